@@ -37,7 +37,7 @@ static struct list *qpn_bucket(struct cm *cm, const uint8_t peer[16],
 	return &cm->qpn[conv_hash(cm, peer, 16, qpn)];
 }
 
-/* tests/system/talk.py allows as much for a conversation in TIMEWAIT. */
+/* tests/system/cm/talk.py allows as much for a conversation in TIMEWAIT. */
 _Static_assert(sizeof(struct conv) <= 512, "a conversation grows");
 
 #define CONV_OF(node, link)                                                    \

@@ -16,7 +16,7 @@
 #define HCA_MAX_WR	  16384
 #define HCA_MAX_CQE	  (1 << 20)
 #define HCA_MAX_RD_ATOMIC 128
-#define HCA_MAX_QP	  10000 /* tests/system/scale.py makes that many */
+#define HCA_MAX_QP	  10000 /* tests/system/verbs/scale.py makes that many */
 #define HCA_MAX_MESSAGE	  (1u << 31)
 #define HCA_MAX_PD	  65536
 #define HCA_MAX_CQ	  16384

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../system/check.h"
-#include "../system/endpoint.h"
-#include "../system/newer_abi.h"
+#include "../system/lib/check.h"
+#include "../system/lib/endpoint.h"
+#include "../system/lib/newer_abi.h"
 
 #define MUTEX sizeof(pthread_mutex_t)
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "need.h"
-#include "../system/endpoint.h"
+#include "../system/lib/endpoint.h"
 
 #define ROUNDS	   1000
 #define STEP_NS	   1000 /* each round cancels so much later than the last */

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "need.h"
-#include "../system/endpoint.h"
+#include "../system/lib/endpoint.h"
 
 #define FORKS	   30
 #define PATIENCE_S 60 /* a child that hangs, on a slow machine */

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "need.h"
-#include "../system/endpoint.h"
+#include "../system/lib/endpoint.h"
 
 #define WARM	   50 /* sleeps before, so that the sleeper minds the lane */
 #define WARM_AGAIN 4

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../system/endpoint.h"
+#include "../system/lib/endpoint.h"
 
 #define THREADS 4
 #define ROUNDS	200

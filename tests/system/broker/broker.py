@@ -1,0 +1,475 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""adverbd: killed under load, many clients, dying clients, a held port."""
+
+import os
+import random
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import netlab
+import system
+from system import brokers, expect, expect_ok, named, serving
+
+netlab.enter()
+t = system.Suite(__doc__)
+CROWD = t.program("many_processes")
+PARTING = t.program("destroy_after_rx")
+WITHOUT = t.program("deny_syscall")
+ROCE_PORT = 4791
+if not t.options.list:
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+def sockets():
+    with open("/proc/net/udp6") as f:
+        return sum(":%04X " % ROCE_PORT in line for line in f)
+
+
+def end_brokers():
+    """So that the next case meets none, and the port free."""
+    while brokers() or sockets():
+        for pid in brokers():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+
+
+def alone(body):
+    def go():
+        end_brokers()
+        try:
+            body()
+        finally:
+            end_brokers()
+    return go
+
+
+def killing(argv, rng, env):
+    """Runs a pair and kills each broker that it gets, at random moments, with
+    time between for a takeover now and then."""
+    p = t.start(t.pair_argv(argv, timeout=system.HANG),
+                env=t.environment(**env))
+    killed = 0
+    while p.poll() is None:
+        for pid in serving():
+            time.sleep(rng.random() ** 4 * 0.2)
+            try:
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+            except OSError:
+                pass
+        time.sleep(0.001)
+    return t.finish(p, 10), killed
+
+
+# A program that starts one after the other, each of which is killed, says so
+# once.
+ENDS = (r"^.*adverb: the broker \S*adverbd has ended \d+ times in a row within "
+        r"a second of its start: see what ends it; .*\n")
+
+
+def survives_kills(argv, **env):
+    rng = random.Random(argv[0])
+
+    def once():
+        r, killed = killing(argv, rng, env)
+        expect_ok(r)
+        expect(len(re.findall(ENDS, r.output, re.M)) <= 2 and
+               "adverb:" not in re.sub(ENDS, "", r.output, flags=re.M),
+               "somebody noticed", r)
+        return killed
+
+    def body():
+        t.need(argv[0])
+        system.often_enough(3, once, "brokers were killed")
+    return alone(body)
+
+
+seconds = "20" if t.options.full else "3"
+for tool in (["ib_write_bw", "-D", seconds], ["ib_send_lat", "-D", seconds],
+             ["ib_read_bw", "-D", seconds],
+             ["ibv_rc_pingpong", "-e", "-n", "200000"]):
+    name = "%s while its brokers are killed" % tool[0]
+    t.case(name, survives_kills(tool), "many processes", name)
+
+
+name = "ib_send_lat while its brokers, who steer all, are killed"
+t.case(name, survives_kills(["ib_send_lat", "-D", seconds], ADVERB_BPF="0"),
+       "many processes", name)
+
+
+def newcomers():
+    """Short programs, one after the other, while a long one holds the port
+    and the brokers die."""
+    t.need("ib_write_bw")
+    t.need("ibv_devinfo")
+    load = t.start(t.pair_argv(["ib_write_bw", "-D", "6"], timeout=system.HANG))
+    while load.poll() is None:
+        for pid in serving():
+            os.kill(pid, signal.SIGKILL)
+        expect_ok(t.pair(["ibv_rc_pingpong", "-c", "-n", "100"]))
+    expect_ok(t.finish(load, 70))
+
+
+t.case("programs start while brokers are killed", alone(newcomers),
+       "many processes", "programs that start while brokers are killed")
+
+
+def stopped(seconds, patience, *length):
+    """The server of a running transfer is stopped for so long, or until the
+    pair ends, its broker killed; what the pair says of it."""
+    t.need("ib_write_bw")
+    p = t.start(t.pair_argv(["ib_write_bw", *length]),
+                env=t.environment(ADVERB_PATIENCE=str(patience),
+                                  ADVERB_DIRECT="0"))
+    while t.packets_sent("ib_write_bw") < 1000:
+        expect(p.poll() is None, "it has ended too early")
+        time.sleep(0.01)
+    server = min(named("ib_write_bw"))
+    os.kill(server, signal.SIGSTOP)
+    for pid in brokers():
+        os.kill(pid, signal.SIGKILL)
+    end = time.monotonic() + seconds
+    while p.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    try:
+        os.kill(server, signal.SIGCONT)
+    except ProcessLookupError:
+        pass  # the pair has ended it
+    return t.finish(p, system.HANG)
+
+
+def waited_for():
+    # As many nanoseconds as are 0.3 s in 64 bits.
+    expect_ok(stopped(4, 18446744074, "-D", "6"))
+
+
+def given_up():
+    # Only this ends it: what the client sleeps for want of a processor is no
+    # silence of the peer.
+    r = stopped(system.HANG, 1, "-n", "5000000")
+    expect("is alive and has been silent for 1 s" in r.output,
+           "nobody gave up", r)
+
+
+t.case("a stopped peer is waited for", alone(waited_for), "many processes",
+       "ib_write_bw with a stopped peer")
+t.case("a stopped peer is given up when patience ends", alone(given_up))
+
+
+def arenas(pid):
+    """How often a process has one, mapped or by a descriptor."""
+    with open("/proc/%d/maps" % pid) as f:
+        count = sum("adverb-arena" in line for line in f)
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        try:
+            count += "adverb-arena" in os.readlink("/proc/%d/fd/%s" %
+                                                   (pid, fd))
+        except OSError:
+            pass
+    return count
+
+
+def threads(pid):
+    return len(os.listdir("/proc/%d/task" % pid))
+
+
+def cost(pid):
+    """Descriptors and resident KiB of a broker."""
+    with open("/proc/%d/status" % pid) as f:
+        kib = next(int(line.split()[1]) for line in f
+                   if line.startswith("VmRSS:"))
+    return len(os.listdir("/proc/%d/fd" % pid)), kib
+
+
+def crowd(*words, timeout=800):
+    return t.adverb_run([CROWD, *words], timeout=timeout)
+
+
+# mallory.py has eight connections at most, six descriptors for each, and a few
+# classes at rest.
+OWN_FILES = 48 + (64 if t.is_beside_hostile else 0)
+
+
+def settled(pid):
+    """Its cost once it has heard of all deaths: a socket and a page a class
+    stay, which rest before they are given again, and nothing of a client."""
+    end = time.monotonic() + 8
+    while cost(pid)[0] > 2 * sockets() + OWN_FILES:
+        expect(time.monotonic() < end, "%d descriptors for %d sockets" %
+               (cost(pid)[0], sockets()))
+        time.sleep(0.01)
+    return cost(pid)
+
+
+def mortals():
+    rounds = "1000" if t.options.full else "100"
+    expect_ok(crowd("mortal", "10", "1"))
+    pid, = brokers()
+    files = lambda: sorted(os.listdir(t.runtime))
+    before, left, running = settled(pid), files(), threads(pid)
+    expect_ok(crowd("mortal", rounds, "2"))
+    expect(list(brokers()) == [pid], "the broker has not lived through it")
+    after = settled(pid)
+    expect(after[1] <= before[1] + 512, "%d KiB have become %d" %
+           (before[1], after[1]))
+    # Two classes a round, each resting for a while before it is given again.
+    expect(sockets() <= 120, "%d sockets are left" % sockets())
+    expect(files() == left, "files are left: %s" % files())
+    expect(threads(pid) <= running, "%d threads have become %d" %
+           (running, threads(pid)))
+    expect(not arenas(pid), "%d arenas of the dead are left" % arenas(pid))
+    expect(not named("many_processes"), "processes are left: %s" % named("many_processes"))
+
+
+t.case("clients die at random moments", alone(mortals), "many processes",
+       "clients killed at random moments")
+
+
+def survivor(direct):
+    def body():
+        r = t.adverb_run(["env", "ADVERB_DIRECT=" + direct, CROWD, "survivor",
+                          "1000" if t.options.full else "100", "3"], timeout=800)
+        expect_ok(r)
+    return alone(body)
+
+
+for name, direct in (("what a dead peer had is given back", "0"),
+                     ("what a dead neighbour had is given back", "1")):
+    t.case(name, survivor(direct), "many processes", name)
+
+
+def everybody():
+    r = crowd("many", "200", "50")
+    expect_ok(r)
+    pid, = brokers()
+    before = settled(pid)
+    expect_ok(crowd("many", "200", "50"))
+    after = settled(pid)
+    expect(sockets() <= 2 * 200 + 1, "%d sockets are left" % sockets())
+    expect(after[1] <= before[1] + 512, "%d KiB have become %d" %
+           (before[1], after[1]))
+
+
+t.case("200 processes with 50 queue pairs each", alone(everybody),
+       "many processes", "200 processes with 50 queue pairs each")
+
+
+def parting(*where):
+    def body():
+        expect_ok(t.run([*where, t.adverb, "run", "--", PARTING,
+                         "1000" if t.options.full else "30"],
+                        ADVERB_DIRECT="0"))
+    return alone(body)
+
+
+t.case("what came before a queue pair goes is answered", parting(),
+       "many processes", "destroy_after_rx")
+t.case("what came before a queue pair goes is answered, on one core",
+       parting("taskset", "-c", "0"), "many processes", "destroy_after_rx")
+
+
+def told(sentence):
+    t.need("ibv_rc_pingpong")
+    r = t.pair(["ibv_rc_pingpong"])
+    expect(r.status != 0, "it worked", r)
+    expect(sentence in r.output, "nobody says: " + sentence, r)
+
+
+def holder():
+    s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    s.bind(("::", ROCE_PORT))
+    return s
+
+
+def held():
+    with t.port_held() as p:
+        with open("/proc/%d/comm" % p.pid) as f:
+            name = f.read().strip()
+        user = os.stat("/proc/%d" % p.pid).st_uid
+        told("port 4791 is held by %s (process %d of user %d)" %
+             (name, p.pid, user))
+    expect_ok(t.pair(["ibv_rc_pingpong"]))
+
+
+t.case("another program holds the port, which is named", alone(held))
+
+
+def another_version():
+    with holder(), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.bind("\0adverbd-999")
+        s.listen()
+        told("port 4791 is held by the broker of another version of adverb")
+
+
+t.case("a broker of another version holds the port", alone(another_version))
+
+
+class Door:
+    """Has the broker's address and starts one for who comes there, as systemd
+    does by a unit with StandardInput=socket."""
+
+    def __init__(self):
+        self.program = os.path.join(t.build, "lib", "adverbd")
+        said = t.run([self.program, "--version"]).output
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind("\0adverbd-" +
+                           re.search(r"\(protocol (\d+)\)", said)[1])
+        self.listener.listen(1024)
+        self.started = []
+        self.is_over = threading.Event()
+        self.thread = threading.Thread(target=self.serve)
+
+    def serve(self):
+        while not self.is_over.is_set():
+            came, _, _ = select.select([self.listener], [], [], 0.01)
+            if came and not (self.started and
+                             self.started[-1].poll() is None):
+                self.started.append(subprocess.Popen(
+                    t.unprivileged([self.program, "--foreground", "--idle",
+                                    "1"]), stdin=self.listener))
+            elif came:
+                time.sleep(0.001)  # it is about to be taken
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        self.thread.join()
+        self.listener.close()
+        for p in self.started:
+            p.kill()
+            p.wait()
+
+
+def on_demand():
+    """It ends when nobody is left, and the next program has another."""
+    t.need_no_hostile("connects to it, so that it goes on")
+    with Door() as door:
+        for n in 1, 2:
+            expect(len(door.started) == n - 1, "one was started for nobody")
+            expect_ok(t.pair(["ibv_rc_pingpong", "-c"]))
+            expect(len(door.started) == n, "%d started" % len(door.started))
+            expect(door.started[-1].wait(system.HANG) == 0, "it has failed")
+            expect(not brokers(), "another one: %s" % brokers())
+
+
+t.case("one that is started for who comes to its address", alone(on_demand))
+
+
+def on_demand_and_killed():
+    t.need("ib_write_bw")
+    with Door() as door:
+        p = t.start(t.pair_argv(["ib_write_bw", "-D", "4", "-s", "64"]))
+        end = time.monotonic() + system.HANG
+        while not (door.started and
+                   serving().keys() >= {door.started[-1].pid}):
+            expect(time.monotonic() < end, "none is started")
+            time.sleep(0.01)
+        for _ in range(3):
+            time.sleep(0.5)
+            door.started[-1].kill()
+            door.started[-1].wait()
+        expect_ok(t.finish(p, system.HANG))
+        expect(len(door.started) > 1, "none was started after it")
+        expect(brokers().keys() <= {one.pid for one in door.started},
+               "another one: %s" % brokers())
+
+
+t.case("one that is started so and killed has a successor of its kind",
+       alone(on_demand_and_killed))
+
+
+TOLD = ("adverb: the broker /nowhere could not be run: it is missing; a thread "
+        "of this program serves instead until it ends; mend what ADVERB_BROKER "
+        "names")
+
+
+def few_files():
+    """It works, or the limit is named: what the user's other programs have
+    under way counts against it."""
+    t.need("ibv_rc_pingpong")
+    r = t.run(["sh", "-c", 'ulimit -n 20 && exec "$@"', "sh",
+               *t.pair_argv(["ibv_rc_pingpong", "-c", "-n", "100"])])
+    if r.status:
+        expect("ulimit -n" in r.output, "the limit is not named", r)
+        t.note("refused with the limit's name")
+
+
+t.case("who may have 20 files open", alone(few_files))
+
+
+def as_a_thread(argv, more):
+    """The first program is the broker too, and is told why, once; it may end
+    before the other, which is the next then."""
+    def body():
+        t.need(argv[0])
+        r = t.pair(argv, **more)
+        expect_ok(r)
+        expect(r.lines("server").count(TOLD) == 1, "it is not told once", r)
+        expect(r.lines("client").count(TOLD) <= 1, "the client is told twice",
+               r)
+        expect(r.output.count("adverb:") == r.output.count(TOLD),
+               "more is said", r)
+        expect(not brokers(), "there is a broker", r)
+    return alone(body)
+
+
+for tool in ["ib_write_bw", "-n", "500"], ["ibv_rc_pingpong", "-c", "-e"]:
+    name = "%s without adverbd" % tool[0]
+    t.case(name, as_a_thread(tool, {"ADVERB_BROKER": "/nowhere"}),
+           "many processes", name)
+
+
+def thread_under_valgrind():
+    """pidfd_open is beyond it, which it says and adverb does without."""
+    r = t.valgrind_run("verbcheck", ADVERB_BROKER="/nowhere")
+    expect_ok(r)
+    expect(not brokers(), "there is a broker", r)
+
+
+t.case("verbcheck under valgrind without adverbd",
+       alone(thread_under_valgrind))
+
+
+def lacks(what, *more):
+    """A pingpong, whose two sides the kernel denies something."""
+    def body():
+        t.need("ibv_rc_pingpong")
+        tool = [WITHOUT, what, "--", "ibv_rc_pingpong", "-c", "-g", "1",
+                "-p", "%", *more]
+        r = t.run([t.adverb, "pair", "--timeout", "30", "--server", *tool,
+                   "--client", *tool, "@"], 40)
+        if r.status == 77:
+            raise system.Skip("no seccomp filters here")
+        expect_ok(r)
+        expect("adverb:" not in r.output, "somebody noticed", r)
+    return alone(body)
+
+
+for tool in (["ib_write_bw", "-n", "200"], ["ib_read_bw", "-n", "200"],
+             ["ib_send_bw", "-c", "UD", "-n", "200"]):
+    name = "%s through the broker" % " ".join(tool)
+    t.case(name, lambda tool=tool: alone(lambda: expect_ok(
+        t.pair(tool, ADVERB_BPF="0")))(), "many processes", name)
+name = "ibv_rc_pingpong where nothing steers datagrams"
+t.case(name, lacks("bpf"), "many processes", name)
+name = "ibv_rc_pingpong where there is no IPv6"
+t.case(name, lacks("ipv6"), "many processes", name)
+name = "ibv_rc_pingpong where nobody says what is mapped"
+t.case(name, lacks("msync"), "many processes", name)
+name = "ibv_rc_pingpong as a service of systemd, by @system-service"
+t.case(name, lacks("debug"), "many processes", name)
+t.end()

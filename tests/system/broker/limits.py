@@ -1,0 +1,211 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a machine, a container or a user's limits leave a program: less than
+adverb would like.  It works with less, or a sentence says why not; it ends by
+no signal and hangs nowhere.  Each case has a network namespace of its own, so
+that the broker begins under the same limit."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import system
+from system import HANG, expect
+
+t = system.Suite(__doc__)
+WITHOUT = t.program("deny_syscall")
+PAIR = [t.adverb, "pair", "--timeout", "60", "--", "ibv_rc_pingpong", "-g",
+        "1", "-n", "200", "-c"]
+OPEN = [t.adverb, "run", "--", "ibv_devinfo"]
+
+
+def enclosed(setup):
+    """Words that put others in namespaces of their own, where @setup has been
+    run by who may mount."""
+    def into(words):
+        ours = ["unshare", "-nm"] if system.is_root() else \
+            ["unshare", "-Urnm"]
+        return [*ours, "sh", "-c", "ip link set lo up && %s && exec \"$@\"" %
+                (setup or ":"), "sh", *words]
+    return into
+
+
+def can_mount():
+    return subprocess.run(enclosed("mount -t tmpfs none /mnt")(["true"]),
+                          check=False, stderr=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL).returncode == 0
+
+
+def run(argv, setup="", limit="", **more):
+    """@argv, unprivileged, after @setup; under what the shell's words @limit
+    set."""
+    words = ["sh", "-c", '%s exec "$@"' % limit, "sh", *argv]
+    env = {k: v for k, v in {**t.environment(), **more}.items()
+           if v is not None}
+    return t.finish(t.start(words, into=enclosed(setup), env=env), HANG)
+
+
+# What the tool itself says where it has not even a socket of its own.
+ITS_OWN = r"(Couldn't listen to port|Failed to get IB devices list)"
+
+
+def works_or_says(r, must=False):
+    """In order, or with a sentence; never by a signal.  @must: in order."""
+    for bad in ("Segmentation fault", "core dumped", "Aborted", "Bus error",
+                "broken invariant", "File size limit", "Killed",
+                "terminated by signal", "was killed", "ends by signal"):
+        expect(bad not in r.output, "it ended by a signal: " + bad, r)
+    expect(0 <= r.status < 128 and r.status != 124,
+           "exit status %d" % r.status, r)
+    if must:
+        expect(r.status == 0, "it does not work", r)
+    said = re.search(r"^(?:\w+\| )?adverb(?:d|-shim)?: (.{15,})$", r.output,
+                     re.M)
+    expect(r.status == 0 or said or re.search(ITS_OWN, r.output), "it does not work, and nobody says why", r)
+    if r.status:
+        t.note("it says why")
+
+
+def limited(words, argv=PAIR, must=False, **more):
+    def body():
+        t.need("ibv_rc_pingpong")
+        works_or_says(run(argv, limit=words, **more), must)
+    return body
+
+
+def mounted(setup, argv=PAIR, must=False, **more):
+    def body():
+        t.need("ibv_rc_pingpong")
+        if not can_mount():
+            raise system.Skip("nothing can be mounted here")
+        works_or_says(run(argv, setup=setup, **more), must)
+    return body
+
+
+def brokers_limits():
+    """The soft ones of who started it are not those of who it serves next."""
+    t.need("ibv_rc_pingpong")
+    argv = ["sh", "-c", "ulimit -Sn 50; ulimit -St 5; ulimit -Ss 4096; "
+            'exec "$@"', "sh", t.adverb, "run", "--", "ibv_rc_pingpong"]
+    ours = os.readlink("/proc/self/ns/net")
+    p = t.start(argv, into=enclosed(""))
+    try:
+        # into ends in exec: the namespaces are those of the process
+        end = time.monotonic() + HANG
+        found = {}
+        while not found:
+            expect(p.poll() is None and time.monotonic() < end,
+                   "there is no broker")
+            time.sleep(0.01)
+            if os.readlink("/proc/%d/ns/net" % p.pid) != ours:
+                found = system.serving(p.pid)
+        broker, = found
+        limits = {}
+        for side in p.pid, broker:
+            with open("/proc/%d/limits" % side) as f:
+                limits[side] = {line[:26].strip(): line[26:].split()[:2]
+                                for line in f.readlines()[1:]}
+        for what in "Max open files", "Max cpu time", "Max stack size":
+            expect(limits[p.pid][what][0] != limits[p.pid][what][1],
+                   "the program itself has no soft limit: " + what)
+            expect(limits[broker][what][0] == limits[broker][what][1],
+                   "%s of the broker: %s" % (what, limits[broker][what]))
+    finally:
+        p.kill()
+        p.communicate()
+
+
+def without(*what, must=False):
+    def body():
+        t.need("ibv_rc_pingpong")
+        r = run([WITHOUT, *what, "--", *PAIR])
+        if r.status == 77:
+            raise system.Skip("no filter can be set here")
+        works_or_says(r, must)
+    return body
+
+
+# What is to work is to be named; the others may say why not.
+for kib, must in ((1 << 14, False), (1 << 16, False), (1 << 18, False),
+                  (1 << 20, False), (1 << 22, False), (1 << 25, True)):
+    t.case("an address space of %d MiB" % (kib >> 10),
+           limited("ulimit -v %d;" % kib, must=must))
+for kib, must in ((1 << 10, False), (1 << 14, False), (1 << 18, True)):
+    t.case("%d MiB of data" % (kib >> 10),
+           limited("ulimit -d %d;" % kib, must=must))
+for count, must in ((4, False), (8, False), (12, False), (16, False),
+                    (24, False), (40, True), (64, True)):
+    # hard, it counts what all the user's programs have under way as well
+    for kind in "", "S":
+        t.case("%d open files%s" % (count, ", softly" if kind else ""),
+               limited("ulimit -%sn %d;" % (kind, count),
+                       must=must and kind))
+for seconds in 1, 5:
+    t.case("%d s of the processor" % seconds,
+           limited("ulimit -t %d;" % seconds, must=True))
+t.case("no other process of the user",
+       limited("ulimit -u 1;", argv=OPEN))
+t.case("a stack of 64 KiB", limited("ulimit -s 64;", must=True))
+t.case("a broker does not keep the soft limits of who starts it",
+       brokers_limits)
+t.case("no memory that is locked", limited("ulimit -l 0;", must=True))
+t.case("no core files and no signals that wait",
+       limited("ulimit -c 0; ulimit -i 0;", must=True))
+
+# 65534 may be anybody's number where no /proc says which are mapped
+t.case("no /proc", mounted("mount -t tmpfs none /proc"))
+t.case("a /proc that shows nobody else",
+       mounted("{ mount -t proc -o hidepid=2 none /proc || "
+               "mount -o remount,hidepid=2 /proc || true; }", must=True))
+NOWHERE = {"XDG_RUNTIME_DIR": None, "HOME": None}
+t.case("a /tmp that cannot be written", mounted(
+    "mount -t tmpfs -o mode=755 none /dev/shm && mount --bind /tmp /tmp && "
+    "mount -o remount,bind,ro /tmp", must=True, **NOWHERE))
+t.case("a /tmp and a /dev/shm that cannot be searched", mounted(
+    "mount -t tmpfs -o mode=0 none /dev/shm && "
+    "mount -t tmpfs -o mode=0 none /run", must=True, **NOWHERE))
+t.case("no /dev/shm", mounted(
+    "mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3 2>/dev/null; "
+    "test -c /dev/null || touch /dev/null", must=True, **NOWHERE))
+t.case("a root that cannot be written", mounted(
+    "mount --make-rprivate / 2>/dev/null; "
+    "mount -t tmpfs none /dev/shm && mount -o remount,bind,ro /",
+    must=True, **NOWHERE))
+
+# libc takes ENOSYS alone for a reason to try the older call.
+FOREIGN = ("clone3", "EPERM"), ("faccessat2", "EPERM")
+t.case("memfd_create without flags of later kernels",
+       without("flags", must=True))
+for call in ("pidfd_open", "bpf", "io_uring_setup", "perf_event_open",
+             "process_vm_readv", "process_vm_writev", "epoll_pwait2",
+             "close_range", "statx", "membarrier", "mincore", "openat2",
+             "clone3", "getrandom", "faccessat2", "userfaultfd", "ptrace",
+             "sched_setaffinity"):
+    for error in "ENOSYS", "EPERM":
+        t.case("%s is refused, %s" % (call, error),
+               without("%s=%s" % (call, error),
+                       must=(call, error) not in FOREIGN))
+for call in "memfd_create", "eventfd2", "epoll_create1", "recvmmsg", \
+        "sendmmsg", "madvise":
+    for error in "ENOSYS", "EPERM":
+        t.case("%s is refused, %s" % (call, error),
+               without("%s=%s" % (call, error)))
+
+
+def no_random_numbers():
+    """Neither by the call nor by the device: keys could be guessed."""
+    if not can_mount():
+        raise system.Skip("nothing can be mounted here")
+    r = run([WITHOUT, "getrandom=EPERM", "--", *OPEN],
+            setup="mount --bind /dev/null /dev/urandom")
+    works_or_says(r)
+    expect(r.status and "the kernel gives no random numbers" in r.output,
+           "it opens, or nobody says why not", r)
+
+
+t.case("no random numbers", no_random_numbers)
+t.end()

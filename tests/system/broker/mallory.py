@@ -1,0 +1,533 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""mallory.py COMMAND...: runs it in a network namespace of its own, beside a
+hostile user.  In that namespace, and in each that the command's processes make,
+user 65533 sends 4096 frames a second (shared out if there are several), from
+right addresses of the namespace, to queue pairs of the classes that processes
+have; and at most every 16 ms a message to the broker, or takes a class and
+gives it back; REQs, DREQs and questions to QP1; BIND and LISTEN.
+
+In the end one line says what was sent, and one for each program whose memory
+grew more than it may.  A namespace that belongs to a user namespace of the
+command's has no number for that user, who is there what the kernel shows of
+such a user: user 65534.
+
+Needs root.  It exits with the status of COMMAND, or 1.
+"""
+
+import ctypes
+import errno
+import fcntl
+import mmap
+import os
+import random
+import re
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import forge
+from forge import aeth, bth, reth
+
+MALLORY = 65533
+FRAMES = 4096  # a second, in all namespaces together
+TICK = 1 / 64  # seconds
+LOOK = 0.5  # seconds between two looks at the processes
+CLASSES = 1.0  # and between two questions for the classes in use
+AWHILE = 60  # after so many seconds she has sent something of each kind
+CLONE_NEWNET = 0x40000000
+PR_SET_PDEATHSIG = 1
+SIOCGIFCONF, SIOCSIFFLAGS, IFF_UP = 0x8912, 0x8914, 1
+
+# What a broker may have more than a second after it began: what waits for the
+# clients of one user (16 MiB), the conversations and objects of two, and as
+# much again.  A program's, from the middle of its life to the end: nothing of
+# what comes from others stays there, so it is for what programs do themselves.
+BROKER_KIB = 64 * 1024
+PROGRAM_KIB = 64 * 1024
+PROGRAM_SECONDS = 20  # of its life, or it is not judged
+# Those hold what they are given: memory of a guest, objects of a store.
+OTHERS = re.compile("qemu|ceph|tgtd|valgrind|memcheck")
+
+KINDS = ("frames", "messages", "classes", "listeners", "MADs")
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call(name, *words):
+    if getattr(libc, name)(*words):
+        code = ctypes.get_errno()
+        raise OSError(code, "%s: %s" % (name, os.strerror(code)))
+
+
+def net_of(pid):
+    """The network namespace of a process, or None."""
+    try:
+        return os.stat("/proc/%s/ns/net" % pid).st_ino
+    except OSError:
+        return None
+
+
+def bring_up_loopback():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        fcntl.ioctl(s, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
+
+
+def addresses():
+    """All IPv4 addresses of this namespace."""
+    room = bytearray(40 * 64)
+    buffer = (ctypes.c_char * len(room)).from_buffer(room)
+    ask = bytearray(struct.pack("iP", len(room), ctypes.addressof(buffer)))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        fcntl.ioctl(s, SIOCGIFCONF, ask)
+    size, = struct.unpack_from("i", ask)
+    return [socket.inet_ntoa(bytes(room[at + 20:at + 24]))
+            for at in range(0, size, 40)]
+
+
+class Mad:
+    """Management datagrams for QP1 (IBTA 13.4.2, 12.6), and the question of
+    broker to broker, which is of a vendor's class."""
+
+    DETH = struct.pack("!II", 0x80010000, 1)
+    REQ, REJ, REP, RTU, DREQ, DREP = 0x10, 0x12, 0x13, 0x14, 0x15, 0x16
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def frame(self, mad):
+        return bth(0x64, 1, self.rng.randrange(1 << 24)) + self.DETH + mad
+
+    def cm(self, kind, body):
+        head = struct.pack("!BBBBHHQHHI", 1, 7, 2, 3, 0, 0,
+                           self.rng.getrandbits(64), kind, 0, 0)
+        return self.frame(head + body + bytes(232 - len(body)))
+
+    def request(self, source, target):
+        """A whole REQ, for a port where no suite listens."""
+        service = 0x1060000 | self.rng.randrange(1, 1024)
+        body = bytearray(232)
+        struct.pack_into("!I4xQQ", body, 0, self.rng.getrandbits(32), service,
+                         self.rng.getrandbits(64))
+        struct.pack_into("!I", body, 32, self.rng.getrandbits(24) << 8 | 1)
+        body[43] = body[47] = 20 << 3
+        struct.pack_into("!H", body, 48, 0xFFFF)
+        body[50], body[51] = 5 << 4 | 7, 15 << 4
+        gid = bytes(10) + b"\xff\xff"
+        body[56:72] = gid + socket.inet_aton(source)
+        body[72:88] = gid + socket.inet_aton(target)
+        body[140:144] = b"\0\x40" + struct.pack("!H", 7)
+        body[156:160] = socket.inet_aton(source)
+        body[172:176] = socket.inet_aton(target)
+        return self.cm(self.REQ, bytes(body))
+
+    def any_answer(self):
+        """To a conversation that she has to guess."""
+        kind = self.rng.choice((self.REJ, self.REP, self.RTU, self.DREQ,
+                                self.DREP, self.rng.randrange(1 << 16)))
+        return self.cm(kind, self.rng.randbytes(232))
+
+    def question(self, qpn):
+        head = struct.pack("!BBBBHHQHHI", 1, 0x4F, 1, 1, 0, 0,
+                           self.rng.getrandbits(64), 0, 0, 0)
+        body = bytes(12) + b"\0\x0a\xde\xb1adverb\0\1" + \
+            struct.pack("!I", qpn)
+        return self.frame(head + body + bytes(232 - len(body)))
+
+
+class Broker:
+    """What she says to the broker of a namespace; each is a connection."""
+
+    CM, CM_VERSION, CM_SIZE = 0x61647663, 2, 720  # cmproto.h
+    HELLO, BIND, LISTEN = 1, 1, 2
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.held = []  # connections that have a class, or listen
+
+    def dial(self, most=8):
+        """A new connection; the oldest ends if there are too many."""
+        name = forge.broker_name()
+        if not name:
+            raise FileNotFoundError(errno.ENOENT, "no broker")
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        s.setblocking(False)
+        self.held.append(s)
+        while len(self.held) > most:
+            self.held.pop(0).close()
+        s.connect("\0" + name)
+        return s
+
+    def noise(self, magic, version, size):
+        """Any message, mostly with the right magic and version."""
+        head = struct.pack("=IHH", magic, version, self.rng.randrange(20))
+        body = bytearray(self.rng.randbytes(size - len(head)))
+        if self.rng.random() < 0.7:  # mostly zeros, as real ones have
+            body = bytearray(len(body))
+            for _ in range(self.rng.randrange(12)):
+                body[self.rng.randrange(len(body))] = self.rng.randrange(256)
+        if self.rng.random() < 0.1:
+            del body[self.rng.randrange(len(body)):]
+        return head + bytes(body)
+
+    def message(self):
+        s = self.dial()
+        if self.rng.random() < 0.5:
+            text = self.noise(forge.MAGIC, forge.VERSION, forge.MESSAGE.size)
+        else:
+            text = self.noise(self.CM, self.CM_VERSION, self.CM_SIZE)
+        lent = [s.fileno()] * self.rng.randrange(6)
+        socket.send_fds(s, [text], lent)
+
+    def take_class(self):
+        """Takes a class, and gives another back."""
+        self.dial().send(forge.MESSAGE.pack(forge.MAGIC, forge.VERSION,
+                                            self.HELLO, 1, 0, 0, 0))
+
+    def listen(self):
+        """Binds a port that the broker chooses, and listens there."""
+        s = self.dial()
+        for serial, (kind, name) in enumerate(((self.BIND, 0),
+                                               (self.LISTEN, None))):
+            text = bytearray(self.CM_SIZE)
+            if name is None:
+                s.setblocking(True)
+                s.settimeout(1)
+                name, = struct.unpack_from("=I", s.recv(1024), 20)
+            struct.pack_into("=IHHIiI", text, 0, self.CM, self.CM_VERSION,
+                             kind, serial, 0, name)
+            text[42:48] = b"\xff\xff\x7f\0\0\1"
+            struct.pack_into("=H", text, 64, 0x106)
+            s.send(text)
+
+
+class Attack:
+    """In one namespace, as the hostile user, until she is ended."""
+
+    def __init__(self, seed, counts, live):
+        self.rng = random.Random(seed)
+        self.counts, self.live = counts, live
+        self.mad, self.broker = Mad(self.rng), Broker(self.rng)
+        self.attackers, self.classes, self.asked = [], [], 0.0
+
+    def count(self, kind, n=1):
+        at = 8 * KINDS.index(kind)
+        old, = struct.unpack_from("=Q", self.counts, at)
+        struct.pack_into("=Q", self.counts, at, old + n)
+
+    def look_around(self):
+        """New addresses, and the classes that somebody has."""
+        here = addresses()
+        if [a.source for a in self.attackers] != here:
+            for attacker in self.attackers:
+                attacker.socket.close()
+            self.attackers = [forge.Attacker(a, a) for a in here]
+        try:
+            self.classes = forge.classes()
+        except OSError:
+            self.classes = []  # a broker that has just ended
+
+    def qpn(self):
+        k = self.rng.choice(self.classes) if self.classes else \
+            self.rng.randrange(1024)
+        return forge.qpn_of(k, self.rng.randrange(1 << 14))
+
+    def body(self):
+        rng, qpn, psn = self.rng, self.qpn(), self.rng.randrange(1 << 24)
+        key, at = rng.getrandbits(32), rng.getrandbits(47)
+        return rng.choice((
+            lambda: bth(forge.SEND_ONLY, qpn, psn) + rng.randbytes(256),
+            lambda: bth(forge.UC_SEND_ONLY, qpn, psn) + rng.randbytes(1024),
+            lambda: bth(forge.WRITE_ONLY, qpn, psn) + reth(at, key, 64) +
+            rng.randbytes(64),
+            lambda: bth(forge.WRITE_FIRST, qpn, psn) + reth(at, key, 4096) +
+            rng.randbytes(1024),
+            lambda: bth(forge.READ_REQUEST, qpn, psn) + reth(at, key, 65536),
+            lambda: bth(forge.CAS, qpn, psn) + struct.pack("!QIQQ", at, key, 0,
+                                                           1),
+            lambda: bth(forge.ACKNOWLEDGE, qpn, psn) + aeth(rng.choice((
+                forge.ACK, forge.RNR_NAK, forge.NAK_SEQUENCE,
+                forge.NAK_ACCESS))),
+            lambda: bth(forge.READ_RESPONSE, qpn, psn) + aeth(forge.ACK) +
+            rng.randbytes(64),
+            lambda: bth(0x64, qpn, psn) + struct.pack("!II", 0x11111111, 7) +
+            rng.randbytes(64),
+            lambda: bth(rng.randrange(256), qpn, psn) +
+            rng.randbytes(4 * rng.randrange(16)),
+        ))()
+
+    def send_frames(self, n):
+        for _ in range(n):
+            attacker = self.rng.choice(self.attackers)
+            attacker.target = self.rng.choice(self.attackers).source
+            attacker.send(attacker.sealed(self.body()))
+        self.count("frames", n)
+
+    def send_mad(self):
+        attacker = self.rng.choice(self.attackers)
+        attacker.target = self.rng.choice(self.attackers).source
+        body = self.rng.choice((
+            lambda: self.mad.request(attacker.source, attacker.target),
+            self.mad.any_answer, lambda: self.mad.question(self.qpn())))()
+        attacker.send(attacker.sealed(body))
+        self.count("MADs")
+
+    def tell_broker(self):
+        kind, what = self.rng.choice((
+            ("messages", self.broker.message), ("messages", self.broker.message),
+            ("classes", self.broker.take_class),
+            ("listeners", self.broker.listen)))
+        try:
+            what()
+            self.count(kind)
+        except OSError:
+            pass  # there is none, or it refuses her
+
+    def go_on(self):
+        due = time.monotonic()
+        while True:
+            if due - self.asked > CLASSES:
+                self.look_around()
+                self.asked = due
+            if self.attackers:
+                share = FRAMES * TICK / max(1, self.live())
+                self.send_frames(int(share + self.rng.random()))
+                self.send_mad()
+            self.tell_broker()
+            # what she could not send in time is not made up for
+            due = max(due + TICK, time.monotonic() - TICK)
+            time.sleep(max(0, due - time.monotonic()))
+
+
+def become_hostile(net_fd):
+    call("setns", net_fd, CLONE_NEWNET)
+    os.setgroups([])
+    os.setresgid(MALLORY, MALLORY, MALLORY)
+    os.setresuid(MALLORY, MALLORY, MALLORY)
+    call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+class Process:
+    """One whose memory is looked at."""
+
+    def __init__(self, pid):
+        self.pid, self.began, self.samples = pid, time.monotonic(), []
+        self.is_ours = None  # has it our libraries?  None: not looked yet
+        self.name, self.words = "?", ""
+
+    def look(self):
+        """False: it has ended."""
+        try:
+            with open("/proc/%d/status" % self.pid, errors="replace") as f:
+                text = f.read()
+            rss = re.search(r"^VmRSS:\s*(\d+)", text, re.M)
+            if not rss:
+                return False
+            name = text.split("\n", 1)[0].split("\t")[1]
+            if name != self.name:  # it has become another program
+                self.name, self.is_ours, self.samples = name, None, []
+                self.began = time.monotonic()
+                with open("/proc/%d/cmdline" % self.pid, "rb") as f:
+                    self.words = f.read(200).replace(b"\0", b" ").decode(
+                        errors="replace").strip()
+            if self.is_ours is None and time.monotonic() - self.began > 1:
+                with open("/proc/%d/maps" % self.pid,
+                          errors="replace") as f:
+                    self.is_ours = name == "adverbd" or \
+                        "/libibverbs.so.1" in f.read()
+        except OSError:
+            return False
+        if self.is_ours:
+            self.samples.append(int(rss.group(1)))
+        return True
+
+    def growth(self):
+        """KiB, and how many are allowed; None: that cannot be said."""
+        if not self.samples or OTHERS.search(self.name + " " + self.words):
+            return None
+        if self.name == "adverbd":
+            return max(self.samples) - self.samples[0], BROKER_KIB
+        if len(self.samples) * LOOK < PROGRAM_SECONDS:
+            return None
+        quarter = len(self.samples) // 4
+        return (statistics.median(self.samples[-quarter:]) -
+                statistics.median(self.samples[quarter:2 * quarter])), \
+            PROGRAM_KIB
+
+
+class Watch:
+    """The command's processes, and an attack in each of their namespaces."""
+
+    def __init__(self, command):
+        self.command = command
+        self.counts = mmap.mmap(-1, 4096)
+        self.mine, self.attacks = net_of("self"), {}
+        self.processes, self.judged, self.grown = {}, 0, []
+        self.most = {"adverbd": 0, "programs": 0}
+        self.refused = set()
+        self.namespaces = 0
+
+    def live(self):
+        return struct.unpack_from("=I", self.counts, 2048)[0]
+
+    def attack(self, pid, net):
+        """Forks the attack on a namespace of that process."""
+        try:
+            fd = os.open("/proc/%s/ns/net" % pid, os.O_RDONLY)
+        except OSError:
+            return
+        child = os.fork()
+        if child:
+            os.close(fd)
+            self.attacks[net] = child
+            self.namespaces += 1
+            return
+        try:
+            become_hostile(fd)
+            os.close(fd)
+            Attack(net, self.counts, self.live).go_on()
+        except OSError as why:
+            print("a hostile user: %s" % why, file=sys.stderr)
+        finally:
+            os._exit(1)
+
+    def kin(self):
+        """All processes that descend from the command, or live in a namespace
+        that such ones have made; not the hostile ones.  And the namespaces of
+        those that are not brokers: she leaves a broker alone that nobody else
+        wants, for it to end."""
+        parents, nets, brokers = {}, {}, set()
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            try:
+                with open("/proc/%d/stat" % pid, "rb") as f:
+                    name, rest = f.read().rsplit(b")", 1)
+                    parents[pid] = int(rest.split()[1])
+            except OSError:
+                continue
+            if name.endswith(b"(adverbd"):
+                brokers.add(pid)
+            nets[pid] = net_of(pid)
+        ours = set(self.attacks.values()) | {os.getpid()}
+
+        def descends(pid):
+            while pid > 1 and pid not in ours:
+                if pid == self.command.pid:
+                    return True
+                pid = parents.get(pid, 0)
+            return False
+        found = {pid for pid in parents if pid not in ours and
+                 (nets[pid] == self.mine or nets[pid] in self.attacks or
+                  descends(pid))}
+        return found, {pid: nets[pid] for pid in found - brokers}
+
+    def look(self):
+        kin, nets = self.kin()
+        for pid, net in nets.items():
+            if net and net not in self.attacks and net not in self.refused:
+                self.attack(pid, net)
+        for pid in kin:
+            self.processes.setdefault(pid, Process(pid))
+        for net in set(self.attacks) - set(nets.values()) - {self.mine}:
+            self.stop(net)
+        self.reap()
+        struct.pack_into("=I", self.counts, 2048, len(self.attacks))
+        for pid, process in list(self.processes.items()):
+            if pid not in kin or not process.look():
+                self.judge(self.processes.pop(pid))
+
+    def stop(self, net):
+        pid = self.attacks.pop(net)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+    def reap(self):
+        """An attack that has failed is not begun again."""
+        for net, pid in list(self.attacks.items()):
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                del self.attacks[net]
+                self.refused.add(net)
+
+    def judge(self, process):
+        verdict = process.growth()
+        if not verdict:
+            return
+        grown, allowed = verdict
+        kind = "adverbd" if process.name == "adverbd" else "programs"
+        self.judged += 1
+        self.most[kind] = max(self.most[kind], grown)
+        if grown > allowed:
+            self.grown.append("%s grew by %d KiB, from %d: %s" % (
+                process.name, grown, process.samples[0], process.words))
+
+    def end(self):
+        for net in list(self.attacks):
+            self.stop(net)
+        for process in self.processes.values():
+            self.judge(process)
+
+    def report(self, seconds):
+        sent = dict(zip(KINDS, struct.unpack_from("=%dQ" % len(KINDS),
+                                                  self.counts)))
+        fails = list(self.grown)
+        silent = [kind for kind in KINDS if not sent[kind]]
+        if silent and seconds > AWHILE:
+            fails.append("she sent none of: " + ", ".join(silent))
+        if self.refused:
+            fails.append("%d namespaces were not to be entered" %
+                         len(self.refused))
+        for why in fails:
+            print("FAIL a hostile user beside it: " + why)
+        print("%s a hostile user beside it (%.0f s, %d namespaces, %d frames a "
+              "second, %s; memory of %d processes, a broker's grew by %d KiB "
+              "at most, a program's by %d)" % (
+                  "ended" if fails else "ok", seconds, self.namespaces,
+                  sent["frames"] / seconds,
+                  ", ".join("%d %s" % (sent[kind], kind)
+                            for kind in KINDS[1:]),
+                  self.judged, self.most["adverbd"], self.most["programs"]))
+        return len(fails)
+
+
+def sum_of(line, sums):
+    found = re.match(r"(\d+) passed, (\d+) failed, (\d+) skipped$", line)
+    return [int(n) for n in found.groups()] if found else sums
+
+
+def main():
+    if len(sys.argv) < 2 or os.geteuid():
+        sys.exit(__doc__)
+    call("unshare", CLONE_NEWNET)
+    bring_up_loopback()
+    began = time.monotonic()
+    command = subprocess.Popen(
+        sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        env=dict(os.environ, BESIDE_HOSTILE="1"))
+    watch, sums, rest = Watch(command), [0, 0, 0], b""
+    os.set_blocking(command.stdout.fileno(), False)
+    while True:
+        is_over = command.poll() is not None
+        watch.look()
+        rest += command.stdout.read() or b""
+        *lines, rest = rest.split(b"\n")
+        for line in lines:
+            text = line.decode(errors="replace")
+            was, sums = sums, sum_of(text, sums)
+            if sums is was:
+                print(text, flush=True)
+        if is_over:
+            break
+        time.sleep(LOOK)
+    watch.end()
+    failed = watch.report(time.monotonic() - began)
+    print("%d passed, %d failed, %d skipped" % (
+        sums[0] + (not failed), sums[1] + failed, sums[2]))
+    sys.exit(command.returncode or bool(failed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,615 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files of ours that are missing, cannot be run or are of another version: a
+sentence says which, once, and what can go on does.
+
+An adverbd that cannot be run is one of misfit.c, or a file that nobody can
+execute; it notes who started it."""
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import threading
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import netlab
+import system
+from system import PYTHON, brokers, expect, expect_ok, named
+
+netlab.enter()
+t = system.Suite(__doc__)
+LIB = os.path.join(t.build, "lib")
+MISFIT = t.program("misfit")
+WITHOUT = t.program("deny_syscall")
+ADVERBD = os.path.join(LIB, "adverbd")
+PINGPONG = ["ibv_rc_pingpong", "-c", "-n", "100"]
+RELEASE = "9.8.7"  # misfit.c's
+if not t.options.list:
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                           "../../../src/broker/proto.h")) as header:
+        PROTOCOL = int(re.search(r"PROTO_VERSION\s+(\d+)", header.read())[1])
+    OURS = t.run([t.adverb, "--version"]).output.split()[1]
+
+
+def adverbd_called(name):
+    """A file of that name with what is in misfit."""
+    path = t.path(name)
+    if not os.path.exists(path):
+        os.symlink(MISFIT, path)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path + ".runs")
+    return path
+
+
+def starters(path):
+    """The processes that have run it, each as often."""
+    try:
+        with open(path + ".runs") as f:
+            return f.read().split()
+    except FileNotFoundError:
+        return []
+
+
+def expect_once(path, told, r=None):
+    """None has run it twice; whoever has is told, unless it ended first."""
+    who = starters(path)
+    expect(len(who) == len(set(who)), "run by %s" % who, r)
+    expect(len(who) >= told, "%d runs, %d sentences" % (len(who), told), r)
+
+
+def end_all(*names):
+    """So that the next case meets no broker, and no misfit that is stopped."""
+    for name in ("adverbd", *names):
+        for pid in named(name):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        while named(name):
+            pass
+
+
+def patched(name, source, *changes):
+    """A copy of a file, with each of these bytes changed."""
+    path = t.path(name)
+    with open(source, "rb") as f:
+        data = f.read()
+    for old, new in changes:
+        expect(data.count(old) and len(old) == len(new), "no %r" % old)
+        data = data.replace(old, new)
+    with open(path, "wb") as f:
+        f.write(data)
+    os.chmod(path, 0o755)
+    return path
+
+
+def written(name, data, mode=0o755):
+    path = t.path(name)
+    with open(path, "wb") as f:
+        f.write(data)
+    os.chmod(path, mode)
+    return path
+
+
+def head_of(count):
+    with open(MISFIT, "rb") as f:
+        return f.read(count)
+
+
+def folder(name):
+    os.makedirs(t.path(name), exist_ok=True)
+    return t.path(name)
+
+
+def foreign_machine():
+    """A program for a processor that no emulator is registered for."""
+    head = bytearray(head_of(1 << 20))
+    head[18:20] = struct.pack("<H", 0x1234)
+    return written("foreign", head)
+
+
+def sentences(lines):
+    return [line for line in lines if line.startswith("adverb:")]
+
+
+def could_not(path, why):
+    return re.compile(
+        r"adverb: the broker %s could not be run: %s; a thread of this "
+        r"program serves instead until it ends; mend what ADVERB_BROKER "
+        r"names$" % (re.escape(path), why))
+
+
+def expect_told(r, want):
+    """The server starts the broker, and is told why that fails.  Its client
+    needs a broker once more if the server, whose thread is one, ends first."""
+    for side, least in ("server", 1), ("client", 0):
+        said = sentences(r.lines(side))
+        expect(least <= len(said) <= 1, "the %s is told %d times" %
+               (side, len(said)), r)
+        expect(all(want.match(line) for line in said), "not: " + want.pattern,
+               r)
+    return len(sentences(r.lines("server") + r.lines("client")))
+
+
+def misfit(make, why, sentence=None, counted=True, **env):
+    """A pair works whose broker cannot be run; each that tries to run it is
+    told once, and has tried once."""
+    def body():
+        t.need(PINGPONG[0])
+        path = make()
+        want = sentence or could_not(path, why)
+        try:
+            r = t.pair(PINGPONG, ADVERB_BROKER=path, **env)
+            expect_ok(r)
+            told = expect_told(r, want)
+            if counted:
+                expect_once(path, told, r)
+            expect(not brokers(), "there is a broker", r)
+        finally:
+            end_all(os.path.basename(path))
+    return body
+
+
+case = t.case
+case("adverbd ends with words", misfit(
+    lambda: adverbd_called("words"), "the disk is full"))
+case("adverbd ends with a flood of control characters", misfit(
+    lambda: adverbd_called("escape"), r"\?\[2J\?00099 \?0{150,240}"))
+case("adverbd ends without a word", misfit(
+    lambda: adverbd_called("mute"), "it ended before it served, without a "
+    "word: by a signal, a limit or a sandbox, or the file is damaged"))
+case("adverbd is killed at once", misfit(
+    lambda: adverbd_called("killed"), "it ended before it served, without a "
+    "word: by a signal, .*"))
+case("adverbd is of another version", misfit(
+    lambda: adverbd_called("version"), "",
+    re.compile(r"adverb: the broker \S*/version could not be run: it is of "
+               r"adverb %s \(protocol \d+\), this library of %s \(protocol "
+               r"%d\); a thread of this program serves instead until it ends; "
+               r"use the one of this version$" %
+               (RELEASE, "" if t.options.list else OURS,
+                0 if t.options.list else PROTOCOL))))
+case("adverbd lacks a library", misfit(
+    lambda: patched("lacking", MISFIT, (b"libc.so.6\0", b"libc.so.9\0")),
+    "error while loading shared libraries: libc.so.9: cannot open shared "
+    "object file: No such file or directory", counted=False))
+case("adverbd is missing", misfit(
+    lambda: "/nowhere", "it is missing", counted=False))
+case("adverbd is not executable", misfit(
+    lambda: written("plain", head_of(1 << 20), 0o644),
+    "it is not executable", counted=False))
+case("adverbd is a folder", misfit(
+    lambda: folder("folder"), "it is a folder", counted=False))
+case("adverbd is a script without its interpreter", misfit(
+    lambda: written("script", b"#!/nowhere/sh\n"),
+    "the interpreter or loader that it names is missing", counted=False))
+case("adverbd is no program", misfit(
+    lambda: written("text", b"neither a program nor a script"),
+    "it is no program for this machine", counted=False))
+case("adverbd is for another machine", misfit(
+    foreign_machine, "it is no program for this machine", counted=False))
+case("adverbd is cut short", misfit(
+    lambda: written("short", head_of(5000)), "it .*", counted=False))
+
+
+def stopped():
+    """It lives, and is not taken for dead: it is waited for as long as
+    ADVERB_PATIENCE says, and then can no longer serve."""
+    t.need(PINGPONG[0])
+    path = adverbd_called("stopped")
+    try:
+        r = t.pair(PINGPONG, ADVERB_BROKER=path, ADVERB_PATIENCE="4")
+        expect_ok(r)
+        said = sentences(r.lines("server"))
+        expect(len(said) == 2, "it is not told twice", r)
+        expect(re.match(r"adverb: the broker adverbd, process \d+, is stopped:"
+                        r" waiting for it \(ADVERB_PATIENCE\)$", said[0]),
+               "that it waits is not told", r)
+        expect(re.match(
+            r"adverb: the broker %s \(process \d+, stopped\): it has not "
+            r"served for \d+ s; a thread of this program serves instead until "
+            r"it ends; see what it waits for$" % re.escape(path), said[1]),
+            "who serves is not told", r)
+        expect_once(path, 1, r)
+    finally:
+        end_all("stopped")
+
+
+case("adverbd is stopped before it serves", stopped)
+
+
+def slow():
+    """It is told, and it serves in the end."""
+    path = adverbd_called("slow")
+    try:
+        r = t.run([t.adverb, "run", "--", "ibv_devinfo"], ADVERB_BROKER=path)
+        expect_ok(r)
+        expect(re.fullmatch(r"adverb: the broker adverbd, process \d+, is slow"
+                            r" to start: waiting for it \(ADVERB_PATIENCE\)",
+                            "\n".join(sentences(r.output.splitlines()))),
+               "that it waits is not told", r)
+        expect(len(brokers()) == 1, "not one broker", r)
+        expect_once(path, 1, r)
+    finally:
+        end_all("slow")
+
+
+case("adverbd is slow to start", slow)
+
+
+def at_once():
+    """Many programs, no broker that can be run: nobody waits in vain, whoever
+    tries it is told, and nobody tries twice."""
+    t.need("ibv_devinfo")
+    path = adverbd_called("words")
+    want = could_not(path, "the disk is full")
+    started = [t.start([t.adverb, "run", "--", "ibv_devinfo"],
+                       env=t.environment(ADVERB_BROKER=path))
+               for _ in range(24)]
+    total = 0
+    for r in [t.finish(p, system.HANG) for p in started]:
+        expect_ok(r)
+        said = sentences(r.output.splitlines())
+        expect(len(said) <= 1 and all(want.match(s) for s in said),
+               "not that sentence at most once", r)
+        total += len(said)
+    expect(total >= 1, "nobody is told")
+    expect_once(path, total)
+    t.note("%d of 24 tried" % total)
+
+
+case("24 programs begin at once and adverbd cannot be run", at_once)
+
+
+def taken_over():
+    """The broker of a running pair is killed, and its file cannot be run any
+    more: what runs goes on, and new programs come."""
+    t.need("ib_write_bw")
+    link = os.path.join(folder("link"), "adverbd")
+    for target in ADVERBD, MISFIT:
+        os.symlink(target, link + "~")
+        os.rename(link + "~", link)
+        if target == ADVERBD:
+            p = t.start(t.pair_argv(["ib_write_bw", "-D", "5"]),
+                        env=t.environment(ADVERB_BROKER=link,
+                                          ADVERB_DIRECT="0"))
+            # until it has lent to both, in pairs: one of its own beside
+            while sum(":12B7 " in line for line in
+                      open("/proc/net/udp6")) < 3:
+                expect(p.poll() is None, "it has ended too early")
+    pid, = brokers()
+    os.kill(pid, signal.SIGKILL)
+    while named("adverbd"):
+        pass
+    other = t.pair(PINGPONG, ADVERB_BROKER=link)
+    r = t.finish(p, system.HANG)
+    expect_ok(r)
+    expect_ok(other)
+    want = could_not(link, "it ended before it served, without a word: .*")
+    total = 0
+    for result in r, other:
+        for side in "server", "client":
+            said = sentences(result.lines(side))
+            expect(len(said) <= 1 and all(want.match(s) for s in said),
+                   "not that sentence at most once", result)
+            total += len(said)
+    expect(total >= 1, "nobody is told", r)
+    expect_once(link, total, r)
+    end_all()
+
+
+case("adverbd cannot be run any more when a broker is killed", taken_over)
+
+
+def crashes():
+    """It serves, and ends when a client comes: it is not started for ever."""
+    t.need("ibv_devinfo")
+    path = adverbd_called("crash")
+    r = t.run([t.adverb, "run", "--", "ibv_devinfo"], ADVERB_BROKER=path)
+    said = sentences(r.output.splitlines())
+    expect(len(said) == 1 and re.match(
+        r"adverb: the broker %s has ended 11 times in a row within a second of"
+        r" its start: see what ends it; this program starts it again every 10 "
+        r"s at most$" % re.escape(path), said[0]), "it is not told once", r)
+    expect(len(starters(path)) == 11, "%d runs" % len(starters(path)), r)
+
+
+case("adverbd ends again and again", crashes)
+
+
+def senseless(name, want):
+    """What it says and lends is looked at before it is used."""
+    def body():
+        t.need("ibv_devinfo")
+        path = adverbd_called(name)
+        try:
+            r = t.run([t.adverb, "run", "--", "ibv_devinfo"],
+                      ADVERB_BROKER=path)
+        finally:
+            end_all(name)
+        expect(sentences(r.output.splitlines()) == ["adverb: " + want],
+               "not: " + want, r)
+    return body
+
+
+case("adverbd lends a socket of another port", senseless(
+    "socket", "the broker adverbd gives a senseless answer"))
+case("adverbd refuses in colours", senseless("colour", "?[31mred?"))
+
+
+def connections():
+    """librdmacm finds no broker that can be run, before libibverbs looks."""
+    t.need("rping")
+    path = adverbd_called("words")
+    r = t.pair(["rping", "-C", "3"], ADVERB_BROKER=path)
+    expect_ok(r)
+    expect_once(path, expect_told(r, could_not(path, "the disk is full")), r)
+
+
+case("adverbd cannot be run for rdma_cm", connections)
+
+
+def processes():
+    """The limit is reached: no process, nor a thread, can be started."""
+    t.need("ibv_devinfo")
+    r = t.run(["prlimit", "--nproc=1:1", t.adverb, "run", "--", "ibv_devinfo"])
+    said = sentences(r.output.splitlines())
+    expect(len(said) == 1 and re.match(
+        r"adverb: no process can be started for the broker adverbd: the limit "
+        r"on processes \(ulimit -u, or the cgroup's\) is reached; nor can a "
+        r"thread of this program serve instead \(.*\); raise that limit$",
+        said[0]), "the limit is not told once", r)
+
+
+def no_processes():
+    """None can be forked; a thread can be started."""
+    t.need(PINGPONG[0])
+    tool = [WITHOUT, "fork", "--", *PINGPONG, "-g", "1", "-p", "%"]
+    r = t.run([t.adverb, "pair", "--timeout", "60", "--server", *tool,
+               "--client", *tool, "@"], 70)
+    if r.status == 77:
+        raise system.Skip("no seccomp filters here")
+    expect_ok(r)
+    expect_told(r, re.compile(
+        r"adverb: no process can be started for the broker adverbd: this "
+        r"sandbox allows none; a thread of this program serves instead until "
+        r"it ends; a program that stays is best started first$"))
+
+
+case("no process can be started: the limit", processes)
+case("no process can be started: a sandbox", no_processes)
+
+
+def noexec():
+    """The file system of adverbd is mounted noexec."""
+    t.need("ibv_devinfo")
+    place = folder("mounted")
+    env = t.environment(ADVERB_BROKER=place + "/adverbd")
+    p = t.start([t.adverb, "run", "--", "ibv_devinfo"], env=env,
+                into=lambda words: [
+                    "unshare", "-m", "sh", "-c", "mount -t tmpfs -o noexec "
+                    "none %s && cp %s %s || exit 77; exec \"$@\"" %
+                    (place, ADVERBD, place), "sh", *words])
+    r = t.finish(p, 60)
+    if r.status == 77:
+        raise system.Skip("nothing can be mounted here")
+    expect_ok(r)
+    expect(re.search(could_not(place + "/adverbd", "this user may not execute "
+                               "it, or it lies on a file system mounted noexec"
+                               ).pattern, r.output, re.M), "not told", r)
+
+
+case("adverbd lies where nothing is executed", noexec)
+
+
+class Elder:
+    """The broker of another version: has the port, and introduces itself to
+    whoever comes."""
+
+    def __init__(self, idle, answers=True):
+        self.port = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        self.port.bind(("::", 4791))
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind("\0adverbd-99")
+        self.listener.listen()
+        self.word = struct.pack("=IHHIIII32sI", 0x61647662, 99, 3, 1, 93, 7, 0,
+                                RELEASE.encode(), idle) + bytes(200)
+        self.answers = answers
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            c, _ = self.listener.accept()
+            with c:
+                if not c.recv(4096):
+                    return
+                if self.answers:
+                    c.send(self.word)
+                    c.recv(4096)
+
+    def end(self):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.connect(self.listener.getsockname())
+        self.thread.join()
+        self.listener.close()
+        self.port.close()
+
+
+def elder(idle, end):
+    def body():
+        t.need("ibv_devinfo")
+        other = Elder(idle)
+        try:
+            r = t.run([t.adverb, "run", "--", "ibv_devinfo"])
+        finally:
+            other.end()
+            end_all()
+        want = "adverb: port 4791 is held by the broker of another version " \
+            "of adverb: process %d of user %d is of adverb %s (protocol 99), "\
+            "this library of %s (protocol %d): use one version, or end that " \
+            "one's programs (%s)" % (os.getpid(), os.geteuid(), RELEASE, OURS,
+                                     PROTOCOL, end)
+        expect(r.output.splitlines().count(want) == 1, "not: " + want, r)
+        expect(r.status != 0, "it worked", r)
+    return body
+
+
+case("a broker of another version has the port",
+     elder(10, "it ends 10 s after the last"))
+case("a program is the broker of another version",
+     elder(0xffffffff, "it is a thread of that process"))
+
+
+def libraries_of(name, *files):
+    """A folder with copies of these of our libraries."""
+    place = folder(name)
+    for file in files:
+        shutil.copy(os.path.join(LIB, file), place)
+    return place
+
+
+def with_libraries(place, argv):
+    return t.run(argv, LD_LIBRARY_PATH=place)
+
+
+def stock_verbs():
+    """Our librdmacm and the system's libibverbs."""
+    t.need("rping")
+    r = with_libraries(libraries_of("half", "librdmacm.so.1"),
+                       ["rping", "-s", "-a", "127.0.0.1", "-C", "1"])
+    if "libibverbs.so.1: cannot open" in r.output:
+        raise system.Skip("the system has no libibverbs.so.1")
+    expect(r.status != 0 and re.search(
+        r"^adverb: rdma_cm: this librdmacm.so.1 is adverb's, and "
+        r"\S*/libibverbs.so.1 is not, and has none of adverb's devices; load "
+        r"both from one folder, as adverb run does$", r.output, re.M),
+        "it is not told", r)
+
+
+def elder_verbs():
+    """They do their work, for their ABI is the same."""
+    t.need("rping")
+    place = libraries_of("elder", "librdmacm.so.1", "adverbd")
+    patched("elder/libibverbs.so.1", os.path.join(LIB, "libibverbs.so.1"),
+            (("%s\0" % OURS).encode(), b"9.8.7\0"))
+    env = {"LD_LIBRARY_PATH": place}
+    r = t.run([t.adverb, "run", "--", "env", "LD_LIBRARY_PATH=" + place,
+               "rping", "-c", "-a", "127.0.0.1", "-C", "1"], **env)
+    expect(re.search(
+        r"^adverb: rdma_cm: this librdmacm.so.1 is of adverb %s, and "
+        r"\S*elder/libibverbs.so.1 is of adverb 9.8.7; load both from one "
+        r"folder, as adverb run does$" % re.escape(OURS), r.output, re.M),
+        "it is not told", r)
+    end_all()
+
+
+# Python opens one of our libraries, prints what the call answers, and ends.
+LIST_ADAPTERS = """
+import ctypes, os
+umad = ctypes.CDLL("libibumad.so.3", use_errno=True)
+names = ctypes.create_string_buffer(20 * 32)
+count = umad.umad_get_cas_names(names, 32)
+print("names", count, names.value.decode())
+umad.umad_get_ca_device_list.restype = ctypes.c_void_p
+print("list", bool(umad.umad_get_ca_device_list()),
+      os.strerror(ctypes.get_errno()))
+ca = ctypes.create_string_buffer(4096)
+print("first", umad.umad_get_ca(None, ca))
+"""
+ENODEV = -errno.ENODEV
+
+
+def umad_with(place):
+    r = with_libraries(place, [PYTHON, "-c", LIST_ADAPTERS])
+    if "libibverbs.so.1: cannot open" in r.output:
+        raise system.Skip("the system has no libibverbs.so.1")
+    return r
+
+
+def stock_verbs_of_umad():
+    """Our libibumad and the system's libibverbs: it lists nothing, and says
+    why, once."""
+    r = umad_with(libraries_of("half-umad", "libibumad.so.3"))
+    want = r"adverb: umad: this libibumad.so.3 is adverb's, and " \
+        r"\S*/libibverbs.so.1 is not, and has none of adverb's devices; load " \
+        r"both from one folder, as adverb run does"
+    said = sentences(r.output.splitlines())
+    expect(len(said) == 1 and re.fullmatch(want, said[0]),
+           "it is not told once", r)
+    expect("names %d" % ENODEV in r.output and
+           "list False %s" % os.strerror(errno.ENODEV) in r.output and
+           "first %d" % ENODEV in r.output, "it does not fail", r)
+
+
+def elder_verbs_of_umad():
+    """They list the adapters, for their ABI is the same."""
+    place = libraries_of("elder-umad", "libibumad.so.3", "adverbd")
+    patched("elder-umad/libibverbs.so.1", os.path.join(LIB, "libibverbs.so.1"),
+            (("%s\0" % OURS).encode(), b"9.8.7\0"))
+    r = umad_with(place)
+    said = sentences(r.output.splitlines())
+    expect(len(said) == 1 and re.fullmatch(
+        r"adverb: umad: this libibumad.so.3 is of adverb %s, and "
+        r"\S*elder-umad/libibverbs.so.1 is of adverb 9.8.7; load both from "
+        r"one folder, as adverb run does" % re.escape(OURS), said[0]),
+        "it is not told once", r)
+    expect("names 1 adv0" in r.output and "list True" in r.output and
+           "first 0" in r.output, "it lists no adapter", r)
+    end_all()
+
+
+case("librdmacm.so.1 finds a libibverbs.so.1 that is not ours", stock_verbs)
+case("librdmacm.so.1 finds a libibverbs.so.1 of another release", elder_verbs)
+case("libibumad.so.3 finds a libibverbs.so.1 that is not ours",
+     stock_verbs_of_umad)
+case("libibumad.so.3 finds a libibverbs.so.1 of another release",
+     elder_verbs_of_umad)
+
+
+def incomplete(lacks, words, want, statuses=(126, 127)):
+    """The command, in a folder of its own, without a file."""
+    def body():
+        place = folder("without-" + os.path.basename(lacks))
+        for sub in "tools", "lib", "sim":
+            os.makedirs(os.path.join(place, sub), exist_ok=True)
+        for file in ("tools/adverb", "sim/adverb-sim", *(
+                "lib/" + name for name in
+                ("libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3",
+                 "libadverb-shim.so", "adverbd"))):
+            if file != lacks:
+                shutil.copy(os.path.join(t.build, file),
+                            os.path.join(place, file))
+        r = t.run([place + "/tools/adverb", *words])
+        expect(r.status in statuses and re.fullmatch(
+            want, r.output.strip()), "not: " + want, r)
+    return body
+
+
+for lacks, words, statuses in (
+        ("lib/librdmacm.so.1", ["run", "--", "true"], (126,)),
+        ("lib/libibumad.so.3", ["pair", "--", "ib_write_bw"], (126,)),
+        ("lib/libadverb-shim.so", ["run", "--", "true"], (0,))):
+    case("%s is missing" % lacks, incomplete(
+        lacks, words, r"adverb: \S*%s cannot be read \(No such file or "
+        r"directory\); build or install adverb completely\." % lacks,
+        statuses))
+case("lib/libibverbs.so.1 is missing", incomplete(
+    "lib/libibverbs.so.1", ["run", "--", "true"], "adverb: libibverbs.so.1 is "
+    "neither in ../lib/adverb nor in ../lib beside this program; build or "
+    "install adverb completely.", (1, 126)))
+case("adverb-sim is missing", incomplete(
+    "sim/adverb-sim", ["sim", "--seeds", "1..2"], "adverb: adverb-sim is not "
+    "beside this program; build or install adverb completely."))
+case("the program of bench is missing", incomplete(
+    "", ["bench"], "adverb: the program of bench, bench/__main__.py, is not "
+    "beside this program; build or install adverb completely."))
+t.end()

@@ -1,0 +1,221 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Another user of the machine, who has put things where ours are made: folders
+and links in /tmp, files for captures, an environment.  Only root can be two
+users; others skip it."""
+
+import os
+import subprocess
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import system
+from system import HANG, expect
+
+ANNA, MALLORY = 65534, 65533
+
+# A machine of its own: folders that all share, empty; /mnt/build, the tree that
+# is tested; /mnt/kept, which is root's and whose files must stay; /mnt/anna.
+LAB = """set -e
+mount --make-rprivate /
+ip link set lo up
+mount -t tmpfs lab /mnt
+mkdir /mnt/build /mnt/kept /mnt/anna
+mount --bind "$1" /mnt/build
+echo precious >/mnt/kept/passwd
+mkdir /mnt/kept/ssl
+chown %d /mnt/anna
+mount -t tmpfs -o mode=1777 lab /tmp
+mount -t tmpfs -o mode=1777 lab /dev/shm
+mount -t tmpfs -o mode=755 lab /run
+cd /
+N=$(stat -Lc %%i /proc/self/ns/net)
+sysctl -q -w fs.protected_symlinks=0 fs.protected_regular=0 2>/dev/null || :
+as() { # UID COMMAND: as this user
+	who=$1
+	shift
+	setpriv --reuid "$who" --regid "$who" --clear-groups "$@"
+}
+evil() { # SCRIPT: as the hostile user
+	as %d env N="$N" sh -c "umask 0; $1"
+}
+set +e
+""" % (ANNA, MALLORY)
+
+# Every name that a user's folder may have, and in the last one a tree.
+NAMES = """
+for base in /tmp /dev/shm; do
+	for s in "" -1 -2 -3 -4 -5 -6 -7 -8 -9 -10 -11 -12 -13 -14 -15; do
+		mkdir $base/adverb-$VICTIM$s
+	done
+	%s
+done
+"""
+LINKED = """ln -s /tmp $base/adverb-$VICTIM-15/sysfs-$N
+[ -e /tmp/class ] || { mkdir /tmp/class
+ln -s /mnt/kept /tmp/class/infiniband; }"""
+FORGED = "mkdir -p $base/adverb-$VICTIM-15/sysfs-$N/class/infiniband/evil0"
+LOOK = "/mnt/build/tools/adverb run -- ls /sys/class/infiniband"
+
+t = system.Suite(__doc__)
+
+
+def lab(script):
+    """What this says, as root in the lab: a Result."""
+    if not system.is_root():
+        raise system.Skip("only root can be two users")
+    if subprocess.run(["unshare", "-mn", "true"], check=False,
+                      stderr=subprocess.DEVNULL).returncode:
+        raise system.Skip("no namespaces can be made")
+    env = t.environment()
+    del env["XDG_RUNTIME_DIR"]
+    p = subprocess.Popen(
+        ["unshare", "-mn", "sh", "-c", LAB + script, "sh", t.build],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, start_new_session=True, env=env, cwd="/")
+    return t.finish(p, HANG)
+
+
+def names(victim, what):
+    return "VICTIM=%d; export VICTIM; evil '%s'\n" % (victim, NAMES % what)
+
+
+def is_kept(r):
+    expect("kept: passwd ssl precious" in r.output, "files are gone", r)
+
+
+KEPT = "echo kept: $(ls /mnt/kept) $(cat /mnt/kept/passwd)\n"
+
+
+def no_name_left():
+    r = lab("mount -o remount,ro /run\n" + names(0, LINKED) + LOOK + "\n" +
+            "/mnt/build/tools/adverb run --no-shim -- ibv_devinfo -l\n" + KEPT)
+    is_kept(r)
+    expect("adv0" in r.output, "no device", r)
+    expect("others have each name from /dev/shm/adverb-0 to" in r.output,
+           "no sentence", r)
+
+
+def roots_own_folder():
+    r = lab(names(0, LINKED) + LOOK + "\nls -ld /run/adverb-0\n" + KEPT)
+    is_kept(r)
+    expect(r.output.startswith("adv0\ndrwx------"), "no tree", r)
+
+
+def a_forged_tree():
+    """Not written by us, and not shown."""
+    for victim in 0, ANNA:
+        r = lab("mount -o remount,ro /run\n" + names(victim, FORGED) +
+                "as %d %s\n" % (victim, LOOK))
+        expect("evil0" not in r.output, "it is shown", r)
+        expect("others have each name" in r.output, "no sentence", r)
+
+
+def a_free_name():
+    """The first that is not hers is hers."""
+    r = lab("evil 'mkdir /tmp/adverb-%d; ln -s /mnt/kept /tmp/adverb-%d-1'\n"
+            "as %d %s\nls -ld /tmp/adverb-%d-2\n%s" %
+            (ANNA, ANNA, ANNA, LOOK, ANNA, KEPT))
+    is_kept(r)
+    expect(r.output.startswith("adv0\ndrwx------"), "no tree", r)
+
+
+def another_session():
+    """What su and sudo -E leave in the environment."""
+    r = lab("evil 'mkdir -m 700 /tmp/session'\n"
+            "export XDG_RUNTIME_DIR=/tmp/session\n" + LOOK +
+            "\necho in it: $(ls /tmp/session)\n")
+    expect(r.output == "adv0\nin it:\n", "it is used", r)
+
+
+def a_folder_that_others_write():
+    r = lab("mkdir -m 777 /tmp/open; export ADVERB_RUNTIME=/tmp/open\n"
+            "chmod 777 /tmp/open\n" + LOOK + "; ls /tmp/open\n")
+    expect("lies in a folder that others can write" in r.output and
+           "ADVERB_RUNTIME" in r.output and "adv0" not in r.output,
+           "no sentence", r)
+
+
+def no_tree_of_ours():
+    """A folder that somebody named may hold other things."""
+    r = lab("as %d mkdir -p /mnt/anna/class/infiniband/hers\n"
+            "as %d env ADVERB_SYSFS=/mnt/anna %s\n"
+            "echo left: $(ls /mnt/anna/class/infiniband)\n" %
+            (ANNA, ANNA, LOOK))
+    expect("left: hers\n" in r.output, "it is swept", r)
+
+
+CAPTURE = ("/mnt/build/tools/adverb run --pcap %s -- "
+           "ibv_devinfo -d adv0 2>&1 | grep adverb: \n")
+
+
+def captures():
+    r = lab("evil 'ln -s /mnt/kept/passwd /tmp/a; >/tmp/b; mkfifo /tmp/c; "
+            "ln -s /mnt/kept/new /tmp/d'\nln /mnt/kept/passwd /mnt/kept/p\n" +
+            "".join(CAPTURE % name for name in (
+                "/tmp/a", "/tmp/b", "/tmp/c", "/tmp/d", "/mnt/kept/p")) +
+            "rm /mnt/kept/p; echo b: $(wc -c </tmp/b)\n" +
+            CAPTURE % "/tmp/mine" + "stat -c %a,%u /tmp/mine\n" + KEPT)
+    is_kept(r)
+    for name, why in (("/tmp/a", "another user's link"),
+                      ("/tmp/b", "another user's file"),
+                      ("/tmp/c", ""), ("/tmp/d", "another user's link"),
+                      ("/mnt/kept/p", "")):
+        expect("cannot write frames to %s: " % name in r.output and
+               why in r.output, "%s: no sentence" % name, r)
+    expect("b: 0\n600,0\n" in r.output, "written, or for others to read", r)
+
+
+OPENS = """
+#include <stdio.h>
+struct ibv_device;
+struct ibv_context;
+struct ibv_device **ibv_get_device_list(int *count);
+struct ibv_context *ibv_open_device(struct ibv_device *device);
+int main(void)
+{
+	struct ibv_device **list = ibv_get_device_list(0);
+	printf("opened %d\\n", list && *list && ibv_open_device(*list));
+}
+"""
+
+
+def a_privileged_program():
+    """adverb install has it load our libraries; its environment is not its
+    user's but the caller's."""
+    t.need("gcc")
+    r = lab("cat >/mnt/opens.c <<'END'" + OPENS + "END\n"
+            "gcc -o /mnt/opens /mnt/opens.c /mnt/build/lib/libibverbs.so.1 "
+            "-Wl,-rpath,/mnt/build/lib || exit\n"
+            "chmod 700 /mnt/kept; mkdir -m 777 /mnt/open; chmod 777 /mnt/open\n"
+            "rm -rf /run/adverb-0\n"
+            "for mode in 755 4755; do\nchmod $mode /mnt/opens\n"
+            "for v in PCAP=/mnt/kept/passwd PCAP=/mnt/kept/new "
+            "SYSFS=/mnt/kept/tree RUNTIME=/mnt/kept/run PCAP=/mnt/open/$mode; "
+            "do\nevil \"ADVERB_EXPLAIN=0 ADVERB_$v /mnt/opens\"\n"
+            "done\ndone\n"
+            "echo there: $(ls /mnt/open) $(ls /run)\n" + KEPT)
+    is_kept(r)
+    expect("there: 755\n" in r.output, "it has written something", r)
+    expect(r.output.count("opened 1") >= 5, "it does not run", r)
+
+
+for words, body in (
+        ("without a name in /tmp root has no tree, and loses no file",
+         no_name_left),
+        ("root has a folder where nobody else can make one",
+         roots_own_folder),
+        ("a tree that another user made is not shown", a_forged_tree),
+        ("a user takes the first name that is nobody else's", a_free_name),
+        ("the session's folder of another user is not used",
+         another_session),
+        ("a folder that others can write holds no tree",
+         a_folder_that_others_write),
+        ("a folder of other things is not swept", no_tree_of_ours),
+        ("a capture goes to a file of one's own, and to no link of others",
+         captures),
+        ("a set-user-ID program writes nothing that its caller names",
+         a_privileged_program)):
+    t.case(words, body)
+t.end()

@@ -1,0 +1,753 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Two users of one network namespace: whose broker serves whom, who is told
+what; and programs that make another user of who runs them.  Only root can be
+two users; others skip it."""
+
+import json
+import os
+import pwd
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import forge
+import system
+from system import HANG, brokers, expect, expect_ok, serving
+
+ANNA, BERT = 65534, 65533
+TOLD = r"run by user (\d+), whom ADVERB_BROKER_USER trusts: that user can read "
+t = None
+DIRECT = "0"
+
+
+def enter():
+    """Runs this script again in a network namespace of its own."""
+    if os.environ.get("ADVERB_USERS") or "--list" in sys.argv:
+        return
+    why = None
+    if not system.is_root():
+        why = "only root can be two users"
+    elif subprocess.run(["unshare", "-n", "true"], check=False,
+                        stderr=subprocess.DEVNULL).returncode:
+        why = "no network namespace can be made"
+    if why:
+        print("skipped users.py: %s\n0 passed, 0 failed, 1 skipped" % why)
+        sys.exit(0)
+    os.environ["ADVERB_USERS"] = "1"
+    os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])
+
+
+def start(user, argv, ready=None, **more):
+    """A process of @user with a runtime folder of its own; librdmacm writes
+    into @ready when it listens.  Bert trusts Anna's broker, unless the
+    variables in @more say otherwise."""
+    home = t.path("home-%d" % user)
+    os.makedirs(home, exist_ok=True)
+    os.chown(home, user, user)
+    os.chmod(home, 0o700)
+    env = t.environment()
+    env.update(HOME=home, XDG_RUNTIME_DIR=home, ADVERB_DIRECT=DIRECT)
+    env.update({"ADVERB_BROKER_USER": str(ANNA)}, **more)
+    if ready:
+        env["ADVERB_READY_FD"] = str(ready)
+    return subprocess.Popen(
+        ["setpriv", "--reuid", str(user), "--regid", str(user),
+         "--clear-groups", "--no-new-privs", *argv], env=env, cwd=home,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, start_new_session=True,
+        pass_fds=[ready] if ready else [])
+
+
+def run_as(user, argv, ready=None, **more):
+    return start(user, [t.adverb, "run", "--", *argv], ready, **more)
+
+
+def listens(port):
+    with open("/proc/net/tcp") as f, open("/proc/net/tcp6") as g:
+        return any(line.split()[3] == "0A" and
+                   line.split()[1].endswith(":%04X" % port)
+                   for line in f.readlines()[1:] + g.readlines()[1:])
+
+
+def server_of(user, argv, port):
+    p = run_as(user, argv)
+    end = time.monotonic() + HANG
+    while not listens(port):
+        if p.poll() is not None or time.monotonic() > end:
+            r = t.finish(p, 1)
+            raise system.Fail("the server does not listen", r.output)
+        time.sleep(0.01)
+    return p
+
+
+def broker_name():
+    """Where one listens, or None."""
+    with open("/proc/net/unix") as f:
+        found = re.search("@(adverbd-.*)", f.read())
+    return found and found.group(1)
+
+
+def wait_for_broker():
+    end = time.monotonic() + HANG
+    while not broker_name():
+        expect(time.monotonic() < end, "the broker does not listen")
+        time.sleep(0.001)
+
+
+def port_is_held():
+    with open("/proc/net/udp6") as f:
+        return ":12B7 " in f.read()
+
+
+def alone(body):
+    def go():
+        try:
+            body()
+        finally:
+            while brokers() or port_is_held():
+                for pid in brokers():
+                    os.kill(pid, signal.SIGKILL)
+                time.sleep(0.001)
+    return go
+
+
+def is_told(result, by):
+    """Is the owner of the broker named, once; or nobody?"""
+    said = re.findall(TOLD, result.output)
+    expect(said == ([str(by)] if by is not None else []),
+           "told of the brokers of %s" % said, result)
+
+
+def until_ends(p):
+    """What a running pair has said when both of its queue pairs are known."""
+    text, end = "", time.monotonic() + HANG
+    while len(forge.ends_of(text)) < 2 or not forge.address_of(text):
+        ready, _, _ = select.select([p.stdout], [], [], 0.1)
+        chunk = os.read(p.stdout.fileno(), 65536) if ready else b"."
+        if not chunk or time.monotonic() > end:
+            raise system.Fail("the queue pairs are not known", text)
+        text += chunk.decode(errors="replace") if ready else ""
+    return text
+
+
+def watched_forgers(p):
+    """What `adverb top` tells Anna of a forger, while @p runs."""
+    while p.poll() is None:
+        r = t.finish(start(ANNA, [t.adverb, "top", "--once", "--json",
+                                  "--interval", "0.1"]), HANG)
+        expect_ok(r)
+        for process in json.loads(r.output)["processes"]:
+            for who in process.get("suspects", []):
+                if who["wrong_source"]:
+                    return who
+    return None
+
+
+def forged(tool):
+    """One user's frames, from the right address to the right queue pairs of
+    another user's, are dropped and counted, and it is told whose they are."""
+    def go():
+        t.need(tool)
+        p = start(ANNA, t.pair_argv([tool, "-c", "-n", "60000"],
+                                    timeout=HANG))
+        text = until_ends(p)
+        qpns = ["%x" % qpn for qpn, _ in forge.ends_of(text)]
+        attacker = start(BERT, [sys.executable, forge.__file__,
+                                forge.address_of(text), *qpns])
+        forger = watched_forgers(p)
+        r = t.finish(p, HANG)
+        r.output = text + r.output
+        attacker.terminate()
+        sent = attacker.communicate()[0].decode()
+        expect_ok(r)
+        expect("invalid data" not in r.output, "the data differ", r)
+        expect("packets from %s, an address of this host, by user %d, fit no "
+               "connection of this process" % (forge.address_of(text), BERT)
+               in r.output, "nobody is told of the forger", r)
+        expect(forger and forger["user"] == BERT and forger["local"] and
+               forger["address"] == forge.address_of(text),
+               "adverb top says %s" % forger, r)
+        expect(sent.strip().isdigit() and int(sent) > 100,
+               "few frames were forged: " + sent, r)
+    return go
+
+
+PINGPONG = ["ibv_rc_pingpong", "-c", "-g", "1", "-p", "18600"]
+
+
+def two_users():
+    t.need(PINGPONG[0])
+    server = server_of(ANNA, PINGPONG, 18600)
+    client = run_as(BERT, [*PINGPONG, "127.0.0.1"])
+    results = t.finish(server, HANG), t.finish(client, HANG)
+    for r in results:
+        expect_ok(r)
+    is_told(results[0], None)
+    is_told(results[1], ANNA)
+    expect(list(brokers().values()) == [ANNA], "brokers of %s" % brokers())
+
+
+def two_users_apart():
+    """Neither may have the other's arena: they talk by packets."""
+    global DIRECT
+    DIRECT = "1"
+    try:
+        two_users()
+    finally:
+        DIRECT = "0"
+
+
+def roots_broker():
+    t.need(PINGPONG[0])
+    broker = subprocess.Popen([os.path.join(t.build, "lib", "adverbd"),
+                               "--foreground"])
+    try:
+        # or the first client starts one of its own
+        wait_for_broker()
+        server = server_of(ANNA, PINGPONG, 18600)
+        client = run_as(BERT, [*PINGPONG, "127.0.0.1"])
+        for p in server, client:
+            r = t.finish(p, HANG)
+            expect_ok(r)
+            is_told(r, None)
+        expect(list(brokers().values()) == [0], "brokers of %s" % brokers())
+    finally:
+        broker.kill()
+        broker.wait()
+
+
+def write_bw(*more):
+    return ["stdbuf", "-oL", "ib_write_bw", "-x", "1", "-p", "18601", "-D",
+            "4", *more]
+
+
+def a_death_is_seen():
+    t.need("ib_write_bw")
+    server = server_of(ANNA, write_bw(), 18601)
+    client = run_as(BERT, write_bw("127.0.0.1"))
+    text = more = b" "
+    while more and b"iterations" not in text:
+        more = os.read(client.stdout.fileno(), 4096)
+        text += more
+    os.killpg(server.pid, signal.SIGKILL)
+    server.communicate()
+    r = t.finish(client, HANG)
+    r.output = text.decode() + r.output
+    expect("the process of the peer" in r.output and "has ended" in r.output,
+           "nobody says that the peer has ended", r)
+
+
+def the_brokers_user_takes_over():
+    t.need("ib_write_bw")
+    server = server_of(ANNA, write_bw(), 18601)
+    client = run_as(BERT, write_bw("127.0.0.1"))
+    killed = 0
+    while client.poll() is None and server.poll() is None:
+        for pid, user in serving().items():
+            expect(user == ANNA, "a broker of %d" % user)
+            time.sleep(0.3)  # none of them ends at once (start.h)
+            os.kill(pid, signal.SIGKILL)
+            killed += 1
+    results = t.finish(server, HANG), t.finish(client, HANG)
+    for r in results:
+        expect_ok(r)
+    is_told(results[1], ANNA)
+    expect(killed >= 3, "only %d brokers were killed" % killed)
+
+
+def the_other_user_is_waited_for():
+    """Bert begins when Anna's broker has died and her program, which alone can
+    start the next, has not yet."""
+    t.need("ib_write_bw")
+    server = server_of(ANNA, write_bw(), 18601)
+    os.killpg(server.pid, signal.SIGSTOP)
+    for pid in brokers():
+        os.kill(pid, signal.SIGKILL)
+    began = time.monotonic()
+    client = run_as(BERT, write_bw("127.0.0.1"))
+    time.sleep(0.2)
+    os.killpg(server.pid, signal.SIGCONT)
+    is_late = time.monotonic() - began > 0.4
+    r = t.finish(client, HANG)
+    if r.status:
+        os.killpg(server.pid, signal.SIGKILL)
+    last = t.finish(server, HANG)
+    if is_late:  # he waits for half a second
+        raise system.Skip("the machine is too slow for it")
+    expect_ok(r)
+    expect_ok(last)
+
+
+def a_dead_broker_leaves_nothing():
+    """Anna has lent Bert no socket of the port: once she and her broker are
+    dead, the next one is his."""
+    t.need("ib_write_bw")
+    server = server_of(ANNA, write_bw(), 18601)
+    client = run_as(BERT, write_bw("127.0.0.1"))
+    try:
+        text = more = b" "
+        while more and b"iterations" not in text:
+            more = os.read(client.stdout.fileno(), 4096)
+            text += more
+        os.killpg(client.pid, signal.SIGSTOP)
+        for pid in brokers():
+            os.kill(pid, signal.SIGSTOP)
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+        for pid in brokers():
+            os.kill(pid, signal.SIGKILL)
+        first = server_of(BERT, PINGPONG, 18600)
+        second = run_as(BERT, [*PINGPONG, "127.0.0.1"])
+        for r in (t.finish(first, HANG), t.finish(second, HANG)):
+            expect_ok(r)
+        expect(list(brokers().values()) == [BERT],
+               "brokers of %s" % brokers())
+    finally:
+        os.killpg(client.pid, signal.SIGKILL)
+        client.communicate()
+
+
+FAKE = """
+import socket, struct, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.bind("\\0" + sys.argv[1])
+s.listen()
+print("bound", flush=True)
+while True:
+    c = s.accept()[0]
+    # one that mallory.py is beside hears her too
+    who = struct.unpack("3i", c.getsockopt(socket.SOL_SOCKET,
+                                           socket.SO_PEERCRED, 12))
+    try:
+        with open("/proc/%d/cmdline" % who[0], "rb") as f:
+            if b"mallory.py" in f.read():
+                continue
+    except OSError:
+        pass
+    data, more, _, _ = c.recvmsg(4096, socket.CMSG_SPACE(64))
+    print("heard %d bytes, %d descriptors" % (len(data), len(more)),
+          flush=True)
+"""
+
+
+def fake_broker(user, name):
+    fake = start(user, [system.PYTHON, "-c", FAKE, name])
+    expect(fake.stdout.readline() == b"bound\n", "the name is taken")
+    return fake
+
+
+def hears_nothing(fake):
+    """What has connected to it has gone without a word."""
+    first = fake.stdout.readline()
+    fake.kill()
+    lines = [first, *fake.communicate()[0].splitlines(keepends=True)]
+    expect(set(lines) == {b"heard 0 bytes, 0 descriptors\n"},
+           "it hears: %s" % lines)
+
+
+def our_name():
+    """Where the broker of this version and namespace listens."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                           "../../../src/broker/proto.h")) as f:
+        version = re.search(r"PROTO_VERSION\s+(\d+)", f.read()).group(1)
+    return "adverbd-" + version
+
+
+def refusal(user, pid, remedy=True):
+    return ("adverb: the broker adverbd (process %d) of this network namespace "
+            "is user %d's, who could read and change what this program sends, "
+            "receives and registers, so it is sent nothing: have root set up "
+            "the system's broker (adverb install --service), or use a network "
+            "namespace of your own (adverb run --private -- PROGRAM)%s\n" % (
+                pid, user, ", or trust that user: ADVERB_BROKER_USER=%d" % user
+                if remedy else ""))
+
+
+def a_stranger_is_refused(victim, program, **more):
+    """Bert has the broker's address first; whoever comes sends him nothing, is
+    told so at once, and does not bind the port beside him."""
+    def body():
+        t.need(program[0])
+        fake = fake_broker(BERT, our_name())
+        try:
+            r = t.finish(run_as(victim, program, **more), 10)
+            hears_nothing(fake)
+        finally:
+            fake.kill()
+        expect(r.output.count(refusal(BERT, fake.pid, victim != 0)) == 1,
+               "nobody says whose it is", r)
+        expect(not port_is_held(), "the port is taken")
+    return body
+
+
+def the_others_broker_is_refused():
+    """It works, and is not asked."""
+    t.need(PINGPONG[0])
+    server = server_of(ANNA, PINGPONG, 18600)
+    try:
+        pid, = brokers()
+        r = t.finish(run_as(BERT, [*PINGPONG, "127.0.0.1"],
+                            ADVERB_BROKER_USER=""), HANG)
+        expect(r.status != 0, "it works", r)
+        expect(refusal(ANNA, pid) in r.output, "nobody says whose it is", r)
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+
+
+def trusted_by_name():
+    name = pwd.getpwuid(ANNA).pw_name
+    server = server_of(ANNA, PINGPONG, 18600)
+    r = t.finish(run_as(BERT, [*PINGPONG, "127.0.0.1"],
+                        ADVERB_BROKER_USER=name), HANG)
+    expect_ok(r)
+    expect_ok(t.finish(server, HANG))
+    is_told(r, ANNA)
+
+
+def nobody_is_somebody():
+    """In a user namespace that has no number for them Anna and Bert are one,
+    and neither is the user who has that number there."""
+    t.need("ibv_devinfo")
+    fake = fake_broker(BERT, our_name())
+    try:
+        p = start(ANNA, ["unshare", "-U", "--map-user=%d" % ANNA, t.adverb,
+                         "run", "--", "ibv_devinfo"])
+        r = t.finish(p, HANG)
+        if "unshare" in r.output:
+            raise system.Skip("no user namespace can be made")
+        hears_nothing(fake)
+        expect(r.status != 0 and "is of a user without a number in this user "
+               "namespace, who" in r.output, "nobody says whose it is", r)
+    finally:
+        fake.kill()
+
+
+def system_account(owner, mode, is_trusted):
+    """A broker of the user who owns /run/adverb is the system's."""
+    def body():
+        t.need("ibv_devinfo")
+        broker = start(ANNA, [os.path.join(t.build, "lib", "adverbd"),
+                              "--foreground"])
+        try:
+            wait_for_broker()
+            home = t.path("home-%d" % BERT)
+            p = subprocess.Popen(
+                ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o mode=755 "
+                 "none /run && mkdir -m %o /run/adverb && chown %d /run/adverb"
+                 " && exec setpriv --reuid %d --regid %d --clear-groups "
+                 "\"$@\"" % (mode, owner, BERT, BERT), "sh", t.adverb, "run",
+                 "--", "ibv_devinfo"],
+                env=dict(t.environment(), HOME=home, XDG_RUNTIME_DIR=home),
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                start_new_session=True)
+            r = t.finish(p, HANG)
+            expect((r.status == 0) == is_trusted, "status %d" % r.status, r)
+            expect((refusal(ANNA, broker.pid) in r.output) != is_trusted,
+                   "not what is to be said", r)
+            is_told(r, None)
+        finally:
+            broker.kill()
+            broker.wait()
+    return body
+
+
+OPENS = """
+#include <infiniband/verbs.h>
+#include <stdio.h>
+int main(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	setvbuf(stdout, NULL, _IONBF, 0);
+	printf("%s\\n", ibv_open_device(list[0]) ? "opened" : "refused");
+	getchar();
+}
+"""
+
+
+def privileged_program():
+    """Set-user-ID root, as anybody may start it, with libraries that the
+    loader finds by itself."""
+    t.need("gcc")
+    source, program = t.path("opens.c"), t.path("opens")
+    with open(source, "w") as f:
+        f.write(OPENS)
+    lib = os.path.join(t.build, "lib")
+    subprocess.run(["gcc", "-o", program, source, lib + "/libibverbs.so.1",
+                    "-Wl,-rpath," + lib], check=True)
+    os.chmod(program, 0o4755)
+    return ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
+            "--clear-groups", program]
+
+
+def run_privileged(**more):
+    return subprocess.Popen(
+        privileged_program(), env=dict(t.environment(), **more),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, start_new_session=True)
+
+
+def the_privileged_starts_none():
+    """Its caller could kill what it started, and all would trust it."""
+    p = run_privileged()
+    try:
+        said = line = " "
+        while line and line not in ("opened\n", "refused\n"):
+            line = p.stdout.readline().decode()
+            said += line
+        expect(not brokers(), "it has started a broker")
+        expect("this program starts none, since it has rights that its caller "
+               "has not" in said and "opened\n" in said, "it says: " + said)
+    finally:
+        p.communicate(b"\n")
+
+
+def the_privileged_trusts_no_variable():
+    fake = fake_broker(BERT, our_name())
+    try:
+        p = run_privileged(ADVERB_BROKER_USER=str(BERT))
+        said = p.communicate(b"\n")[0].decode()
+        hears_nothing(fake)
+        expect(refusal(BERT, fake.pid, False) in said and "refused\n" in said,
+               "it says: " + said)
+    finally:
+        fake.kill()
+
+
+def a_stranger_takes_the_name():
+    """Bert takes the broker's address when Anna's has died: her program comes
+    to him, says nothing, and goes on."""
+    server = server_of(ANNA, PINGPONG, 18600)
+    try:
+        name = broker_name()
+        os.killpg(server.pid, signal.SIGSTOP)
+        for pid in brokers():
+            os.kill(pid, signal.SIGKILL)
+        while broker_name():
+            time.sleep(0.001)
+        fake = fake_broker(BERT, name)
+        os.killpg(server.pid, signal.SIGCONT)
+        hears_nothing(fake)
+        expect(server.poll() is None, "it has ended")
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+
+
+def one_port_space():
+    """What Anna listens at is hers, and Bert may call her there."""
+    t.need("rping")
+    listens_at = ["rping", "-s", "-a", "127.0.0.1"]
+    ready, theirs = os.pipe()
+    server = run_as(ANNA, [*listens_at, "-P"], theirs)
+    os.close(theirs)
+    try:
+        expect(os.read(ready, 1), "the server ends before it listens")
+        r = t.finish(run_as(BERT, [*listens_at, "-C", "1"]), HANG)
+        expect(r.status != 0, "two have one port", r)
+        expect("127.0.0.1 port 7174 is in use" in r.output, "no sentence", r)
+        expect_ok(t.finish(run_as(BERT, ["rping", "-c", "-a", "127.0.0.1",
+                                         "-C", "3", "-V"]), HANG))
+    finally:
+        os.close(ready)
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+
+
+def a_low_port_is_roots():
+    """As with the kernel, by root's broker, which serves Anna too."""
+    t.need("rping")
+    ready, theirs = os.pipe()
+    server = run_as(0, ["rping", "-s", "-a", "127.0.0.1", "-p", "500", "-P"],
+                    theirs)
+    os.close(theirs)
+    try:
+        expect(os.read(ready, 1), "root's server ends before it listens")
+        r = t.finish(run_as(ANNA, ["rping", "-s", "-a", "127.0.0.1", "-p",
+                                   "501", "-C", "1"]), HANG)
+        expect(r.status != 0, "any user has port 501", r)
+        expect("127.0.0.1 port 501 cannot be bound: a port below 1024" in
+               r.output and "rdma_bind_addr: Permission denied" in r.output,
+               "no EACCES, or no sentence", r)
+        expect_ok(t.finish(run_as(ANNA, ["rping", "-c", "-a", "127.0.0.1",
+                                         "-p", "500", "-C", "3", "-V"]), HANG))
+    finally:
+        os.close(ready)
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+
+
+def hidden_holder():
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
+        s.bind(("::", 4791))
+        r = t.finish(run_as(ANNA, PINGPONG), HANG)
+    expect(r.status != 0, "it worked", r)
+    expect("port 4791 is held by a process of user 0, hidden from us" in
+           r.output, "nobody says who holds the port", r)
+
+
+def two_roots_at_once():
+    """Each is user 0 of a user namespace of its own, and one is kept from
+    making the folder that both have found free."""
+    t.need("strace")
+    shared = t.path("shared")
+    os.makedirs(shared)
+    os.chmod(shared, 0o1777)
+    trace = t.path("home-%d/trace" % ANNA)
+    late = ["strace", "-f", "-o", trace, "-e", "trace=/^mkdir", "-e",
+            "inject=/^mkdir:delay_enter=2000000:when=1"]
+    lists = ["unshare", "-Urnm", "env", "-u", "ADVERB_RUNTIME", "-u",
+             "XDG_RUNTIME_DIR", "sh", "-c", "mount --bind %s /dev/shm && "
+             "mount --bind /tmp /tmp && mount -o remount,bind,ro /tmp && "
+             'exec "$@"' % shared, "sh", t.adverb, "run", "--",
+             "ls", "/sys/class/infiniband"]
+    try:
+        first = start(ANNA, late + lists)
+        while first.poll() is None and not (os.path.exists(trace) and
+                                            os.path.getsize(trace)):
+            time.sleep(0.01)
+        results = t.finish(start(BERT, lists), HANG), t.finish(first, HANG)
+        for r in results:
+            if "unshare" in r.output or "mount" in r.output:
+                raise system.Skip("no user namespace can be made")
+            expect(r.status == 0 and r.output == "adv0\n", "no tree", r)
+        expect(os.path.getsize(trace), "it was not kept from making it")
+    finally:
+        shutil.rmtree(shared)
+
+
+def set_user_id():
+    """Where the kernel would make it another user, LD_PRELOAD does not hold."""
+    path = t.path("su")
+    shutil.copyfile("/bin/true", path)
+    os.chmod(path, 0o4755)
+    argv = [t.adverb, "run", "--", path]
+    r = t.run(argv)
+    expect(r.status == 0, "with no_new_privs nothing is in the way", r)
+    done = subprocess.run(
+        ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
+         "--clear-groups", *argv], capture_output=True, text=True, check=False)
+    expect(done.returncode == 126 and "set-user-ID" in done.stderr,
+           "exit status %d: %s" % (done.returncode, done.stderr))
+    done = subprocess.run(
+        ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
+         "--clear-groups", *argv[:-1], "sh", "-c", path + "; echo $?"],
+        capture_output=True, text=True, check=False)
+    expect(done.stdout == "0\n" and not done.stderr,
+           "as a child: " + done.stdout + done.stderr)
+    os.rename(path, t.path("sudo"))
+    done = subprocess.run(
+        ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
+         "--clear-groups", *argv[:-1], t.path("sudo")], capture_output=True,
+        text=True, check=False)
+    expect(done.returncode == 126 and "`sudo adverb run -- ...`" in
+           done.stderr, "of sudo: " + done.stderr)
+
+
+LOOK = """
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int main(void)
+{
+	struct rlimit locked;
+
+	getrlimit(RLIMIT_MEMLOCK, &locked);
+	printf("%d %d %d\\n", access("/sys/class/infiniband/mine", F_OK),
+	       socket(AF_NETLINK, SOCK_RAW, 20) >= 0,
+	       locked.rlim_cur == RLIM_INFINITY);
+}
+"""
+
+
+def shows_no_privileged_program():
+    """Whose environment is another's: ld.so.preload has it load the shim."""
+    t.need("gcc")
+    if os.path.exists("/sys/class/infiniband"):
+        raise system.Skip("there are devices of the kernel's")
+    # in no other user's folder, which nobody would be shown
+    place = tempfile.mkdtemp()
+    os.chmod(place, 0o755)
+    tree = place + "/forged"
+    os.makedirs(tree + "/class/infiniband/mine")
+    for folder, _, _ in os.walk(tree):
+        os.chown(folder, BERT, BERT)
+    source, program = t.path("look.c"), t.path("look")
+    with open(source, "w") as f:
+        f.write(LOOK)
+    libraries = os.path.join(t.build, "lib")
+    subprocess.run(["gcc", "-o", program, source, "-Wl,--no-as-needed",
+                    libraries + "/libadverb-shim.so",
+                    "-Wl,-rpath," + libraries], check=True)
+    for mode, wanted in ((0o755, "0 1 1\n"), (0o4755, "-1 0 0\n")):
+        os.chmod(program, mode)
+        done = subprocess.run(
+            ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
+             "--clear-groups", "prlimit", "--memlock=65536", program],
+            capture_output=True, text=True, check=False,
+            env=dict(os.environ, ADVERB_SYSFS=tree))
+        expect(done.stdout == wanted, "mode %o: %s" % (
+            mode, done.stdout + done.stderr))
+    shutil.rmtree(place)
+
+
+enter()
+t = system.Suite(__doc__, hears_strangers=True)
+if not t.options.list:
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    os.chmod(t.tmp, 0o755)
+for words, test in (
+        ("the second user is told whose broker it is", two_users),
+        ("another user's broker is refused", the_others_broker_is_refused),
+        ("a name says whose broker is trusted", trusted_by_name),
+        ("another user's broker hears nothing",
+         a_stranger_is_refused(ANNA, ["ibv_devinfo"])),
+        ("another user's broker hears nothing of rdma_cm",
+         a_stranger_is_refused(ANNA, ["rping", "-s", "-C", "1"])),
+        ("root trusts no user's broker", a_stranger_is_refused(
+            0, ["ibv_devinfo"], ADVERB_BROKER_USER=str(BERT))),
+        ("who has no number in a user namespace is nobody",
+         nobody_is_somebody),
+        ("the system account's broker is trusted silently",
+         system_account(ANNA, 0o755, True)),
+        ("it is none if others may write in its folder",
+         system_account(ANNA, 0o775, False)),
+        ("nor is the broker of another than that",
+         system_account(BERT - 1, 0o755, False)),
+        ("a set-user-ID program starts no broker", the_privileged_starts_none),
+        ("a set-user-ID program trusts no variable",
+         the_privileged_trusts_no_variable),
+        ("two users do not reach each other's memory", two_users_apart),
+        ("root's broker is trusted silently", roots_broker),
+        ("the death of another user's process is seen", a_death_is_seen),
+        ("the broker's user starts the next one",
+         the_brokers_user_takes_over),
+        ("one who begins meanwhile waits for that",
+         the_other_user_is_waited_for),
+        ("a dead broker leaves nothing with other users",
+         a_dead_broker_leaves_nothing),
+        ("who takes a dead broker's name hears nothing",
+         a_stranger_takes_the_name),
+        ("the users have one port space", one_port_space),
+        ("a port below 1024 is root's", a_low_port_is_roots),
+        ("a port that root holds", hidden_holder)):
+    t.case(words, alone(test), "many processes", words)
+for tool in "ibv_uc_pingpong", "ibv_rc_pingpong":
+    words = tool + " through another user's forged frames"
+    t.case(words, alone(forged(tool)), "hostile", words)
+t.case("two roots of namespaces at once", two_roots_at_once)
+t.case("run refuses a set-user-ID program", set_user_id)
+t.case("the shim shows a set-user-ID program nothing",
+       shows_no_privileged_program)
+t.end()

@@ -1,0 +1,655 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Conversations of rdma_cm alone, by the program talker: what dies, what is
+full, what strangers send.  Two namespaces, each with a broker of its own."""
+
+import os
+import random
+import socket
+import signal
+import sys
+import threading
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import icrc_check
+import netlab
+import system
+from system import HANG, Result, expect, expect_ok, spin
+
+netlab.enter()
+t = system.Suite(__doc__)
+lab = netlab.Lab(t)
+talker = t.program("talker")
+HERE, THERE, PORT = "10.1.0.1", "10.1.0.2", "7000"
+STRANGER = "10.1.0.3"  # there, too
+QUICK = not t.options.full
+
+
+class Talker:
+    """One that runs; what it says is counted as it comes."""
+
+    def __init__(self, side, *words, through=(talker,), **env):
+        self.said = []
+        self.news = threading.Condition()
+        self.process = lab.start(side, [*through, *map(str, words)], **env)
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self):
+        for line in self.process.stdout:
+            with self.news:
+                self.said.append(line.decode(errors="replace").rstrip())
+                self.news.notify_all()
+        with self.news:
+            self.said.append("(end of output)")
+            self.news.notify_all()
+
+    def wait(self, text, seconds=HANG):
+        """Until it has said a line that begins so."""
+        with self.news:
+            done = self.news.wait_for(
+                lambda: any(line.startswith(text) for line in self.said) or
+                self.said[-1:] == ["(end of output)"], seconds)
+            expect(done and any(line.startswith(text) for line in self.said),
+                   "it never says " + text,
+                   Result(0, "\n".join(self.said[-8:])))
+
+    def kill(self):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def connected(server, client, count):
+    """@count connections from there to here, up at both ends."""
+    lab.unwire()
+    lab.wire("v0", 1500, (HERE + "/24",), (THERE + "/24",))
+    s = Talker(server, "serve", HERE if server == "here" else THERE, PORT)
+    s.wait("listening")
+    c = Talker(client, "call", HERE if server == "here" else THERE, PORT,
+               count)
+    c.wait("RDMA_CM_EVENT_CONNECT_RESPONSE %d " % count)
+    s.wait("RDMA_CM_EVENT_ESTABLISHED %d " % count)
+    return s, c
+
+
+def brokers(side):
+    return system.brokers(lab.there.pid if side == "there" else "self")
+
+
+def kill_brokers(*sides):
+    for side in sides:
+        found = brokers(side)
+        expect(found, "there is no broker " + side)
+        for pid in found:
+            os.kill(pid, signal.SIGKILL)
+
+
+def resident(side):
+    total = 0
+    for pid in brokers(side):
+        with open("/proc/%d/statm" % pid) as f:
+            total += int(f.read().split()[1]) * 4096
+    return total
+
+
+def lost(side):
+    """Datagrams to UDP port 4791 for which a socket had no room."""
+    pid = lab.there.pid if side == "there" else "self"
+    total = 0
+    for table in "udp", "udp6":
+        with open("/proc/%s/net/%s" % (pid, table)) as f:
+            total += sum(int(words[-1]) for words in (line.split()
+                                                      for line in f)
+                         if words[1].endswith(":12B7"))
+    return total
+
+
+def signal_all(pids, number):
+    for pid in pids:
+        os.kill(pid, number)
+
+
+def waits_in_socket(side):
+    """Bytes that have come to UDP port 4791, and that nobody has read."""
+    pid = lab.there.pid if side == "there" else "self"
+    for table in "udp", "udp6":
+        with open("/proc/%s/net/%s" % (pid, table)) as f:
+            for words in (line.split() for line in f):
+                if words[1].endswith(":12B7") and \
+                        int(words[4].split(":")[1], 16):
+                    return True
+    return False
+
+
+def sleeps(pid):
+    """All threads of a process."""
+    for task in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/stat" % (pid, task)) as f:
+            if f.read().rsplit(")", 1)[1].split()[0] != "S":
+                return False
+    return True
+
+
+def case(name, body):
+    def go():
+        t.need("unshare")
+        began = []
+        try:
+            body(began)
+        finally:
+            for talker in began:
+                talker.kill()
+    t.case(name, go, "rdma_cm", "connection management")
+
+
+def deaths():
+    def death(server, client, victim, killed=()):
+        """What is up goes down at the other end when @victim dies; brokers
+        of @killed sides have died meanwhile."""
+        def body(began):
+            s, c = connected(server, client, 20)
+            began += [s, c]
+            if killed:
+                kill_brokers(*killed)
+                for talker in s, c:  # until the successors know of all
+                    talker.process.send_signal(signal.SIGUSR1)
+                    talker.wait("has a port")
+            dead, other = (s, c) if victim == "server" else (c, s)
+            os.killpg(dead.process.pid, signal.SIGKILL)
+            other.wait("RDMA_CM_EVENT_DISCONNECTED 20 ")
+        return body
+
+    def at_once(side, began):
+        """By the broker's own clock, however busy the machine is: before
+        another connection, ended after the death, has rested its half
+        second."""
+        alone()
+        s = Talker("here", "serve", HERE, PORT)
+        other = Talker("here", "serve", HERE, int(PORT) + 1)
+        began += [s, other]
+        s.wait("listening")
+        other.wait("listening")
+        c = Talker(side, "mark", HERE, PORT, 20)
+        began.append(c)
+        c.wait("RDMA_CM_EVENT_CONNECT_RESPONSE 21 ")
+        s.wait("RDMA_CM_EVENT_ESTABLISHED 20 ")
+        s.kill()
+        c.process.send_signal(signal.SIGUSR1)
+        c.wait("RDMA_CM_EVENT_TIMEWAIT_EXIT 1 ")
+        words = [line.split(" status")[0] for line in c.said]
+        expect("RDMA_CM_EVENT_DISCONNECTED 21" in
+               words[:words.index("RDMA_CM_EVENT_TIMEWAIT_EXIT 1")],
+               "not all are disconnected by then", Result(0, "\n".join(c.said)))
+
+    def together(side):
+        """The victim's broker dies first.  Somebody else of its user is left
+        and begins the next one, or nobody could say anything."""
+        def body(began):
+            other = "there" if side == "here" else "here"
+            s, c = connected(other, side, 20)
+            keeper = Talker(side, "serve", HERE if side == "here" else THERE,
+                            int(PORT) + 1)
+            began += [s, c, keeper]
+            keeper.wait("listening")
+            os.kill(c.process.pid, signal.SIGSTOP)  # it finds no other
+            kill_brokers(side)
+            os.killpg(c.process.pid, signal.SIGKILL)
+            s.wait("RDMA_CM_EVENT_DISCONNECTED 20 ")
+        return body
+
+    sides = ("here", "here"), ("here", "there"), ("there", "here")
+    for side in "here", "there":
+        case("a server dies: its peer %s is disconnected in half a second" %
+             side, lambda began, side=side: at_once(side, began))
+    for side in "here", "there":
+        case("the broker %s is killed, and a client without it" % side,
+             together(side))
+    for server, client in sides:
+        for victim in "server", "client":
+            case("a %s %s dies: its peer %s is disconnected" %
+                 (victim, server if victim == "server" else client,
+                  client if victim == "server" else server),
+                 death(server, client, victim))
+    for killed in ("here",), ("there",), ("here", "there"):
+        for victim in "server", "client":
+            case("brokers %s are killed, then the %s dies" %
+                 (" and ".join(killed), victim),
+                 death("here", "there", victim, killed))
+
+
+def unlooked():
+    """A program that does not look at its events is asked for its answer
+    again and again, and given up in the end."""
+    def begun(began, **env):
+        alone()
+        s = Talker("here", "serve", HERE, PORT)
+        other = Talker("here", "serve", HERE, int(PORT) + 1)
+        began += [s, other]
+        s.wait("listening")
+        other.wait("listening")
+        c = Talker("there", "mark", HERE, PORT, 1, **env)
+        began.append(c)
+        c.wait("RDMA_CM_EVENT_CONNECT_RESPONSE 2 ")
+        other.wait("RDMA_CM_EVENT_ESTABLISHED 1 ")
+        os.killpg(other.process.pid, signal.SIGSTOP)
+        c.process.send_signal(signal.SIGUSR1)
+        return c, other
+
+    def given_up(began):
+        c, _ = begun(began, ADVERB_CM_FAST="1")
+        c.wait("RDMA_CM_EVENT_DISCONNECTED 1 status -110")
+        c.wait("adverb: rdma_disconnect: the program at")
+
+    def answered(killed):
+        def body(began):
+            c, other = begun(began)
+            kill_brokers(*killed)
+            os.killpg(other.process.pid, signal.SIGCONT)
+            c.wait("RDMA_CM_EVENT_DISCONNECTED 1 status 0")
+        return body
+
+    case("a stopped program is given up: DISCONNECTED with -110", given_up)
+    case("a stopped program goes on: DISCONNECTED", answered(()))
+    for killed in ("here",), ("there",), ("here", "there"):
+        case("a stopped program goes on, and brokers %s were killed: "
+             "DISCONNECTED" % " and ".join(killed), answered(killed))
+
+
+def silences():
+    """A peer in another namespace stands still, or ends, in mid-transfer.  By
+    its timeouts it would be given up after two seconds at the latest."""
+    def begun(words, **env):
+        lab.unwire()
+        lab.wire("v0", 1500, (HERE + "/24",), (THERE + "/24",))
+        pair = lab.begin(words, words + [HERE], server_env=env, client_env=env)
+        lab.wait(lambda: t.packets_sent(words[0]) > 1000 or
+                 pair[1].poll() is not None, "there is no transfer", HANG)
+        return pair
+
+    def stopped(began):
+        server, client = begun(["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n",
+                                "100000"])  # which take a second and more
+        os.killpg(server.pid, signal.SIGSTOP)
+        time.sleep(4)
+        status = client.poll()
+        os.killpg(server.pid, signal.SIGCONT)
+        r = lab.finish((server, client))
+        expect(status is None, "its peer does not wait for it", r)
+        expect_ok(r)
+
+    # Two that have asked for something whenever that is: who only waits for a
+    # message, all of its own acknowledged, cannot tell its peer's end or stop
+    # from a pause.
+    asking = ["ib_read_lat", "-x", "1", "-p", "%", "-n", "1000000"]
+
+    def strictly(began):
+        server, client = begun(asking, ADVERB_STRICT="1")
+        os.killpg(server.pid, signal.SIGSTOP)
+        r = t.finish(client, HANG)
+        os.killpg(server.pid, signal.SIGKILL)
+        t.finish(server, 5)
+        expect(r.status not in (0, 124), "exit status %d" % r.status, r)
+        expect("no answer from the peer" in r.output and "tries" in r.output,
+               "it is not said that retries ran out", r)
+
+    def gone(began):
+        pair = begun(asking)
+        keeper = Talker("here", "serve", HERE, PORT)  # keeps the broker
+        began.append(keeper)
+        keeper.wait("listening")
+        os.killpg(pair[0].pid, signal.SIGKILL)
+        r = t.finish(pair[1], HANG)
+        t.finish(pair[0], 5)
+        expect(r.status not in (0, 124), "exit status %d" % r.status, r)
+        expect("has ended" in r.output, "no word that the peer has ended", r)
+
+    def left(began):
+        """It is known by rdma_cm: nobody waits for its patience to end."""
+        alone()
+        program = t.program("peer_left")
+        s = Talker("here", "serve", HERE, PORT, through=[program])
+        began.append(s)
+        s.wait("listening")
+        r = lab.run("there", [program, "call", HERE, PORT])
+        expect_ok(r)
+        expect("RDMA_CM_EVENT_DISCONNECTED" in r.output and
+               "status 12" in r.output,
+               "its request does not end with RETRY_EXC", r)
+        expect("has disconnected" in r.output, "no word of that", r)
+
+    case("a peer in another namespace disconnects: that is said of what is "
+         "sent to it", left)
+    case("a peer in another namespace is stopped: it is waited for", stopped)
+    case("a peer in another namespace is stopped: with ADVERB_STRICT it is "
+         "given up", strictly)
+    case("a peer in another namespace ends: that is said", gone)
+
+
+def alone():
+    lab.unwire()
+    lab.wire("v0", 1500, (HERE + "/24",), (THERE + "/24",))
+
+
+def loops(side, count, port=PORT, **env):
+    r = lab.run(side, [talker, "loop", HERE, port, str(count)], **env)
+    expect(r.status == 0, "not all %d are served" % count,
+           Result(0, r.output[-2000:]))
+
+
+def crowds():
+    """Many, one after another and at once; nothing of them is left."""
+    one, many = (300, 1200) if QUICK else (10000, 4000)
+
+    def body(began):
+        alone()
+        s = Talker("here", "serve", HERE, PORT)
+        began.append(s)
+        s.wait("listening")
+        done = 0
+
+        def crowd():
+            """As many at once as can ever rest after they came one after
+            another; and their ends are all said at once."""
+            nonlocal done
+            c = Talker("there", "call", HERE, PORT, many)
+            began.append(c)
+            # killed before its last RTU it would leave one refused, not ended
+            done += many
+            s.wait("RDMA_CM_EVENT_ESTABLISHED %d " % done)
+            c.kill()
+            s.wait("RDMA_CM_EVENT_DISCONNECTED %d " % done)
+
+        def sizes(number):
+            # an answer after all of that: no event is left in the broker
+            s.process.send_signal(signal.SIGUSR1)
+            s.wait("has a port %d" % number)
+            return resident("here"), resident("there")
+
+        crowd()
+        before = sizes(1)
+        for _ in range(4):
+            loops("there", one)
+            done += one
+        crowd()
+        for b, a in zip(before, sizes(2)):
+            # who was up rests for half a second: beside the last crowd the
+            # first may, and as many of those between; a struct conv has
+            # less than 512 bytes
+            expect(a <= b + 512 * 2 * many + (128 << 10),
+                   "a broker has %d bytes, then %d" % (b, a))
+    case("%d connections at once, %d one after another, and at once again; "
+         "the brokers do not grow" % (many, 4 * one), body)
+
+    def small(began):
+        """A broker has most to say to itself; its receive buffer is the
+        default one of the kernel, which holds a few hundred."""
+        alone()
+        less = [t.program("deny_syscall"), "rcvbuf",
+                "--", talker]
+        s = Talker("here", "serve", HERE, PORT, through=less)
+        began.append(s)
+        s.wait("listening")
+        callers = [Talker("here", "call", HERE, PORT, many // 4, through=less)
+                   for _ in range(4)]
+        began += callers
+        s.wait("RDMA_CM_EVENT_ESTABLISHED %d " % many)
+        for c in callers:
+            c.kill()
+        s.wait("RDMA_CM_EVENT_DISCONNECTED %d " % many)
+        expect(lost("here") == 0, "%d datagrams find no room" % lost("here"))
+    case("%d connections at once within a host, whose ends die together: no "
+         "message is lost" % many, small)
+
+    def slow(began):
+        """Both ends are of one broker: what a stopped program has yet to
+        answer is not said to it again."""
+        t.need_no_hostile("sends datagrams that are counted")
+        alone()
+        s = Talker("here", "serve", HERE, PORT)
+        began.append(s)
+        s.wait("listening")
+        before = lab.datagrams("here")
+        os.killpg(s.process.pid, signal.SIGSTOP)
+        c = Talker("here", "call", HERE, PORT, 20)
+        began.append(c)
+        c.wait("RDMA_CM_EVENT_ROUTE_RESOLVED 20 ")
+        time.sleep(1.2)  # in which each would be repeated twice
+        os.killpg(s.process.pid, signal.SIGCONT)
+        s.wait("RDMA_CM_EVENT_ESTABLISHED 20 ")
+        os.killpg(s.process.pid, signal.SIGSTOP)
+        c.kill()
+        time.sleep(1.2)
+        os.killpg(s.process.pid, signal.SIGCONT)
+        s.wait("RDMA_CM_EVENT_DISCONNECTED 20 ")
+        s.process.send_signal(signal.SIGUSR1)
+        s.wait("has a port")  # its answers have gone
+        said = lab.datagrams("here") - before
+        expect(said == 5 * 20, "%d messages instead of 100" % said)
+    case("20 connections to a slow program within a host: nothing is said "
+         "twice", slow)
+
+    def busy(began):
+        alone()
+        s = Talker("here", "serve", HERE, PORT)
+        began.append(s)
+        s.wait("listening")
+        neighbours = [spin(HANG) for _ in range(4)]
+        try:
+            loops("there", one)
+        finally:
+            for n in neighbours:
+                n.kill()
+                n.wait()
+    case("%d connections beside four busy neighbours" % one, busy)
+
+
+def storms():
+    """Brokers are killed while connections come and go."""
+    def body(side):
+        def go(began):
+            alone()
+            s = Talker("here", "serve", HERE, PORT)
+            began.append(s)
+            s.wait("listening")
+            loops("there", 1)
+            c = Talker("there", "loop", HERE, PORT, 60)
+            began.append(c)
+            for n in range(10, 60, 10):
+                c.wait("RDMA_CM_EVENT_CONNECT_RESPONSE %d " % n)
+                for pid in brokers(side):
+                    os.kill(pid, signal.SIGKILL)
+            c.wait("(end of output)")
+            expect(c.process.wait() == 0, "exit status %d" %
+                   c.process.returncode, Result(0, "\n".join(c.said[-8:])))
+        return go
+    for side in "here", "there":
+        case("brokers %s are killed while connections come and go" % side,
+             body(side))
+
+
+def refusals():
+    def refused(began):
+        alone()
+        s = Talker("here", "refuse", HERE, PORT)
+        began.append(s)
+        s.wait("listening")
+        c = Talker("there", "call", HERE, PORT, 10)
+        began.append(c)
+        c.wait("RDMA_CM_EVENT_REJECTED 10 status 28")
+
+    def full(began):
+        alone()
+        s = Talker("here", "mute", HERE, PORT, 4)
+        began.append(s)
+        s.wait("listening")
+        c = Talker("there", "call", HERE, PORT, 10, ADVERB_CM_FAST="1")
+        began.append(c)
+        c.wait("RDMA_CM_EVENT_UNREACHABLE 6 status -110")
+        s.kill()  # the other four were in its backlog
+        c.wait("RDMA_CM_EVENT_REJECTED 4 status 28")
+
+    def in_time(began):
+        """Its broker has both the request and, after it, the listener."""
+        alone()
+        s = Talker("here", "late", HERE, PORT)
+        began.append(s)
+        s.wait("bound")
+        pids = brokers("here")
+        signal_all(pids, signal.SIGSTOP)
+        try:
+            c = Talker("there", "call", HERE, PORT, 1)
+            began.append(c)
+            lab.wait(lambda: waits_in_socket("here"), "no request comes", HANG)
+            s.process.send_signal(signal.SIGUSR1)
+            s.wait("asks to listen")
+            lab.wait(lambda: sleeps(s.process.pid), "it does not ask", HANG)
+        finally:
+            signal_all(pids, signal.SIGCONT)
+        s.wait("RDMA_CM_EVENT_ESTABLISHED 1 ")
+        expect(not any("REJECTED" in line for line in c.said),
+               "the caller is refused", Result(0, "\n".join(c.said)))
+
+    def long_words(began):
+        alone()
+        r = lab.run("here", [talker, "wordy", HERE, PORT])
+        expect_ok(r)
+        expect("bytes of private data" in r.output, "no sentence", r)
+
+    case("a program that rejects: REJECTED with 28", refused)
+    case("a full backlog: the others are UNREACHABLE, and none is served "
+         "twice", full)
+    case("who listens just after the request came is called", in_time)
+    case("private data too long: EINVAL, and the longest arrive", long_words)
+
+
+GID = bytes(10) + b"\xff\xff"
+
+
+def frame(mad, source, **wrong):
+    """A sealed UD datagram for QP1 here, from another host: of this one QP1
+    alone is heard."""
+    bth = bytearray((0x64, 0x40, 0xff, 0xff, 0, 0, 0, wrong.get("qpn", 1)))
+    bth[0] = wrong.get("opcode", 0x64)
+    bth[1] |= wrong.get("pad", 0) << 4
+    deth = wrong.get("qkey", 0x80010000).to_bytes(4, "big") + b"\0\0\0\1"
+    out = bytearray(icrc_check.seal(STRANGER, HERE, source,
+                                    bytes(bth) + b"\0\0\0\7" + deth +
+                                    bytes(mad)))
+    if wrong.get("icrc"):
+        out[-1] ^= 1
+    return bytes(out)
+
+
+def message(kind, dice):
+    """A message of connection management with fields that hold together,
+    and ids of nobody."""
+    mad = bytearray(256)
+    mad[0:4] = 1, 7, 2, 3
+    mad[8:16] = dice.randbytes(8)
+    mad[17] = kind
+    mad[24:32] = dice.randbytes(8)
+    if kind in (0x10, 0x17):
+        mad[32:40] = (0x01060000 | int(PORT)).to_bytes(8, "big")
+    if kind == 0x10:
+        mad[24 + 32:24 + 35] = dice.randbytes(3)
+        mad[24 + 43] = 0xa0
+        mad[24 + 56:24 + 72] = GID + socket.inet_aton(STRANGER)
+        mad[24 + 72:24 + 88] = GID + socket.inet_aton(HERE)
+        mad[24 + 140:24 + 142] = 0, 0x40
+    return mad
+
+
+def spoil(mad, dice):
+    """One of the ways in which a message can be wrong."""
+    way = dice.randrange(8)
+    if way == 0:
+        mad[dice.randrange(4)] ^= 1 << dice.randrange(8)  # version, class...
+    elif way == 1:
+        mad[3] |= 0x80
+    elif way == 2:
+        mad[16:18] = dice.randbytes(2)
+    elif way == 3:
+        mad[24:32] = bytes(8)  # no ids
+    elif way == 4:
+        mad[24 + dice.randrange(232)] = 0xff
+    elif way == 5:
+        mad[24:] = b"\xff" * 232
+    elif way == 6:
+        mad = mad[:dice.randrange(0, 256, 4)]
+    else:
+        mad += bytes(4)
+    return mad
+
+
+def stranger():
+    lab.ip("there", "address add %s/24 dev v0" % STRANGER)
+    return lab.socket(STRANGER)
+
+
+def strangers():
+    def malformed(began):
+        s, c = connected("here", "there", 4)
+        began += [s, c]
+        seed = random.randrange(1 << 32)
+        dice = random.Random(seed)
+        before = brokers("here")
+        out = stranger()
+        source = out.getsockname()[1]
+        wrongs = ({}, {"icrc": 1}, {"qkey": 1}, {"opcode": 0x04},
+                  {"opcode": 0xff}, {"pad": 3}, {"qpn": 0}, {"qpn": 2})
+        for kind in range(0x0f, 0x1d):
+            for _ in range(20):
+                for wrong in wrongs:
+                    out.sendto(frame(message(kind, dice), source, **wrong),
+                               (HERE, 4791))
+                    out.sendto(frame(spoil(message(kind, dice), dice), source,
+                                     **wrong), (HERE, 4791))
+        loops("there", 20)
+        expect(brokers("here") == before, "the broker has died, seed %d" %
+               seed)
+        expect(not any("DISCONNECTED" in line for line in c.said),
+               "a stranger ends a connection, seed %d" % seed,
+               Result(0, "\n".join(c.said[-5:])))
+        c.kill()
+        s.wait("RDMA_CM_EVENT_DISCONNECTED %d " % 24)
+
+    def flood(began):
+        alone()
+        s = Talker("here", "serve", HERE, PORT)
+        mute = Talker("here", "mute", HERE, int(PORT) + 1, 100000)
+        began += [s, mute]
+        s.wait("listening")
+        mute.wait("listening")
+        loops("there", 20)
+        before, answers = resident("here"), lab.datagrams("here")
+        out = stranger()
+        source = out.getsockname()[1]
+        dice = random.Random(7)
+        for i in range(20000):
+            mad = message(0x10, dice)
+            mad[39] = (int(PORT) + i % 2) & 0xff
+            out.sendto(frame(mad, source), (HERE, 4791))
+            if i % 5000 == 2500:
+                loops("there", 20)
+        loops("there", 20)
+        expect(lab.datagrams("here") > answers + 1000,
+               "few of them are answered")
+        expect(resident("here") < before + (16 << 20),
+               "the broker had %d bytes, now %d" % (before, resident("here")))
+
+    case("4480 malformed and unexpected messages: nothing that is up goes "
+         "down", malformed)
+    case("20000 requests of one address: others are served", flood)
+
+
+deaths()
+unlooked()
+silences()
+crowds()
+storms()
+refusals()
+strangers()
+lab.end()
+t.end()

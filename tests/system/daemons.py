@@ -1,9 +1,0 @@
-#!/usr/bin/python3
-# SPDX-License-Identifier: BSD-2-Clause
-"""Programs that close all descriptors while a device is open."""
-
-import system
-
-t = system.Suite(__doc__)
-t.checks("daemoncheck", None)
-t.end()

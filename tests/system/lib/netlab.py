@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Two network namespaces and the links between them, without privilege.
+
+    here  v0 ---------- v0  there          one user namespace around both,
+          v1 ---------- v1                 nothing leads out of it
+
+Lab.both runs a tool across the link: its server here, its client there.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+import system
+from system import HANG, Result, expect, expect_ok
+
+SIDES = ("here", "there")
+CLONE_NEWNET = 0x40000000
+
+
+def enter(as_root=False):
+    """Runs this script again inside namespaces of its own; @as_root: root of
+    the machine stays it there, and has a /sys of the namespace."""
+    if os.environ.get("ADVERB_NETLAB") or "--list" in sys.argv:
+        return
+    for tool in "unshare", "nsenter", "ip":
+        if not shutil.which(tool):
+            give_up("%s is not installed" % tool)
+    how = "-nm" if as_root and system.is_root() else "-Urn"
+    probe = subprocess.run(["unshare", how, "true"], check=False,
+                           stderr=subprocess.DEVNULL)
+    if probe.returncode:
+        give_up("this machine lets nobody make namespaces")
+    os.environ["ADVERB_NETLAB"] = "1"
+    os.execvp("unshare", ["unshare", how, sys.executable, *sys.argv])
+
+
+def give_up(why):
+    name = os.path.basename(sys.argv[0])
+    print("skipped %s: %s\n0 passed, 0 failed, 1 skipped" % (name, why))
+    sys.exit(0)
+
+
+class Lab:
+    def __init__(self, suite):
+        self.t = suite
+        self.port = 20000
+        self.options = []  # of adverb run
+        self.there = None
+        if suite.options.list:
+            return
+        # It ends with our end of its input.
+        self.there = subprocess.Popen(["unshare", "-n", "cat"],
+                                      stdin=subprocess.PIPE)
+        mine = os.readlink("/proc/self/ns/net")
+        while os.readlink("/proc/%d/ns/net" % self.there.pid) == mine:
+            time.sleep(0.001)
+        for side in SIDES:
+            self.ip(side, "link set lo up")
+
+    def into(self, side, argv):
+        if side == "here":
+            return argv
+        return ["nsenter", "-t", str(self.there.pid), "-n", *argv]
+
+    def ip(self, side, words):
+        done = subprocess.run(self.into(side, ["ip", *words.split()]),
+                              check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        expect(done.returncode == 0,
+               "ip %s: %s" % (words, done.stdout.strip()))
+        return done.stdout
+
+    def sysctl(self, side, name, value):
+        subprocess.run(self.into(side, ["sh", "-c", "echo %s >/proc/sys/%s" %
+                                        (value, name)]), check=True)
+
+    def wire(self, name="v0", mtu=1500, here=(), there=()):
+        """A link between the two with these addresses, up at both ends."""
+        self.ip("here", "link add %s mtu %d type veth peer name %s mtu %d "
+                "netns %d" % (name, mtu, name, mtu, self.there.pid))
+        for side, addresses in zip(SIDES, (here, there)):
+            # No wait for others who might have the address.
+            self.sysctl(side, "net/ipv6/conf/%s/accept_dad" % name, "0")
+            self.ip(side, "link set %s up" % name)
+            for address in addresses:
+                self.ip(side, "address add %s dev %s" % (address, name))
+        # The kernel gives the link-local ones once it sees the carrier.
+        for side in SIDES:
+            self.wait(lambda: self.link_local(side, name),
+                      "%s gets no link-local address" % name)
+
+    def wait(self, done, why, seconds=20):
+        end = time.monotonic() + seconds
+        while not done():
+            expect(time.monotonic() < end, why)
+            time.sleep(0.01)
+
+    def unwire(self):
+        """Nothing but lo is left."""
+        for side in SIDES:
+            for line in self.ip(side, "-o link show").splitlines():
+                name = line.split(": ")[1].split("@")[0]
+                if name != "lo" and self.has(side, name):
+                    self.ip(side, "link del " + name)
+
+    @contextlib.contextmanager
+    def interface(self):
+        """v0 for as long: by an address rdma_cm finds a device, and a loopback
+        address, all that lo has, is no device's."""
+        self.wire("v0", 1500, ("10.1.0.1/24", "fd01::1/64"),
+                  ("10.1.0.2/24", "fd01::2/64"))
+        try:
+            yield
+        finally:
+            self.unwire()
+
+    def has(self, side, name):
+        return " %s@" % name in self.ip(side, "-o link show") or \
+            " %s:" % name in self.ip(side, "-o link show")
+
+    def link_local(self, side, name="v0"):
+        words = self.ip(side, "-o -6 address show dev %s scope link" %
+                        name).split()
+        if "inet6" not in words:
+            return None
+        return words[words.index("inet6") + 1].split("/")[0]
+
+    def socket(self, address):
+        """A UDP socket of the namespace there, whose @address it has."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        with open("/proc/self/ns/net") as mine, \
+                open("/proc/%d/ns/net" % self.there.pid) as theirs:
+            expect(libc.setns(theirs.fileno(), CLONE_NEWNET) == 0,
+                   os.strerror(ctypes.get_errno()))
+            made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            expect(libc.setns(mine.fileno(), CLONE_NEWNET) == 0,
+                   os.strerror(ctypes.get_errno()))
+        made.bind((address, 0))
+        return made
+
+    def start(self, side, argv, **env):
+        return self.t.start([self.t.adverb, "run", *self.options, "--", *argv],
+                            env=self.t.environment(**env),
+                            into=lambda words: self.into(side, words))
+
+    def run(self, side, argv, timeout=HANG, **env):
+        return self.t.finish(self.start(side, argv, **env), timeout)
+
+    def is_listening(self, side, port):
+        pid = self.there.pid if side == "there" else "self"
+        for table in "tcp", "tcp6":
+            with open("/proc/%s/net/%s" % (pid, table)) as f:
+                for line in f:
+                    words = line.split()
+                    if words[3] == "0A" and words[1].endswith(":%04X" % port):
+                        return True
+        return False
+
+    def datagrams(self, side):
+        """How many UDP datagrams have left over IPv4."""
+        pid = self.there.pid if side == "there" else "self"
+        with open("/proc/%s/net/snmp" % pid) as f:
+            names, figures = [line.split() for line in f
+                              if line.startswith("Udp:")]
+        return int(figures[names.index("OutDatagrams")])
+
+    def begin(self, server, client, timeout=HANG, server_env=None,
+              client_env=None, client_side="there"):
+        """Both ends of a tool, the server here; `%` is a port."""
+        self.port += 1
+        port = str(self.port)
+        self.t.need(server[0])
+        end = time.monotonic() + timeout
+        p = self.start("here", [w.replace("%", port) for w in server],
+                       **(server_env or {}))
+        while not self.is_listening("here", self.port) and \
+                p.poll() is None and time.monotonic() < end:
+            time.sleep(0.005)
+        return p, self.start(client_side,
+                             [w.replace("%", port) for w in client],
+                             **(client_env or {}))
+
+    def finish(self, pair, timeout=HANG):
+        """A Result with both sides' words, as adverb pair shows them."""
+        server, client = pair
+        rc = self.t.finish(client, timeout)
+        rs = self.t.finish(server, timeout if rc.status == 0 else 3)
+        text = ["%s| %s" % (who, line)
+                for who, r in (("server", rs), ("client", rc))
+                for line in r.output.splitlines()]
+        return Result(max(rs.status, rc.status, key=abs), "\n".join(text))
+
+    def both(self, server, client, timeout=HANG, **more):
+        return self.finish(self.begin(server, client, timeout, **more),
+                           timeout)
+
+    @contextlib.contextmanager
+    def fan(self, client, servers, rounds, **env):
+        """@servers programs here, to all of which one at @client writes in
+        @rounds; gives that one when all is written."""
+        fan = self.t.program("one_to_many")
+        folder = self.t.path("fan")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.mkdir(folder)
+        os.chmod(folder, 0o777)
+        running = [self.start("here", [fan, "serve", folder, str(i)], **env)
+                   for i in range(servers)]
+        writer = self.start(client, [fan, "write", folder, str(servers),
+                                     str(rounds)], **env)
+        running.append(writer)
+        try:
+            self.wait(lambda: os.path.exists(folder + "/written.0") or
+                      any(p.poll() is not None for p in running),
+                      "nothing is written", 90)
+            yield writer
+        finally:
+            with open(folder + "/end.0.new", "wb") as f:
+                f.write(bytes(4096))
+            os.rename(folder + "/end.0.new", folder + "/end.0")
+            results = [self.t.finish(p, 20) for p in running]
+        for r in results:
+            expect_ok(r)
+
+    def fan_top(self):
+        """What adverb top says of the fan's programs, and its Result."""
+        r = self.t.run([self.t.adverb, "top", "--once", "--json",
+                        "--interval", "0.01"])
+        expect_ok(r)
+        return [p for p in json.loads(r.output)["processes"]
+                if p["name"] == "one_to_many"], r
+
+    def batch(self, side, commands):
+        """Several ip commands at once."""
+        done = subprocess.run(self.into(side, ["ip", "-batch", "-"]),
+                              check=False, input=commands, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        expect(done.returncode == 0, "ip -batch: " + done.stdout.strip())
+
+    def end(self):
+        if self.there:
+            self.there.stdin.close()
+            self.there.wait()

@@ -1,0 +1,221 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The counter files of the tree: as a capture has it, as adverb top says, and
+never backwards."""
+
+import ctypes
+import os
+import signal
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import icrc_check
+import netlab
+import system
+from system import Skip, expect, expect_ok
+
+netlab.enter()
+t = system.Suite(__doc__, packets=True)
+lab = netlab.Lab(t)
+CLONE_NEWNET = 0x40000000
+# Which of them is which total of adverb top.
+TOTALS = {
+    "counters/port_xmit_packets": "tx_packets",
+    "counters/port_rcv_packets": "rx_packets",
+    "hw_counters/duplicate_request": "rx_duplicates",
+    "hw_counters/out_of_sequence": "rx_out_of_order",
+    "hw_counters/local_ack_timeout_err": "timeouts",
+    "hw_counters/rnr_nak_retry_err": "rnr_naks_rx",
+    "hw_counters/packet_seq_err": "seq_naks_rx",
+    "hw_counters/rx_icrc_encapsulated": "rx_bad_icrc",
+}
+
+
+def port(device="adv0"):
+    return os.path.join(
+        t.runtime, "adverb-%d" % os.geteuid(),
+        "sysfs-%d" % os.stat("/proc/self/ns/net").st_ino,
+        "class/infiniband", device, "ports/1")
+
+
+def counter(name, device="adv0"):
+    """0 while no program has made the tree."""
+    path = os.path.join(port(device), name)
+    if not os.path.exists(path):
+        return 0
+    with open(path) as f:
+        return int(f.read())
+
+
+def transfer(*words, **env):
+    argv = ["ib_write_bw", "-s", "10000", "-n", "50", "-p", "%", *words]
+    return lab.both(argv, [*argv, "127.0.0.1"], client_side="here", **env)
+
+
+def captured(name, *words, **env):
+    """How many frames both ends of a transfer have sent and got."""
+    files = [t.path("%s-%s.pcapng" % (name, side))
+             for side in ("server", "client")]
+    expect_ok(transfer(*words, server_env=dict(env, ADVERB_PCAP=files[0]),
+                       client_env=dict(env, ADVERB_PCAP=files[1])))
+    return sum(icrc_check.check(path)[0] for path in files)
+
+
+def as_captured():
+    t.need_no_hostile("sends frames that are counted")
+    names = ["counters/port_xmit_packets", "counters/port_rcv_packets"]
+    before = sum(counter(name) for name in names)
+    seen = captured("all")
+    expect(seen > 300, "only %d frames were captured" % seen)
+    lab.wait(lambda: sum(counter(name) for name in names) - before >= seen,
+             "the files do not come to %d" % seen)
+    expect(sum(counter(name) for name in names) - before == seen,
+           "the capture has %d, the files %d" %
+           (seen, sum(counter(name) for name in names) - before))
+    data = counter("counters/port_xmit_data")
+    expect(data * 4 >= 10000 * 50 and data == counter(
+        "counters/port_rcv_data"), "port_xmit_data is %d" % data)
+
+
+def every_name():
+    expect_ok(transfer())
+    found = {kind: sorted(os.listdir(os.path.join(port(), kind)))
+             for kind in ("counters", "hw_counters")}
+    expect(len(found["counters"]) == 17 and len(found["hw_counters"]) == 45,
+           "other files: %s" % found)
+    for kind, names in found.items():
+        for name in names:
+            counter(kind + "/" + name)
+
+
+def as_top_says():
+    zero = {name: counter(name) for name in TOTALS}
+
+    def agree():
+        said, _ = lab.fan_top()
+        return len(said) == 2 and all(
+            counter(name) - zero[name] == sum(p[field] for p in said)
+            for name, field in TOTALS.items())
+    with lab.fan("here", 1, 50):
+        lab.wait(agree, "they never agree: %s, %s" % (lab.fan_top()[0], zero))
+
+
+def never_backwards():
+    """While a program runs, and its broker is killed."""
+    words = ["ib_write_bw", "-D", "100", "-p", "%"]
+    pair = lab.begin(words, [*words, "127.0.0.1"], client_side="here")
+    name = "counters/port_xmit_data"
+    seen = [counter(name)]
+
+    def grows():
+        now = counter(name)
+        expect(now >= seen[-1], "%d came after %d" % (now, seen[-1]))
+        if now > seen[-1]:
+            seen.append(now)
+        return len(seen)
+    try:
+        for kills in range(2):
+            more = grows() + 2
+            lab.wait(lambda: grows() >= more, "it does not grow")
+            for pid in system.brokers():
+                if not kills:
+                    os.kill(pid, signal.SIGKILL)
+    finally:
+        for p in pair:
+            p.kill()
+            p.communicate()
+
+
+SENT = "counters/port_xmit_packets"
+MARKS = SENT, "counters/port_rcv_packets", "counters/port_xmit_data"
+
+
+def send_by(device, choice):
+    return captured("%s-%s" % (device, choice), "-d", device, "-x", "1",
+                    ADVERB_DEVICES=choice)
+
+
+def all_of(device):
+    return [counter(name, device) for name in MARKS]
+
+
+def settle(device, frames, before=(0, 0, 0)):
+    """Until so many more are counted.  The files of the data are written
+    before those of the packets."""
+    def more():
+        return [now - was for now, was in zip(all_of(device), before)]
+
+    def says():
+        return "%s had %s, has %s; %d frames were captured" % (
+            device, before, all_of(device), frames)
+    lab.wait(lambda: sum(more()[:2]) >= frames, says())
+    sent, got, words = more()
+    expect(sent == got and sent + got == frames and words >= 125000, says())
+
+
+def two_interfaces():
+    for at, name in enumerate(("d0", "d1")):
+        lab.ip("here", "link add %s type veth peer name of-%s" %
+               (name, name))
+        lab.ip("here", "address add 192.168.7%d.1/24 dev %s" % (at, name))
+        for end in name, "of-" + name:
+            lab.ip("here", "link set %s up" % end)
+    lab.ip("here", "route add default dev d0")
+
+
+def of_each_device():
+    t.need_no_hostile("sends frames that are counted")
+    two_interfaces()
+    for device, other in ("adv0", "adv1"), ("adv1", "adv0"):
+        before = all_of(other)
+        settle(device, send_by(device, "d0,d1"))
+        expect(all_of(other) == before, "%s sent, %s had %s, has %s" %
+               (device, other, before, all_of(other)))
+    d0, d1 = all_of("adv0"), all_of("adv1")
+    # Another choice: the files follow the interfaces, not the numbers.
+    settle("adv0", send_by("adv0", "d1,d0,lo"), d1)
+    expect(all_of("adv1") == d0, "d0 had %s, d1 sent, and it is adv1 now: %s" %
+           (d0, all_of("adv1")))
+    expect(all_of("adv2") == [0, 0, 0], "lo has %s" % all_of("adv2"))
+
+
+def reads_and_failures():
+    """Requests that came, and one that found no such memory."""
+    names = ("rx_write_requests", "rx_read_requests", "rx_atomic_requests",
+             "req_cqe_error", "out_of_buffer")
+
+    def now():
+        return dict((n, counter("hw_counters/" + n)) for n in names)
+    for tool in "ib_write_lat", "ib_read_lat", "ib_atomic_lat":
+        t.need(tool)
+        argv = [tool, "-n", "20", "-p", "%"]
+        expect_ok(lab.both(argv, [*argv, "127.0.0.1"], client_side="here"))
+    # Each end writes in turn; only the client reads.
+    lab.wait(lambda: list(now().values()) == [40, 20, 20, 0, 0],
+             "not 40 WRITEs, 20 READs and 20 atomics: %s" % now())
+
+
+def fresh(body):
+    """In a network namespace, and so with a tree and a broker, of its own:
+    what ended before is in nobody's files a moment later."""
+    def go():
+        if ctypes.CDLL(None).unshare(CLONE_NEWNET):
+            raise Skip("no other network namespace")
+        lab.ip("here", "link set lo up")
+        body()
+    return go
+
+
+t.case("the files count what a capture has", fresh(as_captured), "counters",
+       "ib_write_bw")
+t.case("every file is there and a number", fresh(every_name))
+t.case("the files agree with adverb top", fresh(as_top_says))
+t.case("requests are counted by what they are", fresh(reads_and_failures),
+       "counters", "ib_atomic_lat")
+t.case("each device has its own", fresh(of_each_device), "counters",
+       "several devices")
+t.case("they grow while a program runs, past the broker's death",
+       fresh(never_backwards))
+lab.end()
+t.end()

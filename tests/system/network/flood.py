@@ -1,0 +1,119 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Floods of junk at UDP port 4791 from a neighbour, another network namespace:
+transfers go on, nobody's memory grows, and it is said once."""
+
+import subprocess
+import sys
+import threading
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import forge
+import netlab
+import system
+from system import expect, expect_ok
+
+netlab.enter()
+t = system.Suite(__doc__, packets=True, hears_strangers=True)
+lab = netlab.Lab(t)
+
+# Runs there: as fast as it goes, noise and what looks like frames for queue
+# pairs of every class and of those that the first processes have (the inverse
+# of broker/steer.c), until it is ended.
+FLOOD = r"""
+import itertools, os, random, socket, struct, sys
+r = random.Random(1)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect((sys.argv[1], 4791))
+junk = [r.randbytes(r.randrange(1, 1400)) for _ in range(500)]
+def frame(qpn):
+    return struct.pack("!BBHII", r.choice((4, 10, 17, 100)), 0x40, 0xffff,
+                       qpn & 0xffffff, r.randrange(1 << 24)) + r.randbytes(64)
+for i in range(3500):
+    junk.append(frame(r.randrange(1 << 24)))
+aimed = []
+os.set_blocking(0, False)
+for sent in itertools.count():
+    # The classes that somebody has, as often as that changes.
+    try:
+        line = os.read(0, 65536).split(b"\n")[-2]
+        aimed = [frame((int(c) << 14 | r.randrange(1 << 14)) * 0x3fb9b5)
+                 for c in line.split() for _ in range(1000)]
+    except (BlockingIOError, IndexError):
+        pass
+    for datagram in junk + aimed:
+        try:
+            s.send(datagram)
+        except OSError:
+            pass
+    if not sent:
+        print("under way", flush=True)
+"""
+
+
+def resident_kib(pid):
+    with open("/proc/%d/status" % pid) as f:
+        return sum(int(line.split()[1]) for line in f
+                   if line.startswith("VmRSS:"))
+
+
+def broker():
+    found = system.brokers()
+    expect(found, "there is no broker")
+    return min(found)
+
+
+def aim(flood, is_over):
+    """Who is not aimed at hears one in a thousand."""
+    last = []
+    while not is_over.wait(0.1):
+        try:
+            now = forge.classes()
+            if now != last:
+                flood.stdin.write((" ".join(map(str, now)) + "\n").encode())
+                flood.stdin.flush()
+            last = now
+        except OSError:
+            continue  # a broker that has just ended
+
+
+def flooded(argv, lasts):
+    """Who @lasts for seconds gets enough of the flood to say so."""
+    def body():
+        t.need(argv[0])
+        lab.unwire()
+        lab.wire("v0", 1500, ("10.1.0.1/24",), ("10.1.0.2/24",))
+        expect_ok(t.pair(["ibv_rc_pingpong"]))
+        before = resident_kib(broker())
+        flood = subprocess.Popen(lab.into(
+            "there", [sys.executable, "-c", FLOOD, "10.1.0.1"]),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        is_over = threading.Event()
+        aiming = threading.Thread(target=aim, args=(flood, is_over))
+        try:
+            expect(flood.stdout.readline(), "the flood has ended")
+            aiming.start()
+            r = t.pair(argv, timeout=100)
+        finally:
+            is_over.set()
+            aiming.join()
+            flood.kill()
+            flood.wait()
+        expect_ok(r)
+        after = resident_kib(broker())
+        expect(after <= before + 2048, "%d KiB have become %d" %
+               (before, after))
+        for side in "server", "client":
+            said = sum("sends junk" in line for line in r.lines(side))
+            expect(said == 1 or not (said or lasts),
+                   "%s says it %d times" % (side, said), r)
+    return body
+
+
+seconds = "30" if t.options.full else "3"
+for tool in (["ib_write_bw", "-D", seconds], ["ib_send_lat", "-D", seconds],
+             ["ibv_rc_pingpong", "-e", "-c", "-n", "5000"]):
+    name = "%s through a neighbour's flood" % tool[0]
+    t.case(name, flooded(tool, "-D" in tool), "hostile", name)
+t.end()

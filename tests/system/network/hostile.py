@@ -1,0 +1,181 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Strangers' datagrams at UDP port 4791 while a transfer runs.
+
+No raw socket: an ordinary one sends truncated, corrupted, replayed and
+spoofed frames, some with a right ICRC, to both queue pairs.  The transfer has
+to finish right, and nobody may crash.
+"""
+
+import os
+import random
+import select
+import struct
+import sys
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import icrc_check
+import system
+from forge import (ACK, ACKNOWLEDGE, BTH_UNCOVERED, CAS, NAK_ACCESS,
+                   NAK_SEQUENCE, READ_REQUEST, READ_RESPONSE, RNR_NAK,
+                   SEND_ONLY, WRITE_FIRST, WRITE_ONLY, Attacker, address_of,
+                   aeth, bth, ends_of, reth)
+from system import expect, expect_ok
+
+t = system.Suite(__doc__, packets=True)
+ENOUGH = 101
+
+
+def garbage(a, rng, ends):
+    a.send(rng.randbytes(rng.randrange(0, 1500)))
+
+
+def truncated(a, rng, ends):
+    qpn, psn = rng.choice(ends)
+    whole = a.sealed(bth(WRITE_FIRST, qpn, psn) + reth(0, 0, 4096) +
+                     bytes(1024))
+    a.send(whole[:rng.randrange(0, len(whole))])
+
+
+def corrupted(a, rng, ends):
+    """One bit is wrong, of those that the ICRC covers: of a BTH all but the
+    byte that routers may write (IBTA 7.8.1)."""
+    qpn, psn = rng.choice(ends)
+    frame = bytearray(a.sealed(bth(SEND_ONLY, qpn, psn) + bytes(256)))
+    covered = [at for at in range(len(frame)) if at != BTH_UNCOVERED]
+    frame[rng.choice(covered)] ^= 1 << rng.randrange(8)
+    a.send(bytes(frame))
+
+
+def unknown_queue_pair(a, rng, ends):
+    a.send(a.sealed(bth(SEND_ONLY, rng.randrange(1 << 24),
+                        rng.randrange(1 << 24)) + bytes(64)))
+
+
+def broken_headers(a, rng, ends):
+    """Sealed, to a real queue pair, but with lengths and flags that lie."""
+    qpn, psn = rng.choice(ends)
+    opcode = rng.randrange(256)
+    a.send(a.sealed(bth(opcode, qpn, psn + (1 << 22) & 0xFFFFFF,
+                        rng.randrange(256)) +
+                    rng.randbytes(rng.randrange(0, 64))))
+
+
+def spoofed(a, rng, ends):
+    """Sealed and well formed, to a real queue pair, near its PSN."""
+    qpn, psn = rng.choice(ends)
+    psn = (psn + rng.randrange(-50, 5000)) & 0xFFFFFF
+    head, wild = rng.choice((
+        (ACKNOWLEDGE, aeth(ACK)),
+        (ACKNOWLEDGE, aeth(NAK_SEQUENCE)),
+        (ACKNOWLEDGE, aeth(NAK_ACCESS)),
+        (ACKNOWLEDGE, aeth(RNR_NAK)),
+        (WRITE_ONLY, reth(rng.getrandbits(64), rng.getrandbits(32), 64) +
+         b"\xA5" * 64),
+        (READ_REQUEST, reth(rng.getrandbits(64), rng.getrandbits(32), 64)),
+        (READ_RESPONSE, aeth(ACK) + b"\xA5" * 64),
+        (SEND_ONLY, b"\xA5" * 64),
+        (CAS, struct.pack("!QIQQ", rng.getrandbits(64),
+                          rng.getrandbits(32), 1, 0)),
+    ))
+    a.send(a.sealed(bth(head, qpn, psn) + wild))
+
+
+class Replay:
+    """Sends again what a capture of the running transfer has recorded."""
+
+    def __init__(self, path):
+        self.path, self.frames = path, []
+
+    def __call__(self, a, rng, ends):
+        if not self.frames:
+            self.frames = self.read()
+        if self.frames:
+            a.send(rng.choice(self.frames))
+
+    def read(self):
+        frames = []
+        try:
+            with open(self.path, "rb") as f:
+                for link, frame in icrc_check.frames_of(f.read(1 << 20)):
+                    parts = icrc_check.roce_of(icrc_check.ip_of(link, frame))
+                    if parts:
+                        frames.append(bytes(parts[1]))
+        except (OSError, ValueError):
+            pass
+        return frames
+
+
+def transfer(argv, kinds, source):
+    """Runs a pair, throws @kinds at it until it ends; its result, and how
+    many were thrown."""
+    p = t.start(t.pair_argv(argv, timeout=system.HANG))
+    os.set_blocking(p.stdout.fileno(), False)
+    rng = random.Random(1)
+    text, attacker, end = "", None, time.monotonic() + 70
+    while time.monotonic() < end:
+        ready, _, _ = select.select([p.stdout], [], [], 0.002)
+        if ready:
+            chunk = p.stdout.read()
+            if chunk == b"":
+                break
+            text += (chunk or b"").decode(errors="replace")
+        ends = ends_of(text)
+        if not attacker and len(ends) >= 2 and address_of(text):
+            target = address_of(text)
+            attacker = Attacker(source or target, target)
+        if attacker:
+            for _ in range(20):
+                rng.choice(kinds)(attacker, rng, ends)
+    r = t.finish(p, 10)
+    r.output = text + r.output
+    return r, attacker.sent if attacker else 0
+
+
+def survive(argv, kinds, source=None):
+    def once():
+        r, thrown = transfer(argv, kinds, source)
+        expect_ok(r)
+        expect("invalid data" not in r.output, "the data differ", r)
+        return thrown
+
+    system.often_enough(ENOUGH, once, "datagrams were thrown")
+
+
+def survives(name, kinds, source=None):
+    def body(argv):
+        def go():
+            t.need(argv[0])
+            survive(argv, kinds, source)
+        return go
+
+    for argv in (["ibv_rc_pingpong", "-c", "-n", "20000"],
+                 ["ib_write_bw", "-D", "3"], ["ib_read_bw", "-D", "3"]):
+        label = "%s through %s" % (argv[0], name)
+        t.case(label, body(argv), "hostile", label)
+
+
+survives("garbage", [garbage])
+survives("truncated frames", [truncated])
+survives("corrupted frames", [corrupted])
+survives("frames for nobody", [unknown_queue_pair])
+survives("lying headers from another address", [broken_headers], "127.0.0.9")
+survives("spoofed frames from another address", [spoofed], "127.0.0.9")
+
+
+def replayed():
+    t.need("ib_write_bw")
+    path = t.path("replay.pcapng")
+    expect_ok(t.pair(["ib_write_bw", "-n", "50"], ["--pcap", path]))
+    replay = Replay(path)
+    expect(replay.read(), "no frame was captured")
+    survive(["ib_write_bw", "-D", "3"], [replay])
+
+
+t.case("ib_write_bw through replayed frames", replayed, "hostile",
+       "ib_write_bw through replayed frames")
+survives("everything at once",
+         [garbage, truncated, corrupted, unknown_queue_pair], None)
+t.end()

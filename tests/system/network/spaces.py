@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Network namespaces by the dozen, as containers have them: a pair in each,
+all at once, each with a broker of its own, and nothing left of them."""
+
+import os
+import signal
+import sys
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import netlab
+from perftest_check import check_pingpong, check_rows
+import system
+from system import expect, expect_ok
+
+netlab.enter()
+t = system.Suite(__doc__)
+COUNT = 50 if t.options.full else 10
+BROKER = os.path.realpath(os.path.join(t.build, "lib", "adverbd"))
+LINGER_S = 60  # ten seconds idle, on a machine that may be short of processor
+
+
+def brokers():
+    """All of this build, in whatever namespace, that we may look at."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink("/proc/%s/exe" % pid) == BROKER:
+                found.add(int(pid))
+        except OSError:
+            continue
+    return found
+
+
+def all_at_once(argv, check):
+    def go():
+        t.need(argv[0])
+        running = [t.start(t.pair_argv(argv, timeout=120),
+                           env=t.environment(), into=system.alone)
+                   for _ in range(COUNT)]
+        results = [t.finish(p, 200) for p in running]
+        for r in results:
+            expect_ok(r)
+            check(r)
+    return go
+
+
+def folder():
+    return os.path.join(t.runtime, "adverb-%d" % os.geteuid())
+
+
+def trees():
+    """In this user's runtime folder, each of a namespace."""
+    return {name for name in os.listdir(folder()) if "sysfs" in name or
+            name.startswith(".")} if os.path.isdir(folder()) else set()
+
+
+def trees_end():
+    """With their brokers, of namespaces that nobody lives in; what is killed
+    leaves its tree to the next."""
+    expect(not trees(), "trees are left: %s" % trees())
+    argv = t.pair_argv(["ibv_rc_pingpong", "-c", "-n", "100000000"])
+    p = t.start(argv, env=t.environment(), into=system.alone)
+    end = time.monotonic() + LINGER_S
+    while len(brokers() - THERE) != 1 or not trees():
+        expect(time.monotonic() < end, "no broker, no tree: %s" % trees())
+        time.sleep(0.01)
+    for pid in (*system.session_of(p.pid), *(brokers() - THERE)):
+        os.kill(pid, signal.SIGKILL)
+    p.communicate()
+    while brokers() - THERE:  # a client's successor, ended by its signal
+        expect(time.monotonic() < end, "a broker is left")
+        for pid in brokers() - THERE:
+            os.kill(pid, signal.SIGKILL)
+    left = trees()
+    expect(len(left) == 1, "not one tree: %s" % left)
+    # The kernel gives numbers again.
+    os.rename(os.path.join(folder(), *left), os.path.join(folder(), "sysfs-1"))
+    expect_ok(t.finish(t.start(t.pair_argv(["ibv_rc_pingpong", "-c"]),
+                               env=t.environment(), into=system.alone), 60))
+    expect("sysfs-1" not in trees(), "it is still there: %s" % trees())
+
+
+def brokers_end():
+    expect(brokers() - THERE, "there was none")
+    end = time.monotonic() + LINGER_S
+    while brokers() - THERE:
+        expect(time.monotonic() < end, "brokers are left: %s" %
+               (brokers() - THERE))
+        time.sleep(0.1)
+
+
+THERE = brokers()
+t.case("%d namespaces at once: ibv_rc_pingpong" % COUNT,
+       all_at_once(["ibv_rc_pingpong", "-c", "-n", "200"], check_pingpong),
+       "namespaces at once", "ibv_rc_pingpong")
+t.case("%d namespaces at once: ib_write_bw" % COUNT,
+       all_at_once(["ib_write_bw", "-n", "100"], check_rows),
+       "namespaces at once", "ib_write_bw")
+t.case("all their brokers end", brokers_end)
+t.case("their trees go with them, or are the next one's to remove", trees_end)
+t.end()

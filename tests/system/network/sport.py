@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Source ports: what is sent to two processes is never joined on its way, so
+that no packet comes to the wrong one."""
+
+import subprocess
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import netlab
+import system
+from system import Skip, expect
+
+netlab.enter(as_root=True)
+t = system.Suite(__doc__, packets=True)
+lab = netlab.Lab(t)
+SERVERS = 4
+MANY = 200 if t.options.full else 70
+V4 = ("10.1.0.1/24",), ("10.1.0.2/24",)
+
+
+def source_ports(pid):
+    """UDP ports that sockets of @pid's network namespace are bound to."""
+    found = set()
+    for table in "udp", "udp6":
+        with open("/proc/%d/net/%s" % (pid, table)) as f:
+            found |= {int(line.split()[1].rsplit(":", 1)[1], 16)
+                      for line in f.readlines()[1:]}
+    return found - {4791}
+
+
+def astray(client, rounds, **env):
+    """How many packets came to the wrong process."""
+    with lab.fan(client, SERVERS, rounds, **env):
+        said, r = lab.fan_top()
+        expect(sum(p["rx_packets"] for p in said) >= rounds * SERVERS,
+               "few packets came", r)
+        return sum(p["rx_misdirected"] for p in said)
+
+
+def on_one_host():
+    count = astray("here", 100)
+    expect(not count, "%d came to the wrong process" % count)
+
+
+def join_packets():
+    """The receiver of the link joins what comes within 2 ms."""
+    if not system.is_root():
+        raise Skip("only root has a device wait for what it may join")
+    t.need("ethtool")
+    subprocess.run(["mount", "-t", "sysfs", "none", "/sys"], check=True)
+    for side in netlab.SIDES:
+        subprocess.run(lab.into(side, ["ethtool", "-K", "v0", "gro", "on",
+                                       "tso", "off"]), check=True)
+    for name, value in (("napi_defer_hard_irqs", 100),
+                        ("gro_flush_timeout", 2000000)):
+        with open("/sys/class/net/v0/" + name, "w") as f:
+            f.write(str(value))
+
+
+def over_veth():
+    lab.unwire()
+    lab.wire("v0", 1500, *V4)
+    join_packets()
+    before = astray("there", 100, ADVERB_SPORT="0")
+    count = astray("there", 100)
+    expect(not count, "%d came to the wrong process, %d from one port" %
+           (count, before))
+    if not before:
+        raise Skip("this link joins nothing")
+
+
+def as_many_ports():
+    lab.unwire()
+    with lab.fan("here", SERVERS, 1) as writer:
+        ports = source_ports(writer.pid)
+        expect(len(ports) == 2 * SERVERS, "not a port for each end: %s" %
+               sorted(ports))
+        expect(all(port >= 0xc000 for port in ports),
+               "a port that is not dynamic: %s" % sorted(ports))
+
+
+def a_port_for_each_of_many():
+    """More than share one: as many as there are."""
+    lab.unwire()
+    with lab.fan("here", MANY, 1) as writer:
+        ports = source_ports(writer.pid)
+        # The other ends' are there too: all answer the one.
+        expect(len(ports) == 2 * MANY, "%d ports for %d processes" %
+               (len(ports), MANY))
+
+
+def one_port():
+    lab.unwire()
+    with lab.fan("here", SERVERS, 1, ADVERB_SPORT="0") as writer:
+        expect(not source_ports(writer.pid), "other ports than 4791")
+
+
+t.case("four servers, one client, on one host", on_one_host)
+t.case("the same over a link that joins packets", over_veth)
+t.case("a source port for each process, opened when needed", as_many_ports)
+t.case("the same for %d processes" % MANY, a_port_for_each_of_many)
+t.case("ADVERB_SPORT=0 sends all from port 4791", one_port)
+lab.end()
+t.end()

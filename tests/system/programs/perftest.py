@@ -1,0 +1,176 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""perftest and the pingpongs between two processes over 127.0.0.1."""
+
+import os
+import re
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import system
+from perftest_check import check_capture, check_pingpong, check_rows
+from system import expect, expect_ok
+
+t = system.Suite(__doc__)
+ATOMICS = (["-A", "CMP_AND_SWAP"], ["-A", "FETCH_AND_ADD"])
+VERBS = ("write", "read", "send", "atomic")
+KNOWN_PART = "4119"  # of a family that perftest has in its table
+# Later ones ask that family's library what it can do, unless told not to.
+NOT_ASKED = "--no_ddp", "--no_enhanced_reorder"
+
+
+def of_a_known_part(argv):
+    """@argv with what makes perftest ask for nothing but ibv_wr_*."""
+    said = t.run([argv[0], "--help"]).output
+    return argv + [word for word in NOT_ASKED if word in said]
+
+
+def perftest(argv, count=1, timeout=system.HANG, capture=False, known=False):
+    name = " ".join(argv)
+
+    def body():
+        t.need(argv[0])
+        path = t.path(re.sub(r"\W+", "-", name) + ".pcapng")
+        options = ["--pcap", path] if capture else []
+        more = {"ADVERB_PART_ID": KNOWN_PART} if known else {}
+        r = t.pair(of_a_known_part(argv) if known else argv, options,
+                   timeout, **more)
+        expect_ok(r)
+        check_rows(r, count)
+        if known:
+            expect(re.search(r"ibv_wr\* API\s*: ON", r.output),
+                   "perftest did not take ibv_wr_*", r)
+        if capture:
+            check_capture(t, path, r)
+            os.unlink(path)
+
+    t.case(name + (" --pcap" if capture else "") +
+           (" by ibv_wr_*" if known else ""), body, "perftest", name)
+
+
+def pingpong(argv, timeout=system.HANG, capture=False):
+    name = " ".join(argv)
+
+    def body():
+        t.need(argv[0])
+        path = t.path(re.sub(r"\W+", "-", name) + ".pcapng")
+        options = ["--pcap", path] if capture else []
+        r = t.pair(argv, options, timeout)
+        expect_ok(r)
+        check_pingpong(r)
+        if capture:
+            check_capture(t, path, r)
+            os.unlink(path)
+
+    t.case(name + (" --pcap" if capture else ""), body, "pingpong", name)
+
+
+def tools_of(verb):
+    """(program, extra arguments) of both tools of a verb."""
+    extras = ATOMICS if verb == "atomic" else ([],)
+    for kind in "bw", "lat":
+        for extra in extras:
+            yield ["ib_%s_%s" % (verb, kind)] + extra
+
+
+def basics():
+    for verb in VERBS:
+        for tool in tools_of(verb):
+            perftest(tool + ["-n", "200"])
+
+
+def shapes():
+    for verb in VERBS:
+        for tool in tools_of(verb):
+            if verb != "atomic":
+                perftest(tool + ["-a", "-n", "5"], count=20)
+            if verb != "write":  # perftest itself refuses events there
+                perftest(tool + ["-e", "-n", "100"])
+            if tool[0].endswith("bw"):
+                perftest(tool + ["-q", "16", "-n", "100"])
+                perftest(tool + ["-b", "-n", "100"])
+    for mtu in "256", "512", "1024", "2048", "4096":
+        for tool in "ib_write_bw", "ib_read_bw", "ib_send_bw":
+            perftest([tool, "-m", mtu, "-n", "100"])
+    for tool in "ib_write_bw", "ib_write_lat", "ib_send_bw", "ib_send_lat":
+        perftest([tool, "-I", "64", "-s", "64", "-n", "200"])
+
+
+def shared():
+    for tool in "ib_send_bw", "ib_send_lat":
+        perftest([tool, "--use-srq", "-n", "200"])
+        perftest([tool, "--use-srq", "-e", "-n", "100"])
+    perftest(["ib_send_bw", "--use-srq", "-q", "16", "-n", "100"])
+    perftest(["ib_send_bw", "--use-srq", "-b", "-n", "100"])
+    perftest(["ib_send_bw", "--use-srq", "-a", "-n", "5"], count=20)
+
+
+def new_api():
+    """The same by ibv_wr_*: perftest takes it for parts that it knows."""
+    for verb in VERBS:
+        for tool in tools_of(verb):
+            perftest(tool + ["-n", "200"], known=True)
+    perftest(["ib_write_bw", "-q", "4", "-n", "100"], known=True)
+    perftest(["ib_write_lat", "-I", "64", "-s", "64", "-n", "200"],
+             known=True)
+    perftest(["ib_send_bw", "--use-srq", "-n", "200"], known=True)
+    perftest(["ib_send_bw", "-e", "-n", "100"], known=True)
+    for extra in ["-N"], ["-N", "-c", "-e"], ["-t"]:
+        pingpong(["ibv_rc_pingpong", "-n", "200"] + extra)
+
+
+def unreliable():
+    """UC and UD, where nothing is sent twice."""
+    for service in "UC", "UD":
+        for extra in [], ["-e"], ["-I", "64", "-s", "64"]:
+            perftest(["ib_send_lat", "-c", service, "-n", "200"] + extra)
+        perftest(["ib_send_lat", "-c", service, "-n", "200"], known=True)
+    # 2 B to 1 KiB; more where the MTU is larger
+    perftest(["ib_send_lat", "-c", "UD", "-a", "-n", "50"], count=10)
+    for tool in "ib_write_lat", "ib_write_bw":
+        perftest([tool, "-c", "UC", "-n", "200"])
+        perftest([tool, "-c", "UC", "-n", "200"], known=True)
+    perftest(["ib_write_bw", "-c", "UC", "-a", "-n", "5"], count=20,
+             timeout=60)
+    for service, n in ("UC", "500"), ("UD", "5000"):
+        perftest(["ib_send_bw", "-c", service, "-n", n])
+        perftest(["ib_send_bw", "-c", service, "-n", n, "-s", "64"])
+        perftest(["ib_send_bw", "-c", service, "-q", "4", "-n", "200"])
+        perftest(["ib_send_bw", "-c", service, "-e", "-n", "200"])
+        perftest(["ib_send_bw", "-c", service, "-b", "-n", "200"])
+    perftest(["ib_send_bw", "-c", "UC", "-a", "-n", "5"], count=20,
+             timeout=60)
+    perftest(["ib_send_bw", "-c", "UD", "--use-srq", "-n", "200"])
+    group = ["-g", "-M", "0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3"]
+    perftest(["ib_send_lat", "-c", "UD", "-n", "200"] + group)
+    perftest(["ib_send_lat", "-c", "UD", "-n", "100", "-e"] + group)
+    # no more than there are receives: a group is not waited for
+    perftest(["ib_send_bw", "-c", "UD", "-n", "20", "-s", "64"] + group)
+    for tool in "ibv_uc_pingpong", "ibv_ud_pingpong":
+        for extra in [], ["-e"]:
+            pingpong([tool] + extra)
+
+
+def captures():
+    perftest(["ib_write_bw", "-n", "20"], capture=True)
+    perftest(["ib_read_bw", "-m", "256", "-s", "10000", "-n", "20"],
+             capture=True)
+    perftest(["ib_send_lat", "-s", "3", "-n", "50"], capture=True)
+    perftest(["ib_atomic_lat", "-n", "50"], capture=True)
+    pingpong(["ibv_rc_pingpong", "-n", "50"], capture=True)
+    pingpong(["ibv_uc_pingpong", "-n", "50"], capture=True)
+    pingpong(["ibv_ud_pingpong", "-n", "50"], capture=True)
+
+
+basics()
+for extra in [], ["-c"], ["-e"], ["-c", "-e", "-s", "1000000", "-n", "50"]:
+    pingpong(["ibv_rc_pingpong"] + extra)
+for extra in ["-c"], ["-e"], ["-c", "-e", "-s", "100000", "-n", "200"]:
+    pingpong(["ibv_srq_pingpong"] + extra)
+shapes()
+shared()
+new_api()
+unreliable()
+captures()
+t.end()

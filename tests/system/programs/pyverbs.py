@@ -1,0 +1,216 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""rdma-core's own Python tests on our libraries, as a ratchet.
+
+The tests come with Debian's package python3-pyverbs, as documentation; none
+of them is kept here.  A list for each release, pyverbs.txt for 44 and
+pyverbs-NN.txt for later ones, names those that pass: each is a case, and one
+that fails or is skipped fails.  A line `- ID: why` there is a test that should
+pass one day.  What passes and is not listed is noted.
+"""
+
+import argparse
+import glob
+import gzip
+import multiprocessing
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DOC = "usr/share/doc/rdma-core/tests"
+GID_INDEX = "1"  # the suite draws one by lot, and RoCEv1 is not built
+
+
+class Report(unittest.TextTestResult):
+    """Writes a line a test into the file that INSIDE names."""
+
+    def write(self, word, test, why=""):
+        with open(os.environ["INSIDE"], "a", encoding="utf-8") as f:
+            f.write("\t".join((word, test.id(),
+                               " ".join(str(why).split()))) + "\n")
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.write("started", test)
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.write("ok", test)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.write("skipped", test, reason)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.write("FAIL", test, err[1])
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.write("FAIL", test, err[1])
+
+
+def inside():
+    """In the process under test: the suite's own runner, with our report."""
+    # What Python before 3.14 does, and what the suite is written for.
+    multiprocessing.set_start_method("fork")
+    unittest.TextTestRunner.resultclass = Report
+    tests = os.path.abspath("tests")
+    sys.path[0] = tests  # in place of ours, where pyverbs is this file
+    sys.argv = ["run_tests.py", "-v", "--dev", "adv0", "--gid", GID_INDEX]
+    runpy.run_path(os.path.join(tests, "run_tests.py"), run_name="__main__")
+
+
+def fetch(build):
+    """Debian's package, unpacked into the build folder, if it can be had."""
+    folder = os.path.join(build, "pyverbs")
+    os.makedirs(folder, exist_ok=True)
+    got = subprocess.run(["apt-get", "-o", "APT::Sandbox::User=", "download",
+                          "python3-pyverbs"], cwd=folder,
+                         capture_output=True, check=False)
+    packages = glob.glob(os.path.join(folder, "*.deb"))
+    if got.returncode == 0 and packages:
+        subprocess.run(["dpkg-deb", "-x", packages[0], folder],
+                       capture_output=True, check=False)
+
+
+def find(build):
+    """(root, folder of tests, folder of modules), from where there are both."""
+    for root in "/", os.path.join(build, "deb", "root"), os.path.join(
+            build, "pyverbs"):
+        tests = os.path.join(root, DOC)
+        modules = os.path.join(root, "usr/lib/python3/dist-packages")
+        if (os.path.exists(os.path.join(tests, "run_tests.py")) and
+                os.path.isdir(os.path.join(modules, "pyverbs"))):
+            return root, tests, modules
+    return None
+
+
+def list_for(root):
+    """The list of the package's release, or of the last one before it."""
+    log = os.path.join(root, "usr/share/doc/python3-pyverbs",
+                       "changelog.Debian.gz")
+    with gzip.open(log, "rt", encoding="utf-8") as f:
+        release = int(re.match(r"\S+ \((\d+)", f.readline())[1])
+    lists = {44: "pyverbs.txt"}
+    for path in glob.glob(os.path.join(HERE, "pyverbs-*.txt")):
+        lists[int(re.search(r"(\d+)\.txt$", path)[1])] = path
+    older = [one for one in lists if one <= release]
+    return os.path.join(HERE, lists[max(older, default=44)])
+
+
+def unpack(tests, to):
+    os.mkdir(to)
+    for path in glob.glob(os.path.join(tests, "*")):
+        name = os.path.join(to, os.path.basename(path))
+        if path.endswith(".gz"):
+            with gzip.open(path) as f, open(name[:-3], "wb") as out:
+                shutil.copyfileobj(f, out)
+        else:
+            shutil.copy(path, name)
+
+
+def wanted(path):
+    """(ids that pass, {id: why it does not yet})."""
+    listed, missing = [], {}
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            line = line.strip()
+            late = re.match(r"- (\S+): (.*)", line)
+            if late:
+                missing[late[1]] = late[2]
+            elif line and not line.startswith("#"):
+                listed.append(line)
+    return listed, missing
+
+
+def run(t, tests, modules):
+    """{id: (result, why)} and the output of the whole run."""
+    unpack(tests, t.path("tests"))
+    report = t.path("report")
+    with open(report, "w", encoding="utf-8"):
+        pass
+    os.chmod(report, 0o666)
+    r = t.run([t.adverb, "run", "--", PYTHON, "-B",
+               os.path.abspath(__file__)],
+              180, INSIDE=report, PYTHONPATH=modules)
+    results = {}
+    with open(report, encoding="utf-8") as f:
+        for line in f:
+            word, name, why = line.rstrip("\n").split("\t")
+            if word == "started":
+                why = "the process ended in it, status %d" % r.status
+                word = "FAIL"
+            results[name] = (word, why)
+    return results, r
+
+
+def said(output, name):
+    """What the suite tells of a failed test."""
+    parts = re.split(r"^=+$", output, flags=re.M)
+    method = name.rsplit(".", 1)[-1]
+    return "".join(p for p in parts[1:] if method in p) or output[-4000:]
+
+
+def judge(t, name, results, r):
+    def body():
+        word, why = results.get(name, ("FAIL", "the suite has no such test"))
+        if word == "ok":
+            return
+        text = why if word == "FAIL" else "it is skipped: " + why
+        raise Fail(text, said(r.output, name))
+    t.case(name, body, "pyverbs", name.split(".")[1])
+
+
+def skip(t, name, why):
+    def body():
+        raise Skip(why)
+    t.case(name, body)
+
+
+def main():
+    option = argparse.ArgumentParser(add_help=False)
+    option.add_argument("--build", default="build/out")
+    build = os.path.abspath(option.parse_known_args()[0].build)
+    build = os.path.dirname(build)
+    if "ADVERB_NETLAB" not in os.environ and not find(build):
+        fetch(build)  # which takes the network of the machine
+    netlab.enter()
+    t = Suite(__doc__)
+    found = find(build)
+    if t.options.list or not found:
+        skip(t, "pyverbs", "python3-pyverbs, with its tests, is not "
+             "installed, and apt-get cannot download it")
+        t.end()
+    # A loopback address, all that lo has, is bound to no device.
+    netlab.Lab(t).wire("v0", 1500, ("10.1.0.1/24", "fd00:1::1/64"))
+    listed, missing = wanted(list_for(found[0]))
+    results, r = run(t, *found[1:])
+    t.case("the suite runs to its end", lambda: expect(
+        re.search(r"^Ran \d+ tests", r.output, re.M), "it does not", r))
+    for name in listed:
+        judge(t, name, results, r)
+    for name, why in missing.items():
+        skip(t, name, why)
+    for name, (word, why) in sorted(results.items()):
+        if name not in listed and word != "skipped":
+            print("note: %s: %s %s" % (name, word, why))
+    words = [word for word, _ in results.values()]
+    print("note: of the suite's %d tests %d pass, %d fail, %d are skipped" %
+          (len(words), words.count("ok"), words.count("FAIL"),
+           words.count("skipped")))
+    t.end()
+
+
+if "INSIDE" in os.environ:
+    inside()
+else:
+    sys.path.insert(1, sys.path[0] + "/../lib")
+    import netlab
+    from system import PYTHON, Fail, Skip, Suite, expect
+    main()

@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The main programs with each fast way switched off, and on machines short of
+processor: one core, a quota, busy neighbours, fifty pairs at once.
+
+Each run has a network namespace, and so a broker, of its own: a broker reads
+its variables when it starts.
+"""
+
+import os
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import netlab
+from perftest_check import check_pingpong, check_rows
+import system
+from system import Skip, expect_ok
+
+netlab.enter()
+t = system.Suite(__doc__, packets=True)
+
+# What is switched off, and by which variables.
+SWITCHES = (
+    ("GSO off", {"ADVERB_GSO": "0"}),
+    ("GRO off", {"ADVERB_GRO": "0"}),
+    ("GSO and GRO off", {"ADVERB_GSO": "0", "ADVERB_GRO": "0"}),
+    ("BPF off", {"ADVERB_BPF": "0"}),
+    ("plain copies off", {"ADVERB_GUARD": "0"}),
+)
+PROGRAMS = (
+    ["ibv_rc_pingpong", "-c", "-n", "500"],
+    ["ibv_rc_pingpong", "-c", "-e", "-s", "1000000", "-n", "20"],
+    ["ib_write_bw", "-n", "200"],
+    ["ib_write_bw", "-n", "100", "-m", "1024", "-s", "100000"],
+    ["ib_write_lat", "-n", "200"],
+    ["ib_read_bw", "-n", "200"],
+    ["ib_send_bw", "-n", "200", "-q", "4"],
+    ["ib_send_lat", "-n", "200", "-e"],
+    ["ib_atomic_bw", "-n", "200"],
+)
+SHORT = PROGRAMS[:1] + PROGRAMS[2:3] + PROGRAMS[-2:]
+MINUTES = 120  # seconds: short of processor, never short of patience
+
+
+def judge(argv, r):
+    expect_ok(r)
+    if "pingpong" in argv[0]:
+        check_pingpong(r)
+    else:
+        check_rows(r)
+
+
+def begin(argv, into=system.alone, **env):
+    t.need(argv[0])
+    return t.start(t.pair_argv(argv, timeout=MINUTES),
+                   env=t.environment(**env), into=into)
+
+
+def knows(variable):
+    """Is this build one that reads the variable?"""
+    lib = os.path.join(t.build, "lib")
+    for name in "libibverbs.so", "adverbd":
+        with open(os.path.join(lib, name), "rb") as f:
+            if variable.encode() in f.read():
+                return True
+    return False
+
+
+def switched(argv, env):
+    def body():
+        for variable in env:
+            if not knows(variable):
+                raise Skip("%s is not built" % variable)
+        judge(argv, t.finish(begin(argv, **env), MINUTES + 10))
+    return body
+
+
+def relayed(check):
+    """One of our check programs where the broker hands all datagrams on."""
+    def body():
+        program = t.program(check)
+        p = t.start([t.adverb, "run", "--", program], into=system.alone,
+                    env=t.environment(ADVERB_BPF="0"))
+        expect_ok(t.finish(p, MINUTES))
+    return body
+
+
+def on_one_core(argv):
+    def go():
+        core = str(min(os.sched_getaffinity(0)))
+        words = lambda w: ["taskset", "-c", core, *system.alone(w)]
+        r = t.finish(begin(argv, words), MINUTES + 10)
+        judge(argv, r)
+    return go
+
+
+def under_quota(argv):
+    def go():
+        neighbours = [system.spin(MINUTES) for _ in range(2)]
+        try:
+            p = begin(argv)
+            system.throttle(p, 0.3, MINUTES)
+            judge(argv, t.finish(p, 10))
+        finally:
+            for n in neighbours:
+                n.kill()
+                n.wait()
+    return go
+
+
+def fifty_at_once(argv):
+    """Fifty pairs in one namespace, with one broker."""
+    def go():
+        script = 'i=0; while [ $i -lt 50 ]; do i=$((i + 1)); "$@" >%s.$i ' \
+                 "2>&1 & pids=\"$pids $!\"; done; bad=0; i=0; " \
+                 "for p in $pids; do i=$((i + 1)); wait $p || " \
+                 "{ bad=1; cat %s.$i; }; done; exit $bad"
+        path = t.path("pair")
+        words = ["sh", "-c", script % (path, path), "sh",
+                 *t.pair_argv(argv, timeout=MINUTES)]
+        t.need(argv[0])
+        p = t.start(words, env=t.environment(), into=system.alone)
+        expect_ok(t.finish(p, 2 * MINUTES))
+    return go
+
+
+for name, env in SWITCHES:
+    for argv in PROGRAMS:
+        label = " ".join(argv)
+        t.case("%s: %s" % (name, label), switched(argv, env), name, argv[0])
+for name in "verbcheck", "queuecheck", "datagramcheck":
+    t.case("BPF off: " + name, relayed(name), "BPF off", name)
+for argv in PROGRAMS:
+    label = " ".join(argv)
+    t.case("one core: " + label, on_one_core(argv), "one core", argv[0])
+for argv in PROGRAMS if t.options.full else SHORT:
+    label = " ".join(argv)
+    t.case("30 % of a core, busy neighbours: " + label, under_quota(argv),
+           "30 % of a core, busy neighbours", argv[0])
+# perftest first measures the clock for a third of a second, in each process.
+for argv in (["ibv_rc_pingpong", "-c", "-n", "200"],
+             ["ibv_rc_pingpong", "-c", "-e", "-s", "100000", "-n", "50"],
+             ["ibv_srq_pingpong", "-q", "4", "-n", "100"]):
+    label = " ".join(argv)
+    t.case("50 pairs at once: " + label, fifty_at_once(argv),
+           "50 pairs at once", argv[0])
+t.end()

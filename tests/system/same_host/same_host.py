@@ -1,0 +1,194 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Two processes of one host, by packets and without: the order in which bytes
+become visible, atomics beside the target's own, either is stopped, a sudden
+death of either."""
+
+import functools
+import os
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import system
+from system import Skip, expect, expect_ok
+
+t = system.Suite(__doc__)
+VISIBLE = t.program("visible")
+WITHOUT = t.program("deny_syscall")
+SCRIBBLED = t.program("scribbled")
+SAMEHOST = t.program("samehost")
+HALTED = t.program("stopped_peer")
+MAPPED = t.program("mapped")
+POLLED = t.program("polled")
+OUTLIVE = t.program("peer_death")
+CROWD = t.program("many_processes")
+TALLY = t.program("atomic_mix")
+# Without packets and, what both can map, without system calls.
+MEMORY = "shared memory"
+ATOMICS = "10000000" if t.options.full else "100000"
+DEATHS = {"direct": ["-n", "10000"] if t.options.full else
+                    ["-n", "500", "-l", "50", "-t", "30"],
+          MEMORY: ["-n", "10000"] if t.options.full else
+                  ["-n", "500", "-l", "50", "-t", "15"],
+          "packets": ["-n", "10000"] if t.options.full else
+                     ["-n", "500", "-l", "20", "-t", "15"]}
+SHORT = "1000" if t.options.full else "20"
+ROUNDS = 10000000 if t.options.full else 1000
+# Rounds a size, and what to do where a processor has no time for them.
+POLLS = {"direct": ["-n", "10000000"] if t.options.full else
+                   ["-n", "100000", "-t", "12"],
+         MEMORY: ["-n", "10000000"] if t.options.full else
+                 ["-n", "100000", "-t", "6"],
+         "packets": ["-n", "1000000"] if t.options.full else
+                    ["-n", "10000", "-t", "3"]}
+SIZES = 53
+# Beside another user, who may have indexes in the upper half, the broker's own
+# user has the lower half for certain (broker/other_user.c).
+MANY = "500" if t.is_beside_hostile else "1000"
+
+
+def who_polls_the_last_byte_sees_all():
+    r = t.run([VISIBLE, "-n", str(ROUNDS)],
+              timeout=36000 if t.options.full else 300)
+    if r.status == 2:
+        raise Skip("process_vm_writev is refused")
+    expect_ok(r)
+    expect(r.output.count(" 0 of ") == 17, "a size is missing", r)
+
+
+def run(way, *argv, before=(), program=SAMEHOST, **env):
+    return t.run([*before, t.adverb, "run", "--", program, *argv],
+                 timeout=36000 if t.options.full else 300,
+                 ADVERB_DIRECT="0" if way == "packets" else "1",
+                 ENDS_SHARED="1" if way == MEMORY else "0", **env)
+
+
+def samehost(way, *argv, **how):
+    return lambda: expect_ok(run(way, *argv, **how))
+
+
+def sleeps(way):
+    def body():
+        if t.is_beside_hostile:
+            raise Skip("frames of strangers wake whom they go to")
+        samehost(way, "idle", "100", program=CROWD)()
+    return body
+
+
+def polled(way, *argv):
+    def body():
+        r = run(way, *POLLS[way], *argv, program=POLLED)
+        expect_ok(r)
+        expect(r.output.count(": 0 of ") == SIZES, "a size is missing", r)
+        t.note(r.output.splitlines()[-1])
+    return body
+
+
+def who_polls_is_not_fooled():
+    r = run("direct", "-n", "10", "-x", program=POLLED)
+    # Of one byte, the last is all.
+    expect(r.status == 1 and r.output.count(": 10 of 10 stale") == SIZES - 1,
+           "not all were told", r)
+
+
+def outlive(way, *argv, **how):
+    def body():
+        r = run(way, *argv, program=OUTLIVE, ADVERB_EXPLAIN="0", **how)
+        expect_ok(r)
+        t.note(r.output.splitlines()[-1])
+    return body
+
+
+@functools.lru_cache(None)
+def can_do_without_calls():
+    return "without system calls" in t.run([t.adverb, "doctor"]).output
+
+
+def mapped(kind, status=0, **env):
+    def body():
+        if not can_do_without_calls():
+            raise Skip("no restartable sequences, or no fast strings")
+        r = run("direct", kind, program=MAPPED, **env)
+        expect(r.status == status, "exit status", r)
+    return body
+
+
+def tally(way, initiators):
+    def body():
+        r = run(way, ATOMICS, initiators, program=TALLY)
+        expect_ok(r)
+        t.note(r.output.splitlines()[-1])
+    return body
+
+
+for kind in "memfd", "shm", "dm":
+    t.case("memory that both can map needs no system call: " + kind,
+           mapped(kind), "same host", "mapped")
+for kind in "private", "lost":
+    t.case("memory that they cannot needs some: " + kind, mapped(kind, 3),
+           "same host", "mapped")
+for who, env in (("the guard", {"ADVERB_GUARD": "0"}),
+                 ("restartable sequences",
+                  {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"})):
+    t.case("memory that both can map needs some without " + who,
+           mapped("memfd", 3, **env), "same host", "mapped")
+for kind, what in (("remapped", "other memory at its place is what is written"),
+                   ("cut", "what has gone from it is told of")):
+    t.case("of memory that both can map, " + what, mapped(kind), "same host",
+           "mapped")
+t.case("what comes after its last byte is told", who_polls_is_not_fooled,
+       "same host", "polled")
+t.case("who polls the last byte of a WRITE sees all, in mapped memory",
+       polled("direct", "-m", "-t", "600" if t.options.full else "3"),
+       "same host", "polled")
+for way in "packets", "direct", MEMORY:
+    t.case("who polls the last byte of a WRITE sees all, by " + way,
+           polled(way), "same host", "polled")
+    for initiators in "1", "2":
+        t.case("atomics of %s are exact beside the target's own, by %s" %
+               (initiators, way), tally(way, initiators), "same host", "atomic_mix")
+    t.case("who outlives its peers keeps what is its own, by " + way,
+           outlive(way, *DEATHS[way]), "same host", "peer_death")
+    t.case("who survives the other's death sees all its work end, by " + way,
+           samehost(way, "kill", SHORT), "same host", "samehost")
+for way in "direct", MEMORY:
+    t.case("nonsense in an adapter's memory ends connections in order, by " + way,
+           samehost(way, "200" if t.options.full else "24", "1",
+                    program=SCRIBBLED), "same host", "scribbled")
+for way in "packets", "direct":
+    t.case("who is connected need not ask for the other's memory, by " + way,
+           samehost(way, "ready", way), "same host", "samehost")
+    t.case("%s processes in pairs, by %s" % (
+        "500" if t.is_beside_hostile else "a thousand", way),
+           samehost(way, "many", MANY, "1", program=CROWD),
+           "same host", "many_processes")
+    t.case("who is connected and has nothing to say sleeps, by " + way,
+           sleeps(way), "same host", "many_processes")
+    t.case("one process with many peers, by " + way,
+           samehost(way, "hub", MANY if t.options.full else "200",
+                    program=CROWD), "same host", "many_processes")
+# One after the other they would be waited for in more than the time there is.
+t.case("one process with many peers beside a stopped broker",
+       samehost("direct", "halt", "251", program=CROWD), "same host", "many_processes")
+t.case("who lets nobody look into it goes by packets",
+       samehost("direct", "stopped", "packets", "hidden"),
+       "same host", "samehost")
+t.case("who may not write others' memory goes by packets",
+       samehost("direct", "kill", "5", before=[WITHOUT, "vm", "--"]),
+       "same host", "samehost")
+t.case("a stopped target is worked for when it goes on, by packets",
+       samehost("packets", "stopped", "packets"), "same host", "samehost")
+for way in "direct", MEMORY:
+    t.case("a stopped target is worked for at once, by " + way,
+           samehost(way, "stopped", "mapped" if way == MEMORY else way),
+           "same host", "samehost")
+for way in "packets", "direct", MEMORY:
+    t.case("who is stopped amid a transfer keeps nobody waiting, by " + way,
+           samehost(way, "100" if t.options.full else "3",
+                    "packets" if way == "packets" else "direct",
+                    program=HALTED),
+           "same host", "stopped_peer")
+t.case("who polls the last byte sees all", who_polls_the_last_byte_sees_all,
+       "same host", "visible")
+t.end()

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The house of `adverb bench`: that it measures, judges and draws.  No time
+is a pass mark here."""
+
+import json
+import os
+import sys
+import xml.etree.ElementTree
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+from system import Fail, Skip, Suite
+
+suite = Suite(__doc__)
+FIGURES = suite.path("figures.json")
+
+
+def bench(*options):
+    r = suite.run([suite.adverb, "bench", *options], timeout=600)
+    if r.status:
+        raise Fail("status %d" % r.status, r.output)
+    return r.output
+
+
+def raw_limits():
+    said = bench("--retries", "0", "--rounds", "2", "--only", "shared line", "--only",
+                 "eventfd", "--only", "udp p*/2", "--only", "tcp write/65536",
+                 "--only", "udp shaped/65536", "--only", "process_vm/65536",
+                 "--only", "tcp polled/2", "--only", "crc32*/64",
+                 "--json", FIGURES)
+    with open(FIGURES, encoding="utf-8") as f:
+        data = json.load(f)
+    if data["left_out"] or len(data["figures"]) != 9:
+        raise Fail("a limit is missing", said)
+    for key, rounds in data["figures"].items():
+        if len(rounds) != 2 or not all(v > 0 for figures in rounds.values()
+                                       for k, v in figures.items()
+                                       if k not in ("cpu", "others")):
+            raise Fail("%s: %s" % (key, rounds), said)
+
+
+def adverb_beside_the_limit():
+    for program in ("ib_send_lat", "ib_write_bw"):
+        suite.need(program)
+    said = bench("--retries", "0", "--rounds", "1", "--only", "adverb send_lat/2", "--only",
+                 "udp polled/2", "--only", "adverb write batches")
+    for what in ("SEND 2 B, polling, to raw polled UDP", "adverb write ba"):
+        if not any(what in line and "not measured" not in line
+                   for line in said.splitlines()):
+            raise Fail("no figure for: " + what, said)
+
+
+def invented():
+    """A run that makes half of the goals, and its file."""
+    figures = {}
+    for n, key in enumerate(("adverb write/8", "adverb write/65536",
+                             "udp shaped/8", "udp shaped/65536",
+                             "adverb send_lat/2", "udp polled/2")):
+        figures[key] = {str(r): {"GBps": n + 1 + r / 9, "us": n + 1,
+                                 "Mps": 0.5} for r in range(3)}
+    path = suite.path("invented.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"date": "2026-01-01", "kernel": "6", "cpu": "a <b> & c",
+                   "cores": 2, "rounds": 3, "figures": figures,
+                   "left_out": {"iperf3 tcp": "iperf3 is not installed"}}, f)
+    return path
+
+
+def plots_are_xml():
+    folder = suite.path("plots")
+    bench("--from", invented(), "--plots", folder)
+    names = sorted(os.listdir(folder))
+    if names != ["bandwidth.svg", "host-bandwidth.svg", "host-latency.svg",
+                 "host-rate.svg", "latency.svg", "rate.svg"]:
+        raise Fail(" ".join(names))
+    for name in names:
+        tree = xml.etree.ElementTree.parse(os.path.join(folder, name))
+        if not list(tree.iter("{http://www.w3.org/2000/svg}polyline")):
+            raise Fail(name + " has no curve")
+
+
+def goals_decide_the_status():
+    r = suite.run([suite.adverb, "bench", "--from", invented(), "--check"])
+    if r.status != 1:
+        raise Fail("status %d" % r.status, r.output)
+    for what, word in (("WRITE 64 KiB, path MTU 4096", "missed"),
+                       ("SEND 2 B, polling, to raw polled UDP", "met"),
+                       ("SEND 64 KiB to the shaped", "not measured")):
+        if not any(line.startswith(what) and line.endswith(word)
+                   for line in r.output.splitlines()):
+            raise Fail("%s should be %s" % (what, word), r.output)
+
+
+def page_is_rewritten():
+    page = suite.path("PERFORMANCE.md")
+    with open(page, "w", encoding="utf-8") as f:
+        f.write("above\n<!-- figures: begin -->\nold\n"
+                "<!-- figures: end -->\nbelow\n<!-- crc: begin -->\n"
+                "not measured now\n<!-- crc: end -->\n")
+    os.chmod(page, 0o666)
+    bench("--from", invented(), "--docs", suite.tmp)
+    with open(page, encoding="utf-8") as f:
+        text = f.read()
+    if "old" in text or "above" not in text or "below" not in text or \
+            "not measured now" not in text or \
+            "(perf/bandwidth.svg)" not in text or "| 64 KiB | 2.11" not in text:
+        raise Fail("not as wanted", text)
+
+
+def two_builds():
+    """A figures file of two builds, of which this one is slower in one step
+    and faster in another."""
+    figures = {}
+    for key, this, other in (("adverb send_lat/2", 4.0, 2.0),
+                             ("direct write/65536", 3.0, 2.0),
+                             ("mapped read/8", 1.0, 1.0)):
+        field = "us" if "lat" in key else "GBps"
+        for name, value in ((key, this), (key + " against", other)):
+            figures[name] = {str(r): {field: value + r / 9}
+                             for r in range(3)}
+    path = suite.path("two_builds.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"date": "2026-01-01", "kernel": "6", "cpu": "c", "cores": 2,
+                   "rounds": 3, "figures": figures, "left_out": {}}, f)
+    return path
+
+
+def slower_step_decides_the_status():
+    r = suite.run([suite.adverb, "bench", "--from", two_builds(), "--against",
+                   "no-such-adverb", "--check"])
+    if r.status != 1:
+        raise Fail("status %d" % r.status, r.output)
+    for what, words in (("adverb send_lat/2", "0.514  slower"),
+                        ("direct write/65536", "1.474  faster"),
+                        ("mapped read/8", "1.000  within the spread")):
+        if not any(line.startswith(what) and
+                   " ".join(line.split()).endswith(" ".join(words.split()))
+                   for line in r.output.splitlines()):
+            raise Fail("%s should be %s" % (what, words), r.output)
+
+
+def two_builds_are_measured_in_turns():
+    suite.need("ib_send_lat")
+    r = suite.run([suite.adverb, "bench", "--against", suite.adverb,
+                   "--retries", "0", "--rounds", "2", "--only",
+                   "adverb send_lat/2"], timeout=600)
+    if "needs network namespaces" in r.output:
+        raise Skip("no network namespace can be made")
+    if r.status or not any(line.startswith("adverb send_lat/2")
+                           for line in r.output.splitlines()):
+        raise Fail("status %d, or no ratio" % r.status, r.output)
+
+
+suite.case("the raw limits give figures", raw_limits)
+suite.case("adverb is measured beside them", adverb_beside_the_limit)
+suite.case("the plots are XML with curves", plots_are_xml)
+suite.case("the goals decide the exit status", goals_decide_the_status)
+suite.case("two builds are measured in turns", two_builds_are_measured_in_turns)
+suite.case("a step that is slower than in another build decides the exit status",
+           slower_step_decides_the_status)
+suite.case("the page gets the figures", page_is_rewritten)
+suite.end()

@@ -1,0 +1,229 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""adverb doctor: each of its lines, on machines that lack what it tells of."""
+
+import os
+import re
+import shutil
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import netlab
+import system
+from system import Skip, expect
+
+netlab.enter()
+t = system.Suite(__doc__)
+lab = netlab.Lab(t)
+WITHOUT = t.program("deny_syscall")
+THINGS = ["version", "UDP port 4791", "steering", "UDP batches",
+          "receive buffer", "own memory", "others' memory", "direct path",
+          "shared memory", "processors", "sandbox", "kernel RDMA",
+          "runtime folder", "other programs", "locked memory", "libraries",
+          "broker", "device"]
+
+
+def doctor(lacks=(), words=(), into=system.alone, **env):
+    """{thing: (word, why)}, and the Result; in a namespace of its own."""
+    filters = [WITHOUT, *lacks, "--"] if lacks else []
+    e = dict(t.environment(), **env)
+    p = t.start([*words, *filters, t.adverb, "doctor"], env=e,
+                into=into)
+    r = t.finish(p, 60)
+    if lacks and "seccomp" in r.output.splitlines()[0]:
+        raise Skip("no seccomp filters here")
+    return {m[1]: (m[0], m[2]) for m in
+            re.findall(r"^(ok|slow|no) +([^:]+): (.*)$", r.output, re.M)}, r
+
+
+def healthy():
+    said, r = doctor()
+    expect(list(said) == THINGS and len(r.output.splitlines()) == 18,
+           "not these 18 lines", r)
+    expect(r.status == 0 and all(word != "no" for word, _ in said.values()),
+           "something is missing", r)
+
+
+def says(thing, word, why, **how):
+    def body():
+        said, r = doctor(**how)
+        expect(said.get(thing, ("", ""))[0] == word and
+               re.search(why, said[thing][1]), "not %s: %s" % (word, why), r)
+        expect(r.status == (1 if any(w == "no" for w, _ in said.values())
+                            else 0), "exit status %d" % r.status, r)
+    t.case("%s: %s, %s" % (thing, word, why), body)
+
+
+def where(script):
+    """A machine that looks as the script made it look, in a mount namespace
+    of its own."""
+    def into(words):
+        return ["unshare", "-m", "sh", "-c",
+                '{ %s; } || exit 77; ip link set lo up && exec "$@"' % script,
+                "sh", "unshare", "-n", *words]
+    return into
+
+
+def file_over(path, text):
+    """%s shows the text."""
+    return "printf '%s\\n' >%s && mount --bind %s %s" % (
+        text, t.path("shown"), t.path("shown"), path)
+
+
+def folder_over(path, script):
+    return "mount -t tmpfs none %s && cd %s && %s && cd /" % (
+        path, path, script)
+
+
+def installed():
+    """The loader's cache has our libraries first, as after adverb install."""
+    with open(t.path("ld.conf"), "w") as f:
+        f.write(os.path.join(t.build, "lib") + "\n")
+    return "ldconfig -C %s -f %s && mount --bind %s /etc/ld.so.cache" % (
+        t.path("ld.cache"), t.path("ld.conf"), t.path("ld.cache"))
+
+
+def memlock(limit):
+    return ["prlimit", "--memlock=%s" % limit]
+
+
+def held_port():
+    with t.port_held() as p:
+        said, r = doctor(into=list)
+    expect(said["UDP port 4791"][0] == "no" and re.search(
+        r"held by .*\(process %d of user \d+\)" % p.pid,
+        said["UDP port 4791"][1]), "the holder is not named", r)
+    expect(r.status == 1, "exit status %d" % r.status, r)
+
+
+HOSTILE = """
+with open("/proc/self/comm", "w") as f:
+    f.write("\\033[2Jme")
+""" + system.HOLD
+
+
+def hostile_holder():
+    p = t.start([system.PYTHON, "-u", "-c", HOSTILE])
+    try:
+        p.stdout.readline()
+        said, r = doctor(into=list)
+    finally:
+        p.kill()
+        p.communicate()
+    expect("?[2Jme (process %d" % p.pid in said["UDP port 4791"][1] and
+           "\033" not in r.output, "it is not named ?[2Jme", r)
+
+
+def no_libraries():
+    alone = t.path("alone")
+    os.mkdir(alone)
+    shutil.copy(t.adverb, alone)
+    r = t.run([alone + "/adverb", "doctor"])
+    expect(r.status == 1 and re.search(r"^no +libraries: ", r.output, re.M),
+           "not a line on them", r)
+
+
+def brokers_port():
+    t.need("ib_write_bw")
+    p = lab.start("here", ["ib_write_bw", "-p", "20999"])
+    try:
+        lab.wait(lambda: lab.is_listening("here", 20999), "no server")
+        said, r = doctor(into=list)
+    finally:
+        p.kill()
+        p.communicate()
+    word, why = said["UDP port 4791"]
+    expect(word == "ok" and "adverb's own broker" in why, "it is not ok", r)
+
+
+def threads_broker():
+    t.need("ib_write_bw")
+    p = lab.start("there", ["ib_write_bw", "-p", "20998"],
+                  ADVERB_BROKER="/nowhere")
+    try:
+        lab.wait(lambda: lab.is_listening("there", 20998), "no server")
+        said, r = doctor(into=lambda words: lab.into("there", words))
+        pid, = system.named("ib_write_bw", lab.there.pid)
+    finally:
+        p.kill()
+        p.communicate()
+    word, why = said["broker"]
+    expect(word == "slow" and re.match(
+        r"adverb [\d.]+, a thread of process %d of user \d+, and of the next "
+        "program once that process ends$" % pid, why), "it is another", r)
+
+
+def falls_back():
+    """Another user's root of a namespace may have the first name."""
+    said, r = doctor(XDG_RUNTIME_DIR="/proc")
+    word, why = said["runtime folder"]
+    expect(word == "ok" and
+           re.match(r"/tmp/adverb-\d+(-\d+)?/sysfs-\d+ holds", why),
+           "it is another", r)
+
+
+t.case("eighteen lines, and nothing is missing", healthy)
+t.case("a port that somebody holds, who is named", held_port)
+t.case("UDP port 4791: no, whose holder has a hostile name", hostile_holder)
+t.case("a port that our broker holds", brokers_port)
+says("steering", "slow", "the broker receives for all", lacks=["bpf"])
+says("UDP batches", "slow", "no GSO and GRO", lacks=["batches"])
+says("own memory", "slow", "unmaps registered memory", lacks=["vm"])
+says("others' memory", "slow", "they exchange packets", lacks=["vm"])
+says("direct path", "ok", "from memory to memory")
+says("direct path", "ok", "by system calls alone", ADVERB_GUARD="0")
+says("direct path", "ok", "off by ADVERB_DIRECT=0", ADVERB_DIRECT="0")
+says("direct path", "slow", "ADVERB_PCAP captures packets",
+     ADVERB_PCAP="/dev/null")
+says("direct path", "slow", "off, see others' memory", lacks=["vm"])
+says("shared memory", "no", "memfd_create fails", lacks=["memfd"])
+says("sandbox", "slow", "seccomp", lacks=["vm"])
+says("broker", "ok", r"adverb [\d.]+, process \d+ of user \d+$")
+says("broker", "slow", "no process can be started .*; a thread of this program "
+     "serves instead", lacks=["fork"])
+says("broker", "slow", "the broker /nowhere could not be run: it is missing",
+     ADVERB_BROKER="/nowhere")
+t.case("broker: slow, that is a thread of another program", threads_broker)
+says("processors", "slow", "take turns|a cgroup allows",
+     words=["taskset", "-c", str(min(os.sched_getaffinity(0)))])
+t.case("runtime folder: in /tmp, where XDG_RUNTIME_DIR is of no use",
+       falls_back)
+says("runtime folder", "ok", r"^/dev/shm/adverb-\d+(-\d+)?/sysfs-",
+     into=where("mount --bind /tmp /tmp && mount -o remount,bind,ro /tmp"),
+     XDG_RUNTIME_DIR="")
+says("runtime folder", "ok", "/of/mine/sysfs-",
+     ADVERB_RUNTIME=t.path("of/mine"))
+says("runtime folder", "slow", "^/proc/mine/sysfs-.* cannot be written",
+     ADVERB_RUNTIME="/proc/mine")
+says("runtime folder", "slow", "^/proc/tree cannot be written",
+     ADVERB_SYSFS="/proc/tree")
+says("receive buffer", "slow", "more is faster: sysctl", lacks=["rcvbuf"])
+says("sandbox", "slow", "gVisor: system calls are emulated",
+     into=where(file_over("/proc/version", "Linux version 4.4.0 #1 SMP "
+                          "Sun Jan 10 15:06:54 PST 2016")))
+says("kernel RDMA", "slow", "rdma_rxe is loaded and takes UDP port 4791",
+     into=where(folder_over("/sys/module", "mkdir rdma_rxe")))
+says("kernel RDMA", "ok", "programs see adv0 only",
+     into=where(folder_over("/sys/class", "mkdir infiniband")))
+says("processors", "slow", "a cgroup allows 50% of one",
+     into=where(folder_over("/sys/fs/cgroup", "echo 50000 100000 >cpu.max")))
+says("other programs", "ok", "ssh, systemd-run, and mpirun on other hosts "
+     "drop its variables",
+     into=where("mount --bind /dev/null /etc/ld.so.cache"))
+says("locked memory", "ok", "adverb locks none, and under adverb run programs "
+     "see no limit$", words=memlock(65536),
+     into=where("mount --bind /dev/null /etc/ld.so.cache"))
+says("locked memory", "slow", "without adverb run programs see a limit of 64 "
+     r"KiB, .* end for that: use adverb install --shim, or raise the limit \(",
+     words=memlock(65536), into=where(installed()))
+says("locked memory", "ok", "programs see no limit, and adverb locks none$",
+     words=memlock(65536), into=where(installed()),
+     LD_PRELOAD=os.path.join(t.build, "lib", "libadverb-shim.so"))
+t.case("libraries: no, that are not beside it", no_libraries)
+says("device", "no", "no network interface can become a device",
+     ADVERB_DEVICES="none")
+says("device", "no", "adv0, but lo is down: ip link set lo up",
+     into=lambda words: ["unshare", "-n", *words])
+lab.end()
+t.end()

@@ -1,0 +1,541 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""adverb install and uninstall, into small roots, as an ordinary user."""
+
+import difflib
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+from system import ROOT, Fail, Skip, Suite, expect
+
+suite = Suite(__doc__)
+LIB = "usr/local/lib/adverb"
+VENDORS = re.compile(r"/lib(mlx4|mlx5|efa|mana|hns)\.so")
+COUNT = 0
+
+
+def libraries(program):
+    """What the loader would load for it, the loader included."""
+    said = subprocess.run(["ldd", program], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    return re.findall(r"(/\S+) \(", said)
+
+
+class Root:
+    """A system of a program or some, their libraries and nothing else: those
+    of adapters' vendors only if that is said.  They may come from where
+    ci/setup unpacked them."""
+
+    def __init__(self, *programs, vendors=False):
+        global COUNT
+        COUNT += 1
+        self.path = suite.path("root%d" % COUNT)
+        for name in programs or ["ibv_devices"]:
+            suite.need(name)
+            program = shutil.which(name)
+            self.add(program, "/usr/bin/" + name)
+            for library in libraries(program):
+                if vendors or not VENDORS.search(library):
+                    self.add_library(library)
+        self.text("etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n")
+        self.text("etc/ld.so.conf.d/x.conf", "/lib/x86_64-linux-gnu\n"
+                  "/usr/lib/x86_64-linux-gnu\n")
+        for folder in "proc", "tmp", "dev", "sys":
+            os.mkdir(self.at(folder))
+        for folder, _, _ in os.walk(self.path):
+            os.chmod(folder, 0o777)
+
+    def at(self, path):
+        return os.path.join(self.path, path.lstrip("/"))
+
+    def add(self, path, to):
+        os.makedirs(os.path.dirname(self.at(to)), exist_ok=True)
+        shutil.copy(path, self.at(to))
+
+    def add_library(self, path):
+        self.add(path, path if path.startswith(("/lib", "/usr"))
+                 else "/usr/lib/" + os.path.basename(path))
+
+    def text(self, path, text):
+        os.makedirs(os.path.dirname(self.at(path)), exist_ok=True)
+        with open(self.at(path), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def files(self):
+        return {os.path.relpath(os.path.join(folder, name), self.path)
+                for folder, _, names in os.walk(self.path) for name in names
+                } - {"etc/ld.so.cache", "var/cache/ldconfig/aux-cache"}
+
+    def adverb(self, *words, status=0):
+        r = suite.run([suite.adverb, *words, self.path])
+        expect(r.status == status, "status %d" % r.status, r)
+        return r.output
+
+    def inside(self, *argv, **env):
+        """Runs a program in it."""
+        return suite.run(["unshare", "-Urm", "sh", "-c",
+                          'for f in proc dev sys; do mount --rbind /$f "$0/$f" '
+                          '|| exit; done; exec chroot "$0" "$@"', self.path,
+                          *argv], **env)
+
+    def first(self, library):
+        """The file that the loader's cache has first for it."""
+        said = suite.run(["/sbin/ldconfig", "-r", self.path, "-p"]).output
+        found = re.findall(r"%s .* => (\S+)" % re.escape(library), said)
+        return found[0] if found else None
+
+
+def namespaces():
+    if suite.run(["unshare", "-Urm", "true"]).status:
+        raise Skip("no user namespaces")
+
+
+def ours_come_first():
+    root = Root()
+    root.adverb("install")
+    said = suite.run(["ldconfig", "-r", root.path, "-p"]).output
+    first = re.findall(r"libibverbs\.so\.1 .* => (\S+)", said)
+    expect(first and first[0] == "/%s/libibverbs.so.1" % LIB and
+           len(first) == 2, "the cache has: %s" % first)
+
+
+def a_program_inside_sees_the_device():
+    namespaces()
+    root = Root()
+    r = root.inside("/usr/bin/ibv_devices")
+    expect("adv0" not in r.output, "it was there before", r)
+    root.adverb("install")
+    r = root.inside("/usr/bin/ibv_devices")
+    expect(r.status == 0 and "adv0" in r.output, "no adv0", r)
+    r = root.inside("/usr/local/bin/adverb", "run", "--",
+                    "/usr/bin/ibv_devices")
+    expect(r.status == 0 and "adv0" in r.output, "adverb run inside", r)
+
+
+def vendors_libraries(folder, conf, later):
+    """The system's own wins, wherever it lies, installed before or after
+    adverb; without one adverb's stands in."""
+    root = Root("ib_write_bw", vendors=True)
+    own = [path for path in root.files() if VENDORS.search(path)]
+    expect(own, "ib_write_bw links none")
+    if not conf:
+        os.remove(root.at("etc/ld.so.conf.d/x.conf"))
+    place = root.path + folder
+    os.makedirs(place, exist_ok=True)
+    os.chmod(place, 0o777)
+    aside = suite.path("aside%d" % COUNT)
+    os.mkdir(aside)
+    os.chmod(aside, 0o777)
+    for path in own:
+        shutil.move(root.at(path), aside)
+    if later:
+        root.adverb("install")
+    for path in own:
+        name = os.path.basename(path)
+        if later:
+            found = root.first(name)
+            expect(found and found.startswith("/%s/vendor/" % LIB),
+                   "nothing stands in for " + name)
+        shutil.copy(os.path.join(aside, name), place)
+    if later:
+        suite.run(["/sbin/ldconfig", "-r", root.path])
+    else:
+        root.adverb("install")
+    for path in own:
+        found = root.first(os.path.basename(path))
+        expect(found and not found.startswith("/" + LIB),
+               "%s is taken" % found)
+    expect(root.first("libibverbs.so.1") == "/%s/libibverbs.so.1" % LIB,
+           "libibverbs is not ours")
+
+
+def only_what_the_system_lacks():
+    """adverb run names the folders of those alone; and all programs start."""
+    namespaces()
+    for vendors in (), ("efa",), ("efa", "mlx4", "mlx5", "mana", "hns"):
+        root = Root("ib_write_bw", "sh", vendors=True)
+        shell = "/usr/bin/sh"
+        own = set()
+        for path in root.files():
+            found = VENDORS.search(path)
+            if found and found[1] in vendors:
+                own.add(found[1])
+            elif found:
+                os.remove(root.at(path))
+        suite.run(["/sbin/ldconfig", "-r", root.path])
+        built = root.at("/opt/build")
+        shutil.copytree(suite.build + "/lib", built + "/lib", symlinks=True,
+                        ignore=shutil.ignore_patterns("*.p"))
+        os.mkdir(built + "/tools")
+        for library in libraries(suite.adverb):
+            root.add_library(library)
+        shutil.copy(suite.adverb, built + "/tools")
+        run = ["/opt/build/tools/adverb", "run", "--"]
+        r = root.inside(*run, shell, "-c", "echo $LD_LIBRARY_PATH")
+        ours = re.findall("/opt/build/lib/vendor/([a-z0-9]+)", r.output)
+        wanted = set(os.listdir(built + "/lib/vendor")) - own
+        expect(r.status == 0 and sorted(ours) == sorted(wanted),
+               "not these: %s" % wanted, r)
+        r = root.inside(*run, "/usr/bin/ib_write_bw", "--version")
+        expect("Version" in r.output, "it does not start", r)
+
+
+def expects_of_doctor(root, what):
+    r = root.inside("/usr/local/bin/adverb", "doctor")
+    expect("other programs: all find /%s " % LIB in r.output and
+           what in r.output, "doctor does not say: " + what, r)
+
+
+def the_shim_is_in_every_program():
+    namespaces()
+    root = Root("ibv_devinfo", "ls", "env", vendors=True)
+    # where others can write no tree is made
+    for folder in root.path, root.at("tmp"):
+        os.chmod(folder, 0o1777)
+    before = root.files()
+    root.adverb("install", "--shim")
+    look = ["/usr/bin/env", "-i", "ADVERB_RUNTIME=/tmp",
+            "/usr/bin/ls", "/sys/class/infiniband"]
+    r = root.inside("/usr/bin/ibv_devinfo", ADVERB_RUNTIME="/tmp")
+    expect(r.status == 0, "no device", r)
+    r = root.inside(*look)
+    expect(r.status == 0 and r.output == "adv0\n", "no adv0", r)
+    expects_of_doctor(root, "see /sys/class/infiniband without adverb run")
+    root.adverb("install")
+    expects_of_doctor(root, "do after `adverb install --shim`")
+    expect(not os.path.exists(root.at("etc/ld.so.preload")), "it stayed")
+    root.adverb("install", "--shim")
+    root.adverb("uninstall")
+    left = {path for path in root.files() if not path.startswith("tmp/")}
+    expect(left == before, "left: %s" % (left ^ before))
+
+
+def others_preloads_stay():
+    """A line of ld.so.preload without its file harms every program."""
+    root = Root()
+    path = root.at("etc/ld.so.preload")
+    root.text("etc/ld.so.preload", "/lib/others.so\n")
+    said = root.adverb("install", "--shim", status=1)
+    expect("somebody else's" in said and "by hand" in said and
+           not os.path.exists(root.at(LIB)), said)
+    root.adverb("install")
+    line = re.search(r"--shim: (/\S+)", said)[1]
+    with open(path, "a", encoding="utf-8") as f:
+        f.write(line + "\n")
+    said = root.adverb("uninstall", status=1)
+    expect("take that line out first" in said and
+           os.path.exists(root.at(LIB + "/installed")), said)
+    root.text("etc/ld.so.preload", "/lib/others.so\n")
+    root.adverb("uninstall")
+    expect(os.path.exists(path), "others' file is gone")
+
+
+def it_leaves_as_it_came():
+    root = Root()
+    before = root.files()
+    root.adverb("install")
+    root.adverb("install")
+    expect(LIB + "/installed" in root.files(), "no list")
+    root.adverb("uninstall")
+    expect(root.files() == before, "left: %s" % (root.files() ^ before))
+    expect(not os.path.exists(root.at(LIB)), "its folder stayed")
+    expect("has no adverb" in root.adverb("uninstall", status=1), "twice")
+
+
+def the_systems_broker():
+    """Where it is asked for alone, and again when adverb is installed anew."""
+    root = Root()
+    before = root.files()
+    unit = "etc/systemd/system/adverbd.service"
+    door = "etc/systemd/system/adverbd.socket"
+    account = "etc/sysusers.d/adverb.conf"
+    root.adverb("install")
+    expect(not {unit, door, account} & root.files(), "it is there unasked")
+    said = root.adverb("install", "--service")
+    expect({unit, door, account} <= root.files() and
+           "systemctl enable --now adverbd.socket adverbd.service" in said,
+           said)
+    program = settings(root.at(unit))["Service"]["ExecStart"].split()[0]
+    r = root.inside(program, "--version")
+    expect(r.status == 0 and r.output.startswith("adverbd "), "no adverbd", r)
+    with open(root.at(door), encoding="utf-8") as f:
+        address = re.search("^ListenSequentialPacket=@adverbd-(.*)$", f.read(),
+                            re.M)[1]
+    expect("(protocol %s)" % address in r.output, "another address: " + address)
+    root.adverb("install")
+    expect({unit, door, account} <= root.files(), "it has gone")
+    root.adverb("uninstall", "--service", status=2)
+    root.adverb("uninstall")
+    expect(root.files() == before, "left: %s" % (root.files() ^ before))
+
+
+def settings(path):
+    """{section: {key: value}} of a unit."""
+    with open(path, encoding="utf-8") as f:
+        parts = re.split(r"^\[(\w+)\]$", f.read(), flags=re.M)
+    return {name: dict(re.findall(r"^(\w+)=(.*)$", text, re.M))
+            for name, text in zip(parts[1::2], parts[2::2])}
+
+
+# Starts a broker as the unit does: the command behind this text's file has a
+# listening socket as standard input.  Then binds the port as another user would.
+AS_THE_UNIT = """
+import socket, subprocess, sys
+
+def is_free(family):
+    with socket.socket(family, socket.SOCK_DGRAM) as s:
+        try:
+            s.bind(("", 4791))
+        except OSError:
+            return False
+    return True
+
+families = socket.AF_INET, socket.AF_INET6
+assert all(is_free(f) for f in families), "the port was taken before"
+door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+door.bind(b"\\0adverbd-%s" % sys.argv[1].encode())
+door.listen(1)
+broker = subprocess.Popen(sys.argv[2:], stdin=door)
+caller = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+# What is no message of the protocol has its connection closed by a broker that
+# serves; then the broker has the port.
+caller.connect(b"\\0adverbd-%s" % sys.argv[1].encode())
+caller.send(b"?")
+caller.recv(1)
+taken = [not is_free(f) for f in families]
+broker.kill()
+broker.wait()
+print("taken: %s; free again: %s" % (taken, [is_free(f) for f in families]))
+"""
+
+
+def its_unit_holds_the_port():
+    """From boot on, whatever ends it; no program need come first.  systemd
+    itself is tried by ci/test-recipes."""
+    suite.need("ip")
+    namespaces()
+    root = Root()
+    root.adverb("install", "--service")
+    unit = settings(root.at("etc/systemd/system/adverbd.service"))
+    door = settings(root.at("etc/systemd/system/adverbd.socket"))
+    wanted = {
+        "Unit": {"Requires": "adverbd.socket", "After": "adverbd.socket",
+                 "StartLimitIntervalSec": "0"},
+        "Service": {"Restart": "always", "RestartSec": "100ms", "User": "adverb",
+                    "StandardInput": "socket", "RuntimeDirectory": "adverb",
+                    "RuntimeDirectoryPreserve": "yes"},
+        "Install": {"WantedBy": "multi-user.target"}}
+    for section, lines in wanted.items():
+        has = unit.get(section, {})
+        for key, value in lines.items():
+            expect(has.get(key) == value, "[%s] %s is %s, not %s" % (
+                section, key, has.get(key), value))
+    expect(door["Install"]["WantedBy"] == "sockets.target", "no socket at boot")
+    program, *words = unit["Service"]["ExecStart"].split()
+    expect("--foreground" in words and "--hold-port" in words, str(words))
+    address = door["Socket"]["ListenSequentialPacket"].partition("-")[2]
+    r = suite.run(["unshare", "-Urn", "sh", "-c",
+                   'ip link set lo up; exec "$@"', "sh", "python3", "-c",
+                   AS_THE_UNIT, address, root.at(program), *words])
+    expect(r.status == 0 and "taken: [True, True]" in r.output and
+           "free again: [True, True]" in r.output, "the port is free", r)
+
+
+def its_units_are_those_of_packaging():
+    """There is one unit and one socket: what packaging/ has is what is put."""
+    root = Root()
+    root.adverb("install", "--service")
+    for name in "adverbd.service", "adverbd.socket":
+        with open(os.path.join(ROOT, "packaging", name),
+                  encoding="utf-8") as f:
+            wanted = f.read()
+        with open(root.at("etc/systemd/system/" + name),
+                  encoding="utf-8") as f:
+            put = f.read()
+        if put != wanted:
+            raise Fail("packaging/%s is not what is put" % name,
+                       "".join(difflib.unified_diff(
+                           wanted.splitlines(True), put.splitlines(True),
+                           "packaging/" + name, "adverb install --service")))
+
+
+def its_unit_is_one():
+    suite.need("systemd-analyze")
+    root = Root()
+    root.adverb("install", "--service")
+    r = suite.run(["systemd-analyze", "verify", "--root=" + root.path,
+                   "--recursive-errors=no", "--man=no",
+                   root.at("etc/systemd/system/adverbd.service"),
+                   root.at("etc/systemd/system/adverbd.socket")])
+    expect(r.status == 0 and "adverbd" not in r.output, "not valid", r)
+
+
+def others_files_stay():
+    root = Root()
+    root.text("usr/local/bin/adverb", "mine\n")
+    before = root.files()
+    said = root.adverb("install", status=1)
+    expect("somebody else's" in said and root.files() == before, said)
+
+
+def changed_files_stay():
+    root = Root()
+    root.adverb("install")
+    path = "etc/ld.so.conf.d/00-adverb.conf"
+    os.remove(root.at(path))
+    root.text(path, "# no\n")
+    said = root.adverb("uninstall")
+    expect("was changed" in said and os.path.exists(root.at(path)) and
+           not os.path.exists(root.at(LIB)), said)
+
+
+def one_that_was_ended_is_repeated_or_undone():
+    suite.need("strace")
+    for after in (1, 9, 20):
+        for old in (False, True):
+            root = Root()
+            before = root.files()
+            if old:
+                root.adverb("install")
+                list_of_other_version(root)
+            cut(root, "install", "renameat", after)
+            root.adverb("install")
+            cut(root, "install", "renameat", after)
+            root.adverb("uninstall")
+            expect(root.files() == before,
+                   "left: %s" % (root.files() ^ before))
+
+
+def cut(root, command, call, after):
+    """Kills it in the midst."""
+    r = suite.run(["strace", "-qqf", "-o", "/dev/null", "-e",
+                   "inject=%s:signal=KILL:when=%d" % (call, after),
+                   suite.adverb, command, root.path])
+    if "ptrace" in r.output:
+        raise Skip("no strace here")
+    expect("adverb is in" not in r.output, "not ended in the midst", r)
+
+
+def list_of_other_version(root):
+    """Makes what is there an older version, properly installed."""
+    name = LIB + "/vendor/efa/libefa.so.1"
+    with open(root.at(LIB + "/vendor/mana/libmana.so.1"), "rb") as f:
+        other = f.read()
+    with open(root.at(LIB + "/installed"), encoding="utf-8") as f:
+        lines = f.read().splitlines()
+    os.remove(root.at(name))
+    with open(root.at(name), "wb") as f:
+        f.write(other)
+    mana = [line for line in lines if line.endswith("libmana.so.1")][0]
+    lines = [mana.replace("mana", "efa") if line.endswith(name) else line
+             for line in lines]
+    os.remove(root.at(LIB + "/installed"))
+    root.text(LIB + "/installed", "\n".join(lines) + "\n")
+
+
+def two_at_once_both_succeed():
+    for _ in range(8):
+        root = Root()
+        before = root.files()
+        both = [suite.start([suite.adverb, "install", root.path])
+                for _ in range(2)]
+        for r in [suite.finish(p, 60) for p in both]:
+            expect(r.status == 0, "status %d" % r.status, r)
+        root.adverb("uninstall")
+        expect(root.files() == before, "left: %s" % (root.files() ^ before))
+
+
+def a_second_one_leaves_the_loaders_file():
+    root = Root()
+    os.remove(root.at("etc/ld.so.conf"))
+    root.adverb("install")
+    root.adverb("install")
+    expect(os.path.exists(root.at("etc/ld.so.conf")), "it is gone")
+    root.adverb("uninstall")
+    expect(not os.path.exists(root.at("etc/ld.so.conf")), "it stayed")
+
+
+def all_users_can_read_it():
+    root = Root()
+    r = suite.run(["sh", "-c", 'umask 077; exec "$0" install "$1"',
+                   suite.adverb, root.path])
+    expect(r.status == 0, "status %d" % r.status, r)
+    for folder in ("usr/local/bin", LIB, "usr/local/libexec/adverb/bench"):
+        while folder != "usr":
+            mode = os.stat(root.at(folder)).st_mode & 0o777
+            expect(mode & 0o055 == 0o055, "%s is %o" % (folder, mode))
+            folder = os.path.dirname(folder)
+
+
+def a_dry_run_writes_nothing():
+    root = Root()
+    before = root.files()
+    said = root.adverb("install", "--dry-run")
+    expect(root.files() == before and "/libibverbs.so.1" in said, said)
+
+
+def links_do_not_lead_out():
+    root = Root()
+    outside = suite.path("outside")
+    os.mkdir(outside)
+    os.chmod(outside, 0o777)
+    os.makedirs(root.at("usr/local"))
+    os.chmod(root.at("usr/local"), 0o777)
+    os.makedirs(root.at(outside))
+    subprocess.run(["chmod", "-R", "a+rwX", root.path], check=True)
+    os.symlink(outside, root.at("usr/local/lib"))
+    root.adverb("install")
+    expect(os.listdir(outside) == [], "it left the root")
+    expect(os.path.exists(root.at(outside + "/adverb/libibverbs.so.1")),
+           "not behind the link inside")
+
+
+def strange_roots_are_refused():
+    root = Root()
+    root.text("lib/ld-musl-x86_64.so.1", "")
+    expect("musl" in root.adverb("install", status=1), "musl")
+    r = suite.run([suite.adverb, "install", suite.tmp])
+    expect(r.status == 1 and "no loader" in r.output, "no system", r)
+    r = suite.run([suite.adverb, "install"])
+    expect(r.status == 2 and "usage" in r.output, "no root", r)
+
+
+suite.case("the loader's cache has ours first", ours_come_first)
+suite.case("a program in the image sees adv0", a_program_inside_sees_the_device,
+           "install", "ibv_devices")
+for where, is_named in (("/usr/lib/x86_64-linux-gnu", True),
+                        ("/usr/lib", False)):
+    for after in False, True:
+        suite.case("vendors' own libraries win in %s, installed %s adverb" %
+                   (where, "after" if after else "before"),
+                   lambda where=where, is_named=is_named, after=after:
+                   vendors_libraries(where, is_named, after))
+suite.case("adverb run stands in for what the system lacks",
+           only_what_the_system_lacks)
+suite.case("--shim shows every program the tree",
+           the_shim_is_in_every_program)
+suite.case("what others preload stays", others_preloads_stay)
+suite.case("uninstall leaves what was before", it_leaves_as_it_came)
+suite.case("files of others are not overwritten", others_files_stay)
+suite.case("changed files are not removed", changed_files_stay)
+suite.case("one that was ended is repeated, and undone",
+           one_that_was_ended_is_repeated_or_undone)
+suite.case("the system's broker: an account and a unit", the_systems_broker)
+suite.case("the system's broker has the port from boot on",
+           its_unit_holds_the_port)
+suite.case("the unit and the socket are those of packaging",
+           its_units_are_those_of_packaging)
+suite.case("systemd takes the unit", its_unit_is_one)
+suite.case("two at once both succeed", two_at_once_both_succeed)
+suite.case("a second one leaves the loader's file",
+           a_second_one_leaves_the_loaders_file)
+suite.case("all users can read what is put", all_users_can_read_it)
+suite.case("a dry run writes nothing", a_dry_run_writes_nothing)
+suite.case("absolute links stay inside the root", links_do_not_lead_out)
+suite.case("roots without glibc are refused", strange_roots_are_refused)
+suite.end()

@@ -1,0 +1,409 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""adverb run and adverb pair on programs that need no device."""
+
+import glob
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import system
+from system import expect
+
+t = system.Suite(__doc__)
+
+SERVE = """
+import socket, sys, time
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+time.sleep(0.2)
+s.bind((sys.argv[1], int(sys.argv[2])))
+s.listen()
+print("serving")
+c, _ = s.accept()
+print("got", c.recv(100).decode())
+sys.exit(int(sys.argv[3]))
+"""
+ASK = """
+import socket, sys, time
+c = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+c.sendall(b"hello")
+c.close()
+print("asked")
+time.sleep(float(sys.argv[4]))
+sys.exit(int(sys.argv[3]))
+"""
+
+
+def spelled(server, client):
+    return ["--server", system.PYTHON, "-c", *server,
+            "--client", system.PYTHON, "-c", *client]
+
+
+def plain(server_status=0, client_status=0, client_sleep=0):
+    return spelled([SERVE, "@", "%", str(server_status)],
+                   [ASK, "@", "%", str(client_status), str(client_sleep)])
+
+
+def pair(words, *options, timeout=120):
+    return t.run([t.adverb, "pair", "--timeout", str(timeout), *options,
+                  *words], timeout + 10)
+
+
+def shows_both():
+    r = pair(plain())
+    expect(r.status == 0, "exit status %d" % r.status, r)
+    expect(r.lines("server") == ["serving", "got hello"], "server", r)
+    expect(r.lines("client") == ["asked"], "client", r)
+
+
+def script(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("#!%s\n%s" % (system.PYTHON, text))
+    os.chmod(path, 0o755)
+
+
+# It serves at the port after its -p, and tells its words.
+TOOL = """
+import os, socket, sys
+if "-h" in sys.argv:
+    sys.exit("usage: %s")
+print(" ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]))
+port = int(sys.argv[sys.argv.index("-p") + 1])
+if %s:
+    s = socket.create_server(("127.0.0.1", port))
+    s.accept()
+else:
+    socket.create_connection(("127.0.0.1", port))
+"""
+
+
+def asks_for_the_options():
+    for usage, is_server, server, client in (
+            ("-s server_address", "'-s' not in sys.argv",
+             "-b 127.0.0.1 -p # -c 7", "-s 127.0.0.1 -p # -c 7"),
+            ("-C controller_address", "'-L' in sys.argv",
+             "-b 127.0.0.1 -C 127.0.0.1 -p # -L -c 7",
+             "-b 127.0.0.1 -C 127.0.0.1 -p # -c 7")):
+        path = t.path("tools/cmtime")
+        script(path, TOOL % (usage, is_server))
+        r = pair([path, "-c", "7"])
+        expect(r.status == 0, "exit status %d" % r.status, r)
+        for side, want in ("server", server), ("client", client):
+            said = [re.sub(r"-p \d+", "-p #", line) for line in r.lines(side)]
+            expect(said == ["cmtime " + want], side, r)
+
+
+def finds_the_client_beside():
+    for name, is_server in ("rdma_server", "True"), ("rdma_client", "False"):
+        script(t.path("beside/" + name), TOOL % ("", is_server))
+    r = pair(["beside/rdma_server"])
+    expect(r.status == 0, "exit status %d" % r.status, r)
+    expect(r.lines("client")[0].startswith("rdma_client -s 127.0.0.1 -p "),
+           "another program is the client", r)
+
+
+def shows_both_the_tree():
+    show = "import os; print(os.path.exists('/sys/class/infiniband/adv0'))\n"
+    for option, seen in ((), "True"), (("--no-shim",), "False"):
+        r = pair(spelled([show + SERVE, "@", "%", "0"],
+                         [show + ASK, "@", "%", "0", "0"]), *option)
+        expect([r.lines(side)[0] for side in ("server", "client")] ==
+               [seen] * 2, "not " + seen, r)
+
+
+MANY = """
+import resource, socket, subprocess, sys
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 9000), most))
+held = []
+while len(held) < min(most, 9000) - 100:
+    held.append(socket.create_server(("127.0.0.1", 0)))
+print("held", len(held), flush=True)
+sys.exit(subprocess.run(sys.argv[1:]).returncode)
+"""
+
+
+def finds_one_among_many():
+    """Thousands of sockets listen on this machine."""
+    for _ in range(3):
+        r = t.run([system.PYTHON, "-c", MANY, t.adverb, "pair", "--timeout",
+                   "120", *plain()])
+        if not r.output.startswith("held"):
+            raise system.Skip("thousands of sockets are too many here")
+        expect(r.status == 0, "exit status %d" % r.status, r)
+
+
+def takes_the_worse():
+    for server, client in ((3, 0), (0, 4), (3, 4), (4, 3)):
+        r = pair(plain(server, client))
+        expect(r.status == max(server, client),
+               "%d and %d gave %d" % (server, client, r.status), r)
+
+
+def server_never_listens():
+    r = pair(spelled(["import sys; print('no'); sys.exit(5)"], [ASK, "@"]))
+    expect(r.status == 5, "exit status %d" % r.status, r)
+    expect("before it listened" in r.output, "not said", r)
+    r = pair(spelled(["pass"], [ASK, "@"]))
+    expect(r.status == 1, "a server that served nobody counts as good", r)
+
+
+def says_who_hung():
+    # as long as a server may take to listen on a busy machine
+    r = pair(plain(client_sleep=60), timeout=6)
+    expect(r.status == 124, "exit status %d" % r.status, r)
+    expect("the client still ran after 6 s" in r.output, "not said", r)
+    r = pair(spelled(["import time; time.sleep(60)"], [ASK]), timeout=2)
+    expect(r.status == 124, "exit status %d" % r.status, r)
+    expect("did not listen within 2 s" in r.output, "not said", r)
+
+
+def kills_the_survivor():
+    began = time.monotonic()
+    r = pair(spelled([SERVE, "@", "%", "0"], ["import sys; sys.exit(7)"]),
+             timeout=system.HANG)
+    expect(r.status == 7, "exit status %d" % r.status, r)
+    expect(time.monotonic() - began < system.HANG / 2,
+           "it waited for the server", r)
+
+
+def stops_a_lasting_server():
+    r = pair(spelled(["import http.server as h, sys\n"
+                      "h.HTTPServer((sys.argv[1], int(sys.argv[2])),"
+                      "h.SimpleHTTPRequestHandler).serve_forever()",
+                      "@", "%"], [ASK, "@", "%", "0", "0"]),
+             "--stop-server")
+    expect(r.status == 0, "exit status %d" % r.status, r)
+
+
+def ends_with_ctrl_c():
+    mark = "adverb-pair-test-%d" % os.getpid()
+    p = t.start([t.adverb, "pair", *spelled(
+        [SERVE, "@", "%", "0", mark], ["import time; time.sleep(60)", mark])])
+    deadline = time.monotonic() + 20
+    while marked(mark) < 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    expect(marked(mark) == 3, "pair and both sides did not start")
+    os.kill(p.pid, signal.SIGINT)
+    r = t.finish(p, 10)
+    expect(r.status in (130, -2), "exit status %d" % r.status, r)
+    expect(marked(mark) == 0, "a side lives on", r)
+
+
+def needs_signals():
+    r = t.run([t.program("deny_syscall"), "signalfd",
+               "--", t.adverb, "pair", *plain()])
+    if r.status == 77:
+        raise system.Skip("no seccomp filters here")
+    expect(r.status == 1 and r.output == "adverb: cannot wait for signals: "
+           "Operation not permitted\n", "exit status %d" % r.status, r)
+
+
+def marked(mark):
+    """How many processes have @mark on their command line."""
+    count = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as f:
+                count += mark.encode() in f.read()
+        except OSError:
+            pass
+    return count
+
+
+def sets_each_side():
+    show = "import os; print(os.environ.get('WHO'), os.environ.get('BOTH'))"
+    r = pair(spelled([show + "\n" + SERVE, "@", "%", "0"],
+                     [show + "\n" + ASK, "@", "%", "0", "0"]),
+             "--env-server", "WHO=s", "--env-client", "WHO=c", "--env",
+             "BOTH=b", "--pcap", "/nowhere/f", "--strict")
+    expect(r.lines("server")[0] == "s b", "server", r)
+    expect(r.lines("client")[0] == "c b", "client", r)
+
+
+def run_sets_variables():
+    r = t.adverb_run([system.PYTHON, "-c",
+                      "import os\nfor k in ('ADVERB_PCAP', 'ADVERB_EXPLAIN',"
+                      "'ADVERB_STRICT', 'ADVERB_DEVICES', 'X'):"
+                      " print(os.environ.get(k))\n"
+                      "print(os.environ['LD_LIBRARY_PATH'])"],
+                     ["--pcap", "f", "--no-explain", "--strict", "--device",
+                      "lo", "--env", "X=y"])
+    expect(r.output.split("\n")[:5] == [t.tmp + "/f", "0", "1", "lo", "y"],
+           "variables", r)
+    expect(os.path.join(t.build, "lib") in r.output, "library path", r)
+
+
+def a_variable_needs_a_value():
+    for words in (["run", "--env", "X"], ["run", "--env", "=x"],
+                  ["pair", "--env-client", "X"]):
+        r = t.run([t.adverb, *words, "--", *plain()])
+        expect(r.status == 2 and "NAME=VALUE" in r.output,
+               "%s: exit status %d" % (words, r.status), r)
+
+
+def a_time_is_in_seconds():
+    for value in ("5m", "-3", "0", "", "9999999999"):
+        r = t.run([t.adverb, "pair", "--timeout", value, *plain()])
+        expect(r.status == 2 and 'not "%s"' % value in r.output,
+               "%s: exit status %d" % (value, r.status), r)
+
+
+def run_passes_the_status_on():
+    for status in (0, 3):
+        r = t.adverb_run(["sh", "-c", "exit %d" % status])
+        expect(r.status == status, "exit status %d" % r.status, r)
+    r = t.adverb_run(["no-such-program"])
+    expect(r.status == 127 and "cannot run no-such-program" in r.output,
+           "exit status %d" % r.status, r)
+
+
+def run_says_why_not():
+    script = t.path("script")
+    with open(script, "w") as f:
+        f.write("#!/no/such/interpreter\n")
+    os.chmod(script, 0o755)
+    folder = t.path("folder")
+    os.mkdir(folder)
+    for program, why in ((script, "interpreter"), (folder, "Permission")):
+        r = t.adverb_run([program])
+        expect(r.status == 126 and why in r.output,
+               "%s: exit status %d" % (program, r.status), r)
+
+
+def run_refuses_static():
+    t.need("gcc")
+    source = t.path("static.c")
+    with open(source, "w") as f:
+        f.write("int main(void) { return 0; }\n")
+    os.chmod(source, 0o644)
+    r = t.run(["gcc", "-static", "-o", t.path("static"), source])
+    if r.status:
+        raise system.Skip("no static libc to link with")
+    r = t.adverb_run([t.path("static")])
+    expect(r.status == 126 and "statically linked" in r.output,
+           "exit status %d" % r.status, r)
+
+
+def moved(folder):
+    """adverb in a folder of that name."""
+    to = t.path(folder)
+    for name in ("tools/adverb", "lib/libibverbs.so.1", "lib/librdmacm.so.1",
+                 "lib/libibumad.so.3", "lib/libadverb-shim.so", "lib/adverbd"):
+        os.makedirs(os.path.dirname(os.path.join(to, name)), exist_ok=True)
+        shutil.copy(os.path.join(t.build, name), os.path.join(to, name))
+    return os.path.join(to, "tools", "adverb")
+
+
+def run_works_in_a_folder_with_a_space():
+    t.need("ibv_devices")
+    adverb = moved("a folder")
+    r = t.run([adverb, "run", "--", "sh", "-c",
+               "ibv_devices && ls /sys/class/infiniband"])
+    expect(r.status == 0 and r.output.count("adv0") == 2 and
+           "ld.so" not in r.output, "exit status %d" % r.status, r)
+
+
+def run_lacks_the_shim():
+    """Nothing is preloaded that is not there."""
+    adverb = moved("lacking")
+    os.remove(t.path("lacking/lib/libadverb-shim.so"))
+    for words, said in ((), 1), (["--shim"], 1), (["--no-shim"], 0):
+        r = t.run([adverb, "run", *words, "--", "sh", "-c",
+                   "echo =$LD_PRELOAD="])
+        expect(r.status == 0 and r.output.endswith("==\n") and
+               r.output.count("libadverb-shim.so cannot be read") == said and
+               "ld.so" not in r.output, "exit status %d" % r.status, r)
+
+
+def sim_names_a_bad_word():
+    for words, lines in ((["--seeds", "x"], 1), (["--seeds", "5..3"], 1),
+                         (["--seeds", "1..y"], 1), (["--seeds", "-1"], 1),
+                         (["--loss", "91"], 1), (["--loss", "few"], 1),
+                         (["--seed"], 2)):
+        r = t.run([t.adverb, "sim", *words])
+        expect(r.status == 2 and '"%s".\n' % words[-1] in r.output and
+               r.output.count("\n") == lines, "no sentence", r)
+    r = t.run([t.adverb, "sim", "--seeds"])
+    expect(r.status == 2 and "--seeds wants a value" in r.output,
+           "no sentence", r)
+    r = t.run([t.adverb, "sim", "--help"])
+    expect(r.status == 0, "exit status %d" % r.status, r)
+    r = t.run([t.adverb, "sim", "--seeds", "7", "--loss", "0"])
+    expect(r.status == 0, "exit status %d" % r.status, r)
+
+
+def help_has_the_options_of_the_page():
+    for page in glob.glob(system.ROOT + "/docs/man/adverb-*.1"):
+        command = re.search(r"adverb-(\w+)\.1$", page)[1]
+        r = t.run([t.adverb, command, "--help"])
+        expect(r.status == 0, "%s: exit status %d" % (command, r.status), r)
+        lines = re.findall(r"^  (-.*?)(?:  .*)?$", r.output, re.M)
+        said = set(re.findall(r"(?<![\w-])--[a-z-]+", " ".join(lines)))
+        with open(page, encoding="utf-8") as f:
+            items = re.findall(r"^\.It (Fl .*)$", f.read(), re.M)
+        told = {"-" + word for word in
+                re.findall(r"Fl (-[a-z-]+)", " ".join(items))}
+        differ = (said ^ told) - {"--help"}
+        expect(not differ, "%s --help and its page differ in %s" %
+               (command, ", ".join(sorted(differ))), r)
+
+
+def run_refuses_a_folder_with_a_colon():
+    r = t.run([moved("a:folder"), "run", "--", "true"])
+    expect(r.status == 126 and "':'" in r.output,
+           "exit status %d" % r.status, r)
+
+
+def run_preloads_for_rpath():
+    t.need("gcc")
+    source = t.path("rpath.c")
+    with open(source, "w") as f:
+        f.write("#include <stdio.h>\n#include <stdlib.h>\n"
+                "int main(void) { puts(getenv(\"LD_PRELOAD\")); }\n")
+    os.chmod(source, 0o644)
+    r = t.run(["gcc", "-Wl,--disable-new-dtags", "-Wl,-rpath,/opt/rdma",
+               "-o", t.path("rpath"), source])
+    system.expect_ok(r)
+    r = t.adverb_run([t.path("rpath")])
+    expect("libibverbs.so.1" in r.output and "librdmacm.so.1" in r.output,
+           "not preloaded", r)
+
+
+t.case("pair shows both sides", shows_both)
+t.case("pair asks a tool which options its release has", asks_for_the_options)
+t.case("pair finds the client's program beside the server's",
+       finds_the_client_beside)
+t.case("pair shows both sides the devices", shows_both_the_tree)
+t.case("pair finds its server among thousands that listen",
+       finds_one_among_many)
+t.case("pair exits with the worse status", takes_the_worse)
+t.case("pair says that the server never listened", server_never_listens)
+t.case("pair says which side hung", says_who_hung)
+t.case("pair ends the side whose peer failed", kills_the_survivor)
+t.case("pair ends a server that never ends", stops_a_lasting_server)
+t.case("pair leaves nothing after an interrupt", ends_with_ctrl_c)
+t.case("pair says that it cannot wait for signals", needs_signals)
+t.case("pair sets variables for each side", sets_each_side)
+t.case("run sets the variables of its options", run_sets_variables)
+t.case("a variable without a value is refused", a_variable_needs_a_value)
+t.case("a time-out that is none is refused", a_time_is_in_seconds)
+t.case("sim names the word that means nothing", sim_names_a_bad_word)
+t.case("--help names the options of the man page",
+       help_has_the_options_of_the_page)
+t.case("run passes the exit status on", run_passes_the_status_on)
+t.case("run says why a program does not run", run_says_why_not)
+t.case("run refuses a static program", run_refuses_static)
+t.case("run works in a folder with a space",
+       run_works_in_a_folder_with_a_space)
+t.case("run preloads nothing that is not there", run_lacks_the_shim)
+t.case("run refuses a folder with a colon", run_refuses_a_folder_with_a_colon)
+t.case("run preloads for DT_RPATH", run_preloads_for_rpath)
+t.end()

@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs in a network namespace of their own, as any user may have one
+(adverb run --private, adverb pair --private)."""
+
+import contextlib
+import os
+import re
+import socket
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import system
+from system import PYTHON, expect, expect_ok
+
+t = system.Suite(__doc__)
+LOOK = ("import os, socket; print(os.stat('/proc/self/ns/net').st_ino,"
+        " *sorted(n for _, n in socket.if_nameindex()), os.geteuid(),"
+        " os.getegid())")
+OURS = os.stat("/proc/self/ns/net").st_ino
+
+
+def private(*words, **options):
+    return t.finish(t.start([t.adverb, "run", "--private", "--", *words],
+                            **options), system.HANG)
+
+
+def one_of_its_own():
+    seen = set()
+    for _ in range(2):
+        r = private(PYTHON, "-c", LOOK)
+        if "no private network namespace" in r.output:
+            raise system.Skip("no network namespace can be made")
+        expect_ok(r)
+        net, *names, user, group = r.output.split()
+        expect(int(user) == os.geteuid() and int(group) == os.getegid(),
+               "it is another user", r)
+        expect("lo" in names and all(re.match("lo|tunl|sit|ip6|gre|erspan",
+                                              name) for name in names),
+               "it has more than loopback", r)
+        seen.add(int(net))
+    expect(len(seen | {OURS}) == 3, "it is not its own")
+
+
+def not_a_strangers_port():
+    """The port is held."""
+    t.need("ibv_rc_pingpong")
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
+        with contextlib.suppress(OSError):  # somebody else has it
+            s.bind(("::", 4791))
+        r = t.run(t.pair_argv(["ibv_rc_pingpong", "-c", "-n", "100"],
+                              options=["--private"]))
+        if "no private network namespace" in r.output:
+            raise system.Skip("no network namespace can be made")
+        expect_ok(r)
+
+
+def forbidden():
+    """Root of a user namespace that allows no further one, without rights."""
+    r = private("true", into=lambda words: [
+        "unshare", "-Ur", "sh", "-c",
+        "echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv "
+        "--bounding-set=-all --inh-caps=-all \"$@\"", "sh", *words])
+    if "unshare:" in r.output or "setpriv:" in r.output:
+        raise system.Skip("no user namespace can be made")
+    expect(r.status == 126 and re.fullmatch(
+        r"adverb: no private network namespace: unshare fails: .*; look at "
+        r"the sysctls user.max_user_namespaces, .*\n", r.output),
+        "no sentence", r)
+
+
+t.case("run --private: a namespace of its own, the same user", one_of_its_own)
+t.case("pair --private: nobody else has the port", not_a_strangers_port)
+t.case("where no namespace can be made it is said", forbidden)
+t.end()

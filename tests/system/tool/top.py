@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""adverb top: what it says of processes that it only looks at."""
+
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import system
+from system import Fail, Skip, Suite, expect
+
+suite = Suite(__doc__)
+PATIENCE_S = 30
+
+
+def top(*options):
+    r = suite.run([suite.adverb, "top", "--once", "--interval", "0.1",
+                   *options])
+    if r.status:
+        raise Fail("status %d" % r.status, r.output)
+    return r.output
+
+
+def children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return [int(word) for word in f.read().split()]
+
+
+def seen(what, wanted):
+    """The first look in which @wanted finds something."""
+    bound = time.monotonic() + PATIENCE_S
+    while time.monotonic() < bound:
+        found = wanted(json.loads(top("--json")))
+        if found:
+            return found
+    raise Fail("never seen: " + what, top())
+
+
+class Pair:
+    """A transfer without an end, by packets or not; its two processes."""
+
+    def __init__(self, direct):
+        self.env = suite.environment(ADVERB_DIRECT=direct)
+
+    def __enter__(self):
+        self.main = suite.start(suite.pair_argv(
+            ["ib_write_bw", "-s", "65536", "-n", "100000000"], timeout=120),
+            env=self.env)
+        self.server, self.client = seen("two ends", self.ends)
+        return self
+
+    def ends(self, said):
+        mine = set(children(self.main.pid))
+        for qp in said["queue_pairs"]:
+            if qp["pid"] in mine and qp["peer_pid"] in mine and \
+                    qp["state"] == "RTS" and qp["tx_bytes"] > 1 << 20:
+                return qp["peer_pid"], qp["pid"]
+        return None
+
+    def qp(self, said, pid):
+        return next(qp for qp in said["queue_pairs"] if qp["pid"] == pid)
+
+    def __exit__(self, *_):
+        os.killpg(self.main.pid, signal.SIGKILL)
+        self.main.communicate()
+
+
+def a_transfer_is_seen(direct):
+    suite.need("ib_write_bw")
+    with Pair(direct) as pair:
+        def busy(said):
+            a, b = pair.qp(said, pair.client), pair.qp(said, pair.server)
+            return (a, b) if a["tx_bytes_per_s"] > 0 else None
+        a, b = seen("a rate", busy)
+        if a["peer"] != b["peer"] or a["peer_qpn"] != b["qpn"] or \
+                b["rx_bytes"] < 1 << 20 or a["retransmits"] > a["tx_packets"]:
+            raise Fail("not as it is", "%s\n%s" % (a, b))
+        if "ib_write_bw" not in top():
+            raise Fail("the table lacks it", top())
+
+
+def a_stopped_peer_is_named():
+    suite.need("ib_write_bw")
+    with Pair("0") as pair:
+        os.kill(pair.server, signal.SIGSTOP)
+
+        def waits(said):
+            qp = pair.qp(said, pair.client)
+            mark = "process %d (ib_write_bw), is stopped" % pair.server
+            return mark in qp["why"] and qp["waits"]
+        if seen("that it is stopped", waits) not in ("window", "answer",
+                                                     "silent"):
+            raise Fail("it waits for something else", top())
+
+        def stopped(said):
+            return any(p["stopped"] for p in said["processes"]
+                       if p["pid"] == pair.server)
+        seen("that the process itself is stopped", stopped)
+        os.kill(pair.server, signal.SIGCONT)
+        seen("that it goes on",
+             lambda said: pair.qp(said, pair.client)["tx_bytes_per_s"] > 0)
+
+
+def a_hostile_name_reaches_no_terminal():
+    suite.need("ibv_rc_pingpong")
+    program = suite.path("\033[2J\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9")
+    shutil.copy(shutil.which("ibv_rc_pingpong"), program)
+    p = suite.start([suite.adverb, "run", "--", program])
+    try:
+        name = seen("it", lambda said: [q["name"] for q in said["processes"]
+                                        if q["pid"] == p.pid])
+        expect(name == ["?[2J" + 11 * "?"], "its name is %r" % name)
+        expect("\033" not in top(), "the table has an escape")
+    finally:
+        p.kill()
+        p.communicate()
+
+
+# A FIFO by the name of an adapter's memory: what lies in a mount that is
+# attached nowhere has its name in that alone.  The numbers are of fsopen(2),
+# fsconfig(2) with FSCONFIG_CMD_CREATE, and fsmount(2).
+FIFO = """
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+fs = libc.syscall(430, b"tmpfs", 1)
+libc.syscall(431, fs, 6, None, None, 0)
+mount = libc.syscall(432, fs, 1, 0)
+os.mkfifo("memfd:adverb-arena", dir_fd=mount)
+fd = os.open("memfd:adverb-arena", os.O_PATH, dir_fd=mount)
+print(os.readlink("/proc/self/fd/%d" % fd), flush=True)
+time.sleep(1000)
+"""
+
+
+def no_fifo_is_waited_for():
+    p = suite.start(["unshare", "-Urm", system.PYTHON, "-c", FIFO])
+    try:
+        line = p.stdout.readline()
+        if line != b"/memfd:adverb-arena\n":
+            raise Skip("no FIFO can have that name here: %r" % line)
+        r = suite.run([suite.adverb, "top", "--once", "--interval", "0.1"],
+                      timeout=60)
+        expect(r.status == 0, "exit status %d" % r.status, r)
+    finally:
+        p.kill()
+        p.communicate()
+
+
+def wrong_options_are_refused():
+    for options, why in ((["--interval", "0"], 'not "0"'),
+                         (["--interval", "x"], 'not "x"'),
+                         (["--once", "--interval", "1s"], 'not "1s"'),
+                         (["word"], "usage")):
+        r = suite.run([suite.adverb, "top", *options])
+        if r.status != 2 or why not in r.output:
+            raise Fail("%s: status %d" % (options, r.status), r.output)
+
+
+suite.case("a transfer is seen from outside", lambda: a_transfer_is_seen("0"))
+suite.case("and so is one without packets", lambda: a_transfer_is_seen("1"))
+suite.case("a stopped peer is named as the reason", a_stopped_peer_is_named)
+suite.case("a hostile name reaches no terminal",
+           a_hostile_name_reaches_no_terminal)
+suite.case("a FIFO by the name of an adapter's memory is not waited for",
+           no_fifo_is_waited_for)
+suite.case("wrong options are refused", wrong_options_are_refused)
+suite.end()

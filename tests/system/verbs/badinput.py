@@ -1,0 +1,14 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs the badinput program and counts its lines as cases."""
+
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import system
+
+t = system.Suite(__doc__)
+if not t.options.list:
+    t.checks("badinput", "bad input")
+t.end()

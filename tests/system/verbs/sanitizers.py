@@ -1,0 +1,72 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs built with AddressSanitizer and ThreadSanitizer, and under valgrind:
+nothing of ours is reported, and what is theirs still is."""
+
+import os
+import re
+import resource
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+from system import Skip, Suite, expect, expect_ok
+
+# None that forks with a device open: AddressSanitizer leaves its child the
+# allocator's locks as our thread had them, and then it waits for good.
+PROGRAMS = {
+    "address": ["verbcheck", "queuecheck", "queuethreads", "cmcheck",
+                "listencheck"],
+    "thread": ["race_order", "verbcheck", "queuecheck", "queuethreads", "cmcheck",
+               "listencheck"],
+}
+REPORT = "WARNING: ThreadSanitizer|ERROR: [A-Z][A-Za-z]+Sanitizer|CHECK failed"
+MEMORY_KIB = 1 << 20
+RACED = 66  # what ThreadSanitizer makes of the exit status
+
+t = Suite(__doc__)
+
+
+def run(program, *words):
+    path = t.program(program)
+    if not os.path.exists(path):
+        raise Skip("the compiler had no such sanitizer")
+    return t.adverb_run([path, *words])
+
+
+def is_quiet(program):
+    r = run(program)
+    expect(not re.search(REPORT, r.output), "there is a report", r)
+    expect_ok(r)
+    expect(re.search(r"^\d+ passed, 0 failed", r.output, re.M),
+           "a case failed", r)
+
+
+def is_told(where):
+    r = run("race_order-thread", "race-" + where)
+    expect(r.status == RACED and re.search(
+        r"data race .*race_order\.c", r.output), "the race is not reported", r)
+
+
+def under_valgrind(program):
+    """The rings of a process are mostly holes, which a search would fill."""
+    r = t.valgrind_run(program)
+    expect_ok(r)
+    expect(not re.search("^(==|--)[0-9]", r.output, re.M),
+           "there is a report", r)
+    kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    expect(kib < MEMORY_KIB, "it took %d MiB" % (kib // 1024))
+
+
+for sanitizer, programs in PROGRAMS.items():
+    for name in programs:
+        t.case("%s, built with -fsanitize=%s" % (name, sanitizer),
+               lambda program=name + "-" + sanitizer: is_quiet(program),
+               "sanitizers", name)
+for name in "verbcheck", "queuecheck", "cmcheck":
+    t.case(name + " under valgrind", lambda program=name:
+           under_valgrind(program), "sanitizers", name)
+for where in "posting", "polling":
+    t.case("a race of the program's own while %s is told" % where,
+           lambda where=where: is_told(where), "sanitizers", "race_order")
+t.end()

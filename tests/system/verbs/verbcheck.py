@@ -1,0 +1,59 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs the programs that check verbs and counts their lines as cases."""
+
+import os
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import system
+
+t = system.Suite(__doc__)
+
+
+# What is said of the calls of "what is not built is EOPNOTSUPP".
+REFUSED = ("steering of raw packets", "XRC (ibv_open_xrcd",
+           "a queue pair other than RC, UC and UD", "tag matching",
+           "registration on demand (ODP)", "fetching memory ahead")
+
+
+def refused(r):
+    silent = [s for s in REFUSED if "adverb: " not in r.output or
+              s not in r.output]
+    system.expect(not silent, "none for " + ", ".join(silent), r)
+
+
+INLINE = "max_inline_data"
+
+
+def device(*argv, **env):
+    return t.run([t.adverb, "run", "--",
+                  t.program("devicecheck"),
+                  *argv], **env)
+
+
+def search():
+    r = device()
+    system.expect("ok the most inline data can be found" in r.output,
+                  "nothing was looked for", r)
+    system.expect(INLINE not in r.output, "a sentence", r)
+    r = device(ADVERB_EXPLAIN="2")
+    system.expect(INLINE in r.output, "no sentence with ADVERB_EXPLAIN=2", r)
+
+
+def mistake():
+    r = device("mistake")
+    system.expect(INLINE in r.output, "no sentence", r)
+
+
+if not t.options.list:
+    verbs = t.checks("verbcheck", "verbs")
+    t.case("each refusal has a sentence", lambda: refused(verbs))
+    for program in ("devicecheck", "memorycheck", "regions", "queuecheck",
+                    "datagramcheck", "queuethreads", "newercheck",
+                    "countcheck"):
+        t.checks(program, "verbs")
+t.case("a search for a limit has no sentence", search)
+t.case("too much that is asked for at once has one", mistake)
+t.end()
