@@ -3,8 +3,8 @@
  * cases: runs the cases of a check program, a line each, `ok NAME` or `FAIL
  * NAME: why`, and their count at the end.  One thread.
  */
-#ifndef TESTS_SYSTEM_CHECK_H
-#define TESTS_SYSTEM_CHECK_H
+#ifndef TESTS_SYSTEM_LIB_CHECK_H
+#define TESTS_SYSTEM_LIB_CHECK_H
 
 #include <stdbool.h>
 

@@ -6,8 +6,8 @@
  * system's headers and runs under `adverb run`.  A failure of the set-up ends
  * the program: only what follows is under test.  One thread, no lock.
  */
-#ifndef TESTS_SYSTEM_ENDPOINT_H
-#define TESTS_SYSTEM_ENDPOINT_H
+#ifndef TESTS_SYSTEM_LIB_ENDPOINT_H
+#define TESTS_SYSTEM_LIB_ENDPOINT_H
 
 #include <infiniband/verbs.h>
 #include <stdbool.h>

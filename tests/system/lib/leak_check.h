@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* holdings: what a process has that its peers' deaths must give back. */
-#ifndef TESTS_SYSTEM_LEAK_CHECK_H
-#define TESTS_SYSTEM_LEAK_CHECK_H
+#ifndef TESTS_SYSTEM_LIB_LEAK_CHECK_H
+#define TESTS_SYSTEM_LIB_LEAK_CHECK_H
 
 #include <stdbool.h>
 

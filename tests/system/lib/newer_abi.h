@@ -5,8 +5,8 @@
  * calls of nodes IBVERBS_1.15 to 1.18, found by name and node in the libibverbs
  * that the program runs on.
  */
-#ifndef TESTS_SYSTEM_NEWER_ABI_H
-#define TESTS_SYSTEM_NEWER_ABI_H
+#ifndef TESTS_SYSTEM_LIB_NEWER_ABI_H
+#define TESTS_SYSTEM_LIB_NEWER_ABI_H
 
 #include <infiniband/verbs.h>
 #include <pthread.h>

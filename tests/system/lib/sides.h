@@ -3,8 +3,8 @@
  * What the checks of librdmacm share: two ids of a process, of which one calls
  * the other, each side with a channel of its own.  One thread, no lock.
  */
-#ifndef TESTS_SYSTEM_SIDES_H
-#define TESTS_SYSTEM_SIDES_H
+#ifndef TESTS_SYSTEM_LIB_SIDES_H
+#define TESTS_SYSTEM_LIB_SIDES_H
 
 #include <arpa/inet.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* desk: words of shared memory by which processes of one test take turns. */
-#ifndef TESTS_SYSTEM_STEP_TIMEOUT_H
-#define TESTS_SYSTEM_STEP_TIMEOUT_H
+#ifndef TESTS_SYSTEM_LIB_STEP_TIMEOUT_H
+#define TESTS_SYSTEM_LIB_STEP_TIMEOUT_H
 
 #include <errno.h>
 #include <stdio.h>

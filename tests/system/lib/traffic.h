@@ -11,8 +11,8 @@
  * Ends share a completion queue, and a shared receive queue if they like.
  * What is wrong is printed, and ends the process.  One thread, no lock.
  */
-#ifndef TESTS_SYSTEM_TRAFFIC_H
-#define TESTS_SYSTEM_TRAFFIC_H
+#ifndef TESTS_SYSTEM_LIB_TRAFFIC_H
+#define TESTS_SYSTEM_LIB_TRAFFIC_H
 
 #include "endpoint.h"
 
