@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * interrupted: a signal comes while a program sleeps for a completion.  As with
- * the read of a completion channel, its handler says whether the sleep goes on
- * (SA_RESTART) or ends with EINTR.  Both ends are in this process.
+ * interrupted: a signal arrives while a program sleeps for a completion.  As in
+ * a read(2) of a completion channel, the flags of the signal's handler decide
+ * whether the sleep continues (SA_RESTART) or ends with EINTR.  Both endpoints
+ * are in this process.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,10 +18,10 @@
 #include "need.h"
 #include "../system/lib/endpoint.h"
 
-#define WARM	   50 /* sleeps before, so that the sleeper minds the lane */
+#define WARM	   50 /* sleeps after which the sleeper makes progress itself */
 #define WARM_AGAIN 4
 #define SIGNALS	   40
-#define MIDST	   100 /* signals while the sleeper is at work for others */
+#define MIDST	   100 /* signals while the sleeper makes progress for others */
 #define SOON_MS	   2000
 #define PATIENCE_S 60
 
@@ -34,7 +35,7 @@ static void handle(int sig)
 	atomic_fetch_add(&handled, 1);
 }
 
-/* flags < 0: as if there had never been one. */
+/* Sets the handler of a signal; flags < 0: the default action. */
 static void set_handler(int sig, int flags)
 {
 	struct sigaction a = {.sa_handler = flags < 0 ? SIG_DFL : handle,

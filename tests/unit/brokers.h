@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests of adverbd and its client share.  They run in a network
- * namespace of their own, so that port 4791 and the broker's address are free.
- * ADVERB_BROKER names the program.
+ * What the tests of adverbd and its client share.  Each test program runs in a
+ * network namespace of its own, so that port 4791 and the broker's address are
+ * free.  ADVERB_BROKER names adverbd.
  */
 #ifndef TESTS_UNIT_BROKERS_H
 #define TESTS_UNIT_BROKERS_H
@@ -32,11 +32,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIFE_MS 2000 /* of a broker that does not end at once */
+#define LIFE_MS 2000 /* a broker that lives shorter delays the next start */
 
 static long skipped_ms;
 
-/* In place of libc's, for all that is linked into this test. */
+/* Replaces libc's clock_gettime for all code that is linked into the test: adds
+ * skipped_ms. */
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	int err = (int)syscall(SYS_clock_gettime, id, t);
@@ -85,7 +86,7 @@ static inline pid_t broker_of(const struct client *c)
 	return c->broker_pid;
 }
 
-/* What open_and_report writes. */
+/* The result that open_and_report writes. */
 struct open_report {
 	int err;
 	uint32_t class;
@@ -114,8 +115,8 @@ static inline void open_and_report(int go, int out, int hold)
 	_exit(0);
 }
 
-/* SIGKILLs the broker, which has lived for a while, and waits until all that it
- * had is closed. */
+/* Kills the broker after LIFE_MS of the test's time, and waits until the kernel
+ * has closed the broker's descriptors. */
 static inline void end_broker(pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -128,7 +129,8 @@ static inline void end_broker(pid_t pid)
 	close(fd);
 }
 
-/* Stops the broker; on return it does nothing more until SIGCONT. */
+/* Stops the broker; from the return on the broker runs no more until SIGCONT.
+ */
 static inline void stop_broker(pid_t pid)
 {
 	char path[32], stat[512] = "";
@@ -175,7 +177,7 @@ static inline void send_to(uint32_t qpn, int family, const char *address)
 	close(fd);
 }
 
-/* Other than these n clients have; nobody else is there. */
+/* Returns a class that none of these n clients has. */
 static inline uint32_t class_of_nobody(const struct client *c, int n)
 {
 	uint32_t class = 1;
@@ -188,7 +190,8 @@ static inline uint32_t class_of_nobody(const struct client *c, int n)
 	return class;
 }
 
-/* Datagrams that wait at c; each must be of its class. */
+/* Receives all datagrams that wait at c, each of the client's class; returns
+ * how many. */
 static inline int take_all(struct client *c)
 {
 	uint8_t b[64];
@@ -203,7 +206,7 @@ static inline int take_all(struct client *c)
 	return n;
 }
 
-/* client_turn, once there is something to turn for; its result. */
+/* Waits until client_turn has something to do, and returns its result. */
 static inline bool wait_turn(struct client *c, struct client_news *news)
 {
 	struct pollfd p = {client_fd(c), POLLIN, 0};
@@ -231,7 +234,7 @@ static inline int peer_state(struct client *c, uint32_t qpn)
 	return (int)news.peer;
 }
 
-/* What there is of the arena of a class, asked as long as it is LATER. */
+/* Asks for the arena of a class until the answer is not CLIENT_ARENA_LATER. */
 static inline struct client_news arena_of(struct client *c, uint32_t class)
 {
 	struct client_news news = {.arena = CLIENT_ARENA_LATER};
@@ -246,7 +249,7 @@ static inline struct client_news arena_of(struct client *c, uint32_t class)
 	return news;
 }
 
-/* Asked until the broker's answer is there. */
+/* Asks for the page of a class until the broker's answer is there. */
 static inline const uint8_t *page_of(struct client *c, uint32_t class)
 {
 	struct client_news news;

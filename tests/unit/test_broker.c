@@ -32,7 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static pid_t said_pid; /* in place of the true one; or 0 */
+static pid_t said_pid; /* what getpid returns; 0: the real process id */
 
 pid_t getpid(void)
 {
@@ -66,7 +66,7 @@ static void each_client_gets_the_datagrams_of_its_class(void **state)
 	end_broker(pid);
 }
 
-/* A process says of a queue pair of its own that it answers nothing. */
+/* A process notes on its page that a queue pair of its own is closed. */
 static void says_closed(struct client *me)
 {
 	uint32_t mine = steer_qpn(me->class, 5);
@@ -126,7 +126,8 @@ static void sigkill_of_a_client_frees_its_class(void **state)
 	end_broker(broker);
 }
 
-/* Of a socket of the class; the number of those that still were members. */
+/* Leaves both multicast groups with a class's socket; returns how many groups
+ * the socket was still a member of. */
 static int leave(int fd)
 {
 	struct ip_mreqn four = {.imr_ifindex = 1};
@@ -155,14 +156,14 @@ static void a_clients_multicast_groups_end_with_the_client(void **state)
 		assert_int_equal(member_join(me.udp_fd, six, 1), 0);
 		if (round)
 			break;
-		/* one that is asked to leave does, without a route too */
+		/* A member can leave without a route to the group. */
 		member_leave(me.udp_fd, four);
 		member_leave(me.udp_fd, six);
 		assert_int_equal(leave(me.udp_fd), 0);
 	}
 	class = me.class;
 	client_close(&me);
-	/* until it has rested */
+	/* A class is given again after a pause. */
 	for (open_or_fail(&next); next.class != class; open_or_fail(&next))
 		client_close(&next);
 	assert_int_equal(leave(next.udp_fd), 0);
@@ -191,7 +192,7 @@ static void a_page_is_written_by_its_owner_and_read_by_all(void **state)
 	assert_int_equal(mprotect((void *)(uintptr_t)seen, SHARED_PAGE_BYTES,
 				  PROT_READ | PROT_WRITE),
 			 -1);
-	/* It dies with its class; the next owner starts from zero. */
+	/* The page ends with its class; the next owner gets zeros. */
 	class = c[0].class;
 	client_close(&c[0]);
 	do {
@@ -223,7 +224,7 @@ static void there_is_no_page_of_a_class_without_an_owner(void **state)
 	end_broker(pid);
 }
 
-/* Each wants a handful of descriptors at either side. */
+/* Each client takes several descriptors in the client and in the broker. */
 static void more_clients_than_classes_are_refused_with_a_reason(void **state)
 {
 	static struct client c[STEER_CLASS_MAX];
@@ -253,7 +254,8 @@ static void more_clients_than_classes_are_refused_with_a_reason(void **state)
 	end_broker(pid);
 }
 
-/* Whether the broker says that the owner of a class may send from a port. */
+/* Returns whether the broker says that the owner of a class may send from a
+ * port. */
 static bool is_source(struct client *c, uint32_t class, uint16_t port)
 {
 	const struct inaddr from = {{[10] = 0xff, 0xff, 127, 0, 0, 1}, port};
@@ -307,7 +309,7 @@ static void an_arena_is_shown_to_who_asks_and_is_of_its_user(void **state)
 	assert_int_equal(write(news.kick_fd, &one, sizeof(one)), sizeof(one));
 	assert_int_equal(read(kick, &one, sizeof(one)), sizeof(one));
 	close(news.kick_fd);
-	/* who shares nothing, a class of nobody, no class at all */
+	/* a client without an arena, a class without an owner, no class */
 	assert_int_equal(arena_of(&owner, other.class).arena,
 			 CLIENT_ARENA_NONE);
 	both[0] = owner;
@@ -317,7 +319,7 @@ static void an_arena_is_shown_to_who_asks_and_is_of_its_user(void **state)
 	assert_int_equal(arena_of(&other, 0).arena, CLIENT_ARENA_GONE);
 	client_close(&owner);
 	while (arena_of(&other, owner.class).arena == CLIENT_ARENA_HERE)
-		usleep(1000); /* the broker has yet to see it */
+		usleep(1000); /* until the broker notices the end */
 	client_close(&other);
 	close(arena);
 	close(kick);
@@ -363,7 +365,7 @@ static void an_arena_is_not_shown_to_another_user(void **state)
 	if (!pid) {
 		struct client c;
 
-		/* in a user namespace of one user there is no other */
+		/* A user namespace of one user has no other user. */
 		if (setresuid(65534, 65534, 65534))
 			_exit(0);
 		open_or_fail(&c);

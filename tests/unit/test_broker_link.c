@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process asks the broker about others, as its lane does. */
+/* What a process asks the broker about other processes. */
 #include "brokers.h"
 
 #include "host/host.h"

@@ -24,10 +24,10 @@
 #define ROUNDS 20
 #define NAP_MS 400
 
-static int stops;      /* polls that find the process stopped meanwhile, */
-static int naps;       /* and others that time passes in */
-static pid_t silent;   /* a broker that goes on after the last of them, */
-static bool is_doomed; /* or is killed */
+static int stops;      /* polls during which this process counts as stopped */
+static int naps;       /* polls that end after NAP_MS without an event */
+static pid_t silent;   /* the stopped broker: continued after the last poll */
+static bool is_doomed; /* the silent broker is killed instead */
 
 int poll(struct pollfd *fds, nfds_t count, int ms)
 {
@@ -47,7 +47,7 @@ int poll(struct pollfd *fds, nfds_t count, int ms)
 	return 0;
 }
 
-/* A broker that says nothing, with nobody but us. */
+/* Leaves a stopped broker that has no client. */
 static void begin_silence(void)
 {
 	struct client first;
@@ -134,7 +134,7 @@ a_client_that_is_stopped_while_it_opens_does_not_time_out(void **state)
 	struct client first, c;
 
 	open_or_fail(&first);
-	/* A broker that ran could answer before the first poll. */
+	/* A running broker could answer before the first poll. */
 	silent = broker_of(&first);
 	stop_broker(silent);
 	stops = 3;
@@ -159,7 +159,7 @@ static void one_of_two_brokers_that_start_at_once_serves(void **state)
 				close(hold[1]);
 				open_and_report(go[0], out[1], hold[0]);
 			}
-		close(go[1]); /* the start, for both */
+		close(go[1]); /* starts both children */
 		for (int i = 0; i < 2; i++)
 			assert_int_equal(read(out[0], &r[i], sizeof(r[i])),
 					 sizeof(r[i]));
@@ -188,10 +188,11 @@ static void a_port_held_by_another_is_named(void **state)
 
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
 	assert_int_equal(open_client(&c, &why), -EADDRINUSE);
-	/* by a process that a broker in a user namespace may not see */
+	/* A broker in a user namespace may not see the process that holds the
+	 * port. */
 	assert_memory_equal(why, held, sizeof(held) - 1);
 	close(fd);
-	/* The same broker, once the port is free. */
+	/* The broker serves once the port is free. */
 	open_or_fail(&c);
 	fd = broker_of(&c);
 	client_close(&c);
@@ -229,7 +230,7 @@ static void malformed_requests_are_refused_and_survived(void **state)
 	assert_int_equal(m.about, pid);
 	assert_string_equal(m.release, ADVERB_VERSION);
 	assert_int_equal(m.idle_s, 10);
-	/* a message that has not even what every version has */
+	/* The message is shorter than the head that all versions share. */
 	assert_int_equal(send(fd, &m, PROTO_HEAD - 1, 0), PROTO_HEAD - 1);
 	assert_int_equal(recv(fd, &m, sizeof(m), 0), sizeof(m));
 	assert_int_equal(m.value, EPROTO);
@@ -240,8 +241,8 @@ static void malformed_requests_are_refused_and_survived(void **state)
 	end_broker(pid);
 }
 
-/* One of another version, at our address: longer words, and other ones but for
- * what every version has. */
+/* Starts a broker of another version at the test's address.  Its messages are
+ * longer, and only the head that all versions share is the same. */
 static pid_t begin_elder(void)
 {
 	struct {
@@ -265,7 +266,7 @@ static pid_t begin_elder(void)
 		close(listener);
 		return pid;
 	}
-	/* whose it is then */
+	/* SO_PEERCRED names the process that calls listen. */
 	listen(listener, 8);
 	for (;;) {
 		int fd = accept(listener, NULL, NULL);
@@ -293,7 +294,7 @@ static void a_broker_of_another_version_is_named(void **state)
 		 "(it ends 20 s after the last)",
 		 (int)pid, (unsigned)geteuid(), PROTO_VERSION + 1,
 		 PROTO_VERSION);
-	/* until it listens */
+	/* Wait until the child process listens. */
 	while ((fd = proto_connect()) == -ECONNREFUSED)
 		usleep(1000);
 	close(fd);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * broker/other_user: what a broker gives to processes of other users.  The
- * broker is root's, whom all trust; each test's other user is a child process.
+ * broker is root's, and all users trust root; the other user of a test is a
+ * child process.
  */
 #include "brokers.h"
 
@@ -20,10 +21,11 @@
 
 struct other {
 	pid_t pid;
-	int go, said; /* to say something to it, to hear what it says */
+	int go;	  /* write end of the pipe to the child */
+	int said; /* read end of the pipe from the child */
 };
 
-/* In a user namespace of one user there is no other. */
+/* A user namespace of one user has no other user. */
 static bool can_be(uid_t user)
 {
 	pid_t pid = fork();
@@ -35,13 +37,13 @@ static bool can_be(uid_t user)
 	return !status;
 }
 
-/* Before anything is opened, which a test that is left would not close. */
+/* A test asks before it opens anything: skip() would leave that open. */
 static bool has_other_users(void)
 {
 	return !geteuid() && can_be(SOMEBODY) && can_be(ANOTHER);
 }
 
-/* 0 in the child, which is of that user then. */
+/* Forks a child process of that user; returns false in the child. */
 static bool fork_other(struct other *o, uid_t user)
 {
 	int go[2], said[2];
@@ -256,7 +258,7 @@ static void a_successor_hands_on_too(void **state)
 	end_broker(broker);
 }
 
-/* Each wants a handful of descriptors at either side. */
+/* Each client takes several descriptors in the client and in the broker. */
 static void one_user_leaves_classes_to_others(void **state)
 {
 	static struct client many[STEER_CLASS_MAX];
@@ -300,7 +302,8 @@ static void one_user_leaves_classes_to_others(void **state)
 	end_broker(broker);
 }
 
-/* As many connections as one user gets; 0, and it is known why not. */
+/* Opens connections until the broker refuses one; returns how many the user
+ * gets, or 0 if the refusal has another reason than the share. */
 static uint32_t fill_connections(void)
 {
 	char said[START_SENTENCE] = "";
