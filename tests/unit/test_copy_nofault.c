@@ -217,8 +217,8 @@ static void *look_with_the_signal_blocked(void *on)
 	return NULL;
 }
 
-/* Not all who copy have the lane: who polls puts small messages in place. */
-static void what_one_thread_knows_is_not_true_of_another(void **state)
+/* A thread that polls copies small messages without the progress lock. */
+static void a_blocked_signal_counts_for_its_own_thread(void **state)
 {
 	pthread_t thread;
 	bool on = true;
@@ -260,7 +260,7 @@ int main(void)
 			a_fault_of_the_program_reaches_its_own_handler),
 		cmocka_unit_test(a_program_that_takes_the_handler_turns_it_off),
 		cmocka_unit_test(a_thread_that_blocks_the_signal_turns_it_off),
-		cmocka_unit_test(what_one_thread_knows_is_not_true_of_another),
+		cmocka_unit_test(a_blocked_signal_counts_for_its_own_thread),
 		cmocka_unit_test(closing_gives_back_the_handler_of_before),
 	};
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes that map one another's arena, in a network namespace of their own
- * with a broker.  Each is a process as host.c makes it, but for the lane.
+ * Processes that map each other's arena, in a network namespace of their own
+ * with a broker.  Each process is set up as host.c does it, without the
+ * progress engine.
  */
 #include "brokers.h"
 
