@@ -266,7 +266,7 @@ static void expect_refused(const char *name, off_t bytes)
 		assert_int_equal(s.st_size, bytes);
 }
 
-static void what_is_no_capture_of_ours_gets_no_frames(void **state)
+static void a_file_that_is_no_capture_of_ours_gets_no_frames(void **state)
 {
 	char other[sizeof(path) + 8];
 	int fd;
@@ -392,7 +392,7 @@ int main(void)
 		CASE(what_is_too_long_and_a_closed_file_are_nothing),
 		CASE(the_program_is_told_that_a_capture_ends),
 		CASE(a_full_disk_ends_the_capture),
-		CASE(what_is_no_capture_of_ours_gets_no_frames),
+		CASE(a_file_that_is_no_capture_of_ours_gets_no_frames),
 		CASE(a_capture_is_for_its_user_alone),
 		CASE(a_pipe_of_ours_has_the_frames),
 		CASE(a_pipe_that_becomes_a_link_has_no_frames),

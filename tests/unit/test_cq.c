@@ -78,7 +78,7 @@ static void a_poll_takes_what_is_there_and_no_more(void **state)
 	assert_int_equal(cq_poll(&h, cq, c, 8), 0);
 }
 
-static void one_too_many_is_an_overrun_for_good(void **state)
+static void one_completion_too_many_is_an_overrun_for_good(void **state)
 {
 	for (uint64_t i = 1; i <= CQE; i++)
 		assert_int_equal(push(i, 1, false), CQ_QUIET);
@@ -299,7 +299,7 @@ who_stops_in_saying_so_keeps_nobody_out(void **state) NO_LOCK_ANALYSIS
 	end_qp(b);
 }
 
-static void what_does_not_fit_is_an_overrun(void **state)
+static void a_completion_that_does_not_fit_is_an_overrun(void **state)
 {
 	struct qp *a = new_qp(7), *b = new_qp(8);
 	uint32_t letters;
@@ -384,7 +384,7 @@ static void without_a_channel_nothing_is_owed(void **state)
 	end_qp(a);
 }
 
-static void who_goes_takes_its_completions_along(void **state)
+static void a_queue_pair_that_goes_takes_its_completions_along(void **state)
 {
 	struct qp *a = new_qp(7);
 
@@ -425,7 +425,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(completions_come_out_in_order_past_every_wrap),
 		CASE(a_poll_takes_what_is_there_and_no_more),
-		CASE(one_too_many_is_an_overrun_for_good),
+		CASE(one_completion_too_many_is_an_overrun_for_good),
 		CASE(arming_is_for_one_event),
 		CASE(the_stronger_wish_stays),
 		CASE(resizing_keeps_what_waits_or_is_refused),
@@ -435,11 +435,11 @@ int main(void)
 		CASE(what_is_left_is_polled_with_the_rest),
 		CASE(what_is_left_fires_an_armed_queue_once),
 		CASE(who_stops_in_saying_so_keeps_nobody_out),
-		CASE(what_does_not_fit_is_an_overrun),
+		CASE(a_completion_that_does_not_fit_is_an_overrun),
 		CASE(a_queue_pair_that_goes_leaves_the_list),
 		CASE(more_than_are_watched_are_found),
 		CASE(without_a_channel_nothing_is_owed),
-		CASE(who_goes_takes_its_completions_along),
+		CASE(a_queue_pair_that_goes_takes_its_completions_along),
 		CASE(a_late_mark_is_of_its_own_round_alone),
 	};
 

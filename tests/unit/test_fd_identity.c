@@ -85,7 +85,7 @@ static void a_closed_descriptor_is_not_ours(void **state)
 }
 
 /* Its signal is the program's to choose. */
-static void one_that_is_shown_keeps_its_signal(void **state)
+static void a_shown_descriptor_keeps_its_signal(void **state)
 {
 	int fd = fd_identity_note_shown(open_event()), null = open_null();
 
@@ -125,7 +125,7 @@ int main(void)
 		cmocka_unit_test(
 			a_descriptor_that_took_the_number_is_left_open),
 		cmocka_unit_test(a_closed_descriptor_is_not_ours),
-		cmocka_unit_test(one_that_is_shown_keeps_its_signal),
+		cmocka_unit_test(a_shown_descriptor_keeps_its_signal),
 		cmocka_unit_test(a_number_that_is_marked_again_is_another),
 		cmocka_unit_test(
 			a_number_that_is_not_marked_is_taken_to_be_ours),

@@ -218,7 +218,7 @@ static uint8_t *at(const struct peer_maps *a, const uint8_t *p, size_t bytes)
 	return peer_maps_at(a, &v, true);
 }
 
-static void who_maps_it_too_has_the_same_bytes(void **state)
+static void a_peer_that_maps_the_file_has_the_same_bytes(void **state)
 {
 	int fd = new_file();
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0), *ours;
@@ -470,7 +470,7 @@ static void more_than_there_are_rows_go_by_calls(void **state)
 }
 
 /* Else it could have us write where it may not. */
-static void what_a_peer_only_reads_is_not_written(void **state)
+static void memory_that_a_peer_only_reads_is_not_written(void **state)
 {
 	char path[] = "/dev/shm/backing-XXXXXX";
 	int fd = mkstemp(path), reader = open(path, O_RDONLY | O_CLOEXEC);
@@ -656,7 +656,7 @@ int main(void)
 		cmocka_unit_test(memory_of_the_program_alone_is_none),
 		cmocka_unit_test(a_mapping_may_be_in_pieces),
 		cmocka_unit_test(a_file_that_has_a_name_need_not_be_open),
-		EACH(who_maps_it_too_has_the_same_bytes),
+		EACH(a_peer_that_maps_the_file_has_the_same_bytes),
 		EACH(a_fifo_in_the_files_place_is_not_opened),
 		EACH(one_mapping_serves_all_regions_in_it),
 		EACH(a_row_that_is_there_needs_no_descriptor),
@@ -664,7 +664,7 @@ int main(void)
 		EACH(a_registration_makes_looks_at_its_place_out_of_date),
 		EACH(other_memory_at_its_place_is_not_taken_for_it),
 		EACH(more_than_there_are_rows_go_by_calls),
-		EACH(what_a_peer_only_reads_is_not_written),
+		EACH(memory_that_a_peer_only_reads_is_not_written),
 		EACH(the_program_keeps_its_locks),
 		EACH(memory_of_a_peer_is_not_in_our_core),
 		EACH(a_program_that_locks_its_memory_locks_no_peers_memory),

@@ -142,7 +142,8 @@ static _Atomic uint64_t *word_of(struct world *w, const struct qp *qp)
 }
 
 /* One dies when it has taken a receive and does not hold it yet. */
-static void what_the_dead_took_is_held_by_its_queue_pair(void **state)
+static void
+a_receive_that_a_dead_process_took_is_held_by_its_queue_pair(void **state)
 {
 	for (int others = 0; others < 3; others++) {
 		struct world w;
@@ -170,7 +171,7 @@ static void what_the_dead_took_is_held_by_its_queue_pair(void **state)
 }
 
 /* One dies when another was faster. */
-static void what_the_dead_did_not_take_is_not(void **state)
+static void a_receive_that_a_dead_process_did_not_take_is_not_held(void **state)
 {
 	struct world w;
 	struct qp *other;
@@ -196,8 +197,10 @@ int main(void)
 		cmocka_unit_test(receives_come_out_in_the_order_posted),
 		cmocka_unit_test(a_resize_keeps_what_is_posted),
 		cmocka_unit_test(a_limit_above_the_count_is_owed_at_once),
-		cmocka_unit_test(what_the_dead_took_is_held_by_its_queue_pair),
-		cmocka_unit_test(what_the_dead_did_not_take_is_not),
+		cmocka_unit_test(
+			a_receive_that_a_dead_process_took_is_held_by_its_queue_pair),
+		cmocka_unit_test(
+			a_receive_that_a_dead_process_did_not_take_is_not_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

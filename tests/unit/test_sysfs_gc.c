@@ -217,7 +217,8 @@ static pid_t starter(void)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 3);
 }
 
-static void who_starts_as_it_is_removed_has_a_whole_tree(void **state)
+static void
+a_program_that_starts_during_a_removal_has_a_whole_tree(void **state)
 {
 	int status, left = STARTERS;
 
@@ -242,7 +243,7 @@ int main(void)
 		T(one_that_a_process_holds_stays_until_it_ends),
 		T(that_of_our_own_namespace_stays_while_we_live_here),
 		T(what_only_has_such_a_name_stays),
-		T(who_starts_as_it_is_removed_has_a_whole_tree),
+		T(a_program_that_starts_during_a_removal_has_a_whole_tree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,7 +99,7 @@ static void waking_when_told_fires_all(void **state)
 }
 
 /* The end of time is a time: nothing before it hangs or fires. */
-static void one_set_to_the_end_of_time_waits_until_then(void **state)
+static void a_timer_set_to_the_end_of_time_waits_until_then(void **state)
 {
 	struct wheel_timer t;
 
@@ -117,7 +117,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(timers_fire_in_time_and_once),
 		cmocka_unit_test(waking_when_told_fires_all),
-		cmocka_unit_test(one_set_to_the_end_of_time_waits_until_then),
+		cmocka_unit_test(
+			a_timer_set_to_the_end_of_time_waits_until_then),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
