@@ -245,7 +245,7 @@ def survivor(direct):
 
 
 for name, direct in (("what a dead peer had is given back", "0"),
-                     ("what a dead neighbour had is given back", "1")):
+                     ("a dead local peer's resources are given back", "1")):
     t.case(name, survivor(direct), "many processes", name)
 
 
@@ -273,9 +273,9 @@ def parting(*where):
     return alone(body)
 
 
-t.case("what came before a queue pair goes is answered", parting(),
+t.case("a request before its queue pair is destroyed is answered", parting(),
        "many processes", "destroy_after_rx")
-t.case("what came before a queue pair goes is answered, on one core",
+t.case("a request before its queue pair is destroyed is answered, on one core",
        parting("taskset", "-c", "0"), "many processes", "destroy_after_rx")
 
 

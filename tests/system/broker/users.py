@@ -717,7 +717,7 @@ for words, test in (
          a_stranger_is_refused(ANNA, ["rping", "-s", "-C", "1"])),
         ("root trusts no user's broker", a_stranger_is_refused(
             0, ["ibv_devinfo"], ADVERB_BROKER_USER=str(BERT))),
-        ("who has no number in a user namespace is nobody",
+        ("a user without a number in a user namespace is nobody",
          nobody_is_somebody),
         ("the system account's broker is trusted silently",
          system_account(ANNA, 0o755, True)),
@@ -737,7 +737,7 @@ for words, test in (
          the_other_user_is_waited_for),
         ("a dead broker leaves nothing with other users",
          a_dead_broker_leaves_nothing),
-        ("who takes a dead broker's name hears nothing",
+        ("a program that takes a dead broker's name hears nothing",
          a_stranger_takes_the_name),
         ("the users have one port space", one_port_space),
         ("a port below 1024 is root's", a_low_port_is_roots),

@@ -673,7 +673,7 @@ int main(int argc, char **argv)
 		  an_open_address_gives_a_port_and_no_device);
 	check_run("an id with an open address gets its device with its way",
 		  an_id_with_an_open_address_gets_its_device_with_its_way);
-	check_run("who listens at loopback is called at each address",
+	check_run("a listener at loopback is called at each address",
 		  who_listens_at_loopback_is_called_at_each_address);
 	check_run("an address of nobody here is refused",
 		  an_address_of_nobody_here_is_refused);
@@ -710,7 +710,7 @@ int main(int argc, char **argv)
 		  datagram_services_are_resolved_in_each_space);
 	check_run("a connection may be of the infiniband space",
 		  a_connection_may_be_of_the_infiniband_space);
-	check_run("who only sends to a group hears nothing of it",
+	check_run("a send-only group member receives nothing",
 		  who_only_sends_to_a_group_hears_nothing_of_it);
 	check_run("a group may be left before its event is taken",
 		  a_group_may_be_left_before_its_event_is_taken);

@@ -281,12 +281,12 @@ int main(void)
 {
 	if (!sides_open())
 		return 1;
-	check_run("who listens at any address is called at each",
+	check_run("a listener at any address is called at each",
 		  who_listens_at_any_address_is_called_at_each);
-	check_run("who calls where no device is is refused",
+	check_run("a call to an address without a device is refused",
 		  who_calls_where_no_device_is_is_refused);
 	check_run("a request is rejected once", a_request_is_rejected_once);
-	check_run("who listens without an address has a port",
+	check_run("a listener without an address has a port",
 		  who_listens_without_an_address_has_a_port);
 	check_run("an id moves with its events", an_id_moves_with_its_events);
 	check_run("a listener moves with its requests",

@@ -520,7 +520,7 @@ def refusals():
     case("a program that rejects: REJECTED with 28", refused)
     case("a full backlog: the others are UNREACHABLE, and none is served "
          "twice", full)
-    case("who listens just after the request came is called", in_time)
+    case("a listener just after the request came is called", in_time)
     case("private data too long: EINVAL, and the longest arrive", long_words)
 
 

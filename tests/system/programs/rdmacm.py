@@ -498,7 +498,7 @@ def refusals():
         expect("RDMA_CM_EVENT_REJECTED, error 8" in far.output,
                "a stranger is not refused", far)
 
-    t.case("who listens at 127.0.0.1 is called at other addresses, from here "
+    t.case("a listener at 127.0.0.1 is called at other addresses, from here "
            "alone", of_loopback, "rdma_cm", "rping")
     t.case("nobody listens: REJECTED at once", nobody, "rdma_cm", "rping")
     t.case("a black hole: UNREACHABLE", black_hole, "rdma_cm", "rping")

@@ -139,31 +139,31 @@ for kind, what in (("remapped", "other memory at its place is what is written"),
            "mapped")
 t.case("what comes after its last byte is told", who_polls_is_not_fooled,
        "same host", "polled")
-t.case("who polls the last byte of a WRITE sees all, in mapped memory",
+t.case("polling the last byte of a WRITE sees all bytes, in mapped memory",
        polled("direct", "-m", "-t", "600" if t.options.full else "3"),
        "same host", "polled")
 for way in "packets", "direct", MEMORY:
-    t.case("who polls the last byte of a WRITE sees all, by " + way,
+    t.case("polling the last byte of a WRITE sees all bytes, by " + way,
            polled(way), "same host", "polled")
     for initiators in "1", "2":
         t.case("atomics of %s are exact beside the target's own, by %s" %
                (initiators, way), tally(way, initiators), "same host", "atomic_mix")
-    t.case("who outlives its peers keeps what is its own, by " + way,
+    t.case("a survivor of dead peers keeps its own memory, by " + way,
            outlive(way, *DEATHS[way]), "same host", "peer_death")
-    t.case("who survives the other's death sees all its work end, by " + way,
+    t.case("all work ends when the peer dies, by " + way,
            samehost(way, "kill", SHORT), "same host", "samehost")
 for way in "direct", MEMORY:
     t.case("nonsense in an adapter's memory ends connections in order, by " + way,
            samehost(way, "200" if t.options.full else "24", "1",
                     program=SCRIBBLED), "same host", "scribbled")
 for way in "packets", "direct":
-    t.case("who is connected need not ask for the other's memory, by " + way,
+    t.case("a connected process need not ask for its peer's memory, by " + way,
            samehost(way, "ready", way), "same host", "samehost")
     t.case("%s processes in pairs, by %s" % (
         "500" if t.is_beside_hostile else "a thousand", way),
            samehost(way, "many", MANY, "1", program=CROWD),
            "same host", "many_processes")
-    t.case("who is connected and has nothing to say sleeps, by " + way,
+    t.case("an idle connected process sleeps, by " + way,
            sleeps(way), "same host", "many_processes")
     t.case("one process with many peers, by " + way,
            samehost(way, "hub", MANY if t.options.full else "200",
@@ -174,7 +174,7 @@ t.case("one process with many peers beside a stopped broker",
 t.case("who lets nobody look into it goes by packets",
        samehost("direct", "stopped", "packets", "hidden"),
        "same host", "samehost")
-t.case("who may not write others' memory goes by packets",
+t.case("a process that may not write others' memory goes by packets",
        samehost("direct", "kill", "5", before=[WITHOUT, "vm", "--"]),
        "same host", "samehost")
 t.case("a stopped target is worked for when it goes on, by packets",
@@ -184,11 +184,12 @@ for way in "direct", MEMORY:
            samehost(way, "stopped", "mapped" if way == MEMORY else way),
            "same host", "samehost")
 for way in "packets", "direct", MEMORY:
-    t.case("who is stopped amid a transfer keeps nobody waiting, by " + way,
+    t.case("a peer stopped during a transfer keeps nobody waiting, by " + way,
            samehost(way, "100" if t.options.full else "3",
                     "packets" if way == "packets" else "direct",
                     program=HALTED),
            "same host", "stopped_peer")
-t.case("who polls the last byte sees all", who_polls_the_last_byte_sees_all,
+t.case("polling the last byte sees all bytes",
+       who_polls_the_last_byte_sees_all,
        "same host", "visible")
 t.end()
