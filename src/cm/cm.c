@@ -35,8 +35,8 @@ struct cm *cm_new(const struct cm_config *config, uint64_t now_ns)
 		list_init(&cm->qpn[i]);
 		list_init(&cm->service[i]);
 	}
-	list_init(&cm->held);
-	list_init(&cm->answered);
+	list_init(&cm->waiting.held);
+	list_init(&cm->waiting.answered);
 	wheel_init(&cm->wheel, now_ns);
 	return cm;
 }
@@ -338,7 +338,7 @@ int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	c->scope = start->scope;
 	if (start->transaction_id)
 		c->transaction_id = start->transaction_id;
-	c->tries_given = m.max_cm_retries;
+	c->retry.given = m.max_cm_retries;
 	conv_enter(cm, c, m.kind == CMMSG_REQ ? CONV_REQ_SENT : CONV_SIDR_SENT);
 	memcpy(m.primary.local_gid, start->local, 16);
 	memcpy(m.primary.remote_gid, start->peer, 16);
@@ -426,8 +426,8 @@ void cm_release(struct cm *cm, uint32_t id, uint64_t now_ns)
 
 static bool has_room(const struct cm *cm)
 {
-	return cm->tx_count + ROOM <= CONV_RING &&
-	       cm->event_count + ROOM <= CONV_RING;
+	return cm->out.tx_count + ROOM <= CONV_RING &&
+	       cm->out.event_count + ROOM <= CONV_RING;
 }
 
 void cm_tick(struct cm *cm, uint64_t now_ns)
@@ -443,28 +443,28 @@ void cm_tick(struct cm *cm, uint64_t now_ns)
 		if (c->state == CONV_HELD)
 			request_due(cm, c, now_ns);
 		else
-			step_run(cm, c, c->tries_left ? IN_RETRY : IN_EXHAUSTED,
+			step_run(cm, c, c->retry.left ? IN_RETRY : IN_EXHAUSTED,
 				 NULL, now_ns);
 	}
 }
 
 bool cm_tx(struct cm *cm, struct cm_frame *frame)
 {
-	if (!cm->tx_count)
+	if (!cm->out.tx_count)
 		return false;
-	*frame = cm->tx[cm->tx_head];
-	cm->tx_head = (cm->tx_head + 1) % CONV_RING;
-	cm->tx_count--;
+	*frame = cm->out.tx[cm->out.tx_head];
+	cm->out.tx_head = (cm->out.tx_head + 1) % CONV_RING;
+	cm->out.tx_count--;
 	return true;
 }
 
 bool cm_event(struct cm *cm, struct cm_event *event)
 {
-	if (!cm->event_count)
+	if (!cm->out.event_count)
 		return false;
-	*event = cm->event[cm->event_head];
-	cm->event_head = (cm->event_head + 1) % CONV_RING;
-	cm->event_count--;
+	*event = cm->out.event[cm->out.event_head];
+	cm->out.event_head = (cm->out.event_head + 1) % CONV_RING;
+	cm->out.event_count--;
 	return true;
 }
 

@@ -64,11 +64,11 @@ void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note)
 				 .is_passive = c->is_passive,
 				 .is_strict = c->is_strict,
 				 .is_unproven = c->is_unproven,
-				 .timeout = c->timeout_exponent,
-				 .tries = c->tries_given};
+				 .timeout = c->retry.timeout_exponent,
+				 .tries = c->retry.given};
 	memcpy(note->local, c->local, 16);
 	memcpy(note->peer, c->peer, 16);
-	memcpy(note->last, c->last, MAD_BYTES);
+	memcpy(note->last, c->retry.last, MAD_BYTES);
 }
 
 /* Can there be such a conversation, with such a last message? */
@@ -94,8 +94,8 @@ static void take_note(struct cm *cm, struct conv *c, const struct cm_note *n)
 	c->is_passive = n->is_passive != 0;
 	c->is_strict = n->is_strict != 0;
 	c->is_unproven = n->is_unproven != 0;
-	c->timeout_exponent = n->timeout;
-	c->tries_given = n->tries;
+	c->retry.timeout_exponent = n->timeout;
+	c->retry.given = n->tries;
 	if (n->remote_id)
 		conv_set_remote(cm, c, n->remote_id);
 	conv_set_qpn(cm, c, n->remote_qpn & 0xffffff);

@@ -230,9 +230,9 @@ void conv_settle(struct cm *cm, struct conv *c)
  */
 static void remember_answer(struct cm *cm, struct conv *c)
 {
-	list_push_tail(&cm->answered, &c->queue);
-	if (++cm->answered_count > CONV_ANSWERED_MAX)
-		conv_enter(cm, CONV_QUEUED(cm->answered.next), CONV_CLOSED);
+	list_push_tail(&cm->waiting.answered, &c->queue);
+	if (++cm->waiting.answered_count > CONV_ANSWERED_MAX)
+		conv_enter(cm, CONV_QUEUED(cm->waiting.answered.next), CONV_CLOSED);
 }
 
 /* Takes the conversation out of the list that its state has it in. */
@@ -242,7 +242,7 @@ static void leave_queue(struct cm *cm, struct conv *c)
 		return;
 	list_remove(&c->queue);
 	if (c->state == CONV_ANSWERED)
-		cm->answered_count--;
+		cm->waiting.answered_count--;
 	else
 		request_unhold(cm, c);
 }

@@ -63,6 +63,18 @@ enum conv_input {
 	CONV_INPUTS
 };
 
+/* How a conversation sends a message of its own again until an answer comes. */
+struct conv_retry {
+	/* Of a wait of 4.096 us * 2^n. */
+	uint8_t timeout_exponent;
+	/* Tries of this message that are left; and that there were. */
+	uint8_t left, count;
+	/* Tries of each message, as the REQ says. */
+	uint8_t given;
+	/* The message that a retry sends; in CONV_HELD, the request. */
+	uint8_t last[MAD_BYTES];
+};
+
 struct conv {
 	struct list by_local, by_remote, by_qpn; /* links of cm's tables */
 	struct list queue; /* link of cm's held or answered */
@@ -92,14 +104,7 @@ struct conv {
 	uint32_t scope;
 	/* When the last CM_STALE was; 0: none was. */
 	uint64_t doubted_ns;
-	/* Of a wait of 4.096 us * 2^n. */
-	uint8_t timeout_exponent;
-	/* Tries that are left; and that there were. */
-	uint8_t tries_left, tries;
-	/* Tries of each message, as the REQ says. */
-	uint8_t tries_given;
-	/* The message that a retry repeats; of HELD the request. */
-	uint8_t last[MAD_BYTES];
+	struct conv_retry retry;
 };
 
 struct conv_listener {
@@ -127,6 +132,21 @@ struct conv_recent {
 	struct cm_where where;
 };
 
+/* Requests that wait: for a listener, or for their consumer's answer. */
+struct conv_waiting {
+	/* Conversations in HELD, and in ANSWERED, the oldest first. */
+	struct list held, answered;
+	uint32_t held_count, answered_count;
+	uint16_t held_of[CONV_BUCKETS]; /* by conv_sender */
+};
+
+/* Messages that nobody has sent yet, and events that nobody has taken. */
+struct conv_output {
+	struct cm_frame tx[CONV_RING];
+	struct cm_event event[CONV_RING];
+	uint32_t tx_head, tx_count, event_head, event_count;
+};
+
 struct cm {
 	struct rng rng;
 	uint64_t hash_key;
@@ -142,15 +162,10 @@ struct cm {
 	struct list local[CONV_BUCKETS], remote[CONV_BUCKETS],
 		qpn[CONV_BUCKETS], service[CONV_BUCKETS];
 	uint16_t half_open[CONV_BUCKETS]; /* by conv_sender */
-	/* Conversations in HELD, and in ANSWERED, the oldest first. */
-	struct list held, answered;
-	uint32_t held_count, answered_count;
-	uint16_t held_of[CONV_BUCKETS]; /* by conv_sender */
+	struct conv_waiting waiting;
 	struct wheel wheel;
-	struct cm_frame tx[CONV_RING];
-	struct cm_event event[CONV_RING];
+	struct conv_output out;
 	uint32_t rx_scope; /* of the message that cm_rx has */
-	uint32_t tx_head, tx_count, event_head, event_count;
 	struct cm_counters counters;
 };
 

@@ -103,8 +103,8 @@ static struct conv *passive_new(struct cm *cm, const uint8_t from[16],
 	c->is_passive = true;
 	c->scope = cm->rx_scope;
 	c->transaction_id = m->transaction_id;
-	c->timeout_exponent = m->local_timeout;
-	c->tries_given = m->max_cm_retries;
+	c->retry.timeout_exponent = m->local_timeout;
+	c->retry.given = m->max_cm_retries;
 	c->sender = conv_sender(cm, own_sender(cm, from, to, m), from);
 	conv_set_remote(cm, c, m->local_id);
 	return c;
@@ -187,7 +187,7 @@ static void hold_until(struct cm *cm, struct conv *c, uint32_t listener,
 		       uint64_t until_ns)
 {
 	c->listener = listener;
-	c->tries_left = 0; /* see request_due */
+	c->retry.left = 0; /* see request_due */
 	wheel_set(&cm->wheel, &c->timer, until_ns);
 }
 
@@ -195,41 +195,41 @@ static void hold_until(struct cm *cm, struct conv *c, uint32_t listener,
 static bool hold_request(struct cm *cm, struct conv *c, const uint8_t *mad,
 			 uint32_t listener, uint64_t until_ns)
 {
-	uint16_t *share = &cm->held_of[c->sender];
+	uint16_t *share = &cm->waiting.held_of[c->sender];
 
-	if (cm->held_count == HELD_MAX || *share == HELD_SHARE)
+	if (cm->waiting.held_count == HELD_MAX || *share == HELD_SHARE)
 		return false;
 	++*share;
-	cm->held_count++;
+	cm->waiting.held_count++;
 	cm->counters.held++;
-	memcpy(c->last, mad, MAD_BYTES);
+	memcpy(c->retry.last, mad, MAD_BYTES);
 	c->is_released = true;
 	conv_enter(cm, c, CONV_HELD);
-	list_push_tail(&cm->held, &c->queue);
+	list_push_tail(&cm->waiting.held, &c->queue);
 	hold_until(cm, c, listener, until_ns);
 	return true;
 }
 
 void request_unhold(struct cm *cm, struct conv *c)
 {
-	cm->held_of[c->sender]--;
-	cm->held_count--;
+	cm->waiting.held_of[c->sender]--;
+	cm->waiting.held_count--;
 }
 
 /* The next cm_tick looks at the request again.  Not here, where many may be
  * woken at once: each may send a message, and the rings are short. */
 static void wake_held(struct cm *cm, struct conv *c)
 {
-	c->tries_left = 1;
+	c->retry.left = 1;
 	wheel_set(&cm->wheel, &c->timer, 0);
 }
 
 void request_wake_one(struct cm *cm, uint32_t listener)
 {
-	list_for_each (n, &cm->held) {
+	list_for_each (n, &cm->waiting.held) {
 		struct conv *c = CONV_QUEUED(n);
 
-		if (c->listener == listener && !c->tries_left) {
+		if (c->listener == listener && !c->retry.left) {
 			wake_held(cm, c);
 			return;
 		}
@@ -238,10 +238,10 @@ void request_wake_one(struct cm *cm, uint32_t listener)
 
 void request_wake_sender(struct cm *cm, uint16_t sender)
 {
-	list_for_each (n, &cm->held) {
+	list_for_each (n, &cm->waiting.held) {
 		struct conv *c = CONV_QUEUED(n);
 
-		if (c->listener != CONV_NO_LISTENER && !c->tries_left &&
+		if (c->listener != CONV_NO_LISTENER && !c->retry.left &&
 		    c->sender == sender) {
 			wake_held(cm, c);
 			return;
@@ -253,11 +253,11 @@ void request_wake_served(struct cm *cm)
 {
 	struct cmmsg m;
 
-	list_for_each (n, &cm->held) {
+	list_for_each (n, &cm->waiting.held) {
 		struct conv *c = CONV_QUEUED(n);
 
 		if (c->listener == CONV_NO_LISTENER &&
-		    cmmsg_parse(c->last, MAD_BYTES, &m) &&
+		    cmmsg_parse(c->retry.last, MAD_BYTES, &m) &&
 		    listener_of(cm, c->peer, c->local, &m))
 			wake_held(cm, c);
 	}
@@ -265,19 +265,19 @@ void request_wake_served(struct cm *cm)
 
 void request_wake_left(struct cm *cm, uint32_t listener)
 {
-	list_for_each (n, &cm->held)
+	list_for_each (n, &cm->waiting.held)
 		if (CONV_QUEUED(n)->listener == listener)
 			wake_held(cm, CONV_QUEUED(n));
 }
 
 void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 {
-	bool is_woken = c->tries_left != 0;
+	bool is_woken = c->retry.left != 0;
 	struct conv_listener *l;
 	struct cmmsg m;
 
 	/* which succeeds: it was parsed when it came */
-	cmmsg_parse(c->last, MAD_BYTES, &m);
+	cmmsg_parse(c->retry.last, MAD_BYTES, &m);
 	l = listener_of(cm, c->peer, c->local, &m);
 	cm->rx_scope = c->scope;
 	if (l && refuse_beyond_share(cm, l, c, &m))
@@ -340,7 +340,7 @@ static void repeat_answer(struct cm *cm, struct conv *c, struct cmmsg *m,
 	/* its sender still waits, and so keeps its place before a full backlog
 	 */
 	if (c->state == CONV_HELD && c->listener != CONV_NO_LISTENER &&
-	    !c->tries_left)
+	    !c->retry.left)
 		hold_until(cm, c, c->listener, now_ns + FULL_NS);
 	if (!step_run(cm, c, m->kind == CMMSG_REQ ? IN_REQ : IN_SIDR_REQ, m,
 		      now_ns))

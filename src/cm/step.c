@@ -29,8 +29,8 @@ static struct cm_frame *frame_mad(struct cm *cm, const uint8_t from[16],
 {
 	struct cm_frame *f;
 
-	CHECK(cm->tx_count < CONV_RING);
-	f = &cm->tx[(cm->tx_head + cm->tx_count++) % CONV_RING];
+	CHECK(cm->out.tx_count < CONV_RING);
+	f = &cm->out.tx[(cm->out.tx_head + cm->out.tx_count++) % CONV_RING];
 	memcpy(f->from, from, 16);
 	memcpy(f->to, to, 16);
 	f->scope = cm->rx_scope;
@@ -56,7 +56,7 @@ void step_again(struct cm *cm, struct conv *c)
 	struct cm_frame *f = frame_mad(cm, c->local, c->peer);
 
 	f->scope = c->scope;
-	memcpy(f->mad, c->last, MAD_BYTES);
+	memcpy(f->mad, c->retry.last, MAD_BYTES);
 }
 
 void step_keep(struct conv *c, struct cmmsg *msg)
@@ -65,7 +65,7 @@ void step_keep(struct conv *c, struct cmmsg *msg)
 	/* SIDR has one id, the requester's (IBTA 12.11.2) */
 	if (msg->kind == CMMSG_SIDR_REP)
 		msg->local_id = c->remote_id;
-	cmmsg_write(c->last, msg);
+	cmmsg_write(c->retry.last, msg);
 }
 
 void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg)
@@ -91,8 +91,8 @@ void step_emit(struct cm *cm, const struct conv *c, enum cm_event_type type,
 
 	if (c->is_released)
 		return;
-	CHECK(cm->event_count < CONV_RING);
-	e = &cm->event[(cm->event_head + cm->event_count++) % CONV_RING];
+	CHECK(cm->out.event_count < CONV_RING);
+	e = &cm->out.event[(cm->out.event_head + cm->out.event_count++) % CONV_RING];
 	memset(e, 0, sizeof(*e));
 	e->type = type;
 	e->id = c->local_id;
@@ -113,8 +113,8 @@ static void arm_timer(struct cm *cm, struct conv *c, uint64_t wait_ns,
  * lost message costs little time. */
 static uint64_t next_wait(const struct conv *c)
 {
-	uint64_t full = exponent_ns(c->timeout_exponent);
-	uint64_t wait = c->tries < 16 ? (uint64_t)FIRST_NS << c->tries : full;
+	uint64_t full = exponent_ns(c->retry.timeout_exponent);
+	uint64_t wait = c->retry.count < 16 ? (uint64_t)FIRST_NS << c->retry.count : full;
 
 	return c->is_strict || wait > full ? full : wait;
 }
@@ -122,9 +122,9 @@ static uint64_t next_wait(const struct conv *c)
 void step_arm(struct cm *cm, struct conv *c, uint8_t timeout, uint8_t tries,
 	      uint64_t now_ns)
 {
-	c->timeout_exponent = timeout > WAIT_MAX ? WAIT_MAX : timeout;
-	c->tries_left = tries;
-	c->tries = 0;
+	c->retry.timeout_exponent = timeout > WAIT_MAX ? WAIT_MAX : timeout;
+	c->retry.left = tries;
+	c->retry.count = 0;
 	arm_timer(cm, c, next_wait(c), now_ns);
 }
 
@@ -181,8 +181,8 @@ static void repeat_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		arm_timer(cm, c, next_wait(c), now);
 		return;
 	}
-	c->tries_left--;
-	c->tries++;
+	c->retry.left--;
+	c->retry.count++;
 	arm_timer(cm, c, next_wait(c), now);
 	if (is_needless)
 		return;
@@ -198,10 +198,10 @@ static void wait_longer(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	uint8_t exponent = msg->service_timeout > WAIT_MAX
 				   ? WAIT_MAX
 				   : msg->service_timeout;
-	uint64_t more = exponent_ns(c->timeout_exponent);
+	uint64_t more = exponent_ns(c->retry.timeout_exponent);
 
 	if (!c->is_strict) {
-		c->tries_left = c->tries_given;
+		c->retry.left = c->retry.given;
 		more = FIRST_NS;
 	}
 	arm_timer(cm, c, exponent_ns(exponent) + more, now);
@@ -262,7 +262,7 @@ static void say_timeout(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			  .reason = CMMSG_REJ_TIMEOUT,
 			  .info_bytes = 8};
 
-	memcpy(m.info, c->last + MAD_HEADER_BYTES + (c->is_passive ? 28 : 16),
+	memcpy(m.info, c->retry.last + MAD_HEADER_BYTES + (c->is_passive ? 28 : 16),
 	       8);
 	send_message(cm, c, m);
 }
@@ -349,7 +349,7 @@ static void send_rep(struct cm *cm, struct conv *c, struct cmmsg *msg,
 {
 	msg->kind = CMMSG_REP;
 	step_send(cm, c, msg);
-	step_arm(cm, c, c->timeout_exponent, c->tries_given, now);
+	step_arm(cm, c, c->retry.timeout_exponent, c->retry.given, now);
 }
 
 static void send_rej(struct cm *cm, struct conv *c, struct cmmsg *msg,
@@ -378,7 +378,7 @@ static void send_dreq(struct cm *cm, struct conv *c, struct cmmsg *msg,
 {
 	step_send(cm, c,
 		  &(struct cmmsg){.kind = CMMSG_DREQ, .qpn = c->remote_qpn});
-	step_arm(cm, c, c->timeout_exponent, c->tries_given, now);
+	step_arm(cm, c, c->retry.timeout_exponent, c->retry.given, now);
 }
 
 /* The consumer has released the conversation without an answer. */
@@ -555,7 +555,7 @@ void step_linger(struct cm *cm, struct conv *c, uint64_t now_ns)
 {
 	if (c->state != CONV_TIMEWAIT && c->state != CONV_ANSWERED)
 		return;
-	c->tries_left = 0;
+	c->retry.left = 0;
 	arm_timer(cm, c,
 		  exponent_ns(c->state == CONV_TIMEWAIT ? TIMEWAIT_EXP
 							: ANSWERED_EXP),

@@ -605,7 +605,7 @@ static void the_requests_of_one_owner_stand_in_nobody_elses_way(void **state)
 		served += loop_back(cm, 0);
 	}
 	assert_int_equal(served, 100);
-	assert_int_equal(cm->held_count, 256);
+	assert_int_equal(cm->waiting.held_count, 256);
 	assert_int_equal(cm_connect(cm, &b, 0, &id), 0);
 	assert_int_equal(loop_back(cm, 0), 1);
 	cm_free(cm);

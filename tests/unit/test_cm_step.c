@@ -122,7 +122,7 @@ static struct conv *in_state(struct cm *cm, enum conv_state state)
 	c->is_passive = passive;
 	c->is_released = state == CONV_HELD; /* nobody has it */
 	if (state == CONV_TIMEWAIT || state == CONV_ANSWERED)
-		c->tries_left = 0; /* as on the way there */
+		c->retry.left = 0; /* as on the way there */
 	conv_set_remote(cm, c, 99);
 	if (c->state != state)
 		conv_enter(cm, c, state);
