@@ -130,7 +130,7 @@ void link_send(struct world *w, const struct host *h,
 	if (h->unplugged_ns > w->now_ns)
 		return;
 	/* a UD queue pair takes datagrams from every source */
-	if (w->sources && f->bytes[0] >> 5 != OPCODE_SERVICE_UD &&
+	if (w->kind.sources && f->bytes[0] >> 5 != OPCODE_SERVICE_UD &&
 	    rng_chance(&w->rng, 50000))
 		send_intruder(w, f, to);
 	for (size_t off = 0; off < f->len; off += f->segment) {

@@ -15,16 +15,16 @@ bool loose_make(struct world *w, struct flow *f, bool defective,
 {
 	static const uint8_t defects[] = {OP_BAD_RKEY, OP_BAD_LKEY,
 					  OP_BAD_RECV};
-	struct op *o = &f->ops[f->ops_count];
+	struct op *o = &f->round.ops[f->round.ops_count];
 	uint32_t start;
 
 	/* most receives have room for every message of the flow */
-	if (!f->ops_count) {
-		f->longest = bits_min_u32(workload_bytes(w), most);
-		f->last = NOTHING;
+	if (!f->round.ops_count) {
+		f->round.longest = bits_min_u32(workload_bytes(w), most);
+		f->round.last = NOTHING;
 	}
 	o->opcode = opcodes[workload_below(w, n)];
-	o->bytes = workload_below(w, f->longest + 1);
+	o->bytes = workload_below(w, f->round.longest + 1);
 	o->imm = rng_u32(&w->rng);
 	o->flags = workload_below(w, 3) ? HCA_SEND_SIGNALED : 0;
 	if (defective) {
@@ -40,25 +40,26 @@ bool loose_make(struct world *w, struct flow *f, bool defective,
 	if (!o->defect && o->bytes <= WORKLOAD_INLINE && workload_below(w, 2))
 		o->flags |= HCA_SEND_INLINE;
 	o->remote = f->writable + workload_below(w, WORKLOAD_AREA - o->bytes);
-	f->recvs[f->recvs_count].got = NOTHING;
+	f->round.recvs[f->round.recvs_count].got = NOTHING;
 	return o->opcode == HCA_WR_RDMA_WRITE ||
-	       workload_receive(w, f, f->ops_count,
-				head + (workload_below(w, 4) ? f->longest + 1
-							     : o->bytes));
+	       workload_receive(w, f, f->round.ops_count,
+				head + (workload_below(w, 4)
+						? f->round.longest + 1
+						: o->bytes));
 }
 
 bool loose_may_end(const struct flow *f, uint32_t i, uint32_t status)
 {
-	const struct op *o = &f->ops[i];
+	const struct op *o = &f->round.ops[i];
 	bool local = o->defect == OP_BAD_LKEY;
 
 	if (status == HCA_WR_FLUSH_ERR)
 		return pair_is_broken(f) || f->qp->state == HCA_QP_SQE;
-	if (f->failed < i)
+	if (f->round.failed < i)
 		return false;
 	if (status)
 		return status == HCA_LOC_PROT_ERR &&
-		       (local || f->revoked & 1 << REGION_LOCAL);
+		       (local || f->round.revoked & 1 << REGION_LOCAL);
 	return !local;
 }
 
@@ -107,10 +108,10 @@ static bool is_message(const struct flow *f, const struct recv *r,
 static uint32_t find_message(const struct flow *f, const struct recv *r,
 			     const struct cqe *c, uint32_t head)
 {
-	uint32_t from = f->pair->rough ? 0 : f->last + 1;
+	uint32_t from = f->pair->rough ? 0 : f->round.last + 1;
 
-	for (uint32_t k = from; k < f->posted; k++)
-		if (is_message(f, r, &f->ops[k], c, head))
+	for (uint32_t k = from; k < f->round.posted; k++)
+		if (is_message(f, r, &f->round.ops[k], c, head))
 			return k;
 	return NOTHING;
 }
@@ -118,26 +119,26 @@ static uint32_t find_message(const struct flow *f, const struct recv *r,
 void loose_received(struct world *w, struct flow *f, uint32_t i,
 		    const struct cqe *c, uint32_t head)
 {
-	struct recv *r = &f->recvs[i];
+	struct recv *r = &f->round.recvs[i];
 
-	if (i != f->recvs_next || i >= f->recvs_posted) {
+	if (i != f->round.recvs_next || i >= f->round.recvs_posted) {
 		world_fail(w, "flow %u receive %u comes for %u", f->id, i,
-			   f->recvs_next);
+			   f->round.recvs_next);
 		return;
 	}
-	f->recvs_next++;
+	f->round.recvs_next++;
 	if (c->status == HCA_WR_FLUSH_ERR && pair_is_broken(f->back))
 		return;
 	if (c->status == HCA_LOC_PROT_ERR &&
-	    (f->ops[r->op].defect == OP_BAD_RECV ||
-	     f->revoked & 1 << REGION_TARGET))
+	    (f->round.ops[r->op].defect == OP_BAD_RECV ||
+	     f->round.revoked & 1 << REGION_TARGET))
 		return;
 	if (c->status) {
 		world_fail(w, "flow %u receive %u has status %u", f->id, i,
 			   c->status);
 		return;
 	}
-	r->got = f->last = find_message(f, r, c, head);
+	r->got = f->round.last = find_message(f, r, c, head);
 	if (r->got == NOTHING)
 		world_fail(w,
 			   "flow %u receive %u is no message that was sent "
@@ -163,8 +164,8 @@ static void replay_write(struct flow *f, const struct op *o)
 		bool known = h->memory.bytes[to] == h->shadow[to] ||
 			     h->memory.bytes[to] == source[b];
 
-		for (uint32_t k = 0; !known && k < f->posted; k++) {
-			const struct op *p = &f->ops[k];
+		for (uint32_t k = 0; !known && k < f->round.posted; k++) {
+			const struct op *p = &f->round.ops[k];
 
 			known = is_write(p) && !p->defect && to >= p->remote &&
 				to - p->remote < p->bytes &&
@@ -194,12 +195,13 @@ static uint32_t room_of(const struct recv *r)
 
 void loose_replay(struct flow *f, uint32_t head)
 {
-	for (uint32_t i = 0; i < f->posted; i++)
-		if (is_write(&f->ops[i]) && !f->ops[i].defect)
-			replay_write(f, &f->ops[i]);
-	for (uint32_t i = 0; i < f->recvs_posted; i++) {
-		const struct recv *r = &f->recvs[i];
-		const struct op *o = &f->ops[r->got == NOTHING ? 0 : r->got];
+	for (uint32_t i = 0; i < f->round.posted; i++)
+		if (is_write(&f->round.ops[i]) && !f->round.ops[i].defect)
+			replay_write(f, &f->round.ops[i]);
+	for (uint32_t i = 0; i < f->round.recvs_posted; i++) {
+		const struct recv *r = &f->round.recvs[i];
+		const struct op *o =
+			&f->round.ops[r->got == NOTHING ? 0 : r->got];
 
 		if (r->got != NOTHING && !is_write(o) &&
 		    !holds_bytes(f, r, head,

@@ -9,12 +9,12 @@ static void sleep_long(struct world *w)
 {
 	uint64_t mean = (1 + rng_below(&w->rng, 40)) * WORLD_MS;
 
-	w->mischief_ns = w->now_ns + rng_below(&w->rng, (uint32_t)mean);
+	w->due.mischief_ns = w->now_ns + rng_below(&w->rng, (uint32_t)mean);
 }
 
 void mischief_init(struct world *w)
 {
-	w->mischief_ns = UINT64_MAX;
+	w->due.mischief_ns = UINT64_MAX;
 	/* a third of all worlds has lossy links and no other fault */
 	if (!rng_chance(&w->rng, 333333))
 		sleep_long(w);
@@ -25,7 +25,7 @@ static uint64_t choose_end(struct world *w, uint32_t most_ms)
 {
 	uint64_t end = w->now_ns + rng_below(&w->rng, most_ms) * WORLD_MS;
 
-	return bits_min_u64(end, w->quiet_ns);
+	return bits_min_u64(end, w->due.quiet_ns);
 }
 
 /* The process is stopped, or its machine runs nothing. */
@@ -72,10 +72,10 @@ void mischief_step(struct world *w)
 
 	start_dead(w);
 	if (world_is_quiet(w)) {
-		w->mischief_ns = UINT64_MAX;
+		w->due.mischief_ns = UINT64_MAX;
 		for (uint32_t i = 0; i < w->host_count; i++)
 			if (w->hosts[i].dead)
-				w->mischief_ns = w->now_ns + WORLD_MS;
+				w->due.mischief_ns = w->now_ns + WORLD_MS;
 		return;
 	}
 	switch (rng_below(&w->rng, 12)) {

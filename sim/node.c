@@ -88,9 +88,9 @@ static void make_process(struct host *h)
 static void open_process(struct host *h)
 {
 	struct process *p = h->process;
-	bool has_atomics = h->world->has_atomics;
+	bool has_atomics = h->world->kind.has_atomics;
 
-	memory_elsewhere(&p->elsewhere, &h->memory, h->world->is_mapped);
+	memory_elsewhere(&p->elsewhere, &h->memory, h->world->kind.is_mapped);
 	p->view = h->hca;
 	if (!has_atomics)
 		p->view.space = &p->elsewhere.space;
@@ -139,9 +139,9 @@ void node_boot(struct host *h)
 		.window = 16u << rng_below(&w->rng, 5),
 		.strict = w->strict,
 		.patience_ns = PATIENCE_NS,
-		.direct = w->direct,
-		.piece = w->direct ? 4096 : 0,
-		.asks_sources = w->sources,
+		.direct = w->kind.direct,
+		.piece = w->kind.direct ? 4096 : 0,
+		.asks_sources = w->kind.sources,
 	};
 	uint64_t secrets[4];
 	struct arena arena;
@@ -152,12 +152,12 @@ void node_boot(struct host *h)
 	arena_init(&arena, h->process->arena, ARENA_BYTES);
 	if (hca_init(&h->hca, arena, &h->memory.space, secrets))
 		abort();
-	if (w->has_shm_ack)
+	if (w->kind.has_shm_ack)
 		config.class_of = class_of;
 	h->engine = engine_new(&config, node_now(h));
 	if (!h->engine)
 		abort();
-	if (w->has_shm_ack)
+	if (w->kind.has_shm_ack)
 		open_shm_ack(h);
 	open_process(h);
 	engine_asleep(h->engine, true);
@@ -248,7 +248,7 @@ static uint32_t deliver_run(struct host *h, uint32_t i)
 				 .bytes = bytes,
 				 .segment = f->len,
 				 .tos = f->tos,
-				 .local = h->world->sources};
+				 .local = h->world->kind.sources};
 
 	do {
 		memcpy(bytes + d.len, g->bytes, g->len);
@@ -259,7 +259,7 @@ static uint32_t deliver_run(struct host *h, uint32_t i)
 		g = h->inbox[i];
 	} while (d.len + f->len <= sizeof(bytes) && can_join(f, g));
 	engine_rx(h->engine, &d, node_now(h));
-	if (h->world->sources)
+	if (h->world->kind.sources)
 		find_sources(h);
 	return i;
 }
@@ -413,7 +413,7 @@ void node_turn(struct host *h)
 	 * shared memory (node_next) */
 	tell_sources(h);
 	engine_hold_acks(h->engine,
-			 h->world->has_shm_ack && !engine_owes(h->engine));
+			 h->world->kind.has_shm_ack && !engine_owes(h->engine));
 	receive_all(h);
 	shm_ack_look(engine_shm_ack(h->engine), now);
 	if (h->is_kicked)

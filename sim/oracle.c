@@ -36,26 +36,27 @@ static void check_request(struct world *w, struct flow *f, uint32_t i,
 {
 	uint32_t flow = f->id;
 
-	if (i < f->next || i >= f->posted) {
+	if (i < f->round.next || i >= f->round.posted) {
 		world_fail(w, "flow %u request %u completes again", flow, i);
 		return;
 	}
-	for (; f->next < i; f->next++)
-		if (f->ops[f->next].flags & HCA_SEND_SIGNALED ||
-		    f->failed < f->ops_count)
+	for (; f->round.next < i; f->round.next++)
+		if (f->round.ops[f->round.next].flags & HCA_SEND_SIGNALED ||
+		    f->round.failed < f->round.ops_count)
 			world_fail(w, "flow %u request %u never completed",
-				   flow, f->next);
-	f->next = i + 1;
+				   flow, f->round.next);
+	f->round.next = i + 1;
 	if (!f->service->may_end(f, i, c->status))
 		world_fail(w,
 			   "flow %u request %u of %u (opcode %u) ends with "
 			   "status %u",
-			   flow, i, f->ops_count, f->ops[i].opcode, c->status);
-	if (c->status && f->failed == f->ops_count)
-		f->failed = i;
-	if (!c->status && !(f->ops[i].flags & HCA_SEND_SIGNALED))
+			   flow, i, f->round.ops_count, f->round.ops[i].opcode,
+			   c->status);
+	if (c->status && f->round.failed == f->round.ops_count)
+		f->round.failed = i;
+	if (!c->status && !(f->round.ops[i].flags & HCA_SEND_SIGNALED))
 		world_fail(w, "flow %u request %u is not signaled", flow, i);
-	if (!c->status && c->opcode != oracle_opcode(&f->ops[i]))
+	if (!c->status && c->opcode != oracle_opcode(&f->round.ops[i]))
 		world_fail(w, "flow %u request %u has opcode %u", flow, i,
 			   c->opcode);
 }
@@ -138,7 +139,7 @@ void oracle_round(struct world *w, struct pair *p)
 	for (int i = 0; i < 2; i++) {
 		struct flow *f = &p->flow[i];
 
-		f->failed = bits_min_u32(f->failed, f->next);
+		f->round.failed = bits_min_u32(f->round.failed, f->round.next);
 		f->service->replay(f);
 	}
 	for (uint32_t i = 0; i < w->vague_count; i++) {

@@ -36,7 +36,7 @@ struct flow *pair_flow_of(struct world *w, const struct host *h, uint32_t qpn)
 
 bool pair_is_broken(const struct flow *f)
 {
-	return f->dead || f->qp->state == HCA_QP_ERR;
+	return f->round.dead || f->qp->state == HCA_QP_ERR;
 }
 
 bool pair_peer_is_gone(const struct flow *f)
@@ -263,8 +263,8 @@ void pair_host_dies(struct world *w, struct host *h)
 				f->region[k].mr = NULL;
 		if (f->from != h)
 			continue;
-		f->sqd = SQD_NO;
-		f->dead = true;
+		f->round.sqd = SQD_NO;
+		f->round.dead = true;
 		qp_fini(f);
 	}
 	for (uint32_t i = 0; i < WORLD_TAPS; i++) {
@@ -311,7 +311,7 @@ static void reset_flow(struct world *w, struct flow *f)
 	/* receives of the last round are not for this one */
 	if (f->qp && f->shares)
 		empty_srq(f->cap.srq);
-	f->sqd = SQD_NO;
+	f->round.sqd = SQD_NO;
 }
 
 static void start_round(struct world *w, struct pair *p)
@@ -322,8 +322,8 @@ static void start_round(struct world *w, struct pair *p)
 		struct flow *f = &p->flow[i];
 
 		reset_flow(w, f);
-		f->revoked = 0;
-		f->dead = false;
+		f->round.revoked = 0;
+		f->round.dead = false;
 		f->sink = f->source + WORKLOAD_SOURCE;
 		f->sink_end = f->sink + SINK_BYTES;
 		f->recv_brk = f->region[REGION_TARGET].off;
@@ -353,9 +353,10 @@ static void finish_round(struct world *w, struct pair *p)
 
 static bool is_done(const struct flow *f)
 {
-	if (!pair_is_broken(f) && f->sqd && f->qp->state != HCA_QP_SQE)
+	if (!pair_is_broken(f) && f->round.sqd && f->qp->state != HCA_QP_SQE)
 		return false;
-	return (f->dead || f->next == f->ops_count) && f->service->is_over(f);
+	return (f->round.dead || f->round.next == f->round.ops_count) &&
+	       f->service->is_over(f);
 }
 
 /* Receives in a shared receive queue that no message has taken. */
@@ -367,9 +368,11 @@ static uint32_t unused_receives(const struct flow *f)
 /* Has everything posted completed, or stayed in a shared receive queue? */
 static bool is_flushed(const struct flow *f)
 {
-	return pair_is_broken(f) && (f->dead || f->next == f->posted) &&
-	       (f->back->dead ||
-		f->recvs_next + unused_receives(f->back) == f->recvs_posted);
+	return pair_is_broken(f) &&
+	       (f->round.dead || f->round.next == f->round.posted) &&
+	       (f->back->round.dead ||
+		f->round.recvs_next + unused_receives(f->back) ==
+			f->round.recvs_posted);
 }
 
 static void flush_pair(struct world *w, struct pair *p)
@@ -377,7 +380,7 @@ static void flush_pair(struct world *w, struct pair *p)
 	struct hca_qp_attr a = {0};
 
 	for (int i = 0; i < 2; i++)
-		if (!p->flow[i].dead)
+		if (!p->flow[i].round.dead)
 			workload_modify(w, &p->flow[i], &a, HCA_QP_ERR, 0);
 	p->phase = PAIR_FLUSHING;
 }
@@ -387,9 +390,10 @@ static void resume_sq(struct world *w, struct flow *f)
 {
 	struct hca_qp_attr a = {0};
 
-	if (f->sqd != SQD_DRAINED || !node_is_up(f->from) || draw_below(w, 4))
+	if (f->round.sqd != SQD_DRAINED || !node_is_up(f->from) ||
+	    draw_below(w, 4))
 		return;
-	f->sqd = SQD_NO;
+	f->round.sqd = SQD_NO;
 	if (f->qp->state == HCA_QP_SQD)
 		workload_modify(w, f, &a, HCA_QP_RTS, 0);
 }
@@ -470,8 +474,9 @@ void pair_stuck(struct world *w)
 	world_fail(w,
 		   "stuck: flow %u (phase %u, QP state %u) has %u of %u "
 		   "requests and %u of %u receives done",
-		   f->id, f->pair->phase, f->qp ? f->qp->state : 99, f->next,
-		   f->ops_count, f->recvs_next, f->recvs_count);
+		   f->id, f->pair->phase, f->qp ? f->qp->state : 99,
+		   f->round.next, f->round.ops_count, f->round.recvs_next,
+		   f->round.recvs_count);
 }
 
 /* ---- disturbances ---- */
@@ -480,20 +485,20 @@ void pair_drained(struct world *w, const struct host *h, uint32_t qpn)
 {
 	struct flow *f = pair_flow_of(w, h, qpn);
 
-	if (!f || f->sqd != SQD_DRAINING)
+	if (!f || f->round.sqd != SQD_DRAINING)
 		world_fail(w, "host %u: SQ_DRAINED without a request for it",
 			   h->index);
 	else
-		f->sqd = SQD_DRAINED;
+		f->round.sqd = SQD_DRAINED;
 }
 
 static void drain_sq(struct world *w, struct flow *f)
 {
 	struct hca_qp_attr a = {.en_sqd_async_notify = 1};
 
-	if (!f->qp || f->qp->state != HCA_QP_RTS || f->sqd)
+	if (!f->qp || f->qp->state != HCA_QP_RTS || f->round.sqd)
 		return;
-	f->sqd = SQD_DRAINING;
+	f->round.sqd = SQD_DRAINING;
 	workload_modify(w, f, &a, HCA_QP_SQD, HCA_QP_EN_SQD_ASYNC);
 }
 
@@ -504,7 +509,7 @@ static void deregister_one(struct world *w, struct flow *f)
 
 	if (!node_is_up(r->at) || !r->mr)
 		return;
-	f->revoked |= (uint8_t)(1u << k);
+	f->round.revoked |= (uint8_t)(1u << k);
 	freeze_region(r);
 }
 

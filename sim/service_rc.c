@@ -34,16 +34,16 @@ static bool make_answered(struct world *w, struct flow *f, struct op *o,
 		o->compare = workload_below(w, 2) ? 0 : rng_u64(&w->rng);
 		return true;
 	}
-	f->fence_next = workload_below(w, 2);
-	o->remote = f->fence_next ? f->writable : f->constant;
+	f->round.fence_next = workload_below(w, 2);
+	o->remote = f->round.fence_next ? f->writable : f->constant;
 	o->remote += workload_below(w, WORKLOAD_AREA - o->bytes);
 	return true;
 }
 
 static bool make_request(struct world *w, struct flow *f, bool defective)
 {
-	struct op *o = &f->ops[f->ops_count];
-	bool fenced = f->fence_next;
+	struct op *o = &f->round.ops[f->round.ops_count];
+	bool fenced = f->round.fence_next;
 	uint32_t start;
 
 	o->opcode = opcodes[workload_below(w, sizeof(opcodes))];
@@ -60,7 +60,7 @@ static bool make_request(struct world *w, struct flow *f, bool defective)
 		o->opcode = HCA_WR_SEND;
 	if (o->defect == OP_BAD_RKEY && o->opcode != HCA_WR_RDMA_READ)
 		o->opcode = HCA_WR_RDMA_WRITE;
-	f->fence_next = false;
+	f->round.fence_next = false;
 	switch ((enum hca_wr)o->opcode) {
 	case HCA_WR_RDMA_READ:
 		return make_answered(w, f, o, false);
@@ -88,7 +88,7 @@ static bool make_request(struct world *w, struct flow *f, bool defective)
 		o->remote &= ~7u;
 	return o->opcode == HCA_WR_RDMA_WRITE ||
 	       o->opcode == HCA_WR_ATOMIC_WRITE ||
-	       workload_receive(w, f, f->ops_count, o->bytes);
+	       workload_receive(w, f, f->round.ops_count, o->bytes);
 }
 
 /* *a has the attributes that concern both ends; the others are drawn. */
@@ -97,7 +97,7 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 	memcpy(a->ah.dgid, f->to->addr.ip, 16);
 	a->ah.is_global = 1;
 	a->ah.hop_limit = 64;
-	a->ah.local = w->direct || w->has_shm_ack;
+	a->ah.local = w->kind.direct || w->kind.has_shm_ack;
 	a->ah.bursts = rng_chance(&w->rng, 500000);
 	a->port_num = 1;
 	a->dest_qpn = f->back->qp->qpn;
@@ -108,7 +108,7 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 			  workload_below(w, workload_below(w, 8) ? 12 : 20));
 	a->timeout = (uint8_t)(8 + workload_below(w, 7));
 	a->retry_cnt = (uint8_t)workload_below(w, 8);
-	a->rnr_retry = f->rnr_retry =
+	a->rnr_retry = f->round.rnr_retry =
 		(uint8_t)(workload_below(w, 4) ? 7 : workload_below(w, 7));
 	workload_modify(w, f, a, HCA_QP_INIT,
 			HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS);
@@ -156,18 +156,18 @@ static bool may_fail(const struct flow *f, const struct op *o, uint32_t status)
 		       (f->pair->rough &&
 			(w->strict || w->liveness == LIVENESS_FOREIGN));
 	case HCA_RNR_RETRY_EXC_ERR:
-		return f->rnr_retry != 7 && has_receive(o);
+		return f->round.rnr_retry != 7 && has_receive(o);
 	case HCA_REM_ACCESS_ERR:
 		return o->defect == OP_BAD_RKEY ||
-		       (!send && f->revoked & 1 << REGION_REMOTE);
+		       (!send && f->round.revoked & 1 << REGION_REMOTE);
 	case HCA_LOC_PROT_ERR:
 		return o->defect == OP_BAD_LKEY ||
-		       f->revoked & 1 << REGION_LOCAL;
+		       f->round.revoked & 1 << REGION_LOCAL;
 	case HCA_REM_INV_REQ_ERR:
 		return o->defect == OP_SHORT_RECV;
 	case HCA_REM_OP_ERR:
 		return o->defect == OP_BAD_RECV ||
-		       (send && f->revoked & 1 << REGION_TARGET);
+		       (send && f->round.revoked & 1 << REGION_TARGET);
 	default:
 		return false;
 	}
@@ -175,11 +175,11 @@ static bool may_fail(const struct flow *f, const struct op *o, uint32_t status)
 
 static bool may_end(const struct flow *f, uint32_t i, uint32_t status)
 {
-	const struct op *o = &f->ops[i];
+	const struct op *o = &f->round.ops[i];
 
 	if (status == HCA_WR_FLUSH_ERR)
 		return pair_is_broken(f);
-	if (f->failed < i)
+	if (f->round.failed < i)
 		return false; /* only flushing follows a failure */
 	return status ? may_fail(f, o, status) : o->defect == OP_GOOD;
 }
@@ -201,25 +201,26 @@ static bool holds_message(const struct flow *f, const struct recv *r,
 static void check_receive(struct world *w, struct flow *f, uint32_t i,
 			  const struct cqe *c)
 {
-	const struct recv *r = &f->recvs[i];
-	const struct op *o = &f->ops[r->op];
+	const struct recv *r = &f->round.recvs[i];
+	const struct op *o = &f->round.ops[r->op];
 	bool imm = o->opcode != HCA_WR_SEND;
 	uint32_t flow = f->id;
 	uint32_t opcode = o->opcode == HCA_WR_RDMA_WRITE_IMM
 				  ? HCA_WC_RECV_RDMA_WITH_IMM
 				  : HCA_WC_RECV;
 
-	if (i != f->recvs_next || i >= f->recvs_posted) {
+	if (i != f->round.recvs_next || i >= f->round.recvs_posted) {
 		world_fail(w, "flow %u receive %u comes for %u", flow, i,
-			   f->recvs_next);
+			   f->round.recvs_next);
 		return;
 	}
-	f->recvs_next++;
+	f->round.recvs_next++;
 	if (c->status == HCA_WR_FLUSH_ERR && pair_is_broken(f->back))
 		return;
 	if ((c->status == HCA_LOC_LEN_ERR && o->defect == OP_SHORT_RECV) ||
 	    (c->status == HCA_LOC_PROT_ERR &&
-	     (o->defect == OP_BAD_RECV || f->revoked & 1 << REGION_TARGET)))
+	     (o->defect == OP_BAD_RECV ||
+	      f->round.revoked & 1 << REGION_TARGET)))
 		return;
 	if (c->status || o->defect)
 		world_fail(w, "flow %u receive %u has status %u", flow, i,
@@ -257,10 +258,10 @@ static void replay_atomic(struct flow *f, const struct op *o, bool vague)
 
 static void replay_op(struct flow *f, uint32_t i, const struct recv **recv)
 {
-	const struct op *o = &f->ops[i];
+	const struct op *o = &f->round.ops[i];
 	const uint8_t *source = f->from->shadow + o->piece[0].off;
 	const uint8_t *remote = f->to->shadow + o->remote;
-	bool vague = i >= f->failed;
+	bool vague = i >= f->round.failed;
 	struct piece at = {o->remote, o->bytes};
 
 	if (has_receive(o)) {
@@ -299,15 +300,16 @@ static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
 /* After a failure some receives stay, unless they are flushed. */
 static bool is_over(const struct flow *f)
 {
-	return f->failed < f->ops_count || pair_is_broken(f) ||
-	       pair_is_broken(f->back) || f->recvs_next == f->recvs_count;
+	return f->round.failed < f->round.ops_count || pair_is_broken(f) ||
+	       pair_is_broken(f->back) ||
+	       f->round.recvs_next == f->round.recvs_count;
 }
 
 static void replay_round(struct flow *f)
 {
-	const struct recv *r = f->recvs;
+	const struct recv *r = f->round.recvs;
 
-	for (uint32_t i = 0; i < f->ops_count; i++)
+	for (uint32_t i = 0; i < f->round.ops_count; i++)
 		replay_op(f, i, &r);
 }
 

@@ -17,7 +17,7 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 	memcpy(a->ah.dgid, f->to->addr.ip, 16);
 	a->ah.is_global = 1;
 	a->ah.bursts = rng_chance(&w->rng, 500000);
-	a->ah.local = w->direct;
+	a->ah.local = w->kind.direct;
 	a->port_num = 1;
 	a->dest_qpn = f->back->qp->qpn;
 	a->access_flags = HCA_REMOTE_WRITE;

@@ -50,7 +50,7 @@ static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
 						 : 0x80000000u,
 		.bursts = o->imm % 2,
 		/* where faults may reorder, one in eight goes by packets */
-		.local = f->from->world->direct &&
+		.local = f->from->world->kind.direct &&
 			 (!f->pair->rough || o->imm / 8 % 8),
 	};
 	memcpy(to->from, f->from->addr.ip, 16);
@@ -61,7 +61,7 @@ static void check_receive(struct world *w, struct flow *f, uint32_t i,
 			  const struct cqe *c)
 {
 	/* the sender's process may have ended, and another be in its place */
-	if (!c->status && ((!f->dead && c->src_qpn != f->qp->qpn) ||
+	if (!c->status && ((!f->round.dead && c->src_qpn != f->qp->qpn) ||
 			   !(c->wc_flags & HCA_WC_GRH)))
 		world_fail(w, "flow %u receive %u: wrong source", f->id, i);
 	loose_received(w, f, i, c, UD_GRH_BYTES);

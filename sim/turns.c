@@ -91,7 +91,7 @@ static void fiber_main(void)
 
 	__sanitizer_finish_switch_fiber(NULL, &all.bottom, &all.size);
 	if (me == PROGRAMS)
-		all.w->app_ns = workload_step(all.w);
+		all.w->due.app_ns = workload_step(all.w);
 	else
 		node_turn(&all.w->hosts[me]);
 	all.is_running[me] = false;

@@ -50,24 +50,24 @@ uint32_t workload_bytes(struct world *w)
 bool workload_receive(struct world *w, struct flow *f, uint32_t op,
 		      uint32_t bytes)
 {
-	struct recv *r = &f->recvs[f->recvs_count];
+	struct recv *r = &f->round.recvs[f->round.recvs_count];
 	uint32_t room = f->recv_end - f->recv_brk;
 
 	if (bytes > room)
 		return false;
-	if (f->ops[op].defect == OP_SHORT_RECV)
+	if (f->round.ops[op].defect == OP_SHORT_RECV)
 		bytes -= 1 + workload_below(w, bytes);
 	else
 		bytes += workload_below(w, bits_min_u32(room - bytes + 1, 300));
 	r->pieces = workload_cut(w, r->piece, &f->recv_brk, bytes, FLOW_SGES);
 	r->op = op;
-	f->recvs_count++;
+	f->round.recvs_count++;
 	return true;
 }
 
 static bool make_op(struct world *w, struct flow *f, bool defective)
 {
-	memset(&f->ops[f->ops_count], 0, sizeof(f->ops[0]));
+	memset(&f->round.ops[f->round.ops_count], 0, sizeof(f->round.ops[0]));
 	return f->service->make(w, f, defective);
 }
 
@@ -77,19 +77,20 @@ void workload_draw(struct world *w, struct flow *f)
 	/* in one round of eight a request of the flow must fail */
 	uint32_t defect = workload_below(w, 8) ? n : workload_below(w, n);
 
-	f->ops_count = f->posted = f->next = 0;
-	f->recvs_count = f->recvs_posted = f->recvs_next = 0;
-	f->fence_next = false;
-	while (f->ops_count < n && make_op(w, f, f->ops_count == defect))
-		f->ops_count++;
+	f->round.ops_count = f->round.posted = f->round.next = 0;
+	f->round.recvs_count = f->round.recvs_posted = f->round.recvs_next = 0;
+	f->round.fence_next = false;
+	while (f->round.ops_count < n &&
+	       make_op(w, f, f->round.ops_count == defect))
+		f->round.ops_count++;
 	/* the slots of unsignaled requests are freed by a signaled one */
-	for (uint32_t i = f->qp->sq.depth - 1; i < f->ops_count;
+	for (uint32_t i = f->qp->sq.depth - 1; i < f->round.ops_count;
 	     i += f->qp->sq.depth)
-		f->ops[i].flags |= HCA_SEND_SIGNALED;
-	if (!f->ops_count)
+		f->round.ops[i].flags |= HCA_SEND_SIGNALED;
+	if (!f->round.ops_count)
 		abort();
-	f->ops[f->ops_count - 1].flags |= HCA_SEND_SIGNALED;
-	f->failed = f->ops_count;
+	f->round.ops[f->round.ops_count - 1].flags |= HCA_SEND_SIGNALED;
+	f->round.failed = f->round.ops_count;
 }
 
 void workload_modify(struct world *w, struct flow *f, struct hca_qp_attr *a,
@@ -126,13 +127,13 @@ static void put_pieces(struct wqe *e, const struct region *r,
 
 static bool post_op(struct world *w, struct flow *f)
 {
-	const struct op *o = &f->ops[f->posted];
+	const struct op *o = &f->round.ops[f->round.posted];
 	struct wqe *e = wq_reserve(&f->from->hca, &f->qp->sq);
 
 	if (!e)
 		return false;
 	memset(e, 0, sizeof(*e));
-	e->wr_id = oracle_wr_id(f, f->posted);
+	e->wr_id = oracle_wr_id(f, f->round.posted);
 	e->opcode = o->opcode;
 	e->flags = o->flags;
 	e->bytes = o->bytes;
@@ -145,7 +146,7 @@ static bool post_op(struct world *w, struct flow *f)
 		       o->bytes);
 	f->service->fill(f, o, e);
 	wq_commit(&f->qp->sq);
-	f->posted++;
+	f->round.posted++;
 	return true;
 }
 
@@ -156,7 +157,7 @@ static bool post_op(struct world *w, struct flow *f)
  */
 static bool is_beyond(const struct flow *f, const struct recv *r, int i)
 {
-	const struct op *o = &f->ops[r->op];
+	const struct op *o = &f->round.ops[r->op];
 	uint32_t before = 0;
 
 	if (f->service->is_lossy || o->defect)
@@ -169,7 +170,7 @@ static bool is_beyond(const struct flow *f, const struct recv *r, int i)
 /* Posts f's next receive at the responder: to the QP of f->back. */
 static bool post_recv(struct world *w, struct flow *f)
 {
-	const struct recv *r = &f->recvs[f->recvs_posted];
+	const struct recv *r = &f->round.recvs[f->round.recvs_posted];
 	struct srq *srq = f->back->shares ? f->back->cap.srq : NULL;
 	struct wq *rq = srq ? &srq->wq : &f->back->qp->rq;
 	struct wqe *e = srq ? srq_reserve(&f->to->hca, srq)
@@ -178,13 +179,14 @@ static bool post_recv(struct world *w, struct flow *f)
 	if (!e)
 		return false;
 	memset(e, 0, sizeof(*e));
-	e->wr_id = ORACLE_RECV | oracle_wr_id(f, f->recvs_posted);
+	e->wr_id = ORACLE_RECV | oracle_wr_id(f, f->round.recvs_posted);
 	put_pieces(e, &f->region[REGION_TARGET], r->piece, r->pieces);
 	for (int i = 0; i < r->pieces; i++)
-		if (f->ops[r->op].defect == OP_BAD_RECV || is_beyond(f, r, i))
+		if (f->round.ops[r->op].defect == OP_BAD_RECV ||
+		    is_beyond(f, r, i))
 			wqe_sges(e)[i].lkey ^= 1;
 	wq_commit_recv(&f->to->hca, rq, e->wr_id);
-	f->recvs_posted++;
+	f->round.recvs_posted++;
 	return true;
 }
 
@@ -213,7 +215,7 @@ static bool poll_tap(struct world *w, struct host *h, struct tap *t)
 
 static bool is_working(const struct flow *f)
 {
-	return f->pair->phase == PAIR_RUNNING && !f->dead &&
+	return f->pair->phase == PAIR_RUNNING && !f->round.dead &&
 	       node_is_up(f->from);
 }
 
@@ -225,15 +227,16 @@ static bool post_some(struct world *w, struct flow *f)
 	/* an unreliable message without a posted receive is lost */
 	if (f->service->is_lossy && workload_below(w, 2))
 		recvs = FLOW_OPS;
-	before = f->posted + f->back->recvs_posted;
+	before = f->round.posted + f->back->round.recvs_posted;
 
-	while (n-- && f->posted < f->ops_count && post_op(w, f))
+	while (n-- && f->round.posted < f->round.ops_count && post_op(w, f))
 		;
 	/* receives for the peer's messages are posted to this QP */
-	while (recvs-- && f->back->recvs_posted < f->back->recvs_count &&
+	while (recvs-- &&
+	       f->back->round.recvs_posted < f->back->round.recvs_count &&
 	       post_recv(w, f->back))
 		;
-	if (f->posted + f->back->recvs_posted == before)
+	if (f->round.posted + f->back->round.recvs_posted == before)
 		return false;
 	world_take_lock(w, f->from);
 	if (workload_below(w, 2) ||

@@ -69,6 +69,22 @@ struct region {
 
 enum sqd { SQD_NO, SQD_DRAINING, SQD_DRAINED };
 
+/* What a flow does until its pair begins the next round. */
+struct round {
+	uint32_t ops_count, posted, next; /* next: completion awaited */
+	uint32_t failed;		  /* first op in error, or ops_count */
+	uint32_t recvs_count, recvs_posted, recvs_next;
+	uint8_t rnr_retry;
+	uint8_t sqd;	  /* enum sqd */
+	uint8_t revoked;  /* bits 1 << REGION_*: deregistered in this round */
+	bool dead;	  /* the process of `from` ended in this round */
+	bool fence_next;  /* the next request must be fenced */
+	uint32_t longest; /* loose.c: bytes of the longest message */
+	uint32_t last;	  /* loose.c: the message received last */
+	struct op ops[FLOW_OPS];
+	struct recv recvs[FLOW_OPS];
+};
+
 /* Requests from queue pair qp of host `from` to its peer; `back` has the
  * peer's. */
 struct flow {
@@ -87,19 +103,7 @@ struct flow {
 	struct region region[REGION_COUNT];
 	uint32_t source, sink, sink_end, psn, atomics, writable, constant;
 	uint32_t recv_brk, recv_end;
-	/* The members from here on belong to the present round. */
-	uint32_t ops_count, posted, next; /* next: completion awaited */
-	uint32_t failed;		  /* first op in error, or ops_count */
-	uint32_t recvs_count, recvs_posted, recvs_next;
-	uint8_t rnr_retry;
-	uint8_t sqd;	  /* enum sqd */
-	uint8_t revoked;  /* bits 1 << REGION_*: deregistered in this round */
-	bool dead;	  /* the process of `from` ended in this round */
-	bool fence_next;  /* the next request must be fenced */
-	uint32_t longest; /* loose.c: bytes of the longest message */
-	uint32_t last;	  /* loose.c: the message received last */
-	struct op ops[FLOW_OPS];
-	struct recv recvs[FLOW_OPS];
+	struct round round;
 };
 
 /* Draws the requests of a round in place of the last one's. */

@@ -54,7 +54,7 @@ void world_take_lock(struct world *w, struct host *h)
 
 bool world_is_quiet(const struct world *w)
 {
-	return w->now_ns >= w->quiet_ns;
+	return w->now_ns >= w->due.quiet_ns;
 }
 
 /* ---- frames in flight ---- */
@@ -161,14 +161,15 @@ void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 	w->faults.truncate = rates[rng_below(&w->rng, 4)];
 	w->strict = rng_chance(&w->rng, 100000);
 	w->liveness = (enum liveness)rng_below(&w->rng, 4);
-	w->direct = path != WORLD_PACKETS;
-	w->has_shm_ack = !w->direct && (seed & 2);
-	w->sources = !w->direct && !w->has_shm_ack;
-	w->is_mapped = seed & 4;
-	w->has_atomics = path == WORLD_DIRECT && rng_chance(&w->rng, 500000);
+	w->kind.direct = path != WORLD_PACKETS;
+	w->kind.has_shm_ack = !w->kind.direct && (seed & 2);
+	w->kind.sources = !w->kind.direct && !w->kind.has_shm_ack;
+	w->kind.is_mapped = seed & 4;
+	w->kind.has_atomics =
+		path == WORLD_DIRECT && rng_chance(&w->rng, 500000);
 	w->host_count = 2 + rng_below(&w->rng, WORLD_HOSTS - 1);
-	w->quiet_ns = (50 + rng_below(&w->rng, 250)) * WORLD_MS;
-	w->deadline_ns = w->quiet_ns + BOUND_NS;
+	w->due.quiet_ns = (50 + rng_below(&w->rng, 250)) * WORLD_MS;
+	w->due.deadline_ns = w->due.quiet_ns + BOUND_NS;
 	for (uint32_t i = 0; i < w->host_count; i++)
 		node_init(w, (uint8_t)i, seed & 1, mem[i]);
 	for (uint32_t i = w->host_count; i < WORLD_HOSTS; i++)
@@ -196,7 +197,7 @@ void world_free(struct world *w)
 
 static uint64_t next_event(const struct world *w)
 {
-	uint64_t next = bits_min_u64(w->app_ns, w->mischief_ns);
+	uint64_t next = bits_min_u64(w->due.app_ns, w->due.mischief_ns);
 
 	if (w->flying)
 		next = bits_min_u64(next, w->heap[0]->at_ns);
@@ -214,7 +215,7 @@ static void take_turns(struct world *w, bool programs)
 		return;
 	}
 	if (programs)
-		w->app_ns = workload_step(w);
+		w->due.app_ns = workload_step(w);
 	for (uint32_t i = 0; i < w->host_count; i++)
 		node_turn(&w->hosts[i]);
 }
@@ -230,19 +231,19 @@ static void step_world(struct world *w)
 
 		node_receive(&w->hosts[f->to_host], f);
 	}
-	if (w->mischief_ns <= w->now_ns)
+	if (w->due.mischief_ns <= w->now_ns)
 		mischief_step(w);
 	answer_due(w);
-	take_turns(w, w->app_ns <= w->now_ns);
-	if (w->app_ns > w->now_ns + 20000 && workload_has_news(w))
-		w->app_ns = w->now_ns + rng_below(&w->rng, 20000);
+	take_turns(w, w->due.app_ns <= w->now_ns);
+	if (w->due.app_ns > w->now_ns + 20000 && workload_has_news(w))
+		w->due.app_ns = w->now_ns + rng_below(&w->rng, 20000);
 }
 
 void world_run(struct world *w)
 {
 	while (!w->failure[0] && !pair_all_over(w)) {
 		step_world(w);
-		if (w->now_ns > w->deadline_ns)
+		if (w->now_ns > w->due.deadline_ns)
 			pair_stuck(w);
 	}
 	if (!w->failure[0])

@@ -113,21 +113,31 @@ struct vague {
 	uint32_t off, bytes;
 };
 
-struct world {
-	uint64_t now_ns, order, hash;
+/* Times of a world, in its nanoseconds. */
+struct schedule {
 	uint64_t app_ns;      /* when the programs run next */
 	uint64_t mischief_ns; /* when mischief_step is due */
 	uint64_t quiet_ns;    /* from then on there are no faults */
 	uint64_t deadline_ns; /* when every pair must be OVER */
-	struct rng rng;
-	struct faults faults;
-	enum liveness liveness;
-	bool strict;
+};
+
+/* Which hosts a world has. */
+struct world_kind {
 	bool direct;	  /* one host's processes, which use src/direct */
 	bool has_shm_ack; /* one host's processes: ACKs in shared memory */
 	bool sources;	/* one host's processes, and a forger of another user */
 	bool is_mapped; /* direct: each has the memory of all mapped */
 	bool has_atomics; /* direct: hosts are queue pairs of one process */
+};
+
+struct world {
+	uint64_t now_ns, order, hash;
+	struct schedule due;
+	struct rng rng;
+	struct faults faults;
+	enum liveness liveness;
+	bool strict;
+	struct world_kind kind;
 	uint32_t host_count;
 	struct host hosts[WORLD_HOSTS];
 	struct flight **heap;
