@@ -58,7 +58,7 @@ static void close_fd(int *fd)
 static void lose_broker(struct client *c, int err, const char *reason)
 {
 	if (c->state == CLIENT_GREETING || c->state == CLIENT_UP)
-		start_lost(c->peer_pid, now_ms());
+		start_lost(c->broker.visible_pid, now_ms());
 	if (c->state == CLIENT_UP || c->state == CLIENT_ALONE) {
 		c->lost_ms = now_ms();
 		c->wait_ms = 0;
@@ -90,9 +90,9 @@ static int tell_broker(struct client *c, struct proto *m, const int *fds)
 static bool look_at_broker(struct client *c)
 {
 	enum trust trust =
-		trust_peer(c->unix_fd, &c->broker_user, &c->peer_pid);
+		trust_peer(c->unix_fd, &c->broker.user, &c->broker.visible_pid);
 
-	c->is_other_user = c->broker_user != geteuid();
+	c->broker.is_other_user = c->broker.user != geteuid();
 	c->is_told = trust == TRUST_TOLD;
 	return trust != TRUST_NOT;
 }
@@ -119,7 +119,7 @@ static void name_limit(struct client *c, int err)
  */
 static int kept_for(const struct client *c)
 {
-	return c->broker_user == geteuid() ? c->fd_store_fd : c->relay_fd;
+	return c->broker.user == geteuid() ? c->fd_store_fd : c->relay_fd;
 }
 
 static int send_hello(struct client *c, bool with_arena)
@@ -160,7 +160,7 @@ static void say_hello(struct client *c)
 	int err;
 
 	if (!look_at_broker(c)) {
-		trust_refusal(c->broker_user, c->peer_pid, c->why,
+		trust_refusal(c->broker.user, c->broker.visible_pid, c->why,
 			      sizeof(c->why));
 		be_alone(c, -EACCES);
 		return;
@@ -190,10 +190,11 @@ static void say_hello(struct client *c)
 static bool may_start(struct client *c)
 {
 	if (!c->class && !c->lost_ms) {
-		c->is_other_user = port_holder_is_other_user();
+		c->broker.is_other_user = port_holder_is_other_user();
 		c->lost_ms = now_ms();
 	}
-	return !c->is_other_user || now_ms() - c->lost_ms >= OTHER_USER_MS;
+	return !c->broker.is_other_user ||
+	       now_ms() - c->lost_ms >= OTHER_USER_MS;
 }
 
 static int connect_to(struct client *c)
@@ -275,7 +276,8 @@ static void show_tree(struct client *c)
 {
 	struct proto m = {.kind = PROTO_TREE, .brings = PROTO_FD_TREE};
 
-	if (c->tree_fd >= 0 && c->state == CLIENT_UP && !c->is_other_user)
+	if (c->tree_fd >= 0 && c->state == CLIENT_UP &&
+	    !c->broker.is_other_user)
 		tell_broker(c, &m, &c->tree_fd);
 }
 
@@ -314,14 +316,14 @@ static bool take_welcome(struct client *c, const struct proto *m,
 				shared_page_map(fds[1], PROT_READ | PROT_WRITE);
 	}
 	if (fds[2] >= 0) {
-		int *kept = c->broker_user == geteuid() ? &c->fd_store_fd
+		int *kept = c->broker.user == geteuid() ? &c->fd_store_fd
 							: &c->relay_fd;
 
 		close_fd(kept);
 		*kept = fd_identity_note(fds[2]);
 		fds[2] = -1;
 	}
-	c->broker_pid = (pid_t)m->about;
+	c->broker.pid = (pid_t)m->about;
 	c->state = CLIENT_UP;
 	c->due_ms = UINT64_MAX;
 	show_tree(c);

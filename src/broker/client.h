@@ -64,6 +64,16 @@ enum client_word {
 };
 typedef void client_say(enum client_word word, const char *sentence);
 
+/* The broker that a client is connected to. */
+struct client_broker {
+	/* Another ordinary user's, whom ADVERB_BROKER_USER names as trusted. */
+	bool is_other_user;
+	uid_t user;
+	pid_t pid; /* as the broker sees it */
+	/* As this process sees it; 0: it is not visible. */
+	pid_t visible_pid;
+};
+
 struct client {
 	enum client_state state;
 	int unix_fd; /* the class is freed when it closes; -1: no broker */
@@ -81,14 +91,9 @@ struct client {
 	uint64_t due_ms;      /* when client_turn wants to be called again */
 	uint64_t lost_ms;     /* since when there is no broker */
 	uint32_t wait_ms;     /* until the next attempt to find it */
-	/* The broker belongs to another ordinary user, whom ADVERB_BROKER_USER
-	 * names as trusted. */
-	bool is_other_user;
+	struct client_broker broker;
 	bool is_told;
-	uid_t broker_user;
-	pid_t broker_pid; /* as the broker sees it */
-	pid_t peer_pid;	  /* as this process sees it; 0: it is not visible */
-	int err;	  /* why there is no broker */
+	int err; /* why there is no broker */
 	const char *reason;
 	char why[START_SENTENCE];
 	struct start start;	    /* in CLIENT_STARTING */

@@ -144,7 +144,7 @@ static enum hca_status our_fault(const struct direct_request *r,
 void initiator_kick(struct ibt_qp *q, struct list *kicks,
 		    const struct direct_request *r)
 {
-	if (r->kick && !list_is_linked(&q->direct.link->kick))
+	if (r->outcome.kick && !list_is_linked(&q->direct.link->kick))
 		list_push_tail(kicks, &q->direct.link->kick);
 }
 
@@ -176,7 +176,7 @@ static void finish_piece(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 
 	if (is_atomic(w))
 		status = sem_scatter(t->hca, q->qp->pd, w, 0,
-				     (const uint8_t *)&r->found, 8, &x);
+				     (const uint8_t *)&r->outcome.found, 8, &x);
 	if (status) {
 		rc_req_stop(t, q, w, status, &x);
 		return;
@@ -234,7 +234,7 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		wait_silent(t, q, now_ns);
 		break;
 	case DIRECT_RNR:
-		rc_comp_rnr(t, q, r->rnr_timer, now_ns);
+		rc_comp_rnr(t, q, r->outcome.rnr_timer, now_ns);
 		initiator_wait(t, q);
 		break;
 	case DIRECT_ASKED_TARGET:
@@ -242,7 +242,8 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		initiator_wait(t, q);
 		break;
 	case DIRECT_REFUSED:
-		rc_comp_refused(t, q, status_of((enum verdict)r->verdict));
+		rc_comp_refused(t, q,
+				status_of((enum verdict)r->outcome.verdict));
 		break;
 	case DIRECT_GONE:
 		q->direct.link->is_gone = true;
@@ -278,14 +279,14 @@ static bool next_of_row(void *arg, uint32_t i, struct direct_request *r)
 	const struct row *row = arg;
 	const struct wq *sq = &row->q->qp->sq;
 	struct wqe *w = wq_at(row->t->hca, sq, row->q->req.wqe + i);
-	bool kick = r->kick;
+	bool kick = r->outcome.kick;
 	struct explain x;
 
 	if (row->q->req.wqe + i == row->head || w->opcode != row->opcode ||
 	    (w->flags & HCA_SEND_FENCE) || !is_small(row->t, w) ||
 	    describe_piece(row->t, row->q, w, r, &x))
 		return false;
-	r->kick = kick;
+	r->outcome.kick = kick;
 	return true;
 }
 

@@ -55,7 +55,7 @@ static inline void inside_see_posted(const struct target_ref *l, struct qp *qp)
 static inline void inside_post(struct target_ref *l, struct qp *qp,
 			       struct direct_request *r, uint32_t bits)
 {
-	r->kick |= notify_post(l->hca, qp, bits);
+	r->outcome.kick |= notify_post(l->hca, qp, bits);
 }
 
 /*
@@ -69,7 +69,7 @@ static inline void inside_remind(struct target_ref *l, struct qp *qp,
 	if (!(atomic_load(&qp_target(qp)->notify) & bits))
 		inside_post(l, qp, r, bits);
 	else if (l->type == HCA_QPT_UD)
-		r->kick |= shared_load(&l->hca->shared->is_asleep);
+		r->outcome.kick |= shared_load(&l->hca->shared->is_asleep);
 }
 
 /* A request has moved so many bytes there. */
@@ -99,8 +99,9 @@ static inline enum verdict inside_end_copy(struct target_ref *l,
 	access_set qp = access_qp(l->qpn);
 
 	if (l->access)
-		r->is_revoked = !access_copied(l->access, keys | qp, qp);
-	return r->is_revoked ? V_REMOTE_FAULT : v;
+		r->outcome.is_revoked =
+			!access_copied(l->access, keys | qp, qp);
+	return r->outcome.is_revoked ? V_REMOTE_FAULT : v;
 }
 
 /* The opcode of r's packet, if it were one: for sentences. */

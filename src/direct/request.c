@@ -58,8 +58,9 @@ static struct wqe *take_receive(struct target_ref *l, struct qp *qp,
 		inside_see_posted(l, qp);
 	w = rq_take(l->hca, qp, &low);
 	/* there may be room since, and was none */
-	r->is_full = !w && (rq_is_full(l->hca, qp) || rq_has(l->hca, qp));
-	if (r->is_full)
+	r->outcome.is_full =
+		!w && (rq_is_full(l->hca, qp) || rq_has(l->hca, qp));
+	if (r->outcome.is_full)
 		inside_post(l, qp, r, QP_NOTIFY_ROOM);
 	if (low)
 		inside_remind(l, qp, r, QP_NOTIFY_LIMIT);
@@ -134,9 +135,9 @@ static void complete_receive(struct target_ref *l, struct qp *qp,
 /* What became of moving the piece. */
 static enum verdict end_copy(struct direct_request *r, int err)
 {
-	r->is_ours = err == -ENXIO;
-	r->is_gone = err == -ESRCH;
-	r->is_denied = err == -EPERM;
+	r->outcome.is_ours = err == -ENXIO;
+	r->outcome.is_gone = err == -ESRCH;
+	r->outcome.is_denied = err == -EPERM;
 	return err ? V_REMOTE_FAULT : V_OK;
 }
 
@@ -210,7 +211,7 @@ static bool is_in_way(struct target_ref *l, struct qp *qp,
 	inside_see_told(l, qp);
 	if (!eager_is_in_way(l->hca, qp, target->vec, target->n))
 		return false;
-	l->waits_for_place = r->is_full = true;
+	l->waits_for_place = r->outcome.is_full = true;
 	inside_post(l, qp, r, QP_NOTIFY_ROOM);
 	return true;
 }
@@ -425,11 +426,12 @@ static enum verdict do_atomic(struct target_ref *l,
 	if (r->opcode == HCA_WR_ATOMIC_WRITE)
 		err = s->ops->write(s, target->vec, 1, &r->swap_add);
 	else
-		err = s->ops->atomic(
-			s,
-			r->opcode == HCA_WR_ATOMIC_CAS ? SPACE_CAS
-						       : SPACE_FETCH_ADD,
-			target->vec[0].va, r->swap_add, r->compare, &r->found);
+		err = s->ops->atomic(s,
+				     r->opcode == HCA_WR_ATOMIC_CAS
+					     ? SPACE_CAS
+					     : SPACE_FETCH_ADD,
+				     target->vec[0].va, r->swap_add, r->compare,
+				     &r->outcome.found);
 	return err ? V_REMOTE_FAULT : V_OK;
 }
 
@@ -450,10 +452,10 @@ static bool execute_here(struct target_ref *l, struct qp *qp,
 	inside_see_told(l, qp);
 	if (!request_locate(l, qp, r, HCA_REMOTE_ATOMIC, &target, &x) &&
 	    !eager_is_in_way(l->hca, qp, target.vec, target.n))
-		r->is_executed = !do_atomic(l, &target, r);
+		r->outcome.is_executed = !do_atomic(l, &target, r);
 	inside_end_copy(l, r, keys, V_OK);
 	STEP("an atomic is executed");
-	return r->is_executed || r->is_revoked;
+	return r->outcome.is_executed || r->outcome.is_revoked;
 }
 
 static enum verdict run_atomic(struct target_ref *l, struct qp *qp,

@@ -172,8 +172,8 @@ static enum direct_result fetch_answer(struct target_ref *l, struct qp *qp,
 	if (state == TARGET_ASK_POSTED)
 		return DIRECT_ASKED_TARGET;
 	l->is_asked = false;
-	r->found = qp_target(qp)->ask_found;
-	r->verdict = (uint32_t)r->found;
+	r->outcome.found = qp_target(qp)->ask_found;
+	r->outcome.verdict = (uint32_t)r->outcome.found;
 	return state == TARGET_ASK_ANSWERED ? DIRECT_DONE : DIRECT_REFUSED;
 }
 
@@ -197,21 +197,21 @@ static enum direct_result execute_request(struct target_ref *l, struct qp *qp,
 		inside_post(l, qp, r, QP_NOTIFY_HEARD);
 	}
 	v = request_run(l, qp, r, &x);
-	if (r->is_revoked && r->is_executed)
+	if (r->outcome.is_revoked && r->outcome.is_executed)
 		return DIRECT_DONE;
-	if (r->is_revoked || r->is_full)
+	if (r->outcome.is_revoked || r->outcome.is_full)
 		return note_busy(l, r->now_ns);
-	if (v && r->is_ours)
+	if (v && r->outcome.is_ours)
 		return DIRECT_OUR_FAULT;
-	if (v && r->is_gone)
+	if (v && r->outcome.is_gone)
 		return DIRECT_GONE;
-	if (v && r->is_denied)
+	if (v && r->outcome.is_denied)
 		return DIRECT_DENIED;
 	if (v == V_RNR) {
-		r->rnr_timer = qp->attr.min_rnr_timer;
+		r->outcome.rnr_timer = qp->attr.min_rnr_timer;
 		return DIRECT_RNR;
 	}
-	r->verdict = v;
+	r->outcome.verdict = v;
 	if (v && l->type != HCA_QPT_RC)
 		return DIRECT_REFUSED;
 	if (!v)
@@ -239,7 +239,7 @@ static bool approach_qp(struct target_ref *l, struct qp *qp)
 static void leave_responder(struct qp *qp, const struct direct_request *r)
 	RELEASE(&qp_target(qp)->lock) NO_LOCK_ANALYSIS
 {
-	if (r->is_revoked)
+	if (r->outcome.is_revoked)
 		alock_leave(&qp_target(qp)->lock);
 	else
 		rq_leave(qp);

@@ -81,19 +81,8 @@ struct direct_memory {
 	size_t n;
 };
 
-/* A piece of a message, [offset, offset + bytes) of `total`. */
-struct direct_request {
-	uint8_t opcode; /* enum hca_wr */
-	bool solicited;
-	uint32_t total, offset, bytes;
-	uint32_t rkey, imm_be;
-	uint32_t qkey, sl; /* UD, where `data` begins with the GRH */
-	uint64_t va, swap_add, compare;
-	const uint8_t *data; /* inline payload; NULL: it is in `initiator` */
-	struct direct_memory initiator; /* the initiator's elements */
-	uint64_t now_ns;
-	struct eager eager; /* the message to leave with its receive */
-	/* Results of target_run: */
+/* Results of target_run. */
+struct direct_outcome {
 	uint32_t verdict; /* enum verdict */
 	uint8_t rnr_timer;
 	uint64_t found; /* the value that an atomic found */
@@ -108,12 +97,29 @@ struct direct_request {
 	bool is_full; /* the target has to collect completions first */
 };
 
+/* A piece of a message, [offset, offset + bytes) of `total`. */
+struct direct_request {
+	uint8_t opcode; /* enum hca_wr */
+	bool solicited;
+	uint32_t total, offset, bytes;
+	uint32_t rkey, imm_be;
+	uint32_t qkey, sl; /* UD, where `data` begins with the GRH */
+	uint64_t va, swap_add, compare;
+	const uint8_t *data; /* inline payload; NULL: it is in `initiator` */
+	struct direct_memory initiator; /* the initiator's elements */
+	uint64_t now_ns;
+	struct eager eager; /* the message to leave with its receive */
+	struct direct_outcome outcome;
+};
+
 /* Clears the results. */
 static inline void direct_request_clear(struct direct_request *r)
 {
 	r->eager.at = 0;
-	r->kick = r->is_ours = r->is_gone = r->is_denied = false;
-	r->is_revoked = r->is_executed = r->is_full = false;
+	r->outcome.kick = r->outcome.is_ours = r->outcome.is_gone =
+		r->outcome.is_denied = false;
+	r->outcome.is_revoked = r->outcome.is_executed = r->outcome.is_full =
+		false;
 }
 
 /* Executes r at the target, or says why not. */

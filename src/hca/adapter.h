@@ -55,7 +55,9 @@ struct hca_shared {
 	aoff shares;	/* struct share[SHARE_MAX] */
 	uint64_t owner; /* the owner's alock_owner */
 	/* A random number, and its copy's address in the owner's memory. */
-	uint64_t nonce, nonce_va;
+	struct {
+		uint64_t value, va;
+	} nonce;
 	uint32_t pid;
 	shared_u32 share_version;
 	/* The network interface of each device; 0: there are no more. */

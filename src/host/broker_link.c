@@ -67,7 +67,7 @@ static void judge_broker(void)
 			"run by user %u, whom ADVERB_BROKER_USER trusts: that "
 			"user can read and change what this process sends, "
 			"receives and registers",
-			(unsigned)broker.broker_user);
+			(unsigned)broker.broker.user);
 	if (broker.hides_arena)
 		log_say(SAY_HIDDEN,
 			"more descriptors of this user are under way than the "

@@ -127,14 +127,14 @@ void local_peer_open(struct hca *own)
 		return;
 	all.own = own;
 	if (!learn_memory() || !make_pulse() ||
-	    !random_fill(&s->nonce, sizeof(s->nonce), true))
+	    !random_fill(&s->nonce.value, sizeof(s->nonce.value), true))
 		return;
 	all.kick_fd = fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (all.kick_fd < 0)
 		return;
 	allow_tracing();
 	s->pid = (uint32_t)getpid();
-	s->nonce_va = (uintptr_t)&s->nonce;
+	s->nonce.va = (uintptr_t)&s->nonce.value;
 	all.self.is = (struct local_peer){.hca = own, .pid = getpid()};
 	all.self.kick_fd = all.kick_fd;
 	list_init(&all.self.entries);
@@ -415,9 +415,9 @@ static const char *probe_failure(void)
 /* Does the kernel let us, and is it the process whose arena this is? */
 static const char *probe_memory(const struct entry *e)
 {
-	uint64_t found, nonce = e->view.shared->nonce;
+	uint64_t found, nonce = e->view.shared->nonce.value;
 	struct iovec to = {&found, sizeof(found)};
-	struct iovec from = {(void *)(uintptr_t)e->view.shared->nonce_va,
+	struct iovec from = {(void *)(uintptr_t)e->view.shared->nonce.va,
 			     sizeof(found)};
 
 	if (process_vm_readv(e->is.pid, &to, 1, &from, 1, 0) != sizeof(found))

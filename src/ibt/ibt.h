@@ -169,9 +169,12 @@ struct rc_req {
 	struct reorder reorder; /* answers that came before their turn */
 	struct serial24 gap;	/* a response that was asked for again */
 	bool gap_valid;
-	bool nak_pending; /* a fatal NAK waits for its request's turn */
-	struct serial24 nak_psn;
-	uint8_t nak_status;
+	/* A fatal NAK that waits for its request's turn to complete. */
+	struct {
+		bool is_pending;
+		uint8_t status;
+		struct serial24 psn;
+	} nak;
 };
 
 /* wheel_timer.kind */

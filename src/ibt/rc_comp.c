@@ -276,12 +276,12 @@ static void apply_nak(struct ibt *t, struct ibt_qp *q)
 	struct rc_req *r = &q->req;
 	struct req_note *n;
 
-	if (!r->nak_pending || !oldest_request(t, q, &n))
+	if (!r->nak.is_pending || !oldest_request(t, q, &n))
 		return;
-	if (serial24_diff(r->nak_psn, n->first) >= (int32_t)n->packets)
+	if (serial24_diff(r->nak.psn, n->first) >= (int32_t)n->packets)
 		return;
-	r->nak_pending = false;
-	rc_comp_refused(t, q, (enum hca_status)r->nak_status);
+	r->nak.is_pending = false;
+	rc_comp_refused(t, q, (enum hca_status)r->nak.status);
 }
 
 /* Of a peer that has been heard, the address and the way to it are right. */
@@ -383,19 +383,19 @@ static void fatal_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	switch ((enum aeth_nak)aeth_value(p->aeth.syndrome)) {
 	case AETH_NAK_INVALID_REQUEST:
 	case AETH_NAK_INVALID_RD_REQUEST:
-		r->nak_status = HCA_REM_INV_REQ_ERR;
+		r->nak.status = HCA_REM_INV_REQ_ERR;
 		break;
 	case AETH_NAK_REMOTE_ACCESS:
-		r->nak_status = HCA_REM_ACCESS_ERR;
+		r->nak.status = HCA_REM_ACCESS_ERR;
 		break;
 	case AETH_NAK_REMOTE_OPERATIONAL:
-		r->nak_status = HCA_REM_OP_ERR;
+		r->nak.status = HCA_REM_OP_ERR;
 		break;
 	case AETH_NAK_PSN_SEQUENCE:
 		return;
 	}
-	r->nak_pending = true;
-	r->nak_psn = serial24(p->bth.psn);
+	r->nak.is_pending = true;
+	r->nak.psn = serial24(p->bth.psn);
 }
 
 static void handle_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
@@ -413,7 +413,7 @@ static void handle_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		ask_again(t, q);
 		return;
 	}
-	if (q->req.nak_pending) {
+	if (q->req.nak.is_pending) {
 		apply_nak(t, q);
 		return;
 	}

@@ -95,10 +95,10 @@ static void fill_ud(const struct r_id *id, struct rdma_ud_param *p,
 	p->qkey = m->qkey;
 	p->ah_attr.is_global = 1;
 	p->ah_attr.port_num = id->base.port_num;
-	p->ah_attr.grh.sgid_index = id->sgid_index;
+	p->ah_attr.grh.sgid_index = id->path.sgid_index;
 	p->ah_attr.grh.hop_limit = 64;
 	p->ah_attr.grh.traffic_class = id->tos;
-	memcpy(&p->ah_attr.grh.dgid, id->peer, 16);
+	memcpy(&p->ah_attr.grh.dgid, id->path.peer, 16);
 }
 
 struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
@@ -221,7 +221,7 @@ static bool is_for_no_device(struct r_event *e)
 
 	if (e->base.event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return false;
-	id->device = r_device_find(id->local, &id->sgid_index);
+	id->device = r_device_find(id->path.local, &id->path.sgid_index);
 	return !id->device;
 }
 
@@ -236,7 +236,7 @@ static void say_small_mtu(const struct r_id *id, const struct cmproto *m)
 	      "of the peer are lost; make the MTU of both interfaces equal (ip "
 	      "link set DEV mtu N)",
 	      r_addr_text(&id->base.route.addr.dst_addr, text), 128u << m->mtu,
-	      128u << id->mtu);
+	      128u << id->path.mtu);
 }
 
 /*
@@ -249,18 +249,19 @@ static bool serve_request(struct r_event *e)
 	struct r_id *id = r_id(e->base.id);
 	const struct r_device *d = id->device;
 
-	r_device_use(id, id->device, id->sgid_index);
-	if (id->mtu > e->message.mtu && e->message.mtu)
-		id->mtu = e->message.mtu;
-	else if (id->mtu < e->message.mtu && e->message.mtu <= IBV_MTU_4096)
+	r_device_use(id, id->device, id->path.sgid_index);
+	if (id->path.mtu > e->message.mtu && e->message.mtu)
+		id->path.mtu = e->message.mtu;
+	else if (id->path.mtu < e->message.mtu &&
+		 e->message.mtu <= IBV_MTU_4096)
 		say_small_mtu(id, &e->message);
 	/* rdma_accept may reduce these two. */
-	id->responder_resources = e->message.initiator_depth;
-	id->initiator_depth = e->message.responder_resources;
-	if (id->responder_resources > d->max_responder)
-		id->responder_resources = d->max_responder;
-	if (id->initiator_depth > d->max_initiator)
-		id->initiator_depth = d->max_initiator;
+	id->own.responder_resources = e->message.initiator_depth;
+	id->own.initiator_depth = e->message.responder_resources;
+	if (id->own.responder_resources > d->max_responder)
+		id->own.responder_resources = d->max_responder;
+	if (id->own.initiator_depth > d->max_initiator)
+		id->own.initiator_depth = d->max_initiator;
 	r_take();
 	r_tell(CMPROTO_TAKEN, id->handle);
 	r_give();
@@ -298,7 +299,7 @@ static void serve_refusal(struct r_event *e)
 	struct r_id *id = r_id(e->base.id);
 
 	r_qp_fail(id);
-	if (!id->is_up)
+	if (!id->state.is_up)
 		return;
 	e->base.event = RDMA_CM_EVENT_DISCONNECTED;
 	e->base.status = 0;
@@ -320,9 +321,9 @@ static void serve_event(struct r_event *e)
 		e->base.status = -errno;
 	}
 	if (e->base.event == RDMA_CM_EVENT_ESTABLISHED)
-		id->is_up = true;
+		id->state.is_up = true;
 	if (e->base.event == RDMA_CM_EVENT_DISCONNECTED)
-		id->is_disconnected = true;
+		id->state.is_disconnected = true;
 	if (!e->message.kind)
 		return;
 	if (e->message.is_datagram)

@@ -69,7 +69,7 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
 
 	if (!id->handle && r_bind(id, (const struct sockaddr *)&any))
 		return -1;
-	if (!id->is_listening)
+	if (!id->state.is_listening)
 		id->backlog = m.backlog;
 	err = r_call(id, &m, CMPROTO_LISTEN);
 	if (err == -EADDRINUSE)
@@ -107,24 +107,24 @@ static uint8_t smaller_of(uint8_t a, uint8_t b)
 
 static void fill_common(struct r_id *id, struct cmproto *m)
 {
-	m->psn = id->psn;
-	m->qpn = id->qpn;
-	m->qkey = id->qkey;
-	m->responder_resources = id->responder_resources;
-	m->initiator_depth = id->initiator_depth;
-	m->flow_control = id->flow_control;
-	m->retry_count = id->retry_count;
-	m->rnr_retry = id->rnr_retry;
-	m->has_srq = id->has_srq;
-	m->mtu = id->mtu;
+	m->psn = id->own.psn;
+	m->qpn = id->own.qpn;
+	m->qkey = id->own.qkey;
+	m->responder_resources = id->own.responder_resources;
+	m->initiator_depth = id->own.initiator_depth;
+	m->flow_control = id->own.flow_control;
+	m->retry_count = id->own.retry_count;
+	m->rnr_retry = id->own.rnr_retry;
+	m->has_srq = id->own.has_srq;
+	m->mtu = id->path.mtu;
 	m->ack_timeout = id->ack_timeout ? id->ack_timeout : ACK_TIMEOUT;
 	m->ack_delay = 0;
 	m->traffic_class = id->tos;
 	m->hop_limit = HOP_LIMIT;
 	m->transport = id->base.qp_type == IBV_QPT_UC;
 	m->ca_guid = id->device->guid;
-	m->ece_vendor = id->ece.vendor_id;
-	m->ece_options = id->ece.options;
+	m->ece_vendor = id->own.ece.vendor_id;
+	m->ece_options = id->own.ece.options;
 	m->is_datagram = is_datagram(id);
 }
 
@@ -142,14 +142,14 @@ static void take_param(struct r_id *id, const struct rdma_conn_param *p,
 
 	if (!p)
 		p = &most;
-	id->responder_resources =
+	id->own.responder_resources =
 		smaller_of(p->responder_resources, responder_max);
-	id->initiator_depth = smaller_of(p->initiator_depth, initiator_max);
-	id->retry_count = smaller_of(p->retry_count, 7);
-	id->rnr_retry = smaller_of(p->rnr_retry_count, 7);
-	id->flow_control = p->flow_control != 0;
-	id->qpn = id->base.qp ? id->base.qp->qp_num : p->qp_num;
-	id->has_srq = id->base.qp ? id->base.qp->srq != NULL : p->srq != 0;
+	id->own.initiator_depth = smaller_of(p->initiator_depth, initiator_max);
+	id->own.retry_count = smaller_of(p->retry_count, 7);
+	id->own.rnr_retry = smaller_of(p->rnr_retry_count, 7);
+	id->own.flow_control = p->flow_control != 0;
+	id->own.qpn = id->base.qp ? id->base.qp->qp_num : p->qp_num;
+	id->own.has_srq = id->base.qp ? id->base.qp->srq != NULL : p->srq != 0;
 }
 
 int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
@@ -161,10 +161,11 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	int err;
 
 	if (!id->device || !id->handle ||
-	    (!id->has_destination && !id->is_passive))
+	    (!id->state.has_destination && !id->state.is_passive))
 		return r_fail(EINVAL, "rdma_connect: the id has no address; "
 				      "call rdma_resolve_addr first");
-	if (id->is_decided || id->is_listening || id->is_passive)
+	if (id->state.is_decided || id->state.is_listening ||
+	    id->state.is_passive)
 		return r_fail(EINVAL, "rdma_connect: the id listens, or was "
 				      "connected before; create another id");
 	take_param(id, conn_param, id->device->max_responder,
@@ -176,9 +177,9 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	if (is_set("ADVERB_CM_FAST"))
 		m.max_retries = FAST_RETRIES;
 	fill_common(id, &m);
-	memcpy(m.local, id->local, 16);
-	memcpy(m.peer, id->peer, 16);
-	m.scope = id->scope;
+	memcpy(m.local, id->path.local, 16);
+	memcpy(m.peer, id->path.peer, 16);
+	m.scope = id->path.scope;
 	m.peer_port = r_addr_port(&base->route.addr.dst_addr);
 	/* Random numbers; without them the broker chooses its own. */
 	if (!random_fill(&m.call_id, sizeof(m.call_id), false) ||
@@ -191,7 +192,7 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 			      "rdma_connect: the broker cannot be asked to "
 			      "connect: %s",
 			      strerror(-err));
-	id->is_decided = true;
+	id->state.is_decided = true;
 	return r_complete(id);
 }
 
@@ -208,7 +209,7 @@ static int call_in_state(struct r_id *id, struct cmproto *m, uint16_t kind)
 
 static int accept_datagram(struct r_id *id, const struct rdma_conn_param *p)
 {
-	struct cmproto m = {.qkey = id->qkey};
+	struct cmproto m = {.qkey = id->own.qkey};
 	int err;
 
 	m.qpn = id->base.qp ? id->base.qp->qp_num : p ? p->qp_num : 0;
@@ -229,8 +230,8 @@ static bool decide_request(struct r_id *id)
 	bool decides;
 
 	r_take();
-	decides = !id->is_withdrawn;
-	id->is_decided = decides;
+	decides = !id->state.is_withdrawn;
+	id->state.is_decided = decides;
 	r_give();
 	return decides;
 }
@@ -243,7 +244,7 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 
 	if (is_datagram(id))
 		return accept_datagram(id, conn_param);
-	if (!id->is_passive || !id->device || id->is_decided)
+	if (!id->state.is_passive || !id->device || id->state.is_decided)
 		return r_fail(EINVAL, "rdma_accept: the id has no connection "
 				      "request to accept");
 	/* The peer's initiator depth is this side's responder resources. */
@@ -271,7 +272,7 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	}
 	err = r_request(id, &m, CMPROTO_ACCEPT);
 	if (err) {
-		id->is_decided = false;
+		id->state.is_decided = false;
 		r_qp_fail(id);
 		return r_fail(-err,
 			      "rdma_accept: the broker cannot be asked to "
@@ -294,7 +295,7 @@ static int reject_request(struct rdma_cm_id *id, int reason, const void *data,
 	if (err)
 		return r_fail(-err, "rdma_reject: the id has no connection "
 				    "request to reject");
-	r_id(id)->is_decided = true;
+	r_id(id)->state.is_decided = true;
 	return 0;
 }
 
@@ -332,7 +333,7 @@ int rdma_establish(struct rdma_cm_id *id)
 	if (err)
 		return r_fail(-err, "rdma_establish: the id has no connection "
 				    "response to confirm");
-	r_id(id)->is_up = true;
+	r_id(id)->state.is_up = true;
 	return 0;
 }
 
@@ -359,14 +360,15 @@ int rdma_disconnect(struct rdma_cm_id *base)
 	int err;
 
 	r_qp_fail(id);
-	if (!id->is_decided && !id->is_passive && !id->is_listening)
+	if (!id->state.is_decided && !id->state.is_passive &&
+	    !id->state.is_listening)
 		return r_fail(EINVAL,
 			      "rdma_disconnect: the id was never connected");
-	err = id->is_up ? r_request(id, &m, CMPROTO_DISCONNECT)
-			: r_do(id, CMPROTO_DISCONNECT);
+	err = id->state.is_up ? r_request(id, &m, CMPROTO_DISCONNECT)
+			      : r_do(id, CMPROTO_DISCONNECT);
 	if (err == -EPIPE || err == -ENOENT) {
 		/* The broker, which would send the event, is gone. */
-		if (!id->is_disconnected &&
+		if (!id->state.is_disconnected &&
 		    r_post_local(id, RDMA_CM_EVENT_DISCONNECTED, 0))
 			return -1;
 	} else if (err) {
@@ -381,7 +383,7 @@ int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 	if (!ece->vendor_id || ece->vendor_id > 0xffffff)
 		return r_fail(EINVAL, "rdma_set_local_ece: the vendor_id is 0 "
 				      "or has more than 24 bits");
-	r_id(id)->ece = *ece;
+	r_id(id)->own.ece = *ece;
 	return 0;
 }
 

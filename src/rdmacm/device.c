@@ -153,15 +153,15 @@ void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index)
 	struct ibv_port_attr port;
 
 	id->device = d;
-	id->sgid_index = sgid_index;
+	id->path.sgid_index = sgid_index;
 	id->base.verbs = d->verbs;
 	id->base.pd = device_domain(d);
 	id->base.port_num = PORT;
-	id->mtu = IBV_MTU_1024;
+	id->path.mtu = IBV_MTU_1024;
 	if (!ibv_query_port(d->verbs, PORT, &port))
-		id->mtu = (uint8_t)port.active_mtu;
-	if (id->route_mtu && id->route_mtu < id->mtu)
-		id->mtu = id->route_mtu;
+		id->path.mtu = (uint8_t)port.active_mtu;
+	if (id->path.route_mtu && id->path.route_mtu < id->path.mtu)
+		id->path.mtu = id->path.route_mtu;
 }
 
 struct ibv_context **rdma_get_devices(int *num_devices)

@@ -21,12 +21,12 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 	/* Chosen here already: a program with a queue pair of its own may call
 	 * rdma_init_qp_attr before it connects. */
 	if (random_fill(&random, sizeof(random), true))
-		id->psn = random & 0xffffff;
+		id->own.psn = random & 0xffffff;
 	id->base.channel = channel;
 	id->base.context = context;
 	id->base.ps = ps;
 	id->base.qp_type = type;
-	id->qkey = RDMA_UDP_QKEY;
+	id->own.qkey = RDMA_UDP_QKEY;
 	list_init(&id->by_handle);
 	list_init(&id->multicasts);
 	return id;
@@ -133,7 +133,7 @@ static int take_device(struct r_id *id, const struct sockaddr *addr)
 	if (!d)
 		return -ENODEV;
 	r_device_use(id, d, index);
-	memcpy(id->local, ip, 16);
+	memcpy(id->path.local, ip, 16);
 	return 0;
 }
 
@@ -145,7 +145,7 @@ static int may_bind(struct r_id *id, const struct sockaddr *addr, bool takes)
 {
 	char text[R_ADDR_TEXT];
 
-	if (id->is_binding)
+	if (id->state.is_binding)
 		return r_fail(EINVAL, "rdma_cm: rdma_resolve_addr of the id "
 				      "has not ended yet");
 	if (takes && take_device(id, addr))
@@ -164,7 +164,7 @@ static void set_bound(struct r_id *id, const struct sockaddr *addr,
 	if (addr != &a->src_addr)
 		memcpy(&a->src_storage, addr, r_addr_size(addr));
 	r_addr_set_port(&a->src_addr, port);
-	memcpy(&a->addr.ibaddr.sgid, id->local, 16);
+	memcpy(&a->addr.ibaddr.sgid, id->path.local, 16);
 }
 
 int r_bind_later(struct r_id *id, const struct sockaddr *addr)
@@ -176,11 +176,11 @@ int r_bind_later(struct r_id *id, const struct sockaddr *addr)
 		return -1;
 	r_bind_message(id, addr, &m);
 	set_bound(id, addr, 0);
-	id->is_binding = true;
+	id->state.is_binding = true;
 	err = r_request(id, &m, CMPROTO_BIND);
 	if (!err)
 		return 0;
-	id->is_binding = false;
+	id->state.is_binding = false;
 	return r_fail(-err,
 		      "rdma_cm: the broker cannot be asked to bind a port: %s",
 		      strerror(-err));
@@ -199,13 +199,13 @@ void r_id_bound(struct r_id *id, const struct cmproto *m)
 		r_link(id, m->new_id);
 		set_bound(id, &id->base.route.addr.src_addr, m->local_port);
 	}
-	if (!id->is_binding)
+	if (!id->state.is_binding)
 		return; /* r_bind waits for the answer */
 	if (m->err == -EACCES)
 		r_say("rdma_resolve_addr: the source port cannot be "
 		      "bound: " LOW_PORT);
-	id->is_binding = false;
-	id->has_destination = !m->err;
+	id->state.is_binding = false;
+	id->state.has_destination = !m->err;
 	e = r_event_new(id,
 			m->err ? RDMA_CM_EVENT_ADDR_ERROR
 			       : RDMA_CM_EVENT_ADDR_RESOLVED,
@@ -368,14 +368,14 @@ static void incoming_id(struct r_id *listener, const struct cmproto *m)
 		r_tell(CMPROTO_RELEASE, m->new_id);
 		return;
 	}
-	id->is_passive = true;
+	id->state.is_passive = true;
 	id->remote = *m;
 	memcpy(id->note, m->note, sizeof(id->note));
 	/* The traffic class of the request, unless the program has set one. */
 	id->tos = listener->tos ? listener->tos : m->traffic_class;
 	id->ack_timeout = listener->ack_timeout;
-	memcpy(id->local, m->local, 16);
-	memcpy(id->peer, m->peer, 16);
+	memcpy(id->path.local, m->local, 16);
+	memcpy(id->path.peer, m->peer, 16);
 	r_addr_make(&id->base.route.addr.src_addr, m->local, m->local_port);
 	r_addr_make(&id->base.route.addr.dst_addr, m->peer, m->peer_port);
 	memcpy(&id->base.route.addr.addr.ibaddr.sgid, m->local, 16);
@@ -398,7 +398,7 @@ static void explain_bind(const struct r_id *id, const struct cmproto *m)
 		      "rdma_cm, or cannot be reached any more",
 		      text);
 	/* Only the active side is told why a connection is not established. */
-	if (id->is_passive)
+	if (id->state.is_passive)
 		return;
 	if (m->event == CMPROTO_UNREACHABLE && m->status == -ETIMEDOUT)
 		r_say("rdma_connect: UNREACHABLE: no program at %s answers "
@@ -434,18 +434,18 @@ static void explain_bind(const struct r_id *id, const struct cmproto *m)
  */
 static bool withdraw_id(struct r_id *id)
 {
-	id->is_withdrawn |= id->is_passive && !id->is_decided;
-	return id->is_withdrawn;
+	id->state.is_withdrawn |= id->state.is_passive && !id->state.is_decided;
+	return id->state.is_withdrawn;
 }
 
 static void post_end(struct r_id *id, enum rdma_cm_event_type type, int status)
 {
 	struct r_event *e;
 
-	if (id->is_disconnected || withdraw_id(id))
+	if (id->state.is_disconnected || withdraw_id(id))
 		return;
-	e = id->is_up ? r_event_new(id, RDMA_CM_EVENT_DISCONNECTED, 0)
-		      : r_event_new(id, type, status);
+	e = id->state.is_up ? r_event_new(id, RDMA_CM_EVENT_DISCONNECTED, 0)
+			    : r_event_new(id, type, status);
 	if (e)
 		r_post(e);
 }

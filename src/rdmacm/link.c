@@ -213,7 +213,7 @@ static void keep_answer(struct waiter *w, const struct cmproto *m)
 	if (w->kind == CMPROTO_BIND)
 		r_id_bound(w->id, m);
 	if (w->kind == CMPROTO_LISTEN)
-		w->id->is_listening = true;
+		w->id->state.is_listening = true;
 }
 
 static void take_answer(const struct cmproto *m)
@@ -302,14 +302,14 @@ static void revive_id(int fd, struct r_id *id)
 	int err = 0;
 
 	r_unlink(id);
-	if (!id->is_passive)
+	if (!id->state.is_passive)
 		r_bind_message(id, &id->base.route.addr.src_addr, &m);
 	else
 		m.space = (uint16_t)id->base.ps;
 	if (has_talk) {
 		memcpy(m.note, id->note, sizeof(m.note));
 		err = ask_broker(fd, &m, CMPROTO_RESUME, 0);
-	} else if (!id->is_passive) {
+	} else if (!id->state.is_passive) {
 		err = ask_broker(fd, &m, CMPROTO_BIND, 0);
 	} else {
 		return; /* the conversation has ended */
@@ -322,7 +322,7 @@ static void revive_id(int fd, struct r_id *id)
 		memcpy(id->note, m.note, sizeof(id->note));
 	else if (has_talk)
 		r_post_lost(id);
-	if (!err && id->is_listening) {
+	if (!err && id->state.is_listening) {
 		m = (struct cmproto){.backlog = id->backlog};
 		ask_broker(fd, &m, CMPROTO_LISTEN, id->handle);
 	}
@@ -370,8 +370,8 @@ static void revive_all(int fd)
 		while (ids[i].next && !list_is_empty(&ids[i])) {
 			struct list *n = list_pop_head(&ids[i]);
 
-			list_push_tail(ID_OF(n)->is_listening ? &last : &all,
-				       n);
+			list_push_tail(
+				ID_OF(n)->state.is_listening ? &last : &all, n);
 		}
 	while (!list_is_empty(&all))
 		revive_id(fd, ID_OF(list_pop_head(&all)));
@@ -702,7 +702,7 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind)
 
 void r_await_bound(const struct r_id *id)
 {
-	while (id->is_binding && owner == getpid())
+	while (id->state.is_binding && owner == getpid())
 		pthread_cond_wait(&r_changed, &r_lock);
 }
 

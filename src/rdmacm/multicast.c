@@ -23,11 +23,11 @@ static void fill_event(const struct r_id *id, const struct r_multicast *m,
 {
 	p->private_data = m->context;
 	p->qp_num = QPN_MULTICAST;
-	p->qkey = id->qkey;
+	p->qkey = id->own.qkey;
 	p->ah_attr.is_global = 1;
 	p->ah_attr.port_num = id->base.port_num;
 	p->ah_attr.grh.dgid = m->gid;
-	p->ah_attr.grh.sgid_index = id->sgid_index;
+	p->ah_attr.grh.sgid_index = id->path.sgid_index;
 	p->ah_attr.grh.hop_limit = HOP_LIMIT;
 	p->ah_attr.grh.traffic_class = id->tos;
 }

@@ -55,15 +55,8 @@ struct r_multicast {
 	bool is_joining;  /* a thread has taken the event and attaches the QP */
 };
 
-struct r_id {
-	struct rdma_cm_id base;
-	struct list by_handle; /* in link.c's table */
-	uint32_t handle;       /* the broker's name of the id, or 0 */
-	/* The note of the conversation, for the broker's successor; zeroes:
-	 * there is no conversation. */
-	uint8_t note[CMPROTO_NOTE];
-	struct r_device *device;
-	bool is_sync;	      /* the id owns its channel */
+/* How far the program has come with an id. */
+struct r_state {
 	bool is_passive;      /* made for a connection request */
 	bool is_listening;    /* rdma_listen has succeeded */
 	bool is_up;	      /* the program has taken ESTABLISHED */
@@ -72,21 +65,42 @@ struct r_id {
 	bool has_destination; /* rdma_resolve_addr is running or succeeded */
 	bool is_decided;   /* the program has connected, accepted or rejected */
 	bool is_withdrawn; /* the peer has ended a request not decided on */
-	uint32_t backlog;
-	uint32_t unacked; /* events taken and not acknowledged */
+};
+
+/* Between which addresses an id connects. */
+struct r_path {
 	/* Addresses as GIDs; IPv4 addresses are mapped to IPv6. */
 	uint8_t local[16], peer[16];
 	uint8_t sgid_index;
 	uint8_t mtu;	   /* the path MTU, IBV_MTU_* */
 	uint8_t route_mtu; /* the largest path MTU of the route; 0: unknown */
 	uint32_t scope;	   /* the interface of a link-local peer address */
-	struct cmproto remote; /* the peer's REQ or REP */
-	/* Values that this side sends in its REQ or REP. */
+};
+
+/* Values that this side sends in its REQ or REP. */
+struct r_offer {
 	uint32_t psn, qpn;
 	uint8_t responder_resources, initiator_depth;
 	uint8_t retry_count, rnr_retry, flow_control, has_srq;
 	uint32_t qkey;
 	struct ibv_ece ece;
+};
+
+struct r_id {
+	struct rdma_cm_id base;
+	struct list by_handle; /* in link.c's table */
+	uint32_t handle;       /* the broker's name of the id, or 0 */
+	/* The note of the conversation, for the broker's successor; zeroes:
+	 * there is no conversation. */
+	uint8_t note[CMPROTO_NOTE];
+	struct r_device *device;
+	bool is_sync; /* the id owns its channel */
+	struct r_state state;
+	uint32_t backlog;
+	uint32_t unacked; /* events taken and not acknowledged */
+	struct r_path path;
+	struct cmproto remote; /* the peer's REQ or REP */
+	struct r_offer own;
 	/* Values of rdma_set_option. */
 	uint8_t tos, ack_timeout;
 	bool may_share, is_family_only;

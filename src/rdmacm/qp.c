@@ -23,12 +23,12 @@ static int attr_init(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	a->port_num = id->base.port_num;
 	*mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 	if (id->base.qp_type == IBV_QPT_UD) {
-		a->qkey = id->qkey;
+		a->qkey = id->own.qkey;
 		*mask |= IBV_QP_QKEY;
 		return 0;
 	}
 	a->qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-	if (id->responder_resources && id->base.qp_type == IBV_QPT_RC)
+	if (id->own.responder_resources && id->base.qp_type == IBV_QPT_RC)
 		a->qp_access_flags |=
 			IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 	*mask |= IBV_QP_ACCESS_FLAGS;
@@ -49,19 +49,19 @@ static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 		return EINVAL; /* the peer has sent no message yet */
 	a->ah_attr.is_global = 1;
 	a->ah_attr.port_num = id->base.port_num;
-	a->ah_attr.grh.sgid_index = id->sgid_index;
+	a->ah_attr.grh.sgid_index = id->path.sgid_index;
 	a->ah_attr.grh.hop_limit = HOP_LIMIT;
 	a->ah_attr.grh.traffic_class = id->tos;
-	memcpy(&a->ah_attr.grh.dgid, id->peer, 16);
-	a->path_mtu = (enum ibv_mtu)id->mtu;
+	memcpy(&a->ah_attr.grh.dgid, id->path.peer, 16);
+	a->path_mtu = (enum ibv_mtu)id->path.mtu;
 	a->dest_qp_num = id->remote.qpn;
 	/* IBTA 12.7.31: each side's message has the PSN at which its receiver
 	 * starts to send. */
-	a->rq_psn = id->psn;
+	a->rq_psn = id->own.psn;
 	*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	if (!is_reliable(id))
 		return 0;
-	a->max_dest_rd_atomic = id->responder_resources;
+	a->max_dest_rd_atomic = id->own.responder_resources;
 	a->min_rnr_timer = MIN_RNR_TIMER;
 	*mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	return 0;
@@ -70,7 +70,7 @@ static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 {
 	/* The passive side takes these values from the request (IBTA 12.7). */
-	const struct cmproto *req = id->is_passive ? &id->remote : NULL;
+	const struct cmproto *req = id->state.is_passive ? &id->remote : NULL;
 
 	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 	a->sq_psn = id->remote.psn;
@@ -79,9 +79,9 @@ static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	a->timeout = id->ack_timeout	       ? id->ack_timeout
 		     : req && req->ack_timeout ? req->ack_timeout
 					       : ACK_TIMEOUT;
-	a->retry_cnt = req ? req->retry_count : id->retry_count;
+	a->retry_cnt = req ? req->retry_count : id->own.retry_count;
 	a->rnr_retry = id->remote.rnr_retry;
-	a->max_rd_atomic = id->initiator_depth;
+	a->max_rd_atomic = id->own.initiator_depth;
 	*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 		 IBV_QP_MAX_QP_RD_ATOMIC;
 	return 0;

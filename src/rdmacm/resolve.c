@@ -78,10 +78,10 @@ static void set_peer(struct r_id *id, const struct sockaddr *to)
 			memcpy(loop, &in6addr_loopback, 16);
 		r_addr_make(&a->dst_addr, loop, r_addr_port(to));
 	}
-	r_addr_ip(&a->dst_addr, id->peer);
+	r_addr_ip(&a->dst_addr, id->path.peer);
 	if (to->sa_family == AF_INET6)
-		id->scope = a->dst_sin6.sin6_scope_id;
-	memcpy(&a->addr.ibaddr.dgid, id->peer, 16);
+		id->path.scope = a->dst_sin6.sin6_scope_id;
+	memcpy(&a->addr.ibaddr.dgid, id->path.peer, 16);
 	a->addr.ibaddr.pkey = htobe16(PKEY);
 }
 
@@ -127,7 +127,7 @@ static int set_device(struct r_id *id, const struct sockaddr *from)
 		return 1;
 	}
 	r_device_use(id, d, index);
-	memcpy(id->local, ip, 16);
+	memcpy(id->path.local, ip, 16);
 	r_addr_make(&a->src_addr, ip, port);
 	memcpy(&a->addr.ibaddr.sgid, ip, 16);
 	return 0;
@@ -142,11 +142,11 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 {
 	struct rdma_addr *a = &id->base.route.addr;
 	struct sockaddr_storage from = {0};
-	int err = route_to(&a->dst_addr, &from, &id->route_mtu);
+	int err = route_to(&a->dst_addr, &from, &id->path.route_mtu);
 
 	if (id->handle && id->device) {
-		if (id->route_mtu && id->route_mtu < id->mtu)
-			id->mtu = id->route_mtu;
+		if (id->path.route_mtu && id->path.route_mtu < id->path.mtu)
+			id->path.mtu = id->path.route_mtu;
 		return 0;
 	}
 	if (id->handle)
@@ -185,7 +185,8 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	    (src_addr && !r_addr_is_known(src_addr)))
 		return r_fail(EAFNOSUPPORT, "rdma_resolve_addr: an address is "
 					    "neither IPv4 nor IPv6");
-	if (id->has_destination || id->is_passive || id->is_listening)
+	if (id->state.has_destination || id->state.is_passive ||
+	    id->state.is_listening)
 		return r_fail(EINVAL, "rdma_resolve_addr: the id already has a "
 				      "destination, or listens");
 	if (!is_of_family(id, src_addr, dst_addr))
@@ -198,10 +199,10 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	was = base->route.addr;
 	set_peer(id, dst_addr);
 	/* Before the broker's answer, which may reset the flag. */
-	id->has_destination = true;
+	id->state.has_destination = true;
 	err = set_source(id, src_addr, &later);
 	if (err)
-		id->has_destination = false;
+		id->state.has_destination = false;
 	if (err > 0) {
 		base->route.addr = was; /* a failed call changes nothing */
 		return -1;
@@ -224,8 +225,8 @@ static int set_route(struct r_id *id)
 
 	if (!p)
 		return r_fail(ENOMEM, "rdma_resolve_route: no memory is left");
-	memcpy(&p->sgid, id->local, 16);
-	memcpy(&p->dgid, id->peer, 16);
+	memcpy(&p->sgid, id->path.local, 16);
+	memcpy(&p->dgid, id->path.peer, 16);
 	p->hop_limit = 64;
 	p->traffic_class = id->tos;
 	p->reversible = 1;
@@ -233,7 +234,7 @@ static int set_route(struct r_id *id)
 	p->pkey = htobe16(PKEY);
 	p->mtu_selector = p->rate_selector = SELECT_EQUAL;
 	p->packet_life_time_selector = SELECT_EQUAL;
-	p->mtu = id->mtu;
+	p->mtu = id->path.mtu;
 	p->rate = RATE_10_GBPS;
 	p->packet_life_time = LIFE_TIME;
 	free(id->base.route.path_rec);
@@ -267,7 +268,7 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 				      "primary and bidirectional, and an id "
 				      "after rdma_resolve_addr");
 	id->tos = r->tclass;
-	if ((r->mtu & PATH_MTU) && (r->mtu & PATH_MTU) < id->mtu)
-		id->mtu = r->mtu & PATH_MTU;
+	if ((r->mtu & PATH_MTU) && (r->mtu & PATH_MTU) < id->path.mtu)
+		id->path.mtu = r->mtu & PATH_MTU;
 	return set_route(id);
 }

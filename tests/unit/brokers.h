@@ -83,7 +83,7 @@ static inline void open_or_fail(struct client *c)
 
 static inline pid_t broker_of(const struct client *c)
 {
-	return c->broker_pid;
+	return c->broker.pid;
 }
 
 /* The result that open_and_report writes. */

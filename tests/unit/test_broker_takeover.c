@@ -14,11 +14,11 @@ static pid_t recover(struct client *c, int n, pid_t dead)
 	struct client_news news;
 
 	for (int i = 0; i < n; i++) {
-		while (c[i].state != CLIENT_UP || c[i].broker_pid == dead)
+		while (c[i].state != CLIENT_UP || c[i].broker.pid == dead)
 			wait_turn(&c[i], &news);
-		assert_int_equal(c[i].broker_pid, c[0].broker_pid);
+		assert_int_equal(c[i].broker.pid, c[0].broker.pid);
 	}
-	return c[0].broker_pid;
+	return c[0].broker.pid;
 }
 
 /* Every client gets its own class's datagrams, all of them. */
@@ -133,10 +133,10 @@ static pid_t child(int out, int hold)
 				      {hold, POLLIN, 0}};
 		bool due = client_due_ms(&c) != UINT64_MAX;
 
-		if (c.state == CLIENT_UP && c.broker_pid != told) {
-			uint32_t report[2] = {(uint32_t)c.broker_pid, c.class};
+		if (c.state == CLIENT_UP && c.broker.pid != told) {
+			uint32_t report[2] = {(uint32_t)c.broker.pid, c.class};
 
-			told = c.broker_pid;
+			told = c.broker.pid;
 			if (write(out, report, sizeof(report)) < 0)
 				_exit(1);
 		}
@@ -238,8 +238,8 @@ static void kills_at_any_moment_lose_nothing(void **state)
 		for (int i = 0; i < steps; i++)
 			client_turn(&c[rand_r(&seed) % CLIENTS], &news);
 		for (int i = 0; i < CLIENTS; i++)
-			if (c[i].state == CLIENT_UP && c[i].broker_pid != pid) {
-				pid = c[i].broker_pid;
+			if (c[i].state == CLIENT_UP && c[i].broker.pid != pid) {
+				pid = c[i].broker.pid;
 				skipped_ms += LIFE_MS;
 			}
 	}

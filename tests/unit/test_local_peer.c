@@ -326,12 +326,12 @@ static void keys_outside(struct card *c)
 
 static void another_nonce(struct card *c)
 {
-	me.hca.shared->nonce_va = (uintptr_t)memory;
+	me.hca.shared->nonce.va = (uintptr_t)memory;
 }
 
 static void a_nonce_nowhere(struct card *c)
 {
-	me.hca.shared->nonce_va = 8;
+	me.hca.shared->nonce.va = 8;
 }
 
 static void no_such_process(struct card *c)
@@ -439,8 +439,8 @@ static void a_fifo_is_not_even_opened(void **state)
 /* Of the other's memory it knows what stands in one place. */
 static void point_at_another(struct card *c)
 {
-	me.hca.shared->nonce = 0;
-	me.hca.shared->nonce_va = (uintptr_t)memory;
+	me.hca.shared->nonce.value = 0;
+	me.hca.shared->nonce.va = (uintptr_t)memory;
 	me.hca.shared->pid = (uint32_t)c->va;
 }
 
