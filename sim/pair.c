@@ -422,8 +422,8 @@ static bool may_come_late(const struct world *w, const struct pair *p)
 
 		if (h->inbox_count || engine_has_tx(h->engine))
 			return true;
-		for (size_t k = 0; k < w->flying; k++)
-			if (w->heap[k]->to_host == h->index)
+		for (size_t k = 0; k < w->flights.count; k++)
+			if (w->flights.heap[k]->to_host == h->index)
 				return true;
 	}
 	return false;

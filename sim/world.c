@@ -66,34 +66,38 @@ static bool is_sooner(const struct flight *a, const struct flight *b)
 
 void world_fly(struct world *w, struct flight *f)
 {
-	size_t i = w->flying++;
+	size_t i = w->flights.count++;
 
 	f->order = w->order++;
-	if (w->flying > w->room) {
-		w->room = w->room ? w->room * 2 : 256;
-		w->heap = realloc(w->heap, w->room * sizeof(*w->heap));
-		if (!w->heap)
+	if (w->flights.count > w->flights.room) {
+		w->flights.room = w->flights.room ? w->flights.room * 2 : 256;
+		w->flights.heap =
+			realloc(w->flights.heap,
+				w->flights.room * sizeof(*w->flights.heap));
+		if (!w->flights.heap)
 			abort();
 	}
-	for (; i && is_sooner(f, w->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		w->heap[i] = w->heap[(i - 1) / 2];
-	w->heap[i] = f;
+	for (; i && is_sooner(f, w->flights.heap[(i - 1) / 2]); i = (i - 1) / 2)
+		w->flights.heap[i] = w->flights.heap[(i - 1) / 2];
+	w->flights.heap[i] = f;
 }
 
 static struct flight *land_flight(struct world *w)
 {
-	struct flight *first = w->heap[0], *last = w->heap[--w->flying];
+	struct flight *first = w->flights.heap[0],
+		      *last = w->flights.heap[--w->flights.count];
 	size_t i = 0, child;
 
-	for (; (child = 2 * i + 1) < w->flying; i = child) {
-		if (child + 1 < w->flying &&
-		    is_sooner(w->heap[child + 1], w->heap[child]))
+	for (; (child = 2 * i + 1) < w->flights.count; i = child) {
+		if (child + 1 < w->flights.count &&
+		    is_sooner(w->flights.heap[child + 1],
+			      w->flights.heap[child]))
 			child++;
-		if (!is_sooner(w->heap[child], last))
+		if (!is_sooner(w->flights.heap[child], last))
 			break;
-		w->heap[i] = w->heap[child];
+		w->flights.heap[i] = w->flights.heap[child];
 	}
-	w->heap[i] = last;
+	w->flights.heap[i] = last;
 	return first;
 }
 
@@ -183,9 +187,9 @@ void world_fini(struct world *w)
 	pair_fini(w);
 	for (uint32_t i = 0; i < w->host_count; i++)
 		node_fini(&w->hosts[i]);
-	while (w->flying)
-		free(w->heap[--w->flying]);
-	free(w->heap);
+	while (w->flights.count)
+		free(w->flights.heap[--w->flights.count]);
+	free(w->flights.heap);
 	free(w->vague);
 }
 
@@ -199,8 +203,8 @@ static uint64_t next_event(const struct world *w)
 {
 	uint64_t next = bits_min_u64(w->due.app_ns, w->due.mischief_ns);
 
-	if (w->flying)
-		next = bits_min_u64(next, w->heap[0]->at_ns);
+	if (w->flights.count)
+		next = bits_min_u64(next, w->flights.heap[0]->at_ns);
 	for (uint32_t i = 0; i < w->host_count; i++)
 		next = bits_min_u64(next, node_next(&w->hosts[i]));
 	for (uint32_t i = 0; i < w->ask_count; i++)
@@ -226,7 +230,7 @@ static void step_world(struct world *w)
 
 	if (next > w->now_ns)
 		w->now_ns = next;
-	while (w->flying && w->heap[0]->at_ns <= w->now_ns) {
+	while (w->flights.count && w->flights.heap[0]->at_ns <= w->now_ns) {
 		struct flight *f = land_flight(w);
 
 		node_receive(&w->hosts[f->to_host], f);

@@ -113,6 +113,12 @@ struct vague {
 	uint32_t off, bytes;
 };
 
+/* A heap of the frames that are under way, the first to arrive at its top. */
+struct flights {
+	struct flight **heap;
+	size_t count, room;
+};
+
 /* Times of a world, in its nanoseconds. */
 struct schedule {
 	uint64_t app_ns;      /* when the programs run next */
@@ -140,8 +146,7 @@ struct world {
 	struct world_kind kind;
 	uint32_t host_count;
 	struct host hosts[WORLD_HOSTS];
-	struct flight **heap;
-	size_t flying, room;
+	struct flights flights;
 	struct ask asks[WORLD_ASKS];
 	uint32_t ask_count;
 	struct pair *pairs;
