@@ -150,8 +150,8 @@ static void learn_cm(struct script *s, uint32_t i, const uint8_t *bytes)
 	FUZZ_REQUIRE(m.magic == CMPROTO_MAGIC);
 	if (m.new_id)
 		learn_value(&s->objects[i], m.new_id);
-	if (m.local_port && m.kind == CMPROTO_DONE)
-		learn_value(&s->ports, m.local_port);
+	if (m.at.local_port && m.kind == CMPROTO_DONE)
+		learn_value(&s->ports, m.at.local_port);
 	if (m.note[0])
 		memcpy(s->note, m.note, sizeof(m.note));
 }
@@ -378,26 +378,27 @@ static void fill_cm(struct script *s, uint32_t i, struct cmproto *m)
 	m->magic = CMPROTO_MAGIC;
 	m->version = CMPROTO_VERSION;
 	m->serial = 1;
-	m->space = how & 1 ? 0x111 : 0x106;
+	m->at.space = how & 1 ? 0x111 : 0x106;
 	m->is_datagram = how & 1;
 	m->any_v4 = m->any_v6 = how >> 1 & 1;
 	m->may_share = how >> 2 & 1;
 	m->is_strict = how >> 3 & 1;
 	if (how >> 4 & 1)
-		m->local_port = (uint16_t)choose_value(s, &s->ports);
+		m->at.local_port = (uint16_t)choose_value(s, &s->ports);
 	if (how >> 5 & 1)
 		m->private_bytes = next_u8(s);
 	if (how >> 6 == 3)
 		m->call_id = next_u8(s);
-	m->local[10] = m->local[11] = m->peer[10] = m->peer[11] = 0xff;
-	m->local[12] = m->peer[12] = 127;
-	m->local[15] = m->peer[15] = 1;
+	m->at.local[10] = m->at.local[11] = m->at.peer[10] = m->at.peer[11] =
+		0xff;
+	m->at.local[12] = m->at.peer[12] = 127;
+	m->at.local[15] = m->at.peer[15] = 1;
 	if (m->any_v4)
-		memset(m->local, 0, sizeof(m->local));
+		memset(m->at.local, 0, sizeof(m->at.local));
 	m->id = choose_value(s, &s->objects[i]);
-	m->peer_port = (uint16_t)choose_value(s, &s->ports);
+	m->at.peer_port = (uint16_t)choose_value(s, &s->ports);
 	m->backlog = m->max_retries = m->timeout = next_u8(s);
-	m->qpn = next_u8(s);
+	m->qp.qpn = next_u8(s);
 }
 
 static void say_cm(struct script *s, uint32_t i)
@@ -504,15 +505,15 @@ static void ask_cm(struct script *s, uint32_t i, enum cmproto_kind kind,
 			    .version = CMPROTO_VERSION,
 			    .kind = (uint16_t)kind,
 			    .id = id,
-			    .space = 0x106,
-			    .peer_port = port,
+			    .at.space = 0x106,
+			    .at.peer_port = port,
 			    .timeout = 18,
 			    .max_retries = 3,
-			    .qpn = 7};
+			    .qp.qpn = 7};
 
-	m.local[10] = m.local[11] = m.peer[10] = m.peer[11] = 0xff;
-	m.local[12] = m.peer[12] = 127;
-	m.local[15] = m.peer[15] = 1;
+	m.at.local[10] = m.at.local[11] = m.at.peer[10] = m.at.peer[11] = 0xff;
+	m.at.local[12] = m.at.peer[12] = 127;
+	m.at.local[15] = m.at.peer[15] = 1;
 	send_with(s->client[i], &m, sizeof(m), NULL, 0);
 	serve_turn(s);
 }

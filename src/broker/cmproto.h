@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define CMPROTO_MAGIC	0x61647663u
-#define CMPROTO_VERSION 2
+#define CMPROTO_VERSION 3
 #define CMPROTO_PRIVATE 224
 #define CMPROTO_NOTE	352
 
@@ -52,6 +52,26 @@ enum cmproto_event {
 	CMPROTO_DROPPED,
 };
 
+/* Between which addresses and ports a conversation is; IPv4 as ::ffff:a.b.c.d.
+ */
+struct cmproto_address {
+	uint8_t local[16], peer[16];
+	uint16_t space, local_port, peer_port;
+	uint32_t scope; /* interface of link-local addresses */
+};
+
+/* Fields of the CM messages about a queue pair; times are exponents n of
+ * 4.096 us * 2^n. */
+struct cmproto_qp {
+	uint8_t responder_resources, initiator_depth, flow_control;
+	uint8_t retry_count, rnr_retry, has_srq, transport, mtu;
+	uint8_t ack_timeout, ack_delay, traffic_class, hop_limit;
+	uint16_t pkey;
+	uint64_t ca_guid;
+	uint32_t qpn, psn, qkey;
+	uint32_t ece_vendor, ece_options;
+};
+
 struct cmproto {
 	uint32_t magic;
 	uint16_t version, kind;
@@ -60,25 +80,15 @@ struct cmproto {
 	uint32_t id, new_id;
 	uint32_t event; /* enum cmproto_event */
 	int32_t status;
-	/* addresses and ports; IPv4 as ::ffff:a.b.c.d */
-	uint8_t local[16], peer[16];
-	uint16_t space, local_port, peer_port;
+	struct cmproto_address at;
 	uint8_t any_v4, any_v6, may_share;
 	uint8_t is_datagram; /* SIDR */
 	uint8_t only_own;    /* BIND: only clients of this broker may connect */
-	uint32_t scope;	     /* interface of link-local addresses */
 	uint32_t backlog;
 	/* how the conversation repeats its messages */
 	uint8_t is_strict, max_retries, timeout;
-	/* fields of the CM messages; times are exponents n of 4.096 us * 2^n */
-	uint8_t responder_resources, initiator_depth, flow_control;
-	uint8_t retry_count, rnr_retry, has_srq, transport, mtu;
-	uint8_t ack_timeout, ack_delay, traffic_class, hop_limit;
 	uint8_t private_bytes;
-	uint16_t pkey;
-	uint64_t ca_guid;
-	uint32_t qpn, psn, qkey;
-	uint32_t ece_vendor, ece_options;
+	struct cmproto_qp qp;
 	uint8_t private_data[CMPROTO_PRIVATE];
 	/* CONNECT: random; a repetition of the request has the same */
 	uint32_t call_id;

@@ -201,33 +201,33 @@ static void read_ip(struct cmproto *m, const struct cmmsg *msg)
 	struct cmmsg_ip ip;
 
 	if (cmmsg_ip_parse(msg->private_data, &ip))
-		m->peer_port = ip.src_port;
-	m->local_port = (uint16_t)msg->service_id;
+		m->at.peer_port = ip.src_port;
+	m->at.local_port = (uint16_t)msg->service_id;
 	m->private_bytes = (uint8_t)bytes;
 	memcpy(m->private_data, msg->private_data + CMMSG_IP_BYTES, bytes);
 }
 
 static void copy_facts(struct cmproto *m, const struct cmmsg *msg)
 {
-	m->qpn = msg->qpn;
-	m->psn = msg->psn;
-	m->qkey = msg->qkey;
-	m->responder_resources = msg->responder_resources;
-	m->initiator_depth = msg->initiator_depth;
-	m->flow_control = msg->flow_control;
-	m->retry_count = msg->retry_count;
-	m->rnr_retry = msg->rnr_retry;
-	m->has_srq = msg->has_srq;
-	m->transport = msg->transport;
-	m->mtu = msg->mtu;
-	m->ack_timeout = msg->primary.ack_timeout;
-	m->ack_delay = msg->ack_delay;
-	m->traffic_class = msg->primary.traffic_class;
-	m->hop_limit = msg->primary.hop_limit;
-	m->pkey = msg->pkey;
-	m->ca_guid = msg->ca_guid;
-	m->ece_vendor = msg->ece_vendor;
-	m->ece_options = msg->ece_options;
+	m->qp.qpn = msg->qp.qpn;
+	m->qp.psn = msg->qp.psn;
+	m->qp.qkey = msg->qp.qkey;
+	m->qp.responder_resources = msg->qp.responder_resources;
+	m->qp.initiator_depth = msg->qp.initiator_depth;
+	m->qp.flow_control = msg->qp.flow_control;
+	m->qp.retry_count = msg->qp.retry_count;
+	m->qp.rnr_retry = msg->qp.rnr_retry;
+	m->qp.has_srq = msg->qp.has_srq;
+	m->qp.transport = msg->qp.transport;
+	m->qp.mtu = msg->qp.mtu;
+	m->qp.ack_timeout = msg->primary.ack_timeout;
+	m->qp.ack_delay = msg->ack_delay;
+	m->qp.traffic_class = msg->primary.traffic_class;
+	m->qp.hop_limit = msg->primary.hop_limit;
+	m->qp.pkey = msg->qp.pkey;
+	m->qp.ca_guid = msg->ca_guid;
+	m->qp.ece_vendor = msg->ece_vendor;
+	m->qp.ece_options = msg->ece_options;
 	m->is_datagram =
 		msg->kind == CMMSG_SIDR_REQ || msg->kind == CMMSG_SIDR_REP;
 	if (msg->kind == CMMSG_REQ || msg->kind == CMMSG_SIDR_REQ) {
@@ -281,9 +281,9 @@ static void announce_event(struct cmserver *s, const struct cm_event *e,
 	cm_set_user(s->cm, e->id, id_of(s, o));
 	m.id = id_of(s, l);
 	m.new_id = id_of(s, o);
-	m.space = l->space;
-	memcpy(m.local, e->local, 16);
-	memcpy(m.peer, e->peer, 16);
+	m.at.space = l->space;
+	memcpy(m.at.local, e->local, 16);
+	memcpy(m.at.peer, e->peer, 16);
 	copy_facts(&m, &e->msg);
 	put_note(s, o, &m);
 	tell_client(s, l->client, &m);
@@ -297,8 +297,8 @@ static void report_event(struct cmserver *s, const struct cm_event *e)
 	if (!o)
 		return;
 	m.id = id_of(s, o);
-	memcpy(m.local, e->local, 16);
-	memcpy(m.peer, e->peer, 16);
+	memcpy(m.at.local, e->local, 16);
+	memcpy(m.at.peer, e->peer, 16);
 	copy_facts(&m, &e->msg);
 	switch (e->type) {
 	case CM_REQUEST:
@@ -354,7 +354,7 @@ static void doubt_peer(struct cmserver *s, const struct cm_event *e)
 		return;
 	while (d->share)
 		d++;
-	*d = (struct doubt){.share = share, .about.qpn = e->msg.qpn};
+	*d = (struct doubt){.share = share, .about.qpn = e->msg.qp.qpn};
 	memcpy(d->about.local, e->local, 16);
 	memcpy(d->about.peer, e->peer, 16);
 	share->doubts++;
@@ -437,8 +437,8 @@ static bool may_bind(const struct cmserver_client *c, uint16_t port)
 static int do_bind(struct cmserver *s, struct cmserver_client *c,
 		   const struct cmproto *m, struct cmproto *reply)
 {
-	struct ports_want want = {.space = m->space,
-				  .port = m->local_port,
+	struct ports_want want = {.space = m->at.space,
+				  .port = m->at.local_port,
 				  .where.any_v4 = m->any_v4,
 				  .where.any_v6 = m->any_v6,
 				  .where.only_own = m->only_own,
@@ -446,12 +446,12 @@ static int do_bind(struct cmserver *s, struct cmserver_client *c,
 	struct object *o;
 	int err;
 
-	if (!may_bind(c, m->local_port))
+	if (!may_bind(c, m->at.local_port))
 		return -EACCES;
 	err = object_new(s, c, &o);
 	if (err)
 		return err;
-	memcpy(want.where.ip, m->local, 16);
+	memcpy(want.where.ip, m->at.local, 16);
 	err = ports_bind(s->ports, &want, (uint32_t)entropy(), &o->binding,
 			 &o->port);
 	if (err) {
@@ -459,11 +459,11 @@ static int do_bind(struct cmserver *s, struct cmserver_client *c,
 		object_free(s, o, 0);
 		return err;
 	}
-	o->space = m->space;
+	o->space = m->at.space;
 	o->where = want.where;
 	o->is_datagram = m->is_datagram;
 	reply->new_id = id_of(s, o);
-	reply->local_port = o->port;
+	reply->at.local_port = o->port;
 	return 0;
 }
 
@@ -489,25 +489,25 @@ static int do_listen(struct cmserver *s, struct object *o,
 
 static void fill_message(struct cmmsg *msg, const struct cmproto *m)
 {
-	msg->qpn = m->qpn & 0xffffff;
-	msg->psn = m->psn & 0xffffff;
-	msg->qkey = m->qkey;
-	msg->responder_resources = m->responder_resources;
-	msg->initiator_depth = m->initiator_depth;
-	msg->flow_control = m->flow_control;
-	msg->retry_count = m->retry_count;
-	msg->rnr_retry = m->rnr_retry;
-	msg->has_srq = m->has_srq;
-	msg->transport = m->transport;
-	msg->mtu = m->mtu;
-	msg->ack_delay = m->ack_delay;
-	msg->pkey = GSI_PKEY;
-	msg->ca_guid = m->ca_guid;
-	msg->ece_vendor = m->ece_vendor & 0xffffff;
-	msg->ece_options = m->ece_options;
-	msg->primary.ack_timeout = m->ack_timeout;
-	msg->primary.traffic_class = m->traffic_class;
-	msg->primary.hop_limit = m->hop_limit;
+	msg->qp.qpn = m->qp.qpn & 0xffffff;
+	msg->qp.psn = m->qp.psn & 0xffffff;
+	msg->qp.qkey = m->qp.qkey;
+	msg->qp.responder_resources = m->qp.responder_resources;
+	msg->qp.initiator_depth = m->qp.initiator_depth;
+	msg->qp.flow_control = m->qp.flow_control;
+	msg->qp.retry_count = m->qp.retry_count;
+	msg->qp.rnr_retry = m->qp.rnr_retry;
+	msg->qp.has_srq = m->qp.has_srq;
+	msg->qp.transport = m->qp.transport;
+	msg->qp.mtu = m->qp.mtu;
+	msg->ack_delay = m->qp.ack_delay;
+	msg->qp.pkey = GSI_PKEY;
+	msg->ca_guid = m->qp.ca_guid;
+	msg->ece_vendor = m->qp.ece_vendor & 0xffffff;
+	msg->ece_options = m->qp.ece_options;
+	msg->primary.ack_timeout = m->qp.ack_timeout;
+	msg->primary.traffic_class = m->qp.traffic_class;
+	msg->primary.hop_limit = m->qp.hop_limit;
 }
 
 static int do_connect(struct cmserver *s, struct object *o,
@@ -518,7 +518,7 @@ static int do_connect(struct cmserver *s, struct object *o,
 				 .id = m->call_id,
 				 .transaction_id = m->call_transaction,
 				 .strict = m->is_strict,
-				 .scope = m->scope};
+				 .scope = m->at.scope};
 	struct cmmsg *msg = &start.msg;
 	struct cmmsg_ip ip = {.src_port = o->port};
 	size_t room;
@@ -530,11 +530,11 @@ static int do_connect(struct cmserver *s, struct object *o,
 	if (m->private_bytes > room)
 		return -EINVAL;
 	fill_message(msg, m);
-	memcpy(start.local, m->local, 16);
-	memcpy(start.peer, m->peer, 16);
-	memcpy(ip.src, m->local, 16);
-	memcpy(ip.dst, m->peer, 16);
-	msg->service_id = cmmsg_service_id(o->space, m->peer_port);
+	memcpy(start.local, m->at.local, 16);
+	memcpy(start.peer, m->at.peer, 16);
+	memcpy(ip.src, m->at.local, 16);
+	memcpy(ip.dst, m->at.peer, 16);
+	msg->service_id = cmmsg_service_id(o->space, m->at.peer_port);
 	msg->local_timeout = msg->remote_timeout = m->timeout;
 	msg->max_cm_retries = m->max_retries & 15;
 	msg->primary.rate = 0;
@@ -613,10 +613,10 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 	err = object_new(s, c, &o);
 	if (err)
 		return err;
-	o->space = m->space;
+	o->space = m->at.space;
 	o->is_datagram = m->is_datagram;
-	memcpy(o->where.ip, m->local, 16);
-	o->port = m->local_port;
+	memcpy(o->where.ip, m->at.local, 16);
+	o->port = m->at.local_port;
 	err = cm_note_resume(s->cm, &c->share->cm, id_of(s, o), &note, now_ns,
 			     &o->conv);
 	if (err) {
@@ -626,7 +626,7 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 	}
 	/* before put_note, which may write to the slot of the old record */
 	cm_journal_take(&s->cm_journal, note.local_id);
-	if (m->local_port && may_bind(c, m->local_port))
+	if (m->at.local_port && may_bind(c, m->at.local_port))
 		keep_port(s, o, m->may_share);
 	reply->new_id = id_of(s, o);
 	put_note(s, o, reply);

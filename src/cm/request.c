@@ -81,7 +81,7 @@ static uint16_t judge_request(const struct cmmsg *m, const uint8_t from[16],
 {
 	if (m->kind == CMMSG_SIDR_REQ)
 		return 0;
-	if (m->transport > CMMSG_TRANSPORT_UC || m->rdc_exists)
+	if (m->qp.transport > CMMSG_TRANSPORT_UC || m->qp.rdc_exists)
 		return CMMSG_REJ_BAD_SERVICE_TYPE;
 	/* a connection has the addresses of its conversation: otherwise a peer
 	 * could have us connect to a third host */
@@ -123,7 +123,7 @@ static bool is_stale(struct cm *cm, const uint8_t from[16],
 {
 	const struct conv *sender = own_sender(cm, from, to, m);
 	struct conv *old = m->kind == CMMSG_REQ
-				   ? conv_find_qpn(cm, from, m->qpn, sender)
+				   ? conv_find_qpn(cm, from, m->qp.qpn, sender)
 				   : NULL;
 
 	if (!old)
@@ -158,7 +158,7 @@ static void admit_request(struct cm *cm, struct conv_listener *l,
 	conv_enter(cm, c,
 		   m->kind == CMMSG_REQ ? CONV_REQ_RCVD : CONV_SIDR_RCVD);
 	if (m->kind == CMMSG_REQ)
-		conv_set_qpn(cm, c, m->qpn);
+		conv_set_qpn(cm, c, m->qp.qpn);
 	step_emit(cm, c, CM_REQUEST, m);
 }
 

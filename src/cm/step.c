@@ -92,7 +92,8 @@ void step_emit(struct cm *cm, const struct conv *c, enum cm_event_type type,
 	if (c->is_released)
 		return;
 	CHECK(cm->out.event_count < CONV_RING);
-	e = &cm->out.event[(cm->out.event_head + cm->out.event_count++) % CONV_RING];
+	e = &cm->out.event[(cm->out.event_head + cm->out.event_count++) %
+			   CONV_RING];
 	memset(e, 0, sizeof(*e));
 	e->type = type;
 	e->id = c->local_id;
@@ -114,7 +115,9 @@ static void arm_timer(struct cm *cm, struct conv *c, uint64_t wait_ns,
 static uint64_t next_wait(const struct conv *c)
 {
 	uint64_t full = exponent_ns(c->retry.timeout_exponent);
-	uint64_t wait = c->retry.count < 16 ? (uint64_t)FIRST_NS << c->retry.count : full;
+	uint64_t wait = c->retry.count < 16
+				? (uint64_t)FIRST_NS << c->retry.count
+				: full;
 
 	return c->is_strict || wait > full ? full : wait;
 }
@@ -262,8 +265,8 @@ static void say_timeout(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			  .reason = CMMSG_REJ_TIMEOUT,
 			  .info_bytes = 8};
 
-	memcpy(m.info, c->retry.last + MAD_HEADER_BYTES + (c->is_passive ? 28 : 16),
-	       8);
+	memcpy(m.info,
+	       c->retry.last + MAD_HEADER_BYTES + (c->is_passive ? 28 : 16), 8);
 	send_message(cm, c, m);
 }
 
@@ -278,7 +281,7 @@ static void peer_responded(struct cm *cm, struct conv *c, struct cmmsg *msg,
 {
 	wheel_cancel(&cm->wheel, &c->timer);
 	conv_set_remote(cm, c, msg->local_id);
-	conv_set_qpn(cm, c, msg->qpn);
+	conv_set_qpn(cm, c, msg->qp.qpn);
 	step_emit(cm, c, CM_RESPONSE, msg);
 }
 
@@ -377,7 +380,7 @@ static void send_dreq(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		      uint64_t now)
 {
 	step_send(cm, c,
-		  &(struct cmmsg){.kind = CMMSG_DREQ, .qpn = c->remote_qpn});
+		  &(struct cmmsg){.kind = CMMSG_DREQ, .qp.qpn = c->remote_qpn});
 	step_arm(cm, c, c->retry.timeout_exponent, c->retry.given, now);
 }
 

@@ -84,6 +84,16 @@ struct cmmsg_path {
 	uint8_t rate, traffic_class, hop_limit, sl, subnet_local, ack_timeout;
 };
 
+/* What a message says of its sender's queue pair, or end-to-end context. */
+struct cmmsg_qp {
+	uint32_t qkey, qpn, psn, eecn, remote_eecn;
+	uint8_t responder_resources, initiator_depth;
+	uint8_t transport, extended_transport, flow_control;
+	uint8_t retry_count, rnr_retry;
+	uint16_t pkey;
+	uint8_t mtu, rdc_exists, has_srq;
+};
+
 /* The fields of all messages, named as in the tables of 12.6, in host order;
  * times are exponents.  Fields that a kind does not have are 0. */
 struct cmmsg {
@@ -93,13 +103,9 @@ struct cmmsg {
 	uint32_t local_id, remote_id;
 	uint64_t service_id;
 	uint64_t ca_guid;
-	uint32_t qkey, qpn, psn, eecn, remote_eecn;
-	uint8_t responder_resources, initiator_depth;
+	struct cmmsg_qp qp;
 	uint8_t remote_timeout, local_timeout; /* CM response timeouts */
-	uint8_t transport, extended_transport, flow_control;
-	uint8_t retry_count, rnr_retry, max_cm_retries;
-	uint16_t pkey;
-	uint8_t mtu, rdc_exists, has_srq;
+	uint8_t max_cm_retries;
 	struct cmmsg_path primary, alternate;
 	uint8_t ack_delay, failover;  /* REP */
 	uint8_t answers;	      /* MRA, REJ: CMMSG_OF_* */

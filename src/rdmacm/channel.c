@@ -79,20 +79,20 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 static void fill_conn(struct rdma_conn_param *p, const struct cmproto *m)
 {
 	/* The peer's initiator depth is this side's responder resources. */
-	p->responder_resources = m->initiator_depth;
-	p->initiator_depth = m->responder_resources;
-	p->flow_control = m->flow_control;
-	p->retry_count = m->retry_count;
-	p->rnr_retry_count = m->rnr_retry;
-	p->srq = m->has_srq;
-	p->qp_num = m->qpn;
+	p->responder_resources = m->qp.initiator_depth;
+	p->initiator_depth = m->qp.responder_resources;
+	p->flow_control = m->qp.flow_control;
+	p->retry_count = m->qp.retry_count;
+	p->rnr_retry_count = m->qp.rnr_retry;
+	p->srq = m->qp.has_srq;
+	p->qp_num = m->qp.qpn;
 }
 
 static void fill_ud(const struct r_id *id, struct rdma_ud_param *p,
 		    const struct cmproto *m)
 {
-	p->qp_num = m->qpn;
-	p->qkey = m->qkey;
+	p->qp_num = m->qp.qpn;
+	p->qkey = m->qp.qkey;
 	p->ah_attr.is_global = 1;
 	p->ah_attr.port_num = id->base.port_num;
 	p->ah_attr.grh.sgid_index = id->path.sgid_index;
@@ -235,8 +235,8 @@ static void say_small_mtu(const struct r_id *id, const struct cmproto *m)
 	      "of data, and this interface receives at most %u: longer packets "
 	      "of the peer are lost; make the MTU of both interfaces equal (ip "
 	      "link set DEV mtu N)",
-	      r_addr_text(&id->base.route.addr.dst_addr, text), 128u << m->mtu,
-	      128u << id->path.mtu);
+	      r_addr_text(&id->base.route.addr.dst_addr, text),
+	      128u << m->qp.mtu, 128u << id->path.mtu);
 }
 
 /*
@@ -250,14 +250,14 @@ static bool serve_request(struct r_event *e)
 	const struct r_device *d = id->device;
 
 	r_device_use(id, id->device, id->path.sgid_index);
-	if (id->path.mtu > e->message.mtu && e->message.mtu)
-		id->path.mtu = e->message.mtu;
-	else if (id->path.mtu < e->message.mtu &&
-		 e->message.mtu <= IBV_MTU_4096)
+	if (id->path.mtu > e->message.qp.mtu && e->message.qp.mtu)
+		id->path.mtu = e->message.qp.mtu;
+	else if (id->path.mtu < e->message.qp.mtu &&
+		 e->message.qp.mtu <= IBV_MTU_4096)
 		say_small_mtu(id, &e->message);
 	/* rdma_accept may reduce these two. */
-	id->own.responder_resources = e->message.initiator_depth;
-	id->own.initiator_depth = e->message.responder_resources;
+	id->own.responder_resources = e->message.qp.initiator_depth;
+	id->own.initiator_depth = e->message.qp.responder_resources;
 	if (id->own.responder_resources > d->max_responder)
 		id->own.responder_resources = d->max_responder;
 	if (id->own.initiator_depth > d->max_initiator)

@@ -107,24 +107,24 @@ static uint8_t smaller_of(uint8_t a, uint8_t b)
 
 static void fill_common(struct r_id *id, struct cmproto *m)
 {
-	m->psn = id->own.psn;
-	m->qpn = id->own.qpn;
-	m->qkey = id->own.qkey;
-	m->responder_resources = id->own.responder_resources;
-	m->initiator_depth = id->own.initiator_depth;
-	m->flow_control = id->own.flow_control;
-	m->retry_count = id->own.retry_count;
-	m->rnr_retry = id->own.rnr_retry;
-	m->has_srq = id->own.has_srq;
-	m->mtu = id->path.mtu;
-	m->ack_timeout = id->ack_timeout ? id->ack_timeout : ACK_TIMEOUT;
-	m->ack_delay = 0;
-	m->traffic_class = id->tos;
-	m->hop_limit = HOP_LIMIT;
-	m->transport = id->base.qp_type == IBV_QPT_UC;
-	m->ca_guid = id->device->guid;
-	m->ece_vendor = id->own.ece.vendor_id;
-	m->ece_options = id->own.ece.options;
+	m->qp.psn = id->own.psn;
+	m->qp.qpn = id->own.qpn;
+	m->qp.qkey = id->own.qkey;
+	m->qp.responder_resources = id->own.responder_resources;
+	m->qp.initiator_depth = id->own.initiator_depth;
+	m->qp.flow_control = id->own.flow_control;
+	m->qp.retry_count = id->own.retry_count;
+	m->qp.rnr_retry = id->own.rnr_retry;
+	m->qp.has_srq = id->own.has_srq;
+	m->qp.mtu = id->path.mtu;
+	m->qp.ack_timeout = id->ack_timeout ? id->ack_timeout : ACK_TIMEOUT;
+	m->qp.ack_delay = 0;
+	m->qp.traffic_class = id->tos;
+	m->qp.hop_limit = HOP_LIMIT;
+	m->qp.transport = id->base.qp_type == IBV_QPT_UC;
+	m->qp.ca_guid = id->device->guid;
+	m->qp.ece_vendor = id->own.ece.vendor_id;
+	m->qp.ece_options = id->own.ece.options;
 	m->is_datagram = is_datagram(id);
 }
 
@@ -177,10 +177,10 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	if (is_set("ADVERB_CM_FAST"))
 		m.max_retries = FAST_RETRIES;
 	fill_common(id, &m);
-	memcpy(m.local, id->path.local, 16);
-	memcpy(m.peer, id->path.peer, 16);
-	m.scope = id->path.scope;
-	m.peer_port = r_addr_port(&base->route.addr.dst_addr);
+	memcpy(m.at.local, id->path.local, 16);
+	memcpy(m.at.peer, id->path.peer, 16);
+	m.at.scope = id->path.scope;
+	m.at.peer_port = r_addr_port(&base->route.addr.dst_addr);
 	/* Random numbers; without them the broker chooses its own. */
 	if (!random_fill(&m.call_id, sizeof(m.call_id), false) ||
 	    !random_fill(&m.call_transaction, sizeof(m.call_transaction),
@@ -209,10 +209,10 @@ static int call_in_state(struct r_id *id, struct cmproto *m, uint16_t kind)
 
 static int accept_datagram(struct r_id *id, const struct rdma_conn_param *p)
 {
-	struct cmproto m = {.qkey = id->own.qkey};
+	struct cmproto m = {.qp.qkey = id->own.qkey};
 	int err;
 
-	m.qpn = id->base.qp ? id->base.qp->qp_num : p ? p->qp_num : 0;
+	m.qp.qpn = id->base.qp ? id->base.qp->qp_num : p ? p->qp_num : 0;
 	if (p && put_private(&m, p->private_data, p->private_data_len,
 			     ROOM_SIDR_REP))
 		return -1;
@@ -250,9 +250,9 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	/* The peer's initiator depth is this side's responder resources. */
 	take_param(id, conn_param,
 		   smaller_of(id->device->max_responder,
-			      id->remote.initiator_depth),
+			      id->remote.qp.initiator_depth),
 		   smaller_of(id->device->max_initiator,
-			      id->remote.responder_resources));
+			      id->remote.qp.responder_resources));
 	if (conn_param && put_private(&m, conn_param->private_data,
 				      conn_param->private_data_len, ROOM_REP))
 		return -1;
@@ -392,7 +392,7 @@ int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 	if (id->qp)
 		return r_fail(EINVAL, "rdma_get_remote_ece takes only an id "
 				      "without a queue pair of rdma_create_qp");
-	*ece = (struct ibv_ece){.vendor_id = r_id(id)->remote.ece_vendor,
-				.options = r_id(id)->remote.ece_options};
+	*ece = (struct ibv_ece){.vendor_id = r_id(id)->remote.qp.ece_vendor,
+				.options = r_id(id)->remote.qp.ece_options};
 	return 0;
 }

@@ -110,12 +110,12 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 		    struct cmproto *m)
 {
-	m->space = (uint16_t)id->base.ps;
-	m->local_port = r_addr_port(addr);
+	m->at.space = (uint16_t)id->base.ps;
+	m->at.local_port = r_addr_port(addr);
 	m->may_share = id->may_share;
 	m->is_datagram = id->base.qp_type == IBV_QPT_UD;
 	if (!r_addr_is_open(addr) || id->device) {
-		r_addr_ip(addr, m->local);
+		r_addr_ip(addr, m->at.local);
 		return;
 	}
 	m->only_own = r_addr_is_loopback(addr);
@@ -197,7 +197,7 @@ void r_id_bound(struct r_id *id, const struct cmproto *m)
 
 	if (!m->err) {
 		r_link(id, m->new_id);
-		set_bound(id, &id->base.route.addr.src_addr, m->local_port);
+		set_bound(id, &id->base.route.addr.src_addr, m->at.local_port);
 	}
 	if (!id->state.is_binding)
 		return; /* r_bind waits for the answer */
@@ -372,14 +372,15 @@ static void incoming_id(struct r_id *listener, const struct cmproto *m)
 	id->remote = *m;
 	memcpy(id->note, m->note, sizeof(id->note));
 	/* The traffic class of the request, unless the program has set one. */
-	id->tos = listener->tos ? listener->tos : m->traffic_class;
+	id->tos = listener->tos ? listener->tos : m->qp.traffic_class;
 	id->ack_timeout = listener->ack_timeout;
-	memcpy(id->path.local, m->local, 16);
-	memcpy(id->path.peer, m->peer, 16);
-	r_addr_make(&id->base.route.addr.src_addr, m->local, m->local_port);
-	r_addr_make(&id->base.route.addr.dst_addr, m->peer, m->peer_port);
-	memcpy(&id->base.route.addr.addr.ibaddr.sgid, m->local, 16);
-	memcpy(&id->base.route.addr.addr.ibaddr.dgid, m->peer, 16);
+	memcpy(id->path.local, m->at.local, 16);
+	memcpy(id->path.peer, m->at.peer, 16);
+	r_addr_make(&id->base.route.addr.src_addr, m->at.local,
+		    m->at.local_port);
+	r_addr_make(&id->base.route.addr.dst_addr, m->at.peer, m->at.peer_port);
+	memcpy(&id->base.route.addr.addr.ibaddr.sgid, m->at.local, 16);
+	memcpy(&id->base.route.addr.addr.ibaddr.dgid, m->at.peer, 16);
 	r_link(id, m->new_id);
 	e->message = *m;
 	e->base.listen_id = &listener->base;

@@ -305,7 +305,7 @@ static void revive_id(int fd, struct r_id *id)
 	if (!id->state.is_passive)
 		r_bind_message(id, &id->base.route.addr.src_addr, &m);
 	else
-		m.space = (uint16_t)id->base.ps;
+		m.at.space = (uint16_t)id->base.ps;
 	if (has_talk) {
 		memcpy(m.note, id->note, sizeof(m.note));
 		err = ask_broker(fd, &m, CMPROTO_RESUME, 0);

@@ -54,7 +54,7 @@ static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	a->ah_attr.grh.traffic_class = id->tos;
 	memcpy(&a->ah_attr.grh.dgid, id->path.peer, 16);
 	a->path_mtu = (enum ibv_mtu)id->path.mtu;
-	a->dest_qp_num = id->remote.qpn;
+	a->dest_qp_num = id->remote.qp.qpn;
 	/* IBTA 12.7.31: each side's message has the PSN at which its receiver
 	 * starts to send. */
 	a->rq_psn = id->own.psn;
@@ -73,14 +73,14 @@ static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	const struct cmproto *req = id->state.is_passive ? &id->remote : NULL;
 
 	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-	a->sq_psn = id->remote.psn;
+	a->sq_psn = id->remote.qp.psn;
 	if (id->base.qp_type == IBV_QPT_UD || !is_reliable(id))
 		return 0;
-	a->timeout = id->ack_timeout	       ? id->ack_timeout
-		     : req && req->ack_timeout ? req->ack_timeout
-					       : ACK_TIMEOUT;
-	a->retry_cnt = req ? req->retry_count : id->own.retry_count;
-	a->rnr_retry = id->remote.rnr_retry;
+	a->timeout = id->ack_timeout		  ? id->ack_timeout
+		     : req && req->qp.ack_timeout ? req->qp.ack_timeout
+						  : ACK_TIMEOUT;
+	a->retry_cnt = req ? req->qp.retry_count : id->own.retry_count;
+	a->rnr_retry = id->remote.qp.rnr_retry;
 	a->max_rd_atomic = id->own.initiator_depth;
 	*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 		 IBV_QP_MAX_QP_RD_ATOMIC;

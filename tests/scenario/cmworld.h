@@ -174,7 +174,7 @@ static inline void drain(struct world *w, int side)
 		}
 		w->doubts++;
 		if (w->is_stale)
-			cm_stale(w->cm[side], e.peer, e.msg.qpn, w->now);
+			cm_stale(w->cm[side], e.peer, e.msg.qp.qpn, w->now);
 	}
 }
 
@@ -182,7 +182,7 @@ static inline void start(struct world *w, int side)
 {
 	struct cm_start s = {.msg = {.kind = CMMSG_REQ,
 				     .service_id = SERVICE,
-				     .qpn = rng_u32(&w->rng) & 0xffffff,
+				     .qp.qpn = rng_u32(&w->rng) & 0xffffff,
 				     .local_timeout = 20,
 				     .max_cm_retries = 15}};
 	struct end *n = &w->end[side][w->ends[side]];
@@ -200,7 +200,7 @@ static inline void start(struct world *w, int side)
 /* What an owner may do to one of its ends, sensible or not. */
 static inline void act(struct world *w, int side, struct end *n)
 {
-	struct cmmsg reply = {.qpn = rng_u32(&w->rng) & 0xffffff,
+	struct cmmsg reply = {.qp.qpn = rng_u32(&w->rng) & 0xffffff,
 			      .reason = CMMSG_REJ_CONSUMER};
 	struct conv *c = conv_find(w->cm[side], n->id);
 
@@ -410,7 +410,7 @@ static inline void check_idle(struct world *w, uint64_t seed)
 /* Nobody stays undecided, or its peer waits for good. */
 static inline void answer_all(struct world *w)
 {
-	const struct cmmsg reply = {.qpn = 77};
+	const struct cmmsg reply = {.qp.qpn = 77};
 	int turns = 0;
 
 	/* In a minute of losses fifteen tries and the word that they were in
@@ -469,7 +469,7 @@ static inline void one_world(uint64_t seed, uint32_t faults, bool is_mortal)
 /* One connection by hand: side 0 calls, side 1 accepts. */
 static inline void connect_one(struct world *w)
 {
-	struct cmmsg reply = {.qpn = 9};
+	struct cmmsg reply = {.qp.qpn = 9};
 
 	start(w, 0);
 	drain(w, 0);

@@ -36,7 +36,7 @@ static void say(struct world *w, int side, bool is_lost)
 
 static void a_lost_message_of_any_kind_is_made_up_for(void **state)
 {
-	const struct cmmsg reply = {.qpn = 9};
+	const struct cmmsg reply = {.qp.qpn = 9};
 
 	for (int lost = CMMSG_REQ; lost <= CMMSG_DREP; lost++) {
 		struct world *w = world_new(9, 0);
@@ -231,7 +231,7 @@ static void both_may_end_it_at_once(void **state)
 /* As with the kernel: it changes nothing, and is no error. */
 static void an_end_before_there_is_a_connection_changes_nothing(void **state)
 {
-	const struct cmmsg reply = {.qpn = 9};
+	const struct cmmsg reply = {.qp.qpn = 9};
 	struct world *w = world_new(13, 0);
 	struct end *a = &w->end[0][0], *b = &w->end[1][0];
 
@@ -265,7 +265,7 @@ static void forget(struct world *w)
 
 static void a_request_let_go_does_not_hide_its_repetition(void **state)
 {
-	const struct cmmsg reply = {.qpn = 9};
+	const struct cmmsg reply = {.qp.qpn = 9};
 	struct world *w = world_new(9, 0);
 
 	start(w, 0);
@@ -299,7 +299,8 @@ static void a_busy_owner_holds_its_peer_for_as_long_as_it_takes(void **state)
 	run(w, w->now + 600 * SECOND); /* ten minutes in a debugger */
 	assert_int_equal(w->ends[1], 1);
 	assert_false(w->end[0][0].is_over);
-	cm_accept(w->cm[1], w->end[1][0].id, &(struct cmmsg){.qpn = 9}, w->now);
+	cm_accept(w->cm[1], w->end[1][0].id, &(struct cmmsg){.qp.qpn = 9},
+		  w->now);
 	drain(w, 1);
 	run(w, w->now + SECOND);
 	assert_int_equal(cm_establish(w->cm[0], w->end[0][0].id, w->now), 0);
@@ -370,10 +371,10 @@ static void what_a_host_says_to_itself_is_not_repeated(void **state)
 	struct cm *cm = w->cm[1];
 	struct cm_start s = {.msg = {.kind = CMMSG_REQ,
 				     .service_id = SERVICE,
-				     .qpn = 5,
+				     .qp.qpn = 5,
 				     .local_timeout = 20,
 				     .max_cm_retries = 15}};
-	const struct cmmsg reply = {.qpn = 9};
+	const struct cmmsg reply = {.qp.qpn = 9};
 	uint32_t active, passive;
 	struct cm_event e;
 
@@ -413,7 +414,7 @@ static void who_wants_strict_timing_hears_at_once_that_nobody_listens(void **s)
 {
 	struct cm_start to_itself = {.msg = {.kind = CMMSG_REQ,
 					     .service_id = SERVICE,
-					     .qpn = 5,
+					     .qp.qpn = 5,
 					     .local_timeout = 20,
 					     .max_cm_retries = 15}};
 
@@ -444,7 +445,7 @@ static void a_listener_for_its_own_answers_nobody_else(void **state)
 		struct world *w = world_new(4, 0);
 		struct cm_start s = {.msg = {.kind = CMMSG_REQ,
 					     .service_id = SERVICE,
-					     .qpn = 5,
+					     .qp.qpn = 5,
 					     .local_timeout = 20,
 					     .max_cm_retries = 15}};
 		uint32_t listener, id;

@@ -9,7 +9,7 @@ static struct cm_start request_of(struct world *w, enum cmmsg_kind kind,
 {
 	struct cm_start s = {.msg = {.kind = kind,
 				     .service_id = SERVICE,
-				     .qpn = qpn,
+				     .qp.qpn = qpn,
 				     .local_timeout = 20,
 				     .max_cm_retries = 15}};
 
@@ -132,7 +132,7 @@ static void a_full_backlog_holds_who_calls_until_there_is_room(void **state)
 /* Its conversation comes back after its request was repeated. */
 static void a_successor_knows_what_it_held_by_its_note(void **state)
 {
-	const struct cmmsg reply = {.qpn = 9};
+	const struct cmmsg reply = {.qp.qpn = 9};
 	struct world *w = world_new(9, 0);
 	struct end *b = &w->end[1][0];
 	uint32_t id;
@@ -179,7 +179,7 @@ a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection(void **state)
 	cm_free(w->cm[0]);
 	w->cm[0] = cm_new(&config, w->now);
 	w->ends[0] = 0;
-	s.msg.qpn = qpn;
+	s.msg.qp.qpn = qpn;
 	memcpy(s.local, w->ip[0], 16);
 	memcpy(s.peer, w->ip[1], 16);
 	cm_connect(w->cm[0], &s, w->now, &id);
@@ -209,7 +209,7 @@ static void a_connection_is_not_stale_because_somebody_says_so(void **state)
 
 	connect_one(w);
 	run(w, w->now + SECOND);
-	m.qpn = conv_find(w->cm[1], w->end[1][0].id)->remote_qpn;
+	m.qp.qpn = conv_find(w->cm[1], w->end[1][0].id)->remote_qpn;
 	memcpy(m.primary.local_gid, w->ip[0], 16);
 	memcpy(m.primary.remote_gid, w->ip[1], 16);
 	for (uint32_t k = 1; k <= 1000; k++) {
@@ -272,7 +272,7 @@ static void a_flood_of_requests_is_bounded(void **state)
 	for (uint32_t i = 1; i <= 5000; i++) {
 		struct cmmsg m = {.kind = CMMSG_REQ,
 				  .local_id = i,
-				  .qpn = i,
+				  .qp.qpn = i,
 				  .service_id = SERVICE};
 
 		peer[15] = i == 5000 ? 3 : 2;
@@ -300,7 +300,7 @@ static void a_flood_of_requests_is_bounded(void **state)
 /* Who waits for a peer's share is served when another one of it is settled. */
 static void a_peers_share_is_handed_on(void **state)
 {
-	const struct cmmsg reply = {.qpn = 9};
+	const struct cmmsg reply = {.qp.qpn = 9};
 	struct world *w = world_new(8, 0);
 	struct cm_config config = {
 		.seed = 1, .conversations = ENDPOINTS, .half_open = 2};
@@ -393,7 +393,7 @@ static void a_flood_of_requests_to_nobody_is_bounded(void **state)
 	for (uint32_t i = 0; i < PEERS * EACH + PEERS; i++) {
 		struct cmmsg m = {.kind = CMMSG_REQ,
 				  .local_id = i + 1,
-				  .qpn = i,
+				  .qp.qpn = i,
 				  .service_id = SERVICE + 1};
 
 		peer[15] = (uint8_t)(2 + i / EACH % PEERS);
@@ -550,7 +550,7 @@ static void a_listener_beyond_its_share_refuses(void **state)
 		memcpy(m.primary.local_gid, peer, 16);
 		memcpy(m.primary.remote_gid, me, 16);
 		for (uint32_t i = 1; i <= 33; i++) {
-			m.local_id = m.qpn = i;
+			m.local_id = m.qp.qpn = i;
 			cmmsg_write(mad, &m);
 			assert_false(cm_tx(cm, &f));
 			cm_rx(cm, peer, me, 0, mad, sizeof(mad), i);
@@ -600,7 +600,7 @@ static void the_requests_of_one_owner_stand_in_nobody_elses_way(void **state)
 	memcpy(a.peer, me, 16);
 	for (uint32_t i = 0; i < 600; i++) {
 		a.local[15] = (uint8_t)(1 + i % 3);
-		a.msg.qpn = i + 1;
+		a.msg.qp.qpn = i + 1;
 		assert_int_equal(cm_connect(cm, &a, 0, &id), 0);
 		served += loop_back(cm, 0);
 	}
@@ -617,14 +617,14 @@ static struct conv *connect_within(struct cm *cm, struct cm_owner *owner,
 				   uint64_t service, uint32_t qpn)
 {
 	struct cm_start s = start_of(owner);
-	const struct cmmsg reply = {.qpn = 77};
+	const struct cmmsg reply = {.qp.qpn = 77};
 	struct cm_event e = {0};
 	struct cm_frame f;
 	uint32_t id, passive = 0;
 
 	memcpy(s.peer, me, 16);
 	s.msg.service_id = service;
-	s.msg.qpn = qpn;
+	s.msg.qp.qpn = qpn;
 	assert_int_equal(cm_connect(cm, &s, 0, &id), 0);
 	while (cm_tx(cm, &f)) {
 		cm_rx(cm, f.from, f.to, 0, f.mad, MAD_BYTES, 0);

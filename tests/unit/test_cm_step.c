@@ -96,7 +96,7 @@ static struct cm_start request(enum cmmsg_kind kind)
 {
 	struct cm_start s = {.user = 7,
 			     .msg = {.kind = kind,
-				     .qpn = 5,
+				     .qp.qpn = 5,
 				     .local_timeout = 20,
 				     .max_cm_retries = 3}};
 

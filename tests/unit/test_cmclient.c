@@ -47,11 +47,11 @@ static struct cmproto ask(int fd, struct cmproto m, enum cmproto_kind kind,
 
 static struct cmproto listen_at(int fd, uint16_t *port)
 {
-	struct cmproto at = {.space = 0x106}, bound;
+	struct cmproto at = {.at.space = 0x106}, bound;
 
-	memcpy(at.local, lo, 16);
+	memcpy(at.at.local, lo, 16);
 	bound = ask(fd, at, CMPROTO_BIND, 0);
-	*port = bound.local_port;
+	*port = bound.at.local_port;
 	ask(fd, (struct cmproto){.backlog = CONNECTIONS}, CMPROTO_LISTEN,
 	    bound.new_id);
 	return bound;
@@ -60,19 +60,19 @@ static struct cmproto listen_at(int fd, uint16_t *port)
 /* The handle of a call that the other side has answered. */
 static uint32_t call(int caller, int called, uint16_t port, uint32_t qpn)
 {
-	struct cmproto at = {.space = 0x106}, to = {.max_retries = 15}, m;
+	struct cmproto at = {.at.space = 0x106}, to = {.max_retries = 15}, m;
 	uint32_t id;
 
-	memcpy(at.local, lo, 16);
+	memcpy(at.at.local, lo, 16);
 	id = ask(caller, at, CMPROTO_BIND, 0).new_id;
-	memcpy(to.local, lo, 16);
-	memcpy(to.peer, lo, 16);
-	to.peer_port = port;
+	memcpy(to.at.local, lo, 16);
+	memcpy(to.at.peer, lo, 16);
+	to.at.peer_port = port;
 	to.timeout = TIMEOUT;
-	to.qpn = qpn;
+	to.qp.qpn = qpn;
 	ask(caller, to, CMPROTO_CONNECT, id);
 	m = event(called, CMPROTO_REQUEST);
-	ask(called, (struct cmproto){.qpn = qpn}, CMPROTO_ACCEPT, m.new_id);
+	ask(called, (struct cmproto){.qp.qpn = qpn}, CMPROTO_ACCEPT, m.new_id);
 	event(caller, CMPROTO_RESPONSE);
 	return id;
 }
@@ -110,14 +110,14 @@ static void what_a_client_has_said_counts_although_it_is_gone(void **state)
 
 static void answers_come_in_the_order_of_the_questions(void **state)
 {
-	struct cmproto at = {.space = 0x106}, m;
+	struct cmproto at = {.at.space = 0x106}, m;
 	struct client keeper;
 	uint32_t first;
 	int fd;
 
 	open_or_fail(&keeper);
 	fd = dial();
-	memcpy(at.local, lo, 16);
+	memcpy(at.at.local, lo, 16);
 	stop_broker(broker_of(&keeper));
 	post(fd, &at, CMPROTO_BIND, 0);
 	first = at.serial;
@@ -137,13 +137,13 @@ static void answers_come_in_the_order_of_the_questions(void **state)
 /* A place is named anew each time, with 16 bits; 0 is nobody's name. */
 static void the_name_of_an_object_is_never_0(void **state)
 {
-	struct cmproto at = {.space = 0x106};
+	struct cmproto at = {.at.space = 0x106};
 	struct client keeper;
 	int fd;
 
 	open_or_fail(&keeper);
 	fd = dial();
-	memcpy(at.local, lo, 16);
+	memcpy(at.at.local, lo, 16);
 	for (uint32_t i = 0; i <= UINT16_MAX; i++) {
 		struct cmproto bound = ask(fd, at, CMPROTO_BIND, 0);
 

@@ -89,7 +89,7 @@ static struct cmproto noted(uint32_t local_id, uint8_t state)
 				     .remote_id = 9,
 				     .remote_qpn = 7,
 				     .state = state};
-	struct cmproto m = {.space = 0x106};
+	struct cmproto m = {.at.space = 0x106};
 
 	memcpy(m.note, &note, sizeof(note));
 	return m;
@@ -121,7 +121,7 @@ static void nobody_takes_the_record_of_another_process(void **state)
 	say(&a, m, CMPROTO_RELEASE, 0);
 	assert_true(cmserver_awaits(a.s, other));
 	/* nor by a port, which has the slot where the record still is */
-	say(&a, (struct cmproto){.space = 0x106}, CMPROTO_BIND, 0);
+	say(&a, (struct cmproto){.at.space = 0x106}, CMPROTO_BIND, 0);
 	say(&a, m, CMPROTO_RELEASE, a.sent.new_id);
 	assert_int_equal(l->record[0].owner.is_owned, 1);
 
@@ -153,7 +153,7 @@ static struct cmproto sealed(const struct alone *a, struct cmproto m)
 /* One port, which all share; the last to be is free again for another. */
 static void who_fails_to_listen_leaves_the_port_to_others(void **state)
 {
-	struct cmproto any = {.space = 0x106, .any_v4 = 1, .may_share = 1};
+	struct cmproto any = {.at.space = 0x106, .any_v4 = 1, .may_share = 1};
 	struct cmproto shared = any;
 	uint32_t first = 0, full;
 	struct alone a;
@@ -163,14 +163,14 @@ static void who_fails_to_listen_leaves_the_port_to_others(void **state)
 		say(&a, any, CMPROTO_BIND, 0);
 		assert_int_equal(a.sent.err, 0);
 		full = a.sent.new_id;
-		shared.local_port = a.sent.local_port;
+		shared.at.local_port = a.sent.at.local_port;
 		first = first ? first : full;
 		say(&a, (struct cmproto){0}, CMPROTO_LISTEN, full);
 	} while (!a.sent.err);
 	assert_int_equal(a.sent.err, -ENOMEM);
 	say(&a, (struct cmproto){0}, CMPROTO_RELEASE, full);
 
-	shared.local_port = 500;
+	shared.at.local_port = 500;
 	say(&a, shared, CMPROTO_BIND, 0);
 	full = a.sent.new_id;
 	say(&a, (struct cmproto){0}, CMPROTO_LISTEN, full);
@@ -248,7 +248,7 @@ static void no_user_has_the_listeners_of_others_forgotten(void **state)
  * until it is refused with *err. */
 static uint32_t count_until_refused(struct alone *a, bool listens, int *err)
 {
-	const struct cmproto any = {.space = 0x106, .any_v4 = 1};
+	const struct cmproto any = {.at.space = 0x106, .any_v4 = 1};
 
 	for (uint32_t count = 0;; count++) {
 		say(a, any, CMPROTO_BIND, 0);
@@ -344,7 +344,7 @@ static void no_user_takes_all_conversations(void **state)
 	say(&first, established(has + 1), CMPROTO_RESUME, 0);
 	assert_int_equal(first.sent.err, -EDQUOT);
 	for (uint32_t i = 0; i < 1000; i++) {
-		say(&second, (struct cmproto){.space = 0x106, .any_v4 = 1},
+		say(&second, (struct cmproto){.at.space = 0x106, .any_v4 = 1},
 		    CMPROTO_BIND, 0);
 		say(&second, call, CMPROTO_CONNECT, second.sent.new_id);
 		assert_int_equal(second.sent.err, 0);
@@ -438,7 +438,7 @@ static void claim_from_far(const struct alone *a, uint16_t port, uint32_t first,
 	memcpy(req.primary.remote_gid, lo, 16);
 	for (uint32_t i = first; i < first + count; i++) {
 		req.local_id = 0x100000 + i;
-		req.qpn = i;
+		req.qp.qpn = i;
 		cmmsg_write(mad, &req);
 		agent->receive(agent->user, &m, a->now_ns + 1);
 		gsi_flush(a->gsi);
@@ -460,7 +460,7 @@ static uint32_t count_doubts(struct alone *a, uint32_t first,
 
 static void no_user_takes_all_doubts(void **state)
 {
-	struct cmproto at = {.space = 0x106, .any_v4 = 1};
+	struct cmproto at = {.at.space = 0x106, .any_v4 = 1};
 	struct alone a, first, second;
 	struct live_peer about;
 	uint32_t has, other;
@@ -469,22 +469,22 @@ static void no_user_takes_all_doubts(void **state)
 	first = join_alone(&a, FIRST_USER);
 	second = join_alone(&a, SECOND_USER);
 	say(&a, at, CMPROTO_BIND, 0);
-	at.local_port = a.sent.local_port;
+	at.at.local_port = a.sent.at.local_port;
 	say(&a, (struct cmproto){.backlog = 1}, CMPROTO_LISTEN, a.sent.new_id);
 	connect_to_far(&first, 1000, 2 * CMSERVER_DOUBTS, true);
 	connect_to_far(&second, 2000, CMSERVER_DOUBTS, true);
 	/* whether they are taken out or not, until they are settled */
-	claim_from_far(&a, at.local_port, 1000, 2);
+	claim_from_far(&a, at.at.local_port, 1000, 2);
 	assert_int_equal(count_doubts(&a, 1000, &about), 2);
-	claim_from_far(&a, at.local_port, 1002, 2 * CMSERVER_DOUBTS - 2);
+	claim_from_far(&a, at.at.local_port, 1002, 2 * CMSERVER_DOUBTS - 2);
 	has = count_doubts(&a, 1000, &about);
 	assert_int_equal(has, CMSERVER_DOUBTS / 2 - 2);
-	claim_from_far(&a, at.local_port, 2000, 1);
+	claim_from_far(&a, at.at.local_port, 2000, 1);
 	assert_int_equal(count_doubts(&a, 2000, &about), 1);
 	/* one that is settled can be doubted again */
 	cmserver_settle(a.s, &about);
 	cmserver_settle(a.s, &about);
-	claim_from_far(&a, at.local_port, 2001, CMSERVER_DOUBTS - 1);
+	claim_from_far(&a, at.at.local_port, 2001, CMSERVER_DOUBTS - 1);
 	other = count_doubts(&a, 2000, &about);
 	assert_int_equal(other, CMSERVER_DOUBTS / 4);
 	/* the user's last client goes before the answer comes */
@@ -500,7 +500,7 @@ static void no_user_takes_all_doubts(void **state)
  */
 static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 {
-	struct cmproto at = {.space = 0x106, .any_v4 = 1}, own;
+	struct cmproto at = {.at.space = 0x106, .any_v4 = 1}, own;
 	struct alone a, first, caller, again;
 	struct live_peer about;
 
@@ -508,7 +508,7 @@ static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 	first = join_alone(&a, FIRST_USER);
 	caller = join_alone(&a, getuid());
 	say(&a, at, CMPROTO_BIND, 0);
-	at.local_port = a.sent.local_port;
+	at.at.local_port = a.sent.at.local_port;
 	say(&a, (struct cmproto){.backlog = 4}, CMPROTO_LISTEN, a.sent.new_id);
 	connect_to_far(&first, 1000, 1, false);
 	/* nor when the broker has sealed what it was given */
@@ -518,14 +518,14 @@ static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 	again = join_alone(&a, FIRST_USER);
 	again.now_ns = CM_SEAL_LENIENT_NS;
 	say(&again, own, CMPROTO_RESUME, 0);
-	claim_from_far(&a, at.local_port, 1000, 1);
+	claim_from_far(&a, at.at.local_port, 1000, 1);
 	assert_int_equal(count_doubts(&a, 0, &about), 0);
 	assert_true(cmserver_has_output(a.c));
 	assert_true(cmserver_output(a.c));
 	event(a.fd[1], CMPROTO_REQUEST);
 	/* that of the broker's own user is believed */
 	connect_to_far(&caller, 3000, 1, false);
-	claim_from_far(&a, at.local_port, 3000, 1);
+	claim_from_far(&a, at.at.local_port, 3000, 1);
 	assert_int_equal(count_doubts(&a, 3000, &about), 1);
 	leave_alone(&again);
 	leave_alone(&caller);
@@ -705,7 +705,8 @@ static bool hide_memory(void)
 /* The answer to a process of that user that asks for port 500. */
 static int bind_500(struct alone *a, bool (*first)(void), uid_t uid)
 {
-	struct cmproto m = {.space = 0x106, .any_v4 = 1, .local_port = 500};
+	struct cmproto m = {
+		.at.space = 0x106, .any_v4 = 1, .at.local_port = 500};
 	struct alone b = *a;
 	pid_t pid = begin_child(first);
 	int err;
@@ -715,19 +716,20 @@ static int bind_500(struct alone *a, bool (*first)(void), uid_t uid)
 	say(&b, m, CMPROTO_BIND, 0);
 	err = b.sent.err;
 	/* higher ones are everybody's */
-	m.local_port = 1024;
+	m.at.local_port = 1024;
 	say(&b, m, CMPROTO_BIND, 0);
 	assert_int_equal(b.sent.err, 0);
 	/* a conversation goes on without its port */
 	m = noted(pid, CONV_TIMEWAIT);
-	m.local_port = 500;
+	m.at.local_port = 500;
 	m.any_v4 = 1;
 	say(&b, m, CMPROTO_RESUME, 0);
 	assert_int_equal(b.sent.err, 0);
 	if (err) {
 		say(a,
-		    (struct cmproto){
-			    .space = 0x106, .any_v4 = 1, .local_port = 500},
+		    (struct cmproto){.at.space = 0x106,
+				     .any_v4 = 1,
+				     .at.local_port = 500},
 		    CMPROTO_BIND, 0);
 		assert_int_equal(a->sent.err, 0);
 		say(a, (struct cmproto){0}, CMPROTO_RELEASE, a->sent.new_id);

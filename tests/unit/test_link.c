@@ -56,14 +56,14 @@ static void answer(const struct broker *b, const struct cmproto *to)
 			    .version = CMPROTO_VERSION,
 			    .kind = CMPROTO_DONE,
 			    .serial = to->serial,
-			    .local_port = to->local_port};
+			    .at.local_port = to->at.local_port};
 
 	if (to->kind == b->silent_at || to->kind == CMPROTO_RELEASE)
 		return;
-	if (to->kind == CMPROTO_BIND && to->local_port == b->refused)
+	if (to->kind == CMPROTO_BIND && to->at.local_port == b->refused)
 		m.err = -EADDRINUSE;
 	else if (to->kind == CMPROTO_BIND)
-		m.new_id = handle_of(to->local_port);
+		m.new_id = handle_of(to->at.local_port);
 	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
 	if (to->kind == CMPROTO_CONNECT && b->lies)
 		refuse(b, to->id);

@@ -131,7 +131,7 @@ static void every_cm_message_is_read(void **state)
 		assert_int_equal(ip.dst[15], o.ip.dst & 0xff);
 		assert_true(m.service_id >> 16 == 0x0106 ||
 			    m.service_id >> 16 == 0x0111);
-		assert_int_equal(m.pkey, 0xffff);
+		assert_int_equal(m.qp.pkey, 0xffff);
 	}
 	assert_true(seen[CMMSG_REQ] && seen[CMMSG_REP] && seen[CMMSG_RTU]);
 	assert_true(seen[CMMSG_DREQ] && seen[CMMSG_DREP]);
