@@ -137,7 +137,7 @@ static void print_world(const struct world *w, uint64_t seed)
 		       " bad icrc %" PRIu64 " rnr %" PRIu64 "\n",
 		       i, c->rx_packets, c->tx_packets, c->retransmits,
 		       c->timeouts, c->rx_duplicates, c->rx_out_of_order,
-		       c->rx_bad_icrc, c->rnr_naks_tx);
+		       c->refused.bad_icrc, c->naks.rnr_tx);
 	}
 }
 

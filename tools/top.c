@@ -177,13 +177,13 @@ static void print_drops(const struct watch_process *p)
 		uint64_t count;
 		const char *what;
 	} drops[] = {
-		{p->counters.rx_malformed, "malformed"},
-		{p->counters.rx_bad_icrc, "with a wrong ICRC"},
-		{p->counters.rx_unknown_qp, "for no queue pair"},
-		{p->counters.rx_wrong_peer, "from a wrong peer"},
+		{p->counters.refused.malformed, "malformed"},
+		{p->counters.refused.bad_icrc, "with a wrong ICRC"},
+		{p->counters.refused.unknown_qp, "for no queue pair"},
+		{p->counters.refused.wrong_peer, "from a wrong peer"},
 		{p->counters.rx_wrong_psn, "with a PSN out of the window"},
-		{p->counters.rx_wrong_source, "from another user's port"},
-		{p->counters.rx_limited, "unseen, as there were too many"},
+		{p->counters.refused.wrong_source, "from another user's port"},
+		{p->counters.refused.limited, "unseen, as there were too many"},
 	};
 	int any = 0;
 
@@ -362,24 +362,24 @@ static void json_process(const struct watch_process *p)
 	json_number("queue_pairs", p->qp_count);
 	json_number("rx_packets", c->rx_packets);
 	json_number("tx_packets", c->tx_packets);
-	json_number("rx_malformed", c->rx_malformed);
-	json_number("rx_bad_icrc", c->rx_bad_icrc);
-	json_number("rx_unknown_qp", c->rx_unknown_qp);
-	json_number("rx_misdirected", c->rx_misdirected);
-	json_number("rx_wrong_peer", c->rx_wrong_peer);
+	json_number("rx_malformed", c->refused.malformed);
+	json_number("rx_bad_icrc", c->refused.bad_icrc);
+	json_number("rx_unknown_qp", c->refused.unknown_qp);
+	json_number("rx_misdirected", c->refused.misdirected);
+	json_number("rx_wrong_peer", c->refused.wrong_peer);
 	json_number("rx_wrong_psn", c->rx_wrong_psn);
-	json_number("rx_wrong_source", c->rx_wrong_source);
-	json_number("rx_limited", c->rx_limited);
+	json_number("rx_wrong_source", c->refused.wrong_source);
+	json_number("rx_limited", c->refused.limited);
 	json_number("rx_duplicates", c->rx_duplicates);
 	json_number("rx_out_of_order", c->rx_out_of_order);
 	json_number("retransmits", c->retransmits);
 	json_number("timeouts", c->timeouts);
-	json_number("rnr_naks_rx", c->rnr_naks_rx);
-	json_number("rnr_naks_tx", c->rnr_naks_tx);
-	json_number("seq_naks_rx", c->seq_naks_rx);
-	json_number("seq_naks_tx", c->seq_naks_tx);
-	json_number("fatal_naks_rx", c->fatal_naks_rx);
-	json_number("fatal_naks_tx", c->fatal_naks_tx);
+	json_number("rnr_naks_rx", c->naks.rnr_rx);
+	json_number("rnr_naks_tx", c->naks.rnr_tx);
+	json_number("seq_naks_rx", c->naks.seq_rx);
+	json_number("seq_naks_tx", c->naks.seq_tx);
+	json_number("fatal_naks_rx", c->naks.fatal_rx);
+	json_number("fatal_naks_tx", c->naks.fatal_tx);
 	json_suspects(p);
 	printf("}");
 }

@@ -509,7 +509,7 @@ static void fail_request(struct ibt *t, struct ibt_qp *q, enum verdict v,
 {
 	if (q->qp->state == HCA_QP_ERR || q->qp->state == HCA_QP_RESET)
 		return;
-	q->counters->fatal_naks_tx += !verdict_row(v)->silent;
+	q->counters->naks.fatal_tx += !verdict_row(v)->silent;
 	ibt_explain(t, q, x);
 	ibt_qp_fail(t, q, verdict_row(v)->event);
 }

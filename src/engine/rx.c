@@ -54,7 +54,7 @@ static bool drops_sign(struct engine *e, const struct engine_dgram *d,
 
 	if (!engine_suspects_drops(&e->suspects, &from, sign, e->ibt.now_ns))
 		return false;
-	e->ibt.counters[d->device].rx_limited++;
+	e->ibt.counters[d->device].refused.limited++;
 	return true;
 }
 
@@ -76,7 +76,7 @@ static void for_nobody(struct engine *e, const struct engine_dgram *d,
 static void from_nobody(struct engine *e, const struct engine_dgram *d,
 			const struct ibt_qp *q)
 {
-	e->ibt.counters[d->device].rx_wrong_peer++;
+	e->ibt.counters[d->device].refused.wrong_peer++;
 	/* it has no peer yet; to a group is no connection */
 	if (q->qp->state < HCA_QP_RTR || q->qp->type == HCA_QPT_UD)
 		return;
@@ -136,9 +136,9 @@ static struct ibt_qp *find_target(struct engine *e,
 	if (*all ? p->info->service != OPCODE_SERVICE_UD ||
 			    !mcast_has(&e->ibt, d->to.ip)
 		 : !q || !ibt_qp_serves(q, p->info->service)) {
-		c->rx_unknown_qp++;
+		c->refused.unknown_qp++;
 		if (e->class_of && e->class_of(p->bth.dest_qpn) != e->class)
-			c->rx_misdirected++;
+			c->refused.misdirected++;
 		else if (!*all && !q)
 			for_nobody(e, d, p->bth.dest_qpn);
 		*all = false;
@@ -205,7 +205,7 @@ static bool is_from_another_port(struct engine *e, struct ibt_qp *q,
 		q->source.until_ns = f.until_ns;
 		return false;
 	case SOURCE_IS_OTHERS:
-		c->rx_wrong_source++;
+		c->refused.wrong_source++;
 		note_sign(e, a->d, f.user, ENGINE_SIGN_SOURCE);
 		return true;
 	case SOURCE_IS_OPEN:
@@ -218,7 +218,7 @@ static bool is_from_another_port(struct engine *e, struct ibt_qp *q,
 	case SOURCE_IS_LIMITED:
 		break;
 	}
-	c->rx_limited++;
+	c->refused.limited++;
 	return true;
 }
 
@@ -280,7 +280,7 @@ static void receive_packet(struct engine *e, const struct part *a)
 	bool all;
 
 	if (len < BTH_BYTES + 4 || !pkt_parse(bytes, len - 4, &p)) {
-		c->rx_malformed++;
+		c->refused.malformed++;
 		return;
 	}
 	q = find_target(e, d, &p, &all);
@@ -291,7 +291,7 @@ static void receive_packet(struct engine *e, const struct part *a)
 		return;
 	if (!rocev2_is_intact(&e->senders, &d->from, &d->to, bytes, len, a->id,
 			      a->now_ns)) {
-		c->rx_bad_icrc++;
+		c->refused.bad_icrc++;
 		return;
 	}
 	if (all) {
@@ -315,7 +315,7 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 	e->rx_is_known = false;
 	prefetch_passed(&e->rx_turn, d->len);
 	if (d->is_stray) {
-		e->ibt.counters[d->device].rx_wrong_peer++;
+		e->ibt.counters[d->device].refused.wrong_peer++;
 		return;
 	}
 	for (size_t off = 0; off < d->len; off += step, a.id++) {

@@ -73,26 +73,37 @@ struct engine_suspect {
 
 #define EVENT_STATUSES 14 /* enum hca_status */
 
+/* Packets that came and were dropped before a queue pair had them. */
+struct engine_refused {
+	uint64_t malformed, bad_icrc, unknown_qp, wrong_peer;
+	/* Packets of unknown_qp that are for another process. */
+	uint64_t misdirected;
+	/* Packets from a port of this host that is not the peer's user's. */
+	uint64_t wrong_source;
+	/* Packets that were dropped unchecked: their sender sent too many
+	 * wrong ones. */
+	uint64_t limited;
+};
+
+/* Negative acknowledgements, received and sent. */
+struct engine_naks {
+	uint64_t rnr_rx, rnr_tx;
+	uint64_t seq_rx, seq_tx, fatal_rx, fatal_tx;
+	uint64_t access_tx; /* the access NAKs among fatal_tx */
+	uint64_t implied;   /* gaps in the responses of READs */
+};
+
 struct engine_counters {
 	uint64_t rx_packets, tx_packets;
 	uint64_t rx_bytes, tx_bytes; /* the packets, from the BTH to the ICRC */
-	uint64_t rx_malformed, rx_bad_icrc, rx_unknown_qp, rx_wrong_peer;
-	/* Packets of rx_unknown_qp that are for another process. */
-	uint64_t rx_misdirected;
-	uint64_t rx_wrong_psn; /* requests further ahead than a window */
-	/* Packets from a port of this host that is not the peer's user's. */
-	uint64_t rx_wrong_source;
-	/* Packets that were dropped unchecked: their sender sent too many
-	 * wrong ones. */
-	uint64_t rx_limited;
+	struct engine_refused refused;
+	uint64_t rx_wrong_psn;	/* requests further ahead than a window */
 	uint64_t rx_duplicates; /* requests */
 	uint64_t rx_out_of_order, rx_buffered;
-	uint64_t retransmits, timeouts, rnr_naks_rx, rnr_naks_tx;
+	uint64_t retransmits, timeouts;
+	struct engine_naks naks;
 	uint64_t rx_dropped; /* messages of UC and UD */
 	uint64_t pkey_violations, qkey_violations;
-	uint64_t seq_naks_rx, seq_naks_tx, fatal_naks_rx, fatal_naks_tx;
-	uint64_t access_naks_tx; /* the access NAKs among fatal_naks_tx */
-	uint64_t implied_naks;	 /* gaps in the responses of READs */
 	uint64_t rx_writes, rx_reads, rx_atomics; /* requests that began */
 	uint64_t rx_no_receive; /* messages of UC and UD, dropped */
 	uint64_t rx_ecn;	/* packets with "congestion experienced" */

@@ -356,7 +356,8 @@ static void say_junk(struct progress *p)
 	for (uint32_t i = 0; !p->is_junk_said && i < HCA_MAX_DEVICES; i++) {
 		const struct engine_counters *c = engine_counters(p->engine, i);
 
-		junk += c->rx_malformed + c->rx_bad_icrc + c->rx_unknown_qp;
+		junk += c->refused.malformed + c->refused.bad_icrc +
+			c->refused.unknown_qp;
 	}
 	if (junk < JUNK_SAID)
 		return;

@@ -179,7 +179,7 @@ static void ask_again(struct ibt *t, struct ibt_qp *q)
 		return;
 	r->gap = r->una;
 	r->gap_valid = true;
-	q->counters->implied_naks++;
+	q->counters->naks.implied++;
 	go_back(t, q, r->una);
 }
 
@@ -256,7 +256,7 @@ static enum explain_cause cause_of(enum hca_status status)
 
 void rc_comp_refused(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 {
-	q->counters->fatal_naks_rx++;
+	q->counters->naks.fatal_rx++;
 	fail_oldest(t, q, status, cause_of(status));
 }
 
@@ -343,7 +343,7 @@ void rc_comp_rnr(struct ibt *t, struct ibt_qp *q, uint8_t timer,
 	struct rc_req *r = &q->req;
 	uint8_t limit = q->qp->attr.rnr_retry;
 
-	q->counters->rnr_naks_rx++;
+	q->counters->naks.rnr_rx++;
 	q->qp->stats.rnr_waits++;
 	if (limit != IBT_RETRY_FOREVER && r->rnr_retries >= limit) {
 		fail_oldest(t, q, HCA_RNR_RETRY_EXC_ERR, EXPLAIN_RNR);
@@ -425,7 +425,7 @@ static void handle_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			rc_req_seek(t, q, psn);
 		return;
 	}
-	q->counters->seq_naks_rx++;
+	q->counters->naks.seq_rx++;
 	if (try_again(t, q, now_ns))
 		go_back(t, q, psn);
 }
@@ -474,7 +474,7 @@ static void place_response(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		data = (const uint8_t *)&orig;
 		want = sizeof(orig);
 	} else if (p->payload_len != want) {
-		q->counters->rx_malformed++;
+		q->counters->refused.malformed++;
 		return;
 	}
 	status = want ? sem_scatter(t->hca, q->qp->pd, w, offset, data,
@@ -591,7 +591,7 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	} else if (aeth_is_known(p->aeth.syndrome))
 		handle_nak(t, q, p, now_ns);
 	else
-		q->counters->rx_malformed++;
+		q->counters->refused.malformed++;
 	if (q->qp->state == HCA_QP_ERR)
 		return;
 	apply_nak(t, q);

@@ -102,8 +102,8 @@ static void read_failed(struct ibt *t, struct ibt_qp *q, struct reply *y,
 	q->resp.tombstone = true;
 	q->resp.tomb_psn = psn;
 	q->resp.tomb_syndrome = row->syndrome;
-	q->counters->fatal_naks_tx++;
-	q->counters->access_naks_tx += v == V_ACCESS;
+	q->counters->naks.fatal_tx++;
+	q->counters->naks.access_tx += v == V_ACCESS;
 	rc_reply_ack(t, q, psn, row->syndrome);
 	if (q->qp->state != HCA_QP_ERR)
 		ibt_qp_fail(t, q, row->event);

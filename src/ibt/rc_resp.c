@@ -228,7 +228,7 @@ static void refuse_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		t->sign = ENGINE_SIGN_KEY;
 	if (v == V_RNR) {
 		syndrome |= q->qp->attr.min_rnr_timer;
-		q->counters->rnr_naks_tx++;
+		q->counters->naks.rnr_tx++;
 		r->nak_sent = true;
 		r->nak_ns = t->now_ns;
 		/* it sends all again, as after a sequence NAK: see early() */
@@ -240,8 +240,8 @@ static void refuse_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		x->cause = EXPLAIN_REMOTE_INVALID;
 	ibt_explain(t, q, x);
 	if (!row->silent) {
-		q->counters->fatal_naks_tx++;
-		q->counters->access_naks_tx += v == V_ACCESS;
+		q->counters->naks.fatal_tx++;
+		q->counters->naks.access_tx += v == V_ACCESS;
 		r->tombstone = true;
 		r->tomb_psn = r->epsn;
 		r->tomb_syndrome = syndrome;
@@ -385,7 +385,7 @@ static void reorder_request(struct ibt *t, struct ibt_qp *q,
 	forget_early(t, q);
 	r->nak_sent = true;
 	r->nak_ns = t->now_ns;
-	q->counters->seq_naks_tx++;
+	q->counters->naks.seq_tx++;
 	rc_reply_ack(t, q, r->epsn,
 		     aeth_syndrome(AETH_NAK, AETH_NAK_PSN_SEQUENCE));
 }

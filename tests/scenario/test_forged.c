@@ -73,7 +73,7 @@ static void guesses_do_not_each_send_the_peer_back(void **state)
 		d->side[1].side->resp.nak_sent = false;
 		d->now_ns += IBT_HELD_NS / 50;
 	}
-	assert_uint_in_range(counters(d, 1)->seq_naks_tx, 1, 3);
+	assert_uint_in_range(counters(d, 1)->naks.seq_tx, 1, 3);
 	assert_works(d);
 	two_hcas_free(d);
 }
@@ -167,7 +167,7 @@ static void who_goes_directly_sends_no_packets(void **state)
 	p.bth.psn = d->side[1].side->resp.epsn.v;
 	two_hcas_forge(d, 1, &p);
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(counters(d, 1)->rx_wrong_peer, 1);
+	assert_int_equal(counters(d, 1)->refused.wrong_peer, 1);
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + SOON);
@@ -191,7 +191,7 @@ static void what_went_directly_is_not_acknowledged_by_packets(void **state)
 	p.bth.psn = d->side[0].side->req.una.v;
 	two_hcas_forge(d, 0, &p);
 	assert_false(two_hcas_poll(d, 0, &c));
-	assert_int_equal(counters(d, 0)->rx_wrong_peer, 1);
+	assert_int_equal(counters(d, 0)->refused.wrong_peer, 1);
 	two_hcas_free(d);
 }
 
@@ -208,7 +208,7 @@ static void a_uc_peer_that_goes_directly_sends_no_packets(void **state)
 	p.bth.psn = 77;
 	two_hcas_forge(d, 1, &p);
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(counters(d, 1)->rx_wrong_peer, 1);
+	assert_int_equal(counters(d, 1)->refused.wrong_peer, 1);
 	two_hcas_free(d);
 }
 
@@ -230,7 +230,7 @@ static void a_uc_peer_that_says_so_goes_by_packets(void **state)
 	two_hcas_run(d, d->now_ns + SOON);
 	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.byte_len, 100);
-	assert_int_equal(counters(d, 1)->rx_wrong_peer, 0);
+	assert_int_equal(counters(d, 1)->refused.wrong_peer, 0);
 	two_hcas_free(d);
 }
 
@@ -268,7 +268,7 @@ static void a_port_of_another_user_sends_nothing(uint32_t type, uint8_t opcode)
 	for (int k = 0; k < 10; k++)
 		two_hcas_forge_from(d, 1, &p, OTHERS_PORT);
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(counters(d, 1)->rx_wrong_source, 10);
+	assert_int_equal(counters(d, 1)->refused.wrong_source, 10);
 	assert_int_equal(d->asked, 1);
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
 	two_hcas_post(d, 0);
@@ -334,7 +334,7 @@ static void a_port_is_not_believed_for_ever(void **state)
 	assert_true(engine_wants_source(d->side[1].engine, &s));
 	engine_source(d->side[1].engine, &s, false, d->now_ns);
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(counters(d, 1)->rx_wrong_source, 1);
+	assert_int_equal(counters(d, 1)->refused.wrong_source, 1);
 	two_hcas_free(d);
 }
 
@@ -370,8 +370,8 @@ static void many_ports_are_not_all_asked_about(void **state)
 	for (uint16_t port = 1; port < 20000; port++)
 		two_hcas_forge_from(d, 1, &p, port);
 	assert_uint_in_range(d->asked, 1, SOURCE_ASKS);
-	assert_true(counters(d, 1)->rx_limited > 10000);
-	assert_int_equal(counters(d, 1)->rx_wrong_source, d->asked);
+	assert_true(counters(d, 1)->refused.limited > 10000);
+	assert_int_equal(counters(d, 1)->refused.wrong_source, d->asked);
 	assert_works(d);
 	two_hcas_free(d);
 }

@@ -170,9 +170,9 @@ static void many_guesses_are_dropped_unseen(void **state)
 	/* ten seconds, with a little looked at in each */
 	assert_uint_in_range(counters(d, 1)->rx_duplicates - seen, 1,
 			     11 * SUSPECT_PASS);
-	assert_true(counters(d, 1)->rx_limited > 99000);
+	assert_true(counters(d, 1)->refused.limited > 99000);
 	assert_int_equal(row_of(d, d->side[0].ip[15])->dropped,
-			 counters(d, 1)->rx_limited);
+			 counters(d, 1)->refused.limited);
 	two_hcas_free(d);
 }
 
@@ -260,7 +260,7 @@ static void guessed_answers_are_signs(void **state)
 				    .v;
 		two_hcas_forge(d, 1, &p);
 	}
-	assert_true(counters(d, 1)->rx_limited > 0);
+	assert_true(counters(d, 1)->refused.limited > 0);
 	assert_works(d);
 	two_hcas_free(d);
 }
@@ -340,7 +340,7 @@ static void wrong_q_keys_are_signs_and_right_ones_pass(void **state)
 
 	for (uint32_t i = 0; i < 3 * SUSPECT_MANY; i++)
 		two_hcas_forge(d, 1, &p);
-	assert_true(counters(d, 1)->rx_limited >= SUSPECT_MANY);
+	assert_true(counters(d, 1)->refused.limited >= SUSPECT_MANY);
 	two_hcas_recv(d, 1, 0, 2000);
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
 	two_hcas_post(d, 0);

@@ -332,7 +332,7 @@ static void a_notice_of_congestion_is_no_junk(void **state)
 	const struct engine_counters *c = engine_counters(d->side[1].engine, 0);
 
 	two_hcas_forge(d, 1, &p);
-	assert_int_equal(c->rx_unknown_qp, 0);
+	assert_int_equal(c->refused.unknown_qp, 0);
 	two_hcas_free(d);
 }
 

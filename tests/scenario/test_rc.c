@@ -275,7 +275,8 @@ static void memory_that_went_away_is_an_error_not_a_crash(void **state)
 	assert_done(d, 0, HCA_REM_OP_ERR, 0);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_REMOTE_FAULT);
 	/* the answer that says so is a good packet */
-	assert_int_equal(engine_counters(d->side[0].engine, 0)->rx_bad_icrc, 0);
+	assert_int_equal(
+		engine_counters(d->side[0].engine, 0)->refused.bad_icrc, 0);
 	assert_int_equal(d->side[0].qp->stats.timeouts, 0);
 	two_hcas_free(d);
 }

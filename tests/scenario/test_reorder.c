@@ -78,7 +78,7 @@ static int requests(int first, int by, int reads)
 			    d->side[1].memory.bytes, (size_t)reads * BYTES);
 	assert_true(engine_counters(d->side[0].engine, 0)->rx_buffered > 0);
 	count = r.requests;
-	assert_int_equal(engine_counters(d->side[0].engine, 0)->implied_naks,
+	assert_int_equal(engine_counters(d->side[0].engine, 0)->naks.implied,
 			 count - reads);
 	two_hcas_free(d);
 	return count;

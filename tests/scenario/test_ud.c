@@ -444,7 +444,7 @@ static void to_a_group_no_queue_pair_is_named(void **state)
 	wq_to(&d->side[0].qp->sq, w)->local = false; /* by its address */
 	go(d);
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(counters(d)->rx_wrong_peer, 1);
+	assert_int_equal(counters(d)->refused.wrong_peer, 1);
 	two_hcas_free(d);
 }
 

@@ -29,7 +29,8 @@ static void data_are_counted_in_words(void **state)
 
 static void errors_are_added_up(void **state)
 {
-	struct engine_counters c = {.rx_malformed = 3, .rx_bad_icrc = 4};
+	struct engine_counters c = {.refused.malformed = 3,
+				    .refused.bad_icrc = 4};
 
 	assert_int_equal(value_of("counters/port_rcv_errors", &c), 7);
 	assert_int_equal(value_of("hw_counters/rx_icrc_encapsulated", &c), 4);
