@@ -79,6 +79,12 @@ CASES = (
      LONG % ("\ta++;\n" * 129), "the function has 130 lines"),
     ("lint-size", "a file of 1100 lines", "src/util/a.c",
      "/* */\n" * 1099, "the file has 1100 lines"),
+    ("lint-size", "a structure of 25 members, one of them a structure",
+     "src/util/a.h", "struct a {\n\tint b[2], c;\n\tstruct {\n\t\tint d, e;\n"
+     "\t} f;\n" + "\tint (*g)(int h, int i);\n" * 22 + "};\n", None),
+    ("lint-size", "a structure of 26 members", "src/util/a.h",
+     "struct a {\n" + "\tint b, c; /* d, e; */\n" * 13 + "};\n",
+     "struct a has 26 members"),
     ("lint-words", "plain words", "src/util/a.c", GOOD, None),
     ("lint-words", "a mark of unfinished work", "src/util/a.c",
      "/* TO" "DO: all of it */\n", "unfinished work"),
