@@ -2,6 +2,8 @@
 /* Connection management for a network namespace; see cmserver.h. */
 #include "broker/cmserver.h"
 
+#include "broker/cm_doubts.h"
+#include "broker/cm_fields.h"
 #include "broker/cm_journal.h"
 #include "broker/cm_output.h"
 #include "broker/cm_seal.h"
@@ -54,16 +56,6 @@ struct object {
 	bool is_datagram;
 };
 
-/*
- * A peer that a REQ says to have lost a connection of that user, until the
- * answer to the question whether the peer's queue pair lives.
- */
-struct doubt {
-	struct user_share *share; /* NULL: the place is free */
-	struct live_peer about;
-	bool is_taken; /* by cmserver_doubts */
-};
-
 struct cmserver {
 	struct gsi *gsi;
 	struct share_table shares;
@@ -76,8 +68,7 @@ struct cmserver {
 	/* Of object[]: ever used; in free_list. */
 	uint32_t fresh, free_count;
 	uint32_t free_list[OBJECTS];
-	struct doubt doubt[CMSERVER_DOUBTS];
-	uint32_t doubts; /* of doubt[] in use */
+	struct cm_doubts doubts;
 };
 
 /* Of the clients of c's user the one for which most waits. */
@@ -193,51 +184,6 @@ static void object_free(struct cmserver *s, struct object *o, uint64_t now_ns)
 	s->free_list[s->free_count++] = (uint32_t)(o - s->object);
 }
 
-/* Reads what stands in front of the program's private data in a REQ and a
- * SIDR_REQ (IBTA A11.3). */
-static void read_ip(struct cmproto *m, const struct cmmsg *msg)
-{
-	size_t bytes = cmmsg_private_bytes(msg->kind) - CMMSG_IP_BYTES;
-	struct cmmsg_ip ip;
-
-	if (cmmsg_ip_parse(msg->private_data, &ip))
-		m->at.peer_port = ip.src_port;
-	m->at.local_port = (uint16_t)msg->service_id;
-	m->private_bytes = (uint8_t)bytes;
-	memcpy(m->private_data, msg->private_data + CMMSG_IP_BYTES, bytes);
-}
-
-static void copy_facts(struct cmproto *m, const struct cmmsg *msg)
-{
-	m->qp.qpn = msg->qp.qpn;
-	m->qp.psn = msg->qp.psn;
-	m->qp.qkey = msg->qp.qkey;
-	m->qp.responder_resources = msg->qp.responder_resources;
-	m->qp.initiator_depth = msg->qp.initiator_depth;
-	m->qp.flow_control = msg->qp.flow_control;
-	m->qp.retry_count = msg->qp.retry_count;
-	m->qp.rnr_retry = msg->qp.rnr_retry;
-	m->qp.has_srq = msg->qp.has_srq;
-	m->qp.transport = msg->qp.transport;
-	m->qp.mtu = msg->qp.mtu;
-	m->qp.ack_timeout = msg->primary.ack_timeout;
-	m->qp.ack_delay = msg->ack_delay;
-	m->qp.traffic_class = msg->primary.traffic_class;
-	m->qp.hop_limit = msg->primary.hop_limit;
-	m->qp.pkey = msg->qp.pkey;
-	m->qp.ca_guid = msg->ca_guid;
-	m->qp.ece_vendor = msg->ece_vendor;
-	m->qp.ece_options = msg->ece_options;
-	m->is_datagram =
-		msg->kind == CMMSG_SIDR_REQ || msg->kind == CMMSG_SIDR_REP;
-	if (msg->kind == CMMSG_REQ || msg->kind == CMMSG_SIDR_REQ) {
-		read_ip(m, msg);
-	} else if (msg->kind) {
-		m->private_bytes = (uint8_t)cmmsg_private_bytes(msg->kind);
-		memcpy(m->private_data, msg->private_data, m->private_bytes);
-	}
-}
-
 /* Puts the conversation's note into a message to its client, which gives it to
  * our successor, and into the fd store. */
 static void put_note(struct cmserver *s, const struct object *o,
@@ -284,7 +230,7 @@ static void announce_event(struct cmserver *s, const struct cm_event *e,
 	m.at.space = l->space;
 	memcpy(m.at.local, e->local, 16);
 	memcpy(m.at.peer, e->peer, 16);
-	copy_facts(&m, &e->msg);
+	cm_fields_take(&m, &e->msg);
 	put_note(s, o, &m);
 	tell_client(s, l->client, &m);
 }
@@ -299,7 +245,7 @@ static void report_event(struct cmserver *s, const struct cm_event *e)
 	m.id = id_of(s, o);
 	memcpy(m.at.local, e->local, 16);
 	memcpy(m.at.peer, e->peer, 16);
-	copy_facts(&m, &e->msg);
+	cm_fields_take(&m, &e->msg);
 	switch (e->type) {
 	case CM_REQUEST:
 	case CM_STALE:
@@ -345,50 +291,23 @@ static void report_event(struct cmserver *s, const struct cm_event *e)
 static void doubt_peer(struct cmserver *s, const struct cm_event *e)
 {
 	const struct object *o = object_find(s, (uint32_t)e->user);
-	struct user_share *share = o ? o->client->share : NULL;
-	struct doubt *d = s->doubt;
+	struct live_peer about = {.qpn = e->msg.qp.qpn};
 
-	if (!share || local_ip_is(e->peer, 0) ||
-	    cm_owner_may_add(&share->cm, share->doubts,
-			     CMSERVER_DOUBTS - s->doubts))
+	if (!o || local_ip_is(e->peer, 0))
 		return;
-	while (d->share)
-		d++;
-	*d = (struct doubt){.share = share, .about.qpn = e->msg.qp.qpn};
-	memcpy(d->about.local, e->local, 16);
-	memcpy(d->about.peer, e->peer, 16);
-	share->doubts++;
-	s->doubts++;
+	memcpy(about.local, e->local, 16);
+	memcpy(about.peer, e->peer, 16);
+	cm_doubts_add(&s->doubts, o->client->share, &about);
 }
 
 bool cmserver_doubts(struct cmserver *s, struct live_peer *about)
 {
-	for (uint32_t i = 0; s->doubts && i < CMSERVER_DOUBTS; i++) {
-		struct doubt *d = &s->doubt[i];
-
-		if (!d->share || d->is_taken)
-			continue;
-		d->is_taken = true;
-		*about = d->about;
-		return true;
-	}
-	return false;
+	return cm_doubts_take(&s->doubts, about);
 }
 
 void cmserver_settle(struct cmserver *s, const struct live_peer *about)
 {
-	for (uint32_t i = 0; s->doubts && i < CMSERVER_DOUBTS; i++) {
-		struct doubt *d = &s->doubt[i];
-
-		if (!d->share || !d->is_taken || d->about.qpn != about->qpn ||
-		    memcmp(d->about.local, about->local, 16) != 0 ||
-		    memcmp(d->about.peer, about->peer, 16) != 0)
-			continue;
-		d->share->doubts--;
-		d->share = NULL;
-		s->doubts--;
-		return;
-	}
+	cm_doubts_settle(&s->doubts, about);
 }
 
 /* Empties the rings of cm: events go to clients, messages to the wire. */
@@ -487,29 +406,6 @@ static int do_listen(struct cmserver *s, struct object *o,
 	return err;
 }
 
-static void fill_message(struct cmmsg *msg, const struct cmproto *m)
-{
-	msg->qp.qpn = m->qp.qpn & 0xffffff;
-	msg->qp.psn = m->qp.psn & 0xffffff;
-	msg->qp.qkey = m->qp.qkey;
-	msg->qp.responder_resources = m->qp.responder_resources;
-	msg->qp.initiator_depth = m->qp.initiator_depth;
-	msg->qp.flow_control = m->qp.flow_control;
-	msg->qp.retry_count = m->qp.retry_count;
-	msg->qp.rnr_retry = m->qp.rnr_retry;
-	msg->qp.has_srq = m->qp.has_srq;
-	msg->qp.transport = m->qp.transport;
-	msg->qp.mtu = m->qp.mtu;
-	msg->ack_delay = m->qp.ack_delay;
-	msg->qp.pkey = GSI_PKEY;
-	msg->ca_guid = m->qp.ca_guid;
-	msg->ece_vendor = m->qp.ece_vendor & 0xffffff;
-	msg->ece_options = m->qp.ece_options;
-	msg->primary.ack_timeout = m->qp.ack_timeout;
-	msg->primary.traffic_class = m->qp.traffic_class;
-	msg->primary.hop_limit = m->qp.hop_limit;
-}
-
 static int do_connect(struct cmserver *s, struct object *o,
 		      const struct cmproto *m, uint64_t now_ns)
 {
@@ -529,7 +425,7 @@ static int do_connect(struct cmserver *s, struct object *o,
 	room = cmmsg_private_bytes(msg->kind) - CMMSG_IP_BYTES;
 	if (m->private_bytes > room)
 		return -EINVAL;
-	fill_message(msg, m);
+	cm_fields_fill(msg, m);
 	memcpy(start.local, m->at.local, 16);
 	memcpy(start.peer, m->at.peer, 16);
 	memcpy(ip.src, m->at.local, 16);
@@ -552,7 +448,7 @@ static int do_accept(struct cmserver *s, struct object *o,
 
 	if (m->private_bytes > cmmsg_private_bytes(msg.kind))
 		return -EINVAL;
-	fill_message(&msg, m);
+	cm_fields_fill(&msg, m);
 	memcpy(msg.private_data, m->private_data, m->private_bytes);
 	return cm_accept(s->cm, o->conv, &msg, now_ns);
 }

@@ -18,9 +18,6 @@
 #include "cm/live.h"
 #include "broker/fd_store.h"
 
-/* Peers that are doubted at once: as many as one asker may have questions. */
-#define CMSERVER_DOUBTS LIVE_OF_ONE
-
 struct cmserver;
 struct cmserver_client;
 

@@ -4,6 +4,7 @@
 
 #include "broker/admission.h"
 #include "broker/answer.h"
+#include "broker/counter_tree.h"
 #include "broker/inside.h"
 #include "broker/sysfs_gc.h"
 #include "broker/unread.h"
@@ -270,52 +271,6 @@ static void take_hello(struct server *s, struct conn *c, const struct proto *m,
 		greet_client(s, c);
 }
 
-/* Adds up what the pages of living processes say of their counters. */
-static void count_living(struct server *s)
-{
-	counter_files_begin(&s->counter_files);
-	for (uint32_t i = 1; i < s->group.count; i++)
-		if (s->group.member[i].use == REUSEPORT_OWNED)
-			counter_files_live(&s->counter_files,
-					   s->group.member[i].page_fd);
-}
-
-static bool is_own_folder(int fd)
-{
-	struct stat s;
-
-	return !fstat(fd, &s) && S_ISDIR(s.st_mode) && s.st_uid == geteuid() &&
-	       !(s.st_mode & (S_IWGRP | S_IWOTH));
-}
-
-/* Takes the folder for counter files from a client of the broker's own user:
- * the broker can write there, and that user has no other broker. */
-static void take_tree(struct server *s, const struct conn *c, int *fd)
-{
-	if (!user_is_same(c->user, s->group.user) || *fd < 0 ||
-	    !is_own_folder(*fd))
-		return;
-	if (s->counter_files.tree_fd < 0)
-		sysfs_gc_others(*fd);
-	if (s->counter_files.is_successor)
-		count_living(s);
-	counter_files_tree(&s->counter_files, *fd);
-	*fd = -1;
-}
-
-/* Writes the counter files when that is due; how long poll may wait. */
-static int refresh_tree(struct server *s, int wait)
-{
-	int due = counter_files_due(&s->counter_files, now_ms());
-
-	if (!due) {
-		count_living(s);
-		counter_files_write(&s->counter_files, now_ms());
-		due = counter_files_due(&s->counter_files, now_ms());
-	}
-	return due >= 0 && (wait < 0 || due < wait) ? due : wait;
-}
-
 static void handle_message(struct server *s, struct conn *c,
 			   const struct proto *m, int fds[PROTO_FDS])
 {
@@ -328,7 +283,7 @@ static void handle_message(struct server *s, struct conn *c,
 	else if (m->kind == PROTO_ASK_FAR)
 		answer_remote(s, c, m, now_ns());
 	else if (m->kind == PROTO_TREE)
-		take_tree(s, c, &fds[3]);
+		counter_tree_take(s, c, &fds[3]);
 	else if (m->kind == PROTO_ARENA)
 		answer_arena(s, c, m, now_ms());
 	else if (m->kind == PROTO_WHO)
@@ -655,7 +610,8 @@ static int poll_patience(struct server *s)
 			wait = RETRY_MS;
 	wait = sooner_of(wait, rest);
 	wait = refuse_full_patience(&s->refuse_full, wait);
-	return refresh_tree(s, qp1_patience(s, unread_patience(s, now, wait)));
+	return counter_tree_refresh(
+		s, qp1_patience(s, unread_patience(s, now, wait)), now);
 }
 
 static bool serve_one(struct server *s, struct conn *c, short events)

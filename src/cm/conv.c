@@ -232,7 +232,8 @@ static void remember_answer(struct cm *cm, struct conv *c)
 {
 	list_push_tail(&cm->waiting.answered, &c->queue);
 	if (++cm->waiting.answered_count > CONV_ANSWERED_MAX)
-		conv_enter(cm, CONV_QUEUED(cm->waiting.answered.next), CONV_CLOSED);
+		conv_enter(cm, CONV_QUEUED(cm->waiting.answered.next),
+			   CONV_CLOSED);
 }
 
 /* Takes the conversation out of the list that its state has it in. */

@@ -5,6 +5,7 @@
  */
 #include "cmtalk.h"
 
+#include "broker/cm_doubts.h"
 #include "broker/cm_seal.h"
 #include "broker/cmserver.h"
 #include "broker/user.h"
@@ -471,22 +472,22 @@ static void no_user_takes_all_doubts(void **state)
 	say(&a, at, CMPROTO_BIND, 0);
 	at.at.local_port = a.sent.at.local_port;
 	say(&a, (struct cmproto){.backlog = 1}, CMPROTO_LISTEN, a.sent.new_id);
-	connect_to_far(&first, 1000, 2 * CMSERVER_DOUBTS, true);
-	connect_to_far(&second, 2000, CMSERVER_DOUBTS, true);
+	connect_to_far(&first, 1000, 2 * CM_DOUBTS_MAX, true);
+	connect_to_far(&second, 2000, CM_DOUBTS_MAX, true);
 	/* whether they are taken out or not, until they are settled */
 	claim_from_far(&a, at.at.local_port, 1000, 2);
 	assert_int_equal(count_doubts(&a, 1000, &about), 2);
-	claim_from_far(&a, at.at.local_port, 1002, 2 * CMSERVER_DOUBTS - 2);
+	claim_from_far(&a, at.at.local_port, 1002, 2 * CM_DOUBTS_MAX - 2);
 	has = count_doubts(&a, 1000, &about);
-	assert_int_equal(has, CMSERVER_DOUBTS / 2 - 2);
+	assert_int_equal(has, CM_DOUBTS_MAX / 2 - 2);
 	claim_from_far(&a, at.at.local_port, 2000, 1);
 	assert_int_equal(count_doubts(&a, 2000, &about), 1);
 	/* one that is settled can be doubted again */
 	cmserver_settle(a.s, &about);
 	cmserver_settle(a.s, &about);
-	claim_from_far(&a, at.at.local_port, 2001, CMSERVER_DOUBTS - 1);
+	claim_from_far(&a, at.at.local_port, 2001, CM_DOUBTS_MAX - 1);
 	other = count_doubts(&a, 2000, &about);
-	assert_int_equal(other, CMSERVER_DOUBTS / 4);
+	assert_int_equal(other, CM_DOUBTS_MAX / 4);
 	/* the user's last client goes before the answer comes */
 	leave_alone(&second);
 	cmserver_settle(a.s, &about);
