@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What src/direct keeps in a queue pair and in the adapter's transport:
- * requests to peers of this host without packets.  The rest of this folder asks
- * for `path` alone.  Lock: the progress lock.
+ * The state that src/direct keeps in a queue pair and in the adapter's
+ * transport: requests to peers of this host without packets.  The other files
+ * of this folder read the member `path` alone.  Lock: the progress lock.
  */
 #ifndef IBT_DIRECT_STATE_H
 #define IBT_DIRECT_STATE_H
@@ -58,8 +58,8 @@ struct direct_queues {
 	uint32_t piece; /* bytes that one visit moves at most */
 };
 
-/* What engine/shm_ack keeps in each struct ibt_qp: ACKs to peers of this host
- * that go through a shared page instead of a packet. */
+/* The state that engine/shm_ack keeps in each struct ibt_qp: ACKs to peers of
+ * this host that a shared page carries instead of packets. */
 struct shm_ack_state {
 	struct serial24 sent;  /* the ePSN of the last ACK packet */
 	struct serial24 taken; /* up to where the peer has read the page */

@@ -104,7 +104,7 @@ struct ibt_events {
 	struct engine_event *ring;
 };
 
-/* What the QPs of one progress lock share. */
+/* The state that the queue pairs of one progress lock share. */
 struct ibt {
 	struct hca *hca;
 	struct wheel wheel;
@@ -112,8 +112,8 @@ struct ibt {
 	uint64_t now_ns;       /* the time of the engine's present call */
 	enum engine_sign sign; /* what was wrong with the present packet */
 	struct list active;    /* struct ibt_qp with something to send */
-	/* struct ibt_qp whose ACK may wait for a request, and since when the
-	 * first of them waits. */
+	/* Each struct ibt_qp whose ACK may wait for a request, and the time
+	 * since which the first of them waits. */
 	struct list owing;
 	uint64_t owing_ns;
 	bool holds_acks;    /* engine_hold_acks */
@@ -158,7 +158,7 @@ struct rc_req {
 	uint32_t window, window_credit;
 	uint32_t retries, rnr_retries; /* since the last progress */
 	uint64_t silent_since_ns;
-	bool is_granted; /* the timer ran anew, after this process slept */
+	bool is_granted; /* the timer was restarted after this process slept */
 	bool rnr_waiting, asking, draining;
 	bool was_alive;	  /* the peer was found alive since silent_since_ns */
 	bool is_answered; /* a packet of the peer has come, of whatever kind */
@@ -199,7 +199,8 @@ struct reply {
 	uint64_t orig; /* the value that an atomic found */
 };
 
-/* What a duplicate request can be answered from (IBTA 9.7.5.1.1). */
+/* An executed READ or atomic, by which a duplicate request is answered
+ * (IBTA 9.7.5.1.1). */
 struct resource {
 	bool valid;
 	uint8_t kind; /* enum opcode_kind of the request */

@@ -67,7 +67,7 @@ int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
 				 resources * sizeof(*r->resources));
 	if (!room)
 		return -ENOMEM;
-	/* it may grow amid traffic */
+	/* The arrays may grow while replies wait in them. */
 	for (uint32_t i = r->reply_tail; i != r->reply_head; i++)
 		room[i & (replies - 1)] = r->replies[i & (r->reply_size - 1)];
 	more = (struct resource *)(void *)(room + replies);
@@ -328,7 +328,11 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		 */
 		if (!q->resp.tombstone)
 			rc_reply_stop(q);
-		shared_fence(); /* who posts later sees the state */
+		/* Orders the store of the state before the flush's loads of
+		 * the queues' heads: a thread that posts after these loads sees
+		 * the state and has its request flushed.  Otherwise that
+		 * request would never complete. */
+		shared_fence();
 		q->owes_last_wqe = old != HCA_QP_RESET && qp->srq;
 		if (old != HCA_QP_RESET)
 			ibt_qp_flush(t, q);

@@ -6,7 +6,7 @@ bool local_wr_is(const struct wqe *w)
 	return w->opcode == HCA_WR_BIND_MW || w->opcode == HCA_WR_LOCAL_INV;
 }
 
-/* What a binding or an invalidation may not do, in words. */
+/* Says in words why a binding or an invalidation is refused. */
 static const char *bind_cause(const struct wqe *w, enum mr_verdict v)
 {
 	bool binds = w->opcode == HCA_WR_BIND_MW;

@@ -184,9 +184,9 @@ static void ask_again(struct ibt *t, struct ibt_qp *q)
 }
 
 /*
- * The payload of the packet that is waited for, or that is to be acknowledged,
- * if it is the longest so far and some network does not carry it; else 0.  All
- * carry what is no longer than SMALL_BYTES.
+ * Returns the payload bytes of the packet that is waited for, or that has to be
+ * acknowledged, if this payload is the longest so far and some networks do not
+ * carry it; else 0.  All networks carry SMALL_BYTES.
  */
 static uint32_t long_bytes(const struct ibt *t, const struct ibt_qp *q)
 {
@@ -284,7 +284,8 @@ static void apply_nak(struct ibt *t, struct ibt_qp *q)
 	rc_comp_refused(t, q, (enum hca_status)r->nak.status);
 }
 
-/* Of a peer that has been heard, the address and the way to it are right. */
+/* A peer that has sent any packet has the right address, and the path to it
+ * works. */
 static enum explain_cause no_answer(const struct ibt *t, const struct ibt_qp *q)
 {
 	struct serial24 first = serial24(q->qp->attr.sq_psn);
@@ -492,7 +493,7 @@ static void place_response(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 			q->req.reads_out--;
 }
 
-/* An answer whose turn it is, or is past. */
+/* Takes an answer with the expected PSN, or with an earlier one. */
 static void in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		    uint64_t now_ns)
 {
@@ -512,7 +513,7 @@ static void in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	acknowledge_psn(t, q, serial24_add(n->first, n->answered), now_ns);
 }
 
-/* Answers kept for later whose turn has come. */
+/* Takes the answers that came early and whose PSN is expected now. */
 static void drain_early(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
 	struct reorder *e = &q->req.reorder;
@@ -628,9 +629,10 @@ void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 }
 
 /*
- * A timeout lasts from T to 4 T (IBTA 9.7.6.1.3).  Of a foreign peer we do not
- * hear whether the peer lives, and on a loaded machine it is seldom dead, so it
- * gets all of it: this is what is left when the tries are used up.
+ * A timeout lasts from T to 4 T (IBTA 9.7.6.1.3).  No broker tells us whether
+ * the process of a peer on another host lives, and on a loaded machine such a
+ * process is late more often than dead, so the peer gets all of 4 T: this is
+ * the time that is left when the tries are used up.
  */
 static uint64_t allowance_ns(const struct ibt_qp *q)
 {

@@ -77,8 +77,8 @@ static bool is_held_back(const struct rc_req *r, const struct wqe *w)
 	return r->draining || ((w->flags & HCA_SEND_FENCE) && r->rd_wqes);
 }
 
-/* Of a request that is behind the cursor, the packets that ask for an answer
- * and have not all of it. */
+/* Counts the packets of a request behind the cursor that ask for an answer and
+ * do not have all of it. */
 static uint32_t count_out(const struct ibt_qp *q, uint32_t index,
 			  const struct wqe *w)
 {
@@ -154,7 +154,7 @@ void rc_req_stop(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	rc_comp_retire(t, q);
 }
 
-/* What no memory could make right. */
+/* Refuses a request for reasons that no memory could mend. */
 static enum hca_status refuse_request(const struct ibt_qp *q,
 				      const struct wqe *w, struct explain *x)
 {
@@ -215,9 +215,10 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
 }
 
 /*
- * What one READ request asks for: its First and its Last are longer than the
- * rest and cut what is sent at once, so it is much, but of a window that loss
- * has made narrow not most.
+ * Returns the bytes that one READ request asks for.  The First and the Last
+ * packet of the response are longer than the others and cut a burst in two, so
+ * the request asks for many bytes; but for less than most of the window if
+ * losses have made the window narrow.
  */
 static uint32_t read_chunk(const struct ibt_qp *q)
 {

@@ -254,7 +254,7 @@ static void refuse_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	ibt_qp_activate(t, q);
 }
 
-/* The packet whose turn it is.  False when it was refused. */
+/* Executes the packet with the expected PSN.  False: the packet was refused. */
 static bool accept_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 {
 	struct rc_resp *r = &q->resp;
@@ -290,7 +290,7 @@ static bool accept_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	return q->qp->state != HCA_QP_ERR;
 }
 
-/* Packets kept for later whose turn has come. */
+/* Executes the packets that came early and whose PSN is expected now. */
 static void drain_held(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_resp *r = &q->resp;
@@ -336,8 +336,9 @@ static bool keep_early(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 }
 
 /*
- * Further ahead than a window is a peer of whom that much was lost, or a forger
- * who tries PSNs: the sender is asked to go back, but not by each.
+ * A packet that is further ahead than a window comes from a peer whose packets
+ * were lost, or from a forger who tries PSNs: a NAK asks the sender to go back,
+ * but not each such packet gets a NAK.
  */
 static bool is_far_too_often(struct ibt *t, struct ibt_qp *q)
 {
@@ -390,10 +391,8 @@ static void reorder_request(struct ibt *t, struct ibt_qp *q,
 		     aeth_syndrome(AETH_NAK, AETH_NAK_PSN_SEQUENCE));
 }
 
-/*
- * What the peer had of the READ or atomic that p repeats; NULL: nothing is
- * known of it any more.  The newest first: PSNs come again.
- */
+/* Finds the executed READ or atomic that p repeats; NULL: the record is
+ * overwritten.  Looks at the newest first, since PSNs repeat. */
 static const struct resource *resource_of(const struct rc_resp *r,
 					  const struct pkt *p)
 {

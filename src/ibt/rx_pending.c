@@ -196,7 +196,7 @@ void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	bool is_patient = has_room && !q->pending.is_late && !t->strict;
 	enum want want = WANTS_RECEIVE;
 
-	/* who does not know the Q_Key takes no room from who does */
+	/* A sender that does not know the Q_Key takes no room from others. */
 	if (q->qp->type == HCA_QPT_UD && p->deth.qkey != q->qp->attr.qkey) {
 		ud_resp_rx(t, q, p, f);
 		return;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages of UC and UD that come before the receive they need.  The services
- * drop them (IBTA 9.8.2.2, 9.8.3.2); a program that polls, posts again and
- * never falls behind on hardware would lose some to us, because its own calls
- * are what receives here, many packets at a time.  So they wait for
+ * Messages of UC and UD that come before the receive that they need.  The
+ * services drop such messages (IBTA 9.8.2.2, 9.8.3.2); a program that polls,
+ * posts again and never falls behind on hardware would lose some here, because
+ * its own calls receive, many packets at a time.  So the messages wait for
  * RX_PENDING_PATIENCE_NS, in order, as if they were still on the wire; a queue
- * pair that let the time pass has none again before it has posted a receive.
+ * pair whose messages waited that long in vain gets no such patience before it
+ * has posted a receive.
  *
- * What does not fit any more stays in the socket, if nobody but the queue pairs
- * that are late waits for what comes there.  Else it is lost: one without
- * receives does not hold up the others.
+ * A packet that does not fit stays in the socket if only queue pairs that are
+ * late wait for packets of that socket.  Else the packet is lost: a queue pair
+ * without receives does not hold up the others.
  *
  * Owner: the struct ibt; lock: the progress lock.
  */

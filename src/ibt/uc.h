@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Unreliable connection (IBTA Vol 1, 9.8.2): one peer, messages of any
- * length, nothing acknowledged.  A packet lost loses its message; the
- * responder goes on with the next First or Only.  Owner and lock: the QP's.
+ * Unreliable connection (IBTA Vol 1, 9.8.2): one peer, messages of any length,
+ * nothing acknowledged.  A lost packet loses its message; the responder
+ * continues with the next First or Only.  Owner and lock: the queue pair's.
  */
 #ifndef IBT_UC_H
 #define IBT_UC_H

@@ -52,7 +52,8 @@ static void finish_request(struct ibt *t, struct ibt_qp *q)
 	}
 	if (!r->packet)
 		r->una = r->max;
-	/* who posts waits for the answer to what flies, and there is none */
+	/* A poster waits for the answer to the packets under way; UC and UD
+	 * have none. */
 	ibt_qp_note(q);
 	unreliable_tx_drained(t, q);
 }

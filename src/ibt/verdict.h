@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What a responder says to a request, and what becomes of it: one row each
- * (IBTA Vol 1, 9.7.5.2 and 9.9.3).
- */
+/* The answers of a responder to a request, and their consequences, one row each
+ * (IBTA Vol 1, 9.7.5.2 and 9.9.3). */
 #ifndef IBT_VERDICT_H
 #define IBT_VERDICT_H
 
