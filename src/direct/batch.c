@@ -4,9 +4,8 @@
 #include "util/prefetch.h"
 #include "util/step.h"
 
-/*
- * A series goes on for as long as nothing is out of the ordinary.  The request
- * that is stays undone: alone, later, it is judged, waits or fails.
+/* A series continues for as long as its requests are ordinary.  The first
+ * request that is not stays undone: alone, later, it is judged, waits or fails.
  */
 
 #define AHEAD 4 /* receives on, one is fetched from the target's core */
@@ -34,7 +33,8 @@ static void add_move(struct moves *m, const struct direct_request *r,
 	};
 }
 
-/* As request_locate, of one after the first, whose key has this row. */
+/* Locates the memory of a request after the first, as request_locate does, by
+ * the row of its key. */
 static bool locate_piece(const struct hca *h, const struct mr *row,
 			 const struct direct_request *r, uint32_t need,
 			 struct direct_memory *target)

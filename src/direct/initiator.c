@@ -14,7 +14,7 @@
 #include "util/bits.h"
 #include "util/check.h"
 
-/* Of more the copying takes longer than all that goes with it. */
+/* Copying more bytes takes longer than the rest of a request's handling. */
 #define BATCH_BYTES 4096u
 
 void initiator_part(struct ibt *t, struct target_ref *l)
@@ -260,7 +260,7 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 
 /* ---- small requests, posted together ---- */
 
-/* What is behind the cursor. */
+/* The requests behind the cursor. */
 struct row {
 	struct ibt *t;
 	struct ibt_qp *q;
@@ -344,7 +344,7 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 					       : 0;
 	if (bytes)
 		return bytes;
-	/* who waits for one who has gone was found right before */
+	/* The request of a target that has ended was judged just before. */
 	status = l->is_gone && q->req.is_gone ? HCA_SUCCESS
 					      : describe_piece(t, q, w, &r, &x);
 	if (status && w->opcode != HCA_WR_RDMA_READ) {
@@ -369,9 +369,10 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 }
 
 /*
- * UC tells nobody what went wrong, and its target goes on.  Whatever cannot be
- * done here is for packets, from then on: they are dropped, or wait for their
- * receive, and the target explains it.  A message that is half done is lost.
+ * An initiator of UC is told of no fault, and its target continues.  So a
+ * message that cannot be moved here goes by packets, as do all later ones: they
+ * are dropped, or wait for their receive, and the target explains the fault.  A
+ * message that is half done is lost.
  */
 static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		       const struct direct_request *r,
@@ -469,7 +470,8 @@ uint64_t initiator_look(struct ibt *t)
 
 /* ---- the owner's side ---- */
 
-/* What is asked, taken out of the peer's reach. */
+/* A copy of the request that the peer asked for, which the peer cannot change.
+ */
 struct ask {
 	uint32_t opcode, rkey;
 	uint64_t va, swap_add, compare;
@@ -516,8 +518,8 @@ static void fail_request(struct ibt *t, struct ibt_qp *q, enum verdict v,
 
 /*
  * The initiator that asks waits for the answer and writes nothing here
- * meanwhile; whoever changes the QP holds our progress lock.  So there is no
- * lock here that a stopped peer could keep.
+ * meanwhile; a thread that changes the QP holds our progress lock.  So there is
+ * no lock here that a stopped peer could keep.
  */
 static void begin_asking(struct ibt *t, struct ibt_qp *q)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The near end of the direct way, and what an owner does about the letters of
- * its peers.  A connection's requests go by packets or directly for all its
- * life: that is decided before the first, so none overtakes another.
+ * The initiator of requests without packets; and the handling of the notify
+ * bits that an owner's peers have set.  The requests of a connection go by
+ * packets or directly for as long as the connection lasts: that is decided
+ * before the first request, so that none overtakes another.
  *
- *	OPEN --initiator_attach--> DIRECT		until RESET; of UC,
- *until
- *	     --initiator_refuse--> PACKETS <--	something cannot be done
+ *	OPEN --initiator_attach--> DIRECT   until RESET; a connection of UC
+ *	     --initiator_refuse--> PACKETS  <-- until a request cannot be done
  *
- * A piece of a message takes one PSN; waiting for receives, retries and the
- * end of a request are rc_comp's.  Who waits for its peer (no receive, not
- * ready, an atomic or somebody else at work there) is on ibt.nearby and looks
- * again at each tick.
+ * A piece of a message takes one PSN; rc_comp waits for receives, retries and
+ * completes.  A queue pair that waits for its peer (no receive, not ready, an
+ * atomic, another process at work there) is on a list of struct ibt's member
+ * direct, and tries again at each tick.
+ *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
 #ifndef DIRECT_INITIATOR_H
@@ -28,8 +29,8 @@ int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 void initiator_refuse(struct ibt_qp *q);
 /* The QP is going. */
 void initiator_fini(struct ibt *t, struct ibt_qp *q);
-/* Takes a link that its QP uses no more, for initiator_parted: whose it was,
- * once for each link; NULL: no more of them. */
+/* Takes a link that its QP no longer uses.  initiator_parted returns the link's
+ * owner, once for each such link; NULL: there are no more. */
 void initiator_part(struct ibt *t, struct target_ref *l);
 void *initiator_parted(struct ibt *t);
 /* The target of q's request sleeps: to be woken with the rest of `kicks`. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Datagrams to queue pairs of this host without packets.  A UD queue pair has
- * a link for each target of this host, of which each goes its own way:
+ * a link for each target of this host, and each link has its own path:
  *
  *	OPEN --initiator_ud_attach--> DIRECT		until its process ends
  *				   | no receive, no such QP, another Q_Key
  *				   v
  *				PACKETS		which explain what they drop
  *
- * The way of the queue pair (ibt_qp.way) is that of the request at the cursor.
+ * The path of the queue pair (struct direct_state) is that of the request at
+ * the cursor.
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
 #ifndef DIRECT_INITIATOR_UD_H
@@ -22,7 +23,8 @@
 bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 			 struct access *access, void *owner);
 void initiator_ud_fini(struct ibt *t, struct ibt_qp *q);
-/* The same as initiator_turn; q->way says what is to be done with the next. */
+/* Handles UD requests as initiator_turn handles those of a connection;
+ * afterwards q->direct.path says how the next request goes. */
 uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 			   uint64_t now_ns);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What target.c, request.c and batch.c share.  All of it happens inside the
- * target's arena, under its responder lock.
+ * The declarations that target.c, request.c and batch.c share.  Their code runs
+ * inside the target's arena, under its responder lock.
  *
- * The queue pair that they are given is a copy (target.c): what its owner
- * wrote, each word read once, and where things are checked before.  It leads to
- * the receives and to struct qp_target, which others write meanwhile: from
- * there only values are taken, never a place.
+ * The queue pair that they get is a copy (target.c): each word that its owner
+ * wrote is read once, and offsets are checked before they are used.  The copy
+ * leads to the receives and to struct qp_target, which other processes write
+ * meanwhile: from there only values are taken, never a place.
  */
 #ifndef DIRECT_INSIDE_H
 #define DIRECT_INSIDE_H
@@ -28,7 +28,7 @@ static inline void *inside_at(const struct hca *h, aoff off, uint64_t bytes)
 		       : NULL;
 }
 
-/* What a copy is of. */
+/* Returns the queue pair that the copy was made from. */
 static inline const struct qp *inside_original(const struct target_ref *l,
 					       const struct qp *copy)
 {
@@ -36,8 +36,8 @@ static inline const struct qp *inside_original(const struct target_ref *l,
 						 copy->self);
 }
 
-/* The owner's indices in the copy as they are now: its processor writes them
- * all the time, so they are read by who needs them. */
+/* Reads the owner's indices into the copy.  The owner's processor writes them
+ * all the time, so only the callers that need them pay for the read. */
 static inline void inside_see_told(const struct target_ref *l, struct qp *qp)
 {
 	const struct qp *there = inside_original(l, qp);
@@ -59,9 +59,10 @@ static inline void inside_post(struct target_ref *l, struct qp *qp,
 }
 
 /*
- * Of an event that is owed.  Who owes it may be another, who is stopped before
- * anybody is told: so each who comes meanwhile writes, but once.  Of a UD queue
- * pair somebody else may have, and not woken the owner.
+ * Sets notify bits of an event that is owed.  The process that owes the event
+ * may be stopped before it has told anybody: so each later initiator sets the
+ * bits too, but once.  The bits of a UD queue pair may have been set by an
+ * initiator that did not wake the owner.
  */
 static inline void inside_remind(struct target_ref *l, struct qp *qp,
 				 struct direct_request *r, uint32_t bits)
@@ -82,8 +83,9 @@ static inline void inside_count(struct qp *qp, uint8_t opcode, uint64_t bytes)
 }
 
 /*
- * From here on the target waits for us before what these keys name goes away.
- * What they name is looked up only now: who withdrew one before does not wait.
+ * From here on the target waits for this copy before the memory of these keys
+ * goes away.  The memory is looked up only afterwards: a target that withdrew a
+ * key before does not wait.
  */
 static inline void inside_begin_copy(struct target_ref *l, access_set keys)
 {

@@ -98,13 +98,14 @@ static struct cqe completion_of(const struct target_ref *l, const struct qp *qp,
 	return c;
 }
 
-/* What its completion queue asks of who completed something there. */
+/* Does what the completion queue asks of the process that completed a request.
+ */
 static void notify_completion(struct target_ref *l, struct qp *qp,
 			      struct direct_request *r, enum cq_push asks)
 {
 	switch (asks) {
 	case CQ_QUIET:
-	case CQ_OVERRUN: /* who collects finds that */
+	case CQ_OVERRUN: /* the collector finds that */
 		break;
 	case CQ_NOTIFY:
 		inside_remind(l, qp, r, QP_NOTIFY_CQ);
@@ -132,7 +133,7 @@ static void complete_receive(struct target_ref *l, struct qp *qp,
 
 /* ---- the operations, each as a responder judges and applies it ---- */
 
-/* What became of moving the piece. */
+/* Judges the result of moving the piece. */
 static enum verdict end_copy(struct direct_request *r, int err)
 {
 	r->outcome.is_ours = err == -ENXIO;
@@ -200,10 +201,8 @@ static enum verdict leave_eager(struct direct_request *r,
 	return V_OK;
 }
 
-/*
- * A message that still lies with its receive belongs to memory that is to be
- * read or written now: the target is to put it there first.
- */
+/* Does an eager message, which still lies with its receive, belong to memory
+ * that this request reads or writes?  The target has to copy it there first. */
 static bool is_in_way(struct target_ref *l, struct qp *qp,
 		      struct direct_request *r,
 		      const struct direct_memory *target)
@@ -216,7 +215,7 @@ static bool is_in_way(struct target_ref *l, struct qp *qp,
 	return true;
 }
 
-/* Of a receive: the keys of its memory. */
+/* Returns the keys of a receive's memory. */
 static access_set keys_of(struct wqe *w)
 {
 	uint32_t count = wqe_sge_count(w);
@@ -397,7 +396,7 @@ static enum verdict run_read(struct target_ref *l, struct qp *qp,
 	return v;
 }
 
-/* Leave it to who owns the memory. */
+/* Leaves the request to the process that owns the memory. */
 static void ask_target(struct target_ref *l, struct qp *qp,
 		       struct direct_request *r)
 {

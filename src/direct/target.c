@@ -146,7 +146,8 @@ static void copy_attributes(const struct target_ref *l, struct qp *qp)
 	shared_store(&qp->rq.collected, rq_cursor(qp));
 }
 
-/* The same connection as ever (9.6.1.1); UC takes it up at any PSN. */
+/* Is the target's connection still the one of this link (IBTA 9.6.1.1)?  A
+ * connection of UC takes any PSN. */
 static bool is_ours(const struct target_ref *l, const struct qp *qp)
 {
 	return qp->attr.dest_qpn == l->our_qpn &&
@@ -163,7 +164,7 @@ static bool is_open(const struct target_ref *l, const struct qp *qp)
 	       (l->type == HCA_QPT_UD || is_ours(l, qp));
 }
 
-/* What the target was asked to do: is it done? */
+/* Has the target executed what it was asked to? */
 static enum direct_result fetch_answer(struct target_ref *l, struct qp *qp,
 				       struct direct_request *r)
 {
@@ -298,10 +299,8 @@ static bool has_ended(const struct target_ref *l)
 	return l->access && !hca_is_alive(l->hca);
 }
 
-/*
- * What takes long comes before the look: between that and a copy it must not
- * become another program.
- */
+/* Steps that take long come before this check: between the check and a copy the
+ * process must not be replaced by another program. */
 static bool is_gone(struct target_ref *l)
 {
 	struct space *s = l->hca->space;
@@ -347,14 +346,16 @@ void target_leave(struct target_ref *l)
 	if (is_gone(l))
 		return;
 	enter_qp(l);
-	/* seen by who gets the first packet: sending it orders the two */
+	/* Orders this store before the send of the first packet: the owner,
+	 * which takes that packet, reads is_left (engine/rx.c) and would drop
+	 * the packet otherwise. */
 	if (find_qp(l, &qp) &&
 	    l->connection == SEEN(inside_original(l, &qp)->connection))
 		__atomic_store_n(&qp_target(&qp)->is_left, 1, __ATOMIC_RELEASE);
 	leave_qp(l);
 }
 
-/* For who is connected, has been heard and waits for nothing. */
+/* Is the QP connected and heard, with nothing to wait for? */
 static bool is_easy(struct target_ref *l, const struct qp *qp)
 {
 	return !l->is_asked && qp_target(qp)->is_heard &&

@@ -44,7 +44,7 @@ struct burst {
 	uint8_t area[BURST_AREA];
 };
 
-/* Where the next packet is to be written; NULL when there is no room. */
+/* Returns where the next packet has to be written; NULL: there is no room. */
 uint8_t *burst_space(struct burst *b);
 /*
  * A packet of len bytes, without ICRC, was written at burst_space.  Its payload

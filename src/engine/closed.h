@@ -24,7 +24,7 @@
 
 #define CLOSED_SLOTS 63
 
-/* In a page.  QPN 0 is nobody's. */
+/* Lies in a page.  A slot with QPN 0 is free. */
 struct closed {
 	ring_index next;
 	shared_u32 qpn[CLOSED_SLOTS];

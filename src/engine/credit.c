@@ -12,7 +12,8 @@
 #define ASK_NS	     50000u	 /* between two questions for a page */
 #define ASK_AGAIN_NS 10000000u	 /* when nothing waits for it */
 #define PAGE_NS	     1000000000u /* to wait for it at most */
-/* What is sent may wait for the kernel's thread that takes it to the socket. */
+/* A sent packet may wait this long for the kernel's thread that brings it to
+ * the receiver's socket. */
 #define UNDER_WAY_NS 20000000u
 #define LOOK_MIN_NS  20000u
 #define LOOK_MAX_NS  10000000u

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Flow control within a host: a socket's receive buffer is small and what does
- * not fit is lost, so each process says in a page that others can read what it
- * has taken out, and who sends to it keeps what is under way below its share.
+ * Flow control within a host.  A socket's receive buffer is small, and packets
+ * that do not fit are lost.  So each process counts, in a page that others can
+ * read, the bytes that it has taken out of its socket, and each sender keeps
+ * its bytes under way below its share of the buffer.
  *
  *	receiver, in its page			sender
  *	capacity, senders	-> share
@@ -10,19 +11,20 @@
  *	empties			-> moved twice since I sent, a while ago: all
  *				   was taken, or is lost
  *
- * Those that are counted as senders share seven eighths.  Who begins has an
- * eighth, until something has been drained that he sent after he was counted:
- * what the others sent by their former share stood before it in the queue.
+ * The senders that are counted share seven eighths.  A sender that begins has
+ * an eighth, until the receiver has drained a packet that was sent after the
+ * sender was counted: packets that the others sent by their former, larger
+ * share stand before that packet in the queue.
  *
  * Sizes are what the kernel charges a socket for, not bytes on the wire
- * (credit_cost).  Until a page is known only a few small packets are
- * sent, answers above all, for a second or who has more patience, for that.
- * A page is somebody's, so it is input: wrong numbers slow or
- * hurry us, no more.  A receiver that says nothing holds nobody back.  Neither
- * does one that is stopped, for ever: out of patience one packet passes all
- * the same, and another whenever the wait has doubled.  RC has little of it,
- * so that its timers see the stop, and sends anew what is lost; what UC and UD
- * send beyond the buffer is gone.
+ * (credit_cost).  Until the page is known, only a few small packets are sent,
+ * answers above all, for a second, or for as long as the packet's patience is.
+ * A page is written by another process, so it is input: wrong numbers slow or
+ * hurry this sender, no more.  A receiver without a page holds no sender back.
+ * Neither does a stopped receiver for ever: when a packet's patience is over,
+ * it is sent all the same, and another one whenever the wait has doubled.  The
+ * patience of RC is short, so that its timers notice the stop, and RC repeats
+ * lost packets; packets of UC and UD beyond the buffer are lost.
  *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
@@ -48,7 +50,7 @@ struct credit_post {
 	_Atomic uint64_t accepted, taken;
 };
 
-/* What an owner has counted on one of its devices. */
+/* The counters of one device of the page's owner. */
 struct credit_tally {
 	uint64_t link; /* the network interface; 0: there is none */
 	uint64_t words[CREDIT_WORDS];
@@ -102,15 +104,16 @@ struct credit_inbox {
 };
 
 /*
- * What is charged for a frame.  Of few segments it may be taken apart by the
- * receiver's kernel, and is charged so whether it is or not: sender and
- * receiver, who may just have changed his mind, have one account.  More are
- * sent only to who takes them together.
+ * Returns the bytes charged for a frame.  The receiver's kernel may split a run
+ * of few segments, and the run is charged as if it were split: the sender and
+ * the receiver, which may have changed its socket since, reckon alike.  A
+ * longer run is sent only to a receiver that takes it whole.
  */
 #define CREDIT_FEW 4
 uint32_t credit_cost(size_t len, size_t segment);
 
-/* What wants to be sent: a packet of so many bytes, that waits for so long. */
+/* A packet of so many bytes that wants to be sent, and how long it waits at
+ * most. */
 struct credit_wish {
 	size_t bytes;
 	uint64_t patience_ns;
@@ -125,7 +128,8 @@ uint32_t credit_more(const struct credit *c, uint32_t us, size_t bytes);
  * now. */
 bool credit_waits(struct credit *c, const struct credit_wish *wish,
 		  uint64_t now_ns, bool *ask);
-/* How soon to look again, who has no room: the later the longer it lasts. */
+/* Returns how soon a sender without room looks again: the later, the longer it
+ * has waited. */
 uint64_t credit_look_ns(const struct credit *c, uint64_t now_ns);
 /* That is its page; NULL: it has none, and what is sent to it waits no more. */
 void credit_page_is(struct credit *c, const struct credit_page *page);

@@ -4,7 +4,7 @@
 #include "engine/inside.h"
 #include "util/bits.h"
 
-/* What a request is reckoned as, beside its bytes. */
+/* The bytes that a request counts as, beside its payload. */
 #define MOVED_EACH 4096
 
 void engine_serve_notify(struct engine *e)

@@ -16,7 +16,7 @@
 #include "util/check.h"
 #include "util/prefetch.h"
 
-/* What a QP sends before the next has its turn. */
+/* A QP sends at most this much before the next QP has its turn. */
 #define QUANTUM_PACKETS 128
 #define QUANTUM_BYTES	65536
 
@@ -98,8 +98,11 @@ free_it:
 	return NULL;
 }
 
-/* Letters since it was withdrawn did not find it.  Its queues have other users,
- * who wait for what some of them tell. */
+/*
+ * Serves the notify bits that peers have set since the QP was withdrawn.  Its
+ * completion queues have other users, which wait for the events of some of
+ * these bits.
+ */
 static void last_letters(struct engine *e, struct ibt_qp *q)
 {
 	uint32_t bits = atomic_exchange(&qp_target(q->qp)->notify, 0);

@@ -49,8 +49,8 @@ struct engine_config {
 	bool asks_sources;
 };
 
-/* What one receive from a socket gave: one datagram, or a run of datagrams of
- * `segment` bytes each (GRO). */
+/* The result of one receive from a socket: one datagram, or a run of datagrams
+ * of `segment` bytes each (GRO). */
 struct engine_dgram {
 	struct inaddr from, to; /* to.port is 4791 */
 	const uint8_t *bytes;	/* borrowed for the call */
@@ -88,11 +88,12 @@ const struct engine_counters *engine_counters(const struct engine *e,
 struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp);
 void engine_qp_remove(struct engine *e, struct ibt_qp *q);
 /*
- * Flow control within the host (credit.h).  engine_inbox: this process's own
- * page, its class and the size of its receive buffer.  engine_wants_page names,
- * once each, a QPN whose process's page the engine needs (0: none), and waits a
- * little before it sends there; engine_page is the answer (NULL: there is no
- * page, do not wait).  Pages outlive the engine.
+ * Flow control within the host (credit.h).  engine_inbox gives the engine this
+ * process's own page, its class and the size of its receive buffer.
+ * engine_wants_page names, once each, a QPN whose process's page the engine
+ * needs (0: none); the engine waits a little for engine_page before it sends to
+ * that process.  A page of NULL means that there is none and the engine need
+ * not wait.  Pages outlive the engine.
  */
 void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 		  uint32_t buffer_bytes, bool apart);
@@ -102,10 +103,10 @@ void engine_page(struct engine *e, uint32_t qpn,
 void engine_joins(struct engine *e);
 uint32_t engine_wants_page(struct engine *e);
 /*
- * Without packets (direct/initiator.h).  engine_wants_path names, once each, a
- * QP whose first request waits until the host has found the peer's process;
- * after engine_want_path_again it names those again that still wait.  False: no
- * more.
+ * Requests without packets (direct/initiator.h).  engine_wants_path names, once
+ * each, a QP whose first request waits until the host has found the peer's
+ * process; after engine_want_path_again it names again those QPs that still
+ * wait.  False: there are no more.
  */
 struct engine_want {
 	uint32_t qpn, peer_qpn;
@@ -128,7 +129,8 @@ bool engine_waits_for_path(const struct engine *e);
 bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 		     struct access *access, void *owner);
 void *engine_parted(struct engine *e);
-/* An owner whose process sleeps and has notify bits set, once; NULL: none. */
+/* Returns, once, an owner whose process sleeps and has notify bits set; NULL:
+ * none. */
 void *engine_kick(struct engine *e);
 bool engine_has_kicks(const struct engine *e);
 /* Serves the notify bits that peers have set; engine_tick does so too. */

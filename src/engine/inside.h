@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What an engine consists of, for the files that engine.h's calls are in:
- * engine.c and, for requests that need no packets, direct_path.c.  Nobody else
- * looks.
- */
+/* The state of an engine, for the files of src/engine alone. */
 #ifndef ENGINE_INSIDE_H
 #define ENGINE_INSIDE_H
 
@@ -33,8 +29,8 @@ struct engine {
 	struct credit *credit[BURST_FRAMES]; /* of each frame, or NULL */
 	uint32_t charged[BURST_FRAMES];
 	struct credit_inbox inbox;
-	bool rx_is_known;	      /* who sent the present datagram */
-	struct prefetch_turn rx_turn; /* whose packets came last */
+	bool rx_is_known;	      /* the present datagram's sender */
+	struct prefetch_turn rx_turn; /* the sender of the latest ones */
 	uint32_t rx_class;
 	struct shm_ack shm_ack;
 	struct sources sources;
@@ -56,7 +52,7 @@ static inline struct ibt_qp *engine_find(const struct engine *e, uint32_t qpn)
 	return map_find(&e->qpns, qpn);
 }
 
-/* A packet of d whose source was in question, once more (rx.c). */
+/* Handles again a packet of d whose source was in question (rx.c). */
 void engine_rx_parked(struct engine *e, const struct engine_dgram *d,
 		      uint16_t id, uint64_t now_ns);
 

@@ -19,7 +19,7 @@ static bool asks_directly(const struct ibt_qp *q)
 		!__atomic_load_n(&target->is_left, __ATOMIC_ACQUIRE));
 }
 
-/* What has not been sent by packets is not answered by packets. */
+/* A request that was not sent by packets is not answered by packets. */
 static bool is_direct(const struct ibt_qp *q, const struct pkt *p)
 {
 	return p->info->request ? asks_directly(q)
@@ -58,7 +58,8 @@ static bool drops_sign(struct engine *e, const struct engine_dgram *d,
 	return true;
 }
 
-/* For no queue pair, which is told to who asks about it. */
+/* Handles a packet for no queue pair: whoever asks about that QPN is answered.
+ */
 static void for_nobody(struct engine *e, const struct engine_dgram *d,
 		       uint32_t qpn)
 {
@@ -84,7 +85,8 @@ static void from_nobody(struct engine *e, const struct engine_dgram *d,
 		note_sign(e, d, ENGINE_NO_USER, ENGINE_SIGN_PEER);
 }
 
-/* Has it what only a peer knows?  UC begins anew with whatever PSN comes. */
+/* Does the packet have a value that only its peer knows?  A connection of UC
+ * continues with any PSN. */
 static bool fits_window(const struct ibt_qp *q, const struct pkt *p)
 {
 	if (q->qp->type == HCA_QPT_UD)
@@ -222,7 +224,8 @@ static bool is_from_another_port(struct engine *e, struct ibt_qp *q,
 	return true;
 }
 
-/* Of this host, and for a connection, but from no port of its peer. */
+/* Is the packet for a connection, from this host, but from no port of the peer?
+ */
 static bool is_impostors(struct engine *e, struct ibt_qp *q,
 			 const struct part *a, const struct pkt *p)
 {

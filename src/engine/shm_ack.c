@@ -4,7 +4,8 @@
 #include "util/bits.h"
 
 #define PSN_BITS 24
-/* Packets; who is less behind waits for each answer, and may be asleep. */
+/* In packets: a requester that is less behind waits for each answer, and may
+ * sleep. */
 #define STREAM_BEHIND 4
 
 static uint32_t index_of(uint32_t qpn)
@@ -114,7 +115,7 @@ void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
 		atomic_store_explicit(&p->taken, taken, memory_order_release);
 }
 
-/* What the peer has taken of all that q accepted. */
+/* Reads up to which PSN the peer has taken what q accepted. */
 static bool taken_of(const struct shm_ack *b, const struct ibt_qp *q,
 		     struct serial24 *psn)
 {
@@ -227,7 +228,7 @@ void shm_ack_shut(struct shm_ack *b, bool shut)
 	shm_ack_tick(b, b->ibt->now_ns);
 }
 
-/* What the peer has accepted of q's requests, beyond what was known. */
+/* Reads up to which PSN the peer has accepted q's requests, if that is news. */
 static bool news_of(const struct shm_ack *b, const struct ibt_qp *q,
 		    struct serial24 *psn)
 {

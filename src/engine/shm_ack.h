@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ACKs within a host without packets.  Beside a process's credits its page has
- * a few words for queue pairs that are connected to others of this host,
- * those that are at work:
+ * ACKs within a host without packets.  Beside a process's credits, its page has
+ * a few words for queue pairs that are at work and connected to queue pairs of
+ * this host:
  *
  *	the responder's page			the requester's page
  *	accepted: all before this PSN	->	it completes requests
  *	the ACK packet need not leave	<-	taken: all before this PSN
  *
  * The responder posts a PSN where it owes an ACK (IBTA 9.7.5.1), and sends the
- * packet all the same unless the requester has written that it took just that
- * PSN.  So nothing depends on who looks: a requester that sleeps, captures or
- * has no page gets packets.  NAKs and answers are always packets.
+ * packet all the same, unless the requester has written that it took exactly
+ * that PSN.  So nothing depends on the requester's reading: a requester that
+ * sleeps, captures or has no page gets packets.  NAKs and responses are always
+ * packets.
  *
- * A stream's requester is always a little behind.  So the packet waits while
- * the last one is under way, and while the requester reads the shared page, as
- *it has taken more than a packet told it; but not for longer than
- *SHM_ACK_WAIT_NS since it took something, and not for one who is so little
- *behind that it waits for each answer.  And it waits behind a request of our
- *own to the same peer, which looks at the shared page when that comes, for
- *SHM_ACK_RIDE_NS if it does not.
+ * The requester of a stream is always a little behind.  So the packet waits
+ * while the latest packet is under way, and while the requester reads the
+ * shared page, which is seen by its having taken more than a packet told it;
+ * but for at most SHM_ACK_WAIT_NS since it took something, and not for a
+ * requester that is so little behind that it waits for each answer.  The packet
+ * also waits behind a request of our own to the same peer, which reads the
+ * shared page when that request comes; for at most SHM_ACK_RIDE_NS if the
+ * request does not come.
  *
- * A word names both QPNs, or the PSN is not for the reader: words of another
- * connection are left alone.  What another process wrote is input; a wrong PSN
- * ends requests early, as a wrong ACK of it would, and no others.
+ * A word names both QPNs; a word with other QPNs is another connection's and is
+ * left alone.  A word that another process wrote is input; a wrong PSN ends
+ * requests of that connection early, as a wrong ACK would, and no others.
  *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
@@ -34,7 +36,7 @@
 #include "ibt/ibt.h"
 
 #define SHM_ACK_WAIT_NS 50000
-/* A short timer costs who sleeps more than the packet would. */
+/* A shorter timer would cost a sleeping process more than the packet does. */
 #define SHM_ACK_RIDE_NS 5000000
 
 struct shm_ack {
@@ -44,7 +46,7 @@ struct shm_ack {
 	struct credit_page *page; /* ours; NULL: we take no part */
 	const struct credit *credits;
 	uint32_t (*class_of)(uint32_t qpn);
-	struct ibt_qp *qps[CREDIT_POSTS]; /* who has which word */
+	struct ibt_qp *qps[CREDIT_POSTS]; /* the QP that has each word */
 };
 
 void shm_ack_init(struct shm_ack *b, struct ibt *t,
@@ -54,7 +56,7 @@ void shm_ack_init(struct shm_ack *b, struct ibt *t,
 void shm_ack_open(struct shm_ack *b, struct credit_page *page);
 /* q has a new state: it may lose its words. */
 void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q);
-/* q is at work: it gets its words, unless another who is has them. */
+/* q is at work: takes its words, unless another QP that is at work has them. */
 void shm_ack_want(struct shm_ack *b, struct ibt_qp *q);
 void shm_ack_leave(struct shm_ack *b, struct ibt_qp *q);
 /* A packet for q was handled: say what follows for the peer. */

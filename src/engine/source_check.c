@@ -81,7 +81,8 @@ static bool ask_host(struct sources *s, const struct engine_dgram *d,
 	return true;
 }
 
-/* Of one that is believed: asked again in good time, believed meanwhile. */
+/* Judges a port that is believed: it is asked about again in good time, and
+ * believed meanwhile. */
 static bool is_believed(struct sources *s, struct source *o,
 			const struct engine_dgram *d, uint64_t now_ns,
 			uint64_t *until_ns)
@@ -100,7 +101,7 @@ static bool is_believed(struct sources *s, struct source *o,
 	return false;
 }
 
-/* Of one that is not believed. */
+/* Judges a port that is not believed. */
 static enum source_word doubt_source(struct sources *s,
 				     const struct engine_dgram *d, uint32_t qpn,
 				     uint64_t now_ns, uint32_t *user)
@@ -113,7 +114,7 @@ static enum source_word doubt_source(struct sources *s,
 			return o->state == SOURCE_REFUSED ? SOURCE_IS_OTHERS
 							  : SOURCE_IS_OPEN;
 		}
-		/* whoever waits here is not pushed out */
+		/* A port that waits for its answer is not replaced. */
 		if (o->state == SOURCE_ASKED)
 			return SOURCE_IS_LIMITED;
 	}
@@ -149,7 +150,7 @@ struct source_found engine_sources_look(struct sources *s,
 	return f;
 }
 
-/* What waits for an answer that never came. */
+/* Drops the packets that wait for an answer that never came. */
 static void sweep_table(struct sources *s, uint64_t now_ns)
 {
 	list_for_each_safe (n, &s->parked) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which process of this host has sent a packet.  Every user of a host may send
- *from each of its addresses, so an address says nothing about who sent; but a
- *source port is one process's as long as that has it.  A packet to a connected
- *queue pair (RC, UC) from an address of this host is taken only from a port
- *that the host has found to belong to the user of the peer's process:
+ * from each of its addresses, so an address does not identify a sender; but a
+ * source port belongs to one process for as long as the process has it bound. A
+ * packet to a connected queue pair (RC, UC) from an address of this host is
+ * taken only from a port that the host has found to belong to the user of the
+ * peer's process:
  *
  *	          wanted        engine_source: yes
  *	unknown --------> asked ------------------> believed
@@ -12,11 +13,11 @@
  *	   |               v                           | SOURCE_NS, and believed
  *	   `--SOURCE_NS-- refused                      v meanwhile
  *
- * While a port is asked about, its packets wait, SOURCE_PARKED of all at most;
- * nothing is lost by a question.  Questions are few: SOURCE_ASKS in each
- * SOURCE_ASK_NS, beyond which packets from unknown ports are dropped, so that
- * who sends from ever new ports costs us little.  Ports that are believed have
- * a table of their own, out of which those that are not push nothing.
+ * While a port is asked about, its packets wait, at most SOURCE_PARKED of all
+ * ports; no packet is lost by a question.  At most SOURCE_ASKS questions are
+ * asked in each SOURCE_ASK_NS, beyond which packets from unknown ports are
+ * dropped, so that a sender from ever new ports costs little.  Ports that are
+ * believed have a table of their own, so other ports do not replace them.
  *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
@@ -48,7 +49,7 @@ struct source {
 	uint8_t state; /* enum source_state */
 	bool is_v4;
 	bool is_asked; /* once more, though believed */
-	uint32_t user; /* who has the port, once it is refused */
+	uint32_t user; /* owner of a refused port */
 	uint64_t since_ns;
 };
 
@@ -75,7 +76,7 @@ void engine_sources_fini(struct sources *s);
 struct source_found {
 	enum source_word word;
 	uint64_t until_ns; /* so long this is good */
-	uint32_t user;	   /* whose it is instead, or ENGINE_NO_USER */
+	uint32_t user;	   /* the port's owner, or ENGINE_NO_USER */
 };
 
 /* Does d come from the peer `qpn`? */

@@ -8,23 +8,24 @@
  *	  ^                                          |      | another sign
  *	  `------ SUSPECT_NS without a sign ---------'<-----'
  *
- * Of an address that is limited, what fits no connection is dropped before it
+ * A packet from a limited address that fits no connection is dropped before it
  * costs an ICRC or an answer, but for SUSPECT_PASS in each SUSPECT_NS.  An
  * address is easy to forge, so it condemns nothing: a packet that names a queue
- * pair of that peer and is within its window is handled as ever, whatever else
- * comes from there, and neither looks here nor leaves anything here.
+ * pair of that peer and is within its window is handled as usual, whatever else
+ * comes from that address, and neither reads nor changes this table.
  *
- * The table is of fixed size, in the part of the arena that is ours alone,
- * where `adverb top` reads it.  A new address takes the row with the least
- * weight and goes on from that weight ("space saving", Metwally et al. 2005):
- * so of N signs each address with more than N / ENGINE_SUSPECTS has a row, and
- * a flood from ever new addresses replaces its own.  The weight counts too
- * much by what it began with, which is known and not held against anybody.
- * Least recent or random rows would be pushed out by such a flood; a sketch
+ * The table has a fixed size and lies in the part of the arena that other
+ * processes do not write, where `adverb top` reads it.  A new address takes the
+ * row with the least weight and continues from that weight ("space saving",
+ * Metwally et al. 2005): so of N signs each address with more than N /
+ * ENGINE_SUSPECTS has a row, and a flood from ever new addresses replaces its
+ * own rows.  A weight is too large by the weight that its row began with, which
+ * is known and not held against the address.  If the least recent row or a
+ * random one were replaced, such a flood would push out the others; a sketch
  * (count-min) would know no address to tell.
  *
- * A QPN that was ours once is no guess: peers go on for a while when a queue
- * pair has been destroyed.  They are remembered by a hash, for good.
+ * A QPN of a queue pair that was destroyed is no guess, since peers send to it
+ * for a while.  Such QPNs are remembered by a hash, for good.
  *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
@@ -43,7 +44,7 @@
 #define SUSPECT_PASS 10
 #define SUSPECT_QPNS 16384 /* a power of two */
 
-/* What is ours alone of a row. */
+/* The part of a row that other processes do not see. */
 struct suspect {
 	uint64_t inherited;	 /* of its weight */
 	uint64_t since_ns;	 /* when its present SUSPECT_NS began, */
