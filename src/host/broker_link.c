@@ -55,7 +55,7 @@ static void show_tree(void)
 {
 	shared_store(&seen_fd,
 		     has_broker ? (uint32_t)(client_fd(&broker) + 1) : 0);
-	/* last: who has seen this sees that */
+	/* Last: a thread that sees the new number sees the new descriptor. */
 	shared_store(&changes, shared_own(&changes) + 1);
 }
 
@@ -182,7 +182,8 @@ static void put_question(struct question *q)
 						  q->host, q->scope);
 }
 
-/* What filled the socket is answered, which brings us here. */
+/* Puts the questions for which the socket had no room; this is called when the
+ * socket has sent others. */
 static void put_owed(void)
 {
 	for (uint32_t i = 0; i < questions; i++) {
@@ -325,8 +326,8 @@ static void is_back(void)
 	source_port_is_back();
 }
 
-/* Nobody will answer: who asks about this host waits on, within the engine's
- * patience. */
+/* Gives up the search for a broker: a question about this host stays open for
+ * as long as the engine's patience allows. */
 static void give_up(struct engine *engine, uint64_t now_ns)
 {
 	log_say(SAY_ALONE,

@@ -42,8 +42,8 @@ bool broker_link_ask_arena(uint32_t class);
  * answer.  False: there is no broker to ask. */
 bool broker_link_ask_source(uint32_t class, const struct inaddr *from,
 			    const struct inaddr *to);
-/* Takes the broker's answers, and connects anew to a broker that is gone. Costs
- * little while no answer is outstanding. */
+/* Takes the broker's answers, and connects again if the broker has ended.
+ * Costs little while no answer is outstanding. */
 void broker_link_turn(struct engine *engine, uint64_t now_ns);
 /*
  * Has broker_link_turn been told of a death?  Packets of the dead process may
@@ -55,8 +55,9 @@ void broker_link_reap_dead(struct engine *engine, uint64_t now_ns);
 /* When broker_link_turn is due without news; UINT64_MAX: never. */
 uint64_t broker_link_due_ns(void);
 /*
- * For a thread that waits, without a lock: the descriptor whose POLLIN asks for
- * a broker_link_turn, or -1.  broker_link_woken then makes that call read.
+ * For a thread that waits without a lock: returns the descriptor whose POLLIN
+ * calls for broker_link_turn, or -1.  After broker_link_woken that call reads
+ * the descriptor.
  */
 int broker_link_fd(void);
 /* Differs whenever broker_link_fd may be another file. */

@@ -117,9 +117,11 @@ static bool is_fit_device(int fd, const struct stat *s)
 	return s->st_uid == geteuid() && isatty(fd);
 }
 
-/* What must not get our frames: another user's file, one that has another name
- * somewhere, one that is no capture, and a device that keeps them or acts on
- * them. */
+/*
+ * Says why a file may not get our frames: it is another user's, has a second
+ * name somewhere, is no capture, or is a device that stores frames or acts on
+ * them.
+ */
 static const char *why_not(int fd)
 {
 	uint32_t first = preamble[0];

@@ -28,8 +28,8 @@ uint64_t clock_real(void)
 }
 
 #if defined(__x86_64__)
-/* Where Linux tells the time by something else, the processors' counters do not
- * agree.  What cannot be read says nothing. */
+/* If Linux takes the time from another source, the processors' counters do not
+ * agree.  A file that cannot be read is no evidence. */
 static bool is_linux_at_odds(void)
 {
 	static const char *const good[] = {"tsc", "kvm-clock", "hyperv"};

@@ -59,8 +59,8 @@ static int the_owner; /* the process that made it, or was about to */
 static struct lock host_once;
 static int once_cancel; /* under it, as host.cancel */
 
-/* What is done with these locks opens and closes files: nobody is cancelled
- * with them. */
+/* The code under these locks opens and closes files, so the thread is not
+ * cancelled meanwhile. */
 static void take_shielded(struct lock *l, int *cancel) NO_LOCK_ANALYSIS
 {
 	lock_take(l);
@@ -229,7 +229,8 @@ __attribute__((constructor)) static void watch_forks(void)
 	pthread_atfork(NULL, NULL, after_fork);
 }
 
-/* What a fork's child inherited stays untouched, and may be half made. */
+/* In the child of a fork: forgets the parent's objects without touching them,
+ * since they may be half made. */
 static void leave_behind(void)
 {
 	the_host = NULL;
@@ -368,7 +369,7 @@ struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 	return qp;
 }
 
-/* What it sends from now; 0: it has no path. */
+/* Returns the UDP port that the queue pair sends from; 0: it has no path. */
 static uint16_t port_of(struct host *h, const struct ibt_qp *side)
 {
 	struct hca_qp_attr now;
@@ -666,10 +667,10 @@ void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)
 }
 
 /*
- * Give the core up, and then look.  When that let somebody run for a moment
- * and something came of it, in packets or right into the queue that is polled,
- * the peer shares our core: then every look is better preceded by it.  A switch
- * to who computes takes longer.
+ * Yields the core, and then polls.  If another thread ran for a moment and work
+ * came of it, in packets or directly into the polled queue, then the peer
+ * shares this core, and each poll is preceded by a yield.  A switch to a thread
+ * that only computes takes longer.
  */
 static void yield_poll(struct host *h, uint32_t every)
 {

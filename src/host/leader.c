@@ -34,7 +34,7 @@ static shared_flag is_minded; /* if there is one; */
 static struct count comes;    /* so often one has gone to sleep, */
 static shared_u32 shifts;     /* and so often with the part */
 
-/* What only who has the part touches: */
+/* State that only the leader touches: */
 static struct {
 	struct waitset waitset;
 	struct sigrestart sigrestart;
@@ -122,8 +122,8 @@ static bool linger_awake(struct progress *l)
 
 	poll_policy_thread_looked(&l->policy, now);
 	if (poll_policy_pauses(&l->policy, now)) {
-		/* who yields here has lost the core for milliseconds if others
-		 * want it */
+		/* A yield here would lose the core for milliseconds if other
+		 * threads want it. */
 		while (poll_policy_pauses(&l->policy, clock_real()))
 			;
 		return true;
@@ -157,7 +157,8 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
 	r->is_deaf = in->is_deaf;
 	in->is_deaf = false;
 	if (!progress_rest(l, r)) {
-		/* who has it may have posted the event, and go on for long */
+		/* The thread that has the lock may have posted the event, and
+		 * may hold the lock for long. */
 		r->is_over = r->sleep->is_over(r->sleep->arg);
 		return r->is_over ? 0
 				  : waitset_wait(in, l,
@@ -219,10 +220,8 @@ static bool sleep_behind(void) NO_LOCK_ANALYSIS
 	       give_up(before);
 }
 
-/*
- * Until there is a nap in which no program took the part.  Naps cost its core
- * two switches, so they get longer while that goes on.
- */
+/* Waits until there is a nap in which no program became the leader.  A nap
+ * costs the program's core two switches, so naps get longer. */
 static void stand_by(void) NO_LOCK_ANALYSIS
 {
 	uint32_t seen = shared_load(&shifts), now;

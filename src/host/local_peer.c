@@ -267,8 +267,9 @@ static bool fits_arena(const struct hca *h, aoff at, uint64_t bytes)
 }
 
 /*
- * Is what an O_PATH descriptor names memory of the kernel's own?  Asked without
- * a word to who serves the file, which may be the peer (FUSE) and not answer.
+ * Is the file of an O_PATH descriptor memory of the kernel's own?  The check
+ * sends no request to the file's server, which may be the peer (FUSE) and may
+ * not answer.
  */
 static bool is_memory(int path_fd)
 {
@@ -281,9 +282,9 @@ static bool is_memory(int path_fd)
 }
 
 /*
- * What another names may be anything that it has open.  It is opened only when
- * it is known to be memory: to open a terminal, a FIFO or a device does
- * something already.
+ * A path that another process named may lead to any file that this process has
+ * open.  The file is opened only when it is known to be memory: opening a
+ * terminal, a FIFO or a device has effects.
  */
 static int open_memory(const char *path, int how, const char **why)
 {
@@ -412,7 +413,8 @@ static const char *probe_failure(void)
 	return "its memory cannot be reached";
 }
 
-/* Does the kernel let us, and is it the process whose arena this is? */
+/* Checks that the kernel lets this process read the peer's memory, and that the
+ * peer is the process whose arena this is. */
 static const char *probe_memory(const struct entry *e)
 {
 	uint64_t found, nonce = e->view.shared->nonce.value;
@@ -430,7 +432,8 @@ static const char *probe_memory(const struct entry *e)
 	return NULL;
 }
 
-/* e's pid is that of who connected to the broker, which the kernel told it. */
+/* e's pid is that of the process that connected to the broker, as the kernel
+ * told the broker. */
 static const char *check_arena(struct entry *e, aoff root)
 {
 	const char *why = read_view(&e->view, root);
@@ -543,7 +546,7 @@ void local_peer_answered(const struct client_news *news)
 			     "ADVERB_DIRECT=0, or its limit on open files "
 			     "is too small)");
 		break;
-	case CLIENT_ARENA_GONE: /* who has ended is nothing to complain of */
+	case CLIENT_ARENA_GONE: /* an end is no fault */
 		all.asked[class] = ASKED_NONE;
 		break;
 	case CLIENT_ARENA_LATER:
@@ -558,7 +561,8 @@ void local_peer_died(void)
 	all.peer_death_ns = all.peer_death_until_ns = 0;
 }
 
-/* By the clock: who polls calls this a million times a second. */
+/* Decides by the clock, since a polling program calls this a million times a
+ * second. */
 bool local_peer_note_death(uint64_t now_ns)
 {
 	if (!all.mourns || now_ns < all.peer_death_ns)
@@ -575,7 +579,7 @@ bool local_peer_note_death(uint64_t now_ns)
 
 void local_peer_is_back(void)
 {
-	local_peer_died(); /* nobody said who has died meanwhile */
+	local_peer_died(); /* no broker told of deaths meanwhile */
 	for (uint32_t i = 0; all.questions && i <= STEER_CLASS_MAX; i++)
 		if (all.asked[i] == ASKED_YES)
 			take_back(i);
@@ -647,8 +651,8 @@ void local_peer_expect(uint32_t qpn)
 	all.class = broker_link_class(broker_link_qpn(0));
 	if (find_entry(class))
 		return;
-	/* an answer that nobody took may have been about who was there before
-	 */
+	/* An answer that was not taken may have been about an earlier process
+	 * of that class. */
 	if (all.asked[class] == ASKED_NONE)
 		all.asked[class] = ASKED_NOT;
 	ask_broker(class);
@@ -660,7 +664,7 @@ void local_peer_put(struct local_peer *n)
 
 	if (--n->users || e == &all.self)
 		return;
-	peer_maps_fini(&e->peer_maps); /* who is idle does not look any more */
+	peer_maps_fini(&e->peer_maps); /* an idle peer looks at no maps */
 	if (hca_is_alive(&e->view))
 		list_push_tail(&all.idle, &e->idle);
 	else

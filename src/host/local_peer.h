@@ -53,8 +53,8 @@ enum local_peer_is {
 void local_peer_open(struct hca *own);
 /* The eventfd by which local peers wake this process; -1: there is none. */
 int local_peer_kick_fd(void);
-/* The progress thread has begun, and is about to end: it holds the lock whose
- * word hca_is_alive reads. */
+/* The progress thread calls local_peer_begin first and local_peer_end last:
+ * meanwhile it holds the lock whose word hca_is_alive reads. */
 void local_peer_begin(void);
 void local_peer_end(void);
 /* After the progress thread has ended: returns when no peer works in this

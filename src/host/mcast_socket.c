@@ -55,7 +55,8 @@ static struct progress_group *find_group(struct progress *l,
 	return NULL;
 }
 
-/* What queue pairs hear of gid: itself and, of IPv6, its alias. */
+/* Joins the groups whose packets queue pairs of gid get: gid, and its alias if
+ * gid is an IPv6 address. */
 static int listen_to(struct progress *l, const struct device *dev,
 		     const uint8_t gid[16], const char **why)
 {

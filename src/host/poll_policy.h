@@ -120,8 +120,8 @@ enum poll_post {
 	POLL_POST_TURN, /* a full turn, with a look at the socket */
 };
 
-/* What a post does besides sending: a program that posts for long without a
- * poll has ACKs waiting. */
+/* Returns what a post has to do besides sending: a program that posts for long
+ * without a poll has ACKs waiting. */
 enum poll_post poll_policy_post(struct poll_policy *p, uint64_t now_ns);
 /*
  * May @bytes that are posted wait for more?  Without the lock, before the
@@ -149,10 +149,10 @@ void poll_policy_rested(struct poll_policy *p, uint64_t bulk, uint32_t news,
 /* The thread may not look before the backoff's end; @is_behind: at once. */
 void poll_policy_sleeps(struct poll_policy *p, bool is_behind);
 /*
- * After the thread's look: measures what one takes that finds nothing.  What
- * the thread waits before it sleeps was found on a machine where such a look
- * takes POLL_POLICY_LOOK_NS; where it takes longer, a wake-up takes longer too,
- * much longer where the machine is emulated.
+ * After a look of the thread: measures how long a look without a find takes.
+ * The thread's waits before it sleeps were tuned on a machine where such a look
+ * takes POLL_POLICY_LOOK_NS; where a look takes longer, a wake-up takes longer
+ * too, much longer on an emulated machine.
  */
 void poll_policy_thread_looked(struct poll_policy *p, uint64_t now_ns);
 /* @ns on a machine of this slowness. */

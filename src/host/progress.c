@@ -533,8 +533,8 @@ static void serve_and_give(struct progress *p) NO_LOCK_ANALYSIS
 
 /*
  * Does a poll find nothing to do?  Most polls do: they look at the socket
- * alone, and seldom at the clock.  What such a look receives is left for
- * make_progress.
+ * alone, and seldom at the clock.  Packets that such a look receives are left
+ * for make_progress.
  */
 static bool is_still(struct progress *p) REQUIRES(&p->lock)
 {

@@ -41,7 +41,7 @@ struct progress_group {
 	uint8_t gid[16];
 };
 
-/* What ends the sleep of the thread that waits for work. */
+/* The events that end the sleep of the thread that waits for work. */
 struct progress_wake {
 	shared_flag is_resting; /* a thread waits, or is about to */
 	uint64_t at_ns;		/* when it looks again by itself */
@@ -50,7 +50,7 @@ struct progress_wake {
 	int fd;		  /* the eventfd that wakes it; -1 before it runs */
 };
 
-/* What other threads see of the program, without the lock. */
+/* The program's activity, which other threads read without the lock. */
 struct progress_activity {
 	shared_u32 polled;     /* when it last polled, in PROGRESS_TICK_NS */
 	shared_flag is_hungry; /* the poll found no completion */
@@ -100,8 +100,8 @@ int progress_init(struct progress *p, struct engine *e, int fd,
 		  const struct host_sink *sink, struct udp_offload allowed,
 		  bool one_port);
 void progress_fini(struct progress *p);
-/* Are the descriptors still those that were opened?  If not, progress goes on
- * without the socket, and a sentence says so. */
+/* Are the descriptors still the files that were opened?  If not, progress
+ * continues without the socket, and a sentence says so. */
 bool progress_has_files(struct progress *p);
 /* A program polls: makes progress if the lock is free. */
 void progress_poll(struct progress *p);

@@ -19,7 +19,7 @@
 #include "util/fd_identity.h"
 #include "util/shared.h"
 
-#define END_S	   1	  /* for who may be past all waiting already */
+#define END_S	   1	  /* a thread may be past all its waits */
 #define HUNGRY_NS  100000 /* a polling program comes back by then */
 #define POLLED_NS  50000
 #define NAP_MIN_NS 50000
@@ -36,8 +36,9 @@ static _Thread_local uint32_t own_number; /* our thread's, and */
 static uint32_t first_number;		  /* as it was when that was made */
 
 /*
- * Does the program make progress by polling, and did it find nothing?  Then
- * it goes on.  By the clock: we may have taken its core.
+ * Does the program make progress by polling, and did its latest poll find
+ * nothing?  Then it polls again.  Judged by the clock: this thread may have
+ * taken the program's core.
  */
 static bool is_hungry(struct progress *l)
 {
@@ -53,9 +54,9 @@ static bool is_streaming(struct progress *l)
 }
 
 /*
- * Leave progress to the program, for as long as it makes progress and there is
- * news; arming a CQ ends it.  A nap costs the program's core two switches, so
- * they get longer while it goes on, also over times without news.
+ * Leaves progress to the program for as long as the program makes progress and
+ * there is news; arming a CQ ends this.  A nap costs the program's core two
+ * switches, so naps get longer, also over times without news.
  */
 static void watch_program(struct progress *l, uint32_t armed)
 {
@@ -158,7 +159,8 @@ int progress_thread_start(struct progress *l)
 	}
 	pthread_setname_np(thread, "adverb");
 	is_running = true;
-	/* who is stopped from here on can be reached all the same */
+	/* A process that is stopped from here on can be reached all the same.
+	 */
 	while (local_peer_is_open() && sem_wait(&begun) && errno == EINTR)
 		;
 	return 0;

@@ -55,8 +55,11 @@ static bool look_is_true(const struct look *l)
 	       l->watch.va + l->watch.bytes >= l->what.va + l->what.bytes;
 }
 
-/* The first half: the mapping.  True: its file is to be opened; else the look
- * has ended.  *number: the row that tells of the mapping already, or 0. */
+/*
+ * The first half of a look: finds the mapping.  True: the mapping's file has to
+ * be opened; else the look has ended.  *number: the row that describes the
+ * mapping already, or 0.
+ */
 static bool look_find(struct host *h, struct look *l, uint32_t *number)
 {
 	bool is_next;

@@ -2,15 +2,15 @@
 /*
  * When to look at the socket again.  A receiver that looks after each datagram
  * of a stream shares cache lines with the sender all the time: both get slower,
- * the sender by a fifth.  So behind a look at a
- * stream there may be a pause, and the next finds several datagrams:
+ * the sender by a fifth.  So after a look at a stream there may be a pause, and
+ * the next look finds several datagrams:
  *
  *	at once	  | 1 | 1 |  | 1 | 1 |	 | 1 | 1 |
  *	paused	  | 5 |		 | 6 |		| 5 |
  *
- * A sender who waits for our answers is only held up by that.  Which of both is
- * faster is therefore measured, a stretch of the stream each, and the slower
- * one is tried again now and then.
+ * A pause only delays a sender that waits for our answers.  So both ways are
+ * measured, each for a stretch of the stream; the faster one is used, and the
+ * slower one is tried again now and then.
  *
  * Owner and lock: struct progress and its lock.  Sans-IO.
  */
@@ -22,20 +22,19 @@
 #include <stdint.h>
 
 #define RX_BACKOFF_NS	   20000
-#define RX_BACKOFF_STRETCH (1 << 20) /* bytes that a measurement takes, */
-#define RX_BACKOFF_SETTLE                                                      \
-	(256 << 10)		      /* after as many that belong to no way   \
-				       */
-#define RX_BACKOFF_STRETCH_NS 2000000 /* it is no stream that brings less */
-#define RX_BACKOFF_TRIAL      8 /* stretches between trials, and at most: */
-#define RX_BACKOFF_TRIAL_MAX  64
+#define RX_BACKOFF_STRETCH (1 << 20) /* bytes of a measurement */
+/* Bytes before a measurement that count for neither way. */
+#define RX_BACKOFF_SETTLE     (256 << 10)
+#define RX_BACKOFF_STRETCH_NS 2000000 /* a slower flow is no stream */
+#define RX_BACKOFF_TRIAL      8	      /* stretches between trials */
+#define RX_BACKOFF_TRIAL_MAX  64      /* the same, at most */
 
 struct rx_backoff {
 	uint64_t until_ns; /* no look before; 0: at once */
-	bool pauses;	   /* which way the present stretch is, */
-	bool is_settled;   /* whether it is measured, */
-	uint64_t began_ns; /* since when, */
-	size_t bytes;	   /* and what it has brought since */
+	bool pauses;	   /* the present stretch has pauses */
+	bool is_settled;   /* the present stretch is measured */
+	uint64_t began_ns; /* when the measurement began */
+	size_t bytes;	   /* received since then */
 	uint64_t cost[2];  /* ns a MiB; of looks at once, paused; 0: unknown */
 	bool is_trial;	   /* of the slower way; stretches between trials, */
 	uint32_t trial, left; /* and before the next */

@@ -14,7 +14,7 @@
 
 enum { SAY_UNTOLD = 0xd0 };
 
-/* What the broker said yes to. */
+/* A port about which the broker has said yes. */
 struct known {
 	uint32_t class; /* 0: none */
 	struct inaddr from;

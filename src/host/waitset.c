@@ -25,9 +25,9 @@ static uint32_t version_of(const struct progress *l)
 }
 
 /*
- * Made anew when one of the descriptors is another: what a child of fork keeps
- * open cannot be taken out.  The eventfd wakes when it is written, so that it
- * need not be read.
+ * Makes a new epoll set when one of the descriptors is another file: a
+ * descriptor that a child of fork keeps open cannot be removed from the set.
+ * The eventfd reports each write (EPOLLET), so it is never read.
  */
 static void make_epoll(struct waitset *in, struct progress *l)
 {
@@ -58,7 +58,7 @@ void waitset_close(struct waitset *in)
 {
 	int fd = in->fd;
 
-	in->fd = -1; /* first: who is cancelled in close may have closed it */
+	in->fd = -1; /* first: a thread cancelled in close has closed it */
 	fd_identity_close(fd);
 }
 
