@@ -192,7 +192,7 @@ def cost(pid):
     return len(os.listdir("/proc/%d/fd" % pid)), kib
 
 
-def crowd(*words, timeout=800):
+def many_processes(*words, timeout=800):
     return t.adverb_run([CROWD, *words], timeout=timeout)
 
 
@@ -214,11 +214,11 @@ def settled(pid):
 
 def mortals():
     rounds = "1000" if t.options.full else "100"
-    expect_ok(crowd("mortal", "10", "1"))
+    expect_ok(many_processes("mortal", "10", "1"))
     pid, = brokers()
     files = lambda: sorted(os.listdir(t.runtime))
     before, left, running = settled(pid), files(), threads(pid)
-    expect_ok(crowd("mortal", rounds, "2"))
+    expect_ok(many_processes("mortal", rounds, "2"))
     expect(list(brokers()) == [pid], "the broker has not lived through it")
     after = settled(pid)
     expect(after[1] <= before[1] + 512, "%d KiB have become %d" %
@@ -229,7 +229,8 @@ def mortals():
     expect(threads(pid) <= running, "%d threads have become %d" %
            (running, threads(pid)))
     expect(not arenas(pid), "%d arenas of the dead are left" % arenas(pid))
-    expect(not named("many_processes"), "processes are left: %s" % named("many_processes"))
+    expect(not named("many_processes"),
+           "processes are left: %s" % named("many_processes"))
 
 
 t.case("clients die at random moments", alone(mortals), "many processes",
@@ -250,11 +251,11 @@ for name, direct in (("what a dead peer had is given back", "0"),
 
 
 def everybody():
-    r = crowd("many", "200", "50")
+    r = many_processes("many", "200", "50")
     expect_ok(r)
     pid, = brokers()
     before = settled(pid)
-    expect_ok(crowd("many", "200", "50"))
+    expect_ok(many_processes("many", "200", "50"))
     after = settled(pid)
     expect(sockets() <= 2 * 200 + 1, "%d sockets are left" % sockets())
     expect(after[1] <= before[1] + 512, "%d KiB have become %d" %
@@ -265,7 +266,7 @@ t.case("200 processes with 50 queue pairs each", alone(everybody),
        "many processes", "200 processes with 50 queue pairs each")
 
 
-def parting(*where):
+def destroy_after_rx(*where):
     def body():
         expect_ok(t.run([*where, t.adverb, "run", "--", PARTING,
                          "1000" if t.options.full else "30"],
@@ -273,10 +274,12 @@ def parting(*where):
     return alone(body)
 
 
-t.case("a request before its queue pair is destroyed is answered", parting(),
+t.case("a request before its queue pair is destroyed is answered",
+       destroy_after_rx(),
        "many processes", "destroy_after_rx")
 t.case("a request before its queue pair is destroyed is answered, on one core",
-       parting("taskset", "-c", "0"), "many processes", "destroy_after_rx")
+       destroy_after_rx("taskset", "-c", "0"), "many processes",
+       "destroy_after_rx")
 
 
 def told(sentence):

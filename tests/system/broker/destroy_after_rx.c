@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * parting [ROUNDS]: what has come before a queue pair is destroyed, or fails
- * by its program's will, is answered.
+ * destroy_after_rx [ROUNDS]: a packet that came before its queue pair is
+ * destroyed, or moved to ERR by its program, is answered.
  *
  *	caller: WRITE, posted --- a byte by a pipe --->	callee: destroy, at once
  *	        it has to succeed
  *
- * The callee does nothing between: where both share a core, nobody of its
- * process has looked at the socket by then.  A post returns when somebody will
- * send, so the caller waits until the namespace, its own, has sent one more.
+ * The callee does nothing between: if both processes share a core, no thread of
+ * the callee has read the socket by then.  A post may return before the packet
+ * is sent, so the caller waits until its namespace has sent one packet more.
  */
 #include "endpoint.h"
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * without WHAT... -- PROGRAM...: runs a program where the kernel lacks
+ * deny_syscall WORD... -- PROGRAM...: runs a program where the kernel lacks
  * something, as in a sandbox or on an old machine, by a seccomp filter.
  *
  *	ipv6	no socket of that family
  *	bpf	nothing chooses the socket of an SO_REUSEPORT group
  *	fork	no child process (threads are fine)
  *	batches	no UDP segmentation, and none undone
- *	vm	no writing through the kernel, to whomever
+ *	vm	no process_vm_writev
  *	memfd	no memory that is a file
  *	rcvbuf	no receive buffer but the default
- *	msync	nobody says which pages are there
- *	debug	what systemd's @system-service leaves out kills the process
+ *	msync	msync does not say which pages are mapped
+ *	debug	a call outside systemd's @system-service kills the process
  *	signalfd	signals come to handlers alone
  *	flags	memfd_create knows no flag of later kernels
  *	CALL=ENOSYS, CALL=EPERM, CALL=EINVAL	that call alone, of those below

@@ -2,20 +2,20 @@
 /*
  * Many processes at once, and processes that are killed.
  *
- *	crowd many PROCESSES QPS   process i's queue pairs talk to those of
- *	                           process i ^ 1, all at once
- *	crowd idle PROCESSES       in pairs that have nothing more to say; no
- *	                           thread of ours wakes up
- *	crowd hub PROCESSES        each talks to the first, all at once
- *	crowd halt PROCESSES       the first talks to each while the broker is
- *	                           stopped, and sleeps until it is done
- *	crowd mortal ROUNDS SEED   two processes, one killed at some moment; the
- *	                           other hears of it, never before it happens
- *	crowd survivor ROUNDS SEED one process, whose peers are killed one after
- *	                           the other; nothing of them stays with it
+ *	many PROCESSES QPS	the queue pairs of process i talk to those of
+ *				process i ^ 1, all at once
+ *	idle PROCESSES		pairs of processes that have nothing more to
+ *				send; no thread of adverb wakes up
+ *	hub PROCESSES		each process talks to the first, all at once
+ *	halt PROCESSES		the first process talks to each while the broker
+ *				is stopped, and sleeps until it is done
+ *	mortal ROUNDS SEED	two processes, one of which is killed at some
+ *				moment; the other is told, never before the
+ *death survivor ROUNDS SEED	one process whose peers are killed one after the
+ *				other; it keeps nothing of them
  *
- * The processes share what they have to tell each other.  Exit status 0 if all
- * is well; what is not is said.
+ * The processes exchange messages in shared memory.  Exit status 0: all is
+ *well; else the program says what failed.
  */
 #include "endpoint.h"
 #include "leak_check.h"

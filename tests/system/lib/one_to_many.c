@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One process whose queue pairs each talk to a process of their own, in
- * whatever namespace; the ends meet by files of a folder that they share.
+ * One process that writes to many, each in any namespace; the processes find
+ * each other by files of a shared folder.
  *
- *	fan serve FOLDER I          the Ith that is written to, until `end`
- *	fan write FOLDER N ROUNDS   to N of them in turn, small and large
+ *	one_to_many serve FOLDER I	  is target I, until the file `end`
+ *exists one_to_many write FOLDER N ROUNDS writes to N targets in turn, small
+ *and large messages
  *
- * The writer makes the file `written` when all is acknowledged.  Exit status 0
- * if all is well; what is not is said.
+ * The writer makes the file `written` when all requests are acknowledged.  Exit
+ * status 0: all is well; else the program says what failed.
  */
 #include "endpoint.h"
 
@@ -25,7 +26,7 @@ static void need(bool good, const char *what)
 {
 	if (good)
 		return;
-	printf("fan: %s: %s\n", what, strerror(errno));
+	printf("one_to_many: %s: %s\n", what, strerror(errno));
 	exit(1);
 }
 
