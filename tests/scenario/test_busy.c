@@ -70,7 +70,7 @@ static void end(struct two_hcas *d)
 	two_hcas_free(d);
 }
 
-static void what_is_posted_meanwhile_may_be_for_another_target(void **state)
+static void a_post_during_a_copy_may_be_for_another_target(void **state)
 {
 	struct two_hcas *d = with_one_that_waits();
 	struct wqe *w;
@@ -241,7 +241,7 @@ static void write_to_one_that_ends(uint32_t count)
 
 /* Nothing is written after a look at who it is that is older than what takes
  * long; of one request, and of a row. */
-static void who_ends_while_its_memory_is_mapped_is_not_written_to(void **state)
+static void a_process_that_ends_while_mapped_is_not_written_to(void **state)
 {
 	write_to_one_that_ends(1);
 	write_to_one_that_ends(4);
@@ -251,7 +251,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
-			what_is_posted_meanwhile_may_be_for_another_target),
+			a_post_during_a_copy_may_be_for_another_target),
 		cmocka_unit_test(the_targets_process_may_end_meanwhile),
 		cmocka_unit_test(
 			a_packet_that_waits_meanwhile_is_not_forgotten),
@@ -259,7 +259,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_atomic_in_mapped_memory_waits_for_nobody),
 		cmocka_unit_test(an_atomic_that_was_done_is_not_done_again),
 		cmocka_unit_test(
-			who_ends_while_its_memory_is_mapped_is_not_written_to),
+			a_process_that_ends_while_mapped_is_not_written_to),
 	};
 
 	two_hcas_mode(argc, argv);

@@ -118,7 +118,7 @@ static void as_a_will(struct world *w, struct end *e)
 	cm_note_release(w->cm[1], NULL, &e->note, w->now);
 }
 
-static void who_ends_it_hears_of_it_when_the_peers_owner_has(void **state)
+static void a_disconnect_ends_when_the_peers_program_has_taken_it(void **state)
 {
 	answer *const answers[] = {by_disconnecting, by_going,
 				   after_a_succession, as_a_will};
@@ -147,7 +147,7 @@ static void who_ends_it_hears_of_it_when_the_peers_owner_has(void **state)
 }
 
 /* For who still waits for an answer of that queue pair. */
-static void it_is_known_of_a_queue_pair_that_its_connection_ended(void **state)
+static void the_end_of_a_queue_pairs_connection_is_known(void **state)
 {
 	struct world *w = world_new(11, 0);
 	struct end *b = &w->end[1][0];
@@ -365,7 +365,7 @@ static void loop_back(struct cm *cm, uint64_t now)
  * Both ends are one manager's, which knows that nothing was lost: whoever takes
  * his time, each message is sent once.
  */
-static void what_a_host_says_to_itself_is_not_repeated(void **state)
+static void messages_within_a_host_are_not_repeated(void **state)
 {
 	struct world *w = world_new(4, 0);
 	struct cm *cm = w->cm[1];
@@ -410,7 +410,7 @@ static void what_a_host_says_to_itself_is_not_repeated(void **state)
 	world_free(w);
 }
 
-static void who_wants_strict_timing_hears_at_once_that_nobody_listens(void **s)
+static void strict_timing_rejects_a_request_without_listener_at_once(void **s)
 {
 	struct cm_start to_itself = {.msg = {.kind = CMMSG_REQ,
 					     .service_id = SERVICE,
@@ -479,10 +479,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(both_ends_agree_whoever_of_the_managers_dies),
 		cmocka_unit_test(a_lost_message_of_any_kind_is_made_up_for),
 		cmocka_unit_test(
-			who_ends_it_hears_of_it_when_the_peers_owner_has),
+			a_disconnect_ends_when_the_peers_program_has_taken_it),
 		cmocka_unit_test(a_peer_that_never_looks_is_given_up),
-		cmocka_unit_test(
-			it_is_known_of_a_queue_pair_that_its_connection_ended),
+		cmocka_unit_test(the_end_of_a_queue_pairs_connection_is_known),
 		cmocka_unit_test(both_may_end_it_at_once),
 		cmocka_unit_test(
 			an_end_before_there_is_a_connection_changes_nothing),
@@ -491,9 +490,9 @@ int main(int argc, char **argv)
 			a_busy_owner_holds_its_peer_for_as_long_as_it_takes),
 		cmocka_unit_test(an_alternate_path_is_refused_and_no_more),
 		cmocka_unit_test(without_a_listener_the_answer_comes_soon),
-		cmocka_unit_test(what_a_host_says_to_itself_is_not_repeated),
+		cmocka_unit_test(messages_within_a_host_are_not_repeated),
 		cmocka_unit_test(
-			who_wants_strict_timing_hears_at_once_that_nobody_listens),
+			strict_timing_rejects_a_request_without_listener_at_once),
 		cmocka_unit_test(a_listener_for_its_own_answers_nobody_else),
 	};
 

@@ -642,7 +642,7 @@ static struct conv *connect_within(struct cm *cm, struct cm_owner *owner,
 
 /* A program that names another user's queue pair ends no connection of it, nor
  * is the other's refused for what it has said before. */
-static void nobody_ends_a_connection_by_naming_its_queue_pair(void **state)
+static void a_connection_does_not_end_by_its_queue_pairs_name(void **state)
 {
 	struct cm_owner first = {.number = 1}, second = {.number = 2};
 	struct cm_config config = {
@@ -701,7 +701,7 @@ int main(void)
 		cmocka_unit_test(
 			the_requests_of_one_owner_stand_in_nobody_elses_way),
 		cmocka_unit_test(
-			nobody_ends_a_connection_by_naming_its_queue_pair),
+			a_connection_does_not_end_by_its_queue_pairs_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,7 +149,7 @@ static void failures_are_summed_apart(void **state)
 	two_hcas_free(d);
 }
 
-static void what_is_unreliable_is_counted_where_it_arrives(void **state)
+static void unreliable_messages_are_counted_where_they_arrive(void **state)
 {
 	struct two_hcas *d = counted(HCA_QPT_UC);
 
@@ -174,7 +174,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(only_what_is_counted_is_summed),
 		cmocka_unit_test(failures_are_summed_apart),
 		cmocka_unit_test(
-			what_is_unreliable_is_counted_where_it_arrives),
+			unreliable_messages_are_counted_where_they_arrive),
 	};
 
 	two_hcas_mode(argc, argv);

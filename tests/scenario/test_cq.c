@@ -104,7 +104,7 @@ static void letter_to_nobody(struct two_hcas *d, uint32_t status,
 	two_hcas_run(d, d->now_ns + 2 * PERIOD);
 }
 
-static void what_a_letter_to_nobody_tells_is_heard(void **state)
+static void notify_bits_of_a_removed_queue_pair_are_served(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
 
@@ -157,7 +157,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_few_are_told_when_the_time_is_up),
 		cmocka_unit_test(an_error_is_told_at_once),
 		cmocka_unit_test(a_queue_that_goes_is_not_told_of),
-		cmocka_unit_test(what_a_letter_to_nobody_tells_is_heard),
+		cmocka_unit_test(
+			notify_bits_of_a_removed_queue_pair_are_served),
 		cmocka_unit_test(each_queue_is_told_of),
 	};
 

@@ -160,7 +160,7 @@ static void a_connection_lets_go_of_the_process_of_the_one_before(void **state)
 	two_hcas_free(d);
 }
 
-static void who_sleeps_is_kicked_for_an_event(void **state)
+static void a_sleeping_owner_is_woken_for_an_event(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 
@@ -315,7 +315,7 @@ int main(int argc, char **argv)
 			who_loses_its_peers_process_is_told_when_its_tries_are_used_up),
 		cmocka_unit_test(
 			a_connection_lets_go_of_the_process_of_the_one_before),
-		cmocka_unit_test(who_sleeps_is_kicked_for_an_event),
+		cmocka_unit_test(a_sleeping_owner_is_woken_for_an_event),
 		cmocka_unit_test(
 			a_wrong_key_is_told_though_the_peers_process_has_gone),
 		cmocka_unit_test(our_own_fault_fails_us_and_not_the_peer),

@@ -66,7 +66,7 @@ static void an_error_flushes_the_receives_when_the_peer_has_left(void **state)
 	two_hcas_free(d);
 }
 
-static void who_finds_somebody_at_work_asks_again(void **state)
+static void an_initiator_asks_again_while_another_is_at_work(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 	struct cqe c;
@@ -164,7 +164,8 @@ int main(int argc, char **argv)
 			an_error_flushes_the_receives_when_the_peer_has_left),
 		cmocka_unit_test(
 			a_window_is_taken_away_when_accesses_by_it_are_over),
-		cmocka_unit_test(who_finds_somebody_at_work_asks_again),
+		cmocka_unit_test(
+			an_initiator_asks_again_while_another_is_at_work),
 		cmocka_unit_test(an_owner_who_wants_it_comes_before_its_peers),
 	};
 

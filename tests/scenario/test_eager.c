@@ -64,7 +64,7 @@ static void only_after_them(enum hca_wr op, uint32_t bytes)
 	two_hcas_free(d);
 }
 
-static void what_is_for_the_same_memory_waits_for_few_bytes(void **state)
+static void a_request_for_the_same_memory_waits_for_eager_bytes(void **state)
 {
 	only_after_them(HCA_WR_RDMA_READ, 1);
 	only_after_them(HCA_WR_RDMA_WRITE, 1);
@@ -72,7 +72,7 @@ static void what_is_for_the_same_memory_waits_for_few_bytes(void **state)
 	only_after_them(HCA_WR_SEND, 1000);
 }
 
-static void what_is_for_other_memory_does_not(void **state)
+static void a_request_for_other_memory_does_not_wait(void **state)
 {
 	struct two_hcas *d = with_few_bytes_sent();
 
@@ -147,8 +147,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(few_bytes_are_there_when_they_are_told),
 		cmocka_unit_test(
-			what_is_for_the_same_memory_waits_for_few_bytes),
-		cmocka_unit_test(what_is_for_other_memory_does_not),
+			a_request_for_the_same_memory_waits_for_eager_bytes),
+		cmocka_unit_test(a_request_for_other_memory_does_not_wait),
 		cmocka_unit_test(an_atomic_sees_the_few_bytes_before_it),
 		cmocka_unit_test(
 			few_bytes_go_where_they_belong_before_memory_goes_away),

@@ -47,7 +47,7 @@ static void assert_works(struct two_hcas *d)
 			    d->side[1].memory.bytes + 400000, ROW_BYTES);
 }
 
-static void what_is_further_ahead_than_a_window_is_not_kept(void **state)
+static void a_packet_beyond_the_window_is_not_kept(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 
@@ -78,7 +78,7 @@ static void guesses_do_not_each_send_the_peer_back(void **state)
 	two_hcas_free(d);
 }
 
-static void what_came_early_is_forgotten_after_a_round_trip(void **state)
+static void early_packets_are_dropped_after_a_round_trip(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 
@@ -92,7 +92,7 @@ static void what_came_early_is_forgotten_after_a_round_trip(void **state)
 }
 
 /* The pool is of all queue pairs: an idle one does not keep its share. */
-static void what_came_early_takes_no_room_for_ever(void **state)
+static void early_packets_take_no_room_for_ever(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 
@@ -152,7 +152,7 @@ static void to_reset(struct two_hcas *d, int i)
  * A peer of this host works at the responder from memory to memory, under its
  * lock.  What comes by packets in its name is not from it.
  */
-static void who_goes_directly_sends_no_packets(void **state)
+static void a_direct_connection_sends_no_packets(void **state)
 {
 	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .payload_len = 64};
 	struct two_hcas *d;
@@ -177,7 +177,7 @@ static void who_goes_directly_sends_no_packets(void **state)
 }
 
 /* The peer is not ready, and an ACK says in its name that all has arrived. */
-static void what_went_directly_is_not_acknowledged_by_packets(void **state)
+static void direct_requests_are_not_acknowledged_by_packets(void **state)
 {
 	struct two_hcas *d = direct_new(HCA_QPT_RC);
 	struct pkt p = {.bth.opcode = OPCODE_RC_ACKNOWLEDGE,
@@ -289,7 +289,7 @@ static void another_users_port_sends_nothing_to_uc(void **state)
 }
 
 /* Nothing of UC is sent again: what waits for the answer is not lost. */
-static void what_comes_before_the_answer_waits_for_it(void **state)
+static void packets_wait_for_the_answer_about_their_source(void **state)
 {
 	struct two_hcas *d = local_new(HCA_QPT_UC);
 	struct engine_source s;
@@ -379,21 +379,20 @@ static void many_ports_are_not_all_asked_about(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			what_is_further_ahead_than_a_window_is_not_kept),
+		cmocka_unit_test(a_packet_beyond_the_window_is_not_kept),
 		cmocka_unit_test(guesses_do_not_each_send_the_peer_back),
-		cmocka_unit_test(
-			what_came_early_is_forgotten_after_a_round_trip),
-		cmocka_unit_test(what_came_early_takes_no_room_for_ever),
+		cmocka_unit_test(early_packets_are_dropped_after_a_round_trip),
+		cmocka_unit_test(early_packets_take_no_room_for_ever),
 		cmocka_unit_test(two_packets_of_one_turn_are_both_forgotten),
-		cmocka_unit_test(who_goes_directly_sends_no_packets),
+		cmocka_unit_test(a_direct_connection_sends_no_packets),
 		cmocka_unit_test(
-			what_went_directly_is_not_acknowledged_by_packets),
+			direct_requests_are_not_acknowledged_by_packets),
 		cmocka_unit_test(a_uc_peer_that_goes_directly_sends_no_packets),
 		cmocka_unit_test(a_uc_peer_that_says_so_goes_by_packets),
 		cmocka_unit_test(another_users_port_sends_nothing_to_rc),
 		cmocka_unit_test(another_users_port_sends_nothing_to_uc),
-		cmocka_unit_test(what_comes_before_the_answer_waits_for_it),
+		cmocka_unit_test(
+			packets_wait_for_the_answer_about_their_source),
 		cmocka_unit_test(a_port_is_not_believed_for_ever),
 		cmocka_unit_test(a_port_that_is_believed_waits_for_no_answer),
 		cmocka_unit_test(many_ports_are_not_all_asked_about),

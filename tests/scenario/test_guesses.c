@@ -176,7 +176,7 @@ static void many_guesses_are_dropped_unseen(void **state)
 	two_hcas_free(d);
 }
 
-static void who_stops_is_heard_again(void **state)
+static void an_address_that_stops_guessing_is_served_again(void **state)
 {
 	struct two_hcas *d = new_duo();
 	uint64_t seen;
@@ -306,7 +306,7 @@ static void a_queue_pair_that_was_is_no_guess(void **state)
 }
 
 /* Of a peer of whom much is lost, more is under way when it hears of it. */
-static void who_is_told_to_go_back_makes_no_guesses(void **state)
+static void a_sender_that_has_to_go_back_makes_no_guesses(void **state)
 {
 	struct two_hcas *d = new_duo();
 	uint32_t nth = 0;
@@ -357,12 +357,13 @@ int main(void)
 		cmocka_unit_test(guesses_are_told_of_with_their_address),
 		cmocka_unit_test(slow_guesses_are_told_of_too),
 		cmocka_unit_test(many_guesses_are_dropped_unseen),
-		cmocka_unit_test(who_stops_is_heard_again),
+		cmocka_unit_test(
+			an_address_that_stops_guessing_is_served_again),
 		cmocka_unit_test(a_peer_is_not_shut_out_in_its_name),
 		cmocka_unit_test(guessed_answers_are_signs),
 		cmocka_unit_test(ever_new_addresses_push_out_none_that_floods),
 		cmocka_unit_test(a_queue_pair_that_was_is_no_guess),
-		cmocka_unit_test(who_is_told_to_go_back_makes_no_guesses),
+		cmocka_unit_test(a_sender_that_has_to_go_back_makes_no_guesses),
 		cmocka_unit_test(wrong_q_keys_are_signs_and_right_ones_pass),
 	};
 

@@ -305,7 +305,7 @@ static void a_send_is_at_most_two_gibibytes_long(void **state)
 }
 
 /* What it holds for reordering others could use. */
-static void who_has_failed_holds_no_packets(void **state)
+static void a_failed_queue_pair_holds_no_packets(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 	struct two_hcas_side *s = &d->side[1];
@@ -369,7 +369,7 @@ static void old_answers_are_no_duplicate_requests(void **state)
  * An RNR NAK asks the sender to go back, and what came early is forgotten: who
  * is told of more than he has sent again may never end (decisions/002).
  */
-static void who_finds_no_receive_goes_on_from_there(void **state)
+static void a_sender_without_receive_continues_from_there(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 	struct serial24 psn = d->side[1].side->resp.epsn;
@@ -412,10 +412,10 @@ int main(void)
 		cmocka_unit_test(a_drained_queue_knows_how_many_reads_are_out),
 		cmocka_unit_test(a_wrong_qkey_takes_no_room),
 		cmocka_unit_test(a_send_is_at_most_two_gibibytes_long),
-		cmocka_unit_test(who_has_failed_holds_no_packets),
+		cmocka_unit_test(a_failed_queue_pair_holds_no_packets),
 		cmocka_unit_test(a_notice_of_congestion_is_no_junk),
 		cmocka_unit_test(old_answers_are_no_duplicate_requests),
-		cmocka_unit_test(who_finds_no_receive_goes_on_from_there),
+		cmocka_unit_test(a_sender_without_receive_continues_from_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

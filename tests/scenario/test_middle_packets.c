@@ -130,7 +130,7 @@ static void payload_of_several_parts_is_gathered(void **state)
 	two_hcas_free(d);
 }
 
-static void what_cannot_be_read_is_told_by_the_packet(void **state)
+static void unreadable_memory_is_reported_for_its_packet(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 
@@ -148,7 +148,7 @@ static int lose_one_of_twenty(void *context, int from,
 	return rng_below(context, 20) != 0;
 }
 
-static void what_is_lost_among_them_is_sent_again(void **state)
+static void lost_middle_packets_are_sent_again(void **state)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {
 		struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -170,8 +170,8 @@ int main(void)
 		cmocka_unit_test(messages_of_any_number_of_packets_arrive),
 		cmocka_unit_test(an_ack_is_asked_for_among_them_and_at_the_end),
 		cmocka_unit_test(payload_of_several_parts_is_gathered),
-		cmocka_unit_test(what_cannot_be_read_is_told_by_the_packet),
-		cmocka_unit_test(what_is_lost_among_them_is_sent_again),
+		cmocka_unit_test(unreadable_memory_is_reported_for_its_packet),
+		cmocka_unit_test(lost_middle_packets_are_sent_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,7 +160,7 @@ static bool initiator_dies(const struct crash_point_operation *o, uint32_t k,
 	return died;
 }
 
-static void who_dies_inside_leaves_nothing_half_done(void **state)
+static void an_initiator_that_dies_inside_leaves_nothing_half_done(void **state)
 {
 	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++)
 		for (int third_first = 0; third_first < 2; third_first++) {
@@ -200,7 +200,7 @@ static bool initiator_dies_unheard(const struct crash_point_operation *o,
 	return died;
 }
 
-static void who_fails_before_it_hears_of_a_death_is_told(void **state)
+static void a_failure_before_the_news_of_a_death_is_told(void **state)
 {
 	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++) {
 		uint32_t k = 0;
@@ -262,7 +262,7 @@ static bool target_dies(const struct crash_point_operation *o, uint32_t k)
 	return died;
 }
 
-static void whose_target_dies_sees_its_work_end(void **state)
+static void requests_end_when_the_target_dies(void **state)
 {
 	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++)
 		for (uint32_t k = 0; target_dies(&crash_point_operations[i], k);
@@ -273,9 +273,10 @@ static void whose_target_dies_sees_its_work_end(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_dies_inside_leaves_nothing_half_done),
-		cmocka_unit_test(who_fails_before_it_hears_of_a_death_is_told),
-		cmocka_unit_test(whose_target_dies_sees_its_work_end),
+		cmocka_unit_test(
+			an_initiator_that_dies_inside_leaves_nothing_half_done),
+		cmocka_unit_test(a_failure_before_the_news_of_a_death_is_told),
+		cmocka_unit_test(requests_end_when_the_target_dies),
 	};
 
 	/* arenas are large and mostly untouched: fresh ones need no zeroing */

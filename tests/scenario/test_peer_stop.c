@@ -57,7 +57,7 @@ static bool is_shared(const struct crash_point_operation *o)
 	return o->how & CRASH_POINT_FULL;
 }
 
-static void who_stops_inside_keeps_no_other_out(void **state)
+static void a_stopped_initiator_keeps_no_other_out(void **state)
 {
 	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++) {
 		uint32_t k = 0;
@@ -100,7 +100,7 @@ static bool region_goes(const struct crash_point_operation *o, uint32_t k)
 }
 
 /* Its owner does not wait for who has looked at the key and not yet copied. */
-static void who_finds_its_key_gone_touches_nothing(void **state)
+static void an_initiator_without_key_touches_nothing(void **state)
 {
 	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++) {
 		uint32_t k = 0;
@@ -146,8 +146,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_poll_misses_nothing_that_is_collected_meanwhile),
-		cmocka_unit_test(who_stops_inside_keeps_no_other_out),
-		cmocka_unit_test(who_finds_its_key_gone_touches_nothing),
+		cmocka_unit_test(a_stopped_initiator_keeps_no_other_out),
+		cmocka_unit_test(an_initiator_without_key_touches_nothing),
 	};
 
 	/* arenas are large and mostly untouched: fresh ones need no zeroing */

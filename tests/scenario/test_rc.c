@@ -412,7 +412,7 @@ static int answer(struct two_hcas *d)
 	return n ? p.aeth.syndrome : -1;
 }
 
-static void who_was_asked_back_hears_nothing_until_he_asks(void **state)
+static void a_requester_that_has_to_go_back_gets_one_nak(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
 	struct cqe c;
@@ -520,7 +520,7 @@ static void a_small_receive_buffer_slows_and_stops_nobody(void **state)
 }
 
 /* Sixteen packets, the First apart, to who takes few at once, or more. */
-static void who_takes_apart_gets_short_frames(void **state)
+static void a_receiver_that_splits_frames_gets_short_ones(void **state)
 {
 	static struct credit_page page[2];
 	struct two_hcas *d = two_hcas_new(5, 64);
@@ -546,7 +546,7 @@ static void who_takes_apart_gets_short_frames(void **state)
 }
 
 /* A process that has died before its page was asked for. */
-static void nobody_waits_for_the_page_of_the_dead(void **state)
+static void a_dead_process_page_is_not_waited_for(void **state)
 {
 	static struct credit_page page;
 	struct two_hcas *d = two_hcas_new(5, 16);
@@ -569,7 +569,7 @@ static void nobody_waits_for_the_page_of_the_dead(void **state)
 }
 
 /* Its last answers must not wait for room that only others can make. */
-static void who_ends_answers_without_room(void **state)
+static void an_ending_process_answers_without_room(void **state)
 {
 	static struct credit_page page;
 	struct engine_frame f;
@@ -617,15 +617,14 @@ int main(int argc, char **argv)
 		cmocka_unit_test(mixed_work_survives_loss_of_a_fifth),
 	};
 	const struct CMUnitTest of_packets[] = {
-		cmocka_unit_test(nobody_waits_for_the_page_of_the_dead),
-		cmocka_unit_test(who_ends_answers_without_room),
+		cmocka_unit_test(a_dead_process_page_is_not_waited_for),
+		cmocka_unit_test(an_ending_process_answers_without_room),
 		cmocka_unit_test(a_full_queue_of_one_repeats_nothing_unasked),
 		cmocka_unit_test(a_late_packet_is_no_lost_one),
-		cmocka_unit_test(
-			who_was_asked_back_hears_nothing_until_he_asks),
+		cmocka_unit_test(a_requester_that_has_to_go_back_gets_one_nak),
 		cmocka_unit_test(equal_packets_leave_in_one_frame),
 		cmocka_unit_test(a_small_receive_buffer_slows_and_stops_nobody),
-		cmocka_unit_test(who_takes_apart_gets_short_frames),
+		cmocka_unit_test(a_receiver_that_splits_frames_gets_short_ones),
 		cmocka_unit_test(small_requests_leave_in_one_frame),
 	};
 

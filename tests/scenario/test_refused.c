@@ -181,7 +181,7 @@ static struct two_hcas *prepare(const struct forged *f)
 	return d;
 }
 
-static void what_is_not_for_us_changes_nothing(void **state)
+static void packets_for_others_change_nothing(void **state)
 {
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
 		struct two_hcas *d = prepare(&ignored[i]);
@@ -227,7 +227,7 @@ static void refused_requests_are_answered_and_do_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_not_for_us_changes_nothing),
+		cmocka_unit_test(packets_for_others_change_nothing),
 		cmocka_unit_test(refused_requests_are_answered_and_do_nothing),
 	};
 

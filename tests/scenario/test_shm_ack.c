@@ -173,7 +173,7 @@ static struct two_hcas *two_with_boards(struct sent *s,
 	return d;
 }
 
-static void who_reads_the_board_needs_no_ack(void **state)
+static void a_requester_that_reads_the_page_needs_no_ack(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -194,7 +194,7 @@ static void who_reads_the_board_needs_no_ack(void **state)
 	two_hcas_free(d);
 }
 
-static void who_does_not_look_has_an_ack(void **state)
+static void a_requester_that_does_not_read_gets_an_ack(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -225,7 +225,7 @@ static uint32_t ask(struct two_hcas *d, int from)
 	return completions(d, !from);
 }
 
-static void what_follows_a_request_needs_no_ack(void **state)
+static void an_ack_rides_behind_a_request(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -309,7 +309,7 @@ static struct two_hcas *two_amid_a_stream(struct sent *s,
 	return d;
 }
 
-static void who_reads_the_board_of_a_stream_needs_no_acks(void **state)
+static void a_streams_requester_that_reads_needs_no_acks(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -335,7 +335,7 @@ static void who_reads_the_board_of_a_stream_needs_no_acks(void **state)
 	two_hcas_free(d);
 }
 
-static void who_waits_for_each_answer_gets_it_at_once(void **state)
+static void a_requester_that_waits_gets_each_ack_at_once(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -351,7 +351,7 @@ static void who_waits_for_each_answer_gets_it_at_once(void **state)
 	two_hcas_free(d);
 }
 
-static void who_parts_keeps_no_ack(void **state)
+static void a_parting_queue_pair_keeps_no_ack(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -464,7 +464,7 @@ static void words_go_to_who_is_at_work(void **state)
 }
 
 /* An ACK that goes with each answer must not wait for another's look. */
-static void who_lost_its_words_has_an_ack_with_each_answer(void **state)
+static void a_queue_pair_without_words_gets_each_ack(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -506,7 +506,7 @@ static int count_and_stop(void *context, int from, const struct engine_frame *f)
  * IBTA 10.3.1: in the Error state nothing is processed.  A READ stops where it
  * is; what was done before it has its ACK.
  */
-static void who_enters_the_error_state_reads_no_more(void **state)
+static void a_queue_pair_in_err_reads_no_more(void **state)
 {
 	const struct hca_qp_attr err = {.qp_state = HCA_QP_ERR};
 	struct sent s = {0};
@@ -541,7 +541,7 @@ static void who_enters_the_error_state_reads_no_more(void **state)
 
 /* What was done when it enters it is acknowledged, though nobody had the time
  * to. */
-static void who_enters_the_error_state_owns_up_to_what_it_did(void **state)
+static void a_queue_pair_in_err_acknowledges_its_work(void **state)
 {
 	const struct hca_qp_attr err = {.qp_state = HCA_QP_ERR};
 	struct sent s;
@@ -570,23 +570,21 @@ int main(void)
 		cmocka_unit_test(
 			a_held_ack_leaves_when_it_may_not_wait_any_more),
 		cmocka_unit_test(a_held_ack_does_not_wait_for_quiet),
-		cmocka_unit_test(who_reads_the_board_needs_no_ack),
-		cmocka_unit_test(what_follows_a_request_needs_no_ack),
+		cmocka_unit_test(a_requester_that_reads_the_page_needs_no_ack),
+		cmocka_unit_test(an_ack_rides_behind_a_request),
 		cmocka_unit_test(
 			an_ack_behind_a_lost_request_waits_for_a_moment),
-		cmocka_unit_test(who_does_not_look_has_an_ack),
-		cmocka_unit_test(who_reads_the_board_of_a_stream_needs_no_acks),
-		cmocka_unit_test(who_waits_for_each_answer_gets_it_at_once),
-		cmocka_unit_test(who_parts_keeps_no_ack),
+		cmocka_unit_test(a_requester_that_does_not_read_gets_an_ack),
+		cmocka_unit_test(a_streams_requester_that_reads_needs_no_acks),
+		cmocka_unit_test(a_requester_that_waits_gets_each_ack_at_once),
+		cmocka_unit_test(a_parting_queue_pair_keeps_no_ack),
 		cmocka_unit_test(words_of_another_connection_are_left_alone),
 		cmocka_unit_test(the_answer_to_a_read_is_waited_for),
 		cmocka_unit_test(a_read_hides_no_word_of_what_came_before),
 		cmocka_unit_test(words_go_to_who_is_at_work),
-		cmocka_unit_test(
-			who_lost_its_words_has_an_ack_with_each_answer),
-		cmocka_unit_test(who_enters_the_error_state_reads_no_more),
-		cmocka_unit_test(
-			who_enters_the_error_state_owns_up_to_what_it_did),
+		cmocka_unit_test(a_queue_pair_without_words_gets_each_ack),
+		cmocka_unit_test(a_queue_pair_in_err_reads_no_more),
+		cmocka_unit_test(a_queue_pair_in_err_acknowledges_its_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

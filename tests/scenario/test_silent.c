@@ -145,7 +145,7 @@ static void post(struct two_hcas *d, enum hca_wr opcode, uint32_t bytes)
 	two_hcas_post(d, 0);
 }
 
-static void what_dies_of_its_length_alone_is_told_from_silence(void **state)
+static void loss_by_length_is_told_from_silence(void **state)
 {
 	static const enum hca_wr ways[] = {HCA_WR_RDMA_WRITE, HCA_WR_RDMA_READ};
 	static const enum engine_peer words[] = {ENGINE_PEER_UNKNOWN,
@@ -257,7 +257,7 @@ static void our_own_sleep_uses_up_no_patience(void **state)
 }
 
 /* Each time that its timer is due it gets no processor for a while. */
-static void who_is_always_late_sends_again(void **state)
+static void a_peer_that_is_always_late_gets_retries(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct engine *e = d->side[0].engine;
@@ -310,8 +310,7 @@ int main(void)
 		cmocka_unit_test(
 			a_peer_that_answered_before_is_not_at_a_wrong_address),
 		cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
-		cmocka_unit_test(
-			what_dies_of_its_length_alone_is_told_from_silence),
+		cmocka_unit_test(loss_by_length_is_told_from_silence),
 		cmocka_unit_test(silence_is_not_taken_for_a_small_mtu),
 		cmocka_unit_test(
 			a_peer_that_has_disconnected_is_not_waited_for),
@@ -321,7 +320,7 @@ int main(void)
 		cmocka_unit_test(
 			a_qp_that_answers_nothing_has_the_time_of_the_specification),
 		cmocka_unit_test(our_own_sleep_uses_up_no_patience),
-		cmocka_unit_test(who_is_always_late_sends_again),
+		cmocka_unit_test(a_peer_that_is_always_late_gets_retries),
 		cmocka_unit_test(patience_ends_for_who_is_always_late),
 	};
 

@@ -88,7 +88,7 @@ static void many_are_taken_before_a_poll(void **state)
 }
 
 /* Without packets a stopped target takes as many as it can remember. */
-static void who_does_not_collect_gets_the_rest_later(void **state)
+static void an_owner_that_collects_late_gets_the_rest(void **state)
 {
 	struct two_hcas *d = two_hcas_new_shared(1, 64);
 	uint32_t done = 0;
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_empty_shared_queue_makes_the_sender_wait),
 		cmocka_unit_test(a_receive_taken_leaves_its_slot),
 		cmocka_unit_test(many_are_taken_before_a_poll),
-		cmocka_unit_test(who_does_not_collect_gets_the_rest_later),
+		cmocka_unit_test(an_owner_that_collects_late_gets_the_rest),
 		cmocka_unit_test(the_limit_is_told_once),
 		cmocka_unit_test(
 			a_message_too_long_ends_its_receive_and_the_qp),

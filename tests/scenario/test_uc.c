@@ -66,7 +66,7 @@ static void messages_of_every_length_arrive(void **state)
 
 /* A program that posts more would wait for answers to what is in flight, and
  * to these there are none. */
-static void what_was_sent_is_not_in_flight(void **state)
+static void sent_datagrams_are_not_in_flight(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 5, 16);
 
@@ -239,7 +239,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_of_every_length_arrive),
-		cmocka_unit_test(what_was_sent_is_not_in_flight),
+		cmocka_unit_test(sent_datagrams_are_not_in_flight),
 		cmocka_unit_test(no_receive_drops_the_message_only),
 		cmocka_unit_test(
 			a_message_of_many_packets_waits_for_its_receive),

@@ -92,7 +92,7 @@ static void an_immediate_and_nothing_else_fits_a_receive_of_40_bytes(void **s)
 
 /* A program that posts more would wait for answers to what is in flight, and
  * to these there are none. */
-static void what_was_sent_is_not_in_flight(void **state)
+static void sent_datagrams_are_not_in_flight(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
@@ -166,7 +166,7 @@ static void a_message_waits_a_little_for_its_receive(void **state)
 	two_hcas_free(d);
 }
 
-static void who_was_asleep_has_its_time_on_waking(void **state)
+static void a_process_that_slept_has_its_time_on_waking(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
@@ -181,7 +181,7 @@ static void who_was_asleep_has_its_time_on_waking(void **state)
 	two_hcas_free(d);
 }
 
-static void who_is_not_seen_to_poll_has_more_time(void **state)
+static void a_program_not_seen_to_poll_has_more_time(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
@@ -201,7 +201,7 @@ static void who_is_not_seen_to_poll_has_more_time(void **state)
 	two_hcas_free(d);
 }
 
-static void who_let_the_time_pass_is_not_waited_for_again(void **state)
+static void a_late_receiver_is_not_waited_for_again(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
@@ -489,7 +489,7 @@ static void a_datagram_waits_for_who_is_at_the_responder(void **state)
 	two_hcas_free(d);
 }
 
-static void who_stays_at_the_responder_costs_this_queue_pair_alone(void **state)
+static void an_initiator_inside_delays_this_queue_pair_alone(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
@@ -514,16 +514,16 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_datagram_comes_behind_its_ip_header),
-		cmocka_unit_test(what_was_sent_is_not_in_flight),
+		cmocka_unit_test(sent_datagrams_are_not_in_flight),
 		cmocka_unit_test(
 			an_immediate_and_nothing_else_fits_a_receive_of_40_bytes),
 		cmocka_unit_test(a_wrong_qkey_is_dropped_and_counted),
 		cmocka_unit_test(a_qkey_with_its_high_bit_stands_for_our_own),
 		cmocka_unit_test(each_reason_to_drop_is_told_once),
 		cmocka_unit_test(a_message_waits_a_little_for_its_receive),
-		cmocka_unit_test(who_was_asleep_has_its_time_on_waking),
-		cmocka_unit_test(who_is_not_seen_to_poll_has_more_time),
-		cmocka_unit_test(who_let_the_time_pass_is_not_waited_for_again),
+		cmocka_unit_test(a_process_that_slept_has_its_time_on_waking),
+		cmocka_unit_test(a_program_not_seen_to_poll_has_more_time),
+		cmocka_unit_test(a_late_receiver_is_not_waited_for_again),
 		cmocka_unit_test(
 			too_small_a_receive_waits_for_the_next_message),
 		cmocka_unit_test(more_than_the_mtu_is_a_local_error),
@@ -541,7 +541,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(another_partition_is_counted_and_dropped),
 		cmocka_unit_test(a_datagram_waits_for_who_is_at_the_responder),
 		cmocka_unit_test(
-			who_stays_at_the_responder_costs_this_queue_pair_alone),
+			an_initiator_inside_delays_this_queue_pair_alone),
 	};
 	int failed;
 

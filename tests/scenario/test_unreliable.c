@@ -137,7 +137,7 @@ static void messages_of_uc_cross_no_wire(void **state)
 }
 
 /* A packet waits at the target for its receive, so others do not pass it. */
-static void what_uc_cannot_do_is_for_packets_from_then_on(void **state)
+static void uc_goes_by_packets_after_a_request_it_cannot_do(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 3, 16);
 
@@ -189,7 +189,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_empty_queue_is_not_for_packets),
 		cmocka_unit_test(each_target_has_its_own_way),
 		cmocka_unit_test(messages_of_uc_cross_no_wire),
-		cmocka_unit_test(what_uc_cannot_do_is_for_packets_from_then_on),
+		cmocka_unit_test(
+			uc_goes_by_packets_after_a_request_it_cannot_do),
 		cmocka_unit_test(
 			uc_ends_its_work_when_the_peers_process_has_gone),
 	};

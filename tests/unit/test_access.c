@@ -160,7 +160,7 @@ static bool is_left(access_set what)
 	return access_scan_done(&own, &l);
 }
 
-static void who_touches_something_else_is_not_waited_for(void **state)
+static void a_copy_of_other_keys_is_not_waited_for(void **state)
 {
 	pid_t pid;
 
@@ -191,7 +191,7 @@ static struct access *take_as_another(void)
 	return g;
 }
 
-static void who_is_stopped_amid_copying_is_seized(void **state)
+static void access_of_a_copier_that_stopped_is_revoked(void **state)
 {
 	struct access *g = take_as_another();
 	access_set what = access_qp(QPN) | access_key(KEY);
@@ -225,7 +225,7 @@ static void who_is_stopped_amid_copying_is_seized(void **state)
 }
 
 /* Anywhere, not only at a call's end. */
-static void who_copies_on_lease_is_seized_wherever_it_stands(void **state)
+static void access_on_lease_is_revoked_at_any_step(void **state)
 {
 	struct access *g = take_as_another();
 	access_set what = access_qp(QPN) | access_key(KEY);
@@ -333,7 +333,7 @@ static void an_owner_lives_while_his_word_says_so(void **state)
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 /* The word lies where others write. */
-static void who_is_said_to_be_inside_and_cannot_be_is_not_waited_for(void **s)
+static void an_impossible_access_is_not_waited_for(void **s)
 {
 	const alock_owner nobody[] = {(alock_owner)getpid(), ALOCK_NAMELESS};
 	struct access *g = arena_at(&own.arena, own.shared->accesses);
@@ -353,16 +353,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EACH(after_the_wait_nobody_is_inside),
 		EACH(the_dead_are_not_waited_for),
-		EACH(who_touches_something_else_is_not_waited_for),
-		EACH(who_is_stopped_amid_copying_is_seized),
-		EACH(who_copies_on_lease_is_seized_wherever_it_stands),
+		EACH(a_copy_of_other_keys_is_not_waited_for),
+		EACH(access_of_a_copier_that_stopped_is_revoked),
+		EACH(access_on_lease_is_revoked_at_any_step),
 		EACH(the_living_are_waited_for),
 		EACH(an_arena_without_guests_is_waited_for_in_no_time),
 		EACH(each_has_a_slot_of_its_own_and_gives_it_back),
 		EACH(slots_of_the_dead_are_had_again_when_none_is_free),
 		EACH(slots_that_do_not_lie_in_the_arena_are_none),
 		EACH(an_owner_lives_while_his_word_says_so),
-		EACH(who_is_said_to_be_inside_and_cannot_be_is_not_waited_for),
+		EACH(an_impossible_access_is_not_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

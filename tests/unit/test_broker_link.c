@@ -8,7 +8,7 @@
 #define PATIENCE_NS 60000000000u
 
 /* It does not read, and then it does: who was not asked then is asked now. */
-static void what_a_full_socket_did_not_take_is_asked_later(void **state)
+static void a_question_without_room_is_asked_later(void **state)
 {
 	struct engine_event e = {.qpn = 7, .peer.ip = {[15] = 1}};
 	const struct device *device;
@@ -44,8 +44,7 @@ static void what_a_full_socket_did_not_take_is_asked_later(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			what_a_full_socket_did_not_take_is_asked_later),
+		cmocka_unit_test(a_question_without_room_is_asked_later),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);

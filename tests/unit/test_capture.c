@@ -200,7 +200,7 @@ static void two_that_share_a_file_both_write_sections(void **state)
 	assert_int_equal(next, seen_bytes);
 }
 
-static void what_is_too_long_and_a_closed_file_are_nothing(void **state)
+static void a_frame_too_long_is_not_captured_nor_to_a_closed_file(void **state)
 {
 	static uint8_t payload[20000];
 
@@ -389,7 +389,7 @@ int main(void)
 		CASE(an_ipv6_frame_has_its_headers_and_sum),
 		CASE(frames_of_every_length_follow_one_another),
 		CASE(two_that_share_a_file_both_write_sections),
-		CASE(what_is_too_long_and_a_closed_file_are_nothing),
+		CASE(a_frame_too_long_is_not_captured_nor_to_a_closed_file),
 		CASE(the_program_is_told_that_a_capture_ends),
 		CASE(a_full_disk_ends_the_capture),
 		CASE(a_file_that_is_no_capture_of_ours_gets_no_frames),

@@ -90,7 +90,7 @@ static uint32_t begin_call(struct client *keeper, int *called, int *caller)
 	return call(*caller, *called, port, 7);
 }
 
-static void what_a_client_has_said_counts_although_it_is_gone(void **state)
+static void requests_of_a_client_that_has_gone_count(void **state)
 {
 	struct client keeper;
 	int called, caller;
@@ -288,8 +288,7 @@ static void so_is_the_peer_of_one_that_has_shown_no_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			what_a_client_has_said_counts_although_it_is_gone),
+		cmocka_unit_test(requests_of_a_client_that_has_gone_count),
 		cmocka_unit_test(answers_come_in_the_order_of_the_questions),
 		cmocka_unit_test(the_name_of_an_object_is_never_0),
 		cmocka_unit_test(

@@ -96,7 +96,7 @@ static struct cmproto noted(uint32_t local_id, uint8_t state)
 	return m;
 }
 
-static void nobody_takes_the_record_of_another_process(void **state)
+static void a_process_cannot_take_anothers_record(void **state)
 {
 	struct cmproto m = noted(77, CONV_TIMEWAIT);
 	struct fd_store_ledger *l;
@@ -152,7 +152,7 @@ static struct cmproto sealed(const struct alone *a, struct cmproto m)
 }
 
 /* One port, which all share; the last to be is free again for another. */
-static void who_fails_to_listen_leaves_the_port_to_others(void **state)
+static void a_failed_listener_leaves_the_port_to_others(void **state)
 {
 	struct cmproto any = {.at.space = 0x106, .any_v4 = 1, .may_share = 1};
 	struct cmproto shared = any;
@@ -765,8 +765,8 @@ static void a_low_port_needs_the_capability(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_takes_the_record_of_another_process),
-		cmocka_unit_test(who_fails_to_listen_leaves_the_port_to_others),
+		cmocka_unit_test(a_process_cannot_take_anothers_record),
+		cmocka_unit_test(a_failed_listener_leaves_the_port_to_others),
 		cmocka_unit_test(a_low_port_needs_the_capability),
 		cmocka_unit_test(no_user_takes_all_ports),
 		cmocka_unit_test(no_user_takes_all_listeners),

@@ -226,7 +226,7 @@ static enum cq_push leave(struct qp *qp, uint64_t wr_id)
 	return rq_leave_done(&h, qp, cq, &c, false, NULL);
 }
 
-static void what_is_left_is_polled_with_the_rest(void **state)
+static void left_completions_are_polled_with_the_rest(void **state)
 {
 	struct qp *a = new_qp(7), *b = new_qp(8);
 	struct cqe c;
@@ -250,7 +250,7 @@ static void what_is_left_is_polled_with_the_rest(void **state)
 	end_qp(b);
 }
 
-static void what_is_left_fires_an_armed_queue_once(void **state)
+static void left_completions_fire_an_armed_queue_once(void **state)
 {
 	struct qp *a = new_qp(7), *b = new_qp(8);
 
@@ -432,8 +432,8 @@ int main(void)
 		CASE(purging_leaves_the_others_in_order),
 		CASE(moderated_events_wait_for_company),
 		CASE(events_that_nobody_tells_do_not_wrap),
-		CASE(what_is_left_is_polled_with_the_rest),
-		CASE(what_is_left_fires_an_armed_queue_once),
+		CASE(left_completions_are_polled_with_the_rest),
+		CASE(left_completions_fire_an_armed_queue_once),
 		CASE(who_stops_in_saying_so_keeps_nobody_out),
 		CASE(a_completion_that_does_not_fit_is_an_overrun),
 		CASE(a_queue_pair_that_goes_leaves_the_list),

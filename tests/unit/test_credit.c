@@ -64,7 +64,7 @@ static void settle_in(void)
 	}
 }
 
-static void what_is_under_way_stays_below_the_buffer(void **state)
+static void bytes_under_way_stay_below_the_buffer(void **state)
 {
 	uint32_t n;
 
@@ -99,7 +99,7 @@ static void senders_share_the_buffer(void **state)
 }
 
 /* What was under way when it was counted may be all that others may send. */
-static void who_begins_leaves_the_buffer_to_the_others(void **state)
+static void a_new_sender_leaves_the_buffer_to_the_others(void **state)
 {
 	uint32_t few = fill(), cost = credit_cost(PACKET, PACKET);
 
@@ -167,7 +167,7 @@ static void an_empty_socket_settles_what_was_counted_wrong(void **state)
 }
 
 /* The kernel's thread that takes it to the socket waits for a processor. */
-static void what_is_late_on_its_way_is_not_settled(void **state)
+static void late_bytes_are_not_settled(void **state)
 {
 	fill();
 	credit_empty(&in);
@@ -290,7 +290,7 @@ static void both_sides_charge_a_datagram_alike(void **state)
 	assert_true(credit_cost(40, 40) >= 512);
 }
 
-static void who_takes_apart_says_when_no_more(void **state)
+static void a_receiver_that_stops_splitting_says_so(void **state)
 {
 	assert_true(credit_is_joined(&c));
 	credit_open(&in, &page, BUFFER, true);
@@ -304,13 +304,13 @@ static void who_takes_apart_says_when_no_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(what_is_under_way_stays_below_the_buffer),
+		T(bytes_under_way_stay_below_the_buffer),
 		T(a_drained_buffer_takes_more_frames),
 		T(senders_share_the_buffer),
-		T(who_begins_leaves_the_buffer_to_the_others),
+		T(a_new_sender_leaves_the_buffer_to_the_others),
 		T(whoever_begins_and_pauses_the_buffer_never_overflows),
 		T(an_empty_socket_settles_what_was_counted_wrong),
-		T(what_is_late_on_its_way_is_not_settled),
+		T(late_bytes_are_not_settled),
 		T(frames_that_nobody_receives_are_settled),
 		T(frames_not_sent_yet_are_not_settled),
 		T(a_receiver_that_is_stopped_gets_a_packet_now_and_then),
@@ -320,7 +320,7 @@ int main(void)
 		T(before_the_page_is_known_answers_pass_and_floods_wait),
 		T(a_sender_that_waits_long_reads_the_page_rarely),
 		T(both_sides_charge_a_datagram_alike),
-		T(who_takes_apart_says_when_no_more),
+		T(a_receiver_that_stops_splitting_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

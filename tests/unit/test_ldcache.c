@@ -115,7 +115,7 @@ static void a_table_of_the_older_form_may_come_first(void **state)
 	assert_string_equal(found(&both, sizeof(both)), first);
 }
 
-static void what_has_gone_or_is_of_32_bits_is_passed_over(void **state)
+static void missing_and_32_bit_libraries_are_passed_over(void **state)
 {
 	struct file f = sample();
 
@@ -158,7 +158,7 @@ int main(void)
 			a_table_of_the_older_form_may_come_first, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
-			what_has_gone_or_is_of_32_bits_is_passed_over, set_up,
+			missing_and_32_bit_libraries_are_passed_over, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_file_that_is_no_cache_has_no_library, set_up,

@@ -208,7 +208,7 @@ static void expect_asked_once(const struct r_id *id, unsigned listens)
 	assert_int_equal(broker[brokers - 1].heard[CMPROTO_LISTEN], listens);
 }
 
-static void what_was_answered_is_had_of_the_next_broker(void **state)
+static void an_answered_id_is_resumed_with_the_next_broker(void **state)
 {
 	struct r_id *id = id_new();
 
@@ -241,7 +241,7 @@ static bool has_event(void)
 }
 
 /* The second broker refuses its port, and dies of what was asked before. */
-static void what_an_id_has_asked_for_goes_with_it(void **state)
+static void an_ids_open_requests_end_with_it(void **state)
 {
 	struct r_id *id = id_new(), *lost = id_new();
 	struct cmproto m = {0};
@@ -274,7 +274,7 @@ static void what_an_id_has_asked_for_goes_with_it(void **state)
 }
 
 /* None can be called, nor started, without a descriptor. */
-static void who_listens_is_heard_again_when_there_is_a_broker(void **state)
+static void a_listener_listens_again_with_the_next_broker(void **state)
 {
 	struct r_id *id = id_new();
 	struct rlimit was, few;
@@ -327,7 +327,7 @@ static void brokers_that_end_at_once_are_called_after_pauses(void **state)
 }
 
 /* Who needs no broker does not wait for one. */
-static void who_looks_for_a_broker_holds_up_no_other(void **state)
+static void a_search_for_a_broker_holds_up_no_other_thread(void **state)
 {
 	struct r_id *id = id_new(), *other = id_new();
 	struct cmproto m = {0};
@@ -401,11 +401,12 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_answered_is_had_of_the_next_broker),
-		cmocka_unit_test(what_an_id_has_asked_for_goes_with_it),
 		cmocka_unit_test(
-			who_listens_is_heard_again_when_there_is_a_broker),
-		cmocka_unit_test(who_looks_for_a_broker_holds_up_no_other),
+			an_answered_id_is_resumed_with_the_next_broker),
+		cmocka_unit_test(an_ids_open_requests_end_with_it),
+		cmocka_unit_test(a_listener_listens_again_with_the_next_broker),
+		cmocka_unit_test(
+			a_search_for_a_broker_holds_up_no_other_thread),
 		cmocka_unit_test(
 			brokers_that_end_at_once_are_called_after_pauses),
 		cmocka_unit_test(

@@ -156,7 +156,7 @@ static void a_flood_gets_its_budget_and_others_theirs(void **state)
 	live_free(a);
 }
 
-static void nobody_asks_more_than_a_share(void **state)
+static void each_user_asks_at_most_its_share(void **state)
 {
 	struct live *a = live_new(1, 0);
 	struct live_answer answer;
@@ -218,7 +218,7 @@ int main(void)
 			answers_are_believed_from_whom_was_asked_alone),
 		cmocka_unit_test(a_refusal_ends_the_question_at_once),
 		cmocka_unit_test(a_flood_gets_its_budget_and_others_theirs),
-		cmocka_unit_test(nobody_asks_more_than_a_share),
+		cmocka_unit_test(each_user_asks_at_most_its_share),
 		cmocka_unit_test(loss_is_made_up_for),
 	};
 

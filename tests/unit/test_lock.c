@@ -255,7 +255,8 @@ static void killed_anywhere_it_leaves_a_lock_to_inherit(void **state)
 	}
 }
 
-static void nobody_inherits_from_the_nameless(void **state) NO_LOCK_ANALYSIS
+static void
+a_nameless_owners_lock_is_not_inherited(void **state) NO_LOCK_ANALYSIS
 {
 	bool inherited;
 
@@ -343,7 +344,7 @@ int main(void)
 		EACH(a_stopped_owner_is_waited_for_and_that_is_said_once),
 		EACH(one_of_many_waiters_takes_over_the_lock_of_a_dead_owner),
 		EACH(killed_anywhere_it_leaves_a_lock_to_inherit),
-		EACH(nobody_inherits_from_the_nameless),
+		EACH(a_nameless_owners_lock_is_not_inherited),
 		EACH(whoever_waits_for_a_lock_gets_it),
 		EACH(a_try_does_not_wait),
 	};

@@ -41,7 +41,7 @@ static void exactly_the_assigned_opcodes_and_rcs_have_a_row(void **state)
 }
 
 /* So that the responder can refuse them: IBTA 9.9.3. */
-static void what_rc_reserves_is_a_request_of_unknown_headers(void **state)
+static void a_reserved_rc_opcode_is_a_request_of_unknown_headers(void **state)
 {
 	for (unsigned int op = 0; op < 256; op++) {
 		const struct opcode_info *info = opcode_info((uint8_t)op);
@@ -180,7 +180,7 @@ int main(void)
 		cmocka_unit_test(
 			exactly_the_assigned_opcodes_and_rcs_have_a_row),
 		cmocka_unit_test(
-			what_rc_reserves_is_a_request_of_unknown_headers),
+			a_reserved_rc_opcode_is_a_request_of_unknown_headers),
 		cmocka_unit_test(the_service_is_the_top_three_bits),
 		cmocka_unit_test(
 			a_response_never_carries_what_names_memory_or_a_queue),

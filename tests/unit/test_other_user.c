@@ -122,7 +122,7 @@ static uint32_t next_qpn(int fd)
 	return (uint32_t)(d.bytes[5] << 16 | d.bytes[6] << 8 | d.bytes[7]);
 }
 
-static void what_is_for_another_user_is_handed_on_to_it(void **state)
+static void packets_for_another_user_are_relayed_to_it(void **state)
 {
 	struct client me, c;
 	struct other o;
@@ -615,7 +615,7 @@ static void a_user_that_never_reads_has_a_bound(void **state)
 
 /* One after another, each of which leaves its socket to a process that it has
  * forked. */
-static void what_is_left_unread_counts_for_its_user(void **state)
+static void unread_messages_count_for_their_user(void **state)
 {
 	uint64_t sum = 0, ms = 1, before;
 	int left[HOARD], fd[HOARD];
@@ -648,7 +648,7 @@ static void what_is_left_unread_counts_for_its_user(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_for_another_user_is_handed_on_to_it),
+		cmocka_unit_test(packets_for_another_user_are_relayed_to_it),
 		cmocka_unit_test(pages_are_for_ones_own_user),
 		cmocka_unit_test(a_relay_ends_with_the_process_it_was_for),
 		cmocka_unit_test(a_successor_hands_on_too),
@@ -661,7 +661,7 @@ int main(void)
 		cmocka_unit_test(a_successor_knows_whose_a_class_was),
 		cmocka_unit_test(other_users_have_indexes_by_chance),
 		cmocka_unit_test(a_user_that_never_reads_has_a_bound),
-		cmocka_unit_test(what_is_left_unread_counts_for_its_user),
+		cmocka_unit_test(unread_messages_count_for_their_user),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);

@@ -44,7 +44,7 @@ static void a_run_of_packets_carries_much_as_a_long_datagram_does(void **state)
 	assert_false(poll_policy_joins(MUCH - 1, PACKETS - 1));
 }
 
-static void what_is_received_ends_the_streak_of_the_sender(void **state)
+static void a_receive_ends_the_senders_streak(void **state)
 {
 	struct poll_policy p = begin();
 
@@ -251,8 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_run_of_packets_carries_much_as_a_long_datagram_does),
-		cmocka_unit_test(
-			what_is_received_ends_the_streak_of_the_sender),
+		cmocka_unit_test(a_receive_ends_the_senders_streak),
 		cmocka_unit_test(
 			the_socket_is_empty_at_once_for_a_thread_that_waits),
 		cmocka_unit_test(looks_that_find_something_are_counted),

@@ -27,7 +27,7 @@ static void the_id_of_a_packet_is_found(void **state)
 	}
 }
 
-static void what_was_summed_before_changes_nothing(void **state)
+static void a_sum_known_before_changes_nothing(void **state)
 {
 	static const struct inaddr six = {.ip = {0xfd, 1}, .port = 49153};
 	const struct inaddr *flows[] = {&there, &here, &six};
@@ -219,7 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_id_of_a_packet_is_found),
-		cmocka_unit_test(what_was_summed_before_changes_nothing),
+		cmocka_unit_test(a_sum_known_before_changes_nothing),
 		cmocka_unit_test(ipv6_has_no_id_to_explain_damage),
 		cmocka_unit_test(any_id_is_due_while_nothing_came_damaged),
 		cmocka_unit_test(damage_makes_us_careful),

@@ -65,7 +65,7 @@ static void a_peer_that_waits_for_answers_is_looked_after_at_once(void **state)
 	assert_uint_in_range(run(&l, &waits, 1000), 0, 3);
 }
 
-static void what_makes_no_difference_is_no_reason_to_pause(void **state)
+static void pauses_without_gain_are_dropped(void **state)
 {
 	struct looker l = begin(&either, 16);
 
@@ -82,7 +82,7 @@ static void a_peer_that_changes_is_followed(void **state)
 	assert_uint_in_range(run(&l, &stream, 500), 95, 100);
 }
 
-static void what_is_no_stream_is_looked_after_at_once(void **state)
+static void a_slow_flow_is_received_at_once(void **state)
 {
 	struct looker l = begin(&slow, 0);
 
@@ -109,10 +109,9 @@ int main(void)
 		cmocka_unit_test(a_stream_that_pauses_make_faster_has_them),
 		cmocka_unit_test(
 			a_peer_that_waits_for_answers_is_looked_after_at_once),
-		cmocka_unit_test(
-			what_makes_no_difference_is_no_reason_to_pause),
+		cmocka_unit_test(pauses_without_gain_are_dropped),
 		cmocka_unit_test(a_peer_that_changes_is_followed),
-		cmocka_unit_test(what_is_no_stream_is_looked_after_at_once),
+		cmocka_unit_test(a_slow_flow_is_received_at_once),
 		cmocka_unit_test(a_look_that_finds_nothing_ends_the_pauses),
 	};
 

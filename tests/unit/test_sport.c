@@ -74,7 +74,7 @@ static void two_hundred_processes_have_a_port_each(void **state)
 	assert_int_equal(s.count, PAIRS);
 }
 
-static void what_nobody_has_is_closed_when_another_is_opened(void **state)
+static void an_unused_socket_is_closed_when_another_is_opened(void **state)
 {
 	for (uint32_t i = 0; i < 3; i++)
 		port[i] = take(i, 0);
@@ -92,7 +92,7 @@ static void what_nobody_has_is_closed_when_another_is_opened(void **state)
 	assert_int_equal(s.count, 4);
 }
 
-static void what_datagrams_ask_for_stays(void **state)
+static void a_socket_for_datagrams_stays(void **state)
 {
 	port[0] = sport_open(&s, ip(0), 0, 0);
 	for (uint32_t i = 1; i < 5; i++) {
@@ -138,7 +138,7 @@ static void beyond_a_quarter_of_the_descriptors_some_share(void **state)
 }
 
 /* Whatever was opened and closed between: found as long as it is kept. */
-static void what_is_taken_is_found(void **state)
+static void a_socket_in_use_is_found(void **state)
 {
 	struct rng r;
 	uint64_t now = 1;
@@ -166,11 +166,11 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(two_hundred_processes_have_a_port_each),
-		T(what_nobody_has_is_closed_when_another_is_opened),
-		T(what_datagrams_ask_for_stays),
+		T(an_unused_socket_is_closed_when_another_is_opened),
+		T(a_socket_for_datagrams_stays),
 		T(a_port_that_was_never_given_is_nobodys),
 		T(beyond_a_quarter_of_the_descriptors_some_share),
-		T(what_is_taken_is_found),
+		T(a_socket_in_use_is_found),
 	};
 
 	return cmocka_run_group_tests_name("sport", tests, NULL, NULL);

@@ -164,7 +164,7 @@ static void that_of_our_own_namespace_stays_while_we_live_here(void **state)
 	close(fd);
 }
 
-static void what_only_has_such_a_name_stays(void **state)
+static void a_file_with_such_a_name_alone_stays(void **state)
 {
 	int chosen;
 
@@ -242,7 +242,7 @@ int main(void)
 		T(a_tree_that_nobody_holds_goes),
 		T(one_that_a_process_holds_stays_until_it_ends),
 		T(that_of_our_own_namespace_stays_while_we_live_here),
-		T(what_only_has_such_a_name_stays),
+		T(a_file_with_such_a_name_alone_stays),
 		T(a_program_that_starts_during_a_removal_has_a_whole_tree),
 	};
 

@@ -84,7 +84,7 @@ static void mark(const struct inaddr *from, const struct inaddr *to,
 }
 
 /* Each has its ICRC for the place that it was to have among the others. */
-static void what_is_not_cut_up_is_made_to_leave_alone(void **state)
+static void a_datagram_that_is_not_split_leaves_alone(void **state)
 {
 	static uint8_t bytes[PIECES * PIECE_BYTES];
 	static struct udp_dgram got[UDP_BATCH];
@@ -129,7 +129,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_checksum_over_ipv6_is_no_error),
 		cmocka_unit_test(a_refusal_costs_no_other_datagram),
-		cmocka_unit_test(what_is_not_cut_up_is_made_to_leave_alone),
+		cmocka_unit_test(a_datagram_that_is_not_split_leaves_alone),
 	};
 
 	return cmocka_run_group_tests_name("udp", tests, NULL, NULL);
