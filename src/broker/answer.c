@@ -78,8 +78,8 @@ static bool page_is_closed(int page_fd, uint32_t qpn)
 	       closed_has(&closed, qpn);
 }
 
-/* What a user is told of a queue pair: of another user's, whether its process
- * lives.  Which QPNs another user has in use stays unknown. */
+/* The answer about a queue pair of another user is whether its process lives.
+ * Which QPNs another user has in use stays unknown. */
 static enum proto_peer peer_state(const struct server *s, uint32_t qpn,
 				  uid_t asker)
 {

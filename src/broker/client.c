@@ -113,9 +113,9 @@ static void name_limit(struct client *c, int err)
 }
 
 /*
- * What is kept for the broker's successor: the fd store, which has the sockets
- * of all programs of this user, or, from a broker of another user, the sending
- * end of the relay.
+ * The descriptor that this client keeps for the broker's successor: the fd
+ * store, which has the sockets of all programs of this user, or, from a broker
+ * of another user, the sending end of the relay.
  */
 static int kept_for(const struct client *c)
 {

@@ -102,7 +102,7 @@ struct client {
 	struct client_pages *pages; /* the pages of other processes */
 };
 
-/* What client_turn reports. */
+/* The news that client_turn reports. */
 struct client_news {
 	enum {
 		CLIENT_NEWS_PEER,

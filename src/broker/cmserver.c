@@ -65,13 +65,14 @@ struct cmserver {
 	struct cm_journal cm_journal; /* slot k is of object k */
 	struct cm_seal seal;
 	struct object object[OBJECTS];
-	/* Of object[]: ever used; in free_list. */
+	/* The entries of object[] that were ever used, and those in free_list.
+	 */
 	uint32_t fresh, free_count;
 	uint32_t free_list[OBJECTS];
 	struct cm_doubts doubts;
 };
 
-/* Of the clients of c's user the one for which most waits. */
+/* Returns that client of c's user for which the most messages wait. */
 static struct cmserver_client *slowest_client(struct cmserver *s,
 					      struct cmserver_client *c)
 {
@@ -282,11 +283,11 @@ static void report_event(struct cmserver *s, const struct cm_event *e)
 }
 
 /*
- * A REQ says that the peer has lost a connection.  Of a peer at an address of
- * this host that is forged: both ends of such a connection are ours.  Another
- * host is to be asked, see cmserver_doubts.  A user has at most as many doubts
- * as are left for the others: beyond, the connection stays, and a later REQ is
- * asked about.
+ * A REQ says that the peer has lost a connection.  A REQ from an address of
+ * this host is forged then: both ends of such a connection are ours.  A peer on
+ * another host is asked, see cmserver_doubts.  A user has at most as many
+ * doubts as are left for the others: a further connection stays, and a later
+ * REQ is asked about.
  */
 static void doubt_peer(struct cmserver *s, const struct cm_event *e)
 {

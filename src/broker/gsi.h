@@ -74,7 +74,7 @@ struct gsi {
 	struct inaddr asked;
 	uint32_t asked_scope;
 	bool has_asked, is_local;
-	/* What came in. */
+	/* Counts of the MADs and frames that came in. */
 	uint64_t served;   /* MADs for an agent */
 	uint64_t unserved; /* MADs of a class that has none */
 	uint64_t forged;   /* MADs of another program of this host */

@@ -151,7 +151,7 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 		return -EPIPE;
 	n = take_fds(&msg, got);
 	err = judge_message(m, (size_t)length, msg.msg_flags);
-	/* What another version brings under these bits is not known. */
+	/* The meaning of these bits in another version is not known. */
 	is_whole = hand_over(err ? &nothing : m, got, n, fds);
 	/* The kernel may also have cut off descriptors that m does not name. */
 	if (!err && msg.msg_flags & MSG_CTRUNC)

@@ -45,7 +45,8 @@
 typedef int clone_call(int (*body)(void *), void *stack, int flags, void *arg,
 		       ...);
 
-/* What fork_broker shares with the two processes of its double fork. */
+/* The state that fork_broker shares with the two processes of its double fork.
+ */
 struct starter {
 	char path[PATH_MAX];
 	int listen_fd, status_fd; /* neither is a standard one */
@@ -57,7 +58,7 @@ struct starter {
 	char stack[2][STACK_BYTES] __attribute__((aligned(16)));
 };
 
-/* What this process has learnt of the brokers that it started. */
+/* The facts that this process has learnt of the brokers that it started. */
 static struct {
 	/* the process that has learnt it: a fork's child has not */
 	pid_t owner;

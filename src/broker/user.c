@@ -14,7 +14,7 @@
 #define OVERFLOW_UID	 65534u	     /* the kernel's default */
 #define FIRST_USER_SPACE 0xeffffffdu /* the kernel's PROC_USER_INIT_INO */
 
-/* What was found out in a pair of namespaces. */
+/* The answer for a pair of namespaces. */
 struct finding {
 	struct stat user, net; /* st_ino 0: the namespaces are not known */
 	uid_t overflow;
@@ -60,7 +60,7 @@ static void find_out(struct finding *f)
 {
 	unsigned long overflow[3] = {OVERFLOW_UID}, map[3] = {0};
 
-	/* What is asked first takes no descriptor: there may be none left. */
+	/* The first question takes no descriptor: there may be none left. */
 	if (stat("/proc/self/ns/user", &f->user) ||
 	    stat("/proc/self/ns/net", &f->net))
 		memset(f, 0, sizeof(*f));
@@ -76,8 +76,8 @@ static void find_out(struct finding *f)
 	f->owns_net = owns_network(&f->user);
 }
 
-/* What was found holds as long as this process is in the same namespaces; a
- * program may enter others. */
+/* The answer holds as long as this process is in the same namespaces; a program
+ * may enter others. */
 static struct finding look_up(void)
 {
 	struct finding now = {0};
@@ -90,7 +90,8 @@ static struct finding look_up(void)
 		now = last_found;
 	} else {
 		find_out(&now);
-		/* What was found without a descriptor may be wrong. */
+		/* An answer that was found without a descriptor may be wrong.
+		 */
 		last_found =
 			now.has_all || now.owns_net ? now : (struct finding){0};
 	}

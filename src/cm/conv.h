@@ -65,7 +65,7 @@ enum conv_input {
 
 /* How a conversation sends a message of its own again until an answer comes. */
 struct conv_retry {
-	/* Of a wait of 4.096 us * 2^n. */
+	/* The exponent n of a wait of 4.096 us * 2^n. */
 	uint8_t timeout_exponent;
 	/* Tries of this message that are left; and that there were. */
 	uint8_t left, count;
@@ -151,7 +151,7 @@ struct cm {
 	struct rng rng;
 	uint64_t hash_key;
 	uint32_t limit, half_open_limit;
-	/* Of conv[]: in use; in free_list; ever used. */
+	/* The entries of conv[]: in use; in free_list; ever used. */
 	uint32_t used, free_count, fresh;
 	struct conv *conv;
 	uint32_t *free_list;

@@ -90,8 +90,8 @@ static int judge_own(struct walk *w)
 	return check_writable(w->fd);
 }
 
-/* Whether root or the caller has mounted this FUSE file system.  One whose
- * options name no user is nobody's. */
+/* Has root or the caller mounted this FUSE file system?  A file system whose
+ * options name no user is refused. */
 static bool is_own_fuse(const struct mountinfo *m)
 {
 	return m->has_user && (m->user == 0 || m->user == geteuid());
