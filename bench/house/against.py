@@ -2,8 +2,10 @@
 """Two builds of adverb in one run: a ratio for each step.
 
 A ratio above 1 means that the adverb of this command is the faster one.  A
-step counts as slower, or as faster, if the median of one build lies outside of
-all figures of the other, and the other way round."""
+step counts as slower, or as faster, if the median of its ratios differs from 1
+by more than 3 % and four of five rounds agree on the side: a machine that
+changes between rounds spreads the figures of both builds, but not their
+ratios."""
 
 import goals
 from plot import number
@@ -15,18 +17,18 @@ SLOWER, FASTER, SAME = "slower", "faster", "within the spread"
 FIELDS = [("us", True), ("s", True), ("GBps", False), ("Mps", False)]
 
 
-def verdict(new, old, less_is_better):
-    """@new, @old: the figures of all rounds."""
-    middle_new, middle_old = goals.median(new), goals.median(old)
-    if min(old) <= middle_new <= max(old) or \
-            min(new) <= middle_old <= max(new):
+def verdict(ratios):
+    """@ratios: of all rounds."""
+    middle = goals.median(ratios)
+    agreed = sum((ratio < 1) == (middle < 1) for ratio in ratios)
+    if abs(middle - 1) <= 0.03 or agreed < 0.8 * len(ratios):
         return SAME
-    return FASTER if (middle_new < middle_old) == less_is_better else SLOWER
+    return FASTER if middle > 1 else SLOWER
 
 
 def compared(new, old):
-    """(field, figures of this build, of the other, ratios) of the rounds that
-    both have, or None."""
+    """(figures of this build, of the other, ratios) of the rounds that both
+    have, or None."""
     turns = sorted(set(new) & set(old))
     for field, less_is_better in FIELDS:
         mine, others = ([side[turn][field] for turn in turns
@@ -34,7 +36,7 @@ def compared(new, old):
         if mine and len(mine) == len(others):
             ratios = [b / a if less_is_better else a / b
                       for a, b in zip(mine, others)]
-            return less_is_better, mine, others, ratios
+            return mine, others, ratios
     return None
 
 
@@ -47,12 +49,12 @@ def rows(figures):
         found = compared(new, figures.get(key + OTHER, {}))
         if not found:
             continue
-        less_is_better, mine, others, ratios = found
+        mine, others, ratios = found
         ratios_of_all.append(goals.median(ratios))
         yield [key, *(number(f(side)) for side in (mine, others)
                       for f in (goals.median, min, max)),
                "%.3f" % ratios_of_all[-1],
-               verdict(mine, others, less_is_better)]
+               verdict(ratios)]
     if ratios_of_all:
         yield ["median of all ratios", "", "", "", "", "", "",
                "%.3f" % goals.median(ratios_of_all), ""]
