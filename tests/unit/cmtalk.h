@@ -20,7 +20,7 @@ static inline struct cmproto take(int fd)
 	return m;
 }
 
-/* The same, which is this event. */
+/* Takes the next message to a client, and checks that it is this event. */
 static inline struct cmproto event(int fd, enum cmproto_event event)
 {
 	struct cmproto m = take(fd);

@@ -302,8 +302,8 @@ door.bind(b"\\0adverbd-%s" % sys.argv[1].encode())
 door.listen(1)
 broker = subprocess.Popen(sys.argv[2:], stdin=door)
 caller = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-# What is no message of the protocol has its connection closed by a broker that
-# serves; then the broker has the port.
+# A broker that serves closes the connection of a client whose message is not of
+# the protocol; by then the broker has the port.
 caller.connect(b"\\0adverbd-%s" % sys.argv[1].encode())
 caller.send(b"?")
 caller.recv(1)
