@@ -66,21 +66,23 @@ enum { CQ_OVERRUN_UNTOLD = 1, CQ_OVERRUN_TOLD };
 #define CQ_WATCHED 4
 
 struct cq {
-	struct alock lock;   /* of the owner's threads */
-	uint32_t size;	     /* entries in the ring, a power of two */
-	uint32_t cqe;	     /* the capacity that was granted; <= size */
-	shared_flag overrun; /* after an overflow nothing more is written */
-	ring_index head;
-	aoff ring;
+	/* Peers read the members before `lock`, which change seldom; the owner
+	 * writes the others with each poll, HCA_APART bytes away. */
+	uint64_t peer_at;    /* of struct cq_shared, bytes from here */
+	uint32_t is_silent;  /* there is no channel: arming has no effect */
+	uint32_t hold_count; /* an event for so many; 0 and 1: for each */
 	/* An event that is held back is raised after this time; 0: never. */
 	uint64_t hold_ns;
 	uint64_t user; /* the front end's cookie, which events carry */
 	uint32_t id;
+	uint32_t size; /* entries in the ring, a power of two */
+	uint32_t cqe;  /* the capacity that was granted; <= size */
+	_Alignas(HCA_APART) struct alock lock; /* of the owner's threads */
+	aoff ring;
+	ring_index head;
+	shared_flag overrun; /* after an overflow nothing more is written */
 	/* A thread moves completions from the list to the ring. */
 	shared_flag is_collecting;
-	uint32_t hold_count; /* an event for so many; 0 and 1: for each */
-	uint32_t is_silent;  /* there is no channel: arming has no effect */
-	uint64_t peer_at;    /* of struct cq_shared, bytes from here */
 	/* The next entry to poll; written under lock. */
 	_Alignas(HCA_APART) ring_index tail;
 	/* How many entries of `watched` are used; under lock. */
