@@ -37,13 +37,12 @@ static void leave_target(struct ibt *t, struct ibt_qp *q)
 int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 		     struct access *access, void *owner)
 {
-	struct target_ref *l = calloc(1, sizeof(*l));
+	struct target_ref *l = target_new();
 
 	leave_target(t, q);
 	if (!l)
 		return -ENOMEM;
 	q->direct.link = l;
-	list_init(&l->kick);
 	l->hca = target;
 	l->access = access;
 	l->owner = owner;

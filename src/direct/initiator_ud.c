@@ -28,12 +28,11 @@ static struct target_ref *add_target(struct ibt_qp *q, uint32_t qpn)
 		q->direct.targets = calloc(1, sizeof(*q->direct.targets));
 	if (!q->direct.targets || q->direct.targets->count == TARGETS_MAX)
 		return NULL;
-	l = calloc(1, sizeof(*l));
+	l = target_new();
 	if (!l || map_add(q->direct.targets, qpn, l)) {
 		free(l);
 		return NULL;
 	}
-	list_init(&l->kick);
 	l->type = HCA_QPT_UD;
 	l->path = IBT_PATH_UNDECIDED;
 	l->qpn = qpn;
@@ -57,7 +56,7 @@ bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 	if (!l)
 		return false;
 	l->hca = target;
-	l->places = (struct target_places){0};
+	l->qp.self = 0;
 	l->access = access;
 	l->owner = target ? owner : NULL;
 	l->path = target ? IBT_PATH_DIRECT : IBT_PATH_PACKETS;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "direct/target.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "direct/inside.h"
@@ -11,99 +12,92 @@
 /* A word of the arena, which its owner may write as we look. */
 #define SEEN(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
 
-/* Its receives lie where peers write them. */
-static bool has_places(const struct target_ref *l, const struct qp *qp)
+struct target_ref *target_new(void)
+{
+	struct target_ref *l = aligned_alloc(alignof(struct target_ref),
+					     sizeof(struct target_ref));
+
+	if (!l)
+		return NULL;
+	memset(l, 0, sizeof(*l));
+	list_init(&l->kick);
+	return l;
+}
+
+/* Does the copy name places that peers may read or write? */
+static bool has_places(const struct target_ref *l)
 {
 	const struct arena *a = &l->hca->arena;
+	const struct qp *qp = &l->qp;
 	uint64_t bytes = (uint64_t)qp->rq.size * qp->rq.stride;
+	aoff target = (uintptr_t)qp_target(qp) - (uintptr_t)a->base;
 
 	return wq_is_sound(l->hca, &qp->rq, WQE_EAGER_BYTES) &&
 	       arena_shares(a, qp->rq.slots, bytes) &&
-	       arena_shares(a, l->places.target, sizeof(struct qp_target)) &&
+	       arena_shares(a, target, sizeof(struct qp_target)) &&
 	       qp->stats.row < HCA_MAX_QP &&
 	       (!qp->srq || inside_at(l->hca, qp->srq, sizeof(struct srq))) &&
 	       (!qp->recv_cq ||
 		inside_at(l->hca, qp->recv_cq, sizeof(struct cq)));
 }
 
-/* Into *qp what is known of it. */
-static void put_places(const struct target_ref *l, struct qp *qp)
-{
-	const struct target_places *p = &l->places;
-
-	qp->self = p->self;
-	qp->qpn = l->qpn;
-	qp->peer_at = (uintptr_t)l->hca->arena.base + p->target - (uintptr_t)qp;
-	qp->type = p->type;
-	qp->pd = p->pd;
-	qp->recv_pd = p->recv_pd;
-	qp->recv_cq = p->recv_cq;
-	qp->srq = p->srq;
-	qp->stats.row = p->row;
-	qp->rq.size = p->slot_count;
-	qp->rq.depth = p->depth;
-	qp->rq.stride = p->stride;
-	qp->rq.max_sge = p->max_sge;
-	qp->rq.slots = p->slots;
-	qp->rq.ids = 0;
-}
-
 /*
- * Into *qp what does not change as long as there is a queue pair, of the one at
+ * Copies what does not change as long as there is a queue pair, of the one at
  * `at`.  False: it is not the one we mean, or makes no sense.
  */
-static bool read_places(struct target_ref *l, aoff at, struct qp *qp)
+static bool read_places(struct target_ref *l, aoff at)
 {
 	const struct qp *there = inside_at(l->hca, at, sizeof(*there));
-	struct target_places *p = &l->places;
-	bool good;
+	struct qp *qp = &l->qp;
 
 	if (!there || SEEN(there->qpn) != l->qpn)
 		return false;
-	*p = (struct target_places){
+	*qp = (struct qp){
 		.self = at,
+		.qpn = l->qpn,
 		.serial = SEEN(there->serial),
 		.type = SEEN(there->type),
 		.pd = SEEN(there->pd),
 		.recv_pd = SEEN(there->recv_pd),
-		.row = SEEN(there->stats.row),
-		.target = at + SEEN(there->peer_at),
 		.recv_cq = SEEN(there->recv_cq),
 		.srq = SEEN(there->srq),
-		.slots = SEEN(there->rq.slots),
-		.slot_count = SEEN(there->rq.size),
-		.depth = SEEN(there->rq.depth),
-		.stride = SEEN(there->rq.stride),
-		.max_sge = SEEN(there->rq.max_sge),
+		.peer_at =
+			(uintptr_t)there + SEEN(there->peer_at) - (uintptr_t)qp,
+		.stats.row = SEEN(there->stats.row),
+		.rq.size = SEEN(there->rq.size),
+		.rq.depth = SEEN(there->rq.depth),
+		.rq.stride = SEEN(there->rq.stride),
+		.rq.max_sge = SEEN(there->rq.max_sge),
+		.rq.slots = SEEN(there->rq.slots),
+		/* no queue pair's number: the attributes are read anew */
+		.attr_serial = SEEN(there->attr_serial) - 1,
 	};
-	put_places(l, qp);
-	good = has_places(l, qp);
-	if (!good)
-		p->self = 0;
-	return good;
+	if (has_places(l))
+		return true;
+	qp->self = 0;
+	return false;
 }
 
-/* The one that was found last: is it still at `at`? */
+/* Is the QP at `at` the one that was copied last? */
 static bool is_there(const struct target_ref *l, aoff at)
 {
 	const struct qp *there;
 
-	if (!at || at != l->places.self)
+	if (!at || at != l->qp.self)
 		return false;
 	there = arena_at(&l->hca->arena, at);
 	return SEEN(there->qpn) == l->qpn &&
-	       SEEN(there->serial) == l->places.serial;
+	       SEEN(there->serial) == l->qp.serial;
 }
 
-static bool find_at(struct target_ref *l, aoff at, struct qp *qp)
+static bool find_at(struct target_ref *l, aoff at)
 {
-	if (!is_there(l, at))
-		return read_places(l, at, qp);
-	put_places(l, qp);
-	return true;
+	return is_there(l, at) || read_places(l, at);
 }
 
-static bool find_qp(struct target_ref *l, struct qp *qp)
+/* Returns the copy of the target, without its attributes; NULL: there is no
+ * such QP. */
+static struct qp *find_qp(struct target_ref *l)
 {
 	const struct hca_shared *s = l->hca->shared;
 	aoff table = SEEN(s->qps);
@@ -111,30 +105,22 @@ static bool find_qp(struct target_ref *l, struct qp *qp)
 	uint32_t top = SEEN(s->qp_top);
 
 	if (!rows)
-		return false;
-	if (find_at(l, __atomic_load_n(&rows[l->row], __ATOMIC_ACQUIRE), qp))
-		return true;
+		return NULL;
+	if (find_at(l, __atomic_load_n(&rows[l->row], __ATOMIC_ACQUIRE)))
+		return &l->qp;
 	for (uint32_t i = 0; i < HCA_MAX_QP && i < top; i++)
-		if (find_at(l, __atomic_load_n(&rows[i], __ATOMIC_ACQUIRE),
-			    qp)) {
+		if (find_at(l, __atomic_load_n(&rows[i], __ATOMIC_ACQUIRE))) {
 			l->row = i;
-			return true;
+			return &l->qp;
 		}
-	return false;
+	return NULL;
 }
 
-/*
- * At its responder: what its owner changes only there, but for the state, which
- * may become ERR at any time and is what it was at this moment.  Receives are
- * looked at when they are needed, and seem to be none until then.
- */
-static void copy_attributes(const struct target_ref *l, struct qp *qp)
+static void copy_attributes(struct qp *qp, const struct qp *there)
 {
-	const struct qp *there = inside_original(l, qp);
 	const struct hca_qp_attr *a = &there->attr;
 
-	qp->state = SEEN(there->state);
-	qp->connection = SEEN(there->connection);
+	qp->attr_serial = SEEN(there->attr_serial);
 	qp->attr.dest_qpn = SEEN(a->dest_qpn);
 	qp->attr.rq_psn = SEEN(a->rq_psn);
 	qp->attr.qkey = SEEN(a->qkey);
@@ -142,6 +128,22 @@ static void copy_attributes(const struct target_ref *l, struct qp *qp)
 	qp->attr.min_rnr_timer = SEEN(a->min_rnr_timer);
 	qp->attr.max_dest_rd_atomic = SEEN(a->max_dest_rd_atomic);
 	memcpy(qp->attr.ah.dgid, a->ah.dgid, sizeof(a->ah.dgid));
+}
+
+/*
+ * Under the responder lock: copies what the owner changes only under that lock,
+ * and the state, which may become ERR at any time.  The owner's indices of
+ * receives are read when they are needed (inside_see_posted); until then no
+ * receive seems to be posted.
+ */
+static void copy_state(const struct target_ref *l, struct qp *qp)
+{
+	const struct qp *there = inside_original(l, qp);
+
+	qp->state = SEEN(there->state);
+	qp->connection = SEEN(there->connection);
+	if (qp->attr_serial != SEEN(there->attr_serial))
+		copy_attributes(qp, there);
 	shared_store(&qp->rq.head, rq_cursor(qp));
 	shared_store(&qp->rq.collected, rq_cursor(qp));
 }
@@ -231,7 +233,7 @@ static bool approach_qp(struct target_ref *l, struct qp *qp)
 {
 	if (shared_load(&qp_target(qp)->is_wanted) || !rq_enter(l->hca, qp))
 		return false;
-	copy_attributes(l, qp);
+	copy_state(l, qp);
 	return true;
 }
 
@@ -265,9 +267,9 @@ static enum direct_result run_request(struct target_ref *l,
 				      struct direct_request *r)
 {
 	enum direct_result answer = DIRECT_LOST;
-	struct qp copy, *qp = &copy;
+	struct qp *qp = find_qp(l);
 
-	if (!find_qp(l, qp)) {
+	if (!qp) {
 		l->is_asked = false;
 		return DIRECT_CLOSED;
 	}
@@ -341,17 +343,17 @@ enum direct_result target_run(struct target_ref *l, struct direct_request *r)
 
 void target_leave(struct target_ref *l)
 {
-	struct qp qp;
+	struct qp *qp;
 
 	if (is_gone(l))
 		return;
 	enter_qp(l);
+	qp = find_qp(l);
 	/* Orders this store before the send of the first packet: the owner,
 	 * which takes that packet, reads is_left (engine/rx.c) and would drop
 	 * the packet otherwise. */
-	if (find_qp(l, &qp) &&
-	    l->connection == SEEN(inside_original(l, &qp)->connection))
-		__atomic_store_n(&qp_target(&qp)->is_left, 1, __ATOMIC_RELEASE);
+	if (qp && l->connection == SEEN(inside_original(l, qp)->connection))
+		__atomic_store_n(&qp_target(qp)->is_left, 1, __ATOMIC_RELEASE);
 	leave_qp(l);
 }
 
@@ -364,10 +366,10 @@ static bool is_easy(struct target_ref *l, const struct qp *qp)
 
 static uint32_t run_series(struct target_ref *l, struct direct_batch *s)
 {
-	struct qp copy, *qp = &copy;
+	struct qp *qp = find_qp(l);
 	uint32_t n = 0;
 
-	if (!find_qp(l, qp) || !approach_qp(l, qp))
+	if (!qp || !approach_qp(l, qp))
 		return 0;
 	if (is_easy(l, qp)) {
 		n = batch_run(l, qp, s);
@@ -401,10 +403,10 @@ static bool has_receive(const struct target_ref *l, struct qp *qp)
 
 static bool is_ready(struct target_ref *l, bool wants_receive)
 {
-	struct qp copy, *qp = &copy;
+	struct qp *qp = find_qp(l);
 	bool ready;
 
-	if (!find_qp(l, qp)) /* to hear that it is lost */
+	if (!qp) /* to hear that it is lost */
 		return l->is_asked || l->is_busy;
 	if (!approach_qp(l, qp))
 		return false;

@@ -23,18 +23,6 @@
 #include "ibt/verdict.h"
 #include "util/list.h"
 
-/*
- * Where the target's queue pair, its receives and its peers' part lie.  Each
- * word was read once and checked.  Valid as long as the queue pair has this
- * serial.
- */
-struct target_places {
-	aoff self; /* 0: the places are not known */
-	uint32_t serial, type, pd, recv_pd, row;
-	aoff target, recv_cq, srq, slots;
-	uint32_t slot_count, depth, stride, max_sge;
-};
-
 /* A queue pair's link to one target. */
 struct target_ref {
 	struct list kick; /* on a list of targets that have to be woken */
@@ -52,7 +40,13 @@ struct target_ref {
 	uint32_t our_qpn, our_psn;
 	uint8_t our_ip[16];
 	uint32_t row; /* of the target in its table of QPs, when known */
-	struct target_places places;
+	/*
+	 * A copy of the target's queue pair, of which each word was read once
+	 * and each place was checked; qp.self is 0 if there is none.  The
+	 * places are valid as long as the queue pair has this serial, the
+	 * attributes as long as it has this attr_serial.
+	 */
+	struct qp qp;
 	/* The target's qp.connection since the first request; 0: none yet. */
 	uint32_t connection;
 	bool is_asked; /* the target's process executes a request for us */
@@ -60,6 +54,10 @@ struct target_ref {
 	bool waits_for_place; /* until the target has collected completions */
 	uint64_t asked_ns;    /* since when one of these three holds */
 };
+
+/* A link to no target yet, all zero; NULL: there is no memory.  The owner frees
+ * it with free(). */
+struct target_ref *target_new(void);
 
 enum direct_result {
 	DIRECT_DONE,

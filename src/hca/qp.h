@@ -89,6 +89,9 @@ struct qp {
 	uint32_t sq_sig_all;
 	uint32_t device;     /* the index of the device whose counters count */
 	uint32_t connection; /* how often the QP has become ready to receive */
+	/* How often qp_modify_store has changed attr, under the responder lock:
+	 * peers copy attr only when this has changed. */
+	uint32_t attr_serial;
 	aoff send_cq, recv_cq; /* struct cq */
 	aoff srq;	  /* struct srq that receives are taken from, or 0 */
 	uint64_t user;	  /* the front end's cookie, which events carry */

@@ -197,4 +197,6 @@ void qp_modify_store(struct qp *qp, const struct hca_qp_attr *a, uint32_t mask)
 	STORE(HCA_QP_DEST_QPN, dest_qpn);
 	STORE(HCA_QP_RATE_LIMIT, rate_limit);
 #undef STORE
+	__atomic_store_n(&qp->attr_serial, qp->attr_serial + 1,
+			 __ATOMIC_RELAXED);
 }

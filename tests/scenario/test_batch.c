@@ -18,12 +18,15 @@ static void assert_done(struct two_hcas *d, int i, uint32_t status)
 /* Many at once are judged as one is */
 static void a_row_of_reads_needs_resources_too(void **state)
 {
+	const struct hca_qp_attr no_resources = {.max_dest_rd_atomic = 0};
 	struct two_hcas *d = two_hcas_new(1, 16);
 
+	/* after the first request the initiator has a copy of the attributes */
 	two_hcas_post_row(d, 1, HCA_WR_RDMA_WRITE, 0, 100000);
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS);
-	d->side[1].qp->attr.max_dest_rd_atomic = 0;
+	qp_modify_store(d->side[1].qp, &no_resources,
+			HCA_QP_MAX_DEST_RD_ATOMIC);
 	two_hcas_fill(d, 1, 100000, 100);
 	two_hcas_post_row(d, 3, HCA_WR_RDMA_READ, 100, 100000);
 	two_hcas_run(d, d->now_ns + LONG);
