@@ -5,109 +5,35 @@
  * pair and on all in turns, and how often an idle process wakes up. Linked with
  * the system's libibverbs; `adverb run` loads adverb's.
  */
-#include "raw.h"
-
 #include <dirent.h>
 #include <errno.h>
-#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "queue.h"
+#include "raw.h"
+
 #define DEPTH	   16
-#define GID_INDEX  1 /* IPv4, RoCEv2 */
 #define OPERATIONS 10000
 #define TURNS	   7
 
-static struct ibv_context *context;
+static struct queue_device device;
 static struct ibv_pd *pd;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static char memory[4096];
-static union ibv_gid gid;
-
-static void check_step(bool good, const char *what)
-{
-	if (!good)
-		raw_die(what);
-}
 
 static void open_device(void)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	check_step(list && list[0], "qps: ibv_get_device_list");
-	context = ibv_open_device(list[0]);
-	check_step(context, "qps: ibv_open_device");
-	ibv_free_device_list(list);
-	pd = ibv_alloc_pd(context);
-	cq = ibv_create_cq(context, 2 * DEPTH, NULL, NULL, 0);
-	check_step(pd && cq, "qps: ibv_create_cq");
-	mr = ibv_reg_mr(pd, memory, sizeof(memory),
-			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	check_step(mr, "qps: ibv_reg_mr");
-	check_step(!ibv_query_gid(context, 1, GID_INDEX, &gid),
-		   "qps: ibv_query_gid");
-}
-
-static struct ibv_qp *create_qp(void)
-{
-	struct ibv_qp_init_attr init = {
-		.send_cq = cq,
-		.recv_cq = cq,
-		.qp_type = IBV_QPT_RC,
-		.cap = {.max_send_wr = DEPTH,
-			.max_recv_wr = DEPTH,
-			.max_send_sge = 1,
-			.max_recv_sge = 1},
-	};
-
-	return ibv_create_qp(pd, &init);
-}
-
-static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr a, int mask)
-{
-	return ibv_modify_qp(qp, &a, mask | IBV_QP_STATE);
-}
-
-static void connect_to(struct ibv_qp *qp, uint32_t qpn)
-{
-	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT,
-				   .port_num = 1,
-				   .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
-	struct ibv_qp_attr rtr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_1024,
-		.dest_qp_num = qpn,
-		.max_dest_rd_atomic = 1,
-		.min_rnr_timer = 12,
-		.ah_attr = {.is_global = 1,
-			    .port_num = 1,
-			    .grh = {.dgid = gid,
-				    .sgid_index = GID_INDEX,
-				    .hop_limit = 64}},
-	};
-	struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
-				  .timeout = 14,
-				  .retry_cnt = 7,
-				  .rnr_retry = 7,
-				  .max_rd_atomic = 1};
-
-	errno = modify_qp(qp, init,
-			  IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				  IBV_QP_ACCESS_FLAGS);
-	check_step(errno == 0, "qps: INIT");
-	errno = modify_qp(qp, rtr,
-			  IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				  IBV_QP_MIN_RNR_TIMER);
-	check_step(errno == 0, "qps: RTR");
-	errno = modify_qp(qp, rts,
-			  IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
-	check_step(errno == 0, "qps: RTS");
+	device = queue_open();
+	pd = ibv_alloc_pd(device.context);
+	cq = ibv_create_cq(device.context, 2 * DEPTH, NULL, NULL, 0);
+	queue_check(pd && cq, "ibv_create_cq");
+	mr = ibv_reg_mr(pd, memory, sizeof(memory), QUEUE_RIGHTS);
+	queue_check(mr, "ibv_reg_mr");
 }
 
 /* The processor time of this process, which has both ends of each connection.
@@ -139,11 +65,11 @@ static double measure_write(struct ibv_qp **qps, int count)
 		int n;
 
 		errno = ibv_post_send(qps[i % count], &wr, &bad);
-		check_step(errno == 0, "qps: ibv_post_send");
+		queue_check(errno == 0, "ibv_post_send");
 		while ((n = ibv_poll_cq(cq, 1, &wc)) == 0)
 			;
-		check_step(n == 1 && wc.status == IBV_WC_SUCCESS,
-			   "qps: ibv_poll_cq");
+		queue_check(n == 1 && wc.status == IBV_WC_SUCCESS,
+			    "ibv_poll_cq");
 	}
 	return (double)(cpu_ns() - began) / OPERATIONS / 1000;
 }
@@ -219,16 +145,14 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	qps = calloc((size_t)count, sizeof(struct ibv_qp *));
-	check_step(qps, "qps: calloc");
+	queue_check(qps, "calloc");
 	open_device();
 	before = read_status("/proc/self/status", "VmRSS:");
 	began = raw_now_ns();
-	for (int i = 0; i < count; i++) {
-		qps[i] = create_qp();
-		check_step(qps[i], "qps: ibv_create_qp");
-	}
 	for (int i = 0; i < count; i++)
-		connect_to(qps[i], qps[i ^ 1]->qp_num);
+		qps[i] = queue_create(pd, cq, DEPTH);
+	for (int i = 0; i < count; i++)
+		queue_connect(&device, qps[i], qps[i ^ 1]->qp_num);
 	printf("{\"qps\": %d, \"seconds\": %.3f, ", count,
 	       (double)(raw_now_ns() - began) * 1e-9);
 	after = read_status("/proc/self/status", "VmRSS:");

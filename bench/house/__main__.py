@@ -153,7 +153,8 @@ def cpu_name():
 
 def on_lo(house, quick):
     return [*steps.points(house), *steps.curves(house, quick),
-            *steps.same_host(house, quick)]
+            *steps.same_host(house, quick),
+            *([] if quick else steps.threads(house))]
 
 
 def between_users(o, house, two, left_out):

@@ -81,6 +81,20 @@ GOALS = [
      "adverb 10000 queue pairs/8", "MiB", None, "<", 200),
     ("10 000 queue pairs: an operation to that of one",
      "adverb 10000 queue pairs/8", "ratio", None, "<", 1.1),
+    *[("2 threads to 2 processes, within the host: WRITE %s" % size,
+       "direct write 2 threads/%d" % count, field,
+       "direct write 2 processes/%d" % count, ">", 0.95)
+      for size, count, field in (("64 B", 64, "Mps"),
+                                 ("64 KiB", K64, "GBps"))],
+    ("2 threads to 1, within the host: WRITE 64 KiB",
+     "direct write 2 threads/%d" % K64, "GBps",
+     "direct write 1 threads/%d" % K64, ">", 1.6),
+    ("WRITE 64 B posted one by one, within the host, to packets",
+     "direct write 1 threads/64", "Mps", "adverb write 1 threads/64", ">",
+     1.5),
+    ("WRITE 64 B posted one by one, within the host, to lists",
+     "direct write 1 threads/64", "Mps", "direct lists write 1 threads/64",
+     ">", 0.8),
     *[("%s of %s, to ISA-L" % (name, size), "%s/%d" % (series, count),
        "ratio", None, ">", 1)
       for name, series in (("CRC-32", "crc32"), ("CRC-32C", "crc32c"))

@@ -80,7 +80,7 @@ def polyline(look, colour, corners):
         'points="%s"/>' % (colour, look, corners)
 
 
-def frame(axes, sizes, title, unit):
+def frame(axes, sizes, title, unit, axis, label):
     yield text(LEFT, 20, title, size=15)
     for value in axes.ticks():
         y = axes.y(value)
@@ -89,10 +89,10 @@ def frame(axes, sizes, title, unit):
     for size in sizes:
         x = axes.x(size)
         yield grid(x, TOP, x, HEIGHT - BOTTOM)
-        yield text(x, HEIGHT - BOTTOM + 18, size_name(size), "middle")
+        yield text(x, HEIGHT - BOTTOM + 18, label(size), "middle")
     yield grid(LEFT, HEIGHT - BOTTOM, WIDTH - RIGHT, HEIGHT - BOTTOM, 0.6)
     yield grid(LEFT, TOP, LEFT, HEIGHT - BOTTOM, 0.6)
-    yield text(LEFT, HEIGHT - 10, "message size")
+    yield text(LEFT, HEIGHT - 10, axis)
     yield text(LEFT, TOP - 6, unit)
 
 
@@ -114,8 +114,9 @@ def curve(axes, index, name, points):
     yield text(x + 38, y + 4, name)
 
 
-def svg(title, unit, curves):
-    """@curves: {name: {size: (least, median, most)}}.  The document."""
+def svg(title, unit, curves, axis="message size", label=size_name):
+    """@curves: {name: {size: (least, median, most)}}; @axis and @label name
+    the sizes.  The document."""
     curves = {name: c for name, c in curves.items() if c}
     sizes = sorted({size for c in curves.values() for size in c})
     values = [v for c in curves.values() for three in c.values()
@@ -128,7 +129,7 @@ def svg(title, unit, curves):
              (WIDTH, HEIGHT, WIDTH, HEIGHT),
              "<title>%s</title>" % escape(title),
              "<style>%s</style>" % STYLE,
-             *frame(axes, sizes, title, unit)]
+             *frame(axes, sizes, title, unit, axis, label)]
     for index, (name, points) in enumerate(curves.items()):
         parts += curve(axes, index, name, sorted(points.items()))
     return "\n".join(parts + ["</svg>", ""])

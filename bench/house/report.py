@@ -75,13 +75,48 @@ def others(figures):
         set(HOST_LAT) - {"shared line", "eventfd"}
     for key, rounds in figures.items():
         name, size = key.rsplit("/", 1)
-        if name in shown:
+        if name in shown or THREADS.match(name):
             continue
         for field, unit in UNITS.items():
             three = spread(rounds, field)
             if three and field != "cpu":
                 least, mid, most = map(number, three)
                 yield [name, size, mid, least, most, unit]
+
+
+THREADS = re.compile(r"^(\S+) (\S+) (\d+) (threads|processes)$")
+
+
+def thread_series(figures):
+    """{(way, operation, size, kind): {count: spread of the rate}}."""
+    found = {}
+    for key, rounds in figures.items():
+        name, size = key.rsplit("/", 1)
+        words = THREADS.match(name)
+        if words and spread(rounds, "Mps"):
+            way, operation, count, kind = words.groups()
+            found.setdefault((way, operation, int(size), kind), {})[
+                int(count)] = spread(rounds, "Mps")
+    return found
+
+
+def thread_rows(figures):
+    """A row for each operation: the rate of 1, 2 ... threads, and for each
+    number the ratio to as many processes (median of the rounds' ratios)."""
+    found = thread_series(figures)
+    counts = sorted({count for rates in found.values() for count in rates})
+    yield ["way", "operation", "size", *["%d threads" % c for c in counts],
+           *["to %d processes" % c for c in counts if c > 1]]
+    for (way, operation, size, kind), rates in found.items():
+        if kind != "threads":
+            continue
+        key = "%s %s %%d %%s/%d" % (way, operation, size)
+        ratios = [goals.median(goals.ratios(
+            figures, key % (count, "threads"), "Mps",
+            key % (count, "processes"))) for count in counts if count > 1]
+        yield [way, operation, size_name(size),
+               *[number(rates[c][1]) if c in rates else "" for c in counts],
+               *["%.2f" % ratio if ratio else "" for ratio in ratios]]
 
 
 def verdict(v):
@@ -107,6 +142,9 @@ def tables(data):
         rows = list(grid(figures, series, field))
         if len(rows) > 1:
             yield "%s (%s)" % (title, unit), rows
+    rows = list(thread_rows(figures))
+    if len(rows) > 1:
+        yield "Threads on %d cores (M/s)" % data["cores"], rows
     rows = list(others(figures))
     if len(rows) > 1:
         yield "Single figures", rows
@@ -158,6 +196,17 @@ def write_plots(data, folder):
                       encoding="utf-8") as out:
                 out.write(drawing)
             names.append((name, title))
+    drawing = svg("Threads", "M/s", {
+        "%s %s %s, %s" % (way, operation, size_name(size), kind): rates
+        for (way, operation, size, kind), rates in
+        thread_series(data["figures"]).items()
+        if way == "direct" and operation != "read"},
+        axis="threads or processes", label=str)
+    if drawing:
+        with open(os.path.join(folder, "threads.svg"), "w",
+                  encoding="utf-8") as out:
+            out.write(drawing)
+        names.append(("threads", "Threads"))
     return names
 
 

@@ -176,6 +176,16 @@ class House:
                     "MiB": said["rss_mib"], "ratio": said["ratio"]}
         return Step(series, 8, run)
 
+    def threads(self, way, env, operation, size, count, kind, *options):
+        """@count threads, or processes, with objects of their own."""
+        def run():
+            text, _ = proc.alone(self.prefix() + [
+                os.path.join(self.raw, "threads"), "-o", operation, "-s",
+                str(size), *options, str(count)], env)
+            said = json.loads(text)
+            return {"Mps": said["Mps"], "GBps": said["GBps"]}
+        return Step("%s %s %d %s" % (way, operation, count, kind), size, run)
+
     def cmtime(self, series, count):
         """Connections that are asked for at once, queue pairs and all."""
         def run():
@@ -371,6 +381,34 @@ def points(h):
                       "1024")
     yield h.raw_step("udp shaped mtu1024", "udp_stream", 64 * KIB, "-m",
                      "1024")
+
+
+def thread_counts():
+    """1, 2, 4 ... as many as there are cores."""
+    cores, count = len(os.sched_getaffinity(0)), 1
+    while count < cores:
+        yield count
+        count *= 2
+    yield cores
+
+
+def threads(h):
+    """Threads and processes side by side, each with objects of its own, that
+    send to one passive process."""
+    for way, env, options in (("direct", DIRECT, ()),
+                              ("mapped", DIRECT, ("-m",)),
+                              ("adverb", LO.env, ())):
+        for operation, size in (("write", 64), ("write", 64 * KIB),
+                                ("read", 64 * KIB), ("send", 64),
+                                ("atomic", 8)):
+            for count in thread_counts():
+                yield h.threads(way, env, operation, size, count, "threads",
+                                *options)
+                if count > 1:
+                    yield h.threads(way, env, operation, size, count,
+                                    "processes", "-P", *options)
+    yield h.threads("direct lists", DIRECT, "write", 64, 1, "threads",
+                    "-l", "32")
 
 
 def crcs(h):

@@ -108,6 +108,24 @@ def page_is_rewritten():
         raise Fail("not as wanted", text)
 
 
+def threads_beside_processes():
+    said = bench("--retries", "0", "--rounds", "1", "--only",
+                 "* write 1 threads/64", "--only", "direct write 2 */64",
+                 "--only", "mapped atomic 2 *", "--only", "adverb read 2 *",
+                 "--only", "direct send 2 *")
+    cores = len(os.sched_getaffinity(0))
+    if cores < 2:
+        raise Skip("the machine has one core")
+    rows = [line.split() for line in said.splitlines()]
+    for row in (["direct", "write", "64"], ["adverb", "write", "64"],
+                ["mapped", "atomic", "8"], ["adverb", "read", "64"],
+                ["direct", "send", "64"]):
+        if not any(r[:3] == row and len(r) > 4 for r in rows):
+            raise Fail("no row for " + " ".join(row), said)
+    if "Threads on %d cores" % cores not in said:
+        raise Fail("the number of cores is not told", said)
+
+
 def two_builds():
     """A figures file of two builds, of which this one is slower in one step
     and faster in another."""
@@ -159,5 +177,6 @@ suite.case("the goals decide the exit status", goals_decide_the_status)
 suite.case("two builds are measured in turns", two_builds_are_measured_in_turns)
 suite.case("a step that is slower than in another build decides the exit status",
            slower_step_decides_the_status)
+suite.case("threads are measured beside processes", threads_beside_processes)
 suite.case("the page gets the figures", page_is_rewritten)
 suite.end()

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * queue: the queue pairs of the programs of bench/ that measure verbs.  All are
+ * RC, on the first device, with its RoCEv2 GID of IPv4.  Each function ends the
+ * program when a call fails.
+ */
+#ifndef BENCH_QUEUE_H
+#define BENCH_QUEUE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define QUEUE_RIGHTS                                                           \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |                    \
+	 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+
+/* The device, opened, and its GID. */
+struct queue_device {
+	struct ibv_context *context;
+	union ibv_gid gid;
+};
+
+/* Ends the program unless @good; @what names the call that failed. */
+void queue_check(bool good, const char *what);
+/* Opens the first device. */
+struct queue_device queue_open(void);
+/* A QP in RESET with @depth requests and receives of one element. */
+struct ibv_qp *queue_create(struct ibv_pd *pd, struct ibv_cq *cq,
+			    uint32_t depth);
+/* Connects a QP in RESET to the QP number @qpn of this machine. */
+void queue_connect(const struct queue_device *d, struct ibv_qp *qp,
+		   uint32_t qpn);
+
+#endif

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * threads [OPTION...] COUNT: COUNT threads, or processes, that each have a
+ * protection domain, a completion queue and a connected queue pair of their own
+ * and send requests to one passive process, 64 outstanding.  Prints the rate of
+ * all together as one line of JSON.  Linked with the system's libibverbs;
+ * `adverb run` loads adverb's.
+ *
+ *	-P        processes, not threads
+ *	-o NAME   the operation: write, read, send or atomic
+ *	-s BYTES  the bytes of a request; an atomic has 8
+ *	-l COUNT  post lists of so many requests, not one by one
+ *	-m        memory of a file, which the other process may map
+ *	-t S      measure for so many seconds
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "queue.h"
+#include "raw.h"
+
+#define DEPTH	   64
+#define COUNT_MAX  64
+#define LINE	   128 /* the bytes that two workers' words are apart */
+#define POLL_BATCH 16
+
+enum operation { OP_WRITE, OP_READ, OP_SEND, OP_ATOMIC, OPS };
+
+static const char *const op_names[OPS] = {"write", "read", "send", "atomic"};
+
+static const enum ibv_wr_opcode opcodes[OPS] = {IBV_WR_RDMA_WRITE,
+						IBV_WR_RDMA_READ, IBV_WR_SEND,
+						IBV_WR_ATOMIC_FETCH_AND_ADD};
+
+static struct {
+	uint32_t count, list;
+	size_t bytes;
+	double seconds;
+	enum operation op;
+	bool processes, mapped;
+} options = {.list = 1, .bytes = 64, .seconds = 0.3};
+
+/* One connection, in memory that all processes share. */
+struct pair {
+	_Alignas(LINE) uint32_t active_qpn;
+	uint32_t passive_qpn, rkey;
+	uint64_t address;
+	/* The result: requests, and nanoseconds that they took. */
+	uint64_t done;
+	int64_t ns;
+};
+
+struct exchange {
+	/* How many queue pairs of either side are created, and connected. */
+	_Atomic uint32_t active_created, passive_created;
+	_Atomic uint32_t active_ready, passive_ready;
+	struct pair pair[COUNT_MAX];
+};
+
+static struct exchange *exchange;
+
+/* One end of a connection. */
+struct end {
+	const struct queue_device *device;
+	struct pair *pair;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_qp *qp;
+	char *memory;
+	int index;
+};
+
+/* Waits for the other processes and threads; not part of what is measured. */
+static void wait_for(const _Atomic uint32_t *word, uint32_t value)
+{
+	while (atomic_load(word) < value)
+		usleep(100);
+}
+
+static void pin_thread(int index)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(index % (cores > 0 ? cores : 1), &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static char *allocate_memory(size_t bytes)
+{
+	int fd = options.mapped ? memfd_create("bench", MFD_CLOEXEC) : -1;
+	int flags = MAP_POPULATE |
+		    (options.mapped ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS);
+	void *p;
+
+	queue_check(!options.mapped ||
+			    (fd >= 0 && !ftruncate(fd, (off_t)bytes)),
+		    "memfd_create");
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+	queue_check(p != MAP_FAILED, "mmap");
+	return p;
+}
+
+static void create_end(struct end *e, const struct queue_device *d, int index)
+{
+	size_t bytes = options.bytes < 4096 ? 4096 : options.bytes;
+
+	*e = (struct end){
+		.device = d, .pair = &exchange->pair[index], .index = index};
+	e->memory = allocate_memory(bytes);
+	e->pd = ibv_alloc_pd(d->context);
+	queue_check(e->pd, "ibv_alloc_pd");
+	e->cq = ibv_create_cq(d->context, 2 * DEPTH, NULL, NULL, 0);
+	queue_check(e->cq, "ibv_create_cq");
+	e->mr = ibv_reg_mr(e->pd, e->memory, bytes, QUEUE_RIGHTS);
+	queue_check(e->mr, "ibv_reg_mr");
+	e->qp = queue_create(e->pd, e->cq, DEPTH);
+}
+
+static uint32_t poll_end(struct end *e)
+{
+	struct ibv_wc wc[POLL_BATCH];
+	int n = ibv_poll_cq(e->cq, POLL_BATCH, wc);
+
+	queue_check(n >= 0, "ibv_poll_cq");
+	for (int i = 0; i < n; i++)
+		if (wc[i].status != IBV_WC_SUCCESS) {
+			fprintf(stderr, "threads: a request ended with %s\n",
+				ibv_wc_status_str(wc[i].status));
+			exit(1);
+		}
+	return (uint32_t)n;
+}
+
+/* ---- the passive process ---- */
+
+static void post_receives(struct end *e, uint32_t count)
+{
+	struct ibv_sge sge = {(uintptr_t)e->memory, (uint32_t)options.bytes,
+			      e->mr->lkey};
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+
+	while (count--)
+		queue_check(!ibv_post_recv(e->qp, &wr, &bad), "ibv_post_recv");
+}
+
+static void *receive_forever(void *arg)
+{
+	struct end *e = arg;
+
+	pin_thread(e->index + (int)options.count);
+	for (;;)
+		post_receives(e, poll_end(e));
+	return NULL;
+}
+
+/* Serves until it is killed. */
+static _Noreturn void be_passive(void)
+{
+	static struct end ends[COUNT_MAX];
+	struct queue_device d = queue_open();
+	pthread_t thread;
+
+	for (uint32_t i = 0; i < options.count; i++) {
+		create_end(&ends[i], &d, (int)i);
+		ends[i].pair->passive_qpn = ends[i].qp->qp_num;
+		ends[i].pair->rkey = ends[i].mr->rkey;
+		ends[i].pair->address = (uintptr_t)ends[i].memory;
+	}
+	atomic_store(&exchange->passive_created, options.count);
+	wait_for(&exchange->active_created, options.count);
+	for (uint32_t i = 0; i < options.count; i++) {
+		queue_connect(&d, ends[i].qp, ends[i].pair->active_qpn);
+		if (options.op == OP_SEND) {
+			post_receives(&ends[i], DEPTH);
+			queue_check(!pthread_create(&thread, NULL,
+						    receive_forever, &ends[i]),
+				    "pthread_create");
+		}
+	}
+	atomic_store(&exchange->passive_ready, options.count);
+	for (;;)
+		pause();
+}
+
+/* ---- the workers ---- */
+
+struct requests {
+	struct ibv_sge sge;
+	struct ibv_send_wr wr[DEPTH];
+};
+
+static void describe_requests(const struct end *e, struct requests *r)
+{
+	uint64_t address = e->pair->address;
+
+	r->sge = (struct ibv_sge){(uintptr_t)e->memory, (uint32_t)options.bytes,
+				  e->mr->lkey};
+	memset(r->wr, 0, sizeof(r->wr));
+	for (uint32_t i = 0; i < options.list; i++) {
+		struct ibv_send_wr *w = &r->wr[i];
+
+		w->next = i + 1 < options.list ? w + 1 : NULL;
+		w->sg_list = &r->sge;
+		w->num_sge = 1;
+		w->opcode = opcodes[options.op];
+		w->send_flags = IBV_SEND_SIGNALED;
+		if (options.op == OP_ATOMIC) {
+			w->wr.atomic.remote_addr = address;
+			w->wr.atomic.rkey = e->pair->rkey;
+			w->wr.atomic.compare_add = 1;
+		} else {
+			w->wr.rdma.remote_addr = address;
+			w->wr.rdma.rkey = e->pair->rkey;
+		}
+	}
+}
+
+/* Keeps DEPTH requests outstanding for @ns; the number that were done. */
+static uint64_t send_requests(struct end *e, struct requests *r, int64_t ns)
+{
+	int64_t end = raw_now_ns() + ns;
+	struct ibv_send_wr *bad;
+	uint32_t outstanding = 0;
+	uint64_t done = 0;
+
+	for (uint32_t turn = 0;; turn++) {
+		uint32_t n;
+
+		while (outstanding + options.list <= DEPTH) {
+			queue_check(!ibv_post_send(e->qp, r->wr, &bad),
+				    "ibv_post_send");
+			outstanding += options.list;
+		}
+		n = poll_end(e);
+		outstanding -= n;
+		done += n;
+		if (turn % POLL_BATCH == 0 && raw_now_ns() >= end)
+			break;
+	}
+	while (outstanding)
+		outstanding -= poll_end(e);
+	return done;
+}
+
+static void *run_worker(void *arg)
+{
+	struct end *e = arg;
+	struct requests r;
+	int64_t began, ns = (int64_t)(options.seconds * 1e9);
+
+	wait_for(&exchange->passive_created, options.count);
+	queue_connect(e->device, e->qp, e->pair->passive_qpn);
+	wait_for(&exchange->passive_ready, options.count);
+	pin_thread(e->index);
+	describe_requests(e, &r);
+	send_requests(e, &r, ns / 10); /* the first are slower */
+	atomic_fetch_add(&exchange->active_ready, 1);
+	while (atomic_load(&exchange->active_ready) < options.count)
+		sched_yield();
+	began = raw_now_ns();
+	e->pair->done = send_requests(e, &r, ns);
+	e->pair->ns = raw_now_ns() - began;
+	return NULL;
+}
+
+static void create_worker(struct end *e, const struct queue_device *d, int i)
+{
+	create_end(e, d, i);
+	e->pair->active_qpn = e->qp->qp_num;
+	atomic_fetch_add(&exchange->active_created, 1);
+}
+
+static void run_threads(void)
+{
+	static struct end ends[COUNT_MAX];
+	struct queue_device d = queue_open();
+	pthread_t threads[COUNT_MAX];
+
+	for (uint32_t i = 0; i < options.count; i++)
+		create_worker(&ends[i], &d, (int)i);
+	for (uint32_t i = 0; i < options.count; i++)
+		queue_check(!pthread_create(&threads[i], NULL, run_worker,
+					    &ends[i]),
+			    "pthread_create");
+	for (uint32_t i = 0; i < options.count; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void run_process(int index)
+{
+	struct queue_device d = queue_open();
+	struct end e;
+
+	create_worker(&e, &d, index);
+	run_worker(&e);
+}
+
+/* A process that ends with this one. */
+static pid_t fork_process(void)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	queue_check(pid >= 0, "fork");
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			exit(1);
+	}
+	return pid;
+}
+
+static void run_processes(void)
+{
+	pid_t pids[COUNT_MAX];
+	int status;
+
+	for (uint32_t i = 0; i < options.count; i++) {
+		pids[i] = fork_process();
+		if (!pids[i]) {
+			run_process((int)i);
+			exit(0);
+		}
+	}
+	for (uint32_t i = 0; i < options.count; i++)
+		if (waitpid(pids[i], &status, 0) < 0 || status)
+			exit(1);
+}
+
+/* ---- the command line ---- */
+
+static enum operation find_operation(const char *name)
+{
+	enum operation op = OP_WRITE;
+
+	while (op < OPS && strcmp(op_names[op], name) != 0)
+		op++;
+	return op;
+}
+
+static bool take_option(int c)
+{
+	switch (c) {
+	case 'P':
+		options.processes = true;
+		return true;
+	case 'm':
+		options.mapped = true;
+		return true;
+	case 'o':
+		options.op = find_operation(optarg);
+		return options.op < OPS;
+	case 's':
+		options.bytes = strtoul(optarg, NULL, 0);
+		return options.bytes > 0 && options.bytes <= 1u << 30;
+	case 'l':
+		options.list = (uint32_t)strtoul(optarg, NULL, 0);
+		return options.list > 0 && options.list <= DEPTH;
+	case 't':
+		options.seconds = strtod(optarg, NULL);
+		return options.seconds > 0 && options.seconds < 1000;
+	default:
+		return false;
+	}
+}
+
+static void take_options(int argc, char **argv)
+{
+	bool good = true;
+	int c;
+
+	while (good && (c = getopt(argc, argv, "Pmo:s:l:t:")) != -1)
+		good = take_option(c);
+	if (good && optind + 1 == argc)
+		options.count = (uint32_t)strtoul(argv[optind], NULL, 0);
+	if (!options.count || options.count > COUNT_MAX) {
+		fprintf(stderr,
+			"usage: threads [-P] [-m] [-o write|read|send|atomic] "
+			"[-s BYTES] [-l COUNT] [-t SECONDS] COUNT\n");
+		exit(2);
+	}
+	if (options.op == OP_ATOMIC)
+		options.bytes = 8;
+}
+
+static void print_result(void)
+{
+	double rate = 0;
+
+	for (uint32_t i = 0; i < options.count; i++)
+		rate += (double)exchange->pair[i].done * 1e9 /
+			(double)exchange->pair[i].ns;
+	printf("{\"name\": \"%s\", \"count\": %u, \"bytes\": %zu, "
+	       "\"Mps\": %.6f, \"GBps\": %.6f}\n",
+	       options.processes ? "processes" : "threads", options.count,
+	       options.bytes, rate / 1e6, rate * (double)options.bytes / 1e9);
+}
+
+int main(int argc, char **argv)
+{
+	pid_t passive;
+
+	take_options(argc, argv);
+	exchange = raw_shared(sizeof(*exchange));
+	/* before this process opens a device, which a child could not use */
+	passive = fork_process();
+	if (!passive)
+		be_passive();
+	if (options.processes)
+		run_processes();
+	else
+		run_threads();
+	kill(passive, SIGKILL);
+	waitpid(passive, NULL, 0);
+	print_result();
+	return 0;
+}
