@@ -338,13 +338,20 @@ static void find_paths(struct host *h)
 	}
 }
 
+void node_kick(void *process)
+{
+	struct process *to = process;
+
+	if (!to->has_ended)
+		to->host->is_kicked = true;
+}
+
 static void kick_targets(struct host *h)
 {
 	struct process *to;
 
 	while ((to = engine_kick(h->engine)))
-		if (!to->has_ended)
-			to->host->is_kicked = true;
+		node_kick(to);
 }
 
 static void find_pages(struct host *h)

@@ -24,6 +24,8 @@ uint32_t node_alloc(struct host *h, uint32_t bytes);
 uint64_t node_now(const struct host *h);
 /* Can programs run on it now? */
 bool node_is_up(const struct host *h);
+/* Wakes the process that the engine named (engine_kick, engine_post_apart). */
+void node_kick(void *process);
 /* Frame f reaches the host's socket; f is the host's from here on. */
 void node_receive(struct host *h, struct flight *f);
 /* The world's time at which the host next has to make progress. */

@@ -219,6 +219,26 @@ static bool is_working(const struct flow *f)
 	       node_is_up(f->from);
 }
 
+/* In one of the ways in which a program's post is served. */
+static void ring_doorbell(struct world *w, struct flow *f)
+{
+	struct engine *e = f->from->engine;
+	uint64_t now = node_now(f->from);
+	uint32_t way = workload_below(w, 3);
+	void *kick;
+
+	if (way == 2 && engine_qp_posts_apart(f->q)) {
+		bool done = engine_post_apart(e, f->q, now, &kick);
+
+		if (kick)
+			node_kick(kick);
+		if (done)
+			return;
+	}
+	if (way == 0 || !engine_post_direct(e, f->q, now))
+		engine_doorbell(e, f->q, now);
+}
+
 static bool post_some(struct world *w, struct flow *f)
 {
 	uint32_t n = workload_below(w, 6), recvs = workload_below(w, 3);
@@ -239,9 +259,7 @@ static bool post_some(struct world *w, struct flow *f)
 	if (f->round.posted + f->back->round.recvs_posted == before)
 		return false;
 	world_take_lock(w, f->from);
-	if (workload_below(w, 2) ||
-	    !engine_post_direct(f->from->engine, f->q, node_now(f->from)))
-		engine_doorbell(f->from->engine, f->q, node_now(f->from));
+	ring_doorbell(w, f);
 	return true;
 }
 

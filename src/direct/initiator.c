@@ -32,6 +32,7 @@ static void leave_target(struct ibt *t, struct ibt_qp *q)
 	if (q->direct.link)
 		initiator_part(t, q->direct.link);
 	q->direct.link = NULL;
+	shared_store(&q->direct.apart.is_worth_it, 0);
 }
 
 int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
@@ -52,12 +53,14 @@ int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 	l->our_psn = q->qp->attr.sq_psn;
 	memcpy(l->our_ip, q->self.ip, sizeof(l->our_ip));
 	q->direct.path = IBT_PATH_DIRECT;
+	shared_store(&q->direct.apart.is_worth_it, l->type == HCA_QPT_RC);
 	return 0;
 }
 
 void initiator_refuse(struct ibt_qp *q)
 {
 	q->direct.path = IBT_PATH_PACKETS;
+	shared_store(&q->direct.apart.is_worth_it, 0);
 }
 
 void initiator_fini(struct ibt *t, struct ibt_qp *q)
@@ -365,6 +368,59 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	else
 		judge_result(t, q, w, &r, answer, now_ns);
 	return answer == DIRECT_DONE ? r.bytes + 1 : 0;
+}
+
+/* ---- requests that change nothing but their queue pair ---- */
+
+/* Does nothing keep the requests of q waiting, and no timer run? */
+static bool is_plain(const struct ibt_qp *q)
+{
+	const struct target_ref *l = q->direct.link;
+
+	return q->qp->type == HCA_QPT_RC && q->direct.path == IBT_PATH_DIRECT &&
+	       q->qp->state == HCA_QP_RTS && !l->is_gone && !l->is_asked &&
+	       !l->is_busy && !l->waits_for_place &&
+	       list_is_empty(&q->pending.packets) &&
+	       !list_is_linked(&q->direct.waiting) &&
+	       !wheel_is_set(&q->timers.ack) && !wheel_is_set(&q->timers.rnr);
+}
+
+bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
+			  void **kick)
+{
+	uint32_t moved = 0, bytes = 0;
+	struct list kicks;
+	struct wqe *w;
+
+	*kick = NULL;
+	if (!is_plain(q))
+		return false;
+	list_init(&kicks);
+	q->direct.apart.is_running = true;
+	q->direct.apart.now_ns = now_ns;
+	do {
+		w = rc_req_begin_plain(t, q);
+		bytes = w ? run_row(t, q, w, &kicks, now_ns) : 0;
+		moved += bytes;
+	} while (bytes && moved < INITIATOR_PIECE);
+	q->direct.apart.is_running = false;
+	if (list_pop_head(&kicks))
+		*kick = q->direct.link->owner;
+	return q->req.wqe == shared_load(&q->qp->sq.head) &&
+	       !q->direct.apart.has_news;
+}
+
+void initiator_tell_apart(struct ibt *t, struct ibt_qp *q)
+{
+	struct cq *cq = arena_at(&t->hca->arena, q->qp->send_cq);
+
+	if (!q->direct.apart.has_news)
+		return;
+	q->direct.apart.has_news = false;
+	ibt_cq_tell(t, cq);
+	if (cq_is_holding(cq))
+		cq_moderation_set(t, cq);
+	ibt_overrun(t, q, cq);
 }
 
 /*

@@ -46,6 +46,18 @@ bool initiator_is_undecided(const struct ibt_qp *q);
  */
 uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 			uint64_t now_ns);
+/*
+ * Executes the requests at the cursor that change nothing but q, its completion
+ * queue and the target's arena: small and plain ones of RC that succeed at
+ * once.  So the caller needs no progress lock, but must exclude all other calls
+ * that use q or its target_ref.  *kick: the link's owner, whose process sleeps
+ * and has to be woken, or NULL.  False: requests or events are left, for
+ * initiator_tell_apart and initiator_turn.
+ */
+bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
+			  void **kick);
+/* Raises the events that initiator_post_apart has left. */
+void initiator_tell_apart(struct ibt *t, struct ibt_qp *q);
 /* The same of UC, which may change its way to packets. */
 uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,
 				   struct list *kicks, uint64_t now_ns);

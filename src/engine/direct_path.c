@@ -147,6 +147,17 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	return q->direct.path == IBT_PATH_PACKETS || rc_reply_is_owed(q);
 }
 
+bool engine_qp_posts_apart(const struct ibt_qp *q)
+{
+	return shared_load(&q->direct.apart.is_worth_it);
+}
+
+bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
+		       void **kick)
+{
+	return initiator_post_apart(&e->ibt, q, now_ns, kick);
+}
+
 bool engine_post_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	uint32_t state = q->qp->state;
@@ -157,6 +168,7 @@ bool engine_post_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		return false;
 	e->ibt.now_ns = now_ns;
 	e->moved = 0;
+	initiator_tell_apart(&e->ibt, q);
 	if (engine_serve_directly(e, q, now_ns) || e->moved >= ENGINE_MOVED_MAX)
 		ibt_qp_activate(&e->ibt, q);
 	else

@@ -221,6 +221,18 @@ void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
  */
 bool engine_post_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 bool engine_is_settled(const struct engine *e);
+/*
+ * Executes work that was posted to q and that needs neither a packet nor a
+ * change of anything that q shares with other QPs, but for its completion
+ * queue. The caller needs no progress lock, but must exclude all other calls
+ * that use q.  *kick: the owner (engine_set_path) of the process that sleeps
+ * and has to be woken, or NULL.  False: work or events are left, and
+ * engine_doorbell is due.
+ */
+bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
+		       void **kick);
+/* May engine_post_apart execute work of q?  A hint; without a lock. */
+bool engine_qp_posts_apart(const struct ibt_qp *q);
 void engine_tick(struct engine *e, uint64_t now_ns);
 /* The answer to ENGINE_ASK_PEER. */
 void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,

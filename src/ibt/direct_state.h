@@ -13,6 +13,7 @@
 #include "hca/access.h"
 #include "util/list.h"
 #include "util/serial24.h"
+#include "util/shared.h"
 
 struct map;
 struct target_ref; /* direct/target.h */
@@ -46,6 +47,16 @@ struct direct_state {
 	 * which the request at the cursor goes by packets, or 0. */
 	struct map *targets;
 	uint32_t packets_to;
+	struct {
+		/* A hint, read without a lock: initiator_post_apart may be able
+		 * to execute requests. */
+		shared_flag is_worth_it;
+		bool is_running; /* initiator_post_apart executes a request */
+		/* A completion of such a request asks for more than its entry
+		 * in the queue: an event is due, or the queue is full. */
+		bool has_news;
+		uint64_t now_ns; /* the time of such a request */
+	} apart;
 };
 
 /* In struct ibt: the QPs of one progress lock. */

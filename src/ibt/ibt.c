@@ -156,9 +156,16 @@ void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq_off,
 {
 	struct cq *cq = arena_at(&t->hca->arena, cq_off);
 	struct cqe stamped = *c;
+	enum cq_push asks;
 
-	stamped.at_ns = t->now_ns;
-	switch (cq_push(t->hca, cq, &stamped, solicited || c->status)) {
+	stamped.at_ns =
+		q->direct.apart.is_running ? q->direct.apart.now_ns : t->now_ns;
+	asks = cq_push(t->hca, cq, &stamped, solicited || c->status);
+	if (q->direct.apart.is_running) {
+		q->direct.apart.has_news |= asks != CQ_QUIET;
+		return;
+	}
+	switch (asks) {
 	case CQ_QUIET:
 		break;
 	case CQ_LATER:

@@ -244,26 +244,16 @@ static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
 	return sem_check(t->hca, q->qp->pd, w, 0, x);
 }
 
-/* Begin the request at the cursor; false when it may not begin now. */
-static bool start_request(struct ibt *t, struct ibt_qp *q, struct wqe *w)
+/* Notes that the request at the cursor has begun. */
+static void note_start(const struct ibt *t, struct ibt_qp *q,
+		       const struct wqe *w)
 {
 	struct rc_req *r = &q->req;
 	struct req_note *n = rc_req_note(q, r->wqe);
-	struct explain x = {.cause = EXPLAIN_NONE};
 	uint32_t unit =
 		q->direct.path == IBT_PATH_DIRECT ? t->direct.piece : q->mtu;
-	enum hca_status status;
 
-	if (is_held_back(r, w))
-		return false;
 	memset(n, 0, sizeof(*n));
-	status = refuse_request(q, w, &x);
-	if (!status)
-		status = judge_request(t, q, w, &x);
-	if (status) {
-		rc_req_stop(t, q, w, status, &x);
-		return false;
-	}
 	n->started = true;
 	n->first = r->max;
 	n->packets = is_atomic(w) || w->bytes <= unit
@@ -273,6 +263,32 @@ static bool start_request(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 		n->chunk = read_chunk(q);
 		r->rd_wqes++;
 	}
+}
+
+/* Judges the request at the cursor before its first packet. */
+static enum hca_status judge_start(struct ibt *t, const struct ibt_qp *q,
+				   struct wqe *w, struct explain *x)
+{
+	enum hca_status status = refuse_request(q, w, x);
+
+	return status ? status : judge_request(t, q, w, x);
+}
+
+/* Begin the request at the cursor; false when it may not begin now. */
+static bool start_request(struct ibt *t, struct ibt_qp *q, struct wqe *w)
+{
+	struct explain x = {.cause = EXPLAIN_NONE};
+	enum hca_status status;
+
+	if (is_held_back(&q->req, w))
+		return false;
+	status = judge_start(t, q, w, &x);
+	if (status) {
+		memset(rc_req_note(q, q->req.wqe), 0, sizeof(struct req_note));
+		rc_req_stop(t, q, w, status, &x);
+		return false;
+	}
+	note_start(t, q, w);
 	return true;
 }
 
@@ -412,6 +428,23 @@ static struct wqe *begin_request(struct ibt *t, struct ibt_qp *q)
 struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q)
 {
 	return has_next(t, q) ? begin_request(t, q) : NULL;
+}
+
+struct wqe *rc_req_begin_plain(struct ibt *t, struct ibt_qp *q)
+{
+	struct rc_req *r = &q->req;
+	struct wqe *w = wq_at(t->hca, &q->qp->sq, r->wqe);
+	const struct req_note *n = rc_req_note(q, r->wqe);
+	struct explain x;
+
+	if (!may_send(q) || r->packet || r->draining || n->started ||
+	    w->flags & HCA_SEND_FENCE || w->bytes > t->direct.piece ||
+	    (w->opcode != HCA_WR_SEND && w->opcode != HCA_WR_SEND_IMM &&
+	     w->opcode != HCA_WR_RDMA_WRITE && w->opcode != HCA_WR_RDMA_READ) ||
+	    judge_start(t, q, w, &x))
+		return NULL;
+	note_start(t, q, w);
+	return w;
 }
 
 size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)

@@ -300,6 +300,109 @@ static void a_wrong_key_is_told_though_the_peers_process_has_gone(void **state)
 	two_hcas_free(d);
 }
 
+/* Posts a prepared request of side 0 as a thread without the progress lock
+ * does. */
+static bool post_apart(struct two_hcas *d)
+{
+	struct two_hcas_side *s = &d->side[0];
+	void *kick;
+
+	wq_commit(&s->qp->sq);
+	assert_true(engine_qp_posts_apart(s->side));
+	return engine_post_apart(s->engine, s->side, d->now_ns, &kick);
+}
+
+/* A connection whose first request was heard: later ones can go apart. */
+static struct two_hcas *connect_and_write(void)
+{
+	struct two_hcas *d = two_hcas_new(1, 16);
+
+	two_hcas_post_row(d, 1, HCA_WR_RDMA_WRITE, FEW, AT);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS);
+	return d;
+}
+
+static void a_plain_request_needs_no_progress_lock(void **state)
+{
+	static const enum hca_wr ops[] = {HCA_WR_SEND, HCA_WR_RDMA_WRITE,
+					  HCA_WR_RDMA_READ};
+	static const uint32_t lengths[] = {1, 64, 999};
+	struct two_hcas *d = connect_and_write();
+
+	for (size_t i = 0; i < TEST_COUNT(ops); i++)
+		for (size_t k = 0; k < TEST_COUNT(lengths); k++) {
+			uint32_t bytes = lengths[k];
+
+			/* no eager message: no plain one */
+			if (ops[i] == HCA_WR_SEND && bytes > WQE_EAGER_BYTES)
+				continue;
+			two_hcas_fill(d, 0, 0, bytes);
+			two_hcas_fill(d, 1, AT, bytes);
+			two_hcas_recv(d, 1, 2 * AT, FEW * FEW);
+			two_hcas_send(d, 0, ops[i], 0, bytes, AT);
+			assert_true(post_apart(d));
+			assert_true(engine_is_settled(d->side[0].engine));
+			assert_done(d, 0, HCA_SUCCESS);
+			if (ops[i] != HCA_WR_SEND)
+				assert_memory_equal(
+					d->side[0].memory.bytes,
+					d->side[1].memory.bytes + AT, bytes);
+		}
+	two_hcas_free(d);
+}
+
+static void a_request_that_fails_is_left_for_the_progress_lock(void **state)
+{
+	struct two_hcas *d = connect_and_write();
+	struct cqe c;
+
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, FEW, AT)->rkey ^= 0x100;
+	assert_false(post_apart(d));
+	assert_false(two_hcas_poll(d, 0, &c));
+	assert_int_equal(d->side[0].qp->state, HCA_QP_RTS);
+	engine_doorbell(d->side[0].engine, d->side[0].side, d->now_ns);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_REM_ACCESS_ERR);
+	two_hcas_free(d);
+}
+
+static void
+a_request_without_a_receive_is_left_for_the_progress_lock(void **state)
+{
+	struct two_hcas *d = connect_and_write();
+	struct cqe c;
+
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	assert_false(post_apart(d));
+	engine_doorbell(d->side[0].engine, d->side[0].side, d->now_ns);
+	assert_false(two_hcas_poll(d, 0, &c));
+	two_hcas_recv(d, 1, AT, FEW);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS);
+	two_hcas_free(d);
+}
+
+static void an_event_is_left_for_the_progress_lock(void **state)
+{
+	struct two_hcas *d = connect_and_write();
+	struct two_hcas_side *s = &d->side[0];
+
+	cq_arm(s->cq, false);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, FEW, AT);
+	assert_false(post_apart(d));
+	assert_int_equal(s->events[ENGINE_CQ_EVENT], 0);
+	assert_done(d, 0, HCA_SUCCESS);
+	engine_doorbell(s->engine, s->side, d->now_ns);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(s->events[ENGINE_CQ_EVENT], 1);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, FEW, AT);
+	assert_true(post_apart(d));
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_int_equal(s->events[ENGINE_CQ_EVENT], 1);
+	two_hcas_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +426,12 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_atomic_waits_for_its_owner),
 		cmocka_unit_test(an_atomic_on_memory_that_went_away_fails_both),
 		cmocka_unit_test(a_stopped_peer_is_served),
+		cmocka_unit_test(a_plain_request_needs_no_progress_lock),
+		cmocka_unit_test(
+			a_request_that_fails_is_left_for_the_progress_lock),
+		cmocka_unit_test(
+			a_request_without_a_receive_is_left_for_the_progress_lock),
+		cmocka_unit_test(an_event_is_left_for_the_progress_lock),
 	};
 
 	two_hcas_mode(argc, argv);

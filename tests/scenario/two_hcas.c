@@ -13,13 +13,15 @@
 
 #define ARENA_BYTES (16u << 20)
 
-/* Are connections made to go without packets?  When they are posted? */
-static bool is_direct, is_at_once;
+/* Do requests go without packets?  Are they executed as they are posted, by
+ * engine_post_direct or by engine_post_apart? */
+static bool is_direct, is_at_once, is_apart;
 
 void two_hcas_mode(int argc, char **argv)
 {
 	is_direct = argc > 1 && !strcmp(argv[1], "direct");
 	is_at_once = is_direct && argc > 2 && !strcmp(argv[2], "at-once");
+	is_apart = is_direct && argc > 2 && !strcmp(argv[2], "apart");
 }
 
 bool two_hcas_is_direct(void)
@@ -224,6 +226,15 @@ void two_hcas_post(struct two_hcas *d, int i)
 	struct two_hcas_side *s = &d->side[i];
 
 	wq_commit(&s->qp->sq);
+	if (is_apart && engine_qp_posts_apart(s->side)) {
+		void *kick;
+		bool done =
+			engine_post_apart(s->engine, s->side, d->now_ns, &kick);
+
+		d->side[!i].kicked += kick != NULL;
+		if (done)
+			return;
+	}
 	if (!is_at_once || !engine_post_direct(s->engine, s->side, d->now_ns))
 		engine_doorbell(s->engine, s->side, d->now_ns);
 }

@@ -56,7 +56,9 @@ struct two_hcas {
 };
 
 /* With the argument "direct" requests go without packets (src/direct), and with
- * "at-once" after it as soon as they are posted (engine_post_direct). */
+ * "at-once" after it as soon as they are posted (engine_post_direct), with
+ * "apart" without the progress lock where that is possible
+ * (engine_post_apart). */
 void two_hcas_mode(int argc, char **argv);
 bool two_hcas_is_direct(void);
 struct two_hcas *two_hcas_new(uint32_t mtu, uint32_t depth);
