@@ -16,7 +16,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +26,7 @@
 
 #include "queue.h"
 #include "raw.h"
+#include "util/shared.h"
 
 #define DEPTH	   64
 #define COUNT_MAX  64
@@ -54,19 +54,16 @@ struct pair {
 	_Alignas(LINE) uint32_t active_qpn;
 	uint32_t passive_qpn, rkey;
 	uint64_t address;
+	/* How far either side has come: enum step. */
+	shared_u32 active, passive;
 	/* The result: requests, and nanoseconds that they took. */
 	uint64_t done;
 	int64_t ns;
 };
 
-struct exchange {
-	/* How many queue pairs of either side are created, and connected. */
-	_Atomic uint32_t active_created, passive_created;
-	_Atomic uint32_t active_ready, passive_ready;
-	struct pair pair[COUNT_MAX];
-};
+enum step { STEP_CREATED = 1, STEP_CONNECTED, STEP_WARM };
 
-static struct exchange *exchange;
+static struct pair *pairs;
 
 /* One end of a connection. */
 struct end {
@@ -80,11 +77,13 @@ struct end {
 	int index;
 };
 
-/* Waits for the other processes and threads; not part of what is measured. */
-static void wait_for(const _Atomic uint32_t *word, uint32_t value)
+/* Waits until each pair's active or passive side has come to `step`. */
+static void wait_for(bool is_active, enum step step)
 {
-	while (atomic_load(word) < value)
-		usleep(100);
+	for (uint32_t i = 0; i < options.count; i++)
+		while (shared_load(is_active ? &pairs[i].active
+					     : &pairs[i].passive) < step)
+			sched_yield();
 }
 
 static void pin_thread(int index)
@@ -116,8 +115,7 @@ static void create_end(struct end *e, const struct queue_device *d, int index)
 {
 	size_t bytes = options.bytes < 4096 ? 4096 : options.bytes;
 
-	*e = (struct end){
-		.device = d, .pair = &exchange->pair[index], .index = index};
+	*e = (struct end){.device = d, .pair = &pairs[index], .index = index};
 	e->memory = allocate_memory(bytes);
 	e->pd = ibv_alloc_pd(d->context);
 	queue_check(e->pd, "ibv_alloc_pd");
@@ -177,9 +175,9 @@ static _Noreturn void be_passive(void)
 		ends[i].pair->passive_qpn = ends[i].qp->qp_num;
 		ends[i].pair->rkey = ends[i].mr->rkey;
 		ends[i].pair->address = (uintptr_t)ends[i].memory;
+		shared_store(&ends[i].pair->passive, STEP_CREATED);
 	}
-	atomic_store(&exchange->passive_created, options.count);
-	wait_for(&exchange->active_created, options.count);
+	wait_for(true, STEP_CREATED);
 	for (uint32_t i = 0; i < options.count; i++) {
 		queue_connect(&d, ends[i].qp, ends[i].pair->active_qpn);
 		if (options.op == OP_SEND) {
@@ -188,8 +186,8 @@ static _Noreturn void be_passive(void)
 						    receive_forever, &ends[i]),
 				    "pthread_create");
 		}
+		shared_store(&ends[i].pair->passive, STEP_CONNECTED);
 	}
-	atomic_store(&exchange->passive_ready, options.count);
 	for (;;)
 		pause();
 }
@@ -260,15 +258,15 @@ static void *run_worker(void *arg)
 	struct requests r;
 	int64_t began, ns = (int64_t)(options.seconds * 1e9);
 
-	wait_for(&exchange->passive_created, options.count);
+	wait_for(false, STEP_CREATED);
 	queue_connect(e->device, e->qp, e->pair->passive_qpn);
-	wait_for(&exchange->passive_ready, options.count);
+	shared_store(&e->pair->active, STEP_CONNECTED);
+	wait_for(false, STEP_CONNECTED);
 	pin_thread(e->index);
 	describe_requests(e, &r);
 	send_requests(e, &r, ns / 10); /* the first are slower */
-	atomic_fetch_add(&exchange->active_ready, 1);
-	while (atomic_load(&exchange->active_ready) < options.count)
-		sched_yield();
+	shared_store(&e->pair->active, STEP_WARM);
+	wait_for(true, STEP_WARM);
 	began = raw_now_ns();
 	e->pair->done = send_requests(e, &r, ns);
 	e->pair->ns = raw_now_ns() - began;
@@ -279,7 +277,7 @@ static void create_worker(struct end *e, const struct queue_device *d, int i)
 {
 	create_end(e, d, i);
 	e->pair->active_qpn = e->qp->qp_num;
-	atomic_fetch_add(&exchange->active_created, 1);
+	shared_store(&e->pair->active, STEP_CREATED);
 }
 
 static void run_threads(void)
@@ -399,8 +397,7 @@ static void print_result(void)
 	double rate = 0;
 
 	for (uint32_t i = 0; i < options.count; i++)
-		rate += (double)exchange->pair[i].done * 1e9 /
-			(double)exchange->pair[i].ns;
+		rate += (double)pairs[i].done * 1e9 / (double)pairs[i].ns;
 	printf("{\"name\": \"%s\", \"count\": %u, \"bytes\": %zu, "
 	       "\"Mps\": %.6f, \"GBps\": %.6f}\n",
 	       options.processes ? "processes" : "threads", options.count,
@@ -412,7 +409,7 @@ int main(int argc, char **argv)
 	pid_t passive;
 
 	take_options(argc, argv);
-	exchange = raw_shared(sizeof(*exchange));
+	pairs = raw_shared(options.count * sizeof(*pairs));
 	/* before this process opens a device, which a child could not use */
 	passive = fork_process();
 	if (!passive)
