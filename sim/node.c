@@ -332,7 +332,8 @@ static void find_paths(struct host *h)
 		if (to && !to->dead && rng_chance(&w->rng, 900000))
 			p = to->process;
 		if (engine_set_path(h->engine, want.qpn, p ? &p->view : NULL,
-				    p ? p->accesses[h->index] : NULL, p) &&
+				    p ? p->accesses[h->index] : NULL, p,
+				    true) &&
 		    p)
 			p->users++;
 	}

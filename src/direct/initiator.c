@@ -53,7 +53,7 @@ int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 	l->our_psn = q->qp->attr.sq_psn;
 	memcpy(l->our_ip, q->self.ip, sizeof(l->our_ip));
 	q->direct.path = IBT_PATH_DIRECT;
-	shared_store(&q->direct.apart.is_worth_it, l->type == HCA_QPT_RC);
+
 	return 0;
 }
 
@@ -377,7 +377,8 @@ static bool is_plain(const struct ibt_qp *q)
 {
 	const struct target_ref *l = q->direct.link;
 
-	return q->qp->type == HCA_QPT_RC && q->direct.path == IBT_PATH_DIRECT &&
+	return shared_own(&q->direct.apart.is_worth_it) &&
+	       q->direct.path == IBT_PATH_DIRECT &&
 	       q->qp->state == HCA_QP_RTS && !l->is_gone && !l->is_asked &&
 	       !l->is_busy && !l->waits_for_place &&
 	       list_is_empty(&q->pending.packets) &&

@@ -47,6 +47,7 @@ bool engine_wants_path(struct engine *e, struct engine_want *want)
 	want->qpn = q->qp->qpn;
 	want->peer_qpn = q->qp->type == HCA_QPT_UD ? q->direct.packets_to
 						   : q->qp->attr.dest_qpn;
+	want->post_lock = q->direct.apart.lock;
 	want->since_ns = q->direct.path_since_ns;
 	return true;
 }
@@ -67,7 +68,7 @@ void engine_want_path_again(struct engine *e)
 }
 
 bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
-		     struct access *access, void *owner)
+		     struct access *access, void *owner, bool apart)
 {
 	struct ibt_qp *q = engine_find(e, qpn);
 	bool kept;
@@ -82,6 +83,8 @@ bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 	if (!kept && q->qp->type != HCA_QPT_UD)
 		initiator_refuse(q);
 	e->ibt.direct.is_used |= kept;
+	shared_store(&q->direct.apart.is_worth_it,
+		     kept && apart && q->qp->type == HCA_QPT_RC);
 	list_remove(&q->direct.waiting);
 	ibt_qp_activate(&e->ibt, q);
 	return kept;
@@ -150,6 +153,16 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 bool engine_qp_posts_apart(const struct ibt_qp *q)
 {
 	return shared_load(&q->direct.apart.is_worth_it);
+}
+
+uint32_t engine_post_lock_of(const struct cq *send_cq)
+{
+	return send_cq->id % ENGINE_POST_LOCKS;
+}
+
+uint32_t engine_qp_post_lock(const struct ibt_qp *q)
+{
+	return q->direct.apart.lock;
 }
 
 bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,

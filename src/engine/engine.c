@@ -90,6 +90,9 @@ struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp)
 	if (map_add(&e->qpns, qp->qpn, q))
 		goto undo_init;
 	engine_suspects_has_qpn(&e->suspects, qp->qpn);
+	/* threads with a completion queue each get a lock each */
+	q->direct.apart.lock =
+		engine_post_lock_of(arena_at(&e->ibt.hca->arena, qp->send_cq));
 	return q;
 undo_init:
 	ibt_qp_fini(&e->ibt, q);

@@ -110,6 +110,7 @@ uint32_t engine_wants_page(struct engine *e);
  */
 struct engine_want {
 	uint32_t qpn, peer_qpn;
+	uint32_t post_lock; /* of the QP */
 	/* When the wait began. */
 	uint64_t since_ns;
 };
@@ -122,12 +123,14 @@ bool engine_waits_for_path(const struct engine *e);
 /*
  * Ends the wait of a QP.  @target: the adapter of the peer's process, @access:
  * this process's access slot there (NULL if it is this process), @owner: the
- * host's struct for that process; no adapter: the QP goes by packets.  True:
+ * host's struct for that process; no adapter: the QP goes by packets.  @apart:
+ * only QPs of the same post lock use the adapter's space and the access slot,
+ * so engine_post_apart may use them.  True:
  * they are in use until engine_parted returns the owner, once for each true.
  * engine_parted returns NULL if no more are out of use.
  */
 bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
-		     struct access *access, void *owner);
+		     struct access *access, void *owner, bool apart);
 void *engine_parted(struct engine *e);
 /* Returns, once, an owner whose process sleeps and has notify bits set; NULL:
  * none. */
@@ -224,15 +227,22 @@ bool engine_is_settled(const struct engine *e);
 /*
  * Executes work that was posted to q and that needs neither a packet nor a
  * change of anything that q shares with other QPs, but for its completion
- * queue. The caller needs no progress lock, but must exclude all other calls
- * that use q.  *kick: the owner (engine_set_path) of the process that sleeps
- * and has to be woken, or NULL.  False: work or events are left, and
- * engine_doorbell is due.
+ * queue. The caller needs no progress lock: it has q's post lock, one of
+ * ENGINE_POST_LOCKS that the engine's caller makes.  The caller of any other
+ * function that uses QPs has all of them.  *kick: the owner (engine_set_path)
+ * of the process that sleeps and has to be woken, or NULL.  False: work or
+ * events are left, and engine_doorbell is due.
  */
 bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
 		       void **kick);
 /* May engine_post_apart execute work of q?  A hint; without a lock. */
 bool engine_qp_posts_apart(const struct ibt_qp *q);
+/* The number of q's post lock, below ENGINE_POST_LOCKS; it never changes. */
+#define ENGINE_POST_LOCKS 16
+uint32_t engine_qp_post_lock(const struct ibt_qp *q);
+/* The same of all QPs that complete requests into send_cq: threads with a
+ * completion queue each have a lock each. */
+uint32_t engine_post_lock_of(const struct cq *send_cq);
 void engine_tick(struct engine *e, uint64_t now_ns);
 /* The answer to ENGINE_ASK_PEER. */
 void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,

@@ -15,7 +15,6 @@ void direct_select_init(struct direct_select *w)
 	w->look_ns = w->heard_ns = 0;
 	w->silent_turns = 0;
 	shared_store(&w->is_quiet, 0);
-	shared_store(&w->skipped, 0);
 }
 
 /* False when the answer is yet to come. */
@@ -23,15 +22,16 @@ static bool find_path(struct engine *e, const struct engine_want *want)
 {
 	struct local_peer *n = NULL;
 
-	switch (local_peer_get(want->peer_qpn, &n)) {
+	switch (local_peer_get(want->peer_qpn, want->post_lock, &n)) {
 	case LOCAL_PEER_ASKED:
 		return false;
 	case LOCAL_PEER_HERE:
-		if (!engine_set_path(e, want->qpn, n->hca, n->access, n))
+		if (!engine_set_path(e, want->qpn, n->hca, n->access, n,
+				     n->is_apart || !want->post_lock))
 			local_peer_put(n);
 		break;
 	case LOCAL_PEER_NEVER:
-		engine_set_path(e, want->qpn, NULL, NULL, NULL);
+		engine_set_path(e, want->qpn, NULL, NULL, NULL, false);
 		break;
 	}
 	return true;
@@ -75,7 +75,7 @@ void direct_select_look(struct direct_select *w, struct engine *e,
 		if (find_path(e, &want) || !is_late(w, &want, now_ns))
 			continue;
 		local_peer_give_up(want.peer_qpn);
-		engine_set_path(e, want.qpn, NULL, NULL, NULL);
+		engine_set_path(e, want.qpn, NULL, NULL, NULL, false);
 	}
 }
 
@@ -130,15 +130,16 @@ void direct_select_rested(struct engine *e)
 	engine_asleep(e, false);
 }
 
-bool direct_select_may_skip(struct direct_select *w, const struct engine *e)
+bool direct_select_may_skip(const struct direct_select *w,
+			    const struct engine *e, shared_u32 *skipped)
 {
-	uint32_t skipped = shared_own(&w->skipped);
+	uint32_t count = shared_own(skipped);
 
 	if (!direct_select_is_quiet(w) || engine_has_notify(e) ||
-	    skipped >= SKIPPED_TURNS) {
-		shared_store(&w->skipped, 0);
+	    count >= SKIPPED_TURNS) {
+		shared_store(skipped, 0);
 		return false;
 	}
-	shared_store(&w->skipped, skipped + 1);
+	shared_store(skipped, count + 1);
 	return true;
 }

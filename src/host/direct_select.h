@@ -20,7 +20,6 @@ struct direct_select {
 	uint64_t heard_ns;     /* when a datagram came last */
 	uint32_t silent_turns; /* turns in a row without a datagram */
 	shared_flag is_quiet;  /* all traffic comes through the arena */
-	shared_u32 skipped;    /* polls in a row that did not make progress */
 };
 
 void direct_select_init(struct direct_select *w);
@@ -46,8 +45,10 @@ uint64_t direct_select_look_ns(const struct engine *e, uint64_t now_ns);
  */
 void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns);
 void direct_select_rested(struct engine *e);
-/* May this poll do without progress? */
-bool direct_select_may_skip(struct direct_select *w, const struct engine *e);
+/* May this poll do without progress?  *skipped: how many polls of the same
+ * object did in a row, which this call counts. */
+bool direct_select_may_skip(const struct direct_select *w,
+			    const struct engine *e, shared_u32 *skipped);
 /* Does all traffic come through the arena? */
 static inline bool direct_select_is_quiet(const struct direct_select *w)
 {

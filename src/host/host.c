@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -191,13 +192,14 @@ close_neighbours:
 
 static struct host *new_host(const struct host_sink *sink)
 {
-	struct host *h = calloc(1, sizeof(*h));
+	struct host *h = aligned_alloc(alignof(struct host), sizeof(*h));
 	int err;
 
 	if (!h) {
 		errno = ENOMEM;
 		return NULL;
 	}
+	memset(h, 0, sizeof(*h));
 	h->pid = getpid();
 	h->users = 1;
 	shared_store(&h->yield_every, POLL_YIELD);
@@ -347,6 +349,7 @@ struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 	uint32_t qpn;
 
 	progress_take(&h->progress);
+	progress_adds_post_lock(&h->progress, engine_post_lock_of(send_cq));
 	qpn = free_qpn(h);
 	if (qpn)
 		qp = qp_new(&h->hca, qpn, type, pd, send_cq, recv_cq, cap,
@@ -672,7 +675,7 @@ void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)
  * shares this core, and each poll is preceded by a yield.  A switch to a thread
  * that only computes takes longer.
  */
-static void yield_poll(struct host *h, uint32_t every)
+static void yield_poll(struct host *h, uint32_t every, shared_u32 *skipped)
 {
 	uint32_t news = shared_load(&h->progress.policy.looks.news);
 	uint64_t began = clock_real(), took;
@@ -681,7 +684,7 @@ static void yield_poll(struct host *h, uint32_t every)
 	sched_yield();
 	took = clock_real() - began;
 	ran = took > SWITCH_MIN_NS && took < SWITCH_MAX_NS;
-	progress_poll(&h->progress);
+	progress_poll(&h->progress, skipped);
 	every = ran && shared_load(&h->progress.policy.looks.news) != news
 			? 1
 			: bits_min_u32(2 * every, POLL_YIELD);
@@ -689,7 +692,7 @@ static void yield_poll(struct host *h, uint32_t every)
 	shared_store(&h->is_after, ran);
 }
 
-void host_poll(struct host *h, uint32_t empty)
+void host_poll(struct host *h, struct host_polls *polls)
 {
 	uint32_t every = shared_own(&h->yield_every);
 
@@ -698,15 +701,18 @@ void host_poll(struct host *h, uint32_t empty)
 		every *= every > 1 ? 4 : 1;
 	else if (shared_load(&h->progress.policy.looks.is_paced))
 		every *= 16;
-	if ((empty + 1) % every == 0)
-		yield_poll(h, every);
+	if ((shared_own(&polls->empty) + 1) % every == 0)
+		yield_poll(h, every, &polls->skipped);
 	else
-		progress_poll(&h->progress);
+		progress_poll(&h->progress, &polls->skipped);
 }
 
 void host_polled(struct host *h, bool empty)
 {
-	if (shared_own(&h->progress.activity.is_hungry) != empty)
+	/* Where all traffic comes through the arena, threads that poll queues
+	 * of their own do not write this word in turns. */
+	if (shared_own(&h->progress.activity.is_hungry) != empty &&
+	    (empty || !direct_select_is_quiet(&h->progress.direct_select)))
 		shared_store(&h->progress.activity.is_hungry, empty);
 	if (shared_own(&h->is_after)) {
 		shared_store(&h->is_after, false);

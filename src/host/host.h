@@ -105,9 +105,16 @@ void host_await_accesses(struct host *h, access_set what);
 /* Work of about `bytes`, headers included, was posted: sends it if the progress
  * lock is free, or gathers it. */
 void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes);
-/* A poll makes progress if the lock is free, and never waits.  @empty: how many
- * polls in a row found nothing, after which it yields the processor. */
-void host_poll(struct host *h, uint32_t empty);
+/* The polls of one object; initially all zero.  Threads that poll the object at
+ * once may lose counts. */
+struct host_polls {
+	shared_u32 empty;   /* polls in a row that found nothing */
+	shared_u32 skipped; /* polls in a row that made no progress */
+};
+
+/* A poll makes progress if the lock is free, and never waits.  After many polls
+ * that found nothing it yields the processor. */
+void host_poll(struct host *h, struct host_polls *polls);
 /* After host_poll: did the poll find no completion? */
 void host_polled(struct host *h, bool empty);
 /* A CQ was armed: the progress thread makes progress while the program

@@ -10,12 +10,14 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "broker/client.h"
 #include "broker/steer.h"
+#include "engine/engine.h"
 #include "host/broker_link.h"
 #include "host/host.h"
 #include "log/env.h"
@@ -37,9 +39,15 @@
 
 enum { SAY_REFUSED = 0xc8 };
 
-/* A process and what we have of it. */
+/* The QPs of post lock 0 use the first view of a peer. */
+#define VIEWS ENGINE_POST_LOCKS
+
+/* A process and what we have of it; or one more view of it, for the QPs of one
+ * post lock. */
 struct entry {
 	struct local_peer is; /* first: what others hold */
+	struct entry *base;   /* one more view: of this entry; else NULL */
+	struct entry *views[VIEWS]; /* by post lock, or NULL; [0] is unused */
 	struct hca view;
 	struct space_other space;
 	struct peer_maps peer_maps;
@@ -135,7 +143,8 @@ void local_peer_open(struct hca *own)
 	allow_tracing();
 	s->pid = (uint32_t)getpid();
 	s->nonce.va = (uintptr_t)&s->nonce.value;
-	all.self.is = (struct local_peer){.hca = own, .pid = getpid()};
+	all.self.is = (struct local_peer){
+		.hca = own, .pid = getpid(), .is_apart = true};
 	all.self.kick_fd = all.kick_fd;
 	list_init(&all.self.entries);
 	list_init(&all.self.idle);
@@ -169,6 +178,8 @@ void local_peer_end(void) NO_LOCK_ANALYSIS
 /* Its memory is the caller's to unmap. */
 static void forget_entry(struct entry *e)
 {
+	for (uint32_t i = 0; i < VIEWS; i++)
+		free(e->views[i]);
 	list_remove(&e->entries);
 	all.count--;
 	list_remove(&e->idle);
@@ -178,13 +189,21 @@ static void forget_entry(struct entry *e)
 	free(e);
 }
 
+static void close_view(struct entry *e)
+{
+	if (e->is.access && hca_is_alive(&e->view))
+		access_release(e->is.access);
+	peer_maps_fini(&e->peer_maps);
+}
+
 static void discard_entry(struct entry *e)
 {
 	struct arena arena = e->view.arena;
 
-	if (e->is.access && hca_is_alive(&e->view))
-		access_release(e->is.access);
-	peer_maps_fini(&e->peer_maps);
+	for (uint32_t i = 0; i < VIEWS; i++)
+		if (e->views[i])
+			close_view(e->views[i]);
+	close_view(e);
 	forget_entry(e);
 	munmap(arena.base, arena.size);
 }
@@ -451,6 +470,47 @@ static const char *check_arena(struct entry *e, aoff root)
 	return e->is.access ? NULL : "too many processes have mapped it";
 }
 
+/* Gives e, which has an access slot, the peer's memory. */
+static void open_view(struct entry *e)
+{
+	space_other_init(&e->space, e->is.pid);
+	e->space.access = e->is.access;
+	peer_maps_init(&e->peer_maps, &e->view, e->is.pid);
+	e->space.peer_maps = &e->peer_maps;
+	e->view.space = &e->space.space;
+	e->is.hca = &e->view;
+}
+
+/*
+ * The view of base for the QPs of one post lock, made when it is first asked
+ * for.  Without memory or a slot it is the first view, which the QPs of several
+ * post locks then share.
+ */
+static struct entry *view_of(struct entry *base, uint32_t post_lock)
+{
+	struct entry *e = base->views[post_lock];
+
+	if (!post_lock || e || base == &all.self)
+		return e ? e : base;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return base;
+	e->view = base->view;
+	e->is.access = access_claim(&e->view);
+	if (!e->is.access) {
+		free(e);
+		return base;
+	}
+	e->is.pid = base->is.pid;
+	e->is.class = base->is.class;
+	e->is.is_apart = true;
+	e->base = base;
+	e->kick_fd = base->kick_fd;
+	open_view(e);
+	base->views[post_lock] = e;
+	return e;
+}
+
 /* Takes kick_fd if it goes well. */
 static const char *adopt_arena(uint32_t class, const struct proto_at *arena,
 			       int kick_fd)
@@ -473,13 +533,8 @@ static const char *adopt_arena(uint32_t class, const struct proto_at *arena,
 		free(e);
 		return why;
 	}
-	space_other_init(&e->space, e->is.pid);
-	e->space.access = e->is.access;
-	peer_maps_init(&e->peer_maps, &e->view, e->is.pid);
-	e->space.peer_maps = &e->peer_maps;
-	e->view.space = &e->space.space;
+	open_view(e);
 	e->view.active_mtu = all.own->active_mtu;
-	e->is.hca = &e->view;
 	e->is.class = class;
 	e->kick_fd = fd_identity_note(kick_fd);
 	list_push_tail(&all.entries, &e->entries);
@@ -620,7 +675,8 @@ static enum local_peer_is ask_broker(uint32_t class)
 	return LOCAL_PEER_ASKED;
 }
 
-enum local_peer_is local_peer_get(uint32_t qpn, struct local_peer **n)
+enum local_peer_is local_peer_get(uint32_t qpn, uint32_t post_lock,
+				  struct local_peer **n)
 {
 	uint32_t class = broker_link_class(qpn);
 	struct entry *e;
@@ -635,8 +691,10 @@ enum local_peer_is local_peer_get(uint32_t qpn, struct local_peer **n)
 		look_at_idle(); /* one comes, one may go */
 		return ask_broker(class);
 	}
-	e->is.users++;
 	list_remove(&e->idle);
+	e->is.users++;
+	e = view_of(e, post_lock);
+	e->is.users += e->base != NULL;
 	*n = &e->is;
 	return LOCAL_PEER_HERE;
 }
@@ -662,9 +720,13 @@ void local_peer_put(struct local_peer *n)
 {
 	struct entry *e = CONTAINER_OF(n, struct entry, is);
 
-	if (--n->users || e == &all.self)
+	/* an idle peer looks at no maps */
+	if (e->base && !--n->users)
+		peer_maps_fini(&e->peer_maps);
+	e = e->base ? e->base : e;
+	if (--e->is.users || e == &all.self)
 		return;
-	peer_maps_fini(&e->peer_maps); /* an idle peer looks at no maps */
+	peer_maps_fini(&e->peer_maps);
 	if (hca_is_alive(&e->view))
 		list_push_tail(&all.idle, &e->idle);
 	else
@@ -676,7 +738,9 @@ void local_peer_kick(struct local_peer *n)
 	struct entry *e = CONTAINER_OF(n, struct entry, is);
 	uint64_t one = 1;
 
-	if (!fd_identity_holds(e->kick_fd) ||
-	    write(e->kick_fd, &one, sizeof(one)) < 0)
+	/* The bare system call, which is no cancellation point: a thread that
+	 * posts must not end here. */
+	if (fd_identity_holds(e->kick_fd) &&
+	    syscall(SYS_write, e->kick_fd, &one, sizeof(one)) < 0)
 		return; /* it is full, so it wakes */
 }

@@ -37,6 +37,8 @@ struct local_peer {
 	uint32_t class;
 	int pid;
 	uint32_t users; /* references: local_peer_get less local_peer_put */
+	/* Only the QPs of one post lock use this struct, or any may. */
+	bool is_apart;
 };
 
 enum local_peer_is {
@@ -68,10 +70,13 @@ bool local_peer_is_open(void);
 
 /*
  * The process that has the QPN, which is of this namespace.  HERE: *n, which
- * the caller gives back by local_peer_put; the process may have ended all the
- * same (hca_is_alive).
+ * the caller gives back by local_peer_put, for a QP of this post lock
+ * (engine_post_apart): the QPs of each post lock have an access slot and a view
+ * of their own, unless the peer has no slot left for them; the process may have
+ * ended all the same (hca_is_alive).
  */
-enum local_peer_is local_peer_get(uint32_t qpn, struct local_peer **n);
+enum local_peer_is local_peer_get(uint32_t qpn, uint32_t post_lock,
+				  struct local_peer **n);
 void local_peer_put(struct local_peer *n);
 /* Asks the broker ahead of local_peer_get, so that no request waits for the
  * answer; not if many are known already, of which a receiver may need none. */

@@ -15,6 +15,7 @@
 #include "host/addresses.h"
 #include "host/broker_link.h"
 #include "host/capture.h"
+#include "host/local_peer.h"
 #include "host/mcast_socket.h"
 #include "host/source_port.h"
 #include "host/suspect_log.h"
@@ -22,6 +23,7 @@
 #include "memory/copy_nofault.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
+#include "util/relax.h"
 
 #define TURN_ROUNDS  4	/* batches that one turn reads */
 #define LATE_ROUNDS  64 /* and a turn after a long sleep */
@@ -34,6 +36,8 @@
 #define EVENT_BATCH  16
 #define POSTED_TICKS 8	       /* the age at which activity.posted is renewed */
 #define PUBLISH_NS   100000000 /* the age of the counters in the shared page */
+#define NOTE_NS	     500000    /* between notes of posts that go apart */
+#define POST_SPINS   1000      /* tries to take a post lock */
 
 int progress_init(struct progress *p, struct engine *e, int fd,
 		  const struct host_sink *sink, struct udp_offload allowed,
@@ -54,6 +58,10 @@ int progress_init(struct progress *p, struct engine *e, int fd,
 	poll_policy_init(&p->policy);
 	p->wake.awaited_fd = p->wake.fd = -1;
 	direct_select_init(&p->direct_select);
+	for (uint32_t i = 0; i < ENGINE_POST_LOCKS; i++) {
+		lock_init(&p->posts.of[i].lock);
+		clock_init(&p->posts.of[i].clock);
+	}
 	shared_store(&p->activity.posted_on, UINT32_MAX);
 	return 0;
 }
@@ -63,6 +71,8 @@ void progress_fini(struct progress *p)
 	engine_publish(p->engine);
 	engine_free(p->engine);
 	udp_fini(&p->wire);
+	for (uint32_t i = 0; i < ENGINE_POST_LOCKS; i++)
+		lock_fini(&p->posts.of[i].lock);
 	lock_fini(&p->lock);
 }
 
@@ -478,6 +488,33 @@ static void tell_loss(struct progress *p) REQUIRES(&p->lock)
 		p->sink.fatal();
 }
 
+/* Takes the post locks, which exclude requests that are executed apart. */
+static void take_posts(struct progress *p) NO_LOCK_ANALYSIS
+{
+	for (uint32_t left = p->posts.mask; left; left &= left - 1)
+		lock_take(&p->posts.of[__builtin_ctz(left)].lock);
+	p->posts.are_taken = true;
+}
+
+static void give_posts(struct progress *p) NO_LOCK_ANALYSIS
+{
+	for (uint32_t left = p->posts.mask; left && p->posts.are_taken;
+	     left &= left - 1)
+		lock_give(&p->posts.of[__builtin_ctz(left)].lock);
+	p->posts.are_taken = false;
+}
+
+void progress_adds_post_lock(struct progress *p,
+			     uint32_t number) NO_LOCK_ANALYSIS
+{
+	if (p->posts.mask & 1u << number)
+		return;
+	/* all again, in the order of their numbers */
+	give_posts(p);
+	p->posts.mask |= 1u << number;
+	take_posts(p);
+}
+
 /* The lock was taken, by another thread perhaps than before. */
 static void begin_holding(struct progress *p) REQUIRES(&p->lock)
 {
@@ -494,6 +531,7 @@ static bool take_if_free(struct progress *p) NO_LOCK_ANALYSIS
 {
 	if (!lock_try(&p->lock))
 		return false;
+	take_posts(p);
 	begin_holding(p);
 	return true;
 }
@@ -508,6 +546,7 @@ static bool let_go(struct progress *p) NO_LOCK_ANALYSIS
 	if (wake)
 		shared_store(&p->wake.is_resting, 0);
 	p->is_shielded = false;
+	give_posts(p);
 	lock_give(&p->lock);
 	if (wake)
 		progress_wake(p);
@@ -553,15 +592,16 @@ static bool is_still(struct progress *p) REQUIRES(&p->lock)
 	return p->batch.next == p->batch.count;
 }
 
-void progress_poll(struct progress *p) NO_LOCK_ANALYSIS
+void progress_poll(struct progress *p, shared_u32 *skipped) NO_LOCK_ANALYSIS
 {
-	if (direct_select_may_skip(&p->direct_select, p->engine) ||
+	if (direct_select_may_skip(&p->direct_select, p->engine, skipped) ||
 	    !lock_try(&p->lock))
 		return;
 	if (is_still(p)) {
 		give_lock(p);
 		return;
 	}
+	take_posts(p);
 	begin_holding(p);
 	engine_polled(p->engine, p->now_ns);
 	make_progress(p);
@@ -661,9 +701,9 @@ void progress_rested(struct progress *p)
 }
 
 /* Notes when and on which processor the program posts. */
-static void note_post(struct progress *p)
+static void note_post(struct progress *p, uint64_t now_ns)
 {
-	uint32_t tick = (uint32_t)(p->now_ns / PROGRESS_TICK_NS);
+	uint32_t tick = (uint32_t)(now_ns / PROGRESS_TICK_NS);
 
 	if (tick - shared_own(&p->activity.posted) < POSTED_TICKS)
 		return;
@@ -674,7 +714,7 @@ static void note_post(struct progress *p)
 /* The rest of a post: sends, and looks for ACKs as often as the policy says. */
 static void post_rest(struct progress *p) REQUIRES(&p->lock)
 {
-	note_post(p);
+	note_post(p, p->now_ns);
 	switch (poll_policy_post(&p->policy, p->now_ns)) {
 	case POLL_POST_TURN:
 		make_progress(p);
@@ -726,16 +766,61 @@ static bool is_done_at_once(struct progress *p,
 {
 	if (!engine_post_direct(p->engine, q, p->now_ns))
 		return false;
-	note_post(p);
+	note_post(p, p->now_ns);
 	if (!engine_is_settled(p->engine))
 		settle_engine(p);
 	give_lock(p);
 	return true;
 }
 
+/*
+ * Takes a post lock unless another thread keeps it for long: a turn of progress
+ * takes about as long as the spins.  A doorbell that was left instead would
+ * have the holder execute this thread's requests, for as long as this thread
+ * posts.
+ */
+static bool take_post(struct post_lock *l) NO_LOCK_ANALYSIS
+{
+	for (uint32_t i = 0; i < POST_SPINS; i++) {
+		if (lock_try(&l->lock))
+			return true;
+		relax();
+	}
+	return false;
+}
+
+/*
+ * Executes what was posted to q under q's post lock.  False: the progress lock
+ * is needed, or another thread has the post lock.
+ */
+static bool is_done_apart(struct progress *p, struct ibt_qp *q) NO_LOCK_ANALYSIS
+{
+	struct post_lock *l = &p->posts.of[engine_qp_post_lock(q)];
+	uint64_t now, noted;
+	void *kick;
+	bool done;
+
+	if (!take_post(l))
+		return false;
+	now = clock_now(&l->clock);
+	copy_nofault_turn(now);
+	done = engine_post_apart(p->engine, q, now, &kick);
+	if (kick)
+		local_peer_kick(kick);
+	noted = l->noted_ns;
+	if (now - noted > NOTE_NS)
+		l->noted_ns = now;
+	lock_give(&l->lock);
+	if (now - noted > NOTE_NS)
+		note_post(p, now);
+	return done;
+}
+
 void progress_doorbell(struct progress *p, struct ibt_qp *q,
 		       uint32_t bytes) NO_LOCK_ANALYSIS
 {
+	if (engine_qp_posts_apart(q) && is_done_apart(p, q))
+		return;
 	if (!is_ahead(p, q) && take_if_free(p)) {
 		if (is_done_at_once(p, q))
 			return;
@@ -760,6 +845,7 @@ void progress_serve(struct progress *p) NO_LOCK_ANALYSIS
 void progress_take(struct progress *p) NO_LOCK_ANALYSIS
 {
 	lock_take(&p->lock);
+	take_posts(p);
 	begin_holding(p);
 	shield_holder(p);
 }

@@ -12,6 +12,9 @@
  *
  * The thread tries the lock after its push, and the holder looks at the
  * doorbells after it gave the lock, so one of the two serves the doorbell.
+ *
+ * A plain request to a process of this host needs no progress lock but the post
+ * lock of its queue pair (docs/decisions/026).
  */
 #ifndef HOST_PROGRESS_H
 #define HOST_PROGRESS_H
@@ -61,6 +64,26 @@ struct progress_activity {
 	shared_flag is_watched;
 };
 
+/*
+ * The lock of the queue pairs with one number (engine_qp_post_lock).  A thread
+ * that has it may execute their requests apart (engine_post_apart).  The holder
+ * of the progress lock takes all of them before it calls the engine for a queue
+ * pair, so it waits for at most one copy of each.  A thread that has a post
+ * lock takes no other lock of struct progress.
+ */
+struct post_lock {
+	_Alignas(HCA_APART) struct lock lock;
+	struct clock clock;
+	uint64_t noted_ns; /* when progress_activity.posted was renewed */
+};
+
+/* All post locks, by number. */
+struct post_locks {
+	struct post_lock of[ENGINE_POST_LOCKS];
+	uint32_t mask;	/* a bit for each number that a QP has had */
+	bool are_taken; /* by the holder of the progress lock */
+};
+
 /* Datagrams that were received and not yet given to the engine. */
 struct progress_batch {
 	struct udp_dgram got[UDP_BATCH];
@@ -91,6 +114,7 @@ struct progress {
 	struct host_sink sink;
 	struct mpsc doorbells; /* QPs with new work; any thread pushes */
 	struct direct_select direct_select;
+	struct post_locks posts;
 	struct progress_group groups[PROGRESS_GROUPS]; /* mcast_socket.h */
 	uint32_t group_count;
 };
@@ -103,8 +127,12 @@ void progress_fini(struct progress *p);
 /* Are the descriptors still the files that were opened?  If not, progress
  * continues without the socket, and a sentence says so. */
 bool progress_has_files(struct progress *p);
-/* A program polls: makes progress if the lock is free. */
-void progress_poll(struct progress *p);
+/* A program polls: makes progress if the lock is free.  @skipped: of the object
+ * that is polled; polls that had nothing to do but look at the arena. */
+void progress_poll(struct progress *p, shared_u32 *skipped);
+/* A QP with this post lock is about to be created. */
+void progress_adds_post_lock(struct progress *p, uint32_t number)
+	REQUIRES(&p->lock);
 /* Does another thread hold the lock just now? */
 bool progress_is_held(struct progress *p);
 /* The time since a word of progress_activity was @tick; wraps after minutes. */

@@ -48,8 +48,11 @@ struct direct_state {
 	struct map *targets;
 	uint32_t packets_to;
 	struct {
-		/* A hint, read without a lock: initiator_post_apart may be able
-		 * to execute requests. */
+		/* The number of the lock that excludes other calls: below
+		 * ENGINE_POST_LOCKS; set when the QP is created. */
+		uint32_t lock;
+		/* initiator_post_apart may execute requests.  Written under the
+		 * progress lock; other threads read it as a hint. */
 		shared_flag is_worth_it;
 		bool is_running; /* initiator_post_apart executes a request */
 		/* A completion of such a request asks for more than its entry

@@ -230,7 +230,11 @@ void copy_nofault_close(void)
 
 void copy_nofault_turn(uint64_t now_ns)
 {
-	atomic_store_explicit(&turn_ns, now_ns, memory_order_relaxed);
+	uint64_t last = atomic_load_explicit(&turn_ns, memory_order_relaxed);
+
+	/* seldom, since threads share the word */
+	if ((int64_t)(now_ns - last) > LOOK_NS / 4)
+		atomic_store_explicit(&turn_ns, now_ns, memory_order_relaxed);
 }
 
 /* Whether the handler is installed and this thread does not block the signals:

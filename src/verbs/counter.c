@@ -28,7 +28,7 @@ struct v_counter {
 	uint64_t done, failed;
 	struct list attached; /* struct v_attached */
 	uint64_t last[2];     /* the latest values read: of done, of failed */
-	shared_u32 same;      /* reads in a row that found the latest value */
+	struct host_polls polls; /* an empty one found the latest value */
 };
 
 /* The attachment of a counter to a queue pair. */
@@ -310,13 +310,14 @@ static int read_counter(struct ibv_comp_cntr *counter, bool failed,
 
 	if (!v_is_ours(context))
 		return v_fail(EPERM, V_FORKED, "ibv_read_comp_cntr");
-	host_poll(context->host, shared_own(&c->same));
+	host_poll(context->host, &c->polls);
 	lock_take(&c->lock);
 	collect_sums(context->host, c);
 	*value = total_of(c, failed);
 	is_new = *value != c->last[failed];
 	c->last[failed] = *value;
-	shared_store(&c->same, is_new ? 0 : shared_own(&c->same) + 1);
+	shared_store(&c->polls.empty,
+		     is_new ? 0 : shared_own(&c->polls.empty) + 1);
 	lock_give(&c->lock);
 	host_polled(context->host, !is_new);
 	instrument_happens_after(context->host);

@@ -101,9 +101,7 @@ struct v_cq {
 	struct ibv_cq_ex base;
 	struct cq *cq;
 	struct lock poll_lock; /* held from ibv_start_poll to ibv_end_poll */
-	/* Polls in a row that found nothing.  Threads that poll at once may
-	 * lose counts, here and in `found`. */
-	shared_u32 empty;
+	struct host_polls polls;
 	shared_u32 found;   /* polls in a row that found completions */
 	struct cqe now;	    /* extended polling: the current completion */
 	struct count users; /* QPs, counted once for each of their queues */

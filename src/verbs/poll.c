@@ -36,10 +36,11 @@ uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n)
 		got = cq_poll(host_hca(h), cq->cq, out, n);
 	shared_store(&cq->found, got ? found + 1 : 0);
 	if (!got) {
-		host_poll(h, shared_own(&cq->empty));
+		host_poll(h, &cq->polls);
 		got = cq_poll(host_hca(h), cq->cq, out, n);
 	}
-	shared_store(&cq->empty, got ? 0 : shared_own(&cq->empty) + 1);
+	shared_store(&cq->polls.empty,
+		     got ? 0 : shared_own(&cq->polls.empty) + 1);
 	host_polled(h, !got);
 	return got;
 }

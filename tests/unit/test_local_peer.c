@@ -139,7 +139,7 @@ static enum local_peer_is get(uint32_t qpn, struct local_peer **n)
 {
 	enum local_peer_is is;
 
-	while ((is = local_peer_get(qpn, n)) == LOCAL_PEER_ASKED) {
+	while ((is = local_peer_get(qpn, 0, n)) == LOCAL_PEER_ASKED) {
 		struct pollfd p = {broker_link_fd(), POLLIN, 0};
 
 		poll(&p, 1, 5);
@@ -546,7 +546,7 @@ static void an_answer_that_the_dead_leave_is_no_neighbour(void **state)
 	for (int i = 0; i < 5; i++) {
 		pid_t pid = begin(&cards[i], NULL);
 
-		local_peer_get(cards[i].qpn, &n); /* under way as it dies */
+		local_peer_get(cards[i].qpn, 0, &n); /* under way as it dies */
 		end(pid, SIGKILL);
 		assert_int_equal(get(cards[i].qpn, &n), LOCAL_PEER_NEVER);
 	}

@@ -23,6 +23,7 @@ MAPPED = t.program("mapped")
 POLLED = t.program("polled")
 OUTLIVE = t.program("peer_death")
 CROWD = t.program("many_processes")
+THREADS = t.program("many_threads")
 TALLY = t.program("atomic_mix")
 # Without packets and, what both can map, without system calls.
 MEMORY = "shared memory"
@@ -156,6 +157,13 @@ for way in "direct", MEMORY:
     t.case("nonsense in an adapter's memory ends connections in order, by " + way,
            samehost(way, "200" if t.options.full else "24", "1",
                     program=SCRIBBLED), "same host", "scribbled")
+for way in "packets", "direct", MEMORY:
+    for kind, what in (("apart", "objects of their own"),
+                       ("shared", "one queue pair")):
+        t.case("threads with %s post while objects come and go, by %s" %
+               (what, way),
+               samehost(way, "20000" if t.options.full else "1000", kind,
+                        program=THREADS), "same host", "many_threads")
 for way in "packets", "direct":
     t.case("a connected process need not ask for its peer's memory, by " + way,
            samehost(way, "ready", way), "same host", "samehost")

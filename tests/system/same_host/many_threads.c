@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * many_threads ROUNDS apart|shared: threads that post to another process of
+ * this host while one more thread creates and destroys objects.
+ *
+ *	apart	each thread has objects of its own: it writes, reads back and
+ *		compares, and adds 1 to a word
+ *	shared	all threads post to one queue pair and poll one completion queue
+ *
+ * Exits with 0, or prints what is wrong.
+ */
+#include "endpoint.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum {
+	THREADS = 6,
+	BYTES = 2048, /* the most that one request moves */
+	BACK = 4096,  /* in a thread's region: what it reads back */
+	WORD = 8184,  /* in the passive region: what the thread adds to */
+	IN_FLIGHT = ENDPOINT_DEPTH / THREADS,
+};
+
+/* Shared by both processes. */
+static struct exchange {
+	struct endpoint_address active[THREADS], passive[THREADS];
+	uint32_t is_passive, is_active, is_connected;
+} * exchange;
+
+static struct endpoint ends[THREADS];
+static uint32_t rounds, is_over, posted, completed;
+static int count = THREADS; /* of queue pairs */
+
+static void stop(const char *what, int i)
+{
+	printf("thread %d: %s: %s\n", i, what, strerror(errno));
+	fflush(stdout);
+	_exit(1);
+}
+
+static void announce(uint32_t *word)
+{
+	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
+}
+
+static void wait_for(const uint32_t *word)
+{
+	while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))
+		usleep(100);
+}
+
+static void open_ends(struct endpoint_address *address)
+{
+	for (int i = 0; i < count; i++) {
+		endpoint_open(&ends[i],
+			      IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+			      ENDPOINT_ALL_REMOTE);
+		endpoint_address_get(&ends[i], &address[i]);
+	}
+}
+
+static void connect_ends(const struct endpoint_address *self,
+			 const struct endpoint_address *peer)
+{
+	for (int i = 0; i < count; i++) {
+		endpoint_to_rtr(&ends[i], &peer[i]);
+		endpoint_to_rts(&ends[i], &self[i], 7);
+	}
+}
+
+/* The target: posts nothing and polls nothing. */
+static _Noreturn void be_passive(void)
+{
+	open_ends(exchange->passive);
+	for (int i = 0; i < count; i++)
+		memset(ends[i].region, 0, ENDPOINT_SIZE);
+	announce(&exchange->is_passive);
+	wait_for(&exchange->is_active);
+	connect_ends(exchange->passive, exchange->active);
+	announce(&exchange->is_connected);
+	for (;;)
+		pause();
+}
+
+static int post(int i, enum ibv_wr_opcode opcode, uint32_t at, uint32_t bytes,
+		uint32_t remote)
+{
+	struct endpoint *e = &ends[i];
+	struct ibv_sge sge = {(uintptr_t)e->region + at, bytes, e->mr->lkey};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = opcode,
+				       .send_flags = IBV_SEND_SIGNALED};
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = exchange->passive[i].region + remote;
+		wr.wr.atomic.rkey = exchange->passive[i].rkey;
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.remote_addr = exchange->passive[i].region + remote;
+		wr.wr.rdma.rkey = exchange->passive[i].rkey;
+	}
+	return ibv_post_send(e->qp, &wr, &bad);
+}
+
+static void finish(int i, int requests)
+{
+	struct ibv_wc wc;
+
+	while (requests--) {
+		if (!endpoint_wait(&ends[i], &wc))
+			stop("a request never ends", i);
+		if (wc.status)
+			stop(ibv_wc_status_str(wc.status), i);
+	}
+}
+
+static void work_once(int i, uint32_t round)
+{
+	struct endpoint *e = &ends[i];
+	uint32_t bytes = 1 + (round * 37 + (uint32_t)i) % BYTES;
+
+	memset(e->region, (int)(round * 7 + (uint32_t)i), bytes);
+	memset(e->region + BACK, 0, bytes);
+	if (post(i, IBV_WR_RDMA_WRITE, 0, bytes, 0) ||
+	    post(i, IBV_WR_RDMA_READ, BACK, bytes, 0) ||
+	    post(i, IBV_WR_ATOMIC_FETCH_AND_ADD, WORD, 8, WORD))
+		stop("ibv_post_send", i);
+	finish(i, 3);
+	if (memcmp(e->region, e->region + BACK, bytes) != 0)
+		stop("what was written is not what is read", i);
+}
+
+static void *work_apart(void *arg)
+{
+	int i = (int)(intptr_t)arg;
+	uint64_t sum;
+
+	for (uint32_t round = 0; round < rounds; round++)
+		work_once(i, round);
+	if (post(i, IBV_WR_RDMA_READ, BACK, 8, WORD))
+		stop("ibv_post_send", i);
+	finish(i, 1);
+	memcpy(&sum, ends[i].region + BACK, sizeof(sum));
+	if (sum != rounds)
+		stop("additions are lost, or are too many", i);
+	return NULL;
+}
+
+/* Takes completions, of whichever thread's requests. */
+static void take_completions(int i)
+{
+	struct ibv_wc wc[IN_FLIGHT];
+	int n = ibv_poll_cq(ends[0].cq, IN_FLIGHT, wc);
+
+	if (n < 0)
+		stop("ibv_poll_cq", i);
+	for (int k = 0; k < n; k++)
+		if (wc[k].status)
+			stop(ibv_wc_status_str(wc[k].status), i);
+	__atomic_fetch_add(&completed, (uint32_t)n, __ATOMIC_RELAXED);
+	if (!n)
+		sched_yield();
+}
+
+static void *work_shared(void *arg)
+{
+	int i = (int)(intptr_t)arg, err;
+
+	for (uint32_t round = 0; round < rounds; round++) {
+		uint32_t at = (uint32_t)i * 512;
+
+		while ((err = post(0, IBV_WR_RDMA_WRITE, at, 512, at)) ==
+		       ENOMEM)
+			take_completions(i); /* the queue is full */
+		errno = err;
+		if (err)
+			stop("ibv_post_send", i);
+		__atomic_fetch_add(&posted, 1, __ATOMIC_RELAXED);
+	}
+	while (__atomic_load_n(&completed, __ATOMIC_RELAXED) < THREADS * rounds)
+		take_completions(i);
+	return NULL;
+}
+
+/* Creates and destroys what the others do not use. */
+static void *churn(void *arg)
+{
+	struct endpoint e[2];
+
+	while (!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE)) {
+		endpoint_open_pair(e);
+		endpoint_close_pair(e);
+	}
+	return arg;
+}
+
+static void run_threads(void *(*body)(void *))
+{
+	pthread_t thread[THREADS + 1];
+
+	if (pthread_create(&thread[THREADS], NULL, churn, NULL))
+		stop("pthread_create", THREADS);
+	for (intptr_t i = 0; i < THREADS; i++)
+		if (pthread_create(&thread[i], NULL, body, (void *)i))
+			stop("pthread_create", (int)i);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	announce(&is_over);
+	pthread_join(thread[THREADS], NULL);
+}
+
+int main(int argc, char **argv)
+{
+	bool is_shared = argc > 2 && !strcmp(argv[2], "shared");
+	pid_t passive, self = getpid();
+
+	rounds = argc > 1 ? (uint32_t)atoi(argv[1]) : 1000;
+	count = is_shared ? 1 : THREADS;
+	exchange = mmap(NULL, sizeof(*exchange), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (exchange == MAP_FAILED)
+		stop("mmap", 0);
+	passive = fork();
+	if (passive < 0)
+		stop("fork", 0);
+	if (!passive) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != self)
+			_exit(1);
+		be_passive();
+	}
+	wait_for(&exchange->is_passive);
+	open_ends(exchange->active);
+	connect_ends(exchange->active, exchange->passive);
+	announce(&exchange->is_active);
+	wait_for(&exchange->is_connected);
+	run_threads(is_shared ? work_shared : work_apart);
+	kill(passive, SIGKILL);
+	return 0;
+}
