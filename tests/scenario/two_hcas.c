@@ -275,7 +275,7 @@ static void answer(struct two_hcas *d, int i)
 	while (engine_wants_path(s->engine, &want)) {
 		CHECK(class_of(want.peer_qpn) == class_of(d->side[!i].qp->qpn));
 		engine_set_path(s->engine, want.qpn, &d->side[!i].peer_area,
-								d->side[!i].access, d, true);
+				d->side[!i].access, d, true);
 	}
 	while (engine_kick(s->engine))
 		d->side[!i].kicked++;
