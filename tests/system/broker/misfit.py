@@ -480,8 +480,15 @@ def libraries_of(name, *files):
     return place
 
 
+def first_from(place):
+    """LD_LIBRARY_PATH: this folder, then where an unpacked program, such as
+    Python, has its own libraries."""
+    others = t.environment().get("LD_LIBRARY_PATH")
+    return place + ":" + others if others else place
+
+
 def with_libraries(place, argv):
-    return t.run(argv, LD_LIBRARY_PATH=place)
+    return t.run(argv, LD_LIBRARY_PATH=first_from(place))
 
 
 def stock_verbs():
@@ -504,9 +511,10 @@ def elder_verbs():
     place = libraries_of("elder", "librdmacm.so.1", "adverbd")
     patched("elder/libibverbs.so.1", os.path.join(LIB, "libibverbs.so.1"),
             (("%s\0" % OURS).encode(), b"9.8.7\0"))
-    env = {"LD_LIBRARY_PATH": place}
-    r = t.run([t.adverb, "run", "--", "env", "LD_LIBRARY_PATH=" + place,
-               "rping", "-c", "-a", "127.0.0.1", "-C", "1"], **env)
+    path = first_from(place)
+    r = t.run([t.adverb, "run", "--", "env", "LD_LIBRARY_PATH=" + path,
+               "rping", "-c", "-a", "127.0.0.1", "-C", "1"],
+              LD_LIBRARY_PATH=path)
     expect(re.search(
         r"^adverb: rdma_cm: this librdmacm.so.1 is of adverb %s, and "
         r"\S*elder/libibverbs.so.1 is of adverb 9.8.7; load both from one "
