@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "direct/target.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "direct/inside.h"
+#include "util/alloc.h"
 #include "util/inaddr.h"
 #include "util/prefetch.h"
 #include "util/step.h"
@@ -14,13 +14,10 @@
 
 struct target_ref *target_new(void)
 {
-	struct target_ref *l = aligned_alloc(alignof(struct target_ref),
-					     sizeof(struct target_ref));
+	struct target_ref *l = alloc_apart(sizeof(*l));
 
-	if (!l)
-		return NULL;
-	memset(l, 0, sizeof(*l));
-	list_init(&l->kick);
+	if (l)
+		list_init(&l->kick);
 	return l;
 }
 

@@ -12,6 +12,7 @@
 #include "ibt/rx_pending.h"
 #include "ibt/uc.h"
 #include "ibt/unreliable_tx.h"
+#include "util/alloc.h"
 #include "util/bits.h"
 #include "util/check.h"
 #include "util/prefetch.h"
@@ -83,7 +84,7 @@ bool engine_qpn_is_used(const struct engine *e, uint32_t qpn)
 
 struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp)
 {
-	struct ibt_qp *q = malloc(sizeof(*q));
+	struct ibt_qp *q = alloc_apart(sizeof(*q));
 
 	if (!q || ibt_qp_init(&e->ibt, q, qp))
 		goto free_it;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/alloc.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
@@ -96,7 +97,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 			EINVAL, V_INPUT,
 			"ibv_create_cq: the device has comp_vector 0 "
 			"only");
-	cq = calloc(1, sizeof(*cq));
+	cq = alloc_apart(sizeof(*cq));
 	if (!cq)
 		return NULL;
 	cq->cookie = v_table_add(cq);

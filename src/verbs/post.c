@@ -14,7 +14,7 @@
 #include "verbs/object.h"
 #include "verbs/ops.h"
 
-struct prefetch_turn v_post_turn;
+_Thread_local struct prefetch_turn v_post_turn;
 
 #define FLAGS                                                                  \
 	(IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED |             \

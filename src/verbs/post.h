@@ -14,8 +14,9 @@
 /* Bytes of headers that a request is taken to cause, for host_doorbell. */
 #define V_POST_EACH 64
 
-/* The queue pair that was posted to last. */
-extern struct prefetch_turn v_post_turn;
+/* The queue pair that this thread posted to last. */
+extern _Thread_local struct prefetch_turn v_post_turn
+	__attribute__((tls_model("initial-exec")));
 
 /* Prefetches the memory of a queue pair, unless it was posted to last. */
 static inline void v_post_expect(const struct v_qp *q)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/alloc.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
@@ -202,7 +203,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 		err = check_caps(a);
 	if (err)
 		goto fail;
-	q = calloc(1, sizeof(*q));
+	q = alloc_apart(sizeof(*q));
 	err = ENOMEM;
 	if (!q)
 		goto fail;
