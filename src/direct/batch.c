@@ -131,6 +131,21 @@ static uint32_t run_sends(struct target_ref *l, struct qp *qp,
 	return n;
 }
 
+/* ---- an atomic, alone, in memory that both processes map ---- */
+
+static uint32_t run_atomic(struct target_ref *l, struct qp *qp,
+			   struct direct_batch *s)
+{
+	struct explain x;
+
+	if (!l->access || s->r.va % 8 || request_resources(qp, &x))
+		return 0;
+	request_execute_here(l, qp, &s->r);
+	if (s->r.outcome.is_executed && !s->r.outcome.is_revoked)
+		inside_count(qp, s->r.opcode, s->r.bytes);
+	return s->r.outcome.is_executed;
+}
+
 uint32_t batch_run(struct target_ref *l, struct qp *qp, struct direct_batch *s)
 {
 	switch ((enum hca_wr)s->r.opcode) {
@@ -140,10 +155,11 @@ uint32_t batch_run(struct target_ref *l, struct qp *qp, struct direct_batch *s)
 	case HCA_WR_RDMA_WRITE:
 	case HCA_WR_RDMA_READ:
 		return run_moves(l, qp, s);
-	case HCA_WR_RDMA_WRITE_IMM:
-	case HCA_WR_SEND_INV:
 	case HCA_WR_ATOMIC_CAS:
 	case HCA_WR_ATOMIC_FADD:
+		return run_atomic(l, qp, s);
+	case HCA_WR_RDMA_WRITE_IMM:
+	case HCA_WR_SEND_INV:
 	case HCA_WR_ATOMIC_WRITE:
 	case HCA_WR_LOCAL_INV:
 	case HCA_WR_BIND_MW:

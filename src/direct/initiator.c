@@ -32,6 +32,7 @@ static void leave_target(struct ibt *t, struct ibt_qp *q)
 	if (q->direct.link)
 		initiator_part(t, q->direct.link);
 	q->direct.link = NULL;
+	q->direct.apart.has_found = false;
 	shared_store(&q->direct.apart.is_worth_it, 0);
 }
 
@@ -295,13 +296,27 @@ static bool next_of_row(void *arg, uint32_t i, struct direct_request *r)
 static bool is_row(const struct ibt *t, const struct ibt_qp *q,
 		   const struct wqe *w)
 {
-	if (q->req.packet || q->req.draining || !is_small(t, w))
+	if (q->req.packet || q->req.draining || !is_small(t, w) || is_atomic(w))
 		return false;
 	/* that stays with its receive, for which a series has the short way */
 	if (w->bytes <= WQE_EAGER_BYTES && hca_wr_is_send(w->opcode))
 		return true;
 	return shared_load(&q->qp->sq.head) - q->req.wqe > 1 &&
 	       wq_at(t->hca, &q->qp->sq, q->req.wqe + 1)->opcode == w->opcode;
+}
+
+/*
+ * Places the value that an atomic found.  False: the memory is not mapped,
+ * which initiator_tell_apart tells.
+ */
+static bool place_found(struct ibt *t, struct ibt_qp *q, struct wqe *w)
+{
+	const uint8_t *found = (const uint8_t *)&q->direct.apart.found;
+	struct explain x;
+
+	q->direct.apart.has_found =
+		sem_scatter(t->hca, q->qp->pd, w, 0, found, 8, &x);
+	return !q->direct.apart.has_found;
 }
 
 /* The bytes of those at the cursor that were executed at one go, one more each;
@@ -321,6 +336,10 @@ static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	s.arg = &row;
 	n = target_run_batch(q->direct.link, &s);
 	initiator_kick(q, kicks, &s.r);
+	if (n && is_atomic(w)) {
+		q->direct.apart.found = s.r.outcome.found;
+		n = place_found(t, q, w);
+	}
 	for (uint32_t i = 0; i < n && w; i++) {
 		bytes += w->bytes + 1;
 		count_moved(t, q, w->opcode, w->bytes);
@@ -408,13 +427,33 @@ bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 	if (list_pop_head(&kicks))
 		*kick = q->direct.link->owner;
 	return q->req.wqe == shared_load(&q->qp->sq.head) &&
-	       !q->direct.apart.has_news;
+	       !q->direct.apart.has_news && !q->direct.apart.has_found;
+}
+
+/* An atomic was executed, and the value that it found could not be placed. */
+static void tell_found(struct ibt *t, struct ibt_qp *q)
+{
+	struct wqe *w = wq_at(t->hca, &q->qp->sq, q->req.wqe);
+	const uint8_t *found = (const uint8_t *)&q->direct.apart.found;
+	struct explain x = {0};
+	enum hca_status status;
+
+	q->direct.apart.has_found = false;
+	if (q->qp->state != HCA_QP_RTS && q->qp->state != HCA_QP_SQD)
+		return;
+	status = sem_scatter(t->hca, q->qp->pd, w, 0, found, 8, &x);
+	if (status)
+		rc_req_stop(t, q, w, status, &x);
+	else
+		count_moved(t, q, w->opcode, w->bytes);
 }
 
 void initiator_tell_apart(struct ibt *t, struct ibt_qp *q)
 {
 	struct cq *cq = arena_at(&t->hca->arena, q->qp->send_cq);
 
+	if (q->direct.apart.has_found)
+		tell_found(t, q);
 	if (!q->direct.apart.has_news)
 		return;
 	q->direct.apart.has_news = false;

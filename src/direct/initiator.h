@@ -56,7 +56,8 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
  */
 bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 			  void **kick);
-/* Raises the events that initiator_post_apart has left. */
+/* Raises the events, and finishes the atomic, that initiator_post_apart has
+ * left; before any other call that executes or flushes requests of q. */
 void initiator_tell_apart(struct ibt *t, struct ibt_qp *q);
 /* The same of UC, which may change its way to packets. */
 uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,

@@ -124,6 +124,13 @@ enum verdict request_locate(struct target_ref *l, const struct qp *qp,
 			    const struct direct_request *r, uint32_t need,
 			    struct direct_memory *target, struct explain *x);
 /*
+ * Executes an atomic in memory that both processes map, and sets is_executed.
+ * False: the target's process has to execute it.  An access that was revoked
+ * after the atomic was executed changes nothing: it must not be executed again.
+ */
+bool request_execute_here(struct target_ref *l, struct qp *qp,
+			  struct direct_request *r);
+/*
  * Leave r, a SEND of few bytes, whole with the next receive, of one element.
  * False: it is not as simple as that, and nothing was done.
  */

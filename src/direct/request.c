@@ -434,12 +434,8 @@ static enum verdict do_atomic(struct target_ref *l,
 	return err ? V_REMOTE_FAULT : V_OK;
 }
 
-/*
- * Where the memory is one that we can do it in.  Seized after that, it was done
- * all the same, and must not be again.  False: the owner has to do it.
- */
-static bool execute_here(struct target_ref *l, struct qp *qp,
-			 struct direct_request *r)
+bool request_execute_here(struct target_ref *l, struct qp *qp,
+			  struct direct_request *r)
 {
 	access_set keys = access_key(r->rkey);
 	struct direct_memory target;
@@ -475,7 +471,7 @@ static enum verdict run_atomic(struct target_ref *l, struct qp *qp,
 	if (v)
 		return v;
 	if (l->access) {
-		if (!execute_here(l, qp, r))
+		if (!request_execute_here(l, qp, r))
 			ask_target(l, qp, r);
 		return V_OK;
 	}

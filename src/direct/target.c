@@ -370,7 +370,8 @@ static uint32_t run_series(struct target_ref *l, struct direct_batch *s)
 		return 0;
 	if (is_easy(l, qp)) {
 		n = batch_run(l, qp, s);
-		qp_target(qp)->rx_packets += n;
+		if (!s->r.outcome.is_revoked)
+			qp_target(qp)->rx_packets += n;
 	}
 	leave_responder(qp, &s->r);
 	return n;

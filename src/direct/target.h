@@ -132,7 +132,7 @@ void target_leave(struct target_ref *l);
 /* Requests of one batch at most. */
 #define DIRECT_BATCH_MAX 64
 
-/* Small whole requests of one opcode: SEND, WRITE or READ. */
+/* Small whole requests of one opcode, SEND, WRITE or READ, or one atomic. */
 struct direct_batch {
 	/* Describes request i in *r, like the first; false: there is none. */
 	bool (*next)(void *arg, uint32_t i, struct direct_request *r);

@@ -129,6 +129,7 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	bool is_ud = q->qp->type == HCA_QPT_UD;
 	uint32_t moved = 1;
 
+	initiator_tell_apart(&e->ibt, q);
 	if (is_ud)
 		q->direct.path =
 			e->is_direct ? IBT_PATH_DIRECT : IBT_PATH_PACKETS;
@@ -181,7 +182,6 @@ bool engine_post_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		return false;
 	e->ibt.now_ns = now_ns;
 	e->moved = 0;
-	initiator_tell_apart(&e->ibt, q);
 	if (engine_serve_directly(e, q, now_ns) || e->moved >= ENGINE_MOVED_MAX)
 		ibt_qp_activate(&e->ibt, q);
 	else

@@ -59,6 +59,10 @@ struct direct_state {
 		 * in the queue: an event is due, or the queue is full. */
 		bool has_news;
 		uint64_t now_ns; /* the time of such a request */
+		/* The atomic at the cursor was executed, and the value that it
+		 * found has yet to be placed. */
+		bool has_found;
+		uint64_t found;
 	} apart;
 };
 

@@ -389,8 +389,8 @@ struct serial24 rc_req_next_psn(const struct ibt_qp *q);
 struct wqe *rc_req_begin(struct ibt *t, struct ibt_qp *q);
 /*
  * rc_req_begin for a caller that may change nothing but q: begins the request
- * at the cursor if it is a SEND, a WRITE or a READ of one piece that needs no
- * wait and no error.  NULL: nothing was done.
+ * at the cursor if it is a SEND, a WRITE or a READ of one piece, or an atomic,
+ * and needs no wait and no error.  NULL: nothing was done.
  */
 struct wqe *rc_req_begin_plain(struct ibt *t, struct ibt_qp *q);
 /* The piece at the cursor was sent: moves the cursor on. */

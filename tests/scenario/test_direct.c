@@ -403,6 +403,56 @@ static void an_event_is_left_for_the_progress_lock(void **state)
 	two_hcas_free(d);
 }
 
+static uint64_t word_at(const struct two_hcas *d, int side, uint64_t at)
+{
+	uint64_t value;
+
+	memcpy(&value, d->side[side].memory.bytes + at, sizeof(value));
+	return value;
+}
+
+static void an_atomic_in_mapped_memory_needs_no_progress_lock(void **state)
+{
+	struct two_hcas *d = connect_and_write();
+
+	d->side[1].elsewhere.is_mapped = true;
+	for (uint64_t i = 0; i < 3; i++) {
+		uint64_t before = word_at(d, 1, AT);
+
+		two_hcas_send(d, 0, HCA_WR_ATOMIC_FADD, 8, 8, AT)->swap_add = 5;
+		assert_true(post_apart(d));
+		assert_done(d, 0, HCA_SUCCESS);
+		assert_int_equal(word_at(d, 0, 8), before);
+		assert_int_equal(word_at(d, 1, AT), before + 5);
+	}
+	d->side[1].elsewhere.is_mapped = false;
+	two_hcas_send(d, 0, HCA_WR_ATOMIC_FADD, 8, 8, AT)->swap_add = 5;
+	assert_false(post_apart(d));
+	two_hcas_free(d);
+}
+
+/* The atomic was executed: it is told of, and not executed again. */
+static void an_atomic_without_place_for_its_value_is_executed_once(void **state)
+{
+	for (int is_back = 0; is_back < 2; is_back++) {
+		struct two_hcas *d = connect_and_write();
+		uint64_t size = d->side[0].memory.size;
+		uint64_t before = word_at(d, 1, AT);
+
+		d->side[1].elsewhere.is_mapped = true;
+		d->side[0].memory.size = 8;
+		two_hcas_send(d, 0, HCA_WR_ATOMIC_FADD, 8, 8, AT)->swap_add = 5;
+		assert_false(post_apart(d));
+		assert_int_equal(word_at(d, 1, AT), before + 5);
+		d->side[0].memory.size = is_back ? size : 8;
+		engine_doorbell(d->side[0].engine, d->side[0].side, d->now_ns);
+		two_hcas_run(d, d->now_ns + LONG);
+		assert_done(d, 0, is_back ? HCA_SUCCESS : HCA_LOC_PROT_ERR);
+		assert_int_equal(word_at(d, 1, AT), before + 5);
+		two_hcas_free(d);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -432,6 +482,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			a_request_without_a_receive_is_left_for_the_progress_lock),
 		cmocka_unit_test(an_event_is_left_for_the_progress_lock),
+		cmocka_unit_test(
+			an_atomic_in_mapped_memory_needs_no_progress_lock),
+		cmocka_unit_test(
+			an_atomic_without_place_for_its_value_is_executed_once),
+
 	};
 
 	two_hcas_mode(argc, argv);
