@@ -237,7 +237,7 @@ static void reset_qp(struct ibt *t, struct ibt_qp *q)
 	rx_pending_reset(t, q);
 	q->heard = false;
 	q->source.until_ns = 0;
-		q->direct.path = IBT_PATH_UNDECIDED;
+	q->direct.path = IBT_PATH_UNDECIDED;
 	q->direct.apart.has_found = false;
 	q->dropped = 0;
 	cq_purge(t->hca, arena_at(&t->hca->arena, qp->send_cq), qp->qpn);
