@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every cmocka test includes: cmocka.h wants the first four before it. */
+/* The includes of every cmocka test: cmocka.h needs the first four before it.
+ */
 #ifndef TESTS_TEST_H
 #define TESTS_TEST_H
 

@@ -204,7 +204,7 @@ static void a_flush_is_refused_and_posts_nothing(void)
 	EXPECT(endpoint_wait(&e[0], &wc) && !wc.status && wc.wr_id == 2);
 }
 
-/* Nor is it announced, or given to who asks for it. */
+/* The call is neither announced nor given to a program that asks for it. */
 static void a_flush_is_not_to_be_had(void)
 {
 	struct ibv_qp_init_attr_ex attr = {

@@ -24,7 +24,7 @@ struct packet {
 	struct cm_frame frame;
 };
 
-/* What the owner of one end knows. */
+/* The owner of one end, and what that owner has been told. */
 struct end {
 	uint32_t id; /* 0: none */
 	bool is_established, is_over, is_released;
@@ -197,7 +197,7 @@ static inline void start(struct world *w, int side)
 	w->ends[side]++;
 }
 
-/* What an owner may do to one of its ends, sensible or not. */
+/* Actions of an owner on one of its ends, sensible or not. */
 static inline void act(struct world *w, int side, struct end *n)
 {
 	struct cmmsg reply = {.qp.qpn = rng_u32(&w->rng) & 0xffffff,

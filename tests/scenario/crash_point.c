@@ -47,7 +47,7 @@ static const char *const steps[] = {
 	"the responder has failed",
 };
 
-/* Of the owner, whose death ends what it does them for. */
+/* A step of the owner: the peers' step ends with the owner's death. */
 static const char *const owners_steps[] = {
 	"completions are about to be collected",
 	"the list is taken",
@@ -134,7 +134,7 @@ static void is_slow(alock_owner owner)
 	fail_msg("the dead are waited for");
 }
 
-/* Nobody else lives who could let go. */
+/* No other process lives that could release the lock. */
 static bool wait_for(alock_owner owner)
 {
 	if (!is_dead(owner))
@@ -309,7 +309,7 @@ void crash_point_post(struct crash_point *s)
 	}
 }
 
-/* Who has been heard may send more at once. */
+/* A peer that was heard may send more at once. */
 static void be_heard(struct crash_point *s)
 {
 	struct cqe c;

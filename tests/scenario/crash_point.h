@@ -34,14 +34,14 @@ enum crash_point_victim {
 	CRASH_POINT_REGION
 };
 
-/* Of the world that there is: who goes, and when. */
+/* Which process of the present world ends, and at which step. */
 struct crash_point_play {
 	enum crash_point_victim victim;
 	uint32_t left; /* steps until it dies */
 	jmp_buf death;
 	struct two_hcas *d;
 	bool is_first;	 /* side 0 works */
-	bool is_stopped; /* who died is stopped, and may go on */
+	bool is_stopped; /* the process is stopped and may continue */
 	bool has_one;	 /* receive, the target */
 	/* Another thread of the owner collects at this look, from 1, at the
 	 * queue. */
@@ -95,7 +95,7 @@ bool crash_point_begin_until(struct crash_point *s,
 			     const struct crash_point_operation *o, uint32_t k);
 /* Engines of the dead are left as they stand. */
 void crash_point_end(struct crash_point *s);
-/* Who works from here on. */
+/* The process that runs from here on. */
 void crash_point_turns(int side);
 /* o once more; what it moves, and how many requests it is. */
 void crash_point_post(struct crash_point *s);

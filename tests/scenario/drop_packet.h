@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the scenarios share in which requests go without packets. */
+/* The common part of the scenarios in which requests go without packets. */
 #ifndef TESTS_SCENARIO_DROP_PACKET_H
 #define TESTS_SCENARIO_DROP_PACKET_H
 

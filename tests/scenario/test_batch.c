@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Small requests behind each other, which go without packets as one visit:
- * src/direct/batch.c.  Deaths amid one are test_peer_death.c's. */
+/* Small requests behind each other, which go without packets as one batch:
+ * src/direct/batch.c.  Deaths within a batch are in test_peer_death.c. */
 #include "test.h"
 
 #include "scenario/two_hcas.h"

@@ -184,7 +184,7 @@ static void an_atomic_in_mapped_memory_waits_for_nobody(void **state)
 static struct access *seized;
 static struct memory *seized_memory;
 
-/* The owner seizes who has just done it. */
+/* The owner revokes the access of a peer that has just executed an atomic. */
 static int do_and_be_seized(struct space *s, enum space_atomic op, uint64_t va,
 			    uint64_t swap_add, uint64_t compare, uint64_t *old)
 {

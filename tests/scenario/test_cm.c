@@ -26,7 +26,7 @@ static void both_ends_agree_whoever_of_the_managers_dies(void **state)
 	}
 }
 
-/* What side `side` has to say is lost if it is the n-th that we try. */
+/* Drops the n-th message of side `side`. */
 static void say(struct world *w, int side, bool is_lost)
 {
 	w->loss = is_lost ? 1000000 : 0;
@@ -109,7 +109,8 @@ static void after_a_succession(struct world *w, struct end *e)
 	by_disconnecting(w, e);
 }
 
-/* It dies with its manager, whose successor finds the note. */
+/* The connection ends with its manager; the manager's successor finds the note.
+ */
 static void as_a_will(struct world *w, struct end *e)
 {
 	cm_free(w->cm[1]);
@@ -146,7 +147,7 @@ static void a_disconnect_ends_when_the_peers_program_has_taken_it(void **state)
 	}
 }
 
-/* For who still waits for an answer of that queue pair. */
+/* For a conversation that still waits for an answer of that queue pair. */
 static void the_end_of_a_queue_pairs_connection_is_known(void **state)
 {
 	struct world *w = world_new(11, 0);
@@ -255,7 +256,7 @@ static void an_end_before_there_is_a_connection_changes_nothing(void **state)
 	world_free(w);
 }
 
-/* A manager in place of side 1's, whose owners tell it nothing. */
+/* A manager in place of side 1's manager; its owners have told it nothing. */
 static void forget(struct world *w)
 {
 	cm_free(w->cm[1]);
@@ -334,7 +335,8 @@ static void an_alternate_path_is_refused_and_no_more(void **state)
 	world_free(w);
 }
 
-/* Not before it was held for a while, for one who is about to listen. */
+/* The request is held for a while first, for a program that is about to listen.
+ */
 static void without_a_listener_the_answer_comes_soon(void **state)
 {
 	struct world *w = world_new(4, 0);
@@ -352,7 +354,7 @@ static void without_a_listener_the_answer_comes_soon(void **state)
 	world_free(w);
 }
 
-/* What one manager says to itself is handed to it. */
+/* Hands each message that a manager sends to itself back to that manager. */
 static void loop_back(struct cm *cm, uint64_t now)
 {
 	struct cm_frame f;
@@ -436,7 +438,7 @@ static void strict_timing_rejects_a_request_without_listener_at_once(void **s)
 	}
 }
 
-/* As one who has bound to loopback; whoever else calls is refused. */
+/* A listener that is bound to loopback refuses callers from other addresses. */
 static void a_listener_for_its_own_answers_nobody_else(void **state)
 {
 	static const struct cm_where own = {.any_v4 = true, .only_own = true};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection management: callers and those they call; who is not there yet, who
- * calls too much, who has died. */
+/* Connection management: callers and listeners; listeners that come late,
+ * callers that call too often, ends that die. */
 #include "cmworld.h"
 
 /* From side 0 to side 1. */
@@ -114,13 +114,13 @@ static void a_full_backlog_holds_who_calls_until_there_is_room(void **state)
 			conv_find(w->cm[1], w->end[1][2 + i].id)->remote_id,
 			w->end[0][2 + i].id);
 	}
-	/* who gives it up is forgotten */
+	/* a request that is given up is forgotten */
 	cm_release(w->cm[0], w->end[0][4].id, w->now);
 	w->end[0][4].is_released = true;
 	drain(w, 0);
 	run(w, w->now + SECOND / 100);
 	assert_int_equal(cm_count(w->cm[1]), 5);
-	/* and who waits for one that goes is refused */
+	/* a caller that waits for a listener that goes is refused */
 	cm_unlisten(w->cm[1], listener, 0);
 	run(w, w->now + SECOND / 100);
 	assert_int_equal(w->end[0][5].ended, 1);
@@ -196,8 +196,8 @@ a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection(void **state)
 	world_free(w);
 }
 
-/* Who knows the queue pair of a connection says in the peer's name that it is
- * another's: the peer, who is asked, does not. */
+/* A caller that knows the queue pair of a connection claims that queue pair in
+ * the peer's name.  The peer is asked and denies the claim. */
 static void a_connection_is_not_stale_because_somebody_says_so(void **state)
 {
 	struct world *w = world_new(5, 0);
@@ -297,7 +297,8 @@ static void a_flood_of_requests_is_bounded(void **state)
 	cm_free(cm);
 }
 
-/* Who waits for a peer's share is served when another one of it is settled. */
+/* A request that waits for its peer's share is served when another request of
+ * that peer is settled. */
 static void a_peers_share_is_handed_on(void **state)
 {
 	const struct cmmsg reply = {.qp.qpn = 9};
@@ -397,7 +398,7 @@ static void a_flood_of_requests_to_nobody_is_bounded(void **state)
 				  .service_id = SERVICE + 1};
 
 		peer[15] = (uint8_t)(2 + i / EACH % PEERS);
-		if (i >= PEERS * EACH) { /* to one who listens, beside it */
+		if (i >= PEERS * EACH) { /* to a listener beside it */
 			m.service_id = SERVICE;
 			peer[15] = (uint8_t)(2 + i % PEERS);
 		}
@@ -567,7 +568,7 @@ static void a_listener_beyond_its_share_refuses(void **state)
 	}
 }
 
-/* What the manager sends comes back to it: both ends are its own. */
+/* Hands what the manager sends back to that manager: both ends are its own. */
 static uint32_t loop_back(struct cm *cm, uint64_t now_ns)
 {
 	uint32_t requests = 0;

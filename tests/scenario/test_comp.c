@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What completion counters add up (hca/comp.h): each operation once, whatever
- * is lost on the way. */
+/* Sums of completion counters (hca/comp.h): each operation counts once,
+ * whatever packets are lost. */
 #include "test.h"
 
 #include "scenario/two_hcas.h"
@@ -55,7 +55,7 @@ static int lossy(void *context, int from, const struct engine_frame *f)
 	return n == 0 ? 0 : n == 1 ? 2 : 1;
 }
 
-/* Of one packet and of many, posted one by one and in rows. */
+/* Messages of one packet and of many, posted one by one and in rows. */
 static void each_operation_is_counted_once(void **state)
 {
 	static const uint32_t lengths[] = {0, 1, 100, 5000};

@@ -83,7 +83,8 @@ static void a_queue_that_goes_is_not_told_of(void **state)
 	two_hcas_free(d);
 }
 
-/* A queue pair goes that a letter was for, of a queue that others use, too. */
+/* A queue pair with notify bits is destroyed while others use its completion
+ * queue. */
 static void letter_to_nobody(struct two_hcas *d, uint32_t status,
 			     uint32_t letter)
 {
@@ -116,7 +117,7 @@ static void notify_bits_of_a_removed_queue_pair_are_served(void **state)
 	two_hcas_free(d);
 }
 
-/* Of many that have slept for as many queues, before it is asked for events. */
+/* Many completion queues have events before the events are asked for. */
 static void each_queue_is_told_of(void **state)
 {
 	enum { MANY = 600 };

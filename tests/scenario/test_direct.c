@@ -277,7 +277,8 @@ static void a_stopped_peer_is_served(void **state)
 	two_hcas_free(d);
 }
 
-/* What is ours to get right needs no peer, and is told at once. */
+/* An error in the initiator's own memory needs no peer, and is reported at
+ * once. */
 static void a_wrong_key_is_told_though_the_peers_process_has_gone(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);

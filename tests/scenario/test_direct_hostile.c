@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Somebody who lives has the responder's lock, or copies, and stays. */
+/* A living process keeps the responder's lock, or copies without an end. */
 #include "test.h"
 
 #include <errno.h>

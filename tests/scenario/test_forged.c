@@ -59,7 +59,8 @@ static void a_packet_beyond_the_window_is_not_kept(void **state)
 	two_hcas_free(d);
 }
 
-/* Who tries PSNs makes the sender go back now and then, not each time. */
+/* A sender that tries PSNs makes the requester go back now and then, and not
+ * for each packet. */
 static void guesses_do_not_each_send_the_peer_back(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -148,10 +149,8 @@ static void to_reset(struct two_hcas *d, int i)
 			 0);
 }
 
-/*
- * A peer of this host works at the responder from memory to memory, under its
- * lock.  What comes by packets in its name is not from it.
- */
+/* A peer of this host works at the responder without packets, under the
+ * responder's lock.  Packets that name this peer are forged. */
 static void a_direct_connection_sends_no_packets(void **state)
 {
 	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .payload_len = 64};
@@ -357,7 +356,8 @@ static void a_port_that_is_believed_waits_for_no_answer(void **state)
 	two_hcas_free(d);
 }
 
-/* Each new port is a question; who has many makes us ask few. */
+/* Each new source port is a question to the host; a sender with many ports
+ * causes few. */
 static void many_ports_are_not_all_asked_about(void **state)
 {
 	struct two_hcas *d = local_new(HCA_QPT_RC);

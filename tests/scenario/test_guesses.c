@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who guesses at queue pairs, PSNs and keys is noticed, told of and hears no
- * more of it; and nobody can have a peer shut out by guessing in its name.
+ * A sender that guesses queue pairs, PSNs and keys is noticed, is reported and
+ * gets no more answers; and no sender can shut a peer out by guessing in the
+ * peer's name.
  */
 #include "test.h"
 
@@ -15,7 +16,7 @@
 #define NOWHERE	 0x400000 /* so far ahead is nobody */
 #define MOVED	 (200 * 1024)
 
-/* Of RC; each side has the class of its queue pairs. */
+/* RC queue pairs; each side has the class of its queue pairs. */
 static struct two_hcas *new_duo(void)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -202,7 +203,7 @@ static int lossy(void *context, int from, const struct engine_frame *f)
 	return ++*count % 37 != 0;
 }
 
-/* A flood in the peer's name, before and amid what the peer does itself. */
+/* A flood in the peer's name, before and between the packets of the peer. */
 static int flood(void *context, int from, const struct engine_frame *f)
 {
 	struct two_hcas *d = context;
@@ -265,8 +266,8 @@ static void guessed_answers_are_signs(void **state)
 	two_hcas_free(d);
 }
 
-/* An address that floods is known after floods from ever new ones, who leave
- * nobody else without a row either. */
+/* An address that floods is known after floods from ever new addresses, and
+ * these leave no other peer without a row. */
 static void ever_new_addresses_push_out_none_that_floods(void **state)
 {
 	struct two_hcas *d = new_duo();
@@ -305,7 +306,8 @@ static void a_queue_pair_that_was_is_no_guess(void **state)
 	two_hcas_free(d);
 }
 
-/* Of a peer of whom much is lost, more is under way when it hears of it. */
+/* A peer that loses many packets has more packets in flight when it learns of
+ * the loss. */
 static void a_sender_that_has_to_go_back_makes_no_guesses(void **state)
 {
 	struct two_hcas *d = new_duo();

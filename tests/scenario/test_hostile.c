@@ -14,7 +14,7 @@
 #define SOON	 1000000 /* before any timeout */
 #define MTU_1024 3
 
-/* What side `of` has sent since. */
+/* The packets that side `of` has sent since the last call. */
 struct ear {
 	int of;
 	int requests, reads, writes, responses, naks, atomics;
@@ -87,8 +87,9 @@ static void a_nak_of_a_reserved_code_ends_nothing(void **state)
 }
 
 /*
- * The memory of a READ goes while a WRITE of ours is under way, with room for
- * more of it: whose queue pair has failed sends no more of it (IBTA 10.3.1.7).
+ * The memory of a READ goes away while a WRITE of ours is under way, with more
+ * of the WRITE to send: a queue pair that has failed sends no more
+ * (IBTA 10.3.1.7).
  */
 static void nothing_follows_the_refusal_of_a_read(void **state)
 {
@@ -183,7 +184,7 @@ static void a_duplicate_is_of_the_latest_request_of_its_psn(void **state)
 	two_hcas_free(d);
 }
 
-/* What comes for a queue pair by another service does not make it closed. */
+/* A packet of another service does not close the queue pair. */
 static void a_packet_of_another_service_closes_no_queue_pair(void **state)
 {
 	static struct credit_page page;
@@ -247,7 +248,7 @@ static void a_drained_queue_knows_how_many_reads_are_out(void **state)
 	two_hcas_free(d);
 }
 
-/* Who does not know the Q_Key takes no room from who does. */
+/* A sender without the Q_Key takes no room from a sender with the Q_Key. */
 static void a_wrong_qkey_takes_no_room(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
@@ -273,7 +274,8 @@ static void a_wrong_qkey_takes_no_room(void **state)
 	two_hcas_free(d);
 }
 
-/* Whatever its receive could hold (IBTA 9.7.4.1). */
+/* A message that is too long is refused whatever its receive could hold
+ * (IBTA 9.7.4.1). */
 static void a_send_is_at_most_two_gibibytes_long(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -304,7 +306,8 @@ static void a_send_is_at_most_two_gibibytes_long(void **state)
 	two_hcas_free(d);
 }
 
-/* What it holds for reordering others could use. */
+/* A queue pair that holds packets for reordering uses up a pool that others
+ * share. */
 static void a_failed_queue_pair_holds_no_packets(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -366,8 +369,9 @@ static void old_answers_are_no_duplicate_requests(void **state)
 }
 
 /*
- * An RNR NAK asks the sender to go back, and what came early is forgotten: who
- * is told of more than he has sent again may never end (decisions/002).
+ * An RNR NAK asks the sender to go back, and packets that came early are
+ * forgotten: a sender that is told of more than it has sent again may never end
+ * (decisions/002).
  */
 static void a_sender_without_receive_continues_from_there(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory windows bound and invalidated amid the traffic of an RC QP. */
+/* Memory windows that are bound and invalidated between requests of an RC QP.
+ */
 #include "test.h"
 
 #include "scenario/two_hcas.h"

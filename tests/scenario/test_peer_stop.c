@@ -51,7 +51,7 @@ static bool initiator_stops(const struct crash_point_operation *o, uint32_t k)
 	return stopped;
 }
 
-/* What has locks that its peers share. */
+/* Structs with locks that peers share. */
 static bool is_shared(const struct crash_point_operation *o)
 {
 	return o->how & CRASH_POINT_FULL;
@@ -85,7 +85,7 @@ static bool region_goes(const struct crash_point_operation *o, uint32_t k)
 	two_hcas_run(s.d, s.d->now_ns);
 	went = crash_point_now.victim == CRASH_POINT_NOBODY;
 	crash_point_now.victim = CRASH_POINT_NOBODY;
-	/* what lies with its receive is placed by who polls */
+	/* a poll places the eager messages */
 	crash_point_turns(1);
 	while (two_hcas_poll(s.d, 1, &c))
 		;
@@ -93,13 +93,14 @@ static bool region_goes(const struct crash_point_operation *o, uint32_t k)
 	     went && i < CRASH_POINT_AT + CRASH_POINT_BYTES; i++)
 		foreign += s.target->memory.bytes[i] != 0x77;
 	assert_int_equal(foreign, 0);
-	/* how it goes on is told elsewhere */
+	/* other tests judge how the peer continues */
 	s.d->side[0].is_dead = s.d->side[1].is_dead = true;
 	crash_point_end(&s);
 	return went;
 }
 
-/* Its owner does not wait for who has looked at the key and not yet copied. */
+/* The owner does not wait for a peer that has looked at the key and has not
+ * copied yet. */
 static void an_initiator_without_key_touches_nothing(void **state)
 {
 	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++) {

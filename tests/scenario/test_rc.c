@@ -519,7 +519,8 @@ static void a_small_receive_buffer_slows_and_stops_nobody(void **state)
 	two_hcas_free(d);
 }
 
-/* Sixteen packets, the First apart, to who takes few at once, or more. */
+/* Sixteen packets, the First alone, to a receiver that takes few at once, or
+ * more. */
 static void a_receiver_that_splits_frames_gets_short_ones(void **state)
 {
 	static struct credit_page page[2];

@@ -14,7 +14,7 @@
 
 #define SAME_WIRE_BYTES 5000
 
-/* What is wrong below the transport's own rules. */
+/* Packets that are wrong below the transport's own rules. */
 enum outside {
 	RIGHT,
 	BAD_ICRC,

@@ -211,7 +211,8 @@ static void a_requester_that_does_not_read_gets_an_ack(void **state)
 	two_hcas_free(d);
 }
 
-/* A request, then sleep; it is taken by who slept for it, and now works. */
+/* A request, then sleep; the thread that slept for the request takes it, and
+ * works. */
 static uint32_t ask(struct two_hcas *d, int from)
 {
 	two_hcas_recv(d, !from, 0, 8);
@@ -539,8 +540,8 @@ static void a_queue_pair_in_err_reads_no_more(void **state)
 	two_hcas_free(d);
 }
 
-/* What was done when it enters it is acknowledged, though nobody had the time
- * to. */
+/* Requests that were executed before the end are acknowledged, though no
+ * process had time to do so. */
 static void a_queue_pair_in_err_acknowledges_its_work(void **state)
 {
 	const struct hca_qp_attr err = {.qp_state = HCA_QP_ERR};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A peer that answers nothing: for how long he is waited for, and what is said
- * of him then. */
+/* A peer that answers nothing: how long a requester waits, and which sentence
+ * it prints then. */
 #include "test.h"
 
 #include <string.h>
@@ -203,7 +203,8 @@ static void silence_is_not_taken_for_a_small_mtu(void **state)
 	}
 }
 
-/* What rdma_cm knows ends it with the tries of the queue pair, no later. */
+/* With what rdma_cm knows, the request ends with the queue pair's tries, and no
+ * later. */
 static void a_peer_that_has_disconnected_is_not_waited_for(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
@@ -279,7 +280,8 @@ static void a_peer_that_is_always_late_gets_retries(void **state)
 	two_hcas_free(d);
 }
 
-/* One who sleeps as often as he looks, beside a peer that is stopped. */
+/* A process that sleeps between any two looks, beside a peer that is stopped.
+ */
 static void patience_ends_for_who_is_always_late(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);

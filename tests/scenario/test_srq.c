@@ -70,7 +70,7 @@ static void a_receive_taken_leaves_its_slot(void **state)
 	two_hcas_free(d);
 }
 
-/* What was taken has its completion, polled or not. */
+/* Each receive that was taken has its completion, polled or not. */
 static void many_are_taken_before_a_poll(void **state)
 {
 	struct two_hcas *d = two_hcas_new_shared(1, 64);

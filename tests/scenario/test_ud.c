@@ -242,7 +242,7 @@ static void too_much_that_waits_chokes_the_receiver(void **state)
 	two_hcas_free(d);
 }
 
-/* What the socket holds is for both. */
+/* The packets in the socket are for both queue pairs. */
 static void one_without_receives_does_not_hold_up_another(void **state)
 {
 	static const struct hca_qp_cap cap = {8, 8, 1, 1, 0, NULL};

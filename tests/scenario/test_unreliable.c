@@ -65,7 +65,8 @@ static void the_dead_get_packets_and_who_comes_after_them_does_not(void **state)
 	two_hcas_free(d);
 }
 
-/* What is posted while the queue is found empty goes as the others did. */
+/* Requests that are posted while the queue is found empty take the same path as
+ * the others. */
 static void an_empty_queue_is_not_for_packets(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);

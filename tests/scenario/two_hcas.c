@@ -167,7 +167,8 @@ void two_hcas_free(struct two_hcas *d)
 	for (int i = 0; i < 2; i++) {
 		struct two_hcas_side *s = &d->side[i];
 
-		/* whose engine was left amid its work has it */
+		/* the side whose engine was left in the middle of its work
+		 * keeps it */
 		if (!s->is_dead) {
 			engine_qp_remove(s->engine, s->side);
 			CHECK(engine_is_idle(s->engine));
@@ -266,7 +267,8 @@ void two_hcas_recv(struct two_hcas *d, int i, uint64_t local, uint32_t bytes)
 	engine_doorbell(s->engine, s->side, d->now_ns);
 }
 
-/* Both are of one user of one host; who sleeps is woken. */
+/* Both sides are processes of one user of one host; a sleeping side is woken.
+ */
 static void answer(struct two_hcas *d, int i)
 {
 	struct two_hcas_side *s = &d->side[i];
@@ -283,7 +285,7 @@ static void answer(struct two_hcas *d, int i)
 		engine_serve_notify(s->engine);
 }
 
-/* Whose is the port that a datagram of this host came from? */
+/* Answers which process has the port that a datagram of this host came from. */
 static void sources(struct two_hcas *d, int i)
 {
 	struct engine_source s;

@@ -64,7 +64,7 @@ bool two_hcas_is_direct(void);
 struct two_hcas *two_hcas_new(uint32_t mtu, uint32_t depth);
 /* The same with a shared receive queue of `depth` on each side. */
 struct two_hcas *two_hcas_new_shared(uint32_t mtu, uint32_t depth);
-/* Of another service: HCA_QPT_UC or HCA_QPT_UD. */
+/* Two sides of another service: HCA_QPT_UC or HCA_QPT_UD. */
 struct two_hcas *two_hcas_new_of(uint32_t type, uint32_t mtu, uint32_t depth);
 void two_hcas_free(struct two_hcas *d);
 /* Marks side i's adapter as the kernel marks that of a process that has ended:

@@ -136,7 +136,7 @@ destroy_under_sleeper(struct endpoint other[2])
 	pthread_join(thread, NULL);
 }
 
-static const char *call; /* of who is to be cancelled */
+static const char *call; /* of the thread that will be cancelled */
 static atomic_bool is_through;
 
 #define CALL(name, ...) (call = #name, name(__VA_ARGS__))
@@ -254,7 +254,8 @@ int main(void)
 		pthread_cancel(thread);
 		pthread_join(thread, &how);
 		need(how == PTHREAD_CANCELED, "it was cancelled");
-		/* another connection goes on, and wakes who sleeps for it */
+		/* another connection continues, and wakes the threads that
+		 * sleep for it */
 		say(&other[0], &other[1]);
 		endpoint_close_pair(endpoint);
 	}

@@ -176,7 +176,7 @@ static void two_post_and_two_poll_on_one_queue_pair(void)
 	endpoint_close_pair(shared);
 }
 
-/* ---- objects come and go amid traffic ---- */
+/* ---- objects come and go during traffic ---- */
 
 static void churn_regions(struct endpoint *e)
 {
@@ -425,7 +425,8 @@ static void a_thread_waits_for_an_asynchronous_event(void)
 	endpoint_close_pair(e);
 }
 
-/* What the poll cannot take is found by it, when nothing else goes on. */
+/* Completions that the poll cannot take are found by a later poll, without
+ * other traffic. */
 static void a_full_queue_is_told_of_while_all_sleep(void)
 {
 	struct pollfd async = {.events = POLLIN};

@@ -59,7 +59,7 @@ static bool open_end(struct end *e, bool shared)
 	return e->qp && !ibv_query_gid(e->ctx, 1, 1, &e->gid);
 }
 
-/* What was never made needs no end; all that was has one. */
+/* Objects that were never made need no end; all others are destroyed. */
 static void close_end(struct end *e)
 {
 	if ((e->qp && ibv_destroy_qp(e->qp)) ||

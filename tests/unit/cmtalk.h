@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of connection management by the broker share. */
+/* The common part of the tests of connection management by the broker. */
 #ifndef TESTS_UNIT_CMTALK_H
 #define TESTS_UNIT_CMTALK_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes that work in another's arena, and the owner who waits for them. */
+/* Processes that work in another process's arena, and the owner that waits for
+ * them. */
 #include "test.h"
 
 #include "hca/access.h"
@@ -210,7 +211,8 @@ static void access_of_a_copier_that_stopped_is_revoked(void **state)
 	assert_false(access_is_revoked(g));
 	assert_true(access_revoke(&own, alock_holder(&g->process)));
 	assert_true(is_left(access_qp(QPN)));
-	/* it goes on: whoever waits for it now hears when it has left */
+	/* the peer continues: a thread that waits for it from now on learns
+	 * when it has left */
 	halted = ALOCK_RUNS;
 	assert_true(access_is_revoked(g));
 	assert_false(is_left(access_qp(QPN)));

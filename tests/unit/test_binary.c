@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `adverb run` reads in a program file. */
+/* The parts of a program file that `adverb run` reads. */
 #include "test.h"
 #include "tools/binary.h"
 

@@ -46,7 +46,7 @@ static void send_away(int count)
 		assert_int_equal(proto_send(pair[1], &m, &pair[0]), 0);
 }
 
-/* What a child finds, as its exit status. */
+/* The result of a child, as its exit status. */
 static void in_a_child(void (*body)(void))
 {
 	pid_t pid = fork();
@@ -206,7 +206,7 @@ static void a_broker_without_room_says_so_to_all_who_come(void **state)
 		assert_told(err, why);
 		err = client_open(&more, &silent, &why);
 	}
-	/* who goes makes room */
+	/* a client that goes makes room */
 	client_close(&c[--n]);
 	open_or_fail(&c[n++]);
 	while (n)
@@ -214,7 +214,8 @@ static void a_broker_without_room_says_so_to_all_who_come(void **state)
 	end_full(broker);
 }
 
-/* Connections of those who want no class fill it: nobody more is accepted. */
+/* Connections of clients that want no class fill the table: no other client is
+ * accepted. */
 static void a_client_that_cannot_be_accepted_is_told_why(void **state)
 {
 	pid_t broker = begin_full();
@@ -235,7 +236,7 @@ static void a_client_that_cannot_be_accepted_is_told_why(void **state)
 	end_full(broker);
 }
 
-/* Of most clients a broker watches one thing and not two. */
+/* The broker watches one descriptor of most clients, and not two. */
 static void watch_more_entries_than_files(void)
 {
 	struct pollfd p[2 * FEW], room[2 * FEW];
@@ -278,7 +279,7 @@ static void send_word(int fd, enum proto_kind kind, uint32_t value)
 	assert_int_equal(proto_send(fd, &m, NULL), 0);
 }
 
-/* What there is to read, and with how many descriptors. */
+/* The bytes that wait to be read, and the number of their descriptors. */
 static int read_words(int fd, int *messages)
 {
 	struct proto m = {0};

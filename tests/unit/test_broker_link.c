@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process asks the broker about other processes. */
+/* Questions of a process to the broker about other processes. */
 #include "brokers.h"
 
 #include "host/host.h"
@@ -7,14 +7,15 @@
 
 #define PATIENCE_NS 60000000000u
 
-/* It does not read, and then it does: who was not asked then is asked now. */
+/* The broker does not read, and then it does: a question that was not asked
+ * then is asked now. */
 static void a_question_without_room_is_asked_later(void **state)
 {
 	struct engine_event e = {.qpn = 7, .peer.ip = {[15] = 1}};
 	const struct device *device;
 	int fd = broker_link_socket(-1, -1, PATIENCE_NS);
 	struct pollfd p = {broker_link_fd(), POLLIN, 0};
-	struct client other, both[2] = {0}; /* says who the broker is */
+	struct client other, both[2] = {0}; /* introduces the broker */
 	pid_t broker;
 	uint32_t nobody;
 

@@ -250,7 +250,8 @@ static void kills_at_any_moment_lose_nothing(void **state)
 			assert_int_equal(poll(&p, 1, 10000), 1);
 		close(pidfd[k]);
 	}
-	/* Who still believes in a dead one sees it now. */
+	/* Clients that still believe in a dead broker learn of its death now.
+	 */
 	for (int i = 0; i < CLIENTS; i++)
 		client_turn(&c[i], &news);
 	pid = recover(c, CLIENTS, 0);

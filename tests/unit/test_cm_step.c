@@ -178,7 +178,7 @@ static void no_cell_fills_a_ring(void **state)
 		}
 }
 
-/* Whatever comes after it, until time has taken the conversation away. */
+/* Gives every other input, until time has ended the conversation. */
 static void
 a_released_conversation_is_silent_to_its_owner_and_ends(void **state)
 {

@@ -11,7 +11,7 @@
 
 #define CONNECTIONS 40
 
-/* Of this process or a child of it. */
+/* Does the process belong to this test: this process or a child of it? */
 static int dial(void)
 {
 	char said[START_SENTENCE];
@@ -134,7 +134,7 @@ static void answers_come_in_the_order_of_the_questions(void **state)
 	client_close(&keeper);
 }
 
-/* A place is named anew each time, with 16 bits; 0 is nobody's name. */
+/* A place gets a new name each time, of 16 bits; no place has the name 0. */
 static void the_name_of_an_object_is_never_0(void **state)
 {
 	struct cmproto at = {.at.space = 0x106};
@@ -155,7 +155,8 @@ static void the_name_of_an_object_is_never_0(void **state)
 	client_close(&keeper);
 }
 
-/* A client of its own, whose connection the caller uses; until it is killed. */
+/* A client of its own, by whose connection the caller speaks until the client
+ * is killed. */
 static pid_t child(int *connection)
 {
 	struct proto m = {.magic = PROTO_MAGIC,

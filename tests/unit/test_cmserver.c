@@ -83,7 +83,7 @@ static void leave_alone(struct alone *b)
 	close(b->fd[1]);
 }
 
-/* What it is asked with: an established connection's note. */
+/* The question to the server: the note of an established connection. */
 static struct cmproto noted(uint32_t local_id, uint8_t state)
 {
 	const struct cm_note note = {.local_id = local_id,
@@ -262,7 +262,7 @@ static uint32_t count_until_refused(struct alone *a, bool listens, int *err)
 	}
 }
 
-/* Whatever the first has taken, by as many connections as it likes. */
+/* The first user has taken as much as it may, by any number of connections. */
 static void no_user_takes_all(bool listens, uint32_t most)
 {
 	struct alone a, first, again, second;
@@ -446,7 +446,7 @@ static void claim_from_far(const struct alone *a, uint16_t port, uint32_t first,
 	}
 }
 
-/* How many of the peers, of queue pairs from `first` on, are to be asked. */
+/* How many of the peers, of queue pairs from `first` on, have to be asked. */
 static uint32_t count_doubts(struct alone *a, uint32_t first,
 			     struct live_peer *about)
 {
@@ -533,7 +533,7 @@ static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 	end_alone(&a);
 }
 
-/* Another user could find out who talks with whom. */
+/* Another user could learn which processes are connected. */
 static void the_end_of_a_connection_is_told_to_its_user_alone(void **state)
 {
 	static const uint8_t peer[16];
@@ -591,7 +591,7 @@ static void without_a_store_a_successor_believes_notes_at_first(void **state)
 	end_alone(&a);
 }
 
-/* What a client has to read, until nothing more comes; the last of it. */
+/* Reads the client's messages until no more come; returns the last. */
 static struct cmproto read_all(struct alone *a, uint32_t *count, bool *stays)
 {
 	struct cmproto last = {0};
@@ -720,7 +720,7 @@ static int bind_500(struct alone *a, bool (*first)(void), uid_t uid)
 	m.at.local_port = 1024;
 	say(&b, m, CMPROTO_BIND, 0);
 	assert_int_equal(b.sent.err, 0);
-	/* a conversation goes on without its port */
+	/* a conversation continues without its port */
 	m = noted(pid, CONV_TIMEWAIT);
 	m.at.local_port = 500;
 	m.any_v4 = 1;

@@ -162,7 +162,7 @@ static void memory_that_is_not_there_faults(void **state)
 	munmap(gone, 2 * PAGE);
 }
 
-/* ---- who ends it ---- */
+/* ---- the process that ends the copy ---- */
 
 static void nothing_is_copied_once_it_has_ended(void **state)
 {
@@ -227,7 +227,7 @@ static void *disturb(void *thread)
 	return NULL;
 }
 
-/* However often the sequence begins anew. */
+/* However often the sequence is restarted. */
 static void an_atomic_is_done_once(void **state)
 {
 	struct sigaction act = {.sa_handler = nothing};
@@ -298,7 +298,7 @@ static void stop_process(pid_t pid)
 	assert_true(WIFSTOPPED(status));
 }
 
-/* Who is stopped anywhere stores nothing more. */
+/* A thread that is stopped at any instruction stores nothing more. */
 static void a_stopped_thread_finds_its_copy_ended(void **state)
 {
 	uint8_t *to = map(LONG, MAP_SHARED), *from = map(LONG, MAP_PRIVATE);

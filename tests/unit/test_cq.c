@@ -352,7 +352,7 @@ static void more_than_are_watched_are_found(void **state)
 		assert_true(cq_has(&h, cq));
 		assert_int_equal(pop(), 77);
 	}
-	/* whoever goes is not looked at any more, and others are */
+	/* a queue pair that goes is not looked at any more, and others are */
 	for (uint32_t i = 0; i < MANY; i++) {
 		end_qp(qp[i]);
 		for (uint32_t k = i + 1; k < MANY; k++) {
@@ -363,7 +363,7 @@ static void more_than_are_watched_are_found(void **state)
 	}
 }
 
-/* Nobody can be told, so nothing is owed and nothing held back. */
+/* No process can be told, so no event is due and none is held back. */
 static void without_a_channel_nothing_is_owed(void **state)
 {
 	struct qp *a;

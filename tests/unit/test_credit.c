@@ -98,7 +98,7 @@ static void senders_share_the_buffer(void **state)
 	assert_uint_in_range(fill(), 2, alone / 9 + 1);
 }
 
-/* What was under way when it was counted may be all that others may send. */
+/* The bytes in flight at the count may be all that others may send. */
 static void a_new_sender_leaves_the_buffer_to_the_others(void **state)
 {
 	uint32_t few = fill(), cost = credit_cost(PACKET, PACKET);
@@ -117,7 +117,7 @@ static void a_new_sender_leaves_the_buffer_to_the_others(void **state)
 	assert_int_equal(fill(), few);
 }
 
-/* Four who send as they like, and a queue that is taken from its head. */
+/* Four senders without an order, and a queue that is taken from its head. */
 static void whoever_begins_and_pauses_the_buffer_never_overflows(void **state)
 {
 	enum { SENDERS = 4, QUEUE = 4096, STEPS = 200000 };
@@ -215,7 +215,7 @@ static void a_receiver_that_is_stopped_gets_a_packet_now_and_then(void **state)
 	assert_uint_in_range(passed, 5, 9);
 }
 
-/* What it sends beyond the buffer is lost. */
+/* Bytes beyond the buffer are lost. */
 static void a_patient_sender_sends_nothing_to_a_stopped_receiver(void **state)
 {
 	const struct credit_wish patient = {PACKET, 60000 * MS};

@@ -9,7 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What `calls` writes to stderr, in a child so that each starts unsaid. */
+/* The text that `calls` writes to stderr, in a child, so that each starts
+ * unsaid. */
 static void said_by(void (*calls)(void), char *text, size_t size)
 {
 	ssize_t got;

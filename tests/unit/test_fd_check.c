@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a broker may lend. */
+/* The descriptors that a broker may lend. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What outlives a broker: member i is found as member i, or not at all. */
+/* The content of the fd store outlives a broker: member i is found as member i,
+ * or not at all. */
 #include "test.h"
 
 #include <errno.h>

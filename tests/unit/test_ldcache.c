@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is read in the loader's cache: one written here, byte by byte. */
+/* Reading the loader's cache: of a cache written here, byte by byte. */
 #include "test.h"
 #include "tools/ldcache.h"
 
@@ -30,7 +30,7 @@ static uint32_t place_text(struct file *f, size_t *used, const char *text)
 	return (uint32_t)(offsetof(struct file, text) + at);
 }
 
-/* Of libx.so.1 two files, and one of libxx.so.1 that nobody asks for. */
+/* Two files of libx.so.1, and one of libxx.so.1 that no program asks for. */
 static struct file sample(void)
 {
 	struct file f = {.magic = "", .count = 3};

@@ -21,7 +21,7 @@ static struct broker {
 	int fd;
 	enum cmproto_kind silent_at, dies_at; /* 0: never */
 	uint16_t refused;		      /* a port */
-	bool lies;			      /* to who connects */
+	bool lies;			      /* to a client that connects */
 	unsigned heard[CMPROTO_EVENT];	      /* by kind */
 	sem_t was_bound;		      /* to a port */
 } broker[BROKERS];
@@ -69,7 +69,7 @@ static void answer(const struct broker *b, const struct cmproto *to)
 		refuse(b, to->id);
 }
 
-/* Each client asks first who we are. */
+/* Each client asks first which broker this is. */
 static void introduce(int fd)
 {
 	struct proto m = {0};
@@ -192,7 +192,7 @@ static void bind_to(struct r_id *id, uint16_t port)
 	assert_int_equal(r_bind(id, (struct sockaddr *)&any), 0);
 }
 
-/* The broker is another one by the time that the caller goes on. */
+/* Another broker serves by the time that the caller continues. */
 static void replace_broker(void)
 {
 	drain(&came);
@@ -326,7 +326,7 @@ static void brokers_that_end_at_once_are_called_after_pauses(void **state)
 	rdma_destroy_id(&id->base);
 }
 
-/* Who needs no broker does not wait for one. */
+/* A call that needs no broker does not wait for one. */
 static void a_search_for_a_broker_holds_up_no_other_thread(void **state)
 {
 	struct r_id *id = id_new(), *other = id_new();

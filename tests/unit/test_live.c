@@ -22,7 +22,7 @@ static struct live_peer about(uint32_t qpn)
 	return p;
 }
 
-/* What `from` has to say, given to `to`, which answers `state`. */
+/* Gives the question of `from` to `to`, which answers `state`. */
 static uint32_t carry(struct live *from, struct live *to,
 		      enum livemsg_state state, uint64_t now)
 {

@@ -22,7 +22,7 @@
 
 #define CROWD 16
 
-/* What a process says of itself, in memory that all share. */
+/* The facts that a process gives about itself, in memory that all share. */
 struct card {
 	_Atomic int stage; /* 1: it is there; what else, each test says */
 	uint32_t qpn;
@@ -414,7 +414,7 @@ static void look_at_a_fifo(struct card *c)
 		cards[2].stage = 1;
 }
 
-/* To open one lets others go on who wait for a reader. */
+/* Opening a FIFO would let processes continue that wait for a reader. */
 static void a_fifo_is_not_even_opened(void **state)
 {
 	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -436,7 +436,7 @@ static void a_fifo_is_not_even_opened(void **state)
 	close(watch);
 }
 
-/* Of the other's memory it knows what stands in one place. */
+/* Of the other process's memory one word is known. */
 static void point_at_another(struct card *c)
 {
 	me.hca.shared->nonce.value = 0;
@@ -564,7 +564,7 @@ static void be_another_first(struct card *c)
 	wait_for(c, 9);
 }
 
-/* It was about one of that class who may be gone since. */
+/* The answer was about a process of that class which may have ended since. */
 static void a_refusal_that_nobody_took_is_forgotten(void **state)
 {
 	pid_t pid = begin(&cards[0], be_another_first);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks in shared memory: by threads, by processes, by those who die. */
+/* Locks in shared memory: taken by threads, by processes, by processes that
+ * die. */
 #include "test.h"
 
 #include "util/lock.h"

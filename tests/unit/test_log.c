@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* log/log, and its like of the other two libraries: who hears a sentence. */
+/* log/log, and the same of the other two libraries: which reader gets a
+ * sentence. */
 #include "log/log.h"
 #include "test.h"
 

@@ -60,7 +60,7 @@ static void a_region_has_one_key_for_both_sides(void **state)
 	assert_int_equal(at, BASE + 7);
 }
 
-/* Of two regions neither key tells anything of the other's. */
+/* The key of either of two regions tells nothing about the other key. */
 static void keys_are_not_in_a_row(void **state)
 {
 	uint32_t last = mr_new(&h, 1, BASE, BYTES, IOVA, 0)->rkey;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What file lies behind memory, and the same bytes mapped by a peer. */
+/* Which file backs memory, and the same bytes mapped by a peer. */
 #include "test.h"
 
 #include <fcntl.h>
@@ -264,7 +264,7 @@ static bool has_been_opened(int watch)
 	return read(watch, &e, sizeof(e)) > 0;
 }
 
-/* To open a FIFO lets others go on who wait for a reader. */
+/* Opening a FIFO would let processes continue that wait for a reader. */
 static void a_fifo_in_the_files_place_is_not_opened(void **state)
 {
 	int fd = new_file(), watch = inotify_init1(IN_NONBLOCK), fifo;
@@ -340,7 +340,8 @@ static enum share_room room_for(const uint8_t *p)
 
 static void a_full_table_has_room_for_regions_that_it_tells_of(void **state)
 {
-	/* private pages between them: none goes on where another ends */
+	/* private pages between them: no mapping continues where another ends
+	 */
 	uint8_t *all = map(NULL, 2 * SHARE_MAX * PAGE, MAP_PRIVATE, -1, 0);
 	uint8_t *beyond = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
 	uint32_t number[SHARE_MAX];
@@ -409,7 +410,7 @@ static void a_registration_makes_looks_at_its_place_out_of_date(void **state)
 	close(fd);
 }
 
-/* What is registered last is true. */
+/* The latest registration holds. */
 static void other_memory_at_its_place_is_not_taken_for_it(void **state)
 {
 	int fd = new_file(), other = new_file();
@@ -517,7 +518,8 @@ static bool is_locked(int fd)
 	return status == 0;
 }
 
-/* Whoever closes any descriptor of a file loses his locks of it (fcntl(2)). */
+/* A process that closes any descriptor of a file loses its locks of that file
+ * (fcntl(2)). */
 static void the_program_keeps_its_locks(void **state)
 {
 	int fd = new_file();
@@ -579,7 +581,8 @@ static void memory_of_a_peer_is_not_in_our_core(void **state)
 	close(fd);
 }
 
-/* Pages that the peer has not touched are not made by who maps them. */
+/* A process that maps pages which the peer has not touched does not make them.
+ */
 static void a_program_that_locks_its_memory_locks_no_peers_memory(void **state)
 {
 	int fd = new_file();

@@ -47,7 +47,7 @@ static struct mw_bind binding(const struct world *w, const struct mr *window)
 				.bytes = 0x100};
 }
 
-/* What somebody else does when the key has been found. */
+/* The action of another thread between the lookup of the key and its use. */
 static void (*meanwhile)(void);
 static struct world *its;
 

@@ -199,7 +199,8 @@ static void bridges_come_after_others_and_their_ports_never(void **state)
 	add(eth, "10.0.0.1");
 	assert_int_equal(choose(NULL), 1);
 	assert_string_equal(devices[0].netdev, "eth0");
-	/* who has the way out comes before who has an address */
+	/* an interface with the default route comes before one with an address
+	 */
 	bridge->is_routed = true;
 	assert_int_equal(choose(NULL), 1);
 	assert_string_equal(devices[0].netdev, "virbr");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What requests of NETLINK_RDMA are answered, of two made-up devices. */
+/* Answers to requests of NETLINK_RDMA, about two made-up devices. */
 #include "test.h"
 #include "shim/nldev.h"
 

@@ -391,7 +391,8 @@ static void ask_without_end(struct client *c, int n, const struct other *o)
 	}
 }
 
-/* What the broker of a host says of a queue pair there, which is this host. */
+/* The answer of a host's broker about a queue pair there; the host is this one.
+ */
 static enum client_peer far_state(struct client *c, uint32_t qpn)
 {
 	struct client_news news = {0};

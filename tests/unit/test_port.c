@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose a UDP port is, of sockets of our own. */
+/* Which user has a UDP port, by sockets of this test. */
 #include "test.h"
 
 #include <arpa/inet.h>
@@ -25,7 +25,8 @@ static uint16_t port_of(int fd)
 	return ntohs(name.sin6_port);
 }
 
-/* Of a datagram from `fd` to `to`, by the kernel's word and by its lists. */
+/* Whose port a datagram from `fd` to `to` has, by the kernel's answer and by
+ * its lists. */
 static void assert_owner(int fd, const struct inaddr *to, enum port_owner want)
 {
 	struct inaddr from = *to;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cm/ports: who may have which port beside whom. */
+/* cm/ports: which owners may have one port at once. */
 #include "test.h"
 
 #include "cm/ports.h"

@@ -8,7 +8,8 @@
 
 #define NONE 0xffffffffu
 
-/* What a transition needs and what else it takes, as the table has them. */
+/* The attributes that a transition requires and those that it takes, as the
+ * table has them. */
 struct row {
 	uint32_t type, from, to, required, optional;
 };

@@ -147,7 +147,7 @@ static void a_claim_given_back_leaves_its_event(void **state)
 	v_queue_fini(&q);
 }
 
-/* Of the events that are left each has a token, but for the claimer's. */
+/* Each event that is left has a token, but for the claimer's. */
 static void a_claimed_source_is_forgotten(void **state)
 {
 	struct v_queue q;

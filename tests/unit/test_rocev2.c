@@ -72,7 +72,8 @@ static void ipv6_has_no_id_to_explain_damage(void **state)
 	}
 }
 
-/* One who is late, or slow to read, sees the id jump with no time between. */
+/* A receiver that is late, or slow to read, sees the id jump with no time
+ * between. */
 static void any_id_is_due_while_nothing_came_damaged(void **state)
 {
 	struct rocev2_senders s = {0};
@@ -175,7 +176,8 @@ static void a_silent_sender_goes_on_some_way_further(void **state)
 	assert_true(rocev2_id_is_due(&s, there.ip, (uint16_t)(id + 2024), now));
 }
 
-/* Who numbers all that he sends to a host jumps for each process there. */
+/* A sender that numbers all packets to a host has jumps for each process there.
+ */
 static void a_sender_who_keeps_moving_is_taken_at_his_word(void **state)
 {
 	struct rocev2_senders s = {0};

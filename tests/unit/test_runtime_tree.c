@@ -49,7 +49,7 @@ static const char *at(const char *name)
 	return path[turn];
 }
 
-/* Of the folder of this number. */
+/* The path of the folder of this number. */
 static const char *own(int i)
 {
 	char name[64];

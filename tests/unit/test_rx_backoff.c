@@ -5,7 +5,8 @@
 
 #define MEGA (1u << 20)
 
-/* A peer whose bytes cost so many ns a MiB, by the way they are taken. */
+/* A peer of which a MiB costs so many ns, by the way in which its bytes are
+ * taken. */
 struct peer {
 	uint64_t at_once, paused;
 	size_t look; /* bytes that one look finds */
@@ -16,7 +17,7 @@ static const struct peer waits = {300000, 500000, 65536};
 static const struct peer either = {300000, 295000, 65536};
 static const struct peer slow = {10000000, 9000000, 4096};
 
-/* Who looks, and when. */
+/* The receiver, and when it looks. */
 struct looker {
 	struct rx_backoff rx_backoff;
 	uint64_t now_ns;
@@ -39,7 +40,7 @@ static unsigned run(struct looker *l, const struct peer *peer, size_t megas)
 	return bytes ? (unsigned)(100 * paused / bytes) : 0;
 }
 
-/* One who has taken so many MiB of a peer, to find out how. */
+/* A receiver that has taken so many MiB of a peer, to learn how they come. */
 static struct looker begin(const struct peer *peer, size_t megas)
 {
 	struct looker l = {.now_ns = 1000000000};

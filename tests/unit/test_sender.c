@@ -120,7 +120,7 @@ static void all_that_it_says_arrives(void **state)
 	}
 	d.ttl = 0;
 	arrives_from("127.0.0.1");
-	set_ip(d.to.ip, "127.0.0.2"); /* who shares it */
+	set_ip(d.to.ip, "127.0.0.2"); /* a user that shares the port */
 	arrives_from("127.0.0.1");
 	arrives_from("127.0.0.3"); /* another device */
 	set_ip(d.to.ip, "127.0.0.1");

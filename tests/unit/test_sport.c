@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wire/sport: who sends to whom from which port. */
+/* wire/sport: which source port a connection sends from. */
 #include "test.h"
 
 #include <fcntl.h>
@@ -137,7 +137,8 @@ static void beyond_a_quarter_of_the_descriptors_some_share(void **state)
 	assert_true(s.count <= 2);
 }
 
-/* Whatever was opened and closed between: found as long as it is kept. */
+/* A port is found for as long as it is kept, whatever was opened and closed
+ * between. */
 static void a_socket_in_use_is_found(void **state)
 {
 	struct rng r;

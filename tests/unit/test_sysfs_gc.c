@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Trees of namespaces that are gone, and who starts as they are removed. */
+/* Trees of namespaces that are gone, and processes that start while these trees
+ * are removed. */
 #include "test.h"
 
 #include <dirent.h>
@@ -173,7 +174,7 @@ static void a_file_with_such_a_name_alone_stays(void **state)
 	assert_int_equal(mkdir(at("sysfs-2b"), 0755), 0);
 	others();
 	assert_int_equal(count(), 4);
-	/* and beside a tree whose place somebody chose nothing is touched */
+	/* and beside a tree at a path that the user chose nothing is touched */
 	assert_int_equal(write_tree("chosen"), 0);
 	assert_int_equal(write_tree(NOBODYS), 0);
 	chosen = open_tree("chosen");

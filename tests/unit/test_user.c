@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/user: who cannot be told from others in a user namespace. */
+/* broker/user: users that cannot be told from others in a user namespace. */
 #include "test.h"
 
 #include <fcntl.h>

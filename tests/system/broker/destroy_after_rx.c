@@ -126,7 +126,7 @@ static bool caller(int fd)
 	return !wc.status;
 }
 
-/* Two processes: who destroys last must not hold up the next round. */
+/* Two processes: the one that destroys last must not hold up the next round. */
 static bool part(int round)
 {
 	pid_t pid[2];

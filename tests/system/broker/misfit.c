@@ -110,7 +110,8 @@ static void answer_hello(const char *name, int fd, const struct proto *hello)
 	close(lent);
 }
 
-/* One after the other; each asks who we are, or says hello. */
+/* Serves one client after the other; each asks which broker this is, or says
+ * hello. */
 static void lend(const char *name)
 {
 	introduce(PROTO_VERSION, PROTO_WHO_IS, 0);

@@ -342,7 +342,8 @@ static void both_ends_hear_of_the_end_and_of_its_rest(void)
 	establish();
 	EXPECT(!rdma_disconnect(id[PASSIVE]));
 	take(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
-	/* who began it hears of it when the other one has answered */
+	/* the side that began the disconnect learns of it when the other side
+	 * has answered */
 	EXPECT(!is_readable(PASSIVE, QUIET_MS));
 	EXPECT(!rdma_disconnect(id[ACTIVE]));
 	take(PASSIVE, RDMA_CM_EVENT_DISCONNECTED);
@@ -625,7 +626,7 @@ static void a_group_may_be_left_before_its_event_is_taken(void)
 	EXPECT(!rdma_destroy_id(i));
 }
 
-/* Of rdma-core 60, which the headers we build against may not know. */
+/* A call of rdma-core 60, which the headers of this build may not declare. */
 static void the_newer_calls_are_there(void)
 {
 	struct rdma_cm_id *i = id_new(ACTIVE, RDMA_PS_TCP);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * listencheck: what librdmacm promises to who listens: requests, what becomes
- * of those that nobody takes, and ids that move to another channel.  Prints a
- * line a case, as verbcheck does; one thread.
+ * listencheck: promises of librdmacm to listeners: requests, the fate of those
+ * that no program takes, and ids that move to another channel.  Prints a line a
+ * case, as verbcheck does; one thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -181,7 +181,7 @@ static void what_nobody_took_goes_with_its_id(void)
 	end();
 }
 
-/* One that gives each request a queue pair, and somebody who calls it. */
+/* A listener that gives each request a queue pair, and a caller. */
 static bool call_an_endpoint(struct ibv_qp_init_attr *init)
 {
 	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,

@@ -16,7 +16,7 @@
 	} while (0)
 
 void check_run(const char *name, void (*body)(void));
-/* Of EXPECT; errno is told with it. */
+/* Used by EXPECT; errno is printed too. */
 void check_wrong(int line, const char *good);
 /* The same as pieces, for cases with arguments; name is borrowed until done. */
 void check_begin(const char *name);

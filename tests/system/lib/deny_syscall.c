@@ -39,7 +39,7 @@
 /* Skips n instructions unless what was loaded is k. */
 #define UNLESS(k, n) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 0, n)
 
-/* Whatever its arguments. */
+/* With any arguments. */
 #define REFUSE(call, e)                                                        \
 	LOAD(offsetof(struct seccomp_data, nr)), UNLESS(call, 1), FAIL(e), ALLOW
 
@@ -67,7 +67,7 @@ static struct sock_filter no_bpf[] = {
 static struct sock_filter no_fork[] = {
 	LOAD(offsetof(struct seccomp_data, nr)),
 	UNLESS(SYS_clone3, 1),
-	FAIL(ENOSYS), /* whose flags lie in memory: clone is asked next */
+	FAIL(ENOSYS), /* its flags lie in memory: clone is tried next */
 	UNLESS(SYS_clone, 3),
 	LOAD(ARG(0)),
 	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0),
@@ -105,7 +105,8 @@ static struct sock_filter no_rcvbuf[] = {
 
 static struct sock_filter no_msync[] = {REFUSE(SYS_msync, EPERM)};
 
-/* Of the many calls that it leaves out, those that a library may make. */
+/* Of the many calls that the filter leaves out, those that a library may make.
+ */
 static struct sock_filter no_debug[] = {
 	LOAD(offsetof(struct seccomp_data, nr)),
 	DIE(SYS_bpf),

@@ -38,7 +38,7 @@ struct endpoint {
 	size_t map_size; /* bytes */
 };
 
-/* What one end tells the other, by whatever way. */
+/* The facts that one end tells the other, by any means. */
 struct endpoint_address {
 	union ibv_gid gid;
 	uint64_t region;

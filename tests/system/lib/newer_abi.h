@@ -73,7 +73,7 @@ struct newer_attach_attr {
 	uint32_t comp_mask, op_mask;
 };
 
-/* What stands before query_port in a verbs_context of release 65. */
+/* The members before query_port in a verbs_context of release 65. */
 struct newer_ops {
 	void (*free_buf)(struct newer_buf *buf);
 	void *(*alloc_buf)(struct ibv_pd *pd, size_t size,

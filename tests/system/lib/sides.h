@@ -77,7 +77,8 @@ static inline bool is_readable(int side, int wait_ms)
 	return poll(&p, 1, wait_ms) == 1;
 }
 
-/* The next event of a side, which is to be this one; the caller's, or NULL. */
+/* The next event of a side, which must be of this type; the caller acknowledges
+ * it.  NULL: another came. */
 static inline struct rdma_cm_event *await(int side,
 					  enum rdma_cm_event_type type)
 {

@@ -23,7 +23,7 @@ enum {
 	RECEIVE = 1 << 30, /* in a wr_id: not of a request */
 };
 
-/* Of requests; the first three are numbered messages. */
+/* Kinds of requests; the first three are numbered messages. */
 enum { SEND, SEND_IMM, WRITE_IMM, WRITE, READ, ADD, OPS };
 
 _Static_assert((int)AREA == (int)TRAFFIC_SPAN, "the areas fill it");
@@ -175,7 +175,8 @@ static void judge_message(struct traffic_link *l, const struct ibv_wc *wc)
 			fail(l, "other bytes than were sent", n);
 }
 
-/* Of a shared queue, only what the dead had taken is flushed, and not ended. */
+/* Of a shared queue, only the receives that the dead process had taken are
+ * flushed. */
 static void judge_flush(struct traffic_link *l, const struct ibv_wc *wc)
 {
 	if (wc->status != IBV_WC_WR_FLUSH_ERR)
@@ -455,7 +456,8 @@ uint64_t traffic_remove(struct traffic_line *line, struct traffic_link *l)
 		step_timeout_die("modify to ERR");
 	while (!traffic_is_idle(l) || (!l->is_shared && l->receives))
 		traffic_turn(line);
-	/* What is not collected goes with the queue pair, and its receives. */
+	/* Completions that are not collected go with the queue pair, and so do
+	 * its receives. */
 	while (l->is_shared && traffic_turn(line))
 		;
 	for (int i = 0; i < TRAFFIC_LINKS; i++)

@@ -42,7 +42,7 @@ enum kind {
 	KINDS,
 };
 
-/* What the server tells who connects. */
+/* The facts that the server gives a client that connects. */
 struct hello {
 	char greeting[32];
 	uint8_t region_size, config_size;
@@ -127,8 +127,8 @@ static void is_untouched(const uint8_t *from, const uint8_t *to)
 		NEED(*from++ == UNTOUCHED);
 }
 
-/* What a connection writes: all, then parts at odd places, beside which nothing
- * may change. */
+/* The bytes that a connection writes: all, then parts at odd places, beside
+ * which nothing may change. */
 static const size_t write_sizes[] = {SIZE, 1,	 8,	100,
 				     1024, 4096, 65536, 300001};
 enum { WRITES = sizeof(write_sizes) / sizeof(write_sizes[0]) };
@@ -246,7 +246,8 @@ static void sleep_until_more(const struct talk *t, bool is_receive)
 	}
 }
 
-/* The next completion, good or bad.  Of two channels it sleeps on one. */
+/* The next completion, good or bad.  With two channels the program sleeps on
+ * one. */
 static struct ibv_wc next(const struct talk *t, bool is_receive)
 {
 	struct ibv_wc wc;
@@ -332,7 +333,7 @@ static void part(const struct talk *t, bool is_first)
 	receive_goes(t);
 }
 
-/* Of the server. */
+/* ---- the server ---- */
 
 static struct hello hello_of(const struct side *s)
 {
@@ -448,7 +449,7 @@ static void serve(int told)
 	free(want);
 }
 
-/* Of the client. */
+/* ---- the client ---- */
 
 /* False if it was refused, as it ought to be. */
 static bool is_called(struct talk *t)
@@ -515,7 +516,7 @@ static void copy_free(struct copy *c)
 	free(c->at);
 }
 
-/* What lies there is what we think, and comes to its place only. */
+/* The bytes there are the expected ones, and lie in their place only. */
 static void read_back(struct talk *t, const struct rpma_mr_remote *lent,
 		      const struct copy *c, size_t at, size_t bytes)
 {
@@ -605,7 +606,7 @@ static void call_all(int told)
 	side_close(&s);
 }
 
-/* Of who outlives the other. */
+/* The end that outlives the other. */
 
 static void is_over(const struct talk *t)
 {
@@ -661,7 +662,7 @@ static void read_on(int told)
 	side_close(&s);
 }
 
-/* Of both. */
+/* ---- both ---- */
 
 /* A process, and what it says when it has come so far. */
 struct end {
@@ -687,7 +688,7 @@ static struct end start(void (*body)(int told))
 	return e;
 }
 
-/* Whoever fails says nothing. */
+/* A process that fails prints nothing. */
 static bool has_said(const struct end *e)
 {
 	char byte;
@@ -722,7 +723,8 @@ static void end_kill(struct end *e)
 	close(e->says);
 }
 
-/* Whoever ends first and is not well leaves its fellow waiting for good. */
+/* A process that ends first and with an error would leave the other waiting for
+ * good. */
 static bool all_calls(struct end *server)
 {
 	struct end client = start(call_all);

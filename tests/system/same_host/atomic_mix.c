@@ -241,7 +241,7 @@ static void be_target(void)
 		step_timeout_die("bytes around the region");
 }
 
-/* Of each word, the first so many tickets are gone. */
+/* Of each word, the first so many tickets are taken. */
 static bool all_taken(void)
 {
 	for (int w = 0; w < WORDS; w++)

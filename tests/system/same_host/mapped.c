@@ -128,7 +128,7 @@ static void open_memory(void)
 	step_timeout->rkey = mr->rkey;
 }
 
-/* Each is a file, and yet more than may be open are to be had. */
+/* Each region is a file, and there are more regions than files may be open. */
 static void go_through_many(void)
 {
 	struct rlimit few = {MANY / 2, MANY / 2}, before;

@@ -88,7 +88,7 @@ static enum death death_of(int round)
 	return x == 0 ? EXIT : x == 1 ? EXEC : KILL;
 }
 
-/* Who asks on a link: the victim, the survivor, both. */
+/* The process that posts on a link: the victim, the survivor, both. */
 static bool asks(int who, int round, int link)
 {
 	uint32_t x = random_of(round, 2 + (uint32_t)link) % 4;
@@ -409,7 +409,7 @@ static bool ended(pid_t pid)
 	return info.si_pid == pid;
 }
 
-/* False: who does not say it any more. */
+/* False: the process that would tell it has ended. */
 static bool await(const int *word, int value, pid_t who)
 {
 	while (step_timeout_look(word) != value) {
@@ -529,7 +529,7 @@ static bool outlive_all(int rounds, int least, double seconds)
 	return true;
 }
 
-/* Who waits for one that has failed says what for. */
+/* A process that waits for a failed one prints the reason of the wait. */
 static int conclude(bool good)
 {
 	if (!good && ended(survivor))

@@ -52,7 +52,7 @@ static struct step_timeout {
 	int is_there[2], is_ready[2];
 	int size;		/* which is under way, of the writer's */
 	int wiped;		/* for which there is no byte of another */
-	_Alignas(64) int asked; /* rounds whose places are said */
+	_Alignas(64) int asked; /* rounds of which the places are known */
 	struct place place[SLOTS];
 	_Alignas(64) int seen; /* rounds that have been looked at */
 	unsigned long long stale;

@@ -270,7 +270,7 @@ static void check_end(const struct ibv_wc *wc)
 	}
 }
 
-/* Whoever survives sees each of its work requests end. */
+/* The survivor sees each of its work requests end. */
 static void initiate(int seed)
 {
 	static const enum ibv_wr_opcode ops[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND,
@@ -331,7 +331,8 @@ static bool wait_event(int ms)
 	return true;
 }
 
-/* Who finds none and sleeps is told of the next, even if its sender died. */
+/* A thread that finds no completion and sleeps is told of the next, even if its
+ * sender died. */
 static void sleep_armed(int *posted)
 {
 	bool told = false;

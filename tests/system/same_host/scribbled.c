@@ -45,7 +45,7 @@ static uint64_t next_random(void)
 	return state;
 }
 
-/* What is mapped here of an adapter. */
+/* The parts of an adapter that are mapped here. */
 struct area {
 	uint8_t *at;
 	size_t bytes;
@@ -137,7 +137,8 @@ static void work_once(int who)
 	step_timeout_say(&step_timeout->has_worked[who], 1);
 }
 
-/* Whatever the other does: to the end, and to the end of all that it has. */
+/* Works to the end, whatever the other process writes, and to the end of all
+ * objects of the other. */
 static int be_honest(void)
 {
 	alarm(SECONDS);
@@ -194,7 +195,7 @@ static void scribble(const struct area *a)
 	free(used);
 }
 
-/* Its own part, by who may open its files. */
+/* The process's own part, reached as a process may that may open its files. */
 static void try_to_map(pid_t pid)
 {
 	char folder[32], path[64], target[64];

@@ -43,7 +43,8 @@ enum {
 
 enum who { WRITER, SENDER, TARGET, WHO };
 
-/* What the target wants of its parent, and what that has done. */
+/* The target's requests to its parent, and which of them the parent has done.
+ */
 enum order { GO, STOP, IS_STOPPED, CONTINUE };
 
 /* Shared by all. */
@@ -74,7 +75,7 @@ static void open_end(struct endpoint *e)
 		      ENDPOINT_ALL_REMOTE);
 }
 
-/* address[0] is that of who connects, address[1] its peer's. */
+/* address[0] is that of the end that connects, address[1] its peer's. */
 static void connect(struct endpoint *e, const struct endpoint_address *self,
 		    const struct endpoint_address *peer)
 {

@@ -21,7 +21,7 @@
 
 static int stderr_fd; /* a memfd in place of stderr */
 
-/* What was said on stderr since the last call. */
+/* The text that was printed on stderr since the last call. */
 static const char *said(void)
 {
 	static char text[16384];

@@ -72,7 +72,7 @@ static uint64_t errors(struct newer_counter *c)
 	return v;
 }
 
-/* Of the processor's time: who is stopped, or has none, has not waited. */
+/* Processor time: a process that is stopped, or has no core, has not waited. */
 static double now(void)
 {
 	struct timespec t;
@@ -100,7 +100,8 @@ static bool errors_reach(struct newer_counter *c, uint64_t want)
 	return errors(c) == want;
 }
 
-/* Of e[0] or e[1], as @of says, whose queue pair goes before them. */
+/* Creates a counter of e[0] or e[1], as @of says; its queue pair is destroyed
+ * before it. */
 static void close_end(int of, int n, struct newer_counter *const *counters)
 {
 	EXPECT(!ibv_destroy_qp(e[of].qp));
@@ -112,7 +113,7 @@ static void close_end(int of, int n, struct newer_counter *const *counters)
 
 /* ---- requests ---- */
 
-/* Of BYTES bytes. */
+/* A request of BYTES bytes. */
 static void post(const struct endpoint *from, const struct endpoint_address *to,
 		 enum ibv_wr_opcode opcode, unsigned int flags)
 {
@@ -438,7 +439,8 @@ static void a_peer_of_another_process_is_counted(void)
 	close_end(0, 2, all);
 }
 
-/* Who sees it counted sees what it wrote: the last of the memory first. */
+/* A thread that sees a WRITE counted sees the bytes that it wrote: the last
+ * byte first. */
 static void what_is_counted_is_there(void)
 {
 	enum { ROUNDS = 300 };

@@ -122,7 +122,7 @@ static int status_of(int (*body)(void))
 	int status;
 
 	if (!pid) {
-		alarm(HANG_S); /* who hangs does not end otherwise */
+		alarm(HANG_S); /* a program that hangs does not end otherwise */
 		_exit(body());
 	}
 	if (waitpid(pid, &status, 0) != pid)
@@ -130,7 +130,7 @@ static int status_of(int (*body)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* Opens anew what it had, uses it, and gives it back. */
+/* Opens again what the process had, uses it, and destroys it. */
 static int work_anew(void)
 {
 	struct held h;
@@ -163,7 +163,7 @@ static int child_of_one_that_opened(void)
 	return give_all(&h) ? 0 : 6;
 }
 
-/* What the child had from its parent is destroyed there. */
+/* The child destroys what it has from its parent. */
 static int child_that_destroys(void)
 {
 	struct held h;
@@ -246,7 +246,8 @@ static int async_event(struct ibv_context *context, int ms)
 	return (int)event.event_type;
 }
 
-/* It keeps the descriptors that it was given, and goes on to poll. */
+/* The program keeps the descriptors that it was given, and continues to poll.
+ */
 static int one_that_hears_of_it(void)
 {
 	struct ibv_wc wc;

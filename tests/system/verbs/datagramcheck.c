@@ -206,10 +206,8 @@ static int hear(int tell)
 	return 0;
 }
 
-/*
- * First some in a list, then as many singly that one waits for the other, and
- * nobody polls: the last is to be seen all the same.
- */
+/* First some datagrams in a list, then so many one by one that one waits for
+ * the other; no thread polls: the last datagram must arrive all the same. */
 static void leaves_without_a_poll(int singly)
 {
 	int pair[2], status = -1;

@@ -61,7 +61,7 @@ static int unmake_ah(void *ah)
 	return ibv_destroy_ah(ah);
 }
 
-/* Of which there are some. */
+/* Finds at least one. */
 static void as_many_as(int most, int there, make *one, unmake *none)
 {
 	void **all = calloc((size_t)most, sizeof(*all));

@@ -14,7 +14,7 @@
 
 static struct endpoint e[2];
 
-/* What the peer writes to @va of @rkey is in the bytes at @memory. */
+/* Bytes that the peer writes to @va of @rkey are in the bytes at @memory. */
 static void peer_writes(uint64_t va, uint32_t rkey, const uint8_t *memory)
 {
 	struct ibv_sge sge = {(uintptr_t)e[1].region, 64, e[1].mr->lkey};
@@ -89,7 +89,8 @@ static void a_range_outside_its_buffer_is_refused(void)
 	endpoint_close_pair(e);
 }
 
-/* Its domain may go before it, whose memory it never was. */
+/* The protection domain of the memory may be destroyed first: it never owned
+ * the memory. */
 static void a_buffer_outlives_its_domain(void)
 {
 	struct newer_buf *buf = NULL;

@@ -402,8 +402,11 @@ static void what_is_posted_leaves_without_a_poll(void)
 	both_close();
 }
 
-/* The last of many that are polled at once finds its memory gone: its queue
- * pair fails, and the next receive is flushed to who sleeps for it. */
+/*
+ * The last of many completions that are polled at once finds its memory gone:
+ * its queue pair fails, and the next receive is flushed, which wakes the thread
+ * that sleeps for it.
+ */
 static void what_a_long_poll_finds_is_told(void)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);

@@ -74,7 +74,7 @@ static void *send_all(void *arg)
 	return NULL;
 }
 
-/* Two threads poll each queue: whoever comes first. */
+/* Two threads poll each queue; either may find a completion. */
 static void *drain(void *arg)
 {
 	struct endpoint *e = arg;

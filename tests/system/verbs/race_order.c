@@ -27,7 +27,8 @@ enum {
 	FACT = 3,
 };
 
-/* What a request is about; made by who posts, freed by who polls. */
+/* The subject of a request; the thread that posts makes it, the thread that
+ * polls frees it. */
 struct job {
 	int number;
 	char text[INLINE];
@@ -39,7 +40,8 @@ static struct job *receives[ROUNDS + ENDPOINT_DEPTH];
 static atomic_int done;
 static bool begun;
 
-/* Whoever is wrong ends all: others wait for what it does not do. */
+/* A thread that finds an error ends the program: others wait for work that it
+ * does not do. */
 #define NEED(good)                                                             \
 	do {                                                                   \
 		if (!(good)) {                                                 \
@@ -102,7 +104,7 @@ static void beside(void *(*other)(void *), void (*own)(void))
 	endpoint_close_pair(e);
 }
 
-/* What wr_id names. */
+/* The object that wr_id names. */
 
 static void *end_jobs(void *arg)
 {
@@ -136,7 +138,8 @@ static void who_polls_ends_what_was_posted(void)
 	beside(end_jobs, write_jobs);
 }
 
-/* What was done before a message was sent, and where it comes. */
+/* Stores before a message was sent, and the place to which the message comes.
+ */
 
 static void post_receive(int i)
 {
@@ -205,7 +208,7 @@ static void who_polls_sees_what_was_done_before_a_message(void)
 	receives_are_there(take_messages);
 }
 
-/* What an event tells is known before a poll. */
+/* The facts that an event tells are known before a poll. */
 static void sleep_on_channel(void)
 {
 	struct ibv_cq *cq;
@@ -235,7 +238,7 @@ static void who_sleeps_sees_it_too(void)
 	receives_are_there(sleep_for_messages);
 }
 
-/* The same field by field, and two who post to one queue. */
+/* The same field by field, and two threads that post to one queue. */
 
 static struct ibv_cq_ex *cq_ex;
 static atomic_int posted;
@@ -338,7 +341,7 @@ static void field_by_field_is_no_other(void)
 	ex_close();
 }
 
-/* rdma_cm: who takes the events of what others began. */
+/* rdma_cm: a thread takes events that other threads began. */
 
 static struct rdma_cm_event *event_of(struct rdma_event_channel *c,
 				      enum rdma_cm_event_type type)

@@ -141,7 +141,7 @@ char *fgets(char *text, int size, FILE *file)
 	return next(text, size, file);
 }
 
-/* Of so many regions at most, all that the limit of descriptors allows. */
+/* At most so many regions, all that the limit of descriptors allows. */
 static int room(void)
 {
 	struct rlimit files;
@@ -192,7 +192,7 @@ static void region_close(struct region *r, bool keeps_file)
 		close(r->fd);
 }
 
-/* Nobody looks for who goes by packets. */
+/* No search for the file of memory that goes by packets. */
 static bool goes_by_packets(void)
 {
 	const char *direct = getenv("ADVERB_DIRECT");

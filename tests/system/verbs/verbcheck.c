@@ -314,8 +314,8 @@ static void rights_change_while_the_keys_stay(void)
 	both_close();
 }
 
-/* ibv_import_mr(3): who is done with it destroys either handle, and gives the
- * other back. */
+/* ibv_import_mr(3): a program that is done with the region destroys either
+ * handle, and gives the other back. */
 static void an_imported_region_can_be_destroyed(void)
 {
 	struct ibv_context *ctx;
