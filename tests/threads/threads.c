@@ -574,13 +574,13 @@ int main(void)
 		 threads_work_apart_on_one_device);
 	case_run("two post and two poll on one queue pair",
 		 two_post_and_two_poll_on_one_queue_pair);
-	case_run("objects come and go amid traffic",
+	case_run("objects are created and destroyed during traffic",
 		 objects_come_and_go_amid_traffic);
 	case_run("the device is opened and closed at once",
 		 the_device_is_opened_and_closed_at_once);
-	case_run("a thread sleeps for what another sends",
+	case_run("a thread sleeps for a message that another thread sends",
 		 a_thread_sleeps_for_what_another_sends);
-	case_run("a thread sleeps for what another posts",
+	case_run("a thread sleeps for a request that another thread posts",
 		 a_thread_sleeps_for_what_another_posts);
 	case_run("a thread waits for an asynchronous event",
 		 a_thread_waits_for_an_asynchronous_event);
@@ -590,7 +590,7 @@ int main(void)
 		 a_queue_pair_fails_under_a_thread_that_posts);
 	case_run("a queue pair is reset under a thread that polls",
 		 a_queue_pair_is_reset_under_a_thread_that_polls);
-	case_run("a forked child is refused and its parent goes on",
+	case_run("a forked child is refused and its parent continues",
 		 a_forked_child_is_refused_and_its_parent_goes_on);
 	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
 	return failed ? 1 : 0;

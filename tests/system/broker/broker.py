@@ -369,7 +369,7 @@ def on_demand():
             expect(not brokers(), "another one: %s" % brokers())
 
 
-t.case("one that is started for who comes to its address", alone(on_demand))
+t.case("a broker is started for a program that comes to its address", alone(on_demand))
 
 
 def on_demand_and_killed():
@@ -391,7 +391,7 @@ def on_demand_and_killed():
                "another one: %s" % brokers())
 
 
-t.case("one that is started so and killed has a successor of its kind",
+t.case("a broker that was started so and is killed has a successor of its kind",
        alone(on_demand_and_killed))
 
 
@@ -411,7 +411,7 @@ def few_files():
         t.note("refused with the limit's name")
 
 
-t.case("who may have 20 files open", alone(few_files))
+t.case("a broker that may have 20 files open serves", alone(few_files))
 
 
 def as_a_thread(argv, more):

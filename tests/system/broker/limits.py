@@ -150,7 +150,7 @@ for seconds in 1, 5:
 t.case("no other process of the user",
        limited("ulimit -u 1;", argv=OPEN))
 t.case("a stack of 64 KiB", limited("ulimit -s 64;", must=True))
-t.case("a broker does not keep the soft limits of who starts it",
+t.case("a broker does not keep the soft limits of the program that starts it",
        brokers_limits)
 t.case("no memory that is locked", limited("ulimit -l 0;", must=True))
 t.case("no core files and no signals that wait",

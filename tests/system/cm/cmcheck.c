@@ -684,9 +684,9 @@ int main(int argc, char **argv)
 		  any_of_ipv6_is_any_of_ipv4_too_unless_it_is_to_be_alone);
 	check_run("both ends of a way are of one family",
 		  both_ends_of_a_way_are_of_one_family);
-	check_run("what an id is not ready for changes nothing",
+	check_run("a call for which an id is not ready changes nothing",
 		  what_an_id_is_not_ready_for_changes_nothing);
-	check_run("a request says what the caller wants",
+	check_run("a request carries the caller's parameters",
 		  a_request_says_what_the_caller_wants);
 	check_run("options reach the queue pairs of both",
 		  options_reach_the_queue_pairs_of_both);
@@ -705,8 +705,9 @@ int main(int argc, char **argv)
 		  an_end_before_there_is_a_connection_changes_nothing);
 	check_run("an end before there is a connection is of its queue pair",
 		  an_end_before_there_is_a_connection_is_of_its_queue_pair);
-	check_run("queue pairs of two ids may share what was made for one",
-		  queue_pairs_of_two_ids_may_share_what_was_made_for_one);
+	check_run(
+		"queue pairs of two ids may share objects that were made for one",
+		queue_pairs_of_two_ids_may_share_what_was_made_for_one);
 	check_run("datagram services are resolved in each space",
 		  datagram_services_are_resolved_in_each_space);
 	check_run("a connection may be of the infiniband space",

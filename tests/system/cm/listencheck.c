@@ -293,7 +293,7 @@ int main(void)
 		  a_listener_moves_with_its_requests);
 	check_run("a request has no events before it is accepted",
 		  a_request_has_no_events_before_it_is_accepted);
-	check_run("what nobody took goes with its id",
+	check_run("a request that no program took goes with its id",
 		  what_nobody_took_goes_with_its_id);
 	check_run("an endpoint brings a queue pair to each request",
 		  an_endpoint_brings_a_queue_pair_to_each_request);

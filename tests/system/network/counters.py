@@ -207,11 +207,11 @@ def fresh(body):
     return go
 
 
-t.case("the files count what a capture has", fresh(as_captured), "counters",
+t.case("the files count the packets of a capture", fresh(as_captured), "counters",
        "ib_write_bw")
 t.case("every file is there and a number", fresh(every_name))
 t.case("the files agree with adverb top", fresh(as_top_says))
-t.case("requests are counted by what they are", fresh(reads_and_failures),
+t.case("requests are counted by their kind", fresh(reads_and_failures),
        "counters", "ib_atomic_lat")
 t.case("each device has its own", fresh(of_each_device), "counters",
        "several devices")

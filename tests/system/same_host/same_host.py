@@ -138,7 +138,7 @@ for kind, what in (("remapped", "other memory at its place is what is written"),
                    ("cut", "what has gone from it is told of")):
     t.case("of memory that both can map, " + what, mapped(kind), "same host",
            "mapped")
-t.case("what comes after its last byte is told", who_polls_is_not_fooled,
+t.case("bytes that come after the last byte are found", who_polls_is_not_fooled,
        "same host", "polled")
 t.case("polling the last byte of a WRITE sees all bytes, in mapped memory",
        polled("direct", "-m", "-t", "600" if t.options.full else "3"),
@@ -179,7 +179,7 @@ for way in "packets", "direct":
 # One after the other they would be waited for in more than the time there is.
 t.case("one process with many peers beside a stopped broker",
        samehost("direct", "halt", "251", program=CROWD), "same host", "many_processes")
-t.case("who lets nobody look into it goes by packets",
+t.case("a process that lets no other read its memory goes by packets",
        samehost("direct", "stopped", "packets", "hidden"),
        "same host", "samehost")
 t.case("a process that may not write others' memory goes by packets",

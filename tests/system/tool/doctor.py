@@ -164,8 +164,8 @@ def falls_back():
 
 
 t.case("eighteen lines, and nothing is missing", healthy)
-t.case("a port that somebody holds, who is named", held_port)
-t.case("UDP port 4791: no, whose holder has a hostile name", hostile_holder)
+t.case("a port that is in use, and the name of its holder", held_port)
+t.case("UDP port 4791: no, and its holder has a hostile name", hostile_holder)
 t.case("a port that our broker holds", brokers_port)
 says("steering", "slow", "the broker receives for all", lacks=["bpf"])
 says("UDP batches", "slow", "no GSO and GRO", lacks=["batches"])

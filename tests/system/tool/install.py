@@ -515,15 +515,15 @@ for where, is_named in (("/usr/lib/x86_64-linux-gnu", True),
                    (where, "after" if after else "before"),
                    lambda where=where, is_named=is_named, after=after:
                    vendors_libraries(where, is_named, after))
-suite.case("adverb run stands in for what the system lacks",
+suite.case("adverb run supplies the libraries that the system lacks",
            only_what_the_system_lacks)
 suite.case("--shim shows every program the tree",
            the_shim_is_in_every_program)
-suite.case("what others preload stays", others_preloads_stay)
-suite.case("uninstall leaves what was before", it_leaves_as_it_came)
+suite.case("libraries that others preload stay", others_preloads_stay)
+suite.case("uninstall leaves the system as it was before", it_leaves_as_it_came)
 suite.case("files of others are not overwritten", others_files_stay)
 suite.case("changed files are not removed", changed_files_stay)
-suite.case("one that was ended is repeated, and undone",
+suite.case("an installation that was ended is repeated, and undone",
            one_that_was_ended_is_repeated_or_undone)
 suite.case("the system's broker: an account and a unit", the_systems_broker)
 suite.case("the system's broker has the port from boot on",
@@ -534,7 +534,7 @@ suite.case("systemd takes the unit", its_unit_is_one)
 suite.case("two at once both succeed", two_at_once_both_succeed)
 suite.case("a second one leaves the loader's file",
            a_second_one_leaves_the_loaders_file)
-suite.case("all users can read what is put", all_users_can_read_it)
+suite.case("all users can read the installed files", all_users_can_read_it)
 suite.case("a dry run writes nothing", a_dry_run_writes_nothing)
 suite.case("absolute links stay inside the root", links_do_not_lead_out)
 suite.case("roots without glibc are refused", strange_roots_are_refused)

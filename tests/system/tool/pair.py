@@ -387,7 +387,7 @@ t.case("pair finds its server among thousands that listen",
 t.case("pair exits with the worse status", takes_the_worse)
 t.case("pair says that the server never listened", server_never_listens)
 t.case("pair says which side hung", says_who_hung)
-t.case("pair ends the side whose peer failed", kills_the_survivor)
+t.case("pair ends the other side when one fails", kills_the_survivor)
 t.case("pair ends a server that never ends", stops_a_lasting_server)
 t.case("pair leaves nothing after an interrupt", ends_with_ctrl_c)
 t.case("pair says that it cannot wait for signals", needs_signals)

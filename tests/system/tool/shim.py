@@ -444,7 +444,7 @@ t.case("ls sees the tree, ibstatus and ibstat the port", lambda: [
 t.case("perftest reads counters", counters_of_perftest, "shim",
        "ib_write_bw")
 t.case("--no-shim leaves it out", without_it)
-t.case("what the user preloads comes first, and stays", users_own_come_first)
+t.case("libraries that the user preloads come first, and stay", users_own_come_first)
 t.case("run under run changes nothing more", run_under_run)
 t.case("a program of 32 bits has nothing to complain of",
        programs_of_32_bits)
@@ -456,13 +456,13 @@ for words, flags in (("AddressSanitizer", ["-fsanitize=address"]),
                       ["-fsanitize=undefined"])):
     t.case("a program with %s runs, and sees the tree" % words,
            sanitized(*flags))
-t.case("one whose sanitizer cannot have it is spared it", old_sanitizer)
-t.case("one of musl is spared it", musl)
-t.case("a script has what its interpreter needs",
+t.case("a program whose sanitizer forbids the shim runs without it", old_sanitizer)
+t.case("a program of musl runs without the shim", musl)
+t.case("a script runs as its interpreter needs",
        a_script_of_such_an_interpreter)
 t.case("an empty environment is enough", an_empty_environment)
-t.case("who looks is told that there is nothing to see", nothing_to_show)
-t.case("of many at once each sees a whole tree", many_at_once)
+t.case("a program that lists devices is told that there are none", nothing_to_show)
+t.case("each of many programs at once sees a whole tree", many_at_once)
 t.case("a tree that is right is left alone", written_once)
 t.case("relative paths, folders' descriptors, glob and nftw", calls)
 for argv, wanted in (
@@ -484,7 +484,7 @@ for argv in (["resource"], ["system"],
 t.case("strangers are kept out, and other sockets left alone", other_sockets)
 t.case("RLIMIT_MEMLOCK limits nothing, until the program sets it",
        memory_lock)
-t.case("RLIMIT_MEMLOCK is raised to what the user may have",
+t.case("RLIMIT_MEMLOCK is raised to the user's hard limit",
        memory_lock_is_raised)
 lab.end()
 t.end()

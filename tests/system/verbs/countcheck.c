@@ -473,17 +473,17 @@ int main(void)
 	/* first: a child opens the device itself */
 	check_run("a peer of another process is counted",
 		  a_peer_of_another_process_is_counted);
-	check_run("a device says what it counts", a_device_says_what_it_counts);
+	check_run("a device tells its counters", a_device_says_what_it_counts);
 	check_run("a counter is set and added to",
 		  a_counter_is_set_and_added_to);
-	check_run("what cannot be attached is refused",
+	check_run("an attachment that is not possible is refused",
 		  what_cannot_be_attached_is_refused);
 	check_run("each operation is counted once",
 		  each_operation_is_counted_once);
 	check_run("bytes are counted", bytes_are_counted);
 	check_run("failures are counted apart", failures_are_counted_apart);
-	check_run("what is counted is there", what_is_counted_is_there);
-	check_run("one counter is of many queue pairs",
+	check_run("data that is counted has arrived", what_is_counted_is_there);
+	check_run("one counter counts for many queue pairs",
 		  one_counter_is_of_many_queue_pairs);
 	return check_end();
 }

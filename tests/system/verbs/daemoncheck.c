@@ -289,12 +289,14 @@ int main(void)
 {
 	check_run("a child that closes all descriptors opens a device anew",
 		  run_child_of_one_that_opened);
-	check_run("one that destroys what it inherited hurts none of its files",
-		  run_child_that_destroys);
-	check_run("a process that closes all can destroy what it had",
-		  run_one_that_destroys);
+	check_run(
+		"a child that destroys inherited objects closes none of its own files",
+		run_child_that_destroys);
+	check_run(
+		"a process that closed all descriptors can destroy its objects",
+		run_one_that_destroys);
 	check_run("and opens a device anew", run_one_that_goes_on);
-	check_run("what comes to its sockets is left to it",
+	check_run("data for the program's sockets is left to the program",
 		  run_one_whose_sockets_follow);
 	check_run("it is told by IBV_EVENT_DEVICE_FATAL, once",
 		  run_one_that_hears_of_it);

@@ -470,11 +470,11 @@ int main(void)
 		  an_answer_finds_its_way);
 	check_run("a datagram queue pair sends to itself",
 		  a_queue_pair_sends_to_itself);
-	check_run("what datagrams cannot do completes in error",
+	check_run("an operation that UD lacks completes in error",
 		  misuse_completes_in_error);
-	check_run("what UC cannot do completes in error",
+	check_run("an operation that UC lacks completes in error",
 		  misuse_of_uc_completes_in_error);
-	check_run("what is no datagram request is refused", refusals);
+	check_run("a request without a destination is refused on UD", refusals);
 	check_run("an IPv4 group is heard by its members",
 		  an_ipv4_group_is_heard_by_its_members);
 	check_run("an IPv6 group is reached from IPv4",

@@ -188,7 +188,7 @@ int main(int argc, char **argv)
 	}
 	check_run("the most inline data can be found",
 		  the_most_inline_data_can_be_found);
-	check_run("the device's flags are what is built",
+	check_run("the device's flags name the built features",
 		  the_flags_are_what_is_built);
 	check_run("no more domains can be had than reported", no_more_domains);
 	check_run("no more completion queues can be had than reported",

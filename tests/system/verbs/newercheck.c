@@ -252,10 +252,10 @@ int main(void)
 		  a_parent_domain_may_share_unprotected_memory);
 	check_run("registration by attributes names its memory",
 		  registration_by_attributes_names_its_memory);
-	check_run("registration by attributes refuses what is not built",
+	check_run("registration by attributes refuses unknown attributes",
 		  registration_by_attributes_refuses_what_is_not_built);
 	check_run("a port tells its speed", a_port_tells_its_speed);
-	check_run("what is not built of later releases is EOPNOTSUPP",
+	check_run("a call of later releases that is not built is EOPNOTSUPP",
 		  what_is_not_built_is_eopnotsupp);
 	return check_end();
 }

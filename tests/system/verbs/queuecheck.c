@@ -465,16 +465,16 @@ int main(void)
 		  extended_polling_reads_each_field);
 	check_run("requests are posted all or none",
 		  requests_are_posted_all_or_none);
-	check_run("what is posted leaves without a poll",
+	check_run("a posted request leaves without a poll",
 		  what_is_posted_leaves_without_a_poll);
-	check_run("a shared queue is what was asked",
+	check_run("a shared queue has the capacity that was asked for",
 		  a_shared_queue_is_what_was_asked);
 	check_run("a basic shared queue may name a completion queue",
 		  a_basic_shared_queue_may_name_a_completion_queue);
 	check_run("the limit event comes once", the_limit_event_comes_once);
 	check_run("a dying queue pair says its last",
 		  a_dying_queue_pair_says_its_last);
-	check_run("what a long poll finds is told",
+	check_run("the completions that a long poll finds are reported",
 		  what_a_long_poll_finds_is_told);
 	return check_end();
 }

@@ -443,13 +443,14 @@ int main(int argc, char **argv)
 		return race(touch_while_posting);
 	if (argc > 1 && !strcmp(argv[1], "race-polling"))
 		return race(touch_while_polling);
-	check_run("who polls ends what was posted",
+	check_run("a poll comes after the post of its request",
 		  who_polls_ends_what_was_posted);
-	check_run("who polls sees what was done before a message",
+	check_run("a poll comes after the stores before the message",
 		  who_polls_sees_what_was_done_before_a_message);
-	check_run("who sleeps sees it too", who_sleeps_sees_it_too);
+	check_run("a wake-up comes after the stores before the message",
+		  who_sleeps_sees_it_too);
 	check_run("field by field is no other", field_by_field_is_no_other);
-	check_run("who takes events knows what began",
+	check_run("an event comes after the call that caused it",
 		  who_takes_events_knows_what_began);
 	return check_end();
 }

@@ -395,7 +395,7 @@ static void a_poll_for_fewer_than_none_takes_none(void)
 int main(void)
 {
 	check_run("refusals have their errno", refusals_have_their_errno);
-	check_run("what is not built is EOPNOTSUPP",
+	check_run("a call that is not built is EOPNOTSUPP",
 		  what_is_not_built_is_eopnotsupp);
 	check_run("posting needs the right state",
 		  posting_needs_the_right_state);
@@ -405,9 +405,9 @@ int main(void)
 		  inline_data_is_copied_without_a_key);
 	check_run("an atomic of other than 8 bytes is a length error",
 		  an_atomic_is_of_8_bytes);
-	check_run("atomics return what was there",
+	check_run("atomics return the value from before",
 		  atomics_return_what_was_there);
-	check_run("a queue pair in error flushes what is posted",
+	check_run("a queue pair in error flushes posted requests",
 		  a_queue_pair_in_error_flushes_what_is_posted);
 	check_run("an armed queue tells once", an_armed_queue_tells_once);
 	check_run("a poll for fewer than none takes none",
