@@ -463,7 +463,7 @@ int pair_main(int argc, char **argv)
 	p.address = "127.0.0.1";
 	p.timeout_ms = 60000;
 	if (launch_init(&p.server_env) < 0 || launch_init(&p.client_env) < 0)
-		return 1;
+		return 126;
 	while ((c = getopt_long(own, argv, "+h", options, NULL)) != -1) {
 		status = take_option(&p, c, optarg);
 		if (status)

@@ -47,7 +47,7 @@ int run_main(int argc, char **argv)
 	int c, status;
 
 	if (launch_init(&l) < 0)
-		return 1;
+		return 126;
 	while ((c = getopt_long(argc, argv, "+hE:", options, NULL)) != -1) {
 		if (launch_option(&l, c, optarg))
 			continue;
