@@ -33,7 +33,12 @@ CALLS = (
 
 
 def found(library):
-    """Where the loader has it, ours left out; or None."""
+    """Where it is unpacked (ci/setup) or where the loader has it, ours left
+    out; or None."""
+    for folder in os.environ.get("DEB_LIBRARIES", "").split(":"):
+        path = os.path.join(folder, library)
+        if folder and os.path.exists(path):
+            return path
     listing = subprocess.run(["/sbin/ldconfig", "-p"], text=True,
                              capture_output=True, check=False).stdout
     for line in listing.splitlines():
