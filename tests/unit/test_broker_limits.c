@@ -309,7 +309,7 @@ static int begin_client(struct server *s)
 
 	assert_true(fd >= 0);
 	send_word(fd, PROTO_HELLO, 0);
-	for (uint32_t i = 0; !s->conns || !s->conn[0].class; i++)
+	while (!s->conns || !s->conn[0].class)
 		server_turn(s);
 	return fd;
 }
