@@ -645,6 +645,29 @@ static int call_broker(struct r_id *id, struct cmproto *m, uint16_t kind,
 	return w.is_done ? m->err : err;
 }
 
+/*
+ * Waits until no other thread of this process is in r_call for the id, under
+ * r_lock.  False: the time is over.  If a broker dies, its successor gets the
+ * calls of several threads in their order so: a disconnect that overtook the
+ * confirmation (RTU) would have no effect.
+ */
+static bool begin_call(struct r_id *id, const struct timespec *until)
+{
+	int waited = 0;
+
+	while (id->caller == getpid() && !waited)
+		waited = wait_until(until);
+	if (!waited)
+		id->caller = getpid();
+	return !waited;
+}
+
+static void end_call(struct r_id *id)
+{
+	id->caller = 0;
+	pthread_cond_broadcast(&r_changed);
+}
+
 int r_call(struct r_id *id, struct cmproto *m, uint16_t kind)
 {
 	const struct cmproto request = *m;
@@ -655,6 +678,10 @@ int r_call(struct r_id *id, struct cmproto *m, uint16_t kind)
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += PATIENCE_S;
 	r_take();
+	if (!begin_call(id, &until)) {
+		r_give();
+		return err;
+	}
 	while (err == -EPIPE && !waited) {
 		*m = request;
 		asked = dials;
@@ -663,6 +690,7 @@ int r_call(struct r_id *id, struct cmproto *m, uint16_t kind)
 		while (err == -EPIPE && dials == asked && !waited)
 			waited = wait_until(&until);
 	}
+	end_call(id);
 	r_give();
 	return err;
 }

@@ -96,6 +96,7 @@ struct r_id {
 	struct r_device *device;
 	bool is_sync; /* the id owns its channel */
 	struct r_state state;
+	pid_t caller; /* a thread of this process is in r_call; else 0 */
 	uint32_t backlog;
 	uint32_t unacked; /* events taken and not acknowledged */
 	struct r_path path;

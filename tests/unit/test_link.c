@@ -23,10 +23,13 @@ static struct broker {
 	uint16_t refused;		      /* a port */
 	bool lies;			      /* to a client that connects */
 	unsigned heard[CMPROTO_EVENT];	      /* by kind */
+	unsigned order[CMPROTO_EVENT];	      /* when a kind was heard first */
 	sem_t was_bound;		      /* to a port */
 } broker[BROKERS];
 static unsigned brokers;     /* that have come; the last of them lives */
 static sem_t came, was_told; /* of a listener */
+static sem_t was_confirmed;
+static unsigned heard_so_far;
 
 /* The handle of a port at the last broker. */
 static uint32_t handle_of(uint16_t port)
@@ -99,7 +102,10 @@ static void *serve(void *arg)
 		sem_post(&came);
 		while (recv(b->fd, &m, sizeof(m), 0) == sizeof(m) &&
 		       m.kind != b->dies_at) {
-			b->heard[m.kind]++;
+			if (!b->heard[m.kind]++)
+				b->order[m.kind] = ++heard_so_far;
+			if (m.kind == CMPROTO_ESTABLISH)
+				sem_post(&was_confirmed);
 			if (m.kind == CMPROTO_LISTEN)
 				sem_post(&was_told);
 			if (m.kind == CMPROTO_BIND)
@@ -374,6 +380,79 @@ static void a_message_with_more_data_than_there_is_is_not_believed(void **state)
 	broker[brokers - 1].lies = false;
 }
 
+struct call {
+	struct r_id *id;
+	uint16_t kind;
+	pid_t thread;
+	sem_t began;
+	int err;
+};
+
+static void *call_broker(void *arg)
+{
+	struct call *c = arg;
+
+	c->thread = gettid();
+	sem_post(&c->began);
+	c->err = r_do(c->id, c->kind);
+	return NULL;
+}
+
+static pthread_t begin_call(struct call *c, struct r_id *id, uint16_t kind)
+{
+	pthread_t thread;
+
+	*c = (struct call){.id = id, .kind = kind};
+	sem_init(&c->began, 0, 0);
+	assert_int_equal(pthread_create(&thread, NULL, call_broker, c), 0);
+	await(&c->began);
+	return thread;
+}
+
+/* Waits until the thread sleeps: for an answer, or for its turn. */
+static void await_sleep(pid_t thread)
+{
+	char path[64], state = 'R';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
+	while (state != 'S') {
+		f = fopen(path, "re");
+		assert_non_null(f);
+		assert_int_equal(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+		fclose(f);
+	}
+}
+
+/* A disconnect before the confirmation would have no effect. */
+static void calls_of_two_threads_reach_the_next_broker_in_order(void **state)
+{
+	for (int round = 0; round < 5; round++) {
+		struct r_id *id = id_new();
+		struct call confirm, end;
+		pthread_t threads[2];
+		struct broker *next;
+
+		bind_to(id, PORT);
+		drain(&was_confirmed);
+		broker[brokers - 1].silent_at = CMPROTO_ESTABLISH;
+		next = &broker[brokers];
+		threads[0] = begin_call(&confirm, id, CMPROTO_ESTABLISH);
+		await(&was_confirmed);
+		threads[1] = begin_call(&end, id, CMPROTO_DISCONNECT);
+		await_sleep(end.thread);
+		kill_broker();
+		for (int i = 0; i < 2; i++)
+			pthread_join(threads[i], NULL);
+		assert_int_equal(confirm.err, 0);
+		assert_int_equal(end.err, 0);
+		assert_int_not_equal(next->order[CMPROTO_ESTABLISH], 0);
+		assert_true(next->order[CMPROTO_ESTABLISH] <
+			    next->order[CMPROTO_DISCONNECT]);
+		rdma_destroy_id(&id->base);
+	}
+}
+
 static int setup(void **state)
 {
 	static int listener;
@@ -393,6 +472,7 @@ static int setup(void **state)
 		sem_init(&broker[i].was_bound, 0, 0);
 	sem_init(&came, 0, 0);
 	sem_init(&was_told, 0, 0);
+	sem_init(&was_confirmed, 0, 0);
 	sem_init(&at_gap, 0, 0);
 	sem_init(&may_go_on, 0, 0);
 	return pthread_create(&thread, NULL, serve, &listener);
@@ -411,6 +491,8 @@ int main(void)
 			brokers_that_end_at_once_are_called_after_pauses),
 		cmocka_unit_test(
 			a_message_with_more_data_than_there_is_is_not_believed),
+		cmocka_unit_test(
+			calls_of_two_threads_reach_the_next_broker_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
