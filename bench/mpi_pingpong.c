@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * mpi_pingpong [-s BYTES] [-n ROUNDS] [-w WINDOW]: latency or rate of MPI
- *between two processes of one host, over the transport that mpirun is told to
- *use.
+ * between two processes of one host, over the transport that mpirun is told to
+ * use.
  *
  *	-w 0	rank 0 -- message --> rank 1 -- message --> rank 0: half of it
  *	-w W	rank 0 -- W messages --> rank 1 -- one byte --> rank 0: the rate

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Messages over UDP, in packets with headers of the sizes of RDMA WRITE: the
- *raw limit of RoCEv2's rate over a socket.
+ * raw limit of RoCEv2's rate over a socket.
  *
  *	  First		  Middle, Middle, ..., Last
  *	+----+----+-----+ +----+-----+ +----+-----+
@@ -12,9 +12,9 @@
  * Both ends compute a CRC of each packet; the receiver polls with UDP_GRO and
  * copies each payload to its place.  -p: without these headers, the CRC and the
  * copy.  -o: one packet a call.  -k: the receiver peeks at the first header,
- *the kernel copies the payloads to their places, and the CRC is computed there.
- *At most WINDOW packets are outstanding: the receiver counts packets in a page
- *that both share.
+ * the kernel copies the payloads to their places, and the CRC is computed
+ * there.  At most WINDOW packets are outstanding: the receiver counts packets
+ * in a page that both share.
  */
 #include "raw.h"
 #include "util/crc.h"

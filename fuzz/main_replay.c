@@ -10,7 +10,7 @@
  * Each FILE, and each frame of --frames without its first --skip and last
  * --trim bytes, is a seed, which is run unchanged first.  The input of a run
  * follows from S and the run's number, so the line printed at a crash repeats
- *it.
+ * it.
  */
 #include "fuzz.h"
 

@@ -4,7 +4,7 @@
  * die while there is no broker.  The note of each conversation is a record in
  * the ledger of the fd store; the successor of a broker releases conversations
  * of processes that have ended.  Part of the broker's loop: one thread, no
- *lock.
+ * lock.
  *
  *	write -> [broker dies] -> inherit -> taken by its owner's RESUME
  *	                                  `-> executed when the owner is gone

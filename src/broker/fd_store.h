@@ -15,7 +15,7 @@
  *							of members 128 k and up
  *
  * Clients of other users do not get the store, by which all packets of the
- *group can be received.  One thread at a time, no lock.
+ * group can be received.  One thread at a time, no lock.
  */
 #ifndef BROKER_FD_STORE_H
 #define BROKER_FD_STORE_H

@@ -13,7 +13,7 @@
  * does).
  *
  * Part of the broker's loop: one thread, no lock, no call waits.  What is
- *dropped is counted.
+ * dropped is counted.
  */
 #ifndef BROKER_GSI_H
 #define BROKER_GSI_H

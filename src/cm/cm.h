@@ -10,7 +10,7 @@
  * Sans-IO: no socket, clock or thread, and no callback.  Messages and events
  * wait in rings of fixed size: the caller empties both rings after each call.
  * One thread at a time, no lock.  Malformed and unexpected messages are
- *counted.
+ * counted.
  *
  * A communication id, which is random and goes over the wire, names a
  * conversation.  A conversation lasts from its REQ, or from cm_connect, until

@@ -7,9 +7,9 @@
  *	out	live_tx, live_answer, live_deadline
  *
  * Sans-IO, as cm.h: the caller empties both outputs after each call.  One
- *thread at a time, no lock.  A question is repeated for LIVE_PATIENCE_NS; then
- *its answer is LIVEMSG_UNKNOWN, as of a peer that does not know this protocol.
- *A question from outside changes no state but a budget of answers: there are
+ * thread at a time, no lock.  A question is repeated for LIVE_PATIENCE_NS; then
+ * its answer is LIVEMSG_UNKNOWN, as of a peer that does not know this protocol.
+ * A question from outside changes no state but a budget of answers: there are
  * LIVE_BUDGETS of them, and a hash of the address says which.
  */
 #ifndef CM_LIVE_H

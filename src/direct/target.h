@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The target as the initiator sees it: a queue pair of this host, whose
- *requests the initiator executes itself, by the target's tables and with the
- *semantics of the wire (IBTA Vol 1, 9.4 and 9.7), under the responder lock
- *(struct qp_target).
+ * requests the initiator executes itself, by the target's tables and with the
+ * semantics of the wire (IBTA Vol 1, 9.4 and 9.7), under the responder lock
+ * (struct qp_target).
  *
  *	initiator                            target
  *	judge by the target's keys

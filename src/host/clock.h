@@ -3,8 +3,8 @@
  * CLOCK_MONOTONIC for a caller that asks millions of times a second.  The
  * processor's counter tells how much time has passed since the clock itself was
  * read; after CLOCK_STRETCH_NS the clock is read again.  Reading the clock
- *takes 20 ns and holds up the instructions that follow; reading the counter
- *takes half of that and holds up none.
+ * takes 20 ns and holds up the instructions that follow; reading the counter
+ * takes half of that and holds up none.
  *
  *	clock		clock		clock
  *	  |  + counter	  |  + counter	  |

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Leader and followers: one thread at a time, the leader, waits on the
- *adapter's descriptors and makes progress.  The leader is the progress thread,
- *or a thread of the program that is blocked in ibv_get_cq_event: a message then
- * costs one wake-up instead of two.  The leader holds the lock of this file.
+ * adapter's descriptors and makes progress.  The leader is the progress thread,
+ * or a thread of the program that is blocked in ibv_get_cq_event: a message
+ * then costs one wake-up instead of two.  The leader holds the lock of this
+ * file.
  *
  *	progress thread                     thread in ibv_get_cq_event
  *	leads                               waits for its event alone

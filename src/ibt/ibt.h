@@ -3,7 +3,7 @@
  * The services of the InfiniBand transport (IBTA Vol 1, 9.7 and 9.8): packets
  * in, packets out, no I/O.  struct ibt is what the QPs of one process share,
  * struct ibt_qp one QP's protocol state.  Owner: the engine.  Lock: the
- *progress lock.
+ * progress lock.
  *
  *	rc_req	 work requests -> request packets
  *	rc_comp	 ACKs, NAKs, responses -> completions

@@ -14,9 +14,9 @@
  *
  * All but the last two stay until they are killed.  A line: what happened, and
  * to how many of the connections it has by now.  On SIGUSR1 they ask for a
- *port, and say so when they have it: the broker has heard all that there was
- *before. On SIGUSR1 the one to the next port is ended, and stays to hear all of
- *it.
+ * port, and say so when they have it: the broker has heard all that there was
+ * before.  On SIGUSR1 the one to the next port is ended, and stays to hear all
+ * of it.
  */
 #include <errno.h>
 #include <netdb.h>

@@ -11,11 +11,11 @@
  *				is stopped, and sleeps until it is done
  *	mortal ROUNDS SEED	two processes, one of which is killed at some
  *				moment; the other is told, never before the
- *death survivor ROUNDS SEED	one process whose peers are killed one after the
+ *	survivor ROUNDS SEED	one process whose peers are killed one after the
  *				other; it keeps nothing of them
  *
  * The processes exchange messages in shared memory.  Exit status 0: all is
- *well; else the program says what failed.
+ * well; else the program says what failed.
  */
 #include "endpoint.h"
 #include "leak_check.h"

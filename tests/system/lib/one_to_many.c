@@ -4,8 +4,9 @@
  * each other by files of a shared folder.
  *
  *	one_to_many serve FOLDER I	  is target I, until the file `end`
- *exists one_to_many write FOLDER N ROUNDS writes to N targets in turn, small
- *and large messages
+ *					  exists
+ *	one_to_many write FOLDER N ROUNDS writes to N targets in turn, small
+ *					  and large messages
  *
  * The writer makes the file `written` when all requests are acknowledged.  Exit
  * status 0: all is well; else the program says what failed.

@@ -3,12 +3,14 @@
  * samehost stopped HOW [hidden] | ready HOW | kill TIMES SEED
  *
  * Two processes of one host, by public verbs alone.
- *	stopped	the target is stopped; with HOW direct a WRITE, a READ and a
- *		SEND complete all the same, an atomic after it goes on; with
- *		HOW mapped (and ENDPOINT_SHARED=1) that does, too; with HOW
- *packets all do then; hidden: the target lets nobody of its user write into it
- *	ready	who is connected has mapped the other's arena before anybody
- *		posts; with HOW packets nobody does
+ *	stopped	the target is stopped: with HOW direct a WRITE, a READ and a
+ *		SEND complete all the same, and an atomic when the target
+ *		continues; with HOW mapped (and ENDPOINT_SHARED=1) the atomic
+ *		completes too; with HOW packets all complete when the target
+ *		continues; hidden: the target lets no process of its user write
+ *		into its memory
+ *	ready	the process that connects has mapped the other's arena before
+ *		either posts; with HOW packets neither maps one
  *	kill	one of two that work is killed at a random moment; the other's
  *		work completes or fails as it should, and nothing outside its
  *		region is written
