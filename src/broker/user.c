@@ -24,6 +24,19 @@ struct finding {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct finding last_found;
 
+/* In a forked child: the thread that held the lock may not exist here, and may
+ * have stored half of its answer. */
+static void after_fork(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	last_found = (struct finding){0};
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, after_fork);
+}
+
 /* Reads the numbers in the first line of a file; false: it cannot be read. */
 static bool read_numbers(const char *path, unsigned long number[3])
 {

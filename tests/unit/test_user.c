@@ -3,7 +3,9 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,8 +13,10 @@
 
 #include "broker/user.h"
 
-#define UNMAPPED 65534 /* as the kernel shows them all */
-#define OURS	 1234
+#define UNMAPPED   65534 /* as the kernel shows them all */
+#define OURS	   1234
+#define FORKS	   200
+#define PATIENCE_S 30
 
 static bool write_text(const char *path, const char *text)
 {
@@ -61,11 +65,45 @@ static void a_user_without_a_number_in_the_namespace_is_nobody(void **state)
 	assert_false(user_is_same(OURS, USER_NONE));
 }
 
+static atomic_bool is_over;
+
+static void *ask_on(void *arg)
+{
+	while (!atomic_load(&is_over))
+		user_prepare();
+	return arg;
+}
+
+/* The thread may hold the lock as the process forks. */
+static void a_childs_question_needs_no_thread_of_its_parent(void **state)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, ask_on, NULL), 0);
+	for (int i = 0; i < FORKS; i++) {
+		int status;
+		pid_t pid = fork();
+
+		if (!pid) {
+			alarm(PATIENCE_S);
+			user_prepare();
+			_exit(0);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	atomic_store(&is_over, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_user_without_a_number_in_the_namespace_is_nobody),
+		cmocka_unit_test(
+			a_childs_question_needs_no_thread_of_its_parent),
+
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
