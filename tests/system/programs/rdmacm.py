@@ -388,7 +388,7 @@ def no_rsockets():
         r = t.adverb_run(["riostream", "-s", "127.0.0.1", "-S", "64"])
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
         expect("adverb: rsocket" in r.output, "no sentence", r)
-    # no area: README's table is of what works
+    # no area: docs/WORKS.md is of what works
     t.case("riostream: rsockets are refused in a sentence", body)
 
 
