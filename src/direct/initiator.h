@@ -13,7 +13,8 @@
  * atomic, another process at work there) is on a list of struct ibt's member
  * direct, and tries again at each tick.
  *
- * Owner: the engine; lock: the progress lock.  Sans-IO.
+ * Owner: the engine.  Lock: the progress lock and all post locks, or for
+ * initiator_post_apart the QP's post lock alone.  Sans-IO.
  */
 #ifndef DIRECT_INITIATOR_H
 #define DIRECT_INITIATOR_H

@@ -12,7 +12,7 @@
  *	set notify bits, kick a sleeper      raises the event, fails, explains
  *
  * The target's arena is input: offsets are checked before use.  Owner: the
- * initiator's QP; lock: the initiator's progress lock.  Sans-IO.
+ * initiator's QP; lock: as in initiator.h.  Sans-IO.
  */
 #ifndef DIRECT_TARGET_H
 #define DIRECT_TARGET_H

@@ -23,8 +23,8 @@
  * stopped elsewhere inside is waited for, by the owner of its QP alone.
  *
  * Slots are claimed in order; the first that was never claimed ends the table.
- * Owner: the arena.  A peer uses its slot under its own progress lock.  The
- * slots are input to the owner.
+ * Owner: the arena.  One thread of a peer uses a slot at a time, under a lock
+ *of its process.  The slots are input to the owner.
  */
 #ifndef HCA_ACCESS_H
 #define HCA_ACCESS_H

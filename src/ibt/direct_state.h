@@ -2,7 +2,8 @@
 /*
  * The state that src/direct keeps in a queue pair and in the adapter's
  * transport: requests to peers of this host without packets.  The other files
- * of this folder read the member `path` alone.  Lock: the progress lock.
+ * of this folder read the member `path` alone.  Lock: as struct
+ * ibt_qp.
  */
 #ifndef IBT_DIRECT_STATE_H
 #define IBT_DIRECT_STATE_H

@@ -259,7 +259,10 @@ struct ibt_timers {
 	struct wheel_timer reorder; /* until resp.reorder is forgotten */
 };
 
-/* One QP's protocol state.  Owner: the engine; lock: the progress lock. */
+/*
+ * One QP's protocol state.  Owner: the engine.  Lock: the progress lock
+ * together with the post locks; the QP's post lock alone for engine_post_apart.
+ */
 struct ibt_qp {
 	struct qp *qp;
 	struct engine_counters *counters; /* of the QP's device */

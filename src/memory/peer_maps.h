@@ -7,7 +7,7 @@
  *	published -> mapped at the next look -> used -> withdrawn: not used,
  *	  `---> not mappable: system calls	   unmapped at the next look
  *
- * Owner: a struct space_other.  Lock: the progress lock.
+ * Owner: a struct space_other, and its lock.
  */
 #ifndef MEMORY_PEER_MAPS_H
 #define MEMORY_PEER_MAPS_H

@@ -10,7 +10,8 @@
  * checks hca_is_alive after each copy: if the process still lives then, the
  * copy went to the right program.
  *
- * Lock: the progress lock.
+ * Lock: the progress lock and all post locks, or the post lock of the queue
+ * pairs that use the struct (host/local_peer.h).
  */
 #ifndef MEMORY_SPACE_OTHER_H
 #define MEMORY_SPACE_OTHER_H
