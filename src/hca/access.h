@@ -24,7 +24,7 @@
  *
  * Slots are claimed in order; the first that was never claimed ends the table.
  * Owner: the arena.  One thread of a peer uses a slot at a time, under a lock
- *of its process.  The slots are input to the owner.
+ * of its process.  The slots are input to the owner.
  */
 #ifndef HCA_ACCESS_H
 #define HCA_ACCESS_H

@@ -349,7 +349,7 @@ struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 	uint32_t qpn;
 
 	progress_take(&h->progress);
-	progress_adds_post_lock(&h->progress, engine_post_lock_of(send_cq));
+	post_lock_add(&h->progress.posts, engine_post_lock_of(send_cq));
 	qpn = free_qpn(h);
 	if (qpn)
 		qp = qp_new(&h->hca, qpn, type, pd, send_cq, recv_cq, cap,

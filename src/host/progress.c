@@ -23,7 +23,6 @@
 #include "memory/copy_nofault.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
-#include "util/relax.h"
 
 #define TURN_ROUNDS  4	/* batches that one turn reads */
 #define LATE_ROUNDS  64 /* and a turn after a long sleep */
@@ -37,7 +36,6 @@
 #define POSTED_TICKS 8	       /* the age at which activity.posted is renewed */
 #define PUBLISH_NS   100000000 /* the age of the counters in the shared page */
 #define NOTE_NS	     500000    /* between notes of posts that go apart */
-#define POST_SPINS   1000      /* tries to take a post lock */
 
 int progress_init(struct progress *p, struct engine *e, int fd,
 		  const struct host_sink *sink, struct udp_offload allowed,
@@ -58,10 +56,7 @@ int progress_init(struct progress *p, struct engine *e, int fd,
 	poll_policy_init(&p->policy);
 	p->wake.awaited_fd = p->wake.fd = -1;
 	direct_select_init(&p->direct_select);
-	for (uint32_t i = 0; i < ENGINE_POST_LOCKS; i++) {
-		lock_init(&p->posts.of[i].lock);
-		clock_init(&p->posts.of[i].clock);
-	}
+	post_lock_init_all(&p->posts);
 	shared_store(&p->activity.posted_on, UINT32_MAX);
 	return 0;
 }
@@ -71,8 +66,7 @@ void progress_fini(struct progress *p)
 	engine_publish(p->engine);
 	engine_free(p->engine);
 	udp_fini(&p->wire);
-	for (uint32_t i = 0; i < ENGINE_POST_LOCKS; i++)
-		lock_fini(&p->posts.of[i].lock);
+	post_lock_fini_all(&p->posts);
 	lock_fini(&p->lock);
 }
 
@@ -177,7 +171,7 @@ static void transmit_frames(struct progress *p)
 }
 
 /* First the socket, then the peers, which may send more at once then. */
-static void join_datagrams(struct progress *p)
+void progress_join(struct progress *p)
 {
 	if (p->wire.joins || !p->wire.has.gro)
 		return;
@@ -249,7 +243,7 @@ static bool receive_rounds(struct progress *p, unsigned rounds, uint64_t now)
 			transmit_frames(p);
 	} while (--rounds && is_behind(p));
 	if (poll_policy_joins(bytes, count))
-		join_datagrams(p);
+		progress_join(p);
 	poll_policy_looked(
 		&p->policy, bytes,
 		p->wire.is_drained && p->batch.next == p->batch.count, now,
@@ -488,33 +482,6 @@ static void tell_loss(struct progress *p) REQUIRES(&p->lock)
 		p->sink.fatal();
 }
 
-/* Takes the post locks, which exclude requests that are executed apart. */
-static void take_posts(struct progress *p) NO_LOCK_ANALYSIS
-{
-	for (uint32_t left = p->posts.mask; left; left &= left - 1)
-		lock_take(&p->posts.of[__builtin_ctz(left)].lock);
-	p->posts.are_taken = true;
-}
-
-static void give_posts(struct progress *p) NO_LOCK_ANALYSIS
-{
-	for (uint32_t left = p->posts.mask; left && p->posts.are_taken;
-	     left &= left - 1)
-		lock_give(&p->posts.of[__builtin_ctz(left)].lock);
-	p->posts.are_taken = false;
-}
-
-void progress_adds_post_lock(struct progress *p,
-			     uint32_t number) NO_LOCK_ANALYSIS
-{
-	if (p->posts.mask & 1u << number)
-		return;
-	/* all again, in the order of their numbers */
-	give_posts(p);
-	p->posts.mask |= 1u << number;
-	take_posts(p);
-}
-
 /* The lock was taken, by another thread perhaps than before. */
 static void begin_holding(struct progress *p) REQUIRES(&p->lock)
 {
@@ -531,7 +498,7 @@ static bool take_if_free(struct progress *p) NO_LOCK_ANALYSIS
 {
 	if (!lock_try(&p->lock))
 		return false;
-	take_posts(p);
+	post_lock_take_all(&p->posts);
 	begin_holding(p);
 	return true;
 }
@@ -546,7 +513,7 @@ static bool let_go(struct progress *p) NO_LOCK_ANALYSIS
 	if (wake)
 		shared_store(&p->wake.is_resting, 0);
 	p->is_shielded = false;
-	give_posts(p);
+	post_lock_give_all(&p->posts);
 	lock_give(&p->lock);
 	if (wake)
 		progress_wake(p);
@@ -601,7 +568,7 @@ void progress_poll(struct progress *p, shared_u32 *skipped) NO_LOCK_ANALYSIS
 		give_lock(p);
 		return;
 	}
-	take_posts(p);
+	post_lock_take_all(&p->posts);
 	begin_holding(p);
 	engine_polled(p->engine, p->now_ns);
 	make_progress(p);
@@ -618,12 +585,6 @@ bool progress_is_held(struct progress *p) NO_LOCK_ANALYSIS
 	return false;
 }
 
-uint64_t progress_ago_ns(uint32_t polled)
-{
-	return ((uint32_t)(clock_real() / PROGRESS_TICK_NS) - polled) *
-	       (uint64_t)PROGRESS_TICK_NS;
-}
-
 void progress_flush(struct progress *p)
 {
 	progress_serve_doorbells(p);
@@ -636,11 +597,6 @@ void progress_catch_up(struct progress *p)
 {
 	receive_rounds(p, LATE_ROUNDS, p->now_ns);
 	progress_flush(p);
-}
-
-void progress_join(struct progress *p)
-{
-	join_datagrams(p);
 }
 
 void progress_quit(struct progress *p) NO_LOCK_ANALYSIS
@@ -774,22 +730,6 @@ static bool is_done_at_once(struct progress *p,
 }
 
 /*
- * Takes a post lock unless another thread keeps it for long: a turn of progress
- * takes about as long as the spins.  A doorbell that was left instead would
- * have the holder execute this thread's requests, for as long as this thread
- * posts.
- */
-static bool take_post(struct post_lock *l) NO_LOCK_ANALYSIS
-{
-	for (uint32_t i = 0; i < POST_SPINS; i++) {
-		if (lock_try(&l->lock))
-			return true;
-		relax();
-	}
-	return false;
-}
-
-/*
  * Executes what was posted to q under q's post lock.  False: the progress lock
  * is needed, or another thread has the post lock.
  */
@@ -800,7 +740,7 @@ static bool is_done_apart(struct progress *p, struct ibt_qp *q) NO_LOCK_ANALYSIS
 	void *kick;
 	bool done;
 
-	if (!take_post(l))
+	if (!post_lock_take_soon(l))
 		return false;
 	now = clock_now(&l->clock);
 	copy_nofault_turn(now);
@@ -845,7 +785,7 @@ void progress_serve(struct progress *p) NO_LOCK_ANALYSIS
 void progress_take(struct progress *p) NO_LOCK_ANALYSIS
 {
 	lock_take(&p->lock);
-	take_posts(p);
+	post_lock_take_all(&p->posts);
 	begin_holding(p);
 	shield_holder(p);
 }

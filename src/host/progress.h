@@ -28,6 +28,7 @@
 #include "host/direct_select.h"
 #include "host/host.h"
 #include "host/poll_policy.h"
+#include "host/post_lock.h"
 #include "util/lock.h"
 #include "util/mpsc.h"
 #include "util/shared.h"
@@ -62,26 +63,6 @@ struct progress_activity {
 	shared_u32 events; /* how many events of completions were reported */
 	/* The progress thread will look soon: ACKs may be held. */
 	shared_flag is_watched;
-};
-
-/*
- * The lock of the queue pairs with one number (engine_qp_post_lock).  A thread
- * that has it may execute their requests apart (engine_post_apart).  The holder
- * of the progress lock takes all of them before it calls the engine for a queue
- * pair, so it waits for at most one copy of each.  A thread that has a post
- * lock takes no other lock of struct progress.
- */
-struct post_lock {
-	_Alignas(HCA_APART) struct lock lock;
-	struct clock clock;
-	uint64_t noted_ns; /* when progress_activity.posted was renewed */
-};
-
-/* All post locks, by number. */
-struct post_locks {
-	struct post_lock of[ENGINE_POST_LOCKS];
-	uint32_t mask;	/* a bit for each number that a QP has had */
-	bool are_taken; /* by the holder of the progress lock */
 };
 
 /* Datagrams that were received and not yet given to the engine. */
@@ -130,13 +111,14 @@ bool progress_has_files(struct progress *p);
 /* A program polls: makes progress if the lock is free.  @skipped: of the object
  * that is polled; polls that had nothing to do but look at the arena. */
 void progress_poll(struct progress *p, shared_u32 *skipped);
-/* A QP with this post lock is about to be created. */
-void progress_adds_post_lock(struct progress *p, uint32_t number)
-	REQUIRES(&p->lock);
 /* Does another thread hold the lock just now? */
 bool progress_is_held(struct progress *p);
 /* The time since a word of progress_activity was @tick; wraps after minutes. */
-uint64_t progress_ago_ns(uint32_t tick);
+static inline uint64_t progress_ago_ns(uint32_t tick)
+{
+	return ((uint32_t)(clock_real() / PROGRESS_TICK_NS) - tick) *
+	       (uint64_t)PROGRESS_TICK_NS;
+}
 
 /* A turn of the thread that is about to wait, and what it waits for. */
 struct progress_rest {
