@@ -24,17 +24,22 @@ struct finding {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct finding last_found;
 
-/* In a forked child: the thread that held the lock may not exist here, and may
- * have stored half of its answer. */
-static void after_fork(void)
+/* The lock is held across fork(2), so that the child has a whole answer, which
+ * it may need when no descriptor is left, and a lock that its thread can give.
+ */
+static void about_to_fork(void)
 {
-	pthread_mutex_init(&lock, NULL);
-	last_found = (struct finding){0};
+	pthread_mutex_lock(&lock);
+}
+
+static void has_forked(void)
+{
+	pthread_mutex_unlock(&lock);
 }
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, after_fork);
+	pthread_atfork(about_to_fork, has_forked, has_forked);
 }
 
 /* Reads the numbers in the first line of a file; false: it cannot be read. */
