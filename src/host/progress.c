@@ -171,7 +171,7 @@ static void transmit_frames(struct progress *p)
 }
 
 /* First the socket, then the peers, which may send more at once then. */
-void progress_join(struct progress *p)
+static void join_datagrams(struct progress *p)
 {
 	if (p->wire.joins || !p->wire.has.gro)
 		return;
@@ -243,7 +243,7 @@ static bool receive_rounds(struct progress *p, unsigned rounds, uint64_t now)
 			transmit_frames(p);
 	} while (--rounds && is_behind(p));
 	if (poll_policy_joins(bytes, count))
-		progress_join(p);
+		join_datagrams(p);
 	poll_policy_looked(
 		&p->policy, bytes,
 		p->wire.is_drained && p->batch.next == p->batch.count, now,
@@ -487,11 +487,11 @@ static void begin_holding(struct progress *p) REQUIRES(&p->lock)
 {
 	p->now_ns = clock_now(&p->clock);
 	copy_nofault_turn(p->now_ns);
-	if (p->now_ns - p->checked_ns > CHECK_NS) {
-		p->checked_ns = p->now_ns;
-		if (!progress_has_files(p))
-			tell_loss(p);
-	}
+	if (p->now_ns - p->checked_ns <= CHECK_NS)
+		return;
+	p->checked_ns = p->now_ns;
+	if (!progress_has_files(p))
+		tell_loss(p);
 }
 
 static bool take_if_free(struct progress *p) NO_LOCK_ANALYSIS
@@ -597,6 +597,11 @@ void progress_catch_up(struct progress *p)
 {
 	receive_rounds(p, LATE_ROUNDS, p->now_ns);
 	progress_flush(p);
+}
+
+void progress_join(struct progress *p)
+{
+	join_datagrams(p);
 }
 
 void progress_quit(struct progress *p) NO_LOCK_ANALYSIS
@@ -736,9 +741,9 @@ static bool is_done_at_once(struct progress *p,
 static bool is_done_apart(struct progress *p, struct ibt_qp *q) NO_LOCK_ANALYSIS
 {
 	struct post_lock *l = &p->posts.of[engine_qp_post_lock(q)];
-	uint64_t now, noted;
+	bool done, notes;
+	uint64_t now;
 	void *kick;
-	bool done;
 
 	if (!post_lock_take_soon(l))
 		return false;
@@ -747,11 +752,11 @@ static bool is_done_apart(struct progress *p, struct ibt_qp *q) NO_LOCK_ANALYSIS
 	done = engine_post_apart(p->engine, q, now, &kick);
 	if (kick)
 		local_peer_kick(kick);
-	noted = l->noted_ns;
-	if (now - noted > NOTE_NS)
+	notes = now - l->noted_ns > NOTE_NS;
+	if (notes)
 		l->noted_ns = now;
 	lock_give(&l->lock);
-	if (now - noted > NOTE_NS)
+	if (notes)
 		note_post(p, now);
 	return done;
 }
