@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../system/lib/check.h"
+#include "../check.h"
 #include "../system/lib/endpoint.h"
 #include "../system/lib/newer_abi.h"
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "need.h"
+#include "../check.h"
 
 #define PATIENCE_S 120
 #define RESOLVE_MS 2000
@@ -27,7 +27,7 @@ static struct ids {
 static atomic_bool is_through;
 
 #define CALL(name, ...) (call = #name, name(__VA_ARGS__))
-#define DONE(name, ...) need(!CALL(name, __VA_ARGS__), #name)
+#define DONE(name, ...) check_need(!CALL(name, __VA_ARGS__), #name)
 
 static void make(struct ids *i)
 {
@@ -35,7 +35,7 @@ static void make(struct ids *i)
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
 	channel = CALL(rdma_create_event_channel);
-	need(channel, call);
+	check_need(channel, call);
 	DONE(rdma_create_id, channel, &i->listener, NULL, RDMA_PS_TCP);
 	DONE(rdma_bind_addr, i->listener, (struct sockaddr *)&at);
 	DONE(rdma_listen, i->listener, 1);
@@ -80,23 +80,30 @@ static void join_cancelled(pthread_t thread)
 	void *how;
 
 	pthread_join(thread, &how);
-	need(how == PTHREAD_CANCELED, "it was cancelled");
-	need(atomic_load(&is_through), call);
+	check_need(how == PTHREAD_CANCELED, "it was cancelled");
+	check_need(atomic_load(&is_through), call);
 }
 
-int main(void)
+static struct rdma_cm_event *event;
+
+static void calls_that_do_not_wait_are_not_cancelled(void)
 {
-	struct rdma_cm_event *event;
 	pthread_t thread;
 
-	alarm(PATIENCE_S);
-	need(!pthread_create(&thread, NULL, make_and_wait, &event), "a thread");
+	check_need(!pthread_create(&thread, NULL, make_and_wait, &event),
+		   "a thread");
 	join_cancelled(thread);
 	DONE(rdma_get_cm_event, channel, &event);
-	printf("ok a thread is not cancelled amid what does not wait\n");
+}
+
+/* rdma_destroy_id waits until the program has acknowledged its events. */
+static void a_thread_is_cancelled_while_it_waits_for_the_program(void)
+{
+	pthread_t thread;
+
 	atomic_store(&is_through, false);
-	need(!pthread_create(&thread, NULL, destroy_and_wait, NULL),
-	     "a thread");
+	check_need(!pthread_create(&thread, NULL, destroy_and_wait, NULL),
+		   "a thread");
 	while (!atomic_load(&is_through))
 		sched_yield();
 	pthread_cancel(thread);
@@ -106,7 +113,14 @@ int main(void)
 	rdma_destroy_event_channel(channel);
 	make(&second); /* the first's id is half destroyed */
 	end(&second);
-	printf("ok a thread is cancelled where it waits for the program\n"
-	       "2 passed, 0 failed, 0 skipped\n");
-	return 0;
+}
+
+int main(void)
+{
+	alarm(PATIENCE_S);
+	check_run("calls that do not wait are not cancelled",
+		  calls_that_do_not_wait_are_not_cancelled);
+	check_run("a thread is cancelled while it waits for the program",
+		  a_thread_is_cancelled_while_it_waits_for_the_program);
+	return check_end();
 }

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "need.h"
+#include "../check.h"
 #include "../system/lib/endpoint.h"
 
 #define FORKS	   30
@@ -35,9 +35,9 @@ static void write_once(struct endpoint e[2])
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc;
 
-	need(!ibv_post_send(e[0].qp, &send, &bad), "ibv_post_send");
-	need(endpoint_wait(&e[0], &wc) && wc.status == IBV_WC_SUCCESS,
-	     "a completion");
+	check_need(!ibv_post_send(e[0].qp, &send, &bad), "ibv_post_send");
+	check_need(endpoint_wait(&e[0], &wc) && wc.status == IBV_WC_SUCCESS,
+		   "a completion");
 }
 
 static void use_verbs(void)
@@ -56,11 +56,12 @@ static void use_cm(void)
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct rdma_cm_id *id;
 
-	need(channel, "rdma_create_event_channel");
-	need(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP),
-	     "rdma_create_id");
-	need(!rdma_bind_addr(id, (struct sockaddr *)&to), "rdma_bind_addr");
-	need(!rdma_destroy_id(id), "rdma_destroy_id");
+	check_need(channel, "rdma_create_event_channel");
+	check_need(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP),
+		   "rdma_create_id");
+	check_need(!rdma_bind_addr(id, (struct sockaddr *)&to),
+		   "rdma_bind_addr");
+	check_need(!rdma_destroy_id(id), "rdma_destroy_id");
 	rdma_destroy_event_channel(channel);
 }
 
@@ -69,9 +70,9 @@ static struct ibv_context *opened(void)
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *c;
 
-	need(list && list[0], "a device");
+	check_need(list && list[0], "a device");
 	c = ibv_open_device(list[0]);
-	need(c, "ibv_open_device");
+	check_need(c, "ibv_open_device");
 	ibv_free_device_list(list);
 	return c;
 }
@@ -81,18 +82,18 @@ static void take_memory(struct ibv_context *c)
 	struct ibv_alloc_dm_attr attr = {.length = 64};
 	struct ibv_dm *dm = ibv_alloc_dm(c, &attr);
 
-	need(dm, "ibv_alloc_dm");
-	need(!ibv_free_dm(dm), "ibv_free_dm");
+	check_need(dm, "ibv_alloc_dm");
+	check_need(!ibv_free_dm(dm), "ibv_free_dm");
 }
 
-/* Its lock is free between two for no longer than it is taken. */
+/* The lock of device memory is held for as long as it is free. */
 static void use_memory(void)
 {
 	struct ibv_context *c = opened();
 
 	for (int i = 0; i < 1000; i++)
 		take_memory(c);
-	need(!ibv_close_device(c), "ibv_close_device");
+	check_need(!ibv_close_device(c), "ibv_close_device");
 }
 
 static void *keep_on(void *arg)
@@ -104,38 +105,55 @@ static void *keep_on(void *arg)
 	return NULL;
 }
 
-static void fork_amid(void (*use)(void), const char *what)
+static void fork_during(void (*use)(void), const char *what)
 {
 	pthread_t thread;
 	int status;
 	pid_t child;
 
 	atomic_store(&is_over, false);
-	need(!pthread_create(&thread, NULL, keep_on, (void *)&use), "a thread");
+	check_need(!pthread_create(&thread, NULL, keep_on, (void *)&use),
+		   "a thread");
 	for (int i = 0; i < FORKS; i++) {
-		fflush(stdout); /* said once */
+		fflush(stdout); /* or the child prints it too */
 		child = fork();
-		need(child >= 0, "fork");
+		check_need(child >= 0, "fork");
 		if (!child) {
 			alarm(PATIENCE_S);
 			use_verbs();
 			use_cm();
 			use_memory();
-			_exit(0); /* what the thread had leaks here */
+			_exit(0); /* the objects of the thread leak here */
 		}
-		need(waitpid(child, &status, 0) == child, "waitpid");
-		need(!status, what);
+		check_need(waitpid(child, &status, 0) == child, "waitpid");
+		check_need(!status, what);
 	}
 	atomic_store(&is_over, true);
 	pthread_join(thread, NULL);
-	printf("ok %s\n", what);
+}
+
+static void a_child_works_while_the_parent_opens_and_closes_the_device(void)
+{
+	fork_during(use_verbs, "a child while the parent opens the device");
+}
+
+static void a_child_works_while_the_parent_binds_ids(void)
+{
+	fork_during(use_cm, "a child while the parent binds ids");
+}
+
+static void a_child_works_while_the_parent_takes_device_memory(void)
+{
+	fork_during(use_memory, "a child while the parent takes device memory");
 }
 
 int main(void)
 {
-	fork_amid(use_verbs, "a child of who opens and closes the device");
-	fork_amid(use_cm, "a child of who binds ids");
-	fork_amid(use_memory, "a child of who takes device memory");
-	printf("3 passed, 0 failed, 0 skipped\n");
-	return 0;
+	check_run("a child works while the parent opens and closes the device",
+		  a_child_works_while_the_parent_opens_and_closes_the_device);
+	check_run("a child works while the parent binds ids",
+		  a_child_works_while_the_parent_binds_ids);
+	check_run("a child works while the parent takes device memory",
+		  a_child_works_while_the_parent_takes_device_memory);
+	return check_end();
 }

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "need.h"
+#include "../check.h"
 #include "../system/lib/endpoint.h"
 
 #define WARM	   50 /* sleeps after which the sleeper makes progress itself */
@@ -41,7 +41,7 @@ static void set_handler(int sig, int flags)
 	struct sigaction a = {.sa_handler = flags < 0 ? SIG_DFL : handle,
 			      .sa_flags = flags < 0 ? 0 : flags};
 
-	need(!sigaction(sig, &a, NULL), "sigaction");
+	check_need(!sigaction(sig, &a, NULL), "sigaction");
 }
 
 static void post_receive(void)
@@ -50,7 +50,7 @@ static void post_receive(void)
 			      endpoint[1].mr->lkey};
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 
-	need(!ibv_post_recv(endpoint[1].qp, &wr, &bad), "ibv_post_recv");
+	check_need(!ibv_post_recv(endpoint[1].qp, &wr, &bad), "ibv_post_recv");
 }
 
 static void post_one(enum ibv_wr_opcode opcode)
@@ -65,7 +65,7 @@ static void post_one(enum ibv_wr_opcode opcode)
 
 	wr.wr.rdma.remote_addr = (uintptr_t)endpoint[1].region;
 	wr.wr.rdma.rkey = endpoint[1].mr->rkey;
-	need(!ibv_post_send(endpoint[0].qp, &wr, &bad), "ibv_post_send");
+	check_need(!ibv_post_send(endpoint[0].qp, &wr, &bad), "ibv_post_send");
 }
 
 static void send_one(void)
@@ -73,7 +73,7 @@ static void send_one(void)
 	struct ibv_wc wc;
 
 	post_one(IBV_WR_SEND);
-	need(endpoint_wait(&endpoint[0], &wc) && !wc.status, "the SEND");
+	check_need(endpoint_wait(&endpoint[0], &wc) && !wc.status, "the SEND");
 }
 
 /* 0 or errno. */
@@ -92,9 +92,10 @@ static void take_completion(void)
 {
 	struct ibv_wc wc;
 
-	need(endpoint_wait(&endpoint[1], &wc) && !wc.status, "the receive");
+	check_need(endpoint_wait(&endpoint[1], &wc) && !wc.status,
+		   "the receive");
 	post_receive();
-	need(!ibv_req_notify_cq(endpoint[1].cq, 0), "ibv_req_notify_cq");
+	check_need(!ibv_req_notify_cq(endpoint[1].cq, 0), "ibv_req_notify_cq");
 }
 
 static void *send_after_a_moment(void *arg)
@@ -110,9 +111,10 @@ static void warm_up(int sleeps)
 	for (int i = 0; i < sleeps; i++) {
 		pthread_t other;
 
-		need(!pthread_create(&other, NULL, send_after_a_moment, NULL),
-		     "a thread");
-		need(!sleep_for_event(), "the sleep");
+		check_need(!pthread_create(&other, NULL, send_after_a_moment,
+					   NULL),
+			   "a thread");
+		check_need(!sleep_for_event(), "the sleep");
 		pthread_join(other, NULL);
 		take_completion();
 	}
@@ -151,7 +153,7 @@ static int sleep_disturbed(int first, int then)
 	int err;
 
 	atomic_store(&has_ended, false);
-	need(!pthread_create(&other, NULL, disturb, &p), "a thread");
+	check_need(!pthread_create(&other, NULL, disturb, &p), "a thread");
 	err = sleep_for_event();
 	atomic_store(&has_ended, true);
 	pthread_join(other, NULL);
@@ -164,16 +166,16 @@ static void look(void)
 {
 	set_handler(SIGUSR1, SA_RESTART);
 	set_handler(SIGUSR2, -1);
-	need(sleep_disturbed(SIGUSR1, 0) == 0, "SA_RESTART: it goes on");
+	check_need(sleep_disturbed(SIGUSR1, 0) == 0, "SA_RESTART: it goes on");
 	set_handler(SIGUSR1, 0);
-	need(sleep_disturbed(0, SIGUSR1) == EINTR, "without: EINTR");
-	need(sleep_disturbed(0, 0) == 0, "and the next one is whole");
+	check_need(sleep_disturbed(0, SIGUSR1) == EINTR, "without: EINTR");
+	check_need(sleep_disturbed(0, 0) == 0, "and the next one is whole");
 	set_handler(SIGUSR1, SA_RESTART);
 	set_handler(SIGUSR2, 0);
 	/* what it is told of handlers is a moment old at most */
 	usleep(200000);
-	need(sleep_disturbed(SIGUSR1, SIGUSR2) == EINTR,
-	     "one of each: the one goes on, the other ends it");
+	check_need(sleep_disturbed(SIGUSR1, SIGUSR2) == EINTR,
+		   "one of each: the one goes on, the other ends it");
 }
 
 static char state_of(pid_t thread)
@@ -183,7 +185,7 @@ static char state_of(pid_t thread)
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
 	f = fopen(path, "r");
-	need(f && fgets(text, sizeof(text), f), "its state");
+	check_need(f && fgets(text, sizeof(text), f), "its state");
 	fclose(f);
 	state = strrchr(text, ')');
 	return state ? state[2] : 0;
@@ -214,11 +216,11 @@ static void *interrupt_amidst(void *arg)
 		spin_ns(i % 64 * 1000);
 		pthread_kill(sleeper, SIGUSR1);
 		for (int ms = 0; atomic_load(&rounds) == i + 1; ms++) {
-			need(ms < SOON_MS, "a signal amidst work: EINTR");
+			check_need(ms < SOON_MS, "a signal amidst work: EINTR");
 			usleep(1000);
 		}
-		need(endpoint_wait(&endpoint[0], &wc) && !wc.status,
-		     "the WRITE");
+		check_need(endpoint_wait(&endpoint[0], &wc) && !wc.status,
+			   "the WRITE");
 	}
 	return NULL;
 }
@@ -231,15 +233,21 @@ static void look_amidst(void)
 	set_handler(SIGUSR2, -1);
 	usleep(200000);
 	atomic_store(&rounds, 0);
-	need(!pthread_create(&other, NULL, interrupt_amidst, &self),
-	     "a thread");
+	check_need(!pthread_create(&other, NULL, interrupt_amidst, &self),
+		   "a thread");
 	for (int i = 0; i < MIDST; i++) {
 		warm_up(WARM_AGAIN);
 		atomic_store(&rounds, i + 1);
-		need(sleep_for_event() == EINTR, "each signal: EINTR");
+		check_need(sleep_for_event() == EINTR, "each signal: EINTR");
 	}
 	atomic_store(&rounds, MIDST + 1);
 	pthread_join(other, NULL);
+}
+
+static void look_while_it_makes_progress(void)
+{
+	warm_up(WARM);
+	look();
 }
 
 int main(void)
@@ -247,15 +255,11 @@ int main(void)
 	alarm(PATIENCE_S);
 	endpoint_open_pair(endpoint);
 	post_receive();
-	need(!ibv_req_notify_cq(endpoint[1].cq, 0), "ibv_req_notify_cq");
-	look();
-	printf("ok a sleep is interrupted as its handlers say\n");
-	warm_up(WARM);
-	look();
-	printf("ok also when the sleeper minds what comes\n");
-	look_amidst();
-	printf("ok also when that has just woken it\n"
-	       "3 passed, 0 failed, 0 skipped\n");
+	check_need(!ibv_req_notify_cq(endpoint[1].cq, 0), "ibv_req_notify_cq");
+	check_run("a sleep is interrupted as the signal's handler says", look);
+	check_run("so is the sleep of a thread that makes progress",
+		  look_while_it_makes_progress);
+	check_run("so is a sleep that a message has just ended", look_amidst);
 	endpoint_close_pair(endpoint);
-	return 0;
+	return check_end();
 }

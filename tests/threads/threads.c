@@ -15,37 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../check.h"
 #include "../system/lib/endpoint.h"
 
 #define THREADS 4
 #define ROUNDS	200
 #define MANY	20000
-
-static int passed, failed;
-/* The line of the first thing that the running case found wrong. */
-static atomic_int wrong;
-
-#define EXPECT(good)                                                           \
-	do {                                                                   \
-		int none = 0;                                                  \
-                                                                               \
-		if (!(good))                                                   \
-			atomic_compare_exchange_strong(&wrong, &none,          \
-						       __LINE__);              \
-	} while (0)
-
-static void case_run(const char *name, void (*body)(void))
-{
-	atomic_store(&wrong, 0);
-	body();
-	if (wrong)
-		printf("FAIL %s: line %d\n", name, wrong);
-	else
-		printf("ok %s\n", name);
-	fflush(stdout);
-	passed += !wrong;
-	failed += !!wrong;
-}
 
 static void run_threads(int n, void *(*body)(void *), void *arg, size_t step)
 {
@@ -149,7 +124,7 @@ static void *poll_many(void *arg)
 	struct ibv_wc wc[4];
 
 	(void)arg;
-	while (atomic_load(&polled) < 2 * ROUNDS && !atomic_load(&wrong)) {
+	while (atomic_load(&polled) < 2 * ROUNDS && !check_is_wrong()) {
 		int n = ibv_poll_cq(shared[0].cq, 4, wc);
 
 		EXPECT(n >= 0);
@@ -463,7 +438,7 @@ static void *fail_the_queue_pair(void *arg)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	struct endpoint *e = arg;
 
-	while (atomic_load(&polled) < ROUNDS / 4 && !atomic_load(&wrong))
+	while (atomic_load(&polled) < ROUNDS / 4 && !check_is_wrong())
 		usleep(100);
 	EXPECT(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE) == 0);
 	return NULL;
@@ -499,7 +474,7 @@ static void *reset_again_and_again(void *arg)
 	struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1};
 	struct endpoint *e = arg;
 
-	while (atomic_load(&polled) < 1000 * ROUNDS && !atomic_load(&wrong)) {
+	while (atomic_load(&polled) < 1000 * ROUNDS && !check_is_wrong()) {
 		for (int i = 0; i < 16; i++)
 			EXPECT(post_receive(e) == 0);
 		EXPECT(ibv_modify_qp(e->qp, &fail, IBV_QP_STATE) == 0);
@@ -525,7 +500,7 @@ static void a_queue_pair_is_reset_under_a_thread_that_polls(void)
 	atomic_store(&polled, 0);
 	if (pthread_create(&rude, NULL, reset_again_and_again, &other))
 		abort();
-	while ((got < 1000 * ROUNDS || flying) && !atomic_load(&wrong)) {
+	while ((got < 1000 * ROUNDS || flying) && !check_is_wrong()) {
 		int n;
 
 		while (flying < 16 && got < 1000 * ROUNDS) {
@@ -570,28 +545,27 @@ static void a_forked_child_is_refused_and_its_parent_goes_on(void)
 
 int main(void)
 {
-	case_run("threads work apart on one device",
-		 threads_work_apart_on_one_device);
-	case_run("two post and two poll on one queue pair",
-		 two_post_and_two_poll_on_one_queue_pair);
-	case_run("objects are created and destroyed during traffic",
-		 objects_come_and_go_amid_traffic);
-	case_run("the device is opened and closed at once",
-		 the_device_is_opened_and_closed_at_once);
-	case_run("a thread sleeps for a message that another thread sends",
-		 a_thread_sleeps_for_what_another_sends);
-	case_run("a thread sleeps for a request that another thread posts",
-		 a_thread_sleeps_for_what_another_posts);
-	case_run("a thread waits for an asynchronous event",
-		 a_thread_waits_for_an_asynchronous_event);
-	case_run("a full queue is told of while all sleep",
-		 a_full_queue_is_told_of_while_all_sleep);
-	case_run("a queue pair fails under a thread that posts",
-		 a_queue_pair_fails_under_a_thread_that_posts);
-	case_run("a queue pair is reset under a thread that polls",
-		 a_queue_pair_is_reset_under_a_thread_that_polls);
-	case_run("a forked child is refused and its parent continues",
-		 a_forked_child_is_refused_and_its_parent_goes_on);
-	printf("%d passed, %d failed, 0 skipped\n", passed, failed);
-	return failed ? 1 : 0;
+	check_run("threads work apart on one device",
+		  threads_work_apart_on_one_device);
+	check_run("two post and two poll on one queue pair",
+		  two_post_and_two_poll_on_one_queue_pair);
+	check_run("objects are created and destroyed during traffic",
+		  objects_come_and_go_amid_traffic);
+	check_run("the device is opened and closed at once",
+		  the_device_is_opened_and_closed_at_once);
+	check_run("a thread sleeps for a message that another thread sends",
+		  a_thread_sleeps_for_what_another_sends);
+	check_run("a thread sleeps for a request that another thread posts",
+		  a_thread_sleeps_for_what_another_posts);
+	check_run("a thread waits for an asynchronous event",
+		  a_thread_waits_for_an_asynchronous_event);
+	check_run("a full queue is told of while all sleep",
+		  a_full_queue_is_told_of_while_all_sleep);
+	check_run("a queue pair fails under a thread that posts",
+		  a_queue_pair_fails_under_a_thread_that_posts);
+	check_run("a queue pair is reset under a thread that polls",
+		  a_queue_pair_is_reset_under_a_thread_that_polls);
+	check_run("a forked child is refused and its parent continues",
+		  a_forked_child_is_refused_and_its_parent_goes_on);
+	return check_end();
 }

@@ -40,16 +40,6 @@ static struct job *receives[ROUNDS + ENDPOINT_DEPTH];
 static atomic_int done;
 static bool begun;
 
-/* A thread that finds an error ends the program: others wait for work that it
- * does not do. */
-#define NEED(good)                                                             \
-	do {                                                                   \
-		if (!(good)) {                                                 \
-			printf("FAIL line %d: not %s\n", __LINE__, #good);     \
-			exit(1);                                               \
-		}                                                              \
-	} while (0)
-
 static int count(atomic_int *what)
 {
 	return atomic_load_explicit(what, memory_order_relaxed);

@@ -2,24 +2,51 @@
 #include "check.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int passed, failed;
 static const char *running;
-static char wrong[512]; /* what the running case found */
+/* Why the case that runs has failed; empty: it has not.  Under the lock. */
+static char wrong[512];
+static pthread_mutex_t wrong_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void check_wrong(int line, const char *good)
 {
+	int err = errno;
+
+	pthread_mutex_lock(&wrong_lock);
 	if (!wrong[0])
 		snprintf(wrong, sizeof(wrong), "line %d: not %s (errno %d)",
-			 line, good, errno);
+			 line, good, err);
+	pthread_mutex_unlock(&wrong_lock);
+}
+
+void check_die(int line, const char *good)
+{
+	printf("FAIL line %d: not %s (errno %d)\n", line, good, errno);
+	exit(1);
+}
+
+void check_need(bool good, const char *what)
+{
+	if (good)
+		return;
+	printf("FAIL %s (errno %d)\n", what, errno);
+	exit(1);
 }
 
 bool check_is_wrong(void)
 {
-	return wrong[0];
+	bool is_wrong;
+
+	pthread_mutex_lock(&wrong_lock);
+	is_wrong = wrong[0];
+	pthread_mutex_unlock(&wrong_lock);
+	return is_wrong;
 }
 
 bool check_has_failed(void)
@@ -27,20 +54,27 @@ bool check_has_failed(void)
 	return failed;
 }
 
-void check_expect(bool good, const char *format, ...)
+static void add_reason(const char *format, va_list args)
 {
 	size_t used = strlen(wrong);
+
+	if (used)
+		used += (size_t)snprintf(wrong + used, sizeof(wrong) - used,
+					 "; ");
+	if (used < sizeof(wrong))
+		vsnprintf(wrong + used, sizeof(wrong) - used, format, args);
+}
+
+void check_expect(bool good, const char *format, ...)
+{
 	va_list args;
 
 	if (good)
 		return;
-	if (used)
-		used += (size_t)snprintf(wrong + used, sizeof(wrong) - used,
-					 "; ");
-	if (used >= sizeof(wrong))
-		return;
 	va_start(args, format);
-	vsnprintf(wrong + used, sizeof(wrong) - used, format, args);
+	pthread_mutex_lock(&wrong_lock);
+	add_reason(format, args);
+	pthread_mutex_unlock(&wrong_lock);
 	va_end(args);
 }
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * check: the cases of a test program that uses no test library.  Prints a line
+ * for each case, `ok NAME` or `FAIL NAME: why`, and the counts at the end.  One
+ * case runs at a time; any number of threads may run in the case.
+ */
+#ifndef TESTS_CHECK_H
+#define TESTS_CHECK_H
+
+#include <stdbool.h>
+
+/* The case that runs has failed if `good` is false, and goes on.  The first
+ * such expression is what the line of the case says. */
+#define EXPECT(good)                                                           \
+	do {                                                                   \
+		if (!(good))                                                   \
+			check_wrong(__LINE__, #good);                          \
+	} while (0)
+
+/* Ends the program, from any thread, if `good` is false: for programs whose
+ * other threads would wait for good. */
+#define NEED(good)                                                             \
+	do {                                                                   \
+		if (!(good))                                                   \
+			check_die(__LINE__, #good);                            \
+	} while (0)
+
+/* Runs one case.  name is borrowed until the return. */
+void check_run(const char *name, void (*body)(void));
+/* Used by EXPECT; prints errno too. */
+void check_wrong(int line, const char *good);
+/* Used by NEED; prints errno too, and exits with status 1. */
+_Noreturn void check_die(int line, const char *good);
+/* Ends the program as NEED does; the line that is printed names `what`. */
+void check_need(bool good, const char *what);
+/* check_run in two calls, for a case with arguments.  name is borrowed until
+ * check_done. */
+void check_begin(const char *name);
+void check_done(void);
+/* The case that runs has failed if `good` is false.  The line of the case says
+ * all texts that were given so. */
+void check_expect(bool good, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Has the case that runs failed so far? */
+bool check_is_wrong(void);
+/* Has a case failed that has ended? */
+bool check_has_failed(void);
+/* Prints the counts.  Returns the exit status: 1 if a case has failed. */
+int check_end(void);
+
+#endif
