@@ -252,50 +252,74 @@ static void put_local_reason(struct text *t, const struct explain *x)
 	}
 }
 
-/* Puts the reason if it is the peer's answer, or that there is no answer. */
-static void put_peer_reason(struct text *t, const struct explain *x)
+static void put_retry(struct text *t, const struct explain *x)
+{
+	put_text(
+		t,
+		"no answer from the peer (QP 0x%06x) after %u tries; is its QP "
+		"in RTR, its address right, UDP 4791 open?",
+		x->dest_qpn, x->tries);
+	if (x->long_bytes)
+		put_text(
+			t,
+			" Does its interface, and the path, carry packets with "
+			"%u bytes of data?",
+			x->long_bytes);
+}
+
+static void put_fell_silent(struct text *t, const struct explain *x)
+{
+	put_text(t,
+		 "no answer from the peer (QP 0x%06x) after %u tries; the peer "
+		 "answered earlier requests: has its program ended or failed?",
+		 x->dest_qpn, x->tries);
+}
+
+static void put_patience(struct text *t, const struct explain *x)
+{
+	put_text(t,
+		 "the process of the peer (QP 0x%06x) is alive and has been "
+		 "silent for %u s (ADVERB_PATIENCE); is it stopped?",
+		 x->dest_qpn, x->seconds);
+}
+
+static void put_denied(struct text *t, const struct explain *x)
+{
+	put_text(
+		t,
+		"the kernel no longer permits access to the memory of the "
+		"peer's process (QP 0x%06x), which has changed its user or its "
+		"prctl(PR_SET_DUMPABLE); set ADVERB_DIRECT=0 to use packets",
+		x->dest_qpn);
+}
+
+/* Puts the reason if it is a NAK. */
+static void put_nak_reason(struct text *t, const struct explain *x)
+{
+	if (x->cause == EXPLAIN_NAK_ACCESS)
+		put_nak(t, x, "remote access error");
+	else if (x->cause == EXPLAIN_NAK_INVALID)
+		put_nak(t, x, "invalid request");
+	else if (x->cause == EXPLAIN_NAK_OPERATION)
+		put_nak(t, x, "remote operational error");
+}
+
+/* Puts the reason if it is that the peer has ended or does not answer. */
+static void put_silence_reason(struct text *t, const struct explain *x)
 {
 	switch (x->cause) {
-	case EXPLAIN_NAK_ACCESS:
-		put_nak(t, x, "remote access error");
-		break;
-	case EXPLAIN_NAK_INVALID:
-		put_nak(t, x, "invalid request");
-		break;
-	case EXPLAIN_NAK_OPERATION:
-		put_nak(t, x, "remote operational error");
-		break;
 	case EXPLAIN_RETRY:
-		put_text(
-			t,
-			"no answer from the peer (QP 0x%06x) after %u tries; is "
-			"its QP in RTR, its address right, UDP 4791 open?",
-			x->dest_qpn, x->tries);
-		if (x->long_bytes)
-			put_text(
-				t,
-				" Does its interface, and the path, carry packets "
-				"with %u bytes of data?",
-				x->long_bytes);
+		put_retry(t, x);
 		break;
 	case EXPLAIN_FELL_SILENT:
-		put_text(
-			t,
-			"no answer from the peer (QP 0x%06x) after %u tries; the "
-			"peer answered earlier requests: has its program ended or "
-			"failed?",
-			x->dest_qpn, x->tries);
+		put_fell_silent(t, x);
 		break;
 	case EXPLAIN_MTU:
 	case EXPLAIN_MTU_MAYBE:
 		put_mtu(t, x);
 		break;
 	case EXPLAIN_PATIENCE:
-		put_text(
-			t,
-			"the process of the peer (QP 0x%06x) is alive and has been "
-			"silent for %u s (ADVERB_PATIENCE); is it stopped?",
-			x->dest_qpn, x->seconds);
+		put_patience(t, x);
 		break;
 	case EXPLAIN_PEER_CLOSED:
 		put_text(
@@ -315,13 +339,7 @@ static void put_peer_reason(struct text *t, const struct explain *x)
 			 x->dest_qpn);
 		break;
 	case EXPLAIN_DENIED:
-		put_text(
-			t,
-			"the kernel no longer permits access to the memory of the "
-			"peer's process (QP 0x%06x), which has changed its user or "
-			"its prctl(PR_SET_DUMPABLE); set ADVERB_DIRECT=0 to use "
-			"packets",
-			x->dest_qpn);
+		put_denied(t, x);
 		break;
 	case EXPLAIN_RNR:
 		put_text(t,
@@ -339,6 +357,9 @@ static void put_peer_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_INVALIDATE:
 	case EXPLAIN_DROPPED:
 	case EXPLAIN_CQ_OVERRUN:
+	case EXPLAIN_NAK_ACCESS:
+	case EXPLAIN_NAK_INVALID:
+	case EXPLAIN_NAK_OPERATION:
 		break;
 	}
 }
@@ -352,6 +373,7 @@ size_t explain_text(const struct explain *x, char *buf, size_t size)
 		return 0;
 	put_subject(&t, x);
 	put_local_reason(&t, x);
-	put_peer_reason(&t, x);
+	put_nak_reason(&t, x);
+	put_silence_reason(&t, x);
 	return t.len;
 }
