@@ -326,6 +326,8 @@ static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 {
 	struct row row = {t, q, w->opcode, shared_load(&q->qp->sq.head)};
 	uint32_t n, bytes = 0;
+	const struct space *space = q->direct.link->hca->space;
+	uint32_t calls = space->calls;
 	struct direct_batch s;
 	struct explain x;
 
@@ -335,6 +337,7 @@ static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	s.next = next_of_row;
 	s.arg = &row;
 	n = target_run_batch(q->direct.link, &s);
+	q->direct.apart.takes_calls = space->calls != calls;
 	initiator_kick(q, kicks, &s.r);
 	if (n && is_atomic(w)) {
 		q->direct.apart.found = s.r.outcome.found;
@@ -428,6 +431,28 @@ bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 		*kick = q->direct.link->owner;
 	return q->req.wqe == shared_load(&q->qp->sq.head) &&
 	       !q->direct.apart.has_news && !q->direct.apart.has_found;
+}
+
+static bool may_gather(const struct ibt *t, const struct wqe *w)
+{
+	return (w->opcode == HCA_WR_RDMA_WRITE ||
+		w->opcode == HCA_WR_RDMA_READ) &&
+	       !(w->flags & (HCA_SEND_INLINE | HCA_SEND_FENCE)) &&
+	       w->num_sge == 1 && is_small(t, w);
+}
+
+bool initiator_gathers(struct ibt *t, const struct ibt_qp *q)
+{
+	const struct wq *sq = &q->qp->sq;
+	uint32_t head = shared_load(&sq->head);
+	const struct wqe *first, *last;
+
+	if (!q->direct.apart.takes_calls || head == q->req.wqe || !is_plain(q))
+		return false;
+	first = wq_at(t->hca, sq, q->req.wqe);
+	last = wq_at(t->hca, sq, head - 1);
+	return may_gather(t, last) && last->opcode == first->opcode &&
+	       last->rkey == first->rkey;
 }
 
 /* An atomic was executed, and the value that it found could not be placed. */

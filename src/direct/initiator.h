@@ -57,6 +57,12 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
  */
 bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 			  void **kick);
+/*
+ * Would the requests that initiator_post_apart has yet to execute, and those
+ * posted after them, take one system call together?  Lock: as
+ * initiator_post_apart.
+ */
+bool initiator_gathers(struct ibt *t, const struct ibt_qp *q);
 /* Raises the events, and finishes the atomic, that initiator_post_apart has
  * left; before any other call that executes or flushes requests of q. */
 void initiator_tell_apart(struct ibt *t, struct ibt_qp *q);

@@ -172,6 +172,11 @@ bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
 	return initiator_post_apart(&e->ibt, q, now_ns, kick);
 }
 
+bool engine_qp_gathers(struct engine *e, const struct ibt_qp *q)
+{
+	return initiator_gathers(&e->ibt, q);
+}
+
 bool engine_post_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	uint32_t state = q->qp->state;

@@ -235,6 +235,9 @@ bool engine_is_settled(const struct engine *e);
  */
 bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
 		       void **kick);
+/* Would work that was posted to q take one system call together with work that
+ * is posted after it?  Lock: as engine_post_apart. */
+bool engine_qp_gathers(struct engine *e, const struct ibt_qp *q);
 /* May engine_post_apart execute work of q?  A hint; without a lock. */
 bool engine_qp_posts_apart(const struct ibt_qp *q);
 /* The number of q's post lock, below ENGINE_POST_LOCKS; it never changes. */

@@ -89,6 +89,9 @@ struct space_ops {
 /* The first member of every implementation's struct. */
 struct space {
 	const struct space_ops *ops;
+	/* How many system calls space_put and space_get have made for this
+	 * space; wraps.  Under the lock of the space's user. */
+	uint32_t calls;
 };
 
 static inline int space_read_crc(struct space *s, const struct space_vec *from,

@@ -21,6 +21,7 @@
 #include "host/local_peer.h"
 #include "host/mcast_socket.h"
 #include "host/progress.h"
+#include "host/post.h"
 #include "host/progress_thread.h"
 #include "host/source_port.h"
 #include "log/env.h"
@@ -665,8 +666,13 @@ void host_await_accesses(struct host *h, access_set what)
 
 void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)
 {
-	progress_doorbell(&h->progress, side,
-			  (uint32_t)bits_min_u64(bytes, UINT32_MAX / 2));
+	post_doorbell(&h->progress, side,
+		      (uint32_t)bits_min_u64(bytes, UINT32_MAX / 2));
+}
+
+void host_before_poll(struct host *h, const struct cq *cq)
+{
+	post_polled(&h->progress, engine_post_lock_of(cq));
 }
 
 /*
@@ -725,12 +731,14 @@ void host_polled(struct host *h, bool empty)
 
 void host_armed(struct host *h)
 {
+	post_serve_own(&h->progress);
 	progress_thread_armed(&h->progress);
 	progress_serve(&h->progress);
 }
 
 void host_awaits(struct host *h)
 {
+	post_serve_own(&h->progress);
 	progress_serve(&h->progress);
 }
 

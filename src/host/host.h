@@ -112,6 +112,9 @@ struct host_polls {
 	shared_u32 skipped; /* polls in a row that made no progress */
 };
 
+/* A thread is about to look for completions in cq: executes the requests that
+ * wait for more to be posted (post_gather.h). */
+void host_before_poll(struct host *h, const struct cq *cq);
 /* A poll makes progress if the lock is free, and never waits.  After many polls
  * that found nothing it yields the processor. */
 void host_poll(struct host *h, struct host_polls *polls);

@@ -148,6 +148,28 @@ static bool linger_awake(struct progress *l)
 	return true;
 }
 
+/*
+ * Waits as progress_rest has planned.  If posts may wait meanwhile, ends the
+ * wait once they wait for long, or once none have waited for a while.  0 or
+ * -EINTR.
+ */
+static int wait_as_planned(struct progress *l, const struct progress_rest *r)
+{
+	struct waitset *in = &with_part.waitset;
+	uint64_t until;
+	int err;
+
+	do {
+		until = r->until;
+		if (r->minds)
+			until = bits_min_u64(
+				until, clock_real() + POST_GATHER_MIND_NS);
+		err = waitset_wait(in, l, until, r->events);
+	} while (!err && in->has_timed_out && until < r->until &&
+		 post_lock_is_lively(&l->posts));
+	return err;
+}
+
 /* One look, and the wait behind it.  0 or -EINTR. */
 static int look_and_wait(struct progress *l, struct progress_rest *r)
 {
@@ -170,7 +192,7 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
 	 * nobody wakes us */
 	r->is_over = r->sleep->is_over(r->sleep->arg);
 	if (!r->is_over && !linger_awake(l))
-		err = waitset_wait(in, l, r->until, r->events);
+		err = wait_as_planned(l, r);
 	progress_rested(l);
 	return err;
 }

@@ -10,6 +10,7 @@ void post_lock_init_all(struct post_locks *p)
 	for (uint32_t i = 0; i < ENGINE_POST_LOCKS; i++) {
 		lock_init(&p->of[i].lock);
 		clock_init(&p->of[i].clock);
+		post_gather_init(&p->of[i].gather);
 	}
 }
 
@@ -19,10 +20,21 @@ void post_lock_fini_all(struct post_locks *p)
 		lock_fini(&p->of[i].lock);
 }
 
+/* A thread that posts one request after the other gives the lock for moments
+ * alone, in which a thread that sleeps for the lock does not wake. */
+static void take_claimed(struct post_lock *l) NO_LOCK_ANALYSIS
+{
+	if (lock_try(&l->lock))
+		return;
+	shared_store(&l->signs.is_claimed, true);
+	lock_take(&l->lock);
+	shared_store(&l->signs.is_claimed, false);
+}
+
 void post_lock_take_all(struct post_locks *p) NO_LOCK_ANALYSIS
 {
 	for (uint32_t left = p->mask; left; left &= left - 1)
-		lock_take(&p->of[__builtin_ctz(left)].lock);
+		take_claimed(&p->of[__builtin_ctz(left)]);
 	p->are_taken = true;
 }
 
@@ -46,9 +58,62 @@ void post_lock_add(struct post_locks *p, uint32_t number)
 bool post_lock_take_soon(struct post_lock *l) NO_LOCK_ANALYSIS
 {
 	for (uint32_t i = 0; i < SPINS; i++) {
-		if (lock_try(&l->lock))
+		if (!shared_load(&l->signs.is_claimed) && lock_try(&l->lock))
 			return true;
 		relax();
 	}
 	return false;
+}
+
+void post_lock_set_waiting(struct post_lock *l, struct ibt_qp *q)
+{
+	l->waiting = q;
+	shared_store(&l->signs.groups, l->gather.groups);
+	shared_store(&l->signs.waits, q != NULL);
+}
+
+struct ibt_qp *post_lock_take_over(struct post_locks *p,
+				   uint64_t now_ns) NO_LOCK_ANALYSIS
+{
+	for (uint32_t left = p->mask; left; left &= left - 1) {
+		struct post_lock *l = &p->of[__builtin_ctz(left)];
+		struct ibt_qp *q = l->waiting;
+
+		if (!q)
+			continue;
+		post_lock_set_waiting(l, NULL);
+		post_gather_handed_over(&l->gather, now_ns);
+		return q;
+	}
+	return NULL;
+}
+
+bool post_lock_minds(struct post_locks *p, uint64_t now_ns)
+{
+	uint32_t groups = 0;
+	bool minds;
+
+	for (uint32_t left = p->mask; left; left &= left - 1)
+		groups += p->of[__builtin_ctz(left)].gather.groups;
+	minds = post_gather_minds(&p->thread, groups,
+				  shared_load(&p->is_wanted), now_ns);
+	shared_store(&p->is_wanted, false);
+	shared_store(&p->is_minded, minds);
+	return minds;
+}
+
+bool post_lock_is_lively(struct post_locks *p)
+{
+	bool is_lively = false, is_late = false;
+
+	for (uint32_t i = 0; i < ENGINE_POST_LOCKS; i++) {
+		struct post_lock *l = &p->of[i];
+		uint32_t groups = shared_load(&l->signs.groups);
+
+		is_late |= groups == l->groups_seen &&
+			   shared_load(&l->signs.waits);
+		is_lively |= groups != l->groups_seen;
+		l->groups_seen = groups;
+	}
+	return is_lively && !is_late;
 }

@@ -21,13 +21,30 @@
 
 #include "engine/engine.h"
 #include "host/clock.h"
+#include "host/post_gather.h"
 #include "util/lock.h"
+#include "util/shared.h"
 
-/* The lock of the queue pairs with one number (engine_qp_post_lock). */
+/* The lock of the queue pairs with one number (engine_qp_post_lock), and what
+ * it guards. */
 struct post_lock {
 	_Alignas(HCA_APART) struct lock lock;
 	struct clock clock;
 	uint64_t noted_ns; /* when progress_activity.posted was renewed */
+	struct post_gather gather;
+	struct ibt_qp *waiting; /* its requests wait (post_gather.h); or NULL */
+	uint32_t refusals;	/* posts that would wait if the thread looked */
+	/* Words that threads read and write without the lock, at each poll and
+	 * once for each group of posts. */
+	struct {
+		_Alignas(HCA_APART) shared_flag waits; /* waiting is set */
+		shared_flag is_polled; /* a poll came since the last post */
+		shared_u32 groups;     /* gather.groups */
+		/* The holder of the progress lock waits for the lock: threads
+		 * that post let it go first. */
+		shared_flag is_claimed;
+	} signs;
+	uint32_t groups_seen; /* signs.groups at post_lock_is_lively */
 };
 
 /* All post locks, by number.  Owner: struct progress; the members but `of` are
@@ -36,6 +53,11 @@ struct post_locks {
 	struct post_lock of[ENGINE_POST_LOCKS];
 	uint32_t mask;	/* a bit for each number that a QP has had */
 	bool are_taken; /* by the holder of the progress lock */
+	struct post_gather_thread thread;
+	/* The thread that waits for work looks for posts that wait.  Written
+	 * under all post locks, read under one. */
+	shared_flag is_minded;
+	shared_flag is_wanted; /* a thread that posts wants is_minded */
 };
 
 void post_lock_init_all(struct post_locks *p);
@@ -54,5 +76,24 @@ void post_lock_add(struct post_locks *p, uint32_t number);
  * this thread posts.
  */
 bool post_lock_take_soon(struct post_lock *l) TRY_ACQUIRE(true, &l->lock);
+/* The requests of q wait, or with q NULL, none do any more. */
+void post_lock_set_waiting(struct post_lock *l, struct ibt_qp *q)
+	REQUIRES(&l->lock);
+/*
+ * For the holder of all post locks: returns a QP whose requests wait, and lets
+ * them wait no more, so the caller executes them; NULL: there is none.
+ */
+struct ibt_qp *post_lock_take_over(struct post_locks *p, uint64_t now_ns);
+/*
+ * For the holder of all post locks, which is about to sleep: may posts wait
+ * meanwhile?  Then it calls post_lock_is_lively each POST_GATHER_MIND_NS.
+ */
+bool post_lock_minds(struct post_locks *p, uint64_t now_ns);
+/*
+ * Have posts waited since the last call, and do none wait now that waited then?
+ * False: the caller makes progress, which executes posts that wait.  Without a
+ * lock; one thread at a time.
+ */
+bool post_lock_is_lively(struct post_locks *p);
 
 #endif

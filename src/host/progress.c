@@ -15,6 +15,7 @@
 #include "host/addresses.h"
 #include "host/broker_link.h"
 #include "host/capture.h"
+#include "host/inside.h"
 #include "host/local_peer.h"
 #include "host/mcast_socket.h"
 #include "host/source_port.h"
@@ -24,18 +25,16 @@
 #include "util/bits.h"
 #include "util/fd_identity.h"
 
-#define TURN_ROUNDS  4	/* batches that one turn reads */
-#define LATE_ROUNDS  64 /* and a turn after a long sleep */
-#define ASLEEP_NS    10000000
-#define TX_ROUNDS    16
-#define JUNK_SAID    1000
-#define SAY_JUNK     0xb8
-#define SAY_CLOSED   0xb9
-#define CHECK_NS     1000000 /* between calls of progress_has_files */
-#define EVENT_BATCH  16
-#define POSTED_TICKS 8	       /* the age at which activity.posted is renewed */
-#define PUBLISH_NS   100000000 /* the age of the counters in the shared page */
-#define NOTE_NS	     500000    /* between notes of posts that go apart */
+#define TURN_ROUNDS 4  /* batches that one turn reads */
+#define LATE_ROUNDS 64 /* and a turn after a long sleep */
+#define ASLEEP_NS   10000000
+#define TX_ROUNDS   16
+#define JUNK_SAID   1000
+#define SAY_JUNK    0xb8
+#define SAY_CLOSED  0xb9
+#define CHECK_NS    1000000 /* between calls of progress_has_files */
+#define EVENT_BATCH 16
+#define PUBLISH_NS  100000000 /* the age of the counters in the shared page */
 
 int progress_init(struct progress *p, struct engine *e, int fd,
 		  const struct host_sink *sink, struct udp_offload allowed,
@@ -317,15 +316,14 @@ static bool find_local_peers(struct progress *p)
 	return direct_select_find(p->engine);
 }
 
-/* Sends and reports until the engine has nothing more. */
-static void settle_engine(struct progress *p)
+void progress_settle(struct progress *p)
 {
 	do
 		transmit_frames(p);
 	while (report_events(p) || find_page(p) || find_local_peers(p));
 }
 
-static void count_unanswered(struct progress *p, const struct ibt_qp *q)
+void progress_count_unanswered(struct progress *p, const struct ibt_qp *q)
 {
 	if (engine_qp_is_unanswered(q))
 		poll_policy_unanswered(&p->policy, p->now_ns);
@@ -347,7 +345,7 @@ void progress_serve_doorbells(struct progress *p)
 		/* The node leaves the list first: work that is posted from here
 		 * on pushes it again. */
 		n = mpsc_next(n);
-		count_unanswered(p, q);
+		progress_count_unanswered(p, q);
 		engine_doorbell(p->engine, q, p->now_ns);
 	}
 }
@@ -392,12 +390,7 @@ static void publish_counters(struct progress *p)
 	p->published_ns = p->now_ns;
 }
 
-/*
- * Does everything that is due.  The socket comes before the timers: what
- * arrived while the process slept must not look lost.  A process that died is
- * reaped after the socket was found empty: its last packets were sent before.
- */
-static void make_progress(struct progress *p) REQUIRES(&p->lock)
+void progress_turn(struct progress *p)
 {
 	uint64_t now = p->now_ns, due = engine_deadline(p->engine);
 	uint64_t slept = slept_ns(p, due);
@@ -424,7 +417,7 @@ static void make_progress(struct progress *p) REQUIRES(&p->lock)
 		say_junk(p);
 		suspect_log_say(p->engine);
 	}
-	settle_engine(p);
+	progress_settle(p);
 	publish_counters(p);
 	direct_select_turned(&p->direct_select, p->engine, any, now);
 	p->last_turn_ns = now;
@@ -485,8 +478,12 @@ static void tell_loss(struct progress *p) REQUIRES(&p->lock)
 /* The lock was taken, by another thread perhaps than before. */
 static void begin_holding(struct progress *p) REQUIRES(&p->lock)
 {
+	struct ibt_qp *q;
+
 	p->now_ns = clock_now(&p->clock);
 	copy_nofault_turn(p->now_ns);
+	while ((q = post_lock_take_over(&p->posts, p->now_ns)))
+		mpsc_push(&p->doorbells, engine_qp_kick(q));
 	if (p->now_ns - p->checked_ns <= CHECK_NS)
 		return;
 	p->checked_ns = p->now_ns;
@@ -494,7 +491,7 @@ static void begin_holding(struct progress *p) REQUIRES(&p->lock)
 		tell_loss(p);
 }
 
-static bool take_if_free(struct progress *p) NO_LOCK_ANALYSIS
+bool progress_try(struct progress *p) NO_LOCK_ANALYSIS
 {
 	if (!lock_try(&p->lock))
 		return false;
@@ -522,25 +519,25 @@ static bool let_go(struct progress *p) NO_LOCK_ANALYSIS
 	return !mpsc_seems_empty(&p->doorbells);
 }
 
-static void give_lock(struct progress *p) NO_LOCK_ANALYSIS
+void progress_release(struct progress *p) NO_LOCK_ANALYSIS
 {
-	while (let_go(p) && take_if_free(p)) {
+	while (let_go(p) && progress_try(p)) {
 		progress_serve_doorbells(p);
-		settle_engine(p);
+		progress_settle(p);
 	}
 }
 
 static void serve_and_give(struct progress *p) NO_LOCK_ANALYSIS
 {
 	progress_serve_doorbells(p);
-	settle_engine(p);
-	give_lock(p);
+	progress_settle(p);
+	progress_release(p);
 }
 
 /*
  * Does a poll find nothing to do?  Most polls do: they look at the socket
  * alone, and seldom at the clock.  Packets that such a look receives are left
- * for make_progress.
+ * for progress_turn.
  */
 static bool is_still(struct progress *p) REQUIRES(&p->lock)
 {
@@ -565,23 +562,23 @@ void progress_poll(struct progress *p, shared_u32 *skipped) NO_LOCK_ANALYSIS
 	    !lock_try(&p->lock))
 		return;
 	if (is_still(p)) {
-		give_lock(p);
+		progress_release(p);
 		return;
 	}
 	post_lock_take_all(&p->posts);
 	begin_holding(p);
 	engine_polled(p->engine, p->now_ns);
-	make_progress(p);
+	progress_turn(p);
 	shared_store(&p->activity.polled,
 		     (uint32_t)(p->last_turn_ns / PROGRESS_TICK_NS));
-	give_lock(p);
+	progress_release(p);
 }
 
 bool progress_is_held(struct progress *p) NO_LOCK_ANALYSIS
 {
 	if (!lock_try(&p->lock))
 		return true;
-	give_lock(p);
+	progress_release(p);
 	return false;
 }
 
@@ -606,12 +603,12 @@ void progress_join(struct progress *p)
 
 void progress_quit(struct progress *p) NO_LOCK_ANALYSIS
 {
-	if (!take_if_free(p))
+	if (!progress_try(p))
 		return;
 	shield_holder(p);
 	progress_catch_up(p);
 	engine_publish(p->engine);
-	give_lock(p);
+	progress_release(p);
 }
 
 /* Plans the wait that follows: what ends it, and when at the latest. */
@@ -631,6 +628,7 @@ static void plan_rest(struct progress *p, struct progress_rest *r)
 	r->until = bits_min_u64(w->at_ns, broker_link_due_ns());
 	r->events = (short)((p->is_full ? POLLOUT : 0) |
 			    (engine_is_choked(p->engine) ? 0 : POLLIN));
+	r->minds = post_lock_minds(&p->posts, p->last_turn_ns);
 	w->link_at = broker_link_changes();
 	shared_store(&w->is_resting, 1);
 }
@@ -640,18 +638,18 @@ bool progress_rest(struct progress *p, struct progress_rest *r) NO_LOCK_ANALYSIS
 	uint64_t bulk;
 	uint32_t news;
 
-	if (!take_if_free(p))
+	if (!progress_try(p))
 		return false;
 	bulk = p->policy.stream.bulk;
 	news = shared_own(&p->policy.looks.news);
 	p->rest = r;
-	make_progress(p);
+	progress_turn(p);
 	p->rest = NULL;
 	poll_policy_rested(&p->policy, bulk, news, p->last_turn_ns);
 	r->is_over = r->sleep->is_over(r->sleep->arg);
 	if (!r->is_over)
 		plan_rest(p, r);
-	give_lock(p);
+	progress_release(p);
 	return true;
 }
 
@@ -661,128 +659,9 @@ void progress_rested(struct progress *p)
 	shared_store(&p->wake.is_resting, 0);
 }
 
-/* Notes when and on which processor the program posts. */
-static void note_post(struct progress *p, uint64_t now_ns)
-{
-	uint32_t tick = (uint32_t)(now_ns / PROGRESS_TICK_NS);
-
-	if (tick - shared_own(&p->activity.posted) < POSTED_TICKS)
-		return;
-	shared_store(&p->activity.posted, tick);
-	shared_store(&p->activity.posted_on, (uint32_t)sched_getcpu());
-}
-
-/* The rest of a post: sends, and looks for ACKs as often as the policy says. */
-static void post_rest(struct progress *p) REQUIRES(&p->lock)
-{
-	note_post(p, p->now_ns);
-	switch (poll_policy_post(&p->policy, p->now_ns)) {
-	case POLL_POST_TURN:
-		make_progress(p);
-		return;
-	case POLL_POST_ACKS:
-		shm_ack_look(engine_shm_ack(p->engine), p->now_ns);
-		break;
-	case POLL_POST_SEND:
-		break;
-	}
-	progress_serve_doorbells(p);
-	settle_engine(p);
-}
-
-/*
- * Is the poster ahead of its peer?  Then small requests go together: with the
- * next poll, with the peer's answer, or when they are many.  Requests without
- * answers go by the clock, if the progress thread looks for them.
- */
-static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
-{
-	return engine_qp_flying(q) >= PROGRESS_AHEAD ||
-	       (shared_load(&p->policy.unanswered.is_minded) &&
-		engine_qp_is_unanswered(q));
-}
-
-/*
- * Does what was posted wait for more?  The caller has pushed the doorbell.  The
- * fence orders that store with the loads of is_ahead; the holder of the lock
- * stores what they read and then looks at the doorbells.  Without it, both
- * could miss the other's store, and the post would wait for nothing.
- */
-static bool may_gather(struct progress *p, const struct ibt_qp *q,
-		       uint32_t bytes)
-{
-	if (!poll_policy_may_gather(&p->policy, bytes))
-		return false;
-	shared_fence();
-	if (!is_ahead(p, q))
-		return false;
-	poll_policy_gathered(&p->policy, bytes);
-	return true;
-}
-
-/* A small request to a peer of this host, when nothing else is due, needs no
- * look at the socket.  True: it is done, and the lock is given. */
-static bool is_done_at_once(struct progress *p,
-			    struct ibt_qp *q) NO_LOCK_ANALYSIS
-{
-	if (!engine_post_direct(p->engine, q, p->now_ns))
-		return false;
-	note_post(p, p->now_ns);
-	if (!engine_is_settled(p->engine))
-		settle_engine(p);
-	give_lock(p);
-	return true;
-}
-
-/*
- * Executes what was posted to q under q's post lock.  False: the progress lock
- * is needed, or another thread has the post lock.
- */
-static bool is_done_apart(struct progress *p, struct ibt_qp *q) NO_LOCK_ANALYSIS
-{
-	struct post_lock *l = &p->posts.of[engine_qp_post_lock(q)];
-	bool done, notes;
-	uint64_t now;
-	void *kick;
-
-	if (!post_lock_take_soon(l))
-		return false;
-	now = clock_now(&l->clock);
-	copy_nofault_turn(now);
-	done = engine_post_apart(p->engine, q, now, &kick);
-	if (kick)
-		local_peer_kick(kick);
-	notes = now - l->noted_ns > NOTE_NS;
-	if (notes)
-		l->noted_ns = now;
-	lock_give(&l->lock);
-	if (notes)
-		note_post(p, now);
-	return done;
-}
-
-void progress_doorbell(struct progress *p, struct ibt_qp *q,
-		       uint32_t bytes) NO_LOCK_ANALYSIS
-{
-	if (engine_qp_posts_apart(q) && is_done_apart(p, q))
-		return;
-	if (!is_ahead(p, q) && take_if_free(p)) {
-		if (is_done_at_once(p, q))
-			return;
-		count_unanswered(p, q);
-		engine_doorbell(p->engine, q, p->now_ns);
-	} else {
-		mpsc_push(&p->doorbells, engine_qp_kick(q));
-		if (may_gather(p, q, bytes) || !take_if_free(p))
-			return; /* the holder serves the doorbell */
-	}
-	post_rest(p);
-	give_lock(p);
-}
-
 void progress_serve(struct progress *p) NO_LOCK_ANALYSIS
 {
-	if (mpsc_seems_empty(&p->doorbells) || !take_if_free(p))
+	if (mpsc_seems_empty(&p->doorbells) || !progress_try(p))
 		return;
 	serve_and_give(p);
 }
@@ -797,6 +676,6 @@ void progress_take(struct progress *p) NO_LOCK_ANALYSIS
 
 void progress_give(struct progress *p) NO_LOCK_ANALYSIS
 {
-	settle_engine(p);
-	give_lock(p);
+	progress_settle(p);
+	progress_release(p);
 }

@@ -130,6 +130,7 @@ struct progress_rest {
 	/* Set by progress_rest: */
 	bool is_over;	/* sleep is over */
 	uint64_t until; /* when the next turn is due without a wake-up */
+	bool minds;	/* posts may wait meanwhile: post_lock_is_lively */
 	short events;	/* events of the socket that end the wait */
 };
 
@@ -138,8 +139,6 @@ struct progress_rest {
 bool progress_rest(struct progress *p, struct progress_rest *r);
 /* The thread does not wait any more. */
 void progress_rested(struct progress *p);
-/* Work of about @bytes, headers included, was posted to q. */
-void progress_doorbell(struct progress *p, struct ibt_qp *q, uint32_t bytes);
 /*
  * The lock for creation, modification and destruction of objects, waiting for
  * it.  progress_give sends and reports what the call has caused.

@@ -83,6 +83,7 @@ static int wait_by_epoll(struct waitset *in, struct progress *l, uint64_t until)
 	n = libc_epoll_pwait2(in->fd, got, 3,
 			      until == UINT64_MAX ? NULL : &left, in->mask);
 	in->is_deaf = n > 0;
+	in->has_timed_out = n == 0;
 	for (int i = 0; i < n; i++) {
 		in->is_deaf &= got[i].data.u32 != FROM_WIRE;
 		if (got[i].data.u32 == FROM_PEER)
@@ -110,6 +111,7 @@ static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
 	int n = ppoll(fds, sizeof(fds) / sizeof(fds[0]),
 		      until == UINT64_MAX ? NULL : &left, in->mask);
 
+	in->has_timed_out = n == 0;
 	if (n > 0 && fds[1].revents)
 		broker_link_woken();
 	if (n > 0 && fds[0].revents & POLLIN &&
@@ -119,10 +121,11 @@ static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
 }
 
 /* There is nothing to wait by. */
-static int wait_without(uint64_t until)
+static int wait_without(struct waitset *in, uint64_t until)
 {
 	struct timespec nap = left_until(until);
 
+	in->has_timed_out = false;
 	if (nap.tv_sec || nap.tv_nsec > NAP_NS)
 		nap = (struct timespec){.tv_nsec = NAP_NS};
 	return nanosleep(&nap, NULL) ? -EINTR : 0;
@@ -132,7 +135,7 @@ int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
 		 short socket_events)
 {
 	if (!progress_has_files(l))
-		return wait_without(until);
+		return wait_without(in, until);
 	if (socket_events == POLLIN && !in->is_refused)
 		return wait_by_epoll(in, l, until);
 	in->is_deaf = false;

@@ -17,7 +17,8 @@ struct waitset {
 	uint32_t version; /* broker_link_changes when fd was made */
 	/* The kernel or the C library has no epoll_pwait2: poll is used. */
 	bool is_refused;
-	bool is_deaf; /* the last wait found nothing in the socket */
+	bool is_deaf;	    /* the last wait found nothing in the socket */
+	bool has_timed_out; /* the last wait found nothing at all */
 	/* The signal mask during a wait; NULL: the thread's own. */
 	const sigset_t *mask;
 };

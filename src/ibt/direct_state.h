@@ -60,6 +60,8 @@ struct direct_state {
 		 * in the queue: an event is due, or the queue is full. */
 		bool has_news;
 		uint64_t now_ns; /* the time of such a request */
+		/* The last small WRITEs or READs took a system call. */
+		bool takes_calls;
 		/* The atomic at the cursor was executed, and the value that it
 		 * found has yet to be placed. */
 		bool has_found;

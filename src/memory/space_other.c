@@ -111,6 +111,7 @@ static ssize_t call_kernel(struct space_other *o, struct batch *b, bool is_put)
 	size_t n = b->local.count - b->local.at,
 	       m = b->target.count - b->target.at;
 
+	o->space.calls++;
 	return is_put ? process_vm_writev(o->pid, local, n, target, m, 0)
 		      : process_vm_readv(o->pid, local, n, target, m, 0);
 }

@@ -32,6 +32,7 @@ uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n)
 {
 	uint32_t found = shared_own(&cq->found), got = 0;
 
+	host_before_poll(h, cq->cq);
 	if (found < FOUND_MAX)
 		got = cq_poll(host_hca(h), cq->cq, out, n);
 	shared_store(&cq->found, got ? found + 1 : 0);

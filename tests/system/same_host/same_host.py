@@ -24,6 +24,7 @@ POLLED = t.program("polled")
 OUTLIVE = t.program("peer_death")
 CROWD = t.program("many_processes")
 THREADS = t.program("many_threads")
+GATHERED = t.program("gathered")
 TALLY = t.program("atomic_mix")
 # Without packets and, what both can map, without system calls.
 MEMORY = "shared memory"
@@ -115,6 +116,14 @@ def mapped(kind, status=0, **env):
     return body
 
 
+def gathered(way):
+    def body():
+        r = run(way, "2000" if t.options.full else "200", program=GATHERED)
+        expect_ok(r)
+        t.note(r.output.splitlines()[-1])
+    return body
+
+
 def tally(way, initiators):
     def body():
         r = run(way, ATOMICS, initiators, program=TALLY)
@@ -164,6 +173,9 @@ for way in "packets", "direct", MEMORY:
                (what, way),
                samehost(way, "20000" if t.options.full else "1000", kind,
                         program=THREADS), "same host", "many_threads")
+for way in "packets", "direct", MEMORY:
+    t.case("WRITEs posted one by one arrive also without a poll, by " + way,
+           gathered(way), "same host", "gathered")
 for way in "packets", "direct":
     t.case("a connected process need not ask for its peer's memory, by " + way,
            samehost(way, "ready", way), "same host", "samehost")

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/post.h"
+
+#include <sched.h>
+
+#include "engine/shm_ack.h"
+#include "host/inside.h"
+#include "host/local_peer.h"
+#include "memory/copy_nofault.h"
+
+#define POSTED_TICKS 8	    /* the age at which activity.posted is renewed */
+#define NOTE_NS	     500000 /* between notes of posts under a post lock */
+#define ASK_EACH     256    /* posts that would wait, between wake-ups */
+
+/* The post locks under which requests may wait that this thread has posted: a
+ * bit for each number.  A hint for its polls of other queues. */
+static _Thread_local uint32_t own_waiting
+	__attribute__((tls_model("initial-exec")));
+
+/* Notes when and on which processor the program posts. */
+static void note_post(struct progress *p, uint64_t now_ns)
+{
+	uint32_t tick = (uint32_t)(now_ns / PROGRESS_TICK_NS);
+
+	if (tick - shared_own(&p->activity.posted) < POSTED_TICKS)
+		return;
+	shared_store(&p->activity.posted, tick);
+	shared_store(&p->activity.posted_on, (uint32_t)sched_getcpu());
+}
+
+/* The rest of a post: sends, and looks for ACKs as often as the policy says. */
+static void post_rest(struct progress *p) REQUIRES(&p->lock)
+{
+	note_post(p, p->now_ns);
+	switch (poll_policy_post(&p->policy, p->now_ns)) {
+	case POLL_POST_TURN:
+		progress_turn(p);
+		return;
+	case POLL_POST_ACKS:
+		shm_ack_look(engine_shm_ack(p->engine), p->now_ns);
+		break;
+	case POLL_POST_SEND:
+		break;
+	}
+	progress_serve_doorbells(p);
+	progress_settle(p);
+}
+
+/*
+ * Is the poster ahead of its peer?  Then small requests go together: with the
+ * next poll, with the peer's answer, or when they are many.  Requests without
+ * answers go by the clock, if the progress thread looks for them.
+ */
+static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
+{
+	return engine_qp_flying(q) >= PROGRESS_AHEAD ||
+	       (shared_load(&p->policy.unanswered.is_minded) &&
+		engine_qp_is_unanswered(q));
+}
+
+/*
+ * Does what was posted wait for more?  The caller has pushed the doorbell.  The
+ * fence orders that store with the loads of is_ahead; the holder of the lock
+ * stores what they read and then looks at the doorbells.  Without it, both
+ * could miss the other's store, and the post would wait for nothing.
+ */
+static bool may_gather(struct progress *p, const struct ibt_qp *q,
+		       uint32_t bytes)
+{
+	if (!poll_policy_may_gather(&p->policy, bytes))
+		return false;
+	shared_fence();
+	if (!is_ahead(p, q))
+		return false;
+	poll_policy_gathered(&p->policy, bytes);
+	return true;
+}
+
+/* A small request to a peer of this host, when nothing else is due, needs no
+ * look at the socket.  True: it is done, and the lock is given. */
+static bool is_done_at_once(struct progress *p,
+			    struct ibt_qp *q) NO_LOCK_ANALYSIS
+{
+	if (!engine_post_direct(p->engine, q, p->now_ns))
+		return false;
+	note_post(p, p->now_ns);
+	if (!engine_is_settled(p->engine))
+		progress_settle(p);
+	progress_release(p);
+	return true;
+}
+
+/* Executes requests of q.  False: the progress lock is needed for the rest. */
+static bool run_apart(struct progress *p, struct ibt_qp *q, uint64_t now)
+{
+	void *kick;
+	bool done;
+
+	copy_nofault_turn(now);
+	done = engine_post_apart(p->engine, q, now, &kick);
+	if (kick)
+		local_peer_kick(kick);
+	return done;
+}
+
+/* Executes the requests that wait under l.  False: some are left, by a doorbell
+ * that the caller serves once it has given l. */
+static bool run_waiting(struct progress *p, struct post_lock *l, uint64_t now)
+	REQUIRES(&l->lock)
+{
+	struct ibt_qp *q = l->waiting;
+
+	post_lock_set_waiting(l, NULL);
+	post_gather_done(&l->gather);
+	if (run_apart(p, q, now))
+		return true;
+	mpsc_push(&p->doorbells, engine_qp_kick(q));
+	return false;
+}
+
+/* Does the progress thread look for requests that wait?  If not, and *wakes is
+ * set, the caller wakes the thread once it has given l. */
+static bool is_minded(struct progress *p, struct post_lock *l, bool *wakes)
+	REQUIRES(&l->lock)
+{
+	if (shared_load(&p->posts.is_minded))
+		return true;
+	*wakes = l->refusals++ % ASK_EACH == 0;
+	if (*wakes)
+		shared_store(&p->posts.is_wanted, true);
+	return false;
+}
+
+/* Was there a poll since the post before? */
+static bool take_poll(struct post_lock *l) REQUIRES(&l->lock)
+{
+	if (!shared_load(&l->signs.is_polled))
+		return false;
+	shared_store(&l->signs.is_polled, false);
+	return true;
+}
+
+/* Do the requests of q wait for more (post_gather.h)? */
+static bool may_wait(struct progress *p, struct post_lock *l, struct ibt_qp *q,
+		     uint64_t now, bool *wakes) REQUIRES(&l->lock)
+{
+	return post_gather_posted(&l->gather, take_poll(l)) &&
+	       engine_qp_gathers(p->engine, q) && is_minded(p, l, wakes) &&
+	       post_gather_waits(&l->gather, now);
+}
+
+/* Lets the requests of q wait, or executes them.  False: the progress lock is
+ * needed for the rest. */
+static bool wait_or_run(struct progress *p, struct post_lock *l,
+			struct ibt_qp *q, uint64_t now, bool *wakes)
+	REQUIRES(&l->lock)
+{
+	if (may_wait(p, l, q, now, wakes)) {
+		post_lock_set_waiting(l, q);
+		own_waiting |= 1u << engine_qp_post_lock(q);
+		return true;
+	}
+	if (l->waiting)
+		post_lock_set_waiting(l, NULL);
+	post_gather_done(&l->gather);
+	return run_apart(p, q, now);
+}
+
+/*
+ * Executes what was posted to q under q's post lock, or lets it wait.  False:
+ * the progress lock is needed, or another thread has the post lock.
+ */
+static bool is_done_apart(struct progress *p, struct ibt_qp *q) NO_LOCK_ANALYSIS
+{
+	struct post_lock *l = &p->posts.of[engine_qp_post_lock(q)];
+	bool done, notes, wakes = false, are_others_done = true;
+	uint64_t now;
+
+	if (!post_lock_take_soon(l))
+		return false;
+	now = clock_now(&l->clock);
+	if (l->waiting && l->waiting != q)
+		are_others_done = run_waiting(p, l, now);
+	done = wait_or_run(p, l, q, now, &wakes);
+	notes = now - l->noted_ns > NOTE_NS;
+	if (notes)
+		l->noted_ns = now;
+	lock_give(&l->lock);
+	if (!are_others_done)
+		progress_serve(p);
+	if (wakes && shared_load(&p->wake.is_resting))
+		progress_wake(p);
+	if (notes)
+		note_post(p, now);
+	return done;
+}
+
+void post_doorbell(struct progress *p, struct ibt_qp *q,
+		   uint32_t bytes) NO_LOCK_ANALYSIS
+{
+	if (engine_qp_posts_apart(q) && is_done_apart(p, q))
+		return;
+	if (!is_ahead(p, q) && progress_try(p)) {
+		if (is_done_at_once(p, q))
+			return;
+		progress_count_unanswered(p, q);
+		engine_doorbell(p->engine, q, p->now_ns);
+	} else {
+		mpsc_push(&p->doorbells, engine_qp_kick(q));
+		if (may_gather(p, q, bytes) || !progress_try(p))
+			return; /* the holder serves the doorbell */
+	}
+	post_rest(p);
+	progress_release(p);
+}
+
+/* Executes the requests that wait under l, if another thread does not. */
+static void serve_waiting(struct progress *p,
+			  struct post_lock *l) NO_LOCK_ANALYSIS
+{
+	bool is_done = true;
+
+	if (!post_lock_take_soon(l))
+		return;
+	if (l->waiting)
+		is_done = run_waiting(p, l, clock_now(&l->clock));
+	lock_give(&l->lock);
+	if (!is_done)
+		progress_serve(p);
+}
+
+void post_serve_own(struct progress *p)
+{
+	uint32_t left = own_waiting;
+
+	own_waiting = 0;
+	for (; left; left &= left - 1) {
+		struct post_lock *l = &p->posts.of[__builtin_ctz(left)];
+
+		if (shared_load(&l->signs.waits))
+			serve_waiting(p, l);
+	}
+}
+
+void post_polled(struct progress *p, uint32_t number)
+{
+	struct post_lock *l = &p->posts.of[number];
+
+	if (!shared_load(&l->signs.is_polled))
+		shared_store(&l->signs.is_polled, true);
+	if (shared_load(&l->signs.waits))
+		serve_waiting(p, l);
+	if (own_waiting)
+		post_serve_own(p);
+}

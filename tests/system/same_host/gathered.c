@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gathered ROUNDS: small WRITEs that are posted one by one, by a program that
+ * has polled after many posts again and again, arrive also if the program then
+ * does not poll its completion queue.
+ *
+ *	initiator                              target
+ *	posts and polls many times             polls its memory alone
+ *	posts 1 to COUNT WRITEs of round r     sees r in each place
+ *	does what the round says               says so
+ *	polls
+ *
+ * By rounds the initiator spins, sleeps, polls another completion queue, arms
+ * its completion queue, or posts to another queue pair.  Prints how often a
+ * WRITE waited for later ones.  Exits with 0, or prints what is wrong.
+ */
+#include "step_timeout.h"
+#include "endpoint.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+enum {
+	CYCLES = 8, /* of posts and polls, before the posts of a round */
+	STREAM = 16,
+	COUNT = 20,
+	BYTES = 64,
+	PLACE = 128, /* bytes from one place to the next */
+	PATIENCE_S = 60,
+};
+
+enum kind { SPIN, SLEEP, POLL_OTHER, ARM, POST_OTHER, KINDS };
+
+enum { INITIATOR, TARGET };
+
+static struct shared {
+	struct endpoint_address address[2][2]; /* of both sides' two QPs */
+	int is_there[2], is_ready[2];
+	int round, count; /* of the posts that are made */
+	int seen;	  /* the last round that the target saw */
+} * shared;
+
+static struct endpoint ends[2];
+static pid_t target_pid;
+
+static void open_side(int who)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int i = 0; i < 2; i++) {
+		endpoint_open(&ends[i],
+			      IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+			      ENDPOINT_ALL_REMOTE);
+		endpoint_address_get(&ends[i], &shared->address[who][i]);
+	}
+	step_timeout_say(&shared->is_there[who], 1);
+	step_timeout_await(&shared->is_there[!who], 1);
+	for (int i = 0; i < 2; i++) {
+		endpoint_to_rtr(&ends[i], &shared->address[!who][i]);
+		endpoint_to_rts(&ends[i], &shared->address[who][i], 7);
+	}
+	step_timeout_say(&shared->is_ready[who], 1);
+	step_timeout_await(&shared->is_ready[!who], 1);
+}
+
+/* ---- the target ---- */
+
+static _Noreturn void watch_memory(void)
+{
+	open_side(TARGET);
+	for (int round = 1;; round++) {
+		while (step_timeout_look(&shared->round) < round)
+			sched_yield();
+		for (int i = 0; i < shared->count; i++) {
+			uint8_t *last = ends[0].region + i * PLACE + BYTES - 1;
+
+			while (__atomic_load_n(last, __ATOMIC_ACQUIRE) !=
+			       (uint8_t)round)
+				sched_yield();
+		}
+		step_timeout_say(&shared->seen, round);
+	}
+}
+
+/* ---- the initiator ---- */
+
+static void post(struct endpoint *e, int which, int place, uint8_t value)
+{
+	const struct endpoint_address *to = &shared->address[TARGET][which];
+	uint8_t *from = e->region + place * PLACE;
+	struct ibv_sge sge = {(uintptr_t)from, BYTES, e->mr->lkey};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = IBV_WR_RDMA_WRITE,
+				       .send_flags = IBV_SEND_SIGNALED};
+
+	memset(from, value, BYTES);
+	wr.wr.rdma.remote_addr = to->region + (uint64_t)(place * PLACE);
+	wr.wr.rdma.rkey = to->rkey;
+	if (ibv_post_send(e->qp, &wr, &bad))
+		step_timeout_die("ibv_post_send");
+}
+
+static void poll_all(struct endpoint *e, int count)
+{
+	struct ibv_wc wc;
+
+	for (; count; count--) {
+		if (!endpoint_wait(e, &wc))
+			step_timeout_die("a WRITE that never ends");
+		if (wc.status)
+			step_timeout_die(ibv_wc_status_str(wc.status));
+	}
+}
+
+/* The places behind those of the rounds. */
+static void stream(uint8_t value)
+{
+	for (int cycle = 0; cycle < CYCLES; cycle++) {
+		for (int i = 0; i < STREAM; i++)
+			post(&ends[0], 0, COUNT + i, value);
+		poll_all(&ends[0], STREAM);
+	}
+}
+
+/* Is the WRITE that was posted last not in the target's memory yet? */
+static bool is_waiting(int place, uint8_t value)
+{
+	uint64_t at = shared->address[TARGET][0].region +
+		      (uint64_t)(place * PLACE) + BYTES - 1;
+	uint8_t byte = value;
+	struct iovec to = {&byte, 1}, from = {(void *)(uintptr_t)at, 1};
+
+	return process_vm_readv(target_pid, &to, 1, &from, 1, 0) == 1 &&
+	       byte != value;
+}
+
+static void do_as_said(enum kind kind, int round)
+{
+	struct ibv_wc wc;
+
+	switch (kind) {
+	case POLL_OTHER:
+		ibv_poll_cq(ends[1].cq, 1, &wc);
+		break;
+	case ARM:
+		if (ibv_req_notify_cq(ends[0].cq, 0))
+			step_timeout_die("ibv_req_notify_cq");
+		break;
+	case POST_OTHER:
+		post(&ends[1], 1, 0, (uint8_t)round);
+		poll_all(&ends[1], 1);
+		break;
+	case SLEEP:
+		usleep(1000);
+		break;
+	case SPIN:
+	case KINDS:
+		break;
+	}
+}
+
+static int run_round(int round)
+{
+	enum kind kind = (enum kind)(round % KINDS);
+	int count = round % COUNT + 1, waited;
+
+	stream((uint8_t)round);
+	for (int i = 0; i < count; i++)
+		post(&ends[0], 0, i, (uint8_t)round);
+	waited = is_waiting(count - 1, (uint8_t)round);
+	shared->count = count;
+	step_timeout_say(&shared->round, round);
+	do_as_said(kind, round);
+	while (step_timeout_look(&shared->seen) < round)
+		if (kind != SPIN)
+			sched_yield();
+	poll_all(&ends[0], count);
+	return waited;
+}
+
+int main(int argc, char **argv)
+{
+	int rounds = argc == 2 ? atoi(argv[1]) : 0, waited = 0;
+
+	if (rounds <= 0) {
+		fprintf(stderr, "usage: gathered ROUNDS\n");
+		return 2;
+	}
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		step_timeout_die("mmap");
+	target_pid = fork();
+	if (target_pid < 0)
+		step_timeout_die("fork");
+	if (!target_pid)
+		watch_memory();
+	step_timeout_watch("the target has not seen all WRITEs");
+	open_side(INITIATOR);
+	for (int round = 1; round <= rounds; round++) {
+		step_timeout_step("a round", PATIENCE_S);
+		waited += run_round(round);
+	}
+	kill(target_pid, SIGKILL);
+	waitpid(target_pid, NULL, 0);
+	printf("the last of some WRITEs waited in %d of %d rounds\n", waited,
+	       rounds);
+	return 0;
+}
