@@ -123,6 +123,7 @@ static inline void end_broker(pid_t pid)
 	struct pollfd p = {fd, POLLIN, 0};
 
 	assert_true(fd >= 0);
+	assert_int_not_equal(pid, getpid());
 	skipped_ms += LIFE_MS;
 	kill(pid, SIGKILL);
 	assert_int_equal(poll(&p, 1, 10000), 1);

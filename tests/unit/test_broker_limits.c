@@ -19,7 +19,7 @@
 #define CROWD	  (ROOM / 2 + 4) /* a broker has two descriptors of each */
 
 static const struct client_wish silent = {
-	.arena_fd = -1, .kick_fd = -1, .patience_ms = 10000};
+	.arena_fd = -1, .kick_fd = -1, .patience_ms = 60000};
 
 static void limit_files(rlim_t soft, rlim_t hard)
 {

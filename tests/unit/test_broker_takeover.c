@@ -267,7 +267,7 @@ static void a_successor_gives_the_arenas_too(void **state)
 {
 	int arena = memfd_create("arena", MFD_CLOEXEC);
 	int kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	struct client_wish shares = {arena, kick, 1000, NULL};
+	struct client_wish shares = {arena, kick, 60000, NULL};
 	struct client c[2];
 	const char *why = "";
 	pid_t pid;
