@@ -11,6 +11,7 @@
 #define POSTED_TICKS 8	    /* the age at which activity.posted is renewed */
 #define NOTE_NS	     500000 /* between notes of posts under a post lock */
 #define ASK_EACH     256    /* posts that would wait, between wake-ups */
+#define POLICY_EACH  1024   /* calls of shares_time, between looks */
 
 /* The post locks under which requests may wait that this thread has posted: a
  * bit for each number.  A hint for its polls of other queues. */
@@ -46,6 +47,36 @@ static void post_rest(struct progress *p) REQUIRES(&p->lock)
 	progress_settle(p);
 }
 
+static bool ask_policy(void)
+{
+	switch (sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) {
+	case SCHED_OTHER:
+	case SCHED_BATCH:
+	case SCHED_IDLE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Does the kernel let other threads run on the core of this thread once this
+ * thread has had its share of time?  A thread of real-time policy keeps the
+ * core until it sleeps, and may poll memory alone, so it leaves no request to
+ * the progress thread or to the holder of a lock, which may need that core.
+ */
+static bool shares_time(void)
+{
+	static _Thread_local struct {
+		uint32_t calls;
+		bool answer;
+	} last __attribute__((tls_model("initial-exec")));
+
+	if (last.calls++ % POLICY_EACH == 0)
+		last.answer = ask_policy();
+	return last.answer;
+}
+
 /*
  * Is the poster ahead of its peer?  Then small requests go together: with the
  * next poll, with the peer's answer, or when they are many.  Requests without
@@ -67,7 +98,7 @@ static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
 static bool may_gather(struct progress *p, const struct ibt_qp *q,
 		       uint32_t bytes)
 {
-	if (!poll_policy_may_gather(&p->policy, bytes))
+	if (!poll_policy_may_gather(&p->policy, bytes) || !shares_time())
 		return false;
 	shared_fence();
 	if (!is_ahead(p, q))
@@ -145,7 +176,8 @@ static bool may_wait(struct progress *p, struct post_lock *l, struct ibt_qp *q,
 		     uint64_t now, bool *wakes) REQUIRES(&l->lock)
 {
 	return post_gather_posted(&l->gather, take_poll(l)) &&
-	       engine_qp_gathers(p->engine, q) && is_minded(p, l, wakes) &&
+	       engine_qp_gathers(p->engine, q) &&
+	       (l->gather.count || shares_time()) && is_minded(p, l, wakes) &&
 	       post_gather_waits(&l->gather, now);
 }
 
@@ -207,8 +239,13 @@ void post_doorbell(struct progress *p, struct ibt_qp *q,
 		engine_doorbell(p->engine, q, p->now_ns);
 	} else {
 		mpsc_push(&p->doorbells, engine_qp_kick(q));
-		if (may_gather(p, q, bytes) || !progress_try(p))
-			return; /* the holder serves the doorbell */
+		if (may_gather(p, q, bytes))
+			return;
+		if (!progress_try(p)) {
+			if (shares_time())
+				return; /* the holder serves the doorbell */
+			progress_take(p);
+		}
 	}
 	post_rest(p);
 	progress_release(p);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "host/post_lock.h"
 
+#include <sched.h>
+
 #include "util/relax.h"
 
 #define SPINS 1000 /* tries to take a post lock */
@@ -62,7 +64,11 @@ bool post_lock_take_soon(struct post_lock *l) NO_LOCK_ANALYSIS
 			return true;
 		relax();
 	}
-	return false;
+	/* The holder of the progress lock may be about to take this lock and
+	 * wait for this thread's core, which it gets from a thread of the same
+	 * real-time priority by this call alone. */
+	sched_yield();
+	return lock_try(&l->lock);
 }
 
 void post_lock_set_waiting(struct post_lock *l, struct ibt_qp *q)

@@ -73,7 +73,8 @@ void post_lock_add(struct post_locks *p, uint32_t number);
  * Takes a post lock; false: another thread keeps it for long.  A turn of
  * progress takes about as long as the call waits.  A doorbell that was left
  * instead would have the holder execute this thread's requests, for as long as
- * this thread posts.
+ * this thread posts.  A claim (is_claimed) is honoured for as long: the thread
+ * that claims may have no core to run on.
  */
 bool post_lock_take_soon(struct post_lock *l) TRY_ACQUIRE(true, &l->lock);
 /* The requests of q wait, or with q NULL, none do any more. */

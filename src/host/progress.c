@@ -28,6 +28,7 @@
 #define TURN_ROUNDS 4  /* batches that one turn reads */
 #define LATE_ROUNDS 64 /* and a turn after a long sleep */
 #define ASLEEP_NS   10000000
+#define VAIN_POLLS  20000 /* about a millisecond of polls */
 #define TX_ROUNDS   16
 #define JUNK_SAID   1000
 #define SAY_JUNK    0xb8
@@ -556,10 +557,30 @@ static bool is_still(struct progress *p) REQUIRES(&p->lock)
 	return p->batch.next == p->batch.count;
 }
 
+/*
+ * Takes the lock if it is free.  The thread that has the lock may wait for the
+ * core of this thread, which then polls in vain: after VAIN_POLLS polls this
+ * thread sleeps until the lock is free.
+ */
+static bool try_or_sleep(struct progress *p)
+	TRY_ACQUIRE(true, &p->lock) NO_LOCK_ANALYSIS
+{
+	static _Thread_local uint32_t vain_polls
+		__attribute__((tls_model("initial-exec")));
+	bool is_ours = lock_try(&p->lock);
+
+	vain_polls = is_ours ? 0 : vain_polls + 1;
+	if (vain_polls < VAIN_POLLS)
+		return is_ours;
+	vain_polls = 0;
+	lock_take(&p->lock);
+	return true;
+}
+
 void progress_poll(struct progress *p, shared_u32 *skipped) NO_LOCK_ANALYSIS
 {
 	if (direct_select_may_skip(&p->direct_select, p->engine, skipped) ||
-	    !lock_try(&p->lock))
+	    !try_or_sleep(p))
 		return;
 	if (is_still(p)) {
 		progress_release(p);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gathered ROUNDS: small WRITEs that are posted one by one, by a program that
- * has polled after many posts again and again, arrive also if the program then
- * does not poll its completion queue.
+ * gathered ROUNDS [realtime]: small WRITEs that are posted one by one, by a
+ * program that has polled after many posts again and again, arrive also if the
+ * program then does not poll its completion queue.  With "realtime" the
+ * initiator has the policy SCHED_FIFO, and its progress thread, of the same
+ * priority, may run on the initiator's core alone; exits with 77 if the user
+ * may not set that policy.
  *
  *	initiator                              target
  *	posts and polls many times             polls its memory alone
@@ -164,6 +167,20 @@ static void do_as_said(enum kind kind, int round)
 	}
 }
 
+/* False: this user may not. */
+static bool become_realtime(void)
+{
+	struct sched_param lowest = {
+		.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		step_timeout_die("sched_setaffinity");
+	return !sched_setscheduler(0, SCHED_FIFO, &lowest);
+}
+
 static int run_round(int round)
 {
 	enum kind kind = (enum kind)(round % KINDS);
@@ -185,10 +202,11 @@ static int run_round(int round)
 
 int main(int argc, char **argv)
 {
-	int rounds = argc == 2 ? atoi(argv[1]) : 0, waited = 0;
+	int rounds = argc >= 2 ? atoi(argv[1]) : 0, waited = 0;
+	bool is_realtime = argc == 3 && !strcmp(argv[2], "realtime");
 
-	if (rounds <= 0) {
-		fprintf(stderr, "usage: gathered ROUNDS\n");
+	if (rounds <= 0 || argc != 2 + is_realtime) {
+		fprintf(stderr, "usage: gathered ROUNDS [realtime]\n");
 		return 2;
 	}
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -200,6 +218,11 @@ int main(int argc, char **argv)
 		step_timeout_die("fork");
 	if (!target_pid)
 		watch_memory();
+	if (is_realtime && !become_realtime()) {
+		kill(target_pid, SIGKILL);
+		printf("skipped: this user may not set SCHED_FIFO\n");
+		return 77;
+	}
 	step_timeout_watch("the target has not seen all WRITEs");
 	open_side(INITIATOR);
 	for (int round = 1; round <= rounds; round++) {

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test.h"
+
+#include "host/post_lock.h"
+
+static struct post_locks locks;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&locks, 0, sizeof(locks));
+	post_lock_init_all(&locks);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	post_lock_fini_all(&locks);
+	return 0;
+}
+
+static void a_poster_does_not_wait_for_a_claim_for_good(void **state)
+{
+	struct post_lock *l = &locks.of[0];
+
+	(void)state;
+	/* a thread that has claimed the lock and has no core to run on */
+	shared_store(&l->signs.is_claimed, true);
+	for (int i = 0; i < 2; i++) {
+		assert_true(post_lock_take_soon(l));
+		lock_give(&l->lock);
+	}
+}
+
+static void a_poster_leaves_a_lock_that_is_kept(void **state)
+{
+	(void)state;
+	post_lock_add(&locks, 3);
+	assert_false(post_lock_take_soon(&locks.of[3]));
+	assert_true(post_lock_take_soon(&locks.of[2]));
+	lock_give(&locks.of[2].lock);
+	post_lock_give_all(&locks);
+	assert_true(post_lock_take_soon(&locks.of[3]));
+	lock_give(&locks.of[3].lock);
+}
+
+static void one_queue_pair_of_each_lock_is_taken_over(void **state)
+{
+	struct ibt_qp *q = (void *)&locks; /* a name alone */
+
+	(void)state;
+	post_lock_add(&locks, 1);
+	post_lock_add(&locks, 4);
+	post_lock_set_waiting(&locks.of[4], q);
+	assert_true(shared_load(&locks.of[4].signs.waits));
+	assert_ptr_equal(post_lock_take_over(&locks, 0), q);
+	assert_false(shared_load(&locks.of[4].signs.waits));
+	assert_null(post_lock_take_over(&locks, 0));
+	post_lock_give_all(&locks);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			a_poster_does_not_wait_for_a_claim_for_good, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			a_poster_leaves_a_lock_that_is_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			one_queue_pair_of_each_lock_is_taken_over, setup,
+			teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
