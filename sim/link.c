@@ -28,8 +28,8 @@ static bool corrupt_frame(struct world *w, struct flight *f)
 
 /*
  * Under IPv4 the ICRC covers the identification field, which a socket does not
- * show: of the damaged frames, 1 in 2^16 matches with some identification.
- * Those are dropped, so that a damaged frame is never accepted.
+ * show: 1 damaged frame in 2^16 matches with some identification.  The link
+ * drops such a frame, so that a damaged frame is never accepted.
  */
 static bool looks_whole(const struct flight *f)
 {
@@ -39,7 +39,7 @@ static bool looks_whole(const struct flight *f)
 	       rocev2_open(NULL, &f->from, &f->to, f->bytes, f->len, &id) && id;
 }
 
-/* Damages one copy by the world's chances; false: the copy is dropped. */
+/* Damages a copy with the chances in w->faults; false: the copy is dropped. */
 static bool damage_copy(struct world *w, struct flight *f)
 {
 	if (rng_chance(&w->rng, w->faults.drop))
@@ -124,7 +124,8 @@ void link_send(struct world *w, const struct host *h,
 	world_hash(w, &w->now_ns, sizeof(w->now_ns));
 	world_hash(w, f->bytes, f->len);
 	if (to < 0) {
-		world_fail(w, "host %u sends to nobody", h->index);
+		world_fail(w, "host %u sends to an address of no host",
+			   h->index);
 		return;
 	}
 	if (h->unplugged_ns > w->now_ns)

@@ -5,7 +5,8 @@
 
 #include "sim/world.h"
 
-/* Sends f, which stays the caller's, from host h to the host of its address. */
+/* Sends frame f from host h to the host with address f->to.  The caller keeps
+ * f.  The world fails if no host has this address. */
 void link_send(struct world *w, const struct host *h,
 	       const struct engine_frame *f);
 

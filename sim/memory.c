@@ -21,7 +21,7 @@ static void copy_bytes(uint8_t *to, const uint8_t *from, uint64_t bytes)
 	uint64_t half = bytes / 2;
 
 	memcpy(to, from, half);
-	STEP("half of it is copied");
+	STEP("half of the bytes are copied");
 	memcpy(to + half, from + half, bytes - half);
 }
 
@@ -90,24 +90,24 @@ static bool is_closed(const struct space *s)
 	return ((const struct memory_elsewhere *)(const void *)s)->is_closed;
 }
 
-static int far_write(struct space *s, const struct space_vec *to, size_t n,
-		     const void *src)
+static int elsewhere_write(struct space *s, const struct space_vec *to,
+			   size_t n, const void *src)
 {
 	if (is_closed(s))
 		return -EPERM;
 	return mem_write(owner_space(s), to, n, src);
 }
 
-static int far_read(struct space *s, const struct space_vec *from, size_t n,
-		    void *dst)
+static int elsewhere_read(struct space *s, const struct space_vec *from,
+			  size_t n, void *dst)
 {
 	if (is_closed(s))
 		return -EPERM;
 	return mem_read(owner_space(s), from, n, dst);
 }
 
-static int far_atomic(struct space *s, enum space_atomic op, uint64_t va,
-		      uint64_t swap_add, uint64_t compare, uint64_t *old)
+static int elsewhere_atomic(struct space *s, enum space_atomic op, uint64_t va,
+			    uint64_t swap_add, uint64_t compare, uint64_t *old)
 {
 	if (!((struct memory_elsewhere *)(void *)s)->is_mapped)
 		return -EPERM;
@@ -117,8 +117,9 @@ static int far_atomic(struct space *s, enum space_atomic op, uint64_t va,
 void memory_elsewhere(struct memory_elsewhere *e, struct memory *of,
 		      bool is_mapped)
 {
-	static const struct space_ops ops = {
-		.write = far_write, .read = far_read, .atomic = far_atomic};
+	static const struct space_ops ops = {.write = elsewhere_write,
+					     .read = elsewhere_read,
+					     .atomic = elsewhere_atomic};
 
 	*e = (struct memory_elsewhere){{&ops}, of, is_mapped, false};
 }

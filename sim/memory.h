@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Plain bytes as an application's address space, for worlds and scenarios that
- * have no process: [va, va + size) is `bytes`, any other address faults.
- * Owner: the caller; bytes are borrowed.  No lock.
+ * have no process: [va, va + size) is `bytes`, any other address gives -EFAULT.
+ * The caller owns the structures and the bytes.  No lock.
  */
 #ifndef SIM_MEMORY_H
 #define SIM_MEMORY_H
@@ -13,7 +13,7 @@
 #include "hca/space.h"
 
 struct memory {
-	struct space space; /* the first member: struct space_ops get it */
+	struct space space; /* the first member: the ops cast its address */
 	uint8_t *bytes;
 	uint64_t va;
 	uint64_t size; /* may change; addresses behind it give -EFAULT */
@@ -28,10 +28,11 @@ struct memory_elsewhere {
 	bool is_closed; /* each access gives -EPERM */
 };
 
-/* *e reaches *of, which is borrowed. */
+/* Makes *e the address space by which another process reaches *of, which is
+ * borrowed.  Without is_mapped an atomic gives -EPERM. */
 void memory_elsewhere(struct memory_elsewhere *e, struct memory *of,
 		      bool is_mapped);
-/* size bytes at address va; bytes are borrowed. */
+/* Makes *m an address space of size bytes at address va; bytes are borrowed. */
 void memory_init(struct memory *m, uint8_t *bytes, uint64_t va, uint64_t size);
 
 #endif

@@ -5,7 +5,7 @@
 #include "sim/pair.h"
 #include "util/bits.h"
 
-static void sleep_long(struct world *w)
+static void schedule_next(struct world *w)
 {
 	uint64_t mean = (1 + rng_below(&w->rng, 40)) * WORLD_MS;
 
@@ -15,12 +15,12 @@ static void sleep_long(struct world *w)
 void mischief_init(struct world *w)
 {
 	w->due.mischief_ns = UINT64_MAX;
-	/* a third of all worlds has lossy links and no other fault */
+	/* a third of all worlds has only faults of frames */
 	if (!rng_chance(&w->rng, 333333))
-		sleep_long(w);
+		schedule_next(w);
 }
 
-/* When a disturbance that begins now ends: at the latest at quiet_ns. */
+/* Draws when a fault that begins now ends: at the latest at quiet_ns. */
 static uint64_t choose_end(struct world *w, uint32_t most_ms)
 {
 	uint64_t end = w->now_ns + rng_below(&w->rng, most_ms) * WORLD_MS;
@@ -28,7 +28,7 @@ static uint64_t choose_end(struct world *w, uint32_t most_ms)
 	return bits_min_u64(end, w->due.quiet_ns);
 }
 
-/* The process is stopped, or its machine runs nothing. */
+/* The process is stopped, or its machine runs no process. */
 static void stall_host(struct world *w, struct host *h)
 {
 	h->stalled_ns = choose_end(w, 200);
@@ -96,5 +96,5 @@ void mischief_step(struct world *w)
 		pair_disturb(w);
 		break;
 	}
-	sleep_long(w);
+	schedule_next(w);
 }

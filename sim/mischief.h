@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Faults of hosts and of programs, at random times; link.h has the frames'. */
+/* Faults of hosts and of programs at random times.  Frames: see link.h. */
 #ifndef SIM_MISCHIEF_H
 #define SIM_MISCHIEF_H
 
 #include "sim/world.h"
 
-/* Draws whether the world has such faults, and the time of the first. */
+/* Draws whether the world has faults of hosts and programs, and the time of the
+ * first fault (w->due.mischief_ns). */
 void mischief_init(struct world *w);
-/* Causes one fault, and sets w->mischief_ns to the time of the next. */
+/* Causes one fault, and sets w->due.mischief_ns to the time of the next one. */
 void mischief_step(struct world *w);
 
 #endif

@@ -56,13 +56,13 @@ void node_init(struct world *w, uint8_t index, bool v4, uint8_t *mem)
 	node_boot(h);
 }
 
-/* node_init numbers queue pairs so. */
+/* node_init puts the host's index into bits 8 and up of its QPNs. */
 static uint32_t class_of(uint32_t qpn)
 {
 	return qpn >> 8;
 }
 
-/* A page without limits, for ACKs in shared memory. */
+/* Opens a page without credit limits, for ACKs in shared memory. */
 static void open_shm_ack(struct host *h)
 {
 	memset(&h->page, 0, sizeof(h->page));
@@ -84,7 +84,7 @@ static void make_process(struct host *h)
 	h->process = p;
 }
 
-/* From here on other hosts reach the adapter of h. */
+/* Makes the adapter of h reachable by other hosts. */
 static void open_process(struct host *h)
 {
 	struct process *p = h->process;
@@ -107,8 +107,8 @@ static void free_process(struct process *p)
 	free(p);
 }
 
-/* hca_is_alive is false from here on: the kernel marks the robust lock of a
- * dead process so (get_robust_list(2)). */
+/* Sets the bit by which the kernel marks the robust lock of a dead process
+ * (get_robust_list(2)): hca_is_alive is false from here on. */
 static void end_process(struct host *h)
 {
 	struct process *p = h->process;
@@ -237,8 +237,8 @@ static void find_sources(struct host *h)
 		tell_sources(h);
 }
 
-/* Delivers the frame at inbox[i] with those that GRO appends; the index of the
- * next frame. */
+/* Delivers the frame at inbox[i] with the frames that GRO appends; returns the
+ * index of the next frame. */
 static uint32_t deliver_run(struct host *h, uint32_t i)
 {
 	uint8_t bytes[BATCH * WORLD_FRAME_MAX];
@@ -318,7 +318,7 @@ static void take_events(struct host *h)
 	}
 }
 
-/* Chooses the path of each connection; one in ten goes by packets. */
+/* Chooses the path of each connection; one connection in ten uses packets. */
 static void find_paths(struct host *h)
 {
 	struct world *w = h->world;
@@ -364,7 +364,7 @@ static void find_pages(struct host *h)
 			    &h->world->hosts[class_of(qpn) % WORLD_HOSTS].page);
 }
 
-/* Sends all that the engine has to send; one send in ten takes only a part. */
+/* Sends all frames of the engine; one send in ten takes only some of them. */
 static void send_all(struct host *h)
 {
 	struct engine_frame frames[BATCH];
@@ -397,6 +397,7 @@ uint64_t node_next(const struct host *h)
 	if (h->inbox_count || h->is_kicked || h->source_count)
 		return 0;
 	due = engine_deadline(h->engine);
+	/* half of the hosts wake for an ACK in shared memory */
 	if (engine_owes(h->engine) ||
 	    (h->index % 2 && shm_ack_has_news(engine_shm_ack(h->engine))))
 		due = bits_min_u64(due, h->turned_ns + LOOK_NS);
@@ -417,9 +418,8 @@ void node_turn(struct host *h)
 		engine_was_asleep(h->engine,
 				  bits_min_u64(now - due, now - h->turned_ns),
 				  now);
-	/* an ACK waits for one turn; half of the hosts look for ACKs in
-	 * shared memory (node_next) */
 	tell_sources(h);
+	/* ACKs in shared memory are held for one turn */
 	engine_hold_acks(h->engine,
 			 h->world->kind.has_shm_ack && !engine_owes(h->engine));
 	receive_all(h);

@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A host: its memory, its processes one after the other, and the loop that
- * makes progress as host/progress does in a real process.
+ * A host: its memory, one process at a time, and the loop that makes progress
+ * as host/progress does in a real process.
  */
 #ifndef SIM_NODE_H
 #define SIM_NODE_H
 
 #include "sim/world.h"
 
-/* Makes host number index, and boots it.  mem: NULL, or the memory of an
- * earlier world's host, all zero; the host's from here on. */
+/* Makes host number index, and boots it.  mem is NULL, or the zeroed memory of
+ * a host of an earlier world; the host owns it from here on. */
 void node_init(struct world *w, uint8_t index, bool v4, uint8_t *mem);
-/* Ends the process; clears h->memory.bytes, and keeps it for the next world. */
+/* Ends the process, and clears the host's memory, which the next world uses. */
 void node_fini(struct host *h);
 /* Starts a process with an empty adapter. */
 void node_boot(struct host *h);
-/* Ends the process, whose queue pairs have all been destroyed. */
+/* Ends the process.  All of its queue pairs must have been destroyed. */
 void node_kill(struct host *h);
-/* Allocates application memory: an offset in h->memory.  Nothing may write to
- * the guard bytes in front of it. */
+/* Allocates application memory, and returns its offset in h->memory.  Guard
+ * bytes are in front of it, to which nothing may write. */
 uint32_t node_alloc(struct host *h, uint32_t bytes);
 /* The host's own clock, in nanoseconds. */
 uint64_t node_now(const struct host *h);
-/* Can programs run on it now? */
+/* Can programs run on h now?  Not while h is dead or stalled. */
 bool node_is_up(const struct host *h);
 /* Wakes the process that the engine named (engine_kick, engine_post_apart). */
 void node_kick(void *process);
-/* Frame f reaches the host's socket; f is the host's from here on. */
+/* Puts frame f into the host's socket; the host owns f from here on. */
 void node_receive(struct host *h, struct flight *f);
-/* The world's time at which the host next has to make progress. */
+/* Returns the world's time at which the host next has to make progress;
+ * UINT64_MAX: never. */
 uint64_t node_next(const struct host *h);
 /* Makes progress once. */
 void node_turn(struct host *h);

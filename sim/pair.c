@@ -46,8 +46,8 @@ bool pair_peer_is_gone(const struct flow *f)
 
 /* ---- objects ---- */
 
-/* The completions of receives that may wait in a CQ: a slot of a shared receive
- * queue is free as soon as a message takes its receive. */
+/* Returns how many completions of receives may wait in a CQ.  A slot of a
+ * shared receive queue is free as soon as a message takes its receive. */
 static uint32_t receive_depth(const struct flow *f)
 {
 	return f->shares ? FLOW_OPS : f->cap.recv_wr;
@@ -72,14 +72,14 @@ static void tap_init(struct world *w, struct host *h, uint32_t i)
 	t->cq->head = t->cq->tail = draw_below(w, 2) ? 0u : 0xffffffe0u;
 }
 
-/* Indices are free-running: half of the queues begin near the wrap. */
+/* Indices are free-running; half of the queues begin near the wrap. */
 static void set_indices(struct world *w, struct wq *q)
 {
 	q->head = q->completed = q->tail = draw_below(w, 2) ? 0u : 0xfffffff8u;
 }
 
-/* Discards all posted receives.  The index of the receive to take next is the
- * lower half of srq_shared.next. */
+/* Discards all posted receives.  The lower half of srq_shared.next is the index
+ * of the next receive. */
 static void empty_srq(struct srq *s)
 {
 	uint32_t head = s->wq.head;
@@ -288,7 +288,7 @@ void pair_fini(struct world *w)
 
 /* ---- rounds ---- */
 
-static bool are_up(const struct pair *p)
+static bool are_hosts_up(const struct pair *p)
 {
 	return node_is_up(p->flow[0].from) && node_is_up(p->flow[1].from);
 }
@@ -308,7 +308,7 @@ static void reset_flow(struct world *w, struct flow *f)
 
 	if (f->qp)
 		workload_modify(w, f, &a, HCA_QP_RESET, 0);
-	/* receives of the last round are not for this one */
+	/* the receives of the previous round are not for this round */
 	if (f->qp && f->shares)
 		empty_srq(f->cap.srq);
 	f->round.sqd = SQD_NO;
@@ -359,7 +359,7 @@ static bool is_done(const struct flow *f)
 	       f->service->is_over(f);
 }
 
-/* Receives in a shared receive queue that no message has taken. */
+/* Counts the receives in a shared receive queue that no message has taken. */
 static uint32_t unused_receives(const struct flow *f)
 {
 	return f->shares ? f->cap.srq->wq.head - srq_next(f->cap.srq) : 0;
@@ -433,7 +433,7 @@ static void step_pair(struct world *w, struct pair *p)
 {
 	switch (p->phase) {
 	case PAIR_DOWN:
-		if (are_up(p) && !may_come_late(w, p))
+		if (are_hosts_up(p) && !may_come_late(w, p))
 			start_round(w, p);
 		break;
 	case PAIR_RUNNING:
@@ -522,7 +522,7 @@ void pair_disturb(struct world *w)
 		return;
 	switch (draw_below(w, 6)) {
 	case 0: /* the round ends with requests outstanding */
-		if (are_up(f->pair))
+		if (are_hosts_up(f->pair))
 			finish_round(w, f->pair);
 		break;
 	case 1:

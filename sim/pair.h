@@ -21,14 +21,16 @@ struct pair {
 	enum pair_phase phase;
 	struct flow *flow; /* array of two, one for each direction */
 	uint32_t round, rounds;
-	bool rough; /* the round began before world.quiet_ns: with faults */
+	bool rough; /* the round began before due.quiet_ns: faults may happen */
 };
 
 /* Makes pairs between the world's hosts, and their QPs; each pair is DOWN. */
 void pair_init(struct world *w);
+/* Destroys the pairs and their objects. */
 void pair_fini(struct world *w);
-/* Takes each pair as far as it can go now. */
+/* Moves each pair to its next phase, if nothing has to be awaited. */
 void pair_step(struct world *w);
+/* Is each pair OVER? */
 bool pair_all_over(const struct world *w);
 /* Fails the world, and says which flow has not ended. */
 void pair_stuck(struct world *w);
@@ -39,9 +41,9 @@ void pair_disturb(struct world *w);
 void pair_host_dies(struct world *w, struct host *h);
 /* A new process of h has an adapter: makes its CQs and QPs. */
 void pair_host_is_back(struct world *w, struct host *h);
-/* ENGINE_SQ_DRAINED of the QP. */
+/* The engine of h has raised ENGINE_SQ_DRAINED for the QP with number qpn. */
 void pair_drained(struct world *w, const struct host *h, uint32_t qpn);
-/* The flow of h's QP; NULL: none has it. */
+/* Returns the flow whose QP on h has number qpn, or NULL. */
 struct flow *pair_flow_of(struct world *w, const struct host *h, uint32_t qpn);
 /* Is f's QP in ERR, or gone with its process? */
 bool pair_is_broken(const struct flow *f);

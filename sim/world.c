@@ -14,8 +14,7 @@
 #include "util/bits.h"
 
 #define SECOND 1000000000ull
-/* The engine's patience with a silent peer (60 s), and the time for the rest.
- */
+/* 60 s of the engine's patience with a silent peer, and 60 s for the rest. */
 #define BOUND_NS (120 * SECOND)
 
 /* ---- failures and the hash ---- */
@@ -82,7 +81,7 @@ void world_fly(struct world *w, struct flight *f)
 	w->flights.heap[i] = f;
 }
 
-static struct flight *land_flight(struct world *w)
+static struct flight *pop_flight(struct world *w)
 {
 	struct flight *first = w->flights.heap[0],
 		      *last = w->flights.heap[--w->flights.count];
@@ -231,7 +230,7 @@ static void step_world(struct world *w)
 	if (next > w->now_ns)
 		w->now_ns = next;
 	while (w->flights.count && w->flights.heap[0]->at_ns <= w->now_ns) {
-		struct flight *f = land_flight(w);
+		struct flight *f = pop_flight(w);
 
 		node_receive(&w->hosts[f->to_host], f);
 	}

@@ -45,16 +45,17 @@ struct tap {
 };
 
 /*
- * An adapter's process, from node_boot to node_kill.  Its arena outlives it
- * until no queue pair of another host refers to it, as a mapping of it does.
+ * An adapter's process, from node_boot to node_kill.  As long as queue pairs of
+ * other hosts refer to the process, its arena stays, as a mapped arena does.
  */
 struct process {
 	struct host *host;
 	uint8_t *arena;
 	struct hca view; /* the adapter as other processes reach it */
 	struct memory_elsewhere elsewhere;    /* the memory behind the view */
-	struct access *accesses[WORLD_HOSTS]; /* each other host's slot */
-	uint32_t users; /* queue pairs of other hosts that refer to it */
+	struct access *accesses[WORLD_HOSTS]; /* the access slot of each host */
+	uint32_t users; /* queue pairs of other hosts that refer to the process
+			 */
 	bool has_ended;
 };
 
@@ -76,7 +77,7 @@ struct host {
 	struct process *process;
 	uint64_t arena_used; /* bytes, before any object is made */
 	struct hca hca;
-	bool is_kicked; /* an initiator has set notify bits */
+	bool is_kicked; /* node_kick: an initiator has set notify bits */
 	struct credit_page page;
 	struct engine *engine;
 	struct tap taps[WORLD_TAPS];
@@ -107,7 +108,7 @@ struct ask {
 	uint32_t qpn;
 };
 
-/* Bytes that the round's end does not compare. */
+/* Bytes that oracle_round does not compare. */
 struct vague {
 	struct host *host;
 	uint32_t off, bytes;
@@ -132,7 +133,7 @@ struct world_kind {
 	bool direct;	  /* one host's processes, which use src/direct */
 	bool has_shm_ack; /* one host's processes: ACKs in shared memory */
 	bool sources;	/* one host's processes, and a forger of another user */
-	bool is_mapped; /* direct: each has the memory of all mapped */
+	bool is_mapped; /* direct: each process has mapped all memory */
 	bool has_atomics; /* direct: hosts are queue pairs of one process */
 };
 
@@ -154,39 +155,41 @@ struct world {
 	uint32_t pair_count, flow_count;
 	struct vague *vague;
 	size_t vague_count, vague_room;
-	/* turns.h; NULL: the hosts make progress one after the other. */
+	/* turns_take; NULL: the hosts make progress one after the other. */
 	void (*take_turns)(struct world *w, bool programs);
+	/* world_take_lock of turns.c; NULL: the lock is free. */
 	void (*take_lock)(struct world *w, struct host *h);
 	char failure[200]; /* the first failure; empty: none */
 };
 
-/* How most RC connections go. */
+/* The path of most RC connections. */
 enum world_path {
 	WORLD_PACKETS,
 	WORLD_DIRECT, /* without packets (src/direct) */
-	WORLD_TURNS,  /* so, and hosts make progress at the same time */
+	WORLD_TURNS,  /* direct, and hosts make progress at the same time */
 };
 
 /* Makes a world.  *w is zero, or the previous world after world_fini, whose
  * memory is used again. */
 void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 		enum world_path path);
-/* Ends the hosts and frees what belongs to them, but for their memory. */
+/* Ends the hosts, and frees everything but their memory. */
 void world_fini(struct world *w);
 /* Frees the hosts' memory. */
 void world_free(struct world *w);
-/* Runs until every pair is OVER, something fails, or the deadline. */
+/* Runs until every pair is OVER, a check fails, or the deadline has passed. */
 void world_run(struct world *w);
-/* Notes a failure; only the first is kept. */
+/* Notes a failure in w->failure; only the first failure is kept. */
 void world_fail(struct world *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Adds to the hash, which must be the same in each run of the seed. */
 void world_hash(struct world *w, const void *data, size_t bytes);
-/* The programs take the progress lock of h, or of all hosts if NULL. */
+/* The programs take the progress lock of h, or of all hosts if h is NULL. */
 void world_take_lock(struct world *w, struct host *h);
-/* Sends a frame; f is the world's from here on. */
+/* Puts frame f in flight; the world owns f from here on. */
 void world_fly(struct world *w, struct flight *f);
-/* ENGINE_ASK_PEER of the engine of h, about the peer of qpn. */
+/* Answers ENGINE_ASK_PEER of the engine of h, which asks about the peer of QP
+ * qpn, as w->liveness says. */
 void world_ask(struct world *w, struct host *h, uint32_t qpn);
 /* Is the time of faults over? */
 bool world_is_quiet(const struct world *w);
