@@ -103,8 +103,9 @@ static bool is_message(const struct flow *f, const struct recv *r,
 			   o->bytes);
 }
 
-/* A posted message that completion c fits, or NOTHING; if the round had no
- * faults, which keeps the order, one after the last message received. */
+/* Returns the index of a posted message that matches completion c, or NOTHING.
+ * A round without faults keeps the order of messages: only messages after the
+ * one received last can match. */
 static uint32_t find_message(const struct flow *f, const struct recv *r,
 			     const struct cqe *c, uint32_t head)
 {
@@ -122,8 +123,8 @@ void loose_received(struct world *w, struct flow *f, uint32_t i,
 	struct recv *r = &f->round.recvs[i];
 
 	if (i != f->round.recvs_next || i >= f->round.recvs_posted) {
-		world_fail(w, "flow %u receive %u comes for %u", f->id, i,
-			   f->round.recvs_next);
+		world_fail(w, "flow %u receive %u completes before %u", f->id,
+			   i, f->round.recvs_next);
 		return;
 	}
 	f->round.recvs_next++;
@@ -152,7 +153,8 @@ bool loose_is_over(const struct flow *f)
 	return true;
 }
 
-/* Each byte of a WRITE's target is the old one, or that of some WRITE. */
+/* Checks that each byte of a WRITE's target is the old byte or a byte of some
+ * posted WRITE. */
 static void replay_write(struct flow *f, const struct op *o)
 {
 	const uint8_t *source = f->from->memory.bytes + o->piece[0].off;
@@ -211,7 +213,7 @@ void loose_replay(struct flow *f, uint32_t head)
 				   "flow %u receive %u changed after its "
 				   "completion",
 				   f->id, i);
-		/* an incomplete message may have left a part of itself */
+		/* an incomplete message may have written some of its bytes */
 		oracle_spread(f->to, r->piece, r->pieces, f->to->memory.bytes,
 			      room_of(r), true);
 	}

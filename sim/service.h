@@ -16,9 +16,9 @@ struct service {
 	bool is_lossy;
 	/* --- the workload --- */
 	/*
-	 * Draws f's next request (f->ops[f->ops_count], zeroed), and its
-	 * receive if it consumes one.  False: the flow's memory is used up.
-	 * defective: the request must fail.
+	 * Draws f's next request (f->round.ops[f->round.ops_count], zeroed),
+	 * and the receive that it consumes, if any.  False: the flow's memory
+	 * is used up.  defective: the request must fail.
 	 */
 	bool (*make)(struct world *w, struct flow *f, bool defective);
 	/* Brings both QPs of a pair from RESET to RTS; f is the first flow. */
@@ -35,7 +35,7 @@ struct service {
 	/* All requests of f are complete; false: a receive must still complete.
 	 */
 	bool (*is_over)(const struct flow *f);
-	/* Does to the shadow memories what f's requests did to the memories. */
+	/* Executes f's requests once more, in the shadow memories. */
 	void (*replay)(struct flow *f);
 };
 

@@ -14,9 +14,9 @@ static const uint8_t opcodes[] = {
 	HCA_WR_RDMA_READ,   HCA_WR_RDMA_READ,	HCA_WR_ATOMIC_CAS,
 	HCA_WR_ATOMIC_FADD, HCA_WR_ATOMIC_WRITE};
 
-/* The rest of a READ or an atomic.  False: no room for its result is left. */
-static bool make_answered(struct world *w, struct flow *f, struct op *o,
-			  bool atomic)
+/* Draws the rest of a READ or an atomic; false: no room for its result. */
+static bool make_read_or_atomic(struct world *w, struct flow *f, struct op *o,
+				bool atomic)
 {
 	uint32_t room = f->sink_end - f->sink;
 
@@ -63,10 +63,10 @@ static bool make_request(struct world *w, struct flow *f, bool defective)
 	f->round.fence_next = false;
 	switch ((enum hca_wr)o->opcode) {
 	case HCA_WR_RDMA_READ:
-		return make_answered(w, f, o, false);
+		return make_read_or_atomic(w, f, o, false);
 	case HCA_WR_ATOMIC_CAS:
 	case HCA_WR_ATOMIC_FADD:
-		return make_answered(w, f, o, true);
+		return make_read_or_atomic(w, f, o, true);
 	case HCA_WR_ATOMIC_WRITE:
 		o->bytes = 8;
 		break;
@@ -91,7 +91,8 @@ static bool make_request(struct world *w, struct flow *f, bool defective)
 	       workload_receive(w, f, f->round.ops_count, o->bytes);
 }
 
-/* *a has the attributes that concern both ends; the others are drawn. */
+/* The caller sets the attributes in *a that both QPs must agree on; the other
+ * attributes are drawn here. */
 static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 {
 	memcpy(a->ah.dgid, f->to->addr.ip, 16);
@@ -150,8 +151,8 @@ static bool may_fail(const struct flow *f, const struct op *o, uint32_t status)
 
 	switch (status) {
 	case HCA_RETRY_EXC_ERR:
-		/* of a live peer: under strict timing, or where no broker
-		 * knows the peer */
+		/* a live peer: under strict timing, or where no broker knows
+		 * the peer */
 		return pair_peer_is_gone(f) ||
 		       (f->pair->rough &&
 			(w->strict || w->liveness == LIVENESS_FOREIGN));
@@ -184,7 +185,7 @@ static bool may_end(const struct flow *f, uint32_t i, uint32_t status)
 	return status ? may_fail(f, o, status) : o->defect == OP_GOOD;
 }
 
-/* Does the receive's memory have the message? */
+/* Does the receive's memory hold the message? */
 static bool holds_message(const struct flow *f, const struct recv *r,
 			  const struct op *o)
 {
@@ -193,7 +194,8 @@ static bool holds_message(const struct flow *f, const struct recv *r,
 
 	if (o->opcode == HCA_WR_RDMA_WRITE_IMM)
 		to = f->to->memory.bytes + o->remote;
-	/* a later WRITE may have changed it: the round's end is checked */
+	/* a later WRITE may have changed the bytes of a WRITE with immediate:
+	 * oracle_round checks those */
 	return o->opcode == HCA_WR_RDMA_WRITE_IMM ||
 	       !memcmp(from, to, o->bytes);
 }
@@ -210,7 +212,7 @@ static void check_receive(struct world *w, struct flow *f, uint32_t i,
 				  : HCA_WC_RECV;
 
 	if (i != f->round.recvs_next || i >= f->round.recvs_posted) {
-		world_fail(w, "flow %u receive %u comes for %u", flow, i,
+		world_fail(w, "flow %u receive %u completes before %u", flow, i,
 			   f->round.recvs_next);
 		return;
 	}
@@ -272,10 +274,10 @@ static void replay_op(struct flow *f, uint32_t i, const struct recv **recv)
 			oracle_spread(f->to, r->piece, r->pieces, source,
 				      o->bytes, vague);
 	}
-	/* the target may have executed it; then its result had no place */
+	/* the target may have executed the atomic, whose result is lost */
 	if (o->defect == OP_BAD_LKEY && is_atomic(o))
 		replay_atomic(f, o, true);
-	/* the others with a defect write nothing */
+	/* other requests with a defect write nothing */
 	if (o->defect)
 		return;
 	if (o->opcode == HCA_WR_RDMA_WRITE ||
@@ -297,7 +299,7 @@ static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
 	e->compare = o->compare;
 }
 
-/* After a failure some receives stay, unless they are flushed. */
+/* After a failure some receives stay posted, unless they are flushed. */
 static bool is_over(const struct flow *f)
 {
 	return f->round.failed < f->round.ops_count || pair_is_broken(f) ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* UD: one packet a message; receives have 40 bytes of GRH in front. */
+/* UD: a message is one packet; a receive has 40 bytes of GRH in front. */
 #include <string.h>
 
 #include "ibt/ud.h"
@@ -14,7 +14,7 @@ static bool make_request(struct world *w, struct flow *f, bool defective)
 			  UD_GRH_BYTES);
 }
 
-/* The two ends of a pair have one Q_Key. */
+/* Both QPs of a pair have this Q_Key. */
 static uint32_t qkey_of(const struct flow *f)
 {
 	return 0x10000u + f->pair->flow[0].id;
@@ -41,8 +41,8 @@ static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
 {
 	struct wq_to *to = wq_to(&f->qp->sq, e);
 
-	/* OP_BAD_RKEY is a bad Q_Key here; one request in four takes the QP's
-	 */
+	/* OP_BAD_RKEY is a bad Q_Key here; one request in four names the QP's
+	 * own Q_Key, by a Q_Key with the high-order bit set */
 	*to = (struct wq_to){
 		.qpn = f->back->qp ? f->back->qp->qpn : 2, /* 2: no QP */
 		.qkey = o->defect == OP_BAD_RKEY ? 1
@@ -60,7 +60,7 @@ static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
 static void check_receive(struct world *w, struct flow *f, uint32_t i,
 			  const struct cqe *c)
 {
-	/* the sender's process may have ended, and another be in its place */
+	/* another process may have replaced the sender's process */
 	if (!c->status && ((!f->round.dead && c->src_qpn != f->qp->qpn) ||
 			   !(c->wc_flags & HCA_WC_GRH)))
 		world_fail(w, "flow %u receive %u: wrong source", f->id, i);

@@ -17,7 +17,7 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
 #else
-/* Without AddressSanitizer nobody needs to know of a change of the stack. */
+/* Only AddressSanitizer has to be told of a switch of stacks. */
 #define __sanitizer_start_switch_fiber(fake, bottom, size)                     \
 	((void)(fake), (void)(bottom), (void)(size))
 #define __sanitizer_finish_switch_fiber(fake, bottom, size)                    \
@@ -26,11 +26,11 @@
 
 #define STACK_BYTES (1u << 20)
 #define PROGRAMS    WORLD_HOSTS
-#define NOBODY	    (WORLD_HOSTS + 1)
+#define NO_FIBER    (WORLD_HOSTS + 1)
 #define SWITCH	    300000 /* millionths: the chance to switch at a step */
 #define SLOW	    200000 /* millionths: a turn has a slow fiber */
-/* Switches to others before a slow fiber runs: enough for a fiber that waits
- * for the slow one's lock to give up. */
+/* Switches to other fibers before a slow fiber runs: so many that a fiber gives
+ * up its wait for a lock that the slow fiber holds. */
 #define SLOW_TURNS (4 * ALOCK_SOON)
 
 static struct {
@@ -39,11 +39,11 @@ static struct {
 	void *stack[WORLD_HOSTS + 1];
 	bool is_running[WORLD_HOSTS + 1];
 	uint32_t now, slow, taken;
-	const void *bottom; /* of main's stack, and how large it is */
-	size_t size;
-} all = {.now = NOBODY};
+	const void *bottom; /* the lowest address of main's stack */
+	size_t size;	    /* the bytes of main's stack */
+} all = {.now = NO_FIBER};
 
-static void let_another(void)
+static void switch_to_main(void)
 {
 	uint32_t me = all.now;
 	void *fake = NULL;
@@ -64,8 +64,8 @@ static void run_fiber(uint32_t who)
 
 void step_at(const char *name)
 {
-	if (all.now != NOBODY && rng_chance(&all.w->rng, SWITCH))
-		let_another();
+	if (all.now != NO_FIBER && rng_chance(&all.w->rng, SWITCH))
+		switch_to_main();
 }
 
 static bool is_dead(alock_owner owner)
@@ -79,7 +79,7 @@ static void is_slow(alock_owner owner)
 
 static bool wait_for(alock_owner owner)
 {
-	let_another();
+	switch_to_main();
 	return false;
 }
 
@@ -113,7 +113,7 @@ static void begin_fiber(uint32_t who)
 	all.is_running[who] = true;
 }
 
-/* A fiber that has not ended; NOBODY: all have ended. */
+/* Draws a fiber that has not ended; NO_FIBER: all have ended. */
 static uint32_t draw_fiber(void)
 {
 	uint32_t running[WORLD_HOSTS + 1], count = 0;
@@ -124,21 +124,21 @@ static uint32_t draw_fiber(void)
 			running[count++] = i;
 	if (count)
 		return running[rng_below(&all.w->rng, count)];
-	return spares && all.slow != NOBODY && all.is_running[all.slow]
+	return spares && all.slow != NO_FIBER && all.is_running[all.slow]
 		       ? all.slow
-		       : NOBODY;
+		       : NO_FIBER;
 }
 
-/* Waits until the turn of h, or of every host if NULL, is over: from here on
- * the programs have its progress lock. */
+/* Waits until the turn of h, or of every host if h is NULL, is over.  After
+ * that the programs have the progress lock of h. */
 static void take_lock(struct world *w, struct host *h)
 {
 	for (uint32_t i = 0; all.now == PROGRAMS && i < w->host_count; i++)
 		while ((!h || h == &w->hosts[i]) && all.is_running[i]) {
 			/* the programs would wait for a slow fiber forever */
 			if (all.slow == i)
-				all.slow = NOBODY;
-			let_another();
+				all.slow = NO_FIBER;
+			switch_to_main();
 		}
 }
 
@@ -149,18 +149,18 @@ void turns_take(struct world *w, bool programs)
 	all.w = w;
 	w->take_lock = take_lock;
 	all.taken = 0;
-	all.slow = NOBODY;
+	all.slow = NO_FIBER;
 	if (rng_chance(&w->rng, SLOW))
 		all.slow = rng_below(&w->rng, w->host_count);
 	for (uint32_t i = 0; i < w->host_count; i++)
 		begin_fiber(i);
 	if (programs)
 		begin_fiber(PROGRAMS);
-	while ((who = draw_fiber()) != NOBODY) {
+	while ((who = draw_fiber()) != NO_FIBER) {
 		all.now = who;
 		alock_open(who + 1, &judge);
 		run_fiber(who);
 	}
-	all.now = NOBODY;
+	all.now = NO_FIBER;
 	alock_open(ALOCK_NAMELESS, NULL);
 }

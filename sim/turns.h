@@ -14,8 +14,8 @@
 
 #include "sim/world.h"
 
-/* For world.take_turns: a turn of all hosts, and of the programs if they are
- * due. */
+/* Runs a turn of each host, and of the programs if `programs`.  The caller sets
+ * world.take_turns to this function. */
 void turns_take(struct world *w, bool programs);
 
 #endif

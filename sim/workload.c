@@ -152,8 +152,8 @@ static bool post_op(struct world *w, struct flow *f)
 
 /*
  * Does the message end before the i-th element of its receive, so that the
- * element's lkey is never looked at?  Only where the receive is for this
- * message alone.
+ * responder never checks the element's lkey?  Known only where no other message
+ * can take the receive.
  */
 static bool is_beyond(const struct flow *f, const struct recv *r, int i)
 {
@@ -219,7 +219,8 @@ static bool is_working(const struct flow *f)
 	       node_is_up(f->from);
 }
 
-/* In one of the ways in which a program's post is served. */
+/* Serves posted requests in one of three ways, as a real program's post: under
+ * the post lock, directly, or by the doorbell. */
 static void ring_doorbell(struct world *w, struct flow *f)
 {
 	struct engine *e = f->from->engine;

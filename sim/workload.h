@@ -4,8 +4,8 @@
  * receives, drawn at the beginning of a round and posted a few at a time.
  *
  * The final memory does not depend on timing: the memory that requests send
- * from never changes, results of READs and atomics and receives have memory of
- * their own, and a request after a READ of writable memory is fenced.
+ * from never changes, each receive and each result of a READ or an atomic has
+ * memory of its own, and a request after a READ of writable memory is fenced.
  */
 #ifndef SIM_WORKLOAD_H
 #define SIM_WORKLOAD_H
@@ -47,15 +47,15 @@ struct op {
 struct recv {
 	uint8_t pieces;
 	struct piece piece[FLOW_SGES];
-	uint32_t op;  /* the request that uses it */
-	uint32_t got; /* unreliable services: the message that came, loose.c */
+	uint32_t op;  /* the request for which the receive was drawn */
+	uint32_t got; /* loose.c: the request whose message was received */
 };
 
 /* The memory regions of a flow. */
 enum {
 	REGION_LOCAL,  /* of the requester: the data to send, and results */
-	REGION_REMOTE, /* of the responder: what WRITE, READ and atomics name */
-	REGION_TARGET, /* of the responder: what receives name */
+	REGION_REMOTE, /* of the responder: for WRITE, READ and atomics */
+	REGION_TARGET, /* of the responder: for receives */
 	REGION_COUNT,
 };
 
@@ -69,9 +69,9 @@ struct region {
 
 enum sqd { SQD_NO, SQD_DRAINING, SQD_DRAINED };
 
-/* What a flow does until its pair begins the next round. */
+/* The requests and receives of a flow in one round of its pair. */
 struct round {
-	uint32_t ops_count, posted, next; /* next: completion awaited */
+	uint32_t ops_count, posted, next; /* next: the next op to complete */
 	uint32_t failed;		  /* first op in error, or ops_count */
 	uint32_t recvs_count, recvs_posted, recvs_next;
 	uint8_t rnr_retry;
@@ -85,8 +85,8 @@ struct round {
 	struct recv recvs[FLOW_OPS];
 };
 
-/* Requests from queue pair qp of host `from` to its peer; `back` has the
- * peer's. */
+/* The requests of queue pair qp of host `from` to its peer, and the receives
+ * that the peer posts for them.  `back` is the flow of the peer's requests. */
 struct flow {
 	uint32_t id;
 	const struct service *service;
@@ -94,11 +94,10 @@ struct flow {
 	struct flow *back;
 	struct host *from, *to;
 	struct hca_qp_cap cap;
-	bool shares;  /* qp takes its receives from cap.srq */
-	uint32_t tap; /* the index of qp's CQ in from->taps */
-	/* NULL while the host is dead: */
-	struct qp *qp;
-	struct ibt_qp *q;
+	bool shares;	  /* qp takes its receives from cap.srq */
+	uint32_t tap;	  /* the index of qp's CQ in from->taps */
+	struct qp *qp;	  /* NULL while the host is dead */
+	struct ibt_qp *q; /* NULL while the host is dead */
 	uint32_t pd;
 	struct region region[REGION_COUNT];
 	uint32_t source, sink, sink_end, psn, atomics, writable, constant;
@@ -106,28 +105,28 @@ struct flow {
 	struct round round;
 };
 
-/* Draws the requests of a round in place of the last one's. */
+/* Draws the requests of a new round, and forgets the previous round's. */
 void workload_draw(struct world *w, struct flow *f);
-/* The programs post and poll; the time when they run again. */
+/* Lets the programs post and poll; returns the time when they run again. */
 uint64_t workload_step(struct world *w);
-/* Has a program a completion to poll? */
+/* Can a program that runs now poll a completion? */
 bool workload_has_news(const struct world *w);
 
 /* ---- for the services ---- */
 
-/* A random number below n. */
+/* Draws a number below n. */
 uint32_t workload_below(struct world *w, uint32_t n);
 /* Draws the length of a message, mostly small. */
 uint32_t workload_bytes(struct world *w);
 /* Cuts `bytes` from *brk on into at most at_most pieces, some of them empty,
- * and moves *brk behind them; the number of pieces. */
+ * and moves *brk behind them.  Returns the number of pieces. */
 uint8_t workload_cut(struct world *w, struct piece *p, uint32_t *brk,
 		     uint32_t bytes, uint32_t at_most);
 /* Draws a receive for the message of request op; false: no memory is left. */
 bool workload_receive(struct world *w, struct flow *f, uint32_t op,
 		      uint32_t bytes);
-/* Draws an initial PSN: near the wrap in half of the cases, and in later rounds
- * far from the one before. */
+/* Draws an initial PSN: in the first round near the wrap in half of the cases,
+ * in later rounds far from the previous PSN. */
 uint32_t workload_psn(struct world *w, struct flow *f);
 /* Modifies f's QP; a refusal fails the world. */
 void workload_modify(struct world *w, struct flow *f, struct hca_qp_attr *a,
