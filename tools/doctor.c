@@ -79,7 +79,7 @@ static void check_cpus(void)
 			   count, limit * 100 / period);
 	else if (count < 2)
 		doctor_say(DOCTOR_SLOW, "processors",
-			   "one: two polling ends take turns on it");
+			   "one: two polling processes take turns on it");
 	else
 		doctor_say(DOCTOR_OK, "processors", "%d, no quota", count);
 }
@@ -104,7 +104,7 @@ static void check_sandbox(void)
 		doctor_say(DOCTOR_SLOW, "sandbox",
 			   "a seccomp filter looks at every system call");
 	else
-		doctor_say(DOCTOR_OK, "sandbox", "none in the way");
+		doctor_say(DOCTOR_OK, "sandbox", "none");
 }
 
 static void check_kernel_rdma(void)
@@ -189,9 +189,9 @@ static void check_other_programs(void)
 }
 
 /*
- * RLIMIT_MEMLOCK as this process sees it: the shim, where it is preloaded,
- * shows no limit.  Adverb locks no memory, but some programs, as GASNet's, test
- * the limit before they register memory, and end.
+ * Checks RLIMIT_MEMLOCK as this process sees it: a preloaded shim shows no
+ * limit.  Adverb locks no memory, but some programs, such as GASNet's, test the
+ * limit before they register memory, and end.
  */
 static void check_locked_memory(void)
 {
@@ -209,8 +209,8 @@ static void check_locked_memory(void)
 	else
 		doctor_say(DOCTOR_SLOW, "locked memory",
 			   "adverb locks none, but without adverb run programs "
-			   "see a limit of %llu KiB, and some, as GASNet's, "
-			   "end for that: use adverb install --shim, or raise "
+			   "see a limit of %llu KiB, at which some end, such "
+			   "as GASNet's: use adverb install --shim, or raise "
 			   "the limit (ulimit -l unlimited; LimitMEMLOCK= of "
 			   "a unit)",
 			   (unsigned long long)limit.rlim_cur / 1024);
@@ -248,8 +248,8 @@ static bool load_verbs(const char *libdir, struct verbs *v)
 	       v->query_gid;
 }
 
-/* Prints a line if the device's interface is down.  The first device is the one
- * that programs take, so there the line says no. */
+/* Prints a line if the device's interface is down: no for the first device,
+ * which programs take, and slow for another device. */
 static bool is_down(const char *name)
 {
 	const struct device *d;

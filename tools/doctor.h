@@ -28,6 +28,8 @@ int doctor_main(int argc, char **argv);
 
 /* The checks of the network, in doctor_net.c; each prints one line. */
 void doctor_net_port(void);
+/* Connects to the broker, and starts one if there is none, as a library in
+ * @libdir does.  @libdir must stay valid. */
 void doctor_net_broker(const char *libdir);
 void doctor_net_steering(void);
 void doctor_net_batches(void);

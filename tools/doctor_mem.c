@@ -18,7 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Writes 8 bytes to address @where of process @pid.  0 or an errno value. */
+/* Writes 8 bytes to address @where of process @pid; returns 0 or an errno
+ * value. */
 static int write_word(pid_t pid, uint64_t *where)
 {
 	uint64_t value = 1;
@@ -46,8 +47,8 @@ void doctor_mem_self(void)
 			   strerror(err));
 }
 
-/* Writes from one child to another: neither is the other's parent, as the two
- * ends of ib_write_bw.  0 or an errno value. */
+/* Writes from one child to another child: neither is the parent of the other,
+ * as with server and client of ib_write_bw.  Returns 0 or an errno value. */
 static int write_sibling(uint64_t *word)
 {
 	int status = 0;

@@ -30,8 +30,8 @@ enum {
 	FEW_FRAMES = 64,
 };
 
-/* /proc/PID/fd of another user's broker cannot be read, but the name of its
- * listening socket can. */
+/* Does a broker listen?  The name of its socket is readable, /proc/PID/fd of
+ * another user's broker is not. */
 static bool broker_listens(void)
 {
 	FILE *f = fopen("/proc/net/unix", "re");
@@ -87,8 +87,6 @@ static void note_start(enum client_word word, const char *sentence)
 	snprintf(start_sentence, sizeof(start_sentence), "%s", sentence);
 }
 
-/* Connects to the broker, which is started if need be, as a library in @libdir
- * does.  Keeps @libdir. */
 void doctor_net_broker(const char *libdir)
 {
 	struct dial_broker b;
@@ -111,9 +109,9 @@ void doctor_net_broker(const char *libdir)
 			   b.release, (int)b.pid, (unsigned)b.user);
 	else if (strcmp(b.release, ADVERB_VERSION) != 0)
 		doctor_say(DOCTOR_SLOW, "broker",
-			   "adverb %s, process %d of user %u, and this is "
-			   "adverb " ADVERB_VERSION
-			   ", which it serves all the same; use one version",
+			   "adverb %s, process %d of user %u, also serves "
+			   "this adverb " ADVERB_VERSION
+			   "; use one version everywhere",
 			   b.release, (int)b.pid, (unsigned)b.user);
 	else
 		doctor_say(DOCTOR_OK, "broker",
