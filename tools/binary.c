@@ -28,7 +28,7 @@ struct image {
 	Elf64_Ehdr head;
 };
 
-/* The file's bytes [offset, offset + size); NULL: they are not all within it.
+/* Returns the file's bytes [offset, offset + size); NULL: the file is shorter.
  */
 static const void *bytes_at(const struct image *im, size_t offset, size_t size)
 {
@@ -37,7 +37,7 @@ static const void *bytes_at(const struct image *im, size_t offset, size_t size)
 	return im->bytes + offset;
 }
 
-/* The string at this offset; "": it does not end within the file. */
+/* Returns the string at this offset; "": no string ends within the file. */
 static const char *text_at(const struct image *im, size_t offset)
 {
 	const char *text = bytes_at(im, offset, 1);
@@ -71,8 +71,9 @@ static bool read_entry(const struct image *im, const Elf64_Phdr *dynamic,
 	return dyn->d_tag != DT_NULL;
 }
 
-/* The offset in the file of the byte at this address; 0: it is not there. */
-static size_t place_of(const struct image *im, Elf64_Addr address)
+/* Returns the offset in the file of the byte that is loaded at @address; 0: no
+ * segment has this byte. */
+static size_t find_offset(const struct image *im, Elf64_Addr address)
 {
 	Elf64_Phdr ph;
 
@@ -86,8 +87,8 @@ static size_t place_of(const struct image *im, Elf64_Addr address)
 	return 0;
 }
 
-/* Before gcc 8's, AddressSanitizer has no verify_asan_link_order. */
-static bool is_old_asan(const char *needed)
+/* The libasan of a gcc before 8 has no option verify_asan_link_order. */
+static bool needs_old_asan(const char *needed)
 {
 	static const char name[] = "libasan.so.";
 	size_t len = sizeof(name) - 1;
@@ -105,7 +106,7 @@ static void read_dynamic(const struct image *im, const Elf64_Phdr *ph,
 
 	for (size_t i = 0; read_entry(im, ph, i, &dyn); i++)
 		if (dyn.d_tag == DT_STRTAB)
-			strings = place_of(im, dyn.d_un.d_ptr);
+			strings = find_offset(im, dyn.d_un.d_ptr);
 	for (size_t i = 0; read_entry(im, ph, i, &dyn); i++) {
 		const char *text = "";
 
@@ -116,7 +117,7 @@ static void read_dynamic(const struct image *im, const Elf64_Phdr *ph,
 		else if (dyn.d_tag == DT_RPATH)
 			rpath = text;
 		else if (dyn.d_tag == DT_NEEDED)
-			facts->old_asan |= is_old_asan(text);
+			facts->old_asan |= needs_old_asan(text);
 	}
 	facts->rpath = rpath && !runpath;
 	if (!runpath)
@@ -143,7 +144,7 @@ static void read_segments(const struct image *im, struct binary_facts *facts)
 	}
 }
 
-/* execve(2): blanks, the interpreter's path, a blank, the interpreter's
+/* execve(2): "#!", blanks, the interpreter's path, a blank, the interpreter's
  * argument. */
 static void read_script(const struct image *im, struct binary_facts *facts)
 {

@@ -15,19 +15,19 @@
 enum binary_kind {
 	BINARY_SCRIPT,	/* not an ELF file: the kernel finds its interpreter */
 	BINARY_DYNAMIC, /* has a PT_INTERP: the loader reads LD_* */
-	BINARY_STATIC,	/* no interpreter: no library is ever loaded */
-	BINARY_FOREIGN, /* for another word size or processor */
+	BINARY_STATIC,	/* no PT_INTERP: no library is ever loaded */
+	BINARY_FOREIGN, /* built for another word size or processor */
 };
 
 struct binary_facts {
 	enum binary_kind kind;
-	/* DT_RPATH without DT_RUNPATH: beats LD_LIBRARY_PATH */
+	/* DT_RPATH without DT_RUNPATH, which precedes LD_LIBRARY_PATH */
 	bool rpath;
-	/* its loader is musl's, which loads no library built with glibc */
+	/* the loader is musl's, which loads no library built with glibc */
 	bool musl;
 	/* the program ends if a library precedes its AddressSanitizer's */
 	bool old_asan;
-	/* DT_RUNPATH, or else DT_RPATH, as written; "": it has neither */
+	/* DT_RUNPATH, or else DT_RPATH, as written; "": neither is there */
 	char search[PATH_MAX];
 	/* the interpreter that a script names behind "#!"; "": none */
 	char interpreter[PATH_MAX];

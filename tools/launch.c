@@ -19,7 +19,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-/* The file by which the folder of the libraries is known. */
+/* launch_init looks for a folder with this file. */
 #define LIBRARY	    "libibverbs.so.1"
 #define SCRIPTS_MAX 4 /* interpreters that are scripts themselves */
 
@@ -42,8 +42,8 @@ const char launch_help[] =
 	"  --private        run in a new network namespace, which has only "
 	"loopback\n";
 
-/* The path of this program's file; without /proc, the path by which it was
- * executed.  0 or -errno. */
+/* Finds the path of this program's file; without /proc, the path by which the
+ * program was executed.  Returns 0 or -errno. */
 static int find_self(char self[PATH_MAX])
 {
 	const char *name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
@@ -199,9 +199,9 @@ int launch_find(const char *program, char *path)
 }
 
 /*
- * The privilege for which the loader ignores LD_* (AT_SECURE); NULL: none.
- * There is none with no_new_privs, or if this process already has the user or
- * group that the file would give it.
+ * Finds the privilege for which the loader ignores LD_* (AT_SECURE); NULL:
+ * none.  A file gives no privilege under no_new_privs, or if this process
+ * already has the user or group of the file.
  */
 static const char *find_privilege(const char *path)
 {
@@ -220,8 +220,8 @@ static const char *find_privilege(const char *path)
 	return NULL;
 }
 
-/* Has the libraries' folder a character in its name that separates the names in
- * the loader's lists?  Then says so. */
+/* Does the name of the libraries' folder have a character that separates names
+ * in the loader's lists?  If so, says it on stderr. */
 static bool has_unfit_name(const struct launch *l)
 {
 	const char *bad = strpbrk(l->libdir, l->preload ? ":; " : ":;");
@@ -276,7 +276,8 @@ static int refuse_program(const char *path, const char *why)
 	return 126;
 }
 
-/* For sudo and its like the advice is another: they only start programs. */
+/* Says that the loader ignores LD_*.  For sudo, su, doas and pkexec, which only
+ * start programs, the advice is to start adverb behind them. */
 static int refuse_privilege(const char *path, const char *why)
 {
 	static const char *const starters[] = {"sudo", "su", "doas", "pkexec"};
@@ -302,8 +303,9 @@ static int refuse_privilege(const char *path, const char *why)
 }
 
 /*
- * True: one of the three libraries is missing, so the program would load the
- * system's, which has none of adverb's devices.  A missing shim is only told.
+ * Is one of the three libraries missing?  Then the program would load the
+ * system's library, which has none of adverb's devices.  A missing shim only
+ * gives a message.
  */
 static bool is_incomplete(struct launch *l)
 {
@@ -360,7 +362,7 @@ static void raise_memlock(void)
 	setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
-/* sysfs_path without messages: the program itself gives them. */
+/* Calls sysfs_path without messages, which the program itself will give. */
 static bool write_tree(void)
 {
 	const char *old = secure_getenv("ADVERB_EXPLAIN");
@@ -378,9 +380,9 @@ static bool write_tree(void)
 }
 
 /*
- * Writes the files that the shim shows: a program that only looks at /sys never
- * calls libibverbs, which writes them otherwise.  If they cannot be written, a
- * program that looks there is told by the shim (ADVERB_NO_TREE).
+ * Writes the files that the shim shows: libibverbs writes them too, but a
+ * program that only looks at /sys never calls libibverbs.  If the files cannot
+ * be written, the shim tells a program that looks at /sys (ADVERB_NO_TREE).
  */
 static void prepare_tree(const struct launch *l)
 {
@@ -401,8 +403,8 @@ static void prepare_tree(const struct launch *l)
 		tree.why);
 }
 
-/* Says why execvp failed; an exit status.  ENOENT may be about the program, or
- * about the script's interpreter or the loader that the program names. */
+/* Says why execvp failed, and returns an exit status.  ENOENT may be about the
+ * program, or about the interpreter or the loader that the program names. */
 static int say_not_run(const char *program, int err)
 {
 	char path[PATH_MAX];

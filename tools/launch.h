@@ -3,7 +3,8 @@
  * launch: start a program with adverb's libraries in front of the system's.
  *
  * Shared by `adverb run` and `adverb pair`.  A struct launch is filled by
- * launch_init and launch_option, then read only; it borrows every string.
+ * launch_init, launch_option and launch_check, then read only.  It borrows the
+ * strings given to launch_env.
  * Single-threaded programs only; no lock.
  */
 #ifndef TOOLS_LAUNCH_H
@@ -23,10 +24,10 @@ struct launch {
 	int env_count;
 	bool shim;    /* preload libadverb-shim.so; launch_check may clear it */
 	bool insists; /* --shim: say so if the shim has no effect */
-	bool private; /* --private: in a new network namespace, private.h */
+	bool private; /* --private: run in a new network namespace, private.h */
 	bool preload; /* preload the libraries: the program has DT_RPATH */
 	struct binary_facts facts; /* of the program, or of its interpreter */
-	char origin[PATH_MAX];	   /* the folder of that file */
+	char origin[PATH_MAX];	   /* the folder of the file with these facts */
 };
 
 /* The long options that run and pair share; the values are above any char. */
@@ -54,42 +55,44 @@ enum {
 		"device", required_argument, NULL, LAUNCH_OPT_DEVICE           \
 	}
 
-/* What --help says about --pcap, and about the other shared options. */
+/* Lines of --help: --pcap, and the other shared options. */
 extern const char launch_pcap_help[], launch_help[];
 
-/* Clears *l and finds the libraries beside this program.  0, or -1 after a
- * sentence on stderr. */
+/* Clears *l and finds the libraries beside this program.  Returns 0, or -1
+ * after a sentence on stderr. */
 int launch_init(struct launch *l);
 
-/* Takes one shared option, whose value is borrowed; false: @option is none. */
+/* Takes one shared option; @value is copied.  Returns false if @option is no
+ * shared option. */
 bool launch_option(struct launch *l, int option, const char *value);
 
 /* Adds "NAME=value" (borrowed) to the program's environment. */
 void launch_env(struct launch *l, const char *name_value);
 
-/* Is @text NAME=value?  If not, says so on stderr. */
+/* Is @text "NAME=value"?  If not, says so on stderr. */
 bool launch_env_is(const char *text);
 
 /* Adds NAME=value (copied) to the program's environment. */
 void launch_set(struct launch *l, const char *name, const char *value);
 
-/* Finds @program as execvp would, in @path of PATH_MAX bytes.  0 or -errno. */
+/* Finds @program as execvp would, and puts its path into @path of PATH_MAX
+ * bytes.  Returns 0 or -errno. */
 int launch_find(const char *program, char *path);
 
 /*
  * Looks at the program before it runs: sets l->facts, l->origin and l->preload,
- * and clears l->shim for a program that would not run with the shim.  0; or 126
- * or 127, as shells exit, after a sentence on stderr that says why the program
- * does not run or would not load the libraries.
+ * and clears l->shim for a program that would not run with the shim.  Returns
+ * 0; or, after a sentence on stderr that says why the program does not run or
+ * would not load the libraries, 126 or 127, as shells exit.
  */
 int launch_check(struct launch *l, const char *program);
 
-/* Sets the environment and executes @argv.  Returns only on failure: 126 or
- * 127, as shells exit, after a sentence on stderr. */
+/* Sets the environment and executes @argv.  Returns only on failure, after a
+ * sentence on stderr: 126 or 127, as shells exit. */
 int launch_exec(const struct launch *l, char *const argv[]);
 
-/* The path of @name relative to this program's folder, in @path of PATH_MAX
- * bytes.  0 or -errno. */
+/* Puts the path of @name, relative to this program's folder, into @path of
+ * PATH_MAX bytes.  Returns 0 or -errno. */
 int launch_beside(const char *name, char *path);
 
 #endif

@@ -49,7 +49,8 @@ static const char *text_at(const struct table *t, uint32_t offset)
 	return t->bytes + offset;
 }
 
-/* A cache may name files that are gone, or that are for 32 bits. */
+/* Is the file a library for this processor?  A cache may name files that are
+ * gone, or that are for 32 bits. */
 static bool is_usable(const char *path)
 {
 	struct binary_facts facts;
@@ -120,8 +121,9 @@ bool ldcache_read(const char *cache, const char *library, char *path)
 	return found;
 }
 
-/* In LD_LIBRARY_PATH and the loader's own folders, as dlinfo(3) lists them. */
-static bool in_folders(const char *library, char *path)
+/* Finds @library in LD_LIBRARY_PATH and the loader's own folders, as dlinfo(3)
+ * lists them. */
+static bool search_folders(const char *library, char *path)
 {
 	void *self = dlopen(NULL, RTLD_LAZY);
 	Dl_serinfo size, *all;
@@ -148,6 +150,6 @@ static bool in_folders(const char *library, char *path)
 
 bool ldcache_find(const char *library, char *path)
 {
-	return in_folders(library, path) ||
+	return search_folders(library, path) ||
 	       ldcache_read(LDCACHE_FILE, library, path);
 }

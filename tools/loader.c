@@ -33,8 +33,7 @@ static bool has_word(const char *list, const char *separators, const char *item)
 	return false;
 }
 
-/* Is @item the first word of variable @name?  It is under another `adverb run`.
- */
+/* Is @item the first word of variable @name, as under another `adverb run`? */
 static bool is_first(const char *name, const char *item)
 {
 	const char *list = secure_getenv(name);
@@ -62,8 +61,8 @@ static void add_item(const char *name, const char *item, bool first)
 }
 
 /*
- * Adds @name behind the user's own libraries: those see the program's calls
- * before adverb's, and AddressSanitizer's library must be the first.
+ * Adds @name behind the user's own libraries, which must see the program's
+ * calls before adverb does, and of which AddressSanitizer's must be the first.
  */
 static void preload_library(const char *name)
 {
@@ -80,11 +79,11 @@ static void preload_frontend(const struct launch *l, const char *library)
 	snprintf(path, sizeof(path), "%s/%s", l->libdir, library);
 	if (access(path, R_OK))
 		return;
-	/* see preload_shim */
+	/* a space ends a name in LD_PRELOAD, not in LD_LIBRARY_PATH */
 	preload_library(strchr(l->libdir, ' ') ? library : path);
 }
 
-/* Would the loader load this name of LD_PRELOAD?  Tries it in this process. */
+/* Can the loader load this name of LD_PRELOAD?  Loads it into this process. */
 static bool can_load(const char *name)
 {
 	void *handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
@@ -108,8 +107,8 @@ bool loader_shim(const char *libdir, char *name, const char **why)
 	return false;
 }
 
-/* Adds the shim unless the loader cannot load it: every program would print an
- * error. */
+/* Adds the shim if the loader can load it: otherwise every program would print
+ * an error. */
 static void preload_shim(const struct launch *l)
 {
 	char name[PATH_MAX];
@@ -123,9 +122,9 @@ static void preload_shim(const struct launch *l)
 }
 
 /*
- * AddressSanitizer's library, as gcc links it, ends a program in which another
- * library comes first, as a preloaded one does.  A child of the program may be
- * built so.
+ * Lets a preloaded library precede AddressSanitizer's: as gcc links it, that
+ * library otherwise ends the program.  A child of the program may be built with
+ * AddressSanitizer.
  */
 static void allow_preload(void)
 {
@@ -136,8 +135,8 @@ static void allow_preload(void)
 		add_item("ASAN_OPTIONS", "verify_asan_link_order=0", false);
 }
 
-/* Adds the vendors' folders behind the user's own, which may have the libraries
- * too. */
+/* Adds the vendors' folders behind the user's own folders, in which the
+ * vendors' own libraries may be. */
 static void add_vendors(const struct launch *l)
 {
 	static struct vendor all[VENDOR_MAX];

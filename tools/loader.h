@@ -2,9 +2,9 @@
 /*
  * loader: the variables by which the dynamic loader gives a program adverb's
  * libraries: LD_LIBRARY_PATH, LD_PRELOAD and, for AddressSanitizer's check of
- * LD_PRELOAD, ASAN_OPTIONS.  The values of the user stay, in their order.
+ * LD_PRELOAD, ASAN_OPTIONS.  The user's values stay, in their order.
  *
- * Sets variables of this process, which then executes the program.
+ * The functions set variables of this process, which then executes the program.
  * Single-threaded; no lock.
  */
 #ifndef TOOLS_LOADER_H
@@ -16,23 +16,24 @@
 #define LOADER_SHIM "libadverb-shim.so"
 
 /*
- * The shim's name for LD_PRELOAD, in @name of PATH_MAX bytes.  With $PLATFORM,
- * where the loader knows that: then a 32-bit program finds an empty library,
- * and its loader prints no error.  False, and the reason in *why (borrowed):
- * the loader of this machine cannot load the shim.
+ * Puts the shim's name for LD_PRELOAD into @name of PATH_MAX bytes.  The name
+ * has $PLATFORM in it, where the loader knows that word: then a 32-bit program
+ * finds an empty library, and its loader prints no error.  Returns false, and
+ * the reason in *why (borrowed), if this machine's loader cannot load the shim.
  */
 bool loader_shim(const char *libdir, char *name, const char **why);
 
 #define LOADER_WHY (2 * PATH_MAX) /* bytes of a sentence */
 
-/* Is one of the three libraries missing in @libdir, or unreadable?  True: a
- * sentence without a full stop in @why says which. */
+/* Is one of the three libraries missing in @libdir, or unreadable?  If so, @why
+ * says which, as a sentence without a full stop. */
 bool loader_lacks_library(const char *libdir, char why[LOADER_WHY]);
-/* Is the shim missing in @libdir, or unreadable?  True: a sentence without a
- * full stop in @why says so. */
+/* Is the shim missing in @libdir, or unreadable?  If so, @why says it, as a
+ * sentence without a full stop. */
 bool loader_lacks_shim(const char *libdir, char why[LOADER_WHY]);
 
-/* Sets the variables as *l says. */
+/* Sets the variables for the libraries in l->libdir, and for the shim if
+ * l->shim. */
 void loader_set(const struct launch *l);
 
 #endif

@@ -35,7 +35,7 @@ static int write_text(const char *path, const char *text)
 }
 
 /* user_namespaces(7): without "deny" the kernel accepts no gid_map. */
-static int keep_numbers(uid_t user, gid_t group)
+static int keep_ids(uid_t user, gid_t group)
 {
 	char map[32];
 	int err = write_text("/proc/self/setgroups", "deny");
@@ -70,10 +70,11 @@ int private_enter(void)
 	if (unshare(CLONE_NEWNET)) {
 		if (unshare(CLONE_NEWUSER | CLONE_NEWNET))
 			return say_forbidden("unshare fails", errno);
-		err = keep_numbers(user, group);
+		err = keep_ids(user, group);
 	}
 	if (err)
-		return say_forbidden("the user's number cannot be kept", -err);
+		return say_forbidden(
+			"a new user namespace cannot keep the user's ID", -err);
 	err = raise_loopback();
 	if (err)
 		return say_forbidden("the loopback interface cannot be used",

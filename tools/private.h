@@ -8,9 +8,9 @@
 
 /*
  * Moves this process, and so its children, into a new network namespace, and
- * brings its loopback interface up.  Where the kernel requires one, in a new
- * user namespace, too, which keeps the numbers of user and group.  0, or -1
- * after a sentence on stderr.
+ * brings its loopback interface up.  If the kernel requires it, the process
+ * also moves into a new user namespace, which keeps the IDs of user and group.
+ * Returns 0, or -1 after a sentence on stderr.
  */
 int private_enter(void);
 

@@ -27,7 +27,7 @@ static void print_help(FILE *out)
 		"Serve in one terminal:    adverb run -- ib_write_bw\n"
 		"and connect in another:   adverb run -- ib_write_bw "
 		"127.0.0.1\n"
-		"or both ends at once:     adverb pair -- ib_write_bw\n"
+		"or both at once:          adverb pair -- ib_write_bw\n"
 		"Watch the frames:         adverb run --pcap f.pcapng -- ... ; "
 		"tshark -r f.pcapng\n"
 		"\n"

@@ -54,8 +54,8 @@ int vendor_list(const char *libdir, struct vendor out[VENDOR_MAX])
 	return count;
 }
 
-/* The rest of @folder behind a leading $ORIGIN or ${ORIGIN}; NULL: none leads.
- */
+/* Returns the rest of @folder behind $ORIGIN or ${ORIGIN}; NULL: @folder begins
+ * with neither. */
 static const char *behind_origin(const char *folder)
 {
 	static const char *const words[] = {"$ORIGIN", "${ORIGIN}"};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * vendor: inert libraries in place of those of adapters' vendors (src/stubs),
- * each in a folder of its own below <libdir>/vendor, as in
+ * vendor: inert libraries in place of the libraries of adapters' vendors
+ * (src/stubs), each in a folder of its own below <libdir>/vendor, as in
  * vendor/mlx5/libmlx5.so.1.
  *
- * Some programs link such a library.  Where the system has the vendor's own,
- * that is loaded, since it is as new as the programs are.  No lock.
+ * Some programs link a vendor's library.  Where the system has the vendor's own
+ * library, programs load it, since it is as new as the programs are.  No lock.
  */
 #ifndef TOOLS_VENDOR_H
 #define TOOLS_VENDOR_H
@@ -19,13 +19,13 @@ struct vendor {
 	char folder[PATH_MAX]; /* the folder of the library */
 };
 
-/* Lists the libraries below @libdir/vendor in @out, by name; their number. */
+/* Lists the libraries below @libdir/vendor in @out, by name, and returns their
+ * number. */
 int vendor_list(const char *libdir, struct vendor out[VENDOR_MAX]);
 
 /*
- * Does a program find the vendor's own library?  @facts: the program's, or
- * NULL;
- * @origin: the folder of the program.
+ * Does a program find the vendor's own library?  @facts are the program's facts
+ * or NULL, @origin is the program's folder.
  */
 bool vendor_is_installed(const struct vendor *v,
 			 const struct binary_facts *facts, const char *origin);
