@@ -34,8 +34,8 @@ static int open_in(const struct image *im, const char *path, int flags)
 	return (int)syscall(SYS_openat2, im->fd, path, &how, sizeof(how));
 }
 
-/* Opens the folder of @path, which is made if @make says so; *leaf is the
- * file's name.  A descriptor, or -1 and errno. */
+/* Opens the folder of @path, and makes the folder first if @make; *leaf is the
+ * file's name.  Returns a descriptor, or -1 and errno. */
 static int open_parent(const struct image *im, const char *path, bool make,
 		       const char **leaf)
 {
@@ -71,7 +71,7 @@ bool image_has(const struct image *im, const char *path)
 	return fd >= 0;
 }
 
-/* The size and the checksum of @fd from its offset on. */
+/* Computes size and checksum of the file @fd from its offset on. */
 static int measure_rest(int fd, struct image_version *v)
 {
 	static char block[BLOCK];
@@ -91,7 +91,7 @@ static bool is_same(const struct image_version *a,
 	return a->crc == b->crc && a->bytes == b->bytes;
 }
 
-static struct image_entry *entry_of(const struct image *im, const char *path)
+static struct image_entry *find_entry(const struct image *im, const char *path)
 {
 	for (size_t i = 0; i < im->count; i++)
 		if (strcmp(im->entries[i].path, path) == 0)
@@ -123,20 +123,19 @@ static bool is_unchanged(const struct image *im, const struct image_entry *e)
 
 bool image_is_ours(const struct image *im, const char *path)
 {
-	const struct image_entry *e = entry_of(im, path);
+	const struct image_entry *e = find_entry(im, path);
 
 	return e && is_unchanged(im, e);
 }
 
 bool image_is_taken(const struct image *im, const char *path)
 {
-	const struct image_entry *e = entry_of(im, path);
+	const struct image_entry *e = find_entry(im, path);
 
 	if (!image_has(im, path) || image_is_ours(im, path))
 		return false;
 	fprintf(stderr, "adverb: /%s in %s is %s; the file stays.\n", path,
-		im->root,
-		e ? "adverb's, but was changed since" : "somebody else's");
+		im->root, e ? "adverb's, but was changed" : "somebody else's");
 	return true;
 }
 
@@ -164,7 +163,7 @@ static int read_list(struct image *im)
 	if (!f)
 		return errno == ENOENT ? 0 : complain_of(im, im->list, "read");
 	while (fscanf(f, "%x %lld %255s", &v.crc, &v.bytes, path) == 3) {
-		struct image_entry *e = entry_of(im, path);
+		struct image_entry *e = find_entry(im, path);
 
 		if (!e && im->count == IMAGE_MAX)
 			break;
@@ -234,14 +233,14 @@ static int fill_file(int to, int from, const char *text, struct image_entry *e)
 	}
 }
 
-/* The name of the file that is written before it is renamed to @leaf. */
-static void name_temp(const char *leaf, char temp[IMAGE_PATH])
+/* Names the temporary file that is renamed to @leaf once it is written. */
+static void name_temporary(const char *leaf, char temp[IMAGE_PATH])
 {
 	snprintf(temp, IMAGE_PATH, ".%.200s.adverb-new", leaf);
 }
 
-/* Writes a file beside e->path and renames it: the old file or the whole new
- * one is there at any time. */
+/* Writes a file beside e->path and renames it: at any time e->path is the old
+ * file or the whole new file. */
 static int put_file(const struct image *im, struct image_entry *e, int from,
 		    const char *text, int mode)
 {
@@ -252,7 +251,7 @@ static int put_file(const struct image *im, struct image_entry *e, int from,
 
 	if (folder < 0)
 		return complain_of(im, e->path, "make its folder");
-	name_temp(leaf, temp);
+	name_temporary(leaf, temp);
 	unlinkat(folder, temp, 0);
 	fd = openat(folder, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 		    0600);
@@ -268,9 +267,9 @@ static int put_file(const struct image *im, struct image_entry *e, int from,
 	return e ? 0 : -1;
 }
 
-static struct image_entry *entry_for(struct image *im, const char *path)
+static struct image_entry *add_entry(struct image *im, const char *path)
 {
-	struct image_entry *e = entry_of(im, path);
+	struct image_entry *e = find_entry(im, path);
 
 	if (!e && im->count < IMAGE_MAX) {
 		e = &im->entries[im->count++];
@@ -299,7 +298,7 @@ static int measure_file(const char *from, struct image_version *v)
 int image_expect(struct image *im, const char *from, const char *text,
 		 const char *path)
 {
-	struct image_entry *e = entry_for(im, path);
+	struct image_entry *e = add_entry(im, path);
 
 	if (!e || (from && measure_file(from, &e->now)))
 		return -1;
@@ -314,7 +313,7 @@ int image_expect(struct image *im, const char *from, const char *text,
 
 int image_put(struct image *im, const char *from, const char *path, int mode)
 {
-	struct image_entry *e = entry_for(im, path);
+	struct image_entry *e = add_entry(im, path);
 	int fd, err;
 
 	if (!e)
@@ -335,7 +334,7 @@ int image_put(struct image *im, const char *from, const char *path, int mode)
 
 int image_put_text(struct image *im, const char *text, const char *path)
 {
-	struct image_entry *e = entry_for(im, path);
+	struct image_entry *e = add_entry(im, path);
 
 	if (!e)
 		return -1;
@@ -381,8 +380,8 @@ static int remove_file(const struct image *im, const char *path)
 	folder = open_parent(im, path, false, &leaf);
 	if (folder < 0)
 		return errno == ENOENT ? 0 : complain_of(im, path, "remove");
-	name_temp(leaf, temp);
-	unlinkat(folder, temp, 0); /* of a run that was killed */
+	name_temporary(leaf, temp);
+	unlinkat(folder, temp, 0); /* left by a run that was killed */
 	err = unlinkat(folder, leaf, 0);
 	close(folder);
 	if (err && errno != ENOENT)
@@ -397,7 +396,8 @@ static void write_line(FILE *f, const struct image_version *v,
 	fprintf(f, "%08x %lld %s\n", v->crc, v->bytes, e->path);
 }
 
-/* @all: also the files that this run did not put, and both versions. */
+/* Writes the list of the files that this run put.  @all: also the files that it
+ * did not put, and both versions of each file. */
 static int write_list(const struct image *im, bool all)
 {
 	struct image_entry list = {0};

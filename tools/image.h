@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * image: puts files into a root folder, and removes them: `/` of this machine,
- * or an unpacked image's.
+ * image: puts files into a root folder and removes them.  The root folder is
+ * `/` of this machine or the root of an unpacked image.
  *
- * No path leaves the root: symbolic links, absolute ones too, are resolved
+ * No path leaves the root: symbolic links, absolute links too, are resolved
  * inside (openat2, RESOLVE_IN_ROOT).  A list in the root has the size and the
- * checksum of each file that was put, so that a file of somebody else, or one
- * that was changed since, is neither overwritten nor removed.
+ * checksum of each file that was put, so that a file of somebody else, or a
+ * file that was changed since, is neither overwritten nor removed.
  *
  * Paths are relative to the root, without a leading '/'.  A function that
  * returns int returns 0, or -1 after a sentence on stderr.  A struct image owns
@@ -27,8 +27,8 @@ struct image_version {
 };
 
 /* A file of the list.  While files are put, the list has two versions of a
- * path: the present one and the one to come.  So a run that is killed leaves no
- * file that the list does not know. */
+ * path, the present one and the next one, so that a run that is killed leaves
+ * no file that the list does not know. */
 struct image_entry {
 	char path[IMAGE_PATH];
 	struct image_version before, now;
@@ -44,8 +44,8 @@ struct image {
 	size_t count;
 };
 
-/* Opens the root, waits for its lock (flock), which other runs hold, and reads
- * the list, if there is one.  root and list are borrowed. */
+/* Opens the root, waits for its lock (flock), which another run may hold, and
+ * reads the list, if there is one.  root and list are borrowed. */
 int image_open(struct image *im, const char *root, const char *list, bool dry);
 /* Closes the root, and so releases its lock. */
 void image_close(struct image *im);
@@ -54,26 +54,26 @@ void image_close(struct image *im);
 bool image_has(const struct image *im, const char *path);
 /* Has a line of the file @path, other than a comment, @word in it? */
 bool image_contains(const struct image *im, const char *path, const char *word);
-/* Is the file at @path one of the list, and unchanged? */
+/* Is the file at @path in the list, and unchanged since it was put? */
 bool image_is_ours(const struct image *im, const char *path);
-/* True, after a sentence on stderr: the file at @path is not one of the list,
- * or was changed since it was put. */
+/* Is there a file at @path that is not in the list, or that was changed since
+ * it was put?  If so, says it on stderr. */
 bool image_is_taken(const struct image *im, const char *path);
-/* Notes that @path is to become a copy of the file @from (of the machine), or
- * of
- * @text if @from is NULL. */
+/* Notes that image_put will copy the machine's file @from to @path, or, if
+ * @from is NULL, that image_put_text will write @text to @path. */
 int image_expect(struct image *im, const char *from, const char *text,
 		 const char *path);
-/* Writes the list with both versions: those present and those expected. */
+/* Writes the list with both versions of each file: the present version and the
+ * version that image_expect noted. */
 int image_announce(const struct image *im);
-/* Copies the file @from (of the machine) to @path, with permissions @mode. */
+/* Copies the machine's file @from to @path, with permissions @mode. */
 int image_put(struct image *im, const char *from, const char *path, int mode);
 /* Writes @text to @path, with permissions 0644. */
 int image_put_text(struct image *im, const char *text, const char *path);
-/* Removes the files of the list that this run did not put, and writes the list
- * of those that it put. */
+/* Removes the files of the list that this run did not put, and writes a list of
+ * the files that this run put. */
 int image_settle(struct image *im);
-/* Removes the files of the list, but for changed ones, and the list. */
+/* Removes the list and its files, except for changed files. */
 int image_clear(struct image *im);
 
 #endif

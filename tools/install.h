@@ -2,7 +2,7 @@
 /*
  * install: `adverb install` puts this adverb into a root folder so that
  * programs find its libraries without LD_LIBRARY_PATH, which sudo, mpirun and
- * ssh strip; `adverb uninstall` removes it.
+ * ssh strip.  `adverb uninstall` removes adverb from the root folder.
  */
 #ifndef TOOLS_INSTALL_H
 #define TOOLS_INSTALL_H
