@@ -30,7 +30,7 @@ struct inodes {
 	bool has_port; /* a socket listens at that port */
 };
 
-/* Without memory the socket is missing, until the next look. */
+/* Without memory the socket is left out of this call's list. */
 static void add_inode(struct inodes *in, unsigned long inode)
 {
 	if (in->count == in->room) {
@@ -64,10 +64,11 @@ static bool take_answer(const struct nlmsghdr *h, size_t n, struct inodes *in,
 }
 
 /*
- * The kernel's list of listening sockets, by SOCK_DIAG; false: it is not to be
- * had.  /proc/net/tcp has them too, but for each read the kernel visits every
- * bucket of its table of connections, which is large on large machines: fifty
- * processes that wait for servers would leave these no time to start.
+ * Asks the kernel for the listening sockets by SOCK_DIAG; false: there is no
+ * answer.  /proc/net/tcp lists the sockets too, but for each read the kernel
+ * visits every bucket of its table of connections, which is large on large
+ * machines: fifty processes that wait for servers would leave the servers no
+ * time to start.
  */
 static bool ask_kernel(int family, struct inodes *in)
 {
@@ -129,7 +130,7 @@ static bool is_listed(const struct inodes *in, const char *link)
 	return false;
 }
 
-static bool holds_one(pid_t pid, const struct inodes *in)
+static bool holds_socket(pid_t pid, const struct inodes *in)
 {
 	char path[64];
 	struct dirent *entry;
@@ -153,27 +154,27 @@ static bool holds_one(pid_t pid, const struct inodes *in)
 	return found;
 }
 
-static bool tree_holds_one(pid_t pid, const struct inodes *in, int depth)
+static bool tree_holds_socket(pid_t pid, const struct inodes *in, int depth)
 {
 	char path[64];
 	bool found = false;
 	int child;
 	FILE *f;
 
-	if (holds_one(pid, in))
+	if (holds_socket(pid, in))
 		return true;
 	if (depth == 0)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
 	f = fopen(path, "re");
 	while (f && !found && fscanf(f, "%d", &child) == 1)
-		found = tree_holds_one(child, in, depth - 1);
+		found = tree_holds_socket(child, in, depth - 1);
 	if (f)
 		fclose(f);
 	return found;
 }
 
-/* Without /proc the process of a socket is not known. */
+/* Is /proc missing?  Then nothing says which process has a socket. */
 static bool lacks_proc(void)
 {
 	return access("/proc/self/fd", F_OK) != 0;
@@ -189,12 +190,12 @@ bool listen_is_ready(pid_t pid, int port)
 		read_table("/proc/net/tcp6", &in);
 	}
 	ready = in.count > 0 &&
-		(lacks_proc() ? in.has_port : tree_holds_one(pid, &in, 4));
+		(lacks_proc() ? in.has_port : tree_holds_socket(pid, &in, 4));
 	free(in.list);
 	return ready;
 }
 
-/* Takes the abstract socket name of @port, as a lock that ends with this
+/* Binds a socket to an abstract name of @port, as a lock that ends with this
  * process. */
 static bool port_lock(int port)
 {

@@ -21,7 +21,7 @@
 
 enum {
 	ARGV_MAX = 256,
-	GRACE_MS = 3000,   /* the other side may still run, and say more */
+	GRACE_MS = 3000,   /* until the other side of a failed one is stopped */
 	TERM_MS = 2000,	   /* between SIGTERM and SIGKILL */
 	READY_POLL_MS = 5, /* LISTEN raises no event */
 	STATUS_TIMEOUT = 124,
@@ -42,7 +42,7 @@ struct pair {
 	int ready;	       /* a pipe: librdmacm writes when it listens */
 	int caught;	       /* the signal that ends this run, or 0 */
 	bool timed_out;
-	bool server_stays; /* killed once the client has ended */
+	bool server_stays; /* the server is killed once the client has ended */
 };
 
 static long long now_ms(void)
@@ -136,8 +136,8 @@ static void say_timeout(const struct pair *p)
 		       side_is_running(s) ? c->status : s->status);
 }
 
-/* Waits until both sides have ended, or one has failed and GRACE_MS has passed,
- * or the time is up. */
+/* Waits until both sides have ended, or GRACE_MS after a side has failed, or
+ * until the time is up. */
 static void wait_end(struct pair *p)
 {
 	bool failing = false;
@@ -192,7 +192,7 @@ static int final_status(const struct pair *p)
 	return worse;
 }
 
-/* Starts the server, which alone inherits one end of the pipe. */
+/* Starts the server, which alone inherits the pipe's write end. */
 static int start_server(struct pair *p)
 {
 	int ends[2], theirs, err;
@@ -267,9 +267,9 @@ static void print_help(FILE *out)
 		"ibv_{rc,uc,ud,srq,xsrq}_pingpong\n"
 		"  qperf rping ucmatose udaddy cmtime rstream riostream udpong "
 		"rdma_server\n"
-		"Others are spelled out after --server and --client, @ for the "
-		"address, %% for\n"
-		"the port.\n"
+		"Give the commands of other tools after --server and --client, "
+		"with @ for the\n"
+		"address and %% for the port.\n"
 		"\n"
 		"%s"
 		"                   the client writes it, for both directions\n"
@@ -302,7 +302,7 @@ static const char *fill_in(const struct pair *p, const char *word)
 }
 
 /* "--server ARGS --client ARGS"; @argv[0] is "--server". */
-static int plan_spelled(struct pair *p, char **argv)
+static int plan_commands(struct pair *p, char **argv)
 {
 	const char **out = p->server_argv;
 	int count = 0;
@@ -328,8 +328,8 @@ static int plan_spelled(struct pair *p, char **argv)
 	return 2;
 }
 
-/* Checks the server's program, and runs it with -h if its row depends on the
- * release.  0 or an exit status. */
+/* Checks the server's program, and runs the program with -h if its row depends
+ * on the release.  Returns 0 or an exit status. */
 static int ask_tool(struct pair *p, const struct tool **tool,
 		    const char *program)
 {
@@ -350,7 +350,7 @@ static int plan_tool(struct pair *p, char **argv)
 
 	if (!tool) {
 		fprintf(stderr,
-			"adverb: pair does not know %s; spell it out: adverb "
+			"adverb: pair does not know %s; give both commands: adverb "
 			"pair --server %s ... --client %s ... @\n",
 			argv[0], argv[0], argv[0]);
 		return 2;
@@ -370,7 +370,7 @@ static int plan_tool(struct pair *p, char **argv)
 					sizeof(p->client_program));
 	if (p->client_argv[0])
 		return 0;
-	fprintf(stderr, "adverb: too long a path: %s\n", argv[0]);
+	fprintf(stderr, "adverb: the path of %s is too long.\n", argv[0]);
 	return 2;
 }
 
@@ -386,7 +386,7 @@ static int plan_sides(struct pair *p, char **argv)
 	}
 	snprintf(p->port, sizeof(p->port), "%d", port);
 	if (strcmp(argv[0], "--server") == 0)
-		status = plan_spelled(p, argv);
+		status = plan_commands(p, argv);
 	else
 		status = plan_tool(p, argv);
 	if (status)
@@ -403,7 +403,7 @@ enum {
 	OPT_STOP_SERVER,
 };
 
-/* Takes one option.  0, or the exit status + 1 if the program ends. */
+/* Takes one option.  Returns 0, or the exit status + 1 if the program ends. */
 static int take_option(struct pair *p, int c, const char *value)
 {
 	if (c == LAUNCH_OPT_PCAP) {
@@ -456,7 +456,7 @@ int pair_main(int argc, char **argv)
 	static struct pair p;
 	int c, status, own = 1;
 
-	/* --server begins the spelled out form: getopt sees what is before */
+	/* getopt reads the words before --server, which begins two commands */
 	while (own < argc && strcmp(argv[own], "--server") != 0 &&
 	       strcmp(argv[own], "--") != 0)
 		own++;

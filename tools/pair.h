@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pair: `adverb pair`, which runs both ends of a two-ended tool.
+ * pair: `adverb pair`, which runs server and client of a tool.
  */
 #ifndef TOOLS_PAIR_H
 #define TOOLS_PAIR_H

@@ -15,8 +15,8 @@
 
 /*
  * Opens a pseudo-terminal in raw mode: to a terminal a program writes line by
- * line, so that no line is lost when the program is killed.  0, or -1: there is
- * none, and the caller takes a pipe.
+ * line, so that no line is lost when the program is killed.  Returns 0, or -1
+ * if there is no terminal: then the caller takes a pipe.
  */
 static int open_terminal(int ends[2])
 {
@@ -123,7 +123,7 @@ void side_read(struct side *s)
 		put_bytes(s, bytes, (size_t)n);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	/* the end; EIO: the terminal's other end is closed */
+	/* end of file, or EIO: the program's side of the terminal is closed */
 	if (s->line_size)
 		put_line(s);
 	fflush(stdout);

@@ -22,27 +22,28 @@ struct side {
 	pid_t pid;	  /* 0: not started */
 	int out;	  /* reads its stdout and stderr; -1: closed */
 	bool ended;
-	bool killed; /* by side_kill: status is not its own */
-	int status;  /* once ended: as a shell counts, 128 + a signal */
+	bool killed; /* by side_kill: status is not the program's own */
+	int status;  /* once ended: as a shell's, 128 + N for signal N */
 	char line[SIDE_LINE_MAX];
 	size_t line_size; /* bytes of line */
 };
 
-/* Clears *s and starts @argv.  0 or -errno. */
+/* Clears *s and starts @argv as *l says.  @name is borrowed.  Returns 0 or
+ * -errno. */
 int side_start(struct side *s, const char *name, const struct launch *l,
 	       const char *const argv[]);
 
 /* Prints what the side wrote; at the end of its output, closes s->out. */
 void side_read(struct side *s);
 
-/* Takes the exit status if the side has ended. */
+/* If the side has ended, sets s->ended and s->status. */
 void side_reap(struct side *s);
 
-/* Signals the process group, if the side is running. */
+/* Sends @signal to the process group if the side is running. */
 void side_kill(struct side *s, int signal);
 
-/* After the side's end: kills the rest of its group, and prints the rest of its
- * output. */
+/* Kills what is left of the process group after the side's end, prints the rest
+ * of the output, and closes s->out. */
 void side_fini(struct side *s);
 
 static inline bool side_is_running(const struct side *s)

@@ -15,8 +15,9 @@
 /*
  * Runs @program with -h, as *l says after launch_check, and puts its output,
  * stderr included, into @text of @size bytes: cut to that size, with 0 at the
- * end.  After 5 seconds its process group is killed.  The text is empty if
- * @program cannot be run; the caller learns why when it starts @program.
+ * end.  The program's process group is killed after 5 seconds.  The text is
+ * empty if @program cannot be run; the caller learns why when it starts
+ * @program.
  */
 void usage_read(const struct launch *l, const char *program, char *text,
 		size_t size);
