@@ -18,7 +18,7 @@ struct top {
 	struct watch before, now;
 };
 
-/* A QP of a process, and its traffic since the last look. */
+/* A QP of a process, and the QP's traffic since the last look. */
 struct row {
 	const struct watch_process *process, *peer;
 	const struct qp *qp;
@@ -34,11 +34,12 @@ static const char *const waits[QP_WAITS] = {
 
 static const char *const why[QP_WAITS] = {
 	[QP_WAIT_NONE] = "",
-	[QP_WAIT_ANSWER] = "all is sent, the peer has yet to acknowledge",
-	[QP_WAIT_WINDOW] = "as much is under way as the window allows",
-	[QP_WAIT_READS] = "READs under way: max_rd_atomic, or a fence",
+	[QP_WAIT_ANSWER] =
+		"all requests are sent, the peer has not acknowledged",
+	[QP_WAIT_WINDOW] = "the window is full of unacknowledged packets",
+	[QP_WAIT_READS] = "READs are outstanding: max_rd_atomic, or a fence",
 	[QP_WAIT_RECEIVE] = "the peer has no receive posted (RNR)",
-	[QP_WAIT_SILENT] = "the peer is silent, packets are sent again",
+	[QP_WAIT_SILENT] = "the peer is silent, packets are retransmitted",
 };
 
 static enum qp_wait wait_of(const struct qp *qp)
@@ -56,7 +57,7 @@ static void format_reason(const struct row *r, char *text, size_t size)
 	if (r->process->stopped)
 		snprintf(text, size, "this process is stopped");
 	else if (r->qp->state == HCA_QP_ERR)
-		snprintf(text, size, "failed (ERR), its requests are flushed");
+		snprintf(text, size, "failed (ERR), requests are flushed");
 	else if (wait != QP_WAIT_NONE && r->peer && r->peer->stopped)
 		snprintf(text, size, "the peer, process %d (%s), is stopped",
 			 r->peer->pid, r->peer->name);
@@ -85,7 +86,8 @@ static struct row row_of(const struct top *t, const struct watch_process *p,
 	return r;
 }
 
-/* The busiest first; then those that wait; then by process and QPN. */
+/* Orders by traffic, the busiest first; then by wait; then by process and QPN.
+ */
 static int compare_rows(const void *left, const void *right)
 {
 	const struct row *a = left, *b = right;
@@ -100,7 +102,7 @@ static int compare_rows(const void *left, const void *right)
 	return a->qp->qpn < b->qp->qpn ? -1 : a->qp->qpn > b->qp->qpn;
 }
 
-/* All QPs, sorted.  The caller frees the array; NULL: no memory. */
+/* Returns all QPs, sorted.  The caller frees the array; NULL: no memory. */
 static struct row *make_rows(const struct top *t, size_t *count)
 {
 	struct row *r;
@@ -170,7 +172,8 @@ static void print_row(const struct row *r)
 	       text);
 }
 
-/* Prints what a process has dropped, if it has: a sound network causes none. */
+/* Prints which packets a process has dropped, if any: a sound network causes no
+ * drops. */
 static void print_drops(const struct watch_process *p)
 {
 	const struct {
@@ -183,12 +186,13 @@ static void print_drops(const struct watch_process *p)
 		{p->counters.refused.wrong_peer, "from a wrong peer"},
 		{p->counters.rx_wrong_psn, "with a PSN out of the window"},
 		{p->counters.refused.wrong_source, "from another user's port"},
-		{p->counters.refused.limited, "unseen, as there were too many"},
+		{p->counters.refused.limited,
+		 "unchecked, as there were too many"},
 	};
 	int any = 0;
 
 	if (p->foreign) {
-		printf("%7d %s: of another version of adverb\n", p->pid,
+		printf("%7d %s: uses another version of adverb\n", p->pid,
 		       p->name);
 		return;
 	}
@@ -219,9 +223,9 @@ static void name_suspect(const struct engine_suspect *s,
 static void print_suspect(const struct watch_process *p)
 {
 	static const char *const what[ENGINE_SIGNS] = {
-		[ENGINE_SIGN_QPN] = "for queue pairs that never were",
-		[ENGINE_SIGN_PEER] = "for another's queue pairs",
-		[ENGINE_SIGN_PSN] = "with PSNs far off",
+		[ENGINE_SIGN_QPN] = "for queue pairs that never existed",
+		[ENGINE_SIGN_PEER] = "for queue pairs of other peers",
+		[ENGINE_SIGN_PSN] = "with PSNs far outside the window",
 		[ENGINE_SIGN_SOURCE] = "from another user's port",
 		[ENGINE_SIGN_KEY] = "with wrong keys",
 	};
@@ -410,13 +414,13 @@ static void print_help(FILE *out)
 		"\n"
 		"Shows the queue pairs of every adverb process of this user: "
 		"rates, packets\n"
-		"sent again, waits, who is stopped, and why a queue pair does "
+		"sent again, waits, stopped processes, and why a queue pair does "
 		"not send more.\n"
-		"Root sees those of all users.  The processes notice "
-		"nothing.\n"
+		"Root sees the queue pairs of all users.  The processes are "
+		"not disturbed.\n"
 		"\n"
-		"  --once           one table, over one interval, and the end\n"
-		"  --json           the same as JSON, with all totals\n"
+		"  --once           print one table, of one interval, and end\n"
+		"  --json           print JSON instead, with all totals\n"
 		"  --interval S     seconds between two looks (default 1)\n"
 		"  -h, --help       this text\n"
 		"\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * top: `adverb top`, which shows the traffic of the adverb processes of this
- * user, and why a queue pair does not send more: as a table, once or again and
- * again, or as JSON.
+ * user, and why a queue pair does not send more: as a table or as JSON, once or
+ * in intervals.
  */
 #ifndef TOOLS_TOP_H
 #define TOOLS_TOP_H

@@ -36,9 +36,8 @@ static bool is_memfd(int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK);
 }
 
-/* Opens for reading the first descriptor of the process whose target begins
- * with
- * @name; -1: there is none, or this user may not. */
+/* Opens for reading the memfd of process @pid that has a name that begins with
+ * @name; -1: there is none, or this user may not read it. */
 static int open_memory(int pid, const char *name)
 {
 	char folder[32], path[64 + sizeof(((struct dirent *)0)->d_name)];
@@ -97,13 +96,14 @@ static void read_stat(struct watch_process *p)
 /* Adds the traffic that peers counted in the arena (src/direct). */
 static void add_peers(const struct parts *parts, struct qp *qp)
 {
-	struct qp_target far;
+	struct qp_target counted;
 
-	if (!read_arena(parts, qp->self + qp->peer_at, &far, sizeof(far)))
+	if (!read_arena(parts, qp->self + qp->peer_at, &counted,
+			sizeof(counted)))
 		return;
-	qp->stats.rx_packets += far.rx_packets;
-	qp->stats.rx_bytes += far.rx_bytes;
-	qp->stats.tx_bytes += far.tx_bytes;
+	qp->stats.rx_packets += counted.rx_packets;
+	qp->stats.rx_bytes += counted.rx_bytes;
+	qp->stats.tx_bytes += counted.tx_bytes;
 }
 
 static int read_qps(const struct parts *parts, const struct hca_shared *s,
@@ -170,7 +170,8 @@ static bool read_suspects(const struct parts *parts, const struct hca_shared *s,
 	return true;
 }
 
-/* 0; -ENOENT: the process has no complete adapter; or -ENOMEM. */
+/* Reads the arena.  Returns 0; -ENOENT: the process has no complete adapter; or
+ * -ENOMEM. */
 static int read_process(struct watch_process *p, struct parts *parts)
 {
 	struct hca_shared s;
@@ -178,7 +179,7 @@ static int read_process(struct watch_process *p, struct parts *parts)
 
 	if (pread(parts->fd[0], &h, sizeof(h), 0) != (ssize_t)sizeof(h) ||
 	    !h.root)
-		return -ENOENT; /* its adapter is not complete yet */
+		return -ENOENT; /* the adapter is not complete yet */
 	parts->shared = h.shared;
 	read_stat(p);
 	p->foreign = h.magic != ARENA_MAGIC || h.layout != ARENA_LAYOUT ||
@@ -258,8 +259,8 @@ const struct qp *watch_qp(const struct watch *w, int pid, uint32_t qpn)
 	return NULL;
 }
 
-/* QPNs are random: a QP with the two numbers exchanged is taken for the peer.
- */
+/* QPNs are random: a QP that has qp's own QPN as its destination, and the
+ * converse, is taken for the peer. */
 const struct watch_process *watch_peer(const struct watch *w,
 				       const struct qp *qp)
 {

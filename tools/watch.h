@@ -2,10 +2,10 @@
 /*
  * watch: the state of the adverb processes of this user, read from outside.
  *
- * A process keeps its rings, tables and counters in memfds (hca/arena.h). Those
- * are found in /proc/PID/fd and read by pread: the process does nothing for it,
- * may be stopped, and holes of the memfd stay holes.  The contents are input:
- * every offset is checked.
+ * A process keeps its rings, tables and counters in memfds (hca/arena.h).  The
+ * memfds are found in /proc/PID/fd and read by pread: the process takes no part
+ * and may be stopped, and holes of a memfd stay holes.  The contents are
+ * input: every offset is checked.
  *
  * A struct watch owns what it points to.  Single-threaded; no lock.
  */
@@ -23,7 +23,7 @@ struct watch_process {
 	int pid;
 	char name[20];
 	bool stopped; /* by a signal or a debugger */
-	bool foreign; /* another version of adverb: the rest is not known */
+	bool foreign; /* another version of adverb: the rest is unknown */
 	struct engine_counters counters;
 	/* Sources of packets that fit no connection, the greatest weight first.
 	 */
@@ -34,20 +34,21 @@ struct watch_process {
 };
 
 struct watch {
-	uint64_t at_ns; /* when it was taken, by CLOCK_MONOTONIC */
+	uint64_t at_ns; /* the time of watch_take, by CLOCK_MONOTONIC */
 	struct watch_process *processes;
 	size_t count;
 };
 
-/* Reads every process that this user may read into *w.  0, or -ENOMEM and an
- * empty *w. */
+/* Reads every process that this user may read into *w.  Returns 0, or -ENOMEM
+ * and an empty *w. */
 int watch_take(struct watch *w);
 /* Frees what *w points to, and empties it. */
 void watch_free(struct watch *w);
 
-/* The QP of process @pid with number @qpn; NULL: @w has none. */
+/* Returns the QP of process @pid with number @qpn, borrowed from @w; NULL: @w
+ * has none. */
 const struct qp *watch_qp(const struct watch *w, int pid, uint32_t qpn);
-/* The process of @qp's peer; NULL: @w does not have it. */
+/* Returns the process of @qp's peer, borrowed from @w; NULL: @w has none. */
 const struct watch_process *watch_peer(const struct watch *w,
 				       const struct qp *qp);
 
