@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The common part of the scenarios in which requests go without packets. */
+/* Common functions of the scenarios whose requests use no packets. */
 #ifndef TESTS_SCENARIO_DROP_PACKET_H
 #define TESTS_SCENARIO_DROP_PACKET_H
 
@@ -21,7 +21,7 @@ static inline uint64_t packets(const struct two_hcas *d)
 	       engine_counters(d->side[1].engine, 0)->tx_packets;
 }
 
-/* Move side i's QP to a state, by the program. */
+/* Moves side i's QP to a state, as its program does. */
 static inline void enter(struct two_hcas *d, int i, uint32_t state)
 {
 	struct hca_qp_attr a = {.qp_state = state};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Small requests behind each other, which go without packets as one batch:
- * src/direct/batch.c.  Deaths within a batch are in test_peer_death.c. */
+/* Small requests in a row, which go without packets as one batch
+ * (src/direct/batch.c).  Deaths within a batch are in test_peer_death.c. */
 #include "test.h"
 
 #include "scenario/two_hcas.h"
@@ -15,7 +15,7 @@ static void assert_done(struct two_hcas *d, int i, uint32_t status)
 	assert_int_equal(c.status, status);
 }
 
-/* Many at once are judged as one is */
+/* A batch is checked as a single request is. */
 static void a_row_of_reads_needs_resources_too(void **state)
 {
 	const struct hca_qp_attr no_resources = {.max_dest_rd_atomic = 0};
@@ -37,7 +37,7 @@ static void a_row_of_reads_needs_resources_too(void **state)
 	two_hcas_free(d);
 }
 
-/* Left with their receives, or put where they belong: all lengths beside. */
+/* Eager messages and longer ones: no byte beside a message changes. */
 static void messages_of_each_length_arrive(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);

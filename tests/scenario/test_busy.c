@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Without packets, others may be at work at the same target: a queue pair that
- * found somebody there looks again later, and what else happens to it until
- * then; somebody may be stopped there.
+ * Without packets, another process may work at the same target: a queue pair
+ * that finds the responder lock held tries again later.  Meanwhile more may
+ * happen to the queue pair; and the lock's holder may be stopped.
  */
 #include "test.h"
 
@@ -14,7 +14,7 @@
 #define FEW	40
 #define AT	100000
 #define LONG	(60ull * 1000000000)
-#define WHILE	6000000 /* longer than between two looks */
+#define WHILE	6000000 /* longer than the time between two tries */
 #define STOPPED 8
 #define LIVING	7
 
@@ -40,8 +40,8 @@ static void send(struct two_hcas *d, int i)
 	two_hcas_post(d, i);
 }
 
-/* Side 0 has sent to side 1, and now it sends and finds somebody there. */
-static struct two_hcas *with_one_that_waits(void) NO_LOCK_ANALYSIS
+/* Side 0 sends to side 1 once, and then finds the responder lock held. */
+static struct two_hcas *with_waiting_sender(void) NO_LOCK_ANALYSIS
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
@@ -59,23 +59,23 @@ static struct two_hcas *with_one_that_waits(void) NO_LOCK_ANALYSIS
 	return d;
 }
 
-static void go_on(struct two_hcas *d) NO_LOCK_ANALYSIS
+static void release_responder(struct two_hcas *d) NO_LOCK_ANALYSIS
 {
 	alock_give(&qp_target(d->side[1].qp)->lock);
 }
 
-static void end(struct two_hcas *d)
+static void end_scenario(struct two_hcas *d)
 {
 	alock_open(ALOCK_NAMELESS, NULL);
 	two_hcas_free(d);
 }
 
-static void a_post_during_a_copy_may_be_for_another_target(void **state)
+static void a_post_during_a_wait_may_be_for_another_target(void **state)
 {
-	struct two_hcas *d = with_one_that_waits();
+	struct two_hcas *d = with_waiting_sender();
 	struct wqe *w;
 
-	go_on(d);
+	release_responder(d);
 	w = two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
 	wq_to(&d->side[0].qp->sq, w)->qpn += 2;
 	two_hcas_post(d, 0);
@@ -84,35 +84,35 @@ static void a_post_during_a_copy_may_be_for_another_target(void **state)
 	assert_done(d, 0);
 	assert_done(d, 1);
 	assert_done(d, 1);
-	end(d);
+	end_scenario(d);
 }
 
 static void the_targets_process_may_end_meanwhile(void **state)
 {
-	struct two_hcas *d = with_one_that_waits();
+	struct two_hcas *d = with_waiting_sender();
 
 	two_hcas_end_process(d, 1);
 	send(d, 0);
 	two_hcas_run(d, d->now_ns);
 	d->side[1].hca.shared->pulse.word = 1;
-	go_on(d);
+	release_responder(d);
 	two_hcas_run(d, d->now_ns + WHILE);
 	assert_done(d, 0);
 	assert_done(d, 0);
-	end(d);
+	end_scenario(d);
 }
 
-/* It has no receive for it, and posts one without a word. */
+/* Side 0 has no receive for the packet, and posts one without a doorbell. */
 static void a_packet_that_waits_meanwhile_is_not_forgotten(void **state)
 {
-	struct two_hcas *d = with_one_that_waits();
+	struct two_hcas *d = with_waiting_sender();
 	struct two_hcas_side *s = &d->side[0];
 	struct wqe *w = two_hcas_send(d, 1, HCA_WR_SEND, 0, FEW, 0);
 
 	wq_to(&d->side[1].qp->sq, w)->local = 0;
 	two_hcas_post(d, 1);
 	two_hcas_run(d, d->now_ns);
-	go_on(d);
+	release_responder(d);
 	two_hcas_run(d, d->now_ns + WHILE);
 	assert_done(d, 0);
 	w = wq_reserve(&s->hca, &s->qp->rq);
@@ -122,10 +122,10 @@ static void a_packet_that_waits_meanwhile_is_not_forgotten(void **state)
 	wq_commit_recv(&s->hca, &s->qp->rq, w->wr_id);
 	two_hcas_run(d, d->now_ns + WHILE);
 	assert_done(d, 0);
-	end(d);
+	end_scenario(d);
 }
 
-/* Another has disarmed side 1's queue, and is stopped before it says so. */
+/* A peer has disarmed side 1's queue, and is stopped before the notify bit. */
 static void an_event_that_another_owes_is_told(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_RC, 3, 16);
@@ -147,7 +147,7 @@ static void an_event_that_another_owes_is_told(void **state)
 	two_hcas_free(d);
 }
 
-/* Side 0 adds 2 to the 5 in side 1's memory, where it has that mapped. */
+/* Side 0 has mapped side 1's memory, and adds 2 to the 5 there. */
 static struct two_hcas *with_an_atomic(void)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_RC, 3, 16);
@@ -181,26 +181,27 @@ static void an_atomic_in_mapped_memory_waits_for_nobody(void **state)
 	assert_added_once(d);
 }
 
-static struct access *seized;
-static struct memory *seized_memory;
+static struct access *revoked;
+static struct memory *revoked_memory;
 
-/* The owner revokes the access of a peer that has just executed an atomic. */
-static int do_and_be_seized(struct space *s, enum space_atomic op, uint64_t va,
-			    uint64_t swap_add, uint64_t compare, uint64_t *old)
+/* Executes an atomic while the owner revokes the peer's access. */
+static int execute_and_revoke(struct space *s, enum space_atomic op,
+			      uint64_t va, uint64_t swap_add, uint64_t compare,
+			      uint64_t *old)
 {
-	struct space *own = &seized_memory->space;
+	struct space *own = &revoked_memory->space;
 
-	atomic_store(&seized->touches, ACCESS_REVOKED);
+	atomic_store(&revoked->touches, ACCESS_REVOKED);
 	return own->ops->atomic(own, op, va, swap_add, compare, old);
 }
 
 static void an_atomic_that_was_done_is_not_done_again(void **state)
 {
-	static const struct space_ops ops = {.atomic = do_and_be_seized};
+	static const struct space_ops ops = {.atomic = execute_and_revoke};
 	struct two_hcas *d = with_an_atomic();
 
-	seized = d->side[1].access;
-	seized_memory = &d->side[1].memory;
+	revoked = d->side[1].access;
+	revoked_memory = &d->side[1].memory;
 	d->side[1].elsewhere.space.ops = &ops;
 	two_hcas_run(d, d->now_ns + WHILE);
 	assert_added_once(d);
@@ -208,8 +209,8 @@ static void an_atomic_that_was_done_is_not_done_again(void **state)
 
 static struct two_hcas *dying;
 
-/* It takes long enough for the target's process to become another program. */
-static void meanwhile_it_ends(struct space *s)
+/* space_ops.refresh may take long: the target's process ends meanwhile. */
+static void end_target(struct space *s)
 {
 	two_hcas_end_process(dying, 1);
 }
@@ -220,7 +221,7 @@ static void assert_untouched(const struct two_hcas *d)
 		assert_int_equal(d->side[1].bytes[i], 0);
 }
 
-static void write_to_one_that_ends(uint32_t count)
+static void write_to_ending_target(uint32_t count)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct space_ops ops = *d->side[1].elsewhere.space.ops;
@@ -229,7 +230,7 @@ static void write_to_one_that_ends(uint32_t count)
 	two_hcas_run(d, d->now_ns);
 	assert_done(d, 0);
 	dying = d;
-	ops.refresh = meanwhile_it_ends;
+	ops.refresh = end_target;
 	d->side[1].elsewhere.space.ops = &ops;
 	memset(d->side[0].bytes, 1, FEW);
 	two_hcas_post_row(d, count, HCA_WR_RDMA_WRITE, FEW, AT);
@@ -239,19 +240,19 @@ static void write_to_one_that_ends(uint32_t count)
 	two_hcas_free(d);
 }
 
-/* Nothing is written after a look at who it is that is older than what takes
- * long; of one request, and of a row. */
+/* A request, or a row of requests, writes nothing if the target's process ended
+ * in the slow step before. */
 static void a_process_that_ends_while_mapped_is_not_written_to(void **state)
 {
-	write_to_one_that_ends(1);
-	write_to_one_that_ends(4);
+	write_to_ending_target(1);
+	write_to_ending_target(4);
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
-			a_post_during_a_copy_may_be_for_another_target),
+			a_post_during_a_wait_may_be_for_another_target),
 		cmocka_unit_test(the_targets_process_may_end_meanwhile),
 		cmocka_unit_test(
 			a_packet_that_waits_meanwhile_is_not_forgotten),

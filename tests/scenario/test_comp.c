@@ -47,7 +47,7 @@ static void drain(struct two_hcas *d)
 			;
 }
 
-/* A fifth of them is lost, and a fifth comes twice. */
+/* A fifth of the frames is lost, and a fifth arrives twice. */
 static int lossy(void *context, int from, const struct engine_frame *f)
 {
 	uint32_t n = rng_below(context, 5);
@@ -93,7 +93,7 @@ static void each_operation_is_counted_once(void **state)
 	two_hcas_free(d);
 }
 
-static void atomics_and_invalidations_are_none_of_these(void **state)
+static void atomics_are_not_counted(void **state)
 {
 	static const enum hca_wr ops[] = {HCA_WR_ATOMIC_CAS, HCA_WR_ATOMIC_FADD,
 					  HCA_WR_ATOMIC_WRITE};
@@ -109,7 +109,7 @@ static void atomics_and_invalidations_are_none_of_these(void **state)
 	two_hcas_free(d);
 }
 
-static void only_what_is_counted_is_summed(void **state)
+static void only_selected_operations_are_summed(void **state)
 {
 	struct two_hcas *d = counted(HCA_QPT_RC);
 
@@ -125,7 +125,7 @@ static void only_what_is_counted_is_summed(void **state)
 	two_hcas_free(d);
 }
 
-/* The one that failed, and those that were flushed behind it. */
+/* The request that failed, and the requests that were flushed behind it. */
 static void failures_are_summed_apart(void **state)
 {
 	struct two_hcas *d = counted(HCA_QPT_RC);
@@ -170,8 +170,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_operation_is_counted_once),
-		cmocka_unit_test(atomics_and_invalidations_are_none_of_these),
-		cmocka_unit_test(only_what_is_counted_is_summed),
+		cmocka_unit_test(atomics_are_not_counted),
+		cmocka_unit_test(only_selected_operations_are_summed),
 		cmocka_unit_test(failures_are_summed_apart),
 		cmocka_unit_test(
 			unreliable_messages_are_counted_where_they_arrive),

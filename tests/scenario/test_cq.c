@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events of a completion queue, moderated. */
+/* Events of a completion queue, with and without moderation. */
 #include "test.h"
 
 #include "scenario/two_hcas.h"
@@ -69,7 +69,7 @@ static void an_error_is_told_at_once(void **state)
 	two_hcas_free(d);
 }
 
-static void a_queue_that_goes_is_not_told_of(void **state)
+static void a_removed_queue_raises_no_event(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
 
@@ -83,10 +83,10 @@ static void a_queue_that_goes_is_not_told_of(void **state)
 	two_hcas_free(d);
 }
 
-/* A queue pair with notify bits is destroyed while others use its completion
- * queue. */
-static void letter_to_nobody(struct two_hcas *d, uint32_t status,
-			     uint32_t letter)
+/* Destroys a queue pair that has notify bits, while another queue pair uses its
+ * completion queue. */
+static void notify_removed_qp(struct two_hcas *d, uint32_t status,
+			      uint32_t bits)
 {
 	struct hca_qp_cap cap = {1, 1, 1, 1, 0, NULL};
 	const struct cqe c = {.wr_id = 1, .status = status};
@@ -98,7 +98,7 @@ static void letter_to_nobody(struct two_hcas *d, uint32_t status,
 	cq_arm(s->cq, false);
 	cq_push(&s->hca, s->cq, &c, false);
 	qp_withdraw(&s->hca, qp);
-	notify_post(&s->hca, qp, letter);
+	notify_post(&s->hca, qp, bits);
 	engine_serve_notify(s->engine);
 	engine_qp_remove(s->engine, side);
 	qp_free(&s->hca, qp);
@@ -110,15 +110,15 @@ static void notify_bits_of_a_removed_queue_pair_are_served(void **state)
 	struct two_hcas *d = two_hcas_new(1, 16);
 
 	cq_moderate(&d->side[0].hca, d->side[0].cq, 4, PERIOD);
-	letter_to_nobody(d, HCA_SUCCESS, QP_NOTIFY_LATER);
+	notify_removed_qp(d, HCA_SUCCESS, QP_NOTIFY_LATER);
 	assert_int_equal(told(d), 1);
-	letter_to_nobody(d, HCA_WR_FLUSH_ERR, QP_NOTIFY_CQ);
+	notify_removed_qp(d, HCA_WR_FLUSH_ERR, QP_NOTIFY_CQ);
 	assert_int_equal(told(d), 2);
 	two_hcas_free(d);
 }
 
 /* Many completion queues have events before the events are asked for. */
-static void each_queue_is_told_of(void **state)
+static void each_queue_raises_its_event(void **state)
 {
 	enum { MANY = 600 };
 	struct two_hcas *d = two_hcas_new(1, 16);
@@ -157,10 +157,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(enough_completions_are_told_at_once),
 		cmocka_unit_test(a_few_are_told_when_the_time_is_up),
 		cmocka_unit_test(an_error_is_told_at_once),
-		cmocka_unit_test(a_queue_that_goes_is_not_told_of),
+		cmocka_unit_test(a_removed_queue_raises_no_event),
 		cmocka_unit_test(
 			notify_bits_of_a_removed_queue_pair_are_served),
-		cmocka_unit_test(each_queue_is_told_of),
+		cmocka_unit_test(each_queue_raises_its_event),
 	};
 
 	two_hcas_mode(argc, argv);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests without packets: what is special about them, src/direct. */
+/* Requests without packets (src/direct): their differences from packets. */
 #include "test.h"
 
 #include <string.h>
@@ -24,8 +24,9 @@ static void nothing_crosses_a_wire(void **state)
 		two_hcas_send(d, 0, HCA_WR_RDMA_READ, 200000, lengths[k],
 			      100000);
 		two_hcas_post(d, 0);
-		two_hcas_run(
-			d, d->now_ns + LONG); /* or its owner places it first */
+		/* LONG: the READ may wait until the owner places an eager
+		 * message */
+		two_hcas_run(d, d->now_ns + LONG);
 		assert_done(d, 0, HCA_SUCCESS);
 		assert_done(d, 0, HCA_SUCCESS);
 		assert_done(d, 1, HCA_SUCCESS);
@@ -52,7 +53,7 @@ static void without_a_receive_a_send_ends_after_its_tries(void **state)
 	two_hcas_free(d);
 }
 
-static void a_receive_posted_late_is_found_at_the_next_look(void **state)
+static void a_receive_posted_late_is_found_at_the_next_try(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 	uint64_t at;
@@ -83,7 +84,7 @@ static void a_peer_not_ready_is_silent(void **state)
 	two_hcas_free(d);
 }
 
-/* Its process lives, and would be waited for. */
+/* The initiator would wait for a living process, but the QP is in ERR. */
 static void a_peer_in_error_has_the_time_of_the_specification(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
@@ -98,7 +99,7 @@ static void a_peer_in_error_has_the_time_of_the_specification(void **state)
 	two_hcas_free(d);
 }
 
-/* It has given up a right that others had, as setuid(2) does. */
+/* The peer has become inaccessible, as by setuid(2). */
 static void a_peer_that_closes_its_memory_is_told_apart(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
@@ -114,13 +115,12 @@ static void a_peer_that_closes_its_memory_is_told_apart(void **state)
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_REM_OP_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_DENIED);
-	/* it is as if we had gone: the peer's receive waits */
+	/* the peer sees an initiator that ended: its receive waits */
 	assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
 	two_hcas_free(d);
 }
 
-static void
-who_loses_its_peers_process_is_told_when_its_tries_are_used_up(void **state)
+static void a_lost_peer_is_reported_when_the_tries_are_used_up(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 	struct cqe c;
@@ -140,7 +140,7 @@ who_loses_its_peers_process_is_told_when_its_tries_are_used_up(void **state)
 	two_hcas_free(d);
 }
 
-static void a_connection_lets_go_of_the_process_of_the_one_before(void **state)
+static void a_new_connection_releases_the_peer_of_the_previous_one(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 
@@ -178,7 +178,7 @@ static void a_sleeping_owner_is_woken_for_an_event(void **state)
 	two_hcas_free(d);
 }
 
-static void our_own_fault_fails_us_and_not_the_peer(void **state)
+static void a_fault_of_the_initiator_fails_the_initiator_alone(void **state)
 {
 	static const enum hca_wr ops[] = {HCA_WR_RDMA_WRITE, HCA_WR_RDMA_READ,
 					  HCA_WR_SEND};
@@ -222,7 +222,7 @@ static void an_atomic_waits_for_its_owner(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 	uint64_t found, left = 5;
-	uint32_t letters;
+	uint32_t bits;
 
 	memcpy(d->side[1].memory.bytes + 8, &left, 8);
 	d->side[1].is_stopped = true;
@@ -240,7 +240,7 @@ static void an_atomic_waits_for_its_owner(void **state)
 	memcpy(&left, d->side[1].memory.bytes + 8, 8);
 	assert_int_equal(found, 5);
 	assert_int_equal(left, 7);
-	assert_null(notify_take(&d->side[1].hca, &letters));
+	assert_null(notify_take(&d->side[1].hca, &bits));
 	two_hcas_free(d);
 }
 
@@ -313,7 +313,8 @@ static bool post_apart(struct two_hcas *d)
 	return engine_post_apart(s->engine, s->side, d->now_ns, &kick);
 }
 
-/* A connection whose first request was heard: later ones can go apart. */
+/* Connects, and executes a first request: later requests can be posted apart
+ * from the progress lock. */
 static struct two_hcas *connect_and_write(void)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
@@ -335,7 +336,7 @@ static void a_plain_request_needs_no_progress_lock(void **state)
 		for (size_t k = 0; k < TEST_COUNT(lengths); k++) {
 			uint32_t bytes = lengths[k];
 
-			/* no eager message: no plain one */
+			/* a SEND is plain only if it is eager */
 			if (ops[i] == HCA_WR_SEND && bytes > WQE_EAGER_BYTES)
 				continue;
 			two_hcas_fill(d, 0, 0, bytes);
@@ -432,7 +433,7 @@ static void an_atomic_in_mapped_memory_needs_no_progress_lock(void **state)
 	two_hcas_free(d);
 }
 
-/* The atomic was executed: it is told of, and not executed again. */
+/* The atomic was executed: it completes, and is not executed again. */
 static void an_atomic_without_place_for_its_value_is_executed_once(void **state)
 {
 	for (int is_back = 0; is_back < 2; is_back++) {
@@ -460,19 +461,20 @@ int main(int argc, char **argv)
 		cmocka_unit_test(nothing_crosses_a_wire),
 		cmocka_unit_test(without_a_receive_a_send_ends_after_its_tries),
 		cmocka_unit_test(
-			a_receive_posted_late_is_found_at_the_next_look),
+			a_receive_posted_late_is_found_at_the_next_try),
 		cmocka_unit_test(a_peer_not_ready_is_silent),
 		cmocka_unit_test(a_peer_that_closes_its_memory_is_told_apart),
 		cmocka_unit_test(
 			a_peer_in_error_has_the_time_of_the_specification),
 		cmocka_unit_test(
-			who_loses_its_peers_process_is_told_when_its_tries_are_used_up),
+			a_lost_peer_is_reported_when_the_tries_are_used_up),
 		cmocka_unit_test(
-			a_connection_lets_go_of_the_process_of_the_one_before),
+			a_new_connection_releases_the_peer_of_the_previous_one),
 		cmocka_unit_test(a_sleeping_owner_is_woken_for_an_event),
 		cmocka_unit_test(
 			a_wrong_key_is_told_though_the_peers_process_has_gone),
-		cmocka_unit_test(our_own_fault_fails_us_and_not_the_peer),
+		cmocka_unit_test(
+			a_fault_of_the_initiator_fails_the_initiator_alone),
 		cmocka_unit_test(a_failing_peer_gives_back_its_receives),
 		cmocka_unit_test(an_atomic_waits_for_its_owner),
 		cmocka_unit_test(an_atomic_on_memory_that_went_away_fails_both),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A living process keeps the responder's lock, or copies without an end. */
+/* A living process keeps the responder lock, or copies without an end. */
 #include "test.h"
 
 #include <errno.h>
@@ -16,27 +16,27 @@ static bool nobody_is_dead(alock_owner owner)
 	return false;
 }
 
-static void slow(alock_owner owner)
+static void fail_if_slow(alock_owner owner)
 {
-	fail_msg("the lane waits for %u", (unsigned)owner);
+	fail_msg("the progress lock waits for %u", (unsigned)owner);
 }
 
-static const struct alock_judge judge = {nobody_is_dead, slow, NULL,
+static const struct alock_judge judge = {nobody_is_dead, fail_if_slow, NULL,
 					 nobody_is_dead};
 
-static void stop_inside(struct two_hcas *d) NO_LOCK_ANALYSIS
+static void stop_lock_holder(struct two_hcas *d) NO_LOCK_ANALYSIS
 {
 	alock_open(STOPPED, &judge);
 	assert_false(alock_take(&qp_target(d->side[1].qp)->lock));
 	alock_open(LIVING, &judge);
 }
 
-static void go_on(struct two_hcas *d) NO_LOCK_ANALYSIS
+static void release_responder(struct two_hcas *d) NO_LOCK_ANALYSIS
 {
 	alock_give(&qp_target(d->side[1].qp)->lock);
 }
 
-static void ends(void)
+static void close_locks(void)
 {
 	alock_open(ALOCK_NAMELESS, NULL);
 }
@@ -47,7 +47,7 @@ static void an_error_flushes_the_receives_when_the_peer_has_left(void **state)
 	struct cqe c;
 
 	two_hcas_recv(d, 1, 0, 64);
-	stop_inside(d);
+	stop_lock_holder(d);
 	enter(d, 1, HCA_QP_ERR);
 	two_hcas_send(d, 1, HCA_WR_RDMA_WRITE, 0, 64, 0);
 	two_hcas_post(d, 1);
@@ -58,11 +58,11 @@ static void an_error_flushes_the_receives_when_the_peer_has_left(void **state)
 		two_hcas_run(d, d->now_ns);
 	}
 	assert_false(two_hcas_poll(d, 1, &c));
-	go_on(d);
+	release_responder(d);
 	two_hcas_run(d, d->now_ns + 6000000);
 	assert_done(d, 1, HCA_WR_FLUSH_ERR);
 	assert_false(two_hcas_poll(d, 1, &c));
-	ends();
+	close_locks();
 	two_hcas_free(d);
 }
 
@@ -71,7 +71,7 @@ static void an_initiator_asks_again_while_another_is_at_work(void **state)
 	struct two_hcas *d = two_hcas_new(3, 16);
 	struct cqe c;
 
-	stop_inside(d);
+	stop_lock_holder(d);
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 100000);
 	two_hcas_post(d, 0);
 	for (int i = 0; i < 20; i++) {
@@ -79,14 +79,14 @@ static void an_initiator_asks_again_while_another_is_at_work(void **state)
 		two_hcas_run(d, d->now_ns);
 	}
 	assert_false(two_hcas_poll(d, 0, &c));
-	go_on(d);
+	release_responder(d);
 	two_hcas_run(d, d->now_ns + 6000000);
 	assert_done(d, 0, HCA_SUCCESS);
-	ends();
+	close_locks();
 	two_hcas_free(d);
 }
 
-static void an_owner_who_wants_it_comes_before_its_peers(void **state)
+static void an_owner_that_wants_the_lock_comes_before_its_peers(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 	struct hca_qp_attr a = {.qp_state = HCA_QP_RESET};
@@ -94,29 +94,29 @@ static void an_owner_who_wants_it_comes_before_its_peers(void **state)
 	const char *why;
 	struct cqe c;
 
-	stop_inside(d);
+	stop_lock_holder(d);
 	assert_int_equal(engine_qp_modify(s->engine, s->side, &a, HCA_QP_STATE,
 					  s->ip, d->now_ns, &why),
 			 -EBUSY);
 	assert_int_equal(engine_qp_accessor(s->side), STOPPED);
-	go_on(d);
+	release_responder(d);
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 64, 100000);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns);
 	assert_false(two_hcas_poll(d, 0, &c));
 	assert_int_equal(s->qp->state, HCA_QP_RTS);
-	a.qp_state = HCA_QP_RTS; /* refused: it does not want it any more */
+	a.qp_state = HCA_QP_RTS; /* refused: the owner wants no lock any more */
 	assert_int_equal(engine_qp_modify(s->engine, s->side, &a,
 					  HCA_QP_STATE | HCA_QP_PATH_MTU, s->ip,
 					  d->now_ns, &why),
 			 -EINVAL);
 	two_hcas_run(d, d->now_ns + 6000000);
 	assert_done(d, 0, HCA_SUCCESS);
-	ends();
+	close_locks();
 	two_hcas_free(d);
 }
 
-/* A WRITE of side 0 by the window's key is under way, as long as `inside`. */
+/* A WRITE of side 0 by the window's key is under way until access_leave. */
 static void a_window_is_taken_away_when_accesses_by_it_are_over(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
@@ -148,7 +148,8 @@ static void a_window_is_taken_away_when_accesses_by_it_are_over(void **state)
 		two_hcas_run(d, d->now_ns);
 	}
 	assert_false(two_hcas_poll(d, 1, &c));
-	assert_int_equal(mr_key(&d->side[1].hca, w), 0); /* no other begins */
+	/* no other access by the key can begin */
+	assert_int_equal(mr_key(&d->side[1].hca, w), 0);
 	access_leave(access);
 	two_hcas_run(d, d->now_ns + 6000000);
 	assert_done(d, 1, HCA_SUCCESS);
@@ -166,7 +167,8 @@ int main(int argc, char **argv)
 			a_window_is_taken_away_when_accesses_by_it_are_over),
 		cmocka_unit_test(
 			an_initiator_asks_again_while_another_is_at_work),
-		cmocka_unit_test(an_owner_who_wants_it_comes_before_its_peers),
+		cmocka_unit_test(
+			an_owner_that_wants_the_lock_comes_before_its_peers),
 	};
 
 	two_hcas_mode(argc, argv);

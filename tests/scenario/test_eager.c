@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Without packets a message of few bytes stays with its receive at first. */
+/* Eager messages: without packets a message of few bytes stays in its receive's
+ * slot until the target polls. */
 #include "test.h"
 
 #include <string.h>
@@ -12,7 +13,7 @@
 
 static const uint8_t nothing[FEW];
 
-/* Side 0 has sent it, of 0x11 each, and side 1 has not looked. */
+/* Side 0 has sent FEW bytes 0x11, and side 1 has not polled. */
 static struct two_hcas *with_few_bytes_sent(void)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
@@ -40,11 +41,12 @@ static void few_bytes_are_there_when_they_are_told(void **state)
 	two_hcas_free(d);
 }
 
-/* Side 0's next request, which is for the last byte of them, and its bytes. */
-static void only_after_them(enum hca_wr op, uint32_t bytes)
+/* Side 0's next request moves `bytes` bytes from the last eager byte on, and
+ * waits until the eager bytes are placed. */
+static void expect_after_eager(enum hca_wr op, uint32_t bytes)
 {
 	struct two_hcas *d = with_few_bytes_sent();
-	uint8_t *near = d->side[0].memory.bytes + FEW;
+	uint8_t *initiator_byte = d->side[0].memory.bytes + FEW;
 	uint8_t *peer_area = d->side[1].memory.bytes + AT + FEW - 1;
 
 	if (op == HCA_WR_SEND)
@@ -57,7 +59,7 @@ static void only_after_them(enum hca_wr op, uint32_t bytes)
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS);
 	assert_int_equal(*peer_area, op == HCA_WR_RDMA_READ ? 0x11 : 0x22);
-	assert_int_equal(*near, op == HCA_WR_RDMA_READ ? 0x11 : 0x22);
+	assert_int_equal(*initiator_byte, op == HCA_WR_RDMA_READ ? 0x11 : 0x22);
 	assert_done(d, 1, HCA_SUCCESS);
 	assert_int_equal(peer_area[-1], 0x11);
 	assert_int_equal(*peer_area, op == HCA_WR_RDMA_READ ? 0x11 : 0x22);
@@ -66,10 +68,10 @@ static void only_after_them(enum hca_wr op, uint32_t bytes)
 
 static void a_request_for_the_same_memory_waits_for_eager_bytes(void **state)
 {
-	only_after_them(HCA_WR_RDMA_READ, 1);
-	only_after_them(HCA_WR_RDMA_WRITE, 1);
-	only_after_them(HCA_WR_RDMA_READ, 1000);
-	only_after_them(HCA_WR_SEND, 1000);
+	expect_after_eager(HCA_WR_RDMA_READ, 1);
+	expect_after_eager(HCA_WR_RDMA_WRITE, 1);
+	expect_after_eager(HCA_WR_RDMA_READ, 1000);
+	expect_after_eager(HCA_WR_SEND, 1000);
 }
 
 static void a_request_for_other_memory_does_not_wait(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Forged packets that have all of a connection's names right: addresses, queue
- * pair, and a PSN that was guessed.
+ * Forged packets with the right addresses and queue pair of a connection, and
+ * with a PSN that was guessed.
  */
 #include "test.h"
 
@@ -20,7 +20,8 @@ static const struct engine_counters *counters(struct two_hcas *d, int i)
 	return engine_counters(d->side[i].engine, 0);
 }
 
-/* Comes to side 1 so far ahead, wants no answer, and has a key of nobody. */
+/* Forges a WRITE to side 1 whose PSN is `ahead` of the expected PSN, without
+ * AckReq and with an unknown key. */
 static void forge_ahead(struct two_hcas *d, int ahead)
 {
 	struct pkt p = {.bth.opcode = OPCODE_RC_WRITE_ONLY,
@@ -31,7 +32,7 @@ static void forge_ahead(struct two_hcas *d, int ahead)
 	two_hcas_forge(d, 1, &p);
 }
 
-/* A WRITE of many packets, from side 0, arrives as it is. */
+/* A WRITE of many packets from side 0 arrives unchanged. */
 static void assert_works(struct two_hcas *d)
 {
 	struct cqe c;
@@ -70,7 +71,7 @@ static void guesses_do_not_each_send_the_peer_back(void **state)
 	for (int k = 0; k < 100; k++) {
 		p.bth.psn = serial24_add(psn, 5000 + k).v;
 		two_hcas_forge(d, 1, &p);
-		/* as if the one that is waited for had come */
+		/* as if the expected packet had arrived */
 		d->side[1].side->resp.nak_sent = false;
 		d->now_ns += IBT_HELD_NS / 50;
 	}
@@ -92,7 +93,8 @@ static void early_packets_are_dropped_after_a_round_trip(void **state)
 	two_hcas_free(d);
 }
 
-/* The pool is of all queue pairs: an idle one does not keep its share. */
+/* All queue pairs share the pool: an idle queue pair does not keep its share.
+ */
 static void early_packets_take_no_room_for_ever(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -106,7 +108,8 @@ static void early_packets_take_no_room_for_ever(void **state)
 	two_hcas_free(d);
 }
 
-/* One of two that differ is forged: neither is believed. */
+/* Of two early packets with one PSN that differ, one is forged: both are
+ * dropped. */
 static void two_packets_of_one_turn_are_both_forgotten(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -126,7 +129,7 @@ static void two_packets_of_one_turn_are_both_forgotten(void **state)
 	two_hcas_free(d);
 }
 
-/* A pair of which the requests go without packets. */
+/* Two sides whose requests use no packets. */
 static struct two_hcas *direct_new(uint32_t type)
 {
 	static char *direct[] = {"", "direct"}, *packets[] = {"", "packets"};
@@ -175,7 +178,7 @@ static void a_direct_connection_sends_no_packets(void **state)
 	two_hcas_free(d);
 }
 
-/* The peer is not ready, and an ACK says in its name that all has arrived. */
+/* The peer is in RESET; a forged ACK says that all requests have arrived. */
 static void direct_requests_are_not_acknowledged_by_packets(void **state)
 {
 	struct two_hcas *d = direct_new(HCA_QPT_RC);
@@ -194,7 +197,7 @@ static void direct_requests_are_not_acknowledged_by_packets(void **state)
 	two_hcas_free(d);
 }
 
-static void a_uc_peer_that_goes_directly_sends_no_packets(void **state)
+static void a_direct_uc_peer_sends_no_packets(void **state)
 {
 	struct two_hcas *d = direct_new(HCA_QPT_UC);
 	struct pkt p = {.bth.opcode = OPCODE_UC_SEND_ONLY, .payload_len = 64};
@@ -211,8 +214,9 @@ static void a_uc_peer_that_goes_directly_sends_no_packets(void **state)
 	two_hcas_free(d);
 }
 
-/* It finds no receive, goes by packets from there on, and is heard. */
-static void a_uc_peer_that_says_so_goes_by_packets(void **state)
+/* The initiator finds no receive, uses packets from then on, and its packets
+ * are accepted. */
+static void a_uc_peer_that_leaves_the_direct_path_uses_packets(void **state)
 {
 	struct two_hcas *d = direct_new(HCA_QPT_UC);
 	struct cqe c;
@@ -233,7 +237,7 @@ static void a_uc_peer_that_says_so_goes_by_packets(void **state)
 	two_hcas_free(d);
 }
 
-/* ---- of a connection within this host ---- */
+/* ---- connections within this host ---- */
 
 #define OTHERS_PORT 0xbeef
 
@@ -248,7 +252,7 @@ static struct two_hcas *local_new(uint32_t type)
 	return d;
 }
 
-/* Right in all but the port that it comes from. */
+/* A SEND that is right in all but its source port. */
 static struct pkt forged_send(struct two_hcas *d, uint8_t opcode)
 {
 	struct pkt p = {.bth.opcode = opcode, .payload_len = 64};
@@ -287,7 +291,8 @@ static void another_users_port_sends_nothing_to_uc(void **state)
 	a_port_of_another_user_sends_nothing(HCA_QPT_UC, OPCODE_UC_SEND_ONLY);
 }
 
-/* Nothing of UC is sent again: what waits for the answer is not lost. */
+/* UC retransmits nothing, so packets that wait for the answer must not be lost.
+ */
 static void packets_wait_for_the_answer_about_their_source(void **state)
 {
 	struct two_hcas *d = local_new(HCA_QPT_UC);
@@ -313,8 +318,8 @@ static void packets_wait_for_the_answer_about_their_source(void **state)
 	two_hcas_free(d);
 }
 
-/* Its process has ended, and somebody else has its port. */
-static void a_port_is_not_believed_for_ever(void **state)
+/* The peer's process has ended, and another process has its port. */
+static void a_port_is_not_trusted_for_ever(void **state)
 {
 	struct two_hcas *d = local_new(HCA_QPT_RC);
 	struct pkt p = forged_send(d, OPCODE_RC_SEND_ONLY);
@@ -337,13 +342,14 @@ static void a_port_is_not_believed_for_ever(void **state)
 	two_hcas_free(d);
 }
 
-/* It is asked about again now and then, and believed meanwhile. */
-static void a_port_that_is_believed_waits_for_no_answer(void **state)
+/* The engine asks again about a trusted port now and then, and trusts the port
+ * meanwhile. */
+static void a_trusted_port_waits_for_no_answer(void **state)
 {
 	struct two_hcas *d = local_new(HCA_QPT_RC);
 
 	assert_works(d);
-	assert_uint_in_range(d->asked, 2, 4); /* either side, of the other */
+	assert_uint_in_range(d->asked, 2, 4); /* each side asks once or twice */
 	for (int k = 0; k < 5; k++) {
 		d->asked = 0;
 		d->now_ns += SOURCE_NS;
@@ -387,14 +393,15 @@ int main(void)
 		cmocka_unit_test(a_direct_connection_sends_no_packets),
 		cmocka_unit_test(
 			direct_requests_are_not_acknowledged_by_packets),
-		cmocka_unit_test(a_uc_peer_that_goes_directly_sends_no_packets),
-		cmocka_unit_test(a_uc_peer_that_says_so_goes_by_packets),
+		cmocka_unit_test(a_direct_uc_peer_sends_no_packets),
+		cmocka_unit_test(
+			a_uc_peer_that_leaves_the_direct_path_uses_packets),
 		cmocka_unit_test(another_users_port_sends_nothing_to_rc),
 		cmocka_unit_test(another_users_port_sends_nothing_to_uc),
 		cmocka_unit_test(
 			packets_wait_for_the_answer_about_their_source),
-		cmocka_unit_test(a_port_is_not_believed_for_ever),
-		cmocka_unit_test(a_port_that_is_believed_waits_for_no_answer),
+		cmocka_unit_test(a_port_is_not_trusted_for_ever),
+		cmocka_unit_test(a_trusted_port_waits_for_no_answer),
 		cmocka_unit_test(many_ports_are_not_all_asked_about),
 	};
 

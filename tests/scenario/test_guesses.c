@@ -13,10 +13,10 @@
 
 #define LONG	 (60ull * 1000000000)
 #define MTU_1024 3
-#define NOWHERE	 0x400000 /* so far ahead is nobody */
+#define NOWHERE	 0x400000 /* PSNs ahead: no real peer is so far ahead */
 #define MOVED	 (200 * 1024)
 
-/* RC queue pairs; each side has the class of its queue pairs. */
+/* Two sides with RC queue pairs; each side has a class of its own. */
 static struct two_hcas *new_duo(void)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -38,7 +38,7 @@ static struct engine_suspect *rows(struct two_hcas *d)
 	return arena_at(&h->arena, h->shared->suspects);
 }
 
-/* The row of an address like the peer's, of which the last byte is `last`. */
+/* Finds the row of an address by the address's last byte. */
 static struct engine_suspect *row_of(struct two_hcas *d, uint8_t last)
 {
 	for (int i = 0; i < ENGINE_SUSPECTS; i++)
@@ -56,7 +56,7 @@ static uint32_t rows_used(struct two_hcas *d)
 	return used;
 }
 
-/* A SEND for queue pair `qpn` of side 1; from that address, by its number. */
+/* Forges a SEND to queue pair `qpn` of side 1 from IPv4 address `address`. */
 static void guess_qpn(struct two_hcas *d, uint32_t qpn, uint32_t address)
 {
 	uint8_t buf[PKT_MAX_HEADER_BYTES + 8] = {0};
@@ -76,7 +76,7 @@ static void guess_qpn(struct two_hcas *d, uint32_t qpn, uint32_t address)
 	engine_rx(s->engine, &g, d->now_ns);
 }
 
-/* In the peer's name, to its queue pair, with a PSN that is wrong. */
+/* Forges a SEND in the peer's name with a PSN `how_far` from the expected. */
 static void guess_psn(struct two_hcas *d, uint32_t how_far)
 {
 	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .payload_len = 64};
@@ -93,7 +93,7 @@ static void guess_psns(struct two_hcas *d, uint32_t count)
 	}
 }
 
-/* WRITEs of side 0 arrive, and as fast as if nobody else were there. */
+/* A WRITE of side 0 arrives, without a timeout. */
 static void assert_works(struct two_hcas *d)
 {
 	uint64_t began = d->now_ns;
@@ -120,7 +120,7 @@ static void a_connection_leaves_no_trace_in_the_table(void **state)
 }
 
 /* Half of all PSNs are behind the next one. */
-static void guesses_are_told_of_with_their_address(void **state)
+static void guesses_are_reported_with_their_address(void **state)
 {
 	struct two_hcas *d = new_duo();
 	struct engine_suspect who;
@@ -138,15 +138,15 @@ static void guesses_are_told_of_with_their_address(void **state)
 	two_hcas_free(d);
 }
 
-/* One each 50 ms is below any limit, and told of in the end. */
-static void slow_guesses_are_told_of_too(void **state)
+/* A guess each 50 to 100 ms is below any limit, and reported in the end. */
+static void slow_guesses_are_reported_too(void **state)
 {
 	struct two_hcas *d = new_duo();
 	struct engine_suspect who;
 
 	for (uint32_t i = 0; i < SUSPECT_TOLD + 10; i++) {
 		guess_psn(d, NOWHERE + i);
-		/* as if the one that is waited for had come */
+		/* as if the expected packet had arrived */
 		d->side[1].side->resp.nak_sent = false;
 		two_hcas_run(d, d->now_ns + 50000000);
 		d->now_ns += 50000000;
@@ -156,7 +156,7 @@ static void slow_guesses_are_told_of_too(void **state)
 	two_hcas_free(d);
 }
 
-static void many_guesses_are_dropped_unseen(void **state)
+static void many_guesses_are_dropped_unchecked(void **state)
 {
 	struct two_hcas *d = new_duo();
 	uint64_t seen;
@@ -168,7 +168,7 @@ static void many_guesses_are_dropped_unseen(void **state)
 		guess_psn(d, (uint32_t)-NOWHERE);
 		d->now_ns += 100000;
 	}
-	/* ten seconds, with a little looked at in each */
+	/* ten seconds; in each a few packets are checked */
 	assert_uint_in_range(counters(d, 1)->rx_duplicates - seen, 1,
 			     11 * SUSPECT_PASS);
 	assert_true(counters(d, 1)->refused.limited > 99000);
@@ -193,7 +193,7 @@ static void an_address_that_stops_guessing_is_served_again(void **state)
 	two_hcas_free(d);
 }
 
-/* Loses a packet now and then, so that the peer has to repeat itself. */
+/* Loses a packet now and then, so that the peer has to retransmit. */
 static int lossy(void *context, int from, const struct engine_frame *f)
 {
 	uint32_t *count = context;
@@ -247,7 +247,7 @@ static void a_peer_is_not_shut_out_in_its_name(void **state)
 	two_hcas_free(d);
 }
 
-/* Answers that were guessed are none of the peer's. */
+/* ACKs with guessed PSNs count as guesses. */
 static void guessed_answers_are_signs(void **state)
 {
 	struct two_hcas *d = new_duo();
@@ -266,9 +266,9 @@ static void guessed_answers_are_signs(void **state)
 	two_hcas_free(d);
 }
 
-/* An address that floods is known after floods from ever new addresses, and
- * these leave no other peer without a row. */
-static void ever_new_addresses_push_out_none_that_floods(void **state)
+/* An address that floods keeps its row while packets come from ever new
+ * addresses, and the peer is served. */
+static void new_addresses_push_out_no_address_that_floods(void **state)
 {
 	struct two_hcas *d = new_duo();
 	struct engine_suspect who;
@@ -290,8 +290,9 @@ static void ever_new_addresses_push_out_none_that_floods(void **state)
 	two_hcas_free(d);
 }
 
-/* Its peers repeat their requests for a while: those are no guesses. */
-static void a_queue_pair_that_was_is_no_guess(void **state)
+/* Peers of a removed queue pair repeat their requests for a while, which are no
+ * guesses. */
+static void a_removed_queue_pair_is_no_guess(void **state)
 {
 	struct two_hcas *d = new_duo();
 	uint32_t qpn = d->side[1].qp->qpn;
@@ -313,7 +314,7 @@ static void a_sender_that_has_to_go_back_makes_no_guesses(void **state)
 	struct two_hcas *d = new_duo();
 	uint32_t nth = 0;
 
-	guess_psn(d, 100); /* kept, */
+	guess_psn(d, 100); /* held for reordering */
 	for (uint32_t ahead = 101; ahead < 5000; ahead++, nth++) {
 		struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY,
 				.bth.ackreq = nth % 64 == 0,
@@ -331,7 +332,7 @@ static void a_sender_that_has_to_go_back_makes_no_guesses(void **state)
 	two_hcas_free(d);
 }
 
-/* The Q_Key is what a peer of UD knows. */
+/* A peer of UD is known by its Q_Key. */
 static void wrong_q_keys_are_signs_and_right_ones_pass(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, MTU_1024, 16);
@@ -356,15 +357,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_connection_leaves_no_trace_in_the_table),
-		cmocka_unit_test(guesses_are_told_of_with_their_address),
-		cmocka_unit_test(slow_guesses_are_told_of_too),
-		cmocka_unit_test(many_guesses_are_dropped_unseen),
+		cmocka_unit_test(guesses_are_reported_with_their_address),
+		cmocka_unit_test(slow_guesses_are_reported_too),
+		cmocka_unit_test(many_guesses_are_dropped_unchecked),
 		cmocka_unit_test(
 			an_address_that_stops_guessing_is_served_again),
 		cmocka_unit_test(a_peer_is_not_shut_out_in_its_name),
 		cmocka_unit_test(guessed_answers_are_signs),
-		cmocka_unit_test(ever_new_addresses_push_out_none_that_floods),
-		cmocka_unit_test(a_queue_pair_that_was_is_no_guess),
+		cmocka_unit_test(new_addresses_push_out_no_address_that_floods),
+		cmocka_unit_test(a_removed_queue_pair_is_no_guess),
 		cmocka_unit_test(a_sender_that_has_to_go_back_makes_no_guesses),
 		cmocka_unit_test(wrong_q_keys_are_signs_and_right_ones_pass),
 	};
