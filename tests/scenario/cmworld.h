@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two managers, their owners, and a wire between them that loses, repeats,
- * delays and reorders, for the tests of connection management. */
+/* A world for the tests of connection management: two managers, the owners of
+ * their conversations, and between them a wire that loses, repeats, delays and
+ * reorders. */
 #ifndef TESTS_SCENARIO_CMWORLD_H
 #define TESTS_SCENARIO_CMWORLD_H
 
@@ -13,7 +14,7 @@
 #define SECOND	  1000000000ull
 #define SERVICE	  0x01061234
 #define ENDPOINTS 400 /* conversations of one world */
-#define OWNERS	  8   /* of a side; end k is of owner k % OWNERS */
+#define OWNERS	  8   /* owners on a side; owner k % OWNERS has end k */
 #define ON_WIRE	  4096
 #define LISTENER  UINT64_MAX
 
@@ -24,15 +25,15 @@ struct packet {
 	struct cm_frame frame;
 };
 
-/* The owner of one end, and what that owner has been told. */
+/* One end of a connection, as the end's owner knows it by events. */
 struct end {
 	uint32_t id; /* 0: none */
 	bool is_established, is_over, is_released;
-	/* its owner was stopped when the manager died, and then killed */
+	/* the owner was stopped when the manager died, and then killed */
 	bool is_left;
-	bool is_unanswered; /* it was over without a word of the peer */
+	bool is_unanswered; /* the end is over without a message of the peer */
 	unsigned established, ended, requests;
-	struct cm_note note; /* as of what the owner heard last */
+	struct cm_note note; /* made at the owner's latest event or action */
 };
 
 struct world {
@@ -42,12 +43,12 @@ struct world {
 	uint32_t ends[2];
 	bool listens[2];
 	struct packet wire[ON_WIRE];
-	int wires; /* none beyond is used */
+	int wires; /* wire[wires] and all behind are unused */
 	struct rng rng;
 	uint64_t now;
 	uint32_t loss, twice, late; /* millionths */
-	uint32_t doubts;	    /* CM_STALE, so often, */
-	bool is_stale;		    /* and it is true */
+	uint32_t doubts;	    /* CM_STALE events so far */
+	bool is_stale;		    /* the answer to CM_STALE is cm_stale */
 };
 
 static inline void listen_at(struct world *w, int side)
@@ -117,7 +118,8 @@ static inline struct end *end_of(struct world *w, int side, uint32_t id)
 	return NULL;
 }
 
-static inline void hear(struct world *w, int side, const struct cm_event *e)
+static inline void take_event(struct world *w, int side,
+			      const struct cm_event *e)
 {
 	struct end *n = end_of(w, side, e->id);
 
@@ -169,7 +171,7 @@ static inline void drain(struct world *w, int side)
 	}
 	while (cm_event(w->cm[side], &e)) {
 		if (e.type != CM_STALE) {
-			hear(w, side, &e);
+			take_event(w, side, &e);
 			continue;
 		}
 		w->doubts++;
@@ -197,8 +199,8 @@ static inline void start(struct world *w, int side)
 	w->ends[side]++;
 }
 
-/* Actions of an owner on one of its ends, sensible or not. */
-static inline void act(struct world *w, int side, struct end *n)
+/* A random action of an owner on one of its ends, sensible or not. */
+static inline void act_at_random(struct world *w, int side, struct end *n)
 {
 	struct cmmsg reply = {.qp.qpn = rng_u32(&w->rng) & 0xffffff,
 			      .reason = CMMSG_REJ_CONSUMER};
@@ -209,7 +211,7 @@ static inline void act(struct world *w, int side, struct end *n)
 	switch (rng_below(&w->rng, 12)) {
 	case 0:
 		if (!cm_reject(w->cm[side], n->id, &reply, w->now))
-			n->is_over = true; /* and it hears no more */
+			n->is_over = true; /* the end gets no more events */
 		break;
 	case 1:
 		if (!cm_disconnect(w->cm[side], n->id, w->now))
@@ -234,7 +236,8 @@ static inline void act(struct world *w, int side, struct end *n)
 	drain(w, side);
 }
 
-/* Its manager disconnects whom it had; one that is dead can do nothing. */
+/* An owner dies.  A living manager disconnects the owner's ends; without a
+ * manager the ends may stay until report_deaths. */
 static inline void kill_owner(struct world *w, int side, bool has_manager)
 {
 	uint32_t owner = rng_below(&w->rng, OWNERS);
@@ -247,8 +250,8 @@ static inline void kill_owner(struct world *w, int side, bool has_manager)
 			continue;
 		n->is_released = true;
 		n->is_left = is_left;
-		/* who is not there does not listen either, or a request that
-		 * is repeated would be taken for another one */
+		/* a dead owner does not listen, or a request that is repeated
+		 * would be taken for another request */
 		w->listens[side] &= !is_left;
 		if (!has_manager)
 			continue;
@@ -257,8 +260,9 @@ static inline void kill_owner(struct world *w, int side, bool has_manager)
 	}
 }
 
-/* Now the successor knows of it. */
-static inline void bury(struct world *w, int side)
+/* The successor of a manager learns of the owners that died without a manager.
+ */
+static inline void report_deaths(struct world *w, int side)
 {
 	for (uint32_t i = 0; i < w->ends[side]; i++) {
 		struct end *n = &w->end[side][i];
@@ -273,8 +277,8 @@ static inline void bury(struct world *w, int side)
 		listen_at(w, side);
 }
 
-/* One manager dies.  Its successor gets what the owners have noted. */
-static inline void rebirth(struct world *w, int side)
+/* One manager dies.  The successor gets the notes of the owners. */
+static inline void replace_manager(struct world *w, int side)
 {
 	uint64_t late = rng_below(&w->rng, 3000) * 1000000ull;
 
@@ -319,7 +323,7 @@ static inline uint64_t next_time(const struct world *w)
 	return t;
 }
 
-/* All that is due by `until`; false when nothing is left to wait for. */
+/* Runs all that is due by `until`; false: nothing is left to wait for. */
 static inline bool run(struct world *w, uint64_t until)
 {
 	for (uint64_t t = next_time(w); t <= until && t != UINT64_MAX;
@@ -348,7 +352,7 @@ static inline bool run(struct world *w, uint64_t until)
 	return next_time(w) != UINT64_MAX;
 }
 
-/* Every connection that was asked for is there, or is over: once. */
+/* Each end is established or over, and was told so once. */
 static inline void check_ends(struct world *w, uint64_t seed)
 {
 	for (int s = 0; s < 2; s++)
@@ -367,7 +371,7 @@ static inline void check_ends(struct world *w, uint64_t seed)
 		}
 }
 
-/* Both tables name each other, in the same state of affairs. */
+/* The two ends of each established connection name each other. */
 static inline void check_agreement(struct world *w, uint64_t seed)
 {
 	for (int s = 0; s < 2; s++)
@@ -407,14 +411,14 @@ static inline void check_idle(struct world *w, uint64_t seed)
 	}
 }
 
-/* Nobody stays undecided, or its peer waits for good. */
+/* Accepts and establishes what is open, so that no peer waits for ever. */
 static inline void answer_all(struct world *w)
 {
 	const struct cmmsg reply = {.qp.qpn = 77};
 	int turns = 0;
 
-	/* In a minute of losses fifteen tries and the word that they were in
-	 * vain may all get lost: then one end stays up. */
+	/* in a minute of losses all fifteen tries, and the message that they
+	 * failed, may be lost: then one end stays established */
 	w->loss = w->twice = w->late = 0;
 	while (run(w, w->now + 10 * SECOND)) {
 		assert_true(turns++ < 1000);
@@ -445,20 +449,20 @@ static inline void one_world(uint64_t seed, uint32_t faults, bool is_mortal)
 			int side = (int)rng_below(&w->rng, 2);
 
 			if (w->ends[side])
-				act(w, side,
-				    &w->end[side]
-					   [rng_below(&w->rng, w->ends[side])]);
+				act_at_random(w, side,
+					      &w->end[side][rng_below(
+						      &w->rng, w->ends[side])]);
 		}
 		run(w, w->now + rng_below(&w->rng, 2000) * 1000000ull);
 		if (is_mortal && rng_below(&w->rng, 12) == 0)
-			rebirth(w, (int)rng_below(&w->rng, 2));
+			replace_manager(w, (int)rng_below(&w->rng, 2));
 		if (rng_below(&w->rng, 30) == 0)
 			kill_owner(w, (int)rng_below(&w->rng, 2), true);
 		if (rng_below(&w->rng, 4) == 0)
-			bury(w, (int)rng_below(&w->rng, 2));
+			report_deaths(w, (int)rng_below(&w->rng, 2));
 	}
-	bury(w, 0);
-	bury(w, 1);
+	report_deaths(w, 0);
+	report_deaths(w, 1);
 	answer_all(w);
 	check_ends(w, seed);
 	check_agreement(w, seed);
@@ -466,7 +470,7 @@ static inline void one_world(uint64_t seed, uint32_t faults, bool is_mortal)
 	world_free(w);
 }
 
-/* One connection by hand: side 0 calls, side 1 accepts. */
+/* Makes one connection: side 0 calls, side 1 accepts. */
 static inline void connect_one(struct world *w)
 {
 	struct cmmsg reply = {.qp.qpn = 9};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Without packets the initiator works in the target's arena: a world in which
- * one operation is about to go, and in which the initiator stops for good, or
- * the target or its memory goes away, at any step of it (util/step.h).
+ * one operation is posted, and in which the initiator ends, or the target or
+ * its memory goes away, at any step of the operation (util/step.h).
  *
- *	side[0] --- dies ------> side[1], which puts right what it left
- *	  a third process -----> the same queues, before that or after
+ *	side[0] --- dies ------> side[1], which repairs its queues
+ *	  a third process -----> the queues of side[1], before or after that
  */
 #ifndef TESTS_SCENARIO_CRASH_POINT_H
 #define TESTS_SCENARIO_CRASH_POINT_H
@@ -17,7 +17,7 @@
 #include "scenario/two_hcas.h"
 
 #define CRASH_POINT_BYTES	2500 /* three pieces */
-#define CRASH_POINT_FEW_BYTES	40   /* they stay with the receive at first */
+#define CRASH_POINT_FEW_BYTES	40   /* an eager message */
 #define CRASH_POINT_AT		66000
 #define CRASH_POINT_THIRD_AT	70000
 #define CRASH_POINT_THIRD_BYTES 16
@@ -34,37 +34,37 @@ enum crash_point_victim {
 	CRASH_POINT_REGION
 };
 
-/* Which process of the present world ends, and at which step. */
+/* Which process of the present world ends, and at which step; one a program. */
 struct crash_point_play {
 	enum crash_point_victim victim;
-	uint32_t left; /* steps until it dies */
-	jmp_buf death;
+	uint32_t left; /* steps until the victim ends */
+	jmp_buf death; /* an initiator's death jumps here */
 	struct two_hcas *d;
 	bool is_first;	 /* side 0 works */
-	bool is_stopped; /* the process is stopped and may continue */
-	bool has_one;	 /* receive, the target */
-	/* Another thread of the owner collects at this look, from 1, at the
-	 * queue. */
+	bool is_stopped; /* the victim is stopped and may continue */
+	bool has_one;	 /* the target posts one receive only */
+	/* The n-th step "a completion queue is looked at", counted from 1, at
+	 * which another thread of side `collects` collects; 0: none. */
 	uint32_t look;
 	struct two_hcas_side *collects;
 };
 
 extern struct crash_point_play crash_point_now;
 
-/* How an operation goes, or fails. */
+/* Flags of an operation and of the objects that it uses. */
 enum {
-	CRASH_POINT_SHARED = 1,
-	CRASH_POINT_SOLICITED = 2,
-	CRASH_POINT_MODERATED = 4,
-	CRASH_POINT_LIMITED = 8,
-	CRASH_POINT_FULL = 16,
+	CRASH_POINT_SHARED = 1,	   /* the receive is of a shared queue */
+	CRASH_POINT_SOLICITED = 2, /* only solicited completions raise events */
+	CRASH_POINT_MODERATED = 4, /* the target's CQ is moderated */
+	CRASH_POINT_LIMITED = 8,   /* the shared queue's limit is armed */
+	CRASH_POINT_FULL = 16,	   /* the target's CQ has no room */
 	CRASH_POINT_BAD_KEY = 32,
-	CRASH_POINT_TOO_LONG = 64,
+	CRASH_POINT_TOO_LONG = 64, /* for the receive */
 	CRASH_POINT_FAILS = CRASH_POINT_BAD_KEY | CRASH_POINT_TOO_LONG,
-	CRASH_POINT_FEW = 128,
-	CRASH_POINT_ROW = 256, /* several at once: */
+	CRASH_POINT_FEW = 128, /* CRASH_POINT_FEW_BYTES */
+	CRASH_POINT_ROW = 256, /* CRASH_POINT_ROW_LENGTH requests at once */
 	CRASH_POINT_ROW_LENGTH = 3,
-	CRASH_POINT_MAPPED = 512, /* by both */
+	CRASH_POINT_MAPPED = 512, /* both have mapped the target's memory */
 };
 
 struct crash_point_operation {
@@ -75,39 +75,44 @@ struct crash_point_operation {
 extern const struct crash_point_operation
 	crash_point_operations[CRASH_POINT_OPERATIONS];
 
-/* A world in which one operation is about to go. */
+/* A world in which one operation is posted. */
 struct crash_point {
 	const struct crash_point_operation *o;
 	struct two_hcas *d;
 	struct two_hcas_side *target;
-	struct mr *window;
-	struct qp *third; /* the target's, to which another process sends */
+	struct mr *window; /* a memory window of the target */
+	struct qp *third;  /* the target's QP to which a third process sends */
 	struct ibt_qp *third_side;
-	struct hca view; /* that process's */
-	struct target_ref link;
+	struct hca view;	/* the target's adapter, of the third process */
+	struct target_ref link; /* the third process's way to the target */
 };
 
-/* The target's queues are ready, and its o is posted; until crash_point_end. */
+/* Makes the world *s, with the target's queues ready and operation o posted.
+ * crash_point_end frees it. */
 void crash_point_begin(struct crash_point *s,
 		       const struct crash_point_operation *o);
-/* True: the initiator of o got as far as step k, and no further. */
+/* Begins a world, and runs it until the initiator of o dies at step k, counted
+ * from 0.  False: o ended before step k. */
 bool crash_point_begin_until(struct crash_point *s,
 			     const struct crash_point_operation *o, uint32_t k);
-/* Engines of the dead are left as they stand. */
+/* Frees the world.  Engines of dead processes stay as they are. */
 void crash_point_end(struct crash_point *s);
-/* The process that runs from here on. */
+/* The process of this side runs from here on. */
 void crash_point_turns(int side);
-/* o once more; what it moves, and how many requests it is. */
+/* Posts operation s->o once more. */
 void crash_point_post(struct crash_point *s);
+/* The bytes that one request of o moves. */
 uint32_t crash_point_bytes(const struct crash_point_operation *o);
+/* The number of requests of o. */
 uint32_t crash_point_count(const struct crash_point_operation *o);
-/* Another process sends to the same queues. */
+/* The third process sends to the target's queues. */
 void crash_point_send_third(struct crash_point *s);
-/* The owner hears of the death. */
+/* The target learns of the initiator's death, and repairs its queues. */
 void crash_point_repair(struct crash_point *s);
-/* No lock of the target's is held. */
+/* Fails the test if a lock of the target is held. */
 void crash_point_assert_unlocked(const struct crash_point *s);
-/* A step that nobody has come to while there was a victim; NULL. */
+/* Returns a step that no process has reached while there was a victim, or NULL.
+ */
 const char *crash_point_unseen(void);
 
 #endif

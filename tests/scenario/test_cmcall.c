@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection management: callers and listeners; listeners that come late,
+/* Connection management: callers and listeners; listeners that begin late,
  * callers that call too often, ends that die. */
 #include "cmworld.h"
 
-/* From side 0 to side 1. */
+/* A request from side 0 to side 1. */
 static struct cm_start request_of(struct world *w, enum cmmsg_kind kind,
 				  uint32_t qpn)
 {
@@ -35,7 +35,7 @@ static void a_listener_that_comes_later_is_called_at_once(void **state)
 		w->end[0][w->ends[0]++].id = id;
 		drain(w, 0);
 		run(w, w->now + CM_HOLD_NS / 2);
-		/* these are not for it, and do not hurt it */
+		/* listeners for another service or address change nothing */
 		cm_listen(w->cm[1], NULL, LISTENER, SERVICE + 1, &any, 16,
 			  &other);
 		cm_listen(w->cm[1], NULL, LISTENER, SERVICE, &elsewhere, 16,
@@ -52,7 +52,7 @@ static void a_listener_that_comes_later_is_called_at_once(void **state)
 		assert_int_equal(conv_find(w->cm[1], w->end[1][0].id)->state,
 				 i ? CONV_SIDR_RCVD : CONV_REQ_RCVD);
 		assert_int_equal(cm_counters(w->cm[1])->held, 1);
-		/* what is repeated is the same request */
+		/* a repeated message is the same request */
 		run(w, w->now + SECOND);
 		assert_int_equal(w->ends[1], 1);
 		assert_int_equal(w->end[0][0].ended, 0);
@@ -88,8 +88,8 @@ static void a_caller_waits_for_a_listener_that_has_just_gone(void **state)
 	}
 }
 
-/* They are served in the order in which they came, and no one twice. */
-static void a_full_backlog_holds_who_calls_until_there_is_room(void **state)
+/* Callers are served in the order of their requests, and none twice. */
+static void a_full_backlog_holds_callers_until_there_is_room(void **state)
 {
 	static const struct cm_where any = {.any_v4 = true};
 	struct world *w = world_new(8, 0);
@@ -103,7 +103,7 @@ static void a_full_backlog_holds_who_calls_until_there_is_room(void **state)
 		run(w, w->now + SECOND / 100);
 	}
 	assert_int_equal(w->ends[1], 2);
-	run(w, w->now + 20 * SECOND); /* and they are repeated */
+	run(w, w->now + 20 * SECOND); /* the requests are repeated */
 	assert_int_equal(w->ends[1], 2);
 	for (uint32_t i = 0; i < 2; i++) {
 		cm_taken(w->cm[1], w->end[1][i].id);
@@ -129,8 +129,8 @@ static void a_full_backlog_holds_who_calls_until_there_is_room(void **state)
 	world_free(w);
 }
 
-/* Its conversation comes back after its request was repeated. */
-static void a_successor_knows_what_it_held_by_its_note(void **state)
+/* A conversation is resumed after its request was repeated to the successor. */
+static void a_successor_knows_a_held_request_by_its_note(void **state)
 {
 	const struct cmmsg reply = {.qp.qpn = 9};
 	struct world *w = world_new(9, 0);
@@ -160,7 +160,7 @@ static void a_successor_knows_what_it_held_by_its_note(void **state)
 }
 
 static void
-a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection(void **state)
+a_restarted_peer_with_the_same_queue_pair_ends_the_old_connection(void **state)
 {
 	struct world *w = world_new(5, 0);
 	struct cm_config config = {
@@ -227,7 +227,7 @@ static void a_connection_is_not_stale_because_somebody_says_so(void **state)
 	world_free(w);
 }
 
-/* The peer's id alone, which a REQ has shown, is half of what it takes. */
+/* A message needs both ids; a stranger may know the peer's id by its REQ. */
 static void a_message_without_our_id_moves_nothing(void **state)
 {
 	static const enum cmmsg_kind kinds[] = {CMMSG_REJ,  CMMSG_REP,
@@ -285,7 +285,8 @@ static void a_flood_of_requests_is_bounded(void **state)
 		while (cm_tx(cm, &f))
 			;
 	}
-	/* a hundred of the flood, and the other peer's one; and some wait */
+	/* a hundred requests of the flood and the other peer's request are
+	 * served; 256 more wait */
 	assert_int_equal(served, 101);
 	assert_int_equal(cm_count(cm), 101 + 256);
 	for (uint64_t now = 0; cm_deadline(cm) != WHEEL_NEVER;) {
@@ -327,10 +328,10 @@ static void a_peers_share_is_handed_on(void **state)
 }
 
 /*
- * However many a peer has been answered lately, the next is taken at once; and
- * what is kept to be repeated is bounded.
+ * However many requests of a peer were answered lately, the next request is
+ * taken at once; and the answers that are kept for repetition are bounded.
  */
-static void answers_stand_in_nobodys_way(void **state)
+static void answers_delay_no_other_request(void **state)
 {
 	static const enum cmmsg_kind kinds[] = {CMMSG_REQ, CMMSG_SIDR_REQ};
 	const struct cmmsg reply = {.reason = CMMSG_REJ_CONSUMER};
@@ -363,7 +364,7 @@ static void answers_stand_in_nobodys_way(void **state)
 				cm_reject(w->cm[1], e.id, &reply, w->now);
 			cm_release(w->cm[1], e.id, w->now);
 			assert_true(cm_tx(w->cm[1], &f));
-			/* what got lost is answered again */
+			/* a request whose answer was lost is answered again */
 			cm_rx(w->cm[1], w->ip[0], w->ip[1], 0, mad, MAD_BYTES,
 			      w->now);
 			assert_true(cm_tx(w->cm[1], &f));
@@ -376,7 +377,8 @@ static void answers_stand_in_nobodys_way(void **state)
 	}
 }
 
-/* A peer's share, then everybody's; what is more is refused at once. */
+/* Requests beyond a peer's share, or beyond the share of all peers, are refused
+ * at once. */
 static void a_flood_of_requests_to_nobody_is_bounded(void **state)
 {
 	enum { PEERS = 8, EACH = 1000 };
@@ -398,7 +400,7 @@ static void a_flood_of_requests_to_nobody_is_bounded(void **state)
 				  .service_id = SERVICE + 1};
 
 		peer[15] = (uint8_t)(2 + i / EACH % PEERS);
-		if (i >= PEERS * EACH) { /* to a listener beside it */
+		if (i >= PEERS * EACH) { /* to the service that listens */
 			m.service_id = SERVICE;
 			peer[15] = (uint8_t)(2 + i % PEERS);
 		}
@@ -428,8 +430,7 @@ static void a_flood_of_requests_to_nobody_is_bounded(void **state)
 	cm_free(cm);
 }
 
-/* A manager of 64 conversations, and one end of a wire that nobody listens to.
- */
+/* A manager of 64 conversations, which has no peer. */
 static struct cm *small_manager(void)
 {
 	struct cm_config config = {
@@ -474,7 +475,7 @@ static struct cm_start start_of(struct cm_owner *owner)
 	return s;
 }
 
-/* Until the wire has forgotten what it has released, too. */
+/* A released conversation counts until it has left TIMEWAIT. */
 static void an_owner_leaves_conversations_to_the_others(void **state)
 {
 	const struct cmmsg rtu = {.kind = CMMSG_RTU};
@@ -533,7 +534,7 @@ static void an_owner_leaves_listeners_to_the_others(void **state)
 	cm_free(cm);
 }
 
-/* The caller hears at once that there are too many. */
+/* A caller is refused at once if there are too many conversations. */
 static void a_listener_beyond_its_share_refuses(void **state)
 {
 	static const enum cmmsg_kind kinds[] = {CMMSG_REQ, CMMSG_SIDR_REQ};
@@ -568,7 +569,8 @@ static void a_listener_beyond_its_share_refuses(void **state)
 	}
 }
 
-/* Hands what the manager sends back to that manager: both ends are its own. */
+/* Gives the manager's messages to that manager, which has both ends; returns
+ * the number of requests. */
 static uint32_t loop_back(struct cm *cm, uint64_t now_ns)
 {
 	uint32_t requests = 0;
@@ -583,8 +585,8 @@ static uint32_t loop_back(struct cm *cm, uint64_t now_ns)
 	return requests;
 }
 
-/* From one address, and from another of the same host. */
-static void the_requests_of_one_owner_stand_in_nobody_elses_way(void **state)
+/* The owner calls from one address and from other addresses of the host. */
+static void the_requests_of_one_owner_delay_no_other_owner(void **state)
 {
 	struct cm_owner first = {.number = 1}, second = {.number = 2};
 	struct cm_config config = {
@@ -612,8 +614,8 @@ static void the_requests_of_one_owner_stand_in_nobody_elses_way(void **state)
 	cm_free(cm);
 }
 
-/* Two owners' ends of one connection at `me`, whose active end has this queue
- * pair; the passive end. */
+/* Connects two ends at the address `me`.  The active end has owner @owner and
+ * queue pair @qpn.  Returns the passive end, or NULL. */
 static struct conv *connect_within(struct cm *cm, struct cm_owner *owner,
 				   uint64_t service, uint32_t qpn)
 {
@@ -641,8 +643,9 @@ static struct conv *connect_within(struct cm *cm, struct cm_owner *owner,
 	return passive ? conv_find(cm, passive) : NULL;
 }
 
-/* A program that names another user's queue pair ends no connection of it, nor
- * is the other's refused for what it has said before. */
+/* A program that names another user's queue pair ends no connection of that
+ * queue pair; nor is that user's request refused because a program named the
+ * queue pair before. */
 static void a_connection_does_not_end_by_its_queue_pairs_name(void **state)
 {
 	struct cm_owner first = {.number = 1}, second = {.number = 2};
@@ -660,18 +663,18 @@ static void a_connection_does_not_end_by_its_queue_pairs_name(void **state)
 	other = connect_within(cm, &second, SERVICE + 1, 5);
 	assert_int_equal(own->state, CONV_ESTABLISHED);
 	assert_int_equal(other->state, CONV_ESTABLISHED);
-	/* or before */
+	/* the second owner names queue pair 6 first */
 	other = connect_within(cm, &second, SERVICE + 1, 6);
 	assert_int_equal(other->state, CONV_ESTABLISHED);
 	own = connect_within(cm, &first, SERVICE, 6);
 	assert_int_equal(own->state, CONV_ESTABLISHED);
 	assert_int_equal(cm_counters(cm)->stale, 0);
-	/* of its own it is believed */
+	/* an owner is believed about its own queue pair */
 	assert_null(connect_within(cm, &first, SERVICE, 6));
 	assert_int_equal(cm_counters(cm)->stale, 1);
 	assert_int_not_equal(own->state, CONV_ESTABLISHED);
 	assert_int_equal(other->state, CONV_ESTABLISHED);
-	/* but for one that is several */
+	/* an owner that is several processes is not believed */
 	second.is_many = true;
 	assert_non_null(connect_within(cm, &second, SERVICE + 1, 6));
 	assert_int_equal(other->state, CONV_ESTABLISHED);
@@ -685,22 +688,22 @@ int main(void)
 		cmocka_unit_test(
 			a_caller_waits_for_a_listener_that_has_just_gone),
 		cmocka_unit_test(
-			a_full_backlog_holds_who_calls_until_there_is_room),
-		cmocka_unit_test(a_successor_knows_what_it_held_by_its_note),
+			a_full_backlog_holds_callers_until_there_is_room),
+		cmocka_unit_test(a_successor_knows_a_held_request_by_its_note),
 		cmocka_unit_test(
-			a_peer_reborn_with_the_same_queue_pair_ends_the_old_connection),
+			a_restarted_peer_with_the_same_queue_pair_ends_the_old_connection),
 		cmocka_unit_test(
 			a_connection_is_not_stale_because_somebody_says_so),
 		cmocka_unit_test(a_message_without_our_id_moves_nothing),
 		cmocka_unit_test(a_flood_of_requests_is_bounded),
 		cmocka_unit_test(a_flood_of_requests_to_nobody_is_bounded),
 		cmocka_unit_test(a_peers_share_is_handed_on),
-		cmocka_unit_test(answers_stand_in_nobodys_way),
+		cmocka_unit_test(answers_delay_no_other_request),
 		cmocka_unit_test(an_owner_leaves_conversations_to_the_others),
 		cmocka_unit_test(an_owner_leaves_listeners_to_the_others),
 		cmocka_unit_test(a_listener_beyond_its_share_refuses),
 		cmocka_unit_test(
-			the_requests_of_one_owner_stand_in_nobody_elses_way),
+			the_requests_of_one_owner_delay_no_other_owner),
 		cmocka_unit_test(
 			a_connection_does_not_end_by_its_queue_pairs_name),
 	};
