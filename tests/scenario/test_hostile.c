@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers and strangers that keep no rule: what they send by right comes from
- * the other side, what they should not is forged.
+ * Peers and strangers that break the rules: side[!i] sends the packets that are
+ * allowed, the test forges the packets that are not.
  */
 #include "test.h"
 
@@ -18,12 +18,12 @@
 struct ear {
 	int of;
 	int requests, reads, writes, responses, naks, atomics;
-	uint64_t orig;	/* of the last atomic's answer */
-	uint32_t acked; /* by the last ACK */
-	bool is_let_by; /* the frames arrive */
+	uint64_t orig;	/* the original value in the last Atomic ACK */
+	uint32_t acked; /* the PSN of the last ACK */
+	bool is_let_by; /* the frames of both sides arrive */
 };
 
-static int hear(void *context, int from, const struct engine_frame *f)
+static int count_packets(void *context, int from, const struct engine_frame *f)
 {
 	struct ear *e = context;
 	struct pkt p;
@@ -56,7 +56,7 @@ static void soon(struct two_hcas *d)
 	two_hcas_run(d, d->now_ns + SOON);
 }
 
-/* IBTA 9.7.5.2: there is none of these codes. */
+/* IBTA 9.7.5.2: codes 5 and above are reserved. */
 static void a_nak_of_a_reserved_code_ends_nothing(void **state)
 {
 	for (uint8_t code = 5; code < 32; code++) {
@@ -65,7 +65,7 @@ static void a_nak_of_a_reserved_code_ends_nothing(void **state)
 		struct pkt p = {.bth.opcode = OPCODE_RC_ACKNOWLEDGE};
 		struct cqe c;
 
-		d->fate = hear;
+		d->fate = count_packets;
 		d->context = &ear;
 		two_hcas_fill(d, 0, 0, 100);
 		two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 5000);
@@ -102,7 +102,7 @@ static void nothing_follows_the_refusal_of_a_read(void **state)
 			.bth.psn = s->side->resp.epsn.v,
 			.reth = {TWO_HCAS_BASE, mr->rkey, 64}};
 
-	d->fate = hear;
+	d->fate = count_packets;
 	d->context = &ear;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 300 * 1024, 5000);
 	two_hcas_post(d, 0);
@@ -134,7 +134,7 @@ static void a_forbidden_read_is_no_duplicate_of_something_else(void **state)
 			.reth = {TWO_HCAS_BASE, s->mr->rkey, 8},
 			.payload_len = 8};
 
-	d->fate = hear;
+	d->fate = count_packets;
 	d->context = &ear;
 	s->qp->attr.access_flags &= ~(uint32_t)HCA_REMOTE_READ;
 	for (int answers = 1; answers <= 2; answers++) { /* a duplicate too */
@@ -165,7 +165,8 @@ static uint64_t fetch_add(struct two_hcas *d, struct ear *e, uint32_t psn)
 	return e->orig;
 }
 
-/* PSNs come again after 2^24 packets, sooner than so many atomics. */
+/* A PSN returns after 2^24 packets, maybe before the responder has forgotten an
+ * atomic of that PSN. */
 static void a_duplicate_is_of_the_latest_request_of_its_psn(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -173,7 +174,7 @@ static void a_duplicate_is_of_the_latest_request_of_its_psn(void **state)
 	struct serial24 psn = s->side->resp.epsn;
 	struct ear ear = {.of = 1};
 
-	d->fate = hear;
+	d->fate = count_packets;
 	d->context = &ear;
 	for (uint64_t k = 0; k < 40; k++) {
 		assert_int_equal(fetch_add(d, &ear, psn.v), k);
@@ -214,15 +215,15 @@ static void to_state(struct two_hcas *d, int i, enum hca_qp_state state)
 			 0);
 }
 
-/* A READ of three requests is three of max_rd_atomic's four, whatever is sent
- * again behind it (IBTA 9.4.4). */
+/* A READ of three requests uses three of max_rd_atomic's four, whatever is
+ * retransmitted behind the READ (IBTA 9.4.4). */
 static void a_drained_queue_knows_how_many_reads_are_out(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 	struct two_hcas_side *s = &d->side[0];
 	struct ear ear = {.of = 0};
 
-	d->fate = hear;
+	d->fate = count_packets;
 	d->context = &ear;
 	s->side->req.window = 64;
 	two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, 48 * 1024, 0);
@@ -274,7 +275,7 @@ static void a_wrong_qkey_takes_no_room(void **state)
 	two_hcas_free(d);
 }
 
-/* A message that is too long is refused whatever its receive could hold
+/* A message that is too long is refused even if the receive has room for it
  * (IBTA 9.7.4.1). */
 static void a_send_is_at_most_two_gibibytes_long(void **state)
 {
@@ -326,8 +327,8 @@ static void a_failed_queue_pair_holds_no_packets(void **state)
 	two_hcas_free(d);
 }
 
-/* Adapters send them where packets met congestion: IBTA A17.9. */
-static void a_notice_of_congestion_is_no_junk(void **state)
+/* Adapters send CNPs where packets met congestion: IBTA A17.9. */
+static void a_congestion_notification_is_not_counted_as_refused(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 	struct pkt p = {.bth = {.opcode = OPCODE_CNP, .becn = true},
@@ -339,7 +340,7 @@ static void a_notice_of_congestion_is_no_junk(void **state)
 	two_hcas_free(d);
 }
 
-/* hw_counters/duplicate_request is what their name says. */
+/* hw_counters/duplicate_request counts requests only. */
 static void old_answers_are_no_duplicate_requests(void **state)
 {
 	static const uint8_t opcodes[] = {OPCODE_RC_ACKNOWLEDGE,
@@ -349,7 +350,7 @@ static void old_answers_are_no_duplicate_requests(void **state)
 	struct two_hcas_side *s = &d->side[0];
 	struct ear ear = {.of = 0};
 
-	d->fate = hear;
+	d->fate = count_packets;
 	d->context = &ear;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 2048, 0);
 	two_hcas_post(d, 0);
@@ -361,7 +362,7 @@ static void old_answers_are_no_duplicate_requests(void **state)
 		p.bth.psn = serial24_add(s->side->req.una, -1).v;
 		two_hcas_forge(d, 0, &p);
 		p.bth.psn = s->side->req.una.v;
-		if (k > 0) /* answers to nothing */
+		if (k > 0) /* an answer to no READ or atomic */
 			two_hcas_forge(d, 0, &p);
 	}
 	assert_int_equal(engine_counters(s->engine, 0)->rx_duplicates, 0);
@@ -369,11 +370,11 @@ static void old_answers_are_no_duplicate_requests(void **state)
 }
 
 /*
- * An RNR NAK asks the sender to go back, and packets that came early are
- * forgotten: a sender that is told of more than it has sent again may never end
- * (decisions/002).
+ * An RNR NAK asks the sender to go back, so the responder drops the early
+ * packets: a sender may never end if it gets an ACK of more packets than it has
+ * retransmitted (decisions/002).
  */
-static void a_sender_without_receive_continues_from_there(void **state)
+static void an_rnr_nak_says_where_the_sender_continues(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 	struct serial24 psn = d->side[1].side->resp.epsn;
@@ -381,7 +382,7 @@ static void a_sender_without_receive_continues_from_there(void **state)
 	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .payload_len = 64};
 	struct cqe c;
 
-	d->fate = hear;
+	d->fate = count_packets;
 	d->context = &ear;
 	for (int k = 2; k >= 0; k--) { /* there is no receive */
 		p.bth.psn = serial24_add(psn, k).v;
@@ -417,9 +418,10 @@ int main(void)
 		cmocka_unit_test(a_wrong_qkey_takes_no_room),
 		cmocka_unit_test(a_send_is_at_most_two_gibibytes_long),
 		cmocka_unit_test(a_failed_queue_pair_holds_no_packets),
-		cmocka_unit_test(a_notice_of_congestion_is_no_junk),
+		cmocka_unit_test(
+			a_congestion_notification_is_not_counted_as_refused),
 		cmocka_unit_test(old_answers_are_no_duplicate_requests),
-		cmocka_unit_test(a_sender_without_receive_continues_from_there),
+		cmocka_unit_test(an_rnr_nak_says_where_the_sender_continues),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

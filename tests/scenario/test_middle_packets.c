@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of many packets, whose Middles go in one go (ibt/middle_packets.h).
- */
+/* Messages of many packets.  Middle packets are made many at a time
+ * (ibt/middle_packets.h). */
 #include "test.h"
 
 #include <string.h>
@@ -16,9 +16,9 @@
 #define MTU_1024  3
 #define FROM	  4096
 #define TO	  600001 /* no alignment is needed */
-#define ASK_EVERY 16	 /* rc_req.c, of a peer elsewhere */
+#define ASK_EVERY 16	 /* ACK_EVERY in rc_req.c */
 
-static void is_done(struct two_hcas *d, uint32_t status)
+static void assert_done(struct two_hcas *d, uint32_t status)
 {
 	struct cqe c;
 
@@ -37,7 +37,7 @@ static void move(struct two_hcas *d, enum hca_wr op, uint32_t bytes)
 		two_hcas_recv(d, 1, TO, bytes);
 	two_hcas_send(d, 0, op, reads ? TO : FROM, bytes, reads ? FROM : TO);
 	two_hcas_post(d, 0);
-	is_done(d, HCA_SUCCESS);
+	assert_done(d, HCA_SUCCESS);
 	assert_int_equal(two_hcas_poll(d, 1, &c), op == HCA_WR_SEND);
 	assert_memory_equal(d->side[reads].memory.bytes + FROM,
 			    d->side[!reads].memory.bytes + TO, bytes);
@@ -65,7 +65,7 @@ struct tally {
 	struct serial24 next;
 };
 
-/* Their PSNs follow one another, and an ACK is asked for now and then. */
+/* Checks that PSNs follow one another, and counts packets with AckReq. */
 static int watch(void *context, int from, const struct engine_frame *f)
 {
 	struct tally *c = context;
@@ -119,7 +119,7 @@ static void payload_of_several_parts_is_gathered(void **state)
 	}
 	w->num_sge = 4;
 	two_hcas_post(d, 0);
-	is_done(d, HCA_SUCCESS);
+	assert_done(d, HCA_SUCCESS);
 	at = FROM;
 	for (uint32_t k = 0, to = TO; k < 4; k++) {
 		assert_memory_equal(d->side[0].memory.bytes + at,
@@ -137,7 +137,7 @@ static void unreadable_memory_is_reported_for_its_packet(void **state)
 	d->side[0].memory.size = FROM + 50000;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, FROM, 100000, TO);
 	two_hcas_post(d, 0);
-	is_done(d, HCA_LOC_PROT_ERR);
+	assert_done(d, HCA_LOC_PROT_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_LOCAL_FAULT);
 	two_hcas_free(d);
 }

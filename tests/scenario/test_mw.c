@@ -17,7 +17,7 @@ static struct mr *window(struct two_hcas *d, int i)
 	return w;
 }
 
-/* Post a binding of w to [0, 4096) of side i's memory. */
+/* Prepares a request that binds w to [0, 4096) of side i's memory. */
 static struct wqe *bind(struct two_hcas *d, int i, const struct mr *w,
 			uint32_t rkey)
 {
@@ -81,8 +81,8 @@ static void a_peer_writes_until_it_invalidates(void **state)
 }
 
 /*
- * IBTA 9.9.6.3, class J: the responder completes its receive in error and
- * fails, and answers nothing.
+ * IBTA 9.9.6.3, class J: the responder completes its receive in error, fails
+ * and sends no answer.
  */
 static void refuse_invalidation_of(struct two_hcas *d, uint32_t key,
 				   uint32_t why)
@@ -177,7 +177,7 @@ static void local_requests_complete_in_their_turn(void **state)
 	two_hcas_free(d);
 }
 
-static int none(void *context, int from, const struct engine_frame *f)
+static int drop_all(void *context, int from, const struct engine_frame *f)
 {
 	return 0;
 }
@@ -190,7 +190,7 @@ static void a_fenced_binding_waits_for_the_read(void **state)
 	post(d, 0, HCA_WR_RDMA_READ, d->side[1].mr->rkey);
 	bind(d, 0, w, w->lkey ^ 1)->flags |= HCA_SEND_FENCE;
 	two_hcas_post(d, 0);
-	d->fate = none;
+	d->fate = drop_all;
 	two_hcas_run(d, d->now_ns);
 	assert_int_equal(w->rkey, 0);
 	d->fate = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The RC service between two adapters: what arrives, what is answered. */
+/* The RC service between two adapters: data, completions and answers. */
 #include "test.h"
 
 #include <string.h>
@@ -112,7 +112,7 @@ static void atomics_return_what_they_found(void **state)
 	two_hcas_free(d);
 }
 
-/* Lose every frame with some probability, duplicate some others. */
+/* Loses a fifth of the frames, and duplicates some others. */
 static int lossy(void *context, int from, const struct engine_frame *f)
 {
 	struct rng *r = context;
@@ -274,7 +274,7 @@ static void memory_that_went_away_is_an_error_not_a_crash(void **state)
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_REM_OP_ERR, 0);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_REMOTE_FAULT);
-	/* the answer that says so is a good packet */
+	/* the NAK that reports the fault is a good packet */
 	assert_int_equal(
 		engine_counters(d->side[0].engine, 0)->refused.bad_icrc, 0);
 	assert_int_equal(d->side[0].qp->stats.timeouts, 0);
@@ -283,7 +283,7 @@ static void memory_that_went_away_is_an_error_not_a_crash(void **state)
 
 struct frames {
 	uint32_t count, segments;
-	bool wrong; /* one longer than those before it in a frame */
+	bool wrong; /* a frame was shorter than its segment size */
 };
 
 static int count_frames(void *context, int from, const struct engine_frame *f)
@@ -299,7 +299,7 @@ static int count_frames(void *context, int from, const struct engine_frame *f)
 	return 1;
 }
 
-/* 64 KiB at an MTU of 4096: First alone, 15 behind it in one frame. */
+/* 64 KiB at an MTU of 4096: the First alone, 15 packets in one frame. */
 static void equal_packets_leave_in_one_frame(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 64);
@@ -342,7 +342,7 @@ static void small_requests_leave_in_one_frame(void **state)
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	assert_same(d, 0, 300000, 15 * 8 + 4);
 	assert_int_equal(n.segments, 17);
-	/* the shorter one ends the first */
+	/* the shorter packet ends the first frame */
 	assert_int_equal(n.count, 2);
 	two_hcas_free(d);
 }
@@ -358,7 +358,7 @@ static void modify(struct two_hcas *d, int i, uint32_t state, uint32_t mask)
 			 0);
 }
 
-/* IBTA 10.3.1: the event comes once all that was begun is complete. */
+/* IBTA 10.3.1: the event comes once all begun requests are complete. */
 static void an_idle_send_queue_is_drained_at_once(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
@@ -377,8 +377,8 @@ static void an_idle_send_queue_is_drained_at_once(void **state)
 	two_hcas_free(d);
 }
 
-/* One packet of a SEND of `of` packets, as a sender one packet at a time. */
-static void give(struct two_hcas *d, uint32_t k, uint32_t of)
+/* Gives packet k of a SEND of `of` packets to side 1. */
+static void give_packet(struct two_hcas *d, uint32_t k, uint32_t of)
 {
 	struct engine_dgram g = {.from = d->side[0].side->self,
 				 .to = d->side[1].side->self};
@@ -399,8 +399,8 @@ static void give(struct two_hcas *d, uint32_t k, uint32_t of)
 	engine_rx(d->side[1].engine, &g, d->now_ns);
 }
 
-/* The syndrome that side 1 answers with, -1 when it says nothing. */
-static int answer(struct two_hcas *d)
+/* Returns the syndrome of side 1's answer; -1: side 1 sends nothing. */
+static int take_answer(struct two_hcas *d)
 {
 	struct engine_frame f;
 	size_t n = engine_tx(d->side[1].engine, &f, 1, d->now_ns);
@@ -418,24 +418,24 @@ static void a_requester_that_has_to_go_back_gets_one_nak(void **state)
 	struct cqe c;
 
 	two_hcas_recv(d, 1, 0, 1024);
-	give(d, 0, 4);
-	give(d, 2, 4);
-	assert_int_equal(answer(d), -1);
-	give(d, 3, 4);
-	assert_int_equal(answer(d),
+	give_packet(d, 0, 4);
+	give_packet(d, 2, 4);
+	assert_int_equal(take_answer(d), -1);
+	give_packet(d, 3, 4);
+	assert_int_equal(take_answer(d),
 			 aeth_syndrome(AETH_NAK, AETH_NAK_PSN_SEQUENCE));
 	for (uint32_t k = 1; k < 3; k++) {
-		give(d, k, 4);
-		assert_int_equal(answer(d), -1);
+		give_packet(d, k, 4);
+		assert_int_equal(take_answer(d), -1);
 		assert_false(two_hcas_poll(d, 1, &c));
 	}
-	give(d, 3, 4);
+	give_packet(d, 3, 4);
 	assert_true(two_hcas_poll(d, 1, &c));
-	assert_int_equal(aeth_kind((uint8_t)answer(d)), AETH_ACK);
+	assert_int_equal(aeth_kind((uint8_t)take_answer(d)), AETH_ACK);
 	two_hcas_free(d);
 }
 
-static void a_late_packet_is_no_lost_one(void **state)
+static void a_late_packet_is_not_lost(void **state)
 {
 	static const uint32_t order[] = {0, 3, 2, 4, 1, 5};
 	struct two_hcas *d = two_hcas_new(1, 16);
@@ -443,11 +443,11 @@ static void a_late_packet_is_no_lost_one(void **state)
 
 	two_hcas_recv(d, 1, 0, 6 * 256);
 	for (size_t k = 0; k < TEST_COUNT(order); k++) {
-		assert_int_equal(answer(d), -1);
-		give(d, order[k], 6);
+		assert_int_equal(take_answer(d), -1);
+		give_packet(d, order[k], 6);
 	}
 	assert_true(two_hcas_poll(d, 1, &c));
-	assert_int_equal(aeth_kind((uint8_t)answer(d)), AETH_ACK);
+	assert_int_equal(aeth_kind((uint8_t)take_answer(d)), AETH_ACK);
 	two_hcas_free(d);
 }
 
@@ -504,7 +504,7 @@ static void a_small_receive_buffer_slows_and_stops_nobody(void **state)
 	for (int i = 0; i < 2; i++) {
 		uint32_t qpn = engine_wants_page(d->side[i].engine);
 
-		/* it asks as soon as it wants to send, and waits */
+		/* a side asks for the peer's page before it sends, and waits */
 		two_hcas_run(d, d->now_ns);
 		qpn |= engine_wants_page(d->side[i].engine);
 		assert_int_equal(qpn, d->side[!i].qp->qpn);
@@ -519,8 +519,8 @@ static void a_small_receive_buffer_slows_and_stops_nobody(void **state)
 	two_hcas_free(d);
 }
 
-/* Sixteen packets, the First alone, to a receiver that takes few at once, or
- * more. */
+/* Sixteen packets, the First alone, to a receiver that splits frames of many
+ * packets, and after engine_joins does not. */
 static void a_receiver_that_splits_frames_gets_short_ones(void **state)
 {
 	static struct credit_page page[2];
@@ -546,7 +546,7 @@ static void a_receiver_that_splits_frames_gets_short_ones(void **state)
 	two_hcas_free(d);
 }
 
-/* A process that has died before its page was asked for. */
+/* The peer's process died before this side asked for its page. */
 static void a_dead_process_page_is_not_waited_for(void **state)
 {
 	static struct credit_page page;
@@ -569,7 +569,7 @@ static void a_dead_process_page_is_not_waited_for(void **state)
 	two_hcas_free(d);
 }
 
-/* Its last answers must not wait for room that only others can make. */
+/* The last answers of a process must not wait for room at the peer. */
 static void an_ending_process_answers_without_room(void **state)
 {
 	static struct credit_page page;
@@ -621,7 +621,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_dead_process_page_is_not_waited_for),
 		cmocka_unit_test(an_ending_process_answers_without_room),
 		cmocka_unit_test(a_full_queue_of_one_repeats_nothing_unasked),
-		cmocka_unit_test(a_late_packet_is_no_lost_one),
+		cmocka_unit_test(a_late_packet_is_not_lost),
 		cmocka_unit_test(a_requester_that_has_to_go_back_gets_one_nak),
 		cmocka_unit_test(equal_packets_leave_in_one_frame),
 		cmocka_unit_test(a_small_receive_buffer_slows_and_stops_nobody),

@@ -13,8 +13,8 @@
 
 #define ARENA_BYTES (16u << 20)
 
-/* Do requests go without packets?  Are they executed as they are posted, by
- * engine_post_direct or by engine_post_apart? */
+/* Do requests use no packets?  Does engine_post_direct, or engine_post_apart,
+ * execute them at the post? */
 static bool is_direct, is_at_once, is_apart;
 
 void two_hcas_mode(int argc, char **argv)
@@ -29,7 +29,7 @@ bool two_hcas_is_direct(void)
 	return is_direct;
 }
 
-/* Each side is a process. */
+/* Each side is a process with a steering class of its own. */
 static uint32_t class_of(uint32_t qpn)
 {
 	return qpn & 1;
@@ -87,7 +87,7 @@ static void modify(struct two_hcas *d, int i, struct hca_qp_attr *a,
 				s->ip, d->now_ns, &why));
 }
 
-/* The attributes that each service is brought up with. */
+/* The attributes of each service for the moves to INIT, RTR and RTS. */
 static const struct {
 	uint32_t init, rtr, rts;
 } masks[] = {
@@ -132,8 +132,8 @@ void two_hcas_connect(struct two_hcas *d, int i, uint32_t mtu)
 	modify(d, i, &a, masks[type].rts);
 }
 
-static struct two_hcas *make(uint32_t type, uint32_t mtu, uint32_t depth,
-			     bool shared)
+static struct two_hcas *make_sides(uint32_t type, uint32_t mtu, uint32_t depth,
+				   bool shared)
 {
 	struct two_hcas *d = calloc(1, sizeof(*d));
 
@@ -149,17 +149,17 @@ static struct two_hcas *make(uint32_t type, uint32_t mtu, uint32_t depth,
 
 struct two_hcas *two_hcas_new(uint32_t mtu, uint32_t depth)
 {
-	return make(HCA_QPT_RC, mtu, depth, false);
+	return make_sides(HCA_QPT_RC, mtu, depth, false);
 }
 
 struct two_hcas *two_hcas_new_shared(uint32_t mtu, uint32_t depth)
 {
-	return make(HCA_QPT_RC, mtu, depth, true);
+	return make_sides(HCA_QPT_RC, mtu, depth, true);
 }
 
 struct two_hcas *two_hcas_new_of(uint32_t type, uint32_t mtu, uint32_t depth)
 {
-	return make(type, mtu, depth, false);
+	return make_sides(type, mtu, depth, false);
 }
 
 void two_hcas_free(struct two_hcas *d)
@@ -167,8 +167,8 @@ void two_hcas_free(struct two_hcas *d)
 	for (int i = 0; i < 2; i++) {
 		struct two_hcas_side *s = &d->side[i];
 
-		/* the side whose engine was left in the middle of its work
-		 * keeps it */
+		/* an engine that stopped in the middle of its work cannot be
+		 * freed */
 		if (!s->is_dead) {
 			engine_qp_remove(s->engine, s->side);
 			CHECK(engine_is_idle(s->engine));
@@ -267,9 +267,9 @@ void two_hcas_recv(struct two_hcas *d, int i, uint64_t local, uint32_t bytes)
 	engine_doorbell(s->engine, s->side, d->now_ns);
 }
 
-/* Both sides are processes of one user of one host; a sleeping side is woken.
- */
-static void answer(struct two_hcas *d, int i)
+/* Does for side i what its host does: gives paths, since both sides are
+ * processes of one user of one host, kicks the peer and serves notify bits. */
+static void serve_engine(struct two_hcas *d, int i)
 {
 	struct two_hcas_side *s = &d->side[i];
 	struct engine_want want;
@@ -285,8 +285,8 @@ static void answer(struct two_hcas *d, int i)
 		engine_serve_notify(s->engine);
 }
 
-/* Answers which process has the port that a datagram of this host came from. */
-static void sources(struct two_hcas *d, int i)
+/* Answers the engine's questions about source ports of this host. */
+static void answer_sources(struct two_hcas *d, int i)
 {
 	struct engine_source s;
 
@@ -317,7 +317,7 @@ void two_hcas_forge_from(struct two_hcas *d, int to, struct pkt *p,
 	g.to.port = ROCEV2_PORT;
 	g.len = g.segment = rocev2_seal(NULL, &g.from, &g.to, buf, n, 0);
 	engine_rx(s->engine, &g, d->now_ns);
-	sources(d, to);
+	answer_sources(d, to);
 }
 
 void two_hcas_forge(struct two_hcas *d, int to, struct pkt *p)
@@ -325,21 +325,21 @@ void two_hcas_forge(struct two_hcas *d, int to, struct pkt *p)
 	two_hcas_forge_from(d, to, p, 0);
 }
 
-static void turns(const struct two_hcas *d, int i)
+static void begin_turn(const struct two_hcas *d, int i)
 {
 	if (d->turns)
 		d->turns(i);
 }
 
-static void events(struct two_hcas *d, int i)
+static void take_events(struct two_hcas *d, int i)
 {
 	struct two_hcas_side *s = &d->side[i];
 	struct engine_event e;
 
 	if (s->is_dead)
 		return;
-	turns(d, i);
-	answer(d, i);
+	begin_turn(d, i);
+	serve_engine(d, i);
 
 	while (engine_events(s->engine, &e, 1)) {
 		s->events[e.type]++;
@@ -351,15 +351,15 @@ static void events(struct two_hcas *d, int i)
 	}
 }
 
-/* Carry what side i has to send; the number of frames. */
-static size_t eager(struct two_hcas *d, int i)
+/* Delivers the frames of side i to the peer; returns their number. */
+static size_t deliver_frames(struct two_hcas *d, int i)
 {
 	struct engine_frame f[8];
 	size_t n;
 
 	if (d->side[i].is_stopped || d->side[i].is_dead)
 		return 0;
-	turns(d, i);
+	begin_turn(d, i);
 	n = engine_tx(d->side[i].engine, f, 8, d->now_ns);
 
 	for (size_t k = 0; k < n; k++) {
@@ -373,14 +373,14 @@ static size_t eager(struct two_hcas *d, int i)
 
 		while (copies-- > 0) {
 			engine_rx(d->side[!i].engine, &g, d->now_ns);
-			sources(d, !i);
+			answer_sources(d, !i);
 		}
 	}
 	engine_tx_done(d->side[i].engine, n);
 	return n;
 }
 
-/* Does side i turn, and have something to send? */
+/* Does side i run, and have something to send? */
 static bool has_tx(const struct two_hcas *d, int i)
 {
 	const struct two_hcas_side *s = &d->side[i];
@@ -388,7 +388,7 @@ static bool has_tx(const struct two_hcas *d, int i)
 	return !s->is_stopped && !s->is_dead && engine_has_tx(s->engine);
 }
 
-static uint64_t deadline(const struct two_hcas *d)
+static uint64_t next_deadline(const struct two_hcas *d)
 {
 	uint64_t first = UINT64_MAX;
 
@@ -416,14 +416,14 @@ void two_hcas_run(struct two_hcas *d, uint64_t until_ns)
 	for (;;) {
 		uint64_t next;
 
-		while (eager(d, 0) + eager(d, 1))
+		while (deliver_frames(d, 0) + deliver_frames(d, 1))
 			d->now_ns += 1000;
-		events(d, 0);
-		events(d, 1);
-		events(d, 0); /* letters of the other, just served */
+		take_events(d, 0);
+		take_events(d, 1);
+		take_events(d, 0); /* side 1 may have set notify bits */
 		if (has_tx(d, 0) || has_tx(d, 1))
 			continue;
-		next = deadline(d);
+		next = next_deadline(d);
 		if (next == UINT64_MAX || next > until_ns)
 			return;
 		if (next > d->now_ns)
@@ -433,7 +433,7 @@ void two_hcas_run(struct two_hcas *d, uint64_t until_ns)
 		for (int i = 0; i < 2; i++) {
 			if (d->side[i].is_stopped || d->side[i].is_dead)
 				continue;
-			turns(d, i);
+			begin_turn(d, i);
 			engine_tick(d->side[i].engine, d->now_ns);
 		}
 	}

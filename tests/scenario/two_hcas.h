@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two adapters and one RC connection between them, by hand: the smallest
- * world in which a scenario can lose this ACK or that request.
+ * Two adapters and one connection between them in one process: the smallest
+ * world in which a test can lose this ACK or that request.
  *
  *	side[0] --- frames that the test passes, drops, changes --- side[1]
  */
@@ -23,9 +23,9 @@ struct two_hcas_side {
 	struct hca hca;
 	struct memory memory; /* at TWO_HCAS_BASE */
 	uint8_t bytes[TWO_HCAS_MEMORY];
-	struct memory_elsewhere elsewhere; /* for the other side */
-	struct hca peer_area;		   /* hca as the other side has it, */
-	struct access *access;		   /* and its slot there */
+	struct memory_elsewhere elsewhere; /* memory as the peer reaches it */
+	struct hca peer_area;		   /* hca as the peer has mapped it */
+	struct access *access;		   /* the peer's access slot in hca */
 	struct engine *engine;
 	struct cq *cq;
 	struct qp *qp;
@@ -35,9 +35,9 @@ struct two_hcas_side {
 	uint8_t ip[16];
 	struct explain explained; /* the latest */
 	uint32_t events[16];	  /* by type */
-	uint32_t kicked;
-	bool is_stopped; /* it serves no letters */
-	bool is_dead;	 /* and this does nothing any more */
+	uint32_t kicked;	  /* kicks so far */
+	bool is_stopped;	  /* the side serves no notify bits */
+	bool is_dead;		  /* the side does nothing any more */
 };
 
 /* Decides a frame's fate: how many copies arrive (0 drops it). */
@@ -49,51 +49,58 @@ struct two_hcas {
 	uint64_t now_ns;
 	two_hcas_fate *fate; /* NULL: every frame arrives once */
 	void *context;
-	void (*turns)(int side);   /* who works from here on; or NULL */
+	void (*turns)(int side);   /* called before a side works; or NULL */
 	enum engine_peer liveness; /* answer to ENGINE_ASK_PEER */
-	uint32_t asked;		   /* whose ports of this host are, so often */
-	bool is_silent;		   /* and nobody answers */
+	uint32_t asked;		   /* questions about source ports so far */
+	bool is_silent;		   /* questions about ports have no answer */
 };
 
-/* With the argument "direct" requests go without packets (src/direct), and with
- * "at-once" after it as soon as they are posted (engine_post_direct), with
- * "apart" without the progress lock where that is possible
- * (engine_post_apart). */
+/* Takes the mode of the next worlds from a test's arguments.  "direct":
+ * requests use no packets (src/direct).  "direct at-once": the post executes
+ * requests (engine_post_direct).  "direct apart": the post executes requests
+ * without the progress lock where that is possible (engine_post_apart). */
 void two_hcas_mode(int argc, char **argv);
+/* Do requests use no packets? */
 bool two_hcas_is_direct(void);
+/* Makes two sides with RC QPs of `depth` requests, which are connected with
+ * path MTU `mtu` (1 to 5). */
 struct two_hcas *two_hcas_new(uint32_t mtu, uint32_t depth);
-/* The same with a shared receive queue of `depth` on each side. */
+/* Makes two sides with RC QPs, each with a shared receive queue of `depth`. */
 struct two_hcas *two_hcas_new_shared(uint32_t mtu, uint32_t depth);
-/* Two sides of another service: HCA_QPT_UC or HCA_QPT_UD. */
+/* Makes two sides with QPs of a type: HCA_QPT_RC, HCA_QPT_UC or HCA_QPT_UD. */
 struct two_hcas *two_hcas_new_of(uint32_t type, uint32_t mtu, uint32_t depth);
+/* Frees the sides; fails the test if an engine has work left. */
 void two_hcas_free(struct two_hcas *d);
-/* Marks side i's adapter as the kernel marks that of a process that has ended:
- * hca_is_alive. */
+/* Marks side i's adapter as the kernel marks the adapter of a process that has
+ * ended: hca_is_alive is false. */
 void two_hcas_end_process(struct two_hcas *d, int i);
-/* Side i, in RESET, to RTS with the other. */
+/* Moves side i's QP from RESET to RTS, connected with the peer. */
 void two_hcas_connect(struct two_hcas *d, int i, uint32_t mtu);
-/* Post on side i; lkey and rkey are those of the whole-memory regions. */
+/* Prepares a request of side i with the keys of the whole memory.  The caller
+ * may change the returned WQE, and then posts it by two_hcas_post. */
 struct wqe *two_hcas_send(struct two_hcas *d, int i, enum hca_wr op,
 			  uint64_t local, uint32_t bytes, uint64_t remote);
-void two_hcas_post(struct two_hcas *d,
-		   int i); /* after the last change to the wqe */
-/* So many of one kind, from or to the beginning of side 0's memory. */
+/* Posts the request of the last two_hcas_send. */
+void two_hcas_post(struct two_hcas *d, int i);
+/* Posts `count` requests of side 0, from or to the start of its memory. */
 void two_hcas_post_row(struct two_hcas *d, uint32_t count, enum hca_wr op,
 		       uint32_t bytes, uint64_t remote);
+/* Posts a receive on side i. */
 void two_hcas_recv(struct two_hcas *d, int i, uint64_t local, uint32_t bytes);
-/* The timeouts of all tries of side i's QP, in nanoseconds. */
+/* The time of all tries of side i's QP, in nanoseconds. */
 uint64_t two_hcas_tries_ns(const struct two_hcas *d, int i);
-/* Write something of one's own to [at, at + bytes) of side i's memory. */
+/* Writes random bytes to [at, at + bytes) of side i's memory. */
 void two_hcas_fill(struct two_hcas *d, int i, uint64_t at, uint32_t bytes);
-/* p, of which all but its P_Key and destination is given, comes to side `to` as
- * if from the other. */
+/* Gives packet p to side `to` with the address of the peer as its source.  Sets
+ * the P_Key and the destination QPN of p. */
 void two_hcas_forge(struct two_hcas *d, int to, struct pkt *p);
-/* The same from a port of this host. */
+/* Does as two_hcas_forge, with source port `port` of this host. */
 void two_hcas_forge_from(struct two_hcas *d, int to, struct pkt *p,
 			 uint16_t port);
-/* Run until neither side has anything to send or wait for, or until_ns. */
+/* Runs until neither side has anything to send or wait for, or until until_ns.
+ */
 void two_hcas_run(struct two_hcas *d, uint64_t until_ns);
-/* Take one completion of side i; false when there is none. */
+/* Polls one completion of side i; false: there is none. */
 bool two_hcas_poll(struct two_hcas *d, int i, struct cqe *c);
 
 #endif
