@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Without packets the initiator works in the target's arena: here it dies, or
- * the target does, at each step of each operation, and what must be so
- * afterwards is looked at.
+ * Without packets the initiator works in the target's arena.  The initiator or
+ * the target dies at each step of each operation; then memory, completions,
+ * events and locks are checked.
  */
 #include "test.h"
 
@@ -33,7 +33,7 @@ static bool is_written(const struct crash_point *s)
 	return !(s->o->how & CRASH_POINT_FAILS);
 }
 
-/* Nothing but what the operation may write. */
+/* Only bytes that the operation or the third process may write have changed. */
 static void assert_memory(const struct crash_point *s)
 {
 	const uint8_t *b = s->target->memory.bytes;
@@ -42,12 +42,13 @@ static void assert_memory(const struct crash_point *s)
 	uint32_t foreign = 0;
 
 	for (uint32_t i = 0; i < CRASH_POINT_THIRD_AT; i++) {
-		bool ours = i >= CRASH_POINT_AT && i < CRASH_POINT_AT + bytes;
-		bool thirds = i >= CRASH_POINT_AT &&
-			      i < CRASH_POINT_AT + CRASH_POINT_THIRD_BYTES;
+		bool by_initiator =
+			i >= CRASH_POINT_AT && i < CRASH_POINT_AT + bytes;
+		bool by_third = i >= CRASH_POINT_AT &&
+				i < CRASH_POINT_AT + CRASH_POINT_THIRD_BYTES;
 
-		foreign += b[i] && !(b[i] == 0x55 && ours) &&
-			   !(b[i] == 0x66 && thirds);
+		foreign += b[i] && !(b[i] == 0x55 && by_initiator) &&
+			   !(b[i] == 0x66 && by_third);
 	}
 	assert_int_equal(foreign, 0);
 }
@@ -97,7 +98,7 @@ static void fail_target(struct crash_point *s)
 	two_hcas_run(s->d, s->d->now_ns);
 }
 
-/* Each receive came back once, or waits for another. */
+/* Each receive has completed once, or still waits in the shared queue. */
 static void assert_receives(struct crash_point *s)
 {
 	struct two_hcas_side *t = s->target;
@@ -176,8 +177,9 @@ static void an_initiator_that_dies_inside_leaves_nothing_half_done(void **state)
 }
 
 /*
- * The same, but the program has its queue pair fail before its adapter hears of
- * the death.  It waits for an event, by the completion or by the flush: true.
+ * The initiator of o dies at step k, and the target's program moves its queue
+ * pair to ERR before its adapter learns of the death.  The program gets one
+ * event, for the completion or for the flush.  True: the initiator died.
  */
 static bool initiator_dies_unheard(const struct crash_point_operation *o,
 				   uint32_t k)
@@ -200,7 +202,8 @@ static bool initiator_dies_unheard(const struct crash_point_operation *o,
 	return died;
 }
 
-static void a_failure_before_the_news_of_a_death_is_told(void **state)
+static void
+a_queue_pair_that_fails_before_the_death_is_known_raises_its_event(void **state)
 {
 	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++) {
 		uint32_t k = 0;
@@ -218,8 +221,8 @@ static uint32_t status_of(const struct crash_point_operation *o)
 					       : HCA_SUCCESS;
 }
 
-/* Those before its death, and as many after: one of them fails, of all that
- * follow it the same is said. */
+/* The requests posted before the target's death, and as many after it, have
+ * ended: one request fails, and all requests behind it are flushed. */
 static void assert_ends(struct crash_point *s)
 {
 	uint32_t first = crash_point_count(s->o);
@@ -275,7 +278,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			an_initiator_that_dies_inside_leaves_nothing_half_done),
-		cmocka_unit_test(a_failure_before_the_news_of_a_death_is_told),
+		cmocka_unit_test(
+			a_queue_pair_that_fails_before_the_death_is_known_raises_its_event),
 		cmocka_unit_test(requests_end_when_the_target_dies),
 	};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Without packets the initiator works in the target's arena: here it is stopped
- * at each step of each operation, or its target takes the memory away, or two
- * threads of the target collect what it left.
+ * Without packets the initiator works in the target's arena.  At each step of
+ * each operation the initiator is stopped, or the target deregisters the
+ * memory; and two threads of the target collect completions.
  */
 #include "test.h"
 
@@ -13,8 +13,8 @@
 
 /* ---- stops ---- */
 
-/* Another's message arrives, and so does what the target completes itself. */
-static void assert_goes_on(struct crash_point *s)
+/* A third process's message completes, and so does a request of the target. */
+static void assert_target_works(struct crash_point *s)
 {
 	struct two_hcas_side *t = s->target;
 	const struct cqe own = {.qpn = t->qp->qpn, .wr_id = 0x9000};
@@ -37,11 +37,12 @@ static bool initiator_stops(const struct crash_point_operation *o, uint32_t k)
 
 	crash_point_now.is_stopped = true;
 	crash_point_turns(1);
-	/* it is told of no key that goes, nor of another's queue pair */
+	/* a wait for these keys, or for the third's QP, ends despite the
+	 * stopped initiator */
 	access_wait(&s.target->hca, access_key(s.target->mr->lkey) |
 					    access_key(s.target->mr->rkey));
 	access_wait(&s.target->hca, access_qp(CRASH_POINT_THIRD_QPN));
-	assert_goes_on(&s);
+	assert_target_works(&s);
 	crash_point_now.is_stopped = false;
 	s.d->side[0].is_dead = stopped;
 	access_wait(&s.target->hca, ACCESS_ALL);
@@ -51,7 +52,7 @@ static bool initiator_stops(const struct crash_point_operation *o, uint32_t k)
 	return stopped;
 }
 
-/* Structs with locks that peers share. */
+/* Does the operation use a lock that all peers of the target take? */
 static bool is_shared(const struct crash_point_operation *o)
 {
 	return o->how & CRASH_POINT_FULL;
@@ -93,14 +94,14 @@ static bool region_goes(const struct crash_point_operation *o, uint32_t k)
 	     went && i < CRASH_POINT_AT + CRASH_POINT_BYTES; i++)
 		foreign += s.target->memory.bytes[i] != 0x77;
 	assert_int_equal(foreign, 0);
-	/* other tests judge how the peer continues */
+	/* other tests check how the initiator continues */
 	s.d->side[0].is_dead = s.d->side[1].is_dead = true;
 	crash_point_end(&s);
 	return went;
 }
 
-/* The owner does not wait for a peer that has looked at the key and has not
- * copied yet. */
+/* The owner does not wait for a peer that has found the key's row and has not
+ * begun to copy. */
 static void an_initiator_without_key_touches_nothing(void **state)
 {
 	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A packet that is refused changes nothing but what its refusal is: forged
- * ones arrive at side 1, and all that could have changed is compared.
+ * A refused packet changes nothing but the state that its refusal changes.
+ * Forged packets arrive at side 1, and the state before and after is compared.
  */
 #include "test.h"
 
@@ -28,12 +28,12 @@ enum outside {
 };
 
 struct forged {
-	const char *name; /* a sentence */
+	const char *name; /* the subject of a sentence */
 	uint8_t opcode;
 	uint8_t syndrome; /* of the answer, its RNR timer masked; 0: none */
-	int psn_ahead;	  /* of the expected, or of the oldest in flight */
+	int psn_ahead;	  /* from the expected PSN, or the oldest in flight */
 	uint32_t payload_len, length;
-	uint64_t va; /* of RETH and AtomicETH, from the memory's start */
+	uint64_t va; /* in RETH and AtomicETH, from the memory's start */
 	uint32_t rkey_flip, no_access, aeth;
 	enum outside outside;
 };
@@ -44,16 +44,16 @@ struct forged {
 
 /* clang-format off */
 static const struct forged ignored[] = {
-	{"a damaged one", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = BAD_ICRC},
-	{"one for another queue pair", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_QPN},
-	{"one from a stranger", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_PEER},
-	{"one of another partition", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_PKEY},
-	{"one to another of our addresses", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_SELF},
-	{"one without its headers", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = CUT_SHORT},
-	{"one of no whole words", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = ODD_LENGTH},
-	{"one of another transport version", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = BAD_VERSION},
-	{"one of UC", OPCODE_UC_WRITE_ONLY, .payload_len = 64, .length = 64},
-	{"one of UD", OPCODE_UD_SEND_ONLY, .payload_len = 64},
+	{"a damaged packet", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = BAD_ICRC},
+	{"a packet for another queue pair", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_QPN},
+	{"a packet from a stranger", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_PEER},
+	{"a packet of another partition", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_PKEY},
+	{"a packet to another local address", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_SELF},
+	{"a packet without its headers", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = CUT_SHORT},
+	{"a packet of no whole words", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = ODD_LENGTH},
+	{"a packet of another transport version", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = BAD_VERSION},
+	{"a packet of UC", OPCODE_UC_WRITE_ONLY, .payload_len = 64, .length = 64},
+	{"a packet of UD", OPCODE_UD_SEND_ONLY, .payload_len = 64},
 	{"an ACK of nothing", OPCODE_RC_ACKNOWLEDGE, .aeth = 0x1f},
 	{"an ACK of the past", OPCODE_RC_ACKNOWLEDGE, .aeth = 0x1f, .psn_ahead = -1},
 	{"an ACK of the future", OPCODE_RC_ACKNOWLEDGE, .aeth = 0x1f, .psn_ahead = 77},
@@ -89,15 +89,15 @@ static const struct forged refused[] = {
 	{"an atomic beyond its region", OPCODE_RC_FETCH_ADD, ACCESS, .va = TWO_HCAS_MEMORY},
 	{"an atomic that the queue pair forbids", OPCODE_RC_FETCH_ADD, INVALID, .no_access = HCA_REMOTE_ATOMIC},
 	{"an opcode that is reserved", 0x15, INVALID, .payload_len = 64},
-	{"another that is", 0x1f, INVALID},
+	{"another opcode that is reserved", 0x1f, INVALID},
 	{"a FLUSH", OPCODE_RC_FLUSH, INVALID, .length = 64},
 };
 /* clang-format on */
 
-/* The answer that was heard last. */
+/* The syndrome of the last answer of side 1; -1: no answer. */
 static int heard;
 
-static int hear(void *context, int from, const struct engine_frame *f)
+static int note_answer(void *context, int from, const struct engine_frame *f)
 {
 	struct pkt p;
 
@@ -148,7 +148,7 @@ static void forge(struct two_hcas *d, const struct forged *f)
 	engine_rx(s->engine, &g, d->now_ns);
 }
 
-/* All of a queue pair that a packet could change; counters may. */
+/* The state of a queue pair that a packet could change, without counters. */
 struct state {
 	struct ibt_qp side;
 	struct qp qp;
@@ -156,7 +156,7 @@ struct state {
 	uint8_t memory[TWO_HCAS_MEMORY];
 };
 
-static void look(const struct two_hcas_side *s, struct state *now)
+static void copy_state(const struct two_hcas_side *s, struct state *now)
 {
 	memcpy(&now->side, s->side, sizeof(now->side));
 	memcpy(&now->qp, s->qp, sizeof(now->qp));
@@ -171,13 +171,13 @@ static struct two_hcas *prepare(const struct forged *f)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 
-	d->fate = hear;
+	d->fate = note_answer;
 	heard = -1;
 	memset(d->side[1].memory.bytes, 0x11, TWO_HCAS_MEMORY);
 	d->side[1].qp->attr.access_flags &= ~f->no_access;
-	look(&d->side[1], &before);
+	copy_state(&d->side[1], &before);
 	forge(d, f);
-	look(&d->side[1], &after);
+	copy_state(&d->side[1], &after);
 	return d;
 }
 
@@ -195,7 +195,7 @@ static void packets_for_others_change_nothing(void **state)
 	}
 }
 
-/* A later look, when its answer is out: what a request may not touch. */
+/* Compares the state that a refused request may not change, and the answer. */
 static void refused_requests_are_answered_and_do_nothing(void **state)
 {
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers to READs that overtake one another, or are lost. */
+/* Responses to READs that overtake one another, or are lost. */
 #include "test.h"
 
 #include <string.h>
@@ -13,7 +13,8 @@
 #define MTU   256
 #define BYTES (12 * MTU) /* of one READ: fewer packets than a chunk */
 
-/* Answer number `first` comes behind the `by` that follow; or never. */
+/* Delays response number `first` until `by` later responses have arrived; loses
+ * it if `by` is 0. */
 struct road {
 	struct two_hcas *d;
 	int first, by;
@@ -23,7 +24,7 @@ struct road {
 	uint8_t bytes[MTU + 64];
 };
 
-static int travel(void *context, int from, const struct engine_frame *f)
+static int delay_response(void *context, int from, const struct engine_frame *f)
 {
 	struct road *r = context;
 	bool is_read = f->bytes[0] == OPCODE_RC_READ_REQUEST;
@@ -49,7 +50,7 @@ static int travel(void *context, int from, const struct engine_frame *f)
 	return 1;
 }
 
-/* How many READ requests it took to read `reads` times. */
+/* Posts `reads` READs, and returns the number of READ requests sent. */
 static int requests(int first, int by, int reads)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
@@ -61,7 +62,7 @@ static int requests(int first, int by, int reads)
 	rng_init(&g, (uint64_t)first);
 	for (uint32_t k = 0; k < BYTES * 4; k++)
 		d->side[1].memory.bytes[k] = (uint8_t)rng_u64(&g);
-	d->fate = travel;
+	d->fate = delay_response;
 	d->context = &r;
 	for (int i = 0; i < reads; i++) {
 		two_hcas_send(d, 0, HCA_WR_RDMA_READ,
@@ -100,19 +101,19 @@ static void an_answer_that_is_lost_is_asked_for_once(void **state)
 static void the_next_read_is_asked_for_again_only_behind_a_loss(void **state)
 {
 	assert_int_equal(requests(3, 4, 2), 2);
-	/* go-back-N: what was asked for after it is asked for again too */
+	/* go-back-N: the second READ may be requested again too */
 	assert_uint_in_range(requests(3, 0, 2), 3, 4);
 }
 
-/* READ requests for 64 packets, with that window. */
-static int requests_of(uint32_t window)
+/* Returns the number of READ requests for 64 packets, with that window. */
+static int requests_with_window(uint32_t window)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
 	struct road r = {.d = d, .first = -1};
 	struct cqe c;
 	int count;
 
-	d->fate = travel;
+	d->fate = delay_response;
 	d->context = &r;
 	d->side[0].side->req.window = window;
 	memset(d->side[1].memory.bytes, 7, 64 * MTU);
@@ -130,10 +131,10 @@ static int requests_of(uint32_t window)
 
 static void a_wide_window_asks_for_much_at_once(void **state)
 {
-	assert_int_equal(requests_of(16), 4);
-	assert_int_equal(requests_of(64), 4);
-	assert_int_equal(requests_of(128), 2);
-	assert_int_equal(requests_of(256), 1);
+	assert_int_equal(requests_with_window(16), 4);
+	assert_int_equal(requests_with_window(64), 4);
+	assert_int_equal(requests_with_window(128), 2);
+	assert_int_equal(requests_with_window(256), 1);
 }
 
 int main(int argc, char **argv)

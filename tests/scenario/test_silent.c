@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A peer that answers nothing: how long a requester waits, and which sentence
+/* A peer that does not answer: how long a requester waits, and which sentence
  * it prints then. */
 #include "test.h"
 
@@ -22,21 +22,21 @@ static void assert_done(struct two_hcas *d, int i, uint32_t status,
 		assert_int_equal(c.opcode, opcode);
 }
 
-static int nothing(void *context, int from, const struct engine_frame *f)
+static int drop_all(void *context, int from, const struct engine_frame *f)
 {
 	return 0;
 }
 
-/* A link of 1500 bytes, and both ends believe in more. */
-static int no_long_ones(void *context, int from, const struct engine_frame *f)
+/* A link of 1500 bytes between QPs with a path MTU of 4096. */
+static int drop_long(void *context, int from, const struct engine_frame *f)
 {
 	return f->len <= 1472;
 }
 
-/* A WRITE of side 0 is lost, again and again, for so long. */
+/* Posts a WRITE of side 0 that is lost at each try, and runs for `ns`. */
 static void stay_unanswered(struct two_hcas *d, uint64_t ns)
 {
-	d->fate = nothing;
+	d->fate = drop_all;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + ns);
@@ -46,7 +46,7 @@ static void a_peer_that_has_ended_is_reported_at_once(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 
-	d->fate = nothing;
+	d->fate = drop_all;
 	d->liveness = ENGINE_PEER_GONE;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
@@ -63,7 +63,7 @@ static void a_peer_elsewhere_has_four_times_the_timeout(void **state)
 	uint64_t began_ns = d->now_ns;
 	struct cqe c;
 
-	d->fate = nothing;
+	d->fate = drop_all;
 	d->liveness = ENGINE_PEER_UNKNOWN;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
@@ -83,7 +83,7 @@ static void a_peer_that_answered_before_is_not_at_a_wrong_address(void **state)
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
-	d->fate = nothing;
+	d->fate = drop_all;
 	d->liveness = ENGINE_PEER_UNKNOWN;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
@@ -98,7 +98,7 @@ static void a_peer_that_is_alive_is_waited_for(void **state)
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct cqe c;
 
-	d->fate = nothing;
+	d->fate = drop_all;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 20 * (LONG / 60));
@@ -113,7 +113,7 @@ static void a_silent_peer_that_is_alive_is_called_so(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 
-	d->fate = nothing;
+	d->fate = drop_all;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 2 * LONG);
@@ -158,13 +158,13 @@ static void loss_by_length_is_told_from_silence(void **state)
 			struct two_hcas *d = two_hcas_new(5, 16);
 			uint64_t tries_ns = two_hcas_tries_ns(d, 0);
 
-			d->fate = no_long_ones;
+			d->fate = drop_long;
 			d->liveness = words[k];
 			post(d, ways[i], 100);
 			two_hcas_run(d, d->now_ns + LONG / 60);
 			assert_done(d, 0, HCA_SUCCESS,
 				    i ? HCA_WC_RDMA_READ : HCA_WC_RDMA_WRITE);
-			/* of which the last is small, and out of turn */
+			/* the last packet is small, and arrives too early */
 			post(d, ways[i], bytes[k]);
 			two_hcas_run(d, d->now_ns + 2 * tries_ns);
 			assert_int_equal(d->side[0].explained.cause,
@@ -181,7 +181,8 @@ static void loss_by_length_is_told_from_silence(void **state)
 		}
 }
 
-/* It was not their length: one of it has passed; or nothing ever has. */
+/* The length is not the cause: a packet as long has arrived before; or no
+ * packet has ever arrived. */
 static void silence_is_not_taken_for_a_small_mtu(void **state)
 {
 	for (int heard = 0; heard <= 1; heard++) {
@@ -193,7 +194,7 @@ static void silence_is_not_taken_for_a_small_mtu(void **state)
 			two_hcas_run(d, d->now_ns + LONG / 60);
 			assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 		}
-		d->fate = nothing;
+		d->fate = drop_all;
 		post(d, HCA_WR_RDMA_WRITE, 8192);
 		two_hcas_run(d, d->now_ns + LONG);
 		assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
@@ -203,8 +204,8 @@ static void silence_is_not_taken_for_a_small_mtu(void **state)
 	}
 }
 
-/* With what rdma_cm knows, the request ends with the queue pair's tries, and no
- * later. */
+/* rdma_cm knows of the disconnect, so the request ends with the queue pair's
+ * tries, and no later. */
 static void a_peer_that_has_disconnected_is_not_waited_for(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
@@ -220,7 +221,8 @@ static void a_peer_that_has_disconnected_is_not_waited_for(void **state)
 	two_hcas_free(d);
 }
 
-static void a_peer_that_was_alive_is_waited_for_when_word_is_lost(void **state)
+static void
+a_peer_known_to_be_alive_is_waited_for_when_the_broker_is_lost(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 	uint64_t tries_ns = two_hcas_tries_ns(d, 0);
@@ -243,7 +245,7 @@ static void our_own_sleep_uses_up_no_patience(void **state)
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct cqe c;
 
-	d->fate = nothing;
+	d->fate = drop_all;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG / 60);
@@ -257,13 +259,14 @@ static void our_own_sleep_uses_up_no_patience(void **state)
 	two_hcas_free(d);
 }
 
-/* Each time that its timer is due it gets no processor for a while. */
-static void a_peer_that_is_always_late_gets_retries(void **state)
+/* Whenever the requester's timer is due, the requester gets no processor for a
+ * while. */
+static void a_requester_that_is_always_late_has_its_retries(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct engine *e = d->side[0].engine;
 
-	d->fate = nothing;
+	d->fate = drop_all;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns);
@@ -280,15 +283,14 @@ static void a_peer_that_is_always_late_gets_retries(void **state)
 	two_hcas_free(d);
 }
 
-/* A process that sleeps between any two looks, beside a peer that is stopped.
- */
-static void patience_ends_for_who_is_always_late(void **state)
+/* The requester's process sleeps at each timeout, and its peer is stopped. */
+static void patience_ends_for_a_requester_that_is_always_late(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct engine *e = d->side[0].engine;
 	uint64_t began = d->now_ns;
 
-	d->fate = nothing;
+	d->fate = drop_all;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns);
@@ -317,13 +319,15 @@ int main(void)
 		cmocka_unit_test(
 			a_peer_that_has_disconnected_is_not_waited_for),
 		cmocka_unit_test(
-			a_peer_that_was_alive_is_waited_for_when_word_is_lost),
+			a_peer_known_to_be_alive_is_waited_for_when_the_broker_is_lost),
 		cmocka_unit_test(a_silent_peer_that_is_alive_is_called_so),
 		cmocka_unit_test(
 			a_qp_that_answers_nothing_has_the_time_of_the_specification),
 		cmocka_unit_test(our_own_sleep_uses_up_no_patience),
-		cmocka_unit_test(a_peer_that_is_always_late_gets_retries),
-		cmocka_unit_test(patience_ends_for_who_is_always_late),
+		cmocka_unit_test(
+			a_requester_that_is_always_late_has_its_retries),
+		cmocka_unit_test(
+			patience_ends_for_a_requester_that_is_always_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
