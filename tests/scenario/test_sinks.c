@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scatter lists: a receive's is checked for the bytes of the message, that of a
- * READ or an atomic when its response is placed.
+ * Scatter lists: the scatter list of a receive is checked for the bytes of the
+ * message, the scatter list of a READ or an atomic when its response is placed.
  */
 #include "test.h"
 
@@ -15,7 +15,7 @@
 
 enum bad { BAD_KEY, BAD_RANGE };
 
-/* The receive that was posted last gets a second element, which is bad. */
+/* Adds a bad element to the receive that was posted last. */
 static void spoil(struct two_hcas_side *s, enum bad bad)
 {
 	struct wq *rq = s->srq ? &s->srq->wq : &s->qp->rq;
@@ -105,7 +105,7 @@ static void a_byte_for_a_bad_element_is_a_local_protection_error(void **state)
 
 		post_receive(d, s->before + s->most - 1,
 			     k % 2 ? BAD_KEY : BAD_RANGE);
-		if (k % 2 == 0) /* of which the first byte is good */
+		if (k % 2 == 0) /* the element's first byte is good */
 			wqe_sges(wq_at(&d->side[1].hca,
 				       s->shared ? &d->side[1].srq->wq
 						 : &d->side[1].qp->rq,
@@ -199,7 +199,7 @@ a_read_into_a_bad_element_fails_when_its_response_comes(void **state)
 	}
 }
 
-static void the_refusal_of_the_peer_is_told_before_a_bad_element(void **state)
+static void a_refusal_of_the_peer_precedes_a_bad_element(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
 
@@ -241,8 +241,7 @@ int main(int argc, char **argv)
 			an_immediate_takes_a_receive_and_none_of_its_memory),
 		cmocka_unit_test(
 			a_read_into_a_bad_element_fails_when_its_response_comes),
-		cmocka_unit_test(
-			the_refusal_of_the_peer_is_told_before_a_bad_element),
+		cmocka_unit_test(a_refusal_of_the_peer_precedes_a_bad_element),
 		cmocka_unit_test(an_atomic_with_a_bad_element_is_executed),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receives out of a shared queue, by a QP of the RC service. */
+/* RC QPs that take receives from a shared receive queue. */
 #include "test.h"
 
 #include "scenario/two_hcas.h"
@@ -60,7 +60,7 @@ static void a_receive_taken_leaves_its_slot(void **state)
 	send(d, 4000);
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_true(two_hcas_poll(d, 0, &(struct cqe){0}));
-	/* not polled there, and still there is room */
+	/* side 1 has not polled, and the queue has room */
 	two_hcas_recv(d, 1, 8000, 4000);
 	send(d, 4000);
 	send(d, 4000);
@@ -70,7 +70,7 @@ static void a_receive_taken_leaves_its_slot(void **state)
 	two_hcas_free(d);
 }
 
-/* Each receive that was taken has its completion, polled or not. */
+/* Many receives are taken before the first poll, and all complete. */
 static void many_are_taken_before_a_poll(void **state)
 {
 	struct two_hcas *d = two_hcas_new_shared(1, 64);
@@ -87,8 +87,9 @@ static void many_are_taken_before_a_poll(void **state)
 	two_hcas_free(d);
 }
 
-/* Without packets a stopped target takes as many as it can remember. */
-static void an_owner_that_collects_late_gets_the_rest(void **state)
+/* Without packets as many messages arrive at a stopped target as its QP has
+ * slots for taken receives. */
+static void a_target_that_collects_late_gets_the_rest(void **state)
 {
 	struct two_hcas *d = two_hcas_new_shared(1, 64);
 	uint32_t done = 0;
@@ -133,8 +134,8 @@ static void the_limit_is_told_once(void **state)
 	two_hcas_free(d);
 }
 
-/* Frames from side 0 pass until there have been as many as *context says. */
-static int few(void *context, int from, const struct engine_frame *f)
+/* Lets *context frames of side 0 pass, and drops the frames after them. */
+static int pass_few(void *context, int from, const struct engine_frame *f)
 {
 	int *left = context;
 
@@ -146,7 +147,7 @@ static void an_error_gives_back_what_was_taken_and_no_more(void **state)
 	struct two_hcas *d = two_hcas_new_shared(1, 8);
 	int left = 2;
 
-	d->fate = few;
+	d->fate = pass_few;
 	d->context = &left;
 	two_hcas_recv(d, 1, 0, 4000);
 	two_hcas_recv(d, 1, 4000, 4000);
@@ -180,7 +181,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_empty_shared_queue_makes_the_sender_wait),
 		cmocka_unit_test(a_receive_taken_leaves_its_slot),
 		cmocka_unit_test(many_are_taken_before_a_poll),
-		cmocka_unit_test(an_owner_that_collects_late_gets_the_rest),
+		cmocka_unit_test(a_target_that_collects_late_gets_the_rest),
 		cmocka_unit_test(the_limit_is_told_once),
 		cmocka_unit_test(
 			a_message_too_long_ends_its_receive_and_the_qp),

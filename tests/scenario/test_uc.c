@@ -64,9 +64,9 @@ static void messages_of_every_length_arrive(void **state)
 	two_hcas_free(d);
 }
 
-/* A program that posts more would wait for answers to what is in flight, and
- * to these there are none. */
-static void sent_datagrams_are_not_in_flight(void **state)
+/* A program that posts more would wait for ACKs of requests in flight, and UC
+ * has no ACKs. */
+static void sent_messages_are_not_in_flight(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 5, 16);
 
@@ -140,7 +140,8 @@ static void a_message_of_many_packets_waits_for_its_receive(void **state)
 	two_hcas_run(d, d->now_ns + 50000000);
 	two_hcas_recv(d, 1, 500000, 8000);
 	two_hcas_recv(d, 1, 0, 0);
-	two_hcas_run(d, d->now_ns + LONG); /* the rest, where room is scarce */
+	/* without packets the receives take the rest now */
+	two_hcas_run(d, d->now_ns + LONG);
 	assert_got(d, 500000, 5000, 7);
 	assert_got(d, 300000, 700, 7);
 	two_hcas_free(d);
@@ -239,7 +240,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_of_every_length_arrive),
-		cmocka_unit_test(sent_datagrams_are_not_in_flight),
+		cmocka_unit_test(sent_messages_are_not_in_flight),
 		cmocka_unit_test(no_receive_drops_the_message_only),
 		cmocka_unit_test(
 			a_message_of_many_packets_waits_for_its_receive),

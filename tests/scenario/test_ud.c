@@ -23,7 +23,7 @@ static struct wqe *request(struct two_hcas *d, uint32_t bytes, uint8_t with)
 	return two_hcas_send(d, 0, HCA_WR_SEND, 0, bytes, 0);
 }
 
-static void go(struct two_hcas *d)
+static void post_and_run(struct two_hcas *d)
 {
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);
@@ -65,7 +65,7 @@ static void a_datagram_comes_behind_its_ip_header(void **state)
 
 	two_hcas_recv(d, 1, AT, GRH + 4096);
 	request(d, 4096, 7);
-	go(d);
+	post_and_run(d);
 	assert_sent(d, HCA_SUCCESS);
 	assert_got(d, 4096, 7);
 	assert_true(ip_v4_parse(grh + 20, 20 + 4096 + 100, &ip));
@@ -85,13 +85,13 @@ static void an_immediate_and_nothing_else_fits_a_receive_of_40_bytes(void **s)
 	w = request(d, 0, 0);
 	w->opcode = HCA_WR_SEND_IMM;
 	w->imm_be = 0x11223344;
-	go(d);
+	post_and_run(d);
 	assert_got(d, 0, 0);
 	two_hcas_free(d);
 }
 
-/* A program that posts more would wait for answers to what is in flight, and
- * to these there are none. */
+/* A program that posts more would wait for ACKs of requests in flight, and UD
+ * has no ACKs. */
 static void sent_datagrams_are_not_in_flight(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
@@ -114,7 +114,7 @@ static void a_wrong_qkey_is_dropped_and_counted(void **state)
 
 	two_hcas_recv(d, 1, AT, 1000);
 	wq_to(&d->side[0].qp->sq, w)->qkey = 5;
-	go(d);
+	post_and_run(d);
 	assert_sent(d, HCA_SUCCESS);
 	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(counters(d)->qkey_violations, 1);
@@ -129,7 +129,7 @@ static void a_qkey_with_its_high_bit_stands_for_our_own(void **state)
 
 	two_hcas_recv(d, 1, AT, 1000);
 	wq_to(&d->side[0].qp->sq, w)->qkey = 0x80000000;
-	go(d);
+	post_and_run(d);
 	assert_got(d, 100, 1);
 	two_hcas_free(d);
 }
@@ -140,7 +140,7 @@ static void each_reason_to_drop_is_told_once(void **state)
 
 	for (int k = 0; k < 5; k++) {
 		request(d, 100, 1);
-		go(d);
+		post_and_run(d);
 	}
 	assert_int_equal(counters(d)->rx_dropped, 5);
 	assert_int_equal(d->side[1].events[ENGINE_EXPLAIN], 1);
@@ -206,7 +206,7 @@ static void a_late_receiver_is_not_waited_for_again(void **state)
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
 	request(d, 100, 1);
-	go(d);
+	post_and_run(d);
 	assert_int_equal(counters(d)->rx_dropped, 1);
 	request(d, 100, 2);
 	two_hcas_post(d, 0);
@@ -214,7 +214,7 @@ static void a_late_receiver_is_not_waited_for_again(void **state)
 	assert_int_equal(counters(d)->rx_dropped, 2);
 	two_hcas_recv(d, 1, AT, 1000);
 	request(d, 100, 3);
-	go(d);
+	post_and_run(d);
 	assert_got(d, 100, 3);
 	request(d, 100, 4);
 	two_hcas_post(d, 0);
@@ -242,8 +242,8 @@ static void too_much_that_waits_chokes_the_receiver(void **state)
 	two_hcas_free(d);
 }
 
-/* The packets in the socket are for both queue pairs. */
-static void one_without_receives_does_not_hold_up_another(void **state)
+/* One socket has the packets of both queue pairs. */
+static void a_queue_pair_without_receives_does_not_hold_up_another(void **state)
 {
 	static const struct hca_qp_cap cap = {8, 8, 1, 1, 0, NULL};
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 256);
@@ -275,9 +275,9 @@ static void too_small_a_receive_waits_for_the_next_message(void **state)
 
 	two_hcas_recv(d, 1, AT, GRH + 99);
 	request(d, 100, 1);
-	go(d);
+	post_and_run(d);
 	request(d, 99, 2);
-	go(d);
+	post_and_run(d);
 	assert_got(d, 99, 2);
 	two_hcas_free(d);
 }
@@ -287,7 +287,7 @@ static void more_than_the_mtu_is_a_local_error(void **state)
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
 	request(d, 4097, 1);
-	go(d);
+	post_and_run(d);
 	assert_sent(d, HCA_LOC_LEN_ERR);
 	assert_int_equal(d->side[0].qp->state, HCA_QP_SQE);
 	two_hcas_free(d);
@@ -299,7 +299,7 @@ static void a_queue_pair_in_sqe_still_receives(void **state)
 	struct cqe c;
 
 	request(d, 4097, 1);
-	go(d);
+	post_and_run(d);
 	assert_sent(d, HCA_LOC_LEN_ERR);
 	two_hcas_recv(d, 0, AT, 1000);
 	two_hcas_send(d, 1, HCA_WR_SEND, 0, 100, 0);
@@ -318,10 +318,11 @@ static void a_receive_of_bad_memory_fails_the_queue_pair(void **state)
 	d->side[1].memory.size = AT;
 	two_hcas_recv(d, 1, AT, 1000);
 	request(d, 100, 1);
-	go(d);
+	post_and_run(d);
 	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.status, HCA_LOC_PROT_ERR);
-	two_hcas_run(d, d->now_ns); /* who polled may be who found it */
+	/* the poll may have found the bad memory; the engine fails the QP */
+	two_hcas_run(d, d->now_ns);
 	assert_int_equal(d->side[1].qp->state, HCA_QP_ERR);
 	two_hcas_free(d);
 }
@@ -340,7 +341,7 @@ static void another_partition_is_counted_and_dropped(void **state)
 	d->fate = another_pkey;
 	two_hcas_recv(d, 1, AT, 1000);
 	request(d, 100, 1);
-	go(d);
+	post_and_run(d);
 	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(counters(d)->pkey_violations, 1);
 	two_hcas_free(d);
@@ -362,19 +363,19 @@ static void a_group_hears_what_is_sent_to_it_once_attached(void **state)
 
 	two_hcas_recv(d, 1, AT, 1000);
 	to_group(d, request(d, 100, 1));
-	go(d);
+	post_and_run(d);
 	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
 	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
 	to_group(d, request(d, 100, 2));
-	go(d);
+	post_and_run(d);
 	assert_got(d, 100, 2);
 	assert_int_equal(engine_mcast_detach(s->engine, s->side, group), 0);
 	assert_int_equal(engine_mcast_detach(s->engine, s->side, group),
 			 -EINVAL);
 	two_hcas_recv(d, 1, AT, 1000);
 	to_group(d, request(d, 100, 3));
-	go(d);
+	post_and_run(d);
 	assert_false(two_hcas_poll(d, 1, &c));
 	two_hcas_free(d);
 }
@@ -388,7 +389,8 @@ static void a_sender_does_not_hear_itself(void **state)
 
 	assert_int_equal(engine_mcast_attach(s->engine, s->side, group), 0);
 	two_hcas_recv(d, 0, AT, 1000);
-	/* the second from another of its addresses, before the first is back */
+	/* the second datagram is from another local address, and leaves before
+	 * the first arrives */
 	for (uint8_t i = 0; i < 2; i++) {
 		struct wqe *w = request(d, 100, 1);
 
@@ -413,8 +415,8 @@ static void a_sender_does_not_hear_itself(void **state)
 	two_hcas_free(d);
 }
 
-/* Another host may number its queue pairs alike. */
-static void a_namesake_elsewhere_is_heard(void **state)
+/* A queue pair of another host may have the same QPN. */
+static void a_sender_with_the_same_qpn_elsewhere_is_heard(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct two_hcas_side *s = &d->side[1];
@@ -423,13 +425,13 @@ static void a_namesake_elsewhere_is_heard(void **state)
 	two_hcas_recv(d, 1, AT, 1000);
 	d->side[0].qp->qpn = s->qp->qpn;
 	to_group(d, request(d, 100, 1));
-	go(d);
+	post_and_run(d);
 	assert_got(d, 100, 1);
 	two_hcas_free(d);
 }
 
-/* IBTA 10.5.1: what goes to a group is for the multicast QPN. */
-static void to_a_group_no_queue_pair_is_named(void **state)
+/* IBTA 10.5.1: a datagram to a group names the multicast QPN. */
+static void a_datagram_to_a_group_names_no_queue_pair(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct two_hcas_side *s = &d->side[1];
@@ -442,13 +444,13 @@ static void to_a_group_no_queue_pair_is_named(void **state)
 	to_group(d, w);
 	wq_to(&d->side[0].qp->sq, w)->qpn = s->qp->qpn;
 	wq_to(&d->side[0].qp->sq, w)->local = false; /* by its address */
-	go(d);
+	post_and_run(d);
 	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(counters(d)->refused.wrong_peer, 1);
 	two_hcas_free(d);
 }
 
-/* ---- a peer of this host is at the responder ---- */
+/* ---- a peer of this host holds the responder lock ---- */
 
 static bool is_dead(alock_owner owner)
 {
@@ -461,20 +463,20 @@ static void is_slow(alock_owner owner)
 
 static const struct alock_judge judge = {is_dead, is_slow, NULL, is_dead};
 
-static void occupy(struct two_hcas *d, alock_owner peer)
+static void set_lock_holder(struct two_hcas *d, alock_owner peer)
 {
 	alock_open(1, &judge);
 	atomic_store(&qp_target(d->side[1].qp)->lock.owner, peer);
 }
 
-static void a_datagram_waits_for_who_is_at_the_responder(void **state)
+static void a_datagram_waits_for_the_holder_of_the_responder_lock(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct cqe c;
 
 	for (uint8_t k = 1; k <= 2; k++)
 		two_hcas_recv(d, 1, AT, 1000);
-	occupy(d, 99);
+	set_lock_holder(d, 99);
 	for (uint8_t k = 1; k <= 2; k++) {
 		request(d, 100, k);
 		two_hcas_post(d, 0);
@@ -482,7 +484,7 @@ static void a_datagram_waits_for_who_is_at_the_responder(void **state)
 	}
 	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(counters(d)->rx_dropped, 0);
-	occupy(d, 0);
+	set_lock_holder(d, 0);
 	two_hcas_run(d, d->now_ns + 2000000);
 	assert_true(two_hcas_poll(d, 1, &c));
 	assert_got(d, 100, 2);
@@ -494,18 +496,18 @@ static void an_initiator_inside_delays_this_queue_pair_alone(void **state)
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
 	two_hcas_recv(d, 1, AT, 1000);
-	occupy(d, 99);
+	set_lock_holder(d, 99);
 	request(d, 100, 1);
-	go(d);
+	post_and_run(d);
 	assert_int_equal(counters(d)->rx_dropped, 1);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_DROPPED);
 	request(d, 100, 2);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 1000000);
 	assert_int_equal(counters(d)->rx_dropped, 2);
-	occupy(d, 0);
+	set_lock_holder(d, 0);
 	request(d, 100, 3);
-	go(d);
+	post_and_run(d);
 	assert_got(d, 100, 3);
 	two_hcas_free(d);
 }
@@ -532,14 +534,16 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			a_group_hears_what_is_sent_to_it_once_attached),
 		cmocka_unit_test(a_sender_does_not_hear_itself),
-		cmocka_unit_test(a_namesake_elsewhere_is_heard),
-		cmocka_unit_test(to_a_group_no_queue_pair_is_named),
+		cmocka_unit_test(a_sender_with_the_same_qpn_elsewhere_is_heard),
+		cmocka_unit_test(a_datagram_to_a_group_names_no_queue_pair),
 	};
 	const struct CMUnitTest of_packets[] = {
 		cmocka_unit_test(too_much_that_waits_chokes_the_receiver),
-		cmocka_unit_test(one_without_receives_does_not_hold_up_another),
+		cmocka_unit_test(
+			a_queue_pair_without_receives_does_not_hold_up_another),
 		cmocka_unit_test(another_partition_is_counted_and_dropped),
-		cmocka_unit_test(a_datagram_waits_for_who_is_at_the_responder),
+		cmocka_unit_test(
+			a_datagram_waits_for_the_holder_of_the_responder_lock),
 		cmocka_unit_test(
 			an_initiator_inside_delays_this_queue_pair_alone),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* UD and UC without packets. */
+/* UD and UC on the direct path, without packets. */
 #include "test.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static void datagrams_cross_no_wire(void **state)
 	two_hcas_free(d);
 }
 
-static void the_dead_get_packets_and_who_comes_after_them_does_not(void **state)
+static void a_dead_process_gets_packets_and_its_successor_none(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
@@ -65,8 +65,7 @@ static void the_dead_get_packets_and_who_comes_after_them_does_not(void **state)
 	two_hcas_free(d);
 }
 
-/* Requests that are posted while the queue is found empty take the same path as
- * the others. */
+/* A doorbell that finds no request does not move the queue pair to packets. */
 static void an_empty_queue_is_not_for_packets(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
@@ -86,8 +85,8 @@ static void an_empty_queue_is_not_for_packets(void **state)
 	two_hcas_free(d);
 }
 
-/* To two targets of one process in turn, of which one posts no receives. */
-static void each_target_has_its_own_way(void **state)
+/* Side 0 sends to two QPNs of one process; one of them is no queue pair. */
+static void each_target_has_its_own_path(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	uint32_t there = d->side[1].qp->qpn, nobody = there + 2;
@@ -137,7 +136,8 @@ static void messages_of_uc_cross_no_wire(void **state)
 	two_hcas_free(d);
 }
 
-/* A packet waits at the target for its receive, so others do not pass it. */
+/* A packet waits at the target for its receive, and later messages must not
+ * pass it. */
 static void uc_goes_by_packets_after_a_request_it_cannot_do(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 3, 16);
@@ -186,9 +186,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(datagrams_cross_no_wire),
 		cmocka_unit_test(
-			the_dead_get_packets_and_who_comes_after_them_does_not),
+			a_dead_process_gets_packets_and_its_successor_none),
 		cmocka_unit_test(an_empty_queue_is_not_for_packets),
-		cmocka_unit_test(each_target_has_its_own_way),
+		cmocka_unit_test(each_target_has_its_own_path),
 		cmocka_unit_test(messages_of_uc_cross_no_wire),
 		cmocka_unit_test(
 			uc_goes_by_packets_after_a_request_it_cannot_do),
