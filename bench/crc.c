@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rate of CRC-32 (or with -c CRC-32C) of a message in the cache, where each
- * call begins with the result of the one before; and, where libisal.so.2 is
- * installed, the ratio to ISA-L's rate.  The two run in turns of some
- * microseconds, so that a change of the machine's speed concerns both.
+ * The rate of CRC-32 (or with -c CRC-32C) of a message in the cache.  Each call
+ * begins with the previous call's result.  If libisal.so.2 is installed, also
+ * the ratio to ISA-L's rate: both run in turns of some microseconds, so that a
+ * change of the machine's speed concerns both.
  */
 #include "raw.h"
 #include "util/crc.h"
@@ -20,41 +20,41 @@
 typedef uint32_t isal_crc32(uint32_t crc, const uint8_t *p, uint64_t bytes);
 typedef uint32_t isal_crc32c(uint8_t *p, int bytes, uint32_t crc);
 
-static isal_crc32 *their_crc32;
-static isal_crc32c *their_crc32c;
+static isal_crc32 *isal_function;
+static isal_crc32c *isal_function_c;
 
 typedef uint32_t update(uint32_t crc, uint8_t *p, size_t bytes);
 
-static uint32_t update_ours(uint32_t crc, uint8_t *p, size_t bytes)
+static uint32_t update_adverb(uint32_t crc, uint8_t *p, size_t bytes)
 {
 	return crc32_update(crc, p, bytes);
 }
 
-static uint32_t update_ours_c(uint32_t crc, uint8_t *p, size_t bytes)
+static uint32_t update_adverb_c(uint32_t crc, uint8_t *p, size_t bytes)
 {
 	return crc32c_update(crc, p, bytes);
 }
 
 /* ISA-L's function inverts the state before and after. */
-static uint32_t update_theirs(uint32_t crc, uint8_t *p, size_t bytes)
+static uint32_t update_isal(uint32_t crc, uint8_t *p, size_t bytes)
 {
-	return ~their_crc32(~crc, p, bytes);
+	return ~isal_function(~crc, p, bytes);
 }
 
-static uint32_t update_theirs_c(uint32_t crc, uint8_t *p, size_t bytes)
+static uint32_t update_isal_c(uint32_t crc, uint8_t *p, size_t bytes)
 {
-	return their_crc32c(p, (int)bytes, crc);
+	return isal_function_c(p, (int)bytes, crc);
 }
 
-static bool find_theirs(void)
+static bool find_isal(void)
 {
 	void *lib = dlopen("libisal.so.2", RTLD_NOW);
 
 	if (!lib)
 		return false;
-	*(void **)&their_crc32 = dlsym(lib, "crc32_gzip_refl");
-	*(void **)&their_crc32c = dlsym(lib, "crc32_iscsi");
-	return their_crc32 && their_crc32c;
+	*(void **)&isal_function = dlsym(lib, "crc32_gzip_refl");
+	*(void **)&isal_function_c = dlsym(lib, "crc32_iscsi");
+	return isal_function && isal_function_c;
 }
 
 /* ISA-L leaves the upper halves of vector registers in use, which slows down
@@ -67,7 +67,7 @@ static void clear_halves(void)
 #endif
 }
 
-/* Nanoseconds a call, over `calls` calls. */
+/* Returns the nanoseconds of one call, the mean of `calls` calls. */
 static double take_turn(update *f, uint8_t *p, size_t bytes, int calls,
 			uint32_t *crc)
 {
@@ -92,9 +92,9 @@ static int calls_a_turn(update *f, uint8_t *p, size_t bytes, uint32_t *crc)
 
 int main(int argc, char **argv)
 {
-	static double ours[MOST_TURN], theirs[MOST_TURN], ratio[MOST_TURN];
+	static double adverb[MOST_TURN], isal[MOST_TURN], ratio[MOST_TURN];
 	struct raw_options o = {.bytes = 4096};
-	bool has_theirs = find_theirs();
+	bool has_isal = find_isal();
 	uint32_t crc = CRC_INIT, check = CRC_INIT;
 	update *f, *g;
 	size_t n = 0;
@@ -103,8 +103,8 @@ int main(int argc, char **argv)
 	int calls;
 
 	raw_options(argc, argv, "crc [-c] [-s BYTES] [-t SECONDS]", &o);
-	f = o.castagnoli ? update_ours_c : update_ours;
-	g = !has_theirs ? f : o.castagnoli ? update_theirs_c : update_theirs;
+	f = o.castagnoli ? update_adverb_c : update_adverb;
+	g = !has_isal ? f : o.castagnoli ? update_isal_c : update_isal;
 	p = aligned_alloc(64, (o.bytes + 63) / 64 * 64);
 	if (!p)
 		raw_die("crc: aligned_alloc");
@@ -112,7 +112,8 @@ int main(int argc, char **argv)
 		p[i] = (uint8_t)(i * 7 + i / 251);
 	raw_enter(&o, 0);
 	if (f(1, p, o.bytes) != g(1, p, o.bytes)) {
-		fprintf(stderr, "crc: ours and ISA-L's differ\n");
+		fprintf(stderr,
+			"crc: the results of adverb and ISA-L differ\n");
 		return 1;
 	}
 	calls = calls_a_turn(f, p, o.bytes, &crc);
@@ -120,15 +121,15 @@ int main(int argc, char **argv)
 	for (;
 	     n < MOST_TURN && (double)(raw_now_ns() - began) < o.seconds * 1e9;
 	     n++) {
-		ours[n] = take_turn(f, p, o.bytes, calls, &crc);
-		theirs[n] = take_turn(g, p, o.bytes, calls, &check);
-		ratio[n] = theirs[n] / ours[n];
+		adverb[n] = take_turn(f, p, o.bytes, calls, &crc);
+		isal[n] = take_turn(g, p, o.bytes, calls, &check);
+		ratio[n] = isal[n] / adverb[n];
 	}
 	printf("{\"name\": \"crc\", \"bytes\": %zu, \"GBps\": %.6g", o.bytes,
-	       (double)o.bytes / raw_median(ours, n));
-	if (has_theirs)
+	       (double)o.bytes / raw_median(adverb, n));
+	if (has_isal)
 		printf(", \"theirs_GBps\": %.6g, \"ratio\": %.4g",
-		       (double)o.bytes / raw_median(theirs, n),
+		       (double)o.bytes / raw_median(isal, n),
 		       raw_median(ratio, n));
 	printf("}\n");
 	free(p);

@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static int eventfds[2]; /* eventfds[e]: end e writes, the other reads */
+static int eventfds[2]; /* end e writes eventfds[e], end !e reads it */
 
 static void eventfd_open(const struct raw_options *o, int end)
 {

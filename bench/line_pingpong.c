@@ -19,8 +19,8 @@ static void line_open(const struct raw_options *o, int end)
 
 static void line_send(const struct raw_options *o, int end)
 {
-	/* end 0 begins a turn, end 1 sends the number that it received; the
-	 * atomics are for the word alone: no other access is ordered */
+	/* end 0 sends the next number, end 1 sends the number that it received;
+	 * the atomics are for the word alone: no other access is ordered */
 	turn += end == 0;
 	__atomic_store_n(&lines[end].turn, turn, __ATOMIC_RELEASE);
 }

@@ -4,8 +4,10 @@
  * between two processes of one host, over the transport that mpirun is told to
  * use.
  *
- *	-w 0	rank 0 -- message --> rank 1 -- message --> rank 0: half of it
- *	-w W	rank 0 -- W messages --> rank 1 -- one byte --> rank 0: the rate
+ *	-w 0	latency, half of the time of:
+ *		rank 0 -- message --> rank 1 -- message --> rank 0
+ *	-w W	rate of:
+ *		rank 0 -- W messages --> rank 1 -- one byte --> rank 0
  *
  * mpirun starts two processes; each pins itself to a processor.  Prints a line
  * of JSON.

@@ -36,8 +36,7 @@ static void open_device(void)
 	queue_check(mr, "ibv_reg_mr");
 }
 
-/* The processor time of this process, which has both ends of each connection.
- */
+/* The processor time of this process, which has all of the QPs. */
 static int64_t cpu_ns(void)
 {
 	struct timespec t;
@@ -46,7 +45,8 @@ static int64_t cpu_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Microseconds of one WRITE of 8 bytes, posted to `count` QPs in turns. */
+/* Returns the microseconds of one WRITE of 8 bytes, posted to `count` QPs in
+ * turns. */
 static double measure_write(struct ibv_qp **qps, int count)
 {
 	struct ibv_sge sge = {(uintptr_t)memory, 8, mr->lkey};
@@ -74,7 +74,8 @@ static double measure_write(struct ibv_qp **qps, int count)
 	return (double)(cpu_ns() - began) / OPERATIONS / 1000;
 }
 
-/* The number behind @name in a status file of /proc; 0: it is not there. */
+/* Returns the number behind @name in a status file of /proc; 0: no line has
+ * @name. */
 static unsigned long read_status(const char *path, const char *name)
 {
 	unsigned long value = 0;
@@ -89,7 +90,7 @@ static unsigned long read_status(const char *path, const char *name)
 	return value;
 }
 
-/* How often the other threads have gone to sleep so far. */
+/* Counts how often the process's other threads have gone to sleep so far. */
 static unsigned long count_switches(void)
 {
 	DIR *tasks = opendir("/proc/self/task");

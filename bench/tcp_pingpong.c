@@ -16,7 +16,7 @@ static int *ready;
 static int fd;
 static char *buffer;
 
-static int one_end(const struct raw_options *o, int end)
+static int connect_end(const struct raw_options *o, int end)
 {
 	struct sockaddr_in self = raw_address(o, end);
 	socklen_t size = sizeof(self);
@@ -43,7 +43,7 @@ static void tcp_open(const struct raw_options *o, int end)
 {
 	int yes = 1;
 
-	fd = one_end(o, end);
+	fd = connect_end(o, end);
 	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, 4))
 		raw_die("tcp_pingpong: accept");
 }

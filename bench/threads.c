@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * threads [OPTION...] COUNT: COUNT threads, or processes, that each have a
- * protection domain, a completion queue and a connected queue pair of their own
- * and send requests to one passive process, 64 outstanding.  Prints the rate of
- * all together as one line of JSON.  Linked with the system's libibverbs;
+ * threads [OPTION...] COUNT: COUNT threads, or processes, send requests to one
+ * passive process.  Each has a protection domain, a completion queue and a
+ * connected queue pair of its own, and 64 requests outstanding.  Prints the sum
+ * of the rates as one line of JSON.  Linked with the system's libibverbs;
  * `adverb run` loads adverb's.
  *
  *	-P        processes, not threads
  *	-o NAME   the operation: write, read, send or atomic
  *	-s BYTES  the bytes of a request; an atomic has 8
- *	-l COUNT  post lists of so many requests, not one by one
- *	-m        memory of a file, which the other process may map
- *	-t S      measure for so many seconds
+ *	-l COUNT  post lists of COUNT requests, not one by one
+ *	-m        memory of a memfd, which the peer's process may map
+ *	-t S      measure for S seconds
  */
 #include <pthread.h>
 #include <sched.h>
@@ -54,11 +54,10 @@ struct pair {
 	_Alignas(LINE) uint32_t active_qpn;
 	uint32_t passive_qpn, rkey;
 	uint64_t address;
-	/* How far either side has come: enum step. */
-	shared_u32 active, passive;
-	/* The result: requests, and nanoseconds that they took. */
-	uint64_t done;
-	int64_t ns;
+	shared_u32 active;  /* the active side's enum step */
+	shared_u32 passive; /* the passive side's enum step */
+	uint64_t done;	    /* requests that were measured */
+	int64_t ns;	    /* the time of these requests */
 };
 
 enum step { STEP_CREATED = 1, STEP_CONNECTED, STEP_WARM };
@@ -225,7 +224,8 @@ static void describe_requests(const struct end *e, struct requests *r)
 	}
 }
 
-/* Keeps DEPTH requests outstanding for @ns; the number that were done. */
+/* Keeps DEPTH requests outstanding for @ns; returns the number of requests that
+ * completed in this time. */
 static uint64_t send_requests(struct end *e, struct requests *r, int64_t ns)
 {
 	int64_t end = raw_now_ns() + ns;
@@ -264,7 +264,7 @@ static void *run_worker(void *arg)
 	wait_for(false, STEP_CONNECTED);
 	pin_thread(e->index);
 	describe_requests(e, &r);
-	send_requests(e, &r, ns / 10); /* the first are slower */
+	send_requests(e, &r, ns / 10); /* the first requests are slower */
 	shared_store(&e->pair->active, STEP_WARM);
 	wait_for(true, STEP_WARM);
 	began = raw_now_ns();
@@ -305,7 +305,7 @@ static void run_process(int index)
 	run_worker(&e);
 }
 
-/* A process that ends with this one. */
+/* Forks a process that ends when this process ends. */
 static pid_t fork_process(void)
 {
 	pid_t parent = getpid(), pid = fork();

@@ -9,12 +9,12 @@
  *	+----+----+-----+ +----+-----+ +----+-----+	two datagrams or more
  *	  alone		  cut by the kernel (UDP_SEGMENT)
  *
- * Both ends compute a CRC of each packet; the receiver polls with UDP_GRO and
- * copies each payload to its place.  -p: without these headers, the CRC and the
- * copy.  -o: one packet a call.  -k: the receiver peeks at the first header,
- * the kernel copies the payloads to their places, and the CRC is computed
- * there.  At most WINDOW packets are outstanding: the receiver counts packets
- * in a page that both share.
+ * Sender and receiver compute a CRC of each packet; the receiver polls with
+ * UDP_GRO and copies each payload to its place.  -p: without these headers, the
+ * CRC and the copy.  -o: one packet a call.  -k: the receiver peeks at the
+ * first header, the kernel copies the payloads to their places, and the CRC is
+ * computed there.  At most WINDOW packets are outstanding: the receiver counts
+ * packets in a page that sender and receiver share.
  */
 #include "raw.h"
 #include "util/crc.h"
@@ -95,7 +95,7 @@ static size_t segment_size(struct msghdr *m, size_t len)
 	return len;
 }
 
-/* Checks the CRC of a packet whose payload is in its place. */
+/* Checks the CRC of a packet in three parts: headers, payload, trailer. */
 static void check_parts(const struct iovec v[3])
 {
 	uint32_t crc = crc32_update(CRC_INIT, v[0].iov_base, v[0].iov_len);
@@ -109,8 +109,9 @@ static void check_parts(const struct iovec v[3])
 }
 
 /*
- * Receives the next datagram into its place; the number of packets, 0: there is
- * none.  The packets of a datagram are consecutive in the message.
+ * Receives the next datagram into its place.  Returns the number of packets, 0
+ * if there is no datagram.  A datagram's packets are consecutive in the
+ * message.
  */
 static uint64_t receive_in_place(const struct raw_options *o, int fd, char *to)
 {
@@ -150,8 +151,8 @@ static uint64_t receive_in_place(const struct raw_options *o, int fd, char *to)
 	return (uint64_t)count;
 }
 
-/* Receives the next datagram into a buffer and copies it to its place; the
- * number of packets, 0: there is none. */
+/* Receives the next datagram into a buffer and copies it to its place.  Returns
+ * the number of packets, 0 if there is no datagram. */
 static uint64_t receive_copy(const struct raw_options *o, int fd, char *to)
 {
 	static char buffer[DATAGRAM + 1];
@@ -318,7 +319,7 @@ static void send_message(struct sender *t)
 	}
 }
 
-/* Sends as many messages of one packet as one datagram holds: all are equal. */
+/* Sends a datagram full of equal messages of one packet each. */
 static void send_batch(struct sender *t)
 {
 	size_t size = EXTENDED + t->o->bytes + TRAILER;

@@ -15,7 +15,7 @@
 
 #define MESSAGES 64 /* messages a call, with -o */
 
-/* Copies many messages by one call; their number. */
+/* Copies MESSAGES messages by one call; returns their number. */
 static uint64_t copy_many(pid_t to, void *memory, size_t bytes)
 {
 	struct iovec v[MESSAGES];
