@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# alone.sh ADVERBD PROGRAM [ARG...]: runs it in a network namespace of its own
-# with that broker, which must not be started by the program: ThreadSanitizer
-# takes the clone that shares memory for a fork.
+# alone.sh ADVERBD PROGRAM [ARG...]: runs PROGRAM in a network namespace of its
+# own, in which ADVERBD already listens.  PROGRAM must not start a broker:
+# ThreadSanitizer takes the clone that shares memory for a fork.
 if ! unshare -Urn true 2>/dev/null; then
 	echo "skipped ${2##*/}: no user namespaces here"
 	echo "0 passed, 0 failed, 1 skipped"
@@ -16,7 +16,7 @@ XDG_RUNTIME_DIR=$dir ADVERB_EXPLAIN=0 unshare -Urn sh -c '
 	broker=$1
 	shift
 	"$broker" --foreground --idle 3600 &
-	# until it listens
+	# until the broker listens
 	until grep -q " 00010000 .*@adverb" /proc/net/unix; do
 		kill -0 $! || exit
 	done

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * arming: a completion is pushed while the queue is being armed.  Either the
- * program sees it after arming, or it gets an event; a sleeper that misses
- * both sleeps for good.  Two threads meet again and again at that point.  Every
- * other completion is left with its receive, as by a peer.
+ * program sees the completion after arming, or the program gets an event; a
+ * program with neither would sleep for ever.  Two threads meet again and again
+ * at that point.  Every other completion is left in its receive's slot, as by a
+ * peer.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -16,7 +17,7 @@
 
 #define ARENA_BYTES (16u << 20)
 #define MEETINGS    20000
-#define PATIENCE    1000 /* looks, then the other is not running */
+#define PATIENCE    1000 /* loads; then the other thread may need the core */
 
 static struct hca hca;
 static struct cq *cq;
@@ -24,7 +25,7 @@ static struct qp *qp;
 static atomic_uint arrived;
 static bool notified;
 
-/* Returns when both threads have called it for the n-th time. */
+/* Returns when both threads have called this function for the n-th time. */
 static void meet(unsigned n)
 {
 	atomic_fetch_add(&arrived, 1);
@@ -105,7 +106,7 @@ int main(void)
 	missed = consume();
 	pthread_join(thread, NULL);
 	free(memory);
-	printf("%s a completion amid arming is seen or told: %u missed\n"
+	printf("%s a completion during arming is seen or raises an event: %u missed\n"
 	       "%d passed, %d failed, 0 skipped\n",
 	       missed ? "FAIL" : "ok", missed, !missed, !!missed);
 	return missed ? 1 : 0;

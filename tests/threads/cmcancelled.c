@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cmcancelled: a program ends by pthread_cancel its thread that works with
- * librdmacm.  It ends where it waits for an event or for the program itself,
- * and leaves no lock behind.
+ * cmcancelled: a program cancels (pthread_cancel) a thread that uses librdmacm.
+ * The thread ends only where it waits for an event or for the program, and
+ * leaves no lock behind.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 #define PATIENCE_S 120
 #define RESOLVE_MS 2000
 
-static const char *call; /* that was begun last */
+static const char *call; /* the call that was begun last */
 static struct rdma_event_channel *channel;
 static struct ids {
 	struct rdma_cm_id *listener, *active;
@@ -29,7 +29,7 @@ static atomic_bool is_through;
 #define CALL(name, ...) (call = #name, name(__VA_ARGS__))
 #define DONE(name, ...) check_need(!CALL(name, __VA_ARGS__), #name)
 
-static void make(struct ids *i)
+static void make_ids(struct ids *i)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -45,28 +45,29 @@ static void make(struct ids *i)
 	     RESOLVE_MS);
 }
 
-static void end(struct ids *i)
+static void end_ids(struct ids *i)
 {
 	DONE(rdma_destroy_id, i->active);
 	DONE(rdma_destroy_id, i->listener);
 	rdma_destroy_event_channel(channel);
 }
 
-/* Cancelled from the first, it ends where it waits for an event. */
+/* A thread that is cancelled from the start ends where it waits for an event.
+ */
 static void *make_and_wait(void *arg)
 {
 	struct rdma_cm_event **event = arg;
 
 	pthread_cancel(pthread_self());
-	make(&first);
-	end(&first);
-	make(&first);
+	make_ids(&first);
+	end_ids(&first);
+	make_ids(&first);
 	atomic_store(&is_through, true);
 	CALL(rdma_get_cm_event, channel, event);
 	return NULL;
 }
 
-/* The program has an event of it, and keeps it. */
+/* rdma_destroy_id waits until the program acknowledges an event of the id. */
 static void *destroy_and_wait(void *unused)
 {
 	(void)unused;
@@ -80,7 +81,7 @@ static void join_cancelled(pthread_t thread)
 	void *how;
 
 	pthread_join(thread, &how);
-	check_need(how == PTHREAD_CANCELED, "it was cancelled");
+	check_need(how == PTHREAD_CANCELED, "the thread was cancelled");
 	check_need(atomic_load(&is_through), call);
 }
 
@@ -96,7 +97,6 @@ static void calls_that_do_not_wait_are_not_cancelled(void)
 	DONE(rdma_get_cm_event, channel, &event);
 }
 
-/* rdma_destroy_id waits until the program has acknowledged its events. */
 static void a_thread_is_cancelled_while_it_waits_for_the_program(void)
 {
 	pthread_t thread;
@@ -111,8 +111,8 @@ static void a_thread_is_cancelled_while_it_waits_for_the_program(void)
 	DONE(rdma_ack_cm_event, event);
 	DONE(rdma_destroy_id, first.listener);
 	rdma_destroy_event_channel(channel);
-	make(&second); /* the first's id is half destroyed */
-	end(&second);
+	make_ids(&second); /* first.active is half destroyed */
+	end_ids(&second);
 }
 
 int main(void)

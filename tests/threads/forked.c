@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * forked: a program forks while its threads open and close the device, bind ids
- * and take device memory, and each child begins anew with both libraries.  What
- * a thread of the parent held or had half made at that moment must not stop the
- * child, which has no such thread.
+ * forked: a program forks while a thread opens and closes the device, binds ids
+ * or allocates device memory, and each child uses both libraries from their
+ * start.  A lock that the parent's thread held at the fork, or an object that
+ * was half made, must not stop the child, which has no such thread.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 #include "../system/lib/endpoint.h"
 
 #define FORKS	   30
-#define PATIENCE_S 60 /* a child that hangs, on a slow machine */
+#define PATIENCE_S 60 /* after which a child hangs, even on a slow machine */
 
 static atomic_bool is_over;
 
@@ -65,7 +65,7 @@ static void use_cm(void)
 	rdma_destroy_event_channel(channel);
 }
 
-static struct ibv_context *opened(void)
+static struct ibv_context *open_device(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *c;
@@ -86,17 +86,17 @@ static void take_memory(struct ibv_context *c)
 	check_need(!ibv_free_dm(dm), "ibv_free_dm");
 }
 
-/* The lock of device memory is held for as long as it is free. */
+/* Holds the lock of device memory for about half of the time. */
 static void use_memory(void)
 {
-	struct ibv_context *c = opened();
+	struct ibv_context *c = open_device();
 
 	for (int i = 0; i < 1000; i++)
 		take_memory(c);
 	check_need(!ibv_close_device(c), "ibv_close_device");
 }
 
-static void *keep_on(void *arg)
+static void *use_repeatedly(void *arg)
 {
 	void (*const *use)(void) = arg;
 
@@ -112,10 +112,10 @@ static void fork_during(void (*use)(void), const char *what)
 	pid_t child;
 
 	atomic_store(&is_over, false);
-	check_need(!pthread_create(&thread, NULL, keep_on, (void *)&use),
+	check_need(!pthread_create(&thread, NULL, use_repeatedly, (void *)&use),
 		   "a thread");
 	for (int i = 0; i < FORKS; i++) {
-		fflush(stdout); /* or the child prints it too */
+		fflush(stdout); /* or the child prints the buffer too */
 		child = fork();
 		check_need(child >= 0, "fork");
 		if (!child) {
@@ -123,7 +123,7 @@ static void fork_during(void (*use)(void), const char *what)
 			use_verbs();
 			use_cm();
 			use_memory();
-			_exit(0); /* the objects of the thread leak here */
+			_exit(0); /* the parent's objects leak here */
 		}
 		check_need(waitpid(child, &status, 0) == child, "waitpid");
 		check_need(!status, what);

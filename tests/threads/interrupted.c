@@ -21,7 +21,7 @@
 #define WARM	   50 /* sleeps after which the sleeper makes progress itself */
 #define WARM_AGAIN 4
 #define SIGNALS	   40
-#define MIDST	   100 /* signals while the sleeper makes progress for others */
+#define MIDST	   100 /* signals while the sleeper makes progress */
 #define SOON_MS	   2000
 #define PATIENCE_S 60
 
@@ -76,7 +76,7 @@ static void send_one(void)
 	check_need(endpoint_wait(&endpoint[0], &wc) && !wc.status, "the SEND");
 }
 
-/* 0 or errno. */
+/* Returns 0 or errno. */
 static int sleep_for_event(void)
 {
 	struct ibv_cq *cq;
@@ -122,10 +122,11 @@ static void warm_up(int sleeps)
 
 struct plan {
 	pthread_t sleeper;
-	int first, then; /* signals; then: until it has ended, or 0: a SEND */
+	int first; /* a signal that does not end the sleep; 0: none */
+	int then;  /* a signal that ends the sleep; 0: a SEND ends it */
 };
 
-/* One that comes before the sleep does not interrupt it: there are more. */
+/* A signal before the sleep does not interrupt the sleep, so there are many. */
 static void *disturb(void *arg)
 {
 	const struct plan *p = arg;
@@ -162,20 +163,22 @@ static int sleep_disturbed(int first, int then)
 	return err;
 }
 
-static void look(void)
+static void check_handlers(void)
 {
 	set_handler(SIGUSR1, SA_RESTART);
 	set_handler(SIGUSR2, -1);
-	check_need(sleep_disturbed(SIGUSR1, 0) == 0, "SA_RESTART: it goes on");
+	check_need(sleep_disturbed(SIGUSR1, 0) == 0,
+		   "SA_RESTART: the sleep continues");
 	set_handler(SIGUSR1, 0);
-	check_need(sleep_disturbed(0, SIGUSR1) == EINTR, "without: EINTR");
-	check_need(sleep_disturbed(0, 0) == 0, "and the next one is whole");
+	check_need(sleep_disturbed(0, SIGUSR1) == EINTR,
+		   "no SA_RESTART: EINTR");
+	check_need(sleep_disturbed(0, 0) == 0, "the next sleep ends by a SEND");
 	set_handler(SIGUSR1, SA_RESTART);
 	set_handler(SIGUSR2, 0);
-	/* what it is told of handlers is a moment old at most */
+	/* the library looks at handlers again after a moment */
 	usleep(200000);
 	check_need(sleep_disturbed(SIGUSR1, SIGUSR2) == EINTR,
-		   "one of each: the one goes on, the other ends it");
+		   "SIGUSR1 does not end the sleep, SIGUSR2 does");
 }
 
 static char state_of(pid_t thread)
@@ -185,7 +188,7 @@ static char state_of(pid_t thread)
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
 	f = fopen(path, "r");
-	check_need(f && fgets(text, sizeof(text), f), "its state");
+	check_need(f && fgets(text, sizeof(text), f), "the thread's state");
 	fclose(f);
 	state = strrchr(text, ')');
 	return state ? state[2] : 0;
@@ -203,8 +206,9 @@ static void spin_ns(long ns)
 
 static atomic_int rounds;
 
-/* It sleeps; what comes is not for it, but wakes it, and then the signal. */
-static void *interrupt_amidst(void *arg)
+/* Sends a WRITE, which wakes the sleeper but completes nothing for it, and then
+ * a signal. */
+static void *interrupt_during_progress(void *arg)
 {
 	const pthread_t sleeper = *(pthread_t *)arg;
 	struct ibv_wc wc;
@@ -216,7 +220,8 @@ static void *interrupt_amidst(void *arg)
 		spin_ns(i % 64 * 1000);
 		pthread_kill(sleeper, SIGUSR1);
 		for (int ms = 0; atomic_load(&rounds) == i + 1; ms++) {
-			check_need(ms < SOON_MS, "a signal amidst work: EINTR");
+			check_need(ms < SOON_MS,
+				   "a signal during progress: EINTR");
 			usleep(1000);
 		}
 		check_need(endpoint_wait(&endpoint[0], &wc) && !wc.status,
@@ -225,7 +230,7 @@ static void *interrupt_amidst(void *arg)
 	return NULL;
 }
 
-static void look_amidst(void)
+static void check_during_progress(void)
 {
 	pthread_t self = pthread_self(), other;
 
@@ -233,8 +238,9 @@ static void look_amidst(void)
 	set_handler(SIGUSR2, -1);
 	usleep(200000);
 	atomic_store(&rounds, 0);
-	check_need(!pthread_create(&other, NULL, interrupt_amidst, &self),
-		   "a thread");
+	check_need(
+		!pthread_create(&other, NULL, interrupt_during_progress, &self),
+		"a thread");
 	for (int i = 0; i < MIDST; i++) {
 		warm_up(WARM_AGAIN);
 		atomic_store(&rounds, i + 1);
@@ -244,10 +250,10 @@ static void look_amidst(void)
 	pthread_join(other, NULL);
 }
 
-static void look_while_it_makes_progress(void)
+static void check_handlers_of_progress_thread(void)
 {
 	warm_up(WARM);
-	look();
+	check_handlers();
 }
 
 int main(void)
@@ -256,10 +262,12 @@ int main(void)
 	endpoint_open_pair(endpoint);
 	post_receive();
 	check_need(!ibv_req_notify_cq(endpoint[1].cq, 0), "ibv_req_notify_cq");
-	check_run("a sleep is interrupted as the signal's handler says", look);
-	check_run("so is the sleep of a thread that makes progress",
-		  look_while_it_makes_progress);
-	check_run("so is a sleep that a message has just ended", look_amidst);
+	check_run("a sleep is interrupted as the signal's handler says",
+		  check_handlers);
+	check_run("a sleep of a thread that makes progress is interrupted so",
+		  check_handlers_of_progress_thread);
+	check_run("a sleep that a packet has just ended is interrupted",
+		  check_during_progress);
 	endpoint_close_pair(endpoint);
 	return check_end();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * takers: processes take receives from one shared queue, without a lock, while
- * their owner posts, resizes it, and wants to know of a limit.  Each receive is
- * had by exactly one, whole.
+ * takers: processes take receives from one shared receive queue, without a
+ * lock, while the owner posts receives and resizes the queue.  Exactly one
+ * process takes each receive, and takes it whole.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -19,13 +19,13 @@
 #define TAKERS	    3
 #define RECEIVES    100000
 #define DEPTH	    16
-#define PATIENCE    200 /* looks, then somebody else may have the core */
+#define PATIENCE    200 /* tries; then another process may need the core */
 
 static struct hca hca;
 static struct srq *srq;
 static struct qp *qps[TAKERS];
 static struct {
-	atomic_uchar had[RECEIVES + 1]; /* by wr_id */
+	atomic_uchar had[RECEIVES + 1]; /* how often, by wr_id */
 	atomic_uint torn, count, ready;
 } * seen;
 
@@ -37,7 +37,7 @@ static void *shared_memory(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static void *begin(void)
+static void *make_queues(void)
 {
 	uint64_t seed[4] = {1, 2, 3, 4};
 	struct hca_qp_cap cap = {1, 0, 1, 0, 0, NULL};
@@ -61,7 +61,7 @@ static void *begin(void)
 	return srq ? memory : NULL;
 }
 
-static bool take(struct qp *qp)
+static bool take_receive(struct qp *qp)
 {
 	struct wqe *w;
 	bool low;
@@ -75,7 +75,7 @@ static bool take(struct qp *qp)
 	else
 		atomic_fetch_add(&seen->had[w->wr_id], 1);
 	atomic_fetch_add(&seen->count, 1);
-	qp_target(qp)->held = 0; /* it is done with it */
+	qp_target(qp)->held = 0; /* the receive is complete */
 	return true;
 }
 
@@ -88,7 +88,7 @@ static pid_t start_taker(struct qp *qp)
 		return pid;
 	atomic_fetch_add(&seen->ready, 1);
 	while (atomic_load(&seen->count) < RECEIVES) {
-		in_vain = take(qp) ? 0 : in_vain + 1;
+		in_vain = take_receive(qp) ? 0 : in_vain + 1;
 		if (in_vain % PATIENCE == PATIENCE - 1)
 			sched_yield();
 	}
@@ -120,7 +120,7 @@ int main(void)
 	unsigned wrong = 0;
 	pid_t pids[TAKERS];
 
-	if (!begin())
+	if (!make_queues())
 		return 1;
 	for (int i = 0; i < TAKERS; i++)
 		pids[i] = start_taker(qps[i]);
@@ -132,7 +132,7 @@ int main(void)
 	for (unsigned i = 1; i <= RECEIVES; i++)
 		wrong += seen->had[i] != 1;
 	wrong += seen->torn;
-	printf("%s each shared receive is had by one: %u wrong\n"
+	printf("%s each shared receive is taken once: %u wrong\n"
 	       "%d passed, %d failed, 0 skipped\n",
 	       wrong ? "FAIL" : "ok", wrong, !wrong, !!wrong);
 	return wrong ? 1 : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * threads: what verbs promise a program with threads, for ThreadSanitizer to
- * watch; both ends of each connection are in this process.  Prints a line a
- * case.  Locks: none of its own, joins order what the threads share.
+ * threads: the guarantees of verbs to a program with threads, under
+ * ThreadSanitizer.  Both QPs of each connection are in this process.  Prints a
+ * line for each case.  The program has no locks: pthread_join orders accesses.
  */
 #include <errno.h>
 #include <poll.h>
@@ -72,7 +72,7 @@ static void expect_success(struct endpoint *e)
 	EXPECT(wc.status == IBV_WC_SUCCESS);
 }
 
-/* One of each, from e[0] to e[1]. */
+/* A WRITE, a READ, an atomic and a SEND from e[0] to e[1]. */
 static void round_of_work(struct endpoint e[2])
 {
 	EXPECT(post(&e[0], &e[1], IBV_WR_RDMA_WRITE, 5000) == 0);
@@ -214,7 +214,7 @@ static void *churn(void *arg)
 	return NULL;
 }
 
-static void objects_come_and_go_amid_traffic(void)
+static void objects_are_created_and_destroyed_during_traffic(void)
 {
 	endpoint_open_pair(shared);
 	run_threads(4, churn, shared, 1);
@@ -234,7 +234,8 @@ static void *open_and_close(void *arg)
 	return NULL;
 }
 
-/* The last one out stops our thread, the first one in starts it. */
+/* The first open starts the library's progress thread, the last close stops it.
+ */
 static void the_device_is_opened_and_closed_at_once(void)
 {
 	run_threads(2, open_and_close, NULL, 0);
@@ -244,7 +245,7 @@ static void the_device_is_opened_and_closed_at_once(void)
 
 struct waiter {
 	struct endpoint e[2];
-	struct ibv_comp_channel *channel; /* of the second */
+	struct ibv_comp_channel *channel; /* e[1]'s */
 };
 
 static void open_waiter(struct waiter *w)
@@ -258,7 +259,7 @@ static void close_waiter(struct waiter *w)
 	endpoint_close_pair(w->e);
 }
 
-/* Sleeps until all receives have come. */
+/* Sleeps until all receives have completed. */
 static void *wait_for_receives(void *arg)
 {
 	struct waiter *w = arg;
@@ -290,11 +291,11 @@ static void *send_slowly(void *arg)
 	for (int i = 0; i < ROUNDS; i++) {
 		int err;
 
-		/* full until the other has polled */
+		/* the queue is full until the sleeper has polled */
 		while ((err = post_receive(&w->e[1])) == ENOMEM)
 			sched_yield();
 		EXPECT(err == 0);
-		/* the small ones stay with their receives */
+		/* messages of 8 bytes are eager */
 		EXPECT(post(&w->e[0], &w->e[1], IBV_WR_SEND,
 			    i % 3 ? 8 : 1000) == 0);
 		expect_success(&w->e[0]);
@@ -313,7 +314,7 @@ static void a_thread_sleeps_for_what_another_sends(void)
 		abort();
 	pthread_join(sender, NULL);
 	pthread_join(sleeper, NULL);
-	/* events that nobody asked for any more */
+	/* events of the last ibv_req_notify_cq */
 	while (poll(&(struct pollfd){w.channel->fd, POLLIN, 0}, 1, 0) == 1) {
 		struct ibv_cq *cq;
 		void *context;
@@ -324,7 +325,7 @@ static void a_thread_sleeps_for_what_another_sends(void)
 	close_waiter(&w);
 }
 
-/* It is about to sleep for one more than so many. */
+/* The number of the completion for which the sleeper is about to sleep. */
 static atomic_int sleeping;
 
 static void *count_completions(void *arg)
@@ -348,7 +349,7 @@ static void *count_completions(void *arg)
 	return NULL;
 }
 
-/* Before, while and after it goes to sleep. */
+/* Posts before, while and after the other thread goes to sleep. */
 static void a_thread_sleeps_for_what_another_posts(void)
 {
 	pthread_t sleeper;
@@ -402,7 +403,7 @@ static void a_thread_waits_for_an_asynchronous_event(void)
 
 /* Completions that the poll cannot take are found by a later poll, without
  * other traffic. */
-static void a_full_queue_is_told_of_while_all_sleep(void)
+static void a_full_queue_raises_its_event_while_all_threads_sleep(void)
 {
 	struct pollfd async = {.events = POLLIN};
 	struct ibv_async_event event;
@@ -414,7 +415,7 @@ static void a_full_queue_is_told_of_while_all_sleep(void)
 	for (int i = 0; i < 3; i++) {
 		EXPECT(post_receive(&e[1]) == 0);
 		EXPECT(post(&e[0], &e[1], IBV_WR_SEND, 8) == 0);
-		/* by packets the queue's owner knows at once, and says so */
+		/* with packets the CQ overruns at once, and the SEND fails */
 		EXPECT(endpoint_wait(&e[0], wc));
 		EXPECT(wc->status == IBV_WC_SUCCESS || i);
 	}
@@ -431,7 +432,7 @@ static void a_full_queue_is_told_of_while_all_sleep(void)
 	endpoint_close_pair(e);
 }
 
-/* ---- rudeness ---- */
+/* ---- queue pairs that fail or are reset under traffic ---- */
 
 static void *fail_the_queue_pair(void *arg)
 {
@@ -444,7 +445,7 @@ static void *fail_the_queue_pair(void *arg)
 	return NULL;
 }
 
-/* Everything posted comes back, whatever its status. */
+/* Each posted request completes, with success or flushed. */
 static void a_queue_pair_fails_under_a_thread_that_posts(void)
 {
 	struct endpoint e[2];
@@ -466,7 +467,8 @@ static void a_queue_pair_fails_under_a_thread_that_posts(void)
 	endpoint_close_pair(e);
 }
 
-/* Its receives come back to the same queue, for as long as it is not reset. */
+/* Flushes receives to the CQ that both queue pairs use; the reset removes their
+ * completions. */
 static void *reset_again_and_again(void *arg)
 {
 	struct ibv_qp_attr fail = {.qp_state = IBV_QPS_ERR};
@@ -523,7 +525,7 @@ static void a_queue_pair_is_reset_under_a_thread_that_polls(void)
 	endpoint_close_pair(e);
 }
 
-static void a_forked_child_is_refused_and_its_parent_goes_on(void)
+static void a_forked_child_is_refused_and_its_parent_continues(void)
 {
 	struct endpoint e[2];
 	int status = -1;
@@ -550,7 +552,7 @@ int main(void)
 	check_run("two post and two poll on one queue pair",
 		  two_post_and_two_poll_on_one_queue_pair);
 	check_run("objects are created and destroyed during traffic",
-		  objects_come_and_go_amid_traffic);
+		  objects_are_created_and_destroyed_during_traffic);
 	check_run("the device is opened and closed at once",
 		  the_device_is_opened_and_closed_at_once);
 	check_run("a thread sleeps for a message that another thread sends",
@@ -559,13 +561,13 @@ int main(void)
 		  a_thread_sleeps_for_what_another_posts);
 	check_run("a thread waits for an asynchronous event",
 		  a_thread_waits_for_an_asynchronous_event);
-	check_run("a full queue is told of while all sleep",
-		  a_full_queue_is_told_of_while_all_sleep);
+	check_run("a full queue raises its event while all threads sleep",
+		  a_full_queue_raises_its_event_while_all_threads_sleep);
 	check_run("a queue pair fails under a thread that posts",
 		  a_queue_pair_fails_under_a_thread_that_posts);
 	check_run("a queue pair is reset under a thread that polls",
 		  a_queue_pair_is_reset_under_a_thread_that_polls);
 	check_run("a forked child is refused and its parent continues",
-		  a_forked_child_is_refused_and_its_parent_goes_on);
+		  a_forked_child_is_refused_and_its_parent_continues);
 	return check_end();
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The linker sends each call of the functions in the table here (--wrap): the
- * n-th one of all fails, as it does on a machine that has run out.
+ * The linker directs each call of a function in the table to this file
+ * (--wrap). The n-th call fails as on a machine that has no memory or
+ * descriptors left.
  */
 #include "fail.h"
 
@@ -29,7 +30,7 @@ const char *fail_done(void)
 	return atomic_load(&victim);
 }
 
-static bool is_turn(const char *name)
+static bool must_fail(const char *name)
 {
 	long n = atomic_load(&left);
 
@@ -48,7 +49,7 @@ static bool is_turn(const char *name)
 	type __wrap_##name parameters;                                         \
 	type __wrap_##name parameters                                          \
 	{                                                                      \
-		if (is_turn(#name)) {                                          \
+		if (must_fail(#name)) {                                          \
 			errno = error;                                         \
 			return failed;                                         \
 		}                                                              \

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Let the n-th allocation from now on, of any kind, fail. */
+/* Failures of allocations and of other functions that may run out. */
 #ifndef TESTS_TORTURE_FAIL_H
 #define TESTS_TORTURE_FAIL_H
 
 #include <stdbool.h>
 
+/* Lets the n-th call of these functions fail, counted from 1. */
 void fail_at(long n);
-/* No more failures: the function that failed, NULL if none was reached. */
+/* Ends failures.  Returns the name of the function that failed, or NULL if the
+ * n-th call was not reached. */
 const char *fail_done(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * torture: a program that opens two ends of a connection, works, and closes
- * them; over and over, each time with the next allocation failing.  Each call
- * does what it should, or fails with a reason and leaves nothing behind.
+ * torture: a program opens both ends of a connection, sends, and closes them;
+ * again and again, each time with the next allocation failing.  Each call
+ * succeeds, or fails with a reason and leaves nothing behind.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ struct end {
 	char memory[BYTES];
 };
 
-static const char *broken; /* what must not be */
+static const char *broken; /* the rule that was broken, or NULL */
 
 static bool open_end(struct end *e, bool shared)
 {
@@ -59,7 +59,7 @@ static bool open_end(struct end *e, bool shared)
 	return e->qp && !ibv_query_gid(e->ctx, 1, 1, &e->gid);
 }
 
-/* Objects that were never made need no end; all others are destroyed. */
+/* Destroys the objects that were made. */
 static void close_end(struct end *e)
 {
 	if ((e->qp && ibv_destroy_qp(e->qp)) ||
@@ -126,7 +126,7 @@ static bool wait(struct end *e)
 	return n == 1 && !wc.status;
 }
 
-/* A WRITE and a SEND. */
+/* Executes a WRITE and a SEND, and resizes a CQ. */
 static bool work(struct end e[2])
 {
 	struct ibv_sge s0 = {(uintptr_t)e[0].memory, BYTES, e[0].mr->lkey};
@@ -152,7 +152,7 @@ static bool work(struct end e[2])
 	       !ibv_resize_cq(e[0].cq, 64);
 }
 
-static bool story(bool shared)
+static bool run_connection(bool shared)
 {
 	static struct end e[2];
 	bool good;
@@ -186,9 +186,9 @@ static bool torture(bool shared)
 	const char *victim = "";
 	int files;
 
-	/* what is made once in a process's life */
-	if (!story(shared)) {
-		printf("FAIL the story itself: %s\n", strerror(errno));
+	/* the first run makes the objects that a process makes once */
+	if (!run_connection(shared)) {
+		printf("FAIL a run without failures: %s\n", strerror(errno));
 		return false;
 	}
 	files = open_files();
@@ -196,10 +196,10 @@ static bool torture(bool shared)
 		bool good;
 
 		fail_at(n);
-		good = story(shared);
+		good = run_connection(shared);
 		victim = fail_done();
 		if (!victim && !good)
-			broken = "it fails without a reason";
+			broken = "a call fails though no allocation failed";
 		if (open_files() != files)
 			broken = "descriptors stay open";
 		if (broken)
