@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""adverb bench: adverb beside the raw limits of this machine and its peers.
+"""adverb bench: adverb beside this machine's raw limits and other software.
 
-Every round runs each step once, so that what slows the machine for a while
-slows all alike; figures are medians over the rounds, goals are ratios."""
+Every round runs each step once, so that a machine that is slow for a while
+slows all steps alike; figures are medians over the rounds, goals are ratios."""
 
 import argparse
 import datetime
@@ -38,8 +38,8 @@ def options():
                    help="only steps that match, such as 'adverb write*', "
                    "'*/65536' or 'goals'; may be given again")
     p.add_argument("--list", action="store_true", help="name the steps")
-    p.add_argument("--json", metavar="FILE", help="write all figures there")
-    p.add_argument("--plots", metavar="DIR", help="write SVG plots there")
+    p.add_argument("--json", metavar="FILE", help="write all figures to FILE")
+    p.add_argument("--plots", metavar="DIR", help="write SVG plots to DIR")
     p.add_argument("--docs", metavar="DIR",
                    help="rewrite the figures of DIR/PERFORMANCE.md")
     p.add_argument("--from", dest="source", metavar="FILE",
@@ -68,7 +68,7 @@ def wanted(step, patterns):
     return False
 
 
-ALONE_CORES = 0.15  # that others use; less does not count
+ALONE_CORES = 0.15  # fewer cores used by other programs do not count
 
 
 class Run:
@@ -77,7 +77,7 @@ class Run:
         self.plan = plan
         self.rounds = rounds
         self.figures = {}     # key -> {round: figures}
-        self.left_out = {}    # series -> why
+        self.left_out = {}    # series or key -> why
         self.began = time.monotonic()
         self.done = 0
 
@@ -112,8 +112,8 @@ class Run:
              if figures["others"] >= ALONE_CORES else ""))
 
     def quietest(self, step):
-        """Of up to 1 + retries runs the first that was nearly alone on the
-        machine, or that with the least company."""
+        """The figures of the first of up to 1 + retries runs that was nearly
+        alone on the machine, or of the run with the least load of others."""
         best = None
         for _ in range(1 + self.retries):
             company = proc.Company()
@@ -131,8 +131,8 @@ class Run:
                 self.step(step, turn)
 
     def order(self, turn):
-        """The steps of one round; a member of the plan is one step, or a
-        pair whose first is the second in every other round."""
+        """The steps of one round; a member of the plan is a step, or a pair of
+        steps whose order changes from round to round."""
         for member in self.plan:
             if isinstance(member, steps.Step):
                 yield member
@@ -158,7 +158,7 @@ def on_lo(house, quick):
 
 
 def between_users(o, house, two, left_out):
-    """The steps of two users; opens @two if any of them is wanted."""
+    """The steps of two users; opens @two if any of these steps is wanted."""
     if o.quick or not any(wanted(step, o.only) for step in
                           steps.between_users(house, steps.Where("users"))):
         return []
@@ -182,7 +182,8 @@ def measure(o):
             if where:
                 plan += steps.over(house, where, pair.mtu)
             else:
-                left_out["veth%d" % pair.mtu] = "no namespaces here"
+                left_out["veth%d" % pair.mtu] = \
+                    "this user may not make network namespaces"
         plan = [step for step in plan if wanted(step, o.only)]
         if o.list:
             print("\n".join(step.key for step in plan))
@@ -207,8 +208,8 @@ def described():
 
 
 def measure_both(o):
-    """Each step of adverb with two builds, each of which has a network
-    namespace, so that it starts a broker of its own."""
+    """Each step of adverb with two builds.  Each build has a network namespace,
+    and so a broker, of its own."""
     spaces = [veth.Loopback(), veth.Loopback()]
     try:
         new, old = (
@@ -231,7 +232,7 @@ def measure_both(o):
 
 
 def compare(o):
-    """The exit status."""
+    """Prints the comparison of two builds; returns the exit status."""
     data = load(o.source) if o.source else measure_both(o)
     if data is None:
         return 0

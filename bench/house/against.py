@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Two builds of adverb in one run: a ratio for each step.
 
-A ratio above 1 means that the adverb of this command is the faster one.  A
+A ratio above 1 means that the adverb of this command is the faster build.  A
 step counts as slower, or as faster, if the median of its ratios differs from 1
 by more than 3 % and four of five rounds agree on the side: a machine that
 changes between rounds spreads the figures of both builds, but not their
@@ -12,13 +12,13 @@ from plot import number
 
 OTHER = " against"  # follows the key of a step of the other build
 SLOWER, FASTER, SAME = "slower", "faster", "within the spread"
-# The figures that a step is compared by, the first that the step has; and
-# whether less of the figure is better.
+# (figure, whether less is better): a step is compared by the first of these
+# figures that the step has.
 FIELDS = [("us", True), ("s", True), ("GBps", False), ("Mps", False)]
 
 
 def verdict(ratios):
-    """@ratios: of all rounds."""
+    """SLOWER, FASTER or SAME for the ratios of all rounds."""
     middle = goals.median(ratios)
     agreed = sum((ratio < 1) == (middle < 1) for ratio in ratios)
     if abs(middle - 1) <= 0.03 or agreed < 0.8 * len(ratios):
@@ -27,8 +27,8 @@ def verdict(ratios):
 
 
 def compared(new, old):
-    """(figures of this build, of the other, ratios) of the rounds that both
-    have, or None."""
+    """(this build's figures, the other build's figures, ratios) of the rounds
+    that both builds have, or None."""
     turns = sorted(set(new) & set(old))
     for field, less_is_better in FIELDS:
         mine, others = ([side[turn][field] for turn in turns
@@ -42,8 +42,8 @@ def compared(new, old):
 
 def rows(figures):
     """The table: a row for each step that both builds have run."""
-    yield ["step", "this", "least", "most", "other", "least", "most", "ratio",
-           ""]
+    yield ["step", "this build", "least", "most", "other build", "least",
+           "most", "ratio", ""]
     ratios_of_all = []
     for key, new in figures.items():
         found = compared(new, figures.get(key + OTHER, {}))

@@ -3,8 +3,8 @@
 
 K64, M1 = 65536, 1048576
 
-# What, ours, field, the other (None: 1), at least (>) or at most (<) factor
-# times it.
+# Goal, step of adverb, field, step that it is compared with (None: the field is
+# compared with 1), and the wanted ratio: at least (>) or at most (<) a factor.
 GOALS = [
     ("WRITE 64 KiB, path MTU 4096, to the shaped limit",
      "adverb write/%d" % K64, "GBps", "udp shaped/%d" % K64, ">", 0.9),
@@ -119,7 +119,7 @@ def ratios(figures, ours, field, other):
 
 
 def judge(figures):
-    """One dictionary a goal; met is None for what was not measured."""
+    """A dictionary for each goal; met is None if the goal was not measured."""
     verdicts = []
     for what, ours, field, other, sense, factor in GOALS:
         ratio = median(ratios(figures, ours, field, other))

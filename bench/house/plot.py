@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Curves over the message size as SVG: both axes logarithmic, a bar from the
-least to the most of the rounds, readable on light and on dark ground."""
+"""Curves over the message size as SVG: both axes are logarithmic, a bar shows
+the least and the most of the rounds, and text is readable on light and on dark
+ground."""
 
 import math
 from html import escape
 
 WIDTH, HEIGHT = 860, 440
 LEFT, RIGHT, TOP, BOTTOM = 64, 236, 44, 52
-# What a curve is: its width and dashes.  As attributes, since not every
-# viewer heeds a style sheet; that is for the dark ground alone.
-OURS, RAW, PEER = ('stroke-width="3"', 'stroke-width="2" '
+# Width and dashes of a curve, as attributes, since not every viewer reads a
+# style sheet; the style sheet is for the dark ground only.
+ADVERB, RAW, OTHER = ('stroke-width="3"', 'stroke-width="2" '
                    'stroke-dasharray="6 4"', 'stroke-width="1.5"')
-# Of middle brightness, so that they stand out on white and on black.
+# The colours have a middle brightness, to be seen on white and on black.
 COLOURS = ["#2f81f7", "#14998c", "#8957e5", "#d29922", "#e5534b", "#6e7781",
            "#3fa34d", "#c45fb8", "#a0693d", "#5c6bc0", "#7a7a29"]
 STYLE = """
@@ -98,9 +99,9 @@ def frame(axes, sizes, title, unit, axis, label):
 
 def curve(axes, index, name, points):
     colour = COLOURS[index % len(COLOURS)]
-    look = OURS if name.startswith(("adverb", "direct", "mapped")) else \
+    look = ADVERB if name.startswith(("adverb", "direct", "mapped")) else \
         RAW if name.startswith(("udp", "tcp", "process_vm",
-                                     "shared", "eventfd")) else PEER
+                                     "shared", "eventfd")) else OTHER
     corners = " ".join("%.1f,%.1f" % (axes.x(size), axes.y(mid))
                        for size, (_, mid, _) in points)
     yield polyline(look, colour, corners)
@@ -115,8 +116,8 @@ def curve(axes, index, name, points):
 
 
 def svg(title, unit, curves, axis="message size", label=size_name):
-    """@curves: {name: {size: (least, median, most)}}; @axis and @label name
-    the sizes.  The document."""
+    """The document, or None without values.  @curves: {name: {size: (least,
+    median, most)}}; @axis and @label name the sizes."""
     curves = {name: c for name, c in curves.items() if c}
     sizes = sorted({size for c in curves.values() for size in c})
     values = [v for c in curves.values() for three in c.values()

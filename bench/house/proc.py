@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs with two ends, pinned, timed out, their CPU time counted."""
+"""Runs servers and clients, pinned and with a time limit; counts CPU time."""
 
 import os
 import select
@@ -12,11 +12,11 @@ import time
 
 
 class Failed(Exception):
-    """A measurement did not come about; the text says why."""
+    """A measurement failed; the text says why."""
 
 
 def cores():
-    """The two cores of the ends: (client, server)."""
+    """The cores of (client, server)."""
     allowed = sorted(os.sched_getaffinity(0))
     return allowed[0], allowed[1 % len(allowed)]
 
@@ -32,16 +32,16 @@ def free_port():
 
 
 def busy_s():
-    """CPU seconds that all programs of the machine have used so far; what the
-    kernel does in interrupts is nobody's."""
+    """CPU seconds that all programs of the machine have used so far; time in
+    interrupts does not count."""
     with open("/proc/stat", encoding="ascii") as stat:
         user, nice, system = map(int, stat.readline().split()[1:4])
     return (user + nice + system) / os.sysconf("SC_CLK_TCK")
 
 
 class Broker:
-    """A broker of the bench's own, which runs on while its clients come and
-    go: its CPU time is theirs."""
+    """The bench's own broker, which outlives its clients: its CPU time counts
+    as theirs."""
 
     pid = None
 
@@ -55,7 +55,7 @@ class Broker:
 
 
 class Company:
-    """How many cores other programs used while ours ran."""
+    """How many cores other programs used while the bench's programs ran."""
 
     def __init__(self):
         self.busy, self.wall = busy_s(), time.monotonic()
@@ -74,7 +74,7 @@ class Company:
 
 
 class Process:
-    """One program, kept on some cores, its output in a file."""
+    """One program, pinned to some cores, with its output in a file."""
 
     def __init__(self, argv, on, env=None):
         self.output = tempfile.TemporaryFile()
@@ -89,7 +89,7 @@ class Process:
         self.fd = os.pidfd_open(self.child.pid)
 
     def wait(self, seconds):
-        """Its exit status, or None when out of time; sets cpu."""
+        """The program's exit status, or None after @seconds; sets cpu."""
         if self.status is not None:
             return self.status
         if not select.select([self.fd], [], [], seconds)[0]:
@@ -102,7 +102,7 @@ class Process:
         return self.status
 
     def end(self, seconds):
-        """Waits, then stops what is still there."""
+        """Waits for @seconds, then ends the process group by signals."""
         for last in (signal.SIGTERM, signal.SIGKILL):
             if self.wait(seconds) is not None:
                 break
@@ -116,7 +116,7 @@ class Process:
 
 
 def listens(pid, port):
-    """Does somebody in the network namespace of @pid listen on @port?"""
+    """Does a process in the network namespace of @pid listen on @port?"""
     for name in ("tcp", "tcp6"):
         try:
             with open("/proc/%d/net/%s" % (pid, name)) as table:
@@ -131,8 +131,8 @@ def listens(pid, port):
 
 
 def alone(argv, env=None, seconds=300):
-    """Runs a program that has both ends inside, and pins them itself.  Its
-    output, its CPU seconds."""
+    """Runs a program that is server and client and pins both itself.  Returns
+    its output and its CPU seconds."""
     one = Process(argv, set(cores()), env)
     if one.wait(seconds) is None:
         one.end(0)
@@ -145,13 +145,14 @@ def alone(argv, env=None, seconds=300):
 
 def last_line(text):
     lines = [line for line in text.splitlines() if line.strip(" -+")]
-    return lines[-1].strip() if lines else "it said nothing"
+    return lines[-1].strip() if lines else "no output"
 
 
 def pair(server, client, port, env=None, seconds=120, one_core=False,
          stays=False):
-    """Runs a server, then its client once the server listens on @port.
-    The client's output, the CPU seconds of both, and of a broker of ours."""
+    """Runs a server, then its client once the server listens on @port.  Returns
+    the client's output, and the CPU seconds of both and of the bench's
+    broker."""
     here, there = cores()
     served = Broker.cpu_s()
     a = Process(server, {here if one_core else there}, env)

@@ -7,7 +7,7 @@ import re
 import goals
 from plot import number, size_name, svg
 
-# File, title, field, unit, series in the order of the legend.
+# The series of a plot, in the order of the legend.
 BW = ["adverb write", "adverb read", "adverb send", "udp shaped",
       "tcp write", "process_vm", "qperf tcp_bw", "iperf3 tcp",
       "ucx tcp tag_bw"]
@@ -22,11 +22,12 @@ HOST_LAT = ["direct send_lat", "direct write_lat", "direct read_lat",
             "shared line", "eventfd", "ucx cma tag_lat", "ucx posix put_lat",
             "libfabric shm",
             "openmpi vader lat"]
+# File, title, field, unit, series.
 PLOTS = [
     ("bandwidth", "Bandwidth on 127.0.0.1", "GBps", "GB/s", BW),
     ("latency", "Latency on 127.0.0.1", "us", "half a round trip, µs", LAT),
     ("rate", "Message rate on 127.0.0.1", "Mps", "million messages/s", BW),
-    ("cpu", "CPU time per byte, both ends", "cpu",
+    ("cpu", "CPU time per byte, client and server", "cpu",
      "CPU seconds per 10^9 bytes", BW),
     ("host-bandwidth", "Bandwidth within a host, with packets and without",
      "GBps", "GB/s", HOST_BW),
@@ -59,7 +60,7 @@ def curves(figures, series, field):
 
 
 def grid(figures, series, field):
-    """Rows of cells: the sizes down, the series across, medians."""
+    """A table of medians: a row for each size, a column for each series."""
     c = curves(figures, series, field)
     sizes = sorted({size for one in c.values() for size in one})
     yield ["size", *c]
@@ -69,7 +70,7 @@ def grid(figures, series, field):
 
 
 def others(figures):
-    """What is no curve: a row a figure, with its spread."""
+    """The figures that no plot shows: a row for each, with its spread."""
     yield ["what", "bytes", "median", "least", "most", "unit"]
     shown = set(BW) | set(LAT) | set(HOST_BW) | \
         set(HOST_LAT) - {"shared line", "eventfd"}
@@ -88,33 +89,34 @@ THREADS = re.compile(r"^(\S+) (\S+) (\d+) (threads|processes)$")
 
 
 def thread_series(figures):
-    """{(way, operation, size, kind): {count: spread of the rate}}."""
+    """{(path, operation, size, kind): {count: spread of the rate}}."""
     found = {}
     for key, rounds in figures.items():
         name, size = key.rsplit("/", 1)
         words = THREADS.match(name)
         if words and spread(rounds, "Mps"):
-            way, operation, count, kind = words.groups()
-            found.setdefault((way, operation, int(size), kind), {})[
+            path, operation, count, kind = words.groups()
+            found.setdefault((path, operation, int(size), kind), {})[
                 int(count)] = spread(rounds, "Mps")
     return found
 
 
 def thread_rows(figures):
     """A row for each operation: the rate of 1, 2 ... threads, and for each
-    number the ratio to as many processes (median of the rounds' ratios)."""
+    number of threads the ratio to as many processes (the median of the rounds'
+    ratios)."""
     found = thread_series(figures)
     counts = sorted({count for rates in found.values() for count in rates})
-    yield ["way", "operation", "size", *["%d threads" % c for c in counts],
+    yield ["path", "operation", "size", *["%d threads" % c for c in counts],
            *["to %d processes" % c for c in counts if c > 1]]
-    for (way, operation, size, kind), rates in found.items():
+    for (path, operation, size, kind), rates in found.items():
         if kind != "threads":
             continue
-        key = "%s %s %%d %%s/%d" % (way, operation, size)
+        key = "%s %s %%d %%s/%d" % (path, operation, size)
         ratios = [goals.median(goals.ratios(
             figures, key % (count, "threads"), "Mps",
             key % (count, "processes"))) for count in counts if count > 1]
-        yield [way, operation, size_name(size),
+        yield [path, operation, size_name(size),
                *[number(rates[c][1]) if c in rates else "" for c in counts],
                *["%.2f" % ratio if ratio else "" for ratio in ratios]]
 
@@ -124,7 +126,7 @@ def verdict(v):
 
 
 def goal_rows(data):
-    yield ["goal", "ours", "the other", "ratio", "wanted", ""]
+    yield ["goal", "adverb", "compared with", "ratio", "wanted", ""]
     for v in data["goals"]:
         ours, other = (spread(data["figures"].get(v[which], {}), v["field"])
                        for which in ("ours", "other"))
@@ -136,7 +138,7 @@ def goal_rows(data):
 
 
 def tables(data):
-    """(heading, rows) of everything there is to say."""
+    """(heading, rows) of each table of the report."""
     figures = data["figures"]
     for _, title, field, unit, series in PLOTS:
         rows = list(grid(figures, series, field))
@@ -176,7 +178,7 @@ def machine(data):
 
 
 def show(data):
-    """What stdout gets."""
+    """The lines for stdout."""
     yield machine(data)
     for heading, rows in tables(data):
         yield ""
@@ -197,10 +199,10 @@ def write_plots(data, folder):
                 out.write(drawing)
             names.append((name, title))
     drawing = svg("Threads", "M/s", {
-        "%s %s %s, %s" % (way, operation, size_name(size), kind): rates
-        for (way, operation, size, kind), rates in
+        "%s %s %s, %s" % (path, operation, size_name(size), kind): rates
+        for (path, operation, size, kind), rates in
         thread_series(data["figures"]).items()
-        if way == "direct" and operation != "read"},
+        if path == "direct" and operation != "read"},
         axis="threads or processes", label=str)
     if drawing:
         with open(os.path.join(folder, "threads.svg"), "w",
@@ -215,7 +217,7 @@ def is_of_crc(key):
 
 
 def part(data, of_crc):
-    """The figures and goals of a CRC alone, or all others."""
+    """The figures and goals of CRCs if @of_crc, or all others."""
     return {**data,
             "figures": {key: rounds for key, rounds in data["figures"].items()
                         if is_of_crc(key) == of_crc},
@@ -241,8 +243,8 @@ def page_part(data, names):
 
 
 def write_docs(data, folder):
-    """The parts of PERFORMANCE.md, each between its marks, of which something
-    was measured; and the plots."""
+    """Writes the plots, and each part of PERFORMANCE.md, between its marks, of
+    which a figure was measured."""
     names = write_plots(data, os.path.join(folder, "perf"))
     path = os.path.join(folder, "PERFORMANCE.md")
     with open(path, encoding="utf-8") as page:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Two users of one system broker, which root alone can be:
+"""Two users of one system broker, which only root can make:
 
     network namespace, lo alone
     root's adverbd --foreground, which owns port 4791
     client: user 65533             server: user 65534
 
-The broker hands each packet on to the process that it is for, since no user
-but the broker's own may have a socket of the port (docs/SECURITY.md).
+The broker relays each packet to the process of its destination QP, since no
+user but the broker's own may have a socket of the port (docs/SECURITY.md).
 """
 
 import os
@@ -22,16 +22,16 @@ CLIENT, SERVER = 65533, 65534
 
 
 def is_root():
-    """Can this process become those users?  Root of a user namespace cannot,
-    unless it has their numbers."""
+    """Can this process become CLIENT and SERVER?  Root of a user namespace can
+    only if the namespace has their IDs."""
     with open("/proc/self/uid_map", encoding="ascii") as f:
         counts = [int(line.split()[2]) for line in f]
     return os.geteuid() == 0 and sum(counts) > SERVER
 
 
 def broker_of(adverb):
-    """adverbd lies beside the libraries that adverb run has programs load; or
-    None."""
+    """adverbd beside the libraries that a program under adverb run loads; None
+    if there is none."""
     done = subprocess.run([adverb, "run", "--", "sh", "-c",
                            "echo $LD_LIBRARY_PATH"], check=False,
                           stdout=subprocess.PIPE, text=True)
@@ -47,8 +47,8 @@ class Users:
         self.adverb = adverb
         self.broker, self.home = None, None
 
-    def _end(self, user):
-        """The words before a command of one end."""
+    def _prefix(self, user):
+        """The words before a command of @user."""
         home = os.path.join(self.home, str(user))
         os.mkdir(home, 0o700)
         os.chown(home, user, user)
@@ -58,7 +58,7 @@ class Users:
                 "XDG_RUNTIME_DIR=" + home]
 
     def _listens(self):
-        """In the namespace that it is to make."""
+        """Does the broker listen in a network namespace of its own?"""
         of = "/proc/%d/" % self.broker.pid
         if os.readlink(of + "ns/net") == os.readlink("/proc/self/ns/net"):
             return False
@@ -69,7 +69,7 @@ class Users:
         bound = time.monotonic() + 10
         while not self._listens():
             if self.broker.poll() is not None or time.monotonic() > bound:
-                raise OSError("the broker does not begin")
+                raise OSError("the broker does not listen")
             time.sleep(0.01)
 
     def open(self):
@@ -90,8 +90,8 @@ class Users:
         except OSError as why:
             return None, str(why)
         proc.Broker.pid = self.broker.pid
-        return Where("users", self._end(CLIENT), self._end(SERVER), LOCAL,
-                     device="lo"), ""
+        return Where("users", self._prefix(CLIENT), self._prefix(SERVER),
+                     LOCAL, device="lo"), ""
 
     def close(self):
         proc.Broker.pid = None

@@ -17,7 +17,7 @@ class Refused(Exception):
 
 
 def hold(prefix):
-    """A shell that keeps a namespace alive until its input ends."""
+    """A shell that keeps a namespace alive until the shell's input ends."""
     return subprocess.Popen(
         [*prefix, "sh", "-c", "ip link set lo up && echo up && read x"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -25,8 +25,8 @@ def hold(prefix):
 
 
 def words_before(holder):
-    """The words before a command that have it run in the holder's namespace.
-    """
+    """The words before a command, with which it runs in the holder's
+    namespace."""
     return ["nsenter", "-t", str(holder.pid), "-U", "-n",
             "--preserve-credentials"]
 
@@ -44,7 +44,7 @@ class Loopback:
         """The words before a command; may raise Refused."""
         self.holder = hold(["unshare", "-Urn"])
         if self.holder.stdout.readline() != "up\n":
-            raise Refused("this user may not make one")
+            raise Refused("this user may not make a network namespace")
         return words_before(self.holder)
 
     def close(self):
@@ -58,7 +58,7 @@ class Veth:
         self.a = self.b = None
 
     def _wait_for_carrier(self, prefix, name):
-        """The kernel takes up to a second to call a link up."""
+        """Waits for state UP, which the kernel sets within about a second."""
         bound = time.monotonic() + 10
         while b"state UP" not in subprocess.run(
                 [*prefix, "ip", "-o", "link", "show", name], check=True,
