@@ -10,8 +10,6 @@
 #include "sim/service.h"
 #include "util/bits.h"
 
-#define SINK_BYTES (512u << 10)
-
 uint32_t workload_below(struct world *w, uint32_t n)
 {
 	return rng_below(&w->rng, n);
