@@ -22,6 +22,7 @@ LOCAL = "127.0.0.1"
 KIB, MIB = 1024, 1024 * 1024
 BW_SIZES = [8, 64, 512, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 16 * MIB]
 LAT_SIZES = [2] + BW_SIZES
+REGISTERED = [4 * KIB, MIB, 1024 * MIB]
 QUICK = [2, 8, 64 * KIB, MIB]
 CRC_SIZES = [64, 256, KIB, 4 * KIB, 64 * KIB, MIB]
 
@@ -196,6 +197,28 @@ class House:
                 raise Failed("cmtime: " + proc.last_line(text))
             return {"us": float(said[1])}
         return Step(series, count, run, ["cmtime"])
+
+    def connects(self, series, count, threads):
+        """Connections that threads of one process ask for at once."""
+        def run():
+            text, _ = proc.alone(self.prefix() + [
+                os.path.join(self.raw, "connects"), "-t", str(threads),
+                str(count)], LO.env)
+            said = json.loads(text)
+            return {"us": said["us"], "s": said["seconds"]}
+        return Step(series, count, run)
+
+    def registration(self, series, size):
+        """Register and deregister, to mmap and munmap of as many bytes."""
+        def run():
+            text, _ = proc.alone(self.prefix() + [
+                os.path.join(self.raw, "registration"), "-n", "500", "-s",
+                str(size)], LO.env)
+            said = json.loads(text)
+            ours = said["reg_us"] + said["dereg_us"]
+            return {"us": ours,
+                    "ratio": ours / (said["map_us"] + said["unmap_us"])}
+        return Step(series, size, run)
 
     # -- the peers ----------------------------------------------------------
 
@@ -375,6 +398,10 @@ def points(h):
     yield h.qps("adverb 10000 queue pairs", 10000)
     yield h.cmtime("adverb connect", 500)
     yield h.raw_step("tcp connect", "tcp_connect", 500, "-n", "500")
+    yield h.connects("adverb connect 8 threads", 1000, 8)
+    yield h.raw_step("tcp connect", "tcp_connect", 1000, "-n", "1000")
+    for s in REGISTERED:
+        yield h.registration("adverb registration", s)
     yield h.raw_step("udp plain", "udp_stream", 64 * KIB, "-p")
     yield h.raw_pingpong("shared line", "line_pingpong", 8)
     yield h.bandwidth("adverb write mtu1024", "ib_write_bw", 64 * KIB, "-m",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Many queue pairs in one process: memory, and the sleep of the idle.  What
-they cost in time is `adverb bench`'s to say."""
+"""Many queue pairs, threads and connections in one process: memory, and the
+sleep of the idle.  `adverb bench` says what they cost in time."""
 
 import json
 import os
@@ -14,6 +14,8 @@ from system import Fail, Suite
 suite = Suite(__doc__)
 LIMIT_MIB = 200
 COUNT = 10000
+IDLE = suite.program("idle_threads")
+CONNECTS = os.path.join(suite.build, "bench", "connects")
 
 
 def measured():
@@ -36,4 +38,21 @@ def memory():
 
 suite.case("10 000 connected queue pairs fit into 200 MiB, idle they sleep",
            memory, "scale", "connected queue pairs")
+
+def run(path, *args, **env):
+    def body():
+        r = suite.run([suite.adverb, "run", "--", path, *args], **env)
+        if r.status:
+            raise Fail("status %d" % r.status, r.output)
+        suite.note(r.output.splitlines()[-1])
+    return body
+
+
+for way, direct in ("direct", "1"), ("packets", "0"):
+    suite.case("64 threads that wait for an event each do not wake up, by " +
+               way, run(IDLE, "64", ADVERB_DIRECT=direct),
+               "scale", "idle threads")
+    suite.case("8 threads open 1000 connections at once, by " + way,
+               run(CONNECTS, "-t", "8", "1000", ADVERB_DIRECT=direct),
+               "scale", "connections of threads")
 suite.end()

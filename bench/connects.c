@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * connects [-t THREADS] COUNT: COUNT connections of rdma_cm, with queue pairs,
+ * that THREADS threads of one process open at once to one other process.  Each
+ * thread has an event channel, a protection domain and a completion queue of
+ * its own.  Each connection then carries one SEND with its number; the other
+ * process must see each number once.  Prints the time of a connection, from
+ * rdma_connect to RDMA_CM_EVENT_ESTABLISHED.
+ *
+ *	process that connects: a thread         process that accepts
+ *	resolves addresses, creates QPs         accepts what comes
+ *	waits for the other threads             |
+ *	rdma_connect for all, ESTABLISHED       |
+ *	a SEND on each                          counts the numbers
+ *	rdma_disconnect for all, DISCONNECTED   destroys what has ended
+ *
+ * Linked with the system's librdmacm; `adverb run` loads adverb's.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "queue.h"
+#include "raw.h"
+
+enum { THREADS_MAX = 64, COUNT_MAX = 4000, BACKLOG = 4096 };
+#define RESOLVE_MS 30000
+
+/* Of both processes. */
+static struct shared {
+	_Atomic uint16_t port; /* of the listener, in network byte order */
+	atomic_int numbers;    /* that have come */
+	atomic_int ended;      /* connections */
+	_Atomic uint8_t seen[COUNT_MAX];
+} * shared;
+
+static int count, threads = 8;
+static pthread_barrier_t barrier;
+
+/* ---- the process that accepts ---- */
+
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static struct ibv_comp_channel *completions;
+static struct ibv_mr *mr;
+static uint64_t numbers[COUNT_MAX];	/* where each connection receives */
+static atomic_bool has_come[COUNT_MAX]; /* the number of a connection */
+static int accepted;
+
+static void count_number(const struct ibv_wc *wc)
+{
+	queue_check(wc->status == IBV_WC_SUCCESS, "a receive");
+	queue_check(numbers[wc->wr_id] < COUNT_MAX, "a number that was sent");
+	atomic_fetch_add(&shared->seen[numbers[wc->wr_id]], 1);
+	atomic_fetch_add(&shared->numbers, 1);
+	atomic_store(&has_come[wc->wr_id], true);
+}
+
+static void *take_numbers(void *unused)
+{
+	struct ibv_cq *which;
+	struct ibv_wc wc;
+	void *context;
+	int n;
+
+	(void)unused;
+	for (;;) {
+		queue_check(!ibv_get_cq_event(completions, &which, &context),
+			    "ibv_get_cq_event");
+		ibv_ack_cq_events(which, 1);
+		queue_check(!ibv_req_notify_cq(which, 0), "ibv_req_notify_cq");
+		while ((n = ibv_poll_cq(which, 1, &wc)) > 0)
+			if (wc.opcode == IBV_WC_RECV &&
+			    wc.status != IBV_WC_WR_FLUSH_ERR)
+				count_number(&wc);
+		queue_check(n == 0, "ibv_poll_cq");
+	}
+	return NULL;
+}
+
+static void open_acceptor(struct ibv_context *context)
+{
+	pthread_t thread;
+
+	pd = ibv_alloc_pd(context);
+	completions = ibv_create_comp_channel(context);
+	queue_check(pd && completions, "ibv_create_comp_channel");
+	cq = ibv_create_cq(context, 2 * COUNT_MAX, NULL, completions, 0);
+	mr = ibv_reg_mr(pd, numbers, sizeof(numbers), IBV_ACCESS_LOCAL_WRITE);
+	queue_check(cq && mr && !ibv_req_notify_cq(cq, 0), "ibv_create_cq");
+	errno = pthread_create(&thread, NULL, take_numbers, NULL);
+	queue_check(!errno, "pthread_create");
+}
+
+static void create_qp(struct rdma_cm_id *id, struct ibv_pd *its_pd,
+		      struct ibv_cq *its_cq)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = its_cq,
+		.recv_cq = its_cq,
+		.cap = {.max_send_wr = 1,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+			.max_inline_data = sizeof(uint64_t)},
+		.qp_type = IBV_QPT_RC};
+
+	queue_check(!rdma_create_qp(id, its_pd, &attr), "rdma_create_qp");
+}
+
+static void accept_one(struct rdma_cm_id *id)
+{
+	struct rdma_conn_param param = {.rnr_retry_count = 7};
+	struct ibv_sge sge;
+	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
+
+	if (!pd)
+		open_acceptor(id->verbs);
+	queue_check(accepted < COUNT_MAX, "as many connections as were asked");
+	id->context = &has_come[accepted];
+	wr.wr_id = (uint64_t)accepted++;
+	sge = (struct ibv_sge){(uintptr_t)&numbers[wr.wr_id],
+			       sizeof(numbers[0]), mr->lkey};
+	create_qp(id, pd, cq);
+	errno = ibv_post_recv(id->qp, &wr, &bad);
+	queue_check(!errno, "ibv_post_recv");
+	queue_check(!rdma_accept(id, &param), "rdma_accept");
+}
+
+/* Its completions go with the QP, so waits until they are taken. */
+static void end_one(struct rdma_cm_id *id)
+{
+	while (!atomic_load((atomic_bool *)id->context))
+		usleep(100);
+	rdma_disconnect(id);
+	rdma_destroy_qp(id);
+	queue_check(!rdma_destroy_id(id), "rdma_destroy_id");
+	atomic_fetch_add(&shared->ended, 1);
+}
+
+static struct rdma_event_channel *listen_anywhere(void)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct rdma_cm_id *id;
+
+	queue_check(channel, "rdma_create_event_channel");
+	queue_check(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) &&
+			    !rdma_bind_addr(id, (struct sockaddr *)&at) &&
+			    !rdma_listen(id, BACKLOG),
+		    "rdma_listen");
+	atomic_store(&shared->port, rdma_get_src_port(id));
+	return channel;
+}
+
+static _Noreturn void accept_all(void)
+{
+	struct rdma_event_channel *channel;
+	enum rdma_cm_event_type what;
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	channel = listen_anywhere();
+	for (;;) {
+		queue_check(!rdma_get_cm_event(channel, &event),
+			    "rdma_get_cm_event");
+		what = event->event;
+		id = event->id;
+		rdma_ack_cm_event(event);
+		if (what == RDMA_CM_EVENT_CONNECT_REQUEST)
+			accept_one(id);
+		else if (what == RDMA_CM_EVENT_DISCONNECTED)
+			end_one(id);
+	}
+}
+
+/* ---- the process that connects ---- */
+
+/* One thread's. */
+struct opener {
+	int first, count; /* numbers of its connections */
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id **ids;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	int64_t began_ns, ended_ns; /* of rdma_connect and ESTABLISHED */
+};
+
+/* Returns the next event, acknowledged, and its id. */
+static enum rdma_cm_event_type take_event(struct opener *o,
+					  struct rdma_cm_id **id)
+{
+	enum rdma_cm_event_type what;
+	struct rdma_cm_event *event;
+
+	queue_check(!rdma_get_cm_event(o->channel, &event),
+		    "rdma_get_cm_event");
+	*id = event->id;
+	what = event->event;
+	if (event->status)
+		fprintf(stderr, "connects: %s: status %d\n",
+			rdma_event_str(what), event->status);
+	rdma_ack_cm_event(event);
+	return what;
+}
+
+/* Waits for the next event, which must be @want. */
+static void await(struct opener *o, enum rdma_cm_event_type want)
+{
+	struct rdma_cm_id *id;
+	enum rdma_cm_event_type what = take_event(o, &id);
+
+	if (what == want)
+		return;
+	fprintf(stderr, "connects: %s in place of %s\n", rdma_event_str(what),
+		rdma_event_str(want));
+	exit(1);
+}
+
+static void resolve_routes(struct opener *o)
+{
+	struct rdma_cm_id *id;
+
+	for (int resolved = 0; resolved < o->count;) {
+		switch ((int)take_event(o, &id)) {
+		case RDMA_CM_EVENT_ADDR_RESOLVED:
+			queue_check(!rdma_resolve_route(id, RESOLVE_MS),
+				    "rdma_resolve_route");
+			break;
+		case RDMA_CM_EVENT_ROUTE_RESOLVED:
+			resolved++;
+			break;
+		default:
+			queue_check(false, "the resolution of an address");
+		}
+	}
+}
+
+static void resolve_all(struct opener *o)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = atomic_load(&shared->port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	o->channel = rdma_create_event_channel();
+	o->ids = calloc((size_t)o->count, sizeof(struct rdma_cm_id *));
+	queue_check(o->channel && o->ids, "rdma_create_event_channel");
+	for (int i = 0; i < o->count; i++)
+		queue_check(!rdma_create_id(o->channel, &o->ids[i], NULL,
+					    RDMA_PS_TCP) &&
+				    !rdma_resolve_addr(o->ids[i], NULL,
+						       (struct sockaddr *)&to,
+						       RESOLVE_MS),
+			    "rdma_resolve_addr");
+	resolve_routes(o);
+}
+
+static void create_all(struct opener *o)
+{
+	struct ibv_context *context = o->ids[0]->verbs;
+
+	o->pd = ibv_alloc_pd(context);
+	o->cq = ibv_create_cq(context, 2 * o->count, NULL, NULL, 0);
+	queue_check(o->pd && o->cq, "ibv_create_cq");
+	for (int i = 0; i < o->count; i++)
+		create_qp(o->ids[i], o->pd, o->cq);
+}
+
+static void connect_all(struct opener *o)
+{
+	struct rdma_conn_param param = {.retry_count = 7, .rnr_retry_count = 7};
+
+	o->began_ns = raw_now_ns();
+	for (int i = 0; i < o->count; i++)
+		queue_check(!rdma_connect(o->ids[i], &param), "rdma_connect");
+	for (int i = 0; i < o->count; i++)
+		await(o, RDMA_CM_EVENT_ESTABLISHED);
+	o->ended_ns = raw_now_ns();
+}
+
+static void send_all(struct opener *o)
+{
+	struct ibv_wc wc;
+	int n;
+
+	for (int i = 0; i < o->count; i++) {
+		uint64_t number = (uint64_t)(o->first + i);
+		struct ibv_sge sge = {(uintptr_t)&number, sizeof(number), 0};
+		struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+					       .num_sge = 1,
+					       .opcode = IBV_WR_SEND,
+					       .send_flags = IBV_SEND_SIGNALED |
+							     IBV_SEND_INLINE};
+
+		errno = ibv_post_send(o->ids[i]->qp, &wr, &bad);
+		queue_check(!errno, "ibv_post_send");
+	}
+	for (int i = 0; i < o->count; i++) {
+		while ((n = ibv_poll_cq(o->cq, 1, &wc)) == 0)
+			sched_yield();
+		queue_check(n == 1 && wc.status == IBV_WC_SUCCESS, "a SEND");
+	}
+}
+
+static void disconnect_all(struct opener *o)
+{
+	for (int i = 0; i < o->count; i++)
+		queue_check(!rdma_disconnect(o->ids[i]), "rdma_disconnect");
+	for (int i = 0; i < o->count; i++)
+		await(o, RDMA_CM_EVENT_DISCONNECTED);
+	for (int i = 0; i < o->count; i++) {
+		rdma_destroy_qp(o->ids[i]);
+		queue_check(!rdma_destroy_id(o->ids[i]), "rdma_destroy_id");
+	}
+	queue_check(!ibv_destroy_cq(o->cq) && !ibv_dealloc_pd(o->pd),
+		    "ibv_destroy_cq");
+	rdma_destroy_event_channel(o->channel);
+	free(o->ids);
+}
+
+static void *open_some(void *arg)
+{
+	struct opener *o = arg;
+
+	resolve_all(o);
+	create_all(o);
+	pthread_barrier_wait(&barrier);
+	connect_all(o);
+	pthread_barrier_wait(&barrier);
+	send_all(o);
+	disconnect_all(o);
+	return NULL;
+}
+
+/* Has the process that accepts seen each number once, and each end? */
+static bool is_complete(void)
+{
+	for (int i = 0; i < count; i++)
+		if (atomic_load(&shared->seen[i]) > 1) {
+			fprintf(stderr, "connects: number %d came twice\n", i);
+			exit(1);
+		}
+	return atomic_load(&shared->numbers) == count &&
+	       atomic_load(&shared->ended) == count;
+}
+
+static void run_threads(void)
+{
+	int64_t began = raw_now_ns(), first = INT64_MAX, last = 0;
+	struct opener openers[THREADS_MAX] = {{0}};
+	pthread_t thread[THREADS_MAX];
+
+	pthread_barrier_init(&barrier, NULL, (unsigned)threads);
+	for (int i = 0; i < threads; i++) {
+		openers[i].first = count * i / threads;
+		openers[i].count = count * (i + 1) / threads - openers[i].first;
+		errno = pthread_create(&thread[i], NULL, open_some,
+				       &openers[i]);
+		queue_check(!errno, "pthread_create");
+	}
+	for (int i = 0; i < threads; i++) {
+		pthread_join(thread[i], NULL);
+		if (openers[i].began_ns < first)
+			first = openers[i].began_ns;
+		if (openers[i].ended_ns > last)
+			last = openers[i].ended_ns;
+	}
+	while (!is_complete())
+		usleep(1000);
+	printf("{\"connections\": %d, \"threads\": %d, \"us\": %.3f, "
+	       "\"seconds\": %.3f}\n",
+	       count, threads, (double)(last - first) / 1000 / count,
+	       (double)(raw_now_ns() - began) * 1e-9);
+}
+
+static bool take_options(int argc, char **argv)
+{
+	int c;
+
+	while ((c = getopt(argc, argv, "t:")) != -1)
+		if (c == 't')
+			threads = atoi(optarg);
+		else
+			return false;
+	count = optind == argc - 1 ? atoi(argv[optind]) : 0;
+	return threads >= 1 && threads <= THREADS_MAX && count >= threads &&
+	       count <= COUNT_MAX;
+}
+
+int main(int argc, char **argv)
+{
+	pid_t child;
+
+	if (!take_options(argc, argv)) {
+		fprintf(stderr, "usage: connects [-t THREADS] COUNT\n");
+		return 2;
+	}
+	shared = raw_shared(sizeof(*shared));
+	child = fork();
+	if (child < 0)
+		raw_die("connects: fork");
+	if (child == 0)
+		accept_all();
+	while (!atomic_load(&shared->port)) {
+		if (waitpid(child, NULL, WNOHANG))
+			return 1; /* the child has said why */
+		usleep(1000);
+	}
+	run_threads();
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	return 0;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * idle_threads THREADS: THREADS threads, each with a queue pair, a completion
+ * queue and a completion channel of its own, have exchanged SENDs with one
+ * another and sleep in ibv_get_cq_event.  No thread of the process wakes up
+ * within a second.  Then each gets one SEND, which wakes its thread.
+ */
+#include "endpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 512, ROUNDS = 10, BYTES = 64, ALARM_S = 120 };
+
+static struct endpoint ends[THREADS_MAX];
+static pthread_t threads[THREADS_MAX];
+static pthread_barrier_t barrier;
+static atomic_int asleep, woken;
+
+static void check(bool good, const char *what)
+{
+	if (good)
+		return;
+	printf("%s: %s\n", what, strerror(errno));
+	fflush(stdout);
+	_exit(1);
+}
+
+static void post_receive(struct endpoint *e)
+{
+	struct ibv_sge sge = {(uintptr_t)e->region, BYTES, e->mr->lkey};
+	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
+
+	errno = ibv_post_recv(e->qp, &wr, &bad);
+	check(!errno, "ibv_post_recv");
+}
+
+static void send_one(struct endpoint *e)
+{
+	struct ibv_sge sge = {(uintptr_t)e->region + BYTES, BYTES, e->mr->lkey};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = IBV_WR_SEND,
+				       .send_flags = IBV_SEND_SIGNALED};
+
+	errno = ibv_post_send(e->qp, &wr, &bad);
+	check(!errno, "ibv_post_send");
+}
+
+static void take_completion(struct endpoint *e)
+{
+	struct ibv_wc wc;
+
+	check(endpoint_wait(e, &wc), "a completion");
+	check(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
+}
+
+/* Sleeps until an event of the channel of e. */
+static void sleep_for_event(struct endpoint *e)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	check(!ibv_req_notify_cq(e->cq, 0), "ibv_req_notify_cq");
+	atomic_fetch_add(&asleep, 1);
+	check(!ibv_get_cq_event(e->channel, &cq, &context), "ibv_get_cq_event");
+	ibv_ack_cq_events(cq, 1);
+}
+
+static void *exchange_and_sleep(void *arg)
+{
+	struct endpoint *e = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		post_receive(e);
+		pthread_barrier_wait(&barrier);
+		send_one(e);
+		take_completion(e);
+		take_completion(e);
+	}
+	post_receive(e);
+	pthread_barrier_wait(&barrier);
+	sleep_for_event(e);
+	atomic_fetch_add(&woken, 1);
+	return NULL;
+}
+
+/* Counts how often the process's threads but the first have gone to sleep. */
+static unsigned long count_switches(void)
+{
+	static const char name[] = "voluntary_ctxt_switches:";
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	unsigned long sum = 0;
+	char path[300], line[256];
+	FILE *f;
+
+	check(tasks, "/proc/self/task");
+	while ((entry = readdir(tasks))) {
+		if (atoi(entry->d_name) == 0 || atoi(entry->d_name) == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status",
+			 entry->d_name);
+		f = fopen(path, "re");
+		check(f, path);
+		while (fgets(line, sizeof(line), f))
+			if (!strncmp(line, name, strlen(name)))
+				sum += strtoul(line + strlen(name), NULL, 10);
+		fclose(f);
+	}
+	closedir(tasks);
+	return sum;
+}
+
+/* Waits until no thread has work left that was begun before. */
+static unsigned long settle(int count)
+{
+	unsigned long before, now = 0;
+
+	while (atomic_load(&asleep) < count)
+		usleep(1000);
+	do {
+		before = now;
+		sleep(1);
+		now = count_switches();
+	} while (now != before);
+	return now;
+}
+
+int main(int argc, char **argv)
+{
+	int count = argc == 2 ? atoi(argv[1]) : 0;
+	unsigned long before;
+
+	if (count < 2 || count % 2 || count > THREADS_MAX) {
+		fprintf(stderr,
+			"usage: idle_threads THREADS: an even number\n");
+		return 2;
+	}
+	alarm(ALARM_S);
+	pthread_barrier_init(&barrier, NULL, (unsigned)count);
+	for (int i = 0; i < count; i++)
+		endpoint_open(&ends[i], IBV_ACCESS_LOCAL_WRITE, 0);
+	for (int i = 0; i < count; i += 2)
+		endpoint_connect(&ends[i], &ends[i + 1]);
+	for (int i = 0; i < count; i++) {
+		errno = pthread_create(&threads[i], NULL, exchange_and_sleep,
+				       &ends[i]);
+		check(!errno, "pthread_create");
+	}
+	before = settle(count);
+	sleep(1);
+	printf("%lu wake-ups in a second\n", count_switches() - before);
+	check(count_switches() == before, "an idle thread woke up");
+	for (int i = 0; i < count; i++)
+		send_one(&ends[i ^ 1]);
+	for (int i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	check(atomic_load(&woken) == count, "a thread that slept");
+	return 0;
+}
