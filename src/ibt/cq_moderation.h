@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events of moderated completion queues, held back until there have been
- * enough completions or until a time is up.  Owner: struct ibt.  Lock: the
- * progress lock.  More queues than there is room for are told at once.
+ * The timers of moderated completion queues.  The event of such a queue is held
+ * back until there are enough completions (hca/cq.h), or until the queue's time
+ * is up.  IBT_CQ_MODERATION queues at most hold an event back; the event of any
+ * further queue is raised at once.  Owner: struct ibt.  Lock: the progress
+ * lock.
  */
 #ifndef IBT_CQ_MODERATION_H
 #define IBT_CQ_MODERATION_H
@@ -14,15 +16,18 @@
 
 struct cq_moderation {
 	struct wheel_timer timer;
-	aoff cq; /* 0: free */
+	aoff cq; /* the queue; 0: the timer is free */
 };
 
 struct ibt;
 
-/* Tell of cq when its time is up; without room at once. */
+/* Starts or restarts cq's timer, after which cq's event is raised; raises the
+ * event at once if no timer is free. */
 void cq_moderation_set(struct ibt *t, struct cq *cq);
+/* A timer of kind IBT_TIMER_CQ_MODERATION has expired: raises the event of its
+ * queue, and frees the timer. */
 void cq_moderation_expire(struct ibt *t, struct wheel_timer *timer);
-/* cq is going. */
+/* Frees cq's timer, if cq has one; to be called before cq is freed. */
 void cq_moderation_forget(struct ibt *t, const struct cq *cq);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The state that src/direct keeps in a queue pair and in the adapter's
- * transport: requests to peers of this host without packets.  The other files
- * of this folder read the member `path` alone.  Lock: as struct
- * ibt_qp.
+ * The state by which src/direct sends requests to peers of this host without
+ * packets: struct direct_state in each struct ibt_qp, struct direct_queues in
+ * struct ibt.  Owner: the engine.  Lock: as struct ibt_qp.
  */
 #ifndef IBT_DIRECT_STATE_H
 #define IBT_DIRECT_STATE_H
@@ -30,36 +29,40 @@ enum ibt_path {
 struct direct_state {
 	enum ibt_path path;
 	uint64_t path_since_ns; /* when the wait for the decision began */
-	/* On direct_queues.waiting: the QP waits for its peer (no receive, not
-	 * ready, an atomic under way, another process in its lock). */
+	/* On direct_queues.waiting: the QP waits for its peer, which has no
+	 * receive, is not ready, has an atomic under way, or has another
+	 * process in its responder lock. */
 	struct list waiting;
-	/* On direct_queues.leaving: the QP waits for peers that are inside. */
+	/* On direct_queues.leaving: the QP waits until peers have left its
+	 * responder lock, or memory that it withdraws. */
 	struct list leaving;
-	uint64_t leaving_since_ns;
-	/* The request at the cursor has begun to wait for peers that use the
-	 * memory it is about to withdraw (ibt/local_wr.h); `scan` is the
-	 * position. */
+	uint64_t leaving_since_ns; /* when that wait began */
+	/* The request at the cursor has withdrawn a key (ibt/local_wr.h) and
+	 * waits for peers that still use the key; `scan` says which peers have
+	 * been looked at. */
 	bool awaits_accesses;
 	struct access_scan scan;
 	/* The target: owned; NULL before the first request.  UD: the target
 	 * used last. */
 	struct target_ref *link;
-	/* UD: all targets by QPN, owned, or NULL; and the QPN of the target to
-	 * which the request at the cursor goes by packets, or 0. */
+	/* UD: all targets by QPN, owned, or NULL. */
 	struct map *targets;
+	/* UD: the QPN of the target to which the request at the cursor goes by
+	 * packets, or 0. */
 	uint32_t packets_to;
 	struct {
 		/* The number of the lock that excludes other calls: below
 		 * ENGINE_POST_LOCKS; set when the QP is created. */
 		uint32_t lock;
-		/* initiator_post_apart may execute requests.  Written under the
-		 * progress lock; other threads read it as a hint. */
+		/* initiator_post_apart may execute requests of this QP.
+		 * Written under the progress lock; other threads read the flag
+		 * as a hint. */
 		shared_flag is_worth_it;
 		bool is_running; /* initiator_post_apart executes a request */
 		/* A completion of such a request asks for more than its entry
 		 * in the queue: an event is due, or the queue is full. */
 		bool has_news;
-		uint64_t now_ns; /* the time of such a request */
+		uint64_t now_ns; /* the time of the present request */
 		/* The last small WRITEs or READs took a system call. */
 		bool takes_calls;
 		/* The atomic at the cursor was executed, and the value that it
@@ -76,17 +79,19 @@ struct direct_queues {
 	struct list leaving; /* struct ibt_qp, by direct_state.leaving */
 	uint64_t leaving_look_ns; /* when `leaving` was last looked at */
 	bool is_used;	/* a request has come or gone without packets */
-	uint32_t piece; /* bytes that one visit moves at most */
+	uint32_t piece; /* bytes that are copied at most under one lock */
 };
 
-/* The state that engine/shm_ack keeps in each struct ibt_qp: ACKs to peers of
- * this host that a shared page carries instead of packets. */
+/* The state that engine/shm_ack keeps in each struct ibt_qp: shm acks, which
+ * peers of this host read in a page instead of packets. */
 struct shm_ack_state {
 	struct serial24 sent;  /* the ePSN of the last ACK packet */
-	struct serial24 taken; /* up to where the peer has read the page */
-	struct serial24 rode;  /* the ePSN when a request last went ahead */
+	struct serial24 taken; /* the peer has taken all before this PSN */
+	struct serial24 rode;  /* the ePSN when rides_ns was set */
 	uint64_t waits_ns;     /* until when an ACK packet may be held back */
-	/* Until when it may wait behind a request of ours; 0: behind none. */
+	/* Until when an ACK packet may wait for the peer to handle a request of
+	 * this QP, upon which the peer reads the page; 0: no request is under
+	 * way. */
 	uint64_t rides_ns;
 };
 
