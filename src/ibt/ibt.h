@@ -390,10 +390,11 @@ bool ibt_responder_enter(struct ibt *t, struct ibt_qp *q)
 /* Releases the responder lock. */
 void ibt_responder_leave(struct ibt_qp *q) RELEASE(&qp_target(q->qp)->lock);
 /* Returns the receive for the next message, which q holds from then on
- * (hca/rq.h); NULL: no receive is posted.  Lock: the responder lock too. */
+ * (hca/rq.h); NULL: no receive is posted.  UC and UD: under the responder
+ * lock. */
 struct wqe *ibt_receive_take(struct ibt *t, struct ibt_qp *q);
 /* Completes the receive that q holds (hca/rq.h), and sets wr_id and queue in
- * *c.  Lock: the responder lock too. */
+ * *c.  UC and UD: under the responder lock. */
 void ibt_receive_done(struct ibt *t, struct ibt_qp *q, struct cqe *c,
 		      bool solicited);
 

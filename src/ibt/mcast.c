@@ -13,7 +13,7 @@ struct mcast {
 	struct ibt_qp *q;
 };
 
-static bool is_of(const struct mcast *m, const uint8_t gid[16])
+static bool is_in_group(const struct mcast *m, const uint8_t gid[16])
 {
 	return !memcmp(m->gid, gid, 16);
 }
@@ -24,13 +24,13 @@ int mcast_attach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
 	uint32_t members = 0;
 
 	for (uint32_t i = 0; i < t->mcast.count; i++) {
-		if (!is_of(&t->mcast.rows[i], gid))
+		if (!is_in_group(&t->mcast.rows[i], gid))
 			continue;
 		if (t->mcast.rows[i].q == q)
 			return 0;
 		members++;
 	}
-	if (t->mcast.count == MCAST_PER_LANE || members == HCA_MAX_ATTACH)
+	if (t->mcast.count == MCAST_MAX_ROWS || members == HCA_MAX_ATTACH)
 		return -ENOSPC;
 	more = realloc(t->mcast.rows, (t->mcast.count + 1) * sizeof(*more));
 	if (!more)
@@ -41,8 +41,8 @@ int mcast_attach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
 	return 0;
 }
 
-/* The last one takes its place. */
-static void take_out(struct ibt *t, uint32_t i)
+/* Removes row i; the last row takes its place. */
+static void remove_row(struct ibt *t, uint32_t i)
 {
 	t->mcast.rows[i] = t->mcast.rows[--t->mcast.count];
 }
@@ -50,9 +50,10 @@ static void take_out(struct ibt *t, uint32_t i)
 int mcast_detach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
 {
 	for (uint32_t i = 0; i < t->mcast.count; i++) {
-		if (t->mcast.rows[i].q != q || !is_of(&t->mcast.rows[i], gid))
+		if (t->mcast.rows[i].q != q ||
+		    !is_in_group(&t->mcast.rows[i], gid))
 			continue;
-		take_out(t, i);
+		remove_row(t, i);
 		return 0;
 	}
 	return -EINVAL;
@@ -61,7 +62,7 @@ int mcast_detach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
 bool mcast_has(const struct ibt *t, const uint8_t gid[16])
 {
 	for (uint32_t i = 0; i < t->mcast.count; i++)
-		if (is_of(&t->mcast.rows[i], gid))
+		if (is_in_group(&t->mcast.rows[i], gid))
 			return true;
 	return false;
 }
@@ -70,7 +71,7 @@ void mcast_forget(struct ibt *t, struct ibt_qp *q)
 {
 	for (uint32_t i = t->mcast.count; i-- > 0;)
 		if (t->mcast.rows[i].q == q)
-			take_out(t, i);
+			remove_row(t, i);
 }
 
 void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f,
@@ -81,7 +82,7 @@ void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f,
 
 		/* A queue pair does not receive its own message, whichever of
 		 * this host's addresses it was sent from. */
-		if (!is_of(&t->mcast.rows[i], f->to.ip) ||
+		if (!is_in_group(&t->mcast.rows[i], f->to.ip) ||
 		    (f->is_local && q->qp->qpn == p->deth.src_qpn))
 			continue;
 		rx_pending_rx(t, q, p, f, bytes, len);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast groups: which UD queue pairs hear which GID (IBTA Vol 1, 10.5).
- * A packet to the multicast QPN is copied to each of them but the one that
- * sent it.  Owner: the struct ibt; lock: the progress lock.
+ * Multicast groups: which UD queue pairs are attached to which GID (IBTA Vol 1,
+ * 10.5).  A packet to the multicast QPN is copied to each queue pair of its
+ * group but the one that sent the packet.  Owner: struct ibt; lock: the
+ * progress lock.
  */
 #ifndef IBT_MCAST_H
 #define IBT_MCAST_H
@@ -10,16 +11,19 @@
 #include "ibt/ud.h"
 
 #define MCAST_QPN      0xffffffu /* IBTA 9.6.1 */
-#define MCAST_PER_LANE 4096	 /* attachments */
+#define MCAST_MAX_ROWS 4096	 /* attachments of all QPs of a struct ibt */
 
-/* 0, -ENOMEM, or -ENOSPC; attaching again changes nothing. */
+/* Attaches q to a group.  0, also if q is attached already; -ENOMEM; -ENOSPC:
+ * the group has HCA_MAX_ATTACH members, or there is no room for attachments. */
 int mcast_attach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16]);
-/* 0 or -EINVAL: it was not attached. */
+/* Detaches q from a group.  0; -EINVAL: q is not attached to the group. */
 int mcast_detach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16]);
+/* Is any QP attached to the group? */
 bool mcast_has(const struct ibt *t, const uint8_t gid[16]);
-/* q is about to go. */
+/* Detaches q from all groups; to be called before q is freed. */
 void mcast_forget(struct ibt *t, struct ibt_qp *q);
-/* Arguments as of rx_pending_rx. */
+/* Delivers p, a packet to the multicast QPN, to the members of the group f->to.
+ * @bytes: the whole packet without ICRC. */
 void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f,
 	      const uint8_t *bytes, size_t len);
 

@@ -6,7 +6,6 @@
 #include "hca/semantics.h"
 #include "util/bits.h"
 
-/* SEND or WRITE: opcode and headers; payload_len is set. */
 void message_fill(const struct ibt_qp *q, const struct wqe *w, uint32_t packets,
 		  enum opcode_service service, struct pkt *p)
 {
@@ -59,7 +58,8 @@ enum hca_status message_emit(struct ibt *t, const struct ibt_qp *q,
 	return HCA_SUCCESS;
 }
 
-/* First, middle, last in their order; each of its size (IBTA 9.7.4.1). */
+/* Packets come as First, Middle, Last or as Only, each with the length that its
+ * position demands (IBTA 9.7.4.1). */
 enum verdict message_order(const struct ibt_qp *q, const struct pkt *p,
 			   struct explain *x)
 {
@@ -133,7 +133,6 @@ static bool wants_receive(const struct pkt *p)
 	       (p->info->ext & OPCODE_EXT_IMMDT);
 }
 
-/* Take a receive, and see that it can hold the packet. */
 enum verdict message_receive(struct ibt *t, struct ibt_qp *q,
 			     const struct pkt *p, struct explain *x)
 {
@@ -148,7 +147,7 @@ enum verdict message_receive(struct ibt *t, struct ibt_qp *q,
 	if (p->info->kind != OPCODE_KIND_SEND)
 		return V_OK;
 	x->wr_id = w->wr_id;
-	/* nor is any message longer than 2^31 bytes: IBTA 9.7.4.1 */
+	/* no message is longer than 2^31 bytes: IBTA 9.7.4.1 */
 	most = bits_min_u64(sem_capacity(w), HCA_MAX_MESSAGE);
 	if (q->resp.offset + p->payload_len > most) {
 		x->cause = EXPLAIN_LOCAL_LENGTH;
@@ -159,7 +158,8 @@ enum verdict message_receive(struct ibt *t, struct ibt_qp *q,
 	return V_OK;
 }
 
-/* The rest of a WRITE must be what its RETH announced (C9-91). */
+/* The payload of a WRITE must have the length that its RETH announced (C9-91).
+ */
 enum verdict message_write(struct ibt *t, const struct ibt_qp *q,
 			   const struct pkt *p, struct explain *x)
 {
@@ -180,7 +180,6 @@ enum verdict message_write(struct ibt *t, const struct ibt_qp *q,
 	return V_OK;
 }
 
-/* Complete the receive that the message holds. */
 void message_complete(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		      enum hca_status status)
 {
@@ -259,7 +258,8 @@ static enum verdict apply_write(struct ibt *t, struct ibt_qp *q,
 	x->va = r->va + r->offset;
 	x->bytes = p->payload_len;
 	x->key = r->rkey;
-	/* looked up again: the region may have gone between two packets */
+	/* the key is looked up for each packet: the region may have been
+	 * deregistered since the packet before */
 	if (p->payload_len) {
 		enum mr_verdict v =
 			mr_remote(t->hca, q->qp, r->rkey, r->va + r->offset,
