@@ -39,8 +39,10 @@ void reorder_drop(struct ibt *t, struct reorder *e)
 		reorder_give(t, reorder_take(e));
 }
 
-/* Is this what k is a copy of?  An AETH may say more when it is repeated. */
-static bool is_same(const struct ibt_held *k, const uint8_t *bytes, size_t len)
+/* Is k a copy of this packet?  The AETHs may differ: a peer that repeats a
+ * response sends a newer AETH. */
+static bool is_copy_of(const struct ibt_held *k, const uint8_t *bytes,
+		       size_t len)
 {
 	const struct opcode_info *info = opcode_info(bytes[0]);
 	size_t skip = BTH_BYTES;
@@ -62,7 +64,7 @@ bool reorder_keep(struct ibt *t, struct ibt_qp *q, struct reorder *e,
 	for (struct list *n = e->held.prev; n != &e->held; n = n->prev) {
 		k = CONTAINER_OF(n, struct ibt_held, node);
 		if (serial24_is_equal(k->psn, psn)) {
-			if (is_same(k, bytes, len))
+			if (is_copy_of(k, bytes, len))
 				return true;
 			reorder_drop(t, e);
 			return false;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets that came before their turn, kept until it comes: requests at the
- * responder, answers to READs at the requester.  Their memory is a pool of all
- * QPs of a process; a packet that finds no place there is lost as on a wire.
+ * Packets that came before their turn, kept until their turn: requests at the
+ * responder, responses to READs at the requester.  Their memory is a pool of
+ * all QPs of a process; a packet for which the pool has no room is dropped, as
+ * if the network had lost it.
  *
- * A packet that is kept takes effect later, so it is the one that a forger
- * would like to place.  Callers keep what is at most IBT_HELD_AHEAD PSNs ahead,
- * for at most IBT_HELD_NS (requests) or until the ACK timeout (answers).
+ * A packet that is kept takes effect later, so a forger would like to place
+ * one.  Callers keep packets that are at most IBT_HELD_AHEAD PSNs ahead, for at
+ * most IBT_HELD_NS (requests) or until the ACK timeout (responses).
  *
  * Owner: the QP; lock: the progress lock.  Sans-IO.
  */
@@ -31,17 +32,20 @@ struct reorder {
 
 void reorder_init(struct reorder *e);
 /*
- * Keep a copy of a packet, BTH to padding; true also if it is there already.
- * False: there is no room, or a packet of the same PSN that says something else
- * is there; then all that is kept is forgotten, for one of them is forged.
+ * Keeps a copy of a packet, BTH to padding; true also if the packet is kept
+ * already.  False: there is no room; or another packet with the same PSN is
+ * kept, one of the two is forged, and all packets of *e are dropped.
  */
 bool reorder_keep(struct ibt *t, struct ibt_qp *q, struct reorder *e,
 		  struct serial24 psn, const uint8_t *bytes, size_t len);
-/* The next one; NULL: none. */
+/* Returns the packet with the lowest PSN, owned by *e; NULL: there is none. */
 struct ibt_held *reorder_first(const struct reorder *e);
-/* Take the next one out; it goes back to the pool by reorder_give. */
+/* Takes out the packet with the lowest PSN, which must exist; the caller
+ * returns it to the pool by reorder_give. */
 struct ibt_held *reorder_take(struct reorder *e);
+/* Returns a packet to the pool. */
 void reorder_give(struct ibt *t, struct ibt_held *k);
+/* Returns all packets of *e to the pool. */
 void reorder_drop(struct ibt *t, struct reorder *e);
 
 #endif

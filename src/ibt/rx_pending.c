@@ -58,8 +58,10 @@ static bool lacks_receive(struct ibt *t, const struct ibt_qp *q,
 }
 
 /*
- * Peers of this host take receives as well, so that is judged and done under
- * the responder's lock.
+ * Delivers p.  Peers of this host take receives as well, so p is judged and
+ * delivered under the responder lock.  Returns the thing that p waits for:
+ * WANTS_NOTHING if p was delivered or dropped, WANTS_TURN if a peer holds the
+ * lock.
  */
 static enum want deliver_packet(struct ibt *t, struct ibt_qp *q,
 				const struct pkt *p, const struct ud_from *f,
@@ -92,7 +94,7 @@ static void lose_message(struct ibt *t, struct ibt_qp *q, enum ibt_drop why)
 	ibt_dropped(t, q, &x, why, 0);
 }
 
-static void take_off(struct ibt *t, struct ibt_qp *q, struct rx_pending *s)
+static void free_packet(struct ibt *t, struct ibt_qp *q, struct rx_pending *s)
 {
 	list_remove(&s->node);
 	list_push_head(&t->rx_pending.free, &s->node);
@@ -101,8 +103,9 @@ static void take_off(struct ibt *t, struct ibt_qp *q, struct rx_pending *s)
 		t->rx_pending.qps--;
 }
 
-/* Out of patience what lacks a receive is delivered, and dropped as it goes. */
-static void drop_messages(struct ibt *t, struct ibt_qp *q, bool is_patient)
+/* Delivers q's packets up to the first that has to wait.  Without patience a
+ * packet that lacks a receive is delivered too, and the service drops it. */
+static void deliver_pending(struct ibt *t, struct ibt_qp *q, bool is_patient)
 {
 	while (!list_is_empty(&q->pending.packets)) {
 		struct rx_pending *s = CONTAINER_OF(q->pending.packets.next,
@@ -115,19 +118,19 @@ static void drop_messages(struct ibt *t, struct ibt_qp *q, bool is_patient)
 		/* a failure may have dropped the messages */
 		if (list_is_empty(&q->pending.packets))
 			return;
-		take_off(t, q, s);
+		free_packet(t, q, s);
 	}
 }
 
-/* A peer that does not go on keeps us from the responder: progress has other
- * queue pairs to read for. */
-static void give_up(struct ibt *t, struct ibt_qp *q)
+/* Drops q's packets, since a peer stays in the responder lock: progress has to
+ * receive for other queue pairs. */
+static void drop_pending(struct ibt *t, struct ibt_qp *q)
 {
 	q->pending.is_shut = !list_is_empty(&q->pending.packets);
 	while (!list_is_empty(&q->pending.packets)) {
-		take_off(t, q,
-			 CONTAINER_OF(q->pending.packets.next,
-				      struct rx_pending, node));
+		free_packet(t, q,
+			    CONTAINER_OF(q->pending.packets.next,
+					 struct rx_pending, node));
 		lose_message(t, q, IBT_DROP_BUSY);
 	}
 }
@@ -143,9 +146,9 @@ void rx_pending_serve(struct ibt *t, struct ibt_qp *q)
 	if (list_is_empty(&q->pending.packets))
 		return;
 	q->pending.is_late = !in_time;
-	drop_messages(t, q, in_time && !t->strict);
+	deliver_pending(t, q, in_time && !t->strict);
 	if (t->now_ns >= q->pending.until_ns + RX_PENDING_BUSY_NS)
-		give_up(t, q);
+		drop_pending(t, q);
 	if (list_is_empty(&q->pending.packets))
 		wheel_cancel(&t->wheel, &q->timers.rnr);
 	else
@@ -161,19 +164,20 @@ void rx_pending_asleep(struct ibt_qp *q, uint64_t slept_ns)
 void rx_pending_reset(struct ibt *t, struct ibt_qp *q)
 {
 	while (!list_is_empty(&q->pending.packets))
-		take_off(t, q,
-			 CONTAINER_OF(q->pending.packets.next,
-				      struct rx_pending, node));
+		free_packet(t, q,
+			    CONTAINER_OF(q->pending.packets.next,
+					 struct rx_pending, node));
 	q->pending.is_late = q->pending.is_shut = false;
 }
 
-static bool has_share(const struct ibt *t, const struct ibt_qp *q)
+static bool is_below_share(const struct ibt *t, const struct ibt_qp *q)
 {
 	return t->qps == 1 || q->pending.count < RX_PENDING_OWN;
 }
 
-static void put_packet(struct ibt *t, struct ibt_qp *q, const struct ud_from *f,
-		       const uint8_t *bytes, size_t len)
+static void keep_packet(struct ibt *t, struct ibt_qp *q,
+			const struct ud_from *f, const uint8_t *bytes,
+			size_t len)
 {
 	struct rx_pending *s = CONTAINER_OF(list_pop_head(&t->rx_pending.free),
 					    struct rx_pending, node);
@@ -190,7 +194,7 @@ static void put_packet(struct ibt *t, struct ibt_qp *q, const struct ud_from *f,
 void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		   const struct ud_from *f, const uint8_t *bytes, size_t len)
 {
-	bool has_room = len <= IBT_PACKET_BYTES && has_share(t, q) &&
+	bool has_room = len <= IBT_PACKET_BYTES && is_below_share(t, q) &&
 			!list_is_empty(&t->rx_pending.free);
 	bool is_first = list_is_empty(&q->pending.packets);
 	bool is_patient = has_room && !q->pending.is_late && !t->strict;
@@ -211,7 +215,7 @@ void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 						: IBT_DROP_RECEIVE);
 		return;
 	}
-	put_packet(t, q, f, bytes, len);
+	keep_packet(t, q, f, bytes, len);
 	if (!is_first)
 		return;
 	q->pending.until_ns = t->now_ns + RX_PENDING_PATIENCE_NS;
