@@ -7,10 +7,12 @@
 #include "ibt/unreliable_tx.h"
 #include "util/bits.h"
 
-#define QKEY_OWN 0x80000000u /* IBTA 10.2.5: the queue pair's own is sent */
+/* IBTA 10.2.5: a Q_Key with this bit stands for the queue pair's own. */
+#define QKEY_OWN 0x80000000u
 
-/* Bytes of a message at most: of the port that it leaves by, too. */
-static uint32_t most_bytes(const struct ibt_qp *q, struct wqe *w)
+/* Returns how long a message may be: as long as the MTUs of the QP and of the
+ * device that sends it allow. */
+static uint32_t max_message_bytes(const struct ibt_qp *q, struct wqe *w)
 {
 	const struct wq_to *to = wq_to(&q->qp->sq, w);
 
@@ -24,7 +26,7 @@ bool ud_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 
 	if (!hca_wr_is_send(w->opcode)) {
 		x.detail = "UD has SENDs only";
-	} else if (w->bytes > most_bytes(q, w)) {
+	} else if (w->bytes > max_message_bytes(q, w)) {
 		status = HCA_LOC_LEN_ERR;
 		x.detail = "a UD message is at most one path MTU long";
 	} else {
@@ -43,7 +45,7 @@ uint32_t ud_req_qkey(const struct ibt_qp *q, const struct wq_to *to)
 	return to->qkey & QKEY_OWN ? q->qp->attr.qkey : to->qkey;
 }
 
-/* Has it been decided for where it goes?  Then each goes in its turn. */
+/* Was it decided that requests to this destination go by packets? */
 static bool is_for_packets(const struct ibt_qp *q, const struct wq_to *to)
 {
 	return !q->direct.targets || !to->local ||

@@ -8,7 +8,7 @@
 
 enum { SL_IPV6 = 1, SL_IPV4 = 2, SL_UDP = 8 };
 
-#define HOP_LIMIT 64 /* a socket does not show the one that arrived */
+#define HOP_LIMIT 64 /* the socket does not tell that of the packet */
 
 static uint32_t read_be32(const uint8_t *p)
 {
@@ -47,9 +47,10 @@ void ud_resp_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f)
 }
 
 /*
- * IBTA A17.4.5.1: a completion tells what header a datagram came with.  Verbs
- * have no field for it; adapters tell it as the service level, which RoCE has
- * not, and UCX drops all datagrams over IPv4 that do not say so.
+ * IBTA A17.4.5.1: a completion says which header a datagram came with.  Verbs
+ * have no field for the header; adapters use the service level, which RoCE does
+ * not have.  UCX drops each datagram over IPv4 whose completion has another
+ * service level.
  */
 uint16_t ud_resp_sl(const struct ud_from *f)
 {
@@ -78,7 +79,8 @@ static void complete_receive(struct ibt *t, struct ibt_qp *q,
 	ibt_receive_done(t, q, &c, p->bth.se);
 }
 
-/* The receive's own memory is at fault: it fails, and the QP (IBTA 9.9.3). */
+/* The receive's own memory is at fault: fails the receive and the QP (IBTA
+ * 9.9.3). */
 static void fail_receive(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			 const struct ud_from *f, struct explain *x)
 {
@@ -101,7 +103,7 @@ static void place_datagram(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		return;
 	}
 	x->wr_id = w->wr_id;
-	/* the receive stays held, for the next message */
+	/* the QP still holds the receive, for the next message */
 	if (UD_GRH_BYTES + p->payload_len > sem_capacity(w)) {
 		ibt_dropped(t, q, x, IBT_DROP_LENGTH, p->deth.src_qpn);
 		return;

@@ -26,8 +26,9 @@ void unreliable_tx_drained(struct ibt *t, struct ibt_qp *q)
 	}
 }
 
-/* End what was handed out, and the request in error behind it. */
-static void finish_request(struct ibt *t, struct ibt_qp *q)
+/* Completes the requests that were handed out, and a request with a local error
+ * behind them. */
+static void finish_requests(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
 	struct wq *sq = &q->qp->sq;
@@ -52,8 +53,8 @@ static void finish_request(struct ibt *t, struct ibt_qp *q)
 	}
 	if (!r->packet)
 		r->una = r->max;
-	/* A poster waits for the answer to the packets under way; UC and UD
-	 * have none. */
+	/* threads that post wait while packets are unacknowledged; packets of
+	 * UC and UD get no answer */
 	ibt_qp_note(q);
 	unreliable_tx_drained(t, q);
 }
@@ -66,12 +67,12 @@ void unreliable_tx_sent_all(struct ibt *t)
 		struct ibt_qp *q = CONTAINER_OF(n, struct ibt_qp, handed);
 
 		if (q->qp->state == HCA_QP_RTS || q->qp->state == HCA_QP_SQD)
-			finish_request(t, q);
+			finish_requests(t, q);
 	}
 }
 
-/* Something has ended, once the frames made so far are sent. */
-static void is_handed(struct ibt *t, struct ibt_qp *q)
+/* Requests of q end when the frames made so far are sent. */
+static void mark_handed(struct ibt *t, struct ibt_qp *q)
 {
 	if (!list_is_linked(&q->handed))
 		list_push_tail(&t->handed, &q->handed);
@@ -88,7 +89,7 @@ void unreliable_tx_stop(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 	x->wr_id = w->wr_id;
 	x->opcode = w->opcode;
 	ibt_explain(t, q, x);
-	is_handed(t, q);
+	mark_handed(t, q);
 }
 
 void unreliable_tx_advance(struct ibt *t, struct ibt_qp *q)
@@ -102,10 +103,10 @@ void unreliable_tx_advance(struct ibt *t, struct ibt_qp *q)
 	n->started = false;
 	r->packet = 0;
 	r->wqe++;
-	is_handed(t, q);
+	mark_handed(t, q);
 }
 
-/* Execute what sends nothing; false when the cursor is not beyond it. */
+/* Executes w, which sends nothing.  False: the cursor is still at w. */
 static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
 	struct explain x = {.cause = EXPLAIN_NONE};
@@ -118,7 +119,7 @@ static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 		return false;
 	}
 	q->req.wqe++;
-	is_handed(t, q);
+	mark_handed(t, q);
 	return true;
 }
 

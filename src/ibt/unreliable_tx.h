@@ -6,31 +6,37 @@
  *	sq.completed     handed out, not yet on the wire     req.wqe     sq.head
  *	   |---------------------------------------------->|----------->|
  *
- * A local error is told in its turn, flushes what follows and leaves the
- * queue pair in SQE, where it still receives (IBTA 10.3.1.6).  Owner and
- * lock: the QP's.
+ * A request with a local error is completed in its turn; the requests behind it
+ * are flushed, and the queue pair enters SQE, in which it still receives (IBTA
+ * 10.3.1.6).  Owner and lock: as struct ibt_qp.
  */
 #ifndef IBT_UNRELIABLE_TX_H
 #define IBT_UNRELIABLE_TX_H
 
 #include "ibt/ibt.h"
 
-/* The request to go on with, its note begun; NULL: nothing to send now. */
+/* Executes the requests at the cursor that send nothing, and returns the next
+ * request, with a zeroed note if none of its packets was made; NULL: there is
+ * nothing to send now. */
 struct wqe *unreliable_tx_next(struct ibt *t, struct ibt_qp *q);
-/* The packet of the request at the cursor is in a frame. */
+/* The packet or piece at the cursor was made: moves the cursor to the next. */
 void unreliable_tx_advance(struct ibt *t, struct ibt_qp *q);
-/* The request at the cursor fails with a local error. */
+/* w, the request at the cursor, has a local error: w fails with this status
+ * when the requests before w are completed; *x says why. */
 void unreliable_tx_stop(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 			enum hca_status status, struct explain *x);
-/* Every frame made so far was handed to the wire. */
+/* All frames made so far were handed to the wire: completes their requests. */
 void unreliable_tx_sent_all(struct ibt *t);
+/* Calls unreliable_tx_sent_all if there are requests to complete. */
 static inline void unreliable_tx_sent(struct ibt *t)
 {
 	if (!list_is_empty(&t->handed))
 		unreliable_tx_sent_all(t);
 }
+/* In SQD: raises ENGINE_SQ_DRAINED, once, when all requests that were begun are
+ * complete. */
 void unreliable_tx_drained(struct ibt *t, struct ibt_qp *q);
-/* After SQE: go on behind what was flushed. */
+/* Leaving SQE: sets the cursor behind the flushed requests. */
 void unreliable_tx_reset(struct ibt_qp *q);
 
 #endif

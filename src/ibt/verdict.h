@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The answers of a responder to a request, and their consequences, one row each
- * (IBTA Vol 1, 9.7.5.2 and 9.9.3). */
+/* The verdicts of a responder on a request: a row of a table says the answer
+ * and the consequences (IBTA Vol 1, 9.7.5.2 and 9.9.3). */
 #ifndef IBT_VERDICT_H
 #define IBT_VERDICT_H
 
@@ -22,7 +22,7 @@ enum verdict {
 	V_INVALIDATE,
 };
 
-/* Does a number that another process wrote say why a request is refused? */
+/* Is this number, which another process wrote, the verdict of a refusal? */
 static inline bool verdict_is_refusal(uint32_t number)
 {
 	return number >= V_INVALID && number <= V_INVALIDATE;
@@ -31,10 +31,11 @@ static inline bool verdict_is_refusal(uint32_t number)
 struct verdict_row {
 	uint8_t syndrome;	      /* AETH; the RNR timer is added */
 	bool silent;		      /* there is no answer */
-	uint8_t recv_status;	      /* of the receive under way; 0: flushed */
+	uint8_t recv_status;	      /* of the receive; 0: it is flushed */
 	enum engine_event_type event; /* ENGINE_EXPLAIN: none */
 };
 
+/* Returns v's row, which is static. */
 const struct verdict_row *verdict_row(enum verdict v);
 
 #endif
