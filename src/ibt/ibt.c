@@ -71,7 +71,7 @@ static bool grow_events(struct ibt *t)
 	return true;
 }
 
-/* One more to be told; NULL: there is no room. */
+/* Adds an event to the ring and returns it; NULL: there is no room. */
 static struct engine_event *add_event(struct ibt *t, uint64_t user,
 				      enum engine_event_type type)
 {
@@ -86,8 +86,9 @@ static struct engine_event *add_event(struct ibt *t, uint64_t user,
 	return e;
 }
 
-static struct engine_event *add_of(struct ibt *t, const struct ibt_qp *q,
-				   uint64_t user, enum engine_event_type type)
+static struct engine_event *add_qp_event(struct ibt *t, const struct ibt_qp *q,
+					 uint64_t user,
+					 enum engine_event_type type)
 {
 	struct engine_event *e = add_event(t, user, type);
 
@@ -103,7 +104,7 @@ static struct engine_event *add_of(struct ibt *t, const struct ibt_qp *q,
 void ibt_event(struct ibt *t, const struct ibt_qp *q,
 	       enum engine_event_type type)
 {
-	add_of(t, q, q->qp->user, type);
+	add_qp_event(t, q, q->qp->user, type);
 }
 
 void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
@@ -115,8 +116,8 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 		x->dest_qpn = q->qp->attr.dest_qpn;
 	memcpy(x->peer_ip, q->peer.ip, sizeof(x->peer_ip));
 	if (events_waiting(t) >= IBT_EVENTS)
-		return; /* nobody reads so many sentences */
-	e = add_of(t, q, q->qp->user, ENGINE_EXPLAIN);
+		return; /* nobody reads so many explanations */
+	e = add_qp_event(t, q, q->qp->user, ENGINE_EXPLAIN);
 	if (e)
 		e->explain = *x;
 }
@@ -146,7 +147,7 @@ void ibt_overrun(struct ibt *t, struct ibt_qp *q, struct cq *cq)
 		return;
 	shared_store(&cq->overrun, CQ_OVERRUN_TOLD);
 	ibt_explain(t, q, &x);
-	add_of(t, q, cq->user, ENGINE_CQ_ERR);
+	add_qp_event(t, q, cq->user, ENGINE_CQ_ERR);
 	if (q->qp->state != HCA_QP_ERR)
 		ibt_qp_fail(t, q, ENGINE_QP_FATAL);
 }

@@ -41,7 +41,7 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 	return 0;
 }
 
-static void quiet_timers(struct ibt *t, struct ibt_qp *q)
+static void leave_lists(struct ibt *t, struct ibt_qp *q)
 {
 	wheel_cancel(&t->wheel, &q->timers.ack);
 	wheel_cancel(&t->wheel, &q->timers.rnr);
@@ -85,7 +85,7 @@ int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
 
 void ibt_qp_fini(struct ibt *t, struct ibt_qp *q)
 {
-	quiet_timers(t, q);
+	leave_lists(t, q);
 	mcast_forget(t, q);
 	rx_pending_reset(t, q);
 	rc_resp_reset(t, q);
@@ -161,8 +161,8 @@ void ibt_qp_await_accesses(struct ibt *t, struct ibt_qp *q)
 	list_push_tail(&t->direct.leaving, &q->direct.leaving);
 }
 
-/* A peer may be inside that is about to complete a receive: when it has left.
- */
+/* Completes the posted receives with a flush error, now or when the peer that
+ * is in the responder lock, and may complete a receive there, has left. */
 static void flush_receives(struct ibt *t, struct ibt_qp *q)
 {
 	if (!q->is_entered) {
@@ -170,7 +170,7 @@ static void flush_receives(struct ibt *t, struct ibt_qp *q)
 			ibt_qp_await_accesses(t, q);
 			return;
 		}
-		/* none enters any more: it is in ERR */
+		/* no peer enters any more: the QP is in ERR */
 		rq_leave(q->qp);
 	}
 	list_remove(&q->direct.leaving);
@@ -184,7 +184,7 @@ static void flush_receives(struct ibt *t, struct ibt_qp *q)
 	}
 	if (!q->qp->srq)
 		flush_queue(t, q, &q->qp->rq, q->qp->recv_cq, false);
-	/* it takes no more of the shared receives: IBTA 10.2.9.5 */
+	/* the QP takes no more receives of its SRQ: IBTA 10.2.9.5 */
 	if (q->owes_last_wqe)
 		ibt_event(t, q, ENGINE_LAST_WQE);
 	q->owes_last_wqe = false;
@@ -196,7 +196,7 @@ void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
 	flush_receives(t, q);
 }
 
-static void look_inside(struct ibt *t, struct ibt_qp *q)
+static void look_for_accesses(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->qp->state == HCA_QP_ERR) {
 		flush_receives(t, q);
@@ -217,7 +217,7 @@ void ibt_qp_part(struct ibt *t)
 		struct ibt_qp *q =
 			CONTAINER_OF(n, struct ibt_qp, direct.leaving);
 		next = n->next;
-		look_inside(t, q);
+		look_for_accesses(t, q);
 		if (list_is_linked(n))
 			t->direct.leaving_look_ns = bits_min_u64(
 				t->direct.leaving_look_ns,
@@ -225,13 +225,13 @@ void ibt_qp_part(struct ibt *t)
 	}
 }
 
-/* Forget all protocol state, so that nothing old is delivered, and drop what it
- * left in its completion queues (RESET, IBTA 10.3.1). */
+/* Forgets all protocol state, so that no old packet is delivered, and drops the
+ * QP's completions from its queues (RESET, IBTA 10.3.1). */
 static void reset_qp(struct ibt *t, struct ibt_qp *q)
 {
 	struct qp *qp = q->qp;
 
-	quiet_timers(t, q);
+	leave_lists(t, q);
 	rc_req_reset(t, q);
 	rc_resp_reset(t, q);
 	rx_pending_reset(t, q);
@@ -264,7 +264,7 @@ bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service)
 
 static void set_state(struct qp *qp, enum hca_qp_state state)
 {
-	/* posters look without a lock */
+	/* threads that post read the state without a lock */
 	__atomic_store_n(&qp->state, state, __ATOMIC_RELAXED);
 	if (state == HCA_QP_RTR) {
 		qp->connection++;
@@ -290,7 +290,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		break;
 	case HCA_QP_RTR:
 		q->resp.epsn = serial24(qp->attr.rq_psn);
-		/* a datagram goes to anybody: the port's MTU bounds it */
+		/* a datagram has no one path: the port's MTU bounds it */
 		q->mtu = 128u << (qp->type == HCA_QPT_UD ? t->hca->active_mtu
 							 : qp->attr.path_mtu);
 		break;
@@ -325,8 +325,8 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		rx_pending_reset(t, q);
 		rc_resp_reorder_over(t, q);
 		reorder_drop(t, &q->req.reorder);
-		/* IBTA 10.3.1; the peer that is refused hears why in its turn
-		 */
+		/* IBTA 10.3.1; after a refusal the replies that are queued,
+		 * and then the NAK, are still sent */
 		if (!q->resp.tombstone)
 			rc_reply_stop(q);
 		/* Orders the store of the state before the flush's loads of

@@ -7,7 +7,6 @@
 
 #define SMALL_BYTES 1024
 
-/* Complete the oldest request. */
 static void retire_oldest(struct ibt *t, struct ibt_qp *q,
 			  enum hca_status status)
 {
@@ -26,7 +25,7 @@ static void retire_oldest(struct ibt *t, struct ibt_qp *q,
 	ibt_request_done(t, q, status);
 }
 
-/* The oldest request fails, and the QP with it (IBTA 9.9.2). */
+/* Fails the oldest request and the QP (IBTA 9.9.2). */
 static void fail_qp(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 {
 	retire_oldest(t, q, status);
@@ -67,7 +66,8 @@ void rc_comp_arm(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 			  now_ns + aeth_ack_timeout_ns(code));
 }
 
-/* At least its first packet is acknowledged. */
+/* Notes the length of w's packets, of which at least the first is acknowledged.
+ */
 static void note_length(struct ibt_qp *q, const struct wqe *w)
 {
 	uint32_t bytes = bits_min_u32(w->bytes, q->mtu);
@@ -133,8 +133,9 @@ void rc_comp_drained(struct ibt *t, struct ibt_qp *q)
 }
 
 /*
- * Everything before psn was received.  Returns false when a READ or atomic
- * before it is unanswered: its response was lost (IBTA 9.7.5.1.2).
+ * Completes requests: the peer has received all packets before psn.  False: a
+ * READ or atomic before psn is unanswered, since a response was lost (IBTA
+ * 9.7.5.1.2).
  */
 static bool acknowledge_psn(struct ibt *t, struct ibt_qp *q,
 			    struct serial24 psn, uint64_t now_ns)
@@ -184,9 +185,9 @@ static void ask_again(struct ibt *t, struct ibt_qp *q)
 }
 
 /*
- * Returns the payload bytes of the packet that is waited for, or that has to be
- * acknowledged, if this payload is the longest so far and some networks do not
- * carry it; else 0.  All networks carry SMALL_BYTES.
+ * Returns the payload bytes of the oldest packet that lacks an answer, or of
+ * the answer that is a READ response, if this payload is the longest so far and
+ * some networks do not carry it; else 0.  All networks carry SMALL_BYTES.
  */
 static uint32_t long_bytes(const struct ibt *t, const struct ibt_qp *q)
 {
@@ -206,7 +207,8 @@ static uint32_t long_bytes(const struct ibt *t, const struct ibt_qp *q)
 	return bytes > SMALL_BYTES && bytes > passed ? bytes : 0;
 }
 
-/* Such a one, and the peer does answer. */
+/* Is the packet of long_bytes probably too long for the network, since the peer
+ * has answered shorter ones? */
 static bool is_too_long(const struct ibt *t, const struct ibt_qp *q)
 {
 	return long_bytes(t, q) && (q->req.is_answered || q->heard);
@@ -246,7 +248,7 @@ static void fail_oldest(struct ibt *t, struct ibt_qp *q, enum hca_status status,
 	fail_qp(t, q, status);
 }
 
-static enum explain_cause cause_of(enum hca_status status)
+static enum explain_cause cause_of_nak(enum hca_status status)
 {
 	if (status == HCA_REM_ACCESS_ERR)
 		return EXPLAIN_NAK_ACCESS;
@@ -257,7 +259,7 @@ static enum explain_cause cause_of(enum hca_status status)
 void rc_comp_refused(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 {
 	q->counters->naks.fatal_rx++;
-	fail_oldest(t, q, status, cause_of(status));
+	fail_oldest(t, q, status, cause_of_nak(status));
 }
 
 void rc_comp_gone(struct ibt *t, struct ibt_qp *q)
@@ -284,9 +286,10 @@ static void apply_nak(struct ibt *t, struct ibt_qp *q)
 	rc_comp_refused(t, q, (enum hca_status)r->nak.status);
 }
 
-/* A peer that has sent any packet has the right address, and the path to it
- * works. */
-static enum explain_cause no_answer(const struct ibt *t, const struct ibt_qp *q)
+/* Says why the peer does not answer.  If the peer has ever sent a packet, the
+ * address is right and the network carries packets to it. */
+static enum explain_cause cause_of_silence(const struct ibt *t,
+					   const struct ibt_qp *q)
 {
 	struct serial24 first = serial24(q->qp->attr.sq_psn);
 
@@ -298,7 +301,8 @@ static enum explain_cause no_answer(const struct ibt *t, const struct ibt_qp *q)
 		       : EXPLAIN_RETRY;
 }
 
-/* It may take long until the request fails: this is said before. */
+/* Warns that packets may be too long, since it may take long until the request
+ * fails. */
 static void warn_silence(struct ibt *t, struct ibt_qp *q)
 {
 	struct req_note *n;
@@ -308,7 +312,8 @@ static void warn_silence(struct ibt *t, struct ibt_qp *q)
 		explain_nak(t, q, w, EXPLAIN_MTU_MAYBE);
 }
 
-/* Count a failed attempt; false when there have been too many. */
+/* Counts a failed attempt.  False: there were too many, and the QP has failed.
+ */
 static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
 	struct rc_req *r = &q->req;
@@ -319,7 +324,7 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
 			    r->is_gone	   ? EXPLAIN_PEER_GONE
 			    : r->is_closed ? EXPLAIN_PEER_CLOSED
-					   : no_answer(t, q));
+					   : cause_of_silence(t, q));
 		return false;
 	}
 	if (!r->silent_since_ns) {
@@ -327,10 +332,12 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 		warn_silence(t, q);
 	}
 	if (now_ns - r->silent_since_ns > t->patience_ns) {
-		/* what was asked has been answered: it is alive */
+		/* if the host has answered ENGINE_ASK_PEER, the peer is alive
+		 */
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
-			    r->asking || is_too_long(t, q) ? no_answer(t, q)
-							   : EXPLAIN_PATIENCE);
+			    r->asking || is_too_long(t, q)
+				    ? cause_of_silence(t, q)
+				    : EXPLAIN_PATIENCE);
 		return false;
 	}
 	r->asking = true;
@@ -377,7 +384,7 @@ void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 	ibt_qp_activate(t, q);
 }
 
-static void fatal_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
+static void note_fatal_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 {
 	struct rc_req *r = &q->req;
 
@@ -409,7 +416,7 @@ static void handle_nak(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	if (q->qp->state == HCA_QP_ERR)
 		return;
 	if (!rnr)
-		fatal_nak(t, q, p);
+		note_fatal_nak(t, q, p);
 	if (!complete) {
 		ask_again(t, q);
 		return;
@@ -494,8 +501,8 @@ static void place_response(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 }
 
 /* Takes an answer with the expected PSN, or with an earlier one. */
-static void in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
-		    uint64_t now_ns)
+static void take_response(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
+			  uint64_t now_ns)
 {
 	struct serial24 psn = serial24(p->bth.psn);
 	bool atomic = p->info->kind == OPCODE_KIND_ATOMIC_ACK;
@@ -513,7 +520,8 @@ static void in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	acknowledge_psn(t, q, serial24_add(n->first, n->answered), now_ns);
 }
 
-/* Takes the answers that came early and whose PSN is expected now. */
+/* Takes the answers that came before their turn and have the expected PSN now.
+ */
 static void drain_early(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
 	struct reorder *e = &q->req.reorder;
@@ -526,18 +534,18 @@ static void drain_early(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 		if (!is_past && !acknowledge_psn(t, q, k->psn, now_ns))
 			return;
 		if (q->qp->state == HCA_QP_ERR)
-			return; /* which forgot them all */
+			return; /* in ERR all held answers are dropped */
 		reorder_take(e);
 		if (!is_past && pkt_parse(k->bytes, k->len, &p))
-			in_turn(t, q, &p, now_ns);
+			take_response(t, q, &p, now_ns);
 		reorder_give(t, k);
 	}
 }
 
 /*
- * An answer before its turn is kept: the missing one may be late and not lost.
- * The last one of its READ decides: then what is missing is asked for again,
- * and what is kept serves when it has come.
+ * A response that comes before its turn is kept: the missing response may be
+ * late and not lost.  When the last response of a READ comes, the missing ones
+ * are asked for again, and those that are kept are used when these have come.
  */
 static void handle_response(struct ibt *t, struct ibt_qp *q,
 			    const struct pkt *p, const uint8_t *bytes,
@@ -546,7 +554,7 @@ static void handle_response(struct ibt *t, struct ibt_qp *q,
 	struct serial24 psn = serial24(p->bth.psn);
 
 	if (acknowledge_psn(t, q, psn, now_ns)) {
-		in_turn(t, q, p, now_ns);
+		take_response(t, q, p, now_ns);
 		drain_early(t, q, now_ns);
 		return;
 	}
@@ -576,7 +584,7 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 
 	if (state != HCA_QP_RTS && state != HCA_QP_SQD)
 		return;
-	/* outside of what is in flight: stale or forged (IBTA 9.7.5.1.1) */
+	/* a PSN that is not in flight: stale or forged (IBTA 9.7.5.1.1) */
 	if (serial24_is_before(psn, r->una) ||
 	    !serial24_is_before(psn, r->max)) {
 		if (!rc_comp_fits(q, p))
@@ -629,12 +637,12 @@ void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 }
 
 /*
- * A timeout lasts from T to 4 T (IBTA 9.7.6.1.3).  No broker tells us whether
- * the process of a peer on another host lives, and on a loaded machine such a
- * process is late more often than dead, so the peer gets all of 4 T: this is
- * the time that is left when the tries are used up.
+ * Returns the time for which a peer may still be silent when the retries are
+ * used up.  A timeout lasts from T to 4 T (IBTA 9.7.6.1.3).  No broker says
+ * whether the process of a peer on another host lives, and on a loaded machine
+ * such a process is late more often than dead, so the peer gets all of 4 T.
  */
-static uint64_t allowance_ns(const struct ibt_qp *q)
+static uint64_t extra_silence_ns(const struct ibt_qp *q)
 {
 	return 3 * (q->qp->attr.retry_cnt + 1ull) *
 	       aeth_ack_timeout_ns(q->qp->attr.timeout);
@@ -651,8 +659,8 @@ void rc_comp_peer(struct ibt *t, struct ibt_qp *q, enum engine_peer state,
 	r->asking = false;
 	switch (state) {
 	case ENGINE_PEER_ALIVE:
-		/* Slow: a later UNKNOWN is a lost answer, not a peer that is
-		 * no adverb. */
+		/* The peer is slow.  A later UNKNOWN means that the answer to
+		 * the question was lost, not that the peer is no adverb. */
 		r->was_alive = true;
 		return;
 	case ENGINE_PEER_GONE:
@@ -664,12 +672,12 @@ void rc_comp_peer(struct ibt *t, struct ibt_qp *q, enum engine_peer state,
 	case ENGINE_PEER_UNKNOWN:
 		if (r->was_alive)
 			return;
-		why = no_answer(t, q);
+		why = cause_of_silence(t, q);
 		break;
 	case ENGINE_PEER_CLOSED:
 		break;
 	}
 	if (r->silent_since_ns &&
-	    now_ns - r->silent_since_ns >= allowance_ns(q))
+	    now_ns - r->silent_since_ns >= extra_silence_ns(q))
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR, why);
 }

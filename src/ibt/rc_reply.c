@@ -19,7 +19,6 @@ struct reply *rc_reply_first(struct ibt_qp *q)
 					      : reply_at(r, r->reply_tail);
 }
 
-/* The caller has made sure of room. */
 struct reply *rc_reply_push(struct ibt_qp *q)
 {
 	struct rc_resp *r = &q->resp;
@@ -61,7 +60,7 @@ void rc_reply_settle(struct ibt *t, struct ibt_qp *q)
 		last->msn = r->msn;
 		return;
 	}
-	/* an answer that ends just here says the same */
+	/* a response that ends with this PSN acknowledges it too */
 	if (last && last->kind != REPLY_ACK && last->fresh &&
 	    serial24_is_equal(serial24_add(last->psn, last->packets - 1), psn))
 		return;
@@ -90,14 +89,14 @@ static enum opcode_position reply_position(const struct reply *y)
 	return y->sent + 1 == y->packets ? OPCODE_LAST : OPCODE_MIDDLE;
 }
 
-/* The memory went away under a READ: refuse what is left of it. */
-static void read_failed(struct ibt *t, struct ibt_qp *q, struct reply *y,
+/* The memory of a READ is gone: answers the rest by a NAK, and fails the QP. */
+static void refuse_read(struct ibt *t, struct ibt_qp *q, struct reply *y,
 			enum verdict v, struct explain *x)
 {
 	const struct verdict_row *row = verdict_row(v);
 	struct serial24 psn = serial24_add(y->psn, y->sent);
 
-	q->resp.reply_tail = q->resp.reply_head; /* later ones are void */
+	q->resp.reply_tail = q->resp.reply_head; /* drop later replies */
 	ibt_explain(t, q, x);
 	q->resp.tombstone = true;
 	q->resp.tomb_psn = psn;
@@ -118,12 +117,12 @@ static int read_memory(struct ibt *t, const struct space_vec *from,
 	if (from->bytes < IBT_SUM_BYTES)
 		return s->ops->read(s, from, 1, out);
 	err = space_read_crc(s, from, 1, out, &t->sum_crc);
-	/* what says that it failed has no payload to be summed */
+	/* after a failure a NAK is sent, which has no payload */
 	t->sum_bytes = err ? 0 : (uint32_t)from->bytes;
 	return err;
 }
 
-/* One packet of a READ's answer; false when its memory is gone. */
+/* Writes one packet of a READ response; false: the memory is gone. */
 static bool read_tx(struct ibt *t, struct ibt_qp *q, struct reply *y,
 		    struct pkt *p, uint8_t *buf, size_t *len)
 {
@@ -148,12 +147,12 @@ static bool read_tx(struct ibt *t, struct ibt_qp *q, struct reply *y,
 			      HCA_REMOTE_READ, &from.va);
 	if (v) {
 		x.verdict = v;
-		read_failed(t, q, y, V_ACCESS, &x);
+		refuse_read(t, q, y, V_ACCESS, &x);
 		return false;
 	}
 	if (bytes && read_memory(t, &from, buf + *len)) {
 		x.cause = EXPLAIN_REMOTE_FAULT;
-		read_failed(t, q, y, V_REMOTE_FAULT, &x);
+		refuse_read(t, q, y, V_REMOTE_FAULT, &x);
 		return false;
 	}
 	*len += bytes;
@@ -174,7 +173,7 @@ size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 	for (;;) {
 		if (r->reply_tail == r->reply_head)
 			return 0;
-		/* not all of p: most of it is for other packets */
+		/* the other members of p are not used for these packets */
 		p.bth = (struct bth){.pkey = BTH_DEFAULT_PKEY,
 				     .migreq = true,
 				     .dest_qpn = q->qp->attr.dest_qpn};
@@ -198,7 +197,7 @@ void rc_reply_stop(struct ibt_qp *q)
 		i++;
 	if (i == r->reply_head)
 		return;
-	/* an ACK of what came later would say that the READ was answered */
+	/* an ACK of a later request would say that the READ was answered */
 	r->reply_head = i;
 	r->ack_owed = false;
 }
