@@ -34,7 +34,6 @@ static bool is_atomic_write(const struct wqe *w)
 	return w->opcode == HCA_WR_ATOMIC_WRITE;
 }
 
-/* Is it answered by a response rather than by an ACK? */
 bool rc_req_is_read(const struct wqe *w)
 {
 	return w->opcode == HCA_WR_RDMA_READ || is_atomic(w) ||
@@ -79,8 +78,8 @@ static bool is_held_back(const struct rc_req *r, const struct wqe *w)
 
 /* Counts the packets of a request behind the cursor that ask for an answer and
  * do not have all of it. */
-static uint32_t count_out(const struct ibt_qp *q, uint32_t index,
-			  const struct wqe *w)
+static uint32_t unanswered_packets(const struct ibt_qp *q, uint32_t index,
+				   const struct wqe *w)
 {
 	const struct req_note *n = rc_req_note(q, index);
 
@@ -90,7 +89,6 @@ static uint32_t count_out(const struct ibt_qp *q, uint32_t index,
 	       n->answered / n->chunk;
 }
 
-/* Set the cursor to psn, which is in [una, max]. */
 void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 {
 	struct rc_req *r = &q->req;
@@ -111,15 +109,14 @@ void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 		}
 	}
 	r->wqe = i;
-	/* answers still expected from before the cursor */
+	/* packets before the cursor that still lack an answer */
 	for (uint32_t k = shared_own(&q->qp->sq.completed); k != i; k++)
-		r->reads_out += count_out(q, k, wq_at(t->hca, &q->qp->sq, k));
+		r->reads_out +=
+			unanswered_packets(q, k, wq_at(t->hca, &q->qp->sq, k));
 }
 
-/*
- * Nothing follows what was sent last, and it asked for no ACK because more was
- * to come: send its last packet again, which asks.
- */
+/* The packet asked for no ACK when it was sent first, because a request was to
+ * follow; when it is sent again, it asks. */
 void rc_req_nudge(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
@@ -154,9 +151,9 @@ void rc_req_stop(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	rc_comp_retire(t, q);
 }
 
-/* Refuses a request for reasons that no memory could mend. */
-static enum hca_status refuse_request(const struct ibt_qp *q,
-				      const struct wqe *w, struct explain *x)
+/* Refuses a request that is wrong whatever its memory. */
+static enum hca_status judge_opcode(const struct ibt_qp *q, const struct wqe *w,
+				    struct explain *x)
 {
 	x->cause = EXPLAIN_LOCAL_OP;
 	x->detail = "the queue pair's max_rd_atomic is 0";
@@ -179,8 +176,8 @@ static bool may_send(const struct ibt_qp *q)
 }
 
 /*
- * Execute the requests at the cursor that send nothing.  They take no PSN, and
- * end when those before them have (IBTA 10.8.3.3).
+ * Executes the requests at the cursor that send nothing.  They take no PSN, and
+ * complete when the requests before them have completed (IBTA 10.8.3.3).
  */
 static void run_local(struct ibt *t, struct ibt_qp *q)
 {
@@ -194,7 +191,7 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
 
 		if (!local_wr_is(w) || (n->started && n->status))
 			return;
-		if (n->started) { /* passed again after a loss */
+		if (n->started) { /* executed before a retransmission */
 			r->wqe++;
 			continue;
 		}
@@ -215,9 +212,9 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
 }
 
 /*
- * Returns the bytes that one READ request asks for.  The First and the Last
+ * Returns how many packets one READ request asks for.  The First and the Last
  * packet of the response are longer than the others and cut a burst in two, so
- * the request asks for many bytes; but for less than most of the window if
+ * the request asks for many packets, but for a quarter of the window at most if
  * losses have made the window narrow.
  */
 static uint32_t read_chunk(const struct ibt_qp *q)
@@ -229,15 +226,15 @@ static uint32_t read_chunk(const struct ibt_qp *q)
 
 /*
  * May the request send from its memory?  The memory of a READ or an atomic is
- * checked when the response is placed, as adapters do it: a refusal of the peer
- * is told first, and the peer executes the atomic.
+ * checked when the response is placed, as adapters do it: a refusal by the peer
+ * takes precedence, and the peer executes an atomic that has bad local memory.
  */
 static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
 				     struct wqe *w, struct explain *x)
 {
 	if (rc_req_is_read(w) && !is_atomic_write(w))
 		return HCA_SUCCESS;
-	/* of one element sem_locate says the same, in near.c */
+	/* src/direct checks a request of one SGE itself, by sem_locate */
 	if (q->direct.path == IBT_PATH_DIRECT && w->num_sge == 1 &&
 	    !is_atomic_write(w))
 		return HCA_SUCCESS;
@@ -269,12 +266,13 @@ static void note_start(const struct ibt *t, struct ibt_qp *q,
 static enum hca_status judge_start(struct ibt *t, const struct ibt_qp *q,
 				   struct wqe *w, struct explain *x)
 {
-	enum hca_status status = refuse_request(q, w, x);
+	enum hca_status status = judge_opcode(q, w, x);
 
 	return status ? status : judge_request(t, q, w, x);
 }
 
-/* Begin the request at the cursor; false when it may not begin now. */
+/* Begins the request at the cursor.  False: the request may not begin now, or
+ * has failed. */
 static bool start_request(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
 	struct explain x = {.cause = EXPLAIN_NONE};
@@ -334,7 +332,8 @@ static size_t emit_packet(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	return 0;
 }
 
-/* Packets of a READ that one request asks for: to the chunk's end. */
+/* Returns how many packets the READ request at the cursor asks for: up to the
+ * end of the chunk. */
 static uint32_t read_count(const struct ibt_qp *q, const struct req_note *n)
 {
 	uint32_t to_edge = n->chunk - q->req.packet % n->chunk;
@@ -373,7 +372,7 @@ static bool has_room(const struct ibt_qp *q, uint32_t count)
 }
 
 /* Does a SEND or WRITE follow the request at the cursor at once? */
-static bool goes_on(const struct ibt *t, const struct ibt_qp *q)
+static bool message_follows(const struct ibt *t, const struct ibt_qp *q)
 {
 	uint32_t next = q->req.wqe + 1;
 	const struct wqe *w = wq_at(t->hca, &q->qp->sq, next);
@@ -384,8 +383,8 @@ static bool goes_on(const struct ibt *t, const struct ibt_qp *q)
 }
 
 /*
- * ACKs cost as much as packets, so one is asked for where we would wait for
- * it, and now and then in between.
+ * An ACK costs as much as another packet.  So wants_ack asks for an ACK where
+ * the requester would wait for it, and rc_req_asks once in so many packets.
  */
 bool rc_req_asks(const struct ibt_qp *q, struct serial24 psn)
 {
@@ -398,10 +397,10 @@ static bool wants_ack(const struct ibt *t, const struct ibt_qp *q,
 		      struct serial24 psn, bool ends)
 {
 	return serial24_is_before(psn, q->req.max) || rc_req_asks(q, psn) ||
-	       !has_room(q, 2) || (ends && !goes_on(t, q));
+	       !has_room(q, 2) || (ends && !message_follows(t, q));
 }
 
-/* Is there something to send, once what is local was executed? */
+/* Executes requests that send nothing.  Is there a request to send then? */
 static bool has_next(struct ibt *t, struct ibt_qp *q)
 {
 	if (!may_send(q))
@@ -412,7 +411,8 @@ static bool has_next(struct ibt *t, struct ibt_qp *q)
 	return may_send(q);
 }
 
-/* The request at the cursor, if it may go; in error, only those before it. */
+/* Begins the request at the cursor and returns it; NULL: it may not begin now,
+ * or it has a local error. */
 static struct wqe *begin_request(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
@@ -478,7 +478,7 @@ size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 		if (!has_room(q, count))
 			return 0;
 	}
-	/* not all of p: most of it is for other packets */
+	/* the other members of p are not used for these packets */
 	p.bth = (struct bth){.pkey = BTH_DEFAULT_PKEY,
 			     .migreq = true,
 			     .psn = serial24_add(n->first, r->packet).v,

@@ -43,7 +43,7 @@ static bool is_atomic_write(const struct pkt *p)
 	return p->info->kind == OPCODE_KIND_ATOMIC_WRITE;
 }
 
-/* Does it take one of the peer's resources, and a response? */
+/* Is p answered by a response, which takes one of the peer's resources? */
 static bool is_read_like(const struct pkt *p)
 {
 	return is_atomic(p) || is_atomic_write(p) ||
@@ -68,7 +68,8 @@ static enum verdict check_read_like(struct ibt *t, const struct ibt_qp *q,
 	uint32_t most = q->qp->attr.max_dest_rd_atomic;
 
 	x->detail = "more READs and atomics at once than max_dest_rd_atomic";
-	/* seldom counted: of a burst each would see those before it */
+	/* the replies are counted only when there are many: a count for each
+	 * packet of a burst would take quadratic time */
 	if (r->reply_head - r->reply_tail >= most && fresh_reads(r) >= most)
 		return V_INVALID;
 	if (is_atomic_write(p)) {
@@ -132,7 +133,7 @@ static void queue_read(struct ibt_qp *q, const struct pkt *p, bool fresh)
 	y->msn = q->resp.msn;
 	y->rkey = p->reth.rkey;
 	y->va = p->reth.va;
-	/* the answer to an ATOMIC WRITE carries nothing */
+	/* the response to an ATOMIC WRITE has no payload */
 	y->bytes = is_atomic_write(p) ? 0 : p->reth.length;
 	y->packets = y->bytes ? (uint32_t)bits_div_up(y->bytes, q->mtu) : 1;
 }
@@ -189,7 +190,7 @@ static enum verdict apply_read(struct ibt_qp *q, const struct pkt *p)
 	return V_OK;
 }
 
-/* The ordered copy stores eight aligned bytes at once. */
+/* The ordered copy (hca/space.h) stores eight aligned bytes at once. */
 static enum verdict apply_atomic_write(struct ibt *t, struct ibt_qp *q,
 				       const struct pkt *p, struct explain *x)
 {
@@ -231,7 +232,8 @@ static void refuse_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		q->counters->naks.rnr_tx++;
 		r->nak_sent = true;
 		r->nak_ns = t->now_ns;
-		/* it sends all again, as after a sequence NAK: see early() */
+		/* the peer sends all again, as after a sequence NAK: see
+		 * reorder_request */
 		forget_early(t, q);
 		rc_reply_ack(t, q, r->epsn, syndrome);
 		return;
@@ -281,7 +283,7 @@ static bool accept_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	r->epsn = serial24_add(r->epsn, packets);
 	r->nak_sent = false;
 	if (is_read_like(p)) {
-		r->ack_owed = false; /* the answer says it too */
+		r->ack_owed = false; /* the response acknowledges too */
 		ibt_qp_activate(t, q);
 	} else if (p->bth.ackreq) {
 		r->ack_owed = true;
@@ -290,7 +292,8 @@ static bool accept_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	return q->qp->state != HCA_QP_ERR;
 }
 
-/* Executes the packets that came early and whose PSN is expected now. */
+/* Executes the packets that came before their turn and have the expected PSN
+ * now. */
 static void drain_held(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_resp *r = &q->resp;
@@ -307,7 +310,7 @@ static void drain_held(struct ibt *t, struct ibt_qp *q)
 		if (!reorder_first(&r->reorder))
 			wheel_cancel(&t->wheel, &q->timers.reorder);
 		if (ahead == 0 && pkt_parse(k->bytes, k->len, &p)) {
-			/* in one piece with what filled the gap */
+			/* queues the ACK of the packets before k */
 			rc_reply_settle(t, q);
 			go_on = accept_request(t, q, &p);
 		}
@@ -315,8 +318,9 @@ static void drain_held(struct ibt *t, struct ibt_qp *q)
 	}
 }
 
-/* A message's packets overtake each other by less than a repetition takes. */
-static uint64_t held_ns(const struct ibt_qp *q)
+/* Returns how long a packet is held: not longer than until the peer sends the
+ * missing packet again. */
+static uint64_t max_held_ns(const struct ibt_qp *q)
 {
 	uint8_t code = q->qp->attr.timeout;
 
@@ -331,7 +335,7 @@ static bool keep_early(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 		return false;
 	if (!wheel_is_set(&q->timers.reorder))
 		wheel_set(&t->wheel, &q->timers.reorder,
-			  t->now_ns + held_ns(q));
+			  t->now_ns + max_held_ns(q));
 	return true;
 }
 
@@ -350,7 +354,7 @@ static bool is_far_too_often(struct ibt *t, struct ibt_qp *q)
 	return false;
 }
 
-/* A peer that was asked to go back has packets under way, which are no
+/* Was the peer asked to go back a short time ago?  Its packets under way are no
  * guesses. */
 static bool is_on_its_way_back(const struct ibt *t, const struct rc_resp *r)
 {
@@ -358,12 +362,12 @@ static bool is_on_its_way_back(const struct ibt *t, const struct rc_resp *r)
 }
 
 /*
- * A packet before its turn is kept until one comes that wants an answer: up to
- * there the missing one may be late and not lost.  Then the sender is asked to
- * go back (IBTA 9.7.5.2.4), and what was kept is forgotten.  Placed before the
- * peer sends it again it would make us acknowledge, or the program end, while
- * the peer is still repeating: the kernel's rxe then never completes its
- * request.
+ * A packet before its turn is kept until a packet comes that asks for an
+ * answer: until then the missing packet may be late and not lost.  Then the
+ * sender is asked to go back (IBTA 9.7.5.2.4), and the kept packets are
+ * dropped.  If they were executed before the peer sends them again, this QP
+ * would acknowledge them, or the program would end, while the peer is still
+ * repeating: the kernel's rxe then never completes its request.
  */
 static void reorder_request(struct ibt *t, struct ibt_qp *q,
 			    const struct pkt *p, const uint8_t *bytes,
@@ -419,7 +423,8 @@ bool rc_resp_fits(const struct ibt_qp *q, const struct pkt *p)
 	       (ahead < 0 && is_read_like(p) && resource_of(&q->resp, p));
 }
 
-/* A request seen before: answered, never executed again (IBTA 9.7.5.1.1). */
+/* Answers a duplicate request, which is never executed again (IBTA 9.7.5.1.1).
+ */
 static void repeat_answer(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 {
 	struct rc_resp *r = &q->resp;
