@@ -18,14 +18,15 @@ void burst_recycle(struct burst *b)
 
 uint8_t *burst_space(struct burst *b)
 {
-	/* a packet that joins no frame needs one */
+	/* a packet that fits the newest frame needs none, but any other packet
+	 * needs a frame of its own */
 	if (b->count == BURST_FRAMES ||
 	    sizeof(b->area) - b->used < BURST_PACKET)
 		return NULL;
 	return b->area + b->used;
 }
 
-static bool fits_burst(const struct burst *b, const struct burst_path *path,
+static bool fits_frame(const struct burst *b, const struct burst_path *path,
 		       size_t bytes)
 {
 	const struct engine_frame *f;
@@ -89,7 +90,7 @@ void burst_put(struct burst *b, const struct burst_path *path, size_t len,
 	struct engine_frame *f;
 
 	CHECK(len <= IBT_PACKET_BYTES);
-	if (!fits_burst(b, path, bytes))
+	if (!fits_frame(b, path, bytes))
 		begin_frame(b, path, bytes);
 	f = &b->frames[b->count - 1];
 	seal_packet(b, path, len, sum_bytes, sum_crc);

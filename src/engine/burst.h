@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames under construction: packets that go the same way are put behind one
- * another while they are equally long, so that one system call sends them
- * all.  Only the last of a frame may be shorter; a WRITE's First, which its
+ * Frames under construction: packets to the same destination are put behind one
+ * another while they are equally long, so that one system call sends them all.
+ * Only the last packet of a frame may be shorter; a WRITE's First, which its
  * RETH makes longer, begins a frame of its own.
  *
  *	frame	| packet | packet | packet | shorter |
@@ -18,12 +18,13 @@
 #include "ibt/ibt.h"
 
 #define BURST_FRAMES   64
-#define BURST_SEGMENTS 128   /* what Linux takes in one UDP_SEGMENT send */
-#define BURST_BYTES    65400 /* of one frame: a datagram of either family */
+#define BURST_SEGMENTS 128   /* that Linux takes in one UDP_SEGMENT send */
+#define BURST_BYTES    65400 /* of one frame, which IPv4 and IPv6 can carry */
 #define BURST_AREA     (128 << 10)
-/* Space that burst_space promises. */
+/* The bytes that there are where burst_space points. */
 #define BURST_PACKET (IBT_PACKET_BYTES + 8)
 
+/* The destination of a packet, and the fields of its headers. */
 struct burst_path {
 	struct inaddr from, to;
 	uint32_t dest_qpn;
@@ -34,11 +35,12 @@ struct burst_path {
 };
 
 struct burst {
-	uint32_t count, first; /* frames made; offered and not yet sent */
+	/* The number of frames made, and the first frame that is not sent. */
+	uint32_t count, first;
 	uint32_t segments;     /* of the newest frame */
 	bool is_open;	       /* the newest frame may grow */
 	size_t used;	       /* bytes of the area */
-	struct rocev2_sum sum; /* of the last payload; its factor serves on */
+	struct rocev2_sum sum; /* of the last payload; the factor is reused */
 	struct rocev2_memo memo;
 	struct engine_frame frames[BURST_FRAMES];
 	uint8_t area[BURST_AREA];
@@ -47,19 +49,23 @@ struct burst {
 /* Returns where the next packet has to be written; NULL: there is no room. */
 uint8_t *burst_space(struct burst *b);
 /*
- * A packet of len bytes, without ICRC, was written at burst_space.  Its payload
- * is of sum_bytes (0: not known) and has that CRC (struct ibt).
+ * Puts the packet that the caller has written at burst_space into a frame, and
+ * appends its ICRC.  @len: its bytes without ICRC; sum_bytes and sum_crc: as in
+ * struct ibt.
  */
 void burst_put(struct burst *b, const struct burst_path *path, size_t len,
 	       uint32_t sum_bytes, uint32_t sum_crc);
-/* The way of a connected QP's packets; of one datagram.  All that the kernel
- * takes together. */
+/* Returns the path of a connected QP's packets.  `together` is as many packets
+ * as the kernel takes in one call. */
 struct burst_path burst_path_of(const struct ibt_qp *q);
+/* Returns the path of one datagram of UD.  `together` is as many packets as the
+ * kernel takes in one call. */
 struct burst_path burst_path_to(const struct wq_to *to);
-/* A packet of a frame, with its ICRC, leaves alone: its id is 0 then. */
+/* Writes the ICRC of a packet that is sent without the rest of its frame, and
+ * so with the IPv4 id 0.  @len: its bytes with ICRC. */
 void burst_part(const struct inaddr *from, const struct inaddr *to,
 		uint8_t *packet, size_t len);
-/* Use the area again if all frames have been sent. */
+/* Frees the frames and the area if all frames have been sent. */
 void burst_recycle(struct burst *b);
 
 #endif

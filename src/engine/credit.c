@@ -5,23 +5,25 @@
 
 #include "util/bits.h"
 
-#define LINEAR_BYTES 16000	/* up to here one allocation, a power of two */
-#define SKB_BYTES    1024	/* of the kernel's own, at most */
-#define EPOCH_NS     500000000u /* a sender counts for as long at least */
+/* Packets up to this length are one allocation of the kernel, a power of two.
+ */
+#define LINEAR_BYTES 16000
+#define SKB_BYTES    1024	/* what the kernel adds to a packet, at most */
+#define EPOCH_NS     500000000u /* how long a sender is counted at least */
 #define IDLE_NS	     (EPOCH_NS / 2)
 #define ASK_NS	     50000u	 /* between two questions for a page */
-#define ASK_AGAIN_NS 10000000u	 /* when nothing waits for it */
-#define PAGE_NS	     1000000000u /* to wait for it at most */
+#define ASK_AGAIN_NS 10000000u	 /* ASK_NS, when no packet waits for a page */
+#define PAGE_NS	     1000000000u /* how long packets wait for a page */
 /* A sent packet may wait this long for the kernel's thread that brings it to
  * the receiver's socket. */
 #define UNDER_WAY_NS 20000000u
 #define LOOK_MIN_NS  20000u
 #define LOOK_MAX_NS  10000000u
-/* Charged before the page is known; all processes of a host together may do
- * so. */
+/* Bytes that may be sent before the page is known, even by all processes of the
+ * host together. */
 #define REORDER_BYTES 16384
 
-static uint32_t one_cost(size_t len)
+static uint32_t buffer_cost(size_t len)
 {
 	if (len > LINEAR_BYTES)
 		return (uint32_t)len + 2 * SKB_BYTES;
@@ -33,8 +35,9 @@ uint32_t credit_cost(size_t len, size_t segment)
 	uint32_t whole = segment ? (uint32_t)((len - 1) / segment) : 0;
 
 	if (!len || whole >= CREDIT_FEW)
-		return one_cost(len);
-	return whole * one_cost(segment) + one_cost(len - whole * segment);
+		return buffer_cost(len);
+	return whole * buffer_cost(segment) +
+	       buffer_cost(len - whole * segment);
 }
 
 void credit_joins(struct credit_inbox *in)
@@ -62,7 +65,8 @@ static void follow_page(struct credit *c, uint32_t drained, uint64_t now_ns)
 	bool is_another = p->generation != c->generation;
 
 	c->generation = p->generation;
-	/* more drained than sent: it counted what a former owner had sent */
+	/* more drained than sent: the receiver counted packets of a process
+	 * that had this class before */
 	if (over || is_another || (int32_t)(c->sent - drained) < 0) {
 		c->sent = drained;
 		if (is_another || (int32_t)(c->since - drained) > 0)
@@ -70,7 +74,7 @@ static void follow_page(struct credit *c, uint32_t drained, uint64_t now_ns)
 	}
 }
 
-/* Do we send as one of those that the receiver counts? */
+/* Is this process among the senders that share the receiver's capacity? */
 static bool is_sharing(struct credit *c, uint32_t drained, uint64_t now_ns)
 {
 	if (now_ns - c->used_ns > IDLE_NS) {
@@ -83,7 +87,7 @@ static bool is_sharing(struct credit *c, uint32_t drained, uint64_t now_ns)
 	return c->standing == CREDIT_SHARES;
 }
 
-static uint32_t share_of(struct credit *c, uint32_t drained, uint64_t now_ns)
+static uint32_t find_share(struct credit *c, uint32_t drained, uint64_t now_ns)
 {
 	uint32_t capacity = shared_load(&c->page->capacity);
 	uint32_t senders = bits_max_u32(shared_load(&c->page->senders), 1);
@@ -93,7 +97,7 @@ static uint32_t share_of(struct credit *c, uint32_t drained, uint64_t now_ns)
 	return capacity / 8 * 7 / bits_min_u32(senders, CREDIT_CLASSES);
 }
 
-/* There is no room: may one pass all the same? */
+/* There is no room: may a packet be sent all the same? */
 static bool is_out_of_patience(struct credit *c, uint64_t patience_ns,
 			       uint64_t now_ns)
 {
@@ -119,9 +123,9 @@ bool credit_has_room(struct credit *c, uint32_t us,
 		return true;
 	drained = shared_load(&c->page->drained[us % CREDIT_SLOTS]);
 	follow_page(c, drained, now_ns);
-	c->share = share_of(c, drained, now_ns);
+	c->share = find_share(c, drained, now_ns);
 	out = c->sent - drained;
-	if (!out || out + one_cost(wish->bytes) <= c->share) {
+	if (!out || out + buffer_cost(wish->bytes) <= c->share) {
 		c->stalled_ns = 0;
 		c->used_ns = now_ns;
 		return true;
@@ -138,7 +142,7 @@ uint32_t credit_more(const struct credit *c, uint32_t us, size_t bytes)
 	if (!shared_load(&c->page->capacity))
 		return UINT32_MAX;
 	out = c->sent - shared_load(&c->page->drained[us % CREDIT_SLOTS]);
-	return out < c->share ? (c->share - out) / one_cost(bytes) : 0;
+	return out < c->share ? (c->share - out) / buffer_cost(bytes) : 0;
 }
 
 bool credit_waits(struct credit *c, const struct credit_wish *wish,
@@ -153,7 +157,7 @@ bool credit_waits(struct credit *c, const struct credit_wish *wish,
 	if (!c->first_ns)
 		c->first_ns = now_ns;
 	waits = !c->has_none && now_ns - c->first_ns < most_ns &&
-		c->sent + one_cost(wish->bytes) > REORDER_BYTES;
+		c->sent + buffer_cost(wish->bytes) > REORDER_BYTES;
 	if (now_ns - c->asked_ns > (waits ? ASK_NS : ASK_AGAIN_NS)) {
 		c->asked_ns = now_ns;
 		*ask = true;
@@ -189,7 +193,7 @@ void credit_open(struct credit_inbox *in, struct credit_page *page,
 	if (!page)
 		return;
 	shared_store(&page->apart, apart);
-	/* the kernel takes back up to a quarter late */
+	/* the kernel may free up to a quarter of the buffer late */
 	shared_store(&page->capacity, buffer_bytes / 4 * 3);
 }
 
@@ -243,8 +247,8 @@ void credit_passed(struct credit_inbox *in)
 
 void credit_empty(struct credit_inbox *in)
 {
-	/* two are enough, and a poll that finds nothing leaves the page alone
-	 */
+	/* follow_page needs two, and a poll that receives nothing should not
+	 * write the page */
 	if (!in->page || in->quiet == 2)
 		return;
 	in->quiet++;
