@@ -41,16 +41,16 @@ struct engine_config {
 	/* The steering class of a QPN of this namespace; NULL: unknown. */
 	uint32_t (*class_of)(uint32_t qpn);
 	/* The host decides for each connection within the host whether it goes
-	 * direct. */
+	 * direct; false: all go by packets. */
 	bool direct;
-	/* Bytes that one visit moves there; 0: INITIATOR_PIECE. */
+	/* Bytes that are copied at most under one lock; 0: INITIATOR_PIECE. */
 	uint32_t piece;
 	/* The host answers questions about source ports: source_check.h. */
 	bool asks_sources;
 };
 
 /* The result of one receive from a socket: one datagram, or a run of datagrams
- * of `segment` bytes each (GRO). */
+ * of `segment` bytes each, of which the last may be shorter (GRO). */
 struct engine_dgram {
 	struct inaddr from, to; /* to.port is 4791 */
 	const uint8_t *bytes;	/* borrowed for the call */
@@ -74,70 +74,76 @@ struct engine_frame {
 	uint32_t link; /* as hca_ah.link */
 };
 
-/* NULL without memory. */
+/* Returns a new engine, which the caller frees by engine_free; NULL: no memory.
+ */
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns);
-/* All QPs must have been removed. */
+/* Frees the engine.  All QPs have been removed. */
 void engine_free(struct engine *e);
+/* Returns a device's counters, which lie in the arena. */
 const struct engine_counters *engine_counters(const struct engine *e,
 					      uint32_t device);
 
-/*
- * engine_qp_add puts a QP under the engine; NULL without memory.  After
- * engine_qp_remove nothing of the QP is sent, received or completed.
- */
+/* Puts qp, which is borrowed, under the engine.  Returns its protocol state,
+ * owned by the engine; NULL: no memory. */
 struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp);
+/* Frees q.  No packet of the QP is sent or received any more, and no request is
+ * completed. */
 void engine_qp_remove(struct engine *e, struct ibt_qp *q);
 /*
- * Flow control within the host (credit.h).  engine_inbox gives the engine this
- * process's own page, its class and the size of its receive buffer.
- * engine_wants_page names, once each, a QPN whose process's page the engine
- * needs (0: none); the engine waits a little for engine_page before it sends to
- * that process.  A page of NULL means that there is none and the engine need
- * not wait.  Pages outlive the engine.
+ * Flow control within the host (credit.h): gives the engine this process's own
+ * page (NULL: it has none), its class and the size of its receive buffer.
+ * @apart: the receive socket does not join datagrams (GRO).  The page outlives
+ * the engine.
  */
 void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 		  uint32_t buffer_bytes, bool apart);
+/* Answers engine_wants_page with the page of qpn's process; NULL: that process
+ * has none, and the engine need not wait.  The page outlives the engine. */
 void engine_page(struct engine *e, uint32_t qpn,
 		 const struct credit_page *page);
-/* The receive socket joins datagrams (GRO) from here on. */
+/* The receive socket joins datagrams (GRO) from now on. */
 void engine_joins(struct engine *e);
+/* Returns, once, a QPN for the page of its process, which the engine needs; 0:
+ * there is none.  The engine waits a little for engine_page before it sends to
+ * that process. */
 uint32_t engine_wants_page(struct engine *e);
-/*
- * Requests without packets (direct/initiator.h).  engine_wants_path names, once
- * each, a QP whose first request waits until the host has found the peer's
- * process; after engine_want_path_again it names again those QPs that still
- * wait.  False: there are no more.
- */
+/* A QP that may go direct (direct/initiator.h): its first request waits until
+ * the host has found the peer's process. */
 struct engine_want {
 	uint32_t qpn, peer_qpn;
 	uint32_t post_lock; /* of the QP */
-	/* When the wait began. */
-	uint64_t since_ns;
+	uint64_t since_ns;  /* when the wait began */
 };
+/* Returns a waiting QP in *want, once until engine_want_path_again.  False:
+ * there is none. */
 bool engine_wants_path(struct engine *e, struct engine_want *want);
-/* Has engine_wants_path a QP to name? */
+/* Would engine_wants_path return a QP? */
 bool engine_is_undecided(const struct engine *e);
+/* Makes engine_wants_path return again the QPs that still wait. */
 void engine_want_path_again(struct engine *e);
-/* Does a QP wait that was named already? */
+/* Does a QP wait that engine_wants_path has returned? */
 bool engine_waits_for_path(const struct engine *e);
 /*
- * Ends the wait of a QP.  @target: the adapter of the peer's process, @access:
- * this process's access slot there (NULL if it is this process), @owner: the
- * host's struct for that process; no adapter: the QP goes by packets.  @apart:
- * only QPs of the same post lock use the adapter's space and the access slot,
- * so engine_post_apart may use them.  True:
- * they are in use until engine_parted returns the owner, once for each true.
- * engine_parted returns NULL if no more are out of use.
+ * Ends the wait of a QP.  @target: the adapter of the peer's process (NULL:
+ * requests to that process go by packets); @access: this process's access slot
+ * there (NULL if it is this process); @owner: the host's struct for that
+ * process; @apart: only QPs of one post lock use the adapter's space and the
+ * access slot, so engine_post_apart may use them.  True: requests go direct,
+ * and the engine uses all three until engine_parted has returned the owner,
+ * once for each true.
  */
 bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 		     struct access *access, void *owner, bool apart);
+/* Returns an owner that the engine has stopped using; NULL: there is none. */
 void *engine_parted(struct engine *e);
 /* Returns, once, an owner whose process sleeps and has notify bits set; NULL:
- * none. */
+ * there is none. */
 void *engine_kick(struct engine *e);
+/* Would engine_kick return an owner? */
 bool engine_has_kicks(const struct engine *e);
 /* Serves the notify bits that peers have set; engine_tick does so too. */
 void engine_serve_notify(struct engine *e);
+/* Have peers set notify bits that are not served? */
 bool engine_has_notify(const struct engine *e);
 /* Has a request come or gone without packets? */
 bool engine_is_direct(const struct engine *e);
@@ -149,13 +155,9 @@ void engine_publish(struct engine *e);
 void engine_rx_empty(struct engine *e);
 /* Work for q is about to be posted: prefetches what the post will touch. */
 void engine_qp_expect(const struct ibt_qp *q);
-/*
- * A question about the source of a datagram of this host (source_check.h): has
+/* A question about the source of a datagram of this host (source_check.h): has
  * the process of queue pair `qpn`, or a process of its user, the port
- * from.port?  engine_wants_source names each question once; engine_source is
- * the answer, at once or later.  engine_forget_sources: a process has ended,
- * and another may take its ports.
- */
+ * from.port? */
 struct engine_source {
 	struct inaddr from, to; /* to: the address that the datagram came to */
 	uint32_t qpn;
@@ -163,129 +165,146 @@ struct engine_source {
 	 * ENGINE_NO_USER. */
 	uint32_t user;
 };
+/* Returns the next question in *s, once; false: there is none. */
 bool engine_wants_source(struct engine *e, struct engine_source *s);
+/* Answers a question, at once or later, and handles the packets that wait for
+ * the answer.  @is_peers: the answer is yes. */
 void engine_source(struct engine *e, const struct engine_source *s,
 		   bool is_peers, uint64_t now_ns);
+/* A process has ended, and another may take its ports: forgets all answers. */
 void engine_forget_sources(struct engine *e);
-/* An address that sends so many packets which fit no connection that a person
- * should be told (suspect.h), once each; false: there is none. */
+/* Returns in *who, once, an address that has sent many packets which fit no
+ * connection (suspect.h), for a message to the user; false: there is none. */
 bool engine_suspect(struct engine *e, struct engine_suspect *who);
-/* q's node on the list of doorbells, and the QP of such a node. */
+/* Returns q's node on the list of doorbells. */
 struct mpsc_node *engine_qp_kick(struct ibt_qp *q);
+/* Returns the QP of a node of the list of doorbells. */
 struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n);
-/* Packets of q that wait for an ACK.  Without the lock. */
+/* Returns how many packets of q wait for an ACK.  Needs no lock. */
 uint32_t engine_qp_flying(const struct ibt_qp *q);
-/* Does q send packets that are not acknowledged?  Without the lock. */
+/* Does q send packets that are not acknowledged?  Needs no lock. */
 bool engine_qp_is_unanswered(const struct ibt_qp *q);
+/* Has the engine a QP with this QPN? */
 bool engine_qpn_is_used(const struct engine *e, uint32_t qpn);
+/* Returns the holder of q's responder lock. */
+alock_owner engine_qp_accessor(const struct ibt_qp *q);
 /*
  * Modifies a QP as IBTA 11.2.5.2 says.  @from: the address of the source GID,
- * used if mask has HCA_QP_AV.  0; -EINVAL or -ENOMEM with *why; -EBUSY: a peer
- * of this host (engine_qp_accessor) works at the QP, and the caller tries again
- * when it has left, without a lock meanwhile.
+ * used if mask has HCA_QP_AV.  0; -EINVAL or -ENOMEM with *why, which is
+ * static; -EBUSY: a peer of this host (engine_qp_accessor) works at the QP, and
+ * the caller releases its locks and tries again when the peer has left.
  */
-alock_owner engine_qp_accessor(const struct ibt_qp *q);
 int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		     const struct hca_qp_attr *attr, uint32_t mask,
 		     const uint8_t from[16], uint64_t now_ns, const char **why);
-/* As modify left them, with current PSNs and draining. */
+/* Returns in *attr the attributes that engine_qp_modify has set, and the
+ * current state, PSNs and draining. */
 void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
 		     struct hca_qp_attr *attr);
 
-/* Multicast (UD): 0 or -errno, see ibt/mcast.h. */
+/* Attaches a UD QP to a multicast group.  0, also if q is attached already;
+ * -ENOMEM; -ENOSPC: there are too many members or attachments (ibt/mcast.h). */
 int engine_mcast_attach(struct engine *e, struct ibt_qp *q,
 			const uint8_t gid[16]);
+/* Detaches a UD QP from a multicast group.  0; -EINVAL: q is not attached. */
 int engine_mcast_detach(struct engine *e, struct ibt_qp *q,
 			const uint8_t gid[16]);
+/* Is any QP of the engine attached to the group? */
 bool engine_mcast_is_used(const struct engine *e, const uint8_t gid[16]);
 
 /* A CQ is about to be freed: drops the timer of its events. */
 void engine_cq_remove(struct engine *e, const struct cq *cq);
 
-/*
- * For captures: the IPv4 id of one packet of d, computed from the ICRC. Returns
- * @guess if the packet is damaged or goes over IPv6.
- */
+/* For captures: returns the IPv4 id of one packet of d, computed from the ICRC;
+ * @guess if the packet is damaged or goes over IPv6. */
 uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
 			 size_t len, uint16_t guess);
-/* Receives what a socket gave. */
+/* Handles a datagram, or a run of datagrams, that was received from a socket.
+ */
 void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns);
 /*
  * Do so many packets of UC and UD wait for receives that the caller should
  * receive no more before the next doorbell or tick?
  */
 bool engine_is_choked(const struct engine *e);
-/* Work was posted to q (either queue). */
+/* Work was posted to q's send or receive queue. */
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 /*
- * engine_doorbell for work that needs no packet and no other call: executes it.
- * False: nothing was done, and engine_doorbell is due.  True: engine_is_settled
- * says whether the other calls have anything left to do.
+ * Executes the posted work of a QP that goes direct, at once and in place of
+ * engine_doorbell and engine_tx.  False: nothing was done, and engine_doorbell
+ * is due.  True: engine_is_settled says whether other calls are due.
  */
 bool engine_post_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
+/* Is there no frame to send, no active QP, no kick, no notify bit, no question
+ * for the host and no event? */
 bool engine_is_settled(const struct engine *e);
 /*
  * Executes work that was posted to q and that needs neither a packet nor a
  * change of anything that q shares with other QPs, but for its completion
- * queue. The caller needs no progress lock: it has q's post lock, one of
- * ENGINE_POST_LOCKS that the engine's caller makes.  The caller of any other
- * function that uses QPs has all of them.  *kick: the owner (engine_set_path)
- * of the process that sleeps and has to be woken, or NULL.  False: work or
- * events are left, and engine_doorbell is due.
+ * queue.  The caller holds q's post lock, one of ENGINE_POST_LOCKS that the
+ * engine's caller makes, and needs no progress lock.  The caller of any other
+ * function that uses QPs holds the progress lock and all post locks.  *kick:
+ * the owner (engine_set_path) of the process that sleeps and has to be woken,
+ * or NULL.  False: work or events are left, and engine_doorbell is due.
  */
 bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
 		       void **kick);
 /* Would work that was posted to q take one system call together with work that
  * is posted after it?  Lock: as engine_post_apart. */
 bool engine_qp_gathers(struct engine *e, const struct ibt_qp *q);
-/* May engine_post_apart execute work of q?  A hint; without a lock. */
+/* May engine_post_apart execute work of q?  A hint, which needs no lock. */
 bool engine_qp_posts_apart(const struct ibt_qp *q);
-/* The number of q's post lock, below ENGINE_POST_LOCKS; it never changes. */
+/* Returns the number of q's post lock, below ENGINE_POST_LOCKS, which never
+ * changes. */
 #define ENGINE_POST_LOCKS 16
 uint32_t engine_qp_post_lock(const struct ibt_qp *q);
-/* The same of all QPs that complete requests into send_cq: threads with a
- * completion queue each have a lock each. */
+/* Returns the number of the post lock of all QPs that complete requests into
+ * send_cq: threads that each use a completion queue of their own mostly use
+ * different locks. */
 uint32_t engine_post_lock_of(const struct cq *send_cq);
+/* Does the work for which the time has come: timers, notify bits, looks at
+ * peers.  Called at engine_deadline, or more often. */
 void engine_tick(struct engine *e, uint64_t now_ns);
-/* The answer to ENGINE_ASK_PEER. */
+/* Answers ENGINE_ASK_PEER; qpn: the QP that has asked. */
 void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
 		       uint64_t now_ns);
 /*
- * This process did not run for slept_ns: the peers were not silent, so each
- * running timer gets its full time again, but only once, since a process that
- * is always late would never send again.  Called before all else after the
- * sleep: a packet received before would find the patience used up.
+ * This process did not run for slept_ns, and so could not hear its peers: each
+ * running ACK timer gets its full time again, but only once, since a process
+ * that is always late would never send again.  To be called first after the
+ * sleep: a packet that is received before would find the patience used up.
  */
 void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns);
 
-/* The program polls a CQ that is empty: it has done what it does upon the
- * completions before. */
+/* The program polls a CQ that is empty, and so has handled its earlier
+ * completions and posted what it posts upon them. */
 void engine_polled(struct engine *e, uint64_t now_ns);
 
-/*
- * Between true and false ACKs and answers are sent whatever room the peers
- * have, since the QP or the process is about to go.
- */
+/* From parts == true to false, ACKs and responses are sent even if the peers
+ * have no room, since a QP or the process is about to end. */
 void engine_part(struct engine *e, bool parts);
 /*
  * While held, ACKs to peers of this host wait for the program's next request to
  * the same peer, or for the end of the hold.
  */
 void engine_hold_acks(struct engine *e, bool hold);
-/* ACKs within the host through shared memory. */
+/* Returns the engine's shm acks (shm_ack.h). */
 struct shm_ack *engine_shm_ack(struct engine *e);
-/* Is an ACK held? */
+/* Is an ACK held (engine_hold_acks)? */
 bool engine_owes(const struct engine *e);
 
-/* Frames to send now; the next call offers those again that were not sent. */
+/* Makes frames, and returns up to max of them in `frames`; their number. Frames
+ * that are not sent are returned again by the next call. */
 size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		 uint64_t now_ns);
+/* The first `sent` frames of the last engine_tx were sent. */
 void engine_tx_done(struct engine *e, size_t sent);
+/* Moves up to max events to `events`; returns their number. */
 size_t engine_events(struct engine *e, struct engine_event *events, size_t max);
-/* Absolute time of the next tick needed; UINT64_MAX: none. */
+/* Returns the absolute time of the next tick needed; UINT64_MAX: none. */
 uint64_t engine_deadline(const struct engine *e);
-/* Is no packet held, no QP active and no timer set?  So it must be without QPs.
- */
+/* Is no packet held, no QP active and no timer set?  An engine without QPs must
+ * be idle. */
 bool engine_is_idle(const struct engine *e);
 /* Would engine_tx return a frame or execute a request? */
 bool engine_has_tx(const struct engine *e);

@@ -14,37 +14,41 @@
 #include "util/map.h"
 #include "util/prefetch.h"
 
-/* Bytes that an engine_tx moves without packets. */
+/* Bytes that one engine_tx copies at most for requests that go direct. */
 #define ENGINE_MOVED_MAX (4u << 20)
 
 struct engine {
 	struct ibt ibt;
 	struct rocev2_senders senders;
 	struct map qpns;    /* of struct ibt_qp, by QPN */
-	struct burst burst; /* offered and not yet sent */
+	struct burst burst; /* frames that are not sent yet */
 	/* Flow control within the host. */
 	uint32_t (*class_of)(uint32_t qpn);
-	uint32_t class;		/* ours */
+	uint32_t class;		/* of this process */
 	struct credit *credits; /* by class; NULL without class_of */
 	struct credit *credit[BURST_FRAMES]; /* of each frame, or NULL */
-	uint32_t charged[BURST_FRAMES];
+	uint32_t charged[BURST_FRAMES];	     /* bytes charged for each frame */
 	struct credit_inbox inbox;
-	bool rx_is_known;	      /* the present datagram's sender */
-	struct prefetch_turn rx_turn; /* the sender of the latest ones */
-	uint32_t rx_class;
+	bool rx_is_known;	      /* is rx_class the present datagram's? */
+	struct prefetch_turn rx_turn; /* the QP of the latest packets */
+	uint32_t rx_class;	      /* the sender of the present datagram */
 	struct shm_ack shm_ack;
 	struct sources sources;
 	struct suspects suspects;
-	struct list starved; /* struct ibt_qp, by `active` */
+	/* QPs that wait for credit: struct ibt_qp, by `active`. */
+	struct list starved;
 	uint64_t starved_ns; /* when to try them again; UINT64_MAX: none */
 	uint32_t wanted_qpn; /* engine_wants_page; 0: none */
-	/* Within the host without packets, near.h. */
-	bool is_direct;
-	struct list undecided; /* struct ibt_qp, by `nearby`; */
-	struct list asked;     /* and those that the host knows of */
-	struct list kicks;     /* struct target_ref */
-	uint64_t look_ns;      /* when to look after peers; UINT64_MAX: never */
-	uint64_t moved;	       /* in this engine_tx, see ENGINE_MOVED_MAX */
+	/* Requests that go direct (direct/initiator.h). */
+	bool is_direct; /* engine_config.direct */
+	/* QPs that wait for the host's decision, struct ibt_qp by
+	 * direct.waiting: those that engine_wants_path has yet to return, and
+	 * those that it has returned. */
+	struct list undecided;
+	struct list asked;
+	struct list kicks; /* struct target_ref, for engine_kick */
+	uint64_t look_ns;  /* when to look at peers; UINT64_MAX: never */
+	uint64_t moved;	   /* in this engine_tx, see ENGINE_MOVED_MAX */
 };
 
 static inline struct ibt_qp *engine_find(const struct engine *e, uint32_t qpn)
@@ -52,13 +56,14 @@ static inline struct ibt_qp *engine_find(const struct engine *e, uint32_t qpn)
 	return map_find(&e->qpns, qpn);
 }
 
-/* Handles again a packet of d whose source was in question (rx.c). */
+/* Handles d, a packet that was parked until its source was known (rx.c). */
 void engine_rx_parked(struct engine *e, const struct engine_dgram *d,
 		      uint16_t id, uint64_t now_ns);
 
 /*
- * The requests of q that go directly; false when no packets are left to send.
- * One engine_tx moves a bounded number of bytes: it holds the progress lock.
+ * Executes the requests of q that go direct, at most ENGINE_MOVED_MAX bytes in
+ * one engine_tx, which holds the progress lock.  False: q has no packets to
+ * send.
  */
 bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which process of this host has sent a packet.  Every user of a host may send
- * from each of its addresses, so an address does not identify a sender; but a
- * source port belongs to one process for as long as the process has it bound. A
- * packet to a connected queue pair (RC, UC) from an address of this host is
- * taken only from a port that the host has found to belong to the user of the
- * peer's process:
+ * Checks which process of this host has sent a packet.  Every user of a host
+ * may send from each of its addresses, so an address does not identify a
+ * sender; but a source port belongs to one process for as long as the process
+ * has it bound.  A packet to a connected queue pair (RC, UC) from an address of
+ * this host is taken only from a port that the host has found to belong to the
+ * user of the peer's process:
  *
  *	          wanted        engine_source: yes
  *	unknown --------> asked ------------------> believed
@@ -13,9 +13,9 @@
  *	   |               v                           | SOURCE_NS, and believed
  *	   `--SOURCE_NS-- refused                      v meanwhile
  *
- * While a port is asked about, its packets wait, at most SOURCE_PARKED of all
- * ports; no packet is lost by a question.  At most SOURCE_ASKS questions are
- * asked in each SOURCE_ASK_NS, beyond which packets from unknown ports are
+ * While the host is asked about a port, packets from the port wait, at most
+ * SOURCE_PARKED packets of all ports.  At most SOURCE_ASKS questions are asked
+ * in each SOURCE_ASK_NS.  Beyond either limit packets from unknown ports are
  * dropped, so that a sender from ever new ports costs little.  Ports that are
  * believed have a table of their own, so other ports do not replace them.
  *
@@ -31,7 +31,7 @@
 #include "util/list.h"
 
 #define SOURCE_NS     1000000000u /* how old an answer may be */
-#define SOURCE_SLOTS  256	  /* a power of two; of either table */
+#define SOURCE_SLOTS  256	  /* of each table; a power of two */
 #define SOURCE_ASKS   64
 #define SOURCE_ASK_NS 10000000u
 #define SOURCE_PARKED 256 /* packets */
@@ -43,21 +43,22 @@ enum source_state {
 	SOURCE_BELIEVED,
 };
 
+/* A port, and what is known about it. */
 struct source {
 	uint32_t qpn;  /* of the peer */
 	uint16_t port; /* 0: the slot is free */
 	uint8_t state; /* enum source_state */
 	bool is_v4;
-	bool is_asked; /* once more, though believed */
+	bool is_asked; /* a believed port is asked about again */
 	uint32_t user; /* owner of a refused port */
 	uint64_t since_ns;
 };
 
 struct sources {
-	struct source *believed, *others; /* owned; NULL: nobody is asked */
+	struct source *believed, *others; /* owned; NULL: all is believed */
 	struct engine_source wanted[SOURCE_ASKS];
 	uint32_t want_head, want_tail;
-	uint32_t asks; /* since then */
+	uint32_t asks; /* questions since asks_ns */
 	uint64_t asks_ns;
 	struct list parked; /* struct parked */
 	uint32_t parked_count;
@@ -66,28 +67,32 @@ struct sources {
 enum source_word {
 	SOURCE_IS_PEERS,
 	SOURCE_IS_OTHERS,
-	SOURCE_IS_OPEN,	   /* park the packet */
-	SOURCE_IS_LIMITED, /* drop it: too many are asked about */
+	SOURCE_IS_OPEN,	   /* not known yet: park the packet */
+	SOURCE_IS_LIMITED, /* not known: drop the packet, ask no more now */
 };
 
-/* 0 or -ENOMEM.  !is_asked: all is believed. */
+/* Initializes *s, which is zero.  0 or -ENOMEM.  @is_asked: the host answers
+ * questions; false: all ports are believed. */
 int engine_sources_init(struct sources *s, bool is_asked);
+/* Frees the memory that s owns, with the parked packets. */
 void engine_sources_fini(struct sources *s);
 struct source_found {
 	enum source_word word;
-	uint64_t until_ns; /* so long this is good */
+	uint64_t until_ns; /* SOURCE_IS_PEERS: how long that is true */
 	uint32_t user;	   /* the port's owner, or ENGINE_NO_USER */
 };
 
-/* Does d come from the peer `qpn`? */
+/* Says whether d, a datagram of this host, comes from the process of the peer
+ * `qpn`; asks the host if that is not known. */
 struct source_found engine_sources_look(struct sources *s,
 					const struct engine_dgram *d,
 					uint32_t qpn, uint64_t now_ns);
-/* A packet of d waits for the answer; false: there is no room. */
+/* Parks a copy of a packet of d until the answer comes; false: there is no
+ * room, or no memory. */
 bool engine_sources_park(struct sources *s, const struct engine_dgram *d,
 			 uint32_t qpn, const uint8_t *bytes, size_t len,
 			 uint16_t id, uint64_t now_ns);
-/* All that has been found out is forgotten. */
+/* Forgets all ports, and the questions that the host has yet to take. */
 void engine_sources_forget(struct sources *s);
 
 #endif
