@@ -4,7 +4,8 @@
 #include "engine/inside.h"
 #include "util/bits.h"
 
-/* The bytes that a request counts as, beside its payload. */
+/* The bytes that a request counts against ENGINE_MOVED_MAX beside its payload.
+ */
 #define MOVED_EACH 4096
 
 void engine_serve_notify(struct engine *e)
@@ -107,7 +108,8 @@ void *engine_parted(struct engine *e)
 	return initiator_parted(&e->ibt);
 }
 
-static uint32_t turn_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+static uint32_t execute_piece(struct engine *e, struct ibt_qp *q,
+			      uint64_t now_ns)
 {
 	switch (q->qp->type) {
 	case HCA_QPT_RC:
@@ -138,7 +140,7 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		initiator_refuse(q);
 	while (q->direct.path == IBT_PATH_DIRECT && moved && has_requests(q) &&
 	       e->moved < ENGINE_MOVED_MAX) {
-		moved = turn_direct(e, q, now_ns);
+		moved = execute_piece(e, q, now_ns);
 		e->moved += moved ? moved + MOVED_EACH : 0;
 	}
 	if (initiator_is_undecided(q) && !list_is_linked(&q->direct.waiting)) {

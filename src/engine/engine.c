@@ -91,7 +91,7 @@ struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp)
 	if (map_add(&e->qpns, qp->qpn, q))
 		goto undo_init;
 	engine_suspects_has_qpn(&e->suspects, qp->qpn);
-	/* threads with a completion queue each get a lock each */
+	/* QPs with different completion queues mostly have different locks */
 	q->direct.apart.lock =
 		engine_post_lock_of(arena_at(&e->ibt.hca->arena, qp->send_cq));
 	return q;
@@ -103,11 +103,11 @@ free_it:
 }
 
 /*
- * Serves the notify bits that peers have set since the QP was withdrawn.  Its
- * completion queues have other users, which wait for the events of some of
- * these bits.
+ * Serves the notify bits that peers have set since the QP was withdrawn from
+ * them.  Other QPs use its completion queues, and programs wait for the events
+ * of some of these bits.
  */
-static void last_letters(struct engine *e, struct ibt_qp *q)
+static void serve_last_bits(struct engine *e, struct ibt_qp *q)
 {
 	uint32_t bits = atomic_exchange(&qp_target(q->qp)->notify, 0);
 
@@ -118,13 +118,14 @@ static void last_letters(struct engine *e, struct ibt_qp *q)
 
 void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 {
-	last_letters(e, q);
+	serve_last_bits(e, q);
 	map_remove(&e->qpns, q->qp->qpn);
 	shm_ack_leave(&e->shm_ack, q);
 	for (uint32_t i = e->ibt.events.tail; i != e->ibt.events.head; i++) {
 		struct engine_event *v = ibt_event_at(&e->ibt, i);
 
-		/* what concerns the CQ stands; the QP's cookie is dying */
+		/* the events of CQs and SRQs stay; the other events have the
+		 * cookie of the QP, which is about to be freed */
 		if (v->qpn == q->qp->qpn && v->type != ENGINE_CQ_EVENT &&
 		    v->type != ENGINE_CQ_ERR && v->type != ENGINE_SRQ_LIMIT)
 			v->type = ENGINE_EXPLAIN, v->explain.cause = 0;
@@ -197,7 +198,7 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 	int err;
 
 	e->ibt.now_ns = now_ns;
-	engine_serve_notify(e); /* it may have failed already */
+	engine_serve_notify(e); /* the QP may have failed already */
 	err = qp_modify_check(e->ibt.hca, qp, attr, mask, why);
 	if (!err && (mask & HCA_QP_MAX_DEST_RD_ATOMIC) &&
 	    ibt_qp_room(q, attr->max_dest_rd_atomic)) {
@@ -244,7 +245,7 @@ void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 {
 	e->class = class;
 	credit_open(&e->inbox, page, buffer_bytes, apart);
-	/* what we send to ourselves need not ask for it */
+	/* packets to this process itself need not wait for its page */
 	if (e->credits)
 		e->credits[class % CREDIT_CLASSES].page = page;
 }
@@ -268,7 +269,7 @@ uint32_t engine_wants_page(struct engine *e)
 	return qpn;
 }
 
-static void feed_wheel(struct engine *e)
+static void activate_starved(struct engine *e)
 {
 	struct list *n;
 
@@ -283,7 +284,7 @@ void engine_page(struct engine *e, uint32_t qpn, const struct credit_page *page)
 
 	if (c) {
 		credit_page_is(c, page);
-		feed_wheel(e);
+		activate_starved(e);
 	}
 }
 
@@ -322,8 +323,10 @@ void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	rx_pending_serve(&e->ibt, q);
 }
 
-/* RC waits for the peer's receive, UC and UD for our own. */
-static void rnr_timer(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+/* A timer has expired: RC waited for the peer's receive, UC and UD for a
+ * receive of q. */
+static void expire_rnr_timer(struct engine *e, struct ibt_qp *q,
+			     uint64_t now_ns)
 {
 	if (q->qp->type == HCA_QPT_RC)
 		rc_comp_rnr_over(&e->ibt, q, now_ns);
@@ -343,13 +346,14 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 	e->ibt.now_ns = now_ns;
 	engine_serve_notify(e);
 	shm_ack_tick(&e->shm_ack, now_ns);
-	/* as when what comes for others leaves no turn empty */
+	/* the hold ends when a turn receives nothing; packets for other QPs
+	 * can delay that for long */
 	if (engine_owes(e) && now_ns - e->ibt.owing_ns >= IBT_OWE_NS)
 		engine_hold_acks(e, false);
 	e->look_ns = initiator_look(&e->ibt);
 	ibt_qp_part(&e->ibt);
 	if (now_ns >= e->starved_ns)
-		feed_wheel(e);
+		activate_starved(e);
 	while ((t = wheel_expire(&e->ibt.wheel, now_ns))) {
 		if (t->kind == IBT_TIMER_ACK)
 			rc_comp_timeout(
@@ -363,8 +367,9 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 				&e->ibt,
 				CONTAINER_OF(t, struct ibt_qp, timers.reorder));
 		else
-			rnr_timer(e, CONTAINER_OF(t, struct ibt_qp, timers.rnr),
-				  now_ns);
+			expire_rnr_timer(
+				e, CONTAINER_OF(t, struct ibt_qp, timers.rnr),
+				now_ns);
 	}
 }
 
@@ -405,7 +410,7 @@ void engine_part(struct engine *e, bool parts)
 {
 	engine_hold_acks(e, false);
 	shm_ack_shut(&e->shm_ack, parts);
-	feed_wheel(e);
+	activate_starved(e);
 }
 
 bool engine_owes(const struct engine *e)
@@ -418,7 +423,7 @@ struct shm_ack *engine_shm_ack(struct engine *e)
 	return &e->shm_ack;
 }
 
-/* Put the packet just made on its receiver's bill. */
+/* Charges the packet that was made last to the credit of its receiver. */
 static void charge_credit(struct engine *e, struct ibt_qp *q,
 			  const struct burst_path *path)
 {
@@ -440,9 +445,9 @@ static void charge_credit(struct engine *e, struct ibt_qp *q,
 	c->is_unsent = true;
 }
 
-/* How many of the packets that may go in one frame the receiver would have. */
-static uint32_t most_together(const struct engine *e,
-			      const struct burst_path *path)
+/* Returns how many packets may go in one frame to this receiver. */
+static uint32_t max_in_frame(const struct engine *e,
+			     const struct burst_path *path)
 {
 	const struct credit *c =
 		path->local ? credit_of(e, path->dest_qpn) : NULL;
@@ -452,7 +457,7 @@ static uint32_t most_together(const struct engine *e,
 	return bits_min_u32(path->together, CREDIT_FEW);
 }
 
-/* A packet of q was written where the burst has space. */
+/* Puts the packet of q that was written at burst_space into a frame. */
 static void put_packet(struct engine *e, struct ibt_qp *q,
 		       const struct burst_path *path, size_t len)
 {
@@ -465,8 +470,9 @@ static void put_packet(struct engine *e, struct ibt_qp *q,
 }
 
 /*
- * The next packet of q, which follows others of it or not; its size, 0 when
- * there is none or no room.  *path is that of a connected q, or room for it.
+ * Puts the next packet of q into a frame.  Returns its size; 0: there is no
+ * packet, or no room.  @follows: packets of q were made in this turn.  *path:
+ * the path of a connected q; of a UD QP the function sets it.
  */
 static size_t fill_burst(struct engine *e, struct ibt_qp *q,
 			 struct burst_path *path, bool follows, uint64_t now_ns)
@@ -493,13 +499,14 @@ static size_t fill_burst(struct engine *e, struct ibt_qp *q,
 		return 0;
 	if (q->qp->type == HCA_QPT_UD) {
 		*path = burst_path_to(&to);
-		path->together = most_together(e, path);
+		path->together = max_in_frame(e, path);
 	}
 	put_packet(e, q, path, len);
 	return len;
 }
 
-/* The Middles that may follow the packet just made, so many; their bytes. */
+/* Puts the Middles that may follow the last packet of q into frames, at most so
+ * many.  Returns their bytes. */
 static size_t fill_middles(struct engine *e, struct ibt_qp *q,
 			   const struct burst_path *path, uint32_t most)
 {
@@ -525,7 +532,8 @@ static size_t fill_middles(struct engine *e, struct ibt_qp *q,
 	return sum;
 }
 
-/* Is there room where q sends?  If not, it waits a little. */
+/* Has the receiver of q's packets room?  If not, q is put on the list of
+ * starved QPs. */
 static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	uint32_t qpn = q->qp->type == HCA_QPT_UD ? q->credit_qpn
@@ -545,31 +553,31 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		return true;
 	e->starved_ns =
 		bits_min_u64(e->starved_ns, now_ns + credit_look_ns(c, now_ns));
-	list_remove(&q->active); /* an answer may have put it there */
+	list_remove(&q->active); /* an answer may have activated q */
 	list_push_tail(&e->starved, &q->active);
 	return false;
 }
 
-/* Has it nothing left to send?  To ask is to spare it another round. */
-static bool is_spent(const struct ibt_qp *q)
+/* Has q certainly nothing left to send?  If so, q needs no further turn. */
+static bool has_nothing_left(const struct ibt_qp *q)
 {
 	return q->qp->type == HCA_QPT_RC && !rc_reply_is_owed(q) &&
 	       q->req.wqe == shared_load(&q->qp->sq.head);
 }
 
-/* The packets of a turn; true if it may have more to send. */
+/* Makes the packets of one turn of q.  True: q may have more to send. */
 static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	struct burst_path path = burst_path_of(q);
 	size_t bytes = 0, len;
 
-	path.together = most_together(e, &path);
+	path.together = max_in_frame(e, &path);
 	shm_ack_want(&e->shm_ack, q);
 	for (int n = 0; n < QUANTUM_PACKETS && bytes < QUANTUM_BYTES; n++) {
 		if (!has_credit(e, q, now_ns))
 			return false;
 		len = fill_burst(e, q, &path, n > 0, now_ns);
-		if (!len || is_spent(q)) {
+		if (!len || has_nothing_left(q)) {
 			ibt_qp_note(q);
 			return !len && !burst_space(&e->burst);
 		}
@@ -581,7 +589,8 @@ static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	return true;
 }
 
-/* A turn of q; the same. */
+/* Executes requests of q that go direct, and makes the packets of one turn of
+ * q.  True: q may have more to send. */
 static bool serve_qp(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	bool sends = engine_serve_directly(e, q, now_ns);
@@ -612,9 +621,9 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		if (serve_qp(e, q, now_ns))
 			ibt_qp_activate(&e->ibt, q);
 	}
-	engine_serve_notify(e); /* ours to ourselves */
+	engine_serve_notify(e); /* bits that this process set for itself */
 	if (b->first == b->count)
-		unreliable_tx_sent(&e->ibt); /* what ended without a frame */
+		unreliable_tx_sent(&e->ibt); /* those that needed no frame */
 	max = bits_min_u64(max, b->count - b->first);
 	memcpy(frames, b->frames + b->first, max * sizeof(*frames));
 	return max;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Datagrams come in: may they touch a queue pair, and which; see engine.h. */
+/* Received datagrams: finds the queue pair of each packet, and checks whether
+ * the packet may reach it; see engine.h. */
 #include "engine/inside.h"
 #include "ibt/mcast.h"
 #include "ibt/rx_pending.h"
 #include "util/bits.h"
 
 /*
- * Does the peer make its requests without packets?  RC does so for the
- * connection's whole life, and at the responder under a lock that is not taken
- * for packets of RC; UC until it says that it goes by packets.
+ * Do the requests of q's peer go direct?  Requests of RC do so as long as the
+ * connection lasts, and are executed under the responder lock, which is not
+ * taken for packets of RC; requests of UC do so until the peer has changed to
+ * packets (qp_target.is_left).
  */
-static bool asks_directly(const struct ibt_qp *q)
+static bool peer_goes_direct(const struct ibt_qp *q)
 {
 	const struct qp_target *target = qp_target(q->qp);
 
@@ -19,10 +21,10 @@ static bool asks_directly(const struct ibt_qp *q)
 		!__atomic_load_n(&target->is_left, __ATOMIC_ACQUIRE));
 }
 
-/* A request that was not sent by packets is not answered by packets. */
+/* Does p belong to requests that go direct?  Then q's peer has not sent p. */
 static bool is_direct(const struct ibt_qp *q, const struct pkt *p)
 {
-	return p->info->request ? asks_directly(q)
+	return p->info->request ? peer_goes_direct(q)
 				: q->direct.path == IBT_PATH_DIRECT;
 }
 
@@ -35,9 +37,9 @@ static bool is_from_peer(const struct ibt_qp *q, const struct engine_dgram *d,
 	       inaddr_has_same_ip(d->to.ip, q->self.ip);
 }
 
-/* ---- what fits no connection ---- */
+/* ---- packets that fit no connection ---- */
 
-/* A sign against where d says that it comes from; see suspect.h. */
+/* Counts a sign against the source address of d; see suspect.h. */
 static void note_sign(struct engine *e, const struct engine_dgram *d,
 		      uint32_t user, enum engine_sign sign)
 {
@@ -46,7 +48,7 @@ static void note_sign(struct engine *e, const struct engine_dgram *d,
 	engine_suspects_note(&e->suspects, &from, sign, e->ibt.now_ns);
 }
 
-/* It is one, of an address that is limited: is it dropped? */
+/* Is a packet of d that is a sign dropped, since its address is limited? */
 static bool drops_sign(struct engine *e, const struct engine_dgram *d,
 		       enum engine_sign sign)
 {
@@ -58,10 +60,11 @@ static bool drops_sign(struct engine *e, const struct engine_dgram *d,
 	return true;
 }
 
-/* Handles a packet for no queue pair: whoever asks about that QPN is answered.
+/* Handles a packet for a QPN that does not exist: notes the QPN in the page,
+ * for senders that ask about it, and counts the sign if the QPN never existed.
  */
-static void for_nobody(struct engine *e, const struct engine_dgram *d,
-		       uint32_t qpn)
+static void refuse_unknown_qpn(struct engine *e, const struct engine_dgram *d,
+			       uint32_t qpn)
 {
 	bool had = engine_suspects_had_qpn(&e->suspects, qpn);
 
@@ -73,20 +76,20 @@ static void for_nobody(struct engine *e, const struct engine_dgram *d,
 		note_sign(e, d, ENGINE_NO_USER, ENGINE_SIGN_QPN);
 }
 
-/* For q, but from another address than its peer's, or by another way. */
-static void from_nobody(struct engine *e, const struct engine_dgram *d,
-			const struct ibt_qp *q)
+/* Handles a packet for q that is not from q's peer, or not by q's path. */
+static void refuse_wrong_peer(struct engine *e, const struct engine_dgram *d,
+			      const struct ibt_qp *q)
 {
 	e->ibt.counters[d->device].refused.wrong_peer++;
-	/* it has no peer yet; to a group is no connection */
+	/* no sign: q has no peer yet, or is no connection */
 	if (q->qp->state < HCA_QP_RTR || q->qp->type == HCA_QPT_UD)
 		return;
 	if (!drops_sign(e, d, ENGINE_SIGN_PEER))
 		note_sign(e, d, ENGINE_NO_USER, ENGINE_SIGN_PEER);
 }
 
-/* Does the packet have a value that only its peer knows?  A connection of UC
- * continues with any PSN. */
+/* Does p have a value that only q's peer knows?  A connection of UC continues
+ * with any PSN. */
 static bool fits_window(const struct ibt_qp *q, const struct pkt *p)
 {
 	if (q->qp->type == HCA_QPT_UD)
@@ -96,8 +99,8 @@ static bool fits_window(const struct ibt_qp *q, const struct pkt *p)
 	return p->info->request ? rc_resp_fits(q, p) : rc_comp_fits(q, p);
 }
 
-/* While some address is limited: a packet that is better not looked at?  It is
- * counted as if it had been. */
+/* While some address is limited: is p a guess, which is dropped unseen?  If so,
+ * the function counts p as if p had been handled. */
 static bool is_guess(struct engine *e, const struct engine_dgram *d,
 		     const struct ibt_qp *q, const struct pkt *p)
 {
@@ -115,8 +118,8 @@ static bool is_guess(struct engine *e, const struct engine_dgram *d,
 }
 
 /*
- * May the packet touch a QP at all?  NULL: no, and counted.  To the multicast
- * QPN *all is set instead.
+ * Returns the QP that p may reach.  NULL: there is none, and the packet is
+ * counted; or p is for the multicast QPN, and *all is set.
  */
 static struct ibt_qp *find_target(struct engine *e,
 				  const struct engine_dgram *d,
@@ -132,7 +135,7 @@ static struct ibt_qp *find_target(struct engine *e,
 		prefetch(q, sizeof(*q));
 		prefetch(q->qp, sizeof(*q->qp));
 	}
-	/* IBTA A17.9: we do not slow down for it, but it is no junk */
+	/* IBTA A17.9: a congestion notification is ignored, not refused */
 	if (q && p->info->service == OPCODE_SERVICE_CNP)
 		return NULL;
 	if (*all ? p->info->service != OPCODE_SERVICE_UD ||
@@ -142,20 +145,20 @@ static struct ibt_qp *find_target(struct engine *e,
 		if (e->class_of && e->class_of(p->bth.dest_qpn) != e->class)
 			c->refused.misdirected++;
 		else if (!*all && !q)
-			for_nobody(e, d, p->bth.dest_qpn);
+			refuse_unknown_qpn(e, d, p->bth.dest_qpn);
 		*all = false;
 		return NULL;
 	}
-	/* our one P_Key is a full member's: IBTA 10.9.3 */
+	/* the only P_Key here is a full member's: IBTA 10.9.3 */
 	if ((p->bth.pkey & 0x7fff) != (BTH_DEFAULT_PKEY & 0x7fff)) {
 		c->pkey_violations++;
 		*all = false;
 		return NULL;
 	}
-	/* to a group goes what is for the multicast QPN: IBTA 10.5.1 */
+	/* to a group address only packets for the multicast QPN: IBTA 10.5.1 */
 	if (q && (q->qp->type == HCA_QPT_UD ? inaddr_is_multicast(d->to.ip)
 					    : !is_from_peer(q, d, p))) {
-		from_nobody(e, d, q);
+		refuse_wrong_peer(e, d, q);
 		return NULL;
 	}
 	if (q && q->qp->state == HCA_QP_ERR && e->inbox.page)
@@ -170,8 +173,8 @@ uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
 	return guess;
 }
 
-/* Notes which process sent the datagram, by its first packet that is for a QP
- * of ours. */
+/* Notes which process sent the datagram, by its first packet for a QP of this
+ * process. */
 static void note_sender(struct engine *e, const struct engine_dgram *d,
 			const struct ibt_qp *q, const struct pkt *p)
 {
@@ -192,9 +195,11 @@ struct part {
 	uint64_t now_ns;
 };
 
-/* The same, when that is not what was found out about the peer last. */
-static bool is_from_another_port(struct engine *e, struct ibt_qp *q,
-				 const struct part *a, const struct pkt *p)
+/* Does the packet a come from a port that is not the peer's, or is not known to
+ * be?  Such a packet is counted, or parked.  If the port is the peer's, the
+ * function notes the port in q. */
+static bool look_up_port(struct engine *e, struct ibt_qp *q,
+			 const struct part *a, const struct pkt *p)
 {
 	struct engine_counters *c = &e->ibt.counters[a->d->device];
 	uint32_t qpn = q->qp->attr.dest_qpn;
@@ -224,16 +229,16 @@ static bool is_from_another_port(struct engine *e, struct ibt_qp *q,
 	return true;
 }
 
-/* Is the packet for a connection, from this host, but from no port of the peer?
- */
-static bool is_impostors(struct engine *e, struct ibt_qp *q,
-			 const struct part *a, const struct pkt *p)
+/* Is the packet a for a connection and from this host, but not from a port of
+ * the peer?  The port that was found last needs no look-up. */
+static bool is_from_wrong_port(struct engine *e, struct ibt_qp *q,
+			       const struct part *a, const struct pkt *p)
 {
 	if (!a->d->local || q->qp->type == HCA_QPT_UD ||
 	    (q->source.port == a->d->from.port &&
 	     a->now_ns < q->source.until_ns))
 		return false;
-	return is_from_another_port(e, q, a, p);
+	return look_up_port(e, q, a, p);
 }
 
 static void count_packet(struct engine_counters *c, const struct part *a)
@@ -243,14 +248,14 @@ static void count_packet(struct engine_counters *c, const struct part *a)
 	c->rx_bytes += a->len < 4 ? 0 : a->len - 4;
 }
 
-static struct ud_from from_of(const struct part *a)
+static struct ud_from ud_from_of(const struct part *a)
 {
 	const struct engine_dgram *d = a->d;
 
 	return (struct ud_from){d->from, d->to, d->tos, a->len, d->local};
 }
 
-/* An intact packet for q, of its peer. */
+/* Handles an intact packet of q's peer. */
 static void handle_packet(struct engine *e, struct ibt_qp *q,
 			  const struct part *a, const struct pkt *p)
 {
@@ -260,7 +265,7 @@ static void handle_packet(struct engine *e, struct ibt_qp *q,
 	q->qp->stats.rx_packets++;
 	q->qp->stats.rx_bytes += a->len;
 	if (q->qp->type != HCA_QPT_RC) {
-		const struct ud_from from = from_of(a);
+		const struct ud_from from = ud_from_of(a);
 
 		rx_pending_rx(&e->ibt, q, p, &from, a->bytes, len);
 	} else if (p->info->request) {
@@ -287,7 +292,7 @@ static void receive_packet(struct engine *e, const struct part *a)
 		return;
 	}
 	q = find_target(e, d, &p, &all);
-	if ((!q && !all) || (q && is_impostors(e, q, a, &p)))
+	if ((!q && !all) || (q && is_from_wrong_port(e, q, a, &p)))
 		return;
 	if (q && engine_suspects_is_any(&e->suspects, a->now_ns) &&
 	    is_guess(e, d, q, &p))
@@ -298,7 +303,7 @@ static void receive_packet(struct engine *e, const struct part *a)
 		return;
 	}
 	if (all) {
-		const struct ud_from from = from_of(a);
+		const struct ud_from from = ud_from_of(a);
 
 		mcast_rx(&e->ibt, &p, &from, bytes, len - 4);
 		return;
