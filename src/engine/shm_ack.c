@@ -4,8 +4,9 @@
 #include "util/bits.h"
 
 #define PSN_BITS 24
-/* In packets: a requester that is less behind waits for each answer, and may
- * sleep. */
+/* Packets: a requester that is less behind waits for each answer, and may
+ * sleep.
+ */
 #define STREAM_BEHIND 4
 
 static uint32_t index_of(uint32_t qpn)
@@ -13,7 +14,8 @@ static uint32_t index_of(uint32_t qpn)
 	return qpn % CREDIT_POSTS;
 }
 
-/* Forty bits of both QPNs, never all zero; the responder's first. */
+/* Returns a word: a hash of both QPNs in 40 bits, never 0, above the PSN.  The
+ * order of the QPNs matters. */
 static uint64_t post_word(uint32_t responder, uint32_t requester,
 			  struct serial24 psn)
 {
@@ -71,7 +73,9 @@ void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q)
 		shm_ack_leave(b, q);
 }
 
-/* Does nobody need its words now? */
+/* Has q no packets unacknowledged and no ACK to send, so that it needs no
+ * words?
+ */
 static bool is_quiet(const struct ibt_qp *q)
 {
 	return q->qp->state == HCA_QP_ERR ||
@@ -116,8 +120,8 @@ void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
 }
 
 /* Reads up to which PSN the peer has taken what q accepted. */
-static bool taken_of(const struct shm_ack *b, const struct ibt_qp *q,
-		     struct serial24 *psn)
+static bool read_taken(const struct shm_ack *b, const struct ibt_qp *q,
+		       struct serial24 *psn)
 {
 	const struct credit_post *p = has_slot(b, q) ? peer_post(b, q) : NULL;
 	uint64_t w;
@@ -130,11 +134,12 @@ static bool taken_of(const struct shm_ack *b, const struct ibt_qp *q,
 }
 
 /*
- * May the packet wait?  It may while the last one is under way, and while the
- * peer reads the shared page: it has taken more than a packet told it.
+ * May q's ACK packet wait?  It may while the last ACK packet is under way, and
+ * while the peer reads the page, as it does if it has taken more than the last
+ * ACK packet said.
  */
-static bool may_wait(const struct shm_ack *b, struct ibt_qp *q,
-		     struct serial24 taken)
+static bool may_wait_for_reader(const struct shm_ack *b, struct ibt_qp *q,
+				struct serial24 taken)
 {
 	int32_t ahead = serial24_diff(taken, q->acks.sent);
 
@@ -149,11 +154,12 @@ static bool may_wait(const struct shm_ack *b, struct ibt_qp *q,
 }
 
 /*
- * Packets of ours are on their way to it: with them it looks at the shared
- * page.  It did so, if it has taken what the last ones brought.
+ * May q's ACK packet wait behind a request of q?  The peer reads the page when
+ * the request comes.  The wait is over when the peer has taken the PSN that q
+ * had accepted when it sent the request.
  */
-static bool rides_request(const struct shm_ack *b, struct ibt_qp *q,
-			  struct serial24 taken, bool follows)
+static bool may_wait_for_request(const struct shm_ack *b, struct ibt_qp *q,
+				 struct serial24 taken, bool follows)
 {
 	if (q->acks.rides_ns && !serial24_is_before(taken, q->acks.rode))
 		q->acks.rides_ns = 0;
@@ -170,14 +176,14 @@ bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
 
 	if (!q->resp.ack_owed)
 		return false;
-	if (taken_of(b, q, &taken)) {
+	if (read_taken(b, q, &taken)) {
 		if (serial24_is_equal(taken, q->resp.epsn)) {
 			q->resp.ack_owed = false;
 			q->acks.rides_ns = 0;
 			return true;
 		}
-		if (rides_request(b, q, taken, follows) ||
-		    may_wait(b, q, taken)) {
+		if (may_wait_for_request(b, q, taken, follows) ||
+		    may_wait_for_reader(b, q, taken)) {
 			list_remove(&q->owing);
 			list_push_tail(&b->trusting, &q->owing);
 			return true;
@@ -191,7 +197,7 @@ bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
 	return false;
 }
 
-/* Until when the ACK waits. */
+/* Returns until when q's ACK waits. */
 static uint64_t waits_until(const struct ibt_qp *q)
 {
 	return bits_max_u64(q->acks.waits_ns, q->acks.rides_ns);
@@ -229,8 +235,8 @@ void shm_ack_shut(struct shm_ack *b, bool shut)
 }
 
 /* Reads up to which PSN the peer has accepted q's requests, if that is news. */
-static bool news_of(const struct shm_ack *b, const struct ibt_qp *q,
-		    struct serial24 *psn)
+static bool read_accepted(const struct shm_ack *b, const struct ibt_qp *q,
+			  struct serial24 *psn)
 {
 	const struct rc_req *r = &q->req;
 	const struct credit_post *p;
@@ -247,7 +253,8 @@ static bool news_of(const struct shm_ack *b, const struct ibt_qp *q,
 	if (w != post_word(q->qp->attr.dest_qpn, q->qp->qpn, *psn) ||
 	    serial24_is_before(r->max, *psn))
 		return false;
-	/* what answers a READ is under way, and not lost */
+	/* the response to a READ is under way and not lost: the READ and the
+	 * requests behind it complete when it comes */
 	if (r->rd_wqes && rc_req_unanswered(b->ibt, q, &read) &&
 	    serial24_is_before(read, *psn))
 		*psn = read;
@@ -259,7 +266,7 @@ bool shm_ack_has_news(const struct shm_ack *b)
 	struct serial24 psn;
 
 	for (uint32_t i = 0; i < CREDIT_POSTS; i++)
-		if (b->qps[i] && news_of(b, b->qps[i], &psn))
+		if (b->qps[i] && read_accepted(b, b->qps[i], &psn))
 			return true;
 	return false;
 }
@@ -272,7 +279,7 @@ void shm_ack_look(struct shm_ack *b, uint64_t now_ns)
 	for (uint32_t i = 0; i < CREDIT_POSTS; i++) {
 		struct ibt_qp *q = b->qps[i];
 
-		if (!q || !news_of(b, q, &psn))
+		if (!q || !read_accepted(b, q, &psn))
 			continue;
 		rc_comp_accepted(b->ibt, q, psn);
 		shm_ack_note(b, q);

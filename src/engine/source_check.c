@@ -8,9 +8,10 @@
 #include "engine/inside.h"
 #include "util/bits.h"
 
+/* A packet that waits for the answer about its port. */
 struct parked {
 	struct list node;
-	struct engine_dgram d; /* of one packet; bytes: behind it */
+	struct engine_dgram d; /* one packet; its bytes follow this struct */
 	uint32_t qpn;
 	uint16_t id;
 	uint64_t since_ns;
@@ -57,14 +58,14 @@ static struct source *slot_of(struct source *table, const struct inaddr *from,
 	return &table[(h >> 16 ^ h) & (SOURCE_SLOTS - 1)];
 }
 
-static bool is_of(const struct source *o, const struct inaddr *from,
-		  uint32_t qpn)
+static bool is_about(const struct source *o, const struct inaddr *from,
+		     uint32_t qpn)
 {
 	return o->port == from->port && o->qpn == qpn &&
 	       o->is_v4 == inaddr_is_v4(from->ip);
 }
 
-/* May one more be asked?  Then it is. */
+/* Queues a question for the host; false: there were too many. */
 static bool ask_host(struct sources *s, const struct engine_dgram *d,
 		     uint32_t qpn, uint64_t now_ns)
 {
@@ -81,8 +82,8 @@ static bool ask_host(struct sources *s, const struct engine_dgram *d,
 	return true;
 }
 
-/* Judges a port that is believed: it is asked about again in good time, and
- * believed meanwhile. */
+/* Is o, a believed port, still believed?  The host is asked again when the
+ * answer is SOURCE_NS old, and the port stays believed for as long again. */
 static bool is_believed(struct sources *s, struct source *o,
 			const struct engine_dgram *d, uint64_t now_ns,
 			uint64_t *until_ns)
@@ -101,20 +102,21 @@ static bool is_believed(struct sources *s, struct source *o,
 	return false;
 }
 
-/* Judges a port that is not believed. */
-static enum source_word doubt_source(struct sources *s,
-				     const struct engine_dgram *d, uint32_t qpn,
-				     uint64_t now_ns, uint32_t *user)
+/* Judges a port that is not believed, and asks the host about a new port. */
+static enum source_word judge_other_port(struct sources *s,
+					 const struct engine_dgram *d,
+					 uint32_t qpn, uint64_t now_ns,
+					 uint32_t *user)
 {
 	struct source *o = slot_of(s->others, &d->from, qpn);
 
 	if (o->port && now_ns - o->since_ns < SOURCE_NS) {
-		if (is_of(o, &d->from, qpn)) {
+		if (is_about(o, &d->from, qpn)) {
 			*user = o->user;
 			return o->state == SOURCE_REFUSED ? SOURCE_IS_OTHERS
 							  : SOURCE_IS_OPEN;
 		}
-		/* A port that waits for its answer is not replaced. */
+		/* a port about which the host is asked is not replaced */
 		if (o->state == SOURCE_ASKED)
 			return SOURCE_IS_LIMITED;
 	}
@@ -142,16 +144,16 @@ struct source_found engine_sources_look(struct sources *s,
 	if (!d->from.port)
 		return f;
 	o = slot_of(s->believed, &d->from, qpn);
-	if (is_of(o, &d->from, qpn) &&
+	if (is_about(o, &d->from, qpn) &&
 	    is_believed(s, o, d, now_ns, &f.until_ns))
 		f.word = SOURCE_IS_PEERS;
 	else
-		f.word = doubt_source(s, d, qpn, now_ns, &f.user);
+		f.word = judge_other_port(s, d, qpn, now_ns, &f.user);
 	return f;
 }
 
-/* Drops the packets that wait for an answer that never came. */
-static void sweep_table(struct sources *s, uint64_t now_ns)
+/* Drops the packets that have waited SOURCE_NS for an answer. */
+static void drop_old_packets(struct sources *s, uint64_t now_ns)
 {
 	list_for_each_safe (n, &s->parked) {
 		struct parked *p = CONTAINER_OF(n, struct parked, node);
@@ -168,7 +170,7 @@ bool engine_sources_park(struct sources *s, const struct engine_dgram *d,
 {
 	struct parked *p;
 
-	sweep_table(s, now_ns);
+	drop_old_packets(s, now_ns);
 	if (s->parked_count == SOURCE_PARKED || len > IBT_PACKET_BYTES)
 		return false;
 	p = malloc(sizeof(*p) + len);
@@ -193,7 +195,7 @@ bool engine_wants_source(struct engine *e, struct engine_source *want)
 	return true;
 }
 
-/* Those that waited for it take their turn, or are dropped. */
+/* Handles the packets that waited for the answer a. */
 static void serve_parked(struct engine *e, const struct engine_source *a,
 			 uint64_t now_ns)
 {
@@ -227,11 +229,12 @@ void engine_source(struct engine *e, const struct engine_source *a,
 	if (!s->believed)
 		return;
 	o = slot_of(s->believed, &a->from, a->qpn);
-	if (!is_peers && is_of(o, &a->from, a->qpn))
+	if (!is_peers && is_about(o, &a->from, a->qpn))
 		o->port = 0;
 	if (!is_peers)
 		o = slot_of(s->others, &a->from, a->qpn);
-	else if (is_of(slot_of(s->others, &a->from, a->qpn), &a->from, a->qpn))
+	else if (is_about(slot_of(s->others, &a->from, a->qpn), &a->from,
+			  a->qpn))
 		slot_of(s->others, &a->from, a->qpn)->port = 0;
 	*o = (struct source){
 		.qpn = a->qpn,

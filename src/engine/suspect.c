@@ -26,20 +26,21 @@ bool engine_suspects_had_qpn(const struct suspects *s, uint32_t qpn)
 	return s->had[hash_qpn(qpn) / 64] >> hash_qpn(qpn) % 64 & 1;
 }
 
-static bool is_of(const struct engine_suspect *r, const struct suspect_from *f)
+static bool is_row_of(const struct engine_suspect *r,
+		      const struct suspect_from *f)
 {
 	return r->weight && r->user == f->user && r->is_local == f->is_local &&
 	       inaddr_has_same_ip(r->ip, f->ip);
 }
 
-/* ENGINE_SUSPECTS: it has none. */
+/* Returns the row of an address; ENGINE_SUSPECTS: the address has none. */
 static uint32_t row_of(const struct suspects *s, const struct suspect_from *f)
 {
 	uint32_t i = 0;
 
-	if (is_of(&s->rows[s->latest], f))
+	if (is_row_of(&s->rows[s->latest], f))
 		return s->latest;
-	while (i < ENGINE_SUSPECTS && !is_of(&s->rows[i], f))
+	while (i < ENGINE_SUSPECTS && !is_row_of(&s->rows[i], f))
 		i++;
 	return i;
 }
@@ -75,9 +76,9 @@ static void begin_interval(struct suspect *o, uint64_t now_ns)
 	o->recent = o->passed = 0;
 }
 
-/* One sign more of a row. */
-static void weigh_row(struct suspects *s, uint32_t i, enum engine_sign sign,
-		      uint64_t now_ns)
+/* Counts a sign of row i. */
+static void count_sign(struct suspects *s, uint32_t i, enum engine_sign sign,
+		       uint64_t now_ns)
 {
 	struct suspect *o = &s->of[i];
 	struct engine_suspect *r = &s->rows[i];
@@ -102,7 +103,8 @@ void engine_suspects_note(struct suspects *s, const struct suspect_from *from,
 {
 	uint32_t i = row_of(s, from);
 
-	weigh_row(s, i < ENGINE_SUSPECTS ? i : take_row(s, from), sign, now_ns);
+	count_sign(s, i < ENGINE_SUSPECTS ? i : take_row(s, from), sign,
+		   now_ns);
 }
 
 bool engine_suspects_drops(struct suspects *s, const struct suspect_from *from,
@@ -115,9 +117,9 @@ bool engine_suspects_drops(struct suspects *s, const struct suspect_from *from,
 	begin_interval(&s->of[i], now_ns);
 	if (s->of[i].passed < SUSPECT_PASS) {
 		s->of[i].passed++;
-		return false; /* it is noted when it has been handled */
+		return false; /* engine_suspects_note may count the sign */
 	}
-	weigh_row(s, i, sign, now_ns);
+	count_sign(s, i, sign, now_ns);
 	s->rows[i].dropped++;
 	return true;
 }
