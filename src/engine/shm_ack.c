@@ -4,9 +4,8 @@
 #include "util/bits.h"
 
 #define PSN_BITS 24
-/* Packets: a requester that is less behind waits for each answer, and may
- * sleep.
- */
+/* A requester that is fewer packets behind waits for each answer, and may
+ * sleep. */
 #define STREAM_BEHIND 4
 
 static uint32_t index_of(uint32_t qpn)
@@ -73,9 +72,7 @@ void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q)
 		shm_ack_leave(b, q);
 }
 
-/* Has q no packets unacknowledged and no ACK to send, so that it needs no
- * words?
- */
+/* Has q no unacknowledged packet and no ACK to send, and so needs no words? */
 static bool is_quiet(const struct ibt_qp *q)
 {
 	return q->qp->state == HCA_QP_ERR ||
@@ -119,7 +116,8 @@ void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
 		atomic_store_explicit(&p->taken, taken, memory_order_release);
 }
 
-/* Reads up to which PSN the peer has taken what q accepted. */
+/* Reads the PSN before which the peer has taken all that q accepted.  False:
+ * the peer's page has no word for q. */
 static bool read_taken(const struct shm_ack *b, const struct ibt_qp *q,
 		       struct serial24 *psn)
 {
@@ -234,7 +232,8 @@ void shm_ack_shut(struct shm_ack *b, bool shut)
 	shm_ack_tick(b, b->ibt->now_ns);
 }
 
-/* Reads up to which PSN the peer has accepted q's requests, if that is news. */
+/* Reads the PSN before which the peer has accepted all of q's requests.  False:
+ * the peer's page has no word for q, or q knows that PSN. */
 static bool read_accepted(const struct shm_ack *b, const struct ibt_qp *q,
 			  struct serial24 *psn)
 {

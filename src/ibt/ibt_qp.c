@@ -290,7 +290,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		break;
 	case HCA_QP_RTR:
 		q->resp.epsn = serial24(qp->attr.rq_psn);
-		/* a datagram has no one path: the port's MTU bounds it */
+		/* UD has no path MTU: the port's MTU bounds datagrams */
 		q->mtu = 128u << (qp->type == HCA_QPT_UD ? t->hca->active_mtu
 							 : qp->attr.path_mtu);
 		break;

@@ -204,7 +204,7 @@ void message_complete(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	ibt_receive_done(t, q, &c, p->bth.se);
 }
 
-/* The window that a SEND with invalidate names (IBTA 9.4.1.1.3). */
+/* A SEND with Invalidate names a window (IBTA 9.4.1.1.3). */
 enum verdict message_invalidate(struct hca *h, const struct qp *qp,
 				uint32_t rkey, struct explain *x)
 {

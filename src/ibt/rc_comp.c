@@ -171,7 +171,7 @@ static bool acknowledge_psn(struct ibt *t, struct ibt_qp *q,
 	return true;
 }
 
-/* Ask again for the first missing response, once for each gap. */
+/* Asks again for the first missing response, once for each gap. */
 static void ask_again(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
@@ -185,9 +185,9 @@ static void ask_again(struct ibt *t, struct ibt_qp *q)
 }
 
 /*
- * Returns the payload bytes of the oldest packet that lacks an answer, or of
- * the answer that is a READ response, if this payload is the longest so far and
- * some networks do not carry it; else 0.  All networks carry SMALL_BYTES.
+ * Returns the payload bytes of the oldest unacknowledged packet, or of the READ
+ * response that is expected, if this payload is the longest so far and some
+ * networks do not carry it; else 0.  All networks carry SMALL_BYTES.
  */
 static uint32_t long_bytes(const struct ibt *t, const struct ibt_qp *q)
 {

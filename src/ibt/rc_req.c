@@ -115,8 +115,8 @@ void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 			unanswered_packets(q, k, wq_at(t->hca, &q->qp->sq, k));
 }
 
-/* The packet asked for no ACK when it was sent first, because a request was to
- * follow; when it is sent again, it asks. */
+/* The last packet asked for no ACK when it was sent first, because a request
+ * followed; when the packet is sent again, it asks for an ACK. */
 void rc_req_nudge(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
@@ -301,7 +301,8 @@ static void fill_read(const struct ibt_qp *q, const struct wqe *w,
 	p->reth.length = bits_min_u32(w->bytes - offset, count * q->mtu);
 }
 
-/* IBTA A19.5.2: eight bytes, answered by a READ response without any. */
+/* IBTA A19.5.2: an ATOMIC WRITE has eight bytes of payload, and is answered by
+ * a READ response without payload. */
 static void fill_atomic_write(const struct wqe *w, struct pkt *p)
 {
 	p->bth.opcode = OPCODE_RC_ATOMIC_WRITE;

@@ -53,8 +53,8 @@ static void finish_requests(struct ibt *t, struct ibt_qp *q)
 	}
 	if (!r->packet)
 		r->una = r->max;
-	/* threads that post wait while packets are unacknowledged; packets of
-	 * UC and UD get no answer */
+	/* threads that post wait for unacknowledged packets, and packets of
+	 * UC and UD get no ACK: tells the threads that none are under way */
 	ibt_qp_note(q);
 	unreliable_tx_drained(t, q);
 }
