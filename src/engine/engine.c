@@ -202,7 +202,7 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 	err = qp_modify_check(e->ibt.hca, qp, attr, mask, why);
 	if (!err && (mask & HCA_QP_MAX_DEST_RD_ATOMIC) &&
 	    ibt_qp_room(q, attr->max_dest_rd_atomic)) {
-		*why = "no memory for what the peer may ask for";
+		*why = "no memory for the responses of max_dest_rd_atomic";
 		err = -ENOMEM;
 	}
 	shared_store(&qp_target(qp)->is_wanted, !err && !fails);

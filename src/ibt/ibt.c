@@ -278,10 +278,12 @@ void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
 		[IBT_DROP_RECEIVE] = "no receive was posted",
 		[IBT_DROP_LENGTH] = "it is longer than its receive",
 		[IBT_DROP_QKEY] = "its Q_Key is not that of the queue pair",
-		[IBT_DROP_LOST] = "packets of it were lost on the way",
+		[IBT_DROP_LOST] = "some of its packets were lost",
 		[IBT_DROP_INVALID] = "it breaks the rules of its service",
-		[IBT_DROP_KEY] = "a WRITE was refused, key, range or right",
-		[IBT_DROP_BUSY] = "a peer of this host stays at the queue pair",
+		[IBT_DROP_KEY] =
+			"the key, the range or the right of a WRITE was refused",
+		[IBT_DROP_BUSY] =
+			"a process of this host keeps the queue pair locked",
 	};
 
 	q->counters->rx_dropped++;

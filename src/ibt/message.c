@@ -168,7 +168,7 @@ enum verdict message_write(struct ibt *t, const struct ibt_qp *q,
 	uint64_t length = starts ? p->reth.length : r->length;
 	uint64_t rest = length - (starts ? 0 : r->offset);
 
-	x->detail = "a WRITE is not as long as it announced";
+	x->detail = "a WRITE is not as long as its RETH says";
 	if (length > HCA_MAX_MESSAGE)
 		return V_INVALID;
 	if (opcode_ends(p->info) ? p->payload_len != rest
