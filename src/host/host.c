@@ -38,28 +38,30 @@
 #define MTU_ANY		 5 /* 4096 bytes */
 #define QPN_TRIES	 256
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
-#define POLL_YIELD	 64	  /* empty polls before the core is given up */
-#define SWITCH_MIN_NS	 600	  /* longer: somebody else had the core */
+#define POLL_YIELD	 64	  /* empty polls between yields of the core */
+#define SWITCH_MIN_NS	 600	  /* a longer yield: another thread ran */
 #define SAY_RANDOM	 0xd1
-#define SWITCH_MAX_NS	 50000 /* shorter: and gave it back by himself */
+#define SWITCH_MAX_NS	 50000 /* a shorter yield: it ran for a moment */
 
 struct host {
-	int pid; /* a fork's child is not us */
+	/* of the process that made this struct; not of a forked child */
+	int pid;
 	uint32_t users;
 	struct arena_map map;
 	struct space_self space;
 	struct hca hca;
 	struct progress progress;
 	struct lock ctx;
-	int cancel; /* under it: pthread_setcancelstate's of before */
-	shared_u32 yield_every; /* empty polls; a guess */
-	shared_flag is_after;	/* this look is: somebody ran for a moment */
+	int cancel; /* the cancel state from before ctx was taken; under ctx */
+	shared_u32 yield_every; /* empty polls between two yields */
+	/* the last yield let another thread run for a moment */
+	shared_flag is_after;
 };
 
 static struct host *the_host;
-static int the_owner; /* the process that made it, or was about to */
+static int the_owner; /* the process that made the_host, or is making it */
 static struct lock host_once;
-static int once_cancel; /* under it, as host.cancel */
+static int once_cancel; /* the cancel state from before host_once was taken */
 
 /* The code under these locks opens and closes files, so the thread is not
  * cancelled meanwhile. */
@@ -100,7 +102,8 @@ static uint64_t patience_ns(void)
 	       1000000000u;
 }
 
-/* By which others tell our devices: each process numbers its own. */
+/* Tells peers the interface of each device, since each process numbers its
+ * devices by itself. */
 static void name_links(struct hca *hca)
 {
 	const struct device *devices;
@@ -119,7 +122,8 @@ static void show_tree(void)
 		broker_link_tree(fd);
 }
 
-/* Everything but the socket's owner; undone in reverse. */
+/* Starts all parts of the host.  0, or -errno: the parts that were started are
+ * closed again. */
 static int start_host(struct host *h, const struct host_sink *sink)
 {
 	struct engine_config config = {.hca = &h->hca,
@@ -147,7 +151,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	copy_nofault_open();
 	err = hca_init(&h->hca, h->map.arena, &h->space.space, seed);
 	if (err)
-		goto close_neighbours;
+		goto close_peers;
 	name_links(&h->hca);
 	h->hca.active_mtu = MTU_ANY; /* host_qp_modify asks the port */
 	local_peer_open(&h->hca);
@@ -155,7 +159,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 				local_peer_kick_fd(), config.patience_ns);
 	if (fd < 0) {
 		err = fd;
-		goto close_neighbours;
+		goto close_peers;
 	}
 	show_tree();
 	if (broker_link_page())
@@ -173,7 +177,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 			     udp_buffer_bytes(&h->progress.wire),
 			     !h->progress.wire.has.gro);
 		capture_open();
-		/* a capture shows all that a wire would carry */
+		/* with a capture, ACKs go by packets, so that it shows them */
 		if (!capture_is_open() && !config.strict)
 			shm_ack_open(engine_shm_ack(e), broker_link_page());
 		netif_watch(sink->port);
@@ -183,7 +187,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 		engine_free(e);
 	close(fd);
 	broker_link_close();
-close_neighbours:
+close_peers:
 	local_peer_close();
 	copy_nofault_close();
 	space_self_fini(&h->space);
@@ -260,8 +264,8 @@ struct host *host_get(const struct host_sink *sink)
 	return h;
 }
 
-/* A program may end without destroying anything, and while a thread of it
- * makes the host or ends it. */
+/* A program may end without destroying its objects, and while one of its
+ * threads makes or frees the host. */
 __attribute__((destructor)) static void quit(void) NO_LOCK_ANALYSIS
 {
 	if (the_owner != getpid() || !lock_try(&host_once))
@@ -279,7 +283,8 @@ void host_put(struct host *h)
 	if (--h->users == 0) {
 		netif_unwatch();
 		if (!progress_thread_stop(&h->progress)) {
-			/* it sleeps in what would be freed */
+			/* the progress thread sleeps, and uses what would be
+			 * freed */
 			leave_behind();
 			give_shielded(&host_once, once_cancel);
 			return;
@@ -404,7 +409,8 @@ void host_qp_free(struct host *h, struct qp *qp,
 	qp_free(&h->hca, qp);
 }
 
-/* The address of the source GID that the path asks for, and its interface. */
+/* Looks up the address of the path's source GID, and its interface.  0 or
+ * -errno with *why. */
 static int source_gid(const struct device *dev, const struct hca_ah *ah,
 		      uint8_t from[16], uint32_t *link, const char **why)
 {
@@ -424,8 +430,9 @@ static int source_gid(const struct device *dev, const struct hca_ah *ah,
 }
 
 /*
- * From where and to what a datagram for an IPv6 group goes.  The kernel has no
- * way to one from ::1, as it has from 127.0.0.1.
+ * Sets the addresses of a datagram for the IPv6 group `dest`. The kernel has no
+ * route to a group from ::1, so 127.0.0.1 stands for ::1.  A datagram from an
+ * IPv4 address goes to the group's alias (mcast_socket.h).
  */
 static void to_group(uint8_t from[16], uint8_t dest[16])
 {
@@ -507,7 +514,8 @@ static int check_mtu(const struct device *dev, const struct hca_qp_attr *attr,
 	return -EINVAL;
 }
 
-/* The UDP port that a connected QP sends from; taken. */
+/* Takes the UDP port that a connected QP sends from; the caller gives it back
+ * by sport_give. */
 static uint16_t source_port(struct host *h, const struct ibt_qp *side,
 			    const struct hca_qp_attr *attr, uint32_t mask)
 {
@@ -535,7 +543,8 @@ void host_aim(struct host *h, struct wq_to *to) NO_LOCK_ANALYSIS
 	progress_give(&h->progress);
 }
 
-/* Whom a request would go to without packets, if it is on this host. */
+/* Asks the broker ahead for the arena of a connected QP's peer, if the peer is
+ * on this host. */
 static void expect_peer(struct host *h, const struct ibt_qp *side)
 {
 	struct hca_qp_attr now;
@@ -647,8 +656,8 @@ void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
 }
 
 /* A thread that collects what peers have left may set a notify bit for the
- * thread, and no peer wakes that. */
-static void wake_for_mail(struct host *h)
+ * progress thread, and then no peer wakes the progress thread. */
+static void wake_for_notify(struct host *h)
 {
 	if (notify_pending(&h->hca) && shared_load(&h->hca.shared->is_asleep))
 		progress_wake(&h->progress);
@@ -661,7 +670,7 @@ void host_await_accesses(struct host *h, access_set what)
 	host_lock(h);
 	eager_settle(&h->hca);
 	host_unlock(h);
-	wake_for_mail(h);
+	wake_for_notify(h);
 }
 
 void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes)
@@ -702,7 +711,8 @@ void host_poll(struct host *h, struct host_polls *polls)
 {
 	uint32_t every = shared_own(&h->yield_every);
 
-	/* these polls cost next to nothing, but where the peer has our core */
+	/* These polls cost next to nothing, unless the peer runs on this
+	 * core. */
 	if (direct_select_is_quiet(&h->progress.direct_select))
 		every *= every > 1 ? 4 : 1;
 	else if (shared_load(&h->progress.policy.looks.is_paced))
@@ -722,11 +732,12 @@ void host_polled(struct host *h, bool empty)
 		shared_store(&h->progress.activity.is_hungry, empty);
 	if (shared_own(&h->is_after)) {
 		shared_store(&h->is_after, false);
-		/* wrongly, it is doubled back within a few polls */
+		/* If this is wrong, yield_poll doubles the number again within
+		 * a few polls. */
 		if (!empty)
 			shared_store(&h->yield_every, 1);
 	}
-	wake_for_mail(h);
+	wake_for_notify(h);
 }
 
 void host_armed(struct host *h)

@@ -5,7 +5,7 @@
  *
  * A process has one struct host, made by the first host_get and freed by the
  * last host_put.  No thread runs before host_get.  The child of a fork must not
- * use its parent's: host_is_ours tells.
+ * use its parent's struct host: host_is_ours tells the two apart.
  */
 #ifndef HOST_HOST_H
 #define HOST_HOST_H
@@ -35,19 +35,24 @@ struct host_sink {
 };
 
 /* Makes the host, or counts one more user; the first caller's sink is used.
- * NULL and errno. */
+ * On failure returns NULL and sets errno. */
 struct host *host_get(const struct host_sink *sink);
+/* Ends one use of h; the last call frees h.  Does nothing in a forked child. */
 void host_put(struct host *h);
 /* False in a forked child that inherited h. */
 bool host_is_ours(const struct host *h);
+/* Returns the adapter of h, which h owns. */
 struct hca *host_hca(struct host *h);
-/* The ctx lock, the outermost: for creation and destruction of objects. */
+/* Takes the ctx lock, the outermost lock: for creation and destruction of
+ * objects.  The thread cannot be cancelled until host_unlock. */
 void host_lock(struct host *h);
+/* Gives the ctx lock. */
 void host_unlock(struct host *h);
 
 /*
- * A QP with its protocol state in *side, and a random QPN of this process's
- * class.  The first QP of a process opens its sockets.  NULL and errno.
+ * Creates a QP with its protocol state in *side, and a random QPN of this
+ * process's class.  The first QP of a process opens its sockets.  NULL and
+ * errno.
  */
 struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 		       uint32_t pd, struct cq *send_cq, struct cq *recv_cq,
@@ -55,9 +60,11 @@ struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 		       uint64_t user, struct ibt_qp **side);
 /*
  * After the return no peer of this host works at the QP.  Waits for peers that
- * do, stopped ones too, so the caller holds no lock.  Then host_qp_free.
+ * do, also for a stopped peer, so the caller holds no lock.  The caller then
+ * calls host_qp_free.
  */
 void host_qp_withdraw(struct host *h, struct qp *qp);
+/* Frees a QP after host_qp_withdraw, and its protocol state. */
 void host_qp_free(struct host *h, struct qp *qp, struct ibt_qp *side);
 /*
  * Modifies a QP, whose source GID is looked up on `dev`.  0, or -errno with
@@ -68,24 +75,28 @@ void host_qp_free(struct host *h, struct qp *qp, struct ibt_qp *side);
 int host_qp_modify(struct host *h, const struct device *dev,
 		   struct ibt_qp *side, const struct hca_qp_attr *attr,
 		   uint32_t mask, const char **why);
+/* Waits a little for the peer that works at the QP; *wait is the state of the
+ * wait, over all calls.  The caller holds no lock. */
 void host_qp_wait(struct ibt_qp *side, struct alock_wait *wait);
 /* Fills *to with where a datagram along `ah` goes.  0 or -errno with *why. */
 int host_path(struct host *h, const struct device *dev, const struct hca_ah *ah,
 	      struct wq_to *to, const char **why);
-/* Fills in the UDP source port, once to->qpn is set. */
+/* Sets to->port, the UDP source port, once to->qpn is set. */
 void host_aim(struct host *h, struct wq_to *to);
-/* Attach to and detach from a multicast group.  0 or -errno with *why. */
+/* Attaches the QP to a multicast group.  0 or -errno with *why. */
 int host_mcast_attach(struct host *h, const struct device *dev,
 		      struct ibt_qp *side, const uint8_t gid[16],
 		      const char **why);
+/* Detaches the QP from a multicast group.  0 or -errno with *why. */
 int host_mcast_detach(struct host *h, struct ibt_qp *side,
 		      const uint8_t gid[16], const char **why);
-/* The attributes as modify left them, with current PSNs. */
+/* Fills *attr with the attributes that host_qp_modify set, and the current
+ * PSNs. */
 void host_qp_query(struct host *h, struct ibt_qp *side,
 		   struct hca_qp_attr *attr);
 /* Frees a CQ that no QP uses. */
 void host_cq_free(struct host *h, struct cq *cq);
-/* srq_resize, with all takers of receives kept away. */
+/* Resizes an SRQ (srq_resize) under the progress lock.  0 or -errno. */
 int host_srq_resize(struct host *h, struct srq *s, uint32_t depth);
 /*
  * Memory is about to be registered: lets peers of this host map it, if it is a
@@ -94,6 +105,7 @@ int host_srq_resize(struct host *h, struct srq *s, uint32_t depth);
  * map the memory, and host_unshare does nothing.
  */
 uint32_t host_share(struct host *h, const void *addr, size_t bytes);
+/* Ends what host_share began. */
 void host_unshare(struct host *h, uint32_t number);
 /* After the return no payload is being copied by progress, and requests that
  * were posted before have been looked at. */
@@ -118,7 +130,7 @@ void host_before_poll(struct host *h, const struct cq *cq);
 /* A poll makes progress if the lock is free, and never waits.  After many polls
  * that found nothing it yields the processor. */
 void host_poll(struct host *h, struct host_polls *polls);
-/* After host_poll: did the poll find no completion? */
+/* Called after host_poll; @empty: the poll found no completion. */
 void host_polled(struct host *h, bool empty);
 /* A CQ was armed: the progress thread makes progress while the program
  * sleeps. */
@@ -139,6 +151,7 @@ struct host_sleep {
  * sleep.
  */
 int host_sleep(struct host *h, const struct host_sleep *s);
+/* Ends a sleep for which host_sleep returned 0. */
 void host_slept(void);
 /* Wakes the thread that waits for work. */
 void host_wake(struct host *h);

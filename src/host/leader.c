@@ -18,53 +18,63 @@
 #define NS_PER_S       1000000000u
 #define NAP_MIN_NS     50000
 #define NAP_MAX_NS     250000
-#define VAIN_MAX       64    /* events, then it is tried again */
-#define ALONE_NS       10000 /* a yield that nobody wanted takes less */
+#define VAIN_MAX       64    /* events before the thread follows again */
+#define ALONE_NS       10000 /* a yield to no other thread takes less */
 #define SPIN_NS	       20000
 #define CROWDED_NS     20000000
 #define CROWDED_MAX_NS 1000000000
-#define AT_WORK_NS     1000000 /* so long after a post the program is running */
+#define AT_WORK_NS     1000000 /* after a post the program is at work so long */
 
-static struct lock part;
-static sem_t nap; /* posted: it is over */
+/* The leader holds this lock. */
+static struct lock leader_lock;
+static sem_t nap; /* a post ends the nap of the progress thread */
 static shared_flag is_open;
-/* Programs asleep, with the one that has the part, */
+/* Threads of the program that sleep for an event, the leader included. */
 static struct count sleepers;
-static shared_flag is_minded; /* if there is one; */
-static struct count comes;    /* so often one has gone to sleep, */
-static shared_u32 shifts;     /* and so often with the part */
+/* A thread of the program leads. */
+static shared_flag program_leads;
+/* How often a thread of the program has gone to sleep. */
+static struct count sleeps_begun;
+/* How often a thread of the program has begun to lead. */
+static shared_u32 leads_begun;
 
-/* State that only the leader touches: */
+/* State that only the leader reads and writes, under leader_lock. */
 static struct {
 	struct waitset waitset;
 	struct sigrestart sigrestart;
-	sigset_t
-		before; /* a program's mask, as inputs.mask: sigrestart_block */
-	uint64_t crowded_ns, crowded_for_ns; /* others want the core */
-} with_part = {.waitset = {.fd = -1}};
+	/* The leading thread's signal mask from before sigrestart_block. */
+	sigset_t before;
+	/* When a yield last showed that other threads want this core, and for
+	 * how long after that no yield is tried. */
+	uint64_t crowded_ns, crowded_for_ns;
+} leader_state = {.waitset = {.fd = -1}};
 
-/* Our thread's. */
+/* The progress thread's own state. */
 static struct {
-	uint32_t told, comes; /* as they were before the turn, */
-	uint32_t stood;	      /* comes, when it stood by last; */
-	uint32_t vain;	      /* events, before it does again, */
-	uint32_t left;	      /* and so many of them are to come */
-} ours;
+	/* activity.events and sleeps_begun from before the turn. */
+	uint32_t events_before, sleeps_begun;
+	uint32_t followed_at; /* sleeps_begun when the thread followed last */
+	/* For how many events the thread leads after it followed in vain. */
+	uint32_t vain;
+	uint32_t left; /* events until the thread may follow again */
+} thread_state;
 
 void leader_open(struct progress *l)
 {
 	sem_init(&nap, 0, 0);
-	memset(&with_part, 0, sizeof(with_part));
-	memset(&ours, 0, sizeof(ours));
-	with_part.crowded_for_ns = CROWDED_NS;
-	ours.stood = count_now(&comes);
-	waitset_open(&with_part.waitset, l);
+	memset(&leader_state, 0, sizeof(leader_state));
+	memset(&thread_state, 0, sizeof(thread_state));
+	leader_state.crowded_for_ns = CROWDED_NS;
+	thread_state.followed_at = count_now(&sleeps_begun);
+	waitset_open(&leader_state.waitset, l);
 	shared_store(&is_open, 1);
 }
 
 void leader_close(struct progress *l)
 {
 	shared_store(&is_open, 0);
+	/* Orders the store of is_open before the write to the eventfd.  Without
+	 * this fence a leader that the write wakes could wait again. */
 	shared_fence();
 	progress_wake(l);
 	sem_post(&nap);
@@ -72,36 +82,36 @@ void leader_close(struct progress *l)
 
 void leader_take(void) NO_LOCK_ANALYSIS
 {
-	lock_take(&part);
+	lock_take(&leader_lock);
 }
 
 void leader_give(void) NO_LOCK_ANALYSIS
 {
-	lock_give(&part);
+	lock_give(&leader_lock);
 }
 
 void leader_closed(void) NO_LOCK_ANALYSIS
 {
-	lock_take(&part); /* a program may have it still */
-	waitset_close(&with_part.waitset);
-	lock_give(&part);
+	lock_take(&leader_lock); /* a thread of the program may hold it still */
+	waitset_close(&leader_state.waitset);
+	lock_give(&leader_lock);
 }
 
 void leader_forget(void)
 {
-	lock_init(&part);
-	waitset_close(&with_part.waitset);
+	lock_init(&leader_lock);
+	waitset_close(&leader_state.waitset);
 	shared_store(&is_open, 0);
-	shared_store(&is_minded, 0);
+	shared_store(&program_leads, 0);
 	sleepers = (struct count){0};
 }
 
 void leader_nap(struct progress *l, uint64_t ns)
 {
-	waitset_wait(&with_part.waitset, l, clock_real() + ns, 0);
+	waitset_wait(&leader_state.waitset, l, clock_real() + ns, 0);
 }
 
-/* Is the program at work on our core, by what it posted last? */
+/* Is the program at work on this core, as far as its last post tells? */
 static bool shares_core(const struct progress *l)
 {
 	return shared_load(&l->activity.posted_on) ==
@@ -110,9 +120,11 @@ static bool shares_core(const struct progress *l)
 }
 
 /*
- * Look again soon instead of sleeping: in a stream at once for as long as it
- * would take to be woken, then, and after whatever came, when nobody else
- * wants this core.  Else, and for a while that gets longer, not.
+ * Does the thread look again soon instead of sleeping?  After the last datagram
+ * of a stream it looks at once, for as long as a wake-up would take.  After
+ * that, and after any other find, it yields the core before each look.  A yield
+ * that takes long shows that other threads want the core: then the thread
+ * sleeps for a while, which doubles each time.
  */
 static bool linger_awake(struct progress *l)
 {
@@ -134,16 +146,16 @@ static bool linger_awake(struct progress *l)
 	    (heard > poll_policy_scaled(&l->policy, POLL_POLICY_LINGER_NS) ||
 	     shares_core(l)))
 		return false;
-	if (now - with_part.crowded_ns <
-	    (left ? CROWDED_NS : with_part.crowded_for_ns))
+	if (now - leader_state.crowded_ns <
+	    (left ? CROWDED_NS : leader_state.crowded_for_ns))
 		return false;
 	sched_yield();
 	if (clock_real() - now > poll_policy_scaled(&l->policy, ALONE_NS)) {
-		with_part.crowded_ns = now;
-		with_part.crowded_for_ns = bits_min_u64(
-			2 * with_part.crowded_for_ns, CROWDED_MAX_NS);
+		leader_state.crowded_ns = now;
+		leader_state.crowded_for_ns = bits_min_u64(
+			2 * leader_state.crowded_for_ns, CROWDED_MAX_NS);
 	} else {
-		with_part.crowded_for_ns = CROWDED_NS;
+		leader_state.crowded_for_ns = CROWDED_NS;
 	}
 	return true;
 }
@@ -155,7 +167,7 @@ static bool linger_awake(struct progress *l)
  */
 static int wait_as_planned(struct progress *l, const struct progress_rest *r)
 {
-	struct waitset *in = &with_part.waitset;
+	struct waitset *in = &leader_state.waitset;
 	uint64_t until;
 	int err;
 
@@ -170,17 +182,18 @@ static int wait_as_planned(struct progress *l, const struct progress_rest *r)
 	return err;
 }
 
-/* One look, and the wait behind it.  0 or -EINTR. */
+/* Makes progress once, and then waits unless there is a reason to look again.
+ * 0 or -EINTR. */
 static int look_and_wait(struct progress *l, struct progress_rest *r)
 {
-	struct waitset *in = &with_part.waitset;
+	struct waitset *in = &leader_state.waitset;
 	int err = 0;
 
 	r->is_deaf = in->is_deaf;
 	in->is_deaf = false;
 	if (!progress_rest(l, r)) {
-		/* The thread that has the lock may have posted the event, and
-		 * may hold the lock for long. */
+		/* The thread that has the progress lock may have reported the
+		 * event, and may hold the lock for long. */
 		r->is_over = r->sleep->is_over(r->sleep->arg);
 		return r->is_over ? 0
 				  : waitset_wait(in, l,
@@ -188,8 +201,8 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
 	}
 	if (r->is_over)
 		return 0;
-	/* The event may have come while the lock was given: by ourselves, so
-	 * nobody wakes us */
+	/* This thread may have reported the event itself when it gave the
+	 * progress lock; then no other thread wakes it. */
 	r->is_over = r->sleep->is_over(r->sleep->arg);
 	if (!r->is_over && !linger_awake(l))
 		err = wait_as_planned(l, r);
@@ -197,29 +210,38 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
 	return err;
 }
 
-/* ---- our thread ---- */
+/* ---- the progress thread ---- */
 
-/* Was one told of an event that slept here for it, and nobody else does?  Then
- * it will come back. */
-static bool is_to_stand_by(void *progress)
+/*
+ * Was an event reported in this turn, to a thread of the program that has gone
+ * to sleep here since this thread followed last, and does at most one thread
+ * sleep now?  Then that thread will sleep here again, and can lead.
+ */
+static bool should_follow(void *progress)
 {
 	const struct progress *l = progress;
 
-	return shared_load(&l->activity.events) != ours.told &&
-	       ours.comes != ours.stood && count_now(&sleepers) <= 1 &&
-	       !ours.left;
+	return shared_load(&l->activity.events) != thread_state.events_before &&
+	       thread_state.sleeps_begun != thread_state.followed_at &&
+	       count_now(&sleepers) <= 1 && !thread_state.left;
 }
 
-/* False: somebody has come meanwhile, did not get the part, and we have it
- * again. */
-static bool give_up(uint32_t before) NO_LOCK_ANALYSIS
+/*
+ * Gives leader_lock.  False: a thread of the program went to sleep since
+ * `before` was counted, may have found the lock taken, and the caller has the
+ * lock again.
+ */
+static bool release_lock(uint32_t before) NO_LOCK_ANALYSIS
 {
-	lock_give(&part);
+	lock_give(&leader_lock);
+	/* Orders the store that gives the lock before the load of sleeps_begun;
+	 * a thread that goes to sleep counts itself before it tries the lock.
+	 * Without this fence no thread might lead. */
 	shared_fence();
-	return count_now(&comes) == before || !lock_try(&part);
+	return count_now(&sleeps_begun) == before || !lock_try(&leader_lock);
 }
 
-static void doze_for(uint64_t ns)
+static void nap_for(uint64_t ns)
 {
 	uint64_t end = clock_real() + ns;
 	struct timespec t = {
@@ -230,106 +252,116 @@ static void doze_for(uint64_t ns)
 	sem_clockwait(&nap, CLOCK_MONOTONIC, &t);
 }
 
-/* The program that leads sleeps on, and we with it; false: when it left, others
- * slept, and we have the part. */
-static bool sleep_behind(void) NO_LOCK_ANALYSIS
+/*
+ * Sleeps until the thread of the program that leads stops leading.  False: the
+ * caller has leader_lock and leads, since other threads of the program sleep or
+ * the module is closed.
+ */
+static bool sleep_under_leader(void) NO_LOCK_ANALYSIS
 {
 	uint32_t before;
 
-	lock_take(&part);
-	before = count_now(&comes);
+	lock_take(&leader_lock);
+	before = count_now(&sleeps_begun);
 	return shared_load(&is_open) && !count_now(&sleepers) &&
-	       give_up(before);
+	       release_lock(before);
 }
 
-/* Waits until there is a nap in which no program became the leader.  A nap
- * costs the program's core two switches, so naps get longer. */
-static void stand_by(void) NO_LOCK_ANALYSIS
+/*
+ * Gives leader_lock, naps until no thread of the program began to lead during a
+ * nap, and has the lock again.  A nap costs the program's core two switches, so
+ * naps get longer.
+ */
+static void follow_programs(void) NO_LOCK_ANALYSIS
 {
-	uint32_t seen = shared_load(&shifts), now;
+	uint32_t seen = shared_load(&leads_begun), now;
 	uint64_t ns = NAP_MIN_NS;
 	bool came = false, stands;
 
-	for (stands = give_up(ours.comes); stands; seen = now) {
-		doze_for(ns);
-		now = shared_load(&shifts);
+	for (stands = release_lock(thread_state.sleeps_begun); stands;
+	     seen = now) {
+		nap_for(ns);
+		now = shared_load(&leads_begun);
 		came |= now != seen;
 		ns = bits_min_u64(2 * ns, NAP_MAX_NS);
-		if (!shared_load(&is_minded)) {
+		if (!shared_load(&program_leads)) {
 			if (now == seen || count_now(&sleepers))
-				stands = !lock_try(&part);
+				stands = !lock_try(&leader_lock);
 		} else if (now == seen || count_now(&sleepers) > 1) {
-			stands = sleep_behind();
+			stands = sleep_under_leader();
 			ns = NAP_MIN_NS;
 		}
 	}
-	ours.stood = count_now(&comes);
-	ours.vain = came ? 0 : bits_min_u32(2 * ours.vain + 1, VAIN_MAX);
-	ours.left = ours.vain;
+	thread_state.followed_at = count_now(&sleeps_begun);
+	thread_state.vain =
+		came ? 0 : bits_min_u32(2 * thread_state.vain + 1, VAIN_MAX);
+	thread_state.left = thread_state.vain;
 }
 
 void leader_turn(struct progress *l)
 {
-	const struct host_sleep until = {is_to_stand_by, l};
+	const struct host_sleep until = {should_follow, l};
 	struct progress_rest r = {.sleep = &until};
 
-	ours.told = shared_load(&l->activity.events);
-	ours.comes = count_now(&comes);
+	thread_state.events_before = shared_load(&l->activity.events);
+	thread_state.sleeps_begun = count_now(&sleeps_begun);
 	look_and_wait(l, &r);
-	if (is_to_stand_by(l))
-		stand_by();
-	else if (ours.left && shared_load(&l->activity.events) != ours.told)
-		ours.left--;
+	if (should_follow(l))
+		follow_programs();
+	else if (thread_state.left &&
+		 shared_load(&l->activity.events) != thread_state.events_before)
+		thread_state.left--;
 }
 
-/* ---- a program that sleeps ---- */
+/* ---- a thread of the program that sleeps ---- */
 
-static void leave_part(void *progress) NO_LOCK_ANALYSIS
+static void stop_leading(void *progress) NO_LOCK_ANALYSIS
 {
-	const sigset_t *blocks = with_part.waitset.mask,
-		       before = with_part.before;
+	const sigset_t *blocks = leader_state.waitset.mask,
+		       before = leader_state.before;
 	bool others;
 
-	with_part.waitset.mask = NULL;
-	progress_rested(progress); /* cancelled, it was not */
-	shared_store(&is_minded, 0);
+	leader_state.waitset.mask = NULL;
+	progress_rested(progress); /* a cancelled wait did not do this */
+	shared_store(&program_leads, 0);
 	count_down(&sleepers);
 	others = count_now(&sleepers);
-	lock_give(&part);
+	lock_give(&leader_lock);
 	if (others)
 		sem_post(&nap);
-	if (blocks) /* what has come is handled here */
+	if (blocks) /* signals that came are handled here */
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static bool enter_sleep(void) NO_LOCK_ANALYSIS
+static bool begin_sleep(void) NO_LOCK_ANALYSIS
 {
 	count_up(&sleepers);
-	count_up(&comes);
-	if (count_now(&sleepers) > 1 || !lock_try(&part))
+	count_up(&sleeps_begun);
+	if (count_now(&sleepers) > 1 || !lock_try(&leader_lock))
 		return false;
 	if (!shared_load(&is_open) ||
-	    sigrestart_differ(&with_part.sigrestart)) {
-		lock_give(&part);
+	    sigrestart_differ(&leader_state.sigrestart)) {
+		lock_give(&leader_lock);
 		sem_post(&nap); /* the progress thread leads again */
 		return false;
 	}
-	shared_store(&is_minded, 1);
-	shared_store(&shifts, shared_own(&shifts) + 1);
+	shared_store(&program_leads, 1);
+	shared_store(&leads_begun, shared_own(&leads_begun) + 1);
 	return true;
 }
 
-/* A signal between two waits ends the sleep as one in a wait does. */
-static void heed_signals(void)
+/* Blocks the signals that end a wait, so that a signal between two waits ends
+ * the sleep, too. */
+static void block_signals(void)
 {
-	if (sigrestart_block(&with_part.sigrestart, &with_part.before))
-		with_part.waitset.mask = &with_part.before;
+	if (sigrestart_block(&leader_state.sigrestart, &leader_state.before))
+		leader_state.waitset.mask = &leader_state.before;
 }
 
 static bool is_interrupted(void)
 {
-	return with_part.waitset.mask &&
-	       sigrestart_wait(&with_part.sigrestart, &with_part.before);
+	return leader_state.waitset.mask &&
+	       sigrestart_wait(&leader_state.sigrestart, &leader_state.before);
 }
 
 int leader_sleep(struct progress *l, const struct host_sleep *s)
@@ -337,24 +369,26 @@ int leader_sleep(struct progress *l, const struct host_sleep *s)
 	struct progress_rest r = {.sleep = s, .holds_acks = true};
 	int err = 0;
 
-	if (!enter_sleep())
+	if (!begin_sleep())
 		return 0;
-	/* A thread is cancelled where it waits, not with the progress lock. */
-	pthread_cleanup_push(leave_part, l);
-	heed_signals();
-	with_part.waitset.is_deaf = direct_select_is_quiet(&l->direct_select);
+	/* A thread is cancelled in its wait, never while it has the progress
+	 * lock. */
+	pthread_cleanup_push(stop_leading, l);
+	block_signals();
+	leader_state.waitset.is_deaf =
+		direct_select_is_quiet(&l->direct_select);
 	do {
 		err = look_and_wait(l, &r);
-		if (err && !sigrestart_end(&with_part.sigrestart))
+		if (err && !sigrestart_end(&leader_state.sigrestart))
 			err = 0;
-		/* without a wait it is blocked still */
+		/* without a wait a signal is still blocked */
 		if (!err && !r.is_over && is_interrupted())
 			err = -EINTR;
 	} while (!err && !r.is_over && shared_load(&is_open));
 	pthread_cleanup_pop(1);
 	if (err || r.is_over)
 		return err ? err : 1;
-	count_up(&sleepers); /* it is closed */
+	count_up(&sleepers); /* leader_slept counts it down */
 	return 0;
 }
 

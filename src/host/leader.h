@@ -31,26 +31,38 @@
 
 #include "host/progress.h"
 
-/* Before the progress thread starts, which begins by leading. */
+/* Prepares the module before the progress thread starts, which begins by
+ * leading. */
 void leader_open(struct progress *l);
-/* No thread of the program begins to lead any more; one that leads stops. */
+/* From here on no thread of the program begins to lead; a thread that leads
+ * stops. */
 void leader_close(struct progress *l);
-/* After the progress thread has ended: no thread leads. */
+/* Called after the progress thread has ended: returns when no thread leads, and
+ * closes the set of descriptors. */
 void leader_closed(void);
-/* In a forked child, where no thread leads. */
+/* In a forked child, or after a progress thread that cannot be ended: forgets
+ * the leader, whichever thread it was. */
 void leader_forget(void);
 
-/* The progress thread begins to lead, waiting for its turn; and stops. */
+/* The progress thread begins to lead: waits for the lock of this file. */
 void leader_take(void);
+/* The progress thread stops leading: gives the lock of this file. */
 void leader_give(void);
-/* The progress thread, leading: makes progress once, then waits, looks again
- * soon, or follows a thread of the program. */
+/* Called by the progress thread while it leads: makes progress once, then
+ * waits, looks again soon, or follows a thread of the program. */
 void leader_turn(struct progress *l);
-/* The progress thread, leading: waits @ns without a look at the socket. */
+/* Called by the progress thread while it leads: waits @ns without a look at the
+ * socket. */
 void leader_nap(struct progress *l, uint64_t ns);
 
-/* See host_sleep and host_slept. */
+/*
+ * A thread of the program sleeps until s is over, and may lead meanwhile; the
+ * caller has no lock.  1: s is over.  0: the caller sleeps by itself, and then
+ * calls leader_slept, also if its thread is cancelled.  -EINTR: a signal ended
+ * the sleep.
+ */
 int leader_sleep(struct progress *l, const struct host_sleep *s);
+/* Ends a sleep for which leader_sleep returned 0. */
 void leader_slept(void);
 
 #endif

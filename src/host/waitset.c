@@ -16,9 +16,9 @@
 #define NS_PER_S 1000000000u
 #define NAP_NS	 10000000
 
-enum { FROM_WAKE, FROM_PEER, FROM_WIRE };
+enum { FROM_WAKE, FROM_BROKER, FROM_WIRE };
 
-/* It changes with the descriptors. */
+/* Returns a number that changes when a descriptor of the set changes. */
 static uint32_t version_of(const struct progress *l)
 {
 	return broker_link_changes() + shared_load(&l->wire.hang_ups);
@@ -32,7 +32,7 @@ static uint32_t version_of(const struct progress *l)
 static void make_epoll(struct waitset *in, struct progress *l)
 {
 	struct epoll_event wake = {EPOLLIN | EPOLLET, {.u32 = FROM_WAKE}};
-	struct epoll_event peer = {EPOLLIN, {.u32 = FROM_PEER}};
+	struct epoll_event broker = {EPOLLIN, {.u32 = FROM_BROKER}};
 	struct epoll_event wire = {EPOLLIN, {.u32 = FROM_WIRE}};
 
 	in->version = version_of(l);
@@ -40,16 +40,16 @@ static void make_epoll(struct waitset *in, struct progress *l)
 	if (in->fd < 0 || epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wake.fd, &wake) ||
 	    epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wire.fd, &wire))
 		in->is_refused = true;
-	/* It may be closed just now, by the thread that makes progress: then
-	 * there is another version soon */
+	/* The thread that makes progress may be closing the broker's descriptor
+	 * just now; then version_of changes soon. */
 	else if (broker_link_fd() >= 0)
-		epoll_ctl(in->fd, EPOLL_CTL_ADD, broker_link_fd(), &peer);
+		epoll_ctl(in->fd, EPOLL_CTL_ADD, broker_link_fd(), &broker);
 }
 
 void waitset_open(struct waitset *in, struct progress *l)
 {
 	in->is_deaf = false;
-	/* valgrind does not know the call, and complains */
+	/* valgrind does not know epoll_pwait2, and complains */
 	in->is_refused = !libc_epoll_pwait2 || instrument_by_valgrind();
 	make_epoll(in, l);
 }
@@ -58,7 +58,8 @@ void waitset_close(struct waitset *in)
 {
 	int fd = in->fd;
 
-	in->fd = -1; /* first: a thread cancelled in close has closed it */
+	/* first: close closes it even if the thread is cancelled there */
+	in->fd = -1;
 	fd_identity_close(fd);
 }
 
@@ -86,12 +87,12 @@ static int wait_by_epoll(struct waitset *in, struct progress *l, uint64_t until)
 	in->has_timed_out = n == 0;
 	for (int i = 0; i < n; i++) {
 		in->is_deaf &= got[i].data.u32 != FROM_WIRE;
-		if (got[i].data.u32 == FROM_PEER)
+		if (got[i].data.u32 == FROM_BROKER)
 			broker_link_woken();
 	}
 	if (n < 0 && errno == EINTR)
 		return -EINTR;
-	in->is_refused |= n < 0; /* an old kernel, or a sandbox */
+	in->is_refused |= n < 0; /* the kernel or a sandbox refuses it */
 	return 0;
 }
 
@@ -116,11 +117,12 @@ static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
 		broker_link_woken();
 	if (n > 0 && fds[0].revents & POLLIN &&
 	    read(l->wake.fd, &sink, sizeof(sink)) < 0)
-		return 0; /* nothing was there to take back */
+		return 0; /* the eventfd is 0 already */
 	return n < 0 && errno == EINTR ? -EINTR : 0;
 }
 
-/* There is nothing to wait by. */
+/* Waits by the clock alone, since the program has closed the descriptors.  0 or
+ * -EINTR. */
 static int wait_without(struct waitset *in, uint64_t until)
 {
 	struct timespec nap = left_until(until);
