@@ -430,9 +430,9 @@ static int source_gid(const struct device *dev, const struct hca_ah *ah,
 }
 
 /*
- * Sets the addresses of a datagram for the IPv6 group `dest`. The kernel has no
- * route to a group from ::1, so 127.0.0.1 stands for ::1.  A datagram from an
- * IPv4 address goes to the group's alias (mcast_socket.h).
+ * Sets the addresses of a datagram for the IPv6 group `dest`.  The kernel has
+ * no route to a group from ::1, so 127.0.0.1 stands for ::1.  A datagram from
+ * an IPv4 address goes to the group's alias (mcast_socket.h).
  */
 static void to_group(uint8_t from[16], uint8_t dest[16])
 {

@@ -153,10 +153,12 @@ uint64_t poll_policy_mind(struct poll_policy *p, uint64_t now_ns)
 
 	if (!minds)
 		u->count = 0;
-	/* A thread that posts stores its doorbell and loads this flag; the
+	/*
+	 * A thread that posts stores its doorbell and loads this flag; the
 	 * holder of the lock stores this flag and loads the doorbells when it
 	 * gives the lock, which is a fence.  One of the two sees the other's
-	 * store, so no post gathers that nobody looks at. */
+	 * store, so no post waits unseen.
+	 */
 	shared_store(&u->is_minded, minds);
 	return minds ? now_ns + POLL_POLICY_MIND_NS : UINT64_MAX;
 }

@@ -5,10 +5,10 @@
  * as arguments.
  *
  *	a poll     -> poll_policy_is_full_turn, _skips_socket
- *	a post     -> poll_policy_post, _gathers
+ *	a post     -> poll_policy_post, _may_gather
  *	a look     -> poll_policy_may_look; then _looked
  *	a datagram -> poll_policy_received, _sent
- *	the thread -> poll_policy_rested, _looked_in_vain; _lingers, _pauses
+ *	the thread -> poll_policy_rested, _thread_looked; _lingers, _pauses
  *
  * A stream is a run of datagrams of which each carries much.  Its sender seldom
  * looks for answers, and its receiver does not sleep between two of them.
@@ -30,10 +30,8 @@
 #define POLL_POLICY_STREAM    8	     /* a run of that many is a stream */
 #define POLL_POLICY_GATHER    32768  /* bytes of posts that may wait together */
 #define POLL_POLICY_MIND_NS   100000 /* the thread's looks at gathered posts */
-#define POLL_POLICY_BULK                                                       \
-	16384			/* a datagram of that many bytes carries much  \
-				 */
-#define POLL_POLICY_LOOK_NS 500 /* a look in vain, where slowness is 1 */
+#define POLL_POLICY_BULK      16384  /* bytes of a datagram that carries much */
+#define POLL_POLICY_LOOK_NS   500    /* a look in vain, where slowness is 1 */
 
 /* Datagrams that carry much. */
 struct poll_stream {
@@ -58,9 +56,9 @@ struct poll_looks {
 
 /* Looks by the thread that waits for work. */
 struct poll_thread {
-	uint64_t rest_ns;  /* when the last one was */
-	uint64_t heard_ns; /* when one last found something */
-	uint64_t look_ns;  /* what one that finds nothing takes */
+	uint64_t rest_ns;  /* when the last look ended */
+	uint64_t heard_ns; /* when a look last found something */
+	uint64_t look_ns;  /* ns that a look takes which finds nothing */
 	uint32_t slowness; /* look_ns in units of POLL_POLICY_LOOK_NS */
 	uint64_t pause_ns; /* until then the backoff forbids a look */
 };
@@ -68,7 +66,7 @@ struct poll_thread {
 /* Requests of UC and UD, which nothing acknowledges. */
 struct poll_unanswered {
 	uint32_t count;	  /* how many were posted without a pause */
-	uint64_t last_ns; /* when the last was */
+	uint64_t last_ns; /* when the last was posted */
 	/* The thread looks at gathered posts each POLL_POLICY_MIND_NS. */
 	shared_flag is_minded;
 };
@@ -82,12 +80,15 @@ struct poll_policy {
 	shared_u32 gathered;
 };
 
+/* Starts a policy that has seen no traffic. */
 void poll_policy_init(struct poll_policy *p);
 
 /* A datagram, or a run of them of @segment bytes each, was sent. */
 void poll_policy_sent(struct poll_policy *p, size_t len, size_t segment);
+/* A datagram, or a run of them of @segment bytes each, was received. */
 void poll_policy_received(struct poll_policy *p, size_t len, size_t segment);
-/* Is what one look found so much that datagrams should be joined (GRO)? */
+/* Did one look find so much (@bytes in @count datagrams) that the socket should
+ * join datagrams (GRO)? */
 bool poll_policy_joins(size_t bytes, size_t count);
 
 /*
@@ -111,7 +112,7 @@ bool poll_policy_is_empty(const struct poll_policy *p, bool waits);
 
 /* Does this poll do everything, timers included?  Each eighth does. */
 bool poll_policy_is_full_turn(struct poll_policy *p);
-/* Does a poll skip the socket, since a stream's answers come elsewhere? */
+/* Does a poll skip the socket, since a stream's ACKs come in shared memory? */
 bool poll_policy_skips_socket(const struct poll_policy *p);
 
 enum poll_post {
@@ -123,21 +124,21 @@ enum poll_post {
 /* Returns what a post has to do besides sending: a program that posts for long
  * without a poll has ACKs waiting. */
 enum poll_post poll_policy_post(struct poll_policy *p, uint64_t now_ns);
-/*
- * May @bytes that are posted wait for more?  Without the lock, before the
- * doorbell's fence; poll_policy_gathered then counts them.
- */
+/* May @bytes that are posted wait for more?  Called without the lock, before
+ * the doorbell's fence. */
 bool poll_policy_may_gather(const struct poll_policy *p, uint32_t bytes);
+/* @bytes that were posted wait for more.  Without the lock. */
 void poll_policy_gathered(struct poll_policy *p, uint32_t bytes);
 /* All that has gathered is being sent. */
 void poll_policy_scattered(struct poll_policy *p);
 
 /* A request was posted that nothing will acknowledge. */
 void poll_policy_unanswered(struct poll_policy *p, uint64_t now_ns);
-/* Are there so many that the thread has to look at what gathers? */
+/* Were so many such requests posted that the thread has to look at posts that
+ * wait? */
 bool poll_policy_wants_minding(const struct poll_policy *p);
-/* The thread is about to sleep: when it has to look at what gathers, or
- * UINT64_MAX. */
+/* The thread is about to sleep: returns when it has to look at posts that wait,
+ * or UINT64_MAX. */
 uint64_t poll_policy_mind(struct poll_policy *p, uint64_t now_ns);
 
 /*
@@ -146,7 +147,8 @@ uint64_t poll_policy_mind(struct poll_policy *p, uint64_t now_ns);
  */
 void poll_policy_rested(struct poll_policy *p, uint64_t bulk, uint32_t news,
 			uint64_t now_ns);
-/* The thread may not look before the backoff's end; @is_behind: at once. */
+/* The thread is about to sleep: notes until when the backoff forbids its next
+ * look.  @is_behind: the last look left datagrams, which end the backoff. */
 void poll_policy_sleeps(struct poll_policy *p, bool is_behind);
 /*
  * After a look of the thread: measures how long a look without a find takes.
@@ -162,9 +164,9 @@ static inline uint64_t poll_policy_scaled(const struct poll_policy *p,
 	return ns * p->thread.slowness;
 }
 /*
- * For how long the thread should look again rather than sleep, in ns: a stream
- * came a moment ago, so more will, and a wake-up costs its sender more than a
- * look costs the thread.
+ * Returns for how many ns the thread should look again rather than sleep: a
+ * stream came a moment ago, so more will, and a wake-up costs its sender more
+ * than a look costs the thread.
  */
 uint64_t poll_policy_lingers(const struct poll_policy *p, uint64_t now_ns);
 /* Does the backoff forbid the thread a look? */

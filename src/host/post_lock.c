@@ -22,8 +22,11 @@ void post_lock_fini_all(struct post_locks *p)
 		lock_fini(&p->of[i].lock);
 }
 
-/* A thread that posts one request after the other gives the lock for moments
- * alone, in which a thread that sleeps for the lock does not wake. */
+/*
+ * Takes a post lock, and claims it first: a thread that posts one request after
+ * the other gives the lock for moments alone, in which a thread that sleeps for
+ * the lock does not wake.
+ */
 static void take_claimed(struct post_lock *l) NO_LOCK_ANALYSIS
 {
 	if (lock_try(&l->lock))
@@ -51,7 +54,7 @@ void post_lock_add(struct post_locks *p, uint32_t number)
 {
 	if (p->mask & 1u << number)
 		return;
-	/* all again, in the order of their numbers */
+	/* takes all locks again, in the order of their numbers */
 	post_lock_give_all(p);
 	p->mask |= 1u << number;
 	post_lock_take_all(p);

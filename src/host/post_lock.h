@@ -32,8 +32,10 @@ struct post_lock {
 	struct clock clock;
 	uint64_t noted_ns; /* when progress_activity.posted was renewed */
 	struct post_gather gather;
-	struct ibt_qp *waiting; /* its requests wait (post_gather.h); or NULL */
-	uint32_t refusals;	/* posts that would wait if the thread looked */
+	/* the QP whose requests wait (post_gather.h); or NULL */
+	struct ibt_qp *waiting;
+	/* posts that no thread would have looked after */
+	uint32_t refusals;
 	/* Words that threads read and write without the lock, at each poll and
 	 * once for each group of posts. */
 	struct {
@@ -60,24 +62,26 @@ struct post_locks {
 	shared_flag is_wanted; /* a thread that posts wants is_minded */
 };
 
+/* Prepares all post locks; none is in use. */
 void post_lock_init_all(struct post_locks *p);
+/* Destroys all post locks, which no thread has. */
 void post_lock_fini_all(struct post_locks *p);
 /* Takes the post locks that are in use, in the order of their numbers. */
 void post_lock_take_all(struct post_locks *p);
-/* Gives them, if they are taken. */
+/* Gives the locks that post_lock_take_all has taken, if it has. */
 void post_lock_give_all(struct post_locks *p);
 /* A queue pair with this number is about to be created: takes its lock too.
  * The caller has all post locks, and uses no queue pair meanwhile. */
 void post_lock_add(struct post_locks *p, uint32_t number);
 /*
- * Takes a post lock; false: another thread keeps it for long.  A turn of
- * progress takes about as long as the call waits.  A doorbell that was left
- * instead would have the holder execute this thread's requests, for as long as
- * this thread posts.  A claim (is_claimed) is honoured for as long: the thread
- * that claims may have no core to run on.
+ * Takes a post lock, waiting about as long as a turn of progress takes; false:
+ * another thread keeps the lock for longer.  If the caller left a doorbell
+ * instead of waiting, the holder would execute the requests of this thread for
+ * as long as it posts.  A claim (is_claimed) is honoured for as long: the
+ * thread that claims may have no core to run on.
  */
 bool post_lock_take_soon(struct post_lock *l) TRY_ACQUIRE(true, &l->lock);
-/* The requests of q wait, or with q NULL, none do any more. */
+/* From here on the requests of q wait; q NULL: no requests wait. */
 void post_lock_set_waiting(struct post_lock *l, struct ibt_qp *q)
 	REQUIRES(&l->lock);
 /*

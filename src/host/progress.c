@@ -26,7 +26,7 @@
 #include "util/fd_identity.h"
 
 #define TURN_ROUNDS 4  /* batches that one turn reads */
-#define LATE_ROUNDS 64 /* and a turn after a long sleep */
+#define LATE_ROUNDS 64 /* batches that a turn after a long sleep reads */
 #define ASLEEP_NS   10000000
 #define VAIN_POLLS  20000 /* about a millisecond of polls */
 #define TX_ROUNDS   16
@@ -96,8 +96,8 @@ static void capture_tx(const struct inaddr *from, const struct inaddr *to,
 	}
 }
 
-/* Captures what came.  The IPv4 id is not known; the ICRC tells which id the
- * sender used. */
+/* Captures what was received.  The IPv4 id is not known; the ICRC tells which
+ * id the sender used. */
 static void capture_rx(const struct engine_dgram *d)
 {
 	const uint8_t *bytes = d->bytes;
@@ -121,7 +121,7 @@ static bool is_behind(const struct progress *p)
 }
 
 /* Gives the engine the shared page of a process that it sends to and does not
- * know yet.  False: there is none to give. */
+ * know yet.  False: no page can be given now. */
 static bool find_page(struct progress *p)
 {
 	uint32_t qpn = engine_wants_page(p->engine);
@@ -170,7 +170,8 @@ static void transmit_frames(struct progress *p)
 	p->is_full = sent < n;
 }
 
-/* First the socket, then the peers, which may send more at once then. */
+/* Has the socket join datagrams (GRO), and then tells the peers, which may send
+ * more at once from then on. */
 static void join_datagrams(struct progress *p)
 {
 	if (p->wire.joins || !p->wire.has.gro)
@@ -202,7 +203,8 @@ static void receive_one(struct progress *p, const struct udp_dgram *got,
 	poll_policy_received(&p->policy, got->len, got->segment);
 }
 
-/* Gives the batch to the engine until the engine is choked; the bytes. */
+/* Gives the batch to the engine until the engine is choked; returns the
+ * bytes. */
 static size_t receive_batch(struct progress *p, uint64_t now)
 {
 	struct progress_batch *b = &p->batch;
@@ -351,7 +353,7 @@ void progress_serve_doorbells(struct progress *p)
 	}
 }
 
-/* Junk is counted and dropped; a flood of it is told once. */
+/* Junk is counted and dropped; a flood of junk is reported once. */
 static void say_junk(struct progress *p)
 {
 	uint64_t junk = 0;
@@ -451,9 +453,11 @@ bool progress_has_files(struct progress *p)
 	return has;
 }
 
-/* Does a thread wait that must not?  It waits longer than the engine now
- * allows, or for room in another socket than the one that is full, or for a
- * broker that is gone. */
+/*
+ * Must the thread that waits be woken?  It waits for longer than the engine now
+ * allows, or for room in a socket that is not the full one, or for a broker
+ * that is gone.
+ */
 static bool must_wake(const struct progress *p)
 {
 	return shared_load(&p->wake.is_resting) && p->wake.at_ns &&
@@ -476,7 +480,8 @@ static void tell_loss(struct progress *p) REQUIRES(&p->lock)
 		p->sink.fatal();
 }
 
-/* The lock was taken, by another thread perhaps than before. */
+/* Called after the lock was taken, perhaps by another thread than before:
+ * renews the time, and takes over the requests that wait. */
 static void begin_holding(struct progress *p) REQUIRES(&p->lock)
 {
 	struct ibt_qp *q;
@@ -501,9 +506,9 @@ bool progress_try(struct progress *p) NO_LOCK_ANALYSIS
 	return true;
 }
 
-/* Gives the lock.  True: a doorbell was left meanwhile, which the caller serves
- * if the lock is still free. */
-static bool let_go(struct progress *p) NO_LOCK_ANALYSIS
+/* Gives the lock and all post locks.  True: a doorbell was left meanwhile,
+ * which the caller serves if the lock is still free. */
+static bool give_locks(struct progress *p) NO_LOCK_ANALYSIS
 {
 	bool wake = must_wake(p), is_shielded = p->is_shielded;
 	int cancel = p->cancel;
@@ -522,7 +527,7 @@ static bool let_go(struct progress *p) NO_LOCK_ANALYSIS
 
 void progress_release(struct progress *p) NO_LOCK_ANALYSIS
 {
-	while (let_go(p) && progress_try(p)) {
+	while (give_locks(p) && progress_try(p)) {
 		progress_serve_doorbells(p);
 		progress_settle(p);
 	}

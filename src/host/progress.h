@@ -48,19 +48,23 @@ struct progress_group {
 /* The events that end the sleep of the thread that waits for work. */
 struct progress_wake {
 	shared_flag is_resting; /* a thread waits, or is about to */
-	uint64_t at_ns;		/* when it looks again by itself */
-	int awaited_fd;	  /* it looks when this socket has room; -1: none */
-	uint32_t link_at; /* broker_link_changes when it began to wait */
-	int fd;		  /* the eventfd that wakes it; -1 before it runs */
+	uint64_t at_ns;		/* when the thread looks without a wake-up */
+	/* the thread also waits for room in this socket; -1: none */
+	int awaited_fd;
+	uint32_t link_at; /* broker_link_changes when the wait began */
+	/* the eventfd that wakes the thread; -1 before the thread runs */
+	int fd;
 };
 
 /* The program's activity, which other threads read without the lock. */
 struct progress_activity {
-	shared_u32 polled;     /* when it last polled, in PROGRESS_TICK_NS */
-	shared_flag is_hungry; /* the poll found no completion */
-	shared_u32 posted;     /* when it last posted, in PROGRESS_TICK_NS */
-	shared_u32 posted_on;  /* on which processor */
-	shared_u32 events; /* how many events of completions were reported */
+	/* when the program last polled, in PROGRESS_TICK_NS */
+	shared_u32 polled;
+	shared_flag is_hungry; /* the last poll found no completion */
+	/* when the program last posted, in PROGRESS_TICK_NS */
+	shared_u32 posted;
+	shared_u32 posted_on; /* the processor of the last post */
+	shared_u32 events;    /* how many events of completions were reported */
 	/* The progress thread will look soon: ACKs may be held. */
 	shared_flag is_watched;
 };
@@ -100,16 +104,17 @@ struct progress {
 	uint32_t group_count;
 };
 
-/* Takes over the engine and fd.  0 or -errno. */
+/* 0: the struct owns the engine and fd; -errno: the caller keeps both. */
 int progress_init(struct progress *p, struct engine *e, int fd,
 		  const struct host_sink *sink, struct udp_offload allowed,
 		  bool one_port);
+/* Frees the engine and closes the socket.  No other thread uses p. */
 void progress_fini(struct progress *p);
 /* Are the descriptors still the files that were opened?  If not, progress
  * continues without the socket, and a sentence says so. */
 bool progress_has_files(struct progress *p);
-/* A program polls: makes progress if the lock is free.  @skipped: of the object
- * that is polled; polls that had nothing to do but look at the arena. */
+/* A program polls: makes progress if the lock is free.  @skipped counts, for
+ * the object that is polled, the polls that made no progress. */
 void progress_poll(struct progress *p, shared_u32 *skipped);
 /* Does another thread hold the lock just now? */
 bool progress_is_held(struct progress *p);
@@ -139,25 +144,24 @@ struct progress_rest {
 bool progress_rest(struct progress *p, struct progress_rest *r);
 /* The thread does not wait any more. */
 void progress_rested(struct progress *p);
-/*
- * The lock for creation, modification and destruction of objects, waiting for
- * it.  progress_give sends and reports what the call has caused.
- */
+/* Takes the progress lock and all post locks, waiting for them: for creation,
+ * modification and destruction of objects. */
 void progress_take(struct progress *p) ACQUIRE(&p->lock);
+/* Sends and reports what the holder has caused, and gives the locks. */
 void progress_give(struct progress *p) RELEASE(&p->lock);
-/*
- * Has the socket join datagrams (GRO), which lets its buffer hold more.  For a
- * process with a QP to which nothing is sent again.
- */
+/* Has the socket join datagrams (GRO), which lets its buffer hold more.  For a
+ * process with a UC or UD QP, to which no peer sends a lost packet again. */
 void progress_join(struct progress *p) REQUIRES(&p->lock);
 /* Serves all doorbells, so that none names a QP that is about to go. */
 void progress_serve_doorbells(struct progress *p) REQUIRES(&p->lock);
-/* progress_serve_doorbells, and sends all that peers wait for: the QP or the
+/* Serves all doorbells, and sends all that peers wait for: the QP or the
  * process may be about to go, and its peer would take a held ACK for lost. */
 void progress_flush(struct progress *p) REQUIRES(&p->lock);
-/* progress_flush, after all that has come: an adapter would have answered. */
+/* Receives all that has arrived, and then does the work of progress_flush: a
+ * hardware adapter would have answered by now. */
 void progress_catch_up(struct progress *p) REQUIRES(&p->lock);
-/* progress_catch_up when the process ends, if the lock is free. */
+/* Does the work of progress_catch_up when the process ends, if the lock is
+ * free. */
 void progress_quit(struct progress *p);
 /* The program is about to sleep: sends what was left for its next poll. */
 void progress_serve(struct progress *p);

@@ -19,8 +19,8 @@
 #include "util/fd_identity.h"
 #include "util/shared.h"
 
-#define END_S	   1	  /* a thread may be past all its waits */
-#define HUNGRY_NS  100000 /* a polling program comes back by then */
+#define END_S	   1	  /* a thread that cannot be woken may end by then */
+#define HUNGRY_NS  100000 /* a program that polls has polled again by then */
 #define POLLED_NS  50000
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 1000000
@@ -29,11 +29,16 @@ static pthread_t thread;
 static bool is_running;
 static sem_t begun;
 static shared_u32 arms;
-/* The number of the thread that is to run, and of the last that was left alone:
- * all up to that have ended, or sleep for good. */
+/*
+ * `current` is the number of the progress thread; a thread with another number
+ * ends.  `left_alone` is the number of the last thread that could not be woken:
+ * all threads up to that number have ended, or sleep for good.
+ */
 static shared_u32 current = 1, left_alone;
-static _Thread_local uint32_t own_number; /* our thread's, and */
-static uint32_t first_number;		  /* as it was when that was made */
+/* In a progress thread: the thread's number. */
+static _Thread_local uint32_t own_number;
+/* The number of the thread that is being created. */
+static uint32_t first_number;
 
 /*
  * Does the program make progress by polling, and did its latest poll find
@@ -46,7 +51,7 @@ static bool is_hungry(struct progress *l)
 	       progress_ago_ns(shared_load(&l->activity.polled)) < HUNGRY_NS;
 }
 
-/* Does it send a stream?  It receives the ACKs while it posts. */
+/* Does the program send a stream?  Then it receives the ACKs while it posts. */
 static bool is_streaming(struct progress *l)
 {
 	return shared_load(&l->policy.stream.streak) >= POLL_POLICY_STREAM &&
@@ -68,6 +73,10 @@ static void watch_program(struct progress *l, uint32_t armed)
 	if (now - until_ns > 2 * NAP_MAX_NS)
 		ns = NAP_MIN_NS;
 	shared_store(&l->activity.is_watched, 1);
+	/* Orders this store before the load of `arms`; progress_thread_armed
+	 * stores `arms` and then loads is_watched.  Without the two fences both
+	 * could miss the other's store, and this thread would nap while the
+	 * program sleeps. */
 	shared_fence();
 	do {
 		if (shared_load(&current) != own_number ||
@@ -86,9 +95,10 @@ static void watch_program(struct progress *l, uint32_t armed)
 }
 
 /*
- * Woken, there is something to do.  A program that polls does it sooner than
- * we, and two at once only hinder each other; a program that has armed a CQ
- * sleeps, one that polls its memory only now and then polls a CQ.
+ * Leaves the work for which this thread woke to a program that polls: the
+ * program does the work sooner, and two threads at once only hinder each other.
+ * A program that has armed a CQ sleeps, and a program that polls its memory
+ * polls a CQ only now and then, so the thread does their work.
  */
 static void leave_to_program(struct progress *l)
 {
@@ -104,9 +114,9 @@ static void *run_thread(void *arg)
 {
 	struct progress *l = arg;
 
-	/* it may be stopped already: then another number is to run */
+	/* the thread may be stopped already: then `current` differs */
 	own_number = first_number;
-	/* naps are shorter than the slack that timers have */
+	/* naps are shorter than the default timer slack */
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	local_peer_begin();
 	sem_post(&begun);
@@ -116,13 +126,14 @@ static void *run_thread(void *arg)
 		leave_to_program(l);
 	}
 	if (own_number <= shared_load(&left_alone))
-		return NULL; /* the locks are its successor's */
+		return NULL; /* the locks belong to the thread's successor */
 	leader_give();
 	local_peer_end();
 	return NULL;
 }
 
-/* Others of this host wake us by the same. */
+/* Returns a descriptor of the eventfd by which local peers wake this
+ * process. */
 static int make_wake(void)
 {
 	if (local_peer_kick_fd() >= 0)
@@ -144,7 +155,8 @@ int progress_thread_start(struct progress *l)
 	leader_open(l);
 	sem_init(&begun, 0, 0);
 	sigfillset(&all);
-	/* blocked, they would be fatal where copy_nofault.h has an exit */
+	/* blocked, these would end the process where copy_nofault.h handles
+	 * them */
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -160,15 +172,15 @@ int progress_thread_start(struct progress *l)
 	}
 	pthread_setname_np(thread, "adverb");
 	is_running = true;
-	/* A process that is stopped from here on can be reached all the same.
-	 */
+	/* Once the thread holds the lock that hca_is_alive reads, peers reach
+	 * this process even if it is stopped. */
 	while (local_peer_is_open() && sem_wait(&begun) && errno == EINTR)
 		;
 	return 0;
 }
 
-/* False: it sleeps by descriptors that the program has closed, so nothing can
- * wake it. */
+/* Waits until the thread has ended.  False: the thread waits on descriptors
+ * that the program has closed, so nothing can wake it. */
 static bool await_end(const struct progress *l)
 {
 	struct timespec until;
@@ -208,6 +220,7 @@ void progress_thread_forget(void)
 void progress_thread_armed(struct progress *l)
 {
 	shared_store(&arms, shared_own(&arms) + 1);
+	/* The other half of the fence in watch_program. */
 	shared_fence();
 	if (shared_load(&l->activity.is_watched))
 		progress_wake(l);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The progress thread, one a process: makes progress while the program does
- * not. It waits in the kernel for the socket and for the engine's next
- * deadline. Woken while the program polls, it leaves progress to the program,
+ * not.  It waits in the kernel for the socket and for the engine's next
+ * deadline.  Woken while the program polls, it leaves progress to the program,
  * and looks again after naps of 50 us to 1 ms whether the program still polls.
  */
 #ifndef HOST_PROGRESS_THREAD_H
