@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The last answers of netif about addresses of datagrams: a peer that sends
- * sends more, to the same device.  An answer holds for one netif_version.
+ * The last answers of netif about addresses of datagrams: a peer usually sends
+ * many datagrams to the same device.  An answer holds for one netif_version.
  * Lock: the progress lock.
  */
 #ifndef HOST_ADDRESSES_H
@@ -13,7 +13,7 @@
 struct engine_frame;
 
 struct addresses {
-	uint8_t from[16]; /* the source that was asked about last */
+	uint8_t from[16]; /* the source that the last call asked about */
 	bool from_is_local;
 	uint32_t from_at; /* netif_version */
 	uint8_t own[16];  /* the last destination that is a device's */

@@ -19,8 +19,9 @@
 #include "wire/udp.h"
 
 #define ROCEV2_UDP_PORT 4791
-#define QUESTIONS	256 /* that wait; one more is asked again later */
-#define NS_PER_MS	1000000u
+/* questions at once; the engine asks the others again */
+#define QUESTIONS 256
+#define NS_PER_MS 1000000u
 
 enum {
 	SAY_NO_BROKER = 0xb0,
@@ -31,27 +32,28 @@ enum {
 };
 
 /*
- * Our QPN and the one it talks to; of another host, if that is not all 0.  All
- * of one process are asked about once: by the first of them.
+ * A question whether the peer of the QP `qpn` lives; `host` is the peer's host,
+ * or all 0 for this host.  The broker is asked once about each process, by the
+ * first question about it (is_asked).
  */
 struct question {
 	uint32_t qpn, dest_qpn, scope;
 	uint8_t self[16], host[16];
 	bool is_asked;
-	bool is_owed; /* the broker has not got it: its socket was full */
-	bool is_over; /* the answer: it is gone; see broker_link_reap_dead */
+	bool is_owed; /* not sent yet: the socket to the broker was full */
+	bool is_over; /* the process is gone; see broker_link_reap_dead */
 };
 
 static struct client broker;
 static bool has_broker;
 static struct question question[QUESTIONS];
 static uint32_t questions;
-static bool wants_turn; /* an answer is to come */
-static bool has_dead;	/* one is over */
-/* For the sleeper; the first is fd + 1. */
+static bool wants_turn; /* an answer is outstanding */
+static bool has_dead;	/* is_over is set in a question */
+/* For the thread that waits without a lock; seen_fd is the descriptor + 1. */
 static shared_u32 seen_fd, woken, changes;
 
-static void show_tree(void)
+static void publish_fd(void)
 {
 	shared_store(&seen_fd,
 		     has_broker ? (uint32_t)(client_fd(&broker) + 1) : 0);
@@ -80,8 +82,11 @@ static void say_word(enum client_word word, const char *sentence)
 	log_say(SAY_CLIENT + word, "%s", sentence);
 }
 
-/* Without a broker, which is no help where one that we cannot use has the
- * port; 0 or -errno, of the two the one that says more. */
+/*
+ * Binds UDP port 4791 without a broker, unless a broker that this process
+ * cannot use has the port.  A descriptor, or -errno: the one of `err` and the
+ * bind that says more.
+ */
 static int bind_alone(int err)
 {
 	int fd;
@@ -114,7 +119,7 @@ int broker_link_socket(int arena_fd, int kick_fd, uint64_t patience_ns)
 			broker_link_close();
 		else
 			judge_broker();
-		show_tree();
+		publish_fd();
 		return err ? err : fd;
 	}
 	log_say(SAY_NO_BROKER, "%s", why);
@@ -126,7 +131,7 @@ void broker_link_close(void)
 	if (has_broker)
 		client_close(&broker);
 	has_broker = false;
-	show_tree();
+	publish_fd();
 }
 
 void broker_link_tree(int devices_fd)
@@ -182,8 +187,8 @@ static void put_question(struct question *q)
 						  q->host, q->scope);
 }
 
-/* Puts the questions for which the socket had no room; this is called when the
- * socket has sent others. */
+/* Sends the questions for which the socket had no room, once it may have
+ * room. */
 static void put_owed(void)
 {
 	for (uint32_t i = 0; i < questions; i++) {
@@ -217,7 +222,8 @@ void broker_link_ask(struct engine *engine, const struct engine_event *e,
 		q.is_asked &= !question[i].is_asked;
 		q.is_over |= question[i].is_over;
 	}
-	/* slow rather than lost: the engine asks again, within its patience */
+	/* ALIVE makes the engine ask again, within its patience: slow rather
+	 * than lost */
 	if (questions == QUESTIONS) {
 		engine_peer_state(engine, e->qpn, ENGINE_PEER_ALIVE, now_ns);
 		return;
@@ -273,11 +279,12 @@ static void serve_answers(struct engine *engine, const struct client_news *news,
 		bool is_meant = is_same_process(&question[i], &about);
 		enum client_peer peer = news->peer;
 
-		/* a process lives, one queue pair of it is closed */
+		/* the process lives, and another of its queue pairs is
+		 * closed */
 		if (peer == CLIENT_PEER_CLOSED &&
 		    question[i].dest_qpn != news->qpn)
 			peer = CLIENT_PEER_ALIVE;
-		/* of others than that one it says nothing */
+		/* the answer is about another of its queue pairs alone */
 		if (peer == CLIENT_PEER_LEFT &&
 		    question[i].dest_qpn != news->qpn)
 			peer = CLIENT_PEER_UNKNOWN;
@@ -311,12 +318,12 @@ void broker_link_reap_dead(struct engine *engine, uint64_t now_ns)
 	}
 	questions = kept;
 	has_dead = false;
-	/* its ports may be another's */
+	/* another process may have the ports of the dead one */
 	engine_forget_sources(engine);
 }
 
-/* A broker is there again: it has not heard what the last one was asked. */
-static void is_back(void)
+/* There is a broker again: asks it what its predecessor was asked. */
+static void ask_again(void)
 {
 	judge_broker();
 	for (uint32_t i = 0; i < questions; i++)
@@ -331,8 +338,8 @@ static void is_back(void)
 static void give_up(struct engine *engine, uint64_t now_ns)
 {
 	log_say(SAY_ALONE,
-		"the broker adverbd has died, and the next is of no use: %s; "
-		"what is open goes on without",
+		"the broker adverbd has died, and its successor is of no use: "
+		"%s; open connections continue without a broker",
 		broker.reason);
 	for (uint32_t i = 0; i < questions; i++)
 		engine_peer_state(engine, question[i].qpn,
@@ -354,14 +361,14 @@ void broker_link_turn(struct engine *engine, uint64_t now_ns)
 	shared_store(&woken, 0);
 	while (client_turn(&broker, &news)) {
 		if (news.what == CLIENT_NEWS_BACK)
-			is_back();
+			ask_again();
 		else if (news.what == CLIENT_NEWS_ARENA)
 			local_peer_answered(&news);
 		else if (news.what == CLIENT_NEWS_SOURCE)
 			source_port_told(engine, &news, now_ns);
 		else if (news.what == CLIENT_NEWS_DIED) {
 			local_peer_died();
-			if (engine) /* a test has none */
+			if (engine) /* NULL in a test */
 				engine_forget_sources(engine);
 		} else
 			serve_answers(engine, &news, now_ns);
@@ -371,7 +378,7 @@ void broker_link_turn(struct engine *engine, uint64_t now_ns)
 	put_owed();
 	wants_turn = questions > 0 || local_peer_is_asking() ||
 		     source_port_is_asking();
-	show_tree();
+	publish_fd();
 }
 
 int broker_link_fd(void)

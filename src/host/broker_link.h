@@ -19,6 +19,7 @@
  * Waits at most patience_ns for a broker that lives and does not answer.
  */
 int broker_link_socket(int arena_fd, int kick_fd, uint64_t patience_ns);
+/* Closes the connection; from here on there is no broker. */
 void broker_link_close(void);
 /* Has the broker write the counter files of the tree of sysfs_path. */
 void broker_link_tree(int devices_fd);
@@ -26,13 +27,13 @@ void broker_link_tree(int devices_fd);
 uint32_t broker_link_qpn(uint32_t random);
 /* The steering class of a QPN of this namespace. */
 uint32_t broker_link_class(uint32_t qpn);
-/*
- * This process's shared page, or NULL; and the page of the process that has the
- * QPN, in *page.  False: not known yet (see client_page_of).
- */
+/* Returns this process's shared page, or NULL. */
 void *broker_link_page(void);
+/* Stores the shared page of the process that has the QPN in *page, or NULL if
+ * there is none.  False: not known yet (see client_page_of). */
 bool broker_link_page_of(uint32_t qpn, const void **page);
-/* Asks for the engine whether the process of e's peer and dest_qpn lives. */
+/* Asks for the engine whether the process that has the QP dest_qpn of e's peer
+ * lives. */
 void broker_link_ask(struct engine *engine, const struct engine_event *e,
 		     uint64_t now_ns);
 /* Asks for the arena of a class; local_peer.c gets the answer.  False: the
@@ -45,23 +46,22 @@ bool broker_link_ask_source(uint32_t class, const struct inaddr *from,
 /* Takes the broker's answers, and connects again if the broker has ended.
  * Costs little while no answer is outstanding. */
 void broker_link_turn(struct engine *engine, uint64_t now_ns);
-/*
- * Has broker_link_turn been told of a death?  Packets of the dead process may
- * still be in the receive socket: once the socket was found empty after the
- * news, broker_link_reap_dead tells the engine.
- */
+/* Has broker_link_turn been told of a death that the engine does not know? */
 bool broker_link_has_dead(void);
+/*
+ * Tells the engine of the deaths.  Packets of a dead process may still be in
+ * the receive socket, so the caller has found the socket empty after the news.
+ */
 void broker_link_reap_dead(struct engine *engine, uint64_t now_ns);
 /* When broker_link_turn is due without news; UINT64_MAX: never. */
 uint64_t broker_link_due_ns(void);
-/*
- * For a thread that waits without a lock: returns the descriptor whose POLLIN
- * calls for broker_link_turn, or -1.  After broker_link_woken that call reads
- * the descriptor.
- */
+/* For a thread that waits without a lock: returns the descriptor whose POLLIN
+ * calls for broker_link_turn, or -1. */
 int broker_link_fd(void);
 /* Differs whenever broker_link_fd may be another file. */
 uint32_t broker_link_changes(void);
+/* For the thread that waits: the descriptor is readable, so the next
+ * broker_link_turn reads it. */
 void broker_link_woken(void);
 
 #endif

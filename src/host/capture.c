@@ -46,8 +46,8 @@ static bool is_link(const char *name)
 	       (s.st_uid == geteuid() || s.st_uid == 0);
 }
 
-/* Opens what the O_PATH descriptor is of; without /proc the name, by which
- * nothing is waited for. */
+/* Opens the file of an O_PATH descriptor.  Without /proc opens the name
+ * instead, and does not wait for a reader. */
 static int open_again(int path_fd, const char *name, int flags)
 {
 	char path[32];
@@ -84,8 +84,8 @@ static int open_found(int path_fd, const char *name)
 	return open_again(path_fd, name, always | O_WRONLY | O_NONBLOCK);
 }
 
-/* A link, as /dev/stdout is one, is followed if it is root's or this user's.  A
- * descriptor or -1. */
+/* A symbolic link, as /dev/stdout is one, is followed if it is root's or this
+ * user's.  Returns a descriptor or -1. */
 static int open_named(const char *name)
 {
 	const int create =
@@ -118,9 +118,9 @@ static bool is_fit_device(int fd, const struct stat *s)
 }
 
 /*
- * Says why a file may not get our frames: it is another user's, has a second
- * name somewhere, is no capture, or is a device that stores frames or acts on
- * them.
+ * Says why the capture may not be written to a file: it is another user's, has
+ * a second name somewhere, is no capture, or is a device that stores frames or
+ * acts on them.
  */
 static const char *why_not(int fd)
 {
@@ -148,7 +148,7 @@ static const char *why_not(int fd)
 	return NULL;
 }
 
-/* -1, and why is set. */
+/* Returns a descriptor, or -1 with *why. */
 static int open_capture(const char *name, const char **why)
 {
 	int fd = open_named(name), flags;
@@ -315,7 +315,7 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 	written = writev(file, iov, 3);
 	fsize_give(&limit);
 	if (written != (ssize_t)tail) {
-		if (written >= 0) /* a part of it */
+		if (written >= 0) /* a part was written */
 			errno = ENOSPC;
 		log_say(0xca98,
 			"the capture ends here, it cannot be written: %m");

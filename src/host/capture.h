@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ADVERB_PCAP=FILE: every frame, both ways, as pcapng with the Ethernet, IP
- * and UDP headers that it has on a wire put before it.  Writing goes past
- * the rule not to write files under the progress lock: a user that asks for a
- * capture wants each frame, not speed.
+ * ADVERB_PCAP=FILE: writes every frame that is sent or received, as pcapng,
+ * with the Ethernet, IP and UDP headers that the frame has on a wire.  Frames
+ * are written under the progress lock, against the rule to write no files
+ * there: a user that asks for a capture wants each frame, not speed.
  */
 #ifndef HOST_CAPTURE_H
 #define HOST_CAPTURE_H
@@ -14,11 +14,12 @@
 
 #include "util/inaddr.h"
 
-/* Open the file if one is asked for. */
+/* Opens the file if the environment names one; prints why it cannot. */
 void capture_open(void);
 void capture_close(void);
 bool capture_is_open(void);
-/* Nothing without a file.  id: of the IPv4 header. */
+/* Writes one frame; without a file does nothing.  @id: the identification of
+ * the IPv4 header.  Under the progress lock. */
 void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		   const uint8_t *bytes, size_t len, uint16_t id, uint8_t tos,
 		   uint8_t ttl);

@@ -12,11 +12,11 @@
 
 #include "util/bits.h"
 
-#define BASE_NS	   10000000u   /* the least to measure a rate over, */
-#define BASE_MAX   1000000000u /* and the most: it is steered */
-#define SURE_TICKS 4096	       /* 1 us to 4 of a processor's cycles */
-#define BEHIND_NS  64	/* two processors' counters are not so far apart */
-#define SLOW	   1024 /* one part of so many, so that it stays behind */
+#define BASE_NS	   10000000u   /* least time that a rate is measured over */
+#define BASE_MAX   1000000000u /* most such time, as NTP steers the clock */
+#define SURE_TICKS 4096	       /* cycles in 1 to 4 us */
+#define BEHIND_NS  64	       /* two processors' counters differ by less */
+#define SLOW	   1024 /* a rate less 1/SLOW lets the result stay behind */
 #define WRONG_MAX  3
 
 uint64_t clock_real(void)
@@ -47,7 +47,7 @@ static bool is_linux_at_odds(void)
 }
 #endif
 
-/* Does it count at one rate, whatever the processor does, and may we look? */
+/* Does the counter count at a constant rate, and may this process read it? */
 static bool is_usable(void)
 {
 #if defined(__x86_64__)
@@ -84,8 +84,8 @@ static uint64_t scale_ticks(uint64_t ticks, uint64_t rate)
 	return (uint64_t)((unsigned __int128)ticks * rate >> 32);
 }
 
-/* Is what the counter would say ahead of the clock?  Then it was changed, or
- * runs faster than it did. */
+/* Is the counter's time ahead of the clock's?  Then the counter was changed, or
+ * counts faster than it did. */
 static bool is_wrong(const struct clock *c, uint64_t before, uint64_t ns)
 {
 	return c->good_for &&

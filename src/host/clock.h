@@ -60,6 +60,7 @@ static inline uint64_t clock_ticks(void)
 #endif
 }
 
+/* Starts c, and looks whether the counter can be used. */
 void clock_init(struct clock *c);
 /* CLOCK_MONOTONIC, in ns. */
 uint64_t clock_real(void);

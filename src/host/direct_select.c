@@ -4,8 +4,8 @@
 #include "host/local_peer.h"
 #include "util/bits.h"
 
-#define SILENCE_NS    1000000000u  /* of the broker's, and it is packets; */
-#define WAIT_NS	      10000000000u /* or so long after the request */
+#define SILENCE_NS    1000000000u  /* silence of the broker: then packets */
+#define WAIT_NS	      10000000000u /* packets, so long after the request */
 #define LOOK_NS	      1000000
 #define SILENT_TURNS  16
 #define SKIPPED_TURNS 32
@@ -47,8 +47,8 @@ bool direct_select_find(struct engine *e)
 	return any;
 }
 
-/* Is that one to wait no more?  As long as the broker answers others, its turn
- * comes. */
+/* Has a connection waited long enough for the broker's answer?  As long as the
+ * broker answers other questions, this answer may come. */
 static bool is_late(const struct direct_select *w,
 		    const struct engine_want *want, uint64_t now_ns)
 {
@@ -98,12 +98,13 @@ void direct_select_kick(struct engine *e)
 void direct_select_turned(struct direct_select *w, struct engine *e, bool any,
 			  uint64_t now_ns)
 {
-	bool is_quiet, mourns = local_peer_note_death(now_ns);
+	bool is_quiet, is_repairing = local_peer_note_death(now_ns);
 
 	direct_select_part(e);
 	w->silent_turns = any ? 0 : w->silent_turns + 1;
 	is_quiet = engine_is_direct(e) && w->silent_turns > SILENT_TURNS &&
-		   !engine_has_tx(e) && !engine_waits_for_path(e) && !mourns;
+		   !engine_has_tx(e) && !engine_waits_for_path(e) &&
+		   !is_repairing;
 	if (shared_own(&w->is_quiet) != is_quiet)
 		shared_store(&w->is_quiet, is_quiet);
 }
@@ -118,8 +119,8 @@ void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns)
 	*wake_ns = bits_min_u64(*wake_ns, direct_select_look_ns(e, now_ns));
 	if (local_peer_note_death(now_ns))
 		*wake_ns = bits_min_u64(*wake_ns, now_ns + LOOK_NS);
-	/* A notify bit set before is seen here; the peer that sets a later one
-	 * kicks. */
+	/* A notify bit that was set before is seen here; a peer that sets a
+	 * later bit kicks this process. */
 	engine_asleep(e, true);
 	if (engine_has_notify(e))
 		*wake_ns = 0;

@@ -17,11 +17,12 @@
 
 struct direct_select {
 	uint64_t look_ns;      /* when to look again for the broker's answers */
-	uint64_t heard_ns;     /* when a datagram came last */
+	uint64_t heard_ns;     /* when the broker answered last */
 	uint32_t silent_turns; /* turns in a row without a datagram */
 	shared_flag is_quiet;  /* all traffic comes through the arena */
 };
 
+/* Starts with no answer and no turn. */
 void direct_select_init(struct direct_select *w);
 /* Serves the engine's new questions.  True: one was answered at once. */
 bool direct_select_find(struct engine *e);
@@ -38,15 +39,13 @@ void direct_select_turned(struct direct_select *w, struct engine *e, bool any,
 			  uint64_t now_ns);
 /* When progress is due at the latest without a wake-up; UINT64_MAX: never. */
 uint64_t direct_select_look_ns(const struct engine *e, uint64_t now_ns);
-/*
- * The leader is about to wait until *wake_ns, which this call may make earlier;
- * peers write the eventfd from here on.  direct_select_rested: it does not wait
- * any more.
- */
+/* The leader is about to wait until *wake_ns, which this call may make earlier;
+ * peers that set notify bits write the eventfd from here on. */
 void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns);
+/* The leader does not wait any more: peers need not write the eventfd. */
 void direct_select_rested(struct engine *e);
-/* May this poll do without progress?  *skipped: how many polls of the same
- * object did in a row, which this call counts. */
+/* May this poll do without progress?  *skipped counts how many polls of one
+ * object in a row did; this call renews it. */
 bool direct_select_may_skip(const struct direct_select *w,
 			    const struct engine *e, shared_u32 *skipped);
 /* Does all traffic come through the arena? */

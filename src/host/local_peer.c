@@ -31,29 +31,31 @@
 #include "util/list.h"
 #include "util/random.h"
 
-#define PEER_DEATH_NS 1000000000u /* by then it is stopped, and no dead one */
-#define LOOK_NS	      1000000u	  /* between two looks */
-#define EXPECTED      64 /* with more, each is asked for when it is needed */
-#define ASKS	      32 /* of the broker at once: what a socket holds for sure */
-#define SEALS	      (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+/* a peer that exists by then is stopped, not dead */
+#define PEER_DEATH_NS 1000000000u
+#define LOOK_NS	      1000000u /* between two looks at the arena */
+#define EXPECTED      64 /* known peers; with more, none is asked for ahead */
+/* questions to the broker at once, which a socket holds */
+#define ASKS  32
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 enum { SAY_REFUSED = 0xc8 };
 
 /* The QPs of post lock 0 use the first view of a peer. */
 #define VIEWS ENGINE_POST_LOCKS
 
-/* A process and what we have of it; or one more view of it, for the QPs of one
- * post lock. */
+/* A local peer and this process's view of its arena; or one more view, for the
+ * QPs of one post lock. */
 struct entry {
-	struct local_peer is; /* first: what others hold */
-	struct entry *base;   /* one more view: of this entry; else NULL */
+	struct local_peer is; /* first: the struct that callers hold */
+	struct entry *base;   /* of one more view: the first view; else NULL */
 	struct entry *views[VIEWS]; /* by post lock, or NULL; [0] is unused */
 	struct hca view;
 	struct space_other space;
 	struct peer_maps peer_maps;
 	int kick_fd;
 	struct list entries;
-	struct list idle; /* linked: nobody needs it */
+	struct list idle; /* linked while no QP uses the peer */
 };
 
 enum asked { ASKED_NOT, ASKED_YES, ASKED_NONE };
@@ -65,16 +67,16 @@ static struct {
 	uint32_t class;
 	dev_t memory; /* the device that the kernel keeps sealed memory on */
 	struct entry self;
-	struct list entries; /* all, so many */
-	uint32_t count;
-	struct list idle; /* of them; alive when looked at last */
+	struct list entries;			   /* all peers */
+	uint32_t count;				   /* of entries */
+	struct list idle;			   /* peers that no QP uses */
 	struct entry *latest[STEER_CLASS_MAX + 1]; /* of each class, or NULL */
 	uint8_t asked[STEER_CLASS_MAX + 1];	   /* enum asked */
-	uint32_t questions;			   /* of them */
+	uint32_t questions; /* how many classes are ASKED_YES */
 	bool has_news;
-	bool mourns; /* what the dead left is to be looked at: */
-	uint64_t peer_death_ns,
-		peer_death_until_ns; /* from then on, and until; or 0 */
+	bool is_repairing; /* a dead peer may have left work half done */
+	/* When the arena is looked at next, and until when; 0: not known. */
+	uint64_t peer_death_ns, peer_death_until_ns;
 } all = {.entries = {&all.entries, &all.entries},
 	 .idle = {&all.idle, &all.idle},
 	 .kick_fd = -1};
@@ -83,13 +85,15 @@ _Static_assert(sizeof(pthread_mutex_t) <=
 		       sizeof(((struct hca_shared *)0)->pulse),
 	       "the pulse holds a mutex");
 
-/* The word of the kernel's robust lock is its first (hca_is_alive). */
-static pthread_mutex_t *begin_pulse(void)
+/* The mutex's first word is the word of the kernel's robust lock, which
+ * hca_is_alive reads. */
+static pthread_mutex_t *pulse_mutex(void)
 {
 	return (pthread_mutex_t *)(void *)&all.own->shared->pulse;
 }
 
-/* Under Yama a process is open to all of its user only if it says so. */
+/* Under Yama the other processes of the user may access this process's memory
+ * only if it says so. */
 static void allow_tracing(void)
 {
 	const char *wish = secure_getenv("ADVERB_PTRACER");
@@ -107,7 +111,7 @@ static bool make_pulse(void)
 		return false;
 	done = !pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED) &&
 	       !pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST) &&
-	       !pthread_mutex_init(begin_pulse(), &attr);
+	       !pthread_mutex_init(pulse_mutex(), &attr);
 	pthread_mutexattr_destroy(&attr);
 	return done;
 }
@@ -166,16 +170,16 @@ void local_peer_begin(void) NO_LOCK_ANALYSIS
 	if (!all.is_open)
 		return;
 	all.own->shared->owner = lock_owner_open();
-	pthread_mutex_lock(begin_pulse());
+	pthread_mutex_lock(pulse_mutex());
 }
 
 void local_peer_end(void) NO_LOCK_ANALYSIS
 {
 	if (all.is_open)
-		pthread_mutex_unlock(begin_pulse());
+		pthread_mutex_unlock(pulse_mutex());
 }
 
-/* Its memory is the caller's to unmap. */
+/* Forgets a peer and its views; the caller unmaps the arena. */
 static void forget_entry(struct entry *e)
 {
 	for (uint32_t i = 0; i < VIEWS; i++)
@@ -208,7 +212,7 @@ static void discard_entry(struct entry *e)
 	munmap(arena.base, arena.size);
 }
 
-/* The next of those that nobody needs: is it dead? */
+/* Looks at the next idle peer, and discards it if it is dead. */
 static void look_at_idle(void)
 {
 	struct entry *e;
@@ -223,7 +227,7 @@ static void look_at_idle(void)
 		discard_entry(e);
 }
 
-/* All of them. */
+/* Discards all idle peers that are dead. */
 static void sweep_idle(void)
 {
 	list_for_each_safe (at, &all.idle) {
@@ -239,7 +243,7 @@ static void close_all(void)
 	fd_identity_close(all.kick_fd);
 	all.kick_fd = -1;
 	all.is_open = all.has_news = false;
-	all.mourns = false;
+	all.is_repairing = false;
 	all.questions = 0;
 	memset(all.asked, ASKED_NOT, sizeof(all.asked));
 }
@@ -256,7 +260,7 @@ static void close_shares(void)
 void local_peer_close(void)
 {
 	if (all.is_open) {
-		access_wait(all.own, ACCESS_SAY); /* what they touch has gone */
+		access_wait(all.own, ACCESS_SAY); /* no peer copies here */
 		close_shares();
 		list_for_each_safe (at, &all.entries)
 			discard_entry(CONTAINER_OF(at, struct entry, entries));
@@ -273,7 +277,7 @@ void local_peer_forget(void)
 	close_all();
 }
 
-/* No reason against it: it may be ready when it is asked for again. */
+/* Not a refusal: the process may be ready when it is asked for again. */
 static const char not_yet[] = "it is about to begin or to end";
 
 static const char apart[] =
@@ -323,7 +327,8 @@ static int open_memory(const char *path, int how, const char **why)
 	return fd;
 }
 
-/* Another's memory, by the leave that the kernel gives to debug it. */
+/* Opens memory of another process through /proc, which the kernel allows where
+ * it allows debugging.  A descriptor, or -1 with *why. */
 static int open_at(const struct proto_at *at, int how, const char **why)
 {
 	char path[48];
@@ -341,7 +346,7 @@ static int open_at(const struct proto_at *at, int how, const char **why)
 	return open_memory(path, how, why);
 }
 
-/* The size of sealed memory; 0: it is none. */
+/* Returns the size of sealed memory; 0: the file is no sealed memory. */
 static size_t sealed_bytes(int fd)
 {
 	struct stat st;
@@ -352,7 +357,8 @@ static size_t sealed_bytes(int fd)
 	return (size_t)st.st_size;
 }
 
-/* Both parts of what hdr, a copy, says of itself; the first to be read. */
+/* Maps both parts of the arena that hdr, a copy, describes; the first part is
+ * read-only.  Returns why not, or NULL. */
 static const char *map_arena(struct hca *h, const struct arena_hdr *hdr, int fd,
 			     int shared_fd)
 {
@@ -378,7 +384,8 @@ static const char *map_arena(struct hca *h, const struct arena_hdr *hdr, int fd,
 	return NULL;
 }
 
-/* Maps what `at` names, and what that names. */
+/* Maps the arena: `at` names its first part, which names the second.  Returns
+ * why not, or NULL. */
 static const char *map_at(struct hca *h, const struct proto_at *at,
 			  struct arena_hdr *hdr)
 {
@@ -402,7 +409,8 @@ static const char *map_at(struct hca *h, const struct proto_at *at,
 	return why;
 }
 
-/* Is it laid out as ours?  Fills the view. */
+/* Checks that the arena has the layout of this build, and fills the view.
+ * Returns why not, or NULL. */
 static const char *read_view(struct hca *h, aoff root)
 {
 	aoff mrs, target;
@@ -425,7 +433,7 @@ static const char *read_view(struct hca *h, aoff root)
 
 static const char *probe_failure(void)
 {
-	if (errno == ESRCH) /* it has died meanwhile */
+	if (errno == ESRCH) /* the process has died meanwhile */
 		return not_yet;
 	if (errno == EPERM)
 		return apart;
@@ -445,14 +453,17 @@ static const char *probe_memory(const struct entry *e)
 		return probe_failure();
 	if (found != nonce)
 		return "its memory is not what it says";
-	/* reading may be allowed alone (seccomp): write what is there */
+	/* seccomp may allow reading alone: writes the nonce back */
 	if (process_vm_writev(e->is.pid, &to, 1, &from, 1, 0) != sizeof(found))
 		return probe_failure();
 	return NULL;
 }
 
-/* e's pid is that of the process that connected to the broker, as the kernel
- * told the broker. */
+/*
+ * Checks a mapped arena, and takes an access slot there.  e's pid is that of
+ * the process that connected to the broker, as the kernel told the broker.
+ * Returns why not, or NULL.
+ */
 static const char *check_arena(struct entry *e, aoff root)
 {
 	const char *why = read_view(&e->view, root);
@@ -483,8 +494,8 @@ static void open_view(struct entry *e)
 
 /*
  * The view of base for the QPs of one post lock, made when it is first asked
- * for.  Without memory or a slot it is the first view, which the QPs of several
- * post locks then share.
+ * for.  Without memory or a free slot returns the first view, which the QPs of
+ * several post locks then share.
  */
 static struct entry *view_of(struct entry *base, uint32_t post_lock)
 {
@@ -511,7 +522,8 @@ static struct entry *view_of(struct entry *base, uint32_t post_lock)
 	return e;
 }
 
-/* Takes kick_fd if it goes well. */
+/* Maps the arena of a process of this class, and lists the process as an idle
+ * peer.  NULL: kick_fd belongs to the list; else returns why not. */
 static const char *adopt_arena(uint32_t class, const struct proto_at *arena,
 			       int kick_fd)
 {
@@ -562,7 +574,8 @@ static struct entry *find_entry(uint32_t class)
 	return e && hca_is_alive(&e->view) ? e : NULL;
 }
 
-/* Not asked any more, though the answer may come. */
+/* No caller waits for the answer about a class any more, which may still
+ * come. */
 static void take_back(uint32_t class)
 {
 	all.questions -= all.asked[class] == ASKED_YES;
@@ -601,7 +614,7 @@ void local_peer_answered(const struct client_news *news)
 			     "ADVERB_DIRECT=0, or its limit on open files "
 			     "is too small)");
 		break;
-	case CLIENT_ARENA_GONE: /* an end is no fault */
+	case CLIENT_ARENA_GONE: /* the end of a process is no fault */
 		all.asked[class] = ASKED_NONE;
 		break;
 	case CLIENT_ARENA_LATER:
@@ -609,10 +622,10 @@ void local_peer_answered(const struct client_news *news)
 	}
 }
 
-/* Its death is known before the last of its threads is gone. */
+/* A death is known before the last thread of the process is gone. */
 void local_peer_died(void)
 {
-	all.mourns = all.is_open;
+	all.is_repairing = all.is_open;
 	all.peer_death_ns = all.peer_death_until_ns = 0;
 }
 
@@ -620,21 +633,21 @@ void local_peer_died(void)
  * second. */
 bool local_peer_note_death(uint64_t now_ns)
 {
-	if (!all.mourns || now_ns < all.peer_death_ns)
-		return all.mourns;
+	if (!all.is_repairing || now_ns < all.peer_death_ns)
+		return all.is_repairing;
 	if (!all.peer_death_until_ns)
 		all.peer_death_until_ns = now_ns + PEER_DEATH_NS;
 	all.peer_death_ns = now_ns + LOOK_NS;
-	all.mourns =
+	all.is_repairing =
 		!peer_death_repair(all.own) && now_ns < all.peer_death_until_ns;
-	if (!all.mourns)
+	if (!all.is_repairing)
 		sweep_idle();
-	return all.mourns;
+	return all.is_repairing;
 }
 
 void local_peer_is_back(void)
 {
-	local_peer_died(); /* no broker told of deaths meanwhile */
+	local_peer_died(); /* deaths since the last broker were not told */
 	for (uint32_t i = 0; all.questions && i <= STEER_CLASS_MAX; i++)
 		if (all.asked[i] == ASKED_YES)
 			take_back(i);
@@ -683,12 +696,12 @@ enum local_peer_is local_peer_get(uint32_t qpn, uint32_t post_lock,
 
 	if (!all.is_open || !class || class > STEER_CLASS_MAX)
 		return LOCAL_PEER_NEVER;
-	if (!hca_is_alive(all.own)) /* our thread is about to begin */
+	if (!hca_is_alive(all.own)) /* the progress thread is about to begin */
 		return LOCAL_PEER_ASKED;
 	all.class = broker_link_class(broker_link_qpn(0));
 	e = find_entry(class);
 	if (!e) {
-		look_at_idle(); /* one comes, one may go */
+		look_at_idle(); /* one peer comes, another may go */
 		return ask_broker(class);
 	}
 	list_remove(&e->idle);
@@ -720,7 +733,7 @@ void local_peer_put(struct local_peer *n)
 {
 	struct entry *e = CONTAINER_OF(n, struct entry, is);
 
-	/* an idle peer looks at no maps */
+	/* an idle peer needs no maps */
 	if (e->base && !--n->users)
 		peer_maps_fini(&e->peer_maps);
 	e = e->base ? e->base : e;
@@ -742,5 +755,5 @@ void local_peer_kick(struct local_peer *n)
 	 * posts must not end here. */
 	if (fd_identity_holds(e->kick_fd) &&
 	    syscall(SYS_write, e->kick_fd, &one, sizeof(one)) < 0)
-		return; /* it is full, so it wakes */
+		return; /* the counter is full, so the peer wakes */
 }

@@ -69,23 +69,25 @@ void local_peer_forget(void);
 bool local_peer_is_open(void);
 
 /*
- * The process that has the QPN, which is of this namespace.  HERE: *n, which
- * the caller gives back by local_peer_put, for a QP of this post lock
- * (engine_post_apart): the QPs of each post lock have an access slot and a view
- * of their own, unless the peer has no slot left for them; the process may have
- * ended all the same (hca_is_alive).
+ * The process that has the QPN, which is of this namespace.  HERE: *n, for a QP
+ * of this post lock (engine_post_apart); the caller gives it back by
+ * local_peer_put.  The QPs of each post lock have an access slot and a view of
+ * their own, unless the peer has no slot left.  The process may have ended all
+ * the same (hca_is_alive).
  */
 enum local_peer_is local_peer_get(uint32_t qpn, uint32_t post_lock,
 				  struct local_peer **n);
+/* Gives back what local_peer_get returned; n may be freed. */
 void local_peer_put(struct local_peer *n);
 /* Asks the broker ahead of local_peer_get, so that no request waits for the
  * answer; not if many are known already, of which a receiver may need none. */
 void local_peer_expect(uint32_t qpn);
 /* Wakes the peer by one write to its eventfd.  Does not wait. */
 void local_peer_kick(struct local_peer *n);
-/* For broker_link.c: the broker's answer; and: there is another broker, which
- * will not answer what the last one was asked. */
+/* For broker_link.c: takes the broker's answer, and its descriptor. */
 void local_peer_answered(const struct client_news *news);
+/* For broker_link.c: there is another broker, or none, so questions to the last
+ * broker get no answer. */
 void local_peer_is_back(void);
 /* Is an answer outstanding? */
 bool local_peer_is_asking(void);

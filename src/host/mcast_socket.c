@@ -16,12 +16,13 @@ void mcast_socket_alias(const uint8_t gid[16], uint8_t ip[16])
 	memset(ip, 0, 10);
 	memset(ip + 10, 0xff, 2);
 	ip[12] = 239;
-	ip[13] = (uint8_t)(192 | (h >> 16 & 3)); /* RFC 2365: this site's */
+	/* RFC 2365: organization-local */
+	ip[13] = (uint8_t)(192 | (h >> 16 & 3));
 	ip[14] = (uint8_t)(h >> 8);
 	ip[15] = (uint8_t)h;
 }
 
-/* Join on each interface that the device's addresses belong to. */
+/* Joins the group on each interface that the device's addresses belong to. */
 static int join_interfaces(struct progress *l, const struct device *dev,
 			   const uint8_t ip[16])
 {

@@ -108,7 +108,7 @@ static bool may_gather(struct progress *p, const struct ibt_qp *q,
 }
 
 /* A small request to a peer of this host, when nothing else is due, needs no
- * look at the socket.  True: it is done, and the lock is given. */
+ * look at the socket.  True: the request is done, and the lock is given. */
 static bool is_done_at_once(struct progress *p,
 			    struct ibt_qp *q) NO_LOCK_ANALYSIS
 {

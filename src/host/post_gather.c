@@ -7,8 +7,9 @@
 
 #define PENALTY_MIN 1024
 #define PENALTY_MAX (1u << 20)
-#define FORGIVEN    65536u   /* groups without a delay: the penalty is small */
-#define MIND_FOR_NS 1000000u /* the thread's looks after the last group */
+/* groups, after which the penalty is small again */
+#define FORGIVEN    65536u
+#define MIND_FOR_NS 1000000u /* how long the thread looks after a group */
 
 void post_gather_init(struct post_gather *g)
 {

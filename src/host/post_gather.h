@@ -30,7 +30,7 @@
 
 struct post_gather {
 	uint32_t posts;	    /* since the last poll */
-	uint32_t streams;   /* polls in a row that a stream came before */
+	uint32_t streams;   /* streams in a row, each ended by a poll */
 	uint32_t count;	    /* posts that wait */
 	uint64_t since_ns;  /* since when the first of them waits */
 	uint32_t groups;    /* how many times a first post has waited */
@@ -44,6 +44,7 @@ struct post_gather_thread {
 	uint64_t until_ns; /* until when the thread goes on to look */
 };
 
+/* Starts with no stream seen and the smallest penalty. */
 void post_gather_init(struct post_gather *g);
 /* A request was posted, @was_polled: and the program has polled since the post
  * before.  Returns whether the program posts streams, so that a request may
@@ -54,8 +55,8 @@ bool post_gather_posted(struct post_gather *g, bool was_polled);
 bool post_gather_waits(struct post_gather *g, uint64_t now_ns);
 /* All posts that waited are being executed. */
 void post_gather_done(struct post_gather *g);
-/* As post_gather_done, for the holder of the progress lock.  Posts that have
- * waited for POST_GATHER_LATE_NS show that the program does not poll. */
+/* The holder of the progress lock executes all posts that waited.  Posts that
+ * have waited for POST_GATHER_LATE_NS show that the program does not poll. */
 void post_gather_handed_over(struct post_gather *g, uint64_t now_ns);
 /*
  * The progress thread is about to sleep; @groups: the sum of all groups so far;

@@ -12,7 +12,8 @@
 /* A look at what lies behind a region that is about to be registered. */
 struct look {
 	uint64_t va, bytes;
-	struct share_look watch; /* at first of the region's own addresses */
+	/* Tells of changes to these addresses, at first the region's. */
+	struct share_look watch;
 	struct mr_file_mapping m;
 	struct share what;
 	bool is_shared, is_open;
@@ -20,7 +21,7 @@ struct look {
 
 #define LOOKS 8
 
-/* False: it would find nothing, or nothing of use. */
+/* Begins a look.  False: the look would find nothing, or nothing of use. */
 static bool look_begin(struct host *h, struct look *l)
 {
 	struct hca *hca = host_hca(h);
@@ -37,7 +38,8 @@ static bool look_begin(struct host *h, struct look *l)
 	return is_of_use;
 }
 
-/* Under the lock.  A new row, if its file is open. */
+/* Under the ctx lock: enters a new row if the file is open.  Returns its
+ * number, or 0. */
 static uint32_t look_enter(struct hca *h, const struct look *l)
 {
 	uint32_t number =
@@ -48,7 +50,7 @@ static uint32_t look_enter(struct hca *h, const struct look *l)
 	return number;
 }
 
-/* Is what was found true of all its addresses? */
+/* Does what was found still hold for all addresses of the mapping? */
 static bool look_is_true(const struct look *l)
 {
 	return !l->watch.is_outdated && l->watch.va <= l->what.va &&
@@ -76,7 +78,8 @@ static bool look_find(struct host *h, struct look *l, uint32_t *number)
 	return is_next;
 }
 
-/* The other half.  False: the look is out of date. */
+/* The second half of a look: opens the file, and enters the row.  False: the
+ * look is out of date. */
 static bool look_open(struct host *h, struct look *l, uint32_t *number)
 {
 	bool is_true;
@@ -104,11 +107,11 @@ static uint32_t look_give_up(struct host *h, struct look *l)
 }
 
 /*
- * The lock is not held while anything is read or opened.  A look that is out of
- * date is repeated; so is the first of a region that is part of a mapping, to
- * be told of the mapping's other addresses.  If each look is out of date, as
- * others register in the same mapping all the time, the region has no row, and
- * peers reach it by system calls.
+ * The ctx lock is not held while a file is read or opened.  A look that is out
+ * of date is repeated; so is the first look at a region that is part of a
+ * mapping, to watch the mapping's other addresses, too.  If each look is out of
+ * date, as other threads register in the same mapping all the time, the region
+ * has no row, and peers reach it by system calls.
  */
 static uint32_t look_for_row(struct host *h, struct look *l)
 {

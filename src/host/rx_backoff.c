@@ -16,13 +16,13 @@ void rx_backoff_init(struct rx_backoff *p)
 	*p = (struct rx_backoff){.trial = RX_BACKOFF_TRIAL};
 }
 
-/* A pause has to be worth it. */
+/* Do pauses save more than one part in 32? */
 static bool is_better_paused(const struct rx_backoff *p)
 {
 	return p->cost[1] + p->cost[1] / 32 < p->cost[0];
 }
 
-/* A stretch has ended: which way is the next one? */
+/* A stretch has ended: does the next stretch have pauses? */
 static bool choose_next(struct rx_backoff *p, uint64_t cost)
 {
 	uint64_t *mine = &p->cost[p->pauses];

@@ -8,9 +8,9 @@
  *	at once	  | 1 | 1 |  | 1 | 1 |	 | 1 | 1 |
  *	paused	  | 5 |		 | 6 |		| 5 |
  *
- * A pause only delays a sender that waits for our answers.  So both ways are
- * measured, each for a stretch of the stream; the faster one is used, and the
- * slower one is tried again now and then.
+ * A pause only delays a sender that waits for this receiver's answers.  So
+ * looks with and without pauses are measured, each for a stretch of the stream;
+ * the faster way is used, and the slower way is tried again now and then.
  *
  * Owner and lock: struct progress and its lock.  Sans-IO.
  */
@@ -23,11 +23,11 @@
 
 #define RX_BACKOFF_NS	   20000
 #define RX_BACKOFF_STRETCH (1 << 20) /* bytes of a measurement */
-/* Bytes before a measurement that count for neither way. */
+/* Bytes after a change of the way, before the measurement. */
 #define RX_BACKOFF_SETTLE     (256 << 10)
 #define RX_BACKOFF_STRETCH_NS 2000000 /* a slower flow is no stream */
 #define RX_BACKOFF_TRIAL      8	      /* stretches between trials */
-#define RX_BACKOFF_TRIAL_MAX  64      /* the same, at most */
+#define RX_BACKOFF_TRIAL_MAX  64      /* stretches between trials, at most */
 
 struct rx_backoff {
 	uint64_t until_ns; /* no look before; 0: at once */
@@ -35,19 +35,23 @@ struct rx_backoff {
 	bool is_settled;   /* the present stretch is measured */
 	uint64_t began_ns; /* when the measurement began */
 	size_t bytes;	   /* received since then */
-	uint64_t cost[2];  /* ns a MiB; of looks at once, paused; 0: unknown */
-	bool is_trial;	   /* of the slower way; stretches between trials, */
-	uint32_t trial, left; /* and before the next */
+	uint64_t cost[2];  /* ns a MiB without and with pauses; 0: unknown */
+	bool is_trial;	   /* the present stretch tries the slower way */
+	/* Stretches between two trials, and those left before the next. */
+	uint32_t trial, left;
 };
 
+/* Starts with no measurement, and no pauses. */
 void rx_backoff_init(struct rx_backoff *p);
-/* A look has brought so many bytes, 0 if there was nothing; served by now. */
+/* A look has brought @bytes, 0 if it found nothing, which were served by
+ * now_ns. */
 void rx_backoff_looked(struct rx_backoff *p, size_t bytes, uint64_t now_ns);
-/* Is it too soon for a look?  No clock is needed if rx_backoff_is_off. */
+/* May the next look come at once, whatever the time is? */
 static inline bool rx_backoff_is_off(const struct rx_backoff *p)
 {
 	return !p->until_ns;
 }
+/* Is it too soon for a look? */
 static inline bool rx_backoff_waits(const struct rx_backoff *p, uint64_t now_ns)
 {
 	return now_ns < p->until_ns;

@@ -3,11 +3,12 @@
 
 #include "host/progress.h"
 
-#define LOOK_NS 100000000 /* a program seldom changes them */
+#define LOOK_NS 100000000 /* a program seldom changes its handlers */
 
 enum { RESTARTING = 1, ENDING = 2 };
 
-/* One that a fault of the program itself raises ends no call. */
+/* Is this a signal that a fault of the program raises?  Such a signal ends no
+ * call. */
 static bool is_of_fault(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE ||

@@ -2,9 +2,9 @@
 /*
  * Does a signal end a system call that it interrupts?  The kernel decides by
  * the handler's SA_RESTART, and restarts only calls that wait on one
- * descriptor. For epoll and poll this module decides by the program's handlers,
- * which are all of one kind in most programs, and reads them again now and
- * then.
+ * descriptor.  For epoll and poll this module decides by the program's
+ * handlers, which are all of one kind in most programs, and reads them again
+ * now and then.
  *
  * Owner and lock: the caller's.
  */
@@ -15,10 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Starts as {0}. */
+/* The handlers at the last look.  Starts as {0}. */
 struct sigrestart {
 	uint64_t looked_ns;
-	unsigned kinds;
+	unsigned kinds;	 /* bits: restarting handlers, ending handlers */
 	sigset_t ending; /* signals whose handlers end a call */
 };
 

@@ -14,7 +14,7 @@
 
 enum { SAY_UNTOLD = 0xd0 };
 
-/* A port about which the broker has said yes. */
+/* A port of which the broker has said that the peer's process has it. */
 struct known {
 	uint32_t class; /* 0: none */
 	struct inaddr from;
@@ -50,7 +50,7 @@ static void keep_question(const struct engine_source *s)
 		known[next_known++ % KNOWN] = k;
 }
 
-/* The broker knows which users the two are. */
+/* Asks the broker, which knows the users of both processes. */
 static void ask_broker(struct engine *e, const struct engine_source *s,
 		       uid_t user, uint64_t now_ns)
 {

@@ -17,7 +17,7 @@
 
 /* Answers the engine's questions, at once or later in source_port_told. */
 void source_port_find(struct engine *e, uint64_t now_ns);
-/* The broker's answer. */
+/* Takes the broker's answer, and tells the engine. */
 void source_port_told(struct engine *e, const struct client_news *news,
 		      uint64_t now_ns);
 /* Is an answer of the broker outstanding? */
