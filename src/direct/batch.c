@@ -5,12 +5,11 @@
 #include "util/step.h"
 
 /* A series continues for as long as its requests are ordinary.  The first
- * request that is not stays undone: alone, later, it is judged, waits or fails.
- */
+ * request that is not ordinary stays undone, and is judged alone later. */
 
-#define AHEAD 4 /* receives on, one is fetched from the target's core */
+#define AHEAD 4 /* how many receives ahead a slot is prefetched */
 
-/* ---- one-sided: all of them in one call of the space ---- */
+/* ---- WRITEs and READs: one call of the space for all of them ---- */
 
 struct moves {
 	struct space_move move[DIRECT_BATCH_MAX];
@@ -45,7 +44,8 @@ static bool locate_piece(const struct hca *h, const struct mr *row,
 			  &target->vec[0].va) == MR_OK;
 }
 
-/* Those that use the first's key, as that alone keeps its memory in place. */
+/* Collects the requests that use the key of the first, since only the memory of
+ * this key stays in place (inside_begin_copy). */
 static void gather_moves(struct target_ref *l, struct qp *qp,
 			 struct direct_batch *s, struct moves *m)
 {
@@ -102,7 +102,7 @@ static uint32_t run_moves(struct target_ref *l, struct qp *qp,
 
 /* ---- SENDs of few bytes, which stay with their receives ---- */
 
-/* The target's core has posted them long ago. */
+/* Prefetches the slot of a receive that the target has posted long ago. */
 static void fetch_ahead(const struct target_ref *l, const struct qp *qp,
 			uint32_t bytes)
 {

@@ -26,7 +26,7 @@ void initiator_part(struct ibt *t, struct target_ref *l)
 		free(l);
 }
 
-/* That of the connection before. */
+/* Gives up the link of the connection before. */
 static void leave_target(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->direct.link)
@@ -101,7 +101,8 @@ static bool is_atomic(const struct wqe *w)
 	       w->opcode == HCA_WR_ATOMIC_FADD;
 }
 
-/* Describe the piece at the cursor; LOC_PROT_ERR when our memory is not. */
+/* Describes the piece at the cursor in *r.  Returns 0, or the status with which
+ * the request fails, since its SGEs are wrong. */
 static enum hca_status describe_piece(struct ibt *t, const struct ibt_qp *q,
 				      struct wqe *w, struct direct_request *r,
 				      struct explain *x)
@@ -170,7 +171,7 @@ static void count_moved(struct ibt *t, struct ibt_qp *q, uint8_t opcode,
 	rc_comp_placed(t, q);
 }
 
-/* The same, and an atomic's result is placed. */
+/* Places an atomic's result, and counts the piece as moved. */
 static void finish_piece(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 			 const struct direct_request *r)
 {
@@ -206,9 +207,9 @@ static enum hca_status status_of(enum verdict v)
 }
 
 /*
- * A peer that has ended is as silent as on a wire, and only when the tries are
- * used up that is an error: programs end while their peer's last message is
- * under way, and count on being gone before it hears of that.
+ * A peer that has ended is silent, as on a wire, and only when the tries are
+ * used up is its silence an error: programs end while their peer's last message
+ * is under way, and rely on the peer not hearing of it at once.
  */
 static void wait_silent(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
@@ -263,7 +264,7 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 
 /* ---- small requests, posted together ---- */
 
-/* The requests behind the cursor. */
+/* The requests from the cursor on, as direct_batch.next reads them. */
 struct row {
 	struct ibt *t;
 	struct ibt_qp *q;
@@ -298,17 +299,15 @@ static bool is_row(const struct ibt *t, const struct ibt_qp *q,
 {
 	if (q->req.packet || q->req.draining || !is_small(t, w) || is_atomic(w))
 		return false;
-	/* that stays with its receive, for which a series has the short way */
+	/* an eager message, which run_sends leaves fastest */
 	if (w->bytes <= WQE_EAGER_BYTES && hca_wr_is_send(w->opcode))
 		return true;
 	return shared_load(&q->qp->sq.head) - q->req.wqe > 1 &&
 	       wq_at(t->hca, &q->qp->sq, q->req.wqe + 1)->opcode == w->opcode;
 }
 
-/*
- * Places the value that an atomic found.  False: the memory is not mapped,
- * which initiator_tell_apart tells.
- */
+/* Places the value that an atomic found.  False: the memory is not mapped,
+ * which initiator_tell_apart reports. */
 static bool place_found(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
 	const uint8_t *found = (const uint8_t *)&q->direct.apart.found;
@@ -319,8 +318,8 @@ static bool place_found(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	return !q->direct.apart.has_found;
 }
 
-/* The bytes of those at the cursor that were executed at one go, one more each;
- * 0: none. */
+/* Executes the requests at the cursor as one batch.  Returns their bytes, plus
+ * 1 for each; 0: none was executed. */
 static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 			struct list *kicks, uint64_t now_ns)
 {
@@ -379,7 +378,7 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 		wait_silent(t, q, now_ns);
 		return 0;
 	}
-	/* a READ that would be placed wrongly: the peer may refuse it first */
+	/* a READ with wrong SGEs: the peer may refuse the READ first */
 	if (status)
 		r.initiator.n = r.bytes = 0;
 	r.now_ns = now_ns;
@@ -579,7 +578,7 @@ uint64_t initiator_look(struct ibt *t)
 			continue;
 		}
 		list_remove(n);
-		/* else the timer is for packets that wait for our receives */
+		/* else the timer is for packets that wait for receives of q */
 		if (q->req.rnr_waiting)
 			wheel_cancel(&t->wheel, &q->timers.rnr);
 		q->req.rnr_waiting = false;
@@ -588,7 +587,7 @@ uint64_t initiator_look(struct ibt *t)
 	return look;
 }
 
-/* ---- the owner's side ---- */
+/* ---- the target's own process ---- */
 
 /* A copy of the request that the peer asked for, which the peer cannot change.
  */
@@ -597,7 +596,7 @@ struct ask {
 	uint64_t va, swap_add, compare;
 };
 
-/* Judged again: the peer judged it when it asked. */
+/* Judges the request, as the peer did when it asked, and executes it. */
 static enum verdict answer_ask(struct ibt *t, struct ibt_qp *q,
 			       const struct ask *a, uint64_t *found,
 			       struct explain *x)
@@ -638,10 +637,10 @@ static void fail_request(struct ibt *t, struct ibt_qp *q, enum verdict v,
 
 /*
  * The initiator that asks waits for the answer and writes nothing here
- * meanwhile; a thread that changes the QP holds our progress lock.  So there is
- * no lock here that a stopped peer could keep.
+ * meanwhile; a thread that changes the QP holds this process's progress lock.
+ * So there is no lock here that a stopped peer could keep.
  */
-static void begin_asking(struct ibt *t, struct ibt_qp *q)
+static void serve_ask(struct ibt *t, struct ibt_qp *q)
 {
 	struct qp_target *f = qp_target(q->qp);
 	struct explain x = {.cause = EXPLAIN_NONE};
@@ -652,7 +651,7 @@ static void begin_asking(struct ibt *t, struct ibt_qp *q)
 	if (atomic_load(&f->ask) != TARGET_ASK_POSTED ||
 	    q->qp->state < HCA_QP_RTR || q->qp->state > HCA_QP_SQE)
 		return;
-	/* what peers sent before has its effect first */
+	/* eager messages that came before take effect first */
 	if (eager_is_any(t->hca, q->qp))
 		cq_collect(t->hca, arena_at(&t->hca->arena, q->qp->recv_cq),
 			   q->qp);
@@ -675,7 +674,7 @@ static void note_heard(struct ibt *t, struct ibt_qp *q)
 		ibt_event(t, q, ENGINE_COMM_EST);
 }
 
-static void cq_letters(struct ibt *t, struct ibt_qp *q, uint32_t bits)
+static void serve_cq_bits(struct ibt *t, struct ibt_qp *q, uint32_t bits)
 {
 	struct cq *cq = arena_at(&t->hca->arena, q->qp->recv_cq);
 
@@ -689,7 +688,8 @@ static void cq_letters(struct ibt *t, struct ibt_qp *q, uint32_t bits)
 		ibt_overrun(t, q, cq);
 }
 
-/* The peer has been told that it arrived. */
+/* An eager message found no memory; the QP fails, as the peer was told that the
+ * message arrived. */
 static void note_lost(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_LOCAL_FAULT,
@@ -712,11 +712,11 @@ void initiator_notified(struct ibt *t, struct ibt_qp *q, uint32_t bits)
 
 	if (bits & QP_NOTIFY_HEARD)
 		note_heard(t, q);
-	cq_letters(t, q, bits);
+	serve_cq_bits(t, q, bits);
 	if ((bits & QP_NOTIFY_LIMIT) && q->qp->srq)
 		ibt_srq_tell(t, arena_at(&t->hca->arena, q->qp->srq));
 	if (bits & QP_NOTIFY_ASK)
-		begin_asking(t, q);
+		serve_ask(t, q);
 	if ((bits & QP_NOTIFY_LOST) && q->qp->rq_lost)
 		note_lost(t, q);
 	if ((bits & QP_NOTIFY_FAIL) && qp_target(q->qp)->has_failed)

@@ -24,26 +24,30 @@
 
 #define INITIATOR_PIECE (1u << 20) /* bytes that move under one lock */
 
-/* 0 or -ENOMEM. */
+/* Makes q, a connected QP, go direct to its peer in `target`; access and owner
+ * are borrowed until initiator_parted returns owner.  0 or -ENOMEM. */
 int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 		     struct access *access, void *owner);
+/* Makes q go by packets. */
 void initiator_refuse(struct ibt_qp *q);
-/* The QP is going. */
+/* Gives up the links of a QP that is destroyed. */
 void initiator_fini(struct ibt *t, struct ibt_qp *q);
-/* Takes a link that its QP no longer uses.  initiator_parted returns the link's
- * owner, once for each such link; NULL: there are no more. */
+/* Takes a link that its QP no longer uses. */
 void initiator_part(struct ibt *t, struct target_ref *l);
+/* Frees a link that initiator_part took, and returns its owner; NULL: there are
+ * no more. */
 void *initiator_parted(struct ibt *t);
-/* The target of q's request sleeps: to be woken with the rest of `kicks`. */
+/* Lists the target of q in `kicks` if r says that the target sleeps and has to
+ * be woken. */
 void initiator_kick(struct ibt_qp *q, struct list *kicks,
 		    const struct direct_request *r);
-/* q waits for its peer, to look again. */
+/* q waits for its peer: initiator_look tries again. */
 void initiator_wait(struct ibt *t, struct ibt_qp *q);
-/* Is anything waiting for the decision? */
+/* Does a request of q wait until its path is decided? */
 bool initiator_is_undecided(const struct ibt_qp *q);
 /*
- * Execute the piece at the cursor; the bytes it moved, at least 1, or 0 when
- * nothing can go now.
+ * Executes the piece at the cursor, or a batch of small requests.  Returns the
+ * bytes that moved, plus 1 for each request; 0: no request can be executed now.
  */
 uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 			uint64_t now_ns);
@@ -66,13 +70,14 @@ bool initiator_gathers(struct ibt *t, const struct ibt_qp *q);
 /* Raises the events, and finishes the atomic, that initiator_post_apart has
  * left; before any other call that executes or flushes requests of q. */
 void initiator_tell_apart(struct ibt *t, struct ibt_qp *q);
-/* The same of UC, which may change its way to packets. */
+/* Executes the piece at the cursor of a UC QP, as initiator_turn does; a piece
+ * that cannot be executed changes the path of the QP to packets. */
 uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,
 				   struct list *kicks, uint64_t now_ns);
-/* Those that wait for their peer look again; when to do it next, or
+/* QPs that wait for their peer try again.  Returns when to call this next;
  * UINT64_MAX: with the timers. */
 uint64_t initiator_look(struct ibt *t);
-/* Letters have come for q. */
+/* Handles notify bits (enum qp_notify) that peers have set for q. */
 void initiator_notified(struct ibt *t, struct ibt_qp *q, uint32_t bits);
 
 #endif

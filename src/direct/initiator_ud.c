@@ -13,7 +13,7 @@
 #include "util/bits.h"
 #include "util/map.h"
 
-#define TARGETS_MAX 1024 /* of a queue pair; others get packets */
+#define TARGETS_MAX 1024 /* targets of a queue pair; others get packets */
 
 static struct target_ref *find_target(const struct ibt_qp *q, uint32_t qpn)
 {
@@ -77,8 +77,9 @@ void initiator_ud_fini(struct ibt *t, struct ibt_qp *q)
 	q->direct.targets = NULL;
 }
 
-/* How the datagram at the cursor goes. */
-static enum ibt_path way_of(struct ibt_qp *q, const struct wq_to *to)
+/* Returns the path of the datagram at the cursor, and notes its target and
+ * link. */
+static enum ibt_path path_of(struct ibt_qp *q, const struct wq_to *to)
 {
 	struct target_ref *l;
 
@@ -94,7 +95,8 @@ static enum ibt_path way_of(struct ibt_qp *q, const struct wq_to *to)
 	return (enum ibt_path)l->path;
 }
 
-/* As it would be on the wire. */
+/* Returns the addresses and the length that the datagram would have on a
+ * wire. */
 static struct ud_from from_of(const struct wq_to *to, const struct wqe *w)
 {
 	struct ud_from from = {.tos = to->tos};
@@ -139,8 +141,8 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 		initiator_wait(t, q);
 		break;
 	case DIRECT_GONE:
-		drop_target(t, q,
-			    q->direct.link); /* nobody else keeps its arena */
+		/* so that the arena can be unmapped */
+		drop_target(t, q, q->direct.link);
 		q->direct.path = IBT_PATH_PACKETS;
 		break;
 	case DIRECT_LOST:
@@ -169,10 +171,10 @@ uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	if (!w)
 		return 0;
 	to = wq_to(&q->qp->sq, w);
-	q->direct.path = way_of(q, to);
+	q->direct.path = path_of(q, to);
 	if (q->direct.path != IBT_PATH_DIRECT)
 		return 0;
-	/* its turn has come: what follows may have another target */
+	/* q waits no more: its next datagram may have another target */
 	list_remove(&q->direct.waiting);
 	if (!ud_req_start(t, q, w))
 		return 0;

@@ -18,10 +18,11 @@
 #include "direct/target.h"
 #include "ibt/ibt.h"
 
-/* For the target q->direct.packets_to; far NULL: by packets.  Has owner got a
- * link? */
+/* Decides the path to q->direct.packets_to: direct, or with target NULL by
+ * packets.  True: a link has owner, until initiator_parted returns it. */
 bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 			 struct access *access, void *owner);
+/* Gives up all links of q. */
 void initiator_ud_fini(struct ibt *t, struct ibt_qp *q);
 /* Handles UD requests as initiator_turn handles those of a connection;
  * afterwards q->direct.path says how the next request goes. */

@@ -16,13 +16,13 @@
 #include "direct/target.h"
 #include "ibt/verdict.h"
 
-/* In h's arena; NULL: it is not, or does not begin where things do: those that
- * are asked for are aligned as a queue pair is, or more. */
+/* Returns the address of off in h's arena; NULL: the bytes are not inside the
+ * arena, or off is not aligned as a queue pair is. */
 static inline void *inside_at(const struct hca *h, aoff off, uint64_t bytes)
 {
 	_Static_assert(alignof(struct cq) == alignof(struct qp) &&
 			       alignof(struct srq) == alignof(struct qp),
-		       "one alignment is all of theirs");
+		       "a cq, a qp and an srq have one alignment");
 	return off % alignof(struct qp) == 0 && arena_has(&h->arena, off, bytes)
 		       ? arena_at(&h->arena, off)
 		       : NULL;
@@ -36,8 +36,11 @@ static inline const struct qp *inside_original(const struct target_ref *l,
 						 copy->self);
 }
 
-/* Reads the owner's indices into the copy.  The owner's processor writes them
- * all the time, so only the callers that need them pay for the read. */
+/*
+ * Reads the owner's index of collected receives into the copy.  The owner's
+ * processor writes it all the time, so only callers that need it pay for the
+ * read.
+ */
 static inline void inside_see_told(const struct target_ref *l, struct qp *qp)
 {
 	const struct qp *there = inside_original(l, qp);
@@ -45,6 +48,8 @@ static inline void inside_see_told(const struct target_ref *l, struct qp *qp)
 	shared_store(&qp->rq.collected, shared_load(&there->rq.collected));
 }
 
+/* Reads the owner's index of posted receives into the copy, for callers that
+ * need it. */
 static inline void inside_see_posted(const struct target_ref *l, struct qp *qp)
 {
 	const struct qp *there = inside_original(l, qp);
@@ -52,6 +57,8 @@ static inline void inside_see_posted(const struct target_ref *l, struct qp *qp)
 	shared_store(&qp->rq.head, shared_load(&there->rq.head));
 }
 
+/* Sets notify bits for the target; r says whether the target has to be woken.
+ */
 static inline void inside_post(struct target_ref *l, struct qp *qp,
 			       struct direct_request *r, uint32_t bits)
 {
@@ -59,10 +66,10 @@ static inline void inside_post(struct target_ref *l, struct qp *qp,
 }
 
 /*
- * Sets notify bits of an event that is owed.  The process that owes the event
- * may be stopped before it has told anybody: so each later initiator sets the
- * bits too, but once.  The bits of a UD queue pair may have been set by an
- * initiator that did not wake the owner.
+ * Sets notify bits of an event that is owed, unless they are set.  The process
+ * that owes the event may be stopped before it sets them, so each later
+ * initiator calls this, too.  The bits of a UD queue pair may have been set by
+ * an initiator that did not wake the owner.
  */
 static inline void inside_remind(struct target_ref *l, struct qp *qp,
 				 struct direct_request *r, uint32_t bits)
@@ -73,7 +80,7 @@ static inline void inside_remind(struct target_ref *l, struct qp *qp,
 		r->outcome.kick |= shared_load(&l->hca->shared->is_asleep);
 }
 
-/* A request has moved so many bytes there. */
+/* Counts the bytes that a request has moved at the target. */
 static inline void inside_count(struct qp *qp, uint8_t opcode, uint64_t bytes)
 {
 	if (opcode == HCA_WR_RDMA_READ)
@@ -93,7 +100,8 @@ static inline void inside_begin_copy(struct target_ref *l, access_set keys)
 		access_copy(l->access, keys | access_qp(l->qpn));
 }
 
-/* v, unless the target has revoked our access meanwhile. */
+/* Ends the copy.  Returns v, or V_REMOTE_FAULT if the target has revoked the
+ * access meanwhile. */
 static inline enum verdict inside_end_copy(struct target_ref *l,
 					   struct direct_request *r,
 					   access_set keys, enum verdict v)
@@ -106,12 +114,13 @@ static inline enum verdict inside_end_copy(struct target_ref *l,
 	return r->outcome.is_revoked ? V_REMOTE_FAULT : v;
 }
 
-/* The opcode of r's packet, if it were one: for sentences. */
+/* The opcode that r would have as a packet, for sentences. */
 uint8_t request_opcode(const struct direct_request *r);
-/* Judge r and execute it. */
+/* Judges r and executes it.  Returns the verdict, with its facts in *x. */
 enum verdict request_run(struct target_ref *l, struct qp *qp,
 			 struct direct_request *r, struct explain *x);
-/* The target fails for it: its own process reads why, and does the rest. */
+/* Fails the target for r: writes the note, which the target's own process reads
+ * before it fails the QP. */
 void request_refuse(struct target_ref *l, struct qp *qp,
 		    struct direct_request *r, enum verdict v,
 		    const struct explain *x);
@@ -119,7 +128,8 @@ void request_refuse(struct target_ref *l, struct qp *qp,
 const char *request_detail(uint32_t number);
 /* Has the target resources for READs and atomics? */
 enum verdict request_resources(const struct qp *qp, struct explain *x);
-/* The target's memory behind the piece, as a peer may use it. */
+/* Fills *target with the target's memory that the piece names, if r's rkey
+ * permits the access. */
 enum verdict request_locate(struct target_ref *l, const struct qp *qp,
 			    const struct direct_request *r, uint32_t need,
 			    struct direct_memory *target, struct explain *x);
@@ -130,16 +140,16 @@ enum verdict request_locate(struct target_ref *l, const struct qp *qp,
  */
 bool request_execute_here(struct target_ref *l, struct qp *qp,
 			  struct direct_request *r);
-/*
- * Leave r, a SEND of few bytes, whole with the next receive, of one element.
- * False: it is not as simple as that, and nothing was done.
- */
+/* Leaves r, a SEND of few bytes, whole with the next receive, if the receive
+ * has one element.  False: r has to be executed by request_run. */
 bool request_eager(struct target_ref *l, struct qp *qp,
 		   struct direct_request *r);
-/* So many were left by it, r the last, one of them perhaps solicited. */
+/* Announces @count completions that request_eager has left, r being the last
+ * request; @solicited: one of them was solicited. */
 void request_announce(struct target_ref *l, struct qp *qp,
 		      struct direct_request *r, bool solicited, uint32_t count);
-/* As many of the series as go; inside, like all of this. */
+/* Executes as many requests of the series as are ordinary.  Returns their
+ * number. */
 uint32_t batch_run(struct target_ref *l, struct qp *qp, struct direct_batch *s);
 
 #endif

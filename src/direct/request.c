@@ -57,7 +57,7 @@ static struct wqe *take_receive(struct target_ref *l, struct qp *qp,
 	else if (qp_target(qp)->posted == rq_cursor(qp))
 		inside_see_posted(l, qp);
 	w = rq_take(l->hca, qp, &low);
-	/* there may be room since, and was none */
+	/* room or a receive may have come since: then r is tried again */
 	r->outcome.is_full =
 		!w && (rq_is_full(l->hca, qp) || rq_has(l->hca, qp));
 	if (r->outcome.is_full)
@@ -105,7 +105,7 @@ static void notify_completion(struct target_ref *l, struct qp *qp,
 {
 	switch (asks) {
 	case CQ_QUIET:
-	case CQ_OVERRUN: /* the collector finds that */
+	case CQ_OVERRUN: /* the thread that collects finds the overrun */
 		break;
 	case CQ_NOTIFY:
 		inside_remind(l, qp, r, QP_NOTIFY_CQ);
@@ -116,7 +116,7 @@ static void notify_completion(struct target_ref *l, struct qp *qp,
 	}
 }
 
-/* Complete the receive that is held. */
+/* Completes the receive that is held. */
 static void complete_receive(struct target_ref *l, struct qp *qp,
 			     struct direct_request *r, enum hca_status status)
 {
@@ -149,7 +149,7 @@ static enum verdict judge_move(enum verdict v, struct explain *x)
 	return v;
 }
 
-/* Put the piece where far names. */
+/* Copies the piece to the target's memory. */
 static enum verdict put_piece(struct direct_memory *target,
 			      struct direct_request *r)
 {
@@ -180,10 +180,11 @@ static enum verdict get_piece(struct direct_memory *target,
 		r, space_get(target->space, r->initiator.space, &m, 1, &count));
 }
 
-/* Few bytes, of one stretch there: left with the receive, no copy of ours. */
-static bool may_carry(const struct direct_request *r, size_t stretches)
+/* May the message stay with its receive as an eager message: a whole message of
+ * few bytes, for one range of memory? */
+static bool fits_eager(const struct direct_request *r, size_t ranges)
 {
-	return stretches == 1 && r->bytes == r->total &&
+	return ranges == 1 && r->bytes == r->total &&
 	       r->bytes <= WQE_EAGER_BYTES;
 }
 
@@ -237,7 +238,7 @@ bool request_eager(struct target_ref *l, struct qp *qp,
 	if (!w || wqe_sge_count(w) != 1 || r->total > sem_capacity(w) ||
 	    sem_locate(l->hca, qp->recv_pd, w, 0, r->bytes, HCA_LOCAL_WRITE,
 		       target.vec, &target.n, &x) ||
-	    !may_carry(r, target.n) || leave_eager(r, &target))
+	    !fits_eager(r, target.n) || leave_eager(r, &target))
 		return false;
 	c = completion_of(l, qp, r, HCA_SUCCESS);
 	rq_complete(l->hca, qp, &c, &r->eager);
@@ -272,7 +273,7 @@ static enum verdict fill_receive(struct target_ref *l, struct qp *qp,
 		       HCA_LOCAL_WRITE, target.vec, &target.n, x))
 		return V_RECV_MEMORY;
 	x->va = target.n ? target.vec[0].va : 0;
-	if (may_carry(r, target.n)
+	if (fits_eager(r, target.n)
 		    ? !leave_eager(r, &target)
 		    : !is_in_way(l, qp, r, &target) && !put_piece(&target, r))
 		return V_OK;
@@ -349,7 +350,7 @@ static enum verdict run_write(struct target_ref *l, struct qp *qp,
 	struct direct_memory target;
 	enum verdict v;
 
-	/* refused, it takes no receive */
+	/* a refused request takes no receive */
 	v = imm ? request_locate(l, qp, r, HCA_REMOTE_WRITE, &target, x) : V_OK;
 	if (v)
 		return v;
@@ -482,7 +483,7 @@ static enum verdict run_atomic(struct target_ref *l, struct qp *qp,
 	return v;
 }
 
-/* ---- what becomes of it ---- */
+/* ---- failure of the target ---- */
 
 static uint32_t detail_number(const char *text)
 {
@@ -497,7 +498,6 @@ const char *request_detail(uint32_t number)
 	return number < DETAILS ? details[number] : NULL;
 }
 
-/* The target fails: its own process reads why, and does the rest. */
 void request_refuse(struct target_ref *l, struct qp *qp,
 		    struct direct_request *r, enum verdict v,
 		    const struct explain *x)

@@ -9,7 +9,7 @@
 #include "util/prefetch.h"
 #include "util/step.h"
 
-/* A word of the arena, which its owner may write as we look. */
+/* A word of the arena, which the arena's owner may write at the same time. */
 #define SEEN(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
 
 struct target_ref *target_new(void)
@@ -39,8 +39,9 @@ static bool has_places(const struct target_ref *l)
 }
 
 /*
- * Copies what does not change as long as there is a queue pair, of the one at
- * `at`.  False: it is not the one we mean, or makes no sense.
+ * Copies the members of the queue pair at `at` that do not change while the
+ * queue pair exists.  False: another queue pair lies there, or its members make
+ * no sense.
  */
 static bool read_places(struct target_ref *l, aoff at)
 {
@@ -66,7 +67,7 @@ static bool read_places(struct target_ref *l, aoff at)
 		.rq.stride = SEEN(there->rq.stride),
 		.rq.max_sge = SEEN(there->rq.max_sge),
 		.rq.slots = SEEN(there->rq.slots),
-		/* no queue pair's number: the attributes are read anew */
+		/* another number than there: copy_state then copies attr */
 		.attr_serial = SEEN(there->attr_serial) - 1,
 	};
 	if (has_places(l))
@@ -145,8 +146,8 @@ static void copy_state(const struct target_ref *l, struct qp *qp)
 	shared_store(&qp->rq.collected, rq_cursor(qp));
 }
 
-/* Is the target's connection still the one of this link (IBTA 9.6.1.1)?  A
- * connection of UC takes any PSN. */
+/* Is the target's connection still the connection of this link (IBTA 9.6.1.1)?
+ * A connection of UC takes any PSN. */
 static bool is_ours(const struct target_ref *l, const struct qp *qp)
 {
 	return qp->attr.dest_qpn == l->our_qpn &&
@@ -155,7 +156,7 @@ static bool is_ours(const struct target_ref *l, const struct qp *qp)
 	       inaddr_has_same_ip(qp->attr.ah.dgid, l->our_ip);
 }
 
-/* Would it take our packets? */
+/* Would the target take packets of this initiator? */
 static bool is_open(const struct target_ref *l, const struct qp *qp)
 {
 	return qp->state >= HCA_QP_RTR && qp->state <= HCA_QP_SQE &&
@@ -163,7 +164,8 @@ static bool is_open(const struct target_ref *l, const struct qp *qp)
 	       (l->type == HCA_QPT_UD || is_ours(l, qp));
 }
 
-/* Has the target executed what it was asked to? */
+/* Reads the target's answer, if the target's process has executed the request
+ * that was left to it. */
 static enum direct_result fetch_answer(struct target_ref *l, struct qp *qp,
 				       struct direct_request *r)
 {
@@ -224,8 +226,9 @@ static enum direct_result execute_request(struct target_ref *l, struct qp *qp,
 	return l->is_asked ? DIRECT_ASKED_TARGET : DIRECT_DONE;
 }
 
-/* To its responder; false: it is not to be had now. */
-static bool approach_qp(struct target_ref *l, struct qp *qp)
+/* Takes the responder lock, and copies the state.  False: another process has
+ * the lock, or wants it. */
+static bool lock_responder(struct target_ref *l, struct qp *qp)
 	TRY_ACQUIRE(true, &qp_target(qp)->lock) NO_LOCK_ANALYSIS
 {
 	if (shared_load(&qp_target(qp)->is_wanted) || !rq_enter(l->hca, qp))
@@ -234,7 +237,7 @@ static bool approach_qp(struct target_ref *l, struct qp *qp)
 	return true;
 }
 
-/* If our access was revoked, the owner may have the QP's lock, or have freed
+/* If the access was revoked, the owner may have the QP's lock, or have freed
  * the QP. */
 static void leave_responder(struct qp *qp, const struct direct_request *r)
 	RELEASE(&qp_target(qp)->lock) NO_LOCK_ANALYSIS
@@ -251,7 +254,8 @@ static bool takes_receive(const struct direct_request *r)
 	       r->opcode == HCA_WR_RDMA_WRITE_IMM;
 }
 
-/* The next receive comes from the target's core, which watches it. */
+/* Fetches the next receive from the cache of the target's core, which
+ * polls it. */
 static void expect_request(struct target_ref *l, const struct qp *qp,
 			   const struct direct_request *r)
 {
@@ -259,7 +263,7 @@ static void expect_request(struct target_ref *l, const struct qp *qp,
 		prefetch_read(rq_slot(l->hca, qp), wq_used(&qp->rq, r->total));
 }
 
-/* Inside its arena, at its responder. */
+/* Executes r in the target's arena, under the responder lock. */
 static enum direct_result run_request(struct target_ref *l,
 				      struct direct_request *r)
 {
@@ -271,10 +275,10 @@ static enum direct_result run_request(struct target_ref *l,
 		return DIRECT_CLOSED;
 	}
 	expect_request(l, qp, r);
-	if (!approach_qp(l, qp))
+	if (!lock_responder(l, qp))
 		return note_busy(l, r->now_ns);
 	l->is_busy = l->waits_for_place = false;
-	/* the answer of one that has failed since is good, if it has one */
+	/* a target that has failed since may have answered before */
 	if (l->is_asked && l->connection == qp->connection &&
 	    atomic_load(&qp_target(qp)->ask) != TARGET_ASK_POSTED) {
 		answer = fetch_answer(l, qp, r);
@@ -292,14 +296,17 @@ static enum direct_result run_request(struct target_ref *l,
 	return answer;
 }
 
-/* Or executed something else. */
+/* Has the target's process ended, or executed another program? */
 static bool has_ended(const struct target_ref *l)
 {
 	return l->access && !hca_is_alive(l->hca);
 }
 
-/* Steps that take long come before this check: between the check and a copy the
- * process must not be replaced by another program. */
+/*
+ * Prepares the space, and checks that the process lives.  Steps that take long
+ * come before the check: between the check and a copy the process must not be
+ * replaced by another program.
+ */
 static bool is_gone(struct target_ref *l)
 {
 	struct space *s = l->hca->space;
@@ -313,14 +320,14 @@ static void enter_qp(struct target_ref *l)
 {
 	if (l->access)
 		access_enter(l->access, access_qp(l->qpn));
-	STEP("the guest is inside");
+	STEP("the access slot is set");
 }
 
 static void leave_qp(struct target_ref *l)
 {
 	if (l->access)
 		access_leave(l->access);
-	STEP("the guest has left");
+	STEP("the access slot is cleared");
 }
 
 enum direct_result target_run(struct target_ref *l, struct direct_request *r)
@@ -332,7 +339,7 @@ enum direct_result target_run(struct target_ref *l, struct direct_request *r)
 	enter_qp(l);
 	answer = run_request(l, r);
 	leave_qp(l);
-	/* what a program executed since then had there was not meant */
+	/* a program that was executed meanwhile is not the target */
 	if (has_ended(l))
 		return DIRECT_GONE;
 	return answer;
@@ -354,7 +361,7 @@ void target_leave(struct target_ref *l)
 	leave_qp(l);
 }
 
-/* Is the QP connected and heard, with nothing to wait for? */
+/* Is the QP connected, has it been heard, and is there nothing to wait for? */
 static bool is_easy(struct target_ref *l, const struct qp *qp)
 {
 	return !l->is_asked && qp_target(qp)->is_heard &&
@@ -366,7 +373,7 @@ static uint32_t run_series(struct target_ref *l, struct direct_batch *s)
 	struct qp *qp = find_qp(l);
 	uint32_t n = 0;
 
-	if (!qp || !approach_qp(l, qp))
+	if (!qp || !lock_responder(l, qp))
 		return 0;
 	if (is_easy(l, qp)) {
 		n = batch_run(l, qp, s);
@@ -404,9 +411,9 @@ static bool is_ready(struct target_ref *l, bool wants_receive)
 	struct qp *qp = find_qp(l);
 	bool ready;
 
-	if (!qp) /* to hear that it is lost */
+	if (!qp) /* ready to find that the QP is gone */
 		return l->is_asked || l->is_busy;
-	if (!approach_qp(l, qp))
+	if (!lock_responder(l, qp))
 		return false;
 	inside_see_told(l, qp);
 	if (l->is_busy)

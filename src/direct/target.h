@@ -49,14 +49,15 @@ struct target_ref {
 	struct qp qp;
 	/* The target's qp.connection since the first request; 0: none yet. */
 	uint32_t connection;
-	bool is_asked; /* the target's process executes a request for us */
-	bool is_busy;  /* another process holds the responder lock */
-	bool waits_for_place; /* until the target has collected completions */
+	/* the target's process executes a request of this link */
+	bool is_asked;
+	bool is_busy;	      /* another process holds the responder lock */
+	bool waits_for_place; /* the target has to collect completions first */
 	uint64_t asked_ns;    /* since when one of these three holds */
 };
 
-/* A link to no target yet, all zero; NULL: there is no memory.  The owner frees
- * it with free(). */
+/* Returns a link to no target yet, all zero; NULL: there is no memory.  The
+ * caller owns the link, and frees it by free(). */
 struct target_ref *target_new(void);
 
 enum direct_result {
@@ -64,9 +65,9 @@ enum direct_result {
 	DIRECT_LOST,	     /* the target is not ready to receive */
 	DIRECT_CLOSED,	     /* the target is destroyed or in ERR */
 	DIRECT_RNR,	     /* no receive is posted */
-	DIRECT_ASKED_TARGET, /* the target executes it: the caller asks again */
-	DIRECT_BUSY,	     /* another process is at work: asks again */
-	DIRECT_REFUSED,	     /* for `verdict`; an RC target has failed */
+	DIRECT_ASKED_TARGET, /* the target executes the request: ask again */
+	DIRECT_BUSY,	     /* another process is at work: ask again */
+	DIRECT_REFUSED,	     /* for outcome.verdict; an RC target has failed */
 	DIRECT_GONE,	     /* the target's process has ended */
 	DIRECT_DENIED,	     /* the kernel denies access to its memory now */
 	DIRECT_OUR_FAULT     /* the initiator's own memory is not mapped */
@@ -147,13 +148,13 @@ struct direct_batch {
  * executed; the next one, which may be the first, has to be run alone.
  */
 uint32_t target_run_batch(struct target_ref *l, struct direct_batch *s);
-/* Is it worth another try after DIRECT_LOST, DIRECT_RNR or
- * DIRECT_ASKED_TARGET? */
+/* May the request be tried again after DIRECT_LOST, DIRECT_RNR, DIRECT_BUSY or
+ * DIRECT_ASKED_TARGET?  @wants_receive: after DIRECT_RNR. */
 bool target_is_ready(struct target_ref *l, bool wants_receive);
 /*
  * Fills *x with the facts of a target's note, which another process wrote, and
- * returns its verdict.  A note that makes no sense is one of an invalid
- * request.
+ * returns its verdict.  A note that makes no sense is taken for that of an
+ * invalid request.
  */
 enum verdict target_explain(const struct target_failure *there,
 			    struct explain *x);

@@ -13,8 +13,8 @@
 /* ---- steps ---- */
 
 static const char *const steps[] = {
-	"the guest is inside",
-	"the guest has left",
+	"the access slot is set",
+	"the access slot is cleared",
 	"the responder is locked",
 	"the responder is about to be unlocked",
 	"the responder is unlocked",
