@@ -18,15 +18,15 @@ static struct access *settle_slot(struct access *g)
 {
 	uint32_t epoch = shared_own(&g->epoch);
 
-	/* the dead process may have copied by another method */
+	/* the dead process may have copied by ACCESS_BY_RSEQ */
 	access_copy_by(g, ACCESS_BY_CALLS);
 	shared_store(&g->epoch, (epoch | 1) + 1 ? (epoch | 1) + 1 : 2);
 	return g;
 }
 
-struct access *access_claim(struct hca *peer_area) NO_LOCK_ANALYSIS
+struct access *access_claim(struct hca *peer) NO_LOCK_ANALYSIS
 {
-	struct access *g = access_slots(peer_area);
+	struct access *g = access_slots(peer);
 	bool inherited;
 
 	for (int i = 0; g && i < ACCESS_MAX; i++)
@@ -167,6 +167,10 @@ static bool is_nobody(alock_owner who)
 void access_scan_begin(struct access_scan *l, access_set what)
 {
 	*l = (struct access_scan){.what = what};
+	/* Orders the owner's withdrawal before the loads of the slots; a peer
+	 * stores its slot before it looks the QP or the key up.  Without the
+	 * fence the peer could find the key after the owner found the slot
+	 * empty. */
 	shared_fence();
 }
 

@@ -36,7 +36,7 @@
 /* How a peer whose access was revoked finds out. */
 enum access_by {
 	ACCESS_BY_CALLS, /* the peer checks before each system call */
-	ACCESS_BY_RSEQ,	 /* its copy is aborted when it was preempted (rseq) */
+	ACCESS_BY_RSEQ,	 /* the kernel aborts its copy when it is preempted */
 };
 
 /*
@@ -75,7 +75,7 @@ static inline access_set access_key(uint32_t key)
 	return ACCESS_SAY | 1ull << ((key >> 8) * 2654435761u >> 27);
 }
 /* Claims a slot in the target's arena; NULL: all are claimed. */
-struct access *access_claim(struct hca *peer_area);
+struct access *access_claim(struct hca *peer);
 /* Gives the slot back; the peer is not inside. */
 void access_release(struct access *g);
 /* Announces the QP at which the peer will work, before the peer reads the
@@ -120,14 +120,18 @@ void access_wait(struct hca *own, access_set what);
  * True: the access is revoked. */
 bool access_revoke(struct hca *own, alock_owner who);
 
-/* access_wait for a caller that cannot wait: access_scan_begin, and then
- * access_scan_done until it returns true. */
+/* The state of an access_wait by a caller that cannot wait: it calls
+ * access_scan_begin, and then access_scan_done until that returns true. */
 struct access_scan {
 	access_set what;
 	uint32_t at, epoch;
 };
 
+/* The owner: begins a scan for the peers that may touch `what`, which it has
+ * withdrawn. */
 void access_scan_begin(struct access_scan *g, access_set what);
+/* The owner: has each peer that was inside at access_scan_begin and may touch
+ * the set left, died or been revoked?  Never waits. */
 bool access_scan_done(struct hca *own, struct access_scan *g);
 
 #endif

@@ -59,7 +59,8 @@ void arena_init(struct arena *a, void *base, size_t size);
 /* Allocates zeroed bytes in the owner's part, aligned to 64 bytes, or to 4096
  * if there are at least 4096 bytes.  0: the part is full. */
 aoff arena_alloc(struct arena *a, uint64_t bytes);
-/* arena_alloc in the part that peers may write. */
+/* Allocates zeroed bytes in the part that peers may write, aligned as those of
+ * arena_alloc.  0: the part is full. */
 aoff arena_alloc_shared(struct arena *a, uint64_t bytes);
 /* Frees what arena_alloc or arena_alloc_shared returned for the same number of
  * bytes; an offset of 0 is allowed. */
@@ -68,7 +69,6 @@ void arena_free(struct arena *a, aoff off, uint64_t bytes);
 uint64_t arena_used(const struct arena *a);
 
 /* The address of an offset in this process; NULL for 0. */
-
 static inline void *arena_at(const struct arena *a, aoff off)
 {
 	return off ? a->base + off : NULL;

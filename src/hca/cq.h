@@ -70,7 +70,7 @@ struct cq {
 	 * writes the others with each poll, HCA_APART bytes away. */
 	uint64_t peer_at;    /* of struct cq_shared, bytes from here */
 	uint32_t is_silent;  /* there is no channel: arming has no effect */
-	uint32_t hold_count; /* an event for so many; 0 and 1: for each */
+	uint32_t hold_count; /* completions for an event; 0, 1: one */
 	/* An event that is held back is raised after this time; 0: never. */
 	uint64_t hold_ns;
 	uint64_t user; /* the front end's cookie, which events carry */
@@ -110,12 +110,13 @@ enum cq_push {
 	CQ_OVERRUN, /* the ring overflowed: IBTA 11.6.3.2 */
 };
 
-/* NULL: there is no memory, or there are HCA_MAX_CQ already.  @is_silent: the
- * queue has no channel. */
+/* Creates a queue for @cqe completions.  NULL: there is no memory, or there are
+ * HCA_MAX_CQ already.  @is_silent: the queue has no channel. */
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent);
 /* Frees a queue that no QP uses. */
 void cq_free(struct hca *h, struct cq *cq);
-/* 0; -EINVAL if more than @cqe completions wait; -ENOMEM. */
+/* Changes the capacity to @cqe completions.  0; -EINVAL if more completions
+ * wait; -ENOMEM. */
 int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
 /*
  * Appends c.  CQ_NOTIFY: an event may have to be raised (arming is one-shot);
@@ -131,7 +132,10 @@ enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 /* The owner: moves what peers have left into the ring.  @also, or NULL: a QP
  * that may have completions without being on the list. */
 void cq_collect(struct hca *h, struct cq *cq, struct qp *also);
-/* cq_collect for a QP that is about to go: no peer works at it any more. */
+/*
+ * The owner: moves what peers have left at a QP that is about to be destroyed
+ * into the ring, and stops watching the QP.  No peer works at the QP any more.
+ */
 void cq_forget(struct hca *h, struct cq *cq, struct qp *qp);
 /* Takes the events that were raised: their number, for the caller to report. */
 uint32_t cq_owed(struct cq *cq);

@@ -19,7 +19,7 @@ struct qp;
 struct space_vec;
 
 struct eager {
-	uint64_t at; /* the owner's address that it belongs to; 0: no message */
+	uint64_t at; /* the owner's address of its place; 0: no message */
 	uint8_t bytes[WQE_EAGER_BYTES];
 };
 

@@ -51,7 +51,7 @@ enum engine_sign {
 	ENGINE_SIGN_QPN,    /* the QPN never existed */
 	ENGINE_SIGN_PEER,   /* the source address is not the peer's */
 	ENGINE_SIGN_PSN,    /* the PSN is far from the expected ones */
-	ENGINE_SIGN_SOURCE, /* the source is another user's port, this host */
+	ENGINE_SIGN_SOURCE, /* the source is another local user's port */
 	ENGINE_SIGN_KEY,    /* the rkey or the Q_Key is wrong */
 	ENGINE_SIGNS,
 };

@@ -31,9 +31,11 @@ static inline enum mr_verdict key_range(const struct mr *mr, uint64_t va,
 	return MR_OK;
 }
 
-/* mr_remote for a row mr that had rkey before: judges the right and the range,
- * and then that the row still has rkey.  The caller has checked the protection
- * domain and the QP. */
+/*
+ * Does the work of mr_remote for a row mr that had rkey before: judges the
+ * right and the range, and then that the row still has rkey.  The caller has
+ * checked the protection domain and the QP.
+ */
 static inline enum mr_verdict key_remote(const struct hca *h,
 					 const struct mr *mr, uint32_t rkey,
 					 uint64_t va, uint64_t bytes,

@@ -71,8 +71,9 @@ enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey, uint64_t va,
 enum mr_verdict mr_remote(struct hca *h, const struct qp *qp, uint32_t rkey,
 			  uint64_t va, uint64_t bytes, uint32_t need,
 			  uint64_t *addr);
-/* The table's lock, for the owner's threads; peers never take it. */
+/* Takes the table's lock, for a thread of the owner; peers never take it. */
 void mr_enter(struct hca *h) ACQUIRE(&h->shared->mr_lock);
+/* Gives the table's lock. */
 void mr_leave(struct hca *h) RELEASE(&h->shared->mr_lock);
 /* Takes a free row and draws its keys; NULL if the table is full.  Under
  * mr_enter. */

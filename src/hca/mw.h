@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Memory windows of types 1 and 2B (IBTA Vol 1, 10.6.7): rows of the table of
- * regions (mr.h).  Locks as there.
- */
+/* Memory windows of types 1 and 2B (IBTA Vol 1, 10.6.7): rows of the table of
+ * regions (mr.h).  Locks: as in mr.h. */
 #ifndef HCA_MW_H
 #define HCA_MW_H
 
@@ -35,7 +33,8 @@ enum mr_verdict mw_bind(struct hca *h, const struct qp *qp,
 void mw_settle(struct hca *h) REQUIRES(&h->shared->mr_lock);
 /*
  * Invalidates the window of type 2 that has this rkey, for qp itself
- * (LOCAL_INV) or for qp's peer (SEND with Invalidate).  Takes no lock.
+ * (LOCAL_INV) or for qp's peer (SEND with Invalidate).  MR_OK, or why the key
+ * names no such window of qp.  Takes no lock.
  */
 enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp,
 			      uint32_t rkey);

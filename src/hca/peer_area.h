@@ -32,10 +32,10 @@
  * could copy by a key after ibv_dereg_mr returned.
  *
  * Death.  Either side may die between two of these steps.  qp_target.lock names
- * its owner; the next that takes the lock repairs (rq_settle, srq_settle,
- * cq_settle), and the owner looks for bits and completions that a dead peer did
- * not report (peer_death.h).  tests/scenario/crash_point.h ends either side at
- * each named step.
+ * its owner; the next process that takes the lock repairs (rq_settle,
+ * srq_settle, cq_settle), and the owner looks for bits and completions that a
+ * dead peer did not report (peer_death.h).  tests/scenario/crash_point.h ends
+ * either side at each named step.
  */
 #ifndef HCA_PEER_AREA_H
 #define HCA_PEER_AREA_H
@@ -66,14 +66,13 @@ struct target_failure {
 /* Bits of qp_target.notify, by which a peer tells a QP's own process what to do
  * or what has happened. */
 enum qp_notify {
-	QP_NOTIFY_HEARD = 1, /* the first request has come */
-	QP_NOTIFY_CQ = 2,    /* an event of recv_cq has to be raised */
-	QP_NOTIFY_LATER = 4, /* it has to be raised within cq.hold_ns */
-	QP_NOTIFY_FULL = 8,  /* recv_cq has overflowed */
-	QP_NOTIFY_LIMIT =
-		16,	     /* the shared receive queue fell below its limit */
-	QP_NOTIFY_ASK = 32,  /* execute the request in qp_target.ask */
-	QP_NOTIFY_FAIL = 64, /* the QP fails for qp_target.note */
+	QP_NOTIFY_HEARD = 1,  /* the first request has come */
+	QP_NOTIFY_CQ = 2,     /* an event of recv_cq has to be raised */
+	QP_NOTIFY_LATER = 4,  /* an event has to be raised within cq.hold_ns */
+	QP_NOTIFY_FULL = 8,   /* recv_cq has overflowed */
+	QP_NOTIFY_LIMIT = 16, /* the SRQ fell below its limit */
+	QP_NOTIFY_ASK = 32,   /* execute the request in qp_target.ask */
+	QP_NOTIFY_FAIL = 64,  /* the QP fails for qp_target.note */
 	QP_NOTIFY_ROOM = 128, /* collect completions: rq_is_full */
 	QP_NOTIFY_LOST = 256, /* an eager message found no memory: qp.rq_lost */
 	QP_NOTIFY_ALL = 511,
@@ -83,8 +82,8 @@ enum qp_notify {
  * The part of a QP that peers write.  `lock` is the responder's lock: under it
  * peers read the QP's state and attributes, take receives and write this
  * struct.  Under it the owner changes attributes and state, but for ERR, which
- * it enters at once: what a peer has begun ends as it would have, and the
- * receives are flushed when the peer has left.
+ * it enters at once: a request that a peer has begun still ends as it would
+ * have, and the receives are flushed when the peer has left.
  */
 struct qp_target {
 	/* Each request writes the members up to is_left: one cache line. */

@@ -33,7 +33,7 @@ struct hca_ah {
 	uint8_t port_num;
 	/* The host fills in the members from here on. */
 	uint8_t bursts; /* may a frame hold several packets? */
-	uint8_t local;	/* is the peer an adverb in this network namespace? */
+	uint8_t local;	/* is dgid an address of this network namespace? */
 	uint16_t port;	/* the UDP port to send from; 0: RoCEv2's own */
 	uint32_t link;	/* the interface that had the source GID; 0: any */
 };
@@ -125,7 +125,8 @@ struct hca_qp_cap {
 struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 		  struct cq *send_cq, struct cq *recv_cq,
 		  const struct hca_qp_cap *cap, bool sq_sig_all);
-/* After the return no peer finds the QP any more; those inside stay. */
+/* After the return no peer finds the QP any more; peers that are inside
+ * stay. */
 void qp_withdraw(struct hca *h, struct qp *qp);
 /* Frees a QP that is withdrawn and that no peer works at (access.h). */
 void qp_free(struct hca *h, struct qp *qp);
@@ -142,7 +143,7 @@ int qp_modify_check(const struct hca *h, const struct qp *qp,
  * state, which the engine enters. */
 void qp_modify_store(struct qp *qp, const struct hca_qp_attr *attr,
 		     uint32_t mask);
-/* "RTS", for sentences. */
+/* Returns the name of a state ("RTS"), for sentences. */
 const char *qp_state_name(uint32_t state);
 
 #endif

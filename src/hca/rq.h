@@ -33,17 +33,20 @@ void rq_hold(struct qp *qp);
  * and fills in the wr_id and the queue of c, which the caller pushes. */
 void rq_done(struct hca *h, struct qp *qp, struct cqe *c);
 /*
- * Repairs what a peer left half done when it died in the responder's lock: its
- * receive completes once, by its completion or by the flush.  Waits for no
- * process.  False: a process that lives has the lock.
+ * Repairs what a peer left half done when it died in the responder's lock: the
+ * peer's receive completes once, by its completion or by the flush.  Waits for
+ * no process.  False: a process that lives has the lock.
  */
 bool rq_settle(struct hca *h, struct qp *qp);
 /* Takes the responder's lock, and repairs what a process left that died in the
  * lock.  False: another process holds the lock for long. */
 bool rq_enter(struct hca *h, struct qp *qp)
 	TRY_ACQUIRE(true, &qp_target(qp)->lock);
-/* rq_enter for the owner, which also takes the lock from a peer that was
- * stopped while it copied (access_revoke). */
+/*
+ * The owner: takes the responder's lock as rq_enter does, and also from a peer
+ * that was stopped while it copied (access_revoke).  False: another process
+ * holds the lock for long.
+ */
 bool rq_enter_own(struct hca *h, struct qp *qp)
 	TRY_ACQUIRE(true, &qp_target(qp)->lock);
 /* Gives the responder's lock back. */
@@ -60,8 +63,8 @@ static inline uint32_t rq_cursor(const struct qp *qp)
  */
 void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
 		 const struct eager *eager);
-/* rq_complete and cq_announce.  On CQ_NOTIFY and CQ_LATER the peer sets
- * QP_NOTIFY_CQ or QP_NOTIFY_LATER. */
+/* Does the work of rq_complete and cq_announce for a peer.  On CQ_NOTIFY and
+ * CQ_LATER the peer sets QP_NOTIFY_CQ or QP_NOTIFY_LATER. */
 enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 			   const struct cqe *c, bool solicited,
 			   const struct eager *eager);
@@ -70,9 +73,10 @@ bool rq_is_full(const struct hca *h, const struct qp *qp);
 /* Is a completion left that the owner has not collected? */
 bool rq_is_behind(const struct qp *qp);
 /*
- * rq_is_behind for each poll, without a load of the cache line that peers
- * write.  A completion that a peer is just leaving, or did not finish because
- * it died, counts for rq_is_behind and not here.
+ * Is a completion left that the owner can collect?  For each poll: without a
+ * load of the cache line that peers write.  A completion that a peer is just
+ * leaving, or did not finish because it died, counts for rq_is_behind and not
+ * here.
  */
 bool rq_has_left(const struct hca *h, const struct qp *qp);
 /* The owner: collects the oldest completion that is left, which must exist,

@@ -74,8 +74,9 @@ struct space_ops {
 	int (*get)(struct space *peer, struct space *own,
 		   const struct space_move *m, size_t n, size_t *done);
 	/*
-	 * read, which also updates *crc with the bytes (util/crc.h).  NULL:
-	 * space_read_crc reads first and computes the CRC then.
+	 * Does the work of `read`, and updates *crc with the bytes
+	 * (util/crc.h).  NULL: space_read_crc reads first and computes the CRC
+	 * then.
 	 */
 	int (*read_crc)(struct space *s, const struct space_vec *from, size_t n,
 			void *dst, uint32_t *crc);
@@ -94,6 +95,7 @@ struct space {
 	uint32_t calls;
 };
 
+/* Reads n ranges to dst, and updates *crc with the bytes.  0 or -EFAULT. */
 static inline int space_read_crc(struct space *s, const struct space_vec *from,
 				 size_t n, void *dst, uint32_t *crc)
 {

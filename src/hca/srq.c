@@ -258,8 +258,8 @@ bool srq_owed(struct srq *s)
 	return atomic_fetch_and(&srq_shared(s)->limit, ~SRQ_OWED) & SRQ_OWED;
 }
 
-/* Copies the receive at index into qp's slot, before it is taken.  False: none
- * is posted there, or the queue is being replaced. */
+/* Copies the receive at index into qp's slot, before the receive is taken.
+ * False: no receive is posted there, or the queue is being replaced. */
 static bool copy_receive(struct hca *h, const struct srq *s,
 			 const struct qp *qp, uint32_t index)
 {

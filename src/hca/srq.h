@@ -26,7 +26,8 @@ struct srq {
 
 /* In the arena, in the part that peers of this host write. */
 struct srq_shared {
-	/* The receive to take next, the taker of the one before, SRQ_SHUT. */
+	/* The index of the receive to take next, the QP that took the receive
+	 * before, and SRQ_SHUT (srq.c). */
 	_Atomic uint64_t next;
 	/* An event is raised when fewer receives than this are posted; 0: no
 	 * event is armed.  SRQ_OWED: an event was raised and not reported. */
@@ -38,27 +39,27 @@ static inline struct srq_shared *srq_shared(const struct srq *s)
 	return (struct srq_shared *)((uintptr_t)s + s->peer_at);
 }
 
-/* NULL: there is no memory, or there are HCA_MAX_SRQ already. */
+/* Creates a queue of @depth receives.  NULL: there is no memory, or there are
+ * HCA_MAX_SRQ already. */
 struct srq *srq_new(struct hca *h, uint32_t pd, uint32_t depth,
 		    uint32_t max_sge, uint64_t user);
 /* Frees a queue that no QP uses. */
 void srq_free(struct hca *h, struct srq *s);
-/* 0; -EINVAL if more than @depth receives are posted; -ENOMEM.  The caller
- * keeps posters away. */
+/* Changes the depth.  0; -EINVAL if more than @depth receives are posted;
+ * -ENOMEM.  The caller keeps threads from posting meanwhile. */
 int srq_resize(struct hca *h, struct srq *s, uint32_t depth);
 /* The slot to fill next, or NULL if the queue is full; then wq_commit. */
 struct wqe *srq_reserve(const struct hca *h, struct srq *s);
 /* The index of the receive that is taken next. */
 uint32_t srq_next(const struct srq *s);
-/* Asks for one event when fewer than @limit receives are posted.  True: that is
- * so already, and the caller raises the event. */
+/* Asks for one event when fewer than @limit receives are posted.  True: fewer
+ * are posted already, and the caller raises the event. */
 bool srq_arm(struct hca *h, struct srq *s, uint32_t limit);
-/*
- * Takes the oldest receive; qp holds its copy.  False: none is posted.  *low: a
- * limit event has to be raised.
- */
+/* Takes the oldest receive; qp holds the copy of it.  False: no receive is
+ * posted.  *low: a limit event has to be raised. */
 bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low);
-/* True: a limit event was due, and the caller raises it. */
+/* Takes the limit event that is due.  True: there was one, and the caller
+ * raises it. */
 bool srq_owed(struct srq *s);
 /* Is a receive posted? */
 bool srq_has(const struct hca *h, const struct srq *s);

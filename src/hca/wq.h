@@ -95,14 +95,14 @@ struct wq {
 	ring_index collected;
 };
 
-/* 0 or -ENOMEM. */
+/* Makes a queue of @depth requests.  0 or -ENOMEM. */
 int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	    uint32_t max_inline);
-/* wq_init for a send queue of UD, with a struct wq_to in each slot. */
+/* Makes a send queue of UD, with a struct wq_to in each slot.  0 or -ENOMEM. */
 int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	       uint32_t max_inline);
-/* wq_init for receives that peers of this host fill, with WQE_EAGER_BYTES in
- * each slot. */
+/* Makes a queue of receives that peers of this host fill, with WQE_EAGER_BYTES
+ * in each slot.  0 or -ENOMEM. */
 int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge);
 /* Frees the slots of q; q may be zeroed or partly initialised. */
 void wq_fini(struct hca *h, struct wq *q);
@@ -115,7 +115,8 @@ bool wq_is_sound(const struct hca *h, const struct wq *q, uint32_t extra);
 struct wqe *wq_at(const struct hca *h, const struct wq *q, uint32_t index);
 /* The slot to fill next, or NULL if the queue is full; then wq_commit. */
 struct wqe *wq_reserve(const struct hca *h, struct wq *q);
-/* The slot @ahead slots after wq_reserve's, of which none is committed yet. */
+/* The slot @ahead slots after the slot of wq_reserve, to fill several slots
+ * before wq_commit_all.  NULL: the queue is full. */
 struct wqe *wq_reserve_after(const struct hca *h, struct wq *q, uint32_t ahead);
 
 /* Posts @count filled slots. */
