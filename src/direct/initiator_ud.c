@@ -167,7 +167,7 @@ uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	enum direct_result answer;
 	enum hca_status status;
 
-	/* what is posted from here on is for another turn */
+	/* requests that are posted from here on wait for another turn */
 	if (!w)
 		return 0;
 	to = wq_to(&q->qp->sq, w);

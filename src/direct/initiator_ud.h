@@ -24,8 +24,8 @@ bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 			 struct access *access, void *owner);
 /* Gives up all links of q. */
 void initiator_ud_fini(struct ibt *t, struct ibt_qp *q);
-/* Handles UD requests as initiator_turn handles those of a connection;
- * afterwards q->direct.path says how the next request goes. */
+/* Executes the UD request at the cursor.  Returns the bytes that moved, or 0;
+ * afterwards q->direct.path is the path of the next request. */
 uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 			   uint64_t now_ns);
 

@@ -98,8 +98,7 @@ static struct cqe completion_of(const struct target_ref *l, const struct qp *qp,
 	return c;
 }
 
-/* Does what the completion queue asks of the process that completed a request.
- */
+/* Sets the notify bits that a completion calls for. */
 static void notify_completion(struct target_ref *l, struct qp *qp,
 			      struct direct_request *r, enum cq_push asks)
 {

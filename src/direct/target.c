@@ -76,7 +76,7 @@ static bool read_places(struct target_ref *l, aoff at)
 	return false;
 }
 
-/* Is the QP at `at` the one that was copied last? */
+/* Is the QP at `at` the QP that was copied last? */
 static bool is_there(const struct target_ref *l, aoff at)
 {
 	const struct qp *there;

@@ -39,7 +39,7 @@ struct target_ref {
 	 * name as its peer's. */
 	uint32_t our_qpn, our_psn;
 	uint8_t our_ip[16];
-	uint32_t row; /* of the target in its table of QPs, when known */
+	uint32_t row; /* the target's row in the table of QPs, when known */
 	/*
 	 * A copy of the target's queue pair, of which each word was read once
 	 * and each place was checked; qp.self is 0 if there is none.  The
@@ -135,7 +135,8 @@ void target_leave(struct target_ref *l);
 
 /* Small whole requests of one opcode, SEND, WRITE or READ, or one atomic. */
 struct direct_batch {
-	/* Describes request i in *r, like the first; false: there is none. */
+	/* Describes request i in *r, as the first was; false: there are no
+	 * more. */
 	bool (*next)(void *arg, uint32_t i, struct direct_request *r);
 	void *arg;
 	/* The first request; then the results, as target_run's without a

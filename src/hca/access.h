@@ -64,6 +64,7 @@ struct access {
 
 _Static_assert(sizeof(struct access) == HCA_APART, "each writes its own");
 
+/* The set of one QP, without keys. */
 static inline access_set access_qp(uint32_t qpn)
 {
 	return ACCESS_SAY | (access_set)qpn << 32;

@@ -44,7 +44,7 @@ struct hca_shared {
 	aoff peer_area;	    /* struct hca_peer_area */
 	aoff counters;	    /* struct engine_counters[HCA_MAX_DEVICES] */
 	aoff suspects;	    /* struct engine_suspect[ENGINE_SUSPECTS] */
-	uint64_t key_secret[2]; /* of the permutation that draws keys */
+	uint64_t key_secret[2]; /* the secret from which keys are drawn */
 	aoff mrs;		/* struct mr[HCA_MAX_MR] */
 	uint32_t mr_top, mr_free_head, mr_free_tail;
 	uint32_t next_pd, next_cq, next_qp;

@@ -34,7 +34,7 @@ struct cqe {
 	uint32_t src_qpn;
 	uint32_t wc_flags;
 	uint32_t wq_index; /* polling this completion frees slots up to here */
-	uint32_t sl;	   /* of a datagram, see ud_resp.c */
+	uint32_t sl;	   /* a datagram's service level, see ud_resp.c */
 	uint64_t at_ns;	   /* when it was pushed, by the progress clock */
 	aoff wq;	   /* the queue of the request; 0: its QP is gone */
 };
@@ -68,7 +68,7 @@ enum { CQ_OVERRUN_UNTOLD = 1, CQ_OVERRUN_TOLD };
 struct cq {
 	/* Peers read the members before `lock`, which change seldom; the owner
 	 * writes the others with each poll, HCA_APART bytes away. */
-	uint64_t peer_at;    /* of struct cq_shared, bytes from here */
+	uint64_t peer_at;    /* where struct cq_shared is, bytes from here */
 	uint32_t is_silent;  /* there is no channel: arming has no effect */
 	uint32_t hold_count; /* completions for an event; 0, 1: one */
 	/* An event that is held back is raised after this time; 0: never. */
@@ -77,7 +77,8 @@ struct cq {
 	uint32_t id;
 	uint32_t size; /* entries in the ring, a power of two */
 	uint32_t cqe;  /* the capacity that was granted; <= size */
-	_Alignas(HCA_APART) struct alock lock; /* of the owner's threads */
+	/* taken by the owner's threads */
+	_Alignas(HCA_APART) struct alock lock;
 	aoff ring;
 	ring_index head;
 	shared_flag overrun; /* after an overflow nothing more is written */
@@ -97,6 +98,7 @@ struct cq_shared {
 	_Atomic uint32_t arm;  /* enum cq_arm, events, completions held back */
 };
 
+/* The words of a CQ of this process that peers write. */
 static inline struct cq_shared *cq_shared(const struct cq *cq)
 {
 	return (struct cq_shared *)((uintptr_t)cq + cq->peer_at);

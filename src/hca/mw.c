@@ -159,7 +159,7 @@ enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
 		return MR_BAD_PD;
 	if (w->qpn != qp->qpn)
 		return MR_BAD_QP;
-	/* of several threads that invalidate this key, one succeeds */
+	/* one of several threads that invalidate this key succeeds */
 	before = __atomic_exchange_n(&h->peer_area->gone[w - h->mrs], rkey,
 				     __ATOMIC_ACQ_REL);
 	if (before == rkey)

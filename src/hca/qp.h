@@ -75,7 +75,7 @@ struct qp_stats {
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes; /* BTH to ICRC */
 	uint64_t retransmits, timeouts, rnr_waits, out_of_order;
 	uint32_t wait; /* enum qp_wait, when the QP last ran out of work */
-	uint32_t row;  /* of the table of QPs */
+	uint32_t row;  /* the QP's row in the table of QPs */
 };
 
 struct qp {
@@ -95,12 +95,13 @@ struct qp {
 	aoff send_cq, recv_cq; /* struct cq */
 	aoff srq;	  /* struct srq that receives are taken from, or 0 */
 	uint64_t user;	  /* the front end's cookie, which events carry */
-	uint64_t peer_at; /* of struct qp_target, bytes from here */
+	uint64_t peer_at; /* where qp_target is, bytes from here */
 	/* The members before attr are written by the owner at work; those from
 	 * attr on are read by peers, HCA_APART bytes away. */
 	struct wq sq;
 	struct qp_stats stats;
-	_Alignas(HCA_APART) struct hca_qp_attr attr; /* as set by modify */
+	/* as ibv_modify_qp set them */
+	_Alignas(HCA_APART) struct hca_qp_attr attr;
 	struct wq rq;
 	/* The address that an eager message belonged to and that was unmapped,
 	 * the wr_id of its receive, and its lkey.  Under recv_cq's lock. */

@@ -47,13 +47,14 @@ void share_look_begin(struct hca *h, struct share_look *l, uint64_t va,
 /* Ends the notes.  The caller reads l->is_outdated before it gives the ctx lock
  * back. */
 void share_look_end(struct share_look *l);
-/* What the registration of a region may change in the table. */
+/* The changes of the table that the registration of a region may make. */
 enum share_room {
 	SHARE_FULL, /* nothing: no row is free, and no row meets the region */
 	SHARE_FREE, /* a free row may be used: no row meets the region */
 	SHARE_MET,  /* rows that meet the region may be used or withdrawn */
 };
-/* What the registration of [va, va + bytes) may change.  Under the ctx lock. */
+/* Says which changes the registration of [va, va + bytes) may make.  Under the
+ * ctx lock. */
 enum share_room share_room(const struct hca *h, uint64_t va, uint64_t bytes);
 /*
  * Looks for a row for a region [va, va + bytes) that is about to be registered

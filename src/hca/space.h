@@ -112,9 +112,8 @@ static inline int space_read_crc(struct space *s, const struct space_vec *from,
 }
 
 /*
- * Copies between the caller's own memory and a peer's memory: space_put from
- * own to peer, space_get from peer to own.  Executes n moves in order, each an
- * ordered copy, in as few system calls as possible.  0; or
+ * Copies from the caller's own memory to a peer's memory.  Executes n moves in
+ * order, each an ordered copy, in as few system calls as possible.  0; or
  *	-EFAULT	the peer's memory of move *done is unmapped or read-only
  *	-ENXIO	the caller's own memory is unmapped or read-only
  *	-ESRCH	the peer's process has ended
@@ -123,6 +122,8 @@ static inline int space_read_crc(struct space *s, const struct space_vec *from,
  */
 int space_put(struct space *peer, struct space *own, const struct space_move *m,
 	      size_t n, size_t *done);
+/* Copies from a peer's memory to the caller's own memory, with the order and
+ * the results of space_put. */
 int space_get(struct space *peer, struct space *own, const struct space_move *m,
 	      size_t n, size_t *done);
 

@@ -19,7 +19,7 @@ struct qp;
 /* In the arena, in the owner's part. */
 struct srq {
 	struct wq wq;	  /* tail: see srq_reserve; completed is not used */
-	uint64_t peer_at; /* of struct srq_shared, bytes from here */
+	uint64_t peer_at; /* where srq_shared is, bytes from here */
 	uint32_t pd;
 	uint64_t user; /* the front end's cookie, which events carry */
 };
@@ -34,6 +34,7 @@ struct srq_shared {
 	_Atomic uint32_t limit;
 };
 
+/* The words of an SRQ of this process that peers write. */
 static inline struct srq_shared *srq_shared(const struct srq *s)
 {
 	return (struct srq_shared *)((uintptr_t)s + s->peer_at);

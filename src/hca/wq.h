@@ -177,6 +177,7 @@ static inline void wq_copy_places(struct wq *to, const struct wq *from)
 	to->ids = 0;
 }
 
+/* The elements of a request, behind the request in its slot. */
 static inline struct wq_sge *wqe_sges(struct wqe *w)
 {
 	return (struct wq_sge *)(void *)(w + 1);

@@ -19,7 +19,7 @@
 #include "wire/udp.h"
 
 #define ROCEV2_UDP_PORT 4791
-/* questions at once; the engine asks the others again */
+/* open questions; the engine asks more of them again */
 #define QUESTIONS 256
 #define NS_PER_MS 1000000u
 
@@ -28,7 +28,8 @@ enum {
 	SAY_FOREIGN,
 	SAY_ALONE,
 	SAY_HIDDEN,
-	SAY_CLIENT = 0xb8, /* and an enum client_word */
+	/* the first of a row, one for each enum client_word */
+	SAY_CLIENT = 0xb8,
 };
 
 /*
@@ -84,8 +85,8 @@ static void say_word(enum client_word word, const char *sentence)
 
 /*
  * Binds UDP port 4791 without a broker, unless a broker that this process
- * cannot use has the port.  A descriptor, or -errno: the one of `err` and the
- * bind that says more.
+ * cannot use has the port.  A descriptor, or -errno: `err` or the failure of
+ * the bind, whichever says more.
  */
 static int bind_alone(int err)
 {

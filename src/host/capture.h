@@ -16,7 +16,9 @@
 
 /* Opens the file if the environment names one; prints why it cannot. */
 void capture_open(void);
+/* Closes the file, if it is open. */
 void capture_close(void);
+/* Are frames captured? */
 bool capture_is_open(void);
 /* Writes one frame; without a file does nothing.  @id: the identification of
  * the IPv4 header.  Under the progress lock. */

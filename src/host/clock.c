@@ -65,7 +65,7 @@ static bool is_usable(void)
 static uint64_t sure_ticks(void)
 {
 #if defined(__aarch64__)
-	uint64_t hz; /* of 25 MHz to 1 GHz */
+	uint64_t hz; /* 25 MHz to 1 GHz */
 
 	__asm__("mrs %0, cntfrq_el0" : "=r"(hz));
 	return hz / 1000000 + 1;

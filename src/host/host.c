@@ -44,7 +44,7 @@
 #define SWITCH_MAX_NS	 50000 /* a shorter yield: it ran for a moment */
 
 struct host {
-	/* of the process that made this struct; not of a forked child */
+	/* the process that made this struct, not its forked child */
 	int pid;
 	uint32_t users;
 	struct arena_map map;

@@ -48,7 +48,7 @@ enum { SAY_REFUSED = 0xc8 };
  * QPs of one post lock. */
 struct entry {
 	struct local_peer is; /* first: the struct that callers hold */
-	struct entry *base;   /* of one more view: the first view; else NULL */
+	struct entry *base;   /* the first view, in one more view; else NULL */
 	struct entry *views[VIEWS]; /* by post lock, or NULL; [0] is unused */
 	struct hca view;
 	struct space_other space;
@@ -67,10 +67,11 @@ static struct {
 	uint32_t class;
 	dev_t memory; /* the device that the kernel keeps sealed memory on */
 	struct entry self;
-	struct list entries;			   /* all peers */
-	uint32_t count;				   /* of entries */
+	struct list entries; /* all peers */
+	/* how many entries there are */
+	uint32_t count;
 	struct list idle;			   /* peers that no QP uses */
-	struct entry *latest[STEER_CLASS_MAX + 1]; /* of each class, or NULL */
+	struct entry *latest[STEER_CLASS_MAX + 1]; /* by class, or NULL */
 	uint8_t asked[STEER_CLASS_MAX + 1];	   /* enum asked */
 	uint32_t questions; /* how many classes are ASKED_YES */
 	bool has_news;

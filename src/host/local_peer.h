@@ -53,11 +53,12 @@ enum local_peer_is {
  * process.  ADVERB_PTRACER=1 allows it where Yama would not.
  */
 void local_peer_open(struct hca *own);
-/* The eventfd by which local peers wake this process; -1: there is none. */
+/* The eventfd by which local peers wake this process; -1: no peer can. */
 int local_peer_kick_fd(void);
-/* The progress thread calls local_peer_begin first and local_peer_end last:
- * meanwhile it holds the lock whose word hca_is_alive reads. */
+/* Called by the progress thread when it begins: takes the lock whose word
+ * hca_is_alive reads, so that peers find this process alive. */
 void local_peer_begin(void);
+/* Called by the progress thread when it ends: gives that lock. */
 void local_peer_end(void);
 /* After the progress thread has ended: returns when no peer works in this
  * process's arena, and unmaps all peers. */
@@ -98,7 +99,8 @@ void local_peer_give_up(uint32_t qpn);
 /* A process died that may have worked in this arena: local_peer_note_death is
  * due. */
 void local_peer_died(void);
-/* Repairs what the dead left half done.  True: the call is due again soon. */
+/* Repairs the work that dead peers left half done.  True: the call is due again
+ * soon. */
 bool local_peer_note_death(uint64_t now_ns);
 
 #endif

@@ -91,9 +91,10 @@ static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
 
 /*
  * Does what was posted wait for more?  The caller has pushed the doorbell.  The
- * fence orders that store with the loads of is_ahead; the holder of the lock
- * stores what they read and then looks at the doorbells.  Without it, both
- * could miss the other's store, and the post would wait for nothing.
+ * fence orders the store of the doorbell before the loads of is_ahead; the
+ * holder of the lock stores the words that is_ahead loads, and then looks at
+ * the doorbells.  Without the fence, both could miss the other's store, and the
+ * post would wait for nothing.
  */
 static bool may_gather(struct progress *p, const struct ibt_qp *q,
 		       uint32_t bytes)

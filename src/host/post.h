@@ -15,8 +15,11 @@
 
 /* Work of about @bytes, headers included, was posted to q. */
 void post_doorbell(struct progress *p, struct ibt_qp *q, uint32_t bytes);
-/* The program polls a CQ with the post lock of this number: executes requests
- * that wait under this lock, and those that this thread has posted. */
+/*
+ * The program polls a CQ with the post lock of this number: executes the
+ * requests that wait under this lock, and the requests of this thread that
+ * wait.
+ */
 void post_polled(struct progress *p, uint32_t number);
 /* The program is about to wait: executes requests that this thread has posted
  * and that wait. */

@@ -25,8 +25,8 @@
 #include "util/lock.h"
 #include "util/shared.h"
 
-/* The lock of the queue pairs with one number (engine_qp_post_lock), and what
- * it guards. */
+/* The lock of the queue pairs with one number (engine_qp_post_lock), and the
+ * members that the lock guards. */
 struct post_lock {
 	_Alignas(HCA_APART) struct lock lock;
 	struct clock clock;

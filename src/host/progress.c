@@ -400,8 +400,8 @@ void progress_turn(struct progress *p)
 	bool any, is_deaf, has_dead = broker_link_has_dead();
 
 	shield_holder(p);
-	/* Before the socket: what arrived meanwhile must not find the peers'
-	 * patience used up. */
+	/* Before the look at the socket: a datagram that arrived meanwhile must
+	 * not find the peers' patience used up. */
 	if (slept)
 		engine_was_asleep(p->engine, slept, now);
 	engine_hold_acks(p->engine, shared_load(&p->activity.is_watched) ||
@@ -445,10 +445,10 @@ bool progress_has_files(struct progress *p)
 	if (!has) {
 		shared_store(&p->wire.is_lost, true);
 		log_say(SAY_CLOSED,
-			"the program has closed descriptors that adverb had "
-			"opened: from here on it reaches nobody by packets; "
-			"let it keep them, or open the device after it has "
-			"closed all");
+			"the program has closed descriptors of adverb: no "
+			"packet is sent or received any more; let the program "
+			"keep descriptors that it did not open, or open the "
+			"device after the program has closed them");
 	}
 	return has;
 }

@@ -37,7 +37,7 @@ struct rx_backoff {
 	size_t bytes;	   /* received since then */
 	uint64_t cost[2];  /* ns a MiB without and with pauses; 0: unknown */
 	bool is_trial;	   /* the present stretch tries the slower way */
-	/* Stretches between two trials, and those left before the next. */
+	/* Stretches between two trials, and stretches left before the next. */
 	uint32_t trial, left;
 };
 

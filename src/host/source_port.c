@@ -59,7 +59,8 @@ static void ask_broker(struct engine *e, const struct engine_source *s,
 		waiting[waiters++] = *s;
 	else if (was_believed(s, user))
 		engine_source(e, s, true, now_ns);
-	/* else what waits is dropped after a while, and asked about again */
+	/* else the packet is dropped after a while, and the engine asks
+	 * again */
 }
 
 static void resolve_port(struct engine *e, struct engine_source *s,
