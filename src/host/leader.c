@@ -276,9 +276,9 @@ static void follow_programs(void) NO_LOCK_ANALYSIS
 {
 	uint32_t seen = shared_load(&leads_begun), now;
 	uint64_t ns = NAP_MIN_NS;
-	bool came = false, stands;
+	bool came = false, follows;
 
-	for (stands = release_lock(thread_state.sleeps_begun); stands;
+	for (follows = release_lock(thread_state.sleeps_begun); follows;
 	     seen = now) {
 		nap_for(ns);
 		now = shared_load(&leads_begun);
@@ -286,9 +286,9 @@ static void follow_programs(void) NO_LOCK_ANALYSIS
 		ns = bits_min_u64(2 * ns, NAP_MAX_NS);
 		if (!shared_load(&program_leads)) {
 			if (now == seen || count_now(&sleepers))
-				stands = !lock_try(&leader_lock);
+				follows = !lock_try(&leader_lock);
 		} else if (now == seen || count_now(&sleepers) > 1) {
-			stands = sleep_under_leader();
+			follows = sleep_under_leader();
 			ns = NAP_MIN_NS;
 		}
 	}
