@@ -13,15 +13,17 @@
 #include "broker/inside.h"
 
 /*
- * The descriptors that one connection may need: open are the connection, its
- * process, its eventfd, its page and both ends of its relay; unread by the
- * client (unread.h) are up to ten.
+ * The descriptors that one connection may need.  Up to six are open: the
+ * connection, a pidfd, the eventfd, the page and both ends of the relay.  Up to
+ * ten are under way, in messages that the client has not read (unread.h).  The
+ * limit on open files bounds each of the two numbers.
  */
 #define ADMISSION_FILES 10
 
 /*
- * Whether the broker s, with a limit of `files` open files, admits another
- * connection of user.  0; or -EUSERS and, in the size bytes at why, a sentence.
+ * Asks whether the broker s, which may have `files` open files, admits another
+ * connection of user.  Returns 0, or -EUSERS with a sentence in the size bytes
+ * at why.
  */
 int admission_check(const struct server *s, uint64_t files, uid_t user,
 		    char *why, size_t size);

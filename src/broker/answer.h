@@ -9,40 +9,42 @@
 
 #include "broker/inside.h"
 
-/* Completes m, the answer to a question, and sends it with the descriptors that
- * m->brings says, which stay the caller's.  0 or -errno. */
+/* Completes m, the answer to a question, and sends m with the descriptors that
+ * m->brings names, which stay the caller's.  0 or -errno. */
 int answer_send(const struct conn *c, const struct proto *question,
 		struct proto *m, const int *fds);
 /* Refuses a question of c with err, an errno, and the sentence why. */
 void answer_refuse(const struct conn *c, const struct proto *question, int err,
 		   const char *why);
 
-/* Answers PROTO_WHO: the broker says who it is. */
+/* Answers PROTO_WHO: introduces the broker. */
 void answer_who(const struct server *s, const struct conn *c,
 		const struct proto *m);
 /* Refuses a client of another version, in a form that every version reads. */
 void answer_version(const struct server *s, const struct conn *c,
 		    const struct proto *m);
-/* Answers PROTO_ASK: whether the process lives that a QPN belongs to. */
+/* Answers PROTO_ASK: says whether the process that has a QPN lives. */
 void answer_peer(const struct server *s, const struct conn *c,
 		 const struct proto *m);
-/* Whether the process lives that a QPN belongs to, for the broker of another
- * host: a remote_liveness_state, whose user is the server. */
+/* Tells the broker of another host whether the process that has a QPN lives: a
+ * remote_liveness_state. user is the struct server. */
 enum livemsg_state answer_state(void *user, uint32_t qpn);
-/* Answers PROTO_ASK_FAR, about a process of another host, at once or by
- * answer_remote_all. */
+/* Answers PROTO_ASK_FAR, about a process of another host: at once if the broker
+ * knows the answer, otherwise later by answer_remote_all. */
 void answer_remote(struct server *s, struct conn *c, const struct proto *m,
 		   uint64_t now_ns);
+/* Asks other hosts about the peers that cmserver_doubts gives, and passes on
+ * the answers that have come from other hosts. */
 void answer_remote_all(struct server *s, uint64_t now_ns);
 /* Answers PROTO_PAGE: sends the page of a class to a process of the same user.
  */
 void answer_page(const struct server *s, const struct conn *c,
 		 const struct proto *m);
-/* Answers PROTO_ARENA: says where an arena is, to processes of the same user
- * alone; the kernel lets those open it that could debug its owner. */
+/* Answers PROTO_ARENA: tells a process of the same user where an arena is.  The
+ * kernel lets a process open the arena that may debug the owner (ptrace(2)). */
 void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 		  uint64_t now_ms);
-/* Answers PROTO_SOURCE: whether a source port is that of a class's user. */
+/* Answers PROTO_SOURCE: says whether the user of a class has a source port. */
 void answer_source(const struct server *s, const struct conn *c,
 		   const struct proto *m);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process's side of the broker: finds or starts the broker, holds the class
- * and the receive socket, asks about other processes.
+ * The client of the broker in each process: finds or starts the broker, holds
+ * the class and the receive socket, asks about other processes.
  *
  *	  open                 welcome
  *	LOST ------> GREETING ---------> UP
@@ -10,9 +10,10 @@
  *	 |`-> STARTING-'                  | |
  *	 `--------------------------------+-'  (ALONE: after a second)
  *
- * When the broker dies, what it gave stays valid: the class, its socket, the
- * pages.  client_turn starts another broker, or finds the one that another
- * process has started, and gives it what it needs.  Only client_open waits.
+ * When the broker dies, the class, its socket and the pages stay valid.
+ * client_turn starts another broker, or finds the one that another process has
+ * started, and gives that broker the class and the descriptors.  Only
+ * client_open waits.
  *
  * Not thread-safe: the owner's lock covers a client.  A client does not survive
  * fork: a child closes its copy and opens a new one.
@@ -28,6 +29,8 @@
 #include "broker/start.h"
 #include "util/inaddr.h"
 
+/* The broker's answers about a peer; the values are those of enum
+ * proto_peer. */
 enum client_peer {
 	CLIENT_PEER_GONE,
 	CLIENT_PEER_ALIVE,
@@ -36,8 +39,9 @@ enum client_peer {
 	CLIENT_PEER_LEFT,
 };
 
-/* NONE: the process shares no arena, or not with this one.  LATER: ask again in
- * a moment. */
+/* The broker's answers about an arena; the values are those of enum
+ * proto_arena.  NONE: the process shares no arena with this process.  LATER:
+ * the caller asks again in a moment.  GONE: the process has ended. */
 enum client_arena {
 	CLIENT_ARENA_HERE,
 	CLIENT_ARENA_NONE,
@@ -54,10 +58,10 @@ enum client_state {
 	CLIENT_ALONE,
 };
 
-/* The occasions for a sentence to the user, without a full stop; each comes
- * once. */
+/* The occasions on which a client has a sentence for the user, without a full
+ * stop. */
 enum client_word {
-	CLIENT_SAYS_LATE, /* a broker is waited for */
+	CLIENT_SAYS_LATE, /* client_open waits for a broker */
 	/* adverbd cannot be run: why, and what serves instead */
 	CLIENT_SAYS_THREAD,
 	CLIENT_SAYS_ENDS, /* each broker ends at once */
@@ -66,38 +70,43 @@ typedef void client_say(enum client_word word, const char *sentence);
 
 /* The broker that a client is connected to. */
 struct client_broker {
-	/* Another ordinary user's, whom ADVERB_BROKER_USER names as trusted. */
+	/* Its user is not the effective user of this process. */
 	bool is_other_user;
 	uid_t user;
-	pid_t pid; /* as the broker sees it */
-	/* As this process sees it; 0: it is not visible. */
+	pid_t pid; /* the pid as the broker sees it */
+	/* The pid as this process sees it; 0: the broker is not visible. */
 	pid_t visible_pid;
 };
 
 struct client {
 	enum client_state state;
-	int unix_fd; /* the class is freed when it closes; -1: no broker */
+	int unix_fd; /* its close releases the class; -1: no broker */
 	int udp_fd;  /* bound to port 4791, dual-stack; blocking, no pktinfo */
-	/* for a successor of the broker; -1: it is not of this user */
+	/* the fd store, kept for a successor of the broker; -1: none */
 	int fd_store_fd;
-	/* the sending end of the relay to udp_fd, for a successor; -1: none */
+	/* the sending end of the relay to udp_fd, kept for a successor of the
+	 * broker; -1: none */
 	int relay_fd;
-	int tree_fd;	       /* client_tree's; -1: none */
-	int arena_fd, kick_fd; /* to be shared, borrowed; -1: none */
-	bool hides_arena; /* the limit on open files does not let it be shown */
+	int tree_fd;	       /* the folder that client_tree took; -1: none */
+	int arena_fd, kick_fd; /* shown to others, borrowed; -1: none */
+	/* the arena is not shown: more descriptors of this user are under way
+	 * than the limit on open files allows */
+	bool hides_arena;
 	uint32_t class;
 	uint32_t serial;
-	uint64_t patience_ms; /* how long a hello may be without an answer */
-	uint64_t due_ms;      /* when client_turn wants to be called again */
+	uint64_t patience_ms; /* how long a hello may stay without an answer */
+	uint64_t due_ms;      /* when client_turn is due */
 	uint64_t lost_ms;     /* since when there is no broker */
-	uint32_t wait_ms;     /* until the next attempt to find it */
+	uint32_t wait_ms;     /* until the next attempt to find a broker */
 	struct client_broker broker;
+	/* The broker is another ordinary user's, whom ADVERB_BROKER_USER names
+	 * as trusted. */
 	bool is_told;
 	int err; /* why there is no broker */
 	const char *reason;
 	char why[START_SENTENCE];
 	struct start start;	    /* in CLIENT_STARTING */
-	client_say *say;	    /* NULL: nobody listens */
+	client_say *say;	    /* NULL: the user is told nothing */
 	void *page;		    /* the page of this process; NULL: none */
 	struct client_pages *pages; /* the pages of other processes */
 };
@@ -106,9 +115,11 @@ struct client {
 struct client_news {
 	enum {
 		CLIENT_NEWS_PEER,
+		/* a broker has welcomed this client */
 		CLIENT_NEWS_BACK,
 		CLIENT_NEWS_ARENA,
-		/* a process that was shown this one's arena has ended */
+		/* a process to which this process's arena was shown has
+		 * ended */
 		CLIENT_NEWS_DIED,
 		CLIENT_NEWS_SOURCE,
 	} what;
@@ -117,7 +128,8 @@ struct client_news {
 	enum client_peer peer;
 	uint32_t class;		/* ARENA, SOURCE: as asked */
 	struct inaddr from, to; /* SOURCE: as asked */
-	bool is_peers;		/* SOURCE: the answer */
+	/* SOURCE: the user of the class has that port */
+	bool is_peers;
 	enum client_arena arena;
 	struct proto_at arena_at; /* ARENA: where the arena is, if HERE */
 	int kick_fd;		  /* ARENA: the caller's from now on, if HERE */
@@ -125,44 +137,50 @@ struct client_news {
 
 struct client_wish {
 	/*
-	 * Where this process has its arena, and its eventfd: the broker, and
-	 * each that follows it, shows them to processes of this user.  Both are
+	 * The descriptors of this process's arena and eventfd.  The broker, and
+	 * each successor, shows them to processes of this user.  Both are
 	 * borrowed until client_close.  -1, -1: nothing is shared.
 	 */
 	int arena_fd, kick_fd;
-	/* How long to wait for a broker that lives and says nothing: it is
-	 * stopped, or gets no processor. */
+	/* How long to wait for a broker that lives and does not answer, since
+	 * it is stopped or gets no processor. */
 	uint64_t patience_ms;
 	/*
-	 * Called by client_open and by client_turn; may be NULL.
-	 * CLIENT_SAYS_LATE only by client_open, once: after a second if the
-	 * broker is stopped, or is being started and sleeps, after five
+	 * Called by client_open and by client_turn; may be NULL.  Only
+	 * client_open says CLIENT_SAYS_LATE, once: after one second if the
+	 * broker is stopped, or sleeps while it starts, and after five seconds
 	 * otherwise.
 	 */
 	client_say *say;
 };
 /*
- * Opens a client.  0, or -errno with a sentence in *why, which borrows from c
- * or is constant: -ENOENT there is no broker to start, -EADDRINUSE another
- * program has the port, -ETIMEDOUT there is a broker, and it says nothing,
- * -EMFILE its limit on open files is reached, or this process's, -EUSERS this
- * user has its share of connections, -ENOSPC or of classes, -EACCES the broker
- * is not trusted (trust.h), -EPERM there is none, and a program with more
- * rights than its caller starts none.
+ * Opens a client: finds or starts a broker, and waits until the broker gives a
+ * class.  0, or -errno with a sentence in *why, which borrows from c or is
+ * constant.  -ENOENT: there is no broker to start; -EADDRINUSE: another program
+ * has the port; -ETIMEDOUT: the broker does not answer; -EMFILE: the limit on
+ * open files of the broker or of this process is reached; -EUSERS: this user
+ * has its share of connections; -ENOSPC: this user has its share of classes;
+ * -EACCES: the broker is not trusted (trust.h); -EPERM: there is no broker, and
+ * a program with more rights than its caller starts none.
  */
 int client_open(struct client *c, const struct client_wish *wish,
 		const char **why);
+/* Closes the client's descriptors and unmaps its pages.  The broker releases
+ * the class. */
 void client_close(struct client *c);
-/* The descriptor that client_turn waits for (POLLIN); -1: none. */
+/* Returns the descriptor to poll for POLLIN, at which client_turn is due; -1:
+ * none. */
 int client_fd(const struct client *c);
-/* When client_turn is due, CLOCK_MONOTONIC; UINT64_MAX: it is not. */
+/* Returns when client_turn is due without POLLIN, in milliseconds of
+ * CLOCK_MONOTONIC; UINT64_MAX: never. */
 uint64_t client_due_ms(const struct client *c);
-/* Takes the broker's messages, and looks for a broker that is lost.  True with
- * news; to be called until there is none. */
+/* Takes messages of the broker until one is news, and looks for another broker
+ * if the broker is lost.  True with *news: the caller calls again; false: there
+ * is no news. */
 bool client_turn(struct client *c, struct client_news *news);
 /*
- * Asks whether the process of this namespace lives that a QPN belongs to; the
- * answer is CLIENT_NEWS_PEER.  False: the question is lost; to be asked again
+ * Asks whether the process of this namespace that has a QPN lives; the answer
+ * is CLIENT_NEWS_PEER.  False: the question is lost; the caller asks again
  * after CLIENT_NEWS_BACK.
  */
 bool client_ask(struct client *c, uint32_t qpn);
@@ -170,33 +188,32 @@ bool client_ask(struct client *c, uint32_t qpn);
  * CLIENT_NEWS_ARENA.  False: the question is lost. */
 bool client_ask_arena(struct client *c, uint32_t class);
 /*
- * Asks whether the process that has a class, or another of its user, has the
- * port that a datagram came from; the answer is CLIENT_NEWS_SOURCE.  False: the
- * question is lost.
+ * Asks whether the process that has a class, or another process of its user,
+ * has the port from which a datagram came; the answer is CLIENT_NEWS_SOURCE.
+ * False: the question is lost.
  */
 bool client_ask_source(struct client *c, uint32_t class,
 		       const struct inaddr *from, const struct inaddr *to);
 /*
- * Asks whether the process of another host lives that a QPN belongs to; the
- * answer is CLIENT_NEWS_PEER, CLIENT_PEER_UNKNOWN also when that host's broker
- * does not speak this, which is known after half a second.  False: the question
- * is lost.
+ * Asks whether the process of another host that has a QPN lives; the answer is
+ * CLIENT_NEWS_PEER.  If that host's broker does not answer for half a second,
+ * it is CLIENT_PEER_UNKNOWN.  False: the question is lost.
  */
 bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
 		    const uint8_t host[16], uint32_t scope);
-/* This process's page, for writing; shared_page.h says what is in it.  NULL:
- * there is none.  Valid until client_close. */
+/* Returns this process's page, for writing; shared_page.h describes its
+ * contents.  NULL: there is none.  Valid until client_close. */
 void *client_page(const struct client *c);
 /*
- * The page of another class of this namespace, for reading, until client_close.
- * Never waits.  False: not known yet; the broker is asked, and client_turn
- * takes the answer.  True with NULL: there is none, since the class has no
- * owner, or one of another user; that is said once, and then the broker is
- * asked again.
+ * Finds the page of another class of this namespace, for reading, valid until
+ * client_close.  Never waits.  False: the page is not known yet; the broker is
+ * asked, and client_turn takes the answer.  True with NULL: the class has no
+ * owner, or an owner of another user, or there is no memory; the next call asks
+ * the broker again.
  */
 bool client_page_of(struct client *c, uint32_t class, const void **page);
-/* Gives the broker this folder (taken) for counter files, if it is of this
- * user; see counter_files.h. */
+/* Takes folder_fd, and gives that folder to each broker of this user for its
+ * counter files (counter_files.h). */
 void client_tree(struct client *c, int folder_fd);
 
 #endif

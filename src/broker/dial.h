@@ -10,18 +10,20 @@
 struct dial_broker {
 	pid_t pid; /* 0: it is not visible */
 	uid_t user;
-	/* How long after its last program it ends; UINT32_MAX: it is a thread
-	 * of that process; PROTO_IDLE_NEVER: it does not end. */
+	/* How many seconds after its last program the broker ends; UINT32_MAX:
+	 * the broker is a thread of that process; PROTO_IDLE_NEVER: the broker
+	 * does not end. */
 	uint32_t idle_s;
 	char release[PROTO_RELEASE]; /* to be shown as it is */
 };
 
 /*
- * Finds the broker or starts it, and asks who it is: waits for 15 s while there
- * is none, and for 30 s for an answer.  0 with *fd, blocking, which the caller
- * owns, and *broker, unless that is NULL; or -errno and a sentence in why: as
- * client_open, or -EPROTONOSUPPORT: the broker is of another version.  say: see
- * struct client_wish.  Thread-safe.
+ * Finds or starts the broker, and asks for its introduction: waits for 15 s
+ * while there is no broker, and for 30 s for the answer.  0 with *fd, a
+ * blocking socket that the caller owns, and *broker, unless broker is NULL; or
+ * -errno and a sentence in why.  The errors are those of client_open, and
+ * -EPROTONOSUPPORT: the broker is of another version. say: see struct
+ * client_wish.  Thread-safe.
  */
 int dial_open(int *fd, struct dial_broker *broker, client_say *say,
 	      char why[START_SENTENCE]);

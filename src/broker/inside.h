@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The broker's own data, for server.c, answer.c, admission.c and unread.c
- * alone. */
+/* The broker's own data, for server.c, answer.c, admission.c, counter_tree.c
+ * and unread.c alone. */
 #ifndef BROKER_INSIDE_H
 #define BROKER_INSIDE_H
 
@@ -23,8 +23,8 @@
 #define FIXED (3 + REFUSE_FULL_SLOTS)
 
 /*
- * One client.  Without a connection (fd -1) it is what a broker that died has
- * left of a client, until that client comes or dies.  The broker owns the
+ * One client.  With fd -1 the client was connected to a dead broker, and the
+ * entry stays until the client connects or dies.  The broker owns the
  * descriptors.
  */
 struct conn {
@@ -32,26 +32,28 @@ struct conn {
 	int pidfd;  /* -1: the process is not visible */
 	uid_t user; /* or USER_NONE (user.h) */
 	pid_t pid;
-	uint32_t class;	    /* 0: it has none yet */
+	uint32_t class;	    /* 0: the client has none yet */
 	bool is_waiting;    /* its hello is not answered */
 	struct proto hello; /* the hello, if is_waiting */
 	int hello_fd;	    /* the socket that came with the hello; -1: none */
 	int relay_fd; /* the relay's end that came with the hello; -1: none */
-	/* where the arena is that it shares with its user */
+	/* the arena that the client shares with its user */
 	struct proto_at arena;
-	int kick_fd;		    /* the eventfd that wakes it; -1: none */
+	/* the eventfd that wakes the client; -1: none */
+	int kick_fd;
 	uint64_t waiting_ms;	    /* when the hello came, if is_waiting */
-	struct cmserver_client *cm; /* NULL: it does no connection management */
-	/* names it to remote_liveness, never used twice; 0: none */
+	struct cmserver_client *cm; /* NULL: the client has none */
+	/* the asker's number in remote_liveness, never used twice; 0: none */
 	uint64_t name;
-	uint32_t questions; /* open ones, about other hosts */
-	/* The classes whose arenas it was shown, as bits; not known of a client
-	 * of another broker. */
+	uint32_t questions; /* open questions about other hosts */
+	/* One bit for each class whose arena was shown to the client; arenas
+	 * that an earlier broker showed are not known. */
 	uint64_t access_of[STEER_CLASS_MAX / 64 + 1];
-	bool is_inherited;  /* it had its class of the broker before this one */
-	bool is_over;	    /* it has ended, and its client has yet to read */
-	uint64_t behind_ms; /* since when its requests wait; 0: they do not */
-	uint64_t full_ms; /* since when no descriptor can be sent; 0: it can */
+	bool is_inherited; /* an earlier broker gave the class */
+	/* the connection has ended, and the client has yet to read */
+	bool is_over;
+	uint64_t behind_ms; /* since when requests wait; 0: none waits */
+	uint64_t full_ms; /* since when no descriptor can be sent; 0: one can */
 };
 
 struct server {
