@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers of other hosts that a REQ says to have lost a connection with a user of
- * this broker, each until the answer to the question whether the peer's queue
- * pair lives.  A user has at most a share of the places, as of others that
- * share.h counts.  Part of the broker's loop: one thread, no lock.
+ * Doubts.  A REQ of a peer on another host may say that the peer has lost its
+ * connection with a user of this broker.  The peer is doubted until its host
+ * has said whether the peer's queue pair lives.  A user has at most a share of
+ * the places (share.h).  Part of the broker's loop: one thread, no lock.
  */
 #ifndef BROKER_CM_DOUBTS_H
 #define BROKER_CM_DOUBTS_H
@@ -27,16 +27,16 @@ struct cm_doubts {
 	uint32_t used; /* of place[] */
 };
 
-/* Doubts a peer of that user's, if the user may have another doubt; else does
- * nothing, and the peer's next REQ is another occasion.  Borrows the share
- * until cm_doubts_settle, by its count `doubts`. */
+/* Adds a doubt about a peer of the share's user, if the user may have another
+ * one; otherwise does nothing, and the peer's next REQ adds it.  Borrows the
+ * share until cm_doubts_settle, and counts the doubt in share->doubts. */
 void cm_doubts_add(struct cm_doubts *d, struct user_share *share,
 		   const struct live_peer *about);
-/* Takes out a peer that is to be asked; false: there is none.  The place stays
- * in use until cm_doubts_settle. */
+/* Gives a peer that no call has given before; the caller asks its host.  False:
+ * there is none.  The place stays in use until cm_doubts_settle. */
 bool cm_doubts_take(struct cm_doubts *d, struct live_peer *about);
-/* A peer that cm_doubts_take gave is no longer asked: frees the place.  Does
- * nothing for another peer. */
+/* Frees the place of a peer that cm_doubts_take gave, since its host has
+ * answered or cannot be asked.  Does nothing for another peer. */
 void cm_doubts_settle(struct cm_doubts *d, const struct live_peer *about);
 
 #endif

@@ -9,12 +9,12 @@
 #include "broker/cmproto.h"
 #include "hdr/cmmsg.h"
 
-/* Takes what a message of the peer says of its queue pair, and the program's
- * private data, into m; of a message of kind 0, no private data.  Leaves the
+/* Copies what the peer's message says of its queue pair, and the program's
+ * private data, to m; a message of kind 0 has no private data.  Leaves the
  * other members of m. */
 void cm_fields_take(struct cmproto *m, const struct cmmsg *msg);
-/* Fills a message to the peer with what a client says in m, which may be
- * anything: values are cut to the width of their fields. */
+/* Fills a message to the peer from a client's m, which is not trusted: values
+ * are cut to the width of their fields. */
 void cm_fields_fill(struct cmmsg *msg, const struct cmproto *m);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The journal of conversations, by which their peers are told of processes that
- * die while there is no broker.  The note of each conversation is a record in
- * the ledger of the fd store; the successor of a broker releases conversations
- * of processes that have ended.  Part of the broker's loop: one thread, no
- * lock.
+ * The journal of conversations: by it, the peers of a process that dies while
+ * there is no broker are told of its death.  The note of each conversation is a
+ * record in the ledger of the fd store; the successor of a broker releases
+ * conversations of processes that have ended.  Part of the broker's loop: one
+ * thread, no lock.
  *
  *	write -> [broker dies] -> inherit -> taken by its owner's RESUME
  *	                                  `-> executed when the owner is gone
@@ -17,8 +17,8 @@
 
 #include "broker/fd_store.h"
 
-/* A record of a predecessor, and its slot in the ledger, which by now may have
- * another record. */
+/* A record that a predecessor has written, and the slot of the ledger in which
+ * it was; the slot may have another record by now. */
 struct cm_journal_entry {
 	struct fd_store_record record;
 	uint32_t slot;
@@ -28,11 +28,12 @@ struct cm_journal {
 	struct fd_store *fd_store;	    /* borrowed; may hold nothing */
 	struct cm_journal_entry *inherited; /* sorted by the note's local_id */
 	uint32_t count;			    /* of inherited[] */
-	uint32_t open;			    /* of these not yet taken */
+	uint32_t open;			    /* of inherited[], not yet taken */
 };
 
-/* Has nothing inherited. */
+/* Makes a journal without inherited records; borrows fd_store. */
 void cm_journal_init(struct cm_journal *j, struct fd_store *fd_store);
+/* Frees the inherited records. */
 void cm_journal_fini(struct cm_journal *j);
 /* Writes the record of a slot, which the caller chooses below FD_STORE_RECORDS;
  * with a note of state 0, frees the slot. */
@@ -40,7 +41,7 @@ void cm_journal_write(struct cm_journal *j, uint32_t slot,
 		      const struct fd_store_entry *owner,
 		      const struct cm_note *note);
 /* Reads what a predecessor has written into the ledger.  A successor calls this
- * once.  Without memory nothing is inherited. */
+ * once.  If there is no memory, nothing is inherited. */
 void cm_journal_inherit(struct cm_journal *j);
 /* Is there an inherited record of that conversation, of another process than
  * this one? */

@@ -21,21 +21,22 @@ struct cm_output {
 	struct list queue;
 	uint32_t waiting; /* messages in the queue */
 	uint32_t most;	  /* of waiting, since the queue was last empty */
-	/* The client did not read: the queue has the message that says so, and
-	 * takes no other. */
+	/* The client did not read: the queue has CMPROTO_DROPPED, and takes no
+	 * other message. */
 	bool is_lost;
 };
 
+/* Makes an empty queue for the client's socket fd; borrows fd and share. */
 void cm_output_init(struct cm_output *o, int fd, struct user_share *share);
 /* Frees what waits. */
 void cm_output_fini(struct cm_output *o);
-/* Copies m into the queue.  False: the user has no room for it, or there is no
- * memory; is_lost, too, is false. */
+/* Copies m into the queue.  False: the user's share of bytes is used up, there
+ * is no memory, or is_lost is set. */
 bool cm_output_push(struct cm_output *o, const struct cmproto *m);
 /* Frees what waits for a client that does not read it, and has the client read
  * CMPROTO_DROPPED instead. */
 void cm_output_lose(struct cm_output *o);
-/* Sends what the socket takes.  False: the client is to be dropped, since its
+/* Sends what the socket takes.  False: the caller drops the client, since its
  * socket is broken, or since it is lost and all has been sent. */
 bool cm_output_send(struct cm_output *o);
 

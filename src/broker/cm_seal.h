@@ -3,11 +3,10 @@
  * Seals the notes that clients of connection management keep for a broker's
  * successor (cmproto.h), so that a client can give back only what a broker has
  * written.  A seal is SipHash-2-4 of the note, behind the note in the message.
- * Its key is in the ledger of the fd store, by which a successor knows it;
- * clients of the broker's own user can read it, and may do there what they
- * like.
+ * The key is in the ledger of the fd store, where a successor finds it; clients
+ * of the broker's own user can read the key there, and need no seal.
  *
- * Where the store was lost with its broker, nobody knows the key.  A broker
+ * If the store was lost with its broker, no process knows the key.  A broker
  * that has no predecessor's key takes any note for CM_SEAL_LENIENT_NS after it
  * began, but as one that its client may have made up (is_unproven): otherwise a
  * client could claim connections with another host's queue pairs, whose
@@ -24,7 +23,7 @@
 #include "broker/fd_store.h"
 #include "util/siphash.h"
 
-/* As long as a call of librdmacm waits for a broker. */
+/* The time for which a call of librdmacm waits for a broker. */
 #define CM_SEAL_LENIENT_NS 30000000000u
 
 struct cm_seal {
@@ -33,14 +32,17 @@ struct cm_seal {
 	uint64_t began_ns;
 };
 
-/* False: the kernel has no random numbers. */
+/* Draws this broker's own key; borrows fd_store.  False: the kernel has no
+ * random numbers. */
 bool cm_seal_init(struct cm_seal *s, struct fd_store *fd_store,
 		  uint64_t now_ns);
-/* Writes the note, and its seal behind it; nothing of a note of state 0. */
+/* Writes the note and behind it its seal; writes zeroes for a note of state
+ * 0. */
 void cm_seal_write(struct cm_seal *s, const struct cm_note *note,
 		   uint8_t bytes[CMPROTO_NOTE]);
-/* Reads a note, and sets is_unproven of one without a known seal.  False: no
- * broker has written it, as far as that is known. */
+/* Reads a note.  True: its seal is right; or its seal is unknown, which
+ * is_unproven says, and this broker still takes any note.  False: no broker
+ * that is known has written the note. */
 bool cm_seal_read(const struct cm_seal *s, const uint8_t bytes[CMPROTO_NOTE],
 		  uint64_t now_ns, struct cm_note *note);
 

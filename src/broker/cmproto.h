@@ -2,8 +2,9 @@
 /*
  * The messages between librdmacm and the broker.  They go over a connection of
  * their own to the socket of proto.h, one struct for each, in host order.  The
- * broker answers each request by one DONE with the request's serial, but for
- * TAKEN and for RELEASE of an object.  It sends events without being asked.
+ * broker answers each request by one DONE with the request's serial; TAKEN, and
+ * RELEASE of an object, have no answer.  The broker sends events without being
+ * asked.
  *
  * An object stands for one rdma_cm id of a program in the broker: a port, a
  * listener or a conversation.  The broker names it in BIND's answer, or in the
@@ -30,7 +31,7 @@ enum cmproto_kind {
 	CMPROTO_ACCEPT,	    /* all that a REP or SIDR_REP says */
 	CMPROTO_REJECT,	    /* status, private data */
 	CMPROTO_ESTABLISH,  /* the active side is ready, the passive has data */
-	CMPROTO_DISCONNECT, /* */
+	CMPROTO_DISCONNECT, /* sends a DREQ, or answers the peer's */
 	CMPROTO_TAKEN,	    /* the program has read the CMPROTO_REQUEST */
 	CMPROTO_RELEASE,    /* frees the object; id 0: that of the note */
 	CMPROTO_RESUME,	    /* note; space and local_port: as BIND's, or 0 */
@@ -43,17 +44,16 @@ enum cmproto_event {
 	CMPROTO_RESPONSE,
 	CMPROTO_ESTABLISHED,
 	CMPROTO_REJECTED,     /* status: the reason of the REJ */
-	CMPROTO_UNREACHABLE,  /* status: -ETIMEDOUT, or SIDR's */
+	CMPROTO_UNREACHABLE,  /* status: -ETIMEDOUT, or the SIDR_REP's */
 	CMPROTO_DISCONNECTED, /* status: -ETIMEDOUT: the peer never answered */
 	CMPROTO_TIMEWAIT_EXIT,
 	CMPROTO_RESOLVED, /* SIDR: qpn and qkey */
-	/* id 0: the client did not read what waited for it, which is lost, and
-	 * its connection to the broker ends */
+	/* id 0: the client did not read its messages, which are lost, and its
+	 * connection to the broker ends */
 	CMPROTO_DROPPED,
 };
 
-/* Between which addresses and ports a conversation is; IPv4 as ::ffff:a.b.c.d.
- */
+/* The addresses and ports of a conversation; IPv4 as ::ffff:a.b.c.d. */
 struct cmproto_address {
 	uint8_t local[16], peer[16];
 	uint16_t space, local_port, peer_port;
@@ -93,8 +93,8 @@ struct cmproto {
 	/* CONNECT: random; a repetition of the request has the same */
 	uint32_t call_id;
 	uint64_t call_transaction;
-	uint8_t note[CMPROTO_NOTE]; /* cm_seal.h's, opaque to the client; all 0:
-				       none */
+	/* with its seal (cm_seal.h), opaque to the client; all 0: none */
+	uint8_t note[CMPROTO_NOTE];
 };
 
 #endif

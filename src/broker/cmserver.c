@@ -717,7 +717,7 @@ bool cmserver_awaits(const struct cmserver *s, pid_t pid)
 	return cm_journal_has(&s->cm_journal, pid);
 }
 
-void cmserver_bereave(struct cmserver *s, pid_t pid, uint64_t now_ns)
+void cmserver_process_ended(struct cmserver *s, pid_t pid, uint64_t now_ns)
 {
 	if (pid > 0)
 		execute_notes(s, pid, now_ns);

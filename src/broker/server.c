@@ -435,7 +435,7 @@ static void retire_client(struct server *s, struct conn *c)
 static void end_process(struct server *s, struct conn *c)
 {
 	retire_client(s, c);
-	cmserver_bereave(s->cm, c->pid, now_ns());
+	cmserver_process_ended(s->cm, c->pid, now_ns());
 }
 
 /* Whether the end of c's process matters although c has no connection. */
