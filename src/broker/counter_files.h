@@ -4,12 +4,12 @@
  * over all processes of the namespace, those that live and those that have
  * ended.  A process shows its counters in its page, by network interface, since
  * each process numbers its own devices.  The files are written when a process
- * has ended, and while somebody reads them, no more than once a second.
- * inotify tells of readers: the first one after a minute without readers finds
- * what the last one caused to be written.
+ * has ended, and while somebody reads them, no more than once a second. inotify
+ * tells of readers.  Writing ends a minute after the last reader, and the next
+ * reader still finds the values of that time.
  *
- * Counting goes on from what the files say at first, so that they never count
- * backwards, whichever broker writes.
+ * A broker adds its counts to the values that it finds in the files, so that
+ * these never count backwards, whichever broker writes.
  *
  * One owner, the broker's loop; no lock.  Nothing here waits.
  */
@@ -30,45 +30,51 @@ struct counter_files_row {
 	uint64_t ended[COUNTERS_WORDS]; /* of processes that have ended */
 	/* of living processes, since counter_files_begin */
 	uint64_t live[COUNTERS_WORDS];
-	/* what the files said before this broker */
+	/* the values that the files had before this broker */
 	uint64_t base[COUNTERS_FILES];
 	uint64_t shown[COUNTERS_FILES];
 	bool is_based;
 	bool is_moved; /* the files are those of another device */
-	bool is_seen;  /* it was found when the tree was last looked at */
+	bool is_seen;  /* the tree had its device when last looked at */
 };
 
 struct counter_files {
 	int tree_fd;	/* the folder class/infiniband of the tree; -1: none */
-	int inotify_fd; /* of its counters; -1: none */
+	int inotify_fd; /* watches the counter files; -1: none */
 	uint32_t count;
 	struct counter_files_row row[COUNTER_FILES_ROWS];
 	uint64_t written_ms, looked_ms;
 	bool is_due;
-	bool is_successor; /* the files have what living processes counted
-			      before */
+	/* the files include what living processes counted under an earlier
+	 * broker */
+	bool is_successor;
 };
 
+/* Makes *t have no tree and no rows. */
 void counter_files_init(struct counter_files *t);
+/* Closes the descriptors. */
 void counter_files_close(struct counter_files *t);
-/* Begins a new count of living processes; counter_files_live follows for the
- * page of each, or -1. */
+/* Begins a new count of living processes: the caller then calls
+ * counter_files_live for each. */
 void counter_files_begin(struct counter_files *t);
+/* Counts a living process by its page; page_fd -1: it has none. */
 void counter_files_live(struct counter_files *t, int page_fd);
-/* Adds the page of a process that has ended, before the page is cleared. */
+/* Counts a process that has ended by its page, before the page is cleared. */
 void counter_files_end(struct counter_files *t, int page_fd);
 /*
  * Takes tree_fd, the folder class/infiniband of a tree of this user, and looks
- * which devices it has.  If is_successor is set, living processes have been
- * counted before.
+ * which devices the tree has.  If is_successor is set, the caller has counted
+ * the living processes before.
  */
 void counter_files_tree(struct counter_files *t, int tree_fd);
-/* The descriptor to poll: at POLLIN counter_files_looked is due.  -1: none. */
+/* Returns the descriptor to poll for POLLIN, at which counter_files_looked is
+ * due; -1: none. */
 int counter_files_fd(const struct counter_files *t);
+/* A program has opened a counter file: the files are due. */
 void counter_files_looked(struct counter_files *t, uint64_t now_ms);
-/* Milliseconds until counter_files_write is due; -1: it is not. */
+/* Returns the milliseconds until counter_files_write is due; -1: it is not. */
 int counter_files_due(const struct counter_files *t, uint64_t now_ms);
-/* Writes the files, after living processes have been counted. */
+/* Writes the files; the caller has just counted the living processes. */
 void counter_files_write(struct counter_files *t, uint64_t now_ms);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* 64 random bits from the kernel, without waiting; 0 while the kernel has none,
- * early after boot. */
+/* Returns 64 random bits from the kernel, without waiting; 0 while the kernel
+ * has none, early after boot.  One thread at a time: no lock. */
 uint64_t entropy(void);
 
 #endif

@@ -7,13 +7,13 @@
 #include <stdbool.h>
 
 /*
- * Whether fd brings the frames of port 4791: a UDP socket bound there, in the
- * network namespace of broker, the connection that it came by; or the end of a
- * relay (wire/relay.h).
+ * Whether fd receives the frames of port 4791: it is a UDP socket bound to that
+ * port, in the network namespace of the connection `broker`; or it may be the
+ * end of a relay (wire/relay.h).
  */
 bool fd_check_is_receiver(int fd, int broker);
-/* Whether fd can be an fd store, as far as it is a socket of messages
- * (fd_store.h). */
+/* Whether fd may be an fd store (fd_store.h): it is a SOCK_SEQPACKET unix
+ * socket.  The contents are not checked. */
 bool fd_check_is_store(int fd);
 /* Whether fd is an eventfd to which a write does not wait. */
 bool fd_check_is_kick(int fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The fd store: what outlives a broker.  It holds every socket and page of the
+ * The fd store outlives a broker.  It holds every socket and page of the
  * SO_REUSEPORT group, and a ledger of which process has which class, processes
  * of other users among them (other_user.h).
  *
@@ -45,8 +45,8 @@ struct fd_store_entry {
 		 * milliseconds of CLOCK_MONOTONIC; 0: it was never given. */
 		uint64_t freed_ms;
 	};
-	/* Of the relay's end by which datagrams are sent to another user's
-	 * process (other_user.h); 0: it has no relay. */
+	/* SO_COOKIE of the relay's end by which datagrams are sent to another
+	 * user's process (other_user.h); 0: the process has no relay. */
 	uint64_t cookie;
 };
 
@@ -56,9 +56,10 @@ struct fd_store_record {
 	struct cm_note note;
 };
 
-/* Pages of it that were never written take no memory. */
+/* The contents of a sparse memfd: pages that were never written take no
+ * memory. */
 struct fd_store_ledger {
-	struct steer_key key; /* of the group: which class is which index */
+	struct steer_key key;	     /* of the group (steer.h) */
 	struct siphash_key note_key; /* of cm_seal.h; all 0: none yet */
 	struct fd_store_entry at[STEER_CLASS_MAX + 1]; /* by index */
 	uint32_t records; /* of record[], ever written */
@@ -66,7 +67,7 @@ struct fd_store_ledger {
 };
 
 struct fd_store {
-	int fd; /* the store, for clients; -1: this holds none */
+	int fd; /* the store, for clients; -1: there is none */
 	int ledger_fd;
 	int bundle[FD_STORE_BUNDLES]
 		  [2]; /* sockets to receive by and to send by */
@@ -100,10 +101,11 @@ int fd_store_get(struct fd_store *s, uint32_t i, int fds[FD_STORE_MEMBER_FDS]);
  * and when it was released (e.user, e.freed_ms). */
 void fd_store_note(struct fd_store *s, uint32_t index,
 		   const struct fd_store_entry *e);
-/* An entry of a process; its pid is 0 if /proc does not show the process. */
+/* Returns the entry of a process; its pid is 0 if /proc does not show the
+ * process. */
 struct fd_store_entry fd_store_owner(uid_t user, pid_t pid);
-/* A pidfd of the entry's process; -1: the process has ended, or is not known.
- */
+/* Returns a pidfd of the entry's process, owned by the caller; -1: the process
+ * has ended, or is not known. */
 int fd_store_process(const struct fd_store_entry *e);
 
 #endif

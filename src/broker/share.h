@@ -19,7 +19,7 @@
 #include "cm/cm.h"
 #include "util/list.h"
 
-/* How much may wait for the clients of one user, together. */
+/* How many bytes may wait for the clients of one user, together. */
 #define SHARE_BYTES (16u << 20)
 
 struct user_share {
@@ -37,21 +37,24 @@ struct share_table {
 	struct list all;
 };
 
+/* Makes an empty table. */
 void share_table_init(struct share_table *t, uid_t exempt);
-/* Frees all shares, whatever is left in them. */
+/* Frees all shares, also those that are in use. */
 void share_table_fini(struct share_table *t);
-/* The share of that user, until share_put; NULL without memory. */
+/* Returns the share of that user, valid until share_put; NULL without
+ * memory. */
 struct user_share *share_get(struct share_table *t, uid_t uid);
-/* The share that a user has now, which stays the table's; NULL: none. */
+/* Returns the share that a user has now, which stays the table's; NULL:
+ * none. */
 struct user_share *share_find(struct share_table *t, uid_t uid);
 /*
- * Gives back what share_get gave.  A share outlives that as long as anything of
- * its user's is left: a conversation may count for a user whose last client has
- * gone.
+ * Gives back a share that share_get gave.  The share stays as long as anything
+ * counts for its user: a conversation may outlive the user's last client.
  */
 void share_put(struct share_table *t, struct user_share *s);
-/* Counts what is to wait; false: it would be more than SHARE_BYTES. */
+/* Counts bytes that are to wait; false: more than SHARE_BYTES would wait. */
 bool share_add_bytes(struct user_share *s, uint64_t bytes);
+/* Counts bytes that share_add_bytes counted and that no longer wait. */
 void share_take_bytes(struct user_share *s, uint64_t bytes);
 
 #endif

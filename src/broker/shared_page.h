@@ -20,21 +20,24 @@
 #define SHARED_PAGE_BYTES	8192
 #define SHARED_PAGE_OWNER_BYTES (SHARED_PAGE_BYTES - sizeof(uint64_t))
 
-/* Makes a zeroed page: a descriptor for writing, owned by the caller; -errno.
- */
+/* Makes a zeroed page.  Returns a descriptor for writing, owned by the caller;
+ * -errno. */
 int shared_page_new(void);
-/* A descriptor of the page at fd that can only read, owned by the caller;
+/* Returns a read-only descriptor of the page at fd, owned by the caller;
  * -errno. */
 int shared_page_reader(int fd);
 /* Zeroes the owner's part and writes the generation, which grows by one with
  * each owner of the class. */
 void shared_page_clear(int fd, uint64_t generation);
+/* Reads the generation of the page; 0 without a page (fd < 0). */
 uint64_t shared_page_generation(int fd);
-/* Copies a part of the page; false without a page (fd < 0). */
+/* Copies bytes of the page from offset on; false without a page (fd < 0). */
 bool shared_page_copy(int fd, size_t offset, size_t bytes, void *to);
-/* Maps the page at fd, which is of either kind, with these PROT_* bits; NULL:
- * fd is not a sealed page, or there is no memory. */
+/* Maps the page at fd, a descriptor for writing or a read-only one, with the
+ * PROT_* bits `protection`; NULL: fd is not a sealed page, or there is no
+ * memory. */
 void *shared_page_map(int fd, int protection);
+/* Unmaps a page that shared_page_map has mapped, or does nothing for NULL. */
 void shared_page_unmap(const void *page);
 
 #endif
