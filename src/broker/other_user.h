@@ -37,15 +37,16 @@
 #define OTHER_USER_BYTES (64u << 20)
 
 /*
- * Gives an index to a process of user: one of which that user had the class, or
- * one that no process had, or the one that was released first, more than
- * OTHER_USER_REST_MS ago.  The index has a relay and, if there is memory, a
- * zeroed page.  -errno with a sentence in *why, which lasts until the next
- * call, if there is no such index.
+ * Gives an index to a process of user: one that this user had last; or one that
+ * no process had; or the one that was released first, more than
+ * OTHER_USER_REST_MS ago; or one that this user had last and that is still
+ * resting.  The index has a relay and, if there is memory, a zeroed page.
+ * -errno with a sentence in *why, which lasts until the next call, if there is
+ * no such index.
  */
 int other_user_take(struct reuseport_group *g, uid_t user, const char **why);
-/* Moves an index on that is resting or free, and closes its relay once nothing
- * waits there any more. */
+/* Advances an index that is resting or free to its next use when its time has
+ * come, and closes its relay once no datagram waits there. */
 void other_user_tick(struct reuseport_group_member *m, uint64_t now_ms);
 /* Closes what the process of m had but for its page, which stays for the next
  * process of its user, and for a relay in which datagrams wait (see
@@ -62,8 +63,8 @@ uint64_t other_user_cookie(const struct reuseport_group_member *m);
  * its user and its time, which is at most now_ms.
  */
 void other_user_adopt(struct reuseport_group *g, uint64_t now_ms);
-/* Takes *relay_fd (then -1) as the sending end of m's relay, if its cookie is
- * that one.  False: it is not. */
+/* Takes *relay_fd (then -1) as the sending end of m's relay, if SO_COOKIE of
+ * *relay_fd is cookie.  False: it is not. */
 bool other_user_comes(struct reuseport_group *g,
 		      struct reuseport_group_member *m, uint64_t cookie,
 		      int *relay_fd);

@@ -69,7 +69,7 @@ enum reuseport_group_port {
 	REUSEPORT_PORT_FREE,
 	/* held by a group of this user, whose broker has died */
 	REUSEPORT_PORT_OURS,
-	REUSEPORT_PORT_HELD, /* held by what *why says */
+	REUSEPORT_PORT_HELD, /* held by the program that *why names */
 };
 
 /* Makes a group without a member.  may_steer false: the group behaves as if the
@@ -82,26 +82,26 @@ void reuseport_group_init(struct reuseport_group *g, bool may_steer);
  */
 int reuseport_group_take(struct reuseport_group *g, uid_t user, pid_t pid,
 			 uint64_t now_ms, const char **why, uint32_t *class);
-/* The member that has the class or had it last; NULL: there is none. */
+/* Returns the member that has the class or had it last; NULL: there is none. */
 const struct reuseport_group_member *
 reuseport_group_at(const struct reuseport_group *g, uint32_t class);
-/* Opens member 0, though no client wants a class.  False: the group has
+/* Opens member 0 before a client asks for a class.  False: the group has
  * members, or somebody has the port. */
 bool reuseport_group_claim(struct reuseport_group *g);
-/* Whether the port is free, for a group without members; if not, *why is a
- * sentence, which lasts until the next call. */
+/* Says whether the port is free, for a group without members.  If not, *why is
+ * a sentence, which lasts until the next call. */
 enum reuseport_group_port reuseport_group_port(const char **why);
 /*
- * Takes over the group of a broker that has died, from its fd store, of which
- * the descriptor is taken in any case: the same members, classes owned as they
- * were, those of dead processes resting.  0 or -errno.
+ * Takes over the group of a broker that has died, with the members and the
+ * owners of classes that its fd store names.  Takes fd_store_fd in any case.  0
+ * or -errno.
  */
 int reuseport_group_adopt(struct reuseport_group *g, int fd_store_fd,
 			  uint64_t now_ms);
 /*
- * Relays a datagram to the owner of a class, or drops it.  Class 0: to all
- * owners; the datagram is for a multicast group, whose members their adapters
- * know.
+ * Relays a datagram to the owner of a class, or drops it.  Class 0: relays a
+ * multicast datagram to all owners; their adapters know which QPs are in the
+ * group.
  */
 void reuseport_group_relay(struct reuseport_group *g, uint32_t class,
 			   const struct udp_dgram *d);
@@ -116,12 +116,15 @@ bool reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
 /* Releases a class whose client is gone; now_ms: CLOCK_MONOTONIC. */
 void reuseport_group_release(struct reuseport_group *g, uint32_t class,
 			     uint64_t now_ms);
+/* Whether a client has the class. */
 bool reuseport_group_is_owned(const struct reuseport_group *g, uint32_t class);
-/* The page of a class that has an owner, for writing; -1: none. */
+/* Returns the page of a class that has an owner, for writing; -1: none.  The
+ * descriptor stays the group's. */
 int reuseport_group_page(const struct reuseport_group *g, uint32_t class);
-/* Drains members that have rested; milliseconds until the next one has, -1:
- * none. */
+/* Drains members that have rested, and makes them free.  Returns the
+ * milliseconds until the next member has rested; -1: none rests. */
 int reuseport_group_tick(struct reuseport_group *g, uint64_t now_ms);
+/* Closes all members and the fd store; the group is empty. */
 void reuseport_group_close(struct reuseport_group *g);
 
 #endif

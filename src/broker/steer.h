@@ -11,8 +11,8 @@
  * A class is no secret.  The broker tells any process of the namespace, and the
  * brokers of other hosts, whether the process of a QPN lives (PROTO_ASK,
  * hdr/livemsg.h): 1022 questions show all classes in use.  The key has 130 000
- * values, which a user with many classes can try.  What has to be guessed of
- * a QPN are the 14 bits of rest.
+ * values, which a user with many classes can try.  Only the 14 bits of rest
+ * have to be guessed of a QPN.
  */
 #ifndef BROKER_STEER_H
 #define BROKER_STEER_H
@@ -29,15 +29,17 @@ struct steer_key {
 	uint16_t odd[STEER_ROUNDS];
 };
 
-/* The QPN of class 1..STEER_CLASS_MAX and rest, below 2^STEER_REST_BITS. */
+/* Returns the QPN of class 1..STEER_CLASS_MAX and rest, below
+ * 2^STEER_REST_BITS. */
 uint32_t steer_qpn(uint32_t class, uint32_t rest);
+/* Returns the class of a QPN, 0..1023. */
 uint32_t steer_class(uint32_t qpn);
 /* Draws one of 130 000 keys by 64 random bits. */
 void steer_draw(struct steer_key *key, uint64_t random);
-/* Whether steer_draw can give that key. */
+/* Whether steer_draw can draw that key. */
 bool steer_is_key(const struct steer_key *key);
-/* The index of a class under key, and the class of an index; all are 0..1023,
- * and 0 and 1023 are their own. */
+/* Return the index of a class under key, and the class of an index; both are
+ * 0..1023, and the index of 0 is 0, that of 1023 is 1023. */
 uint32_t steer_index(const struct steer_key *key, uint32_t class);
 uint32_t steer_class_at(const struct steer_key *key, uint32_t index);
 /*

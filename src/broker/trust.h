@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which users' brokers a process trusts.  A broker gives the receive socket,
- * can read, forge and drop frames, and by the keys in them read and write
- * registered memory: so the broker of another ordinary user is refused, and is
- * sent nothing.
+ * Which users' brokers a process trusts.  A broker gives the receive socket.
+ * It can read, forge and drop frames, and by the keys in them read and write
+ * registered memory: so a process refuses the broker of another ordinary user,
+ * and sends it nothing.
  *
  * The kernel says which user it is (SO_PEERCRED).  In a user namespace all
- * users without a number there share one, the overflow uid, which is trusted as
- * nobody's: unless the network namespace belongs to that user namespace, and so
- * no such user is there.
+ * users without a number there share one, the overflow uid, which is not
+ * trusted; but if the network namespace belongs to that user namespace, no such
+ * user is there, and the uid is one user's.
  *
  * No state.  Thread-safe.
  */
@@ -19,7 +19,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The folder that the system account owns, if there is one. */
+/* The system account is the user that owns this folder, if the folder
+ * exists. */
 #define TRUST_FOLDER "/run/adverb"
 
 enum trust {
@@ -32,8 +33,8 @@ enum trust {
 /* Whether a broker of that user may serve this process.  Root, and a program
  * with more rights than its caller (AT_SECURE), trust TRUST_SYSTEM alone. */
 enum trust trust_in(uid_t user);
-/* Whether the process at the other end of a connection may serve this one; its
- * user, and its pid, 0: it is not visible. */
+/* Whether the process at the other end of a connection may serve this one.
+ * Sets *user, and *pid; 0: the process is not visible. */
 enum trust trust_peer(int socket, uid_t *user, pid_t *pid);
 /* Writes why that broker is not trusted, and what to do: a sentence without a
  * full stop. */

@@ -16,15 +16,16 @@
 #define USER_NONE ((uid_t)-1)
 
 /*
- * Whether that uid stands for users that cannot be told apart.  Never in a
+ * Whether that uid stands for users that cannot be told apart.  False in a
  * network namespace that belongs to this user namespace: only users with power
- * over both can be there.
+ * over both namespaces can be there.
  */
 bool user_is_nobody(uid_t user);
-/* Finds out what user_is_nobody and user_of need, which takes descriptors the
- * first time, before none may be left. */
+/* Finds out which user and network namespaces this process is in, for
+ * user_is_nobody and user_of.  The first call opens files: a program makes it
+ * while descriptors are left. */
 void user_prepare(void);
-/* The user of a process by its SO_PEERCRED: its uid, or USER_NONE. */
+/* Returns the user of a process by its SO_PEERCRED: its uid, or USER_NONE. */
 uid_t user_of(const struct ucred *who);
 /* Whether these are one user.  USER_NONE is nobody's user. */
 static inline bool user_is_same(uid_t a, uid_t b)
