@@ -2,8 +2,8 @@
 /*
  * The general service interface of a network namespace (IBTA Vol 1, 3.9.5.1,
  * 13.5.1): QP1.  Its datagrams arrive at member 0 of the group, as do those for
- * queue pairs that nobody has.  It takes whole MADs from and to the agents that
- * have attached, and reads no more of a MAD than its header.
+ * queue pairs that nobody has.  QP1 passes whole MADs to and from the agents
+ * that have attached, and reads no more of a MAD than its header.
  *
  *	datagram -> ICRC, BTH, DETH -> QP1? Q_Key? 256 bytes? -> the agent
  *
@@ -42,7 +42,7 @@ struct gsi_mad {
 	const uint8_t *bytes; /* MAD_BYTES, borrowed */
 };
 
-/* Takes the MADs of a management class. */
+/* An agent receives the MADs of a management class. */
 struct gsi_agent {
 	uint8_t mgmt_class;
 	void *user;
@@ -88,14 +88,17 @@ struct gsi {
 /* Attaches an agent, before or after gsi_open; false: there are as many as may
  * be. */
 bool gsi_attach(struct gsi *g, const struct gsi_agent *agent);
-/* Takes a copy of member 0's socket, fd.  0 or -errno. */
+/* Duplicates fd, the socket of member 0, and begins to receive.  0 or
+ * -errno. */
 int gsi_open(struct gsi *g, int fd);
+/* Sends the frames that wait, as many as the socket takes, and closes QP1. */
 void gsi_close(struct gsi *g);
 /* The descriptor to poll for POLLIN; -1: gsi_open has not been called. */
 int gsi_fd(const struct gsi *g);
 /*
  * Receives a bounded number of datagrams, so that a flood does not stop the
- * loop; more than one gsi_flush sends.
+ * loop.  The bound is greater than the number of frames that one gsi_flush
+ * sends.
  */
 void gsi_turn(struct gsi *g, uint64_t now_ns);
 /*
@@ -104,7 +107,7 @@ void gsi_turn(struct gsi *g, uint64_t now_ns);
  * wire.
  */
 void gsi_send(struct gsi *g, const struct gsi_mad *m);
-/* Sends a MAD of cm/ to the QP1 of another host, as gsi_send. */
+/* Sends a MAD of cm/ to the QP1 of another host by gsi_send. */
 void gsi_send_frame(struct gsi *g, const struct cm_frame *f);
 /*
  * Sends the first frames that wait, by as few system calls as possible, and no

@@ -6,8 +6,8 @@
 
 #include <poll.h>
 
-/* Polls the entries of p whose fd is not -1, and returns what poll returns.
- * room: scratch of n entries. */
+/* Polls the entries of p that have an fd other than -1, and returns poll's
+ * result. room: scratch of n entries. */
 int poll_sparse_all(struct pollfd *p, struct pollfd *room, nfds_t n,
 		    int timeout_ms);
 

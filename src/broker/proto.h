@@ -30,7 +30,7 @@
 enum proto_kind {
 	/*
 	 * value: 0, to ask for a class, or the class that another broker gave.
-	 * With a class the client brings its socket, and the fd store if the
+	 * A client with a class brings its socket, and the fd store if the
 	 * broker is of its user, or else the sending end of its relay.  A
 	 * client that shares its arena brings its eventfd, and says where the
 	 * arena is.
@@ -73,7 +73,7 @@ enum {
 	PROTO_FD_KICK = 16, /* an eventfd */
 };
 
-/* LATER: the process has yet to come to this broker. */
+/* LATER: the process has yet to connect to this broker. */
 enum proto_arena {
 	PROTO_ARENA_HERE,
 	PROTO_ARENA_NONE,
@@ -81,8 +81,8 @@ enum proto_arena {
 	PROTO_ARENA_GONE, /* its owner has ended; older clients read NONE */
 };
 
-/* A descriptor of another process, which that process did not send: to be
- * opened by /proc, if the kernel lets the reader. */
+/* Names a descriptor of another process, which the reader opens by /proc, if
+ * the kernel allows that. */
 struct proto_at {
 	uint64_t pid_space; /* the PID namespace that pid counts in */
 	uint32_t pid;	    /* 0: there is no descriptor */
@@ -100,7 +100,7 @@ enum proto_peer {
 struct proto {
 	uint32_t magic;
 	uint16_t version, kind;
-	uint32_t serial; /* of an answer: that of its question */
+	uint32_t serial; /* an answer has the serial of its question */
 	uint32_t value;
 	/* PROTO_ANSWER: the QPN; a broker that introduces itself, and
 	 * PROTO_WELCOME: the broker's pid; others: see enum proto_kind. */
@@ -111,15 +111,18 @@ struct proto {
 			/* PROTO_ASK_FAR and its answer, PROTO_SOURCE */
 			uint8_t local[16], peer[16];
 		};
-		/* of a broker that introduces itself */
+		/* a broker that introduces itself: its release */
 		char release[PROTO_RELEASE];
 	};
 	union {
 		/* PROTO_ASK_FAR: the interface of link-local addresses */
 		uint32_t scope;
-		/* Of a broker that introduces itself: how many seconds after
-		 * its last program it ends; UINT32_MAX: with the program that
-		 * it is a thread of; PROTO_IDLE_NEVER: it does not end. */
+		/*
+		 * A broker that introduces itself: how many seconds after its
+		 * last program the broker ends; UINT32_MAX: the broker is a
+		 * thread of a program and ends with it; PROTO_IDLE_NEVER: the
+		 * broker does not end.
+		 */
 		uint32_t idle_s;
 	};
 	uint32_t reserved;
@@ -168,7 +171,7 @@ void proto_introduce(struct proto *m, uint32_t idle_s);
  * caller; -errno. */
 int proto_connect(void);
 /*
- * Sends a message with the descriptors that m->brings says, which stay the
+ * Sends a message with the descriptors that m->brings names, which stay the
  * caller's; never waits.  0 or -errno; -ETOOMANYREFS: more descriptors of this
  * user are under way than this process's limit on open files allows.
  */
@@ -177,7 +180,7 @@ int proto_send(int socket, const struct proto *m, const int *fds);
  * Receives one message into a zeroed *m; fds[k] is the descriptor of bit k of
  * m->brings, or -1, and the caller's.  0; -EAGAIN: there is no message; -EPIPE:
  * the other end is closed; -ECONNRESET: the other end is closed, and its last
- * message may be read next; -EPROTO: it is no message of this protocol;
+ * message may be read next; -EPROTO: the message is not one of this protocol;
  * -EPROTONOSUPPORT: the message is of another version, and *m has what every
  * version has; -EMFILE: the limit on open files left no room for some of the
  * descriptors: *m and fds have the others.

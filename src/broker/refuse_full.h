@@ -38,27 +38,30 @@ struct refuse_full {
 	struct refuse_full_slot slot[REFUSE_FULL_SLOTS];
 };
 
+/* Opens the spare descriptor; no slot has a connection. */
 void refuse_full_init(struct refuse_full *a);
+/* Closes the connections that are left and the spare descriptor. */
 void refuse_full_close(struct refuse_full *a);
-/* accept has failed for want of a descriptor: accepts the first that waits at
- * the listener, in the place of the spare descriptor. */
+/* Accepts the first connection that waits at the listener in the place of the
+ * spare descriptor, after accept has failed for want of a descriptor. */
 void refuse_full_accept(struct refuse_full *a, int listen_fd, uint64_t now_ms);
-/* Takes the connection fd of user, which is to be refused with EUSERS and the
- * sentence why. */
+/* Takes the connection fd of user, and refuses it with EUSERS and the sentence
+ * why when the client has sent its first message. */
 void refuse_full_take(struct refuse_full *a, int fd, uid_t user,
 		      const char *why, uint64_t now_ms);
 /* Tells each client that has sent its first message why it is refused, and
- * closes its connection; also that of a client which has sent nothing in time.
- */
+ * closes its connection.  Closes also the connection of a client that has sent
+ * nothing in time. */
 void refuse_full_turn(struct refuse_full *a, uint64_t now_ms);
 /* Whether the listener may be polled: accept has a descriptor. */
 bool refuse_full_may_accept(const struct refuse_full *a);
-/* Fills the REFUSE_FULL_SLOTS entries at p. */
+/* Fills the REFUSE_FULL_SLOTS entries at p, by which the connections are
+ * polled. */
 void refuse_full_poll(const struct refuse_full *a, struct pollfd *p);
-/* How many milliseconds poll may wait, if it would wait so many (-1: without
- * an end). */
+/* Returns how many milliseconds poll may wait, if it would otherwise wait for
+ * `wait` (-1: without an end). */
 int refuse_full_patience(const struct refuse_full *a, int wait);
-/* Writes the sentence, at most size bytes, about the limit on open files
+/* Writes a sentence, of at most size bytes, about the limit on open files
  * (EMFILE) or on descriptors under way (ETOOMANYREFS). */
 void refuse_full_why(int err, char *why, size_t size);
 

@@ -15,25 +15,29 @@
 
 struct remote_liveness;
 
-/* Whether the process of this namespace lives that a QPN belongs to. */
+/* Says whether the process of this namespace that has a QPN lives. */
 typedef enum livemsg_state remote_liveness_state(void *user, uint32_t qpn);
 
 /* Attaches to gsi, which it borrows; NULL without memory. */
 struct remote_liveness *remote_liveness_new(struct gsi *gsi,
 					    remote_liveness_state *state,
 					    void *user, uint64_t now_ns);
+/* Frees f; no agent of gsi may be called after that. */
 void remote_liveness_free(struct remote_liveness *f);
-/* Asks about a peer for `asker`; one remote_liveness_answer will come.  False:
- * too many questions are open. */
+/* Asks about a peer for `asker`; remote_liveness_answer will give one answer.
+ * False: too many questions are open. */
 bool remote_liveness_ask(struct remote_liveness *f, uint64_t asker,
 			 const struct live_peer *about, uint64_t now_ns);
 /* Forgets the questions of an asker that is gone. */
 void remote_liveness_forget(struct remote_liveness *f, uint64_t asker);
-/* Takes one answer out; false when there is none. */
+/* Takes the first answer out of the queue; false: there is none. */
 bool remote_liveness_answer(struct remote_liveness *f,
 			    struct live_answer *answer);
+/* Repeats the questions that are due, and ends those that have no answer in
+ * time. */
 void remote_liveness_tick(struct remote_liveness *f, uint64_t now_ns);
-/* When remote_liveness_tick is due, absolute; UINT64_MAX: it is not. */
+/* Returns the absolute time at which remote_liveness_tick is due; UINT64_MAX:
+ * it is not. */
 uint64_t remote_liveness_deadline(const struct remote_liveness *f);
 
 #endif

@@ -16,7 +16,8 @@ struct server;
 #define SERVER_NEVER UINT64_MAX
 
 struct server_config {
-	/* The time without clients after which it ends, or SERVER_NEVER. */
+	/* The time without clients after which the broker ends, or
+	 * SERVER_NEVER. */
 	uint64_t idle_ms;
 	bool no_bpf; /* behave as if the kernel could not steer datagrams */
 	/* the loop is a thread of a program, with which it ends */
@@ -25,8 +26,8 @@ struct server_config {
 
 /* Makes a server, which owns the listening socket.  NULL without memory. */
 struct server *server_new(int listen_fd, const struct server_config *config);
-/* Listens on a socket that another process has made listen, so that clients see
- * this process by SO_PEERCRED. */
+/* Calls listen on the socket, on which another process may have called it
+ * before: then clients see this process by SO_PEERCRED. */
 void server_listen(struct server *s);
 /*
  * Binds port 4791 at once and not with the first client, so that nobody else
@@ -35,9 +36,10 @@ void server_listen(struct server *s);
  */
 bool server_hold_port(struct server *s, const char **why);
 /* Waits and serves once.  False: there was no client for idle_ms, and the
- * server is to be freed. */
+ * caller frees the server. */
 bool server_turn(struct server *s);
-/* Frees the server; the port first, since a successor must find it free. */
+/* Frees the server.  Closes the port before the listener, since a successor
+ * must find the port free. */
 void server_free(struct server *s);
 
 #endif

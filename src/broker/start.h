@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Starts adverbd so that the program does not see it: no child to wait for, no
- * signal.  Where that is forbidden, or adverbd cannot be run, a thread of this
- * process is the broker.  The listener is bound before, so that of several
- * starters one wins and the connections of the others wait for what it starts.
+ * signal.  If that is forbidden, or adverbd cannot be run, a thread of this
+ * process is the broker.  The listener is bound first: one of several starters
+ * binds it, and the connections of the others wait there for the broker that it
+ * starts.
  *
  *	starter                          adverbd
  *	bind, listen
@@ -13,12 +14,12 @@
  *	               <-- WHO_IS --     it serves from now on
  *
  * The status socket is a socketpair of messages of proto.h.  Its other end is
- * adverbd's standard error until adverbd serves: so what a loader says comes
- * there, and the end of the process is seen as a hang-up, without being its
- * parent.  The starter keeps the listener until WHO_IS; without WHO_IS a thread
- * serves the same listener, and no connection is lost.  A starter that waits no
- * longer shuts its end down; then adverbd cannot say WHO_IS, and ends: never do
- * both serve.
+ * adverbd's standard error until adverbd serves: so the starter reads there
+ * what a loader says, and sees the end of the process as a hang-up, without
+ * being its parent.  The starter keeps the listener until WHO_IS; without
+ * WHO_IS a thread serves the same listener, and no connection is lost.  A
+ * starter that waits no longer shuts its end down; then adverbd cannot say
+ * WHO_IS, and ends: a thread and adverbd never serve both.
  *
  * One start at a time in a process: the callers' locks see to that.
  */
@@ -31,7 +32,7 @@
 #include <sys/types.h>
 
 #define START_SENTENCE 640
-#define START_WORDS    512 /* the last bytes that it has said */
+#define START_WORDS    512 /* the last bytes of adverbd's words */
 
 /* A start that is under way; all 0: none is.  A fork's child has none. */
 struct start {
@@ -40,13 +41,13 @@ struct start {
 	int status_fd;	   /* to wait for (POLLIN) */
 	pid_t broker;	   /* 0: it is not visible */
 	uint64_t began_ms; /* CLOCK_MONOTONIC, as all times here */
-	/* then a thread serves, though adverbd still lives */
+	/* from then on a thread serves, even if adverbd still lives */
 	uint64_t limit_ms;
 	uint32_t words_bytes;
 	char words[START_WORDS];
 	char path[REASON_PATH]; /* the path that is shown */
-	/* For the user: what came of the last call, or why it has failed, a
-	 * sentence without a full stop.  Empty: nothing. */
+	/* For the user: the result of the last call, or why it has failed, in a
+	 * sentence without a full stop.  Empty: there is nothing to tell. */
 	char sentence[START_SENTENCE];
 };
 
@@ -54,20 +55,22 @@ struct start {
  * Starts the broker, if the address is free.  0: a broker serves there now;
  * -EINPROGRESS: start_turn is to be called when there is something to read from
  * status_fd, or at limit_ms; -EAGAIN: another process is about to start a
- * broker, or it is too early (start_lost); -ENOTRECOVERABLE: it is too early,
- * and each broker that was started has ended at once; -EPERM: this program has
- * more rights than its caller, and starts none; or another -errno.
+ * broker, or the pause after a lost broker lasts (start_lost);
+ * -ENOTRECOVERABLE: that pause lasts, and each broker that was started has
+ * ended at once; -EPERM: this program has more rights than its caller, and
+ * starts none; or another -errno.
  */
 int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms);
-/* Takes what the start has come to.  Never waits.  0, -EINPROGRESS or -errno as
- * start_begin. */
+/* Reads the status socket, and has a thread serve if adverbd has ended or
+ * limit_ms is over.  Never waits.  Returns 0, -EINPROGRESS or -errno as
+ * start_begin does. */
 int start_turn(struct start *s, uint64_t now_ms);
-/* Abandons a start: what was started ends, unless it serves. */
+/* Abandons a start: the adverbd that was started ends, unless it serves. */
 void start_drop(struct start *s);
 /*
- * Notes that the broker of that process id is gone: if it is the last that this
- * process started, and has served for less than a second, the next start has to
- * wait, longer each time.
+ * Notes that the broker of that process id is gone.  If that broker is the last
+ * one that this process started, and has served for less than a second, the
+ * next start has to wait, longer each time.
  */
 void start_lost(pid_t broker, uint64_t now_ms);
 /* Sets the folder (borrowed) of adverbd, in place of that of the library that

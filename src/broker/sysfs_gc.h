@@ -14,7 +14,8 @@
 
 /* Removes the tree of the broker's own namespace, when the broker ends. */
 void sysfs_gc_own(int tree_fd);
-/* Removes trees beside that one whose brokers were killed. */
+/* Removes the trees beside the tree of tree_fd that brokers left when they were
+ * killed. */
 void sysfs_gc_others(int tree_fd);
 
 #endif
