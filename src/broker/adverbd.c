@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * adverbd: one per network namespace, started by its first client.  Owns the
- * receive sockets of port 4791 and gives one to each process; watches the
- * processes and says which are alive.
+ * adverbd is the broker of a network namespace, started by its first client.
+ * It owns the receive sockets of port 4791 and gives one to each process; it
+ * watches the processes and says which are alive.
  */
 #include "broker/proto.h"
 #include "broker/server.h"
@@ -32,9 +32,9 @@ static uint64_t now_ms(void)
 }
 
 /*
- * Binds the broker's address; the process that has it is the broker.
- * -EADDRINUSE once the other one accepts connections, so that the starter finds
- * a broker there.
+ * Binds the broker's address; the process that has it is the broker.  Returns
+ * -EADDRINUSE once another broker accepts connections there, so that the
+ * starter finds that broker.
  */
 static int claim_address(int *listen_fd)
 {
@@ -57,7 +57,7 @@ static int claim_address(int *listen_fd)
 }
 
 /* Whether standard input is a listening socket. */
-static bool is_given(void)
+static bool has_listener(void)
 {
 	int listens = 0;
 	socklen_t length = sizeof(listens);
@@ -66,8 +66,9 @@ static bool is_given(void)
 	       listens;
 }
 
-/* Reads who the starter is from the status socket, which is standard error.  A
- * starter of another version cannot use this broker, and is told so. */
+/* Reads the starter's introduction from the status socket, which is standard
+ * error.  A starter of another version cannot use this broker, and is told
+ * so. */
 static int greet_starter(void)
 {
 	struct proto who = {0},
@@ -142,7 +143,7 @@ static void detach_process(bool foreground, int *fd)
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
 	syscall(SYS_close_range, 3u, ~0u, 0u);
-	*fd = is_given() ? fcntl(0, F_DUPFD_CLOEXEC, 3) : -1;
+	*fd = has_listener() ? fcntl(0, F_DUPFD_CLOEXEC, 3) : -1;
 	if (chdir("/")) {
 		perror("adverbd: /");
 		exit(1);
@@ -184,8 +185,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return 0;
 }
 
-/* Makes a server that is ready.  NULL: it has been said why, and *status is
- * what to exit with. */
+/* Makes a server that is ready.  NULL: standard error has the reason, and
+ * *status is the exit status. */
 static struct server *make_server(const struct options *o, int *status)
 {
 	struct server *s;

@@ -24,12 +24,12 @@
 #include <unistd.h>
 
 #define OPEN_MS	    15000 /* without a broker; see FD_STORE_MS, server.c */
-#define LATE_MS	    1000  /* until a stopped broker is told of */
-#define SLOW_MS	    5000  /* and one that gets too little of a processor */
+#define LATE_MS	    1000  /* until the user is told of a stopped broker */
+#define SLOW_MS	    5000  /* until the user is told of a slow broker */
 #define ALONE_MS    1000
 #define WAIT_MAX_MS 1000
-/* A broker of another user, the system's too, is for that user to start again:
- * its programs may not trust a broker of this user. */
+/* The time in which only programs of a dead broker's user, another user's or
+ * the system's, start a broker: they may not trust a broker of this user. */
 #define OTHER_USER_MS 1000
 /* a process that sleeps twice as long was stopped or starved */
 #define NAP_MS 500
@@ -117,7 +117,7 @@ static void name_limit(struct client *c, int err)
  * store, which has the sockets of all programs of this user, or, from a broker
  * of another user, the sending end of the relay.
  */
-static int kept_for(const struct client *c)
+static int kept_descriptor(const struct client *c)
 {
 	return c->broker.user == geteuid() ? c->fd_store_fd : c->relay_fd;
 }
@@ -131,9 +131,9 @@ static int send_hello(struct client *c, bool with_arena)
 		m.brings |= PROTO_FD_SOCKET;
 		fds[n++] = c->udp_fd;
 	}
-	if (kept_for(c) >= 0) {
+	if (kept_descriptor(c) >= 0) {
 		m.brings |= PROTO_FD_STORE;
-		fds[n++] = kept_for(c);
+		fds[n++] = kept_descriptor(c);
 	}
 	if (with_arena) {
 		m.arena = (struct proto_at){proto_pid_space(),
@@ -145,7 +145,7 @@ static int send_hello(struct client *c, bool with_arena)
 }
 
 /* Either side refuses the other, for the reason in c->why. */
-static void be_alone(struct client *c, int err)
+static void enter_alone(struct client *c, int err)
 {
 	close_fd(&c->unix_fd);
 	c->reason = c->why;
@@ -162,7 +162,7 @@ static void say_hello(struct client *c)
 	if (!look_at_broker(c)) {
 		trust_refusal(c->broker.user, c->broker.visible_pid, c->why,
 			      sizeof(c->why));
-		be_alone(c, -EACCES);
+		enter_alone(c, -EACCES);
 		return;
 	}
 	c->state = CLIENT_GREETING;
@@ -228,8 +228,8 @@ static void greet_broker(struct client *c, int err)
 	lose_broker(c, err, why);
 }
 
-/* The start of a broker goes on, or has ended with err.  An opening that fails
- * gives its reason itself. */
+/* The start of a broker goes on, or has ended with err.  A client_open that
+ * fails returns the reason, and does not say it here. */
 static void look_at_start(struct client *c, int err)
 {
 	enum client_word word =
@@ -337,11 +337,11 @@ static void take_refusal(struct client *c, const struct proto *m)
 	snprintf(c->why, sizeof(c->why), "%.*s", (int)sizeof(m->why) - 1,
 		 m->why);
 	printable_make(c->why);
-	/* An opening may wait until the broker of another version has said who
-	 * it is. */
+	/* client_open may wait until the broker of another version has
+	 * introduced itself. */
 	if (err == -EADDRINUSE && !c->class)
 		other_version_name(c->why, sizeof(c->why));
-	be_alone(c, err);
+	enter_alone(c, err);
 }
 
 static bool take_arena(const struct proto *m, int fds[PROTO_FDS],
@@ -406,7 +406,7 @@ static bool take_message(struct client *c, const struct proto *m,
 }
 
 /* The process that listens at the broker's address; 0: it is not visible. */
-static pid_t listener_name(const struct client *c)
+static pid_t listener_pid(const struct client *c)
 {
 	struct ucred who = {0};
 	socklen_t length = sizeof(who);
@@ -424,7 +424,7 @@ static bool is_stopped(pid_t pid)
 
 static void name_silent(struct client *c)
 {
-	pid_t pid = listener_name(c);
+	pid_t pid = listener_pid(c);
 	char who[48] = "";
 
 	if (pid)
@@ -442,7 +442,7 @@ static void hang_up(struct client *c, int err, const struct proto *m)
 		snprintf(c->why, sizeof(c->why), "the broker adverbd, ");
 		other_version_say(c->unix_fd, m, c->why + strlen(c->why),
 				  sizeof(c->why) - strlen(c->why));
-		be_alone(c, err);
+		enter_alone(c, err);
 		return;
 	}
 	if (err == -EMFILE)
@@ -494,7 +494,8 @@ bool client_turn(struct client *c, struct client_news *news)
 		if (err == -EAGAIN)
 			break;
 		if (err == -ECONNRESET)
-			/* once: the broker's last message comes next */
+			/* -ECONNRESET comes once: the broker's last message is
+			 * next */
 			continue;
 		if (!err)
 			is_news = take_message(c, &m, fds, news);
@@ -532,18 +533,19 @@ static bool is_final(const struct client *c)
 
 /* Whether a broker has yet to answer, or another process is about to start one.
  */
-static bool is_there(const struct client *c)
+static bool awaits_broker(const struct client *c)
 {
 	return c->state == CLIENT_STARTING || c->state == CLIENT_GREETING ||
 	       c->err == -EAGAIN;
 }
 
-/* The deadlines of an opening.  They move on by the time for which this process
- * did not run, since the broker was not silent then. */
+/* The deadlines of client_open.  They move on by the time for which this
+ * process did not run, since the broker was not silent then. */
 struct opening {
-	uint64_t end_ms, last_ms; /* without a broker; in any case */
+	/* the end while there is no broker; the end in any case */
+	uint64_t end_ms, last_ms;
 	uint64_t began_ms;
-	bool is_told; /* it was told that the opening takes long */
+	bool is_told; /* the user was told that the broker is late */
 };
 
 /* Waits for the broker or until the client is due. */
@@ -569,8 +571,8 @@ static void await_welcome(struct client *c, struct opening *o)
 
 /*
  * A broker that sleeps and does not serve is slow by itself.  A broker that
- * waits for a processor is delayed by others, and has more time before that is
- * told.
+ * waits for a processor is delayed by others, and has more time before the user
+ * is told.
  */
 static const char *say_lateness(const struct client *c, pid_t pid, uint64_t ms)
 {
@@ -596,7 +598,7 @@ static void tell_late(const struct client *c, struct opening *o, uint64_t now)
 
 	if (o->is_told || !c->say || now < began + LATE_MS)
 		return;
-	pid = starts ? c->start.broker : listener_name(c);
+	pid = starts ? c->start.broker : listener_pid(c);
 	how = say_lateness(c, pid, now - began);
 	if (!how)
 		return;
@@ -608,12 +610,12 @@ static void tell_late(const struct client *c, struct opening *o, uint64_t now)
 	c->say(CLIENT_SAYS_LATE, text);
 }
 
-/* False: the opening has failed. */
+/* False: client_open fails. */
 static bool may_go_on(struct client *c, struct opening *o)
 {
 	uint64_t now = now_ms();
 
-	if (is_there(c) && now + OPEN_MS > o->end_ms)
+	if (awaits_broker(c) && now + OPEN_MS > o->end_ms)
 		o->end_ms = now + OPEN_MS;
 	if (o->end_ms > o->last_ms)
 		o->end_ms = o->last_ms;

@@ -19,22 +19,24 @@
 #define OPEN_MS	  15000 /* without a broker */
 #define ANSWER_MS 30000 /* until the broker answers */
 #define SEEK_MS	  1	/* while another process starts the broker */
-/* A broker of another user is for that user to start again; this process does
- * so only after that. */
+/* The time in which only programs of a dead broker's user start a broker again,
+ * if that is another user. */
 #define OTHER_USER_MS 1000
 #define ERRNO_END     4096
 
 struct call {
 	uint64_t end_ms;
-	uint64_t other_user_ms; /* until then it is another user's turn */
-	bool has_looked;	/* whose turn it is is known */
+	/* until then only another user's program starts a broker */
+	uint64_t other_user_ms;
+	bool has_looked; /* other_user_ms is known */
 	client_say *say;
 	struct start start;
 };
 
 /* One start at a time. */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
-static pid_t last; /* the broker that answered last; a new call has lost it */
+/* the broker that answered last; a new call takes it for lost */
+static pid_t last;
 
 /* The thread that had the lock is not in the child. */
 static void after_fork(void)
@@ -109,7 +111,7 @@ static int reach_broker(struct call *c)
 	}
 }
 
-/* Asks the broker who it is, to *m; -errno. */
+/* Asks for the broker's introduction, and stores it in *m; -errno. */
 static int ask_broker(int fd, struct proto *m)
 {
 	struct proto who = {.magic = PROTO_MAGIC,
@@ -127,7 +129,8 @@ static int ask_broker(int fd, struct proto *m)
 			if (fds[i] >= 0)
 				close(fds[i]);
 		if (err == -ECONNRESET)
-			/* once: the broker's last message comes next */
+			/* -ECONNRESET comes once: the broker's last message is
+			 * next */
 			continue;
 		if (err != -EAGAIN)
 			return err;
@@ -211,7 +214,8 @@ static int call_broker(struct call *c, int *fd, struct proto *m)
 		if (!err || err == -EPROTONOSUPPORT)
 			return err;
 		close(*fd);
-		/* That broker has gone: there is another, or one is started. */
+		/* That broker has gone: the next turn finds or starts
+		 * another. */
 		start_lost(last, now_ms());
 	} while (err == -EPIPE && now_ms() < c->end_ms);
 	return err;

@@ -60,7 +60,7 @@ struct starter {
 
 /* The facts that this process has learnt of the brokers that it started. */
 static struct {
-	/* the process that has learnt it: a fork's child has not */
+	/* the process that has learnt these facts; a fork's child has not */
 	pid_t owner;
 	bool is_thread;	     /* adverbd cannot be run: a thread serves */
 	pid_t broker;	     /* the last one, until it is lost; 0: none */
@@ -100,7 +100,8 @@ static void close_kept(int what, int fd)
 		close(fd);
 }
 
-static void look_back(void)
+/* A fork's child has started no broker yet. */
+static void renew_past(void)
 {
 	if (past.owner == getpid())
 		return;
@@ -125,9 +126,9 @@ void start_lost(pid_t broker, uint64_t now_ms)
 {
 	uint64_t life_ms = now_ms - past.started_ms;
 
-	look_back();
-	/* The broker is the process that listens, or this one, for which it
-	 * serves. */
+	renew_past();
+	/* The caller names the process that called listen last: the broker, or
+	 * still this process. */
 	if (!past.broker || (broker != past.broker && broker != past.owner))
 		return;
 	past.brief = life_ms < BRIEF_MS ? past.brief + 1 : 0;
@@ -135,7 +136,8 @@ void start_lost(pid_t broker, uint64_t now_ms)
 	past.due_ms = now_ms + pause_after(life_ms);
 }
 
-/* For tests, and kernels that promise what they do not do. */
+/* Whether ADVERB_BPF=0 turns steering off: for tests, and for kernels that
+ * accept the steering program and do not run it. */
 static bool no_bpf(void)
 {
 	const char *wish = secure_getenv("ADVERB_BPF");
@@ -143,7 +145,7 @@ static bool no_bpf(void)
 	return wish && !strcmp(wish, "0");
 }
 
-static bool is_told(void)
+static bool has_told_path(void)
 {
 	const char *told = secure_getenv("ADVERB_BROKER");
 
@@ -164,11 +166,11 @@ static void locate_program(char *path, size_t size)
 	const char *slash = NULL;
 	Dl_info self;
 
-	if (is_told() || told_folder) {
+	if (has_told_path() || told_folder) {
 		snprintf(path, size, "%s%s",
-			 is_told() ? secure_getenv("ADVERB_BROKER")
-				   : told_folder,
-			 is_told() ? "" : "/adverbd");
+			 has_told_path() ? secure_getenv("ADVERB_BROKER")
+					 : told_folder,
+			 has_told_path() ? "" : "/adverbd");
 		return;
 	}
 	if (dladdr((void *)start_begin, &self) && self.dli_fname)
@@ -194,7 +196,7 @@ static int become_broker(void *arg)
 	_exit(127);
 }
 
-static int leave_thread(void *arg)
+static int fork_grandchild(void *arg)
 {
 	struct starter *s = arg;
 
@@ -206,8 +208,9 @@ static int leave_thread(void *arg)
 	_exit(s->broker < 0);
 }
 
-/* Finds libc's own clone: that of ThreadSanitizer takes the child for a process
- * with a copy of the memory, and what it notes there would be lost. */
+/* Finds libc's own clone: the clone of ThreadSanitizer takes the child for a
+ * process with a copy of the memory, and would lose its notes about the
+ * child. */
 static clone_call *find_clone(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -233,7 +236,7 @@ static int fork_broker(struct starter *s)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	pid = s->clone(leave_thread, s->stack[0] + STACK_BYTES,
+	pid = s->clone(fork_grandchild, s->stack[0] + STACK_BYTES,
 		       CLONE_VM | CLONE_VFORK, s);
 	if (pid < 0)
 		err = -errno;
@@ -295,17 +298,17 @@ void start_drop(struct start *s)
 
 static const char *remedy_text(void)
 {
-	return is_told() ? "mend what ADVERB_BROKER names"
-			 : "mend or reinstall adverb";
+	return has_told_path() ? "mend what ADVERB_BROKER names"
+			       : "mend or reinstall adverb";
 }
 
 /*
- * Has a thread of this process serve in place of adverbd, and says why: "what"
- * and a reason.  This process runs adverbd no more: the next one would end as
- * this one did.
+ * Has a thread of this process serve in place of adverbd, and says why in
+ * s->sentence.  This process runs adverbd no more: the next adverbd would end
+ * as this one did.
  */
-static int take_over(struct start *s, const char *what, const char *reason,
-		     const char *cure)
+static int serve_instead(struct start *s, const char *what, const char *reason,
+			 const char *cure)
 {
 	int err = start_thread(s->listen_fd);
 
@@ -331,7 +334,7 @@ static int give_up(struct start *s, const char *reason, const char *cure)
 	char what[REASON_PATH + 40];
 
 	snprintf(what, sizeof(what), "the broker %s could not be run", s->path);
-	return take_over(s, what, reason, cure);
+	return serve_instead(s, what, reason, cure);
 }
 
 static void note_words(struct start *s, const char *text, size_t bytes)
@@ -372,7 +375,7 @@ static int take_answer(struct start *s, const struct proto *m, uint64_t now_ms)
 	return 0;
 }
 
-/* A message without a byte reads as the end does. */
+/* Whether the other end is closed: recv returns 0 for an empty message, too. */
 static bool has_ended(const struct start *s)
 {
 	struct pollfd p = {s->status_fd, POLLIN, 0};
@@ -409,7 +412,7 @@ static int read_status(struct start *s, uint64_t now_ms)
 	return give_up(s, reason, remedy_text());
 }
 
-/* Withdraws from a start that lives and has not served in time. */
+/* Ends the wait for an adverbd that lives and has not served in time. */
 static int withdraw_start(struct start *s, uint64_t now_ms)
 {
 	char what[REASON_PATH + 80], reason[REASON_TEXT];
@@ -418,8 +421,8 @@ static int withdraw_start(struct start *s, uint64_t now_ms)
 	int err;
 
 	/*
-	 * A send of WHO_IS that succeeded did so before this, and is there to
-	 * be read; each that follows it fails with EPIPE.
+	 * A WHO_IS that was sent before this shutdown is there to be read; each
+	 * later send fails with EPIPE.
 	 */
 	shutdown(s->status_fd, SHUT_RD);
 	do
@@ -433,7 +436,7 @@ static int withdraw_start(struct start *s, uint64_t now_ms)
 		 (int)s->broker, is_stopped ? ", stopped" : "");
 	snprintf(reason, sizeof(reason), "it has not served for %u s",
 		 (unsigned)((now_ms - s->began_ms) / 1000));
-	return take_over(s, what, reason, "see what it waits for");
+	return serve_instead(s, what, reason, "see what it waits for");
 }
 
 int start_turn(struct start *s, uint64_t now_ms)
@@ -532,14 +535,14 @@ static int start_process(struct start *s, uint64_t now_ms)
 	if (!is_clone)
 		return err;
 	reason_clone(-err, reason);
-	return take_over(s, "no process can be started for the broker adverbd",
-			 reason,
-			 err == -EAGAIN ? "raise that limit"
-					: "a program that stays is best "
-					  "started first");
+	return serve_instead(
+		s, "no process can be started for the broker adverbd", reason,
+		err == -EAGAIN ? "raise that limit"
+			       : "a program that stays is best "
+				 "started first");
 }
 
-/* All brokers that were started have ended at once. */
+/* Says that each broker that was started has ended at once. */
 static int say_hopeless(struct start *s)
 {
 	char path[PATH_MAX];
@@ -554,8 +557,8 @@ static int say_hopeless(struct start *s)
 	return -ENOTRECOVERABLE;
 }
 
-/* The caller could disturb the broker that it started, which all would trust.
- */
+/* Says why a privileged program starts no broker: its caller could disturb that
+ * broker, which all would trust. */
 static int say_privileged(struct start *s)
 {
 	snprintf(s->sentence, sizeof(s->sentence),
@@ -570,7 +573,7 @@ int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
 {
 	int fd, err;
 
-	look_back();
+	renew_past();
 	*s = (struct start){.status_fd = -1, .listen_fd = -1};
 	if (trust_is_privileged())
 		return say_privileged(s);
