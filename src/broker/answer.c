@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define ANSWER_DOUBT UINT64_MAX /* the asker is cmserver, not a client */
-/* more than many clients that start at once take to read */
+/* longer than many clients that start at once take to read */
 #define FULL_MS 2000
 
 int answer_send(const struct conn *c, const struct proto *question,
@@ -67,8 +67,8 @@ void answer_version(const struct server *s, const struct conn *c,
 	introduce_broker(s, c, m, &reply);
 }
 
-/* Whether the owner of the page says that its queue pair answers nothing.
- * Without a page it does not say so. */
+/* Whether the owner of the page says that its queue pair answers nothing; false
+ * without a page. */
 static bool page_is_closed(int page_fd, uint32_t qpn)
 {
 	struct closed closed;
@@ -126,7 +126,7 @@ enum livemsg_state answer_state(void *user, uint32_t qpn)
 	return LIVEMSG_UNKNOWN;
 }
 
-static enum proto_peer word_of(enum livemsg_state state)
+static enum proto_peer peer_state_of(enum livemsg_state state)
 {
 	switch (state) {
 	case LIVEMSG_GONE:
@@ -141,8 +141,9 @@ static enum proto_peer word_of(enum livemsg_state state)
 	return PROTO_PEER_UNKNOWN;
 }
 
-static void tell_far(const struct conn *c, const struct live_peer *about,
-		     enum proto_peer state)
+static void tell_remote_state(const struct conn *c,
+			      const struct live_peer *about,
+			      enum proto_peer state)
 {
 	struct proto m = {.magic = PROTO_MAGIC,
 			  .version = PROTO_VERSION,
@@ -155,9 +156,9 @@ static void tell_far(const struct conn *c, const struct live_peer *about,
 }
 
 /*
- * Whether the user of c may ask about other hosts once more: it has fewer open
- * questions than are left for other users and for those of connection
- * management, or is the broker's own.
+ * Whether the user of c may ask about other hosts once more: the user has fewer
+ * open questions than are left for other users, besides those kept for
+ * connection management, or is the broker's own user.
  */
 static bool may_ask(const struct server *s, const struct conn *c)
 {
@@ -182,7 +183,7 @@ void answer_remote(struct server *s, struct conn *c, const struct proto *m,
 	memcpy(about.local, m->local, 16);
 	memcpy(about.peer, m->peer, 16);
 	if (cmserver_has_ended(s->cm, c->user, about.peer, about.qpn)) {
-		tell_far(c, &about, PROTO_PEER_LEFT);
+		tell_remote_state(c, &about, PROTO_PEER_LEFT);
 		return;
 	}
 	if (!c->name)
@@ -191,7 +192,7 @@ void answer_remote(struct server *s, struct conn *c, const struct proto *m,
 	    remote_liveness_ask(s->remote_liveness, c->name, &about, now_ns))
 		c->questions++;
 	else
-		tell_far(c, &about, PROTO_PEER_UNKNOWN);
+		tell_remote_state(c, &about, PROTO_PEER_UNKNOWN);
 }
 
 static void tell_asker(struct server *s, const struct live_answer *a)
@@ -203,7 +204,8 @@ static void tell_asker(struct server *s, const struct live_answer *a)
 			continue;
 		c->questions--;
 		if (c->fd >= 0)
-			tell_far(c, &a->about, word_of(a->state));
+			tell_remote_state(c, &a->about,
+					  peer_state_of(a->state));
 	}
 }
 

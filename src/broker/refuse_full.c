@@ -42,7 +42,7 @@ void refuse_full_close(struct refuse_full *a)
 	close(a->spare_fd);
 }
 
-/* A slot for another connection of that user; NULL: there is none. */
+/* Returns a slot for another connection of that user; NULL: there is none. */
 static struct refuse_full_slot *find_slot(struct refuse_full *a, uid_t user)
 {
 	struct refuse_full_slot *found = NULL;
@@ -106,7 +106,7 @@ static void refuse_client(const struct refuse_full_slot *r,
 			  .serial = question->serial,
 			  .value = (uint32_t)r->err};
 
-	/* which is of no use to another version, but its name is */
+	/* a client of another version can read the introduction alone */
 	proto_introduce(&m, 0);
 	snprintf(m.why, sizeof(m.why), "%s", r->why);
 	proto_send(r->fd, &m, NULL);
@@ -120,7 +120,7 @@ static void refuse_cm(const struct refuse_full_slot *r, struct cmproto *m)
 	send(r->fd, m, sizeof(*m), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* False: the client has yet to speak. */
+/* False: the client has sent nothing yet. */
 static bool answer_slot(const struct refuse_full_slot *r, uint64_t now_ms)
 {
 	union {
@@ -129,7 +129,7 @@ static bool answer_slot(const struct refuse_full_slot *r, uint64_t now_ms)
 	} m = {0};
 	ssize_t n;
 
-	/* its descriptors, which would find no room, are not taken */
+	/* recv drops the message's descriptors, for which there is no room */
 	n = recv(r->fd, &m, sizeof(m), MSG_DONTWAIT);
 	if (n < 0 && now_ms - r->since_ms < REFUSE_FULL_MS)
 		return false;

@@ -190,7 +190,7 @@ static void greet_waiting(struct server *s)
 			greet_client(s, &s->conn[i]);
 }
 
-/* Takes over from the broker whose fd store this is. */
+/* Takes over from the broker that has left the fd store. */
 static void take_over(struct server *s, int fd_store_fd)
 {
 	if (reuseport_group_adopt(&s->group, fd_store_fd, now_ms()))
@@ -369,10 +369,10 @@ static unsigned next_kind(const struct conn *c)
 }
 
 /*
- * Serves the next message of a client.  Several questions after arenas are
- * answered in one turn; any other question may be about a process that has died
- * since the poll, and whose death the asker knows of, while an arena shows a
- * death by itself.  False when the client is gone.
+ * Serves the next message of a client, or several PROTO_ARENA in one turn,
+ * since an arena shows by itself that its owner has died.  Any other question
+ * may be about a process that has died since the poll, and the asker may know
+ * of that death: only one is answered in a turn.  False: the client is gone.
  */
 static bool serve_client(struct server *s, struct conn *c)
 {
@@ -393,8 +393,8 @@ static bool serve_client(struct server *s, struct conn *c)
 	       err == -EPROTONOSUPPORT || err == -EMFILE;
 }
 
-/* Tells the processes into whose arenas the dead one could write, and where it
- * may have left a half-written entry. */
+/* Tells the processes in whose arenas the dead process could write: it may have
+ * left a half-written entry there. */
 static void tell_death(const struct server *s, const struct conn *dead)
 {
 	const struct proto none = {0};
@@ -430,8 +430,8 @@ static void retire_client(struct server *s, struct conn *c)
 	c->cm = NULL;
 }
 
-/* The process of c has ended: what it left to the broker before this one is
- * final. */
+/* The process of c has ended: it resumes no conversation that it had at an
+ * earlier broker. */
 static void end_process(struct server *s, struct conn *c)
 {
 	retire_client(s, c);
@@ -444,7 +444,8 @@ static bool is_awaited(const struct server *s, const struct conn *c)
 	return c->class || (c->pidfd >= 0 && cmserver_awaits(s->cm, c->pid));
 }
 
-/* Releases all that the client of c had but its descriptors. */
+/* Releases all that the client of c had, except the connection and the
+ * pidfd. */
 static void end_client(struct server *s, struct conn *c)
 {
 	retire_client(s, c);
@@ -480,7 +481,8 @@ static void close_conn(struct conn *c)
 	c->fd = -1;
 }
 
-/* Ends a connection whose process has ended, or of which nothing is awaited. */
+/* Ends a connection of a process that has ended, or that has nothing left with
+ * the broker. */
 static void drop_conn(struct server *s, uint32_t i)
 {
 	struct conn *c = &s->conn[i];
@@ -509,8 +511,9 @@ static void leave_conn(struct server *s, uint32_t i)
 		drop_conn(s, i);
 }
 
-/* Closes connections that have ended and are read; removes entries of which
- * nothing is awaited, and those of clients of another broker that have come. */
+/* Closes connections that have ended and that the client has read; removes
+ * entries of processes that have nothing left with the broker, or that have
+ * connected again. */
 static void sweep_conns(struct server *s)
 {
 	for (uint32_t i = s->conns; i-- > 0;) {
@@ -653,9 +656,9 @@ static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
 			break;
 }
 
-/* Sends what is for the wire before what is for clients: when a client hears of
- * a message, that is under way. */
-static void say_all(struct server *s)
+/* Sends frames before messages to clients: when a client is told of a MAD, the
+ * MAD is under way. */
+static void send_all(struct server *s)
 {
 	gsi_flush(&s->gsi);
 	for (uint32_t i = 0; i < s->conns; i++)
@@ -669,7 +672,7 @@ bool server_turn(struct server *s)
 	uint32_t n = s->conns;
 	int ready;
 
-	/* Without a descriptor for it the next connection waits at the
+	/* If no descriptor is left, the next connection waits at the
 	 * listener. */
 	p[0] = (struct pollfd){.fd = refuse_full_may_accept(&s->refuse_full)
 					     ? s->listen_fd
@@ -702,7 +705,7 @@ bool server_turn(struct server *s)
 	cmserver_tick(s->cm, now_ns());
 	remote_liveness_tick(s->remote_liveness, now_ns());
 	answer_remote_all(s, now_ns());
-	say_all(s);
+	send_all(s);
 	return ready || n || cmserver_is_busy(s->cm) ||
 	       now_ms() - s->idle_since_ms < s->idle_ms;
 }

@@ -4,8 +4,8 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-/* No event says that a queue has become short: it is looked at, at first often.
- */
+/* No event says that a queue has become short: the broker looks at it again and
+ * again, at first often. */
 #define LOOK_MS 100
 
 uint32_t unread_bytes(int fd)
