@@ -18,8 +18,9 @@ void cm_journal_fini(struct cm_journal *j)
 	j->count = j->open = 0;
 }
 
-/* A broker that is killed here leaves a note of parts of two conversations: to
- * the peer that is a message of a conversation that it does not have. */
+/* A broker that is killed while it writes leaves a note with parts of two
+ * conversations: the peer takes the successor's message for one of a
+ * conversation that it does not have. */
 void cm_journal_write(struct cm_journal *j, uint32_t slot,
 		      const struct fd_store_entry *owner,
 		      const struct cm_note *note)
@@ -47,8 +48,8 @@ static int by_id(const void *a, const void *b)
 	return one < two ? -1 : one > two;
 }
 
-/* Without records whose process the broker could not see: that process could
- * not be told from one that has ended. */
+/* Skips records of processes that the broker could not see: such a process
+ * could not be told from one that has ended. */
 void cm_journal_inherit(struct cm_journal *j)
 {
 	const struct fd_store_ledger *l = j->fd_store->ledger;
@@ -70,7 +71,8 @@ void cm_journal_inherit(struct cm_journal *j)
 		qsort(j->inherited, j->count, sizeof(*j->inherited), by_id);
 }
 
-static void close_one(struct cm_journal *j, struct cm_journal_entry *inherited)
+static void close_entry(struct cm_journal *j,
+			struct cm_journal_entry *inherited)
 {
 	struct fd_store_ledger *l = j->fd_store->ledger;
 
@@ -82,7 +84,8 @@ static void close_one(struct cm_journal *j, struct cm_journal_entry *inherited)
 		cm_journal_fini(j);
 }
 
-/* The record that is not yet taken; NULL: there is none. */
+/* Returns the conversation's record, if it is not yet taken; NULL: there is
+ * none. */
 static struct cm_journal_entry *find_inherited(const struct cm_journal *j,
 					       uint32_t local_id)
 {
@@ -110,7 +113,7 @@ void cm_journal_take(struct cm_journal *j, uint32_t local_id)
 	struct cm_journal_entry *found = find_inherited(j, local_id);
 
 	if (found)
-		close_one(j, found);
+		close_entry(j, found);
 }
 
 bool cm_journal_has(const struct cm_journal *j, pid_t pid)
@@ -148,7 +151,7 @@ bool cm_journal_next(struct cm_journal *j, pid_t pid,
 			continue;
 		}
 		*record = j->inherited[i].record;
-		close_one(j, &j->inherited[i]);
+		close_entry(j, &j->inherited[i]);
 		return true;
 	}
 	return false;

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define BATCH 16 /* messages of one system call */
-#define MANY                                                                   \
-	256 /* waiting messages, whose memory is given back to the kernel */
+#define BATCH 16  /* messages of one system call */
+#define MANY  256 /* waiting messages; their memory goes back to the kernel */
 
 struct message {
 	struct list link;
@@ -28,7 +27,8 @@ static void drop_first(struct cm_output *o)
 	o->waiting--;
 }
 
-/* Many messages wait at once where many connections end at once. */
+/* Gives memory back to the kernel after many messages have waited at once, as
+ * when many connections end. */
 static void trim_memory(struct cm_output *o)
 {
 	if (o->most >= MANY)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* As a message has it. */
+/* A note and its seal, as a message has them. */
 struct sealed_note {
 	struct cm_note note;
 	uint64_t seal;
@@ -20,7 +20,8 @@ bool cm_seal_init(struct cm_seal *s, struct fd_store *fd_store, uint64_t now_ns)
 	return random_fill(&s->own, sizeof(s->own), true);
 }
 
-/* The key of the ledger: a predecessor's, or ours; NULL: it has none yet. */
+/* Returns the key in the ledger: a predecessor's, or ours; NULL: the ledger has
+ * none yet. */
 static const struct siphash_key *ledger_key(const struct cm_seal *s)
 {
 	const struct fd_store_ledger *l = s->fd_store->ledger;

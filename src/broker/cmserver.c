@@ -211,7 +211,8 @@ static void refuse_request(struct cmserver *s, const struct cm_event *e,
 	cm_release(s->cm, e->id, now_ns);
 }
 
-/* A request to a listener, whose client gets a new object for it. */
+/* Announces a request to the listener's client, which gets a new object for the
+ * conversation. */
 static void announce_event(struct cmserver *s, const struct cm_event *e,
 			   uint64_t now_ns)
 {
@@ -342,8 +343,8 @@ static void receive_mad(void *user, const struct gsi_mad *m, uint64_t now_ns)
 /* The requests of clients.  Each returns 0 or -errno, and fills the reply. */
 
 /* May the client's process bind the port?  0 is any port.  The pid of a process
- * that has ended may be another's by now: that has not begun at the same time.
- */
+ * that has ended may be another process's by now, which has begun at another
+ * time. */
 static bool may_bind(const struct cmserver_client *c, uint16_t port)
 {
 	const struct fd_store_entry *e = &c->process;
@@ -467,8 +468,8 @@ static int do_reject(struct cmserver *s, struct object *o,
 	return cm_reject(s->cm, o->conv, &msg, now_ns);
 }
 
-/* Binds the port of a resumed conversation, unless another object has it by
- * now: the conversation goes on without it. */
+/* Binds the port of a resumed conversation.  If another object has the port by
+ * now, the conversation continues without the port. */
 static void keep_port(struct cmserver *s, struct object *o, bool may_share)
 {
 	const struct ports_want want = {.space = o->space,
@@ -480,7 +481,7 @@ static void keep_port(struct cmserver *s, struct object *o, bool may_share)
 		o->binding = NONE;
 }
 
-/* Reads the note of a message.  False: it is no note that this client may give.
+/* Reads the note of a message.  False: this client may not give that note.
  * Clients of the broker's own user can read the key, and need no seal. */
 static bool read_note(const struct cmserver *s, const struct cmserver_client *c,
 		      const struct cmproto *m, uint64_t now_ns,
@@ -495,8 +496,8 @@ static bool read_note(const struct cmserver *s, const struct cmserver_client *c,
 				     &c->process);
 }
 
-/* Continues a conversation of a broker before us for the process that had it.
- */
+/* Continues a conversation that an earlier broker served, for the process that
+ * had it. */
 static int do_resume(struct cmserver *s, struct cmserver_client *c,
 		     const struct cmproto *m, uint64_t now_ns,
 		     struct cmproto *reply)
@@ -575,7 +576,7 @@ static int perform_call(struct cmserver *s, struct object *o,
 	return -EOPNOTSUPP;
 }
 
-/* A client waits for no answer to what it does not need to know. */
+/* TAKEN, and RELEASE of an object, have no answer: the client needs none. */
 static bool has_answer(const struct cmproto *m)
 {
 	return m->kind != CMPROTO_TAKEN &&
@@ -675,8 +676,9 @@ struct cmserver *cmserver_new(struct gsi *gsi, struct fd_store *fd_store,
 	return s;
 }
 
-/* Releases what the processes with that pid left, or (0) all that are gone;
- * without memory nobody is told. */
+/* Releases the conversations that the process with that pid has left; pid 0:
+ * those of all processes that have ended.  If there is no memory, no peer is
+ * told. */
 static void execute_notes(struct cmserver *s, pid_t pid, uint64_t now_ns)
 {
 	struct fd_store_record left;

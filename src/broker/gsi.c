@@ -51,8 +51,8 @@ int gsi_open(struct gsi *g, int fd)
 	/*
 	 * Linux gives an IPv4 multicast datagram of another host straight to
 	 * the socket that has joined, if there is one, and has the steering
-	 * program choose again, which knows no class for it.  If this socket
-	 * listens, too, each member gets a copy.
+	 * program choose again, which knows no class for the datagram.  If this
+	 * socket receives multicast too, each member gets a copy.
 	 */
 	setsockopt(copy, IPPROTO_IP, IP_MULTICAST_ALL, &on, sizeof(on));
 	if (g->relay)
@@ -110,16 +110,16 @@ static const struct gsi_agent *agent_of(const struct gsi *g, uint8_t class)
 	return NULL;
 }
 
-/* Is it a packet that has a MAD for QP1 (IBTA 13.5.3.2)? */
+/* Does the packet have a MAD for QP1 (IBTA 13.5.3.2)? */
 static bool is_mad(const struct pkt *p)
 {
 	return p->bth.opcode == OPCODE_UD_SEND_ONLY &&
 	       p->deth.qkey == GSI_QKEY && p->payload_len == MAD_BYTES;
 }
 
-/* Gives a frame to the process that its class is of, which checks it.  False:
- * it is of class 0, or not to be relayed. */
-static bool hand_on(struct gsi *g, const struct udp_dgram *d)
+/* Relays a frame to the process that has its class; that process checks the
+ * frame.  False: the frame is of class 0, or the broker does not relay. */
+static bool relay_frame(struct gsi *g, const struct udp_dgram *d)
 {
 	struct bth bth;
 	uint32_t class;
@@ -132,8 +132,9 @@ static bool hand_on(struct gsi *g, const struct udp_dgram *d)
 	return class != 0;
 }
 
-/* See gsi.h.  The kernel is asked once about datagrams of one address that
- * follow each other. */
+/* Whether the datagram is of a program of this host that does not own QP1
+ * (gsi.h).  The kernel is asked once about datagrams of one address that follow
+ * each other. */
 static bool is_forged(struct gsi *g, const struct udp_dgram *d)
 {
 	if (d->from.port == ROCEV2_PORT)
@@ -167,7 +168,7 @@ static void take_datagram(struct gsi *g, const struct udp_dgram *d,
 			g->relay(g->relay_user, 0, d);
 		return;
 	}
-	if (hand_on(g, d))
+	if (relay_frame(g, d))
 		return;
 	if (!rocev2_open(NULL, &d->from, &d->to, d->bytes, d->len, &id) ||
 	    !pkt_parse(d->bytes, d->len - ICRC_BYTES, &p)) {
@@ -232,7 +233,7 @@ void gsi_turn(struct gsi *g, uint64_t now_ns)
 	}
 }
 
-/* Without a socket frames are lost, as without a route. */
+/* If there is no socket, the frames are lost. */
 void gsi_flush(struct gsi *g)
 {
 	while (!g->is_open && g->first)
