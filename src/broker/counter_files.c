@@ -40,8 +40,8 @@ void counter_files_close(struct counter_files *t)
 	close_fd(&t->inotify_fd);
 }
 
-/* The row of an interface; NULL: there are too many, and this one is not
- * counted. */
+/* Returns the row of an interface; NULL: there are too many interfaces, and
+ * this one is not counted. */
 static struct counter_files_row *row_of(struct counter_files *t, uint32_t link)
 {
 	for (uint32_t i = 0; i < t->count; i++)
@@ -87,7 +87,7 @@ void counter_files_end(struct counter_files *t, int page_fd)
 	t->is_due = true;
 }
 
-/* The value of each file, had it begun with 0. */
+/* Computes the value that each file would have if it had begun with 0. */
 static void count_row(const struct counter_files_row *r,
 		      uint64_t value[COUNTERS_FILES])
 {
@@ -129,7 +129,7 @@ static void write_file(int folder, const char *name, uint64_t value)
 	close(fd);
 }
 
-static bool is_same(int a, int b)
+static bool is_same_folder(int a, int b)
 {
 	struct stat x, y;
 
@@ -137,8 +137,9 @@ static bool is_same(int a, int b)
 	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Gives the row this folder (taken) for its files: the next process may choose
- * other devices, and so number them in another way. */
+/* Takes port_fd as the folder of the row's files, which may be another than
+ * before: the next process may choose other devices, and so number them in
+ * another way. */
 static void attach_device(struct counter_files *t, struct counter_files_row *r,
 			  int port_fd)
 {
@@ -161,7 +162,8 @@ static void attach_device(struct counter_files *t, struct counter_files_row *r,
 	r->is_based = true;
 }
 
-/* The interface of a device, by the folder that is named for it; 0: none. */
+/* Returns the interface of a device, by the folder in device/net that has the
+ * interface's name; 0: none. */
 static uint32_t link_of(int device_fd)
 {
 	int fd = openat(device_fd, "device/net",
@@ -185,14 +187,14 @@ static uint32_t link_of(int device_fd)
 }
 
 /* Looks at a device of the tree; true if its files are others than before. */
-static bool look_at(struct counter_files *t, const char *device)
+static bool look_at_device(struct counter_files *t, const char *device)
 {
 	const int how = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
 	int fd = openat(t->tree_fd, device, how);
 	int port_fd = fd < 0 ? -1 : openat(fd, "ports/1", how);
 	uint32_t link = port_fd < 0 ? 0 : link_of(fd);
 	struct counter_files_row *r = link ? row_of(t, link) : NULL;
-	bool is_new = r && !is_same(r->port_fd, port_fd);
+	bool is_new = r && !is_same_folder(r->port_fd, port_fd);
 
 	if (r)
 		r->is_seen = true;
@@ -238,7 +240,7 @@ void counter_files_tree(struct counter_files *t, int tree_fd)
 		openat(tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	while (dir && (e = readdir(dir)))
 		if (e->d_name[0] != '.')
-			is_new |= look_at(t, e->d_name);
+			is_new |= look_at_device(t, e->d_name);
 	if (dir)
 		closedir(dir);
 	for (uint32_t i = 0; i < t->count; i++)
@@ -283,7 +285,8 @@ static void write_row(struct counter_files_row *r)
 	for (uint32_t i = 0; i < COUNTERS_FILES; i++) {
 		uint64_t value = r->base[i] + ours[i];
 
-		/* A process that was killed has not shown its last counts. */
+		/* The value may be smaller than before: a process that was
+		 * killed has not shown its last counts. */
 		if (value <= r->shown[i] && !r->is_moved)
 			continue;
 		if (value != r->shown[i])

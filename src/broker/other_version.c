@@ -75,7 +75,8 @@ static int reach_broker(unsigned version)
 	return -length;
 }
 
-/* Asks the broker who it is, to *m; one that is not trusted is not asked. */
+/* Asks for the broker's introduction and stores it in *m; a broker that is not
+ * trusted is not asked. */
 static void ask_broker(int fd, struct proto *m)
 {
 	struct proto who = {.magic = PROTO_MAGIC,

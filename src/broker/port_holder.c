@@ -119,8 +119,8 @@ bool port_holder_name(char *text, size_t size)
 	if (!find_holder(&row))
 		return false;
 	pid = row.inode ? find_process(row.inode, name) : 0;
-	/* A socket belongs to the user that made it, who may have passed it on.
-	 */
+	/* A socket belongs to the user that made it; a process of another user
+	 * may have it by now. */
 	if (pid && user_of(pid) != row.user)
 		snprintf(text, size,
 			 "%s (process %d), lent by user %u's dead broker", name,

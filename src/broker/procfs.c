@@ -13,8 +13,8 @@
 #define TEXT		  8192 /* more than a status has */
 #define UNPRIVILEGED_PORT 1024 /* the kernel's default */
 
-/* Closes fd, which may be -1.  What the file has, as a string; its bytes, or
- * -1: it cannot be read. */
+/* Reads the file to text, as a string, and closes fd, which may be -1.  Returns
+ * the number of bytes; -1: the file cannot be read. */
 static ssize_t read_text(int fd, char *text, size_t room)
 {
 	size_t at = 0;
@@ -56,8 +56,8 @@ bool procfs_look(pid_t id, struct procfs_stat *p)
 	return true;
 }
 
-/* What stands behind a line's beginning, which has the end of the line before
- * it: the kernel lets no name of a process have that. */
+/* Returns the text behind the beginning of a line, which starts with a newline:
+ * the kernel escapes a newline in a process's name. */
 static const char *find_line(const char *status, const char *beginning)
 {
 	const char *at = strstr(status, beginning);
@@ -93,9 +93,9 @@ static unsigned long unprivileged_port(void)
 						     : UNPRIVILEGED_PORT;
 }
 
-/* Is it in our user namespace?  The kernel shows ns/user of a process to few,
- * uid_map to all; a namespace of an ordinary user's has another map than its
- * parent. */
+/* Is the process in our user namespace?  The kernel shows ns/user of a process
+ * to few, uid_map to all; the user namespace of an ordinary user has another
+ * map than its parent. */
 static bool has_our_users(pid_t id)
 {
 	char ours[TEXT], its[TEXT];
@@ -126,8 +126,8 @@ bool procfs_may_bind(pid_t id, uid_t user, uint16_t port)
 	fd = open_file(id, "status");
 	if (fd < 0)
 		return user == 0;
-	/* a process that cannot be dumped, since an exec gave it more rights,
-	 * has files of root's */
+	/* the files of a process that cannot be dumped, since an exec gave it
+	 * more rights, are root's */
 	if (fstat(fd, &s))
 		s.st_uid = (uid_t)-1;
 	if (read_text(fd, text, sizeof(text)) < 0 || !parse_users(text, has))

@@ -16,8 +16,8 @@ union control {
 /*
  * Sends with the hard limit in place of the soft one.  The kernel lets a user
  * have no more descriptors under way than the sender's soft limit, whichever
- * process sent them; that limit says what the program can cope with, not the
- * machine.
+ * process sent them; that limit is for the program's own descriptors, not for
+ * those of the user.
  */
 static ssize_t send_raised(int socket, const struct msghdr *msg)
 {
@@ -86,7 +86,7 @@ int proto_send(int socket, const struct proto *m, const int *fds)
 	return sent < 0 ? -errno : 0;
 }
 
-/* Copies the descriptors that came, in order; their number. */
+/* Copies the descriptors that came, in order, and returns their number. */
 static size_t take_fds(struct msghdr *msg, int fds[PROTO_FDS])
 {
 	struct cmsghdr *h = CMSG_FIRSTHDR(msg);
@@ -100,7 +100,7 @@ static size_t take_fds(struct msghdr *msg, int fds[PROTO_FDS])
 	return bytes / sizeof(int);
 }
 
-/* 0, -EPROTO or -EPROTONOSUPPORT. */
+/* Checks magic, version and length.  Returns 0, -EPROTO or -EPROTONOSUPPORT. */
 static int judge_message(const struct proto *m, size_t length, int flags)
 {
 	if (length < offsetof(struct proto, serial) || m->magic != PROTO_MAGIC)
@@ -111,8 +111,8 @@ static int judge_message(const struct proto *m, size_t length, int flags)
 }
 
 /* Sorts the descriptors by the bits of m->brings.  False: one is missing. */
-static bool hand_over(const struct proto *m, int *got, size_t n,
-		      int fds[PROTO_FDS])
+static bool sort_fds(const struct proto *m, int *got, size_t n,
+		     int fds[PROTO_FDS])
 {
 	size_t used = 0;
 	bool lacks = false;
@@ -152,7 +152,7 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 	n = take_fds(&msg, got);
 	err = judge_message(m, (size_t)length, msg.msg_flags);
 	/* The meaning of these bits in another version is not known. */
-	is_whole = hand_over(err ? &nothing : m, got, n, fds);
+	is_whole = sort_fds(err ? &nothing : m, got, n, fds);
 	/* The kernel may also have cut off descriptors that m does not name. */
 	if (!err && msg.msg_flags & MSG_CTRUNC)
 		err = is_whole ? -EPROTO : -EMFILE;

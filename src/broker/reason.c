@@ -22,8 +22,8 @@ void reason_path(const char *path, char shown[REASON_PATH])
 	printable_make(shown);
 }
 
-/* The kernel says ENOENT, too, if what is needed to run the file is missing,
- * and EACCES of all that it does not run. */
+/* The kernel says ENOENT also if the file's interpreter or loader is missing,
+ * and EACCES for several reasons. */
 void reason_exec(const char *path, int err, char text[REASON_TEXT])
 {
 	struct stat st;
@@ -61,7 +61,8 @@ void reason_clone(int err, char text[REASON_TEXT])
 		snprintf(text, REASON_TEXT, "%s", strerror(err));
 }
 
-/* The line that ends at *end, without its newline; both move on to it. */
+/* Returns the last line of words, without its newline; *bytes becomes its
+ * length. */
 static const char *last_line(const char *words, size_t *bytes)
 {
 	const char *end = words + *bytes, *at;

@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #define ROCEV2_UDP_PORT 4791 /* IBTA A17.3.1 */
-/* The datagrams that a drain takes at most: no receive buffer holds as many, so
- * that a flood does not keep the broker in the loop. */
+/* The datagrams that a drain takes at most: more than a receive buffer holds,
+ * and few enough that a flood does not keep the broker in the loop. */
 #define DRAIN_MAX	 65536
 #define FEWEST_FOR_STORE 256
 
@@ -76,7 +76,8 @@ static int open_bound(bool shared)
 	return fd;
 }
 
-/* The sentence about the process that has the port, until the next call. */
+/* Returns a sentence about the process that has the port, valid until the next
+ * call. */
 static const char *held_by(void)
 {
 	static char text[96];
@@ -152,8 +153,8 @@ static int open_relay(struct reuseport_group_member *m, const char **why)
 	return 0;
 }
 
-/* Whether the limit on open files allows an fd store: what is in the store is
- * under way, and counts with what the broker sends. */
+/* Whether the limit on open files allows an fd store: the descriptors in the
+ * store are under way, and count with those that the broker sends. */
 static bool may_keep_store(void)
 {
 	struct rlimit files;

@@ -50,8 +50,9 @@ uint32_t steer_index(const struct steer_key *key, uint32_t class)
 	return x;
 }
 
-/* By Newton's steps, each of which doubles the number of right bits; an odd
- * number as its own inverse has three. */
+/* Finds the inverse modulo 1024 by Newton's steps, each of which doubles the
+ * number of right bits; the odd number itself has three right bits of its
+ * inverse. */
 static uint32_t inverse_of(uint32_t odd)
 {
 	uint32_t x = odd;

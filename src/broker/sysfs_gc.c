@@ -117,8 +117,8 @@ void sysfs_gc_own(int tree_fd)
 	close(beside);
 }
 
-/* Sweeps one entry: a tree, or what a broker that was killed has left of one
- * that it was removing. */
+/* Removes one entry: a tree, or the rest of a tree that a killed broker was
+ * removing. */
 static void sweep_entry(int beside, const char *name, const char *ours)
 {
 	unsigned long long namespace;

@@ -74,7 +74,7 @@ static bool owns_network(const struct stat *ours)
 	return same;
 }
 
-static void find_out(struct finding *f)
+static void find_namespaces(struct finding *f)
 {
 	unsigned long overflow[3] = {OVERFLOW_UID}, map[3] = {0};
 
@@ -96,7 +96,7 @@ static void find_out(struct finding *f)
 
 /* The answer holds as long as this process is in the same namespaces; a program
  * may enter others. */
-static struct finding look_up(void)
+static struct finding current_finding(void)
 {
 	struct finding now = {0};
 
@@ -107,7 +107,7 @@ static struct finding look_up(void)
 	    is_one(&now.net, &last_found.net)) {
 		now = last_found;
 	} else {
-		find_out(&now);
+		find_namespaces(&now);
 		/* An answer that was found without a descriptor may be wrong.
 		 */
 		last_found =
@@ -119,18 +119,18 @@ static struct finding look_up(void)
 
 void user_prepare(void)
 {
-	look_up();
+	current_finding();
 }
 
 bool user_is_nobody(uid_t user)
 {
-	struct finding f = look_up();
+	struct finding f = current_finding();
 
 	return user == f.overflow && !f.has_all && !f.owns_net;
 }
 
 /* Whether a process is in this user namespace.  The kernel shows a process's
- * namespaces to its own user, and to users with power over that one. */
+ * namespaces to the process's user, and to users with power over that user. */
 static bool is_of_our_namespace(pid_t pid)
 {
 	struct stat ours, its;
