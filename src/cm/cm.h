@@ -64,7 +64,7 @@ enum cm_event_type {
 struct cm_event {
 	enum cm_event_type type;
 	uint32_t id;   /* of the conversation */
-	uint64_t user; /* as cm_connect or cm_set_user left it */
+	uint64_t user; /* the number that cm_connect or cm_set_user gave */
 	uint8_t local[16], peer[16];
 	struct cmmsg msg; /* kind 0: none */
 };
@@ -152,22 +152,25 @@ struct cm_start {
 	/* A REQ or SIDR_REQ.  The manager writes the ids, LIDs and GIDs, and
 	 * itself keeps to local_timeout and max_cm_retries. */
 	struct cmmsg msg;
-	/* Each wait is local_timeout, where otherwise the first ones are
-	 * shorter; and a request for a service without a listener is refused at
-	 * once, if the listener would be this manager's. */
+	/* Each wait is local_timeout; without strict, the first waits are
+	 * shorter.  A request of a conversation of this manager for a service
+	 * that has no listener here is refused at once. */
 	bool strict;
 };
 
-/* NULL without memory. */
+/* Makes a manager, which the caller frees by cm_free.  NULL without memory. */
 struct cm *cm_new(const struct cm_config *config, uint64_t now_ns);
+/* Frees the manager with all conversations and listeners.  No peer is told, and
+ * no owner's counts change. */
 void cm_free(struct cm *cm);
 /*
  * Mixes entropy into the source of ids, which nobody may guess.  The caller
  * does so before each call that may draw an id.
  */
 void cm_seed(struct cm *cm, uint64_t entropy);
+/* Returns the counters, which stay the manager's. */
 const struct cm_counters *cm_counters(const struct cm *cm);
-/* The number of conversations, in any state. */
+/* Returns the number of conversations, in any state. */
 uint32_t cm_count(const struct cm *cm);
 
 /* How long a request is held that finds no listener, before it is refused. */
@@ -176,9 +179,9 @@ uint32_t cm_count(const struct cm *cm);
 /*
  * Answers requests for a service.  The listener, and each conversation that
  * begins with a request to it, counts for the owner.  `user` is that of its
- * CM_REQUEST events.  backlog: requests that no consumer has taken yet; further
- * ones are held until one is taken.  0 with *listener; -EDQUOT: the owner has
- * its share of listeners; -ENOMEM: no listener is left.
+ * CM_REQUEST events. backlog: how many requests may wait that no consumer has
+ * taken yet; further requests are held until one is taken.  0 with *listener;
+ * -EDQUOT: the owner has its share of listeners; -ENOMEM: no listener is left.
  */
 int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	      uint64_t service_id, const struct cm_where *where,
@@ -186,15 +189,17 @@ int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
 /*
  * Ends a listener.  Requests for its service are held until until_ns, but at
  * least for CM_HOLD_NS: there are programs that listen, serve one connection
- * and listen again (perftest).  A number of listeners that have ended are
- * remembered; beyond, the oldest of the owner with the most is forgotten.
+ * and listen again (perftest).  The manager remembers a limited number of
+ * listeners that have ended; beyond that, it forgets the oldest listener of the
+ * owner that has the most.
  */
 void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns);
 
 /*
- * Until until_ns, refuses no request that finds no listener, and answers no
- * message of a conversation that is not there.  For the successor of a broker
- * that was killed, to which listeners and conversations come back.
+ * Until until_ns, the manager refuses no request that finds no listener, and
+ * answers no message of a conversation that is not there.  The successor of a
+ * broker that was killed calls this, since listeners and conversations come
+ * back to it.
  */
 void cm_expect_listeners(struct cm *cm, uint64_t until_ns);
 
@@ -225,8 +230,8 @@ void cm_note_release(struct cm *cm, struct cm_owner *owner,
 		     const struct cm_note *note, uint64_t now_ns);
 /*
  * Has a connection of the owner with that peer's queue pair ended lately, by
- * the peer's DREQ or with the peer's DREP?  False of one whose TIMEWAIT is
- * over. owner NULL: a connection that counts for no owner.
+ * the peer's DREQ or with the peer's DREP?  False once the connection's
+ * TIMEWAIT is over. owner NULL: a connection that counts for no owner.
  */
 bool cm_has_ended(struct cm *cm, const struct cm_owner *owner,
 		  const uint8_t peer[16], uint32_t qpn);
@@ -238,26 +243,32 @@ void cm_stale(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 	      uint64_t now_ns);
 /* The consumer has seen a request, which no longer counts for the backlog. */
 void cm_taken(struct cm *cm, uint32_t id);
+/* Sets the number that the conversation's events have. */
 void cm_set_user(struct cm *cm, uint32_t id, uint64_t user);
 /*
  * Commands to a conversation.  Each returns 0, -EINVAL in a state that has no
  * such command, or -ENOENT if there is no such conversation.
  */
-/* reply: the fields of a REP or a SIDR_REP; the manager writes the ids. */
+/* Answers a request by a REP or SIDR_REP with the fields of reply; the manager
+ * writes the ids. */
 int cm_accept(struct cm *cm, uint32_t id, const struct cmmsg *reply,
 	      uint64_t now_ns);
-/* reply: reason (or status), additional information, private data. */
+/* Rejects a request or a REP by a REJ, or a request by a SIDR_REP, with the
+ * reason (or status), the additional information and the private data of
+ * reply. */
 int cm_reject(struct cm *cm, uint32_t id, const struct cmmsg *reply,
 	      uint64_t now_ns);
-/* The active side sends its RTU; the passive side has seen data before the RTU
- * came (IBTA 12.9.7.2). */
+/* On the active side, sends the RTU.  On the passive side, says that data came
+ * before the RTU (IBTA 12.9.7.2). */
 int cm_establish(struct cm *cm, uint32_t id, uint64_t now_ns);
+/* Sends a DREQ, or answers the peer's DREQ by a DREP. */
 int cm_disconnect(struct cm *cm, uint32_t id, uint64_t now_ns);
 /* The consumer forgets the conversation, which makes no more events.  The
  * manager sends the answer that the peer waits for. */
 void cm_release(struct cm *cm, uint32_t id, uint64_t now_ns);
 
-/* A MAD of any contents has come from QP1 of `from` to QP1 of `to`. */
+/* Handles a MAD of any contents that has come from QP1 of `from` to QP1 of
+ * `to`. */
 void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 	   uint32_t scope, const uint8_t *mad, size_t len, uint64_t now_ns);
 /* Expires timers that are due, as many as the rings have room for. */
@@ -266,7 +277,8 @@ void cm_tick(struct cm *cm, uint64_t now_ns);
 bool cm_tx(struct cm *cm, struct cm_frame *frame);
 /* Takes the first event out of its ring; false: there is none. */
 bool cm_event(struct cm *cm, struct cm_event *event);
-/* Absolute time of the next cm_tick that is needed; UINT64_MAX: none. */
+/* Returns the absolute time of the next cm_tick that is needed; UINT64_MAX:
+ * none. */
 uint64_t cm_deadline(const struct cm *cm);
 
 #endif

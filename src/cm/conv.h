@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of cm/ share: the conversation and the manager, and the
- * functions that take an input to a step of the state table.  Not for users of
- * cm.h.  One thread at a time, as for struct cm.
+ * The data and functions that the files of cm/ share: the conversation, the
+ * manager, and the functions that take an input to a step of the state table.
+ * Not for users of cm.h.  One thread at a time, as for struct cm.
  */
 #ifndef CM_CONV_H
 #define CM_CONV_H
@@ -31,7 +31,8 @@ enum conv_state {
 	CONV_SIDR_RCVD,
 	CONV_ANSWERED, /* refused, or SIDR: repeats the answer for a while */
 	CONV_CLOSED,   /* over, and the consumer has not released it */
-	/* The order is that of the numbers in notes, of older brokers too. */
+	/* Later states follow at the end: the notes of older brokers have the
+	 * numbers of the earlier ones. */
 	CONV_DREQ_RCVD, /* a DREQ has come; the consumer has not answered it */
 	CONV_HELD,	/* a request that waits for a listener: see request.c */
 	CONV_STATES
@@ -56,18 +57,18 @@ enum conv_input {
 	IN_RELEASE,
 	/* The timer has expired, with tries left. */
 	IN_RETRY,
-	/* The timer has expired, without. */
+	/* The timer has expired, with no try left. */
 	IN_EXHAUSTED,
 	/* The peer's queue pair is in another connection now. */
 	IN_STALE,
 	CONV_INPUTS
 };
 
-/* How a conversation sends a message of its own again until an answer comes. */
+/* How a conversation repeats its last message until an answer comes. */
 struct conv_retry {
 	/* The exponent n of a wait of 4.096 us * 2^n. */
 	uint8_t timeout_exponent;
-	/* Tries of this message that are left; and that there were. */
+	/* Tries of this message that are left, and that were made. */
 	uint8_t left, count;
 	/* Tries of each message, as the REQ says. */
 	uint8_t given;
@@ -84,19 +85,20 @@ struct conv {
 	bool is_released;
 	bool is_passive;
 	bool is_strict;
-	/* As of struct cm_note: is not in the table by_qpn. */
+	/* See struct cm_note.  The conversation is not in the table by_qpn. */
 	bool is_unproven;
 	/* Counts for the backlog of the listener. */
 	bool is_waiting;
 	/* Counts in half_open[]. */
 	bool is_half_open;
-	/* Where half_open[] and held_of[] count a request: conv_sender. */
+	/* The index by which half_open[] and held_of[] count a request
+	 * (conv_sender). */
 	uint16_t sender;
 	uint32_t local_id, remote_id; /* remote 0: not known yet */
 	uint32_t remote_qpn;
 	/* An index of cm's listener[], or CONV_NO_LISTENER. */
 	uint32_t listener;
-	/* For which the conversation counts; NULL: for none. */
+	/* The owner for which the conversation counts; NULL: none. */
 	struct cm_owner *owner;
 	uint64_t user;
 	uint64_t transaction_id;
@@ -140,7 +142,7 @@ struct conv_waiting {
 	uint16_t held_of[CONV_BUCKETS]; /* by conv_sender */
 };
 
-/* Messages that nobody has sent yet, and events that nobody has taken. */
+/* Messages and events that the caller has yet to take. */
 struct conv_output {
 	struct cm_frame tx[CONV_RING];
 	struct cm_event event[CONV_RING];
@@ -165,7 +167,7 @@ struct cm {
 	struct conv_waiting waiting;
 	struct wheel wheel;
 	struct conv_output out;
-	uint32_t rx_scope; /* of the message that cm_rx has */
+	uint32_t rx_scope; /* of the message that cm_rx handles */
 	struct cm_counters counters;
 };
 
@@ -182,31 +184,36 @@ int conv_new(struct cm *cm, struct cm_owner *owner, uint32_t local_id,
 int conv_may_own(const struct cm *cm, const struct cm_owner *owner);
 /* Counts the conversation for another owner from now on; NULL: for none. */
 void conv_set_owner(struct conv *c, struct cm_owner *owner);
+/* Frees a conversation in any state; its owner no longer counts it. */
 void conv_free(struct cm *cm, struct conv *c);
-/* NULL: there is none. */
+/* Finds a conversation by its own id; NULL: there is none. */
 struct conv *conv_find(struct cm *cm, uint32_t local_id);
-/* By the peer's id; NULL: there is none. */
+/* Finds a conversation with the peer by the peer's id; NULL: there is none. */
 struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],
 			      uint32_t remote_id);
 /*
- * A live connection with that peer's queue pair; NULL: there is none.  sender
- * NULL: any such connection.  Otherwise sender is the conversation of this
- * manager whose REQ names the queue pair: then only a connection that has both
- * ends in this manager, and the other end of which counts for the sender's
- * owner.  An owner is not believed of another owner's queue pair.
+ * Finds a live connection with that peer's queue pair; NULL: there is none.
+ * sender NULL: finds any such connection.  Otherwise sender is the conversation
+ * of this manager whose REQ names the queue pair: then only a connection is
+ * found that has both ends in this manager, and the other end of which counts
+ * for the sender's owner.  The REQ of an owner proves nothing about another
+ * owner's queue pair.
  */
 struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 			   const struct conv *sender);
-/* As cm_has_ended. */
+/* Does what cm_has_ended promises. */
 bool conv_has_ended(struct cm *cm, const struct cm_owner *owner,
 		    const uint8_t peer[16], uint32_t qpn);
+/* Sets the peer's id, and enters the conversation in the table by_remote. */
 void conv_set_remote(struct cm *cm, struct conv *c, uint32_t remote_id);
+/* Sets the peer's QPN, and enters the conversation in the table by_qpn, unless
+ * qpn is 0 or the conversation is unproven. */
 void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn);
 /*
- * The place in half_open[] and held_of[] of a request's sender.  A request of a
- * conversation of this manager (active) counts for the owner of that, whatever
- * its address; any other request (active NULL) for the address that it comes
- * from.
+ * Returns the index in half_open[] and held_of[] of a request's sender.  A
+ * request of a conversation of this manager (active) counts for that
+ * conversation's owner, whatever its address; any other request (active NULL)
+ * counts for the address that it comes from.
  */
 uint16_t conv_sender(const struct cm *cm, const struct conv *active,
 		     const uint8_t peer[16]);
@@ -217,28 +224,30 @@ void conv_open_half(struct cm *cm, struct conv *c);
 /* Changes the state; nothing else does.  A conversation that is released and
  * enters CLOSED is freed. */
 void conv_enter(struct cm *cm, struct conv *c, enum conv_state state);
-/* The request no longer counts for its listener's backlog. */
+/* Ends the counting of a request for its listener's backlog. */
 void conv_stop_waiting(struct cm *cm, struct conv *c);
-/* The request counts neither for a backlog nor as half open any more. */
+/* Ends the counting of a request for a backlog and as half open. */
 void conv_settle(struct cm *cm, struct conv *c);
-/* Below CONV_BUCKETS; of `data` and of the number `more`. */
+/* Returns a hash, below CONV_BUCKETS, of `data` and of the number `more`. */
 uint32_t conv_hash(const struct cm *cm, const void *data, size_t bytes,
 		   uint64_t more);
 
 /* cm.c */
 /*
- * The listener that answers requests for the service to this address; one of
- * this address alone comes before one of any address.  is_own: the request is
- * of a conversation of this manager.  NULL: there is none.
+ * Finds the listener that answers requests for the service to this address; a
+ * listener at this address alone comes before one at any address. is_own: the
+ * request is of a conversation of this manager.  NULL: there is none.
  */
 struct conv_listener *cm_listener_at(struct cm *cm, uint64_t service_id,
 				     const uint8_t ip[16], bool is_own);
-/* Until when a listener for the service is expected to come; 0: none is. */
+/* Returns the time until which a listener for the service is expected; 0: none
+ * is. */
 uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
 			   const uint8_t ip[16]);
 
 /* request.c */
-/* A REQ or SIDR_REQ has come, with the parsed message m; mad: its bytes. */
+/* Handles a REQ or SIDR_REQ that has come: m is the parsed message, mad its
+ * bytes. */
 void request_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		struct cmmsg *m, const uint8_t *mad, uint64_t now_ns);
 /* The timer of a conversation in HELD has expired: the request has waited long
@@ -251,9 +260,9 @@ void request_wake_served(struct cm *cm);
 /* A listener has ended: wakes the requests that wait for it. */
 void request_wake_left(struct cm *cm, uint32_t listener);
 /* A sender has one half-open request fewer: wakes the first request of that
- * sender's that waits. */
+ * sender that waits. */
 void request_wake_sender(struct cm *cm, uint16_t sender);
-/* The conversation has left the list of those in HELD. */
+/* Uncounts a held request: the conversation has left the list `held`. */
 void request_unhold(struct cm *cm, struct conv *c);
 
 /* step.c */
@@ -276,8 +285,8 @@ void step_send_bare(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 /* Makes an event, unless the conversation is released; msg NULL: kind 0. */
 void step_emit(struct cm *cm, const struct conv *c, enum cm_event_type type,
 	       const struct cmmsg *msg);
-/* Arms the retries of a message that was just sent: each wait is 4.096 us *
- * 2^timeout, of which the first ones are shorter unless is_strict. */
+/* Arms the retries of a message that was just sent.  Each wait is 4.096 us *
+ * 2^timeout; the first waits are shorter, unless is_strict. */
 void step_arm(struct cm *cm, struct conv *c, uint8_t timeout, uint8_t tries,
 	      uint64_t now_ns);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asks brokers of other hosts whether a process of theirs lives, and answers
- * such questions of theirs (hdr/livemsg.h).
+ * Asks the brokers of other hosts whether one of their processes lives, and
+ * answers such questions of theirs (hdr/livemsg.h).
  *
  *	in	live_ask, live_rx, live_tick
  *	out	live_tx, live_answer, live_deadline
@@ -9,8 +9,8 @@
  * Sans-IO, as cm.h: the caller empties both outputs after each call.  One
  * thread at a time, no lock.  A question is repeated for LIVE_PATIENCE_NS; then
  * its answer is LIVEMSG_UNKNOWN, as of a peer that does not know this protocol.
- * A question from outside changes no state but a budget of answers: there are
- * LIVE_BUDGETS of them, and a hash of the address says which.
+ * A question from outside changes no state except a budget of answers: a hash
+ * of the sender's address picks one of LIVE_BUDGETS budgets.
  */
 #ifndef CM_LIVE_H
 #define CM_LIVE_H
@@ -50,33 +50,40 @@ struct live_counters {
 	uint64_t asked, answered, silent, rx, malformed, strays, over_budget;
 };
 
-/* NULL without memory.  seed: of nonces, see live_seed. */
+/* Makes an asker without questions; NULL without memory. seed: of nonces, see
+ * live_seed. */
 struct live *live_new(uint64_t seed, uint64_t now_ns);
+/* Frees l with all open questions. */
 void live_free(struct live *l);
-/* Mixes entropy into the source of nonces, which nobody may guess, or others
- * than the peer could answer. */
+/* Mixes entropy into the source of nonces.  A host that could guess a nonce
+ * could answer in place of the peer. */
 void live_seed(struct live *l, uint64_t entropy);
+/* Returns the counters, which stay l's. */
 const struct live_counters *live_counters(const struct live *l);
 
-/* Asks the peer; live_answer will have one answer for the asker.  False: too
- * many questions are open, and none will come. */
+/* Asks the peer; live_answer will give one answer for the asker.  False: too
+ * many questions are open, and no answer will come. */
 bool live_ask(struct live *l, uint64_t asker, const struct live_peer *about,
 	      uint64_t now_ns);
 /* Drops the asker's open questions. */
 void live_forget(struct live *l, uint64_t asker);
-/* A MAD of any contents has come from `from` to `to`.  True with *q: it is a
- * question that is to be answered. */
+/* Handles a MAD of any contents that has come from `from` to `to`.  True with
+ * *q: the MAD is a question, which the caller answers by live_reply. */
 bool live_rx(struct live *l, const uint8_t from[16], const uint8_t to[16],
 	     uint32_t scope, const uint8_t *mad, size_t len, uint64_t now_ns,
 	     struct live_question *q);
+/* Answers a question that live_rx gave. */
 void live_reply(struct live *l, const struct live_question *q,
 		enum livemsg_state state);
+/* Repeats the questions that are due; those that have waited for
+ * LIVE_PATIENCE_NS get the answer LIVEMSG_UNKNOWN. */
 void live_tick(struct live *l, uint64_t now_ns);
 /* Takes the first message to send out of its ring; false: there is none. */
 bool live_tx(struct live *l, struct cm_frame *frame);
 /* Takes the first answer out of its ring; false: there is none. */
 bool live_answer(struct live *l, struct live_answer *answer);
-/* Absolute time of the next live_tick that is needed; UINT64_MAX: none. */
+/* Returns the absolute time of the next live_tick that is needed; UINT64_MAX:
+ * none. */
 uint64_t live_deadline(const struct live *l);
 
 #endif

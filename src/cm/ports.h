@@ -15,10 +15,10 @@
 #define PORTS_EPHEMERAL_FIRST 32768
 #define PORTS_EPHEMERAL_LAST  60999
 /*
- * So many of the last ephemeral ports are chosen before the others.  Few
- * programs ask for one of these by its number: otherwise a program with
- * hundreds of ids would now and then get a port that it asks for a moment
- * later.
+ * The number of the last ephemeral ports, which are chosen before the others.
+ * Few programs ask for one of these by its number; otherwise a program with
+ * hundreds of ids would now and then get a port that it asks for by number a
+ * moment later.
  */
 #define PORTS_PREFERRED 4096
 
@@ -28,13 +28,14 @@ struct ports_want {
 	uint16_t space; /* as in the service id: 0x0106 is RDMA_PS_TCP */
 	uint16_t port;	/* 0: any ephemeral port that is free */
 	struct cm_where where;
-	/* The port may be bound again by another that may share it, too, as by
-	 * SO_REUSEADDR. */
+	/* Another binding may have the same port, if that binding may share the
+	 * port, too; as by SO_REUSEADDR. */
 	bool may_share;
 };
 
-/* Port spaces of at most `bindings` bindings; NULL without memory. */
+/* Makes port spaces of at most `bindings` bindings; NULL without memory. */
 struct ports *ports_new(uint32_t bindings);
+/* Frees the port spaces with all bindings. */
 void ports_free(struct ports *p);
 /*
  * Binds a port.  0 with *binding and its *port; -EADDRINUSE: the port, or each
@@ -44,11 +45,13 @@ void ports_free(struct ports *p);
  */
 int ports_bind(struct ports *p, const struct ports_want *want, uint32_t random,
 	       uint32_t *binding, uint16_t *port);
-/* 0; -EADDRINUSE: another binding that shares the port listens at one of the
- * addresses. */
+/* Marks the binding as listening.  0; -EADDRINUSE: another binding that shares
+ * the port listens at one of the addresses. */
 int ports_listen(struct ports *p, uint32_t binding);
-/* The binding no longer listens; another that shares its port may. */
+/* Marks the binding as not listening; another binding of the port may listen
+ * then. */
 void ports_unlisten(struct ports *p, uint32_t binding);
+/* Ends the binding; its number may be given again. */
 void ports_unbind(struct ports *p, uint32_t binding);
 
 #endif
