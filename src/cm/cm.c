@@ -99,7 +99,7 @@ int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	return 0;
 }
 
-/* How many places the owner of that number has in recent[]. */
+/* Counts the places that the owner of that number has in recent[]. */
 static uint32_t count_recent(const struct cm *cm, uint64_t owner)
 {
 	uint32_t count = 0;
@@ -110,9 +110,10 @@ static uint32_t count_recent(const struct cm *cm, uint64_t owner)
 }
 
 /*
- * The place in recent[] for a listener of that owner: an unused one, or the
- * oldest of the owner that has the most, which is this one if it has as many as
- * any.  So no owner has another's forgotten that has fewer.
+ * Chooses the place in recent[] for a listener of that owner: an unused place,
+ * or the oldest place of the owner that has the most places; that is this
+ * owner, if no other has more.  So no owner takes a place of an owner that has
+ * fewer.
  */
 static struct conv_recent *recent_place(struct cm *cm, uint64_t owner)
 {
@@ -211,8 +212,8 @@ uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
 	uint64_t until_ns = cm->expecting_until_ns;
 
 	for (int i = 0; i < CONV_RECENT; i++)
-		/* of any port space: some programs resolve by SIDR what they
-		 * have connected to */
+		/* in any port space: some programs resolve by SIDR a service
+		 * that they have connected to */
 		if ((uint16_t)cm->recent[i].service_id ==
 			    (uint16_t)service_id &&
 		    cm->recent[i].until_ns > until_ns &&
@@ -221,7 +222,8 @@ uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
 	return until_ns;
 }
 
-/* Is the message from the conversation's peer, by its address and its id? */
+/* Do the message's address and id say that it is from the conversation's
+ * peer? */
 static bool belongs_to(const struct conv *c, const struct cmmsg *m,
 		       const uint8_t from[16])
 {

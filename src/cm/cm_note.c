@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notes, by which a conversation outlives its manager; see cm.h. */
+/* Notes, by which a conversation continues in another manager; see cm.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -132,11 +132,11 @@ static int resume_conv(struct cm *cm, struct cm_owner *owner, uint64_t user,
 		return err;
 	c->user = user;
 	take_note(cm, c, note);
-	/* with the conversation's ids, whatever the note's message has */
+	/* the message gets the conversation's ids, whatever ids it has in the
+	 * note */
 	if (phase.last_sent)
 		step_keep(c, &last);
-	/* a conversation that is only released calls no peer, but for its DREQ
-	 */
+	/* a conversation that is only released repeats no message but a DREQ */
 	if (phase.is_repeated && (goes_on || phase.last_sent == CMMSG_DREQ)) {
 		step_again(cm, c);
 		step_arm(cm, c, note->timeout, note->tries, now_ns);

@@ -70,8 +70,9 @@ static bool overlaps_with(const struct cm_where *a, const struct cm_where *b)
 	return !memcmp(a->ip, b->ip, 16);
 }
 
-/* Is there another binding that excludes this one: of the port at one of its
- * addresses, unless both may share it?  listening: only one that listens. */
+/* Does another binding have the port at one of the wanted addresses? listening:
+ * counts only bindings that listen; otherwise two bindings that may both share
+ * the port do not exclude each other. */
 static bool is_taken(struct ports *p, const struct ports_want *want,
 		     const struct binding *self, bool listening)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Requests that begin a conversation, REQ and SIDR_REQ: which listener answers
- * them, and requests that wait for a listener.
+ * Requests that begin a conversation, REQ and SIDR_REQ: finds the listener that
+ * answers a request, and holds requests that wait for a listener.
  *
  * There are programs that tell their peer that they listen shortly before they
  * do.  So a request that finds no listener is held for CM_HOLD_NS before it is
@@ -44,9 +44,9 @@ static struct conv_listener *listener_of(struct cm *cm, const uint8_t from[16],
 }
 
 /* Refuses a request, which then needs no conversation. */
-static void turn_down(struct cm *cm, const uint8_t from[16],
-		      const uint8_t to[16], const struct cmmsg *req,
-		      uint16_t reason)
+static void refuse_request(struct cm *cm, const uint8_t from[16],
+			   const uint8_t to[16], const struct cmmsg *req,
+			   uint16_t reason)
 {
 	bool is_full = reason == CMMSG_REJ_NO_RESOURCES;
 	struct cmmsg m = {.transaction_id = req->transaction_id,
@@ -68,11 +68,11 @@ static void turn_down(struct cm *cm, const uint8_t from[16],
 	step_send_bare(cm, to, from, &m);
 }
 
-static void nobody_listens(struct cm *cm, const uint8_t from[16],
-			   const uint8_t to[16], const struct cmmsg *m)
+static void refuse_unserved(struct cm *cm, const uint8_t from[16],
+			    const uint8_t to[16], const struct cmmsg *m)
 {
 	cm->counters.no_listener++;
-	turn_down(cm, from, to, m, CMMSG_REJ_BAD_SERVICE_ID);
+	refuse_request(cm, from, to, m, CMMSG_REJ_BAD_SERVICE_ID);
 }
 
 /* The reason for which no listener can serve the request; 0: there is none. */
@@ -113,9 +113,9 @@ static struct conv *passive_new(struct cm *cm, const uint8_t from[16],
 /*
  * Does the request name a queue pair that has a connection with us (IBTA
  * 12.9.8.3.1)?  Then the peer has lost that connection, or the request is
- * forged to end it.  A conversation of this manager is believed of its own
- * owner's queue pairs, see conv_find_qpn.  Of another host's the caller is
- * told, once in DOUBT_NS, to ask that host.
+ * forged to end it.  A conversation of this manager is believed about its own
+ * owner's queue pairs, see conv_find_qpn.  If another host has sent the
+ * request, the caller is told, once in DOUBT_NS, to ask that host.
  */
 static bool is_stale(struct cm *cm, const uint8_t from[16],
 		     const uint8_t to[16], const struct cmmsg *m,
@@ -129,7 +129,7 @@ static bool is_stale(struct cm *cm, const uint8_t from[16],
 	if (!old)
 		return false;
 	cm->counters.stale++;
-	turn_down(cm, from, to, m, CMMSG_REJ_STALE);
+	refuse_request(cm, from, to, m, CMMSG_REJ_STALE);
 	if (sender) {
 		step_run(cm, old, IN_STALE, NULL, now_ns);
 	} else if (!old->doubted_ns || now_ns - old->doubted_ns >= DOUBT_NS) {
@@ -164,14 +164,15 @@ static void admit_request(struct cm *cm, struct conv_listener *l,
 
 /*
  * Refuses a request to a listener whose owner has its share of conversations:
- * nobody could accept it.  True: it is refused, and c is free.
+ * the request could not be accepted.  True: the request is refused, and c is
+ * freed.
  */
 static bool refuse_beyond_share(struct cm *cm, const struct conv_listener *l,
 				struct conv *c, const struct cmmsg *m)
 {
 	if (conv_may_own(cm, l->owner) != -EDQUOT)
 		return false;
-	turn_down(cm, c->peer, c->local, m, CMMSG_REJ_NO_RESOURCES);
+	refuse_request(cm, c->peer, c->local, m, CMMSG_REJ_NO_RESOURCES);
 	conv_free(cm, c);
 	return true;
 }
@@ -182,7 +183,7 @@ static bool has_room(const struct cm *cm, const struct conv_listener *l,
 	return l->waiting < l->backlog && conv_may_open_half(cm, c);
 }
 
-/* Holds the request until then; one that is held already, until then now. */
+/* Sets the time until which the request is held. */
 static void hold_until(struct cm *cm, struct conv *c, uint32_t listener,
 		       uint64_t until_ns)
 {
@@ -191,7 +192,8 @@ static void hold_until(struct cm *cm, struct conv *c, uint32_t listener,
 	wheel_set(&cm->wheel, &c->timer, until_ns);
 }
 
-/* False: as many are held as may be. */
+/* Holds the request until until_ns.  False: HELD_MAX requests are held, or
+ * HELD_SHARE of this sender. */
 static bool hold_request(struct cm *cm, struct conv *c, const uint8_t *mad,
 			 uint32_t listener, uint64_t until_ns)
 {
@@ -216,8 +218,8 @@ void request_unhold(struct cm *cm, struct conv *c)
 	cm->waiting.held_count--;
 }
 
-/* The next cm_tick looks at the request again.  Not here, where many may be
- * woken at once: each may send a message, and the rings are short. */
+/* Has the next cm_tick look at the request again.  Many requests may be woken
+ * at once; each may send a message, and the rings are short. */
 static void wake_held(struct cm *cm, struct conv *c)
 {
 	c->retry.left = 1;
@@ -276,7 +278,7 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 	struct conv_listener *l;
 	struct cmmsg m;
 
-	/* which succeeds: it was parsed when it came */
+	/* this succeeds: the request was parsed when it came */
 	cmmsg_parse(c->retry.last, MAD_BYTES, &m);
 	l = listener_of(cm, c->peer, c->local, &m);
 	cm->rx_scope = c->scope;
@@ -293,12 +295,13 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 			   cm_expected_until(cm, m.service_id, c->local));
 	} else {
 		if (!l)
-			nobody_listens(cm, c->peer, c->local, &m);
+			refuse_unserved(cm, c->peer, c->local, &m);
 		conv_free(cm, c);
 	}
 }
 
-/* Until when the request may wait for a listener; 0: it may not wait. */
+/* Returns the time until which the request may wait for a listener; 0: it may
+ * not wait. */
 static uint64_t may_wait_until(struct cm *cm, const uint8_t from[16],
 			       const uint8_t to[16], const struct cmmsg *m,
 			       uint64_t now_ns)
@@ -328,11 +331,11 @@ static void keep_waiting(struct cm *cm, struct conv_listener *l, struct conv *c,
 	if (until_ns && hold_request(cm, c, mad, listener, until_ns))
 		return;
 	if (!l)
-		nobody_listens(cm, c->peer, c->local, m);
+		refuse_unserved(cm, c->peer, c->local, m);
 	conv_free(cm, c);
 }
 
-/* A repetition of a request that has a conversation. */
+/* Handles a repetition of a request that has a conversation. */
 static void repeat_answer(struct cm *cm, struct conv *c, struct cmmsg *m,
 			  uint64_t now_ns)
 {
@@ -359,7 +362,7 @@ void request_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		return;
 	}
 	if (reason) {
-		turn_down(cm, from, to, m, reason);
+		refuse_request(cm, from, to, m, reason);
 		return;
 	}
 	c = passive_new(cm, from, to, m);

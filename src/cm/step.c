@@ -172,8 +172,8 @@ static bool is_received(struct cm *cm, const struct conv *c)
 	       state == CONV_HELD;
 }
 
-/* Repeats the last message.  A consumer of this manager that has yet to accept
- * is waited for without using up a try, as if it had sent an MRA. */
+/* Repeats the last message.  While a consumer of this manager has yet to
+ * accept, no try is used up, as if an MRA had come. */
 static void repeat_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			   uint64_t now)
 {
@@ -210,7 +210,7 @@ static void wait_longer(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	arm_timer(cm, c, exponent_ns(exponent) + more, now);
 }
 
-/* The consumer has yet to answer. */
+/* Asks the peer for time: the consumer has yet to answer. */
 static void say_mra(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		    uint64_t now)
 {
@@ -239,7 +239,8 @@ static void say_stale(struct cm *cm, struct conv *c, struct cmmsg *msg,
 				    .reason = CMMSG_REJ_STALE});
 }
 
-/* The peer's conversation continues, and ours has ended. */
+/* Rejects a message of a peer that continues a conversation which has ended
+ * here. */
 static void say_unknown(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			uint64_t now)
 {
@@ -252,9 +253,9 @@ static void say_unknown(struct cm *cm, struct conv *c, struct cmmsg *msg,
 }
 
 /*
- * We give up.  A peer may not know our id yet, and finds the conversation by
- * its own table, or as Linux does by our GUID (IBTA 12.6.7.2, reason 4): that
- * is in our REQ or REP.
+ * Tells the peer that we give up.  A peer that does not know our id yet finds
+ * the conversation by its own table or, as Linux does, by our GUID (IBTA
+ * 12.6.7.2, reason 4), which is in our REQ or REP.
  */
 static void say_timeout(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			uint64_t now)
@@ -311,7 +312,8 @@ static void peer_ends(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	peer_ended(cm, c, msg, now);
 }
 
-/* The peer has accepted, and ends the connection before it is established. */
+/* The peer has accepted, and has ended the connection before it was
+ * established. */
 static void request_withdrawn(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			      uint64_t now)
 {
@@ -553,7 +555,8 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 };
 /* clang-format on */
 
-/* TIMEWAIT and ANSWERED last equally long, whatever has led to them. */
+/* The time in TIMEWAIT, and that in ANSWERED, does not depend on the state
+ * before. */
 void step_linger(struct cm *cm, struct conv *c, uint64_t now_ns)
 {
 	if (c->state != CONV_TIMEWAIT && c->state != CONV_ANSWERED)
