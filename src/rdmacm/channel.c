@@ -157,8 +157,8 @@ static void take_back_token(struct r_channel *c)
 		errno = 0;
 }
 
-/* Frees an event that the program will not get; of a connection request also
- * the id, which the program does not know. */
+/* Frees an event that the program will not get.  Frees also the id of a
+ * connection request, which the program does not know. */
 static void forget_event(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);

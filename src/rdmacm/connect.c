@@ -44,8 +44,8 @@ static bool is_datagram(const struct r_id *id)
 
 /*
  * Writes a byte to the descriptor ADVERB_READY_FD: adverb pair, which has
- * started this program, starts the client then.  Once only, since adverb pair
- * reads one byte.
+ * started this program, starts the client then.  The byte is written once only,
+ * since adverb pair reads one byte.
  */
 static void say_ready(void)
 {

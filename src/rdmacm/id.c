@@ -355,7 +355,7 @@ __be16 rdma_get_dst_port(struct rdma_cm_id *id)
 
 /* Creates the id of a connection request, and posts the event to the listener's
  * channel. */
-static void incoming_id(struct r_id *listener, const struct cmproto *m)
+static void create_incoming_id(struct r_id *listener, const struct cmproto *m)
 {
 	struct r_id *id =
 		r_id_new(listener->base.channel, listener->base.context,
@@ -387,7 +387,7 @@ static void incoming_id(struct r_id *listener, const struct cmproto *m)
 	r_post(e);
 }
 
-static void explain_bind(const struct r_id *id, const struct cmproto *m)
+static void explain_end(const struct r_id *id, const struct cmproto *m)
 {
 	const struct sockaddr *to = &id->base.route.addr.dst_addr;
 	char text[R_ADDR_TEXT];
@@ -477,7 +477,7 @@ void r_id_message(struct r_id *id, const struct cmproto *m)
 	struct r_event *e;
 
 	if (m->event == CMPROTO_REQUEST) {
-		incoming_id(id, m);
+		create_incoming_id(id, m);
 		return;
 	}
 	if (m->event > CMPROTO_RESOLVED)
@@ -487,7 +487,7 @@ void r_id_message(struct r_id *id, const struct cmproto *m)
 		return;
 	if (m->event == CMPROTO_RESPONSE)
 		id->remote = *m;
-	explain_bind(id, m);
+	explain_end(id, m);
 	e = r_event_new(id, types[m->event], m->status);
 	if (!e)
 		return;

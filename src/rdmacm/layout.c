@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The layouts of structs that programs access, on 64-bit machines, as in
- * release 44.  This file has no code. */
+ * release 44 of rdma-core.  This file has no code. */
 #include <rdma/rdma_cma.h>
 
 #include <stddef.h>

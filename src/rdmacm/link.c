@@ -298,7 +298,7 @@ static void revive_id(int fd, struct r_id *id)
 {
 	struct cmproto m = {0};
 	uint32_t handle = id->handle;
-	bool has_talk = !is_empty(id->note);
+	bool has_conversation = !is_empty(id->note);
 	int err = 0;
 
 	r_unlink(id);
@@ -306,7 +306,7 @@ static void revive_id(int fd, struct r_id *id)
 		r_bind_message(id, &id->base.route.addr.src_addr, &m);
 	else
 		m.at.space = (uint16_t)id->base.ps;
-	if (has_talk) {
+	if (has_conversation) {
 		memcpy(m.note, id->note, sizeof(m.note));
 		err = ask_broker(fd, &m, CMPROTO_RESUME, 0);
 	} else if (!id->state.is_passive) {
@@ -318,9 +318,9 @@ static void revive_id(int fd, struct r_id *id)
 	if (!err || err == -EPIPE)
 		r_link(id, err ? handle : m.new_id);
 	/* The successor's note replaces its predecessor's. */
-	if (!err && has_talk)
+	if (!err && has_conversation)
 		memcpy(id->note, m.note, sizeof(id->note));
-	else if (has_talk)
+	else if (has_conversation)
 		r_post_lost(id);
 	if (!err && id->state.is_listening) {
 		m = (struct cmproto){.backlog = id->backlog};
@@ -407,9 +407,9 @@ static bool misses_broker(void)
 }
 
 /*
- * Looks for a broker in growing intervals, as host does: no event tells when a
- * broker exists or can be started.  Returns the descriptor, or -1 if no id
- * needs a broker, or another thread has connected first.
+ * Looks for a broker in growing intervals, since no event tells when a broker
+ * exists or can be started.  Returns the descriptor, or -1 if no id needs a
+ * broker, or another thread has connected first.
  */
 static int seek_broker(void)
 {
@@ -647,8 +647,8 @@ static int call_broker(struct r_id *id, struct cmproto *m, uint16_t kind,
 
 /*
  * Waits until no other thread of this process is in r_call for the id, under
- * r_lock.  False: the time is over.  If a broker dies, its successor gets the
- * calls of several threads in their order so: a disconnect that overtook the
+ * r_lock.  False: the time is over.  So, if a broker dies, its successor gets
+ * the calls of several threads in their order: a disconnect that overtook the
  * confirmation (RTU) would have no effect.
  */
 static bool begin_call(struct r_id *id, const struct timespec *until)

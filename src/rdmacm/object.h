@@ -50,7 +50,7 @@ struct r_multicast {
 	struct sockaddr_storage addr;
 	void *context; /* the program's */
 	union ibv_gid gid;
-	bool only_sends;  /* the QP is not to be attached */
+	bool only_sends;  /* the QP is not attached */
 	bool is_attached; /* the QP is attached */
 	bool is_joining;  /* a thread has taken the event and attaches the QP */
 };
@@ -67,7 +67,7 @@ struct r_state {
 	bool is_withdrawn; /* the peer has ended a request not decided on */
 };
 
-/* Between which addresses an id connects. */
+/* The addresses and the path MTU of an id's connection. */
 struct r_path {
 	/* Addresses as GIDs; IPv4 addresses are mapped to IPv6. */
 	uint8_t local[16], peer[16];
@@ -96,7 +96,7 @@ struct r_id {
 	struct r_device *device;
 	bool is_sync; /* the id owns its channel */
 	struct r_state state;
-	pid_t caller; /* a thread of this process is in r_call; else 0 */
+	pid_t caller; /* the process that has a thread in r_call, or 0 */
 	uint32_t backlog;
 	uint32_t unacked; /* events taken and not acknowledged */
 	struct r_path path;
@@ -242,16 +242,21 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 /* Returns whether the address is IPv4 or IPv6; the other functions assume so.
  */
 bool r_addr_is_known(const struct sockaddr *a);
+/* Returns whether the address is 0.0.0.0 or ::. */
 bool r_addr_is_any(const struct sockaddr *a);
+/* Returns whether the address is a loopback address, also as a mapped IPv4
+ * address. */
 bool r_addr_is_loopback(const struct sockaddr *a);
+/* Returns whether the address is a multicast address. */
 bool r_addr_is_multicast(const struct sockaddr *a);
 /* Returns whether the address is any or loopback.  Binding to such an address
  * gives an id no device, as with the kernel. */
 bool r_addr_is_open(const struct sockaddr *a);
-/* The size of the address struct in bytes. */
+/* Returns the size of the address struct in bytes. */
 socklen_t r_addr_size(const struct sockaddr *a);
-/* The port, in host order. */
+/* Returns the port, in host order. */
 uint16_t r_addr_port(const struct sockaddr *a);
+/* Sets the port, which is in host order. */
 void r_addr_set_port(struct sockaddr *a, uint16_t port);
 /* Stores the address as a GID. */
 void r_addr_ip(const struct sockaddr *a, uint8_t ip[16]);

@@ -135,8 +135,8 @@ static int set_device(struct r_id *id, const struct sockaddr *from)
 
 /*
  * Chooses the source of an id that is bound to no device's address, or not
- * bound. Returns 0; 1, with a message, if the call fails; -errno if there is no
- * route. *later: ADDR_RESOLVED is posted after the broker's answer.
+ * bound.  Returns 0; 1, with a message, if the call fails; -errno if there is
+ * no route.  *later: ADDR_RESOLVED is posted after the broker's answer.
  */
 static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 {
@@ -163,7 +163,7 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 }
 
 /* Returns whether the destination has the address family of the source: of the
- * id's address, or of the call's. */
+ * id's address if the id is bound, else of src. */
 static bool is_of_family(const struct r_id *id, const struct sockaddr *src,
 			 const struct sockaddr *dst)
 {
