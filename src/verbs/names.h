@@ -5,7 +5,8 @@
 
 #include <infiniband/verbs.h>
 
-/* ibv_wr_opcode_str of the private nodes: a static string, never NULL. */
+/* Returns the name of an opcode, a static string and never NULL:
+ * ibv_wr_opcode_str of the private nodes. */
 const char *v_wr_opcode_str(enum ibv_wr_opcode opcode);
 
 #endif

@@ -84,9 +84,14 @@ struct v_mr_init_attr {
 	struct ibv_buf *buf;
 };
 
+/* Registers memory as attr says.  NULL and errno, with a message: EOPNOTSUPP if
+ * attr names a dma-buf, a DMA handle or an unknown attribute, else as
+ * ibv_reg_mr. */
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr);
+/* Returns NULL and EOPNOTSUPP, with a message. */
 struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context,
 				struct ibv_dmah_init_attr *attr);
+/* Returns EOPNOTSUPP. */
 int ibv_dealloc_dmah(struct ibv_dmah *dmah);
 
 /* ---- 1.16: dma-bufs of device memory; the speed of a port ---- */
@@ -99,8 +104,14 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
 
 /* ---- 1.17: buffers that the library allocates ---- */
 
+/* Allocates a page-aligned buffer on the heap.  Returns its address and
+ * stores its handle in *buf, which ibv_free_buf frees; NULL and errno, with a
+ * message. */
 void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf);
+/* Frees a buffer and its handle. */
 void ibv_free_buf(struct ibv_buf *buf);
+/* Registers a part of a buffer in the protection domain for which the buffer
+ * was allocated.  NULL and errno, with a message. */
 struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf,
 			      void *addr, size_t length, int access);
 
@@ -137,19 +148,34 @@ struct v_qp_attach_comp_cntr_attr {
 	uint32_t op_mask; /* enum comp_op of hca/comp.h, as bits */
 };
 
+/* Stores the limits of completion counters in the caps_size bytes at caps.
+ * Returns 0. */
 int _ibv_query_comp_cntr_caps(struct ibv_context *context,
 			      struct ibv_comp_cntr_caps *caps,
 			      size_t caps_size);
+/* Creates a counter, which ibv_destroy_comp_cntr frees.  NULL and errno. */
 struct ibv_comp_cntr *
 ibv_create_comp_cntr(struct ibv_context *context,
 		     struct ibv_comp_cntr_init_attr *attr);
+/* Frees a counter.  Returns 0, or EBUSY with a message while queue pairs have
+ * the counter. */
 int ibv_destroy_comp_cntr(struct ibv_comp_cntr *counter);
+/* Sets the number of completed requests or bytes.  Returns 0. */
 int ibv_set_comp_cntr(struct ibv_comp_cntr *counter, uint64_t value);
+/* Sets the number of failed requests.  Returns 0. */
 int ibv_set_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t value);
+/* Adds to the number of completed requests or bytes.  Returns 0. */
 int ibv_inc_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount);
+/* Adds to the number of failed requests.  Returns 0. */
 int ibv_inc_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount);
+/* Stores the number of completed requests or bytes, and makes progress as a
+ * poll does.  Returns 0, or EPERM in a forked child. */
 int ibv_read_comp_cntr(struct ibv_comp_cntr *counter, uint64_t *value);
+/* Stores the number of failed requests, and makes progress as a poll does.
+ * Returns 0, or EPERM in a forked child. */
 int ibv_read_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t *value);
+/* Attaches a counter to operations of a queue pair in RESET or INIT, until the
+ * queue pair is destroyed.  Returns 0 or a positive errno. */
 int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *counter,
 			    struct ibv_qp_attach_comp_cntr_attr *attr);
 

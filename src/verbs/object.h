@@ -5,8 +5,9 @@
  * objects do the work; these objects add what the ABI needs: events, reference
  * counts, and the locks of the program's threads.
  *
- * Locks, outermost first: host_lock; v_cq.poll_lock; the list of contexts; then
- * the leaves v_queue.lock and table.h's.
+ * Locks, outermost first: host_lock; v_counter.lock (counter.c);
+ * v_cq.poll_lock; the list of contexts; then the leaves v_queue.lock and
+ * table.h's.
  */
 #ifndef VERBS_OBJECT_H
 #define VERBS_OBJECT_H
@@ -41,8 +42,8 @@ struct v_device {
 	uint32_t index;
 };
 
-/* Room for the members of release 65's verbs_context that the installed header
- * lacks. */
+/* Room for the members of verbs_context that release 65 of rdma-core has and
+ * the installed header lacks. */
 #define V_NEWER_OPS sizeof(struct v_newer_ops)
 #define V_OLDER_OPS offsetof(struct verbs_context, query_port)
 #define V_OPS_ROOM  (V_OLDER_OPS < V_NEWER_OPS ? V_NEWER_OPS - V_OLDER_OPS : 0)
@@ -147,7 +148,7 @@ struct v_qp {
 		struct wqe
 			*now; /* the request to fill in; NULL after an error */
 		uint32_t count; /* the number of requests */
-		uint64_t bytes; /* their sum, headers included */
+		uint64_t bytes; /* the sum of their bytes, headers included */
 		int err;	/* the first error, or 0 */
 	} wr;
 	uint64_t cookie;

@@ -67,8 +67,8 @@ struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
 int v_query_device_ex(struct ibv_context *context,
 		      const struct ibv_query_device_ex_input *input,
 		      struct ibv_device_attr_ex *attr, size_t size);
-/* Fills in *attr, of which the caller has `size` bytes: more than release 65
- * has are zeroed. */
+/* Fills in *attr, of which the caller has `size` bytes.  Bytes beyond the
+ * struct of release 65 are zeroed. */
 int v_query_port(struct ibv_context *context, uint8_t port,
 		 struct ibv_port_attr *attr, size_t size);
 /* The private nodes' ibv_query_gid_type.  Stores 1 for RoCE v2, else 0.

@@ -50,6 +50,7 @@ struct v_source {
 int v_queue_init(struct v_queue *q);
 /* Closes the descriptor.  No thread may use the queue. */
 void v_queue_fini(struct v_queue *q);
+/* Makes a source without events, on no queue. */
 void v_source_init(struct v_source *s, void *object, int type);
 /* Adds one event of s, and makes the descriptor readable or wakes the thread
  * that claims the next event.  Never blocks. */
@@ -69,8 +70,8 @@ bool v_queue_has_claimed(struct v_queue *q);
  * stores its source in *s; else *s is NULL and the event gets its token.
  * Returns 0, or -EBADF after v_queue_end: then q may be freed already. */
 int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s);
-/* To be called before v_queue_fini: wakes a thread that has a claim, and waits
- * until that thread has called v_queue_unclaim. */
+/* Wakes a thread that has a claim, and waits until that thread has called
+ * v_queue_unclaim.  The caller calls v_queue_fini afterwards. */
 void v_queue_end(struct v_queue *q);
 /* Returns whether the program has set O_NONBLOCK on the descriptor. */
 bool v_queue_is_quick(const struct v_queue *q);

@@ -15,7 +15,8 @@
 
 /* Returns a new cookie for the object, or 0 if there is no memory. */
 uint64_t v_table_add(void *object);
-/* Afterwards the cookie finds no object.  0 is ignored. */
+/* Removes the object: the cookie finds no object afterwards.  Cookie 0 is
+ * ignored. */
 void v_table_remove(uint64_t cookie);
 /* Calls visit(object, type) if the cookie has an object.  Until visit returns,
  * v_table_remove of that object waits. */
