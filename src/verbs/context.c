@@ -130,7 +130,7 @@ void v_port_event(const struct device *dev, enum device_event what)
 	lock_give(&contexts_lock);
 }
 
-static void *not_opened(int err)
+static void *fail_open(int err)
 {
 	return v_fail_null(err, V_SYSTEM,
 			   err == ENOMEM
@@ -225,7 +225,7 @@ free_queue:
 	v_queue_fini(&c->async);
 free_context:
 	free(c);
-	return not_opened(-err);
+	return fail_open(-err);
 }
 
 /* The context's descriptor is an empty file, whose inode number identifies the
@@ -236,7 +236,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	struct ibv_context *context;
 
 	if (fd < 0)
-		return not_opened(errno);
+		return fail_open(errno);
 	context = v_open_device(device, fd);
 	if (!context)
 		close(fd);

@@ -28,7 +28,8 @@ struct v_counter {
 	uint64_t done, failed;
 	struct list attached; /* struct v_attached */
 	uint64_t last[2];     /* the latest values read: of done, of failed */
-	struct host_polls polls; /* an empty one found the latest value */
+	/* a read without a new value counts as empty */
+	struct host_polls polls;
 };
 
 /* The attachment of a counter to a queue pair. */

@@ -111,7 +111,8 @@ static uint8_t read_sl(struct ibv_cq_ex *ex)
 	return (uint8_t)cq_of(ex)->now.sl;
 }
 
-/* The five fields from here on do not exist on RoCE: 0. */
+/* The five fields from here on do not exist on RoCE: their functions return
+ * 0. */
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
 	return 0;
@@ -137,8 +138,8 @@ static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
 	*info = (struct ibv_wc_tm_info){0};
 }
 
-/* In ticks of the device's clock, which are nanoseconds: hca_core_clock is
- * 1 GHz. */
+/* Returns the time in ticks of the device's clock, which are nanoseconds:
+ * hca_core_clock is 1 GHz. */
 static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 {
 	return cq_of(ex)->now.at_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Device memory: a memfd that adverb maps and that the program accesses only by
- * ibv_memcpy_to_dm and ibv_memcpy_from_dm.  A list of the process has all of
- * it, so that another context of the process can import device memory.  Lock:
+ * ibv_memcpy_to_dm and ibv_memcpy_from_dm.  A list of the process has all
+ * device memory, so that another context of the process can import it.  Lock:
  * dm_lock, a leaf, for the list, struct dm_memory and the two counts.
  */
 #include "verbs/dm.h"
@@ -25,7 +25,7 @@ static uint32_t next_handle;
 static size_t taken; /* the bytes of all device memory */
 static uint32_t open_files;
 
-/* The number of files that stay open for peers of this host to map.  One for
+/* The number of files that stay open for peers of this host to map.  A file for
  * each allocation could exhaust the program's limit of descriptors. */
 #define FILES_MAX 64
 

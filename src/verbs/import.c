@@ -94,8 +94,8 @@ void ibv_unimport_mr(struct ibv_mr *mr)
 	v_mr_drop(v_mr(mr));
 }
 
-/* EOPNOTSUPP without a message: programs call this first to find out, and then
- * register memory otherwise. */
+/* Fails with EOPNOTSUPP, without a message: programs try this call first, and
+ * then register memory in another way. */
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 				 size_t length, uint64_t iova, int fd,
 				 int access)

@@ -45,10 +45,9 @@ static int check_access(unsigned int access)
 
 /*
  * Returns whether the page is mapped; true if a sandbox refuses the system
- * call. msync with MS_ASYNC does nothing else than this check.  mincore(2)
- * would be the obvious call, but systemd's filter @system-service kills a
- * process for mincore.  libc's msync is not called, since it is a cancellation
- * point.
+ * call. msync with MS_ASYNC does nothing but this check. mincore(2) would be
+ * the obvious call, but systemd's filter @system-service kills a process for
+ * mincore. libc's msync is not called, since it is a cancellation point.
  */
 static bool is_mapped(uintptr_t at)
 {

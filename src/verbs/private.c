@@ -4,10 +4,10 @@
  *
  * Providers of adapters (libmlx5 and others) import these functions from
  * libibverbs and call them only for their own devices, of which adverb has
- * none. Without the names such a library does not load.  Each function answers
- * as a kernel without the command does.  A node is named after the release that
- * last changed it: releases 34 to 56 have IBVERBS_PRIVATE_34, later ones _57,
- * _59, _64 or _65.  adverb has each name in all of these nodes.
+ * none.  Without these names such a library does not load.  Each function
+ * answers as a kernel without the command does.  A node is named after the
+ * release that last changed it: releases 34 to 56 have IBVERBS_PRIVATE_34,
+ * later ones _57, _59, _64 or _65. adverb has each name in all of these nodes.
  *
  * The functions have no parameters: callers pass arguments in registers, and no
  * answer depends on an argument (System V AMD64 ABI, 3.2.3).

@@ -54,7 +54,7 @@ static void put_token(struct v_queue *q)
 
 /* Takes one token, without waiting: a thread in v_queue_get may have read the
  * token already, finds no event, and reads again. */
-static void void_token(struct v_queue *q)
+static void take_back_token(struct v_queue *q)
 {
 	uint64_t token;
 	struct iovec io = {&token, sizeof(token)};
@@ -179,17 +179,17 @@ int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s)
 
 /* Ends the queue.  Returns whether no thread has a claim; else *wake and *arg
  * wake that thread. */
-static bool is_left(struct v_queue *q, void (**wake)(void *), void **arg)
+static bool is_unclaimed(struct v_queue *q, void (**wake)(void *), void **arg)
 {
-	bool is_left;
+	bool is_unclaimed;
 
 	lock_take(&q->lock);
 	q->is_ended = true;
-	is_left = !q->is_claimed && !q->is_claim_met;
+	is_unclaimed = !q->is_claimed && !q->is_claim_met;
 	*wake = q->wake;
 	*arg = q->wake_arg;
 	lock_give(&q->lock);
-	return is_left;
+	return is_unclaimed;
 }
 
 void v_queue_end(struct v_queue *q)
@@ -197,7 +197,7 @@ void v_queue_end(struct v_queue *q)
 	void (*wake)(void *);
 	void *arg;
 
-	while (!is_left(q, &wake, &arg)) {
+	while (!is_unclaimed(q, &wake, &arg)) {
 		wake(arg);
 		sched_yield();
 	}
@@ -215,7 +215,7 @@ uint32_t v_queue_forget(struct v_queue *q, struct v_source *s)
 	lock_take(&q->lock);
 	list_remove(&s->link);
 	for (; s->waiting; s->waiting--)
-		void_token(q);
+		take_back_token(q);
 	if (q->is_claim_met && list_is_empty(&q->ready)) {
 		/* The dropped event was the claimed event: the thread claims
 		 * the next event instead. */

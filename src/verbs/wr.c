@@ -157,7 +157,7 @@ static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 	begin_plain(ex, HCA_WR_SEND_INV, rkey);
 }
 
-static void not_built(struct ibv_qp_ex *ex)
+static void fail_unsupported(struct ibv_qp_ex *ex)
 {
 	fail_series(qp_of(ex), v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
 				      "ibv_wr_* for segmentation or XRC"));
@@ -173,7 +173,7 @@ static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va,
 static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz,
 			uint16_t mss)
 {
-	not_built(ex);
+	fail_unsupported(ex);
 }
 
 static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t va,
@@ -203,7 +203,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
 {
-	not_built(ex);
+	fail_unsupported(ex);
 }
 
 static void set_inline(struct ibv_qp_ex *ex, size_t n,
@@ -285,7 +285,8 @@ static void wr_start(struct ibv_qp_ex *ex)
 	instrument_happens_after(&q->send);
 }
 
-/* adverb runs again, with the queue's lock: see wr_start. */
+/* Tells ThreadSanitizer that adverb runs again, with the queue's lock held: see
+ * wr_start. */
 static void resume_series(struct v_qp *q)
 {
 	instrument_happens_before(&q->send);
