@@ -195,7 +195,8 @@ static struct server *make_server(const struct options *o, int *status)
 	detach_process(o->foreground, &fd);
 	*status = 1;
 	if (o->is_started && fd < 0) {
-		fprintf(stderr, "adverbd: --started is for programs\n");
+		fprintf(stderr, "adverbd: --started is for programs that "
+				"bring a listening socket: leave it out\n");
 		return NULL;
 	}
 	err = fd >= 0 ? 0 : claim_address(&fd);
@@ -203,7 +204,8 @@ static struct server *make_server(const struct options *o, int *status)
 	if (s)
 		return s;
 	fprintf(stderr, "adverbd: %s\n",
-		err == -EADDRINUSE ? "another one is running"
+		err == -EADDRINUSE ? "another adverbd is running in this "
+				     "network namespace"
 				   : strerror(err ? -err : ENOMEM));
 	if (err == -EADDRINUSE)
 		*status = 0;

@@ -178,7 +178,8 @@ static void say_hello(struct client *c)
 		lose_broker(c, err, c->why);
 	} else if (err && err != -EPIPE) {
 		/* a broker that has gone may have said why */
-		lose_broker(c, -EPIPE, "the broker adverbd comes and goes");
+		lose_broker(c, -EPIPE,
+			    "the broker adverbd has closed the connection");
 	}
 }
 
@@ -382,7 +383,7 @@ static bool take_message(struct client *c, const struct proto *m,
 		else if (m->kind != PROTO_WELCOME || !take_welcome(c, m, fds))
 			lose_broker(
 				c, -EPROTO,
-				"the broker adverbd gives a senseless answer");
+				"the broker adverbd gives an invalid answer");
 		news->what = CLIENT_NEWS_BACK;
 		return c->state == CLIENT_UP;
 	}
@@ -448,8 +449,9 @@ static void hang_up(struct client *c, int err, const struct proto *m)
 	if (err == -EMFILE)
 		name_limit(c, err);
 	lose_broker(c, err,
-		    err == -EMFILE ? c->why
-				   : "the broker adverbd comes and goes");
+		    err == -EMFILE
+			    ? c->why
+			    : "the broker adverbd has closed the connection");
 }
 
 /* Whether the program has closed the client's descriptors.  Nothing is sent to

@@ -123,8 +123,8 @@ bool port_holder_name(char *text, size_t size)
 	 * may have it by now. */
 	if (pid && user_of(pid) != row.user)
 		snprintf(text, size,
-			 "%s (process %d), lent by user %u's dead broker", name,
-			 pid, row.user);
+			 "%s (process %d), given by user %u's dead broker",
+			 name, pid, row.user);
 	else if (pid)
 		snprintf(text, size, "%s (process %d of user %u)", name, pid,
 			 row.user);

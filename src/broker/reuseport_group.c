@@ -144,7 +144,7 @@ static int open_relay(struct reuseport_group_member *m, const char **why)
 {
 	int pair[2], err = relay_pair(pair);
 
-	*why = "no descriptor is left to hand datagrams on";
+	*why = "no descriptor is left for a relay of datagrams";
 	if (err)
 		return err;
 	m->relay_fd = pair[0];

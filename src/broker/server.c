@@ -291,7 +291,8 @@ static void handle_message(struct server *s, struct conn *c,
 	else if (m->kind == PROTO_SOURCE)
 		answer_source(s, c, m);
 	else
-		answer_refuse(c, m, EOPNOTSUPP, "an unknown request");
+		answer_refuse(c, m, EOPNOTSUPP,
+			      "the broker does not know this request");
 }
 
 /* Whether c is a client of connection management, as its first message says. */

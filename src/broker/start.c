@@ -538,8 +538,8 @@ static int start_process(struct start *s, uint64_t now_ms)
 	return serve_instead(
 		s, "no process can be started for the broker adverbd", reason,
 		err == -EAGAIN ? "raise that limit"
-			       : "a program that stays is best "
-				 "started first");
+			       : "start the program that runs "
+				 "longest first");
 }
 
 /* Says that each broker that was started has ended at once. */

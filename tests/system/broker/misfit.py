@@ -344,7 +344,7 @@ def senseless(name, want):
 
 
 case("adverbd lends a socket of another port", senseless(
-    "socket", "the broker adverbd gives a senseless answer"))
+    "socket", "the broker adverbd gives an invalid answer"))
 case("adverbd refuses in colours", senseless("colour", "?[31mred?"))
 
 
@@ -384,7 +384,7 @@ def no_processes():
     expect_told(r, re.compile(
         r"adverb: no process can be started for the broker adverbd: this "
         r"sandbox allows none; a thread of this program serves instead until "
-        r"it ends; a program that stays is best started first$"))
+        r"it ends; start the program that runs longest first$"))
 
 
 case("no process can be started: the limit", processes)
