@@ -12,8 +12,8 @@
  * it, and is dropped.  Other hosts may send from any port (the kernel's rxe
  * does).
  *
- * Part of the broker's loop: one thread, no lock, no call waits.  What is
- * dropped is counted.
+ * Part of the broker's loop: one thread, no lock, no call waits.  Dropped
+ * datagrams are counted.
  */
 #ifndef BROKER_GSI_H
 #define BROKER_GSI_H
@@ -32,8 +32,8 @@
 #define GSI_FRAME  296 /* bytes, from BTH to ICRC */
 #define GSI_BLOCKS 512 /* at most, of frames that wait: 32768 frames */
 
-/* One MAD.  `to` is an address of ours if the MAD has arrived, `from` if it is
- * to be sent. */
+/* One MAD.  `to` is an address of ours if the MAD has arrived, `from` if the
+ * caller sends the MAD. */
 struct gsi_mad {
 	struct inaddr from, to;
 	uint32_t scope;	     /* interface of link-local addresses; 0: any */

@@ -8,7 +8,8 @@
  * For want of a descriptor one connection at a time takes the place of a spare
  * descriptor; the others wait at the listener.  A connection that has a
  * descriptor is kept in one of a few slots, one for each user, so that a user
- * who sends nothing delays nobody else; further ones are closed at once.
+ * that sends nothing delays no other user; further connections are closed at
+ * once.
  *
  * One owner, the broker's loop; no lock.  Nothing here waits.
  */

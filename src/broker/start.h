@@ -36,7 +36,7 @@
 
 /* A start that is under way; all 0: none is.  A fork's child has none. */
 struct start {
-	pid_t owner; /* the process whose descriptors these are; 0: none */
+	pid_t owner; /* the process that has these descriptors; 0: none */
 	int listen_fd;
 	int status_fd;	   /* to wait for (POLLIN) */
 	pid_t broker;	   /* 0: it is not visible */
@@ -53,12 +53,11 @@ struct start {
 
 /*
  * Starts the broker, if the address is free.  0: a broker serves there now;
- * -EINPROGRESS: start_turn is to be called when there is something to read from
- * status_fd, or at limit_ms; -EAGAIN: another process is about to start a
- * broker, or the pause after a lost broker lasts (start_lost);
- * -ENOTRECOVERABLE: that pause lasts, and each broker that was started has
- * ended at once; -EPERM: this program has more rights than its caller, and
- * starts none; or another -errno.
+ * -EINPROGRESS: the caller calls start_turn when status_fd is readable, or at
+ * limit_ms; -EAGAIN: another process is about to start a broker, or the pause
+ * after a lost broker lasts (start_lost); -ENOTRECOVERABLE: that pause lasts,
+ * and each broker that was started has ended at once; -EPERM: this program has
+ * more rights than its caller, and starts none; or another -errno.
  */
 int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms);
 /* Reads the status socket, and has a thread serve if adverbd has ended or

@@ -38,9 +38,10 @@ uint32_t steer_class(uint32_t qpn);
 void steer_draw(struct steer_key *key, uint64_t random);
 /* Whether steer_draw can draw that key. */
 bool steer_is_key(const struct steer_key *key);
-/* Return the index of a class under key, and the class of an index; both are
- * 0..1023, and the index of 0 is 0, that of 1023 is 1023. */
+/* Returns the index of a class under key; both are 0..1023.  Class 0 has index
+ * 0, and class 1023 has index 1023. */
 uint32_t steer_index(const struct steer_key *key, uint32_t class);
+/* Returns the class of an index under key: the inverse of steer_index. */
 uint32_t steer_class_at(const struct steer_key *key, uint32_t index);
 /*
  * Makes the SO_REUSEPORT group of the bound socket fd choose its member by the

@@ -27,7 +27,7 @@ bool user_is_nobody(uid_t user);
 void user_prepare(void);
 /* Returns the user of a process by its SO_PEERCRED: its uid, or USER_NONE. */
 uid_t user_of(const struct ucred *who);
-/* Whether these are one user.  USER_NONE is nobody's user. */
+/* Whether these are one user; false for USER_NONE, which stands for several. */
 static inline bool user_is_same(uid_t a, uid_t b)
 {
 	return a == b && a != USER_NONE;

@@ -278,7 +278,7 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 	struct conv_listener *l;
 	struct cmmsg m;
 
-	/* this succeeds: the request was parsed when it came */
+	/* cmmsg_parse succeeds: the request was parsed when it came */
 	cmmsg_parse(c->retry.last, MAD_BYTES, &m);
 	l = listener_of(cm, c->peer, c->local, &m);
 	cm->rx_scope = c->scope;

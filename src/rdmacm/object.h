@@ -134,9 +134,11 @@ extern pthread_mutex_t r_lock;
  * a request may have come. */
 extern pthread_cond_t r_changed;
 
-/* link.c: takes and releases r_lock.  The holder is not cancelled, although it
- * calls functions that are cancellation points. */
+/* link.c: takes r_lock.  The holder is not cancelled, although it calls
+ * functions that are cancellation points. */
 void r_take(void);
+/* link.c: releases r_lock, and restores the cancellation state from before
+ * r_take. */
 void r_give(void);
 /* link.c, under r_lock: waits until the program has acknowledged all events of
  * the id.  The program may never do that, so the thread can be cancelled. */
@@ -160,7 +162,7 @@ void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);
  * Returns 0, or -errno; -ETIMEDOUT after 30 s.
  */
 int r_call(struct r_id *id, struct cmproto *m, uint16_t kind);
-/* r_call with an empty request, whose answer is dropped. */
+/* Calls r_call with an empty request, and drops the answer. */
 int r_do(struct r_id *id, uint16_t kind);
 /*
  * Sends the request m without waiting for the answer: a failure becomes an

@@ -12,13 +12,16 @@
 #include <rdma/ib_user_sa.h>
 #include <rdma/ib_user_verbs.h>
 
+/* Copies all attributes of an address vector. */
 void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst,
 				struct ib_uverbs_ah_attr *src);
 /* Copies all attributes: the mask of the valid ones is the caller's. */
 void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst,
 				struct ib_uverbs_qp_attr *src);
+/* Copies a path record. */
 void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *dst,
 				 struct ib_user_path_rec *src);
+/* Copies a path record to the kernel's layout. */
 void ibv_copy_path_rec_to_kern(struct ib_user_path_rec *dst,
 			       struct ibv_sa_path_rec *src);
 
