@@ -4,7 +4,8 @@
 #include "hca/hca.h"
 #include "util/bits.h"
 
-/* The transitions of IBTA Vol 1, 11.2.5.2, a table for each service. */
+/* A transition of IBTA Vol 1, 11.2.5.2, and the masks of the attributes that it
+ * requires and allows.  Each type of QP has a table of transitions. */
 struct edge {
 	uint8_t from, to;
 	uint32_t required, optional;
@@ -87,30 +88,32 @@ static int check_ranges(const struct hca *h, const struct hca_qp_attr *a,
 	if ((mask & HCA_QP_PORT) && a->port_num != 1)
 		return refuse_modify(why, "port_num must be 1");
 	if ((mask & HCA_QP_PKEY_INDEX) && a->pkey_index != 0)
-		return refuse_modify(why,
-				     "pkey_index must be 0: the table has one");
+		return refuse_modify(
+			why, "pkey_index must be 0: the P_Key table has one "
+			     "entry");
 	if ((mask & HCA_QP_ACCESS_FLAGS) && (a->access_flags & ~0x3ff003ffu))
 		return refuse_modify(why, "qp_access_flags has unknown bits");
 	if ((mask & HCA_QP_PATH_MTU) &&
 	    (a->path_mtu < 1 || a->path_mtu > h->active_mtu))
-		return refuse_modify(why,
-				     "path_mtu is above the port's active_mtu");
+		return refuse_modify(
+			why, "path_mtu is 0 or above the port's active_mtu");
 	if ((mask & HCA_QP_MAX_QP_RD_ATOMIC) &&
 	    a->max_rd_atomic > HCA_MAX_RD_ATOMIC)
-		return refuse_modify(why,
-				     "max_rd_atomic is above the device's");
+		return refuse_modify(why, "max_rd_atomic is above the device's "
+					  "max_qp_init_rd_atom");
 	if ((mask & HCA_QP_MAX_DEST_RD_ATOMIC) &&
 	    a->max_dest_rd_atomic > HCA_MAX_RD_ATOMIC)
-		return refuse_modify(
-			why, "max_dest_rd_atomic is above the device's");
+		return refuse_modify(why,
+				     "max_dest_rd_atomic is above the device's "
+				     "max_qp_rd_atom");
 	if ((mask & HCA_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31)
-		return refuse_modify(why, "min_rnr_timer is a 5-bit code");
+		return refuse_modify(why, "min_rnr_timer is above 31");
 	if ((mask & HCA_QP_TIMEOUT) && a->timeout > 31)
-		return refuse_modify(why, "timeout is a 5-bit code");
+		return refuse_modify(why, "timeout is above 31");
 	if ((mask & HCA_QP_RETRY_CNT) && a->retry_cnt > 7)
-		return refuse_modify(why, "retry_cnt is at most 7");
+		return refuse_modify(why, "retry_cnt is above 7");
 	if ((mask & HCA_QP_RNR_RETRY) && a->rnr_retry > 7)
-		return refuse_modify(why, "rnr_retry is at most 7");
+		return refuse_modify(why, "rnr_retry is above 7");
 	if ((mask & HCA_QP_AV) && !a->ah.is_global)
 		return refuse_modify(why,
 				     "RoCE needs ah_attr.is_global = 1 and a "
@@ -156,7 +159,9 @@ int qp_modify_check(const struct hca *h, const struct qp *qp,
 			       : 0;
 	e = find_edge(qp, to);
 	if (!e)
-		return refuse_modify(why, "there is no such transition");
+		return refuse_modify(
+			why, "a QP of this type has no transition from its "
+			     "state to qp_state");
 	if ((rest & e->required) != e->required)
 		return refuse_modify(why, "a required attribute is missing");
 	if (rest & ~(e->required | e->optional | HCA_QP_CUR_STATE))

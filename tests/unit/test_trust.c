@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which users' brokers are trusted. */
+/* The users whose brokers a process trusts (broker/trust.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,8 +16,8 @@
 
 #define VARIABLE "ADVERB_BROKER_USER"
 
-/* Neither root nor this one. */
-static uid_t somebody(void)
+/* Returns a user that is neither root nor this process's own. */
+static uid_t another_user(void)
 {
 	return geteuid() == 1 ? 2 : 1;
 }
@@ -28,33 +28,33 @@ static void a_process_trusts_its_own_user_and_root(void **state)
 	assert_int_equal(trust_in(geteuid()),
 			 geteuid() ? TRUST_OWN : TRUST_SYSTEM);
 	assert_int_equal(trust_in(0), TRUST_SYSTEM);
-	assert_int_equal(trust_in(somebody()), TRUST_NOT);
+	assert_int_equal(trust_in(another_user()), TRUST_NOT);
 	assert_int_equal(trust_in((uid_t)-1), TRUST_NOT);
 }
 
-static void a_variable_names_another_but_for_root(void **state)
+static void the_variable_names_a_trusted_user_except_to_root(void **state)
 {
-	static const char *const vain[] = {
+	static const char *const ignored[] = {
 		"",    "any", "*",	    "-1",
 		"1x",  "1 ",  "4294967295", "99999999999999999999",
 		" 1 ", "+1",  "0x1",
 	};
 	char number[16];
 
-	snprintf(number, sizeof(number), "%u", (unsigned)somebody());
+	snprintf(number, sizeof(number), "%u", (unsigned)another_user());
 	setenv(VARIABLE, number, 1);
-	assert_int_equal(trust_in(somebody()),
+	assert_int_equal(trust_in(another_user()),
 			 geteuid() ? TRUST_TOLD : TRUST_NOT);
-	assert_int_equal(trust_in(somebody() + 2), TRUST_NOT);
-	for (size_t i = 0; i < sizeof(vain) / sizeof(vain[0]); i++) {
-		setenv(VARIABLE, vain[i], 1);
-		assert_int_equal(trust_in(somebody()), TRUST_NOT);
+	assert_int_equal(trust_in(another_user() + 2), TRUST_NOT);
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
+		setenv(VARIABLE, ignored[i], 1);
+		assert_int_equal(trust_in(another_user()), TRUST_NOT);
 		assert_int_equal(trust_in((uid_t)-1), TRUST_NOT);
 	}
 	unsetenv(VARIABLE);
 }
 
-static void a_refused_broker_is_named_with_what_to_do(void **state)
+static void a_refusal_names_the_broker_and_what_to_do(void **state)
 {
 	char text[640];
 
@@ -71,8 +71,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_trusts_its_own_user_and_root),
-		cmocka_unit_test(a_variable_names_another_but_for_root),
-		cmocka_unit_test(a_refused_broker_is_named_with_what_to_do),
+		cmocka_unit_test(
+			the_variable_names_a_trusted_user_except_to_root),
+		cmocka_unit_test(a_refusal_names_the_broker_and_what_to_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
