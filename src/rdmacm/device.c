@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The devices.  Each is opened once, for all ids of the process. */
+/* The RDMA devices.  Each device is opened once, for all rdma_cm_ids of the
+ * process. */
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
 
@@ -15,18 +16,19 @@
 #define GIDS	64
 #define PORT	1
 
+/* Covers devices, count and owner while a thread opens the devices. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t domains = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t pd_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct r_device devices[DEVICES];
 static int count;
 /* The process that opened the devices: a forked child opens them itself. */
 static pid_t owner;
 
-/* In a forked child: the thread that held a lock may not exist here. */
+/* Runs in a forked child, where the thread that held a lock may not exist. */
 static void after_fork(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	pthread_mutex_init(&domains, NULL);
+	pthread_mutex_init(&pd_lock, NULL);
 }
 
 __attribute__((constructor)) static void watch_forks(void)
@@ -63,8 +65,8 @@ static void open_all(void)
 
 /*
  * Checks that the libibverbs.so.1 of this process is adverb's.  Returns 0, or
- * -1 and errno with a message.  Another release has the same ABI: 0, with a
- * message.
+ * -1 and errno with a message.  Another release of adverb has the same ABI: for
+ * that release the function returns 0 and prints a message.
  */
 static int check_verbs(void)
 {
@@ -112,7 +114,7 @@ int r_devices(void)
 
 /* Returns the index of the RoCE v2 GID of an address, or -1 if the device has
  * no such GID. */
-static int index_of(struct ibv_context *verbs, const uint8_t ip[16])
+static int find_gid_index(struct ibv_context *verbs, const uint8_t ip[16])
 {
 	struct ibv_gid_entry entries[GIDS];
 	ssize_t n = ibv_query_gid_table(verbs, entries, GIDS, 0);
@@ -127,7 +129,7 @@ static int index_of(struct ibv_context *verbs, const uint8_t ip[16])
 struct r_device *r_device_find(const uint8_t ip[16], uint8_t *sgid_index)
 {
 	for (int i = 0; i < count; i++) {
-		int index = index_of(devices[i].verbs, ip);
+		int index = find_gid_index(devices[i].verbs, ip);
 
 		if (index >= 0) {
 			*sgid_index = (uint8_t)index;
@@ -141,10 +143,10 @@ struct r_device *r_device_find(const uint8_t ip[16], uint8_t *sgid_index)
  * the first call and never freed, since programs register memory in it. */
 static struct ibv_pd *device_domain(struct r_device *d)
 {
-	pthread_mutex_lock(&domains);
+	pthread_mutex_lock(&pd_lock);
 	if (!d->pd)
 		d->pd = ibv_alloc_pd(d->verbs);
-	pthread_mutex_unlock(&domains);
+	pthread_mutex_unlock(&pd_lock);
 	return d->pd;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Device memory: a memfd that adverb maps and that the program accesses only by
- * ibv_memcpy_to_dm and ibv_memcpy_from_dm.  A list of the process has all
- * device memory, so that another context of the process can import it.  Lock:
- * dm_lock, a leaf, for the list, struct dm_memory and the two counts.
+ * ibv_memcpy_to_dm and ibv_memcpy_from_dm.  The list `all` has the device
+ * memory of the process, so that each context of the process can import device
+ * memory by its handle.  Lock: dm_lock, a leaf, for struct dm_memory and the
+ * static variables.
  */
 #include "verbs/dm.h"
 
@@ -51,7 +52,7 @@ static struct v_dm *v_dm(struct ibv_dm *dm)
 	return (struct v_dm *)(void *)dm;
 }
 
-/* Returns where an access begins, or NULL with a message.  Accesses are of
+/* Returns the first byte of an access, or NULL with a message.  Accesses are of
  * whole 4-byte words, as with device memory of adapters. */
 static uint8_t *dm_at(struct ibv_dm *dm, uint64_t offset, size_t length)
 {
@@ -89,8 +90,10 @@ static int memcpy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset,
 	return 0;
 }
 
-static struct v_dm *show_memory(struct ibv_context *context,
-				struct dm_memory *m)
+/* Returns a handle of m in this context, or NULL without memory.  The caller
+ * counts the handle in m->holders. */
+static struct v_dm *create_handle(struct ibv_context *context,
+				  struct dm_memory *m)
 {
 	struct v_dm *dm = calloc(1, sizeof(*dm));
 
@@ -105,14 +108,15 @@ static struct v_dm *show_memory(struct ibv_context *context,
 	return dm;
 }
 
-/* The system call without libc's close, which is a cancellation point: a thread
- * that is cancelled here would end with the lock held. */
+/* Closes the file by the system call: libc's close is a cancellation point, and
+ * a thread that is cancelled there would end with the lock held. */
 static void file_close(struct dm_memory *m) REQUIRES(&dm_lock)
 {
 	syscall(SYS_close, m->fd);
 	m->fd = -1;
 }
 
+/* Frees m if no other handle refers to it. */
 static void drop_memory(struct dm_memory *m) REQUIRES(&dm_lock)
 {
 	if (--m->holders)
@@ -173,8 +177,8 @@ static struct dm_memory *memory_new(size_t length)
 	return m;
 }
 
-/* Takes `length` bytes from the device's memory; after a failure the caller
- * calls give_back.  False: fewer bytes are left. */
+/* Takes `length` of the DM_BYTES that the process may have.  Returns false if
+ * fewer bytes are left.  A caller that fails later calls unreserve_memory. */
 static bool reserve_memory(size_t length)
 {
 	bool fits;
@@ -187,7 +191,7 @@ static bool reserve_memory(size_t length)
 	return fits;
 }
 
-static void give_back(size_t length)
+static void unreserve_memory(size_t length)
 {
 	lock_take(&dm_lock);
 	taken -= length;
@@ -210,10 +214,10 @@ struct ibv_dm *v_alloc_dm(struct ibv_context *context,
 	m = memory_new(a->length);
 	if (!m) {
 		err = errno;
-		give_back(a->length);
+		unreserve_memory(a->length);
 		return v_fail_null(err, V_SYSTEM, "ibv_alloc_dm fails");
 	}
-	dm = show_memory(context, m);
+	dm = create_handle(context, m);
 	if (dm)
 		return &dm->base;
 	lock_take(&dm_lock);
@@ -223,7 +227,7 @@ struct ibv_dm *v_alloc_dm(struct ibv_context *context,
 	return NULL;
 }
 
-static void forget_memory(struct ibv_dm *dm)
+static void free_handle(struct ibv_dm *dm)
 {
 	lock_take(&dm_lock);
 	drop_memory(v_dm(dm)->memory);
@@ -238,7 +242,7 @@ int v_free_dm(struct ibv_dm *dm)
 		return v_fail(EBUSY, V_BUSY,
 			      "ibv_free_dm: memory regions use the device "
 			      "memory");
-	forget_memory(dm);
+	free_handle(dm);
 	return 0;
 }
 
@@ -254,7 +258,7 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 			m = NULL;
 	}
 	if (m)
-		dm = show_memory(context, m);
+		dm = create_handle(context, m);
 	if (dm)
 		m->holders++;
 	lock_give(&dm_lock);
@@ -267,7 +271,7 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 
 void ibv_unimport_dm(struct ibv_dm *dm)
 {
-	forget_memory(dm);
+	free_handle(dm);
 }
 
 struct ibv_mr *v_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
