@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connection to the broker without a class, for connection management
- * (cmproto.h) and for a caller that asks who the broker is. */
+/* A connection to the broker that gets no class: for connection management
+ * (cmproto.h), and for a caller that asks for the broker's pid and version. */
 #ifndef BROKER_DIAL_H
 #define BROKER_DIAL_H
 
@@ -8,22 +8,25 @@
 
 /* The broker that answers. */
 struct dial_broker {
-	pid_t pid; /* 0: it is not visible */
+	pid_t pid; /* 0: no process of this PID namespace */
 	uid_t user;
-	/* How many seconds after its last program the broker ends; UINT32_MAX:
-	 * the broker is a thread of that process; PROTO_IDLE_NEVER: the broker
-	 * does not end. */
+	/* How many seconds after its last program's end the broker ends.
+	 * UINT32_MAX: the broker is a thread of process pid and ends with that
+	 * process.  PROTO_IDLE_NEVER: the broker does not end. */
 	uint32_t idle_s;
-	char release[PROTO_RELEASE]; /* to be shown as it is */
+	/* The version of adverb, printable ASCII. */
+	char release[PROTO_RELEASE];
 };
 
 /*
- * Finds or starts the broker, and asks for its introduction: waits for 15 s
- * while there is no broker, and for 30 s for the answer.  0 with *fd, a
- * blocking socket that the caller owns, and *broker, unless broker is NULL; or
- * -errno and a sentence in why.  The errors are those of client_open, and
- * -EPROTONOSUPPORT: the broker is of another version. say: see struct
- * client_wish.  Thread-safe.
+ * Connects to the broker, which the function starts if there is none, and asks
+ * the broker for *broker.  Waits up to 15 s for a broker, and up to 30 s for
+ * the broker's answer.  Returns 0 and stores a blocking socket, which the
+ * caller owns, in *fd, and the answer in *broker unless broker is NULL.
+ * Otherwise returns -errno with a sentence in why: an error of client_open, or
+ * -EPROTONOSUPPORT if the broker speaks another version of the protocol.  say
+ * may be NULL and gets CLIENT_SAYS_THREAD only.  Thread-safe: a second thread
+ * waits for the first thread's call.
  */
 int dial_open(int *fd, struct dial_broker *broker, client_say *say,
 	      char why[START_SENTENCE]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Chooses the interfaces that become devices, and the entries of their GID
- * tables.  Decides by lists of links and addresses alone, without a system
+ * tables.  The functions read lists of links and addresses and make no system
  * call, so that tests can describe any machine.  netlink.c reads the lists of
- * this machine, netif.c owns the devices and has their lock.
+ * this machine; netif.c owns the devices and their lock.
  *
  * A GID table (docs/man/adverb.7):
  *
@@ -38,7 +38,7 @@ struct netdev_link {
 
 struct netdev_addr {
 	uint32_t ifindex;
-	uint8_t ip[16]; /* IPv4 mapped */
+	uint8_t ip[16]; /* IPv4 as ::ffff:a.b.c.d */
 };
 
 /* The interfaces and addresses of a machine at one time.  The caller that fills
@@ -52,8 +52,8 @@ struct netdev_scene {
 /* The most bytes of IPv6, UDP, BTH, extension headers and ICRC. */
 #define NETDEV_HEADER_BYTES 100
 
-/* Returns the largest path MTU that fits into an interface's MTU, as enum
- * ibv_mtu: 1 is 256 bytes, 5 is 4096 bytes. */
+/* Returns the largest path MTU that fits into an interface's MTU in bytes, as
+ * enum ibv_mtu: 1 is 256 bytes, 5 is 4096 bytes.  Returns 1 if none fits. */
 static inline uint32_t netdev_path_mtu(uint32_t mtu)
 {
 	uint32_t code = 1;
@@ -63,21 +63,26 @@ static inline uint32_t netdev_path_mtu(uint32_t mtu)
 	return code;
 }
 
+/* The changes of a device: its GID table, its port that became active or went
+ * down, its interface's MTU. */
 enum { NETDEV_GIDS = 1, NETDEV_UP = 2, NETDEV_DOWN = 4, NETDEV_MTU = 8 };
 
 /*
- * Chooses the devices of a machine and fills in their ports.  `named` is the
- * user's list of interfaces, separated by commas, or NULL.  Returns the number
- * of devices.
+ * Chooses the devices of a machine, and writes their names, addresses and ports
+ * into devices.  `named` is the user's list of interfaces, separated by commas,
+ * or NULL.  Returns the number of devices, which may be 0.  No lock: the arrays
+ * are the caller's.
  */
 uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 		       struct device devices[DEVICE_MAX]);
-/* Returns the first name of the user's list that became no device, and its
- * length in *len, or NULL if all names became devices. */
+/* Returns the first name of the user's list that became no device, a pointer
+ * into `named`, and stores the name's length in *len.  Returns NULL if all
+ * names became devices.  `named` must not be NULL. */
 const char *netdev_missing(const char *named, const struct device *devices,
 			   uint32_t count, int *len);
-/* Updates the ports of the devices; sets changes[i] to the NETDEV_* bits of
- * what has changed at device i. */
+/* Updates the ports of the devices, and sets changes[i] to the NETDEV_* bits of
+ * the changes of device i.  A device whose interface is gone has a port that is
+ * down.  The caller holds the lock of the devices. */
 void netdev_update(const struct netdev_scene *scene, struct device *devices,
 		   uint32_t count, uint32_t *changes);
 

@@ -13,16 +13,19 @@ struct hint {
 	_Atomic int64_t n;
 };
 
+/* Returns the number. */
 static inline int64_t hint_now(const struct hint *h)
 {
 	return atomic_load_explicit(&h->n, memory_order_relaxed);
 }
 
+/* Sets the number to n.  A concurrent hint_add may be lost. */
 static inline void hint_set(struct hint *h, int64_t n)
 {
 	atomic_store_explicit(&h->n, n, memory_order_relaxed);
 }
 
+/* Adds n, which may be negative, in one atomic step. */
 static inline void hint_add(struct hint *h, int64_t n)
 {
 	atomic_fetch_add_explicit(&h->n, n, memory_order_relaxed);
