@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Eager messages: a message of few bytes stays in the slot of its receive until
- * the owner collects the completion and copies it to where it belongs
- * (docs/decisions/015).  A peer that is about to read or write that memory has
- * the message collected first.
+ * the owner, which is the process of the QP, collects the completion and copies
+ * the message to the receive's memory (docs/decisions/015).  A peer that is
+ * about to read or write that memory has the message collected first.
  */
 #ifndef HCA_EAGER_H
 #define HCA_EAGER_H
@@ -19,23 +19,26 @@ struct qp;
 struct space_vec;
 
 struct eager {
-	uint64_t at; /* the owner's address of its place; 0: no message */
+	uint64_t at; /* the owner's address for the message; 0: no message */
 	uint8_t bytes[WQE_EAGER_BYTES];
 };
 
-/* For rq_complete: writes @eager into w, the receive that is held, or marks w
- * as a receive without a message. */
+/* For a peer in rq_complete, under the responder lock: copies @eager into the
+ * slot w of the receive that is held, or marks w as a slot without a message if
+ * @eager is NULL. */
 void eager_leave(struct hca *h, struct qp *qp, struct wqe *w,
 		 const struct eager *eager);
-/* Is there a message that was not collected? */
+/* Does a receive of qp hold a message that was not collected? */
 bool eager_is_any(const struct hca *h, const struct qp *qp);
-/* Does a message that was not collected belong to memory in vec[0..n)? */
+/* Does a receive of qp hold a message that was not collected and that belongs
+ * to memory in vec[0..n)? */
 bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 		     const struct space_vec *vec, size_t n);
-/* The owner collects w: copies its message to its place.  0 or -EFAULT. */
+/* For the owner in rq_collect: copies the message in w to the receive's memory.
+ * Returns 0, or -EFAULT if the memory is not registered any more. */
 int eager_place(struct hca *h, const struct qp *qp, struct wqe *w);
-/* The owner collects all messages, before memory is deregistered that they may
- * belong to.  Under the ctx lock. */
+/* For the owner, under the ctx lock: collects all messages, before memory is
+ * deregistered to which messages may belong. */
 void eager_settle(struct hca *h);
 
 #endif

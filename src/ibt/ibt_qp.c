@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The creation, the states and the flush of a QP. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "util/bits.h"
 #include "util/check.h"
 
+/* How long a QP waits for room in the socket of a peer (ibt_qp_patience_ns). */
 #define RC_PATIENCE_NS 100000000u
 #define UD_PATIENCE_NS 2000000000u
 
@@ -41,7 +43,7 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp)
 	return 0;
 }
 
-static void leave_lists(struct ibt *t, struct ibt_qp *q)
+static void leave_timers_and_lists(struct ibt *t, struct ibt_qp *q)
 {
 	wheel_cancel(&t->wheel, &q->timers.ack);
 	wheel_cancel(&t->wheel, &q->timers.rnr);
@@ -71,7 +73,7 @@ int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
 	for (uint32_t i = r->reply_tail; i != r->reply_head; i++)
 		room[i & (replies - 1)] = r->replies[i & (r->reply_size - 1)];
 	more = (struct resource *)(void *)(room + replies);
-	for (uint32_t i = 0; i < r->resource_size; i++) /* oldest first */
+	for (uint32_t i = 0; i < r->resource_size; i++) /* the oldest first */
 		more[i] = r->resources[(r->resource_next + i) &
 				       (r->resource_size - 1)];
 	r->resource_next = r->resource_size;
@@ -85,7 +87,7 @@ int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
 
 void ibt_qp_fini(struct ibt *t, struct ibt_qp *q)
 {
-	leave_lists(t, q);
+	leave_timers_and_lists(t, q);
 	mcast_forget(t, q);
 	rx_pending_reset(t, q);
 	rc_resp_reset(t, q);
@@ -161,8 +163,9 @@ void ibt_qp_await_accesses(struct ibt *t, struct ibt_qp *q)
 	list_push_tail(&t->direct.leaving, &q->direct.leaving);
 }
 
-/* Completes the posted receives with a flush error, now or when the peer that
- * is in the responder lock, and may complete a receive there, has left. */
+/* Completes the posted receives with a flush error, or leaves this to
+ * ibt_qp_part while a peer works at the QP: that peer may be about to complete
+ * a receive. */
 static void flush_receives(struct ibt *t, struct ibt_qp *q)
 {
 	if (!q->is_entered) {
@@ -170,7 +173,7 @@ static void flush_receives(struct ibt *t, struct ibt_qp *q)
 			ibt_qp_await_accesses(t, q);
 			return;
 		}
-		/* no peer enters any more: the QP is in ERR */
+		/* no peer takes the lock any more: the QP is in ERR */
 		rq_leave(q->qp);
 	}
 	list_remove(&q->direct.leaving);
@@ -184,7 +187,7 @@ static void flush_receives(struct ibt *t, struct ibt_qp *q)
 	}
 	if (!q->qp->srq)
 		flush_queue(t, q, &q->qp->rq, q->qp->recv_cq, false);
-	/* the QP takes no more receives of its SRQ: IBTA 10.2.9.5 */
+	/* the QP takes no more receives of the SRQ: IBTA 10.2.9.5 */
 	if (q->owes_last_wqe)
 		ibt_event(t, q, ENGINE_LAST_WQE);
 	q->owes_last_wqe = false;
@@ -196,7 +199,8 @@ void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
 	flush_receives(t, q);
 }
 
-static void look_for_accesses(struct ibt *t, struct ibt_qp *q)
+/* Continues what waited for the peers that work at q, if they have left. */
+static void look_for_peers(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->qp->state == HCA_QP_ERR) {
 		flush_receives(t, q);
@@ -217,7 +221,7 @@ void ibt_qp_part(struct ibt *t)
 		struct ibt_qp *q =
 			CONTAINER_OF(n, struct ibt_qp, direct.leaving);
 		next = n->next;
-		look_for_accesses(t, q);
+		look_for_peers(t, q);
 		if (list_is_linked(n))
 			t->direct.leaving_look_ns = bits_min_u64(
 				t->direct.leaving_look_ns,
@@ -225,13 +229,13 @@ void ibt_qp_part(struct ibt *t)
 	}
 }
 
-/* Forgets all protocol state, so that no old packet is delivered, and drops the
- * QP's completions from its queues (RESET, IBTA 10.3.1). */
+/* Resets all protocol state, so that no earlier packet is delivered, and
+ * removes the QP's completions from its CQs (RESET, IBTA 10.3.1). */
 static void reset_qp(struct ibt *t, struct ibt_qp *q)
 {
 	struct qp *qp = q->qp;
 
-	leave_lists(t, q);
+	leave_timers_and_lists(t, q);
 	rc_req_reset(t, q);
 	rc_resp_reset(t, q);
 	rx_pending_reset(t, q);
@@ -290,7 +294,7 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		break;
 	case HCA_QP_RTR:
 		q->resp.epsn = serial24(qp->attr.rq_psn);
-		/* UD has no path MTU: the port's MTU bounds datagrams */
+		/* a UD QP has no path MTU: the port's MTU is the limit */
 		q->mtu = 128u << (qp->type == HCA_QPT_UD ? t->hca->active_mtu
 							 : qp->attr.path_mtu);
 		break;
@@ -325,8 +329,8 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		rx_pending_reset(t, q);
 		rc_resp_reorder_over(t, q);
 		reorder_drop(t, &q->req.reorder);
-		/* IBTA 10.3.1; after a refusal the replies that are queued,
-		 * and then the NAK, are still sent */
+		/* IBTA 10.3.1.  A QP that has refused a request keeps its
+		 * replies: the NAK follows them. */
 		if (!q->resp.tombstone)
 			rc_reply_stop(q);
 		/* Orders the store of the state before the flush's loads of
