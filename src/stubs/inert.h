@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The function bodies of an inert library, and the macros that give one body
- * many versioned names.  The only file of each library includes this header:
+ * many versioned names.  Each library is one file that includes this header:
  * .symver defines a name only in the file that has the body.
  *
  * The functions declare no parameters: callers pass arguments in registers, and
- * no result depends on them (System V AMD64 ABI, 3.2.3).
+ * no result depends on the arguments (System V AMD64 ABI, 3.2.3).
  */
 #ifndef STUBS_INERT_H
 #define STUBS_INERT_H
@@ -14,11 +14,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Returns EOPNOTSUPP. */
 int inert_errno(void);
+/* Returns -EOPNOTSUPP. */
 int inert_negative(void);
+/* Sets errno to EOPNOTSUPP and returns -1. */
 long inert_minus_one(void);
+/* Sets errno to EOPNOTSUPP and returns NULL. */
 void *inert_null(void);
+/* Returns false. */
 bool inert_false(void);
+/* Does nothing. */
 void inert_void(void);
 
 int inert_errno(void)
@@ -52,6 +58,8 @@ void inert_void(void)
 {
 }
 
+/* Gives a body the symbol `name`; node: "@VERSION", or "@@VERSION" for the
+ * symbol's default version. */
 #define STUB(body, name, node)	   __asm__(".symver " #body "," #name node);
 
 #define STUB_ERRNO(name, node)	   STUB(inert_errno, name, node)

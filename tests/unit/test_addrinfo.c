@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rdmacm/addrinfo, id, channel: what needs no conversation. */
+/* The functions of rdmacm/addrinfo, id and channel that need no connection. */
 #include "test.h"
 
 #include <rdma/rdma_cma.h>
@@ -7,7 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
-static void a_list_is_freed_with_all_it_holds(void **state)
+static void a_list_is_freed_with_its_members(void **state)
 {
 	struct rdma_addrinfo *first = calloc(1, sizeof(*first));
 
@@ -17,7 +17,7 @@ static void a_list_is_freed_with_all_it_holds(void **state)
 	first->ai_src_addr = malloc(16);
 	first->ai_dst_canonname = strdup("name");
 	first->ai_next->ai_route = malloc(64);
-	rdma_freeaddrinfo(first); /* the sanitizer counts */
+	rdma_freeaddrinfo(first); /* LeakSanitizer reports what stays */
 	rdma_freeaddrinfo(NULL);
 }
 
@@ -50,7 +50,7 @@ static void events_have_their_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_list_is_freed_with_all_it_holds),
+		cmocka_unit_test(a_list_is_freed_with_its_members),
 		cmocka_unit_test(ports_are_read_from_either_family),
 		cmocka_unit_test(events_have_their_names),
 	};
