@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is measured: one Step is one program, or pair of programs, at one size.
+"""The measurements: one Step is one program, or one pair of programs, at one
+size.
 
 A step's key is SERIES/BYTES; its run gives a dictionary of figures:
     GBps  10^9 bytes of payload a second      Mps  million messages a second
     us    half a round trip, microseconds     cpu  CPU seconds a 10^9 bytes,
-                                                   both ends, start included
-    s    seconds     MiB  resident memory      ratio  to one queue pair
+          (qps: one operation; cmtime,             client and server, start
+          tcp_connect: one connection)             included
+    s     seconds                             MiB  resident memory
+    ratio  of the time with many queue pairs to the time with one (qps); of the
+           speed to ISA-L's (crc)
 """
 
 import contextlib
@@ -45,19 +49,19 @@ class Step:
 
 
 class Where:
-    """Between which two addresses, in which namespaces, a step runs."""
+    """The address and the network namespaces of a step's two programs."""
 
     def __init__(self, name="lo", client=(), server=(), address=LOCAL,
                  raw=(), device=""):
         self.name = name            # part of the series' name
         self.client = list(client)  # words before the client's command
-        self.server = list(server)
+        self.server = list(server)  # words before the server's command
         self.address = address
         self.raw = list(raw)        # options of the raw programs
-        # Otherwise perftest takes the first device, of an Ethernet mostly,
-        # and its path MTU.
         self.env = {"ADVERB_DIRECT": "0"}
         if device:
+            # Without this variable perftest takes the first device, mostly
+            # an Ethernet interface's, and its path MTU.
             self.env["ADVERB_DEVICES"] = device
 
     def series(self, name):
@@ -71,8 +75,8 @@ MAPPED_BYTES = 64 * MIB
 
 @contextlib.contextmanager
 def mapped():
-    """Options for the server and the client, whose buffers are then files of
-    their own, which the other may map."""
+    """Yields the server's and the client's options for buffers in files, which
+    the peer may map."""
     with tempfile.NamedTemporaryFile(dir="/dev/shm") as one, \
             tempfile.NamedTemporaryFile(dir="/dev/shm") as two:
         for file in one, two:
@@ -82,13 +86,13 @@ def mapped():
 
 @contextlib.contextmanager
 def malloced():
-    """The same for buffers as perftest makes them."""
+    """Yields no options: perftest allocates the buffers."""
     yield [], []
 
 
 class House:
-    """The programs' places: the command adverb, and the words before it that
-    have a program run in a network namespace."""
+    """Makes steps.  @adverb: the path of the command adverb; @inside: the
+    words before that command that run it in a network namespace."""
 
     def __init__(self, adverb, inside=()):
         self.adverb = [*inside, adverb]
@@ -114,7 +118,8 @@ class House:
         return Step(where.series(series), size, run)
 
     def crc(self, series, size, *options):
-        """Ours, and how many times as fast it is as ISA-L, if that is here."""
+        """adverb's CRC; with ISA-L installed, also the ratio of adverb's speed
+        to ISA-L's."""
         def run():
             said = json.loads(proc.alone([
                 os.path.join(self.raw, "crc"), "-s", str(size), *options])[0])
@@ -150,7 +155,7 @@ class House:
                   memory=malloced):
         def run():
             count = max(32, min(100000, 512 * MIB // size))
-            count -= count % 64 if count > 64 else 0  # as -l wants it
+            count -= count % 64 if count > 64 else 0  # for -l 64
             depth = min(128, count)
             row, cpu = self.perftest(program, size, count,
                                      ["-t", str(depth), *options], where,
@@ -188,7 +193,8 @@ class House:
         return Step("%s %s %d %s" % (way, operation, count, kind), size, run)
 
     def cmtime(self, series, count):
-        """Connections that are asked for at once, queue pairs and all."""
+        """The time of a connection when @count are requested at once, each
+        with its queue pair."""
         def run():
             text, _ = proc.alone(self.adverb + ["pair", "--", "cmtime", "-c",
                                                 str(count)])
@@ -198,29 +204,7 @@ class House:
             return {"us": float(said[1])}
         return Step(series, count, run, ["cmtime"])
 
-    def connects(self, series, count, threads):
-        """Connections that threads of one process ask for at once."""
-        def run():
-            text, _ = proc.alone(self.prefix() + [
-                os.path.join(self.raw, "connects"), "-t", str(threads),
-                str(count)], LO.env)
-            said = json.loads(text)
-            return {"us": said["us"], "s": said["seconds"]}
-        return Step(series, count, run)
-
-    def registration(self, series, size):
-        """Register and deregister, to mmap and munmap of as many bytes."""
-        def run():
-            text, _ = proc.alone(self.prefix() + [
-                os.path.join(self.raw, "registration"), "-n", "500", "-s",
-                str(size)], LO.env)
-            said = json.loads(text)
-            ours = said["reg_us"] + said["dereg_us"]
-            return {"us": ours,
-                    "ratio": ours / (said["map_us"] + said["unmap_us"])}
-        return Step(series, size, run)
-
-    # -- the peers ----------------------------------------------------------
+    # -- the programs that adverb is compared with ---------------------------
 
     def qperf(self, series, test, size):
         def run():
@@ -288,13 +272,14 @@ class House:
         return Step(series, size, run, ["fi_pingpong"])
 
     def vader(self, series, size, window):
-        """Open MPI by its own shared memory; @window 0: a ping-pong."""
+        """Open MPI over its own shared memory.  @window 0 measures a
+        ping-pong, another @window so many messages at once."""
         program = os.path.join(self.raw, "mpi_pingpong")
 
         def run():
             count = max(20, min(50000, (64 if window else 32) * MIB // size))
             rounds = max(5, count // window) if window else count
-            # it looks whether it may run for root, not whether it does
+            # mpirun does not run as root without these variables
             text, cpu = proc.alone(
                 ["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none",
                  "--mca", "pml", "ob1", "--mca", "btl", "vader,self", program,
@@ -308,7 +293,7 @@ class House:
         return Step(series, size, run, ["mpirun", program])
 
 
-UCT_POSIX = "-d", "memory", "-x", "posix"  # below its protocols
+UCT_POSIX = "-d", "memory", "-x", "posix"  # UCT alone, without UCP's protocols
 
 
 def curves(h, quick):
@@ -343,8 +328,9 @@ def curves(h, quick):
 
 
 def same_host(h, quick):
-    """Curves of what goes without packets, and of what else does: what a goal
-    compares stands side by side, for a machine changes within minutes."""
+    """The curves of adverb without packets and of other programs by shared
+    memory.  Steps that a goal compares follow each other, because the speed of
+    a machine changes within minutes."""
     for s in BW_SIZES:
         if quick and s not in QUICK:
             continue
@@ -411,7 +397,7 @@ def points(h):
 
 
 def thread_counts():
-    """1, 2, 4 ... as many as there are cores."""
+    """1, 2, 4 ..., and the number of cores."""
     cores, count = len(os.sched_getaffinity(0)), 1
     while count < cores:
         yield count
@@ -445,8 +431,8 @@ def crcs(h):
 
 
 def between_users(h, where):
-    """What two users of one broker get, by packets; the rows of one user on
-    lo have the same names without @users."""
+    """The steps between two users of one broker, by packets.  The steps of one
+    user on lo have the same names without @users."""
     yield h.latency("adverb send_lat", "ib_send_lat", 2, where=where)
     yield h.latency("adverb send_lat", "ib_send_lat", 64 * KIB, where=where)
     yield h.bandwidth("adverb write", "ib_write_bw", 8, where=where)
@@ -459,7 +445,7 @@ def between_users(h, where):
 
 
 def over(h, where, mtu):
-    """The steps over a veth of that MTU."""
+    """The steps over a veth with @mtu bytes as its MTU."""
     packet = 4096 if mtu > 4200 else 1024
     yield h.bandwidth("adverb write", "ib_write_bw", 64 * KIB, where=where)
     yield h.raw_step("udp shaped", "udp_stream", 64 * KIB, "-m", str(packet),
