@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A guest with the kernel's Soft-RoCE beside the programs of this machine.
+"""A guest with the kernel's Soft-RoCE as the peer of programs on this host.
 
-    guest.py [--mtu N] -- COMMAND...   boot, run COMMAND beside it, end
+    guest.py [--mtu N] -- COMMAND...   boots the guest, runs COMMAND on this
+                                       host, ends the guest
 
 The caller's network namespace gets a tap with 10.77.0.1 and fd77::1; the guest
 has 10.77.0.2 and fd77::2.  Run by hand, this script makes a namespace of its
-own, without root.  The machine is emulated: nothing here measures speed."""
+own, without root.  The guest's CPU is emulated: no figure holds for a real
+machine."""
 
 import argparse
 import os
@@ -37,11 +39,11 @@ class GuestEnded(GuestError):
 
 
 def missing():
-    """Why there can be no guest on this machine, or ""."""
+    """Returns why this machine cannot run the guest, or ""."""
     if not os.path.exists(os.path.join(WORK, "initramfs")):
-        return "no guest is built: tests/interop/build"
+        return "the guest is not built: run tests/interop/build"
     if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
-        return "/dev/net/tun is not open to this user"
+        return "this user may not read and write /dev/net/tun"
     if not any(os.access(os.path.join(folder, "qemu-system-x86_64"), os.X_OK)
                for folder in os.environ["PATH"].split(":")):
         return "qemu-system-x86_64 is not installed"
@@ -55,7 +57,7 @@ def ip(*words):
 
 
 class Command:
-    """A shell command in the guest; its output grows as it runs."""
+    """A shell command in the guest; read() appends to its output."""
 
     def __init__(self, line):
         self.output = b""
@@ -64,7 +66,8 @@ class Command:
         self.socket.sendall(line.encode() + b"\n")
 
     def read(self, until):
-        """Reads on; False at the end of the output or the time."""
+        """Reads more output.  Returns False at the end of the output, or when
+        the time `until` has come."""
         self.socket.settimeout(max(until - time.monotonic(), 0.001))
         try:
             got = self.socket.recv(65536)
@@ -77,6 +80,8 @@ class Command:
         return bool(got)
 
     def wait_for(self, text, seconds):
+        """Returns whether the output has the text, at the latest after
+        `seconds`."""
         until = time.monotonic() + seconds
         while text.encode() not in self.output:
             if not self.read(until):
@@ -84,11 +89,12 @@ class Command:
         return True
 
     def end(self):
-        """The agent kills the command of one who has gone."""
+        """Closes the connection: the agent then kills the command."""
         self.socket.close()
 
     def wait(self, seconds):
-        """(exit status, output); 124 when it was out of time."""
+        """Returns (exit status, output); the status is 124 if the command runs
+        longer than `seconds`."""
         until = time.monotonic() + seconds
         while self.read(until):
             pass
@@ -107,15 +113,17 @@ class Guest:
         ip("link", "set", "lo", "up")
         ip("tuntap", "add", "lab0", "mode", "tap")
         ip("addr", "add", HERE + "/24", "dev", "lab0")
-        # The link loses nothing: READs are answered faster than an emulated
-        # machine takes them, and rxe waits a whole timeout for what is lost.
-        # Nor does it drop what is late, as fq_codel does; guest/init too.
+        # The queue is long enough to lose no packet: adverb answers a READ
+        # faster than the emulated guest receives, and rxe waits for a whole
+        # timeout after a loss.  pfifo, here and in guest/init, does not drop
+        # packets that have waited for long, as fq_codel does.
         ip("link", "set", "lab0", "txqueuelen", "100000")
         subprocess.run([TC, "qdisc", "add", "dev", "lab0", "root", "pfifo"],
                        check=True)
         ip("link", "set", "lab0", "address", MAC, "mtu", str(mtu), "up")
         ip("-6", "addr", "add", HERE6 + "/64", "dev", "lab0", "nodad")
-        # Nor does it forget who is there; guest/init knows the way back.
+        # No packet is dropped while ARP or ND waits for an answer; guest/init
+        # has the neighbour entries of this host.
         for address in THERE, THERE6:
             ip("neigh", "add", address, "lladdr", MAC_THERE, "dev", "lab0",
                "nud", "permanent")
@@ -126,8 +134,9 @@ class Guest:
             raise
 
     def boot(self, mtu):
-        """The emulator, or the guest's kernel in it, dies now and then while
-        it starts on a busy machine: that is told, and it begins again."""
+        """Starts the guest, at most three times: on a busy machine qemu or the
+        guest's kernel sometimes ends during the start.  Each new start prints
+        a note with the reason."""
         for left in (2, 1, 0):
             self.begin(mtu)
             try:
@@ -135,7 +144,7 @@ class Guest:
             except GuestEnded as why:
                 if not left:
                     raise
-                print("note: the guest begins again: %s" % why, flush=True)
+                print("note: the guest is started again: %s" % why, flush=True)
 
     def begin(self, mtu):
         tsc = subprocess.run([os.path.join(WORK, "tsc")], check=True,
@@ -169,11 +178,11 @@ class Guest:
                 if self.run("true", 10)[0] == 0:
                     return
             except OSError:
-                time.sleep(0.2)  # not a race: asked again until it answers
+                time.sleep(0.2)  # no race: the loop ends by an answer
         raise GuestError("the guest does not answer: " + self.said())
 
     def said(self):
-        """The end of what the guest's kernel has said."""
+        """Returns the last 2000 characters of the guest's console."""
         with open(self.console, errors="replace") as console:
             return console.read()[-2000:]
 
@@ -184,7 +193,7 @@ class Guest:
         return Command(line).wait(seconds)
 
     def kill(self):
-        """As pulling the plug."""
+        """Kills qemu: the guest ends as after a loss of power."""
         if self.machine:
             self.machine.kill()
             self.machine.wait()
