@@ -1,29 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""ci/recipe.py KIND FILE [NAME]: what a recipe says, as a shell script.
+"""ci/recipe.py KIND FILE [NAME [OF]]: prints a recipe as a shell script.
 
     block FILE NAME   the block behind <!-- recipe: NAME --> of a document
-    names FILE        the names of its blocks
-    held FILE NAME OF fails if a line of the block is not, in its order, in OF
-    image FILE        COPY, ADD and RUN of a Containerfile, in /, of the folder
-                      where it is run
-    github FILE       the `run:` of a workflow's jobs
-    gitlab FILE       the `script:` of its jobs
-    pod FILE          all containers of a pod at once, as root of a bare root:
-                      each with the user and the rights that it states, PID and
-                      mount namespaces of its own, all with one /dev/shm of 64 MiB
-    unit FILE         ExecStart of a unit of systemd with the user, the variables
-                      and the limits that it states, as root of a bare root; if
-                      it has a socket, when the first program comes there
+    names FILE        the names of a document's blocks
+    held FILE NAME OF prints nothing; fails unless the file OF has all lines
+                      of the block in the block's order
+    image FILE        COPY, ADD and RUN of a Containerfile, done in /; sources
+                      are files of the current folder
+    github FILE       the `run:` of a GitHub workflow's jobs
+    gitlab FILE       the `script:` of a GitLab pipeline's jobs
+    pod FILE          all containers of a pod at once: each with the pod's user,
+                      without rights, in PID and mount namespaces of its own,
+                      all with one /dev/shm of 64 MiB
+    unit FILE         ExecStart of a systemd unit with the unit's user,
+                      variables and limits; if the unit has a socket, ExecStart
+                      runs when the first client connects
 
-A key that this does not know is an error, so that no line goes untried.
+The scripts of pod and unit run as root in a bare root (ci/bare).  A key that
+recipe.py does not know is an error, so that each line of a recipe is tested.
 """
 
 import re
 import shlex
 import sys
 
-# What has no meaning where no engine runs.
+# The keys that recipe.py accepts; YAML reads the key `on` as True.
 GITHUB = {"name", "on", "jobs", True}
 GITHUB_JOB = {"runs-on", "container", "steps"}
 POD = {"restartPolicy", "securityContext", "containers"}
@@ -32,14 +34,16 @@ POD_LIMITS = {"runAsNonRoot": True, "seccompProfile": {
 RESTRICTED = {"allowPrivilegeEscalation": False,
               "readOnlyRootFilesystem": True,
               "capabilities": {"drop": ["ALL"]}}
-# Of a unit: what systemd alone can do.
+# The settings of a unit that only systemd can apply.
 UNIT = re.compile(r"Type|Restart(Sec)?|RuntimeDirectoryPreserve|"
                   r"(Private|Protect|Restrict)\w+|"
                   r"LockPersonality|MemoryDenyWriteExecute|SystemCall\w+|"
                   r"Standard(Output|Error)")
+# The settings of rights that a unit must have, as DAEMON applies them.
 RIGHTS = {"CapabilityBoundingSet": "", "NoNewPrivileges": "yes"}
+# ulimit's options.
 LETTERS = {"LimitNOFILE": "n", "LimitMEMLOCK": "l"}
-LIMIT = "ulimit -%s %s || ulimit -%s hard # if this machine has not so much"
+LIMIT = "ulimit -%s %s || ulimit -%s hard # this machine's hard limit is lower"
 # systemd's own search path.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 DAEMON = """
@@ -50,7 +54,7 @@ exec %(listen)ssetpriv --reuid=%(user)s --regid=%(user)s --clear-groups \\
 	--inh-caps=-all --bounding-set=-all --no-new-privs \\
 	env -i PATH=%(path)s %(variables)s %(ExecStart)s) &
 """
-# The listener as standard input, as by StandardInput=socket.
+# The program gets the socket as standard input, as by StandardInput=socket.
 LISTEN = "systemd-socket-activate --inetd --seqpacket --listen=%s "
 CONTAINER = """
 unshare --pid --mount --uts --fork --kill-child sh -ec '
@@ -67,7 +71,7 @@ def end(why):
 
 
 def load(path):
-    import yaml  # what reads a document does without
+    import yaml  # here, because block, names and held do not need yaml
     with open(path, encoding="utf-8") as f:
         return yaml.safe_load(f)
 
@@ -75,18 +79,18 @@ def load(path):
 def only(what, given, known):
     strange = set(given) - set(known)
     if strange:
-        end("%s has %s, which is not tried" % (
+        end("%s has keys that this script does not run: %s" % (
             what, ", ".join(sorted(map(str, strange)))))
 
 
 def blocks(path):
-    """{name: text} of a document."""
+    """Returns {name: text} of a document's blocks."""
     with open(path, encoding="utf-8") as f:
         text = f.read()
     found = re.findall(r"^<!-- recipe: (\S+) -->\n+```\w*\n(.*?)^```$", text,
                        re.M | re.S)
     if len(found) != text.count("<!-- recipe:"):
-        end("%s: a recipe without a block" % path)
+        end("%s: a recipe comment has no block behind it" % path)
     if len(dict(found)) != len(found):
         end("%s: two recipes of one name" % path)
     return dict(found)
@@ -97,7 +101,8 @@ def held(path, name, whole):
         lines = iter(f.read().splitlines())
     for line in blocks(path)[name].splitlines():
         if line not in lines:
-            end("%s: %s has it not, or not there: %s" % (name, whole, line))
+            end("recipe %s: %s lacks a line, or has it in another place: %s" %
+                (name, whole, line))
 
 
 def image(path):
@@ -106,7 +111,7 @@ def image(path):
     lines = [line for line in text.splitlines()
              if line.strip() and not line.startswith("#")]
     if not lines[0].startswith("FROM "):
-        end("%s: it begins with no FROM" % path)
+        end("%s does not begin with FROM" % path)
     for line in lines[1:]:
         word, rest = line.split(None, 1)
         if word == "RUN":
@@ -119,7 +124,7 @@ def image(path):
         elif word == "ADD":
             yield 'for f in %s; do tar -C %s -xf "$f"; done' % (source, to)
         else:
-            end("%s: %s is not tried" % (path, word))
+            end("%s: this script does not run %s" % (path, word))
 
 
 def github(path):
@@ -148,21 +153,22 @@ def pod(path):
     limits = dict(spec["securityContext"])
     user, group = limits.pop("runAsUser"), limits.pop("runAsGroup")
     if limits != POD_LIMITS or user == 0:
-        end("the pod's securityContext is not the one that is tried")
+        end("%s: the pod's securityContext differs from the one that this "
+            "script applies" % path)
     yield "mount -t tmpfs -o mode=1777,size=64m shm /dev/shm\nall="
     for container in spec["containers"]:
         only("a container", container,
              {"name", "image", "args", "securityContext"})
         if container["securityContext"] != RESTRICTED:
-            end("%s's securityContext is not the one that is tried" %
-                container["name"])
+            end("%s: container %s's securityContext differs from the one that "
+                "this script applies" % (path, container["name"]))
         yield CONTAINER % (user, group, shlex.join(container["args"]))
     yield 'status=0\nfor one in $all; do wait "$one" || status=1; done'
     yield "exit $status"
 
 
 def settings(path, section):
-    """{key: value} of a section of a unit."""
+    """Returns {key: value} of a section of a unit."""
     with open(path, encoding="utf-8") as f:
         text = f.read().split("[%s]\n" % section)[1]
     return dict(re.findall(r"^(\w+)=(.*)$", re.split(r"^\[", text, 1, re.M)[0],
@@ -170,7 +176,8 @@ def settings(path, section):
 
 
 def listener(path, given):
-    """What has the address of the unit's socket; "" if it has none."""
+    """Returns the command that listens at the address of the unit's socket,
+    or "" if the unit has no socket."""
     if given.pop("StandardInput", None) != "socket":
         return ""
     socket = settings(re.sub(r"\.service$", ".socket", path), "Socket")
@@ -180,11 +187,12 @@ def listener(path, given):
 
 
 def owner(path, given):
-    """The user: of an account, or a number as systemd makes them up."""
+    """Returns the unit's user: an account, or a number of the range from
+    which systemd takes dynamic users."""
     if "DynamicUser" in given:
         return "61184"
     if "User" not in given:
-        end("%s says not which user runs it" % path)
+        end("%s has neither User= nor DynamicUser=" % path)
     return given["User"]
 
 
@@ -201,7 +209,8 @@ def unit(path):
                        "User", "RuntimeDirectory", "RuntimeDirectoryMode",
                        *RIGHTS})
     if any(given[key] != value for key, value in RIGHTS.items()):
-        end("%s has rights that are not tried" % path)
+        end("%s: %s must be as this script applies them" % (
+            path, " and ".join(RIGHTS)))
     yield DAEMON % {"limits": "\n".join(limits), **given, "listen": listen,
                     "user": owner(path, given), "path": PATH,
                     "folder": given["RuntimeDirectory"],
