@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * listen: whether a server is ready: the process or a descendant of it has a
- * TCP socket in state LISTEN.  Without /proc, which tells the process of a
- * socket: a socket listens at the port that was reserved for the server.  Time
- * is no sign.
+ * Tells whether a server is ready: its process or a descendant, in at most four
+ * generations, has a TCP socket in state LISTEN.  Without /proc nothing says
+ * which process has a socket; then a server is ready if any socket listens at
+ * the port that was reserved for the server.
  */
 #ifndef TOOLS_LISTEN_H
 #define TOOLS_LISTEN_H
@@ -11,14 +11,16 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Has @pid or a descendant a listening TCP socket?  @port: the port that was
- * reserved for it, or 0. */
+/* Returns whether the server that process @pid runs is ready.  @port: the port
+ * that was reserved for the server, or 0.  Returns false if the system does not
+ * list its sockets. */
 bool listen_is_ready(pid_t pid, int port);
 
 /*
  * Reserves a TCP port for the lifetime of this process.  The port is below the
- * ephemeral range, so that no connection gets it, and no other `adverb pair`
- * reserves it.  Returns the port or -errno.
+ * ephemeral range, so that the kernel gives it to no connection, and no other
+ * `adverb pair` reserves the port.  Returns the port, or -EADDRINUSE if no port
+ * is free.
  */
 int listen_port_get(void);
 
