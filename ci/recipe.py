@@ -10,7 +10,7 @@
                       are files of the current folder
     github FILE       the `run:` of a GitHub workflow's jobs
     gitlab FILE       the `script:` of a GitLab pipeline's jobs
-    pod FILE          all containers of a pod at once: each with the pod's user,
+    pod FILE          all containers of a pod at once, each as the pod's user,
                       without rights, in PID and mount namespaces of its own,
                       all with one /dev/shm of 64 MiB
     unit FILE         ExecStart of a systemd unit with the unit's user,
