@@ -23,7 +23,8 @@
 #define JOINED_BATCH 8	   /* few, so that the buffers stay in the cache */
 #define RX_BYTES     (UDP_BATCH * UDP_DATAGRAM_BYTES)
 
-_Static_assert(JOINED_BATCH *JOINED_BYTES == RX_BYTES, "one area for both");
+_Static_assert(JOINED_BATCH *JOINED_BYTES == RX_BYTES,
+	       "rx_bytes has the bytes of a batch with GRO and without");
 
 struct udp_rings {
 	struct mmsghdr rx[UDP_BATCH], tx[UDP_BATCH];
@@ -57,7 +58,8 @@ static int set_options(struct udp *u)
 	 * An old kernel without the second option delivers them. */
 	bind_set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	bind_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
-	/* Hardware and the kernel's rxe send no checksum over IPv6 either. */
+	/* Accept UDP checksum 0 over IPv6: hardware and the kernel's rxe send
+	 * no checksum. */
 	if (!v4_only)
 		bind_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 	bind_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
@@ -83,7 +85,8 @@ static void init_rings(struct udp_rings *r, bool gro)
 	}
 }
 
-/* Old kernels and gVisor have neither: then each packet is one datagram. */
+/* Returns the allowed offloads that the kernel has.  Old kernels and gVisor
+ * have none: then each packet is one datagram. */
 static struct udp_offload probe_offloads(int fd, struct udp_offload allowed)
 {
 	return (struct udp_offload){
@@ -105,8 +108,8 @@ int udp_bind(uint16_t port)
 }
 
 /* Finds out whether fd is a socket or a relay; sets the socket that sends and
- * its port. */
-static int look_at_port(struct udp *u, int fd, uint16_t *port)
+ * its port.  Returns 0 or -errno. */
+static int find_main_sender(struct udp *u, int fd, uint16_t *port)
 {
 	struct sockaddr_in6 name = {0};
 	socklen_t len = sizeof(int);
@@ -135,7 +138,7 @@ int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port)
 	int err;
 
 	memset(u, 0, sizeof(*u));
-	err = look_at_port(u, fd, &port);
+	err = find_main_sender(u, fd, &port);
 	if (err)
 		return err;
 	u->full_fd = u->tx.fd;
@@ -239,9 +242,10 @@ static void read_control(struct msghdr *m, struct udp_dgram *d)
 	}
 }
 
-/* The other end of the relay has closed.  Such an end would always be ready, so
- * an eventfd that is never ready takes its place. */
-static int hang_up(struct udp *u)
+/* The broker has closed its end of the relay.  poll would always report such a
+ * relay as ready, so an eventfd that is never ready replaces the relay.
+ * Returns 0, the number of datagrams. */
+static int replace_relay(struct udp *u)
 {
 	int silent = eventfd(0, EFD_CLOEXEC);
 
@@ -255,10 +259,11 @@ static int hang_up(struct udp *u)
 }
 
 /*
- * Receives one datagram, or `most`.  A single datagram is received faster by
- * recvmsg, which a program that waits for an answer needs; a stream is received
- * in batches.  The system calls are made directly: libc's are cancellation
- * points, and a thread must not end while it holds the progress lock.
+ * Receives up to `most` datagrams and returns their number.  A single datagram
+ * is received faster by recvmsg, which a program that waits for an answer
+ * needs; a stream is received in batches.  The system calls are made directly:
+ * libc's are cancellation points, and a thread must not end while it holds the
+ * progress lock.
  */
 static int read_some(struct udp *u, unsigned most)
 {
@@ -290,7 +295,7 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got)
 	size_t kept = 0;
 
 	if (u->is_relayed && n > 0 && !r->rx[0].msg_len)
-		n = hang_up(u);
+		n = replace_relay(u);
 	u->is_empty = n == 0;
 	u->is_drained = n < (int)most;
 	u->is_behind = most > 1 && n == (int)most;
@@ -369,7 +374,7 @@ static int send_some(int fd, struct mmsghdr *first, size_t n)
 	return n > 1 || k < 0 ? k : 1;
 }
 
-/* Whether errno says that a send would succeed later. */
+/* Does errno say that a later send may succeed? */
 static bool is_for_lack_of_room(void)
 {
 	return errno == EAGAIN || errno == ENOBUFS;
@@ -381,7 +386,8 @@ static size_t send_group(struct udp *u, const struct sender *s, size_t first,
 {
 	int k = send_some(s->fd, u->rings->tx + first, n);
 
-	/* A connected socket reports the error of an earlier datagram once. */
+	/* A connected socket reports the error of an earlier datagram once:
+	 * then the second call sends the messages. */
 	if (k <= 0 && s->is_connected && !is_for_lack_of_room())
 		k = send_some(s->fd, u->rings->tx + first, n);
 	return k > 0 ? (size_t)k : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames of the kernel's rxe, against hdr and the ICRC. */
+/* hdr and encap/icrc read and write frames that the kernel's rxe has sent. */
 #include "test.h"
 
 #include "encap/icrc.h"
@@ -27,8 +27,9 @@ static bool open_frame(const uint8_t *p, size_t len, struct opened *o)
 	return len >= HEADERS + BTH_BYTES + ICRC_BYTES;
 }
 
-/* The register over a frame that was opened. */
-static uint32_t compute(const uint8_t *p, size_t len, const struct opened *o)
+/* Returns the ICRC register over a frame that open_frame has opened. */
+static uint32_t compute_icrc(const uint8_t *p, size_t len,
+			     const struct opened *o)
 {
 	uint32_t crc = icrc_bth(icrc_headers_v4(&o->ip, &o->udp), p + HEADERS);
 
@@ -36,13 +37,13 @@ static uint32_t compute(const uint8_t *p, size_t len, const struct opened *o)
 			   len - HEADERS - BTH_BYTES - ICRC_BYTES);
 }
 
-/* What a receiver that sees every byte would say. */
-static bool accepted(const uint8_t *p, size_t len)
+/* Does a receiver that sees every byte of the frame accept the frame? */
+static bool is_accepted(const uint8_t *p, size_t len)
 {
 	struct opened o;
 
 	return open_frame(p, len, &o) &&
-	       compute(p, len, &o) == icrc_read(p + len - ICRC_BYTES);
+	       compute_icrc(p, len, &o) == icrc_read(p + len - ICRC_BYTES);
 }
 
 static void setup_frame(const struct frame *f, struct opened *o)
@@ -101,13 +102,14 @@ static void every_icrc_agrees(void **state)
 		uint8_t icrc[ICRC_BYTES];
 
 		setup_frame(f, &o);
-		icrc_write(icrc, compute(f->bytes, f->len, &o));
+		icrc_write(icrc, compute_icrc(f->bytes, f->len, &o));
 		assert_memory_equal(icrc, f->bytes + f->len - ICRC_BYTES,
 				    ICRC_BYTES);
 	}
 }
 
-/* The kernel's own messages: what we read in them, and that we lose nothing. */
+/* cmmsg reads the members of the kernel's CM messages, and a message that cmmsg
+ * writes has the same members. */
 static void every_cm_message_is_read(void **state)
 {
 	unsigned seen[CMMSG_APR + 1] = {0};
@@ -138,8 +140,9 @@ static void every_cm_message_is_read(void **state)
 	assert_true(seen[CMMSG_SIDR_REQ] && seen[CMMSG_SIDR_REP]);
 }
 
-/* A17.3.2: ToS, TTL and checksum of IP, checksum of UDP, byte 4 of the BTH. */
-static bool variant(size_t byte)
+/* May a router change the byte?  A17.3.2: ToS, TTL and checksum of IP, checksum
+ * of UDP, byte 4 of the BTH. */
+static bool may_vary(size_t byte)
 {
 	return byte == 1 || byte == 8 || byte == 10 || byte == 11 ||
 	       byte == 26 || byte == 27 || byte == HEADERS + 4;
@@ -154,8 +157,8 @@ static void every_flipped_bit_is_noticed_unless_it_may_vary(void **state)
 			uint8_t mask = (uint8_t)(1 << bit % 8);
 
 			f->bytes[bit / 8] ^= mask;
-			assert_int_equal(accepted(f->bytes, f->len),
-					 variant(bit / 8));
+			assert_int_equal(is_accepted(f->bytes, f->len),
+					 may_vary(bit / 8));
 			f->bytes[bit / 8] ^= mask;
 		}
 	}
@@ -166,7 +169,7 @@ static uint32_t syndrome_without_id(const uint8_t *p, size_t len,
 {
 	o.ip.id = 0;
 	o.ip.flags_fragment = df ? IP_V4_DF : 0;
-	return compute(p, len, &o) ^ icrc_read(p + len - ICRC_BYTES);
+	return compute_icrc(p, len, &o) ^ icrc_read(p + len - ICRC_BYTES);
 }
 
 static void the_id_a_socket_hides_is_recovered(void **state)
@@ -191,13 +194,13 @@ static void the_id_a_socket_hides_is_recovered(void **state)
 }
 
 /*
- * Bursts at random: a single bit would have the same syndrome in every frame of
- * the same length.
+ * Corrupts random bytes: a single flipped bit has the same syndrome in all
+ * frames of one length.
  */
 static void corruption_is_taken_for_an_id_once_in_2_to_the_15(void **state)
 {
 	const size_t tries = 8000, after = HEADERS + BTH_BYTES;
-	size_t fooled = 0;
+	size_t mistaken = 0;
 	uint64_t rng = 1;
 
 	for (size_t i = 0; i < all.count * tries; i++) {
@@ -211,13 +214,13 @@ static void corruption_is_taken_for_an_id_once_in_2_to_the_15(void **state)
 		at = after + (rng >> 32) % (f->len - after);
 		f->bytes[at] ^= (uint8_t)(rng >> 24 | 1);
 		f->bytes[after - 1 - at % 4] ^= (uint8_t)(rng >> 48);
-		fooled += icrc_syndrome_id(
+		mistaken += icrc_syndrome_id(
 			syndrome_without_id(f->bytes, f->len, o, true),
 			o.ip.total_length, assumed, &actual);
 		f->bytes[at] ^= (uint8_t)(rng >> 24 | 1);
 		f->bytes[after - 1 - at % 4] ^= (uint8_t)(rng >> 48);
 	}
-	assert_uint_in_range(fooled, 1, 2 * (all.count * tries >> 15));
+	assert_uint_in_range(mistaken, 1, 2 * (all.count * tries >> 15));
 }
 
 int main(int argc, char **argv)
