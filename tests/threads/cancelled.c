@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cancelled: a program ends its threads by pthread_cancel, as many do with one
- * that sleeps for completions.  Only where a library may sleep may it end one:
- * whoever is cancelled must leave no lock behind, and nobody to wait for.  Both
- * ends of each connection are in this process.
+ * cancelled: a program cancels its threads by pthread_cancel, as many programs
+ * do with a thread that sleeps for completions.  Only the calls that may sleep
+ * may be cancellation points.  A cancelled thread must leave no lock locked,
+ * and no thread may wait for the cancelled thread.  Both QPs of each connection
+ * are in this process.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -18,14 +19,14 @@
 #include "../system/lib/endpoint.h"
 
 #define ROUNDS	   1000
-#define STEP_NS	   1000 /* each round cancels so much later than the last */
-#define WARM	   50
+#define STEP_NS	   1000 /* each round cancels so much later */
+#define WARM	   50	/* messages */
 #define ASLEEP_US  20000
 #define PATIENCE_S 120
 
 static struct endpoint endpoint[2];
 
-static void post(struct endpoint *e, bool is_send)
+static void post_request(struct endpoint *e, bool is_send)
 {
 	struct ibv_sge sge = {(uintptr_t)e->region, 8, e->mr->lkey};
 	struct ibv_send_wr send = {.sg_list = &sge,
@@ -44,13 +45,13 @@ static void post(struct endpoint *e, bool is_send)
 			   "ibv_post_recv");
 }
 
-static void arm(struct endpoint *e)
+static void arm_cq(struct endpoint *e)
 {
 	check_need(!ibv_req_notify_cq(e->cq, 0), "ibv_req_notify_cq");
 }
 
-/* It was armed before there was anything: so there is an event for it. */
-static void sleep_for_one(struct endpoint *e)
+/* The CQ was armed before the completion came: so the channel gets an event. */
+static void sleep_for_completion(struct endpoint *e)
 {
 	struct ibv_cq *cq;
 	struct ibv_wc wc;
@@ -61,27 +62,27 @@ static void sleep_for_one(struct endpoint *e)
 		check_need(!ibv_get_cq_event(e->channel, &cq, &context),
 			   "ibv_get_cq_event");
 		ibv_ack_cq_events(cq, 1);
-		arm(e);
+		arm_cq(e);
 	} while (!(n = ibv_poll_cq(e->cq, 1, &wc)));
 	check_need(n == 1 && wc.status == IBV_WC_SUCCESS, "a completion");
 }
 
-static void say(struct endpoint *from, struct endpoint *to)
+static void send_message(struct endpoint *from, struct endpoint *to)
 {
-	post(to, false);
-	post(from, true);
-	sleep_for_one(to);
-	sleep_for_one(from);
+	post_request(to, false);
+	post_request(from, true);
+	sleep_for_completion(to);
+	sleep_for_completion(from);
 }
 
-/* To and fro, until it is cancelled. */
-static void *work(void *arg)
+/* Sends messages in both directions until the thread is cancelled. */
+static void *send_for_ever(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < 2; i++)
-		arm(&endpoint[i]);
+		arm_cq(&endpoint[i]);
 	for (int i = 0;; i = !i)
-		say(&endpoint[i], &endpoint[!i]);
+		send_message(&endpoint[i], &endpoint[!i]);
 	return NULL;
 }
 
@@ -97,17 +98,17 @@ static void wait_ns(long ns)
 	       ns);
 }
 
-/* A pair that goes on while the threads of `endpoint` are cancelled. */
+/* A connection that must work after the threads of `endpoint` are cancelled. */
 static struct endpoint other[2];
 
-/* A thread that sleeps for a channel without a CQ. */
+/* A channel without a CQ, and whether a thread sleeps for the channel. */
 struct lone {
 	struct ibv_comp_channel *channel;
 	atomic_bool sleeps;
 };
 
-/* Makes progress for a while, so that the thread leads when it sleeps; then
- * sleeps for a channel to which no event ever comes. */
+/* Sends messages, so that this thread makes the process's progress while it
+ * sleeps; then sleeps for a channel that gets no event. */
 static void *sleep_alone(void *arg)
 {
 	struct lone *l = arg;
@@ -115,13 +116,14 @@ static void *sleep_alone(void *arg)
 	void *context;
 
 	for (int i = 0; i < WARM; i++)
-		say(&other[0], &other[1]);
+		send_message(&other[0], &other[1]);
 	atomic_store(&l->sleeps, true);
 	ibv_get_cq_event(l->channel, &cq, &context);
 	return NULL;
 }
 
-/* The thread sleeps on, as on hardware, and nothing else is harmed. */
+/* Destroys a channel for which a thread sleeps: the thread sleeps until it is
+ * cancelled, as on hardware, and the other connection works. */
 __attribute__((unused)) static void destroy_under_sleeper(void)
 {
 	struct lone l = {0};
@@ -136,18 +138,19 @@ __attribute__((unused)) static void destroy_under_sleeper(void)
 	check_need(!ibv_destroy_comp_channel(l.channel),
 		   "ibv_destroy_comp_channel");
 	for (int i = 0; i < WARM; i++)
-		say(&other[i % 2], &other[!(i % 2)]);
+		send_message(&other[i % 2], &other[!(i % 2)]);
 	pthread_cancel(thread);
 	pthread_join(thread, NULL);
 }
 
-static const char *call; /* of the thread that will be cancelled */
+static const char *call; /* the last call of the cancelled thread */
 static atomic_bool is_through;
 
 #define CALL(name, ...) (call = #name, name(__VA_ARGS__))
 #define DONE(name, ...) check_need(!CALL(name, __VA_ARGS__), #name)
 
-/* An event of each kind waits when its object is destroyed. */
+/* Creates and destroys a CQ, an SRQ and a QP.  An event of the CQ and an event
+ * of the SRQ wait when the objects are destroyed. */
 static void make_queues(struct endpoint *e, struct ibv_pd *pd)
 {
 	struct ibv_cq *cq = CALL(ibv_create_cq, e->ctx, 8, NULL, e->channel, 0);
@@ -205,7 +208,7 @@ static void *make_all(void *arg)
 	return NULL;
 }
 
-static void *open_first(void *device)
+static void *open_device(void *device)
 {
 	struct ibv_context *c;
 
@@ -233,27 +236,28 @@ static void calls_that_do_not_sleep_are_not_cancelled(void)
 	struct endpoint e[2];
 
 	check_need(list && *list, "a device");
-	cancel_in(open_first, *list);
+	cancel_in(open_device, *list);
 	ibv_free_device_list(list);
 	endpoint_open_pair(e);
 	cancel_in(make_all, &e[0]);
 	endpoint_close_pair(e);
 }
 
-/* The thread ends after i steps; another connection then continues, and wakes
- * the threads that sleep for it. */
+/* Cancels a thread after i steps.  Completions of the other connection must
+ * then still wake this thread. */
 static void cancel_after(int i)
 {
 	pthread_t thread;
 	void *how;
 
 	endpoint_open_pair(endpoint);
-	check_need(!pthread_create(&thread, NULL, work, NULL), "a thread");
+	check_need(!pthread_create(&thread, NULL, send_for_ever, NULL),
+		   "a thread");
 	wait_ns(i * STEP_NS);
 	pthread_cancel(thread);
 	pthread_join(thread, &how);
-	check_need(how == PTHREAD_CANCELED, "it was cancelled");
-	say(&other[0], &other[1]);
+	check_need(how == PTHREAD_CANCELED, "the thread was cancelled");
+	send_message(&other[0], &other[1]);
 	endpoint_close_pair(endpoint);
 }
 
@@ -278,8 +282,8 @@ int main(void)
 	check_run("calls that do not sleep are not cancelled",
 		  calls_that_do_not_sleep_are_not_cancelled);
 	endpoint_open_pair(other);
-	arm(&other[0]);
-	arm(&other[1]);
+	arm_cq(&other[0]);
+	arm_cq(&other[1]);
 	check_run("a thread is cancelled at any moment",
 		  a_thread_is_cancelled_at_any_moment);
 	check_run("a channel is destroyed while a thread sleeps for it",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Trees of namespaces that are gone, and processes that start while these trees
- * are removed. */
+/* The removal of trees of network namespaces that no process uses, and
+ * processes that start during a removal. */
 #include "test.h"
 
 #include <dirent.h>
@@ -17,9 +17,9 @@
 #include "broker/sysfs_gc.h"
 #include "device/sysfs.h"
 
-#define NOBODYS	 "sysfs-12345" /* no namespace has this number */
-#define STARTERS 8
-#define STARTS	 30
+#define UNUSED_TREE "sysfs-12345" /* no namespace has this number */
+#define STARTERS    8
+#define STARTS	    30
 
 static char runtime[64];
 static struct device device;
@@ -30,7 +30,7 @@ static int remove_one(const char *path, const struct stat *st, int type,
 	return remove(path);
 }
 
-static const char *at(const char *name)
+static const char *path_of(const char *name)
 {
 	static char path[256];
 
@@ -38,7 +38,7 @@ static const char *at(const char *name)
 	return path;
 }
 
-static const char *ours(void)
+static const char *own_name(void)
 {
 	static char name[64];
 
@@ -46,14 +46,14 @@ static const char *ours(void)
 	return name;
 }
 
-/* A tree of this name in the runtime folder. */
+/* Writes a tree of this name into the runtime folder. */
 static int write_tree(const char *name)
 {
 	int fd, err;
 
-	if (mkdir(at(name), 0755))
+	if (mkdir(path_of(name), 0755))
 		return -1;
-	fd = open(at(name), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open(path_of(name), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	err = sysfs_write(fd, &device, 1);
 	close(fd);
 	return err;
@@ -65,7 +65,7 @@ static int set_up(void **state)
 	strcpy(device.name, "adv0");
 	strcpy(device.netdev, "eth0");
 	device.ifindex = 2;
-	return mkdtemp(runtime) && !write_tree(ours()) ? 0 : -1;
+	return mkdtemp(runtime) && !write_tree(own_name()) ? 0 : -1;
 }
 
 static int tear_down(void **state)
@@ -77,13 +77,13 @@ static int open_tree(const char *name)
 {
 	char path[300];
 
-	snprintf(path, sizeof(path), "%s/class/infiniband", at(name));
+	snprintf(path, sizeof(path), "%s/class/infiniband", path_of(name));
 	return open(path, O_RDONLY | O_DIRECTORY);
 }
 
-static void others(void)
+static void remove_others(void)
 {
-	int fd = open_tree(ours());
+	int fd = open_tree(own_name());
 
 	assert_true(fd >= 0);
 	sysfs_gc_others(fd);
@@ -92,10 +92,10 @@ static void others(void)
 
 static bool is_there(const char *name)
 {
-	return access(at(name), F_OK) == 0;
+	return access(path_of(name), F_OK) == 0;
 }
 
-static uint32_t count(void)
+static uint32_t count_entries(void)
 {
 	DIR *dir = opendir(runtime);
 	uint32_t n = 0;
@@ -106,17 +106,18 @@ static uint32_t count(void)
 	return n - 2;
 }
 
-static void a_tree_that_nobody_holds_goes(void **state)
+static void a_tree_that_no_process_holds_is_removed(void **state)
 {
-	assert_int_equal(write_tree(NOBODYS), 0);
-	others();
-	assert_false(is_there(NOBODYS));
-	assert_true(is_there(ours()));
-	assert_int_equal(count(), 1);
+	assert_int_equal(write_tree(UNUSED_TREE), 0);
+	remove_others();
+	assert_false(is_there(UNUSED_TREE));
+	assert_true(is_there(own_name()));
+	assert_int_equal(count_entries(), 1);
 }
 
-/* As a program that has started; until it is killed or the test has failed. */
-static pid_t user_of(const char *name, int ready)
+/* Forks a process that holds a tree, as a program does after its start, writes
+ * 1 to `ready`, and stays until SIGKILL or the end of the test. */
+static pid_t fork_user(const char *name, int ready)
 {
 	pid_t pid = fork();
 	char byte;
@@ -124,76 +125,77 @@ static pid_t user_of(const char *name, int ready)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setenv("ADVERB_SYSFS", at(name), 1);
+	setenv("ADVERB_SYSFS", path_of(name), 1);
 	byte = sysfs_path() != NULL;
 	while (write(ready, &byte, 1) == 1)
 		pause();
 	_exit(1);
 }
 
-static void one_that_a_process_holds_stays_until_it_ends(void **state)
+static void a_tree_stays_until_the_process_that_holds_it_ends(void **state)
 {
 	int ready[2], status;
 	char byte = 0;
 	pid_t pid;
 
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-	pid = user_of(NOBODYS, ready[1]);
+	pid = fork_user(UNUSED_TREE, ready[1]);
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	assert_int_equal(byte, 1);
-	others();
-	assert_true(is_there(NOBODYS));
+	remove_others();
+	assert_true(is_there(UNUSED_TREE));
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	others();
-	assert_false(is_there(NOBODYS));
+	remove_others();
+	assert_false(is_there(UNUSED_TREE));
 	close(ready[0]);
 	close(ready[1]);
 }
 
-static void that_of_our_own_namespace_stays_while_we_live_here(void **state)
+static void the_own_tree_stays_while_a_process_is_in_the_namespace(void **state)
 {
-	int fd = open_tree(ours());
+	int fd = open_tree(own_name());
 	pid_t pid = fork();
 
 	if (!pid)
 		pause();
 	sysfs_gc_own(fd);
-	assert_true(is_there(ours()));
+	assert_true(is_there(own_name()));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	close(fd);
 }
 
-static void a_file_with_such_a_name_alone_stays(void **state)
+static void a_folder_that_has_only_the_name_of_a_tree_stays(void **state)
 {
 	int chosen;
 
-	assert_int_equal(mkdir(at("sysfs-1"), 0755), 0);
-	assert_int_equal(mkdir(at(".gone-by"), 0755), 0);
-	assert_int_equal(mkdir(at("sysfs-2b"), 0755), 0);
-	others();
-	assert_int_equal(count(), 4);
-	/* and beside a tree at a path that the user chose nothing is touched */
+	assert_int_equal(mkdir(path_of("sysfs-1"), 0755), 0);
+	assert_int_equal(mkdir(path_of(".gone-by"), 0755), 0);
+	assert_int_equal(mkdir(path_of("sysfs-2b"), 0755), 0);
+	remove_others();
+	assert_int_equal(count_entries(), 4);
+	/* Beside a tree at a path that the user chose, no tree is removed. */
 	assert_int_equal(write_tree("chosen"), 0);
-	assert_int_equal(write_tree(NOBODYS), 0);
+	assert_int_equal(write_tree(UNUSED_TREE), 0);
 	chosen = open_tree("chosen");
 	sysfs_gc_others(chosen);
 	sysfs_gc_own(chosen);
-	assert_true(is_there("chosen") && is_there(NOBODYS));
+	assert_true(is_there("chosen") && is_there(UNUSED_TREE));
 	close(chosen);
 }
 
-/* 0 if what was found as it started stays. */
-static int start(void)
+/* Starts as a program does.  Returns 0 if the tree that the start has found or
+ * written stays. */
+static int start_once(void)
 {
 	char path[300];
 
-	setenv("ADVERB_SYSFS", at(NOBODYS), 1);
+	setenv("ADVERB_SYSFS", path_of(UNUSED_TREE), 1);
 	if (!sysfs_path())
 		return 1;
 	snprintf(path, sizeof(path), "%s/class/infiniband_verbs/abi_version",
-		 at(NOBODYS));
+		 path_of(UNUSED_TREE));
 	for (int i = 0; i < 20; i++) {
 		if (access(path, F_OK))
 			return 2;
@@ -202,7 +204,7 @@ static int start(void)
 	return 0;
 }
 
-static pid_t starter(void)
+static pid_t fork_starter(void)
 {
 	pid_t pid = fork(), one;
 	int status = 0;
@@ -212,7 +214,7 @@ static pid_t starter(void)
 	for (int i = 0; i < STARTS && !status; i++) {
 		one = fork();
 		if (!one)
-			_exit(start());
+			_exit(start_once());
 		waitpid(one, &status, 0);
 	}
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 3);
@@ -224,26 +226,26 @@ a_program_that_starts_during_a_removal_has_a_whole_tree(void **state)
 	int status, left = STARTERS;
 
 	for (int i = 0; i < STARTERS; i++)
-		starter();
+		fork_starter();
 	while (left) {
-		others();
+		remove_others();
 		if (waitpid(-1, &status, WNOHANG) <= 0)
 			continue;
 		left--;
 		assert_int_equal(status, 0);
 	}
-	others();
-	assert_int_equal(count(), 1);
+	remove_others();
+	assert_int_equal(count_entries(), 1);
 }
 
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(a_tree_that_nobody_holds_goes),
-		T(one_that_a_process_holds_stays_until_it_ends),
-		T(that_of_our_own_namespace_stays_while_we_live_here),
-		T(a_file_with_such_a_name_alone_stays),
+		T(a_tree_that_no_process_holds_is_removed),
+		T(a_tree_stays_until_the_process_that_holds_it_ends),
+		T(the_own_tree_stays_while_a_process_is_in_the_namespace),
+		T(a_folder_that_has_only_the_name_of_a_tree_stays),
 		T(a_program_that_starts_during_a_removal_has_a_whole_tree),
 	};
 
