@@ -182,7 +182,7 @@ class House:
                     "MiB": said["rss_mib"], "ratio": said["ratio"]}
         return Step(series, 8, run)
 
-    def threads(self, way, env, operation, size, count, kind, *options):
+    def threads(self, path, env, operation, size, count, kind, *options):
         """@count threads, or processes, with objects of their own."""
         def run():
             text, _ = proc.alone(self.prefix() + [
@@ -190,7 +190,7 @@ class House:
                 str(size), *options, str(count)], env)
             said = json.loads(text)
             return {"Mps": said["Mps"], "GBps": said["GBps"]}
-        return Step("%s %s %d %s" % (way, operation, count, kind), size, run)
+        return Step("%s %s %d %s" % (path, operation, count, kind), size, run)
 
     def cmtime(self, series, count):
         """The time of a connection when @count are requested at once, each
@@ -408,17 +408,17 @@ def thread_counts():
 def threads(h):
     """Threads and processes side by side, each with objects of its own, that
     send to one passive process."""
-    for way, env, options in (("direct", DIRECT, ()),
-                              ("mapped", DIRECT, ("-m",)),
-                              ("adverb", LO.env, ())):
+    for path, env, options in (("direct", DIRECT, ()),
+                               ("mapped", DIRECT, ("-m",)),
+                               ("adverb", LO.env, ())):
         for operation, size in (("write", 64), ("write", 64 * KIB),
                                 ("read", 64 * KIB), ("send", 64),
                                 ("atomic", 8)):
             for count in thread_counts():
-                yield h.threads(way, env, operation, size, count, "threads",
+                yield h.threads(path, env, operation, size, count, "threads",
                                 *options)
                 if count > 1:
-                    yield h.threads(way, env, operation, size, count,
+                    yield h.threads(path, env, operation, size, count,
                                     "processes", "-P", *options)
     yield h.threads("direct lists", DIRECT, "write", 64, 1, "threads",
                     "-l", "32")
