@@ -81,8 +81,8 @@ uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 const char *netdev_missing(const char *named, const struct device *devices,
 			   uint32_t count, int *len);
 /* Updates the ports of the devices, and sets changes[i] to the NETDEV_* bits of
- * the changes of device i.  A device whose interface is gone has a port that is
- * down.  The caller holds the lock of the devices. */
+ * the changes of device i.  The port of a device without its interface is
+ * down.  The caller holds the lock of the ports (netif.c). */
 void netdev_update(const struct netdev_scene *scene, struct device *devices,
 		   uint32_t count, uint32_t *changes);
 

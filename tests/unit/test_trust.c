@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The users whose brokers a process trusts (broker/trust.h). */
+/* A process trusts the brokers of some users only (broker/trust.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
