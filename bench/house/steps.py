@@ -204,6 +204,28 @@ class House:
             return {"us": float(said[1])}
         return Step(series, count, run, ["cmtime"])
 
+    def connects(self, series, count, threads):
+        """Connections that threads of one process ask for at once."""
+        def run():
+            text, _ = proc.alone(self.prefix() + [
+                os.path.join(self.raw, "connects"), "-t", str(threads),
+                str(count)], LO.env)
+            said = json.loads(text)
+            return {"us": said["us"], "s": said["seconds"]}
+        return Step(series, count, run)
+
+    def registration(self, series, size):
+        """ibv_reg_mr and ibv_dereg_mr, to mmap and munmap of as many bytes."""
+        def run():
+            text, _ = proc.alone(self.prefix() + [
+                os.path.join(self.raw, "registration"), "-n", "500", "-s",
+                str(size)], LO.env)
+            said = json.loads(text)
+            us = said["reg_us"] + said["dereg_us"]
+            return {"us": us,
+                    "ratio": us / (said["map_us"] + said["unmap_us"])}
+        return Step(series, size, run)
+
     # -- the programs that adverb is compared with ---------------------------
 
     def qperf(self, series, test, size):
