@@ -21,7 +21,6 @@
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,16 +31,17 @@
 
 #include "queue.h"
 #include "raw.h"
+#include "util/shared.h"
 
 enum { THREADS_MAX = 64, COUNT_MAX = 4000, BACKLOG = 4096 };
 #define RESOLVE_MS 30000
 
-/* Of both processes. */
+/* Memory of both processes; the process that accepts writes. */
 static struct shared {
-	_Atomic uint16_t port; /* of the listener, in network byte order */
-	atomic_int numbers;    /* that have come */
-	atomic_int ended;      /* connections */
-	_Atomic uint8_t seen[COUNT_MAX];
+	shared_u32 port;	    /* of the listener, in network byte order */
+	shared_u32 numbers;	    /* that have come */
+	shared_u32 ended;	    /* connections */
+	shared_u32 seen[COUNT_MAX]; /* how often each number has come */
 } * shared;
 
 static int count, threads = 8;
@@ -54,16 +54,22 @@ static struct ibv_cq *cq;
 static struct ibv_comp_channel *completions;
 static struct ibv_mr *mr;
 static uint64_t numbers[COUNT_MAX];	/* where each connection receives */
-static atomic_bool has_come[COUNT_MAX]; /* the number of a connection */
+static shared_flag has_come[COUNT_MAX]; /* the number of a connection */
 static int accepted;
+
+/* One thread counts in each word. */
+static void count_up(shared_u32 *word)
+{
+	shared_store(word, shared_own(word) + 1);
+}
 
 static void count_number(const struct ibv_wc *wc)
 {
 	queue_check(wc->status == IBV_WC_SUCCESS, "a receive");
 	queue_check(numbers[wc->wr_id] < COUNT_MAX, "a number that was sent");
-	atomic_fetch_add(&shared->seen[numbers[wc->wr_id]], 1);
-	atomic_fetch_add(&shared->numbers, 1);
-	atomic_store(&has_come[wc->wr_id], true);
+	count_up(&shared->seen[numbers[wc->wr_id]]);
+	count_up(&shared->numbers);
+	shared_store(&has_come[wc->wr_id], true);
 }
 
 static void *take_numbers(void *unused)
@@ -140,12 +146,12 @@ static void accept_one(struct rdma_cm_id *id)
 /* Its completions go with the QP, so waits until they are taken. */
 static void end_one(struct rdma_cm_id *id)
 {
-	while (!atomic_load((atomic_bool *)id->context))
+	while (!shared_load((shared_flag *)id->context))
 		usleep(100);
 	rdma_disconnect(id);
 	rdma_destroy_qp(id);
 	queue_check(!rdma_destroy_id(id), "rdma_destroy_id");
-	atomic_fetch_add(&shared->ended, 1);
+	count_up(&shared->ended);
 }
 
 static struct rdma_event_channel *listen_anywhere(void)
@@ -160,7 +166,7 @@ static struct rdma_event_channel *listen_anywhere(void)
 			    !rdma_bind_addr(id, (struct sockaddr *)&at) &&
 			    !rdma_listen(id, BACKLOG),
 		    "rdma_listen");
-	atomic_store(&shared->port, rdma_get_src_port(id));
+	shared_store(&shared->port, rdma_get_src_port(id));
 	return channel;
 }
 
@@ -251,7 +257,8 @@ static void resolve_routes(struct opener *o)
 static void resolve_all(struct opener *o)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,
-				 .sin_port = atomic_load(&shared->port),
+				 .sin_port =
+					 (in_port_t)shared_load(&shared->port),
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
 	o->channel = rdma_create_event_channel();
@@ -348,12 +355,12 @@ static void *open_some(void *arg)
 static bool is_complete(void)
 {
 	for (int i = 0; i < count; i++)
-		if (atomic_load(&shared->seen[i]) > 1) {
+		if (shared_load(&shared->seen[i]) > 1) {
 			fprintf(stderr, "connects: number %d came twice\n", i);
 			exit(1);
 		}
-	return atomic_load(&shared->numbers) == count &&
-	       atomic_load(&shared->ended) == count;
+	return shared_load(&shared->numbers) == (uint32_t)count &&
+	       shared_load(&shared->ended) == (uint32_t)count;
 }
 
 static void run_threads(void)
@@ -413,7 +420,7 @@ int main(int argc, char **argv)
 		raw_die("connects: fork");
 	if (child == 0)
 		accept_all();
-	while (!atomic_load(&shared->port)) {
+	while (!shared_load(&shared->port)) {
 		if (waitpid(child, NULL, WNOHANG))
 			return 1; /* the child has said why */
 		usleep(1000);
