@@ -17,9 +17,11 @@ struct parked {
 	uint64_t since_ns;
 };
 
-int engine_sources_init(struct sources *s, bool is_asked)
+int engine_sources_init(struct sources *s, bool is_asked,
+			uint32_t (*class_of)(uint32_t qpn))
 {
 	list_init(&s->parked);
+	s->class_of = class_of;
 	if (!is_asked)
 		return 0;
 	s->believed = calloc(2 * SOURCE_SLOTS, sizeof(*s->believed));
@@ -50,18 +52,24 @@ void engine_sources_forget(struct sources *s)
 	s->want_tail = s->want_head;
 }
 
-static struct source *slot_of(struct source *table, const struct inaddr *from,
-			      uint32_t qpn)
+/* Returns the name of the process that has the QP qpn of this host. */
+static uint32_t peer_of(const struct sources *s, uint32_t qpn)
 {
-	uint32_t h = (qpn * 0x9e3779b1u) ^ (from->port * 0x85ebca6bu);
+	return s->class_of ? s->class_of(qpn) : qpn;
+}
+
+static struct source *slot_of(struct source *table, const struct inaddr *from,
+			      uint32_t peer)
+{
+	uint32_t h = (peer * 0x9e3779b1u) ^ (from->port * 0x85ebca6bu);
 
 	return &table[(h >> 16 ^ h) & (SOURCE_SLOTS - 1)];
 }
 
 static bool is_about(const struct source *o, const struct inaddr *from,
-		     uint32_t qpn)
+		     uint32_t peer)
 {
-	return o->port == from->port && o->qpn == qpn &&
+	return o->port == from->port && o->peer == peer &&
 	       o->is_v4 == inaddr_is_v4(from->ip);
 }
 
@@ -85,8 +93,8 @@ static bool ask_host(struct sources *s, const struct engine_dgram *d,
 /* Is o, a believed port, still believed?  The host is asked again when the
  * answer is SOURCE_NS old, and the port stays believed for as long again. */
 static bool is_believed(struct sources *s, struct source *o,
-			const struct engine_dgram *d, uint64_t now_ns,
-			uint64_t *until_ns)
+			const struct engine_dgram *d, uint32_t qpn,
+			uint64_t now_ns, uint64_t *until_ns)
 {
 	uint64_t age = now_ns - o->since_ns;
 
@@ -94,7 +102,7 @@ static bool is_believed(struct sources *s, struct source *o,
 	if (age < SOURCE_NS)
 		return true;
 	if (!o->is_asked)
-		o->is_asked = ask_host(s, d, o->qpn, now_ns);
+		o->is_asked = ask_host(s, d, qpn, now_ns);
 	*until_ns = now_ns;
 	if (age < 2ull * SOURCE_NS)
 		return true;
@@ -108,10 +116,11 @@ static enum source_word judge_other_port(struct sources *s,
 					 uint32_t qpn, uint64_t now_ns,
 					 uint32_t *user)
 {
-	struct source *o = slot_of(s->others, &d->from, qpn);
+	uint32_t peer = peer_of(s, qpn);
+	struct source *o = slot_of(s->others, &d->from, peer);
 
 	if (o->port && now_ns - o->since_ns < SOURCE_NS) {
-		if (is_about(o, &d->from, qpn)) {
+		if (is_about(o, &d->from, peer)) {
 			*user = o->user;
 			return o->state == SOURCE_REFUSED ? SOURCE_IS_OTHERS
 							  : SOURCE_IS_OPEN;
@@ -122,7 +131,7 @@ static enum source_word judge_other_port(struct sources *s,
 	}
 	if (!ask_host(s, d, qpn, now_ns))
 		return SOURCE_IS_LIMITED;
-	*o = (struct source){.qpn = qpn,
+	*o = (struct source){.peer = peer,
 			     .port = d->from.port,
 			     .state = SOURCE_ASKED,
 			     .is_v4 = inaddr_is_v4(d->from.ip),
@@ -136,6 +145,7 @@ struct source_found engine_sources_look(struct sources *s,
 					uint32_t qpn, uint64_t now_ns)
 {
 	struct source_found f = {SOURCE_IS_PEERS, UINT64_MAX, ENGINE_NO_USER};
+	uint32_t peer = peer_of(s, qpn);
 	struct source *o;
 
 	if (!s->believed)
@@ -143,9 +153,9 @@ struct source_found engine_sources_look(struct sources *s,
 	f.word = SOURCE_IS_OTHERS;
 	if (!d->from.port)
 		return f;
-	o = slot_of(s->believed, &d->from, qpn);
-	if (is_about(o, &d->from, qpn) &&
-	    is_believed(s, o, d, now_ns, &f.until_ns))
+	o = slot_of(s->believed, &d->from, peer);
+	if (is_about(o, &d->from, peer) &&
+	    is_believed(s, o, d, qpn, now_ns, &f.until_ns))
 		f.word = SOURCE_IS_PEERS;
 	else
 		f.word = judge_other_port(s, d, qpn, now_ns, &f.user);
@@ -206,7 +216,8 @@ static void serve_parked(struct engine *e, const struct engine_source *a,
 	list_for_each_safe (n, &s->parked) {
 		struct parked *p = CONTAINER_OF(n, struct parked, node);
 
-		if (p->qpn != a->qpn || p->d.from.port != a->from.port ||
+		if (peer_of(s, p->qpn) != peer_of(s, a->qpn) ||
+		    p->d.from.port != a->from.port ||
 		    !inaddr_has_same_ip(p->d.from.ip, a->from.ip))
 			continue;
 		list_remove(n);
@@ -224,20 +235,20 @@ void engine_source(struct engine *e, const struct engine_source *a,
 		   bool is_peers, uint64_t now_ns)
 {
 	struct sources *s = &e->sources;
+	uint32_t peer = peer_of(s, a->qpn);
 	struct source *o;
 
 	if (!s->believed)
 		return;
-	o = slot_of(s->believed, &a->from, a->qpn);
-	if (!is_peers && is_about(o, &a->from, a->qpn))
+	o = slot_of(s->believed, &a->from, peer);
+	if (!is_peers && is_about(o, &a->from, peer))
 		o->port = 0;
 	if (!is_peers)
-		o = slot_of(s->others, &a->from, a->qpn);
-	else if (is_about(slot_of(s->others, &a->from, a->qpn), &a->from,
-			  a->qpn))
-		slot_of(s->others, &a->from, a->qpn)->port = 0;
+		o = slot_of(s->others, &a->from, peer);
+	else if (is_about(slot_of(s->others, &a->from, peer), &a->from, peer))
+		slot_of(s->others, &a->from, peer)->port = 0;
 	*o = (struct source){
-		.qpn = a->qpn,
+		.peer = peer,
 		.port = a->from.port,
 		.state = is_peers ? SOURCE_BELIEVED : SOURCE_REFUSED,
 		.is_v4 = inaddr_is_v4(a->from.ip),

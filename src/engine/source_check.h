@@ -5,7 +5,8 @@
  * sender; but a source port belongs to one process for as long as the process
  * has it bound.  A packet to a connected queue pair (RC, UC) from an address of
  * this host is taken only from a port that the host has found to belong to the
- * user of the peer's process:
+ * user of the peer's process.  The class of the peer's QPN names that process,
+ * so one answer serves for all queue pairs of two processes:
  *
  *	          wanted        engine_source: yes
  *	unknown --------> asked ------------------> believed
@@ -45,7 +46,7 @@ enum source_state {
 
 /* A port, and what is known about it. */
 struct source {
-	uint32_t qpn;  /* of the peer */
+	uint32_t peer; /* the class of the peer's QPN */
 	uint16_t port; /* 0: the slot is free */
 	uint8_t state; /* enum source_state */
 	bool is_v4;
@@ -55,7 +56,8 @@ struct source {
 };
 
 struct sources {
-	struct source *believed, *others; /* owned; NULL: all is believed */
+	uint32_t (*class_of)(uint32_t qpn); /* NULL: a QPN is its class */
+	struct source *believed, *others;   /* owned; NULL: all is believed */
 	struct engine_source wanted[SOURCE_ASKS];
 	uint32_t want_head, want_tail;
 	uint32_t asks; /* questions since asks_ns */
@@ -72,8 +74,10 @@ enum source_word {
 };
 
 /* Initializes *s, which is zero.  0 or -ENOMEM.  @is_asked: the host answers
- * questions; false: all ports are believed. */
-int engine_sources_init(struct sources *s, bool is_asked);
+ * questions; false: all ports are believed.  @class_of: as in struct
+ * engine_config. */
+int engine_sources_init(struct sources *s, bool is_asked,
+			uint32_t (*class_of)(uint32_t qpn));
 /* Frees the memory that s owns, with the parked packets. */
 void engine_sources_fini(struct sources *s);
 struct source_found {

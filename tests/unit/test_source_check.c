@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test.h"
+
+#include "engine/inside.h"
+
+#define QPS   1000
+#define PEER  7 /* classes */
+#define OTHER 8
+
+static struct engine engine;
+
+/* As the host's: the class is a part of the QPN. */
+static uint32_t class_of(uint32_t qpn)
+{
+	return qpn >> 16;
+}
+
+static uint32_t qpn_of(uint32_t class, uint32_t i)
+{
+	return class << 16 | i;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&engine, 0, sizeof(engine));
+	return engine_sources_init(&engine.sources, true, class_of);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	engine_sources_fini(&engine.sources);
+	return 0;
+}
+
+static enum source_word look_from(uint16_t port, uint32_t qpn, uint64_t now_ns)
+{
+	const struct engine_dgram d = {
+		.from = {.ip = {[10] = 0xff, [11] = 0xff, 127, 0, 0, 1},
+			 .port = port},
+		.local = true};
+
+	return engine_sources_look(&engine.sources, &d, qpn, now_ns).word;
+}
+
+/* Answers the questions; returns how many there were. */
+static int answer_all(bool is_peers, uint64_t now_ns)
+{
+	struct engine_source s;
+	int n = 0;
+
+	for (; engine_wants_source(&engine, &s); n++)
+		engine_source(&engine, &s, is_peers, now_ns);
+	return n;
+}
+
+static void one_answer_serves_for_all_queue_pairs_of_a_process(void **state)
+{
+	(void)state;
+	assert_int_equal(look_from(4791, qpn_of(PEER, 1), 1), SOURCE_IS_OPEN);
+	assert_int_equal(look_from(4791, qpn_of(PEER, 2), 1), SOURCE_IS_OPEN);
+	assert_int_equal(answer_all(true, 1), 1);
+	for (uint32_t i = 0; i < QPS; i++)
+		assert_int_equal(look_from(4791, qpn_of(PEER, i), 2),
+				 SOURCE_IS_PEERS);
+	assert_int_equal(answer_all(true, 2), 0);
+	/* the answer is old: one question, and nothing waits for it */
+	for (uint32_t i = 0; i < QPS; i++)
+		assert_int_equal(
+			look_from(4791, qpn_of(PEER, i), 1 + SOURCE_NS),
+			SOURCE_IS_PEERS);
+	assert_int_equal(answer_all(true, 1 + SOURCE_NS), 1);
+}
+
+static void an_answer_is_for_one_process_and_port(void **state)
+{
+	(void)state;
+	look_from(4791, qpn_of(PEER, 1), 1);
+	answer_all(true, 1);
+	assert_int_equal(look_from(4791, qpn_of(OTHER, 1), 2), SOURCE_IS_OPEN);
+	assert_int_equal(look_from(4792, qpn_of(PEER, 1), 2), SOURCE_IS_OPEN);
+	assert_int_equal(answer_all(false, 2), 2);
+	assert_int_equal(look_from(4791, qpn_of(OTHER, 2), 3),
+			 SOURCE_IS_OTHERS);
+	assert_int_equal(look_from(4792, qpn_of(PEER, 2), 3), SOURCE_IS_OTHERS);
+	assert_int_equal(look_from(4791, qpn_of(PEER, 2), 3), SOURCE_IS_PEERS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			one_answer_serves_for_all_queue_pairs_of_a_process,
+			setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			an_answer_is_for_one_process_and_port, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
