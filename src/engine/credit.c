@@ -17,6 +17,7 @@
 /* A sent packet may wait this long for the kernel's thread that brings it to
  * the receiver's socket. */
 #define UNDER_WAY_NS 20000000u
+#define EMPTY_LOOKS  2 /* that follow_page needs */
 #define LOOK_MIN_NS  20000u
 #define LOOK_MAX_NS  10000000u
 /* Bytes that may be sent before the page is known, even by all processes of the
@@ -245,11 +246,15 @@ void credit_passed(struct credit_inbox *in)
 	in->quiet = 0;
 }
 
+bool credit_owes_look(const struct credit_inbox *in)
+{
+	return in->page && in->quiet < EMPTY_LOOKS;
+}
+
 void credit_empty(struct credit_inbox *in)
 {
-	/* follow_page needs two, and a poll that receives nothing should not
-	 * write the page */
-	if (!in->page || in->quiet == 2)
+	/* a poll that receives nothing should not write the page */
+	if (!credit_owes_look(in))
 		return;
 	in->quiet++;
 	shared_store(&in->page->empties, shared_own(&in->page->empties) + 1);

@@ -159,6 +159,13 @@ void credit_passed(struct credit_inbox *in);
 /* The socket was found empty, and all datagrams that were taken out are served.
  */
 void credit_empty(struct credit_inbox *in);
+/*
+ * Is a second look at the empty socket due?  A sender whose count is wrong, as
+ * packets were lost, begins a new count when `empties` has moved twice.  A
+ * process that sleeps after one look would let such a sender wait for as long
+ * as nobody sends.
+ */
+bool credit_owes_look(const struct credit_inbox *in);
 /* Copies the counters of each device, named by its interface, to this process's
  * page; NULL: does nothing. */
 void credit_show(struct credit_page *page,

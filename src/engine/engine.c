@@ -47,7 +47,8 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 		free(e);
 		return NULL;
 	}
-	if (engine_sources_init(&e->sources, config->asks_sources)) {
+	if (engine_sources_init(&e->sources, config->asks_sources,
+				e->class_of)) {
 		ibt_fini(&e->ibt);
 		free(e->credits);
 		free(e);
@@ -238,6 +239,11 @@ void engine_publish(struct engine *e)
 void engine_rx_empty(struct engine *e)
 {
 	credit_empty(&e->inbox);
+}
+
+bool engine_owes_look(const struct engine *e)
+{
+	return credit_owes_look(&e->inbox);
 }
 
 void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,

@@ -153,6 +153,10 @@ void engine_asleep(struct engine *e, bool asleep);
 void engine_publish(struct engine *e);
 /* The receive socket was found empty, and all datagrams are served. */
 void engine_rx_empty(struct engine *e);
+/* The owner is about to sleep: is it to look at the socket once more, after
+ * ENGINE_LOOK_AGAIN_NS, and call engine_rx_empty (credit_owes_look)? */
+bool engine_owes_look(const struct engine *e);
+#define ENGINE_LOOK_AGAIN_NS 20000000u
 /* Work for q is about to be posted: prefetches what the post will touch. */
 void engine_qp_expect(const struct ibt_qp *q);
 /* A question about the source of a datagram of this host (source_check.h): has

@@ -647,6 +647,9 @@ static void plan_rest(struct progress *p, struct progress_rest *r)
 	w->at_ns = bits_min_u64(w->at_ns,
 				poll_policy_mind(&p->policy, p->last_turn_ns));
 	direct_select_rest(p->engine, p->last_turn_ns, &w->at_ns);
+	if (engine_owes_look(p->engine))
+		w->at_ns = bits_min_u64(w->at_ns,
+					p->last_turn_ns + ENGINE_LOOK_AGAIN_NS);
 	if (engine_owes(p->engine))
 		w->at_ns = 0;
 	engine_publish(p->engine);

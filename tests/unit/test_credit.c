@@ -166,6 +166,27 @@ static void an_empty_socket_settles_what_was_counted_wrong(void **state)
 	assert_true(send_one());
 }
 
+static void a_receiver_owes_two_looks_after_each_datagram(void **state)
+{
+	struct credit_inbox none = {0};
+
+	credit_empty(&in);
+	credit_empty(&in);
+	assert_false(credit_owes_look(&in));
+	for (int i = 0; i < 2; i++) {
+		if (i)
+			credit_passed(&in);
+		else
+			credit_drained(&in, US, PACKET, PACKET, now);
+		assert_true(credit_owes_look(&in));
+		credit_empty(&in);
+		assert_true(credit_owes_look(&in));
+		credit_empty(&in);
+		assert_false(credit_owes_look(&in));
+	}
+	assert_false(credit_owes_look(&none));
+}
+
 /* The kernel's thread that takes it to the socket waits for a processor. */
 static void late_bytes_are_not_settled(void **state)
 {
@@ -310,6 +331,7 @@ int main(void)
 		T(a_new_sender_leaves_the_buffer_to_the_others),
 		T(whoever_begins_and_pauses_the_buffer_never_overflows),
 		T(an_empty_socket_settles_what_was_counted_wrong),
+		T(a_receiver_owes_two_looks_after_each_datagram),
 		T(late_bytes_are_not_settled),
 		T(frames_that_nobody_receives_are_settled),
 		T(frames_not_sent_yet_are_not_settled),
