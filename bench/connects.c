@@ -276,8 +276,11 @@ static void resolve_all(struct opener *o)
 
 static void create_all(struct opener *o)
 {
-	struct ibv_context *context = o->ids[0]->verbs;
+	struct ibv_context *context;
 
+	if (!o->ids[0])
+		raw_die("connects: a thread without connections");
+	context = o->ids[0]->verbs;
 	o->pd = ibv_alloc_pd(context);
 	o->cq = ibv_create_cq(context, 2 * o->count, NULL, NULL, 0);
 	queue_check(o->pd && o->cq, "ibv_create_cq");
@@ -303,7 +306,7 @@ static void send_all(struct opener *o)
 	int n;
 
 	for (int i = 0; i < o->count; i++) {
-		uint64_t number = (uint64_t)(o->first + i);
+		uint64_t number = (uint64_t)o->first + (uint64_t)i;
 		struct ibv_sge sge = {(uintptr_t)&number, sizeof(number), 0};
 		struct ibv_send_wr *bad, wr = {.sg_list = &sge,
 					       .num_sge = 1,
