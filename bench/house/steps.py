@@ -219,7 +219,7 @@ class House:
         def run():
             text, _ = proc.alone(self.prefix() + [
                 os.path.join(self.raw, "registration"), "-n", "500", "-s",
-                str(size)], LO.env)
+                str(size)], DIRECT)
             said = json.loads(text)
             us = said["reg_us"] + said["dereg_us"]
             return {"us": us,
