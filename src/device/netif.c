@@ -20,8 +20,6 @@
 #include "util/shared.h"
 #include "util/fd_identity.h"
 
-#define SAY_LOOPBACK 0x3500
-
 static struct device devices[DEVICE_MAX];
 static uint32_t device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -48,15 +46,15 @@ static void say_missing(const char *named)
 	const char *name = netdev_missing(named, devices, device_count, &len);
 
 	if (!device_count)
-		log_say(0x1e, "no interface is named in ADVERB_DEVICES=%s",
-			named);
+		log_say(LOG_DEVICE_NAMED, 0,
+			"no interface is named in ADVERB_DEVICES=%s", named);
 	else if (name && device_count == DEVICE_MAX)
-		log_say(0x1e,
+		log_say(LOG_DEVICE_NAMED, 0,
 			"%.*s of ADVERB_DEVICES becomes no device: a process "
 			"has at most %u devices",
 			len, name, DEVICE_MAX);
 	else if (name)
-		log_say(0x1e,
+		log_say(LOG_DEVICE_NAMED, 0,
 			"%.*s of ADVERB_DEVICES becomes no device: there is "
 			"no such interface",
 			len, name);
@@ -70,7 +68,8 @@ static void enumerate_devices(void)
 
 	pthread_atfork(NULL, NULL, after_fork);
 	if (err) {
-		log_say(0x1f, "the network interfaces cannot be read: %s",
+		log_say(LOG_DEVICE_READ, 0,
+			"the network interfaces cannot be read: %s",
 			strerror(-err));
 		return;
 	}
@@ -108,7 +107,7 @@ bool device_gid(const struct device *dev, uint32_t index,
 static void say_changes(const struct device *d, uint32_t changes)
 {
 	if (changes & NETDEV_DOWN)
-		log_say((uint64_t)d->ifindex << 8 | 0x1d,
+		log_say(LOG_DEVICE_DOWN, d->ifindex,
 			"%s: the interface %s is down: requests wait, and fail "
 			"unless the interface comes up again",
 			d->name, d->netdev);
@@ -330,7 +329,7 @@ void netif_say_unreachable(const uint8_t from[16], const struct hca_ah *ah)
 	if (!inaddr_is_loopback(from) || inaddr_is_loopback(ah->dgid) ||
 	    inaddr_is_multicast(ah->dgid) || netif_is_local(ah->dgid))
 		return;
-	log_say(SAY_LOOPBACK,
+	log_say(LOG_DEVICE_LOOPBACK, 0,
 		"the GID at index %u is %s, which only this machine can "
 		"reach, and the peer is %s: no packet arrives; use the index "
 		"of an address that the peer can reach (ibv_devinfo -v), or "

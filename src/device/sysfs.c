@@ -22,8 +22,7 @@
 #include "util/fd_identity.h"
 
 #define PATH_BYTES    300 /* of a path below the tree's folder */
-#define SAY_NO_TREE   0x7ee
-#define TREE_VERSION  4 /* of the files' contents; part of the stamp */
+#define TREE_VERSION  4	  /* of the files' contents; part of the stamp */
 #define STAMP_BYTES   32
 #define STAMP	      ".stamp"
 #define LOCK	      ".lock"
@@ -472,13 +471,13 @@ static int write_now(void)
 static void say_no_tree(int err)
 {
 	if (err == -ENOTEMPTY)
-		log_say(SAY_NO_TREE,
+		log_say(LOG_TREE, 0,
 			"%s holds other files than adverb's, so nothing is "
 			"written there and programs find no devices in /sys; "
 			"set ADVERB_SYSFS to an empty or a new folder",
 			tree.path);
 	else if (err == -EPERM && tree.why[0])
-		log_say(SAY_NO_TREE,
+		log_say(LOG_TREE, 0,
 			"%s: programs find no devices in /sys; set "
 			"ADVERB_RUNTIME to a folder that you alone can write",
 			tree.why);

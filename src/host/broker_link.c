@@ -23,15 +23,6 @@
 #define QUESTIONS 256
 #define NS_PER_MS 1000000u
 
-enum {
-	SAY_NO_BROKER = 0xb0,
-	SAY_FOREIGN,
-	SAY_ALONE,
-	SAY_HIDDEN,
-	/* the first of a row, one for each enum client_word */
-	SAY_CLIENT = 0xb8,
-};
-
 /*
  * A question whether the peer of the QP `qpn` lives; `host` is the peer's host,
  * or all 0 for this host.  The broker is asked once about each process, by the
@@ -65,14 +56,14 @@ static void publish_fd(void)
 static void judge_broker(void)
 {
 	if (broker.is_told)
-		log_say(SAY_FOREIGN,
+		log_say(LOG_BROKER_FOREIGN, 0,
 			"the broker adverbd, which lends UDP port 4791, is "
 			"run by user %u, whom ADVERB_BROKER_USER trusts: that "
 			"user can read and change what this process sends, "
 			"receives and registers",
 			(unsigned)broker.broker.user);
 	if (broker.hides_arena)
-		log_say(SAY_HIDDEN,
+		log_say(LOG_BROKER_HIDDEN, 0,
 			"more descriptors of this user are under way than the "
 			"limit on open files allows: other processes of this "
 			"host reach this one by packets; raise ulimit -n");
@@ -80,7 +71,7 @@ static void judge_broker(void)
 
 static void say_word(enum client_word word, const char *sentence)
 {
-	log_say(SAY_CLIENT + word, "%s", sentence);
+	log_say(LOG_BROKER_CLIENT, word, "%s", sentence);
 }
 
 /*
@@ -123,7 +114,7 @@ int broker_link_socket(int arena_fd, int kick_fd, uint64_t patience_ns)
 		publish_fd();
 		return err ? err : fd;
 	}
-	log_say(SAY_NO_BROKER, "%s", why);
+	log_say(LOG_BROKER_NONE, 0, "%s", why);
 	return bind_alone(err);
 }
 
@@ -338,7 +329,7 @@ static void ask_again(void)
  * as long as the engine's patience allows. */
 static void give_up(struct engine *engine, uint64_t now_ns)
 {
-	log_say(SAY_ALONE,
+	log_say(LOG_BROKER_ALONE, 0,
 		"the broker adverbd has died, and its successor is of no use: "
 		"%s; open connections continue without a broker",
 		broker.reason);

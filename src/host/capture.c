@@ -185,7 +185,8 @@ void capture_open(void)
 	}
 	fsize_give(&limit);
 	if (file < 0)
-		log_say(0xca97, "cannot write frames to %s: %s", name, why);
+		log_say(LOG_CAPTURE_FAILS, 0, "cannot write frames to %s: %s",
+			name, why);
 }
 
 void capture_close(void)
@@ -289,8 +290,9 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 	if (file < 0 || len > MAX_FRAME - 100)
 		return;
 	if (!fd_identity_holds(file)) {
-		log_say(0xca98, "the capture ends here, since the program has "
-				"closed its file");
+		log_say(LOG_CAPTURE_ENDS, 0,
+			"the capture ends here, since the program has "
+			"closed its file");
 		capture_close();
 		return;
 	}
@@ -317,7 +319,7 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 	if (written != (ssize_t)tail) {
 		if (written >= 0) /* a part was written */
 			errno = ENOSPC;
-		log_say(0xca98,
+		log_say(LOG_CAPTURE_ENDS, 0,
 			"the capture ends here, it cannot be written: %m");
 		capture_close();
 	}

@@ -40,8 +40,7 @@
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
 #define POLL_YIELD	 64	  /* empty polls between yields of the core */
 #define SWITCH_MIN_NS	 600	  /* a longer yield: another thread ran */
-#define SAY_RANDOM	 0xd1
-#define SWITCH_MAX_NS	 50000 /* a shorter yield: it ran for a moment */
+#define SWITCH_MAX_NS	 50000	  /* a shorter yield: it ran for a moment */
 
 struct host {
 	/* the process that made this struct, not its forked child */
@@ -138,7 +137,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 
 	if (!random_fill(seed, sizeof(seed), true) ||
 	    !random_fill(&config.seed, sizeof(config.seed), true)) {
-		log_say(SAY_RANDOM,
+		log_say(LOG_RANDOM, 0,
 			"the kernel gives no random numbers, of which keys and "
 			"queue pairs are made: allow getrandom(2) where a "
 			"sandbox refuses it, or show it /dev/urandom");

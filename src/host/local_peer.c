@@ -39,8 +39,6 @@
 #define ASKS  32
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-enum { SAY_REFUSED = 0xc8 };
-
 /* The QPs of post lock 0 use the first view of a peer. */
 #define VIEWS ENGINE_POST_LOCKS
 
@@ -561,7 +559,7 @@ static void refuse_class(uint32_t class, const char *why)
 {
 	all.asked[class] = ASKED_NONE;
 	if (env_is_said())
-		log_say(SAY_REFUSED,
+		log_say(LOG_PEER_REFUSED, 0,
 			"a process of this host is talked to by packets: %s",
 			why);
 }

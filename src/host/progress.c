@@ -31,8 +31,6 @@
 #define VAIN_POLLS  20000 /* about a millisecond of polls */
 #define TX_ROUNDS   16
 #define JUNK_SAID   1000
-#define SAY_JUNK    0xb8
-#define SAY_CLOSED  0xb9
 #define CHECK_NS    1000000 /* between calls of progress_has_files */
 #define EVENT_BATCH 16
 #define PUBLISH_NS  100000000 /* the age of the counters in the shared page */
@@ -276,7 +274,7 @@ static void explain_failure(const struct explain *x)
 	char text[512];
 
 	explain_text(x, text, sizeof(text));
-	log_say((uint64_t)x->cause << 32 | x->qpn, "%s", text);
+	log_say(LOG_QP_FAILURE, (uint64_t)x->cause << 32 | x->qpn, "%s", text);
 }
 
 /* Reports the engine's events.  True: an answer went back into the engine. */
@@ -367,7 +365,7 @@ static void say_junk(struct progress *p)
 	if (junk < JUNK_SAID)
 		return;
 	p->is_junk_said = true;
-	log_say(SAY_JUNK,
+	log_say(LOG_JUNK, 0,
 		"somebody sends junk to UDP port 4791: %llu datagrams that "
 		"are no RoCE, damaged, or for queue pairs that do not exist; "
 		"they are dropped",
@@ -444,7 +442,7 @@ bool progress_has_files(struct progress *p)
 
 	if (!has) {
 		shared_store(&p->wire.is_lost, true);
-		log_say(SAY_CLOSED,
+		log_say(LOG_FILES_CLOSED, 0,
 			"the program has closed descriptors of adverb: no "
 			"packet is sent or received any more; let the program "
 			"keep descriptors that it did not open, or open the "

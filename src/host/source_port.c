@@ -12,8 +12,6 @@
 #define WAITING 64 /* questions that the broker has yet to answer */
 #define KNOWN	64 /* answers kept for when there is no broker */
 
-enum { SAY_UNTOLD = 0xd0 };
-
 /* A port of which the broker has said that the peer's process has it. */
 struct known {
 	uint32_t class; /* 0: none */
@@ -81,7 +79,7 @@ static void resolve_port(struct engine *e, struct engine_source *s,
 		engine_source(e, s, false, now_ns);
 		break;
 	case PORT_UNTOLD:
-		log_say(SAY_UNTOLD,
+		log_say(LOG_SOURCE_UNTOLD, 0,
 			"the kernel does not tell whose a UDP port is "
 			"(sock_diag, /proc/net/udp): other users of this host "
 			"can send packets in the name of its connections");

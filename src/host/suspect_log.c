@@ -8,16 +8,14 @@
 #include "host/host.h"
 #include "log/log.h"
 
-#define SAY_FORGED 0xba
-
 /* Each address is a cause of its own, and each user of this host. */
-static uint64_t key_of(const struct engine_suspect *who)
+static uint64_t detail_of(const struct engine_suspect *who)
 {
 	uint64_t half[2], mixed;
 
 	memcpy(half, who->ip, sizeof(half));
 	mixed = (half[0] ^ half[1] ^ who->user) * 0x9e3779b97f4a7c15ull;
-	return (mixed & ~0xffull) | SAY_FORGED;
+	return mixed >> 8;
 }
 
 static const char *const signs[ENGINE_SIGNS] = {
@@ -65,7 +63,7 @@ static void say_suspect(const struct engine_suspect *who)
 
 	name_suspect(who, from, sizeof(from));
 	list_signs(who, what, sizeof(what));
-	log_say(key_of(who),
+	log_say(LOG_SUSPECT, detail_of(who),
 		"packets from %s fit no connection of this process: %s; "
 		"somebody there, or in that name, guesses or forges; they "
 		"are dropped, many of them unseen (adverb top counts them)",

@@ -23,7 +23,7 @@ static void check_explain(void)
 	const char *value = secure_getenv("ADVERB_EXPLAIN");
 
 	if (value && *value && !is_switch(value) && strcmp(value, "2") != 0)
-		log_say(0x3400,
+		log_say(LOG_VALUE_EXPLAIN, 0,
 			"ADVERB_EXPLAIN=%s: the value must be 0, 1 or 2",
 			value);
 }
@@ -42,14 +42,16 @@ void env_check(void)
 	for (size_t i = 0; i < sizeof(switches) / sizeof(*switches); i++) {
 		value = secure_getenv(switches[i]);
 		if (value && *value && !is_switch(value))
-			log_say(0x3100 + i, "%s=%s: the value must be 0 or 1",
-				switches[i], value);
+			log_say(LOG_VALUE_SWITCH, i,
+				"%s=%s: the value must be 0 or 1", switches[i],
+				value);
 	}
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
 		value = secure_getenv(numbers[i]);
 		if (value && *value && !is_number(value))
-			log_say(0x3200 + i, "%s=%s: the value must be a number",
-				numbers[i], value);
+			log_say(LOG_VALUE_NUMBER, i,
+				"%s=%s: the value must be a number", numbers[i],
+				value);
 	}
 	check_explain();
 }

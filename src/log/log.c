@@ -10,9 +10,18 @@
 #include "util/bits.h"
 #include "util/seen_set.h"
 
+#define DETAIL_BITS 56
+
 static struct seen_set said; /* once the set is full, no message is printed */
 
-void log_say(uint64_t key, const char *fmt, ...)
+/* Returns the pair as a number that is not 0. */
+static uint64_t key_of(enum log_cause cause, uint64_t detail)
+{
+	return ((uint64_t)cause + 1) << DETAIL_BITS |
+	       (detail & ((1ull << DETAIL_BITS) - 1));
+}
+
+void log_say(enum log_cause cause, uint64_t detail, const char *fmt, ...)
 {
 	const char *wish = secure_getenv("ADVERB_EXPLAIN");
 	char line[640] = "adverb: ";
@@ -20,7 +29,8 @@ void log_say(uint64_t key, const char *fmt, ...)
 	int n;
 	va_list args;
 
-	if ((wish && strcmp(wish, "0") == 0) || !seen_set_add(&said, key))
+	if ((wish && strcmp(wish, "0") == 0) ||
+	    !seen_set_add(&said, key_of(cause, detail)))
 		return;
 	va_start(args, fmt);
 	n = vsnprintf(line + at, room, fmt, args);

@@ -8,12 +8,43 @@
 
 #include <stdint.h>
 
+/* The causes of messages: each call of log_say has one of its own, except calls
+ * of which the first should silence the others. */
+enum log_cause {
+	LOG_TEST, /* for tests of this module */
+	LOG_ARENA_SIZE,
+	LOG_BROKER_CLIENT,
+	LOG_BROKER_FOREIGN,
+	LOG_BROKER_HIDDEN,
+	LOG_BROKER_NONE,
+	LOG_BROKER_ALONE,
+	LOG_CAPTURE_ENDS,
+	LOG_CAPTURE_FAILS,
+	LOG_DEVICE_DOWN,
+	LOG_DEVICE_LOOPBACK,
+	LOG_DEVICE_NAMED,
+	LOG_DEVICE_READ,
+	LOG_FILES_CLOSED,
+	LOG_JUNK,
+	LOG_LOCK_SLOW,
+	LOG_PEER_REFUSED,
+	LOG_QP_FAILURE,
+	LOG_RANDOM,
+	LOG_SOURCE_UNTOLD,
+	LOG_SUSPECT,
+	LOG_TREE,
+	LOG_VALUE_EXPLAIN, /* values of environment variables */
+	LOG_VALUE_NUMBER,
+	LOG_VALUE_SWITCH,
+	LOG_VERB,
+};
+
 /*
- * Prints "adverb: ", the message and a newline in one write.  @key, which must
- * not be 0, identifies the cause: a second message with the same key is not
- * printed.
+ * Prints "adverb: ", the message and a newline in one write.  @detail names the
+ * object: a second message of the same cause with the same low 56 bits of
+ * @detail is not printed.
  */
-void log_say(uint64_t key, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void log_say(enum log_cause cause, uint64_t detail, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 #endif

@@ -120,9 +120,10 @@ int arena_map_new(struct arena_map *m)
 		if (sizes[i] <= arena_map_limit())
 			err = try_size(m, sizes[i]);
 	if (err == -EFBIG)
-		log_say(0xf51e, "the limit on the size of files, which also "
-				"holds for shared memory, is below the 8 MiB "
-				"that an adapter takes: raise ulimit -f");
+		log_say(LOG_ARENA_SIZE, 0,
+			"the limit on the size of files, which also "
+			"holds for shared memory, is below the 8 MiB "
+			"that an adapter takes: raise ulimit -f");
 	return err;
 }
 

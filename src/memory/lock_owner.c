@@ -12,8 +12,6 @@
 
 #define TICKS_FIELD 20 /* the starttime in /proc/PID/stat, after the state */
 
-enum { SAY_SLOW = 0xc9 };
-
 /* Reads a file of /proc about a thread; false: the thread does not exist, or
  * its file may not be read. */
 static bool read_about(uint32_t tid, const char *what, char text[512])
@@ -61,7 +59,7 @@ static bool is_dead(alock_owner owner)
 
 static void is_slow(alock_owner owner)
 {
-	log_say(SAY_SLOW,
+	log_say(LOG_LOCK_SLOW, 0,
 		"thread %u of another process has held a shared lock for a "
 		"second, and this process waits: is that thread stopped?",
 		(unsigned)(uint32_t)owner);

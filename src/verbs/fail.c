@@ -29,10 +29,10 @@ static const char *const sentences[] = {
 	[V_SYSTEM] = "%s",
 };
 
-/* The key of a message: one for each pair of cause and detail. */
-static uint64_t key_of(enum v_cause cause, const char *what)
+/* Another number for each pair of cause and text. */
+static uint64_t detail_of(enum v_cause cause, const char *what)
 {
-	uint64_t key = 0x7662000000000000ull + (uint64_t)cause;
+	uint64_t key = (uint64_t)cause;
 
 	for (; *what; what++)
 		key = (key ^ (uint8_t)*what) * 0x100000001b3ull;
@@ -51,9 +51,10 @@ int v_fail(int err, enum v_cause cause, const char *what)
 	strncat(text, what, sizeof(text) - 1 - strlen(text));
 	strncat(text, hole + 2, sizeof(text) - 1 - strlen(text));
 	if (cause == V_SYSTEM)
-		log_say(key_of(cause, what), "%s: %s", text, strerror(err));
+		log_say(LOG_VERB, detail_of(cause, what), "%s: %s", text,
+			strerror(err));
 	else
-		log_say(key_of(cause, what), "%s", text);
+		log_say(LOG_VERB, detail_of(cause, what), "%s", text);
 	errno = err;
 	return err;
 }

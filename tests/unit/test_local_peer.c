@@ -44,7 +44,7 @@ static uint8_t memory[8192];
 static char said[256]; /* the latest message to the user */
 
 /* In place of src/log's, which tells each thing once. */
-void log_say(uint64_t key, const char *fmt, ...)
+void log_say(enum log_cause cause, uint64_t detail, const char *fmt, ...)
 {
 	va_list args;
 

@@ -48,7 +48,7 @@ static void a_sentence_goes_to_stderr(void **state)
 	int fd = instead(0);
 
 	errno = ENOTTY;
-	log_say(1, "one");
+	log_say(LOG_TEST, 1, "one");
 	assert_int_equal(errno, ENOTTY);
 	assert_int_equal(said_into(fd), strlen("adverb: one\n"));
 }
@@ -58,10 +58,23 @@ static void a_sentence_is_not_said_twice(void **state)
 	int fd = instead(0);
 
 	for (int i = 0; i < 3; i++) {
-		log_say(6, "six");
+		log_say(LOG_TEST, 6, "six");
 		r_say("seven");
 	}
 	assert_int_equal(said_into(fd), strlen("adverb: six\nadverb: seven\n"));
+}
+
+static void causes_and_objects_are_told_apart(void **state)
+{
+	int fd = instead(0);
+
+	log_say(LOG_TEST, 7, "a");
+	log_say(LOG_TEST, 8, "b");
+	log_say(LOG_JUNK, 7, "c");
+	log_say(LOG_VERB, 7 | 1ull << 55, "d");
+	log_say(LOG_VERB, 7, "e");
+	log_say(LOG_JUNK, 7, "f");
+	assert_int_equal(said_into(fd), 5 * strlen("adverb: a\n"));
 }
 
 /* A program without stderr has files of ours there. */
@@ -70,7 +83,7 @@ static void nothing_is_written_to_what_has_its_number(void **state)
 	int fd = instead(O_CLOEXEC);
 
 	errno = ENOTTY;
-	log_say(2, "two");
+	log_say(LOG_TEST, 2, "two");
 	r_say("three");
 	assert_int_equal(errno, ENOTTY);
 	assert_int_equal(u_no_port("umad_open_port"), -ENODEV);
@@ -82,7 +95,7 @@ static atomic_bool is_over;
 static void *talk(void *arg)
 {
 	while (!is_over) {
-		log_say(4, "four");
+		log_say(LOG_TEST, 4, "four");
 		r_say("five");
 	}
 	return NULL;
@@ -103,7 +116,7 @@ static void the_child_of_a_fork_can_speak(void **state)
 		child = fork();
 		if (child == 0) {
 			alarm(HANGS_S);
-			log_say(4, "four");
+			log_say(LOG_TEST, 4, "four");
 			r_say("five");
 			_exit(0);
 		}
@@ -121,6 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sentence_goes_to_stderr),
 		cmocka_unit_test(a_sentence_is_not_said_twice),
+		cmocka_unit_test(causes_and_objects_are_told_apart),
 		cmocka_unit_test(nothing_is_written_to_what_has_its_number),
 		cmocka_unit_test(the_child_of_a_fork_can_speak),
 	};
