@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A program's two ends: one on adverb here, the other on rxe in the guest."""
+"""The client and the server of a program: one on adverb here, one on rxe in
+the guest."""
 
 import os
 import re

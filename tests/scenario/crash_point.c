@@ -58,7 +58,7 @@ static const char *const owners_steps[] = {
 	"a completion queue is looked at",
 };
 
-/* Amid copying, for which the owner waits. */
+/* A step of a peer that copies; the owner waits for that peer. */
 static const char copying_step[] = "a key's row is found";
 
 struct crash_point_play crash_point_now;

@@ -270,7 +270,7 @@ static void the_living_are_waited_for(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-static void an_arena_without_guests_is_waited_for_in_no_time(void **state)
+static void an_arena_without_access_slots_in_use_is_not_waited_for(void **state)
 {
 	for (int i = 0; i < ROUNDS; i++)
 		access_wait(&own, ACCESS_ALL);
@@ -359,7 +359,7 @@ int main(void)
 		EACH(access_of_a_copier_that_stopped_is_revoked),
 		EACH(access_on_lease_is_revoked_at_any_step),
 		EACH(the_living_are_waited_for),
-		EACH(an_arena_without_guests_is_waited_for_in_no_time),
+		EACH(an_arena_without_access_slots_in_use_is_not_waited_for),
 		EACH(each_has_a_slot_of_its_own_and_gives_it_back),
 		EACH(slots_of_the_dead_are_had_again_when_none_is_free),
 		EACH(slots_that_do_not_lie_in_the_arena_are_none),

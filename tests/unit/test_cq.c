@@ -302,7 +302,7 @@ who_stops_in_saying_so_keeps_nobody_out(void **state) NO_LOCK_ANALYSIS
 static void a_completion_that_does_not_fit_is_an_overrun(void **state)
 {
 	struct qp *a = new_qp(7), *b = new_qp(8);
-	uint32_t letters;
+	uint32_t bits;
 
 	for (uint64_t i = 1; i < CQE; i++)
 		leave(a, i);
@@ -310,8 +310,8 @@ static void a_completion_that_does_not_fit_is_an_overrun(void **state)
 	leave(b, 6);
 	cq_collect(&h, cq, NULL);
 	assert_int_equal(cq->overrun, CQ_OVERRUN_UNTOLD);
-	assert_non_null(notify_take(&h, &letters));
-	assert_int_equal(letters, QP_NOTIFY_FULL);
+	assert_non_null(notify_take(&h, &bits));
+	assert_int_equal(bits, QP_NOTIFY_FULL);
 	end_qp(a);
 	end_qp(b);
 }

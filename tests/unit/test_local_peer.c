@@ -539,7 +539,7 @@ static void a_crowd_maps_itself_while_some_die(void **state)
 	}
 }
 
-static void an_answer_that_the_dead_leave_is_no_neighbour(void **state)
+static void an_answer_that_a_dead_process_left_is_no_local_peer(void **state)
 {
 	struct local_peer *n = NULL;
 
@@ -591,7 +591,8 @@ static void a_refusal_that_nobody_took_is_forgotten(void **state)
 #define SECOND 1000000000u
 
 /* However often that is asked for in that time. */
-static void the_dead_are_mourned_for_a_second(void **state) NO_LOCK_ANALYSIS
+static void
+the_lists_are_repaired_for_a_second_after_a_death(void **state) NO_LOCK_ANALYSIS
 {
 	const struct hca_qp_cap cap = {1, 1, 1, 1, 0, NULL};
 	struct cq *cq = cq_new(&me.hca, 1, 0, false);
@@ -645,9 +646,9 @@ int main(void)
 		EACH(a_peer_whose_memory_the_kernel_refuses_is_reached_by_packets),
 		EACH(against_the_wish_nothing_is_shared),
 		EACH(a_crowd_maps_itself_while_some_die),
-		EACH(an_answer_that_the_dead_leave_is_no_neighbour),
+		EACH(an_answer_that_a_dead_process_left_is_no_local_peer),
 		EACH(a_refusal_that_nobody_took_is_forgotten),
-		EACH(the_dead_are_mourned_for_a_second),
+		EACH(the_lists_are_repaired_for_a_second_after_a_death),
 	};
 
 	return cmocka_run_group_tests(tests, enter, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ends: one end of an RC connection, for test programs that misbehave.
+ * endpoint: one end of an RC connection, for test programs that misbehave.
  *
  * Everything goes through the public verbs; the program is built against the
  * system's headers and runs under `adverb run`.  A failure of the set-up ends

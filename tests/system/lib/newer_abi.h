@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * later: what programs built against rdma-core 65 know and those built against
- * the headers at hand may not: structures as they are laid out there, and the
- * calls of nodes IBVERBS_1.15 to 1.18, found by name and node in the libibverbs
- * that the program runs on.
+ * newer_abi: what programs built against rdma-core 65 know and those built
+ * against the headers at hand may not: structures as they are laid out there,
+ * and the calls of nodes IBVERBS_1.15 to 1.18, found by name and node in the
+ * libibverbs that the program runs on.
  */
 #ifndef TESTS_SYSTEM_LIB_NEWER_ABI_H
 #define TESTS_SYSTEM_LIB_NEWER_ABI_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* desk: words of shared memory by which processes of one test take turns. */
+/* step_timeout: words of shared memory by which the processes of a test take
+ * turns, and a time limit for each step of such a process. */
 #ifndef TESTS_SYSTEM_LIB_STEP_TIMEOUT_H
 #define TESTS_SYSTEM_LIB_STEP_TIMEOUT_H
 
