@@ -262,7 +262,9 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 	if (dm)
 		m->holders++;
 	lock_give(&dm_lock);
-	if (!dm)
+	if (m && !dm)
+		return v_fail_null(ENOMEM, V_SYSTEM, "ibv_import_dm");
+	if (!m)
 		return v_fail_null(ENOENT, V_INPUT,
 				   "ibv_import_dm: this process has no device "
 				   "memory with that handle");
