@@ -305,25 +305,45 @@ static bool is_cm(const struct conn *c)
 			 magic == CMPROTO_MAGIC);
 }
 
-/* Serves at most max messages of connection management; false when the client
- * is gone. */
+/* Serves at most BATCH messages of connection management.  Returns their
+ * number, or -1: the client is gone. */
+static int serve_cm_batch(struct server *s, struct conn *c)
+{
+	struct cmproto m[BATCH];
+	struct mmsghdr h[BATCH] = {0};
+	struct iovec at[BATCH];
+	int n;
+
+	for (int i = 0; i < BATCH; i++) {
+		at[i] = (struct iovec){&m[i], sizeof(m[i])};
+		h[i].msg_hdr.msg_iov = &at[i];
+		h[i].msg_hdr.msg_iovlen = 1;
+	}
+	n = recvmmsg(c->fd, h, BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	if (!c->cm)
+		c->cm = cmserver_client_new(s->cm, c->fd, c->user, c->pid);
+	/* a message of no bytes is the end */
+	for (int i = 0; i < n; i++)
+		if (!h[i].msg_len || !c->cm ||
+		    !cmserver_handle(s->cm, c->cm, &m[i], h[i].msg_len,
+				     now_ns()))
+			return -1;
+	return n;
+}
+
+/* Serves about @max messages of connection management; false when the client is
+ * gone. */
 static bool serve_cm(struct server *s, struct conn *c, int max)
 {
-	struct cmproto m;
-	ssize_t n;
+	int n;
 
-	while (max-- > 0) {
-		n = recv(c->fd, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
-		if (n <= 0)
-			return n < 0 && (errno == EAGAIN || errno == EINTR);
-		if (!c->cm)
-			c->cm = cmserver_client_new(s->cm, c->fd, c->user,
-						    c->pid);
-		if (!c->cm ||
-		    !cmserver_handle(s->cm, c->cm, &m, (size_t)n, now_ns()))
-			return false;
-	}
-	return true;
+	do {
+		n = serve_cm_batch(s, c);
+		max -= n;
+	} while (n == BATCH && max > 0);
+	return n >= 0;
 }
 
 static void refuse_full(const struct conn *c, const struct proto *m)
@@ -647,8 +667,6 @@ static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 
 static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
 {
-	if (p[1].revents)
-		gsi_turn(&s->gsi, now_ns());
 	if (p[2].revents)
 		counter_files_looked(&s->counter_files, now_ms());
 	serve_all(s, p + FIXED, n);
@@ -697,13 +715,19 @@ bool server_turn(struct server *s)
 				poll_patience(s));
 	greet_waiting(s);
 	refuse_full_turn(&s->refuse_full, now_ms());
+	/*
+	 * Timers run after the frames that have arrived: if this process was
+	 * late, its peers were not.  Timers run before the clients' requests:
+	 * an answer of this turn leaves at the turn's end, and a timer would
+	 * take the answer for lost.
+	 */
+	if (ready > 0 && p[1].revents)
+		gsi_turn(&s->gsi, now_ns());
+	cmserver_tick(s->cm, now_ns());
 	if (ready > 0)
 		serve_ready(s, p, n);
 	sweep_conns(s);
 	claim_port(s);
-	/* Timers run after what has arrived: if this process was late, its
-	 * peers were not. */
-	cmserver_tick(s->cm, now_ns());
 	remote_liveness_tick(s->remote_liveness, now_ns());
 	answer_remote_all(s, now_ns());
 	send_all(s);

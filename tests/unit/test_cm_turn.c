@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connection management in the turns of a broker that this process runs: the
+ * test decides what a turn finds in its sockets and what its clock says.
+ */
+#include "cmtalk.h"
+
+#include "broker/inside.h"
+#include "broker/server.h"
+
+#include <limits.h>
+
+#define RETRY_WAIT_MS 300 /* longer than the first wait of a request */
+#define TURNS	      10
+
+static int listen_there(void)
+{
+	struct sockaddr_un a;
+	socklen_t length = proto_address(&a);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, length), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+static void tell(int fd, struct cmproto m, enum cmproto_kind kind, uint32_t id)
+{
+	m.magic = CMPROTO_MAGIC;
+	m.version = CMPROTO_VERSION;
+	m.kind = (uint16_t)kind;
+	m.id = id;
+	assert_int_equal(send(fd, &m, sizeof(m), 0), sizeof(m));
+}
+
+/* Turns the broker until fd has a message, and takes it. */
+static struct cmproto hear(struct server *s, int fd)
+{
+	struct pollfd p = {fd, POLLIN, 0};
+
+	while (poll(&p, 1, 0) == 0)
+		server_turn(s);
+	return take(fd);
+}
+
+static struct cmproto ask(struct server *s, int fd, struct cmproto m,
+			  enum cmproto_kind kind, uint32_t id)
+{
+	tell(fd, m, kind, id);
+	m = hear(s, fd);
+	assert_int_equal(m.kind, CMPROTO_DONE);
+	assert_int_equal(m.err, 0);
+	return m;
+}
+
+static struct cmproto at_lo(void)
+{
+	struct cmproto m = {.at.space = 0x106};
+
+	memcpy(m.at.local, lo, 16);
+	memcpy(m.at.peer, lo, 16);
+	return m;
+}
+
+/* Datagrams that this network namespace has sent. */
+static unsigned long count_sent(void)
+{
+	unsigned long in, no_port, errors, out = 0;
+	FILE *f = fopen("/proc/net/snmp", "re");
+	char line[512];
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "Udp: %lu %lu %lu %lu", &in, &no_port, &errors,
+			   &out) == 4)
+			break;
+	fclose(f);
+	return out;
+}
+
+/* The timer of the request and the answer of the process are due in one turn;
+ * the answer is not on the wire before the end of the turn. */
+static void an_answer_and_a_timer_in_one_turn_repeat_nothing(void **state)
+{
+	const struct server_config config = {.idle_ms = SERVER_NEVER};
+	struct server *s = server_new(listen_there(), &config);
+	int called = proto_connect(), caller = proto_connect();
+	struct cmproto to = at_lo(), m;
+	unsigned long before;
+	uint32_t id;
+
+	assert_non_null(s);
+	m = ask(s, called, at_lo(), CMPROTO_BIND, 0);
+	to.at.peer_port = m.at.local_port;
+	ask(s, called, (struct cmproto){.backlog = 1}, CMPROTO_LISTEN,
+	    m.new_id);
+	id = ask(s, caller, at_lo(), CMPROTO_BIND, 0).new_id;
+	before = count_sent();
+	to.max_retries = 15;
+	to.timeout = TIMEOUT;
+	to.qp.qpn = 7;
+	ask(s, caller, to, CMPROTO_CONNECT, id);
+	m = hear(s, called);
+	assert_int_equal(m.event, CMPROTO_REQUEST);
+
+	skipped_ms += RETRY_WAIT_MS;
+	ask(s, called, (struct cmproto){.qp.qpn = 8}, CMPROTO_ACCEPT, m.new_id);
+	assert_int_equal(hear(s, caller).event, CMPROTO_RESPONSE);
+	skipped_ms += RETRY_WAIT_MS;
+	ask(s, caller, (struct cmproto){0}, CMPROTO_ESTABLISH, id);
+	assert_int_equal(hear(s, called).event, CMPROTO_ESTABLISHED);
+	/* REQ, REP, RTU */
+	assert_int_equal(count_sent() - before, 3);
+	close(called);
+	close(caller);
+	server_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			an_answer_and_a_timer_in_one_turn_repeat_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, enter_namespace, NULL);
+}
