@@ -799,6 +799,8 @@ void server_free(struct server *s)
 		sysfs_gc_own(s->counter_files.tree_fd);
 	counter_files_close(&s->counter_files);
 	free_agents(s);
+	/* Forgets the frames of the clients' ends: the socket is closed. */
+	gsi_flush(&s->gsi);
 	close(s->listen_fd);
 	refuse_full_close(&s->refuse_full);
 	free(s);
