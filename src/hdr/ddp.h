@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The header of a DDP segment (RFC 5041 4.2, 4.3) with RDMAP's part of it (RFC
+ * 5040 4.1, 4.2; RFC 7306 for opcodes 8 to 11):
+ *
+ *	tagged, 14 bytes		untagged, 18 bytes
+ *	 0	T L, 4 bits 0, DV	 0	T L, 4 bits 0, DV
+ *	 1	RV, 2 bits 0, opcode	 1	RV, 2 bits 0, opcode
+ *	 2	STag			 2	STag to invalidate, or 0
+ *	 6	tagged offset		 6	queue number
+ *					10	message sequence number
+ *					14	message offset
+ *
+ * hdr/rdmap.h has the opcodes.  Pure.
+ */
+#ifndef HDR_DDP_H
+#define HDR_DDP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DDP_TAGGED_BYTES   14
+#define DDP_UNTAGGED_BYTES 18
+#define DDP_HEAD_MAX	   DDP_UNTAGGED_BYTES
+#define DDP_VERSION	   1 /* DV */
+
+/* The untagged queues (RFC 5040 5, RFC 7306 5). */
+enum ddp_queue {
+	DDP_QUEUE_SEND = 0,
+	DDP_QUEUE_REQUEST = 1, /* of RDMA Reads and atomics */
+	DDP_QUEUE_TERMINATE = 2,
+	DDP_QUEUE_ATOMIC_RESPONSE = 3,
+	DDP_QUEUES = 4,
+};
+
+struct ddp_header {
+	bool is_tagged, is_last;
+	uint8_t ddp_version, rdmap_version;
+	uint8_t opcode; /* 0 to 15; enum rdmap_opcode has those that are known
+			 */
+	uint32_t
+		stag; /* tagged: the buffer; untagged: the STag to invalidate */
+	uint64_t offset; /* tagged: where in the buffer, in bytes */
+	/* untagged: */
+	uint32_t queue, sequence;
+	uint32_t message_offset; /* where in the message, in bytes */
+};
+
+/* Returns the length in bytes of the header that begins with this byte. */
+size_t ddp_header_bytes(uint8_t first);
+/* Reads a header of n bytes at least; returns its length, 0: n is less.  Any
+ * bytes are a header: the caller judges its versions and opcode. */
+size_t ddp_parse(const uint8_t *p, size_t n, struct ddp_header *h);
+/* Writes a header of at most DDP_HEAD_MAX bytes and returns its length. */
+size_t ddp_write(uint8_t *p, const struct ddp_header *h);
+
+#endif

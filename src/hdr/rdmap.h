@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The messages of RDMAP (RFC 5040 4; RFC 7306 for opcodes 8 to 11): one table
+ * with the properties of all opcodes, and the bodies of an RDMA Read Request
+ * and of a Terminate.  The opcode stands in the header of DDP (hdr/ddp.h).
+ * Pure.
+ */
+#ifndef HDR_RDMAP_H
+#define HDR_RDMAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hdr/ddp.h"
+
+#define RDMAP_VERSION 1 /* RV */
+
+enum rdmap_opcode {
+	RDMAP_WRITE = 0,
+	RDMAP_READ_REQUEST = 1,
+	RDMAP_READ_RESPONSE = 2,
+	RDMAP_SEND = 3,
+	RDMAP_SEND_INV = 4,
+	RDMAP_SEND_SE = 5,
+	RDMAP_SEND_SE_INV = 6,
+	RDMAP_TERMINATE = 7,
+	RDMAP_IMMEDIATE = 8,
+	RDMAP_IMMEDIATE_SE = 9,
+	RDMAP_ATOMIC_REQUEST = 10,
+	RDMAP_ATOMIC_RESPONSE = 11,
+	RDMAP_OPCODES = 12,
+};
+
+/* The properties of an opcode. */
+struct rdmap_info {
+	bool is_tagged;
+	enum ddp_queue queue;  /* if the opcode is untagged */
+	bool invalidates;      /* the STag field has a meaning */
+	bool is_solicited;     /* the message raises a solicited event */
+	bool is_extension;     /* only after RFC 7306 was agreed on */
+	uint8_t payload_bytes; /* of the whole message, exactly; 0: any */
+};
+
+/* The body of an RDMA Read Request (RFC 5040 4.4). */
+#define RDMAP_READ_BYTES 28
+struct rdmap_read {
+	uint32_t sink_stag, bytes, source_stag;
+	uint64_t sink_offset, source_offset;
+};
+
+/* The body of a Terminate (RFC 5040 4.8); the terminated headers follow. */
+#define RDMAP_TERMINATE_BYTES 4
+struct rdmap_terminate {
+	uint8_t layer; /* 0: RDMA, 1: DDP, 2: the layer below DDP */
+	uint8_t type, code;
+	bool has_length, has_ddp, has_rdmap; /* M, D, R: what follows */
+};
+
+/* Returns the row of an opcode; NULL: the opcode does not exist. */
+const struct rdmap_info *rdmap_info(uint8_t opcode);
+/* Read and write RDMAP_READ_BYTES and RDMAP_TERMINATE_BYTES at p. */
+void rdmap_read_parse(const uint8_t *p, struct rdmap_read *r);
+void rdmap_read_write(uint8_t *p, const struct rdmap_read *r);
+void rdmap_terminate_parse(const uint8_t *p, struct rdmap_terminate *t);
+void rdmap_terminate_write(uint8_t *p, const struct rdmap_terminate *t);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "iwarp/fpdu.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "hdr/bytes.h"
+#include "util/bits.h"
+#include "util/crc.h"
+
+enum { LENGTH_BYTES = 2, CRC_BYTES = 4 };
+
+/* The bytes that make the length and the ULPDU a multiple of 4 bytes. */
+static uint32_t pad_bytes(uint32_t ulpdu_bytes)
+{
+	return -(LENGTH_BYTES + ulpdu_bytes) & 3;
+}
+
+/* The CRC of the wire, least significant byte first (RFC 5044 4.4). */
+static void put_crc(uint8_t *p, uint32_t state)
+{
+	uint32_t crc = ~state;
+
+	for (int i = 0; i < CRC_BYTES; i++)
+		p[i] = (uint8_t)(crc >> 8 * i);
+}
+
+static uint32_t get_crc(const uint8_t *p)
+{
+	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+	       (uint32_t)p[3] << 24;
+}
+
+/* ---- receiving ---- */
+
+static void begin_part(struct fpdu_rx *rx, enum fpdu_part part, uint32_t bytes)
+{
+	rx->part = part;
+	rx->left = bytes;
+	rx->held_bytes = 0;
+}
+
+static void begin_fpdu(struct fpdu_rx *rx)
+{
+	begin_part(rx, FPDU_LENGTH, LENGTH_BYTES);
+	rx->distance = 0;
+	rx->crc = CRC_INIT;
+}
+
+void fpdu_rx_init(struct fpdu_rx *rx, bool has_crc, bool has_markers)
+{
+	memset(rx, 0, sizeof(*rx));
+	rx->has_crc = has_crc;
+	rx->has_markers = has_markers;
+	begin_fpdu(rx);
+}
+
+/* Is the stream in a marker, or is a marker due? */
+static bool is_in_marker(const struct fpdu_rx *rx)
+{
+	return rx->has_markers && rx->position < FPDU_MARKER_BYTES;
+}
+
+struct fpdu_want fpdu_rx_want(const struct fpdu_rx *rx)
+{
+	uint32_t bytes = rx->left;
+
+	if (is_in_marker(rx))
+		return (struct fpdu_want){FPDU_MARKER,
+					  FPDU_MARKER_BYTES - rx->position};
+	if (rx->has_markers)
+		bytes = bits_min_u32(bytes, FPDU_MARKER_STRIDE - rx->position);
+	return (struct fpdu_want){rx->part, bytes};
+}
+
+/* Is the FPDU's first byte still to come?  Then a marker stands before it. */
+static bool is_before_fpdu(const struct fpdu_rx *rx)
+{
+	return rx->part == FPDU_LENGTH && rx->left == LENGTH_BYTES;
+}
+
+static enum fpdu_result take_marker(struct fpdu_rx *rx, const uint8_t *p,
+				    uint32_t n)
+{
+	uint32_t distance = rx->distance;
+
+	/* A number of the FPDU is never cut by a marker: both are aligned. */
+	memcpy(rx->held + rx->position, p, n);
+	rx->crc = crc32c_update(rx->crc, p, n);
+	rx->position += n;
+	if (rx->position < FPDU_MARKER_BYTES)
+		return FPDU_MORE;
+	if (!is_before_fpdu(rx))
+		rx->distance += FPDU_MARKER_BYTES;
+	return bytes_get16(rx->held + 2) == (uint16_t)distance
+		       ? FPDU_MORE
+		       : FPDU_BAD_MARKER;
+}
+
+/* The FPDU's ULPDU has come, or has no bytes. */
+static void begin_trailer(struct fpdu_rx *rx)
+{
+	uint32_t pad = pad_bytes(rx->ulpdu_bytes);
+
+	if (pad)
+		begin_part(rx, FPDU_PAD, pad);
+	else
+		begin_part(rx, FPDU_CRC, CRC_BYTES);
+}
+
+/* A part has come whole. */
+static enum fpdu_result end_part(struct fpdu_rx *rx)
+{
+	bool is_right;
+
+	switch (rx->part) {
+	case FPDU_LENGTH:
+		rx->ulpdu_bytes = bytes_get16(rx->held);
+		if (rx->ulpdu_bytes)
+			begin_part(rx, FPDU_ULPDU, rx->ulpdu_bytes);
+		else
+			begin_trailer(rx);
+		return FPDU_BEGUN;
+	case FPDU_ULPDU:
+		begin_trailer(rx);
+		return FPDU_MORE;
+	case FPDU_PAD:
+		begin_part(rx, FPDU_CRC, CRC_BYTES);
+		return FPDU_MORE;
+	case FPDU_CRC:
+	case FPDU_MARKER:
+		break;
+	}
+	is_right = !rx->has_crc || get_crc(rx->held) == ~rx->crc;
+	begin_fpdu(rx);
+	return is_right ? FPDU_WHOLE : FPDU_BAD_CRC;
+}
+
+enum fpdu_result fpdu_rx_take(struct fpdu_rx *rx, const uint8_t *p, uint32_t n)
+{
+	if (is_in_marker(rx))
+		return take_marker(rx, p, n);
+	if (rx->part == FPDU_LENGTH || rx->part == FPDU_CRC) {
+		memcpy(rx->held + rx->held_bytes, p, n);
+		rx->held_bytes += n;
+	}
+	if (rx->part != FPDU_CRC && rx->has_crc)
+		rx->crc = crc32c_update(rx->crc, p, n);
+	rx->left -= n;
+	rx->distance += n;
+	rx->position = (rx->position + n) % FPDU_MARKER_STRIDE;
+	return rx->left ? FPDU_MORE : end_part(rx);
+}
+
+/* ---- sending ---- */
+
+/* An FPDU that is being made. */
+struct writer {
+	struct fpdu_tx tx;
+	uint8_t *scratch; /* its first free byte */
+	struct fpdu_piece *out;
+	uint32_t count, max; /* of out */
+	uint32_t distance;   /* bytes since ULPDU_Length began */
+	uint32_t crc;
+	bool is_begun; /* the FPDU has a byte of ULPDU_Length */
+};
+
+static void put_piece(struct writer *w, const uint8_t *p, uint32_t bytes)
+{
+	if (w->count < w->max)
+		w->out[w->count] = (struct fpdu_piece){p, bytes};
+	w->count++;
+	w->tx.position = (w->tx.position + bytes) % FPDU_MARKER_STRIDE;
+}
+
+static void add_to_crc(struct writer *w, const uint8_t *p, uint32_t bytes)
+{
+	if (w->tx.has_crc)
+		w->crc = crc32c_update(w->crc, p, bytes);
+}
+
+static void put_due_marker(struct writer *w)
+{
+	uint8_t *marker = w->scratch;
+
+	if (!w->tx.has_markers || w->tx.position)
+		return;
+	bytes_put16(marker, 0);
+	bytes_put16(marker + 2, (uint16_t)w->distance);
+	w->scratch += FPDU_MARKER_BYTES;
+	add_to_crc(w, marker, FPDU_MARKER_BYTES);
+	put_piece(w, marker, FPDU_MARKER_BYTES);
+	if (w->is_begun)
+		w->distance += FPDU_MARKER_BYTES;
+}
+
+/* Bytes of the FPDU, with the markers that fall before and between them. */
+static void put_bytes(struct writer *w, const uint8_t *p, uint32_t bytes)
+{
+	uint32_t part;
+
+	for (; bytes; p += part, bytes -= part) {
+		put_due_marker(w);
+		part = bytes;
+		if (w->tx.has_markers)
+			part = bits_min_u32(part, FPDU_MARKER_STRIDE -
+							  w->tx.position);
+		add_to_crc(w, p, part);
+		put_piece(w, p, part);
+		w->distance += part;
+		w->is_begun = true;
+	}
+}
+
+/* Takes the next free bytes of the scratch memory. */
+static uint8_t *take_scratch(struct writer *w, uint32_t bytes)
+{
+	uint8_t *p = w->scratch;
+
+	w->scratch += bytes;
+	return p;
+}
+
+static void put_trailer(struct writer *w, uint32_t ulpdu_bytes)
+{
+	uint32_t pad = pad_bytes(ulpdu_bytes);
+	uint8_t *p = take_scratch(w, pad + CRC_BYTES);
+
+	memset(p, 0, pad + CRC_BYTES);
+	put_bytes(w, p, pad);
+	put_due_marker(w);
+	if (w->tx.has_crc)
+		put_crc(p + pad, w->crc);
+	put_piece(w, p + pad, CRC_BYTES);
+}
+
+void fpdu_tx_init(struct fpdu_tx *tx, bool has_crc, bool has_markers)
+{
+	*tx = (struct fpdu_tx){.has_crc = has_crc, .has_markers = has_markers};
+}
+
+int fpdu_write(struct fpdu_tx *tx, const struct fpdu_piece *in, uint32_t n,
+	       uint8_t *scratch, struct fpdu_piece *out, uint32_t max)
+{
+	struct writer w = {.tx = *tx,
+			   .scratch = scratch,
+			   .out = out,
+			   .max = max,
+			   .crc = CRC_INIT};
+	uint64_t bytes = 0;
+	uint8_t *length;
+
+	for (uint32_t i = 0; i < n; i++)
+		bytes += in[i].bytes;
+	if (bytes > (tx->has_markers ? FPDU_MARKED_MAX : FPDU_ULPDU_MAX))
+		return -EMSGSIZE;
+	length = take_scratch(&w, LENGTH_BYTES);
+	bytes_put16(length, (uint16_t)bytes);
+	put_bytes(&w, length, LENGTH_BYTES);
+	for (uint32_t i = 0; i < n; i++)
+		put_bytes(&w, in[i].p, in[i].bytes);
+	put_trailer(&w, (uint32_t)bytes);
+	if (w.count > max)
+		return -EMSGSIZE;
+	*tx = w.tx;
+	return (int)w.count;
+}
