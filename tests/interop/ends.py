@@ -11,7 +11,7 @@ from guest import HERE, HERE6, THERE, THERE6
 from system import HANG, expect
 
 PACE = os.path.join(guest.WORK, "pace.so")
-# What stays 0 while no packet is lost.
+# Counters of rxe that stay 0 while no packet is lost.
 ERRORS = ("out_of_seq_request", "rcvd_seq_err", "retry_exceeded_err",
           "retry_rnr_exceeded_err", "send_err", "completer_retry_err")
 NEVER = 31  # 2.4 hours
@@ -19,7 +19,7 @@ COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
 
 
 class Both:
-    """What both ends said."""
+    """The status and the output of both ends of a program."""
 
     def __init__(self, ours, theirs, client, seen=""):
         self.status = ours.status or theirs[0]
@@ -42,7 +42,7 @@ def listens(port):
 
 
 def wait_here(process, is_so):
-    """Asked again until it is so; nothing rests on how often."""
+    """Waits until is_so() is true, @process has ended, or HANG has passed."""
     until = time.monotonic() + HANG
     while process.poll() is None and time.monotonic() < until and not is_so():
         time.sleep(0.01)
@@ -54,7 +54,7 @@ class Ends:
         self.vm = vm
         self.mtu = 1500
         self.ports = iter(range(20000, 60000))
-        # Where the IPv4 and IPv6 GIDs are at either end.
+        # The GID indices of the IPv4 and the IPv6 address at either end.
         self.index = {"here": ["1", "1"], "there": ["1", "1"]}
         if vm:
             self.index = {
@@ -80,7 +80,7 @@ class Ends:
                 for name in ERRORS if after[name] != before[name]]
 
     def dropped(self):
-        """What the link and our sockets dropped, ever: who lost packets."""
+        """Text: the packets that the link and our sockets have dropped."""
         _, text = self.vm.run("/sbin/tc -s qdisc show dev eth0; "
                               "grep -E '^ *eth0' /proc/net/dev")
         said = ["the guest: " + text.strip()]
@@ -91,10 +91,10 @@ class Ends:
         return "--- dropped\n" + "\n".join(said)
 
     def seen(self, status):
-        """If our end failed, with @status: what rxe has of it, its end alive.
+        """If our end failed with @status: rxe's state, while its end lives.
 
         A program that waits for its memory to change sees no error of its
-        queue pair: only here it can be seen."""
+        queue pair: only rxe's state shows that error."""
         if not status:
             return ""
         _, text = self.vm.run("rdma res show qp; dmesg | tail -n 10; "
@@ -103,7 +103,7 @@ class Ends:
             text + self.dropped()
 
     def expect_clean(self, before, r, but=()):
-        """rxe's error counters are as @before, except @but."""
+        """Checks that only the counters @but differ from @before."""
         moved = [text for text in self.errors_since(before)
                  if not text.startswith(but)]
         if moved:
@@ -115,7 +115,7 @@ class Ends:
                     "n=$((n+1)); done" % condition, HANG)
 
     def port_there(self, port, theirs):
-        """Until @theirs listens at @port, or has ended."""
+        """Waits until @theirs listens at @port, or has ended."""
         asks = ("cat /proc/net/tcp /proc/net/tcp6 | "
                 "grep -q ':%04X [0-9A-F:]* 0A'" % port)
         until = time.monotonic() + HANG
@@ -124,14 +124,14 @@ class Ends:
             theirs.read(time.monotonic() + 0.02)
 
     def listener_there(self, some):
-        """Until @some listener of rdma_cm is in the guest, or none."""
+        """Waits until rdma_cm has a listener in the guest, or none."""
         self.wait_there("%s rdma res show cm_id | grep -q LISTEN" %
                         ("" if some else "!"))
 
     def words(self, side, argv, six):
         name, *rest = argv
-        # perftest compares two clocks, and reports nothing when it loses its
-        # processor meanwhile; -F: it does
+        # perftest compares two clocks, and reports no result if it loses its
+        # processor meanwhile; with -F it reports a result all the same.
         rest += ["-F"] if name.startswith("ib_") else []
         return [name, "-d", "adv0" if side == "here" else "rxe0",
                 "-g" if "pingpong" in name else "-x",
@@ -141,25 +141,25 @@ class Ends:
         return [self.t.adverb, "run", "--", *argv]
 
     def watch(self, process, theirs):
-        """Until one of them ends or the time does."""
+        """Waits until @process or @theirs ends, or HANG has passed."""
         until = time.monotonic() + HANG
         while process.poll() is None and not theirs.ended and \
                 time.monotonic() < until:
             theirs.read(time.monotonic() + 0.05)
 
     def tool(self, argv, direction, six=False, timeout=NEVER, **env):
-        """One tool without rdma_cm; direction says what the client is.
+        """Runs one tool without rdma_cm; @direction: where its client runs.
 
-        @timeout is the exponent of its timers: 17 for 0.5 s.  Where no packet
-        is lost none is to end, however late the emulated machine is, and none
-        helps who has lost one.
+        @timeout is the exponent of the tool's ACK timers: 17 for 0.5 s.  With
+        NEVER no timer expires, however late the emulated machine is: a lost
+        packet makes the test fail.
 
-        A pingpong ends when it has what it waits for: the acknowledgement it
-        owes may be lost, or not even sent (rxe completes a receive before it
-        acknowledges).  So does ib_write_lat.  In the guest they keep their QP
-        until the other end is through; adverb's own leave when nothing of
-        theirs can be lost.  The ends of perftest's others meet over TCP before
-        they destroy anything."""
+        A pingpong and ib_write_lat end as soon as they have what they wait
+        for: the last ACK that they owe may be lost, or not even sent (rxe
+        completes a receive before it acknowledges).  In the guest such a tool
+        keeps its QP until the other end has ended; on adverb it ends when no
+        packet of its QP can be lost any more.  The ends of the other perftest
+        tools meet over TCP before they destroy a QP."""
         port = next(self.ports)
         argv = [*argv, "-p", str(port)]
         if "pingpong" not in argv[0] and "UD" not in argv:
@@ -181,7 +181,7 @@ class Ends:
             r = self.t.finish(self.t.start([*ours, THERE], env=env), HANG)
             seen = self.seen(r.status)
             self.vm.run(done)
-            # A client that failed leaves a server that waits.
+            # If the client failed, its server waits and never ends.
             return Both(r, theirs.wait(HANG if r.status == 0 else 5),
                         r.output, seen)
         process = self.t.start(ours, env=env)
@@ -193,25 +193,25 @@ class Ends:
         return self.end(process, theirs, seen)
 
     def end(self, process, theirs, seen=""):
-        """Our server ends, or is killed if their client failed."""
+        """Waits for our server, which is killed if their client failed."""
         status = theirs.wait(HANG if process.poll() in (None, 0) else 5)
         if status[0] and process.poll() is None:
             process.kill()
         return Both(self.t.finish(process, HANG), status, status[1], seen)
 
     def listener_here(self, argv, **env):
-        """A server of ours, once librdmacm says that it listens."""
+        """Starts our server; waits until librdmacm says that it listens."""
         ready, theirs = os.pipe()
         process = self.t.start(self.here(argv), pass_fds=[theirs],
                                env=self.t.environment(
                                    ADVERB_READY_FD=str(theirs), **env))
         os.close(theirs)
         os.read(ready, 1)
-        process.ready = open(ready)  # it may listen again, and is not to fail
+        process.ready = open(ready)  # so that a later listen can write too
         return process
 
     def cm(self, server, client, direction, six=False, stays=False):
-        """A tool of rdma_cm; @server and @client get the server's address.
+        """Runs a tool of rdma_cm; the server's address is put into both lines.
 
         A server that @stays serves until it is killed."""
         if direction == "to rxe":
@@ -238,9 +238,9 @@ class Ends:
         return self.end(process, theirs)
 
     def perftest_cm(self, argv, direction):
-        """perftest -R.  Its server listens twice, and the second time only
-        after it has told the client to connect: pace.c keeps the client until
-        then.  It retries by itself, but for a second only."""
+        """Runs perftest -R.  Its server listens twice, and the second time
+        only after it has told the client to connect: pace.c holds the client
+        until then.  The client itself retries, but for a second only."""
         port = next(self.ports)
         argv = [*argv, "-R", "-p", str(port)]
         there = "/tmp/%d" % port
@@ -272,7 +272,7 @@ class Ends:
         return self.end(process, theirs)
 
     def wants_mtu(self, bytes_):
-        """Of the link, at both ends; rxe is asked until it has followed."""
+        """Sets the link's MTU at both ends, and waits until rxe has it."""
         if self.mtu == bytes_:
             return
         self.mtu = bytes_

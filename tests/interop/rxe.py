@@ -33,7 +33,7 @@ DIRECTIONS = ("to rxe", "from rxe")
 
 def tool(argv, what="", clean=True, capture=False, six=False,
          timeout=NEVER, mtu=1500):
-    """Both directions; @clean: rxe's error counters are not to move."""
+    """Adds a case for each direction; @clean: rxe must count no error."""
     for direction in DIRECTIONS:
         def body(direction=direction):
             path = t.path("frames.pcapng")
@@ -70,12 +70,13 @@ def perftest():
             tool(["ib_atomic_" + kind, "-A", atomic, "-n", "100"])
 
 
-# What is in flight at once stays below what a socket holds (about 180 packets)
-# however late its reader is, for a clean link to lose nothing.  With several
-# QPs -n is a multiple of -t: else perftest may stop polling before it has
-# posted all, and waits for ever.  No latency test with -e: both its queues
-# share one channel, and it takes whichever event comes for the one it expects.
-# rxe completes a receive before it acknowledges, so the answer may be first.
+# So few packets are in flight at once that a socket holds them (about 180),
+# however late its reader is: a clean link loses none.  With several QPs -n is a
+# multiple of -t: else perftest may stop polling before it has posted all
+# requests, and waits for ever.  No latency test that sends has -e: its two CQs
+# share one channel, and perftest takes any event for the event that it expects.
+# rxe completes a receive before it acknowledges, so the event of the peer's
+# next message may come first.
 OPTIONS = [
     ["ib_write_bw", "-q", "4", "-t", "4", "-s", "4096", "-n", "64"],
     ["ib_send_lat", "-s", "64", "-I", "64", "-n", "50"],
@@ -110,7 +111,7 @@ def options():
 
 
 def over_ipv6():
-    """Its zero UDP checksums are what UDP_NO_CHECK6_RX is for."""
+    """rxe sends UDP checksum 0 over IPv6, which needs UDP_NO_CHECK6_RX."""
     tool(["ib_write_bw", "-n", "100"], " over IPv6", capture=True,
          six=True)
     for argv in [["ib_send_lat", "-s", "1000"], ["ib_read_bw"],
@@ -121,7 +122,7 @@ def over_ipv6():
 
 
 def wide_link():
-    """An MTU of 9000, for path MTUs up to 4096."""
+    """A link MTU of 9000, for path MTUs up to 4096."""
     for verb in "send", "write", "read":
         for path, size in ("2048", "20000"), ("4096", "100000"):
             tool(["ib_%s_bw" % verb, "-m", path, "-s", size, "-t", "2", "-n",
@@ -136,7 +137,7 @@ def wide_link():
 
 
 def unreliable():
-    """What is lost stays lost here, so no more is in flight than fits."""
+    """UC and UD repeat nothing: no more is in flight than a socket holds."""
     for service in "UC", "UD":
         for verb in ("send", "write") if service == "UC" else ("send",):
             for size in "2", "1000", "20000":
@@ -168,7 +169,7 @@ def cm_tool(server, client, want="", six=False, stays=False):
             r = ends.cm(server, client, direction, six, stays)
             expect_ok(r)
             expect(want in r.client, "it does not say " + want, r)
-            # its timer is short
+            # the ACK timer of a tool of rdma_cm is short
             ends.expect_clean(before, r, but="completer_retry_err")
         t.case("%s, rdma_cm%s, %s" % (
             " ".join(client[:-1]), " over IPv6" if six else "",
@@ -181,7 +182,7 @@ def rping(size, more=(), six=False):
 
 
 def cmtime(count, six=False):
-    """Its server serves for ever: its loop over the events has no end."""
+    """cmtime's server serves for ever: its loop over the events has no end."""
     client = ["cmtime", "-c", count, "-s", "%(at)s"]
     cm_tool(["cmtime", "-b", "%(at)s"], client, "\ndestroy ", six, stays=True)
 
@@ -248,8 +249,9 @@ def perftest_cm(argv):
 
 
 def multicast(direction):
-    """To a member on rxe and to one of ours.  mckey as sender destroys its
-    address handle while rxe has yet to send: pace.c holds it."""
+    """Sends to a member on rxe and to a member on adverb.  The sending mckey
+    destroys its address handle while rxe has yet to send: pace.c delays
+    that."""
     argv = ["mckey", "-m", "239.7.7.7", "-b"]
     there = vm.start(" ".join([*argv, THERE]))
     expect(there.wait_for("joined dgid", HANG), "rxe's member does not join")
@@ -275,7 +277,7 @@ def multicast(direction):
 
 
 def bad_link():
-    """netem holds what the guest sends: data or acknowledgements."""
+    """netem loses or delays the packets of the guest: data or ACKs."""
     for fault in "loss 2%", "delay 5ms reorder 25% 50%", "delay 50ms":
         if not t.options.list:
             status, text = vm.run("/sbin/tc qdisc replace dev eth0 root netem "
@@ -296,7 +298,7 @@ def bad_link():
 
 
 def damaged():
-    """What our processes dropped as no RoCE packet or a damaged one."""
+    """How many packets our processes dropped as malformed or damaged."""
     r = t.run([t.adverb, "top", "--once", "--json"])
     expect_ok(r)
     return sum(p["rx_malformed"] + p["rx_bad_icrc"]
@@ -304,7 +306,7 @@ def damaged():
 
 
 def under_way(direction, argv, six=False):
-    """Both ends of perftest in the middle of their work: ours, theirs."""
+    """Starts both ends of perftest, and returns ours and theirs at work."""
     port = next(ends.ports)
     argv = [*argv, "-D", "600", "-p", str(port)]
     ours = ends.here(ends.words("here", argv, six))
@@ -322,7 +324,7 @@ def under_way(direction, argv, six=False):
 
 
 def goes_on(process):
-    """Until rxe has got some hundred packets more."""
+    """Waits until rxe has received 200 packets more."""
     before = ends.counters()["rcvd_pkts"]
     wait_here(process,
               lambda: ends.counters()["rcvd_pkts"] > before + 200)
@@ -336,9 +338,9 @@ def signal_session(process, what):
 
 
 def foreign_ids(six):
-    """rxe numbers its packets and leaves the UDP checksum out; its numbers
-    jump when it was silent, long or as long as we did not read what it sent
-    before.  Nothing of that is to look like damage."""
+    """rxe numbers its IP packets and sends no UDP checksum.  The numbers jump
+    after rxe was silent, and after our end has not read for a while.  No packet
+    may look damaged for that."""
     before = ends.counters()
     ours, theirs = under_way("from rxe", ["ib_send_lat", "-u", str(NEVER)], six)
     try:
@@ -348,7 +350,7 @@ def foreign_ids(six):
             goes_on(ours)
             if full:
                 signal_session(ours, signal.SIGSTOP)
-                time.sleep(15)  # while rxe counts on; nothing rests on it
+                time.sleep(15)  # rxe counts on meanwhile
                 signal_session(ours, signal.SIGCONT)
                 goes_on(ours)
         bad = damaged()
@@ -361,7 +363,8 @@ def foreign_ids(six):
     expect(not moved, "rxe counts errors: " + ", ".join(moved))
 
 
-# Of who is to notice a silent guest: some seconds, to outlast a late one.
+# The ACK timeout of an end that must notice a silent guest: some seconds, so
+# that a guest that is only late is not given up.
 PATIENCE = "-u", "16"
 
 
@@ -374,7 +377,7 @@ def is_explained(r):
 
 
 def silent_guest(direction, argv):
-    """As a host that hangs: the link stays up and nobody answers."""
+    """The guest hangs: the link stays up and nobody answers."""
     ours, theirs = under_way(direction, [*argv, *PATIENCE])
     vm.machine.send_signal(signal.SIGSTOP)
     try:
@@ -385,9 +388,9 @@ def silent_guest(direction, argv):
     is_explained(r)
 
 
-# Our end always has a request under way, or makes one without the guest.  In a
-# ping-pong it may wait for a message, its own acknowledged, and RC tells no one
-# that none will come.
+# Our end always has a request under way, or posts one without the guest.  In a
+# ping-pong our end may wait for a message while its own requests are
+# acknowledged, and RC does not tell it that the peer is gone.
 SILENCE = [
     ("to rxe", ["ib_send_bw"]), ("to rxe", ["ib_write_bw"]),
     ("to rxe", ["ib_read_bw"]), ("to rxe", ["ib_atomic_bw"]),

@@ -40,8 +40,9 @@ def rows():
             yield LAT, "ib_%s_lat" % verb, size, "-n 300"
     yield LAT, "ib_atomic_lat", 8, "-n 300"
     for verb in "send", "write", "read":
-        # An emulator has each new process's code to translate, and the
-        # kernel's rxe's not: so many that the start does not weigh.
+        # The emulator translates the code of each new process, but rxe's
+        # code in the kernel only once: with so many messages the start of a
+        # process does not change the result.
         for size, times in (64, 20000), (4096, 5000), (65536, 1000), \
                 (1 << 20, 100):
             yield BW, "ib_%s_bw" % verb, size, "-n %d" % times
@@ -72,7 +73,7 @@ def line(side, kind, tool, size, more, port):
     netns, run, device, address = SIDES[side]
     if kind == CM:
         end = "%scmtime -c %d -p %d" % (run, size, port)
-        # its server serves for ever
+        # the server of cmtime serves for ever
         ready, client = "sleep 2", end + " -s %s; kill \\$!" % address
     else:
         size = "" if "atomic" in tool else "-s %d" % size
@@ -87,7 +88,7 @@ def line(side, kind, tool, size, more, port):
 
 
 def figure(kind, size, text):
-    """us, MB/s, or connections in a second."""
+    """The result of a run: µs, MiB/s, or connections a second; or None."""
     if kind == CM:
         total = sum(float(ms) for ms in re.findall(
             r"^[a-z ]+:\s+([\d.]+)", text, re.M))
@@ -99,7 +100,7 @@ def figure(kind, size, text):
 
 
 def row(kind, tool, size, got):
-    """A line of the table, of the rounds in which both said something."""
+    """A line of the table, from the rounds in which both had a result."""
     both = [pair for pair in zip(got["adverb"], got["rxe"])
             if None not in pair]
     unit = ("µs", "MiB/s", "a second")[kind]

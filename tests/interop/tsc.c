@@ -2,7 +2,8 @@
 /*
  * Prints this machine's time stamp counter's rate in kHz.  An emulated kernel
  * counts it beside an emulated timer while it boots, and on a busy machine
- * comes to a clock that runs several times too fast: so it is told.
+ * comes to a clock that runs several times too fast: so the kernel is told the
+ * rate.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +19,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* The counter and the time of one moment: the closest of some looks. */
+/* Returns the counter, and in *ns the time of the same moment, from the one of
+ * 1000 readings that took the shortest time. */
 static uint64_t look(uint64_t *ns)
 {
 	uint64_t best = UINT64_MAX, ticks = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The guest's hands: one TCP connection is one shell command.  The client
- * sends a line; it gets what the command writes (to a terminal, so that lines
- * come as they are written), then "\nexit STATUS\n".  A client that goes away
- * takes its command along.
+ * Runs shell commands in the guest, one for each TCP connection.  The client
+ * sends a line.  The client gets the output of the command (from a terminal, so
+ * that each line comes as soon as it is written), then "\nexit STATUS\n".  When
+ * the client closes the connection, its command is killed.
  */
 #include <netinet/in.h>
 #include <poll.h>
@@ -28,8 +28,8 @@ static size_t read_line(int fd, char *line, size_t size)
 	return n;
 }
 
-/* Copies until the command has ended and its last words are through. */
-static void carry(int fd, int from, pid_t child)
+/* Copies the output of the command to the client until the command ends. */
+static void copy_output(int fd, int from, pid_t child)
 {
 	struct pollfd p[2] = {
 		{.fd = from, .events = POLLIN},
@@ -51,7 +51,7 @@ static void carry(int fd, int from, pid_t child)
 	}
 }
 
-static void serve(int fd)
+static void serve_client(int fd)
 {
 	char line[8192], last[32];
 	struct termios raw = {0};
@@ -69,13 +69,13 @@ static void serve(int fd)
 		execl("/bin/sh", "sh", "-c", line, (char *)NULL);
 		_exit(127);
 	}
-	carry(fd, terminal, child);
+	copy_output(fd, terminal, child);
 	waitpid(child, &status, 0);
 	snprintf(last, sizeof(last), "\nexit %d\n",
 		 WIFEXITED(status) ? WEXITSTATUS(status)
 				   : 128 + WTERMSIG(status));
 	if (write(fd, last, strlen(last)) < 0)
-		return; /* it has gone */
+		return; /* the client has gone */
 }
 
 int main(void)
@@ -98,7 +98,7 @@ int main(void)
 			continue;
 		if (fork() == 0) {
 			close(listener);
-			serve(fd);
+			serve_client(fd);
 			_exit(0);
 		}
 		close(fd);

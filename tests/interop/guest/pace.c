@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Preloaded where a program's two ends race with each other, for the test to
- * put them in order; the test names a file $PACE.  300 s at most.
+ * A library to preload into programs whose two ends race with each other: it
+ * holds calls until the test makes a file.  The test gives the path of that
+ * file in $PACE.  A call is held for 300 s at most.
  *
- * The pingpongs' timers are of 67 ms, and the emulated machine is often later:
- * ibv_modify_qp takes $PACE_TIMEOUT instead.
+ * The pingpongs set an ACK timeout of 67 ms, and the emulated machine is often
+ * later than that: ibv_modify_qp sets $PACE_TIMEOUT instead.
  *
- * Those that destroy a QP as soon as they have what they wait for, as the
- * pingpongs do, or that just end, as ib_write_lat does: their last
- * acknowledgement may be lost, or not sent yet, and nobody is left to repeat
- * it.  ibv_destroy_qp waits for $PACE, and with $PACE_STAYS a good end
- * does too.
+ * The pingpongs destroy their QP, and ib_write_lat ends, as soon as they have
+ * what they wait for: their last ACK may be lost, or not sent yet, and no
+ * process is left to send that ACK again.  ibv_destroy_qp waits for $PACE, and
+ * with $PACE_STAYS an exit with status 0 waits for $PACE too.
  *
- * mckey: it destroys the address handle that its sends name, and does not wait
- * for them first; rxe looks it up when it gets to them, and sends none if it
- * is gone.  ibv_destroy_ah waits for $PACE.
+ * mckey destroys the address handle that its sends name, and does not wait for
+ * the sends first.  rxe looks the handle up when it executes a send, and sends
+ * nothing if the handle is gone.  ibv_destroy_ah waits for $PACE.
  *
- * perftest -R: its server listens a second time when its client already may
+ * The server of perftest -R listens a second time when its client already may
  * connect a second time.  The second rdma_listen makes $PACE.listens, and the
  * second rdma_connect waits for $PACE.connect.  qperf's server listens after it
- * has said where: for it, and with $PACE_FIRST, it is the first of both.
+ * has told its client the port: with $PACE_FIRST the first rdma_listen and the
+ * first rdma_connect are held instead of the second ones.
  *
- * $PACE_HELD turns that round, for a request that comes while nobody listens:
- * that rdma_listen waits until that rdma_connect has returned, and so many ms
- * more.  Three files have times of CLOCK_MONOTONIC, ns: $PACE.calls when that
- * rdma_connect began, $PACE.hears when that rdma_listen returned, $PACE.leaves
- * when the rdma_destroy_id of the id that listened before it began.
+ * With $PACE_HELD=MS a request comes while nobody listens: that rdma_listen
+ * waits until that rdma_connect has returned, and MS milliseconds more.  Three
+ * files have times of CLOCK_MONOTONIC in ns: $PACE.calls when that rdma_connect
+ * began, $PACE.hears when that rdma_listen returned, $PACE.leaves when the
+ * rdma_destroy_id of the id that listened before began.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -39,7 +40,7 @@ int rdma_listen(void *id, int backlog);
 int rdma_connect(void *id, void *param);
 int rdma_destroy_id(void *id);
 
-static const char *file(char path[256], const char *end)
+static const char *file_name(char path[256], const char *end)
 {
 	const char *name = getenv("PACE");
 
@@ -71,23 +72,23 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	int (*next)(struct ibv_qp *) = dlsym(RTLD_NEXT, "ibv_destroy_qp");
 	char path[256];
 
-	wait_for(file(path, ""));
+	wait_for(file_name(path, ""));
 	return next(qp);
 }
 
-static void stay(int status, void *arg)
+static void stay_at_exit(int status, void *arg)
 {
 	char path[256];
 
 	(void)arg;
 	if (!status)
-		wait_for(file(path, ""));
+		wait_for(file_name(path, ""));
 }
 
-static void __attribute__((constructor)) begin(void)
+static void __attribute__((constructor)) register_exit(void)
 {
 	if (getenv("PACE_STAYS"))
-		on_exit(stay, NULL);
+		on_exit(stay_at_exit, NULL);
 }
 
 int ibv_destroy_ah(struct ibv_ah *ah)
@@ -95,11 +96,11 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 	int (*next)(struct ibv_ah *) = dlsym(RTLD_NEXT, "ibv_destroy_ah");
 	char path[256];
 
-	wait_for(file(path, ""));
+	wait_for(file_name(path, ""));
 	return next(ah);
 }
 
-static int which(void)
+static int held_call(void)
 {
 	return getenv("PACE_FIRST") ? 1 : 2;
 }
@@ -112,13 +113,14 @@ static long long now_ns(void)
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* The file $PACE and end appears whole. */
+/* Makes the file $PACE with @end appended to its name; a reader never sees a
+ * part of its contents. */
 static void write_time(const char *end, long long ns)
 {
 	char path[256], whole[264];
 	FILE *f;
 
-	if (!file(path, end))
+	if (!file_name(path, end))
 		return;
 	snprintf(whole, sizeof(whole), "%s.part", path);
 	f = fopen(whole, "we");
@@ -127,7 +129,7 @@ static void write_time(const char *end, long long ns)
 		abort();
 }
 
-/* $PACE_HELD, or NULL. */
+/* Returns the value of $PACE_HELD; NULL: it is not set. */
 static const char *held_ms(void)
 {
 	return getenv("PACE_HELD");
@@ -140,10 +142,10 @@ int rdma_listen(void *id, int backlog)
 	int (*next)(void *, int) = dlsym(RTLD_NEXT, "rdma_listen");
 	static int times;
 	char path[256];
-	int is_it = times + 1 == which(), rc;
+	int is_it = times + 1 == held_call(), rc;
 
 	if (is_it && held_ms()) {
-		wait_for(file(path, ".calls"));
+		wait_for(file_name(path, ".calls"));
 		usleep((useconds_t)atoi(held_ms()) * 1000);
 	}
 	rc = next(id, backlog);
@@ -154,7 +156,7 @@ int rdma_listen(void *id, int backlog)
 		return rc;
 	if (held_ms())
 		write_time(".hears", now_ns());
-	else if (file(path, ".listens"))
+	else if (file_name(path, ".listens"))
 		close(open(path, O_CREAT | O_WRONLY, 0666));
 	return rc;
 }
@@ -165,10 +167,10 @@ int rdma_connect(void *id, void *param)
 	static int times;
 	char path[256];
 	long long began;
-	int is_it = ++times == which(), rc;
+	int is_it = ++times == held_call(), rc;
 
 	if (is_it && !held_ms())
-		wait_for(file(path, ".connect"));
+		wait_for(file_name(path, ".connect"));
 	began = now_ns();
 	rc = next(id, param);
 	if (is_it && held_ms())
@@ -181,7 +183,7 @@ int rdma_destroy_id(void *id)
 	int (*next)(void *) = dlsym(RTLD_NEXT, "rdma_destroy_id");
 	char path[256];
 
-	if (held_ms() && id == listening && file(path, ".calls") &&
+	if (held_ms() && id == listening && file_name(path, ".calls") &&
 	    access(path, F_OK))
 		write_time(".leaves", now_ns());
 	return next(id);
