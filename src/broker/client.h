@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The client of the broker in each process: finds or starts the broker, holds
- * the class and the receive socket, asks about other processes.
+ * the class of the process and its receive socket, asks about other processes.
  *
  *	  open                 welcome
  *	LOST ------> GREETING ---------> UP
@@ -94,7 +94,7 @@ struct client {
 	bool hides_arena;
 	uint32_t class;
 	uint32_t serial;
-	uint64_t patience_ms; /* how long a hello may stay without an answer */
+	uint64_t patience_ms; /* how long PROTO_HELLO may lack an answer */
 	uint64_t due_ms;      /* when client_turn is due */
 	uint64_t lost_ms;     /* since when there is no broker */
 	uint32_t wait_ms;     /* until the next attempt to find a broker */
@@ -128,7 +128,7 @@ struct client_news {
 	enum client_peer peer;
 	uint32_t class;		/* ARENA, SOURCE: as asked */
 	struct inaddr from, to; /* SOURCE: as asked */
-	/* SOURCE: the user of the class has that port */
+	/* SOURCE: the user of the class's process owns the port of `from` */
 	bool is_peers;
 	enum client_arena arena;
 	struct proto_at arena_at; /* ARENA: where the arena is, if HERE */
@@ -159,9 +159,9 @@ struct client_wish {
  * constant.  -ENOENT: there is no broker to start; -EADDRINUSE: another program
  * has the port; -ETIMEDOUT: the broker does not answer; -EMFILE: the limit on
  * open files of the broker or of this process is reached; -EUSERS: this user
- * has its share of connections; -ENOSPC: this user has its share of classes;
- * -EACCES: the broker is not trusted (trust.h); -EPERM: there is no broker, and
- * a program with more rights than its caller starts none.
+ * has used up its share of connections; -ENOSPC: this user has used up its
+ * share of classes; -EACCES: the broker is not trusted (trust.h); -EPERM: there
+ * is no broker, and a program with more rights than its caller starts none.
  */
 int client_open(struct client *c, const struct client_wish *wish,
 		const char **why);
@@ -185,19 +185,23 @@ bool client_turn(struct client *c, struct client_news *news);
  */
 bool client_ask(struct client *c, uint32_t qpn);
 /* Asks for the arena of the process that has a class; the answer is
- * CLIENT_NEWS_ARENA.  False: the question is lost. */
+ * CLIENT_NEWS_ARENA.  False: the question is lost; the caller asks again after
+ * CLIENT_NEWS_BACK. */
 bool client_ask_arena(struct client *c, uint32_t class);
 /*
  * Asks whether the process that has a class, or another process of its user,
- * has the port from which a datagram came; the answer is CLIENT_NEWS_SOURCE.
- * False: the question is lost.
+ * has the port of @from, from which a datagram came to @to; the answer is
+ * CLIENT_NEWS_SOURCE.  False: the question is lost; the caller asks again after
+ * CLIENT_NEWS_BACK.
  */
 bool client_ask_source(struct client *c, uint32_t class,
 		       const struct inaddr *from, const struct inaddr *to);
 /*
  * Asks whether the process of another host that has a QPN lives; the answer is
  * CLIENT_NEWS_PEER.  If that host's broker does not answer for half a second,
- * it is CLIENT_PEER_UNKNOWN.  False: the question is lost.
+ * the answer is CLIENT_PEER_UNKNOWN.  @scope: the interface of link-local
+ * addresses.  False: the question is lost; the caller asks again after
+ * CLIENT_NEWS_BACK.
  */
 bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
 		    const uint8_t host[16], uint32_t scope);

@@ -6,8 +6,9 @@
  * The version is in the address too, so that programs of two versions keep
  * their brokers.  A program that meets another version all the same, as `adverb
  * doctor` does, reads what is the same in every version: the fields of struct
- * proto up to `scope`.  In these a broker introduces itself (proto_introduce)
- * to a client that asks, and refuses a client of another version.
+ * proto up to `scope`.  By these fields a broker introduces itself
+ * (proto_introduce) to a client that asks, and refuses a client of another
+ * version.
  */
 #ifndef BROKER_PROTO_H
 #define BROKER_PROTO_H
@@ -20,8 +21,8 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC	 0x61647662u
-#define PROTO_VERSION	 17 /* cmproto.h's is part of it: raise both */
-#define PROTO_FDS	 5  /* the most that one message brings */
+#define PROTO_VERSION	 17 /* to raise whenever CMPROTO_VERSION is raised */
+#define PROTO_FDS	 5  /* descriptors that one message brings, at most */
 #define PROTO_HEAD	 60 /* bytes that are the same in every version */
 #define PROTO_RELEASE	 32
 
@@ -45,14 +46,14 @@ enum proto_kind {
 	PROTO_ASK,    /* value: a QPN */
 	PROTO_ANSWER, /* value: enum proto_peer; about: the QPN */
 	PROTO_PAGE,   /* value: a class */
-	/* value: that class.  Brings the page for reading, if the class has one
-	 * and is of the same user. */
+	/* value: the class of PROTO_PAGE.  Brings its page for reading, if the
+	 * class has a page and its process is of the client's user. */
 	PROTO_PAGE_IS,
 	PROTO_ASK_FAR, /* value: a QPN of the host `peer`; from `local` */
 	PROTO_TREE,  /* brings the folder for counter files (counter_files.h) */
 	PROTO_ARENA, /* value: a class */
-	/* value: that class; about: enum proto_arena.  Says where the arena is,
-	 * and brings the eventfd, if PROTO_ARENA_HERE. */
+	/* value: the class of PROTO_ARENA; about: enum proto_arena.  Says where
+	 * the arena is, and brings the eventfd, if PROTO_ARENA_HERE. */
 	PROTO_ARENA_IS,
 	PROTO_DIED, /* a process that was shown the reader's arena has ended */
 	PROTO_WHO,  /* asks the broker to introduce itself */
@@ -61,7 +62,7 @@ enum proto_kind {
 	 * `local` to `peer` */
 	PROTO_SOURCE,
 	/* value, about, local, peer: those of PROTO_SOURCE; scope: 1 if the
-	 * user of the class's process has that port */
+	 * user of the class's process owns that port */
 	PROTO_SOURCE_IS,
 };
 
@@ -73,19 +74,19 @@ enum {
 	PROTO_FD_KICK = 16, /* an eventfd */
 };
 
-/* LATER: the process has yet to connect to this broker. */
+/* The answers about the arena of a process. */
 enum proto_arena {
 	PROTO_ARENA_HERE,
 	PROTO_ARENA_NONE,
-	PROTO_ARENA_LATER,
-	PROTO_ARENA_GONE, /* its owner has ended; older clients read NONE */
+	PROTO_ARENA_LATER, /* the process has yet to connect to this broker */
+	PROTO_ARENA_GONE,  /* the process has ended; older clients take NONE */
 };
 
 /* Names a descriptor of another process, which the reader opens by /proc, if
  * the kernel allows that. */
 struct proto_at {
 	uint64_t pid_space; /* the PID namespace that pid counts in */
-	uint32_t pid;	    /* 0: there is no descriptor */
+	uint32_t pid;	    /* the process; 0: there is no descriptor */
 	int32_t fd;
 };
 
@@ -167,8 +168,8 @@ static inline socklen_t proto_address(struct sockaddr_un *a)
 /* Completes m, by which a broker introduces itself; idle_s: see struct proto.
  */
 void proto_introduce(struct proto *m, uint32_t idle_s);
-/* Connects to the broker of this version: a non-blocking socket, owned by the
- * caller; -errno. */
+/* Connects to the broker of this version.  Returns a non-blocking socket, which
+ * the caller owns, or -errno. */
 int proto_connect(void);
 /*
  * Sends a message with the descriptors that m->brings names, which stay the

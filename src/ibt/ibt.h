@@ -36,8 +36,8 @@
 
 #define IBT_MAX_MTU	 4096
 #define IBT_PACKET_BYTES (PKT_MAX_HEADER_BYTES + IBT_MAX_MTU + 4)
-/* The size of the ring of events at first.  A ring that has so many events
- * takes no ENGINE_EXPLAIN, other events up to IBT_EVENTS_MAX. */
+/* The first size of the ring of events.  A ring that holds IBT_EVENTS events
+ * takes no more ENGINE_EXPLAIN; it takes other events up to IBT_EVENTS_MAX. */
 #define IBT_EVENTS	256
 #define IBT_EVENTS_MAX	65536
 #define IBT_POOL	256 /* packets held for reordering, of all QPs */
@@ -45,8 +45,8 @@
 #define IBT_HELD_AHEAD	512	 /* PSNs ahead that may be held */
 #define IBT_HELD_NS	10000000 /* how long a packet is held */
 #define IBT_BEHIND	65536	 /* PSNs back that a peer may repeat */
-/* A peer to which a NAK for a sequence error was sent goes back within this
- * time. */
+/* A peer to which a NAK for a sequence error was sent repeats its packets from
+ * the NAK's PSN within this time. */
 #define IBT_NAK_HEARD_NS 100000000
 /* Replies that a QP has room for beside max_dest_rd_atomic READs and atomics.
  */
@@ -57,8 +57,8 @@
 #define IBT_READ_BYTES	  65536
 #define IBT_WINDOW_START  16
 #define IBT_RETRY_FOREVER 7	 /* a value of rnr_retry, not of retry_cnt */
-#define IBT_LOOK_NS	  20000	 /* between looks at a peer, at first */
-#define IBT_OWE_NS	  500000 /* how long an ACK waits for a request */
+#define IBT_LOOK_NS	  20000	 /* the first interval of ibt_look_ns */
+#define IBT_OWE_NS	  500000 /* how long an ACK waits to follow a request */
 #define IBT_SUM_BYTES	  512	 /* payloads from this length on get sum_crc */
 
 /* A packet that came before its turn. */
@@ -81,14 +81,14 @@ struct rx_pending_pool {
 	uint32_t qps;	  /* QPs for which packets wait */
 };
 
-/* In each struct ibt_qp of UC and UD. */
+/* The receive-pending state of one QP of UC or UD. */
 struct rx_pending_state {
 	struct list packets; /* struct rx_pending, in the order of arrival */
 	uint32_t count;
 	uint64_t until_ns; /* when the first of `packets` is dropped */
 	/* until_ns has passed, and no receive was posted since. */
 	bool is_late;
-	bool is_shut; /* a peer stays in the responder lock */
+	bool is_shut; /* a peer holds the responder lock for long */
 };
 
 /* Attachments of QPs to multicast groups (mcast.h). */
@@ -115,7 +115,7 @@ struct ibt {
 	uint64_t now_ns;       /* the time of the engine's present call */
 	enum engine_sign sign; /* what was wrong with the present packet */
 	struct list active;    /* struct ibt_qp with something to send */
-	struct list owing;     /* struct ibt_qp: an ACK waits for a request */
+	struct list owing;     /* struct ibt_qp whose ACK waits for a request */
 	uint64_t owing_ns;     /* since when the first of `owing` waits */
 	bool holds_acks;       /* engine_hold_acks */
 	struct list handed;    /* struct ibt_qp with requests to complete,
@@ -131,7 +131,7 @@ struct ibt {
 	uint64_t patience_ns;
 	uint64_t polled_ns; /* when engine_polled was called last */
 	struct ibt_events events;
-	struct engine_counters *counters; /* in the arena, one a device */
+	struct engine_counters *counters; /* in the arena, one per device */
 	uint8_t scratch[IBT_MAX_MTU];
 	/* The packet that was made last: the length of its payload (without
 	 * pad), and the payload's CRC from state 0; sum_bytes is 0 if the CRC
@@ -141,7 +141,7 @@ struct ibt {
 
 /* The requester's notes on one work request, beside its slot. */
 struct req_note {
-	struct serial24 first; /* PSN, valid once started */
+	struct serial24 first; /* the first PSN, valid once started */
 	uint32_t packets;      /* PSNs it takes */
 	uint32_t answered;     /* READ, atomic: responses placed */
 	uint32_t chunk;	       /* READ: packets that one request asks for */
@@ -159,7 +159,7 @@ struct rc_req {
 	uint32_t window, window_credit;
 	uint32_t retries, rnr_retries; /* since the last progress */
 	uint64_t silent_since_ns;
-	bool is_granted; /* the timer was restarted after this process slept */
+	bool is_granted; /* the ACK timer was restarted after a sleep */
 	bool rnr_waiting, asking, draining;
 	bool was_alive;	  /* the peer was found alive since silent_since_ns */
 	bool is_answered; /* the peer has answered a request with any packet */
@@ -169,7 +169,7 @@ struct rc_req {
 	bool is_closed; /* direct: the peer's QP is destroyed or in ERR */
 	bool is_gone;	/* direct: the peer's process has ended */
 	struct reorder reorder; /* responses that came before their turn */
-	struct serial24 gap;	/* the response that was asked for again */
+	struct serial24 gap;	/* PSN of the response requested again */
 	bool gap_valid;
 	/* A fatal NAK that waits for its request's turn to complete. */
 	struct {
@@ -189,10 +189,11 @@ enum {
 
 enum reply_kind { REPLY_ACK, REPLY_READ, REPLY_ATOMIC };
 
-/* An answer that is due; answers are sent in order. */
+/* A reply that is due: an ACK, a NAK or a response.  Replies are sent in order.
+ */
 struct reply {
 	uint8_t kind, syndrome;
-	bool fresh; /* counts against max_dest_rd_atomic */
+	bool fresh; /* the reply counts against max_dest_rd_atomic */
 	struct serial24 psn;
 	uint32_t msn;
 	uint32_t rkey, bytes;
@@ -237,7 +238,8 @@ struct rc_resp {
 	uint8_t tomb_syndrome;
 };
 
-/* Why a message of UC or UD was dropped; each cause is explained once a QP. */
+/* Why a message of UC or UD was dropped; each cause is explained once per QP.
+ */
 enum ibt_drop {
 	IBT_DROP_RECEIVE,
 	IBT_DROP_LENGTH,
@@ -290,7 +292,7 @@ struct ibt_qp {
 	struct ibt_timers timers;
 	struct rc_req req;
 	struct rc_resp resp;
-	struct req_note *notes; /* one a slot of the send queue, owned */
+	struct req_note *notes; /* one per slot of the send queue, owned */
 };
 
 /* ibt.c and ibt_qp.c */
@@ -307,12 +309,12 @@ int ibt_qp_init(struct ibt *t, struct ibt_qp *q, struct qp *qp);
  */
 void ibt_qp_fini(struct ibt *t, struct ibt_qp *q);
 /*
- * Allocates the answers that max_dest_rd_atomic allows the peer, and no more,
+ * Allocates room for the replies that max_dest_rd_atomic allows, and no more,
  * so that thousands of idle QPs stay small.  Called before an RC QP enters RTR.
  * 0 or -ENOMEM.
  */
 int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic);
-/* Are packets of this service for q? */
+/* Returns whether q takes packets of this service (RC, UC or UD). */
 bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service);
 /*
  * Enters a state; no other function changes qp->state.  If peers of this host
@@ -329,16 +331,16 @@ uint64_t ibt_look_ns(const struct ibt *t, uint64_t since_ns);
 /* Puts q on the list of QPs that wait for peers in their responder lock, or for
  * peers that use memory which they withdraw. */
 void ibt_qp_await_accesses(struct ibt *t, struct ibt_qp *q);
-/* Flushes or activates the QPs of that list which need not wait any more;
- * before leaving_look_ns does nothing. */
+/* Flushes or activates the QPs on the list of ibt_qp_await_accesses that need
+ * not wait any more; does nothing before leaving_look_ns. */
 void ibt_qp_part(struct ibt *t);
 /* In SQE or ERR: completes the posted requests of the send queue with a flush
  * error, in order. */
 void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q);
 /* Puts q on the list of active QPs. */
 void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
-/* Does an ACK of q wait for a request (engine_hold_acks)?  Then q is put on
- * ibt.owing. */
+/* Returns whether the ACK of q waits for a request (engine_hold_acks); if so,
+ * puts q on ibt.owing. */
 bool ibt_qp_holds_ack(struct ibt *t, struct ibt_qp *q);
 /* Returns how long q waits for room in the socket of a peer that is alive.  RC
  * waits until its own timers act, since RC sends lost packets again; UD waits
@@ -365,7 +367,8 @@ void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type);
 /* Adds ENGINE_EXPLAIN with the facts *x, which the function completes by q's
  * QPNs and the peer's address.  A ring of IBT_EVENTS events drops the facts. */
 void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x);
-/* A completion of q found its CQ full. */
+/* A completion of q found cq full: raises ENGINE_CQ_ERR and fails q, the first
+ * time for each cq. */
 void ibt_overrun(struct ibt *t, struct ibt_qp *q, struct cq *cq);
 /* Raises the events of cq that are due. */
 void ibt_cq_tell(struct ibt *t, struct cq *cq);
@@ -435,10 +438,10 @@ void rc_req_advance(struct ibt *t, struct ibt_qp *q);
  * when the requests before w are completed; *x says why. */
 void rc_req_stop(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		 enum hca_status status, struct explain *x);
-/* Is w answered by a response (READ, atomic, ATOMIC WRITE) rather than by an
- * ACK? */
+/* Returns whether w is answered by a response (READ, atomic, ATOMIC WRITE)
+ * rather than by an ACK. */
 bool rc_req_is_read(const struct wqe *w);
-/* Does a packet with this PSN ask for an ACK in any case? */
+/* Returns whether a packet with this PSN asks for an ACK in any case. */
 bool rc_req_asks(const struct ibt_qp *q, struct serial24 psn);
 /* Returns the note on the request at this index of the send queue. */
 struct req_note *rc_req_note(const struct ibt_qp *q, uint32_t index);
@@ -453,8 +456,8 @@ bool rc_req_unanswered(const struct ibt *t, const struct ibt_qp *q,
  * which is copied if it comes before its turn. */
 void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		const uint8_t *bytes, size_t len, uint64_t now_ns);
-/* Is p's PSN near the unacknowledged PSNs?  A packet with any other PSN is
- * stale, or its sender guesses PSNs. */
+/* Returns whether p's PSN is near the unacknowledged PSNs.  A packet with any
+ * other PSN is stale, or its sender guesses PSNs. */
 bool rc_comp_fits(const struct ibt_qp *q, const struct pkt *p);
 /* Completes the oldest requests while they need no answer (local errors,
  * LOCAL_INV, BIND_MW). */
@@ -474,7 +477,7 @@ void rc_comp_asleep(struct ibt *t, struct ibt_qp *q, uint64_t slept_ns,
 		    uint64_t now_ns);
 /* The wait after an RNR NAK is over: sends again. */
 void rc_comp_rnr_over(struct ibt *t, struct ibt_qp *q, uint64_t now_ns);
-/* The answer to ENGINE_ASK_PEER about q's peer. */
+/* Takes @state, the answer to ENGINE_ASK_PEER about q's peer. */
 void rc_comp_peer(struct ibt *t, struct ibt_qp *q, enum engine_peer state,
 		  uint64_t now_ns);
 /* A piece of a request that goes direct was placed: completes the request if it
@@ -506,8 +509,9 @@ void rc_resp_reset(struct ibt *t, struct ibt_qp *q);
  * comes before its turn. */
 void rc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		const uint8_t *bytes, size_t len);
-/* Is p's PSN near the expected PSN, or does p repeat a READ or an atomic?  The
- * sender of any other packet guesses PSNs, or has to go back a long way. */
+/* Returns whether p's PSN is near the expected PSN, or p repeats a READ or an
+ * atomic.  The sender of any other packet guesses PSNs, or has to go back a
+ * long way. */
 bool rc_resp_fits(const struct ibt_qp *q, const struct pkt *p);
 /* The timer of the requests that came before their turn has expired: drops the
  * requests. */
@@ -517,12 +521,13 @@ void rc_resp_reorder_over(struct ibt *t, struct ibt_qp *q);
 /* Writes the next packet of q's replies, BTH to padding, into buf
  * (IBT_PACKET_BYTES).  Returns its size; 0: there is no reply. */
 size_t rc_reply_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
-/* Calls rc_reply_settle, and then rc_reply_tx. */
+/* Queues the coalesced ACK if it is due (rc_reply_settle), and returns as
+ * rc_reply_tx does. */
 size_t rc_reply_ack_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
 /* The QP enters ERR: drops the replies from the first READ with data on, so
  * that no more memory is read; the replies before it are still sent. */
 void rc_reply_stop(struct ibt_qp *q);
-/* Is there an answer or an ACK to send? */
+/* Returns whether a reply or a coalesced ACK is due. */
 bool rc_reply_is_owed(const struct ibt_qp *q);
 /* Appends a zeroed reply and returns it, owned by q.  There must be room. */
 struct reply *rc_reply_push(struct ibt_qp *q);
