@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * deny_syscall WORD... -- PROGRAM...: runs a program where the kernel lacks
- * something, as in a sandbox or on an old machine, by a seccomp filter.
+ * deny_syscall WORD... -- PROGRAM...: runs a program under a seccomp filter
+ *that refuses system calls, as a sandbox or an old kernel does.
  *
- *	ipv6	no socket of that family
- *	bpf	nothing chooses the socket of an SO_REUSEPORT group
- *	fork	no child process (threads are fine)
- *	batches	no UDP segmentation, and none undone
+ *	ipv6	socket() makes no AF_INET6 socket
+ *	bpf	no BPF program chooses the socket of an SO_REUSEPORT group
+ *	fork	no child process; threads are allowed
+ *	batches	no UDP_SEGMENT and no UDP_GRO
  *	vm	no process_vm_writev
- *	memfd	no memory that is a file
+ *	memfd	no memfd_create
  *	rcvbuf	no receive buffer but the default
- *	msync	msync does not say which pages are mapped
- *	debug	a call outside systemd's @system-service kills the process
- *	signalfd	signals come to handlers alone
- *	flags	memfd_create knows no flag of later kernels
- *	CALL=ENOSYS, CALL=EPERM, CALL=EINVAL	that call alone, of those below
+ *	msync	no msync
+ *	debug	five calls outside systemd's @system-service kill the process
+ *	signalfd	no signalfd
+ *	flags	memfd_create refuses the flags of later kernels
+ *	CALL=ENOSYS, CALL=EPERM, CALL=EINVAL	that call, which is in the table
+ *		calls[], fails with that error
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -36,13 +37,14 @@
 #define LOAD(k) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, k)
 #define FAIL(e) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (e))
 #define ALLOW	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-/* Skips n instructions unless what was loaded is k. */
+/* Skips n instructions unless the loaded word is k. */
 #define UNLESS(k, n) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 0, n)
 
-/* With any arguments. */
+/* Lets one call fail with the error e, whatever its arguments. */
 #define REFUSE(call, e)                                                        \
 	LOAD(offsetof(struct seccomp_data, nr)), UNLESS(call, 1), FAIL(e), ALLOW
 
+/* Kills the process if the loaded word is this call. */
 #define DIE(call)                                                              \
 	UNLESS(call, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
 
@@ -67,7 +69,7 @@ static struct sock_filter no_bpf[] = {
 static struct sock_filter no_fork[] = {
 	LOAD(offsetof(struct seccomp_data, nr)),
 	UNLESS(SYS_clone3, 1),
-	FAIL(ENOSYS), /* its flags lie in memory: clone is tried next */
+	FAIL(ENOSYS), /* its flags lie in memory: glibc then calls clone */
 	UNLESS(SYS_clone, 3),
 	LOAD(ARG(0)),
 	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0),
@@ -105,8 +107,7 @@ static struct sock_filter no_rcvbuf[] = {
 
 static struct sock_filter no_msync[] = {REFUSE(SYS_msync, EPERM)};
 
-/* Of the many calls that the filter leaves out, those that a library may make.
- */
+/* The calls outside @system-service that a library may make. */
 static struct sock_filter no_debug[] = {
 	LOAD(offsetof(struct seccomp_data, nr)),
 	DIE(SYS_bpf),
@@ -166,7 +167,7 @@ static const struct {
 	uint32_t value;
 } errors[] = {{"ENOSYS", ENOSYS}, {"EPERM", EPERM}, {"EINVAL", EINVAL}};
 
-/* @what is CALL=ERROR; -1 and errno. */
+/* Installs the filter for @what, CALL=ERROR.  0, or -1 with errno. */
 static int forbid_call(const char *what)
 {
 	size_t call = 0, error = 0, length = strcspn(what, "=");
@@ -209,7 +210,8 @@ static const struct {
 	{"flags", {sizeof(no_flags) / sizeof(no_flags[0]), no_flags}},
 };
 
-static int forbid(const char *name)
+/* Installs the filter of one word.  0, or -1 with errno. */
+static int forbid_word(const char *name)
 {
 	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
 		if (!strcmp(name, filters[i].name))
@@ -227,7 +229,7 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		if (forbid(argv[i])) {
+		if (forbid_word(argv[i])) {
 			perror(argv[i]);
 			return 77;
 		}

@@ -19,13 +19,14 @@ static void need(bool good, const char *what)
 	exit(1);
 }
 
-/* Files stay open while their memory is mapped, for others to find. */
+/* The files of endpoint_memory, which stay open while their memory is mapped,
+ * so that peers can open them by /proc. */
 static struct {
 	void *at;
 	int fd;
 } files[64];
 
-static void keep(void *at, int fd)
+static void keep_file(void *at, int fd)
 {
 	int i = 0;
 
@@ -49,7 +50,7 @@ void *endpoint_memory(size_t bytes)
 		 fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
 	need(p != MAP_FAILED, "mmap");
 	if (fd >= 0)
-		keep(p, fd);
+		keep_file(p, fd);
 	return p;
 }
 
@@ -253,7 +254,7 @@ bool endpoint_wait(struct endpoint *e, struct ibv_wc *wc)
 	do {
 		n = ibv_poll_cq(e->cq, 1, wc);
 		need(n >= 0, "ibv_poll_cq");
-		/* stopped, or without a processor, it has not waited */
+		/* time in which the process does not run does not count */
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 		now_ms = (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 		if (end_ms == 0)

@@ -21,8 +21,8 @@ static bool is_thread(const char *name)
 	return *name != '.';
 }
 
-/* One to send to each peer from stays for ten seconds, and then until there is
- * another peer. */
+/* Is fd a UDP socket?  adverb keeps a socket for each peer that it sends to,
+ * for ten seconds and then until there is another peer. */
 static bool is_datagrams(int fd)
 {
 	int type = 0, domain = 0;
@@ -38,7 +38,7 @@ static bool is_kept(const char *name)
 	return *name != '.' && !is_datagrams(atoi(name));
 }
 
-static int entries(const char *path, bool (*counts)(const char *))
+static int count_entries(const char *path, bool (*counts)(const char *))
 {
 	DIR *dir = opendir(path);
 	struct dirent *one;
@@ -58,8 +58,8 @@ void leak_check_get(struct leak_check *h)
 
 	need(f, "/proc/self/maps");
 	*h = (struct leak_check){
-		.threads = entries("/proc/self/task", is_thread),
-		.files = entries("/proc/self/fd", is_kept),
+		.threads = count_entries("/proc/self/task", is_thread),
+		.files = count_entries("/proc/self/fd", is_kept),
 	};
 	while (fgets(line, sizeof(line), f))
 		h->arenas += strstr(line, "adverb-arena") != NULL;

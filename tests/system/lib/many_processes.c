@@ -10,12 +10,13 @@
  *	halt PROCESSES		the first process talks to each while the broker
  *				is stopped, and sleeps until it is done
  *	mortal ROUNDS SEED	two processes, one of which is killed at some
- *				moment; the other is told, never before the
+ *				moment; a request of the other fails, never
+ *				before the kill
  *	survivor ROUNDS SEED	one process whose peers are killed one after the
  *				other; it keeps nothing of them
  *
- * The processes exchange messages in shared memory.  Exit status 0: all is
- * well; else the program says what failed.
+ * The processes exchange their addresses in shared memory.  Exit status 0: all
+ *is well; else the program says what failed.
  */
 #include "endpoint.h"
 #include "leak_check.h"
@@ -38,7 +39,7 @@ enum {
 	LATEST_US = 25000,
 	LEFT_MS = 5000,
 	ALARM_S = 240,
-	POLITE = 100, /* who polls is looked after each millisecond: too many */
+	POLITE = 100, /* from so many processes on, each sleeps between polls */
 	REST_US = 20000,
 	HUB_REST_US = 1000,
 	SETTLED_S = 10,
@@ -61,7 +62,7 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Is this, a folder of /proc, a broker of our network namespace? */
+/* Is @process, a folder of /proc, a broker of our network namespace? */
 static bool is_broker(const char *process)
 {
 	char path[300], name[16] = "", ours[64] = "", its[64] = "";
@@ -80,6 +81,7 @@ static bool is_broker(const char *process)
 	       !strcmp(its, ours);
 }
 
+/* Sends a signal to all brokers of our network namespace. */
 static void brokers_signal(int number)
 {
 	glob_t found;
@@ -93,7 +95,7 @@ static void brokers_signal(int number)
 	globfree(&found);
 }
 
-static void *shared(size_t bytes)
+static void *map_shared(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -102,7 +104,8 @@ static void *shared(size_t bytes)
 	return p;
 }
 
-/* INIT to RTS; a silent peer is asked about after some 10 ms. */
+/* Takes qp from INIT to RTS.  The broker is asked about a silent peer after
+ * some 10 ms. */
 static void join(struct ibv_qp *qp, const struct endpoint_address *self,
 		 const struct endpoint_address *peer)
 {
@@ -141,14 +144,15 @@ static void join(struct ibv_qp *qp, const struct endpoint_address *self,
 
 struct crowd {
 	pthread_barrier_t all;
-	int processes, qps; /* at most, of one */
+	int processes, qps; /* qps: of one process, at most */
 	bool is_hub, halts, idles;
-	/* When it began, when all had opened; what the last of the requests of
-	 * process 0 took, and what the end of its queue pairs. */
+	/* When the program began, and when all processes had opened; how long
+	 * process 0 waited for the last of its requests, and how long it took
+	 * to destroy its queue pairs. */
 	double began_s, opened_s, took_s, ending_s;
-	atomic_ulong wakeups; /* of all that idle, in a second */
+	atomic_ulong wakeups; /* of all processes that idle, in a second */
 	struct endpoint_address
-		at[]; /* of process i, queue pair k: i * qps + k */
+		at[]; /* [i * qps + k]: of process i, queue pair k */
 };
 
 /* A queue pair of a process. */
@@ -176,12 +180,12 @@ static struct endpoint_address *at(struct crowd *c, struct place p)
 
 struct member {
 	int me, qps;
-	struct endpoint e; /* whose queue pair is the first */
+	struct endpoint e; /* its queue pair and its CQ are not used */
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
 	struct ibv_qp **qp;
 	bool is_armed;
-	uint8_t *bytes; /* a row a queue pair to send, then one to receive */
+	uint8_t *bytes; /* a row per queue pair to send, then to receive */
 	double sent_s;	/* when the last of its requests ended */
 };
 
@@ -272,7 +276,7 @@ static void prepare(struct member *m, struct crowd *c)
 	}
 }
 
-/* Sleeps until there may be a completion. */
+/* Arms the CQ; if it is armed, sleeps until its event. */
 static void await_event(struct member *m)
 {
 	struct ibv_cq *cq;
@@ -288,7 +292,7 @@ static void await_event(struct member *m)
 	m->is_armed = !m->is_armed;
 }
 
-static void rest(struct member *m, const struct crowd *c)
+static void rest_between_polls(struct member *m, const struct crowd *c)
 {
 	if (c->halts && !m->me)
 		await_event(m);
@@ -319,7 +323,7 @@ static void collect(struct member *m, const struct crowd *c)
 			need(wc.status == IBV_WC_SUCCESS,
 			     ibv_wc_status_str(wc.status));
 		else
-			rest(m, c);
+			rest_between_polls(m, c);
 		if (n && wc.opcode == IBV_WC_SEND)
 			m->sent_s = now_s();
 		left -= n;
@@ -335,7 +339,7 @@ static void collect(struct member *m, const struct crowd *c)
 }
 
 /* How often the threads other than this one have gone to sleep so far. */
-static unsigned long naps(void)
+static unsigned long count_sleeps(void)
 {
 	static const char what[] = "voluntary_ctxt_switches:";
 	unsigned long sum = 0;
@@ -360,16 +364,18 @@ static unsigned long naps(void)
 	return sum;
 }
 
-/* What was under way ends, later where processors are scarce. */
+/* Waits until no other thread of this process wakes up any more: work that is
+ * under way takes longer where processors are scarce.  Counts the wakeups of
+ * the last second. */
 static void idle(struct crowd *c)
 {
-	unsigned long before, now = naps();
+	unsigned long before, now = count_sleeps();
 
 	pthread_barrier_wait(&c->all);
 	for (int i = 0; i < SETTLED_S; i++) {
 		before = now;
 		sleep(1);
-		now = naps();
+		now = count_sleeps();
 		if (i && now == before)
 			break;
 	}
@@ -407,11 +413,11 @@ static int be_one_of_many(struct crowd *c, int me)
 	return 0;
 }
 
-/* @what is what main's argument says. */
+/* Runs the test that @what names: many, idle, hub or halt. */
 static int many(const char *what, int processes, int qps)
 {
 	size_t count = (size_t)processes * (size_t)qps;
-	struct crowd *c = shared(sizeof(*c) + count * sizeof(c->at[0]));
+	struct crowd *c = map_shared(sizeof(*c) + count * sizeof(c->at[0]));
 	pthread_barrierattr_t attr;
 	int failed = 0, status;
 
@@ -427,7 +433,7 @@ static int many(const char *what, int processes, int qps)
 	for (int i = 0; i < processes; i++)
 		if (!fork())
 			_exit(be_one_of_many(c, i));
-	/* One that fails leaves the others at the barrier. */
+	/* When one process fails, the others wait at the barrier for ever. */
 	while (wait(&status) > 0)
 		if (status && !failed++)
 			kill(0, SIGTERM);
@@ -449,12 +455,13 @@ static int many(const char *what, int processes, int qps)
 
 struct pair {
 	struct endpoint_address at[2];
-	atomic_int ready[2]; /* 1: its address is there */
+	atomic_int ready[2]; /* 1: at[] is set */
 	atomic_int is_doomed;
-	atomic_int round, done; /* of a survivor */
+	atomic_int round, done; /* the survivor's: the round to do, done */
 };
 
-/* Writes to the other until that fails; right only if it is killed. */
+/* Writes to the peer until a WRITE fails, which is right only if the peer is
+ * killed. */
 static void talk(struct endpoint *e, struct pair *p, int me)
 {
 	struct ibv_wc wc;
@@ -504,7 +511,7 @@ static int live(struct pair *p, int me)
 
 static int mortal(int rounds, unsigned seed)
 {
-	struct pair *p = shared(sizeof(*p));
+	struct pair *p = map_shared(sizeof(*p));
 
 	for (int i = 0; i < rounds; i++) {
 		int victim = rand_r(&seed) % 2, status;
@@ -563,7 +570,7 @@ static int survive(struct pair *p, int rounds)
 		renew_qp(&e);
 		atomic_store(&p->done, i);
 	}
-	/* The broker's word of the last death may still be on its way. */
+	/* The message of the broker about the last death may be under way. */
 	for (int ms = 0; ms < LEFT_MS; ms++) {
 		leak_check_get(&now);
 		if (!leak_check_more(&now, &before))
@@ -580,7 +587,7 @@ static int survive(struct pair *p, int rounds)
 
 static int survivor(int rounds, unsigned seed)
 {
-	struct pair *p = shared(sizeof(*p));
+	struct pair *p = map_shared(sizeof(*p));
 	int status = 0, ended = 0;
 	pid_t pid = fork();
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * newer_abi: what programs built against rdma-core 65 know and those built
- * against the headers at hand may not: structures as they are laid out there,
- * and the calls of nodes IBVERBS_1.15 to 1.18, found by name and node in the
- * libibverbs that the program runs on.
+ * newer_abi: the part of the ABI of rdma-core 65 that the installed headers may
+ * lack: its structures with their layout, and the calls of the version nodes
+ * IBVERBS_1.15 to 1.18, found by name and node in the libibverbs that the
+ * program runs with.
  */
 #ifndef TESTS_SYSTEM_LIB_NEWER_ABI_H
 #define TESTS_SYSTEM_LIB_NEWER_ABI_H
@@ -93,7 +93,7 @@ struct newer_qp_ex {
 			 size_t length, uint8_t type, uint8_t level);
 };
 
-/* The calls, by their names without ibv_; NULL: this libibverbs has it not. */
+/* The calls, by their names without ibv_. */
 struct later {
 	void *(*alloc_dmah)(struct ibv_context *ctx,
 			    struct newer_dmah_attr *attr);
@@ -125,9 +125,10 @@ struct later {
 				   struct newer_attach_attr *attr);
 };
 
-/* Those of the library of ibv_get_device_list; the program ends, with a
- * sentence on stdout, where one is missing. */
+/* The calls of the libibverbs that the program runs with, after newer_find. */
 extern struct later later;
+/* Looks up all calls.  If a call is missing, the program ends with a sentence
+ * on stdout. */
 void newer_find(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One process that writes to many, each in any namespace; the processes find
- * each other by files of a shared folder.
+ * One process that writes to many processes, each of which may be in another
+ * namespace; the processes find each other by files in a shared folder.
  *
  *	one_to_many serve FOLDER I	  is target I, until the file `end`
  *					  exists
@@ -36,8 +36,10 @@ static void name_of(const char *what, int i, char name[512])
 	snprintf(name, 512, "%s/%s.%d", folder, what, i);
 }
 
-/* Whole or not there. */
-static void leave(const char *what, int i, const struct endpoint_address *a)
+/* Makes the file FOLDER/WHAT.I with the address *a; a reader never sees a part
+ * of the file. */
+static void publish_address(const char *what, int i,
+			    const struct endpoint_address *a)
 {
 	char name[512], temp[520];
 	FILE *f;
@@ -50,7 +52,8 @@ static void leave(const char *what, int i, const struct endpoint_address *a)
 	     temp);
 }
 
-static void find(const char *what, int i, struct endpoint_address *a)
+/* Waits for the file FOLDER/WHAT.I, and reads the address in it. */
+static void await_address(const char *what, int i, struct endpoint_address *a)
 {
 	char name[512];
 	FILE *f;
@@ -62,7 +65,7 @@ static void find(const char *what, int i, struct endpoint_address *a)
 	fclose(f);
 }
 
-static int serve(int i)
+static int serve_target(int i)
 {
 	struct endpoint_address self, peer, end;
 	struct endpoint e;
@@ -70,11 +73,11 @@ static int serve(int i)
 	endpoint_open(&e, ENDPOINT_ALL_REMOTE | IBV_ACCESS_LOCAL_WRITE,
 		      IBV_ACCESS_REMOTE_WRITE);
 	endpoint_address_get(&e, &self);
-	leave("server", i, &self);
-	find("client", i, &peer);
+	publish_address("server", i, &self);
+	await_address("client", i, &peer);
 	endpoint_to_rtr(&e, &peer);
-	leave("ready", i, &self);
-	find("end", 0, &end);
+	publish_address("ready", i, &self);
+	await_address("end", 0, &end);
 	need(e.region[i] == (uint8_t)(i + 1), "it was not written to");
 	endpoint_close(&e);
 	return 0;
@@ -106,10 +109,10 @@ static int write_to(int count, int rounds)
 	for (int i = 0; i < count; i++) {
 		endpoint_open(&e[i], IBV_ACCESS_LOCAL_WRITE, 0);
 		endpoint_address_get(&e[i], &self[i]);
-		leave("client", i, &self[i]);
+		publish_address("client", i, &self[i]);
 	}
 	for (int i = 0; i < count; i++) {
-		find("ready", i, &peer[i]);
+		await_address("ready", i, &peer[i]);
 		endpoint_to_rtr(&e[i], &peer[i]);
 		endpoint_to_rts(&e[i], &self[i], 0);
 	}
@@ -123,8 +126,8 @@ static int write_to(int count, int rounds)
 					     wc.status == IBV_WC_SUCCESS,
 				     "a WRITE");
 	}
-	leave("written", 0, &self[0]);
-	find("end", 0, &peer[0]);
+	publish_address("written", 0, &self[0]);
+	await_address("end", 0, &peer[0]);
 	for (int i = 0; i < count; i++)
 		endpoint_close(&e[i]);
 	return 0;
@@ -138,7 +141,7 @@ int main(int argc, char **argv)
 	alarm(PATIENCE_S);
 	folder = argc > 2 ? argv[2] : "";
 	if (argc == 4 && !strcmp(argv[1], "serve"))
-		return serve(count);
+		return serve_target(count);
 	if (argc == 5 && !strcmp(argv[1], "write") && count <= MOST)
 		return write_to(count, atoi(argv[4]));
 	fprintf(stderr, "usage: fan serve FOLDER I\n"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the checks of librdmacm share: two ids of a process, of which one calls
- * the other, each side with a channel of its own.  One thread, no lock.
+ * Functions that the checks of librdmacm share: two ids of one process, of
+ * which the active id connects to the passive id; each side has an event
+ * channel of its own.  One thread, no lock.
  */
 #ifndef TESTS_SYSTEM_LIB_SIDES_H
 #define TESTS_SYSTEM_LIB_SIDES_H
@@ -17,7 +18,7 @@
 
 enum {
 	ACTIVE,
-	PASSIVE, /* the listener's, too */
+	PASSIVE, /* the listener is on this side too */
 	SIDES,
 	WAIT_MS = 20000,
 	RESOLVE_MS = 2000,
@@ -34,7 +35,7 @@ static inline struct sockaddr_storage address(int family, const char *text,
 	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&s;
 	struct sockaddr_in *four = (struct sockaddr_in *)&s;
 
-	four->sin_port = htons(port); /* at the same place in both */
+	four->sin_port = htons(port); /* sin6_port has the same offset */
 	if (inet_pton(family, text,
 		      family == AF_INET ? (void *)&four->sin_addr
 					: (void *)&six->sin6_addr) != 1)
@@ -77,8 +78,9 @@ static inline bool is_readable(int side, int wait_ms)
 	return poll(&p, 1, wait_ms) == 1;
 }
 
-/* The next event of a side, which must be of this type; the caller acknowledges
- * it.  NULL: another came. */
+/* Waits for the next event of a side, which must be of this type, and returns
+ * it; the caller acknowledges it.  NULL: no event or another event came, and
+ * the check fails. */
 static inline struct rdma_cm_event *await(int side,
 					  enum rdma_cm_event_type type)
 {
@@ -97,6 +99,8 @@ static inline struct rdma_cm_event *await(int side,
 	return NULL;
 }
 
+/* Waits for the next event of a side, which must be of this type, and
+ * acknowledges it. */
 static inline void take(int side, enum rdma_cm_event_type type)
 {
 	struct rdma_cm_event *e = await(side, type);
@@ -105,6 +109,7 @@ static inline void take(int side, enum rdma_cm_event_type type)
 		EXPECT(!rdma_ack_cm_event(e));
 }
 
+/* Makes the listener at this address and a free port. */
 static inline void listen_at(enum rdma_port_space ps, const char *text)
 {
 	listener = id_new(PASSIVE, ps);
@@ -113,7 +118,7 @@ static inline void listen_at(enum rdma_port_space ps, const char *text)
 	EXPECT(!rdma_listen(listener, 4));
 }
 
-/* As far as the route to the listener's port at this address. */
+/* Makes the active id, and resolves this address with the listener's port. */
 static inline void resolve_address(enum rdma_port_space ps, const char *text)
 {
 	struct sockaddr_storage to =
@@ -142,7 +147,8 @@ static inline struct rdma_conn_param param(void)
 					.qp_num = QPN};
 }
 
-/* The request is here; the event is the caller's, or NULL. */
+/* Connects the active id with these parameters; NULL: those of param(). Returns
+ * the CONNECT_REQUEST event, which the caller acknowledges; NULL: none came. */
 static inline struct rdma_cm_event *call(const struct rdma_conn_param *given)
 {
 	struct rdma_conn_param p = given ? *given : param();
@@ -154,6 +160,7 @@ static inline struct rdma_cm_event *call(const struct rdma_conn_param *given)
 	return e;
 }
 
+/* Connects the active id, and takes the request at the passive side. */
 static inline void be_called(void)
 {
 	struct rdma_cm_event *e = call(NULL);
@@ -162,6 +169,7 @@ static inline void be_called(void)
 		EXPECT(!rdma_ack_cm_event(e));
 }
 
+/* Listens at @listens and connects to @called, up to the request. */
 static inline void begin(enum rdma_port_space ps, const char *listens,
 			 const char *called)
 {
@@ -171,6 +179,7 @@ static inline void begin(enum rdma_port_space ps, const char *listens,
 	be_called();
 }
 
+/* Accepts the request; the active side gets the response. */
 static inline void accept_it(void)
 {
 	struct rdma_conn_param p = param();
@@ -179,13 +188,14 @@ static inline void accept_it(void)
 	take(ACTIVE, RDMA_CM_EVENT_CONNECT_RESPONSE);
 }
 
+/* Establishes the connection from the active side. */
 static inline void establish(void)
 {
 	EXPECT(!rdma_establish(id[ACTIVE]));
 	take(PASSIVE, RDMA_CM_EVENT_ESTABLISHED);
 }
 
-/* With what is still on its way. */
+/* Destroys all ids, and checks that no channel has an event left. */
 static inline void end(void)
 {
 	for (int side = 0; side < SIDES; side++)
@@ -199,7 +209,7 @@ static inline void end(void)
 		EXPECT(!is_readable(side, 0));
 }
 
-/* False: there is no device, or no broker. */
+/* Makes both event channels.  False: there is no device, or no broker. */
 static inline bool sides_open(void)
 {
 	for (int side = 0; side < SIDES; side++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Steps that take too long; see step_timeout.h. */
+/* The time limit of a step; see step_timeout.h. */
 #include "step_timeout.h"
 
 #include <signal.h>
 
 static const char *step = "", *reason = "";
 
-static void too_late(int number)
+static void handle_alarm(int number)
 {
 	const char *const words[] = {step, ": ", reason, "\n"};
 
@@ -19,7 +19,7 @@ static void too_late(int number)
 void step_timeout_watch(const char *why)
 {
 	reason = why;
-	signal(SIGALRM, too_late);
+	signal(SIGALRM, handle_alarm);
 }
 
 void step_timeout_step(const char *what, unsigned seconds)

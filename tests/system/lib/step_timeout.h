@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Ends the process with what errno says. */
+/* Prints @what and the error of errno, and ends the process with status 1. */
 static inline void step_timeout_die(const char *what)
 {
 	printf("%s: %s\n", what, strerror(errno));
@@ -17,25 +17,33 @@ static inline void step_timeout_die(const char *what)
 	_exit(1);
 }
 
+/* Returns the value of a word of shared memory.  Acquire: the reader then sees
+ * all that the writer wrote before step_timeout_say. */
 static inline int step_timeout_look(const int *word)
 {
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
+/* Sets a word of shared memory.  Release: see step_timeout_look. */
 static inline void step_timeout_say(int *word, int value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
 /*
- * What this process is at, for so long at most: each step has its own time, for
- * where processors are scarce many take long.  One that takes longer, or a
- * SIGALRM, ends the process, which says the step and why.  Both are borrowed.
+ * Handles SIGALRM from now on: the process prints the present step and @why,
+ * and ends with status 1.  @why is borrowed.
  */
 void step_timeout_watch(const char *why);
+/*
+ * Begins a step with a time limit of its own, since where processors are scarce
+ * many steps take long.  A SIGALRM ends the process after @seconds.  @what, the
+ * step's name, is borrowed.
+ */
 void step_timeout_step(const char *what, unsigned seconds);
 
-/* The test's own time limit is the bound. */
+/* Waits until a word of shared memory has this value; the step's time limit is
+ * the bound. */
 static inline void step_timeout_await(const int *word, int value)
 {
 	while (step_timeout_look(word) != value)

@@ -7,10 +7,10 @@
 
 enum {
 	PAGE = 4096,
-	SLOTS = 64, /* of WRITEs with immediate: not before it is looked at */
+	SLOTS = 64, /* so many that no slot is written before it is checked */
 	FIXED = 65536,
 	LONG = 65536,
-	/* Where what lies in an area; a guard page between. */
+	/* Offsets of the parts of an area, which guard pages separate. */
 	AT_NUMBERED = 0,
 	AT_FIXED = AT_NUMBERED + SLOTS * TRAFFIC_BYTES + PAGE,
 	AT_WORD = AT_FIXED + FIXED + PAGE,
@@ -20,7 +20,7 @@ enum {
 	AT_READ = AT_OUT + TRAFFIC_WINDOW * TRAFFIC_BYTES + PAGE,
 	AREA = AT_READ + TRAFFIC_WINDOW * TRAFFIC_BYTES,
 	POOL = TRAFFIC_POOL * TRAFFIC_BYTES,
-	RECEIVE = 1 << 30, /* in a wr_id: not of a request */
+	RECEIVE = 1 << 30, /* in the wr_id of a receive */
 };
 
 /* Kinds of requests; the first three are numbered messages. */
@@ -55,7 +55,7 @@ static void fail(const struct traffic_link *l, const char *what,
 	_exit(1);
 }
 
-/* ---- what both ends know ---- */
+/* ---- the contents of messages and memory, which both ends know ---- */
 
 static uint32_t mix(uint32_t a, uint32_t b)
 {
@@ -175,8 +175,8 @@ static void judge_message(struct traffic_link *l, const struct ibv_wc *wc)
 			fail(l, "other bytes than were sent", n);
 }
 
-/* Of a shared queue, only the receives that the dead process had taken are
- * flushed. */
+/* Checks a flushed receive.  The shared queue loses at most one receive per
+ * link: the receive that a process had taken when it was killed. */
 static void judge_flush(struct traffic_link *l, const struct ibv_wc *wc)
 {
 	if (wc->status != IBV_WC_WR_FLUSH_ERR)
@@ -202,7 +202,9 @@ static void judge_receive(struct traffic_link *l, const struct ibv_wc *wc)
 
 /* ---- requests ---- */
 
-static uint32_t prepare(struct traffic_link *l, int op, uint8_t *out)
+/* Returns the length of the next request, and writes the bytes of a numbered
+ * message to @out. */
+static uint32_t prepare_request(struct traffic_link *l, int op, uint8_t *out)
 {
 	uint32_t n = l->spoken, bytes;
 
@@ -217,8 +219,9 @@ static uint32_t prepare(struct traffic_link *l, int op, uint8_t *out)
 	return bytes;
 }
 
-static void aim(const struct traffic_link *l, int op, uint32_t message,
-		struct ibv_send_wr *wr)
+/* Sets the remote address and the rkey of *wr. */
+static void set_remote(const struct traffic_link *l, int op, uint32_t message,
+		       struct ibv_send_wr *wr)
 {
 	uint64_t to = l->peer.region;
 
@@ -242,7 +245,7 @@ static void post_one(struct traffic_link *l, int op)
 	uint32_t slot = l->posted % TRAFFIC_WINDOW, n = l->spoken;
 	uint64_t at = op == READ || op == ADD ? AT_READ : AT_OUT;
 	uint8_t *near = l->area.bytes + at + slot * TRAFFIC_BYTES;
-	uint32_t bytes = prepare(l, op, near);
+	uint32_t bytes = prepare_request(l, op, near);
 	struct ibv_sge sge = {(uintptr_t)near, bytes, l->area.mr->lkey};
 	struct ibv_send_wr *bad, wr = {.wr_id = l->posted,
 				       .sg_list = &sge,
@@ -252,7 +255,7 @@ static void post_one(struct traffic_link *l, int op)
 
 	if (op == WRITE)
 		sge.addr = (uintptr_t)l->area.bytes + AT_LONG;
-	aim(l, op, n, &wr);
+	set_remote(l, op, n, &wr);
 	l->asked[slot] = (struct traffic_asked){op, bytes};
 	if (op == ADD && l->added_posted)
 		__atomic_fetch_add(l->added_posted, 1, __ATOMIC_RELEASE);
@@ -261,7 +264,7 @@ static void post_one(struct traffic_link *l, int op)
 	l->posted++;
 }
 
-static void post(struct traffic_link *l)
+static void post_any(struct traffic_link *l)
 {
 	static const int others[] = {ADD, READ, WRITE, WRITE};
 	uint32_t choice = mix(l->id + 3, l->posted) % 8;
@@ -347,7 +350,7 @@ int traffic_turn(struct traffic_line *line)
 
 		if (l && l->initiates && !l->has_failed &&
 		    l->posted - l->ended < TRAFFIC_WINDOW)
-			post(l);
+			post_any(l);
 	}
 	return n;
 }
@@ -368,7 +371,7 @@ void traffic_bereave(struct traffic_link *l)
 		traffic_turn(l->line);
 	l->is_gone = true;
 	l->gone_from = l->posted;
-	post(l);
+	post_any(l);
 }
 
 bool traffic_is_idle(const struct traffic_link *l)
@@ -426,7 +429,8 @@ void traffic_add(struct traffic_line *line, struct traffic_link *l, uint32_t id)
 	l->self.rkey = l->area.mr->rkey;
 }
 
-/* As endpoint_to_rts, but a silent peer is asked about after some 2 ms. */
+/* The short timeout makes adverb ask the broker about a silent peer after some
+ * 2 ms. */
 void traffic_connect(struct traffic_link *l)
 {
 	struct ibv_qp_attr hasty = {.qp_state = IBV_QPS_RTS,
@@ -456,8 +460,8 @@ uint64_t traffic_remove(struct traffic_line *line, struct traffic_link *l)
 		step_timeout_die("modify to ERR");
 	while (!traffic_is_idle(l) || (!l->is_shared && l->receives))
 		traffic_turn(line);
-	/* Completions that are not collected go with the queue pair, and so do
-	 * its receives. */
+	/* ibv_destroy_qp drops the completions that are not polled, and the
+	 * receives that the queue pair has taken. */
 	while (l->is_shared && traffic_turn(line))
 		;
 	for (int i = 0; i < TRAFFIC_LINKS; i++)
