@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests of adverbd and its client share.  Each test program runs in a
- * network namespace of its own, so that port 4791 and the broker's address are
- * free.  ADVERB_BROKER names adverbd.
+ * Functions that the tests of adverbd and its client share.  Each test program
+ * runs in a network namespace of its own, so that port 4791 and the broker's
+ * address are free.  ADVERB_BROKER names adverbd.
  */
 #ifndef TESTS_UNIT_BROKERS_H
 #define TESTS_UNIT_BROKERS_H
@@ -34,7 +34,8 @@
 
 #define LIFE_MS 2000 /* a broker that lives shorter delays the next start */
 
-static long skipped_ms;
+static long
+	skipped_ms; /* the test's clock is ahead of the kernel's by so much */
 
 /* Replaces libc's clock_gettime for all code that is linked into the test: adds
  * skipped_ms. */

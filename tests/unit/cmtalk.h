@@ -11,7 +11,7 @@
 
 static const uint8_t lo[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
 
-/* The next message to a client. */
+/* Takes the next message to a client. */
 static inline struct cmproto take(int fd)
 {
 	struct cmproto m;

@@ -18,7 +18,7 @@
 
 static struct hca own;
 static struct space nothing;
-static uint64_t *word; /* in shared memory: what a key would name */
+static uint64_t *word; /* in shared memory, as the memory of a key */
 static _Atomic int *stage;
 
 static bool is_dead(alock_owner owner)
@@ -41,7 +41,7 @@ static enum alock_halt halt_of(uint32_t thread)
 
 static const struct alock_judge judge = {is_dead, is_slow, halt_of, NULL};
 
-static void *share(size_t bytes)
+static void *map_shared(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -55,10 +55,10 @@ static int set_up(void **state)
 	uint64_t seed[4] = {1, 2, 3, 4};
 	struct arena a;
 
-	arena_init(&a, share(ARENA_BYTES), ARENA_BYTES);
+	arena_init(&a, map_shared(ARENA_BYTES), ARENA_BYTES);
 	alock_open((alock_owner)getpid(), &judge);
 	copier = gettid();
-	word = share(4096);
+	word = map_shared(4096);
 	stage = (_Atomic int *)(void *)(word + 1);
 	return hca_init(&own, a, &nothing, seed);
 }
@@ -69,7 +69,7 @@ static int tear_down(void **state)
 	return munmap(own.arena.base, ARENA_BYTES);
 }
 
-static pid_t begin(void (*what)(struct access *g))
+static pid_t begin_peer(void (*what)(struct access *g))
 {
 	pid_t pid = fork();
 
@@ -86,7 +86,7 @@ static pid_t begin(void (*what)(struct access *g))
 	return pid;
 }
 
-/* Writes while the word is not withdrawn, as by a key. */
+/* Writes until word[0] is 0, as a peer writes until a key is withdrawn. */
 static void write_on(struct access *g)
 {
 	*stage = 1;
@@ -109,7 +109,7 @@ static void after_the_wait_nobody_is_inside(void **state)
 
 		__atomic_store_n(&word[0], 1, __ATOMIC_RELAXED);
 		*stage = 0;
-		pid = begin(write_on);
+		pid = begin_peer(write_on);
 		while (!*stage)
 			sched_yield();
 		for (int k = 0; k < 100; k++) {
@@ -133,7 +133,7 @@ static void stay_inside(struct access *g)
 
 static void the_dead_are_not_waited_for(void **state)
 {
-	pid_t pid = begin(stay_inside);
+	pid_t pid = begin_peer(stay_inside);
 
 	while (!*stage)
 		sched_yield();
@@ -166,7 +166,7 @@ static void a_copy_of_other_keys_is_not_waited_for(void **state)
 	pid_t pid;
 
 	*stage = 0;
-	pid = copier = begin(stay_at_one_key);
+	pid = copier = begin_peer(stay_at_one_key);
 	while (!*stage)
 		sched_yield();
 	access_wait(&own, access_qp(QPN + 1));
@@ -181,7 +181,7 @@ static void a_copy_of_other_keys_is_not_waited_for(void **state)
 	assert_true(is_left(ACCESS_ALL));
 }
 
-/* A slot of a process that lives, for this one to play. */
+/* Claims an access slot in the name of the parent process, which lives. */
 static struct access *take_as_another(void)
 {
 	struct access *g;
@@ -198,7 +198,7 @@ static void access_of_a_copier_that_stopped_is_revoked(void **state)
 	access_set what = access_qp(QPN) | access_key(KEY);
 
 	access_enter(g, access_qp(QPN));
-	halted = ALOCK_STOPPED_AFTER_COPY; /* and yet not copying */
+	halted = ALOCK_STOPPED_AFTER_COPY; /* but it does not copy */
 	assert_false(is_left(access_qp(QPN)));
 	assert_true(is_left(access_qp(QPN + 1)));
 	assert_true(is_left(access_key(KEY)));
@@ -211,8 +211,8 @@ static void access_of_a_copier_that_stopped_is_revoked(void **state)
 	assert_false(access_is_revoked(g));
 	assert_true(access_revoke(&own, alock_holder(&g->process)));
 	assert_true(is_left(access_qp(QPN)));
-	/* the peer continues: a thread that waits for it from now on learns
-	 * when it has left */
+	/* the peer continues: a scan that begins now ends when the peer has
+	 * left */
 	halted = ALOCK_RUNS;
 	assert_true(access_is_revoked(g));
 	assert_false(is_left(access_qp(QPN)));
@@ -226,7 +226,8 @@ static void access_of_a_copier_that_stopped_is_revoked(void **state)
 	access_release(g);
 }
 
-/* Anywhere, not only at a call's end. */
+/* A peer that copies by rseq is revoked wherever it stops, not only at the end
+ * of a system call. */
 static void access_on_lease_is_revoked_at_any_step(void **state)
 {
 	struct access *g = take_as_another();
@@ -261,7 +262,7 @@ static void leave_later(struct access *g)
 
 static void the_living_are_waited_for(void **state)
 {
-	pid_t pid = begin(leave_later);
+	pid_t pid = begin_peer(leave_later);
 
 	while (*stage < 1)
 		sched_yield();
@@ -301,13 +302,13 @@ static void slots_of_the_dead_are_had_again_when_none_is_free(void **state)
 	struct access *slot = NULL, *last;
 	int taken = 0;
 
-	waitpid(begin(die_amid_a_copy), NULL, 0);
+	waitpid(begin_peer(die_amid_a_copy), NULL, 0);
 	while ((last = access_claim(&own))) {
 		slot = last;
 		taken++;
 	}
 	assert_int_equal(taken, ACCESS_MAX);
-	/* the last one was the dead one's, who was inside */
+	/* the slot that was claimed last was the dead process's, in its copy */
 	assert_int_equal(shared_own(&slot->epoch) % 2, 0);
 	assert_int_equal(shared_own(&slot->by), ACCESS_BY_CALLS);
 	access_wait(&own, ACCESS_ALL);
@@ -334,7 +335,7 @@ static void an_owner_lives_while_his_word_says_so(void **state)
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
-/* The word lies where others write. */
+/* Other processes can write any value to the owner of an access slot. */
 static void an_impossible_access_is_not_waited_for(void **s)
 {
 	const alock_owner nobody[] = {(alock_owner)getpid(), ALOCK_NAMELESS};

@@ -14,7 +14,7 @@ struct file {
 	char loader[32];
 };
 
-#define ADDRESS 0x10000 /* that the file is loaded at */
+#define ADDRESS 0x10000 /* at which the file is loaded */
 
 /* A dynamic program of this machine with the given entries. */
 static struct file sample(Elf64_Sxword tag, Elf64_Sxword tag2)
@@ -72,7 +72,7 @@ static void rpath_counts_only_without_runpath(void **state)
 	assert_int_equal(read_bytes(&none, sizeof(none)).kind, BINARY_DYNAMIC);
 }
 
-/* With strings at 1 and at 33. */
+/* A sample with a string table that has @text at 1 and @text2 at 33. */
 static struct file with_strings(Elf64_Sxword tag, const char *text,
 				Elf64_Sxword tag2, const char *text2)
 {

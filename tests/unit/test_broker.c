@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What adverbd gives a client that has opened: the datagrams of the client's
- * class, pages, arenas, and answers about other clients.  Each program has a
- * network namespace of its own, so that port 4791 and the broker's address are
- * free.  ADVERB_BROKER names adverbd.
+ * An open client gets from adverbd the datagrams of its class, pages, arenas,
+ * and answers about other clients.  Each program has a network namespace of its
+ * own, so that port 4791 and the broker's address are free.  ADVERB_BROKER
+ * names adverbd.
  */
 #include "brokers.h"
 

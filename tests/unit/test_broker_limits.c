@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The broker and its clients where few descriptors may be open, or under way.
+/* The broker and its clients where few descriptors may be open, or in flight.
  */
 #include "brokers.h"
 
@@ -28,15 +28,17 @@ static void limit_files(rlim_t soft, rlim_t hard)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
 }
 
-/* Without the capabilities that lift the bound, where we have them. */
-static void be_somebody(void)
+/* Drops the capabilities that lift the limit on descriptors in flight, if this
+ * process has them. */
+static void drop_capabilities(void)
 {
 	if (!geteuid() && setresuid(65534, 65534, 65534))
 		print_message("root of a namespace\n");
 }
 
-/* In a socket that nobody reads; each counts against the user's limit. */
-static void send_away(int count)
+/* Leaves @count descriptors in flight in a socket that nobody reads; they count
+ * against the user's limit. */
+static void leave_in_flight(int count)
 {
 	struct proto m = {.brings = PROTO_FD_SOCKET};
 	int pair[2];
@@ -46,14 +48,14 @@ static void send_away(int count)
 		assert_int_equal(proto_send(pair[1], &m, &pair[0]), 0);
 }
 
-/* The result of a child, as its exit status. */
-static void in_a_child(void (*body)(void))
+/* Runs @body in a child process, which must end with status 0. */
+static void run_in_child(void (*body)(void))
 {
 	pid_t pid = fork();
 	int status;
 
 	if (!pid) {
-		be_somebody();
+		drop_capabilities();
 		body();
 		_exit(0);
 	}
@@ -79,7 +81,7 @@ static bool shows_arena(void)
 
 static void open_under_a_hard_limit(void)
 {
-	send_away(UNDER_WAY);
+	leave_in_flight(UNDER_WAY);
 	limit_files(FEW, FEW);
 	assert_false(shows_arena());
 }
@@ -88,7 +90,7 @@ static void open_under_a_soft_limit(void)
 {
 	struct rlimit files;
 
-	send_away(UNDER_WAY);
+	leave_in_flight(UNDER_WAY);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
 	limit_files(FEW, files.rlim_max);
 	assert_true(shows_arena());
@@ -96,15 +98,16 @@ static void open_under_a_soft_limit(void)
 	assert_int_equal(files.rlim_cur, FEW);
 }
 
-/* As the broker's first client has none of these limits, nor has it. */
-static void beside_a_broker(void (*body)(void))
+/* Runs @body in a child beside a broker that has no such limit, since the
+ * client that starts the broker has none. */
+static void run_beside_broker(void (*body)(void))
 {
 	struct client first;
 	pid_t pid;
 
 	open_or_fail(&first);
 	pid = broker_of(&first);
-	in_a_child(body);
+	run_in_child(body);
 	client_close(&first);
 	end_broker(pid);
 }
@@ -112,12 +115,12 @@ static void beside_a_broker(void (*body)(void))
 static void
 a_user_at_the_limit_of_descriptors_in_flight_shares_no_arena(void **state)
 {
-	beside_a_broker(open_under_a_hard_limit);
+	run_beside_broker(open_under_a_hard_limit);
 }
 
 static void a_soft_limit_is_no_bound_to_what_is_under_way(void **state)
 {
-	beside_a_broker(open_under_a_soft_limit);
+	run_beside_broker(open_under_a_soft_limit);
 }
 
 static void open_without_room(void)
@@ -137,13 +140,13 @@ static void open_without_room(void)
 
 static void a_program_without_room_is_told_of_its_limit(void **state)
 {
-	beside_a_broker(open_without_room);
+	run_beside_broker(open_without_room);
 }
 
 /*
- * A broker in a process of its own, whose table of open files is full but for
- * ROOM: its limit itself is large, for all that the user's programs have under
- * way counts against it.
+ * Starts a broker in a process of its own, with room for ROOM more descriptors.
+ * Its limit on open files stays large, since all descriptors that the user's
+ * programs have in flight count against that limit.
  */
 static pid_t begin_full(void)
 {
@@ -253,7 +256,7 @@ static void watch_more_entries_than_files(void)
 
 static void a_broker_watches_half_as_many_as_it_may_have_files(void **state)
 {
-	in_a_child(watch_more_entries_than_files);
+	run_in_child(watch_more_entries_than_files);
 }
 
 #define QUESTIONS 40
@@ -279,7 +282,8 @@ static void send_word(int fd, enum proto_kind kind, uint32_t value)
 	assert_int_equal(proto_send(fd, &m, NULL), 0);
 }
 
-/* The bytes that wait to be read, and the number of their descriptors. */
+/* Receives all messages that wait: adds their number to *messages, closes their
+ * descriptors, and returns the number of descriptors. */
 static int read_words(int fd, int *messages)
 {
 	struct proto m = {0};
@@ -302,7 +306,8 @@ static void turn_often(struct server *s)
 		server_turn(s);
 }
 
-/* A client of this server that has a class, which is not read yet. */
+/* Opens a client of this server, which has a class and whose PROTO_WELCOME is
+ * not read yet. */
 static int begin_client(struct server *s)
 {
 	int fd = proto_connect();
@@ -326,7 +331,7 @@ a_client_that_does_not_read_has_few_descriptors_in_flight(void **state)
 	turn_often(s);
 	fds = read_words(fd, &messages);
 	assert_uint_in_range(fds, 3, ADMISSION_FILES);
-	/* and gets all in time */
+	/* the client gets all answers when it reads */
 	while (messages <= QUESTIONS) {
 		server_turn(s);
 		fds += read_words(fd, &messages);
@@ -336,7 +341,8 @@ a_client_that_does_not_read_has_few_descriptors_in_flight(void **state)
 	server_free(s);
 }
 
-/* Its user may have as many fewer connections. */
+/* A closed connection stays until its messages are read, and counts against the
+ * share of its user meanwhile. */
 static void a_connection_that_is_not_read_stays(void **state)
 {
 	const struct server_config config = {.idle_ms = 100};

@@ -7,8 +7,8 @@
 
 #define PATIENCE_NS 60000000000u
 
-/* The broker does not read, and then it does: a question that was not asked
- * then is asked now. */
+/* While the broker is stopped, its socket is full and a question cannot be
+ * sent; the question is sent when the broker reads again. */
 static void a_question_without_room_is_asked_later(void **state)
 {
 	struct engine_event e = {.qpn = 7, .peer.ip = {[15] = 1}};

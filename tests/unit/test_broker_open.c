@@ -243,7 +243,7 @@ static void malformed_requests_are_refused_and_survived(void **state)
 
 /* Starts a broker of another version at the test's address.  Its messages are
  * longer, and only the head that all versions share is the same. */
-static pid_t begin_elder(void)
+static pid_t begin_other_version(void)
 {
 	struct {
 		struct proto m;
@@ -280,7 +280,7 @@ static pid_t begin_elder(void)
 
 static void a_broker_of_another_version_is_named(void **state)
 {
-	pid_t pid = begin_elder();
+	pid_t pid = begin_other_version();
 	char want[300];
 	char said[START_SENTENCE];
 	const char *why = "";

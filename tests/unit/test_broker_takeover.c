@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* kill -9 of the broker: its clients and its successor. */
+/* The broker is killed by SIGKILL: its clients keep their classes, and a
+ * successor takes over. */
 #include "brokers.h"
 
 #include <sys/eventfd.h>
@@ -8,8 +9,9 @@
 #define ROUNDS	20
 #define KILLS	60
 
-/* Turns clients until each has a broker that is not `dead`; its pid. */
-static pid_t recover(struct client *c, int n, pid_t dead)
+/* Turns clients until each has a broker that is not `dead`; returns the pid of
+ * that broker. */
+static pid_t await_broker(struct client *c, int n, pid_t dead)
 {
 	struct client_news news;
 
@@ -21,8 +23,8 @@ static pid_t recover(struct client *c, int n, pid_t dead)
 	return c[0].broker.pid;
 }
 
-/* Every client gets its own class's datagrams, all of them. */
-static void deliver(struct client *c, int n)
+/* Checks that each client gets all datagrams of its class. */
+static void check_delivery(struct client *c, int n)
 {
 	for (int i = 0; i < n; i++)
 		for (uint32_t k = 0; k < 10; k++)
@@ -45,8 +47,8 @@ static void a_broker_that_dies_is_replaced_and_no_index_moves(void **state)
 	pid = broker_of(&c[0]);
 	for (int round = 0; round < ROUNDS; round++) {
 		end_broker(pid);
-		deliver(c, CLIENTS); /* with no broker at all */
-		pid = recover(c, CLIENTS, pid);
+		check_delivery(c, CLIENTS); /* with no broker at all */
+		pid = await_broker(c, CLIENTS, pid);
 		open_or_fail(&c[CLIENTS]);
 		for (int i = 0; i < CLIENTS; i++) {
 			assert_int_equal(c[i].class, class[i]);
@@ -55,7 +57,7 @@ static void a_broker_that_dies_is_replaced_and_no_index_moves(void **state)
 				peer_state(&c[CLIENTS], steer_qpn(class[i], 7)),
 				CLIENT_PEER_ALIVE);
 		}
-		deliver(c, CLIENTS + 1);
+		check_delivery(c, CLIENTS + 1);
 		client_close(&c[CLIENTS]);
 	}
 	for (int i = 0; i < CLIENTS; i++)
@@ -72,15 +74,15 @@ static void one_that_has_not_noticed_yet_keeps_its_class(void **state)
 	open_or_fail(&c[1]);
 	dead = broker_of(&c[0]);
 	end_broker(dead);
-	pid = recover(c, 1, dead);
-	/* c[1] is as one that is stopped: alive, its class its own. */
+	pid = await_broker(c, 1, dead);
+	/* c[1] is like the client of a stopped process: it keeps its class. */
 	assert_int_equal(peer_state(&c[0], steer_qpn(c[1].class, 3)),
 			 CLIENT_PEER_ALIVE);
 	open_or_fail(&c[2]);
 	assert_int_not_equal(c[2].class, c[1].class);
-	deliver(c, 3);
-	assert_int_equal(recover(c, 2, dead), pid);
-	deliver(c, 3);
+	check_delivery(c, 3);
+	assert_int_equal(await_broker(c, 2, dead), pid);
+	check_delivery(c, 3);
 	for (int i = 0; i < 3; i++)
 		client_close(&c[i]);
 	end_broker(pid);
@@ -102,7 +104,7 @@ static void pages_outlive_the_broker(void **state)
 	end_broker(pid);
 	own[0] = 2;
 	assert_int_equal(seen[0], 2);
-	pid = recover(c, 2, pid);
+	pid = await_broker(c, 2, pid);
 	assert_ptr_equal(client_page(&c[0]), own);
 	client_close(&c[1]);
 	open_or_fail(&c[1]);
@@ -114,8 +116,10 @@ static void pages_outlive_the_broker(void **state)
 	end_broker(pid);
 }
 
-/* A process with a client that it turns until `hold` closes. */
-static pid_t child(int out, int hold)
+/* Starts a process with a client, which the process turns until `hold` is
+ * readable.  The process writes the pid of each new broker, and the class, to
+ * `out`. */
+static pid_t begin_client(int out, int hold)
 {
 	pid_t pid = fork(), told = 0;
 	struct client_news news;
@@ -158,8 +162,8 @@ of_many_that_lose_their_broker_at_once_one_starts_the_next(void **state)
 	if (pipe(out) || pipe(hold))
 		fail();
 	for (int i = 0; i < N; i++) {
-		/* Each holds the read end alone, and sees ours close. */
-		if (!child(out[1], hold[0]))
+		/* Each child ends when hold[0] is readable. */
+		if (!begin_client(out[1], hold[0]))
 			fail();
 	}
 	close(out[1]);
@@ -196,17 +200,18 @@ static void the_class_of_one_that_dies_without_a_broker_is_freed(void **state)
 		fail();
 	open_or_fail(&me);
 	broker = broker_of(&me);
-	pid = child(out[1], hold[0]);
+	pid = begin_client(out[1], hold[0]);
 	assert_int_equal(read(out[0], report, sizeof(report)), sizeof(report));
 	assert_int_equal(peer_state(&me, steer_qpn(report[1], 1)),
 			 CLIENT_PEER_ALIVE);
-	/* Stopped, so that it dies before it has found the next broker. */
+	/* Stopped, so that the process dies before it finds the next broker.
+	 */
 	kill(pid, SIGSTOP);
 	waitpid(pid, NULL, WUNTRACED);
 	end_broker(broker);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	broker = recover(&me, 1, broker);
+	broker = await_broker(&me, 1, broker);
 	assert_int_equal(peer_state(&me, steer_qpn(report[1], 1)),
 			 CLIENT_PEER_GONE);
 	client_close(&me);
@@ -229,7 +234,7 @@ static void kills_at_any_moment_lose_nothing(void **state)
 		open_or_fail(&c[i]);
 	pid = broker_of(&c[0]);
 	for (int k = 0; k < KILLS; k++) {
-		/* Some way into a takeover, or none at all. */
+		/* The next kill comes so many steps after this one. */
 		int steps = rand_r(&seed) % 12;
 
 		pidfd[k] = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -254,8 +259,8 @@ static void kills_at_any_moment_lose_nothing(void **state)
 	 */
 	for (int i = 0; i < CLIENTS; i++)
 		client_turn(&c[i], &news);
-	pid = recover(c, CLIENTS, 0);
-	deliver(c, CLIENTS);
+	pid = await_broker(c, CLIENTS, 0);
+	check_delivery(c, CLIENTS);
 	open_or_fail(&extra);
 	client_close(&extra);
 	for (int i = 0; i < CLIENTS; i++)
@@ -279,7 +284,7 @@ static void a_successor_gives_the_arenas_too(void **state)
 		struct client_news news;
 
 		end_broker(pid);
-		pid = recover(c, 2, pid);
+		pid = await_broker(c, 2, pid);
 		news = arena_of(&c[1], c[0].class);
 		assert_int_equal(news.arena, CLIENT_ARENA_HERE);
 		assert_int_equal(news.arena_at.fd, arena);

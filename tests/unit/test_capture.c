@@ -14,7 +14,7 @@
 
 #define BLOCK_SECTION 0x0a0d0d0au
 #define BLOCK_PACKET  6u
-#define PREAMBLE      60 /* a section's block and an interface's */
+#define PREAMBLE      60 /* bytes of a section and an interface block */
 #define ETH	      14
 
 static char path[] = "/tmp/adverb-capture-XXXXXX";
@@ -60,7 +60,7 @@ static uint16_t be16(const uint8_t *p)
 	return (uint16_t)(p[0] << 8 | p[1]);
 }
 
-static void look(void)
+static void read_capture(void)
 {
 	int fd = open(path, O_RDONLY);
 	ssize_t n = read(fd, seen, sizeof(seen));
@@ -70,7 +70,7 @@ static void look(void)
 	seen_bytes = (size_t)n;
 }
 
-/* The frame of the packet block at `at`; the next block is at *next. */
+/* Returns the frame of the packet block at `at`; the next block is at *next. */
 static const uint8_t *frame_at(size_t at, uint32_t *bytes, size_t *next)
 {
 	assert_int_equal(u32(at), BLOCK_PACKET);
@@ -83,8 +83,9 @@ static const uint8_t *frame_at(size_t at, uint32_t *bytes, size_t *next)
 	return seen + at + 28;
 }
 
-/* The one's complement sum, RFC 1071: 0xffff where a checksum is right. */
-static uint32_t sum(uint32_t s, const uint8_t *p, size_t len)
+/* Returns the one's complement sum, RFC 1071: 0xffff if the checksum is right.
+ */
+static uint32_t ones_sum(uint32_t s, const uint8_t *p, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		s += i & 1 ? p[i] : (uint32_t)p[i] << 8;
@@ -95,7 +96,7 @@ static uint32_t sum(uint32_t s, const uint8_t *p, size_t len)
 
 static void a_file_begins_with_a_section_and_an_interface(void **state)
 {
-	look();
+	read_capture();
 	assert_int_equal(seen_bytes, PREAMBLE);
 	assert_int_equal(u32(0), BLOCK_SECTION);
 	assert_int_equal(u32(4), 28);
@@ -117,7 +118,7 @@ static void an_ipv4_frame_has_its_headers_and_sums(void **state)
 	size_t next;
 
 	capture_frame(&four_a, &four_b, payload, 7, 3, 0x2a, 61);
-	look();
+	read_capture();
 	f = frame_at(PREAMBLE, &bytes, &next);
 	assert_int_equal(next, seen_bytes);
 	assert_int_equal(bytes, ETH + 20 + 8 + 7);
@@ -130,14 +131,15 @@ static void an_ipv4_frame_has_its_headers_and_sums(void **state)
 	assert_int_equal(be16(ip + 6), 0x4000);
 	assert_int_equal(ip[8], 61);
 	assert_int_equal(ip[9], 17);
-	assert_int_equal(sum(0, ip, 20), 0xffff);
+	assert_int_equal(ones_sum(0, ip, 20), 0xffff);
 	assert_memory_equal(ip + 12, four_a.ip + 12, 4);
 	assert_memory_equal(ip + 16, four_b.ip + 12, 4);
 	udp = ip + 20;
 	assert_int_equal(be16(udp), 49152);
 	assert_int_equal(be16(udp + 2), 4791);
 	assert_int_equal(be16(udp + 4), 15);
-	assert_int_equal(sum(sum(17 + 15, ip + 12, 8), udp, 15), 0xffff);
+	assert_int_equal(ones_sum(ones_sum(17 + 15, ip + 12, 8), udp, 15),
+			 0xffff);
 	assert_memory_equal(udp + 8, payload, 7);
 	assert_int_equal(f[bytes], 0); /* padding */
 }
@@ -150,7 +152,7 @@ static void an_ipv6_frame_has_its_headers_and_sum(void **state)
 	size_t next;
 
 	capture_frame(&six_a, &six_b, payload, 8, 0, 0xb8, 0);
-	look();
+	read_capture();
 	f = frame_at(PREAMBLE, &bytes, &next);
 	assert_int_equal(bytes, ETH + 40 + 8 + 8);
 	assert_int_equal(be16(f + 12), 0x86dd);
@@ -163,7 +165,8 @@ static void an_ipv6_frame_has_its_headers_and_sum(void **state)
 	assert_memory_equal(ip + 24, six_b.ip, 16);
 	udp = ip + 40;
 	assert_int_equal(be16(udp + 4), 16);
-	assert_int_equal(sum(sum(17 + 16, ip + 8, 32), udp, 16), 0xffff);
+	assert_int_equal(ones_sum(ones_sum(17 + 16, ip + 8, 32), udp, 16),
+			 0xffff);
 	assert_memory_equal(udp + 8, payload, 8);
 }
 
@@ -174,7 +177,7 @@ static void frames_of_every_length_follow_one_another(void **state)
 
 	for (size_t n = 0; n < sizeof(payload); n++)
 		capture_frame(&four_a, &four_b, payload, n, 0, 0, 64);
-	look();
+	read_capture();
 	for (size_t n = 0; n < sizeof(payload); n++) {
 		uint32_t bytes;
 
@@ -193,7 +196,7 @@ static void two_that_share_a_file_both_write_sections(void **state)
 	capture_close();
 	capture_open();
 	capture_frame(&four_a, &four_b, (const uint8_t *)"y", 1, 0, 0, 64);
-	look();
+	read_capture();
 	frame_at(PREAMBLE, &bytes, &next);
 	assert_int_equal(u32(next), BLOCK_SECTION);
 	frame_at(next + PREAMBLE, &bytes, &next);
@@ -208,7 +211,7 @@ static void a_frame_too_long_is_not_captured_nor_to_a_closed_file(void **state)
 	capture_close();
 	assert_false(capture_is_open());
 	capture_frame(&four_a, &four_b, payload, 1, 0, 0, 64);
-	look();
+	read_capture();
 	assert_int_equal(seen_bytes, PREAMBLE);
 }
 
@@ -222,7 +225,8 @@ static void a_full_disk_ends_the_capture(void **state)
 	assert_false(capture_is_open());
 }
 
-/* The sentences about it. */
+/* Captures a frame to a file that must not grow, and stores the sentences on
+ * stderr.  Returns their length. */
 static size_t said_when_full(char *text, size_t size)
 {
 	int before = dup(STDERR_FILENO), fd = memfd_create("stderr", 0);
@@ -253,7 +257,8 @@ static void the_program_is_told_that_a_capture_ends(void **state)
 	assert_false(capture_is_open());
 }
 
-/* Nothing is added to what is there, and somebody is told why. */
+/* Checks that `name` is not opened as a capture, and that a regular file keeps
+ * its size. */
 static void expect_refused(const char *name, off_t bytes)
 {
 	struct stat s;
@@ -278,7 +283,7 @@ static void a_file_that_is_no_capture_of_ours_gets_no_frames(void **state)
 	close(fd);
 	expect_refused(other, 6);
 	assert_int_equal(unlink(other), 0);
-	/* a capture, that is found by another name as well */
+	/* a capture that has another name too */
 	assert_int_equal(link(path, other), 0);
 	expect_refused(other, PREAMBLE);
 	assert_int_equal(unlink(other), 0);
@@ -308,7 +313,7 @@ static void a_capture_is_for_its_user_alone(void **state)
 	assert_int_equal(s.st_mode & 07777, 0600);
 }
 
-/* As it is used with Wireshark: it ends when the program ends. */
+/* As Wireshark reads a capture: the pipe ends when the capture is closed. */
 static void a_pipe_of_ours_has_the_frames(void **state)
 {
 	char pipe[sizeof(path) + 8];
@@ -328,11 +333,11 @@ static void a_pipe_of_ours_has_the_frames(void **state)
 	assert_int_equal(unlink(pipe), 0);
 }
 
-static int looks;	      /* until somebody changes what is there */
-static const char *looked_at; /* as a link to the other */
+static int looks;	      /* calls of lstat until looked_at is replaced */
+static const char *looked_at; /* becomes a link to `stranger` */
 static const char *stranger;
 
-/* In place of libc's, for the code that is tested. */
+/* Replaces libc's lstat for the tested code. */
 int lstat(const char *restrict name, struct stat *restrict s)
 {
 	int err = (int)syscall(SYS_newfstatat, AT_FDCWD, name, s,

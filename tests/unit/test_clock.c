@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A clock of a made-up machine: never ahead of it, never far behind, never
- * back, whatever its counter does. */
+/* A clock on a simulated machine is never ahead of the machine's time, never
+ * far behind, and never goes back, whatever the counter does. */
 #include "test.h"
 
 #include "host/clock.h"
 
 #define START_NS 5000000000u
 
-/* The machine: a counter of so many ticks in 1024 ns. */
+/* The simulated machine, whose counter has `rate` ticks in 1024 ns. */
 struct machine {
 	struct clock clock;
 	uint64_t now_ns, tick, rate, fraction;
 	unsigned looks;
 };
 
-static void pass(struct machine *m, uint64_t ns)
+static void pass_time(struct machine *m, uint64_t ns)
 {
 	m->now_ns += ns;
 	m->fraction += ns * m->rate;
@@ -22,23 +22,24 @@ static void pass(struct machine *m, uint64_t ns)
 	m->fraction %= 1024;
 }
 
-/* To look at the clock takes 10 ns before it reads, and so long after it. */
-static uint64_t look(struct machine *m, uint64_t after_ns)
+/* Reads the machine's time for the clock: 10 ns pass before the reading, and
+ * after_ns after it. */
+static uint64_t look_once(struct machine *m, uint64_t after_ns)
 {
 	uint64_t before = m->tick, then;
 
 	m->looks++;
-	pass(m, 10);
+	pass_time(m, 10);
 	then = m->now_ns;
-	pass(m, after_ns);
+	pass_time(m, after_ns);
 	return clock_look(&m->clock, before, then, m->tick);
 }
 
-static uint64_t ask(struct machine *m)
+static uint64_t ask_clock(struct machine *m)
 {
 	uint64_t ns = clock_at(&m->clock, m->tick);
 
-	return ns ? ns : look(m, 10);
+	return ns ? ns : look_once(m, 10);
 }
 
 static struct machine machine(uint64_t rate)
@@ -49,20 +50,21 @@ static struct machine machine(uint64_t rate)
 				.rate = rate};
 }
 
-/* Asked every `step` ns for so long; how far behind it ever was. */
+/* Asks the clock every `step` ns for long_ns; returns how far the clock was
+ * behind at most. */
 static uint64_t worst(struct machine *m, uint64_t step, uint64_t long_ns)
 {
 	uint64_t end = m->now_ns + long_ns, said = 0, worst = 0;
 
 	while (m->now_ns < end) {
-		uint64_t ns = ask(m);
+		uint64_t ns = ask_clock(m);
 
 		assert_true(ns <= m->now_ns);
 		assert_true(ns >= said);
 		said = ns;
 		if (m->now_ns - ns > worst)
 			worst = m->now_ns - ns;
-		pass(m, step);
+		pass_time(m, step);
 	}
 	return worst;
 }
@@ -74,7 +76,7 @@ static void the_clock_stays_close_behind_at_every_rate(void **state)
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		struct machine m = machine(rates[i]);
 
-		/* the lag says what the counter's own ticks take, too */
+		/* CLOCK_LAG_NS covers the length of one tick too */
 		assert_uint_in_range(worst(&m, 130, 30000000), 0, CLOCK_LAG_NS);
 		m.looks = 0;
 		assert_uint_in_range(worst(&m, 130, 30000000), 0, 300);
@@ -88,21 +90,22 @@ static void a_process_that_asks_seldom_reads_the_kernels_clock(void **state)
 
 	worst(&m, 500, 20000000);
 	for (int i = 0; i < 10; i++) {
-		pass(&m, 3000000000u);
+		pass_time(&m, 3000000000u);
 		m.looks = 0;
-		assert_uint_in_range(m.now_ns + 20 - ask(&m), 0, 200);
+		assert_uint_in_range(m.now_ns + 20 - ask_clock(&m), 0, 200);
 		assert_int_equal(m.looks, 1);
 	}
 }
 
-/* Interrupted for so long between the looks at the clock and at the counter. */
+/* Interrupts a look for for_ns, between its readings of the time and of the
+ * counter. */
 static void interrupt(uint64_t rate, uint64_t for_ns)
 {
 	struct machine m = machine(rate);
 
 	worst(&m, 500, 20000000);
-	pass(&m, 60000);
-	assert_true(look(&m, for_ns) <= m.now_ns - for_ns);
+	pass_time(&m, 60000);
+	assert_true(look_once(&m, for_ns) <= m.now_ns - for_ns);
 	m.looks = 0;
 	assert_uint_in_range(worst(&m, 130, 1000000), 0, CLOCK_LAG_NS);
 	assert_true(m.looks > 1);
@@ -111,10 +114,10 @@ static void interrupt(uint64_t rate, uint64_t for_ns)
 static void an_interrupted_look_is_not_built_on(void **state)
 {
 	interrupt(2662, 5000000);
-	interrupt(26, 100000); /* of 25 MHz few ticks go by in a long time */
+	interrupt(26, 100000); /* a counter of 25 MHz has few ticks */
 }
 
-/* The counter is not to blame. */
+/* An interrupted look does not count as an error of the counter. */
 static void
 an_interrupted_look_does_not_end_the_use_of_the_counter(void **state)
 {
@@ -122,8 +125,8 @@ an_interrupted_look_does_not_end_the_use_of_the_counter(void **state)
 
 	worst(&m, 500, 20000000);
 	for (int i = 0; i < 10; i++) {
-		pass(&m, 60000);
-		look(&m, 5000);
+		pass_time(&m, 60000);
+		look_once(&m, 5000);
 		assert_uint_in_range(worst(&m, 130, 1000000), 0, CLOCK_LAG_NS);
 	}
 	assert_int_equal(m.clock.wrong, 0);
@@ -144,7 +147,8 @@ static void a_steered_clock_is_followed(void **state)
 	assert_int_equal(m.clock.wrong, 0);
 }
 
-/* As when a virtual machine moves: once is forgotten, often is not. */
+/* The counter jumps, as when a virtual machine migrates: one jump is tolerated,
+ * several end the use of the counter. */
 static void a_counter_that_jumps_is_left_alone(void **state)
 {
 	struct machine m = machine(2662);
@@ -155,9 +159,9 @@ static void a_counter_that_jumps_is_left_alone(void **state)
 	assert_false(m.clock.is_off);
 	for (int i = 0; i < 4; i++) {
 		m.tick += 100000000000u;
-		/* the first answer after it may be ahead, and nothing is told
-		 * to go back */
-		ask(&m);
+		/* the first answer after a jump may be ahead of the time, and
+		 * no later answer goes back */
+		ask_clock(&m);
 		worst(&m, 500, 20000000);
 	}
 	assert_true(m.clock.is_off);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cm/step: every state meets every input.  The matrix says which state comes
- * next, `.` that the cell is empty; it is written from IBTA 12.9.7, not from
- * the table.
+ * next; `.` says that the cell is empty.  The matrix is written from
+ * IBTA 12.9.7, not from the table of cm/step.
  */
 #include "test.h"
 
@@ -13,15 +13,16 @@ static const uint8_t there[16] = {[10] = 0xff, 0xff, 10, 0, 0, 2};
 
 #define SECOND 1000000000ull
 
-/* REQ_SENT, REQ_WAIT, REP_RCVD, REQ_RCVD, REP_SENT, REP_WAIT, ESTABLISHED,
- * DREQ_SENT, TIMEWAIT, SIDR_SENT, SIDR_RCVD, ANSWERED, CLOSED, DREQ_RCVD,
- * HELD */
+/* The letters of the states: REQ_SENT, REQ_WAIT, REP_RCVD, REQ_RCVD, REP_SENT,
+ * REP_WAIT, ESTABLISHED, DREQ_SENT, TIMEWAIT, SIDR_SENT, SIDR_RCVD, ANSWERED,
+ * CLOSED, DREQ_RCVD, HELD */
 static const char letters[] = " rwpqsvEdTSRACDh";
 
 static const struct {
 	enum conv_state from;
-	/* REQ MRA REJ REP RTU DREQ DREP SIDR_REQ SIDR_REP, ACCEPT REJECT
-	 * ESTABLISH DISCONNECT RELEASE, RETRY EXHAUSTED STALE */
+	/* A letter for each input: REQ MRA REJ REP RTU DREQ DREP SIDR_REQ
+	 * SIDR_REP, ACCEPT REJECT ESTABLISH DISCONNECT RELEASE, RETRY EXHAUSTED
+	 * STALE */
 	const char *next;
 } matrix[] = {
 	{CONV_REQ_SENT, ".wCp.C..."
@@ -71,8 +72,8 @@ static const struct {
 		    "..."},
 };
 
-/* The messages that a cell sends, by kind, and the event; 0: none. */
-static void drain(struct cm *cm, unsigned *messages, unsigned *events)
+/* Takes all messages and events, and counts them. */
+static void take_output(struct cm *cm, unsigned *messages, unsigned *events)
 {
 	struct cm_frame f;
 	struct cm_event e;
@@ -105,7 +106,7 @@ static struct cm_start request(enum cmmsg_kind kind)
 	return s;
 }
 
-/* A conversation in this state, by the shortest way. */
+/* Returns a conversation that was put into this state directly. */
 static struct conv *in_state(struct cm *cm, enum conv_state state)
 {
 	bool passive = state == CONV_REQ_RCVD || state == CONV_REP_SENT ||
@@ -120,13 +121,13 @@ static struct conv *in_state(struct cm *cm, enum conv_state state)
 	assert_int_equal(cm_connect(cm, &s, 0, &id), 0);
 	c = conv_find(cm, id);
 	c->is_passive = passive;
-	c->is_released = state == CONV_HELD; /* nobody has it */
+	c->is_released = state == CONV_HELD; /* it has no owner */
 	if (state == CONV_TIMEWAIT || state == CONV_ANSWERED)
-		c->retry.left = 0; /* as on the way there */
+		c->retry.left = 0; /* as when the state is reached by inputs */
 	conv_set_remote(cm, c, 99);
 	if (c->state != state)
 		conv_enter(cm, c, state);
-	drain(cm, &messages, &events);
+	take_output(cm, &messages, &events);
 	return c;
 }
 
@@ -171,14 +172,15 @@ static void no_cell_fills_a_ring(void **state)
 			unsigned messages, events;
 
 			step_run(cm, c, (enum conv_input)in, &m, SECOND);
-			drain(cm, &messages, &events);
+			take_output(cm, &messages, &events);
 			assert_uint_in_range(messages, 0, 1);
 			assert_uint_in_range(events, 0, 1);
 			cm_free(cm);
 		}
 }
 
-/* Gives every other input, until time has ended the conversation. */
+/* After the release the conversation gets one more input, and time passes until
+ * it has ended. */
 static void
 a_released_conversation_is_silent_to_its_owner_and_ends(void **state)
 {
@@ -199,7 +201,7 @@ a_released_conversation_is_silent_to_its_owner_and_ends(void **state)
 			for (int turn = 0; turn < 100 && cm_count(cm); turn++) {
 				now += 10 * SECOND;
 				cm_tick(cm, now);
-				drain(cm, &messages, &events);
+				take_output(cm, &messages, &events);
 				heard += events;
 			}
 			assert_int_equal(heard, 0);

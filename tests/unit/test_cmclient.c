@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connection management by a broker, as its clients see it: bare messages of
- * cmproto.h, so that each stands where the test puts it.
+ * Connection management by a broker, as its clients see it: the test sends the
+ * messages of cmproto.h itself, so that it decides their order.
  */
 #include "cmtalk.h"
 
@@ -11,8 +11,8 @@
 
 #define CONNECTIONS 40
 
-/* Does the process belong to this test: this process or a child of it? */
-static int dial(void)
+/* Connects to the broker, and returns the connection. */
+static int connect_broker(void)
 {
 	char said[START_SENTENCE];
 	int fd = -1;
@@ -34,7 +34,8 @@ static void post(int fd, struct cmproto *m, enum cmproto_kind kind, uint32_t id)
 	assert_int_equal(send(fd, m, sizeof(*m), MSG_NOSIGNAL), sizeof(*m));
 }
 
-/* Nothing but its answer may come. */
+/* Sends a request, and takes the next message, which must be its answer without
+ * an error. */
 static struct cmproto ask(int fd, struct cmproto m, enum cmproto_kind kind,
 			  uint32_t id)
 {
@@ -57,8 +58,9 @@ static struct cmproto listen_at(int fd, uint16_t *port)
 	return bound;
 }
 
-/* The handle of a call that the other side has answered. */
-static uint32_t call(int caller, int called, uint16_t port, uint32_t qpn)
+/* Connects `caller` to the port, where `called` accepts.  Returns the handle of
+ * the caller. */
+static uint32_t connect_to(int caller, int called, uint16_t port, uint32_t qpn)
 {
 	struct cmproto at = {.at.space = 0x106}, to = {.max_retries = 15}, m;
 	uint32_t id;
@@ -77,17 +79,19 @@ static uint32_t call(int caller, int called, uint16_t port, uint32_t qpn)
 	return id;
 }
 
-/* A broker, kept, and two clients of whom one has called the other, and been
- * answered; the caller's handle. */
+/* Starts a broker, which *keeper keeps alive, and two clients: the caller has
+ * connected to the called client, which has accepted.  Returns the caller's
+ * handle.
+ */
 static uint32_t begin_call(struct client *keeper, int *called, int *caller)
 {
 	uint16_t port;
 
 	open_or_fail(keeper);
-	*called = dial();
-	*caller = dial();
+	*called = connect_broker();
+	*caller = connect_broker();
 	listen_at(*called, &port);
-	return call(*caller, *called, port, 7);
+	return connect_to(*caller, *called, port, 7);
 }
 
 static void requests_of_a_client_that_has_gone_count(void **state)
@@ -96,7 +100,7 @@ static void requests_of_a_client_that_has_gone_count(void **state)
 	int called, caller;
 	uint32_t id = begin_call(&keeper, &called, &caller);
 
-	/* so that it finds the message and the end at once */
+	/* so that the broker finds the message and the end at once */
 	stop_broker(broker_of(&keeper));
 	post(caller, &(struct cmproto){0}, CMPROTO_ESTABLISH, id);
 	close(caller);
@@ -116,7 +120,7 @@ static void answers_come_in_the_order_of_the_questions(void **state)
 	int fd;
 
 	open_or_fail(&keeper);
-	fd = dial();
+	fd = connect_broker();
 	memcpy(at.at.local, lo, 16);
 	stop_broker(broker_of(&keeper));
 	post(fd, &at, CMPROTO_BIND, 0);
@@ -134,7 +138,7 @@ static void answers_come_in_the_order_of_the_questions(void **state)
 	client_close(&keeper);
 }
 
-/* A place gets a new name each time, of 16 bits; no place has the name 0. */
+/* A slot gets a new handle of 16 bits with each object; no handle is 0. */
 static void the_name_of_an_object_is_never_0(void **state)
 {
 	struct cmproto at = {.at.space = 0x106};
@@ -142,7 +146,7 @@ static void the_name_of_an_object_is_never_0(void **state)
 	int fd;
 
 	open_or_fail(&keeper);
-	fd = dial();
+	fd = connect_broker();
 	memcpy(at.at.local, lo, 16);
 	for (uint32_t i = 0; i <= UINT16_MAX; i++) {
 		struct cmproto bound = ask(fd, at, CMPROTO_BIND, 0);
@@ -155,9 +159,9 @@ static void the_name_of_an_object_is_never_0(void **state)
 	client_close(&keeper);
 }
 
-/* A client of its own, by whose connection the caller speaks until the client
- * is killed. */
-static pid_t child(int *connection)
+/* Starts a process with a client, and takes the connection of that process,
+ * which the test uses until the process is killed. */
+static pid_t begin_client(int *connection)
 {
 	struct proto m = {.magic = PROTO_MAGIC,
 			  .version = PROTO_VERSION,
@@ -175,7 +179,7 @@ static pid_t child(int *connection)
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		open_or_fail(&c);
-		fd = dial();
+		fd = connect_broker();
 		proto_send(pair[1], &m, &fd);
 		close(fd);
 		for (;;)
@@ -191,7 +195,7 @@ static pid_t child(int *connection)
 	return pid;
 }
 
-static void recover(struct client *c)
+static void await_successor(struct client *c)
 {
 	pid_t dead = broker_of(c);
 	struct client_news news;
@@ -201,7 +205,8 @@ static void recover(struct client *c)
 		wait_turn(c, &news);
 }
 
-/* `before` the successor begins, or after: it has not come for what it had. */
+/* The process of the caller dies without a broker: `before` the successor
+ * begins, or after that, without having resumed its connections. */
 static void dies_without_a_broker(bool before)
 {
 	struct cmproto own[CONNECTIONS];
@@ -211,16 +216,17 @@ static void dies_without_a_broker(bool before)
 	pid_t pid;
 
 	open_or_fail(&keeper);
-	pid = child(&caller);
-	called = dial();
+	pid = begin_client(&caller);
+	called = connect_broker();
 	listen_at(called, &port);
 	for (uint32_t i = 0; i < CONNECTIONS; i++) {
-		uint32_t id = call(caller, called, port, 7 + i);
+		uint32_t id = connect_to(caller, called, port, 7 + i);
 
 		ask(caller, (struct cmproto){0}, CMPROTO_ESTABLISH, id);
 		own[i] = event(called, CMPROTO_ESTABLISHED);
 	}
-	/* so that it does not find the next broker, nor this one its end */
+	/* so that the process does not find the next broker, and this broker
+	 * does not notice the end of the connections */
 	kill(pid, SIGSTOP);
 	waitpid(pid, NULL, WUNTRACED);
 	stop_broker(broker_of(&keeper));
@@ -228,8 +234,8 @@ static void dies_without_a_broker(bool before)
 	close(called);
 	if (before)
 		end_child(pid);
-	recover(&keeper);
-	called = dial();
+	await_successor(&keeper);
+	called = connect_broker();
 	for (uint32_t i = 0; i < CONNECTIONS; i++)
 		post(called, &own[i], CMPROTO_RESUME, 0);
 	if (!before)
@@ -257,7 +263,8 @@ static void so_is_the_peer_of_one_that_has_not_come_back(void **state)
 	dies_without_a_broker(false);
 }
 
-/* Both have come to the next broker, and none with a socket of its own. */
+/* Both clients have resumed at the next broker, and neither has shown it a
+ * socket of a class. */
 static void so_is_the_peer_of_one_that_has_shown_no_socket(void **state)
 {
 	struct client keeper;
@@ -272,8 +279,8 @@ static void so_is_the_peer_of_one_that_has_shown_no_socket(void **state)
 	client_close(&keeper);
 	close(called);
 	close(caller);
-	called = dial();
-	caller = dial();
+	called = connect_broker();
+	caller = connect_broker();
 	ask(called, called_is, CMPROTO_RESUME, 0);
 	ask(caller, caller_is, CMPROTO_RESUME, 0);
 	close(caller);
