@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connection management by the broker, without a broker: what its users may
- * have, and what one user is told of another.
+ * Connection management by the broker, without a broker process: how much each
+ * user may have, and that no user learns of another's connections.
  */
 #include "cmtalk.h"
 
@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
-/* A server without a wire, and a safe in memory. */
+/* A server without a UDP socket, and a fd store in memory. */
 struct alone {
 	struct gsi *gsi;
 	struct fd_store fd_store;
 	struct cmserver *s;
-	struct cmserver_client *c; /* this process */
+	struct cmserver_client *c; /* the client of this process */
 	int fd[2];
 	struct cmproto sent; /* the answer to the last request */
 	uint64_t now_ns;
@@ -44,15 +44,15 @@ static void end_alone(struct alone *a)
 {
 	cmserver_client_free(a->s, a->c, 0);
 	cmserver_free(a->s);
-	gsi_flush(a->gsi); /* without a wire it forgets */
+	gsi_flush(a->gsi); /* without a socket it drops all MADs */
 	close(a->fd[0]);
 	close(a->fd[1]);
 	free(a->fd_store.ledger);
 	free(a->gsi);
 }
 
-static void say(struct alone *a, struct cmproto m, enum cmproto_kind kind,
-		uint32_t id)
+static void send_request(struct alone *a, struct cmproto m,
+			 enum cmproto_kind kind, uint32_t id)
 {
 	m.version = CMPROTO_VERSION;
 	m.kind = (uint16_t)kind;
@@ -78,12 +78,12 @@ static struct alone join_alone(const struct alone *a, uid_t uid)
 static void leave_alone(struct alone *b)
 {
 	cmserver_client_free(b->s, b->c, 0);
-	gsi_flush(b->gsi); /* without a wire it forgets */
+	gsi_flush(b->gsi); /* without a socket it drops all MADs */
 	close(b->fd[0]);
 	close(b->fd[1]);
 }
 
-/* The question to the server: the note of an established connection. */
+/* A request to the server with the note of a connection in this state. */
 static struct cmproto noted(uint32_t local_id, uint8_t state)
 {
 	const struct cm_note note = {.local_id = local_id,
@@ -116,29 +116,29 @@ static void a_process_cannot_take_anothers_record(void **state)
 	cmserver_succeed(a.s, 0);
 	assert_true(cmserver_awaits(a.s, other));
 
-	say(&a, m, CMPROTO_RESUME, 0);
+	send_request(&a, m, CMPROTO_RESUME, 0);
 	assert_int_equal(a.sent.err, -EPERM);
 	assert_true(cmserver_awaits(a.s, other));
-	say(&a, m, CMPROTO_RELEASE, 0);
+	send_request(&a, m, CMPROTO_RELEASE, 0);
 	assert_true(cmserver_awaits(a.s, other));
-	/* nor by a port, which has the slot where the record still is */
-	say(&a, (struct cmproto){.at.space = 0x106}, CMPROTO_BIND, 0);
-	say(&a, m, CMPROTO_RELEASE, a.sent.new_id);
+	/* nor by the handle of a port, in whose slot the record still is */
+	send_request(&a, (struct cmproto){.at.space = 0x106}, CMPROTO_BIND, 0);
+	send_request(&a, m, CMPROTO_RELEASE, a.sent.new_id);
 	assert_int_equal(l->record[0].owner.is_owned, 1);
 
 	cmserver_client_free(a.s, a.c, 0);
 	a.c = cmserver_client_new(a.s, a.fd[0], getuid(), other);
-	say(&a, noted(77, 0), CMPROTO_RESUME, 0);
+	send_request(&a, noted(77, 0), CMPROTO_RESUME, 0);
 	assert_int_equal(a.sent.err, -EINVAL);
 	assert_true(cmserver_awaits(a.s, other));
-	say(&a, m, CMPROTO_RESUME, 0);
+	send_request(&a, m, CMPROTO_RESUME, 0);
 	assert_int_equal(a.sent.err, 0);
 	assert_false(cmserver_awaits(a.s, other));
 	end_alone(&a);
 	end_child(other);
 }
 
-/* The message, with the seal of the broker's ledger behind its note. */
+/* Returns the message with the seal of the broker's ledger behind its note. */
 static struct cmproto sealed(const struct alone *a, struct cmproto m)
 {
 	struct fd_store fd_store = a->fd_store;
@@ -151,7 +151,8 @@ static struct cmproto sealed(const struct alone *a, struct cmproto m)
 	return m;
 }
 
-/* One port, which all share; the last to be is free again for another. */
+/* When all listeners are in use, a port that may be shared stays free for
+ * another listener after a listen has failed there. */
 static void a_failed_listener_leaves_the_port_to_others(void **state)
 {
 	struct cmproto any = {.at.space = 0x106, .any_v4 = 1, .may_share = 1};
@@ -161,31 +162,33 @@ static void a_failed_listener_leaves_the_port_to_others(void **state)
 
 	begin_alone(&a);
 	do {
-		say(&a, any, CMPROTO_BIND, 0);
+		send_request(&a, any, CMPROTO_BIND, 0);
 		assert_int_equal(a.sent.err, 0);
 		full = a.sent.new_id;
 		shared.at.local_port = a.sent.at.local_port;
 		first = first ? first : full;
-		say(&a, (struct cmproto){0}, CMPROTO_LISTEN, full);
+		send_request(&a, (struct cmproto){0}, CMPROTO_LISTEN, full);
 	} while (!a.sent.err);
 	assert_int_equal(a.sent.err, -ENOMEM);
-	say(&a, (struct cmproto){0}, CMPROTO_RELEASE, full);
+	send_request(&a, (struct cmproto){0}, CMPROTO_RELEASE, full);
 
 	shared.at.local_port = 500;
-	say(&a, shared, CMPROTO_BIND, 0);
+	send_request(&a, shared, CMPROTO_BIND, 0);
 	full = a.sent.new_id;
-	say(&a, (struct cmproto){0}, CMPROTO_LISTEN, full);
+	send_request(&a, (struct cmproto){0}, CMPROTO_LISTEN, full);
 	assert_int_equal(a.sent.err, -ENOMEM);
-	say(&a, (struct cmproto){0}, CMPROTO_RELEASE, first);
-	say(&a, shared, CMPROTO_BIND, 0);
-	say(&a, (struct cmproto){0}, CMPROTO_LISTEN, a.sent.new_id);
+	send_request(&a, (struct cmproto){0}, CMPROTO_RELEASE, first);
+	send_request(&a, shared, CMPROTO_BIND, 0);
+	send_request(&a, (struct cmproto){0}, CMPROTO_LISTEN, a.sent.new_id);
 	assert_int_equal(a.sent.err, 0);
 	end_alone(&a);
 }
 
 #define SERVICES 1000
 
-/* Ends a listener of that service, which may come again. */
+/* Makes and ends a listener of a service, which is expected again until
+ * until_ns.
+ */
 static void end_listener(struct cm *cm, struct cm_owner *owner,
 			 uint64_t service_id, uint64_t until_ns)
 {
@@ -197,7 +200,8 @@ static void end_listener(struct cm *cm, struct cm_owner *owner,
 	cm_unlisten(cm, listener, until_ns);
 }
 
-/* How many of the services from that one on are expected to be served again. */
+/* Returns how many of SERVICES services from `first` on are expected to be
+ * served again. */
 static uint32_t count_expected(const struct cm *cm, uint64_t first)
 {
 	uint32_t count = 0;
@@ -230,7 +234,7 @@ static void no_user_has_the_listeners_of_others_forgotten(void **state)
 	assert_int_equal(count_expected(cm, 0), 8);
 	assert_uint_in_range(count_expected(cm, 10000), CONV_RECENT / 4,
 			     CONV_RECENT / 3);
-	/* the latest of each are those that are left */
+	/* the latest services of each user are left */
 	assert_int_not_equal(cm_expected_until(cm, 20000 + SERVICES - 1, lo),
 			     0);
 	assert_int_not_equal(cm_expected_until(cm, 10000 + SERVICES - 1, lo),
@@ -245,24 +249,25 @@ static void no_user_has_the_listeners_of_others_forgotten(void **state)
 #define FIRST_USER  1000001
 #define SECOND_USER 1000002
 
-/* How many ports a client gets, each with a listener if it is to have one,
- * until it is refused with *err. */
+/* Binds ports, each with a listener if `listens`, until the client is refused
+ * with *err.  Returns how many ports the client got. */
 static uint32_t count_until_refused(struct alone *a, bool listens, int *err)
 {
 	const struct cmproto any = {.at.space = 0x106, .any_v4 = 1};
 
 	for (uint32_t count = 0;; count++) {
-		say(a, any, CMPROTO_BIND, 0);
+		send_request(a, any, CMPROTO_BIND, 0);
 		if (!a->sent.err && listens)
-			say(a, (struct cmproto){0}, CMPROTO_LISTEN,
-			    a->sent.new_id);
+			send_request(a, (struct cmproto){0}, CMPROTO_LISTEN,
+				     a->sent.new_id);
 		*err = a->sent.err;
 		if (*err)
 			return count;
 	}
 }
 
-/* The first user has taken as much as it may, by any number of connections. */
+/* Checks that the first user gets no more by a second connection, and that
+ * others still get their share. */
 static void no_user_takes_all(bool listens, uint32_t most)
 {
 	struct alone a, first, again, second;
@@ -281,11 +286,11 @@ static void no_user_takes_all(bool listens, uint32_t most)
 	other = count_until_refused(&second, listens, &err);
 	assert_int_equal(err, -EDQUOT);
 	assert_uint_in_range(other, most / 8, most / 4);
-	/* and the broker's own user has what is left */
+	/* the broker's own user gets the rest */
 	assert_uint_in_range(count_until_refused(&a, listens, &err), most / 8,
 			     most);
 	assert_int_not_equal(err, -EDQUOT);
-	/* what a client leaves is its user's again */
+	/* the ports of a client that leaves are free for its user again */
 	leave_alone(&first);
 	assert_uint_in_range(count_until_refused(&again, listens, &err), 1,
 			     has);
@@ -304,7 +309,7 @@ static void no_user_takes_all_listeners(void **state)
 	no_user_takes_all(true, 4096);
 }
 
-/* An established connection's note, of the active side. */
+/* A request with the note of an established connection, of the active side. */
 static struct cmproto established(uint32_t local_id)
 {
 	struct cmproto m = noted(local_id, CONV_ESTABLISHED);
@@ -319,7 +324,7 @@ static struct cmproto established(uint32_t local_id)
 	return m;
 }
 
-/* Each waits for the answer to its end, which nobody gives. */
+/* Each conversation waits for the answer to its DREQ, which nobody sends. */
 static void no_user_takes_all_conversations(void **state)
 {
 	struct cmproto call = {.max_retries = 15, .timeout = TIMEOUT};
@@ -330,24 +335,26 @@ static void no_user_takes_all_conversations(void **state)
 	first = join_alone(&a, FIRST_USER);
 	second = join_alone(&a, SECOND_USER);
 	for (;; has++) {
-		say(&first, established(has + 1), CMPROTO_RESUME, 0);
+		send_request(&first, established(has + 1), CMPROTO_RESUME, 0);
 		if (first.sent.err)
 			break;
-		say(&first, (struct cmproto){0}, CMPROTO_RELEASE,
-		    first.sent.new_id);
+		send_request(&first, (struct cmproto){0}, CMPROTO_RELEASE,
+			     first.sent.new_id);
 		gsi_flush(a.gsi);
 	}
 	assert_int_equal(first.sent.err, -EDQUOT);
 	assert_uint_in_range(has, 1000, 16384);
-	/* nor by another connection, while they last */
+	/* nor by another connection, while the conversations last */
 	leave_alone(&first);
 	first = join_alone(&a, FIRST_USER);
-	say(&first, established(has + 1), CMPROTO_RESUME, 0);
+	send_request(&first, established(has + 1), CMPROTO_RESUME, 0);
 	assert_int_equal(first.sent.err, -EDQUOT);
 	for (uint32_t i = 0; i < 1000; i++) {
-		say(&second, (struct cmproto){.at.space = 0x106, .any_v4 = 1},
-		    CMPROTO_BIND, 0);
-		say(&second, call, CMPROTO_CONNECT, second.sent.new_id);
+		send_request(&second,
+			     (struct cmproto){.at.space = 0x106, .any_v4 = 1},
+			     CMPROTO_BIND, 0);
+		send_request(&second, call, CMPROTO_CONNECT,
+			     second.sent.new_id);
 		assert_int_equal(second.sent.err, 0);
 		gsi_flush(a.gsi);
 	}
@@ -356,8 +363,8 @@ static void no_user_takes_all_conversations(void **state)
 	end_alone(&a);
 }
 
-/* A note may be given back as a broker has written it, by any client; the
- * broker's own user's may say more. */
+/* Any client may give back a note as a broker has written it; a client of the
+ * broker's own user may give back any note. */
 static void another_user_gives_back_what_a_broker_wrote_alone(void **state)
 {
 	struct cmproto written, made_up = established(8), changed;
@@ -365,38 +372,38 @@ static void another_user_gives_back_what_a_broker_wrote_alone(void **state)
 
 	begin_alone(&a);
 	other = join_alone(&a, FIRST_USER);
-	say(&other, established(7), CMPROTO_RESUME, 0);
+	send_request(&other, established(7), CMPROTO_RESUME, 0);
 	assert_int_equal(other.sent.err, 0);
 	written = other.sent;
-	/* when all that were here have come back */
+	/* when the clients of an earlier broker have come back */
 	other.now_ns = CM_SEAL_LENIENT_NS;
-	say(&other, made_up, CMPROTO_RESUME, 0);
+	send_request(&other, made_up, CMPROTO_RESUME, 0);
 	assert_int_equal(other.sent.err, -EPERM);
 	leave_alone(&other);
 	cmserver_client_free(a.s, a.c, 0);
 	cmserver_free(a.s);
 	gsi_flush(a.gsi);
-	/* its successor, which has the store */
+	/* the successor, which has the fd store */
 	memset(a.gsi, 0, sizeof(*a.gsi));
 	a.s = cmserver_new(a.gsi, &a.fd_store, 0);
 	cmserver_succeed(a.s, 0);
 	a.c = cmserver_client_new(a.s, a.fd[0], getuid(), getpid());
 	own = a;
 	other = join_alone(&a, FIRST_USER);
-	say(&other, made_up, CMPROTO_RELEASE, 0);
+	send_request(&other, made_up, CMPROTO_RELEASE, 0);
 	assert_false(cmserver_is_busy(a.s));
-	say(&other, made_up, CMPROTO_RESUME, 0);
+	send_request(&other, made_up, CMPROTO_RESUME, 0);
 	assert_int_equal(other.sent.err, -EPERM);
 	for (size_t i = 0; i < sizeof(struct cm_note) + 8; i++) {
 		changed = written;
 		changed.note[i] ^= 1;
-		say(&other, changed, CMPROTO_RESUME, 0);
+		send_request(&other, changed, CMPROTO_RESUME, 0);
 		assert_int_equal(other.sent.err, -EPERM);
 	}
-	say(&other, written, CMPROTO_RESUME, 0);
+	send_request(&other, written, CMPROTO_RESUME, 0);
 	assert_int_equal(other.sent.err, 0);
 	assert_memory_equal(other.sent.note, written.note, CMPROTO_NOTE);
-	say(&own, made_up, CMPROTO_RESUME, 0);
+	send_request(&own, made_up, CMPROTO_RESUME, 0);
 	assert_int_equal(own.sent.err, 0);
 	leave_alone(&other);
 	end_alone(&a);
@@ -404,7 +411,8 @@ static void another_user_gives_back_what_a_broker_wrote_alone(void **state)
 
 static const uint8_t far_ip[16] = {[10] = 0xff, 0xff, 198, 51, 100, 1};
 
-/* Established connections with the peer's queue pairs from `first` on. */
+/* Resumes `count` established connections with the peer's queue pairs from
+ * `first` on. */
 static void connect_to_far(struct alone *a, uint32_t first, uint32_t count,
 			   bool are_sealed)
 {
@@ -417,13 +425,14 @@ static void connect_to_far(struct alone *a, uint32_t first, uint32_t count,
 		memcpy(note.local, lo, 16);
 		memcpy(note.peer, far_ip, 16);
 		memcpy(m.note, &note, sizeof(note));
-		say(a, are_sealed ? sealed(a, m) : m, CMPROTO_RESUME, 0);
+		send_request(a, are_sealed ? sealed(a, m) : m, CMPROTO_RESUME,
+			     0);
 		assert_int_equal(a->sent.err, 0);
 		gsi_flush(a->gsi);
 	}
 }
 
-/* REQs from the peer that name these queue pairs for new connections. */
+/* Delivers REQs of the peer that name these queue pairs for new connections. */
 static void claim_from_far(const struct alone *a, uint16_t port, uint32_t first,
 			   uint32_t count)
 {
@@ -446,7 +455,8 @@ static void claim_from_far(const struct alone *a, uint16_t port, uint32_t first,
 	}
 }
 
-/* How many of the peers, of queue pairs from `first` on, have to be asked. */
+/* Takes all doubts, which are about queue pairs from `first` on, and returns
+ * how many there were; *about: the last. */
 static uint32_t count_doubts(struct alone *a, uint32_t first,
 			     struct live_peer *about)
 {
@@ -469,12 +479,13 @@ static void no_user_takes_all_doubts(void **state)
 	begin_alone(&a);
 	first = join_alone(&a, FIRST_USER);
 	second = join_alone(&a, SECOND_USER);
-	say(&a, at, CMPROTO_BIND, 0);
+	send_request(&a, at, CMPROTO_BIND, 0);
 	at.at.local_port = a.sent.at.local_port;
-	say(&a, (struct cmproto){.backlog = 1}, CMPROTO_LISTEN, a.sent.new_id);
+	send_request(&a, (struct cmproto){.backlog = 1}, CMPROTO_LISTEN,
+		     a.sent.new_id);
 	connect_to_far(&first, 1000, 2 * CM_DOUBTS_MAX, true);
 	connect_to_far(&second, 2000, CM_DOUBTS_MAX, true);
-	/* whether they are taken out or not, until they are settled */
+	/* doubts count until they are settled, whether they are taken or not */
 	claim_from_far(&a, at.at.local_port, 1000, 2);
 	assert_int_equal(count_doubts(&a, 1000, &about), 2);
 	claim_from_far(&a, at.at.local_port, 1002, 2 * CM_DOUBTS_MAX - 2);
@@ -482,7 +493,7 @@ static void no_user_takes_all_doubts(void **state)
 	assert_int_equal(has, CM_DOUBTS_MAX / 2 - 2);
 	claim_from_far(&a, at.at.local_port, 2000, 1);
 	assert_int_equal(count_doubts(&a, 2000, &about), 1);
-	/* one that is settled can be doubted again */
+	/* a queue pair whose doubt is settled can be doubted again */
 	cmserver_settle(a.s, &about);
 	cmserver_settle(a.s, &about);
 	claim_from_far(&a, at.at.local_port, 2001, CM_DOUBTS_MAX - 1);
@@ -496,8 +507,8 @@ static void no_user_takes_all_doubts(void **state)
 }
 
 /*
- * Otherwise it could claim that queue pairs of another host are connected to
- * it, and that host's requests would be refused as stale.
+ * Otherwise a user could claim that queue pairs of another host are connected
+ * to its own, and that host's requests would be refused as stale.
  */
 static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 {
@@ -508,23 +519,24 @@ static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 	begin_alone(&a);
 	first = join_alone(&a, FIRST_USER);
 	caller = join_alone(&a, getuid());
-	say(&a, at, CMPROTO_BIND, 0);
+	send_request(&a, at, CMPROTO_BIND, 0);
 	at.at.local_port = a.sent.at.local_port;
-	say(&a, (struct cmproto){.backlog = 4}, CMPROTO_LISTEN, a.sent.new_id);
+	send_request(&a, (struct cmproto){.backlog = 4}, CMPROTO_LISTEN,
+		     a.sent.new_id);
 	connect_to_far(&first, 1000, 1, false);
-	/* nor when the broker has sealed what it was given */
+	/* nor when the broker has sealed the note that it was given */
 	own = first.sent;
 	assert_int_not_equal(own.new_id, 0);
 	leave_alone(&first);
 	again = join_alone(&a, FIRST_USER);
 	again.now_ns = CM_SEAL_LENIENT_NS;
-	say(&again, own, CMPROTO_RESUME, 0);
+	send_request(&again, own, CMPROTO_RESUME, 0);
 	claim_from_far(&a, at.at.local_port, 1000, 1);
 	assert_int_equal(count_doubts(&a, 0, &about), 0);
 	assert_true(cmserver_has_output(a.c));
 	assert_true(cmserver_output(a.c));
 	event(a.fd[1], CMPROTO_REQUEST);
-	/* that of the broker's own user is believed */
+	/* a note of the broker's own user needs no seal */
 	connect_to_far(&caller, 3000, 1, false);
 	claim_from_far(&a, at.at.local_port, 3000, 1);
 	assert_int_equal(count_doubts(&a, 3000, &about), 1);
@@ -533,7 +545,7 @@ static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 	end_alone(&a);
 }
 
-/* Another user could learn which processes are connected. */
+/* Otherwise another user could learn which processes are connected. */
 static void the_end_of_a_connection_is_told_to_its_user_alone(void **state)
 {
 	static const uint8_t peer[16];
@@ -543,22 +555,24 @@ static void the_end_of_a_connection_is_told_to_its_user_alone(void **state)
 	first = join_alone(&a, FIRST_USER);
 	second = join_alone(&a, SECOND_USER);
 	none = join_alone(&a, USER_NONE);
-	say(&first, sealed(&a, noted(7, CONV_TIMEWAIT)), CMPROTO_RESUME, 0);
+	send_request(&first, sealed(&a, noted(7, CONV_TIMEWAIT)),
+		     CMPROTO_RESUME, 0);
 	assert_int_equal(first.sent.err, 0);
 	assert_true(cmserver_has_ended(a.s, FIRST_USER, peer, 7));
 	assert_false(cmserver_has_ended(a.s, FIRST_USER, peer, 8));
 	assert_false(cmserver_has_ended(a.s, SECOND_USER, peer, 7));
 	assert_false(cmserver_has_ended(a.s, getuid(), peer, 7));
-	/* one that has nothing here */
+	/* a user that has no connection here */
 	assert_false(cmserver_has_ended(a.s, SECOND_USER + 1, peer, 7));
-	/* and when that queue pair is connected to another user's */
-	say(&second, sealed(&a, established(8)), CMPROTO_RESUME, 0);
+	/* also when that queue pair is connected to another user's */
+	send_request(&second, sealed(&a, established(8)), CMPROTO_RESUME, 0);
 	assert_int_equal(second.sent.err, 0);
 	assert_true(cmserver_has_ended(a.s, FIRST_USER, peer, 7));
 	assert_false(cmserver_has_ended(a.s, SECOND_USER, peer, 7));
-	/* two of these may be two users */
+	/* two clients of USER_NONE may be of two users */
 	leave_alone(&first);
-	say(&none, sealed(&a, noted(10, CONV_TIMEWAIT)), CMPROTO_RESUME, 0);
+	send_request(&none, sealed(&a, noted(10, CONV_TIMEWAIT)),
+		     CMPROTO_RESUME, 0);
 	assert_int_equal(none.sent.err, 0);
 	assert_false(cmserver_has_ended(a.s, USER_NONE, peer, 7));
 	leave_alone(&second);
@@ -566,7 +580,8 @@ static void the_end_of_a_connection_is_told_to_its_user_alone(void **state)
 	end_alone(&a);
 }
 
-/* Until the store comes, or where it was lost, for a while. */
+/* Until the successor gets the fd store; if the fd store is lost, for
+ * CM_SEAL_LENIENT_NS. */
 static void without_a_store_a_successor_believes_notes_at_first(void **state)
 {
 	struct fd_store_ledger *ledger;
@@ -577,15 +592,15 @@ static void without_a_store_a_successor_believes_notes_at_first(void **state)
 	a.fd_store.ledger = NULL;
 	other = join_alone(&a, FIRST_USER);
 	other.now_ns = CM_SEAL_LENIENT_NS - 1;
-	say(&other, established(7), CMPROTO_RESUME, 0);
+	send_request(&other, established(7), CMPROTO_RESUME, 0);
 	assert_int_equal(other.sent.err, 0);
 	other.now_ns++;
-	say(&other, established(8), CMPROTO_RESUME, 0);
+	send_request(&other, established(8), CMPROTO_RESUME, 0);
 	assert_int_equal(other.sent.err, -EPERM);
 	a.fd_store.ledger = ledger;
 	ledger->note_key.word[0] = 1;
 	other.now_ns = 0;
-	say(&other, established(8), CMPROTO_RESUME, 0);
+	send_request(&other, established(8), CMPROTO_RESUME, 0);
 	assert_int_equal(other.sent.err, -EPERM);
 	leave_alone(&other);
 	end_alone(&a);
@@ -604,7 +619,7 @@ static struct cmproto read_all(struct alone *a, uint32_t *count, bool *stays)
 	return last;
 }
 
-/* And those that read lose nothing, of its own user neither. */
+/* Clients that read lose no message, not even clients of the same user. */
 static void a_client_that_does_not_read_is_told_and_dropped(void **state)
 {
 	enum { SILENT = 8, MANY = 8000, READ = 100 };
@@ -626,8 +641,8 @@ static void a_client_that_does_not_read_is_told_and_dropped(void **state)
 					    sizeof(m), 0));
 		if (i % READ)
 			continue;
-		say(&reads, m, CMPROTO_LISTEN, 0);
-		say(&other, m, CMPROTO_LISTEN, 0);
+		send_request(&reads, m, CMPROTO_LISTEN, 0);
+		send_request(&other, m, CMPROTO_LISTEN, 0);
 	}
 	for (int i = 0; i < SILENT; i++) {
 		last = read_all(&silent[i], &count, &stays);
@@ -636,7 +651,7 @@ static void a_client_that_does_not_read_is_told_and_dropped(void **state)
 			continue;
 		assert_int_equal(last.kind, CMPROTO_EVENT);
 		assert_int_equal(last.event, CMPROTO_DROPPED);
-		/* which is when the loop asks it again */
+		/* so the loop calls cmserver_output for it again */
 		assert_true(cmserver_has_output(silent[i].c));
 		assert_false(
 			cmserver_handle(a.s, silent[i].c, &m, sizeof(m), 0));
@@ -654,7 +669,8 @@ static void a_client_that_does_not_read_is_told_and_dropped(void **state)
 	end_alone(&a);
 }
 
-/* A process that does this first, and then waits until it is killed. */
+/* Starts a process that calls `first`, which returns true, and then waits until
+ * it is killed. */
 static pid_t begin_child(bool (*first)(void))
 {
 	int ready[2];
@@ -691,19 +707,20 @@ static bool drop_capabilities(void)
 	return !syscall(SYS_capset, &head, none);
 }
 
-/* All capabilities, over what it has made itself. */
+/* Gets all capabilities, but in a user namespace of its own. */
 static bool enter_users(void)
 {
 	return !unshare(CLONE_NEWUSER);
 }
 
-/* As after an exec of a file with capabilities. */
+/* Makes the process undumpable, as after exec of a file with capabilities. */
 static bool hide_memory(void)
 {
 	return !prctl(PR_SET_DUMPABLE, 0);
 }
 
-/* The answer to a process of that user that asks for port 500. */
+/* Binds port 500 for a client of this user in a process that has called
+ * `first`; returns the error. */
 static int bind_500(struct alone *a, bool (*first)(void), uid_t uid)
 {
 	struct cmproto m = {
@@ -714,33 +731,34 @@ static int bind_500(struct alone *a, bool (*first)(void), uid_t uid)
 
 	b.c = cmserver_client_new(a->s, a->fd[0], uid, pid);
 	assert_non_null(b.c);
-	say(&b, m, CMPROTO_BIND, 0);
+	send_request(&b, m, CMPROTO_BIND, 0);
 	err = b.sent.err;
-	/* higher ones are everybody's */
+	/* a port from 1024 on needs no capability */
 	m.at.local_port = 1024;
-	say(&b, m, CMPROTO_BIND, 0);
+	send_request(&b, m, CMPROTO_BIND, 0);
 	assert_int_equal(b.sent.err, 0);
 	/* a conversation continues without its port */
 	m = noted(pid, CONV_TIMEWAIT);
 	m.at.local_port = 500;
 	m.any_v4 = 1;
-	say(&b, m, CMPROTO_RESUME, 0);
+	send_request(&b, m, CMPROTO_RESUME, 0);
 	assert_int_equal(b.sent.err, 0);
 	if (err) {
-		say(a,
-		    (struct cmproto){.at.space = 0x106,
-				     .any_v4 = 1,
-				     .at.local_port = 500},
-		    CMPROTO_BIND, 0);
+		send_request(a,
+			     (struct cmproto){.at.space = 0x106,
+					      .any_v4 = 1,
+					      .at.local_port = 500},
+			     CMPROTO_BIND, 0);
 		assert_int_equal(a->sent.err, 0);
-		say(a, (struct cmproto){0}, CMPROTO_RELEASE, a->sent.new_id);
+		send_request(a, (struct cmproto){0}, CMPROTO_RELEASE,
+			     a->sent.new_id);
 	}
 	cmserver_client_free(a->s, b.c, 0);
 	end_child(pid);
 	return err;
 }
 
-/* As the kernel has it of a UDP port. */
+/* The same rule as the kernel's for a UDP port. */
 static void a_low_port_needs_the_capability(void **state)
 {
 	char map[2];
@@ -753,7 +771,7 @@ static void a_low_port_needs_the_capability(void **state)
 	begin_alone(&a);
 	assert_int_equal(bind_500(&a, has_all, getuid()), 0);
 	assert_int_equal(bind_500(&a, drop_capabilities, getuid()), -EACCES);
-	/* it connected as another */
+	/* the process connected as another user */
 	assert_int_equal(bind_500(&a, has_all, FIRST_USER), -EACCES);
 	if (has_map)
 		assert_int_equal(bind_500(&a, enter_users, getuid()), -EACCES);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Guarded copies: their faults are answers, all other faults are not ours. */
+/* A fault of a guarded copy makes the copy fail; any other fault reaches the
+ * program. */
 #include "test.h"
 
 #include <pthread.h>
@@ -14,7 +15,7 @@
 
 #define PAGE 4096
 
-/* So much later that it looks again. */
+/* A time so much later that copy_nofault_turn checks the handlers again. */
 static uint64_t later(void)
 {
 	static uint64_t now;
@@ -38,7 +39,7 @@ static void set_handler(int sig, void (*handler)(int))
 	assert_int_equal(sigaction(sig, &a, NULL), 0);
 }
 
-static uint8_t *gone(void)
+static uint8_t *map_gone(void)
 {
 	uint8_t *p =
 		mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -47,7 +48,7 @@ static uint8_t *gone(void)
 	return p;
 }
 
-/* Only one machine has guarded copies. */
+/* Is copy_nofault implemented for this processor architecture? */
 static bool is_built(void)
 {
 	bool on;
@@ -61,7 +62,7 @@ static bool is_built(void)
 
 static void copies_of_memory_that_is_not_there_fail(void **state)
 {
-	uint8_t *p = gone(), buf[64] = {0};
+	uint8_t *p = map_gone(), buf[64] = {0};
 
 	if (!is_built())
 		skip();
@@ -80,7 +81,7 @@ static void copies_of_memory_that_is_not_there_fail(void **state)
 
 static void either_way_of_copying_copies_and_fails(void **state)
 {
-	uint8_t *p = gone(), from[300], to[300];
+	uint8_t *p = map_gone(), from[300], to[300];
 
 	if (!is_built())
 		skip();
@@ -156,7 +157,7 @@ static void a_store_writes_its_bytes_and_no_others(void **state)
 
 static void a_fault_of_the_program_reaches_its_own_handler(void **state)
 {
-	volatile uint8_t *p = gone();
+	volatile uint8_t *p = map_gone();
 
 	if (!is_built())
 		skip();
@@ -182,7 +183,7 @@ static void a_program_that_takes_the_handler_turns_it_off(void **state)
 	copy_nofault_turn(later());
 	assert_false(copy_nofault_is_on());
 	copy_nofault_close();
-	/* and it keeps what it has set */
+	/* the program keeps the handler that it has set */
 	assert_int_equal(sigaction(SIGSEGV, NULL, &now), 0);
 	assert_ptr_equal(now.sa_handler, program_handler);
 	set_handler(SIGSEGV, SIG_DFL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Copies that somebody else may end: they copy, fault, and end. */
+/* Copies that another process may end. */
 #include "test.h"
 
 #include <pthread.h>
@@ -21,7 +21,7 @@
 #define LONG  (64u << 20)
 #define ENDED 99u
 
-/* Shared with a child. */
+/* In memory that a child process shares. */
 static struct {
 	_Atomic uint64_t word;
 	_Atomic int stage;
@@ -29,7 +29,7 @@ static struct {
 
 static struct copy_revocable copy_revocable;
 
-/* So much later that it looks again. */
+/* A time so much later that copy_nofault_turn checks the handlers again. */
 static uint64_t later(void)
 {
 	static uint64_t now;
@@ -37,7 +37,8 @@ static uint64_t later(void)
 	return now += 1000000;
 }
 
-/* In the test itself: cmocka has handlers of its own around it. */
+/* Called by each test itself, since cmocka sets signal handlers around a test.
+ * False: this machine has no such copies. */
 static bool take(void)
 {
 	copy_nofault_open();
@@ -66,12 +67,14 @@ static int tear_down(void **state)
 	return munmap(shared, PAGE);
 }
 
-/* ---- what is copied ---- */
+/* ---- the bytes that are copied ---- */
 
 #define ROOM 2000u
 
-static size_t cut(struct rng *rng, uint8_t *base, uint32_t bytes,
-		  struct space_vec *v, uint32_t *at)
+/* Cuts `bytes` bytes from base + *at on into random pieces, with gaps between
+ * them. Returns how many pieces there are; *at: their end. */
+static size_t cut_pieces(struct rng *rng, uint8_t *base, uint32_t bytes,
+			 struct space_vec *v, uint32_t *at)
 {
 	size_t n = 0;
 
@@ -124,8 +127,9 @@ static void any_stretches_to_any_others(void **state)
 		uint32_t in = 0, out = 0, sum = 0;
 		struct space_move m = {to, from, 0, 0};
 
-		m.to_count = (uint32_t)cut(&rng, target, bytes, to, &in);
-		m.from_count = (uint32_t)cut(&rng, source, bytes, from, &out);
+		m.to_count = (uint32_t)cut_pieces(&rng, target, bytes, to, &in);
+		m.from_count =
+			(uint32_t)cut_pieces(&rng, source, bytes, from, &out);
 		assert_true(in <= ROOM && out <= ROOM);
 		for (uint32_t i = 0; i < ROOM; i++)
 			source[i] = (uint8_t)rng_u32(&rng);
@@ -136,11 +140,11 @@ static void any_stretches_to_any_others(void **state)
 			assert_int_equal(byte_at(to, i), byte_at(from, i));
 			sum += byte_at(to, i);
 		}
-		assert_int_equal(sum_of(target), sum); /* and no other */
+		assert_int_equal(sum_of(target), sum); /* no other byte */
 	}
 }
 
-/* ---- what is not there ---- */
+/* ---- memory that is not mapped ---- */
 
 static void memory_that_is_not_there_faults(void **state)
 {
@@ -227,7 +231,7 @@ static void *disturb(void *thread)
 	return NULL;
 }
 
-/* However often the sequence is restarted. */
+/* However often signals restart the sequence of instructions. */
 static void an_atomic_is_done_once(void **state)
 {
 	struct sigaction act = {.sa_handler = nothing};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hca/cq: completions in order, arming, overflow, resizing, purging; and what
- * peers of this host leave for it. */
+/* hca/cq: completions in order, arming, overflow, resizing, purging; and
+ * completions that peers of this host leave for a CQ. */
 #include "test.h"
 
 #include <errno.h>
@@ -83,7 +83,8 @@ static void one_completion_too_many_is_an_overrun_for_good(void **state)
 	for (uint64_t i = 1; i <= CQE; i++)
 		assert_int_equal(push(i, 1, false), CQ_QUIET);
 	assert_int_equal(push(6, 1, false), CQ_OVERRUN);
-	assert_int_equal(push(7, 1, false), CQ_QUIET); /* said once */
+	assert_int_equal(push(7, 1, false),
+			 CQ_QUIET); /* CQ_OVERRUN comes once */
 	for (uint64_t i = 1; i <= CQE; i++)
 		assert_int_equal(pop(), i);
 	assert_int_equal(push(8, 1, false), CQ_QUIET);
@@ -175,7 +176,7 @@ static void events_that_nobody_tells_do_not_wrap(void **state)
 	assert_int_equal(cq_owed(cq), CQ_OWED_MASK / CQ_OWED_ONE);
 }
 
-/* ---- what peers leave ---- */
+/* ---- completions that peers leave ---- */
 
 enum { STOPPED = 100, DEAD, LIVING };
 
@@ -206,7 +207,7 @@ static void end_qp(struct qp *qp)
 	qp_free(&h, qp);
 }
 
-/* Posted by the owner, and taken by a peer. */
+/* The owner posts a receive, and a peer takes it. */
 static void take(struct qp *qp, uint64_t wr_id)
 {
 	struct wqe *w = wq_reserve(&h, &qp->rq);
@@ -218,7 +219,7 @@ static void take(struct qp *qp, uint64_t wr_id)
 	assert_ptr_equal(rq_take(&h, qp, &low), w);
 }
 
-static enum cq_push leave(struct qp *qp, uint64_t wr_id)
+static enum cq_push leave_completion(struct qp *qp, uint64_t wr_id)
 {
 	struct cqe c = {.opcode = HCA_WC_RECV, .byte_len = (uint32_t)wr_id};
 
@@ -233,11 +234,11 @@ static void left_completions_are_polled_with_the_rest(void **state)
 
 	assert_false(cq_has(&h, cq));
 	for (uint64_t round = 0; round < 10; round++) {
-		assert_int_equal(leave(a, 10 * round + 1), CQ_QUIET);
-		assert_int_equal(leave(a, 10 * round + 2), CQ_QUIET);
+		assert_int_equal(leave_completion(a, 10 * round + 1), CQ_QUIET);
+		assert_int_equal(leave_completion(a, 10 * round + 2), CQ_QUIET);
 		assert_true(cq_has(&h, cq));
 		assert_int_equal(pop(), 10 * round + 1);
-		assert_int_equal(leave(b, 10 * round + 3), CQ_QUIET);
+		assert_int_equal(leave_completion(b, 10 * round + 3), CQ_QUIET);
 		assert_int_equal(pop(), 10 * round + 2);
 		assert_int_equal(cq_poll(&h, cq, &c, 1), 1);
 		assert_int_equal(c.wr_id, 10 * round + 3);
@@ -255,17 +256,19 @@ static void left_completions_fire_an_armed_queue_once(void **state)
 	struct qp *a = new_qp(7), *b = new_qp(8);
 
 	cq_arm(cq, false);
-	assert_int_equal(leave(a, 1), CQ_NOTIFY);
-	assert_int_equal(leave(b, 2), CQ_NOTIFY); /* a may be stopped */
+	assert_int_equal(leave_completion(a, 1), CQ_NOTIFY);
+	assert_int_equal(leave_completion(b, 2),
+			 CQ_NOTIFY); /* a may be stopped */
 	assert_int_equal(cq_owed(cq), 1);
-	assert_int_equal(leave(b, 3), CQ_QUIET);
+	assert_int_equal(leave_completion(b, 3), CQ_QUIET);
 	cq_arm(cq, true);
-	assert_int_equal(leave(a, 4), CQ_QUIET); /* not solicited */
+	assert_int_equal(leave_completion(a, 4), CQ_QUIET); /* not solicited */
 	end_qp(a);
 	end_qp(b);
 }
 
-/* It has said that it will put its queue pair on the list, and no more. */
+/* A peer is stopped after it has set is_queued, and before it has put the queue
+ * pair on the list. */
 static void
 who_stops_in_saying_so_keeps_nobody_out(void **state) NO_LOCK_ANALYSIS
 {
@@ -273,19 +276,19 @@ who_stops_in_saying_so_keeps_nobody_out(void **state) NO_LOCK_ANALYSIS
 
 	alock_open(LIVING, &judge);
 	shared_store(&qp_target(a)->is_queued, 1);
-	leave(a, 1);
+	leave_completion(a, 1);
 	assert_false(cq_has(&h, cq));
-	leave(b, 2);
+	leave_completion(b, 2);
 	assert_int_equal(push(3, 9, false), CQ_QUIET);
 	assert_int_equal(pop() + pop(), 2 + 3); /* in either order */
 	assert_false(cq_has(&h, cq));
-	/* it lives, and the death of another changes nothing */
+	/* the peer lives: no repair is done */
 	cq_arm(cq, false);
 	atomic_store(&qp_target(a)->lock.owner, STOPPED);
 	assert_false(peer_death_repair(&h));
 	assert_int_equal(shared_load(&qp_target(a)->is_queued), 1);
 	assert_int_equal(cq_owed(cq), 0);
-	/* it was dead, and another of its kind has come since */
+	/* the peer is dead, and another process has entered since */
 	atomic_store(&qp_target(a)->lock.owner, DEAD);
 	assert_true(rq_enter(&h, a));
 	assert_false(peer_death_repair(&h));
@@ -293,7 +296,7 @@ who_stops_in_saying_so_keeps_nobody_out(void **state) NO_LOCK_ANALYSIS
 	assert_true(peer_death_repair(&h));
 	assert_int_equal(cq_owed(cq), 1);
 	assert_int_equal(pop(), 1);
-	assert_int_equal(leave(a, 4), CQ_QUIET);
+	assert_int_equal(leave_completion(a, 4), CQ_QUIET);
 	assert_int_equal(pop(), 4);
 	end_qp(a);
 	end_qp(b);
@@ -305,9 +308,9 @@ static void a_completion_that_does_not_fit_is_an_overrun(void **state)
 	uint32_t bits;
 
 	for (uint64_t i = 1; i < CQE; i++)
-		leave(a, i);
-	leave(b, 5);
-	leave(b, 6);
+		leave_completion(a, i);
+	leave_completion(b, 5);
+	leave_completion(b, 6);
 	cq_collect(&h, cq, NULL);
 	assert_int_equal(cq->overrun, CQ_OVERRUN_UNTOLD);
 	assert_non_null(notify_take(&h, &bits));
@@ -320,13 +323,13 @@ static void a_queue_pair_that_goes_leaves_the_list(void **state)
 {
 	struct qp *a = new_qp(7), *b = new_qp(8);
 
-	leave(a, 1);
-	leave(b, 2);
+	leave_completion(a, 1);
+	leave_completion(b, 2);
 	end_qp(a);
 	cq_purge(&h, cq, 7);
 	assert_int_equal(pop(), 2);
 	assert_false(cq_has(&h, cq));
-	leave(b, 3);
+	leave_completion(b, 3);
 	assert_int_equal(pop(), 3);
 	end_qp(b);
 }
@@ -341,14 +344,15 @@ static void more_than_are_watched_are_found(void **state)
 	for (uint32_t i = 0; i < MANY; i++)
 		qp[i] = new_qp(7 + i);
 	for (uint64_t round = 0; round < 20; round++) {
-		/* all at once, and then each when others are watched */
+		/* all at once, then a queue pair that is not watched */
 		for (uint32_t i = 0; i < CQE - 1; i++)
-			leave(qp[(round * 3 + i) % MANY], i);
+			leave_completion(qp[(round * 3 + i) % MANY], i);
 		for (uint32_t i = 0; i < CQE - 1; i++)
 			sum += pop();
 		assert_int_equal(sum, (round + 1) * (CQE - 1) * (CQE - 2) / 2);
 		assert_false(cq_has(&h, cq));
-		assert_int_equal(leave(qp[round % MANY], 77), CQ_QUIET);
+		assert_int_equal(leave_completion(qp[round % MANY], 77),
+				 CQ_QUIET);
 		assert_true(cq_has(&h, cq));
 		assert_int_equal(pop(), 77);
 	}
@@ -356,14 +360,14 @@ static void more_than_are_watched_are_found(void **state)
 	for (uint32_t i = 0; i < MANY; i++) {
 		end_qp(qp[i]);
 		for (uint32_t k = i + 1; k < MANY; k++) {
-			leave(qp[k], k);
+			leave_completion(qp[k], k);
 			assert_int_equal(pop(), k);
 		}
 		assert_false(cq_has(&h, cq));
 	}
 }
 
-/* No process can be told, so no event is due and none is held back. */
+/* Without a channel no event is due, and none is held back by moderation. */
 static void without_a_channel_nothing_is_owed(void **state)
 {
 	struct qp *a;
@@ -375,7 +379,7 @@ static void without_a_channel_nothing_is_owed(void **state)
 	for (uint64_t i = 0; i < 3; i++) {
 		cq_arm(cq, false);
 		assert_int_equal(push(i, 1, true), CQ_QUIET);
-		assert_int_equal(leave(a, 10 + i), CQ_QUIET);
+		assert_int_equal(leave_completion(a, 10 + i), CQ_QUIET);
 		assert_int_equal(pop(), i);
 		assert_int_equal(pop(), 10 + i);
 	}
@@ -390,13 +394,14 @@ static void a_queue_pair_that_goes_takes_its_completions_along(void **state)
 
 	push(1, 7, false);
 	push(2, 8, false);
-	leave(a, 3);
+	leave_completion(a, 3);
 	end_qp(a);
 	assert_int_equal(pop(), 2);
 	assert_false(cq_has(&h, cq));
 }
 
-/* As by a peer that was slow: the owner had seen the rest by another way. */
+/* A slow peer sets the mark of an earlier round, whose completion the owner has
+ * polled already. */
 static void a_late_mark_is_of_its_own_round_alone(void **state)
 {
 	struct qp *a = new_qp(7);
@@ -405,7 +410,7 @@ static void a_late_mark_is_of_its_own_round_alone(void **state)
 	uint8_t mark;
 
 	for (uint64_t i = 0; i < 4; i++) {
-		leave(a, i);
+		leave_completion(a, i);
 		assert_int_equal(pop(), i);
 	}
 	mark = w->left;
