@@ -65,7 +65,7 @@ static void pieces_give_the_same_as_the_whole(void **state)
 	}
 }
 
-/* By the definition: a * x^k for each x^k in b. */
+/* The product by its definition: the sum of a * x^k for each x^k in b. */
 static uint32_t slow_product(uint32_t a, uint32_t b)
 {
 	uint32_t sum = 0;
@@ -97,7 +97,7 @@ static void products_are_those_of_polynomials(void **state)
 	crctier_choose(&before);
 }
 
-/* By squares, from x^8 on: x^(8 << k), until the exponent comes round. */
+/* Squaring x^8 again and again gives x^(8 << k), for each bit k of a length. */
 static void each_power_follows_from_the_polynomial(void **state)
 {
 	uint32_t power = 0x80000000u >> 8;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every way to compute a CRC that this processor has, for both polynomials,
- * against the definition; and the numbers that they multiply by.
+ * Each function of this processor that computes a CRC, for both polynomials,
+ * against the definition; and the factors by which these functions multiply.
  */
 #include "test.h"
 
@@ -20,7 +20,7 @@
 
 static const struct crcfactor *const factors[2] = {&crcfactor_crc32,
 						   &crcfactor_crc32c};
-/* x^32 and more: bit i is the coefficient of x^i. */
+/* The polynomials with x^32: bit i is the coefficient of x^i. */
 static const uint64_t polynomials[2] = {0x104c11db7, 0x11edc6f41};
 
 #if defined(__x86_64__)
@@ -33,11 +33,12 @@ static const uint64_t polynomials[2] = {0x104c11db7, 0x11edc6f41};
 #define HAS_INSN "CRC32"
 #endif
 
-/* Each function for each polynomial that it can do, whichever of them the
- * tiers take it for. */
+/* Each function with the polynomials that it can do, whether or not a tier uses
+ * it for them. */
 static const struct way {
 	const char *name;
-	const char *tier; /* if that is here, the processor can do it */
+	const char
+		*tier; /* the processor can do this tier: and so the function */
 	crctier_update *update;
 	size_t least, most;
 	bool is_of[2]; /* polynomials */
@@ -67,12 +68,13 @@ static bool has_tier(const char *name)
 	return false;
 }
 
-static bool takes(const struct way *w, int which, size_t bytes)
+/* Does the function take this polynomial and length? */
+static bool can_take(const struct way *w, int which, size_t bytes)
 {
 	return w->is_of[which] && bytes >= w->least && bytes <= w->most;
 }
 
-static int prepare(void **state)
+static int fill_tables(void **state)
 {
 	crcslice_fill();
 	return 0;
@@ -87,7 +89,8 @@ static void fill(uint8_t *p, size_t bytes, uint64_t seed)
 		p[i] = (uint8_t)rng_u32(&r);
 }
 
-/* The first bit of a byte is its lowest, and the highest power. */
+/* The state after one more byte; the lowest bit of a byte is its first, and has
+ * the highest power. */
 static uint32_t definition(int which, uint32_t crc, uint8_t byte)
 {
 	uint32_t reflected = factors[which]->polynomial;
@@ -119,7 +122,8 @@ static polynomial product(polynomial a, polynomial b)
 	return sum;
 }
 
-/* A register of `bits` bits, as crcfactor.h has them. */
+/* The polynomial in a register of `bits` bits, in the bit order of crcfactor.h.
+ */
 static polynomial to_register(polynomial a, int bits)
 {
 	polynomial r = 0;
@@ -136,14 +140,14 @@ static void each_factor_follows_from_the_polynomial(void **state)
 		const struct crcfactor *f = factors[which];
 		uint64_t p = polynomials[which];
 		polynomial quotient = to_register(f->quotient, 64);
-		/* x^-1: times x it is P + 1, hence 1 */
+		/* x^-1: x^-1 * x is P + 1, which is 1 modulo P */
 		polynomial power = p >> 1;
 
 		assert_true(to_register(p, 33) == f->divisor);
 		assert_true(to_register(p & 0xffffffff, 32) == f->polynomial);
 		assert_true(modulo((polynomial)1 << 95, p) ==
 			    to_register(f->power_95, 32));
-		/* no more than a rest of degree 31 is between them */
+		/* x^95 is quotient * P and a rest of degree 31 at most */
 		assert_true((((polynomial)1 << 95) ^ product(quotient, p)) >>
 				    32 ==
 			    0);
@@ -178,7 +182,7 @@ static void each_way_agrees_with_the_definition(void **state)
 
 			for (size_t n = 0; n <= LENGTHS && has_tier(w->tier);
 			     n++)
-				if (takes(w, which, n) &&
+				if (can_take(w, which, n) &&
 				    w->update(factors[which], want[0], p, n) !=
 					    want[n])
 					fail_msg("%s, %zu bytes at %zu",
@@ -199,7 +203,7 @@ static void each_bit_of_a_state_counts(void **state)
 				const struct crcfactor *f = factors[k % 2];
 				uint32_t bit = 1u << k / 2;
 
-				if (takes(w, k % 2, n))
+				if (can_take(w, k % 2, n))
 					assert_int_equal(
 						w->update(f, bit, zeros, n),
 						crcfactor_bits(f, bit, zeros,
@@ -294,7 +298,7 @@ static void no_byte_outside_is_read(void **state)
 
 		for (size_t n = 0; n < page && has_tier(w->tier); n++)
 			for (int which = 0; which < 2; which++) {
-				if (!takes(w, which, n))
+				if (!can_take(w, which, n))
 					continue;
 				w->update(factors[which], 1, first, n);
 				w->update(factors[which], 1, end - n, n);
@@ -303,7 +307,8 @@ static void no_byte_outside_is_read(void **state)
 	munmap(p, 3 * page);
 }
 
-/* The catalogue's check, and RFC 3720 B.4, whose bytes are in wire order. */
+/* The check value of the CRC catalogue, and RFC 3720 B.4, whose bytes are in
+ * wire order. */
 static const struct {
 	int which;
 	const char *data;
@@ -397,7 +402,7 @@ static void the_upper_halves_of_vectors_are_left_clear(void **state)
 	fill(data, sizeof(data), 5);
 	for (size_t i = 0; i < TEST_COUNT(ways); i++)
 		for (size_t n = 0; n <= LENGTHS && has_tier(ways[i].tier); n++)
-			if (takes(&ways[i], 1, n))
+			if (can_take(&ways[i], 1, n))
 				assert_clear_halves(&ways[i], data, n);
 #else
 	skip();
@@ -418,5 +423,5 @@ int main(void)
 		cmocka_unit_test(the_upper_halves_of_vectors_are_left_clear),
 	};
 
-	return cmocka_run_group_tests(tests, prepare, NULL);
+	return cmocka_run_group_tests(tests, fill_tables, NULL);
 }

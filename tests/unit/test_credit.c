@@ -55,7 +55,8 @@ static void drain(uint32_t class, uint32_t n)
 		credit_drained(&in, class, PACKET, PACKET, now);
 }
 
-/* We send as one of those that share the buffer; nothing is under way. */
+/* This process becomes one of the senders that share the buffer; then none of
+ * its bytes are under way. */
 static void settle_in(void)
 {
 	for (int i = 0; i < 3; i++) {
@@ -81,7 +82,7 @@ static void a_drained_buffer_takes_more_frames(void **state)
 	credit_drained(&in, US, PACKET, PACKET, now);
 	assert_true(send_one());
 	assert_false(send_one());
-	/* of others: nothing to us */
+	/* a frame of another sender gives this sender nothing */
 	credit_drained(&in, US + 1, PACKET, PACKET, now);
 	assert_false(send_one());
 }
@@ -98,26 +99,28 @@ static void senders_share_the_buffer(void **state)
 	assert_uint_in_range(fill(), 2, alone / 9 + 1);
 }
 
-/* The bytes in flight at the count may be all that others may send. */
+/* While senders are counted, the others may have all their bytes in flight. */
 static void a_new_sender_leaves_the_buffer_to_the_others(void **state)
 {
 	uint32_t few = fill(), cost = credit_cost(PACKET, PACKET);
 
 	assert_uint_in_range(few * cost, BUFFER / 20, BUFFER / 4 * 3 / 8);
 	drain(US, few - 1);
-	/* counted, but nothing of that was sent since then */
+	/* drained frames that were sent before the count do not count */
 	assert_int_equal(fill(), few - 1);
 	drain(US, 1);
 	assert_int_equal(fill(), 1);
 	drain(US, 1);
 	assert_true(fill() > 3 * few);
-	/* its last datagram is forgotten */
+	/* the receiver forgets a sender that is silent */
 	drain(US, 1000);
 	now += 300000000;
 	assert_int_equal(fill(), few);
 }
 
-/* Four senders without an order, and a queue that is taken from its head. */
+/* Four senders in random order, and a queue from which frames are taken in
+ * order.
+ */
 static void whoever_begins_and_pauses_the_buffer_never_overflows(void **state)
 {
 	enum { SENDERS = 4, QUEUE = 4096, STEPS = 200000 };
@@ -134,7 +137,7 @@ static void whoever_begins_and_pauses_the_buffer_never_overflows(void **state)
 		uint32_t i = rng_below(&g, SENDERS);
 
 		now += rng_below(&g, 2000);
-		/* all but the first pause now and then, all at once too */
+		/* all but the first pause at times, and all pause at once */
 		if (i && !rng_below(&g, 100))
 			is_busy[i] = !is_busy[i];
 		if (!rng_below(&g, 3000))
@@ -159,7 +162,7 @@ static void an_empty_socket_settles_what_was_counted_wrong(void **state)
 	fill();
 	in.quiet = 0;
 	credit_empty(&in);
-	/* that may have been before we sent */
+	/* the socket may have been empty before this process sent */
 	now += 30 * MS;
 	assert_false(send_one());
 	credit_empty(&in);
@@ -187,7 +190,8 @@ static void a_receiver_owes_two_looks_after_each_datagram(void **state)
 	assert_false(credit_owes_look(&none));
 }
 
-/* The kernel's thread that takes it to the socket waits for a processor. */
+/* The kernel's thread that puts the bytes into the socket may wait for a
+ * processor. */
 static void late_bytes_are_not_settled(void **state)
 {
 	fill();
@@ -199,7 +203,7 @@ static void late_bytes_are_not_settled(void **state)
 	assert_true(send_one());
 }
 
-/* To a queue pair that was destroyed, say. */
+/* For example frames to a queue pair that was destroyed. */
 static void frames_that_nobody_receives_are_settled(void **state)
 {
 	credit_empty(&in);
@@ -230,13 +234,13 @@ static void a_receiver_that_is_stopped_gets_a_packet_now_and_then(void **state)
 	now += 200 * MS;
 	assert_true(send_one());
 	assert_false(send_one());
-	/* not so many that those of others have no room */
+	/* so few that frames of others have room */
 	for (int i = 0; i < 600; i++, now += 100 * MS)
 		passed += send_one();
 	assert_uint_in_range(passed, 5, 9);
 }
 
-/* Bytes beyond the buffer are lost. */
+/* A stopped receiver loses bytes beyond its buffer. */
 static void a_patient_sender_sends_nothing_to_a_stopped_receiver(void **state)
 {
 	const struct credit_wish patient = {PACKET, 60000 * MS};
@@ -300,12 +304,12 @@ static void both_sides_charge_a_datagram_alike(void **state)
 {
 	uint32_t one = credit_cost(4112, 4112);
 
-	/* taken apart or not */
+	/* a batch costs the same whether it is split or not */
 	assert_int_equal(credit_cost(CREDIT_FEW * 4112, 4112),
 			 CREDIT_FEW * one);
 	assert_int_equal(credit_cost(4112 + 40, 4112),
 			 one + credit_cost(40, 40));
-	/* never apart */
+	/* a batch of more than CREDIT_FEW is never split */
 	assert_true(credit_cost(15 * 4112, 4112) < 15 * one);
 	assert_true(one > 4112);
 	assert_true(credit_cost(40, 40) >= 512);

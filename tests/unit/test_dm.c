@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* verbs/dm: the limit of device memory, also for two at once. */
+/* verbs/dm: the limit of device memory, also for two allocations at once. */
 #include "test.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static struct ibv_alloc_dm_attr half = {.length = DM_BYTES / 2 + 4};
 static bool comes_between, has_none;
 static struct ibv_dm *other;
 
-/* In place of libc's: another allocates while the first is at it. */
+/* Replaces libc's memfd_create: a second allocation comes amid the first. */
 int memfd_create(const char *name, unsigned flags)
 {
 	if (comes_between) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rdmacm/explain: one sentence a cause, and none when silenced. */
+/* rdmacm/explain: one sentence per cause, and none with ADVERB_EXPLAIN=0. */
 #include "test.h"
 
 #include "rdmacm/explain.h"
@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The text that `calls` writes to stderr, in a child, so that each starts
- * unsaid. */
+/* Stores the text that `calls` writes to stderr; in a child process, so that no
+ * cause has been explained before. */
 static void said_by(void (*calls)(void), char *text, size_t size)
 {
 	ssize_t got;
@@ -34,7 +34,7 @@ static void said_by(void (*calls)(void), char *text, size_t size)
 	close(ends[0]);
 }
 
-static size_t lines(const char *text)
+static size_t count_lines(const char *text)
 {
 	size_t count = 0;
 
@@ -66,7 +66,7 @@ static void each_cause_is_told_once(void **state)
 
 	unsetenv("ADVERB_EXPLAIN");
 	said_by(two_causes_thrice, text, sizeof(text));
-	assert_int_equal(lines(text), 2);
+	assert_int_equal(count_lines(text), 2);
 	assert_ptr_equal(strstr(text, "adverb: rdma_listen: no device\n"),
 			 text);
 	assert_non_null(strstr(text, "\nadverb: rsockets"));

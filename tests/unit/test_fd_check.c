@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The descriptors that a broker may lend. */
+/* Checks of the descriptors that a process gets from a broker or a client. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void a_receiver_is_a_udp_socket_of_the_port_or_a_relay(void **state)
 {
 	int pair[2], fd = bound_socket(AF_INET, SOCK_DGRAM, 4791);
 
-	/* or somebody has it */
+	/* -1: another process has the port */
 	if (fd >= 0)
 		assert_true(is_receiver(fd));
 	assert_false(is_receiver(bound_socket(AF_INET, SOCK_DGRAM, 0)));

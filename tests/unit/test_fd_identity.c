@@ -55,7 +55,7 @@ static void a_descriptor_of_our_own_is_closed(void **state)
 	}
 }
 
-/* Of each kind in the place of each, of the same kind too. */
+/* A descriptor of each kind takes the number of each kind, also of its own. */
 static void a_descriptor_that_took_the_number_is_left_open(void **state)
 {
 	for (size_t i = 0; i < TEST_COUNT(kinds); i++)
@@ -84,7 +84,8 @@ static void a_closed_descriptor_is_not_ours(void **state)
 	assert_int_equal(fd_identity_note(-5), -5);
 }
 
-/* Its signal is the program's to choose. */
+/* The program may set the signal (F_SETSIG) of a descriptor that it is shown.
+ */
 static void a_shown_descriptor_keeps_its_signal(void **state)
 {
 	int fd = fd_identity_note_shown(open_event()), null = open_null();

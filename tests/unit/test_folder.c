@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char base[64]; /* a folder of each test's own, and its descriptor */
+static char base[64]; /* the folder of the present test */
 static int base_fd;
 
 static int set_up(void **state)

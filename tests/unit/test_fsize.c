@@ -22,8 +22,8 @@ static int exceed_limit(void)
 	return err;
 }
 
-/* Runs a test's steps in a child process of that limit, where SIGXFSZ ends the
- * process; returns the wait status. */
+/* Runs `steps` in a child process with an RLIMIT_FSIZE of LIMIT, which SIGXFSZ
+ * ends.  Returns the wait status. */
 static int run_limited(int (*steps)(void))
 {
 	const struct rlimit limit = {LIMIT, LIMIT}, none = {0, 0};

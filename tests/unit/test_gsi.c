@@ -24,7 +24,7 @@ static struct inaddr host(uint8_t last)
 		.ip = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = last}};
 }
 
-static int bound(uint8_t last)
+static int bind_host(uint8_t last)
 {
 	struct sockaddr_in6 a = {.sin6_family = AF_INET6,
 				 .sin6_port = htons(4791)};
@@ -71,7 +71,7 @@ static int setup(void **state)
 	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &lo), 0);
 	close(fd);
 	for (uint8_t i = 0; i < 2; i++) {
-		fd = bound((uint8_t)(i + 1));
+		fd = bind_host((uint8_t)(i + 1));
 		assert_int_equal(gsi_open(&side[i], fd), 0);
 		close(fd);
 	}
@@ -86,7 +86,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void turn(struct gsi *g, uint64_t now)
+static void await_turn(struct gsi *g, uint64_t now)
 {
 	struct pollfd p = {gsi_fd(g), POLLIN, 0};
 
@@ -118,7 +118,7 @@ static void a_mad_reaches_the_agent_of_its_class(void **state)
 	mad_of(bytes, CM_CLASS);
 	gsi_send(&side[0], &m);
 	gsi_flush(&side[0]);
-	turn(&side[1], 99);
+	await_turn(&side[1], 99);
 	assert_int_equal(heard.count, 1);
 	assert_int_equal(heard.now, 99);
 	assert_memory_equal(heard.bytes, bytes, MAD_BYTES);
@@ -129,14 +129,15 @@ static void a_mad_reaches_the_agent_of_its_class(void **state)
 	mad_of(bytes, 0x0f);
 	gsi_send(&side[0], &m);
 	gsi_flush(&side[0]);
-	turn(&side[1], 100);
+	await_turn(&side[1], 100);
 	assert_int_equal(heard.count, 1);
 	assert_int_equal(side[1].unserved, 1);
 }
 
-/* One frame with this in it; what is counted for it. */
-static void frame(uint32_t qpn, uint32_t qkey, enum opcode op, size_t bytes,
-		  int damage)
+/* Sends one UD or RC packet of `bytes` payload bytes from side 0 to side 1, and
+ * handles it there; `damage` is XORed into the payload. */
+static void send_frame(uint32_t qpn, uint32_t qkey, enum opcode op,
+		       size_t bytes, int damage)
 {
 	uint8_t b[512] = {0};
 	struct pkt p = {.bth = {.opcode = (uint8_t)op, .dest_qpn = qpn},
@@ -149,7 +150,7 @@ static void frame(uint32_t qpn, uint32_t qkey, enum opcode op, size_t bytes,
 	d.len = rocev2_seal(NULL, &d.from, &d.to, b, head + bytes, 0);
 	b[head] ^= (uint8_t)damage;
 	assert_int_equal(udp_send(&side[0].wire, &d, 1), 1);
-	turn(&side[1], 1);
+	await_turn(&side[1], 1);
 }
 
 static void a_packet_that_is_no_mad_for_qp1_is_counted_and_dropped(void **state)
@@ -157,22 +158,22 @@ static void a_packet_that_is_no_mad_for_qp1_is_counted_and_dropped(void **state)
 	int before = heard.count;
 
 	side[1].junk = 0;
-	frame(GSI_QPN, GSI_QKEY, OPCODE_UD_SEND_ONLY, 256, 1);
+	send_frame(GSI_QPN, GSI_QKEY, OPCODE_UD_SEND_ONLY, 256, 1);
 	assert_int_equal(side[1].junk, 1);
-	frame(GSI_QPN, 0x11111111, OPCODE_UD_SEND_ONLY, 256, 0);
+	send_frame(GSI_QPN, 0x11111111, OPCODE_UD_SEND_ONLY, 256, 0);
 	assert_int_equal(side[1].junk, 2);
-	frame(GSI_QPN, GSI_QKEY, OPCODE_UD_SEND_ONLY, 252, 0);
+	send_frame(GSI_QPN, GSI_QKEY, OPCODE_UD_SEND_ONLY, 252, 0);
 	assert_int_equal(side[1].junk, 3);
-	frame(GSI_QPN, GSI_QKEY, OPCODE_RC_SEND_ONLY, 256, 0);
+	send_frame(GSI_QPN, GSI_QKEY, OPCODE_RC_SEND_ONLY, 256, 0);
 	assert_int_equal(side[1].junk, 4);
-	frame(77, GSI_QKEY, OPCODE_UD_SEND_ONLY, 256, 0);
+	send_frame(77, GSI_QKEY, OPCODE_UD_SEND_ONLY, 256, 0);
 	assert_int_equal(side[1].strays, 1);
 	assert_int_equal(side[1].junk, 4);
 	assert_int_equal(heard.count, before);
 }
 
-/* Who sends to QP1 of side 1, from an address that may be no host's here, and
- * from a port that is not RoCEv2's. */
+/* Sends a MAD to QP1 of side 1 from this address, which may be another host's,
+ * and from a port other than RoCEv2's. */
 static void send_from(const struct inaddr *ip)
 {
 	struct sockaddr_in6 a = {.sin6_family = AF_INET6};
@@ -200,7 +201,7 @@ static void send_from(const struct inaddr *ip)
 	d.len = d.segment =
 		rocev2_seal(NULL, &d.from, &d.to, b, head + MAD_BYTES, 0);
 	assert_int_equal(udp_send(&wire, &d, 1), 1);
-	turn(&side[1], 1);
+	await_turn(&side[1], 1);
 	udp_fini(&wire);
 }
 
@@ -217,14 +218,14 @@ static void qp1_of_this_host_sends_from_its_port_alone(void **state)
 	send_from(&same);
 	assert_int_equal(side[1].forged, 2);
 	assert_int_equal(heard.count, before);
-	/* another host may use any */
+	/* another host may send from any port */
 	send_from(&far);
 	assert_int_equal(side[1].forged, 2);
 	assert_int_equal(heard.count, before + 1);
 	assert_int_equal(side[1].junk, 0);
 }
 
-/* However much it is, and small the buffer that it goes through. */
+/* However many MADs are sent, and however small the socket buffer is. */
 static void every_mad_to_the_same_host_is_received(void **state)
 {
 	enum { MANY = 3000, BUFFER = 128 << 10 };
@@ -252,7 +253,7 @@ static void every_mad_to_the_same_host_is_received(void **state)
 	assert_int_equal(side[0].lost, 0);
 }
 
-/* It is bounded what waits for a socket that takes nothing. */
+/* The MADs that wait for a socket which takes none are limited in number. */
 static void the_number_of_waiting_mads_is_bounded(void **state)
 {
 	static struct gsi g;

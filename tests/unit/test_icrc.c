@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* encap/icrc where no capture helps: IPv6, and all hidden values. */
+/* encap/icrc for packets of which there is no capture: IPv6, and all values of
+ * the hidden fields. */
 #include "test.h"
 
 #include "encap/icrc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hdr/ip, udp, eth, grh and mad: what stands around a transport packet. */
+/* hdr/ip, udp, eth, grh and mad: the headers around a transport packet. */
 #include "test.h"
 
 #include "hdr/eth.h"
@@ -136,7 +136,7 @@ static void a_udp_checksum_that_comes_to_zero_is_sent_as_ones(void **state)
 	struct ip_v4 ip = {0};
 	uint8_t p[10] = {0};
 
-	/* Everything but this word adds up to 17 + 10. */
+	/* All other words add up to 17 + 10. */
 	p[8] = 0xff;
 	p[9] = 0xff - 27;
 	assert_int_equal(udp_checksum_v4(&ip, p, sizeof(p)), 0xffff);

@@ -69,7 +69,7 @@ static void a_path_comes_back_as_it_went(void **state)
 	struct ibv_sa_path_rec to = {0};
 
 	fill(&from, sizeof(from));
-	from.mtu = 4; /* a byte on the other side */
+	from.mtu = 4; /* one byte in struct ibv_sa_path_rec */
 	ibv_copy_path_rec_from_kern(&to, &from);
 	assert_memory_equal(to.dgid.raw, from.dgid, 16);
 	assert_memory_equal(to.sgid.raw, from.sgid, 16);

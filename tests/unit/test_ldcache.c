@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading the loader's cache: of a cache written here, byte by byte. */
+/* The reader of the loader's cache, on cache files that the test writes. */
 #include "test.h"
 #include "tools/ldcache.h"
 
@@ -9,7 +9,7 @@
 
 static char folder[64], cache[96], first[96], second[96];
 
-/* As glibc's dl-cache.h has them. */
+/* The layout of the file, as in glibc's dl-cache.h. */
 struct file {
 	char magic[20];
 	uint32_t count, strings, unused[5];
@@ -46,7 +46,7 @@ static struct file sample(void)
 	return f;
 }
 
-static void put(const char *path, const void *bytes, size_t size)
+static void write_file(const char *path, const void *bytes, size_t size)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
@@ -55,7 +55,7 @@ static void put(const char *path, const void *bytes, size_t size)
 	close(fd);
 }
 
-/* A library of this machine, or of its word size or not. */
+/* Writes a library of this machine, of this ELF class. */
 static void put_library(const char *path, unsigned char class)
 {
 	FILE *self = fopen("/proc/self/exe", "re");
@@ -66,7 +66,7 @@ static void put_library(const char *path, unsigned char class)
 	fclose(self);
 	head.e_ident[EI_CLASS] = class;
 	head.e_phnum = 0;
-	put(path, &head, sizeof(head));
+	write_file(path, &head, sizeof(head));
 }
 
 static int set_up(void **state)
@@ -90,11 +90,11 @@ static int tear_down(void **state)
 	return rmdir(folder);
 }
 
-static const char *found(const void *bytes, size_t size)
+static const char *find_library(const void *bytes, size_t size)
 {
 	static char path[PATH_MAX];
 
-	put(cache, bytes, size);
+	write_file(cache, bytes, size);
 	return ldcache_read(cache, "libx.so.1", path) ? path : NULL;
 }
 
@@ -102,7 +102,7 @@ static void the_first_of_a_name_is_found(void **state)
 {
 	struct file f = sample();
 
-	assert_string_equal(found(&f, sizeof(f)), first);
+	assert_string_equal(find_library(&f, sizeof(f)), first);
 }
 
 static void a_table_of_the_older_form_may_come_first(void **state)
@@ -112,7 +112,7 @@ static void a_table_of_the_older_form_may_come_first(void **state)
 		struct file f;
 	} both = {"ld.so-1.7.0", sample()};
 
-	assert_string_equal(found(&both, sizeof(both)), first);
+	assert_string_equal(find_library(&both, sizeof(both)), first);
 }
 
 static void missing_and_32_bit_libraries_are_passed_over(void **state)
@@ -120,11 +120,11 @@ static void missing_and_32_bit_libraries_are_passed_over(void **state)
 	struct file f = sample();
 
 	put_library(first, ELFCLASS32);
-	assert_string_equal(found(&f, sizeof(f)), second);
+	assert_string_equal(find_library(&f, sizeof(f)), second);
 	unlink(first);
-	assert_string_equal(found(&f, sizeof(f)), second);
+	assert_string_equal(find_library(&f, sizeof(f)), second);
 	unlink(second);
-	assert_null(found(&f, sizeof(f)));
+	assert_null(find_library(&f, sizeof(f)));
 }
 
 static void a_file_that_is_no_cache_has_no_library(void **state)
@@ -133,20 +133,20 @@ static void a_file_that_is_no_cache_has_no_library(void **state)
 	struct file f = sample();
 
 	assert_false(ldcache_read("/no/cache", "libx.so.1", path));
-	assert_null(found("", 0));
-	assert_null(found("glibc-ld.so.cache1.1", 20));
+	assert_null(find_library("", 0));
+	assert_null(find_library("glibc-ld.so.cache1.1", 20));
 	f.count = UINT32_MAX;
-	assert_null(found(&f, sizeof(f)));
+	assert_null(find_library(&f, sizeof(f)));
 	f = sample();
 	f.rows[1].library = f.rows[2].library = UINT32_MAX;
-	assert_null(found(&f, sizeof(f)));
+	assert_null(find_library(&f, sizeof(f)));
 	f = sample();
 	f.rows[1].path = f.rows[2].path = sizeof(f) - 1;
-	f.text[sizeof(f.text) - 1] = 'x'; /* it does not end */
-	assert_null(found(&f, sizeof(f)));
+	f.text[sizeof(f.text) - 1] = 'x'; /* the path does not end */
+	assert_null(find_library(&f, sizeof(f)));
 	f = sample();
 	for (size_t size = 0; size < offsetof(struct file, text); size++)
-		assert_null(found(&f, size));
+		assert_null(find_library(&f, size));
 }
 
 int main(void)
