@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * librdmacm's connection to brokers that die at chosen moments.  The test is
- * the broker: it has the address, takes each connection and answers by hand.
+ * librdmacm's connection to brokers that die at chosen moments.  A thread of
+ * the test plays each broker: it has the broker's address, accepts each
+ * connection and answers.
  */
 #include "brokers.h"
 
@@ -16,18 +17,19 @@
 
 enum { PORT = 7100, OTHER_PORT, BROKERS = 32, WAIT_S = 30 };
 
-/* What one broker does with what it is asked, and what that was. */
+/* How one broker answers, and which messages it got. */
 static struct broker {
 	int fd;
 	enum cmproto_kind silent_at, dies_at; /* 0: never */
 	uint16_t refused;		      /* a port */
-	bool lies;			      /* to a client that connects */
+	bool lies;			      /* by refuse(), after CONNECT */
 	unsigned heard[CMPROTO_EVENT];	      /* by kind */
-	unsigned order[CMPROTO_EVENT];	      /* when a kind was heard first */
-	sem_t was_bound;		      /* to a port */
+	unsigned order[CMPROTO_EVENT];	      /* rank of the first of a kind */
+	sem_t was_bound;		      /* CMPROTO_BIND came */
 } broker[BROKERS];
-static unsigned brokers;     /* that have come; the last of them lives */
-static sem_t came, was_told; /* of a listener */
+static unsigned brokers; /* brokers so far; the last of them lives */
+/* A broker has begun; a broker has got CMPROTO_LISTEN. */
+static sem_t came, was_told;
 static sem_t was_confirmed;
 static unsigned heard_so_far;
 
@@ -37,7 +39,8 @@ static uint32_t handle_of(uint16_t port)
 	return brokers << 16 | port;
 }
 
-/* A refusal with more bytes than there are, and one that is. */
+/* Sends a rejection that claims too many bytes of private data, and a valid
+ * one. */
 static void refuse(const struct broker *b, uint32_t handle)
 {
 	struct cmproto m = {.magic = CMPROTO_MAGIC,
@@ -72,7 +75,7 @@ static void answer(const struct broker *b, const struct cmproto *to)
 		refuse(b, to->id);
 }
 
-/* Each client asks first which broker this is. */
+/* Answers the first question of each client, which broker this is. */
 static void introduce(int fd)
 {
 	struct proto m = {0};
@@ -87,7 +90,8 @@ static void introduce(int fd)
 	proto_send(fd, &m, NULL);
 }
 
-/* One broker after the other, each until its connection is shut down. */
+/* The thread that plays one broker after the other, each until its connection
+ * is shut down. */
 static void *serve(void *arg)
 {
 	struct pollfd p = {.fd = *(int *)arg, .events = POLLIN};
@@ -122,7 +126,7 @@ static void kill_broker(void)
 	shutdown(broker[brokers - 1].fd, SHUT_RDWR);
 }
 
-static void await(sem_t *s)
+static void await_semaphore(sem_t *s)
 {
 	struct timespec until;
 
@@ -131,28 +135,29 @@ static void await(sem_t *s)
 	assert_int_equal(sem_timedwait(s, &until), 0);
 }
 
-static void drain(sem_t *s)
+static void drain_semaphore(sem_t *s)
 {
 	while (!sem_trywait(s))
 		;
 }
 
-/* What a thread that has r_lock is about to do there is done. */
+/* Waits until the thread that has r_lock has released it. */
 static void await_lock(void)
 {
 	pthread_mutex_lock(&r_lock);
 	pthread_mutex_unlock(&r_lock);
 }
 
-/* The last broker has been asked for all that there is to ask. */
+/* Waits until the last broker has got all requests to resume. */
 static void await_revival(void)
 {
-	await(&broker[brokers - 1].was_bound);
+	await_semaphore(&broker[brokers - 1].was_bound);
 	await_lock();
 }
 
-/* Once, right after r_lock is let go: by the test's thread, or by another, who
- * does that once before, to look for a broker. */
+/* Called once, right after r_lock is released for the first time, or after
+ * gap_skips more times: by the test's thread if gap_is_ours, else by another.
+ */
 static void (*gap)(void);
 static unsigned gap_skips;
 static bool gap_is_ours;
@@ -198,12 +203,12 @@ static void bind_to(struct r_id *id, uint16_t port)
 	assert_int_equal(r_bind(id, (struct sockaddr *)&any), 0);
 }
 
-/* Another broker serves by the time that the caller continues. */
+/* Kills the broker, and waits until another broker serves. */
 static void replace_broker(void)
 {
-	drain(&came);
+	drain_semaphore(&came);
 	kill_broker();
-	await(&came);
+	await_semaphore(&came);
 	await_revival();
 }
 
@@ -246,7 +251,8 @@ static bool has_event(void)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* The second broker refuses its port, and dies of what was asked before. */
+/* The second broker refuses the port of `lost`, and dies at the CONNECT that
+ * was open. */
 static void an_ids_open_requests_end_with_it(void **state)
 {
 	struct r_id *id = id_new(), *lost = id_new();
@@ -264,14 +270,14 @@ static void an_ids_open_requests_end_with_it(void **state)
 	gap_is_ours = false;
 	gap_skips = 1;
 	gap = stop_in_gap;
-	drain(&came);
+	drain_semaphore(&came);
 	kill_broker();
-	await(&at_gap);
+	await_semaphore(&at_gap);
 	assert_int_equal(lost->handle, 0);
 	rdma_destroy_id(&lost->base);
 	sem_post(&may_go_on);
-	await(&came);
-	await(&came);
+	await_semaphore(&came);
+	await_semaphore(&came);
 	await_revival();
 	assert_int_equal(third->heard[CMPROTO_BIND], 1);
 	assert_int_equal(third->heard[CMPROTO_CONNECT], 1);
@@ -279,7 +285,7 @@ static void an_ids_open_requests_end_with_it(void **state)
 	rdma_destroy_id(&id->base);
 }
 
-/* None can be called, nor started, without a descriptor. */
+/* Without a free descriptor no broker can be reached or started. */
 static void a_listener_listens_again_with_the_next_broker(void **state)
 {
 	struct r_id *id = id_new();
@@ -293,12 +299,12 @@ static void a_listener_listens_again_with_the_next_broker(void **state)
 	gap_is_ours = false;
 	gap_skips = 1;
 	gap = stop_in_gap;
-	drain(&was_told);
+	drain_semaphore(&was_told);
 	kill_broker();
-	await(&at_gap);
+	await_semaphore(&at_gap);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 	sem_post(&may_go_on);
-	await(&was_told);
+	await_semaphore(&was_told);
 	await_lock();
 	expect_asked_once(id, 1);
 	rdma_destroy_id(&id->base);
@@ -312,7 +318,8 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Each takes the connection, and ends it at the first request. */
+/* Each of these brokers accepts the connection, and ends at the first request.
+ */
 static void brokers_that_end_at_once_are_called_after_pauses(void **state)
 {
 	enum { SUDDEN = 6, PAUSES_MS = 1 + 3 + 7 + 15 + 31 + 63 };
@@ -322,10 +329,10 @@ static void brokers_that_end_at_once_are_called_after_pauses(void **state)
 	bind_to(id, PORT);
 	for (unsigned i = 0; i < SUDDEN; i++)
 		broker[brokers + i].dies_at = CMPROTO_BIND;
-	drain(&came);
+	drain_semaphore(&came);
 	kill_broker();
 	for (int i = 0; i <= SUDDEN; i++)
-		await(&came);
+		await_semaphore(&came);
 	await_revival();
 	assert_true(now_ms() - began >= PAUSES_MS);
 	expect_asked_once(id, 0);
@@ -346,23 +353,23 @@ static void a_search_for_a_broker_holds_up_no_other_thread(void **state)
 	pthread_mutex_unlock(&r_lock);
 	gap_is_ours = false;
 	gap = stop_in_gap;
-	drain(&came);
+	drain_semaphore(&came);
 	kill_broker();
-	await(&at_gap);
-	/* nor does it call for itself, beside the thread */
+	await_semaphore(&at_gap);
+	/* the call does not look for a broker itself either */
 	assert_int_equal(r_request(id, &m, CMPROTO_LISTEN), 0);
 	rdma_ack_cm_event(&e->base);
 	rdma_destroy_id(&other->base);
 	assert_int_equal(sem_trywait(&came), -1);
 	sem_post(&may_go_on);
-	await(&came);
+	await_semaphore(&came);
 	await_revival();
 	assert_int_equal(broker[brokers - 1].heard[CMPROTO_BIND], 1);
 	assert_int_equal(broker[brokers - 1].heard[CMPROTO_LISTEN], 1);
 	rdma_destroy_id(&id->base);
 }
 
-/* The program gets no more bytes than a message has room for. */
+/* The program gets no more private data than a message has room for. */
 static void a_message_with_more_data_than_there_is_is_not_believed(void **state)
 {
 	struct r_id *id = id_new();
@@ -405,11 +412,12 @@ static pthread_t begin_call(struct call *c, struct r_id *id, uint16_t kind)
 	*c = (struct call){.id = id, .kind = kind};
 	sem_init(&c->began, 0, 0);
 	assert_int_equal(pthread_create(&thread, NULL, call_broker, c), 0);
-	await(&c->began);
+	await_semaphore(&c->began);
 	return thread;
 }
 
-/* Waits until the thread sleeps: for an answer, or for its turn. */
+/* Waits until the thread sleeps, for an answer or for the other thread's call.
+ */
 static void await_sleep(pid_t thread)
 {
 	char path[64], state = 'R';
@@ -434,11 +442,11 @@ static void calls_of_two_threads_reach_the_next_broker_in_order(void **state)
 		struct broker *next;
 
 		bind_to(id, PORT);
-		drain(&was_confirmed);
+		drain_semaphore(&was_confirmed);
 		broker[brokers - 1].silent_at = CMPROTO_ESTABLISH;
 		next = &broker[brokers];
 		threads[0] = begin_call(&confirm, id, CMPROTO_ESTABLISH);
-		await(&was_confirmed);
+		await_semaphore(&was_confirmed);
 		threads[1] = begin_call(&end, id, CMPROTO_DISCONNECT);
 		await_sleep(end.thread);
 		kill_broker();

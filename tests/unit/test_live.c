@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cm/live and hdr/livemsg: two brokers, one question, and a bad wire. */
+/* cm/live and hdr/livemsg: two brokers, questions, and a network that loses
+ * packets. */
 #include "test.h"
 
 #include <string.h>
@@ -23,8 +24,8 @@ static struct live_peer about(uint32_t qpn)
 }
 
 /* Gives the question of `from` to `to`, which answers `state`. */
-static uint32_t carry(struct live *from, struct live *to,
-		      enum livemsg_state state, uint64_t now)
+static uint32_t deliver_questions(struct live *from, struct live *to,
+				  enum livemsg_state state, uint64_t now)
 {
 	struct live_question q;
 	struct cm_frame f;
@@ -50,8 +51,8 @@ static void a_question_brings_the_other_brokers_word(void **state)
 		struct live_answer answer;
 
 		assert_true(live_ask(a, 7, &p, 0));
-		assert_int_equal(carry(a, b, words[i], 1), 1);
-		assert_int_equal(carry(b, a, 0, 2), 1);
+		assert_int_equal(deliver_questions(a, b, words[i], 1), 1);
+		assert_int_equal(deliver_questions(b, a, 0, 2), 1);
 		assert_true(live_answer(a, &answer));
 		assert_int_equal(answer.state, words[i]);
 		assert_int_equal(answer.asker, 7);
@@ -74,7 +75,7 @@ who_does_not_answer_is_asked_five_times_in_half_a_second(void **state)
 	assert_true(live_ask(a, 7, &p, 0));
 	while (live_deadline(a) != UINT64_MAX) {
 		assert_false(live_answer(a, &answer));
-		sent += carry(a, NULL, 0, 0);
+		sent += deliver_questions(a, NULL, 0, 0);
 		live_tick(a, live_deadline(a));
 	}
 	assert_int_equal(sent, 5);
@@ -105,7 +106,7 @@ static void answers_are_believed_from_whom_was_asked_alone(void **state)
 	live_rx(a, there, here, 0, f.mad, MAD_BYTES, 0, &q);
 	f.mad[51] ^= 1;
 	assert_int_equal(live_counters(a)->strays, 4);
-	f.mad[45] ^= 1; /* no words of ours */
+	f.mad[45] ^= 1; /* not a message of cm/live */
 	live_rx(a, there, here, 0, f.mad, MAD_BYTES, 0, &q);
 	f.mad[45] ^= 1;
 	live_rx(a, there, here, 0, f.mad, MAD_BYTES - 1, 0, &q);
@@ -113,14 +114,14 @@ static void answers_are_believed_from_whom_was_asked_alone(void **state)
 	assert_false(live_answer(a, &answer));
 	live_rx(a, there, here, 0, f.mad, MAD_BYTES, 0, &q);
 	assert_true(live_answer(a, &answer));
-	/* once */
+	/* a second answer is refused */
 	live_rx(a, there, here, 0, f.mad, MAD_BYTES, 0, &q);
 	assert_int_equal(live_counters(a)->strays, 5);
 	live_free(a);
 	live_free(b);
 }
 
-/* As Linux answers a Get of a class that it has no agent for. */
+/* The answer is as Linux's to a Get of a class without an agent. */
 static void a_refusal_ends_the_question_at_once(void **state)
 {
 	struct live *a = live_new(1, 0);
@@ -180,7 +181,8 @@ static void each_user_asks_at_most_its_share(void **state)
 	live_free(a);
 }
 
-/* A fifth of all is lost: hardly one of a thousand goes without answer. */
+/* A fifth of all packets is lost: few of a thousand questions stay without an
+ * answer. */
 static void loss_is_made_up_for(void **state)
 {
 	struct live *a = live_new(1, 0), *b = live_new(2, 0);
@@ -195,9 +197,11 @@ static void loss_is_made_up_for(void **state)
 
 		assert_true(live_ask(a, 7, &p, now));
 		while (!live_answer(a, &answer)) {
-			carry(a, rng_chance(&rng, 200000) ? NULL : b,
-			      LIVEMSG_ALIVE, now);
-			carry(b, rng_chance(&rng, 200000) ? NULL : a, 0, now);
+			deliver_questions(a,
+					  rng_chance(&rng, 200000) ? NULL : b,
+					  LIVEMSG_ALIVE, now);
+			deliver_questions(
+				b, rng_chance(&rng, 200000) ? NULL : a, 0, now);
 			if (live_deadline(a) != UINT64_MAX)
 				live_tick(a, now = live_deadline(a));
 		}

@@ -38,7 +38,7 @@ static int setup(void **state)
 	inet_pton(AF_INET, "10.1.2.3", &ip.sin_addr);
 	memcpy(&second.ifr_addr, &ip, sizeof(ip));
 	assert_int_equal(ioctl(fd, SIOCSIFADDR, &second), 0);
-	/* or all of 10.0.0.0/8 would be */
+	/* with the default netmask all of 10.0.0.0/8 would be local */
 	ip.sin_addr.s_addr = INADDR_BROADCAST;
 	memcpy(&second.ifr_netmask, &ip, sizeof(ip));
 	assert_int_equal(ioctl(fd, SIOCSIFNETMASK, &second), 0);
@@ -63,7 +63,8 @@ static void an_address_of_no_interface_is_not_local(void **state)
 	assert_false(is_local("fe80::1", if_nametoindex("lo")));
 }
 
-/* A program may bind it then; its packets are another host's still. */
+/* With ip_nonlocal_bind a program may bind any address, but the packets of that
+ * address go to another host. */
 static void an_address_that_can_merely_be_bound_is_not_local(void **state)
 {
 	int fd = open("/proc/sys/net/ipv4/ip_nonlocal_bind", O_WRONLY);

@@ -24,7 +24,7 @@
 
 /* The facts that a process gives about itself, in memory that all share. */
 struct card {
-	_Atomic int stage; /* 1: it is there; what else, each test says */
+	_Atomic int stage; /* 1: the facts are set; others: see each test */
 	uint32_t qpn;
 	uint64_t va;
 };
@@ -43,7 +43,7 @@ static struct {
 static uint8_t memory[8192];
 static char said[256]; /* the latest message to the user */
 
-/* In place of src/log's, which tells each thing once. */
+/* Replaces log_say of src/log, which prints each sentence once. */
 void log_say(enum log_cause cause, uint64_t detail, const char *fmt, ...)
 {
 	va_list args;
@@ -53,7 +53,7 @@ void log_say(enum log_cause cause, uint64_t detail, const char *fmt, ...)
 	va_end(args);
 }
 
-static void *beat(void *arg)
+static void *keep_alive(void *arg)
 {
 	local_peer_begin();
 	me.is_up = 1;
@@ -63,7 +63,7 @@ static void *beat(void *arg)
 	return NULL;
 }
 
-/* This process becomes an adapter. */
+/* Gives this process an arena, a class and a thread, as host.c does. */
 static void open_me(void)
 {
 	uint64_t seed[4] = {1, 2, 3, 4};
@@ -77,7 +77,7 @@ static void open_me(void)
 				   local_peer_kick_fd(), 60000000000u);
 	assert_true(me.fd >= 0);
 	me.is_up = me.is_ending = 0;
-	assert_int_equal(pthread_create(&me.thread, NULL, beat, NULL), 0);
+	assert_int_equal(pthread_create(&me.thread, NULL, keep_alive, NULL), 0);
 	while (!me.is_up)
 		usleep(100);
 }
@@ -99,8 +99,8 @@ static void wait_for(struct card *c, int stage)
 		usleep(200);
 }
 
-/* Shows card i and waits to be killed, or for stage 9. */
-static void stay(struct card *c)
+/* Fills the card, and waits to be killed or for stage 9. */
+static void show_card(struct card *c)
 {
 	c->qpn = broker_link_qpn(77);
 	c->va = (uintptr_t)memory;
@@ -108,8 +108,8 @@ static void stay(struct card *c)
 	wait_for(c, 9);
 }
 
-/* A process that opens, does something and stays. */
-static pid_t begin(struct card *c, void (*what)(struct card *c))
+/* Starts a process that opens, calls `what` and stays. */
+static pid_t begin_process(struct card *c, void (*what)(struct card *c))
 {
 	pid_t pid = fork();
 
@@ -121,7 +121,7 @@ static pid_t begin(struct card *c, void (*what)(struct card *c))
 		open_me();
 		if (what)
 			what(c);
-		stay(c);
+		show_card(c);
 		close_me();
 		_exit(0);
 	}
@@ -129,7 +129,7 @@ static pid_t begin(struct card *c, void (*what)(struct card *c))
 	return pid;
 }
 
-static void end(pid_t pid, int sig)
+static void end_process(pid_t pid, int sig)
 {
 	kill(pid, sig);
 	waitpid(pid, NULL, 0);
@@ -165,7 +165,7 @@ static int tear_down(void **state)
 }
 
 /* How many arenas this process has mapped. */
-static int mapped(void)
+static int count_mapped(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
 	char line[512];
@@ -194,7 +194,7 @@ static void wait_for_a_kick(struct card *c)
 
 static void its_memory_is_reached_and_it_is_woken(void **state)
 {
-	pid_t pid = begin(&cards[0], wait_for_a_kick);
+	pid_t pid = begin_process(&cards[0], wait_for_a_kick);
 	struct local_peer *n = NULL;
 	struct space_vec to = {cards[0].va + 4096, 16};
 	struct space_vec from = {(uintptr_t)memory, 16};
@@ -230,32 +230,32 @@ static void a_process_is_its_own_neighbour(void **state)
 
 static void asked_twice_it_is_mapped_once(void **state)
 {
-	pid_t pid = begin(&cards[0], NULL);
+	pid_t pid = begin_process(&cards[0], NULL);
 	struct local_peer *a = NULL, *b = NULL;
 
 	assert_int_equal(get(cards[0].qpn, &a), LOCAL_PEER_HERE);
 	assert_int_equal(get(cards[0].qpn, &b), LOCAL_PEER_HERE);
 	assert_ptr_equal(a, b);
-	assert_int_equal(mapped(), 2);
+	assert_int_equal(count_mapped(), 2);
 	local_peer_put(a);
 	local_peer_put(b);
-	assert_int_equal(mapped(), 2);
-	end(pid, SIGKILL);
+	assert_int_equal(count_mapped(), 2);
+	end_process(pid, SIGKILL);
 }
 
 static void
 the_dead_are_known_at_once_and_unmapped_when_nobody_needs_them(void **state)
 {
-	pid_t pid = begin(&cards[0], NULL);
+	pid_t pid = begin_process(&cards[0], NULL);
 	struct local_peer *n = NULL, *other = NULL;
 
 	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_HERE);
-	end(pid, SIGKILL);
+	end_process(pid, SIGKILL);
 	assert_false(hca_is_alive(n->hca));
 	assert_int_equal(get(cards[0].qpn, &other), LOCAL_PEER_NEVER);
-	assert_int_equal(mapped(), 2);
+	assert_int_equal(count_mapped(), 2);
 	local_peer_put(n);
-	assert_int_equal(mapped(), 1);
+	assert_int_equal(count_mapped(), 1);
 }
 
 static void execute_another(struct card *c)
@@ -269,7 +269,7 @@ static void execute_another(struct card *c)
 
 static void a_peer_that_executes_another_program_is_gone(void **state)
 {
-	pid_t pid = begin(&cards[0], execute_another);
+	pid_t pid = begin_process(&cards[0], execute_another);
 	struct local_peer *n = NULL;
 
 	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_HERE);
@@ -279,12 +279,12 @@ static void a_peer_that_executes_another_program_is_gone(void **state)
 		usleep(1000);
 	assert_int_equal(kill(pid, 0), 0);
 	local_peer_put(n);
-	end(pid, SIGKILL);
+	end_process(pid, SIGKILL);
 }
 
 static void a_peer_that_closes_is_gone(void **state)
 {
-	pid_t pid = begin(&cards[0], NULL);
+	pid_t pid = begin_process(&cards[0], NULL);
 	struct local_peer *n = NULL;
 
 	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_HERE);
@@ -292,12 +292,12 @@ static void a_peer_that_closes_is_gone(void **state)
 	waitpid(pid, NULL, 0);
 	assert_false(hca_is_alive(n->hca));
 	local_peer_put(n);
-	assert_int_equal(mapped(), 1);
+	assert_int_equal(count_mapped(), 1);
 }
 
 static void close_share(struct card *c)
 {
-	/* as a program that does not want it */
+	/* as a program that shares no arena */
 	close_me();
 	setenv("ADVERB_DIRECT", "0", 1);
 	open_me();
@@ -347,14 +347,14 @@ static void a_peer_with_a_malformed_arena_is_reached_by_packets(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(what) / sizeof(*what); i++) {
-		pid_t pid = begin(&cards[i], what[i]);
+		pid_t pid = begin_process(&cards[i], what[i]);
 		struct local_peer *n = NULL;
 
 		*said = 0;
 		assert_int_equal(get(cards[i].qpn, &n), LOCAL_PEER_NEVER);
 		assert_true(*said);
-		assert_int_equal(mapped(), 1);
-		end(pid, SIGKILL);
+		assert_int_equal(count_mapped(), 1);
+		end_process(pid, SIGKILL);
 	}
 }
 
@@ -371,7 +371,9 @@ static void show_a_terminal(struct card *c)
 	dup2(terminal, me.map.fd);
 }
 
-/* A session's first terminal becomes its own when it is opened. */
+/* A terminal that the leader of a session opens becomes its controlling
+ * terminal: this process checks that it has none after it has looked at the
+ * arena. */
 static void look_at_a_terminal(struct card *c)
 {
 	struct local_peer *n;
@@ -390,11 +392,11 @@ static void a_file_that_is_no_memory_is_not_opened(void **state)
 		skip();
 	terminal = open(ptsname(other), O_RDWR | O_NOCTTY | O_CLOEXEC);
 	assert_true(terminal >= 0);
-	shows = begin(&cards[0], show_a_terminal);
-	looks = begin(&cards[1], look_at_a_terminal);
+	shows = begin_process(&cards[0], show_a_terminal);
+	looks = begin_process(&cards[1], look_at_a_terminal);
 	assert_int_equal(cards[2].stage, 1);
-	end(looks, SIGKILL);
-	end(shows, SIGKILL);
+	end_process(looks, SIGKILL);
+	end_process(shows, SIGKILL);
 	close(terminal);
 	close(other);
 }
@@ -426,17 +428,17 @@ static void a_fifo_is_not_even_opened(void **state)
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	assert_true(inotify_add_watch(watch, fifo, IN_OPEN) >= 0);
 	cards[2].stage = 0;
-	shows = begin(&cards[0], show_a_fifo);
-	looks = begin(&cards[1], look_at_a_fifo);
+	shows = begin_process(&cards[0], show_a_fifo);
+	looks = begin_process(&cards[1], look_at_a_fifo);
 	assert_int_equal(cards[2].stage, 1);
 	assert_true(read(watch, &event, sizeof(event)) < 0);
-	end(looks, SIGKILL);
-	end(shows, SIGKILL);
+	end_process(looks, SIGKILL);
+	end_process(shows, SIGKILL);
 	unlink(fifo);
 	close(watch);
 }
 
-/* Of the other process's memory one word is known. */
+/* The attacker knows one word of the memory of the process that it names. */
 static void point_at_another(struct card *c)
 {
 	me.hca.shared->nonce.value = 0;
@@ -450,14 +452,14 @@ static void an_arena_that_names_another_process_is_not_believed(void **state)
 	pid_t victim, pid;
 
 	memset(memory, 0, sizeof(memory));
-	victim = begin(&cards[0], NULL);
+	victim = begin_process(&cards[0], NULL);
 	cards[1].va = (uint64_t)victim;
-	pid = begin(&cards[1], point_at_another);
+	pid = begin_process(&cards[1], point_at_another);
 	assert_int_equal(get(cards[1].qpn, &n), LOCAL_PEER_NEVER);
 	assert_non_null(strstr(said, "its arena says that it is another "
 				     "process's"));
-	end(pid, SIGKILL);
-	end(victim, SIGKILL);
+	end_process(pid, SIGKILL);
+	end_process(victim, SIGKILL);
 }
 
 static void
@@ -468,16 +470,16 @@ a_peer_whose_memory_the_kernel_refuses_is_reached_by_packets(void **state)
 
 	if (!geteuid())
 		skip();
-	pid = begin(&cards[0], unmask_nobody);
+	pid = begin_process(&cards[0], unmask_nobody);
 	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_NEVER);
 	assert_non_null(strstr(said, "kernel"));
-	end(pid, SIGKILL);
+	end_process(pid, SIGKILL);
 }
 
 static void against_the_wish_nothing_is_shared(void **state)
 {
 	struct local_peer *n = NULL;
-	pid_t pid = begin(&cards[0], NULL);
+	pid_t pid = begin_process(&cards[0], NULL);
 
 	close_me();
 	setenv("ADVERB_DIRECT", "0", 1);
@@ -490,10 +492,10 @@ static void against_the_wish_nothing_is_shared(void **state)
 	open_me();
 	assert_false(local_peer_is_open());
 	unsetenv("ADVERB_PCAP");
-	end(pid, SIGKILL);
+	end_process(pid, SIGKILL);
 }
 
-/* Each maps all others, and some die meanwhile. */
+/* Each process maps all others, and some die meanwhile. */
 static void meet_all(struct card *c)
 {
 	uint32_t i = (uint32_t)(c - cards);
@@ -521,7 +523,7 @@ static void a_crowd_maps_itself_while_some_die(void **state)
 	int status;
 
 	for (int i = 0; i < CROWD; i++)
-		pid[i] = begin(&cards[i], meet_all);
+		pid[i] = begin_process(&cards[i], meet_all);
 	for (int i = 0; i < CROWD; i++)
 		cards[i].stage = 2;
 	for (int i = 0; i < CROWD; i++) {
@@ -544,15 +546,17 @@ static void an_answer_that_a_dead_process_left_is_no_local_peer(void **state)
 	struct local_peer *n = NULL;
 
 	for (int i = 0; i < 5; i++) {
-		pid_t pid = begin(&cards[i], NULL);
+		pid_t pid = begin_process(&cards[i], NULL);
 
-		local_peer_get(cards[i].qpn, 0, &n); /* under way as it dies */
-		end(pid, SIGKILL);
+		local_peer_get(
+			cards[i].qpn, 0,
+			&n); /* the answer is under way when the process dies */
+		end_process(pid, SIGKILL);
 		assert_int_equal(get(cards[i].qpn, &n), LOCAL_PEER_NEVER);
 	}
 }
 
-/* Another build until it is told, then as we are. */
+/* A process of another build until stage 2, then of this build. */
 static void be_another_first(struct card *c)
 {
 	me.hca.shared->shape++;
@@ -564,10 +568,11 @@ static void be_another_first(struct card *c)
 	wait_for(c, 9);
 }
 
-/* The answer was about a process of that class which may have ended since. */
+/* The refusal was about a process that may have ended since, and another may
+ * have the class. */
 static void a_refusal_that_nobody_took_is_forgotten(void **state)
 {
-	pid_t pid = begin(&cards[0], be_another_first);
+	pid_t pid = begin_process(&cards[0], be_another_first);
 	struct local_peer *n = NULL;
 
 	local_peer_expect(cards[0].qpn);
@@ -579,18 +584,19 @@ static void a_refusal_that_nobody_took_is_forgotten(void **state)
 		broker_link_woken();
 		broker_link_turn(NULL, UINT64_MAX / 2);
 	}
-	assert_int_equal(mapped(), 1);
+	assert_int_equal(count_mapped(), 1);
 	cards[0].stage = 2;
 	wait_for(&cards[0], 3);
 	local_peer_expect(cards[0].qpn);
 	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_HERE);
 	local_peer_put(n);
-	end(pid, SIGKILL);
+	end_process(pid, SIGKILL);
 }
 
 #define SECOND 1000000000u
 
-/* However often that is asked for in that time. */
+/* The time does not become longer when local_peer_note_death is called often.
+ */
 static void
 the_lists_are_repaired_for_a_second_after_a_death(void **state) NO_LOCK_ANALYSIS
 {
@@ -602,15 +608,14 @@ the_lists_are_repaired_for_a_second_after_a_death(void **state) NO_LOCK_ANALYSIS
 	assert_false(local_peer_note_death(SECOND));
 	for (int lives = 0; lives < 2; lives++) {
 		local_peer_died();
-		alock_take(
-			&qp_target(qp)
-				 ->lock); /* one of its threads is there yet */
+		alock_take(&qp_target(qp)
+				    ->lock); /* a thread of the dead is in it */
 		for (int i = 0; i < 5000; i++)
 			assert_true(local_peer_note_death(SECOND));
 		assert_true(local_peer_note_death(SECOND + SECOND / 2));
 		if (!lives)
 			alock_give(&qp_target(qp)->lock);
-		/* it has been looked at just now */
+		/* the lists were looked at just before */
 		assert_true(local_peer_note_death(SECOND + SECOND / 2 + 1));
 		assert_int_equal(local_peer_note_death(SECOND + 3 * SECOND / 4),
 				 lives);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks in shared memory: taken by threads, by processes, by processes that
- * die. */
+/* Locks in shared memory, which threads, processes, and processes that die
+ * take. */
 #include "test.h"
 
 #include "util/lock.h"
@@ -27,7 +27,8 @@ struct shared {
 static struct shared *shared;
 static int slow;
 
-/* A name is a pid here; a child that was not waited for is not dead. */
+/* In this test an owner is a pid; a child that was not waited for is not dead.
+ */
 static bool is_dead(alock_owner owner)
 {
 	return kill((pid_t)owner, 0) && errno == ESRCH;
@@ -43,7 +44,8 @@ static const struct alock_judge judge = {is_dead, is_slow};
 static int yields;
 static bool yields_last;
 
-/* In place of the C library's: on a busy machine it takes its time. */
+/* Replaces the C library's sched_yield: it counts the calls, and with
+ * yields_last each takes as long as on a busy machine. */
 int sched_yield(void)
 {
 	__atomic_add_fetch(&yields, 1, __ATOMIC_RELAXED);
@@ -90,7 +92,7 @@ static void threads_take_turns(void **state)
 	assert_int_equal(alock_holder(&shared->lock), 0);
 }
 
-static pid_t begin(void (*what)(void))
+static pid_t begin_process(void (*what)(void))
 {
 	pid_t pid = fork();
 
@@ -110,7 +112,7 @@ static void count_here(void)
 
 static void processes_take_turns(void **state)
 {
-	pid_t a = begin(count_here), b = begin(count_here);
+	pid_t a = begin_process(count_here), b = begin_process(count_here);
 
 	waitpid(a, NULL, 0);
 	waitpid(b, NULL, 0);
@@ -126,7 +128,7 @@ static void die_inside(void) NO_LOCK_ANALYSIS
 
 static void the_lock_of_the_dead_is_inherited_once(void **state)
 {
-	waitpid(begin(die_inside), NULL, 0);
+	waitpid(begin_process(die_inside), NULL, 0);
 	assert_true(alock_take(&shared->lock));
 	assert_int_equal(alock_holder(&shared->lock), getpid());
 	alock_give(&shared->lock);
@@ -134,10 +136,10 @@ static void the_lock_of_the_dead_is_inherited_once(void **state)
 	alock_give(&shared->lock);
 }
 
-/* Else a few dead take whole seconds beside busy neighbours. */
+/* Otherwise a few dead owners cost seconds where other processes are busy. */
 static void the_dead_are_not_waited_for_by_many_long_yields(void **state)
 {
-	waitpid(begin(die_inside), NULL, 0);
+	waitpid(begin_process(die_inside), NULL, 0);
 	yields_last = true;
 	yields = 0;
 	assert_true(alock_take(&shared->lock));
@@ -151,7 +153,7 @@ static void a_try_inherits_from_the_dead_and_not_from_the_living(void **state)
 {
 	bool inherited;
 
-	waitpid(begin(die_inside), NULL, 0);
+	waitpid(begin_process(die_inside), NULL, 0);
 	assert_true(alock_try(&shared->lock, &inherited));
 	assert_true(inherited);
 	assert_false(alock_try(&shared->lock, &inherited));
@@ -182,7 +184,7 @@ static void *let_go_later(void *arg)
 
 static void a_stopped_owner_is_waited_for_and_that_is_said_once(void **state)
 {
-	pid_t pid = begin(hold_until_told);
+	pid_t pid = begin_process(hold_until_told);
 	pthread_t t;
 
 	while (shared->stage != 1)
@@ -211,7 +213,7 @@ one_of_many_waiters_takes_over_the_lock_of_a_dead_owner(void **state)
 	pthread_t t[THREADS];
 	int heirs = 0;
 
-	waitpid(begin(die_inside), NULL, 0);
+	waitpid(begin_process(die_inside), NULL, 0);
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&t[i], NULL, take_one, &inherited[i]);
 	for (int i = 0; i < THREADS; i++) {
@@ -222,7 +224,7 @@ one_of_many_waiters_takes_over_the_lock_of_a_dead_owner(void **state)
 	assert_int_equal(shared->count, 1 + THREADS);
 }
 
-/* Killed anywhere, the count and its twin are one step apart at most. */
+/* When the process is killed, the count and its twin differ by one at most. */
 static void count_for_ever(void)
 {
 	for (;;) {
@@ -237,7 +239,7 @@ static void count_for_ever(void)
 static void killed_anywhere_it_leaves_a_lock_to_inherit(void **state)
 {
 	for (int i = 0; i < 100; i++) {
-		pid_t pid = begin(count_for_ever);
+		pid_t pid = begin_process(count_for_ever);
 		uint64_t before =
 			__atomic_load_n(&shared->twin, __ATOMIC_RELAXED);
 
@@ -272,7 +274,8 @@ a_nameless_owners_lock_is_not_inherited(void **state) NO_LOCK_ANALYSIS
 
 static struct lock own;
 
-/* Some give it at once, some have others fall asleep for it. */
+/* Most holders release the lock at once; some sleep, so that others sleep for
+ * it. */
 static void *count_under_own(void *arg)
 {
 	const struct timespec nap = {0, 20000};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* log/log, and the same of the other two libraries: which reader gets a
- * sentence. */
+/* log/log, and the explanations of librdmacm and libibumad: where a sentence is
+ * written, and how often. */
 #include "log/log.h"
 #include "test.h"
 
@@ -22,8 +22,8 @@
 
 static int stderr_before;
 
-/* A file in the place of stderr. */
-static int instead(unsigned int flags)
+/* Puts a memfd in the place of stderr, and returns another descriptor of it. */
+static int replace_stderr(unsigned int flags)
 {
 	int fd = memfd_create("stderr", 0);
 
@@ -33,7 +33,7 @@ static int instead(unsigned int flags)
 	return fd;
 }
 
-static off_t said_into(int fd)
+static off_t restore_stderr(int fd)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
 
@@ -45,28 +45,29 @@ static off_t said_into(int fd)
 
 static void a_sentence_goes_to_stderr(void **state)
 {
-	int fd = instead(0);
+	int fd = replace_stderr(0);
 
 	errno = ENOTTY;
 	log_say(LOG_TEST, 1, "one");
 	assert_int_equal(errno, ENOTTY);
-	assert_int_equal(said_into(fd), strlen("adverb: one\n"));
+	assert_int_equal(restore_stderr(fd), strlen("adverb: one\n"));
 }
 
 static void a_sentence_is_not_said_twice(void **state)
 {
-	int fd = instead(0);
+	int fd = replace_stderr(0);
 
 	for (int i = 0; i < 3; i++) {
 		log_say(LOG_TEST, 6, "six");
 		r_say("seven");
 	}
-	assert_int_equal(said_into(fd), strlen("adverb: six\nadverb: seven\n"));
+	assert_int_equal(restore_stderr(fd),
+			 strlen("adverb: six\nadverb: seven\n"));
 }
 
 static void causes_and_objects_are_told_apart(void **state)
 {
-	int fd = instead(0);
+	int fd = replace_stderr(0);
 
 	log_say(LOG_TEST, 7, "a");
 	log_say(LOG_TEST, 8, "b");
@@ -74,20 +75,21 @@ static void causes_and_objects_are_told_apart(void **state)
 	log_say(LOG_VERB, 7 | 1ull << 55, "d");
 	log_say(LOG_VERB, 7, "e");
 	log_say(LOG_JUNK, 7, "f");
-	assert_int_equal(said_into(fd), 5 * strlen("adverb: a\n"));
+	assert_int_equal(restore_stderr(fd), 5 * strlen("adverb: a\n"));
 }
 
-/* A program without stderr has files of ours there. */
+/* In a program that has closed stderr, number 2 may be a descriptor of adverb.
+ */
 static void nothing_is_written_to_what_has_its_number(void **state)
 {
-	int fd = instead(O_CLOEXEC);
+	int fd = replace_stderr(O_CLOEXEC);
 
 	errno = ENOTTY;
 	log_say(LOG_TEST, 2, "two");
 	r_say("three");
 	assert_int_equal(errno, ENOTTY);
 	assert_int_equal(u_no_port("umad_open_port"), -ENODEV);
-	assert_int_equal(said_into(fd), 0);
+	assert_int_equal(restore_stderr(fd), 0);
 }
 
 static atomic_bool is_over;
@@ -101,7 +103,7 @@ static void *talk(void *arg)
 	return NULL;
 }
 
-/* It has the memory of the thread that was amid a sentence, and not the thread.
+/* The child has the memory of a thread that was printing, but not the thread.
  */
 static void the_child_of_a_fork_can_speak(void **state)
 {
@@ -110,7 +112,7 @@ static void the_child_of_a_fork_can_speak(void **state)
 	pid_t child;
 
 	NEEDS_KERNEL();
-	fd = instead(0);
+	fd = replace_stderr(0);
 	assert_int_equal(pthread_create(&talker, NULL, talk, NULL), 0);
 	for (int i = 0; i < CHILDREN; i++) {
 		child = fork();
@@ -126,7 +128,7 @@ static void the_child_of_a_fork_can_speak(void **state)
 	}
 	is_over = true;
 	pthread_join(talker, NULL);
-	assert_true(said_into(fd) > 0);
+	assert_true(restore_stderr(fd) > 0);
 }
 
 int main(void)
