@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* umad/mad, names, device: a datagram in memory, and a machine without ports */
+/* umad/mad, names, device: a datagram in memory, and the adapter of lo, whose
+ * port takes no datagrams. */
 #include "test.h"
 
 #include <infiniband/umad.h>
@@ -138,7 +139,7 @@ static void expect_port(const umad_port_t *port, __be64 node)
 	assert_int_equal(port->port_guid, node);
 }
 
-/* lo is the only interface that every machine has. */
+/* The test uses lo, the only interface that every machine has. */
 static void the_first_adapter_is_what_libibverbs_says(void **state)
 {
 	char names[2][UMAD_CA_NAME_LEN];

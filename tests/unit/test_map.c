@@ -27,7 +27,7 @@ static void key_zero_is_a_key(void **state)
 	map_fini(&m);
 }
 
-/* Against a plain array: add, remove and find at random, many collisions. */
+/* Random adds, removals and lookups, with many collisions, against an array. */
 static void a_map_agrees_with_a_plain_array(void **state)
 {
 	static int there[512];

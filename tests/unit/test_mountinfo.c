@@ -22,7 +22,7 @@ static void proc_is_of_type_proc(void **state)
 	assert_false(m.has_user);
 }
 
-/* Against what each line says, read in another way. */
+/* Compares with each line of the file, which the test reads by sscanf. */
 static void every_mount_is_found(void **state)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -58,7 +58,7 @@ static void a_file_system_that_is_not_mounted_is_not_found(void **state)
 	"context=\"system_u:object_r:"                                         \
 	"a_type_with_a_name_that_fills_all_the_room_of_an_option_t:s0:c1,c2\""
 
-/* The file system of device 0:50 in this text. */
+/* Returns the file system of device 0:50 in this text. */
 static struct mountinfo look_into(const char *text)
 {
 	int fd = memfd_create("mountinfo", MFD_CLOEXEC);
@@ -121,7 +121,9 @@ static void without_a_number_there_is_no_user(void **state)
 	}
 }
 
-/* Neither of another mount, nor of the options of the mount point. */
+/* user_id of another mount, or in the options of the mount point, does not
+ * count.
+ */
 static void the_user_is_of_this_file_system(void **state)
 {
 	assert_false(look_into("39 28 0:49 / /x rw - fuse srv rw,user_id=7\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hca/mr: which key names which memory, and for whom. */
+/* hca/mr: which memory a key names, and which queue pairs may use it. */
 #include "test.h"
 
 #include <errno.h>

@@ -44,7 +44,7 @@ static uint8_t *map(void *at, size_t bytes, int kind, int fd, off_t offset)
 	return p;
 }
 
-/* True: what->fd is the caller's. */
+/* Finds and opens the file behind memory.  True: the caller closes what->fd. */
 static bool open_found(look *how, const void *p, size_t bytes,
 		       struct share *what)
 {
@@ -53,7 +53,8 @@ static bool open_found(look *how, const void *p, size_t bytes,
 	return how((uintptr_t)p, bytes, &m, what) && mr_file_open(&m, what);
 }
 
-static bool found(look *how, const void *p, size_t bytes, struct share *what)
+static bool is_found_by(look *how, const void *p, size_t bytes,
+			struct share *what)
 {
 	bool is_found = open_found(how, p, bytes, what);
 
@@ -72,7 +73,8 @@ static void a_file_that_is_open_is_found(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct share what;
 
-		assert_true(found(ways[i], p + PAGE + 5, 2 * PAGE, &what));
+		assert_true(
+			is_found_by(ways[i], p + PAGE + 5, 2 * PAGE, &what));
 		assert_int_equal(what.va, (uintptr_t)p);
 		assert_int_equal(what.bytes, 4 * PAGE);
 		assert_int_equal(what.offset, 2 * PAGE);
@@ -80,7 +82,7 @@ static void a_file_that_is_open_is_found(void **state)
 		assert_int_equal(what.ino, st.st_ino);
 		assert_int_equal(what.is_written, 1);
 		assert_int_not_equal(what.fd, fd);
-		assert_false(found(ways[i], p + 1, 4 * PAGE, &what));
+		assert_false(is_found_by(ways[i], p + 1, 4 * PAGE, &what));
 	}
 	munmap(p, 4 * PAGE);
 	close(fd);
@@ -98,19 +100,19 @@ static void memory_of_the_program_alone_is_none(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct share what;
 
-		assert_false(found(ways[i], private, 64, &what));
-		assert_false(found(ways[i], none, 64, &what));
-		assert_false(found(ways[i], lost, 64, &what));
-		assert_false(found(ways[i], &what, 8, &what));
-		assert_false(found(ways[i], none, 0, &what));
-		assert_false(found(ways[i], NULL, 8, &what));
+		assert_false(is_found_by(ways[i], private, 64, &what));
+		assert_false(is_found_by(ways[i], none, 64, &what));
+		assert_false(is_found_by(ways[i], lost, 64, &what));
+		assert_false(is_found_by(ways[i], &what, 8, &what));
+		assert_false(is_found_by(ways[i], none, 0, &what));
+		assert_false(is_found_by(ways[i], NULL, 8, &what));
 	}
-	/* a peer could read what the kernel would not */
+	/* a peer could read memory that this process may not read */
 	assert_int_equal(mprotect(closed_to_all, PAGE, PROT_NONE), 0);
 	for (int i = 0; i < 2; i++) {
 		struct share what;
 
-		assert_false(found(ways[i], closed_to_all, 64, &what));
+		assert_false(is_found_by(ways[i], closed_to_all, 64, &what));
 	}
 	munmap(closed_to_all, PAGE);
 	munmap(private, PAGE);
@@ -119,7 +121,7 @@ static void memory_of_the_program_alone_is_none(void **state)
 	close(fd);
 }
 
-/* As after mprotect or madvise of a part. */
+/* A call of mprotect or madvise for a part splits a mapping. */
 static void a_mapping_may_be_in_pieces(void **state)
 {
 	int fd = new_file();
@@ -129,17 +131,17 @@ static void a_mapping_may_be_in_pieces(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct share what;
 
-		assert_true(found(ways[i], p, BYTES, &what));
+		assert_true(is_found_by(ways[i], p, BYTES, &what));
 		assert_int_equal(what.va, (uintptr_t)p);
 		assert_int_equal(what.bytes, BYTES);
 	}
-	/* not in this order */
+	/* the pieces are not in the order of the file */
 	map(p + 4 * PAGE, PAGE, MAP_SHARED, fd, 0);
 	for (int i = 0; i < 2; i++) {
 		struct share what;
 
-		assert_false(found(ways[i], p, BYTES, &what));
-		assert_true(found(ways[i], p, 4 * PAGE, &what));
+		assert_false(is_found_by(ways[i], p, BYTES, &what));
+		assert_true(is_found_by(ways[i], p, 4 * PAGE, &what));
 	}
 	munmap(p, BYTES);
 	close(fd);
@@ -158,18 +160,18 @@ static void a_file_that_has_a_name_need_not_be_open(void **state)
 	for (int i = 0; i < 2; i++) {
 		struct share what;
 
-		assert_true(found(ways[i], p, PAGE, &what));
+		assert_true(is_found_by(ways[i], p, PAGE, &what));
 	}
 	unlink(path);
 	for (int i = 0; i < 2; i++) {
 		struct share what;
 
-		assert_false(found(ways[i], p, PAGE, &what));
+		assert_false(is_found_by(ways[i], p, PAGE, &what));
 	}
 	munmap(p, PAGE);
 }
 
-/* ---- and a peer, which is this process ---- */
+/* ---- a peer that maps the file; this process is the peer ---- */
 
 static struct hca hca;
 static struct space no_space;
@@ -188,7 +190,7 @@ static int tear_down(void **state)
 	return munmap(hca.arena.base, ARENA_BYTES);
 }
 
-static uint32_t enter(const uint8_t *p, size_t bytes)
+static uint32_t enter_region(const uint8_t *p, size_t bytes)
 {
 	struct share what;
 	bool is_found = open_found(mr_file_look, p, bytes, &what);
@@ -203,7 +205,7 @@ static uint32_t enter(const uint8_t *p, size_t bytes)
 	return number;
 }
 
-static void leave(uint32_t number)
+static void leave_region(uint32_t number)
 {
 	int fd = share_leave(&hca, number);
 
@@ -223,7 +225,7 @@ static void a_peer_that_maps_the_file_has_the_same_bytes(void **state)
 	int fd = new_file();
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0), *ours;
 	struct peer_maps a;
-	uint32_t number = enter(p + 10, PAGE);
+	uint32_t number = enter_region(p + 10, PAGE);
 
 	assert_int_not_equal(number, 0);
 	peer_maps_init(&a, &hca, getpid());
@@ -236,7 +238,7 @@ static void a_peer_that_maps_the_file_has_the_same_bytes(void **state)
 	assert_int_equal(p[105], 77);
 	assert_null(at(&a, p + BYTES - 1, 2));
 	assert_null(at(&a, p - 1, 2));
-	leave(number);
+	leave_region(number);
 	assert_null(at(&a, p, PAGE));
 	peer_maps_look(&a);
 	assert_int_equal(a.count, 0);
@@ -245,8 +247,9 @@ static void a_peer_that_maps_the_file_has_the_same_bytes(void **state)
 	close(fd);
 }
 
-/* Where a peer says that the file lies which is behind its memory. */
-static int told_of(void)
+/* Returns the descriptor that the table of shared files names first; -1: none.
+ */
+static int first_shared_fd(void)
 {
 	for (uint32_t row = 0; row < SHARE_MAX; row++) {
 		struct share s = share_read(&hca, row);
@@ -270,7 +273,7 @@ static void a_fifo_in_the_files_place_is_not_opened(void **state)
 	int fd = new_file(), watch = inotify_init1(IN_NONBLOCK), fifo;
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
 	char name[] = "/tmp/adverb-fifo-XXXXXX";
-	uint32_t number = enter(p, PAGE);
+	uint32_t number = enter_region(p, PAGE);
 	struct peer_maps a;
 
 	close(mkstemp(name));
@@ -278,15 +281,15 @@ static void a_fifo_in_the_files_place_is_not_opened(void **state)
 	assert_int_equal(mkfifo(name, 0600), 0);
 	assert_true(inotify_add_watch(watch, name, IN_OPEN) >= 0);
 	fifo = open(name, O_PATH);
-	dup2(fifo, told_of());
+	dup2(fifo, first_shared_fd());
 	peer_maps_init(&a, &hca, getpid());
 	peer_maps_look(&a);
 	assert_null(at(&a, p, PAGE));
 	assert_false(has_been_opened(watch));
-	close(open(name, O_RDWR)); /* it would have been seen */
+	close(open(name, O_RDWR)); /* this open is noticed */
 	assert_true(has_been_opened(watch));
 	peer_maps_fini(&a);
-	leave(number);
+	leave_region(number);
 	unlink(name);
 	close(fifo);
 	close(watch);
@@ -298,15 +301,16 @@ static void one_mapping_serves_all_regions_in_it(void **state)
 {
 	int fd = new_file();
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
-	uint32_t one = enter(p, PAGE), two = enter(p + PAGE, PAGE);
+	uint32_t one = enter_region(p, PAGE),
+		 two = enter_region(p + PAGE, PAGE);
 	struct peer_maps a;
 
 	assert_int_equal(one, two);
 	peer_maps_init(&a, &hca, getpid());
 	peer_maps_look(&a);
-	leave(one);
+	leave_region(one);
 	assert_non_null(at(&a, p, PAGE));
-	leave(two);
+	leave_region(two);
 	assert_null(at(&a, p, PAGE));
 	peer_maps_fini(&a);
 	munmap(p, BYTES);
@@ -320,15 +324,15 @@ static void a_row_that_is_there_needs_no_descriptor(void **state)
 	uint32_t number;
 	struct share what;
 
-	assert_true(found(mr_file_look, p, PAGE, &what));
+	assert_true(is_found_by(mr_file_look, p, PAGE, &what));
 	what.fd = -1;
 	assert_int_equal(share_again(&hca, (uintptr_t)p, PAGE, &what), 0);
-	number = enter(p, PAGE);
+	number = enter_region(p, PAGE);
 	assert_int_equal(share_again(&hca, (uintptr_t)p, BYTES, &what), number);
 	what.offset += PAGE;
 	assert_int_equal(share_again(&hca, (uintptr_t)p, PAGE, &what), 0);
 	assert_int_equal(share_leave(&hca, number), -1);
-	leave(number);
+	leave_region(number);
 	munmap(p, BYTES);
 	close(fd);
 }
@@ -352,18 +356,18 @@ static void a_full_table_has_room_for_regions_that_it_tells_of(void **state)
 
 		map(p, PAGE, MAP_SHARED, fd, 0);
 		assert_int_equal(room_for(p), SHARE_FREE);
-		number[i] = enter(p, PAGE);
+		number[i] = enter_region(p, PAGE);
 		assert_int_not_equal(number[i], 0);
 		assert_int_equal(room_for(p), SHARE_MET);
 	}
 	assert_int_equal(room_for(beyond), SHARE_FULL);
 	assert_int_equal(room_for(all), SHARE_MET);
-	leave(number[7]);
+	leave_region(number[7]);
 	assert_int_equal(room_for(beyond), SHARE_FREE);
 	assert_int_equal(room_for(all + 14 * PAGE), SHARE_FREE);
 	for (size_t i = 0; i < SHARE_MAX; i++)
 		if (i != 7)
-			leave(number[i]);
+			leave_region(number[i]);
 	munmap(all, 2 * SHARE_MAX * PAGE);
 	munmap(beyond, PAGE);
 	close(fd);
@@ -377,7 +381,8 @@ static bool is_outdated(struct share_look *l)
 	return was;
 }
 
-/* With a file or without, by a row that is new or by one that there is. */
+/* Registrations with and without a file, by a new row and by an existing row.
+ */
 static void a_registration_makes_looks_at_its_place_out_of_date(void **state)
 {
 	uint8_t *private = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
@@ -389,18 +394,18 @@ static void a_registration_makes_looks_at_its_place_out_of_date(void **state)
 	share_look_begin(&hca, &all, (uintptr_t)p, BYTES);
 	share_look_begin(&hca, &first, (uintptr_t)p, PAGE);
 	share_look_begin(&hca, &other, (uintptr_t) private, PAGE);
-	number = enter(p + PAGE, PAGE);
+	number = enter_region(p + PAGE, PAGE);
 	assert_true(is_outdated(&all));
 	assert_false(is_outdated(&first) || is_outdated(&other));
-	assert_int_equal(enter(p, PAGE), number);
+	assert_int_equal(enter_region(p, PAGE), number);
 	assert_true(is_outdated(&all) && is_outdated(&first));
-	assert_int_equal(enter(private, PAGE), 0);
+	assert_int_equal(enter_region(private, PAGE), 0);
 	assert_true(is_outdated(&other));
-	leave(number);
-	leave(number);
+	leave_region(number);
+	leave_region(number);
 	assert_false(is_outdated(&all) || is_outdated(&first));
 	share_look_end(&all);
-	leave(enter(p, PAGE));
+	leave_region(enter_region(p, PAGE));
 	assert_false(is_outdated(&all));
 	assert_true(is_outdated(&first));
 	share_look_end(&first);
@@ -415,26 +420,26 @@ static void other_memory_at_its_place_is_not_taken_for_it(void **state)
 {
 	int fd = new_file(), other = new_file();
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
-	uint32_t one = enter(p, BYTES), two, three;
+	uint32_t one = enter_region(p, BYTES), two, three;
 	struct peer_maps a;
 
 	peer_maps_init(&a, &hca, getpid());
 	peer_maps_look(&a);
 	assert_non_null(at(&a, p, PAGE));
 	map(p + PAGE, PAGE, MAP_PRIVATE, -1, 0);
-	two = enter(p + PAGE, PAGE);
+	two = enter_region(p + PAGE, PAGE);
 	assert_int_equal(two, 0);
 	assert_null(at(&a, p, PAGE));
 	map(p, BYTES, MAP_SHARED, other, 0);
-	three = enter(p, PAGE);
+	three = enter_region(p, PAGE);
 	assert_int_not_equal(three, 0);
 	peer_maps_look(&a);
 	*at(&a, p, 1) = 3;
 	assert_int_equal(*p, 3);
-	leave(one);
+	leave_region(one);
 	assert_non_null(at(&a, p, 1));
-	leave(three);
-	leave(two);
+	leave_region(three);
+	leave_region(two);
 	peer_maps_fini(&a);
 	munmap(p, BYTES);
 	close(fd);
@@ -452,7 +457,7 @@ static void more_than_there_are_rows_go_by_calls(void **state)
 		int fd = new_file();
 
 		p[i] = map(NULL, BYTES, MAP_SHARED, fd, 0);
-		number[i] = enter(p[i], BYTES);
+		number[i] = enter_region(p[i], BYTES);
 		assert_int_equal(number[i] == 0, i == SHARE_MAX);
 		close(fd);
 	}
@@ -463,14 +468,15 @@ static void more_than_there_are_rows_go_by_calls(void **state)
 		fds++;
 	assert_int_equal(fds, SHARE_MAX);
 	for (int i = 0; i <= SHARE_MAX; i++) {
-		leave(number[i]);
+		leave_region(number[i]);
 		munmap(p[i], BYTES);
 	}
 	peer_maps_look(&a);
 	assert_int_equal(a.count, 0);
 }
 
-/* Else it could have us write where it may not. */
+/* Otherwise the peer could make this process write to a file that the peer may
+ * only read. */
 static void memory_that_a_peer_only_reads_is_not_written(void **state)
 {
 	char path[] = "/dev/shm/backing-XXXXXX";
@@ -482,7 +488,7 @@ static void memory_that_a_peer_only_reads_is_not_written(void **state)
 
 	assert_int_equal(ftruncate(fd, BYTES), 0);
 	p = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, reader, 0);
-	number = enter(p, BYTES);
+	number = enter_region(p, BYTES);
 	peer_maps_init(&a, &hca, getpid());
 	row->is_written = 1;
 	peer_maps_look(&a);
@@ -498,7 +504,7 @@ static void memory_that_a_peer_only_reads_is_not_written(void **state)
 	peer_maps_look(&a);
 	assert_int_equal(a.count, 1);
 	peer_maps_fini(&a);
-	leave(number);
+	leave_region(number);
 	munmap(p, BYTES);
 	close(reader);
 	close(fd);
@@ -529,22 +535,22 @@ static void the_program_keeps_its_locks(void **state)
 	struct peer_maps a;
 
 	assert_int_equal(fcntl(fd, F_SETLK, &l), 0);
-	number = enter(p, PAGE);
-	again = enter(p, PAGE);
+	number = enter_region(p, PAGE);
+	again = enter_region(p, PAGE);
 	assert_true(is_locked(fd));
 	peer_maps_init(&a, &hca, getpid());
 	peer_maps_look(&a);
 	assert_non_null(at(&a, p, PAGE));
 	assert_true(is_locked(fd));
-	leave(number);
-	leave(again);
+	leave_region(number);
+	leave_region(again);
 	assert_true(is_locked(fd));
 	peer_maps_fini(&a);
 	munmap(p, BYTES);
 	close(fd);
 }
 
-/* The kernel tells what is asked for by a line of smaps. */
+/* Does the mapping at p go into a core dump?  smaps says it (dd: no). */
 static bool is_dumped(const uint8_t *p)
 {
 	FILE *f = fopen("/proc/self/smaps", "re");
@@ -568,7 +574,7 @@ static void memory_of_a_peer_is_not_in_our_core(void **state)
 {
 	int fd = new_file();
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
-	uint32_t number = enter(p, PAGE);
+	uint32_t number = enter_region(p, PAGE);
 	struct peer_maps a;
 
 	peer_maps_init(&a, &hca, getpid());
@@ -576,18 +582,17 @@ static void memory_of_a_peer_is_not_in_our_core(void **state)
 	assert_true(is_dumped(p));
 	assert_false(is_dumped(at(&a, p, PAGE)));
 	peer_maps_fini(&a);
-	leave(number);
+	leave_region(number);
 	munmap(p, BYTES);
 	close(fd);
 }
 
-/* A process that maps pages which the peer has not touched does not make them.
- */
+/* Mapping a file does not allocate the pages that the peer has not touched. */
 static void a_program_that_locks_its_memory_locks_no_peers_memory(void **state)
 {
 	int fd = new_file();
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
-	uint32_t number = enter(p, PAGE);
+	uint32_t number = enter_region(p, PAGE);
 	struct peer_maps a;
 	struct stat st;
 
@@ -599,7 +604,7 @@ static void a_program_that_locks_its_memory_locks_no_peers_memory(void **state)
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_blocks, 0);
 	peer_maps_fini(&a);
-	leave(number);
+	leave_region(number);
 	munmap(p, BYTES);
 	close(fd);
 }
@@ -608,25 +613,25 @@ static void a_region_of_no_bytes_says_nothing_of_memory(void **state)
 {
 	int fd = new_file();
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
-	uint32_t number = enter(p, BYTES);
+	uint32_t number = enter_region(p, BYTES);
 	struct peer_maps a;
 
 	peer_maps_init(&a, &hca, getpid());
 	peer_maps_look(&a);
-	assert_int_equal(enter(p + PAGE, 0), 0);
+	assert_int_equal(enter_region(p + PAGE, 0), 0);
 	assert_non_null(at(&a, p, PAGE));
 	peer_maps_fini(&a);
-	leave(number);
+	leave_region(number);
 	munmap(p, BYTES);
 	close(fd);
 }
 
-/* The table of another process may say anything. */
+/* The table is in another process's arena, and may have any contents. */
 static void a_mapping_with_wrong_numbers_is_not_mapped(void **state)
 {
 	int fd = new_file();
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
-	uint32_t number = enter(p, BYTES);
+	uint32_t number = enter_region(p, BYTES);
 	struct share *row = arena_at(&hca.arena, hca.shared->shares);
 	struct peer_maps a;
 
@@ -645,7 +650,7 @@ static void a_mapping_with_wrong_numbers_is_not_mapped(void **state)
 	peer_maps_look(&a);
 	assert_int_equal(a.count, 0);
 	hca.shared->shares = hca_off(&hca, row);
-	leave(number);
+	leave_region(number);
 	munmap(p, BYTES);
 	close(fd);
 }

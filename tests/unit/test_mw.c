@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hca/mw: what a memory window opens, and to whom. */
+/* hca/mw: which memory a window opens, and for which queue pairs. */
 #include "test.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ struct world {
 	struct qp qp;
 };
 
-static void begin(struct world *w, uint32_t access)
+static void begin_world(struct world *w, uint32_t access)
 {
 	uint64_t seed[4] = {1, 2, 3, 4};
 	struct arena a;
@@ -61,18 +61,18 @@ void step_at(const char *name)
 	once();
 }
 
-static enum mr_verdict reach(struct world *w, uint32_t key, uint64_t va,
-			     uint64_t *addr)
+static enum mr_verdict reach_window(struct world *w, uint32_t key, uint64_t va,
+				    uint64_t *addr)
 {
 	return mr_remote(&w->h, &w->qp, key, va, 8, HCA_REMOTE_WRITE, addr);
 }
 
-/* With a window of that type bound. */
+/* Begins with a bound window of this type; returns its binding. */
 static struct mw_bind begin_bound(struct world *w, int type)
 {
 	struct mw_bind b;
 
-	begin(w, HCA_LOCAL_WRITE | HCA_MW_BIND);
+	begin_world(w, HCA_LOCAL_WRITE | HCA_MW_BIND);
 	b = binding(w, type == 1 ? w->w1 : w->w2);
 	assert_int_equal(mw_bind(&w->h, &w->qp, &b), MR_OK);
 	return b;
@@ -84,19 +84,21 @@ static void a_window_opens_its_range_alone(void **state)
 	struct mw_bind b;
 	uint64_t addr = 0;
 
-	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
+	begin_world(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
 	b = binding(&w, w.w2);
-	assert_int_equal(reach(&w, b.rkey, 0x9100, &addr), MR_BAD_KEY);
+	assert_int_equal(reach_window(&w, b.rkey, 0x9100, &addr), MR_BAD_KEY);
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
-	assert_int_equal(reach(&w, b.rkey, 0x91f8, &addr), MR_OK);
+	assert_int_equal(reach_window(&w, b.rkey, 0x91f8, &addr), MR_OK);
 	assert_int_equal(addr, 0x51f8);
-	assert_int_equal(reach(&w, b.rkey, 0x91f9, &addr), MR_OUTSIDE);
-	assert_int_equal(reach(&w, b.rkey, 0x90ff, &addr), MR_OUTSIDE);
-	assert_int_equal(reach(&w, w.w2->lkey, 0x9100, &addr), MR_BAD_KEY);
+	assert_int_equal(reach_window(&w, b.rkey, 0x91f9, &addr), MR_OUTSIDE);
+	assert_int_equal(reach_window(&w, b.rkey, 0x90ff, &addr), MR_OUTSIDE);
+	assert_int_equal(reach_window(&w, w.w2->lkey, 0x9100, &addr),
+			 MR_BAD_KEY);
 	assert_int_equal(mr_local(&w.h, 1, w.w2->lkey, 0x9100, 8, 0, &addr),
 			 MR_BAD_KEY);
 	/* the region itself gives no right to peers */
-	assert_int_equal(reach(&w, w.region->rkey, 0x9100, &addr), MR_NO_RIGHT);
+	assert_int_equal(reach_window(&w, w.region->rkey, 0x9100, &addr),
+			 MR_NO_RIGHT);
 	free(w.memory);
 }
 
@@ -106,11 +108,11 @@ static void a_zero_based_window_counts_from_its_start(void **state)
 	struct mw_bind b;
 	uint64_t addr = 0;
 
-	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
+	begin_world(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
 	b = binding(&w, w.w2);
 	b.access |= HCA_ZERO_BASED;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
-	assert_int_equal(reach(&w, b.rkey, 8, &addr), MR_OK);
+	assert_int_equal(reach_window(&w, b.rkey, 8, &addr), MR_OK);
 	assert_int_equal(addr, 0x5108);
 	b.window = w.w1->lkey;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_ZERO_BASED);
@@ -121,7 +123,7 @@ static void a_new_key_has_the_windows_upper_24_bits(void **state)
 {
 	struct world w;
 
-	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
+	begin_world(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
 	for (int type = 1; type <= 2; type++) {
 		struct mr *window = type == 1 ? w.w1 : w.w2;
 		struct mw_bind b = binding(&w, window);
@@ -130,8 +132,9 @@ static void a_new_key_has_the_windows_upper_24_bits(void **state)
 
 		b.rkey = 0x12345a;
 		assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
-		assert_int_equal(reach(&w, b.rkey, 0x9100, &addr), MR_BAD_KEY);
-		assert_int_equal(reach(&w, key, 0x9100, &addr), MR_OK);
+		assert_int_equal(reach_window(&w, b.rkey, 0x9100, &addr),
+				 MR_BAD_KEY);
+		assert_int_equal(reach_window(&w, key, 0x9100, &addr), MR_OK);
 	}
 	free(w.memory);
 }
@@ -141,7 +144,7 @@ static void type_2_is_never_bound_to_nothing(void **state)
 	struct world w;
 	struct mw_bind b;
 
-	begin(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
+	begin_world(&w, HCA_LOCAL_WRITE | HCA_MW_BIND);
 	b = binding(&w, w.w2);
 	b.bytes = 0;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_NO_BYTES);
@@ -163,13 +166,13 @@ static void type_2_is_of_one_queue_pair_and_one_life(void **state)
 	b = begin_bound(&w, 2);
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_IS_BOUND);
 	w.qp.qpn = 18;
-	assert_int_equal(reach(&w, b.rkey, 0x9100, &addr), MR_BAD_QP);
+	assert_int_equal(reach_window(&w, b.rkey, 0x9100, &addr), MR_BAD_QP);
 	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey), MR_BAD_QP);
 	w.qp.qpn = 17;
 	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey ^ 3), MR_BAD_KEY);
 	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey), MR_OK);
 	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey), MR_BAD_KEY);
-	assert_int_equal(reach(&w, b.rkey, 0x9100, &addr), MR_BAD_KEY);
+	assert_int_equal(reach_window(&w, b.rkey, 0x9100, &addr), MR_BAD_KEY);
 	b.rkey ^= 2;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
 	free(w.memory);
@@ -183,17 +186,18 @@ static void type_1_is_bound_again_and_never_invalidated(void **state)
 
 	b = begin_bound(&w, 1);
 	w.qp.qpn = 18;
-	assert_int_equal(reach(&w, b.rkey, 0x9100, &addr), MR_OK);
+	assert_int_equal(reach_window(&w, b.rkey, 0x9100, &addr), MR_OK);
 	assert_int_equal(mw_invalidate(&w.h, &w.qp, b.rkey), MR_NO_RIGHT);
 	b.rkey ^= 2;
 	b.va = 0x9200;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
-	assert_int_equal(reach(&w, b.rkey ^ 2, 0x9200, &addr), MR_BAD_KEY);
+	assert_int_equal(reach_window(&w, b.rkey ^ 2, 0x9200, &addr),
+			 MR_BAD_KEY);
 	assert_int_equal(w.region->bound, 1);
 	b.bytes = 0;
 	b.rkey ^= 4;
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_OK);
-	assert_int_equal(reach(&w, b.rkey, 0x9200, &addr), MR_BAD_KEY);
+	assert_int_equal(reach_window(&w, b.rkey, 0x9200, &addr), MR_BAD_KEY);
 	assert_int_equal(w.region->bound, 0);
 	free(w.memory);
 }
@@ -216,9 +220,9 @@ static void a_window_bound_anew_opens_nothing_to_the_old_key(void **state)
 	b = begin_bound(&w, 1);
 	its = &w;
 	meanwhile = bind_it_anew;
-	assert_int_equal(reach(&w, b.rkey, 0x9800, &addr), MR_BAD_KEY);
+	assert_int_equal(reach_window(&w, b.rkey, 0x9800, &addr), MR_BAD_KEY);
 	assert_null(meanwhile);
-	assert_int_equal(reach(&w, b.rkey ^ 2, 0x9800, &addr), MR_OK);
+	assert_int_equal(reach_window(&w, b.rkey ^ 2, 0x9800, &addr), MR_OK);
 	free(w.memory);
 }
 
@@ -251,7 +255,7 @@ static void a_binding_is_refused(void **state)
 	struct world w;
 	struct mw_bind b;
 
-	begin(&w, HCA_LOCAL_WRITE);
+	begin_world(&w, HCA_LOCAL_WRITE);
 	b = binding(&w, w.w2);
 	assert_int_equal(mw_bind(&w.h, &w.qp, &b), MR_NO_RIGHT);
 	w.region->access = HCA_MW_BIND;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* verbs/names: words for enum values, and rates there and back. */
+/* verbs/names: words for enum values, and rates converted in both directions.
+ */
 #include "test.h"
 
 #include "verbs/names.h"

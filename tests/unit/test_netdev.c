@@ -10,22 +10,22 @@
 
 static struct netdev_link links[MOST];
 static struct netdev_addr addrs[MOST];
-static struct netdev_scene crash_point;
+static struct netdev_scene scene;
 static struct device devices[DEVICE_MAX];
 static uint32_t changes[DEVICE_MAX];
 
 static int clear(void **state)
 {
 	memset(links, 0, sizeof(links));
-	crash_point = (struct netdev_scene){links, addrs, 0, 0};
+	scene = (struct netdev_scene){links, addrs, 0, 0};
 	return 0;
 }
 
 static struct netdev_link *add_link(const char *name)
 {
-	struct netdev_link *l = &links[crash_point.link_count++];
+	struct netdev_link *l = &links[scene.link_count++];
 
-	l->ifindex = crash_point.link_count;
+	l->ifindex = scene.link_count;
 	snprintf(l->name, sizeof(l->name), "%s", name);
 	l->mtu = 1500;
 	l->mac[5] = (uint8_t)l->ifindex;
@@ -45,7 +45,7 @@ static void to_ip(const char *text, uint8_t ip[16])
 
 static void add(const struct netdev_link *l, const char *text)
 {
-	struct netdev_addr *a = &addrs[crash_point.addr_count++];
+	struct netdev_addr *a = &addrs[scene.addr_count++];
 
 	a->ifindex = l->ifindex;
 	to_ip(text, a->ip);
@@ -58,10 +58,10 @@ static void drop(const char *text)
 
 	to_ip(text, ip);
 	while (memcmp(addrs[i].ip, ip, 16) != 0)
-		assert_true(++i < crash_point.addr_count);
-	crash_point.addr_count--;
+		assert_true(++i < scene.addr_count);
+	scene.addr_count--;
 	memmove(&addrs[i], &addrs[i + 1],
-		(crash_point.addr_count - i) * sizeof(*addrs));
+		(scene.addr_count - i) * sizeof(*addrs));
 }
 
 static struct netdev_link *add_lo(void)
@@ -77,7 +77,7 @@ static struct netdev_link *add_lo(void)
 
 static uint32_t choose(const char *named)
 {
-	return netdev_choose(&crash_point, named, devices);
+	return netdev_choose(&scene, named, devices);
 }
 
 static void the_first_name_that_became_no_device_is_found(void **state)
@@ -107,7 +107,7 @@ static void the_first_name_that_became_no_device_is_found(void **state)
 
 static void update(uint32_t count)
 {
-	netdev_update(&crash_point, devices, count, changes);
+	netdev_update(&scene, devices, count, changes);
 }
 
 /* NULL: no entry at this index. */
@@ -188,7 +188,7 @@ static void bridges_come_after_others_and_their_ports_never(void **state)
 	port->is_routed = true;
 	add(bridge, "172.17.0.1");
 	add(port, "172.17.0.2");
-	/* one that carries nothing does not come before lo */
+	/* a bridge without carrier does not come before lo */
 	bridge->has_carrier = false;
 	assert_int_equal(choose(NULL), 1);
 	assert_string_equal(devices[0].netdev, "lo");
@@ -332,8 +332,8 @@ static void the_first_address_is_replaced_only_when_it_goes(void **state)
 	expect_gid(0, 1, "10.0.0.1", V2);
 	expect_gid(0, 6, "fd00::1", V2);
 	expect_gid(0, 7, "10.0.0.2", V2);
-	addrs[3] = addrs[4]; /* their order plays no part */
-	crash_point.addr_count--;
+	addrs[3] = addrs[4]; /* their order does not matter */
+	scene.addr_count--;
 	add(eth, "10.0.0.1");
 	update(1);
 	expect_gid(0, 1, "10.0.0.1", V2);
@@ -374,7 +374,7 @@ static void links_go_down_and_up_and_away_and_change_their_mtu(void **state)
 	update(1);
 	assert_int_equal(changes[0], NETDEV_UP | NETDEV_MTU);
 	assert_int_equal(devices[0].port.active_mtu, 5);
-	crash_point.link_count--;
+	scene.link_count--;
 	drop("10.0.0.1");
 	update(1);
 	assert_int_equal(changes[0], NETDEV_DOWN | NETDEV_GIDS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* This machine's interfaces, in a network namespace of our own. */
+/* The interfaces of a network namespace that the test makes. */
 #include "test.h"
 
 #include <arpa/inet.h>
@@ -29,7 +29,7 @@ static void on_port(const struct device *dev, enum device_event what)
 	sem_post(&told);
 }
 
-static int ctl(unsigned long request, struct ifreq *r)
+static int control_interface(unsigned long request, struct ifreq *r)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 	int err = ioctl(fd, request, r);
@@ -42,10 +42,10 @@ static void set_up_flag(bool up)
 {
 	struct ifreq r = {.ifr_name = "lo", .ifr_flags = up ? IFF_UP : 0};
 
-	assert_int_equal(ctl(SIOCSIFFLAGS, &r), 0);
+	assert_int_equal(control_interface(SIOCSIFFLAGS, &r), 0);
 }
 
-/* On an alias of lo: 0.0.0.0 takes it away. */
+/* Sets the address of an alias of lo; 0.0.0.0 removes it. */
 static void set_address(const char *text)
 {
 	struct ifreq r = {.ifr_name = "lo:1"};
@@ -53,7 +53,7 @@ static void set_address(const char *text)
 
 	a->sin_family = AF_INET;
 	inet_pton(AF_INET, text, &a->sin_addr);
-	assert_int_equal(ctl(SIOCSIFADDR, &r), 0);
+	assert_int_equal(control_interface(SIOCSIFADDR, &r), 0);
 }
 
 static bool is_local(const char *text)
@@ -64,7 +64,7 @@ static bool is_local(const char *text)
 	return netif_is_local(ip);
 }
 
-/* Until an event of this kind has come. */
+/* Waits for an event of this kind. */
 static void wait_for(enum device_event what)
 {
 	struct timespec end;
@@ -105,7 +105,7 @@ static void lo_alone_is_a_device_with_its_addresses(void **state)
 	assert_false(device_gid(d, DEVICE_MAX_GIDS, &gid));
 	assert_true(is_local("::ffff:127.0.0.1"));
 	assert_true(is_local("::1"));
-	/* the machine takes them, but no device has them */
+	/* local addresses that no device has */
 	assert_false(is_local("::ffff:127.0.0.9"));
 	assert_false(is_local("::"));
 }
@@ -137,7 +137,7 @@ static void a_watch_ends_and_begins_again(void **state)
 		netif_unwatch();
 	}
 	netif_unwatch();
-	/* what changed meanwhile is seen at the beginning */
+	/* the watch sees at its beginning what has changed before */
 	set_address("10.9.8.6");
 	assert_false(is_local("::ffff:10.9.8.6"));
 	netif_watch(NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers to requests of NETLINK_RDMA, about two made-up devices. */
+/* Answers to requests of NETLINK_RDMA about two devices that the test defines.
+ */
 #include "test.h"
 #include "shim/nldev.h"
 
@@ -35,7 +36,7 @@ struct request {
 
 static struct nldev_answer answer;
 
-/* Asks, with an index and a port where they are not negative. */
+/* Sends a request, with a device index and a port unless they are negative. */
 static void ask(uint16_t type, uint16_t flags, int index, int port)
 {
 	struct request r = {
@@ -61,7 +62,8 @@ static void ask(uint16_t type, uint16_t flags, int index, int port)
 	nldev_answer(&answer, &r.h, devices, TEST_COUNT(devices));
 }
 
-/* The message of this number, from 0 on; each is whole and addressed. */
+/* Returns the message of this number, from 0 on; checks the lengths, SEQ and
+ * PORTID on the way.  NULL: there are fewer. */
 static const struct nlmsghdr *message(int number)
 {
 	size_t at = 0;
@@ -80,7 +82,7 @@ static const struct nlmsghdr *message(int number)
 	return NULL;
 }
 
-/* The attribute's value, or NULL. */
+/* Returns the value of an attribute; NULL: the message lacks it. */
 static const void *attr(const struct nlmsghdr *h, uint16_t type)
 {
 	const char *at = (const char *)h + NLMSG_HDRLEN;
@@ -248,7 +250,7 @@ static void a_message_that_is_no_request_is_acknowledged_at_most(void **state)
 	assert_int_equal(error_of(message(0)), 0);
 }
 
-/* Every attribute is cut off, too long, or none at all. */
+/* Attributes that are cut off, too long, or too short. */
 static void attributes_that_lie_are_not_followed(void **state)
 {
 	struct request r;
