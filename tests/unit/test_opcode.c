@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hdr/opcode: all 256 rows against what 9.2.1 says of them. */
+/* hdr/opcode: all 256 opcodes, compared with 9.2.1. */
 #include "test.h"
 
 #include "hdr/bth.h"
@@ -13,7 +13,7 @@ static bool is_reserved(uint8_t opcode)
 	       opcode == 0x1e || opcode == 0x1f;
 }
 
-static bool known(uint8_t opcode)
+static bool is_assigned(uint8_t opcode)
 {
 	unsigned int low = opcode % PER_SERVICE;
 
@@ -36,11 +36,11 @@ static void exactly_the_assigned_opcodes_and_rcs_have_a_row(void **state)
 {
 	for (unsigned int op = 0; op < 256; op++)
 		assert_int_equal(opcode_info((uint8_t)op) != NULL,
-				 known((uint8_t)op) ||
+				 is_assigned((uint8_t)op) ||
 					 is_reserved((uint8_t)op));
 }
 
-/* So that the responder can refuse them: IBTA 9.9.3. */
+/* The row lets the responder refuse such an opcode: IBTA 9.9.3. */
 static void a_reserved_rc_opcode_is_a_request_of_unknown_headers(void **state)
 {
 	for (unsigned int op = 0; op < 256; op++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * broker/other_user: what a broker gives to processes of other users.  The
- * broker is root's, and all users trust root; the other user of a test is a
- * child process.
+ * broker/other_user: the packets and answers that processes of other users get
+ * from a broker.  The broker is root's, and all users trust root; the other
+ * user of a test is a child process.
  */
 #include "brokers.h"
 
@@ -25,7 +25,8 @@ struct other {
 	int said; /* read end of the pipe from the child */
 };
 
-/* A user namespace of one user has no other user. */
+/* Can a process become this user?  A user namespace of one user has no other.
+ */
 static bool can_be(uid_t user)
 {
 	pid_t pid = fork();
@@ -37,7 +38,7 @@ static bool can_be(uid_t user)
 	return !status;
 }
 
-/* A test asks before it opens anything: skip() would leave that open. */
+/* Called before a test opens anything, since skip() would leave it open. */
 static bool has_other_users(void)
 {
 	return !geteuid() && can_be(SOMEBODY) && can_be(ANOTHER);
@@ -67,26 +68,26 @@ static bool fork_other(struct other *o, uid_t user)
 	return true;
 }
 
-static void say(const struct other *o, uint32_t word)
+static void tell_child(const struct other *o, uint32_t word)
 {
 	if (write(o->go, &word, sizeof(word)) != sizeof(word))
 		_exit(1);
 }
 
-static void tell(const struct other *o, uint32_t word)
+static void tell_parent(const struct other *o, uint32_t word)
 {
 	if (write(o->said, &word, sizeof(word)) != sizeof(word))
 		_exit(1);
 }
 
-static uint32_t hear(int fd)
+static uint32_t read_word(int fd)
 {
 	uint32_t word = 0;
 
 	return read(fd, &word, sizeof(word)) == sizeof(word) ? word : 0;
 }
 
-/* It has said all, and ends well. */
+/* Waits until the child process ends, which must be with status 0. */
 static void end_other(struct other *o)
 {
 	int status;
@@ -106,7 +107,7 @@ static int domain_of(int fd)
 	return domain;
 }
 
-/* The destination QPN of the next datagram; 0: none comes. */
+/* Returns the destination QPN of the next datagram; 0: none comes. */
 static uint32_t next_qpn(int fd)
 {
 	struct pollfd p = {fd, POLLIN, 0};
@@ -135,23 +136,23 @@ static void packets_for_another_user_are_relayed_to_it(void **state)
 	broker = broker_of(&me);
 	if (fork_other(&o, SOMEBODY)) {
 		open_or_fail(&c);
-		tell(&o, c.class);
-		hear(o.go);
+		tell_parent(&o, c.class);
+		read_word(o.go);
 		if (domain_of(c.udp_fd) != AF_UNIX)
 			_exit(2);
-		/* ours in order, and nothing between of the other's */
+		/* our datagrams in order, none of the other's between */
 		if (next_qpn(c.udp_fd) != steer_qpn(c.class, 5) ||
 		    next_qpn(c.udp_fd) != steer_qpn(c.class, 6))
 			_exit(3);
 		_exit(0);
 	}
-	theirs = hear(o.said);
+	theirs = read_word(o.said);
 	if (theirs) {
 		assert_int_not_equal(theirs, me.class);
 		send_to(steer_qpn(theirs, 5), AF_INET, "127.0.0.1");
 		send_to(steer_qpn(me.class, 5), AF_INET, "127.0.0.1");
 		send_to(steer_qpn(theirs, 6), AF_INET6, "::1");
-		say(&o, 1);
+		tell_child(&o, 1);
 	}
 	end_other(&o);
 	assert_int_equal(take_all(&me), 1);
@@ -172,22 +173,22 @@ static void pages_are_for_ones_own_user(void **state)
 	open_or_fail(&me);
 	broker = broker_of(&me);
 	assert_non_null(page_of(&me, me.class));
-	/* one that answers nothing, which our own user alone may know */
+	/* a closed queue pair, which only processes of our user may know */
 	mine = client_page(&me);
 	closed_note(&mine->closed, steer_qpn(me.class, 1));
 	assert_int_equal(peer_state(&me, steer_qpn(me.class, 1)),
 			 CLIENT_PEER_CLOSED);
 	if (fork_other(&o, SOMEBODY)) {
 		open_or_fail(&c);
-		tell(&o, c.class);
+		tell_parent(&o, c.class);
 		if (!page_of(&c, c.class) || page_of(&c, me.class))
 			_exit(2);
 		if (peer_state(&c, steer_qpn(me.class, 1)) != CLIENT_PEER_ALIVE)
 			_exit(3);
-		hear(o.go);
+		read_word(o.go);
 		_exit(0);
 	}
-	theirs = hear(o.said);
+	theirs = read_word(o.said);
 	if (theirs)
 		assert_null(page_of(&me, theirs));
 	end_other(&o);
@@ -210,12 +211,12 @@ static void a_relay_ends_with_the_process_it_was_for(void **state)
 		char byte;
 
 		open_or_fail(&c);
-		tell(&o, c.class);
+		tell_parent(&o, c.class);
 		p.fd = dup(c.udp_fd);
 		client_close(&c);
 		_exit(poll(&p, 1, 10000) != 1 || recv(p.fd, &byte, 1, 0) != 0);
 	}
-	hear(o.said);
+	read_word(o.said);
 	end_other(&o);
 	client_close(&me);
 	end_broker(broker);
@@ -238,19 +239,19 @@ static void a_successor_hands_on_too(void **state)
 
 		open_or_fail(&c);
 		first = broker_of(&c);
-		tell(&o, c.class);
+		tell_parent(&o, c.class);
 		while (c.state != CLIENT_UP || broker_of(&c) == first)
 			wait_turn(&c, &news);
-		tell(&o, c.class);
+		tell_parent(&o, c.class);
 		_exit(next_qpn(c.udp_fd) != steer_qpn(c.class, 7));
 	}
-	theirs = hear(o.said);
+	theirs = read_word(o.said);
 	if (theirs) {
 		end_broker(broker);
 		while (me.state != CLIENT_UP || broker_of(&me) == broker)
 			wait_turn(&me, &news);
 		broker = broker_of(&me);
-		assert_int_equal(hear(o.said), theirs);
+		assert_int_equal(read_word(o.said), theirs);
 		send_to(steer_qpn(theirs, 7), AF_INET, "127.0.0.1");
 	}
 	end_other(&o);
@@ -283,11 +284,11 @@ static void one_user_leaves_classes_to_others(void **state)
 			n++;
 		if (!strstr(why, "its share of port 4791"))
 			_exit(2);
-		tell(&o, (uint32_t)n);
-		hear(o.go);
+		tell_parent(&o, (uint32_t)n);
+		read_word(o.go);
 		_exit(0);
 	}
-	n = (int)hear(o.said);
+	n = (int)read_word(o.said);
 	if (n)
 		assert_int_equal(n, STEER_CLASS_MAX / 2);
 	if (n && fork_other(&next, ANOTHER)) {
@@ -336,19 +337,19 @@ static void one_user_leaves_connections_to_others(void **state)
 	open_or_fail(&me);
 	broker = broker_of(&me);
 	if (fork_other(&o, SOMEBODY)) {
-		tell(&o, fill_connections());
-		hear(o.go);
+		tell_parent(&o, fill_connections());
+		read_word(o.go);
 		_exit(0);
 	}
-	n = hear(o.said);
+	n = read_word(o.said);
 	if (n && fork_other(&next, ANOTHER)) {
 		close(o.go);
 		open_or_fail(&c);
-		tell(&next, fill_connections());
+		tell_parent(&next, fill_connections());
 		_exit(0);
 	}
 	if (n) {
-		assert_true(hear(next.said) > n / 4);
+		assert_true(read_word(next.said) > n / 4);
 		open_or_fail(&too);
 		client_close(&too);
 		end_other(&next);
@@ -374,7 +375,7 @@ static void take_news(struct client *c)
 		;
 }
 
-/* Asks for as long as `until` says nothing, and reads all answers. */
+/* Asks until o->go is readable, and reads all answers. */
 static void ask_without_end(struct client *c, int n, const struct other *o)
 {
 	struct pollfd p = {o->go, POLLIN, 0};
@@ -386,13 +387,12 @@ static void ask_without_end(struct client *c, int n, const struct other *o)
 				take_news(&c[i]);
 			}
 		if (!is_told)
-			tell(o, 1);
+			tell_parent(o, 1);
 		is_told = true;
 	}
 }
 
-/* The answer of a host's broker about a queue pair there; the host is this one.
- */
+/* Asks the broker of a host about a queue pair there; the host is this host. */
 static enum client_peer far_state(struct client *c, uint32_t qpn)
 {
 	struct client_news news = {0};
@@ -421,7 +421,7 @@ static void one_user_leaves_questions_to_others(void **state)
 		ask_without_end(c, ASKERS, &o);
 		_exit(0);
 	}
-	asks = hear(o.said);
+	asks = read_word(o.said);
 	if (asks && fork_other(&next, ANOTHER)) {
 		close(o.go);
 		open_or_fail(&c[0]);
@@ -435,7 +435,8 @@ static void one_user_leaves_questions_to_others(void **state)
 	end_broker(broker);
 }
 
-/* By the socket that one has of the group nobody changes what chooses. */
+/* A member of the SO_REUSEPORT group cannot replace the BPF program that
+ * chooses the socket. */
 static void a_members_program_is_locked(void **state)
 {
 	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, 0);
@@ -454,8 +455,8 @@ static void a_members_program_is_locked(void **state)
 	end_broker(broker);
 }
 
-/* Users other than ours, for a group that this process has itself. */
-static uid_t stranger(uint32_t i)
+/* A user other than ours, in a group that this process makes itself. */
+static uid_t other_user(uint32_t i)
 {
 	return geteuid() + 1 + i;
 }
@@ -475,14 +476,15 @@ static uint32_t take_class(struct reuseport_group *g, uid_t user, uint64_t ms)
 	return err ? 0 : class;
 }
 
-/* Strangers from the second on take all that they get; none gets `class`. */
+/* Strangers from the second on take all classes that they get; none gets
+ * `class`. Returns how many they got. */
 static uint32_t take_everything_but(struct reuseport_group *g, uint32_t class,
 				    uint64_t ms)
 {
 	uint32_t count = 0, got;
 
 	for (uint32_t i = 1; i < 32; i++)
-		while ((got = take_class(g, stranger(i), ms))) {
+		while ((got = take_class(g, other_user(i), ms))) {
 			assert_int_not_equal(got, class);
 			count++;
 		}
@@ -507,17 +509,17 @@ static void a_class_is_kept_from_other_users_beyond_every_patience(void **state)
 
 	need_descriptors();
 	reuseport_group_init(&group, true);
-	class = take_class(&group, stranger(0), 1);
+	class = take_class(&group, other_user(0), 1);
 	assert_int_not_equal(class, 0);
 	reuseport_group_release(&group, class, freed);
 	assert_int_equal(take_everything_but(&group, class, freed + 200),
 			 STEER_CLASS_MAX - 1);
-	/* its own user has it again, and so for ever */
-	assert_int_equal(take_class(&group, stranger(0), freed + 200), class);
+	/* the user of the class gets the class again, each time */
+	assert_int_equal(take_class(&group, other_user(0), freed + 200), class);
 	reuseport_group_release(&group, class, 2 * freed);
 	late = 2 * freed + OTHER_USER_REST_MS;
-	assert_int_equal(take_class(&group, stranger(40), late - 1), 0);
-	assert_int_equal(take_class(&group, stranger(40), late), class);
+	assert_int_equal(take_class(&group, other_user(40), late - 1), 0);
+	assert_int_equal(take_class(&group, other_user(40), late), class);
 	reuseport_group_close(&group);
 }
 
@@ -530,14 +532,14 @@ static void a_successor_knows_whose_a_class_was(void **state)
 	reuseport_group_init(&group, true);
 	reuseport_group_init(&next, true);
 	mine = take_class(&group, geteuid(), 1);
-	theirs = take_class(&group, stranger(0), 1);
+	theirs = take_class(&group, other_user(0), 1);
 	assert_true(mine && theirs);
 	reuseport_group_release(&group, theirs, 1000);
 	assert_int_equal(
 		reuseport_group_adopt(&next, dup(group.fd_store.fd), 1100), 0);
 	assert_true(reuseport_group_is_owned(&next, mine));
 	take_everything_but(&next, theirs, 1000 + OTHER_USER_REST_MS - 1);
-	assert_int_equal(take_class(&next, stranger(0), 1200), theirs);
+	assert_int_equal(take_class(&next, other_user(0), 1200), theirs);
 	reuseport_group_close(&next);
 	reuseport_group_close(&group);
 }
@@ -548,7 +550,7 @@ static void other_users_have_indexes_by_chance(void **state)
 
 	reuseport_group_init(&group, true);
 	for (int i = 0; i < 8; i++) {
-		uint32_t class = take_class(&group, stranger(0), 1);
+		uint32_t class = take_class(&group, other_user(0), 1);
 		uint32_t at = steer_index(&group.key, class);
 
 		assert_uint_in_range(at, 512, STEER_CLASS_MAX);
@@ -565,10 +567,11 @@ static const struct reuseport_group_member *member_of(uint32_t class)
 	return reuseport_group_at(&group, class);
 }
 
-/* As a process may that has the broker's end too. */
+/* Takes a class for stranger 0, and enlarges the send buffer of its relay, as a
+ * process can that has a copy of the broker's end. */
 static uint32_t take_and_widen(uint64_t ms)
 {
-	uint32_t class = take_class(&group, stranger(0), ms);
+	uint32_t class = take_class(&group, other_user(0), ms);
 	int most = 4 << 20;
 
 	setsockopt(member_of(class)->relay_fd, SOL_SOCKET, SO_SNDBUF, &most,
@@ -576,7 +579,7 @@ static uint32_t take_and_widen(uint64_t ms)
 	return class;
 }
 
-/* 0: to all. */
+/* Relays seven datagrams to a class; 0: to all classes. */
 static void relay_seven(uint32_t class)
 {
 	static uint8_t bytes[60000];
@@ -606,7 +609,7 @@ static void a_user_that_never_reads_has_a_bound(void **state)
 	relay_seven(0);
 	assert_uint_in_range(waiting_for(class, HOARD), OTHER_USER_BYTES / 2,
 			     OTHER_USER_BYTES / 4 * 5);
-	/* with fewer processes each has more of it */
+	/* with fewer processes each may have more bytes */
 	for (uint32_t i = 1; i < HOARD; i++)
 		reuseport_group_release(&group, class[i], 2);
 	relay_seven(class[0]);
@@ -614,8 +617,7 @@ static void a_user_that_never_reads_has_a_bound(void **state)
 	reuseport_group_close(&group);
 }
 
-/* One after another, each of which leaves its socket to a process that it has
- * forked. */
+/* Processes come one after another, and each leaves its socket to a child. */
 static void unread_messages_count_for_their_user(void **state)
 {
 	uint64_t sum = 0, ms = 1, before;
@@ -638,10 +640,10 @@ static void unread_messages_count_for_their_user(void **state)
 		close(left[i]);
 		close(fd[i]);
 	}
-	/* until nobody has it any more */
+	/* the messages count until no process has the socket */
 	reuseport_group_tick(&group, ms);
 	before = group.relayed;
-	relay_seven(take_class(&group, stranger(0), ms));
+	relay_seven(take_class(&group, other_user(0), ms));
 	assert_int_equal(group.relayed - before, 7);
 	reuseport_group_close(&group);
 }

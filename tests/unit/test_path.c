@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which paths the preloaded shim turns. */
+/* The paths that the preloaded shim replaces. */
 #include "test.h"
 #include "shim/path.h"
 
@@ -19,8 +19,8 @@ static int remove_tree(void **state)
 	return rmdir(tree);
 }
 
-/* @text with the tree's folder in place of "<tree>"; its own where @text is
- * used once more. */
+/* Returns @text with the tree's folder in place of "<tree>", in a buffer that
+ * the next call overwrites. */
 static const char *in_tree(const char *text)
 {
 	static char path[PATH_MAX];
@@ -95,7 +95,8 @@ static void a_path_too_long_to_turn_is_left_alone(void **state)
 	assert_ptr_equal(path_turn(AT_FDCWD, path, &room), path);
 }
 
-/* "sys" from the root folder is /sys, however one comes there. */
+/* "sys" in the root folder is /sys, whether the folder is a descriptor or the
+ * current folder. */
 static void a_relative_path_begins_at_its_folder(void **state)
 {
 	static const struct {
@@ -129,7 +130,8 @@ static void a_relative_path_begins_at_its_folder(void **state)
 	}
 }
 
-/* By a name that nobody can make before the program opens it. */
+/* Without a tree the path becomes a path in /proc/self, where nobody can make a
+ * file. */
 static void without_a_tree_nothing_is_shown(void **state)
 {
 	struct path room;

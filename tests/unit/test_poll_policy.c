@@ -5,9 +5,9 @@
 
 #define MUCH	POLL_POLICY_BULK
 #define MS	1000000u
-#define PACKETS 8 /* a run of more carries much */
+#define PACKETS 8 /* a run of more packets counts as MUCH */
 
-static struct poll_policy begin(void)
+static struct poll_policy new_policy(void)
 {
 	struct poll_policy p;
 
@@ -21,7 +21,7 @@ static void send_stream(struct poll_policy *p)
 		poll_policy_sent(p, MUCH, 0);
 }
 
-/* So many looks that found nothing, 1 us apart. */
+/* Looks at the socket that find nothing, 1 us apart. */
 static void look_in_vain(struct poll_policy *p, int looks, uint64_t *now)
 {
 	for (int i = 0; i < looks; i++, *now += 1000)
@@ -30,7 +30,7 @@ static void look_in_vain(struct poll_policy *p, int looks, uint64_t *now)
 
 static void a_run_of_packets_carries_much_as_a_long_datagram_does(void **state)
 {
-	struct poll_policy p = begin();
+	struct poll_policy p = new_policy();
 
 	(void)state;
 	poll_policy_sent(&p, MUCH - 1, 0);
@@ -46,7 +46,7 @@ static void a_run_of_packets_carries_much_as_a_long_datagram_does(void **state)
 
 static void a_receive_ends_the_senders_streak(void **state)
 {
-	struct poll_policy p = begin();
+	struct poll_policy p = new_policy();
 
 	(void)state;
 	send_stream(&p);
@@ -62,7 +62,7 @@ static void a_receive_ends_the_senders_streak(void **state)
 
 static void the_socket_is_empty_at_once_for_a_thread_that_waits(void **state)
 {
-	struct poll_policy p = begin();
+	struct poll_policy p = new_policy();
 	uint64_t now = MS;
 
 	(void)state;
@@ -80,7 +80,7 @@ static void the_socket_is_empty_at_once_for_a_thread_that_waits(void **state)
 
 static void looks_that_find_something_are_counted(void **state)
 {
-	struct poll_policy p = begin();
+	struct poll_policy p = new_policy();
 	uint64_t now = MS;
 
 	(void)state;
@@ -93,7 +93,7 @@ static void looks_that_find_something_are_counted(void **state)
 
 static void each_eighth_poll_does_everything(void **state)
 {
-	struct poll_policy p = begin();
+	struct poll_policy p = new_policy();
 	int full = 0;
 
 	(void)state;
@@ -105,7 +105,7 @@ static void each_eighth_poll_does_everything(void **state)
 static void
 a_poll_skips_the_socket_only_amid_a_stream_without_answers(void **state)
 {
-	struct poll_policy p = begin();
+	struct poll_policy p = new_policy();
 	uint64_t now = MS;
 
 	(void)state;
@@ -120,7 +120,7 @@ a_poll_skips_the_socket_only_amid_a_stream_without_answers(void **state)
 static void
 a_post_amid_a_stream_looks_at_the_socket_ever_less_often(void **state)
 {
-	struct poll_policy p = begin();
+	struct poll_policy p = new_policy();
 	uint64_t now = MS;
 
 	(void)state;
@@ -128,7 +128,8 @@ a_post_amid_a_stream_looks_at_the_socket_ever_less_often(void **state)
 	assert_int_equal(poll_policy_post(&p, now + MS), POLL_POST_SEND);
 	send_stream(&p);
 	assert_int_equal(poll_policy_post(&p, now + 20001), POLL_POST_TURN);
-	/* found nothing once: twice as long, and the ACKs each fourth post */
+	/* a look found nothing: the next comes after twice the time, and each
+	 * fourth post takes the ACKs */
 	poll_policy_looked(&p, 0, true, now, now);
 	assert_int_equal(poll_policy_post(&p, now + 20001), POLL_POST_ACKS);
 	for (int i = 0; i < 3; i++)
@@ -136,14 +137,14 @@ a_post_amid_a_stream_looks_at_the_socket_ever_less_often(void **state)
 				 POLL_POST_SEND);
 	assert_int_equal(poll_policy_post(&p, now + 20001), POLL_POST_ACKS);
 	assert_int_equal(poll_policy_post(&p, now + 40001), POLL_POST_TURN);
-	/* and not longer than eight times */
+	/* the time grows to eight times at most */
 	look_in_vain(&p, 20, &now);
 	assert_int_equal(poll_policy_post(&p, now + 160001), POLL_POST_TURN);
 }
 
 static void posts_gather_up_to_a_bound(void **state)
 {
-	struct poll_policy p = begin();
+	struct poll_policy p = new_policy();
 
 	(void)state;
 	assert_false(poll_policy_may_gather(&p, POLL_POLICY_GATHER + 1));
@@ -157,7 +158,7 @@ static void posts_gather_up_to_a_bound(void **state)
 static void
 many_requests_without_answers_are_minded_until_they_stop(void **state)
 {
-	struct poll_policy p = begin();
+	struct poll_policy p = new_policy();
 	uint64_t now = MS;
 
 	(void)state;
@@ -178,7 +179,7 @@ many_requests_without_answers_are_minded_until_they_stop(void **state)
 
 static void requests_far_apart_are_not_many(void **state)
 {
-	struct poll_policy p = begin();
+	struct poll_policy p = new_policy();
 	uint64_t now = MS;
 
 	(void)state;
@@ -189,7 +190,7 @@ static void requests_far_apart_are_not_many(void **state)
 
 static void the_thread_lingers_after_a_stream_alone(void **state)
 {
-	struct poll_policy p = begin();
+	struct poll_policy p = new_policy();
 	uint64_t now = MS;
 
 	(void)state;
@@ -202,7 +203,7 @@ static void the_thread_lingers_after_a_stream_alone(void **state)
 	assert_int_equal(poll_policy_lingers(&p, now), POLL_POLICY_LINGER_NS);
 	assert_int_equal(poll_policy_lingers(&p, now + POLL_POLICY_LINGER_NS),
 			 0);
-	/* no more came in the next turn: it is not prolonged */
+	/* no datagrams came in the next turn: the time is not prolonged */
 	poll_policy_rested(&p, p.stream.bulk, 0, now + 1000);
 	assert_int_equal(poll_policy_lingers(&p, now + POLL_POLICY_LINGER_NS),
 			 0);
@@ -210,7 +211,7 @@ static void the_thread_lingers_after_a_stream_alone(void **state)
 
 static void the_slowness_follows_looks_that_find_nothing(void **state)
 {
-	struct poll_policy p = begin();
+	struct poll_policy p = new_policy();
 	uint64_t now = MS;
 
 	(void)state;
@@ -219,12 +220,12 @@ static void the_slowness_follows_looks_that_find_nothing(void **state)
 	p.thread.heard_ns = 0;
 	poll_policy_thread_looked(&p, now + 10 * POLL_POLICY_LOOK_NS);
 	assert_int_equal(p.thread.slowness, 10);
-	/* one quicker look counts at once, one slower a little */
+	/* a quicker look counts at once, a slower look only a little */
 	poll_policy_thread_looked(&p, now + POLL_POLICY_LOOK_NS / 2);
 	assert_int_equal(p.thread.slowness, 1);
 	poll_policy_thread_looked(&p, now + MS);
 	assert_int_equal(p.thread.slowness, 1);
-	/* a look that found something says nothing */
+	/* a look that found datagrams does not count */
 	shared_store(&p.looks.news, 1);
 	poll_policy_rested(&p, 0, 0, now);
 	poll_policy_thread_looked(&p, now + MS);
@@ -233,7 +234,7 @@ static void the_slowness_follows_looks_that_find_nothing(void **state)
 
 static void the_backoff_holds_unless_datagrams_were_left(void **state)
 {
-	struct poll_policy p = begin();
+	struct poll_policy p = new_policy();
 
 	(void)state;
 	p.looks.backoff.until_ns = MS;

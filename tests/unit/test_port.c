@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which user has a UDP port, by sockets of this test. */
+/* wire/port: which user owns a UDP port; the test makes the sockets. */
 #include "test.h"
 
 #include <arpa/inet.h>
@@ -25,8 +25,8 @@ static uint16_t port_of(int fd)
 	return ntohs(name.sin6_port);
 }
 
-/* Whose port a datagram from `fd` to `to` has, by the kernel's answer and by
- * its lists. */
+/* Checks which user owns the source port of a datagram from `fd` to `to`, by
+ * port_owner and by port_owner_listed. */
 static void assert_owner(int fd, const struct inaddr *to, enum port_owner want)
 {
 	struct inaddr from = *to;

@@ -5,7 +5,7 @@
 
 #define MS 1000000u
 
-static struct post_gather begin(void)
+static struct post_gather new_gather(void)
 {
 	struct post_gather g;
 
@@ -13,8 +13,8 @@ static struct post_gather begin(void)
 	return g;
 }
 
-/* So many posts and then a poll, which the next post reports.  Returns whether
- * the last post may wait. */
+/* Makes `posts` posts and then a poll, which the next post reports.  Returns
+ * whether the last post may wait. */
 static bool post_stream(struct post_gather *g, int posts)
 {
 	bool may_wait = false;
@@ -32,7 +32,7 @@ static void post_streams(struct post_gather *g)
 
 static void posts_wait_after_streams_alone(void **state)
 {
-	struct post_gather g = begin();
+	struct post_gather g = new_gather();
 
 	(void)state;
 	for (int i = 0; i < POST_GATHER_STREAMS; i++)
@@ -45,7 +45,7 @@ static void posts_wait_after_streams_alone(void **state)
 
 static void a_program_that_polls_after_each_post_never_waits(void **state)
 {
-	struct post_gather g = begin();
+	struct post_gather g = new_gather();
 
 	(void)state;
 	for (int i = 0; i < 1000; i++)
@@ -54,7 +54,7 @@ static void a_program_that_polls_after_each_post_never_waits(void **state)
 
 static void a_group_ends_when_it_is_full(void **state)
 {
-	struct post_gather g = begin();
+	struct post_gather g = new_gather();
 
 	(void)state;
 	for (int i = 1; i < POST_GATHER_MAX; i++)
@@ -67,7 +67,7 @@ static void a_group_ends_when_it_is_full(void **state)
 
 static void a_group_ends_when_its_first_post_is_old(void **state)
 {
-	struct post_gather g = begin();
+	struct post_gather g = new_gather();
 
 	(void)state;
 	assert_true(post_gather_waits(&g, MS));
@@ -77,7 +77,7 @@ static void a_group_ends_when_its_first_post_is_old(void **state)
 
 static void posts_that_nobody_polled_for_forbid_waiting(void **state)
 {
-	struct post_gather g = begin();
+	struct post_gather g = new_gather();
 	uint32_t first;
 
 	(void)state;
@@ -100,7 +100,7 @@ static void posts_that_nobody_polled_for_forbid_waiting(void **state)
 
 static void a_handover_in_time_forbids_nothing(void **state)
 {
-	struct post_gather g = begin();
+	struct post_gather g = new_gather();
 
 	(void)state;
 	assert_true(post_gather_waits(&g, MS));

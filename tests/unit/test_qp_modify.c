@@ -8,8 +8,7 @@
 
 #define NONE 0xffffffffu
 
-/* The attributes that a transition requires and those that it takes, as the
- * table has them. */
+/* The attributes that a transition requires, and its optional attributes. */
 struct row {
 	uint32_t type, from, to, required, optional;
 };

@@ -9,7 +9,7 @@
 
 #include "verbs/queue.h"
 
-static bool readable(const struct v_queue *q)
+static bool is_readable(const struct v_queue *q)
 {
 	struct pollfd p = {q->fd, POLLIN, 0};
 
@@ -30,17 +30,17 @@ static void readable_means_that_get_answers(void **state)
 	open_queue(&q);
 	v_source_init(&a, &a, 1);
 	v_source_init(&b, &b, 2);
-	assert_false(readable(&q));
+	assert_false(is_readable(&q));
 	assert_null(v_queue_get(&q));
 	assert_int_equal(errno, EAGAIN);
 	v_queue_post(&q, &a);
 	v_queue_post(&q, &b);
 	v_queue_post(&q, &a);
 	for (int i = 0; i < 3; i++) {
-		assert_true(readable(&q));
+		assert_true(is_readable(&q));
 		assert_non_null(v_queue_get(&q));
 	}
-	assert_false(readable(&q));
+	assert_false(is_readable(&q));
 	assert_int_equal(a.taken, 2);
 	assert_int_equal(b.taken, 1);
 	v_queue_fini(&q);
@@ -60,9 +60,9 @@ static void forgetting_a_source_leaves_the_others(void **state)
 	v_queue_post(&q, &b);
 	assert_ptr_equal(v_queue_get(&q), &a);
 	assert_int_equal(v_queue_forget(&q, &a), 1);
-	assert_true(readable(&q));
+	assert_true(is_readable(&q));
 	assert_ptr_equal(v_queue_get(&q), &b);
-	assert_false(readable(&q));
+	assert_false(is_readable(&q));
 	assert_null(v_queue_get(&q));
 	v_queue_fini(&q);
 }
@@ -92,7 +92,7 @@ static void post_elsewhere(struct v_queue *q, struct v_source *s)
 	pthread_join(thread, NULL);
 }
 
-static struct v_source *unclaim(struct v_queue *q, bool takes)
+static struct v_source *end_claim(struct v_queue *q, bool takes)
 {
 	struct v_source *s;
 
@@ -112,19 +112,19 @@ static void a_claimed_source_has_no_token(void **state)
 	assert_true(v_queue_claim(&q, wake, NULL));
 	assert_false(v_queue_claim(&q, wake, NULL));
 	v_queue_post(&q, &a);
-	assert_int_equal(woken, 0); /* it was ourselves */
+	assert_int_equal(woken, 0); /* this thread has the claim */
 	assert_true(v_queue_has_claimed(&q));
-	assert_false(readable(&q));
+	assert_false(is_readable(&q));
 	v_queue_post(&q, &b);
-	assert_true(readable(&q));
-	assert_ptr_equal(unclaim(&q, true), &a);
+	assert_true(is_readable(&q));
+	assert_ptr_equal(end_claim(&q, true), &a);
 	assert_false(v_queue_has_claimed(&q));
 	assert_ptr_equal(v_queue_get(&q), &b);
-	assert_false(readable(&q));
+	assert_false(is_readable(&q));
 	assert_true(v_queue_claim(&q, wake, NULL));
 	post_elsewhere(&q, &a);
 	assert_int_equal(woken, 1);
-	assert_ptr_equal(unclaim(&q, true), &a);
+	assert_ptr_equal(end_claim(&q, true), &a);
 	v_queue_fini(&q);
 }
 
@@ -136,18 +136,18 @@ static void a_claim_given_back_leaves_its_event(void **state)
 	open_queue(&q);
 	v_source_init(&a, &a, 1);
 	assert_true(v_queue_claim(&q, wake, NULL));
-	assert_null(unclaim(&q, false));
+	assert_null(end_claim(&q, false));
 	assert_true(v_queue_claim(&q, wake, NULL));
 	v_queue_post(&q, &a);
-	assert_null(unclaim(&q, false));
-	assert_true(readable(&q));
+	assert_null(end_claim(&q, false));
+	assert_true(is_readable(&q));
 	assert_false(v_queue_claim(&q, wake, NULL));
 	assert_ptr_equal(v_queue_get(&q), &a);
-	assert_false(readable(&q));
+	assert_false(is_readable(&q));
 	v_queue_fini(&q);
 }
 
-/* Each event that is left has a token, but for the claimer's. */
+/* After v_queue_forget each event has a token, but for the claimed event. */
 static void a_claimed_source_is_forgotten(void **state)
 {
 	struct v_queue q;
@@ -165,8 +165,8 @@ static void a_claimed_source_is_forgotten(void **state)
 	assert_true(v_queue_has_claimed(&q));
 	v_queue_post(&q, &a);
 	v_queue_forget(&q, &b);
-	assert_ptr_equal(unclaim(&q, true), &a);
-	assert_false(readable(&q));
+	assert_ptr_equal(end_claim(&q, true), &a);
+	assert_false(is_readable(&q));
 	assert_true(v_queue_claim(&q, wake, NULL));
 	v_queue_fini(&q);
 }

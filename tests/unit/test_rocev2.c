@@ -72,8 +72,8 @@ static void ipv6_has_no_id_to_explain_damage(void **state)
 	}
 }
 
-/* A receiver that is late, or slow to read, sees the id jump with no time
- * between. */
+/* A receiver that reads late sees the identification jump without time between.
+ */
 static void any_id_is_due_while_nothing_came_damaged(void **state)
 {
 	struct rocev2_senders s = {0};
@@ -88,7 +88,8 @@ static void any_id_is_due_while_nothing_came_damaged(void **state)
 	}
 }
 
-/* Damage that no id explains is found first, at odds of 2^15. */
+/* Most damage is explained by no identification (odds of 2^15), and such damage
+ * makes the receiver check the identifications. */
 static void damage_makes_us_careful(void **state)
 {
 	struct rocev2_senders s = {0};
@@ -131,15 +132,14 @@ static void a_late_packet_is_due_and_takes_nothing_back(void **state)
 
 static void a_stray_id_is_refused_and_forgotten(void **state)
 {
-	static const uint16_t peer_area[4] = {9000, 50000, 20000, 35000};
+	static const uint16_t strays[4] = {9000, 50000, 20000, 35000};
 	struct rocev2_senders s = {0};
 	(void)state;
 
 	rocev2_damaged(&s, there.ip);
 	for (uint16_t id = 100; id < 200; id++) {
 		assert_true(rocev2_id_is_due(&s, there.ip, id, 0));
-		assert_false(
-			rocev2_id_is_due(&s, there.ip, peer_area[id % 4], 0));
+		assert_false(rocev2_id_is_due(&s, there.ip, strays[id % 4], 0));
 	}
 }
 
@@ -155,7 +155,7 @@ static void a_new_start_needs_two_packets(void **state)
 	assert_true(rocev2_id_is_due(&s, there.ip, 30002, 0));
 }
 
-/* 250 ticks a second; the kernel adds up to one a tick that it was silent. */
+/* With 250 ticks a second the kernel adds up to one per tick of silence. */
 static void a_silent_sender_goes_on_some_way_further(void **state)
 {
 	struct rocev2_senders s = {0};
@@ -176,8 +176,8 @@ static void a_silent_sender_goes_on_some_way_further(void **state)
 	assert_true(rocev2_id_is_due(&s, there.ip, (uint16_t)(id + 2024), now));
 }
 
-/* A sender that numbers all packets to a host has jumps for each process there.
- */
+/* A sender that numbers all packets to a host together shows jumps to each
+ * process of that host. */
 static void a_sender_who_keeps_moving_is_taken_at_his_word(void **state)
 {
 	struct rocev2_senders s = {0};

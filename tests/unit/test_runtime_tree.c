@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the synthesised tree may lie, and whom the way there is left to. */
+/* Where the synthesized tree may lie, and whose folders and links may lead
+ * there.
+ */
 #include "test.h"
 #include "util/runtime_tree.h"
 
@@ -49,7 +51,7 @@ static const char *at(const char *name)
 	return path[turn];
 }
 
-/* The path of the folder of this number. */
+/* Returns the path of the folder of adverb with this number. */
 static const char *own(int i)
 {
 	char name[64];
@@ -97,7 +99,8 @@ static void the_sessions_folder_has_one_of_ours(void **state)
 	assert_int_equal(s.st_mode & 07777, 0700);
 }
 
-/* Root of one user namespace and root of another have one number. */
+/* Root of one user namespace and root of another have the same user ID, and so
+ * the same names. */
 static void a_name_that_is_not_ours_is_passed_over(void **state)
 {
 	assert_int_equal(symlink("/", own(0)), 0);
@@ -137,7 +140,7 @@ static void a_chosen_folder_is_made(void **state)
 	assert_string_equal(tree.path, at("a/tree"));
 }
 
-/* A system may have /tmp elsewhere. */
+/* On some systems /tmp is a link. */
 static void a_link_of_ours_in_what_was_chosen_is_followed(void **state)
 {
 	assert_int_equal(mkdir(at("real"), 0755), 0);
@@ -200,7 +203,7 @@ static void another_users_folder_or_link_holds_no_tree(void **state)
 	expect_tree_in(own(1));
 }
 
-/* Answers one request: whatever is named is a folder of this user. */
+/* Answers one request, as if each name were a folder of this user. */
 static size_t answer_fuse(const struct fuse_in_header *q, uint8_t *body)
 {
 	const struct fuse_attr attr = {.ino = q->nodeid,
@@ -216,7 +219,7 @@ static size_t answer_fuse(const struct fuse_in_header *q, uint8_t *body)
 	entry.attr.ino = entry.nodeid;
 	switch (q->opcode) {
 	case FUSE_INIT:
-		memcpy(body, &init, 24); /* as that version is */
+		memcpy(body, &init, 24); /* its size in that version */
 		return 24;
 	case FUSE_LOOKUP:
 		memcpy(body, &entry, sizeof(entry));
@@ -254,7 +257,8 @@ static void serve_fuse(int fd)
 	_exit(0);
 }
 
-/* Mounts on `folder` what the process *server says, as user `id` would. */
+/* Mounts on `folder`, with the options of user `id`, a file system that the
+ * process *server serves. */
 static bool mount_fuse(const char *folder, unsigned id, pid_t *server)
 {
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -273,8 +277,8 @@ static bool mount_fuse(const char *folder, unsigned id, pid_t *server)
 	return true;
 }
 
-/* Whether the tree is taken that user `id` serves in the place of ours; -1: it
- * cannot be tried. */
+/* Returns whether a tree is taken from a file system that user `id` serves in
+ * the place of our folder; -1: no such file system can be mounted. */
 static int takes_fuse(unsigned id)
 {
 	int status, bad;

@@ -5,8 +5,8 @@
 
 #define MEGA (1u << 20)
 
-/* A peer of which a MiB costs so many ns, by the way in which its bytes are
- * taken. */
+/* A peer, with how many ns a MiB costs if its bytes are received at once, and
+ * if they are received after pauses. */
 struct peer {
 	uint64_t at_once, paused;
 	size_t look; /* bytes that one look finds */
@@ -17,14 +17,16 @@ static const struct peer waits = {300000, 500000, 65536};
 static const struct peer either = {300000, 295000, 65536};
 static const struct peer slow = {10000000, 9000000, 4096};
 
-/* The receiver, and when it looks. */
+/* The receiver and its time. */
 struct looker {
 	struct rx_backoff rx_backoff;
 	uint64_t now_ns;
 };
 
-/* The share of so many MiB, in percent, that came behind pauses. */
-static unsigned run(struct looker *l, const struct peer *peer, size_t megas)
+/* Receives `megas` MiB; returns the percentage that was received after pauses.
+ */
+static unsigned receive_megas(struct looker *l, const struct peer *peer,
+			      size_t megas)
 {
 	size_t paused = 0, got = 0, bytes = megas * MEGA;
 
@@ -40,59 +42,60 @@ static unsigned run(struct looker *l, const struct peer *peer, size_t megas)
 	return bytes ? (unsigned)(100 * paused / bytes) : 0;
 }
 
-/* A receiver that has taken so many MiB of a peer, to learn how they come. */
-static struct looker begin(const struct peer *peer, size_t megas)
+/* A receiver that has received `megas` MiB of a peer, and has learned from
+ * them. */
+static struct looker begin_looker(const struct peer *peer, size_t megas)
 {
 	struct looker l = {.now_ns = 1000000000};
 
 	rx_backoff_init(&l.rx_backoff);
-	run(&l, peer, megas);
+	receive_megas(&l, peer, megas);
 	return l;
 }
 
 static void a_stream_that_pauses_make_faster_has_them(void **state)
 {
-	struct looker l = begin(&stream, 16);
+	struct looker l = begin_looker(&stream, 16);
 
-	assert_uint_in_range(run(&l, &stream, 1000), 95, 100);
-	assert_uint_in_range(run(&l, &stream, 1000), 97, 100);
+	assert_uint_in_range(receive_megas(&l, &stream, 1000), 95, 100);
+	assert_uint_in_range(receive_megas(&l, &stream, 1000), 97, 100);
 }
 
 static void a_peer_that_waits_for_answers_is_looked_after_at_once(void **state)
 {
-	struct looker l = begin(&waits, 16);
+	struct looker l = begin_looker(&waits, 16);
 
-	assert_uint_in_range(run(&l, &waits, 1000), 0, 5);
-	assert_uint_in_range(run(&l, &waits, 1000), 0, 3);
+	assert_uint_in_range(receive_megas(&l, &waits, 1000), 0, 5);
+	assert_uint_in_range(receive_megas(&l, &waits, 1000), 0, 3);
 }
 
 static void pauses_without_gain_are_dropped(void **state)
 {
-	struct looker l = begin(&either, 16);
+	struct looker l = begin_looker(&either, 16);
 
-	assert_uint_in_range(run(&l, &either, 1000), 0, 5);
+	assert_uint_in_range(receive_megas(&l, &either, 1000), 0, 5);
 }
 
 static void a_peer_that_changes_is_followed(void **state)
 {
-	struct looker l = begin(&stream, 1000);
+	struct looker l = begin_looker(&stream, 1000);
 
-	run(&l, &waits, 100);
-	assert_uint_in_range(run(&l, &waits, 500), 0, 5);
-	run(&l, &stream, 100);
-	assert_uint_in_range(run(&l, &stream, 500), 95, 100);
+	receive_megas(&l, &waits, 100);
+	assert_uint_in_range(receive_megas(&l, &waits, 500), 0, 5);
+	receive_megas(&l, &stream, 100);
+	assert_uint_in_range(receive_megas(&l, &stream, 500), 95, 100);
 }
 
 static void a_slow_flow_is_received_at_once(void **state)
 {
-	struct looker l = begin(&slow, 0);
+	struct looker l = begin_looker(&slow, 0);
 
-	assert_int_equal(run(&l, &slow, 100), 0);
+	assert_int_equal(receive_megas(&l, &slow, 100), 0);
 }
 
 static void a_look_that_finds_nothing_ends_the_pauses(void **state)
 {
-	struct looker l = begin(&stream, 100);
+	struct looker l = begin_looker(&stream, 100);
 	struct rx_backoff *p = &l.rx_backoff;
 
 	assert_true(p->pauses);
