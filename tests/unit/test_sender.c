@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wire/sender: what a datagram says of itself arrives, said or not. */
+/* wire/sender: source address, TOS and TTL of a datagram arrive, whether or not
+ * they are sent as control messages. */
 #include "test.h"
 
 #include <arpa/inet.h>
@@ -59,7 +60,7 @@ static int tear_down(void **state)
 	return close(receiver);
 }
 
-/* -errno, or 0. */
+/* Sends the datagram d.  0 or -errno. */
 static int send_it(void)
 {
 	struct iovec bytes = {(void *)(uintptr_t)d.bytes, d.len};
@@ -70,7 +71,7 @@ static int send_it(void)
 	return sendmsg(s.fd, &m, MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-static struct heard hear(void)
+static struct heard receive_one(void)
 {
 	struct pollfd readable = {.fd = receiver, .events = POLLIN};
 	struct heard h = {.tos = -1, .ttl = -1};
@@ -97,13 +98,13 @@ static struct heard hear(void)
 	return h;
 }
 
-static void arrives_from(const char *from)
+static void check_arrival(const char *from)
 {
 	struct heard h;
 
 	set_ip(d.from.ip, from);
 	assert_int_equal(send_it(), 0);
-	h = hear();
+	h = receive_one();
 	assert_int_equal(h.from, inet_addr(from));
 	assert_int_equal(h.tos, d.tos);
 	assert_int_equal(h.ttl, d.ttl ? d.ttl : USUAL_TTL);
@@ -111,36 +112,37 @@ static void arrives_from(const char *from)
 
 static void all_that_it_says_arrives(void **state)
 {
-	arrives_from("127.0.0.1");
+	check_arrival("127.0.0.1");
 	assert_int_equal(s.changes, 0);
-	for (int i = 0; i < 200; i++) { /* more often than it adopts it */
+	for (int i = 0; i < 200;
+	     i++) { /* more often than the socket adopts a value */
 		d.tos = i % 3 ? 0x68 : 0;
 		d.ttl = i % 2 ? 7 : 255;
-		arrives_from("127.0.0.1");
+		check_arrival("127.0.0.1");
 	}
 	d.ttl = 0;
-	arrives_from("127.0.0.1");
+	check_arrival("127.0.0.1");
 	set_ip(d.to.ip, "127.0.0.2"); /* a user that shares the port */
-	arrives_from("127.0.0.1");
-	arrives_from("127.0.0.3"); /* another device */
+	check_arrival("127.0.0.1");
+	check_arrival("127.0.0.3"); /* another device */
 	set_ip(d.to.ip, "127.0.0.1");
-	arrives_from("127.0.0.3");
-	arrives_from("127.0.0.1");
+	check_arrival("127.0.0.3");
+	check_arrival("127.0.0.1");
 }
 
 static void the_usual_does_not_stick_to_others(void **state)
 {
 	d.ttl = 3;
 	d.tos = 8;
-	arrives_from("127.0.0.1");
-	arrives_from("127.0.0.1");
+	check_arrival("127.0.0.1");
+	check_arrival("127.0.0.1");
 	assert_int_equal(s.changes, 1);
 	d.ttl = d.tos = 0;
-	arrives_from("127.0.0.9");
+	check_arrival("127.0.0.9");
 }
 
-/* The ICRC is of a header whose identification is 0, or counted from there in
- * what the kernel cuts up. */
+/* The ICRC covers an IPv4 header with identification 0, or, in packets that the
+ * kernel segments, counted from 0. */
 static void ipv4_packets_have_no_identification(void **state)
 {
 	struct sock_filter code[] = {
@@ -155,11 +157,11 @@ static void ipv4_packets_have_no_identification(void **state)
 				      &is_zero, sizeof(is_zero)),
 			   errno);
 	for (int i = 0; i < 3; i++)
-		arrives_from("127.0.0.1");
+		check_arrival("127.0.0.1");
 }
 
-/* Connected, it would have its port at one address, and another user could have
- * it at another. */
+/* A connected socket would own its port at one address only, and another user
+ * could own the port at another address. */
 static void to_this_host_its_port_is_its_own_at_every_address(void **state)
 {
 	struct inaddr to = {.ip = {[15] = 1}, .port = 4791}, from = to;

@@ -6,7 +6,8 @@
 static const struct siphash_key key = {
 	{0x0706050403020100u, 0x0f0e0d0c0b0a0908u}};
 
-/* The example of the paper's appendix A, and the reference's for no bytes. */
+/* The example of the paper's appendix A, and the value of the reference code
+ * for no bytes. */
 static void the_papers_example_comes_out(void **state)
 {
 	uint8_t data[15];

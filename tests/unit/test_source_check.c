@@ -9,7 +9,8 @@
 
 static struct engine engine;
 
-/* As the host's: the class is a part of the QPN. */
+/* Returns a part of the QPN as its class, in the place of the host's function.
+ */
 static uint32_t class_of(uint32_t qpn)
 {
 	return qpn >> 16;
@@ -65,7 +66,7 @@ static void one_answer_serves_for_all_queue_pairs_of_a_process(void **state)
 		assert_int_equal(look_from(4791, qpn_of(PEER, i), 2),
 				 SOURCE_IS_PEERS);
 	assert_int_equal(answer_all(true, 2), 0);
-	/* the answer is old: one question, and nothing waits for it */
+	/* the answer is old: one new question, and no packet waits for it */
 	for (uint32_t i = 0; i < QPS; i++)
 		assert_int_equal(
 			look_from(4791, qpn_of(PEER, i), 1 + SOURCE_NS),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From space to space by a buffer, against a plain copy. */
+/* hca/space: moves between two spaces through a buffer, against a plain copy.
+ */
 #include "test.h"
 
 #include "hca/space.h"
@@ -14,10 +15,10 @@
 struct memory {
 	struct space space;
 	uint8_t bytes[BYTES]; /* va is an index */
-	uint32_t written;     /* of the last write, its end */
+	uint32_t written;     /* the end of the last write */
 };
 
-static struct memory near, peer_area;
+static struct memory initiator, target;
 
 static int mem_write(struct space *s, const struct space_vec *to, size_t n,
 		     const void *src)
@@ -55,16 +56,17 @@ static int set_up(void **state)
 	struct rng r;
 
 	rng_init(&r, 3);
-	near.space.ops = peer_area.space.ops = &ops;
+	initiator.space.ops = target.space.ops = &ops;
 	for (int i = 0; i < BYTES; i++) {
-		near.bytes[i] = (uint8_t)rng_u32(&r);
-		peer_area.bytes[i] = (uint8_t)rng_u32(&r);
+		initiator.bytes[i] = (uint8_t)rng_u32(&r);
+		target.bytes[i] = (uint8_t)rng_u32(&r);
 	}
 	return 0;
 }
 
-/* Cuts `bytes` in n pieces at random places; those of one list are apart. */
-static void cut(struct rng *r, struct space_vec *v, uint32_t n, uint32_t bytes)
+/* Cuts `bytes` into n pieces at random places, which do not overlap. */
+static void cut_pieces(struct rng *r, struct space_vec *v, uint32_t n,
+		       uint32_t bytes)
 {
 	uint32_t left = bytes, room = BYTES / n;
 
@@ -80,8 +82,8 @@ static void cut(struct rng *r, struct space_vec *v, uint32_t n, uint32_t bytes)
 	assert_int_equal(left, 0);
 }
 
-static void list(struct memory *m, const struct space_vec *v, uint32_t n,
-		 uint8_t *out)
+static void gather_pieces(struct memory *m, const struct space_vec *v,
+			  uint32_t n, uint8_t *out)
 {
 	for (uint32_t i = 0; i < n; out += v[i++].bytes)
 		memcpy(out, m->bytes + v[i].va, v[i].bytes);
@@ -100,24 +102,24 @@ static void any_pieces_move_in_both_directions(void **state)
 		struct space_move put = {b, a, nb, na}, get = {a, b, na, nb};
 		size_t done;
 
-		cut(&r, a, na, bytes);
-		cut(&r, b, nb, bytes);
-		list(&near, a, na, before);
-		assert_int_equal(space_put(&peer_area.space, &near.space, &put,
-					   1, &done),
+		cut_pieces(&r, a, na, bytes);
+		cut_pieces(&r, b, nb, bytes);
+		gather_pieces(&initiator, a, na, before);
+		assert_int_equal(space_put(&target.space, &initiator.space,
+					   &put, 1, &done),
 				 0);
 		assert_int_equal(done, 1);
-		list(&peer_area, b, nb, after);
+		gather_pieces(&target, b, nb, after);
 		assert_memory_equal(before, after, bytes);
 		if (bytes && b[nb - 1].bytes)
-			assert_int_equal(peer_area.written,
+			assert_int_equal(target.written,
 					 b[nb - 1].va + b[nb - 1].bytes);
 		for (uint32_t k = 0; k < BYTES; k++)
-			near.bytes[k] ^= 0x55;
-		assert_int_equal(space_get(&peer_area.space, &near.space, &get,
-					   1, &done),
+			initiator.bytes[k] ^= 0x55;
+		assert_int_equal(space_get(&target.space, &initiator.space,
+					   &get, 1, &done),
 				 0);
-		list(&near, a, na, after);
+		gather_pieces(&initiator, a, na, after);
 		assert_memory_equal(before, after, bytes);
 	}
 }
@@ -133,18 +135,18 @@ a_copy_says_whose_memory_is_missing_and_how_far_it_came(void **state)
 	size_t done;
 
 	assert_int_equal(
-		space_put(&peer_area.space, &near.space, no_far, 2, &done),
+		space_put(&target.space, &initiator.space, no_far, 2, &done),
 		-EFAULT);
 	assert_int_equal(done, 1);
 	assert_int_equal(
-		space_put(&peer_area.space, &near.space, no_near, 2, &done),
+		space_put(&target.space, &initiator.space, no_near, 2, &done),
 		-ENXIO);
 	assert_int_equal(done, 1);
 	assert_int_equal(
-		space_get(&peer_area.space, &near.space, no_far, 2, &done),
+		space_get(&target.space, &initiator.space, no_far, 2, &done),
 		-ENXIO);
 	assert_int_equal(
-		space_get(&peer_area.space, &near.space, no_near, 2, &done),
+		space_get(&target.space, &initiator.space, no_near, 2, &done),
 		-EFAULT);
 	assert_int_equal(done, 1);
 }
@@ -155,10 +157,10 @@ static void nothing_moves_at_once(void **state)
 	size_t done = 7;
 
 	assert_int_equal(
-		space_put(&peer_area.space, &near.space, &none, 1, &done), 0);
+		space_put(&target.space, &initiator.space, &none, 1, &done), 0);
 	assert_int_equal(done, 1);
 	assert_int_equal(
-		space_get(&peer_area.space, &near.space, &none, 0, &done), 0);
+		space_get(&target.space, &initiator.space, &none, 0, &done), 0);
 	assert_int_equal(done, 0);
 }
 

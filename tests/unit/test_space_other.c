@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Another process's memory: what is mapped moves, what is not is refused. */
+/* Another process's memory: mapped memory is copied, other memory is refused.
+ */
 #include "test.h"
 
 #include "memory/space_other.h"
@@ -19,18 +20,19 @@
 #define BYTES (64 * PAGE)
 
 /*
- * The child's and ours lie at the same place and are each one's own; a page
- * that is not there follows them.  The mirror is shared: what the child sees.
+ * `memory` of the child and of this process have the same address and are
+ * private; an unmapped page follows.  `mirror` is shared, and shows the child's
+ * memory.
  */
 static uint8_t *memory, *mirror;
 static _Atomic int *order;
-static struct space_self near;
-static struct space_other peer_area;
+static struct space_self initiator;
+static struct space_other target;
 
 enum { WAIT, SHOW, TAKE };
 
-/* Copies its memory to the mirror, or from it, when told. */
-static void serve(void)
+/* The child copies its memory to the mirror, or from the mirror, when told. */
+static void serve_orders(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
@@ -44,7 +46,7 @@ static void serve(void)
 	}
 }
 
-static void tell(int what)
+static void give_order(int what)
 {
 	*order = what;
 	while (*order != WAIT)
@@ -59,21 +61,21 @@ static int set_up(void **state)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	order = (_Atomic int *)(void *)(mirror + BYTES);
 	assert_int_equal(munmap(memory + BYTES, PAGE), 0);
-	space_self_init(&near);
+	space_self_init(&initiator);
 	*order = SHOW;
-	peer_area.pid = fork();
-	if (!peer_area.pid)
-		serve();
-	space_other_init(&peer_area, peer_area.pid);
+	target.pid = fork();
+	if (!target.pid)
+		serve_orders();
+	space_other_init(&target, target.pid);
 	while (*order != WAIT)
 		usleep(50);
-	return peer_area.pid < 0;
+	return target.pid < 0;
 }
 
 static int tear_down(void **state)
 {
-	kill(peer_area.pid, SIGKILL);
-	waitpid(peer_area.pid, NULL, 0);
+	kill(target.pid, SIGKILL);
+	waitpid(target.pid, NULL, 0);
 	munmap(memory, BYTES);
 	return munmap(mirror, BYTES + PAGE);
 }
@@ -83,7 +85,7 @@ static uint64_t va(uint32_t at)
 	return (uintptr_t)memory + at;
 }
 
-static void scramble(uint8_t *m, uint64_t seed)
+static void fill_random(uint8_t *m, uint64_t seed)
 {
 	struct rng r;
 
@@ -92,9 +94,10 @@ static void scramble(uint8_t *m, uint64_t seed)
 		m[i] = (uint8_t)rng_u32(&r);
 }
 
-/* Pieces of a side, in order and apart. */
-static uint32_t cut(struct rng *r, struct space_vec *v, uint32_t *n,
-		    uint32_t max)
+/* Sets random pieces of one side, in order and without overlap.  Returns their
+ * bytes. */
+static uint32_t set_pieces(struct rng *r, struct space_vec *v, uint32_t *n,
+			   uint32_t max)
 {
 	uint32_t at = rng_below(r, PAGE), bytes = 0;
 
@@ -109,7 +112,7 @@ static uint32_t cut(struct rng *r, struct space_vec *v, uint32_t *n,
 	return bytes;
 }
 
-static void fit(struct space_vec *v, uint32_t n, uint32_t bytes)
+static void shorten_pieces(struct space_vec *v, uint32_t n, uint32_t bytes)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		v[i].bytes = bits_min_u64(v[i].bytes, bytes);
@@ -117,8 +120,9 @@ static void fit(struct space_vec *v, uint32_t n, uint32_t bytes)
 	}
 }
 
-static void apply(uint8_t *to, const struct space_vec *tv, uint32_t n,
-		  const uint8_t *from, const struct space_vec *fv, uint32_t m)
+static void copy_pieces(uint8_t *to, const struct space_vec *tv, uint32_t n,
+			const uint8_t *from, const struct space_vec *fv,
+			uint32_t m)
 {
 	static uint8_t all[BYTES];
 	uint8_t *p = all;
@@ -138,31 +142,31 @@ static void any_pieces_move_in_both_directions(void **state)
 	rng_init(&r, 17);
 	for (uint32_t i = 0; i < 200; i++) {
 		struct space_vec a[12], b[12];
-		uint32_t na, nb, bytes = cut(&r, a, &na, BYTES / 8);
-		uint32_t same = cut(&r, b, &nb, BYTES / 8);
+		uint32_t na, nb, bytes = set_pieces(&r, a, &na, BYTES / 8);
+		uint32_t same = set_pieces(&r, b, &nb, BYTES / 8);
 		struct space_move put, get;
 		size_t done;
 
 		bytes = bits_min_u32(bytes, same);
-		fit(a, na, bytes);
-		fit(b, nb, bytes);
+		shorten_pieces(a, na, bytes);
+		shorten_pieces(b, nb, bytes);
 		put = (struct space_move){b, a, nb, na};
 		get = (struct space_move){a, b, na, nb};
-		scramble(memory, i);
-		scramble(mirror, i + 1000);
-		tell(TAKE);
+		fill_random(memory, i);
+		fill_random(mirror, i + 1000);
+		give_order(TAKE);
 		memcpy(want, mirror, BYTES);
-		apply(want, b, nb, memory, a, na);
-		assert_int_equal(space_put(&peer_area.space, &near.space, &put,
-					   1, &done),
+		copy_pieces(want, b, nb, memory, a, na);
+		assert_int_equal(space_put(&target.space, &initiator.space,
+					   &put, 1, &done),
 				 0);
-		tell(SHOW);
+		give_order(SHOW);
 		assert_memory_equal(mirror, want, BYTES);
-		scramble(memory, i + 2000);
+		fill_random(memory, i + 2000);
 		memcpy(want, memory, BYTES);
-		apply(want, a, na, mirror, b, nb);
-		assert_int_equal(space_get(&peer_area.space, &near.space, &get,
-					   1, &done),
+		copy_pieces(want, a, na, mirror, b, nb);
+		assert_int_equal(space_get(&target.space, &initiator.space,
+					   &get, 1, &done),
 				 0);
 		assert_memory_equal(memory, want, BYTES);
 	}
@@ -175,16 +179,16 @@ static void more_messages_than_a_call_takes_move_in_order(void **state)
 	struct space_move m[MOVES];
 	size_t done;
 
-	scramble(memory, 5);
+	fill_random(memory, 5);
 	for (uint32_t i = 0; i < MOVES; i++) {
 		a[i] = (struct space_vec){va(i * 64), 61};
 		b[i] = (struct space_vec){va(BYTES / 2 + i * 8), 61};
 		m[i] = (struct space_move){&b[i], &a[i], 1, 1};
 	}
 	assert_int_equal(
-		space_put(&peer_area.space, &near.space, m, MOVES, &done), 0);
+		space_put(&target.space, &initiator.space, m, MOVES, &done), 0);
 	assert_int_equal(done, MOVES);
-	tell(SHOW);
+	give_order(SHOW);
 	for (uint32_t i = 0; i + 1 < MOVES; i++)
 		assert_memory_equal(mirror + BYTES / 2 + i * 8, memory + i * 64,
 				    8);
@@ -195,14 +199,12 @@ static void writes_and_reads_of_ours_move_too(void **state)
 	struct space_vec v[2] = {{va(100), 50}, {va(9000), 51}};
 	uint8_t src[101], dst[101];
 
-	scramble(memory, 9);
+	fill_random(memory, 9);
 	memcpy(src, memory, sizeof(src));
-	assert_int_equal(
-		peer_area.space.ops->write(&peer_area.space, v, 2, src), 0);
-	assert_int_equal(peer_area.space.ops->read(&peer_area.space, v, 2, dst),
-			 0);
+	assert_int_equal(target.space.ops->write(&target.space, v, 2, src), 0);
+	assert_int_equal(target.space.ops->read(&target.space, v, 2, dst), 0);
 	assert_memory_equal(src, dst, sizeof(src));
-	tell(SHOW);
+	give_order(SHOW);
 	assert_memory_equal(mirror + 9000, src + 50, 51);
 }
 
@@ -210,7 +212,7 @@ static void a_copy_says_whose_memory_is_missing(void **state)
 {
 	struct space_vec good = {va(0), PAGE + 8};
 	struct space_vec bad = {va(BYTES - PAGE), PAGE + 8};
-	/* one that no user has at all: the kernel refuses the whole call */
+	/* no process has this address: the kernel refuses the whole call */
 	struct space_vec mad = {1ull << 63, PAGE + 8};
 	const struct space_move far_put[] = {{&good, &good, 1, 1},
 					     {&bad, &good, 1, 1}};
@@ -230,11 +232,11 @@ static void a_copy_says_whose_memory_is_missing(void **state)
 	size_t done;
 
 	for (size_t i = 0; i < ARRAY_COUNT(row); i++) {
-		assert_int_equal(space_put(&peer_area.space, &near.space,
+		assert_int_equal(space_put(&target.space, &initiator.space,
 					   row[i].m, 2, &done),
 				 row[i].put);
 		assert_int_equal(done, 1);
-		assert_int_equal(space_get(&peer_area.space, &near.space,
+		assert_int_equal(space_get(&target.space, &initiator.space,
 					   row[i].m, 2, &done),
 				 row[i].get);
 		assert_int_equal(done, 1);
@@ -248,10 +250,11 @@ static void memory_that_may_not_be_written_is_refused(void **state)
 	size_t done;
 
 	assert_int_equal(mprotect(memory, PAGE, PROT_READ), 0);
-	assert_int_equal(space_put(&peer_area.space, &near.space, &m, 1, &done),
-			 0);
-	assert_int_equal(space_get(&peer_area.space, &near.space, &m, 1, &done),
-			 -ENXIO);
+	assert_int_equal(
+		space_put(&target.space, &initiator.space, &m, 1, &done), 0);
+	assert_int_equal(
+		space_get(&target.space, &initiator.space, &m, 1, &done),
+		-ENXIO);
 	assert_int_equal(mprotect(memory, PAGE, PROT_READ | PROT_WRITE), 0);
 }
 
@@ -261,12 +264,14 @@ static void a_process_that_is_gone_has_no_memory(void **state)
 	const struct space_move m = {&v, &v, 1, 1};
 	size_t done;
 
-	kill(peer_area.pid, SIGKILL);
-	waitpid(peer_area.pid, NULL, 0);
-	assert_int_equal(space_put(&peer_area.space, &near.space, &m, 1, &done),
-			 -ESRCH);
-	assert_int_equal(space_get(&peer_area.space, &near.space, &m, 1, &done),
-			 -ESRCH);
+	kill(target.pid, SIGKILL);
+	waitpid(target.pid, NULL, 0);
+	assert_int_equal(
+		space_put(&target.space, &initiator.space, &m, 1, &done),
+		-ESRCH);
+	assert_int_equal(
+		space_get(&target.space, &initiator.space, &m, 1, &done),
+		-ESRCH);
 	assert_int_equal(done, 0);
 }
 
@@ -277,15 +282,15 @@ static void a_stopped_process_is_written_and_read(void **state)
 	size_t done;
 	int status;
 
-	kill(peer_area.pid, SIGSTOP);
-	waitpid(peer_area.pid, &status, WUNTRACED);
-	scramble(memory, 21);
-	assert_int_equal(space_put(&peer_area.space, &near.space, &m, 1, &done),
-			 0);
-	assert_int_equal(space_get(&peer_area.space, &near.space, &m, 1, &done),
-			 0);
-	kill(peer_area.pid, SIGCONT);
-	tell(SHOW);
+	kill(target.pid, SIGSTOP);
+	waitpid(target.pid, &status, WUNTRACED);
+	fill_random(memory, 21);
+	assert_int_equal(
+		space_put(&target.space, &initiator.space, &m, 1, &done), 0);
+	assert_int_equal(
+		space_get(&target.space, &initiator.space, &m, 1, &done), 0);
+	kill(target.pid, SIGCONT);
+	give_order(SHOW);
 	assert_memory_equal(mirror, memory, PAGE);
 }
 
@@ -293,9 +298,9 @@ static void an_atomic_is_its_owners_business(void **state)
 {
 	uint64_t old;
 
-	assert_int_equal(peer_area.space.ops->atomic(&peer_area.space,
-						     SPACE_FETCH_ADD, va(0), 1,
-						     0, &old),
+	assert_int_equal(target.space.ops->atomic(&target.space,
+						  SPACE_FETCH_ADD, va(0), 1, 0,
+						  &old),
 			 -EPERM);
 }
 
@@ -307,14 +312,16 @@ static void within_a_process_it_moves_as_well(void **state)
 				no_near = {&b, &bad, 1, 1};
 	size_t done;
 
-	scramble(memory, 2);
-	assert_int_equal(space_put(&near.space, &near.space, &m, 1, &done), 0);
-	assert_memory_equal(memory + 3, memory + 8 * PAGE, 3 * PAGE);
-	assert_int_equal(space_put(&near.space, &near.space, &no_far, 1, &done),
-			 -EFAULT);
+	fill_random(memory, 2);
 	assert_int_equal(
-		space_put(&near.space, &near.space, &no_near, 1, &done),
-		-ENXIO);
+		space_put(&initiator.space, &initiator.space, &m, 1, &done), 0);
+	assert_memory_equal(memory + 3, memory + 8 * PAGE, 3 * PAGE);
+	assert_int_equal(space_put(&initiator.space, &initiator.space, &no_far,
+				   1, &done),
+			 -EFAULT);
+	assert_int_equal(space_put(&initiator.space, &initiator.space, &no_near,
+				   1, &done),
+			 -ENXIO);
 }
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* This process's memory: what is mapped is copied, what is not is refused. */
+/* This process's memory: mapped memory is copied, other memory is refused. */
 #include "test.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define PAGE	    4096
 #define TWICE(test) cmocka_unit_test_setup_teardown(test, guarded, unguarded)
 
-/* So much later that it looks again. */
+/* A time so much later that copy_nofault_turn checks the handlers again. */
 static uint64_t later(void)
 {
 	static uint64_t now;
@@ -30,7 +30,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Once more by guarded copies; they need the handler that cmocka has now. */
+/* The test runs once more by guarded copies, which are opened here because
+ * cmocka has set its signal handlers by now. */
 static int guarded(void **state)
 {
 	copy_nofault_open();
@@ -167,7 +168,7 @@ static void *write_again_and_again(void *arg)
 	return NULL;
 }
 
-/* Where the kernel does not copy within a process, it goes by a file. */
+/* Where the kernel does not copy within a process, copies go through a file. */
 static void the_writes_of_two_threads_do_not_mix(void **state)
 {
 	struct writer w[2] = {{.byte = 1}, {.byte = 2}};

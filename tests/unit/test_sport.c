@@ -30,7 +30,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Half of them by IPv4. */
+/* The address of peer i; odd peers have IPv4 addresses. */
 static const uint8_t *ip(uint32_t i)
 {
 	static uint8_t a[16];
@@ -81,12 +81,12 @@ static void an_unused_socket_is_closed_when_another_is_opened(void **state)
 	assert_int_equal(take(1, 0), port[1]);
 	sport_give(&s, port[0]);
 	sport_give(&s, port[1]);
-	take(3, LATER); /* as it was given back a moment ago */
+	take(3, LATER); /* the socket was released just before */
 	assert_true(is_open(port[0]));
 	take(4, 2 * LATER);
 	assert_null(sport_sender(&s, port[0]));
 	assert_int_equal(find(0), 0);
-	/* one of the two that had it still does */
+	/* one of the two users still has the port */
 	assert_int_equal(find(1), port[1]);
 	assert_int_equal(find(2), port[2]);
 	assert_int_equal(s.count, 4);
@@ -132,7 +132,7 @@ static void beyond_a_quarter_of_the_descriptors_some_share(void **state)
 	assert_true(others > PAIRS / 2);
 	for (uint32_t i = 0; i < PAIRS; i++)
 		sport_give(&s, port[i]);
-	take(PAIRS, LATER); /* it shares: nothing has rested long enough */
+	take(PAIRS, LATER); /* it shares: no socket has been unused long */
 	take(PAIRS + 1, 2 * LATER);
 	assert_true(s.count <= 2);
 }

@@ -15,7 +15,7 @@ struct world {
 	struct qp *qp;
 };
 
-static void begin(struct world *w, uint32_t depth)
+static void begin_world(struct world *w, uint32_t depth)
 {
 	struct hca_qp_cap cap = {1, 0, 1, 0, 0, NULL};
 	uint64_t seed[4] = {1, 2, 3, 4};
@@ -32,13 +32,13 @@ static void begin(struct world *w, uint32_t depth)
 	assert_non_null(w->qp);
 }
 
-static void end(struct world *w)
+static void end_world(struct world *w)
 {
 	srq_free(&w->h, w->s);
 	free(w->memory);
 }
 
-static bool post(struct world *w, uint64_t wr_id)
+static bool post_receive(struct world *w, uint64_t wr_id)
 {
 	struct wqe *e = srq_reserve(&w->h, w->s);
 
@@ -52,7 +52,7 @@ static bool post(struct world *w, uint64_t wr_id)
 	return true;
 }
 
-static uint64_t take(struct world *w, bool *low)
+static uint64_t take_receive(struct world *w, bool *low)
 {
 	struct wqe *got = wq_at(&w->h, &w->qp->rq, 0);
 
@@ -69,16 +69,16 @@ static void receives_come_out_in_the_order_posted(void **state)
 	struct world w;
 	bool low;
 
-	begin(&w, 5);
+	begin_world(&w, 5);
 	for (uint64_t round = 0; round < 7; round++) {
 		for (uint64_t i = 1; i <= 5; i++)
-			assert_true(post(&w, i));
-		assert_false(post(&w, 6)); /* granted is 5, not 8 */
+			assert_true(post_receive(&w, i));
+		assert_false(post_receive(&w, 6)); /* the depth is 5, not 8 */
 		for (uint64_t i = 1; i <= 5; i++)
-			assert_int_equal(take(&w, &low), i);
-		assert_int_equal(take(&w, &low), 0);
+			assert_int_equal(take_receive(&w, &low), i);
+		assert_int_equal(take_receive(&w, &low), 0);
 	}
-	end(&w);
+	end_world(&w);
 }
 
 static void a_resize_keeps_what_is_posted(void **state)
@@ -86,21 +86,21 @@ static void a_resize_keeps_what_is_posted(void **state)
 	struct world w;
 	bool low;
 
-	begin(&w, 4);
+	begin_world(&w, 4);
 	for (uint64_t i = 1; i <= 3; i++)
-		post(&w, i);
-	assert_int_equal(take(&w, &low), 1);
-	post(&w, 4);
+		post_receive(&w, i);
+	assert_int_equal(take_receive(&w, &low), 1);
+	post_receive(&w, 4);
 	assert_int_equal(srq_resize(&w.h, w.s, 2), -EINVAL);
 	assert_int_equal(w.s->wq.depth, 4);
 	assert_int_equal(srq_resize(&w.h, w.s, 3), 0);
-	assert_false(post(&w, 5));
+	assert_false(post_receive(&w, 5));
 	assert_int_equal(srq_resize(&w.h, w.s, 100), 0);
 	for (uint64_t i = 5; i <= 50; i++)
-		assert_true(post(&w, i));
+		assert_true(post_receive(&w, i));
 	for (uint64_t i = 2; i <= 50; i++)
-		assert_int_equal(take(&w, &low), i);
-	end(&w);
+		assert_int_equal(take_receive(&w, &low), i);
+	end_world(&w);
 }
 
 static void a_limit_above_the_count_is_owed_at_once(void **state)
@@ -108,26 +108,26 @@ static void a_limit_above_the_count_is_owed_at_once(void **state)
 	struct world w;
 	bool low;
 
-	begin(&w, 8);
+	begin_world(&w, 8);
 	for (uint64_t i = 1; i <= 4; i++)
-		post(&w, i);
+		post_receive(&w, i);
 	assert_true(srq_arm(&w.h, w.s, 5));
-	take(&w, &low);
+	take_receive(&w, &low);
 	assert_false(low);
 	assert_false(srq_arm(&w.h, w.s, 3));
-	take(&w, &low);
+	take_receive(&w, &low);
 	assert_true(low);
-	take(&w, &low);
-	assert_true(low); /* who took the one before may be stopped */
+	take_receive(&w, &low);
+	assert_true(low); /* the taker before may be stopped */
 	assert_true(srq_owed(w.s));
-	post(&w, 5);
-	take(&w, &low);
+	post_receive(&w, 5);
+	take_receive(&w, &low);
 	assert_false(low);
-	end(&w);
+	end_world(&w);
 }
 
-/* Another queue pair of the world's. */
-static struct qp *second(struct world *w)
+/* Another queue pair that uses the shared receive queue. */
+static struct qp *second_qp(struct world *w)
 {
 	struct hca_qp_cap cap = {1, 0, 1, 0, 0, w->s};
 
@@ -141,7 +141,7 @@ static _Atomic uint64_t *word_of(struct world *w, const struct qp *qp)
 	return &words[qp->stats.row];
 }
 
-/* One dies when it has taken a receive and does not hold it yet. */
+/* A process dies after it has taken a receive, and before it has set `held`. */
 static void
 a_receive_that_a_dead_process_took_is_held_by_its_queue_pair(void **state)
 {
@@ -150,12 +150,12 @@ a_receive_that_a_dead_process_took_is_held_by_its_queue_pair(void **state)
 		struct qp *other;
 		bool low;
 
-		begin(&w, 8);
-		other = second(&w);
+		begin_world(&w, 8);
+		other = second_qp(&w);
 		for (uint64_t i = 1; i <= 5; i++)
-			post(&w, i);
+			post_receive(&w, i);
 		assert_true(srq_take(&w.h, w.s, w.qp, &low));
-		/* as it was before it said that it holds it */
+		/* the state before `held` was set */
 		qp_target(w.qp)->held = 0;
 		atomic_store(word_of(&w, w.qp), 1ull << 32); /* wants 0 */
 		for (int i = 0; i < others; i++) {
@@ -166,21 +166,21 @@ a_receive_that_a_dead_process_took_is_held_by_its_queue_pair(void **state)
 		srq_settle(&w.h, w.s, w.qp);
 		assert_non_null(rq_held(&w.h, w.qp));
 		assert_int_equal(rq_held(&w.h, w.qp)->wr_id, 1);
-		end(&w);
+		end_world(&w);
 	}
 }
 
-/* One dies when another was faster. */
+/* A process dies after another process has taken the receive that it wanted. */
 static void a_receive_that_a_dead_process_did_not_take_is_not_held(void **state)
 {
 	struct world w;
 	struct qp *other;
 	bool low;
 
-	begin(&w, 8);
-	other = second(&w);
-	post(&w, 1);
-	post(&w, 2);
+	begin_world(&w, 8);
+	other = second_qp(&w);
+	post_receive(&w, 1);
+	post_receive(&w, 2);
 	atomic_store(word_of(&w, w.qp), 1ull << 32);
 	assert_true(srq_take(&w.h, w.s, other, &low));
 	assert_int_equal(rq_held(&w.h, other)->wr_id, 1);
@@ -188,7 +188,7 @@ static void a_receive_that_a_dead_process_did_not_take_is_not_held(void **state)
 	assert_null(rq_held(&w.h, w.qp));
 	assert_true(srq_take(&w.h, w.s, w.qp, &low));
 	assert_int_equal(rq_held(&w.h, w.qp)->wr_id, 2);
-	end(&w);
+	end_world(&w);
 }
 
 int main(void)

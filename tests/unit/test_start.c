@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starting adverbd, and saying why that fails. */
+/* The start of adverbd, and the sentence that says why a start fails. */
 #include "brokers.h"
 
 #include "broker/dial.h"
@@ -13,7 +13,7 @@
 #define RACES	    40
 #define RACE_US	    1500 /* about as long as it takes to begin */
 #define PATIENCE_MS 60000
-#define FREE	    3 /* lives after which no pause comes */
+#define FREE	    3 /* short lives after which no pause comes */
 #define HOPELESS    11
 
 static uint64_t now(void)
@@ -24,7 +24,8 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Starts it at that time, at which somebody serves as well: the last result. */
+/* Starts adverbd at the time `at`, and turns the start until it is over.
+ * Returns the last result. */
 static int start_at(struct start *s, uint64_t at)
 {
 	int err = start_begin(s, at, PATIENCE_MS);
@@ -38,8 +39,8 @@ static int start_at(struct start *s, uint64_t at)
 	return err;
 }
 
-/* A child's own look at the world; 0 is what it is to exit with. */
-static void in_a_child(int (*body)(void))
+/* Runs `body` in a child process; it must return 0. */
+static void run_in_child(int (*body)(void))
 {
 	pid_t pid = fork();
 	int status;
@@ -141,7 +142,7 @@ static int count_pauses(void)
 	struct start s;
 
 	for (int i = 1; i <= HOPELESS; i++) {
-		/* after a life that was not sudden the pause is short */
+		/* after a life of almost a second the pause is short */
 		if (!pauses_for(&at, i % 2 ? 99 : 999,
 				i <= FREE ? 0
 					  : least(pause, i % 2 ? 10000 : 200),
@@ -153,7 +154,7 @@ static int count_pauses(void)
 	start_begin(&s, at - 1, PATIENCE_MS);
 	if (!strstr(s.sentence, "has ended 11 times in a row within a second"))
 		return 101;
-	/* a broker that lives longer ends the row: no pause, twice */
+	/* a broker that lives for a second ends the row: no pause follows */
 	for (int i = 0; i < 3; i++)
 		if (!pauses_for(&at, i ? 99 : 1000, 0, 0))
 			return 102;
@@ -162,11 +163,11 @@ static int count_pauses(void)
 
 static void one_that_ends_at_once_is_started_less_and_less_often(void **state)
 {
-	in_a_child(count_pauses);
+	run_in_child(count_pauses);
 }
 
-/* We wait no longer at the very moment that it begins to serve. */
-static int race(void)
+/* The time limit of the start expires just when adverbd begins to serve. */
+static int race_start(void)
 {
 	struct dial_broker b;
 	char said[START_SENTENCE];
@@ -189,7 +190,7 @@ static int race(void)
 		end_broker(s.broker);
 		return b.idle_s == 10 ? 0 : 3;
 	}
-	/* the thread; and it has not been seen to serve, nor will it be */
+	/* the thread serves, and adverbd ends without having served */
 	if (b.pid != getpid() || b.idle_s != UINT32_MAX)
 		return 4;
 	return p.fd < 0 || poll(&p, 1, 30000) == 1 ? 0 : 5;
@@ -198,10 +199,10 @@ static int race(void)
 static void either_adverbd_or_the_thread_serves(void **state)
 {
 	for (int i = 0; i < RACES; i++)
-		in_a_child(race);
+		run_in_child(race_start);
 }
 
-/* It would keep the address of a broker that is dead. */
+/* A child with the listening socket would keep the address of a dead broker. */
 static void a_forks_child_has_nothing_of_a_start(void **state)
 {
 	struct start s, next;
@@ -224,7 +225,8 @@ static void a_forks_child_has_nothing_of_a_start(void **state)
 	waitpid(child, NULL, 0);
 }
 
-/* As of a daemon that has closed them: what we open has their numbers. */
+/* A daemon may have closed the standard files: descriptors of a start then get
+ * the numbers 0 to 2. */
 static int start_without_files(void)
 {
 	struct start s;
@@ -241,7 +243,7 @@ static int start_without_files(void)
 
 static void a_program_without_standard_files_starts_it(void **state)
 {
-	in_a_child(start_without_files);
+	run_in_child(start_without_files);
 }
 
 static int start_nothing(void)
@@ -262,7 +264,7 @@ static int start_nothing(void)
 	if (dial_open(&fd, &b, NULL, said) || b.pid != getpid())
 		return 2;
 	close(fd);
-	/* in another namespace too, and that is no news */
+	/* a thread serves in another namespace too, and no sentence is said */
 	if (unshare(CLONE_NEWNET))
 		return 3;
 	if (start_begin(&s, now(), PATIENCE_MS) || *s.sentence)
@@ -272,7 +274,7 @@ static int start_nothing(void)
 
 static void a_missing_adverbd_is_not_looked_for_twice(void **state)
 {
-	in_a_child(start_nothing);
+	run_in_child(start_nothing);
 }
 
 static int bind_the_port(void)
@@ -286,8 +288,8 @@ static int bind_the_port(void)
 	return -1;
 }
 
-/* Starts one that holds the port, with this umask; what it says when it serves.
- */
+/* Starts an adverbd that holds the port, with this umask; returns its
+ * introduction when it serves. */
 static struct dial_broker begin_holder(mode_t mask)
 {
 	pid_t pid = fork();
@@ -301,7 +303,7 @@ static struct dial_broker begin_holder(mode_t mask)
 		      "--hold-port", NULL);
 		_exit(1);
 	}
-	/* until it listens, and, which is later, serves */
+	/* wait until it listens, and then until it serves */
 	while ((fd = proto_connect()) == -ECONNREFUSED)
 		sched_yield();
 	close(fd);
@@ -338,7 +340,8 @@ static void the_umask_of_who_starts_it_is_not_the_brokers(void **state)
 	}
 }
 
-/* Nobody can take it between two programs, or before the first. */
+/* Nobody can take the port between two programs, or before the first program.
+ */
 static void a_broker_that_holds_the_port_has_it_without_clients(void **state)
 {
 	struct dial_broker b = begin_holder(022);
@@ -354,7 +357,7 @@ static void a_broker_that_holds_the_port_has_it_without_clients(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-/* It has the port as soon as that is free. */
+/* The broker takes the port as soon as the port is free. */
 static void a_broker_waits_for_a_port_that_it_is_to_hold(void **state)
 {
 	const struct server_config config = {.idle_ms = SERVER_NEVER};

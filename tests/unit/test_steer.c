@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/steer: the bijection, as C computes it; test_broker has the kernel. */
+/* broker/steer: the bijection as the C code computes it; test_broker tests the
+ * BPF program in the kernel. */
 #include "test.h"
 
 #include "broker/steer.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The synthesised tree: what programs read there of made-up devices. */
+/* The synthesized tree: the files that programs read, for devices of the test.
+ */
 #include "test.h"
 
 #include <errno.h>
@@ -215,7 +216,7 @@ static void a_folder_of_other_things_is_left_alone(void **state)
 	assert_int_equal(write_tree(1), 0);
 }
 
-/* A file outside that a link in the tree names. */
+/* Checks the file outside the tree that a link in the tree names. */
 static void expect_untouched(const char *outside)
 {
 	int fd = open(outside, O_RDONLY | O_CLOEXEC);
@@ -237,7 +238,8 @@ static void links_in_a_tree_lead_nowhere(void **state)
 	assert_int_equal(write(fd, "kept", 4), 4);
 	close(fd);
 	assert_int_equal(write_tree(2), 0);
-	/* a folder, a file, and what an earlier tree had more */
+	/* links in the place of a folder, of a file, and of a device that is no
+	 * more */
 	assert_int_equal(rename(at("class"), at("was")), 0);
 	assert_int_equal(symlink(outside, at("class")), 0);
 	devices[0].port.is_up = false;

@@ -3,8 +3,8 @@
 #include "test.h"
 #include "tools/tool.h"
 
-/* Joins what tool_argv makes of @line, a command line split at blanks, for a
- * program that says @usage of its options. */
+/* Returns the words that tool_argv makes of the command line @line, joined by
+ * blanks, for a program whose usage text is @usage. */
 static const char *argv_by_usage(bool server, const char *line,
 				 const char *usage)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wire/udp: what arrives at its socket. */
+/* wire/udp: the datagrams that its socket receives and sends. */
 #include "test.h"
 
 #include <netinet/in.h>
@@ -11,7 +11,8 @@
 
 #include "wire/udp.h"
 
-/* As hardware and rxe send; the kernel drops it unless told not to. */
+/* Hardware and rxe send UDP checksum 0 over IPv6, which the kernel drops
+ * without UDP_NO_CHECK6_RX. */
 static void no_checksum_over_ipv6_is_no_error(void **state)
 {
 	struct sockaddr_in6 to = {.sin6_family = AF_INET6,
@@ -42,8 +43,8 @@ static void no_checksum_over_ipv6_is_no_error(void **state)
 	udp_fini(&u);
 }
 
-/* The answer that nobody listens comes with the next datagram, which is not
- * to be lost for it. */
+/* The error that nobody listens comes with the next datagram, which must be
+ * sent all the same. */
 static void a_refusal_costs_no_other_datagram(void **state)
 {
 	struct udp_dgram d = {.bytes = (const uint8_t *)"roce",
@@ -64,15 +65,15 @@ static void a_refusal_costs_no_other_datagram(void **state)
 		assert_int_equal(udp_send(&u, &d, 1), 1);
 		if (poll(&told, 1, i ? 0 : 1000) < 1 && !i) {
 			udp_fini(&u);
-			skip(); /* somebody has RoCEv2's port here, or there
-				 * is no IPv6 */
+			skip(); /* another process has RoCEv2's port, or
+				 * there is no IPv6 */
 		}
 	}
 	assert_int_equal(u.refused, 0);
 	udp_fini(&u);
 }
 
-#define PIECES	    1000 /* more than any kernel cuts up */
+#define PIECES	    1000 /* more segments than any kernel makes */
 #define PIECE_BYTES 8
 
 static void mark(const struct inaddr *from, const struct inaddr *to,
@@ -83,7 +84,8 @@ static void mark(const struct inaddr *from, const struct inaddr *to,
 	bytes[len - 1] = 'x';
 }
 
-/* Each has its ICRC for the place that it was to have among the others. */
+/* The ICRC of each piece is for its place in a datagram that the kernel splits;
+ * a piece that is sent alone gets another ICRC by u.alone. */
 static void a_datagram_that_is_not_split_leaves_alone(void **state)
 {
 	static uint8_t bytes[PIECES * PIECE_BYTES];

@@ -13,7 +13,7 @@
 
 #include "broker/user.h"
 
-#define UNMAPPED   65534 /* as the kernel shows them all */
+#define UNMAPPED   65534 /* the kernel shows all unmapped users so */
 #define OURS	   1234
 #define FORKS	   200
 #define PATIENCE_S 30
@@ -28,7 +28,8 @@ static bool write_text(const char *path, const char *text)
 	return done;
 }
 
-/* In a namespace where only we have a number; 77: there can be none. */
+/* Checks in a user namespace where only this user is mapped.  0: good; 77: no
+ * user namespace can be made. */
 static int look_from_inside(void)
 {
 	const struct ucred stranger = {.pid = getppid(), .uid = UNMAPPED},
@@ -47,7 +48,8 @@ static int look_from_inside(void)
 	return 0;
 }
 
-/* Any two of them may be two, though the kernel shows one number. */
+/* Two unmapped users may be different users, though the kernel shows one
+ * number. */
 static void a_user_without_a_number_in_the_namespace_is_nobody(void **state)
 {
 	int status;
@@ -74,7 +76,7 @@ static void *ask_on(void *arg)
 	return arg;
 }
 
-/* The thread may hold the lock as the process forks. */
+/* The thread may hold the lock when the process forks. */
 static void a_childs_question_needs_no_thread_of_its_parent(void **state)
 {
 	pthread_t thread;

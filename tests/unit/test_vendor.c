@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which of the vendors' libraries adverb has, and which a program finds. */
+/* tools/vendor: the vendors' libraries that adverb has, and whether a program
+ * finds a vendor's own library. */
 #include "test.h"
 #include "tools/vendor.h"
 
@@ -10,7 +11,7 @@
 
 static char top[64];
 
-static void put(const char *path)
+static void make_file(const char *path)
 {
 	char all[PATH_MAX];
 	int fd;
@@ -48,13 +49,13 @@ static void each_folder_has_one_library(void **state)
 	struct vendor all[VENDOR_MAX];
 
 	assert_int_equal(vendor_list(top, all), 0);
-	put("vendor/b/libb.so");
-	put("vendor/b/libb.so.1.p/x.o");
-	put("vendor/b/libb.so.1");
-	put("vendor/a/liba.so.2");
-	put("vendor/empty/README");
-	put("vendor/.hidden/libx.so.1");
-	put("vendor/file");
+	make_file("vendor/b/libb.so");
+	make_file("vendor/b/libb.so.1.p/x.o");
+	make_file("vendor/b/libb.so.1");
+	make_file("vendor/a/liba.so.2");
+	make_file("vendor/empty/README");
+	make_file("vendor/.hidden/libx.so.1");
+	make_file("vendor/file");
 	assert_int_equal(vendor_list(top, all), 2);
 	assert_string_equal(all[0].library, "liba.so.2");
 	assert_string_equal(all[1].library, "libb.so.1");
@@ -78,8 +79,8 @@ static void a_library_that_the_program_brings_is_found(void **state)
 	static struct binary_facts facts;
 	char origin[96];
 
-	put("bin/program");
-	put("lib/libnobodys.so.1");
+	make_file("bin/program");
+	make_file("lib/libnobodys.so.1");
 	snprintf(origin, sizeof(origin), "%s/bin", top);
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
 		strcpy(facts.search, rows[i].search);

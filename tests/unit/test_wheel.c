@@ -11,7 +11,7 @@ static uint64_t due[TIMERS]; /* 0: not set */
 static struct wheel_timer timer[TIMERS];
 static struct wheel wheel;
 
-static uint64_t earliest(void)
+static uint64_t first_due(void)
 {
 	uint64_t first = WHEEL_NEVER;
 
@@ -21,7 +21,7 @@ static uint64_t earliest(void)
 	return first;
 }
 
-static void fire(uint64_t now)
+static void fire_due(uint64_t now)
 {
 	struct wheel_timer *t;
 
@@ -33,11 +33,11 @@ static void fire(uint64_t now)
 		due[i] = 0;
 	}
 	/* late by a tick at most */
-	assert_true(earliest() > now || now - earliest() <= TICK);
+	assert_true(first_due() > now || now - first_due() <= TICK);
 }
 
-/* Spans from a tick to years. */
-static uint64_t span(struct rng *r)
+/* Returns a random time span, from a tick to years. */
+static uint64_t random_span(struct rng *r)
 {
 	return rng_u64(r) >> (16 + rng_below(r, 40));
 }
@@ -50,7 +50,7 @@ static void timers_fire_in_time_and_once(void **state)
 		uint64_t now;
 
 		rng_init(&r, seed);
-		now = seed == 1 ? 0 : span(&r);
+		now = seed == 1 ? 0 : random_span(&r);
 		wheel_init(&wheel, now);
 		memset(due, 0, sizeof(due));
 		for (int i = 0; i < TIMERS; i++)
@@ -61,7 +61,7 @@ static void timers_fire_in_time_and_once(void **state)
 			switch (rng_below(&r, 4)) {
 			case 0:
 			case 1:
-				due[i] = now + span(&r) + 1;
+				due[i] = now + random_span(&r) + 1;
 				wheel_set(&wheel, &timer[i], due[i]);
 				break;
 			case 2:
@@ -70,9 +70,9 @@ static void timers_fire_in_time_and_once(void **state)
 				break;
 			case 3:
 				assert_true(wheel_deadline(&wheel) / 2 <=
-					    (earliest() / 2 + TICK));
-				now += span(&r) % (1ull << 32);
-				fire(now);
+					    (first_due() / 2 + TICK));
+				now += random_span(&r) % (1ull << 32);
+				fire_due(now);
 				break;
 			}
 		}
@@ -87,18 +87,19 @@ static void waking_when_told_fires_all(void **state)
 	rng_init(&r, 7);
 	wheel_init(&wheel, now);
 	for (int i = 0; i < TIMERS; i++) {
-		due[i] = now + span(&r) % (1ull << 50) + 1;
+		due[i] = now + random_span(&r) % (1ull << 50) + 1;
 		wheel_timer_init(&timer[i]);
 		wheel_set(&wheel, &timer[i], due[i]);
 	}
 	while ((now = wheel_deadline(&wheel)) != WHEEL_NEVER) {
-		fire(now);
+		fire_due(now);
 		assert_true(++wakes < TIMERS * WHEEL_LEVELS * 2);
 	}
-	assert_int_equal(earliest(), WHEEL_NEVER);
+	assert_int_equal(first_due(), WHEEL_NEVER);
 }
 
-/* The end of time is a time: nothing before it hangs or fires. */
+/* UINT64_MAX is a valid time: the timer does not fire before it, and
+ * wheel_expire does not hang. */
 static void a_timer_set_to_the_end_of_time_waits_until_then(void **state)
 {
 	struct wheel_timer t;
