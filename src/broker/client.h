@@ -180,19 +180,19 @@ uint64_t client_due_ms(const struct client *c);
 bool client_turn(struct client *c, struct client_news *news);
 /*
  * Asks whether the process of this namespace that has a QPN lives; the answer
- * is CLIENT_NEWS_PEER.  False: the question is lost; the caller asks again
- * after CLIENT_NEWS_BACK.
+ * is CLIENT_NEWS_PEER.  False: the question was not sent, since there is no
+ * broker or no room in its socket; the caller asks again later.
  */
 bool client_ask(struct client *c, uint32_t qpn);
 /* Asks for the arena of the process that has a class; the answer is
- * CLIENT_NEWS_ARENA.  False: the question is lost; the caller asks again after
- * CLIENT_NEWS_BACK. */
+ * CLIENT_NEWS_ARENA.  False: the question was not sent; the caller asks again
+ * later. */
 bool client_ask_arena(struct client *c, uint32_t class);
 /*
  * Asks whether the process that has a class, or another process of its user,
  * has the port of @from, from which a datagram came to @to; the answer is
- * CLIENT_NEWS_SOURCE.  False: the question is lost; the caller asks again after
- * CLIENT_NEWS_BACK.
+ * CLIENT_NEWS_SOURCE.  False: the question was not sent; the caller asks again
+ * later.
  */
 bool client_ask_source(struct client *c, uint32_t class,
 		       const struct inaddr *from, const struct inaddr *to);
@@ -200,8 +200,7 @@ bool client_ask_source(struct client *c, uint32_t class,
  * Asks whether the process of another host that has a QPN lives; the answer is
  * CLIENT_NEWS_PEER.  If that host's broker does not answer for half a second,
  * the answer is CLIENT_PEER_UNKNOWN.  @scope: the interface of link-local
- * addresses.  False: the question is lost; the caller asks again after
- * CLIENT_NEWS_BACK.
+ * addresses.  False: the question was not sent; the caller asks again later.
  */
 bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
 		    const uint8_t host[16], uint32_t scope);

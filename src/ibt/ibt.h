@@ -115,7 +115,7 @@ struct ibt {
 	uint64_t now_ns;       /* the time of the engine's present call */
 	enum engine_sign sign; /* what was wrong with the present packet */
 	struct list active;    /* struct ibt_qp with something to send */
-	struct list owing;     /* struct ibt_qp whose ACK waits for a request */
+	struct list owing;     /* QPs that wait with an ACK for a request */
 	uint64_t owing_ns;     /* since when the first of `owing` waits */
 	bool holds_acks;       /* engine_hold_acks */
 	struct list handed;    /* struct ibt_qp with requests to complete,
@@ -159,7 +159,8 @@ struct rc_req {
 	uint32_t window, window_credit;
 	uint32_t retries, rnr_retries; /* since the last progress */
 	uint64_t silent_since_ns;
-	bool is_granted; /* the ACK timer was restarted after a sleep */
+	/* The ACK timer was restarted after this process slept. */
+	bool is_granted;
 	bool rnr_waiting, asking, draining;
 	bool was_alive;	  /* the peer was found alive since silent_since_ns */
 	bool is_answered; /* the peer has answered a request with any packet */

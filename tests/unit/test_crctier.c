@@ -37,8 +37,7 @@ static const uint64_t polynomials[2] = {0x104c11db7, 0x11edc6f41};
  * it for them. */
 static const struct way {
 	const char *name;
-	const char
-		*tier; /* the processor can do this tier: and so the function */
+	const char *tier; /* needs the same instructions as the function */
 	crctier_update *update;
 	size_t least, most;
 	bool is_of[2]; /* polynomials */

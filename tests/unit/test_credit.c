@@ -106,7 +106,8 @@ static void a_new_sender_leaves_the_buffer_to_the_others(void **state)
 
 	assert_uint_in_range(few * cost, BUFFER / 20, BUFFER / 4 * 3 / 8);
 	drain(US, few - 1);
-	/* drained frames that were sent before the count do not count */
+	/* the receiver counts the sender now; no frame that was sent since is
+	 * drained yet */
 	assert_int_equal(fill(), few - 1);
 	drain(US, 1);
 	assert_int_equal(fill(), 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks of the descriptors that a process gets from a broker or a client. */
+/* broker/fd_check: the descriptors that a process takes from a broker. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

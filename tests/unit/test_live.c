@@ -23,9 +23,10 @@ static struct live_peer about(uint32_t qpn)
 	return p;
 }
 
-/* Gives the question of `from` to `to`, which answers `state`. */
-static uint32_t deliver_questions(struct live *from, struct live *to,
-				  enum livemsg_state state, uint64_t now)
+/* Delivers the messages of `from` to `to`, which answers each question by
+ * `state`. Returns how many messages there were. */
+static uint32_t deliver_messages(struct live *from, struct live *to,
+				 enum livemsg_state state, uint64_t now)
 {
 	struct live_question q;
 	struct cm_frame f;
@@ -51,8 +52,8 @@ static void a_question_brings_the_other_brokers_word(void **state)
 		struct live_answer answer;
 
 		assert_true(live_ask(a, 7, &p, 0));
-		assert_int_equal(deliver_questions(a, b, words[i], 1), 1);
-		assert_int_equal(deliver_questions(b, a, 0, 2), 1);
+		assert_int_equal(deliver_messages(a, b, words[i], 1), 1);
+		assert_int_equal(deliver_messages(b, a, 0, 2), 1);
 		assert_true(live_answer(a, &answer));
 		assert_int_equal(answer.state, words[i]);
 		assert_int_equal(answer.asker, 7);
@@ -75,7 +76,7 @@ who_does_not_answer_is_asked_five_times_in_half_a_second(void **state)
 	assert_true(live_ask(a, 7, &p, 0));
 	while (live_deadline(a) != UINT64_MAX) {
 		assert_false(live_answer(a, &answer));
-		sent += deliver_questions(a, NULL, 0, 0);
+		sent += deliver_messages(a, NULL, 0, 0);
 		live_tick(a, live_deadline(a));
 	}
 	assert_int_equal(sent, 5);
@@ -197,11 +198,10 @@ static void loss_is_made_up_for(void **state)
 
 		assert_true(live_ask(a, 7, &p, now));
 		while (!live_answer(a, &answer)) {
-			deliver_questions(a,
-					  rng_chance(&rng, 200000) ? NULL : b,
-					  LIVEMSG_ALIVE, now);
-			deliver_questions(
-				b, rng_chance(&rng, 200000) ? NULL : a, 0, now);
+			deliver_messages(a, rng_chance(&rng, 200000) ? NULL : b,
+					 LIVEMSG_ALIVE, now);
+			deliver_messages(b, rng_chance(&rng, 200000) ? NULL : a,
+					 0, now);
 			if (live_deadline(a) != UINT64_MAX)
 				live_tick(a, now = live_deadline(a));
 		}

@@ -20,13 +20,14 @@
  * connect a second time.  The second rdma_listen makes $PACE.listens, and the
  * second rdma_connect waits for $PACE.connect.  qperf's server listens after it
  * has told its client the port: with $PACE_FIRST the first rdma_listen and the
- * first rdma_connect are held instead of the second ones.
+ * first rdma_connect do so instead of the second ones.
  *
- * With $PACE_HELD=MS a request comes while nobody listens: that rdma_listen
- * waits until that rdma_connect has returned, and MS milliseconds more.  Three
- * files have times of CLOCK_MONOTONIC in ns: $PACE.calls when that rdma_connect
- * began, $PACE.hears when that rdma_listen returned, $PACE.leaves when the
- * rdma_destroy_id of the id that listened before began.
+ * $PACE_HELD=MS reverses the order, so that a request comes while nobody
+ * listens: that rdma_listen waits until that rdma_connect has returned, and MS
+ * milliseconds more.  Three files have times of CLOCK_MONOTONIC in ns:
+ * $PACE.calls when that rdma_connect began, $PACE.hears when that rdma_listen
+ * returned, $PACE.leaves when rdma_destroy_id began for the id that listened
+ * before.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

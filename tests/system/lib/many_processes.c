@@ -15,8 +15,8 @@
  *	survivor ROUNDS SEED	one process whose peers are killed one after the
  *				other; it keeps nothing of them
  *
- * The processes exchange their addresses in shared memory.  Exit status 0: all
- *is well; else the program says what failed.
+ * The processes exchange their addresses in shared memory.  Exit status 0: no
+ * check failed; else the program says what failed.
  */
 #include "endpoint.h"
 #include "leak_check.h"

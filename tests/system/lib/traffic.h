@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * traffic: one end of a connection that posts requests of all kinds at once,
- *and checks each byte and each status.
+ * traffic: one end of a connection that posts requests of all kinds at once and
+ * checks each byte and each status.
  *
  *	SEND, SEND with immediate, WRITE with immediate	numbered messages: the
  *							other end knows each
