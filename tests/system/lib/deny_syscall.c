@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * deny_syscall WORD... -- PROGRAM...: runs a program under a seccomp filter
- *that refuses system calls, as a sandbox or an old kernel does.
+ * deny_syscall WORD... -- PROGRAM...: runs a program under a seccomp filter.
+ * The filter refuses system calls, as a sandbox or an old kernel does.
  *
  *	ipv6	socket() makes no AF_INET6 socket
  *	bpf	no BPF program chooses the socket of an SO_REUSEPORT group
