@@ -36,7 +36,7 @@ def sockets():
 
 
 def end_brokers():
-    """So that the next case meets none, and the port free."""
+    """Kills all brokers, so that the next case finds the port free."""
     while brokers() or sockets():
         for pid in brokers():
             try:
@@ -56,8 +56,9 @@ def alone(body):
 
 
 def killing(argv, rng, env):
-    """Runs a pair and kills each broker that it gets, at random moments, with
-    time between for a takeover now and then."""
+    """Runs a pair and kills each broker that serves the pair, at random
+    moments, some of which leave time for a takeover.  Returns the Result and
+    how many brokers were killed."""
     p = t.start(t.pair_argv(argv, timeout=system.HANG),
                 env=t.environment(**env))
     killed = 0
@@ -73,8 +74,8 @@ def killing(argv, rng, env):
     return t.finish(p, 10), killed
 
 
-# A program that starts one after the other, each of which is killed, says so
-# once.
+# A program says this once if the brokers that it starts are killed one after
+# another.
 ENDS = (r"^.*adverb: the broker \S*adverbd has ended \d+ times in a row within "
         r"a second of its start: see what ends it; .*\n")
 
@@ -117,7 +118,7 @@ def newcomers():
     load = t.start(t.pair_argv(["ib_write_bw", "-D", "6"], timeout=system.HANG))
     while load.poll() is None:
         for pid in serving():
-            with contextlib.suppress(ProcessLookupError):  # it has ended
+            with contextlib.suppress(ProcessLookupError):  # the broker ended
                 os.kill(pid, signal.SIGKILL)
         expect_ok(t.pair(["ibv_rc_pingpong", "-c", "-n", "100"]))
     expect_ok(t.finish(load, 70))
@@ -128,8 +129,8 @@ t.case("programs start while brokers are killed", alone(newcomers),
 
 
 def stopped(seconds, patience, *length):
-    """The server of a running transfer is stopped for so long, or until the
-    pair ends, its broker killed; what the pair says of it."""
+    """Stops the server of a running transfer for @seconds, or until the pair
+    ends, and kills the brokers.  Returns the Result of the pair."""
     t.need("ib_write_bw")
     p = t.start(t.pair_argv(["ib_write_bw", *length]),
                 env=t.environment(ADVERB_PATIENCE=str(patience),
@@ -147,18 +148,18 @@ def stopped(seconds, patience, *length):
     try:
         os.kill(server, signal.SIGCONT)
     except ProcessLookupError:
-        pass  # the pair has ended it
+        pass  # the pair has ended the server
     return t.finish(p, system.HANG)
 
 
 def waited_for():
-    # As many nanoseconds as are 0.3 s in 64 bits.
+    # This many seconds in nanoseconds, cut to 64 bits, would be 0.3 s.
     expect_ok(stopped(4, 18446744074, "-D", "6"))
 
 
 def given_up():
-    # Only this ends it: what the client sleeps for want of a processor is no
-    # silence of the peer.
+    # Only patience ends this transfer: time in which the client itself has no
+    # processor does not count as silence of the peer.
     r = stopped(system.HANG, 1, "-n", "5000000")
     expect("is alive and has been silent for 1 s" in r.output,
            "nobody gave up", r)
@@ -170,7 +171,7 @@ t.case("a stopped peer is given up when patience ends", alone(given_up))
 
 
 def arenas(pid):
-    """How often a process has one, mapped or by a descriptor."""
+    """How many arenas a process has mapped or has a descriptor of."""
     with open("/proc/%d/maps" % pid) as f:
         count = sum("adverb-arena" in line for line in f)
     for fd in os.listdir("/proc/%d/fd" % pid):
@@ -204,8 +205,9 @@ OWN_FILES = 48 + (64 if t.is_beside_hostile else 0)
 
 
 def settled(pid):
-    """Its cost once it has heard of all deaths: a socket and a page a class
-    stay, which rest before they are given again, and nothing of a client."""
+    """The cost of broker @pid once the broker has noticed all deaths.  A
+    socket and a page of each class stay, since a class rests before it is
+    given again; nothing of a client stays."""
     end = time.monotonic() + 8
     while cost(pid)[0] > 2 * sockets() + OWN_FILES:
         expect(time.monotonic() < end, "%d descriptors for %d sockets" %
@@ -321,8 +323,8 @@ t.case("a broker of another version holds the port", alone(another_version))
 
 
 class Door:
-    """Has the broker's address and starts one for who comes there, as systemd
-    does by a unit with StandardInput=socket."""
+    """Listens at the broker's address and starts a broker for a program that
+    connects, as systemd does for a unit with StandardInput=socket."""
 
     def __init__(self):
         self.program = os.path.join(t.build, "lib", "adverbd")
@@ -344,7 +346,7 @@ class Door:
                     t.unprivileged([self.program, "--foreground", "--idle",
                                     "1"]), stdin=self.listener))
             elif came:
-                time.sleep(0.001)  # it is about to be taken
+                time.sleep(0.001)  # the broker is about to accept
 
     def __enter__(self):
         self.thread.start()
@@ -360,7 +362,8 @@ class Door:
 
 
 def on_demand():
-    """It ends when nobody is left, and the next program has another."""
+    """The broker ends when no client is left, and the next program gets
+    another broker."""
     t.need_no_hostile("connects to it, so that it goes on")
     with Door() as door:
         for n in 1, 2:
@@ -403,8 +406,8 @@ TOLD = ("adverb: the broker /nowhere could not be run: it is missing; a thread "
 
 
 def few_files():
-    """It works, or the limit is named: what the user's other programs have
-    under way counts against it."""
+    """The pair works, or the limit is named: descriptors in flight of the
+    user's other programs count against the limit."""
     t.need("ibv_rc_pingpong")
     r = t.run(["sh", "-c", 'ulimit -n 20 && exec "$@"', "sh",
                *t.pair_argv(["ibv_rc_pingpong", "-c", "-n", "100"])])
@@ -417,8 +420,8 @@ t.case("a broker that may have 20 files open serves", alone(few_files))
 
 
 def as_a_thread(argv, more):
-    """The first program is the broker too, and is told why, once; it may end
-    before the other, which is the next then."""
+    """The first program is the broker, too, and is told once why.  If that
+    program ends first, the other program is the next broker."""
     def body():
         t.need(argv[0])
         r = t.pair(argv, **more)
@@ -439,7 +442,7 @@ for tool in ["ib_write_bw", "-n", "500"], ["ibv_rc_pingpong", "-c", "-e"]:
 
 
 def thread_under_valgrind():
-    """pidfd_open is beyond it, which it says and adverb does without."""
+    """Valgrind does not know pidfd_open and says so; adverb works without."""
     r = t.valgrind_run("verbcheck", ADVERB_BROKER="/nowhere")
     expect_ok(r)
     expect(not brokers(), "there is a broker", r)
@@ -450,7 +453,7 @@ t.case("verbcheck under valgrind without adverbd",
 
 
 def lacks(what, *more):
-    """A pingpong, whose two sides the kernel denies something."""
+    """A pingpong with both sides under a filter that denies @what."""
     def body():
         t.need("ibv_rc_pingpong")
         tool = [WITHOUT, what, "--", "ibv_rc_pingpong", "-c", "-g", "1",

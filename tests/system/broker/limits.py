@@ -24,8 +24,9 @@ OPEN = [t.adverb, "run", "--", "ibv_devinfo"]
 
 
 def enclosed(setup):
-    """Words that put others in namespaces of their own, where @setup has been
-    run by who may mount."""
+    """A function that wraps a command: the command runs unprivileged in
+    namespaces of its own, after @setup has run there with the right to
+    mount."""
     def into(words):
         ours = ["unshare", "-nm"] if system.is_root() else \
             ["unshare", "-Urnm"]
@@ -41,20 +42,21 @@ def can_mount():
 
 
 def run(argv, setup="", limit="", **more):
-    """@argv, unprivileged, after @setup; under what the shell's words @limit
-    set."""
+    """Runs @argv unprivileged, after @setup, under the limits that the shell
+    commands @limit set.  Returns the Result."""
     words = ["sh", "-c", '%s exec "$@"' % limit, "sh", *argv]
     env = {k: v for k, v in {**t.environment(), **more}.items()
            if v is not None}
     return t.finish(t.start(words, into=enclosed(setup), env=env), HANG)
 
 
-# What the tool itself says where it has not even a socket of its own.
+# The tool itself says this if it cannot open a socket for its own use.
 ITS_OWN = r"(Couldn't listen to port|Failed to get IB devices list)"
 
 
 def works_or_says(r, must=False):
-    """In order, or with a sentence; never by a signal.  @must: in order."""
+    """The program succeeds or says in a sentence why not; no signal ends the
+    program.  With @must the program has to succeed."""
     for bad in ("Segmentation fault", "core dumped", "Aborted", "Bus error",
                 "broken invariant", "File size limit", "Killed",
                 "terminated by signal", "was killed", "ends by signal"):
@@ -87,14 +89,15 @@ def mounted(setup, argv=PAIR, must=False, **more):
 
 
 def brokers_limits():
-    """The soft ones of who started it are not those of who it serves next."""
+    """The broker does not keep the soft limits of the program that started
+    it, since the broker serves other programs later."""
     t.need("ibv_rc_pingpong")
     argv = ["sh", "-c", "ulimit -Sn 50; ulimit -St 5; ulimit -Ss 4096; "
             'exec "$@"', "sh", t.adverb, "run", "--", "ibv_rc_pingpong"]
     ours = os.readlink("/proc/self/ns/net")
     p = t.start(argv, into=enclosed(""))
     try:
-        # into ends in exec: the namespaces are those of the process
+        # The wrapper ends in exec, so p itself is in the new namespaces.
         end = time.monotonic() + HANG
         found = {}
         while not found:
@@ -129,7 +132,7 @@ def without(*what, must=False):
     return body
 
 
-# What is to work is to be named; the others may say why not.
+# Cases with True have to work; the other cases may say why they do not.
 for kib, must in ((1 << 14, False), (1 << 16, False), (1 << 18, False),
                   (1 << 20, False), (1 << 22, False), (1 << 25, True)):
     t.case("an address space of %d MiB" % (kib >> 10),
@@ -139,7 +142,8 @@ for kib, must in ((1 << 10, False), (1 << 14, False), (1 << 18, True)):
            limited("ulimit -d %d;" % kib, must=must))
 for count, must in ((4, False), (8, False), (12, False), (16, False),
                     (24, False), (40, True), (64, True)):
-    # hard, it counts what all the user's programs have under way as well
+    # Under a hard limit, descriptors in flight of all programs of the user
+    # count, too.
     for kind in "", "S":
         t.case("%d open files%s" % (count, ", softly" if kind else ""),
                limited("ulimit -%sn %d;" % (kind, count),
@@ -156,7 +160,8 @@ t.case("no memory that is locked", limited("ulimit -l 0;", must=True))
 t.case("no core files and no signals that wait",
        limited("ulimit -c 0; ulimit -i 0;", must=True))
 
-# 65534 may be anybody's number where no /proc says which are mapped
+# Without /proc nothing says which users are mapped, so user 65534 may be any
+# user.
 t.case("no /proc", mounted("mount -t tmpfs none /proc"))
 t.case("a /proc that shows nobody else",
        mounted("{ mount -t proc -o hidepid=2 none /proc || "
@@ -176,7 +181,7 @@ t.case("a root that cannot be written", mounted(
     "mount -t tmpfs none /dev/shm && mount -o remount,bind,ro /",
     must=True, **NOWHERE))
 
-# libc takes ENOSYS alone for a reason to try the older call.
+# libc tries the older call after ENOSYS only, so these fail with EPERM.
 FOREIGN = ("clone3", "EPERM"), ("faccessat2", "EPERM")
 t.case("memfd_create without flags of later kernels",
        without("flags", must=True))
@@ -197,7 +202,8 @@ for call in "memfd_create", "eventfd2", "epoll_create1", "recvmmsg", \
 
 
 def no_random_numbers():
-    """Neither by the call nor by the device: keys could be guessed."""
+    """Neither getrandom() nor /dev/urandom gives random numbers: adverb must
+    refuse, since its keys could be guessed."""
     if not can_mount():
         raise system.Skip("nothing can be mounted here")
     r = run([WITHOUT, "getrandom=EPERM", "--", *OPEN],

@@ -39,20 +39,21 @@ MALLORY = 65533
 FRAMES = 4096  # a second, in all namespaces together
 TICK = 1 / 64  # seconds
 LOOK = 0.5  # seconds between two looks at the processes
-CLASSES = 1.0  # and between two questions for the classes in use
-AWHILE = 60  # after so many seconds she has sent something of each kind
+CLASSES = 1.0  # seconds between two queries for the classes in use
+AWHILE = 60  # seconds after which an attack has sent something of each kind
 CLONE_NEWNET = 0x40000000
 PR_SET_PDEATHSIG = 1
 SIOCGIFCONF, SIOCSIFFLAGS, IFF_UP = 0x8912, 0x8914, 1
 
-# What a broker may have more than a second after it began: what waits for the
-# clients of one user (16 MiB), the conversations and objects of two, and as
-# much again.  A program's, from the middle of its life to the end: nothing of
-# what comes from others stays there, so it is for what programs do themselves.
+# By how many KiB memory may grow.  A broker's, from one second after its start:
+# messages that wait for the clients of one user (16 MiB), the conversations and
+# objects of two users, and the same amount again.  A program's, from the middle
+# of its life to its end: nothing that others send stays in a program, so all
+# of this is for the program's own work.
 BROKER_KIB = 64 * 1024
 PROGRAM_KIB = 64 * 1024
-PROGRAM_SECONDS = 20  # of its life, or it is not judged
-# Those hold what they are given: memory of a guest, objects of a store.
+PROGRAM_SECONDS = 20  # a program that lives shorter is not judged
+# These programs grow by their own work: a guest's memory, a store's objects.
 OTHERS = re.compile("qemu|ceph|tgtd|valgrind|memcheck")
 
 KINDS = ("frames", "messages", "classes", "listeners", "MADs")
@@ -91,8 +92,8 @@ def addresses():
 
 
 class Mad:
-    """Management datagrams for QP1 (IBTA 13.4.2, 12.6), and the question of
-    broker to broker, which is of a vendor's class."""
+    """Management datagrams for QP1 (IBTA 13.4.2, 12.6), and the query that
+    brokers send each other, which is of a vendor-specific class."""
 
     DETH = struct.pack("!II", 0x80010000, 1)
     REQ, REJ, REP, RTU, DREQ, DREP = 0x10, 0x12, 0x13, 0x14, 0x15, 0x16
@@ -127,7 +128,7 @@ class Mad:
         return self.cm(self.REQ, bytes(body))
 
     def any_answer(self):
-        """To a conversation that she has to guess."""
+        """An answer in a conversation whose ids are guessed."""
         kind = self.rng.choice((self.REJ, self.REP, self.RTU, self.DREQ,
                                 self.DREP, self.rng.randrange(1 << 16)))
         return self.cm(kind, self.rng.randbytes(232))
@@ -141,7 +142,8 @@ class Mad:
 
 
 class Broker:
-    """What she says to the broker of a namespace; each is a connection."""
+    """The attack on the broker of a namespace: each message has a connection
+    of its own."""
 
     CM, CM_VERSION, CM_SIZE = 0x61647663, 2, 720  # cmproto.h
     HELLO, BIND, LISTEN = 1, 1, 2
@@ -151,7 +153,7 @@ class Broker:
         self.held = []  # connections that have a class, or listen
 
     def dial(self, most=8):
-        """A new connection; the oldest ends if there are too many."""
+        """A new connection; closes the oldest if there are more than @most."""
         name = forge.broker_name()
         if not name:
             raise FileNotFoundError(errno.ENOENT, "no broker")
@@ -167,7 +169,7 @@ class Broker:
         """Any message, mostly with the right magic and version."""
         head = struct.pack("=IHH", magic, version, self.rng.randrange(20))
         body = bytearray(self.rng.randbytes(size - len(head)))
-        if self.rng.random() < 0.7:  # mostly zeros, as real ones have
+        if self.rng.random() < 0.7:  # mostly zeros, as in real messages
             body = bytearray(len(body))
             for _ in range(self.rng.randrange(12)):
                 body[self.rng.randrange(len(body))] = self.rng.randrange(256)
@@ -185,7 +187,8 @@ class Broker:
         socket.send_fds(s, [text], lent)
 
     def take_class(self):
-        """Takes a class, and gives another back."""
+        """Takes a class; an older connection that is closed gives its class
+    back."""
         self.dial().send(forge.MESSAGE.pack(forge.MAGIC, forge.VERSION,
                                             self.HELLO, 1, 0, 0, 0))
 
@@ -207,7 +210,8 @@ class Broker:
 
 
 class Attack:
-    """In one namespace, as the hostile user, until she is ended."""
+    """The attack in one namespace, as the hostile user, until its process is
+    killed."""
 
     def __init__(self, seed, counts, live):
         self.rng = random.Random(seed)
@@ -221,7 +225,7 @@ class Attack:
         struct.pack_into("=Q", self.counts, at, old + n)
 
     def look_around(self):
-        """New addresses, and the classes that somebody has."""
+        """Looks up the addresses of the namespace and the classes in use."""
         here = addresses()
         if [a.source for a in self.attackers] != here:
             for attacker in self.attackers:
@@ -230,7 +234,7 @@ class Attack:
         try:
             self.classes = forge.classes()
         except OSError:
-            self.classes = []  # a broker that has just ended
+            self.classes = []  # the broker has just ended
 
     def qpn(self):
         k = self.rng.choice(self.classes) if self.classes else \
@@ -286,7 +290,7 @@ class Attack:
             what()
             self.count(kind)
         except OSError:
-            pass  # there is none, or it refuses her
+            pass  # there is no broker, or the broker refuses the user
 
     def go_on(self):
         due = time.monotonic()
@@ -299,7 +303,7 @@ class Attack:
                 self.send_frames(int(share + self.rng.random()))
                 self.send_mad()
             self.tell_broker()
-            # what she could not send in time is not made up for
+            # Frames that could not be sent in time are not made up for.
             due = max(due + TICK, time.monotonic() - TICK)
             time.sleep(max(0, due - time.monotonic()))
 
@@ -313,15 +317,15 @@ def become_hostile(net_fd):
 
 
 class Process:
-    """One whose memory is looked at."""
+    """A process whose memory is sampled."""
 
     def __init__(self, pid):
         self.pid, self.began, self.samples = pid, time.monotonic(), []
-        self.is_ours = None  # has it our libraries?  None: not looked yet
+        self.is_ours = None  # uses adverb's libraries; None: not known yet
         self.name, self.words = "?", ""
 
     def look(self):
-        """False: it has ended."""
+        """Samples the memory.  Returns False if the process has ended."""
         try:
             with open("/proc/%d/status" % self.pid, errors="replace") as f:
                 text = f.read()
@@ -329,7 +333,7 @@ class Process:
             if not rss:
                 return False
             name = text.split("\n", 1)[0].split("\t")[1]
-            if name != self.name:  # it has become another program
+            if name != self.name:  # the process has called exec
                 self.name, self.is_ours, self.samples = name, None, []
                 self.began = time.monotonic()
                 with open("/proc/%d/cmdline" % self.pid, "rb") as f:
@@ -347,7 +351,8 @@ class Process:
         return True
 
     def growth(self):
-        """KiB, and how many are allowed; None: that cannot be said."""
+        """By how many KiB the process grew, and how many are allowed; None if
+        the process is not judged."""
         if not self.samples or OTHERS.search(self.name + " " + self.words):
             return None
         if self.name == "adverbd":
@@ -397,10 +402,10 @@ class Watch:
             os._exit(1)
 
     def kin(self):
-        """All processes that descend from the command, or live in a namespace
-        that such ones have made; not the hostile ones.  And the namespaces of
-        those that are not brokers: she leaves a broker alone that nobody else
-        wants, for it to end."""
+        """The processes that descend from the command or live in one of the
+        attacked namespaces, without the hostile processes; and the namespaces
+        of those that are no brokers.  A broker that has no other client is
+        not attacked, so that the broker can end."""
         parents, nets, brokers = {}, {}, set()
         for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
@@ -446,7 +451,7 @@ class Watch:
         os.waitpid(pid, 0)
 
     def reap(self):
-        """An attack that has failed is not begun again."""
+        """Reaps attacks that have failed; none of them is begun again."""
         for net, pid in list(self.attacks.items()):
             if os.waitpid(pid, os.WNOHANG)[0]:
                 del self.attacks[net]

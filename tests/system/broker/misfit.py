@@ -42,7 +42,7 @@ if not t.options.list:
 
 
 def adverbd_called(name):
-    """A file of that name with what is in misfit."""
+    """Makes a link of that name to the misfit program.  Returns its path."""
     path = t.path(name)
     if not os.path.exists(path):
         os.symlink(MISFIT, path)
@@ -52,7 +52,7 @@ def adverbd_called(name):
 
 
 def starters(path):
-    """The processes that have run it, each as often."""
+    """The processes that have run @path: one entry for each run."""
     try:
         with open(path + ".runs") as f:
             return f.read().split()
@@ -61,14 +61,16 @@ def starters(path):
 
 
 def expect_once(path, told, r=None):
-    """None has run it twice; whoever has is told, unless it ended first."""
+    """No process has run @path twice, and at least @told processes have run
+    it: a process that ends early may have run it without being told."""
     who = starters(path)
     expect(len(who) == len(set(who)), "run by %s" % who, r)
     expect(len(who) >= told, "%d runs, %d sentences" % (len(who), told), r)
 
 
 def end_all(*names):
-    """So that the next case meets no broker, and no misfit that is stopped."""
+    """Kills brokers and the processes of these names, so that the next case
+    finds no broker and no stopped misfit."""
     for name in ("adverbd", *names):
         for pid in named(name):
             with contextlib.suppress(OSError):
@@ -78,7 +80,8 @@ def end_all(*names):
 
 
 def patched(name, source, *changes):
-    """A copy of a file, with each of these bytes changed."""
+    """Makes a copy of @source with each of @changes, (old, new) bytes of one
+    length, applied.  Returns its path."""
     path = t.path(name)
     with open(source, "rb") as f:
         data = f.read()
@@ -128,8 +131,9 @@ def could_not(path, why):
 
 
 def expect_told(r, want):
-    """The server starts the broker, and is told why that fails.  Its client
-    needs a broker once more if the server, whose thread is one, ends first."""
+    """The server tries to start the broker, and is told once why that fails.
+    The client does so, too, if the server, of which a thread is the broker,
+    ends first.  Returns how many sentences there are."""
     for side, least in ("server", 1), ("client", 0):
         said = sentences(r.lines(side))
         expect(least <= len(said) <= 1, "the %s is told %d times" %
@@ -140,8 +144,8 @@ def expect_told(r, want):
 
 
 def misfit(make, why, sentence=None, counted=True, **env):
-    """A pair works whose broker cannot be run; each that tries to run it is
-    told once, and has tried once."""
+    """A pair works though its broker cannot be run.  A program that tries to
+    run the broker is told once, and tries once."""
     def body():
         t.need(PINGPONG[0])
         path = make()
@@ -201,8 +205,8 @@ case("adverbd is cut short", misfit(
 
 
 def stopped():
-    """It lives, and is not taken for dead: it is waited for as long as
-    ADVERB_PATIENCE says, and then can no longer serve."""
+    """A stopped broker is not taken for dead: the program waits for the
+    broker as long as ADVERB_PATIENCE says, and then serves itself."""
     t.need(PINGPONG[0])
     path = adverbd_called("stopped")
     try:
@@ -227,7 +231,8 @@ case("adverbd is stopped before it serves", stopped)
 
 
 def slow():
-    """It is told, and it serves in the end."""
+    """The program is told that the broker is slow, and the broker serves in
+    the end."""
     path = adverbd_called("slow")
     try:
         r = t.run([t.adverb, "run", "--", "ibv_devinfo"], ADVERB_BROKER=path)
@@ -246,8 +251,9 @@ case("adverbd is slow to start", slow)
 
 
 def at_once():
-    """Many programs, no broker that can be run: nobody waits in vain, whoever
-    tries it is told, and nobody tries twice."""
+    """Many programs, and a broker that cannot be run: no program waits in
+    vain, a program that tries to run the broker is told, and no program tries
+    twice."""
     t.need("ibv_devinfo")
     path = adverbd_called("words")
     want = could_not(path, "the disk is full")
@@ -271,7 +277,7 @@ case("24 programs begin at once and adverbd cannot be run", at_once)
 
 def taken_over():
     """The broker of a running pair is killed, and its file cannot be run any
-    more: what runs goes on, and new programs come."""
+    more: the pair continues, and new programs can start."""
     t.need("ib_write_bw")
     link = os.path.join(folder("link"), "adverbd")
     for target in ADVERBD, MISFIT:
@@ -281,7 +287,8 @@ def taken_over():
             p = t.start(t.pair_argv(["ib_write_bw", "-D", "5"]),
                         env=t.environment(ADVERB_BROKER=link,
                                           ADVERB_DIRECT="0"))
-            # until it has lent to both, in pairs: one of its own beside
+            # Until the broker has given a socket to both processes of the
+            # pair; the third socket of the port is the broker's own.
             while sum(":12B7 " in line for line in
                       open("/proc/net/udp6")) < 3:
                 expect(p.poll() is None, "it has ended too early")
@@ -310,7 +317,8 @@ case("adverbd cannot be run any more when a broker is killed", taken_over)
 
 
 def crashes():
-    """It serves, and ends when a client comes: it is not started for ever."""
+    """A broker that ends whenever a client connects is not started again
+    without end."""
     t.need("ibv_devinfo")
     if t.is_beside_hostile:
         raise system.Skip("a stranger's connection ends it, too, so that the "
@@ -329,7 +337,8 @@ case("adverbd ends again and again", crashes)
 
 
 def senseless(name, want):
-    """What it says and lends is looked at before it is used."""
+    """An answer of the broker, and a descriptor in it, is checked before it is
+    used."""
     def body():
         t.need("ibv_devinfo")
         path = adverbd_called(name)
@@ -349,7 +358,8 @@ case("adverbd refuses in colours", senseless("colour", "?[31mred?"))
 
 
 def connections():
-    """librdmacm finds no broker that can be run, before libibverbs looks."""
+    """librdmacm finds that the broker cannot be run before libibverbs does;
+    the program is told once."""
     t.need("rping")
     path = adverbd_called("words")
     r = t.pair(["rping", "-C", "3"], ADVERB_BROKER=path)
@@ -373,7 +383,7 @@ def processes():
 
 
 def no_processes():
-    """None can be forked; a thread can be started."""
+    """No process can be forked, but a thread can be started."""
     t.need(PINGPONG[0])
     tool = [WITHOUT, "fork", "--", *PINGPONG, "-g", "1", "-p", "%"]
     r = t.run([t.adverb, "pair", "--timeout", "60", "--server", *tool,
@@ -414,8 +424,8 @@ case("adverbd lies where nothing is executed", noexec)
 
 
 class Elder:
-    """The broker of another version: has the port, and introduces itself to
-    whoever comes."""
+    """The broker of another version: has the port, and says its version to
+    each client."""
 
     def __init__(self, idle, answers=True):
         self.port = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
@@ -473,7 +483,7 @@ case("a program is the broker of another version",
 
 
 def libraries_of(name, *files):
-    """A folder with copies of these of our libraries."""
+    """Makes a folder with copies of @files, libraries of this build."""
     place = folder(name)
     for file in files:
         shutil.copy(os.path.join(LIB, file), place)
@@ -492,7 +502,7 @@ def with_libraries(place, argv):
 
 
 def stock_verbs():
-    """Our librdmacm and the system's libibverbs."""
+    """adverb's librdmacm with the system's libibverbs."""
     t.need("rping")
     r = with_libraries(libraries_of("half", "librdmacm.so.1"),
                        ["rping", "-s", "-a", "127.0.0.1", "-C", "1"])
@@ -506,7 +516,8 @@ def stock_verbs():
 
 
 def elder_verbs():
-    """They do their work, for their ABI is the same."""
+    """librdmacm works with a libibverbs of another version of adverb, since
+    the ABI between them is the same."""
     t.need("rping")
     place = libraries_of("elder", "librdmacm.so.1", "adverbd")
     patched("elder/libibverbs.so.1", os.path.join(LIB, "libibverbs.so.1"),
@@ -523,7 +534,7 @@ def elder_verbs():
     end_all()
 
 
-# Python opens one of our libraries, prints what the call answers, and ends.
+# Opens libibumad, prints what the call returns, and ends.
 LIST_ADAPTERS = """
 import ctypes, os
 umad = ctypes.CDLL("libibumad.so.3", use_errno=True)
@@ -547,8 +558,8 @@ def umad_with(place):
 
 
 def stock_verbs_of_umad():
-    """Our libibumad and the system's libibverbs: it lists nothing, and says
-    why, once."""
+    """adverb's libibumad with the system's libibverbs: libibumad lists nothing
+    and says why, once."""
     r = umad_with(libraries_of("half-umad", "libibumad.so.3"))
     want = r"adverb: umad: this libibumad.so.3 is adverb's, and " \
         r"\S*/libibverbs.so.1 is not, and has none of adverb's devices; load " \
@@ -562,7 +573,8 @@ def stock_verbs_of_umad():
 
 
 def elder_verbs_of_umad():
-    """They list the adapters, for their ABI is the same."""
+    """libibumad lists the adapters with a libibverbs of another version of
+    adverb, since the ABI between them is the same."""
     place = libraries_of("elder-umad", "libibumad.so.3", "adverbd")
     patched("elder-umad/libibverbs.so.1", os.path.join(LIB, "libibverbs.so.1"),
             (("%s\0" % OURS).encode(), b"9.8.7\0"))
@@ -587,7 +599,7 @@ case("libibumad.so.3 finds a libibverbs.so.1 of another release",
 
 
 def incomplete(lacks, words, want, statuses=(126, 127)):
-    """The command, in a folder of its own, without a file."""
+    """Runs the adverb command in a copy of the tree that lacks file @lacks."""
     def body():
         place = folder("without-" + os.path.basename(lacks))
         for sub in "tools", "lib", "sim":
