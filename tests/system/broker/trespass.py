@@ -15,8 +15,9 @@ from system import HANG, expect
 
 ANNA, MALLORY = 65534, 65533
 
-# A machine of its own: folders that all share, empty; /mnt/build, the tree that
-# is tested; /mnt/kept, which is root's and whose files must stay; /mnt/anna.
+# The lab, mount and network namespaces of its own: the folders that all users
+# share are empty; /mnt/build is the build tree; /mnt/kept is root's, and its
+# files must stay; /mnt/anna is the victim's.
 LAB = """set -e
 mount --make-rprivate /
 ip link set lo up
@@ -43,7 +44,8 @@ evil() { # SCRIPT: as the hostile user
 set +e
 """ % (ANNA, MALLORY)
 
-# Every name that a user's folder may have, and in the last one a tree.
+# Makes a folder by each name that the victim's runtime folder may have, and
+# runs a command, which puts a tree into the last folder.
 NAMES = """
 for base in /tmp /dev/shm; do
 	for s in "" -1 -2 -3 -4 -5 -6 -7 -8 -9 -10 -11 -12 -13 -14 -15; do
@@ -62,7 +64,7 @@ t = system.Suite(__doc__)
 
 
 def lab(script):
-    """What this says, as root in the lab: a Result."""
+    """Runs @script as root in the lab.  Returns the Result."""
     if not system.is_root():
         raise system.Skip("only root can be two users")
     if subprocess.run(["unshare", "-mn", "true"], check=False,
@@ -104,7 +106,7 @@ def roots_own_folder():
 
 
 def a_forged_tree():
-    """Not written by us, and not shown."""
+    """A tree that another user has forged is not shown."""
     for victim in 0, ANNA:
         r = lab("mount -o remount,ro /run\n" + names(victim, FORGED) +
                 "as %d %s\n" % (victim, LOOK))
@@ -113,7 +115,8 @@ def a_forged_tree():
 
 
 def a_free_name():
-    """The first that is not hers is hers."""
+    """Of the names for her folder Anna gets the first that no other user has
+    taken."""
     r = lab("evil 'mkdir /tmp/adverb-%d; ln -s /mnt/kept /tmp/adverb-%d-1'\n"
             "as %d %s\nls -ld /tmp/adverb-%d-2\n%s" %
             (ANNA, ANNA, ANNA, LOOK, ANNA, KEPT))
@@ -122,7 +125,8 @@ def a_free_name():
 
 
 def another_session():
-    """What su and sudo -E leave in the environment."""
+    """The session folder of another user, which su and sudo -E leave in the
+    environment, is not used."""
     r = lab("evil 'mkdir -m 700 /tmp/session'\n"
             "export XDG_RUNTIME_DIR=/tmp/session\n" + LOOK +
             "\necho in it: $(ls /tmp/session)\n")
@@ -138,7 +142,8 @@ def a_folder_that_others_write():
 
 
 def no_tree_of_ours():
-    """A folder that somebody named may hold other things."""
+    """A folder that ADVERB_SYSFS names may hold other things, and they stay.
+    """
     r = lab("as %d mkdir -p /mnt/anna/class/infiniband/hers\n"
             "as %d env ADVERB_SYSFS=/mnt/anna %s\n"
             "echo left: $(ls /mnt/anna/class/infiniband)\n" %
@@ -182,8 +187,8 @@ int main(void)
 
 
 def a_privileged_program():
-    """adverb install has it load our libraries; its environment is not its
-    user's but the caller's."""
+    """A set-user-ID program loads adverb's libraries after adverb install.
+    The environment is the caller's, so no variable may name a file."""
     t.need("gcc")
     r = lab("cat >/mnt/opens.c <<'END'" + OPENS + "END\n"
             "gcc -o /mnt/opens /mnt/opens.c /mnt/build/lib/libibverbs.so.1 "

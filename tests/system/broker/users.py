@@ -47,9 +47,9 @@ def enter():
 
 
 def start(user, argv, ready=None, **more):
-    """A process of @user with a runtime folder of its own; librdmacm writes
-    into @ready when it listens.  Bert trusts Anna's broker, unless the
-    variables in @more say otherwise."""
+    """Starts a process of @user with a runtime folder of its own; librdmacm
+    writes into descriptor @ready when the process listens.  Bert trusts Anna's
+    broker, unless the variables in @more say otherwise."""
     home = t.path("home-%d" % user)
     os.makedirs(home, exist_ok=True)
     os.chown(home, user, user)
@@ -90,7 +90,7 @@ def server_of(user, argv, port):
 
 
 def broker_name():
-    """Where one listens, or None."""
+    """The address at which a broker listens, or None."""
     with open("/proc/net/unix") as f:
         found = re.search("@(adverbd-.*)", f.read())
     return found and found.group(1)
@@ -121,14 +121,16 @@ def alone(body):
 
 
 def is_told(result, by):
-    """Is the owner of the broker named, once; or nobody?"""
+    """Expects that @result names user @by, once, as the broker's owner, or
+    names no owner if @by is None."""
     said = re.findall(TOLD, result.output)
     expect(said == ([str(by)] if by is not None else []),
            "told of the brokers of %s" % said, result)
 
 
 def until_ends(p):
-    """What a running pair has said when both of its queue pairs are known."""
+    """Reads what a running pair says until both queue pairs are known.
+    Returns the text."""
     text, end = "", time.monotonic() + HANG
     while len(forge.ends_of(text)) < 2 or not forge.address_of(text):
         ready, _, _ = select.select([p.stdout], [], [], 0.1)
@@ -140,7 +142,7 @@ def until_ends(p):
 
 
 def watched_forgers(p):
-    """What `adverb top` tells Anna of a forger, while @p runs."""
+    """What `adverb top`, run by Anna, says of forged frames while @p runs."""
     while p.poll() is None:
         r = t.finish(start(ANNA, [t.adverb, "top", "--once", "--json",
                                   "--interval", "0.1"]), HANG)
@@ -153,8 +155,8 @@ def watched_forgers(p):
 
 
 def forged(tool):
-    """One user's frames, from the right address to the right queue pairs of
-    another user's, are dropped and counted, and it is told whose they are."""
+    """Frames that one user forges, from the right address to the right queue
+    pairs of another user, are dropped and counted, and the forger is named."""
     def go():
         t.need(tool)
         p = start(ANNA, t.pair_argv([tool, "-c", "-n", "60000"],
@@ -197,7 +199,7 @@ def two_users():
 
 
 def two_users_apart():
-    """Neither may have the other's arena: they talk by packets."""
+    """Neither user may map the arena of the other: the pair uses packets."""
     global DIRECT
     DIRECT = "1"
     try:
@@ -211,7 +213,7 @@ def roots_broker():
     broker = subprocess.Popen([os.path.join(t.build, "lib", "adverbd"),
                                "--foreground"])
     try:
-        # or the first client starts one of its own
+        # Without this the first client would start a broker of its own.
         wait_for_broker()
         server = server_of(ANNA, PINGPONG, 18600)
         client = run_as(BERT, [*PINGPONG, "127.0.0.1"])
@@ -254,9 +256,9 @@ def the_brokers_user_takes_over():
     while client.poll() is None and server.poll() is None:
         for pid, user in serving().items():
             if pid in killed:
-                continue  # /proc shows it until it has ended
+                continue  # /proc shows a killed broker until it has ended
             expect(user == ANNA, "a broker of %d" % user)
-            time.sleep(0.3)  # none of them ends at once (start.h)
+            time.sleep(0.3)  # so that no broker ends at once (start.h)
             os.kill(pid, signal.SIGKILL)
             killed.add(pid)
     results = t.finish(server, HANG), t.finish(client, HANG)
@@ -267,8 +269,8 @@ def the_brokers_user_takes_over():
 
 
 def the_other_user_is_waited_for():
-    """Bert begins when Anna's broker has died and her program, which alone can
-    start the next, has not yet."""
+    """Bert's program begins when Anna's broker has died and Anna's program,
+    which alone can start the next broker, is stopped."""
     t.need("ib_write_bw")
     server = server_of(ANNA, write_bw(), 18601)
     os.killpg(server.pid, signal.SIGSTOP)
@@ -283,15 +285,15 @@ def the_other_user_is_waited_for():
     if r.status:
         os.killpg(server.pid, signal.SIGKILL)
     last = t.finish(server, HANG)
-    if is_late:  # he waits for half a second
+    if is_late:  # Bert's program waits for half a second
         raise system.Skip("the machine is too slow for it")
     expect_ok(r)
     expect_ok(last)
 
 
 def a_dead_broker_leaves_nothing():
-    """Anna has lent Bert no socket of the port: once she and her broker are
-    dead, the next one is his."""
+    """Anna's broker leaves no socket of the port with Bert's processes: when
+    Anna's program and broker are dead, Bert can run the next broker."""
     t.need("ib_write_bw")
     server = server_of(ANNA, write_bw(), 18601)
     client = run_as(BERT, write_bw("127.0.0.1"))
@@ -348,7 +350,8 @@ def fake_broker(user, name):
 
 
 def hears_nothing(fake):
-    """What has connected to it has gone without a word."""
+    """Expects that all programs that connected to the fake broker sent
+    nothing.  Ends the fake broker."""
     first = fake.stdout.readline()
     fake.kill()
     lines = [first, *fake.communicate()[0].splitlines(keepends=True)]
@@ -357,7 +360,7 @@ def hears_nothing(fake):
 
 
 def our_name():
-    """Where the broker of this version and namespace listens."""
+    """The address at which the broker of this version listens."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                            "../../../src/broker/proto.h")) as f:
         version = re.search(r"PROTO_VERSION\s+(\d+)", f.read()).group(1)
@@ -375,8 +378,8 @@ def refusal(user, pid, remedy=True):
 
 
 def a_stranger_is_refused(victim, program, **more):
-    """Bert has the broker's address first; whoever comes sends him nothing, is
-    told so at once, and does not bind the port beside him."""
+    """Bert has taken the broker's address: a program of @victim sends nothing
+    there, says so at once, and does not bind the port."""
     def body():
         t.need(program[0])
         fake = fake_broker(BERT, our_name())
@@ -392,7 +395,7 @@ def a_stranger_is_refused(victim, program, **more):
 
 
 def the_others_broker_is_refused():
-    """It works, and is not asked."""
+    """Bert, who trusts no other user, does not use Anna's working broker."""
     t.need(PINGPONG[0])
     server = server_of(ANNA, PINGPONG, 18600)
     try:
@@ -417,8 +420,8 @@ def trusted_by_name():
 
 
 def nobody_is_somebody():
-    """In a user namespace that has no number for them Anna and Bert are one,
-    and neither is the user who has that number there."""
+    """In a user namespace that maps neither Anna nor Bert, both appear as the
+    overflow user.  A broker of that user is not trusted."""
     t.need("ibv_devinfo")
     fake = fake_broker(BERT, our_name())
     try:
@@ -478,8 +481,8 @@ int main(void)
 
 
 def privileged_program():
-    """Set-user-ID root, as anybody may start it, with libraries that the
-    loader finds by itself."""
+    """The command with which Bert starts a program that is set-user-ID root
+    and whose libraries the loader finds by the program's rpath."""
     t.need("gcc")
     source, program = t.path("opens.c"), t.path("opens")
     with open(source, "w") as f:
@@ -500,7 +503,8 @@ def run_privileged(**more):
 
 
 def the_privileged_starts_none():
-    """Its caller could kill what it started, and all would trust it."""
+    """A set-user-ID program starts no broker: all users would trust the
+    broker, and the program's caller could kill it."""
     p = run_privileged()
     try:
         said = line = " "
@@ -527,8 +531,8 @@ def the_privileged_trusts_no_variable():
 
 
 def a_stranger_takes_the_name():
-    """Bert takes the broker's address when Anna's has died: her program comes
-    to him, says nothing, and goes on."""
+    """Bert takes the broker's address when Anna's broker has died: Anna's
+    program connects there, sends nothing, and continues."""
     server = server_of(ANNA, PINGPONG, 18600)
     try:
         name = broker_name()
@@ -547,7 +551,7 @@ def a_stranger_takes_the_name():
 
 
 def one_port_space():
-    """What Anna listens at is hers, and Bert may call her there."""
+    """Bert cannot bind a port at which Anna listens, and can connect to it."""
     t.need("rping")
     listens_at = ["rping", "-s", "-a", "127.0.0.1"]
     ready, theirs = os.pipe()
@@ -567,7 +571,8 @@ def one_port_space():
 
 
 def a_low_port_is_roots():
-    """As with the kernel, by root's broker, which serves Anna too."""
+    """Only root may bind a port below 1024, as with the kernel.  Root's broker
+    serves Anna, too."""
     t.need("rping")
     ready, theirs = os.pipe()
     server = run_as(0, ["rping", "-s", "-a", "127.0.0.1", "-p", "500", "-P"],
@@ -599,8 +604,8 @@ def hidden_holder():
 
 
 def two_roots_at_once():
-    """Each is user 0 of a user namespace of its own, and one is kept from
-    making the folder that both have found free."""
+    """Two processes, each user 0 of a user namespace of its own: strace delays
+    the mkdir of the first, so that both find the same name free."""
     t.need("strace")
     shared = t.path("shared")
     os.makedirs(shared)
@@ -629,7 +634,8 @@ def two_roots_at_once():
 
 
 def set_user_id():
-    """Where the kernel would make it another user, LD_PRELOAD does not hold."""
+    """adverb run refuses a program that becomes another user by its
+    set-user-ID bit, since the loader then ignores LD_PRELOAD."""
     path = t.path("su")
     shutil.copyfile("/bin/true", path)
     os.chmod(path, 0o4755)
@@ -674,11 +680,12 @@ int main(void)
 
 
 def shows_no_privileged_program():
-    """Whose environment is another's: ld.so.preload has it load the shim."""
+    """The shim, loaded by a link, shows nothing to a set-user-ID program: its
+    environment is the caller's."""
     t.need("gcc")
     if os.path.exists("/sys/class/infiniband"):
         raise system.Skip("there are devices of the kernel's")
-    # in no other user's folder, which nobody would be shown
+    # Not in a folder of another user, whose tree no program would be shown.
     place = tempfile.mkdtemp()
     os.chmod(place, 0o755)
     tree = place + "/forged"
