@@ -3,12 +3,13 @@
  * destroy_after_rx [ROUNDS]: a packet that came before its queue pair is
  * destroyed, or moved to ERR by its program, is answered.
  *
- *	caller: WRITE, posted --- a byte by a pipe --->	callee: destroy, at once
- *	        it has to succeed
+ *	caller: posts a WRITE  --- a byte by a pipe --->  callee: destroys at
+ *once WRITE succeeds
  *
- * The callee does nothing between: if both processes share a core, no thread of
- * the callee has read the socket by then.  A post may return before the packet
- * is sent, so the caller waits until its namespace has sent one packet more.
+ * The callee does nothing else: if both processes share a core, no thread of
+ * the callee has read the socket before the destroy.  A post may return before
+ * the packet is sent, so the caller waits until its namespace has sent a
+ *packet.
  */
 #include "endpoint.h"
 
@@ -126,7 +127,8 @@ static bool caller(int fd)
 	return !wc.status;
 }
 
-/* Two processes: the one that destroys last must not hold up the next round. */
+/* Runs each end of a round in a process of its own, so that a slow destroy does
+ * not delay the next round. */
 static bool part(int round)
 {
 	pid_t pid[2];

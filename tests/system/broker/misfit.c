@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An adverbd that does not do its work; which one, its name says.  A program
- * starts it as it starts adverbd (broker/start.h).  Each run adds a line to the
- * file beside it whose name has ".runs" behind: the process that started it,
- * which is who listens.
+ * An adverbd that does not do its work; the name under which a program starts
+ * it (broker/start.h) says in which way.  Each run adds a line to the file
+ * NAME.runs beside this program: the process that started this program, and so
+ * has the listening socket.
  *
  *	words	  says why, as adverbd does, and ends
- *	escape	  the same, on and on, with control characters
+ *	escape	  says why without end, with control characters
  *	mute	  ends without a word
  *	killed	  is killed before it serves
  *	stopped	  is stopped before it serves
- *	slow	  serves after three seconds' sleep
+ *	slow	  serves after a sleep of three seconds
  *	version	  is of another version
  *	crash	  serves, and ends once a client has come
- *	socket	  lends a socket of another port
+ *	socket	  sends a client a socket of another port
  *	colour	  refuses, with control characters
  */
 #include "broker/proto.h"
@@ -53,7 +53,7 @@ static void introduce(unsigned version, enum proto_kind kind, uint32_t value)
 	send(2, &m, sizeof(m), 0);
 }
 
-/* With what it was given, and so in its place. */
+/* Executes the real adverbd with the arguments and descriptors of this one. */
 static void become_adverbd(char **argv)
 {
 	char path[4096];
@@ -110,12 +110,11 @@ static void answer_hello(const char *name, int fd, const struct proto *hello)
 	close(lent);
 }
 
-/* Serves one client after the other; each asks which broker this is, or says
- * hello. */
+/* Serves one client after another: answers HELLO in the way of `name`. */
 static void lend(const char *name)
 {
 	introduce(PROTO_VERSION, PROTO_WHO_IS, 0);
-	/* the program's, whose end is waited for */
+	/* The starter waits for the end of this pipe. */
 	close(STDOUT_FILENO);
 	for (;;) {
 		struct proto m = {0};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cmcheck [ADDRESS]: what each call of librdmacm promises, between two ids of a
- * process.  With an address of a device that is not loopback's, what only such
- * a one does, too.  Prints a line a case, as verbcheck does; one thread.
+ * process.  With the address of a device that is not the loopback device, also
+ * what only such a device does.  Prints a line a case, as verbcheck does; one
+ * thread.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -53,7 +54,8 @@ static void an_address_gives_a_device_and_a_port(void)
 	EXPECT(!rdma_destroy_id(one));
 }
 
-/* As with the kernel's, of which any and loopback are the same in that. */
+/* As in the kernel, an id that is bound to a wildcard or loopback address gets
+ * a port, but no device. */
 static void an_open_address_gives_a_port_and_no_device(void)
 {
 	static const char *const texts[] = {"0.0.0.0", "127.0.0.1", "127.1.2.3",
@@ -72,7 +74,7 @@ static void an_open_address_gives_a_port_and_no_device(void)
 	}
 }
 
-/* The way there says from where. */
+/* The route to the destination decides the source address and the device. */
 static void an_id_with_an_open_address_gets_its_device_with_its_way(void)
 {
 	const char *to[] = {"127.0.0.1", of_device};
@@ -122,7 +124,7 @@ static void an_address_of_nobody_here_is_refused(void)
 	EXPECT(!rdma_destroy_id(i));
 }
 
-/* Bind two to one port: 0, or the second's errno. */
+/* Binds two ids to one port.  Returns 0, or the errno of the second bind. */
 static int both(enum rdma_port_space second, bool share, bool shares)
 {
 	struct rdma_cm_id *a = id_new(ACTIVE, RDMA_PS_TCP);
@@ -161,7 +163,7 @@ static void any_of_ipv6_is_any_of_ipv4_too_unless_it_is_to_be_alone(void)
 	}
 }
 
-/* Nothing of it is kept: the id may try another address. */
+/* A call that is refused leaves nothing: the id may try another address. */
 static void both_ends_of_a_way_are_of_one_family(void)
 {
 	struct sockaddr_storage four = address(AF_INET, "127.0.0.1", 0);
@@ -186,7 +188,7 @@ static void both_ends_of_a_way_are_of_one_family(void)
 	}
 }
 
-/* As of the kernel's: each comes once, and in its turn. */
+/* As in the kernel, each call succeeds once, in the right state. */
 static void what_an_id_is_not_ready_for_changes_nothing(void)
 {
 	struct sockaddr_storage to = address(AF_INET, "127.0.0.1", 7903);
@@ -219,7 +221,8 @@ static void a_request_says_what_the_caller_wants(void)
 	e = call(NULL);
 	if (e) {
 		p = &e->param.conn;
-		/* what one may ask the other must be ready for */
+		/* One side's initiator depth is the other's responder
+		 * resources. */
 		EXPECT(p->responder_resources == 2 && p->initiator_depth == 3);
 		EXPECT(p->retry_count == 5 && p->rnr_retry_count == 6);
 		EXPECT(p->srq && p->qp_num == QPN && e->listen_id == listener);
@@ -332,7 +335,7 @@ static void data_that_overtake_the_last_message_establish(void)
 	EXPECT(!rdma_notify(id[PASSIVE], IBV_EVENT_COMM_EST));
 	take(PASSIVE, RDMA_CM_EVENT_ESTABLISHED);
 	EXPECT(!rdma_establish(id[ACTIVE]));
-	end(); /* and no second event */
+	end(); /* expects that there is no second event */
 }
 
 static void both_ends_hear_of_the_end_and_of_its_rest(void)
@@ -342,8 +345,8 @@ static void both_ends_hear_of_the_end_and_of_its_rest(void)
 	establish();
 	EXPECT(!rdma_disconnect(id[PASSIVE]));
 	take(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
-	/* the side that began the disconnect learns of it when the other side
-	 * has answered */
+	/* The side that began the disconnect gets the event when the other side
+	 * has answered. */
 	EXPECT(!is_readable(PASSIVE, QUIET_MS));
 	EXPECT(!rdma_disconnect(id[ACTIVE]));
 	take(PASSIVE, RDMA_CM_EVENT_DISCONNECTED);
@@ -352,7 +355,8 @@ static void both_ends_hear_of_the_end_and_of_its_rest(void)
 	end();
 }
 
-/* Whether its program has looked at the event or not. */
+/* An id that is destroyed answers the peer's disconnect, whether the program
+ * has taken the event or not. */
 static void an_id_that_goes_answers_the_end(void)
 {
 	for (int looks = 0; looks <= 1; looks++) {
@@ -382,7 +386,7 @@ static void both_ends_may_begin_it(void)
 	end();
 }
 
-/* As the kernel's: of no effect, and no error. */
+/* As in the kernel, rdma_disconnect has no effect then, and is no error. */
 static void an_end_before_there_is_a_connection_changes_nothing(void)
 {
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
@@ -395,7 +399,7 @@ static void an_end_before_there_is_a_connection_changes_nothing(void)
 	EXPECT(!rdma_disconnect(id[ACTIVE]));
 	establish();
 	end();
-	/* a service that is resolved has no end */
+	/* A UD service that is resolved has no connection to end. */
 	begin(RDMA_PS_UDP, "127.0.0.1", "127.0.0.1");
 	EXPECT(!rdma_disconnect(id[ACTIVE]));
 	EXPECT(id[PASSIVE] && !rdma_disconnect(id[PASSIVE]));
@@ -406,7 +410,8 @@ static void an_end_before_there_is_a_connection_changes_nothing(void)
 	end();
 }
 
-/* The queue pair went to ERR, and cannot be made ready any more. */
+/* rdma_disconnect has moved the queue pair to ERR, so no connection can be made
+ * with it any more. */
 static void an_end_before_there_is_a_connection_is_of_its_queue_pair(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0},
@@ -427,7 +432,8 @@ static void an_end_before_there_is_a_connection_is_of_its_queue_pair(void)
 	end();
 }
 
-/* As cmtime does: what the first call has left in the attributes is for all. */
+/* As cmtime does: the first rdma_create_qp leaves its completion queue in the
+ * attributes, and the second id uses that queue, too. */
 static void queue_pairs_of_two_ids_may_share_what_was_made_for_one(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0},
@@ -447,7 +453,7 @@ static void queue_pairs_of_two_ids_may_share_what_was_made_for_one(void)
 	EXPECT(cq && cq == init.send_cq && !two[1]->send_cq);
 	rdma_destroy_qp(two[0]);
 	EXPECT(!two[0]->send_cq);
-	/* it is there still, for the other */
+	/* The completion queue is still there for the other id. */
 	EXPECT(!ibv_req_notify_cq(cq, 0));
 	rdma_destroy_qp(two[1]);
 	for (int k = 0; k < SIDES; k++)
@@ -504,7 +510,8 @@ static void a_connection_may_be_of_the_infiniband_space(void)
 	end();
 }
 
-/* One with a UD queue pair and a receive, a member as flags say. */
+/* An id with a UD queue pair and a posted receive, joined to the group as flags
+ * say. */
 static struct rdma_cm_id *member(struct sockaddr_storage *group, uint32_t flags,
 				 struct ibv_mr **mr, uint8_t *memory,
 				 size_t bytes)
@@ -537,7 +544,7 @@ static struct rdma_cm_id *member(struct sockaddr_storage *group, uint32_t flags,
 	return i;
 }
 
-/* Until this many have completed, or the time is over. */
+/* Polls until `want` have completed or wait_ms are over.  Returns how many. */
 static int completions(struct ibv_cq *cq, int want, int wait_ms)
 {
 	struct ibv_wc wc;
@@ -552,7 +559,7 @@ static int completions(struct ibv_cq *cq, int want, int wait_ms)
 	return n;
 }
 
-/* Two datagrams to the group that the event is of. */
+/* Sends two datagrams to the group that `to` describes. */
 static void send_two(struct rdma_cm_id *from, const struct rdma_ud_param *to)
 {
 	struct ibv_sge sge = {(uintptr_t) "data", 4, 0};
@@ -596,7 +603,7 @@ static void who_only_sends_to_a_group_hears_nothing_of_it(void)
 			send_two(i[k], &e->param.ud);
 		EXPECT(!rdma_ack_cm_event(e));
 	}
-	/* when the second is here, the first is wherever it goes */
+	/* When the second datagram has come, the first has come to all. */
 	EXPECT(completions(i[MEMBER]->recv_cq, 2, WAIT_MS) == 2);
 	EXPECT(completions(i[SENDS_ONLY]->recv_cq, 1, 0) == 0);
 	for (int k = 0; k < ALL; k++) {

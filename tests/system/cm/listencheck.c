@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * listencheck: promises of librdmacm to listeners: requests, the fate of those
- * that no program takes, and ids that move to another channel.  Prints a line a
- * case, as verbcheck does; one thread.
+ * listencheck: promises of librdmacm to listeners: connection requests,
+ * requests that no program takes, and ids that move to another channel.  Prints
+ * a line a case, as verbcheck does; one thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,8 @@ static void who_listens_at_any_address_is_called_at_each(void)
 	}
 }
 
-/* All of 127.0.0.0/8 lead here; a GID is one of them. */
+/* All addresses of 127.0.0.0/8 lead to this host, but only 127.0.0.1 is a GID
+ * of a device. */
 static void who_calls_where_no_device_is_is_refused(void)
 {
 	struct rdma_cm_event *e;
@@ -38,7 +39,7 @@ static void who_calls_where_no_device_is_is_refused(void)
 	resolve_address(RDMA_PS_TCP, "127.0.0.5");
 	resolve_route();
 	EXPECT(!rdma_connect(id[ACTIVE], NULL));
-	/* its thread looks, and finds nothing for it */
+	/* The thread of librdmacm takes the request and gives no event. */
 	EXPECT(is_readable(PASSIVE, WAIT_MS));
 	EXPECT(!fcntl(channel[PASSIVE]->fd, F_SETFL, O_NONBLOCK));
 	if (rdma_get_cm_event(channel[PASSIVE], &e)) {
@@ -102,7 +103,7 @@ static void an_id_moves_with_its_events(void)
 	end();
 }
 
-/* Until so many events wait at a side. */
+/* Waits until `want` events wait in the channel of a side. */
 static void await_count(int side, unsigned want)
 {
 	char path[40], line[80];
@@ -139,7 +140,8 @@ static void a_listener_moves_with_its_requests(void)
 	EXPECT(!is_readable(PASSIVE, 0));
 }
 
-/* As with the kernel: what is its context would be the listener's. */
+/* As in the kernel: until accepted, a request's id has the context of the
+ * listener, so an event would name the wrong object. */
 static void a_request_has_no_events_before_it_is_accepted(void)
 {
 	struct rdma_conn_param p = param();
@@ -148,7 +150,7 @@ static void a_request_has_no_events_before_it_is_accepted(void)
 	begin(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
 	first = id[PASSIVE];
 	EXPECT(!rdma_destroy_id(id[ACTIVE]));
-	/* of the next one there is word after that */
+	/* The event of the next request would come after one of the first. */
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
 	resolve_route();
 	be_called();
@@ -169,7 +171,7 @@ static void what_nobody_took_goes_with_its_id(void)
 	EXPECT(!rdma_resolve_route(id[ACTIVE], RESOLVE_MS));
 	EXPECT(is_readable(ACTIVE, 0));
 	end();
-	/* a request, too: its caller is refused */
+	/* A request that no program took goes, too: its caller is refused. */
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
 	resolve_route();
@@ -223,8 +225,8 @@ static void an_endpoint_brings_a_queue_pair_to_each_request(void)
 	end();
 }
 
-/* More than a device has room for: the caller hears of it, and nothing of the
- * request is left that would keep the listener. */
+/* The queue pair is larger than the device allows: the caller is refused, and
+ * nothing of the request is left that would keep the listener. */
 static void an_endpoint_refuses_whom_it_can_give_no_queue_pair(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1 << 30, 4, 1, 1, 16}};
@@ -239,7 +241,7 @@ static void an_endpoint_refuses_whom_it_can_give_no_queue_pair(void)
 	end();
 }
 
-/* The channel that its request's id is to have cannot be made. */
+/* The event channel for the id of the request cannot be created. */
 static void an_endpoint_without_descriptors_refuses_a_request(void)
 {
 	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A connection that its server ends at once, and a client that has seen it and
- * sends all the same: what its request ends with.
+ * A connection that the server disconnects at once; the client sends after the
+ * event, and prints with which status the send completes.
  *
- *	left serve ADDRESS PORT    stays until its client has answered
- *	left call ADDRESS PORT     prints the status of its completion
+ *	peer_left serve ADDRESS PORT    stays until its client has answered
+ *	peer_left call ADDRESS PORT     prints the event and the status
  */
 #include <errno.h>
 #include <rdma/rdma_cma.h>

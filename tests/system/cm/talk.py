@@ -28,7 +28,7 @@ QUICK = not t.options.full
 
 
 class Talker:
-    """One that runs; what it says is counted as it comes."""
+    """A running talker, whose lines are collected as they come."""
 
     def __init__(self, side, *words, through=(talker,), **env):
         self.said = []
@@ -46,7 +46,7 @@ class Talker:
             self.news.notify_all()
 
     def wait(self, text, seconds=HANG):
-        """Until it has said a line that begins so."""
+        """Waits until the talker has said a line that begins with @text."""
         with self.news:
             done = self.news.wait_for(
                 lambda: any(line.startswith(text) for line in self.said) or
@@ -62,7 +62,8 @@ class Talker:
 
 
 def connected(server, client, count):
-    """@count connections from there to here, up at both ends."""
+    """@count connections from side @client to side @server, up at both ends.
+    Returns both talkers."""
     lab.unwire()
     lab.wire("v0", 1500, (HERE + "/24",), (THERE + "/24",))
     s = Talker(server, "serve", HERE if server == "here" else THERE, PORT)
@@ -112,7 +113,7 @@ def signal_all(pids, number):
 
 
 def waits_in_socket(side):
-    """Bytes that have come to UDP port 4791, and that nobody has read."""
+    """Bytes in the receive buffers of the sockets of UDP port 4791."""
     pid = lab.there.pid if side == "there" else "self"
     for table in "udp", "udp6":
         with open("/proc/%s/net/%s" % (pid, table)) as f:
@@ -124,7 +125,7 @@ def waits_in_socket(side):
 
 
 def sleeps(pid):
-    """All threads of a process."""
+    """Whether all threads of a process sleep."""
     for task in os.listdir("/proc/%d/task" % pid):
         with open("/proc/%d/task/%s/stat" % (pid, task)) as f:
             if f.read().rsplit(")", 1)[1].split()[0] != "S":
@@ -146,14 +147,15 @@ def case(name, body):
 
 def deaths():
     def death(server, client, victim, killed=()):
-        """What is up goes down at the other end when @victim dies; brokers
-        of @killed sides have died meanwhile."""
+        """When @victim dies, its connections are disconnected at the other
+        end, even if the brokers of the @killed sides died before."""
         def body(began):
             s, c = connected(server, client, 20)
             began += [s, c]
             if killed:
                 kill_brokers(*killed)
-                for talker in s, c:  # until the successors know of all
+                # Wait until the successors know all connections.
+                for talker in s, c:
                     talker.process.send_signal(signal.SIGUSR1)
                     talker.wait("has a port")
             dead, other = (s, c) if victim == "server" else (c, s)
@@ -162,9 +164,9 @@ def deaths():
         return body
 
     def at_once(side, began):
-        """By the broker's own clock, however busy the machine is: before
-        another connection, ended after the death, has rested its half
-        second."""
+        """The peers of a dead server are disconnected within half a second
+        by the broker's own clock: before another connection, which is ended
+        after the death, leaves TimeWait."""
         alone()
         s = Talker("here", "serve", HERE, PORT)
         other = Talker("here", "serve", HERE, int(PORT) + 1)
@@ -184,8 +186,9 @@ def deaths():
                "not all are disconnected by then", Result(0, "\n".join(c.said)))
 
     def together(side):
-        """The victim's broker dies first.  Somebody else of its user is left
-        and begins the next one, or nobody could say anything."""
+        """The client's broker dies first, then the client.  Another process
+        of the user starts the next broker, which says that the client has
+        ended."""
         def body(began):
             other = "there" if side == "here" else "here"
             s, c = connected(other, side, 20)
@@ -193,7 +196,8 @@ def deaths():
                             int(PORT) + 1)
             began += [s, c, keeper]
             keeper.wait("listening")
-            os.kill(c.process.pid, signal.SIGSTOP)  # it finds no other
+            # The client is stopped, so it does not start a broker.
+            os.kill(c.process.pid, signal.SIGSTOP)
             kill_brokers(side)
             os.killpg(c.process.pid, signal.SIGKILL)
             s.wait("RDMA_CM_EVENT_DISCONNECTED 20 ")
@@ -220,8 +224,8 @@ def deaths():
 
 
 def unlooked():
-    """A program that does not look at its events is asked for its answer
-    again and again, and given up in the end."""
+    """A program that does not take its events gets the DREQ again and again,
+    and its peer gives up in the end."""
     def begun(began, **env):
         alone()
         s = Talker("here", "serve", HERE, PORT)
@@ -258,8 +262,8 @@ def unlooked():
 
 
 def silences():
-    """A peer in another namespace stands still, or ends, in mid-transfer.  By
-    its timeouts it would be given up after two seconds at the latest."""
+    """A peer in another namespace is stopped, or ends, during a transfer.  By
+    the timeouts of its queue pair it would be given up within two seconds."""
     def begun(words, **env):
         lab.unwire()
         lab.wire("v0", 1500, (HERE + "/24",), (THERE + "/24",))
@@ -270,7 +274,7 @@ def silences():
 
     def stopped(began):
         server, client = begun(["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n",
-                                "100000"])  # which take a second and more
+                                "100000"])  # a second and more
         os.killpg(server.pid, signal.SIGSTOP)
         time.sleep(4)
         status = client.poll()
@@ -279,9 +283,8 @@ def silences():
         expect(status is None, "its peer does not wait for it", r)
         expect_ok(r)
 
-    # Two that have asked for something whenever that is: who only waits for a
-    # message, all of its own acknowledged, cannot tell its peer's end or stop
-    # from a pause.
+    # Each end of this pair always has a request outstanding: an end that only
+    # waits for a message cannot tell the stop or end of its peer from a pause.
     asking = ["ib_read_lat", "-x", "1", "-p", "%", "-n", "1000000"]
 
     def strictly(began):
@@ -296,7 +299,7 @@ def silences():
 
     def gone(began):
         pair = begun(asking)
-        keeper = Talker("here", "serve", HERE, PORT)  # keeps the broker
+        keeper = Talker("here", "serve", HERE, PORT)  # so the broker stays
         began.append(keeper)
         keeper.wait("listening")
         os.killpg(pair[0].pid, signal.SIGKILL)
@@ -306,7 +309,8 @@ def silences():
         expect("has ended" in r.output, "no word that the peer has ended", r)
 
     def left(began):
-        """It is known by rdma_cm: nobody waits for its patience to end."""
+        """rdma_cm says that the peer has left, so the request ends without
+        waiting as long as ADVERB_PATIENCE says."""
         alone()
         program = t.program("peer_left")
         s = Talker("here", "serve", HERE, PORT, through=[program])
@@ -339,7 +343,8 @@ def loops(side, count, port=PORT, **env):
 
 
 def crowds():
-    """Many, one after another and at once; nothing of them is left."""
+    """Many connections, one after another and at once; the broker keeps no
+    memory for connections that have ended."""
     one, many = (300, 1200) if QUICK else (10000, 4000)
 
     def body(began):
@@ -350,19 +355,20 @@ def crowds():
         done = 0
 
         def crowd():
-            """As many at once as can ever rest after they came one after
-            another; and their ends are all said at once."""
+            """@many connections at once: as many as can be in TimeWait when
+            connections come one after another.  They all end at once."""
             nonlocal done
             c = Talker("there", "call", HERE, PORT, many)
             began.append(c)
-            # killed before its last RTU it would leave one refused, not ended
+            # A client that is killed before its last RTU would leave a
+            # connection that is refused, not disconnected.
             done += many
             s.wait("RDMA_CM_EVENT_ESTABLISHED %d " % done)
             c.kill()
             s.wait("RDMA_CM_EVENT_DISCONNECTED %d " % done)
 
         def sizes(number):
-            # an answer after all of that: no event is left in the broker
+            # This answer comes after all events that wait in the broker.
             s.process.send_signal(signal.SIGUSR1)
             s.wait("has a port %d" % number)
             return resident("here"), resident("there")
@@ -374,17 +380,18 @@ def crowds():
             done += one
         crowd()
         for b, a in zip(before, sizes(2)):
-            # who was up rests for half a second: beside the last crowd the
-            # first may, and as many of those between; a struct conv has
-            # less than 512 bytes
+            # A connection that was up is in TimeWait for half a second: the
+            # last crowd is, and as many others may be.  A struct conv has
+            # less than 512 bytes.
             expect(a <= b + 512 * 2 * many + (128 << 10),
                    "a broker has %d bytes, then %d" % (b, a))
     case("%d connections at once, %d one after another, and at once again; "
          "the brokers do not grow" % (many, 4 * one), body)
 
     def small(began):
-        """A broker has most to say to itself; its receive buffer is the
-        default one of the kernel, which holds a few hundred."""
+        """Both ends are on one host, so the broker sends all messages to
+        itself.  Its receive buffer has the kernel's default size, which holds
+        a few hundred messages."""
         alone()
         less = [t.program("deny_syscall"), "rcvbuf",
                 "--", talker]
@@ -403,8 +410,8 @@ def crowds():
          "message is lost" % many, small)
 
     def slow(began):
-        """Both ends are of one broker: what a stopped program has yet to
-        answer is not said to it again."""
+        """Both ends have one broker, which does not repeat messages that a
+        stopped program has yet to answer."""
         t.need_no_hostile("sends datagrams that are counted")
         alone()
         s = Talker("here", "serve", HERE, PORT)
@@ -415,7 +422,7 @@ def crowds():
         c = Talker("here", "call", HERE, PORT, 20)
         began.append(c)
         c.wait("RDMA_CM_EVENT_ROUTE_RESOLVED 20 ")
-        time.sleep(1.2)  # in which each would be repeated twice
+        time.sleep(1.2)  # time enough to repeat each message twice
         os.killpg(s.process.pid, signal.SIGCONT)
         s.wait("RDMA_CM_EVENT_ESTABLISHED 20 ")
         os.killpg(s.process.pid, signal.SIGSTOP)
@@ -424,7 +431,7 @@ def crowds():
         os.killpg(s.process.pid, signal.SIGCONT)
         s.wait("RDMA_CM_EVENT_DISCONNECTED 20 ")
         s.process.send_signal(signal.SIGUSR1)
-        s.wait("has a port")  # its answers have gone
+        s.wait("has a port")  # so the answers have been sent
         said = lab.datagrams("here") - before
         expect(said == 5 * 20, "%d messages instead of 100" % said)
     case("20 connections to a slow program within a host: nothing is said "
@@ -491,7 +498,8 @@ def refusals():
         c.wait("RDMA_CM_EVENT_REJECTED 4 status 28")
 
     def in_time(began):
-        """Its broker has both the request and, after it, the listener."""
+        """The broker has the request before it has the listener, and the
+        listener gets the request."""
         alone()
         s = Talker("here", "late", HERE, PORT)
         began.append(s)
@@ -528,8 +536,8 @@ GID = bytes(10) + b"\xff\xff"
 
 
 def frame(mad, source, **wrong):
-    """A sealed UD datagram for QP1 here, from another host: of this one QP1
-    alone is heard."""
+    """A UD datagram for QP1 with an ICRC, as from another host; @wrong names
+    header fields with other values."""
     bth = bytearray((0x64, 0x40, 0xff, 0xff, 0, 0, 0, wrong.get("qpn", 1)))
     bth[0] = wrong.get("opcode", 0x64)
     bth[1] |= wrong.get("pad", 0) << 4
@@ -543,8 +551,8 @@ def frame(mad, source, **wrong):
 
 
 def message(kind, dice):
-    """A message of connection management with fields that hold together,
-    and ids of nobody."""
+    """A message of connection management that is well formed, with ids of no
+    connection."""
     mad = bytearray(256)
     mad[0:4] = 1, 7, 2, 3
     mad[8:16] = dice.randbytes(8)
@@ -562,7 +570,7 @@ def message(kind, dice):
 
 
 def spoil(mad, dice):
-    """One of the ways in which a message can be wrong."""
+    """Makes a message wrong in one of eight ways.  Returns the message."""
     way = dice.randrange(8)
     if way == 0:
         mad[dice.randrange(4)] ^= 1 << dice.randrange(8)  # version, class...

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections without queue pairs: what connection management says, a line an
- * event, and nothing else that could notice a peer's end.
+ * Connections without queue pairs, so that connection management alone notices
+ * a peer's end.  Prints a line an event.
  *
- *	talker serve ADDRESS PORT         accepts all that calls
- *	talker refuse ADDRESS PORT        rejects it
- *	talker late ADDRESS PORT          has the port, and listens on SIGUSR1
- *	talker mute ADDRESS PORT BACKLOG  listens, and looks at nothing
- *	talker call ADDRESS PORT COUNT    COUNT connections at once, held
- *	talker mark ADDRESS PORT COUNT    the same, and one to the next port
- *	talker loop ADDRESS PORT COUNT    COUNT, one after another
- *	talker wordy ADDRESS PORT         calls itself, and says too much
+ *	talker serve ADDRESS PORT         accepts all requests
+ *	talker refuse ADDRESS PORT        rejects all requests
+ *	talker late ADDRESS PORT          binds the port, listens on SIGUSR1
+ *	talker mute ADDRESS PORT BACKLOG  listens, and takes no event
+ *	talker call ADDRESS PORT COUNT    makes COUNT connections at once
+ *	talker mark ADDRESS PORT COUNT    as call, and one to the next port
+ *	talker loop ADDRESS PORT COUNT    makes COUNT, one after another
+ *	talker wordy ADDRESS PORT         connects to itself, with private data
+ *	                                  that is as long as can be, or longer
  *
- * All but the last two stay until they are killed.  A line: what happened, and
- * to how many of the connections it has by now.  On SIGUSR1 they ask for a
- * port, and say so when they have it: the broker has heard all that there was
- * before.  On SIGUSR1 the one to the next port is ended, and stays to hear all
- * of it.
+ * All but the last two stay until they are killed.  A line has the event, how
+ * many such events there were, and the status.  On SIGUSR1 a talker asks the
+ * broker for a port and prints that it has the port: the broker has then taken
+ * all messages that came before.  On SIGUSR1 "mark" instead disconnects the
+ * connection to the next port, and prints the events of it.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -118,7 +119,7 @@ static bool step(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 	else if (event == RDMA_CM_EVENT_CONNECT_REQUEST && refuses)
 		err = rdma_reject(id, "no", 2);
 	else if (event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		rdma_accept(id, &p); /* who has gone is no error of ours */
+		rdma_accept(id, &p); /* fails if the caller has gone */
 	else if (event == RDMA_CM_EVENT_DISCONNECTED)
 		rdma_disconnect(id);
 	if (err)
@@ -131,7 +132,7 @@ static bool step(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 	       (event == RDMA_CM_EVENT_CONNECT_REQUEST && refuses);
 }
 
-/* A call that only a broker can answer. */
+/* Binds an id to any port, which only the broker can answer. */
 static void ask_for_port(void)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -157,7 +158,7 @@ static void *be_asked(void *usr1)
 	return NULL;
 }
 
-/* One event; what it was. */
+/* Takes, prints and answers one event of *whose.  Returns the event. */
 static enum rdma_cm_event_type turn(bool refuses, struct rdma_cm_id **whose)
 {
 	enum rdma_cm_event_type event;
@@ -197,7 +198,7 @@ static void loop(struct sockaddr_storage *to, int count)
 	}
 }
 
-/* A call that fails with EINVAL because its message has no such room. */
+/* Expects that a call failed with EINVAL since its private data is too long. */
 static void too_much(const char *what, int result)
 {
 	if (result != -1 || errno != EINVAL) {
