@@ -3,13 +3,12 @@
  * destroy_after_rx [ROUNDS]: a packet that came before its queue pair is
  * destroyed, or moved to ERR by its program, is answered.
  *
- *	caller: posts a WRITE  --- a byte by a pipe --->  callee: destroys at
- *once WRITE succeeds
+ *	caller: posts a WRITE --- a byte in a pipe ---> callee: destroys at once
+ *	        the WRITE succeeds
  *
  * The callee does nothing else: if both processes share a core, no thread of
  * the callee has read the socket before the destroy.  A post may return before
- * the packet is sent, so the caller waits until its namespace has sent a
- *packet.
+ * the packet is sent, so the caller waits until its namespace has sent one.
  */
 #include "endpoint.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mpicheck: what MPI programs do, every byte checked.  Messages of all sizes
- * around a ring, many at once; collectives.  libraries.py builds it with mpicc
- * and runs it over UCX.
+ * mpicheck: what MPI programs do, every byte checked: messages of all sizes
+ * around a ring, many at once, and collectives.  libraries.py builds mpicheck
+ * with mpicc and runs it over UCX.
  *
- * No windows: when Open MPI 4 ends, each rank closes what it had for them
- * without waiting for the others, and who is late talks to queue pairs that
- * are gone, for half a minute and more.
+ * MPI windows are not tried: when Open MPI 4 ends, each rank closes the queue
+ * pairs of its windows without waiting for the others, and a rank that is late
+ * sends to queue pairs that are gone for half a minute and more.
  */
 #include <mpi.h>
 
@@ -66,7 +66,7 @@ static void ring(void)
 	free(in);
 }
 
-/* Many under way, received in another order than sent. */
+/* Sends many messages at once, which are received in another order. */
 static void bursts(int bytes)
 {
 	int next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rpmacheck: what programs over librpma do, every byte checked.  A server and
- * a client, each a process; connections one after the other, of every kind of
- * completion queues that librpma knows, some of them refused.
+ * rpmacheck: what programs over librpma do, every byte checked.  A server and a
+ * client, each a process, make connections one after another, with every kind
+ * of completion queue that librpma knows; some connections are refused.
  *
  *	rpmacheck ADDRESS PORT             all of that, over IPv4 or IPv6
- *	rpmacheck ADDRESS PORT server      the server is killed amid reads
- *	rpmacheck ADDRESS PORT client      the client is
+ *	rpmacheck ADDRESS PORT server      the server is killed during reads
+ *	rpmacheck ADDRESS PORT client      the client is killed during reads
  */
 #include <errno.h>
 #include <librpma.h>
@@ -18,27 +18,27 @@
 #include <unistd.h>
 
 enum {
-	SIZE = 1 << 20, /* of the memory that the server lends */
-	MESSAGE = 512,	/* the longest */
-	MESSAGES = 20,	/* each way, a connection */
+	SIZE = 1 << 20, /* of the memory that the server registers */
+	MESSAGE = 512,	/* bytes of the longest message */
+	MESSAGES = 20,	/* each way on a connection */
 	CONNECTIONS = 14,
-	AMID = 100, /* so many reads before somebody is killed */
+	AMID = 100, /* reads before a process is killed */
 	DEPTH = 20,
 	EVENTS_MS = 20000,  /* for librdmacm to resolve */
-	HANG_SECONDS = 300, /* an end that takes longer hangs */
+	HANG_SECONDS = 300, /* a process that takes longer hangs */
 	UNTOUCHED = 0xEE,
 	WORD_AT = 64, /* of the atomic write */
 	WORD_SIZE = 8,
 };
 
-/* The context of an operation, by which its completion is told. */
+/* The context of an operation, which its completion has. */
 enum { RECEIVED = 1, SENT = 2, FLUSHED = 4, READ = 8, WROTE = 16 };
 
 /* How a connection's completions come. */
 enum kind {
 	ONE_QUEUE,
-	TWO_QUEUES,  /* one of them for what is received */
-	ONE_CHANNEL, /* for two queues */
+	TWO_QUEUES,  /* one of the queues for receives only */
+	ONE_CHANNEL, /* two queues with one channel */
 	KINDS,
 };
 
@@ -52,8 +52,8 @@ struct hello {
 /* One process.  Owns all it points to. */
 struct side {
 	struct rpma_peer *peer;
-	uint8_t *region;  /* the server's, or what the client takes it to be */
-	uint8_t *message; /* one that came, then one that goes */
+	uint8_t *region;  /* the server's, or the client's copy of that */
+	uint8_t *message; /* the message received, then the one to send */
 	struct rpma_mr_local *region_mr, *message_mr;
 };
 
@@ -62,14 +62,14 @@ struct talk {
 	struct side *side;
 	struct rpma_conn *conn;
 	struct rpma_conn_cfg *cfg;
-	struct rpma_cq *cq, *rcq; /* conn's */
+	struct rpma_cq *cq, *rcq; /* owned by conn */
 	enum kind kind;
-	unsigned done;	   /* what has completed, and nobody awaited yet */
-	uint32_t received; /* bytes */
+	unsigned done;	   /* contexts that completed before being awaited */
+	uint32_t received; /* bytes of the last message received */
 };
 
 static const char *who, *address, *port;
-static int number; /* of the connection */
+static int number; /* the index of the connection */
 
 static void die(int line, const char *what, const char *why)
 {
@@ -105,7 +105,7 @@ static void *memory(size_t bytes)
 	return p;
 }
 
-/* Each byte of each round of each connection is another. */
+/* Fills p with bytes that differ by position, round and connection. */
 static void paint(uint8_t *p, size_t bytes, int round)
 {
 	for (size_t i = 0; i < bytes; i++)
@@ -127,8 +127,8 @@ static void is_untouched(const uint8_t *from, const uint8_t *to)
 		NEED(*from++ == UNTOUCHED);
 }
 
-/* The bytes that a connection writes: all, then parts at odd places, beside
- * which nothing may change. */
+/* The sizes that a connection writes: the whole region, then parts at odd
+ * places; the bytes beside a part must not change. */
 static const size_t write_sizes[] = {SIZE, 1,	 8,	100,
 				     1024, 4096, 65536, 300001};
 enum { WRITES = sizeof(write_sizes) / sizeof(write_sizes[0]) };
@@ -148,7 +148,7 @@ static bool is_refused(void)
 	return number % 7 == 3;
 }
 
-/* All pairs of kinds meet. */
+/* Each kind of one side meets each kind of the other side. */
 static enum kind kind_of(bool is_server)
 {
 	return (enum kind)((is_server ? number : number / KINDS) % KINDS);
@@ -162,7 +162,7 @@ static struct side side_open(const char *name,
 	int is_on_demand;
 
 	who = name;
-	/* in a child: whatever hangs fails, and nothing else depends on it */
+	/* A process that hangs is killed, and the test fails. */
 	alarm(HANG_SECONDS);
 	MUST(rpma_utils_get_ibv_context(address, where, &ctx));
 	MUST(rpma_utils_ibv_context_is_odp_capable(ctx, &is_on_demand));
@@ -246,8 +246,8 @@ static void sleep_until_more(const struct talk *t, bool is_receive)
 	}
 }
 
-/* The next completion, good or bad.  With two channels the program sleeps on
- * one. */
+/* Waits for the next completion, good or bad.  With a channel for each queue,
+ * is_receive says on which channel to sleep. */
 static struct ibv_wc next(const struct talk *t, bool is_receive)
 {
 	struct ibv_wc wc;
@@ -265,7 +265,8 @@ static struct ibv_wc next(const struct talk *t, bool is_receive)
 	}
 }
 
-/* Until all of these have completed, well and once. */
+/* Waits until all contexts of `want` have completed, each once, successfully.
+ */
 static void await(struct talk *t, unsigned want)
 {
 	struct ibv_wc wc;
@@ -283,7 +284,7 @@ static void await(struct talk *t, unsigned want)
 	t->done &= ~want;
 }
 
-/* One receive waits all the time, and goes with the connection. */
+/* Expects that the receive which is always posted is flushed. */
 static void receive_goes(const struct talk *t)
 {
 	struct ibv_wc wc = next(t, true);
@@ -322,7 +323,7 @@ static void message_is(const struct talk *t, int round)
 	is_untouched(message + bytes, message + MESSAGE);
 }
 
-/* Each side is the first to go every other time. */
+/* Ends the connection; the sides disconnect first in turn. */
 static void part(const struct talk *t, bool is_first)
 {
 	if (!is_first)
@@ -361,7 +362,7 @@ static void greeting_write(char greeting[32])
 	snprintf(greeting, 32, "this is call %d", number);
 }
 
-/* False if it was refused. */
+/* Accepts the next connection.  Returns false if it was to be refused. */
 static bool is_taken(struct talk *t, struct rpma_ep *ep, struct hello *hello)
 {
 	struct rpma_conn_private_data mine = {hello, sizeof(*hello)}, got;
@@ -386,7 +387,7 @@ static bool is_taken(struct talk *t, struct rpma_ep *ep, struct hello *hello)
 	return true;
 }
 
-/* The first message comes after all that was written. */
+/* Checks the region when the first message, sent after all writes, has come. */
 static void all_is_written(const struct talk *t, uint8_t *want)
 {
 	char word[WORD_SIZE];
@@ -451,7 +452,7 @@ static void serve(int told)
 
 /* ---- the client ---- */
 
-/* False if it was refused, as it ought to be. */
+/* Connects to the server.  Returns false if it was refused as expected. */
 static bool is_called(struct talk *t)
 {
 	struct rpma_conn_req *request;
@@ -496,7 +497,7 @@ static struct rpma_mr_remote *what_is_lent(const struct talk *t)
 	return lent;
 }
 
-/* Memory that reads come into. */
+/* Memory in which reads place the bytes. */
 struct copy {
 	uint8_t *at;
 	struct rpma_mr_local *mr;
@@ -516,7 +517,8 @@ static void copy_free(struct copy *c)
 	free(c->at);
 }
 
-/* The bytes there are the expected ones, and lie in their place only. */
+/* Reads bytes of the server's region: they are as expected, and nothing beside
+ * them in the copy has changed. */
 static void read_back(struct talk *t, const struct rpma_mr_remote *lent,
 		      const struct copy *c, size_t at, size_t bytes)
 {
@@ -564,7 +566,7 @@ static void write_all(struct talk *t, struct rpma_mr_remote *lent,
 	}
 	write_word(t, lent);
 	read_back(t, lent, c, WORD_AT, WORD_SIZE);
-	/* and nothing beside what was written has changed */
+	/* Nothing in the region beside the written bytes has changed. */
 	read_back(t, lent, c, 0, SIZE);
 }
 
@@ -606,7 +608,7 @@ static void call_all(int told)
 	side_close(&s);
 }
 
-/* The end that outlives the other. */
+/* ---- the process that outlives the other ---- */
 
 static void is_over(const struct talk *t)
 {
@@ -617,7 +619,7 @@ static void is_over(const struct talk *t)
 	MUST(rpma_conn_disconnect(t->conn));
 }
 
-/* Never asks for anything: it hears of the end by an event alone. */
+/* The server posts no request: an event alone tells that the client ended. */
 static void be_read(int told)
 {
 	struct side s = server_open();
@@ -634,7 +636,7 @@ static void be_read(int told)
 	side_close(&s);
 }
 
-/* Until it hears that the server is gone: by an error, not by silence. */
+/* The client reads until a request fails since the server has ended. */
 static void read_on(int told)
 {
 	struct side s = client_open();
@@ -664,7 +666,7 @@ static void read_on(int told)
 
 /* ---- both ---- */
 
-/* A process, and what it says when it has come so far. */
+/* A process, and a pipe in which it says that it listens or reads. */
 struct end {
 	pid_t pid;
 	int says;
@@ -688,7 +690,7 @@ static struct end start(void (*body)(int told))
 	return e;
 }
 
-/* A process that fails prints nothing. */
+/* Waits until the process says something; false if it ended before. */
 static bool has_said(const struct end *e)
 {
 	char byte;
@@ -707,7 +709,8 @@ static bool is_well(struct end *e)
 	return status == 0;
 }
 
-/* The process that has ended, and is yet to be waited for. */
+/* Waits until a child has ended, and leaves it to be reaped.  Returns its pid.
+ */
 static pid_t wait_first(void)
 {
 	siginfo_t info;
@@ -723,8 +726,8 @@ static void end_kill(struct end *e)
 	close(e->says);
 }
 
-/* A process that ends first and with an error would leave the other waiting for
- * good. */
+/* Kills the other process if the first to end has failed: the other would wait
+ * for the failed process without end. */
 static bool all_calls(struct end *server)
 {
 	struct end client = start(call_all);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tally ROUNDS INITIATORS: are remote atomics atomic beside those of others,
- * and beside the target's own?
+ * atomic_mix ROUNDS INITIATORS: are remote atomics atomic beside those of other
+ * initiators, and beside the target's own?
  *
  *	initiator ... FETCH_ADD, CMP_SWAP --> words <-- __atomic_* target
  *
- * Each that succeeds adds 1 to one of a few words, and what it finds there is
- * its ticket: none is given twice or left out, and the sums are exact.  Each
- * initiator does ROUNDS; of 20, 4 are CMP_SWAP, which may lose to somebody. The
- * target never rests for long: it does 16 a round of theirs.
- * Exits with 0, or prints what is wrong.
+ * Each atomic that succeeds adds 1 to one of a few words; the value that it
+ * found there is its ticket.  No ticket is given twice or left out, and the
+ * sums are exact.  Each initiator does ROUNDS atomics: of 20, 4 are CMP_SWAP,
+ * which may fail because of another atomic.  The target does 16 atomics for
+ * each one of the initiators.  Exits with 0, or prints what is wrong.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -23,28 +23,28 @@
 
 enum {
 	WORDS = 4,
-	MOST = 4,   /* initiators */
-	DEPTH = 16, /* FETCH_ADDs under way */
+	MOST = 4,   /* initiators at most */
+	DEPTH = 16, /* FETCH_ADDs outstanding */
 	ROUND = DEPTH + WORDS,
-	MINE = 16, /* by the target for each of an initiator's */
+	MINE = 16, /* the target's atomics for each of an initiator's */
 	AHEAD = 4096,
 };
 
-/* Two in one cache line, and two at the ends of a page. */
+/* Two words in one cache line, and two at the ends of a page. */
 static const uint32_t word_at[WORDS] = {64, 72, 0, 4088};
 
-/* Shared by all. */
+/* Shared by all processes. */
 static struct step_timeout {
 	struct endpoint_address initiator[MOST], target[MOST];
 	int is_there[MOST], is_target, is_ready, is_done;
 	int rounds, initiators;
-	_Alignas(64) uint64_t progress; /* atomics of initiators' that ended */
+	_Alignas(64) uint64_t progress; /* initiators' atomics that ended */
 	_Alignas(64) uint64_t taken[WORDS];
 	uint64_t won, lost; /* CMP_SWAPs */
-	uint64_t tickets;   /* of a word, at most */
+	uint64_t tickets;   /* the most that a word can have */
 } * step_timeout;
 
-static uint64_t *ticket; /* a bit each, of each word one after the other */
+static uint64_t *ticket; /* a bit for each ticket, word after word */
 
 static void fail(const char *what, int word, uint64_t value)
 {
@@ -63,7 +63,7 @@ static void add(uint64_t *count)
 	__atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL);
 }
 
-/* Somebody has made `value` of word w one more. */
+/* Marks ticket `value` of word w as given: an atomic found it there. */
 static void take(int w, uint64_t value)
 {
 	uint64_t *words = ticket + (uint64_t)w * step_timeout->tickets / 64;
@@ -81,8 +81,8 @@ static void take(int w, uint64_t value)
 struct initiator {
 	struct endpoint e;
 	const struct endpoint_address *target;
-	uint64_t *cell;	      /* where the answers go: of each under way */
-	uint64_t last[WORDS]; /* what a word was at least */
+	uint64_t *cell;	      /* the answers to outstanding atomics */
+	uint64_t last[WORDS]; /* a lower bound of each word's value */
 };
 
 static void post(struct initiator *me, int i, bool swaps)
@@ -104,7 +104,8 @@ static void post(struct initiator *me, int i, bool swaps)
 		step_timeout_die("post_send");
 }
 
-/* The value that the next one has found, and its word. */
+/* Waits for the next atomic.  Returns the value that it found, and the word in
+ * *w. */
 static uint64_t collect(struct initiator *me, int *w)
 {
 	struct ibv_wc wc;
@@ -134,7 +135,7 @@ static void fetch_add(struct initiator *me)
 	}
 }
 
-/* How many have won. */
+/* Posts a CMP_SWAP to each word.  Returns how many succeeded. */
 static int cmp_swap(struct initiator *me)
 {
 	int won = 0;
@@ -174,7 +175,7 @@ static void initiate(int me)
 		won += cmp_swap(&i);
 	}
 	__atomic_fetch_add(&step_timeout->is_done, 1, __ATOMIC_ACQ_REL);
-	while (!won) /* all others rest some time */
+	while (!won) /* the other processes end, so that one succeeds */
 		won = cmp_swap(&i);
 	endpoint_close(&i.e);
 }
@@ -241,7 +242,7 @@ static void be_target(void)
 		step_timeout_die("bytes around the region");
 }
 
-/* Of each word, the first so many tickets are taken. */
+/* Whether each word's tickets from 0 to the number taken were given. */
 static bool all_taken(void)
 {
 	for (int w = 0; w < WORDS; w++)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gathered ROUNDS [realtime]: small WRITEs that are posted one by one, by a
- * program that has polled after many posts again and again, arrive also if the
+ * gathered ROUNDS [realtime]: a program has again and again posted many small
+ * WRITEs one by one and polled after them.  Such WRITEs arrive also if the
  * program then does not poll its completion queue.  With "realtime" the
- * initiator has the policy SCHED_FIFO, and its progress thread, of the same
+ * initiator has the policy SCHED_FIFO, and its progress thread, with the same
  * priority, may run on the initiator's core alone; exits with 77 if the user
  * may not set that policy.
  *
  *	initiator                              target
  *	posts and polls many times             polls its memory alone
  *	posts 1 to COUNT WRITEs of round r     sees r in each place
- *	does what the round says               says so
+ *	does what the round says               says that it has seen r
  *	polls
  *
- * By rounds the initiator spins, sleeps, polls another completion queue, arms
- * its completion queue, or posts to another queue pair.  Prints how often a
- * WRITE waited for later ones.  Exits with 0, or prints what is wrong.
+ * In turn the initiator spins, sleeps, polls another completion queue, arms its
+ * completion queue, or posts to another queue pair.  Prints how often a WRITE
+ * waited for later ones.  Exits with 0, or prints what is wrong.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -29,7 +29,7 @@
 #include <sys/wait.h>
 
 enum {
-	CYCLES = 8, /* of posts and polls, before the posts of a round */
+	CYCLES = 8, /* cycles of posts and polls before a round's posts */
 	STREAM = 16,
 	COUNT = 20,
 	BYTES = 64,
@@ -44,7 +44,7 @@ enum { INITIATOR, TARGET };
 static struct shared {
 	struct endpoint_address address[2][2]; /* of both sides' two QPs */
 	int is_there[2], is_ready[2];
-	int round, count; /* of the posts that are made */
+	int round, count; /* the last round, and how many posts it has */
 	int seen;	  /* the last round that the target saw */
 } * shared;
 
@@ -120,7 +120,7 @@ static void poll_all(struct endpoint *e, int count)
 	}
 }
 
-/* The places behind those of the rounds. */
+/* Posts and polls again and again, to places behind those of the rounds. */
 static void stream(uint8_t value)
 {
 	for (int cycle = 0; cycle < CYCLES; cycle++) {
@@ -167,7 +167,7 @@ static void do_as_said(enum kind kind, int round)
 	}
 }
 
-/* False: this user may not. */
+/* Returns false if this user may not set the policy. */
 static bool become_realtime(void)
 {
 	struct sched_param lowest = {

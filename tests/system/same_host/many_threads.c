@@ -25,8 +25,8 @@
 enum {
 	THREADS = 6,
 	BYTES = 2048, /* the most that one request moves */
-	BACK = 4096,  /* in a thread's region: what it reads back */
-	WORD = 8184,  /* in the passive region: what the thread adds to */
+	BACK = 4096,  /* offset in a thread's region of the bytes read back */
+	WORD = 8184,  /* offset in the target's region of the thread's word */
 	IN_FLIGHT = ENDPOINT_DEPTH / THREADS,
 };
 
@@ -38,7 +38,7 @@ static struct exchange {
 
 static struct endpoint ends[THREADS];
 static uint32_t rounds, is_over, posted, completed;
-static int count = THREADS; /* of queue pairs */
+static int count = THREADS; /* the number of queue pairs */
 
 static void stop(const char *what, int i)
 {
@@ -156,7 +156,7 @@ static void *work_apart(void *arg)
 	return NULL;
 }
 
-/* Takes completions, of whichever thread's requests. */
+/* Takes completions of any thread's requests. */
 static void take_completions(int i)
 {
 	struct ibv_wc wc[IN_FLIGHT];
@@ -192,7 +192,7 @@ static void *work_shared(void *arg)
 	return NULL;
 }
 
-/* Creates and destroys what the others do not use. */
+/* Creates and destroys objects that the other threads do not use. */
 static void *churn(void *arg)
 {
 	struct endpoint e[2];

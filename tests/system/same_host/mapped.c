@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mapped KIND: one process writes, reads and sends into memory of another, and
- * with a filter of system calls that kills who copies by one.  KIND is the
- * memory, and what is expected of it:
+ * mapped KIND: one process writes, reads and sends into memory of another
+ * process, under a seccomp filter that kills a process which copies by a system
+ * call.  KIND says which memory that is, and what is expected:
  *	memfd	a file that the target has open
- *	shm	a file of /dev/shm that it has closed
+ *	shm	a file of /dev/shm that the target has closed
  *	dm	device memory
- *	private, lost (a memfd that it has closed)
+ *	private, lost (a memfd that the target has closed)
  *		by system calls: the filter kills, exit status 3
  *	remapped
- *		a part of its memory becomes private and is registered anew,
+ *		a part of the memory becomes private and is registered again,
  *		while another part stays: no byte goes to the file
- *	cut	the file becomes shorter: who writes there hears so, and lives
+ *	cut	the file becomes shorter: a WRITE there fails with an error
  *
- *	target: open, say where		initiator: one WRITE, then the filter
- *		look			all sizes, compare what it reads
+ *	target: opens the memory	initiator: one WRITE, then the filter,
+ *		checks the bytes		all sizes, compares the bytes
  * Exits with 0, or prints what is wrong.
  */
 #include "step_timeout.h"
@@ -48,7 +48,7 @@ enum {
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |                    \
 	 IBV_ACCESS_REMOTE_READ)
 
-/* Shared by both and their parent. */
+/* Shared by both processes and their parent. */
 static struct step_timeout {
 	struct endpoint_address address[2];
 	int is_there[2], is_ready[2], step;
@@ -89,7 +89,7 @@ static void meet(int who)
 
 /* ---- the target ---- */
 
-static char path[64]; /* of shm's file */
+static char path[64]; /* the file of kind shm */
 
 static int open_file(void)
 {
@@ -128,7 +128,8 @@ static void open_memory(void)
 	step_timeout->rkey = mr->rkey;
 }
 
-/* Each region is a file, and there are more regions than files may be open. */
+/* Allocates more pieces of device memory, each a file, than files may be open.
+ */
 static void go_through_many(void)
 {
 	struct rlimit few = {MANY / 2, MANY / 2}, before;
@@ -165,7 +166,7 @@ static void open_dm(void)
 	step_timeout->rkey = mr->rkey;
 }
 
-/* The last that the initiator has written, all over. */
+/* Expects that the memory has `value`, written last, in each byte. */
 static void look(uint8_t value)
 {
 	if (dm && ibv_memcpy_from_dm(memory, dm, 0, BYTES))
@@ -175,7 +176,8 @@ static void look(uint8_t value)
 			fail("the memory has not what was written", i);
 }
 
-/* Half of it is registered by itself, and then other memory. */
+/* Registers both halves of the memory apart, then maps other memory in place of
+ * the second half and registers that. */
 static void remap(void)
 {
 	struct ibv_mr *more = ibv_reg_mr(me.pd, memory, PART, RIGHTS);
@@ -265,7 +267,7 @@ static void succeed(enum ibv_wr_opcode opcode, uint64_t at, uint32_t from,
 		fail("a request failed", bytes);
 }
 
-/* Every thread of this process dies of a call that copies. */
+/* From now on a system call that copies kills this process, in any thread. */
 static void forbid_calls(void)
 {
 	struct sock_filter filter[] = {
@@ -334,7 +336,8 @@ static void go_on(void)
 		fail("memory that has gone", 4096);
 }
 
-/* When the last QP between the two has gone, nothing of it is kept. */
+/* When the last QP between both processes is destroyed, the target's memory
+ * must not be mapped any more. */
 static void look_at_maps(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -409,7 +412,7 @@ int main(int argc, char **argv)
 		if (bad || !status)
 			continue;
 		bad = WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS ? 3 : 1;
-		/* the other would wait for it */
+		/* The other process would wait for the failed one. */
 		if (!n)
 			kill(pid[first == pid[TARGET]], SIGKILL);
 	}

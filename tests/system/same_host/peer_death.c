@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * outlive [-n ROUNDS] [-l LEAST] [-t SECONDS] [-s SEED] [-o ONLY]: one process
- * whose peers die, one after the other, amid traffic of all kinds (traffic.h).
+ * peer_death [-n ROUNDS] [-l LEAST] [-t SECONDS] [-s SEED] [-o ONLY]: one
+ * process whose peers die, one after another, during traffic of all kinds
+ * (traffic.h).
  *
- *	friend ==2==> survivor <==3==> victim: killed, or exits, or executes
- *	                                       something else
+ *	friend ==2==> survivor <==3==> victim: is killed, exits, or executes
+ *	                                       another program
  *
- * Each round has a victim of its own.  The survivor's work there ends with the
- * right status; what the victim's work has left is whole; nobody writes beside
- * its memory; the friend is served all along; the queue pairs go, and the next
- * victim's come.  At the end no receive is lost, no thread, descriptor and
- * arena is left.
- * -t: fewer ROUNDS, but LEAST, where these SECONDS are short; -o: all by kill,
- * exit or exec.  Exits with 0, or prints what is wrong.
+ * Each round has a victim of its own.  The survivor's requests to the victim
+ * end with the right status; messages and atomics of the victim are whole; no
+ * byte outside the registered memory changes; the friend is served all the
+ * time; the victim's queue pairs are destroyed, and the next victim's are
+ * created.  At the end no receive is lost, and no thread, descriptor or arena
+ * is left.
+ * -t: ends after SECONDS, but not before LEAST rounds; -o: all victims go by
+ * kill, exit or exec.  Exits with 0, or prints what is wrong.
  */
 #include "step_timeout.h"
 #include "leak_check.h"
@@ -27,12 +29,12 @@
 #include <time.h>
 
 enum {
-	LINKS = 3,   /* with a victim */
-	FRIENDS = 2, /* with the friend */
+	LINKS = 3,   /* queue pairs with a victim */
+	FRIENDS = 2, /* queue pairs with the friend */
 	LATEST_US = 4000,
 	REST_US = 50,
-	TURNS = 400, /* of one that goes by itself, at most */
-	WARM = 10,   /* rounds after which nothing more stays */
+	TURNS = 400, /* turns at most of a victim that exits or executes */
+	WARM = 10,   /* rounds after which no more resources may stay */
 	LEFT_MS = 5000,
 	WAIT_S = 100, /* a step that takes longer hangs */
 };
@@ -42,20 +44,21 @@ enum { SURVIVOR, OTHER };
 
 struct meeting {
 	struct endpoint_address at[2][LINKS];
-	int is_there[2], is_ready[2]; /* the round */
+	int is_there[2], is_ready[2]; /* the round, plus 1 */
 };
 
-/* Shared by all. */
+/* Shared by all processes. */
 static struct step_timeout {
 	struct meeting friend, victim;
-	int round;	  /* under way */
-	int rounds;	  /* after which it ends; -1: not known yet */
+	int round;	  /* the current round */
+	int rounds;	  /* how many there are; -1: not known yet */
 	int is_doomed;	  /* the victim may die from now on */
-	int is_dead;	  /* it has */
-	int is_done;	  /* the round: the survivor has got over it */
-	int is_last;	  /* the friend is to stop, and has */
-	uint32_t friends; /* messages that the friend has had answered */
-	uint32_t added_posted[LINKS], added_done[LINKS]; /* by the victim */
+	int is_dead;	  /* the victim is dead */
+	int is_done;	  /* the last round that the survivor ended, plus 1 */
+	int is_last;	  /* the step, 1 to 5, in which the friend ends */
+	uint32_t friends; /* the friend's messages that were answered */
+	/* The victim's atomic adds that were posted, and that completed. */
+	uint32_t added_posted[LINKS], added_done[LINKS];
 } * step_timeout;
 
 static unsigned seed = 1;
@@ -88,7 +91,8 @@ static enum death death_of(int round)
 	return x == 0 ? EXIT : x == 1 ? EXEC : KILL;
 }
 
-/* The process that posts on a link: the victim, the survivor, both. */
+/* Whether process `who` posts on a link: the victim, the survivor or both do.
+ */
 static bool asks(int who, int round, int link)
 {
 	uint32_t x = random_of(round, 2 + (uint32_t)link) % 4;
@@ -96,7 +100,7 @@ static bool asks(int who, int round, int link)
 	return x > 1 || (int)x == who;
 }
 
-/* Others may have the processor meanwhile. */
+/* Makes a turn, or rests if there was no work, so that others can run. */
 static void turn_or_rest(struct traffic_line *line)
 {
 	if (!traffic_turn(line))
@@ -121,7 +125,7 @@ static void join(struct meeting *m, int who, struct traffic_link *l, int n)
 
 /* ---- the friend ---- */
 
-/* Until all messages that were sent have been answered. */
+/* Posts no more, and makes turns until all messages sent were answered. */
 static void quiesce(struct traffic_line *line, struct traffic_link *l, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -152,8 +156,8 @@ static void befriend(void)
 				 l[0].ended + l[1].ended, __ATOMIC_RELEASE);
 	}
 	quiesce(&line, l, FRIENDS);
-	/* As many as the shared queue has receives, which must all be there;
-	 * the survivor posts no more. */
+	/* Sends as many messages as the shared queue has receives, all of which
+	 * must be there; the survivor posts no more receives. */
 	step_timeout_say(&step_timeout->is_last, 2);
 	while (step_timeout_look(&step_timeout->is_last) != 3)
 		traffic_turn(&line);
@@ -167,14 +171,15 @@ static void befriend(void)
 
 /* ---- a victim ---- */
 
-/* The process becomes this, with other memory at the same place. */
+/* What a victim executes: a process with other memory at the address of the
+ * victim's region, to which no peer may write. */
 static int sit(const char *where, const char *in, const char *out)
 {
 	uint8_t *m = (uint8_t *)(uintptr_t)strtoull(where, NULL, 16), byte;
 
 	if (mmap(m, TRAFFIC_SPAN, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != m)
-		return 0; /* something else lies there */
+		return 0; /* another mapping is at that address */
 	memset(m, ENDPOINT_FILL, TRAFFIC_SPAN);
 	if (write(atoi(out), "", 1) != 1 || read(atoi(in), &byte, 1) != 1)
 		return 1;
@@ -249,7 +254,8 @@ static void meet_friend(struct survivor *s)
 		s->friend[i].initiates = true;
 }
 
-/* Or the victim is dead. */
+/* Makes turns until *word says this round, or the victim is dead.  Returns
+ * whether *word says this round. */
 static bool turn_until(struct survivor *s, const int *word)
 {
 	while (step_timeout_look(word) != step_timeout->round + 1 &&
@@ -258,7 +264,8 @@ static bool turn_until(struct survivor *s, const int *word)
 	return step_timeout_look(word) == step_timeout->round + 1;
 }
 
-/* Whether they are connected. */
+/* Connects to the victim.  Returns whether the survivor's ends are connected.
+ */
 static bool meet_victim(struct survivor *s)
 {
 	struct meeting *m = &step_timeout->victim;
@@ -281,7 +288,7 @@ static bool meet_victim(struct survivor *s)
 	return true;
 }
 
-/* Its memory is copied while others write to it. */
+/* Forks, so that the registered memory is copied while peers write to it. */
 static void have_a_child(void)
 {
 	pid_t child = fork();
@@ -334,7 +341,8 @@ static void outlive_one(struct survivor *s)
 	step_timeout_say(&step_timeout->is_done, step_timeout->round + 1);
 }
 
-/* All receives of the shared queue are there to be used. */
+/* Ends the traffic with the friend, and checks that no receive of the shared
+ * queue was lost. */
 static void part_from_friend(struct survivor *s)
 {
 	uint32_t until;
@@ -378,7 +386,7 @@ static void survive(void)
 		if (i <= WARM)
 			leak_check_get(&before);
 	}
-	/* The broker's word of the last death may still be on its way. */
+	/* The broker's message about the last death may not have come yet. */
 	for (int ms = 0; ms < LEFT_MS; ms++) {
 		leak_check_get(&now);
 		if (!leak_check_more(&now, &before))
@@ -409,7 +417,8 @@ static bool ended(pid_t pid)
 	return info.si_pid == pid;
 }
 
-/* False: the process that would tell it has ended. */
+/* Waits until *word is value.  Returns false if the survivor, the friend or
+ * process `who` (0: none) has ended. */
 static bool await(const int *word, int value, pid_t who)
 {
 	while (step_timeout_look(word) != value) {
@@ -443,14 +452,14 @@ static bool kill_victim(pid_t victim)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-/* It goes by itself; is it dead to its peer now? */
+/* Waits until a victim has exited or executed.  Returns false if it failed. */
 static bool let_go(pid_t victim, int in, int out)
 {
 	char byte;
 
 	if (death_of(step_timeout->round) == EXIT)
 		return !end(victim);
-	/* None: it is not there any more, or there was no place. */
+	/* No byte: the new program could not map its memory, and ended. */
 	if (read(in, &byte, 1) == 1)
 		return true;
 	return write(out, "", 1) == 1;
@@ -511,7 +520,7 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Whether all went well. */
+/* Runs the rounds.  Returns whether all of them succeeded. */
 static bool outlive_all(int rounds, int least, double seconds)
 {
 	double began = now_s();
@@ -529,7 +538,8 @@ static bool outlive_all(int rounds, int least, double seconds)
 	return true;
 }
 
-/* A process that waits for a failed one prints the reason of the wait. */
+/* Ends the survivor and the friend.  After a failure SIGALRM makes the survivor
+ * print for which step it waits. */
 static int conclude(bool good)
 {
 	if (!good && ended(survivor))
