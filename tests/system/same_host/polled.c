@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * polled [-n ROUNDS] [-l LEAST] [-t SECONDS] [-s BYTES] [-m] [-x]: by public
- * verbs alone, does who polls the last byte of an RDMA WRITE ever see it before
- * the rest?
+ * verbs alone, does a process that polls the last byte of an RDMA WRITE ever
+ * see that byte before the others?
  *
- *	writer: slot r % SLOTS := r	reader: is its last byte r's?
- *	        at most SLOTS ahead	        so is each other?
+ *	writer: slot r % SLOTS := r	reader: has the last byte r's value?
+ *	        at most SLOTS ahead	        has each other byte?
  *
- * The reader asks nobody for a completion and mostly waits already.  It looks
- * at one byte by chance first, then at those before the last, then at all.  A
- * WRITE is inline, of one stretch or gathered from two, in turn; its place
- * begins anywhere in a cache line.
- * Sizes: 1 byte to 64 KiB, each power of two, one less and one more, and odd
- * ones; ROUNDS each.  With -t fewer, but LEAST, where these SECONDS are short.
- * -m: into memory that both have mapped; -s: one size; -x: the last byte goes
- * first, and the reader has to say so.  Prints a line a size.
- * Exits with 1 if any byte was stale, with 2 for want of what it needs.
+ * The reader takes no completion, and mostly polls before the WRITE begins.
+ * The reader looks at one random byte first, then at the bytes before the last,
+ * then at all.  A WRITE is inline, of one SGE or of two, in turn; its place
+ * begins anywhere in a cache line. Sizes are 1 byte to 64 KiB, each power of
+ * two, one less and one more, and odd sizes, each for ROUNDS.  -t: ends after
+ * SECONDS, but not before LEAST rounds. -m: into memory that both have mapped;
+ * -s: one size; -x: the last byte is written first, and the reader has to find
+ * that.  Prints a line a size. Exits with 1 if any byte was stale, with 2 if a
+ * resource is missing.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -46,20 +46,21 @@ struct place {
 	uint32_t at, bytes; /* in the region */
 };
 
-/* Shared by the two; what each writes in cache lines of its own. */
+/* Shared by writer and reader; what each writes is in cache lines of its
+ * own. */
 static struct step_timeout {
 	struct endpoint_address address[2];
 	int is_there[2], is_ready[2];
-	int size;		/* which is under way, of the writer's */
-	int wiped;		/* for which there is no byte of another */
-	_Alignas(64) int asked; /* rounds of which the places are known */
+	int size;		/* the index of the size that is written */
+	int wiped;		/* the size for which the reader has wiped */
+	_Alignas(64) int asked; /* rounds whose places are known */
 	struct place place[SLOTS];
 	_Alignas(64) int seen; /* rounds that have been looked at */
 	unsigned long long stale;
 } * step_timeout;
 
 static struct endpoint me;
-static uint8_t *memory; /* of this end: SLOTS of SLOT */
+static uint8_t *memory; /* this end's SLOTS slots of SLOT bytes */
 static struct ibv_mr *mr;
 static bool is_mapped; /* -m */
 static bool is_wrong;  /* -x */
@@ -124,7 +125,7 @@ static void meet(int who)
 
 /* ---- the reader ---- */
 
-/* Is a byte not k? */
+/* Whether any byte is not k. */
 static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint32_t chance,
 		     uint8_t k)
 {
@@ -140,7 +141,8 @@ static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint32_t chance,
 	return left && (all[0] != k || memcmp(all, all + 1, left - 1) != 0);
 }
 
-/* No byte of another size's rounds is taken for one of these. */
+/* Clears the memory before the rounds of a size, so that no byte of another
+ * size's rounds is taken for a new byte. */
 static void wipe(int size)
 {
 	if (step_timeout->wiped == size)
@@ -176,7 +178,7 @@ static void read_on(void)
 
 /* ---- the writer ---- */
 
-static int posted, signaled; /* rounds; completions to come */
+static int posted, signaled; /* rounds; completions outstanding */
 
 static void await_completion(void)
 {
@@ -237,7 +239,7 @@ static void write_one(uint32_t bytes)
 	post(&p);
 }
 
-/* All that is under way has arrived, and is said to. */
+/* Waits until all WRITEs have completed and the reader has seen them. */
 static void drain(void)
 {
 	unsigned tries = 0;
@@ -261,7 +263,8 @@ struct bounds {
 	double end_s; /* 0: none */
 };
 
-/* How many rounds it came to; `left` sizes share what is left of the time. */
+/* Runs the rounds of a size; `left` sizes share the time that is left.  Returns
+ * how many rounds there were. */
 static int hammer(uint32_t bytes, const struct bounds *b, int left)
 {
 	double began = now_s(), share = (b->end_s - began) / left;

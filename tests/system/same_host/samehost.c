@@ -9,11 +9,11 @@
  *		completes too; with HOW packets all complete when the target
  *		continues; hidden: the target lets no process of its user write
  *		into its memory
- *	ready	the process that connects has mapped the other's arena before
- *		either posts; with HOW packets neither maps one
- *	kill	one of two that work is killed at a random moment; the other's
- *		work completes or fails as it should, and nothing outside its
- *		region is written
+ *	ready	both processes map the other's arena when they connect, before
+ *		either posts; with HOW packets neither maps an arena
+ *	kill	one of two working processes is killed at a random moment; the
+ *		other's requests complete or fail as they should, and nothing
+ *		outside its region is written
  * Exits with 0, or prints what is wrong.
  */
 #include "step_timeout.h"
@@ -35,11 +35,11 @@
 
 enum { INITIATOR, TARGET };
 
-/* Shared by the two and their parent. */
+/* Shared by both processes and their parent. */
 struct step_timeout {
 	struct endpoint_address address[2];
 	int is_there[2], is_ready[2], has_mapped[2];
-	int order; /* what each case makes of it */
+	int order; /* the step of the case; its meaning differs by case */
 };
 
 static struct step_timeout *step_timeout;
@@ -149,7 +149,7 @@ static void be_stopped(int is_hidden)
 	meet(TARGET);
 	post_receive(64);
 	step_timeout_say(&step_timeout->order, 1);
-	/* stopped from here on */
+	/* The parent stops this process here. */
 	while (step_timeout_look(&step_timeout->order) != 2)
 		sched_yield();
 	complete("receive");
@@ -167,7 +167,8 @@ static void wait_stopped(pid_t pid)
 		step_timeout_die("SIGSTOP");
 }
 
-/* How many of its four requests need no target. */
+/* Posts four requests to the stopped target; the first `alone` of them have to
+ * complete without the target. */
 static void work_on_stopped(int alone)
 {
 	struct ibv_wc wc;
@@ -254,7 +255,7 @@ static int ready(int others)
 
 /* ---- kill ---- */
 
-/* Has the other been killed?  Its parent says so. */
+/* Whether the parent has killed the other process. */
 static bool is_over(void)
 {
 	return step_timeout_look(&step_timeout->order) != 0;
@@ -272,7 +273,7 @@ static void check_end(const struct ibv_wc *wc)
 	}
 }
 
-/* The survivor sees each of its work requests end. */
+/* Posts requests until the target is killed; each has to end. */
 static void initiate(int seed)
 {
 	static const enum ibv_wr_opcode ops[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND,
@@ -295,7 +296,7 @@ static void initiate(int seed)
 			under_way--;
 		}
 		if (is_over() && !under_way)
-			break; /* all was done in time */
+			break; /* all requests ended before the kill */
 	}
 	for (; under_way; under_way--) {
 		if (!endpoint_wait(&me, &wc))
@@ -306,7 +307,7 @@ static void initiate(int seed)
 		step_timeout_die("the guard of the initiator");
 }
 
-/* The receives that have come; true: at least one. */
+/* Polls for completed receives.  Returns whether there was one. */
 static bool take_receives(int *posted)
 {
 	int before = *posted;
@@ -333,8 +334,8 @@ static bool wait_event(int ms)
 	return true;
 }
 
-/* A thread that finds no completion and sleeps is told of the next, even if its
- * sender died. */
+/* A thread that finds no completion and sleeps gets an event for the next
+ * completion, even if the sender has died. */
 static void sleep_armed(int *posted)
 {
 	bool told = false;

@@ -2,12 +2,12 @@
 /*
  * scribbled TIMES SEED
  *
- * Two processes of one host that work in each other's memory, of whom one
- * writes nonsense into what both have mapped of an adapter: into the other's,
- * or into its own, where the other works.  The other's work ends, with success
- * or with an error, and it closes all it has; no signal ends it.  What of its
- * adapter is its own cannot be mapped to be written.  Exits with 0, or prints
- * what is wrong; a round is repeated by TIMES 1 and its seed.
+ * Two processes of one host work in each other's memory.  The hostile one
+ * writes nonsense into the shared part of an arena: of the honest process's, or
+ * of its own, where the honest process works.  The honest process's requests
+ * end, with success or with an error, and it closes all objects; no signal ends
+ * it.  The private part of its arena cannot be mapped for writing.  Exits with
+ * 0, or prints what is wrong; a round is repeated by TIMES 1 and its seed.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -27,7 +27,7 @@
 enum { HONEST, HOSTILE };
 enum { MAPS = 8, WORDS = 20000, PAGE = 4096, SECONDS = 60, WRITABLE = 3 };
 
-/* Shared by the two and their parent. */
+/* Shared by both processes and their parent. */
 static struct step_timeout {
 	struct endpoint_address address[2];
 	int is_there[2], is_ready[2], has_worked[2];
@@ -45,7 +45,7 @@ static uint64_t next_random(void)
 	return state;
 }
 
-/* The parts of an adapter that are mapped here. */
+/* A part of an arena that is mapped in this process. */
 struct area {
 	uint8_t *at;
 	size_t bytes;
@@ -69,7 +69,7 @@ static int find_areas(const char *name, struct area *area)
 	return n;
 }
 
-static struct area own; /* of its own adapter, what others may write */
+static struct area own; /* the shared part of this process's arena */
 
 static void meet(int who)
 {
@@ -90,7 +90,7 @@ static void meet(int who)
 	step_timeout_await(&step_timeout->is_ready[!who], 1);
 }
 
-/* False: there is no room, or the queue pair takes no more. */
+/* Returns false if the send queue is full or takes no more requests. */
 static bool post_send(int who, enum ibv_wr_opcode op, uint32_t bytes)
 {
 	const struct endpoint_address *far = &step_timeout->address[!who];
@@ -137,8 +137,8 @@ static void work_once(int who)
 	step_timeout_say(&step_timeout->has_worked[who], 1);
 }
 
-/* Works to the end, whatever the other process writes, and to the end of all
- * objects of the other. */
+/* Works whatever the other process writes, and goes on when the other process
+ * has ended. */
 static int be_honest(void)
 {
 	alarm(SECONDS);
@@ -153,7 +153,7 @@ static int be_honest(void)
 	return 0;
 }
 
-/* Words of pages that are there: most of an adapter is holes. */
+/* Changes random words of pages that are present: most of an arena is holes. */
 static void scribble(const struct area *a)
 {
 	size_t pages = a->bytes / PAGE, count = 0;
@@ -173,7 +173,7 @@ static void scribble(const struct area *a)
 						     used[random % count]) +
 			(random >> 32) % (PAGE / 4);
 
-		/* all of a queue's words, or few of those that are not 0 */
+		/* Change few of the words that are 0. */
 		if (!*word && random >> 60)
 			continue;
 		switch (random >> 52 & 3) {
@@ -195,7 +195,8 @@ static void scribble(const struct area *a)
 	free(used);
 }
 
-/* The process's own part, reached as a process may that may open its files. */
+/* Tries to map the private part of a process's arena for writing, by that
+ * process's descriptors in /proc. */
 static void try_to_map(pid_t pid)
 {
 	char folder[32], path[64], target[64];
@@ -218,8 +219,8 @@ static void try_to_map(pid_t pid)
 	}
 }
 
-/* Into the other's memory, or its own: then it may well be the first to fall.
- */
+/* Scribbles into the other's arena, or into its own: then this process itself
+ * may end by a signal. */
 static void be_hostile(bool into_own, pid_t other)
 {
 	struct area area[MAPS];
@@ -287,7 +288,7 @@ int main(int argc, char **argv)
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (argc < 3 || step_timeout == MAP_FAILED)
 		return 2;
-	setenv("ADVERB_EXPLAIN", "0", 1); /* of each call that fails */
+	setenv("ADVERB_EXPLAIN", "0", 1); /* many calls fail */
 	for (int i = 0; i < atoi(argv[1]); i++)
 		bad += play(atoi(argv[2]) + i) != 0;
 	return bad != 0;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * halted ROUNDS HOW
+ * stopped_peer ROUNDS HOW
  *
- * One of two processes of this host is stopped amid long transfers into the
- * other, which goes on all the same:
+ * A process is stopped during long transfers into the memory of another process
+ * of this host, the target, which continues:
  *
  *	writer -- 16 MiB and again, stopped --> target <-- SENDs -- sender
  *
- * the target serves its other queue pairs, takes this one to ERR, gets its
- * receives back, destroys it and deregisters the memory, which nobody changes
- * from then on.  The writer goes on, and fails.  With HOW direct it is stopped
- * while it copies, or between: in its few steps at the target's tables the
- * target may have to wait, and does not here.
+ * The target serves its other queue pair, moves the writer's queue pair to ERR,
+ * gets the receives back, destroys that queue pair and deregisters the memory,
+ * which no process changes from then on.  The writer is continued, and fails.
+ * With HOW direct the writer is stopped while it copies: while it changes the
+ * target's tables the target may have to wait, which is not tried here.
  * Exits with 0, or prints what is wrong.
  */
 #include "step_timeout.h"
@@ -43,19 +43,19 @@ enum {
 
 enum who { WRITER, SENDER, TARGET, WHO };
 
-/* The target's requests to its parent, and which of them the parent has done.
- */
+/* The target asks its parent for STOP or CONTINUE; the parent answers
+ * IS_STOPPED. */
 enum order { GO, STOP, IS_STOPPED, CONTINUE };
 
-/* Shared by all. */
+/* Shared by all processes. */
 static struct step_timeout {
 	struct endpoint_address writer[2],
-		sender[2]; /* its own, and its peer */
+		sender[2]; /* each: the process's own, and its peer's */
 	int is_there[WHO], is_ready[WHO];
 	int order, is_over; /* the writer has failed */
 } * step_timeout;
 
-/* Memory for what is long. */
+/* Registers the memory of the long transfers. */
 static struct ibv_mr *open_long(struct endpoint *e)
 {
 	uint8_t *bytes = endpoint_memory(LONG);
@@ -75,7 +75,7 @@ static void open_end(struct endpoint *e)
 		      ENDPOINT_ALL_REMOTE);
 }
 
-/* address[0] is that of the end that connects, address[1] its peer's. */
+/* Connects e, whose address is *self, to the queue pair at *peer. */
 static void connect(struct endpoint *e, const struct endpoint_address *self,
 		    const struct endpoint_address *peer)
 {
@@ -200,7 +200,7 @@ static void part(struct endpoint *e, struct ibv_mr *mr)
 		step_timeout_die("dereg_mr");
 }
 
-/* Memory that was given back is nobody else's any more. */
+/* Expects that the writer changes no byte of the deregistered memory. */
 static void check_kept(uint8_t *bytes)
 {
 	memset(bytes, MINE, LONG);
@@ -310,9 +310,9 @@ static void stop(pid_t pid)
 }
 
 /*
- * Does it stand in a copy of memory that is mapped: at the copying instruction,
- * or behind what the kernel wants to see before the way back into a restartable
- * sequence?
+ * Whether a process is stopped in a copy to mapped memory: at the copying
+ * instruction, or at the abort handler of a restartable sequence, before which
+ * there is the signature that the kernel expects.
  */
 static bool is_at_lease(pid_t pid, uint64_t pc)
 {
@@ -329,7 +329,7 @@ static bool is_at_lease(pid_t pid, uint64_t pc)
 		!memcmp(code + sizeof(mark), copy, sizeof(copy)));
 }
 
-/* Is one of its threads there, or on its way out of process_vm_writev? */
+/* Whether a thread of a process is in such a copy, or in process_vm_writev. */
 static bool is_copying(pid_t pid)
 {
 	char pattern[64];
@@ -354,7 +354,7 @@ static bool is_copying(pid_t pid)
 	return copies;
 }
 
-/* How long its threads have run, in nanoseconds. */
+/* How many nanoseconds the threads of a process have run. */
 static uint64_t ran(pid_t pid)
 {
 	unsigned long long sum = 0;
@@ -378,7 +378,7 @@ static uint64_t ran(pid_t pid)
 	return sum;
 }
 
-/* Let it go on for a while, however long others keep it from running. */
+/* Continues a process until it has run for A_WHILE_NS of processor time. */
 static void let_run(pid_t pid)
 {
 	uint64_t began = ran(pid);

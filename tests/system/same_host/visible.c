@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * visible [-w put|one|two] [-n ROUNDS] [-s BYTES]: does who polls the last
- * byte of a message from another process ever see it before the rest?
+ * visible [-w put|one|two] [-n ROUNDS] [-s BYTES]: does a process that polls
+ * the last byte of a message from another process ever see that byte before the
+ * others?
  *
- *	writer: fill with k, write to the reader	reader: last byte k?
- *	        wait until it has looked		        all bytes k?
+ *	writer: fills with k, writes to the reader	reader: last byte k?
+ *	        waits until the reader looked		        all bytes k?
  *
- * put: as the library does; one: one stretch, as a naive copy; two: the body,
+ * put: as the library writes; one: by one call, as a naive copy; two: the body,
  * then the last bytes by a call of their own.  Each size from 1 byte to 64 KiB
- * at several alignments; -s is for one size.  Prints a line a size and exits
- * with 1 if any byte was stale.
+ * is tried at several alignments; -s: one size.  Prints a line a size, and
+ * exits with 1 if any byte was stale.
  */
 #include "memory/space_other.h"
 #include "memory/space_self.h"
@@ -35,9 +36,9 @@
 
 /* Each word in a cache line of its own. */
 struct shared {
-	_Alignas(64) uint32_t asked; /* the round that is under way */
+	_Alignas(64) uint32_t asked; /* the current round */
 	uint32_t at, bytes;
-	_Alignas(64) uint32_t seen; /* the round that has been looked at */
+	_Alignas(64) uint32_t seen; /* the last round that was checked */
 	_Alignas(64) uint64_t stale;
 	uint32_t is_ready;
 };
@@ -63,7 +64,8 @@ static uint8_t value_of(uint32_t round)
 	return (uint8_t)(round % 251 + 1);
 }
 
-/* Is a byte not k?  Those before the last first, then as fast as may be. */
+/* Whether any byte is not k: looks at the last bytes first, then at all, as
+ * fast as possible. */
 static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint8_t k)
 {
 	const uint8_t *all = (const uint8_t *)(uintptr_t)m;
@@ -79,7 +81,7 @@ static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint8_t k)
 static void read_on(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	memset(target, 0, MAX + 8192); /* pages of its own */
+	memset(target, 0, MAX + 8192); /* so the pages are its own */
 	__atomic_store_n(&shared->is_ready, 1, __ATOMIC_RELEASE);
 	for (uint32_t round = 1;; round++) {
 		unsigned tries = 0;
@@ -128,7 +130,7 @@ static void put(uint64_t va, uint32_t bytes)
 		exit(2);
 }
 
-/* The number of stale ones. */
+/* Runs the rounds of a size.  Returns in how many a byte was stale. */
 static uint64_t hammer(void (*way)(uint64_t, uint32_t), uint32_t bytes,
 		       uint32_t rounds)
 {
@@ -150,7 +152,7 @@ static uint64_t hammer(void (*way)(uint64_t, uint32_t), uint32_t bytes,
 	return shared->stale - before;
 }
 
-/* On two cores, if there are. */
+/* Binds this process to a core, if the machine has more than one. */
 static void pin(int cpu)
 {
 	cpu_set_t set;
