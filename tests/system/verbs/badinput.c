@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * badinput: requests with a wrong key, range or right, memory that went away,
- * and peers that die, through the public verbs.  For each: the completion's
- * status, both states, a sentence on stderr, and not a byte out of place.
+ * badinput: requests with a wrong key, range or access right, memory that is
+ * unmapped, and peers that die, through the public verbs.  For each case checks
+ * the completion's status, the states of both queue pairs, the sentence on
+ * stderr, and that no other byte has changed.
  *
  *	adverb run -- badinput
  */
@@ -41,7 +42,8 @@ static void expect_sentence(const char *word)
 		     "no sentence about \"%s\" but <%.200s>", word, text);
 }
 
-/* A request that has to be refused; offsets are from what would be right. */
+/* A request that has to be refused; keys and offsets say how the request
+ * differs from a right one. */
 struct bad {
 	const char *name;
 	enum ibv_wr_opcode opcode;
@@ -51,8 +53,8 @@ struct bad {
 	uint32_t size;
 	enum ibv_wc_status status;
 	enum ibv_qp_state responder;
-	const char *word; /* the sentence has it */
-	int qp_lacks;	  /* rights the responder's queue pair has not */
+	const char *word; /* the sentence on stderr contains this */
+	int qp_lacks;	  /* rights that the responder's queue pair lacks */
 };
 
 enum {
@@ -236,7 +238,8 @@ static const struct bad plain_write = {
 static const struct bad plain_read = {
 	.name = "READ", .opcode = IBV_WR_RDMA_READ, .size = 4096};
 
-/* As good as unmapped, but that nothing else comes to lie there. */
+/* Takes all access to the region away: like munmap, but no other mapping can be
+ * placed there. */
 static void forbid(void *region)
 {
 	check_expect(mmap(region, ENDPOINT_SIZE, PROT_NONE,
@@ -315,12 +318,12 @@ static void try_foreign_rkey(void)
 	check_done();
 }
 
-/* How far the peer that dies has come. */
+/* The state that the peer's queue pair has reached when the peer dies. */
 enum step { STEP_INIT, STEP_RTR, STEP_RTS, STEP_COUNT };
 
 static const char *const step_names[STEP_COUNT] = {"INIT", "RTR", "RTS"};
 
-/* The peer: an image of this program of its own, which then just waits. */
+/* The peer: a process that executes this program again, and then waits. */
 static int peer_main(int fd, enum step step)
 {
 	struct endpoint e;
@@ -373,7 +376,7 @@ static void end_peer(pid_t pid)
 struct death {
 	enum step step;
 	const struct bad *request;
-	int served; /* requests done before it is killed */
+	int served; /* requests done before the peer is killed */
 	pid_t pid;
 	int fd;
 };
@@ -393,9 +396,9 @@ static bool meet(struct endpoint *a, int fd, struct endpoint_address *peer)
 }
 
 /*
- * Takes all completions, killing the peer after as many as it was to serve.
- * What was already on its way may succeed still; then one request fails and
- * the others are flushed.  Returns how many succeeded.
+ * Takes all completions, and kills the peer after d->served.  Requests that are
+ * outstanding then may succeed; after them one request fails and the others
+ * are flushed.  Returns how many succeeded.
  */
 static int take_all(struct endpoint *a, const struct death *d)
 {

@@ -22,7 +22,7 @@ enum {
 	BYTES = 100,
 };
 
-/* With what each counts of mixture() at its two ends. */
+/* How many requests and receives of each kind mixture() completes. */
 enum { WRITES = 7, READS = 4, SENDS = 3, RECEIVES = 5 };
 
 static const struct {
@@ -72,7 +72,8 @@ static uint64_t errors(struct newer_counter *c)
 	return v;
 }
 
-/* Processor time: a process that is stopped, or has no core, has not waited. */
+/* Processor time: time in which this process is stopped, or has no core, does
+ * not count as waiting. */
 static double now(void)
 {
 	struct timespec t;
@@ -81,7 +82,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Reads, and does nothing else, until it is so many. */
+/* Reads the counter, and does nothing else, until its value is `want`. */
 static bool reaches(struct newer_counter *c, uint64_t want)
 {
 	double end = now() + (int)ENDPOINT_WAIT_MS / 1000.0;
@@ -100,8 +101,8 @@ static bool errors_reach(struct newer_counter *c, uint64_t want)
 	return errors(c) == want;
 }
 
-/* Creates a counter of e[0] or e[1], as @of says; its queue pair is destroyed
- * before it. */
+/* Closes e[of] and its n counters; the queue pair that they count is destroyed
+ * first. */
 static void close_end(int of, int n, struct newer_counter *const *counters)
 {
 	EXPECT(!ibv_destroy_qp(e[of].qp));
@@ -148,7 +149,7 @@ static struct endpoint_address address(int at)
 	return a;
 }
 
-/* Both in INIT, for counters to be attached. */
+/* Opens both ends, in INIT, so that counters can be attached. */
 static void both_open(void)
 {
 	endpoint_open(&e[0], ALL, ENDPOINT_ALL_REMOTE);
@@ -231,7 +232,8 @@ static void what_cannot_be_attached_is_refused(void)
 	EXPECT(attach(e[0].qp, c, 64) == EOPNOTSUPP);
 	EXPECT(attach(e[0].qp, c, NEWER_REMOTE_READ) == EOPNOTSUPP);
 	EXPECT(later.qp_attach_comp_cntr(e[0].qp, c, &attr) == EINVAL);
-	EXPECT(attach(e[1].qp, c, NEWER_SEND) == EINVAL); /* its context */
+	/* The counter is of another device context than this queue pair. */
+	EXPECT(attach(e[1].qp, c, NEWER_SEND) == EINVAL);
 	EXPECT(!attach(e[0].qp, c, NEWER_SEND | NEWER_READ));
 	EXPECT(attach(e[0].qp, other, NEWER_READ) == EBUSY);
 	EXPECT(attach(e[0].qp, c, NEWER_READ) == EBUSY);
@@ -270,13 +272,13 @@ static void each_operation_is_counted_once(void)
 		EXPECT(reaches(mine[i], op[i].from) && !errors(mine[i]));
 		EXPECT(!later.set_comp_cntr(mine[i], 0));
 	}
-	/* and the other way */
+	/* Now e[1] is the initiator. */
 	to = address(0);
 	post_receives(0, RECEIVES);
 	mixture(&e[1], &to);
 	for (int i = 0; i < OPS; i++)
 		EXPECT(reaches(mine[i], op[i].to) && !errors(mine[i]));
-	/* which stays when the queue pair has gone */
+	/* The values stay when the queue pair is destroyed. */
 	EXPECT(!ibv_destroy_qp(e[0].qp));
 	for (int i = 0; i < OPS; i++)
 		EXPECT(value(mine[i]) == op[i].to);
@@ -301,14 +303,14 @@ static void bytes_are_counted(void)
 	post_receives(1, RECEIVES);
 	mixture(&e[0], &to);
 	EXPECT(reaches(sent, BYTES * (WRITES + READS + SENDS)));
-	/* a WRITE with immediate data is both: a WRITE and a receive */
+	/* A WRITE with immediate data counts as a WRITE and as a receive. */
 	EXPECT(reaches(got, BYTES * (WRITES + RECEIVES)));
 	EXPECT(!errors(sent) && !errors(got));
 	close_end(1, 1, &got);
 	close_end(0, 1, &sent);
 }
 
-/* Those that follow are flushed, and so are the receives. */
+/* Requests after the failed one are flushed, and so are the receives. */
 static void failures_are_counted_apart(void)
 {
 	struct newer_counter *all[3], *writes, *sends, *receives;
@@ -364,12 +366,13 @@ static void one_counter_is_of_many_queue_pairs(void)
 	endpoint_address_get(&more, &to);
 	for (int i = 0; i < 5; i++)
 		post(&peer, &to, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED);
-	/* WRITEs whose receives are shared, without memory of their own */
+	/* WRITEs that take receives without memory from a shared queue. */
 	for (int i = 0; i < 2; i++)
 		post(&peer, &to, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SIGNALED);
 	EXPECT(reaches(c, RECEIVES + WRITES + 2 + 7));
 	EXPECT(!errors(c));
-	/* what has gone stays counted: set from there */
+	/* Requests of a destroyed queue pair stay counted, and the value can be
+	 * set. */
 	EXPECT(!ibv_destroy_qp(more.qp));
 	EXPECT(value(c) == RECEIVES + WRITES + 2 + 7);
 	EXPECT(!later.set_comp_cntr(c, 3));
@@ -386,7 +389,8 @@ static void swap(int socket, const struct endpoint_address *mine,
 	EXPECT(read(socket, theirs, sizeof(*theirs)) == sizeof(*theirs));
 }
 
-/* The other process: it sends, and waits for the word to end. */
+/* The other process: posts requests, and ends when a byte comes by the
+ * socket. */
 static void be_the_peer(int socket)
 {
 	struct endpoint_address mine, theirs;
@@ -439,8 +443,8 @@ static void a_peer_of_another_process_is_counted(void)
 	close_end(0, 2, all);
 }
 
-/* A thread that sees a WRITE counted sees the bytes that it wrote: the last
- * byte first. */
+/* A thread that sees a WRITE counted sees the bytes that the WRITE wrote, also
+ * the last byte. */
 static void what_is_counted_is_there(void)
 {
 	enum { ROUNDS = 300 };
@@ -470,7 +474,7 @@ static void what_is_counted_is_there(void)
 int main(void)
 {
 	newer_find();
-	/* first: a child opens the device itself */
+	/* This case is first, since its child opens the device itself. */
 	check_run("a peer of another process is counted",
 		  a_peer_of_another_process_is_counted);
 	check_run("a device tells its counters", a_device_says_what_it_counts);

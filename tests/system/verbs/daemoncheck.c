@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * daemoncheck: programs that close all descriptors but the first three while a
- * device is open, as those do that become daemons, in the child of a fork or in
- * one process.  The numbers are the program's from then on: what it opens under
- * them is neither closed, nor read, nor written.
+ * device is open, as a program does that becomes a daemon, in the child of a
+ * fork or in one process.  From then on the numbers belong to the program: the
+ * library neither closes, reads nor writes files that the program opens with
+ * these numbers.
  *
- * Each case is a process of its own, which opens a device and an event channel,
- * has a completion channel, and then MOST files of 4 bytes in their place.
+ * Each case is a process of its own, which opens a device, an event channel and
+ * a completion channel, and then MOST files of 4 bytes in place of their
+ * descriptors.
  */
 #include "check.h"
 
@@ -46,7 +48,7 @@ static struct ibv_context *open_first(void)
 	return context;
 }
 
-/* False: the machine has no device, or it does not open. */
+/* Opens all objects.  Returns false if there is no device that opens. */
 static bool take_all(struct held *h)
 {
 	struct sockaddr_storage any = {.ss_family = AF_INET};
@@ -84,8 +86,8 @@ static void open_file(int i)
 		_exit(2);
 }
 
-/* As daemon(3) and most daemons: all are closed, and others take their place.
- */
+/* Closes all descriptors, as most daemons do, and opens files in their
+ * place. */
 static void become_another(void)
 {
 	for (int fd = FIRST; fd < LAST; fd++)
@@ -94,7 +96,8 @@ static void become_another(void)
 		open_file(i);
 }
 
-/* Is each still the file that it was, with what was in it, unread? */
+/* Returns how many of the files are not as they were: another file, read, or
+ * with other bytes. */
 static int files_hurt(void)
 {
 	int hurt = 0;
@@ -115,14 +118,14 @@ static int files_hurt(void)
 	return hurt;
 }
 
-/* Runs the case; its exit status, 0 if all is well. */
+/* Runs the case in a child.  Returns the exit status, 0 if all is well. */
 static int status_of(int (*body)(void))
 {
 	pid_t pid = fork();
 	int status;
 
 	if (!pid) {
-		alarm(HANG_S); /* a program that hangs does not end otherwise */
+		alarm(HANG_S); /* so that a case that hangs ends */
 		_exit(body());
 	}
 	if (waitpid(pid, &status, 0) != pid)
@@ -130,7 +133,7 @@ static int status_of(int (*body)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* Opens again what the process had, uses it, and destroys it. */
+/* Opens the objects again, uses them, and destroys them. */
 static int work_anew(void)
 {
 	struct held h;
@@ -163,7 +166,7 @@ static int child_of_one_that_opened(void)
 	return give_all(&h) ? 0 : 6;
 }
 
-/* The child destroys what it has from its parent. */
+/* The child destroys the objects inherited from its parent. */
 static int child_that_destroys(void)
 {
 	struct held h;
@@ -175,7 +178,7 @@ static int child_that_destroys(void)
 
 	if (!pid) {
 		become_another();
-		give_all(&h); /* refused or not, it hurts nothing */
+		give_all(&h); /* may be refused, but must hurt no file */
 		_exit(files_hurt() ? 4 : 0);
 	}
 	if (waitpid(pid, &status, 0) != pid || status)
@@ -202,7 +205,8 @@ static int one_that_goes_on(void)
 	return status ? status : work_anew() ? 7 : files_hurt();
 }
 
-/* Its sockets have our numbers: what comes to them is theirs. */
+/* The program's sockets have the numbers of adverb's: data that comes to them
+ * is left to the program. */
 static int one_whose_sockets_follow(void)
 {
 	int pair[MOST][2], lost = 0;
@@ -234,7 +238,7 @@ static int one_whose_sockets_follow(void)
 	return lost ? 5 : 0;
 }
 
-/* The next event within the time; 0: none comes, and it does not wait. */
+/* Returns the type of the next event, or -1 if none comes within `ms`. */
 static int async_event(struct ibv_context *context, int ms)
 {
 	struct pollfd p = {context->async_fd, POLLIN, 0};
@@ -246,8 +250,8 @@ static int async_event(struct ibv_context *context, int ms)
 	return (int)event.event_type;
 }
 
-/* The program keeps the descriptors that it was given, and continues to poll.
- */
+/* A program that keeps the descriptors which the API gave it, closes all others
+ * and polls gets one IBV_EVENT_DEVICE_FATAL. */
 static int one_that_hears_of_it(void)
 {
 	struct ibv_wc wc;

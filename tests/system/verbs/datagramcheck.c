@@ -14,11 +14,11 @@
 
 enum { QPS = 3, GRH = 40, QKEY = 0x11111111, BYTES = 64, CLASS = 0x48 };
 enum { FIRST = 1, LAST };
-enum { MANY = 300, LONG = 480 }; /* too long to stay with its receive */
+enum { MANY = 300, LONG = 480 }; /* LONG is too long for an eager message */
 
 static struct endpoint e; /* its memory and completion queue serve all */
 static struct ibv_qp *qp[QPS];
-static struct ibv_ah *ah; /* to ourselves */
+static struct ibv_ah *ah; /* to this process's own GID */
 static union ibv_gid self;
 
 static struct ibv_qp *ud_open(struct ibv_cq *cq, uint32_t depth)
@@ -85,7 +85,8 @@ static int post(struct ibv_qp *q, struct ibv_ah *to, uint32_t qpn,
 	return ibv_post_send(q, &wr, &bad);
 }
 
-/* Take n completions; the last receive is *got.  How many receives came. */
+/* Takes n completions.  Returns how many of them are receives, the last of
+ * which is in *got. */
 static int take(int n, struct ibv_wc *got)
 {
 	struct ibv_wc wc;
@@ -118,7 +119,7 @@ static void completions_tell_the_source(void)
 	EXPECT(!memcmp(e.region + GRH, e.region + 1024, BYTES));
 }
 
-/* Answer along the way that the datagram came. */
+/* Answers a datagram with an address handle made from its completion. */
 static void an_answer_finds_its_way(void)
 {
 	struct ibv_wc wc = {0};
@@ -151,7 +152,7 @@ static void a_queue_pair_sends_to_itself(void)
 	EXPECT(wc.byte_len == GRH);
 }
 
-/* @list messages in one call, each byte of them n. */
+/* Sends @list messages, with value n in each byte, in one call. */
 static void say(uint32_t qpn, int n, int list)
 {
 	struct ibv_sge sge = {(uintptr_t)e.region + 1024, LONG, e.mr->lkey};
@@ -181,8 +182,8 @@ static bool is_heard(int n)
 	return *last == n;
 }
 
-/* Another process, which looks at its memory and at nothing else until it has
- * heard the last; its exit status. */
+/* The receiving process: looks at its memory alone, and never polls, until the
+ * last message has come.  Returns its exit status. */
 static int hear(int tell)
 {
 	struct ibv_sge sge;
@@ -206,8 +207,8 @@ static int hear(int tell)
 	return 0;
 }
 
-/* First some datagrams in a list, then so many one by one that one waits for
- * the other; no thread polls: the last datagram must arrive all the same. */
+/* Sends some datagrams in a list, then others one by one, so that some may wait
+ * for later ones; no thread polls, and the last datagram must arrive. */
 static void leaves_without_a_poll(int singly)
 {
 	int pair[2], status = -1;
@@ -221,7 +222,7 @@ static void leaves_without_a_poll(int singly)
 	close(pair[1]);
 	EXPECT(read(pair[0], &qpn, sizeof(qpn)) == sizeof(qpn));
 	say(qpn, FIRST, 1);
-	/* all that is asked of others for the first is done by then */
+	/* By then the path for the first datagram is set up. */
 	EXPECT(read(pair[0], &qpn, sizeof(qpn)) == sizeof(qpn));
 	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 	say(qpn, FIRST, 8);
@@ -261,7 +262,8 @@ static void refusals(void)
 	EXPECT(ibv_attach_mcast(e.qp, &self, 0) == EINVAL);
 }
 
-/* On q, which is the program's to bring back from SQE, and sends then. */
+/* Posts a request that fails on q, which goes to SQE; after the program has
+ * moved q back to RTS, q sends again. */
 static void misuse(struct ibv_qp *q, uint32_t bytes, enum ibv_wr_opcode op,
 		   enum ibv_wc_status status)
 {
@@ -282,7 +284,8 @@ static void misuse(struct ibv_qp *q, uint32_t bytes, enum ibv_wr_opcode op,
 	EXPECT(take(2, &wc) == 1);
 }
 
-/* As adapters do, which do not look at a request when it is posted. */
+/* Adapters do not check a request when it is posted, so a request that UD does
+ * not have completes in error. */
 static void misuse_completes_in_error(void)
 {
 	static const enum ibv_wr_opcode ops[] = {
@@ -299,7 +302,7 @@ static void misuse_completes_in_error(void)
 	misuse(qp[0], 4097, IBV_WR_SEND, IBV_WC_LOC_LEN_ERR);
 }
 
-/* One that is connected to itself. */
+/* Creates a UC queue pair that is connected to itself. */
 static struct ibv_qp *uc_open(void)
 {
 	struct ibv_qp_init_attr init = {
@@ -330,7 +333,7 @@ static struct ibv_qp *uc_open(void)
 	return q;
 }
 
-/* The same of UC, which writes, too. */
+/* A request that UC does not have completes in error. */
 static void misuse_of_uc_completes_in_error(void)
 {
 	static const enum ibv_wr_opcode ops[] = {
@@ -354,7 +357,7 @@ static void misuse_of_uc_completes_in_error(void)
 	}
 }
 
-/* The group's members but the sender hear it, each once. */
+/* Each member of the group but the sender gets a datagram once. */
 static void group(const union ibv_gid *gid)
 {
 	struct ibv_ah *to = ah_open(gid);
@@ -372,7 +375,7 @@ static void group(const union ibv_gid *gid)
 	EXPECT(wc.src_qp == qp[0]->qp_num);
 	EXPECT(!ibv_detach_mcast(qp[1], gid, 0));
 	EXPECT(ibv_detach_mcast(qp[1], gid, 0) == EINVAL);
-	/* qp[1] has left: its receive waits for the next case */
+	/* qp[1] has left the group, so its receive stays posted. */
 	receive(qp[2]);
 	EXPECT(!post(qp[0], to, 0xffffff, BYTES, IBV_WR_SEND));
 	EXPECT(take(2, &wc) == 1);
@@ -380,7 +383,7 @@ static void group(const union ibv_gid *gid)
 	EXPECT(!ibv_detach_mcast(qp[0], gid, 0));
 	EXPECT(!ibv_detach_mcast(qp[2], gid, 0));
 	EXPECT(!ibv_destroy_ah(to));
-	/* use up what qp[0] has posted */
+	/* Consume the receive that qp[0] has posted. */
 	EXPECT(!post(qp[1], ah, qp[0]->qp_num, 0, IBV_WR_SEND));
 	EXPECT(take(2, &wc) == 1);
 }
@@ -432,7 +435,8 @@ static void a_group_takes_as_many_members_as_reported(void)
 		EXPECT(!ibv_attach_mcast(member[n], &gid, 0));
 	}
 	EXPECT(ibv_attach_mcast(qp[0], &gid, 0) == ENOSPC);
-	EXPECT(!ibv_attach_mcast(member[0], &gid, 0)); /* it is a member */
+	/* A queue pair that is a member already can be attached again. */
+	EXPECT(!ibv_attach_mcast(member[0], &gid, 0));
 	EXPECT(!ibv_detach_mcast(member[0], &gid, 0));
 	EXPECT(!ibv_attach_mcast(qp[0], &gid, 0));
 	EXPECT(!ibv_detach_mcast(qp[0], &gid, 0));

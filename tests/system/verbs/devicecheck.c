@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * devicecheck: a device does what it says of itself, no less and no more.
+ * devicecheck: a device does what its attributes say, no less and no more.
  * Prints a line a case, as verbcheck does; one thread.
  */
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 static struct endpoint e;
 
-/* One more of a kind; NULL and errno. */
+/* Creates an object of a kind.  Returns NULL with errno if that fails. */
 typedef void *make(void);
 typedef int unmake(void *object);
 
@@ -61,7 +61,8 @@ static int unmake_ah(void *ah)
 	return ibv_destroy_ah(ah);
 }
 
-/* Finds at least one. */
+/* Expects that `most` objects of a kind can exist, of which `there` do already,
+ * and that one more fails with ENOMEM. */
 static void as_many_as(int most, int there, make *one, unmake *none)
 {
 	void **all = calloc((size_t)most, sizeof(*all));
@@ -116,7 +117,7 @@ static void no_more_address_handles(void)
 	endpoint_close(&e);
 }
 
-/* All that can be tried of a flag is tried elsewhere. */
+/* Other cases try what the flags mean. */
 static void the_flags_are_what_is_built(void)
 {
 	const unsigned int built =
@@ -145,7 +146,8 @@ static struct ibv_qp *with_inline(uint32_t bytes)
 	return ibv_create_qp(e.pd, &init);
 }
 
-/* As libfabric finds it: twice as much until it is too much, then between. */
+/* Searches as libfabric does: doubles the bytes until they are too many, then
+ * bisects. */
 static void the_most_inline_data_can_be_found(void)
 {
 	uint32_t most = 2, least_too_many;
@@ -169,7 +171,7 @@ static void the_most_inline_data_can_be_found(void)
 	endpoint_close(&e);
 }
 
-/* Without a search. */
+/* Far too many bytes are refused in the first call, too. */
 static void too_much_inline_data_is_refused(void)
 {
 	opened();

@@ -47,7 +47,7 @@ static enum ibv_wc_status write_by(uint32_t rkey)
 	return posted(&e[0], &wr);
 }
 
-/* A window of e[1]'s, and a region that it may lie on. */
+/* A memory window of e[1], and a region to which it can be bound. */
 struct window {
 	struct ibv_mr *mr;
 	struct ibv_mw *mw;
@@ -99,7 +99,8 @@ static void a_region_has_one_key(void)
 	endpoint_close_pair(e);
 }
 
-/* The answer to a request that is refused, which changes nothing. */
+/* Calls ibv_rereg_mr with arguments that are refused, and expects that the
+ * region does not change.  Returns what the call returned. */
 static int rereg(int flags, struct ibv_pd *pd, size_t length, int access,
 		 int want_errno)
 {
@@ -127,7 +128,8 @@ static void a_rereg_that_the_library_refuses(void)
 	endpoint_close_pair(e);
 }
 
-/* The same of one that the kernel refuses; here it is as good. */
+/* On a kernel's device the kernel would refuse these calls; here the region
+ * stays as good as before. */
 static void a_rereg_that_the_kernel_refuses(void)
 {
 	struct ibv_pd *pd;
@@ -186,7 +188,7 @@ static void a_new_key_has_the_lower_8_bits_given(void)
 	endpoint_close_pair(e);
 }
 
-/* The same by a call for each field. */
+/* A type 2 window is bound by ibv_wr_bind_mw, and gets the key's low byte. */
 static void a_key_is_given_by_ibv_wr_bind_mw(void)
 {
 	struct ibv_qp_init_attr_ex init = {
@@ -251,7 +253,8 @@ static void type_1_is_never_zero_based(void)
 	endpoint_close_pair(e);
 }
 
-/* Window and region of one domain, the queue pair of another. */
+/* Binds a window to a region of the same protection domain by a queue pair of
+ * another domain. */
 static void a_binding_across_domains(enum ibv_mw_type type)
 {
 	struct ibv_mw_bind of_1 = {.send_flags = IBV_SEND_SIGNALED};

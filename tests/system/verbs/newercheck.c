@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * newercheck: the calls of rdma-core's releases after 44 but for counters
- * (countcheck): buffers, registration by attributes, the speed of a port.
+ * newercheck: the calls that rdma-core has since releases after 44, without
+ * counters (countcheck): buffers, registration by attributes, the speed of a
+ * port.
  * Prints a line a case, as verbcheck does; one thread.
  */
 #include <errno.h>
@@ -14,7 +15,7 @@
 
 static struct endpoint e[2];
 
-/* Bytes that the peer writes to @va of @rkey are in the bytes at @memory. */
+/* Expects that bytes which the peer writes to @va of @rkey come to @memory. */
 static void peer_writes(uint64_t va, uint32_t rkey, const uint8_t *memory)
 {
 	struct ibv_sge sge = {(uintptr_t)e[1].region, 64, e[1].mr->lkey};
@@ -143,7 +144,7 @@ static void registration_by_attributes_names_its_memory(void)
 	endpoint_open_pair(e);
 	memory = endpoint_memory(4096);
 	attr.addr = memory;
-	attr.iova = 0x123000; /* which is not named */
+	attr.iova = 0x123000; /* comp_mask does not name iova */
 	mr = later.reg_mr_ex(e[0].pd, &attr);
 	EXPECT(mr && mr->addr == memory && mr->length == 4096);
 	if (mr) {

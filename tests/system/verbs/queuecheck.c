@@ -14,7 +14,7 @@
 #include "check.h"
 #include "endpoint.h"
 
-#define QUIET_MS 100 /* after which nobody drives the adapter */
+#define QUIET_MS 100 /* after which no thread makes progress */
 
 static struct endpoint a, b;
 
@@ -176,7 +176,7 @@ static void a_dying_queue_pair_says_its_last(void)
 		EXPECT(event.element.qp == b.qp);
 		ibv_ack_async_event(&event);
 	}
-	/* the receive waits for another queue pair */
+	/* The receive stays in the shared queue for another queue pair. */
 	EXPECT(ibv_poll_cq(b.cq, 1, &(struct ibv_wc){0}) == 0);
 	endpoint_replace_qp(&b, qp_on(NULL), ENDPOINT_ALL_REMOTE);
 	EXPECT(ibv_destroy_srq(srq) == 0);
@@ -204,7 +204,7 @@ static struct ibv_qp *ex_open(struct endpoint *e, struct ibv_cq *cq,
 	return ibv_create_qp_ex(e->ctx, &init);
 }
 
-/* As rdma-core and the kernel ignore it. */
+/* The completion queue is ignored, as rdma-core and the kernel ignore it. */
 static void a_basic_shared_queue_may_name_a_completion_queue(void)
 {
 	struct ibv_srq_init_attr_ex init = {
@@ -347,7 +347,7 @@ static void requests_are_posted_all_or_none(void)
 	EXPECT(ibv_wr_complete(qp) == EINVAL); /* in INIT */
 	endpoint_connect(&a, &b);
 	ibv_wr_start(qp);
-	for (int i = 0; i < 5; i++) /* four fit */
+	for (int i = 0; i < 5; i++) /* the queue holds four */
 		ibv_wr_rdma_write(qp, b.mr->rkey, (uintptr_t)b.region);
 	EXPECT(ibv_wr_complete(qp) == ENOMEM);
 	ibv_wr_start(qp);
@@ -375,7 +375,7 @@ static void requests_are_posted_all_or_none(void)
 	both_close();
 }
 
-/* Posted one by one, so that what follows the first is gathered. */
+/* WRITEs are posted one by one, so that those after the first are gathered. */
 static void what_is_posted_leaves_without_a_poll(void)
 {
 	struct ibv_sge sge = {.length = 8};
@@ -403,9 +403,9 @@ static void what_is_posted_leaves_without_a_poll(void)
 }
 
 /*
- * The last of many completions that are polled at once finds its memory gone:
- * its queue pair fails, and the next receive is flushed, which wakes the thread
- * that sleeps for it.
+ * One poll takes many completions.  The last is a receive whose memory is
+ * unmapped: the queue pair goes to ERR, and the next receive is flushed, which
+ * wakes a thread that sleeps for an event.
  */
 static void what_a_long_poll_finds_is_told(void)
 {
@@ -445,7 +445,7 @@ static void what_a_long_poll_finds_is_told(void)
 	EXPECT(ibv_req_notify_cq(b.cq, 0) == 0);
 	n = ibv_poll_cq(b.cq, 32, wc);
 	EXPECT(n >= 17 && wc[16].status == IBV_WC_LOC_PROT_ERR);
-	if (n < 18) { /* by packets it has failed before */
+	if (n < 18) { /* by packets the poll may have taken the flush, too */
 		ready.fd = b.channel->fd;
 		EXPECT(poll(&ready, 1, ENDPOINT_WAIT_MS) == 1);
 		wc[17] = completed(&b);

@@ -18,7 +18,7 @@
 #include "endpoint.h"
 
 enum { PAIRS = 4, MESSAGES = 3000, DEPTH = 64, ALL = PAIRS * MESSAGES };
-enum { OUT = 200 }; /* receives posted and not polled: what each CQ can hold */
+enum { OUT = 200 }; /* receives posted and not polled: as many as a CQ holds */
 
 static struct endpoint a[PAIRS], b[PAIRS];
 static struct ibv_srq *srq;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * watched: a program of several threads, built with ThreadSanitizer.  What
- * posting and polling put in order is no race and must not be reported; what
- * they do not is one and must be.  Both ends of each connection are here.
+ * race_order: a program of several threads, built with ThreadSanitizer.
+ * Accesses that posting and polling order are no race and must not be reported;
+ * other accesses are a race and must be.  Both ends of each connection are in
+ * this process.
  *
- *	watched                what is in order, a line a case
- *	watched race-posting   the program's own races: while it posts by
- *	watched race-polling   ibv_wr_*, while it polls by ibv_start_poll
+ *	race_order                accesses that are ordered, a line a case
+ *	race_order race-posting   a race while the program posts by ibv_wr_*
+ *	race_order race-polling   a race while it polls by ibv_start_poll
  *
- * The threads count for each other with relaxed atomics, which order nothing.
+ * The threads count progress with relaxed atomics, which order nothing.
  */
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
@@ -22,13 +23,13 @@
 
 enum {
 	ROUNDS = 2000,
-	AHEAD = ENDPOINT_DEPTH / 4, /* so many are under way */
+	AHEAD = ENDPOINT_DEPTH / 4, /* requests outstanding at most */
 	INLINE = 64,
 	FACT = 3,
 };
 
-/* The subject of a request; the thread that posts makes it, the thread that
- * polls frees it. */
+/* The object of a request: the posting thread creates it, and the polling
+ * thread frees it. */
 struct job {
 	int number;
 	char text[INLINE];
@@ -94,7 +95,7 @@ static void beside(void *(*other)(void *), void (*own)(void))
 	endpoint_close_pair(e);
 }
 
-/* The object that wr_id names. */
+/* ---- the object that wr_id points to ---- */
 
 static void *end_jobs(void *arg)
 {
@@ -128,8 +129,7 @@ static void who_polls_ends_what_was_posted(void)
 	beside(end_jobs, write_jobs);
 }
 
-/* Stores before a message was sent, and the place to which the message comes.
- */
+/* ---- stores before a message is sent, and the memory of its receive ---- */
 
 static void post_receive(int i)
 {
@@ -198,7 +198,7 @@ static void who_polls_sees_what_was_done_before_a_message(void)
 	receives_are_there(take_messages);
 }
 
-/* The facts that an event tells are known before a poll. */
+/* The stores before a message are seen after its event, before a poll. */
 static void sleep_on_channel(void)
 {
 	struct ibv_cq *cq;
@@ -228,7 +228,7 @@ static void who_sleeps_sees_it_too(void)
 	receives_are_there(sleep_for_messages);
 }
 
-/* The same field by field, and two threads that post to one queue. */
+/* ---- ibv_wr_* and ibv_start_poll, with two threads that post ---- */
 
 static struct ibv_cq_ex *cq_ex;
 static atomic_int posted;
@@ -331,7 +331,7 @@ static void field_by_field_is_no_other(void)
 	ex_close();
 }
 
-/* rdma_cm: a thread takes events that other threads began. */
+/* ---- rdma_cm: a thread takes events of calls of other threads ---- */
 
 static struct rdma_cm_event *event_of(struct rdma_event_channel *c,
 				      enum rdma_cm_event_type type)
@@ -384,7 +384,7 @@ static void who_takes_events_knows_what_began(void)
 	free(job);
 }
 
-/* The program's own races. */
+/* ---- the program's own races ---- */
 
 static int shared;
 

@@ -21,12 +21,12 @@
 
 enum {
 	MOST = 10000,
-	LEAST = 400, /* below that there is nothing to be seen */
+	LEAST = 400, /* regions; fewer show nothing */
 	PAGE = 4096,
 	/* Calls that the library may make once, and for each region. */
 	ONCE = 160000,
 	EACH = 80,
-	/* Threads, regions of each, and files that are open beside. */
+	/* Threads, registrations of each, and other files that are open. */
 	THREADS = 16,
 	TURNS = 500,
 	OTHERS = 2000,
@@ -39,7 +39,8 @@ static _Atomic long long read_so_far;
 
 /* ---- a thread that registers other memory at each of these calls ---- */
 
-/* Two threads take turns: one registers what is counted, one other memory. */
+/* Two threads take turns: the calls of one are counted, the other registers
+ * other memory meanwhile. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t turn;
@@ -48,12 +49,12 @@ static struct {
 } beside = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	    .turn = PTHREAD_COND_INITIALIZER};
 
-/* Where the calls of this thread's registration are counted; NULL: nowhere. */
+/* The counter of the calls of this thread's registration; NULL: none. */
 static _Thread_local int *calls_counted;
 static _Thread_local bool is_interrupted;
 
-/* The other thread registers and deregisters a region, until the end of which
- * this call does not return: the library must hold no lock here. */
+/* Waits until the other thread has registered and deregistered a region, which
+ * it can if the library holds no lock here. */
 static void let_other_register(void)
 {
 	struct timespec late;
@@ -102,11 +103,11 @@ static void count_call(void)
 		let_other_register();
 }
 
-/* ---- what is counted ---- */
+/* ---- the calls that are counted ---- */
 
 /*
- * The library's calls come here first.  It is built with 64 bits for offsets,
- * and asks for those names.
+ * The library's calls come to these functions first.  The library is built with
+ * 64 bits for offsets, and so calls these names.
  */
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
@@ -130,7 +131,7 @@ struct dirent64 *readdir64(DIR *dir)
 	return next(dir);
 }
 
-/* By the text of the mappings, before Linux 6.11. */
+/* The library reads the text of the mappings before Linux 6.11. */
 char *fgets(char *text, int size, FILE *file)
 {
 	static char *(*next)(char *, int, FILE *);
@@ -141,7 +142,7 @@ char *fgets(char *text, int size, FILE *file)
 	return next(text, size, file);
 }
 
-/* At most so many regions, all that the limit of descriptors allows. */
+/* How many regions the limit of descriptors allows, but at most MOST. */
 static int room(void)
 {
 	struct rlimit files;
@@ -192,7 +193,7 @@ static void region_close(struct region *r, bool keeps_file)
 		close(r->fd);
 }
 
-/* No search for the file of memory that goes by packets. */
+/* Whether requests go by packets: then the library looks for no file. */
 static bool goes_by_packets(void)
 {
 	const char *direct = getenv("ADVERB_DIRECT");
@@ -200,7 +201,8 @@ static bool goes_by_packets(void)
 	return direct && *direct == '0';
 }
 
-/* `others` files that are open are not registered. */
+/* Registers as many regions as possible, beside `others` files that are open
+ * but not registered. */
 static void register_many(int others, bool keeps_file)
 {
 	int n = room() - others,
@@ -220,7 +222,7 @@ static void register_many(int others, bool keeps_file)
 	check_expect(read_so_far - began <= ONCE + (long long)EACH * n,
 		     "%lld calls were made for %d regions", read_so_far - began,
 		     n);
-	/* that one was seen at all */
+	/* At least one call was counted. */
 	EXPECT(read_so_far > began || goes_by_packets());
 	for (int i = 0; i < n && all[i].mr; i++)
 		region_close(&all[i], keeps_file);
@@ -231,9 +233,9 @@ static void register_many(int others, bool keeps_file)
 	free(other);
 }
 
-/* How many calls a registration makes whose file is found in the folder of
- * descriptors alone: the library's guesses are `guess`, its neighbour, and the
- * latest that has been opened. */
+/* How many calls a registration makes whose file is found only by reading the
+ * folder of descriptors: the library guesses the descriptor of `guess`, the
+ * number after it, and the one opened last, all of which are wrong. */
 static int count_calls(const struct region *guess, struct region *r,
 		       bool interrupted)
 {
@@ -250,7 +252,8 @@ static int count_calls(const struct region *guess, struct region *r,
 	return calls;
 }
 
-/* Neither is a lock held meanwhile, nor is anything looked for again. */
+/* While the library looks for a file, it holds no lock that other registrations
+ * need, and after them it does not start the search again. */
 static void a_look_that_others_interrupt(void)
 {
 	static uint8_t memory[PAGE];
@@ -286,7 +289,7 @@ static void a_look_that_others_interrupt(void)
 	endpoint_close(&e);
 }
 
-/* NULL if all were registered. */
+/* Registers and deregisters TURNS regions.  Returns NULL if all succeeded. */
 static void *register_in_turn(void *unused)
 {
 	void *wrong = NULL;
@@ -328,7 +331,8 @@ static void threads_that_register(void)
 		pthread_join(thread[i], &wrong);
 		EXPECT(!wrong);
 	}
-	/* each may have begun to read the folder when there is no credit */
+	/* Each thread may have begun to read the folder, with two calls for
+	 * each file, before the credit was spent. */
 	most += 2LL * THREADS * (count + 100);
 	check_expect(read_so_far - began <= most,
 		     "%lld calls were made for %d regions", read_so_far - began,
@@ -344,7 +348,7 @@ static void files_that_are_open(void)
 	register_many(0, true);
 }
 
-/* They are not to be found among the descriptors. */
+/* The files of the regions are closed, so no descriptor leads to them. */
 static void files_that_are_closed(void)
 {
 	register_many(room() / 2, false);
@@ -352,7 +356,7 @@ static void files_that_are_closed(void)
 
 int main(void)
 {
-	/* first, while files are still looked for in the folder */
+	/* This case is first, while the library still reads the folder. */
 	check_run("regions are registered while the library reads /proc for "
 		  "another, and it reads no more than without them",
 		  a_look_that_others_interrupt);

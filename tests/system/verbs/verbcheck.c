@@ -28,7 +28,7 @@ static void both_close(void)
 	endpoint_close(&b);
 }
 
-/* A signalled request of a for `bytes` of its region, towards b's. */
+/* A signalled request of a, for `bytes` bytes of its region, to b's region. */
 static struct ibv_send_wr request(enum ibv_wr_opcode opcode,
 				  struct ibv_sge *sge, uint32_t bytes)
 {
@@ -71,7 +71,8 @@ static void refusals_have_their_errno(void)
 	both_close();
 }
 
-/* And what the device says of itself agrees. */
+/* Calls for features that are not built fail with EOPNOTSUPP, and the device's
+ * attributes say that they are not built. */
 static void what_is_not_built_is_eopnotsupp(void)
 {
 	struct ibv_flow_attr flow = {
@@ -124,7 +125,7 @@ static void posting_needs_the_right_state(void)
 
 	both_open();
 	send = request(IBV_WR_SEND, &sge, 8);
-	/* programs show errno, whatever is returned */
+	/* Some programs print errno instead of the value returned. */
 	errno = 0;
 	EXPECT(ibv_post_send(a.qp, &send, &bad_send) == EINVAL);
 	EXPECT(bad_send == &send && errno == EINVAL);
@@ -183,7 +184,8 @@ static void inline_data_is_copied_without_a_key(void)
 	both_close();
 }
 
-/* As adapters do, which do not look at a request when it is posted. */
+/* Adapters do not check a request when it is posted, so an atomic of 9 bytes
+ * completes in error. */
 static void an_atomic_is_of_8_bytes(void)
 {
 	struct ibv_send_wr wr, *bad;
@@ -347,7 +349,7 @@ static void an_imported_region_can_be_destroyed(void)
 	both_close();
 }
 
-/* It has no address to be registered again at. */
+/* Device memory has no address with which it could be registered again. */
 static void a_region_of_device_memory_stays_as_it_is(void)
 {
 	struct ibv_alloc_dm_attr attr = {.length = 64};
@@ -371,8 +373,7 @@ static void a_region_of_device_memory_stays_as_it_is(void)
 	both_close();
 }
 
-/* A program may reckon how many it has room for, and find that it is less than
- * none. */
+/* A program may compute a negative number of completions to poll for. */
 static void a_poll_for_fewer_than_none_takes_none(void)
 {
 	struct ibv_wc wc = {.wr_id = 77};
