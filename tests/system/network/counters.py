@@ -19,7 +19,7 @@ netlab.enter()
 t = system.Suite(__doc__, packets=True)
 lab = netlab.Lab(t)
 CLONE_NEWNET = 0x40000000
-# Which of them is which total of adverb top.
+# The counter file, and the total of adverb top that has the same value.
 TOTALS = {
     "counters/port_xmit_packets": "tx_packets",
     "counters/port_rcv_packets": "rx_packets",
@@ -40,7 +40,7 @@ def port(device="adv0"):
 
 
 def counter(name, device="adv0"):
-    """0 while no program has made the tree."""
+    """The value of a counter file, or 0 while no program has made the tree."""
     path = os.path.join(port(device), name)
     if not os.path.exists(path):
         return 0
@@ -54,7 +54,7 @@ def transfer(*words, **env):
 
 
 def captured(name, *words, **env):
-    """How many frames both ends of a transfer have sent and got."""
+    """How many frames the captures of both ends of a transfer contain."""
     files = [t.path("%s-%s.pcapng" % (name, side))
              for side in ("server", "client")]
     expect_ok(transfer(*words, server_env=dict(env, ADVERB_PCAP=files[0]),
@@ -102,7 +102,8 @@ def as_top_says():
 
 
 def never_backwards():
-    """While a program runs, and its broker is killed."""
+    """A counter never decreases, while a program runs and its broker is killed.
+    """
     words = ["ib_write_bw", "-D", "100", "-p", "%"]
     pair = lab.begin(words, [*words, "127.0.0.1"], client_side="here")
     name = "counters/port_xmit_data"
@@ -141,8 +142,8 @@ def all_of(device):
 
 
 def settle(device, frames, before=(0, 0, 0)):
-    """Until so many more are counted.  The files of the data are written
-    before those of the packets."""
+    """Waits until the counters have @frames more than @before.  The files of
+    the bytes are written before those of the packets."""
     def more():
         return [now - was for now, was in zip(all_of(device), before)]
 
@@ -173,7 +174,8 @@ def of_each_device():
         expect(all_of(other) == before, "%s sent, %s had %s, has %s" %
                (device, other, before, all_of(other)))
     d0, d1 = all_of("adv0"), all_of("adv1")
-    # Another choice: the files follow the interfaces, not the numbers.
+    # With another choice of devices the files follow the interfaces, not the
+    # device numbers.
     settle("adv0", send_by("adv0", "d1,d0,lo"), d1)
     expect(all_of("adv1") == d0, "d0 had %s, d1 sent, and it is adv1 now: %s" %
            (d0, all_of("adv1")))
@@ -181,7 +183,7 @@ def of_each_device():
 
 
 def reads_and_failures():
-    """Requests that came, and one that found no such memory."""
+    """Requests that came are counted by kind; no error is counted."""
     names = ("rx_write_requests", "rx_read_requests", "rx_atomic_requests",
              "req_cqe_error", "out_of_buffer")
 
@@ -191,14 +193,15 @@ def reads_and_failures():
         t.need(tool)
         argv = [tool, "-n", "20", "-p", "%"]
         expect_ok(lab.both(argv, [*argv, "127.0.0.1"], client_side="here"))
-    # Each end writes in turn; only the client reads.
+    # Both ends write, in turn; the client alone reads and does atomics.
     lab.wait(lambda: list(now().values()) == [40, 20, 20, 0, 0],
              "not 40 WRITEs, 20 READs and 20 atomics: %s" % now())
 
 
 def fresh(body):
-    """In a network namespace, and so with a tree and a broker, of its own:
-    what ended before is in nobody's files a moment later."""
+    """Runs @body in a network namespace of its own, and so with a tree and a
+    broker of its own: counts of programs that ended before would come into
+    the files of this tree a moment later."""
     def go():
         if ctypes.CDLL(None).unshare(CLONE_NEWNET):
             raise Skip("no other network namespace")

@@ -18,9 +18,9 @@ netlab.enter()
 t = system.Suite(__doc__, packets=True, hears_strangers=True)
 lab = netlab.Lab(t)
 
-# Runs there: as fast as it goes, noise and what looks like frames for queue
-# pairs of every class and of those that the first processes have (the inverse
-# of broker/steer.c), until it is ended.
+# Runs in the other namespace until it is killed, and sends as fast as possible:
+# noise, frames for random queue pairs, and frames for queue pairs of the
+# classes in use (the inverse of broker/steer.c).
 FLOOD = r"""
 import itertools, os, random, socket, struct, sys
 r = random.Random(1)
@@ -65,7 +65,8 @@ def broker():
 
 
 def aim(flood, is_over):
-    """Who is not aimed at hears one in a thousand."""
+    """Tells the flood the classes in use until @is_over: without that a
+    process would get one frame of a thousand."""
     last = []
     while not is_over.wait(0.1):
         try:
@@ -75,11 +76,12 @@ def aim(flood, is_over):
                 flood.stdin.flush()
             last = now
         except OSError:
-            continue  # a broker that has just ended
+            continue  # the broker has just ended
 
 
 def flooded(argv, lasts):
-    """Who @lasts for seconds gets enough of the flood to say so."""
+    """Runs @argv through a flood.  A program that @lasts for seconds gets
+    enough of the flood to print the sentence."""
     def body():
         t.need(argv[0])
         lab.unwire()

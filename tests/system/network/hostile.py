@@ -40,8 +40,8 @@ def truncated(a, rng, ends):
 
 
 def corrupted(a, rng, ends):
-    """One bit is wrong, of those that the ICRC covers: of a BTH all but the
-    byte that routers may write (IBTA 7.8.1)."""
+    """One bit is wrong of those that the ICRC covers: all bits of the BTH but
+    the byte that routers may write (IBTA 7.8.1)."""
     qpn, psn = rng.choice(ends)
     frame = bytearray(a.sealed(bth(SEND_ONLY, qpn, psn) + bytes(256)))
     covered = [at for at in range(len(frame)) if at != BTH_UNCOVERED]
@@ -55,7 +55,8 @@ def unknown_queue_pair(a, rng, ends):
 
 
 def broken_headers(a, rng, ends):
-    """Sealed, to a real queue pair, but with lengths and flags that lie."""
+    """With a right ICRC, to a real queue pair, but with lengths and flags that
+    are wrong."""
     qpn, psn = rng.choice(ends)
     opcode = rng.randrange(256)
     a.send(a.sealed(bth(opcode, qpn, psn + (1 << 22) & 0xFFFFFF,
@@ -64,7 +65,7 @@ def broken_headers(a, rng, ends):
 
 
 def spoofed(a, rng, ends):
-    """Sealed and well formed, to a real queue pair, near its PSN."""
+    """With a right ICRC and well formed, to a real queue pair, near its PSN."""
     qpn, psn = rng.choice(ends)
     psn = (psn + rng.randrange(-50, 5000)) & 0xFFFFFF
     head, wild = rng.choice((
@@ -84,7 +85,7 @@ def spoofed(a, rng, ends):
 
 
 class Replay:
-    """Sends again what a capture of the running transfer has recorded."""
+    """Sends frames again that a capture of the running transfer contains."""
 
     def __init__(self, path):
         self.path, self.frames = path, []
@@ -109,8 +110,8 @@ class Replay:
 
 
 def transfer(argv, kinds, source):
-    """Runs a pair, throws @kinds at it until it ends; its result, and how
-    many were thrown."""
+    """Runs a pair, and sends frames of @kinds to it until it ends.  Returns the
+    Result, and how many frames were sent."""
     p = t.start(t.pair_argv(argv, timeout=system.HANG))
     os.set_blocking(p.stdout.fileno(), False)
     rng = random.Random(1)

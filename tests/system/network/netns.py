@@ -37,7 +37,7 @@ def veth(addresses=DUAL, mtu=1500):
 
 
 def gids(side, device="adv0", **env):
-    """{index: (GID, type)} as ibv_devinfo shows them, and all it says."""
+    """{index: (GID, type)} as ibv_devinfo shows them, and the Result."""
     r = lab.run(side, ["ibv_devinfo", "-v", "-d", device], **env)
     expect_ok(r)
     table = re.findall(r"GID\[\s*(\d+)\]:\s+(\S+), (.*)$", r.output, re.M)
@@ -54,7 +54,8 @@ def index_of(side, address, device="adv0", **env):
 
 
 def both(argv, flag, index, to, capture=None, here=None, there=None):
-    """One tool at both ends; @index is of each side's table."""
+    """Runs one tool at both ends; @index is the GID index, or a pair of the
+    server's and the client's index."""
     if isinstance(index, str):
         index = index, index
     words = [*argv, "-p", "%", flag]
@@ -76,7 +77,7 @@ def case(name, set_up, body, area=None, program=None):
 
 
 def tool(argv, index, set_up, wire, capture=False, to="10.1.0.1"):
-    """A case for one command line."""
+    """Adds a case for one command line."""
     flag = "-g" if "pingpong" in argv[0] else "-x"
     path = t.path("frames.pcapng") if capture else None
     case("%s %s %s, %s" % (" ".join(argv), flag, index, wire), set_up,
@@ -101,8 +102,8 @@ def each_index():
 
 
 def beside(addresses):
-    """A link with these addresses, and one for the tools' own talk, whose
-    sockets are IPv4."""
+    """Sets up a link with these addresses, and another link for the tools' own
+    TCP connections, which use IPv4."""
     def set_up():
         lab.wire("v0", 1500, *addresses)
         lab.wire("talk", 1500, ("10.9.0.1/24",), ("10.9.0.2/24",))
@@ -153,8 +154,8 @@ def of_mtu(mtu, active):
 
 
 def unsummed():
-    """A link that leaves UDP's checksum to the kernel, which up to Linux 6.10
-    then cuts nothing up for it."""
+    """Sets up a link that leaves the UDP checksum to the kernel, which up to
+    Linux 6.10 then does no segmentation (GSO) for that link."""
     t.need("ethtool")
     for side in netlab.SIDES:
         subprocess.run(lab.into(side, ["ethtool", "-K", "v0", "tx", "off"]),
@@ -180,7 +181,7 @@ def several_devices():
                  "two devices", to=to)
 
     def far_between():
-        """Both devices at once, the one's traffic not the other's."""
+        """Two devices at once: the traffic of each uses its own interface."""
         table0, _ = gids("here", "adv0")
         table1, r = gids("here", "adv1")
         seen = [gid for gid, _ in table1.values()]
@@ -192,7 +193,8 @@ def several_devices():
                "a GID in two tables", r)
 
     def same_link_local():
-        """Both interfaces of each side have one MAC, so one address."""
+        """Both interfaces of a side have one MAC address, and so the same
+        link-local address."""
         lab.wire("v0", 1500, *V4)
         lab.wire("v1", 1500, ("10.2.0.1/24",), ("10.2.0.2/24",))
         for side, last in ("here", "1"), ("there", "2"):
@@ -214,7 +216,7 @@ def several_devices():
         for device, link, other in ("adv0", "v0", "v1"), \
                 ("adv1", "v1", "v0"):
             before = frames(link), frames(other)
-            # The tool's own talk goes where the IPv4 address is.
+            # The tool's TCP connection uses the other link's IPv4 address.
             both(["ibv_rc_pingpong", "-c", "-d", device, "-n", "500"], "-g",
                  "0", "10.1.0.1" if other == "v0" else "10.2.0.1")
             expect(frames(link) - before[0] > 500 >
@@ -244,7 +246,8 @@ def loopback_tail():
 
 
 def has_table(device, want, **env):
-    """The first entries are @want, pairs of address and type."""
+    """Expects that the first entries of the GID table are @want, pairs of
+    address and type."""
     table, r = gids("here", device, **env)
     for index, entry in enumerate(want):
         expect(table.get(index) == entry,
@@ -253,7 +256,7 @@ def has_table(device, want, **env):
 
 
 def netdevs(**env):
-    """What ibv_devices lists, and the interface's index of each."""
+    """The names that ibv_devices lists, and the Result."""
     r = lab.run("here", ["ibv_devices"], **env)
     expect_ok(r)
     return re.findall(r"^\s+(adv\d)\s", r.output, re.M), r
@@ -291,7 +294,8 @@ def leaves_bridges_out():
 
 
 def a_bridge_to_others():
-    """As where virtual machines are, with the machine's own address on it."""
+    """Sets up a bridge, as a host of virtual machines has one, with the host's
+    own address on the bridge."""
     lab.ip("here", "link add stack type bridge")
     lab.ip("here", "link add port type veth peer name port netns %d" %
            lab.there.pid)
@@ -312,7 +316,8 @@ def takes_the_bridge():
 
 
 def says_loopback():
-    """A device that others cannot reach, and a peer elsewhere."""
+    """The server's device is loopback's, which a peer elsewhere cannot reach:
+    that is said."""
     words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "10"]
     pair = lab.begin(words, [*words, "10.1.0.1"],
                      server_env={"ADVERB_DEVICES": "lo",
@@ -384,7 +389,7 @@ def shapes():
 
 
 class Watch:
-    """ibv_asyncwatch, read as it speaks."""
+    """ibv_asyncwatch, whose output is read as it comes."""
 
     def __init__(self):
         t.need("ibv_asyncwatch")
@@ -395,7 +400,8 @@ class Watch:
         self.wait_for("async event FD")
 
     def wait_for(self, pattern):
-        """The next words like @pattern, and all before them are past."""
+        """Waits for the next output that matches @pattern, and drops the output
+        up to there."""
         def come():
             self.text += (self.p.stdout.read() or b"").decode()
             return re.search(pattern, self.text) or self.p.poll() is not None
@@ -453,7 +459,8 @@ def sees_the_link(watch):
 
 
 def readdressed():
-    """An address that goes and comes back at once costs packets, no QP."""
+    """An address that is removed and added again at once costs packets, but no
+    queue pair."""
     words = ["ib_write_bw", "-D", "3", "-x", "1", "-p", "%"]
     batch = "address del 10.1.0.1/24 dev v0\n" \
             "address add 10.1.0.1/24 dev v0\n"
@@ -467,7 +474,7 @@ def readdressed():
 
 
 def downed():
-    """A link that goes down and comes back costs packets, no QP."""
+    """A link that goes down and up costs packets, but no queue pair."""
     words = ["ib_write_bw", "-D", "3", "-x", "1", "-p", "%"]
     p = lab.begin(words, [*words, "10.1.0.1"])
     lab.wait(lambda: t.packets_sent(words[0]) > 1000, "nothing is sent")
@@ -483,8 +490,9 @@ def downed():
 
 
 def joined(watch):
-    """An interface that comes while a program runs: its address is one more
-    of the first device's, until programs that start see a device."""
+    """An interface that appears while a program runs: the program sees its
+    address in the first device's GID table; programs that start later see a
+    device of its own."""
     p = lab.begin(["ib_write_bw", "-D", "2", "-x", "1", "-p", "%"],
                   ["ib_write_bw", "-D", "2", "-x", "1", "-p", "%", "10.1.0.1"])
     lab.wire("v1", 1500, ("10.2.0.1/24",), ("10.2.0.2/24",))

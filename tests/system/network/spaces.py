@@ -19,11 +19,11 @@ netlab.enter()
 t = system.Suite(__doc__)
 COUNT = 50 if t.options.full else 10
 BROKER = os.path.realpath(os.path.join(t.build, "lib", "adverbd"))
-LINGER_S = 60  # ten seconds idle, on a machine that may be short of processor
+LINGER_S = 60  # a broker ends after ten idle seconds; a busy machine is slower
 
 
 def brokers():
-    """All of this build, in whatever namespace, that we may look at."""
+    """The brokers of this build, in all namespaces, that this user may see."""
     found = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -52,14 +52,14 @@ def folder():
 
 
 def trees():
-    """In this user's runtime folder, each of a namespace."""
+    """The trees in this user's runtime folder, one for each namespace."""
     return {name for name in os.listdir(folder()) if "sysfs" in name or
             name.startswith(".")} if os.path.isdir(folder()) else set()
 
 
 def trees_end():
-    """With their brokers, of namespaces that nobody lives in; what is killed
-    leaves its tree to the next."""
+    """A broker that ends removes the tree of its namespace.  A broker that is
+    killed leaves the tree, and the next broker removes it."""
     expect(not trees(), "trees are left: %s" % trees())
     argv = t.pair_argv(["ibv_rc_pingpong", "-c", "-n", "100000000"])
     p = t.start(argv, env=t.environment(), into=system.alone)
@@ -70,13 +70,14 @@ def trees_end():
     for pid in (*system.session_of(p.pid), *(brokers() - THERE)):
         os.kill(pid, signal.SIGKILL)
     p.communicate()
-    while brokers() - THERE:  # a client's successor, ended by its signal
+    while brokers() - THERE:  # a client may just have started another broker
         expect(time.monotonic() < end, "a broker is left")
         for pid in brokers() - THERE:
             os.kill(pid, signal.SIGKILL)
     left = trees()
     expect(len(left) == 1, "not one tree: %s" % left)
-    # The kernel gives numbers again.
+    # The kernel reuses the numbers of namespaces, so the tree may seem to be of
+    # a namespace that exists.
     os.rename(os.path.join(folder(), *left), os.path.join(folder(), "sysfs-1"))
     expect_ok(t.finish(t.start(t.pair_argv(["ibv_rc_pingpong", "-c"]),
                                env=t.environment(), into=system.alone), 60))

@@ -31,7 +31,8 @@ def source_ports(pid):
 
 
 def astray(client, rounds, **env):
-    """How many packets came to the wrong process."""
+    """Sends to all servers, and returns how many packets came to the wrong
+    process."""
     with lab.fan(client, SERVERS, rounds, **env):
         said, r = lab.fan_top()
         expect(sum(p["rx_packets"] for p in said) >= rounds * SERVERS,
@@ -45,7 +46,7 @@ def on_one_host():
 
 
 def join_packets():
-    """The receiver of the link joins what comes within 2 ms."""
+    """Has the receiving device join packets that come within 2 ms (GRO)."""
     if not system.is_root():
         raise Skip("only root has a device wait for what it may join")
     t.need("ethtool")
@@ -82,11 +83,12 @@ def as_many_ports():
 
 
 def a_port_for_each_of_many():
-    """More than share one: as many as there are."""
+    """With many receiving processes the sender has a source port for each."""
     lab.unwire()
     with lab.fan("here", MANY, 1) as writer:
         ports = source_ports(writer.pid)
-        # The other ends' are there too: all answer the one.
+        # The receivers, in the same namespace, have source ports for their
+        # answers, too.
         expect(len(ports) == 2 * MANY, "%d ports for %d processes" %
                (len(ports), MANY))
 

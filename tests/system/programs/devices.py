@@ -59,7 +59,7 @@ def doctor_is_brief():
 def shim_shows(argv, want, need=t.need):
     def body():
         need(argv[0])
-        # A first program opens the device, which writes the tree.
+        # The first program that opens the device writes the tree.
         expect_ok(t.adverb_run(["ibv_devinfo"]))
         r = t.adverb_run(argv)
         expect_ok(r)
@@ -68,7 +68,7 @@ def shim_shows(argv, want, need=t.need):
 
 
 def first_sees_the_tree(argv, want, *options):
-    """No program has opened the device before."""
+    """Runs @argv as the first program, so that no tree has been written."""
     def body():
         t.need(argv[0])
         fresh = tempfile.mkdtemp(dir=t.runtime)
@@ -99,7 +99,8 @@ def values_that_mean_nothing():
 
 
 def file_sizes():
-    """A file of memory is one to the kernel, and the signal is fatal."""
+    """The limit of file sizes holds for a memfd, too, and SIGXFSZ would be
+    fatal: the program works, or says that the limit is too low."""
     for limit, works in ((0, False), (8, False), (10 ** 5, True),
                          (8 << 21, True)):
         r = t.run(["sh", "-c", 'ulimit -f %d; exec "$@"' % limit, "sh",

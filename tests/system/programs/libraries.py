@@ -24,7 +24,7 @@ UCX_TESTS = (("tag_lat", 8), ("tag_lat", 100000), ("tag_bw", 8),
              ("tag_bw", 1000000), ("stream_bw", 20000), ("ucp_put_bw", 65536),
              ("ucp_get", 300000), ("ucp_fadd", 8), ("ucp_cswap", 8))
 FABRICS = (("verbs", "msg"), ("verbs;ofi_rxm", "rdm"))
-# The lab's user is root of a namespace of one.
+# The user of the lab is root of a user namespace, which Open MPI refuses.
 MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1",
                "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MPIRUN = ["mpirun", "-np", "%d", "--oversubscribe"]
@@ -51,7 +51,7 @@ def ucx(verbs, test, size):
         argv = ["-t", test, "-s", str(size), "-n", count, "-f"]
         env = {"UCX_TLS": verbs, "UCX_LOG_LEVEL": "warn"}
         if "libmpi" in t.run(["ldd", shutil.which("ucx_perftest")]).output:
-            # its two ends are ranks
+            # The two ends of this ucx_perftest are MPI ranks.
             need_mpi("mpirun")
             r = mpirun(2, ["ucx_perftest", *argv], **env)
         else:
@@ -78,8 +78,8 @@ def fabric(provider, kind):
 
 
 def qperf(test):
-    """Its server says where it listens before it does; that its client's
-    request is held until then rdmacm.py tries."""
+    """A qperf server says where it listens before it listens, so the client's
+    request is held until then, which rdmacm.py tests."""
     def body():
         argv = ["qperf", "-lp", "%"]
         env = t.paced(PACE_FIRST="1")
@@ -87,7 +87,7 @@ def qperf(test):
             argv, [*argv, "127.0.0.1", "-cm", "1", "-t", "1", test],
             server_env=env, client_env=env, client_side="here")
         r = t.finish(client, system.HANG)
-        server.kill()  # it never ends by itself
+        server.kill()  # a qperf server never ends by itself
         r.output += t.finish(server, 5).output
         expect_ok(r)
         expect(test + ":" in r.output, "no figures", r)
@@ -130,7 +130,7 @@ def mpi_over_libfabric(ranks):
 
 
 def rpma(what, address, *doomed):
-    """The one who is killed, if any, is killed by the program itself."""
+    """Runs rpmacheck, which itself kills the process that @doomed names."""
     def body():
         program = t.program("rpmacheck")
         if not os.path.exists(program):

@@ -29,7 +29,8 @@ WAYS = (
     ("GRO off", {"ADVERB_GRO": "0"}),
     ("BPF off", {"ADVERB_BPF": "0"}),
 )
-# As many as have no divisor in common with the ways.
+# The number of programs and the number of ways have no common divisor, so that
+# every program runs in every way.
 PROGRAMS = (
     ["ib_write_bw", "-n", "500"],
     ["ib_write_bw", "-b", "-n", "200"],
@@ -72,7 +73,7 @@ def one(argv, env):
 
 
 def verdict(argv, env):
-    """What one run came to: a Fail or None."""
+    """The text of one run's failure, or None."""
     try:
         one(argv, env)
     except system.Fail as why:

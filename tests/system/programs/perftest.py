@@ -16,12 +16,14 @@ t = system.Suite(__doc__)
 ATOMICS = (["-A", "CMP_AND_SWAP"], ["-A", "FETCH_AND_ADD"])
 VERBS = ("write", "read", "send", "atomic")
 KNOWN_PART = "4119"  # of a family that perftest has in its table
-# Later ones ask that family's library what it can do, unless told not to.
+# Later releases of perftest ask that family's library for its capabilities,
+# unless these options are given.
 NOT_ASKED = "--no_ddp", "--no_enhanced_reorder"
 
 
 def of_a_known_part(argv):
-    """@argv with what makes perftest ask for nothing but ibv_wr_*."""
+    """@argv with the options with which perftest, for a known part, uses
+    nothing of that part but ibv_wr_*."""
     said = t.run([argv[0], "--help"]).output
     return argv + [word for word in NOT_ASKED if word in said]
 
@@ -85,7 +87,7 @@ def shapes():
         for tool in tools_of(verb):
             if verb != "atomic":
                 perftest(tool + ["-a", "-n", "5"], count=20)
-            if verb != "write":  # perftest itself refuses events there
+            if verb != "write":  # perftest itself refuses events for WRITEs
                 perftest(tool + ["-e", "-n", "100"])
             if tool[0].endswith("bw"):
                 perftest(tool + ["-q", "16", "-n", "100"])
@@ -107,7 +109,7 @@ def shared():
 
 
 def new_api():
-    """The same by ibv_wr_*: perftest takes it for parts that it knows."""
+    """perftest posts by ibv_wr_* on parts that it knows."""
     for verb in VERBS:
         for tool in tools_of(verb):
             perftest(tool + ["-n", "200"], known=True)
@@ -121,7 +123,7 @@ def new_api():
 
 
 def unreliable():
-    """UC and UD, where nothing is sent twice."""
+    """UC and UD, where no packet is sent again."""
     for service in "UC", "UD":
         for extra in [], ["-e"], ["-I", "64", "-s", "64"]:
             perftest(["ib_send_lat", "-c", service, "-n", "200"] + extra)
@@ -145,7 +147,7 @@ def unreliable():
     group = ["-g", "-M", "0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3"]
     perftest(["ib_send_lat", "-c", "UD", "-n", "200"] + group)
     perftest(["ib_send_lat", "-c", "UD", "-n", "100", "-e"] + group)
-    # no more than there are receives: a group is not waited for
+    # No more messages than receives, since a group has no flow control.
     perftest(["ib_send_bw", "-c", "UD", "-n", "20", "-s", "64"] + group)
     for tool in "ibv_uc_pingpong", "ibv_ud_pingpong":
         for extra in [], ["-e"]:

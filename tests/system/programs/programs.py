@@ -38,9 +38,9 @@ def tgtadm(env, *words):
 
 @contextlib.contextmanager
 def target(disk):
-    """Serves that file, to one who gives our initiator's name."""
+    """Serves that file to an initiator that gives the right name."""
     env = {"TGT_IPC_SOCKET": t.path("tgt")}
-    # as little memory for RDMA as it takes
+    # the smallest pool of RDMA memory that tgtd takes
     p = lab.start("here", ["tgtd", "-f", "--iser", "pool_sz_mb=32"], **env)
     try:
         lab.wait(lambda: p.poll() is not None or
@@ -55,7 +55,7 @@ def target(disk):
             expect_ok(tgtadm(env, *words))
         yield
     finally:
-        # it ends by itself only without targets
+        # tgtd would end by itself only without targets
         p.kill()
         t.finish(p, 20)
 
@@ -95,8 +95,8 @@ def reads_many():
 
 
 def writes_and_reads_back():
-    """What it writes the target fetches by RDMA READ, what it reads the
-    target brings by RDMA WRITE.  The file tells what arrived."""
+    """The target fetches written data by RDMA READ, and sends data that is
+    read by RDMA WRITE.  The file shows what arrived."""
     need_iser("qemu-io")
     disk, dice = blank_disk(), random.Random(5)
     image = bytearray(DISK)
@@ -124,14 +124,14 @@ def writes_and_reads_back():
 # ---- QEMU: a machine moves from one process to another ----
 
 RAM = 64 * MIB
-LOADED = 32 * MIB  # its random contents, above what firmware touches
+LOADED = 32 * MIB  # random contents, above the memory that firmware uses
 PORT = 4444
 MACHINE = ["qemu-system-x86_64", "-accel", "tcg", "-machine", "pc", "-m",
            str(RAM // MIB), "-display", "none", "-nodefaults", "-S"]
 
 
 class Monitor:
-    """QEMU's monitor, by its socket."""
+    """A connection to QEMU's monitor socket."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -142,7 +142,7 @@ class Monitor:
         self.ask("qmp_capabilities")
 
     def connects(self, path):
-        """It is there before QEMU listens."""
+        """Tries to connect; the socket exists before QEMU listens at it."""
         with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
             self.socket.connect(path)
             return True
@@ -162,7 +162,7 @@ class Monitor:
         raise system.Fail("QEMU ended at " + command)
 
     def memory(self, name):
-        """The RAM above the first MiB."""
+        """The contents of the machine's RAM above the first MiB."""
         path = t.path(name)
         self.ask("pmemsave", val=MIB, size=RAM - MIB, filename=path)
         with open(path, "rb") as f:
@@ -228,7 +228,7 @@ def migration(pinned):
 
 # ---- DAPL: its own tests, by rdma_cm ----
 
-DAPL_TCP = 15828  # where its tests tell each other of themselves
+DAPL_TCP = 15828  # the TCP port at which the ends of a test exchange addresses
 TRANSFERS = (
     "client SR 256 1 server SR 256 1",
     "client RW 4096 1 server RW 4096 1 client SR 512 1 server SR 512 1",
@@ -272,7 +272,7 @@ def dapltest():
 
 
 def dapl_transfers():
-    """With -V the data is checked."""
+    """dapltest transfers, checked by its option -V."""
     env = dapl()
     to_it = ["-s", "10.1.0.1", "-D", "cma"]
     server = lab.start("here", ["dapltest", "-T", "S", "-D", "cma"], **env)
@@ -296,8 +296,8 @@ def dapl_transfers():
 CEPH = ("ceph-mon", "ceph-osd", "ceph", "rados")
 FSID = "7f3c6a52-5a0e-4a53-8d0c-3a1b2c4d5e6f"
 OSD = "11111111-2222-3333-4444-555555555555"
-# One copy of all; and nothing waits for seconds, as it would for the sake of
-# many machines.  GID 1 is RoCEv2; small queues of buffers do.
+# One copy of each object; no delays of seconds, which are meant for clusters of
+# many machines.  GID 1 is RoCEv2; small queues of buffers are enough.
 CEPH_CONF = """
 [global]
 fsid = %(fsid)s
@@ -347,7 +347,7 @@ BY_CM = "ms async rdma type = iwarp\nms async rdma cm = true\n"
 
 
 class Ceph:
-    """Its programs, with one configuration."""
+    """Ceph's programs with one configuration."""
 
     def __init__(self, more):
         for program in CEPH:
@@ -363,7 +363,7 @@ class Ceph:
         with open(self.conf, "w") as f:
             f.write(CEPH_CONF % {"fsid": FSID, "home": self.home, "lib": lib} +
                     more)
-        # its libraries have a folder of their own
+        # Ceph's libraries have a folder of their own.
         path = t.environment().get("LD_LIBRARY_PATH")
         self.env = {"LD_LIBRARY_PATH": "%s:%s/ceph" % (path, lib)} if path \
             else {}
@@ -378,7 +378,7 @@ class Ceph:
         return r
 
     def logs(self):
-        """How the servers' end."""
+        """The last lines of the servers' logs."""
         text = ""
         for path in glob.glob(self.home + "/*.log"):
             with open(path, errors="replace") as f:
@@ -392,7 +392,7 @@ class Ceph:
         return p
 
     def store(self):
-        """A new, empty store."""
+        """Starts a new, empty store.  Returns its process."""
         shutil.rmtree(self.home + "/osd", ignore_errors=True)
         os.mkdir(self.home + "/osd")
         self.run("ceph-osd", "--mkfs", "-i", "0", "--osd-uuid", OSD)
@@ -417,8 +417,8 @@ class Ceph:
 
 
 def ceph_stores(more):
-    """Bench compares what it reads with what it has written.  A store that
-    is killed comes back empty, so what is written then is new."""
+    """rados bench compares what it reads with what it wrote.  A store that is
+    killed starts again empty, so bench writes new objects then."""
     ceph = Ceph(more)
     try:
         ceph.run("ceph-mon", "--mkfs", "-i", "a")

@@ -23,11 +23,11 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DOC = "usr/share/doc/rdma-core/tests"
-GID_INDEX = "1"  # the suite draws one by lot, and RoCEv1 is not built
+GID_INDEX = "1"  # else the suite takes a random one, which may be RoCEv1's
 
 
 class Report(unittest.TextTestResult):
-    """Writes a line a test into the file that INSIDE names."""
+    """Writes a line for each test into the file that INSIDE names."""
 
     def write(self, word, test, why=""):
         with open(os.environ["INSIDE"], "a", encoding="utf-8") as f:
@@ -56,18 +56,19 @@ class Report(unittest.TextTestResult):
 
 
 def inside():
-    """In the process under test: the suite's own runner, with our report."""
-    # What Python before 3.14 does, and what the suite is written for.
+    """Runs, in the process under test, the suite's own runner with Report."""
+    # The start method of Python before 3.14, for which the suite is written.
     multiprocessing.set_start_method("fork")
     unittest.TextTestRunner.resultclass = Report
     tests = os.path.abspath("tests")
-    sys.path[0] = tests  # in place of ours, where pyverbs is this file
+    sys.path[0] = tests  # in this file's folder "pyverbs" is this file
     sys.argv = ["run_tests.py", "-v", "--dev", "adv0", "--gid", GID_INDEX]
     runpy.run_path(os.path.join(tests, "run_tests.py"), run_name="__main__")
 
 
 def fetch(build):
-    """Debian's package, unpacked into the build folder, if it can be had."""
+    """Downloads Debian's package, if possible, and unpacks it into the build
+    folder."""
     folder = os.path.join(build, "pyverbs")
     os.makedirs(folder, exist_ok=True)
     got = subprocess.run(["apt-get", "-o", "APT::Sandbox::User=", "download",
@@ -80,7 +81,8 @@ def fetch(build):
 
 
 def find(build):
-    """(root, folder of tests, folder of modules), from where there are both."""
+    """(root, folder of tests, folder of modules) of the first root that has
+    both folders."""
     for root in "/", os.path.join(build, "deb", "root"), os.path.join(
             build, "pyverbs"):
         tests = os.path.join(root, DOC)
@@ -92,7 +94,8 @@ def find(build):
 
 
 def list_for(root):
-    """The list of the package's release, or of the last one before it."""
+    """The path of the list for the package's release, or of the list for the
+    last release before that."""
     log = os.path.join(root, "usr/share/doc/python3-pyverbs",
                        "changelog.Debian.gz")
     with gzip.open(log, "rt", encoding="utf-8") as f:
@@ -116,7 +119,7 @@ def unpack(tests, to):
 
 
 def wanted(path):
-    """(ids that pass, {id: why it does not yet})."""
+    """(ids of tests that pass, {id of a test that does not yet: why})."""
     listed, missing = [], {}
     with open(path, encoding="utf-8") as f:
         for line in f:
@@ -130,7 +133,7 @@ def wanted(path):
 
 
 def run(t, tests, modules):
-    """{id: (result, why)} and the output of the whole run."""
+    """Runs the suite.  Returns {id: (result, why)} and the whole output."""
     unpack(tests, t.path("tests"))
     report = t.path("report")
     with open(report, "w", encoding="utf-8"):
@@ -151,7 +154,7 @@ def run(t, tests, modules):
 
 
 def said(output, name):
-    """What the suite tells of a failed test."""
+    """The part of the output about a failed test."""
     parts = re.split(r"^=+$", output, flags=re.M)
     method = name.rsplit(".", 1)[-1]
     return "".join(p for p in parts[1:] if method in p) or output[-4000:]
@@ -179,7 +182,7 @@ def main():
     build = os.path.abspath(option.parse_known_args()[0].build)
     build = os.path.dirname(build)
     if "ADVERB_NETLAB" not in os.environ and not find(build):
-        fetch(build)  # which takes the network of the machine
+        fetch(build)  # before netlab, since this needs the machine's network
     netlab.enter()
     t = Suite(__doc__)
     found = find(build)
@@ -187,7 +190,7 @@ def main():
         skip(t, "pyverbs", "python3-pyverbs, with its tests, is not "
              "installed, and apt-get cannot download it")
         t.end()
-    # A loopback address, all that lo has, is bound to no device.
+    # lo has loopback addresses only, to which rdma_cm binds no device.
     netlab.Lab(t).wire("v0", 1500, ("10.1.0.1/24", "fd00:1::1/64"))
     listed, missing = wanted(list_for(found[0]))
     results, r = run(t, *found[1:])

@@ -22,7 +22,7 @@ from system import Result, Skip, brokers, expect, expect_ok
 
 
 def constant(path, name):
-    """A number that a file of the tree defines by that name."""
+    """The number that file @path of the repository defines as @name."""
     with open(os.path.join(system.ROOT, path)) as f:
         return int(re.search(r"#define %s\s+(\d+)u\b" % name, f.read())[1])
 
@@ -31,7 +31,7 @@ netlab.enter()
 t = system.Suite(__doc__)
 lab = netlab.Lab(t)
 
-# Programs of rdmacm-utils: what runs, and what shows that it did its work.
+# Programs of rdmacm-utils: the command, and output that shows its success.
 TOOLS = (
     (["rping", "-C", "20", "-V"], ""),
     (["rping", "-C", "5", "-S", "60000", "-V"], ""),
@@ -50,13 +50,13 @@ UD = [[tool, "-c", "UD", "-n", "200"]
       for tool in ("ib_send_bw", "ib_send_lat")]
 ADDRESSES = "127.0.0.1", "::1"
 HERE, THERE = "10.1.0.1", "10.1.0.2"  # of lab.interface()
-# How long the broker keeps a request for a service of nobody, and one for a
-# service that somebody has just left, in ns.
+# How long, in ns, the broker holds a request for a service that no program
+# has, and one for a service that a program has just left.
 HOLD_NS = constant("src/cm/cm.h", "CM_HOLD_NS")
 AGAIN_NS = constant("src/broker/cmserver.c", "AGAIN_NS")
 
 
-# What cmtime says of IPv6 from release 45 on: its ends meet over TCP, too.
+# cmtime from release 45 on says this of IPv6, since its ends also use TCP.
 IPV4_ALONE = "getaddrinfo error: Address family for hostname not supported"
 
 
@@ -82,10 +82,10 @@ def perftest(argv, address):
 
 
 def was_in_time(env):
-    """Did the server listen while its client's request was held, or was the
-    client refused within that time?  The broker has the request after the
-    rdma_connect began, and answers an rdma_listen when it has done what that
-    asks for.  A qperf whose client is refused does not listen any more."""
+    """Whether the server listened while the client's request was held.  The
+    request reaches the broker after rdma_connect began, and rdma_listen
+    returns after the broker has done it.  True, too, if the client was refused
+    within that time: a qperf whose client is refused does not listen."""
     def at(what, default):
         try:
             with open(env["PACE"] + what) as f:
@@ -101,7 +101,7 @@ def was_in_time(env):
 
 def held(argv, late_ms, body, **env):
     """@body runs a program whose server listens @late_ms after its client has
-    sent a request to it, and gives the Result."""
+    sent a request, and returns the Result."""
     def judged():
         t.need(argv[0])
         paced = t.paced(PACE_HELD=str(late_ms), **env)
@@ -117,8 +117,8 @@ def held(argv, late_ms, body, **env):
 
 
 def perftest_held(argv):
-    """Its server listens again, a second after it has stopped to: later than
-    any request is held to a service that nobody has had."""
+    """perftest's server listens again a second after it has stopped listening:
+    later than a request is held for a service that no program has had."""
     def body(words, env):
         r = t.pair([*words, "-R"], **env)
         if r.status == 0:
@@ -133,7 +133,7 @@ def run_qperf(argv, env):
         argv, [*argv, "127.0.0.1", "-cm", "1", "-t", "1", "rc_lat"],
         server_env=env, client_env=env, client_side="here")
     r = t.finish(client, system.HANG)
-    server.kill()  # it never ends by itself
+    server.kill()  # a qperf server never ends by itself
     r.output += t.finish(server, 5).output
     return r
 
@@ -154,9 +154,9 @@ def qperf_held():
 
 
 def requests_held():
-    """A request comes while nobody listens.  All other cases have the client
-    wait for the listener: without either it is a race, and on a machine that
-    is busy enough a server is later than any hold."""
+    """A request comes before the server listens, and is held.  In all other
+    cases the client waits for the listener, since on a busy machine a server
+    may listen later than the broker holds a request."""
     qperf_held()
     for argv in PERFTEST + UD:
         if argv[0] == "ib_write_bw" or argv in UD[:1] or t.options.full:
@@ -166,7 +166,7 @@ def requests_held():
 def over_lo():
     for address in ADDRESSES:
         for argv, want in TOOLS:
-            # for the others see over_lo6
+            # over_lo6 has the other programs for ::1
             if address != "::1" or argv[0] in ("rping", "cmtime"):
                 tool(argv, want, address)
     for argv in PERFTEST + UD:
@@ -176,12 +176,12 @@ def over_lo():
 
 
 def start(side, argv, **env):
-    """One end in the background."""
+    """Starts one end in the background."""
     return lab.start(side, argv, **env)
 
 
 def listens(side, argv, **env):
-    """A server, once librdmacm says that it listens."""
+    """Starts a server, and returns when librdmacm says that it listens."""
     ready, theirs = os.pipe()
     os.set_inheritable(theirs, True)
     p = t.start([t.adverb, "run", "--", *argv],
@@ -196,7 +196,8 @@ def listens(side, argv, **env):
 
 
 def ends(name, server, client, want="", there="there"):
-    """A server here and a client there, over a veth, or over lo."""
+    """A case with a server here, and a client there, over a veth, or here, over
+    lo."""
     def body():
         t.need(server[0])
         lab.unwire()
@@ -212,7 +213,7 @@ def ends(name, server, client, want="", there="there"):
             for line in r.output.splitlines()))
         expect(s.status == c.status == 0,
                "exit status %d, %d" % (s.status, c.status), both)
-        # which takes its queues down before what uses them
+        # fio destroys its queues before the objects that use them.
         expect(server[0] == "fio" or "adverb:" not in both.output,
                "something is explained", both)
         expect(want in both.output, "no " + want, both)
@@ -221,8 +222,8 @@ def ends(name, server, client, want="", there="there"):
 
 
 def over_lo6():
-    """What listens on IPv6 only when told to: not rdma_xserver; and perftest
-    -R looks for no such address."""
+    """Programs that listen on IPv6 if they are told to.  rdma_xserver does not,
+    and perftest -R looks for no IPv6 address."""
     for server, client, want in (
             (["ucmatose", "-f", "ipv6", "-b"],
              ["ucmatose", "-f", "ipv6", "-s"], "return status 0"),
@@ -235,8 +236,8 @@ def over_lo6():
 
 
 def fio():
-    """Not by SENDs: it sleeps half a second instead of waiting for receives,
-    and asks for no retry."""
+    """fio by WRITEs and READs.  Not by SENDs: fio sleeps half a second instead
+    of waiting for receives, and asks for no RNR retry."""
     for verb, size, depth in (("write", "4k", 16), ("write", "1m", 2),
                               ("read", "4k", 16)):
         argv = ["fio", "--thread", "--name=job", "--ioengine=rdma",
@@ -266,7 +267,7 @@ def over_veth():
                 (["udaddy", "-b", a, *six, "-c", "4"],
                  ["udaddy", "-s", a, *six, "-c", "4"], "return status 0")):
             ends("%s over veth" % " ".join(server), server, client, want)
-    # these listen on IPv4 alone, and perftest -R knows no other
+    # These programs listen on IPv4 only, and perftest -R knows no IPv6.
     for tool in "server", "xserver":
         client = tool.replace("server", "client")
         ends("rdma_%s over veth" % tool, ["rdma_" + tool],
@@ -278,7 +279,8 @@ def over_veth():
 
 
 def unequal_mtus():
-    """9000 at one end and 1500 at the other, as the kernel cannot know."""
+    """An MTU of 9000 at one end and 1500 at the other, which the kernel does
+    not notice."""
     def wire(small="there"):
         lab.unwire()
         lab.wire("v0", 9000, ("10.1.0.1/24",), ("10.1.0.2/24",))
@@ -315,7 +317,8 @@ def unequal_mtus():
         r = lab.both([*words, "-m", "1024"], [*words, "-m", "4096",
                                               "10.1.0.1"],
                      server_env={"ADVERB_STRICT": "1"},
-                     # or a veth hands several on as one, however long
+                     # With GSO a veth passes several packets as one, whatever
+                     # their length.
                      client_env={"ADVERB_STRICT": "1", "ADVERB_GSO": "0"})
         expect(r.status != 0, "they have passed", r)
         expect("carry packets with 4096 bytes of data?" in r.output,
@@ -329,8 +332,8 @@ def unequal_mtus():
 
 
 def await_tcp(p, port):
-    """Until somebody listens there in the network namespace of @p, or it
-    ends."""
+    """Waits until a socket listens at TCP port @port in the network namespace
+    of @p, or @p ends."""
     row = re.compile(r":%04X [0-9A-F]+:0000 0A " % port)
     with contextlib.suppress(OSError):
         while p.poll() is None:
@@ -342,9 +345,9 @@ def await_tcp(p, port):
 
 
 def cmtime():
-    """Its server stays, but of later releases, whose ends meet by TCP first;
-    from release 60 on they are peers that meet at a controller's address, and
-    listen after that."""
+    """cmtime's server does not end by itself before the releases whose ends
+    connect by TCP first.  From release 60 on the ends are peers that connect
+    to a controller's address, and listen after that."""
     def begin(address, there, count):
         usage = t.run(["cmtime", "-h"]).output
         each = ["cmtime", "-c", count, "-b"]
@@ -388,7 +391,7 @@ def no_rsockets():
         r = t.adverb_run(["riostream", "-s", "127.0.0.1", "-S", "64"])
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
         expect("adverb: rsocket" in r.output, "no sentence", r)
-    # no area: docs/WORKS.md is of what works
+    # No area, since docs/WORKS.md lists only programs that work.
     t.case("riostream: rsockets are refused in a sentence", body)
 
 
@@ -401,12 +404,12 @@ def multicast():
             lab.wire("v0", 1500, ("10.1.0.1/24", "fd00:1::1/64"),
                      ("10.1.0.2/24", "fd00:1::2/64"))
             words = ["mckey", "-m", group]
-            # a line at a time, so that we see when it has joined
+            # A line at a time, so that the join is seen at once.
             members = [start(side, ["stdbuf", "-oL"] + words + ["-b", address])
                        for side, address in zip(sides, addresses)]
             for m in members:
                 wait_for(m, "joined dgid")
-            # the last of them stands beside it
+            # The last member runs on the sender's host.
             s = t.finish(start(sides[1], words + ["-b", addresses[1], "-s"]),
                          system.HANG)
             expect_ok(s)
@@ -418,7 +421,7 @@ def multicast():
     t.case("mckey, two members beside the sender",
            body(("there", "there"), ("10.1.0.2", "10.1.0.2")), "rdma_cm",
            "mckey")
-    # the only member of its host too, whom the kernel treats apart
+    # The kernel treats the only member of a host apart.
     t.case("mckey, a member here and one beside the sender",
            body(("here", "there"), ("10.1.0.1", "10.1.0.2")), "rdma_cm",
            "mckey")
@@ -432,7 +435,7 @@ def multicast():
 
 
 def wait_for(process, text, seconds=system.HANG):
-    """Until it has written @text; what it wrote is not lost."""
+    """Waits until a process has written @text, and keeps all it wrote."""
     said = b""
     os.set_blocking(process.stdout.fileno(), False)
     end = time.monotonic() + seconds
@@ -457,7 +460,7 @@ def refusals():
     def black_hole():
         lab.unwire()
         lab.wire("v0", 1500, ("10.1.0.1/24",), ("10.1.0.2/24",))
-        # it has no broker, and says nothing: nobody has used a device there
+        # There is no broker there, since no program has used a device there.
         lab.ip("there", "link set v0 down")
         lab.ip("here", "neigh replace 10.1.0.9 lladdr 02:00:00:00:00:09 "
                "dev v0")
@@ -484,8 +487,8 @@ def refusals():
         expect("127.0.0.1 port 7174 is in use" in r.output, "no sentence", r)
 
     def of_loopback():
-        """As with the kernel's its listener is at each address, but only for
-        who is here."""
+        """A listener at 127.0.0.1 can be called at each address of this host,
+        but only from this host, as with the kernel."""
         lab.unwire()
         lab.wire("v0", 1500, ("10.1.0.1/24",), ("10.1.0.2/24",))
         s = listens("here", ["rping", "-s", "-a", "127.0.0.1", "-P"])
@@ -508,10 +511,11 @@ def refusals():
 
 
 def connect_once():
-    """A pair with a server of its own: that of rping -P mixes up requests that
-    come together.  A later rping waits at its end for its thread: if that has
-    gone to take an event which rdma_destroy_id then removes, as the kernel
-    does, it waits for ever.  One in a few hundred does, so not with that."""
+    """The command of a pair with a server of its own, since rping -P mixes up
+    requests that come together.  Not a later rping, which joins its event
+    thread at its end: if the thread waits for an event that rdma_destroy_id
+    then removes, as the kernel does, rping waits without end.  One in a few
+    hundred does."""
     t.need("rping")
     with open(shutil.which("rping"), "rb") as f:
         if b"Failed to signal CM thread" not in f.read():
@@ -538,7 +542,7 @@ def many(count, at_once):
 
 
 def throttled(count, at_once):
-    """The same where processors are scarce: each has 30 ms of 100."""
+    """Connects where processors are scarce: each pair runs 30 ms of 100."""
     def body():
         argv = connect_once()
         neighbours = [system.spin(36000) for _ in range(2)]
@@ -566,29 +570,29 @@ def throttled(count, at_once):
 
 
 def size_of(pid):
-    """What a broker holds: bytes of memory, descriptors."""
+    """The bytes of memory and the number of descriptors of a broker."""
     return resident(pid), len(os.listdir("/proc/%d/fd" % pid))
 
 
 def deaths(rounds):
-    """Kills one side at a random moment; the other hears of it, and the next
-    pair finds port and broker as before."""
+    """Kills one side at a random moment: the other side notices, and the next
+    pair finds the port and the broker as before."""
     def one(dice):
         s = listens("here", ["rping", "-s", "-a", "127.0.0.1", "-C", "100000"])
         c = t.start([t.adverb, "run", "--", "rping", "-c", "-a", "127.0.0.1",
                      "-C", "100000"])
-        time.sleep(dice.random() * 0.5)  # the moment is what is tried
+        time.sleep(dice.random() * 0.5)  # the random moment of the kill
         first, other = (s, c) if dice.random() < 0.5 else (c, s)
         os.killpg(first.pid, signal.SIGKILL)
         began = time.monotonic()
         t.finish(first, 10)
         r = t.finish(other, 30) if other is c or c.poll() is None else None
         if other is s:
-            # it may not have got as far as a connection: then it waits on
+            # Without a connection yet the server continues to wait.
             r = t.finish(s, 5)
             return
-        # rping does not end by itself if it hears of the end before it has
-        # looked at the connection: it joins a thread that waits for good.
+        # rping does not end by itself if the disconnect comes before rping has
+        # seen the connection: it joins a thread that waits without end.
         expect(r.status != 124 or "wait for CONNECTED state 10" in r.output,
                "the other side does not notice within %d s" %
                (time.monotonic() - began), r)
@@ -605,7 +609,7 @@ def deaths(rounds):
                 raise system.Fail("round %d of seed %d: %s" % (i, seed, why),
                                   why.output)
             sizes.append([size_of(pid) for pid in brokers()])
-        # of the first ten is what it needs at the most
+        # The largest of the first ten sizes is the limit for the last.
         for was, now in zip(max(sizes[:10]), sizes[-1]):
             expect(now[0] <= was[0] + (512 << 10) and now[1] <= was[1] + 8,
                    "the broker had %d bytes and %d descriptors, now %d, %d" %
@@ -616,7 +620,7 @@ def deaths(rounds):
 
 
 def survivors():
-    """A listener outlives the broker that knew of it."""
+    """A listener still works when the broker is killed and replaced."""
     def body():
         t.need("rping")
         s = listens("here", ["rping", "-s", "-P", "-a", "127.0.0.1"])
@@ -624,7 +628,7 @@ def survivors():
         for pid in brokers():
             os.kill(pid, signal.SIGKILL)
         end = time.monotonic() + 20
-        while True:  # until its successor has been told
+        while True:  # until the next broker knows the listener
             r = t.adverb_run(["rping", "-c", "-a", "127.0.0.1", "-C", "1"])
             if r.status == 0 or time.monotonic() > end:
                 break
@@ -641,7 +645,7 @@ def hostile():
         t.need("rping")
         s = listens("here", ["rping", "-s", "-P", "-a", "127.0.0.1"])
         dice = random.Random(5)
-        # of this host QP1 alone is heard
+        # Frames for QP1 alone come to the broker of this host.
         with lab.interface(), lab.socket(THERE) as out:
             source = out.getsockname()[1]
             for i in range(4000):
@@ -662,8 +666,9 @@ def resident(pid):
 
 
 def mad_frame(dice, source, i):
-    """A UD frame for QP1: a MAD of connection management of any kind, with
-    random contents; a well-formed REQ to nobody each other time."""
+    """A UD frame for QP1: a MAD of connection management, of any kind with
+    random contents, or every other time a well-formed REQ to a service that
+    no program has."""
     mad = bytearray(dice.randbytes(256))
     mad[0:4] = 1, 7, 2, 3
     mad[16:20] = 0, dice.randrange(0x0f, 0x1c), 0, 0

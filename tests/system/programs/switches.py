@@ -20,7 +20,7 @@ from system import Skip, expect_ok
 netlab.enter()
 t = system.Suite(__doc__, packets=True)
 
-# What is switched off, and by which variables.
+# The feature that is switched off, and the variables that do so.
 SWITCHES = (
     ("GSO off", {"ADVERB_GSO": "0"}),
     ("GRO off", {"ADVERB_GRO": "0"}),
@@ -40,7 +40,7 @@ PROGRAMS = (
     ["ib_atomic_bw", "-n", "200"],
 )
 SHORT = PROGRAMS[:1] + PROGRAMS[2:3] + PROGRAMS[-2:]
-MINUTES = 120  # seconds: short of processor, never short of patience
+MINUTES = 120  # the seconds that a program may take on a slow machine
 
 
 def judge(argv, r):
@@ -58,7 +58,7 @@ def begin(argv, into=system.alone, **env):
 
 
 def knows(variable):
-    """Is this build one that reads the variable?"""
+    """Whether this build reads the variable."""
     lib = os.path.join(t.build, "lib")
     for name in "libibverbs.so", "adverbd":
         with open(os.path.join(lib, name), "rb") as f:
@@ -77,7 +77,7 @@ def switched(argv, env):
 
 
 def relayed(check):
-    """One of our check programs where the broker hands all datagrams on."""
+    """Runs a check program where the broker passes all datagrams on."""
     def body():
         program = t.program(check)
         p = t.start([t.adverb, "run", "--", program], into=system.alone,
@@ -110,7 +110,7 @@ def under_quota(argv):
 
 
 def fifty_at_once(argv):
-    """Fifty pairs in one namespace, with one broker."""
+    """Runs fifty pairs at once in one namespace, with one broker."""
     def go():
         script = 'i=0; while [ $i -lt 50 ]; do i=$((i + 1)); "$@" >%s.$i ' \
                  "2>&1 & pids=\"$pids $!\"; done; bad=0; i=0; " \
@@ -138,7 +138,7 @@ for argv in PROGRAMS if t.options.full else SHORT:
     label = " ".join(argv)
     t.case("30 % of a core, busy neighbours: " + label, under_quota(argv),
            "30 % of a core, busy neighbours", argv[0])
-# perftest first measures the clock for a third of a second, in each process.
+# No perftest, which measures the clock for a third of a second in each process.
 for argv in (["ibv_rc_pingpong", "-c", "-n", "200"],
              ["ibv_rc_pingpong", "-c", "-e", "-s", "100000", "-n", "50"],
              ["ibv_srq_pingpong", "-q", "4", "-n", "100"]):

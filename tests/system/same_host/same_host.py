@@ -26,7 +26,7 @@ CROWD = t.program("many_processes")
 THREADS = t.program("many_threads")
 GATHERED = t.program("gathered")
 TALLY = t.program("atomic_mix")
-# Without packets and, what both can map, without system calls.
+# Without packets; with memory that both can map, also without system calls.
 MEMORY = "shared memory"
 ATOMICS = "10000000" if t.options.full else "100000"
 DEATHS = {"direct": ["-n", "10000"] if t.options.full else
@@ -37,7 +37,7 @@ DEATHS = {"direct": ["-n", "10000"] if t.options.full else
                      ["-n", "500", "-l", "20", "-t", "15"]}
 SHORT = "1000" if t.options.full else "20"
 ROUNDS = 10000000 if t.options.full else 1000
-# Rounds a size, and what to do where a processor has no time for them.
+# Rounds for each size, and the seconds after which a slow processor may stop.
 POLLS = {"direct": ["-n", "10000000"] if t.options.full else
                    ["-n", "100000", "-t", "12"],
          MEMORY: ["-n", "10000000"] if t.options.full else
@@ -45,8 +45,8 @@ POLLS = {"direct": ["-n", "10000000"] if t.options.full else
          "packets": ["-n", "1000000"] if t.options.full else
                     ["-n", "10000", "-t", "3"]}
 SIZES = 53
-# Beside another user, who may have indexes in the upper half, the broker's own
-# user has the lower half for certain (broker/other_user.c).
+# Beside the hostile user, who may hold the indexes of the upper half, only the
+# lower half is certain for the broker's own user (broker/other_user.c).
 MANY = "500" if t.is_beside_hostile else "1000"
 
 
@@ -89,7 +89,7 @@ def polled(way, *argv):
 
 def who_polls_is_not_fooled():
     r = run("direct", "-n", "10", "-x", program=POLLED)
-    # Of one byte, the last is all.
+    # A message of one byte has no other byte that can be stale.
     expect(r.status == 1 and r.output.count(": 10 of 10 stale") == SIZES - 1,
            "not all were told", r)
 
@@ -188,7 +188,8 @@ for way in "packets", "direct":
     t.case("one process with many peers, by " + way,
            samehost(way, "hub", MANY if t.options.full else "200",
                     program=CROWD), "same host", "many_processes")
-# One after the other they would be waited for in more than the time there is.
+# If the process waited for these peers one after another, it would be killed
+# for taking too long.
 t.case("one process with many peers beside a stopped broker",
        samehost("direct", "halt", "251", program=CROWD), "same host", "many_processes")
 t.case("a process that lets no other read its memory goes by packets",

@@ -52,7 +52,7 @@ def adverb_beside_the_limit():
 
 
 def invented():
-    """A run that makes half of the goals, and its file."""
+    """Writes the figures of an invented run that meets half of the goals."""
     figures = {}
     for n, key in enumerate(("adverb write/8", "adverb write/65536",
                              "udp shaped/8", "udp shaped/65536",
@@ -127,8 +127,8 @@ def threads_beside_processes():
 
 
 def two_builds():
-    """A figures file of two builds, of which this one is slower in one step
-    and faster in another."""
+    """Writes a figures file of two builds, of which this one is slower in one
+    step and faster in another."""
     figures = {}
     for key, this, other in (("adverb send_lat/2", 4.0, 2.0),
                              ("direct write/65536", 3.0, 2.0),

@@ -25,7 +25,8 @@ THINGS = ["version", "UDP port 4791", "steering", "UDP batches",
 
 
 def doctor(lacks=(), words=(), into=system.alone, **env):
-    """{thing: (word, why)}, and the Result; in a namespace of its own."""
+    """Runs adverb doctor in a namespace of its own.  Returns
+    {thing: (word, why)} and the Result."""
     filters = [WITHOUT, *lacks, "--"] if lacks else []
     e = dict(t.environment(), **env)
     p = t.start([*words, *filters, t.adverb, "doctor"], env=e,
@@ -56,8 +57,8 @@ def says(thing, word, why, **how):
 
 
 def where(script):
-    """A machine that looks as the script made it look, in a mount namespace
-    of its own."""
+    """A function that wraps a command: the command runs in a mount namespace
+    that @script has changed."""
     def into(words):
         return ["unshare", "-m", "sh", "-c",
                 '{ %s; } || exit 77; ip link set lo up && exec "$@"' % script,
@@ -66,7 +67,7 @@ def where(script):
 
 
 def file_over(path, text):
-    """%s shows the text."""
+    """The shell command by which file @path shows @text."""
     return "printf '%s\\n' >%s && mount --bind %s %s" % (
         text, t.path("shown"), t.path("shown"), path)
 
@@ -77,7 +78,8 @@ def folder_over(path, script):
 
 
 def installed():
-    """The loader's cache has our libraries first, as after adverb install."""
+    """The shell command after which the loader's cache has adverb's libraries
+    first, as after adverb install."""
     with open(t.path("ld.conf"), "w") as f:
         f.write(os.path.join(t.build, "lib") + "\n")
     return "ldconfig -C %s -f %s && mount --bind %s /etc/ld.so.cache" % (
@@ -155,7 +157,8 @@ def threads_broker():
 
 
 def falls_back():
-    """Another user's root of a namespace may have the first name."""
+    """The runtime folder is in /tmp if XDG_RUNTIME_DIR is no use.  The first
+    name there may be taken by the root of another user's namespace."""
     said, r = doctor(XDG_RUNTIME_DIR="/proc")
     word, why = said["runtime folder"]
     expect(word == "ok" and

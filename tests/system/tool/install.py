@@ -20,16 +20,16 @@ COUNT = 0
 
 
 def libraries(program):
-    """What the loader would load for it, the loader included."""
+    """The files that the loader loads for a program, with the loader."""
     said = subprocess.run(["ldd", program], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
     return re.findall(r"(/\S+) \(", said)
 
 
 class Root:
-    """A system of a program or some, their libraries and nothing else: those
-    of adapters' vendors only if that is said.  They may come from where
-    ci/setup unpacked them."""
+    """A root file system with some programs and their libraries, those of the
+    adapters' vendors only if @vendors.  The files may come from where ci/setup
+    unpacked them."""
 
     def __init__(self, *programs, vendors=False):
         global COUNT
@@ -77,14 +77,14 @@ class Root:
         return r.output
 
     def inside(self, *argv, **env):
-        """Runs a program in it."""
+        """Runs a program in this root."""
         return suite.run(["unshare", "-Urm", "sh", "-c",
                           'for f in proc dev sys; do mount --rbind /$f "$0/$f" '
                           '|| exit; done; exec chroot "$0" "$@"', self.path,
                           *argv], **env)
 
     def first(self, library):
-        """The file that the loader's cache has first for it."""
+        """The file that the loader's cache has first for @library."""
         said = suite.run(["/sbin/ldconfig", "-r", self.path, "-p"]).output
         found = re.findall(r"%s .* => (\S+)" % re.escape(library), said)
         return found[0] if found else None
@@ -118,8 +118,8 @@ def a_program_inside_sees_the_device():
 
 
 def vendors_libraries(folder, conf, later):
-    """The system's own wins, wherever it lies, installed before or after
-    adverb; without one adverb's stands in."""
+    """A vendor's library of the system comes before adverb's, in any folder,
+    installed before or after adverb; without it adverb's is loaded."""
     root = Root("ib_write_bw", vendors=True)
     own = [path for path in root.files() if VENDORS.search(path)]
     expect(own, "ib_write_bw links none")
@@ -155,7 +155,8 @@ def vendors_libraries(folder, conf, later):
 
 
 def only_what_the_system_lacks():
-    """adverb run names the folders of those alone; and all programs start."""
+    """adverb run adds only the folders of vendors' libraries that the system
+    lacks, and all programs start."""
     namespaces()
     for vendors in (), ("efa",), ("efa", "mlx4", "mlx5", "mana", "hns"):
         root = Root("ib_write_bw", "sh", vendors=True)
@@ -194,7 +195,7 @@ def expects_of_doctor(root, what):
 def the_shim_is_in_every_program():
     namespaces()
     root = Root("ibv_devinfo", "ls", "env", vendors=True)
-    # where others can write no tree is made
+    # No tree is made in a folder that others can write.
     for folder in root.path, root.at("tmp"):
         os.chmod(folder, 0o1777)
     before = root.files()
@@ -216,7 +217,8 @@ def the_shim_is_in_every_program():
 
 
 def others_preloads_stay():
-    """A line of ld.so.preload without its file harms every program."""
+    """adverb does not change another's ld.so.preload, and is not removed while
+    that file names the shim: a line without its file harms every program."""
     root = Root()
     path = root.at("etc/ld.so.preload")
     root.text("etc/ld.so.preload", "/lib/others.so\n")
@@ -248,7 +250,8 @@ def it_leaves_as_it_came():
 
 
 def the_systems_broker():
-    """Where it is asked for alone, and again when adverb is installed anew."""
+    """The system's broker is installed only if --service asks for it, and
+    stays when adverb is installed again."""
     root = Root()
     before = root.files()
     unit = "etc/systemd/system/adverbd.service"
@@ -282,8 +285,8 @@ def settings(path):
             for name, text in zip(parts[1::2], parts[2::2])}
 
 
-# Starts a broker as the unit does: the command behind this text's file has a
-# listening socket as standard input.  Then binds the port as another user would.
+# Runs the command in the arguments as systemd runs the unit, with a listening
+# socket as standard input.  Then tries to bind the port as another user would.
 AS_THE_UNIT = """
 import socket, subprocess, sys
 
@@ -315,8 +318,9 @@ print("taken: %s; free again: %s" % (taken, [is_free(f) for f in families]))
 
 
 def its_unit_holds_the_port():
-    """From boot on, whatever ends it; no program need come first.  systemd
-    itself is tried by ci/test-recipes."""
+    """The unit starts the broker at boot and whenever it has ended, and the
+    broker holds the port before any program connects.  ci/test-recipes tests
+    systemd itself."""
     suite.need("ip")
     namespaces()
     root = Root()
@@ -347,7 +351,8 @@ def its_unit_holds_the_port():
 
 
 def its_units_are_those_of_packaging():
-    """There is one unit and one socket: what packaging/ has is what is put."""
+    """adverb install writes the same unit and socket files that packaging/
+    has."""
     root = Root()
     root.adverb("install", "--service")
     for name in "adverbd.service", "adverbd.socket":
@@ -412,7 +417,7 @@ def one_that_was_ended_is_repeated_or_undone():
 
 
 def cut(root, command, call, after):
-    """Kills it in the midst."""
+    """Runs adverb, which strace kills at call number @after of @call."""
     r = suite.run(["strace", "-qqf", "-o", "/dev/null", "-e",
                    "inject=%s:signal=KILL:when=%d" % (call, after),
                    suite.adverb, command, root.path])
@@ -422,7 +427,8 @@ def cut(root, command, call, after):
 
 
 def list_of_other_version(root):
-    """Makes what is there an older version, properly installed."""
+    """Changes the installed files into those of an older version, which the
+    list of files agrees with."""
     name = LIB + "/vendor/efa/libefa.so.1"
     with open(root.at(LIB + "/vendor/mana/libmana.so.1"), "rb") as f:
         other = f.read()

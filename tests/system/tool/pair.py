@@ -69,7 +69,8 @@ def script(path, text):
     os.chmod(path, 0o755)
 
 
-# It serves at the port after its -p, and tells its words.
+# A tool that prints its arguments, and listens at, or connects to, the port
+# after -p.
 TOOL = """
 import os, socket, sys
 if "-h" in sys.argv:
@@ -131,7 +132,8 @@ sys.exit(subprocess.run(sys.argv[1:]).returncode)
 
 
 def finds_one_among_many():
-    """Thousands of sockets listen on this machine."""
+    """adverb pair finds the server's port among thousands of sockets that
+    listen."""
     for _ in range(3):
         r = t.run([system.PYTHON, "-c", MANY, t.adverb, "pair", "--timeout",
                    "120", *plain()])
@@ -156,7 +158,7 @@ def server_never_listens():
 
 
 def says_who_hung():
-    # as long as a server may take to listen on a busy machine
+    # On a busy machine a server may take that long to listen.
     r = pair(plain(client_sleep=60), timeout=6)
     expect(r.status == 124, "exit status %d" % r.status, r)
     expect("the client still ran after 6 s" in r.output, "not said", r)
@@ -293,7 +295,7 @@ def run_refuses_static():
 
 
 def moved(folder):
-    """adverb in a folder of that name."""
+    """Copies adverb to a folder of that name.  Returns the command's path."""
     to = t.path(folder)
     for name in ("tools/adverb", "lib/libibverbs.so.1", "lib/librdmacm.so.1",
                  "lib/libibumad.so.3", "lib/libadverb-shim.so", "lib/adverbd"):
@@ -312,7 +314,7 @@ def run_works_in_a_folder_with_a_space():
 
 
 def run_lacks_the_shim():
-    """Nothing is preloaded that is not there."""
+    """A shim that is missing is not preloaded."""
     adverb = moved("lacking")
     os.remove(t.path("lacking/lib/libadverb-shim.so"))
     for words, said in ((), 1), (["--shim"], 1), (["--no-shim"], 0):

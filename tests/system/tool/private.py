@@ -44,10 +44,10 @@ def one_of_its_own():
 
 
 def not_a_strangers_port():
-    """The port is held."""
+    """adverb pair --private works though the machine's port is held."""
     t.need("ibv_rc_pingpong")
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
-        with contextlib.suppress(OSError):  # somebody else has it
+        with contextlib.suppress(OSError):  # another program has the port
             s.bind(("::", 4791))
         r = t.run(t.pair_argv(["ibv_rc_pingpong", "-c", "-n", "100"],
                               options=["--private"]))
@@ -57,7 +57,8 @@ def not_a_strangers_port():
 
 
 def forbidden():
-    """Root of a user namespace that allows no further one, without rights."""
+    """A user without capabilities in a user namespace that allows no further
+    namespace."""
     r = private("true", into=lambda words: [
         "unshare", "-Ur", "sh", "-c",
         "echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv "

@@ -35,7 +35,8 @@ def python(text, *options, **env):
 
 
 def says(argv, *wanted):
-    """Each line that is wanted, and nothing that no line wants."""
+    """@argv's output has a match of each of @wanted, and no sentence of
+    adverb."""
     def body():
         t.need(argv[0])
         r = run(argv)
@@ -47,7 +48,7 @@ def says(argv, *wanted):
 
 
 def compiled(name, text, *flags):
-    """A program of this text; skips where it cannot be made."""
+    """Compiles @text.  Returns the program's path; skips without gcc."""
     t.need("gcc")
     source = t.path(name + ".c")
     with open(source, "w") as f:
@@ -79,7 +80,7 @@ int main(void)
 
 
 def counters_of_perftest():
-    """It reads them before and after."""
+    """perftest reads the counters before and after a transfer."""
     t.need("ib_write_bw")
     names = "counters/port_xmit_packets", "hw_counters/rx_write_requests"
     r = t.pair(["ib_write_bw", "-n", "100",
@@ -113,7 +114,8 @@ def run_under_run():
 
 
 def programs_of_32_bits():
-    """Their loader would tell of a library that is not of its kind."""
+    """The shim is not preloaded into 32-bit programs, whose loader would
+    complain of a 64-bit library."""
     loader = "/lib/ld-linux.so.2"
     if not os.path.exists(loader):
         raise Skip("no loader for 32 bits")
@@ -140,7 +142,8 @@ def sanitized(*flags):
 
 
 def preloads_nothing(program, why):
-    """Silently, unless the user insists."""
+    """Expects that @program runs without the shim: silently, or with --shim
+    with a sentence that says @why."""
     r = run([program])
     expect(r.status == 0 and r.output == "LD_PRELOAD=(null)\n",
            "it is preloaded", r)
@@ -151,7 +154,8 @@ def preloads_nothing(program, why):
 
 
 def old_sanitizer():
-    """Those before gcc 8's cannot be told to let another come first."""
+    """AddressSanitizer before gcc 8 has to be the first library, and has no
+    option against that."""
     compiled("libasan.so.4", "int asan_nothing;", "-shared", "-fPIC",
              "-Wl,-soname,libasan.so.4")
     preloads_nothing(compiled("old", LOOK, "-Wl,--no-as-needed",
@@ -167,7 +171,7 @@ def musl():
 
 
 def a_script_of_such_an_interpreter():
-    """What the interpreter needs, its scripts need."""
+    """A script is run with the same libraries as its interpreter."""
     interpreter = compiled("interpreter", LOOK, "-Wl,--disable-new-dtags",
                            "-Wl,-rpath,/opt/rdma")
     script = t.path("script")
@@ -187,7 +191,8 @@ def an_empty_environment():
 
 
 def nothing_to_show():
-    """Said by programs that look, once; and at once if the user insists."""
+    """Without a tree a program that looks for devices says so, once; with
+    --shim each program does at its start."""
     nowhere = {"ADVERB_RUNTIME": "/proc/nowhere"}
     r = run(["true"], **nowhere)
     expect(r.status == 0 and r.output == "", "a needless sentence", r)
@@ -211,7 +216,8 @@ def a_folder():
 
 
 def many_at_once():
-    """Whoever starts first writes it; nobody sees a part of it."""
+    """Of many programs the first to start writes the tree, and no program sees
+    a part of the tree."""
     for _ in range(4):
         env = t.environment(ADVERB_RUNTIME=a_folder())
         starts = [t.start([t.adverb, "run", "--", "ls", "-R",
@@ -317,7 +323,7 @@ def link_in_json():
 
 
 def a_link_that_is_down():
-    """It tells the state of now, of several devices."""
+    """rdma shows the current state of the links of several devices."""
     t.need("rdma")
     lab.wire(here=["10.7.0.1/24"], there=["10.7.0.2/24"])
     try:
@@ -401,7 +407,7 @@ def other_sockets():
 
 
 def memory_lock():
-    """As if there were none, until the program sets one."""
+    """The shim shows no limit of locked memory until the program sets one."""
     r = python("""
 import resource
 def now():
@@ -429,7 +435,7 @@ with open("/proc/self/limits") as f:
 
 
 def memory_lock_is_raised():
-    """To what the user may have."""
+    """adverb run raises the soft limit of locked memory to the hard limit."""
     r = t.run(["sh", "-c", 'ulimit -S -l 16; ulimit -H -l; exec "$@"', "sh",
                t.adverb, "run", "--no-shim", "--", "sh", "-c", "ulimit -l"])
     hard, soft = r.output.split()

@@ -32,7 +32,8 @@ def children(pid):
 
 
 def seen(what, wanted):
-    """The first look in which @wanted finds something."""
+    """Runs adverb top until @wanted finds something in its output.  Returns
+    what was found."""
     bound = time.monotonic() + PATIENCE_S
     while time.monotonic() < bound:
         found = wanted(json.loads(top("--json")))
@@ -42,7 +43,7 @@ def seen(what, wanted):
 
 
 class Pair:
-    """A transfer without an end, by packets or not; its two processes."""
+    """The two processes of an endless transfer, by packets or direct."""
 
     def __init__(self, direct):
         self.env = suite.environment(ADVERB_DIRECT=direct)
@@ -121,8 +122,8 @@ def a_hostile_name_reaches_no_terminal():
         p.communicate()
 
 
-# A FIFO by the name of an adapter's memory: what lies in a mount that is
-# attached nowhere has its name in that alone.  The numbers are of fsopen(2),
+# A FIFO with the name of an arena, in a mount that is attached nowhere, so that
+# /proc shows the name without a folder.  The numbers are of fsopen(2),
 # fsconfig(2) with FSCONFIG_CMD_CREATE, and fsmount(2).
 FIFO = """
 import ctypes, os, time

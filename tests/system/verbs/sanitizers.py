@@ -12,8 +12,8 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 
 from system import Skip, Suite, expect, expect_ok
 
-# None that forks with a device open: AddressSanitizer leaves its child the
-# allocator's locks as our thread had them, and then it waits for good.
+# No program that forks with a device open: under AddressSanitizer the child has
+# the allocator's locks as adverb's thread held them, and waits without end.
 PROGRAMS = {
     "address": ["verbcheck", "queuecheck", "queuethreads", "cmcheck",
                 "listencheck"],
@@ -22,7 +22,7 @@ PROGRAMS = {
 }
 REPORT = "WARNING: ThreadSanitizer|ERROR: [A-Z][A-Za-z]+Sanitizer|CHECK failed"
 MEMORY_KIB = 1 << 20
-RACED = 66  # what ThreadSanitizer makes of the exit status
+RACED = 66  # the exit status of a program in which ThreadSanitizer saw a race
 
 t = Suite(__doc__)
 
@@ -49,7 +49,8 @@ def is_told(where):
 
 
 def under_valgrind(program):
-    """The rings of a process are mostly holes, which a search would fill."""
+    """A program under valgrind: no report, and no more memory than expected.
+    The rings of a process are mostly holes, which a leak search would fill."""
     r = t.valgrind_run(program)
     expect_ok(r)
     expect(not re.search("^(==|--)[0-9]", r.output, re.M),

@@ -12,7 +12,7 @@ import system
 t = system.Suite(__doc__)
 
 
-# What is said of the calls of "a call that is not built is EOPNOTSUPP".
+# The sentences that "a call that is not built is EOPNOTSUPP" has to print.
 REFUSED = ("steering of raw packets", "XRC (ibv_open_xrcd",
            "a queue pair other than RC, UC and UD", "tag matching",
            "registration on demand (ODP)", "fetching memory ahead")
