@@ -10,28 +10,32 @@
 #define CONTAINER_OF(ptr, type, member)                                        \
 	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
+/* Returns the smaller of two 32-bit numbers. */
 static inline uint32_t bits_min_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
 
+/* Returns the larger of two 64-bit numbers. */
 static inline uint64_t bits_max_u64(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
+/* Returns the smaller of two 64-bit numbers. */
 static inline uint64_t bits_min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
+/* Returns the larger of two 32-bit numbers. */
 static inline uint32_t bits_max_u32(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;
 }
 
 /* Returns the smallest power of two >= v, and 1 for v = 0.  Assumes
- * v <= 2^31: a larger v loops for ever. */
+ * v <= 2^31: for a larger v the loop has no end. */
 static inline uint32_t bits_pow2_up(uint32_t v)
 {
 	uint32_t p = 1;

@@ -12,6 +12,7 @@ struct count {
 	_Atomic uint32_t n;
 };
 
+/* Adds 1. */
 static inline void count_up(struct count *c)
 {
 	atomic_fetch_add(&c->n, 1);
@@ -33,6 +34,8 @@ static inline uint32_t count_take(struct count *c)
 	return atomic_fetch_add(&c->n, 1);
 }
 
+/* Subtracts 1.  A thread whose count_now returns the result sees the caller's
+ * earlier stores. */
 static inline void count_down(struct count *c)
 {
 	atomic_fetch_sub(&c->n, 1);

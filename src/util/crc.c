@@ -34,7 +34,7 @@ static const uint32_t inverse_power_of_two[32] = {
 	0xad31bc4f, 0x31536354, 0x5ea35fca, 0x52b55e39,
 };
 
-/* [v]: what four bits v, shifted out of a register, add to it. */
+/* [v]: the sum to add to a register from which four bits v were shifted out. */
 static const uint32_t times_x4[16] = {
 	0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
 	0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,

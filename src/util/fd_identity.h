@@ -23,9 +23,10 @@
  * as it is.  For a descriptor that cannot be marked, for want of memory or
  * above 2^20, fd_identity_holds returns true. */
 int fd_identity_note(int fd);
-/* Marks fd as fd_identity_note does, but sets no signal: the program sees this
- * descriptor and may set a signal itself.  If the file has no inode of its own,
- * fd_identity_holds tells it only from files of other kinds. */
+/* Marks fd, which was just opened, and returns fd, but sets no signal: the
+ * program sees this descriptor and may set a signal itself.  If the file has no
+ * inode of its own, fd_identity_holds tells the file only from files of other
+ * kinds. */
 int fd_identity_note_shown(int fd);
 /* Returns whether fd still refers to the file that it was marked for; false for
  * a negative fd, true for a descriptor without a mark. */

@@ -13,6 +13,7 @@ struct inaddr {
 	uint16_t port; /* host order */
 };
 
+/* Returns whether ip is an IPv4 address, stored as ::ffff:a.b.c.d. */
 static inline bool inaddr_is_v4(const uint8_t ip[16])
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -28,11 +29,13 @@ static inline void inaddr_map_v4(uint8_t ip[16], const void *four)
 	memcpy(ip + 12, four, 4);
 }
 
+/* Returns whether two addresses are equal. */
 static inline bool inaddr_has_same_ip(const uint8_t a[16], const uint8_t b[16])
 {
 	return memcmp(a, b, 16) == 0;
 }
 
+/* Returns whether ip is a multicast group: 224.0.0.0/4 or ff00::/8. */
 static inline bool inaddr_is_multicast(const uint8_t ip[16])
 {
 	return inaddr_is_v4(ip) ? ip[12] >> 4 == 0xe : ip[0] == 0xff;

@@ -56,6 +56,7 @@ static inline void instrument_ignore(void)
 	INSTRUMENT_IF(instrument_look_away());
 }
 
+/* Ends the effect of the matching instrument_ignore. */
 static inline void instrument_ignore_end(void)
 {
 	INSTRUMENT_IF(instrument_look_again());
@@ -68,6 +69,8 @@ static inline void instrument_happens_before(void *what)
 	INSTRUMENT_IF(instrument_release(what));
 }
 
+/* Orders what other threads did before their instrument_happens_before with the
+ * same address before what this thread does from here on. */
 static inline void instrument_happens_after(void *what)
 {
 	INSTRUMENT_IF(instrument_acquire(what));

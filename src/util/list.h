@@ -14,12 +14,14 @@ struct list {
 	struct list *next, *prev;
 };
 
+/* Initialises an empty list, or a node that is on no list. */
 static inline void list_init(struct list *l)
 {
 	l->next = l;
 	l->prev = l;
 }
 
+/* Returns whether the list has no node. */
 static inline bool list_is_empty(const struct list *l)
 {
 	return l->next == l;
@@ -31,6 +33,7 @@ static inline bool list_is_linked(const struct list *node)
 	return node->next != node;
 }
 
+/* Appends a node, which must be on no list. */
 static inline void list_push_tail(struct list *l, struct list *node)
 {
 	node->prev = l->prev;
@@ -39,11 +42,13 @@ static inline void list_push_tail(struct list *l, struct list *node)
 	l->prev = node;
 }
 
+/* Puts a node, which must be on no list, before the first node. */
 static inline void list_push_head(struct list *l, struct list *node)
 {
 	list_push_tail(l->next, node);
 }
 
+/* Removes a node from its list; does nothing if it is on none. */
 static inline void list_remove(struct list *node)
 {
 	node->prev->next = node->next;
@@ -80,7 +85,7 @@ static inline void list_take_all(struct list *l, struct list *from)
 
 #define list_for_each(it, l)                                                   \
 	for (struct list *it = (l)->next; it != (l); it = it->next)
-/* As list_for_each, but the body may remove `it` from the list. */
+/* Iterates over all nodes of l; the body may remove `it` from the list. */
 #define list_for_each_safe(it, l)                                              \
 	for (struct list *it = (l)->next, *it##_next = it->next; it != (l);    \
 	     it = it##_next, it##_next = it->next)

@@ -2,9 +2,9 @@
 /*
  * Locks.
  *
- * struct lock is private to a process: one word, zero when the lock is free,
- * waited for with a futex.  A pthread mutex would do but for its cost: each
- * post and each poll takes a lock, which here is one atomic instruction to take
+ * struct lock is private to a process: one word, zero when the lock is free; a
+ * thread waits for it with a futex.  A pthread mutex would cost more: each post
+ * and each poll takes a lock, which here takes one atomic instruction to take
  * and one to release.  The release is also a full fence.
  *
  * struct alock lies in an arena that several processes may map: one word with
@@ -53,14 +53,16 @@ struct CAPABILITY("mutex") lock {
 
 #define LOCK_AWAITED 2 /* the lock is taken and a thread may sleep for it */
 
+/* Initialises a free lock. */
 void lock_init(struct lock *l);
-/* Aborts if the lock is taken. */
+/* Ends the use of the lock; aborts if the lock is taken. */
 void lock_fini(struct lock *l);
 /* Sleeps until the lock is free, and takes the lock; for lock_take alone. */
 void lock_wait(struct lock *l);
 /* Wakes one thread in lock_wait; for lock_give alone. */
 void lock_wake(struct lock *l);
 
+/* Takes the lock if it is free; returns whether it was.  Never waits. */
 static inline bool lock_try(struct lock *l)
 	TRY_ACQUIRE(true, l) NO_LOCK_ANALYSIS
 {
@@ -80,6 +82,7 @@ static inline bool lock_try(struct lock *l)
 	return is_ours;
 }
 
+/* Takes the lock; sleeps while another thread has it.  Not recursive. */
 static inline void lock_take(struct lock *l) ACQUIRE(l) NO_LOCK_ANALYSIS
 {
 	uint32_t free = 0;
@@ -96,8 +99,8 @@ static inline void lock_take(struct lock *l) ACQUIRE(l) NO_LOCK_ANALYSIS
 /*
  * Releases the lock.  The exchange and the fence order the store of 0 before
  * the caller's later loads: a caller that then looks for doorbells sees each
- * one that a thread pushed before that thread failed to take this lock. Without
- * that order such a doorbell could be left until the next one.
+ * doorbell that a thread pushed before that thread failed to take this lock.
+ * Without that order such a doorbell could stay unseen until the next doorbell.
  */
 static inline void lock_give(struct lock *l) RELEASE(l) NO_LOCK_ANALYSIS
 {
@@ -136,7 +139,7 @@ enum alock_halt {
 struct alock_judge {
 	/* Returns whether the process of this name has ended. */
 	bool (*is_dead)(alock_owner owner);
-	/* Reports an owner that has been waited for for a second. */
+	/* Reports an owner for which a thread has waited a second. */
 	void (*is_slow)(alock_owner owner);
 	/* The state of a thread, by its thread id; NULL: all threads run. */
 	enum alock_halt (*halt_of)(uint32_t thread);
@@ -157,9 +160,9 @@ alock_owner alock_self(void);
  * a dead process. */
 bool alock_take(struct alock *l) ACQUIRE(l);
 /*
- * Takes the lock as alock_take does, but waits for a live owner no longer than
- * a running one would need.  Returns false if the lock is not taken; else
- * *inherited tells whether it is inherited from a dead process.
+ * Waits for the lock and takes it, but waits for a live owner no longer than a
+ * running owner would need.  Returns false if the lock is not taken; else
+ * *inherited tells whether the lock is inherited from a dead process.
  */
 bool alock_take_soon(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
 /* Takes the lock if it is free or its owner is dead, without waiting.  Returns

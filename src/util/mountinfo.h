@@ -14,10 +14,10 @@
 
 struct mountinfo {
 	char type[32]; /* as "ext4" or "fuse.sshfs", cut to this size */
-	/* The options name a user, who has mounted the FUSE file system and
-	 * serves it.  They do for every file system of FUSE. */
+	/* The options name the user who has mounted the file system and serves
+	 * it, as those of every FUSE file system do. */
 	bool has_user;
-	unsigned user; /* that user; 0 without has_user */
+	unsigned user; /* the user whom the options name; 0 without has_user */
 };
 
 /*
@@ -26,8 +26,9 @@ struct mountinfo {
  * of its own, or if there is no /proc.
  */
 bool mountinfo_find(unsigned major, unsigned minor, struct mountinfo *m);
-/* As mountinfo_find, in the text that is read from fd, which stays the
- * caller's and is left where the reading ended. */
+/* Finds the file system of a device in the text that is read from fd, and fills
+ * m.  Returns false if the text has no such device.  fd stays the caller's and
+ * is left where the reading ended. */
 bool mountinfo_find_in(int fd, unsigned major, unsigned minor,
 		       struct mountinfo *m);
 

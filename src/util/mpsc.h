@@ -54,10 +54,10 @@ static inline struct mpsc_node *mpsc_take(struct mpsc *s)
  * Orders a producer's stores before its mpsc_push with the caller's loads after
  * this call.  A producer that finds n queued has exchanged `queued` before this
  * exchange, which reads that exchange's value, or that of a later one, and so
- * synchronizes with it: the caller sees what the producer posted.  Otherwise
- * the caller could miss that, and n would not be pushed again.  A store here,
- * even of seq_cst, reads nothing: C11 would order no later load of the caller
- * by it.
+ * synchronizes with it: the caller sees what the producer posted.  Without that
+ * order the caller could miss the posted request, and n would not be pushed
+ * again.  A store here, even of seq_cst, reads nothing, so in C11 it would
+ * order no later load of the caller.
  *
  * Also orders the load of n->next before a producer's store there, which comes
  * after the producer has read false.

@@ -15,8 +15,11 @@ struct rng {
 	uint64_t s[4];
 };
 
+/* Sets the state from a seed. */
 void rng_init(struct rng *r, uint64_t seed);
+/* Returns the next 64 random bits. */
 uint64_t rng_u64(struct rng *r);
+/* Returns the next 32 random bits. */
 static inline uint32_t rng_u32(struct rng *r)
 {
 	return (uint32_t)(rng_u64(r) >> 32);

@@ -43,7 +43,8 @@ struct runtime_tree {
 int runtime_tree_find(struct runtime_tree *t);
 /* Looks for the tree, creates missing folders, and sets t->path.  Returns a
  * descriptor of the tree's folder, open for reading, which the caller closes;
- * or -errno and the reason in t->why: -EPERM as for runtime_tree_find. */
+ * or -errno and the reason in t->why: -EPERM if another user's folder, file or
+ * link is in the way. */
 int runtime_tree_make(struct runtime_tree *t);
 
 #endif

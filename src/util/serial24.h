@@ -16,6 +16,7 @@ struct serial24 {
 	uint32_t v; /* always < 2^24 */
 };
 
+/* Returns v modulo 2^24. */
 static inline struct serial24 serial24(uint32_t v)
 {
 	return (struct serial24){v & SERIAL24_MASK};
@@ -35,11 +36,13 @@ static inline int32_t serial24_diff(struct serial24 a, struct serial24 b)
 	return d >= 1 << 23 ? d - (1 << 24) : d;
 }
 
+/* Returns whether a is before b (IBTA 9.7.1). */
 static inline bool serial24_is_before(struct serial24 a, struct serial24 b)
 {
 	return serial24_diff(a, b) < 0;
 }
 
+/* Returns whether two serial numbers are equal. */
 static inline bool serial24_is_equal(struct serial24 a, struct serial24 b)
 {
 	return a.v == b.v;

@@ -33,13 +33,16 @@ struct wheel {
 	struct list slot[WHEEL_LEVELS][WHEEL_SLOTS];
 };
 
+/* Initialises a wheel without timers at time now_ns. */
 void wheel_init(struct wheel *w, uint64_t now_ns);
+/* Initialises a timer that is not armed. */
 void wheel_timer_init(struct wheel_timer *t);
 /* Arms t for due_ns, whether t is armed already or not.  A timer whose due_ns
  * is in the past expires at the next wheel_expire. */
 void wheel_set(struct wheel *w, struct wheel_timer *t, uint64_t due_ns);
 /* Disarms t; does nothing if t is not armed. */
 void wheel_cancel(struct wheel *w, struct wheel_timer *t);
+/* Returns whether t is armed. */
 static inline bool wheel_is_set(const struct wheel_timer *t)
 {
 	return list_is_linked(&t->node);
