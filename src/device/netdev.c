@@ -61,8 +61,8 @@ static bool fits_wish(const struct netdev_scene *s, const struct netdev_link *l,
 		return l->is_up && l->has_carrier && l->is_bridge &&
 		       !l->is_port && has_global(s, l->ifindex);
 	case WISH_LOOPBACK:
-		return l->is_loopback; /* also if down, so that a user sees why
-					*/
+		/* Also if down, so that a user sees why. */
+		return l->is_loopback;
 	}
 	return false;
 }

@@ -160,7 +160,7 @@ static void *run_watch(void *arg)
 	};
 
 	while (poll(fds, 2, -1) < 0 || !fds[1].revents) {
-		/* The program may have put another file in the place of one. */
+		/* The program may have replaced a descriptor by its own. */
 		if (!fd_identity_holds(fds[0].fd) ||
 		    !fd_identity_holds(fds[1].fd))
 			break;

@@ -21,8 +21,8 @@
 #include "util/lock.h"
 #include "util/fd_identity.h"
 
-#define PATH_BYTES    300 /* of a path below the tree's folder */
-#define TREE_VERSION  4	  /* of the files' contents; part of the stamp */
+#define PATH_BYTES    300 /* the most of a path below the tree's folder */
+#define TREE_VERSION  4	  /* the version of the files; part of the stamp */
 #define STAMP_BYTES   32
 #define STAMP	      ".stamp"
 #define LOCK	      ".lock"
@@ -465,9 +465,9 @@ static int write_now(void)
 	return sysfs_write(hold_fd, now, count);
 }
 
-/* Prints a message if a file or folder is in the way of the tree.  For a folder
- * that cannot be written the shim prints one, if a program looks for the tree.
- * */
+/* Prints a message if a file or folder is in the way of the tree.  If the
+ * folder cannot be written, the shim prints a message when a program looks for
+ * the tree. */
 static void say_no_tree(int err)
 {
 	if (err == -ENOTEMPTY)

@@ -25,8 +25,7 @@ struct arena_map {
 size_t arena_map_limit(void);
 /*
  * Creates, maps and seals an arena, as large as the system allows.  Returns 0
- * or
- * -errno.
+ * or a negative errno.
  */
 int arena_map_new(struct arena_map *m);
 /* Unmaps the arena and closes its memfds. */

@@ -124,9 +124,8 @@ static struct sigaction before[2];
 static bool is_open;
 static shared_u32 opened; /* calls of open and close that changed is_open */
 static _Atomic uint64_t turn_ns;
-/* The last check of the handler, which takes three system calls, too many for
- * each packet.  One for each thread, since each thread has its own signal mask.
- * */
+/* The result of this thread's last check of the handler: a check takes three
+ * system calls, too many for each packet.  Threads differ in signal masks. */
 static _Thread_local struct {
 	bool is_on;
 	uint32_t opened;    /* `opened` at the check */
@@ -232,7 +231,7 @@ void copy_nofault_turn(uint64_t now_ns)
 {
 	uint64_t last = atomic_load_explicit(&turn_ns, memory_order_relaxed);
 
-	/* seldom, since threads share the word */
+	/* Store seldom, since the threads share the word. */
 	if ((int64_t)(now_ns - last) > LOOK_NS / 4)
 		atomic_store_explicit(&turn_ns, now_ns, memory_order_relaxed);
 }

@@ -68,9 +68,8 @@ static void is_slow(alock_owner owner)
 /*
  * A signal stops a thread as the thread returns from a system call: a thread
  * that is seen in a call first and stopped then has finished that call.  A
- * debugger (state 't') can stop a thread before the call.  The kernel reports
- * the call, or
- * -1 for none, only of a thread that is off its processor.
+ * debugger (state 't') can stop a thread before the call.  Only for a thread
+ * that is off its processor the kernel reports the call, or -1 for none.
  */
 static enum alock_halt halt_of(uint32_t thread)
 {

@@ -28,8 +28,8 @@ struct mr_file_mapping {
  */
 bool mr_file_look(uint64_t va, uint64_t bytes, struct mr_file_mapping *m,
 		  struct share *what);
-/* As mr_file_look, by the text of /proc/self/maps alone, as before Linux 6.11.
- * */
+/* Finds the mapping that contains [va, va + bytes) as mr_file_look does, by the
+ * text of /proc/self/maps alone, the only way before Linux 6.11. */
 bool mr_file_look_by_text(uint64_t va, uint64_t bytes,
 			  struct mr_file_mapping *m, struct share *what);
 /* Opens the file of *m with O_PATH, by its name or, which may take longer, by

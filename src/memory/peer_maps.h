@@ -37,7 +37,7 @@ struct peer_maps {
 
 /* Initialises a without mappings; `target` must outlive it. */
 void peer_maps_init(struct peer_maps *a, const struct hca *target, int pid);
-/* Unmaps all; peer_maps_look may be called again. */
+/* Removes all mappings; peer_maps_look may be called again. */
 void peer_maps_fini(struct peer_maps *a);
 /* Unmaps the rows that the peer has withdrawn and maps new ones; makes system
  * calls only if the peer's rows have changed. */

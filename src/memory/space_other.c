@@ -12,7 +12,8 @@
 #include "util/check.h"
 
 #define STRETCHES                                                              \
-	144 /* the most of a side in one call; the kernel takes 1024 */
+	144 /* at most on a side of one call; the kernel takes 1024            \
+	     */
 #define PAGE 4096u
 
 /* One side of a call. */
@@ -26,7 +27,7 @@ struct side {
 struct batch {
 	struct side local;  /* memory of this process */
 	struct side target; /* memory of the other process */
-	uint64_t bytes;	    /* left to copy */
+	uint64_t bytes;	    /* bytes left to copy */
 };
 
 static struct space_other *other_of(struct space *s)
@@ -232,9 +233,9 @@ static bool can_copy_mapped(const struct space_other *o,
 }
 
 /*
- * Makes the moves whose memory is mapped, up to the first that is not mapped or
- * faults: that one is left to system calls, which tell the side of the fault.
- * Returns 0 or -ECANCELED.
+ * Makes the moves whose memory is mapped, up to the first move whose memory is
+ * not mapped or faults: system calls make that move, and tell the side of the
+ * fault.  Returns 0 or -ECANCELED.
  */
 static int move_all_mapped(struct space_other *o, const struct space_move *m,
 			   size_t n, size_t *done, bool is_put)

@@ -33,9 +33,8 @@ struct space_other {
 	struct peer_maps *peer_maps;
 };
 
-/* Initialises s without an access slot and mappings, which the caller may set.
- * */
-
+/* Initialises s for process pid, without an access slot and mappings, which the
+ * caller may set. */
 void space_other_init(struct space_other *s, pid_t pid);
 
 #endif

@@ -84,7 +84,7 @@ static bool normalize_path(const char *path, struct path *room)
 }
 
 /* Puts @tree and @name in place of the first @len bytes of @room's text.
- * False if it does not fit. */
+ * Returns false if the text does not fit. */
 static bool replace_head(struct path *room, size_t len, const char *tree,
 			 const char *name)
 {
@@ -122,7 +122,7 @@ static void tell_nothing(const char *why)
 		stderr_write(line, (size_t)n);
 }
 
-/* The path to use for the absolute @path; NULL: @path itself. */
+/* Returns the path to use for the absolute @path, or NULL for @path itself. */
 static const char *turn_path(const char *path, struct path *room)
 {
 	int i, err, saved = errno;

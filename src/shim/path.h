@@ -22,19 +22,19 @@ struct path {
 	char text[PATH_MAX];
 };
 
-/* A cheap test, since every open of the program runs it.  False: path_turn does
- * not replace the path. */
+/* Returns false if path_turn does not replace the path.  A cheap test, since
+ * every open of the program runs it. */
 static inline bool path_may_turn(const char *path)
 {
 	return path && strstr(path, "infiniband");
 }
 
 /*
- * The path to use in place of @path: @room's text if @path is one of the
- * kernel's RDMA paths, else @path.  A relative path begins at the folder @dir
- * (openat(2); AT_FDCWD).  NULL stays NULL.  "." and ".." are resolved by name;
- * symbolic links are not followed.  In a set-user-ID program, or another of
- * AT_SECURE, no path is replaced.
+ * Returns the path to use in place of @path: @room's text if @path is one of
+ * the kernel's RDMA paths, else @path.  A relative path begins at the folder
+ * @dir (openat(2); AT_FDCWD).  NULL stays NULL.  "." and ".." are resolved by
+ * name; symbolic links are not followed.  In a set-user-ID program, or another
+ * of AT_SECURE, no path is replaced.
  */
 const char *path_turn(int dir, const char *path, struct path *room);
 

@@ -134,7 +134,7 @@ TURN_AT(int, -1, scandirat64, dir,
 	 int (*order)(const struct dirent64 **, const struct dirent64 **)),
 	dir, path, names, filter, order)
 
-/* These report the names of the tree. */
+/* These functions report names below the tree, not below /sys or /dev. */
 TURN(int, -1, ftw, (const char *path, __ftw_func_t each, int most),
      path, each, most)
 TURN(int, -1, ftw64, (const char *path, __ftw64_func_t each, int most),

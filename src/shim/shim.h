@@ -14,7 +14,7 @@
 #define SHIM_NEXT(name) static __typeof__(name) *next_##name
 
 /* Looks up the next definition of `name` by dlsym, once, and keeps it in *word.
- * False and errno ENOSYS: this libc has no such function. */
+ * Returns false with errno ENOSYS if this libc has no such function. */
 static inline bool shim_find(void *word, const char *name)
 {
 	void **next = word;

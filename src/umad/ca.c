@@ -33,9 +33,10 @@ static int unknown_ca(void)
 }
 
 /*
- * The list of ibv_get_device_list.  NULL, errno ENODEV and a sentence, if the
- * libibverbs.so.1 of this process is not adverb's.  Another release of adverb
- * has the same ABI: the list, and a sentence.
+ * Returns the list of ibv_get_device_list.  If the libibverbs.so.1 of this
+ * process is not adverb's, prints a sentence and returns NULL with errno
+ * ENODEV. If it is of another release of adverb, which has the same ABI, prints
+ * a sentence and returns the list.
  */
 static struct ibv_device **list_devices(void)
 {

@@ -12,7 +12,7 @@
 struct umad_ca_pair;
 
 int umad_open_smi_port(const char *ca_name, int portnum);
-/* Fills at most `max` pairs, and returns their number. */
+/* Fills at most `max` pairs, and returns the number of pairs. */
 int umad_get_smi_gsi_pairs(struct umad_ca_pair *pairs, size_t max);
 /* enforce_smi: the call fails if the device has a port for GSI alone. */
 int umad_get_smi_gsi_pair_by_ca_name(const char *ca_name, uint8_t portnum,

@@ -40,7 +40,7 @@ static void put_address(__be32 to[4], const uint8_t ip[16])
 
 /*
  * Asks for the socket that would receive a datagram from `to` to `from`: the
- * kernel looks the socket up as for a datagram with source src.
+ * kernel looks the socket up as for a datagram whose source is idiag_src.
  */
 static void make_question(struct question *q, const struct inaddr *from,
 			  const struct inaddr *to)

@@ -37,7 +37,9 @@ enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
  * the kernel reports for all users that this user namespace does not map.
  */
 bool port_user_is_one(uid_t user);
-/* Finds the owner of from->port by /proc alone; otherwise as port_owner. */
+/* Finds the owner of from->port by /proc alone, and sets *user to the number of
+ * the owner in the caller's user namespace.  Without /proc returns PORT_UNTOLD
+ * for an IPv4 address, and PORT_NOBODY for an IPv6 address. */
 enum port_owner port_owner_listed(const struct inaddr *from, uid_t *user);
 
 #endif

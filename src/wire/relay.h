@@ -25,23 +25,24 @@ struct relay_head {
 	uint8_t tos, reserved[3];
 };
 
-/* The caller sets no bound to what waits in a relay. */
+/* For relay_send: no limit of the bytes that may wait in a relay. */
 #define RELAY_NO_BOUND UINT32_MAX
 
-/* Makes a pair: fds[0] sends, fds[1] receives, both owned by the caller.  0 or
- * -errno. */
+/* Makes a pair: fds[0] sends, fds[1] receives, both owned by the caller.
+ * Returns 0 or -errno. */
 int relay_pair(int fds[2]);
-/* The bytes of kernel memory that wait in the relay of the sending end fd. */
+/* Returns the bytes of kernel memory of the datagrams that wait in a relay, by
+ * its sending end fd; 0 if the kernel does not tell. */
 uint32_t relay_waiting(int fd);
 /*
- * Sends one datagram, and never waits.  most: the bytes that may wait in the
- * relay then, whatever its SO_SNDBUF says; the last datagram may exceed that
- * by what the kernel needs besides the bytes.  False: there is no room, and the
- * datagram is lost.
+ * Sends one datagram by the sending end fd, and never waits.  Afterwards at
+ * most `most` bytes may wait in the relay, whatever its SO_SNDBUF says, apart
+ * from the kernel's own memory for the last datagram.  Returns false if there
+ * is no room; the datagram is lost then.
  */
 bool relay_send(int fd, uint32_t most, const struct udp_dgram *d);
-/* Parses a message of len bytes, which *d then borrows.  False: the message is
- * too short. */
+/* Parses a message of len bytes into *d, whose bytes point into the message.
+ * Returns false if the message is too short. */
 bool relay_parse(const uint8_t *bytes, size_t len, struct udp_dgram *d);
 
 #endif

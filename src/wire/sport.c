@@ -22,7 +22,7 @@
 struct slot {
 	uint8_t ip[16];
 	uint32_t class;
-	uint32_t uses; /* queue pairs */
+	uint32_t uses; /* queue pairs that use the socket */
 	struct sender sender;
 	shared_u32 port;      /* 0: never used; GONE; stored last */
 	shared_flag is_fresh; /* looked up since the last sweep */

@@ -53,8 +53,8 @@ uint16_t sport_find(const struct sports *s, const uint8_t ip[16],
 /* Returns the port to send to a pair from; opens a socket if there is none. */
 uint16_t sport_open(struct sports *s, const uint8_t ip[16], uint32_t class,
 		    uint64_t now_ns);
-/* Returns the port as sport_open does, for a queue pair: the socket stays open
- * until the queue pair calls sport_give. */
+/* Returns the port from which a queue pair sends to a pair; opens a socket if
+ * there is none.  The socket stays open until a call of sport_give. */
 uint16_t sport_take(struct sports *s, const uint8_t ip[16], uint32_t class,
 		    uint64_t now_ns);
 /* Ends a queue pair's use of a port from sport_take. */

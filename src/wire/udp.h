@@ -34,9 +34,9 @@ struct udp_offload {
 struct udp_rings; /* the buffers of a batch, in udp.c */
 
 /*
- * Changes the ICRC of one segment, of a datagram for UDP_SEGMENT, for sending
- * the segment as a datagram of its own: the IPv4 id, which the ICRC covers, is
- * then another one.
+ * Changes the ICRC of one segment of a datagram for UDP_SEGMENT, so that the
+ * segment can be sent as a datagram of its own: its IPv4 id, which the ICRC
+ * covers, differs then.
  */
 typedef void udp_alone(const struct inaddr *from, const struct inaddr *to,
 		       uint8_t *bytes, size_t len);
