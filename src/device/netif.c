@@ -33,7 +33,8 @@ static struct {
 	void (*port)(const struct device *dev, enum device_event what);
 } watch;
 
-/* The thread that held the lock does not exist in the child. */
+/* Initialises the locks in the child of a fork, in which the thread that held
+ * them does not exist. */
 static void after_fork(void)
 {
 	lock_init(&ports);
@@ -227,8 +228,8 @@ void netif_forget(void)
 	memset(&watch, 0, sizeof(watch));
 }
 
-/* The entry with this address, of either RoCE version, or NULL.  Of several
- * entries the one of interface `link`, else the first. */
+/* Returns the entry with this address, of either RoCE version, or NULL.  If
+ * there are several, returns the entry of interface `link`, else the first. */
 static const struct device_gid *
 find_address(const uint8_t ip[16], uint32_t link, const struct device **dev)
 {

@@ -121,8 +121,8 @@ static int take_link(struct netdev_scene *s, const struct nlmsghdr *m)
 	return 0;
 }
 
-/* On a point-to-point interface IFA_ADDRESS is the peer's address, and
- * IFA_LOCAL the interface's. */
+/* Reads the interface's address: on a point-to-point interface IFA_LOCAL, since
+ * IFA_ADDRESS is the peer's address there. */
 static bool read_ip(const struct nlmsghdr *m, uint8_t ip[16])
 {
 	const struct ifaddrmsg *i = NLMSG_DATA(m);

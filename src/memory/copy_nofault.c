@@ -137,7 +137,8 @@ static const char *steps_fault;
 static int (*plain)(void *to, const void *from,
 		    size_t bytes) = copy_nofault_bytes;
 
-/* Does what would happen without adverb's handler. */
+/* Passes the signal to the handler, or to the default action, that was
+ * installed before adverb's handler. */
 static void pass_on(int i, int sig, siginfo_t *info, void *context)
 {
 	const struct sigaction *old = &before[i];

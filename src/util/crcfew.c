@@ -33,7 +33,7 @@ static inline uint64_t load_half(const uint8_t *p)
 	return v;
 }
 
-/* For 8 to 15 bytes. */
+/* Returns the CRC of 8 to 15 bytes. */
 HERE uint32_t sum_halves(const struct crcfactor *f, uint32_t crc,
 			 const uint8_t *p, size_t bytes)
 {
@@ -46,7 +46,7 @@ HERE uint32_t sum_halves(const struct crcfactor *f, uint32_t crc,
 			     crcmul_halves((uint64_t)v, (uint64_t)(v >> 64)));
 }
 
-/* For 4 to 7 bytes. */
+/* Returns the CRC of 4 to 7 bytes. */
 HERE uint32_t sum_words(const struct crcfactor *f, uint32_t crc,
 			const uint8_t *p, size_t bytes)
 {
@@ -58,8 +58,8 @@ HERE uint32_t sum_words(const struct crcfactor *f, uint32_t crc,
 	return crcmul_modulo(f, crcmul_halves(v, 0));
 }
 
-/* For 1 to 3 bytes, which are shorter than the state: the rest of the state is
- * added to the result. */
+/* Returns the CRC of 1 to 3 bytes.  They are shorter than the state, so the
+ * rest of the state is added to the result. */
 HERE uint32_t sum_bytes(const struct crcfactor *f, uint32_t crc,
 			const uint8_t *p, size_t bytes)
 {
@@ -72,7 +72,7 @@ HERE uint32_t sum_bytes(const struct crcfactor *f, uint32_t crc,
 	       crc >> bits;
 }
 
-/* For 16 and more bytes. */
+/* Returns the CRC of 16 and more bytes. */
 HERE uint32_t sum_vectors(const struct crcfactor *f, uint32_t crc,
 			  const uint8_t *p, size_t bytes)
 {

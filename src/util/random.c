@@ -31,7 +31,7 @@ static bool read_all(int fd, uint8_t *p, size_t n)
 	return true;
 }
 
-/* In a chroot that name may belong to any file. */
+/* Returns whether fd is the device: in a chroot any file may have its name. */
 static bool is_device(int fd)
 {
 	struct stat s;

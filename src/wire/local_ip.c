@@ -71,7 +71,8 @@ static bool ask_kernel(const struct question *q, struct answer *a)
 	return n >= (ssize_t)NLMSG_LENGTH(sizeof(a->route));
 }
 
-/* With the sysctl net.ipv4.ip_nonlocal_bind this is true for every address. */
+/* Returns whether a socket can be bound to the address.  With the sysctl
+ * net.ipv4.ip_nonlocal_bind every IPv4 address can be bound. */
 static bool can_bind(const uint8_t ip[16], uint32_t scope)
 {
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6,

@@ -33,7 +33,8 @@ struct sport_table {
 	uint16_t of_port[PORTS]; /* the index of a slot + 1; 0: none */
 };
 
-/* Leaves the program most of its descriptors. */
+/* Returns the most sockets to open: the program keeps most of its
+ * descriptors. */
 static uint32_t most_sockets(void)
 {
 	struct rlimit files;
@@ -224,7 +225,8 @@ static struct slot *make_socket(struct sports *s, const uint8_t ip[16],
 	return p;
 }
 
-/* The slot of the pair, opened or shared if need be; NULL: the main socket. */
+/* Returns the slot of the pair, for which a socket is opened or shared if there
+ * is none, or NULL for the main socket. */
 static struct slot *get_port(struct sports *s, const uint8_t ip[16],
 			     uint32_t class, uint64_t now_ns)
 {

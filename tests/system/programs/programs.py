@@ -238,7 +238,7 @@ TRANSFERS = (
 
 
 def dapl():
-    """The environment of a program of DAPL whose provider is ours."""
+    """The environment with which a program of DAPL uses adverb."""
     path = t.path("dat.conf")
     with open(path, "w") as f:
         f.write('cma u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 '

@@ -84,8 +84,8 @@ def perftest(argv, address):
 def was_in_time(env):
     """Whether the server listened while the client's request was held.  The
     request reaches the broker after rdma_connect began, and rdma_listen
-    returns after the broker has done it.  True, too, if the client was refused
-    within that time: a qperf whose client is refused does not listen."""
+    returns after the broker listens.  True, too, if the client was refused
+    within that time: a qperf server whose client is refused does not listen."""
     def at(what, default):
         try:
             with open(env["PACE"] + what) as f:

@@ -155,7 +155,7 @@ def preloads_nothing(program, why):
 
 def old_sanitizer():
     """AddressSanitizer before gcc 8 has to be the first library, and has no
-    option against that."""
+    option that lets the shim come first."""
     compiled("libasan.so.4", "int asan_nothing;", "-shared", "-fPIC",
              "-Wl,-soname,libasan.so.4")
     preloads_nothing(compiled("old", LOOK, "-Wl,--no-as-needed",
