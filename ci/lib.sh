@@ -11,21 +11,21 @@ LOG=$BUILD/log
 JOBS=${JOBS:-$(nproc)}
 NOBODY=65534
 export LC_ALL=C.UTF-8
-# Root of the machine, who can become another user; root of a user namespace of
-# one user cannot, and is as good as an ordinary one.
+# True for root of the machine, who can become another user.  Root of a user
+# namespace with one user cannot, and counts as an ordinary user.
 is_root() {
 	local count=0 n
 	[ "$(id -u)" = 0 ] || return
 	while read -r _ _ n; do count=$((count + n)); done </proc/self/uid_map
 	[ "$count" -gt $NOBODY ]
 }
-# Root's own programs (in /root) are closed to the user that the tests become.
+# The user as whom tests run cannot execute root's own programs (in /root).
 ! is_root || export PATH=/usr/bin:/bin
-# An ordinary user's PATH has not the folders of ip, depmod and ldconfig.
+# An ordinary user's PATH may lack the folders of ip, depmod and ldconfig.
 export PATH=$PATH:/usr/sbin:/sbin
 cd "$ROOT" || exit 1
 mkdir -p "$LOG"
-# What ci/setup unpacked for a user who may not install.
+# The paths of packages that ci/setup unpacked for a user who may not install.
 # shellcheck disable=SC1091
 [ ! -f "$BUILD/env.sh" ] || . "$BUILD/env.sh"
 
@@ -36,7 +36,8 @@ ok() { passed=$((passed + 1)); echo "ok $*"; }
 fail() { failed=$((failed + 1)); echo "FAIL $*"; }
 skip() { skipped=$((skipped + 1)); echo "skipped $*"; }
 
-# Adds up the last count line of a file; with none, one failure.
+# count FILE NAME: adds the last count line of a file to the sums; without such
+# a line adds one failure.
 count() {
 	local line
 	line=$(grep -aE '^[0-9]+ passed, [0-9]+ failed' "$1" | tail -1)
@@ -57,7 +58,8 @@ finish() {
 	exit
 }
 
-# Runs a step quietly; its log is kept, and its tail shown when it fails.
+# step NAME COMMAND...: runs a command quietly, and keeps its log; prints the
+# end of the log if the command fails.
 step() {
 	local name=$1 log
 	shift
@@ -71,10 +73,12 @@ step() {
 	fi
 }
 
-# Why a command has ended with 77: its last line `skipped: why`.
+# why_not LOG: prints why a command ended with 77, from its last line `skipped:
+# why`.
 why_not() { sed -n 's/^skipped: //p' "$1" | tail -n 1; }
 
-# As step, but 77 is that there can be no bare machine here, if it is said why.
+# As step, but exit status 77 with a reason means that there can be no bare root
+# here, and counts as skipped.
 on_bare() { # NAME COMMAND...
 	local name=$1 log began=$SECONDS status took why
 	shift
@@ -91,8 +95,8 @@ on_bare() { # NAME COMMAND...
 	esac
 }
 
-# Runs what has a count of its own, and shows all but that.  77 is as in on_bare,
-# and is returned.
+# Runs a command that prints a count, and shows its output without the count.
+# Exit status 77 with a reason counts as skipped, and is returned.
 keep() { # NAME COMMAND...
 	local name=$1 log=$LOG/$1.log began=$SECONDS before status
 	say "--- $name"
@@ -110,9 +114,9 @@ keep() { # NAME COMMAND...
 		fail "$name: exit status $status; see ${log#"$ROOT"/}"
 }
 
-# Ends ci/bare, for which no root was made, and says why.  ROOTED is yes if root
-# could make one in namespaces of its own: then only an archive that does not
-# answer is a reason to skip, with 77, and all else is to be seen.
+# Ends ci/bare if no root could be made, and says why.  ROOTED is yes if the
+# user is root and can make namespaces: then an archive that does not answer is
+# the only reason to skip, with 77; anything else is an error.
 no_base() { # ROOTED WHY SOURCE...: lines of apt's list
 	local rooted=$1 why=$2 silent
 	shift 2
@@ -127,7 +131,7 @@ no_base() { # ROOTED WHY SOURCE...: lines of apt's list
 	exit 77
 }
 
-# Names the first archive that has not what says which packages it has.
+# Prints the first archive whose list of packages cannot be read.
 silent_archive() { # SOURCE...
 	local at line uri suite status=1
 	at=$(mktemp -d)
@@ -144,15 +148,15 @@ silent_archive() { # SOURCE...
 	return $status
 }
 
-# As step, but a success is nothing to count.
+# As step, but a success is not counted, and a failure ends the script.
 need() {
 	step "$@" >"$LOG/need.$$" || { cat "$LOG/need.$$"; finish; }
 	rm -f "$LOG/need.$$"
 	passed=$((passed - 1))
 }
 
-# The version of the tree, and the second in which it was last committed, if
-# SOURCE_DATE_EPOCH does not say another.
+# version prints the version of the tree.  changed prints the time of its last
+# commit in seconds, or SOURCE_DATE_EPOCH if that is set.
 version() { sed -n "s/^  version: '\(.*\)',/\1/p" meson.build; }
 changed() {
 	[ -z "${SOURCE_DATE_EPOCH:-}" ] || { echo "$SOURCE_DATE_EPOCH"; return; }
@@ -160,7 +164,7 @@ changed() {
 		stat -c %Y meson.build
 }
 
-# The newest version of glibc that anything in a folder asks for.
+# glibc_of FOLDER: prints the newest version of glibc that a file there needs.
 glibc_of() {
 	find "$1" -type f \( -perm -u+x -o -name '*.so*' \) \
 		-exec objdump -T {} + 2>/dev/null | grep -oE 'GLIBC_2\.[0-9]+' |
@@ -169,8 +173,8 @@ glibc_of() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# The words that make a command run as an ordinary user, in drop[].  Root
-# becomes uid 65534 without capabilities; nobody may gain any.
+# drop[] has the words that make a command run as an ordinary user: root becomes
+# uid 65534 without capabilities, and no program can gain any.
 drop=()
 if have setpriv; then
 	drop=(setpriv --no-new-privs)
@@ -182,7 +186,8 @@ if have setpriv; then
 	fi
 fi
 
-# A home that the user of drop[] may write, removed at the end.
+# Makes USER_HOME, which the user of drop[] may write, and removes it at the
+# end.
 user_home() {
 	USER_HOME=$(mktemp -d "${TMPDIR:-/tmp}/adverb-home.XXXXXX")
 	mkdir "$USER_HOME/run" "$USER_HOME/tmp"
@@ -195,14 +200,14 @@ user_home() {
 	trap 'rm -rf "$USER_HOME"' EXIT
 }
 
-# as_user COMMAND...: runs it as drop[] says.
+# as_user COMMAND...: runs a command as the user of drop[].
 as_user() {
 	env HOME="$USER_HOME" TMPDIR="$USER_HOME/tmp" \
 		XDG_RUNTIME_DIR="$USER_HOME/run" "${drop[@]}" "$@"
 }
 
-# The suites of tests/system, or those of these names: no module of the folder
-# lib is a suite, nor is mallory.py, which runs other suites.
+# Prints the suites of tests/system, or those with the given names.  Modules of
+# the folder lib are no suites, nor is mallory.py, which runs other suites.
 system_suites() { # [NAME...]
 	local script
 	for script in tests/system/*/*.py; do
@@ -214,8 +219,9 @@ system_suites() { # [NAME...]
 	done
 }
 
-# The word before a suite: only root can be two users, or have a device wait for
-# more; all others run as one without privilege.
+# Prints the word that runs a suite as the right user.  Some suites need root,
+# to be two users or to change a device's settings; all others run without
+# privilege.
 suite_as() { # SCRIPT
 	case $1 in
 	*/users.py | */sport.py | */trespass.py) ;;
@@ -228,9 +234,9 @@ user_can_read() {
 	! is_root || "${drop[@]}" test -r "$ROOT/meson.build"
 }
 
-# build DIR [meson options]: sets up and compiles build/DIR, of it only TARGET
-# if that is set.  One at a time: the stages of ci/test that run side by side
-# all ask for build/out.
+# build DIR [meson options]: sets up and compiles build/DIR, or only TARGET if
+# that is set.  A lock keeps stages of ci/test that run at once from building
+# one folder at the same time.
 build() {
 	local dir=$BUILD/$1
 	shift

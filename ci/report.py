@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""report.py NAME LOGS TESTLOG: one line a test of a `meson test` run.
+"""report.py NAME LOGS TESTLOG: a line for each test of a `meson test` run.
 
-Counts the cases inside a program where it tells them: cmocka's summary, or a
+Counts the cases of a program that prints them: by cmocka's summary, or by a
 last line `N passed, N failed, N skipped`.  The output of a failed test is kept
-in LOGS and its tail shown.
+in LOGS, and its last lines are printed.
 """
 
 import json
@@ -37,7 +37,7 @@ def cases(result, text):
 
 
 def skips(title, text):
-    """Lines for the cases that a test skips: why, where the test says why."""
+    """Lines for the cases that a test skips, with the reasons that it says."""
     lines = [line for line in text.splitlines() if line.startswith("skipped ")]
     told = {line.split()[1].rstrip(":") for line in lines}
     silent = [case for case in re.findall(r"^\[  SKIPPED \] (\w+)$", text, re.M)
