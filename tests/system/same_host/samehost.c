@@ -5,7 +5,7 @@
  * Two processes of one host, by public verbs alone.
  *	stopped	the target is stopped: with HOW direct a WRITE, a READ and a
  *		SEND complete all the same, and an atomic when the target
- *		continues; with HOW mapped (and ENDPOINT_SHARED=1) the atomic
+ *		continues; with HOW mapped (and ENDS_SHARED=1) the atomic
  *		completes too; with HOW packets all complete when the target
  *		continues; hidden: the target lets no process of its user write
  *		into its memory
