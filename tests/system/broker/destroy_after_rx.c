@@ -79,7 +79,7 @@ static void callee(int fd, int round)
 }
 
 /* UDP datagrams that the namespace has sent. */
-static long sent(void)
+static long count_sent(void)
 {
 	FILE *f = fopen("/proc/self/net/snmp", "r");
 	char line[512];
@@ -112,10 +112,10 @@ static bool caller(int fd)
 	sge.lkey = e.mr->lkey;
 	wr.wr.rdma.remote_addr = peer.region;
 	wr.wr.rdma.rkey = peer.rkey;
-	before = sent();
+	before = count_sent();
 	if (ibv_post_send(e.qp, &wr, &bad))
 		return false;
-	while (sent() == before)
+	while (count_sent() == before)
 		sched_yield();
 	tell(fd);
 	if (!endpoint_wait(&e, &wc) || wc.status)
@@ -128,7 +128,7 @@ static bool caller(int fd)
 
 /* Runs each end of a round in a process of its own, so that a slow destroy does
  * not delay the next round. */
-static bool part(int round)
+static bool run_round(int round)
 {
 	pid_t pid[2];
 	int fd[2], status, good = 0;
@@ -158,7 +158,7 @@ int main(int argc, char **argv)
 	int rounds = argc > 1 ? atoi(argv[1]) : 20;
 
 	for (int i = 0; i < rounds; i++)
-		if (!part(i)) {
+		if (!run_round(i)) {
 			fprintf(stderr, "round %d of %d failed\n", i, rounds);
 			return 1;
 		}

@@ -111,7 +111,7 @@ static void answer_hello(const char *name, int fd, const struct proto *hello)
 }
 
 /* Serves one client after another: answers HELLO in the way of `name`. */
-static void lend(const char *name)
+static void serve_clients(const char *name)
 {
 	introduce(PROTO_VERSION, PROTO_WHO_IS, 0);
 	/* The starter waits for the end of this pipe. */
@@ -150,6 +150,6 @@ int main(int argc, char **argv)
 	if (!strcmp(name, "crash"))
 		serve_badly();
 	if (!strcmp(name, "socket") || !strcmp(name, "colour"))
-		lend(name);
+		serve_clients(name);
 	return 1;
 }

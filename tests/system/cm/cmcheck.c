@@ -125,7 +125,7 @@ static void an_address_of_nobody_here_is_refused(void)
 }
 
 /* Binds two ids to one port.  Returns 0, or the errno of the second bind. */
-static int both(enum rdma_port_space second, bool share, bool shares)
+static int bind_both(enum rdma_port_space second, bool share, bool shares)
 {
 	struct rdma_cm_id *a = id_new(ACTIVE, RDMA_PS_TCP);
 	struct rdma_cm_id *b = id_new(ACTIVE, second);
@@ -142,11 +142,11 @@ static int both(enum rdma_port_space second, bool share, bool shares)
 
 static void a_port_has_one_owner_unless_all_share_it(void)
 {
-	EXPECT(both(RDMA_PS_TCP, false, false) == EADDRINUSE);
-	EXPECT(both(RDMA_PS_TCP, true, false) == EADDRINUSE);
-	EXPECT(both(RDMA_PS_TCP, false, true) == EADDRINUSE);
-	EXPECT(both(RDMA_PS_TCP, true, true) == 0);
-	EXPECT(both(RDMA_PS_UDP, false, false) == 0);
+	EXPECT(bind_both(RDMA_PS_TCP, false, false) == EADDRINUSE);
+	EXPECT(bind_both(RDMA_PS_TCP, true, false) == EADDRINUSE);
+	EXPECT(bind_both(RDMA_PS_TCP, false, true) == EADDRINUSE);
+	EXPECT(bind_both(RDMA_PS_TCP, true, true) == 0);
+	EXPECT(bind_both(RDMA_PS_UDP, false, false) == 0);
 }
 
 static void any_of_ipv6_is_any_of_ipv4_too_unless_it_is_to_be_alone(void)

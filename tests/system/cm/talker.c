@@ -104,8 +104,8 @@ static void listen_late(void)
 }
 
 /* The next step of a conversation; true when the connection is over. */
-static bool step(struct rdma_cm_id *id, enum rdma_cm_event_type event,
-		 bool refuses)
+static bool answer_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
+			 bool refuses)
 {
 	struct rdma_conn_param p = param();
 	int err = 0;
@@ -144,7 +144,7 @@ static void ask_for_port(void)
 	printf("has a port %u\n", ++ports);
 }
 
-static void *be_asked(void *usr1)
+static void *await_signals(void *usr1)
 {
 	int number;
 
@@ -159,7 +159,8 @@ static void *be_asked(void *usr1)
 }
 
 /* Takes, prints and answers one event of *whose.  Returns the event. */
-static enum rdma_cm_event_type turn(bool refuses, struct rdma_cm_id **whose)
+static enum rdma_cm_event_type take_event(bool refuses,
+					  struct rdma_cm_id **whose)
 {
 	enum rdma_cm_event_type event;
 	struct rdma_cm_event *e;
@@ -172,7 +173,7 @@ static enum rdma_cm_event_type turn(bool refuses, struct rdma_cm_id **whose)
 	printf("%s %u status %d\n", rdma_event_str(event), ++seen[event],
 	       e->status);
 	rdma_ack_cm_event(e);
-	is_over = step(*whose, event, refuses);
+	is_over = answer_event(*whose, event, refuses);
 	if (is_over && *whose != marker && rdma_destroy_id(*whose))
 		die("rdma_destroy_id");
 	return event;
@@ -186,20 +187,20 @@ static void loop(struct sockaddr_storage *to, int count)
 	for (int i = 0; i < count; i++) {
 		begin(to);
 		do {
-			event = turn(false, &id);
+			event = take_event(false, &id);
 			if (event == RDMA_CM_EVENT_REJECTED ||
 			    event == RDMA_CM_EVENT_UNREACHABLE)
 				exit(1);
 		} while (event != RDMA_CM_EVENT_CONNECT_RESPONSE);
 		if (rdma_disconnect(id))
 			die("rdma_disconnect");
-		while (turn(false, &id) != RDMA_CM_EVENT_DISCONNECTED)
+		while (take_event(false, &id) != RDMA_CM_EVENT_DISCONNECTED)
 			;
 	}
 }
 
 /* Expects that a call failed with EINVAL since its private data is too long. */
-static void too_much(const char *what, int result)
+static void expect_too_long(const char *what, int result)
 {
 	if (result != -1 || errno != EINVAL) {
 		printf("%s: %d, %s\n", what, result, strerror(errno));
@@ -218,15 +219,15 @@ static void say_all(struct rdma_cm_event *e)
 	switch ((int)e->event) {
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		p.private_data_len = 57;
-		too_much("rdma_connect", rdma_connect(id, &p));
+		expect_too_long("rdma_connect", rdma_connect(id, &p));
 		p.private_data_len = 56;
 		if (rdma_connect(id, &p))
 			die("rdma_connect");
 		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		p.private_data_len = 197;
-		too_much("rdma_reject", rdma_reject(id, words, 149));
-		too_much("rdma_accept", rdma_accept(id, &p));
+		expect_too_long("rdma_reject", rdma_reject(id, words, 149));
+		expect_too_long("rdma_accept", rdma_accept(id, &p));
 		p.private_data_len = 196;
 		if (came != 56 ||
 		    memcmp(e->param.conn.private_data, words, 56) ||
@@ -240,7 +241,7 @@ static void say_all(struct rdma_cm_event *e)
 		puts("all was said");
 		exit(0);
 	default:
-		step(id, e->event, false);
+		answer_event(id, e->event, false);
 	}
 }
 
@@ -272,7 +273,7 @@ int main(int argc, char **argv)
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &usr1, NULL);
-	if (pthread_create(&thread, NULL, be_asked, &usr1))
+	if (pthread_create(&thread, NULL, await_signals, &usr1))
 		die("pthread_create");
 	a = address(argv[2], argv[3]);
 	qpn = (uint32_t)getpid() << 10;
@@ -301,5 +302,5 @@ int main(int argc, char **argv)
 	while (!strcmp(what, "mute"))
 		pause();
 	for (;;)
-		turn(!strcmp(what, "refuse"), &id);
+		take_event(!strcmp(what, "refuse"), &id);
 }

@@ -106,7 +106,7 @@ static void *memory(size_t bytes)
 }
 
 /* Fills p with bytes that differ by position, round and connection. */
-static void paint(uint8_t *p, size_t bytes, int round)
+static void fill_pattern(uint8_t *p, size_t bytes, int round)
 {
 	for (size_t i = 0; i < bytes; i++)
 		p[i] = (uint8_t)(i * 31 + (i >> 8) + (size_t)round * 7 +
@@ -117,7 +117,7 @@ static void is_painted(const uint8_t *p, size_t bytes, int round)
 {
 	static uint8_t want[MESSAGE];
 
-	paint(want, bytes, round);
+	fill_pattern(want, bytes, round);
 	NEED(!memcmp(p, want, bytes));
 }
 
@@ -140,7 +140,7 @@ static size_t write_at(int round)
 
 static void word_of_connection(char word[WORD_SIZE])
 {
-	paint((uint8_t *)word, WORD_SIZE, WRITES);
+	fill_pattern((uint8_t *)word, WORD_SIZE, WRITES);
 }
 
 static bool is_refused(void)
@@ -248,7 +248,7 @@ static void sleep_until_more(const struct talk *t, bool is_receive)
 
 /* Waits for the next completion, good or bad.  With a channel for each queue,
  * is_receive says on which channel to sleep. */
-static struct ibv_wc next(const struct talk *t, bool is_receive)
+static struct ibv_wc next_completion(const struct talk *t, bool is_receive)
 {
 	struct ibv_wc wc;
 
@@ -267,12 +267,13 @@ static struct ibv_wc next(const struct talk *t, bool is_receive)
 
 /* Waits until all contexts of `want` have completed, each once, successfully.
  */
-static void await(struct talk *t, unsigned want)
+static void await_contexts(struct talk *t, unsigned want)
 {
 	struct ibv_wc wc;
 
 	while (want & ~t->done) {
-		wc = next(t, !(want & ~t->done & ~(unsigned)RECEIVED));
+		wc = next_completion(t,
+				     !(want & ~t->done & ~(unsigned)RECEIVED));
 		if (wc.status)
 			die(__LINE__, "a completion",
 			    ibv_wc_status_str(wc.status));
@@ -287,7 +288,7 @@ static void await(struct talk *t, unsigned want)
 /* Expects that the receive which is always posted is flushed. */
 static void receive_goes(const struct talk *t)
 {
-	struct ibv_wc wc = next(t, true);
+	struct ibv_wc wc = next_completion(t, true);
 
 	NEED(wc.wr_id == RECEIVED && wc.status == IBV_WC_WR_FLUSH_ERR);
 }
@@ -308,7 +309,7 @@ static void send_message(const struct talk *t, int round)
 {
 	size_t bytes = message_bytes(round);
 
-	paint(t->side->message + MESSAGE, bytes, round);
+	fill_pattern(t->side->message + MESSAGE, bytes, round);
 	MUST(rpma_send(t->conn, t->side->message_mr, MESSAGE, bytes,
 		       RPMA_F_COMPLETION_ALWAYS, context(SENT)));
 }
@@ -324,7 +325,7 @@ static void message_is(const struct talk *t, int round)
 }
 
 /* Ends the connection; the sides disconnect first in turn. */
-static void part(const struct talk *t, bool is_first)
+static void end_connection(const struct talk *t, bool is_first)
 {
 	if (!is_first)
 		event_is(t, RPMA_CONN_CLOSED);
@@ -393,7 +394,7 @@ static void all_is_written(const struct talk *t, uint8_t *want)
 	char word[WORD_SIZE];
 
 	for (int i = 0; i < WRITES; i++)
-		paint(want + write_at(i), write_sizes[i], i);
+		fill_pattern(want + write_at(i), write_sizes[i], i);
 	word_of_connection(word);
 	memcpy(want + WORD_AT, word, sizeof(word));
 	NEED(!memcmp(t->side->region, want, SIZE));
@@ -402,13 +403,13 @@ static void all_is_written(const struct talk *t, uint8_t *want)
 static void answer_all(struct talk *t, uint8_t *want)
 {
 	for (int i = 0; i < MESSAGES; i++) {
-		await(t, RECEIVED);
+		await_contexts(t, RECEIVED);
 		message_is(t, i);
 		if (i == 0)
 			all_is_written(t, want);
 		receive(t);
 		send_message(t, i);
-		await(t, SENT);
+		await_contexts(t, SENT);
 	}
 }
 
@@ -442,7 +443,7 @@ static void serve(int told)
 		if (!is_taken(&t, ep, &hello))
 			continue;
 		answer_all(&t, want);
-		part(&t, number % 2);
+		end_connection(&t, number % 2);
 		talk_end(&t);
 	}
 	MUST(rpma_ep_shutdown(&ep));
@@ -525,7 +526,7 @@ static void read_back(struct talk *t, const struct rpma_mr_remote *lent,
 	memset(c->at, UNTOUCHED, SIZE);
 	MUST(rpma_read(t->conn, c->mr, at, lent, at, bytes,
 		       RPMA_F_COMPLETION_ALWAYS, context(READ)));
-	await(t, READ);
+	await_contexts(t, READ);
 	NEED(!memcmp(c->at + at, t->side->region + at, bytes));
 	is_untouched(c->at, c->at + at);
 	is_untouched(c->at + at + bytes, c->at + SIZE);
@@ -536,14 +537,14 @@ static void write_and_flush(struct talk *t, struct rpma_mr_remote *lent,
 {
 	size_t at = write_at(round), bytes = write_sizes[round];
 
-	paint(t->side->region + at, bytes, round);
+	fill_pattern(t->side->region + at, bytes, round);
 	MUST(rpma_write(t->conn, lent, at, t->side->region_mr, at, bytes,
 			RPMA_F_COMPLETION_ON_ERROR, context(WROTE)));
 	MUST(rpma_flush(t->conn, lent, at, bytes,
 			round % 2 ? RPMA_FLUSH_TYPE_PERSISTENT
 				  : RPMA_FLUSH_TYPE_VISIBILITY,
 			RPMA_F_COMPLETION_ALWAYS, context(FLUSHED)));
-	await(t, FLUSHED);
+	await_contexts(t, FLUSHED);
 }
 
 static void write_word(struct talk *t, struct rpma_mr_remote *lent)
@@ -554,7 +555,7 @@ static void write_word(struct talk *t, struct rpma_mr_remote *lent)
 	memcpy(t->side->region + WORD_AT, word, sizeof(word));
 	MUST(rpma_atomic_write(t->conn, lent, WORD_AT, word,
 			       RPMA_F_COMPLETION_ALWAYS, context(WROTE)));
-	await(t, WROTE);
+	await_contexts(t, WROTE);
 }
 
 static void write_all(struct talk *t, struct rpma_mr_remote *lent,
@@ -574,7 +575,7 @@ static void ask_all(struct talk *t)
 {
 	for (int i = 0; i < MESSAGES; i++) {
 		send_message(t, i);
-		await(t, SENT | RECEIVED);
+		await_contexts(t, SENT | RECEIVED);
 		message_is(t, i);
 		receive(t);
 	}
@@ -600,7 +601,7 @@ static void call_all(int told)
 		lent = what_is_lent(&t);
 		write_all(&t, lent, &c);
 		ask_all(&t);
-		part(&t, !(number % 2));
+		end_connection(&t, !(number % 2));
 		MUST(rpma_mr_remote_delete(&lent));
 		talk_end(&t);
 	}
@@ -651,7 +652,7 @@ static void read_on(int told)
 	for (int i = 0;; i++) {
 		MUST(rpma_read(t.conn, c.mr, 0, lent, 0, SIZE,
 			       RPMA_F_COMPLETION_ALWAYS, context(READ)));
-		wc = next(&t, false);
+		wc = next_completion(&t, false);
 		if (wc.status)
 			break;
 		if (i == AMID)
@@ -672,7 +673,7 @@ struct end {
 	int says;
 };
 
-static struct end start(void (*body)(int told))
+static struct end start_process(void (*body)(int told))
 {
 	struct end e;
 	int way[2];
@@ -730,7 +731,7 @@ static void end_kill(struct end *e)
  * for the failed process without end. */
 static bool all_calls(struct end *server)
 {
-	struct end client = start(call_all);
+	struct end client = start_process(call_all);
 	struct end *first, *second;
 	pid_t pid = wait_first();
 
@@ -744,7 +745,7 @@ static bool all_calls(struct end *server)
 
 static bool one_dies(struct end *server, bool is_server)
 {
-	struct end client = start(read_on);
+	struct end client = start_process(read_on);
 	struct end *doomed = is_server ? server : &client;
 	struct end *other = is_server ? &client : server;
 	bool is_amid = has_said(&client);
@@ -767,7 +768,7 @@ int main(int argc, char **argv)
 	}
 	address = argv[1];
 	port = argv[2];
-	server = start(doomed ? be_read : serve);
+	server = start_process(doomed ? be_read : serve);
 	if (!has_said(&server)) {
 		is_well(&server);
 		return 1;

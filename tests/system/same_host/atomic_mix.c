@@ -64,7 +64,7 @@ static void add(uint64_t *count)
 }
 
 /* Marks ticket `value` of word w as given: an atomic found it there. */
-static void take(int w, uint64_t value)
+static void take_ticket(int w, uint64_t value)
 {
 	uint64_t *words = ticket + (uint64_t)w * step_timeout->tickets / 64;
 	uint64_t bit = 1ull << value % 64;
@@ -129,7 +129,7 @@ static void fetch_add(struct initiator *me)
 	for (int i = 0, w; i < DEPTH; i++) {
 		uint64_t found = collect(me, &w);
 
-		take(w, found);
+		take_ticket(w, found);
 		me->last[w] = found + 1;
 		add(&step_timeout->progress);
 	}
@@ -147,7 +147,7 @@ static int cmp_swap(struct initiator *me)
 		bool wins = found == me->last[w];
 
 		if (wins)
-			take(w, found);
+			take_ticket(w, found);
 		me->last[w] = found + wins;
 		won += wins;
 		add(wins ? &step_timeout->won : &step_timeout->lost);
@@ -192,7 +192,7 @@ static void count_one(uint64_t *word, int w, uint64_t n)
 					      __ATOMIC_SEQ_CST,
 					      __ATOMIC_SEQ_CST))
 		return;
-	take(w, found);
+	take_ticket(w, found);
 }
 
 static void count(uint8_t *region)

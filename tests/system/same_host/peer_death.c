@@ -93,7 +93,7 @@ static enum death death_of(int round)
 
 /* Whether process `who` posts on a link: the victim, the survivor or both do.
  */
-static bool asks(int who, int round, int link)
+static bool is_initiator(int who, int round, int link)
 {
 	uint32_t x = random_of(round, 2 + (uint32_t)link) % 4;
 
@@ -135,7 +135,7 @@ static void quiesce(struct traffic_line *line, struct traffic_link *l, int n)
 			traffic_turn(line);
 }
 
-static void befriend(void)
+static void be_friend(void)
 {
 	static struct traffic_line line;
 	static struct traffic_link l[FRIENDS];
@@ -173,7 +173,7 @@ static void befriend(void)
 
 /* What a victim executes: a process with other memory at the address of the
  * victim's region, to which no peer may write. */
-static int sit(const char *where, const char *in, const char *out)
+static int watch_own_memory(const char *where, const char *in, const char *out)
 {
 	uint8_t *m = (uint8_t *)(uintptr_t)strtoull(where, NULL, 16), byte;
 
@@ -191,7 +191,8 @@ static int sit(const char *where, const char *in, const char *out)
 	return 0;
 }
 
-static void become(const struct traffic_link *l, const int *in, const int *out)
+static void execute_watcher(const struct traffic_link *l, const int *in,
+			    const int *out)
 {
 	char where[32], from[16], to[16];
 
@@ -222,12 +223,12 @@ static void be_victim(const int *in, const int *out)
 	join(m, OTHER, l, LINKS);
 	step_timeout_await(&m->is_ready[SURVIVOR], step_timeout->round + 1);
 	for (int i = 0; i < LINKS; i++)
-		l[i].initiates = asks(OTHER, step_timeout->round, i);
+		l[i].initiates = is_initiator(OTHER, step_timeout->round, i);
 	while (death_of(step_timeout->round) == KILL || turns--)
 		traffic_turn(&line);
 	step_timeout_say(&step_timeout->is_doomed, 1);
 	if (death_of(step_timeout->round) == EXEC)
-		become(&l[0], in, out);
+		execute_watcher(&l[0], in, out);
 	_exit(0);
 }
 
@@ -284,7 +285,8 @@ static bool meet_victim(struct survivor *s)
 	if (!turn_until(s, &m->is_ready[OTHER]))
 		return true;
 	for (int i = 0; i < LINKS; i++)
-		s->link[i].initiates = asks(SURVIVOR, step_timeout->round, i);
+		s->link[i].initiates =
+			is_initiator(SURVIVOR, step_timeout->round, i);
 	return true;
 }
 
@@ -300,7 +302,7 @@ static void have_a_child(void)
 	need(child > 0 && waitpid(child, NULL, 0) == child, "a child");
 }
 
-static void bury(struct survivor *s, bool met)
+static void end_dead_links(struct survivor *s, bool met)
 {
 	uint32_t friends;
 
@@ -337,7 +339,7 @@ static void outlive_one(struct survivor *s)
 	step_timeout_step("a death", WAIT_S);
 	while (!step_timeout_look(&step_timeout->is_dead))
 		traffic_turn(&s->line);
-	bury(s, met);
+	end_dead_links(s, met);
 	step_timeout_say(&step_timeout->is_done, step_timeout->round + 1);
 }
 
@@ -453,7 +455,7 @@ static bool kill_victim(pid_t victim)
 }
 
 /* Waits until a victim has exited or executed.  Returns false if it failed. */
-static bool let_go(pid_t victim, int in, int out)
+static bool await_departure(pid_t victim, int in, int out)
 {
 	char byte;
 
@@ -488,8 +490,9 @@ static bool outlives(int round)
 	}
 	close(in[1]);
 	close(out[0]);
-	good = victim > 0 && (death == KILL ? kill_victim(victim)
-					    : let_go(victim, in[0], out[1]));
+	good = victim > 0 &&
+	       (death == KILL ? kill_victim(victim)
+			      : await_departure(victim, in[0], out[1]));
 	step_timeout_say(&step_timeout->is_dead, 1);
 	good = good && await(&step_timeout->is_done, round + 1, 0);
 	if (death == EXEC) {
@@ -540,7 +543,7 @@ static bool outlive_all(int rounds, int least, double seconds)
 
 /* Ends the survivor and the friend.  After a failure SIGALRM makes the survivor
  * print for which step it waits. */
-static int conclude(bool good)
+static int end_processes(bool good)
 {
 	if (!good && ended(survivor))
 		kill(companion, SIGKILL);
@@ -559,7 +562,7 @@ int main(int argc, char **argv)
 	double seconds = 0;
 
 	if (argc == 5 && !strcmp(argv[1], "sit"))
-		return sit(argv[2], argv[3], argv[4]);
+		return watch_own_memory(argv[2], argv[3], argv[4]);
 	while ((option = getopt(argc, argv, "n:l:t:s:o:")) != -1) {
 		if (option == 'n')
 			rounds = atoi(optarg);
@@ -582,6 +585,6 @@ int main(int argc, char **argv)
 	step_timeout->rounds = -1;
 	signal(SIGPIPE, SIG_IGN);
 	survivor = begin(survive);
-	companion = begin(befriend);
-	return conclude(outlive_all(rounds, least, seconds));
+	companion = begin(be_friend);
+	return end_processes(outlive_all(rounds, least, seconds));
 }

@@ -143,7 +143,7 @@ static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint32_t chance,
 
 /* Clears the memory before the rounds of a size, so that no byte of another
  * size's rounds is taken for a new byte. */
-static void wipe(int size)
+static void clear_memory(int size)
 {
 	if (step_timeout->wiped == size)
 		return;
@@ -163,7 +163,7 @@ static void read_on(void)
 
 		chance = chance * 1664525 + 1013904223;
 		while (step_timeout_look(&step_timeout->asked) < round) {
-			wipe(step_timeout_look(&step_timeout->size));
+			clear_memory(step_timeout_look(&step_timeout->size));
 			yield_at_times(&tries);
 		}
 		m = memory + p->at;
@@ -240,7 +240,7 @@ static void write_one(uint32_t bytes)
 }
 
 /* Waits until all WRITEs have completed and the reader has seen them. */
-static void drain(void)
+static void await_all(void)
 {
 	unsigned tries = 0;
 
@@ -265,7 +265,7 @@ struct bounds {
 
 /* Runs the rounds of a size; `left` sizes share the time that is left.  Returns
  * how many rounds there were. */
-static int hammer(uint32_t bytes, const struct bounds *b, int left)
+static int run_rounds(uint32_t bytes, const struct bounds *b, int left)
 {
 	double began = now_s(), share = (b->end_s - began) / left;
 	int round = 0;
@@ -276,7 +276,7 @@ static int hammer(uint32_t bytes, const struct bounds *b, int left)
 			break;
 		write_one(bytes);
 	}
-	drain();
+	await_all();
 	return round;
 }
 
@@ -316,7 +316,7 @@ static int write_all(uint32_t only, struct bounds *b)
 
 		step_timeout_say(&step_timeout->size, i + 1);
 		step_timeout_await(&step_timeout->wiped, i + 1);
-		done = hammer(size[i], b, n - i);
+		done = run_rounds(size[i], b, n - i);
 		printf("%u bytes: %llu of %d stale\n", size[i],
 		       step_timeout->stale - before, done);
 		fflush(stdout);

@@ -249,7 +249,7 @@ static int end_of(pid_t pid)
 	return status;
 }
 
-static int play(int seed)
+static int run_round(int seed)
 {
 	pid_t honest, hostile;
 	int of_hostile, bad;
@@ -290,6 +290,6 @@ int main(int argc, char **argv)
 		return 2;
 	setenv("ADVERB_EXPLAIN", "0", 1); /* many calls fail */
 	for (int i = 0; i < atoi(argv[1]); i++)
-		bad += play(atoi(argv[2]) + i) != 0;
+		bad += run_round(atoi(argv[2]) + i) != 0;
 	return bad != 0;
 }

@@ -314,7 +314,7 @@ static void stop(pid_t pid)
  * instruction, or at the abort handler of a restartable sequence, before which
  * there is the signature that the kernel expects.
  */
-static bool is_at_lease(pid_t pid, uint64_t pc)
+static bool is_in_mapped_copy(pid_t pid, uint64_t pc)
 {
 	static const uint8_t copy[] = {0xf3, 0xa4};
 	static const uint8_t mark[] = {0x0f, 0xb9, 0x3d, 0x53,
@@ -345,7 +345,7 @@ static bool is_copying(pid_t pid)
 		int call = -1;
 
 		if (f && fscanf(f, "%d %*x %" SCNx64, &call, &pc) == 2)
-			copies |= call == -1 && is_at_lease(pid, pc);
+			copies |= call == -1 && is_in_mapped_copy(pid, pc);
 		copies |= call == SYS_process_vm_writev;
 		if (f)
 			fclose(f);
@@ -355,7 +355,7 @@ static bool is_copying(pid_t pid)
 }
 
 /* How many nanoseconds the threads of a process have run. */
-static uint64_t ran(pid_t pid)
+static uint64_t run_time_of(pid_t pid)
 {
 	unsigned long long sum = 0;
 	char pattern[64];
@@ -381,14 +381,14 @@ static uint64_t ran(pid_t pid)
 /* Continues a process until it has run for A_WHILE_NS of processor time. */
 static void let_run(pid_t pid)
 {
-	uint64_t began = ran(pid);
+	uint64_t began = run_time_of(pid);
 
 	kill(pid, SIGCONT);
-	while (ran(pid) - began < A_WHILE_NS && !is_over(pid))
+	while (run_time_of(pid) - began < A_WHILE_NS && !is_over(pid))
 		usleep(100);
 }
 
-static int halt_one(int round, bool is_direct)
+static int stop_one_writer(int round, bool is_direct)
 {
 	pid_t pid[WHO];
 	int bad;
@@ -421,6 +421,6 @@ int main(int argc, char **argv)
 	if (argc != 3 || step_timeout == MAP_FAILED)
 		return 2;
 	for (int i = 0; i < n && !bad; i++)
-		bad = halt_one(i, !strcmp(argv[2], "direct"));
+		bad = stop_one_writer(i, !strcmp(argv[2], "direct"));
 	return bad != 0;
 }

@@ -131,8 +131,8 @@ static void put(uint64_t va, uint32_t bytes)
 }
 
 /* Runs the rounds of a size.  Returns in how many a byte was stale. */
-static uint64_t hammer(void (*way)(uint64_t, uint32_t), uint32_t bytes,
-		       uint32_t rounds)
+static uint64_t run_rounds(void (*way)(uint64_t, uint32_t), uint32_t bytes,
+			   uint32_t rounds)
 {
 	static uint32_t round;
 	uint64_t before = shared->stale;
@@ -153,7 +153,7 @@ static uint64_t hammer(void (*way)(uint64_t, uint32_t), uint32_t bytes,
 }
 
 /* Binds this process to a core, if the machine has more than one. */
-static void pin(int cpu)
+static void bind_to_core(int cpu)
 {
 	cpu_set_t set;
 
@@ -182,10 +182,10 @@ static void start(void)
 	if (far.pid < 0)
 		exit(2);
 	if (!far.pid) {
-		pin(1);
+		bind_to_core(1);
 		read_on();
 	}
-	pin(0);
+	bind_to_core(0);
 	while (!load(&shared->is_ready))
 		sched_yield();
 	space_self_init(&near);
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
 
 		if (only && bytes != only)
 			continue;
-		stale = hammer(way, bytes, rounds);
+		stale = run_rounds(way, bytes, rounds);
 		printf("%u bytes: %llu of %u stale\n", bytes,
 		       (unsigned long long)stale, rounds);
 		fflush(stdout);

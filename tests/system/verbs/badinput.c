@@ -240,7 +240,7 @@ static const struct bad plain_read = {
 
 /* Takes all access to the region away: like munmap, but no other mapping can be
  * placed there. */
-static void forbid(void *region)
+static void remove_access(void *region)
 {
 	check_expect(mmap(region, ENDPOINT_SIZE, PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
@@ -261,7 +261,7 @@ static void try_unmapped(const char *name, const struct bad *request,
 		      ENDPOINT_ALL_REMOTE);
 	endpoint_connect(&a, &b);
 	said();
-	forbid(gone->region);
+	remove_access(gone->region);
 	post(&a, &b, request);
 	expect_wc(&a, 77, status);
 	expect_state(&a, IBV_QPS_ERR, "requester");
@@ -382,7 +382,8 @@ struct death {
 };
 
 /* Exchanges addresses with the peer and goes to RTS; @peer answers. */
-static bool meet(struct endpoint *a, int fd, struct endpoint_address *peer)
+static bool connect_to_peer(struct endpoint *a, int fd,
+			    struct endpoint_address *peer)
 {
 	struct endpoint_address self;
 
@@ -433,7 +434,7 @@ static void die(struct endpoint *a, struct death *d)
 	struct ibv_mr mr = {0};
 	struct endpoint b = {.mr = &mr};
 
-	if (!meet(a, d->fd, &peer)) {
+	if (!connect_to_peer(a, d->fd, &peer)) {
 		check_expect(false, "the peer did not start");
 		end_peer(d->pid);
 		return;

@@ -87,7 +87,7 @@ static int post(struct ibv_qp *q, struct ibv_ah *to, uint32_t qpn,
 
 /* Takes n completions.  Returns how many of them are receives, the last of
  * which is in *got. */
-static int take(int n, struct ibv_wc *got)
+static int take_completions(int n, struct ibv_wc *got)
 {
 	struct ibv_wc wc;
 	int receives = 0;
@@ -112,7 +112,7 @@ static void completions_tell_the_source(void)
 	receive(qp[1]);
 	memset(e.region + 1024, 9, BYTES);
 	EXPECT(!post(qp[0], ah, qp[1]->qp_num, BYTES, IBV_WR_SEND_WITH_IMM));
-	EXPECT(take(2, &wc) == 1);
+	EXPECT(take_completions(2, &wc) == 1);
 	EXPECT(wc.qp_num == qp[1]->qp_num && wc.src_qp == qp[0]->qp_num);
 	EXPECT(wc.byte_len == GRH + BYTES && wc.imm_data == 77);
 	EXPECT(wc.wc_flags & IBV_WC_GRH && wc.wc_flags & IBV_WC_WITH_IMM);
@@ -128,7 +128,7 @@ static void an_answer_finds_its_way(void)
 
 	receive(qp[1]);
 	EXPECT(!post(qp[0], ah, qp[1]->qp_num, BYTES, IBV_WR_SEND));
-	EXPECT(take(2, &wc) == 1);
+	EXPECT(take_completions(2, &wc) == 1);
 	EXPECT(!ibv_init_ah_from_wc(e.ctx, 1, &wc, (void *)e.region, &attr));
 	EXPECT(attr.grh.traffic_class == CLASS);
 	back = ibv_create_ah_from_wc(e.pd, &wc, (void *)e.region, 1);
@@ -137,7 +137,7 @@ static void an_answer_finds_its_way(void)
 		return;
 	receive(qp[0]);
 	EXPECT(!post(qp[1], back, wc.src_qp, BYTES, IBV_WR_SEND));
-	EXPECT(take(2, &wc) == 1);
+	EXPECT(take_completions(2, &wc) == 1);
 	EXPECT(wc.qp_num == qp[0]->qp_num);
 	EXPECT(!ibv_destroy_ah(back));
 }
@@ -148,12 +148,12 @@ static void a_queue_pair_sends_to_itself(void)
 
 	receive(qp[0]);
 	EXPECT(!post(qp[0], ah, qp[0]->qp_num, 0, IBV_WR_SEND));
-	EXPECT(take(2, &wc) == 1);
+	EXPECT(take_completions(2, &wc) == 1);
 	EXPECT(wc.byte_len == GRH);
 }
 
 /* Sends @list messages, with value n in each byte, in one call. */
-static void say(uint32_t qpn, int n, int list)
+static void send_list(uint32_t qpn, int n, int list)
 {
 	struct ibv_sge sge = {(uintptr_t)e.region + 1024, LONG, e.mr->lkey};
 	struct ibv_send_wr wr[8] = {{0}}, *bad;
@@ -184,7 +184,7 @@ static bool is_heard(int n)
 
 /* The receiving process: looks at its memory alone, and never polls, until the
  * last message has come.  Returns its exit status. */
-static int hear(int tell)
+static int receive_all(int tell)
 {
 	struct ibv_sge sge;
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
@@ -218,17 +218,17 @@ static void leaves_without_a_poll(int singly)
 	EXPECT(!pipe(pair));
 	child = fork();
 	if (!child)
-		_exit(hear(pair[1]));
+		_exit(receive_all(pair[1]));
 	close(pair[1]);
 	EXPECT(read(pair[0], &qpn, sizeof(qpn)) == sizeof(qpn));
-	say(qpn, FIRST, 1);
+	send_list(qpn, FIRST, 1);
 	/* By then the path for the first datagram is set up. */
 	EXPECT(read(pair[0], &qpn, sizeof(qpn)) == sizeof(qpn));
 	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-	say(qpn, FIRST, 8);
+	send_list(qpn, FIRST, 8);
 	for (int i = 1; i < singly; i++)
-		say(qpn, FIRST, 1);
-	say(qpn, LAST, 1);
+		send_list(qpn, FIRST, 1);
+	send_list(qpn, LAST, 1);
 	EXPECT(waitpid(child, &status, 0) == child && status == 0);
 	close(pair[0]);
 }
@@ -264,8 +264,9 @@ static void refusals(void)
 
 /* Posts a request that fails on q, which goes to SQE; after the program has
  * moved q back to RTS, q sends again. */
-static void misuse(struct ibv_qp *q, uint32_t bytes, enum ibv_wr_opcode op,
-		   enum ibv_wc_status status)
+static void expect_misuse_error(struct ibv_qp *q, uint32_t bytes,
+				enum ibv_wr_opcode op,
+				enum ibv_wc_status status)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS};
 	struct ibv_qp_init_attr init;
@@ -281,7 +282,7 @@ static void misuse(struct ibv_qp *q, uint32_t bytes, enum ibv_wr_opcode op,
 	EXPECT(!ibv_modify_qp(q, &a, IBV_QP_STATE));
 	receive(qp[1]);
 	EXPECT(!post(q, ah, qp[1]->qp_num, BYTES, IBV_WR_SEND));
-	EXPECT(take(2, &wc) == 1);
+	EXPECT(take_completions(2, &wc) == 1);
 }
 
 /* Adapters do not check a request when it is posted, so a request that UD does
@@ -298,8 +299,8 @@ static void misuse_completes_in_error(void)
 	};
 
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
-		misuse(qp[0], 8, ops[i], IBV_WC_LOC_QP_OP_ERR);
-	misuse(qp[0], 4097, IBV_WR_SEND, IBV_WC_LOC_LEN_ERR);
+		expect_misuse_error(qp[0], 8, ops[i], IBV_WC_LOC_QP_OP_ERR);
+	expect_misuse_error(qp[0], 4097, IBV_WR_SEND, IBV_WC_LOC_LEN_ERR);
 }
 
 /* Creates a UC queue pair that is connected to itself. */
@@ -358,7 +359,7 @@ static void misuse_of_uc_completes_in_error(void)
 }
 
 /* Each member of the group but the sender gets a datagram once. */
-static void group(const union ibv_gid *gid)
+static void check_group(const union ibv_gid *gid)
 {
 	struct ibv_ah *to = ah_open(gid);
 	struct ibv_wc wc = {0};
@@ -371,21 +372,21 @@ static void group(const union ibv_gid *gid)
 		EXPECT(!ibv_attach_mcast(qp[i], gid, 0));
 	}
 	EXPECT(!post(qp[0], to, 0xffffff, BYTES, IBV_WR_SEND));
-	EXPECT(take(3, &wc) == 2);
+	EXPECT(take_completions(3, &wc) == 2);
 	EXPECT(wc.src_qp == qp[0]->qp_num);
 	EXPECT(!ibv_detach_mcast(qp[1], gid, 0));
 	EXPECT(ibv_detach_mcast(qp[1], gid, 0) == EINVAL);
 	/* qp[1] has left the group, so its receive stays posted. */
 	receive(qp[2]);
 	EXPECT(!post(qp[0], to, 0xffffff, BYTES, IBV_WR_SEND));
-	EXPECT(take(2, &wc) == 1);
+	EXPECT(take_completions(2, &wc) == 1);
 	EXPECT(wc.qp_num == qp[2]->qp_num);
 	EXPECT(!ibv_detach_mcast(qp[0], gid, 0));
 	EXPECT(!ibv_detach_mcast(qp[2], gid, 0));
 	EXPECT(!ibv_destroy_ah(to));
 	/* Consume the receive that qp[0] has posted. */
 	EXPECT(!post(qp[1], ah, qp[0]->qp_num, 0, IBV_WR_SEND));
-	EXPECT(take(2, &wc) == 1);
+	EXPECT(take_completions(2, &wc) == 1);
 }
 
 static void an_ipv4_group_is_heard_by_its_members(void)
@@ -393,14 +394,14 @@ static void an_ipv4_group_is_heard_by_its_members(void)
 	static const union ibv_gid gid = {
 		{[10] = 0xff, [11] = 0xff, 239, 7, 7, 7}};
 
-	group(&gid);
+	check_group(&gid);
 }
 
 static void an_ipv6_group_is_reached_from_ipv4(void)
 {
 	static const union ibv_gid gid = {{0xff, 0x0e, [15] = 7}};
 
-	group(&gid);
+	check_group(&gid);
 }
 
 static void the_groups_reported_can_be_had(void)

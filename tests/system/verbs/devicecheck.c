@@ -63,7 +63,7 @@ static int unmake_ah(void *ah)
 
 /* Expects that `most` objects of a kind can exist, of which `there` do already,
  * and that one more fails with ENOMEM. */
-static void as_many_as(int most, int there, make *one, unmake *none)
+static void expect_limit(int most, int there, make *one, unmake *none)
 {
 	void **all = calloc((size_t)most, sizeof(*all));
 	int n = 0;
@@ -95,25 +95,25 @@ static struct ibv_device_attr opened(void)
 
 static void no_more_domains(void)
 {
-	as_many_as(opened().max_pd, 1, make_pd, unmake_pd);
+	expect_limit(opened().max_pd, 1, make_pd, unmake_pd);
 	endpoint_close(&e);
 }
 
 static void no_more_completion_queues(void)
 {
-	as_many_as(opened().max_cq, 1, make_cq, unmake_cq);
+	expect_limit(opened().max_cq, 1, make_cq, unmake_cq);
 	endpoint_close(&e);
 }
 
 static void no_more_shared_queues(void)
 {
-	as_many_as(opened().max_srq, 0, make_srq, unmake_srq);
+	expect_limit(opened().max_srq, 0, make_srq, unmake_srq);
 	endpoint_close(&e);
 }
 
 static void no_more_address_handles(void)
 {
-	as_many_as(opened().max_ah, 0, make_ah, unmake_ah);
+	expect_limit(opened().max_ah, 0, make_ah, unmake_ah);
 	endpoint_close(&e);
 }
 
