@@ -51,8 +51,8 @@ def run(path, *args, **env):
 for way, direct in ("direct", "1"), ("packets", "0"):
     suite.case("64 threads that wait for an event each do not wake up, by " +
                way, run(IDLE, "64", ADVERB_DIRECT=direct),
-               "scale", "idle threads")
+               "scale", "idle_threads")
     suite.case("8 threads open 1000 connections at once, by " + way,
                run(CONNECTS, "-t", "8", "1000", ADVERB_DIRECT=direct),
-               "scale", "connections of threads")
+               "scale", "connections of 8 threads")
 suite.end()
