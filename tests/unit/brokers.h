@@ -49,6 +49,18 @@ int clock_gettime(clockid_t id, struct timespec *t)
 	return err;
 }
 
+/* Returns a socket that listens at the broker's address. */
+static inline int listen_there(void)
+{
+	struct sockaddr_un a;
+	socklen_t length = proto_address(&a);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, length), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
 static inline int enter_namespace(void **state)
 {
 	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};

@@ -261,17 +261,6 @@ static void a_broker_watches_half_as_many_as_it_may_have_files(void **state)
 
 #define QUESTIONS 40
 
-static int listen_there(void)
-{
-	struct sockaddr_un a;
-	socklen_t length = proto_address(&a);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-
-	assert_int_equal(bind(fd, (struct sockaddr *)&a, length), 0);
-	assert_int_equal(listen(fd, 8), 0);
-	return fd;
-}
-
 static void send_word(int fd, enum proto_kind kind, uint32_t value)
 {
 	const struct proto m = {.magic = PROTO_MAGIC,

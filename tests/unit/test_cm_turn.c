@@ -13,17 +13,6 @@
 #define RETRY_WAIT_MS 300 /* longer than the first wait of a request */
 #define TURNS	      10
 
-static int listen_there(void)
-{
-	struct sockaddr_un a;
-	socklen_t length = proto_address(&a);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-
-	assert_int_equal(bind(fd, (struct sockaddr *)&a, length), 0);
-	assert_int_equal(listen(fd, 8), 0);
-	return fd;
-}
-
 static void tell(int fd, struct cmproto m, enum cmproto_kind kind, uint32_t id)
 {
 	m.magic = CMPROTO_MAGIC;

@@ -758,7 +758,7 @@ static int bind_500(struct alone *a, bool (*first)(void), uid_t uid)
 	return err;
 }
 
-/* The same rule as the kernel's for a UDP port. */
+/* rdma_cm asks for a low port the capability that the kernel asks for UDP. */
 static void a_low_port_needs_the_capability(void **state)
 {
 	char map[2];
