@@ -5,6 +5,7 @@
 #define BROKER_INSIDE_H
 
 #include "broker/refuse_full.h"
+#include "broker/cm_inbox.h"
 #include "broker/cmserver.h"
 #include "broker/remote_liveness.h"
 #include "broker/reuseport_group.h"
@@ -68,6 +69,7 @@ struct server {
 	struct reuseport_group group;
 	struct gsi gsi;
 	struct cmserver *cm;
+	struct cm_inbox inbox;
 	struct remote_liveness *remote_liveness;
 	uint64_t names; /* how many names were given */
 	struct counter_files counter_files;

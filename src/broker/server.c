@@ -305,30 +305,20 @@ static bool is_cm(const struct conn *c)
 			 magic == CMPROTO_MAGIC);
 }
 
-/* Serves at most BATCH messages of connection management.  Returns their
- * number, or -1: the client is gone. */
+/* Serves at most CM_INBOX_MESSAGES messages of connection management.  Returns
+ * their number, or -1: the client is gone. */
 static int serve_cm_batch(struct server *s, struct conn *c)
 {
-	struct cmproto m[BATCH];
-	struct mmsghdr h[BATCH] = {0};
-	struct iovec at[BATCH];
-	int n;
+	struct cm_inbox *in = &s->inbox;
+	int n = cm_inbox_receive(in, c->fd, MSG_DONTWAIT | MSG_TRUNC);
 
-	for (int i = 0; i < BATCH; i++) {
-		at[i] = (struct iovec){&m[i], sizeof(m[i])};
-		h[i].msg_hdr.msg_iov = &at[i];
-		h[i].msg_hdr.msg_iovlen = 1;
-	}
-	n = recvmmsg(c->fd, h, BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
-	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	if (n <= 0)
+		return n && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
 	if (!c->cm)
 		c->cm = cmserver_client_new(s->cm, c->fd, c->user, c->pid);
-	/* a message of no bytes is the end */
 	for (int i = 0; i < n; i++)
-		if (!h[i].msg_len || !c->cm ||
-		    !cmserver_handle(s->cm, c->cm, &m[i], h[i].msg_len,
-				     now_ns()))
+		if (!c->cm || !cmserver_handle(s->cm, c->cm, &in->messages[i],
+					       in->of[i].msg_len, now_ns()))
 			return -1;
 	return n;
 }
@@ -342,7 +332,7 @@ static bool serve_cm(struct server *s, struct conn *c, int max)
 	do {
 		n = serve_cm_batch(s, c);
 		max -= n;
-	} while (n == BATCH && max > 0);
+	} while (n == CM_INBOX_MESSAGES && max > 0);
 	return n >= 0;
 }
 
@@ -758,6 +748,7 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 		return NULL;
 	}
 	user_prepare();
+	cm_inbox_init(&s->inbox);
 	counter_files_init(&s->counter_files);
 	reuseport_group_init(&s->group, !config->no_bpf);
 	fcntl(listen_fd, F_SETFL, O_NONBLOCK);

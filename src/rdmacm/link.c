@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "broker/cm_inbox.h"
 #include "broker/dial.h"
 #include "util/fd_identity.h"
 #include "util/shared.h"
@@ -491,7 +492,6 @@ static int redial_calmly(int old, uint64_t *dialled_ms, int *pause_ms)
 }
 
 #define LAST_ERRNO 4095
-#define INBOX	   16 /* messages */
 
 /* Checks a message of n bytes from the broker: its size, magic number, version,
  * error and count of private data. */
@@ -502,50 +502,21 @@ static bool is_sound(const struct cmproto *m, ssize_t n)
 	       m->err >= -LAST_ERRNO && m->private_bytes <= CMPROTO_PRIVATE;
 }
 
-/* The broker's messages that one system call receives. */
-struct inbox {
-	struct cmproto messages[INBOX];
-	struct iovec at[INBOX];
-	struct mmsghdr of[INBOX];
-};
-
-static void open_inbox(struct inbox *in)
-{
-	memset(in->of, 0, sizeof(in->of));
-	for (int i = 0; i < INBOX; i++) {
-		in->at[i] = (struct iovec){&in->messages[i],
-					   sizeof(in->messages[i])};
-		in->of[i].msg_hdr.msg_iov = &in->at[i];
-		in->of[i].msg_hdr.msg_iovlen = 1;
-	}
-}
-
-/* Waits for a message, and receives those that are there.  Returns their
- * number, 0 at the end, or -1 with errno. */
-static int receive_messages(int fd, struct inbox *in)
-{
-	int n = recvmmsg(fd, in->of, INBOX, MSG_WAITFORONE, NULL);
-
-	/* a message of no bytes is the end, which the next call finds too */
-	for (int i = 0; i < n; i++)
-		if (!in->of[i].msg_len)
-			return i;
-	return n;
-}
-
 static void *run_thread(void *arg)
 {
 	uintptr_t number = (uintptr_t)arg / MOST_FDS;
 	int fd = (int)((uintptr_t)arg % MOST_FDS), pause_ms = 0;
 	uint64_t dialled_ms = now_ms();
-	struct inbox in;
+	struct cm_inbox in;
 	int n;
 
-	open_inbox(&in);
+	cm_inbox_init(&in);
 	while (fd >= 0 && number == shared_load(&thread_number)) {
 		/* The program may have closed fd, and the number may be another
 		 * file's now. */
-		n = fd_identity_holds(fd) ? receive_messages(fd, &in) : 0;
+		n = fd_identity_holds(fd)
+			    ? cm_inbox_receive(&in, fd, MSG_WAITFORONE)
+			    : 0;
 		/* After ECONNRESET earlier messages can still be read. */
 		if (n < 0 && (errno == EINTR || errno == ECONNRESET))
 			continue;
