@@ -207,7 +207,7 @@ bool engine_wants_source(struct engine *e, struct engine_source *want)
 
 /* Handles the packets that waited for the answer a. */
 static void serve_parked(struct engine *e, const struct engine_source *a,
-			 uint64_t now_ns)
+			 uint32_t peer, uint64_t now_ns)
 {
 	struct sources *s = &e->sources;
 	struct list mine;
@@ -216,7 +216,7 @@ static void serve_parked(struct engine *e, const struct engine_source *a,
 	list_for_each_safe (n, &s->parked) {
 		struct parked *p = CONTAINER_OF(n, struct parked, node);
 
-		if (peer_of(s, p->qpn) != peer_of(s, a->qpn) ||
+		if (peer_of(s, p->qpn) != peer ||
 		    p->d.from.port != a->from.port ||
 		    !inaddr_has_same_ip(p->d.from.ip, a->from.ip))
 			continue;
@@ -255,7 +255,7 @@ void engine_source(struct engine *e, const struct engine_source *a,
 		.user = a->user,
 		.since_ns = now_ns,
 	};
-	serve_parked(e, a, now_ns);
+	serve_parked(e, a, peer, now_ns);
 }
 
 void engine_forget_sources(struct engine *e)
