@@ -86,7 +86,8 @@ static enum fpdu_result take_marker(struct fpdu_rx *rx, const uint8_t *p,
 
 	/* A number of the FPDU is never cut by a marker: both are aligned. */
 	memcpy(rx->held + rx->position, p, n);
-	rx->crc = crc32c_update(rx->crc, p, n);
+	if (rx->has_crc)
+		rx->crc = crc32c_update(rx->crc, p, n);
 	rx->position += n;
 	if (rx->position < FPDU_MARKER_BYTES)
 		return FPDU_MORE;
