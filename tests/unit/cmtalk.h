@@ -20,6 +20,20 @@ static inline struct cmproto take(int fd)
 	return m;
 }
 
+/* Sends a request to the broker; fills in what each message has. */
+static inline void post(int fd, struct cmproto *m, enum cmproto_kind kind,
+			uint32_t id)
+{
+	static uint32_t serial;
+
+	m->magic = CMPROTO_MAGIC;
+	m->version = CMPROTO_VERSION;
+	m->kind = (uint16_t)kind;
+	m->id = id;
+	m->serial = ++serial;
+	assert_int_equal(send(fd, m, sizeof(*m), MSG_NOSIGNAL), sizeof(*m));
+}
+
 /* Takes the next message to a client, and checks that it is this event. */
 static inline struct cmproto event(int fd, enum cmproto_event event)
 {

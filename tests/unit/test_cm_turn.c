@@ -8,19 +8,7 @@
 #include "broker/inside.h"
 #include "broker/server.h"
 
-#include <limits.h>
-
 #define RETRY_WAIT_MS 300 /* longer than the first wait of a request */
-#define TURNS	      10
-
-static void tell(int fd, struct cmproto m, enum cmproto_kind kind, uint32_t id)
-{
-	m.magic = CMPROTO_MAGIC;
-	m.version = CMPROTO_VERSION;
-	m.kind = (uint16_t)kind;
-	m.id = id;
-	assert_int_equal(send(fd, &m, sizeof(m), 0), sizeof(m));
-}
 
 /* Turns the broker until fd has a message, and takes it. */
 static struct cmproto hear(struct server *s, int fd)
@@ -35,7 +23,7 @@ static struct cmproto hear(struct server *s, int fd)
 static struct cmproto ask(struct server *s, int fd, struct cmproto m,
 			  enum cmproto_kind kind, uint32_t id)
 {
-	tell(fd, m, kind, id);
+	post(fd, &m, kind, id);
 	m = hear(s, fd);
 	assert_int_equal(m.kind, CMPROTO_DONE);
 	assert_int_equal(m.err, 0);

@@ -22,18 +22,6 @@ static int connect_broker(void)
 	return fd;
 }
 
-static void post(int fd, struct cmproto *m, enum cmproto_kind kind, uint32_t id)
-{
-	static uint32_t serial;
-
-	m->magic = CMPROTO_MAGIC;
-	m->version = CMPROTO_VERSION;
-	m->kind = (uint16_t)kind;
-	m->id = id;
-	m->serial = ++serial;
-	assert_int_equal(send(fd, m, sizeof(*m), MSG_NOSIGNAL), sizeof(*m));
-}
-
 /* Sends a request, and takes the next message, which must be its answer without
  * an error. */
 static struct cmproto ask(int fd, struct cmproto m, enum cmproto_kind kind,
