@@ -20,6 +20,7 @@
  */
 #include "endpoint.h"
 #include "leak_check.h"
+#include "sleeps.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -338,44 +339,18 @@ static void collect(struct member *m, const struct crowd *c)
 	}
 }
 
-/* How often the threads other than this one have gone to sleep so far. */
-static unsigned long count_sleeps(void)
-{
-	static const char what[] = "voluntary_ctxt_switches:";
-	unsigned long sum = 0;
-	char line[256];
-	glob_t found;
-
-	if (glob("/proc/self/task/*/status", 0, NULL, &found))
-		return 0;
-	for (size_t i = 0; i < found.gl_pathc; i++) {
-		const char *path = found.gl_pathv[i];
-		FILE *f = atoi(path + strlen("/proc/self/task/")) == getpid()
-				  ? NULL
-				  : fopen(path, "re");
-
-		while (f && fgets(line, sizeof(line), f))
-			if (!strncmp(line, what, strlen(what)))
-				sum += strtoul(line + strlen(what), NULL, 10);
-		if (f)
-			fclose(f);
-	}
-	globfree(&found);
-	return sum;
-}
-
 /* Waits until no other thread of this process wakes up any more: work that is
  * under way takes longer where processors are scarce.  Counts the wakeups of
  * the last second. */
 static void idle(struct crowd *c)
 {
-	unsigned long before, now = count_sleeps();
+	unsigned long before, now = sleeps_count();
 
 	pthread_barrier_wait(&c->all);
 	for (int i = 0; i < SETTLED_S; i++) {
 		before = now;
 		sleep(1);
-		now = count_sleeps();
+		now = sleeps_count();
 		if (i && now == before)
 			break;
 	}

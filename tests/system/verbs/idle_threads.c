@@ -5,15 +5,15 @@
  * another and sleep in ibv_get_cq_event.  No thread of the process wakes up
  * within a second.  Then each gets one SEND, which wakes its thread.
  */
+#include "check.h"
 #include "endpoint.h"
+#include "sleeps.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { THREADS_MAX = 512, ROUNDS = 10, BYTES = 64, ALARM_S = 120 };
@@ -23,22 +23,13 @@ static pthread_t threads[THREADS_MAX];
 static pthread_barrier_t barrier;
 static atomic_int asleep, woken;
 
-static void check(bool good, const char *what)
-{
-	if (good)
-		return;
-	printf("%s: %s\n", what, strerror(errno));
-	fflush(stdout);
-	_exit(1);
-}
-
 static void post_receive(struct endpoint *e)
 {
 	struct ibv_sge sge = {(uintptr_t)e->region, BYTES, e->mr->lkey};
 	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
 
 	errno = ibv_post_recv(e->qp, &wr, &bad);
-	check(!errno, "ibv_post_recv");
+	check_need(!errno, "ibv_post_recv");
 }
 
 static void send_one(struct endpoint *e)
@@ -50,15 +41,15 @@ static void send_one(struct endpoint *e)
 				       .send_flags = IBV_SEND_SIGNALED};
 
 	errno = ibv_post_send(e->qp, &wr, &bad);
-	check(!errno, "ibv_post_send");
+	check_need(!errno, "ibv_post_send");
 }
 
 static void take_completion(struct endpoint *e)
 {
 	struct ibv_wc wc;
 
-	check(endpoint_wait(e, &wc), "a completion");
-	check(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
+	check_need(endpoint_wait(e, &wc), "a completion");
+	check_need(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
 }
 
 /* Sleeps until an event of the channel of e. */
@@ -67,9 +58,10 @@ static void sleep_for_event(struct endpoint *e)
 	struct ibv_cq *cq;
 	void *context;
 
-	check(!ibv_req_notify_cq(e->cq, 0), "ibv_req_notify_cq");
+	check_need(!ibv_req_notify_cq(e->cq, 0), "ibv_req_notify_cq");
 	atomic_fetch_add(&asleep, 1);
-	check(!ibv_get_cq_event(e->channel, &cq, &context), "ibv_get_cq_event");
+	check_need(!ibv_get_cq_event(e->channel, &cq, &context),
+		   "ibv_get_cq_event");
 	ibv_ack_cq_events(cq, 1);
 }
 
@@ -91,33 +83,6 @@ static void *exchange_and_sleep(void *arg)
 	return NULL;
 }
 
-/* Counts how often the process's threads but the first have gone to sleep. */
-static unsigned long count_switches(void)
-{
-	static const char name[] = "voluntary_ctxt_switches:";
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *entry;
-	unsigned long sum = 0;
-	char path[300], line[256];
-	FILE *f;
-
-	check(tasks, "/proc/self/task");
-	while ((entry = readdir(tasks))) {
-		if (atoi(entry->d_name) == 0 || atoi(entry->d_name) == getpid())
-			continue;
-		snprintf(path, sizeof(path), "/proc/self/task/%s/status",
-			 entry->d_name);
-		f = fopen(path, "re");
-		check(f, path);
-		while (fgets(line, sizeof(line), f))
-			if (!strncmp(line, name, strlen(name)))
-				sum += strtoul(line + strlen(name), NULL, 10);
-		fclose(f);
-	}
-	closedir(tasks);
-	return sum;
-}
-
 /* Waits until no thread has work left that was begun before. */
 static unsigned long settle(int count)
 {
@@ -128,7 +93,7 @@ static unsigned long settle(int count)
 	do {
 		before = now;
 		sleep(1);
-		now = count_switches();
+		now = sleeps_count();
 	} while (now != before);
 	return now;
 }
@@ -152,16 +117,17 @@ int main(int argc, char **argv)
 	for (int i = 0; i < count; i++) {
 		errno = pthread_create(&threads[i], NULL, exchange_and_sleep,
 				       &ends[i]);
-		check(!errno, "pthread_create");
+		check_need(!errno, "pthread_create");
 	}
 	before = settle(count);
+	check_need(before > 0, "/proc/self/task");
 	sleep(1);
-	printf("%lu wake-ups in a second\n", count_switches() - before);
-	check(count_switches() == before, "an idle thread woke up");
+	printf("%lu wake-ups in a second\n", sleeps_count() - before);
+	check_need(sleeps_count() == before, "an idle thread woke up");
 	for (int i = 0; i < count; i++)
 		send_one(&ends[i ^ 1]);
 	for (int i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
-	check(atomic_load(&woken) == count, "a thread that slept");
+	check_need(atomic_load(&woken) == count, "a thread that slept");
 	return 0;
 }
