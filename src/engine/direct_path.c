@@ -38,13 +38,13 @@ void engine_asleep(struct engine *e, bool asleep)
 
 bool engine_wants_path(struct engine *e, struct engine_want *want)
 {
-	struct list *n = list_pop_head(&e->undecided);
+	struct list *n = list_pop_head(&e->paths.undecided);
 	struct ibt_qp *q;
 
 	if (!n)
 		return false;
 	q = CONTAINER_OF(n, struct ibt_qp, direct.waiting);
-	list_push_tail(&e->asked, n);
+	list_push_tail(&e->paths.asked, n);
 	want->qpn = q->qp->qpn;
 	want->peer_qpn = q->qp->type == HCA_QPT_UD ? q->direct.packets_to
 						   : q->qp->attr.dest_qpn;
@@ -55,17 +55,17 @@ bool engine_wants_path(struct engine *e, struct engine_want *want)
 
 bool engine_is_undecided(const struct engine *e)
 {
-	return !list_is_empty(&e->undecided);
+	return !list_is_empty(&e->paths.undecided);
 }
 
 bool engine_waits_for_path(const struct engine *e)
 {
-	return !list_is_empty(&e->asked);
+	return !list_is_empty(&e->paths.asked);
 }
 
 void engine_want_path_again(struct engine *e)
 {
-	list_take_all(&e->undecided, &e->asked);
+	list_take_all(&e->paths.undecided, &e->paths.asked);
 }
 
 bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
@@ -145,7 +145,7 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	}
 	if (initiator_is_undecided(q) && !list_is_linked(&q->direct.waiting)) {
 		q->direct.path_since_ns = now_ns;
-		list_push_tail(&e->undecided, &q->direct.waiting);
+		list_push_tail(&e->paths.undecided, &q->direct.waiting);
 	}
 	if (q->direct.path == IBT_PATH_DIRECT && q->direct.link &&
 	    (q->direct.link->is_asked || q->direct.link->is_busy))

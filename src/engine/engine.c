@@ -12,6 +12,7 @@
 #include "ibt/rx_pending.h"
 #include "ibt/uc.h"
 #include "ibt/unreliable_tx.h"
+#include "iwarp/stream.h"
 #include "util/alloc.h"
 #include "util/bits.h"
 #include "util/check.h"
@@ -37,8 +38,9 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 	e->ibt.direct.piece = config->piece ? config->piece : INITIATOR_PIECE;
 	e->look_ns = UINT64_MAX;
 	list_init(&e->starved);
-	list_init(&e->undecided);
-	list_init(&e->asked);
+	list_init(&e->streams);
+	list_init(&e->paths.undecided);
+	list_init(&e->paths.asked);
 	list_init(&e->kicks);
 	if (e->class_of)
 		e->credits = calloc(CREDIT_CLASSES, sizeof(*e->credits));
@@ -131,6 +133,7 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 		    v->type != ENGINE_CQ_ERR && v->type != ENGINE_SRQ_LIMIT)
 			v->type = ENGINE_EXPLAIN, v->explain.cause = 0;
 	}
+	stream_close(q);
 	initiator_fini(&e->ibt, q);
 	ibt_qp_fini(&e->ibt, q);
 	free(q);
@@ -183,6 +186,8 @@ static void change_state(struct engine *e, struct ibt_qp *q,
 	if (mask & HCA_QP_STATE && attr->qp_state == HCA_QP_INIT &&
 	    e->inbox.page)
 		closed_open(&e->inbox.page->closed, qp->qpn);
+	if (mask & HCA_QP_STATE && attr->qp_state == HCA_QP_RESET)
+		stream_close(q);
 	if ((mask & HCA_QP_STATE) &&
 	    (attr->qp_state != qp->state || attr->qp_state == HCA_QP_RESET))
 		ibt_qp_enter(&e->ibt, q, (enum hca_qp_state)attr->qp_state);
@@ -624,7 +629,9 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 			CONTAINER_OF(active->next, struct ibt_qp, active);
 
 		list_remove(&q->active);
-		if (serve_qp(e, q, now_ns))
+		if (q->stream)
+			list_push_tail(&e->streams, &q->active);
+		else if (serve_qp(e, q, now_ns))
 			ibt_qp_activate(&e->ibt, q);
 	}
 	engine_serve_notify(e); /* bits that this process set for itself */

@@ -32,6 +32,8 @@ struct access;
 struct engine;
 struct ibt_qp; /* a QP's protocol state; opaque outside ibt, direct, engine */
 
+struct stream_config;
+
 struct engine_config {
 	struct hca *hca; /* borrowed */
 	uint64_t seed;	 /* jitter and source ports */
@@ -307,6 +309,40 @@ void engine_tx_done(struct engine *e, size_t sent);
 size_t engine_events(struct engine *e, struct engine_event *events, size_t max);
 /* Returns the absolute time of the next tick needed; UINT64_MAX: none. */
 uint64_t engine_deadline(const struct engine *e);
+/*
+ * Byte streams: an RC QP of which engine_stream_open was called sends and
+ * receives by a connection of iWARP, which its caller owns, and uses no frames.
+ *
+ *	while ((q = engine_stream_next(e)))
+ *		send what engine_stream_tx(e, q, ...) writes
+ */
+/* Begins full operation of q's connection (iwarp/stream.h).  0; -ENOMEM;
+ * -EINVAL: a member of *c is out of range. */
+int engine_stream_open(struct engine *e, struct ibt_qp *q,
+		       const struct stream_config *c);
+/* Returns a QP that may have bytes to send, once until it has more; NULL: there
+ * is none.  engine_tx finds these QPs, so the caller calls it before. */
+struct ibt_qp *engine_stream_next(struct engine *e);
+/*
+ * Writes whole FPDUs of q to buf and returns their bytes.  The caller sends all
+ * of them before it calls again.  room: engine_stream_room at least.  If bytes
+ * are left for want of room, engine_stream_next returns q again.
+ */
+uint32_t engine_stream_tx(struct engine *e, struct ibt_qp *q, uint8_t *buf,
+			  uint32_t room, uint64_t now_ns);
+/* Returns how many bytes engine_stream_tx needs for one FPDU of q. */
+uint32_t engine_stream_room(const struct ibt_qp *q);
+/* The connection takes bytes again: engine_stream_next returns q. */
+void engine_stream_ready(struct engine *e, struct ibt_qp *q);
+/* Takes n bytes that were received. */
+void engine_stream_rx(struct engine *e, struct ibt_qp *q, const uint8_t *p,
+		      uint32_t n, uint64_t now_ns);
+/* The connection has ended: fails q, unless it has failed. */
+void engine_stream_lost(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
+/* Is all sent, and nothing received any more?  The caller closes the
+ * connection. */
+bool engine_stream_is_over(const struct ibt_qp *q);
+
 /* Is no packet held, no QP active and no timer set?  An engine without QPs must
  * be idle. */
 bool engine_is_idle(const struct engine *e);

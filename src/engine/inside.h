@@ -39,13 +39,17 @@ struct engine {
 	struct list starved;
 	uint64_t starved_ns; /* when to try them again; UINT64_MAX: none */
 	uint32_t wanted_qpn; /* engine_wants_page; 0: none */
+	/* Active QPs whose requests go over a byte stream: struct ibt_qp, by
+	 * `active`. */
+	struct list streams;
 	/* Requests that go direct (direct/initiator.h). */
 	bool is_direct; /* engine_config.direct */
 	/* QPs that wait for the host's decision, struct ibt_qp by
 	 * direct.waiting: those that engine_wants_path has yet to return, and
 	 * those that it has returned. */
-	struct list undecided;
-	struct list asked;
+	struct {
+		struct list undecided, asked;
+	} paths;
 	struct list kicks; /* struct target_ref, for engine_kick */
 	uint64_t look_ns;  /* when to look at peers; UINT64_MAX: never */
 	uint64_t moved;	   /* in this engine_tx, see ENGINE_MOVED_MAX */

@@ -25,9 +25,11 @@ static const struct rdmap_info infos[RDMAP_OPCODES] = {
 	[RDMAP_IMMEDIATE_SE] = {.queue = DDP_QUEUE_SEND, .is_extension = true,
 				.is_solicited = true, .payload_bytes = 8},
 	[RDMAP_ATOMIC_REQUEST] = {.queue = DDP_QUEUE_REQUEST,
-				  .is_extension = true, .payload_bytes = 52},
+				  .is_extension = true,
+				  .payload_bytes = RDMAP_ATOMIC_BYTES},
 	[RDMAP_ATOMIC_RESPONSE] = {.queue = DDP_QUEUE_ATOMIC_RESPONSE,
-				   .is_extension = true, .payload_bytes = 12},
+				   .is_extension = true,
+				   .payload_bytes = RDMAP_ATOMIC_RESPONSE_BYTES},
 };
 /* clang-format on */
 
@@ -74,4 +76,42 @@ void rdmap_terminate_write(uint8_t *p, const struct rdmap_terminate *t)
 			 (t->has_ddp ? HAS_DDP : 0) |
 			 (t->has_rdmap ? HAS_RDMAP : 0));
 	p[3] = 0;
+}
+
+void rdmap_atomic_parse(const uint8_t *p, struct rdmap_atomic *a)
+{
+	*a = (struct rdmap_atomic){.opcode = p[3] & 15,
+				   .identifier = bytes_get32(p + 4),
+				   .stag = bytes_get32(p + 8),
+				   .offset = bytes_get64(p + 12),
+				   .data = bytes_get64(p + 20),
+				   .mask = bytes_get64(p + 28),
+				   .compare = bytes_get64(p + 36),
+				   .compare_mask = bytes_get64(p + 44)};
+}
+
+void rdmap_atomic_write(uint8_t *p, const struct rdmap_atomic *a)
+{
+	bytes_put32(p, a->opcode & 15u);
+	bytes_put32(p + 4, a->identifier);
+	bytes_put32(p + 8, a->stag);
+	bytes_put64(p + 12, a->offset);
+	bytes_put64(p + 20, a->data);
+	bytes_put64(p + 28, a->mask);
+	bytes_put64(p + 36, a->compare);
+	bytes_put64(p + 44, a->compare_mask);
+}
+
+void rdmap_atomic_response_parse(const uint8_t *p,
+				 struct rdmap_atomic_response *r)
+{
+	*r = (struct rdmap_atomic_response){.identifier = bytes_get32(p),
+					    .found = bytes_get64(p + 4)};
+}
+
+void rdmap_atomic_response_write(uint8_t *p,
+				 const struct rdmap_atomic_response *r)
+{
+	bytes_put32(p, r->identifier);
+	bytes_put64(p + 4, r->found);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The messages of RDMAP (RFC 5040 4; RFC 7306 for opcodes 8 to 11): one table
- * with the properties of all opcodes, and the bodies of an RDMA Read Request
- * and of a Terminate.  The opcode stands in the header of DDP (hdr/ddp.h).
- * Pure.
+ * with the properties of all opcodes, and the bodies of RDMA Read
+ * Requests, atomics and Terminates.  The opcode stands in the header of DDP
+ * (hdr/ddp.h). Pure.
  */
 #ifndef HDR_RDMAP_H
 #define HDR_RDMAP_H
@@ -48,6 +48,29 @@ struct rdmap_read {
 	uint64_t sink_offset, source_offset;
 };
 
+/* The body of an Atomic Request (RFC 7306 5.2.1). */
+#define RDMAP_ATOMIC_BYTES 52
+enum rdmap_atomic_opcode {
+	RDMAP_FETCH_ADD = 0,
+	RDMAP_SWAP = 1,
+	RDMAP_COMPARE_SWAP = 2,
+};
+struct rdmap_atomic {
+	uint8_t opcode;	     /* 0 to 15 */
+	uint32_t identifier; /* which the response repeats */
+	uint32_t stag;
+	uint64_t offset;
+	uint64_t data, mask; /* to add or to swap in, and which of its bits */
+	uint64_t compare, compare_mask;
+};
+
+/* The body of an Atomic Response (RFC 7306 5.2.2). */
+#define RDMAP_ATOMIC_RESPONSE_BYTES 12
+struct rdmap_atomic_response {
+	uint32_t identifier;
+	uint64_t found; /* the value before the operation */
+};
+
 /* The body of a Terminate (RFC 5040 4.8); the terminated headers follow. */
 #define RDMAP_TERMINATE_BYTES 4
 struct rdmap_terminate {
@@ -58,9 +81,18 @@ struct rdmap_terminate {
 
 /* Returns the row of an opcode; NULL: the opcode does not exist. */
 const struct rdmap_info *rdmap_info(uint8_t opcode);
-/* Read and write RDMAP_READ_BYTES and RDMAP_TERMINATE_BYTES at p. */
+/* Read and write RDMAP_READ_BYTES at p. */
 void rdmap_read_parse(const uint8_t *p, struct rdmap_read *r);
 void rdmap_read_write(uint8_t *p, const struct rdmap_read *r);
+/* Read and write RDMAP_ATOMIC_BYTES at p. */
+void rdmap_atomic_parse(const uint8_t *p, struct rdmap_atomic *a);
+void rdmap_atomic_write(uint8_t *p, const struct rdmap_atomic *a);
+/* Read and write RDMAP_ATOMIC_RESPONSE_BYTES at p. */
+void rdmap_atomic_response_parse(const uint8_t *p,
+				 struct rdmap_atomic_response *r);
+void rdmap_atomic_response_write(uint8_t *p,
+				 const struct rdmap_atomic_response *r);
+/* Read and write RDMAP_TERMINATE_BYTES at p. */
 void rdmap_terminate_parse(const uint8_t *p, struct rdmap_terminate *t);
 void rdmap_terminate_write(uint8_t *p, const struct rdmap_terminate *t);
 

@@ -71,6 +71,7 @@ struct ibt_held {
 
 struct rx_pending;
 struct mcast;
+struct iwarp_stream;
 
 /* Packets of UC and UD that wait for a receive (rx_pending.h), of all QPs. */
 struct rx_pending_pool {
@@ -294,6 +295,9 @@ struct ibt_qp {
 	struct rc_req req;
 	struct rc_resp resp;
 	struct req_note *notes; /* one per slot of the send queue, owned */
+	/* An iWARP connection (iwarp/stream.h), owned; NULL: InfiniBand's
+	 * transport. */
+	struct iwarp_stream *stream;
 };
 
 /* ibt.c and ibt_qp.c */

@@ -6,6 +6,7 @@
 
 #include "hdr/bytes.h"
 #include "util/bits.h"
+#include "util/check.h"
 #include "util/crc.h"
 
 enum { LENGTH_BYTES = 2, CRC_BYTES = 4 };
@@ -265,4 +266,55 @@ int fpdu_write(struct fpdu_tx *tx, const struct fpdu_piece *in, uint32_t n,
 		return -EMSGSIZE;
 	*tx = w.tx;
 	return (int)w.count;
+}
+
+uint32_t fpdu_bytes_max(const struct fpdu_tx *tx, uint32_t ulpdu_bytes)
+{
+	uint32_t bytes =
+		LENGTH_BYTES + ulpdu_bytes + pad_bytes(ulpdu_bytes) + CRC_BYTES;
+
+	if (tx->has_markers)
+		bytes +=
+			(bytes / (FPDU_MARKER_STRIDE - FPDU_MARKER_BYTES) + 1) *
+			FPDU_MARKER_BYTES;
+	return bytes;
+}
+
+/* Makes room for the markers: moves the ULPDU to the end of the buffer, and its
+ * pieces back, each of them to a place before it. */
+static uint32_t seal_with_markers(struct fpdu_tx *tx, uint8_t *buf,
+				  uint32_t ulpdu_bytes)
+{
+	uint32_t room = fpdu_bytes_max(tx, ulpdu_bytes), at = 0;
+	struct fpdu_piece pieces[2 * FPDU_MARKERS_MAX + 8],
+		all = {
+			.p = buf + room - ulpdu_bytes,
+			.bytes = ulpdu_bytes,
+		};
+	uint8_t scratch[FPDU_SCRATCH];
+	int n;
+
+	memmove(buf + room - ulpdu_bytes, buf + FPDU_ULPDU_AT, ulpdu_bytes);
+	n = fpdu_write(tx, &all, 1, scratch, pieces,
+		       sizeof(pieces) / sizeof(*pieces));
+	CHECK(n > 0);
+	for (int i = 0; i < n; i++) {
+		memmove(buf + at, pieces[i].p, pieces[i].bytes);
+		at += pieces[i].bytes;
+	}
+	return at;
+}
+
+uint32_t fpdu_seal(struct fpdu_tx *tx, uint8_t *buf, uint32_t ulpdu_bytes)
+{
+	uint32_t pad = pad_bytes(ulpdu_bytes);
+	uint32_t end = LENGTH_BYTES + ulpdu_bytes + pad;
+
+	if (tx->has_markers)
+		return seal_with_markers(tx, buf, ulpdu_bytes);
+	bytes_put16(buf, (uint16_t)ulpdu_bytes);
+	memset(buf + end - pad, 0, pad + CRC_BYTES);
+	if (tx->has_crc)
+		put_crc(buf + end, crc32c_update(CRC_INIT, buf, end));
+	return end + CRC_BYTES;
 }

@@ -105,5 +105,15 @@ void fpdu_tx_init(struct fpdu_tx *tx, bool has_crc, bool has_markers);
  */
 int fpdu_write(struct fpdu_tx *tx, const struct fpdu_piece *in, uint32_t n,
 	       uint8_t *scratch, struct fpdu_piece *out, uint32_t max);
+/* Where fpdu_seal finds the ULPDU: behind ULPDU_Length. */
+#define FPDU_ULPDU_AT 2
+/* Bytes of an FPDU with an ULPDU of so many bytes, at most. */
+uint32_t fpdu_bytes_max(const struct fpdu_tx *tx, uint32_t ulpdu_bytes);
+/*
+ * Makes the FPDU of the ULPDU that lies at buf + FPDU_ULPDU_AT, in place, and
+ * returns its length.  buf has fpdu_bytes_max(tx, ulpdu_bytes) bytes; the
+ * ULPDU has at most FPDU_ULPDU_MAX bytes, with markers FPDU_MARKED_MAX.
+ */
+uint32_t fpdu_seal(struct fpdu_tx *tx, uint8_t *buf, uint32_t ulpdu_bytes);
 
 #endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* QPs whose requests go over a byte stream (iWARP). */
+#include "engine/inside.h"
+#include "iwarp/stream.h"
+#include "util/bits.h"
+
+int engine_stream_open(struct engine *e, struct ibt_qp *q,
+		       const struct stream_config *c)
+{
+	return stream_open(&e->ibt, q, c);
+}
+
+struct ibt_qp *engine_stream_next(struct engine *e)
+{
+	struct list *n = list_pop_head(&e->streams);
+
+	return n ? CONTAINER_OF(n, struct ibt_qp, active) : NULL;
+}
+
+uint32_t engine_stream_room(const struct ibt_qp *q)
+{
+	return stream_tx_room(q);
+}
+
+uint32_t engine_stream_tx(struct engine *e, struct ibt_qp *q, uint8_t *buf,
+			  uint32_t room, uint64_t now_ns)
+{
+	uint32_t bytes = 0, more;
+
+	e->ibt.now_ns = now_ns;
+	while ((more = stream_tx(&e->ibt, q, buf + bytes, room - bytes)))
+		bytes += more;
+	if (bytes && room - bytes < stream_tx_room(q))
+		ibt_qp_activate(&e->ibt, q);
+	return bytes;
+}
+
+void engine_stream_ready(struct engine *e, struct ibt_qp *q)
+{
+	ibt_qp_activate(&e->ibt, q);
+}
+
+void engine_stream_rx(struct engine *e, struct ibt_qp *q, const uint8_t *p,
+		      uint32_t n, uint64_t now_ns)
+{
+	e->ibt.now_ns = now_ns;
+	stream_rx(&e->ibt, q, p, n);
+}
+
+void engine_stream_lost(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	e->ibt.now_ns = now_ns;
+	stream_lost(&e->ibt, q);
+}
+
+bool engine_stream_is_over(const struct ibt_qp *q)
+{
+	return stream_is_over(q);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of a stream, and the completion of its requests. */
+#include "iwarp/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/bits.h"
+
+static bool is_config(const struct stream_config *c)
+{
+	uint32_t most = c->tx_markers ? FPDU_MARKED_MAX : FPDU_ULPDU_MAX;
+
+	return c->ulpdu_max >= STREAM_ULPDU_MIN && c->ulpdu_max <= most &&
+	       c->ird <= HCA_MAX_RD_ATOMIC && c->ord <= HCA_MAX_RD_ATOMIC;
+}
+
+int stream_open(struct ibt *t, struct ibt_qp *q, const struct stream_config *c)
+{
+	struct iwarp_stream *s;
+
+	if (!is_config(c))
+		return -EINVAL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	/* one more than ird: an RTR's READ */
+	s->in.size = bits_pow2_up(c->ird + 1);
+	s->in.responses = calloc(s->in.size, sizeof(*s->in.responses));
+	if (!s->in.responses) {
+		free(s);
+		return -ENOMEM;
+	}
+	fpdu_rx_init(&s->rx, c->has_crc, c->rx_markers);
+	fpdu_tx_init(&s->tx, c->has_crc, c->tx_markers);
+	s->ulpdu_max = c->ulpdu_max;
+	s->has_extensions = c->has_extensions;
+	s->may_send = !c->is_responder;
+	s->in.ird = c->ird;
+	s->out.ord = c->ord;
+	s->out.rtr = c->rtr;
+	s->out.read = shared_own(&q->qp->sq.completed);
+	s->in.send_sequence = s->in.request_sequence = 1;
+	s->in.response_sequence = 1;
+	s->out.send_sequence = s->out.request_sequence = 1;
+	s->out.response_sequence = 1;
+	stream_close(q);
+	q->stream = s;
+	q->direct.path = IBT_PATH_PACKETS;
+	ibt_qp_activate(t, q);
+	return 0;
+}
+
+void stream_close(struct ibt_qp *q)
+{
+	if (!q->stream)
+		return;
+	free(q->stream->in.responses);
+	free(q->stream);
+	q->stream = NULL;
+}
+
+bool stream_is_over(const struct ibt_qp *q)
+{
+	return q->stream->phase == STREAM_OVER;
+}
+
+void stream_lost(struct ibt *t, struct ibt_qp *q)
+{
+	struct explain x = {.cause = EXPLAIN_PEER_LEFT};
+	struct iwarp_stream *s = q->stream;
+	bool is_busy = shared_own(&q->qp->sq.completed) !=
+		       shared_load(&q->qp->sq.head);
+
+	s->phase = STREAM_OVER;
+	if (q->qp->state == HCA_QP_ERR)
+		return;
+	if (is_busy)
+		ibt_explain(t, q, &x);
+	ibt_qp_fail(t, q, ENGINE_EXPLAIN);
+}
+
+void stream_fail(struct ibt *t, struct ibt_qp *q, enum terminate_cause cause,
+		 struct explain *x)
+{
+	const struct terminate_row *row = terminate_row(cause);
+	struct iwarp_stream *s = q->stream;
+
+	if (s->phase != STREAM_OPEN)
+		return;
+	s->phase = STREAM_TERMINATING;
+	s->terminate.cause = cause;
+	if (x && !x->cause) {
+		x->cause = EXPLAIN_REMOTE_INVALID;
+		x->detail = row->text;
+	}
+	if (x)
+		ibt_explain(t, q, x);
+	if (q->qp->state != HCA_QP_ERR)
+		ibt_qp_fail(t, q, row->event);
+	ibt_qp_activate(t, q);
+}
+
+bool stream_has_opcode(const struct iwarp_stream *s, uint8_t opcode)
+{
+	switch ((enum hca_wr)opcode) {
+	case HCA_WR_RDMA_WRITE:
+	case HCA_WR_SEND:
+	case HCA_WR_SEND_INV:
+	case HCA_WR_RDMA_READ:
+	case HCA_WR_LOCAL_INV:
+	case HCA_WR_BIND_MW:
+		return true;
+	case HCA_WR_RDMA_WRITE_IMM:
+	case HCA_WR_ATOMIC_CAS:
+	case HCA_WR_ATOMIC_FADD:
+		return s->has_extensions;
+	case HCA_WR_SEND_IMM:
+	case HCA_WR_ATOMIC_WRITE:
+		break;
+	}
+	return false;
+}
+
+struct rdmap_read stream_read_of(struct wqe *w)
+{
+	const struct wq_sge *sink = wqe_sges(w);
+	struct rdmap_read r = {.bytes = w->bytes,
+			       .source_stag = w->rkey,
+			       .source_offset = w->va};
+
+	if (w->num_sge) {
+		r.sink_stag = sink->lkey;
+		r.sink_offset = sink->va;
+	}
+	return r;
+}
+
+struct wqe *stream_read_out(struct ibt *t, struct ibt_qp *q, uint32_t *at)
+{
+	struct stream_initiator *out = &q->stream->out;
+
+	for (; out->read != q->req.wqe; out->read++) {
+		struct wqe *w = wq_at(t->hca, &q->qp->sq, out->read);
+
+		if (rc_req_is_read(w) && !rc_req_note(q, out->read)->answered) {
+			*at = out->read;
+			return w;
+		}
+	}
+	return NULL;
+}
+
+void stream_retire(struct ibt *t, struct ibt_qp *q)
+{
+	struct wq *sq = &q->qp->sq;
+	struct req_note *n;
+	uint32_t i;
+
+	while (q->qp->state != HCA_QP_ERR &&
+	       (i = shared_own(&sq->completed)) != q->req.wqe) {
+		n = rc_req_note(q, i);
+		if (rc_req_is_read(wq_at(t->hca, sq, i)) && !n->answered)
+			return;
+		ibt_request_done(t, q, HCA_SUCCESS);
+	}
+	if (q->qp->state == HCA_QP_ERR ||
+	    shared_own(&sq->completed) == shared_load(&sq->head))
+		return;
+	n = rc_req_note(q, q->req.wqe);
+	if (n->started && n->status) {
+		n->started = false;
+		q->req.wqe++;
+		ibt_request_done(t, q, (enum hca_status)n->status);
+		stream_fail(t, q, TERMINATE_LOCAL, NULL);
+	}
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An iWARP connection in full operation: RDMAP (RFC 5040) over DDP (RFC 5041)
+ * over MPA (RFC 5044).  A stream carries the requests of one queue pair, of
+ *type HCA_QPT_RC, whose struct ibt_qp refers to it:
+ *
+ *	stream_tx  requests, responses, a Terminate -> bytes of FPDUs
+ *	stream_rx  bytes, cut anywhere -> memory, receives, completions
+ *
+ * The byte stream below delivers each byte once and in order.  So a WRITE or a
+ * SEND completes when its last FPDU is made, as RFC 5040 5.1 and 5.3 permit:
+ *its memory is copied then.  READs and atomics complete with their responses.
+ *
+ * No memory is allocated after stream_open.  Owner and lock: as struct ibt_qp.
+ */
+#ifndef IWARP_STREAM_H
+#define IWARP_STREAM_H
+
+#include "hdr/ddp.h"
+#include "hdr/rdmap.h"
+#include "ibt/ibt.h"
+#include "iwarp/fpdu.h"
+#include "iwarp/terminate.h"
+
+#define STREAM_BODY_MAX	 64  /* the longest untagged message that is no SEND */
+#define STREAM_HOLD	 8   /* bytes of a segment that are placed last */
+#define STREAM_ULPDU_MIN 128 /* bytes */
+
+/* How an initiator shows that it is ready to receive (RFC 6581 4). */
+enum stream_rtr {
+	STREAM_RTR_NONE,
+	STREAM_RTR_FPDU,
+	STREAM_RTR_WRITE,
+	STREAM_RTR_READ
+};
+
+/* The result of the connection's start-up. */
+struct stream_config {
+	bool has_crc;
+	bool tx_markers, rx_markers;
+	/* This side accepted the connection: it sends no FPDU before it has
+	 * received one (RFC 5044 7.1.2). */
+	bool is_responder;
+	bool has_extensions; /* both sides know RFC 7306 */
+	enum stream_rtr rtr; /* the initiator's first FPDU */
+	uint32_t ulpdu_max;  /* bytes, STREAM_ULPDU_MIN to FPDU_ULPDU_MAX */
+	uint32_t ird;	     /* READs and atomics of the peer at once */
+	uint32_t ord;	     /* READs and atomics to the peer at once */
+};
+
+enum stream_phase {
+	STREAM_OPEN,
+	STREAM_TERMINATING, /* a Terminate is to be sent */
+	STREAM_OVER,	    /* nothing is sent or received any more */
+};
+
+/* A response that is due to a READ or an atomic of the peer. */
+struct stream_response {
+	bool is_atomic;
+	struct rdmap_read read;
+	struct rdmap_atomic_response atomic;
+};
+
+/* The requests of this side. */
+struct stream_initiator {
+	enum stream_rtr rtr; /* that is to be sent */
+	bool awaits_rtr;     /* the response to the RTR's READ is to come */
+	bool is_begun;	     /* the request at the cursor, ibt_qp.req.wqe */
+	bool owes_immediate; /* its data is sent, its Immediate Data is not */
+	uint32_t sent;	     /* bytes of its data */
+	/* The numbers of the next messages of three queues (RFC 5041 4.3). */
+	uint32_t send_sequence, request_sequence, response_sequence;
+	uint32_t ord, reads_out;
+	/* An index of the send queue: no READ and no atomic before it waits for
+	 * a response. */
+	uint32_t read;
+	uint32_t placed; /* bytes of the response to the oldest READ */
+};
+
+/* The requests of the peer. */
+struct stream_target {
+	uint32_t send_sequence, request_sequence, response_sequence;
+	bool in_message;  /* in a SEND */
+	uint8_t opcode;	  /* of that SEND */
+	uint32_t placed;  /* bytes of that SEND */
+	uint64_t written; /* bytes of the present WRITE */
+	uint32_t wrote;	  /* bytes of the last WRITE that is complete */
+	bool in_response; /* the response at `tail` is sent in part */
+	uint32_t sent;	  /* bytes of that response */
+	uint32_t head, tail, size; /* of responses; free-running; size: 2^n */
+	uint32_t ird;
+	struct stream_response *responses; /* owned */
+};
+
+/* The segment that is received. */
+struct stream_segment {
+	uint8_t head[DDP_HEAD_MAX];
+	uint32_t head_bytes; /* that have come */
+	bool is_parsed;
+	struct ddp_header ddp;
+	const struct rdmap_info *info; /* NULL: there is no such opcode */
+	uint32_t payload_bytes, taken;
+	uint8_t body[STREAM_BODY_MAX];
+	/* The segment's last bytes, which are placed after its CRC is known: a
+	 * program that polls the last byte of a WRITE finds a correct one. */
+	uint8_t last[STREAM_HOLD];
+	enum terminate_cause refused; /* why; acted on after the CRC is known */
+	uint8_t receive_status;	      /* enum hca_status of a refused SEND */
+	struct explain explain;
+};
+
+/* The Terminate that is to be sent. */
+struct stream_terminate {
+	enum terminate_cause cause;
+	uint8_t headers[2 + DDP_HEAD_MAX + RDMAP_READ_BYTES];
+	uint32_t header_bytes;
+	bool has_read; /* the headers end with those of a READ */
+};
+
+struct iwarp_stream {
+	enum stream_phase phase;
+	struct fpdu_rx rx;
+	struct fpdu_tx tx;
+	uint32_t ulpdu_max;
+	bool has_extensions;
+	bool may_send; /* an FPDU has come, or this side is the initiator */
+	bool is_response_next; /* requests and responses take turns */
+	struct stream_initiator out;
+	struct stream_target in;
+	struct stream_segment segment;
+	struct stream_terminate terminate;
+};
+
+/* stream.c */
+/* Begins full operation of q, which is about to enter RTS, and uses no packets
+ * from then on.  0; -ENOMEM; -EINVAL: a member of *c is out of range. */
+int stream_open(struct ibt *t, struct ibt_qp *q, const struct stream_config *c);
+/* Frees q's stream, if there is one. */
+void stream_close(struct ibt_qp *q);
+/* The byte stream below has ended: q's requests fail if any is under way. */
+void stream_lost(struct ibt *t, struct ibt_qp *q);
+/* Ends the stream by a Terminate and fails q.  @x: the facts for the user;
+ * NULL: the user has them. */
+void stream_fail(struct ibt *t, struct ibt_qp *q, enum terminate_cause cause,
+		 struct explain *x);
+/* Is q's connection at its end, with nothing left to send? */
+bool stream_is_over(const struct ibt_qp *q);
+/* Completes the requests, in order, that need no response or have theirs. */
+void stream_retire(struct ibt *t, struct ibt_qp *q);
+/* Returns the oldest READ or atomic that waits for its response, with its index
+ * in *at; NULL: there is none. */
+struct wqe *stream_read_out(struct ibt *t, struct ibt_qp *q, uint32_t *at);
+/* Returns the body of the Read Request of w. */
+struct rdmap_read stream_read_of(struct wqe *w);
+/* May the request be sent on this stream? */
+bool stream_has_opcode(const struct iwarp_stream *s, uint8_t opcode);
+
+/* stream_tx.c */
+/* Returns how many bytes of room stream_tx needs. */
+uint32_t stream_tx_room(const struct ibt_qp *q);
+/*
+ * Writes the next FPDU to buf, which has `room` bytes, and returns its length;
+ * 0: there is nothing to send now, or room is less than stream_tx_room.
+ */
+uint32_t stream_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
+		   uint32_t room);
+
+/* stream_rx.c */
+/* Takes the next n bytes of the stream. */
+void stream_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n);
+
+#endif

@@ -1,0 +1,743 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From the bytes of the stream to memory and completions.  A segment is judged
+ * when its header has come.  Its payload is placed as its bytes come, but for
+ * the last ones; they, and all that the segment completes, wait until the CRC
+ * of its FPDU is known.
+ */
+#include <string.h>
+
+#include "hca/semantics.h"
+#include "hdr/bytes.h"
+#include "ibt/message.h"
+#include "iwarp/stream.h"
+#include "util/bits.h"
+
+/* ---- judging a segment's header ---- */
+
+/* Refuses the segment; returns false. */
+static bool refuse_segment(struct iwarp_stream *s, enum terminate_cause cause)
+{
+	s->segment.refused = cause;
+	return false;
+}
+
+/* The payload has the length that the opcode has. */
+static bool has_fitting_body(const struct stream_segment *g)
+{
+	if (!g->info->payload_bytes)
+		return g->payload_bytes <= STREAM_BODY_MAX;
+	return g->payload_bytes == g->info->payload_bytes && g->ddp.is_last &&
+	       !g->ddp.message_offset;
+}
+
+static bool judge_send(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+	struct stream_segment *g = &s->segment;
+	struct stream_target *in = &s->in;
+	struct wqe *w;
+	uint64_t most;
+
+	if (g->ddp.sequence != in->send_sequence)
+		return refuse_segment(s, TERMINATE_SEQUENCE);
+	if (in->in_message && g->ddp.opcode != in->opcode)
+		return refuse_segment(s, TERMINATE_OPCODE);
+	if (!in->in_message)
+		in->placed = 0;
+	if (g->ddp.message_offset != in->placed)
+		return refuse_segment(s, TERMINATE_OFFSET);
+	w = ibt_receive_take(t, q);
+	if (!w)
+		return refuse_segment(s, TERMINATE_NO_BUFFER);
+	in->in_message = true;
+	in->opcode = g->ddp.opcode;
+	g->explain.wr_id = w->wr_id;
+	most = bits_min_u64(sem_capacity(w), HCA_MAX_MESSAGE);
+	if (in->placed + (uint64_t)g->payload_bytes <= most)
+		return true;
+	g->explain.cause = EXPLAIN_LOCAL_LENGTH;
+	g->explain.opcode = EXPLAIN_RECEIVE;
+	g->explain.bytes = in->placed + (uint64_t)g->payload_bytes;
+	g->explain.region_bytes = most;
+	g->receive_status = HCA_LOC_LEN_ERR;
+	return refuse_segment(s, TERMINATE_TOO_LONG);
+}
+
+/* Immediate Data is a message of the queue of SENDs (RFC 7306 6). */
+static bool judge_immediate(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+
+	if (s->in.in_message)
+		return refuse_segment(s, TERMINATE_OPCODE);
+	if (s->segment.ddp.sequence != s->in.send_sequence)
+		return refuse_segment(s, TERMINATE_SEQUENCE);
+	if (!ibt_receive_take(t, q))
+		return refuse_segment(s, TERMINATE_NO_BUFFER);
+	return true;
+}
+
+/* May the peer write these bytes, by the key of the present tagged segment? */
+static bool judge_write(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+	struct stream_segment *g = &s->segment;
+
+	if (!g->payload_bytes)
+		return true; /* names no memory */
+	if (g->ddp.offset + g->payload_bytes < g->ddp.offset)
+		return refuse_segment(s, TERMINATE_WRAP);
+	g->explain.verdict = MR_NO_RIGHT; /* if the queue pair lacks it */
+	if (!message_key(t->hca, q->qp, g->ddp.stag, g->ddp.offset,
+			 g->payload_bytes, HCA_REMOTE_WRITE, &g->explain))
+		return true;
+	return refuse_segment(
+		s, terminate_of_tagged((enum mr_verdict)g->explain.verdict));
+}
+
+/* A response answers the oldest READ, from where the segment before ended. */
+static bool judge_read_response(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+	const struct stream_segment *g = &s->segment;
+	struct rdmap_read r = {.bytes = 0};
+	struct wqe *w;
+	uint64_t end;
+	uint32_t at;
+
+	if (s->out.awaits_rtr)
+		return g->payload_bytes || !g->ddp.is_last
+			       ? refuse_segment(s, TERMINATE_BOUNDS)
+			       : true;
+	w = stream_read_out(t, q, &at);
+	if (!w || w->opcode != HCA_WR_RDMA_READ)
+		return refuse_segment(s, TERMINATE_OPCODE);
+	r = stream_read_of(w);
+	end = s->out.placed + (uint64_t)g->payload_bytes;
+	if (g->ddp.stag != r.sink_stag)
+		return refuse_segment(s, TERMINATE_STAG);
+	if (g->ddp.offset != r.sink_offset + s->out.placed || end > r.bytes ||
+	    g->ddp.is_last != (end == r.bytes))
+		return refuse_segment(s, TERMINATE_BOUNDS);
+	return true;
+}
+
+static bool judge_read_like(struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+	struct stream_target *in = &s->in;
+
+	if (s->segment.ddp.sequence != in->request_sequence)
+		return refuse_segment(s, TERMINATE_SEQUENCE);
+	/* one more than ird: see stream_open */
+	if (in->head - in->tail > in->ird)
+		return refuse_segment(s, TERMINATE_NO_BUFFER);
+	return true;
+}
+
+static bool judge_opcode(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+
+	switch ((enum rdmap_opcode)s->segment.ddp.opcode) {
+	case RDMAP_WRITE:
+		return judge_write(t, q);
+	case RDMAP_READ_RESPONSE:
+		return judge_read_response(t, q);
+	case RDMAP_SEND:
+	case RDMAP_SEND_INV:
+	case RDMAP_SEND_SE:
+	case RDMAP_SEND_SE_INV:
+		return judge_send(t, q);
+	case RDMAP_IMMEDIATE:
+	case RDMAP_IMMEDIATE_SE:
+		return judge_immediate(t, q);
+	case RDMAP_READ_REQUEST:
+	case RDMAP_ATOMIC_REQUEST:
+		return judge_read_like(q);
+	case RDMAP_ATOMIC_RESPONSE:
+		return s->segment.ddp.sequence == s->out.response_sequence
+			       ? true
+			       : refuse_segment(s, TERMINATE_SEQUENCE);
+	case RDMAP_TERMINATE:
+		return true;
+	case RDMAP_OPCODES:
+		break;
+	}
+	return refuse_segment(s, TERMINATE_OPCODE);
+}
+
+static bool is_send(uint8_t opcode)
+{
+	return opcode >= RDMAP_SEND && opcode <= RDMAP_SEND_SE_INV;
+}
+
+static bool judge_segment(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+	struct stream_segment *g = &s->segment;
+
+	if (g->ddp.ddp_version != DDP_VERSION)
+		return refuse_segment(s, g->ddp.is_tagged
+						 ? TERMINATE_TAGGED_VERSION
+						 : TERMINATE_UNTAGGED_VERSION);
+	if (g->ddp.rdmap_version != RDMAP_VERSION)
+		return refuse_segment(s, TERMINATE_RDMAP_VERSION);
+	if (!g->ddp.is_tagged && g->ddp.queue >= DDP_QUEUES)
+		return refuse_segment(s, TERMINATE_QUEUE);
+	g->info = rdmap_info(g->ddp.opcode);
+	if (!g->info || g->info->is_tagged != g->ddp.is_tagged ||
+	    (g->info->is_extension && !s->has_extensions))
+		return refuse_segment(s, TERMINATE_OPCODE);
+	if (!g->info->is_tagged && g->info->queue != g->ddp.queue)
+		return refuse_segment(s, TERMINATE_QUEUE);
+	if (!g->info->is_tagged && !is_send(g->ddp.opcode) &&
+	    !has_fitting_body(g))
+		return refuse_segment(s, TERMINATE_STREAM);
+	g->explain.opcode = g->ddp.opcode;
+	return judge_opcode(t, q);
+}
+
+/* ---- placing payload ---- */
+
+static bool place_write(struct ibt *t, struct ibt_qp *q, uint32_t at,
+			const uint8_t *p, uint32_t n)
+{
+	struct iwarp_stream *s = q->stream;
+	struct stream_segment *g = &s->segment;
+	struct space_vec to = {.bytes = n};
+	enum mr_verdict v;
+
+	/* the key is looked up for each piece: the region may have been
+	 * deregistered since the piece before */
+	v = mr_remote(t->hca, q->qp, g->ddp.stag, g->ddp.offset + at, n,
+		      HCA_REMOTE_WRITE, &to.va);
+	if (v) {
+		g->explain.cause = EXPLAIN_REMOTE_KEY;
+		g->explain.verdict = v;
+		return refuse_segment(s, terminate_of_tagged(v));
+	}
+	if (!t->hca->space->ops->write(t->hca->space, &to, 1, p))
+		return true;
+	g->explain.cause = EXPLAIN_REMOTE_FAULT;
+	return refuse_segment(s, TERMINATE_STREAM);
+}
+
+static bool place_response(struct ibt *t, struct ibt_qp *q, uint32_t at,
+			   const uint8_t *p, uint32_t n)
+{
+	struct iwarp_stream *s = q->stream;
+	struct stream_segment *g = &s->segment;
+	uint32_t index;
+	struct wqe *w = stream_read_out(t, q, &index);
+
+	if (!sem_scatter(t->hca, q->qp->pd, w, s->out.placed + at, p, n,
+			 &g->explain))
+		return true;
+	g->explain.wr_id = w->wr_id;
+	g->explain.opcode = HCA_WR_RDMA_READ;
+	return refuse_segment(s, TERMINATE_LOCAL);
+}
+
+static bool place_send(struct ibt *t, struct ibt_qp *q, uint32_t at,
+		       const uint8_t *p, uint32_t n)
+{
+	struct iwarp_stream *s = q->stream;
+	struct stream_segment *g = &s->segment;
+
+	if (!sem_scatter(t->hca, q->qp->recv_pd, rq_held(t->hca, q->qp),
+			 s->in.placed + at, p, n, &g->explain))
+		return true;
+	g->explain.opcode = EXPLAIN_RECEIVE;
+	g->receive_status = HCA_LOC_PROT_ERR;
+	return refuse_segment(s, TERMINATE_LOCAL);
+}
+
+/* Places n bytes of payload that stand `at` bytes into the segment. */
+static bool place_bytes(struct ibt *t, struct ibt_qp *q, uint32_t at,
+			const uint8_t *p, uint32_t n)
+{
+	struct stream_segment *g = &q->stream->segment;
+
+	if (!n)
+		return true;
+	if (g->ddp.opcode == RDMAP_WRITE)
+		return place_write(t, q, at, p, n);
+	if (g->ddp.opcode == RDMAP_READ_RESPONSE)
+		return place_response(t, q, at, p, n);
+	if (is_send(g->ddp.opcode))
+		return place_send(t, q, at, p, n);
+	memcpy(g->body + at, p, n);
+	return true;
+}
+
+/* Where the bytes begin that wait for the CRC. */
+static uint32_t held_from(const struct stream_segment *g)
+{
+	return g->payload_bytes - bits_min_u32(g->payload_bytes, STREAM_HOLD);
+}
+
+static void take_payload(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
+			 uint32_t n)
+{
+	struct stream_segment *g = &q->stream->segment;
+	uint32_t from = held_from(g), now = 0;
+
+	if (g->taken < from)
+		now = bits_min_u32(n, from - g->taken);
+	if (!g->refused)
+		place_bytes(t, q, g->taken, p, now);
+	g->taken += now;
+	if (n > now)
+		memcpy(g->last + (g->taken - from), p + now, n - now);
+	g->taken += n - now;
+}
+
+/* Takes n bytes of the ULPDU: the header, then the payload. */
+static void take_ulpdu(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
+		       uint32_t n)
+{
+	struct stream_segment *g = &q->stream->segment;
+
+	while (n && !g->is_parsed) {
+		g->head[g->head_bytes++] = *p;
+		p++;
+		n--;
+		if (g->head_bytes < ddp_header_bytes(g->head[0]))
+			continue;
+		ddp_parse(g->head, g->head_bytes, &g->ddp);
+		g->is_parsed = true;
+		g->payload_bytes = q->stream->rx.ulpdu_bytes - g->head_bytes;
+		judge_segment(t, q);
+	}
+	if (n)
+		take_payload(t, q, p, n);
+}
+
+/* ---- a segment is complete ---- */
+
+static void end_write(struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+
+	if (!s->in.written)
+		q->counters->rx_writes++;
+	s->in.written += s->segment.payload_bytes;
+	if (!s->segment.ddp.is_last)
+		return;
+	comp_remote_write(q->qp, s->in.written);
+	s->in.wrote = (uint32_t)s->in.written;
+	s->in.written = 0;
+}
+
+static void answer_read(struct ibt *t, struct ibt_qp *q, uint32_t at)
+{
+	struct stream_initiator *out = &q->stream->out;
+
+	rc_req_note(q, at)->answered = 1;
+	out->reads_out--;
+	out->placed = 0;
+	stream_retire(t, q);
+	ibt_qp_activate(t, q);
+}
+
+static void end_read_response(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+	uint32_t at;
+
+	if (s->out.awaits_rtr) {
+		s->out.awaits_rtr = false;
+		return;
+	}
+	s->out.placed += s->segment.payload_bytes;
+	if (s->segment.ddp.is_last && stream_read_out(t, q, &at))
+		answer_read(t, q, at);
+}
+
+static bool end_send(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+	const struct stream_segment *g = &s->segment;
+	struct cqe c = {.opcode = HCA_WC_RECV, .qpn = q->qp->qpn};
+
+	s->in.placed += g->payload_bytes;
+	if (!g->ddp.is_last)
+		return true;
+	c.byte_len = s->in.placed;
+	c.src_qpn = q->qp->attr.dest_qpn;
+	if (g->info->invalidates) {
+		if (message_invalidate(t->hca, q->qp, g->ddp.stag,
+				       &s->segment.explain))
+			return refuse_segment(s, TERMINATE_INVALIDATE);
+		c.imm_be = g->ddp.stag;
+		c.wc_flags = HCA_WC_WITH_INV;
+	}
+	s->in.in_message = false;
+	s->in.send_sequence++;
+	ibt_receive_done(t, q, &c, g->info->is_solicited);
+	return true;
+}
+
+static void end_immediate(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+	struct cqe c = {.opcode = HCA_WC_RECV_RDMA_WITH_IMM,
+			.qpn = q->qp->qpn,
+			.src_qpn = q->qp->attr.dest_qpn,
+			.byte_len = s->in.wrote,
+			.wc_flags = HCA_WC_WITH_IMM};
+
+	memcpy(&c.imm_be, s->segment.body, 4);
+	s->in.send_sequence++;
+	ibt_receive_done(t, q, &c, s->segment.info->is_solicited);
+}
+
+static struct stream_response *add_response(struct ibt *t, struct ibt_qp *q)
+{
+	struct stream_target *in = &q->stream->in;
+
+	in->request_sequence++;
+	ibt_qp_activate(t, q);
+	return &in->responses[in->head++ & (in->size - 1)];
+}
+
+static bool end_read_request(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+	struct stream_segment *g = &s->segment;
+	struct rdmap_read r;
+
+	rdmap_read_parse(g->body, &r);
+	if (r.source_offset + r.bytes < r.source_offset)
+		return refuse_segment(s, TERMINATE_SOURCE_WRAP);
+	g->explain.verdict = MR_NO_RIGHT; /* if the queue pair lacks it */
+	if (r.bytes &&
+	    message_key(t->hca, q->qp, r.source_stag, r.source_offset, r.bytes,
+			HCA_REMOTE_READ, &g->explain))
+		return refuse_segment(
+			s, terminate_of_source(
+				   (enum mr_verdict)g->explain.verdict));
+	q->counters->rx_reads++;
+	*add_response(t, q) = (struct stream_response){.read = r};
+	return true;
+}
+
+/* The value that an atomic stores in place of `old`: masks choose the bits that
+ * are compared and swapped, and the highest bits of the fields that are added
+ * (RFC 7306 5.1). */
+static uint64_t atomic_result(const struct rdmap_atomic *a, uint64_t old)
+{
+	uint64_t sum = 0, carry = 0;
+
+	if (a->opcode == RDMAP_COMPARE_SWAP &&
+	    ((old ^ a->compare) & a->compare_mask))
+		return old;
+	if (a->opcode != RDMAP_FETCH_ADD)
+		return (old & ~a->mask) | (a->data & a->mask);
+	for (int bit = 0; bit < 64; bit++) {
+		uint64_t one = 1ull << bit;
+		uint64_t x = !!(old & one), y = !!(a->data & one);
+
+		sum |= (x ^ y ^ carry) << bit;
+		carry = a->mask & one ? 0 : (x & y) | (carry & (x ^ y));
+	}
+	return sum;
+}
+
+/* Executes an atomic with any masks by compare and swap. */
+static int run_masked(struct space *s, const struct rdmap_atomic *a,
+		      uint64_t va, uint64_t *found)
+{
+	uint64_t seen;
+	int err = s->ops->atomic(s, SPACE_FETCH_ADD, va, 0, 0, &seen);
+
+	while (!err) {
+		err = s->ops->atomic(s, SPACE_CAS, va, atomic_result(a, seen),
+				     seen, found);
+		if (err || *found == seen)
+			break;
+		seen = *found;
+	}
+	return err;
+}
+
+static int run_atomic(struct space *s, const struct rdmap_atomic *a,
+		      uint64_t va, uint64_t *found)
+{
+	if (a->opcode == RDMAP_FETCH_ADD && !(a->mask << 1))
+		return s->ops->atomic(s, SPACE_FETCH_ADD, va, a->data, 0,
+				      found);
+	if (a->opcode == RDMAP_COMPARE_SWAP && !~a->mask && !~a->compare_mask)
+		return s->ops->atomic(s, SPACE_CAS, va, a->data, a->compare,
+				      found);
+	return run_masked(s, a, va, found);
+}
+
+static bool end_atomic_request(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+	struct stream_segment *g = &s->segment;
+	struct rdmap_atomic a;
+	uint64_t va, found;
+
+	rdmap_atomic_parse(g->body, &a);
+	if (a.opcode > RDMAP_COMPARE_SWAP)
+		return refuse_segment(s, TERMINATE_OPCODE);
+	g->explain.detail = "an atomic's address is not a multiple of 8";
+	if (a.offset % 8)
+		return refuse_segment(s, TERMINATE_STREAM);
+	g->explain.detail = NULL;
+	g->explain.verdict = MR_NO_RIGHT; /* if the queue pair lacks it */
+	if (message_locate(t->hca, q->qp, a.stag, a.offset, 8,
+			   HCA_REMOTE_ATOMIC, &va, &g->explain))
+		return refuse_segment(
+			s, terminate_of_source(
+				   (enum mr_verdict)g->explain.verdict));
+	if (run_atomic(t->hca->space, &a, va, &found)) {
+		g->explain.cause = EXPLAIN_REMOTE_FAULT;
+		return refuse_segment(s, TERMINATE_STREAM);
+	}
+	q->counters->rx_atomics++;
+	*add_response(t, q) = (struct stream_response){
+		.is_atomic = true, .atomic = {a.identifier, found}};
+	return true;
+}
+
+static bool end_atomic_response(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+	struct rdmap_atomic_response r;
+	struct wqe *w;
+	uint32_t at;
+
+	rdmap_atomic_response_parse(s->segment.body, &r);
+	w = stream_read_out(t, q, &at);
+	if (!w || w->opcode == HCA_WR_RDMA_READ || r.identifier != at)
+		return refuse_segment(s, TERMINATE_OPCODE);
+	if (sem_scatter(t->hca, q->qp->pd, w, 0, (const uint8_t *)&r.found, 8,
+			&s->segment.explain))
+		return refuse_segment(s, TERMINATE_LOCAL);
+	s->out.response_sequence++;
+	answer_read(t, q, at);
+	return true;
+}
+
+/* ---- the end of the stream ---- */
+
+/* The status of the request that a Terminate of this cause answers. */
+static enum hca_status status_of(const struct rdmap_terminate *e)
+{
+	if (e->layer == 0 && e->type == 1)
+		return HCA_REM_ACCESS_ERR;
+	return e->layer == 2 ? HCA_REM_OP_ERR : HCA_REM_INV_REQ_ERR;
+}
+
+/*
+ * The peer has ended the stream.  A Terminate that quotes a Read Request fails
+ * the oldest READ or atomic; requests without a response are complete already,
+ * and all others are flushed.
+ */
+static void end_terminate(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+	const struct stream_segment *g = &s->segment;
+	struct explain x = {.cause = EXPLAIN_NAK_INVALID};
+	struct ddp_header about = {.is_tagged = true};
+	enum terminate_cause cause;
+	struct rdmap_terminate e;
+	uint32_t at;
+
+	s->phase = STREAM_OVER;
+	q->counters->naks.fatal_rx++;
+	if (g->payload_bytes < RDMAP_TERMINATE_BYTES)
+		memset(&e, 0, sizeof(e));
+	else
+		rdmap_terminate_parse(g->body, &e);
+	cause = terminate_find(e.layer, e.type, e.code);
+	x.detail = cause ? terminate_row(cause)->text : NULL;
+	if (e.has_length && e.has_ddp &&
+	    g->payload_bytes > RDMAP_TERMINATE_BYTES + 2)
+		ddp_parse(g->body + RDMAP_TERMINATE_BYTES + 2,
+			  g->payload_bytes - RDMAP_TERMINATE_BYTES - 2, &about);
+	if (status_of(&e) == HCA_REM_ACCESS_ERR)
+		x.cause = EXPLAIN_NAK_ACCESS;
+	if (!about.is_tagged && about.queue == DDP_QUEUE_REQUEST &&
+	    stream_read_out(t, q, &at)) {
+		const struct wqe *w = wq_at(t->hca, &q->qp->sq, at);
+
+		x.wr_id = w->wr_id;
+		x.opcode = w->opcode;
+		ibt_explain(t, q, &x);
+		while (q->qp->state != HCA_QP_ERR &&
+		       shared_own(&q->qp->sq.completed) != at)
+			ibt_request_done(t, q, HCA_SUCCESS);
+		if (q->qp->state != HCA_QP_ERR)
+			ibt_request_done(t, q, status_of(&e));
+		if (q->qp->state != HCA_QP_ERR)
+			ibt_qp_fail(t, q, ENGINE_EXPLAIN);
+		return;
+	}
+	ibt_explain(t, q, &x);
+	if (q->qp->state != HCA_QP_ERR)
+		ibt_qp_fail(t, q, ENGINE_QP_FATAL);
+}
+
+/* Keeps the headers of the refused segment for the Terminate (RFC 5040 4.8). */
+static void quote_headers(struct iwarp_stream *s)
+{
+	const struct stream_segment *g = &s->segment;
+	struct stream_terminate *e = &s->terminate;
+	bool has_body = g->info && !g->info->is_tagged &&
+			g->ddp.opcode == RDMAP_READ_REQUEST &&
+			g->payload_bytes == RDMAP_READ_BYTES;
+
+	bytes_put16(e->headers, (uint16_t)s->rx.ulpdu_bytes);
+	memcpy(e->headers + 2, g->head, g->head_bytes);
+	e->header_bytes = 2 + g->head_bytes;
+	if (!has_body)
+		return;
+	memcpy(e->headers + e->header_bytes, g->body, RDMAP_READ_BYTES);
+	e->header_bytes += RDMAP_READ_BYTES;
+	e->has_read = true;
+}
+
+/* Ends the stream because of the present segment. */
+static void act_on_refusal(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+	struct stream_segment *g = &s->segment;
+
+	if (terminate_row(g->refused)->event == ENGINE_QP_ACCESS_ERR)
+		t->sign = ENGINE_SIGN_KEY;
+	if (g->refused != TERMINATE_LOCAL)
+		quote_headers(s);
+	q->counters->naks.fatal_tx++;
+	q->counters->naks.access_tx += t->sign == ENGINE_SIGN_KEY;
+	if (g->receive_status) {
+		struct cqe c = {.status = g->receive_status,
+				.opcode = HCA_WC_RECV,
+				.vendor_err = g->receive_status,
+				.qpn = q->qp->qpn};
+
+		ibt_receive_done(t, q, &c, true);
+	}
+	stream_fail(t, q, g->refused, &g->explain);
+}
+
+static bool end_opcode(struct ibt *t, struct ibt_qp *q)
+{
+	switch ((enum rdmap_opcode)q->stream->segment.ddp.opcode) {
+	case RDMAP_WRITE:
+		end_write(q);
+		return true;
+	case RDMAP_READ_RESPONSE:
+		end_read_response(t, q);
+		return true;
+	case RDMAP_SEND:
+	case RDMAP_SEND_INV:
+	case RDMAP_SEND_SE:
+	case RDMAP_SEND_SE_INV:
+		return end_send(t, q);
+	case RDMAP_IMMEDIATE:
+	case RDMAP_IMMEDIATE_SE:
+		end_immediate(t, q);
+		return true;
+	case RDMAP_READ_REQUEST:
+		return end_read_request(t, q);
+	case RDMAP_ATOMIC_REQUEST:
+		return end_atomic_request(t, q);
+	case RDMAP_ATOMIC_RESPONSE:
+		return end_atomic_response(t, q);
+	case RDMAP_TERMINATE:
+		end_terminate(t, q);
+		return true;
+	case RDMAP_OPCODES:
+		break;
+	}
+	return true;
+}
+
+/* The ULPDU ends within its header.  An empty one is the initiator's ready to
+ * receive, if it is the first (RFC 6581 4). */
+static void end_short(struct ibt *t, struct ibt_qp *q, bool is_first)
+{
+	struct explain x = {.cause = EXPLAIN_NONE};
+
+	if (!is_first || q->stream->rx.ulpdu_bytes)
+		stream_fail(t, q, TERMINATE_FRAMING, &x);
+}
+
+/* An FPDU is complete and its CRC is right. */
+static void end_fpdu(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+	struct stream_segment *g = &s->segment;
+	bool is_first = !s->may_send;
+
+	q->counters->rx_packets++;
+	q->counters->rx_bytes += s->rx.ulpdu_bytes;
+	q->qp->stats.rx_packets++;
+	q->qp->stats.rx_bytes += s->rx.ulpdu_bytes;
+	if (is_first) {
+		s->may_send = true;
+		ibt_qp_activate(t, q);
+	}
+	if (!g->is_parsed) {
+		end_short(t, q, is_first);
+		return;
+	}
+	if (!g->refused && place_bytes(t, q, held_from(g), g->last,
+				       g->payload_bytes - held_from(g)))
+		end_opcode(t, q);
+	if (g->refused)
+		act_on_refusal(t, q);
+}
+
+static void fail_framing(struct ibt *t, struct ibt_qp *q,
+			 enum terminate_cause cause)
+{
+	struct explain x = {.cause = EXPLAIN_NONE};
+
+	q->counters->refused.bad_icrc += cause == TERMINATE_CRC;
+	stream_fail(t, q, cause, &x);
+}
+
+/* A queue pair in ERR has given its memory back to the program. */
+static bool is_receiving(const struct ibt_qp *q)
+{
+	return q->stream->phase == STREAM_OPEN && q->qp->state >= HCA_QP_RTR &&
+	       q->qp->state <= HCA_QP_SQD;
+}
+
+void stream_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n)
+{
+	struct iwarp_stream *s = q->stream;
+
+	while (n && is_receiving(q)) {
+		struct fpdu_want want = fpdu_rx_want(&s->rx);
+		uint32_t part = bits_min_u32(n, want.bytes);
+
+		if (want.part == FPDU_ULPDU)
+			take_ulpdu(t, q, p, part);
+		switch (fpdu_rx_take(&s->rx, p, part)) {
+		case FPDU_MORE:
+			break;
+		case FPDU_BEGUN:
+			memset(&s->segment, 0, sizeof(s->segment));
+			break;
+		case FPDU_WHOLE:
+			end_fpdu(t, q);
+			break;
+		case FPDU_BAD_CRC:
+			fail_framing(t, q, TERMINATE_CRC);
+			break;
+		case FPDU_BAD_MARKER:
+			fail_framing(t, q, TERMINATE_FRAMING);
+			break;
+		}
+		p += part;
+		n -= part;
+	}
+}

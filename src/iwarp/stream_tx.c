@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From requests and responses to FPDUs. */
+#include <string.h>
+
+#include "hca/semantics.h"
+#include "hdr/bytes.h"
+#include "ibt/local_wr.h"
+#include "ibt/message.h"
+#include "iwarp/stream.h"
+#include "util/bits.h"
+
+/* An FPDU that is being made in the caller's buffer. */
+struct fpdu_out {
+	uint8_t *buf;
+	struct ddp_header ddp;
+	uint32_t head_bytes;
+	uint8_t *payload;
+};
+
+uint32_t stream_tx_room(const struct ibt_qp *q)
+{
+	return fpdu_bytes_max(&q->stream->tx, q->stream->ulpdu_max);
+}
+
+/* Writes the header, so that the payload's place is known. */
+static void begin_segment(struct fpdu_out *o, uint8_t *buf, uint8_t opcode)
+{
+	o->buf = buf;
+	o->ddp.ddp_version = DDP_VERSION;
+	o->ddp.rdmap_version = RDMAP_VERSION;
+	o->ddp.opcode = opcode;
+	o->ddp.is_tagged = rdmap_info(opcode)->is_tagged;
+	o->ddp.queue = rdmap_info(opcode)->queue;
+	o->head_bytes = (uint32_t)ddp_write(buf + FPDU_ULPDU_AT, &o->ddp);
+	o->payload = buf + FPDU_ULPDU_AT + o->head_bytes;
+}
+
+static uint32_t end_segment(struct ibt_qp *q, const struct fpdu_out *o,
+			    uint32_t payload_bytes)
+{
+	uint32_t bytes = fpdu_seal(&q->stream->tx, o->buf,
+				   o->head_bytes + payload_bytes);
+
+	q->counters->tx_packets++;
+	q->counters->tx_bytes += bytes;
+	q->qp->stats.tx_packets++;
+	q->qp->stats.tx_bytes += bytes;
+	return bytes;
+}
+
+/* How many of `left` bytes the next segment carries. */
+static uint32_t segment_bytes(const struct iwarp_stream *s, bool is_tagged,
+			      uint32_t left)
+{
+	return bits_min_u32(left,
+			    s->ulpdu_max - (is_tagged ? DDP_TAGGED_BYTES
+						      : DDP_UNTAGGED_BYTES));
+}
+
+/* ---- requests ---- */
+
+/* The request at the cursor has a local error: it fails when the requests
+ * before it are complete. */
+static void stop_request(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
+			 enum hca_status status, struct explain *x)
+{
+	struct req_note *n = rc_req_note(q, q->req.wqe);
+
+	n->started = true;
+	n->status = (uint8_t)status;
+	q->stream->out.is_begun = false;
+	x->wr_id = w->wr_id;
+	x->opcode = w->opcode;
+	ibt_explain(t, q, x);
+	stream_retire(t, q);
+}
+
+static void advance_cursor(struct ibt *t, struct ibt_qp *q)
+{
+	struct stream_initiator *out = &q->stream->out;
+
+	q->req.wqe++;
+	out->is_begun = out->owes_immediate = false;
+	out->sent = 0;
+	q->stream->is_response_next = true;
+	stream_retire(t, q);
+}
+
+/* Judges a request before its first byte is sent. */
+static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
+				     struct wqe *w, struct explain *x)
+{
+	const struct iwarp_stream *s = q->stream;
+
+	x->cause = EXPLAIN_LOCAL_OP;
+	x->detail = "iWARP has this operation with RFC 7306 alone, which the "
+		    "peer does not know";
+	if (!stream_has_opcode(s, w->opcode))
+		return HCA_LOC_QP_OP_ERR;
+	if (!rc_req_is_read(w))
+		return HCA_SUCCESS;
+	x->detail = "the connection was made with an initiator depth of 0";
+	if (!s->out.ord)
+		return HCA_LOC_QP_OP_ERR;
+	x->detail = NULL;
+	return sem_check(t->hca, q->qp->pd, w, HCA_LOCAL_WRITE, x);
+}
+
+/* Executes w, which sends nothing.  False: the cursor is still at w. */
+static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
+{
+	struct explain x = {.cause = EXPLAIN_NONE};
+	enum hca_status status;
+
+	if (!local_wr_run(t, q, w, &status, &x))
+		return false;
+	if (status) {
+		stop_request(t, q, w, status, &x);
+		return false;
+	}
+	advance_cursor(t, q);
+	return true;
+}
+
+static bool may_begin(const struct ibt_qp *q, const struct wqe *w)
+{
+	const struct stream_initiator *out = &q->stream->out;
+
+	if (q->req.draining)
+		return false;
+	if ((w->flags & HCA_SEND_FENCE) && out->reads_out)
+		return false;
+	return !rc_req_is_read(w) || out->reads_out < bits_max_u32(out->ord, 1);
+}
+
+/* Returns the request that sends next; NULL: there is none. */
+static struct wqe *next_request(struct ibt *t, struct ibt_qp *q)
+{
+	struct explain x = {.cause = EXPLAIN_NONE};
+	enum hca_status status;
+
+	while ((q->qp->state == HCA_QP_RTS || q->qp->state == HCA_QP_SQD) &&
+	       q->req.wqe != shared_load(&q->qp->sq.head)) {
+		struct wqe *w = wq_at(t->hca, &q->qp->sq, q->req.wqe);
+		struct req_note *n = rc_req_note(q, q->req.wqe);
+
+		if (q->stream->out.is_begun)
+			return w;
+		if ((n->started && n->status) || !may_begin(q, w))
+			return NULL;
+		memset(n, 0, sizeof(*n));
+		if (local_wr_is(w)) {
+			if (!run_local(t, q, w))
+				return NULL;
+			continue;
+		}
+		status = judge_request(t, q, w, &x);
+		if (status) {
+			stop_request(t, q, w, status, &x);
+			return NULL;
+		}
+		q->stream->out.is_begun = n->started = true;
+		return w;
+	}
+	return NULL;
+}
+
+static uint8_t send_opcode(const struct wqe *w)
+{
+	bool solicits = w->flags & HCA_SEND_SOLICITED;
+
+	if (w->opcode == HCA_WR_SEND_INV)
+		return solicits ? RDMAP_SEND_SE_INV : RDMAP_SEND_INV;
+	return solicits ? RDMAP_SEND_SE : RDMAP_SEND;
+}
+
+/* Sends the next segment of a SEND or a WRITE. */
+static uint32_t emit_data(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+			  uint8_t *buf)
+{
+	struct iwarp_stream *s = q->stream;
+	struct stream_initiator *out = &s->out;
+	bool is_send = w->opcode == HCA_WR_SEND || w->opcode == HCA_WR_SEND_INV;
+	uint32_t bytes = segment_bytes(s, !is_send, w->bytes - out->sent);
+	struct explain x = {.cause = EXPLAIN_NONE};
+	struct fpdu_out o = {.buf = buf};
+	enum hca_status status;
+
+	o.ddp.is_last = out->sent + bytes == w->bytes;
+	if (is_send) {
+		o.ddp.stag = w->opcode == HCA_WR_SEND_INV ? w->imm_be : 0;
+		o.ddp.sequence = out->send_sequence;
+		o.ddp.message_offset = out->sent;
+	} else {
+		o.ddp.stag = w->rkey;
+		o.ddp.offset = w->va + out->sent;
+	}
+	begin_segment(&o, buf, is_send ? send_opcode(w) : RDMAP_WRITE);
+	status = bytes ? sem_gather(t->hca, q->qp->pd, w, out->sent, bytes,
+				    o.payload, NULL, &x)
+		       : HCA_SUCCESS;
+	if (status) {
+		stop_request(t, q, w, status, &x);
+		return 0;
+	}
+	out->sent += bytes;
+	bytes = end_segment(q, &o, bytes);
+	if (!o.ddp.is_last)
+		return bytes;
+	out->send_sequence += is_send;
+	if (w->opcode == HCA_WR_RDMA_WRITE_IMM)
+		out->owes_immediate = true;
+	else
+		advance_cursor(t, q);
+	return bytes;
+}
+
+/* The Immediate Data of a WRITE: 4 bytes, and 4 bytes 0 (RFC 7306 6). */
+static uint32_t emit_immediate(struct ibt *t, struct ibt_qp *q,
+			       const struct wqe *w, uint8_t *buf)
+{
+	struct fpdu_out o = {.ddp = {.is_last = true}};
+
+	o.ddp.sequence = q->stream->out.send_sequence++;
+	begin_segment(&o, buf,
+		      w->flags & HCA_SEND_SOLICITED ? RDMAP_IMMEDIATE_SE
+						    : RDMAP_IMMEDIATE);
+	memcpy(o.payload, &w->imm_be, 4);
+	memset(o.payload + 4, 0, 4);
+	advance_cursor(t, q);
+	return end_segment(q, &o, 8);
+}
+
+/* Sends a message of queue 1 whose body, of `bytes` bytes, is at body. */
+static uint32_t emit_on_queue_1(struct ibt_qp *q, uint8_t opcode,
+				const uint8_t *body, uint32_t bytes,
+				uint8_t *buf)
+{
+	struct fpdu_out o = {.ddp = {.is_last = true}};
+
+	o.ddp.sequence = q->stream->out.request_sequence++;
+	begin_segment(&o, buf, opcode);
+	memcpy(o.payload, body, bytes);
+	return end_segment(q, &o, bytes);
+}
+
+/* The response names the first element of the READ's memory; where its bytes go
+ * is decided by the request, not by what the peer names (stream_rx.c). */
+static uint32_t emit_read(struct ibt *t, struct ibt_qp *q, struct wqe *w,
+			  uint8_t *buf)
+{
+	struct rdmap_read r = stream_read_of(w);
+	uint8_t body[RDMAP_READ_BYTES];
+	uint32_t bytes;
+
+	rdmap_read_write(body, &r);
+	bytes = emit_on_queue_1(q, RDMAP_READ_REQUEST, body, sizeof(body), buf);
+	q->stream->out.reads_out++;
+	advance_cursor(t, q);
+	return bytes;
+}
+
+static uint32_t emit_atomic(struct ibt *t, struct ibt_qp *q,
+			    const struct wqe *w, uint8_t *buf)
+{
+	uint8_t body[RDMAP_ATOMIC_BYTES];
+	struct rdmap_atomic a = {
+		.opcode = w->opcode == HCA_WR_ATOMIC_CAS ? RDMAP_COMPARE_SWAP
+							 : RDMAP_FETCH_ADD,
+		.identifier = q->req.wqe,
+		.stag = w->rkey,
+		.offset = w->va,
+		.data = w->swap_add,
+	};
+	uint32_t bytes;
+
+	if (w->opcode == HCA_WR_ATOMIC_CAS) {
+		a.compare = w->compare;
+		a.mask = a.compare_mask = UINT64_MAX;
+	}
+	rdmap_atomic_write(body, &a);
+	bytes = emit_on_queue_1(q, RDMAP_ATOMIC_REQUEST, body, sizeof(body),
+				buf);
+	q->stream->out.reads_out++;
+	advance_cursor(t, q);
+	return bytes;
+}
+
+static uint32_t emit_request(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
+{
+	struct wqe *w = next_request(t, q);
+
+	if (!w)
+		return 0;
+	if (q->stream->out.owes_immediate)
+		return emit_immediate(t, q, w, buf);
+	if (w->opcode == HCA_WR_RDMA_READ)
+		return emit_read(t, q, w, buf);
+	if (rc_req_is_read(w))
+		return emit_atomic(t, q, w, buf);
+	return emit_data(t, q, w, buf);
+}
+
+/* The first FPDU of an initiator that was asked to show that it is ready to
+ * receive (RFC 6581 4): empty, or a WRITE or a READ without bytes. */
+static uint32_t emit_rtr(struct ibt_qp *q, uint8_t *buf)
+{
+	static const uint8_t nothing[RDMAP_READ_BYTES];
+	struct stream_initiator *out = &q->stream->out;
+	struct fpdu_out o = {.ddp = {.is_last = true}, .buf = buf};
+	enum stream_rtr rtr = out->rtr;
+
+	out->rtr = STREAM_RTR_NONE;
+	switch (rtr) {
+	case STREAM_RTR_NONE:
+		return 0;
+	case STREAM_RTR_FPDU:
+		return end_segment(q, &o, 0);
+	case STREAM_RTR_WRITE:
+		begin_segment(&o, buf, RDMAP_WRITE);
+		return end_segment(q, &o, 0);
+	case STREAM_RTR_READ:
+		break;
+	}
+	out->awaits_rtr = true;
+	return emit_on_queue_1(q, RDMAP_READ_REQUEST, nothing, sizeof(nothing),
+			       buf);
+}
+
+/* ---- responses ---- */
+
+static void end_response(struct iwarp_stream *s)
+{
+	s->in.tail++;
+	s->in.sent = 0;
+	s->in.in_response = false;
+	s->is_response_next = false;
+}
+
+/* The source of a READ is refused: the Terminate quotes the READ (RFC 5040
+ * 4.8). */
+static void refuse_source(struct ibt *t, struct ibt_qp *q,
+			  const struct rdmap_read *r,
+			  enum terminate_cause cause, struct explain *x)
+{
+	struct stream_terminate *e = &q->stream->terminate;
+	struct ddp_header ddp = {.is_last = true,
+				 .ddp_version = DDP_VERSION,
+				 .rdmap_version = RDMAP_VERSION,
+				 .opcode = RDMAP_READ_REQUEST,
+				 .queue = DDP_QUEUE_REQUEST,
+				 .sequence =
+					 q->stream->in.request_sequence - 1};
+
+	bytes_put16(e->headers, DDP_UNTAGGED_BYTES + RDMAP_READ_BYTES);
+	ddp_write(e->headers + 2, &ddp);
+	rdmap_read_write(e->headers + 2 + DDP_UNTAGGED_BYTES, r);
+	e->header_bytes = 2 + DDP_UNTAGGED_BYTES + RDMAP_READ_BYTES;
+	e->has_read = true;
+	stream_fail(t, q, cause, x);
+}
+
+static uint32_t emit_read_response(struct ibt *t, struct ibt_qp *q,
+				   const struct rdmap_read *r, uint8_t *buf)
+{
+	struct iwarp_stream *s = q->stream;
+	uint32_t bytes = segment_bytes(s, true, r->bytes - s->in.sent);
+	struct explain x = {.opcode = RDMAP_READ_REQUEST};
+	struct space_vec from = {.bytes = bytes};
+	struct fpdu_out o = {.ddp = {.stag = r->sink_stag}};
+	enum terminate_cause cause = TERMINATE_NONE;
+
+	o.ddp.offset = r->sink_offset + s->in.sent;
+	o.ddp.is_last = s->in.sent + bytes == r->bytes;
+	begin_segment(&o, buf, RDMAP_READ_RESPONSE);
+	/* the key is looked up for each segment: the region may have been
+	 * deregistered since the segment before */
+	if (bytes && message_locate(t->hca, q->qp, r->source_stag,
+				    r->source_offset + s->in.sent, bytes,
+				    HCA_REMOTE_READ, &from.va, &x))
+		cause = terminate_of_source((enum mr_verdict)x.verdict);
+	else if (bytes &&
+		 t->hca->space->ops->read(t->hca->space, &from, 1, o.payload))
+		cause = TERMINATE_STREAM, x.cause = EXPLAIN_REMOTE_FAULT;
+	if (cause) {
+		refuse_source(t, q, r, cause, &x);
+		return 0;
+	}
+	s->in.sent += bytes;
+	s->in.in_response = true;
+	if (o.ddp.is_last)
+		end_response(s);
+	return end_segment(q, &o, bytes);
+}
+
+static uint32_t emit_atomic_response(struct ibt_qp *q,
+				     const struct stream_response *r,
+				     uint8_t *buf)
+{
+	struct iwarp_stream *s = q->stream;
+	struct fpdu_out o = {.ddp = {.is_last = true}};
+
+	o.ddp.sequence = s->in.response_sequence++;
+	begin_segment(&o, buf, RDMAP_ATOMIC_RESPONSE);
+	rdmap_atomic_response_write(o.payload, &r->atomic);
+	end_response(s);
+	return end_segment(q, &o, RDMAP_ATOMIC_RESPONSE_BYTES);
+}
+
+static uint32_t emit_response(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
+{
+	struct stream_target *in = &q->stream->in;
+	const struct stream_response *r;
+
+	if (in->tail == in->head || q->qp->state == HCA_QP_ERR)
+		return 0;
+	r = &in->responses[in->tail & (in->size - 1)];
+	return r->is_atomic ? emit_atomic_response(q, r, buf)
+			    : emit_read_response(t, q, &r->read, buf);
+}
+
+/* ---- the end ---- */
+
+static uint32_t emit_terminate(struct ibt_qp *q, uint8_t *buf)
+{
+	struct iwarp_stream *s = q->stream;
+	const struct stream_terminate *e = &s->terminate;
+	const struct terminate_row *row = terminate_row(e->cause);
+	struct rdmap_terminate term = {
+		.layer = row->layer,
+		.type = row->type,
+		.code = row->code,
+		.has_length = e->header_bytes > 0,
+		.has_ddp = e->header_bytes > 0,
+		.has_rdmap = e->has_read,
+	};
+	struct fpdu_out o = {.ddp = {.is_last = true, .sequence = 1}};
+
+	begin_segment(&o, buf, RDMAP_TERMINATE);
+	rdmap_terminate_write(o.payload, &term);
+	memcpy(o.payload + RDMAP_TERMINATE_BYTES, e->headers, e->header_bytes);
+	s->phase = STREAM_OVER;
+	return end_segment(q, &o, RDMAP_TERMINATE_BYTES + e->header_bytes);
+}
+
+/* A message that is sent in part is sent on: messages do not mix. */
+static uint32_t emit_message(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
+{
+	struct iwarp_stream *s = q->stream;
+	uint32_t bytes;
+
+	if (s->in.in_response)
+		return emit_response(t, q, buf);
+	if (s->is_response_next && !s->out.is_begun) {
+		bytes = emit_response(t, q, buf);
+		if (bytes)
+			return bytes;
+	}
+	bytes = emit_request(t, q, buf);
+	if (bytes || s->out.is_begun)
+		return bytes;
+	return emit_response(t, q, buf);
+}
+
+uint32_t stream_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint32_t room)
+{
+	struct iwarp_stream *s = q->stream;
+	uint32_t bytes;
+
+	if (room < stream_tx_room(q) || s->phase == STREAM_OVER)
+		return 0;
+	if (s->phase == STREAM_OPEN && q->qp->state == HCA_QP_ERR)
+		s->phase = STREAM_OVER; /* the program has ended the stream */
+	if (s->phase == STREAM_OPEN && s->may_send) {
+		bytes = s->out.rtr ? emit_rtr(q, buf) : emit_message(t, q, buf);
+		if (bytes)
+			return bytes;
+	}
+	/* a request or a response may have failed */
+	return s->phase == STREAM_TERMINATING ? emit_terminate(q, buf) : 0;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "iwarp/terminate.h"
+
+#include <stddef.h>
+
+enum { RDMAP, DDP, MPA };      /* layers */
+enum { LOCAL, FIRST, SECOND }; /* types */
+
+/* clang-format off */
+static const struct terminate_row rows[TERMINATE_CAUSES] = {
+	[TERMINATE_LOCAL] = {RDMAP, LOCAL, 0, ENGINE_QP_FATAL,
+		"a local error"},
+	[TERMINATE_SOURCE_STAG] = {RDMAP, FIRST, 0, ENGINE_QP_ACCESS_ERR,
+		"an invalid key of a READ or an atomic"},
+	[TERMINATE_SOURCE_BOUNDS] = {RDMAP, FIRST, 1, ENGINE_QP_ACCESS_ERR,
+		"a range of a READ or an atomic outside its region"},
+	[TERMINATE_RIGHT] = {RDMAP, FIRST, 2, ENGINE_QP_ACCESS_ERR,
+		"a missing access right"},
+	[TERMINATE_SOURCE_STREAM] = {RDMAP, FIRST, 3, ENGINE_QP_ACCESS_ERR,
+		"a key of another protection domain or queue pair"},
+	[TERMINATE_SOURCE_WRAP] = {RDMAP, FIRST, 4, ENGINE_QP_ACCESS_ERR,
+		"an address range that wraps around"},
+	[TERMINATE_INVALIDATE] = {RDMAP, FIRST, 9, ENGINE_QP_ACCESS_ERR,
+		"a key that cannot be invalidated"},
+	[TERMINATE_RDMAP_VERSION] = {RDMAP, SECOND, 5, ENGINE_QP_REQ_ERR,
+		"another version of RDMAP"},
+	[TERMINATE_OPCODE] = {RDMAP, SECOND, 6, ENGINE_QP_REQ_ERR,
+		"an unexpected opcode"},
+	[TERMINATE_STREAM] = {RDMAP, SECOND, 7, ENGINE_QP_REQ_ERR,
+		"a fatal error of this connection"},
+	[TERMINATE_GLOBAL] = {RDMAP, SECOND, 8, ENGINE_QP_FATAL,
+		"a fatal error of the adapter"},
+	[TERMINATE_UNSPECIFIC] = {RDMAP, SECOND, 0xff, ENGINE_QP_REQ_ERR,
+		"an error that the peer does not name"},
+	[TERMINATE_STAG] = {DDP, FIRST, 0, ENGINE_QP_ACCESS_ERR,
+		"an invalid key"},
+	[TERMINATE_BOUNDS] = {DDP, FIRST, 1, ENGINE_QP_ACCESS_ERR,
+		"a range outside its region"},
+	[TERMINATE_STAG_STREAM] = {DDP, FIRST, 2, ENGINE_QP_ACCESS_ERR,
+		"a key of another protection domain or queue pair"},
+	[TERMINATE_WRAP] = {DDP, FIRST, 3, ENGINE_QP_ACCESS_ERR,
+		"an address range that wraps around"},
+	[TERMINATE_TAGGED_VERSION] = {DDP, FIRST, 4, ENGINE_QP_REQ_ERR,
+		"another version of DDP"},
+	[TERMINATE_QUEUE] = {DDP, SECOND, 1, ENGINE_QP_REQ_ERR,
+		"a queue that does not exist"},
+	[TERMINATE_NO_BUFFER] = {DDP, SECOND, 2, ENGINE_QP_REQ_ERR,
+		"a message for which no receive was posted, or more READs than "
+		"the connection allows"},
+	[TERMINATE_SEQUENCE] = {DDP, SECOND, 3, ENGINE_QP_REQ_ERR,
+		"a message sequence number that is not the next one"},
+	[TERMINATE_OFFSET] = {DDP, SECOND, 4, ENGINE_QP_REQ_ERR,
+		"a message offset that is not the next one"},
+	[TERMINATE_TOO_LONG] = {DDP, SECOND, 5, ENGINE_QP_REQ_ERR,
+		"a message that is longer than its receive"},
+	[TERMINATE_UNTAGGED_VERSION] = {DDP, SECOND, 6, ENGINE_QP_REQ_ERR,
+		"another version of DDP"},
+	[TERMINATE_CLOSED] = {MPA, LOCAL, 1, ENGINE_QP_FATAL,
+		"a lost TCP connection"},
+	[TERMINATE_CRC] = {MPA, LOCAL, 2, ENGINE_QP_FATAL,
+		"a wrong CRC of MPA"},
+	[TERMINATE_FRAMING] = {MPA, LOCAL, 3, ENGINE_QP_FATAL,
+		"a marker or a length of MPA that is wrong"},
+	[TERMINATE_MPA_FRAME] = {MPA, LOCAL, 4, ENGINE_QP_FATAL,
+		"an MPA frame that is no request or reply"},
+	[TERMINATE_MPA_LOCAL] = {MPA, LOCAL, 5, ENGINE_QP_FATAL,
+		"a local error of MPA"},
+	[TERMINATE_IRD] = {MPA, LOCAL, 6, ENGINE_QP_FATAL,
+		"too few incoming READs that the peer allows"},
+	[TERMINATE_RTR] = {MPA, LOCAL, 7, ENGINE_QP_FATAL,
+		"no ready-to-receive message that both sides know"},
+};
+/* clang-format on */
+
+const struct terminate_row *terminate_row(enum terminate_cause cause)
+{
+	return &rows[cause];
+}
+
+enum terminate_cause terminate_find(uint8_t layer, uint8_t type, uint8_t code)
+{
+	for (int i = TERMINATE_NONE + 1; i < TERMINATE_CAUSES; i++)
+		if (rows[i].layer == layer && rows[i].type == type &&
+		    rows[i].code == code)
+			return (enum terminate_cause)i;
+	return TERMINATE_NONE;
+}
+
+/* The cause of a verdict by a tagged segment, and by a READ or an atomic. */
+static const struct {
+	uint8_t tagged, source;
+} verdicts[] = {
+	[MR_BAD_KEY] = {TERMINATE_STAG, TERMINATE_SOURCE_STAG},
+	[MR_BAD_PD] = {TERMINATE_STAG_STREAM, TERMINATE_SOURCE_STREAM},
+	[MR_NO_RIGHT] = {TERMINATE_RIGHT, TERMINATE_RIGHT},
+	[MR_OUTSIDE] = {TERMINATE_BOUNDS, TERMINATE_SOURCE_BOUNDS},
+	[MR_BAD_QP] = {TERMINATE_STAG_STREAM, TERMINATE_SOURCE_STREAM},
+};
+
+enum terminate_cause terminate_of_tagged(enum mr_verdict v)
+{
+	return (enum terminate_cause)verdicts[v].tagged;
+}
+
+enum terminate_cause terminate_of_source(enum mr_verdict v)
+{
+	return (enum terminate_cause)verdicts[v].source;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The errors by which an iWARP stream ends (RFC 5040 4.8 and 7, RFC 5041 7, RFC
+ * 5044 8): one table with the layer, the type and the code that a Terminate
+ * carries, the event of the QP, and the words for the user.  Pure.
+ */
+#ifndef IWARP_TERMINATE_H
+#define IWARP_TERMINATE_H
+
+#include <stdint.h>
+
+#include "hca/event.h"
+#include "hca/mr.h"
+
+enum terminate_cause {
+	TERMINATE_NONE,
+	TERMINATE_LOCAL, /* an error of the sender of the Terminate alone */
+	/* RDMAP: the source of a READ, the target of an atomic */
+	TERMINATE_SOURCE_STAG,
+	TERMINATE_SOURCE_BOUNDS,
+	TERMINATE_SOURCE_STREAM,
+	TERMINATE_SOURCE_WRAP,
+	/* RDMAP: any message */
+	TERMINATE_RIGHT,
+	TERMINATE_INVALIDATE,
+	TERMINATE_RDMAP_VERSION,
+	TERMINATE_OPCODE,
+	TERMINATE_STREAM,
+	TERMINATE_GLOBAL,
+	TERMINATE_UNSPECIFIC,
+	/* DDP: tagged segments */
+	TERMINATE_STAG,
+	TERMINATE_BOUNDS,
+	TERMINATE_STAG_STREAM,
+	TERMINATE_WRAP,
+	TERMINATE_TAGGED_VERSION,
+	/* DDP: untagged segments */
+	TERMINATE_QUEUE,
+	TERMINATE_NO_BUFFER,
+	TERMINATE_SEQUENCE,
+	TERMINATE_OFFSET,
+	TERMINATE_TOO_LONG,
+	TERMINATE_UNTAGGED_VERSION,
+	/* MPA */
+	TERMINATE_CLOSED,
+	TERMINATE_CRC,
+	TERMINATE_FRAMING,
+	TERMINATE_MPA_FRAME,
+	TERMINATE_MPA_LOCAL,
+	TERMINATE_IRD,
+	TERMINATE_RTR,
+	TERMINATE_CAUSES
+};
+
+/* The properties of a cause. */
+struct terminate_row {
+	uint8_t layer, type, code;
+	enum engine_event_type event; /* of the QP that finds the error */
+	const char *text;	      /* a noun phrase, for sentences; static */
+};
+
+/* Returns the row of a cause. */
+const struct terminate_row *terminate_row(enum terminate_cause cause);
+/* Returns the cause that a received Terminate names; TERMINATE_NONE: the RFCs
+ * have no such error. */
+enum terminate_cause terminate_find(uint8_t layer, uint8_t type, uint8_t code);
+/* Returns the cause of a refused access to the buffer of a tagged segment.  v:
+ * up to MR_BAD_QP; the verdicts after it are on binds alone. */
+enum terminate_cause terminate_of_tagged(enum mr_verdict v);
+/* Returns the cause of a refused access to the source of a READ or the target
+ * of an atomic.  v: as for terminate_of_tagged. */
+enum terminate_cause terminate_of_source(enum mr_verdict v);
+
+#endif
