@@ -19,15 +19,15 @@
 #define NAP_MIN_NS     50000
 #define NAP_MAX_NS     250000
 #define VAIN_MAX       64    /* events before the thread follows again */
-#define ALONE_NS       10000 /* a yield to no other thread takes less */
-#define SPIN_NS	       20000
+#define ALONE_NS       10000 /* sched_yield takes less on a free core */
+#define SPIN_NS	       20000 /* after a stream: looks without a yield */
 #define CROWDED_NS     20000000
 #define CROWDED_MAX_NS 1000000000
-#define AT_WORK_NS     1000000 /* after a post the program is at work so long */
+#define AT_WORK_NS     1000000 /* how long the program works after a post */
 
 /* The leader holds this lock. */
 static struct lock leader_lock;
-static sem_t nap; /* a post ends the nap of the progress thread */
+static sem_t nap; /* sem_post ends the nap of the progress thread */
 static shared_flag is_open;
 /* Threads of the program that sleep for an event, the leader included. */
 static struct count sleepers;
@@ -44,17 +44,19 @@ static struct {
 	struct sigrestart sigrestart;
 	/* The leading thread's signal mask from before sigrestart_block. */
 	sigset_t before;
-	/* When a yield last showed that other threads want this core, and for
-	 * how long after that no yield is tried. */
-	uint64_t crowded_ns, crowded_for_ns;
+	/* when a yield last showed that other threads want this core */
+	uint64_t crowded_ns;
+	/* for how long after crowded_ns no yield is tried */
+	uint64_t crowded_for_ns;
 } leader_state = {.waitset = {.fd = -1}};
 
 /* The progress thread's own state. */
 static struct {
-	/* activity.events and sleeps_begun from before the turn. */
-	uint32_t events_before, sleeps_begun;
-	uint32_t followed_at; /* sleeps_begun when the thread followed last */
-	/* For how many events the thread leads after it followed in vain. */
+	uint32_t events_before; /* activity.events before the turn */
+	uint32_t sleeps_begun;	/* the count sleeps_begun before the turn */
+	uint32_t followed_at;	/* sleeps_begun when the thread followed last */
+	/* For how many events the thread leads after it followed and no thread
+	 * of the program led. */
 	uint32_t vain;
 	uint32_t left; /* events until the thread may follow again */
 } thread_state;
@@ -120,11 +122,13 @@ static bool shares_core(const struct progress *l)
 }
 
 /*
- * Does the thread look again soon instead of sleeping?  After the last datagram
- * of a stream it looks at once, for as long as a wake-up would take.  After
- * that, and after any other find, it yields the core before each look.  A yield
- * that takes long shows that other threads want the core: then the thread
- * sleeps for a while, which doubles each time.
+ * Does the leader look again soon instead of sleeping?  For SPIN_NS after the
+ * last datagram of a stream the leader looks at once, for as long as a wake-up
+ * would take.  For the rest of POLL_POLICY_LINGER_NS, and for that long after
+ * any other datagram unless the program is at work on this core, the leader
+ * yields the core before each look.  A yield that takes long shows that other
+ * threads want the core: then the leader sleeps without trying a yield, for
+ * CROWDED_NS in a stream, else for a time that doubles with each such yield.
  */
 static bool linger_awake(struct progress *l)
 {
@@ -162,8 +166,8 @@ static bool linger_awake(struct progress *l)
 
 /*
  * Waits as progress_rest has planned.  If posts may wait meanwhile, ends the
- * wait once they wait for long, or once none have waited for a while.  0 or
- * -EINTR.
+ * wait when a post has waited for POST_GATHER_MIND_NS, or when no post has
+ * waited in that time.  0 or -EINTR.
  */
 static int wait_as_planned(struct progress *l, const struct progress_rest *r)
 {
@@ -202,7 +206,7 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
 	if (r->is_over)
 		return 0;
 	/* This thread may have reported the event itself when it gave the
-	 * progress lock; then no other thread wakes it. */
+	 * progress lock; then no other thread wakes this thread. */
 	r->is_over = r->sleep->is_over(r->sleep->arg);
 	if (!r->is_over && !linger_awake(l))
 		err = wait_as_planned(l, r);
@@ -213,9 +217,10 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
 /* ---- the progress thread ---- */
 
 /*
- * Was an event reported in this turn, to a thread of the program that has gone
- * to sleep here since this thread followed last, and does at most one thread
- * sleep now?  Then that thread will sleep here again, and can lead.
+ * May the progress thread follow?  It may after a turn that reported an event,
+ * if a thread of the program went to sleep here since the progress thread
+ * followed last, at most one such thread sleeps now, and `left` is 0.  The
+ * thread that handles the event is then likely to sleep here again, and leads.
  */
 static bool should_follow(void *progress)
 {
@@ -227,9 +232,9 @@ static bool should_follow(void *progress)
 }
 
 /*
- * Gives leader_lock.  False: a thread of the program went to sleep since
- * `before` was counted, may have found the lock taken, and the caller has the
- * lock again.
+ * Gives leader_lock.  @before: sleeps_begun at an earlier time.  False: a
+ * thread of the program has gone to sleep since then and may have found the
+ * lock taken, so the caller has the lock again.
  */
 static bool release_lock(uint32_t before) NO_LOCK_ANALYSIS
 {
@@ -253,9 +258,9 @@ static void nap_for(uint64_t ns)
 }
 
 /*
- * Sleeps until the thread of the program that leads stops leading.  False: the
- * caller has leader_lock and leads, since other threads of the program sleep or
- * the module is closed.
+ * Sleeps until the thread of the program that leads stops leading.  True: the
+ * caller follows on.  False: the caller has leader_lock and leads, since
+ * another thread of the program sleeps or the module is closed.
  */
 static bool sleep_under_leader(void) NO_LOCK_ANALYSIS
 {
@@ -268,9 +273,12 @@ static bool sleep_under_leader(void) NO_LOCK_ANALYSIS
 }
 
 /*
- * Gives leader_lock, naps until no thread of the program began to lead during a
- * nap, and has the lock again.  A nap costs the program's core two switches, so
- * naps get longer.
+ * Gives leader_lock, and naps as long as threads of the program lead in turns.
+ * If one of them leads for longer than a nap, or a second one sleeps, waits
+ * until the thread that leads stops leading.  Takes leader_lock back when no
+ * thread of the program leads and either none began to lead during a nap or one
+ * sleeps without leading.  A nap costs the program's core two switches, so naps
+ * get longer.
  */
 static void follow_programs(void) NO_LOCK_ANALYSIS
 {
@@ -329,7 +337,7 @@ static void stop_leading(void *progress) NO_LOCK_ANALYSIS
 	lock_give(&leader_lock);
 	if (others)
 		sem_post(&nap);
-	if (blocks) /* signals that came are handled here */
+	if (blocks) /* handles the signals that came meanwhile */
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -381,14 +389,14 @@ int leader_sleep(struct progress *l, const struct host_sleep *s)
 		err = look_and_wait(l, &r);
 		if (err && !sigrestart_end(&leader_state.sigrestart))
 			err = 0;
-		/* without a wait a signal is still blocked */
+		/* if there was no wait, a signal that came is still pending */
 		if (!err && !r.is_over && is_interrupted())
 			err = -EINTR;
 	} while (!err && !r.is_over && shared_load(&is_open));
 	pthread_cleanup_pop(1);
 	if (err || r.is_over)
 		return err ? err : 1;
-	count_up(&sleepers); /* leader_slept counts it down */
+	count_up(&sleepers); /* until leader_slept */
 	return 0;
 }
 
