@@ -2,8 +2,8 @@
 /*
  * Frames under construction: packets to the same destination are put behind one
  * another while they are equally long, so that one system call sends them all.
- * Only the last packet of a frame may be shorter; a WRITE's First, which its
- * RETH makes longer, begins a frame of its own.
+ * Only the last packet of a frame may be shorter.  A longer packet begins a new
+ * frame, as the First of a WRITE does, since the First alone has a RETH.
  *
  *	frame	| packet | packet | packet | shorter |
  *		 id 0     id 1     id 2     id 3	(IPv4, see rocev2.h)
@@ -17,14 +17,16 @@
 #include "engine/engine.h"
 #include "ibt/ibt.h"
 
-#define BURST_FRAMES   64
-#define BURST_SEGMENTS 128   /* that Linux takes in one UDP_SEGMENT send */
+#define BURST_FRAMES 64
+/* The most packets of a frame.  Linux takes so many in one UDP_SEGMENT send; an
+ * older Linux takes 64, and udp_send sends a larger frame in single packets. */
+#define BURST_SEGMENTS 128
 #define BURST_BYTES    65400 /* of one frame, which IPv4 and IPv6 can carry */
 #define BURST_AREA     (128 << 10)
-/* The bytes that there are where burst_space points. */
+/* The bytes that the caller of burst_space may write there. */
 #define BURST_PACKET (IBT_PACKET_BYTES + 8)
 
-/* The destination of a packet, and the fields of its headers. */
+/* The addresses of a packet, and the fields of its headers. */
 struct burst_path {
 	struct inaddr from, to;
 	uint32_t dest_qpn;
@@ -35,9 +37,9 @@ struct burst_path {
 };
 
 struct burst {
-	/* The number of frames made, and the first frame that is not sent. */
-	uint32_t count, first;
-	uint32_t segments;     /* of the newest frame */
+	uint32_t count;	       /* frames made since the area was empty */
+	uint32_t first;	       /* the index of the first frame not yet sent */
+	uint32_t segments;     /* packets in the newest frame */
 	bool is_open;	       /* the newest frame may grow */
 	size_t used;	       /* bytes of the area */
 	struct rocev2_sum sum; /* of the last payload; the factor is reused */
@@ -55,11 +57,11 @@ uint8_t *burst_space(struct burst *b);
  */
 void burst_put(struct burst *b, const struct burst_path *path, size_t len,
 	       uint32_t sum_bytes, uint32_t sum_crc);
-/* Returns the path of a connected QP's packets.  `together` is as many packets
- * as the kernel takes in one call. */
+/* Returns the path of a connected QP's packets.  `together` is BURST_SEGMENTS
+ * if the kernel may segment a frame on this path (hca_ah.bursts), else 1. */
 struct burst_path burst_path_of(const struct ibt_qp *q);
-/* Returns the path of one datagram of UD.  `together` is as many packets as the
- * kernel takes in one call. */
+/* Returns the path of one datagram of UD.  `together` is BURST_SEGMENTS if the
+ * kernel may segment a frame on this path (wq_to.bursts), else 1. */
 struct burst_path burst_path_to(const struct wq_to *to);
 /* Writes the ICRC of a packet that is sent without the rest of its frame, and
  * so with the IPv4 id 0.  @len: its bytes with ICRC. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The engine: turns posted work into frames and frames into completions.  The
- * engine owns no socket, thread or clock and never calls back.  It has two
- * callers: host/progress in real processes, and sim/world.  Every call is made
- * under the progress lock.
+ * engine owns no socket, thread or clock, and calls back nothing but class_of.
+ * The callers are src/host in real processes, and sim.  Every call is made
+ * under the progress lock, unless the function's comment names another lock or
+ * none.
  *
  *	in	engine_rx, engine_doorbell, engine_tick, engine_peer_state
  *	out	engine_tx + engine_tx_done, engine_events, engine_deadline
@@ -145,11 +146,12 @@ void *engine_kick(struct engine *e);
 bool engine_has_kicks(const struct engine *e);
 /* Serves the notify bits that peers have set; engine_tick does so too. */
 void engine_serve_notify(struct engine *e);
-/* Have peers set notify bits that are not served? */
+/* Have peers set notify bits that are not served?  Needs no lock. */
 bool engine_has_notify(const struct engine *e);
 /* Has a request come or gone without packets? */
 bool engine_is_direct(const struct engine *e);
-/* @asleep: no thread makes progress until a peer writes the eventfd. */
+/* @asleep: no thread makes progress until a peer writes the eventfd.  Needs no
+ * lock. */
 void engine_asleep(struct engine *e, bool asleep);
 /* Writes the counters into this process's page (hca/counters.h). */
 void engine_publish(struct engine *e);
@@ -182,7 +184,7 @@ void engine_forget_sources(struct engine *e);
 /* Returns in *who, once, an address that has sent many packets which fit no
  * connection (suspect.h), for a message to the user; false: there is none. */
 bool engine_suspect(struct engine *e, struct engine_suspect *who);
-/* Returns q's node on the list of doorbells. */
+/* Returns q's node on the list of doorbells.  Needs no lock. */
 struct mpsc_node *engine_qp_kick(struct ibt_qp *q);
 /* Returns the QP of a node of the list of doorbells. */
 struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n);
@@ -192,7 +194,7 @@ uint32_t engine_qp_flying(const struct ibt_qp *q);
 bool engine_qp_is_unanswered(const struct ibt_qp *q);
 /* Has the engine a QP with this QPN? */
 bool engine_qpn_is_used(const struct engine *e, uint32_t qpn);
-/* Returns the holder of q's responder lock. */
+/* Returns the holder of q's responder lock.  Needs no lock. */
 alock_owner engine_qp_accessor(const struct ibt_qp *q);
 /*
  * Modifies a QP as IBTA 11.2.5.2 says.  @from: the address of the source GID,
@@ -261,12 +263,12 @@ bool engine_qp_gathers(struct engine *e, const struct ibt_qp *q);
 /* May engine_post_apart execute work of q?  A hint, which needs no lock. */
 bool engine_qp_posts_apart(const struct ibt_qp *q);
 /* Returns the number of q's post lock, below ENGINE_POST_LOCKS, which never
- * changes. */
+ * changes.  Needs no lock. */
 #define ENGINE_POST_LOCKS 16
 uint32_t engine_qp_post_lock(const struct ibt_qp *q);
 /* Returns the number of the post lock of all QPs that complete requests into
  * send_cq: threads that each use a completion queue of their own mostly use
- * different locks. */
+ * different locks.  Needs no lock. */
 uint32_t engine_post_lock_of(const struct cq *send_cq);
 /* Does the work for which the time has come: timers, notify bits, looks at
  * peers.  Called at engine_deadline, or more often. */
