@@ -2,7 +2,8 @@
 /*
  * RDMA devices: each is one network interface of this machine.  The first call
  * of device_list makes the table of devices, which stays the same until the
- * process ends; the state of a port may change at any time.  Thread-safe.
+ * process ends; the state of a port may change at any time.  Every function is
+ * thread-safe.
  */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
@@ -25,17 +26,20 @@ struct device_gid {
 
 /* The part of a device that may change while a program runs. */
 struct device_port {
-	/* 0 or 1; no bool, since padding would change sysfs.c's hash. */
+	/* 0 or 1.  No bool: sysfs.c computes a hash of all bytes, in which
+	 * padding would be undefined. */
 	uint32_t is_up;
 	/* The interface's MTU in bytes. */
 	uint32_t mtu;
-	/* IBV_MTU_*, the largest path MTU that fits into mtu. */
+	/* IBV_MTU_*: the largest path MTU whose packets, with all headers, fit
+	 * into mtu. */
 	uint32_t active_mtu;
-	/* The GID table, with entries of ifindex 0 in between. */
+	/* The GID table; an entry whose ifindex is 0 is empty. */
 	struct device_gid gids[DEVICE_MAX_GIDS];
 };
 
-/* One RDMA device: a network interface.  Constant except for the port. */
+/* One RDMA device: a network interface.  All members but `port` are constant.
+ */
 struct device {
 	char name[20];	 /* as "adv0" */
 	char netdev[16]; /* the interface, as "eth0" */
@@ -45,20 +49,22 @@ struct device {
 	struct device_port port; /* under netif.c's lock: use device_port() */
 };
 
-/* Returns the number of devices, and the table in *devices. */
+/* Returns the number of devices, which may be 0, and in *devices the table,
+ * which is never freed. */
 uint32_t device_list(const struct device **devices);
-/* Copies the present state of the port to *port. */
+/* Copies the present state of the device's port to *port. */
 void device_port(const struct device *dev, struct device_port *port);
 /* Copies an entry of the device's GID table to *gid; returns false if the index
  * is out of range or has no entry. */
 bool device_gid(const struct device *dev, uint32_t index,
 		struct device_gid *gid);
 
+/* The changes of a port that netif_watch reports. */
 enum device_event {
-	DEVICE_EVENT_UP,
-	DEVICE_EVENT_DOWN,
-	DEVICE_EVENT_GIDS,
-	DEVICE_EVENTS
+	DEVICE_EVENT_UP,   /* is_up became 1 */
+	DEVICE_EVENT_DOWN, /* is_up became 0 */
+	DEVICE_EVENT_GIDS, /* an entry of the GID table changed */
+	DEVICE_EVENTS	   /* the number of the events above */
 };
 
 #endif
