@@ -134,8 +134,8 @@ void qp_free(struct hca *h, struct qp *qp);
 
 /*
  * Checks a modify call against the table of IBTA 11.2.5.2: transitions,
- * required and optional attributes, ranges.  0, or -EINVAL with *why naming the
- * attribute or the transition.
+ * required and optional attributes, ranges.  0, or -EINVAL with *why, a static
+ * text that says which check failed.
  */
 int qp_modify_check(const struct hca *h, const struct qp *qp,
 		    const struct hca_qp_attr *attr, uint32_t mask,

@@ -4,8 +4,8 @@
 #include "hca/hca.h"
 #include "util/bits.h"
 
-/* A transition of IBTA Vol 1, 11.2.5.2, and the masks of the attributes that it
- * requires and allows.  Each type of QP has a table of transitions. */
+/* A transition of IBTA Vol 1, 11.2.5.2, and the attributes (masks of HCA_QP_*)
+ * that the transition requires and allows.  Each type of QP has a table. */
 struct edge {
 	uint8_t from, to;
 	uint32_t required, optional;
@@ -155,7 +155,8 @@ int qp_modify_check(const struct hca *h, const struct qp *qp,
 		return rest & ~(uint32_t)HCA_QP_CUR_STATE
 			       ? refuse_modify(
 					 why,
-					 "RESET and ERR take no attributes")
+					 "a transition to RESET or ERR takes no "
+					 "attributes")
 			       : 0;
 	e = find_edge(qp, to);
 	if (!e)
@@ -202,6 +203,10 @@ void qp_modify_store(struct qp *qp, const struct hca_qp_attr *a, uint32_t mask)
 	STORE(HCA_QP_DEST_QPN, dest_qpn);
 	STORE(HCA_QP_RATE_LIMIT, rate_limit);
 #undef STORE
+	/* The responder lock orders the stores of attr and this store before
+	 * the loads of a peer, which would otherwise keep an old copy of attr.
+	 * A transition to ERR is made without the lock, but stores no
+	 * attribute. */
 	__atomic_store_n(&qp->attr_serial, qp->attr_serial + 1,
 			 __ATOMIC_RELAXED);
 }
