@@ -6,7 +6,9 @@
 
 void check_fail(const char *file, int line, const char *cond)
 {
-	fprintf(stderr, "adverb: broken invariant at %s:%d: %s\n", file, line,
-		cond);
+	fprintf(stderr,
+		"adverb: broken invariant at %s:%d: %s: adverb has a bug and "
+		"ends the program; report this line\n",
+		file, line, cond);
 	abort();
 }

@@ -83,6 +83,7 @@ static inline void list_take_all(struct list *l, struct list *from)
 	list_init(from);
 }
 
+/* Iterates over all nodes of l; the body must not remove `it` from the list. */
 #define list_for_each(it, l)                                                   \
 	for (struct list *it = (l)->next; it != (l); it = it->next)
 /* Iterates over all nodes of l; the body may remove `it` from the list. */
