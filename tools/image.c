@@ -17,11 +17,13 @@
 #define FOLDER_MODE 0755
 #define BLOCK	    65536
 
+/* Prints that adverb cannot do @what, a verb, with the file, and why (errno).
+ * Returns -1. */
 static int complain_of(const struct image *im, const char *path,
 		       const char *what)
 {
-	fprintf(stderr, "adverb: %s%s%s: %s: %s.\n", im->root,
-		im->root[strlen(im->root) - 1] == '/' ? "" : "/", path, what,
+	fprintf(stderr, "adverb: cannot %s %s%s%s: %s.\n", what, im->root,
+		im->root[strlen(im->root) - 1] == '/' ? "" : "/", path,
 		strerror(errno));
 	return -1;
 }
@@ -34,8 +36,8 @@ static int open_in(const struct image *im, const char *path, int flags)
 	return (int)syscall(SYS_openat2, im->fd, path, &how, sizeof(how));
 }
 
-/* Opens the folder of @path, and makes the folder first if @make; *leaf is the
- * file's name.  Returns a descriptor, or -1 and errno. */
+/* Opens the folder that contains @path; if @make, makes missing folders. Points
+ * *leaf to the file's name in @path.  Returns a descriptor, or -1 and errno. */
 static int open_parent(const struct image *im, const char *path, bool make,
 		       const char **leaf)
 {
@@ -71,7 +73,8 @@ bool image_has(const struct image *im, const char *path)
 	return fd >= 0;
 }
 
-/* Computes size and checksum of the file @fd from its offset on. */
+/* Computes size and checksum of the file @fd from its offset on.  0, or -1 and
+ * errno. */
 static int measure_rest(int fd, struct image_version *v)
 {
 	static char block[BLOCK];
@@ -112,7 +115,7 @@ static bool read_version(const struct image *im, const char *path,
 	return !err;
 }
 
-/* Is the file of an entry one of its two versions? */
+/* Has the file of an entry the contents of one of the entry's two versions? */
 static bool is_unchanged(const struct image *im, const struct image_entry *e)
 {
 	struct image_version v;
@@ -134,8 +137,10 @@ bool image_is_taken(const struct image *im, const char *path)
 
 	if (!image_has(im, path) || image_is_ours(im, path))
 		return false;
-	fprintf(stderr, "adverb: /%s in %s is %s; the file stays.\n", path,
-		im->root, e ? "adverb's, but was changed" : "somebody else's");
+	fprintf(stderr, "adverb: /%s in %s %s; the file stays.\n", path,
+		im->root,
+		e ? "was changed since adverb put it there"
+		  : "is somebody else's: adverb did not put it there");
 	return true;
 }
 
@@ -184,7 +189,8 @@ int image_open(struct image *im, const char *root, const char *list, bool dry)
 	*im = (struct image){.root = root, .list = list, .dry = dry};
 	im->fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (im->fd < 0) {
-		fprintf(stderr, "adverb: %s: %s.\n", root, strerror(errno));
+		fprintf(stderr, "adverb: cannot open the root folder %s: %s.\n",
+			root, strerror(errno));
 		return -1;
 	}
 	flock(im->fd, LOCK_EX); /* a file system without locks is accepted */
@@ -212,7 +218,8 @@ static int write_all(int fd, const char *block, size_t bytes)
 	return 0;
 }
 
-/* Copies @from, or @text if it is not NULL, to @to, and sets e->now. */
+/* Copies @text, or the file @from if text is NULL, to the file @to, and sets
+ * e->now.  0, or -1 and errno. */
 static int fill_file(int to, int from, const char *text, struct image_entry *e)
 {
 	static char block[BLOCK];
@@ -250,7 +257,7 @@ static int put_file(const struct image *im, struct image_entry *e, int from,
 	int fd;
 
 	if (folder < 0)
-		return complain_of(im, e->path, "make its folder");
+		return complain_of(im, e->path, "make the folder of");
 	name_temporary(leaf, temp);
 	unlinkat(folder, temp, 0);
 	fd = openat(folder, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
@@ -279,7 +286,10 @@ static struct image_entry *add_entry(struct image *im, const char *path)
 	if (e)
 		e->kept = true;
 	else
-		fprintf(stderr, "adverb: too many files for one list.\n");
+		fprintf(stderr,
+			"adverb: /%s does not fit into the list of files, which "
+			"has %d entries at most.\n",
+			path, IMAGE_MAX);
 	return e;
 }
 
@@ -289,7 +299,8 @@ static int measure_file(const char *from, struct image_version *v)
 	int err = fd < 0 ? -1 : measure_rest(fd, v);
 
 	if (err)
-		fprintf(stderr, "adverb: %s: %s.\n", from, strerror(errno));
+		fprintf(stderr, "adverb: cannot read %s: %s.\n", from,
+			strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -319,12 +330,13 @@ int image_put(struct image *im, const char *from, const char *path, int mode)
 	if (!e)
 		return -1;
 	if (im->dry) {
-		printf("would put /%s (of %s)\n", path, from);
+		printf("would copy %s to /%s\n", from, path);
 		return 0;
 	}
 	fd = open(from, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
-		fprintf(stderr, "adverb: %s: %s.\n", from, strerror(errno));
+		fprintf(stderr, "adverb: cannot read %s: %s.\n", from,
+			strerror(errno));
 		return -1;
 	}
 	err = put_file(im, e, fd, NULL, mode);
@@ -339,13 +351,14 @@ int image_put_text(struct image *im, const char *text, const char *path)
 	if (!e)
 		return -1;
 	if (im->dry) {
-		printf("would put /%s\n", path);
+		printf("would write /%s\n", path);
 		return 0;
 	}
 	return put_file(im, e, -1, text, 0644);
 }
 
-/* Removes empty folders whose path has "/adverb" in it. */
+/* Removes the folder that contains @path, if it is empty and its path has
+ * "/adverb" in it; then the folder above, and so on. */
 static void remove_folders(const struct image *im, const char *path)
 {
 	char folder[IMAGE_PATH];
@@ -396,8 +409,8 @@ static void write_line(FILE *f, const struct image_version *v,
 	fprintf(f, "%08x %lld %s\n", v->crc, v->bytes, e->path);
 }
 
-/* Writes the list of the files that this run put.  @all: also the files that it
- * did not put, and both versions of each file. */
+/* Writes the list of the files that this run put.  @all: also of the files that
+ * this run did not put, with both versions of each file. */
 static int write_list(const struct image *im, bool all)
 {
 	struct image_entry list = {0};
@@ -410,7 +423,7 @@ static int write_list(const struct image *im, bool all)
 		return 0;
 	f = open_memstream(&text, &size);
 	if (!f)
-		return complain_of(im, im->list, "no memory");
+		return complain_of(im, im->list, "write");
 	for (size_t i = 0; i < im->count; i++) {
 		const struct image_entry *e = &im->entries[i];
 
@@ -448,7 +461,7 @@ int image_clear(struct image *im)
 {
 	int err = 0;
 
-	/* backwards: a file that names a library was put after the library */
+	/* backwards: a file that names a library stands behind the library */
 	for (size_t i = im->count; i > 0; i--)
 		if (!image_is_taken(im, im->entries[i - 1].path))
 			err |= remove_file(im, im->entries[i - 1].path);
