@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which interfaces become devices and what their GID tables say. */
+/* device/netdev: the interfaces that become devices, and the entries of the
+ * devices' GID tables. */
 #include "test.h"
 
 #include <arpa/inet.h>
@@ -110,7 +111,8 @@ static void update(uint32_t count)
 	netdev_update(&scene, devices, count, changes);
 }
 
-/* NULL: no entry at this index. */
+/* Checks that the device's GID table has the GID of address @text and this type
+ * at @index; text NULL: that the entry is empty. */
 static void expect_gid(int device, int index, const char *text, uint32_t type)
 {
 	const struct device_gid *g = &devices[device].port.gids[index];
@@ -229,7 +231,7 @@ static void named_interfaces_come_in_the_order_of_their_names(void **state)
 	assert_int_equal(choose(""), 0);
 }
 
-static void the_table_has_its_fixed_places(void **state)
+static void each_kind_of_address_has_its_index(void **state)
 {
 	struct netdev_link *eth, *dummy, *lo = add_lo();
 
@@ -318,7 +320,7 @@ static void an_entry_stays_where_it_is_while_others_come_and_go(void **state)
 	expect_gid(0, 8, "fd00::2", V2);
 }
 
-static void the_first_address_is_replaced_only_when_it_goes(void **state)
+static void gid_1_changes_only_for_ipv4_or_a_lost_address(void **state)
 {
 	struct netdev_link *eth;
 
@@ -332,7 +334,7 @@ static void the_first_address_is_replaced_only_when_it_goes(void **state)
 	expect_gid(0, 1, "10.0.0.1", V2);
 	expect_gid(0, 6, "fd00::1", V2);
 	expect_gid(0, 7, "10.0.0.2", V2);
-	addrs[3] = addrs[4]; /* their order does not matter */
+	addrs[3] = addrs[4]; /* the order of the addresses does not matter */
 	scene.addr_count--;
 	add(eth, "10.0.0.1");
 	update(1);
@@ -396,7 +398,7 @@ static void a_path_mtu_fits_with_all_its_headers(void **state)
 	}
 }
 
-static void more_than_fits_is_cut_off(void **state)
+static void devices_and_gids_beyond_the_tables_are_left_out(void **state)
 {
 	struct netdev_link *eth;
 	char text[32];
@@ -432,7 +434,8 @@ int main(void)
 		cmocka_unit_test_setup(
 			named_interfaces_come_in_the_order_of_their_names,
 			clear),
-		cmocka_unit_test_setup(the_table_has_its_fixed_places, clear),
+		cmocka_unit_test_setup(each_kind_of_address_has_its_index,
+				       clear),
 		cmocka_unit_test_setup(
 			without_ipv4_the_first_global_address_stands_at_1_and_3,
 			clear),
@@ -441,13 +444,14 @@ int main(void)
 			an_entry_stays_where_it_is_while_others_come_and_go,
 			clear),
 		cmocka_unit_test_setup(
-			the_first_address_is_replaced_only_when_it_goes, clear),
+			gid_1_changes_only_for_ipv4_or_a_lost_address, clear),
 		cmocka_unit_test_setup(
 			links_go_down_and_up_and_away_and_change_their_mtu,
 			clear),
 		cmocka_unit_test_setup(a_path_mtu_fits_with_all_its_headers,
 				       clear),
-		cmocka_unit_test_setup(more_than_fits_is_cut_off, clear),
+		cmocka_unit_test_setup(
+			devices_and_gids_beyond_the_tables_are_left_out, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * broker/other_user: the packets and answers that processes of other users get
- * from a broker.  The broker is root's, and all users trust root; the other
- * user of a test is a child process.
+ * from a broker.  In tests with a broker, the broker is root's, all users trust
+ * root, and the process of another user is a child process.
  */
 #include "brokers.h"
 
@@ -25,8 +25,7 @@ struct other {
 	int said; /* read end of the pipe from the child */
 };
 
-/* Can a process become this user?  A user namespace of one user has no other.
- */
+/* Can a process become this user?  A user namespace may map one user only. */
 static bool can_be(uid_t user)
 {
 	pid_t pid = fork();
@@ -38,7 +37,8 @@ static bool can_be(uid_t user)
 	return !status;
 }
 
-/* Called before a test opens anything, since skip() would leave it open. */
+/* Can a process become each user of the tests?  Called before a test opens
+ * anything: skip() closes nothing. */
 static bool has_other_users(void)
 {
 	return !geteuid() && can_be(SOMEBODY) && can_be(ANOTHER);
@@ -87,7 +87,7 @@ static uint32_t read_word(int fd)
 	return read(fd, &word, sizeof(word)) == sizeof(word) ? word : 0;
 }
 
-/* Waits until the child process ends, which must be with status 0. */
+/* Waits until the child process ends, and fails unless its status is 0. */
 static void end_other(struct other *o)
 {
 	int status;
@@ -107,7 +107,8 @@ static int domain_of(int fd)
 	return domain;
 }
 
-/* Returns the destination QPN of the next datagram; 0: none comes. */
+/* Returns the destination QPN of the next datagram from a relay; 0: no datagram
+ * comes, or its message is malformed. */
 static uint32_t next_qpn(int fd)
 {
 	struct pollfd p = {fd, POLLIN, 0};
@@ -140,7 +141,7 @@ static void packets_for_another_user_are_relayed_to_it(void **state)
 		read_word(o.go);
 		if (domain_of(c.udp_fd) != AF_UNIX)
 			_exit(2);
-		/* our datagrams in order, none of the other's between */
+		/* the child's two datagrams in order, none of the parent's */
 		if (next_qpn(c.udp_fd) != steer_qpn(c.class, 5) ||
 		    next_qpn(c.udp_fd) != steer_qpn(c.class, 6))
 			_exit(3);
@@ -160,7 +161,7 @@ static void packets_for_another_user_are_relayed_to_it(void **state)
 	end_broker(broker);
 }
 
-static void pages_are_for_ones_own_user(void **state)
+static void pages_are_for_processes_of_one_user(void **state)
 {
 	struct credit_page *mine;
 	struct client me, c;
@@ -173,7 +174,7 @@ static void pages_are_for_ones_own_user(void **state)
 	open_or_fail(&me);
 	broker = broker_of(&me);
 	assert_non_null(page_of(&me, me.class));
-	/* a closed queue pair, which only processes of our user may know */
+	/* only processes of this user may see that a queue pair is closed */
 	mine = client_page(&me);
 	closed_note(&mine->closed, steer_qpn(me.class, 1));
 	assert_int_equal(peer_state(&me, steer_qpn(me.class, 1)),
@@ -196,7 +197,7 @@ static void pages_are_for_ones_own_user(void **state)
 	end_broker(broker);
 }
 
-static void a_relay_ends_with_the_process_it_was_for(void **state)
+static void a_relay_ends_with_its_client(void **state)
 {
 	struct client me, c;
 	struct other o;
@@ -222,7 +223,7 @@ static void a_relay_ends_with_the_process_it_was_for(void **state)
 	end_broker(broker);
 }
 
-static void a_successor_hands_on_too(void **state)
+static void a_successor_relays_packets_too(void **state)
 {
 	struct client me, c;
 	struct client_news news;
@@ -259,7 +260,7 @@ static void a_successor_hands_on_too(void **state)
 	end_broker(broker);
 }
 
-/* Each client takes several descriptors in the client and in the broker. */
+/* Each client needs several descriptors in its process and in the broker. */
 static void one_user_leaves_classes_to_others(void **state)
 {
 	static struct client many[STEER_CLASS_MAX];
@@ -303,8 +304,8 @@ static void one_user_leaves_classes_to_others(void **state)
 	end_broker(broker);
 }
 
-/* Opens connections until the broker refuses one; returns how many the user
- * gets, or 0 if the refusal has another reason than the share. */
+/* Opens connections until the broker refuses one.  Returns how many the broker
+ * accepted; 0: the reason of the refusal is not the user's share. */
 static uint32_t fill_connections(void)
 {
 	char said[START_SENTENCE] = "";
@@ -375,7 +376,8 @@ static void take_news(struct client *c)
 		;
 }
 
-/* Asks until o->go is readable, and reads all answers. */
+/* Asks the broker about processes of a host that does not answer until o->go is
+ * readable; reads all answers. */
 static void ask_without_end(struct client *c, int n, const struct other *o)
 {
 	struct pollfd p = {o->go, POLLIN, 0};
@@ -392,7 +394,8 @@ static void ask_without_end(struct client *c, int n, const struct other *o)
 	}
 }
 
-/* Asks the broker of a host about a queue pair there; the host is this host. */
+/* Returns whether the process with this QPN lives, asked as if the process ran
+ * on another host: the broker asks that host's broker, here the same broker. */
 static enum client_peer far_state(struct client *c, uint32_t qpn)
 {
 	struct client_news news = {0};
@@ -455,7 +458,8 @@ static void a_members_program_is_locked(void **state)
 	end_broker(broker);
 }
 
-/* A user other than ours, in a group that this process makes itself. */
+/* Returns a user other than this process's.  The user needs no process: the
+ * test makes the group without a broker. */
 static uid_t other_user(uint32_t i)
 {
 	return geteuid() + 1 + i;
@@ -476,8 +480,8 @@ static uint32_t take_class(struct reuseport_group *g, uid_t user, uint64_t ms)
 	return err ? 0 : class;
 }
 
-/* Strangers from the second on take all classes that they get; none gets
- * `class`. Returns how many they got. */
+/* Takes classes for other_user(1) to other_user(31) until all are refused, and
+ * fails if one of them gets `class`.  Returns how many classes were taken. */
 static uint32_t take_everything_but(struct reuseport_group *g, uint32_t class,
 				    uint64_t ms)
 {
@@ -491,6 +495,7 @@ static uint32_t take_everything_but(struct reuseport_group *g, uint32_t class,
 	return count;
 }
 
+/* Raises the limit of descriptors, and skips the test if it is too low. */
 static void need_descriptors(void)
 {
 	struct rlimit files;
@@ -502,7 +507,7 @@ static void need_descriptors(void)
 		skip();
 }
 
-static void a_class_is_kept_from_other_users_beyond_every_patience(void **state)
+static void a_freed_class_is_kept_from_other_users_for_a_time(void **state)
 {
 	const uint64_t freed = 1000;
 	uint32_t class, late;
@@ -523,7 +528,7 @@ static void a_class_is_kept_from_other_users_beyond_every_patience(void **state)
 	reuseport_group_close(&group);
 }
 
-static void a_successor_knows_whose_a_class_was(void **state)
+static void a_successor_knows_the_user_of_a_freed_class(void **state)
 {
 	static struct reuseport_group next;
 	uint32_t mine, theirs;
@@ -544,7 +549,7 @@ static void a_successor_knows_whose_a_class_was(void **state)
 	reuseport_group_close(&group);
 }
 
-static void other_users_have_indexes_by_chance(void **state)
+static void other_users_get_random_indexes(void **state)
 {
 	uint32_t outside = 0;
 
@@ -567,8 +572,8 @@ static const struct reuseport_group_member *member_of(uint32_t class)
 	return reuseport_group_at(&group, class);
 }
 
-/* Takes a class for stranger 0, and enlarges the send buffer of its relay, as a
- * process can that has a copy of the broker's end. */
+/* Takes a class for other_user(0), and enlarges the send buffer of its relay,
+ * as the process with the class can do, which has a copy of the sending end. */
 static uint32_t take_and_widen(uint64_t ms)
 {
 	uint32_t class = take_class(&group, other_user(0), ms);
@@ -579,7 +584,7 @@ static uint32_t take_and_widen(uint64_t ms)
 	return class;
 }
 
-/* Relays seven datagrams to a class; 0: to all classes. */
+/* Relays seven datagrams of 60000 bytes to a class; 0: to all classes. */
 static void relay_seven(uint32_t class)
 {
 	static uint8_t bytes[60000];
@@ -589,6 +594,7 @@ static void relay_seven(uint32_t class)
 		reuseport_group_relay(&group, class, &d);
 }
 
+/* Returns the bytes that wait in the relays of n classes. */
 static uint64_t waiting_for(const uint32_t *class, uint32_t n)
 {
 	uint64_t sum = 0;
@@ -598,7 +604,7 @@ static uint64_t waiting_for(const uint32_t *class, uint32_t n)
 	return sum;
 }
 
-static void a_user_that_never_reads_has_a_bound(void **state)
+static void bytes_for_a_user_that_never_reads_are_limited(void **state)
 {
 	uint32_t class[HOARD];
 
@@ -617,7 +623,8 @@ static void a_user_that_never_reads_has_a_bound(void **state)
 	reuseport_group_close(&group);
 }
 
-/* Processes come one after another, and each leaves its socket to a child. */
+/* Processes get a class one after another; each leaves its sockets to a child,
+ * which reads nothing. */
 static void unread_messages_count_for_their_user(void **state)
 {
 	uint64_t sum = 0, ms = 1, before;
@@ -652,18 +659,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_for_another_user_are_relayed_to_it),
-		cmocka_unit_test(pages_are_for_ones_own_user),
-		cmocka_unit_test(a_relay_ends_with_the_process_it_was_for),
-		cmocka_unit_test(a_successor_hands_on_too),
+		cmocka_unit_test(pages_are_for_processes_of_one_user),
+		cmocka_unit_test(a_relay_ends_with_its_client),
+		cmocka_unit_test(a_successor_relays_packets_too),
 		cmocka_unit_test(one_user_leaves_classes_to_others),
 		cmocka_unit_test(one_user_leaves_connections_to_others),
 		cmocka_unit_test(one_user_leaves_questions_to_others),
 		cmocka_unit_test(a_members_program_is_locked),
 		cmocka_unit_test(
-			a_class_is_kept_from_other_users_beyond_every_patience),
-		cmocka_unit_test(a_successor_knows_whose_a_class_was),
-		cmocka_unit_test(other_users_have_indexes_by_chance),
-		cmocka_unit_test(a_user_that_never_reads_has_a_bound),
+			a_freed_class_is_kept_from_other_users_for_a_time),
+		cmocka_unit_test(a_successor_knows_the_user_of_a_freed_class),
+		cmocka_unit_test(other_users_get_random_indexes),
+		cmocka_unit_test(bytes_for_a_user_that_never_reads_are_limited),
 		cmocka_unit_test(unread_messages_count_for_their_user),
 	};
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemoncheck: programs that close all descriptors but the first three while a
- * device is open, as a program does that becomes a daemon, in the child of a
- * fork or in one process.  From then on the numbers belong to the program: the
- * library neither closes, reads nor writes files that the program opens with
- * these numbers.
+ * daemoncheck: a program closes all descriptors but the first three while a
+ * device is open, as daemons do, in the process that opened the device or in a
+ * forked child.  From then on the numbers of the descriptors belong to the
+ * program: the library does not close, read or write a file or socket that the
+ * program opens under such a number.
  *
  * Each case is a process of its own, which opens a device, an event channel and
- * a completion channel, and then MOST files of 4 bytes in place of their
- * descriptors.
+ * a completion channel.  In most cases the process then opens MOST files of 4
+ * bytes, which get the numbers of the descriptors that it has closed.
  */
 #include "check.h"
 
@@ -48,7 +48,7 @@ static struct ibv_context *open_first(void)
 	return context;
 }
 
-/* Opens all objects.  Returns false if there is no device that opens. */
+/* Opens all objects.  Returns false if one of them does not open. */
 static bool take_all(struct held *h)
 {
 	struct sockaddr_storage any = {.ss_family = AF_INET};
@@ -63,6 +63,7 @@ static bool take_all(struct held *h)
 	       !rdma_bind_addr(h->id, (struct sockaddr *)(void *)&any);
 }
 
+/* Destroys all objects.  Returns false if a call fails. */
 static bool give_all(struct held *h)
 {
 	bool good = !rdma_destroy_id(h->id);
@@ -86,9 +87,8 @@ static void open_file(int i)
 		_exit(2);
 }
 
-/* Closes all descriptors, as most daemons do, and opens files in their
- * place. */
-static void become_another(void)
+/* Closes the descriptors from FIRST on, and opens files under their numbers. */
+static void become_daemon(void)
 {
 	for (int fd = FIRST; fd < LAST; fd++)
 		close(fd);
@@ -96,11 +96,10 @@ static void become_another(void)
 		open_file(i);
 }
 
-/* Returns how many of the files are not as they were: another file, read, or
- * with other bytes. */
-static int files_hurt(void)
+/* Returns how many of the program's files were closed, read or written. */
+static int files_changed(void)
 {
-	int hurt = 0;
+	int changed = 0;
 
 	for (int i = 0; i < MOST; i++) {
 		struct stat s = {0};
@@ -112,10 +111,13 @@ static int files_hurt(void)
 			    !memcmp(text, "mine", 4);
 
 		if (!good)
-			fprintf(stderr, "descriptor %d is hurt\n", fds[i]);
-		hurt += !good;
+			fprintf(stderr,
+				"the program's file %d was closed, read or "
+				"written\n",
+				fds[i]);
+		changed += !good;
 	}
-	return hurt;
+	return changed;
 }
 
 /* Runs the case in a child.  Returns the exit status, 0 if all is well. */
@@ -141,12 +143,12 @@ static int work_anew(void)
 	if (!take_all(&h))
 		return 3;
 	usleep(SETTLE_MS * 1000);
-	if (files_hurt())
+	if (files_changed())
 		return 4;
 	return give_all(&h) ? 0 : 5;
 }
 
-static int child_of_one_that_opened(void)
+static int child_opens_anew(void)
 {
 	struct held h;
 	int status;
@@ -157,9 +159,9 @@ static int child_of_one_that_opened(void)
 
 	if (!pid) {
 		setsid();
-		become_another();
+		become_daemon();
 		status = work_anew();
-		_exit(status ? status : files_hurt());
+		_exit(status ? status : files_changed());
 	}
 	if (waitpid(pid, &status, 0) != pid || status)
 		return WIFEXITED(status) ? WEXITSTATUS(status) : 9;
@@ -167,7 +169,7 @@ static int child_of_one_that_opened(void)
 }
 
 /* The child destroys the objects inherited from its parent. */
-static int child_that_destroys(void)
+static int child_destroys_objects(void)
 {
 	struct held h;
 	int status;
@@ -177,37 +179,37 @@ static int child_that_destroys(void)
 	pid_t pid = fork();
 
 	if (!pid) {
-		become_another();
-		give_all(&h); /* may be refused, but must hurt no file */
-		_exit(files_hurt() ? 4 : 0);
+		become_daemon();
+		give_all(&h); /* may fail, but must change no file */
+		_exit(files_changed() ? 4 : 0);
 	}
 	if (waitpid(pid, &status, 0) != pid || status)
 		return WIFEXITED(status) ? WEXITSTATUS(status) : 9;
 	return give_all(&h) ? 0 : 6;
 }
 
-static int one_that_destroys(void)
+static int process_destroys_objects(void)
 {
 	struct held h;
 
 	if (!take_all(&h))
 		return 2;
-	become_another();
+	become_daemon();
 	usleep(SETTLE_MS * 1000);
 	give_all(&h);
-	return files_hurt() ? 4 : 0;
+	return files_changed() ? 4 : 0;
 }
 
-static int one_that_goes_on(void)
+static int process_opens_anew(void)
 {
-	int status = one_that_destroys();
+	int status = process_destroys_objects();
 
-	return status ? status : work_anew() ? 7 : files_hurt();
+	return status ? status : work_anew() ? 7 : files_changed();
 }
 
-/* The program's sockets have the numbers of adverb's: data that comes to them
- * is left to the program. */
-static int one_whose_sockets_follow(void)
+/* The program opens sockets under the numbers of adverb's sockets: the library
+ * does not receive the data that comes to the program's sockets. */
+static int process_opens_sockets(void)
 {
 	int pair[MOST][2], lost = 0;
 	struct held h;
@@ -250,9 +252,9 @@ static int async_event(struct ibv_context *context, int ms)
 	return (int)event.event_type;
 }
 
-/* A program that keeps the descriptors which the API gave it, closes all others
- * and polls gets one IBV_EVENT_DEVICE_FATAL. */
-static int one_that_hears_of_it(void)
+/* A program that keeps the descriptors which the API returned, closes all
+ * others and polls gets one IBV_EVENT_DEVICE_FATAL. */
+static int process_gets_fatal_event(void)
 {
 	struct ibv_wc wc;
 	struct held h;
@@ -282,27 +284,29 @@ static int one_that_hears_of_it(void)
 		EXPECT(status_of(body) == 0);                                  \
 	}
 
-CASE(child_of_one_that_opened)
-CASE(child_that_destroys)
-CASE(one_that_destroys)
-CASE(one_that_goes_on)
-CASE(one_whose_sockets_follow)
-CASE(one_that_hears_of_it)
+CASE(child_opens_anew)
+CASE(child_destroys_objects)
+CASE(process_destroys_objects)
+CASE(process_opens_anew)
+CASE(process_opens_sockets)
+CASE(process_gets_fatal_event)
 
 int main(void)
 {
 	check_run("a child that closes all descriptors opens a device anew",
-		  run_child_of_one_that_opened);
+		  run_child_opens_anew);
 	check_run(
-		"a child that destroys inherited objects closes none of its own files",
-		run_child_that_destroys);
+		"a child that destroys inherited objects changes none of its own files",
+		run_child_destroys_objects);
 	check_run(
-		"a process that closed all descriptors can destroy its objects",
-		run_one_that_destroys);
-	check_run("and opens a device anew", run_one_that_goes_on);
+		"a process that destroys objects without descriptors changes none of its files",
+		run_process_destroys_objects);
+	check_run("a process that closed all descriptors opens a device anew",
+		  run_process_opens_anew);
 	check_run("data for the program's sockets is left to the program",
-		  run_one_whose_sockets_follow);
-	check_run("it is told by IBV_EVENT_DEVICE_FATAL, once",
-		  run_one_that_hears_of_it);
+		  run_process_opens_sockets);
+	check_run(
+		"a process that closed adverb's descriptors gets one IBV_EVENT_DEVICE_FATAL",
+		run_process_gets_fatal_event);
 	return check_end();
 }
