@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rate of CRC-32 (or with -c CRC-32C) of a message in the cache.  Each call
- * begins with the previous call's result.  If libisal.so.2 is installed, also
- * the ratio to ISA-L's rate: both run in turns of some microseconds, so that a
- * change of the machine's speed concerns both.
+ * crc [-c] [-s BYTES] [-t SECONDS]: measures how fast adverb computes the
+ * CRC-32
+ * (-c: CRC-32C) of a message in the cache, and prints a line of JSON.  Each
+ * call begins with the previous call's result.  If libisal.so.2 is installed,
+ * crc also prints ISA-L's rate and the ratio of the two: adverb and ISA-L
+ * compute in turns of about TURN_NS, so that a change of the machine's speed
+ * concerns both.
  */
 #include "raw.h"
 #include "util/crc.h"
@@ -13,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TURN_NS	  20000
-#define MOST_TURN 20000 /* turns */
+#define TURN_NS	   20000
+#define MOST_TURNS 20000
 
 /* The declarations of ISA-L's crc.h. */
 typedef uint32_t isal_crc32(uint32_t crc, const uint8_t *p, uint64_t bytes);
@@ -81,6 +84,7 @@ static double take_turn(update *f, uint8_t *p, size_t bytes, int calls,
 	return ns;
 }
 
+/* Returns how many calls take at least TURN_NS, a power of two. */
 static int calls_a_turn(update *f, uint8_t *p, size_t bytes, uint32_t *crc)
 {
 	int calls = 1;
@@ -92,7 +96,7 @@ static int calls_a_turn(update *f, uint8_t *p, size_t bytes, uint32_t *crc)
 
 int main(int argc, char **argv)
 {
-	static double adverb[MOST_TURN], isal[MOST_TURN], ratio[MOST_TURN];
+	static double adverb[MOST_TURNS], isal[MOST_TURNS], ratio[MOST_TURNS];
 	struct raw_options o = {.bytes = 4096};
 	bool has_isal = find_isal();
 	uint32_t crc = CRC_INIT, check = CRC_INIT;
@@ -113,13 +117,14 @@ int main(int argc, char **argv)
 	raw_enter(&o, 0);
 	if (f(1, p, o.bytes) != g(1, p, o.bytes)) {
 		fprintf(stderr,
-			"crc: the results of adverb and ISA-L differ\n");
+			"crc: adverb and ISA-L compute different CRCs of the "
+			"message\n");
 		return 1;
 	}
 	calls = calls_a_turn(f, p, o.bytes, &crc);
 	began = raw_now_ns();
 	for (;
-	     n < MOST_TURN && (double)(raw_now_ns() - began) < o.seconds * 1e9;
+	     n < MOST_TURNS && (double)(raw_now_ns() - began) < o.seconds * 1e9;
 	     n++) {
 		adverb[n] = take_turn(f, p, o.bytes, calls, &crc);
 		isal[n] = take_turn(g, p, o.bytes, calls, &check);

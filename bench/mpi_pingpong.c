@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mpi_pingpong [-s BYTES] [-n ROUNDS] [-w WINDOW]: latency or rate of MPI
- * between two processes of one host, over the transport that mpirun is told to
- * use.
+ * mpi_pingpong [-s BYTES] [-n ROUNDS] [-w WINDOW]: measures the latency or the
+ * rate of MPI between two processes of one host, over the transport that mpirun
+ * is told to use.
  *
- *	-w 0	latency, half of the time of:
+ *	-w 0	latency: half the time of a round
  *		rank 0 -- message --> rank 1 -- message --> rank 0
- *	-w W	rate of:
+ *	-w W	rate of the messages of a round
  *		rank 0 -- W messages --> rank 1 -- one byte --> rank 0
  *
- * mpirun starts two processes; each pins itself to a processor.  Prints a line
- * of JSON.
+ * mpirun starts two processes; each pins itself to a processor.  Rank 0 prints
+ *a line of JSON.
  */
 #include <mpi.h>
 
@@ -26,7 +26,8 @@ static int rank, bytes = 8, rounds = 1000, window;
 static unsigned char *to_send, *received; /* of `bytes` bytes each */
 static MPI_Request request[MOST];
 
-/* Pins rank r to the r-th of its processors. */
+/* Pins rank r to processor r, from 0, of those that the process may use; does
+ * nothing if that is only one. */
 static void pin_rank(void)
 {
 	cpu_set_t may, own;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * qps [COUNT]: COUNT queue pairs in one process, connected two by two. Measures
- * their memory, the time to make them, the cost of an operation on one queue
- * pair and on all in turns, and how often an idle process wakes up. Linked with
- * the system's libibverbs; `adverb run` loads adverb's.
+ * qps [COUNT]: connects COUNT queue pairs of one process two by two.  Measures
+ * their memory, the time to make and connect them, the cost of an operation on
+ * one queue pair and on all in turns, and how often the idle process wakes up.
+ * qps is linked with the system's libibverbs; `adverb run` loads adverb's.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ static void open_device(void)
 	queue_check(mr, "ibv_reg_mr");
 }
 
-/* The processor time of this process, which has all of the QPs. */
+/* Returns the processor time of all threads of this process. */
 static int64_t cpu_ns(void)
 {
 	struct timespec t;
@@ -45,8 +45,8 @@ static int64_t cpu_ns(void)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Returns the microseconds of one WRITE of 8 bytes, posted to `count` QPs in
- * turns. */
+/* Posts WRITEs of 8 bytes to `count` QPs in turns.  Returns the microseconds of
+ * processor time that one WRITE takes. */
 static double measure_write(struct ibv_qp **qps, int count)
 {
 	struct ibv_sge sge = {(uintptr_t)memory, 8, mr->lkey};
@@ -90,7 +90,8 @@ static unsigned long read_status(const char *path, const char *name)
 	return value;
 }
 
-/* Counts how often the process's other threads have gone to sleep so far. */
+/* Counts how often the process's threads, but for the first, have gone to sleep
+ * so far. */
 static unsigned long count_switches(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -110,6 +111,7 @@ static unsigned long count_switches(void)
 	return sum;
 }
 
+/* Returns how often threads wake up in one second without work. */
 static unsigned long idle_wakeups(void)
 {
 	unsigned long before;
@@ -142,7 +144,9 @@ int main(int argc, char **argv)
 	int64_t began;
 
 	if (count < 2 || count % 2) {
-		fprintf(stderr, "usage: qps [COUNT]: an even number\n");
+		fprintf(stderr,
+			"usage: qps [COUNT]\n"
+			"COUNT: how many queue pairs, an even number\n");
 		return 2;
 	}
 	qps = calloc((size_t)count, sizeof(struct ibv_qp *));
