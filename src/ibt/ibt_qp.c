@@ -341,6 +341,9 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		q->owes_last_wqe = old != HCA_QP_RESET && qp->srq;
 		if (old != HCA_QP_RESET)
 			ibt_qp_flush(t, q);
+		/* the owner of the connection finds the stream at its end */
+		if (q->stream)
+			ibt_qp_activate(t, q);
 		break;
 	}
 }

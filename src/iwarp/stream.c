@@ -140,7 +140,11 @@ struct rdmap_read stream_read_of(struct wqe *w)
 struct wqe *stream_read_out(struct ibt *t, struct ibt_qp *q, uint32_t *at)
 {
 	struct stream_initiator *out = &q->stream->out;
+	uint32_t completed = shared_own(&q->qp->sq.completed);
 
+	/* slots before `completed` may hold newer requests */
+	if ((int32_t)(out->read - completed) < 0)
+		out->read = completed;
 	for (; out->read != q->req.wqe; out->read++) {
 		struct wqe *w = wq_at(t->hca, &q->qp->sq, out->read);
 

@@ -534,6 +534,27 @@ static enum hca_status status_of(const struct rdmap_terminate *e)
 	return e->layer == 2 ? HCA_REM_OP_ERR : HCA_REM_INV_REQ_ERR;
 }
 
+/* Does the Terminate quote the Read Request, or the atomic, that this side has
+ * waited for longest?  It was the first of those that are unanswered. */
+static bool is_about_oldest_read(const struct iwarp_stream *s,
+				 const struct ddp_header *about)
+{
+	return !about->is_tagged && about->queue == DDP_QUEUE_REQUEST &&
+	       about->sequence == s->out.request_sequence - s->out.reads_out;
+}
+
+/* Completes the READ or atomic at this index with an error, and those before it
+ * with success. */
+static void fail_read(struct ibt *t, struct ibt_qp *q, uint32_t at,
+		      enum hca_status status)
+{
+	while (q->qp->state != HCA_QP_ERR &&
+	       shared_own(&q->qp->sq.completed) != at)
+		ibt_request_done(t, q, HCA_SUCCESS);
+	if (q->qp->state != HCA_QP_ERR)
+		ibt_request_done(t, q, status);
+}
+
 /*
  * The peer has ended the stream.  A Terminate that quotes a Read Request fails
  * the oldest READ or atomic; requests without a response are complete already,
@@ -563,18 +584,13 @@ static void end_terminate(struct ibt *t, struct ibt_qp *q)
 			  g->payload_bytes - RDMAP_TERMINATE_BYTES - 2, &about);
 	if (status_of(&e) == HCA_REM_ACCESS_ERR)
 		x.cause = EXPLAIN_NAK_ACCESS;
-	if (!about.is_tagged && about.queue == DDP_QUEUE_REQUEST &&
-	    stream_read_out(t, q, &at)) {
+	if (is_about_oldest_read(s, &about) && stream_read_out(t, q, &at)) {
 		const struct wqe *w = wq_at(t->hca, &q->qp->sq, at);
 
 		x.wr_id = w->wr_id;
 		x.opcode = w->opcode;
 		ibt_explain(t, q, &x);
-		while (q->qp->state != HCA_QP_ERR &&
-		       shared_own(&q->qp->sq.completed) != at)
-			ibt_request_done(t, q, HCA_SUCCESS);
-		if (q->qp->state != HCA_QP_ERR)
-			ibt_request_done(t, q, status_of(&e));
+		fail_read(t, q, at, status_of(&e));
 		if (q->qp->state != HCA_QP_ERR)
 			ibt_qp_fail(t, q, ENGINE_EXPLAIN);
 		return;
@@ -608,6 +624,7 @@ static void act_on_refusal(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
 	struct stream_segment *g = &s->segment;
+	uint32_t at;
 
 	if (terminate_row(g->refused)->event == ENGINE_QP_ACCESS_ERR)
 		t->sign = ENGINE_SIGN_KEY;
@@ -622,6 +639,9 @@ static void act_on_refusal(struct ibt *t, struct ibt_qp *q)
 				.qpn = q->qp->qpn};
 
 		ibt_receive_done(t, q, &c, true);
+	} else if (g->refused == TERMINATE_LOCAL &&
+		   stream_read_out(t, q, &at)) {
+		fail_read(t, q, at, HCA_LOC_PROT_ERR);
 	}
 	stream_fail(t, q, g->refused, &g->explain);
 }

@@ -344,20 +344,24 @@ static void refuse_source(struct ibt *t, struct ibt_qp *q,
 			  enum terminate_cause cause, struct explain *x)
 {
 	struct stream_terminate *e = &q->stream->terminate;
+	const struct stream_target *in = &q->stream->in;
 	struct ddp_header ddp = {.is_last = true,
 				 .ddp_version = DDP_VERSION,
 				 .rdmap_version = RDMAP_VERSION,
 				 .opcode = RDMAP_READ_REQUEST,
 				 .queue = DDP_QUEUE_REQUEST,
-				 .sequence =
-					 q->stream->in.request_sequence - 1};
+				 .sequence = in->request_sequence -
+					     (in->head - in->tail)};
 
 	bytes_put16(e->headers, DDP_UNTAGGED_BYTES + RDMAP_READ_BYTES);
 	ddp_write(e->headers + 2, &ddp);
 	rdmap_read_write(e->headers + 2 + DDP_UNTAGGED_BYTES, r);
 	e->header_bytes = 2 + DDP_UNTAGGED_BYTES + RDMAP_READ_BYTES;
 	e->has_read = true;
-	stream_fail(t, q, cause, x);
+	if (q->stream->phase == STREAM_OPEN)
+		stream_fail(t, q, cause, x);
+	else
+		q->stream->terminate.cause = cause;
 }
 
 static uint32_t emit_read_response(struct ibt *t, struct ibt_qp *q,
@@ -384,6 +388,7 @@ static uint32_t emit_read_response(struct ibt *t, struct ibt_qp *q,
 		cause = TERMINATE_STREAM, x.cause = EXPLAIN_REMOTE_FAULT;
 	if (cause) {
 		refuse_source(t, q, r, cause, &x);
+		s->in.tail = s->in.head; /* the Terminate is the next */
 		return 0;
 	}
 	s->in.sent += bytes;
@@ -412,7 +417,7 @@ static uint32_t emit_response(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 	struct stream_target *in = &q->stream->in;
 	const struct stream_response *r;
 
-	if (in->tail == in->head || q->qp->state == HCA_QP_ERR)
+	if (in->tail == in->head)
 		return 0;
 	r = &in->responses[in->tail & (in->size - 1)];
 	return r->is_atomic ? emit_atomic_response(q, r, buf)
@@ -421,6 +426,8 @@ static uint32_t emit_response(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 
 /* ---- the end ---- */
 
+/* Follows the responses that are due: so the READ that a Terminate refuses is
+ * the oldest one that the peer waits for. */
 static uint32_t emit_terminate(struct ibt_qp *q, uint8_t *buf)
 {
 	struct iwarp_stream *s = q->stream;
@@ -477,5 +484,8 @@ uint32_t stream_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint32_t room)
 			return bytes;
 	}
 	/* a request or a response may have failed */
-	return s->phase == STREAM_TERMINATING ? emit_terminate(q, buf) : 0;
+	if (s->phase != STREAM_TERMINATING)
+		return 0;
+	bytes = emit_response(t, q, buf);
+	return bytes ? bytes : emit_terminate(q, buf);
 }

@@ -496,6 +496,51 @@ static void a_refused_access_ends_both_sides_by_its_terminate(void **state)
 	}
 }
 
+/* The refused READ lies in the slot of a READ that is complete. */
+static void a_refused_read_in_a_used_slot_fails(void **state)
+{
+	struct joined j;
+	struct wqe *w;
+
+	join_plain(&j);
+	post(&j, HCA_WR_RDMA_READ, 0, 10, 0);
+	for (int i = 1; i < 64; i++) {
+		run_streams(&j);
+		assert_done(&j, 0, HCA_SUCCESS);
+		post(&j, HCA_WR_RDMA_WRITE, 0, 10, 0);
+	}
+	run_streams(&j);
+	assert_done(&j, 0, HCA_SUCCESS);
+	w = two_hcas_send(j.d, 0, HCA_WR_RDMA_READ, 0, 10, 0);
+	w->rkey ^= 0x100;
+	two_hcas_post(j.d, 0);
+	run_streams(&j);
+	assert_done(&j, 0, HCA_REM_ACCESS_ERR);
+	assert_terminated(&j, TERMINATE_SOURCE_STAG);
+	part(&j);
+}
+
+/* Responses that are due are sent before the Terminate. */
+static void the_reads_before_a_refused_one_complete(void **state)
+{
+	struct joined j;
+	struct wqe *w;
+
+	join_plain(&j);
+	two_hcas_fill(j.d, 1, 5000, 3000);
+	post(&j, HCA_WR_RDMA_READ, 0, 3000, 5000);
+	w = two_hcas_send(j.d, 0, HCA_WR_RDMA_READ, 10000, 10, 0);
+	w->rkey ^= 0x100;
+	two_hcas_post(j.d, 0);
+	post(&j, HCA_WR_RDMA_READ, 20000, 10, 0);
+	run_streams(&j);
+	assert_done(&j, 0, HCA_SUCCESS);
+	assert_done(&j, 0, HCA_REM_ACCESS_ERR);
+	assert_done(&j, 0, HCA_WR_FLUSH_ERR);
+	assert_same(&j, 0, 5000, 3000);
+	part(&j);
+}
+
 static void a_send_without_a_receive_ends_the_stream(void **state)
 {
 	struct joined j;
@@ -711,7 +756,11 @@ static void a_peer_that_floods_with_reads_is_stopped(void **state)
 		deliver(&j, 1, UINT32_MAX);
 	}
 	run_streams(&j);
-	assert_terminated(&j, TERMINATE_NO_BUFFER);
+	assert_int_equal(j.d->side[1].side->stream->terminate.cause,
+			 TERMINATE_NO_BUFFER);
+	/* the responses to the forged READs end the other side */
+	assert_int_equal(stream_phase(&j, 0), STREAM_OVER);
+	assert_int_equal(stream_phase(&j, 1), STREAM_OVER);
 	part(&j);
 }
 
@@ -864,6 +913,8 @@ int main(void)
 		cmocka_unit_test(an_operation_that_iwarp_lacks_fails_alone),
 		cmocka_unit_test(
 			a_refused_access_ends_both_sides_by_its_terminate),
+		cmocka_unit_test(a_refused_read_in_a_used_slot_fails),
+		cmocka_unit_test(the_reads_before_a_refused_one_complete),
 		cmocka_unit_test(a_send_without_a_receive_ends_the_stream),
 		cmocka_unit_test(a_send_that_is_too_long_fails_its_receive),
 		cmocka_unit_test(
