@@ -21,13 +21,13 @@
 struct options {
 	uint64_t from, to;
 	uint32_t loss;
-	bool verbose, direct;
+	bool verbose, direct, iwarp;
 };
 
 static void print_usage(FILE *to)
 {
-	fputs("usage: " NAME " [--seeds A..B] [--loss PERCENT] [--direct] "
-	      "[--verbose]\n",
+	fputs("usage: " NAME " [--seeds A..B] [--loss PERCENT] "
+	      "[--direct | --iwarp] [--verbose]\n",
 	      to);
 }
 
@@ -49,6 +49,8 @@ static void print_help(void)
 	     "  --direct         the hosts are processes of one host: most "
 	     "reliable\n"
 	     "                   connections between them go without packets\n"
+	     "  --iwarp          the connections are iWARP's, over byte "
+	     "streams\n"
 	     "  --verbose        print the simulated time, the hash and the "
 	     "hosts' counters\n"
 	     "                   of each seed\n"
@@ -106,6 +108,8 @@ static bool parse_options(int argc, char **argv, struct options *o)
 			o->verbose = true;
 		} else if (!strcmp(word, "--direct")) {
 			o->direct = true;
+		} else if (!strcmp(word, "--iwarp")) {
+			o->iwarp = true;
 		} else if (!is_seeds && strcmp(word, "--loss") != 0) {
 			fprintf(stderr, NAME ": unknown option \"%s\".\n",
 				word);
@@ -118,7 +122,10 @@ static bool parse_options(int argc, char **argv, struct options *o)
 			return false;
 		}
 	}
-	return true;
+	if (!o->direct || !o->iwarp)
+		return true;
+	fputs(NAME ": --direct and --iwarp exclude each other.\n", stderr);
+	return false;
 }
 
 static void print_world(const struct world *w, uint64_t seed)
@@ -148,7 +155,9 @@ static uint64_t run_once(uint64_t seed, const struct options *o, char why[200])
 	uint64_t hash;
 
 	world_init(&w, seed, o->loss,
-		   !o->direct ? WORLD_PACKETS : PATH_WITHOUT);
+		   o->direct  ? PATH_WITHOUT
+		   : o->iwarp ? WORLD_STREAMS
+			      : WORLD_PACKETS);
 #ifdef ADVERB_STEPS
 	w.take_turns = o->direct ? turns_take : NULL;
 #endif
@@ -173,7 +182,9 @@ static bool run_seed(uint64_t seed, const struct options *o)
 		printf("FAIL seed %" PRIu64 ": %s; reproduce: " NAME " "
 		       "--seeds %" PRIu64 "..%" PRIu64 " --loss %u%s\n",
 		       seed, why, seed, seed, o->loss,
-		       o->direct ? " --direct" : "");
+		       o->direct  ? " --direct"
+		       : o->iwarp ? " --iwarp"
+				  : "");
 	fflush(stdout);
 	return !why[0];
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/shm_ack.h"
+#include "sim/bytestream.h"
 #include "sim/link.h"
 #include "sim/pair.h"
 #include "util/bits.h"
@@ -161,7 +162,7 @@ void node_boot(struct host *h)
 		open_shm_ack(h);
 	open_process(h);
 	engine_asleep(h->engine, true);
-	h->is_kicked = false;
+	h->is_kicked = h->is_writable = false;
 	h->source_count = 0;
 	h->arena_used = arena_used(&h->hca.arena);
 	h->turned_ns = node_now(h);
@@ -379,6 +380,7 @@ static void send_all(struct host *h)
 		for (size_t i = 0; i < n; i++)
 			link_send(w, h, &frames[i]);
 		engine_tx_done(h->engine, n);
+		bytestream_send(h);
 		kick_targets(h);
 		find_paths(h);
 		find_pages(h);
@@ -394,14 +396,16 @@ uint64_t node_next(const struct host *h)
 		return UINT64_MAX;
 	if (!node_is_up(h))
 		return h->stalled_ns;
-	if (h->inbox_count || h->is_kicked || h->source_count)
+	if (h->inbox_count || h->is_kicked || h->source_count || h->is_writable)
 		return 0;
 	due = engine_deadline(h->engine);
 	/* half of the hosts wake for an ACK in shared memory */
 	if (engine_owes(h->engine) ||
 	    (h->index % 2 && shm_ack_has_news(engine_shm_ack(h->engine))))
 		due = bits_min_u64(due, h->turned_ns + LOOK_NS);
-	return due == UINT64_MAX ? due : due - bits_min_u64(due, h->skew_ns);
+	if (due != UINT64_MAX)
+		due -= bits_min_u64(due, h->skew_ns);
+	return bits_min_u64(due, bytestream_next(h));
 }
 
 void node_turn(struct host *h)
@@ -423,6 +427,8 @@ void node_turn(struct host *h)
 	engine_hold_acks(h->engine,
 			 h->world->kind.has_shm_ack && !engine_owes(h->engine));
 	receive_all(h);
+	h->is_writable = false;
+	bytestream_receive(h);
 	shm_ack_look(engine_shm_ack(h->engine), now);
 	if (h->is_kicked)
 		engine_serve_notify(h->engine);

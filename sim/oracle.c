@@ -140,6 +140,8 @@ void oracle_round(struct world *w, struct pair *p)
 		struct flow *f = &p->flow[i];
 
 		f->round.failed = bits_min_u32(f->round.failed, f->round.next);
+		f->round.certain =
+			bits_min_u32(f->round.certain, f->round.failed);
 		f->service->replay(f);
 	}
 	for (uint32_t i = 0; i < w->vague_count; i++) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ibt/ibt.h"
+#include "sim/bytestream.h"
 #include "sim/node.h"
 #include "sim/oracle.h"
 #include "sim/service.h"
@@ -125,6 +126,8 @@ static void qp_init(struct world *w, struct flow *f)
 
 static void qp_fini(struct flow *f)
 {
+	if (f->bytestream)
+		bytestream_break(f);
 	engine_qp_remove(f->from->engine, f->q);
 	qp_withdraw(&f->from->hca, f->qp);
 	qp_free(&f->from->hca, f->qp);
@@ -224,7 +227,8 @@ void pair_init(struct world *w)
 		make_flow(w, p, 0, &w->hosts[a], &w->hosts[b]);
 		make_flow(w, p, 1, &w->hosts[b], &w->hosts[a]);
 		p->flow[0].service = p->flow[1].service =
-			services[draw_below(w, SERVICES)];
+			w->kind.has_streams ? &service_iwarp
+					    : services[draw_below(w, SERVICES)];
 		make_memory(w, &p->flow[0]);
 		make_memory(w, &p->flow[1]);
 	}
@@ -279,9 +283,11 @@ void pair_fini(struct world *w)
 	for (uint32_t i = 0; i < w->host_count; i++)
 		if (!w->hosts[i].dead)
 			pair_host_dies(w, &w->hosts[i]);
-	for (uint32_t i = 0; i < w->flow_count; i++)
+	for (uint32_t i = 0; i < w->flow_count; i++) {
 		for (int k = 0; k < REGION_COUNT; k++)
 			free(w->flows[i].region[k].frozen);
+		free(w->flows[i].bytestream);
+	}
 	free(w->flows);
 	free(w->pairs);
 }
@@ -344,6 +350,11 @@ static void start_round(struct world *w, struct pair *p)
 
 static void finish_round(struct world *w, struct pair *p)
 {
+	for (int i = 0; i < 2; i++) {
+		p->flow[i].round.certain = p->flow[i].round.ops_count;
+		if (p->flow[i].service->end)
+			p->flow[i].service->end(&p->flow[i]);
+	}
 	for (int i = 0; i < 2; i++)
 		reset_flow(w, &p->flow[i]);
 	oracle_round(w, p);
@@ -496,7 +507,9 @@ static void drain_sq(struct world *w, struct flow *f)
 {
 	struct hca_qp_attr a = {.en_sqd_async_notify = 1};
 
-	if (!f->qp || f->qp->state != HCA_QP_RTS || f->round.sqd)
+	/* iWARP has no state in which a send queue drains */
+	if (!f->qp || f->qp->state != HCA_QP_RTS || f->round.sqd ||
+	    f->bytestream)
 		return;
 	f->round.sqd = SQD_DRAINING;
 	workload_modify(w, f, &a, HCA_QP_SQD, HCA_QP_EN_SQD_ASYNC);

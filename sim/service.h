@@ -14,6 +14,10 @@ struct service {
 	uint32_t qp_type; /* HCA_QPT_* */
 	/* Unreliable: nothing is sent again, and a late packet is accepted. */
 	bool is_lossy;
+	/* RC and iWARP: the opcodes of requests, each as often as it stands
+	 * here. */
+	const uint8_t *opcodes;
+	uint32_t opcode_count;
 	/* --- the workload --- */
 	/*
 	 * Draws f's next request (f->round.ops[f->round.ops_count], zeroed),
@@ -26,6 +30,10 @@ struct service {
 	/* Fills in the fields of a request's WQE that only some services have.
 	 */
 	void (*fill)(const struct flow *f, const struct op *o, struct wqe *e);
+	/* May the program post f's next request now?  NULL: always. */
+	bool (*may_post)(const struct flow *f);
+	/* A round ends: its QPs enter RESET next.  NULL: nothing is due. */
+	void (*end)(struct flow *f);
 	/* --- the oracle --- */
 	/* May request i of f complete with this status? */
 	bool (*may_end)(const struct flow *f, uint32_t i, uint32_t status);
@@ -39,6 +47,6 @@ struct service {
 	void (*replay)(struct flow *f);
 };
 
-extern const struct service service_rc, service_uc, service_ud;
+extern const struct service service_rc, service_uc, service_ud, service_iwarp;
 
 #endif

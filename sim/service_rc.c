@@ -46,7 +46,9 @@ static bool make_request(struct world *w, struct flow *f, bool defective)
 	bool fenced = f->round.fence_next;
 	uint32_t start;
 
-	o->opcode = opcodes[workload_below(w, sizeof(opcodes))];
+	o->opcode =
+		f->service
+			->opcodes[workload_below(w, f->service->opcode_count)];
 	o->bytes = workload_bytes(w);
 	o->imm = rng_u32(&w->rng);
 	o->flags = (uint8_t)((fenced || !workload_below(w, 8) ? HCA_SEND_FENCE
@@ -263,7 +265,7 @@ static void replay_op(struct flow *f, uint32_t i, const struct recv **recv)
 	const struct op *o = &f->round.ops[i];
 	const uint8_t *source = f->from->shadow + o->piece[0].off;
 	const uint8_t *remote = f->to->shadow + o->remote;
-	bool vague = i >= f->round.failed;
+	bool vague = i >= f->round.certain;
 	struct piece at = {o->remote, o->bytes};
 
 	if (has_receive(o)) {
@@ -317,6 +319,8 @@ static void replay_round(struct flow *f)
 
 const struct service service_rc = {
 	.qp_type = HCA_QPT_RC,
+	.opcodes = opcodes,
+	.opcode_count = sizeof(opcodes),
 	.make = make_request,
 	.connect = connect_pair,
 	.fill = fill_wqe,

@@ -248,7 +248,9 @@ static bool post_some(struct world *w, struct flow *f)
 		recvs = FLOW_OPS;
 	before = f->round.posted + f->back->round.recvs_posted;
 
-	while (n-- && f->round.posted < f->round.ops_count && post_op(w, f))
+	while (n-- && f->round.posted < f->round.ops_count &&
+	       (!f->service->may_post || f->service->may_post(f)) &&
+	       post_op(w, f))
 		;
 	/* receives for the peer's messages are posted to this QP */
 	while (recvs-- &&

@@ -20,6 +20,7 @@
 #define WORKLOAD_ATOMICS 8	     /* words at flow.atomics */
 #define WORKLOAD_INLINE	 128	     /* bytes */
 
+struct bytestream;
 struct service;
 
 /* [off, off + bytes) of a host's memory. */
@@ -73,6 +74,8 @@ enum sqd { SQD_NO, SQD_DRAINING, SQD_DRAINED };
 struct round {
 	uint32_t ops_count, posted, next; /* next: the next op to complete */
 	uint32_t failed;		  /* first op in error, or ops_count */
+	/* Ops before this one have certainly been executed. */
+	uint32_t certain;
 	uint32_t recvs_count, recvs_posted, recvs_next;
 	uint8_t rnr_retry;
 	uint8_t sqd;	  /* enum sqd */
@@ -102,6 +105,7 @@ struct flow {
 	struct region region[REGION_COUNT];
 	uint32_t source, sink, sink_end, psn, atomics, writable, constant;
 	uint32_t recv_brk, recv_end;
+	struct bytestream *bytestream; /* iWARP: from qp to the peer; owned */
 	struct round round;
 };
 

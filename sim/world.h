@@ -77,7 +77,8 @@ struct host {
 	struct process *process;
 	uint64_t arena_used; /* bytes, before any object is made */
 	struct hca hca;
-	bool is_kicked; /* node_kick: an initiator has set notify bits */
+	bool is_kicked;	  /* node_kick: an initiator has set notify bits */
+	bool is_writable; /* a byte stream takes bytes again (bytestream.h) */
 	struct credit_page page;
 	struct engine *engine;
 	struct tap taps[WORLD_TAPS];
@@ -135,6 +136,7 @@ struct world_kind {
 	bool sources;	/* one host's processes, and a forger of another user */
 	bool is_mapped; /* direct: each process has mapped all memory */
 	bool has_atomics; /* direct: hosts are queue pairs of one process */
+	bool has_streams; /* all connections are iWARP's */
 };
 
 struct world {
@@ -165,8 +167,9 @@ struct world {
 /* The path of most RC connections. */
 enum world_path {
 	WORLD_PACKETS,
-	WORLD_DIRECT, /* without packets (src/direct) */
-	WORLD_TURNS,  /* direct, and hosts make progress at the same time */
+	WORLD_DIRECT,  /* without packets (src/direct) */
+	WORLD_TURNS,   /* direct, and hosts make progress at the same time */
+	WORLD_STREAMS, /* byte streams (src/iwarp) */
 };
 
 /* Makes a world.  *w is zero, or the previous world after world_fini, whose

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sim/bytestream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "iwarp/stream.h"
+#include "sim/node.h"
+#include "sim/pair.h"
+#include "util/bits.h"
+
+#define LIMIT_MAX   100000u /* bytes that a full stream holds */
+#define ROOM	    (2 * FPDU_ULPDU_MAX)
+#define STREAM_SIZE (LIMIT_MAX + ROOM)
+#define WIRE_NS	    5000
+#define LATE_NS	    300000
+#define AGAIN_MS    200 /* TCP sends lost segments again */
+
+struct bytestream {
+	uint64_t at_ns;	     /* when the next bytes arrive */
+	uint32_t head, tail; /* of bytes */
+	uint32_t limit;	     /* bytes that it holds before it is full */
+	bool is_open;
+	bool is_full;  /* the sender has stopped */
+	bool is_ended; /* no bytes follow those that it has */
+	uint8_t bytes[STREAM_SIZE];
+};
+
+static bool is_live(const struct flow *f)
+{
+	return f->bytestream && f->bytestream->is_open;
+}
+
+bool bytestream_is_empty(const struct flow *f)
+{
+	return !is_live(f) || f->bytestream->head == f->bytestream->tail;
+}
+
+/* Draws when the next bytes of the stream arrive. */
+static void schedule_bytes(struct world *w, const struct flow *f)
+{
+	uint64_t at = w->now_ns + WIRE_NS + rng_below(&w->rng, LATE_NS);
+
+	if (!world_is_quiet(w) && rng_chance(&w->rng, w->faults.drop))
+		at += rng_below(&w->rng, AGAIN_MS) * WORLD_MS;
+	at = bits_max_u64(at, f->from->unplugged_ns);
+	f->bytestream->at_ns = bits_max_u64(at, f->to->unplugged_ns);
+}
+
+void bytestream_open(struct world *w, struct flow *f,
+		     const struct stream_config *c)
+{
+	struct bytestream *b = f->bytestream;
+
+	if (!b)
+		b = f->bytestream = calloc(1, sizeof(*b));
+	if (!b)
+		abort();
+	b->head = b->tail = 0;
+	b->limit = 1 + rng_below(&w->rng, LIMIT_MAX);
+	b->is_open = true;
+	b->is_full = b->is_ended = false;
+	if (engine_stream_open(f->from->engine, f->q, c))
+		world_fail(w, "flow %u: its stream is refused", f->id);
+}
+
+void bytestream_close(struct flow *f)
+{
+	if (f->bytestream)
+		f->bytestream->is_open = false;
+}
+
+void bytestream_break(struct flow *f)
+{
+	struct bytestream *b = f->bytestream;
+	struct world *w = f->from->world;
+
+	if (!b->is_open)
+		return;
+	if (b->head == b->tail)
+		schedule_bytes(w, f);
+	else /* what the sender's kernel had not sent is lost */
+		b->head = b->tail + rng_below(&w->rng, b->head - b->tail + 1);
+	b->is_ended = true;
+}
+
+/* ---- sending ---- */
+
+static void send_stream(struct world *w, struct flow *f)
+{
+	struct bytestream *b = f->bytestream;
+	bool was_empty = b->head == b->tail;
+
+	if (b->is_ended)
+		return;
+	if (was_empty)
+		b->head = b->tail = 0;
+	if (b->head - b->tail >= b->limit ||
+	    STREAM_SIZE - b->head < engine_stream_room(f->q)) {
+		b->is_full = true;
+		return;
+	}
+	/* as a program that sends little at a time, or all at once */
+	b->head += engine_stream_tx(f->from->engine, f->q, b->bytes + b->head,
+				    rng_chance(&w->rng, 500000)
+					    ? engine_stream_room(f->q)
+					    : STREAM_SIZE - b->head,
+				    node_now(f->from));
+	b->is_ended = engine_stream_is_over(f->q);
+	if (was_empty && (b->is_ended || b->head != b->tail))
+		schedule_bytes(w, f);
+}
+
+void bytestream_send(struct host *h)
+{
+	struct world *w = h->world;
+	struct ibt_qp *q;
+
+	if (!w->kind.has_streams)
+		return;
+	while ((q = engine_stream_next(h->engine))) {
+		struct flow *f = pair_flow_of(w, h, q->qp->qpn);
+
+		if (is_live(f))
+			send_stream(w, f);
+	}
+}
+
+/* ---- receiving ---- */
+
+/* The stream has room again: the sender goes on. */
+static void wake_sender(struct flow *f)
+{
+	struct bytestream *b = f->bytestream;
+
+	if (!b->is_full || b->head - b->tail > b->limit / 2)
+		return;
+	memmove(b->bytes, b->bytes + b->tail, b->head - b->tail);
+	b->head -= b->tail;
+	b->tail = 0;
+	b->is_full = false;
+	if (!f->q)
+		return;
+	engine_stream_ready(f->from->engine, f->q);
+	f->from->is_writable = true;
+}
+
+/* The last byte of an ended stream has arrived. */
+static void end_stream(struct host *h, struct flow *f)
+{
+	f->bytestream->is_open = false;
+	if (f->back->q && f->back->q->stream)
+		engine_stream_lost(h->engine, f->back->q, node_now(h));
+}
+
+static void receive_stream(struct world *w, struct host *h, struct flow *f)
+{
+	struct bytestream *b = f->bytestream;
+	uint32_t most = b->head - b->tail, n;
+
+	n = most && rng_chance(&w->rng, 300000) ? 1 + rng_below(&w->rng, most)
+						: most;
+	if (n && f->back->q && f->back->q->stream)
+		engine_stream_rx(h->engine, f->back->q, b->bytes + b->tail, n,
+				 node_now(h));
+	b->tail += n;
+	wake_sender(f);
+	if (b->head != b->tail)
+		schedule_bytes(w, f);
+	else if (b->is_ended)
+		end_stream(h, f);
+}
+
+static bool is_due(const struct flow *f, const struct host *h)
+{
+	return is_live(f) && f->to == h &&
+	       (f->bytestream->head != f->bytestream->tail ||
+		f->bytestream->is_ended);
+}
+
+void bytestream_receive(struct host *h)
+{
+	struct world *w = h->world;
+
+	for (uint32_t i = 0; w->kind.has_streams && i < w->flow_count; i++)
+		if (is_due(&w->flows[i], h) &&
+		    w->flows[i].bytestream->at_ns <= w->now_ns)
+			receive_stream(w, h, &w->flows[i]);
+}
+
+uint64_t bytestream_next(const struct host *h)
+{
+	const struct world *w = h->world;
+	uint64_t next = UINT64_MAX;
+
+	for (uint32_t i = 0; w->kind.has_streams && i < w->flow_count; i++)
+		if (is_due(&w->flows[i], h))
+			next = bits_min_u64(next,
+					    w->flows[i].bytestream->at_ns);
+	return next;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * iWARP: requests over byte streams.  A WRITE or a SEND completes when its
+ * bytes are given to the stream, so only a later READ shows that it was
+ * executed.
+ */
+#include "sim/service.h"
+
+#include "iwarp/stream.h"
+#include "sim/bytestream.h"
+#include "sim/pair.h"
+#include "util/bits.h"
+
+static const uint8_t opcodes[] = {
+	HCA_WR_RDMA_WRITE, HCA_WR_RDMA_WRITE,  HCA_WR_RDMA_WRITE_IMM,
+	HCA_WR_SEND,	   HCA_WR_SEND,	       HCA_WR_RDMA_READ,
+	HCA_WR_RDMA_READ,  HCA_WR_ATOMIC_FADD, HCA_WR_ATOMIC_CAS};
+
+static bool has_response(const struct op *o)
+{
+	return o->opcode == HCA_WR_RDMA_READ ||
+	       o->opcode == HCA_WR_ATOMIC_FADD ||
+	       o->opcode == HCA_WR_ATOMIC_CAS;
+}
+
+static bool has_receive(const struct op *o)
+{
+	return o->opcode == HCA_WR_RDMA_WRITE_IMM || o->opcode == HCA_WR_SEND;
+}
+
+static bool make_request(struct world *w, struct flow *f, bool defective)
+{
+	return service_rc.make(w, f, defective);
+}
+
+static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
+{
+	service_rc.fill(f, o, e);
+}
+
+static void check_receive(struct world *w, struct flow *f, uint32_t i,
+			  const struct cqe *c)
+{
+	service_rc.received(w, f, i, c);
+}
+
+static void replay_round(struct flow *f)
+{
+	service_rc.replay(f);
+}
+
+/* Nothing tells the requester of a missing receive: the program waits until its
+ * peer has posted one, or is gone. */
+static bool may_post(const struct flow *f)
+{
+	uint32_t needed = 0;
+
+	if (pair_is_broken(f) || pair_is_broken(f->back))
+		return true;
+	for (uint32_t i = 0; i <= f->round.posted; i++)
+		needed += has_receive(&f->round.ops[i]);
+	return needed <= f->round.recvs_posted;
+}
+
+static void enter_rts(struct world *w, struct flow *f)
+{
+	struct hca_qp_attr a = {.port_num = 1,
+				.path_mtu = 1,
+				.dest_qpn = f->back->qp->qpn,
+				.access_flags = HCA_REMOTE_WRITE |
+						HCA_REMOTE_READ |
+						HCA_REMOTE_ATOMIC,
+				.ah = {.is_global = 1}};
+
+	workload_modify(w, f, &a, HCA_QP_INIT,
+			HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS);
+	workload_modify(w, f, &a, HCA_QP_RTR,
+			HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN |
+				HCA_QP_RQ_PSN | HCA_QP_MAX_DEST_RD_ATOMIC |
+				HCA_QP_MIN_RNR_TIMER);
+	workload_modify(w, f, &a, HCA_QP_RTS,
+			HCA_QP_SQ_PSN | HCA_QP_TIMEOUT | HCA_QP_RETRY_CNT |
+				HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC);
+}
+
+/* An initiator without requests has to send a ready-to-receive. */
+static enum stream_rtr draw_rtr(struct world *w, const struct flow *f)
+{
+	if (f->round.ops_count && workload_below(w, 2))
+		return STREAM_RTR_NONE;
+	return (enum stream_rtr)(STREAM_RTR_FPDU + workload_below(w, 3));
+}
+
+static void connect_pair(struct world *w, struct flow *f)
+{
+	struct stream_config c[2] = {{.has_crc = workload_below(w, 4)}};
+
+	c[1] = c[0];
+	for (int i = 0; i < 2; i++) {
+		c[i].has_extensions = true;
+		c[i].tx_markers = c[!i].rx_markers = !workload_below(w, 4);
+		c[i].ulpdu_max =
+			STREAM_ULPDU_MIN +
+			workload_below(w, workload_below(w, 4) ? 9000 : 60000);
+		c[i].ord = 1 + workload_below(w, 16);
+		c[!i].ird = c[i].ord + workload_below(w, 2);
+	}
+	c[0].rtr = draw_rtr(w, f);
+	c[1].is_responder = true;
+	for (int i = 0; i < 2; i++) {
+		enter_rts(w, &f[i]);
+		bytestream_open(w, &f[i], &c[i]);
+	}
+}
+
+static bool may_fail(const struct flow *f, const struct op *o, uint32_t status)
+{
+	switch (status) {
+	case HCA_REM_ACCESS_ERR:
+		return has_response(o) &&
+		       (o->defect == OP_BAD_RKEY ||
+			f->round.revoked & 1 << REGION_REMOTE);
+	case HCA_LOC_PROT_ERR:
+		return o->defect == OP_BAD_LKEY ||
+		       f->round.revoked & 1 << REGION_LOCAL;
+	default:
+		return false;
+	}
+}
+
+static bool may_end(const struct flow *f, uint32_t i, uint32_t status)
+{
+	const struct op *o = &f->round.ops[i];
+
+	if (status == HCA_WR_FLUSH_ERR)
+		return pair_is_broken(f);
+	if (f->round.failed < i)
+		return false; /* only flushing follows a failure */
+	if (status)
+		return may_fail(f, o, status);
+	return o->defect == OP_GOOD ||
+	       (o->defect != OP_BAD_LKEY && !has_response(o));
+}
+
+/* Bytes may be under way after the last completion. */
+static bool is_over(const struct flow *f)
+{
+	return service_rc.is_over(f) &&
+	       (pair_is_broken(f) || pair_is_broken(f->back) ||
+		bytestream_is_empty(f));
+}
+
+/* What the peer has executed for certain: all, if nothing is under way; else
+ * all before the last request that was answered. */
+static void end_round(struct flow *f)
+{
+	uint32_t i = bits_min_u32(f->round.next, f->round.failed);
+
+	if (pair_is_broken(f) || pair_is_broken(f->back) ||
+	    !bytestream_is_empty(f)) {
+		while (i && !has_response(&f->round.ops[i - 1]))
+			i--;
+		f->round.certain = i;
+	}
+	bytestream_close(f);
+}
+
+const struct service service_iwarp = {
+	.qp_type = HCA_QPT_RC,
+	.opcodes = opcodes,
+	.opcode_count = sizeof(opcodes),
+	.make = make_request,
+	.connect = connect_pair,
+	.fill = fill_wqe,
+	.may_post = may_post,
+	.end = end_round,
+	.may_end = may_end,
+	.received = check_receive,
+	.is_over = is_over,
+	.replay = replay_round,
+};
