@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "iwarp/startup.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "util/bits.h"
+#include "util/check.h"
+
+static const struct startup_verdict verdicts[STARTUP_ERRORS] = {
+	[STARTUP_BAD_KEY] = {TERMINATE_MPA_FRAME},
+	[STARTUP_BAD_LENGTH] = {TERMINATE_MPA_FRAME},
+	[STARTUP_BAD_REVISION] = {TERMINATE_MPA_FRAME},
+	[STARTUP_OLD_REVISION] = {TERMINATE_MPA_FRAME, .is_old_peer = true},
+	[STARTUP_NO_REPLY] = {TERMINATE_CLOSED, .is_old_peer = true},
+	[STARTUP_BAD_REPLY] = {TERMINATE_MPA_FRAME},
+	[STARTUP_EARLY] = {TERMINATE_MPA_FRAME},
+	[STARTUP_CLOSED] = {TERMINATE_CLOSED},
+	/* RFC 5044 8 counts a timeout among the lost connections */
+	[STARTUP_TIMED_OUT] = {TERMINATE_CLOSED},
+	[STARTUP_NO_IRD] = {TERMINATE_IRD, .terminates = true},
+	[STARTUP_NO_RTR] = {TERMINATE_RTR, .terminates = true},
+};
+
+const struct startup_verdict *startup_verdict(enum startup_error error)
+{
+	return &verdicts[error];
+}
+
+static void fail_startup(struct startup *s, enum startup_error error)
+{
+	s->state = STARTUP_FAILED;
+	s->error = error;
+}
+
+/* ---- the frames of this end ---- */
+
+static void offer_rtr(struct mpa_enhanced *e, uint8_t rtr)
+{
+	e->takes_fpdu = rtr & STARTUP_RTR_FPDU;
+	e->takes_write = rtr & STARTUP_RTR_WRITE;
+	e->takes_read = rtr & STARTUP_RTR_READ;
+}
+
+static uint8_t rtr_of(const struct mpa_enhanced *e)
+{
+	return (uint8_t)((e->takes_fpdu ? STARTUP_RTR_FPDU : 0) |
+			 (e->takes_write ? STARTUP_RTR_WRITE : 0) |
+			 (e->takes_read ? STARTUP_RTR_READ : 0));
+}
+
+/* The frame of an offer, but for what depends on the role. */
+static struct mpa_frame frame_of(const struct startup_offer *offer)
+{
+	return (struct mpa_frame){
+		.wants_markers = offer->wants_markers,
+		.wants_crc = offer->wants_crc,
+		.enhanced = {.ird = offer->ird, .ord = offer->ord},
+		.private_data = offer->private_data,
+		.private_bytes = offer->private_bytes,
+	};
+}
+
+static void begin_startup(struct startup *s, uint64_t deadline_ns)
+{
+	*s = (struct startup){.state = STARTUP_WAITS,
+			      .deadline_ns = deadline_ns};
+}
+
+static void check_initiator(const struct startup_offer *offer)
+{
+	CHECK(offer->revision == 2 ||
+	      (offer->revision == 1 && !offer->is_enhanced));
+	CHECK(!offer->is_peer_to_peer || (offer->is_enhanced && offer->rtr));
+	CHECK(offer->ird <= MPA_DEPTH_MAX && offer->ord <= MPA_DEPTH_MAX);
+}
+
+int startup_connect(struct startup *s, const struct startup_offer *offer,
+		    uint64_t deadline_ns, uint8_t *out)
+{
+	struct mpa_frame f = frame_of(offer);
+
+	check_initiator(offer);
+	begin_startup(s, deadline_ns);
+	s->is_initiator = true;
+	s->offer = *offer;
+	s->offer.private_data = NULL;
+	s->offer.private_bytes = 0;
+	f.kind = MPA_REQUEST;
+	f.revision = offer->revision;
+	f.is_enhanced = offer->is_enhanced;
+	if (offer->is_peer_to_peer) {
+		f.enhanced.is_peer_to_peer = true;
+		offer_rtr(&f.enhanced, offer->rtr);
+	}
+	return mpa_write(out, &f);
+}
+
+void startup_listen(struct startup *s, uint8_t revision, uint64_t deadline_ns)
+{
+	CHECK(revision >= 1 && revision <= STARTUP_REVISION_MAX);
+	begin_startup(s, deadline_ns);
+	s->offer.revision = revision;
+}
+
+/* ---- what the two ends agree on ---- */
+
+/* Up to which depth may this end's IRD be raised? */
+static uint16_t raised_ird(const struct startup_offer *offer, uint16_t wanted)
+{
+	uint32_t most = bits_min_u32(wanted, offer->ird_max);
+
+	return (uint16_t)bits_max_u32(offer->ird, most);
+}
+
+static uint16_t least_depth(uint16_t a, uint16_t b)
+{
+	return (uint16_t)bits_min_u32(a, b);
+}
+
+/* One CRC for both directions, if either end wants it; markers in a direction
+ * if its receiver wants them (RFC 5044 7.1.1). */
+static void agree_framing(struct startup *s, const struct startup_offer *offer)
+{
+	s->agreed = (struct startup_agreed){
+		.revision = s->peer.revision,
+		.is_enhanced = s->peer.is_enhanced,
+		.has_crc = offer->wants_crc || s->peer.wants_crc,
+		.rx_markers = offer->wants_markers,
+		.tx_markers = s->peer.wants_markers,
+		.awaits_fpdu = !s->is_initiator,
+		.ird = offer->ird,
+		.ord = offer->ord,
+	};
+}
+
+/*
+ * The initiator sends no more RDMA Reads than the responder takes, and has to
+ * take those that the responder sends (RFC 6581 9.1).  MPA_DEPTH_MAX in the
+ * reply leaves the depth as it is.
+ */
+static bool agree_depths(struct startup *s)
+{
+	const struct mpa_enhanced *e = &s->peer.enhanced;
+
+	s->agreed.ord = least_depth(s->offer.ord, e->ird);
+	if (e->ord == MPA_DEPTH_MAX)
+		return true;
+	s->agreed.ird = raised_ird(&s->offer, e->ord);
+	return s->agreed.ird >= e->ord;
+}
+
+/* Picks the ready-to-receive that costs least of those that both ends have; 0:
+ * there is none. */
+static uint8_t pick_rtr(const struct startup *s)
+{
+	uint8_t common = s->offer.rtr & rtr_of(&s->peer.enhanced);
+
+	if (common & STARTUP_RTR_FPDU)
+		return STARTUP_RTR_FPDU;
+	if (common & STARTUP_RTR_WRITE)
+		return STARTUP_RTR_WRITE;
+	/* The responder would have no place for an RDMA Read. */
+	if (s->peer.enhanced.ird == 0)
+		return 0;
+	return common & STARTUP_RTR_READ;
+}
+
+/* Both ends have to be of one model (RFC 6581 9.2). */
+static bool agree_model(struct startup *s)
+{
+	bool is_peer_to_peer = s->peer.enhanced.is_peer_to_peer;
+
+	if (is_peer_to_peer != s->offer.is_peer_to_peer)
+		return false;
+	s->agreed.is_peer_to_peer = is_peer_to_peer;
+	if (is_peer_to_peer)
+		s->agreed.rtr = pick_rtr(s);
+	return !is_peer_to_peer || s->agreed.rtr;
+}
+
+/* What becomes of the initiator by a complete reply. */
+static void judge_reply(struct startup *s)
+{
+	const struct mpa_frame *f = &s->peer;
+
+	if (f->revision == 0 || f->revision > s->offer.revision)
+		fail_startup(s, STARTUP_BAD_REVISION);
+	/* A peer that took enhanced data for data of its consumer may have
+	 * rejected the connection for that: the revision comes first. */
+	else if (f->revision < s->offer.revision)
+		fail_startup(s, STARTUP_OLD_REVISION);
+	else if (f->is_rejected)
+		s->state = STARTUP_REJECTED;
+	/* RFC 6581 10: the reply to enhanced data has enhanced data. */
+	else if (f->is_enhanced != s->offer.is_enhanced)
+		fail_startup(s, STARTUP_BAD_REPLY);
+	else
+		s->state = STARTUP_ACCEPTED;
+	if (s->state != STARTUP_ACCEPTED)
+		return;
+	agree_framing(s, &s->offer);
+	if (!f->is_enhanced)
+		return;
+	if (!agree_depths(s))
+		fail_startup(s, STARTUP_NO_IRD);
+	else if (!agree_model(s))
+		fail_startup(s, STARTUP_NO_RTR);
+}
+
+/* A revision that this end does not have ends the connection without a reply
+ * (RFC 5044 7.1.1). */
+static void judge_request(struct startup *s)
+{
+	if (s->peer.revision == 0 || s->peer.revision > s->offer.revision)
+		fail_startup(s, STARTUP_BAD_REVISION);
+	else
+		s->state = STARTUP_REQUESTED;
+}
+
+/* ---- the peer's stream ---- */
+
+/* Holds bytes of the peer's frame and judges it when it is complete.  Returns
+ * how many bytes belonged to it. */
+static size_t hold_bytes(struct startup *s, const uint8_t *p, size_t n)
+{
+	size_t before = s->held_bytes;
+	size_t more = bits_min_u64(n, MPA_FRAME_MAX - before);
+	enum mpa_kind kind = s->is_initiator ? MPA_REPLY : MPA_REQUEST;
+	int bytes;
+
+	memcpy(s->held + before, p, more);
+	s->held_bytes = (uint16_t)(before + more);
+	bytes = mpa_parse(s->held, s->held_bytes, kind, &s->peer);
+	if (bytes == -EPROTO)
+		fail_startup(s, STARTUP_BAD_KEY);
+	else if (bytes < 0)
+		fail_startup(s, STARTUP_BAD_LENGTH);
+	if (bytes <= 0)
+		return more;
+	s->held_bytes = (uint16_t)bytes;
+	if (s->is_initiator)
+		judge_reply(s);
+	else
+		judge_request(s);
+	return (size_t)bytes - before;
+}
+
+/*
+ * Neither end may send yet what would be FPDUs: the initiator waits for the
+ * reply, and the responder waits for the initiator's first FPDU (RFC 5044
+ * 7.1.2).
+ */
+static bool is_silence_due(const struct startup *s)
+{
+	return s->state == STARTUP_REQUESTED || s->state == STARTUP_ACCEPTED;
+}
+
+size_t startup_take(struct startup *s, const uint8_t *p, size_t n)
+{
+	size_t taken = 0;
+
+	CHECK(s->is_initiator || s->state != STARTUP_ACCEPTED);
+	if (s->state == STARTUP_WAITS && n)
+		taken = hold_bytes(s, p, n);
+	if (taken < n && is_silence_due(s))
+		fail_startup(s, STARTUP_EARLY);
+	return taken;
+}
+
+void startup_end(struct startup *s)
+{
+	if (s->state == STARTUP_REQUESTED)
+		fail_startup(s, STARTUP_CLOSED);
+	if (s->state != STARTUP_WAITS)
+		return;
+	if (s->is_initiator && s->offer.revision > 1 && !s->held_bytes)
+		fail_startup(s, STARTUP_NO_REPLY);
+	else
+		fail_startup(s, STARTUP_CLOSED);
+}
+
+/* ---- the responder's answer ---- */
+
+static void check_responder(const struct startup *s,
+			    const struct startup_offer *offer)
+{
+	CHECK(s->state == STARTUP_REQUESTED);
+	CHECK(offer->rtr & STARTUP_RTR_ALL);
+	CHECK(!(offer->rtr & STARTUP_RTR_READ) || raised_ird(offer, 1));
+	CHECK(offer->ird <= MPA_DEPTH_MAX && offer->ord <= MPA_DEPTH_MAX);
+	CHECK(offer->ird_max <= MPA_DEPTH_MAX);
+}
+
+/* The kinds that both ends have; if there are none, those of this end: the
+ * initiator may send another than it said, or gives up (RFC 6581 9.2). */
+static uint8_t common_rtr(const struct startup *s, uint8_t rtr)
+{
+	uint8_t common = rtr & rtr_of(&s->peer.enhanced);
+
+	return common ? common : rtr & STARTUP_RTR_ALL;
+}
+
+/* The depths of this end and of its reply (RFC 6581 9.1). */
+static void settle_depths(struct startup *s, const struct startup_offer *offer,
+			  struct mpa_enhanced *reply)
+{
+	const struct mpa_enhanced *e = &s->peer.enhanced;
+	struct startup_agreed *a = &s->agreed;
+
+	if (e->ord != MPA_DEPTH_MAX)
+		a->ird = raised_ird(offer, e->ord);
+	if (a->rtr & STARTUP_RTR_READ)
+		a->ird = (uint16_t)bits_max_u32(a->ird, 1);
+	/* MPA_DEPTH_MAX lowers no depth */
+	a->ord = least_depth(offer->ord, e->ird);
+	reply->ird = e->ord == MPA_DEPTH_MAX ? MPA_DEPTH_MAX : a->ird;
+	reply->ord = e->ird == MPA_DEPTH_MAX ? MPA_DEPTH_MAX : a->ord;
+}
+
+/* The reply is of the request's revision and form (RFC 6581 10). */
+static struct mpa_frame reply_of(const struct startup *s,
+				 const struct startup_offer *offer)
+{
+	struct mpa_frame f = frame_of(offer);
+
+	f.kind = MPA_REPLY;
+	f.revision = s->peer.revision;
+	f.is_enhanced = s->peer.is_enhanced;
+	if (f.is_enhanced && s->peer.enhanced.is_peer_to_peer) {
+		f.enhanced.is_peer_to_peer = true;
+		offer_rtr(&f.enhanced, common_rtr(s, offer->rtr));
+	}
+	return f;
+}
+
+int startup_accept(struct startup *s, const struct startup_offer *offer,
+		   uint8_t *out)
+{
+	struct mpa_frame f = reply_of(s, offer);
+	int bytes;
+
+	check_responder(s, offer);
+	agree_framing(s, offer);
+	/* An initiator that looks at the reply alone, as siw of the kernel
+	 * does, finds there whether CRC is used. */
+	f.wants_crc = s->agreed.has_crc;
+	if (f.is_enhanced) {
+		s->agreed.is_peer_to_peer = f.enhanced.is_peer_to_peer;
+		s->agreed.rtr = rtr_of(&f.enhanced);
+		settle_depths(s, offer, &f.enhanced);
+	}
+	bytes = mpa_write(out, &f);
+	if (bytes > 0)
+		s->state = STARTUP_ACCEPTED;
+	return bytes;
+}
+
+int startup_reject(struct startup *s, const struct startup_offer *offer,
+		   uint8_t *out)
+{
+	struct mpa_frame f = reply_of(s, offer);
+	int bytes;
+
+	CHECK(s->state == STARTUP_REQUESTED);
+	f.is_rejected = true;
+	bytes = mpa_write(out, &f);
+	if (bytes > 0)
+		s->state = STARTUP_REJECTED;
+	return bytes;
+}
+
+/* ---- time ---- */
+
+uint64_t startup_deadline(const struct startup *s)
+{
+	return s->state == STARTUP_WAITS ? s->deadline_ns : UINT64_MAX;
+}
+
+void startup_tick(struct startup *s, uint64_t now_ns)
+{
+	if (now_ns >= startup_deadline(s))
+		fail_startup(s, STARTUP_TIMED_OUT);
+}
