@@ -82,6 +82,54 @@ static int refuse_modify(const char **why, const char *text)
 	return -EINVAL;
 }
 
+/* Sentences about an attribute that a transition requires, or does not take. */
+static const struct {
+	uint32_t bit;
+	const char *missing, *not_allowed;
+} texts[] = {
+#define TEXTS(bit, name)                                                       \
+	{                                                                      \
+		(bit),                                                         \
+			"attr_mask lacks " name                                \
+			", which this transition requires",                    \
+			"attr_mask has " name                                  \
+			", which this transition does not take"                \
+	}
+	TEXTS(HCA_QP_CUR_STATE, "IBV_QP_CUR_STATE"),
+	TEXTS(HCA_QP_EN_SQD_ASYNC, "IBV_QP_EN_SQD_ASYNC_NOTIFY"),
+	TEXTS(HCA_QP_ACCESS_FLAGS, "IBV_QP_ACCESS_FLAGS"),
+	TEXTS(HCA_QP_PKEY_INDEX, "IBV_QP_PKEY_INDEX"),
+	TEXTS(HCA_QP_PORT, "IBV_QP_PORT"),
+	TEXTS(HCA_QP_QKEY, "IBV_QP_QKEY"),
+	TEXTS(HCA_QP_AV, "IBV_QP_AV"),
+	TEXTS(HCA_QP_PATH_MTU, "IBV_QP_PATH_MTU"),
+	TEXTS(HCA_QP_TIMEOUT, "IBV_QP_TIMEOUT"),
+	TEXTS(HCA_QP_RETRY_CNT, "IBV_QP_RETRY_CNT"),
+	TEXTS(HCA_QP_RNR_RETRY, "IBV_QP_RNR_RETRY"),
+	TEXTS(HCA_QP_RQ_PSN, "IBV_QP_RQ_PSN"),
+	TEXTS(HCA_QP_MAX_QP_RD_ATOMIC, "IBV_QP_MAX_QP_RD_ATOMIC"),
+	TEXTS(HCA_QP_ALT_PATH, "IBV_QP_ALT_PATH"),
+	TEXTS(HCA_QP_MIN_RNR_TIMER, "IBV_QP_MIN_RNR_TIMER"),
+	TEXTS(HCA_QP_SQ_PSN, "IBV_QP_SQ_PSN"),
+	TEXTS(HCA_QP_MAX_DEST_RD_ATOMIC, "IBV_QP_MAX_DEST_RD_ATOMIC"),
+	TEXTS(HCA_QP_PATH_MIG_STATE, "IBV_QP_PATH_MIG_STATE"),
+	TEXTS(HCA_QP_CAP, "IBV_QP_CAP"),
+	TEXTS(HCA_QP_DEST_QPN, "IBV_QP_DEST_QPN"),
+	TEXTS(HCA_QP_RATE_LIMIT, "IBV_QP_RATE_LIMIT"),
+#undef TEXTS
+};
+
+/* Refuses the call because of the lowest of these bits of its mask. */
+static int refuse_mask(const char **why, uint32_t bits, bool is_missing)
+{
+	for (size_t i = 0; i < ARRAY_COUNT(texts); i++)
+		if (bits & texts[i].bit)
+			return refuse_modify(why,
+					     is_missing ? texts[i].missing
+							: texts[i].not_allowed);
+	return refuse_modify(why, "attr_mask has a bit that does not exist");
+}
+
 static int check_ranges(const struct hca *h, const struct hca_qp_attr *a,
 			uint32_t mask, const char **why)
 {
@@ -164,10 +212,12 @@ int qp_modify_check(const struct hca *h, const struct qp *qp,
 			why, "a QP of this type has no transition from its "
 			     "state to qp_state");
 	if ((rest & e->required) != e->required)
-		return refuse_modify(why, "a required attribute is missing");
+		return refuse_mask(why, e->required & ~rest, true);
 	if (rest & ~(e->required | e->optional | HCA_QP_CUR_STATE))
-		return refuse_modify(why, "an attribute is not allowed in "
-					  "this transition");
+		return refuse_mask(
+			why,
+			rest & ~(e->required | e->optional | HCA_QP_CUR_STATE),
+			false);
 	return check_ranges(h, a, mask, why);
 }
 

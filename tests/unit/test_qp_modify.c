@@ -35,6 +35,8 @@ static const struct row rows[] = {
 	{HCA_QPT_RC, HCA_QP_SQE, HCA_QP_RTS, NONE, 0},
 };
 
+static const char *said; /* why the last call was refused, or NULL */
+
 static int modify(const struct row *r, uint32_t mask)
 {
 	struct hca h = {.active_mtu = 5};
@@ -48,6 +50,7 @@ static int modify(const struct row *r, uint32_t mask)
 	int err = qp_modify_check(&h, &qp, &a, mask | HCA_QP_STATE, &why);
 
 	assert_int_equal(err != 0, why != NULL);
+	said = why;
 	return err;
 }
 
@@ -81,6 +84,18 @@ static void an_attribute_of_another_service_is_refused(void **state)
 			 -EINVAL);
 }
 
+static void a_refusal_names_the_attribute(void **state)
+{
+	const struct row uc = rows[0];
+
+	modify(&uc, uc.required & ~(uint32_t)HCA_QP_PKEY_INDEX);
+	assert_non_null(strstr(said, "lacks IBV_QP_PKEY_INDEX"));
+	modify(&uc, uc.required | HCA_QP_QKEY);
+	assert_non_null(strstr(said, "has IBV_QP_QKEY"));
+	modify(&uc, uc.required | 1u << 30);
+	assert_non_null(strstr(said, "has a bit that does not exist"));
+}
+
 static void every_state_goes_to_reset_and_error(void **state)
 {
 	for (uint32_t type = HCA_QPT_RC; type <= HCA_QPT_UD; type++) {
@@ -99,6 +114,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_transition_takes_what_its_row_says),
 		cmocka_unit_test(an_attribute_of_another_service_is_refused),
+		cmocka_unit_test(a_refusal_names_the_attribute),
 		cmocka_unit_test(every_state_goes_to_reset_and_error),
 	};
 
