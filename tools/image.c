@@ -170,8 +170,16 @@ static int read_list(struct image *im)
 	while (fscanf(f, "%x %lld %255s", &v.crc, &v.bytes, path) == 3) {
 		struct image_entry *e = find_entry(im, path);
 
-		if (!e && im->count == IMAGE_MAX)
-			break;
+		if (!e && im->count == IMAGE_MAX) {
+			fprintf(stderr,
+				"adverb: the list /%s names more than %d "
+				"files, which no version of adverb puts there; "
+				"nothing was changed.  Restore the list, or "
+				"remove it and the files that it names.\n",
+				im->list, IMAGE_MAX);
+			fclose(f);
+			return 1;
+		}
 		if (e) {
 			e->now = v;
 			continue;
@@ -384,15 +392,18 @@ static int remove_file(const struct image *im, const char *path)
 {
 	char temp[IMAGE_PATH];
 	const char *leaf;
+	struct stat st;
 	int folder, err;
 
-	if (im->dry) {
-		printf("would remove /%s\n", path);
-		return 0;
-	}
 	folder = open_parent(im, path, false, &leaf);
 	if (folder < 0)
 		return errno == ENOENT ? 0 : complain_of(im, path, "remove");
+	if (im->dry) {
+		if (!fstatat(folder, leaf, &st, AT_SYMLINK_NOFOLLOW))
+			printf("would remove /%s\n", path);
+		close(folder);
+		return 0;
+	}
 	name_temporary(leaf, temp);
 	unlinkat(folder, temp, 0); /* left by a run that was killed */
 	err = unlinkat(folder, leaf, 0);

@@ -485,6 +485,28 @@ def a_dry_run_writes_nothing():
     expect(root.files() == before and "/libibverbs.so.1" in said, said)
 
 
+def a_dry_run_names_only_files_that_exist():
+    root = Root()
+    root.adverb("install")
+    gone = "usr/local/lib/adverb/libibverbs.so.1"
+    os.remove(root.at(gone))
+    said = root.adverb("uninstall", "--dry-run")
+    expect("would remove" in said and gone not in said, said)
+
+
+def a_list_that_is_too_long_changes_nothing():
+    root = Root()
+    root.adverb("install")
+    with open(root.at("usr/local/lib/adverb/installed"), "a",
+              encoding="utf-8") as f:
+        for i in range(100):
+            f.write("00000000 1 usr/local/lib/adverb/more%d\n" % i)
+    before = root.files()
+    said = root.adverb("uninstall", status=1)
+    expect("names more than 64 files" in said, said)
+    expect(root.files() == before, "something was removed")
+
+
 def links_do_not_lead_out():
     root = Root()
     outside = suite.path("outside")
@@ -542,6 +564,10 @@ suite.case("a second one leaves the loader's file",
            a_second_one_leaves_the_loaders_file)
 suite.case("all users can read the installed files", all_users_can_read_it)
 suite.case("a dry run writes nothing", a_dry_run_writes_nothing)
+suite.case("a dry run names only files that exist",
+           a_dry_run_names_only_files_that_exist)
+suite.case("a list that is too long changes nothing",
+           a_list_that_is_too_long_changes_nothing)
 suite.case("absolute links stay inside the root", links_do_not_lead_out)
 suite.case("roots without glibc are refused", strange_roots_are_refused)
 suite.end()

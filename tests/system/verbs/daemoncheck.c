@@ -163,7 +163,9 @@ static int child_opens_anew(void)
 		status = work_anew();
 		_exit(status ? status : files_changed());
 	}
-	if (waitpid(pid, &status, 0) != pid || status)
+	if (waitpid(pid, &status, 0) != pid)
+		return 9;
+	if (status)
 		return WIFEXITED(status) ? WEXITSTATUS(status) : 9;
 	return give_all(&h) ? 0 : 6;
 }
@@ -183,7 +185,9 @@ static int child_destroys_objects(void)
 		give_all(&h); /* may fail, but must change no file */
 		_exit(files_changed() ? 4 : 0);
 	}
-	if (waitpid(pid, &status, 0) != pid || status)
+	if (waitpid(pid, &status, 0) != pid)
+		return 9;
+	if (status)
 		return WIFEXITED(status) ? WEXITSTATUS(status) : 9;
 	return give_all(&h) ? 0 : 6;
 }
