@@ -22,9 +22,9 @@ from system import brokers, expect, expect_ok, named, serving
 
 netlab.enter()
 t = system.Suite(__doc__)
-CROWD = t.program("many_processes")
-PARTING = t.program("destroy_after_rx")
-WITHOUT = t.program("deny_syscall")
+MANY_PROCESSES = t.program("many_processes")
+DESTROY_AFTER_RX = t.program("destroy_after_rx")
+DENY_SYSCALL = t.program("deny_syscall")
 ROCE_PORT = 4791
 if not t.options.list:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -196,7 +196,7 @@ def cost(pid):
 
 
 def many_processes(*words, timeout=800):
-    return t.adverb_run([CROWD, *words], timeout=timeout)
+    return t.adverb_run([MANY_PROCESSES, *words], timeout=timeout)
 
 
 # mallory.py has eight connections at most, six descriptors for each, and a few
@@ -216,13 +216,13 @@ def settled(pid):
     return cost(pid)
 
 
-def mortals():
+def dying_clients():
     rounds = "1000" if t.options.full else "100"
-    expect_ok(many_processes("mortal", "10", "1"))
+    expect_ok(many_processes("kill-either", "10", "1"))
     pid, = brokers()
     files = lambda: sorted(os.listdir(t.runtime))
     before, left, running = settled(pid), files(), threads(pid)
-    expect_ok(many_processes("mortal", rounds, "2"))
+    expect_ok(many_processes("kill-either", rounds, "2"))
     expect(list(brokers()) == [pid], "the broker has not lived through it")
     after = settled(pid)
     expect(after[1] <= before[1] + 512, "%d KiB have become %d" %
@@ -237,13 +237,13 @@ def mortals():
            "processes are left: %s" % named("many_processes"))
 
 
-t.case("clients die at random moments", alone(mortals), "many processes",
+t.case("clients die at random moments", alone(dying_clients), "many processes",
        "clients killed at random moments")
 
 
-def survivor(direct):
+def dying_peers(direct):
     def body():
-        r = t.adverb_run(["env", "ADVERB_DIRECT=" + direct, CROWD, "survivor",
+        r = t.adverb_run(["env", "ADVERB_DIRECT=" + direct, MANY_PROCESSES, "kill-peers",
                           "1000" if t.options.full else "100", "3"], timeout=800)
         expect_ok(r)
     return alone(body)
@@ -251,28 +251,28 @@ def survivor(direct):
 
 for name, direct in (("what a dead peer had is given back", "0"),
                      ("a dead local peer's resources are given back", "1")):
-    t.case(name, survivor(direct), "many processes", name)
+    t.case(name, dying_peers(direct), "many processes", name)
 
 
-def everybody():
-    r = many_processes("many", "200", "50")
+def processes_200():
+    r = many_processes("pairs", "200", "50")
     expect_ok(r)
     pid, = brokers()
     before = settled(pid)
-    expect_ok(many_processes("many", "200", "50"))
+    expect_ok(many_processes("pairs", "200", "50"))
     after = settled(pid)
     expect(sockets() <= 2 * 200 + 1, "%d sockets are left" % sockets())
     expect(after[1] <= before[1] + 512, "%d KiB have become %d" %
            (before[1], after[1]))
 
 
-t.case("200 processes with 50 queue pairs each", alone(everybody),
+t.case("200 processes with 50 queue pairs each", alone(processes_200),
        "many processes", "200 processes with 50 queue pairs each")
 
 
 def destroy_after_rx(*where):
     def body():
-        expect_ok(t.run([*where, t.adverb, "run", "--", PARTING,
+        expect_ok(t.run([*where, t.adverb, "run", "--", DESTROY_AFTER_RX,
                          "1000" if t.options.full else "30"],
                         ADVERB_DIRECT="0"))
     return alone(body)
@@ -456,7 +456,7 @@ def lacks(what, *more):
     """A pingpong with both sides under a filter that denies @what."""
     def body():
         t.need("ibv_rc_pingpong")
-        tool = [WITHOUT, what, "--", "ibv_rc_pingpong", "-c", "-g", "1",
+        tool = [DENY_SYSCALL, what, "--", "ibv_rc_pingpong", "-c", "-g", "1",
                 "-p", "%", *more]
         r = t.run([t.adverb, "pair", "--timeout", "30", "--server", *tool,
                    "--client", *tool, "@"], 40)

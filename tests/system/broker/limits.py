@@ -17,7 +17,7 @@ import system
 from system import HANG, expect
 
 t = system.Suite(__doc__)
-WITHOUT = t.program("deny_syscall")
+DENY_SYSCALL = t.program("deny_syscall")
 PAIR = [t.adverb, "pair", "--timeout", "60", "--", "ibv_rc_pingpong", "-g",
         "1", "-n", "200", "-c"]
 OPEN = [t.adverb, "run", "--", "ibv_devinfo"]
@@ -122,10 +122,10 @@ def brokers_limits():
         p.communicate()
 
 
-def without(*what, must=False):
+def denied(*what, must=False):
     def body():
         t.need("ibv_rc_pingpong")
-        r = run([WITHOUT, *what, "--", *PAIR])
+        r = run([DENY_SYSCALL, *what, "--", *PAIR])
         if r.status == 77:
             raise system.Skip("no filter can be set here")
         works_or_says(r, must)
@@ -184,7 +184,7 @@ t.case("a root that cannot be written", mounted(
 # libc tries the older call after ENOSYS only, so these fail with EPERM.
 FOREIGN = ("clone3", "EPERM"), ("faccessat2", "EPERM")
 t.case("memfd_create without flags of later kernels",
-       without("flags", must=True))
+       denied("flags", must=True))
 for call in ("pidfd_open", "bpf", "io_uring_setup", "perf_event_open",
              "process_vm_readv", "process_vm_writev", "epoll_pwait2",
              "close_range", "statx", "membarrier", "mincore", "openat2",
@@ -192,13 +192,13 @@ for call in ("pidfd_open", "bpf", "io_uring_setup", "perf_event_open",
              "sched_setaffinity"):
     for error in "ENOSYS", "EPERM":
         t.case("%s is refused, %s" % (call, error),
-               without("%s=%s" % (call, error),
+               denied("%s=%s" % (call, error),
                        must=(call, error) not in FOREIGN))
 for call in "memfd_create", "eventfd2", "epoll_create1", "recvmmsg", \
         "sendmmsg", "madvise":
     for error in "ENOSYS", "EPERM":
         t.case("%s is refused, %s" % (call, error),
-               without("%s=%s" % (call, error)))
+               denied("%s=%s" % (call, error)))
 
 
 def no_random_numbers():
@@ -206,7 +206,7 @@ def no_random_numbers():
     refuse, since its keys could be guessed."""
     if not can_mount():
         raise system.Skip("nothing can be mounted here")
-    r = run([WITHOUT, "getrandom=EPERM", "--", *OPEN],
+    r = run([DENY_SYSCALL, "getrandom=EPERM", "--", *OPEN],
             setup="mount --bind /dev/null /dev/urandom")
     works_or_says(r)
     expect(r.status and "the kernel gives no random numbers" in r.output,

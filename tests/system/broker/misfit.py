@@ -29,7 +29,7 @@ netlab.enter()
 t = system.Suite(__doc__)
 LIB = os.path.join(t.build, "lib")
 MISFIT = t.program("misfit")
-WITHOUT = t.program("deny_syscall")
+DENY_SYSCALL = t.program("deny_syscall")
 ADVERBD = os.path.join(LIB, "adverbd")
 PINGPONG = ["ibv_rc_pingpong", "-c", "-n", "100"]
 RELEASE = "9.8.7"  # misfit.c's
@@ -385,7 +385,7 @@ def processes():
 def no_processes():
     """No process can be forked, but a thread can be started."""
     t.need(PINGPONG[0])
-    tool = [WITHOUT, "fork", "--", *PINGPONG, "-g", "1", "-p", "%"]
+    tool = [DENY_SYSCALL, "fork", "--", *PINGPONG, "-g", "1", "-p", "%"]
     r = t.run([t.adverb, "pair", "--timeout", "60", "--server", *tool,
                "--client", *tool, "@"], 70)
     if r.status == 77:

@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	bool serves = argc == 4 && !strcmp(argv[1], "serve");
 
 	if (argc != 4) {
-		fprintf(stderr, "usage: left serve|call ADDRESS PORT\n");
+		fprintf(stderr, "usage: peer_left serve|call ADDRESS PORT\n");
 		return 2;
 	}
 	setlinebuf(stdout);

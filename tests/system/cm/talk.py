@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Conversations of rdma_cm alone, by the program talker: what dies, what is
-full, what strangers send.  Two namespaces, each with a broker of its own."""
+"""Connections of rdma_cm without queue pairs (program talker): a process or a
+broker dies, a backlog is full, messages are malformed.  Two namespaces, each
+with a broker of its own."""
 
 import os
 import random
@@ -52,7 +53,7 @@ class Talker:
                 lambda: any(line.startswith(text) for line in self.said) or
                 self.said[-1:] == ["(end of output)"], seconds)
             expect(done and any(line.startswith(text) for line in self.said),
-                   "it never says " + text,
+                   "the talker never prints " + text,
                    Result(0, "\n".join(self.said[-8:])))
 
     def kill(self):
@@ -167,13 +168,13 @@ def deaths():
         """The peers of a dead server are disconnected within half a second
         by the broker's own clock: before another connection, which is ended
         after the death, leaves TimeWait."""
-        alone()
+        rewire()
         s = Talker("here", "serve", HERE, PORT)
         other = Talker("here", "serve", HERE, int(PORT) + 1)
         began += [s, other]
         s.wait("listening")
         other.wait("listening")
-        c = Talker(side, "mark", HERE, PORT, 20)
+        c = Talker(side, "call-two", HERE, PORT, 20)
         began.append(c)
         c.wait("RDMA_CM_EVENT_CONNECT_RESPONSE 21 ")
         s.wait("RDMA_CM_EVENT_ESTABLISHED 20 ")
@@ -183,7 +184,7 @@ def deaths():
         words = [line.split(" status")[0] for line in c.said]
         expect("RDMA_CM_EVENT_DISCONNECTED 21" in
                words[:words.index("RDMA_CM_EVENT_TIMEWAIT_EXIT 1")],
-               "not all are disconnected by then", Result(0, "\n".join(c.said)))
+               "not all are disconnected before TIMEWAIT_EXIT", Result(0, "\n".join(c.said)))
 
     def together(side):
         """The client's broker dies first, then the client.  Another process
@@ -208,7 +209,7 @@ def deaths():
         case("a server dies: its peer %s is disconnected in half a second" %
              side, lambda began, side=side: at_once(side, began))
     for side in "here", "there":
-        case("the broker %s is killed, and a client without it" % side,
+        case("the broker %s is killed, then its client" % side,
              together(side))
     for server, client in sides:
         for victim in "server", "client":
@@ -227,13 +228,13 @@ def unlooked():
     """A program that does not take its events gets the DREQ again and again,
     and its peer gives up in the end."""
     def begun(began, **env):
-        alone()
+        rewire()
         s = Talker("here", "serve", HERE, PORT)
         other = Talker("here", "serve", HERE, int(PORT) + 1)
         began += [s, other]
         s.wait("listening")
         other.wait("listening")
-        c = Talker("there", "mark", HERE, PORT, 1, **env)
+        c = Talker("there", "call-two", HERE, PORT, 1, **env)
         began.append(c)
         c.wait("RDMA_CM_EVENT_CONNECT_RESPONSE 2 ")
         other.wait("RDMA_CM_EVENT_ESTABLISHED 1 ")
@@ -280,7 +281,7 @@ def silences():
         status = client.poll()
         os.killpg(server.pid, signal.SIGCONT)
         r = lab.finish((server, client))
-        expect(status is None, "its peer does not wait for it", r)
+        expect(status is None, "the client does not wait for the stopped server", r)
         expect_ok(r)
 
     # Each end of this pair always has a request outstanding: an end that only
@@ -295,7 +296,7 @@ def silences():
         t.finish(server, 5)
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
         expect("no answer from the peer" in r.output and "tries" in r.output,
-               "it is not said that retries ran out", r)
+               "no sentence says that retries ran out", r)
 
     def gone(began):
         pair = begun(asking)
@@ -306,12 +307,12 @@ def silences():
         r = t.finish(pair[1], HANG)
         t.finish(pair[0], 5)
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
-        expect("has ended" in r.output, "no word that the peer has ended", r)
+        expect("has ended" in r.output, "no sentence says that the peer has ended", r)
 
-    def left(began):
+    def disconnects(began):
         """rdma_cm says that the peer has left, so the request ends without
         waiting as long as ADVERB_PATIENCE says."""
-        alone()
+        rewire()
         program = t.program("peer_left")
         s = Talker("here", "serve", HERE, PORT, through=[program])
         began.append(s)
@@ -320,18 +321,18 @@ def silences():
         expect_ok(r)
         expect("RDMA_CM_EVENT_DISCONNECTED" in r.output and
                "status 12" in r.output,
-               "its request does not end with RETRY_EXC", r)
-        expect("has disconnected" in r.output, "no word of that", r)
+               "the client's request does not end with RETRY_EXC", r)
+        expect("has disconnected" in r.output, "no sentence says so", r)
 
-    case("a peer in another namespace disconnects: that is said of what is "
-         "sent to it", left)
-    case("a peer in another namespace is stopped: it is waited for", stopped)
-    case("a peer in another namespace is stopped: with ADVERB_STRICT it is "
-         "given up", strictly)
-    case("a peer in another namespace ends: that is said", gone)
+    case("a peer in another namespace disconnects: a sentence about the "
+         "request says so", disconnects)
+    case("a peer in another namespace is stopped: its peer waits", stopped)
+    case("a peer in another namespace is stopped: with ADVERB_STRICT the "
+         "request fails", strictly)
+    case("a peer in another namespace ends: a sentence says so", gone)
 
 
-def alone():
+def rewire():
     lab.unwire()
     lab.wire("v0", 1500, (HERE + "/24",), (THERE + "/24",))
 
@@ -342,19 +343,19 @@ def loops(side, count, port=PORT, **env):
            Result(0, r.output[-2000:]))
 
 
-def crowds():
+def many_connections():
     """Many connections, one after another and at once; the broker keeps no
     memory for connections that have ended."""
     one, many = (300, 1200) if QUICK else (10000, 4000)
 
     def body(began):
-        alone()
+        rewire()
         s = Talker("here", "serve", HERE, PORT)
         began.append(s)
         s.wait("listening")
         done = 0
 
-        def crowd():
+        def connect_at_once():
             """@many connections at once: as many as can be in TimeWait when
             connections come one after another.  They all end at once."""
             nonlocal done
@@ -373,15 +374,15 @@ def crowds():
             s.wait("has a port %d" % number)
             return resident("here"), resident("there")
 
-        crowd()
+        connect_at_once()
         before = sizes(1)
         for _ in range(4):
             loops("there", one)
             done += one
-        crowd()
+        connect_at_once()
         for b, a in zip(before, sizes(2)):
             # A connection that was up is in TimeWait for half a second: the
-            # last crowd is, and as many others may be.  A struct conv has
+            # last @many are, and as many others may be.  A struct conv has
             # less than 512 bytes.
             expect(a <= b + 512 * 2 * many + (128 << 10),
                    "a broker has %d bytes, then %d" % (b, a))
@@ -392,7 +393,7 @@ def crowds():
         """Both ends are on one host, so the broker sends all messages to
         itself.  Its receive buffer has the kernel's default size, which holds
         a few hundred messages."""
-        alone()
+        rewire()
         less = [t.program("deny_syscall"), "rcvbuf",
                 "--", talker]
         s = Talker("here", "serve", HERE, PORT, through=less)
@@ -413,7 +414,7 @@ def crowds():
         """Both ends have one broker, which does not repeat messages that a
         stopped program has yet to answer."""
         t.need_no_hostile("sends datagrams that are counted")
-        alone()
+        rewire()
         s = Talker("here", "serve", HERE, PORT)
         began.append(s)
         s.wait("listening")
@@ -434,11 +435,11 @@ def crowds():
         s.wait("has a port")  # so the answers have been sent
         said = lab.datagrams("here") - before
         expect(said == 5 * 20, "%d messages instead of 100" % said)
-    case("20 connections to a slow program within a host: nothing is said "
+    case("20 connections to a slow program within a host: no message is sent "
          "twice", slow)
 
     def busy(began):
-        alone()
+        rewire()
         s = Talker("here", "serve", HERE, PORT)
         began.append(s)
         s.wait("listening")
@@ -456,7 +457,7 @@ def storms():
     """Brokers are killed while connections come and go."""
     def body(side):
         def go(began):
-            alone()
+            rewire()
             s = Talker("here", "serve", HERE, PORT)
             began.append(s)
             s.wait("listening")
@@ -478,7 +479,7 @@ def storms():
 
 def refusals():
     def refused(began):
-        alone()
+        rewire()
         s = Talker("here", "refuse", HERE, PORT)
         began.append(s)
         s.wait("listening")
@@ -487,8 +488,8 @@ def refusals():
         c.wait("RDMA_CM_EVENT_REJECTED 10 status 28")
 
     def full(began):
-        alone()
-        s = Talker("here", "mute", HERE, PORT, 4)
+        rewire()
+        s = Talker("here", "ignore", HERE, PORT, 4)
         began.append(s)
         s.wait("listening")
         c = Talker("there", "call", HERE, PORT, 10, ADVERB_CM_FAST="1")
@@ -500,8 +501,8 @@ def refusals():
     def in_time(began):
         """The broker has the request before it has the listener, and the
         listener gets the request."""
-        alone()
-        s = Talker("here", "late", HERE, PORT)
+        rewire()
+        s = Talker("here", "bind", HERE, PORT)
         began.append(s)
         s.wait("bound")
         pids = brokers("here")
@@ -512,24 +513,24 @@ def refusals():
             lab.wait(lambda: waits_in_socket("here"), "no request comes", HANG)
             s.process.send_signal(signal.SIGUSR1)
             s.wait("asks to listen")
-            lab.wait(lambda: sleeps(s.process.pid), "it does not ask", HANG)
+            lab.wait(lambda: sleeps(s.process.pid), "the talker does not ask the broker", HANG)
         finally:
             signal_all(pids, signal.SIGCONT)
         s.wait("RDMA_CM_EVENT_ESTABLISHED 1 ")
         expect(not any("REJECTED" in line for line in c.said),
                "the caller is refused", Result(0, "\n".join(c.said)))
 
-    def long_words(began):
-        alone()
-        r = lab.run("here", [talker, "wordy", HERE, PORT])
+    def long_private_data(began):
+        rewire()
+        r = lab.run("here", [talker, "private-data", HERE, PORT])
         expect_ok(r)
         expect("bytes of private data" in r.output, "no sentence", r)
 
     case("a program that rejects: REJECTED with 28", refused)
-    case("a full backlog: the others are UNREACHABLE, and none is served "
+    case("a full backlog: further requests are UNREACHABLE, and none is served "
          "twice", full)
     case("a listener just after the request came is called", in_time)
-    case("private data too long: EINVAL, and the longest arrive", long_words)
+    case("private data too long: EINVAL, and the longest arrives", long_private_data)
 
 
 GID = bytes(10) + b"\xff\xff"
@@ -624,12 +625,12 @@ def strangers():
         s.wait("RDMA_CM_EVENT_DISCONNECTED %d " % 24)
 
     def flood(began):
-        alone()
+        rewire()
         s = Talker("here", "serve", HERE, PORT)
-        mute = Talker("here", "mute", HERE, int(PORT) + 1, 100000)
-        began += [s, mute]
+        full = Talker("here", "ignore", HERE, int(PORT) + 1, 100000)
+        began += [s, full]
         s.wait("listening")
-        mute.wait("listening")
+        full.wait("listening")
         loops("there", 20)
         before, answers = resident("here"), lab.datagrams("here")
         out = stranger()
@@ -643,19 +644,18 @@ def strangers():
                 loops("there", 20)
         loops("there", 20)
         expect(lab.datagrams("here") > answers + 1000,
-               "few of them are answered")
+               "few requests are answered")
         expect(resident("here") < before + (16 << 20),
                "the broker had %d bytes, now %d" % (before, resident("here")))
 
-    case("4480 malformed and unexpected messages: nothing that is up goes "
-         "down", malformed)
-    case("20000 requests of one address: others are served", flood)
+    case("4480 malformed and unexpected messages: no connection ends", malformed)
+    case("20000 requests of one address: other addresses are served", flood)
 
 
 deaths()
 unlooked()
 silences()
-crowds()
+many_connections()
 storms()
 refusals()
 strangers()

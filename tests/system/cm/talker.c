@@ -3,20 +3,20 @@
  * Connections without queue pairs, so that connection management alone notices
  * a peer's end.  Prints a line an event.
  *
- *	talker serve ADDRESS PORT         accepts all requests
- *	talker refuse ADDRESS PORT        rejects all requests
- *	talker late ADDRESS PORT          binds the port, listens on SIGUSR1
- *	talker mute ADDRESS PORT BACKLOG  listens, and takes no event
- *	talker call ADDRESS PORT COUNT    makes COUNT connections at once
- *	talker mark ADDRESS PORT COUNT    as call, and one to the next port
- *	talker loop ADDRESS PORT COUNT    makes COUNT, one after another
- *	talker wordy ADDRESS PORT         connects to itself, with private data
- *	                                  that is as long as can be, or longer
+ *	talker serve ADDRESS PORT           accepts all requests
+ *	talker refuse ADDRESS PORT          rejects all requests
+ *	talker bind ADDRESS PORT            binds the port, listens on SIGUSR1
+ *	talker ignore ADDRESS PORT BACKLOG  listens, and takes no event
+ *	talker call ADDRESS PORT COUNT      makes COUNT connections at once
+ *	talker call-two ADDRESS PORT COUNT  as call, and one to the next port
+ *	talker loop ADDRESS PORT COUNT      makes COUNT, one after another
+ *	talker private-data ADDRESS PORT    connects to itself, with the longest
+ *	                                    private data; longer data fails
  *
  * All but the last two stay until they are killed.  A line has the event, how
  * many such events there were, and the status.  On SIGUSR1 a talker asks the
  * broker for a port and prints that it has the port: the broker has then taken
- * all messages that came before.  On SIGUSR1 "mark" instead disconnects the
+ * all messages that came before.  On SIGUSR1 "call-two" instead disconnects the
  * connection to the next port, and prints the events of it.
  */
 #include <errno.h>
@@ -34,7 +34,7 @@ enum { EVENTS = RDMA_CM_EVENT_TIMEWAIT_EXIT + 1, RESOLVE_MS = 2000 };
 
 static struct rdma_event_channel *channel;
 static unsigned seen[EVENTS];
-static struct rdma_cm_id *marker, *late;
+static struct rdma_cm_id *second_id, *bound_id;
 static uint32_t qpn, ports;
 
 static void die(const char *what)
@@ -99,8 +99,8 @@ static void listen_at(struct sockaddr_storage *at, int backlog)
 static void listen_late(void)
 {
 	puts("asks to listen");
-	listen_with(late, 1024);
-	late = NULL;
+	listen_with(bound_id, 1024);
+	bound_id = NULL;
 }
 
 /* The next step of a conversation; true when the connection is over. */
@@ -149,11 +149,11 @@ static void *await_signals(void *usr1)
 	int number;
 
 	while (!sigwait(usr1, &number))
-		if (late)
+		if (bound_id)
 			listen_late();
-		else if (!marker)
+		else if (!second_id)
 			ask_for_port();
-		else if (rdma_disconnect(marker))
+		else if (rdma_disconnect(second_id))
 			die("rdma_disconnect");
 	return NULL;
 }
@@ -174,7 +174,7 @@ static enum rdma_cm_event_type take_event(bool refuses,
 	       e->status);
 	rdma_ack_cm_event(e);
 	is_over = answer_event(*whose, event, refuses);
-	if (is_over && *whose != marker && rdma_destroy_id(*whose))
+	if (is_over && *whose != second_id && rdma_destroy_id(*whose))
 		die("rdma_destroy_id");
 	return event;
 }
@@ -208,14 +208,14 @@ static void expect_too_long(const char *what, int result)
 	}
 }
 
-static void say_all(struct rdma_cm_event *e)
+static void check_private_data(struct rdma_cm_event *e)
 {
-	static const uint8_t words[255] = {1, 2, 3};
+	static const uint8_t data[255] = {1, 2, 3};
 	struct rdma_conn_param p = param();
 	struct rdma_cm_id *id = e->id;
 	uint8_t came = e->param.conn.private_data_len;
 
-	p.private_data = words;
+	p.private_data = data;
 	switch ((int)e->event) {
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		p.private_data_len = 57;
@@ -226,33 +226,33 @@ static void say_all(struct rdma_cm_event *e)
 		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		p.private_data_len = 197;
-		expect_too_long("rdma_reject", rdma_reject(id, words, 149));
+		expect_too_long("rdma_reject", rdma_reject(id, data, 149));
 		expect_too_long("rdma_accept", rdma_accept(id, &p));
 		p.private_data_len = 196;
 		if (came != 56 ||
-		    memcmp(e->param.conn.private_data, words, 56) ||
+		    memcmp(e->param.conn.private_data, data, 56) ||
 		    rdma_accept(id, &p))
 			die("rdma_accept");
 		break;
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		if (came != 196 ||
-		    memcmp(e->param.conn.private_data, words, 196))
-			die("the answer's words");
-		puts("all was said");
+		    memcmp(e->param.conn.private_data, data, 196))
+			die("the private data of the reply");
+		puts("all private data arrived");
 		exit(0);
 	default:
 		answer_event(id, e->event, false);
 	}
 }
 
-static void wordy(struct sockaddr_storage *at)
+static void exchange_private_data(struct sockaddr_storage *at)
 {
 	struct rdma_cm_event *e;
 
 	listen_at(at, 1);
 	begin(at);
 	while (!rdma_get_cm_event(channel, &e))
-		say_all(e);
+		check_private_data(e);
 	die("rdma_get_cm_event");
 }
 
@@ -266,7 +266,7 @@ int main(int argc, char **argv)
 	struct rdma_cm_id *id;
 
 	if (argc < 4) {
-		fprintf(stderr, "usage: talker WHAT ADDRESS PORT [COUNT]\n");
+		fprintf(stderr, "usage: talker MODE ADDRESS PORT [COUNT]\n");
 		return 2;
 	}
 	setlinebuf(stdout);
@@ -280,26 +280,26 @@ int main(int argc, char **argv)
 	channel = rdma_create_event_channel();
 	if (!channel)
 		die("rdma_create_event_channel");
-	if (!strcmp(what, "wordy"))
-		wordy(&a);
+	if (!strcmp(what, "private-data"))
+		exchange_private_data(&a);
 	if (!strcmp(what, "loop")) {
 		loop(&a, count);
 		return 0;
 	}
-	if (!strcmp(what, "late")) {
-		late = bind_to(&a);
+	if (!strcmp(what, "bind")) {
+		bound_id = bind_to(&a);
 		puts("bound");
-	} else if (strcmp(what, "call") != 0 && strcmp(what, "mark") != 0)
-		listen_at(&a, !strcmp(what, "mute") ? count : 1024);
+	} else if (strcmp(what, "call") != 0 && strcmp(what, "call-two") != 0)
+		listen_at(&a, !strcmp(what, "ignore") ? count : 1024);
 	else
 		for (int i = 0; i < count; i++)
 			begin(&a);
-	if (!strcmp(what, "mark")) {
+	if (!strcmp(what, "call-two")) {
 		((struct sockaddr_in *)&a)->sin_port =
 			htons((uint16_t)(atoi(argv[3]) + 1));
-		marker = begin(&a);
+		second_id = begin(&a);
 	}
-	while (!strcmp(what, "mute"))
+	while (!strcmp(what, "ignore"))
 		pause();
 	for (;;)
 		take_event(!strcmp(what, "refuse"), &id);

@@ -225,7 +225,7 @@ int main(int argc, char **argv)
 	int i = 1;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
-		perror("without");
+		perror("PR_SET_NO_NEW_PRIVS");
 		return 77;
 	}
 	for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (i + 1 >= argc) {
-		fprintf(stderr, "usage: without WHAT... -- PROGRAM...\n");
+		fprintf(stderr, "usage: deny_syscall WORD... -- PROGRAM...\n");
 		return 2;
 	}
 	execvp(argv[i + 1], argv + i + 1);

@@ -2,18 +2,19 @@
 /*
  * Many processes at once, and processes that are killed.
  *
- *	many PROCESSES QPS	the queue pairs of process i talk to those of
- *				process i ^ 1, all at once
+ *	pairs PROCESSES QPS	the queue pairs of process i exchange SENDs with
+ *				those of process i ^ 1, all at once
  *	idle PROCESSES		pairs of processes that have nothing more to
  *				send; no thread of adverb wakes up
- *	hub PROCESSES		each process talks to the first, all at once
- *	halt PROCESSES		the first process talks to each while the broker
- *				is stopped, and sleeps until it is done
- *	mortal ROUNDS SEED	two processes, one of which is killed at some
- *				moment; a request of the other fails, never
+ *	hub PROCESSES		each process exchanges SENDs with the first, all
+ *				at once
+ *	stop-broker PROCESSES	the first process sends to each while the broker
+ *				is stopped, and sleeps until all requests end
+ *	kill-either ROUNDS SEED	two processes, one of which is killed at some
+ *				moment; a request of the survivor fails, never
  *				before the kill
- *	survivor ROUNDS SEED	one process whose peers are killed one after the
- *				other; it keeps nothing of them
+ *	kill-peers ROUNDS SEED	one process whose peers are killed one after
+ *				another; the process keeps nothing of them
  *
  * The processes exchange their addresses in shared memory.  Exit status 0: no
  * check failed; else the program says what failed.
@@ -40,7 +41,8 @@ enum {
 	LATEST_US = 25000,
 	LEFT_MS = 5000,
 	ALARM_S = 240,
-	POLITE = 100, /* from so many processes on, each sleeps between polls */
+	SLEEP_FROM =
+		100, /* from so many processes on, each sleeps between polls */
 	REST_US = 20000,
 	HUB_REST_US = 1000,
 	SETTLED_S = 10,
@@ -141,12 +143,12 @@ static void join(struct ibv_qp *qp, const struct endpoint_address *self,
 	need(errno == 0, "ibv_modify_qp to RTS");
 }
 
-/* ---- many ---- */
+/* ---- pairs, idle, hub, stop-broker ---- */
 
-struct crowd {
+struct shared_run {
 	pthread_barrier_t all;
 	int processes, qps; /* qps: of one process, at most */
-	bool is_hub, halts, idles;
+	bool is_hub, stops_broker, idles;
 	/* When the program began, and when all processes had opened; how long
 	 * process 0 waited for the last of its requests, and how long it took
 	 * to destroy its queue pairs. */
@@ -161,12 +163,12 @@ struct place {
 	int process, qp;
 };
 
-static int qps_of(const struct crowd *c, int process)
+static int qps_of(const struct shared_run *c, int process)
 {
 	return c->is_hub && process ? 1 : c->qps;
 }
 
-static struct place peer_of(const struct crowd *c, int process, int qp)
+static struct place peer_of(const struct shared_run *c, int process, int qp)
 {
 	if (!c->is_hub)
 		return (struct place){process ^ 1, qp};
@@ -174,7 +176,7 @@ static struct place peer_of(const struct crowd *c, int process, int qp)
 		       : (struct place){qp + 1, 0};
 }
 
-static struct endpoint_address *at(struct crowd *c, struct place p)
+static struct endpoint_address *at(struct shared_run *c, struct place p)
 {
 	return &c->at[(size_t)p.process * (size_t)c->qps + (size_t)p.qp];
 }
@@ -195,7 +197,7 @@ static uint8_t pattern(int process, int qp, int i)
 	return (uint8_t)(process * 31 + qp * 7 + i);
 }
 
-static void open_member(struct member *m, struct crowd *c)
+static void open_member(struct member *m, struct shared_run *c)
 {
 	size_t size = 2 * (size_t)m->qps * BYTES;
 	struct ibv_qp_init_attr init = {
@@ -264,7 +266,7 @@ static void post(struct member *m)
 	}
 }
 
-static void prepare(struct member *m, struct crowd *c)
+static void prepare(struct member *m, struct shared_run *c)
 {
 	for (int k = 0; k < m->qps; k++) {
 		struct ibv_sge in = row(m, m->qps + k);
@@ -293,27 +295,28 @@ static void await_event(struct member *m)
 	m->is_armed = !m->is_armed;
 }
 
-static void rest_between_polls(struct member *m, const struct crowd *c)
+static void rest_between_polls(struct member *m, const struct shared_run *c)
 {
-	if (c->halts && !m->me)
+	if (c->stops_broker && !m->me)
 		await_event(m);
-	else if (c->processes >= POLITE)
+	else if (c->processes >= SLEEP_FROM)
 		usleep(c->is_hub && !m->me ? HUB_REST_US : REST_US);
 }
 
-static bool speaks(const struct crowd *c, int process)
+static bool process_sends(const struct shared_run *c, int process)
 {
-	return !c->halts || !process;
+	return !c->stops_broker || !process;
 }
 
-static bool hears(const struct crowd *c, int process)
+static bool process_receives(const struct shared_run *c, int process)
 {
-	return !c->halts || process;
+	return !c->stops_broker || process;
 }
 
-static void collect(struct member *m, const struct crowd *c)
+static void collect(struct member *m, const struct shared_run *c)
 {
-	int left = (speaks(c, m->me) + hears(c, m->me)) * m->qps;
+	int left =
+		(process_sends(c, m->me) + process_receives(c, m->me)) * m->qps;
 
 	while (left) {
 		struct ibv_wc wc;
@@ -329,20 +332,20 @@ static void collect(struct member *m, const struct crowd *c)
 			m->sent_s = now_s();
 		left -= n;
 	}
-	for (int k = 0; hears(c, m->me) && k < m->qps; k++) {
+	for (int k = 0; process_receives(c, m->me) && k < m->qps; k++) {
 		struct place from = peer_of(c, m->me, k);
 
 		for (int i = 0; i < BYTES; i++)
 			need(m->bytes[(m->qps + k) * BYTES + i] ==
 				     pattern(from.process, from.qp, i),
-			     "other bytes than were sent");
+			     "received bytes differ from those sent");
 	}
 }
 
 /* Waits until no other thread of this process wakes up any more: work that is
  * under way takes longer where processors are scarce.  Counts the wakeups of
  * the last second. */
-static void idle(struct crowd *c)
+static void idle(struct shared_run *c)
 {
 	unsigned long before, now = sleeps_count();
 
@@ -357,7 +360,7 @@ static void idle(struct crowd *c)
 	atomic_fetch_add(&c->wakeups, now - before);
 }
 
-static int be_one_of_many(struct crowd *c, int me)
+static int run_process(struct shared_run *c, int me)
 {
 	struct member m = {.me = me, .qps = qps_of(c, me)};
 	double posted_s;
@@ -368,11 +371,11 @@ static int be_one_of_many(struct crowd *c, int me)
 	if (!me)
 		c->opened_s = now_s();
 	prepare(&m, c);
-	if (c->halts && !me)
+	if (c->stops_broker && !me)
 		brokers_signal(SIGSTOP);
 	pthread_barrier_wait(&c->all);
 	posted_s = now_s();
-	if (speaks(c, me))
+	if (process_sends(c, me))
 		post(&m);
 	collect(&m, c);
 	if (!me)
@@ -388,18 +391,19 @@ static int be_one_of_many(struct crowd *c, int me)
 	return 0;
 }
 
-/* Runs the test that @what names: many, idle, hub or halt. */
-static int many(const char *what, int processes, int qps)
+/* Runs the test that @what names: pairs, idle, hub or stop-broker. */
+static int run_at_once(const char *what, int processes, int qps)
 {
 	size_t count = (size_t)processes * (size_t)qps;
-	struct crowd *c = map_shared(sizeof(*c) + count * sizeof(c->at[0]));
+	struct shared_run *c =
+		map_shared(sizeof(*c) + count * sizeof(c->at[0]));
 	pthread_barrierattr_t attr;
 	int failed = 0, status;
 
 	c->processes = processes;
 	c->qps = qps;
-	c->halts = !strcmp(what, "halt");
-	c->is_hub = c->halts || !strcmp(what, "hub");
+	c->stops_broker = !strcmp(what, "stop-broker");
+	c->is_hub = c->stops_broker || !strcmp(what, "hub");
 	c->idles = !strcmp(what, "idle");
 	c->began_s = now_s();
 	pthread_barrierattr_init(&attr);
@@ -407,12 +411,12 @@ static int many(const char *what, int processes, int qps)
 	pthread_barrier_init(&c->all, &attr, (unsigned)processes);
 	for (int i = 0; i < processes; i++)
 		if (!fork())
-			_exit(be_one_of_many(c, i));
+			_exit(run_process(c, i));
 	/* When one process fails, the others wait at the barrier for ever. */
 	while (wait(&status) > 0)
 		if (status && !failed++)
 			kill(0, SIGTERM);
-	if (c->halts)
+	if (c->stops_broker)
 		brokers_signal(SIGCONT);
 	if (!failed)
 		printf("%d processes: all are open after %.2f s; of %d queue "
@@ -426,7 +430,7 @@ static int many(const char *what, int processes, int qps)
 	return failed > 0 || atomic_load(&c->wakeups) > 0;
 }
 
-/* ---- mortal ---- */
+/* ---- kill-either ---- */
 
 struct pair {
 	struct endpoint_address at[2];
@@ -437,7 +441,7 @@ struct pair {
 
 /* Writes to the peer until a WRITE fails, which is right only if the peer is
  * killed. */
-static void talk(struct endpoint *e, struct pair *p, int me)
+static void write_until_failure(struct endpoint *e, struct pair *p, int me)
 {
 	struct ibv_wc wc;
 
@@ -463,28 +467,28 @@ static void talk(struct endpoint *e, struct pair *p, int me)
 		if (wc.status != IBV_WC_SUCCESS)
 			break;
 	}
-	need(atomic_load(&p->is_doomed), "a peer that lives was given up");
+	need(atomic_load(&p->is_doomed), "a request failed before the kill");
 	need(wc.status == IBV_WC_RETRY_EXC_ERR, ibv_wc_status_str(wc.status));
 }
 
-static void open_mortal(struct endpoint *e)
+static void open_writer(struct endpoint *e)
 {
 	alarm(ALARM_S);
 	endpoint_open(e, ENDPOINT_ALL_REMOTE | IBV_ACCESS_LOCAL_WRITE,
 		      IBV_ACCESS_REMOTE_WRITE);
 }
 
-static int live(struct pair *p, int me)
+static int be_writer(struct pair *p, int me)
 {
 	struct endpoint e;
 
-	open_mortal(&e);
-	talk(&e, p, me);
+	open_writer(&e);
+	write_until_failure(&e, p, me);
 	endpoint_close(&e);
 	return 0;
 }
 
-static int mortal(int rounds, unsigned seed)
+static int kill_either(int rounds, unsigned seed)
 {
 	struct pair *p = map_shared(sizeof(*p));
 
@@ -496,7 +500,7 @@ static int mortal(int rounds, unsigned seed)
 		for (int k = 0; k < 2; k++) {
 			pid[k] = fork();
 			if (!pid[k])
-				_exit(live(p, k));
+				_exit(be_writer(p, k));
 		}
 		usleep((unsigned)rand_r(&seed) % LATEST_US);
 		atomic_store(&p->is_doomed, 1);
@@ -504,15 +508,15 @@ static int mortal(int rounds, unsigned seed)
 		waitpid(pid[victim], NULL, 0);
 		waitpid(pid[!victim], &status, 0);
 		if (status) {
-			printf("round %d: the survivor ends with %d\n", i,
-			       status);
+			printf("round %d: the survivor ended with status %d\n",
+			       i, status);
 			return 1;
 		}
 	}
 	return 0;
 }
 
-/* ---- survivor ---- */
+/* ---- kill-peers ---- */
 
 static void renew_qp(struct endpoint *e)
 {
@@ -531,17 +535,17 @@ static void renew_qp(struct endpoint *e)
 			    IBV_ACCESS_REMOTE_WRITE);
 }
 
-static int survive(struct pair *p, int rounds)
+static int write_to_each(struct pair *p, int rounds)
 {
 	struct leak_check before, now;
 	struct endpoint e;
 
-	open_mortal(&e);
+	open_writer(&e);
 	leak_check_get(&before);
 	for (int i = 1; i <= rounds; i++) {
 		while (atomic_load(&p->round) != i)
 			usleep(100);
-		talk(&e, p, 0);
+		write_until_failure(&e, p, 0);
 		renew_qp(&e);
 		atomic_store(&p->done, i);
 	}
@@ -560,14 +564,14 @@ static int survive(struct pair *p, int rounds)
 	return leak_check_more(&now, &before);
 }
 
-static int survivor(int rounds, unsigned seed)
+static int kill_peers(int rounds, unsigned seed)
 {
 	struct pair *p = map_shared(sizeof(*p));
 	int status = 0, ended = 0;
 	pid_t pid = fork();
 
 	if (!pid)
-		exit(survive(p, rounds));
+		exit(write_to_each(p, rounds));
 	for (int i = 1; i <= rounds && !ended; i++) {
 		pid_t victim;
 
@@ -575,7 +579,7 @@ static int survivor(int rounds, unsigned seed)
 		atomic_store(&p->is_doomed, 0);
 		victim = fork();
 		if (!victim)
-			_exit(live(p, 1));
+			_exit(be_writer(p, 1));
 		atomic_store(&p->round, i);
 		usleep((unsigned)rand_r(&seed) % LATEST_US);
 		atomic_store(&p->is_doomed, 1);
@@ -595,21 +599,22 @@ int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	setpgid(0, 0);
-	if (argc == 4 && !strcmp(argv[1], "many"))
-		return many(argv[1], atoi(argv[2]), atoi(argv[3]));
-	if (argc == 3 && (!strcmp(argv[1], "hub") || !strcmp(argv[1], "halt")))
-		return many(argv[1], atoi(argv[2]), atoi(argv[2]) - 1);
+	if (argc == 4 && !strcmp(argv[1], "pairs"))
+		return run_at_once(argv[1], atoi(argv[2]), atoi(argv[3]));
+	if (argc == 3 &&
+	    (!strcmp(argv[1], "hub") || !strcmp(argv[1], "stop-broker")))
+		return run_at_once(argv[1], atoi(argv[2]), atoi(argv[2]) - 1);
 	if (argc == 3 && !strcmp(argv[1], "idle"))
-		return many(argv[1], atoi(argv[2]), 1);
-	if (argc == 4 && !strcmp(argv[1], "mortal"))
-		return mortal(atoi(argv[2]), (unsigned)atoi(argv[3]));
-	if (argc == 4 && !strcmp(argv[1], "survivor"))
-		return survivor(atoi(argv[2]), (unsigned)atoi(argv[3]));
-	fprintf(stderr, "usage: crowd many PROCESSES QPS\n"
-			"       crowd idle PROCESSES\n"
-			"       crowd hub PROCESSES\n"
-			"       crowd halt PROCESSES\n"
-			"       crowd mortal ROUNDS SEED\n"
-			"       crowd survivor ROUNDS SEED\n");
+		return run_at_once(argv[1], atoi(argv[2]), 1);
+	if (argc == 4 && !strcmp(argv[1], "kill-either"))
+		return kill_either(atoi(argv[2]), (unsigned)atoi(argv[3]));
+	if (argc == 4 && !strcmp(argv[1], "kill-peers"))
+		return kill_peers(atoi(argv[2]), (unsigned)atoi(argv[3]));
+	fprintf(stderr, "usage: many_processes pairs PROCESSES QPS\n"
+			"       many_processes idle PROCESSES\n"
+			"       many_processes hub PROCESSES\n"
+			"       many_processes stop-broker PROCESSES\n"
+			"       many_processes kill-either ROUNDS SEED\n"
+			"       many_processes kill-peers ROUNDS SEED\n");
 	return 2;
 }

@@ -202,17 +202,18 @@ class Lab:
                            timeout)
 
     @contextlib.contextmanager
-    def fan(self, client, servers, rounds, **env):
-        """@servers programs here, to all of which one at @client writes in
-        @rounds; gives that one when all is written."""
-        fan = self.t.program("one_to_many")
-        folder = self.t.path("fan")
+    def one_to_many(self, client, servers, rounds, **env):
+        """Runs @servers targets here, and a writer at @client that writes to
+        each target in each of @rounds.  Yields the writer when all requests
+        are acknowledged."""
+        program = self.t.program("one_to_many")
+        folder = self.t.path("one_to_many")
         shutil.rmtree(folder, ignore_errors=True)
         os.mkdir(folder)
         os.chmod(folder, 0o777)
-        running = [self.start("here", [fan, "serve", folder, str(i)], **env)
+        running = [self.start("here", [program, "serve", folder, str(i)], **env)
                    for i in range(servers)]
-        writer = self.start(client, [fan, "write", folder, str(servers),
+        writer = self.start(client, [program, "write", folder, str(servers),
                                      str(rounds)], **env)
         running.append(writer)
         try:
@@ -228,8 +229,9 @@ class Lab:
         for r in results:
             expect_ok(r)
 
-    def fan_top(self):
-        """What adverb top says of the fan's programs, and its Result."""
+    def one_to_many_top(self):
+        """The entries of adverb top for the processes of one_to_many, and the
+        Result."""
         r = self.t.run([self.t.adverb, "top", "--once", "--json",
                         "--interval", "0.01"])
         expect_ok(r)

@@ -78,7 +78,8 @@ static int serve_target(int i)
 	endpoint_to_rtr(&e, &peer);
 	publish_address("ready", i, &self);
 	await_address("end", 0, &end);
-	need(e.region[i] == (uint8_t)(i + 1), "it was not written to");
+	need(e.region[i] == (uint8_t)(i + 1),
+	     "the writer changed no byte of this target");
 	endpoint_close(&e);
 	return 0;
 }
@@ -144,7 +145,7 @@ int main(int argc, char **argv)
 		return serve_target(count);
 	if (argc == 5 && !strcmp(argv[1], "write") && count <= MOST)
 		return write_to(count, atoi(argv[4]));
-	fprintf(stderr, "usage: fan serve FOLDER I\n"
-			"       fan write FOLDER N ROUNDS\n");
+	fprintf(stderr, "usage: one_to_many serve FOLDER I\n"
+			"       one_to_many write FOLDER N ROUNDS\n");
 	return 2;
 }

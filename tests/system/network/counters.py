@@ -93,12 +93,12 @@ def as_top_says():
     zero = {name: counter(name) for name in TOTALS}
 
     def agree():
-        said, _ = lab.fan_top()
+        said, _ = lab.one_to_many_top()
         return len(said) == 2 and all(
             counter(name) - zero[name] == sum(p[field] for p in said)
             for name, field in TOTALS.items())
-    with lab.fan("here", 1, 50):
-        lab.wait(agree, "they never agree: %s, %s" % (lab.fan_top()[0], zero))
+    with lab.one_to_many("here", 1, 50):
+        lab.wait(agree, "they never agree: %s, %s" % (lab.one_to_many_top()[0], zero))
 
 
 def never_backwards():

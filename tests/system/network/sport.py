@@ -33,8 +33,8 @@ def source_ports(pid):
 def astray(client, rounds, **env):
     """Sends to all servers, and returns how many packets came to the wrong
     process."""
-    with lab.fan(client, SERVERS, rounds, **env):
-        said, r = lab.fan_top()
+    with lab.one_to_many(client, SERVERS, rounds, **env):
+        said, r = lab.one_to_many_top()
         expect(sum(p["rx_packets"] for p in said) >= rounds * SERVERS,
                "few packets came", r)
         return sum(p["rx_misdirected"] for p in said)
@@ -74,7 +74,7 @@ def over_veth():
 
 def as_many_ports():
     lab.unwire()
-    with lab.fan("here", SERVERS, 1) as writer:
+    with lab.one_to_many("here", SERVERS, 1) as writer:
         ports = source_ports(writer.pid)
         expect(len(ports) == 2 * SERVERS, "not a port for each end: %s" %
                sorted(ports))
@@ -85,7 +85,7 @@ def as_many_ports():
 def a_port_for_each_of_many():
     """With many receiving processes the sender has a source port for each."""
     lab.unwire()
-    with lab.fan("here", MANY, 1) as writer:
+    with lab.one_to_many("here", MANY, 1) as writer:
         ports = source_ports(writer.pid)
         # The receivers, in the same namespace, have source ports for their
         # answers, too.
@@ -95,7 +95,7 @@ def a_port_for_each_of_many():
 
 def one_port():
     lab.unwire()
-    with lab.fan("here", SERVERS, 1, ADVERB_SPORT="0") as writer:
+    with lab.one_to_many("here", SERVERS, 1, ADVERB_SPORT="0") as writer:
         expect(not source_ports(writer.pid), "other ports than 4791")
 
 

@@ -185,7 +185,8 @@ static int watch_own_memory(const char *where, const char *in, const char *out)
 		return 1;
 	for (size_t i = 0; i < TRAFFIC_SPAN; i++)
 		if (m[i] != ENDPOINT_FILL) {
-			printf("what was executed was written to, at %zu\n", i);
+			printf("byte %zu of the executed program was written by a peer\n",
+			       i);
 			return 1;
 		}
 	return 0;
@@ -200,7 +201,7 @@ static void execute_watcher(const struct traffic_link *l, const int *in,
 		 (unsigned long long)(uintptr_t)l->area.bytes);
 	snprintf(from, sizeof(from), "%d", in[0]);
 	snprintf(to, sizeof(to), "%d", out[1]);
-	execl("/proc/self/exe", "outlive", "sit", where, from, to, NULL);
+	execl("/proc/self/exe", "peer_death", "watch", where, from, to, NULL);
 	step_timeout_die("exec");
 }
 
@@ -306,7 +307,7 @@ static void end_dead_links(struct survivor *s, bool met)
 {
 	uint32_t friends;
 
-	step_timeout_step("requests to the dead", WAIT_S);
+	step_timeout_step("the end of requests to the dead victim", WAIT_S);
 	for (int i = 0; met && i < LINKS; i++)
 		traffic_bereave(&s->link[i]);
 	for (int i = 0; i < LINKS; i++)
@@ -324,19 +325,19 @@ static void end_dead_links(struct survivor *s, bool met)
 
 		need(n >= step_timeout->added_done[i] &&
 			     n <= step_timeout->added_posted[i],
-		     "another sum than the dead has made");
+		     "the sum differs from the adds of the dead victim");
 	}
 }
 
-static void outlive_one(struct survivor *s)
+static void survive_victim(struct survivor *s)
 {
 	bool met;
 
-	step_timeout_step("a meeting", WAIT_S);
+	step_timeout_step("connecting to the victim", WAIT_S);
 	met = meet_victim(s);
 	if (step_timeout->round % 8 == 0)
 		have_a_child();
-	step_timeout_step("a death", WAIT_S);
+	step_timeout_step("the death of the victim", WAIT_S);
 	while (!step_timeout_look(&step_timeout->is_dead))
 		traffic_turn(&s->line);
 	end_dead_links(s, met);
@@ -349,7 +350,7 @@ static void part_from_friend(struct survivor *s)
 {
 	uint32_t until;
 
-	step_timeout_step("the friend's last words", WAIT_S);
+	step_timeout_step("the friend's last messages", WAIT_S);
 	while (step_timeout_look(&step_timeout->is_last) != 2)
 		traffic_turn(&s->line);
 	for (int i = 0; i < FRIENDS; i++)
@@ -375,8 +376,8 @@ static void survive(void)
 	static struct survivor s;
 	struct leak_check before = {0}, now;
 
-	step_timeout_watch("it never ends");
-	step_timeout_step("the friend", WAIT_S);
+	step_timeout_watch("this step took too long");
+	step_timeout_step("connecting to the friend", WAIT_S);
 	meet_friend(&s);
 	for (int i = 0; i != step_timeout_look(&step_timeout->rounds); i++) {
 		while (step_timeout_look(&step_timeout->round) != i &&
@@ -384,7 +385,7 @@ static void survive(void)
 			turn_or_rest(&s.line);
 		if (i == step_timeout_look(&step_timeout->rounds))
 			break;
-		outlive_one(&s);
+		survive_victim(&s);
 		if (i <= WARM)
 			leak_check_get(&before);
 	}
@@ -401,7 +402,8 @@ static void survive(void)
 	       step_timeout->rounds, s.line.done, now.threads, before.threads,
 	       now.files, before.files, now.arenas, before.arenas);
 	fflush(stdout);
-	need(!leak_check_more(&now, &before), "something is left of the dead");
+	need(!leak_check_more(&now, &before),
+	     "a thread, descriptor or arena of dead victims is left");
 	step_timeout_say(&step_timeout->is_last, 1);
 	part_from_friend(&s);
 	traffic_close(&s.line);
@@ -420,7 +422,7 @@ static bool ended(pid_t pid)
 }
 
 /* Waits until *word is value.  Returns false if the survivor, the friend or
- * process `who` (0: none) has ended. */
+ * process @who (0: none) has ended. */
 static bool await(const int *word, int value, pid_t who)
 {
 	while (step_timeout_look(word) != value) {
@@ -467,7 +469,7 @@ static bool await_departure(pid_t victim, int in, int out)
 	return write(out, "", 1) == 1;
 }
 
-static bool outlives(int round)
+static bool run_round(int round)
 {
 	enum death death = death_of(round);
 	int in[2], out[2];
@@ -524,7 +526,7 @@ static double now_s(void)
 }
 
 /* Runs the rounds.  Returns whether all of them succeeded. */
-static bool outlive_all(int rounds, int least, double seconds)
+static bool run_rounds(int rounds, int least, double seconds)
 {
 	double began = now_s();
 	int i = 0;
@@ -532,7 +534,7 @@ static bool outlive_all(int rounds, int least, double seconds)
 	for (; i < rounds; i++) {
 		if (seconds > 0 && i >= least && now_s() - began > seconds)
 			break;
-		if (!outlives(i)) {
+		if (!run_round(i)) {
 			printf("round %d, seed %u\n", i, seed);
 			return false;
 		}
@@ -561,7 +563,7 @@ int main(int argc, char **argv)
 	int option, rounds = 100, least = 20;
 	double seconds = 0;
 
-	if (argc == 5 && !strcmp(argv[1], "sit"))
+	if (argc == 5 && !strcmp(argv[1], "watch"))
 		return watch_own_memory(argv[2], argv[3], argv[4]);
 	while ((option = getopt(argc, argv, "n:l:t:s:o:")) != -1) {
 		if (option == 'n')
@@ -586,5 +588,5 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	survivor = begin(survive);
 	companion = begin(be_friend);
-	return end_processes(outlive_all(rounds, least, seconds));
+	return end_processes(run_rounds(rounds, least, seconds));
 }

@@ -15,17 +15,17 @@ from system import Skip, expect, expect_ok
 
 t = system.Suite(__doc__)
 VISIBLE = t.program("visible")
-WITHOUT = t.program("deny_syscall")
+DENY_SYSCALL = t.program("deny_syscall")
 SCRIBBLED = t.program("scribbled")
 SAMEHOST = t.program("samehost")
-HALTED = t.program("stopped_peer")
+STOPPED_PEER = t.program("stopped_peer")
 MAPPED = t.program("mapped")
 POLLED = t.program("polled")
-OUTLIVE = t.program("peer_death")
-CROWD = t.program("many_processes")
+PEER_DEATH = t.program("peer_death")
+MANY_PROCESSES = t.program("many_processes")
 THREADS = t.program("many_threads")
 GATHERED = t.program("gathered")
-TALLY = t.program("atomic_mix")
+ATOMIC_MIX = t.program("atomic_mix")
 # Without packets; with memory that both can map, also without system calls.
 MEMORY = "shared memory"
 ATOMICS = "10000000" if t.options.full else "100000"
@@ -74,7 +74,7 @@ def sleeps(way):
     def body():
         if t.is_beside_hostile:
             raise Skip("frames of strangers wake whom they go to")
-        samehost(way, "idle", "100", program=CROWD)()
+        samehost(way, "idle", "100", program=MANY_PROCESSES)()
     return body
 
 
@@ -94,9 +94,9 @@ def who_polls_is_not_fooled():
            "not all were told", r)
 
 
-def outlive(way, *argv, **how):
+def peer_death(way, *argv, **how):
     def body():
-        r = run(way, *argv, program=OUTLIVE, ADVERB_EXPLAIN="0", **how)
+        r = run(way, *argv, program=PEER_DEATH, ADVERB_EXPLAIN="0", **how)
         expect_ok(r)
         t.note(r.output.splitlines()[-1])
     return body
@@ -124,9 +124,9 @@ def gathered(way):
     return body
 
 
-def tally(way, initiators):
+def atomic_mix(way, initiators):
     def body():
-        r = run(way, ATOMICS, initiators, program=TALLY)
+        r = run(way, ATOMICS, initiators, program=ATOMIC_MIX)
         expect_ok(r)
         t.note(r.output.splitlines()[-1])
     return body
@@ -157,9 +157,10 @@ for way in "packets", "direct", MEMORY:
            polled(way), "same host", "polled")
     for initiators in "1", "2":
         t.case("atomics of %s are exact beside the target's own, by %s" %
-               (initiators, way), tally(way, initiators), "same host", "atomic_mix")
+               (initiators, way), atomic_mix(way, initiators),
+               "same host", "atomic_mix")
     t.case("a survivor of dead peers keeps its own memory, by " + way,
-           outlive(way, *DEATHS[way]), "same host", "peer_death")
+           peer_death(way, *DEATHS[way]), "same host", "peer_death")
     t.case("all work ends when the peer dies, by " + way,
            samehost(way, "kill", SHORT), "same host", "samehost")
 for way in "direct", MEMORY:
@@ -178,25 +179,26 @@ for way in "packets", "direct", MEMORY:
            gathered(way), "same host", "gathered")
 for way in "packets", "direct":
     t.case("a connected process need not ask for its peer's memory, by " + way,
-           samehost(way, "ready", way), "same host", "samehost")
+           samehost(way, "map", way), "same host", "samehost")
     t.case("%s processes in pairs, by %s" % (
         "500" if t.is_beside_hostile else "a thousand", way),
-           samehost(way, "many", MANY, "1", program=CROWD),
+           samehost(way, "pairs", MANY, "1", program=MANY_PROCESSES),
            "same host", "many_processes")
     t.case("an idle connected process sleeps, by " + way,
            sleeps(way), "same host", "many_processes")
     t.case("one process with many peers, by " + way,
            samehost(way, "hub", MANY if t.options.full else "200",
-                    program=CROWD), "same host", "many_processes")
+                    program=MANY_PROCESSES), "same host", "many_processes")
 # If the process waited for these peers one after another, it would be killed
 # for taking too long.
 t.case("one process with many peers beside a stopped broker",
-       samehost("direct", "halt", "251", program=CROWD), "same host", "many_processes")
+       samehost("direct", "stop-broker", "251", program=MANY_PROCESSES),
+       "same host", "many_processes")
 t.case("a process that lets no other read its memory goes by packets",
        samehost("direct", "stopped", "packets", "hidden"),
        "same host", "samehost")
 t.case("a process that may not write others' memory goes by packets",
-       samehost("direct", "kill", "5", before=[WITHOUT, "vm", "--"]),
+       samehost("direct", "kill", "5", before=[DENY_SYSCALL, "vm", "--"]),
        "same host", "samehost")
 t.case("a stopped target is worked for when it goes on, by packets",
        samehost("packets", "stopped", "packets"), "same host", "samehost")
@@ -208,7 +210,7 @@ for way in "packets", "direct", MEMORY:
     t.case("a peer stopped during a transfer keeps nobody waiting, by " + way,
            samehost(way, "100" if t.options.full else "3",
                     "packets" if way == "packets" else "direct",
-                    program=HALTED),
+                    program=STOPPED_PEER),
            "same host", "stopped_peer")
 t.case("polling the last byte sees all bytes",
        who_polls_the_last_byte_sees_all,

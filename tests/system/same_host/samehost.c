@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * samehost stopped HOW [hidden] | ready HOW | kill TIMES SEED
+ * samehost stopped HOW [hidden] | map HOW | kill TIMES SEED
  *
  * Two processes of one host, by public verbs alone.
  *	stopped	the target is stopped: with HOW direct a WRITE, a READ and a
@@ -9,7 +9,7 @@
  *		completes too; with HOW packets all complete when the target
  *		continues; hidden: the target lets no process of its user write
  *		into its memory
- *	ready	both processes map the other's arena when they connect, before
+ *	map	both processes map the peer's arena when they connect, before
  *		either posts; with HOW packets neither maps an arena
  *	kill	one of two working processes is killed at a random moment; the
  *		other's requests complete or fail as they should, and nothing
@@ -155,7 +155,7 @@ static void be_stopped(int is_hidden)
 	complete("receive");
 	if (me.region[0] != 7 || me.region[256] != 7 ||
 	    *(uint64_t *)(void *)(me.region + 512) != 5)
-		step_timeout_die("what was written");
+		step_timeout_die("the target's region lacks the written bytes");
 }
 
 static void wait_stopped(pid_t pid)
@@ -186,7 +186,8 @@ static void work_on_stopped(int alone)
 		complete("an atomic with the target stopped");
 	for (int i = 0; i < 20000; i++)
 		if (ibv_poll_cq(me.cq, 1, &wc))
-			step_timeout_die("an atomic was done by nobody");
+			step_timeout_die(
+				"an atomic completed without the target");
 	step_timeout_say(&step_timeout->order, 4);
 	step_timeout_await(&step_timeout->order, 5);
 	for (int i = alone; i < 4; i++)
@@ -226,9 +227,9 @@ static int stopped(int alone, int is_hidden)
 	return end(target) || bad;
 }
 
-/* ---- ready ---- */
+/* ---- map ---- */
 
-static void be_ready(int who)
+static void await_mapping(int who)
 {
 	struct leak_check h = {0};
 
@@ -243,13 +244,13 @@ static void be_ready(int who)
 		step_timeout_die("an arena is mapped");
 }
 
-static int ready(int others)
+static int check_mapping(int peers)
 {
 	pid_t pid[2];
 
-	step_timeout->order = others;
+	step_timeout->order = peers;
 	for (int i = 0; i < 2; i++)
-		pid[i] = begin(be_ready, i);
+		pid[i] = begin(await_mapping, i);
 	return end(pid[0]) | end(pid[1]);
 }
 
@@ -414,8 +415,8 @@ int main(int argc, char **argv)
 			       : !strcmp(argv[2], "mapped") ? 4
 							    : 0,
 			       argc > 3) != 0;
-	if (!strcmp(argv[1], "ready"))
-		return ready(!strcmp(argv[2], "direct")) != 0;
+	if (!strcmp(argv[1], "map"))
+		return check_mapping(!strcmp(argv[2], "direct")) != 0;
 	for (int i = 0; i < n && !bad; i++)
 		bad = kill_one(i + (argc > 3 ? atoi(argv[3]) : 0));
 	return bad != 0;

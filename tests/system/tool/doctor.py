@@ -16,7 +16,7 @@ from system import Skip, expect
 netlab.enter()
 t = system.Suite(__doc__)
 lab = netlab.Lab(t)
-WITHOUT = t.program("deny_syscall")
+DENY_SYSCALL = t.program("deny_syscall")
 THINGS = ["version", "UDP port 4791", "steering", "UDP batches",
           "receive buffer", "own memory", "others' memory", "direct path",
           "shared memory", "processors", "sandbox", "kernel RDMA",
@@ -27,7 +27,7 @@ THINGS = ["version", "UDP port 4791", "steering", "UDP batches",
 def doctor(lacks=(), words=(), into=system.alone, **env):
     """Runs adverb doctor in a namespace of its own.  Returns
     {thing: (word, why)} and the Result."""
-    filters = [WITHOUT, *lacks, "--"] if lacks else []
+    filters = [DENY_SYSCALL, *lacks, "--"] if lacks else []
     e = dict(t.environment(), **env)
     p = t.start([*words, *filters, t.adverb, "doctor"], env=e,
                 into=into)
