@@ -23,7 +23,7 @@ enum { BY_THREAD = 1, ANYWHERE = 2, SHARED_QUEUE = 4, SERVICE = 24 };
 
 /* The addresses of an arena's parts, found before any word changes. */
 struct places {
-	uint8_t *peer_area, *slots, *cq, *srq, *qp, *root, *table, *whole,
+	uint8_t *qp_target, *slots, *cq, *srq, *qp, *root, *table, *whole,
 		*shared;
 	uint32_t slots_bytes;
 	uint64_t whole_bytes, shared_bytes;
@@ -62,7 +62,7 @@ static void find_places(const struct two_hcas_side *s, struct places *p)
 	uint8_t *base = s->hca.arena.base;
 
 	*p = (struct places){
-		.peer_area = (uint8_t *)qp_target(s->qp),
+		.qp_target = (uint8_t *)qp_target(s->qp),
 		.slots = (uint8_t *)wq_at(&s->hca, &s->qp->rq, 0),
 		.slots_bytes = s->qp->rq.size * s->qp->rq.stride,
 		.cq = (uint8_t *)cq_shared(s->cq),
@@ -89,7 +89,7 @@ static _Atomic uint32_t *choose(const struct places *p, bool anywhere,
 	switch (kind % KINDS) {
 	case 0:
 	case 1:
-		return one_of(p->peer_area, sizeof(struct qp_target), random);
+		return one_of(p->qp_target, sizeof(struct qp_target), random);
 	case 2:
 		return one_of(p->slots, p->slots_bytes, random);
 	case 3:

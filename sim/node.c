@@ -121,11 +121,11 @@ static void end_process(struct host *h)
 }
 
 /* Releases the processes that queue pairs of h referred to. */
-static void release_parted(struct host *h)
+static void free_released(struct host *h)
 {
 	struct process *p;
 
-	while ((p = engine_parted(h->engine))) {
+	while ((p = engine_released(h->engine))) {
 		p->users--;
 		free_process(p);
 	}
@@ -177,7 +177,7 @@ void node_kill(struct host *h)
 			   h->index);
 	if (arena_used(&h->hca.arena) != h->arena_used)
 		world_fail(h->world, "host %u: arena memory is left", h->index);
-	release_parted(h);
+	free_released(h);
 	engine_free(h->engine);
 	end_process(h);
 	while (h->inbox_count)
@@ -436,6 +436,6 @@ void node_turn(struct host *h)
 	if (engine_deadline(h->engine) <= now)
 		engine_tick(h->engine, now);
 	send_all(h);
-	release_parted(h);
+	free_released(h);
 	h->turned_ns = now;
 }

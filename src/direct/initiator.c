@@ -17,7 +17,7 @@
 /* Copying more bytes takes longer than the rest of a request's handling. */
 #define BATCH_BYTES 4096u
 
-void initiator_part(struct ibt *t, struct target_ref *l)
+void initiator_release(struct ibt *t, struct target_ref *l)
 {
 	list_remove(&l->kick);
 	if (l->owner)
@@ -30,7 +30,7 @@ void initiator_part(struct ibt *t, struct target_ref *l)
 static void leave_target(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->direct.link)
-		initiator_part(t, q->direct.link);
+		initiator_release(t, q->direct.link);
 	q->direct.link = NULL;
 	q->direct.apart.has_found = false;
 	shared_store(&q->direct.apart.is_worth_it, 0);
@@ -50,9 +50,9 @@ int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 	l->owner = owner;
 	l->type = q->qp->type;
 	l->qpn = q->qp->attr.dest_qpn;
-	l->our_qpn = q->qp->qpn;
-	l->our_psn = q->qp->attr.sq_psn;
-	memcpy(l->our_ip, q->self.ip, sizeof(l->our_ip));
+	l->src_qpn = q->qp->qpn;
+	l->src_psn = q->qp->attr.sq_psn;
+	memcpy(l->src_ip, q->self.ip, sizeof(l->src_ip));
 	q->direct.path = IBT_PATH_DIRECT;
 
 	return 0;
@@ -72,7 +72,7 @@ void initiator_fini(struct ibt *t, struct ibt_qp *q)
 		leave_target(t, q);
 }
 
-void *initiator_parted(struct ibt *t)
+void *initiator_released(struct ibt *t)
 {
 	struct list *n = list_pop_head(&t->direct.unused);
 	struct target_ref *l;
@@ -137,8 +137,8 @@ static enum hca_status describe_piece(struct ibt *t, const struct ibt_qp *q,
 			  r->initiator.vec, &r->initiator.n, x);
 }
 
-static enum hca_status our_fault(const struct direct_request *r,
-				 struct explain *x)
+static enum hca_status fail_local(const struct direct_request *r,
+				  struct explain *x)
 {
 	x->cause = EXPLAIN_LOCAL_FAULT;
 	x->va = r->initiator.n ? r->initiator.vec[0].va : 0;
@@ -257,7 +257,7 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		rc_comp_denied(t, q);
 		break;
 	case DIRECT_OUR_FAULT:
-		rc_req_stop(t, q, w, our_fault(r, &x), &x);
+		rc_req_stop(t, q, w, fail_local(r, &x), &x);
 		break;
 	}
 }
@@ -511,7 +511,7 @@ static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		initiator_wait(t, q);
 		break;
 	case DIRECT_OUR_FAULT:
-		unreliable_tx_stop(t, q, w, our_fault(r, &x), &x);
+		unreliable_tx_stop(t, q, w, fail_local(r, &x), &x);
 		break;
 	case DIRECT_LOST:
 	case DIRECT_CLOSED:

@@ -25,7 +25,7 @@
 #define INITIATOR_PIECE (1u << 20) /* bytes that move under one lock */
 
 /* Makes q, a connected QP, go direct to its peer in `target`; access and owner
- * are borrowed until initiator_parted returns owner.  0 or -ENOMEM. */
+ * are borrowed until initiator_released returns owner.  0 or -ENOMEM. */
 int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 		     struct access *access, void *owner);
 /* Makes q go by packets. */
@@ -33,10 +33,10 @@ void initiator_refuse(struct ibt_qp *q);
 /* Gives up the links of a QP that is destroyed. */
 void initiator_fini(struct ibt *t, struct ibt_qp *q);
 /* Takes a link that its QP no longer uses. */
-void initiator_part(struct ibt *t, struct target_ref *l);
-/* Frees a link that initiator_part took, and returns its owner; NULL: there are
- * no more. */
-void *initiator_parted(struct ibt *t);
+void initiator_release(struct ibt *t, struct target_ref *l);
+/* Frees a link that initiator_release took, and returns its owner; NULL: there
+ * are no more. */
+void *initiator_released(struct ibt *t);
 /* Lists the target of q in `kicks` if r says that the target sleeps and has to
  * be woken. */
 void initiator_kick(struct ibt_qp *q, struct list *kicks,

@@ -36,7 +36,7 @@ static struct target_ref *add_target(struct ibt_qp *q, uint32_t qpn)
 	l->type = HCA_QPT_UD;
 	l->path = IBT_PATH_UNDECIDED;
 	l->qpn = qpn;
-	l->our_qpn = q->qp->qpn;
+	l->src_qpn = q->qp->qpn;
 	return l;
 }
 
@@ -45,7 +45,7 @@ static void drop_target(struct ibt *t, struct ibt_qp *q, struct target_ref *l)
 	map_remove(q->direct.targets, l->qpn);
 	if (q->direct.link == l)
 		q->direct.link = NULL;
-	initiator_part(t, l);
+	initiator_release(t, l);
 }
 
 bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
@@ -69,7 +69,7 @@ void initiator_ud_fini(struct ibt *t, struct ibt_qp *q)
 	uint32_t at = 0;
 
 	while (q->direct.targets && (l = map_next(q->direct.targets, &at)))
-		initiator_part(t, l);
+		initiator_release(t, l);
 	q->direct.link = NULL;
 	if (q->direct.targets)
 		map_fini(q->direct.targets);

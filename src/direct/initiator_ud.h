@@ -19,7 +19,7 @@
 #include "ibt/ibt.h"
 
 /* Decides the path to q->direct.packets_to: direct, or with target NULL by
- * packets.  True: a link has owner, until initiator_parted returns it. */
+ * packets.  True: a link has owner, until initiator_released returns it. */
 bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 			 struct access *access, void *owner);
 /* Gives up all links of q. */

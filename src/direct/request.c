@@ -81,7 +81,7 @@ static struct cqe completion_of(const struct target_ref *l, const struct qp *qp,
 		.vendor_err = status,
 		.byte_len = r->total,
 		.qpn = qp->qpn,
-		.src_qpn = l->our_qpn,
+		.src_qpn = l->src_qpn,
 		.at_ns = r->now_ns,
 	};
 

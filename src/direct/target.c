@@ -150,10 +150,10 @@ static void copy_state(const struct target_ref *l, struct qp *qp)
  * A connection of UC takes any PSN. */
 static bool is_ours(const struct target_ref *l, const struct qp *qp)
 {
-	return qp->attr.dest_qpn == l->our_qpn &&
-	       (l->type != HCA_QPT_RC || qp->attr.rq_psn == l->our_psn) &&
+	return qp->attr.dest_qpn == l->src_qpn &&
+	       (l->type != HCA_QPT_RC || qp->attr.rq_psn == l->src_psn) &&
 	       (!l->connection || l->connection == qp->connection) &&
-	       inaddr_has_same_ip(qp->attr.ah.dgid, l->our_ip);
+	       inaddr_has_same_ip(qp->attr.ah.dgid, l->src_ip);
 }
 
 /* Would the target take packets of this initiator? */

@@ -36,9 +36,9 @@ struct target_ref {
 	uint32_t path; /* enum ibt_path; UD has one for each target */
 	uint32_t qpn;  /* the target's */
 	/* The QPN, the PSN and the address that the target's attributes must
-	 * name as its peer's. */
-	uint32_t our_qpn, our_psn;
-	uint8_t our_ip[16];
+	 * name as its peer's: the initiator's. */
+	uint32_t src_qpn, src_psn;
+	uint8_t src_ip[16];
 	uint32_t row; /* the target's row in the table of QPs, when known */
 	/*
 	 * A copy of the target's queue pair, of which each word was read once

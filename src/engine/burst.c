@@ -77,8 +77,8 @@ static void seal_packet(struct burst *b, const struct burst_path *path,
 			   &b->sum);
 }
 
-void burst_part(const struct inaddr *from, const struct inaddr *to,
-		uint8_t *packet, size_t len)
+void burst_seal_segment(const struct inaddr *from, const struct inaddr *to,
+			uint8_t *packet, size_t len)
 {
 	rocev2_seal(NULL, from, to, packet, len - ICRC_BYTES, 0);
 }

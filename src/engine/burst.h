@@ -65,8 +65,8 @@ struct burst_path burst_path_of(const struct ibt_qp *q);
 struct burst_path burst_path_to(const struct wq_to *to);
 /* Writes the ICRC of a packet that is sent without the rest of its frame, and
  * so with the IPv4 id 0.  @len: its bytes with ICRC. */
-void burst_part(const struct inaddr *from, const struct inaddr *to,
-		uint8_t *packet, size_t len);
+void burst_seal_segment(const struct inaddr *from, const struct inaddr *to,
+			uint8_t *packet, size_t len);
 /* Frees the frames and the area if all frames have been sent. */
 void burst_recycle(struct burst *b);
 

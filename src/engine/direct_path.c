@@ -103,9 +103,9 @@ void *engine_kick(struct engine *e)
 	return n ? CONTAINER_OF(n, struct target_ref, kick)->owner : NULL;
 }
 
-void *engine_parted(struct engine *e)
+void *engine_released(struct engine *e)
 {
-	return initiator_parted(&e->ibt);
+	return initiator_released(&e->ibt);
 }
 
 static uint32_t execute_piece(struct engine *e, struct ibt_qp *q,

@@ -65,7 +65,7 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 
 void engine_free(struct engine *e)
 {
-	while (engine_parted(e))
+	while (engine_released(e))
 		;
 	engine_sources_fini(&e->sources);
 	map_fini(&e->qpns);
@@ -362,7 +362,7 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 	if (engine_owes(e) && now_ns - e->ibt.owing_ns >= IBT_OWE_NS)
 		engine_hold_acks(e, false);
 	e->look_ns = initiator_look(&e->ibt);
-	ibt_qp_part(&e->ibt);
+	ibt_qp_end_waits(&e->ibt);
 	if (now_ns >= e->starved_ns)
 		activate_starved(e);
 	while ((t = wheel_expire(&e->ibt.wheel, now_ns))) {
@@ -417,10 +417,10 @@ void engine_hold_acks(struct engine *e, bool hold)
 		ibt_qp_activate(&e->ibt, CONTAINER_OF(n, struct ibt_qp, owing));
 }
 
-void engine_part(struct engine *e, bool parts)
+void engine_force_responses(struct engine *e, bool forced)
 {
 	engine_hold_acks(e, false);
-	shm_ack_shut(&e->shm_ack, parts);
+	shm_ack_shut(&e->shm_ack, forced);
 	activate_starved(e);
 }
 

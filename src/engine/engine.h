@@ -132,13 +132,13 @@ bool engine_waits_for_path(const struct engine *e);
  * there (NULL if it is this process); @owner: the host's struct for that
  * process; @apart: only QPs of one post lock use the adapter's space and the
  * access slot, so engine_post_apart may use them.  True: requests go direct,
- * and the engine uses all three until engine_parted has returned the owner,
+ * and the engine uses all three until engine_released has returned the owner,
  * once for each true.
  */
 bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 		     struct access *access, void *owner, bool apart);
 /* Returns an owner that the engine has stopped using; NULL: there is none. */
-void *engine_parted(struct engine *e);
+void *engine_released(struct engine *e);
 /* Returns, once, an owner whose process sleeps and has notify bits set; NULL:
  * there is none. */
 void *engine_kick(struct engine *e);
@@ -288,9 +288,9 @@ void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns);
  * completions and posted what it posts upon them. */
 void engine_polled(struct engine *e, uint64_t now_ns);
 
-/* From parts == true to false, ACKs and responses are sent even if the peers
- * have no room, since a QP or the process is about to end. */
-void engine_part(struct engine *e, bool parts);
+/* While forced, ACKs and responses are sent even if the peers have no room,
+ * since a QP or the process is about to end. */
+void engine_force_responses(struct engine *e, bool forced);
 /*
  * While held, ACKs to peers of this host wait for the program's next request to
  * the same peer, or for the end of the hold.

@@ -92,7 +92,7 @@ void shm_ack_want(struct shm_ack *b, struct ibt_qp *q)
 		shm_ack_leave(b, *slot);
 	*slot = q;
 	q->acks.sent = q->acks.taken = q->resp.epsn;
-	q->acks.waits_ns = q->acks.rides_ns = 0;
+	q->acks.reader_until_ns = q->acks.request_until_ns = 0;
 }
 
 void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
@@ -146,9 +146,9 @@ static bool may_wait_for_reader(const struct shm_ack *b, struct ibt_qp *q,
 		return false;
 	if (ahead > 0 && !serial24_is_equal(q->acks.taken, taken)) {
 		q->acks.taken = taken;
-		q->acks.waits_ns = b->ibt->now_ns + SHM_ACK_WAIT_NS;
+		q->acks.reader_until_ns = b->ibt->now_ns + SHM_ACK_WAIT_NS;
 	}
-	return b->ibt->now_ns < q->acks.waits_ns;
+	return b->ibt->now_ns < q->acks.reader_until_ns;
 }
 
 /*
@@ -159,13 +159,14 @@ static bool may_wait_for_reader(const struct shm_ack *b, struct ibt_qp *q,
 static bool may_wait_for_request(const struct shm_ack *b, struct ibt_qp *q,
 				 struct serial24 taken, bool follows)
 {
-	if (q->acks.rides_ns && !serial24_is_before(taken, q->acks.rode))
-		q->acks.rides_ns = 0;
-	if (follows && !q->acks.rides_ns) {
-		q->acks.rode = q->resp.epsn;
-		q->acks.rides_ns = b->ibt->now_ns + SHM_ACK_RIDE_NS;
+	if (q->acks.request_until_ns &&
+	    !serial24_is_before(taken, q->acks.request_epsn))
+		q->acks.request_until_ns = 0;
+	if (follows && !q->acks.request_until_ns) {
+		q->acks.request_epsn = q->resp.epsn;
+		q->acks.request_until_ns = b->ibt->now_ns + SHM_ACK_REQUEST_NS;
 	}
-	return !b->is_shut && b->ibt->now_ns < q->acks.rides_ns;
+	return !b->is_shut && b->ibt->now_ns < q->acks.request_until_ns;
 }
 
 bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
@@ -177,7 +178,7 @@ bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
 	if (read_taken(b, q, &taken)) {
 		if (serial24_is_equal(taken, q->resp.epsn)) {
 			q->resp.ack_owed = false;
-			q->acks.rides_ns = 0;
+			q->acks.request_until_ns = 0;
 			return true;
 		}
 		if (may_wait_for_request(b, q, taken, follows) ||
@@ -189,16 +190,16 @@ bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
 	}
 	if (!follows && ibt_qp_holds_ack(b->ibt, q))
 		return true;
-	q->acks.rides_ns = 0;
+	q->acks.request_until_ns = 0;
 	q->acks.sent = q->resp.epsn;
-	q->acks.waits_ns = b->ibt->now_ns + SHM_ACK_WAIT_NS;
+	q->acks.reader_until_ns = b->ibt->now_ns + SHM_ACK_WAIT_NS;
 	return false;
 }
 
 /* Returns until when q's ACK waits. */
 static uint64_t waits_until(const struct ibt_qp *q)
 {
-	return bits_max_u64(q->acks.waits_ns, q->acks.rides_ns);
+	return bits_max_u64(q->acks.reader_until_ns, q->acks.request_until_ns);
 }
 
 uint64_t shm_ack_deadline(const struct shm_ack *b)

@@ -21,7 +21,7 @@
  * something, and does not wait for a requester that is so little behind that it
  * waits for each answer.  The ACK packet also waits behind a request of this QP
  * to the same peer, which reads the page when that request comes; for at most
- * SHM_ACK_RIDE_NS, if the request does not come.
+ * SHM_ACK_REQUEST_NS, if the request does not come.
  *
  * A word names both QPNs; a word with other QPNs belongs to another connection
  * and is ignored.  A word that another process wrote is input; a wrong PSN ends
@@ -37,7 +37,7 @@
 
 #define SHM_ACK_WAIT_NS 50000
 /* A shorter timer would cost a sleeping process more than the packet does. */
-#define SHM_ACK_RIDE_NS 5000000
+#define SHM_ACK_REQUEST_NS 5000000
 
 struct shm_ack {
 	struct ibt *ibt;

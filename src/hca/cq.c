@@ -11,7 +11,7 @@
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent)
 {
 	struct cq *cq;
-	aoff peer_area;
+	aoff shared_at;
 
 	if (h->cqs == HCA_MAX_CQ)
 		return NULL;
@@ -24,10 +24,10 @@ struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent)
 	cq->is_silent = is_silent;
 	cq->id = ++h->shared->next_cq;
 	cq->ring = arena_alloc(&h->arena, cq->size * sizeof(struct cqe));
-	peer_area = arena_alloc_shared(&h->arena, HCA_APART);
-	cq->peer_at = peer_area - hca_off(h, cq);
-	if (!cq->ring || !peer_area) {
-		arena_free(&h->arena, peer_area, HCA_APART);
+	shared_at = arena_alloc_shared(&h->arena, HCA_APART);
+	cq->peer_at = shared_at - hca_off(h, cq);
+	if (!cq->ring || !shared_at) {
+		arena_free(&h->arena, shared_at, HCA_APART);
 		arena_free(&h->arena, cq->ring, cq->size * sizeof(struct cqe));
 		arena_free(&h->arena, hca_off(h, cq), sizeof(*cq));
 		return NULL;
@@ -94,7 +94,7 @@ uint32_t cq_owed(struct cq *cq)
  *	head = n	arm = any
  *	load arm	load head
  */
-static enum cq_push fire_event(const struct cq *cq, struct cq_shared *peer_area,
+static enum cq_push fire_event(const struct cq *cq, struct cq_shared *shared,
 			       bool solicited, bool failed, uint32_t count)
 {
 	uint32_t arm, held;
@@ -102,14 +102,14 @@ static enum cq_push fire_event(const struct cq *cq, struct cq_shared *peer_area,
 
 	if (cq->is_silent)
 		return CQ_QUIET;
-	arm = atomic_load(&peer_area->arm);
+	arm = atomic_load(&shared->arm);
 	do {
 		if (!is_wanted(arm, solicited))
 			return arm & CQ_OWED_MASK ? CQ_NOTIFY : CQ_QUIET;
 		STEP("a queue is found armed");
 		held = arm / CQ_HELD_ONE + count;
 		waits = !failed && held < cq->hold_count;
-	} while (!atomic_compare_exchange_weak(&peer_area->arm, &arm,
+	} while (!atomic_compare_exchange_weak(&shared->arm, &arm,
 					       waits ? arm + count * CQ_HELD_ONE
 						     : add_event(arm)));
 	if (waits)
@@ -146,7 +146,7 @@ static void leave_cq(struct cq *cq) RELEASE(&cq->lock)
  * completion and then reads is_queued.  So the last collection finds the
  * completion, or the peer puts the QP on the list again.
  */
-static void enqueue_qp(struct cq_shared *peer_area, struct qp *qp)
+static void enqueue_qp(struct cq_shared *shared, struct qp *qp)
 {
 	aoff first;
 
@@ -154,10 +154,10 @@ static void enqueue_qp(struct cq_shared *peer_area, struct qp *qp)
 	    atomic_exchange(&qp_target(qp)->is_queued, 1))
 		return;
 	STEP("completions are about to be announced");
-	first = atomic_load(&peer_area->incoming);
+	first = atomic_load(&shared->incoming);
 	do {
 		qp_target(qp)->next = first;
-	} while (!atomic_compare_exchange_weak(&peer_area->incoming, &first,
+	} while (!atomic_compare_exchange_weak(&shared->incoming, &first,
 					       qp->self));
 	STEP("completions are announced");
 }
@@ -165,15 +165,15 @@ static void enqueue_qp(struct cq_shared *peer_area, struct qp *qp)
 enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 			 bool solicited, bool failed, uint32_t count)
 {
-	struct cq_shared *peer_area = hca_peer_area_at(h, cq, cq->peer_at);
+	struct cq_shared *shared = hca_peer_area_at(h, cq, cq->peer_at);
 
 	/* Orders the store of the completion before the loads of is_queued and
 	 * `arm`.  Without the fence the owner could stop watching the QP, or
 	 * the program could arm the queue, and neither would see the
 	 * completion, nor this thread their store. */
 	shared_fence();
-	enqueue_qp(peer_area, qp);
-	return fire_event(cq, peer_area, solicited, failed, count);
+	enqueue_qp(shared, qp);
+	return fire_event(cq, shared, solicited, failed, count);
 }
 
 /* Writes c into the ring, unless the ring has overflowed: IBTA 11.6.3.2.

@@ -42,17 +42,17 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 {
 	struct qp *qp =
 		arena_at(&h->arena, arena_alloc(&h->arena, sizeof(*qp)));
-	aoff peer_area;
+	aoff target_at;
 
 	if (!qp)
 		return NULL;
-	peer_area = arena_alloc_shared(&h->arena, sizeof(struct qp_target));
-	if (!peer_area)
+	target_at = arena_alloc_shared(&h->arena, sizeof(struct qp_target));
+	if (!target_at)
 		goto free_memory;
 	qp->self = hca_off(h, qp);
-	qp->peer_at = peer_area - qp->self;
+	qp->peer_at = target_at - qp->self;
 	if (!row_new(h, qp))
-		goto free_peer_area;
+		goto free_target;
 	srq_forget(h, qp->stats.row);
 	qp->serial = ++h->shared->next_qp;
 	qp->qpn = qpn;
@@ -78,8 +78,8 @@ free_sq:
 	wq_fini(h, &qp->sq);
 free_qp:
 	qp_withdraw(h, qp);
-free_peer_area:
-	arena_free(&h->arena, peer_area, sizeof(struct qp_target));
+free_target:
+	arena_free(&h->arena, target_at, sizeof(struct qp_target));
 	qp->self = 0;
 free_memory:
 	arena_free(&h->arena, hca_off(h, qp), sizeof(*qp));

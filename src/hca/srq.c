@@ -12,17 +12,17 @@ struct srq *srq_new(struct hca *h, uint32_t pd, uint32_t depth,
 		    uint32_t max_sge, uint64_t user)
 {
 	struct srq *s;
-	aoff peer_area;
+	aoff shared_at;
 
 	if (h->srqs == HCA_MAX_SRQ)
 		return NULL;
 	s = arena_at(&h->arena, arena_alloc(&h->arena, sizeof(*s)));
 	if (!s)
 		return NULL;
-	peer_area = arena_alloc_shared(&h->arena, HCA_APART);
-	s->peer_at = peer_area - hca_off(h, s);
-	if (!peer_area || wq_init(h, &s->wq, depth, max_sge, 0)) {
-		arena_free(&h->arena, peer_area, HCA_APART);
+	shared_at = arena_alloc_shared(&h->arena, HCA_APART);
+	s->peer_at = shared_at - hca_off(h, s);
+	if (!shared_at || wq_init(h, &s->wq, depth, max_sge, 0)) {
+		arena_free(&h->arena, shared_at, HCA_APART);
 		arena_free(&h->arena, hca_off(h, s), sizeof(*s));
 		return NULL;
 	}
@@ -100,10 +100,9 @@ static struct srq_shared *shared_of(const struct hca *h, const struct srq *s)
 }
 
 static uint32_t count_posted(const struct srq *s,
-			     const struct srq_shared *peer_area)
+			     const struct srq_shared *shared)
 {
-	return shared_load(&s->wq.head) -
-	       index_of(atomic_load(&peer_area->next));
+	return shared_load(&s->wq.head) - index_of(atomic_load(&shared->next));
 }
 
 bool srq_has(const struct hca *h, const struct srq *s)
@@ -124,15 +123,15 @@ uint32_t srq_limit(const struct srq *s)
 /* Disarms the limit and marks its event as raised, if fewer receives are
  * posted.  True: an event is raised and not reported, perhaps by another
  * thread, which may be stopped before it reports the event. */
-static bool is_low(const struct srq *s, struct srq_shared *peer_area)
+static bool is_low(const struct srq *s, struct srq_shared *shared)
 {
-	uint32_t limit = atomic_load(&peer_area->limit);
+	uint32_t limit = atomic_load(&shared->limit);
 
 	do {
 		if (!(limit & ~SRQ_OWED) ||
-		    count_posted(s, peer_area) >= (limit & ~SRQ_OWED))
+		    count_posted(s, shared) >= (limit & ~SRQ_OWED))
 			return limit & SRQ_OWED;
-	} while (!atomic_compare_exchange_weak(&peer_area->limit, &limit,
+	} while (!atomic_compare_exchange_weak(&shared->limit, &limit,
 					       SRQ_OWED));
 	STEP("a limit's event is owed");
 	return true;
@@ -184,8 +183,8 @@ struct wqe *srq_reserve(const struct hca *h, struct srq *s)
 void srq_settle(struct hca *h, struct srq *s, struct qp *qp)
 {
 	_Atomic uint64_t *word = word_of(h, qp->stats.row);
-	struct srq_shared *peer_area = shared_of(h, s);
-	uint64_t next = atomic_load(&peer_area->next), note;
+	struct srq_shared *shared = shared_of(h, s);
+	uint64_t next = atomic_load(&shared->next), note;
 
 	if (!word)
 		return;
@@ -195,7 +194,7 @@ void srq_settle(struct hca *h, struct srq *s, struct qp *qp)
 		keep_receive(qp, word);
 	else
 		atomic_store(word, 0);
-	is_low(s, peer_area);
+	is_low(s, shared);
 }
 
 void srq_forget(struct hca *h, uint32_t row)
@@ -283,8 +282,8 @@ static bool copy_receive(struct hca *h, const struct srq *s,
 bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low)
 {
 	_Atomic uint64_t *word = word_of(h, qp->stats.row);
-	struct srq_shared *peer_area = shared_of(h, s);
-	uint64_t next = atomic_load(&peer_area->next);
+	struct srq_shared *shared = shared_of(h, s);
+	uint64_t next = atomic_load(&shared->next);
 
 	do {
 		if (!word || (next & SRQ_SHUT) ||
@@ -293,10 +292,10 @@ bool srq_take(struct hca *h, struct srq *s, struct qp *qp, bool *low)
 		note_taker(h, next);
 		atomic_store(word, WANTS + index_of(next));
 		STEP("a shared receive is about to be taken");
-	} while (!atomic_compare_exchange_weak(&peer_area->next, &next,
+	} while (!atomic_compare_exchange_weak(&shared->next, &next,
 					       taken_by(next, qp->stats.row)));
 	STEP("a shared receive is taken");
 	keep_receive(qp, word);
-	*low = is_low(s, peer_area);
+	*low = is_low(s, shared);
 	return true;
 }

@@ -83,7 +83,7 @@ void direct_select_part(struct engine *e)
 {
 	struct local_peer *n;
 
-	while ((n = engine_parted(e)))
+	while ((n = engine_released(e)))
 		local_peer_put(n);
 }
 

@@ -45,7 +45,7 @@ int progress_init(struct progress *p, struct engine *e, int fd,
 	err = udp_init(&p->wire, fd, allowed, one_port);
 	if (err)
 		return err;
-	p->wire.alone = burst_part;
+	p->wire.seal = burst_seal_segment;
 	lock_init(&p->lock);
 	p->engine = e;
 	p->sink = *sink;
@@ -609,9 +609,9 @@ bool progress_is_held(struct progress *p) NO_LOCK_ANALYSIS
 void progress_flush(struct progress *p)
 {
 	progress_serve_doorbells(p);
-	engine_part(p->engine, true);
+	engine_force_responses(p->engine, true);
 	transmit_frames(p);
-	engine_part(p->engine, false);
+	engine_force_responses(p->engine, false);
 }
 
 void progress_catch_up(struct progress *p)

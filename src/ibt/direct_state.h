@@ -87,12 +87,14 @@ struct direct_queues {
 struct shm_ack_state {
 	struct serial24 sent;  /* the ePSN of the last ACK packet */
 	struct serial24 taken; /* the peer has taken all before this PSN */
-	struct serial24 rode;  /* the ePSN when rides_ns was set */
-	uint64_t waits_ns;     /* until when an ACK packet may be held back */
+	/* The ePSN when request_until_ns was set. */
+	struct serial24 request_epsn;
+	/* Until when an ACK packet may wait while the peer reads the page. */
+	uint64_t reader_until_ns;
 	/* Until when an ACK packet may wait for the peer to handle a request of
 	 * this QP, upon which the peer reads the page; 0: no request is under
 	 * way. */
-	uint64_t rides_ns;
+	uint64_t request_until_ns;
 };
 
 #endif

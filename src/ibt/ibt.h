@@ -338,7 +338,7 @@ uint64_t ibt_look_ns(const struct ibt *t, uint64_t since_ns);
 void ibt_qp_await_accesses(struct ibt *t, struct ibt_qp *q);
 /* Flushes or activates the QPs on the list of ibt_qp_await_accesses that need
  * not wait any more; does nothing before leaving_look_ns. */
-void ibt_qp_part(struct ibt *t);
+void ibt_qp_end_waits(struct ibt *t);
 /* In SQE or ERR: completes the posted requests of the send queue with a flush
  * error, in order. */
 void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q);

@@ -164,8 +164,8 @@ void ibt_qp_await_accesses(struct ibt *t, struct ibt_qp *q)
 }
 
 /* Completes the posted receives with a flush error, or leaves this to
- * ibt_qp_part while a peer works at the QP: that peer may be about to complete
- * a receive. */
+ * ibt_qp_end_waits while a peer works at the QP: that peer may be about to
+ * complete a receive. */
 static void flush_receives(struct ibt *t, struct ibt_qp *q)
 {
 	if (!q->is_entered) {
@@ -210,7 +210,7 @@ static void look_for_peers(struct ibt *t, struct ibt_qp *q)
 	}
 }
 
-void ibt_qp_part(struct ibt *t)
+void ibt_qp_end_waits(struct ibt *t)
 {
 	struct list *n = t->direct.leaving.next, *next;
 

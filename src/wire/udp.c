@@ -351,8 +351,8 @@ static void send_apart(struct udp *u, int fd, const struct udp_dgram *d)
 		one.bytes = d->bytes + off;
 		one.len = bits_min_u64(d->segment, d->len - off);
 		one.segment = one.len;
-		u->alone(&d->from, &d->to, (uint8_t *)(uintptr_t)one.bytes,
-			 one.len);
+		u->seal(&d->from, &d->to, (uint8_t *)(uintptr_t)one.bytes,
+			one.len);
 		fill_tx(u, 0, &one);
 		if (syscall(SYS_sendmsg, fd, &r->tx[0].msg_hdr,
 			    MSG_DONTWAIT | MSG_NOSIGNAL) < 0)

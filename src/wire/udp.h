@@ -38,8 +38,8 @@ struct udp_rings; /* the buffers of a batch, in udp.c */
  * segment can be sent as a datagram of its own: its IPv4 id, which the ICRC
  * covers, differs then.
  */
-typedef void udp_alone(const struct inaddr *from, const struct inaddr *to,
-		       uint8_t *bytes, size_t len);
+typedef void udp_seal(const struct inaddr *from, const struct inaddr *to,
+		      uint8_t *bytes, size_t len);
 
 struct udp {
 	int fd;			/* the socket or relay that receives */
@@ -53,7 +53,7 @@ struct udp {
 	int full_fd;	     /* the socket that was full in the last udp_send */
 	struct sports sports; /* the other senders */
 	struct udp_rings *rings;
-	udp_alone *alone;   /* set by a caller that sends segments */
+	udp_seal *seal;	    /* set by a caller that sends segments */
 	bool is_empty;	    /* the last udp_receive found no datagram */
 	bool is_drained;    /* the last udp_receive left no datagram */
 	bool is_behind;	    /* the last udp_receive filled a batch */
@@ -98,7 +98,7 @@ void udp_leave(struct udp *u, const uint8_t ip[16]);
  * `from`, which must be one of u->sports, and returns k.  If k < n, full_fd is
  * full: wait for its POLLOUT.  A datagram that the kernel refuses is counted
  * and dropped; if the datagram has segments, they are sent one by one instead,
- * after a call of u->alone for each.
+ * after a call of u->seal for each.
  */
 size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n);
 

@@ -249,15 +249,15 @@ static void make_third(struct crash_point *s)
 					CRASH_POINT_BYTES, t->mr->lkey};
 		wq_commit_recv(&t->hca, &s->third->rq, w->wr_id);
 	}
-	s->view = t->peer_area;
+	s->view = t->peers_view;
 	s->link = (struct target_ref){.hca = &s->view,
 				      .access = access_claim(&s->view),
 				      .type = HCA_QPT_RC,
 				      .qpn = CRASH_POINT_THIRD_QPN,
-				      .our_qpn = 0x3001,
-				      .our_psn = 77};
+				      .src_qpn = 0x3001,
+				      .src_psn = 77};
 	assert_non_null(s->link.access);
-	memcpy(s->link.our_ip, s->d->side[0].ip, 16);
+	memcpy(s->link.src_ip, s->d->side[0].ip, 16);
 	list_init(&s->link.kick);
 }
 

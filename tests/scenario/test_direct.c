@@ -149,14 +149,14 @@ static void a_new_connection_releases_the_peer_of_the_previous_one(void **state)
 		two_hcas_post(d, 0);
 		two_hcas_run(d, d->now_ns);
 		assert_done(d, 0, HCA_SUCCESS);
-		assert_ptr_equal(engine_parted(d->side[0].engine),
+		assert_ptr_equal(engine_released(d->side[0].engine),
 				 k ? d : NULL);
 		for (int i = 0; i < 2; i++)
 			enter(d, i, HCA_QP_RESET);
 		for (int i = 0; i < 2; i++)
 			two_hcas_connect(d, i, 3);
 	}
-	assert_null(engine_parted(d->side[0].engine));
+	assert_null(engine_released(d->side[0].engine));
 	two_hcas_free(d);
 }
 

@@ -47,7 +47,7 @@ static void expect_after_eager(enum hca_wr op, uint32_t bytes)
 {
 	struct two_hcas *d = with_few_bytes_sent();
 	uint8_t *initiator_byte = d->side[0].memory.bytes + FEW;
-	uint8_t *peer_area = d->side[1].memory.bytes + AT + FEW - 1;
+	uint8_t *target_byte = d->side[1].memory.bytes + AT + FEW - 1;
 
 	if (op == HCA_WR_SEND)
 		two_hcas_recv(d, 1, AT + FEW - 1, bytes);
@@ -58,11 +58,11 @@ static void expect_after_eager(enum hca_wr op, uint32_t bytes)
 	d->side[1].is_stopped = false;
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_SUCCESS);
-	assert_int_equal(*peer_area, op == HCA_WR_RDMA_READ ? 0x11 : 0x22);
+	assert_int_equal(*target_byte, op == HCA_WR_RDMA_READ ? 0x11 : 0x22);
 	assert_int_equal(*initiator_byte, op == HCA_WR_RDMA_READ ? 0x11 : 0x22);
 	assert_done(d, 1, HCA_SUCCESS);
-	assert_int_equal(peer_area[-1], 0x11);
-	assert_int_equal(*peer_area, op == HCA_WR_RDMA_READ ? 0x11 : 0x22);
+	assert_int_equal(target_byte[-1], 0x11);
+	assert_int_equal(*target_byte, op == HCA_WR_RDMA_READ ? 0x11 : 0x22);
 	two_hcas_free(d);
 }
 

@@ -592,11 +592,11 @@ static void an_ending_process_answers_without_room(void **state)
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 1000);
 	assert_int_equal(d->side[1].qp->stats.tx_packets, 1);
-	engine_part(e, true);
+	engine_force_responses(e, true);
 	assert_int_equal(engine_tx(e, &f, 1, d->now_ns), 1);
 	assert_int_equal(f.bytes[0], 0x11); /* RC ACK */
 	engine_tx_done(e, 1);
-	engine_part(e, false);
+	engine_force_responses(e, false);
 	two_hcas_free(d);
 }
 

@@ -8,7 +8,7 @@
 #include "scenario/two_hcas.h"
 
 #define LONG   100000000000ull
-#define ROUNDS (2 * SHM_ACK_RIDE_NS / (SHM_ACK_WAIT_NS / 5))
+#define ROUNDS (2 * SHM_ACK_REQUEST_NS / (SHM_ACK_WAIT_NS / 5))
 
 struct sent {
 	uint32_t frames[2], packets[2];
@@ -235,7 +235,7 @@ static void an_ack_rides_behind_a_request(void **state)
 	for (int i = 0; i < 4; i++) /* they get to know each other */
 		ask(d, i % 2);
 	memset(&s, 0, sizeof(s));
-	/* for longer than one may ride */
+	/* for longer than SHM_ACK_REQUEST_NS */
 	for (int i = 0; i < ROUNDS; i++) {
 		/* its receive, and its own SEND before */
 		assert_int_equal(ask(d, i % 2), 2);
@@ -243,7 +243,7 @@ static void an_ack_rides_behind_a_request(void **state)
 	}
 	/* nothing follows the last, so it has its packet */
 	engine_hold_acks(d->side[0].engine, false);
-	two_hcas_run(d, d->now_ns + SHM_ACK_RIDE_NS);
+	two_hcas_run(d, d->now_ns + SHM_ACK_REQUEST_NS);
 	assert_int_equal(s.packets[0], ROUNDS / 2 + 1);
 	assert_int_equal(completions(d, 1), 1);
 	for (int i = 0; i < 2; i++)
@@ -270,7 +270,7 @@ static void an_ack_behind_a_lost_request_waits_for_a_moment(void **state)
 	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS / 5);
 	d->fate = count;
 	assert_int_equal(s.packets[1], 0);
-	two_hcas_run(d, d->now_ns + SHM_ACK_RIDE_NS);
+	two_hcas_run(d, d->now_ns + SHM_ACK_REQUEST_NS);
 	assert_int_equal(s.packets[1], 1);
 	assert_int_equal(completions(d, 0), 1);
 	two_hcas_free(d);
@@ -352,13 +352,13 @@ static void a_requester_that_waits_gets_each_ack_at_once(void **state)
 	two_hcas_free(d);
 }
 
-static void a_parting_queue_pair_keeps_no_ack(void **state)
+static void an_ending_queue_pair_keeps_no_ack(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
 	struct two_hcas *d = two_amid_a_stream(&s, page);
 
-	engine_part(d->side[1].engine, true);
+	engine_force_responses(d->side[1].engine, true);
 	assert_true(engine_has_tx(d->side[1].engine));
 	two_hcas_run(d, d->now_ns + 1);
 	assert_int_equal(s.packets[1], 2);
@@ -578,7 +578,7 @@ int main(void)
 		cmocka_unit_test(a_requester_that_does_not_read_gets_an_ack),
 		cmocka_unit_test(a_streams_requester_that_reads_needs_no_acks),
 		cmocka_unit_test(a_requester_that_waits_gets_each_ack_at_once),
-		cmocka_unit_test(a_parting_queue_pair_keeps_no_ack),
+		cmocka_unit_test(an_ending_queue_pair_keeps_no_ack),
 		cmocka_unit_test(words_of_another_connection_are_left_alone),
 		cmocka_unit_test(the_answer_to_a_read_is_waited_for),
 		cmocka_unit_test(a_read_hides_no_word_of_what_came_before),

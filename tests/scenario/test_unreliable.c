@@ -54,8 +54,8 @@ static void a_dead_process_gets_packets_and_its_successor_none(void **state)
 			two_hcas_run(d, d->now_ns);
 			assert_int_equal(packets(d), 1);
 			d->side[1].hca.shared->pulse.word = 1;
-			assert_ptr_equal(engine_parted(d->side[0].engine), d);
-			assert_null(engine_parted(d->side[0].engine));
+			assert_ptr_equal(engine_released(d->side[0].engine), d);
+			assert_null(engine_released(d->side[0].engine));
 		}
 		two_hcas_run(d, d->now_ns);
 		assert_done(d, 0, HCA_SUCCESS);

@@ -59,10 +59,10 @@ static void side_init(struct two_hcas *d, int i, uint32_t type, uint32_t depth,
 	arena_init(&a, s->arena, ARENA_BYTES);
 	memory_init(&s->memory, s->bytes, TWO_HCAS_BASE, TWO_HCAS_MEMORY);
 	CHECK(!hca_init(&s->hca, a, &s->memory.space, seed));
-	s->peer_area = s->hca;
-	s->peer_area.space = &s->elsewhere.space;
+	s->peers_view = s->hca;
+	s->peers_view.space = &s->elsewhere.space;
 	memory_elsewhere(&s->elsewhere, &s->memory, false);
-	s->access = access_claim(&s->peer_area);
+	s->access = access_claim(&s->peers_view);
 	s->hca.shared->pulse.word = 1;
 	s->engine = engine_new(&config, d->now_ns);
 	pd = hca_pd_new(&s->hca);
@@ -276,7 +276,7 @@ static void serve_engine(struct two_hcas *d, int i)
 
 	while (engine_wants_path(s->engine, &want)) {
 		CHECK(class_of(want.peer_qpn) == class_of(d->side[!i].qp->qpn));
-		engine_set_path(s->engine, want.qpn, &d->side[!i].peer_area,
+		engine_set_path(s->engine, want.qpn, &d->side[!i].peers_view,
 				d->side[!i].access, d, true);
 	}
 	while (engine_kick(s->engine))

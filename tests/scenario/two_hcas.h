@@ -24,7 +24,7 @@ struct two_hcas_side {
 	struct memory memory; /* at TWO_HCAS_BASE */
 	uint8_t bytes[TWO_HCAS_MEMORY];
 	struct memory_elsewhere elsewhere; /* memory as the peer reaches it */
-	struct hca peer_area;		   /* hca as the peer has mapped it */
+	struct hca peers_view;		   /* hca as the peer has mapped it */
 	struct access *access;		   /* the peer's access slot in hca */
 	struct engine *engine;
 	struct cq *cq;

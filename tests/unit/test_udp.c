@@ -85,8 +85,8 @@ static void mark(const struct inaddr *from, const struct inaddr *to,
 }
 
 /* The ICRC of each piece is for its place in a datagram that the kernel splits;
- * a piece that is sent alone gets another ICRC by u.alone. */
-static void a_datagram_that_is_not_split_leaves_alone(void **state)
+ * a piece that is sent alone gets another ICRC by u.seal. */
+static void segments_of_a_datagram_that_is_not_split_are_sealed(void **state)
 {
 	static uint8_t bytes[PIECES * PIECE_BYTES];
 	static struct udp_dgram got[UDP_BATCH];
@@ -104,7 +104,7 @@ static void a_datagram_that_is_not_split_leaves_alone(void **state)
 	assert_return_code(udp_init(&u, udp_bind(0),
 				    (struct udp_offload){.gso = true}, true),
 			   0);
-	u.alone = mark;
+	u.seal = mark;
 	getsockname(u.fd, (struct sockaddr *)(void *)&bound, &len);
 	inaddr_map_v4(d.to.ip, &lo);
 	inaddr_map_v4(d.from.ip, &lo);
@@ -131,7 +131,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_checksum_over_ipv6_is_no_error),
 		cmocka_unit_test(a_refusal_costs_no_other_datagram),
-		cmocka_unit_test(a_datagram_that_is_not_split_leaves_alone),
+		cmocka_unit_test(
+			segments_of_a_datagram_that_is_not_split_are_sealed),
 	};
 
 	return cmocka_run_group_tests_name("udp", tests, NULL, NULL);
