@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bench: `adverb bench`, which runs the Python program that does the work
- * (bench/house).
+ * (bench/driver).
  */
 #ifndef TOOLS_BENCH_H
 #define TOOLS_BENCH_H

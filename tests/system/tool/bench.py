@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The house of `adverb bench`: that it measures, judges and draws.  No time
-is a pass mark here."""
+"""`adverb bench` measures, compares figures with goals, and draws plots.  No
+case fails by a time."""
 
 import json
 import os

@@ -151,36 +151,36 @@ def cpu_name():
     return platform.machine()
 
 
-def on_lo(house, quick):
-    return [*steps.points(house), *steps.curves(house, quick),
-            *steps.same_host(house, quick),
-            *([] if quick else steps.threads(house))]
+def on_lo(maker, quick):
+    return [*steps.points(maker), *steps.curves(maker, quick),
+            *steps.same_host(maker, quick),
+            *([] if quick else steps.threads(maker))]
 
 
-def between_users(o, house, two, left_out):
+def between_users(o, maker, two, left_out):
     """The steps of two users; opens @two if any of these steps is wanted."""
     if o.quick or not any(wanted(step, o.only) for step in
-                          steps.between_users(house, steps.Where("users"))):
+                          steps.between_users(maker, steps.Where("users"))):
         return []
     where, why = two.open()
     if not where:
         left_out["users"] = why
         return []
-    return steps.between_users(house, where)
+    return steps.between_users(maker, where)
 
 
 def measure(o):
-    house = steps.House(o.adverb)
+    maker = steps.StepMaker(o.adverb)
     pairs = [] if o.quick else [veth.Veth(1500), veth.Veth(9000)]
-    plan = on_lo(house, o.quick) + ([] if o.quick else [*steps.crcs(house)])
+    plan = on_lo(maker, o.quick) + ([] if o.quick else [*steps.crcs(maker)])
     left_out = {}
     two = users.Users(o.adverb)
     try:
-        plan += between_users(o, house, two, left_out)
+        plan += between_users(o, maker, two, left_out)
         for pair in pairs:
             where = pair.open()
             if where:
-                plan += steps.over(house, where, pair.mtu)
+                plan += steps.over(maker, where, pair.mtu)
             else:
                 left_out["veth%d" % pair.mtu] = \
                     "this user may not make network namespaces"
@@ -213,7 +213,7 @@ def measure_both(o):
     spaces = [veth.Loopback(), veth.Loopback()]
     try:
         new, old = (
-            [step for step in on_lo(steps.House(adverb, space.open()), o.quick)
+            [step for step in on_lo(steps.StepMaker(adverb, space.open()), o.quick)
              if step.is_of_adverb() and wanted(step, o.only)]
             for adverb, space in zip((o.adverb, o.against), spaces))
         if o.list:

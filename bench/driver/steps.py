@@ -90,7 +90,7 @@ def malloced():
     yield [], []
 
 
-class House:
+class StepMaker:
     """Makes steps.  @adverb: the path of the command adverb; @inside: the
     words before that command that run it in a network namespace."""
 
