@@ -3,7 +3,7 @@
  * libibverbs: the input is a program that creates, modifies, posts and
  * destroys, by valid and invalid calls.  Each call succeeds or returns an errno
  * value, and in the end all objects can be destroyed in the right order.  Needs
- * a broker and a network namespace of its own: tests/threads/alone.sh.
+ * a broker and a network namespace of its own: tests/threads/with_broker.sh.
  */
 #include "fuzz.h"
 

@@ -130,7 +130,7 @@ def listens(pid, port):
     return False
 
 
-def alone(argv, env=None, seconds=300):
+def run_program(argv, env=None, seconds=300):
     """Runs a program that is server and client and pins both itself.  Returns
     its output and its CPU seconds."""
     one = Process(argv, set(cores()), env)

@@ -108,7 +108,7 @@ class StepMaker:
             argv = where.client + [
                 os.path.join(self.raw, program), "-s", str(size),
                 *options, *where.raw]
-            text, cpu = proc.alone(argv)
+            text, cpu = proc.run_program(argv)
             said = json.loads(text)
             figures = {name: said[name] for name in ("us", "GBps", "Mps")
                        if name in said}
@@ -121,7 +121,7 @@ class StepMaker:
         """adverb's CRC; with ISA-L installed, also the ratio of adverb's speed
         to ISA-L's."""
         def run():
-            said = json.loads(proc.alone([
+            said = json.loads(proc.run_program([
                 os.path.join(self.raw, "crc"), "-s", str(size), *options])[0])
             return {name: said[name] for name in ("GBps", "ratio")
                     if name in said}
@@ -175,7 +175,7 @@ class StepMaker:
 
     def qps(self, series, count):
         def run():
-            text, _ = proc.alone(self.prefix() + [
+            text, _ = proc.run_program(self.prefix() + [
                 os.path.join(self.raw, "qps"), str(count)], LO.env)
             said = json.loads(text)
             return {"us": said["us_many"], "s": said["seconds"],
@@ -185,7 +185,7 @@ class StepMaker:
     def threads(self, path, env, operation, size, count, kind, *options):
         """@count threads, or processes, with objects of their own."""
         def run():
-            text, _ = proc.alone(self.prefix() + [
+            text, _ = proc.run_program(self.prefix() + [
                 os.path.join(self.raw, "threads"), "-o", operation, "-s",
                 str(size), *options, str(count)], env)
             said = json.loads(text)
@@ -196,8 +196,8 @@ class StepMaker:
         """The time of a connection when @count are requested at once, each
         with its queue pair."""
         def run():
-            text, _ = proc.alone(self.adverb + ["pair", "--", "cmtime", "-c",
-                                                str(count)])
+            text, _ = proc.run_program(self.adverb + [
+                "pair", "--", "cmtime", "-c", str(count)])
             said = re.search(r"connect\s*:.*\s([0-9.]+)$", text, re.M)
             if not said:
                 raise Failed("cmtime: " + proc.last_line(text))
@@ -207,7 +207,7 @@ class StepMaker:
     def connects(self, series, count, threads):
         """Connections that threads of one process ask for at once."""
         def run():
-            text, _ = proc.alone(self.prefix() + [
+            text, _ = proc.run_program(self.prefix() + [
                 os.path.join(self.raw, "connects"), "-t", str(threads),
                 str(count)], LO.env)
             said = json.loads(text)
@@ -217,7 +217,7 @@ class StepMaker:
     def registration(self, series, size):
         """ibv_reg_mr and ibv_dereg_mr, to mmap and munmap of as many bytes."""
         def run():
-            text, _ = proc.alone(self.prefix() + [
+            text, _ = proc.run_program(self.prefix() + [
                 os.path.join(self.raw, "registration"), "-n", "500", "-s",
                 str(size)], DIRECT)
             said = json.loads(text)
@@ -302,7 +302,7 @@ class StepMaker:
             count = max(20, min(50000, (64 if window else 32) * MIB // size))
             rounds = max(5, count // window) if window else count
             # mpirun does not run as root without these variables
-            text, cpu = proc.alone(
+            text, cpu = proc.run_program(
                 ["mpirun", "-np", "2", "--oversubscribe", "--bind-to", "none",
                  "--mca", "pml", "ob1", "--mca", "btl", "vader,self", program,
                  "-s", str(size), "-n", str(rounds), "-w", str(window)],
@@ -318,103 +318,103 @@ class StepMaker:
 UCT_POSIX = "-d", "memory", "-x", "posix"  # UCT alone, without UCP's protocols
 
 
-def curves(h, quick):
+def curves(m, quick):
     """The steps that make curves over the size."""
     def sizes(all_of_them, most=16 * MIB, least=1):
         return [s for s in all_of_them if least <= s <= most and
                 (not quick or s in QUICK)]
     for s in sizes(BW_SIZES):
-        yield h.bandwidth("adverb write", "ib_write_bw", s)
-        yield h.raw_step("udp shaped", "udp_stream", s)
-        yield h.bandwidth("adverb read", "ib_read_bw", s)
-        yield h.bandwidth("adverb send", "ib_send_bw", s)
-        yield h.raw_step("tcp write", "tcp_stream", s)
-        yield h.qperf("qperf tcp_bw", "tcp_bw", s)
+        yield m.bandwidth("adverb write", "ib_write_bw", s)
+        yield m.raw_step("udp shaped", "udp_stream", s)
+        yield m.bandwidth("adverb read", "ib_read_bw", s)
+        yield m.bandwidth("adverb send", "ib_send_bw", s)
+        yield m.raw_step("tcp write", "tcp_stream", s)
+        yield m.qperf("qperf tcp_bw", "tcp_bw", s)
         if 4 * KIB <= s <= MIB:
-            yield h.iperf3("iperf3 tcp", s)
-        yield h.ucx("ucx tcp tag_bw", "tag_bw", s)
+            yield m.iperf3("iperf3 tcp", s)
+        yield m.ucx("ucx tcp tag_bw", "tag_bw", s)
     for s in sizes(LAT_SIZES):
         if s == 8:
             continue
-        yield h.latency("adverb send_lat", "ib_send_lat", s)
+        yield m.latency("adverb send_lat", "ib_send_lat", s)
         if s < 64 * KIB:
-            yield h.raw_pingpong("udp polled", "udp_pingpong", s)
-        yield h.latency("adverb write_lat", "ib_write_lat", s)
-        yield h.latency("adverb read_lat", "ib_read_lat", s)
-        yield h.raw_pingpong("tcp polled", "tcp_pingpong", s)
-        yield h.qperf("qperf tcp_lat", "tcp_lat", s)
-        yield h.ucx("ucx tcp tag_lat", "tag_lat", s)
-        yield h.fabric("libfabric tcp", "tcp", "msg", s)
+            yield m.raw_pingpong("udp polled", "udp_pingpong", s)
+        yield m.latency("adverb write_lat", "ib_write_lat", s)
+        yield m.latency("adverb read_lat", "ib_read_lat", s)
+        yield m.raw_pingpong("tcp polled", "tcp_pingpong", s)
+        yield m.qperf("qperf tcp_lat", "tcp_lat", s)
+        yield m.ucx("ucx tcp tag_lat", "tag_lat", s)
+        yield m.fabric("libfabric tcp", "tcp", "msg", s)
         if s <= KIB:
-            yield h.fabric("libfabric udp", "udp", "dgram", s)
+            yield m.fabric("libfabric udp", "udp", "dgram", s)
 
 
-def same_host(h, quick):
+def same_host(m, quick):
     """The curves of adverb without packets and of other programs by shared
     memory.  Steps that a goal compares follow each other, because the speed of
     a machine changes within minutes."""
     for s in BW_SIZES:
         if quick and s not in QUICK:
             continue
-        yield h.ucx("ucx cma tag_bw", "tag_bw", s, "posix,cma")
+        yield m.ucx("ucx cma tag_bw", "tag_bw", s, "posix,cma")
         if s == 8:
-            yield h.bandwidth("direct send batches", "ib_send_bw", s, "-l",
+            yield m.bandwidth("direct send batches", "ib_send_bw", s, "-l",
                               "64", env=DIRECT)
-        yield h.bandwidth("direct write", "ib_write_bw", s, env=DIRECT)
-        yield h.raw_step("process_vm", "vm_copy", s)
-        yield h.bandwidth("direct read", "ib_read_bw", s, env=DIRECT)
-        yield h.raw_step("process_vm read", "vm_copy", s, "-r")
-        yield h.bandwidth("mapped read", "ib_read_bw", s, env=DIRECT,
+        yield m.bandwidth("direct write", "ib_write_bw", s, env=DIRECT)
+        yield m.raw_step("process_vm", "vm_copy", s)
+        yield m.bandwidth("direct read", "ib_read_bw", s, env=DIRECT)
+        yield m.raw_step("process_vm read", "vm_copy", s, "-r")
+        yield m.bandwidth("mapped read", "ib_read_bw", s, env=DIRECT,
                           memory=mapped)
-        yield h.bandwidth("mapped write", "ib_write_bw", s, env=DIRECT,
+        yield m.bandwidth("mapped write", "ib_write_bw", s, env=DIRECT,
                           memory=mapped)
-        yield h.ucx("ucx posix put_bw", "put_bw", s, "posix", *UCT_POSIX)
-        yield h.latency("direct write_lat", "ib_write_lat", s, env=DIRECT)
-        yield h.raw_pingpong("process_vm and poll", "vm_pingpong", s)
-        yield h.latency("mapped write_lat", "ib_write_lat", s, env=DIRECT,
+        yield m.ucx("ucx posix put_bw", "put_bw", s, "posix", *UCT_POSIX)
+        yield m.latency("direct write_lat", "ib_write_lat", s, env=DIRECT)
+        yield m.raw_pingpong("process_vm and poll", "vm_pingpong", s)
+        yield m.latency("mapped write_lat", "ib_write_lat", s, env=DIRECT,
                         memory=mapped)
-        yield h.ucx("ucx posix put_lat", "put_lat", s, "posix", *UCT_POSIX)
-        yield h.ucx("ucx cma tag_lat", "tag_lat", s, "posix,cma")
-        yield h.latency("direct send_lat", "ib_send_lat", s, env=DIRECT)
-        yield h.vader("openmpi vader lat", s, 0)
-        yield h.fabric("libfabric shm", "shm", "rdm", s)
-        yield h.latency("direct read_lat", "ib_read_lat", s, env=DIRECT)
-        yield h.bandwidth("direct send", "ib_send_bw", s, env=DIRECT)
-        yield h.vader("openmpi vader bw", s, 64)
-    yield h.latency("direct send_lat events", "ib_send_lat", 8, "-e",
+        yield m.ucx("ucx posix put_lat", "put_lat", s, "posix", *UCT_POSIX)
+        yield m.ucx("ucx cma tag_lat", "tag_lat", s, "posix,cma")
+        yield m.latency("direct send_lat", "ib_send_lat", s, env=DIRECT)
+        yield m.vader("openmpi vader lat", s, 0)
+        yield m.fabric("libfabric shm", "shm", "rdm", s)
+        yield m.latency("direct read_lat", "ib_read_lat", s, env=DIRECT)
+        yield m.bandwidth("direct send", "ib_send_bw", s, env=DIRECT)
+        yield m.vader("openmpi vader bw", s, 64)
+    yield m.latency("direct send_lat events", "ib_send_lat", 8, "-e",
                     env=DIRECT)
-    yield h.raw_pingpong("eventfd", "eventfd_pingpong", 8)
-    yield h.bandwidth("direct write batches", "ib_write_bw", 8, "-l", "64",
+    yield m.raw_pingpong("eventfd", "eventfd_pingpong", 8)
+    yield m.bandwidth("direct write batches", "ib_write_bw", 8, "-l", "64",
                       env=DIRECT)
-    yield h.raw_step("process_vm batches", "vm_copy", 8, "-o")
-    yield h.bandwidth("mapped write batches", "ib_write_bw", 8, "-l", "64",
+    yield m.raw_step("process_vm batches", "vm_copy", 8, "-o")
+    yield m.bandwidth("mapped write batches", "ib_write_bw", 8, "-l", "64",
                       env=DIRECT, memory=mapped)
 
 
-def points(h):
+def points(m):
     """Single figures, most of them for a goal."""
-    yield h.latency("adverb send_lat events", "ib_send_lat", 2, "-e")
-    yield h.raw_pingpong("udp blocking", "udp_pingpong", 2, "-b")
-    yield h.latency("adverb send_lat one core", "ib_send_lat", 2,
+    yield m.latency("adverb send_lat events", "ib_send_lat", 2, "-e")
+    yield m.raw_pingpong("udp blocking", "udp_pingpong", 2, "-b")
+    yield m.latency("adverb send_lat one core", "ib_send_lat", 2,
                     one_core=True)
-    yield h.raw_pingpong("udp blocking one core", "udp_pingpong", 2, "-b",
+    yield m.raw_pingpong("udp blocking one core", "udp_pingpong", 2, "-b",
                          "-1")
-    yield h.latency("direct send_lat one core", "ib_send_lat", 2,
+    yield m.latency("direct send_lat one core", "ib_send_lat", 2,
                     one_core=True, env=DIRECT)
-    yield h.bandwidth("adverb write batches", "ib_write_bw", 8, "-l", "64")
-    yield h.raw_step("udp one a call", "udp_stream", 8, "-o", "-p")
-    yield h.qps("adverb 10000 queue pairs", 10000)
-    yield h.cmtime("adverb connect", 500)
-    yield h.raw_step("tcp connect", "tcp_connect", 500, "-n", "500")
-    yield h.connects("adverb connect 8 threads", 1000, 8)
-    yield h.raw_step("tcp connect", "tcp_connect", 1000, "-n", "1000")
+    yield m.bandwidth("adverb write batches", "ib_write_bw", 8, "-l", "64")
+    yield m.raw_step("udp one a call", "udp_stream", 8, "-o", "-p")
+    yield m.qps("adverb 10000 queue pairs", 10000)
+    yield m.cmtime("adverb connect", 500)
+    yield m.raw_step("tcp connect", "tcp_connect", 500, "-n", "500")
+    yield m.connects("adverb connect 8 threads", 1000, 8)
+    yield m.raw_step("tcp connect", "tcp_connect", 1000, "-n", "1000")
     for s in REGISTERED:
-        yield h.registration("adverb registration", s)
-    yield h.raw_step("udp plain", "udp_stream", 64 * KIB, "-p")
-    yield h.raw_pingpong("shared line", "line_pingpong", 8)
-    yield h.bandwidth("adverb write mtu1024", "ib_write_bw", 64 * KIB, "-m",
+        yield m.registration("adverb registration", s)
+    yield m.raw_step("udp plain", "udp_stream", 64 * KIB, "-p")
+    yield m.raw_pingpong("shared line", "line_pingpong", 8)
+    yield m.bandwidth("adverb write mtu1024", "ib_write_bw", 64 * KIB, "-m",
                       "1024")
-    yield h.raw_step("udp shaped mtu1024", "udp_stream", 64 * KIB, "-m",
+    yield m.raw_step("udp shaped mtu1024", "udp_stream", 64 * KIB, "-m",
                      "1024")
 
 
@@ -427,7 +427,7 @@ def thread_counts():
     yield cores
 
 
-def threads(h):
+def threads(m):
     """Threads and processes side by side, each with objects of its own, that
     send to one passive process."""
     for path, env, options in (("direct", DIRECT, ()),
@@ -437,38 +437,38 @@ def threads(h):
                                 ("read", 64 * KIB), ("send", 64),
                                 ("atomic", 8)):
             for count in thread_counts():
-                yield h.threads(path, env, operation, size, count, "threads",
+                yield m.threads(path, env, operation, size, count, "threads",
                                 *options)
                 if count > 1:
-                    yield h.threads(path, env, operation, size, count,
+                    yield m.threads(path, env, operation, size, count,
                                     "processes", "-P", *options)
-    yield h.threads("direct lists", DIRECT, "write", 64, 1, "threads",
+    yield m.threads("direct lists", DIRECT, "write", 64, 1, "threads",
                     "-l", "32")
 
 
-def crcs(h):
+def crcs(m):
     for s in CRC_SIZES:
-        yield h.crc("crc32", s)
-        yield h.crc("crc32c", s, "-c")
+        yield m.crc("crc32", s)
+        yield m.crc("crc32c", s, "-c")
 
 
-def between_users(h, where):
+def between_users(m, where):
     """The steps between two users of one broker, by packets.  The steps of one
     user on lo have the same names without @users."""
-    yield h.latency("adverb send_lat", "ib_send_lat", 2, where=where)
-    yield h.latency("adverb send_lat", "ib_send_lat", 64 * KIB, where=where)
-    yield h.bandwidth("adverb write", "ib_write_bw", 8, where=where)
-    yield h.bandwidth("adverb write", "ib_write_bw", 64 * KIB, where=where)
-    yield h.bandwidth("adverb write", "ib_write_bw", MIB, where=where)
-    yield h.bandwidth("adverb send", "ib_send_bw", 64 * KIB, where=where)
-    yield h.bandwidth("adverb read", "ib_read_bw", 64 * KIB, where=where)
-    yield h.bandwidth("adverb write batches", "ib_write_bw", 8, "-l", "64",
+    yield m.latency("adverb send_lat", "ib_send_lat", 2, where=where)
+    yield m.latency("adverb send_lat", "ib_send_lat", 64 * KIB, where=where)
+    yield m.bandwidth("adverb write", "ib_write_bw", 8, where=where)
+    yield m.bandwidth("adverb write", "ib_write_bw", 64 * KIB, where=where)
+    yield m.bandwidth("adverb write", "ib_write_bw", MIB, where=where)
+    yield m.bandwidth("adverb send", "ib_send_bw", 64 * KIB, where=where)
+    yield m.bandwidth("adverb read", "ib_read_bw", 64 * KIB, where=where)
+    yield m.bandwidth("adverb write batches", "ib_write_bw", 8, "-l", "64",
                       where=where)
 
 
-def over(h, where, mtu):
+def over(m, where, mtu):
     """The steps over a veth with @mtu bytes as its MTU."""
     packet = 4096 if mtu > 4200 else 1024
-    yield h.bandwidth("adverb write", "ib_write_bw", 64 * KIB, where=where)
-    yield h.raw_step("udp shaped", "udp_stream", 64 * KIB, "-m", str(packet),
+    yield m.bandwidth("adverb write", "ib_write_bw", 64 * KIB, where=where)
+    yield m.raw_step("udp shaped", "udp_stream", 64 * KIB, "-m", str(packet),
                      where=where)

@@ -45,7 +45,8 @@ def end_brokers():
                 pass
 
 
-def alone(body):
+def without_brokers(body):
+    """Returns a case that ends all brokers before and after @body."""
     def go():
         end_brokers()
         try:
@@ -94,7 +95,7 @@ def survives_kills(argv, **env):
     def body():
         t.need(argv[0])
         system.often_enough(3, once, "brokers were killed")
-    return alone(body)
+    return without_brokers(body)
 
 
 seconds = "20" if t.options.full else "3"
@@ -124,7 +125,7 @@ def newcomers():
     expect_ok(t.finish(load, 70))
 
 
-t.case("programs start while brokers are killed", alone(newcomers),
+t.case("programs start while brokers are killed", without_brokers(newcomers),
        "many processes", "programs that start while brokers are killed")
 
 
@@ -165,9 +166,9 @@ def given_up():
            "nobody gave up", r)
 
 
-t.case("a stopped peer is waited for", alone(waited_for), "many processes",
+t.case("a stopped peer is waited for", without_brokers(waited_for), "many processes",
        "ib_write_bw with a stopped peer")
-t.case("a stopped peer is given up when patience ends", alone(given_up))
+t.case("a stopped peer is given up when patience ends", without_brokers(given_up))
 
 
 def arenas(pid):
@@ -237,7 +238,7 @@ def dying_clients():
            "processes are left: %s" % named("many_processes"))
 
 
-t.case("clients die at random moments", alone(dying_clients), "many processes",
+t.case("clients die at random moments", without_brokers(dying_clients), "many processes",
        "clients killed at random moments")
 
 
@@ -246,7 +247,7 @@ def dying_peers(direct):
         r = t.adverb_run(["env", "ADVERB_DIRECT=" + direct, MANY_PROCESSES, "kill-peers",
                           "1000" if t.options.full else "100", "3"], timeout=800)
         expect_ok(r)
-    return alone(body)
+    return without_brokers(body)
 
 
 for name, direct in (("what a dead peer had is given back", "0"),
@@ -266,7 +267,7 @@ def processes_200():
            (before[1], after[1]))
 
 
-t.case("200 processes with 50 queue pairs each", alone(processes_200),
+t.case("200 processes with 50 queue pairs each", without_brokers(processes_200),
        "many processes", "200 processes with 50 queue pairs each")
 
 
@@ -275,7 +276,7 @@ def destroy_after_rx(*where):
         expect_ok(t.run([*where, t.adverb, "run", "--", DESTROY_AFTER_RX,
                          "1000" if t.options.full else "30"],
                         ADVERB_DIRECT="0"))
-    return alone(body)
+    return without_brokers(body)
 
 
 t.case("a request before its queue pair is destroyed is answered",
@@ -309,7 +310,7 @@ def held():
     expect_ok(t.pair(["ibv_rc_pingpong"]))
 
 
-t.case("another program holds the port, which is named", alone(held))
+t.case("another program holds the port, which is named", without_brokers(held))
 
 
 def another_version():
@@ -319,7 +320,7 @@ def another_version():
         told("port 4791 is held by the broker of another version of adverb")
 
 
-t.case("a broker of another version holds the port", alone(another_version))
+t.case("a broker of another version holds the port", without_brokers(another_version))
 
 
 class Door:
@@ -374,7 +375,7 @@ def on_demand():
             expect(not brokers(), "another one: %s" % brokers())
 
 
-t.case("a broker is started for a program that comes to its address", alone(on_demand))
+t.case("a broker is started for a program that comes to its address", without_brokers(on_demand))
 
 
 def on_demand_and_killed():
@@ -397,7 +398,7 @@ def on_demand_and_killed():
 
 
 t.case("a broker that was started so and is killed has a successor of its kind",
-       alone(on_demand_and_killed))
+       without_brokers(on_demand_and_killed))
 
 
 TOLD = ("adverb: the broker /nowhere could not be run: it is missing; a thread "
@@ -416,7 +417,7 @@ def few_files():
         t.note("refused with the limit's name")
 
 
-t.case("a broker that may have 20 files open serves", alone(few_files))
+t.case("a broker that may have 20 files open serves", without_brokers(few_files))
 
 
 def as_a_thread(argv, more):
@@ -432,7 +433,7 @@ def as_a_thread(argv, more):
         expect(r.output.count("adverb:") == r.output.count(TOLD),
                "more is said", r)
         expect(not brokers(), "there is a broker", r)
-    return alone(body)
+    return without_brokers(body)
 
 
 for tool in ["ib_write_bw", "-n", "500"], ["ibv_rc_pingpong", "-c", "-e"]:
@@ -449,7 +450,7 @@ def thread_under_valgrind():
 
 
 t.case("verbcheck under valgrind without adverbd",
-       alone(thread_under_valgrind))
+       without_brokers(thread_under_valgrind))
 
 
 def lacks(what, *more):
@@ -464,13 +465,13 @@ def lacks(what, *more):
             raise system.Skip("no seccomp filters here")
         expect_ok(r)
         expect("adverb:" not in r.output, "somebody noticed", r)
-    return alone(body)
+    return without_brokers(body)
 
 
 for tool in (["ib_write_bw", "-n", "200"], ["ib_read_bw", "-n", "200"],
              ["ib_send_bw", "-c", "UD", "-n", "200"]):
     name = "%s through the broker" % " ".join(tool)
-    t.case(name, lambda tool=tool: alone(lambda: expect_ok(
+    t.case(name, lambda tool=tool: without_brokers(lambda: expect_ok(
         t.pair(tool, ADVERB_BPF="0")))(), "many processes", name)
 name = "ibv_rc_pingpong where nothing steers datagrams"
 t.case(name, lacks("bpf"), "many processes", name)

@@ -5,9 +5,9 @@
  * NAME.runs beside this program: the process that started this program, and so
  * has the listening socket.
  *
- *	words	  says why, as adverbd does, and ends
+ *	message	  says why, as adverbd does, and ends
  *	escape	  says why without end, with control characters
- *	mute	  ends without a word
+ *	silent	  ends without a message
  *	killed	  is killed before it serves
  *	stopped	  is stopped before it serves
  *	slow	  serves after a sleep of three seconds
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 	const char *name = slash ? slash + 1 : argv[0];
 
 	note_run(argv[0]);
-	if (!strcmp(name, "words"))
+	if (!strcmp(name, "message"))
 		fprintf(stderr, "one line\nadverbd: the disk is full\n");
 	for (int i = 0; i < 100 && !strcmp(name, "escape"); i++)
 		fprintf(stderr, "\033[2J\001%05d \377%0500d\n", i, i);

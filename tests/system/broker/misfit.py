@@ -164,11 +164,11 @@ def misfit(make, why, sentence=None, counted=True, **env):
 
 case = t.case
 case("adverbd ends with words", misfit(
-    lambda: adverbd_called("words"), "the disk is full"))
+    lambda: adverbd_called("message"), "the disk is full"))
 case("adverbd ends with a flood of control characters", misfit(
     lambda: adverbd_called("escape"), r"\?\[2J\?00099 \?0{150,240}"))
-case("adverbd ends without a word", misfit(
-    lambda: adverbd_called("mute"), "it ended before it served, without a "
+case("adverbd ends without a message", misfit(
+    lambda: adverbd_called("silent"), "it ended before it served, without a "
     "word: by a signal, a limit or a sandbox, or the file is damaged"))
 case("adverbd is killed at once", misfit(
     lambda: adverbd_called("killed"), "it ended before it served, without a "
@@ -255,7 +255,7 @@ def at_once():
     vain, a program that tries to run the broker is told, and no program tries
     twice."""
     t.need("ibv_devinfo")
-    path = adverbd_called("words")
+    path = adverbd_called("message")
     want = could_not(path, "the disk is full")
     started = [t.start([t.adverb, "run", "--", "ibv_devinfo"],
                        env=t.environment(ADVERB_BROKER=path))
@@ -361,7 +361,7 @@ def connections():
     """librdmacm finds that the broker cannot be run before libibverbs does;
     the program is told once."""
     t.need("rping")
-    path = adverbd_called("words")
+    path = adverbd_called("message")
     r = t.pair(["rping", "-C", "3"], ADVERB_BROKER=path)
     expect_ok(r)
     expect_once(path, expect_told(r, could_not(path, "the disk is full")), r)
@@ -423,7 +423,7 @@ def noexec():
 case("adverbd lies where nothing is executed", noexec)
 
 
-class Elder:
+class OtherVersion:
     """The broker of another version: has the port, and says its version to
     each client."""
 
@@ -457,10 +457,10 @@ class Elder:
         self.port.close()
 
 
-def elder(idle, end):
+def other_version(idle, end):
     def body():
         t.need("ibv_devinfo")
-        other = Elder(idle)
+        other = OtherVersion(idle)
         try:
             r = t.run([t.adverb, "run", "--", "ibv_devinfo"])
         finally:
@@ -477,9 +477,9 @@ def elder(idle, end):
 
 
 case("a broker of another version has the port",
-     elder(10, "it ends 10 s after the last"))
+     other_version(10, "it ends 10 s after the last"))
 case("a program is the broker of another version",
-     elder(0xffffffff, "it is a thread of that process"))
+     other_version(0xffffffff, "it is a thread of that process"))
 
 
 def libraries_of(name, *files):
@@ -515,12 +515,12 @@ def stock_verbs():
         "it is not told", r)
 
 
-def elder_verbs():
+def other_verbs():
     """librdmacm works with a libibverbs of another version of adverb, since
     the ABI between them is the same."""
     t.need("rping")
-    place = libraries_of("elder", "librdmacm.so.1", "adverbd")
-    patched("elder/libibverbs.so.1", os.path.join(LIB, "libibverbs.so.1"),
+    place = libraries_of("other", "librdmacm.so.1", "adverbd")
+    patched("other/libibverbs.so.1", os.path.join(LIB, "libibverbs.so.1"),
             (("%s\0" % OURS).encode(), b"9.8.7\0"))
     path = first_from(place)
     r = t.run([t.adverb, "run", "--", "env", "LD_LIBRARY_PATH=" + path,
@@ -528,7 +528,7 @@ def elder_verbs():
               LD_LIBRARY_PATH=path)
     expect(re.search(
         r"^adverb: rdma_cm: this librdmacm.so.1 is of adverb %s, and "
-        r"\S*elder/libibverbs.so.1 is of adverb 9.8.7; load both from one "
+        r"\S*other/libibverbs.so.1 is of adverb 9.8.7; load both from one "
         r"folder, as adverb run does$" % re.escape(OURS), r.output, re.M),
         "it is not told", r)
     end_all()
@@ -572,17 +572,17 @@ def stock_verbs_of_umad():
            "first %d" % ENODEV in r.output, "it does not fail", r)
 
 
-def elder_verbs_of_umad():
+def other_verbs_of_umad():
     """libibumad lists the adapters with a libibverbs of another version of
     adverb, since the ABI between them is the same."""
-    place = libraries_of("elder-umad", "libibumad.so.3", "adverbd")
-    patched("elder-umad/libibverbs.so.1", os.path.join(LIB, "libibverbs.so.1"),
+    place = libraries_of("other-umad", "libibumad.so.3", "adverbd")
+    patched("other-umad/libibverbs.so.1", os.path.join(LIB, "libibverbs.so.1"),
             (("%s\0" % OURS).encode(), b"9.8.7\0"))
     r = umad_with(place)
     said = sentences(r.output.splitlines())
     expect(len(said) == 1 and re.fullmatch(
         r"adverb: umad: this libibumad.so.3 is of adverb %s, and "
-        r"\S*elder-umad/libibverbs.so.1 is of adverb 9.8.7; load both from "
+        r"\S*other-umad/libibverbs.so.1 is of adverb 9.8.7; load both from "
         r"one folder, as adverb run does" % re.escape(OURS), said[0]),
         "it is not told once", r)
     expect("names 1 adv0" in r.output and "list True" in r.output and
@@ -591,11 +591,11 @@ def elder_verbs_of_umad():
 
 
 case("librdmacm.so.1 finds a libibverbs.so.1 that is not ours", stock_verbs)
-case("librdmacm.so.1 finds a libibverbs.so.1 of another release", elder_verbs)
+case("librdmacm.so.1 finds a libibverbs.so.1 of another release", other_verbs)
 case("libibumad.so.3 finds a libibverbs.so.1 that is not ours",
      stock_verbs_of_umad)
 case("libibumad.so.3 finds a libibverbs.so.1 of another release",
-     elder_verbs_of_umad)
+     other_verbs_of_umad)
 
 
 def incomplete(lacks, words, want, statuses=(126, 127)):

@@ -108,7 +108,8 @@ def port_is_held():
         return ":12B7 " in f.read()
 
 
-def alone(body):
+def ends_brokers(body):
+    """Returns a case that ends all brokers after @body."""
     def go():
         try:
             body()
@@ -751,10 +752,10 @@ for words, test in (
         ("the users have one port space", one_port_space),
         ("a port below 1024 is root's", a_low_port_is_roots),
         ("a port that root holds", hidden_holder)):
-    t.case(words, alone(test), "many processes", words)
+    t.case(words, ends_brokers(test), "many processes", words)
 for tool in "ibv_uc_pingpong", "ibv_rc_pingpong":
     words = tool + " through another user's forged frames"
-    t.case(words, alone(forged(tool)), "hostile", words)
+    t.case(words, ends_brokers(forged(tool)), "hostile", words)
 t.case("two roots of namespaces at once", two_roots_at_once)
 t.case("run refuses a set-user-ID program", set_user_id)
 t.case("the shim shows a set-user-ID program nothing",

@@ -360,8 +360,9 @@ def spin(seconds):
          (seconds, os.getpid())])
 
 
-def alone(words):
-    """These words in a network namespace of their own."""
+def in_namespace(words):
+    """Returns the command that runs @words in a network namespace of their
+    own."""
     return ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"',
             "sh", *words]
 

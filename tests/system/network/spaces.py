@@ -38,7 +38,7 @@ def all_at_once(argv, check):
     def go():
         t.need(argv[0])
         running = [t.start(t.pair_argv(argv, timeout=120),
-                           env=t.environment(), into=system.alone)
+                           env=t.environment(), into=system.in_namespace)
                    for _ in range(COUNT)]
         results = [t.finish(p, 200) for p in running]
         for r in results:
@@ -62,7 +62,7 @@ def trees_end():
     killed leaves the tree, and the next broker removes it."""
     expect(not trees(), "trees are left: %s" % trees())
     argv = t.pair_argv(["ibv_rc_pingpong", "-c", "-n", "100000000"])
-    p = t.start(argv, env=t.environment(), into=system.alone)
+    p = t.start(argv, env=t.environment(), into=system.in_namespace)
     end = time.monotonic() + LINGER_S
     while len(brokers() - THERE) != 1 or not trees():
         expect(time.monotonic() < end, "no broker, no tree: %s" % trees())
@@ -80,7 +80,7 @@ def trees_end():
     # a namespace that exists.
     os.rename(os.path.join(folder(), *left), os.path.join(folder(), "sysfs-1"))
     expect_ok(t.finish(t.start(t.pair_argv(["ibv_rc_pingpong", "-c"]),
-                               env=t.environment(), into=system.alone), 60))
+                               env=t.environment(), into=system.in_namespace), 60))
     expect("sysfs-1" not in trees(), "it is still there: %s" % trees())
 
 

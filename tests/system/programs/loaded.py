@@ -62,7 +62,7 @@ PROGRAMS = (
 
 
 def one(argv, env):
-    p = t.start(t.pair_argv(argv), env=t.environment(**env), into=system.alone)
+    p = t.start(t.pair_argv(argv), env=t.environment(**env), into=system.in_namespace)
     system.throttle(p, SHARE)
     r = t.finish(p, 10)
     expect_ok(r)

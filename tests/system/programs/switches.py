@@ -51,7 +51,7 @@ def judge(argv, r):
         check_rows(r)
 
 
-def begin(argv, into=system.alone, **env):
+def begin(argv, into=system.in_namespace, **env):
     t.need(argv[0])
     return t.start(t.pair_argv(argv, timeout=MINUTES),
                    env=t.environment(**env), into=into)
@@ -80,7 +80,7 @@ def relayed(check):
     """Runs a check program where the broker passes all datagrams on."""
     def body():
         program = t.program(check)
-        p = t.start([t.adverb, "run", "--", program], into=system.alone,
+        p = t.start([t.adverb, "run", "--", program], into=system.in_namespace,
                     env=t.environment(ADVERB_BPF="0"))
         expect_ok(t.finish(p, MINUTES))
     return body
@@ -89,7 +89,7 @@ def relayed(check):
 def on_one_core(argv):
     def go():
         core = str(min(os.sched_getaffinity(0)))
-        words = lambda w: ["taskset", "-c", core, *system.alone(w)]
+        words = lambda w: ["taskset", "-c", core, *system.in_namespace(w)]
         r = t.finish(begin(argv, words), MINUTES + 10)
         judge(argv, r)
     return go
@@ -120,7 +120,7 @@ def fifty_at_once(argv):
         words = ["sh", "-c", script % (path, path), "sh",
                  *t.pair_argv(argv, timeout=MINUTES)]
         t.need(argv[0])
-        p = t.start(words, env=t.environment(), into=system.alone)
+        p = t.start(words, env=t.environment(), into=system.in_namespace)
         expect_ok(t.finish(p, 2 * MINUTES))
     return go
 

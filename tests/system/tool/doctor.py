@@ -24,7 +24,7 @@ THINGS = ["version", "UDP port 4791", "steering", "UDP batches",
           "broker", "device"]
 
 
-def doctor(lacks=(), words=(), into=system.alone, **env):
+def doctor(lacks=(), words=(), into=system.in_namespace, **env):
     """Runs adverb doctor in a namespace of its own.  Returns
     {thing: (word, why)} and the Result."""
     filters = [DENY_SYSCALL, *lacks, "--"] if lacks else []
@@ -118,10 +118,10 @@ def hostile_holder():
 
 
 def no_libraries():
-    alone = t.path("alone")
-    os.mkdir(alone)
-    shutil.copy(t.adverb, alone)
-    r = t.run([alone + "/adverb", "doctor"])
+    folder = t.path("no_libraries")
+    os.mkdir(folder)
+    shutil.copy(t.adverb, folder)
+    r = t.run([folder + "/adverb", "doctor"])
     expect(r.status == 1 and re.search(r"^no +libraries: ", r.output, re.M),
            "not a line on them", r)
 

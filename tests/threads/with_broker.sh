@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# alone.sh ADVERBD PROGRAM [ARG...]: runs PROGRAM in a network namespace of its
-# own, in which ADVERBD already listens.  PROGRAM must not start a broker:
-# ThreadSanitizer takes the clone that shares memory for a fork.
+# with_broker.sh ADVERBD PROGRAM [ARG...]: runs PROGRAM in a network namespace
+# of its own, in which ADVERBD already listens.  PROGRAM must not start a
+# broker: ThreadSanitizer takes the clone that shares memory for a fork.
 if ! unshare -Urn true 2>/dev/null; then
 	echo "skipped ${2##*/}: no user namespaces here"
 	echo "0 passed, 0 failed, 1 skipped"
 	exit 0
 fi
-dir=$(mktemp -d "${TMPDIR:-/tmp}/adverb-alone.XXXXXX") || exit 1
+dir=$(mktemp -d "${TMPDIR:-/tmp}/adverb-broker.XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
 # shellcheck disable=SC2016
 XDG_RUNTIME_DIR=$dir ADVERB_EXPLAIN=0 unshare -Urn sh -c '
