@@ -27,7 +27,7 @@ def verdict(ratios):
 
 
 def compared(new, old):
-    """(this build's figures, the other build's figures, ratios) of the rounds
+    """(this build's figures, the compared build's figures, ratios) of the rounds
     that both builds have, or None."""
     turns = sorted(set(new) & set(old))
     for field, less_is_better in FIELDS:

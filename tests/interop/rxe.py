@@ -377,7 +377,7 @@ def is_explained(r):
 
 
 def silent_guest(direction, argv):
-    """The guest hangs: the link stays up and nobody answers."""
+    """The guest hangs: the link stays up and no packet is answered."""
     ours, theirs = under_way(direction, [*argv, *PATIENCE])
     vm.machine.send_signal(signal.SIGSTOP)
     try:

@@ -385,7 +385,7 @@ static inline void check_agreement(struct world *w, uint64_t seed)
 			if (!d || d->state != CONV_ESTABLISHED ||
 			    d->remote_id != c->local_id)
 				fail_msg("seed %llu: one end of %x is up (%s, "
-					 "the other in state %d)",
+					 "its peer in state %d)",
 					 (unsigned long long)seed, c->local_id,
 					 c->is_passive ? "passive" : "active",
 					 d ? (int)d->state : -1);

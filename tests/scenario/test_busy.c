@@ -18,13 +18,13 @@
 #define STOPPED 8
 #define LIVING	7
 
-static bool nobody_is_dead(alock_owner owner)
+static bool is_no_owner_dead(alock_owner owner)
 {
 	return false;
 }
 
-static const struct alock_judge judge = {nobody_is_dead, NULL, NULL,
-					 nobody_is_dead};
+static const struct alock_judge judge = {is_no_owner_dead, NULL, NULL,
+					 is_no_owner_dead};
 
 static void assert_done(struct two_hcas *d, int i)
 {
@@ -172,7 +172,8 @@ static void assert_added_once(struct two_hcas *d)
 	two_hcas_free(d);
 }
 
-static void an_atomic_in_mapped_memory_waits_for_nobody(void **state)
+static void
+an_atomic_in_mapped_memory_does_not_wait_for_the_target(void **state)
 {
 	struct two_hcas *d = with_an_atomic();
 
@@ -257,7 +258,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			a_packet_that_waits_meanwhile_is_not_forgotten),
 		cmocka_unit_test(an_event_that_another_owes_is_told),
-		cmocka_unit_test(an_atomic_in_mapped_memory_waits_for_nobody),
+		cmocka_unit_test(
+			an_atomic_in_mapped_memory_does_not_wait_for_the_target),
 		cmocka_unit_test(an_atomic_that_was_done_is_not_done_again),
 		cmocka_unit_test(
 			a_process_that_ends_while_mapped_is_not_written_to),

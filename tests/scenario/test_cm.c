@@ -18,7 +18,7 @@ static void both_ends_agree_whatever_the_wire_does(void **state)
 	}
 }
 
-static void both_ends_agree_whoever_of_the_managers_dies(void **state)
+static void both_ends_agree_when_either_manager_dies(void **state)
 {
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		one_world(seed, 0, true);
@@ -439,7 +439,7 @@ static void strict_timing_rejects_a_request_without_listener_at_once(void **s)
 }
 
 /* A listener that is bound to loopback refuses callers from other addresses. */
-static void a_listener_for_its_own_answers_nobody_else(void **state)
+static void a_loopback_listener_refuses_other_addresses(void **state)
 {
 	static const struct cm_where own = {.any_v4 = true, .only_own = true};
 
@@ -478,7 +478,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ends_agree_whatever_the_wire_does),
-		cmocka_unit_test(both_ends_agree_whoever_of_the_managers_dies),
+		cmocka_unit_test(both_ends_agree_when_either_manager_dies),
 		cmocka_unit_test(a_lost_message_of_any_kind_is_made_up_for),
 		cmocka_unit_test(
 			a_disconnect_ends_when_the_peers_program_has_taken_it),
@@ -495,7 +495,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(messages_within_a_host_are_not_repeated),
 		cmocka_unit_test(
 			strict_timing_rejects_a_request_without_listener_at_once),
-		cmocka_unit_test(a_listener_for_its_own_answers_nobody_else),
+		cmocka_unit_test(a_loopback_listener_refuses_other_addresses),
 	};
 
 	if (argc > 1)

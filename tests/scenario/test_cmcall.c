@@ -198,7 +198,7 @@ a_restarted_peer_with_the_same_queue_pair_ends_the_old_connection(void **state)
 
 /* A caller that knows the queue pair of a connection claims that queue pair in
  * the peer's name.  The peer is asked and denies the claim. */
-static void a_connection_is_not_stale_because_somebody_says_so(void **state)
+static void a_connection_is_not_stale_because_a_caller_says_so(void **state)
 {
 	struct world *w = world_new(5, 0);
 	struct cmmsg m = {.kind = CMMSG_REQ,
@@ -379,7 +379,7 @@ static void answers_delay_no_other_request(void **state)
 
 /* Requests beyond a peer's share, or beyond the share of all peers, are refused
  * at once. */
-static void a_flood_of_requests_to_nobody_is_bounded(void **state)
+static void a_flood_of_requests_to_no_listener_is_bounded(void **state)
 {
 	enum { PEERS = 8, EACH = 1000 };
 	struct cm_config config = {
@@ -476,7 +476,7 @@ static struct cm_start start_of(struct cm_owner *owner)
 }
 
 /* A released conversation counts until it has left TIMEWAIT. */
-static void an_owner_leaves_conversations_to_the_others(void **state)
+static void an_owner_leaves_conversations_to_other_owners(void **state)
 {
 	const struct cmmsg rtu = {.kind = CMMSG_RTU};
 	struct cm_owner first = {0}, second = {0}, exempt = {.is_exempt = true};
@@ -511,7 +511,7 @@ static void an_owner_leaves_conversations_to_the_others(void **state)
 	cm_free(cm);
 }
 
-static void an_owner_leaves_listeners_to_the_others(void **state)
+static void an_owner_leaves_listeners_to_other_owners(void **state)
 {
 	struct cm_owner first = {0}, second = {0};
 	struct cm_where any = {.any_v4 = true};
@@ -693,14 +693,14 @@ int main(void)
 		cmocka_unit_test(
 			a_restarted_peer_with_the_same_queue_pair_ends_the_old_connection),
 		cmocka_unit_test(
-			a_connection_is_not_stale_because_somebody_says_so),
+			a_connection_is_not_stale_because_a_caller_says_so),
 		cmocka_unit_test(a_message_without_our_id_moves_nothing),
 		cmocka_unit_test(a_flood_of_requests_is_bounded),
-		cmocka_unit_test(a_flood_of_requests_to_nobody_is_bounded),
+		cmocka_unit_test(a_flood_of_requests_to_no_listener_is_bounded),
 		cmocka_unit_test(a_peers_share_is_handed_on),
 		cmocka_unit_test(answers_delay_no_other_request),
-		cmocka_unit_test(an_owner_leaves_conversations_to_the_others),
-		cmocka_unit_test(an_owner_leaves_listeners_to_the_others),
+		cmocka_unit_test(an_owner_leaves_conversations_to_other_owners),
+		cmocka_unit_test(an_owner_leaves_listeners_to_other_owners),
 		cmocka_unit_test(a_listener_beyond_its_share_refuses),
 		cmocka_unit_test(
 			the_requests_of_one_owner_delay_no_other_owner),

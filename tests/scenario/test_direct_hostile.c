@@ -11,7 +11,7 @@
 #define LIVING	7
 #define STOPPED 8
 
-static bool nobody_is_dead(alock_owner owner)
+static bool never_finds_dead(alock_owner owner)
 {
 	return false;
 }
@@ -21,8 +21,8 @@ static void fail_if_slow(alock_owner owner)
 	fail_msg("the progress lock waits for %u", (unsigned)owner);
 }
 
-static const struct alock_judge judge = {nobody_is_dead, fail_if_slow, NULL,
-					 nobody_is_dead};
+static const struct alock_judge judge = {never_finds_dead, fail_if_slow, NULL,
+					 never_finds_dead};
 
 static void stop_lock_holder(struct two_hcas *d) NO_LOCK_ANALYSIS
 {

@@ -173,7 +173,7 @@ static void an_initiator_that_dies_inside_leaves_nothing_half_done(void **state)
 			assert_true(k >= 6);
 		}
 	if (crash_point_unseen())
-		fail_msg("nobody died where %s", crash_point_unseen());
+		fail_msg("no process died where %s", crash_point_unseen());
 }
 
 /*

@@ -482,7 +482,7 @@ static void a_full_queue_of_one_repeats_nothing_unasked(void **state)
 }
 
 /* Room for a third of a message; both sides send, so both also answer. */
-static void a_small_receive_buffer_slows_and_stops_nobody(void **state)
+static void a_small_receive_buffer_slows_but_stops_no_peer(void **state)
 {
 	static struct credit_page page[2];
 	struct two_hcas *d = two_hcas_new(5, 16);
@@ -624,7 +624,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_late_packet_is_not_lost),
 		cmocka_unit_test(a_requester_that_has_to_go_back_gets_one_nak),
 		cmocka_unit_test(equal_packets_leave_in_one_frame),
-		cmocka_unit_test(a_small_receive_buffer_slows_and_stops_nobody),
+		cmocka_unit_test(
+			a_small_receive_buffer_slows_but_stops_no_peer),
 		cmocka_unit_test(a_receiver_that_splits_frames_gets_short_ones),
 		cmocka_unit_test(small_requests_leave_in_one_frame),
 	};

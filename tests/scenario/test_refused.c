@@ -60,8 +60,8 @@ static const struct forged ignored[] = {
 	{"an RNR NAK of nothing", OPCODE_RC_ACKNOWLEDGE, .aeth = AETH_RNR_NAK << 5},
 	{"a fatal NAK of nothing", OPCODE_RC_ACKNOWLEDGE, .aeth = ACCESS},
 	{"a fatal NAK of the past", OPCODE_RC_ACKNOWLEDGE, .aeth = ACCESS, .psn_ahead = -3},
-	{"a READ response to nobody", OPCODE_RC_READ_RESPONSE_ONLY, .payload_len = 64},
-	{"an atomic's answer to nobody", OPCODE_RC_ATOMIC_ACKNOWLEDGE},
+	{"a READ response to no request", OPCODE_RC_READ_RESPONSE_ONLY, .payload_len = 64},
+	{"an atomic response to no request", OPCODE_RC_ATOMIC_ACKNOWLEDGE},
 };
 
 static const struct forged refused[] = {

@@ -434,7 +434,7 @@ static void a_read_hides_no_word_of_what_came_before(void **state)
 	two_hcas_free(d);
 }
 
-static void words_go_to_who_is_at_work(void **state)
+static void words_go_to_the_active_queue_pair(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -582,7 +582,7 @@ int main(void)
 		cmocka_unit_test(words_of_another_connection_are_left_alone),
 		cmocka_unit_test(the_answer_to_a_read_is_waited_for),
 		cmocka_unit_test(a_read_hides_no_word_of_what_came_before),
-		cmocka_unit_test(words_go_to_who_is_at_work),
+		cmocka_unit_test(words_go_to_the_active_queue_pair),
 		cmocka_unit_test(a_queue_pair_without_words_gets_each_ack),
 		cmocka_unit_test(a_queue_pair_in_err_reads_no_more),
 		cmocka_unit_test(a_queue_pair_in_err_acknowledges_its_work),

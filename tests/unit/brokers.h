@@ -192,7 +192,7 @@ static inline void send_to(uint32_t qpn, int family, const char *address)
 }
 
 /* Returns a class that none of these n clients has. */
-static inline uint32_t class_of_nobody(const struct client *c, int n)
+static inline uint32_t unowned_class(const struct client *c, int n)
 {
 	uint32_t class = 1;
 

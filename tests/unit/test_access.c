@@ -102,7 +102,7 @@ static void write_on(struct access *g)
 	access_leave(g);
 }
 
-static void after_the_wait_nobody_is_inside(void **state)
+static void after_the_wait_no_peer_is_inside(void **state)
 {
 	for (int i = 0; i < 20; i++) {
 		pid_t pid;
@@ -354,7 +354,7 @@ static void an_impossible_access_is_not_waited_for(void **s)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(after_the_wait_nobody_is_inside),
+		EACH(after_the_wait_no_peer_is_inside),
 		EACH(the_dead_are_not_waited_for),
 		EACH(a_copy_of_other_keys_is_not_waited_for),
 		EACH(access_of_a_copier_that_stopped_is_revoked),

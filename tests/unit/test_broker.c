@@ -57,7 +57,7 @@ static void each_client_gets_the_datagrams_of_its_class(void **state)
 		}
 	/* Class 0, a class without a socket, the multicast QPN. */
 	send_to(1, AF_INET, "127.0.0.1");
-	send_to(steer_qpn(class_of_nobody(c, 3), 5), AF_INET, "127.0.0.1");
+	send_to(steer_qpn(unowned_class(c, 3), 5), AF_INET, "127.0.0.1");
 	send_to(0xffffff, AF_INET, "127.0.0.1");
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(take_all(&c[i]), 40);
@@ -280,14 +280,14 @@ static void a_member_of_the_group_sends_from_port_4791(void **state)
 	pid = broker_of(&c[0]);
 	for (int i = 0; i < 3; i++)
 		assert_true(is_source(&c[0], c[i].class, 4791));
-	assert_false(is_source(&c[0], class_of_nobody(c, 3), 4791));
+	assert_false(is_source(&c[0], unowned_class(c, 3), 4791));
 	assert_false(is_source(&c[0], c[1].class, 9));
 	for (int i = 0; i < 3; i++)
 		client_close(&c[i]);
 	end_broker(pid);
 }
 
-static void an_arena_is_shown_to_who_asks_and_is_of_its_user(void **state)
+static void an_arena_is_shown_to_clients_of_its_user_that_ask(void **state)
 {
 	struct client owner, other, both[2];
 	struct client_news news;
@@ -314,7 +314,7 @@ static void an_arena_is_shown_to_who_asks_and_is_of_its_user(void **state)
 			 CLIENT_ARENA_NONE);
 	both[0] = owner;
 	both[1] = other;
-	assert_int_equal(arena_of(&other, class_of_nobody(both, 2)).arena,
+	assert_int_equal(arena_of(&other, unowned_class(both, 2)).arena,
 			 CLIENT_ARENA_GONE);
 	assert_int_equal(arena_of(&other, 0).arena, CLIENT_ARENA_GONE);
 	client_close(&owner);
@@ -394,7 +394,7 @@ int main(void)
 			more_clients_than_classes_are_refused_with_a_reason),
 		cmocka_unit_test(a_member_of_the_group_sends_from_port_4791),
 		cmocka_unit_test(
-			an_arena_is_shown_to_who_asks_and_is_of_its_user),
+			an_arena_is_shown_to_clients_of_its_user_that_ask),
 		cmocka_unit_test(
 			a_client_that_claims_another_process_id_shares_nothing),
 		cmocka_unit_test(an_arena_is_not_shown_to_another_user),

@@ -195,7 +195,7 @@ static void assert_told(int err, const char *why)
 	assert_non_null(strstr(why, "is reached: raise ulimit -n"));
 }
 
-static void a_broker_without_room_says_so_to_all_who_come(void **state)
+static void a_full_broker_says_so_to_each_client(void **state)
 {
 	struct client c[ROOM], more;
 	pid_t broker = begin_full();
@@ -358,7 +358,7 @@ int main(void)
 			a_user_at_the_limit_of_descriptors_in_flight_shares_no_arena),
 		cmocka_unit_test(a_soft_limit_is_no_bound_to_what_is_under_way),
 		cmocka_unit_test(a_program_without_room_is_told_of_its_limit),
-		cmocka_unit_test(a_broker_without_room_says_so_to_all_who_come),
+		cmocka_unit_test(a_full_broker_says_so_to_each_client),
 		cmocka_unit_test(a_client_that_cannot_be_accepted_is_told_why),
 		cmocka_unit_test(
 			a_broker_watches_half_as_many_as_it_may_have_files),

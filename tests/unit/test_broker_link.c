@@ -23,7 +23,7 @@ static void a_question_without_room_is_asked_later(void **state)
 	open_or_fail(&other);
 	both[0] = other;
 	both[1].class = broker_link_class(broker_link_qpn(5));
-	nobody = steer_qpn(class_of_nobody(both, 2), 5);
+	nobody = steer_qpn(unowned_class(both, 2), 5);
 	e.dest_qpn = nobody;
 	broker = broker_of(&other);
 	assert_int_equal(device_list(&device), 1);

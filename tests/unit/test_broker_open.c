@@ -307,7 +307,7 @@ static void a_broker_of_another_version_is_named(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-static void the_broker_says_who_it_is(void **state)
+static void the_broker_tells_its_process_user_and_release(void **state)
 {
 	struct dial_broker b;
 	char said[START_SENTENCE];
@@ -367,7 +367,7 @@ int main(void)
 		cmocka_unit_test(a_port_held_by_another_is_named),
 		cmocka_unit_test(malformed_requests_are_refused_and_survived),
 		cmocka_unit_test(a_broker_of_another_version_is_named),
-		cmocka_unit_test(the_broker_says_who_it_is),
+		cmocka_unit_test(the_broker_tells_its_process_user_and_release),
 		cmocka_unit_test(
 			a_thread_serves_where_no_process_can_be_started),
 	};

@@ -211,8 +211,7 @@ a_released_conversation_is_silent_to_its_owner_and_ends(void **state)
 		}
 }
 
-static void
-nobody_answers_and_the_owner_hears_of_it_in_bounded_time(void **state)
+static void the_owner_is_told_in_bounded_time_that_no_answer_comes(void **state)
 {
 	for (int strict = 0; strict <= 1; strict++) {
 		struct cm *cm = fresh();
@@ -247,7 +246,7 @@ int main(void)
 		cmocka_unit_test(
 			a_released_conversation_is_silent_to_its_owner_and_ends),
 		cmocka_unit_test(
-			nobody_answers_and_the_owner_hears_of_it_in_bounded_time),
+			the_owner_is_told_in_bounded_time_that_no_answer_comes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

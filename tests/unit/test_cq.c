@@ -129,7 +129,7 @@ static void resizing_keeps_what_waits_or_is_refused(void **state)
 	assert_int_equal(cq_resize(&h, cq, 1), 0);
 }
 
-static void purging_leaves_the_others_in_order(void **state)
+static void purging_leaves_other_completions_in_order(void **state)
 {
 	push(1, 10, false);
 	push(2, 20, false);
@@ -165,7 +165,7 @@ static void moderated_events_wait_for_company(void **state)
 	assert_int_equal(cq_owed(cq), 0);
 }
 
-static void events_that_nobody_tells_do_not_wrap(void **state)
+static void events_that_are_not_reported_do_not_wrap(void **state)
 {
 	for (uint32_t i = 0; i < 20000; i++) {
 		cq_arm(cq, false);
@@ -269,8 +269,8 @@ static void left_completions_fire_an_armed_queue_once(void **state)
 
 /* A peer is stopped after it has set is_queued, and before it has put the queue
  * pair on the list. */
-static void
-who_stops_in_saying_so_keeps_nobody_out(void **state) NO_LOCK_ANALYSIS
+static void a_peer_stopped_while_it_announces_excludes_no_peer(void **state)
+	NO_LOCK_ANALYSIS
 {
 	struct qp *a = new_qp(7), *b = new_qp(8);
 
@@ -434,12 +434,12 @@ int main(void)
 		CASE(arming_is_for_one_event),
 		CASE(the_stronger_wish_stays),
 		CASE(resizing_keeps_what_waits_or_is_refused),
-		CASE(purging_leaves_the_others_in_order),
+		CASE(purging_leaves_other_completions_in_order),
 		CASE(moderated_events_wait_for_company),
-		CASE(events_that_nobody_tells_do_not_wrap),
+		CASE(events_that_are_not_reported_do_not_wrap),
 		CASE(left_completions_are_polled_with_the_rest),
 		CASE(left_completions_fire_an_armed_queue_once),
-		CASE(who_stops_in_saying_so_keeps_nobody_out),
+		CASE(a_peer_stopped_while_it_announces_excludes_no_peer),
 		CASE(a_completion_that_does_not_fit_is_an_overrun),
 		CASE(a_queue_pair_that_goes_leaves_the_list),
 		CASE(more_than_are_watched_are_found),

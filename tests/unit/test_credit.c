@@ -100,7 +100,7 @@ static void senders_share_the_buffer(void **state)
 }
 
 /* While senders are counted, the others may have all their bytes in flight. */
-static void a_new_sender_leaves_the_buffer_to_the_others(void **state)
+static void a_new_sender_leaves_the_buffer_to_other_senders(void **state)
 {
 	uint32_t few = fill(), cost = credit_cost(PACKET, PACKET);
 
@@ -122,7 +122,7 @@ static void a_new_sender_leaves_the_buffer_to_the_others(void **state)
 /* Four senders in random order, and a queue from which frames are taken in
  * order.
  */
-static void whoever_begins_and_pauses_the_buffer_never_overflows(void **state)
+static void senders_that_begin_and_pause_never_overflow_the_buffer(void **state)
 {
 	enum { SENDERS = 4, QUEUE = 4096, STEPS = 200000 };
 	static uint8_t queue[QUEUE];
@@ -205,7 +205,7 @@ static void late_bytes_are_not_settled(void **state)
 }
 
 /* For example frames to a queue pair that was destroyed. */
-static void frames_that_nobody_receives_are_settled(void **state)
+static void frames_that_no_queue_pair_receives_are_settled(void **state)
 {
 	credit_empty(&in);
 	credit_empty(&in);
@@ -333,12 +333,12 @@ int main(void)
 		T(bytes_under_way_stay_below_the_buffer),
 		T(a_drained_buffer_takes_more_frames),
 		T(senders_share_the_buffer),
-		T(a_new_sender_leaves_the_buffer_to_the_others),
-		T(whoever_begins_and_pauses_the_buffer_never_overflows),
+		T(a_new_sender_leaves_the_buffer_to_other_senders),
+		T(senders_that_begin_and_pause_never_overflow_the_buffer),
 		T(an_empty_socket_settles_what_was_counted_wrong),
 		T(a_receiver_owes_two_looks_after_each_datagram),
 		T(late_bytes_are_not_settled),
-		T(frames_that_nobody_receives_are_settled),
+		T(frames_that_no_queue_pair_receives_are_settled),
 		T(frames_not_sent_yet_are_not_settled),
 		T(a_receiver_that_is_stopped_gets_a_packet_now_and_then),
 		T(a_patient_sender_sends_nothing_to_a_stopped_receiver),

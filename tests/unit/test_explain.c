@@ -72,7 +72,7 @@ static void each_cause_is_told_once(void **state)
 	assert_non_null(strstr(text, "\nadverb: rsockets"));
 }
 
-static void a_user_who_wants_no_messages_gets_none(void **state)
+static void a_user_that_wants_no_messages_gets_none(void **state)
 {
 	char text[1024];
 
@@ -92,7 +92,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_cause_is_told_once),
-		cmocka_unit_test(a_user_who_wants_no_messages_gets_none),
+		cmocka_unit_test(a_user_that_wants_no_messages_gets_none),
 		cmocka_unit_test(explaining_keeps_errno),
 	};
 

@@ -66,7 +66,7 @@ static void a_receiver_is_a_udp_socket_of_the_port_or_a_relay(void **state)
 	assert_true(is_receiver(pair[0]));
 }
 
-static void a_kick_is_an_eventfd_that_waits_for_nobody(void **state)
+static void a_kick_is_an_eventfd_that_does_not_block(void **state)
 {
 	int good = eventfd(0, EFD_NONBLOCK), waits = eventfd(0, 0), pipes[2];
 
@@ -100,7 +100,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_receiver_is_a_udp_socket_of_the_port_or_a_relay),
-		cmocka_unit_test(a_kick_is_an_eventfd_that_waits_for_nobody),
+		cmocka_unit_test(a_kick_is_an_eventfd_that_does_not_block),
 		cmocka_unit_test(a_page_that_can_shrink_is_not_mapped),
 	};
 

@@ -41,7 +41,7 @@ static uint32_t deliver_messages(struct live *from, struct live *to,
 	return n;
 }
 
-static void a_question_brings_the_other_brokers_word(void **state)
+static void a_question_brings_the_peers_brokers_answer(void **state)
 {
 	static const enum livemsg_state words[] = {LIVEMSG_ALIVE, LIVEMSG_GONE,
 						   LIVEMSG_UNKNOWN};
@@ -65,8 +65,7 @@ static void a_question_brings_the_other_brokers_word(void **state)
 	}
 }
 
-static void
-who_does_not_answer_is_asked_five_times_in_half_a_second(void **state)
+static void a_silent_broker_is_asked_five_times_in_half_a_second(void **state)
 {
 	struct live *a = live_new(1, 0);
 	struct live_peer p = about(5);
@@ -85,7 +84,8 @@ who_does_not_answer_is_asked_five_times_in_half_a_second(void **state)
 	live_free(a);
 }
 
-static void answers_are_believed_from_whom_was_asked_alone(void **state)
+static void
+answers_are_believed_only_from_the_broker_that_was_asked(void **state)
 {
 	struct live *a = live_new(1, 0), *b = live_new(2, 0);
 	struct live_peer p = about(5);
@@ -215,11 +215,11 @@ static void loss_is_made_up_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_question_brings_the_other_brokers_word),
+		cmocka_unit_test(a_question_brings_the_peers_brokers_answer),
 		cmocka_unit_test(
-			who_does_not_answer_is_asked_five_times_in_half_a_second),
+			a_silent_broker_is_asked_five_times_in_half_a_second),
 		cmocka_unit_test(
-			answers_are_believed_from_whom_was_asked_alone),
+			answers_are_believed_only_from_the_broker_that_was_asked),
 		cmocka_unit_test(a_refusal_ends_the_question_at_once),
 		cmocka_unit_test(a_flood_gets_its_budget_and_others_theirs),
 		cmocka_unit_test(each_user_asks_at_most_its_share),

@@ -243,8 +243,7 @@ static void asked_twice_it_is_mapped_once(void **state)
 	end_process(pid, SIGKILL);
 }
 
-static void
-the_dead_are_known_at_once_and_unmapped_when_nobody_needs_them(void **state)
+static void dead_peers_are_known_at_once_and_unmapped_when_unused(void **state)
 {
 	pid_t pid = begin_process(&cards[0], NULL);
 	struct local_peer *n = NULL, *other = NULL;
@@ -358,7 +357,7 @@ static void a_peer_with_a_malformed_arena_is_reached_by_packets(void **state)
 	}
 }
 
-static void unmask_nobody(struct card *c)
+static void become_undumpable(struct card *c)
 {
 	prctl(PR_SET_DUMPABLE, 0);
 }
@@ -470,7 +469,7 @@ a_peer_whose_memory_the_kernel_refuses_is_reached_by_packets(void **state)
 
 	if (!geteuid())
 		skip();
-	pid = begin_process(&cards[0], unmask_nobody);
+	pid = begin_process(&cards[0], become_undumpable);
 	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_NEVER);
 	assert_non_null(strstr(said, "kernel"));
 	end_process(pid, SIGKILL);
@@ -570,7 +569,7 @@ static void be_another_first(struct card *c)
 
 /* The refusal was about a process that may have ended since, and another may
  * have the class. */
-static void a_refusal_that_nobody_took_is_forgotten(void **state)
+static void a_refusal_that_was_not_taken_is_forgotten(void **state)
 {
 	pid_t pid = begin_process(&cards[0], be_another_first);
 	struct local_peer *n = NULL;
@@ -641,7 +640,7 @@ int main(void)
 		EACH(its_memory_is_reached_and_it_is_woken),
 		EACH(a_process_is_its_own_neighbour),
 		EACH(asked_twice_it_is_mapped_once),
-		EACH(the_dead_are_known_at_once_and_unmapped_when_nobody_needs_them),
+		EACH(dead_peers_are_known_at_once_and_unmapped_when_unused),
 		EACH(a_peer_that_executes_another_program_is_gone),
 		EACH(a_peer_that_closes_is_gone),
 		EACH(a_peer_with_a_malformed_arena_is_reached_by_packets),
@@ -652,7 +651,7 @@ int main(void)
 		EACH(against_the_wish_nothing_is_shared),
 		EACH(a_crowd_maps_itself_while_some_die),
 		EACH(an_answer_that_a_dead_process_left_is_no_local_peer),
-		EACH(a_refusal_that_nobody_took_is_forgotten),
+		EACH(a_refusal_that_was_not_taken_is_forgotten),
 		EACH(the_lists_are_repaired_for_a_second_after_a_death),
 	};
 

@@ -292,7 +292,7 @@ static void *count_under_own(void *arg)
 	return NULL;
 }
 
-static void whoever_waits_for_a_lock_gets_it(void **state)
+static void each_thread_that_waits_for_a_lock_gets_it(void **state)
 {
 	pthread_t t[THREADS];
 
@@ -349,7 +349,7 @@ int main(void)
 		EACH(one_of_many_waiters_takes_over_the_lock_of_a_dead_owner),
 		EACH(killed_anywhere_it_leaves_a_lock_to_inherit),
 		EACH(a_nameless_owners_lock_is_not_inherited),
-		EACH(whoever_waits_for_a_lock_gets_it),
+		EACH(each_thread_that_waits_for_a_lock_gets_it),
 		EACH(a_try_does_not_wait),
 	};
 

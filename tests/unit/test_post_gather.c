@@ -75,7 +75,7 @@ static void a_group_ends_when_its_first_post_is_old(void **state)
 	assert_false(post_gather_waits(&g, MS + POST_GATHER_NS));
 }
 
-static void posts_that_nobody_polled_for_forbid_waiting(void **state)
+static void posts_without_a_poll_forbid_waiting(void **state)
 {
 	struct post_gather g = new_gather();
 	uint32_t first;
@@ -132,7 +132,7 @@ int main(void)
 			a_program_that_polls_after_each_post_never_waits),
 		cmocka_unit_test(a_group_ends_when_it_is_full),
 		cmocka_unit_test(a_group_ends_when_its_first_post_is_old),
-		cmocka_unit_test(posts_that_nobody_polled_for_forbid_waiting),
+		cmocka_unit_test(posts_without_a_poll_forbid_waiting),
 		cmocka_unit_test(a_handover_in_time_forbids_nothing),
 		cmocka_unit_test(the_thread_looks_for_as_long_as_groups_come),
 	};

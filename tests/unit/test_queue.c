@@ -46,7 +46,7 @@ static void readable_means_that_get_answers(void **state)
 	v_queue_fini(&q);
 }
 
-static void forgetting_a_source_leaves_the_others(void **state)
+static void forgetting_a_source_leaves_other_sources(void **state)
 {
 	struct v_queue q;
 	struct v_source a, b;
@@ -175,7 +175,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(readable_means_that_get_answers),
-		cmocka_unit_test(forgetting_a_source_leaves_the_others),
+		cmocka_unit_test(forgetting_a_source_leaves_other_sources),
 		cmocka_unit_test(a_claimed_source_has_no_token),
 		cmocka_unit_test(a_claim_given_back_leaves_its_event),
 		cmocka_unit_test(a_claimed_source_is_forgotten),

@@ -178,7 +178,7 @@ static void a_silent_sender_goes_on_some_way_further(void **state)
 
 /* A sender that numbers all packets to a host together shows jumps to each
  * process of that host. */
-static void a_sender_who_keeps_moving_is_taken_at_his_word(void **state)
+static void a_sender_with_jumping_ids_is_believed(void **state)
 {
 	struct rocev2_senders s = {0};
 	uint16_t id = 1;
@@ -230,8 +230,7 @@ int main(void)
 		cmocka_unit_test(a_stray_id_is_refused_and_forgotten),
 		cmocka_unit_test(a_new_start_needs_two_packets),
 		cmocka_unit_test(a_silent_sender_goes_on_some_way_further),
-		cmocka_unit_test(
-			a_sender_who_keeps_moving_is_taken_at_his_word),
+		cmocka_unit_test(a_sender_with_jumping_ids_is_believed),
 		cmocka_unit_test(a_sender_of_random_ids_is_believed),
 		cmocka_unit_test(senders_do_not_share_a_sequence),
 	};

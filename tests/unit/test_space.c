@@ -125,7 +125,7 @@ static void any_pieces_move_in_both_directions(void **state)
 }
 
 static void
-a_copy_says_whose_memory_is_missing_and_how_far_it_came(void **state)
+a_copy_tells_which_memory_is_missing_and_how_far_it_came(void **state)
 {
 	const struct space_vec good = {0, 64}, bad = {BYTES - 63, 64};
 	const struct space_move no_far[] = {{&good, &good, 1, 1},
@@ -169,7 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_pieces_move_in_both_directions),
 		cmocka_unit_test(
-			a_copy_says_whose_memory_is_missing_and_how_far_it_came),
+			a_copy_tells_which_memory_is_missing_and_how_far_it_came),
 		cmocka_unit_test(nothing_moves_at_once),
 	};
 

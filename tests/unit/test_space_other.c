@@ -208,7 +208,7 @@ static void writes_and_reads_of_ours_move_too(void **state)
 	assert_memory_equal(mirror + 9000, src + 50, 51);
 }
 
-static void a_copy_says_whose_memory_is_missing(void **state)
+static void a_copy_tells_which_memory_is_missing(void **state)
 {
 	struct space_vec good = {va(0), PAGE + 8};
 	struct space_vec bad = {va(BYTES - PAGE), PAGE + 8};
@@ -332,7 +332,7 @@ int main(void)
 		EACH(any_pieces_move_in_both_directions),
 		EACH(more_messages_than_a_call_takes_move_in_order),
 		EACH(writes_and_reads_of_ours_move_too),
-		EACH(a_copy_says_whose_memory_is_missing),
+		EACH(a_copy_tells_which_memory_is_missing),
 		EACH(memory_that_may_not_be_written_is_refused),
 		EACH(a_process_that_is_gone_has_no_memory),
 		EACH(a_stopped_process_is_written_and_read),

@@ -84,7 +84,7 @@ static void bytes_land_in_their_stretches_and_come_back(void **state)
 	assert_memory_equal(back, src, sizeof(back));
 }
 
-static void unmapped_memory_is_refused_and_nobody_crashes(void **state)
+static void unmapped_memory_is_refused_without_a_crash(void **state)
 {
 	uint8_t *p = map(2, PROT_READ | PROT_WRITE), buf[16] = {1};
 	struct space_vec v = {va(p + PAGE - 8), 16};
@@ -190,13 +190,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_land_in_their_stretches_and_come_back),
-		cmocka_unit_test(unmapped_memory_is_refused_and_nobody_crashes),
+		cmocka_unit_test(unmapped_memory_is_refused_without_a_crash),
 		cmocka_unit_test(memory_that_may_only_be_read_is_not_written),
 		cmocka_unit_test(atomics_change_the_value_and_tell_the_old_one),
 		cmocka_unit_test(
 			atomics_on_memory_that_is_gone_or_read_only_are_refused),
 		TWICE(bytes_land_in_their_stretches_and_come_back),
-		TWICE(unmapped_memory_is_refused_and_nobody_crashes),
+		TWICE(unmapped_memory_is_refused_without_a_crash),
 		TWICE(memory_that_may_only_be_read_is_not_written),
 		cmocka_unit_test(the_writes_of_two_threads_do_not_mix),
 	};

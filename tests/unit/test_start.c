@@ -329,7 +329,7 @@ static unsigned umask_of(pid_t pid)
 	return mask;
 }
 
-static void the_umask_of_who_starts_it_is_not_the_brokers(void **state)
+static void the_umask_of_the_starter_is_not_the_brokers(void **state)
 {
 	for (mode_t mask = 0; mask <= 0777; mask += 0777) {
 		pid_t pid = begin_holder(mask).pid;
@@ -391,7 +391,7 @@ int main(void)
 		cmocka_unit_test(a_forks_child_has_nothing_of_a_start),
 		cmocka_unit_test(a_program_without_standard_files_starts_it),
 		cmocka_unit_test(a_missing_adverbd_is_not_looked_for_twice),
-		cmocka_unit_test(the_umask_of_who_starts_it_is_not_the_brokers),
+		cmocka_unit_test(the_umask_of_the_starter_is_not_the_brokers),
 		cmocka_unit_test(
 			a_broker_that_holds_the_port_has_it_without_clients),
 		cmocka_unit_test(a_broker_waits_for_a_port_that_it_is_to_hold),

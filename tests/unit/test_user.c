@@ -50,7 +50,8 @@ static int look_from_inside(void)
 
 /* Two unmapped users may be different users, though the kernel shows one
  * number. */
-static void a_user_without_a_number_in_the_namespace_is_nobody(void **state)
+static void
+a_user_without_a_number_in_the_namespace_is_the_overflow_user(void **state)
 {
 	int status;
 	pid_t pid = fork();
@@ -102,7 +103,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
-			a_user_without_a_number_in_the_namespace_is_nobody),
+			a_user_without_a_number_in_the_namespace_is_the_overflow_user),
 		cmocka_unit_test(
 			a_childs_question_needs_no_thread_of_its_parent),
 

@@ -89,7 +89,7 @@ def survives_kills(argv, **env):
         expect_ok(r)
         expect(len(re.findall(ENDS, r.output, re.M)) <= 2 and
                "adverb:" not in re.sub(ENDS, "", r.output, flags=re.M),
-               "somebody noticed", r)
+               "a program printed a sentence", r)
         return killed
 
     def body():
@@ -106,13 +106,13 @@ for tool in (["ib_write_bw", "-D", seconds], ["ib_send_lat", "-D", seconds],
     t.case(name, survives_kills(tool), "many processes", name)
 
 
-name = "ib_send_lat while its brokers, who steer all, are killed"
+name = "ib_send_lat while brokers that forward all packets are killed"
 t.case(name, survives_kills(["ib_send_lat", "-D", seconds], ADVERB_BPF="0"),
        "many processes", name)
 
 
 def newcomers():
-    """Short programs, one after the other, while a long one holds the port
+    """Short programs, one after another, while a long one holds the port
     and the brokers die."""
     t.need("ib_write_bw")
     t.need("ibv_devinfo")
@@ -163,7 +163,7 @@ def given_up():
     # processor does not count as silence of the peer.
     r = stopped(system.HANG, 1, "-n", "5000000")
     expect("is alive and has been silent for 1 s" in r.output,
-           "nobody gave up", r)
+           "the client did not give up", r)
 
 
 t.case("a stopped peer is waited for", without_brokers(waited_for), "many processes",
@@ -250,7 +250,7 @@ def dying_peers(direct):
     return without_brokers(body)
 
 
-for name, direct in (("what a dead peer had is given back", "0"),
+for name, direct in (("a dead peer's resources are given back", "0"),
                      ("a dead local peer's resources are given back", "1")):
     t.case(name, dying_peers(direct), "many processes", name)
 
@@ -291,7 +291,7 @@ def told(sentence):
     t.need("ibv_rc_pingpong")
     r = t.pair(["ibv_rc_pingpong"])
     expect(r.status != 0, "it worked", r)
-    expect(sentence in r.output, "nobody says: " + sentence, r)
+    expect(sentence in r.output, "no program says: " + sentence, r)
 
 
 def holder():
@@ -368,7 +368,7 @@ def on_demand():
     t.need_no_hostile("connects to it, so that it goes on")
     with Door() as door:
         for n in 1, 2:
-            expect(len(door.started) == n - 1, "one was started for nobody")
+            expect(len(door.started) == n - 1, "a broker was started without a client")
             expect_ok(t.pair(["ibv_rc_pingpong", "-c"]))
             expect(len(door.started) == n, "%d started" % len(door.started))
             expect(door.started[-1].wait(system.HANG) == 0, "it has failed")
@@ -422,7 +422,7 @@ t.case("a broker that may have 20 files open serves", without_brokers(few_files)
 
 def as_a_thread(argv, more):
     """The first program is the broker, too, and is told once why.  If that
-    program ends first, the other program is the next broker."""
+    program ends first, the second program is the next broker."""
     def body():
         t.need(argv[0])
         r = t.pair(argv, **more)
@@ -464,7 +464,7 @@ def lacks(what, *more):
         if r.status == 77:
             raise system.Skip("no seccomp filters here")
         expect_ok(r)
-        expect("adverb:" not in r.output, "somebody noticed", r)
+        expect("adverb:" not in r.output, "a program printed a sentence", r)
     return without_brokers(body)
 
 
@@ -473,11 +473,11 @@ for tool in (["ib_write_bw", "-n", "200"], ["ib_read_bw", "-n", "200"],
     name = "%s through the broker" % " ".join(tool)
     t.case(name, lambda tool=tool: without_brokers(lambda: expect_ok(
         t.pair(tool, ADVERB_BPF="0")))(), "many processes", name)
-name = "ibv_rc_pingpong where nothing steers datagrams"
+name = "ibv_rc_pingpong where no BPF program steers datagrams"
 t.case(name, lacks("bpf"), "many processes", name)
 name = "ibv_rc_pingpong where there is no IPv6"
 t.case(name, lacks("ipv6"), "many processes", name)
-name = "ibv_rc_pingpong where nobody says what is mapped"
+name = "ibv_rc_pingpong where msync is refused"
 t.case(name, lacks("msync"), "many processes", name)
 name = "ibv_rc_pingpong as a service of systemd, by @system-service"
 t.case(name, lacks("debug"), "many processes", name)

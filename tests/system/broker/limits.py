@@ -67,7 +67,8 @@ def works_or_says(r, must=False):
         expect(r.status == 0, "it does not work", r)
     said = re.search(r"^(?:\w+\| )?adverb(?:d|-shim)?: (.{15,})$", r.output,
                      re.M)
-    expect(r.status == 0 or said or re.search(ITS_OWN, r.output), "it does not work, and nobody says why", r)
+    expect(r.status == 0 or said or re.search(ITS_OWN, r.output),
+           "it does not work, and no sentence says why", r)
     if r.status:
         t.note("it says why")
 
@@ -163,7 +164,7 @@ t.case("no core files and no signals that wait",
 # Without /proc nothing says which users are mapped, so user 65534 may be any
 # user.
 t.case("no /proc", mounted("mount -t tmpfs none /proc"))
-t.case("a /proc that shows nobody else",
+t.case("a /proc that shows no other user's processes",
        mounted("{ mount -t proc -o hidepid=2 none /proc || "
                "mount -o remount,hidepid=2 /proc || true; }", must=True))
 NOWHERE = {"XDG_RUNTIME_DIR": None, "HOME": None}
@@ -210,7 +211,7 @@ def no_random_numbers():
             setup="mount --bind /dev/null /dev/urandom")
     works_or_says(r)
     expect(r.status and "the kernel gives no random numbers" in r.output,
-           "it opens, or nobody says why not", r)
+           "it opens, or no sentence says why not", r)
 
 
 t.case("no random numbers", no_random_numbers)

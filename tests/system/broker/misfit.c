@@ -30,15 +30,15 @@
 
 static void note_run(const char *self)
 {
-	struct ucred who = {0};
-	socklen_t length = sizeof(who);
+	struct ucred starter = {0};
+	socklen_t length = sizeof(starter);
 	char path[4096];
 	FILE *f;
 
-	getsockopt(0, SOL_SOCKET, SO_PEERCRED, &who, &length);
+	getsockopt(0, SOL_SOCKET, SO_PEERCRED, &starter, &length);
 	snprintf(path, sizeof(path), "%s.runs", self);
 	f = fopen(path, "ae");
-	if (!f || fprintf(f, "%d\n", (int)who.pid) < 0 || fclose(f))
+	if (!f || fprintf(f, "%d\n", (int)starter.pid) < 0 || fclose(f))
 		abort();
 }
 

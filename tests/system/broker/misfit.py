@@ -63,9 +63,9 @@ def starters(path):
 def expect_once(path, told, r=None):
     """No process has run @path twice, and at least @told processes have run
     it: a process that ends early may have run it without being told."""
-    who = starters(path)
-    expect(len(who) == len(set(who)), "run by %s" % who, r)
-    expect(len(who) >= told, "%d runs, %d sentences" % (len(who), told), r)
+    pids = starters(path)
+    expect(len(pids) == len(set(pids)), "run by %s" % pids, r)
+    expect(len(pids) >= told, "%d runs, %d sentences" % (len(pids), told), r)
 
 
 def end_all(*names):
@@ -221,7 +221,7 @@ def stopped():
             r"adverb: the broker %s \(process \d+, stopped\): it has not "
             r"served for \d+ s; a thread of this program serves instead until "
             r"it ends; see what it waits for$" % re.escape(path), said[1]),
-            "who serves is not told", r)
+            "no sentence says that a thread serves", r)
         expect_once(path, 1, r)
     finally:
         end_all("stopped")
@@ -267,7 +267,7 @@ def at_once():
         expect(len(said) <= 1 and all(want.match(s) for s in said),
                "not that sentence at most once", r)
         total += len(said)
-    expect(total >= 1, "nobody is told")
+    expect(total >= 1, "no process is told")
     expect_once(path, total)
     t.note("%d of 24 tried" % total)
 
@@ -308,7 +308,7 @@ def taken_over():
             expect(len(said) <= 1 and all(want.match(s) for s in said),
                    "not that sentence at most once", result)
             total += len(said)
-    expect(total >= 1, "nobody is told", r)
+    expect(total >= 1, "no process is told", r)
     expect_once(link, total, r)
     end_all()
 
@@ -590,9 +590,9 @@ def other_verbs_of_umad():
     end_all()
 
 
-case("librdmacm.so.1 finds a libibverbs.so.1 that is not ours", stock_verbs)
+case("librdmacm.so.1 finds a libibverbs.so.1 of the system", stock_verbs)
 case("librdmacm.so.1 finds a libibverbs.so.1 of another release", other_verbs)
-case("libibumad.so.3 finds a libibverbs.so.1 that is not ours",
+case("libibumad.so.3 finds a libibverbs.so.1 of the system",
      stock_verbs_of_umad)
 case("libibumad.so.3 finds a libibverbs.so.1 of another release",
      other_verbs_of_umad)

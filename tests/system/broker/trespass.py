@@ -209,10 +209,10 @@ def a_privileged_program():
 for words, body in (
         ("without a name in /tmp root has no tree, and loses no file",
          no_name_left),
-        ("root has a folder where nobody else can make one",
+        ("root has a folder where no other user can make one",
          roots_own_folder),
         ("a tree that another user made is not shown", a_forged_tree),
-        ("a user takes the first name that is nobody else's", a_free_name),
+        ("a user takes the first name that no other user has", a_free_name),
         ("the session's folder of another user is not used",
          another_session),
         ("a folder that others can write holds no tree",

@@ -121,7 +121,7 @@ def ends_brokers(body):
     return go
 
 
-def is_told(result, by):
+def expect_told_user(result, by):
     """Expects that @result names user @by, once, as the broker's owner, or
     names no owner if @by is None."""
     said = re.findall(TOLD, result.output)
@@ -149,9 +149,9 @@ def watched_forgers(p):
                                   "--interval", "0.1"]), HANG)
         expect_ok(r)
         for process in json.loads(r.output)["processes"]:
-            for who in process.get("suspects", []):
-                if who["wrong_source"]:
-                    return who
+            for suspect in process.get("suspects", []):
+                if suspect["wrong_source"]:
+                    return suspect
     return None
 
 
@@ -175,7 +175,7 @@ def forged(tool):
         expect("invalid data" not in r.output, "the data differ", r)
         expect("packets from %s, an address of this host, by user %d, fit no "
                "connection of this process" % (forge.address_of(text), BERT)
-               in r.output, "nobody is told of the forger", r)
+               in r.output, "no sentence names the forger", r)
         expect(forger and forger["user"] == BERT and forger["local"] and
                forger["address"] == forge.address_of(text),
                "adverb top says %s" % forger, r)
@@ -194,13 +194,13 @@ def two_users():
     results = t.finish(server, HANG), t.finish(client, HANG)
     for r in results:
         expect_ok(r)
-    is_told(results[0], None)
-    is_told(results[1], ANNA)
+    expect_told_user(results[0], None)
+    expect_told_user(results[1], ANNA)
     expect(list(brokers().values()) == [ANNA], "brokers of %s" % brokers())
 
 
 def two_users_apart():
-    """Neither user may map the arena of the other: the pair uses packets."""
+    """Neither user may map the other user's arena: the pair uses packets."""
     global DIRECT
     DIRECT = "1"
     try:
@@ -221,7 +221,7 @@ def roots_broker():
         for p in server, client:
             r = t.finish(p, HANG)
             expect_ok(r)
-            is_told(r, None)
+            expect_told_user(r, None)
         expect(list(brokers().values()) == [0], "brokers of %s" % brokers())
     finally:
         broker.kill()
@@ -246,7 +246,7 @@ def a_death_is_seen():
     r = t.finish(client, HANG)
     r.output = text.decode() + r.output
     expect("the process of the peer" in r.output and "has ended" in r.output,
-           "nobody says that the peer has ended", r)
+           "no sentence says that the peer has ended", r)
 
 
 def the_brokers_user_takes_over():
@@ -265,7 +265,7 @@ def the_brokers_user_takes_over():
     results = t.finish(server, HANG), t.finish(client, HANG)
     for r in results:
         expect_ok(r)
-    is_told(results[1], ANNA)
+    expect_told_user(results[1], ANNA)
     expect(len(killed) >= 3, "only %d brokers were killed" % len(killed))
 
 
@@ -329,11 +329,11 @@ s.listen()
 print("bound", flush=True)
 while True:
     c = s.accept()[0]
-    # one that mallory.py is beside hears her too
-    who = struct.unpack("3i", c.getsockopt(socket.SOL_SOCKET,
+    # mallory.py may run beside this suite, and connects too
+    cred = struct.unpack("3i", c.getsockopt(socket.SOL_SOCKET,
                                            socket.SO_PEERCRED, 12))
     try:
-        with open("/proc/%d/cmdline" % who[0], "rb") as f:
+        with open("/proc/%d/cmdline" % cred[0], "rb") as f:
             if b"mallory.py" in f.read():
                 continue
     except OSError:
@@ -350,7 +350,7 @@ def fake_broker(user, name):
     return fake
 
 
-def hears_nothing(fake):
+def expect_nothing_received(fake):
     """Expects that all programs that connected to the fake broker sent
     nothing.  Ends the fake broker."""
     first = fake.stdout.readline()
@@ -386,16 +386,16 @@ def a_stranger_is_refused(victim, program, **more):
         fake = fake_broker(BERT, our_name())
         try:
             r = t.finish(run_as(victim, program, **more), 10)
-            hears_nothing(fake)
+            expect_nothing_received(fake)
         finally:
             fake.kill()
         expect(r.output.count(refusal(BERT, fake.pid, victim != 0)) == 1,
-               "nobody says whose it is", r)
+               "no sentence names the broker's user", r)
         expect(not port_is_held(), "the port is taken")
     return body
 
 
-def the_others_broker_is_refused():
+def another_users_broker_is_refused():
     """Bert, who trusts no other user, does not use Anna's working broker."""
     t.need(PINGPONG[0])
     server = server_of(ANNA, PINGPONG, 18600)
@@ -404,7 +404,7 @@ def the_others_broker_is_refused():
         r = t.finish(run_as(BERT, [*PINGPONG, "127.0.0.1"],
                             ADVERB_BROKER_USER=""), HANG)
         expect(r.status != 0, "it works", r)
-        expect(refusal(ANNA, pid) in r.output, "nobody says whose it is", r)
+        expect(refusal(ANNA, pid) in r.output, "no sentence names the broker's user", r)
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.communicate()
@@ -417,10 +417,10 @@ def trusted_by_name():
                         ADVERB_BROKER_USER=name), HANG)
     expect_ok(r)
     expect_ok(t.finish(server, HANG))
-    is_told(r, ANNA)
+    expect_told_user(r, ANNA)
 
 
-def nobody_is_somebody():
+def the_overflow_user_is_not_trusted():
     """In a user namespace that maps neither Anna nor Bert, both appear as the
     overflow user.  A broker of that user is not trusted."""
     t.need("ibv_devinfo")
@@ -431,9 +431,9 @@ def nobody_is_somebody():
         r = t.finish(p, HANG)
         if "unshare" in r.output:
             raise system.Skip("no user namespace can be made")
-        hears_nothing(fake)
+        expect_nothing_received(fake)
         expect(r.status != 0 and "is of a user without a number in this user "
-               "namespace, who" in r.output, "nobody says whose it is", r)
+               "namespace, who" in r.output, "no sentence names the broker's user", r)
     finally:
         fake.kill()
 
@@ -460,7 +460,7 @@ def system_account(owner, mode, is_trusted):
             expect((r.status == 0) == is_trusted, "status %d" % r.status, r)
             expect((refusal(ANNA, broker.pid) in r.output) != is_trusted,
                    "not what is to be said", r)
-            is_told(r, None)
+            expect_told_user(r, None)
         finally:
             broker.kill()
             broker.wait()
@@ -524,7 +524,7 @@ def the_privileged_trusts_no_variable():
     try:
         p = run_privileged(ADVERB_BROKER_USER=str(BERT))
         said = p.communicate(b"\n")[0].decode()
-        hears_nothing(fake)
+        expect_nothing_received(fake)
         expect(refusal(BERT, fake.pid, False) in said and "refused\n" in said,
                "it says: " + said)
     finally:
@@ -544,7 +544,7 @@ def a_stranger_takes_the_name():
             time.sleep(0.001)
         fake = fake_broker(BERT, name)
         os.killpg(server.pid, signal.SIGCONT)
-        hears_nothing(fake)
+        expect_nothing_received(fake)
         expect(server.poll() is None, "it has ended")
     finally:
         os.killpg(server.pid, signal.SIGKILL)
@@ -601,7 +601,7 @@ def hidden_holder():
         r = t.finish(run_as(ANNA, PINGPONG), HANG)
     expect(r.status != 0, "it worked", r)
     expect("port 4791 is held by a process of user 0, hidden from us" in
-           r.output, "nobody says who holds the port", r)
+           r.output, "no sentence names the holder of the port", r)
 
 
 def two_roots_at_once():
@@ -718,22 +718,22 @@ if not t.options.list:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     os.chmod(t.tmp, 0o755)
 for words, test in (
-        ("the second user is told whose broker it is", two_users),
-        ("another user's broker is refused", the_others_broker_is_refused),
-        ("a name says whose broker is trusted", trusted_by_name),
+        ("the second user is told the broker's user", two_users),
+        ("another user's broker is refused", another_users_broker_is_refused),
+        ("a broker of a user that is named is trusted", trusted_by_name),
         ("another user's broker hears nothing",
          a_stranger_is_refused(ANNA, ["ibv_devinfo"])),
         ("another user's broker hears nothing of rdma_cm",
          a_stranger_is_refused(ANNA, ["rping", "-s", "-C", "1"])),
         ("root trusts no user's broker", a_stranger_is_refused(
             0, ["ibv_devinfo"], ADVERB_BROKER_USER=str(BERT))),
-        ("a user without a number in a user namespace is nobody",
-         nobody_is_somebody),
+        ("a broker of the overflow user is not trusted",
+         the_overflow_user_is_not_trusted),
         ("the system account's broker is trusted silently",
          system_account(ANNA, 0o755, True)),
-        ("it is none if others may write in its folder",
+        ("a broker is not trusted if others may write in its folder",
          system_account(ANNA, 0o775, False)),
-        ("nor is the broker of another than that",
+        ("a broker of another user than the folder's is not trusted",
          system_account(BERT - 1, 0o755, False)),
         ("a set-user-ID program starts no broker", the_privileged_starts_none),
         ("a set-user-ID program trusts no variable",
@@ -741,9 +741,9 @@ for words, test in (
         ("two users do not reach each other's memory", two_users_apart),
         ("root's broker is trusted silently", roots_broker),
         ("the death of another user's process is seen", a_death_is_seen),
-        ("the broker's user starts the next one",
+        ("the dead broker's user starts the next broker",
          the_brokers_user_takes_over),
-        ("one who begins meanwhile waits for that",
+        ("a program that begins meanwhile waits for the next broker",
          the_other_user_is_waited_for),
         ("a dead broker leaves nothing with other users",
          a_dead_broker_leaves_nothing),

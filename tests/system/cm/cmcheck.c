@@ -97,7 +97,7 @@ static void an_id_with_an_open_address_gets_its_device_with_its_way(void)
 	}
 }
 
-static void who_listens_at_loopback_is_called_at_each_address(void)
+static void a_listener_at_loopback_is_called_at_each_address(void)
 {
 	const char *to[] = {"127.0.0.1", of_device};
 
@@ -111,7 +111,7 @@ static void who_listens_at_loopback_is_called_at_each_address(void)
 	}
 }
 
-static void an_address_of_nobody_here_is_refused(void)
+static void an_address_of_no_interface_is_refused(void)
 {
 	struct rdma_cm_id *i = id_new(ACTIVE, RDMA_PS_TCP);
 	struct sockaddr_storage ib = {.ss_family = AF_IB};
@@ -581,7 +581,7 @@ static void send_two(struct rdma_cm_id *from, const struct rdma_ud_param *to)
 	ibv_destroy_ah(wr.wr.ud.ah);
 }
 
-static void who_only_sends_to_a_group_hears_nothing_of_it(void)
+static void a_sender_that_is_no_member_receives_nothing(void)
 {
 	struct sockaddr_storage group = address(AF_INET, "239.1.2.4", 0);
 	enum { SENDER, MEMBER, SENDS_ONLY, ALL };
@@ -682,12 +682,12 @@ int main(int argc, char **argv)
 	check_run("an id with an open address gets its device with its way",
 		  an_id_with_an_open_address_gets_its_device_with_its_way);
 	check_run("a listener at loopback is called at each address",
-		  who_listens_at_loopback_is_called_at_each_address);
-	check_run("an address of nobody here is refused",
-		  an_address_of_nobody_here_is_refused);
+		  a_listener_at_loopback_is_called_at_each_address);
+	check_run("an address of no interface is refused",
+		  an_address_of_no_interface_is_refused);
 	check_run("a port has one owner unless all share it",
 		  a_port_has_one_owner_unless_all_share_it);
-	check_run("any of ipv6 is any of ipv4 too unless it is to be alone",
+	check_run("a bind to :: takes the IPv4 port too without AFONLY",
 		  any_of_ipv6_is_any_of_ipv4_too_unless_it_is_to_be_alone);
 	check_run("both ends of a way are of one family",
 		  both_ends_of_a_way_are_of_one_family);
@@ -699,18 +699,18 @@ int main(int argc, char **argv)
 		  options_reach_the_queue_pairs_of_both);
 	check_run("a path of the program is gone",
 		  a_path_of_the_program_is_gone);
-	check_run("enhanced connections are told and refused",
+	check_run("enhanced connections are reported and refused",
 		  enhanced_connections_are_told_and_refused);
 	check_run("data that overtake the last message establish",
 		  data_that_overtake_the_last_message_establish);
-	check_run("both ends hear of the end and of its rest",
+	check_run("both ends get DISCONNECTED and TIMEWAIT_EXIT",
 		  both_ends_hear_of_the_end_and_of_its_rest);
 	check_run("an id that goes answers the end",
 		  an_id_that_goes_answers_the_end);
-	check_run("both ends may begin it", both_ends_may_begin_it);
+	check_run("either end may disconnect first", both_ends_may_begin_it);
 	check_run("an end before there is a connection changes nothing",
 		  an_end_before_there_is_a_connection_changes_nothing);
-	check_run("an end before there is a connection is of its queue pair",
+	check_run("a disconnect before a connection moves the queue pair",
 		  an_end_before_there_is_a_connection_is_of_its_queue_pair);
 	check_run(
 		"queue pairs of two ids may share objects that were made for one",
@@ -720,7 +720,7 @@ int main(int argc, char **argv)
 	check_run("a connection may be of the infiniband space",
 		  a_connection_may_be_of_the_infiniband_space);
 	check_run("a send-only group member receives nothing",
-		  who_only_sends_to_a_group_hears_nothing_of_it);
+		  a_sender_that_is_no_member_receives_nothing);
 	check_run("a group may be left before its event is taken",
 		  a_group_may_be_left_before_its_event_is_taken);
 	check_run("the newer calls are there", the_newer_calls_are_there);

@@ -14,7 +14,7 @@
 #include "check.h"
 #include "sides.h"
 
-static void who_listens_at_any_address_is_called_at_each(void)
+static void a_listener_at_any_address_is_called_at_each(void)
 {
 	for (int i = 0; i < 2; i++) {
 		begin(RDMA_PS_TCP, "::", i ? "::1" : "127.0.0.1");
@@ -31,7 +31,7 @@ static void who_listens_at_any_address_is_called_at_each(void)
 
 /* All addresses of 127.0.0.0/8 lead to this host, but only 127.0.0.1 is a GID
  * of a device. */
-static void who_calls_where_no_device_is_is_refused(void)
+static void a_call_to_an_address_without_a_device_is_refused(void)
 {
 	struct rdma_cm_event *e;
 
@@ -67,7 +67,7 @@ static void a_request_is_rejected_once(void)
 	end();
 }
 
-static void who_listens_without_an_address_has_a_port(void)
+static void a_listener_without_an_address_has_a_port(void)
 {
 	listener = id_new(PASSIVE, RDMA_PS_TCP);
 	EXPECT(!rdma_listen(listener, 0));
@@ -162,7 +162,7 @@ static void a_request_has_no_events_before_it_is_accepted(void)
 	end();
 }
 
-static void what_nobody_took_goes_with_its_id(void)
+static void an_event_that_no_program_took_goes_with_its_id(void)
 {
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
@@ -227,7 +227,7 @@ static void an_endpoint_brings_a_queue_pair_to_each_request(void)
 
 /* The queue pair is larger than the device allows: the caller is refused, and
  * nothing of the request is left that would keep the listener. */
-static void an_endpoint_refuses_whom_it_can_give_no_queue_pair(void)
+static void an_endpoint_refuses_a_caller_without_a_queue_pair(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1 << 30, 4, 1, 1, 16}};
 	struct rdma_cm_id *got = NULL;
@@ -284,23 +284,23 @@ int main(void)
 	if (!sides_open())
 		return 1;
 	check_run("a listener at any address is called at each",
-		  who_listens_at_any_address_is_called_at_each);
+		  a_listener_at_any_address_is_called_at_each);
 	check_run("a call to an address without a device is refused",
-		  who_calls_where_no_device_is_is_refused);
+		  a_call_to_an_address_without_a_device_is_refused);
 	check_run("a request is rejected once", a_request_is_rejected_once);
 	check_run("a listener without an address has a port",
-		  who_listens_without_an_address_has_a_port);
+		  a_listener_without_an_address_has_a_port);
 	check_run("an id moves with its events", an_id_moves_with_its_events);
 	check_run("a listener moves with its requests",
 		  a_listener_moves_with_its_requests);
 	check_run("a request has no events before it is accepted",
 		  a_request_has_no_events_before_it_is_accepted);
 	check_run("a request that no program took goes with its id",
-		  what_nobody_took_goes_with_its_id);
+		  an_event_that_no_program_took_goes_with_its_id);
 	check_run("an endpoint brings a queue pair to each request",
 		  an_endpoint_brings_a_queue_pair_to_each_request);
-	check_run("an endpoint refuses whom it can give no queue pair",
-		  an_endpoint_refuses_whom_it_can_give_no_queue_pair);
+	check_run("an endpoint refuses a caller without a queue pair",
+		  an_endpoint_refuses_a_caller_without_a_queue_pair);
 	check_run("an endpoint without descriptors refuses a request",
 		  an_endpoint_without_descriptors_refuses_a_request);
 	return check_end();

@@ -36,7 +36,7 @@ def enter(as_root=False):
     probe = subprocess.run(["unshare", how, "true"], check=False,
                            stderr=subprocess.DEVNULL)
     if probe.returncode:
-        give_up("this machine lets nobody make namespaces")
+        give_up("no namespace can be made on this machine")
     os.environ["ADVERB_NETLAB"] = "1"
     os.execvp("unshare", ["unshare", how, sys.executable, *sys.argv])
 
@@ -192,8 +192,8 @@ class Lab:
         server, client = pair
         rc = self.t.finish(client, timeout)
         rs = self.t.finish(server, timeout if rc.status == 0 else 3)
-        text = ["%s| %s" % (who, line)
-                for who, r in (("server", rs), ("client", rc))
+        text = ["%s| %s" % (side, line)
+                for side, r in (("server", rs), ("client", rc))
                 for line in r.output.splitlines()]
         return Result(max(rs.status, rc.status, key=abs), "\n".join(text))
 

@@ -86,8 +86,8 @@ class Result:
 
 def with_report(argv):
     """perftest compares two clocks, and ends in error without a report when
-    it loses its processor meanwhile; with -F it does not mind.  That is for
-    who wants its figures, we do not."""
+    it loses its processor meanwhile; with -F it does not.  The suites do not
+    read its figures."""
     is_perftest = any(re.fullmatch(r"ib_(write|read|send|atomic)_(bw|lat)",
                                    os.path.basename(word)) for word in argv)
     return [*argv, "-F"] if is_perftest and "-F" not in argv else argv
@@ -185,7 +185,7 @@ class Suite:
     def need_no_hostile(self, why):
         """Skips a case that sees what mallory.py does, and is to."""
         if self.is_beside_hostile:
-            raise Skip("beside a hostile user, who " + why)
+            raise Skip("the hostile user " + why)
 
     def packets_sent(self, program):
         """How many the processes of that name have sent by now, whatever other
@@ -240,7 +240,7 @@ class Suite:
 
     def paced(self, **more):
         """The environment of two ends, both of which pace.c puts in order:
-        one connects when the other listens."""
+        the client connects when the server listens."""
         fd, path = tempfile.mkstemp(prefix="pace-", dir=self.tmp)
         os.close(fd)
         os.symlink(path + ".listens", path + ".connect")
@@ -302,7 +302,7 @@ class Suite:
             self.skipped += 1
             result = "skipped"
             print("skipped %s: %s" % (name, why))
-        except Exception as why:  # what nobody expected fails this one alone
+        except Exception as why:  # an unexpected error fails this case only
             self.failed += 1
             result = "FAIL"
             print("FAIL %s: %s (%.1f s)" % (name, why,

@@ -288,7 +288,7 @@ static void judge_answer(struct traffic_link *l, uint32_t slot)
 		return;
 	memcpy(&found, near, sizeof(found));
 	if (found != l->last_found)
-		fail(l, "a sum that nobody has made", found);
+		fail(l, "a sum that no atomic can have made", found);
 	l->last_found++;
 	if (l->added_done)
 		__atomic_fetch_add(l->added_done, 1, __ATOMIC_RELEASE);
@@ -305,7 +305,7 @@ static void judge_request(struct traffic_link *l, const struct ibv_wc *wc)
 		fail(l, "not in order", wc->wr_id);
 	if (wc->status == IBV_WC_SUCCESS) {
 		if (l->has_failed || (l->is_gone && l->ended >= l->gone_from))
-			fail(l, "it succeeds at one who is dead", wc->wr_id);
+			fail(l, "a request to a dead peer succeeds", wc->wr_id);
 		if (wc->opcode != wc_of[l->asked[slot].op])
 			fail(l, "another opcode", wc->opcode);
 		judge_answer(l, slot);
@@ -328,7 +328,7 @@ static void judge(struct traffic_line *line, const struct ibv_wc *wc)
 		if (line->link[i] && line->link[i]->e.qp->qp_num == wc->qp_num)
 			l = line->link[i];
 	if (!l)
-		fail(NULL, "of nobody's queue pair", wc->qp_num);
+		fail(NULL, "a completion of no link's queue pair", wc->qp_num);
 	else if (wc->wr_id & RECEIVE)
 		judge_receive(l, wc);
 	else

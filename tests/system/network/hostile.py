@@ -3,8 +3,8 @@
 """Strangers' datagrams at UDP port 4791 while a transfer runs.
 
 No raw socket: an ordinary one sends truncated, corrupted, replayed and
-spoofed frames, some with a right ICRC, to both queue pairs.  The transfer has
-to finish right, and nobody may crash.
+spoofed frames, some with a right ICRC, to both queue pairs.  Each case
+expects that the transfer finishes right and that no process crashes.
 """
 
 import os
@@ -161,7 +161,7 @@ def survives(name, kinds, source=None):
 survives("garbage", [garbage])
 survives("truncated frames", [truncated])
 survives("corrupted frames", [corrupted])
-survives("frames for nobody", [unknown_queue_pair])
+survives("frames to unknown queue pairs", [unknown_queue_pair])
 survives("lying headers from another address", [broken_headers], "127.0.0.9")
 survives("spoofed frames from another address", [spoofed], "127.0.0.9")
 

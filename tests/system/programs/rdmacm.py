@@ -209,7 +209,7 @@ def ends(name, server, client, want="", there="there"):
         c = t.finish(start(there, client, **more), system.HANG)
         s = t.finish(s, system.HANG if c.status == 0 else 3)
         both = Result(0, "\n".join(
-            "%s| %s" % (who, line) for who, r in (("server", s), ("client", c))
+            "%s| %s" % (side, line) for side, r in (("server", s), ("client", c))
             for line in r.output.splitlines()))
         expect(s.status == c.status == 0,
                "exit status %d, %d" % (s.status, c.status), both)
@@ -448,7 +448,7 @@ def wait_for(process, text, seconds=system.HANG):
 
 
 def refusals():
-    def nobody():
+    def no_listener():
         r = t.adverb_run(["rping", "-c", "-a", "127.0.0.1", "-p", "7999",
                           "-C", "1"])
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
@@ -501,9 +501,9 @@ def refusals():
         expect("RDMA_CM_EVENT_REJECTED, error 8" in far.output,
                "a stranger is not refused", far)
 
-    t.case("a listener at 127.0.0.1 is called at other addresses, from here "
-           "alone", of_loopback, "rdma_cm", "rping")
-    t.case("nobody listens: REJECTED at once", nobody, "rdma_cm", "rping")
+    t.case("a listener at 127.0.0.1 is called at other addresses only from "
+           "this namespace", of_loopback, "rdma_cm", "rping")
+    t.case("no listener: REJECTED at once", no_listener, "rdma_cm", "rping")
     t.case("a black hole: UNREACHABLE", black_hole, "rdma_cm", "rping")
     t.case("no route: an error with a reason", no_route, "rdma_cm", "rping")
     t.case("a port that another process has is in use", in_use, "rdma_cm",
@@ -575,7 +575,7 @@ def size_of(pid):
 
 
 def deaths(rounds):
-    """Kills one side at a random moment: the other side notices, and the next
+    """Kills one side at a random moment: the survivor notices, and the next
     pair finds the port and the broker as before."""
     def one(dice):
         s = listens("here", ["rping", "-s", "-a", "127.0.0.1", "-C", "100000"])
@@ -594,7 +594,7 @@ def deaths(rounds):
         # rping does not end by itself if the disconnect comes before rping has
         # seen the connection: it joins a thread that waits without end.
         expect(r.status != 124 or "wait for CONNECTED state 10" in r.output,
-               "the other side does not notice within %d s" %
+               "the survivor does not notice within %d s" %
                (time.monotonic() - began), r)
 
     def body():

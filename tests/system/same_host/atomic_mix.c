@@ -70,9 +70,9 @@ static void take_ticket(int w, uint64_t value)
 	uint64_t bit = 1ull << value % 64;
 
 	if (value >= step_timeout->tickets)
-		fail("nobody can have made it", w, value);
+		fail("no atomic can have made this value", w, value);
 	if (__atomic_fetch_or(&words[value / 64], bit, __ATOMIC_RELAXED) & bit)
-		fail("two have found it", w, value);
+		fail("two atomics found this value", w, value);
 	add(&step_timeout->taken[w]);
 }
 
@@ -118,7 +118,7 @@ static uint64_t collect(struct initiator *me, int *w)
 	*w = (int)wc.wr_id % WORDS;
 	found = me->cell[wc.wr_id];
 	if (found < me->last[*w])
-		fail("it was more already", *w, found);
+		fail("an atomic found a greater value before", *w, found);
 	return found;
 }
 
@@ -251,7 +251,7 @@ static bool all_taken(void)
 				     64] >>
 				      k % 64 &
 			      1)) {
-				printf("nobody has found %llu in word %d\n",
+				printf("no atomic found %llu in word %d\n",
 				       (unsigned long long)k, w);
 				return false;
 			}

@@ -50,7 +50,7 @@ SIZES = 53
 MANY = "500" if t.is_beside_hostile else "1000"
 
 
-def who_polls_the_last_byte_sees_all():
+def polling_the_last_byte_sees_all():
     r = t.run([VISIBLE, "-n", str(ROUNDS)],
               timeout=36000 if t.options.full else 300)
     if r.status == 2:
@@ -73,7 +73,7 @@ def samehost(way, *argv, **how):
 def sleeps(way):
     def body():
         if t.is_beside_hostile:
-            raise Skip("frames of strangers wake whom they go to")
+            raise Skip("frames of strangers wake the processes that receive them")
         samehost(way, "idle", "100", program=MANY_PROCESSES)()
     return body
 
@@ -87,7 +87,7 @@ def polled(way, *argv):
     return body
 
 
-def who_polls_is_not_fooled():
+def stale_bytes_are_found():
     r = run("direct", "-n", "10", "-x", program=POLLED)
     # A message of one byte has no other byte that can be stale.
     expect(r.status == 1 and r.output.count(": 10 of 10 stale") == SIZES - 1,
@@ -136,18 +136,18 @@ for kind in "memfd", "shm", "dm":
     t.case("memory that both can map needs no system call: " + kind,
            mapped(kind), "same host", "mapped")
 for kind in "private", "lost":
-    t.case("memory that they cannot needs some: " + kind, mapped(kind, 3),
+    t.case("memory that the initiator cannot map needs some: " + kind, mapped(kind, 3),
            "same host", "mapped")
-for who, env in (("the guard", {"ADVERB_GUARD": "0"}),
+for what, env in (("the guard", {"ADVERB_GUARD": "0"}),
                  ("restartable sequences",
                   {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"})):
-    t.case("memory that both can map needs some without " + who,
+    t.case("memory that both can map needs some without " + what,
            mapped("memfd", 3, **env), "same host", "mapped")
-for kind, what in (("remapped", "other memory at its place is what is written"),
-                   ("cut", "what has gone from it is told of")):
+for kind, what in (("remapped", "a WRITE goes to memory that replaced it"),
+                   ("cut", "a WRITE past the end of the file fails")):
     t.case("of memory that both can map, " + what, mapped(kind), "same host",
            "mapped")
-t.case("bytes that come after the last byte are found", who_polls_is_not_fooled,
+t.case("bytes that come after the last byte are found", stale_bytes_are_found,
        "same host", "polled")
 t.case("polling the last byte of a WRITE sees all bytes, in mapped memory",
        polled("direct", "-m", "-t", "600" if t.options.full else "3"),
@@ -200,19 +200,19 @@ t.case("a process that lets no other read its memory goes by packets",
 t.case("a process that may not write others' memory goes by packets",
        samehost("direct", "kill", "5", before=[DENY_SYSCALL, "vm", "--"]),
        "same host", "samehost")
-t.case("a stopped target is worked for when it goes on, by packets",
+t.case("requests to a stopped target end when it continues, by packets",
        samehost("packets", "stopped", "packets"), "same host", "samehost")
 for way in "direct", MEMORY:
-    t.case("a stopped target is worked for at once, by " + way,
+    t.case("requests to a stopped target end at once, by " + way,
            samehost(way, "stopped", "mapped" if way == MEMORY else way),
            "same host", "samehost")
 for way in "packets", "direct", MEMORY:
-    t.case("a peer stopped during a transfer keeps nobody waiting, by " + way,
+    t.case("a peer stopped during a transfer makes no process wait, by " + way,
            samehost(way, "100" if t.options.full else "3",
                     "packets" if way == "packets" else "direct",
                     program=STOPPED_PEER),
            "same host", "stopped_peer")
 t.case("polling the last byte sees all bytes",
-       who_polls_the_last_byte_sees_all,
+       polling_the_last_byte_sees_all,
        "same host", "visible")
 t.end()

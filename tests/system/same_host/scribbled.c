@@ -268,13 +268,13 @@ static int run_round(int seed)
 	step_timeout_say(&step_timeout->is_over, 1);
 	bad = end_of(honest);
 	if (bad)
-		printf("seed %d: who was honest ended by signal %d, code %d\n",
+		printf("seed %d: the honest process ended by signal %d, code %d\n",
 		       seed, WTERMSIG(bad), WEXITSTATUS(bad));
 	if (WIFEXITED(of_hostile) && WEXITSTATUS(of_hostile)) {
 		printf("seed %d: %s\n", seed,
 		       WEXITSTATUS(of_hostile) == WRITABLE
-			       ? "its own part of an adapter can be written"
-			       : "who was to be hostile did nothing");
+			       ? "the private part of an arena can be mapped for writing"
+			       : "the hostile process failed before it wrote");
 		bad = 1;
 	}
 	return bad;

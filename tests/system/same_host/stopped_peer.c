@@ -148,7 +148,7 @@ static void be_sender(void)
 		if ((errno = ibv_post_send(e.qp, &wr, &bad)))
 			step_timeout_die("post_send");
 		if (!endpoint_wait(&e, &wc) || wc.status)
-			step_timeout_die("a SEND beside it");
+			step_timeout_die("a SEND beside the stopped writer");
 	}
 	endpoint_close(&e);
 }
@@ -175,7 +175,7 @@ static void complete(struct endpoint *e, enum ibv_wc_status status)
 static void serve_sender(struct endpoint *e)
 {
 	for (int i = 0; i < SENDS; i++) {
-		step_timeout_step("the other queue pair", WAIT_S);
+		step_timeout_step("the sender's queue pair", WAIT_S);
 		post_receive(e);
 		complete(e, IBV_WC_SUCCESS);
 	}
@@ -244,7 +244,7 @@ static void be_target(int round)
 	usleep((useconds_t)(round * 7919 % 3000));
 	step_timeout_say(&step_timeout->order, STOP);
 	step_timeout_await(&step_timeout->order, IS_STOPPED);
-	step_timeout_watch("it waits for who is stopped");
+	step_timeout_watch("the target waits for the stopped writer");
 	serve_sender(&beside);
 	part(&e, mr);
 	check_kept(bytes);

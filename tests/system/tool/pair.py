@@ -154,10 +154,10 @@ def server_never_listens():
     expect(r.status == 5, "exit status %d" % r.status, r)
     expect("before it listened" in r.output, "not said", r)
     r = pair(spelled(["pass"], [ASK, "@"]))
-    expect(r.status == 1, "a server that served nobody counts as good", r)
+    expect(r.status == 1, "a server that served no client counts as good", r)
 
 
-def says_who_hung():
+def names_the_side_that_hung():
     # On a busy machine a server may take that long to listen.
     r = pair(plain(client_sleep=60), timeout=6)
     expect(r.status == 124, "exit status %d" % r.status, r)
@@ -388,8 +388,8 @@ t.case("pair finds its server among thousands that listen",
        finds_one_among_many)
 t.case("pair exits with the worse status", takes_the_worse)
 t.case("pair says that the server never listened", server_never_listens)
-t.case("pair says which side hung", says_who_hung)
-t.case("pair ends the other side when one fails", kills_the_survivor)
+t.case("pair says which side hung", names_the_side_that_hung)
+t.case("pair ends the survivor when one side fails", kills_the_survivor)
 t.case("pair ends a server that never ends", stops_a_lasting_server)
 t.case("pair leaves nothing after an interrupt", ends_with_ctrl_c)
 t.case("pair says that it cannot wait for signals", needs_signals)

@@ -72,6 +72,6 @@ def forbidden():
 
 
 t.case("run --private: a namespace of its own, the same user", one_of_its_own)
-t.case("pair --private: nobody else has the port", not_a_strangers_port)
-t.case("where no namespace can be made it is said", forbidden)
+t.case("pair --private: no other program has the port", not_a_strangers_port)
+t.case("where no namespace can be made a sentence says so", forbidden)
 t.end()

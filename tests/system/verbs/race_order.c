@@ -124,7 +124,7 @@ static void write_jobs(void)
 	}
 }
 
-static void who_polls_ends_what_was_posted(void)
+static void a_poll_comes_after_the_post_of_its_request(void)
 {
 	beside(end_jobs, write_jobs);
 }
@@ -193,7 +193,7 @@ static void receives_are_there(void *(*take)(void *))
 		job_end(receives[i], i);
 }
 
-static void who_polls_sees_what_was_done_before_a_message(void)
+static void a_poll_comes_after_the_stores_before_a_message(void)
 {
 	receives_are_there(take_messages);
 }
@@ -223,7 +223,7 @@ static void *sleep_for_messages(void *arg)
 	}
 }
 
-static void who_sleeps_sees_it_too(void)
+static void an_event_comes_after_the_stores_before_a_message(void)
 {
 	receives_are_there(sleep_for_messages);
 }
@@ -359,7 +359,7 @@ static void *take_events(void *channel)
 	return NULL;
 }
 
-static void who_takes_events_knows_what_began(void)
+static void an_event_comes_after_the_call_that_caused_it(void)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct sockaddr_in to = {.sin_family = AF_INET,
@@ -434,13 +434,13 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "race-polling"))
 		return race(touch_while_polling);
 	check_run("a poll comes after the post of its request",
-		  who_polls_ends_what_was_posted);
+		  a_poll_comes_after_the_post_of_its_request);
 	check_run("a poll comes after the stores before the message",
-		  who_polls_sees_what_was_done_before_a_message);
+		  a_poll_comes_after_the_stores_before_a_message);
 	check_run("a wake-up comes after the stores before the message",
-		  who_sleeps_sees_it_too);
+		  an_event_comes_after_the_stores_before_a_message);
 	check_run("field by field is no other", field_by_field_is_no_other);
 	check_run("an event comes after the call that caused it",
-		  who_takes_events_knows_what_began);
+		  an_event_comes_after_the_call_that_caused_it);
 	return check_end();
 }
