@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""adverb bench: adverb beside this machine's raw limits and other software.
+"""Measures adverb, this machine's raw limits and other software in turns.
 
 Every round runs each step once, so that a machine that is slow for a while
 slows all steps alike; figures are medians over the rounds, goals are ratios."""

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""What is exported but not built answers as its signature documents.
-
-A positive errno, NULL and errno, -1 and errno, or false: never a crash, and
-never success."""
+"""Tests that each function that is exported without code of its own fails as its
+signature documents: a positive errno, NULL and errno, -1 and errno, or false.
+No call crashes or succeeds."""
 
 import argparse
 import ctypes

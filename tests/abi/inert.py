@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Loading our libraries does nothing: no descriptor, thread, handler, output.
+"""Tests that loading adverb's libraries has no effect: no descriptor, thread,
+signal handler or output.
 
-A program that merely links us must not notice.  One process opens them all and
-looks at itself; where strace works, another shows that they call nothing."""
+One process opens all libraries and checks itself; where strace works, a second
+process shows that loading makes no other system calls."""
 
 import argparse
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""All that we built needs libc alone, and none newer than that of 2021.
+"""Tests that each file of the build needs only libc, of 2021 or older.
 
-The loader refuses a file whose libraries lack a symbol version that it names,
-used or not: so the names in each file decide where it starts."""
+The loader refuses a file if a library lacks a symbol version that the file
+names, used or not: so the names in each file decide where the file starts."""
 
 import argparse
 import pathlib

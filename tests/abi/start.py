@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Programs and libraries that Debian built against rdma-core start on ours.
+"""Tests that programs and libraries of Debian that are linked with rdma-core
+start on adverb's libraries.
 
-Each ELF file of the packages below that reaches one of our libraries is loaded
-with every symbol bound at once: a program by asking for its help, a library by
-dlopen.  One that links a library of an adapter's vendor is loaded once with our
-inert one, and once with Debian's own over our libibverbs.  A package that is
-neither installed nor unpacked under --root (as ROOT/PACKAGE/usr/...) is skipped
-by name."""
+Each ELF file of the packages below that reaches one of adverb's libraries is
+loaded with all symbols bound at once: a program by its option for help, a
+library by dlopen.  A file that links a library of an adapter's vendor is loaded
+once with adverb's inert library, and once with Debian's own over adverb's
+libibverbs.  A package that is neither installed nor unpacked under --root (as
+ROOT/PACKAGE/usr/...) is skipped by name."""
 
 import argparse
 import os

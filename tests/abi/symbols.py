@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Every (symbol, version node) of rdma-core's libraries is in ours.
+"""Tests that adverb's libraries have each (symbol, version node) of rdma-core's.
 
-The lists of some releases lie beside this file, so that nothing else need be
-installed; --stock DIR compares with the libraries in a folder instead, and
---write RELEASE makes a list from them."""
+The lists of some releases are beside this file, so that no library of rdma-core
+need be installed; --stock DIR compares with the libraries in a folder instead,
+and --write RELEASE makes a list from these libraries."""
 
 import argparse
 import pathlib

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The distribution's own vendor libraries load over our libibverbs, and find
-none of our devices theirs.
+"""Tests that the distribution's own vendor libraries load over adverb's
+libibverbs, and take none of adverb's devices for their own.
 
-Their constructors register drivers with it, and what they are asked of a device
-they answer by a word that lies behind the public struct (see v_device)."""
+The constructors of these libraries register drivers with libibverbs.  A vendor
+library decides whether a device is its own by a word behind the public struct
+(see v_device)."""
 
 import argparse
 import ctypes

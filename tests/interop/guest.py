@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A guest with the kernel's Soft-RoCE as the peer of programs on this host.
+"""Runs a command on this host while a guest with the kernel's Soft-RoCE is its
+peer.
 
     guest.py [--mtu N] -- COMMAND...   boots the guest, runs COMMAND on this
                                        host, ends the guest
 
 The caller's network namespace gets a tap with 10.77.0.1 and fd77::1; the guest
-has 10.77.0.2 and fd77::2.  Run by hand, this script makes a namespace of its
-own, without root.  The guest's CPU is emulated: no figure holds for a real
-machine."""
+has 10.77.0.2 and fd77::2.  A caller by hand gets a namespace of its own, without
+root.  The guest's CPU is emulated: no figure holds for a real machine."""
 
 import argparse
 import os

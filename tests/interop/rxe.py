@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Unmodified programs on adverb against the same on the kernel's Soft-RoCE.
+"""Tests unmodified programs on adverb with the same programs on the kernel's
+Soft-RoCE as the peers.
 
-rxe runs in a guest (guest.py; tests/interop/build makes it).  Both directions,
-without and with the connection manager.  A quick subset unless --full."""
+rxe runs in a guest (guest.py; tests/interop/build makes the guest).  Each
+program runs in both directions, without and with the connection manager; by
+default a quick subset, with --full all cases."""
 
 import json
 import os

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""adverb beside rxe in one guest: perftest and cmtime, both ends there.
+"""Measures adverb and rxe in one guest with perftest and cmtime, both ends in the
+guest.
 
     speed.py [--build DIR] [--rounds N] [--only WORD] [--docs]
 
-Prints a table; --docs writes it into docs/perf/vm.md.  The two take turns, each
-row N times, and medians are shown.  rxe runs over the guest's own address with
-a link MTU of 9000, adverb over lo in a namespace of its own, by packets; both
-at a path MTU of 4096.  The guest's CPU is emulated: the figures compare the
-two, and say nothing about a real machine."""
+Prints a table; --docs writes the table into docs/perf/vm.md.  adverb and rxe take
+turns, each row N times, and medians are shown.  rxe runs over the guest's own
+address with a link MTU of 9000, adverb over lo in a namespace of its own, by
+packets; both at a path MTU of 4096.  The guest's CPU is emulated: the figures
+compare the two, and say nothing about a real machine."""
 
 import argparse
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""adverbd: killed under load, many clients, dying clients, a held port."""
+"""Tests adverbd: brokers killed under load, many clients, clients that are
+killed, a port that another program holds."""
 
 import contextlib
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a machine, a container or a user's limits leave a program: less than
-adverb would like.  It works with less, or a sentence says why not; it ends by
-no signal and hangs nowhere.  Each case has a network namespace of its own, so
-that the broker begins under the same limit."""
+"""Tests programs on machines, in containers and under user limits that give
+adverb less than it wants.  Each program works, or a sentence says why not; no
+program ends by a signal or hangs.  Each case has a network namespace of its own,
+so that the broker begins under the same limit."""
 
 import os
 import re

@@ -1,18 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""mallory.py COMMAND...: runs it in a network namespace of its own, beside a
+"""mallory.py COMMAND...: runs COMMAND in a network namespace of its own, beside a
 hostile user.  In that namespace, and in each that the command's processes make,
 user 65533 sends 4096 frames a second (shared out if there are several), from
 right addresses of the namespace, to queue pairs of the classes that processes
 have; and at most every 16 ms a message to the broker, or takes a class and
 gives it back; REQs, DREQs and questions to QP1; BIND and LISTEN.
 
-In the end one line says what was sent, and one for each program whose memory
-grew more than it may.  A namespace that belongs to a user namespace of the
-command's has no number for that user, who is there what the kernel shows of
-such a user: user 65534.
+At the end prints a line of what was sent, and a line for each program whose
+memory grew more than allowed.  A namespace that belongs to a user namespace of the
+command's has no number for that user, which the kernel shows there as user
+65534.
 
-Needs root.  It exits with the status of COMMAND, or 1.
+Needs root.  Exits with the status of COMMAND, or 1.
 """
 
 import ctypes

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files of ours that are missing, cannot be run or are of another version: a
-sentence says which, once, and what can go on does.
+"""Tests files of adverb that are missing, cannot be run or are of another
+version: one sentence names the file, and what can continue does.
 
-An adverbd that cannot be run is one of misfit.c, or a file that nobody can
-execute; it notes who started it."""
+An adverbd that cannot be run is one of misfit.c, or a file that no user can
+execute.  misfit.c notes the process that started it."""
 
 import contextlib
 import errno

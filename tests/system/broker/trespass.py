@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Another user of the machine, who has put things where ours are made: folders
-and links in /tmp, files for captures, an environment.  Only root can be two
-users; others skip it."""
+"""Tests that adverb neither uses nor changes what another user has put in its
+places: folders and links in /tmp, files for captures, an environment.  Only root
+can be two users; other users skip the cases."""
 
 import os
 import subprocess

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Two users of one network namespace: whose broker serves whom, who is told
-what; and programs that make another user of who runs them.  Only root can be
-two users; others skip it."""
+"""Tests two users of one network namespace: which user's broker serves which
+program, what each program is told, and set-user-ID programs.  Only root can be
+two users; other users skip the cases."""
 
 import json
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Connections of rdma_cm without queue pairs (program talker): a process or a
-broker dies, a backlog is full, messages are malformed.  Two namespaces, each
-with a broker of its own."""
+"""Tests connections of rdma_cm without queue pairs (program talker): a process or
+a broker dies, a backlog is full, messages are malformed.  The two namespaces
+have a broker each."""
 
 import os
 import random

@@ -97,9 +97,12 @@ class Suite:
     """Cases of one script."""
 
     def __init__(self, description, packets=False, hears_strangers=False):
-        """@packets: of the wire, so on this host too.  @hears_strangers: what
-        is said of frames of others is of interest, beside mallory.py too."""
-        parser = argparse.ArgumentParser(description=description)
+        """@description: printed by --help.  @packets: sends packets within a
+        host too.  @hears_strangers: keeps the sentences about other users'
+        frames, beside mallory.py too."""
+        parser = argparse.ArgumentParser(
+            description=description,
+            formatter_class=argparse.RawDescriptionHelpFormatter)
         parser.add_argument("--build", default="build/out",
                             help="the build folder (default build/out)")
         parser.add_argument("--only", default="*", metavar="PATTERN",
@@ -107,9 +110,10 @@ class Suite:
         parser.add_argument("--list", action="store_true",
                             help="list the cases, run none")
         parser.add_argument("--full", action="store_true",
-                            help="the nightly lengths")
+                            help="run the nightly lengths")
         parser.add_argument("--packets", action="store_true",
-                            help="by packets, though both ends are here")
+                            help="send packets although both ends are on this "
+                            "host")
         self.options = parser.parse_args()
         self.packets = packets or self.options.packets
         # Other users' frames and connections are there too: mallory.py.

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The counter files of the tree: as a capture has it, as adverb top says, and
-never backwards."""
+"""Tests the counter files of the tree: they agree with a capture and with adverb
+top, and never decrease."""
 
 import ctypes
 import os

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Floods of junk at UDP port 4791 from a neighbour, another network namespace:
-transfers go on, nobody's memory grows, and it is said once."""
+"""Tests floods of junk at UDP port 4791 from another network namespace:
+transfers continue, no process's memory grows, and a sentence reports the flood
+once."""
 
 import subprocess
 import sys

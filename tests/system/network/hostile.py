@@ -1,11 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Strangers' datagrams at UDP port 4791 while a transfer runs.
+"""Tests a transfer while a stranger sends datagrams to UDP port 4791.
 
-No raw socket: an ordinary one sends truncated, corrupted, replayed and
-spoofed frames, some with a right ICRC, to both queue pairs.  Each case
-expects that the transfer finishes right and that no process crashes.
-"""
+The stranger has an ordinary socket, no raw one, and sends truncated, corrupted,
+replayed and spoofed frames, some with a right ICRC, to both queue pairs.  The
+transfer has to finish right, and no process may crash."""
 
 import os
 import random

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""perftest and the pingpongs between two network namespaces."""
+"""Tests perftest and the pingpongs between two network namespaces."""
 
 import os
 import re

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Network namespaces by the dozen, as containers have them: a pair in each,
-all at once, each with a broker of its own, and nothing left of them."""
+"""Tests many network namespaces at once, as containers have them: a pair in each,
+each with a broker of its own; nothing of them stays."""
 
 import os
 import signal

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Source ports: what is sent to two processes is never joined on its way, so
-that no packet comes to the wrong one."""
+"""Tests source ports: packets to two processes are never joined on their way, so
+no packet comes to the wrong process."""
 
 import subprocess
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What stock programs see of the machine's adapter."""
+"""Tests what unmodified programs see of adverb's adapters."""
 
 import os
 import re

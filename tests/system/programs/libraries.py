@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Libraries over verbs, and what programs do through them: UCX, libfabric,
-qperf, Open MPI, librpma."""
+"""Tests libraries over verbs, and programs that use them: UCX, libfabric, qperf,
+Open MPI, librpma."""
 
 import contextlib
 import os

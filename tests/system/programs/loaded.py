@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The main job's programs in turn, again and again, where processors are
-scarce: beside two busy neighbours, each run stopped for 70 % of the time,
-without packets, and by packets with every fast way and with each switched off.  50 runs, with --full RUNS (1000).
+"""Repeats the main programs where processors are scarce: beside two busy
+processes, each run stopped for 70 % of the time, without packets, and by packets
+with all fast ways and with each switched off.  50 runs, with --full RUNS (1000).
 """
 
 import concurrent.futures

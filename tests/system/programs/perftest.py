@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""perftest and the pingpongs between two processes over 127.0.0.1."""
+"""Tests perftest and the pingpongs between two processes over 127.0.0.1."""
 
 import os
 import re

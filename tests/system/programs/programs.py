@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Larger programs: block storage by iSER, the migration of a QEMU machine,
+"""Tests larger programs: block storage by iSER, the migration of a QEMU machine,
 DAPL, and Ceph."""
 
 import contextlib

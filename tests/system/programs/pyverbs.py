@@ -1,13 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""rdma-core's own Python tests on our libraries, as a ratchet.
+"""Runs rdma-core's own Python tests on adverb's libraries.
 
-The tests come with Debian's package python3-pyverbs, as documentation; none
-of them is kept here.  A list for each release, pyverbs.txt for 44 and
-pyverbs-NN.txt for later ones, names those that pass: each is a case, and one
-that fails or is skipped fails.  A line `- ID: why` there is a test that should
-pass one day.  What passes and is not listed is noted.
-"""
+The tests are in Debian's package python3-pyverbs.  pyverbs.txt (rdma-core 44)
+and pyverbs-NN.txt (later releases) list the tests that must pass: each is a
+case, and a case that fails or is skipped fails.  A line `- ID: why` is a test
+that fails today.  A test that passes and is not listed is noted."""
 
 import argparse
 import glob

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""rdma_cm: its tools and perftest -R, over lo and between two namespaces."""
+"""Tests rdma_cm: its tools and perftest -R, over lo and between two namespaces.
+"""
 
 import contextlib
 import os

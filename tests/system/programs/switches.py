@@ -1,11 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The main programs with each fast way switched off, and on machines short of
-processor: one core, a quota, busy neighbours, fifty pairs at once.
+"""Tests the main programs with each fast way switched off, and where processors
+are scarce: one core, a quota, busy processes, fifty pairs at once.
 
 Each run has a network namespace, and so a broker, of its own: a broker reads
-its variables when it starts.
-"""
+its variables when it starts."""
 
 import os
 import sys

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Two processes of one host, by packets and without: the order in which bytes
-become visible, atomics beside the target's own, either is stopped, a sudden
-death of either."""
+"""Tests two processes of one host, by packets and without: the order in which
+bytes become visible, atomics beside the target's own, a stop or a sudden death
+of either process."""
 
 import functools
 import os

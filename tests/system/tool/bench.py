@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`adverb bench` measures, compares figures with goals, and draws plots.  No
-case fails by a time."""
+"""Tests that `adverb bench` measures, compares figures with goals, and draws
+plots.  No case fails by a time."""
 
 import json
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""adverb doctor: each of its lines, on machines that lack what it tells of."""
+"""Tests each line of adverb doctor, on machines that lack what the line names.
+"""
 
 import os
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""adverb install and uninstall, into small roots, as an ordinary user."""
+"""Tests adverb install and uninstall, into small roots, as an ordinary user."""
 
 import difflib
 import os

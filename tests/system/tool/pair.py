@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""adverb run and adverb pair on programs that need no device."""
+"""Tests adverb run and adverb pair on programs that need no device."""
 
 import glob
 import os

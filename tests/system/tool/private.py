@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs in a network namespace of their own, as any user may have one
+"""Tests programs in a network namespace of their own, which any user can have
 (adverb run --private, adverb pair --private)."""
 
 import contextlib

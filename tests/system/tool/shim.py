@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `adverb run` shows programs that look for devices themselves, in /sys,
-in /dev and by netlink, and that it harms none that do not."""
+"""Tests what `adverb run` shows programs that look for devices in /sys, in /dev
+and by netlink, and that `adverb run` harms no other program."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""adverb top: what it says of processes that it only looks at."""
+"""Tests what adverb top says of processes."""
 
 import json
 import os

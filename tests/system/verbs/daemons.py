@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that close all descriptors while a device is open."""
+"""Tests programs that close all descriptors while a device is open."""
 
 import sys
 

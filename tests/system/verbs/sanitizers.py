@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs built with AddressSanitizer and ThreadSanitizer, and under valgrind:
-nothing of ours is reported, and what is theirs still is."""
+"""Tests programs built with AddressSanitizer or ThreadSanitizer, or under
+valgrind: adverb's code is not reported, and the program's own errors are."""
 
 import os
 import re

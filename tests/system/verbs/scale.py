@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Many queue pairs, threads and connections in one process: memory, and the
-sleep of the idle.  `adverb bench` says what they cost in time."""
+"""Tests many queue pairs, threads and connections in one process: their memory,
+and that an idle process sleeps.  `adverb bench` measures their time."""
 
 import json
 import os
