@@ -143,6 +143,7 @@ void node_boot(struct host *h)
 		.direct = w->kind.direct,
 		.piece = w->kind.direct ? 4096 : 0,
 		.asks_sources = w->kind.sources,
+		.without = h->without,
 	};
 	uint64_t secrets[4];
 	struct arena arena;

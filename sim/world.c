@@ -146,6 +146,22 @@ static void answer_due(struct world *w)
 
 /* ---- the world ---- */
 
+/* In half of the worlds each host lacks some mechanisms that its peers may
+ * have.  The world's own random numbers do not depend on that. */
+static void draw_without(struct world *w, uint64_t seed)
+{
+	struct rng r;
+
+	rng_init(&r, ~seed);
+	if (rng_chance(&r, 500000))
+		return;
+	for (uint32_t i = 0; i < w->host_count; i++)
+		w->hosts[i].without = (struct engine_without){
+			.credits = rng_chance(&r, 500000),
+			.acks = rng_chance(&r, 500000),
+			.eager = rng_chance(&r, 500000)};
+}
+
 void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 		enum world_path path)
 {
@@ -174,6 +190,7 @@ void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 	w->host_count = 2 + rng_below(&w->rng, WORLD_HOSTS - 1);
 	w->due.quiet_ns = (50 + rng_below(&w->rng, 250)) * WORLD_MS;
 	w->due.deadline_ns = w->due.quiet_ns + BOUND_NS;
+	draw_without(w, seed);
 	for (uint32_t i = 0; i < w->host_count; i++)
 		node_init(w, (uint8_t)i, seed & 1, mem[i]);
 	for (uint32_t i = w->host_count; i < WORLD_HOSTS; i++)

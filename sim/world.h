@@ -73,6 +73,7 @@ struct host {
 	uint64_t turned_ns;    /* node_now at the latest node_turn */
 	uint32_t qpns;	       /* the next QPN */
 	uint32_t starts;       /* processes so far */
+	struct engine_without without; /* mechanisms that its processes lack */
 	/* The members from here on belong to the present process. */
 	struct process *process;
 	uint64_t arena_used; /* bytes, before any object is made */

@@ -49,6 +49,7 @@ int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 	l->access = access;
 	l->owner = owner;
 	l->type = q->qp->type;
+	l->has_no_eager = t->direct.has_no_eager;
 	l->qpn = q->qp->attr.dest_qpn;
 	l->src_qpn = q->qp->qpn;
 	l->src_psn = q->qp->attr.sq_psn;
@@ -299,9 +300,9 @@ static bool is_row(const struct ibt *t, const struct ibt_qp *q,
 {
 	if (q->req.packet || q->req.draining || !is_small(t, w) || is_atomic(w))
 		return false;
-	/* an eager message, which run_sends leaves fastest */
-	if (w->bytes <= WQE_EAGER_BYTES && hca_wr_is_send(w->opcode))
-		return true;
+	/* run_sends leaves eager messages, and no others */
+	if (hca_wr_is_send(w->opcode))
+		return direct_state_may_be_eager(&t->direct, w->bytes);
 	return shared_load(&q->qp->sq.head) - q->req.wqe > 1 &&
 	       wq_at(t->hca, &q->qp->sq, q->req.wqe + 1)->opcode == w->opcode;
 }

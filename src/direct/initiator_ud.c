@@ -20,7 +20,8 @@ static struct target_ref *find_target(const struct ibt_qp *q, uint32_t qpn)
 	return q->direct.targets ? map_find(q->direct.targets, qpn) : NULL;
 }
 
-static struct target_ref *add_target(struct ibt_qp *q, uint32_t qpn)
+static struct target_ref *add_target(const struct ibt *t, struct ibt_qp *q,
+				     uint32_t qpn)
 {
 	struct target_ref *l;
 
@@ -34,6 +35,7 @@ static struct target_ref *add_target(struct ibt_qp *q, uint32_t qpn)
 		return NULL;
 	}
 	l->type = HCA_QPT_UD;
+	l->has_no_eager = t->direct.has_no_eager;
 	l->path = IBT_PATH_UNDECIDED;
 	l->qpn = qpn;
 	l->src_qpn = q->qp->qpn;
@@ -79,7 +81,8 @@ void initiator_ud_fini(struct ibt *t, struct ibt_qp *q)
 
 /* Returns the path of the datagram at the cursor, and notes its target and
  * link. */
-static enum ibt_path path_of(struct ibt_qp *q, const struct wq_to *to)
+static enum ibt_path path_of(const struct ibt *t, struct ibt_qp *q,
+			     const struct wq_to *to)
 {
 	struct target_ref *l;
 
@@ -88,7 +91,7 @@ static enum ibt_path path_of(struct ibt_qp *q, const struct wq_to *to)
 		return IBT_PATH_PACKETS;
 	l = find_target(q, to->qpn);
 	if (!l)
-		l = add_target(q, to->qpn);
+		l = add_target(t, q, to->qpn);
 	if (!l)
 		return IBT_PATH_PACKETS;
 	q->direct.link = l;
@@ -171,7 +174,7 @@ uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	if (!w)
 		return 0;
 	to = wq_to(&q->qp->sq, w);
-	q->direct.path = path_of(q, to);
+	q->direct.path = path_of(t, q, to);
 	if (q->direct.path != IBT_PATH_DIRECT)
 		return 0;
 	/* q waits no more: its next datagram may have another target */

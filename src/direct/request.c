@@ -181,10 +181,11 @@ static enum verdict get_piece(struct direct_memory *target,
 
 /* May the message stay with its receive as an eager message: a whole message of
  * few bytes, for one range of memory? */
-static bool fits_eager(const struct direct_request *r, size_t ranges)
+static bool fits_eager(const struct target_ref *l,
+		       const struct direct_request *r, size_t ranges)
 {
 	return ranges == 1 && r->bytes == r->total &&
-	       r->bytes <= WQE_EAGER_BYTES;
+	       r->bytes <= WQE_EAGER_BYTES && !l->has_no_eager;
 }
 
 static enum verdict leave_eager(struct direct_request *r,
@@ -237,7 +238,7 @@ bool request_eager(struct target_ref *l, struct qp *qp,
 	if (!w || wqe_sge_count(w) != 1 || r->total > sem_capacity(w) ||
 	    sem_locate(l->hca, qp->recv_pd, w, 0, r->bytes, HCA_LOCAL_WRITE,
 		       target.vec, &target.n, &x) ||
-	    !fits_eager(r, target.n) || leave_eager(r, &target))
+	    !fits_eager(l, r, target.n) || leave_eager(r, &target))
 		return false;
 	c = completion_of(l, qp, r, HCA_SUCCESS);
 	rq_complete(l->hca, qp, &c, &r->eager);
@@ -272,7 +273,7 @@ static enum verdict fill_receive(struct target_ref *l, struct qp *qp,
 		       HCA_LOCAL_WRITE, target.vec, &target.n, x))
 		return V_RECV_MEMORY;
 	x->va = target.n ? target.vec[0].va : 0;
-	if (fits_eager(r, target.n)
+	if (fits_eager(l, r, target.n)
 		    ? !leave_eager(r, &target)
 		    : !is_in_way(l, qp, r, &target) && !put_piece(&target, r))
 		return V_OK;

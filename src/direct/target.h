@@ -30,11 +30,12 @@ struct target_ref {
 	/* The initiator's access slot in that arena, borrowed; NULL: the target
 	 * is in this process, whose memory takes atomics. */
 	struct access *access;
-	void *owner;   /* the host's struct for the target's process */
-	bool is_gone;  /* the target's process has ended */
-	uint32_t type; /* HCA_QPT_*, of both ends */
-	uint32_t path; /* enum ibt_path; UD has one for each target */
-	uint32_t qpn;  /* the target's */
+	void *owner;	   /* the host's struct for the target's process */
+	bool is_gone;	   /* the target's process has ended */
+	bool has_no_eager; /* direct_queues.has_no_eager */
+	uint32_t type;	   /* HCA_QPT_*, of both ends */
+	uint32_t path;	   /* enum ibt_path; UD has one for each target */
+	uint32_t qpn;	   /* the target's */
 	/* The QPN, the PSN and the address that the target's attributes must
 	 * name as its peer's: the initiator's. */
 	uint32_t src_qpn, src_psn;

@@ -43,12 +43,14 @@ uint32_t credit_cost(size_t len, size_t segment)
 
 void credit_joins(struct credit_inbox *in)
 {
-	if (in->page)
+	if (in->page && !in->is_off)
 		shared_store(&in->page->apart, 0);
 }
 
 bool credit_is_joined(const struct credit *c)
 {
+	if (c->is_off)
+		return true;
 	return c->page ? !shared_load(&c->page->apart) : c->has_none;
 }
 
@@ -120,7 +122,7 @@ bool credit_has_room(struct credit *c, uint32_t us,
 {
 	uint32_t drained, out;
 
-	if (!c->page || !shared_load(&c->page->capacity))
+	if (!c->page || c->is_off || !shared_load(&c->page->capacity))
 		return true;
 	drained = shared_load(&c->page->drained[us % CREDIT_SLOTS]);
 	follow_page(c, drained, now_ns);
@@ -138,6 +140,8 @@ uint32_t credit_more(const struct credit *c, uint32_t us, size_t bytes)
 {
 	uint32_t out;
 
+	if (c->is_off)
+		return UINT32_MAX;
 	if (!c->page)
 		return 0;
 	if (!shared_load(&c->page->capacity))
@@ -157,7 +161,7 @@ bool credit_waits(struct credit *c, const struct credit_wish *wish,
 		return false;
 	if (!c->first_ns)
 		c->first_ns = now_ns;
-	waits = !c->has_none && now_ns - c->first_ns < most_ns &&
+	waits = !c->has_none && !c->is_off && now_ns - c->first_ns < most_ns &&
 		c->sent + buffer_cost(wish->bytes) > REORDER_BYTES;
 	if (now_ns - c->asked_ns > (waits ? ASK_NS : ASK_AGAIN_NS)) {
 		c->asked_ns = now_ns;
@@ -191,7 +195,7 @@ void credit_open(struct credit_inbox *in, struct credit_page *page,
 		 uint32_t buffer_bytes, bool apart)
 {
 	in->page = page;
-	if (!page)
+	if (!page || in->is_off)
 		return;
 	shared_store(&page->apart, apart);
 	/* the kernel may free up to a quarter of the buffer late */
@@ -232,7 +236,7 @@ void credit_drained(struct credit_inbox *in, uint32_t from, size_t len,
 {
 	shared_u32 *drained;
 
-	if (!in->page)
+	if (!in->page || in->is_off)
 		return;
 	from %= CREDIT_CLASSES;
 	note_drained(in, from, now_ns);
@@ -248,7 +252,7 @@ void credit_passed(struct credit_inbox *in)
 
 bool credit_owes_look(const struct credit_inbox *in)
 {
-	return in->page && in->quiet < EMPTY_LOOKS;
+	return in->page && !in->is_off && in->quiet < EMPTY_LOOKS;
 }
 
 void credit_empty(struct credit_inbox *in)

@@ -21,11 +21,13 @@
  * sent (above all ACKs and responses), for a second or for the packet's
  * patience, whichever is longer.  A page is written by another process, so the
  * page is input: wrong numbers make this sender slower or faster, no more.  A
- * receiver without a page holds no sender back.  A stopped receiver holds a
- * sender back, but not for ever: when a packet's patience is over, the packet
- * is sent all the same, and another packet whenever the wait has doubled.  The
- * patience of RC is short, so that RC's timers notice the stop, and RC sends
- * lost packets again; packets of UC and UD beyond the buffer are lost.
+ * receiver without a page holds no sender back, and neither does a receiver
+ * that does without credits (engine_without), whose capacity stays 0.  A
+ *stopped receiver holds a sender back, but not for ever: when a packet's
+ *patience is over, the packet is sent all the same, and another packet whenever
+ *the wait has doubled.  The patience of RC is short, so that RC's timers notice
+ *the stop, and RC sends lost packets again; packets of UC and UD beyond the
+ *buffer are lost.
  *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
@@ -97,11 +99,13 @@ struct credit {
 	uint64_t used_ns; /* when there was room last */
 	bool is_unsent;	  /* frames are made and not sent */
 	bool has_none;	  /* the receiver has no page: do not wait for it */
+	bool is_off;	  /* this process does without credits */
 };
 
 /* The receiver's state: the page, and the senders that are counted. */
 struct credit_inbox {
 	struct credit_page *page; /* this process's own; NULL: none */
+	bool is_off;		  /* this process does without credits */
 	uint64_t epoch_ns;	  /* when `now` was begun */
 	uint32_t quiet;		  /* empties since a datagram came, at most 2 */
 	/* The classes that have sent in this epoch and in the epoch before. */

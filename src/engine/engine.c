@@ -22,6 +22,19 @@
 #define QUANTUM_PACKETS 128
 #define QUANTUM_BYTES	65536
 
+/* Makes the senders' states for all classes, if this process has a class.
+ * False: no memory. */
+static bool make_credits(struct engine *e, bool is_off)
+{
+	e->inbox.is_off = is_off;
+	if (!e->class_of)
+		return true;
+	e->credits = calloc(CREDIT_CLASSES, sizeof(*e->credits));
+	for (uint32_t i = 0; e->credits && i < CREDIT_CLASSES; i++)
+		e->credits[i].is_off = is_off;
+	return e->credits;
+}
+
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 {
 	struct engine *e = calloc(1, sizeof(*e));
@@ -36,15 +49,15 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 	e->starved_ns = UINT64_MAX;
 	e->is_direct = config->direct;
 	e->ibt.direct.piece = config->piece ? config->piece : INITIATOR_PIECE;
+	e->ibt.direct.has_no_eager = config->without.eager;
 	e->look_ns = UINT64_MAX;
 	list_init(&e->starved);
 	list_init(&e->streams);
 	list_init(&e->paths.undecided);
 	list_init(&e->paths.asked);
 	list_init(&e->kicks);
-	if (e->class_of)
-		e->credits = calloc(CREDIT_CLASSES, sizeof(*e->credits));
-	if ((e->class_of && !e->credits) || ibt_init(&e->ibt, now_ns)) {
+	if (!make_credits(e, config->without.credits) ||
+	    ibt_init(&e->ibt, now_ns)) {
 		free(e->credits);
 		free(e);
 		return NULL;
@@ -59,7 +72,8 @@ struct engine *engine_new(const struct engine_config *config, uint64_t now_ns)
 	engine_suspects_init(
 		&e->suspects,
 		arena_at(&config->hca->arena, config->hca->shared->suspects));
-	shm_ack_init(&e->shm_ack, &e->ibt, e->credits, e->class_of);
+	shm_ack_init(&e->shm_ack, &e->ibt,
+		     config->without.acks ? NULL : e->credits, e->class_of);
 	return e;
 }
 

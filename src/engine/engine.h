@@ -35,6 +35,14 @@ struct ibt_qp; /* a QP's protocol state; opaque outside ibt, direct, engine */
 
 struct stream_config;
 
+/* Mechanisms that the engine does without, to measure what they bring.  Peers
+ * may have them all the same. */
+struct engine_without {
+	bool credits; /* flow control within the host (credit.h) */
+	bool acks;    /* ACKs in shared memory (shm_ack.h) */
+	bool eager;   /* leaving eager messages (hca/eager.h) */
+};
+
 struct engine_config {
 	struct hca *hca; /* borrowed */
 	uint64_t seed;	 /* jitter and source ports */
@@ -50,6 +58,7 @@ struct engine_config {
 	uint32_t piece;
 	/* The host answers questions about source ports: source_check.h. */
 	bool asks_sources;
+	struct engine_without without;
 };
 
 /* The result of one receive from a socket: one datagram, or a run of datagrams

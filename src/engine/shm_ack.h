@@ -49,8 +49,8 @@ struct shm_ack {
 	struct ibt_qp *qps[CREDIT_POSTS]; /* the QP that has each word */
 };
 
-/* Initializes *b, which is zero.  t and credits (NULL: packets alone) are
- * borrowed. */
+/* Initializes *b, which is zero.  t and credits (NULL: packets alone, whatever
+ * shm_ack_open says) are borrowed. */
 void shm_ack_init(struct shm_ack *b, struct ibt *t,
 		  const struct credit *credits,
 		  uint32_t (*class_of)(uint32_t qpn));

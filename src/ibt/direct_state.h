@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "hca/access.h"
+#include "hca/wq.h"
 #include "util/list.h"
 #include "util/serial24.h"
 #include "util/shared.h"
@@ -78,9 +79,17 @@ struct direct_queues {
 	struct list unused;  /* struct target_ref that no QP uses any more */
 	struct list leaving; /* struct ibt_qp, by direct_state.leaving */
 	uint64_t leaving_look_ns; /* when `leaving` was last looked at */
-	bool is_used;	/* a request has come or gone without packets */
-	uint32_t piece; /* bytes that are copied at most under one lock */
+	bool is_used;	   /* a request has come or gone without packets */
+	uint32_t piece;	   /* bytes that are copied at most under one lock */
+	bool has_no_eager; /* SENDs of few bytes go as other SENDs do */
 };
+
+/* May a SEND of so many bytes go as an eager message (hca/eager.h)? */
+static inline bool direct_state_may_be_eager(const struct direct_queues *d,
+					     uint32_t bytes)
+{
+	return bytes <= WQE_EAGER_BYTES && !d->has_no_eager;
+}
 
 /* The state that engine/shm_ack keeps in each struct ibt_qp: shm acks, which
  * peers of this host read in a page instead of packets. */

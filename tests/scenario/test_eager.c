@@ -41,6 +41,51 @@ static void few_bytes_are_there_when_they_are_told(void **state)
 	two_hcas_free(d);
 }
 
+/* A SEND of few bytes by a side that does without eager messages, posted alone
+ * and as a list: the bytes are in memory before the target polls. */
+static void without_eager_messages_few_bytes_are_copied_at_once(void **state)
+{
+	struct two_hcas *d;
+
+	two_hcas_without(0, (struct engine_without){.eager = true});
+	d = two_hcas_new(3, 16);
+	memset(d->side[0].memory.bytes, 0x11, FEW);
+	for (int i = 0; i < 4; i++)
+		two_hcas_recv(d, 1, AT + (uint64_t)i * FEW, FEW);
+	for (int i = 0; i < 4; i++) {
+		two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+		if (i == 1 || i == 2)
+			wq_commit(&d->side[0].qp->sq);
+		else
+			two_hcas_post(d, 0);
+	}
+	d->side[1].is_stopped = true;
+	two_hcas_run(d, d->now_ns);
+	for (int i = 0; i < 4; i++) {
+		assert_done(d, 0, HCA_SUCCESS);
+		assert_memory_equal(d->side[1].memory.bytes + AT + i * FEW,
+				    d->side[0].memory.bytes, FEW);
+	}
+	assert_int_equal(shared_load(&d->side[1].hca.peer_area->has_eager), 0);
+	for (int i = 0; i < 4; i++)
+		assert_done(d, 1, HCA_SUCCESS);
+	d->side[1].is_stopped = false;
+	/* the other side leaves eager messages all the same */
+	memset(d->side[1].memory.bytes, 0x22, FEW);
+	two_hcas_recv(d, 0, AT, FEW);
+	two_hcas_send(d, 1, HCA_WR_SEND, 0, FEW, 0);
+	two_hcas_post(d, 1);
+	two_hcas_run(d, d->now_ns);
+	assert_memory_equal(d->side[0].memory.bytes + AT, nothing, FEW);
+	assert_done(d, 1, HCA_SUCCESS);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_memory_equal(d->side[0].memory.bytes + AT,
+			    d->side[1].memory.bytes, FEW);
+	assert_int_equal(packets(d), 0);
+	two_hcas_free(d);
+	two_hcas_without(0, (struct engine_without){0});
+}
+
 /* Side 0's next request moves `bytes` bytes from the last eager byte on, and
  * waits until the eager bytes are placed. */
 static void expect_after_eager(enum hca_wr op, uint32_t bytes)
@@ -148,6 +193,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(few_bytes_are_there_when_they_are_told),
+		cmocka_unit_test(
+			without_eager_messages_few_bytes_are_copied_at_once),
 		cmocka_unit_test(
 			a_request_for_the_same_memory_waits_for_eager_bytes),
 		cmocka_unit_test(a_request_for_other_memory_does_not_wait),

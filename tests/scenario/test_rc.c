@@ -519,6 +519,46 @@ static void a_small_receive_buffer_slows_but_stops_no_peer(void **state)
 	two_hcas_free(d);
 }
 
+/* Side 0 sends sixteen packets to a receiver that has room for a few.  Returns
+ * how many it sends before an answer. */
+static uint64_t sent_at_once(bool is_lost)
+{
+	static struct credit_page page[2];
+	struct two_hcas *d = two_hcas_new(5, 16);
+	uint64_t sent;
+
+	memset(page, 0, sizeof(page));
+	for (uint32_t i = 0; i < 2; i++) {
+		d->side[i].qp->attr.ah.local = 1;
+		engine_inbox(d->side[i].engine, &page[i], i, 60000, false);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		engine_page(d->side[i].engine, d->side[!i].qp->qpn, &page[!i]);
+	d->fate = is_lost ? drop_all : NULL;
+	two_hcas_fill(d, 0, 0, 65536);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 65536, 300000);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + (is_lost ? 0 : LONG));
+	sent = d->side[0].qp->stats.tx_packets;
+	if (!is_lost) {
+		assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+		assert_same(d, 0, 300000, 65536);
+	}
+	two_hcas_free(d);
+	return sent;
+}
+
+static void either_side_may_do_without_credits(void **state)
+{
+	assert_int_equal(sent_at_once(true), 1);
+	for (int i = 0; i < 2; i++) {
+		two_hcas_without(i, (struct engine_without){.credits = true});
+		assert_int_equal(sent_at_once(true), 16);
+		assert_int_equal(sent_at_once(false), 16);
+		two_hcas_without(i, (struct engine_without){0});
+	}
+}
+
 /* Sixteen packets, the First alone, to a receiver that splits frames of many
  * packets, and after engine_joins does not. */
 static void a_receiver_that_splits_frames_gets_short_ones(void **state)
@@ -626,6 +666,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(equal_packets_leave_in_one_frame),
 		cmocka_unit_test(
 			a_small_receive_buffer_slows_but_stops_no_peer),
+		cmocka_unit_test(either_side_may_do_without_credits),
 		cmocka_unit_test(a_receiver_that_splits_frames_gets_short_ones),
 		cmocka_unit_test(small_requests_leave_in_one_frame),
 	};

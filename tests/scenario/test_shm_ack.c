@@ -194,6 +194,37 @@ static void a_requester_that_reads_the_page_needs_no_ack(void **state)
 	two_hcas_free(d);
 }
 
+/* Either side does without ACKs in shared memory: the other side's ACKs and its
+ * own are packets. */
+static void either_side_may_do_without_shm_acks(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+
+	for (int lacking = 0; lacking < 2; lacking++) {
+		struct two_hcas *d;
+
+		two_hcas_without(lacking,
+				 (struct engine_without){.acks = true});
+		d = two_with_boards(&s, page);
+		say(d, 0);
+		assert_false(
+			shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
+		engine_hold_acks(d->side[1].engine, false);
+		two_hcas_run(d, d->now_ns + LONG);
+		assert_int_equal(s.packets[1], 1);
+		assert_int_equal(completions(d, 0), 1);
+		assert_int_equal(completions(d, 1), 1);
+		assert_int_equal(d->side[0].qp->stats.retransmits, 0);
+		for (int i = 0; i < CREDIT_POSTS; i++) {
+			assert_int_equal(page[lacking].posts[i].accepted, 0);
+			assert_int_equal(page[lacking].posts[i].taken, 0);
+		}
+		two_hcas_free(d);
+		two_hcas_without(lacking, (struct engine_without){0});
+	}
+}
+
 static void a_requester_that_does_not_read_gets_an_ack(void **state)
 {
 	static struct credit_page page[2];
@@ -572,6 +603,7 @@ int main(void)
 			a_held_ack_leaves_when_it_may_not_wait_any_more),
 		cmocka_unit_test(a_held_ack_does_not_wait_for_quiet),
 		cmocka_unit_test(a_requester_that_reads_the_page_needs_no_ack),
+		cmocka_unit_test(either_side_may_do_without_shm_acks),
 		cmocka_unit_test(an_ack_rides_behind_a_request),
 		cmocka_unit_test(
 			an_ack_behind_a_lost_request_waits_for_a_moment),

@@ -16,9 +16,19 @@
 /* Do requests use no packets?  Does engine_post_direct, or engine_post_apart,
  * execute them at the post? */
 static bool is_direct, is_at_once, is_apart;
+static struct engine_without sides_without[2];
+
+void two_hcas_without(int i, struct engine_without without)
+{
+	sides_without[i] = without;
+}
 
 void two_hcas_mode(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[argc - 1], "without"))
+		for (int i = 0; i < 2; i++)
+			two_hcas_without(
+				i, (struct engine_without){true, true, true});
 	is_direct = argc > 1 && !strcmp(argv[1], "direct");
 	is_at_once = is_direct && argc > 2 && !strcmp(argv[2], "at-once");
 	is_apart = is_direct && argc > 2 && !strcmp(argv[2], "apart");
@@ -48,7 +58,8 @@ static void side_init(struct two_hcas *d, int i, uint32_t type, uint32_t depth,
 				       .class_of = class_of,
 				       .direct = is_direct,
 				       .piece = is_direct ? 1000 : 0,
-				       .asks_sources = true};
+				       .asks_sources = true,
+				       .without = sides_without[i]};
 	struct arena a;
 	uint32_t pd;
 

@@ -58,8 +58,12 @@ struct two_hcas {
 /* Takes the mode of the next worlds from a test's arguments.  "direct":
  * requests use no packets (src/direct).  "direct at-once": the post executes
  * requests (engine_post_direct).  "direct apart": the post executes requests
- * without the progress lock where that is possible (engine_post_apart). */
+ * without the progress lock where that is possible (engine_post_apart).  One
+ * more word, "without": both sides do without every mechanism of
+ * engine_without. */
 void two_hcas_mode(int argc, char **argv);
+/* Side i of the next worlds does without these mechanisms. */
+void two_hcas_without(int i, struct engine_without without);
 /* Do requests use no packets? */
 bool two_hcas_is_direct(void);
 /* Makes two sides with RC QPs of `depth` requests, which are connected with

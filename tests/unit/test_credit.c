@@ -158,6 +158,39 @@ static void senders_that_begin_and_pause_never_overflow_the_buffer(void **state)
 	assert_true(head > STEPS / 10);
 }
 
+static void without_credits_nothing_is_counted_and_nobody_waits(void **state)
+{
+	bool ask;
+
+	memset(&page, 0, sizeof(page));
+	in.is_off = true;
+	credit_open(&in, &page, BUFFER, true);
+	drain(US, 3);
+	credit_empty(&in);
+	assert_false(credit_owes_look(&in));
+	assert_int_equal(shared_load(&page.capacity), 0);
+	assert_int_equal(shared_load(&page.apart), 0);
+	assert_int_equal(shared_load(&page.drained[US]), 0);
+	assert_int_equal(shared_load(&page.empties), 0);
+	/* a sender with credits does not wait for this receiver */
+	for (int i = 0; i < 1000; i++)
+		assert_true(send_one());
+	/* nor does a sender without credits for a receiver with a full buffer
+	 */
+	in.is_off = false;
+	credit_open(&in, &page, BUFFER, true);
+	assert_false(send_one());
+	assert_false(credit_is_joined(&c));
+	c.is_off = true;
+	for (int i = 0; i < 1000; i++)
+		assert_true(send_one());
+	assert_true(credit_is_joined(&c));
+	assert_int_equal(credit_more(&c, US, PACKET), UINT32_MAX);
+	c.page = NULL;
+	assert_false(credit_waits(&c, &wish, now, &ask));
+	assert_true(ask);
+}
+
 static void an_empty_socket_settles_what_was_counted_wrong(void **state)
 {
 	fill();
@@ -335,6 +368,7 @@ int main(void)
 		T(senders_share_the_buffer),
 		T(a_new_sender_leaves_the_buffer_to_other_senders),
 		T(senders_that_begin_and_pause_never_overflow_the_buffer),
+		T(without_credits_nothing_is_counted_and_nobody_waits),
 		T(an_empty_socket_settles_what_was_counted_wrong),
 		T(a_receiver_owes_two_looks_after_each_datagram),
 		T(late_bytes_are_not_settled),
