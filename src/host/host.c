@@ -101,6 +101,15 @@ static uint64_t patience_ns(void)
 	       1000000000u;
 }
 
+static struct engine_without read_without(void)
+{
+	return (struct engine_without){
+		.credits = env_is_without(ENV_CREDITS),
+		.acks = env_is_without(ENV_ACKS),
+		.eager = env_is_without(ENV_EAGER),
+	};
+}
+
 /* Tells peers the interface of each device, since each process numbers its
  * devices by itself. */
 static void name_links(struct hca *hca)
@@ -128,7 +137,8 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	struct engine_config config = {.hca = &h->hca,
 				       .window = WINDOW_PACKETS,
 				       .strict = is_set("ADVERB_STRICT"),
-				       .patience_ns = patience_ns()};
+				       .patience_ns = patience_ns(),
+				       .without = read_without()};
 	struct udp_offload allowed = {.gso = !is_off("ADVERB_GSO"),
 				      .gro = !is_off("ADVERB_GRO")};
 	struct engine *e;
@@ -153,7 +163,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 		goto close_peers;
 	name_links(&h->hca);
 	h->hca.active_mtu = MTU_ANY; /* host_qp_modify asks the port */
-	local_peer_open(&h->hca);
+	local_peer_open(&h->hca, !env_is_without(ENV_MAPPED));
 	fd = broker_link_socket(local_peer_is_open() ? h->map.fd : -1,
 				local_peer_kick_fd(), config.patience_ns);
 	if (fd < 0) {
@@ -171,6 +181,8 @@ static int start_host(struct host *h, const struct host_sink *sink)
 				is_off("ADVERB_SPORT"))
 		: -ENOMEM;
 	if (!err) {
+		if (env_is_without(ENV_ADAPTIVE))
+			poll_policy_fix(&h->progress.policy);
 		engine_inbox(e, broker_link_page(),
 			     broker_link_class(broker_link_qpn(0)),
 			     udp_buffer_bytes(&h->progress.wire),

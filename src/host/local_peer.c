@@ -60,6 +60,7 @@ enum asked { ASKED_NOT, ASKED_YES, ASKED_NONE };
 
 static struct {
 	bool is_open;
+	bool maps; /* local_peer_maps */
 	struct hca *own;
 	int kick_fd;
 	uint32_t class;
@@ -130,13 +131,14 @@ static bool learn_memory(void)
 	return done;
 }
 
-void local_peer_open(struct hca *own)
+void local_peer_open(struct hca *own, bool maps)
 {
 	struct hca_shared *s = own->shared;
 
 	if (env_path() != ENV_PATH_DIRECT || !lock_owner_is_possible())
 		return;
 	all.own = own;
+	all.maps = maps;
 	if (!learn_memory() || !make_pulse() ||
 	    !random_fill(&s->nonce.value, sizeof(s->nonce.value), true))
 		return;
@@ -162,6 +164,11 @@ int local_peer_kick_fd(void)
 bool local_peer_is_open(void)
 {
 	return all.is_open;
+}
+
+bool local_peer_maps(void)
+{
+	return all.is_open && all.maps;
 }
 
 void local_peer_begin(void) NO_LOCK_ANALYSIS
@@ -486,7 +493,8 @@ static void open_view(struct entry *e)
 	space_other_init(&e->space, e->is.pid);
 	e->space.access = e->is.access;
 	peer_maps_init(&e->peer_maps, &e->view, e->is.pid);
-	e->space.peer_maps = &e->peer_maps;
+	if (all.maps)
+		e->space.peer_maps = &e->peer_maps;
 	e->view.space = &e->space.space;
 	e->is.hca = &e->view;
 }

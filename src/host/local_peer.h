@@ -50,9 +50,11 @@ enum local_peer_is {
 /*
  * Lets other processes of the user map this process's arena, unless the
  * environment forbids it (log/env.h).  Called before the broker is told of this
- * process.  ADVERB_PTRACER=1 allows it where Yama would not.
+ * process.  ADVERB_PTRACER=1 allows it where Yama would not.  @maps: registered
+ * memory may be mapped, by this process and by peers, and then needs no system
+ * call; false: system calls copy all memory.
  */
-void local_peer_open(struct hca *own);
+void local_peer_open(struct hca *own, bool maps);
 /* The eventfd by which local peers wake this process; -1: no peer can. */
 int local_peer_kick_fd(void);
 /* Called by the progress thread when it begins: takes the lock whose word
@@ -68,6 +70,8 @@ void local_peer_close(void);
 void local_peer_forget(void);
 /* May other processes map this process's arena? */
 bool local_peer_is_open(void);
+/* May this process map peers' memory, and may peers map its own? */
+bool local_peer_maps(void);
 
 /*
  * The process that has the QPN, which is of this namespace.  HERE: *n, for a QP

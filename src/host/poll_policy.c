@@ -22,6 +22,11 @@ void poll_policy_init(struct poll_policy *p)
 	p->thread.slowness = 1;
 }
 
+void poll_policy_fix(struct poll_policy *p)
+{
+	p->looks.is_fixed = true;
+}
+
 static bool is_bulk(size_t len, size_t segment)
 {
 	return len >= POLL_POLICY_BULK ||
@@ -32,7 +37,7 @@ void poll_policy_sent(struct poll_policy *p, size_t len, size_t segment)
 {
 	struct poll_stream *s = &p->stream;
 
-	if (!is_bulk(len, segment))
+	if (!is_bulk(len, segment) || p->looks.is_fixed)
 		return;
 	shared_store(&s->streak, shared_own(&s->streak) + 1);
 	s->bulk++;
@@ -41,7 +46,7 @@ void poll_policy_sent(struct poll_policy *p, size_t len, size_t segment)
 
 void poll_policy_received(struct poll_policy *p, size_t len, size_t segment)
 {
-	if (!is_bulk(len, segment))
+	if (!is_bulk(len, segment) || p->looks.is_fixed)
 		return;
 	p->stream.bulk++;
 	p->stream.inflow++;
@@ -67,7 +72,8 @@ void poll_policy_looked(struct poll_policy *p, size_t bytes, bool is_dry,
 
 	l->is_dry = is_dry;
 	l->dry_looks = is_dry ? l->dry_looks + 1 : 0;
-	rx_backoff_looked(&l->backoff, bytes, served_ns);
+	if (!l->is_fixed)
+		rx_backoff_looked(&l->backoff, bytes, served_ns);
 	is_off = rx_backoff_is_off(&l->backoff);
 	if (shared_own(&l->is_paced) == is_off)
 		shared_store(&l->is_paced, !is_off);
@@ -186,7 +192,7 @@ void poll_policy_thread_looked(struct poll_policy *p, uint64_t now_ns)
 	struct poll_thread *t = &p->thread;
 	uint64_t took = now_ns - t->rest_ns;
 
-	if (t->heard_ns == t->rest_ns)
+	if (t->heard_ns == t->rest_ns || p->looks.is_fixed)
 		return;
 	if (!t->look_ns || took < t->look_ns)
 		t->look_ns = took;

@@ -50,6 +50,7 @@ struct poll_looks {
 	uint32_t dry_looks;   /* how many looks in a row left nothing */
 	uint64_t looked_ns;   /* when the last look was */
 	uint32_t in_vain;     /* looks in a row that found nothing, at most 3 */
+	bool is_fixed;	      /* poll_policy_fix */
 	uint32_t polls;	      /* counts polls: see poll_policy_is_full_turn */
 	shared_u32 news;      /* looks that found something */
 };
@@ -82,6 +83,13 @@ struct poll_policy {
 
 /* Starts a policy that has seen no traffic. */
 void poll_policy_init(struct poll_policy *p);
+/*
+ * From here on the policy decides the same for all traffic: no run of datagrams
+ * counts as a stream, each poll may look at the socket, and no wait depends on
+ * how long a look takes.  For measurements of what the rest of this file
+ * brings.  Called before the first datagram.
+ */
+void poll_policy_fix(struct poll_policy *p);
 
 /* A datagram, or a run of them of @segment bytes each, was sent. */
 void poll_policy_sent(struct poll_policy *p, size_t len, size_t segment);

@@ -142,7 +142,7 @@ uint32_t host_share(struct host *h, const void *addr, size_t bytes)
 	uint32_t number;
 	int cancel;
 
-	if (!local_peer_is_open())
+	if (!local_peer_maps())
 		return 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	mr_file_earn();

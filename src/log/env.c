@@ -6,6 +6,62 @@
 
 #include "log/log.h"
 
+static const char *const mechanism_names[ENV_MECHANISMS] = {
+	[ENV_CREDITS] = "credits",   [ENV_ACKS] = "acks",
+	[ENV_EAGER] = "eager",	     [ENV_MAPPED] = "mapped",
+	[ENV_ADAPTIVE] = "adaptive",
+};
+
+/* The next word of a list: *at is where it begins, and becomes where the rest
+ * begins.  Returns the length of the word; 0: there are no more. */
+static size_t next_word(const char **at, const char **word)
+{
+	size_t length;
+
+	*at += strspn(*at, ",");
+	*word = *at;
+	length = strcspn(*at, ",");
+	*at += length;
+	return length;
+}
+
+static bool is_word(const char *word, size_t length, int mechanism)
+{
+	return strlen(mechanism_names[mechanism]) == length &&
+	       !memcmp(mechanism_names[mechanism], word, length);
+}
+
+bool env_is_without(enum env_mechanism mechanism)
+{
+	const char *at = secure_getenv("ADVERB_WITHOUT"), *word;
+	size_t length;
+
+	while (at && (length = next_word(&at, &word)))
+		if (is_word(word, length, mechanism))
+			return true;
+	return false;
+}
+
+static void check_without(void)
+{
+	const char *at = secure_getenv("ADVERB_WITHOUT"), *word;
+	size_t length;
+
+	while (at && (length = next_word(&at, &word))) {
+		int i = 0;
+
+		while (i < ENV_MECHANISMS && !is_word(word, length, i))
+			i++;
+		if (i == ENV_MECHANISMS)
+			log_say(LOG_VALUE_WITHOUT, (uintptr_t)word,
+				"ADVERB_WITHOUT: \"%.*s\" is not the name of a "
+				"mechanism: the names are credits, acks, "
+				"eager, mapped and adaptive, separated by "
+				"commas",
+				(int)length, word);
+	}
+}
+
 static bool is_number(const char *text)
 {
 	char *end;
@@ -54,6 +110,7 @@ void env_check(void)
 				value);
 	}
 	check_explain();
+	check_without();
 }
 
 enum env_path env_path(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The variables ADVERB_*: how processes of one host reach each other, for
- * host/local_peer and adverb doctor; and a check of the values.
+ * host/local_peer and adverb doctor; which mechanisms a process does without,
+ * for measurements; and a check of the values.
  */
 #ifndef LOG_ENV_H
 #define LOG_ENV_H
@@ -19,6 +20,23 @@ enum env_path env_path(void);
 /* Returns whether ADVERB_DIRECT is set: the user then wants a message if the
  * direct path is not possible. */
 bool env_is_said(void);
+
+/*
+ * Mechanisms that make adverb faster and that a process can do without.
+ * ADVERB_WITHOUT names some of them, separated by commas: adverb bench compares
+ * a run with a mechanism and a run without it.
+ */
+enum env_mechanism {
+	ENV_CREDITS,  /* engine/credit.h */
+	ENV_ACKS,     /* engine/shm_ack.h */
+	ENV_EAGER,    /* hca/eager.h */
+	ENV_MAPPED,   /* memory/copy_revocable.h */
+	ENV_ADAPTIVE, /* host/poll_policy.h */
+	ENV_MECHANISMS
+};
+
+/* Does ADVERB_WITHOUT name the mechanism? */
+bool env_is_without(enum env_mechanism mechanism);
 
 /* Prints a message for each variable that has an invalid value. */
 void env_check(void);

@@ -36,6 +36,7 @@ enum log_cause {
 	LOG_VALUE_EXPLAIN, /* values of environment variables */
 	LOG_VALUE_NUMBER,
 	LOG_VALUE_SWITCH,
+	LOG_VALUE_WITHOUT,
 	LOG_VERB,
 };
 

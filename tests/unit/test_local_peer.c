@@ -72,7 +72,7 @@ static void open_me(void)
 	space_self_init(&me.space);
 	assert_int_equal(hca_init(&me.hca, me.map.arena, &me.space.space, seed),
 			 0);
-	local_peer_open(&me.hca);
+	local_peer_open(&me.hca, true);
 	me.fd = broker_link_socket(local_peer_is_open() ? me.map.fd : -1,
 				   local_peer_kick_fd(), 60000000000u);
 	assert_true(me.fd >= 0);

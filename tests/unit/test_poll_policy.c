@@ -91,6 +91,31 @@ static void looks_that_find_something_are_counted(void **state)
 	assert_int_equal(p.looks.in_vain, 0);
 }
 
+static void a_fixed_policy_does_not_follow_the_traffic(void **state)
+{
+	struct poll_policy p = new_policy();
+	uint64_t now = MS;
+
+	(void)state;
+	poll_policy_fix(&p);
+	look_in_vain(&p, 10, &now);
+	send_stream(&p);
+	assert_false(poll_policy_skips_socket(&p));
+	assert_int_equal(poll_policy_post(&p, now + MS), POLL_POST_SEND);
+	/* so much that the backoff would have tried pauses */
+	for (int i = 0; i < 1000; i++, now += 1000) {
+		poll_policy_received(&p, MUCH, 0);
+		poll_policy_looked(&p, MUCH, true, now, now);
+		assert_true(rx_backoff_is_off(&p.looks.backoff));
+	}
+	assert_int_equal(shared_load(&p.looks.news), 1000);
+	poll_policy_rested(&p, 0, 0, now);
+	assert_int_equal(poll_policy_lingers(&p, now), 0);
+	poll_policy_rested(&p, 0, 1000, now);
+	poll_policy_thread_looked(&p, now + MS);
+	assert_int_equal(poll_policy_scaled(&p, 1), 1);
+}
+
 static void each_eighth_poll_does_everything(void **state)
 {
 	struct poll_policy p = new_policy();
@@ -256,6 +281,7 @@ int main(void)
 		cmocka_unit_test(
 			the_socket_is_empty_at_once_for_a_thread_that_waits),
 		cmocka_unit_test(looks_that_find_something_are_counted),
+		cmocka_unit_test(a_fixed_policy_does_not_follow_the_traffic),
 		cmocka_unit_test(each_eighth_poll_does_everything),
 		cmocka_unit_test(
 			a_poll_skips_the_socket_only_amid_a_stream_without_answers),

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* log/env: the variables that a program is started with. */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "log/env.h"
+
+static uint32_t lacks(const char *value)
+{
+	uint32_t bits = 0;
+
+	if (value)
+		setenv("ADVERB_WITHOUT", value, 1);
+	else
+		unsetenv("ADVERB_WITHOUT");
+	for (int i = 0; i < ENV_MECHANISMS; i++)
+		bits |= (uint32_t)env_is_without((enum env_mechanism)i) << i;
+	return bits;
+}
+
+static void mechanisms_are_named_in_a_list(void **state)
+{
+	assert_int_equal(lacks(NULL), 0);
+	assert_int_equal(lacks(""), 0);
+	assert_int_equal(lacks(","), 0);
+	assert_int_equal(lacks("credits"), 1 << ENV_CREDITS);
+	assert_int_equal(lacks("acks,eager"), 1 << ENV_ACKS | 1 << ENV_EAGER);
+	assert_int_equal(lacks(",adaptive,,mapped,"),
+			 1 << ENV_ADAPTIVE | 1 << ENV_MAPPED);
+	assert_int_equal(lacks("credits,acks,eager,mapped,adaptive"),
+			 (1 << ENV_MECHANISMS) - 1);
+	assert_int_equal(lacks("credit,acksacks,Eager,mapped ,1"), 0);
+}
+
+/* Returns what env_check prints on stderr. */
+static const char *checked(const char *value)
+{
+	static char text[1000];
+	int before = dup(STDERR_FILENO), fd = memfd_create("stderr", 0);
+	ssize_t n;
+
+	setenv("ADVERB_WITHOUT", value, 1);
+	dup2(fd, STDERR_FILENO);
+	env_check();
+	dup2(before, STDERR_FILENO);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = 0;
+	close(before);
+	close(fd);
+	return text;
+}
+
+static void another_word_gets_a_sentence(void **state)
+{
+	const char *said;
+
+	assert_string_equal(checked("credits,adaptive"), "");
+	said = checked("credits,polling");
+	assert_non_null(strstr(said, "ADVERB_WITHOUT: \"polling\""));
+	assert_non_null(strstr(said, "credits, acks, eager, mapped and"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mechanisms_are_named_in_a_list),
+		cmocka_unit_test(another_word_gets_a_sentence),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
