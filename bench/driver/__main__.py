@@ -36,7 +36,8 @@ def options():
                    "keep the cores busy (default 2)")
     p.add_argument("--only", action="append", metavar="PATTERN",
                    help="only steps that match, such as 'adverb write*', "
-                   "'*/65536' or 'goals'; may be given again")
+                   "'*/65536', 'goals' or 'mechanisms'; may be given "
+                   "again")
     p.add_argument("--list", action="store_true", help="name the steps")
     p.add_argument("--json", metavar="FILE", help="write all figures to FILE")
     p.add_argument("--plots", metavar="DIR", help="write SVG plots to DIR")
@@ -63,9 +64,18 @@ def wanted(step, patterns):
         if pattern == "goals":
             if any(step.key in goal for goal in report.goals.GOALS):
                 return True
+        elif pattern == "mechanisms":
+            if report.MECHANISM.match(step.key):
+                return True
         elif fnmatch.fnmatch(step.key, pattern) or step.series == pattern:
             return True
     return False
+
+
+def members(plan):
+    """The steps of a plan (Run.order)."""
+    for member in plan:
+        yield from [member] if isinstance(member, steps.Step) else member
 
 
 ALONE_CORES = 0.15  # fewer cores used by other programs do not count
@@ -172,7 +182,8 @@ def between_users(o, maker, two, left_out):
 def measure(o):
     maker = steps.StepMaker(o.adverb)
     pairs = [] if o.quick else [veth.Veth(1500), veth.Veth(9000)]
-    plan = on_lo(maker, o.quick) + ([] if o.quick else [*steps.crcs(maker)])
+    plan = on_lo(maker, o.quick) + (
+        [] if o.quick else [*steps.crcs(maker), *steps.mechanisms(maker)])
     left_out = {}
     two = users.Users(o.adverb)
     try:
@@ -184,9 +195,10 @@ def measure(o):
             else:
                 left_out["veth%d" % pair.mtu] = \
                     "this user may not make network namespaces"
-        plan = [step for step in plan if wanted(step, o.only)]
+        plan = [member for member in plan
+                if any(wanted(step, o.only) for step in members([member]))]
         if o.list:
-            print("\n".join(step.key for step in plan))
+            print("\n".join(step.key for step in members(plan)))
             return None
         run = Run(plan, o.rounds or (1 if o.quick else 5),
                   0 if o.quick else o.retries)

@@ -4,6 +4,7 @@
 import os
 import re
 
+import against
 import goals
 from plot import number, size_name, svg
 
@@ -76,7 +77,7 @@ def others(figures):
         set(HOST_LAT) - {"shared line", "eventfd"}
     for key, rounds in figures.items():
         name, size = key.rsplit("/", 1)
-        if name in shown or THREADS.match(name):
+        if name in shown or THREADS.match(name) or MECHANISM.match(name):
             continue
         for field, unit in UNITS.items():
             three = spread(rounds, field)
@@ -121,6 +122,39 @@ def thread_rows(figures):
                *["%.2f" % ratio if ratio else "" for ratio in ratios]]
 
 
+MECHANISM = re.compile(r"^(with|without) (\S+) (.+)$")
+PAYS = 1.05  # a mechanism that brings less in each of its rows is taken out
+
+
+def mechanism_rows(figures):
+    """A row for each figure that was measured with a mechanism and without it:
+    the medians, and by how much the mechanism is faster (the median, the least
+    and the most of the rounds' ratios)."""
+    yield ["mechanism", "figure", "size", "with", "without", "unit", "brings",
+           "least", "most", ""]
+    for key, rounds in figures.items():
+        name, size = key.rsplit("/", 1)
+        words = MECHANISM.match(name)
+        other = figures.get("without" + key[len("with"):])
+        if not words or words[1] != "with" or not other:
+            continue
+        fields = ["us", "Mps" if int(size) < 4096 else "GBps"]
+        for field in fields:
+            found = against.compared(*({turn: {field: f.get(field)}
+                                        for turn, f in side.items()}
+                                       for side in (rounds, other)))
+            if not found:
+                continue
+            mine, others, ratios = found
+            middle = goals.median(ratios)
+            yield [words[2], words[3], size_name(int(size)),
+                   number(goals.median(mine)), number(goals.median(others)),
+                   UNITS[field],
+                   *("%+.0f %%" % (100 * (f(ratios) - 1))
+                     for f in (goals.median, min, max)),
+                   "pays" if middle >= PAYS else "under 5 %"]
+
+
 def verdict(v):
     return {True: "met", False: "missed", None: "not measured"}[v["met"]]
 
@@ -150,7 +184,12 @@ def tables(data):
     rows = list(others(figures))
     if len(rows) > 1:
         yield "Single figures", rows
-    yield "Goals", list(goal_rows(data))
+    rows = list(mechanism_rows(figures))
+    if len(rows) > 1:
+        yield "What each mechanism brings", rows
+    rows = list(goal_rows(data))
+    if len(rows) > 1:
+        yield "Goals", rows
 
 
 def plain(rows):
@@ -212,19 +251,22 @@ def write_plots(data, folder):
     return names
 
 
-def is_of_crc(key):
-    return key.startswith("crc32")
+def part_of(key):
+    """The part of the page that has the step of @key."""
+    if key.startswith("crc32"):
+        return "crc"
+    return "mechanisms" if MECHANISM.match(key) else "figures"
 
 
-def part(data, of_crc):
-    """The figures and goals of CRCs if @of_crc, or all others."""
+def part(data, mark):
+    """The figures and goals of one part of the page."""
     return {**data,
             "figures": {key: rounds for key, rounds in data["figures"].items()
-                        if is_of_crc(key) == of_crc},
+                        if part_of(key) == mark},
             "left_out": {key: why for key, why in data["left_out"].items()
-                         if is_of_crc(key) == of_crc},
+                         if part_of(key) == mark},
             "goals": [goal for goal in data["goals"]
-                      if is_of_crc(goal["ours"]) == of_crc]}
+                      if part_of(goal["ours"]) == mark]}
 
 
 def page_part(data, names):
@@ -249,8 +291,8 @@ def write_docs(data, folder):
     path = os.path.join(folder, "PERFORMANCE.md")
     with open(path, encoding="utf-8") as page:
         text = page.read()
-    for mark, of_crc in (("figures", False), ("crc", True)):
-        one = part(data, of_crc)
+    for mark in "figures", "crc", "mechanisms":
+        one = part(data, mark)
         if one["figures"]:
             text = re.sub(
                 r"(<!-- %s: begin -->\n).*(<!-- %s: end -->)" % (mark, mark),

@@ -182,15 +182,23 @@ class StepMaker:
                     "MiB": said["rss_mib"], "ratio": said["ratio"]}
         return Step(series, 8, run)
 
+    def senders(self, series, operation, size, count, *options, env):
+        """@count processes that send to one passive process."""
+        return self.many(series, env, operation, size, count, "-P", *options)
+
     def threads(self, path, env, operation, size, count, kind, *options):
         """@count threads, or processes, with objects of their own."""
+        return self.many("%s %s %d %s" % (path, operation, count, kind), env,
+                         operation, size, count, *options)
+
+    def many(self, series, env, operation, size, count, *options):
         def run():
             text, _ = proc.run_program(self.prefix() + [
                 os.path.join(self.raw, "threads"), "-o", operation, "-s",
                 str(size), *options, str(count)], env)
             said = json.loads(text)
             return {"Mps": said["Mps"], "GBps": said["GBps"]}
-        return Step("%s %s %d %s" % (path, operation, count, kind), size, run)
+        return Step(series, size, run)
 
     def cmtime(self, series, count):
         """The time of a connection when @count are requested at once, each
@@ -444,6 +452,49 @@ def threads(m):
                                     "processes", "-P", *options)
     yield m.threads("direct lists", DIRECT, "write", 64, 1, "threads",
                     "-l", "32")
+
+
+def both(make, mechanism, what, *args, env, **more):
+    """A pair of steps: with a mechanism, and without it."""
+    return tuple(
+        make("%s %s %s" % (word, mechanism, what), *args,
+             env={**env, "ADVERB_WITHOUT": without}, **more)
+        for word, without in (("with", ""), ("without", mechanism)))
+
+
+def mechanisms(m):
+    """Pairs of steps that show what each mechanism of ADVERB_WITHOUT brings,
+    where it matters most."""
+    packets = LO.env
+    for size in 64 * KIB, MIB:
+        yield both(m.bandwidth, "credits", "write", "ib_write_bw", size,
+                   env=packets)
+    yield both(m.bandwidth, "credits", "send", "ib_send_bw", 64 * KIB,
+               env=packets)
+    yield both(m.senders, "credits", "write, 4 senders", "write", 64 * KIB, 4,
+               env=packets)
+    yield both(m.bandwidth, "acks", "write", "ib_write_bw", 8, env=packets)
+    yield both(m.bandwidth, "acks", "write batches", "ib_write_bw", 8, "-l",
+               "64", env=packets)
+    yield both(m.bandwidth, "acks", "write", "ib_write_bw", 64 * KIB,
+               env=packets)
+    yield both(m.latency, "acks", "send_lat", "ib_send_lat", 2, env=packets)
+    yield both(m.latency, "eager", "send_lat", "ib_send_lat", 8, env=DIRECT)
+    yield both(m.bandwidth, "eager", "send", "ib_send_bw", 8, env=DIRECT)
+    yield both(m.bandwidth, "eager", "send batches", "ib_send_bw", 8, "-l",
+               "64", env=DIRECT)
+    yield both(m.latency, "mapped", "write_lat", "ib_write_lat", 8,
+               env=DIRECT, memory=mapped)
+    yield both(m.bandwidth, "mapped", "write", "ib_write_bw", 64 * KIB,
+               env=DIRECT, memory=mapped)
+    yield both(m.senders, "mapped", "atomic", "atomic", 8, 1, "-m", env=DIRECT)
+    yield both(m.bandwidth, "adaptive", "write", "ib_write_bw", 8, env=packets)
+    yield both(m.bandwidth, "adaptive", "write", "ib_write_bw", 64 * KIB,
+               env=packets)
+    yield both(m.bandwidth, "adaptive", "send", "ib_send_bw", 64 * KIB,
+               env=packets)
+    yield both(m.latency, "adaptive", "send_lat", "ib_send_lat", 64 * KIB,
+               env=packets)
 
 
 def crcs(m):

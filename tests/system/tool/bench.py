@@ -126,6 +126,45 @@ def threads_beside_processes():
         raise Fail("the number of cores is not told", said)
 
 
+def mechanisms_in_turns():
+    """With a mechanism and without it, by a run and by invented figures."""
+    suite.need("ib_send_lat")
+    said = bench("--retries", "0", "--rounds", "1", "--only",
+                 "without eager send_lat/8")
+    rows = [line.split() for line in said.splitlines()]
+    if not any(r[:2] == ["eager", "send_lat"] and r[2:4] == ["8", "B"]
+               for r in rows):
+        raise Fail("no row", said)
+    figures = {}
+    for what, mine, other in (("credits write", 4.0, 2.0),
+                              ("acks send_lat", 1.00, 1.02),
+                              ("eager send_lat", 2.0, 1.0)):
+        field, size = ("us", 2) if "lat" in what else ("GBps", 65536)
+        for word, value in ("with", mine), ("without", other):
+            figures["%s %s/%d" % (word, what, size)] = {
+                str(r): {field: value} for r in range(3)}
+    path = suite.path("mechanisms.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"date": "2026-01-01", "kernel": "6", "cpu": "c", "cores": 2,
+                   "rounds": 3, "figures": figures, "left_out": {}}, f)
+    page = suite.path("PERFORMANCE.md")
+    with open(page, "w", encoding="utf-8") as f:
+        f.write("<!-- figures: begin -->\nold\n<!-- figures: end -->\n"
+                "<!-- mechanisms: begin -->\n<!-- mechanisms: end -->\n")
+    os.chmod(page, 0o666)
+    said = bench("--from", path, "--docs", suite.tmp)
+    with open(page, encoding="utf-8") as f:
+        text = f.read()
+    for row in (["+100", "pays"], ["+2", "under 5 %"], ["-50", "under 5 %"]):
+        if not any("%s %%" % row[0] in line and line.endswith(row[1])
+                   for line in said.splitlines()):
+            raise Fail("no row " + " ".join(row), said)
+        if "| %s %% |" % row[0] not in text:
+            raise Fail("the page has no row " + " ".join(row), text)
+    if "old" not in text or "Single figures" in said:
+        raise Fail("figures of mechanisms are in another table", text + said)
+
+
 def two_builds():
     """Writes a figures file of two builds, of which this one is slower in one
     step and faster in another."""
@@ -178,5 +217,7 @@ suite.case("two builds are measured in turns", two_builds_are_measured_in_turns)
 suite.case("a step that is slower than in another build decides the exit status",
            slower_step_decides_the_status)
 suite.case("threads are measured beside processes", threads_beside_processes)
+suite.case("a mechanism is measured in turns with its absence",
+           mechanisms_in_turns)
 suite.case("the page gets the figures", page_is_rewritten)
 suite.end()
