@@ -25,6 +25,7 @@ PEER_DEATH = t.program("peer_death")
 MANY_PROCESSES = t.program("many_processes")
 THREADS = t.program("many_threads")
 GATHERED = t.program("gathered")
+LEFT_OUT = t.program("left_out")
 ATOMIC_MIX = t.program("atomic_mix")
 # Without packets; with memory that both can map, also without system calls.
 MEMORY = "shared memory"
@@ -45,6 +46,8 @@ POLLS = {"direct": ["-n", "10000000"] if t.options.full else
          "packets": ["-n", "1000000"] if t.options.full else
                     ["-n", "10000", "-t", "3"]}
 SIZES = 53
+# Every mechanism that a process can do without (src/log/env.h).
+ALL_OFF = {"ADVERB_WITHOUT": "credits,acks,eager,mapped,adaptive"}
 # Beside the hostile user, who may hold the indexes of the upper half, only the
 # lower half is certain for the broker's own user (broker/other_user.c).
 MANY = "500" if t.is_beside_hostile else "1000"
@@ -116,6 +119,13 @@ def mapped(kind, status=0, **env):
     return body
 
 
+def left_out(status, *argv, **env):
+    def body():
+        r = run("direct", *argv, program=LEFT_OUT, **env)
+        expect(r.status == status, "exit status", r)
+    return body
+
+
 def gathered(way):
     def body():
         r = run(way, "2000" if t.options.full else "200", program=GATHERED)
@@ -147,6 +157,26 @@ for kind, what in (("remapped", "a WRITE goes to memory that replaced it"),
                    ("cut", "a WRITE past the end of the file fails")):
     t.case("of memory that both can map, " + what, mapped(kind), "same host",
            "mapped")
+t.case("memory that both can map needs some without mapped copies",
+       mapped("memfd", 3, ADVERB_WITHOUT="mapped"), "same host", "mapped")
+for what, status, argv in (
+        ("few bytes wait for the poll", 0, []),
+        ("the initiator decides that few bytes do not wait", 3, ["initiator"]),
+        ("few bytes wait for the poll of a target that leaves none", 0,
+         ["target"])):
+    t.case(what, left_out(status, *argv), "same host", "left_out")
+t.case("few bytes do not wait where no process leaves any",
+       left_out(3, ADVERB_WITHOUT="eager"), "same host", "left_out")
+for way in "packets", "direct", MEMORY:
+    t.case("threads post while objects come and go, by %s, all mechanisms off" %
+           way, samehost(way, "1000", "shared", program=THREADS, **ALL_OFF),
+           "same host", "many_threads")
+    t.case("atomics are exact beside the target's own, by %s, all mechanisms off" %
+           way, samehost(way, ATOMICS, "2", program=ATOMIC_MIX, **ALL_OFF),
+           "same host", "atomic_mix")
+    t.case("a survivor of dead peers keeps its own memory, by %s, all mechanisms off" %
+           way, peer_death(way, "-n", "100", "-l", "20", "-t", "5", **ALL_OFF),
+           "same host", "peer_death")
 t.case("bytes that come after the last byte are found", stale_bytes_are_found,
        "same host", "polled")
 t.case("polling the last byte of a WRITE sees all bytes, in mapped memory",
