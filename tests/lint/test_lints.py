@@ -139,7 +139,7 @@ CASES = (
      "A.B\n", "a reason"),
     ("lint-promises", "tests that there are", "docs/a.md",
      "`meson test -C build/out mr scenario-cm`, `users.py --only 'root *'`,\n"
-     "`test_other_user`: \"pages are for one's own user\"\n", None),
+     "`test_other_user`: \"pages are for processes of one user\"\n", None),
     ("lint-promises", "a test that Meson has not", "docs/a.md",
      "`meson test -C build/out mr no_such`\n", "there is no test no_such"),
     ("lint-promises", "a case that its suite has not", "docs/a.md",
