@@ -178,6 +178,8 @@ def deaths():
         began.append(c)
         c.wait("RDMA_CM_EVENT_CONNECT_RESPONSE 21 ")
         s.wait("RDMA_CM_EVENT_ESTABLISHED 20 ")
+        # The talker prints CONNECT_RESPONSE before it calls rdma_establish.
+        other.wait("RDMA_CM_EVENT_ESTABLISHED 1 ")
         s.kill()
         c.process.send_signal(signal.SIGUSR1)
         c.wait("RDMA_CM_EVENT_TIMEWAIT_EXIT 1 ")
