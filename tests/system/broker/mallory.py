@@ -29,6 +29,7 @@ import struct
 import subprocess
 import sys
 import time
+import traceback
 
 sys.path.insert(1, sys.path[0] + "/../lib")
 
@@ -201,7 +202,10 @@ class Broker:
             if name is None:
                 s.setblocking(True)
                 s.settimeout(1)
-                name, = struct.unpack_from("=I", s.recv(1024), 20)
+                answer = s.recv(1024)
+                if len(answer) < self.CM_SIZE:
+                    raise ConnectionResetError("the broker refuses the user")
+                name, = struct.unpack_from("=I", answer, 20)
             struct.pack_into("=IHHIiI", text, 0, self.CM, self.CM_VERSION,
                              kind, serial, 0, name)
             text[42:48] = b"\xff\xff\x7f\0\0\1"
@@ -398,6 +402,8 @@ class Watch:
             Attack(net, self.counts, self.live).go_on()
         except OSError as why:
             print("a hostile user: %s" % why, file=sys.stderr)
+        except Exception:  # os._exit would hide it
+            traceback.print_exc()
         finally:
             os._exit(1)
 
