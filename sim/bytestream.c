@@ -142,7 +142,7 @@ static void wake_sender(struct flow *f)
 	if (!f->q)
 		return;
 	engine_stream_ready(f->from->engine, f->q);
-	f->from->is_writable = true;
+	f->from->woken.writable = true;
 }
 
 /* The last byte of an ended stream has arrived. */

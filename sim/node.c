@@ -163,7 +163,7 @@ void node_boot(struct host *h)
 		open_shm_ack(h);
 	open_process(h);
 	engine_asleep(h->engine, true);
-	h->is_kicked = h->is_writable = false;
+	h->woken.kicked = h->woken.writable = false;
 	h->source_count = 0;
 	h->arena_used = arena_used(&h->hca.arena);
 	h->turned_ns = node_now(h);
@@ -346,7 +346,7 @@ void node_kick(void *process)
 	struct process *to = process;
 
 	if (!to->has_ended)
-		to->host->is_kicked = true;
+		to->host->woken.kicked = true;
 }
 
 static void kick_targets(struct host *h)
@@ -397,7 +397,8 @@ uint64_t node_next(const struct host *h)
 		return UINT64_MAX;
 	if (!node_is_up(h))
 		return h->stalled_ns;
-	if (h->inbox_count || h->is_kicked || h->source_count || h->is_writable)
+	if (h->inbox_count || h->woken.kicked || h->source_count ||
+	    h->woken.writable)
 		return 0;
 	due = engine_deadline(h->engine);
 	/* half of the hosts wake for an ACK in shared memory */
@@ -428,12 +429,12 @@ void node_turn(struct host *h)
 	engine_hold_acks(h->engine,
 			 h->world->kind.has_shm_ack && !engine_owes(h->engine));
 	receive_all(h);
-	h->is_writable = false;
+	h->woken.writable = false;
 	bytestream_receive(h);
 	shm_ack_look(engine_shm_ack(h->engine), now);
-	if (h->is_kicked)
+	if (h->woken.kicked)
 		engine_serve_notify(h->engine);
-	h->is_kicked = false;
+	h->woken.kicked = false;
 	if (engine_deadline(h->engine) <= now)
 		engine_tick(h->engine, now);
 	send_all(h);

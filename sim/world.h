@@ -78,8 +78,11 @@ struct host {
 	struct process *process;
 	uint64_t arena_used; /* bytes, before any object is made */
 	struct hca hca;
-	bool is_kicked;	  /* node_kick: an initiator has set notify bits */
-	bool is_writable; /* a byte stream takes bytes again (bytestream.h) */
+	/* Why the host makes progress at once. */
+	struct {
+		bool kicked;   /* node_kick: an initiator set notify bits */
+		bool writable; /* a byte stream takes bytes again */
+	} woken;
 	struct credit_page page;
 	struct engine *engine;
 	struct tap taps[WORLD_TAPS];
