@@ -21,6 +21,7 @@
 #define ROUNDS	   1000
 #define STEP_NS	   1000 /* each round cancels so much later */
 #define WARM	   50	/* messages */
+#define PLENTY	   200	/* messages or requests */
 #define ASLEEP_US  20000
 #define PATIENCE_S 120
 
@@ -208,6 +209,26 @@ static void *make_all(void *arg)
 	return NULL;
 }
 
+/* Sends messages with calls that do not sleep, and polls for them. */
+static void *post_and_poll(void *arg)
+{
+	struct endpoint *e = arg;
+	struct ibv_wc wc;
+
+	pthread_cancel(pthread_self());
+	for (int i = 0; i < PLENTY; i++) {
+		call = "ibv_post_recv";
+		post_request(&e[1], false);
+		call = "ibv_post_send";
+		post_request(&e[0], true);
+		for (int k = 0; k < 2; k++)
+			while (!CALL(ibv_poll_cq, e[k].cq, 1, &wc))
+				DONE(ibv_req_notify_cq, e[k].cq, 0);
+	}
+	atomic_store(&is_through, true);
+	return NULL;
+}
+
 static void *open_device(void *device)
 {
 	struct ibv_context *c;
@@ -228,8 +249,8 @@ static void cancel_in(void *(*calls)(void *), void *arg)
 	check_need(atomic_load(&is_through), call);
 }
 
-/* Calls that create and destroy objects do not sleep: they are no cancellation
- * points. */
+/* Calls that create and destroy objects, post or poll do not sleep: they are no
+ * cancellation points. */
 static void calls_that_do_not_sleep_are_not_cancelled(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -240,7 +261,73 @@ static void calls_that_do_not_sleep_are_not_cancelled(void)
 	ibv_free_device_list(list);
 	endpoint_open_pair(e);
 	cancel_in(make_all, &e[0]);
+	cancel_in(post_and_poll, e);
 	endpoint_close_pair(e);
+}
+
+/* The requests that a thread posts and polls until it is cancelled. */
+static atomic_int posted, polled;
+
+static void poll_once(struct endpoint *e)
+{
+	struct ibv_wc wc;
+	int n = ibv_poll_cq(e->cq, 1, &wc);
+
+	check_need(n >= 0 && (!n || wc.status == IBV_WC_SUCCESS),
+		   "a completion");
+	atomic_fetch_add(&polled, n);
+}
+
+static void write_once(struct endpoint *e, const struct endpoint *to)
+{
+	struct ibv_sge sge = {(uintptr_t)e->region, 8, e->mr->lkey};
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = IBV_WR_RDMA_WRITE,
+				       .send_flags = IBV_SEND_SIGNALED};
+
+	wr.wr.rdma.remote_addr = (uintptr_t)to->region;
+	wr.wr.rdma.rkey = to->mr->rkey;
+	check_need(!ibv_post_send(e->qp, &wr, &bad), "ibv_post_send");
+	atomic_fetch_add(&posted, 1);
+}
+
+/* Posts and polls; may be cancelled between any two of these calls. */
+static void *write_for_ever(void *arg)
+{
+	for (int i = 0;; i++) {
+		pthread_testcancel();
+		if (atomic_load(&posted) - atomic_load(&polled) <
+		    ENDPOINT_DEPTH / 2)
+			write_once(&endpoint[0], &endpoint[1]);
+		pthread_testcancel();
+		poll_once(&endpoint[0]);
+	}
+	return arg;
+}
+
+/* Cancels threads that share the queues with this thread, which then polls the
+ * requests that they left, and posts as before. */
+static void a_cancelled_thread_leaves_its_queues_to_the_others(void)
+{
+	endpoint_open_pair(endpoint);
+	atomic_store(&posted, 0);
+	atomic_store(&polled, 0);
+	for (int i = 0; i < ROUNDS / 4; i++) {
+		int before = atomic_load(&posted);
+		pthread_t thread;
+
+		check_need(!pthread_create(&thread, NULL, write_for_ever, NULL),
+			   "a thread");
+		while (atomic_load(&posted) - before < 1 + i % PLENTY)
+			poll_once(&endpoint[0]);
+		pthread_cancel(thread);
+		pthread_join(thread, NULL);
+		write_once(&endpoint[0], &endpoint[1]);
+		while (atomic_load(&polled) < atomic_load(&posted))
+			poll_once(&endpoint[0]);
+	}
+	endpoint_close_pair(endpoint);
 }
 
 /* Cancels a thread after i steps.  Completions of the other connection must
@@ -286,6 +373,8 @@ int main(void)
 	arm_cq(&other[1]);
 	check_run("a thread is cancelled at any moment",
 		  a_thread_is_cancelled_at_any_moment);
+	check_run("a cancelled thread leaves its queues to the others",
+		  a_cancelled_thread_leaves_its_queues_to_the_others);
 	check_run("a channel is destroyed while a thread sleeps for it",
 		  a_channel_is_destroyed_while_a_thread_sleeps_for_it);
 	endpoint_close_pair(other);

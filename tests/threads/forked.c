@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * forked: a program forks while a thread opens and closes the device, binds ids
- * or allocates device memory, and each child uses both libraries from their
+ * forked: a program forks while threads open and close the device, post, bind
+ * ids or allocate device memory, and each child uses both libraries from their
  * start.  A lock that the parent's thread held at the fork, or an object that
  * was half made, must not stop the child, which has no such thread.
  */
@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@
 #include "../system/lib/endpoint.h"
 
 #define FORKS	   30
+#define WRITES	   1000
+#define POSTERS	   3
 #define PATIENCE_S 60 /* after which a child hangs, even on a slow machine */
 
 static atomic_bool is_over;
@@ -46,6 +49,22 @@ static void use_verbs(void)
 
 	endpoint_open_pair(e);
 	write_once(e);
+	endpoint_close_pair(e);
+}
+
+/* Posts most of the time.  A WRITE takes its bytes and puts them although the
+ * fork makes the memory copy-on-write meanwhile. */
+static void post_many(void)
+{
+	struct endpoint e[2];
+
+	endpoint_open_pair(e);
+	for (uint32_t i = 1; i <= WRITES; i++) {
+		memcpy(e[0].region, &i, sizeof(i));
+		write_once(e);
+		check_need(!memcmp(e[1].region, &i, sizeof(i)),
+			   "what was written");
+	}
 	endpoint_close_pair(e);
 }
 
@@ -105,15 +124,18 @@ static void *use_repeatedly(void *arg)
 	return NULL;
 }
 
-static void fork_during(void (*use)(void), const char *what)
+/* Forks while `count` threads run `use`. */
+static void fork_during(void (*use)(void), int count, const char *what)
 {
-	pthread_t thread;
+	pthread_t threads[POSTERS];
 	int status;
 	pid_t child;
 
 	atomic_store(&is_over, false);
-	check_need(!pthread_create(&thread, NULL, use_repeatedly, (void *)&use),
-		   "a thread");
+	for (int i = 0; i < count; i++)
+		check_need(!pthread_create(&threads[i], NULL, use_repeatedly,
+					   (void *)&use),
+			   "a thread");
 	for (int i = 0; i < FORKS; i++) {
 		fflush(stdout); /* or the child prints the buffer too */
 		child = fork();
@@ -129,22 +151,30 @@ static void fork_during(void (*use)(void), const char *what)
 		check_need(!status, what);
 	}
 	atomic_store(&is_over, true);
-	pthread_join(thread, NULL);
+	for (int i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
 }
 
 static void a_child_works_while_the_parent_opens_and_closes_the_device(void)
 {
-	fork_during(use_verbs, "a child while the parent opens the device");
+	fork_during(use_verbs, 1, "a child while the parent opens the device");
 }
 
 static void a_child_works_while_the_parent_binds_ids(void)
 {
-	fork_during(use_cm, "a child while the parent binds ids");
+	fork_during(use_cm, 1, "a child while the parent binds ids");
 }
 
 static void a_child_works_while_the_parent_takes_device_memory(void)
 {
-	fork_during(use_memory, "a child while the parent takes device memory");
+	fork_during(use_memory, 1,
+		    "a child while the parent takes device memory");
+}
+
+static void a_child_works_while_the_parents_threads_post(void)
+{
+	fork_during(post_many, POSTERS,
+		    "a child while the parent's threads post");
 }
 
 int main(void)
@@ -155,5 +185,8 @@ int main(void)
 		  a_child_works_while_the_parent_binds_ids);
 	check_run("a child works while the parent takes device memory",
 		  a_child_works_while_the_parent_takes_device_memory);
+	check_run(
+		"a child works, and the parent's threads post on, after a fork",
+		a_child_works_while_the_parents_threads_post);
 	return check_end();
 }
