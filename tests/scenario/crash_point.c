@@ -83,6 +83,16 @@ static void take_region(struct two_hcas *d)
 	memset(t->memory.bytes + CRASH_POINT_AT, 0x77, CRASH_POINT_BYTES);
 }
 
+static void run_other_thread(void)
+{
+	void (*run)(void) = crash_point_now.other;
+
+	if (!run || crash_point_now.other_left-- > 0)
+		return;
+	crash_point_now.other = NULL;
+	run();
+}
+
 void step_at(const char *name)
 {
 	size_t i = 0;
@@ -101,8 +111,10 @@ void step_at(const char *name)
 		i++;
 	if (i == TEST_COUNT(steps))
 		fail_msg("a step that is not listed here: %s", name);
-	if (!crash_point_now.is_first ||
-	    crash_point_now.victim == CRASH_POINT_NOBODY)
+	if (!crash_point_now.is_first)
+		return;
+	run_other_thread();
+	if (crash_point_now.victim == CRASH_POINT_NOBODY)
 		return;
 	is_seen[i] = true;
 	if (crash_point_now.left-- > 0)
@@ -322,8 +334,8 @@ static void be_heard(struct crash_point *s)
 	assert_int_equal(c.status, HCA_SUCCESS);
 }
 
-void crash_point_begin(struct crash_point *s,
-		       const struct crash_point_operation *o)
+void crash_point_prepare(struct crash_point *s,
+			 const struct crash_point_operation *o)
 {
 	struct two_hcas *d = o->how & CRASH_POINT_SHARED
 				     ? two_hcas_new_shared(1, 16)
@@ -343,7 +355,7 @@ void crash_point_begin(struct crash_point *s,
 	for (uint32_t i = 0;
 	     i < (crash_point_now.has_one ? 1 : CRASH_POINT_RECEIVES); i++)
 		two_hcas_recv(d, 1, CRASH_POINT_AT, room);
-	if (o->how & CRASH_POINT_ROW)
+	if (o->how & (CRASH_POINT_ROW | CRASH_POINT_HEARD))
 		be_heard(s);
 	if (o->how & CRASH_POINT_LIMITED)
 		assert_false(srq_arm(&t->hca, t->srq, CRASH_POINT_RECEIVES));
@@ -353,6 +365,12 @@ void crash_point_begin(struct crash_point *s,
 		t->cq->cqe = 0;
 	t->elsewhere.is_mapped = o->how & CRASH_POINT_MAPPED;
 	cq_arm(t->cq, o->how & CRASH_POINT_SOLICITED);
+}
+
+void crash_point_begin(struct crash_point *s,
+		       const struct crash_point_operation *o)
+{
+	crash_point_prepare(s, o);
 	crash_point_post(s);
 }
 

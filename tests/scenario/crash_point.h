@@ -47,6 +47,10 @@ struct crash_point_play {
 	 * which another thread of side `collects` collects; 0: none. */
 	uint32_t look;
 	struct two_hcas_side *collects;
+	/* At step other_left, counted from 0, another thread of the initiator
+	 * runs; its steps count too.  NULL: there is none, or it has run. */
+	void (*other)(void);
+	uint32_t other_left;
 };
 
 extern struct crash_point_play crash_point_now;
@@ -65,6 +69,7 @@ enum {
 	CRASH_POINT_ROW = 256, /* CRASH_POINT_ROW_LENGTH requests at once */
 	CRASH_POINT_ROW_LENGTH = 3,
 	CRASH_POINT_MAPPED = 512, /* both have mapped the target's memory */
+	CRASH_POINT_HEARD = 1024, /* the target has heard of the initiator */
 };
 
 struct crash_point_operation {
@@ -87,8 +92,11 @@ struct crash_point {
 	struct target_ref link; /* the third process's way to the target */
 };
 
-/* Makes the world *s, with the target's queues ready and operation o posted.
- * crash_point_end frees it. */
+/* Makes the world *s, with the target's queues ready for operation o, which
+ * crash_point_post posts.  crash_point_end frees the world. */
+void crash_point_prepare(struct crash_point *s,
+			 const struct crash_point_operation *o);
+/* Makes the world *s, and posts operation o. */
 void crash_point_begin(struct crash_point *s,
 		       const struct crash_point_operation *o);
 /* Begins a world, and runs it until the initiator of o dies at step k, counted
@@ -99,7 +107,7 @@ bool crash_point_begin_until(struct crash_point *s,
 void crash_point_end(struct crash_point *s);
 /* The process of this side runs from here on. */
 void crash_point_turns(int side);
-/* Posts operation s->o once more. */
+/* Posts operation s->o, perhaps once more. */
 void crash_point_post(struct crash_point *s);
 /* The bytes that one request of o moves. */
 uint32_t crash_point_bytes(const struct crash_point_operation *o);
