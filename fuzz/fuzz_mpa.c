@@ -111,7 +111,7 @@ static void compare_cuts(struct script *script,
 	}
 	require_same_result(&whole, &parts);
 	FUZZ_REQUIRE(taken <= MPA_FRAME_MAX && sum <= MPA_FRAME_MAX);
-	/* Of a wrong frame more is taken if more of it comes at once. */
+	/* The longer a piece, the more of a wrong frame is taken. */
 	if (whole.state != STARTUP_FAILED || whole.error == STARTUP_EARLY)
 		FUZZ_REQUIRE(taken == sum);
 	startup_end(&whole);
