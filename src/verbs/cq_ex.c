@@ -22,7 +22,6 @@ static void show_entry(struct v_cq *cq)
 	cq->base.wr_id = cq->now.wr_id;
 }
 
-NO_LOCK_ANALYSIS
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct v_context *c = v_context(ex->context);
@@ -32,7 +31,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 		return EINVAL;
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_start_poll");
-	lock_take(&cq->poll_lock);
+	v_enter_queue(&cq->poll_lock, cq->is_single);
 	if (v_poll(c->host, cq, &cq->now, 1)) {
 		show_entry(cq);
 		/* The program runs between start_poll and end_poll, and its
@@ -42,7 +41,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 		instrument_happens_after(c->host);
 		return 0;
 	}
-	lock_give(&cq->poll_lock);
+	v_leave_queue(&cq->poll_lock, cq->is_single);
 	return ENOENT;
 }
 
@@ -58,14 +57,13 @@ static int next_poll(struct ibv_cq_ex *ex)
 	return 0;
 }
 
-NO_LOCK_ANALYSIS
 static void end_poll(struct ibv_cq_ex *ex)
 {
 	struct v_cq *cq = cq_of(ex);
 
 	instrument_happens_before(&cq->poll_lock);
 	instrument_ignore();
-	lock_give(&cq->poll_lock);
+	v_leave_queue(&cq->poll_lock, cq->is_single);
 	/* cq_poll of next_poll may have set a notify bit. */
 	host_polled(v_context(cq->base.context)->host, false);
 }
@@ -210,6 +208,9 @@ struct ibv_cq_ex *v_create_cq_ex(struct ibv_context *context,
 	if (a->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
 		v_cq(cq)->domain = v_pd(a->parent_domain);
 		count_up(&v_cq(cq)->domain->users);
+		v_cq(cq)->is_single = v_cq(cq)->domain->thread;
 	}
+	if (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
+		v_cq(cq)->is_single = true;
 	return &v_cq(cq)->base;
 }

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Protection domains; thread and parent domains.  A program that gives objects
- * a thread domain uses them in one thread only; adverb locks them nevertheless,
- * since an uncontended lock costs little.  A parent domain stands for the
- * protection domain in it.  Its allocators are never called, since queues lie
- * in the arena.  adverb can use all memory of the process, so
- * V_PARENT_DOMAIN_UNPROTECTED has no effect.
+ * Protection domains; thread and parent domains.  A program that gives queue
+ * pairs and completion queues a thread domain uses each of them in one thread
+ * at a time: posting and extended polling then take no lock of the front end
+ * (v_enter_queue).  The other locks stay, since they order the program's thread
+ * and other threads: the post lock and the progress lock order it and the
+ * progress thread, which executes and completes the same requests; the lock of
+ * hca/cq.h orders a poll and completions that other queue pairs' threads and
+ * the progress thread add, or collect from receives.  Two threads that break
+ * the promise harm this process alone: peers check what they read of this
+ * arena, and a request is executed at a peer as the copy of it that was checked
+ * (struct direct_request).  Shared receive queues are locked as without a
+ * domain.
+ *
+ * A parent domain stands for the protection domain in it.  Its allocators are
+ * never called, since queues lie in the arena.  adverb can use all memory of
+ * the process, so V_PARENT_DOMAIN_UNPROTECTED has no effect.
  */
 #include <errno.h>
 #include <stdlib.h>

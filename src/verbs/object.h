@@ -101,7 +101,9 @@ struct v_channel {
 struct v_cq {
 	struct ibv_cq_ex base;
 	struct cq *cq;
-	struct lock poll_lock; /* held from ibv_start_poll to ibv_end_poll */
+	/* Held from ibv_start_poll to ibv_end_poll, unless is_single. */
+	struct lock poll_lock;
+	bool is_single; /* one thread at a time polls: v_enter_queue */
 	struct host_polls polls;
 	shared_u32 found;   /* polls in a row that found completions */
 	struct cqe now;	    /* extended polling: the current completion */
@@ -142,7 +144,9 @@ struct v_qp {
 	struct ibv_qp_cap cap; /* as granted */
 	uint32_t process;      /* v_process() of the creator */
 	struct host *host;
-	struct lock send, recv; /* held while a thread posts to the queue */
+	/* Held while a thread posts to the queue, unless is_single. */
+	struct lock send, recv;
+	bool is_single; /* one thread at a time posts: v_enter_queue */
 	/* The requests since ibv_wr_start, under `send`: see wr.c. */
 	struct {
 		struct wqe
@@ -155,6 +159,33 @@ struct v_qp {
 	struct v_source events[V_QP_EVENTS];
 	struct list counters; /* struct v_attached, see counter.c */
 };
+
+/*
+ * Takes the lock of a queue that the program's threads post to or poll.  If the
+ * program has said that one thread at a time does so (is_single: a thread
+ * domain, IBV_CREATE_CQ_ATTR_SINGLE_THREADED), there is nothing to lock: these
+ * locks exclude the program's threads from each other alone.  They do not order
+ * accesses of the progress thread or of peers, which see a request by the
+ * release of wq.head; hca/cq.h's lock orders their completions.
+ */
+static inline void v_enter_queue(struct lock *l,
+				 bool is_single) NO_LOCK_ANALYSIS
+{
+	if (is_single)
+		instrument_ignore();
+	else
+		lock_take(l);
+}
+
+/* Ends the effect of v_enter_queue.  No fence, if is_single. */
+static inline void v_leave_queue(struct lock *l,
+				 bool is_single) NO_LOCK_ANALYSIS
+{
+	if (is_single)
+		instrument_ignore_end();
+	else
+		lock_give(l);
+}
 
 static inline struct v_context *v_context(struct ibv_context *c)
 {

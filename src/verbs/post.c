@@ -52,15 +52,16 @@ int v_post_check_total(uint64_t bytes)
 void v_post_sges(struct wqe *w, const struct ibv_sge *sge, size_t n)
 {
 	struct wq_sge *out = wqe_sges(w);
+	uint8_t count = 0;
 
-	w->num_sge = 0;
 	for (size_t i = 0; i < n; i++)
 		if (sge[i].length)
-			out[w->num_sge++] = (struct wq_sge){
+			out[count++] = (struct wq_sge){
 				.va = sge[i].addr,
 				.bytes = sge[i].length,
 				.lkey = sge[i].lkey,
 			};
+	w->num_sge = count;
 }
 
 static void put_inline(struct wqe *w, const struct ibv_sge *sge, int n)
@@ -269,10 +270,10 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		return err;
 	}
 	instrument_happens_before(q->host);
-	lock_take(&q->send);
+	v_enter_queue(&q->send, q->is_single);
 	for (; wr && !err; wr = err ? wr : wr->next)
 		err = post_one_send(q, host_hca(q->host), wr, &bytes);
-	lock_give(&q->send);
+	v_leave_queue(&q->send, q->is_single);
 	if (err)
 		*bad = wr;
 	if (wr != first)
@@ -303,14 +304,16 @@ static int post_one_recv(struct wq *rq, struct srq *srq, const struct hca *h,
 }
 
 /*
- * Returns whether the QP is in ERR, after receives were posted.  lock_give is a
- * full fence: it orders the store of the queue's head before this load of the
- * state, as ibt_qp_enter orders its store of the state before its load of the
- * head.  Without either fence a receive posted while the QP enters ERR could be
- * flushed by neither thread.
+ * Returns whether the QP is in ERR, after receives were posted.  lock_give, or
+ * the fence where there is no lock, orders the store of the queue's head before
+ * this load of the state, as ibt_qp_enter orders its store of the state before
+ * its load of the head.  Without either fence a receive posted while the QP
+ * enters ERR could be flushed by neither thread.
  */
 static bool has_failed(const struct v_qp *q)
 {
+	if (q->is_single)
+		shared_fence();
 	return __atomic_load_n(&q->qp->state, __ATOMIC_RELAXED) == HCA_QP_ERR;
 }
 
@@ -330,10 +333,10 @@ int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		return err;
 	}
 	instrument_happens_before(q->host);
-	lock_take(&q->recv);
+	v_enter_queue(&q->recv, q->is_single);
 	for (; wr && !err; wr = err ? wr : wr->next)
 		err = post_one_recv(&q->qp->rq, NULL, host_hca(q->host), wr);
-	lock_give(&q->recv);
+	v_leave_queue(&q->recv, q->is_single);
 	if (err)
 		*bad = wr;
 	/* A receive needs the engine only if the QP is in ERR: to be

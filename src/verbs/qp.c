@@ -132,6 +132,7 @@ static void qp_show(struct v_qp *q, struct ibv_pd *pd,
 	pthread_cond_init(&qp->cond, NULL);
 	q->process = v_process();
 	q->host = v_context(pd->context)->host;
+	q->is_single = v_pd(pd)->thread;
 	lock_init(&q->send);
 	lock_init(&q->recv);
 	list_init(&q->counters);

@@ -268,13 +268,12 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr,
 	wr_set_sge_list(ex, 1, &(struct ibv_sge){addr, length, lkey});
 }
 
-NO_LOCK_ANALYSIS
 static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct v_qp *q = qp_of(ex);
 
 	v_post_expect(q);
-	lock_take(&q->send);
+	v_enter_queue(&q->send, q->is_single);
 	q->wr.now = NULL;
 	q->wr.count = 0;
 	q->wr.bytes = 0;
@@ -293,7 +292,6 @@ static void resume_series(struct v_qp *q)
 	instrument_ignore();
 }
 
-NO_LOCK_ANALYSIS
 static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct v_qp *q = qp_of(ex);
@@ -305,17 +303,18 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	instrument_happens_before(q->host);
 	if (!err)
 		wq_commit_all(&q->qp->sq, q->wr.count);
-	lock_give(&q->send);
+	v_leave_queue(&q->send, q->is_single);
 	if (!err)
 		v_post_done(q, q->wr.bytes);
 	return err;
 }
 
-NO_LOCK_ANALYSIS
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-	resume_series(qp_of(ex));
-	lock_give(&qp_of(ex)->send);
+	struct v_qp *q = qp_of(ex);
+
+	resume_series(q);
+	v_leave_queue(&q->send, q->is_single);
 }
 
 int v_wr_check(enum ibv_qp_type type, uint64_t ops)

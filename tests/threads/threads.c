@@ -151,6 +151,160 @@ static void two_post_and_two_poll_on_one_queue_pair(void)
 	endpoint_close_pair(shared);
 }
 
+/* ---- queues of a thread domain ---- */
+
+/* A queue pair and a completion queue of a thread domain. */
+struct private_queues {
+	struct endpoint e[2]; /* e[0]'s are the queues of the domain */
+	struct ibv_pd *pd;    /* e[0]'s protection domain */
+	struct ibv_cq *cq;    /* e[0]'s completion queue before */
+	struct ibv_td *td;
+	struct ibv_cq_ex *polled;
+	struct ibv_qp_ex *posted;
+};
+
+static void open_domain(struct private_queues *p)
+{
+	struct ibv_td_init_attr plain = {0};
+	struct ibv_parent_domain_init_attr domain = {0};
+
+	p->td = ibv_alloc_td(p->e[0].ctx, &plain);
+	domain.pd = p->pd = p->e[0].pd;
+	domain.td = p->td;
+	p->e[0].pd = ibv_alloc_parent_domain(p->e[0].ctx, &domain);
+	check_need(p->td && p->e[0].pd, "a thread domain");
+}
+
+static void open_private(struct private_queues *p)
+{
+	struct ibv_cq_init_attr_ex cq = {
+		.cqe = 2 * ENDPOINT_DEPTH,
+		.wc_flags = IBV_WC_EX_WITH_BYTE_LEN,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+	};
+	struct ibv_qp_init_attr_ex qp = {
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = {ENDPOINT_DEPTH, ENDPOINT_DEPTH, 1, 1, 0},
+		.comp_mask =
+			IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+	};
+	struct ibv_qp *made;
+
+	for (int i = 0; i < 2; i++)
+		endpoint_open(&p->e[i],
+			      IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
+			      ENDPOINT_ALL_REMOTE);
+	open_domain(p);
+	cq.parent_domain = p->e[0].pd;
+	p->polled = ibv_create_cq_ex(p->e[0].ctx, &cq);
+	check_need(p->polled, "ibv_create_cq_ex");
+	p->cq = p->e[0].cq;
+	p->e[0].cq = ibv_cq_ex_to_cq(p->polled);
+	qp.pd = p->e[0].pd;
+	qp.send_cq = qp.recv_cq = p->e[0].cq;
+	made = ibv_create_qp_ex(p->e[0].ctx, &qp);
+	endpoint_replace_qp(&p->e[0], made, ENDPOINT_ALL_REMOTE);
+	p->posted = ibv_qp_to_qp_ex(p->e[0].qp);
+	endpoint_connect(&p->e[0], &p->e[1]);
+}
+
+static void close_private(struct private_queues *p)
+{
+	EXPECT(ibv_destroy_qp(p->e[0].qp) == 0);
+	EXPECT(ibv_destroy_cq(p->e[0].cq) == 0);
+	EXPECT(ibv_dealloc_pd(p->e[0].pd) == 0);
+	EXPECT(ibv_dealloc_td(p->td) == 0);
+	p->e[0].pd = p->pd;
+	p->e[0].cq = p->cq;
+	p->e[0] = endpoint_beside(&p->e[0], NULL, 0);
+	endpoint_close_pair(p->e);
+}
+
+/* A WRITE, posted and polled field by field. */
+static void write_by_fields(struct private_queues *p)
+{
+	struct ibv_poll_cq_attr none = {0};
+	int err;
+
+	ibv_wr_start(p->posted);
+	p->posted->wr_id = 3;
+	p->posted->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(p->posted, p->e[1].mr->rkey,
+			  (uintptr_t)p->e[1].region);
+	ibv_wr_set_sge(p->posted, p->e[0].mr->lkey, (uintptr_t)p->e[0].region,
+		       64);
+	EXPECT(ibv_wr_complete(p->posted) == 0);
+	while ((err = ibv_start_poll(p->polled, &none)) == ENOENT)
+		;
+	EXPECT(err == 0);
+	if (err)
+		return;
+	EXPECT(p->polled->status == IBV_WC_SUCCESS && p->polled->wr_id == 3);
+	ibv_end_poll(p->polled);
+}
+
+static void *work_privately(void *arg)
+{
+	struct private_queues *p = arg;
+
+	for (int i = 0; i < ROUNDS / 4; i++) {
+		write_by_fields(p);
+		round_of_work(p->e);
+		/* a message to the queues of the domain */
+		EXPECT(post_receive(&p->e[0]) == 0);
+		EXPECT(post(&p->e[1], &p->e[0], IBV_WR_SEND, 8) == 0);
+		expect_success(&p->e[1]);
+		expect_success(&p->e[0]);
+	}
+	return NULL;
+}
+
+/* Four threads, each with queues of its own, which the next four threads use
+ * after them. */
+static void queues_of_thread_domains_work_and_pass_from_thread_to_thread(void)
+{
+	static struct private_queues p[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		open_private(&p[i]);
+	for (int i = 0; i < 3; i++)
+		run_threads(THREADS, work_privately, p, sizeof(p[0]));
+	for (int i = 0; i < THREADS; i++)
+		close_private(&p[i]);
+}
+
+/* Uses the queues between the two calls of another thread that would keep a
+ * lock. */
+static void *use_between(void *arg)
+{
+	struct private_queues *p = arg;
+
+	EXPECT(post(&p->e[0], &p->e[1], IBV_WR_RDMA_WRITE, 8) == 0);
+	while (ibv_start_poll(p->polled, &(struct ibv_poll_cq_attr){0}))
+		;
+	EXPECT(p->polled->status == IBV_WC_SUCCESS);
+	ibv_end_poll(p->polled);
+	return NULL;
+}
+
+static void queues_of_a_thread_domain_take_no_lock(void)
+{
+	struct private_queues p;
+
+	open_private(&p);
+	EXPECT(post(&p.e[0], &p.e[1], IBV_WR_RDMA_WRITE, 8) == 0);
+	while (ibv_start_poll(p.polled, &(struct ibv_poll_cq_attr){0}))
+		;
+	ibv_wr_start(p.posted);
+	/* this thread waits meanwhile: one thread at a time uses the queues */
+	run_threads(1, use_between, &p, 0);
+	ibv_wr_abort(p.posted);
+	ibv_end_poll(p.polled);
+	close_private(&p);
+}
+
 /* ---- objects come and go during traffic ---- */
 
 static void churn_regions(struct endpoint *e)
@@ -551,6 +705,11 @@ int main(void)
 		  threads_work_apart_on_one_device);
 	check_run("two post and two poll on one queue pair",
 		  two_post_and_two_poll_on_one_queue_pair);
+	check_run(
+		"queues of thread domains work, and pass from thread to thread",
+		queues_of_thread_domains_work_and_pass_from_thread_to_thread);
+	check_run("queues of a thread domain take no lock",
+		  queues_of_a_thread_domain_take_no_lock);
 	check_run("objects are created and destroyed during traffic",
 		  objects_are_created_and_destroyed_during_traffic);
 	check_run("the device is opened and closed at once",
