@@ -11,6 +11,7 @@
  *	-s BYTES  the bytes of a request; an atomic has 8
  *	-l COUNT  post lists of COUNT requests, not one by one
  *	-m        memory of a memfd, which the peer's process may map
+ *	-d        a thread domain for each worker
  *	-t S      measure for S seconds
  */
 #include <pthread.h>
@@ -46,7 +47,7 @@ static struct {
 	size_t bytes;
 	double seconds;
 	enum operation op;
-	bool processes, mapped;
+	bool processes, mapped, domains;
 } options = {.list = 1, .bytes = 64, .seconds = 0.3};
 
 /* One connection, in memory that all processes share. */
@@ -110,15 +111,47 @@ static char *allocate_memory(size_t bytes)
 	return p;
 }
 
+/* A protection domain; with the option -d, and a thread domain. */
+static struct ibv_pd *create_domain(const struct queue_device *d)
+{
+	struct ibv_parent_domain_init_attr attr = {0};
+	struct ibv_td_init_attr plain = {0};
+	struct ibv_pd *pd = ibv_alloc_pd(d->context);
+
+	queue_check(pd, "ibv_alloc_pd");
+	if (!options.domains)
+		return pd;
+	attr.pd = pd;
+	attr.td = ibv_alloc_td(d->context, &plain);
+	queue_check(attr.td, "ibv_alloc_td");
+	pd = ibv_alloc_parent_domain(d->context, &attr);
+	queue_check(pd, "ibv_alloc_parent_domain");
+	return pd;
+}
+
+static struct ibv_cq *create_cq(const struct queue_device *d, struct ibv_pd *pd)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 2 * DEPTH,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+		.parent_domain = pd,
+	};
+	struct ibv_cq_ex *cq;
+
+	if (!options.domains)
+		return ibv_create_cq(d->context, 2 * DEPTH, NULL, NULL, 0);
+	cq = ibv_create_cq_ex(d->context, &attr);
+	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
+}
+
 static void create_end(struct end *e, const struct queue_device *d, int index)
 {
 	size_t bytes = options.bytes < 4096 ? 4096 : options.bytes;
 
 	*e = (struct end){.device = d, .pair = &pairs[index], .index = index};
 	e->memory = allocate_memory(bytes);
-	e->pd = ibv_alloc_pd(d->context);
-	queue_check(e->pd, "ibv_alloc_pd");
-	e->cq = ibv_create_cq(d->context, 2 * DEPTH, NULL, NULL, 0);
+	e->pd = create_domain(d);
+	e->cq = create_cq(d, e->pd);
 	queue_check(e->cq, "ibv_create_cq");
 	e->mr = ibv_reg_mr(e->pd, e->memory, bytes, QUEUE_RIGHTS);
 	queue_check(e->mr, "ibv_reg_mr");
@@ -356,6 +389,9 @@ static bool take_option(int c)
 	case 'm':
 		options.mapped = true;
 		return true;
+	case 'd':
+		options.domains = true;
+		return true;
 	case 'o':
 		options.op = find_operation(optarg);
 		return options.op < OPS;
@@ -378,13 +414,13 @@ static void take_options(int argc, char **argv)
 	bool good = true;
 	int c;
 
-	while (good && (c = getopt(argc, argv, "Pmo:s:l:t:")) != -1)
+	while (good && (c = getopt(argc, argv, "Pmdo:s:l:t:")) != -1)
 		good = take_option(c);
 	if (good && optind + 1 == argc)
 		options.count = (uint32_t)strtoul(argv[optind], NULL, 0);
 	if (!options.count || options.count > COUNT_MAX) {
 		fprintf(stderr,
-			"usage: threads [-P] [-m] [-o write|read|send|atomic] "
+			"usage: threads [-P] [-m] [-d] [-o write|read|send|atomic] "
 			"[-s BYTES] [-l COUNT] [-t SECONDS] COUNT\n");
 		exit(2);
 	}
