@@ -47,6 +47,17 @@ struct service {
 	void (*replay)(struct flow *f);
 };
 
+/* Functions of service_rc that service_iwarp has too. */
+bool service_rc_make(struct world *w, struct flow *f, bool defective);
+void service_rc_fill(const struct flow *f, const struct op *o, struct wqe *e);
+void service_rc_received(struct world *w, struct flow *f, uint32_t i,
+			 const struct cqe *c);
+bool service_rc_is_over(const struct flow *f);
+void service_rc_replay(struct flow *f);
+/* Moves f's QP from RESET to RTS with the attributes in *a. */
+void service_rc_enter_rts(struct world *w, struct flow *f,
+			  struct hca_qp_attr *a);
+
 extern const struct service service_rc, service_uc, service_ud, service_iwarp;
 
 #endif

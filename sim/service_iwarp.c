@@ -28,27 +28,6 @@ static bool has_receive(const struct op *o)
 	return o->opcode == HCA_WR_RDMA_WRITE_IMM || o->opcode == HCA_WR_SEND;
 }
 
-static bool make_request(struct world *w, struct flow *f, bool defective)
-{
-	return service_rc.make(w, f, defective);
-}
-
-static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
-{
-	service_rc.fill(f, o, e);
-}
-
-static void check_receive(struct world *w, struct flow *f, uint32_t i,
-			  const struct cqe *c)
-{
-	service_rc.received(w, f, i, c);
-}
-
-static void replay_round(struct flow *f)
-{
-	service_rc.replay(f);
-}
-
 /* Nothing tells the requester of a missing receive: the program waits until its
  * peer has posted one, or is gone. */
 static bool may_post(const struct flow *f)
@@ -72,15 +51,7 @@ static void enter_rts(struct world *w, struct flow *f)
 						HCA_REMOTE_ATOMIC,
 				.ah = {.is_global = 1}};
 
-	workload_modify(w, f, &a, HCA_QP_INIT,
-			HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS);
-	workload_modify(w, f, &a, HCA_QP_RTR,
-			HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN |
-				HCA_QP_RQ_PSN | HCA_QP_MAX_DEST_RD_ATOMIC |
-				HCA_QP_MIN_RNR_TIMER);
-	workload_modify(w, f, &a, HCA_QP_RTS,
-			HCA_QP_SQ_PSN | HCA_QP_TIMEOUT | HCA_QP_RETRY_CNT |
-				HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC);
+	service_rc_enter_rts(w, f, &a);
 }
 
 /* An initiator without requests has to send a ready-to-receive. */
@@ -145,7 +116,7 @@ static bool may_end(const struct flow *f, uint32_t i, uint32_t status)
 /* Bytes may be under way after the last completion. */
 static bool is_over(const struct flow *f)
 {
-	return service_rc.is_over(f) &&
+	return service_rc_is_over(f) &&
 	       (pair_is_broken(f) || pair_is_broken(f->back) ||
 		bytestream_is_empty(f));
 }
@@ -169,13 +140,13 @@ const struct service service_iwarp = {
 	.qp_type = HCA_QPT_RC,
 	.opcodes = opcodes,
 	.opcode_count = sizeof(opcodes),
-	.make = make_request,
+	.make = service_rc_make,
 	.connect = connect_pair,
-	.fill = fill_wqe,
+	.fill = service_rc_fill,
 	.may_post = may_post,
 	.end = end_round,
 	.may_end = may_end,
-	.received = check_receive,
+	.received = service_rc_received,
 	.is_over = is_over,
-	.replay = replay_round,
+	.replay = service_rc_replay,
 };

@@ -40,7 +40,7 @@ static bool make_read_or_atomic(struct world *w, struct flow *f, struct op *o,
 	return true;
 }
 
-static bool make_request(struct world *w, struct flow *f, bool defective)
+bool service_rc_make(struct world *w, struct flow *f, bool defective)
 {
 	struct op *o = &f->round.ops[f->round.ops_count];
 	bool fenced = f->round.fence_next;
@@ -93,6 +93,20 @@ static bool make_request(struct world *w, struct flow *f, bool defective)
 	       workload_receive(w, f, f->round.ops_count, o->bytes);
 }
 
+void service_rc_enter_rts(struct world *w, struct flow *f,
+			  struct hca_qp_attr *a)
+{
+	workload_modify(w, f, a, HCA_QP_INIT,
+			HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS);
+	workload_modify(w, f, a, HCA_QP_RTR,
+			HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN |
+				HCA_QP_RQ_PSN | HCA_QP_MAX_DEST_RD_ATOMIC |
+				HCA_QP_MIN_RNR_TIMER);
+	workload_modify(w, f, a, HCA_QP_RTS,
+			HCA_QP_SQ_PSN | HCA_QP_TIMEOUT | HCA_QP_RETRY_CNT |
+				HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC);
+}
+
 /* The caller sets the attributes in *a that both QPs must agree on; the other
  * attributes are drawn here. */
 static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
@@ -113,15 +127,7 @@ static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 	a->retry_cnt = (uint8_t)workload_below(w, 8);
 	a->rnr_retry = f->round.rnr_retry =
 		(uint8_t)(workload_below(w, 4) ? 7 : workload_below(w, 7));
-	workload_modify(w, f, a, HCA_QP_INIT,
-			HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS);
-	workload_modify(w, f, a, HCA_QP_RTR,
-			HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN |
-				HCA_QP_RQ_PSN | HCA_QP_MAX_DEST_RD_ATOMIC |
-				HCA_QP_MIN_RNR_TIMER);
-	workload_modify(w, f, a, HCA_QP_RTS,
-			HCA_QP_SQ_PSN | HCA_QP_TIMEOUT | HCA_QP_RETRY_CNT |
-				HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC);
+	service_rc_enter_rts(w, f, a);
 }
 
 static void connect_pair(struct world *w, struct flow *f)
@@ -202,8 +208,8 @@ static bool holds_message(const struct flow *f, const struct recv *r,
 	       !memcmp(from, to, o->bytes);
 }
 
-static void check_receive(struct world *w, struct flow *f, uint32_t i,
-			  const struct cqe *c)
+void service_rc_received(struct world *w, struct flow *f, uint32_t i,
+			 const struct cqe *c)
 {
 	const struct recv *r = &f->round.recvs[i];
 	const struct op *o = &f->round.ops[r->op];
@@ -293,7 +299,7 @@ static void replay_op(struct flow *f, uint32_t i, const struct recv **recv)
 		replay_atomic(f, o, vague);
 }
 
-static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
+void service_rc_fill(const struct flow *f, const struct op *o, struct wqe *e)
 {
 	e->rkey = f->region[REGION_REMOTE].rkey ^ (o->defect == OP_BAD_RKEY);
 	e->va = f->to->memory.va + o->remote;
@@ -302,14 +308,14 @@ static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
 }
 
 /* After a failure some receives stay posted, unless they are flushed. */
-static bool is_over(const struct flow *f)
+bool service_rc_is_over(const struct flow *f)
 {
 	return f->round.failed < f->round.ops_count || pair_is_broken(f) ||
 	       pair_is_broken(f->back) ||
 	       f->round.recvs_next == f->round.recvs_count;
 }
 
-static void replay_round(struct flow *f)
+void service_rc_replay(struct flow *f)
 {
 	const struct recv *r = f->round.recvs;
 
@@ -321,11 +327,11 @@ const struct service service_rc = {
 	.qp_type = HCA_QPT_RC,
 	.opcodes = opcodes,
 	.opcode_count = sizeof(opcodes),
-	.make = make_request,
+	.make = service_rc_make,
 	.connect = connect_pair,
-	.fill = fill_wqe,
+	.fill = service_rc_fill,
 	.may_end = may_end,
-	.received = check_receive,
-	.is_over = is_over,
-	.replay = replay_round,
+	.received = service_rc_received,
+	.is_over = service_rc_is_over,
+	.replay = service_rc_replay,
 };
