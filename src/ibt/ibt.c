@@ -271,6 +271,18 @@ void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status)
 		ibt_complete(t, q, q->qp->send_cq, &c, false);
 }
 
+void ibt_request_failed(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
+			enum hca_status status, struct explain *x)
+{
+	struct req_note *n = rc_req_note(q, q->req.wqe);
+
+	n->started = true;
+	n->status = (uint8_t)status;
+	x->wr_id = w->wr_id;
+	x->opcode = w->opcode;
+	ibt_explain(t, q, x);
+}
+
 void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,
 		 enum ibt_drop why, uint32_t src_qpn)
 {

@@ -385,6 +385,10 @@ void ibt_complete(struct ibt *t, struct ibt_qp *q, aoff cq, const struct cqe *c,
 		  bool solicited);
 /* Completes the oldest request of the send queue, and counts it. */
 void ibt_request_done(struct ibt *t, struct ibt_qp *q, enum hca_status status);
+/* w, the request at the cursor, has a local error: notes that w fails with this
+ * status when the requests before it are complete, and explains it by *x. */
+void ibt_request_failed(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
+			enum hca_status status, struct explain *x);
 /* Counts a message for q that was dropped, and explains the first message of
  * each cause @why with the facts in x. */
 void ibt_dropped(struct ibt *t, struct ibt_qp *q, struct explain *x,

@@ -139,13 +139,9 @@ void rc_req_stop(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 {
 	struct req_note *n = rc_req_note(q, q->req.wqe);
 
-	n->started = true;
-	n->status = (uint8_t)status;
 	n->first = q->req.max;
 	n->packets = 0;
-	x->wr_id = w->wr_id;
-	x->opcode = w->opcode;
-	ibt_explain(t, q, x);
+	ibt_request_failed(t, q, w, status, x);
 	q->req.packet = 0;
 	rc_req_nudge(t, q);
 	rc_comp_retire(t, q);

@@ -81,14 +81,8 @@ static void mark_handed(struct ibt *t, struct ibt_qp *q)
 void unreliable_tx_stop(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 			enum hca_status status, struct explain *x)
 {
-	struct req_note *n = rc_req_note(q, q->req.wqe);
-
-	n->started = true;
-	n->status = (uint8_t)status;
 	q->req.packet = 0;
-	x->wr_id = w->wr_id;
-	x->opcode = w->opcode;
-	ibt_explain(t, q, x);
+	ibt_request_failed(t, q, w, status, x);
 	mark_handed(t, q);
 }
 

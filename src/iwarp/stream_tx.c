@@ -64,14 +64,8 @@ static uint32_t segment_bytes(const struct iwarp_stream *s, bool is_tagged,
 static void stop_request(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 			 enum hca_status status, struct explain *x)
 {
-	struct req_note *n = rc_req_note(q, q->req.wqe);
-
-	n->started = true;
-	n->status = (uint8_t)status;
 	q->stream->out.is_begun = false;
-	x->wr_id = w->wr_id;
-	x->opcode = w->opcode;
-	ibt_explain(t, q, x);
+	ibt_request_failed(t, q, w, status, x);
 	stream_retire(t, q);
 }
 
