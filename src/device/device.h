@@ -18,6 +18,12 @@
 
 enum { DEVICE_GID_ROCE_V1 = 0, DEVICE_GID_ROCE_V2 = 1 };
 
+/* The wires by which a device sends. */
+enum device_kind {
+	DEVICE_ROCE,  /* RoCEv2, "adv0" */
+	DEVICE_IWARP, /* iWARP over TCP, "iw0" */
+};
+
 struct device_gid {
 	uint8_t gid[16];
 	uint32_t type;	  /* DEVICE_GID_* */
@@ -46,6 +52,7 @@ struct device {
 	uint32_t ifindex;
 	uint8_t mac[6];
 	uint64_t guid;		 /* host order, never 0 */
+	uint32_t kind;		 /* enum device_kind */
 	struct device_port port; /* under netif.c's lock: use device_port() */
 };
 

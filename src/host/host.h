@@ -21,6 +21,7 @@
 #define HOST_MAX_GROUPS 8 /* multicast */
 
 struct host;
+struct stream_config; /* iwarp/stream.h */
 
 /* Calls to the front end, which queues what it is told and calls nothing of
  * this header. */
@@ -94,6 +95,44 @@ int host_mcast_detach(struct host *h, struct ibt_qp *side,
  * PSNs. */
 void host_qp_query(struct host *h, struct ibt_qp *side,
 		   struct hca_qp_attr *attr);
+/* The events of a QP's stream. */
+enum host_stream_news {
+	/* The peer's first FPDU has come: it is in full operation. */
+	HOST_STREAM_READY,
+	/* The connection is closed, and the QP is in ERR.  Nothing follows. */
+	HOST_STREAM_ENDED,
+};
+
+/* A TCP connection whose start-up (iwarp/startup.h) has succeeded. */
+struct host_stream {
+	int fd; /* O_NONBLOCK, and noted by fd_identity_note */
+	const struct stream_config *config;
+	/* Bytes that precede the first FPDU of this side: the responder's
+	 * reply.  Copied; at most HOST_STREAM_FIRST. */
+	const uint8_t *first;
+	uint32_t first_bytes;
+	/* Called under the progress lock, by any thread; it may take leaf locks
+	 * alone, and calls nothing of this header. */
+	void (*news)(void *arg, enum host_stream_news what);
+	void *arg;
+};
+
+#define HOST_STREAM_FIRST 1024
+
+/*
+ * Gives a connection to the QP `qpn` of an iWARP device, which enters RTS.  0:
+ * the host owns s->fd.  -errno with *why: the caller keeps s->fd.  -ENOENT:
+ * there is no such QP; -EISCONN: the QP has or had a connection.
+ */
+int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
+		     const char **why);
+/* Ends the connection in order: what was posted is sent, then FIN; the news
+ * HOST_STREAM_ENDED follows.  Does nothing if the QP has no connection. */
+void host_stream_close(struct host *h, uint32_t qpn);
+/* Ends the connection at once, if the QP has one: the QP enters ERR.  No news
+ * follow after the return.  host_qp_free does the same. */
+void host_stream_abort(struct host *h, uint32_t qpn);
+
 /* Frees a CQ that no QP uses. */
 void host_cq_free(struct host *h, struct cq *cq);
 /* Resizes an SRQ (srq_resize) under the progress lock.  0 or -errno. */
