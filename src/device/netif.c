@@ -266,6 +266,18 @@ bool netif_is_local(const uint8_t ip[16])
 	return found;
 }
 
+bool netif_has_address(const struct device *dev, const uint8_t ip[16])
+{
+	bool found = false;
+
+	lock_take(&ports);
+	for (uint32_t k = 0; k < DEVICE_MAX_GIDS; k++)
+		found |= dev->port.gids[k].ifindex &&
+			 inaddr_has_same_ip(dev->port.gids[k].gid, ip);
+	lock_give(&ports);
+	return found;
+}
+
 int netif_device(const uint8_t ip[16], uint32_t link)
 {
 	const struct device *dev;

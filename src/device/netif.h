@@ -37,6 +37,8 @@ uint32_t netif_scope(const uint8_t ip[16], uint32_t link);
 uint32_t netif_version(void);
 /* Returns whether a GID table of this machine has the address. */
 bool netif_is_local(const uint8_t ip[16]);
+/* Returns whether the device's GID table has the address. */
+bool netif_has_address(const struct device *dev, const uint8_t ip[16]);
 /* Returns the index of the device whose GID table has the address, or -1.  For
  * a multicast group, from which a datagram came in by interface `link`, returns
  * the device of that interface, or 0. */

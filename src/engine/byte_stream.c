@@ -57,3 +57,16 @@ bool engine_stream_is_over(const struct ibt_qp *q)
 {
 	return stream_is_over(q);
 }
+
+bool engine_stream_has_begun(const struct ibt_qp *q)
+{
+	return q->stream->may_send;
+}
+
+bool engine_stream_is_drained(const struct ibt_qp *q)
+{
+	const struct iwarp_stream *s = q->stream;
+
+	return s->phase != STREAM_TERMINATING && s->in.head == s->in.tail &&
+	       q->req.wqe == shared_load(&q->qp->sq.head);
+}

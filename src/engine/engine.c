@@ -99,6 +99,21 @@ bool engine_qpn_is_used(const struct engine *e, uint32_t qpn)
 	return engine_find(e, qpn) != NULL;
 }
 
+struct ibt_qp *engine_qp_find(const struct engine *e, uint32_t qpn)
+{
+	return engine_find(e, qpn);
+}
+
+uint32_t engine_qp_qpn(const struct ibt_qp *q)
+{
+	return q->qp->qpn;
+}
+
+bool engine_qp_is_iwarp(const struct ibt_qp *q)
+{
+	return q->qp->is_iwarp;
+}
+
 struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp)
 {
 	struct ibt_qp *q = alloc_apart(sizeof(*q));

@@ -203,6 +203,12 @@ uint32_t engine_qp_flying(const struct ibt_qp *q);
 bool engine_qp_is_unanswered(const struct ibt_qp *q);
 /* Has the engine a QP with this QPN? */
 bool engine_qpn_is_used(const struct engine *e, uint32_t qpn);
+/* Returns the QP with this QPN, or NULL. */
+struct ibt_qp *engine_qp_find(const struct engine *e, uint32_t qpn);
+/* Returns q's QPN.  Needs no lock. */
+uint32_t engine_qp_qpn(const struct ibt_qp *q);
+/* Do q's requests go by a stream alone?  Needs no lock. */
+bool engine_qp_is_iwarp(const struct ibt_qp *q);
 /* Returns the holder of q's responder lock.  Needs no lock. */
 alock_owner engine_qp_accessor(const struct ibt_qp *q);
 /*
@@ -343,6 +349,10 @@ uint32_t engine_stream_tx(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 			  uint32_t room, uint64_t now_ns);
 /* Returns how many bytes engine_stream_tx needs for one FPDU of q. */
 uint32_t engine_stream_room(const struct ibt_qp *q);
+/* Has the peer's first FPDU come, or is this side the initiator? */
+bool engine_stream_has_begun(const struct ibt_qp *q);
+/* Is all that was posted, and all that is due to the peer, made into FPDUs? */
+bool engine_stream_is_drained(const struct ibt_qp *q);
 /* The connection takes bytes again: engine_stream_next returns q. */
 void engine_stream_ready(struct engine *e, struct ibt_qp *q);
 /* Takes n bytes that were received. */

@@ -86,7 +86,8 @@ struct qp {
 	uint32_t state;	 /* enum hca_qp_state; ibt_qp_enter alone changes it */
 	uint32_t pd;
 	uint32_t recv_pd; /* the PD of the memory of its receives */
-	uint32_t sq_sig_all;
+	uint16_t sq_sig_all;
+	uint16_t is_iwarp;   /* no packets: its requests go by a stream */
 	uint32_t device;     /* the index of the device whose counters count */
 	uint32_t connection; /* how often the QP has become ready to receive */
 	/* How often qp_modify_store has changed attr, under the responder lock:

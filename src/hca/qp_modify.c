@@ -42,6 +42,22 @@ static const struct edge rc_edges[] = {
 	 HCA_QP_MIN_RNR_TIMER | HCA_QP_PATH_MIG_STATE | HCA_QP_PORT},
 };
 
+/* iWARP: no addresses and no PSNs.  rdma_cm's connection moves a QP from INIT
+ * or RTR to RTS (host_stream_open), and the program cannot. */
+static const struct edge iwarp_edges[] = {
+	{HCA_QP_RESET, HCA_QP_INIT, 0,
+	 HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS},
+	{HCA_QP_INIT, HCA_QP_INIT, 0,
+	 HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS},
+	{HCA_QP_INIT, HCA_QP_RTR, 0, HCA_QP_ACCESS_FLAGS},
+	{HCA_QP_INIT, HCA_QP_RTS, 0, HCA_QP_ACCESS_FLAGS},
+	{HCA_QP_RTR, HCA_QP_RTS, 0, HCA_QP_ACCESS_FLAGS},
+	{HCA_QP_RTS, HCA_QP_RTS, 0, HCA_QP_ACCESS_FLAGS},
+	{HCA_QP_RTS, HCA_QP_SQD, 0, HCA_QP_EN_SQD_ASYNC},
+	{HCA_QP_SQD, HCA_QP_RTS, 0, HCA_QP_ACCESS_FLAGS},
+	{HCA_QP_SQD, HCA_QP_SQD, 0, HCA_QP_ACCESS_FLAGS},
+};
+
 static const struct edge uc_edges[] = {
 	{HCA_QP_RESET, HCA_QP_INIT,
 	 HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS, 0},
@@ -171,17 +187,20 @@ static int check_ranges(const struct hca *h, const struct hca_qp_attr *a,
 
 static const struct edge *find_edge(const struct qp *qp, uint32_t to)
 {
+	enum { IWARP = 0 }; /* no HCA_QPT_* is 0 */
 	static const struct {
 		const struct edge *edges;
 		size_t count;
 	} tables[] = {
+		[IWARP] = {iwarp_edges, ARRAY_COUNT(iwarp_edges)},
 		[HCA_QPT_RC] = {rc_edges, ARRAY_COUNT(rc_edges)},
 		[HCA_QPT_UC] = {uc_edges, ARRAY_COUNT(uc_edges)},
 		[HCA_QPT_UD] = {ud_edges, ARRAY_COUNT(ud_edges)},
 	};
+	uint32_t row = qp->is_iwarp ? IWARP : qp->type;
 
-	for (size_t i = 0; i < tables[qp->type].count; i++) {
-		const struct edge *e = &tables[qp->type].edges[i];
+	for (size_t i = 0; i < tables[row].count; i++) {
+		const struct edge *e = &tables[row].edges[i];
 
 		if (e->from == qp->state && e->to == to)
 			return e;

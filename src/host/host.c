@@ -17,6 +17,7 @@
 #include "hca/access.h"
 #include "host/broker_link.h"
 #include "host/capture.h"
+#include "host/inside.h"
 #include "host/leader.h"
 #include "host/local_peer.h"
 #include "host/mcast_socket.h"
@@ -324,6 +325,11 @@ struct hca *host_hca(struct host *h)
 	return &h->hca;
 }
 
+struct progress *host_progress(struct host *h)
+{
+	return &h->progress;
+}
+
 void host_lock(struct host *h)
 {
 	take_shielded(&h->ctx, &h->cancel);
@@ -371,8 +377,10 @@ struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 	if (qpn)
 		qp = qp_new(&h->hca, qpn, type, pd, send_cq, recv_cq, cap,
 			    sq_sig_all);
-	if (qp)
+	if (qp) {
 		qp->device = device_index(dev);
+		qp->is_iwarp = dev->kind == DEVICE_IWARP;
+	}
 	*side = qp ? engine_qp_add(h->progress.engine, qp) : NULL;
 	if (qp && !*side) {
 		qp_withdraw(&h->hca, qp);
@@ -412,6 +420,7 @@ void host_qp_free(struct host *h, struct qp *qp,
 {
 	progress_take(&h->progress);
 	progress_catch_up(&h->progress);
+	stream_set_abort(&h->progress.streams, qp->qpn);
 	sport_give(&h->progress.wire.sports, port_of(h, side));
 	engine_qp_remove(h->progress.engine, side);
 	direct_select_part(h->progress.engine);
@@ -607,6 +616,8 @@ int host_qp_modify(struct host *h, const struct device *dev,
 		err = source_gid(dev, &attr->ah, from, &own.ah.link, why);
 	if (!err && (mask & HCA_QP_PATH_MTU))
 		err = check_mtu(dev, attr, why);
+	if (!err && dev->kind == DEVICE_IWARP)
+		return stream_modify(&h->progress, side, attr, mask, why);
 	if (err)
 		return err;
 	if ((mask & HCA_QP_AV) && attr->ah.is_global)

@@ -6,6 +6,12 @@
 
 #include "host/progress.h"
 
+/* Returns the progress of h. */
+struct progress *host_progress(struct host *h);
+/* stream.c: host_qp_modify for a QP of an iWARP device. */
+int stream_modify(struct progress *p, struct ibt_qp *q,
+		  const struct hca_qp_attr *attr, uint32_t mask,
+		  const char **why);
 /* Takes the progress lock, and all post locks, if the progress lock is free. */
 bool progress_try(struct progress *p) TRY_ACQUIRE(true, &p->lock);
 /* Gives these locks, and serves the doorbells that were left meanwhile. */

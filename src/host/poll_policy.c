@@ -169,6 +169,11 @@ uint64_t poll_policy_mind(struct poll_policy *p, uint64_t now_ns)
 	return minds ? now_ns + POLL_POLICY_MIND_NS : UINT64_MAX;
 }
 
+void poll_policy_news(struct poll_policy *p)
+{
+	shared_store(&p->looks.news, shared_own(&p->looks.news) + 1);
+}
+
 void poll_policy_rested(struct poll_policy *p, uint64_t bulk, uint32_t news,
 			uint64_t now_ns)
 {

@@ -52,7 +52,7 @@ struct poll_looks {
 	uint32_t in_vain;     /* looks in a row that found nothing, at most 3 */
 	bool is_fixed;	      /* poll_policy_fix */
 	uint32_t polls;	      /* counts polls: see poll_policy_is_full_turn */
-	shared_u32 news;      /* looks that found something */
+	shared_u32 news;      /* looks that found something, streams too */
 };
 
 /* Looks by the thread that waits for work. */
@@ -112,6 +112,8 @@ bool poll_policy_may_look(const struct poll_policy *p, bool is_behind,
  */
 void poll_policy_looked(struct poll_policy *p, size_t bytes, bool is_dry,
 			uint64_t now_ns, uint64_t served_ns);
+/* Something came by another way than the socket's datagrams. */
+void poll_policy_news(struct poll_policy *p);
 /* The backoff forbade a look: whether the socket is empty is not known. */
 void poll_policy_skipped(struct poll_policy *p);
 /* Is the socket empty, as far as the peers should be told?  @waits: the caller

@@ -55,6 +55,7 @@ int progress_init(struct progress *p, struct engine *e, int fd,
 	p->wake.awaited_fd = p->wake.fd = -1;
 	direct_select_init(&p->direct_select);
 	post_lock_init_all(&p->posts);
+	stream_set_init(&p->streams);
 	shared_store(&p->activity.posted_on, UINT32_MAX);
 	return 0;
 }
@@ -62,6 +63,7 @@ int progress_init(struct progress *p, struct engine *e, int fd,
 void progress_fini(struct progress *p)
 {
 	engine_publish(p->engine);
+	stream_set_fini(&p->streams);
 	engine_free(p->engine);
 	udp_fini(&p->wire);
 	post_lock_fini_all(&p->posts);
@@ -134,13 +136,23 @@ static bool find_page(struct progress *p)
 	return true;
 }
 
+/* Sends the bytes of the QPs that engine_tx has found to have streams. */
+static bool send_streams(struct progress *p)
+{
+	if (!stream_set_is_open(&p->streams))
+		return false;
+	shield_holder(p);
+	return stream_set_send(&p->streams, p->engine, p->now_ns);
+}
+
 static void transmit_frames(struct progress *p)
 {
 	struct engine_frame f[UDP_BATCH];
 	struct udp_dgram d[UDP_BATCH];
 	size_t n = UDP_BATCH, sent = UDP_BATCH;
+	bool more = false;
 
-	for (unsigned r = 0; r < TX_ROUNDS && n && sent == n; r++) {
+	for (unsigned r = 0; r < TX_ROUNDS && (more || (n && sent == n)); r++) {
 		n = engine_tx(p->engine, f, UDP_BATCH, p->now_ns);
 		if (n || engine_has_kicks(p->engine))
 			shield_holder(p);
@@ -163,6 +175,7 @@ static void transmit_frames(struct progress *p)
 			poll_policy_sent(&p->policy, f[sent - 1].len,
 					 f[sent - 1].segment);
 		engine_tx_done(p->engine, sent);
+		more = send_streams(p) && sent == n;
 	}
 	direct_select_kick(p->engine);
 	p->is_full = sent < n;
@@ -268,6 +281,24 @@ static bool look_at_socket(struct progress *p, unsigned rounds, uint64_t now)
 	return any;
 }
 
+/* Receives what has come by streams; false if nothing came. */
+static bool receive_streams(struct progress *p)
+{
+	bool any = false;
+
+	if (!stream_set_is_open(&p->streams))
+		return false;
+	stream_set_tick(&p->streams, p->engine, p->now_ns);
+	for (unsigned r = 0;
+	     r < TURN_ROUNDS &&
+	     stream_set_receive(&p->streams, p->engine, p->now_ns);
+	     r++)
+		any = true;
+	if (any)
+		poll_policy_news(&p->policy);
+	return any;
+}
+
 /* Prints the sentence about a failure, once per cause and QP. */
 static void explain_failure(const struct explain *x)
 {
@@ -356,7 +387,7 @@ static void say_junk(struct progress *p)
 {
 	uint64_t junk = 0;
 
-	for (uint32_t i = 0; !p->is_junk_said && i < HCA_MAX_DEVICES; i++) {
+	for (uint32_t i = 0; !p->said.junk && i < HCA_MAX_DEVICES; i++) {
 		const struct engine_counters *c = engine_counters(p->engine, i);
 
 		junk += c->refused.malformed + c->refused.bad_icrc +
@@ -364,7 +395,7 @@ static void say_junk(struct progress *p)
 	}
 	if (junk < JUNK_SAID)
 		return;
-	p->is_junk_said = true;
+	p->said.junk = true;
 	log_say(LOG_JUNK, 0,
 		"somebody sends junk to UDP port 4791: %llu datagrams that "
 		"are no RoCE, damaged, or for queue pairs that do not exist; "
@@ -407,6 +438,7 @@ void progress_turn(struct progress *p)
 	is_deaf = p->rest && p->rest->is_deaf && due > now && !has_dead;
 	any = !is_deaf &&
 	      look_at_socket(p, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
+	receive_streams(p);
 	shm_ack_look(engine_shm_ack(p->engine), now);
 	progress_serve_doorbells(p);
 	if (has_dead && p->policy.looks.is_dry)
@@ -470,9 +502,9 @@ static bool must_wake(const struct progress *p)
 /* Reports the loss of the descriptors as a failure of the adapter, once. */
 static void tell_loss(struct progress *p) REQUIRES(&p->lock)
 {
-	if (p->is_lost_told)
+	if (p->said.loss)
 		return;
-	p->is_lost_told = true;
+	p->said.loss = true;
 	shield_holder(p);
 	if (p->sink.fatal)
 		p->sink.fatal();
@@ -549,6 +581,8 @@ static bool is_still(struct progress *p) REQUIRES(&p->lock)
 	    !mpsc_seems_empty(&p->doorbells) || engine_has_tx(p->engine) ||
 	    engine_owes(p->engine) || engine_has_notify(p->engine) ||
 	    shm_ack_has_news(engine_shm_ack(p->engine)))
+		return false;
+	if (stream_set_has_news(&p->streams, p->now_ns))
 		return false;
 	if (!rx_backoff_is_off(&p->policy.looks.backoff) &&
 	    !poll_policy_may_look(&p->policy, is_behind(p),
@@ -650,6 +684,7 @@ static void plan_rest(struct progress *p, struct progress_rest *r)
 					p->last_turn_ns + ENGINE_LOOK_AGAIN_NS);
 	if (engine_owes(p->engine))
 		w->at_ns = 0;
+	w->at_ns = bits_min_u64(w->at_ns, p->streams.due_ns);
 	engine_publish(p->engine);
 	w->awaited_fd = p->is_full ? p->wire.full_fd : -1;
 	r->until = bits_min_u64(w->at_ns, broker_link_due_ns());

@@ -29,6 +29,7 @@
 #include "host/host.h"
 #include "host/poll_policy.h"
 #include "host/post_lock.h"
+#include "host/stream_set.h"
 #include "util/lock.h"
 #include "util/mpsc.h"
 #include "util/shared.h"
@@ -75,6 +76,12 @@ struct progress_batch {
 	uint32_t count, next;
 };
 
+/* What the user or the front end was told, once. */
+struct progress_said {
+	bool junk; /* somebody sends junk to the port */
+	bool loss; /* the program has closed adverb's descriptors */
+};
+
 /* Owner: struct host.  All members without a lock of their own are guarded by
  * `lock`. */
 struct progress {
@@ -94,8 +101,9 @@ struct progress {
 	struct progress_wake wake;
 	struct progress_activity activity;
 	struct progress_batch batch;
+	struct stream_set streams; /* the connections of iWARP devices */
 	bool is_full; /* the socket took less than the engine had */
-	bool is_junk_said, is_lost_told;
+	struct progress_said said;
 	struct host_sink sink;
 	struct mpsc doorbells; /* QPs with new work; any thread pushes */
 	struct direct_select direct_select;

@@ -16,12 +16,13 @@
 #define NS_PER_S 1000000000u
 #define NAP_NS	 10000000
 
-enum { FROM_WAKE, FROM_BROKER, FROM_WIRE };
+enum { FROM_WAKE, FROM_BROKER, FROM_WIRE, FROM_STREAMS, SOURCES };
 
 /* Returns a number that changes when a descriptor of the set changes. */
 static uint32_t version_of(const struct progress *l)
 {
-	return broker_link_changes() + shared_load(&l->wire.hang_ups);
+	return broker_link_changes() + shared_load(&l->wire.hang_ups) +
+	       shared_load(&l->streams.waits_on);
 }
 
 /*
@@ -29,20 +30,29 @@ static uint32_t version_of(const struct progress *l)
  * descriptor that a child of fork keeps open cannot be removed from the set.
  * The eventfd reports each write (EPOLLET), so it is never read.
  */
+/* The epoll set of the streams (stream_set.h), or -1. */
+static int streams_of(const struct progress *l)
+{
+	return (int)shared_load(&l->streams.waits_on) - 1;
+}
+
 static void make_epoll(struct waitset *in, struct progress *l)
 {
 	struct epoll_event wake = {EPOLLIN | EPOLLET, {.u32 = FROM_WAKE}};
 	struct epoll_event broker = {EPOLLIN, {.u32 = FROM_BROKER}};
 	struct epoll_event wire = {EPOLLIN, {.u32 = FROM_WIRE}};
+	struct epoll_event streams = {EPOLLIN, {.u32 = FROM_STREAMS}};
 
 	in->version = version_of(l);
 	in->fd = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
 	if (in->fd < 0 || epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wake.fd, &wake) ||
 	    epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wire.fd, &wire))
 		in->is_refused = true;
+	if (streams_of(l) >= 0)
+		epoll_ctl(in->fd, EPOLL_CTL_ADD, streams_of(l), &streams);
 	/* The thread that makes progress may be closing the broker's descriptor
 	 * just now; then version_of changes soon. */
-	else if (broker_link_fd() >= 0)
+	if (broker_link_fd() >= 0)
 		epoll_ctl(in->fd, EPOLL_CTL_ADD, broker_link_fd(), &broker);
 }
 
@@ -74,14 +84,14 @@ static struct timespec left_until(uint64_t until)
 static int wait_by_epoll(struct waitset *in, struct progress *l, uint64_t until)
 {
 	struct timespec left = left_until(until);
-	struct epoll_event got[3];
+	struct epoll_event got[SOURCES];
 	int n;
 
 	if (in->version != version_of(l)) {
 		waitset_close(in);
 		make_epoll(in, l);
 	}
-	n = libc_epoll_pwait2(in->fd, got, 3,
+	n = libc_epoll_pwait2(in->fd, got, SOURCES,
 			      until == UINT64_MAX ? NULL : &left, in->mask);
 	in->is_deaf = n > 0;
 	in->has_timed_out = n == 0;
@@ -99,13 +109,14 @@ static int wait_by_epoll(struct waitset *in, struct progress *l, uint64_t until)
 static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
 			short socket_events)
 {
-	struct pollfd fds[4] = {
+	struct pollfd fds[] = {
 		{.fd = l->wake.fd, .events = POLLIN},
 		{.fd = broker_link_fd(), .events = POLLIN},
 		{.fd = socket_events ? l->wire.fd : -1,
 		 .events = socket_events & POLLIN},
 		{.fd = socket_events & POLLOUT ? l->wake.awaited_fd : -1,
 		 .events = POLLOUT},
+		{.fd = streams_of(l), .events = POLLIN},
 	};
 	struct timespec left = left_until(until);
 	uint64_t sink;

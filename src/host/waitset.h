@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The descriptors that the leader waits on: the receive socket, the eventfd,
- * the broker's connection.  Owner: leader.c; lock: the lock of leader.c. */
+ * the broker's connection, the epoll set of the streams.  Owner: leader.c;
+ * lock: the lock of leader.c. */
 #ifndef HOST_WAITSET_H
 #define HOST_WAITSET_H
 

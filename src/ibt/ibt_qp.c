@@ -255,6 +255,8 @@ static void reset_qp(struct ibt *t, struct ibt_qp *q)
 
 bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service)
 {
+	if (q->qp->is_iwarp)
+		return false;
 	switch (q->qp->type) {
 	case HCA_QPT_RC:
 		return service == OPCODE_SERVICE_RC;

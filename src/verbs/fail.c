@@ -20,6 +20,7 @@ static const char *const sentences[] = {
 	[V_BUSY] = "%s; the call fails with EBUSY until they are gone",
 	[V_INPUT] = "invalid argument: %s",
 	[V_MODIFY] = "ibv_modify_qp fails: %s",
+	[V_CONNECT] = "the queue pair does not take its connection: %s",
 	[V_AH] = "ibv_create_ah fails: %s",
 	[V_MCAST] = "a multicast group is not joined or left: %s",
 	[V_STATE] = "posting fails: the queue pair is in state %s; call "

@@ -19,6 +19,7 @@ enum v_cause {
 	V_BUSY,		 /* the call, and the objects that prevent it */
 	V_INPUT,	 /* the call, and the argument that is wrong */
 	V_MODIFY,	 /* why ibv_modify_qp fails */
+	V_CONNECT,	 /* why rdma_cm's connection is not taken */
 	V_AH,		 /* why ibv_create_ah fails */
 	V_MCAST,	 /* why a multicast group is not joined or left */
 	V_STATE,	 /* the state of the QP */

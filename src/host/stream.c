@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs of iWARP devices and their TCP connections: host_stream_open and
+ * its kin, of host.h. */
+#include <errno.h>
+
+#include "host/inside.h"
+#include "host/progress_thread.h"
+
+/* The rights that a connection of iWARP gives to the peer, whose keys decide
+ * the rest: IBV_ACCESS_REMOTE_WRITE, _READ and _ATOMIC. */
+#define PEER_ACCESS (1u << 1 | 1u << 2 | 1u << 3)
+
+static const uint8_t nowhere[16]; /* a QP with a stream has no GIDs */
+
+/* The connection decides when a QP may send; RESET ends it at once. */
+static int modify_locked(struct progress *p, struct ibt_qp *q,
+			 const struct hca_qp_attr *attr, uint32_t mask,
+			 const char **why) REQUIRES(&p->lock)
+{
+	bool has_state = mask & HCA_QP_STATE;
+	struct hca_qp_attr now;
+
+	engine_qp_query(p->engine, q, &now);
+	if (has_state && attr->qp_state == HCA_QP_RTS &&
+	    now.qp_state < HCA_QP_RTS) {
+		*why = "a queue pair of an iWARP device enters RTS when "
+		       "rdma_connect or rdma_accept connects it, and not by "
+		       "ibv_modify_qp";
+		return -EINVAL;
+	}
+	if (has_state && attr->qp_state == HCA_QP_RESET)
+		stream_set_drop(&p->streams, p->engine, engine_qp_qpn(q),
+				p->now_ns);
+	return engine_qp_modify(p->engine, q, attr, mask, nowhere, p->now_ns,
+				why);
+}
+
+int stream_modify(struct progress *p, struct ibt_qp *q,
+		  const struct hca_qp_attr *attr, uint32_t mask,
+		  const char **why) NO_LOCK_ANALYSIS
+{
+	int err;
+
+	progress_take(p);
+	progress_catch_up(p);
+	err = modify_locked(p, q, attr, mask, why);
+	progress_give(p);
+	return err;
+}
+
+/* Gives the connection to q and moves q to RTS. */
+static int open_stream(struct progress *p, struct ibt_qp *q,
+		       const struct host_stream *s, const char **why)
+	REQUIRES(&p->lock)
+{
+	struct hca_qp_attr attr;
+	uint32_t mask = HCA_QP_STATE | HCA_QP_ACCESS_FLAGS;
+	int err;
+
+	engine_qp_query(p->engine, q, &attr);
+	if (!engine_qp_is_iwarp(q)) {
+		*why = "the queue pair is of no iWARP device";
+		return -EINVAL;
+	}
+	if (attr.qp_state != HCA_QP_INIT && attr.qp_state != HCA_QP_RTR) {
+		*why = "the queue pair is not in INIT: it has or had a "
+		       "connection, or was not moved to INIT";
+		return -EISCONN;
+	}
+	err = stream_set_open(&p->streams, p->engine, q, s, p->now_ns);
+	if (err) {
+		*why = "memory or descriptors do not suffice for the queue "
+		       "pair's connection";
+		return err;
+	}
+	attr.qp_state = HCA_QP_RTS;
+	attr.access_flags |= PEER_ACCESS;
+	err = engine_qp_modify(p->engine, q, &attr, mask, nowhere, p->now_ns,
+			       why);
+	if (err)
+		stream_set_cancel(&p->streams, engine_qp_qpn(q));
+	return err;
+}
+
+int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
+		     const char **why) NO_LOCK_ANALYSIS
+{
+	struct progress *p = host_progress(h);
+	struct ibt_qp *q;
+	int err;
+
+	host_lock(h);
+	err = progress_thread_start(p);
+	host_unlock(h);
+	if (err) {
+		*why = "the adapter's thread cannot be started";
+		return err;
+	}
+	progress_take(p);
+	q = engine_qp_find(p->engine, qpn);
+	*why = "there is no queue pair of that number";
+	err = q ? open_stream(p, q, s, why) : -ENOENT;
+	progress_give(p);
+	/* The thread that waits for work waits on the first connection too. */
+	if (!err)
+		progress_wake(p);
+	return err;
+}
+
+void host_stream_close(struct host *h, uint32_t qpn) NO_LOCK_ANALYSIS
+{
+	struct progress *p = host_progress(h);
+
+	progress_take(p);
+	stream_set_close(&p->streams, p->engine, qpn, p->now_ns);
+	progress_give(p);
+}
+
+void host_stream_abort(struct host *h, uint32_t qpn) NO_LOCK_ANALYSIS
+{
+	struct progress *p = host_progress(h);
+	struct ibt_qp *q;
+
+	progress_take(p);
+	q = engine_qp_find(p->engine, qpn);
+	if (stream_set_abort(&p->streams, qpn) && q)
+		engine_stream_lost(p->engine, q, p->now_ns);
+	progress_give(p);
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/stream_set.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "util/bits.h"
+#include "util/fd_identity.h"
+#include "wire/tcp.h"
+
+#define FEW	  4	      /* connections that are read without epoll */
+#define BATCH	  32	      /* connections that one look finds */
+#define CHECK_NS  1000000     /* between looks whether a descriptor is ours */
+#define CLOSE_NS  10000000000 /* the peer closes within that time */
+#define LINGER_NS 2000000000
+#define NEVER	  UINT64_MAX
+#define LINGERS	  0 /* the key of lingering sockets; a QPN is never 0 */
+
+struct stream_socket {
+	struct list link;
+	struct ibt_qp *q; /* NULL: the connection lingers */
+	uint32_t qpn;
+	int fd;
+	bool is_awaited;   /* HOST_STREAM_READY is to be told */
+	bool is_closing;   /* stream_set_close was called */
+	bool has_finished; /* FIN was sent */
+	uint64_t checked_ns, deadline_ns;
+	/* Bytes that the socket has not taken, of STREAM_SET_BYTES. */
+	uint8_t *left;
+	uint32_t left_at, left_bytes;
+	void (*news)(void *arg, enum host_stream_news what);
+	void *arg;
+};
+
+static struct stream_socket *socket_of(struct list *n)
+{
+	return CONTAINER_OF(n, struct stream_socket, link);
+}
+
+static int epoll_of(const struct stream_set *set)
+{
+	return (int)shared_own(&set->waits_on) - 1;
+}
+
+void stream_set_init(struct stream_set *set)
+{
+	memset(set, 0, sizeof(*set));
+	list_init(&set->open);
+	list_init(&set->lingering);
+	set->due_ns = NEVER;
+}
+
+static void free_socket(struct stream_set *set, struct stream_socket *s)
+{
+	if (set->got == s)
+		set->got = NULL;
+	if (s->left_bytes)
+		set->full--;
+	list_remove(&s->link);
+	fd_identity_close(s->fd);
+	free(s->left);
+	free(s);
+}
+
+void stream_set_fini(struct stream_set *set)
+{
+	while (!list_is_empty(&set->open))
+		free_socket(set, socket_of(set->open.next));
+	while (!list_is_empty(&set->lingering))
+		free_socket(set, socket_of(set->lingering.next));
+	fd_identity_close(epoll_of(set));
+	map_fini(&set->by_qpn);
+	free(set->rx);
+	free(set->tx);
+	stream_set_init(set);
+}
+
+/* The program may have put a file of its own in the place of a descriptor. */
+static bool is_ours(int fd, uint64_t *checked_ns, uint64_t now_ns)
+{
+	if (now_ns - *checked_ns <= CHECK_NS)
+		return true;
+	*checked_ns = now_ns;
+	return fd_identity_holds(fd);
+}
+
+static void watch_socket(struct stream_set *set, struct stream_socket *s,
+			 int how)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+
+	ev.data.u32 = s->q ? s->qpn : LINGERS;
+	if (s->left_bytes)
+		ev.events |= EPOLLOUT;
+	epoll_ctl(epoll_of(set), how, s->fd, &ev);
+}
+
+static void set_deadline(struct stream_set *set, struct stream_socket *s,
+			 uint64_t deadline_ns)
+{
+	s->deadline_ns = deadline_ns;
+	set->due_ns = bits_min_u64(set->due_ns, deadline_ns);
+}
+
+/* ---- the end of a connection ---- */
+
+static void tell_end(struct stream_set *set, struct stream_socket *s)
+{
+	map_remove(&set->by_qpn, s->qpn);
+	s->q = NULL;
+	s->news(s->arg, HOST_STREAM_ENDED);
+}
+
+/* The connection is broken, or both sides have closed it. */
+static void drop_socket(struct stream_set *set, struct engine *e,
+			struct stream_socket *s, uint64_t now_ns)
+{
+	engine_stream_lost(e, s->q, now_ns);
+	tell_end(set, s);
+	free_socket(set, s);
+}
+
+/* The QP has sent its last byte, and its peer may send some more. */
+static void linger_socket(struct stream_set *set, struct stream_socket *s,
+			  uint64_t now_ns)
+{
+	tell_end(set, s);
+	if (set->got == s)
+		set->got = NULL;
+	if (!s->has_finished)
+		tcp_finish(s->fd);
+	list_remove(&s->link);
+	list_push_tail(&set->lingering, &s->link);
+	watch_socket(set, s, EPOLL_CTL_MOD);
+	set_deadline(set, s, now_ns + LINGER_NS);
+}
+
+/* Reads, and drops, the bytes of lingering connections. */
+static void read_lingering(struct stream_set *set)
+{
+	list_for_each_safe (n, &set->lingering) {
+		struct stream_socket *s = socket_of(n);
+		ssize_t got;
+
+		if (!fd_identity_holds(s->fd)) {
+			free_socket(set, s);
+			continue;
+		}
+		got = tcp_receive(s->fd, set->rx, STREAM_SET_BYTES);
+		if (got <= 0 && got != -EAGAIN)
+			free_socket(set, s);
+	}
+}
+
+/* ---- sending ---- */
+
+/* Sends what the socket has not taken.  False: the connection is broken. */
+static bool send_left(struct stream_set *set, struct stream_socket *s)
+{
+	ssize_t n = tcp_send(s->fd, s->left + s->left_at, s->left_bytes);
+
+	if (n < 0)
+		return false;
+	s->left_at += (uint32_t)n;
+	s->left_bytes -= (uint32_t)n;
+	if (s->left_bytes)
+		return true;
+	set->full--;
+	watch_socket(set, s, EPOLL_CTL_MOD);
+	return true;
+}
+
+static void keep_left(struct stream_set *set, struct stream_socket *s,
+		      const uint8_t *bytes, uint32_t count)
+{
+	memcpy(s->left, bytes, count);
+	s->left_at = 0;
+	s->left_bytes = count;
+	set->full++;
+	watch_socket(set, s, EPOLL_CTL_MOD);
+}
+
+/* All that was posted is sent: ends the connection if that is due. */
+static void finish_socket(struct stream_set *set, struct engine *e,
+			  struct stream_socket *s, uint64_t now_ns)
+{
+	if (engine_stream_is_over(s->q)) {
+		linger_socket(set, s, now_ns);
+		return;
+	}
+	if (!s->is_closing || s->has_finished ||
+	    !engine_stream_is_drained(s->q))
+		return;
+	tcp_finish(s->fd);
+	s->has_finished = true;
+}
+
+/* Sends the next bytes of a QP.  False: there was nothing to send, or the
+ * socket is full or broken. */
+static bool send_fpdus(struct stream_set *set, struct engine *e,
+		       struct stream_socket *s, uint64_t now_ns)
+{
+	uint32_t bytes;
+	ssize_t n;
+
+	if (s->left_bytes)
+		return false;
+	bytes = engine_stream_tx(e, s->q, set->tx, STREAM_SET_BYTES, now_ns);
+	if (!bytes) {
+		finish_socket(set, e, s, now_ns);
+		return false;
+	}
+	n = is_ours(s->fd, &s->checked_ns, now_ns)
+		    ? tcp_send(s->fd, set->tx, bytes)
+		    : -EBADF;
+	if (n < 0) {
+		drop_socket(set, e, s, now_ns);
+		return false;
+	}
+	if ((uint32_t)n < bytes)
+		keep_left(set, s, set->tx + n, bytes - (uint32_t)n);
+	else if (engine_stream_is_over(s->q))
+		finish_socket(set, e, s, now_ns);
+	else if (s->is_closing)
+		engine_stream_ready(e, s->q); /* FIN may be due */
+	return true;
+}
+
+bool stream_set_send(struct stream_set *set, struct engine *e, uint64_t now_ns)
+{
+	struct ibt_qp *q;
+	bool any = false;
+
+	while ((q = engine_stream_next(e))) {
+		struct stream_socket *s =
+			map_find(&set->by_qpn, engine_qp_qpn(q));
+
+		if (s)
+			any |= send_fpdus(set, e, s, now_ns);
+	}
+	return any;
+}
+
+/* ---- receiving ---- */
+
+/* Gives the engine the result of tcp_receive. */
+static void take_bytes(struct stream_set *set, struct engine *e,
+		       struct stream_socket *s, int64_t result, uint64_t now_ns)
+{
+	if (result <= 0) {
+		drop_socket(set, e, s, now_ns);
+		return;
+	}
+	engine_stream_rx(e, s->q, set->rx, (uint32_t)result, now_ns);
+	if (s->is_awaited && engine_stream_has_begun(s->q)) {
+		s->is_awaited = false;
+		s->news(s->arg, HOST_STREAM_READY);
+	}
+	if (engine_stream_is_over(s->q) && !s->left_bytes)
+		linger_socket(set, s, now_ns);
+}
+
+static int64_t read_socket(struct stream_set *set, struct stream_socket *s,
+			   uint64_t now_ns)
+{
+	if (!is_ours(s->fd, &s->checked_ns, now_ns))
+		return -EBADF;
+	return tcp_receive(s->fd, set->rx, STREAM_SET_BYTES);
+}
+
+/* A socket may have room, or bytes.  True: it had bytes, or has ended. */
+static bool serve_socket(struct stream_set *set, struct engine *e,
+			 struct stream_socket *s, uint64_t now_ns)
+{
+	bool was_full = s->left_bytes;
+	int64_t result;
+
+	if (was_full && !send_left(set, s)) {
+		drop_socket(set, e, s, now_ns);
+		return true;
+	}
+	if (was_full && !s->left_bytes)
+		engine_stream_ready(e, s->q);
+	result = read_socket(set, s, now_ns);
+	if (result == -EAGAIN)
+		return false;
+	take_bytes(set, e, s, result, now_ns);
+	return true;
+}
+
+static bool is_small(const struct stream_set *set)
+{
+	return set->by_qpn.count <= FEW && !set->full &&
+	       list_is_empty(&set->lingering);
+}
+
+/* Reads the few sockets in turn until one has bytes, which stay in rx. */
+static bool look_in_turn(struct stream_set *set, uint64_t now_ns)
+{
+	for (uint32_t i = set->by_qpn.count; i; i--) {
+		struct stream_socket *s = socket_of(set->open.next);
+		int64_t result = read_socket(set, s, now_ns);
+
+		list_remove(&s->link);
+		list_push_tail(&set->open, &s->link);
+		if (result == -EAGAIN)
+			continue;
+		set->got = s;
+		set->got_result = result;
+		return true;
+	}
+	return false;
+}
+
+/* Serves the sockets that epoll names. */
+static bool receive_by_epoll(struct stream_set *set, struct engine *e,
+			     uint64_t now_ns)
+{
+	struct epoll_event got[BATCH];
+	bool any = false;
+	int n;
+
+	if (!is_ours(epoll_of(set), &set->checked_ns, now_ns))
+		return false;
+	n = epoll_wait(epoll_of(set), got, BATCH, 0);
+	for (int i = 0; i < n; i++) {
+		struct stream_socket *s =
+			map_find(&set->by_qpn, got[i].data.u32);
+
+		if (s)
+			any |= serve_socket(set, e, s, now_ns);
+		else if (got[i].data.u32 == LINGERS)
+			read_lingering(set);
+	}
+	return any;
+}
+
+bool stream_set_has_news(struct stream_set *set, uint64_t now_ns)
+{
+	if (!stream_set_is_open(set))
+		return false;
+	/* the turn that follows looks */
+	return set->got || !is_small(set) || look_in_turn(set, now_ns);
+}
+
+bool stream_set_receive(struct stream_set *set, struct engine *e,
+			uint64_t now_ns)
+{
+	struct stream_socket *s;
+
+	if (!stream_set_has_news(set, now_ns))
+		return false;
+	s = set->got;
+	if (!s)
+		return receive_by_epoll(set, e, now_ns);
+	set->got = NULL;
+	take_bytes(set, e, s, set->got_result, now_ns);
+	return true;
+}
+
+/* ---- the life of a connection ---- */
+
+/* Makes what the set needs for its first connection. */
+static int prepare_set(struct stream_set *set)
+{
+	int fd;
+
+	if (!set->rx)
+		set->rx = malloc(STREAM_SET_BYTES);
+	if (!set->tx)
+		set->tx = malloc(STREAM_SET_BYTES);
+	if (!set->rx || !set->tx)
+		return -ENOMEM;
+	if (epoll_of(set) >= 0)
+		return 0;
+	fd = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
+	if (fd < 0)
+		return -errno;
+	shared_store(&set->waits_on, (uint32_t)fd + 1);
+	return 0;
+}
+
+static struct stream_socket *new_socket(struct stream_set *set,
+					struct ibt_qp *q, uint32_t qpn,
+					const struct host_stream *hs)
+{
+	struct stream_socket *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->left = malloc(STREAM_SET_BYTES);
+	if (!s->left || map_add(&set->by_qpn, qpn, s)) {
+		free(s->left);
+		free(s);
+		return NULL;
+	}
+	list_init(&s->link);
+	s->q = q;
+	s->qpn = qpn;
+	s->fd = hs->fd;
+	s->deadline_ns = NEVER;
+	s->news = hs->news;
+	s->arg = hs->arg;
+	return s;
+}
+
+int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
+		    const struct host_stream *hs, uint64_t now_ns)
+{
+	uint32_t qpn = engine_qp_qpn(q);
+	struct stream_socket *s;
+	int err = prepare_set(set);
+
+	if (err)
+		return err;
+	s = new_socket(set, q, qpn, hs);
+	if (!s)
+		return -ENOMEM;
+	err = engine_stream_open(e, q, hs->config);
+	if (err) {
+		map_remove(&set->by_qpn, qpn);
+		free(s->left);
+		free(s);
+		return err;
+	}
+	list_push_tail(&set->open, &s->link);
+	tcp_open(s->fd);
+	s->is_awaited = !engine_stream_has_begun(q);
+	watch_socket(set, s, EPOLL_CTL_ADD);
+	if (hs->first_bytes) {
+		keep_left(set, s, hs->first, hs->first_bytes);
+		/* a broken connection is found by the next look */
+		send_left(set, s);
+	}
+	return 0;
+}
+
+void stream_set_cancel(struct stream_set *set, uint32_t qpn)
+{
+	struct stream_socket *s = map_find(&set->by_qpn, qpn);
+
+	epoll_ctl(epoll_of(set), EPOLL_CTL_DEL, s->fd, NULL);
+	s->fd = -1;
+	stream_set_abort(set, qpn);
+}
+
+void stream_set_close(struct stream_set *set, struct engine *e, uint32_t qpn,
+		      uint64_t now_ns)
+{
+	struct stream_socket *s = map_find(&set->by_qpn, qpn);
+
+	if (!s || s->is_closing)
+		return;
+	s->is_closing = true;
+	set_deadline(set, s, now_ns + CLOSE_NS);
+	engine_stream_ready(e, s->q);
+}
+
+void stream_set_drop(struct stream_set *set, struct engine *e, uint32_t qpn,
+		     uint64_t now_ns)
+{
+	struct stream_socket *s = map_find(&set->by_qpn, qpn);
+
+	if (s)
+		drop_socket(set, e, s, now_ns);
+}
+
+bool stream_set_abort(struct stream_set *set, uint32_t qpn)
+{
+	struct stream_socket *s = map_find(&set->by_qpn, qpn);
+
+	if (!s)
+		return false;
+	map_remove(&set->by_qpn, qpn);
+	free_socket(set, s);
+	return true;
+}
+
+void stream_set_tick(struct stream_set *set, struct engine *e, uint64_t now_ns)
+{
+	uint64_t due = NEVER;
+
+	if (now_ns < set->due_ns)
+		return;
+	list_for_each_safe (n, &set->open)
+		if (socket_of(n)->deadline_ns <= now_ns)
+			drop_socket(set, e, socket_of(n), now_ns);
+		else
+			due = bits_min_u64(due, socket_of(n)->deadline_ns);
+	list_for_each_safe (n, &set->lingering)
+		if (socket_of(n)->deadline_ns <= now_ns)
+			free_socket(set, socket_of(n));
+		else
+			due = bits_min_u64(due, socket_of(n)->deadline_ns);
+	set->due_ns = due;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "wire/tcp.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "wire/bind.h"
+
+void tcp_open(int fd)
+{
+	bind_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+ssize_t tcp_send(int fd, const void *bytes, size_t count)
+{
+	ssize_t n;
+
+	do
+		n = send(fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0)
+		return n;
+	/* ENOBUFS, ENOMEM: the kernel is short of memory just now */
+	return errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM ? 0
+								      : -errno;
+}
+
+ssize_t tcp_receive(int fd, void *bytes, size_t room)
+{
+	ssize_t n;
+
+	do
+		n = recv(fd, bytes, room, MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+void tcp_finish(int fd)
+{
+	shutdown(fd, SHUT_WR);
+}
