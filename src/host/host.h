@@ -105,7 +105,7 @@ enum host_stream_news {
 
 /* A TCP connection whose start-up (iwarp/startup.h) has succeeded. */
 struct host_stream {
-	int fd; /* O_NONBLOCK, and noted by fd_identity_note */
+	int fd; /* O_NONBLOCK and O_CLOEXEC */
 	const struct stream_config *config;
 	/* Bytes that precede the first FPDU of this side: the responder's
 	 * reply.  Copied; at most HOST_STREAM_FIRST. */

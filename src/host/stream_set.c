@@ -426,6 +426,7 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		return err;
 	}
 	list_push_tail(&set->open, &s->link);
+	fd_identity_note(s->fd);
 	tcp_open(s->fd);
 	s->is_awaited = !engine_stream_has_begun(q);
 	watch_socket(set, s, EPOLL_CTL_ADD);

@@ -204,8 +204,9 @@ class Suite:
         return self.finish(self.start(argv, env=self.environment(**env)),
                            timeout)
 
-    def adverb_run(self, argv, options=(), timeout=HANG):
-        return self.run([self.adverb, "run", *options, "--", *argv], timeout)
+    def adverb_run(self, argv, options=(), timeout=HANG, **env):
+        return self.run([self.adverb, "run", *options, "--", *argv], timeout,
+                        **env)
 
     def program(self, name):
         """The path of a built program of tests/system."""
@@ -258,10 +259,10 @@ class Suite:
         """Says in the case's line how much was done."""
         self.notes.append(text)
 
-    def checks(self, program, area, *words):
+    def checks(self, program, area, *words, **env):
         """One of our programs that prints a line a case: each is one of ours;
         its Result."""
-        r = self.adverb_run([self.program(program), *words])
+        r = self.adverb_run([self.program(program), *words], **env)
         for word, name, why in re.findall(r"^(ok|FAIL) ([^:\n]+)(?:: (.*))?$",
                                           r.output, re.M):
             self.case(name, lambda bad=word == "FAIL", why=why:

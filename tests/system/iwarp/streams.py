@@ -1,0 +1,13 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Queue pairs of iWARP devices over TCP connections, without rdma_cm."""
+
+import sys
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import system
+
+t = system.Suite(__doc__)
+t.checks("streamcheck", "iwarp", ADVERB_DEVICES="iwarp:lo")
+t.end()
