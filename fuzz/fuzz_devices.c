@@ -73,12 +73,23 @@ static void make_scene(struct input *in, struct netdev_scene *s)
 		make_addr(in, &s->addrs[i]);
 }
 
-static void make_names(struct input *in, char *to, size_t n)
+static void make_names(struct input *in, char *to, size_t size)
 {
-	static const char letters[] = "eth0,lo br:*\0=@wn";
+	static const char *const parts[] = {
+		"e", "t", "h", "0", ",", "l",	 "o",	  " ",	   "b",	   "r",
+		":", "*", "=", "@", "w", "eth0", "iwarp", "iwarp", "roce", ","};
+	size_t used = 0;
 
-	while (n--)
-		to[n] = letters[u8(in) % (sizeof(letters) - 1)];
+	for (unsigned n = u8(in) % 64; n--;) {
+		const char *part =
+			parts[u8(in) % (sizeof(parts) / sizeof(*parts))];
+		size_t len = strlen(part);
+
+		if (used + len >= size)
+			break;
+		memcpy(to + used, part, len + 1);
+		used += len;
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -92,11 +103,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char named[128] = "";
 
 	make_scene(&in, &scene);
-	make_names(&in, named, u8(&in) % sizeof(named));
+	make_names(&in, named, sizeof(named));
 	memset(devices, 0, sizeof(devices));
 	count = netdev_choose(&scene, u8(&in) & 1 ? named : NULL, devices);
 	FUZZ_REQUIRE(count <= DEVICE_MAX);
-	FUZZ_REQUIRE(count <= scene.link_count);
+	FUZZ_REQUIRE(count <= 2 * scene.link_count);
 	for (uint32_t i = 0; i < count; i++) {
 		FUZZ_REQUIRE(devices[i].guid);
 		FUZZ_REQUIRE(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RDMA devices: each is one network interface of this machine.  The first call
+ * RDMA devices: each is one network interface of this machine, by RoCE or by
+ * iWARP.  The first call
  * of device_list makes the table of devices, which stays the same until the
  * process ends; the state of a port may change at any time.  Every function is
  * thread-safe.
@@ -37,17 +38,18 @@ struct device_port {
 	uint32_t is_up;
 	/* The interface's MTU in bytes. */
 	uint32_t mtu;
-	/* IBV_MTU_*: the largest path MTU whose packets, with all headers, fit
-	 * into mtu. */
+	/* IBV_MTU_*.  RoCE: the largest path MTU whose packets, with all
+	 * headers, fit into mtu.  iWARP: the largest that is not above mtu. */
 	uint32_t active_mtu;
-	/* The GID table; an entry whose ifindex is 0 is empty. */
+	/* The GID table; an entry whose ifindex is 0 is empty.  iWARP: the
+	 * addresses of the device, which verbs do not show (netdev_gid). */
 	struct device_gid gids[DEVICE_MAX_GIDS];
 };
 
-/* One RDMA device: a network interface.  All members but `port` are constant.
- */
+/* One RDMA device: a network interface, which may be a device of each kind. All
+ * members but `port` are constant. */
 struct device {
-	char name[20];	 /* as "adv0" */
+	char name[20];	 /* as "adv0" or "iw0" */
 	char netdev[16]; /* the interface, as "eth0" */
 	uint32_t ifindex;
 	uint8_t mac[6];

@@ -67,52 +67,137 @@ static bool fits_wish(const struct netdev_scene *s, const struct netdev_link *l,
 	return false;
 }
 
-/* The EUI-64 of the MAC; an interface without a MAC gets one from its index. */
-static uint64_t guid_of(const struct netdev_link *l)
+/* The MAC; an interface without a MAC gets one from its index. */
+static uint64_t mac_of(const struct netdev_link *l)
 {
-	uint8_t m[6];
-	uint64_t hi, lo;
+	uint64_t mac = 0;
 
-	memcpy(m, l->mac, 6);
-	if (!(m[0] | m[1] | m[2] | m[3] | m[4] | m[5]))
-		m[5] = (uint8_t)l->ifindex;
-	hi = (uint64_t)(m[0] ^ 2) << 16 | (uint64_t)m[1] << 8 | m[2];
-	lo = (uint64_t)m[3] << 16 | (uint64_t)m[4] << 8 | m[5];
-	return hi << 40 | 0xfffeull << 24 | lo;
+	for (unsigned i = 0; i < 6; i++)
+		mac = mac << 8 | l->mac[i];
+	return mac ? mac : l->ifindex;
+}
+
+/* RoCE: the EUI-64 of the MAC.  iWARP: the MAC and two zeros, as in the
+ * device's GID, so that two devices of one interface have different GUIDs. */
+static uint64_t guid_of(const struct netdev_link *l, enum device_kind kind)
+{
+	const uint64_t universal = 1ull << 57;
+	uint64_t mac = mac_of(l);
+
+	if (kind == DEVICE_IWARP)
+		return mac << 16;
+	return ((mac >> 24 << 40) ^ universal) | 0xfffeull << 24 |
+	       (mac & 0xffffff);
 }
 
 static bool is_device(const struct device *devices, uint32_t count,
-		      uint32_t ifindex)
+		      uint32_t ifindex, uint32_t kind)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (devices[i].ifindex == ifindex)
+		if (devices[i].ifindex == ifindex && devices[i].kind == kind)
 			return true;
 	return false;
 }
 
-static void add_device(const struct netdev_link *l, struct device *devices,
-		       uint32_t *count)
+static uint32_t count_of_kind(const struct device *devices, uint32_t count,
+			      enum device_kind kind)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		n += devices[i].kind == kind;
+	return n;
+}
+
+static void add_device(const struct netdev_link *l, enum device_kind kind,
+		       struct device *devices, uint32_t *count)
 {
 	struct device *d = &devices[*count];
 
-	if (*count == DEVICE_MAX || is_device(devices, *count, l->ifindex))
+	if (*count == DEVICE_MAX ||
+	    is_device(devices, *count, l->ifindex, kind))
 		return;
 	memset(d, 0, sizeof(*d));
-	snprintf(d->name, sizeof(d->name), "adv%u", *count);
+	snprintf(d->name, sizeof(d->name), "%s%u",
+		 kind == DEVICE_IWARP ? "iw" : "adv",
+		 count_of_kind(devices, *count, kind));
 	snprintf(d->netdev, sizeof(d->netdev), "%s", l->name);
 	d->ifindex = l->ifindex;
 	memcpy(d->mac, l->mac, 6);
-	d->guid = guid_of(l);
+	d->kind = kind;
+	d->guid = guid_of(l, kind);
 	(*count)++;
 }
 
-/* Whether name is the first name of the list, which has len bytes. */
+/* Whether the list begins with `name`, which has len bytes there. */
 static bool is_first(const char *name, const char *list, size_t len)
 {
 	return strlen(name) == len && memcmp(name, list, len) == 0;
 }
 
-/* Adds the named interfaces, in the order of the user's list. */
+/* What a token of the user's list asks for. */
+struct token {
+	enum device_kind kind;
+	const char *name; /* of an interface; NULL: the preferred interfaces */
+	size_t len;
+	enum wish wish; /* of the preferred interfaces */
+};
+
+static bool fits_token(const struct netdev_scene *s,
+		       const struct netdev_link *l, const struct token *t)
+{
+	return t->name ? is_first(l->name, t->name, t->len)
+		       : fits_wish(s, l, t->wish);
+}
+
+static bool has_any(const struct netdev_scene *s, const struct token *t)
+{
+	for (uint32_t i = 0; i < s->link_count; i++)
+		if (fits_token(s, &s->links[i], t))
+			return true;
+	return false;
+}
+
+/* The interfaces that become devices where the user names none. */
+static struct token preferred(const struct netdev_scene *s,
+			      enum device_kind kind)
+{
+	struct token t = {.kind = kind, .wish = WISH_ROUTED};
+
+	while (t.wish < WISH_LOOPBACK && !has_any(s, &t))
+		t.wish++;
+	return t;
+}
+
+/* Reads the first token of the list, which has len bytes.  An interface may
+ * have the name "roce" or "iwarp", but no name with a colon. */
+static struct token read_token(const struct netdev_scene *s, const char *list,
+			       size_t len)
+{
+	const size_t prefix = strlen(NETDEV_IWARP_PREFIX);
+	struct token t = {.kind = DEVICE_ROCE, .name = list, .len = len};
+
+	if (has_any(s, &t))
+		return t;
+	if (is_first("roce", list, len))
+		return preferred(s, DEVICE_ROCE);
+	if (is_first("iwarp", list, len))
+		return preferred(s, DEVICE_IWARP);
+	if (len >= prefix && !memcmp(list, NETDEV_IWARP_PREFIX, prefix))
+		t = (struct token){DEVICE_IWARP, list + prefix, len - prefix,
+				   WISH_ROUTED};
+	return t;
+}
+
+static void add_token(const struct netdev_scene *s, const struct token *t,
+		      struct device *devices, uint32_t *count)
+{
+	for (uint32_t i = 0; i < s->link_count; i++)
+		if (fits_token(s, &s->links[i], t))
+			add_device(&s->links[i], t->kind, devices, count);
+}
+
+/* Adds the devices of the user's list, in its order. */
 static uint32_t choose_named(const struct netdev_scene *s, const char *names,
 			     struct device *devices)
 {
@@ -120,26 +205,35 @@ static uint32_t choose_named(const struct netdev_scene *s, const char *names,
 
 	while (*names) {
 		size_t len = strcspn(names, ",");
+		struct token t = read_token(s, names, len);
 
-		for (uint32_t i = 0; i < s->link_count; i++)
-			if (is_first(s->links[i].name, names, len))
-				add_device(&s->links[i], devices, &count);
+		add_token(s, &t, devices, &count);
 		names += len + (names[len] == ',');
 	}
 	return count;
 }
 
-const char *netdev_missing(const char *named, const struct device *devices,
-			   uint32_t count, int *len)
+/* Whether all interfaces of the token became devices, one at least. */
+static bool is_chosen(const struct netdev_scene *s, const struct token *t,
+		      const struct device *devices, uint32_t count)
+{
+	for (uint32_t i = 0; i < s->link_count; i++)
+		if (fits_token(s, &s->links[i], t) &&
+		    !is_device(devices, count, s->links[i].ifindex, t->kind))
+			return false;
+	return has_any(s, t);
+}
+
+const char *netdev_missing(const struct netdev_scene *scene, const char *named,
+			   const struct device *devices, uint32_t count,
+			   int *len)
 {
 	for (; *named; named += *len + (named[*len] == ',')) {
-		uint32_t i = 0;
+		struct token t;
 
 		*len = (int)strcspn(named, ",");
-		while (i < count &&
-		       !is_first(devices[i].netdev, named, (size_t)*len))
-			i++;
-		if (*len && i == count)
+		t = read_token(scene, named, (size_t)*len);
+		if (*len && !is_chosen(scene, &t, devices, count))
 			return named;
 	}
 	return NULL;
@@ -150,15 +244,32 @@ uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 {
 	uint32_t count = 0, changes[DEVICE_MAX];
 
-	if (named)
+	if (named) {
 		count = choose_named(scene, named, devices);
-	for (enum wish w = WISH_ROUTED; !named && w <= WISH_LOOPBACK && !count;
-	     w++)
-		for (uint32_t i = 0; i < scene->link_count; i++)
-			if (fits_wish(scene, &scene->links[i], w))
-				add_device(&scene->links[i], devices, &count);
+	} else {
+		struct token t = preferred(scene, DEVICE_ROCE);
+
+		add_token(scene, &t, devices, &count);
+	}
 	netdev_update(scene, devices, count, changes);
 	return count;
+}
+
+bool netdev_gid(const struct device *d, const struct device_port *port,
+		uint32_t index, struct device_gid *gid)
+{
+	memset(gid, 0, sizeof(*gid));
+	if (index >= netdev_gid_count(d))
+		return false;
+	if (d->kind != DEVICE_IWARP) {
+		*gid = port->gids[index];
+		return gid->ifindex;
+	}
+	for (unsigned i = 0; i < 8; i++)
+		gid->gid[i] = (uint8_t)(d->guid >> (56 - 8 * i));
+	gid->type = DEVICE_GID_ROCE_V1; /* the kernel's "IB/RoCE v1" */
+	gid->ifindex = d->ifindex;
+	return true;
 }
 
 static bool is_entry(const struct device_port *p, uint32_t i,
@@ -216,10 +327,11 @@ static void want_own(const struct netdev_scene *s, const struct device *d,
 			want_address(w, &s->addrs[i]);
 }
 
-/* Adds the addresses of interfaces that are not devices, loopback's last. */
+/* Adds the addresses of interfaces that are no devices of this kind, loopback's
+ * last. */
 static void want_tail(const struct netdev_scene *s,
 		      const struct device *devices, uint32_t count,
-		      struct wanted *w)
+		      enum device_kind kind, struct wanted *w)
 {
 	for (int loopback = 0; loopback < 2; loopback++)
 		for (uint32_t i = 0; i < s->addr_count; i++) {
@@ -229,7 +341,7 @@ static void want_tail(const struct netdev_scene *s,
 			if (l && l->is_up &&
 			    inaddr_is_loopback(a->ip) == loopback &&
 			    !inaddr_is_link_local(a->ip) &&
-			    !is_device(devices, count, a->ifindex))
+			    !is_device(devices, count, a->ifindex, kind))
 				want_address(w, a);
 		}
 }
@@ -249,8 +361,10 @@ static void put_fixed(const struct device *d, const struct wanted *w,
 
 	for (unsigned i = 0; i < 8; i++)
 		eui[8 + i] = (uint8_t)(d->guid >> (56 - 8 * i));
-	put_gid(p, 0, w->local ? w->local : eui,
-		w->local ? DEVICE_GID_ROCE_V2 : DEVICE_GID_ROCE_V1, d->ifindex);
+	if (w->local || d->kind == DEVICE_ROCE)
+		put_gid(p, 0, w->local ? w->local : eui,
+			w->local ? DEVICE_GID_ROCE_V2 : DEVICE_GID_ROCE_V1,
+			d->ifindex);
 	for (uint32_t i = 1; w->primary && i < FIRST_OTHER; i++)
 		put_gid(p, i, w->primary,
 			i == 2 ? DEVICE_GID_ROCE_V1 : DEVICE_GID_ROCE_V2,
@@ -279,6 +393,22 @@ static void put_others(const struct device_port *old, const struct wanted *w,
 	}
 }
 
+static uint32_t active_mtu(const struct device *d, uint32_t mtu)
+{
+	uint32_t code = 1;
+
+	if (d->kind == DEVICE_ROCE)
+		return netdev_path_mtu(mtu);
+	while (code < 5 && 256u << code <= mtu)
+		code++;
+	return code;
+}
+
+static bool is_first_of_kind(const struct device *all, const struct device *d)
+{
+	return !count_of_kind(all, (uint32_t)(d - all), d->kind);
+}
+
 static uint32_t update_port(const struct netdev_scene *s, struct device *all,
 			    uint32_t count, struct device *d)
 {
@@ -290,11 +420,11 @@ static uint32_t update_port(const struct netdev_scene *s, struct device *all,
 	p.is_up = l && l->is_up && l->has_carrier;
 	if (l)
 		p.mtu = l->mtu;
-	p.active_mtu = netdev_path_mtu(p.mtu);
+	p.active_mtu = active_mtu(d, p.mtu);
 	if (l)
 		want_own(s, d, &w);
-	if (d == all)
-		want_tail(s, all, count, &w);
+	if (is_first_of_kind(all, d))
+		want_tail(s, all, count, d->kind, &w);
 	put_fixed(d, &w, &p);
 	put_others(old, &w, &p);
 	if (memcmp(p.gids, old->gids, sizeof(p.gids)) != 0)

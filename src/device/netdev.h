@@ -15,6 +15,11 @@
  *
  * An entry stays at its index while its address exists, except that an IPv4
  * address replaces an IPv6 address at 1 to 3.
+ *
+ * The table of an iWARP device has the same addresses, by which rdma_cm finds
+ * the device; 0 is empty if there is no link-local address, and the addresses
+ *at the end are on the first iWARP device.  Programs see one GID instead:
+ * netdev_gid.
  */
 #ifndef DEVICE_NETDEV_H
 #define DEVICE_NETDEV_H
@@ -52,8 +57,9 @@ struct netdev_scene {
 /* The most bytes of IPv6, UDP, BTH, extension headers and ICRC. */
 #define NETDEV_HEADER_BYTES 100
 
-/* Returns the largest path MTU that fits into an interface's MTU in bytes, as
- * enum ibv_mtu: 1 is 256 bytes, 5 is 4096 bytes.  Returns 1 if none fits. */
+/* Returns the largest path MTU of RoCE that fits into an interface's MTU in
+ * bytes, as enum ibv_mtu: 1 is 256 bytes, 5 is 4096 bytes.  Returns 1 if none
+ * fits. */
 static inline uint32_t netdev_path_mtu(uint32_t mtu)
 {
 	uint32_t code = 1;
@@ -67,19 +73,42 @@ static inline uint32_t netdev_path_mtu(uint32_t mtu)
  * down, its interface's MTU. */
 enum { NETDEV_GIDS = 1, NETDEV_UP = 2, NETDEV_DOWN = 4, NETDEV_MTU = 8 };
 
+/* In the user's list, before the interface of an iWARP device. */
+#define NETDEV_IWARP_PREFIX "iwarp:"
+
 /*
  * Chooses the devices of a machine, and writes their names, addresses and ports
- * into devices.  `named` is the user's list of interfaces, separated by commas,
- * or NULL.  Returns the number of devices, which may be 0.  No lock: the arrays
- * are the caller's.
+ * into devices.  `named` is the user's list, or NULL.  The tokens of the list,
+ * separated by commas:
+ *
+ *	NAME		the RoCE device of this interface
+ *	iwarp:NAME	the iWARP device of this interface
+ *	roce, iwarp	these devices of the interfaces that are chosen without
+ *			a list
+ *
+ * Without a list the devices are RoCE's.  Returns the number of devices, which
+ * may be 0.  No lock: the arrays are the caller's.
  */
 uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 		       struct device devices[DEVICE_MAX]);
-/* Returns the first name of the user's list that became no device, a pointer
- * into `named`, and stores the name's length in *len.  Returns NULL if all
- * names became devices.  `named` must not be NULL. */
-const char *netdev_missing(const char *named, const struct device *devices,
-			   uint32_t count, int *len);
+/* Returns the first token of the user's list of which an interface became no
+ * device, a pointer into `named`, and stores the token's length in *len.
+ * Returns NULL if all became devices.  `named` must not be NULL. */
+const char *netdev_missing(const struct netdev_scene *scene, const char *named,
+			   const struct device *devices, uint32_t count,
+			   int *len);
+
+/* Returns the number of entries of the GID table that programs see. */
+static inline uint32_t netdev_gid_count(const struct device *d)
+{
+	return d->kind == DEVICE_IWARP ? 1 : DEVICE_MAX_GIDS;
+}
+
+/* Sets *gid to an entry of the GID table that programs see: of a RoCE device
+ * that of `port`; of an iWARP device the GUID and eight zeros.  Returns false,
+ * with *gid all zeros if the index is out of range, if there is no entry. */
+bool netdev_gid(const struct device *d, const struct device_port *port,
+		uint32_t index, struct device_gid *gid);
 /* Updates the ports of the devices, and sets changes[i] to the NETDEV_* bits of
  * the changes of device i.  The port of a device without its interface is
  * down.  The caller holds the lock of the ports (netif.c). */

@@ -41,24 +41,34 @@ static void after_fork(void)
 	sysfs_forked();
 }
 
-static void say_missing(const char *named)
+/* Why a token of ADVERB_DEVICES, which has len bytes, becomes no device. */
+static const char *why_missing(const char *token, size_t len)
+{
+	const size_t prefix = strlen(NETDEV_IWARP_PREFIX);
+
+	if (device_count == DEVICE_MAX)
+		return "a process has at most 8 devices";
+	if (!memchr(token, ':', len))
+		return "there is no such interface";
+	if (len < prefix || memcmp(token, NETDEV_IWARP_PREFIX, prefix) != 0)
+		return "only \"iwarp\" can stand before a colon";
+	return "there is no such interface behind the colon";
+}
+
+static void say_missing(const struct netdev_scene *scene, const char *named)
 {
 	int len = 0;
-	const char *name = netdev_missing(named, devices, device_count, &len);
+	const char *token =
+		netdev_missing(scene, named, devices, device_count, &len);
 
-	if (!device_count)
+	_Static_assert(DEVICE_MAX == 8, "why_missing has this number");
+	if (token && (device_count || memchr(token, ':', (size_t)len)))
+		log_say(LOG_DEVICE_NAMED, 0,
+			"%.*s of ADVERB_DEVICES becomes no device: %s", len,
+			token, why_missing(token, (size_t)len));
+	else if (!device_count)
 		log_say(LOG_DEVICE_NAMED, 0,
 			"no interface is named in ADVERB_DEVICES=%s", named);
-	else if (name && device_count == DEVICE_MAX)
-		log_say(LOG_DEVICE_NAMED, 0,
-			"%.*s of ADVERB_DEVICES becomes no device: a process "
-			"has at most %u devices",
-			len, name, DEVICE_MAX);
-	else if (name)
-		log_say(LOG_DEVICE_NAMED, 0,
-			"%.*s of ADVERB_DEVICES becomes no device: there is "
-			"no such interface",
-			len, name);
 }
 
 static void enumerate_devices(void)
@@ -76,7 +86,7 @@ static void enumerate_devices(void)
 	}
 	device_count = netdev_choose(&scene, named, devices);
 	if (named)
-		say_missing(named);
+		say_missing(&scene, named);
 	netlink_free(&scene);
 }
 
@@ -128,10 +138,15 @@ static void tell_changes(const uint32_t *changes)
 	uint32_t any = 0;
 
 	for (uint32_t i = 0; i < device_count; i++) {
+		uint32_t seen = changes[i];
+
 		say_changes(&devices[i], changes[i]);
 		any |= changes[i];
+		/* Verbs show one GID of an iWARP device, which stays. */
+		if (devices[i].kind == DEVICE_IWARP)
+			seen &= ~(uint32_t)NETDEV_GIDS;
 		for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++)
-			if (changes[i] & rows[k].change && watch.port)
+			if (seen & rows[k].change && watch.port)
 				watch.port(&devices[i], rows[k].event);
 	}
 	if (any)
@@ -228,8 +243,9 @@ void netif_forget(void)
 	memset(&watch, 0, sizeof(watch));
 }
 
-/* Returns the entry with this address, of either RoCE version, or NULL.  If
- * there are several, returns the entry of interface `link`, else the first. */
+/* Returns the entry of a RoCE device with this address, of either RoCE version,
+ * or NULL.  If there are several, returns the entry of interface `link`, else
+ * the first. */
 static const struct device_gid *
 find_address(const uint8_t ip[16], uint32_t link, const struct device **dev)
 {
@@ -239,7 +255,8 @@ find_address(const uint8_t ip[16], uint32_t link, const struct device **dev)
 		for (uint32_t k = 0; k < DEVICE_MAX_GIDS; k++) {
 			const struct device_gid *g = &devices[i].port.gids[k];
 
-			if (!g->ifindex || !inaddr_has_same_ip(g->gid, ip) ||
+			if (devices[i].kind != DEVICE_ROCE || !g->ifindex ||
+			    !inaddr_has_same_ip(g->gid, ip) ||
 			    (first && g->ifindex != link))
 				continue;
 			*dev = &devices[i];
@@ -255,6 +272,22 @@ uint32_t netif_version(void)
 	return shared_load(&version);
 }
 
+bool netif_has_address(const struct device *dev, const uint8_t ip[16])
+{
+	bool found = false;
+
+	lock_take(&ports);
+	for (uint32_t i = 0; i < DEVICE_MAX_GIDS && !found; i++) {
+		const struct device_gid *g = &dev->port.gids[i];
+
+		/* Entries of RoCE v1 repeat others, or are no addresses. */
+		found = g->ifindex && g->type == DEVICE_GID_ROCE_V2 &&
+			inaddr_has_same_ip(g->gid, ip);
+	}
+	lock_give(&ports);
+	return found;
+}
+
 bool netif_is_local(const uint8_t ip[16])
 {
 	const struct device *dev;
@@ -266,16 +299,20 @@ bool netif_is_local(const uint8_t ip[16])
 	return found;
 }
 
-bool netif_has_address(const struct device *dev, const uint8_t ip[16])
+/* The RoCE device of an interface, else the first RoCE device, else -1. */
+static int group_device(uint32_t link)
 {
-	bool found = false;
+	int first = -1;
 
-	lock_take(&ports);
-	for (uint32_t k = 0; k < DEVICE_MAX_GIDS; k++)
-		found |= dev->port.gids[k].ifindex &&
-			 inaddr_has_same_ip(dev->port.gids[k].gid, ip);
-	lock_give(&ports);
-	return found;
+	for (uint32_t i = 0; i < device_count; i++) {
+		if (devices[i].kind != DEVICE_ROCE)
+			continue;
+		if (devices[i].ifindex == link)
+			return (int)i;
+		if (first < 0)
+			first = (int)i;
+	}
+	return first;
 }
 
 int netif_device(const uint8_t ip[16], uint32_t link)
@@ -283,12 +320,8 @@ int netif_device(const uint8_t ip[16], uint32_t link)
 	const struct device *dev;
 	const struct device_gid *g;
 
-	if (inaddr_is_multicast(ip)) {
-		for (uint32_t i = 0; i < device_count; i++)
-			if (devices[i].ifindex == link)
-				return (int)i;
-		return 0;
-	}
+	if (inaddr_is_multicast(ip))
+		return group_device(link);
 	lock_take(&ports);
 	g = find_address(ip, link, &dev);
 	lock_give(&ports);

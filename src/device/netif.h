@@ -25,9 +25,10 @@ void netif_unwatch(void);
 void netif_forget(void);
 
 /*
- * Returns the index of the interface that has address ip, if a GID table has
- * the address; else 0.  Several interfaces may have the same link-local
- * address: the result is `link` if that is one of them, else the first.
+ * Returns the index of the interface that has address ip, if the GID table of a
+ * RoCE device has the address; else 0.  Several interfaces may have the same
+ * link-local address: the result is `link` if that is one of them, else the
+ * first.
  */
 uint32_t netif_index(const uint8_t ip[16], uint32_t link);
 /* Returns netif_index(ip, link) for a link-local address, and 0 for any other.
@@ -35,16 +36,16 @@ uint32_t netif_index(const uint8_t ip[16], uint32_t link);
 uint32_t netif_scope(const uint8_t ip[16], uint32_t link);
 /* Returns a number that changes with each update of the ports; never 0. */
 uint32_t netif_version(void);
-/* Returns whether a GID table of this machine has the address. */
-bool netif_is_local(const uint8_t ip[16]);
-/* Returns whether the device's GID table has the address. */
+/* Returns whether the device's table has the address. */
 bool netif_has_address(const struct device *dev, const uint8_t ip[16]);
-/* Returns the index of the device whose GID table has the address, or -1.  For
- * a multicast group, from which a datagram came in by interface `link`, returns
- * the device of that interface, or 0. */
+/* Returns whether the GID table of a RoCE device has the address. */
+bool netif_is_local(const uint8_t ip[16]);
+/* Returns the index of the RoCE device whose GID table has the address, or -1.
+ * For a multicast group, from which a datagram came in by interface `link`,
+ * returns the RoCE device of that interface, or the first one, or -1. */
 int netif_device(const uint8_t ip[16], uint32_t link);
-/* Sets mac to the MAC of the device whose interface has the address, or to
- * zeroes if no device has the interface. */
+/* Sets mac to the MAC of the RoCE device whose interface has the address, or to
+ * zeroes if no RoCE device has the interface. */
 void netif_mac(const uint8_t ip[16], uint8_t mac[6]);
 
 /*

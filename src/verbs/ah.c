@@ -27,6 +27,11 @@ void v_ah_in(struct hca_ah *to, const struct ibv_ah_attr *from)
 	to->port_num = from->port_num;
 }
 
+static bool is_iwarp(const struct v_context *c)
+{
+	return c->dev->kind == DEVICE_IWARP;
+}
+
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct v_context *c = v_context(pd->context);
@@ -37,6 +42,10 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 	if (!v_is_ours(c))
 		return v_fail_null(EPERM, V_FORKED, "ibv_create_ah");
+	if (is_iwarp(c))
+		return v_fail_null(EOPNOTSUPP, V_NOT_SUPPORTED,
+				   "address handles on iWARP, which has no UD "
+				   "(ibv_create_ah)");
 	if (attr->port_num != 1 || !attr->is_global)
 		return v_fail_null(EINVAL, V_INPUT,
 				   "ibv_create_ah on RoCE needs port_num 1, "
@@ -129,6 +138,10 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port,
 	uint8_t from[16], to[16];
 	int index;
 
+	if (is_iwarp(v_context(context)))
+		return v_fail_errno(EOPNOTSUPP, V_NOT_SUPPORTED,
+				    "address handles on iWARP, which has no UD "
+				    "(ibv_init_ah_from_wc)");
 	if (port != 1 || !(wc->wc_flags & IBV_WC_GRH))
 		return v_fail_errno(EINVAL, V_INPUT,
 				    "ibv_init_ah_from_wc on RoCE needs port 1 "
@@ -179,6 +192,10 @@ static int check_mcast(const struct ibv_qp *qp, const char *what)
 {
 	if (!v_is_ours(v_context(qp->context)))
 		return v_fail(EPERM, V_FORKED, what);
+	if (is_iwarp(v_context(qp->context)))
+		return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
+			      "multicast groups on iWARP, which has no UD "
+			      "(ibv_attach_mcast and ibv_detach_mcast)");
 	if (qp->qp_type != IBV_QPT_UD)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_attach_mcast and ibv_detach_mcast need a UD "

@@ -41,8 +41,10 @@ static void device_init(struct v_device *d, uint32_t index,
 {
 	struct ibv_device *b = &d->base;
 
-	b->node_type = IBV_NODE_CA;
-	b->transport_type = IBV_TRANSPORT_IB;
+	bool is_iwarp = host->kind == DEVICE_IWARP;
+
+	b->node_type = is_iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
+	b->transport_type = is_iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
 	snprintf(b->name, sizeof(b->name), "%s", host->name);
 	snprintf(b->dev_name, sizeof(b->dev_name), "uverbs%u", index);
 	snprintf(b->dev_path, sizeof(b->dev_path),

@@ -11,12 +11,17 @@
 #include "verbs/table.h"
 
 /* Returns 0, or a positive errno with a message. */
-static int check_type(const struct ibv_qp_init_attr *a)
+static int check_type(const struct device *dev,
+		      const struct ibv_qp_init_attr *a)
 {
 	if (a->qp_type != IBV_QPT_RC && a->qp_type != IBV_QPT_UC &&
 	    a->qp_type != IBV_QPT_UD)
 		return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
 			      "a queue pair other than RC, UC and UD");
+	if (dev->kind == DEVICE_IWARP && a->qp_type != IBV_QPT_RC)
+		return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
+			      "a queue pair other than RC on iWARP, which has "
+			      "RC alone");
 	if (!a->send_cq || !a->recv_cq)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_create_qp needs send_cq and recv_cq");
@@ -199,7 +204,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 
 	if (!v_is_ours(v_context(pd->context)))
 		return v_fail_null(EPERM, V_FORKED, "ibv_create_qp");
-	err = check_type(a);
+	err = check_type(v_context(pd->context)->dev, a);
 	if (!err)
 		err = check_caps(a);
 	if (err)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "device/netdev.h"
 #include "verbs/dm.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
@@ -27,18 +28,25 @@ enum {
  * IBV_DEVICE_MEM_MGT_EXTENSIONS stands for SEND with Invalidate, local
  * invalidation and type 2 windows; fast registration, which it also stands for,
  * has no call in the verbs API.  IBV_DEVICE_UD_AV_PORT_ENFORCE: ibv_create_ah
- * checks the port.
+ * checks the port.  The flags that iWARP lacks are about protocols of
+ * InfiniBand.
  */
-#define DEVICE_FLAGS                                                           \
-	(IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_CURR_QP_STATE_MOD |        \
-	 IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |            \
-	 IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |                   \
-	 IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_MGT_EXTENSIONS |               \
-	 IBV_DEVICE_MEM_WINDOW_TYPE_2B)
+#define IWARP_FLAGS                                                            \
+	(IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |            \
+	 IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |                       \
+	 IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B)
+#define ROCE_FLAGS                                                             \
+	(IWARP_FLAGS | IBV_DEVICE_UD_AV_PORT_ENFORCE |                         \
+	 IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN)
 
 static bool is_port(uint32_t port)
 {
 	return port == 1;
+}
+
+static bool is_iwarp(struct ibv_context *context)
+{
+	return v_context(context)->dev->kind == DEVICE_IWARP;
 }
 
 /* perftest chooses the calls that it makes by the part; ADVERB_PART_ID lets
@@ -48,6 +56,20 @@ static uint32_t part_id(void)
 	const char *wish = secure_getenv("ADVERB_PART_ID");
 
 	return wish && *wish ? (uint32_t)strtoul(wish, NULL, 0) : PART_ID;
+}
+
+/* iWARP has no addresses in work requests, no groups, no partitions, and no
+ * acknowledgements of its own. */
+static void limit_iwarp(struct ibv_device_attr *a)
+{
+	a->device_cap_flags = IWARP_FLAGS;
+	a->atomic_cap = IBV_ATOMIC_NONE;
+	a->max_ah = 0;
+	a->max_mcast_grp = 0;
+	a->max_mcast_qp_attach = 0;
+	a->max_total_mcast_qp_attach = 0;
+	a->max_pkeys = 0;
+	a->local_ca_ack_delay = 0;
 }
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
@@ -65,7 +87,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 	a->hw_ver = 1;
 	a->max_qp = HCA_MAX_QP;
 	a->max_qp_wr = HCA_MAX_WR;
-	a->device_cap_flags = DEVICE_FLAGS;
+	a->device_cap_flags = ROCE_FLAGS;
 	a->max_sge = HCA_MAX_SGE;
 	a->max_sge_rd = HCA_MAX_SGE;
 	a->max_cq = HCA_MAX_CQ;
@@ -87,6 +109,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 	a->max_pkeys = 1;
 	a->local_ca_ack_delay = 15;
 	a->phys_port_cnt = 1;
+	if (is_iwarp(context))
+		limit_iwarp(a);
 	return 0;
 }
 
@@ -126,9 +150,14 @@ int v_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 
 enum { WIDTH_4X = 2, SPEED_EDR = 32, SPEED_MBPS = 100000 };
 
+/* Those of iWARP are as the kernel's siw has them. */
+#define ROCE_PORT_FLAGS	 (IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS)
+#define IWARP_PORT_FLAGS (IBV_PORT_CM_SUP | IBV_PORT_DEVICE_MGMT_SUP)
+
 static void port_attr(const struct device *dev, union v_port_attr *a)
 {
 	enum { DISABLED = 3, LINK_UP = 5 };
+	bool is_roce = dev->kind == DEVICE_ROCE;
 	struct device_port port;
 
 	device_port(dev, &port);
@@ -137,16 +166,16 @@ static void port_attr(const struct device *dev, union v_port_attr *a)
 		.state = port.is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
 		.active_mtu = (enum ibv_mtu)port.active_mtu,
-		.gid_tbl_len = DEVICE_MAX_GIDS,
-		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.gid_tbl_len = (int)netdev_gid_count(dev),
+		.port_cap_flags = is_roce ? ROCE_PORT_FLAGS : IWARP_PORT_FLAGS,
 		.max_msg_sz = HCA_MAX_MESSAGE,
-		.pkey_tbl_len = 1,
+		.pkey_tbl_len = is_roce ? 1 : 0,
 		.max_vl_num = 1,
 		.active_width = WIDTH_4X,
 		.active_speed = SPEED_EDR,
 		.phys_state = port.is_up ? LINK_UP : DISABLED,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
-		.flags = IBV_QPF_GRH_REQUIRED,
+		.flags = is_roce ? IBV_QPF_GRH_REQUIRED : 0,
 	};
 	a->newest.active_speed_ex = SPEED_EDR;
 }
@@ -199,10 +228,14 @@ int ibv_query_port(struct ibv_context *context, uint8_t port,
 static bool gid_at(struct ibv_context *context, uint32_t port, uint32_t index,
 		   struct device_gid *g)
 {
+	const struct device *dev = v_context(context)->dev;
+	struct device_port now;
+
 	memset(g, 0, sizeof(*g));
-	if (!is_port(port) || index >= DEVICE_MAX_GIDS)
+	if (!is_port(port) || index >= netdev_gid_count(dev))
 		return false;
-	device_gid(v_context(context)->dev, index, g);
+	device_port(dev, &now);
+	netdev_gid(dev, &now, index, g);
 	return true;
 }
 
@@ -233,15 +266,22 @@ int v_query_gid_type(struct ibv_context *context, uint8_t port,
 	return 0;
 }
 
-static void entry_fill(struct ibv_gid_entry *entry, uint32_t index,
-		       const struct device_gid *g, size_t size)
+/* The kernel gives the GIDs of iWARP the type of InfiniBand's. */
+static uint32_t entry_type(const struct device *dev, const struct device_gid *g)
+{
+	if (dev->kind == DEVICE_IWARP)
+		return IBV_GID_TYPE_IB;
+	return g->type == DEVICE_GID_ROCE_V2 ? IBV_GID_TYPE_ROCE_V2
+					     : IBV_GID_TYPE_ROCE_V1;
+}
+
+static void entry_fill(struct ibv_gid_entry *entry, const struct device *dev,
+		       uint32_t index, const struct device_gid *g, size_t size)
 {
 	struct ibv_gid_entry e = {
 		.gid_index = index,
 		.port_num = 1,
-		.gid_type = g->type == DEVICE_GID_ROCE_V2
-				    ? IBV_GID_TYPE_ROCE_V2
-				    : IBV_GID_TYPE_ROCE_V1,
+		.gid_type = entry_type(dev, g),
 		.ndev_ifindex = g->ifindex,
 	};
 
@@ -265,7 +305,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port,
 			      "ibv_query_gid_ex needs flags 0");
 	if (!g.ifindex)
 		return ENODATA;
-	entry_fill(entry, index, &g, entry_size);
+	entry_fill(entry, v_context(context)->dev, index, &g, entry_size);
 	return 0;
 }
 
@@ -273,22 +313,24 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context,
 			     struct ibv_gid_entry *entries, size_t max_entries,
 			     uint32_t flags, size_t entry_size)
 {
+	const struct device *dev = v_context(context)->dev;
 	struct device_port port;
+	struct device_gid g;
 	size_t n = 0;
 
 	if (flags)
 		return -v_fail(EINVAL, V_INPUT,
 			       "ibv_query_gid_table needs flags 0");
-	device_port(v_context(context)->dev, &port);
-	for (uint32_t i = 0; i < DEVICE_MAX_GIDS; i++) {
-		if (!port.gids[i].ifindex)
+	device_port(dev, &port);
+	for (uint32_t i = 0; i < netdev_gid_count(dev); i++) {
+		if (!netdev_gid(dev, &port, i, &g))
 			continue;
 		if (n == max_entries)
 			return -v_fail(EINVAL, V_INPUT,
 				       "ibv_query_gid_table: the device has "
 				       "more than max_entries GIDs");
-		entry_fill((void *)((char *)entries + n++ * entry_size), i,
-			   &port.gids[i], entry_size);
+		entry_fill((void *)((char *)entries + n++ * entry_size), dev, i,
+			   &g, entry_size);
 	}
 	return (ssize_t)n;
 }
@@ -296,6 +338,9 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context,
 int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index,
 		   __be16 *pkey)
 {
+	if (is_iwarp(context))
+		return v_fail_errno(EINVAL, V_INPUT,
+				    "ibv_query_pkey: iWARP has no P_Keys");
 	if (!is_port(port) || index)
 		return v_fail_errno(EINVAL, V_INPUT,
 				    "ibv_query_pkey: the device has one P_Key, "
@@ -306,5 +351,6 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index,
 
 int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
-	return is_port(port) && pkey == htons(PKEY) ? 0 : -1;
+	return is_port(port) && pkey == htons(PKEY) && !is_iwarp(context) ? 0
+									  : -1;
 }

@@ -81,21 +81,32 @@ static uint32_t choose(const char *named)
 	return netdev_choose(&scene, named, devices);
 }
 
-static void the_first_name_that_became_no_device_is_found(void **state)
+static void the_first_token_that_became_no_device_is_found(void **state)
 {
 	static const struct {
 		const char *named, *missing;
 		int len;
-	} rows[] = {{"lo", NULL, 0},	  {"", NULL, 0},
-		    {",lo,,", NULL, 0},	  {"lo,lo", NULL, 0},
-		    {"lo,l,x", "l,x", 1}, {"loo", "loo", 3},
-		    {"lo lo", "lo lo", 5}};
+	} rows[] = {{"lo", NULL, 0},
+		    {"", NULL, 0},
+		    {",lo,,", NULL, 0},
+		    {"lo,lo", NULL, 0},
+		    {"lo,l,x", "l,x", 1},
+		    {"loo", "loo", 3},
+		    {"lo lo", "lo lo", 5},
+		    {"roce,iwarp,lo,iwarp:lo,iwarp:lo", NULL, 0},
+		    {"lo,iwarp:l,x", "iwarp:l,x", 7},
+		    {"iwarp:,lo", "iwarp:,lo", 6},
+		    {"lo,iwarp:loo", "iwarp:loo", 9},
+		    {"lo,roce:lo", "roce:lo", 7},
+		    {"lo,iwar:lo", "iwar:lo", 7},
+		    {"lo,roc", "roc", 3}};
 
 	add_lo();
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
 		int len = 0;
-		const char *name = netdev_missing(rows[i].named, devices,
-						  choose(rows[i].named), &len);
+		uint32_t count = choose(rows[i].named);
+		const char *name = netdev_missing(&scene, rows[i].named,
+						  devices, count, &len);
 
 		if (!*rows[i].named || !rows[i].missing) {
 			assert_null(name);
@@ -229,6 +240,164 @@ static void named_interfaces_come_in_the_order_of_their_names(void **state)
 	assert_string_equal(devices[2].name, "adv2");
 	assert_int_equal(choose("eth"), 0);
 	assert_int_equal(choose(""), 0);
+}
+
+/* Checks the names, kinds and interfaces of the devices that a list makes, as
+ * "adv0 RoCE eth0". */
+static void expect_devices(const char *named, const char *const *want)
+{
+	uint32_t count = choose(named);
+	char text[sizeof(devices->name) + sizeof(devices->netdev) + 8];
+
+	for (uint32_t i = 0; i < count; i++, want++) {
+		const struct device *d = &devices[i];
+
+		snprintf(text, sizeof(text), "%.19s %s %.15s", d->name,
+			 d->kind == DEVICE_IWARP ? "iWARP" : "RoCE", d->netdev);
+		assert_non_null(*want);
+		assert_string_equal(text, *want);
+	}
+	assert_null(*want);
+}
+
+#define EXPECT_DEVICES(named, ...)                                             \
+	expect_devices(named, (const char *const[]){__VA_ARGS__, NULL})
+
+static void each_kind_counts_its_own_devices(void **state)
+{
+	add_lo();
+	add_link("eth0")->is_routed = true;
+	EXPECT_DEVICES(NULL, "adv0 RoCE eth0");
+	EXPECT_DEVICES("iwarp", "iw0 iWARP eth0");
+	EXPECT_DEVICES("roce", "adv0 RoCE eth0");
+	EXPECT_DEVICES("roce,iwarp", "adv0 RoCE eth0", "iw0 iWARP eth0");
+	EXPECT_DEVICES("iwarp,roce", "iw0 iWARP eth0", "adv0 RoCE eth0");
+	EXPECT_DEVICES("iwarp:lo,lo,iwarp,eth0", "iw0 iWARP lo", "adv0 RoCE lo",
+		       "iw1 iWARP eth0", "adv1 RoCE eth0");
+	EXPECT_DEVICES("iwarp:eth0,iwarp,eth0,roce", "iw0 iWARP eth0",
+		       "adv0 RoCE eth0");
+	assert_int_equal(choose("iwarp:eth,iwarp:,iwarp:eth00,roce:eth0"), 0);
+	assert_int_equal(choose("iwar,rocee,iwarp:roce,IWARP"), 0);
+	assert_true(devices[0].guid);
+}
+
+static void the_kinds_take_the_interfaces_of_no_list(void **state)
+{
+	struct netdev_link *a, *b;
+
+	add_lo();
+	EXPECT_DEVICES("iwarp,roce", "iw0 iWARP lo", "adv0 RoCE lo");
+	a = add_link("eth0");
+	b = add_link("eth1");
+	add(a, "10.0.0.1");
+	add(b, "10.1.0.1");
+	EXPECT_DEVICES("iwarp", "iw0 iWARP eth0", "iw1 iWARP eth1");
+	b->is_routed = true;
+	EXPECT_DEVICES("eth0,iwarp", "adv0 RoCE eth0", "iw0 iWARP eth1");
+}
+
+static void an_interface_may_have_the_name_of_a_kind(void **state)
+{
+	add_lo();
+	add_link("iwarp");
+	EXPECT_DEVICES("iwarp", "adv0 RoCE iwarp");
+	EXPECT_DEVICES("iwarp:iwarp", "iw0 iWARP iwarp");
+	EXPECT_DEVICES("roce", "adv0 RoCE lo");
+	add_link("roce");
+	EXPECT_DEVICES("roce,iwarp:lo", "adv0 RoCE roce", "iw0 iWARP lo");
+}
+
+static void a_kind_without_room_for_all_is_missing(void **state)
+{
+	int len = 0;
+
+	for (int i = 0; i < DEVICE_MAX; i++) {
+		struct netdev_link *l = add_link("eth");
+
+		l->name[3] = (char)('0' + i);
+		l->is_routed = true;
+	}
+	assert_int_equal(choose("iwarp"), DEVICE_MAX);
+	assert_null(netdev_missing(&scene, "iwarp", devices, DEVICE_MAX, &len));
+	assert_int_equal(choose("eth0,iwarp"), DEVICE_MAX);
+	assert_string_equal(devices[DEVICE_MAX - 1].name, "iw6");
+	assert_string_equal(
+		netdev_missing(&scene, "eth0,iwarp", devices, DEVICE_MAX, &len),
+		"iwarp");
+}
+
+static void the_devices_of_one_interface_have_their_own_tables(void **state)
+{
+	struct netdev_link *eth;
+
+	add_lo();
+	eth = add_link("eth0");
+	eth->mac[0] = 2;
+	add(eth, "10.0.0.1");
+	EXPECT_DEVICES("eth0,iwarp:lo,iwarp:eth0,iwarp", "adv0 RoCE eth0",
+		       "iw0 iWARP lo", "iw1 iWARP eth0");
+	expect_gid(0, 1, "10.0.0.1", V2);
+	expect_gid(0, 4, "127.0.0.1", V2);
+	/* on the first device of a kind stand the addresses of interfaces that
+	 * are no devices of this kind */
+	expect_gid(1, 0, NULL, 0);
+	expect_gid(1, 1, "127.0.0.1", V2);
+	expect_gid(1, 4, "::1", V2);
+	expect_gid(1, 5, NULL, 0);
+	expect_gid(2, 1, "10.0.0.1", V2);
+	expect_gid(2, 4, NULL, 0);
+	assert_int_equal(choose("eth0,iwarp:eth0"), 2);
+	expect_gid(1, 4, "127.0.0.1", V2);
+	assert_int_not_equal(devices[0].guid, devices[1].guid);
+	drop("10.0.0.1");
+	update(2);
+	assert_int_equal(changes[0], NETDEV_GIDS);
+	assert_int_equal(changes[1], NETDEV_GIDS);
+	expect_gid(1, 1, NULL, 0);
+	expect_gid(1, 4, "127.0.0.1", V2);
+}
+
+static void programs_see_one_gid_of_an_iwarp_device(void **state)
+{
+	static const uint8_t mac[16] = {2, 0, 0, 0, 0, 2}, lo[16] = {[5] = 1};
+	struct netdev_link *eth;
+	struct device_gid g;
+
+	add_lo();
+	eth = add_link("eth0");
+	eth->mac[0] = 2;
+	add(eth, "10.0.0.1");
+	assert_int_equal(choose("iwarp:eth0,iwarp:lo,eth0"), 3);
+	assert_int_equal(netdev_gid_count(&devices[0]), 1);
+	assert_true(netdev_gid(&devices[0], &devices[0].port, 0, &g));
+	assert_memory_equal(g.gid, mac, 16);
+	assert_int_equal(g.ifindex, eth->ifindex);
+	assert_int_equal(g.type, V1);
+	assert_false(netdev_gid(&devices[0], &devices[0].port, 1, &g));
+	assert_int_equal(g.ifindex, 0);
+	assert_true(netdev_gid(&devices[1], &devices[1].port, 0, &g));
+	assert_memory_equal(g.gid, lo, 16);
+	assert_int_equal(netdev_gid_count(&devices[2]), DEVICE_MAX_GIDS);
+	assert_true(netdev_gid(&devices[2], &devices[2].port, 3, &g));
+	assert_int_equal(g.type, V2);
+	assert_false(netdev_gid(&devices[2], &devices[2].port, 9, &g));
+	assert_false(
+		netdev_gid(&devices[2], &devices[2].port, DEVICE_MAX_GIDS, &g));
+}
+
+static void the_mtu_of_an_iwarp_device_needs_no_room_for_headers(void **state)
+{
+	static const struct {
+		uint32_t mtu, code;
+	} rows[] = {{68, 1},   {511, 1},  {512, 2},  {1500, 3}, {2047, 3},
+		    {2048, 4}, {4095, 4}, {4096, 5}, {9000, 5}, {65536, 5}};
+	struct netdev_link *lo = add_lo();
+
+	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
+		lo->mtu = rows[i].mtu;
+		assert_int_equal(choose("iwarp:lo"), 1);
+		assert_int_equal(devices[0].port.active_mtu, rows[i].code);
+	}
 }
 
 static void each_kind_of_address_has_its_index(void **state)
@@ -421,7 +590,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(
-			the_first_name_that_became_no_device_is_found, clear),
+			the_first_token_that_became_no_device_is_found, clear),
 		cmocka_unit_test_setup(
 			a_machine_with_nothing_but_lo_has_one_device, clear),
 		cmocka_unit_test_setup(
@@ -433,6 +602,21 @@ int main(void)
 			bridges_come_after_others_and_their_ports_never, clear),
 		cmocka_unit_test_setup(
 			named_interfaces_come_in_the_order_of_their_names,
+			clear),
+		cmocka_unit_test_setup(each_kind_counts_its_own_devices, clear),
+		cmocka_unit_test_setup(the_kinds_take_the_interfaces_of_no_list,
+				       clear),
+		cmocka_unit_test_setup(an_interface_may_have_the_name_of_a_kind,
+				       clear),
+		cmocka_unit_test_setup(a_kind_without_room_for_all_is_missing,
+				       clear),
+		cmocka_unit_test_setup(
+			the_devices_of_one_interface_have_their_own_tables,
+			clear),
+		cmocka_unit_test_setup(programs_see_one_gid_of_an_iwarp_device,
+				       clear),
+		cmocka_unit_test_setup(
+			the_mtu_of_an_iwarp_device_needs_no_room_for_headers,
 			clear),
 		cmocka_unit_test_setup(each_kind_of_address_has_its_index,
 				       clear),
