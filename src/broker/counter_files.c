@@ -162,10 +162,11 @@ static void attach_device(struct counter_files *t, struct counter_files_row *r,
 	r->is_based = true;
 }
 
-/* Returns the interface of a device, by the folder in device/net that has the
- * interface's name; 0: none. */
+/* Returns the interface of a device, with COUNTERS_IWARP, by the folder in
+ * device/net that has the interface's name; 0: none. */
 static uint32_t link_of(int device_fd)
 {
+	enum { RNIC = 4 };
 	int fd = openat(device_fd, "device/net",
 			O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -183,6 +184,8 @@ static uint32_t link_of(int device_fd)
 	}
 	if (dir)
 		closedir(dir);
+	if (link && read_file(device_fd, "node_type") == RNIC)
+		link |= COUNTERS_IWARP;
 	return link;
 }
 

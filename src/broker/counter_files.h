@@ -2,11 +2,11 @@
 /*
  * The counter files of the synthesised sysfs tree: for each device the sums
  * over all processes of the namespace, those that live and those that have
- * ended.  A process shows its counters in its page, by network interface, since
- * each process numbers its own devices.  The files are written when a process
- * has ended, and while somebody reads them, no more than once a second. inotify
- * tells of readers.  Writing ends a minute after the last reader, and the next
- * reader still finds the values of that time.
+ * ended.  A process shows its counters in its page, by network interface and
+ * kind, since each process numbers its own devices.  The files are written when
+ * a process has ended, and while somebody reads them, no more than once a
+ * second. inotify tells of readers.  Writing ends a minute after the last
+ * reader, and the next reader still finds the values of that time.
  *
  * A broker adds its counts to the values that it finds in the files, so that
  * these never count backwards, whichever broker writes.
@@ -23,10 +23,11 @@
 
 #define COUNTER_FILES_ROWS 32
 
-/* An interface on which a process has counted, or that the tree has. */
+/* An interface, of one kind of device, on which a process has counted, or that
+ * the tree has. */
 struct counter_files_row {
-	uint32_t link;
-	int port_fd; /* the folder ports/1 of its device; -1: it has none */
+	uint32_t link; /* with COUNTERS_IWARP */
+	int port_fd;   /* the folder ports/1 of its device; -1: it has none */
 	uint64_t ended[COUNTERS_WORDS]; /* of processes that have ended */
 	/* of living processes, since counter_files_begin */
 	uint64_t live[COUNTERS_WORDS];

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "hca/counters.h"
 #include "hca/hca.h"
 
 #define DEVICE_MAX	HCA_MAX_DEVICES
@@ -57,6 +58,12 @@ struct device {
 	uint32_t kind;		 /* enum device_kind */
 	struct device_port port; /* under netif.c's lock: use device_port() */
 };
+
+/* Returns the number under which a process publishes the device's counters. */
+static inline uint32_t device_link(const struct device *dev)
+{
+	return dev->ifindex | (dev->kind == DEVICE_IWARP ? COUNTERS_IWARP : 0);
+}
 
 /* Returns the number of devices, which may be 0, and in *devices the table,
  * which is never freed. */

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/netdev.h"
 #include "hca/counters.h"
 #include "log/log.h"
 #include "util/runtime_tree.h"
@@ -22,7 +23,7 @@
 #include "util/fd_identity.h"
 
 #define PATH_BYTES    300 /* the most of a path below the tree's folder */
-#define TREE_VERSION  4	  /* the version of the files; part of the stamp */
+#define TREE_VERSION  5	  /* the version of the files; part of the stamp */
 #define STAMP_BYTES   32
 #define STAMP	      ".stamp"
 #define LOCK	      ".lock"
@@ -104,8 +105,9 @@ static void drop_entry(struct writing *w, const char *dir, const char *what,
 
 static void put_gid(struct writing *w, const struct device *d, uint32_t i)
 {
-	const struct device_gid *entry = &d->port.gids[i];
-	const uint8_t *g = entry->gid;
+	struct device_gid entry;
+	bool is_there = netdev_gid(d, &d->port, i, &entry);
+	const uint8_t *g = entry.gid;
 	char text[48], dir[96];
 
 	snprintf(text, sizeof(text),
@@ -118,10 +120,10 @@ static void put_gid(struct writing *w, const struct device *d, uint32_t i)
 	 * */
 	snprintf(dir, sizeof(dir), "class/infiniband/%s/ports/1/gid_attrs",
 		 d->name);
-	if (entry->ifindex) {
+	if (is_there) {
 		put_file(w,
-			 entry->type == DEVICE_GID_ROCE_V2 ? "RoCE v2"
-							   : "IB/RoCE v1",
+			 entry.type == DEVICE_GID_ROCE_V2 ? "RoCE v2"
+							  : "IB/RoCE v1",
 			 "%s/types/%u", dir, i);
 		put_file(w, d->netdev, "%s/ndevs/%u", dir, i);
 		return;
@@ -163,10 +165,36 @@ static void put_guids(struct writing *w, const struct device *d)
 	put_file(w, text, "class/infiniband/%s/sys_image_guid", d->name);
 }
 
+static void put_list(struct writing *w, const struct device *d,
+		     const char *const files[][2], size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		put_file(w, files[i][1], "class/infiniband/%s/%s", d->name,
+			 files[i][0]);
+}
+
+/* The files that depend on the kind.  iWARP has no P_Keys. */
+static void put_kind(struct writing *w, const struct device *d)
+{
+	static const char *const roce[][2] = {
+		{"node_type", "1: CA"},
+		{"ports/1/cap_mask", "0x00010000"},
+		{"ports/1/pkeys/0", "0xffff"},
+	};
+	static const char *const iwarp[][2] = {
+		{"node_type", "4: RNIC"},
+		{"ports/1/cap_mask", "0x00090000"},
+	};
+
+	if (d->kind == DEVICE_IWARP)
+		put_list(w, d, iwarp, sizeof(iwarp) / sizeof(*iwarp));
+	else
+		put_list(w, d, roce, sizeof(roce) / sizeof(*roce));
+}
+
 static void put_fixed(struct writing *w, const struct device *d)
 {
 	static const char *const files[][2] = {
-		{"node_type", "1: CA"},
 		{"node_desc", "adverb"},
 		{"fw_ver", "1.0"},
 		{"hca_type", "adverb"},
@@ -179,13 +207,9 @@ static void put_fixed(struct writing *w, const struct device *d)
 		{"ports/1/sm_lid", "0x0"},
 		{"ports/1/lid_mask_count", "0"},
 		{"ports/1/sm_sl", "0"},
-		{"ports/1/cap_mask", "0x00010000"},
-		{"ports/1/pkeys/0", "0xffff"},
 	};
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		put_file(w, files[i][1], "class/infiniband/%s/%s", d->name,
-			 files[i][0]);
+	put_list(w, d, files, sizeof(files) / sizeof(*files));
 }
 
 static void put_node(struct writing *w, const char *device, uint32_t index)
@@ -272,6 +296,7 @@ static void put_device(struct writing *w, const struct device *d,
 		       uint32_t index)
 {
 	put_fixed(w, d);
+	put_kind(w, d);
 	put_guids(w, d);
 	put_cpus(w, d->name);
 	put_counters(w, d->name);
@@ -279,7 +304,7 @@ static void put_device(struct writing *w, const struct device *d,
 		 "class/infiniband/%s/ports/1/state", d->name);
 	put_file(w, d->port.is_up ? "5: LinkUp" : "3: Disabled",
 		 "class/infiniband/%s/ports/1/phys_state", d->name);
-	for (uint32_t i = 0; i < DEVICE_MAX_GIDS; i++)
+	for (uint32_t i = 0; i < netdev_gid_count(d); i++)
 		put_gid(w, d, i);
 	put_link(w, d);
 	put_node(w, d->name, index);

@@ -60,7 +60,8 @@ struct hca_shared {
 	} nonce;
 	uint32_t pid;
 	shared_u32 share_version;
-	/* The network interface of each device; 0: there are no more. */
+	/* The network interface of each device, with COUNTERS_IWARP; 0: there
+	 * are no more. */
 	uint32_t links[HCA_MAX_DEVICES];
 	/* Begins with the word that hca_is_alive reads. */
 	union {

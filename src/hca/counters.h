@@ -19,6 +19,10 @@
 
 #define COUNTERS_FILES 62
 
+/* Set in the number of the interface under which a process publishes the
+ * counters of an iWARP device: the interface may be a RoCE device too. */
+#define COUNTERS_IWARP 0x80000000u
+
 struct counters_file {
 	const char *name; /* "counters/port_xmit_data" */
 	uint8_t word[3];  /* the words to add; UINT8_MAX: none */

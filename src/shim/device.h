@@ -17,10 +17,11 @@ struct device {
 	char name[64];
 	char firmware[64];
 	uint64_t node_guid, image_guid; /* host order */
-	uint8_t node_type;		/* IBTA 14.2.5.3: 1 is a CA */
-	uint8_t state, phys_state;	/* IBTA 14.2.5.6, port 1 */
-	char netdev[16];		/* the interface's name; "": unknown */
-	uint32_t ifindex;		/* the interface's index; 0: unknown */
+	/* IBTA 14.2.5.3: 1 is a CA; the kernel: 4 is a device of iWARP */
+	uint8_t node_type;
+	uint8_t state, phys_state; /* IBTA 14.2.5.6, port 1 */
+	char netdev[16];	   /* the interface's name; "": unknown */
+	uint32_t ifindex;	   /* the interface's index; 0: unknown */
 };
 
 /* Reads the devices in the tree of this network namespace into out, by index.

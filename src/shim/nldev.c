@@ -8,6 +8,7 @@
 #define GET	 RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET)
 #define PORT_GET RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_PORT_GET)
 #define NOTHING	 (-1) /* no such attribute */
+#define RNIC	 4    /* the kernel's node type of iWARP devices */
 
 static const char sentence[] =
 	"adverb answers requests for devices and links alone";
@@ -155,7 +156,8 @@ static void put_device(struct nldev_answer *a, const struct device *d)
 	put_u64(a, RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, d->image_guid);
 	put_u8(a, RDMA_NLDEV_ATTR_DEV_NODE_TYPE, d->node_type);
 	put_u8(a, RDMA_NLDEV_ATTR_DEV_DIM, 0);
-	put_text(a, RDMA_NLDEV_ATTR_DEV_PROTOCOL, "roce");
+	put_text(a, RDMA_NLDEV_ATTR_DEV_PROTOCOL,
+		 d->node_type == RNIC ? "iw" : "roce");
 }
 
 /* Puts the attributes that the kernel gives a port of Ethernet. */

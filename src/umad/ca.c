@@ -32,15 +32,28 @@ static int unknown_ca(void)
 	return -ENODEV;
 }
 
+/* Removes iWARP devices, which take no management datagrams: the system's
+ * libibumad does not list them. */
+static void drop_iwarp(struct ibv_device **list)
+{
+	struct ibv_device **to = list;
+
+	for (struct ibv_device **from = list; *from; from++)
+		if ((*from)->node_type != IBV_NODE_RNIC)
+			*to++ = *from;
+	*to = NULL;
+}
+
 /*
- * Returns the list of ibv_get_device_list.  If the libibverbs.so.1 of this
- * process is not adverb's, prints a sentence and returns NULL with errno
- * ENODEV. If it is of another release of adverb, which has the same ABI, prints
- * a sentence and returns the list.
+ * Returns the list of ibv_get_device_list without iWARP devices.  If the
+ * libibverbs.so.1 of this process is not adverb's, prints a sentence and
+ * returns NULL with errno ENODEV. If it is of another release of adverb, which
+ * has the same ABI, prints a sentence and returns the list.
  */
 static struct ibv_device **list_devices(void)
 {
 	const char *path, *release = verbs_release_find(&path);
+	struct ibv_device **list;
 
 	if (!release) {
 		u_say("umad: this libibumad.so.3 is adverb's, and %s is not, "
@@ -55,7 +68,10 @@ static struct ibv_device **list_devices(void)
 		      ", and %s is of adverb %s; load both from one folder, as "
 		      "adverb run does",
 		      path, release);
-	return ibv_get_device_list(NULL);
+	list = ibv_get_device_list(NULL);
+	if (list)
+		drop_iwarp(list);
+	return list;
 }
 
 /* Reads a file's text, cut to @size - 1 bytes; "": there is no such file. */

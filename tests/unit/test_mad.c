@@ -139,7 +139,8 @@ static void expect_port(const umad_port_t *port, __be64 node)
 	assert_int_equal(port->port_guid, node);
 }
 
-/* The test uses lo, the only interface that every machine has. */
+/* The test uses lo, the only interface that every machine has.  The device of
+ * iWARP before it is no adapter of libibumad. */
 static void the_first_adapter_is_what_libibverbs_says(void **state)
 {
 	char names[2][UMAD_CA_NAME_LEN];
@@ -180,6 +181,7 @@ static void a_device_that_does_not_exist_is_enodev(void **state)
 	umad_ca_t ca;
 
 	assert_int_equal(umad_get_ca("adv9", &ca), -ENODEV);
+	assert_int_equal(umad_get_ca("iw0", &ca), -ENODEV);
 	assert_int_equal(umad_get_port("adv0", 2, &port), -ENODEV);
 	assert_int_equal(umad_get_port("adv9", 1, &port), -ENODEV);
 	assert_int_equal(umad_get_ca_portguids("adv9", &guid, 1), -ENODEV);
@@ -187,7 +189,7 @@ static void a_device_that_does_not_exist_is_enodev(void **state)
 
 static int set_devices(void **state)
 {
-	setenv("ADVERB_DEVICES", "lo", 1);
+	setenv("ADVERB_DEVICES", "iwarp:lo,lo", 1);
 	return 0;
 }
 

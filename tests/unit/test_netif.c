@@ -19,12 +19,12 @@
 
 static sem_t told;
 static enum device_event events[64];
-static const struct device *event_device;
+static const struct device *event_devices[64];
 static int event_count;
 
 static void on_port(const struct device *dev, enum device_event what)
 {
-	event_device = dev;
+	event_devices[event_count % 64] = dev;
 	events[event_count++ % 64] = what;
 	sem_post(&told);
 }
@@ -89,6 +89,87 @@ static int enter_namespace(void **state)
 	return 0;
 }
 
+#define CHECK(what)                                                            \
+	do                                                                     \
+		if (!(what)) {                                                 \
+			printf("not so: %s\n", #what);                         \
+			return 1;                                              \
+		}                                                              \
+	while (0)
+
+/* Runs in a child, since a process chooses its devices once. */
+static int see_both_kinds(void)
+{
+	uint8_t lo[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+	uint8_t other[16] = {[10] = 0xff, 0xff, 127, 0, 0, 9};
+	/* of RoCE's GID 0, which is no address of the interface */
+	uint8_t eui[16] = {0xfe, 0x80, [8] = 2, [11] = 0xff, 0xfe, [15] = 1};
+	const struct device *d;
+
+	setenv("ADVERB_DEVICES", "iwarp:lo,lo", 1);
+	CHECK(device_list(&d) == 2);
+	CHECK(d[0].kind == DEVICE_IWARP && !strcmp(d[0].name, "iw0"));
+	CHECK(d[1].kind == DEVICE_ROCE && !strcmp(d[1].name, "adv0"));
+	CHECK(device_link(&d[0]) != device_link(&d[1]));
+	for (int i = 0; i < 2; i++) {
+		CHECK(netif_has_address(&d[i], lo));
+		CHECK(!netif_has_address(&d[i], other));
+		CHECK(!netif_has_address(&d[i], eui));
+	}
+	/* datagrams are RoCE's */
+	CHECK(netif_device(lo, 0) == 1);
+	CHECK(netif_device(eui, 0) == 1);
+	/* so are changes of the GID table */
+	netif_watch(on_port);
+	set_address("127.0.0.9");
+	wait_for(DEVICE_EVENT_GIDS);
+	CHECK(netif_has_address(&d[0], other));
+	set_up_flag(false);
+	wait_for(DEVICE_EVENT_DOWN);
+	netif_unwatch();
+	for (int i = 0; i < event_count; i++)
+		CHECK(events[i] != DEVICE_EVENT_GIDS ||
+		      event_devices[i] == &d[1]);
+	set_address("0.0.0.0");
+	set_up_flag(true);
+	return 0;
+}
+
+static int see_iwarp_alone(void)
+{
+	uint8_t lo[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+	uint8_t group[16] = {0xff, 0x12, [15] = 1};
+	const struct device *d;
+
+	setenv("ADVERB_DEVICES", "iwarp", 1);
+	CHECK(device_list(&d) == 1);
+	CHECK(netif_has_address(d, lo));
+	CHECK(netif_device(lo, d->ifindex) < 0);
+	CHECK(netif_device(group, d->ifindex) < 0);
+	CHECK(!netif_is_local(lo) && !netif_index(lo, 0));
+	return 0;
+}
+
+static void in_a_child(int (*see)(void))
+{
+	int status;
+
+	fflush(stdout);
+	if (!fork()) {
+		status = see();
+		fflush(stdout);
+		_exit(status);
+	}
+	assert_true(wait(&status) > 0);
+	assert_int_equal(status, 0);
+}
+
+static void datagrams_come_to_roce_devices_alone(void **state)
+{
+	in_a_child(see_both_kinds);
+	in_a_child(see_iwarp_alone);
+}
+
 static void lo_alone_is_a_device_with_its_addresses(void **state)
 {
 	const struct device *d;
@@ -120,7 +201,7 @@ static void changes_are_told_and_seen(void **state)
 	version = netif_version();
 	set_address("10.9.8.7");
 	wait_for(DEVICE_EVENT_GIDS);
-	assert_ptr_equal(event_device, d);
+	assert_ptr_equal(event_devices[(event_count - 1) % 64], d);
 	assert_true(is_local("::ffff:10.9.8.7"));
 	assert_int_not_equal(netif_version(), version);
 	set_up_flag(false);
@@ -164,6 +245,8 @@ static void a_forked_child_watches_anew(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* first, before this process has chosen its devices */
+		cmocka_unit_test(datagrams_come_to_roce_devices_alone),
 		cmocka_unit_test(lo_alone_is_a_device_with_its_addresses),
 		cmocka_unit_test(changes_are_told_and_seen),
 		cmocka_unit_test(a_watch_ends_and_begins_again),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers to requests of NETLINK_RDMA about two devices that the test defines.
- */
+/* Answers to requests of NETLINK_RDMA about two devices that the test defines,
+ * one of them of iWARP. */
 #include "test.h"
 #include "shim/nldev.h"
 
@@ -23,7 +23,11 @@ static const struct device devices[] = {
 	 .phys_state = 5,
 	 .netdev = "eth0",
 	 .ifindex = 2},
-	{.index = 1, .name = "adv1", .firmware = "1.0", .state = 1},
+	{.index = 1,
+	 .name = "iw0",
+	 .firmware = "1.0",
+	 .node_type = 4,
+	 .state = 1},
 };
 
 struct request {
@@ -148,7 +152,10 @@ static void all_devices_are_dumped(void **state)
 	assert_int_equal(byte(message(0), RDMA_NLDEV_ATTR_DEV_NODE_TYPE), 1);
 	assert_string_equal(attr(message(0), RDMA_NLDEV_ATTR_DEV_PROTOCOL),
 			    "roce");
-	assert_string_equal(attr(message(1), RDMA_NLDEV_ATTR_DEV_NAME), "adv1");
+	assert_string_equal(attr(message(1), RDMA_NLDEV_ATTR_DEV_NAME), "iw0");
+	assert_int_equal(byte(message(1), RDMA_NLDEV_ATTR_DEV_NODE_TYPE), 4);
+	assert_string_equal(attr(message(1), RDMA_NLDEV_ATTR_DEV_PROTOCOL),
+			    "iw");
 	expect_done(message(2), 0);
 	assert_null(message(3));
 }
@@ -156,7 +163,7 @@ static void all_devices_are_dumped(void **state)
 static void one_device_is_answered_and_acknowledged(void **state)
 {
 	ask(GET, 0, 1, -1);
-	assert_string_equal(attr(message(0), RDMA_NLDEV_ATTR_DEV_NAME), "adv1");
+	assert_string_equal(attr(message(0), RDMA_NLDEV_ATTR_DEV_NAME), "iw0");
 	assert_int_equal(message(0)->nlmsg_flags, 0);
 	assert_null(message(1));
 	ask(GET, NLM_F_ACK, 1, -1);
@@ -184,7 +191,7 @@ static void a_port_tells_its_state_and_its_interface(void **state)
 static void the_ports_of_one_device_are_dumped(void **state)
 {
 	ask(PORT_GET, NLM_F_DUMP, 1, -1);
-	assert_string_equal(attr(message(0), RDMA_NLDEV_ATTR_DEV_NAME), "adv1");
+	assert_string_equal(attr(message(0), RDMA_NLDEV_ATTR_DEV_NAME), "iw0");
 	expect_done(message(1), 0);
 	ask(PORT_GET, NLM_F_DUMP, -1, -1);
 	expect_done(message(0), -EINVAL);

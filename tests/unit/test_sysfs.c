@@ -127,6 +127,37 @@ static void the_tree_says_what_programs_ask(void **state)
 	assert_int_equal(access(at("dev/infiniband/uverbs0"), R_OK | W_OK), 0);
 }
 
+#define IWARP "class/infiniband/iw0/"
+
+static void an_iwarp_device_has_one_gid_and_no_pkey(void **state)
+{
+	strcpy(devices[1].name, "iw0");
+	strcpy(devices[1].netdev, "eth0");
+	devices[1].kind = DEVICE_IWARP;
+	devices[1].ifindex = devices[0].ifindex;
+	devices[1].guid = 0x0200000000020000u;
+	assert_int_equal(write_tree(2), 0);
+	expect_file("class/infiniband_verbs/uverbs1/ibdev", "iw0");
+	expect_file(IWARP "node_type", "4: RNIC");
+	expect_file(IWARP "node_guid", "0200:0000:0002:0000");
+	expect_file(IWARP "hca_type", "adverb");
+	expect_file(IWARP "ports/1/link_layer", "Ethernet");
+	expect_file(IWARP "ports/1/cap_mask", "0x00090000");
+	expect_file(IWARP "ports/1/gids/0",
+		    "0200:0000:0002:0000:0000:0000:0000:0000");
+	expect_file(IWARP "ports/1/gid_attrs/types/0", "IB/RoCE v1");
+	expect_file(IWARP "ports/1/gid_attrs/ndevs/0", "eth0");
+	expect_none(IWARP "ports/1/gids/1");
+	expect_none(IWARP "ports/1/gid_attrs/types/1");
+	expect_none(IWARP "ports/1/pkeys");
+	expect_file(IWARP "device/net/eth0/ifindex", "2");
+	expect_file(PORT "gid_attrs/types/1", "RoCE v2");
+	expect_file("class/infiniband/adv0/node_type", "1: CA");
+	expect_file("class/infiniband/adv0/device/net/eth0/ifindex", "2");
+	assert_int_equal(write_tree(1), 0);
+	expect_none("class/infiniband/iw0");
+}
+
 static void the_mask_of_cpus_has_a_bit_for_each(void **state)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF), bits = 0;
@@ -262,6 +293,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_tree_says_what_programs_ask,
 						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			an_iwarp_device_has_one_gid_and_no_pkey, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(
 			the_mask_of_cpus_has_a_bit_for_each, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
