@@ -40,7 +40,7 @@ static struct startup_offer some_offer(struct script *s)
 		.wants_crc = flags & 4,
 		.wants_markers = flags & 8,
 		.is_peer_to_peer = (flags & 0x13) == 0x13,
-		.rtr = (uint8_t)(1 + next_byte(s) % STARTUP_RTR_ALL),
+		.rtr = (uint8_t)(1 + next_byte(s) % MPA_RTR_ALL),
 		.ird = some_depth(s),
 		.ord = some_depth(s),
 		.ird_max = some_depth(s),
@@ -48,7 +48,7 @@ static struct startup_offer some_offer(struct script *s)
 		.private_bytes = next_byte(s),
 	};
 
-	if (offer.rtr & STARTUP_RTR_READ && !offer.ird && !offer.ird_max)
+	if (offer.rtr & MPA_RTR_READ && !offer.ird && !offer.ird_max)
 		offer.ird_max = 1;
 	return offer;
 }

@@ -222,6 +222,8 @@ static void run_command(struct script *s, uint8_t command)
 
 static void open_streams(struct script *s)
 {
+	static const uint8_t kinds[] = {0, MPA_RTR_FPDU, MPA_RTR_WRITE,
+					MPA_RTR_READ};
 	uint8_t how = u8(s);
 	struct stream_config c = {.has_crc = how & 1,
 				  .has_extensions = how & 2,
@@ -235,7 +237,9 @@ static void open_streams(struct script *s)
 		c.tx_markers = how & (i ? 4 : 8);
 		c.rx_markers = how & (i ? 8 : 4);
 		c.is_responder = i;
-		c.rtr = i ? STREAM_RTR_NONE : (enum stream_rtr)(how >> 4 & 3);
+		c.rtr = i && !(how & 0x40) ? 0 : kinds[how >> 4 & 3];
+		if (i && how & 0x80)
+			c.rtr ^= MPA_RTR_ALL;
 		CHECK(!engine_stream_open(side->engine, side->side, &c));
 	}
 }

@@ -55,11 +55,11 @@ static void enter_rts(struct world *w, struct flow *f)
 }
 
 /* An initiator without requests has to send a ready-to-receive. */
-static enum stream_rtr draw_rtr(struct world *w, const struct flow *f)
+static uint8_t draw_rtr(struct world *w, const struct flow *f)
 {
 	if (f->round.ops_count && workload_below(w, 2))
-		return STREAM_RTR_NONE;
-	return (enum stream_rtr)(STREAM_RTR_FPDU + workload_below(w, 3));
+		return 0;
+	return (uint8_t)(MPA_RTR_FPDU << workload_below(w, 3));
 }
 
 static void connect_pair(struct world *w, struct flow *f)
@@ -78,6 +78,9 @@ static void connect_pair(struct world *w, struct flow *f)
 	}
 	c[0].rtr = draw_rtr(w, f);
 	c[1].is_responder = true;
+	if (c[0].rtr)
+		c[1].rtr =
+			c[0].rtr | (uint8_t)workload_below(w, MPA_RTR_ALL + 1);
 	for (int i = 0; i < 2; i++) {
 		enter_rts(w, &f[i]);
 		bytestream_open(w, &f[i], &c[i]);

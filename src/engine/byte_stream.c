@@ -53,20 +53,17 @@ void engine_stream_lost(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	stream_lost(&e->ibt, q);
 }
 
-bool engine_stream_is_over(const struct ibt_qp *q)
-{
-	return stream_is_over(q);
-}
-
 bool engine_stream_has_begun(const struct ibt_qp *q)
 {
-	return q->stream->may_send;
+	return stream_has_begun(q);
 }
 
 bool engine_stream_is_drained(const struct ibt_qp *q)
 {
-	const struct iwarp_stream *s = q->stream;
+	return stream_is_drained(q);
+}
 
-	return s->phase != STREAM_TERMINATING && s->in.head == s->in.tail &&
-	       q->req.wqe == shared_load(&q->qp->sq.head);
+bool engine_stream_is_over(const struct ibt_qp *q)
+{
+	return stream_is_over(q);
 }

@@ -349,10 +349,6 @@ uint32_t engine_stream_tx(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 			  uint32_t room, uint64_t now_ns);
 /* Returns how many bytes engine_stream_tx needs for one FPDU of q. */
 uint32_t engine_stream_room(const struct ibt_qp *q);
-/* Has the peer's first FPDU come, or is this side the initiator? */
-bool engine_stream_has_begun(const struct ibt_qp *q);
-/* Is all that was posted, and all that is due to the peer, made into FPDUs? */
-bool engine_stream_is_drained(const struct ibt_qp *q);
 /* The connection takes bytes again: engine_stream_next returns q. */
 void engine_stream_ready(struct engine *e, struct ibt_qp *q);
 /* Takes n bytes that were received. */
@@ -360,6 +356,13 @@ void engine_stream_rx(struct engine *e, struct ibt_qp *q, const uint8_t *p,
 		      uint32_t n, uint64_t now_ns);
 /* The connection has ended: fails q, unless it has failed. */
 void engine_stream_lost(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
+/* Has the peer's first FPDU come and was it right, or is this side the
+ * initiator?  Before that q sends nothing.  The caller times the wait. */
+bool engine_stream_has_begun(const struct ibt_qp *q);
+/* Has engine_stream_tx written all that is posted or due: requests, responses
+ * and a Terminate?  Then a FIN cuts nothing off.  Responses to requests of q
+ * may still be under way. */
+bool engine_stream_is_drained(const struct ibt_qp *q);
 /* Is all sent, and nothing received any more?  The caller closes the
  * connection. */
 bool engine_stream_is_over(const struct ibt_qp *q);

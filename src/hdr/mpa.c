@@ -25,9 +25,9 @@ static void read_enhanced(const uint8_t *p, struct mpa_enhanced *e)
 		.ird = ird & MPA_DEPTH_MAX,
 		.ord = ord & MPA_DEPTH_MAX,
 		.is_peer_to_peer = ird & FIRST_FLAG,
-		.takes_fpdu = ird & SECOND_FLAG,
-		.takes_write = ord & FIRST_FLAG,
-		.takes_read = ord & SECOND_FLAG,
+		.rtr = (uint8_t)((ird & SECOND_FLAG ? MPA_RTR_FPDU : 0) |
+				 (ord & FIRST_FLAG ? MPA_RTR_WRITE : 0) |
+				 (ord & SECOND_FLAG ? MPA_RTR_READ : 0)),
 	};
 }
 
@@ -35,10 +35,11 @@ static void write_enhanced(uint8_t *p, const struct mpa_enhanced *e)
 {
 	bytes_put16(p, (uint16_t)((e->ird & MPA_DEPTH_MAX) |
 				  (e->is_peer_to_peer ? FIRST_FLAG : 0) |
-				  (e->takes_fpdu ? SECOND_FLAG : 0)));
-	bytes_put16(p + 2, (uint16_t)((e->ord & MPA_DEPTH_MAX) |
-				      (e->takes_write ? FIRST_FLAG : 0) |
-				      (e->takes_read ? SECOND_FLAG : 0)));
+				  (e->rtr & MPA_RTR_FPDU ? SECOND_FLAG : 0)));
+	bytes_put16(p + 2,
+		    (uint16_t)((e->ord & MPA_DEPTH_MAX) |
+			       (e->rtr & MPA_RTR_WRITE ? FIRST_FLAG : 0) |
+			       (e->rtr & MPA_RTR_READ ? SECOND_FLAG : 0)));
 }
 
 int mpa_parse(const uint8_t *p, size_t n, enum mpa_kind kind,

@@ -30,14 +30,21 @@
 
 enum mpa_kind { MPA_REQUEST, MPA_REPLY };
 
-/* The enhanced connection data (RFC 6581 9.1). */
+/* The kinds of first FPDU by which an initiator of the peer-to-peer model shows
+ * that it is ready to receive (RFC 6581 9.2): bits. */
+enum mpa_rtr {
+	MPA_RTR_FPDU = 1,  /* B: an FPDU without bytes */
+	MPA_RTR_WRITE = 2, /* C: an RDMA Write without bytes */
+	MPA_RTR_READ = 4,  /* D: an RDMA Read without bytes */
+	MPA_RTR_ALL = 7,
+};
+
+/* The enhanced connection data (RFC 6581 9). */
 struct mpa_enhanced {
 	uint16_t ird, ord;    /* 0 to MPA_DEPTH_MAX */
 	bool is_peer_to_peer; /* A: the initiator sends a ready-to-receive */
-	/* the kinds of ready-to-receive that the sender of the frame takes */
-	bool takes_fpdu;  /* B: an FPDU without bytes */
-	bool takes_write; /* C: an RDMA Write without bytes */
-	bool takes_read;  /* D: an RDMA Read without bytes */
+	/* the kinds that the initiator can send, or that the responder takes */
+	uint8_t rtr;
 };
 
 struct mpa_frame {

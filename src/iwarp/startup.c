@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "iwarp/stream.h"
 #include "util/bits.h"
 #include "util/check.h"
 
@@ -34,20 +35,6 @@ static void fail_startup(struct startup *s, enum startup_error error)
 }
 
 /* ---- the frames of this end ---- */
-
-static void offer_rtr(struct mpa_enhanced *e, uint8_t rtr)
-{
-	e->takes_fpdu = rtr & STARTUP_RTR_FPDU;
-	e->takes_write = rtr & STARTUP_RTR_WRITE;
-	e->takes_read = rtr & STARTUP_RTR_READ;
-}
-
-static uint8_t rtr_of(const struct mpa_enhanced *e)
-{
-	return (uint8_t)((e->takes_fpdu ? STARTUP_RTR_FPDU : 0) |
-			 (e->takes_write ? STARTUP_RTR_WRITE : 0) |
-			 (e->takes_read ? STARTUP_RTR_READ : 0));
-}
 
 /* The frame of an offer, but for what depends on the role. */
 static struct mpa_frame frame_of(const struct startup_offer *offer)
@@ -91,7 +78,7 @@ int startup_connect(struct startup *s, const struct startup_offer *offer,
 	f.is_enhanced = offer->is_enhanced;
 	if (offer->is_peer_to_peer) {
 		f.enhanced.is_peer_to_peer = true;
-		offer_rtr(&f.enhanced, offer->rtr);
+		f.enhanced.rtr = offer->rtr & MPA_RTR_ALL;
 	}
 	return mpa_write(out, &f);
 }
@@ -154,16 +141,16 @@ static bool agree_depths(struct startup *s)
  * there is none. */
 static uint8_t pick_rtr(const struct startup *s)
 {
-	uint8_t common = s->offer.rtr & rtr_of(&s->peer.enhanced);
+	uint8_t common = s->offer.rtr & s->peer.enhanced.rtr;
 
-	if (common & STARTUP_RTR_FPDU)
-		return STARTUP_RTR_FPDU;
-	if (common & STARTUP_RTR_WRITE)
-		return STARTUP_RTR_WRITE;
+	if (common & MPA_RTR_FPDU)
+		return MPA_RTR_FPDU;
+	if (common & MPA_RTR_WRITE)
+		return MPA_RTR_WRITE;
 	/* The responder would have no place for an RDMA Read. */
 	if (s->peer.enhanced.ird == 0)
 		return 0;
-	return common & STARTUP_RTR_READ;
+	return common & MPA_RTR_READ;
 }
 
 /* Both ends have to be of one model (RFC 6581 9.2). */
@@ -286,8 +273,8 @@ static void check_responder(const struct startup *s,
 			    const struct startup_offer *offer)
 {
 	CHECK(s->state == STARTUP_REQUESTED);
-	CHECK(offer->rtr & STARTUP_RTR_ALL);
-	CHECK(!(offer->rtr & STARTUP_RTR_READ) || raised_ird(offer, 1));
+	CHECK(offer->rtr & MPA_RTR_ALL);
+	CHECK(!(offer->rtr & MPA_RTR_READ) || raised_ird(offer, 1));
 	CHECK(offer->ird <= MPA_DEPTH_MAX && offer->ord <= MPA_DEPTH_MAX);
 	CHECK(offer->ird_max <= MPA_DEPTH_MAX);
 }
@@ -296,9 +283,9 @@ static void check_responder(const struct startup *s,
  * initiator may send another than it said, or gives up (RFC 6581 9.2). */
 static uint8_t common_rtr(const struct startup *s, uint8_t rtr)
 {
-	uint8_t common = rtr & rtr_of(&s->peer.enhanced);
+	uint8_t common = rtr & s->peer.enhanced.rtr;
 
-	return common ? common : rtr & STARTUP_RTR_ALL;
+	return common ? common : rtr & MPA_RTR_ALL;
 }
 
 /* The depths of this end and of its reply (RFC 6581 9.1). */
@@ -310,7 +297,7 @@ static void settle_depths(struct startup *s, const struct startup_offer *offer,
 
 	if (e->ord != MPA_DEPTH_MAX)
 		a->ird = raised_ird(offer, e->ord);
-	if (a->rtr & STARTUP_RTR_READ)
+	if (a->rtr & MPA_RTR_READ)
 		a->ird = (uint16_t)bits_max_u32(a->ird, 1);
 	/* MPA_DEPTH_MAX lowers no depth */
 	a->ord = least_depth(offer->ord, e->ird);
@@ -329,7 +316,7 @@ static struct mpa_frame reply_of(const struct startup *s,
 	f.is_enhanced = s->peer.is_enhanced;
 	if (f.is_enhanced && s->peer.enhanced.is_peer_to_peer) {
 		f.enhanced.is_peer_to_peer = true;
-		offer_rtr(&f.enhanced, common_rtr(s, offer->rtr));
+		f.enhanced.rtr = common_rtr(s, offer->rtr);
 	}
 	return f;
 }
@@ -347,7 +334,7 @@ int startup_accept(struct startup *s, const struct startup_offer *offer,
 	f.wants_crc = s->agreed.has_crc;
 	if (f.is_enhanced) {
 		s->agreed.is_peer_to_peer = f.enhanced.is_peer_to_peer;
-		s->agreed.rtr = rtr_of(&f.enhanced);
+		s->agreed.rtr = f.enhanced.rtr;
 		settle_depths(s, offer, &f.enhanced);
 	}
 	bytes = mpa_write(out, &f);
@@ -381,4 +368,39 @@ void startup_tick(struct startup *s, uint64_t now_ns)
 {
 	if (now_ns >= startup_deadline(s))
 		fail_startup(s, STARTUP_TIMED_OUT);
+}
+
+/* ---- the stream that follows ---- */
+
+/* The longest ULPDU whose FPDU fits into a segment of TCP (RFC 5044 4.5). */
+static uint32_t fitting_ulpdu(uint32_t segment_bytes, bool has_markers)
+{
+	uint32_t bytes = bits_min_u32(segment_bytes, 2 * STREAM_ULPDU_MAX);
+	uint32_t over = 6 + bytes % 4;
+
+	if (has_markers)
+		over += FPDU_MARKER_BYTES *
+			((bytes + FPDU_MARKER_STRIDE - 1) / FPDU_MARKER_STRIDE);
+	if (bytes < over + STREAM_ULPDU_MIN)
+		return STREAM_ULPDU_MIN;
+	return bits_min_u32(bytes - over, STREAM_ULPDU_MAX);
+}
+
+void startup_stream(const struct startup *s, uint32_t segment_bytes,
+		    struct stream_config *c)
+{
+	const struct startup_agreed *a = &s->agreed;
+
+	CHECK(s->state == STARTUP_ACCEPTED);
+	*c = (struct stream_config){
+		.has_crc = a->has_crc,
+		.tx_markers = a->tx_markers,
+		.rx_markers = a->rx_markers,
+		.is_responder = !s->is_initiator,
+		.has_extensions = false,
+		.rtr = a->rtr,
+		.ulpdu_max = fitting_ulpdu(segment_bytes, a->tx_markers),
+		.ird = bits_min_u32(a->ird, HCA_MAX_RD_ATOMIC),
+		.ord = bits_min_u32(a->ord, HCA_MAX_RD_ATOMIC),
+	};
 }

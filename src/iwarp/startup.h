@@ -33,13 +33,7 @@
 
 #define STARTUP_REVISION_MAX 2
 
-/* The kinds of ready-to-receive: bits. */
-enum startup_rtr {
-	STARTUP_RTR_FPDU = 1,  /* an FPDU without bytes */
-	STARTUP_RTR_WRITE = 2, /* an RDMA Write without bytes */
-	STARTUP_RTR_READ = 4,  /* an RDMA Read without bytes */
-	STARTUP_RTR_ALL = 7,
-};
+struct stream_config;
 
 enum startup_state {
 	STARTUP_WAITS,	   /* bytes of the peer's frame are to come */
@@ -89,15 +83,15 @@ struct startup_offer {
 	bool is_enhanced; /* initiator: revision 2 with enhanced data */
 	bool wants_crc, wants_markers;
 	bool is_peer_to_peer; /* initiator: with enhanced data */
-	/* initiator, if is_peer_to_peer: the kinds that it can send; responder:
-	 * the kinds that it takes, one at least */
+	/* Bits of enum mpa_rtr.  initiator, if is_peer_to_peer: the kinds that
+	 * it can send; responder: the kinds that it takes, one at least */
 	uint8_t rtr;
 	/* RDMA Reads at a time, 0 to MPA_DEPTH_MAX.  MPA_DEPTH_MAX leaves the
 	 * depth to the consumers (RFC 6581 9.1). */
 	uint16_t ird, ord;
 	/* IRD may be raised to this number if the peer asks for more than
 	 * `ird`; a smaller number counts as `ird`.  It is 1 at least if a
-	 * responder takes STARTUP_RTR_READ. */
+	 * responder takes MPA_RTR_READ. */
 	uint16_t ird_max;
 	/* Up to MPA_PRIVATE_MAX bytes, less MPA_ENHANCED with enhanced data.
 	 * siw of the kernel takes 256 bytes, the enhanced data among them. */
@@ -162,6 +156,15 @@ int startup_accept(struct startup *s, const struct startup_offer *offer,
  * 9.1). */
 int startup_reject(struct startup *s, const struct startup_offer *offer,
 		   uint8_t *out);
+/*
+ * Fills *c in STARTUP_ACCEPTED.  segment_bytes: the payload of a segment of the
+ * TCP connection, at most; an FPDU fits into it, unless it is very small.
+ * A depth that the consumers set is the offer's; none is above
+ * HCA_MAX_RD_ATOMIC, so the caller offers no more.  MPA says nothing of RFC
+ * 7306: a caller that knows that the peer has it sets has_extensions.
+ */
+void startup_stream(const struct startup *s, uint32_t segment_bytes,
+		    struct stream_config *c);
 /* When startup_tick has to be called; UINT64_MAX: never. */
 uint64_t startup_deadline(const struct startup *s);
 void startup_tick(struct startup *s, uint64_t now_ns);

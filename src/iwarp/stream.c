@@ -10,9 +10,8 @@
 
 static bool is_config(const struct stream_config *c)
 {
-	uint32_t most = c->tx_markers ? FPDU_MARKED_MAX : FPDU_ULPDU_MAX;
-
-	return c->ulpdu_max >= STREAM_ULPDU_MIN && c->ulpdu_max <= most &&
+	return c->ulpdu_max >= STREAM_ULPDU_MIN &&
+	       c->ulpdu_max <= STREAM_ULPDU_MAX &&
 	       c->ird <= HCA_MAX_RD_ATOMIC && c->ord <= HCA_MAX_RD_ATOMIC;
 }
 
@@ -39,7 +38,10 @@ int stream_open(struct ibt *t, struct ibt_qp *q, const struct stream_config *c)
 	s->may_send = !c->is_responder;
 	s->in.ird = c->ird;
 	s->out.ord = c->ord;
-	s->out.rtr = c->rtr;
+	if (c->is_responder)
+		s->in.rtr = c->rtr;
+	else
+		s->out.rtr = c->rtr;
 	s->out.read = shared_own(&q->qp->sq.completed);
 	s->in.send_sequence = s->in.request_sequence = 1;
 	s->in.response_sequence = 1;
@@ -64,6 +66,23 @@ void stream_close(struct ibt_qp *q)
 bool stream_is_over(const struct ibt_qp *q)
 {
 	return q->stream->phase == STREAM_OVER;
+}
+
+bool stream_has_begun(const struct ibt_qp *q)
+{
+	return q->stream->may_send;
+}
+
+bool stream_is_drained(const struct ibt_qp *q)
+{
+	const struct iwarp_stream *s = q->stream;
+
+	if (s->phase != STREAM_OPEN)
+		return s->phase == STREAM_OVER;
+	if (q->qp->state == HCA_QP_ERR)
+		return true; /* nothing more is sent */
+	return !s->out.rtr && q->req.wqe == shared_load(&q->qp->sq.head) &&
+	       s->in.head == s->in.tail;
 }
 
 void stream_lost(struct ibt *t, struct ibt_qp *q)

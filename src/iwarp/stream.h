@@ -2,14 +2,14 @@
 /*
  * An iWARP connection in full operation: RDMAP (RFC 5040) over DDP (RFC 5041)
  * over MPA (RFC 5044).  A stream carries the requests of one queue pair, of
- *type HCA_QPT_RC, whose struct ibt_qp refers to it:
+ * type HCA_QPT_RC, whose struct ibt_qp refers to it:
  *
  *	stream_tx  requests, responses, a Terminate -> bytes of FPDUs
  *	stream_rx  bytes, cut anywhere -> memory, receives, completions
  *
  * The byte stream below delivers each byte once and in order.  So a WRITE or a
  * SEND completes when its last FPDU is made, as RFC 5040 5.1 and 5.3 permit:
- *its memory is copied then.  READs and atomics complete with their responses.
+ * its memory is copied then.  READs and atomics complete with their responses.
  *
  * No memory is allocated after stream_open.  Owner and lock: as struct ibt_qp.
  */
@@ -17,22 +17,17 @@
 #define IWARP_STREAM_H
 
 #include "hdr/ddp.h"
+#include "hdr/mpa.h"
 #include "hdr/rdmap.h"
 #include "ibt/ibt.h"
 #include "iwarp/fpdu.h"
 #include "iwarp/terminate.h"
 
-#define STREAM_BODY_MAX	 64  /* the longest untagged message that is no SEND */
-#define STREAM_HOLD	 8   /* bytes of a segment that are placed last */
-#define STREAM_ULPDU_MIN 128 /* bytes */
-
-/* How an initiator shows that it is ready to receive (RFC 6581 4). */
-enum stream_rtr {
-	STREAM_RTR_NONE,
-	STREAM_RTR_FPDU,
-	STREAM_RTR_WRITE,
-	STREAM_RTR_READ
-};
+#define STREAM_BODY_MAX 64 /* the longest untagged message that is no SEND */
+#define STREAM_HOLD	8  /* bytes of a segment that are placed last */
+/* What is sent as one FPDU, in bytes (RFC 5044 3). */
+#define STREAM_ULPDU_MIN 128
+#define STREAM_ULPDU_MAX 64768
 
 /* The result of the connection's start-up. */
 struct stream_config {
@@ -42,10 +37,13 @@ struct stream_config {
 	 * received one (RFC 5044 7.1.2). */
 	bool is_responder;
 	bool has_extensions; /* both sides know RFC 7306 */
-	enum stream_rtr rtr; /* the initiator's first FPDU */
-	uint32_t ulpdu_max;  /* bytes, STREAM_ULPDU_MIN to FPDU_ULPDU_MAX */
-	uint32_t ird;	     /* READs and atomics of the peer at once */
-	uint32_t ord;	     /* READs and atomics to the peer at once */
+	/* Bits of enum mpa_rtr.  The initiator: the kind of its first FPDU; the
+	 * responder: the kinds of which it takes one as the first.  0: the
+	 * first FPDU is a message. */
+	uint8_t rtr;
+	uint32_t ulpdu_max; /* bytes, STREAM_ULPDU_MIN to STREAM_ULPDU_MAX */
+	uint32_t ird;	    /* READs and atomics of the peer at once */
+	uint32_t ord;	    /* READs and atomics to the peer at once */
 };
 
 enum stream_phase {
@@ -63,7 +61,7 @@ struct stream_response {
 
 /* The requests of this side. */
 struct stream_initiator {
-	enum stream_rtr rtr; /* that is to be sent */
+	uint8_t rtr;	     /* that is to be sent; 0: none */
 	bool awaits_rtr;     /* the response to the RTR's READ is to come */
 	bool is_begun;	     /* the request at the cursor, ibt_qp.req.wqe */
 	bool owes_immediate; /* its data is sent, its Immediate Data is not */
@@ -79,6 +77,7 @@ struct stream_initiator {
 
 /* The requests of the peer. */
 struct stream_target {
+	uint8_t rtr; /* kinds of the first FPDU, until it has come; 0: any */
 	uint32_t send_sequence, request_sequence, response_sequence;
 	bool in_message;  /* in a SEND */
 	uint8_t opcode;	  /* of that SEND */
@@ -123,7 +122,8 @@ struct iwarp_stream {
 	struct fpdu_tx tx;
 	uint32_t ulpdu_max;
 	bool has_extensions;
-	bool may_send; /* an FPDU has come, or this side is the initiator */
+	/* the peer's first FPDU has come, or this side is the initiator */
+	bool may_send;
 	bool is_response_next; /* requests and responses take turns */
 	struct stream_initiator out;
 	struct stream_target in;
@@ -145,6 +145,11 @@ void stream_fail(struct ibt *t, struct ibt_qp *q, enum terminate_cause cause,
 		 struct explain *x);
 /* Is q's connection at its end, with nothing left to send? */
 bool stream_is_over(const struct ibt_qp *q);
+/* May this side send: is it the initiator, or has the peer's first FPDU come?
+ */
+bool stream_has_begun(const struct ibt_qp *q);
+/* Is all sent that is posted or due? */
+bool stream_is_drained(const struct ibt_qp *q);
 /* Completes the requests, in order, that need no response or have theirs. */
 void stream_retire(struct ibt *t, struct ibt_qp *q);
 /* Returns the oldest READ or atomic that waits for its response, with its index

@@ -31,6 +31,22 @@ static bool has_fitting_body(const struct stream_segment *g)
 	       !g->ddp.message_offset;
 }
 
+/* Is the segment a ready-to-receive that this side takes?  A READ's length is
+ * judged with its body; an FPDU without bytes has no header.  RFC 6581 1.1
+ * calls that kind a Send too, so an empty SEND is taken for it. */
+static bool is_ready_to_receive(const struct iwarp_stream *s)
+{
+	const struct stream_segment *g = &s->segment;
+
+	if (g->ddp.opcode == RDMAP_READ_REQUEST)
+		return s->in.rtr & MPA_RTR_READ;
+	if (g->payload_bytes || !g->ddp.is_last)
+		return false;
+	if (g->ddp.opcode == RDMAP_WRITE)
+		return s->in.rtr & MPA_RTR_WRITE;
+	return g->ddp.opcode == RDMAP_SEND && s->in.rtr & MPA_RTR_FPDU;
+}
+
 static bool judge_send(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -47,6 +63,8 @@ static bool judge_send(struct ibt *t, struct ibt_qp *q)
 		in->placed = 0;
 	if (g->ddp.message_offset != in->placed)
 		return refuse_segment(s, TERMINATE_OFFSET);
+	if (in->rtr)
+		return true; /* takes no receive */
 	w = ibt_receive_take(t, q);
 	if (!w)
 		return refuse_segment(s, TERMINATE_NO_BUFFER);
@@ -196,6 +214,10 @@ static bool judge_segment(struct ibt *t, struct ibt_qp *q)
 	    !has_fitting_body(g))
 		return refuse_segment(s, TERMINATE_STREAM);
 	g->explain.opcode = g->ddp.opcode;
+	/* an initiator that has no fitting kind says so by its Terminate */
+	if (s->in.rtr && g->ddp.opcode != RDMAP_TERMINATE &&
+	    !is_ready_to_receive(s))
+		return refuse_segment(s, TERMINATE_RTR);
 	return judge_opcode(t, q);
 }
 
@@ -376,7 +398,8 @@ static bool end_send(struct ibt *t, struct ibt_qp *q)
 	}
 	s->in.in_message = false;
 	s->in.send_sequence++;
-	ibt_receive_done(t, q, &c, g->info->is_solicited);
+	if (!s->in.rtr)
+		ibt_receive_done(t, q, &c, g->info->is_solicited);
 	return true;
 }
 
@@ -410,6 +433,8 @@ static bool end_read_request(struct ibt *t, struct ibt_qp *q)
 	struct rdmap_read r;
 
 	rdmap_read_parse(g->body, &r);
+	if (s->in.rtr && r.bytes)
+		return refuse_segment(s, TERMINATE_RTR);
 	if (r.source_offset + r.bytes < r.source_offset)
 		return refuse_segment(s, TERMINATE_SOURCE_WRAP);
 	g->explain.verdict = MR_NO_RIGHT; /* if the queue pair lacks it */
@@ -628,7 +653,7 @@ static void act_on_refusal(struct ibt *t, struct ibt_qp *q)
 
 	if (terminate_row(g->refused)->event == ENGINE_QP_ACCESS_ERR)
 		t->sign = ENGINE_SIGN_KEY;
-	if (g->refused != TERMINATE_LOCAL)
+	if (g->refused != TERMINATE_LOCAL && g->refused != TERMINATE_RTR)
 		quote_headers(s);
 	q->counters->naks.fatal_tx++;
 	q->counters->naks.access_tx += t->sign == ENGINE_SIGN_KEY;
@@ -679,40 +704,48 @@ static bool end_opcode(struct ibt *t, struct ibt_qp *q)
 	return true;
 }
 
-/* The ULPDU ends within its header.  An empty one is the initiator's ready to
- * receive, if it is the first (RFC 6581 4). */
-static void end_short(struct ibt *t, struct ibt_qp *q, bool is_first)
+/* The ULPDU ends within its header.  An empty one is the initiator's
+ * ready-to-receive, if it is the first (RFC 6581 9.2). */
+static void end_short(struct ibt *t, struct ibt_qp *q)
 {
+	const struct iwarp_stream *s = q->stream;
 	struct explain x = {.cause = EXPLAIN_NONE};
 
-	if (!is_first || q->stream->rx.ulpdu_bytes)
+	if (s->may_send || s->rx.ulpdu_bytes)
 		stream_fail(t, q, TERMINATE_FRAMING, &x);
+	else if (s->in.rtr && !(s->in.rtr & MPA_RTR_FPDU))
+		stream_fail(t, q, TERMINATE_RTR, &x);
+}
+
+static void end_segment(struct ibt *t, struct ibt_qp *q)
+{
+	struct stream_segment *g = &q->stream->segment;
+
+	if (!g->refused && place_bytes(t, q, held_from(g), g->last,
+				       g->payload_bytes - held_from(g)))
+		end_opcode(t, q);
+	if (g->refused)
+		act_on_refusal(t, q);
 }
 
 /* An FPDU is complete and its CRC is right. */
 static void end_fpdu(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
-	struct stream_segment *g = &s->segment;
-	bool is_first = !s->may_send;
 
 	q->counters->rx_packets++;
 	q->counters->rx_bytes += s->rx.ulpdu_bytes;
 	q->qp->stats.rx_packets++;
 	q->qp->stats.rx_bytes += s->rx.ulpdu_bytes;
-	if (is_first) {
-		s->may_send = true;
-		ibt_qp_activate(t, q);
-	}
-	if (!g->is_parsed) {
-		end_short(t, q, is_first);
+	if (s->segment.is_parsed)
+		end_segment(t, q);
+	else
+		end_short(t, q);
+	if (s->may_send || s->phase != STREAM_OPEN)
 		return;
-	}
-	if (!g->refused && place_bytes(t, q, held_from(g), g->last,
-				       g->payload_bytes - held_from(g)))
-		end_opcode(t, q);
-	if (g->refused)
-		act_on_refusal(t, q);
+	s->may_send = true;
+	s->in.rtr = 0;
+	ibt_qp_activate(t, q);
 }
 
 static void fail_framing(struct ibt *t, struct ibt_qp *q,

@@ -296,25 +296,20 @@ static uint32_t emit_request(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 }
 
 /* The first FPDU of an initiator that was asked to show that it is ready to
- * receive (RFC 6581 4): empty, or a WRITE or a READ without bytes. */
+ * receive (RFC 6581 9.2): empty, or a WRITE or a READ without bytes. */
 static uint32_t emit_rtr(struct ibt_qp *q, uint8_t *buf)
 {
 	static const uint8_t nothing[RDMAP_READ_BYTES];
 	struct stream_initiator *out = &q->stream->out;
 	struct fpdu_out o = {.ddp = {.is_last = true}, .buf = buf};
-	enum stream_rtr rtr = out->rtr;
+	uint8_t rtr = out->rtr;
 
-	out->rtr = STREAM_RTR_NONE;
-	switch (rtr) {
-	case STREAM_RTR_NONE:
-		return 0;
-	case STREAM_RTR_FPDU:
+	out->rtr = 0;
+	if (rtr & MPA_RTR_FPDU)
 		return end_segment(q, &o, 0);
-	case STREAM_RTR_WRITE:
+	if (rtr & MPA_RTR_WRITE) {
 		begin_segment(&o, buf, RDMAP_WRITE);
 		return end_segment(q, &o, 0);
-	case STREAM_RTR_READ:
-		break;
 	}
 	out->awaits_rtr = true;
 	return emit_on_queue_1(q, RDMAP_READ_REQUEST, nothing, sizeof(nothing),

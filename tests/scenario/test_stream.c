@@ -51,11 +51,19 @@ static void join_with(struct joined *j, const struct stream_config *both)
 		j->config[i].rx_markers =
 			i ? both->tx_markers : both->rx_markers;
 		j->config[i].is_responder = i;
-		if (i)
-			j->config[i].rtr = STREAM_RTR_NONE;
 		j->pipe[i].bytes = malloc(PIPE_BYTES);
 		assert_non_null(j->pipe[i].bytes);
 	}
+	open_streams(j);
+}
+
+/* A peer-to-peer connection: the initiator sends one kind first, and the
+ * responder takes some kinds. */
+static void join_kinds(struct joined *j, uint8_t sent, uint8_t taken)
+{
+	join_with(j, &plain);
+	j->config[0].rtr = sent;
+	j->config[1].rtr = taken;
 	open_streams(j);
 }
 
@@ -354,14 +362,14 @@ static void a_responder_sends_nothing_before_it_has_received(void **state)
 	part(&j);
 }
 
-/* RFC 6581 4: each kind lets the responder send; none needs a right. */
+/* RFC 6581 9.2: each kind lets the responder send; none needs a right. */
 static void each_ready_to_receive_opens_the_way(void **state)
 {
-	for (int rtr = STREAM_RTR_FPDU; rtr <= STREAM_RTR_READ; rtr++) {
+	for (uint8_t rtr = MPA_RTR_FPDU; rtr <= MPA_RTR_READ; rtr <<= 1) {
 		struct stream_config c = plain;
 		struct joined j;
 
-		c.rtr = (enum stream_rtr)rtr;
+		c.rtr = rtr;
 		c.ird = 0;
 		join_with(&j, &c);
 		j.d->side[1].qp->attr.access_flags = 0;
@@ -373,6 +381,46 @@ static void each_ready_to_receive_opens_the_way(void **state)
 		assert_false(j.d->side[0].side->stream->out.awaits_rtr);
 		part(&j);
 	}
+}
+
+/* The kind without bytes may be a SEND too, which takes no receive. */
+static void an_empty_send_is_a_ready_to_receive(void **state)
+{
+	struct joined j;
+
+	join_kinds(&j, 0, MPA_RTR_FPDU);
+	post(&j, HCA_WR_SEND, 0, 0, 0);
+	run_streams(&j);
+	assert_done(&j, 0, HCA_SUCCESS);
+	assert_idle(&j, 1);
+	assert_true(engine_stream_has_begun(j.d->side[1].side));
+	exchange(&j, 100);
+	part(&j);
+}
+
+/* FIN may follow when all has been sent that was posted or is due. */
+static void a_stream_is_drained_when_all_is_sent(void **state)
+{
+	struct ibt_qp *q[2];
+	struct joined j;
+
+	join_kinds(&j, MPA_RTR_WRITE, MPA_RTR_WRITE);
+	for (int i = 0; i < 2; i++)
+		q[i] = j.d->side[i].side;
+	assert_false(engine_stream_is_drained(q[0]));
+	assert_true(engine_stream_is_drained(q[1]));
+	assert_true(engine_stream_has_begun(q[0]));
+	assert_false(engine_stream_has_begun(q[1]));
+	post(&j, HCA_WR_RDMA_READ, 0, 10, 0);
+	fill_pipe(&j, 0);
+	assert_true(engine_stream_is_drained(q[0]));
+	deliver(&j, 1, UINT32_MAX);
+	assert_false(engine_stream_is_drained(q[1]));
+	assert_true(engine_stream_has_begun(q[1]));
+	run_streams(&j);
+	assert_true(engine_stream_is_drained(q[1]));
+	assert_done(&j, 0, HCA_SUCCESS);
+	part(&j);
 }
 
 static void the_extensions_work_where_both_sides_know_them(void **state)
@@ -452,6 +500,36 @@ static void assert_terminated(struct joined *j, enum terminate_cause cause)
 	}
 	assert_string_equal(j->d->side[0].explained.detail,
 			    terminate_row(cause)->text);
+}
+
+static void assert_refused_as_first(struct joined *j)
+{
+	run_streams(j);
+	assert_terminated(j, TERMINATE_RTR);
+	assert_false(engine_stream_has_begun(j->d->side[1].side));
+	assert_true(engine_stream_is_drained(j->d->side[1].side));
+	assert_int_equal(bytes_of(j, 1)[100], 0);
+	part(j);
+}
+
+/* RFC 6581 9.2. */
+static void another_first_fpdu_than_was_agreed_ends_the_stream(void **state)
+{
+	static const enum hca_wr ops[] = {HCA_WR_SEND, HCA_WR_RDMA_WRITE,
+					  HCA_WR_RDMA_READ};
+	struct joined j;
+
+	for (uint8_t kind = MPA_RTR_FPDU; kind <= MPA_RTR_READ; kind <<= 1) {
+		join_kinds(&j, kind, MPA_RTR_ALL & ~kind);
+		assert_refused_as_first(&j);
+	}
+	for (uint32_t i = 0; i < TEST_COUNT(ops); i++) {
+		join_kinds(&j, 0, MPA_RTR_ALL);
+		memset(bytes_of(&j, 0), 0xee, 200);
+		two_hcas_recv(j.d, 1, 0, 200);
+		post(&j, ops[i], 0, 200, 0);
+		assert_refused_as_first(&j);
+	}
 }
 
 /* A request of side 0 with a wrong key, range or right. */
@@ -639,6 +717,8 @@ static void forge(struct joined *j, const struct ddp_header *h,
 	j->pipe[0].tail = 0;
 }
 
+#define VERSIONS .ddp_version = 1, .rdmap_version = 1
+
 /* What a row changes in the header of a SEND of 8 bytes. */
 static const struct forgery {
 	struct ddp_header h;
@@ -654,67 +734,30 @@ static const struct forgery {
 	{{.ddp_version = 1, .rdmap_version = 2, .opcode = 3},
 	 8,
 	 TERMINATE_RDMAP_VERSION},
-	{{.ddp_version = 1, .rdmap_version = 1, .opcode = 3, .queue = 4},
-	 8,
-	 TERMINATE_QUEUE},
-	{{.ddp_version = 1, .rdmap_version = 1, .opcode = 3, .queue = 1},
-	 8,
-	 TERMINATE_QUEUE},
-	{{.ddp_version = 1, .rdmap_version = 1, .opcode = 12},
-	 8,
-	 TERMINATE_OPCODE},
+	{{VERSIONS, .opcode = 3, .queue = 4}, 8, TERMINATE_QUEUE},
+	{{VERSIONS, .opcode = 3, .queue = 1}, 8, TERMINATE_QUEUE},
+	{{VERSIONS, .opcode = 12}, 8, TERMINATE_OPCODE},
 	/* of RFC 7306, which was not agreed on */
-	{{.ddp_version = 1, .rdmap_version = 1, .opcode = 8, .sequence = 1},
-	 8,
-	 TERMINATE_OPCODE},
-	{{.is_tagged = true, .ddp_version = 1, .rdmap_version = 1, .opcode = 3},
-	 8,
-	 TERMINATE_OPCODE},
+	{{VERSIONS, .opcode = 8, .sequence = 1}, 8, TERMINATE_OPCODE},
+	{{.is_tagged = true, VERSIONS, .opcode = 3}, 8, TERMINATE_OPCODE},
 	/* a response to no READ */
-	{{.is_tagged = true, .ddp_version = 1, .rdmap_version = 1, .opcode = 2},
-	 8,
-	 TERMINATE_OPCODE},
-	{{.ddp_version = 1, .rdmap_version = 1, .opcode = 3, .sequence = 2},
-	 8,
-	 TERMINATE_SEQUENCE},
-	{{.ddp_version = 1,
-	  .rdmap_version = 1,
-	  .opcode = 3,
-	  .sequence = 1,
-	  .message_offset = 1},
+	{{.is_tagged = true, VERSIONS, .opcode = 2}, 8, TERMINATE_OPCODE},
+	{{VERSIONS, .opcode = 3, .sequence = 2}, 8, TERMINATE_SEQUENCE},
+	{{VERSIONS, .opcode = 3, .sequence = 1, .message_offset = 1},
 	 8,
 	 TERMINATE_OFFSET},
 	/* a Read Request of another length, or in pieces */
-	{{.is_last = true,
-	  .ddp_version = 1,
-	  .rdmap_version = 1,
-	  .opcode = 1,
-	  .queue = 1,
-	  .sequence = 1},
+	{{.is_last = true, VERSIONS, .opcode = 1, .queue = 1, .sequence = 1},
 	 27,
 	 TERMINATE_STREAM},
-	{{.ddp_version = 1,
-	  .rdmap_version = 1,
-	  .opcode = 1,
-	  .queue = 1,
-	  .sequence = 1},
+	{{VERSIONS, .opcode = 1, .queue = 1, .sequence = 1},
 	 28,
 	 TERMINATE_STREAM},
-	{{.is_last = true,
-	  .ddp_version = 1,
-	  .rdmap_version = 1,
-	  .opcode = 1,
-	  .queue = 1,
-	  .sequence = 2},
+	{{.is_last = true, VERSIONS, .opcode = 1, .queue = 1, .sequence = 2},
 	 28,
 	 TERMINATE_SEQUENCE},
 	/* a Terminate that is longer than any */
-	{{.is_last = true,
-	  .ddp_version = 1,
-	  .rdmap_version = 1,
-	  .opcode = 7,
-	  .queue = 2,
-	  .sequence = 1},
+	{{.is_last = true, VERSIONS, .opcode = 7, .queue = 2, .sequence = 1},
 	 65,
 	 TERMINATE_STREAM},
 };
@@ -908,11 +951,15 @@ int main(void)
 		cmocka_unit_test(
 			a_responder_sends_nothing_before_it_has_received),
 		cmocka_unit_test(each_ready_to_receive_opens_the_way),
+		cmocka_unit_test(an_empty_send_is_a_ready_to_receive),
+		cmocka_unit_test(a_stream_is_drained_when_all_is_sent),
 		cmocka_unit_test(
 			the_extensions_work_where_both_sides_know_them),
 		cmocka_unit_test(an_operation_that_iwarp_lacks_fails_alone),
 		cmocka_unit_test(
 			a_refused_access_ends_both_sides_by_its_terminate),
+		cmocka_unit_test(
+			another_first_fpdu_than_was_agreed_ends_the_stream),
 		cmocka_unit_test(a_refused_read_in_a_used_slot_fails),
 		cmocka_unit_test(the_reads_before_a_refused_one_complete),
 		cmocka_unit_test(a_send_without_a_receive_ends_the_stream),

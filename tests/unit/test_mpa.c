@@ -16,7 +16,7 @@ static const struct mpa_frame full = {
 	.enhanced = {.ird = 0x1234,
 		     .ord = MPA_DEPTH_MAX,
 		     .is_peer_to_peer = true,
-		     .takes_read = true},
+		     .rtr = MPA_RTR_READ},
 	.private_data = words,
 	.private_bytes = sizeof(words),
 };
@@ -48,8 +48,8 @@ static void what_is_written_is_read(void **state)
 	assert_false(f.is_rejected);
 	assert_int_equal(f.enhanced.ird, 0x1234);
 	assert_int_equal(f.enhanced.ord, MPA_DEPTH_MAX);
-	assert_true(f.enhanced.is_peer_to_peer && f.enhanced.takes_read);
-	assert_false(f.enhanced.takes_fpdu || f.enhanced.takes_write);
+	assert_true(f.enhanced.is_peer_to_peer);
+	assert_int_equal(f.enhanced.rtr, MPA_RTR_READ);
 	assert_int_equal(f.private_bytes, sizeof(words));
 	assert_memory_equal(f.private_data, words, sizeof(words));
 }

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "iwarp/startup.h"
+#include "iwarp/stream.h"
 
 #include <errno.h>
 
@@ -18,7 +19,7 @@ static int request_bytes, reply_bytes;
 
 static const struct startup_offer plain = {
 	.revision = 1,
-	.rtr = STARTUP_RTR_ALL,
+	.rtr = MPA_RTR_ALL,
 	.ird = 4,
 	.ord = 4,
 	.ird_max = 8,
@@ -131,8 +132,8 @@ static void assert_same_start(bool is_enhanced)
 static void each_revision_starts_wherever_the_streams_are_cut(void **state)
 {
 	struct startup_offer offers[] = {plain, plain, enhanced(0),
-					 enhanced(STARTUP_RTR_ALL)};
-	struct startup_offer theirs = answering(STARTUP_RTR_ALL, 4, 4, 8);
+					 enhanced(MPA_RTR_ALL)};
+	struct startup_offer theirs = answering(MPA_RTR_ALL, 4, 4, 8);
 
 	offers[1].revision = 2; /* without enhanced data */
 	for (size_t i = 0; i < TEST_COUNT(offers); i++) {
@@ -159,8 +160,8 @@ static void each_revision_starts_wherever_the_streams_are_cut(void **state)
 
 static void a_stream_of_single_bytes_starts(void **state)
 {
-	struct startup_offer mine = enhanced(STARTUP_RTR_WRITE);
-	struct startup_offer theirs = answering(STARTUP_RTR_WRITE, 1, 1, 1);
+	struct startup_offer mine = enhanced(MPA_RTR_WRITE);
+	struct startup_offer theirs = answering(MPA_RTR_WRITE, 1, 1, 1);
 
 	connect_with(&mine);
 	startup_listen(&responder, 2, DEADLINE);
@@ -174,7 +175,7 @@ static void a_stream_of_single_bytes_starts(void **state)
 		assert_int_equal(startup_take(&initiator, reply + i, 1), 1);
 	}
 	assert_int_equal(initiator.state, STARTUP_ACCEPTED);
-	assert_int_equal(initiator.agreed.rtr, STARTUP_RTR_WRITE);
+	assert_int_equal(initiator.agreed.rtr, MPA_RTR_WRITE);
 }
 
 /* RFC 5044 7.1.1 */
@@ -183,7 +184,7 @@ static void crc_is_used_if_either_end_wants_it(void **state)
 	for (int choice = 0; choice < 8; choice++) {
 		bool mine = choice & 1, theirs = choice & 2;
 		struct startup_offer a = choice & 4 ? enhanced(0) : plain;
-		struct startup_offer b = answering(STARTUP_RTR_ALL, 4, 4, 8);
+		struct startup_offer b = answering(MPA_RTR_ALL, 4, 4, 8);
 
 		a.wants_crc = mine;
 		b.wants_crc = theirs;
@@ -200,7 +201,7 @@ static void markers_are_sent_to_the_end_that_wants_them(void **state)
 	for (int choice = 0; choice < 4; choice++) {
 		bool mine = choice & 1, theirs = choice & 2;
 		struct startup_offer a = plain;
-		struct startup_offer b = answering(STARTUP_RTR_ALL, 4, 4, 8);
+		struct startup_offer b = answering(MPA_RTR_ALL, 4, 4, 8);
 
 		a.wants_markers = mine;
 		b.wants_markers = theirs;
@@ -214,11 +215,11 @@ static void markers_are_sent_to_the_end_that_wants_them(void **state)
 
 static void a_reject_carries_private_data_and_depths(void **state)
 {
-	struct startup_offer theirs = answering(STARTUP_RTR_READ, 9, 17, 20);
+	struct startup_offer theirs = answering(MPA_RTR_READ, 9, 17, 20);
 
 	for (int is_enhanced = 0; is_enhanced < 2; is_enhanced++) {
 		struct startup_offer mine =
-			is_enhanced ? enhanced(STARTUP_RTR_WRITE) : plain;
+			is_enhanced ? enhanced(MPA_RTR_WRITE) : plain;
 
 		connect_with(&mine);
 		startup_listen(&responder, 2, DEADLINE);
@@ -279,8 +280,8 @@ static void depths_are_lowered_and_raised_as_the_rfc_says(void **state)
 		const struct depths *m = &depth_rows[i].mine;
 		const struct depths *t = &depth_rows[i].theirs;
 		struct startup_offer a = enhanced(0);
-		struct startup_offer b = answering(STARTUP_RTR_WRITE, t->ird,
-						   t->ord, t->ird_max);
+		struct startup_offer b =
+			answering(MPA_RTR_WRITE, t->ird, t->ord, t->ird_max);
 
 		a.ird = m->ird;
 		a.ord = m->ord;
@@ -307,7 +308,7 @@ static void depths_are_lowered_and_raised_as_the_rfc_says(void **state)
 
 static void without_enhanced_data_depths_stay(void **state)
 {
-	struct startup_offer theirs = answering(STARTUP_RTR_ALL, 1, 99, 2);
+	struct startup_offer theirs = answering(MPA_RTR_ALL, 1, 99, 2);
 
 	start_both(&plain, &theirs);
 	assert_int_equal(initiator.agreed.ird, 4);
@@ -375,8 +376,8 @@ static void both_pick(uint8_t mine, uint8_t theirs, uint8_t sent, uint8_t said)
 
 static void each_pair_of_kinds_ends_in_one_kind_or_an_error(void **state)
 {
-	for (uint8_t mine = 1; mine <= STARTUP_RTR_ALL; mine++)
-		for (uint8_t theirs = 1; theirs <= STARTUP_RTR_ALL; theirs++) {
+	for (uint8_t mine = 1; mine <= MPA_RTR_ALL; mine++)
+		for (uint8_t theirs = 1; theirs <= MPA_RTR_ALL; theirs++) {
 			uint8_t both = mine & theirs;
 			/* the lowest bit costs least */
 			uint8_t sent = (uint8_t)(both & -both);
@@ -389,40 +390,39 @@ static void each_pair_of_kinds_ends_in_one_kind_or_an_error(void **state)
 
 static void a_read_as_first_fpdu_needs_a_place(void **state)
 {
-	struct startup_offer a = enhanced(STARTUP_RTR_READ);
-	struct startup_offer b = answering(STARTUP_RTR_READ, 0, 0, 1);
+	struct startup_offer a = enhanced(MPA_RTR_READ);
+	struct startup_offer b = answering(MPA_RTR_READ, 0, 0, 1);
 	struct mpa_frame f = {
 		.kind = MPA_REPLY,
 		.revision = 2,
 		.is_enhanced = true,
-		.enhanced = {.is_peer_to_peer = true, .takes_read = true}};
+		.enhanced = {.is_peer_to_peer = true, .rtr = MPA_RTR_READ}};
 
 	a.ird = 0;
 	a.ord = 0;
 	start_both(&a, &b);
 	assert_int_equal(responder.agreed.ird, 1);
 	assert_int_equal(initiator.state, STARTUP_ACCEPTED);
-	assert_int_equal(initiator.agreed.rtr, STARTUP_RTR_READ);
+	assert_int_equal(initiator.agreed.rtr, MPA_RTR_READ);
 	/* a responder that has none */
 	connect_with(&a);
 	reply_frame(&f);
 	assert_failed(&initiator, STARTUP_NO_RTR);
 	/* one that takes another kind too */
-	a.rtr = STARTUP_RTR_READ | STARTUP_RTR_WRITE;
-	f.enhanced.takes_write = true;
+	a.rtr = MPA_RTR_READ | MPA_RTR_WRITE;
+	f.enhanced.rtr |= MPA_RTR_WRITE;
 	connect_with(&a);
 	reply_frame(&f);
-	assert_int_equal(initiator.agreed.rtr, STARTUP_RTR_WRITE);
+	assert_int_equal(initiator.agreed.rtr, MPA_RTR_WRITE);
 }
 
 static void both_ends_have_to_be_of_one_model(void **state)
 {
-	struct startup_offer offers[] = {enhanced(0),
-					 enhanced(STARTUP_RTR_WRITE)};
+	struct startup_offer offers[] = {enhanced(0), enhanced(MPA_RTR_WRITE)};
 	struct mpa_frame f = {.kind = MPA_REPLY,
 			      .revision = 2,
 			      .is_enhanced = true,
-			      .enhanced = {.ird = 4, .takes_write = true}};
+			      .enhanced = {.ird = 4, .rtr = MPA_RTR_WRITE}};
 
 	for (int asked = 0; asked < 2; asked++)
 		for (int said = 0; said < 2; said++) {
@@ -435,7 +435,7 @@ static void both_ends_have_to_be_of_one_model(void **state)
 			}
 			assert_int_equal(initiator.state, STARTUP_ACCEPTED);
 			assert_int_equal(initiator.agreed.rtr,
-					 said ? STARTUP_RTR_WRITE : 0);
+					 said ? MPA_RTR_WRITE : 0);
 		}
 }
 
@@ -446,11 +446,94 @@ static void a_request_without_a_kind_is_offered_all(void **state)
 			      .is_enhanced = true,
 			      .enhanced = {.is_peer_to_peer = true}};
 	struct startup_offer theirs =
-		answering(STARTUP_RTR_FPDU | STARTUP_RTR_READ, 1, 1, 1);
+		answering(MPA_RTR_FPDU | MPA_RTR_READ, 1, 1, 1);
 
 	request_bytes = mpa_write(request, &f);
 	accept_with(&theirs);
 	assert_int_equal(responder.agreed.rtr, theirs.rtr);
+}
+
+/* ---- the stream that follows ---- */
+
+static void a_stream_has_what_was_agreed(void **state)
+{
+	struct startup_offer a = enhanced(MPA_RTR_WRITE);
+	struct startup_offer b =
+		answering(MPA_RTR_WRITE | MPA_RTR_READ, 3, 5, 200);
+	struct stream_config c;
+
+	a.wants_crc = true;
+	b.wants_markers = true;
+	start_both(&a, &b);
+	startup_stream(&initiator, 1448, &c);
+	assert_true(c.has_crc && c.tx_markers && !c.rx_markers);
+	assert_false(c.is_responder || c.has_extensions);
+	assert_int_equal(c.rtr, MPA_RTR_WRITE);
+	assert_int_equal(c.ird, 4);
+	assert_int_equal(c.ord, 4);
+	startup_stream(&responder, 1448, &c);
+	assert_true(c.has_crc && c.rx_markers && !c.tx_markers);
+	assert_true(c.is_responder);
+	assert_int_equal(c.rtr, MPA_RTR_WRITE);
+	assert_int_equal(c.ird, 4);
+	assert_int_equal(c.ord, 4);
+}
+
+/* The offer's own, where MPA does not know them. */
+static void a_stream_has_no_more_depth_than_the_adapter(void **state)
+{
+	struct startup_offer a = enhanced(0), old = plain;
+	struct startup_offer b = answering(MPA_RTR_ALL, 7, 9, 7);
+	struct stream_config c;
+
+	a.ird = MPA_DEPTH_MAX;
+	a.ord = MPA_DEPTH_MAX;
+	start_both(&a, &b);
+	startup_stream(&initiator, 1448, &c);
+	assert_int_equal(c.ird, HCA_MAX_RD_ATOMIC);
+	assert_int_equal(c.ord, HCA_MAX_RD_ATOMIC);
+	startup_stream(&responder, 1448, &c);
+	assert_int_equal(c.ird, 7);
+	assert_int_equal(c.ord, 9);
+	old.ord = HCA_MAX_RD_ATOMIC + 1;
+	start_both(&old, &b);
+	startup_stream(&initiator, 1448, &c);
+	assert_int_equal(c.ird, 4);
+	assert_int_equal(c.ord, HCA_MAX_RD_ATOMIC);
+	assert_int_equal(c.rtr, 0);
+}
+
+/* RFC 5044 3 and 4.5. */
+static void an_fpdu_fits_into_a_segment(void **state)
+{
+	static const struct {
+		uint32_t segment, plain, marked;
+	} rows[] = {
+		{1448, 1442, 1430},
+		{1449, 1442, 1430},
+		{1451, 1442, 1430},
+		{8948, 8942, 8870},
+		{65483, 64768, 64768},
+		{UINT32_MAX, 64768, 64768},
+		{512, 506, 502},
+		{536, 530, 522},
+		{138, 130, STREAM_ULPDU_MIN},
+		{0, 128, 128},
+	};
+
+	for (size_t i = 0; i < TEST_COUNT(rows); i++)
+		for (int has_markers = 0; has_markers < 2; has_markers++) {
+			struct startup_offer b =
+				answering(MPA_RTR_ALL, 1, 1, 1);
+			struct stream_config c;
+
+			b.wants_markers = has_markers;
+			start_both(&plain, &b);
+			startup_stream(&initiator, rows[i].segment, &c);
+			assert_int_equal(c.ulpdu_max, has_markers
+							      ? rows[i].marked
+							      : rows[i].plain);
+		}
 }
 
 /* ---- revisions ---- */
@@ -555,7 +638,7 @@ static void a_closed_stream_may_mean_an_old_peer(void **state)
 static void an_end_after_the_result_changes_nothing(void **state)
 {
 	struct startup_offer mine = enhanced(0);
-	struct startup_offer theirs = answering(STARTUP_RTR_ALL, 4, 4, 8);
+	struct startup_offer theirs = answering(MPA_RTR_ALL, 4, 4, 8);
 
 	start_both(&mine, &theirs);
 	startup_end(&initiator);
@@ -637,7 +720,7 @@ static void an_answer_with_too_much_data_changes_nothing(void **state)
 {
 	static const uint8_t much[MPA_PRIVATE_MAX];
 	struct startup_offer mine = enhanced(0);
-	struct startup_offer theirs = answering(STARTUP_RTR_ALL, 4, 4, 8);
+	struct startup_offer theirs = answering(MPA_RTR_ALL, 4, 4, 8);
 
 	connect_with(&mine);
 	startup_listen(&responder, 2, DEADLINE);
@@ -655,8 +738,8 @@ static void an_answer_with_too_much_data_changes_nothing(void **state)
 /* RFC 5044 7.1.2 */
 static void bytes_behind_a_frame_are_an_error(void **state)
 {
-	struct startup_offer mine = enhanced(STARTUP_RTR_FPDU);
-	struct startup_offer theirs = answering(STARTUP_RTR_ALL, 4, 4, 8);
+	struct startup_offer mine = enhanced(MPA_RTR_FPDU);
+	struct startup_offer theirs = answering(MPA_RTR_ALL, 4, 4, 8);
 
 	connect_with(&mine);
 	for (int cut = 0; cut <= request_bytes + 1; cut++) {
@@ -708,7 +791,7 @@ static void a_slow_peer_does_not_move_the_deadline(void **state)
 static void reserved_bits_are_ignored(void **state)
 {
 	struct startup_offer mine = enhanced(0);
-	struct startup_offer theirs = answering(STARTUP_RTR_ALL, 4, 4, 8);
+	struct startup_offer theirs = answering(MPA_RTR_ALL, 4, 4, 8);
 
 	connect_with(&mine);
 	request[16] |= 0x0f | 0x20; /* R has no meaning in a request */
@@ -736,6 +819,9 @@ int main(void)
 		cmocka_unit_test(a_read_as_first_fpdu_needs_a_place),
 		cmocka_unit_test(both_ends_have_to_be_of_one_model),
 		cmocka_unit_test(a_request_without_a_kind_is_offered_all),
+		cmocka_unit_test(a_stream_has_what_was_agreed),
+		cmocka_unit_test(a_stream_has_no_more_depth_than_the_adapter),
+		cmocka_unit_test(an_fpdu_fits_into_a_segment),
 		cmocka_unit_test(a_reply_of_another_revision_is_refused),
 		cmocka_unit_test(the_reply_has_the_form_of_the_request),
 		cmocka_unit_test(a_responder_refuses_revisions_that_it_lacks),

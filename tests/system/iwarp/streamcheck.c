@@ -72,7 +72,7 @@ static struct stream_config config_of(bool is_responder)
 	return (struct stream_config){
 		.has_crc = true,
 		.is_responder = is_responder,
-		.rtr = is_responder ? STREAM_RTR_NONE : STREAM_RTR_WRITE,
+		.rtr = MPA_RTR_WRITE,
 		.ulpdu_max = 8192,
 		.ird = 4,
 		.ord = 4,
