@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* QPs whose requests go over a byte stream (iWARP). */
+#include <string.h>
+
 #include "engine/inside.h"
 #include "iwarp/stream.h"
 #include "util/bits.h"
@@ -8,6 +10,11 @@ int engine_stream_open(struct engine *e, struct ibt_qp *q,
 		       const struct stream_config *c)
 {
 	return stream_open(&e->ibt, q, c);
+}
+
+void engine_stream_peer(struct ibt_qp *q, const uint8_t ip[16])
+{
+	memcpy(q->peer.ip, ip, 16);
 }
 
 struct ibt_qp *engine_stream_next(struct engine *e)

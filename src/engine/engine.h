@@ -333,6 +333,8 @@ uint64_t engine_deadline(const struct engine *e);
  *	while ((q = engine_stream_next(e)))
  *		send what engine_stream_tx(e, q, ...) writes
  */
+/* Notes the address of the peer of q's connection, for sentences. */
+void engine_stream_peer(struct ibt_qp *q, const uint8_t ip[16]);
 /* Begins full operation of q's connection (iwarp/stream.h).  0; -ENOMEM;
  * -EINVAL: a member of *c is out of range. */
 int engine_stream_open(struct engine *e, struct ibt_qp *q,

@@ -102,6 +102,28 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 	}
 }
 
+static void put_address(struct text *t, const uint8_t ip[16])
+{
+	if (inaddr_is_v4(ip)) {
+		put_text(t, "%u.%u.%u.%u", ip[12], ip[13], ip[14], ip[15]);
+		return;
+	}
+	for (int i = 0; i < 16; i += 2)
+		put_text(t, "%s%x", i ? ":" : "", ip[i] << 8 | ip[i + 1]);
+}
+
+/* Puts the QP of the peer, or its address if its QP has no number here: iWARP.
+ */
+static void put_peer(struct text *t, const struct explain *x)
+{
+	if (x->dest_qpn) {
+		put_text(t, "the peer (QP 0x%06x)", x->dest_qpn);
+		return;
+	}
+	put_text(t, "the peer at ");
+	put_address(t, x->peer_ip);
+}
+
 /* Puts the QP and the request that the sentence is about. */
 static void put_subject(struct text *t, const struct explain *x)
 {
@@ -130,7 +152,9 @@ static void put_subject(struct text *t, const struct explain *x)
 	case EXPLAIN_REMOTE_FAULT:
 	case EXPLAIN_REMOTE_INVALID:
 	case EXPLAIN_INVALIDATE:
-		put_text(t, "refused a request of QP 0x%06x: ", x->dest_qpn);
+		put_text(t, "refused a request of ");
+		put_peer(t, x);
+		put_text(t, ": ");
 		break;
 	case EXPLAIN_NONE:
 	case EXPLAIN_LOCAL_LENGTH:
@@ -143,7 +167,8 @@ static void put_subject(struct text *t, const struct explain *x)
 
 static void put_nak(struct text *t, const struct explain *x, const char *what)
 {
-	put_text(t, "the peer (QP 0x%06x) answered \"%s\"", x->dest_qpn, what);
+	put_peer(t, x);
+	put_text(t, " answered \"%s\"", what);
 	if (x->key)
 		put_text(t,
 			 " to remote key 0x%08x, [0x%" PRIx64 ", +%" PRIu64
@@ -160,16 +185,6 @@ static const char *why_not_invalidated(uint32_t verdict)
 	if (verdict == MR_BAD_QP)
 		return "the window is bound to another queue pair";
 	return "no memory window is bound with this key";
-}
-
-static void put_address(struct text *t, const uint8_t ip[16])
-{
-	if (inaddr_is_v4(ip)) {
-		put_text(t, "%u.%u.%u.%u", ip[12], ip[13], ip[14], ip[15]);
-		return;
-	}
-	for (int i = 0; i < 16; i += 2)
-		put_text(t, "%s%x", i ? ":" : "", ip[i] << 8 | ip[i + 1]);
 }
 
 static void put_mtu(struct text *t, const struct explain *x)
@@ -329,10 +344,8 @@ static void put_silence_reason(struct text *t, const struct explain *x)
 			x->dest_qpn);
 		break;
 	case EXPLAIN_PEER_LEFT:
-		put_text(t,
-			 "the peer (QP 0x%06x) has disconnected, and answers "
-			 "nothing any more",
-			 x->dest_qpn);
+		put_peer(t, x);
+		put_text(t, " has disconnected, and answers nothing any more");
 		break;
 	case EXPLAIN_PEER_GONE:
 		put_text(t, "the process of the peer (QP 0x%06x) has ended",

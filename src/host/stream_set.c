@@ -411,6 +411,7 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 {
 	uint32_t qpn = engine_qp_qpn(q);
 	struct stream_socket *s;
+	uint8_t peer[16];
 	int err = prepare_set(set);
 
 	if (err)
@@ -428,6 +429,8 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 	list_push_tail(&set->open, &s->link);
 	fd_identity_note(s->fd);
 	tcp_open(s->fd);
+	tcp_peer(s->fd, peer);
+	engine_stream_peer(q, peer);
 	s->is_awaited = !engine_stream_has_begun(q);
 	watch_socket(set, s, EPOLL_CTL_ADD);
 	if (hs->first_bytes) {

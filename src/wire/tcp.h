@@ -13,6 +13,9 @@
 /* Prepares a socket for short messages that are answered at once: no delay for
  * the sake of larger segments. */
 void tcp_open(int fd);
+/* Stores the peer's address, IPv4 as ::ffff:a.b.c.d; zeroes if the connection
+ * is gone. */
+void tcp_peer(int fd, uint8_t ip[16]);
 /* Sends bytes.  Returns how many the socket took, 0 if it is full; -errno if
  * the connection is broken. */
 ssize_t tcp_send(int fd, const void *bytes, size_t count);
