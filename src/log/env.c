@@ -12,6 +12,13 @@ static const char *const mechanism_names[ENV_MECHANISMS] = {
 	[ENV_ADAPTIVE] = "adaptive",
 };
 
+static const char *const mpa_words[ENV_MPA_WORDS] = {
+	[ENV_MPA_REV1] = "rev1",
+	[ENV_MPA_NOCRC] = "nocrc",
+	[ENV_MPA_MARKERS] = "markers",
+	[ENV_MPA_CLIENT_SERVER] = "client-server",
+};
+
 /* The next word of a list: *at is where it begins, and becomes where the rest
  * begins.  Returns the length of the word; 0: there are no more. */
 static size_t next_word(const char **at, const char **word)
@@ -25,21 +32,49 @@ static size_t next_word(const char **at, const char **word)
 	return length;
 }
 
-static bool is_word(const char *word, size_t length, int mechanism)
+static bool is_word(const char *word, size_t length, const char *name)
 {
-	return strlen(mechanism_names[mechanism]) == length &&
-	       !memcmp(mechanism_names[mechanism], word, length);
+	return strlen(name) == length && !memcmp(name, word, length);
+}
+
+static bool has_word(const char *list, const char *name)
+{
+	const char *word;
+	size_t length;
+
+	while (list && (length = next_word(&list, &word)))
+		if (is_word(word, length, name))
+			return true;
+	return false;
 }
 
 bool env_is_without(enum env_mechanism mechanism)
 {
-	const char *at = secure_getenv("ADVERB_WITHOUT"), *word;
+	return has_word(secure_getenv("ADVERB_WITHOUT"),
+			mechanism_names[mechanism]);
+}
+
+bool env_has_mpa(enum env_mpa word)
+{
+	return has_word(secure_getenv("ADVERB_MPA"), mpa_words[word]);
+}
+
+/* Finds the next word of the list that is none of the names.  Returns its
+ * length; 0: there are no more. */
+static size_t next_unknown(const char **at, const char **word,
+			   const char *const *names, int count)
+{
 	size_t length;
 
-	while (at && (length = next_word(&at, &word)))
-		if (is_word(word, length, mechanism))
-			return true;
-	return false;
+	while (*at && (length = next_word(at, word))) {
+		int i = 0;
+
+		while (i < count && !is_word(*word, length, names[i]))
+			i++;
+		if (i == count)
+			return length;
+	}
+	return 0;
 }
 
 static void check_without(void)
@@ -47,19 +82,26 @@ static void check_without(void)
 	const char *at = secure_getenv("ADVERB_WITHOUT"), *word;
 	size_t length;
 
-	while (at && (length = next_word(&at, &word))) {
-		int i = 0;
+	while ((length = next_unknown(&at, &word, mechanism_names,
+				      ENV_MECHANISMS)))
+		log_say(LOG_VALUE_WITHOUT, (uintptr_t)word,
+			"ADVERB_WITHOUT: \"%.*s\" is not the name of a "
+			"mechanism: the names are credits, acks, eager, mapped "
+			"and adaptive, separated by commas",
+			(int)length, word);
+}
 
-		while (i < ENV_MECHANISMS && !is_word(word, length, i))
-			i++;
-		if (i == ENV_MECHANISMS)
-			log_say(LOG_VALUE_WITHOUT, (uintptr_t)word,
-				"ADVERB_WITHOUT: \"%.*s\" is not the name of a "
-				"mechanism: the names are credits, acks, "
-				"eager, mapped and adaptive, separated by "
-				"commas",
-				(int)length, word);
-	}
+static void check_mpa(void)
+{
+	const char *at = secure_getenv("ADVERB_MPA"), *word;
+	size_t length;
+
+	while ((length = next_unknown(&at, &word, mpa_words, ENV_MPA_WORDS)))
+		log_say(LOG_VALUE_MPA, (uintptr_t)word,
+			"ADVERB_MPA: \"%.*s\" is none of the words rev1, "
+			"nocrc, markers and client-server, which are separated "
+			"by commas",
+			(int)length, word);
 }
 
 static bool is_number(const char *text)
@@ -111,6 +153,7 @@ void env_check(void)
 	}
 	check_explain();
 	check_without();
+	check_mpa();
 }
 
 enum env_path env_path(void)

@@ -38,6 +38,22 @@ enum env_mechanism {
 /* Does ADVERB_WITHOUT name the mechanism? */
 bool env_is_without(enum env_mechanism mechanism);
 
+/*
+ * How rdma_cm starts MPA on the TCP connections of iWARP devices: ADVERB_MPA
+ * names what differs from the default, separated by commas.  For peers of
+ * another kind, and for tests.
+ */
+enum env_mpa {
+	ENV_MPA_REV1,	       /* revision 1 alone */
+	ENV_MPA_NOCRC,	       /* no CRC, unless the peer wants it */
+	ENV_MPA_MARKERS,       /* this side receives markers */
+	ENV_MPA_CLIENT_SERVER, /* not the peer-to-peer model */
+	ENV_MPA_WORDS
+};
+
+/* Does ADVERB_MPA have the word? */
+bool env_has_mpa(enum env_mpa word);
+
 /* Prints a message for each variable that has an invalid value. */
 void env_check(void);
 
