@@ -8,6 +8,7 @@
  * queue pair, in the program's thread, as rdma-core's librdmacm does.
  */
 #include "rdmacm/explain.h"
+#include "rdmacm/iw.h"
 #include "rdmacm/newer.h"
 #include "rdmacm/object.h"
 #include "util/fd_identity.h"
@@ -97,7 +98,7 @@ static void fill_ud(const struct r_id *id, struct rdma_ud_param *p,
 	p->ah_attr.port_num = id->base.port_num;
 	p->ah_attr.grh.sgid_index = id->path.sgid_index;
 	p->ah_attr.grh.hop_limit = 64;
-	p->ah_attr.grh.traffic_class = id->tos;
+	p->ah_attr.grh.traffic_class = id->options.tos;
 	memcpy(&p->ah_attr.grh.dgid, id->path.peer, 16);
 }
 
@@ -165,6 +166,7 @@ static void forget_event(struct r_event *e)
 
 	if (e->base.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		r_channel_move(id, NULL);
+		r_iw_forget(id);
 		r_release(id);
 		free(id);
 	}
@@ -221,7 +223,8 @@ static bool is_for_no_device(struct r_event *e)
 
 	if (e->base.event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return false;
-	id->device = r_device_find(id->path.local, &id->path.sgid_index);
+	id->device = r_device_find(id->path.local, id->iw ? R_IWARP : R_ROCE,
+				   &id->path.sgid_index);
 	return !id->device;
 }
 
@@ -239,6 +242,40 @@ static void say_small_mtu(const struct r_id *id, const struct cmproto *m)
 	      128u << m->qp.mtu, 128u << id->path.mtu);
 }
 
+/* The depths that rdma_accept may reduce. */
+static void take_depths(struct r_id *id, const struct cmproto_qp *peer)
+{
+	const struct r_device *d = id->device;
+
+	id->own.responder_resources = peer->initiator_depth;
+	id->own.initiator_depth = peer->responder_resources;
+	if (id->own.responder_resources > d->max_responder)
+		id->own.responder_resources = d->max_responder;
+	if (id->own.initiator_depth > d->max_initiator)
+		id->own.initiator_depth = d->max_initiator;
+}
+
+static void take_request(const struct r_event *e)
+{
+	struct r_id *id = r_id(e->base.id);
+
+	if (id->path.mtu > e->message.qp.mtu && e->message.qp.mtu)
+		id->path.mtu = e->message.qp.mtu;
+	else if (id->path.mtu < e->message.qp.mtu &&
+		 e->message.qp.mtu <= IBV_MTU_4096)
+		say_small_mtu(id, &e->message);
+	take_depths(id, &e->message.qp);
+	r_take();
+	r_tell(CMPROTO_TAKEN, id->handle);
+	r_give();
+}
+
+static void take_stream_request(struct r_id *id)
+{
+	take_depths(id, &id->remote.qp);
+	r_iw_taken(id);
+}
+
 /*
  * Completes the id of a connection request, in the program's thread.  False and
  * errno: no event channel can be created for the id.
@@ -247,24 +284,12 @@ static bool serve_request(struct r_event *e)
 {
 	struct r_id *listener = r_id(e->base.listen_id);
 	struct r_id *id = r_id(e->base.id);
-	const struct r_device *d = id->device;
 
 	r_device_use(id, id->device, id->path.sgid_index);
-	if (id->path.mtu > e->message.qp.mtu && e->message.qp.mtu)
-		id->path.mtu = e->message.qp.mtu;
-	else if (id->path.mtu < e->message.qp.mtu &&
-		 e->message.qp.mtu <= IBV_MTU_4096)
-		say_small_mtu(id, &e->message);
-	/* rdma_accept may reduce these two. */
-	id->own.responder_resources = e->message.qp.initiator_depth;
-	id->own.initiator_depth = e->message.qp.responder_resources;
-	if (id->own.responder_resources > d->max_responder)
-		id->own.responder_resources = d->max_responder;
-	if (id->own.initiator_depth > d->max_initiator)
-		id->own.initiator_depth = d->max_initiator;
-	r_take();
-	r_tell(CMPROTO_TAKEN, id->handle);
-	r_give();
+	if (id->iw)
+		take_stream_request(id);
+	else
+		take_request(e);
 	return !listener->is_sync || !rdma_migrate_id(&id->base, NULL);
 }
 

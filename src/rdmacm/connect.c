@@ -2,6 +2,7 @@
 /* Listen, connect, accept, reject, disconnect: the program's part of a
  * conversation (IBTA 12.6), which the broker leads. */
 #include "rdmacm/explain.h"
+#include "rdmacm/iw.h"
 #include "rdmacm/object.h"
 
 #include <errno.h>
@@ -59,26 +60,37 @@ static void say_ready(void)
 	r_give();
 }
 
-int rdma_listen(struct rdma_cm_id *base, int backlog)
+/* Returns 0, or -1 and errno with a message. */
+static int listen_roce(struct r_id *id, int backlog)
 {
-	static const struct sockaddr_in any = {.sin_family = AF_INET};
 	struct cmproto m = {.backlog = backlog > 0 ? (uint32_t)backlog : 0};
-	struct r_id *id = r_id(base);
 	char text[R_ADDR_TEXT];
 	int err;
 
-	if (!id->handle && r_bind(id, (const struct sockaddr *)&any))
-		return -1;
 	if (!id->state.is_listening)
 		id->backlog = m.backlog;
 	err = r_call(id, &m, CMPROTO_LISTEN);
 	if (err == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
 			      "rdma_listen: another id already listens at %s",
-			      r_addr_text(&base->route.addr.src_addr, text));
+			      r_addr_text(&id->base.route.addr.src_addr, text));
 	if (err)
 		return r_fail(-err, "rdma_listen: the id cannot listen: %s",
 			      r_reason(-err));
+	return 0;
+}
+
+int rdma_listen(struct rdma_cm_id *base, int backlog)
+{
+	static const struct sockaddr_in any = {.sin_family = AF_INET};
+	struct r_id *id = r_id(base);
+
+	if (!r_is_bound(id) && r_bind(id, (const struct sockaddr *)&any))
+		return -1;
+	/* Both, if the id is bound for all devices. */
+	if ((id->handle && listen_roce(id, backlog)) ||
+	    (id->iw && r_iw_listen(id, backlog)))
+		return -1;
 	say_ready();
 	return 0;
 }
@@ -117,9 +129,9 @@ static void fill_common(struct r_id *id, struct cmproto *m)
 	m->qp.rnr_retry = id->own.rnr_retry;
 	m->qp.has_srq = id->own.has_srq;
 	m->qp.mtu = id->path.mtu;
-	m->qp.ack_timeout = id->ack_timeout ? id->ack_timeout : ACK_TIMEOUT;
+	m->qp.ack_timeout = id->options.ack_timeout ? id->options.ack_timeout : ACK_TIMEOUT;
 	m->qp.ack_delay = 0;
-	m->qp.traffic_class = id->tos;
+	m->qp.traffic_class = id->options.tos;
 	m->qp.hop_limit = HOP_LIMIT;
 	m->qp.transport = id->base.qp_type == IBV_QPT_UC;
 	m->qp.ca_guid = id->device->guid;
@@ -152,24 +164,14 @@ static void take_param(struct r_id *id, const struct rdma_conn_param *p,
 	id->own.has_srq = id->base.qp ? id->base.qp->srq != NULL : p->srq != 0;
 }
 
-int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
+/* Returns 0, or -1 and errno with a message. */
+static int connect_roce(struct r_id *id, const struct rdma_conn_param *conn_param)
 {
-	struct r_id *id = r_id(base);
 	struct cmproto m = {.timeout = CM_TIMEOUT,
 			    .max_retries = CM_RETRIES,
 			    .is_strict = is_set("ADVERB_STRICT")};
 	int err;
 
-	if (!id->device || !id->handle ||
-	    (!id->state.has_destination && !id->state.is_passive))
-		return r_fail(EINVAL, "rdma_connect: the id has no address; "
-				      "call rdma_resolve_addr first");
-	if (id->state.is_decided || id->state.is_listening ||
-	    id->state.is_passive)
-		return r_fail(EINVAL, "rdma_connect: the id listens, or was "
-				      "connected before; create another id");
-	take_param(id, conn_param, id->device->max_responder,
-		   id->device->max_initiator);
 	if (conn_param && put_private(&m, conn_param->private_data,
 				      conn_param->private_data_len,
 				      is_datagram(id) ? ROOM_SIDR : ROOM_REQ))
@@ -180,7 +182,7 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	memcpy(m.at.local, id->path.local, 16);
 	memcpy(m.at.peer, id->path.peer, 16);
 	m.at.scope = id->path.scope;
-	m.at.peer_port = r_addr_port(&base->route.addr.dst_addr);
+	m.at.peer_port = r_addr_port(&id->base.route.addr.dst_addr);
 	/* Random numbers; without them the broker chooses its own. */
 	if (!random_fill(&m.call_id, sizeof(m.call_id), false) ||
 	    !random_fill(&m.call_transaction, sizeof(m.call_transaction),
@@ -193,6 +195,26 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 			      "connect: %s",
 			      strerror(-err));
 	id->state.is_decided = true;
+	return 0;
+}
+
+int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
+{
+	struct r_id *id = r_id(base);
+
+	if (!id->device || !r_is_bound(id) ||
+	    (!id->state.has_destination && !id->state.is_passive))
+		return r_fail(EINVAL, "rdma_connect: the id has no address; "
+				      "call rdma_resolve_addr first");
+	if (id->state.is_decided || id->state.is_listening ||
+	    id->state.is_passive)
+		return r_fail(EINVAL, "rdma_connect: the id listens, or was "
+				      "connected before; create another id");
+	take_param(id, conn_param, id->device->max_responder,
+		   id->device->max_initiator);
+	if (r_is_iwarp(id) ? r_iw_connect(id, conn_param)
+			   : connect_roce(id, conn_param))
+		return -1;
 	return r_complete(id);
 }
 
@@ -236,28 +258,17 @@ static bool decide_request(struct r_id *id)
 	return decides;
 }
 
-int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
+/* Returns 0, or -1 and errno with a message. */
+static int accept_roce(struct r_id *id, const struct rdma_conn_param *conn_param)
 {
-	struct r_id *id = r_id(base);
 	struct cmproto m = {0}, no = {.status = REJ_CONSUMER};
 	int err;
 
-	if (is_datagram(id))
-		return accept_datagram(id, conn_param);
-	if (!id->state.is_passive || !id->device || id->state.is_decided)
-		return r_fail(EINVAL, "rdma_accept: the id has no connection "
-				      "request to accept");
-	/* The peer's initiator depth is this side's responder resources. */
-	take_param(id, conn_param,
-		   smaller_of(id->device->max_responder,
-			      id->remote.qp.initiator_depth),
-		   smaller_of(id->device->max_initiator,
-			      id->remote.qp.responder_resources));
 	if (conn_param && put_private(&m, conn_param->private_data,
 				      conn_param->private_data_len, ROOM_REP))
 		return -1;
 	fill_common(id, &m);
-	if (base->qp && r_qp_connect(id)) {
+	if (id->base.qp && r_qp_connect(id)) {
 		err = errno;
 		r_call(id, &no, CMPROTO_REJECT);
 		return r_fail(err,
@@ -279,7 +290,36 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 			      "accept: %s",
 			      strerror(-err));
 	}
+	return 0;
+}
+
+int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
+{
+	struct r_id *id = r_id(base);
+
+	if (is_datagram(id))
+		return accept_datagram(id, conn_param);
+	if (!id->state.is_passive || !id->device || id->state.is_decided)
+		return r_fail(EINVAL, "rdma_accept: the id has no connection "
+				      "request to accept");
+	/* The peer's initiator depth is this side's responder resources. */
+	take_param(id, conn_param,
+		   smaller_of(id->device->max_responder,
+			      id->remote.qp.initiator_depth),
+		   smaller_of(id->device->max_initiator,
+			      id->remote.qp.responder_resources));
+	if (r_is_iwarp(id) ? r_iw_accept(id, conn_param)
+			   : accept_roce(id, conn_param))
+		return -1;
 	return r_complete(id);
+}
+
+static int reject_stream(struct r_id *id, const void *data, uint8_t bytes)
+{
+	if (r_iw_reject(id, data, bytes))
+		return -1;
+	id->state.is_decided = true;
+	return 0;
 }
 
 static int reject_request(struct rdma_cm_id *id, int reason, const void *data,
@@ -288,6 +328,8 @@ static int reject_request(struct rdma_cm_id *id, int reason, const void *data,
 	struct cmproto m = {.status = reason};
 	int err;
 
+	if (r_is_iwarp(r_id(id)))
+		return reject_stream(r_id(id), data, bytes);
 	if (put_private(&m, data, bytes,
 			is_datagram(r_id(id)) ? ROOM_SIDR_REP : ROOM_REJ))
 		return -1;
@@ -316,7 +358,9 @@ void r_refuse(struct r_event *e, int reason)
 	struct rdma_cm_id *id = e->base.id;
 	struct cmproto no = {.status = reason};
 
-	r_call(r_id(id), &no, CMPROTO_REJECT);
+	/* rdma_destroy_id rejects a request of iWARP. */
+	if (!r_id(id)->iw)
+		r_call(r_id(id), &no, CMPROTO_REJECT);
 	rdma_ack_cm_event(&e->base);
 	rdma_destroy_id(id);
 }
@@ -329,6 +373,10 @@ int rdma_establish(struct rdma_cm_id *id)
 	if (id->qp)
 		return r_fail(EINVAL, "rdma_establish takes only an id without "
 				      "a queue pair of rdma_create_qp");
+	if (r_is_iwarp(r_id(id)))
+		return r_fail(EINVAL, "rdma_establish: a connection of iWARP "
+				      "needs no confirmation, and the event "
+				      "ESTABLISHED comes without it");
 	err = call_in_state(r_id(id), &m, CMPROTO_ESTABLISH);
 	if (err)
 		return r_fail(-err, "rdma_establish: the id has no connection "
@@ -343,6 +391,8 @@ int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
 	int err = 0;
 
+	if (r_is_iwarp(r_id(id)))
+		return 0; /* as with the kernel */
 	if (event == IBV_EVENT_COMM_EST)
 		err = r_do(r_id(id), CMPROTO_ESTABLISH);
 	else if (event != IBV_EVENT_PATH_MIG)
@@ -359,6 +409,10 @@ int rdma_disconnect(struct rdma_cm_id *base)
 	struct cmproto m = {0};
 	int err;
 
+	if (r_is_iwarp(id) && id->state.is_disconnected)
+		return 0; /* a program answers DISCONNECTED so for InfiniBand */
+	if (r_is_iwarp(id))
+		return r_iw_disconnect(id) ? -1 : r_complete(id);
 	r_qp_fail(id);
 	if (!id->state.is_decided && !id->state.is_passive &&
 	    !id->state.is_listening)

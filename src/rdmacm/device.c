@@ -4,6 +4,7 @@
 #include "rdmacm/explain.h"
 #include "rdmacm/object.h"
 
+#include "verbs/iwarp.h"
 #include "verbs/release.h"
 
 #include <endian.h>
@@ -36,11 +37,31 @@ __attribute__((constructor)) static void watch_forks(void)
 	pthread_atfork(NULL, NULL, after_fork);
 }
 
+/* Returns libibverbs' calls for iWARP devices, or NULL with a message. */
+static const struct verbs_iwarp *iwarp_calls(void)
+{
+	const struct verbs_iwarp *calls = NULL;
+	verbs_iwarp_calls *find;
+
+	*(void **)&find = dlsym(RTLD_DEFAULT, "ibv_adverb_iwarp");
+	if (find)
+		calls = find(VERBS_IWARP_VERSION);
+	if (!calls)
+		r_say("rdma_cm: libibverbs.so.1 is of another release of "
+		      "adverb, so rdma_cm does without iWARP devices; load "
+		      "both libraries from one folder, as adverb run does");
+	return calls;
+}
+
 static bool open_device(struct r_device *d, struct ibv_device *device)
 {
+	bool is_iwarp = device->transport_type == IBV_TRANSPORT_IWARP;
 	struct ibv_device_attr attr;
 
-	*d = (struct r_device){.verbs = ibv_open_device(device)};
+	*d = (struct r_device){.iwarp = is_iwarp ? iwarp_calls() : NULL};
+	if (is_iwarp && !d->iwarp)
+		return false;
+	d->verbs = ibv_open_device(device);
 	if (!d->verbs)
 		return false;
 	d->guid = be64toh(ibv_get_device_guid(device));
@@ -126,17 +147,56 @@ static int find_gid_index(struct ibv_context *verbs, const uint8_t ip[16])
 	return -1;
 }
 
-struct r_device *r_device_find(const uint8_t ip[16], uint8_t *sgid_index)
+static enum r_transport transport_of(const struct r_device *d)
+{
+	return d->iwarp ? R_IWARP : R_ROCE;
+}
+
+struct r_device *r_device_find(const uint8_t ip[16], enum r_transport among,
+			       uint8_t *sgid_index)
 {
 	for (int i = 0; i < count; i++) {
-		int index = find_gid_index(devices[i].verbs, ip);
+		struct r_device *d = &devices[i];
+		int index = -1;
 
+		if (!(transport_of(d) & among))
+			continue;
+		if (!d->iwarp)
+			index = find_gid_index(d->verbs, ip);
+		else if (d->iwarp->has_address(d->verbs, ip))
+			index = 0;
 		if (index >= 0) {
 			*sgid_index = (uint8_t)index;
-			return &devices[i];
+			return d;
 		}
 	}
 	return NULL;
+}
+
+int r_fail_device(const struct r_id *id, const struct sockaddr *addr,
+		  const char *format)
+{
+	char text[R_ADDR_TEXT];
+	uint8_t ip[16], index;
+
+	r_addr_text(addr, text);
+	r_addr_ip(addr, ip);
+	if (r_transports(id) == R_ROCE &&
+	    (r_device_find(ip, R_IWARP, &index) || !r_device_exists(R_ROCE)))
+		return r_fail(ENODEV,
+			      "rdma_cm: %s can be no address of a datagram id "
+			      "(RDMA_PS_UDP): iWARP has connections alone; use "
+			      "RDMA_PS_TCP, or a RoCE device (ADVERB_DEVICES)",
+			      text);
+	return r_fail(ENODEV, format, text);
+}
+
+bool r_device_exists(enum r_transport among)
+{
+	for (int i = 0; i < count; i++)
+		if (transport_of(&devices[i]) & among)
+			return true;
+	return false;
 }
 
 /* Returns the device's protection domain, or NULL.  The domain is created by

@@ -2,6 +2,7 @@
 /* Ids: creation, binding, options, migration, and the broker's messages about
  * them. */
 #include "rdmacm/explain.h"
+#include "rdmacm/iw.h"
 #include "rdmacm/object.h"
 
 #include <errno.h>
@@ -9,6 +10,9 @@
 #include <string.h>
 
 #include "util/random.h"
+
+/* How many ports of the broker's choice are tried with TCP. */
+#define PORT_TRIES 16
 
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 		      enum rdma_port_space ps, enum ibv_qp_type type)
@@ -95,6 +99,7 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	if (base->event)
 		rdma_ack_cm_event(base->event);
 	base->event = NULL;
+	r_iw_drop(id);
 	r_take();
 	r_await_bound(id);
 	/* First, so that the peer learns of the end although this thread then
@@ -112,14 +117,14 @@ void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 {
 	m->at.space = (uint16_t)id->base.ps;
 	m->at.local_port = r_addr_port(addr);
-	m->may_share = id->may_share;
+	m->may_share = id->options.may_share;
 	m->is_datagram = id->base.qp_type == IBV_QPT_UD;
 	if (!r_addr_is_open(addr) || id->device) {
 		r_addr_ip(addr, m->at.local);
 		return;
 	}
 	m->only_own = r_addr_is_loopback(addr);
-	m->any_v4 = addr->sa_family == AF_INET || !id->is_family_only;
+	m->any_v4 = addr->sa_family == AF_INET || !id->options.is_family_only;
 	m->any_v6 = addr->sa_family == AF_INET6;
 }
 
@@ -129,7 +134,7 @@ static int take_device(struct r_id *id, const struct sockaddr *addr)
 	uint8_t ip[16], index;
 
 	r_addr_ip(addr, ip);
-	d = r_device_find(ip, &index);
+	d = r_device_find(ip, r_transports(id), &index);
 	if (!d)
 		return -ENODEV;
 	r_device_use(id, d, index);
@@ -143,16 +148,14 @@ static int take_device(struct r_id *id, const struct sockaddr *addr)
  */
 static int may_bind(struct r_id *id, const struct sockaddr *addr, bool takes)
 {
-	char text[R_ADDR_TEXT];
-
 	if (id->state.is_binding)
 		return r_fail(EINVAL, "rdma_cm: rdma_resolve_addr of the id "
 				      "has not ended yet");
 	if (takes && take_device(id, addr))
-		return r_fail(ENODEV,
-			      "rdma_cm: %s is no address of an RDMA device of "
-			      "this host; ibv_devinfo -v shows the devices",
-			      r_addr_text(addr, text));
+		return r_fail_device(id, addr,
+				     "rdma_cm: %s is no address of an RDMA "
+				     "device of this host; ibv_devinfo -v shows "
+				     "the devices");
 	return 0;
 }
 
@@ -172,10 +175,12 @@ int r_bind_later(struct r_id *id, const struct sockaddr *addr)
 	struct cmproto m = {0};
 	int err;
 
-	if (may_bind(id, addr, true))
+	if (may_bind(id, addr, true) || (r_is_iwarp(id) && r_iw_make(id)))
 		return -1;
 	r_bind_message(id, addr, &m);
 	set_bound(id, addr, 0);
+	if (r_is_iwarp(id))
+		return 0; /* connect(2) chooses the port */
 	id->state.is_binding = true;
 	err = r_request(id, &m, CMPROTO_BIND);
 	if (!err)
@@ -214,18 +219,72 @@ void r_id_bound(struct r_id *id, const struct cmproto *m)
 		r_post(e);
 }
 
+/* Binds the id at the broker.  Returns 0 or -errno. */
+static int bind_roce(struct r_id *id, const struct sockaddr *addr)
+{
+	struct cmproto m = {0};
+
+	r_bind_message(id, addr, &m);
+	set_bound(id, addr, r_addr_port(addr));
+	return r_call(id, &m, CMPROTO_BIND);
+}
+
+static void release_roce(struct r_id *id)
+{
+	r_take();
+	r_release(id);
+	r_give();
+}
+
+/* Binds the id to one port at the broker and of TCP.  Returns 0 or -errno;
+ * -EADDRINUSE also if the port that the broker has chosen is in use with TCP. */
+static int bind_both(struct r_id *id, const struct sockaddr *addr)
+{
+	struct sockaddr_storage at;
+	int err = bind_roce(id, addr);
+
+	if (err)
+		return err;
+	memcpy(&at, addr, r_addr_size(addr));
+	r_addr_set_port((struct sockaddr *)&at,
+			r_addr_port(&id->base.route.addr.src_addr));
+	err = r_iw_bind(id, (struct sockaddr *)&at);
+	if (err)
+		release_roce(id);
+	return err;
+}
+
+/* Binds the id for the devices that it can have.  Returns 0 or -errno. */
+static int bind_id(struct r_id *id, const struct sockaddr *addr)
+{
+	bool is_any = !id->device && r_transports(id) == R_ANY;
+	int err = -EADDRINUSE;
+
+	if (r_is_iwarp(id) || (is_any && !r_device_exists(R_ROCE)))
+		return r_iw_bind(id, addr);
+	if (!is_any || !r_device_exists(R_IWARP))
+		return bind_roce(id, addr);
+	for (int i = 0; err == -EADDRINUSE && i < PORT_TRIES; i++) {
+		err = bind_both(id, addr);
+		if (r_addr_port(addr))
+			break;
+	}
+	return err;
+}
+
 int r_bind(struct r_id *id, const struct sockaddr *addr)
 {
 	const struct rdma_addr was = id->base.route.addr;
 	char text[R_ADDR_TEXT];
-	struct cmproto m = {0};
 	int err;
 
 	if (may_bind(id, addr, !r_addr_is_open(addr)))
 		return -1;
-	r_bind_message(id, addr, &m);
-	set_bound(id, addr, r_addr_port(addr));
-	err = r_call(id, &m, CMPROTO_BIND);
+	if (!r_device_exists(r_transports(id)))
+		return r_fail_device(id, addr,
+				     "rdma_cm: %s cannot be bound: there is no "
+				     "device");
+	err = bind_id(id, addr);
 	if (!err)
 		return 0;
 	id->base.route.addr = was;
@@ -248,7 +307,7 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *addr)
 	if (!r_addr_is_known(addr))
 		return r_fail(EAFNOSUPPORT, "rdma_bind_addr: the address is "
 					    "neither IPv4 nor IPv6");
-	if (id->handle)
+	if (r_is_bound(id))
 		return r_fail(EINVAL,
 			      "rdma_bind_addr: the id already has an address");
 	return r_bind(id, addr);
@@ -293,22 +352,22 @@ static int id_option(struct r_id *id, int name, const void *value, size_t size)
 	case RDMA_OPTION_ID_TOS:
 		if (size != 1)
 			break;
-		id->tos = *(const uint8_t *)value;
+		id->options.tos = *(const uint8_t *)value;
 		return 0;
 	case RDMA_OPTION_ID_REUSEADDR:
 		if (!is_int)
 			break;
-		id->may_share = number != 0;
+		id->options.may_share = number != 0;
 		return 0;
 	case RDMA_OPTION_ID_AFONLY:
-		if (!is_int || id->handle)
+		if (!is_int || r_is_bound(id))
 			break;
-		id->is_family_only = number != 0;
+		id->options.is_family_only = number != 0;
 		return 0;
 	case RDMA_OPTION_ID_ACK_TIMEOUT:
 		if (size != 1 || *(const uint8_t *)value > 31)
 			break;
-		id->ack_timeout = *(const uint8_t *)value;
+		id->options.ack_timeout = *(const uint8_t *)value;
 		return 0;
 	default:
 		return r_fail(ENOSYS, "rdma_set_option: option %d is unknown",
@@ -372,8 +431,8 @@ static void create_incoming_id(struct r_id *listener, const struct cmproto *m)
 	id->remote = *m;
 	memcpy(id->note, m->note, sizeof(id->note));
 	/* The traffic class of the request, unless the program has set one. */
-	id->tos = listener->tos ? listener->tos : m->qp.traffic_class;
-	id->ack_timeout = listener->ack_timeout;
+	id->options.tos = listener->options.tos ? listener->options.tos : m->qp.traffic_class;
+	id->options.ack_timeout = listener->options.ack_timeout;
 	memcpy(id->path.local, m->at.local, 16);
 	memcpy(id->path.peer, m->at.peer, 16);
 	r_addr_make(&id->base.route.addr.src_addr, m->at.local,

@@ -29,7 +29,7 @@ static void fill_event(const struct r_id *id, const struct r_multicast *m,
 	p->ah_attr.grh.dgid = m->gid;
 	p->ah_attr.grh.sgid_index = id->path.sgid_index;
 	p->ah_attr.grh.hop_limit = HOP_LIMIT;
-	p->ah_attr.grh.traffic_class = id->tos;
+	p->ah_attr.grh.traffic_class = id->options.tos;
 }
 
 static int join_group(struct r_id *id, const struct sockaddr *addr,
@@ -43,6 +43,9 @@ static int join_group(struct r_id *id, const struct sockaddr *addr,
 				      "device (call rdma_bind_addr or "
 				      "rdma_resolve_addr first), or the group "
 				      "has no IP address");
+	if (r_is_iwarp(id))
+		return r_fail(ENOSYS, "rdma_join_multicast: iWARP has no "
+				      "multicast");
 	m = calloc(1, sizeof(*m));
 	e = m ? r_event_new(id, RDMA_CM_EVENT_MULTICAST_JOIN, 0) : NULL;
 	if (!e) {

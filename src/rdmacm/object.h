@@ -25,6 +25,8 @@ struct r_device {
 	struct ibv_context *verbs;
 	struct ibv_pd *pd; /* the pd of ids to which the program gives none */
 	uint64_t guid;	   /* host order */
+	/* The calls for an iWARP device (verbs/iwarp.h); RoCE: NULL. */
+	const struct verbs_iwarp *iwarp;
 	/* The largest responder resources and initiator depth of a QP. */
 	uint8_t max_responder, max_initiator;
 };
@@ -43,6 +45,7 @@ struct r_event {
 	 * points into the message.  Other events: zeroes. */
 	struct cmproto message;
 	struct r_multicast *multicast; /* the group that was joined, or NULL */
+	uint8_t mpa_private[UINT8_MAX]; /* iWARP: the event's private_data */
 };
 
 struct r_multicast {
@@ -86,6 +89,12 @@ struct r_offer {
 	struct ibv_ece ece;
 };
 
+/* Values of rdma_set_option. */
+struct r_options {
+	uint8_t tos, ack_timeout;
+	bool may_share, is_family_only;
+};
+
 struct r_id {
 	struct rdma_cm_id base;
 	struct list by_handle; /* in link.c's table */
@@ -93,6 +102,9 @@ struct r_id {
 	/* The note of the conversation, for the broker's successor; zeroes:
 	 * there is no conversation. */
 	uint8_t note[CMPROTO_NOTE];
+	/* The id's TCP socket (iw.h), or NULL: an id that is bound to an open
+	 * address may have both this and a handle. */
+	struct r_iw *iw;
 	struct r_device *device;
 	bool is_sync; /* the id owns its channel */
 	struct r_state state;
@@ -102,9 +114,7 @@ struct r_id {
 	struct r_path path;
 	struct cmproto remote; /* the peer's REQ or REP */
 	struct r_offer own;
-	/* Values of rdma_set_option. */
-	uint8_t tos, ack_timeout;
-	bool may_share, is_family_only;
+	struct r_options options;
 	struct list multicasts; /* struct r_multicast */
 	/* With these rdma_get_request creates queue pairs: set by
 	 * rdma_create_ep, else NULL. */
@@ -118,9 +128,31 @@ struct r_id {
 	struct r_cq *send_cq, *recv_cq;
 };
 
+/* The devices among which r_device_find looks: bits. */
+enum r_transport { R_ROCE = 1, R_IWARP = 2, R_ANY = 3 };
+
 static inline struct r_id *r_id(struct rdma_cm_id *id)
 {
 	return (struct r_id *)(void *)id;
+}
+
+/* Is the id bound to an address, or does it have a device of its destination's
+ * route? */
+static inline bool r_is_bound(const struct r_id *id)
+{
+	return id->handle || id->iw;
+}
+
+/* Returns the devices that the id can have: iWARP has no UD. */
+static inline enum r_transport r_transports(const struct r_id *id)
+{
+	return id->base.qp_type == IBV_QPT_UD ? R_ROCE : R_ANY;
+}
+
+/* Is the id's device an iWARP device? */
+static inline bool r_is_iwarp(const struct r_id *id)
+{
+	return id->device && id->device->iwarp;
 }
 
 static inline struct r_channel *r_channel(struct rdma_event_channel *channel)
@@ -147,9 +179,16 @@ void r_await_acks(const struct r_id *id);
 /* device.c: opens the devices, unless they are open.  Returns 0, or -1 and
  * errno with a message. */
 int r_devices(void);
-/* device.c: returns the device of a local address, with the index of its GID,
- * or NULL if no device has the address. */
-struct r_device *r_device_find(const uint8_t ip[16], uint8_t *sgid_index);
+/* device.c: returns the first device of `among` that has a local address, with
+ * the index of its GID, or NULL if none has the address. */
+struct r_device *r_device_find(const uint8_t ip[16], enum r_transport among,
+			       uint8_t *sgid_index);
+/* device.c: fails a call, by this sentence about the address that no device has
+ * which the id can have, or by one about UD and iWARP. */
+int r_fail_device(const struct r_id *id, const struct sockaddr *addr,
+		  const char *format);
+/* device.c: returns whether a device of `among` exists. */
+bool r_device_exists(enum r_transport among);
 /* device.c: sets verbs, pd, port, GID index and MTU of an id that gets a
  * device; mtu is at most route_mtu. */
 void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);

@@ -4,6 +4,7 @@
  * and moves them through their states as the connection requires (IBTA 12.9.5).
  */
 #include "rdmacm/explain.h"
+#include "rdmacm/iw.h"
 #include "rdmacm/object.h"
 
 #include <rdma/rdma_verbs.h>
@@ -51,7 +52,7 @@ static int attr_rtr(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	a->ah_attr.port_num = id->base.port_num;
 	a->ah_attr.grh.sgid_index = id->path.sgid_index;
 	a->ah_attr.grh.hop_limit = HOP_LIMIT;
-	a->ah_attr.grh.traffic_class = id->tos;
+	a->ah_attr.grh.traffic_class = id->options.tos;
 	memcpy(&a->ah_attr.grh.dgid, id->path.peer, 16);
 	a->path_mtu = (enum ibv_mtu)id->path.mtu;
 	a->dest_qp_num = id->remote.qp.qpn;
@@ -76,7 +77,7 @@ static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	a->sq_psn = id->remote.qp.psn;
 	if (id->base.qp_type == IBV_QPT_UD || !is_reliable(id))
 		return 0;
-	a->timeout = id->ack_timeout		  ? id->ack_timeout
+	a->timeout = id->options.ack_timeout		  ? id->options.ack_timeout
 		     : req && req->qp.ack_timeout ? req->qp.ack_timeout
 						  : ACK_TIMEOUT;
 	a->retry_cnt = req ? req->qp.retry_count : id->own.retry_count;
@@ -84,6 +85,19 @@ static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	a->max_rd_atomic = id->own.initiator_depth;
 	*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 		 IBV_QP_MAX_QP_RD_ATOMIC;
+	return 0;
+}
+
+/* As the kernel's iwcm_init_qp_init_attr and iwcm_init_qp_rts_attr: the
+ * connection moves the queue pair to RTS. */
+static int attr_stream(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
+{
+	*mask = IBV_QP_PORT;
+	a->port_num = id->base.port_num;
+	if (a->qp_state == IBV_QPS_RTS)
+		return 0;
+	a->qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+	*mask |= IBV_QP_STATE | IBV_QP_ACCESS_FLAGS;
 	return 0;
 }
 
@@ -98,7 +112,8 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *qp_attr,
 			   state == IBV_QPS_RTS)) {
 		memset(qp_attr, 0, sizeof(*qp_attr));
 		qp_attr->qp_state = state;
-		err = state == IBV_QPS_INIT
+		err = r_is_iwarp(id) ? attr_stream(id, qp_attr, qp_attr_mask)
+		      : state == IBV_QPS_INIT
 			      ? attr_init(id, qp_attr, qp_attr_mask)
 		      : state == IBV_QPS_RTR
 			      ? attr_rtr(id, qp_attr, qp_attr_mask)
@@ -359,6 +374,7 @@ void rdma_destroy_qp(struct rdma_cm_id *base)
 {
 	struct r_id *id = r_id(base);
 
+	r_iw_abort(id);
 	if (base->qp)
 		ibv_destroy_qp(base->qp);
 	base->qp = NULL;

@@ -6,6 +6,7 @@
  */
 #include "device/netdev.h"
 #include "rdmacm/explain.h"
+#include "rdmacm/iw.h"
 #include "rdmacm/object.h"
 
 #include <arpa/inet.h>
@@ -92,8 +93,10 @@ static bool wants_port(const struct sockaddr *src)
 
 static int bind_later(struct r_id *id, const struct sockaddr *src, bool *later)
 {
-	*later = true;
-	return r_bind_later(id, src) ? 1 : 0;
+	if (r_bind_later(id, src))
+		return 1;
+	*later = !r_is_iwarp(id);
+	return 0;
 }
 
 /* Returns whether src can be the source address for dst.  A loopback address
@@ -106,27 +109,39 @@ static bool is_source_to(const struct sockaddr *src, const struct sockaddr *dst)
 	       r_addr_is_multicast(dst);
 }
 
+/* An id that was bound for all devices now has one: the other transport's port
+ * becomes free. */
+static void keep_one_transport(struct r_id *id)
+{
+	if (!r_is_iwarp(id)) {
+		r_iw_drop(id);
+		return;
+	}
+	r_take();
+	r_release(id);
+	r_give();
+}
+
 /* Gives an id that has a port the device with this address.  Returns 0, or 1
  * with a message, see set_source. */
 static int set_device(struct r_id *id, const struct sockaddr *from)
 {
 	struct rdma_addr *a = &id->base.route.addr;
 	uint16_t port = r_addr_port(&a->src_addr);
-	char text[R_ADDR_TEXT];
 	struct r_device *d;
 	uint8_t ip[16], index;
 
 	r_addr_ip(from, ip);
-	d = r_device_find(ip, &index);
+	d = r_device_find(ip, r_transports(id), &index);
 	if (!d) {
-		r_fail(ENODEV,
-		       "rdma_resolve_addr: the route to the peer starts at %s, "
-		       "which is no address of an RDMA device; ibv_devinfo -v "
-		       "shows the devices",
-		       r_addr_text(from, text));
+		r_fail_device(id, from,
+			      "rdma_resolve_addr: the route to the peer starts "
+			      "at %s, which is no address of an RDMA device; "
+			      "ibv_devinfo -v shows the devices");
 		return 1;
 	}
 	r_device_use(id, d, index);
+	keep_one_transport(id);
 	memcpy(id->path.local, ip, 16);
 	r_addr_make(&a->src_addr, ip, port);
 	memcpy(&a->addr.ibaddr.sgid, ip, 16);
@@ -144,12 +159,12 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 	struct sockaddr_storage from = {0};
 	int err = route_to(&a->dst_addr, &from, &id->path.route_mtu);
 
-	if (id->handle && id->device) {
+	if (r_is_bound(id) && id->device) {
 		if (id->path.route_mtu && id->path.route_mtu < id->path.mtu)
 			id->path.mtu = id->path.route_mtu;
 		return 0;
 	}
-	if (id->handle)
+	if (r_is_bound(id))
 		src = &a->src_addr;
 	if (is_source_to(src, &a->dst_addr)) {
 		memcpy(&from, src, r_addr_size(src));
@@ -157,7 +172,7 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 	} else if (err) {
 		return err;
 	}
-	if (!id->handle)
+	if (!r_is_bound(id))
 		return bind_later(id, (struct sockaddr *)&from, later);
 	return set_device(id, (struct sockaddr *)&from);
 }
@@ -167,7 +182,7 @@ static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 static bool is_of_family(const struct r_id *id, const struct sockaddr *src,
 			 const struct sockaddr *dst)
 {
-	if (id->handle)
+	if (r_is_bound(id))
 		src = &id->base.route.addr.src_addr;
 	return !src || src->sa_family == dst->sa_family;
 }
@@ -193,7 +208,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 		return r_fail(EINVAL, "rdma_resolve_addr: source and "
 				      "destination must be both IPv4 or both "
 				      "IPv6");
-	if (src_addr && !id->handle && wants_port(src_addr) &&
+	if (src_addr && !r_is_bound(id) && wants_port(src_addr) &&
 	    r_bind(id, src_addr))
 		return -1;
 	was = base->route.addr;
@@ -228,7 +243,7 @@ static int set_route(struct r_id *id)
 	memcpy(&p->sgid, id->path.local, 16);
 	memcpy(&p->dgid, id->path.peer, 16);
 	p->hop_limit = 64;
-	p->traffic_class = id->tos;
+	p->traffic_class = id->options.tos;
 	p->reversible = 1;
 	p->numb_path = 1;
 	p->pkey = htobe16(PKEY);
@@ -248,7 +263,10 @@ int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 	if (!r_id(base)->device)
 		return r_fail(EINVAL, "rdma_resolve_route: call "
 				      "rdma_resolve_addr first");
-	if (set_route(r_id(base)))
+	/* iWARP has no path records: the kernel routes TCP. */
+	if (r_is_iwarp(r_id(base))
+		    ? r_post_local(r_id(base), RDMA_CM_EVENT_ROUTE_RESOLVED, 0)
+		    : set_route(r_id(base)))
 		return -1;
 	return r_complete(r_id(base));
 }
@@ -267,7 +285,9 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 		return r_fail(EINVAL, "rdma_set_option needs a path that is "
 				      "primary and bidirectional, and an id "
 				      "after rdma_resolve_addr");
-	id->tos = r->tclass;
+	id->options.tos = r->tclass;
+	if (r_is_iwarp(id))
+		return r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	if ((r->mtu & PATH_MTU) && (r->mtu & PATH_MTU) < id->path.mtu)
 		id->path.mtu = r->mtu & PATH_MTU;
 	return set_route(id);

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connect, accept and reject for iWARP: a TCP connection, and MPA's request and
+ * reply. */
+#include "rdmacm/explain.h"
+#include "rdmacm/iw_inside.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "log/env.h"
+
+#define CONNECT_S 55.0 /* for the connection and the reply */
+#define FAST_S	  8.0  /* with ADVERB_CM_FAST */
+#define LINGER_S  5.0
+#define SECOND	  1000000000ull
+
+/* ---- ids and their addresses ---- */
+
+int r_iw_make(struct r_id *id)
+{
+	int err;
+
+	r_take();
+	if (!id->iw)
+		id->iw = r_iw_new(id);
+	err = id->iw ? 0 : errno;
+	r_give();
+	if (err)
+		return r_fail(err, "rdma_cm: the thread for connections of "
+				   "iWARP devices cannot be started: %s",
+			      strerror(err));
+	return 0;
+}
+
+static int bind_id(struct r_id *id, const struct sockaddr *addr)
+{
+	struct rdma_addr *a = &id->base.route.addr;
+	struct sockaddr_storage got = {0};
+	int err = r_iw_socket(id->iw, id, addr->sa_family);
+
+	if (!err)
+		err = r_iw_bind_socket(id->iw, id, addr);
+	if (!err)
+		err = r_iw_local(id->iw, &got);
+	if (err) {
+		r_iw_close_fd(id->iw);
+		return err;
+	}
+	if (addr != &a->src_addr)
+		memcpy(&a->src_storage, addr, r_addr_size(addr));
+	r_addr_set_port(&a->src_addr, r_addr_port((struct sockaddr *)&got));
+	memcpy(&a->addr.ibaddr.sgid, id->path.local, 16);
+	return 0;
+}
+
+int r_iw_bind(struct r_id *id, const struct sockaddr *addr)
+{
+	int err;
+
+	if (r_iw_make(id))
+		return -errno;
+	r_take();
+	err = bind_id(id, addr);
+	if (err) {
+		r_iw_free(id->iw);
+		id->iw = NULL;
+	}
+	r_give();
+	return err;
+}
+
+/* ---- what this side offers ---- */
+
+struct startup_offer r_iw_offer(const struct r_id *id)
+{
+	return (struct startup_offer){
+		.wants_crc = !env_has_mpa(ENV_MPA_NOCRC),
+		.wants_markers = env_has_mpa(ENV_MPA_MARKERS),
+		.rtr = MPA_RTR_ALL,
+		.ird = id->own.responder_resources,
+		.ord = id->own.initiator_depth,
+		.ird_max = id->device ? id->device->max_responder : 1,
+	};
+}
+
+static struct startup_offer caller_offer(const struct r_iw *iw,
+					 uint8_t revision)
+{
+	struct startup_offer o = r_iw_offer(iw->id);
+
+	o.revision = revision;
+	o.is_enhanced = revision > 1;
+	o.is_peer_to_peer =
+		o.is_enhanced && !env_has_mpa(ENV_MPA_CLIENT_SERVER);
+	o.private_data = iw->start->private_data;
+	o.private_bytes = iw->start->private_bytes;
+	return o;
+}
+
+/* ---- the active side ---- */
+
+static void explain_failure(const struct r_iw *iw, int err, const char *why)
+{
+	char text[R_ADDR_TEXT];
+
+	r_addr_text(&iw->id->base.route.addr.dst_addr, text);
+	if (why)
+		r_say("rdma_connect: MPA cannot begin with the peer at %s: %s",
+		      text, why);
+	else if (err == ECONNREFUSED)
+		r_say("rdma_connect: REJECTED: no program listens at %s (TCP); "
+		      "start the server first, or check the port",
+		      text);
+	else if (err == ETIMEDOUT)
+		r_say("rdma_connect: UNREACHABLE: %s does not answer on TCP; "
+		      "check address, route and firewall",
+		      text);
+	else
+		r_say("rdma_connect: no TCP connection to %s can be made: %s",
+		      text, strerror(err));
+}
+
+/* The events are those of the kernel's cma_iw_handler. */
+static enum rdma_cm_event_type failure_event(int err)
+{
+	if (err == ECONNREFUSED || err == ECONNRESET)
+		return RDMA_CM_EVENT_REJECTED;
+	return err == ETIMEDOUT ? RDMA_CM_EVENT_UNREACHABLE
+				: RDMA_CM_EVENT_CONNECT_ERROR;
+}
+
+static void end_call(struct r_iw *iw, enum rdma_cm_event_type type, int err,
+		     const struct mpa_frame *f)
+{
+	r_iw_set_timer(iw, 0);
+	r_iw_close_fd(iw);
+	iw->state = R_IW_OVER;
+	r_iw_post(iw->id, NULL, type, -err, f);
+}
+
+static void fail_call(struct r_iw *iw, int err, const char *why)
+{
+	explain_failure(iw, err, why);
+	end_call(iw, failure_event(err), err, NULL);
+}
+
+/* The connection's own socket, from the id's source address. */
+static int make_socket(struct r_iw *iw)
+{
+	const struct sockaddr *from = &iw->id->base.route.addr.src_addr;
+	int on = 1, err = r_iw_socket(iw, iw->id, from->sa_family);
+
+	if (err)
+		return err;
+	/* The port is then chosen for this one peer, so that there are enough
+	 * ports. */
+	if (!r_addr_port(from) &&
+	    setsockopt(iw->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on,
+		       sizeof(on)))
+		errno = 0;
+	return r_iw_bind_socket(iw, iw->id, from);
+}
+
+/* Begins the connection with MPA's request of that revision. */
+static void call_peer(struct r_iw *iw, uint8_t revision)
+{
+	const struct sockaddr *to = &iw->id->base.route.addr.dst_addr;
+	struct startup_offer offer = caller_offer(iw, revision);
+	struct r_iw_start *s = iw->start;
+	int err = iw->fd < 0 ? make_socket(iw) : 0;
+
+	s->out_sent = 0;
+	s->out_bytes = (uint16_t)startup_connect(&s->mpa, &offer,
+						 iw->deadline_ns, s->out);
+	if (!err && connect(iw->fd, to, r_addr_size(to)) &&
+	    errno != EINPROGRESS)
+		err = -errno;
+	iw->state = R_IW_CALLING;
+	if (err)
+		fail_call(iw, -err, NULL);
+	else
+		r_iw_watch(iw, EPOLLOUT);
+}
+
+static double patience(void)
+{
+	const char *fast = secure_getenv("ADVERB_CM_FAST");
+
+	return fast && *fast && strcmp(fast, "0") != 0 ? FAST_S : CONNECT_S;
+}
+
+/* Keeps the program's private data.  0 or -errno. */
+static int make_start(struct r_iw *iw, const struct rdma_conn_param *p)
+{
+	if (r_iw_is_foreign(iw) || iw->state != R_IW_IDLE || iw->start)
+		return -EINVAL;
+	iw->start = calloc(1, sizeof(*iw->start));
+	if (!iw->start)
+		return -ENOMEM;
+	if (p && p->private_data) {
+		memcpy(iw->start->private_data, p->private_data,
+		       p->private_data_len);
+		iw->start->private_bytes = p->private_data_len;
+	}
+	return 0;
+}
+
+int r_iw_connect(struct r_id *id, const struct rdma_conn_param *p)
+{
+	int err;
+
+	r_take();
+	err = make_start(id->iw, p);
+	if (!err) {
+		/* Before the event, after which the program may free the id. */
+		id->state.is_decided = true;
+		r_iw_set_timer(id->iw, patience());
+		call_peer(id->iw, env_has_mpa(ENV_MPA_REV1)
+					  ? 1
+					  : STARTUP_REVISION_MAX);
+	}
+	r_give();
+	if (err)
+		return r_fail(-err, "rdma_connect: the id cannot connect: %s",
+			      strerror(-err));
+	return 0;
+}
+
+static void note_port(struct r_iw *iw)
+{
+	struct sockaddr_storage from;
+
+	if (!r_iw_local(iw, &from))
+		r_addr_set_port(&iw->id->base.route.addr.src_addr,
+				r_addr_port((struct sockaddr *)&from));
+}
+
+/* Both ends have agreed. */
+static void finish_call(struct r_iw *iw)
+{
+	int err;
+
+	note_port(iw);
+	iw->start->out_bytes = 0;
+	err = r_iw_open(iw);
+	if (err)
+		r_iw_post(iw->id, NULL, RDMA_CM_EVENT_CONNECT_ERROR, err, NULL);
+}
+
+static void fail_start(struct r_iw *iw)
+{
+	const struct startup *mpa = &iw->start->mpa;
+
+	if (startup_verdict(mpa->error)->is_old_peer &&
+	    mpa->offer.revision > 1) {
+		r_iw_close_fd(iw);
+		call_peer(iw, 1);
+		return;
+	}
+	fail_call(iw,
+		  mpa->error == STARTUP_TIMED_OUT ? ETIMEDOUT
+		  : mpa->error == STARTUP_CLOSED || mpa->error == STARTUP_NO_REPLY
+			  ? ECONNRESET
+			  : EPROTO,
+		  r_iw_reason(mpa));
+}
+
+static void reject_call(struct r_iw *iw)
+{
+	char text[R_ADDR_TEXT];
+
+	r_say("rdma_connect: REJECTED: the program at %s rejects the "
+	      "connection",
+	      r_addr_text(&iw->id->base.route.addr.dst_addr, text));
+	end_call(iw, RDMA_CM_EVENT_REJECTED, ECONNREFUSED,
+		 &iw->start->mpa.peer);
+}
+
+/* Sends and receives the frames of MPA. */
+static void exchange_frames(struct r_iw *iw)
+{
+	struct r_iw_start *s = iw->start;
+
+	if (r_iw_send_start(iw) || r_iw_take_start(iw))
+		startup_end(&s->mpa);
+	switch (s->mpa.state) {
+	case STARTUP_WAITS:
+	case STARTUP_REQUESTED: /* not with an initiator */
+		r_iw_watch(iw, s->out_sent < s->out_bytes ? EPOLLIN | EPOLLOUT
+							  : EPOLLIN);
+		return;
+	case STARTUP_ACCEPTED:
+		finish_call(iw);
+		return;
+	case STARTUP_REJECTED:
+		reject_call(iw);
+		return;
+	case STARTUP_FAILED:
+		fail_start(iw);
+		return;
+	}
+}
+
+void r_iw_active_ready(struct r_iw *iw, bool is_due)
+{
+	int err = 0;
+	socklen_t size = sizeof(err);
+
+	if (is_due && iw->state == R_IW_CALLING) {
+		fail_call(iw, ETIMEDOUT, NULL);
+		return;
+	}
+	if (is_due) {
+		startup_tick(&iw->start->mpa, r_iw_now());
+		fail_start(iw);
+		return;
+	}
+	if (iw->state == R_IW_CALLING) {
+		if (getsockopt(iw->fd, SOL_SOCKET, SO_ERROR, &err, &size))
+			err = errno;
+		if (err) {
+			fail_call(iw, err, NULL);
+			return;
+		}
+		iw->state = R_IW_STARTING;
+	}
+	exchange_frames(iw);
+}
+
+/* ---- the passive side ---- */
+
+static int accept_request(struct r_id *id, const struct rdma_conn_param *p)
+{
+	struct r_iw *iw = id->iw;
+	struct startup_offer offer = r_iw_offer(id);
+	struct r_iw_start *s;
+
+	if (!iw || r_iw_is_foreign(iw) || iw->state != R_IW_REQUESTED)
+		return -EINVAL;
+	s = iw->start;
+	if (p && p->private_data) {
+		offer.private_data = p->private_data;
+		offer.private_bytes = p->private_data_len;
+	}
+	s->out_bytes = (uint16_t)startup_accept(&s->mpa, &offer, s->out);
+	id->state.is_decided = true;
+	return r_iw_open(iw);
+}
+
+int r_iw_accept(struct r_id *id, const struct rdma_conn_param *p)
+{
+	bool is_withdrawn;
+	int err;
+
+	r_take();
+	is_withdrawn = id->state.is_withdrawn;
+	err = accept_request(id, p);
+	r_give();
+	if (!err)
+		return 0;
+	if (is_withdrawn)
+		return r_fail(-err, "rdma_accept: the peer has withdrawn the "
+				    "connection request");
+	return r_fail(-err, "rdma_accept: the connection cannot be accepted: "
+			    "%s",
+		      strerror(-err));
+}
+
+/* All is sent: the peer closes, and then this side, so that no byte of the
+ * reply is lost. */
+static void linger_on(struct r_iw *iw)
+{
+	const struct r_iw_start *s = iw->start;
+
+	if (s->out_sent == s->out_bytes)
+		shutdown(iw->fd, SHUT_WR);
+	r_iw_watch(iw, s->out_sent < s->out_bytes ? EPOLLIN | EPOLLOUT
+						  : EPOLLIN);
+}
+
+void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes)
+{
+	struct startup_offer offer = r_iw_offer(iw->id);
+	struct r_iw_start *s = iw->start;
+
+	offer.private_data = data;
+	offer.private_bytes = data ? bytes : 0;
+	r_iw_leave_listener(iw);
+	iw->id->iw = NULL;
+	iw->id = NULL;
+	s->out_sent = 0;
+	s->out_bytes = (uint16_t)startup_reject(&s->mpa, &offer, s->out);
+	iw->state = R_IW_LINGERING;
+	r_iw_set_timer(iw, LINGER_S);
+	if (r_iw_send_start(iw))
+		r_iw_free(iw);
+	else
+		linger_on(iw);
+}
+
+void r_iw_lingering_ready(struct r_iw *iw, bool is_due)
+{
+	bool was_sent = iw->start->out_sent == iw->start->out_bytes;
+	uint8_t bytes[4096];
+	ssize_t n;
+
+	if (is_due || r_iw_send_start(iw)) {
+		r_iw_free(iw);
+		return;
+	}
+	n = recv(iw->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	if (!n || (n < 0 && errno != EAGAIN && errno != EINTR))
+		r_iw_free(iw);
+	else if (!was_sent)
+		linger_on(iw);
+}
+
+int r_iw_reject(struct r_id *id, const void *data, uint8_t bytes)
+{
+	int err = -EINVAL;
+
+	r_take();
+	if (id->iw && !r_iw_is_foreign(id->iw) &&
+	    id->iw->state == R_IW_REQUESTED) {
+		r_iw_refuse(id->iw, data, bytes);
+		err = 0;
+	}
+	r_give();
+	if (err)
+		return r_fail(-err, "rdma_reject: the id has no connection "
+				    "request to reject");
+	return 0;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The thread adverb-iw, which waits for the sockets of iWARP connections until
+ * their queue pairs have them, and for deadlines and news.  The first object
+ * starts the thread, which lasts until the process ends; a forked child starts
+ * its own.
+ */
+#include "rdmacm/explain.h"
+#include "rdmacm/iw_inside.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/fd_identity.h"
+
+#define BUCKETS	  256
+#define AT_A_TIME 64 /* epoll events */
+#define SECOND	  1000000000ull
+#define MS	  1000000ull
+
+#define OBJECT_OF(node, member)                                                \
+	((struct r_iw *)(void *)((char *)(node)-offsetof(struct r_iw, member)))
+
+/* ---- under r_lock ---- */
+
+static struct list table[BUCKETS]; /* by serial */
+static struct list timed = {&timed, &timed};
+static uint64_t last_serial;
+static int epoll_fd = -1;
+static uint32_t thread_number; /* a thread with another number ends */
+static _Thread_local bool is_thread;
+
+/* ---- under `leaf`, which is taken under any lock and alone ---- */
+
+static pthread_mutex_t leaf = PTHREAD_MUTEX_INITIALIZER;
+static struct list news = {&news, &news};
+static int wake_fd = -1;
+/* The descriptors that a child of fork closes: a copy in the child would keep a
+ * connection open that this process closes. */
+static int *held;
+static size_t held_count, held_room;
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&leaf);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&leaf);
+}
+
+/* The objects of the parent remain allocated, since ids refer to them. */
+static void in_child(void)
+{
+	pthread_mutex_init(&leaf, NULL);
+	for (size_t i = 0; i < held_count; i++)
+		fd_identity_close(held[i]);
+	fd_identity_close(epoll_fd);
+	fd_identity_close(wake_fd);
+	held_count = 0;
+	epoll_fd = wake_fd = -1;
+	memset(table, 0, sizeof(table));
+	list_init(&timed);
+	list_init(&news);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork, in_child);
+}
+
+uint64_t r_iw_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+/* ---- descriptors ---- */
+
+static void hold_fd(int fd)
+{
+	int *more;
+
+	pthread_mutex_lock(&leaf);
+	if (held_count == held_room) {
+		more = realloc(held, (held_room + 64) * sizeof(*more));
+		if (more) {
+			held = more;
+			held_room += 64;
+		}
+	}
+	if (held_count < held_room)
+		held[held_count++] = fd;
+	pthread_mutex_unlock(&leaf);
+}
+
+static void release_fd(int fd)
+{
+	pthread_mutex_lock(&leaf);
+	for (size_t i = 0; i < held_count; i++)
+		if (held[i] == fd) {
+			held[i] = held[--held_count];
+			break;
+		}
+	pthread_mutex_unlock(&leaf);
+}
+
+int r_iw_keep_fd(struct r_iw *iw, int fd)
+{
+	iw->fd = fd_identity_note(fd);
+	if (fd >= 0)
+		hold_fd(fd);
+	return fd;
+}
+
+int r_iw_give_fd(struct r_iw *iw)
+{
+	int fd = iw->fd;
+
+	r_iw_watch(iw, 0);
+	release_fd(fd);
+	iw->fd = -1;
+	return fd;
+}
+
+void r_iw_close_fd(struct r_iw *iw)
+{
+	int fd;
+
+	if (iw->fd < 0)
+		return;
+	fd = r_iw_give_fd(iw);
+	/* A child of fork may have a copy, for which the close does nothing. */
+	if (fd_identity_holds(fd) && iw->state != R_IW_IDLE)
+		shutdown(fd, SHUT_RDWR);
+	fd_identity_close(fd);
+}
+
+void r_iw_watch(struct r_iw *iw, uint32_t events)
+{
+	struct epoll_event e = {.events = events, .data.u64 = iw->serial};
+	int op = !events       ? EPOLL_CTL_DEL
+		 : iw->watched ? EPOLL_CTL_MOD
+			       : EPOLL_CTL_ADD;
+
+	if (events == iw->watched)
+		return;
+	iw->watched = 0;
+	if (fd_identity_holds(epoll_fd) && fd_identity_holds(iw->fd) &&
+	    !epoll_ctl(epoll_fd, op, iw->fd, &e))
+		iw->watched = events;
+}
+
+/* ---- news ---- */
+
+/* Without a lock of this file but `leaf`. */
+static void wake_thread(void)
+{
+	uint64_t one = 1;
+
+	if (fd_identity_holds(wake_fd) &&
+	    write(wake_fd, &one, sizeof(one)) < 0)
+		errno = 0; /* EAGAIN: the thread is awake */
+}
+
+void r_iw_tell(struct r_iw *iw, uint32_t told)
+{
+	pthread_mutex_lock(&leaf);
+	iw->told |= told;
+	if (!list_is_linked(&iw->news))
+		list_push_tail(&news, &iw->news);
+	wake_thread();
+	pthread_mutex_unlock(&leaf);
+}
+
+uint32_t r_iw_told(struct r_iw *iw)
+{
+	uint32_t told;
+
+	pthread_mutex_lock(&leaf);
+	told = iw->told;
+	iw->told = 0;
+	list_remove(&iw->news);
+	pthread_mutex_unlock(&leaf);
+	return told;
+}
+
+/* Returns the next object with news, or NULL. */
+static struct r_iw *next_news(void)
+{
+	struct list *n;
+
+	pthread_mutex_lock(&leaf);
+	n = list_pop_head(&news);
+	pthread_mutex_unlock(&leaf);
+	return n ? OBJECT_OF(n, news) : NULL;
+}
+
+/* ---- objects ---- */
+
+static struct r_iw *find_object(uint64_t serial)
+{
+	struct list *l = &table[serial % BUCKETS];
+
+	if (!l->next)
+		return NULL;
+	list_for_each (n, l)
+		if (OBJECT_OF(n, by_serial)->serial == serial)
+			return OBJECT_OF(n, by_serial);
+	return NULL;
+}
+
+void r_iw_each(void (*each)(struct r_iw *iw, void *arg), void *arg)
+{
+	for (int i = 0; i < BUCKETS; i++) {
+		if (!table[i].next)
+			continue;
+		list_for_each (n, &table[i])
+			each(OBJECT_OF(n, by_serial), arg);
+	}
+}
+
+bool r_iw_is_foreign(const struct r_iw *iw)
+{
+	return iw->owner != getpid();
+}
+
+void r_iw_set_timer(struct r_iw *iw, double seconds)
+{
+	list_remove(&iw->timed);
+	iw->deadline_ns = UINT64_MAX;
+	if (seconds <= 0)
+		return;
+	iw->deadline_ns = r_iw_now() + (uint64_t)(seconds * (double)SECOND);
+	list_push_tail(&timed, &iw->timed);
+	if (is_thread)
+		return; /* looks at the deadlines before it waits */
+	pthread_mutex_lock(&leaf);
+	wake_thread();
+	pthread_mutex_unlock(&leaf);
+}
+
+/* ---- the thread ---- */
+
+/* Calls what the object's state calls for. */
+static void serve_object(struct r_iw *iw, bool is_due)
+{
+	if (is_due)
+		r_iw_set_timer(iw, 0);
+	switch (iw->state) {
+	case R_IW_LISTENING:
+		if (is_due)
+			r_iw_listener_due(iw);
+		else
+			r_iw_accept_ready(iw);
+		return;
+	case R_IW_CALLING:
+		r_iw_active_ready(iw, is_due);
+		return;
+	case R_IW_STARTING:
+		if (iw->start->mpa.is_initiator)
+			r_iw_active_ready(iw, is_due);
+		else
+			r_iw_passive_ready(iw, is_due);
+		return;
+	case R_IW_REQUESTED:
+		r_iw_passive_ready(iw, is_due);
+		return;
+	case R_IW_LINGERING:
+		r_iw_lingering_ready(iw, is_due);
+		return;
+	case R_IW_IDLE:
+	case R_IW_BUSY:
+	case R_IW_OPEN:
+	case R_IW_OVER:
+		r_iw_watch(iw, 0);
+		return;
+	}
+}
+
+static void serve_due(void)
+{
+	uint64_t now = r_iw_now();
+
+	list_for_each_safe (n, &timed)
+		if (OBJECT_OF(n, timed)->deadline_ns <= now)
+			serve_object(OBJECT_OF(n, timed), true);
+}
+
+/* Returns the ms until the next deadline; -1: there is none. */
+static int wait_ms(void)
+{
+	uint64_t first = UINT64_MAX, now = r_iw_now();
+
+	list_for_each (n, &timed)
+		if (OBJECT_OF(n, timed)->deadline_ns < first)
+			first = OBJECT_OF(n, timed)->deadline_ns;
+	if (first == UINT64_MAX)
+		return -1;
+	return first <= now ? 0 : (int)((first - now) / MS) + 1;
+}
+
+static void empty_wake_fd(void)
+{
+	uint64_t tokens;
+
+	if (fd_identity_holds(wake_fd) &&
+	    read(wake_fd, &tokens, sizeof(tokens)) < 0)
+		errno = 0;
+}
+
+static void serve_events(const struct epoll_event *events, int n)
+{
+	struct r_iw *iw;
+
+	for (int i = 0; i < n; i++) {
+		/* An event before this one may have freed the object. */
+		iw = find_object(events[i].data.u64);
+		if (iw)
+			serve_object(iw, false);
+		else
+			empty_wake_fd();
+	}
+	while ((iw = next_news()))
+		r_iw_settle(iw);
+	serve_due();
+}
+
+static void *run_thread(void *arg)
+{
+	struct epoll_event events[AT_A_TIME];
+	int n = 0, fd, ms;
+
+	is_thread = true;
+	r_take();
+	while ((uint32_t)(uintptr_t)arg == thread_number &&
+	       fd_identity_holds(epoll_fd)) {
+		fd = epoll_fd;
+		ms = wait_ms();
+		r_give();
+		n = epoll_wait(fd, events, AT_A_TIME, ms);
+		r_take();
+		if (n < 0 && errno != EINTR)
+			break;
+		serve_events(events, n);
+	}
+	if ((uint32_t)(uintptr_t)arg == thread_number) {
+		epoll_fd = -1;
+		r_say("rdma_cm: the program has closed descriptors of "
+		      "adverb's: connections of iWARP devices that are being "
+		      "made end; a program that closes all descriptors does so "
+		      "before it opens a device");
+	}
+	r_give();
+	return NULL;
+}
+
+static int create_thread(void)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, NULL, run_thread,
+			     (void *)(uintptr_t)++thread_number);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		return -err;
+	pthread_setname_np(thread, "adverb-iw");
+	pthread_detach(thread);
+	return 0;
+}
+
+static void watch_again(struct r_iw *iw, void *unused)
+{
+	uint32_t events = iw->watched;
+
+	iw->watched = 0;
+	r_iw_watch(iw, events);
+}
+
+/* Starts the thread, unless it runs.  0 or -errno. */
+static int start_thread(void)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+	int fd, err = 0;
+
+	if (fd_identity_holds(epoll_fd) && fd_identity_holds(wake_fd))
+		return 0;
+	epoll_fd = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
+	if (epoll_fd < 0)
+		return -errno;
+	fd = fd_identity_note(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	if (fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e))
+		err = -errno;
+	if (!err)
+		err = create_thread();
+	if (err) {
+		fd_identity_close(fd);
+		fd_identity_close(epoll_fd);
+		epoll_fd = -1;
+		return err;
+	}
+	pthread_mutex_lock(&leaf);
+	wake_fd = fd;
+	pthread_mutex_unlock(&leaf);
+	r_iw_each(watch_again, NULL);
+	return 0;
+}
+
+struct r_iw *r_iw_new(struct r_id *id)
+{
+	int err = start_thread();
+	struct r_iw *iw = err ? NULL : calloc(1, sizeof(*iw));
+	struct list *l;
+
+	if (!iw) {
+		errno = err ? -err : ENOMEM;
+		return NULL;
+	}
+	iw->serial = ++last_serial;
+	iw->owner = getpid();
+	iw->fd = -1;
+	iw->deadline_ns = UINT64_MAX;
+	iw->id = id;
+	list_init(&iw->by_serial);
+	list_init(&iw->timed);
+	list_init(&iw->news);
+	list_init(&iw->half);
+	list_init(&iw->queue.halves);
+	l = &table[iw->serial % BUCKETS];
+	if (!l->next)
+		list_init(l);
+	list_push_tail(l, &iw->by_serial);
+	return iw;
+}
+
+void r_iw_free(struct r_iw *iw)
+{
+	if (!r_iw_is_foreign(iw)) {
+		r_iw_close_fd(iw);
+		r_iw_told(iw);
+		list_remove(&iw->timed);
+		list_remove(&iw->half);
+		list_remove(&iw->by_serial);
+	}
+	free(iw->start);
+	free(iw);
+}

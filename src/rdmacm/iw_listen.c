@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Listeners of iWARP: TCP listeners of this process.  A connection gets an id,
+ * and the program an event, when MPA's request has come complete.
+ *
+ * A stranger may connect and send nothing, or send slowly: such connections
+ * have a deadline, and the oldest makes room for the next.
+ */
+#include "rdmacm/explain.h"
+#include "rdmacm/iw_inside.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "log/env.h"
+
+#define START_S	      10.0 /* for a whole request */
+#define HALVES_MIN    8
+#define HALVES_MAX    128
+#define BACKLOG	      1024 /* if the program gives none, as with the kernel */
+#define ACCEPTS	      16   /* at a time */
+#define PAUSE_S	      0.1  /* while there are no descriptors */
+#define SECOND	      1000000000ull
+
+static uint32_t most_halves(const struct r_iw *l)
+{
+	if (l->queue.backlog < HALVES_MIN)
+		return HALVES_MIN;
+	return l->queue.backlog < HALVES_MAX ? l->queue.backlog : HALVES_MAX;
+}
+
+static int begin_listening(struct r_id *id, uint32_t backlog)
+{
+	struct r_iw *iw = id->iw;
+	int on = 1;
+
+	/* Connections of this listener inherit the option, with which the next
+	 * listener gets the port while they are ending. */
+	if (setsockopt(iw->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    listen(iw->fd, (int)backlog))
+		return -errno;
+	iw->state = R_IW_LISTENING;
+	iw->queue.backlog = backlog;
+	id->state.is_listening = true;
+	r_iw_watch(iw, EPOLLIN);
+	return 0;
+}
+
+int r_iw_listen(struct r_id *id, int backlog)
+{
+	char text[R_ADDR_TEXT];
+	int err = -EINVAL;
+
+	r_take();
+	if (!r_iw_is_foreign(id->iw) && (id->iw->state == R_IW_IDLE ||
+					 id->iw->state == R_IW_LISTENING))
+		err = begin_listening(id, backlog > 0 ? (uint32_t)backlog
+						      : BACKLOG);
+	r_give();
+	if (!err)
+		return 0;
+	r_addr_text(&id->base.route.addr.src_addr, text);
+	if (err == -EADDRINUSE)
+		return r_fail(EADDRINUSE,
+			      "rdma_listen: another socket of TCP already "
+			      "listens at %s; choose another port",
+			      text);
+	return r_fail(-err, "rdma_listen: the id cannot listen at %s: %s", text,
+		      strerror(-err));
+}
+
+/* ---- connections without their request ---- */
+
+void r_iw_leave_listener(struct r_iw *iw)
+{
+	struct r_iw *l = iw->listener;
+
+	iw->listener = NULL;
+	if (!l)
+		return;
+	if (list_is_linked(&iw->half)) {
+		list_remove(&iw->half);
+		l->queue.halves_count--;
+		return;
+	}
+	l->queue.waiting--;
+	if (l->queue.waiting < l->queue.backlog)
+		r_iw_watch(l, EPOLLIN);
+}
+
+static void forget_listener(struct r_iw *iw, void *l)
+{
+	if (iw->listener == l)
+		iw->listener = NULL;
+}
+
+void r_iw_drop_halves(struct r_iw *l)
+{
+	struct list *n;
+
+	while ((n = list_pop_head(&l->queue.halves)))
+		r_iw_free((struct r_iw *)(void *)((char *)n -
+						  offsetof(struct r_iw, half)));
+	l->queue.halves_count = 0;
+	r_iw_each(forget_listener, l);
+}
+
+static void drop_half(struct r_iw *iw)
+{
+	r_iw_leave_listener(iw);
+	r_iw_free(iw);
+}
+
+static void drop_oldest_half(struct r_iw *l)
+{
+	struct list *n = l->queue.halves.next;
+	struct r_iw *iw = (struct r_iw *)(void *)((char *)n -
+						  offsetof(struct r_iw, half));
+	struct sockaddr_storage peer = {.ss_family = AF_INET};
+	char text[R_ADDR_TEXT];
+
+	r_iw_remote(iw, &peer);
+	r_say("rdma_listen: a connection from %s is dropped: it has sent no "
+	      "request of MPA yet, and %u more wait",
+	      r_addr_text((struct sockaddr *)&peer, text),
+	      l->queue.halves_count);
+	drop_half(iw);
+}
+
+static void begin_half(struct r_iw *l, int fd)
+{
+	struct r_iw *iw = r_iw_new(NULL);
+	uint8_t revision = env_has_mpa(ENV_MPA_REV1) ? 1 : STARTUP_REVISION_MAX;
+	int on = 1;
+
+	if (iw)
+		iw->start = calloc(1, sizeof(*iw->start));
+	if (!iw || !iw->start) {
+		if (iw)
+			r_iw_free(iw);
+		close(fd);
+		return;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	r_iw_keep_fd(iw, fd);
+	if (l->queue.halves_count >= most_halves(l))
+		drop_oldest_half(l);
+	iw->state = R_IW_STARTING;
+	iw->listener = l;
+	list_push_tail(&l->queue.halves, &iw->half);
+	l->queue.halves_count++;
+	startup_listen(&iw->start->mpa, revision,
+		       r_iw_now() + (uint64_t)(START_S * SECOND));
+	r_iw_watch(iw, EPOLLIN);
+	r_iw_set_timer(iw, START_S);
+}
+
+/* No descriptor or no memory is left: nothing tells when there is one. */
+static void pause_listener(struct r_iw *l, int err)
+{
+	r_say("rdma_listen: a connection has to wait, since it cannot be "
+	      "accepted: %s%s",
+	      strerror(err),
+	      err == EMFILE ? "; raise the limit of descriptors (ulimit -n)"
+			    : "");
+	r_iw_watch(l, 0);
+	r_iw_set_timer(l, PAUSE_S);
+}
+
+void r_iw_accept_ready(struct r_iw *l)
+{
+	for (int i = 0; i < ACCEPTS; i++) {
+		int fd;
+
+		/* The program takes the events of requests too slowly: the
+		 * kernel keeps the connections. */
+		if (l->queue.waiting >= l->queue.backlog) {
+			r_iw_watch(l, 0);
+			return;
+		}
+		fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			begin_half(l, fd);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+		    errno == ENOMEM) {
+			pause_listener(l, errno);
+			return;
+		}
+		if (errno == EAGAIN || errno == EBADF || errno == EINVAL)
+			return;
+	}
+}
+
+void r_iw_listener_due(struct r_iw *l)
+{
+	r_iw_watch(l, EPOLLIN);
+}
+
+/* ---- requests ---- */
+
+static uint8_t depth_of(const struct startup *mpa, uint16_t depth)
+{
+	/* Without a word of the peer rdma_accept takes the most that the
+	 * device has. */
+	if (!mpa->peer.is_enhanced || depth >= UINT8_MAX)
+		return UINT8_MAX;
+	return (uint8_t)depth;
+}
+
+static void set_addresses(struct r_id *id, const struct r_iw *iw)
+{
+	struct rdma_addr *a = &id->base.route.addr;
+	struct sockaddr_storage from = {.ss_family = AF_INET},
+				to = {.ss_family = AF_INET};
+
+	/* If the peer has gone the program is told when it accepts. */
+	r_iw_local(iw, &from);
+	r_iw_remote(iw, &to);
+	r_addr_ip((struct sockaddr *)&from, id->path.local);
+	r_addr_ip((struct sockaddr *)&to, id->path.peer);
+	r_addr_make(&a->src_addr, id->path.local,
+		    r_addr_port((struct sockaddr *)&from));
+	r_addr_make(&a->dst_addr, id->path.peer,
+		    r_addr_port((struct sockaddr *)&to));
+	if (a->dst_addr.sa_family == AF_INET6) {
+		id->path.scope =
+			((struct sockaddr_in6 *)(void *)&to)->sin6_scope_id;
+		a->dst_sin6.sin6_scope_id = id->path.scope;
+		a->src_sin6.sin6_scope_id = id->path.scope;
+	}
+	memcpy(&a->addr.ibaddr.sgid, id->path.local, 16);
+	memcpy(&a->addr.ibaddr.dgid, id->path.peer, 16);
+}
+
+/* Makes the id of a request, or returns NULL. */
+static struct r_id *make_id(const struct r_iw *iw)
+{
+	const struct r_id *listener = iw->listener->id;
+	const struct startup *mpa = &iw->start->mpa;
+	struct r_id *id =
+		r_id_new(listener->base.channel, listener->base.context,
+			 listener->base.ps, listener->base.qp_type);
+
+	if (!id)
+		return NULL;
+	id->state.is_passive = true;
+	id->options = listener->options;
+	/* What the peer sends is what this side has to take. */
+	id->remote.qp.initiator_depth = depth_of(mpa, mpa->peer.enhanced.ord);
+	id->remote.qp.responder_resources =
+		depth_of(mpa, mpa->peer.enhanced.ird);
+	set_addresses(id, iw);
+	return id;
+}
+
+static void make_request(struct r_iw *iw)
+{
+	const struct mpa_frame *f = &iw->start->mpa.peer;
+	struct r_iw *l = iw->listener;
+	struct r_id *id = make_id(iw);
+
+	r_iw_set_timer(iw, 0);
+	if (!id || !r_iw_post(id, &l->id->base, RDMA_CM_EVENT_CONNECT_REQUEST,
+			      0, f)) {
+		free(id);
+		drop_half(iw);
+		return;
+	}
+	iw->state = R_IW_REQUESTED;
+	iw->id = id;
+	id->iw = iw;
+	list_remove(&iw->half);
+	l->queue.halves_count--;
+	l->queue.waiting++;
+}
+
+/* A stranger's connection, or that of a peer with which MPA cannot begin. */
+static void refuse_half(struct r_iw *iw)
+{
+	struct sockaddr_storage peer = {.ss_family = AF_INET};
+	char text[R_ADDR_TEXT];
+
+	r_iw_remote(iw, &peer);
+	r_say("rdma_listen: a connection from %s is closed without an event, "
+	      "since MPA cannot begin: %s",
+	      r_addr_text((struct sockaddr *)&peer, text),
+	      r_iw_reason(&iw->start->mpa));
+	drop_half(iw);
+}
+
+/* The peer has closed the connection before the program has decided; see
+ * withdraw_id in id.c. */
+static void withdraw_request(struct r_iw *iw)
+{
+	iw->id->state.is_withdrawn |= !iw->id->state.is_decided;
+	r_iw_close_fd(iw);
+	iw->state = R_IW_OVER;
+}
+
+void r_iw_passive_ready(struct r_iw *iw, bool is_due)
+{
+	struct startup *mpa = &iw->start->mpa;
+
+	if (is_due)
+		startup_tick(mpa, r_iw_now());
+	else if (r_iw_take_start(iw))
+		startup_end(mpa);
+	if (mpa->state == STARTUP_WAITS)
+		return;
+	if (mpa->state == STARTUP_REQUESTED) {
+		if (iw->state == R_IW_STARTING)
+			make_request(iw);
+	} else if (iw->state == R_IW_REQUESTED) {
+		withdraw_request(iw);
+	} else {
+		refuse_half(iw);
+	}
+}
+
+void r_iw_taken(struct r_id *id)
+{
+	r_take();
+	if (id->iw && !r_iw_is_foreign(id->iw))
+		r_iw_leave_listener(id->iw);
+	r_give();
+}

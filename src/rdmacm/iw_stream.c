@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections that a queue pair has: their begin, the news about them and their
+ * end.  A thread in a call of libibverbs holds no lock, and the state is
+ * R_IW_BUSY meanwhile: threads that would free the object wait, and news wait.
+ */
+#include "rdmacm/explain.h"
+#include "rdmacm/iw_inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "iwarp/stream.h"
+#include "verbs/iwarp.h"
+
+/* ---- events ---- */
+
+bool r_iw_post(struct r_id *id, struct rdma_cm_id *listener,
+	       enum rdma_cm_event_type type, int status,
+	       const struct mpa_frame *f)
+{
+	struct r_event *e = r_event_new(id, type, status);
+	size_t bytes = f ? f->private_bytes : 0;
+	struct rdma_conn_param *p;
+
+	if (!e)
+		return false;
+	p = &e->base.param.conn;
+	e->base.listen_id = listener;
+	/* The ABI has one byte for the length. */
+	if (bytes > sizeof(e->mpa_private))
+		bytes = sizeof(e->mpa_private);
+	if (bytes) {
+		memcpy(e->mpa_private, f->private_data, bytes);
+		p->private_data = e->mpa_private;
+		p->private_data_len = (uint8_t)bytes;
+	}
+	if (listener) {
+		p->responder_resources = id->remote.qp.initiator_depth;
+		p->initiator_depth = id->remote.qp.responder_resources;
+	} else if (type == RDMA_CM_EVENT_ESTABLISHED) {
+		p->responder_resources = id->iw->ird;
+		p->initiator_depth = id->iw->ord;
+	}
+	r_post(e);
+	return true;
+}
+
+const char *r_iw_reason(const struct startup *mpa)
+{
+	return terminate_row(startup_verdict(mpa->error)->cause)->text;
+}
+
+/* ---- calls of libibverbs ---- */
+
+/* Releases r_lock for a call of libibverbs. */
+static void begin_call(struct r_iw *iw)
+{
+	iw->state = R_IW_BUSY;
+	pthread_mutex_unlock(&r_lock);
+}
+
+static void end_call(struct r_iw *iw, enum r_iw_state state)
+{
+	pthread_mutex_lock(&r_lock);
+	iw->state = state;
+	pthread_cond_broadcast(&r_changed);
+}
+
+static void await_call(const struct r_iw *iw)
+{
+	while (iw->state == R_IW_BUSY)
+		pthread_cond_wait(&r_changed, &r_lock);
+}
+
+static bool is_open(const struct r_iw *iw)
+{
+	return iw->state == R_IW_OPEN && !iw->is_gone;
+}
+
+/* ---- the begin ---- */
+
+/* Called under the progress lock of libibverbs. */
+static void tell_news(void *arg, enum host_stream_news what)
+{
+	r_iw_tell(arg, 1u << what);
+}
+
+/*
+ * The number of a queue pair that the program has destroyed belongs to another
+ * queue pair now.  Without a word of libibverbs, this object must not end the
+ * other's connection.
+ */
+static void mark_gone(struct r_iw *old, void *arg)
+{
+	const struct r_iw *iw = arg;
+
+	if (old != iw && old->verbs == iw->verbs && old->qpn == iw->qpn)
+		old->is_gone = true;
+}
+
+static uint8_t small_depth(uint32_t depth)
+{
+	return depth < UINT8_MAX ? (uint8_t)depth : UINT8_MAX;
+}
+
+static void fill_stream(struct r_iw *iw, struct stream_config *c)
+{
+	startup_stream(&iw->start->mpa, r_iw_segment(iw->fd), c);
+	iw->ird = small_depth(c->ird);
+	iw->ord = small_depth(c->ord);
+	iw->verbs = iw->id->device->verbs;
+	iw->calls = iw->id->device->iwarp;
+	iw->qpn = iw->id->own.qpn;
+}
+
+static void establish(struct r_iw *iw)
+{
+	const struct startup *mpa = iw->start ? &iw->start->mpa : NULL;
+
+	if (iw->is_established)
+		return;
+	iw->is_established = true;
+	/* The passive side has given the private data with the request. */
+	r_iw_post(iw->id, NULL, RDMA_CM_EVENT_ESTABLISHED, 0,
+		  mpa && mpa->is_initiator ? &mpa->peer : NULL);
+}
+
+static void drop_start(struct r_iw *iw)
+{
+	free(iw->start);
+	iw->start = NULL;
+}
+
+int r_iw_open(struct r_iw *iw)
+{
+	struct stream_config c;
+	struct host_stream s = {.config = &c,
+				.first = iw->start->out,
+				.first_bytes = iw->start->out_bytes,
+				.news = tell_news,
+				.arg = iw};
+	bool awaits_peer = iw->start->mpa.agreed.is_peer_to_peer &&
+			   !iw->start->mpa.is_initiator;
+	int err;
+
+	fill_stream(iw, &c);
+	r_iw_set_timer(iw, 0);
+	s.fd = r_iw_give_fd(iw);
+	begin_call(iw);
+	err = iw->calls->open(iw->verbs, iw->qpn, &s);
+	end_call(iw, err ? R_IW_OVER : R_IW_OPEN);
+	if (err) {
+		r_iw_keep_fd(iw, s.fd);
+		r_iw_close_fd(iw);
+	} else {
+		r_iw_each(mark_gone, iw);
+		if (!awaits_peer)
+			establish(iw);
+	}
+	drop_start(iw);
+	r_iw_settle(iw);
+	return err;
+}
+
+/* ---- the end ---- */
+
+static void post_end(struct r_iw *iw)
+{
+	iw->state = R_IW_OVER;
+	if (iw->is_established)
+		r_iw_post(iw->id, NULL, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
+	else
+		r_iw_post(iw->id, NULL, RDMA_CM_EVENT_CONNECT_ERROR,
+			  -ECONNRESET, NULL);
+}
+
+void r_iw_settle(struct r_iw *iw)
+{
+	uint32_t told;
+
+	if (iw->state == R_IW_BUSY)
+		return; /* the thread in the call settles the news */
+	told = r_iw_told(iw);
+	if (iw->state != R_IW_OPEN)
+		return;
+	if (told & 1u << HOST_STREAM_READY)
+		establish(iw);
+	if (told & 1u << HOST_STREAM_ENDED)
+		post_end(iw);
+}
+
+/* Begins the end in order. */
+static int disconnect_stream(struct r_iw *iw)
+{
+	await_call(iw);
+	if (iw->state == R_IW_OVER && iw->is_established)
+		return 0; /* the event waits for the program */
+	if (iw->state != R_IW_OPEN)
+		return -EINVAL;
+	if (iw->is_gone)
+		return 0;
+	begin_call(iw);
+	iw->calls->close(iw->verbs, iw->qpn);
+	end_call(iw, R_IW_OPEN);
+	r_iw_settle(iw);
+	return 0;
+}
+
+int r_iw_disconnect(struct r_id *id)
+{
+	int err = -EINVAL;
+
+	r_take();
+	if (id->iw && !r_iw_is_foreign(id->iw))
+		err = disconnect_stream(id->iw);
+	r_give();
+	if (err)
+		return r_fail(-err,
+			      "rdma_disconnect: the id has no connection");
+	return 0;
+}
+
+/* Ends the connection at once: no news follow. */
+static void abort_stream(struct r_iw *iw)
+{
+	await_call(iw);
+	if (!is_open(iw))
+		return;
+	begin_call(iw);
+	iw->calls->abort(iw->verbs, iw->qpn);
+	end_call(iw, R_IW_OPEN);
+}
+
+void r_iw_abort(struct r_id *id)
+{
+	r_take();
+	if (id->iw && !r_iw_is_foreign(id->iw)) {
+		abort_stream(id->iw);
+		if (id->iw->state == R_IW_OPEN)
+			post_end(id->iw);
+	}
+	r_give();
+}
+
+void r_iw_forget(struct r_id *id)
+{
+	struct r_iw *iw = id->iw;
+
+	if (!iw)
+		return;
+	if (!r_iw_is_foreign(iw)) {
+		r_iw_leave_listener(iw);
+		if (iw->state == R_IW_LISTENING)
+			r_iw_drop_halves(iw);
+		if (iw->state == R_IW_REQUESTED) {
+			r_iw_refuse(iw, NULL, 0);
+			return;
+		}
+	}
+	id->iw = NULL;
+	r_iw_free(iw);
+}
+
+void r_iw_drop(struct r_id *id)
+{
+	r_take();
+	if (id->iw && !r_iw_is_foreign(id->iw))
+		abort_stream(id->iw);
+	r_iw_forget(id);
+	r_give();
+}
