@@ -156,11 +156,17 @@ static void put_subject(struct text *t, const struct explain *x)
 		put_peer(t, x);
 		put_text(t, ": ");
 		break;
+	case EXPLAIN_STREAM_ENDED:
+		if (x->opcode)
+			put_text(t, "%s wr_id 0x%" PRIx64 " failed: ",
+				 wr_name(x->opcode), x->wr_id);
+		break;
 	case EXPLAIN_NONE:
 	case EXPLAIN_LOCAL_LENGTH:
 	case EXPLAIN_MTU_MAYBE:
 	case EXPLAIN_DROPPED:
 	case EXPLAIN_CQ_OVERRUN:
+	case EXPLAIN_STREAM_REFUSED:
 		break;
 	}
 }
@@ -244,6 +250,15 @@ static void put_local_reason(struct text *t, const struct explain *x)
 		put_text(t,
 			 "dropped a message of QP 0x%06x, as UC and UD do: %s",
 			 x->dest_qpn, x->detail);
+		break;
+	case EXPLAIN_STREAM_REFUSED:
+		put_text(t, "ended the iWARP connection because of %s",
+			 x->detail ? x->detail : "an error");
+		break;
+	case EXPLAIN_STREAM_ENDED:
+		put_text(t, "the peer ended the iWARP connection because of %s",
+			 x->detail ? x->detail
+				   : "an error that RFC 5040 lacks");
 		break;
 	case EXPLAIN_CQ_OVERRUN:
 		put_text(t, "the QP's completion queue is full; poll the queue "
@@ -370,6 +385,8 @@ static void put_silence_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_INVALIDATE:
 	case EXPLAIN_DROPPED:
 	case EXPLAIN_CQ_OVERRUN:
+	case EXPLAIN_STREAM_REFUSED:
+	case EXPLAIN_STREAM_ENDED:
 	case EXPLAIN_NAK_ACCESS:
 	case EXPLAIN_NAK_INVALID:
 	case EXPLAIN_NAK_OPERATION:

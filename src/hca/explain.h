@@ -36,6 +36,9 @@ enum explain_cause {
 	EXPLAIN_RNR,		/* the peer had no receive posted */
 	EXPLAIN_DROPPED,	/* a message of UC or UD was dropped */
 	EXPLAIN_CQ_OVERRUN,	/* the completion queue overflowed */
+	/* iWARP; `detail` is a noun phrase: */
+	EXPLAIN_STREAM_REFUSED, /* this side ended the connection */
+	EXPLAIN_STREAM_ENDED,	/* the peer ended the connection */
 };
 
 /* The value of explain.opcode for a receive that has failed. */

@@ -8,20 +8,48 @@
 #include "util/bits.h"
 #include "util/check.h"
 
+/* clang-format off */
 static const struct startup_verdict verdicts[STARTUP_ERRORS] = {
-	[STARTUP_BAD_KEY] = {TERMINATE_MPA_FRAME},
-	[STARTUP_BAD_LENGTH] = {TERMINATE_MPA_FRAME},
-	[STARTUP_BAD_REVISION] = {TERMINATE_MPA_FRAME},
-	[STARTUP_OLD_REVISION] = {TERMINATE_MPA_FRAME, .is_old_peer = true},
-	[STARTUP_NO_REPLY] = {TERMINATE_CLOSED, .is_old_peer = true},
-	[STARTUP_BAD_REPLY] = {TERMINATE_MPA_FRAME},
-	[STARTUP_EARLY] = {TERMINATE_MPA_FRAME},
-	[STARTUP_CLOSED] = {TERMINATE_CLOSED},
+	[STARTUP_BAD_KEY] = {TERMINATE_MPA_FRAME, .text =
+		"it sent other bytes than an MPA frame, so it speaks no iWARP; "
+		"check the address and the port"},
+	[STARTUP_BAD_LENGTH] = {TERMINATE_MPA_FRAME, .text =
+		"its MPA frame has a length that RFC 5044 does not allow; "
+		"check that it speaks iWARP, and update its RDMA software"},
+	[STARTUP_BAD_REVISION] = {TERMINATE_MPA_FRAME, .text =
+		"its MPA frame has a revision that is unknown here or was not "
+		"asked for; set it to revision 1 or 2"},
+	[STARTUP_OLD_REVISION] = {TERMINATE_MPA_FRAME, .is_old_peer = true,
+		.text =
+		"it has revision 1 of MPA alone, and the request had "
+		"revision 2; connect again with revision 1"},
+	[STARTUP_NO_REPLY] = {TERMINATE_CLOSED, .is_old_peer = true, .text =
+		"it closed the connection without an MPA reply, so it refuses "
+		"revision 2 or runs no iWARP program; connect again with "
+		"revision 1, or check the port"},
+	[STARTUP_BAD_REPLY] = {TERMINATE_MPA_FRAME, .text =
+		"its MPA reply has enhanced data that was not asked for, or "
+		"lacks what was, against RFC 6581; update its RDMA software"},
+	[STARTUP_EARLY] = {TERMINATE_MPA_FRAME, .text =
+		"it sent data before MPA allowed it to, against RFC 5044; "
+		"check that it speaks iWARP, and update its RDMA software"},
+	[STARTUP_CLOSED] = {TERMINATE_CLOSED, .text =
+		"it closed the connection before its MPA frame was complete; "
+		"look for an error of the program there"},
 	/* RFC 5044 8 counts a timeout among the lost connections */
-	[STARTUP_TIMED_OUT] = {TERMINATE_CLOSED},
-	[STARTUP_NO_IRD] = {TERMINATE_IRD, .terminates = true},
-	[STARTUP_NO_RTR] = {TERMINATE_RTR, .terminates = true},
+	[STARTUP_TIMED_OUT] = {TERMINATE_CLOSED, .text =
+		"it did not complete its MPA frame in time, so it is stopped or "
+		"speaks no iWARP; check the program there, and the port"},
+	[STARTUP_NO_IRD] = {TERMINATE_IRD, .terminates = true, .text =
+		"it will send more RDMA READs at a time than are taken here; "
+		"raise responder_resources here, or lower its "
+		"initiator_depth"},
+	[STARTUP_NO_RTR] = {TERMINATE_RTR, .terminates = true, .text =
+		"it has another model of connection (client-server or "
+		"peer-to-peer), or no common ready-to-receive message; "
+		"set both sides to the same model"},
 };
+/* clang-format on */
 
 const struct startup_verdict *startup_verdict(enum startup_error error)
 {

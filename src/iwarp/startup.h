@@ -75,6 +75,9 @@ struct startup_verdict {
 	bool terminates;
 	/* A new connection with a request of revision 1 may succeed. */
 	bool is_old_peer;
+	/* For the user: a clause in which "it" is the peer; static.  NULL for
+	 * STARTUP_NO_ERROR alone. */
+	const char *text;
 };
 
 /* What this end wants. */

@@ -89,14 +89,19 @@ void stream_lost(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_PEER_LEFT};
 	struct iwarp_stream *s = q->stream;
-	bool is_busy = shared_own(&q->qp->sq.completed) !=
-		       shared_load(&q->qp->sq.head);
+	uint32_t oldest = shared_own(&q->qp->sq.completed);
+	bool is_busy = oldest != shared_load(&q->qp->sq.head);
 
 	s->phase = STREAM_OVER;
 	if (q->qp->state == HCA_QP_ERR)
 		return;
-	if (is_busy)
+	if (is_busy) {
+		const struct wqe *w = wq_at(t->hca, &q->qp->sq, oldest);
+
+		x.wr_id = w->wr_id;
+		x.opcode = w->opcode;
 		ibt_explain(t, q, &x);
+	}
 	ibt_qp_fail(t, q, ENGINE_EXPLAIN);
 }
 
@@ -111,8 +116,9 @@ void stream_fail(struct ibt *t, struct ibt_qp *q, enum terminate_cause cause,
 	s->phase = STREAM_TERMINATING;
 	s->terminate.cause = cause;
 	if (x && !x->cause) {
-		x->cause = EXPLAIN_REMOTE_INVALID;
-		x->detail = row->text;
+		x->cause = EXPLAIN_STREAM_REFUSED;
+		if (!x->detail)
+			x->detail = row->text;
 	}
 	if (x)
 		ibt_explain(t, q, x);

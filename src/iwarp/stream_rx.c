@@ -589,7 +589,7 @@ static void end_terminate(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
 	const struct stream_segment *g = &s->segment;
-	struct explain x = {.cause = EXPLAIN_NAK_INVALID};
+	struct explain x = {.cause = EXPLAIN_STREAM_ENDED};
 	struct ddp_header about = {.is_tagged = true};
 	enum terminate_cause cause;
 	struct rdmap_terminate e;
@@ -607,8 +607,6 @@ static void end_terminate(struct ibt *t, struct ibt_qp *q)
 	    g->payload_bytes > RDMAP_TERMINATE_BYTES + 2)
 		ddp_parse(g->body + RDMAP_TERMINATE_BYTES + 2,
 			  g->payload_bytes - RDMAP_TERMINATE_BYTES - 2, &about);
-	if (status_of(&e) == HCA_REM_ACCESS_ERR)
-		x.cause = EXPLAIN_NAK_ACCESS;
 	if (is_about_oldest_read(s, &about) && stream_read_out(t, q, &at)) {
 		const struct wqe *w = wq_at(t->hca, &q->qp->sq, at);
 

@@ -9,23 +9,27 @@ enum { LOCAL, FIRST, SECOND }; /* types */
 /* clang-format off */
 static const struct terminate_row rows[TERMINATE_CAUSES] = {
 	[TERMINATE_LOCAL] = {RDMAP, LOCAL, 0, ENGINE_QP_FATAL,
-		"a local error"},
+		"an error on its own side"},
 	[TERMINATE_SOURCE_STAG] = {RDMAP, FIRST, 0, ENGINE_QP_ACCESS_ERR,
-		"an invalid key of a READ or an atomic"},
+		"an invalid key of a READ or an atomic (is the memory still "
+		"registered?)"},
 	[TERMINATE_SOURCE_BOUNDS] = {RDMAP, FIRST, 1, ENGINE_QP_ACCESS_ERR,
 		"a range of a READ or an atomic outside its region"},
 	[TERMINATE_RIGHT] = {RDMAP, FIRST, 2, ENGINE_QP_ACCESS_ERR,
-		"a missing access right"},
+		"a right that the region lacks (see the access flags of "
+		"ibv_reg_mr)"},
 	[TERMINATE_SOURCE_STREAM] = {RDMAP, FIRST, 3, ENGINE_QP_ACCESS_ERR,
-		"a key of another protection domain or queue pair"},
+		"a key of a READ or an atomic that belongs to another "
+		"protection domain or queue pair"},
 	[TERMINATE_SOURCE_WRAP] = {RDMAP, FIRST, 4, ENGINE_QP_ACCESS_ERR,
-		"an address range that wraps around"},
+		"a range of a READ or an atomic that exceeds 64-bit "
+		"addresses"},
 	[TERMINATE_INVALIDATE] = {RDMAP, FIRST, 9, ENGINE_QP_ACCESS_ERR,
-		"a key that cannot be invalidated"},
+		"a key that cannot be invalidated by a SEND"},
 	[TERMINATE_RDMAP_VERSION] = {RDMAP, SECOND, 5, ENGINE_QP_REQ_ERR,
-		"another version of RDMAP"},
+		"an RDMAP version other than 1"},
 	[TERMINATE_OPCODE] = {RDMAP, SECOND, 6, ENGINE_QP_REQ_ERR,
-		"an unexpected opcode"},
+		"a message that is unknown or not expected there"},
 	[TERMINATE_STREAM] = {RDMAP, SECOND, 7, ENGINE_QP_REQ_ERR,
 		"a fatal error of this connection"},
 	[TERMINATE_GLOBAL] = {RDMAP, SECOND, 8, ENGINE_QP_FATAL,
@@ -33,17 +37,20 @@ static const struct terminate_row rows[TERMINATE_CAUSES] = {
 	[TERMINATE_UNSPECIFIC] = {RDMAP, SECOND, 0xff, ENGINE_QP_REQ_ERR,
 		"an error that the peer does not name"},
 	[TERMINATE_STAG] = {DDP, FIRST, 0, ENGINE_QP_ACCESS_ERR,
-		"an invalid key"},
+		"an invalid key of a WRITE or a READ response (is the memory "
+		"still registered?)"},
 	[TERMINATE_BOUNDS] = {DDP, FIRST, 1, ENGINE_QP_ACCESS_ERR,
-		"a range outside its region"},
+		"a range of a WRITE or a READ response outside its region"},
 	[TERMINATE_STAG_STREAM] = {DDP, FIRST, 2, ENGINE_QP_ACCESS_ERR,
-		"a key of another protection domain or queue pair"},
+		"a key of a WRITE or a READ response that belongs to another "
+		"protection domain or queue pair"},
 	[TERMINATE_WRAP] = {DDP, FIRST, 3, ENGINE_QP_ACCESS_ERR,
-		"an address range that wraps around"},
+		"a range of a WRITE or a READ response that exceeds 64-bit "
+		"addresses"},
 	[TERMINATE_TAGGED_VERSION] = {DDP, FIRST, 4, ENGINE_QP_REQ_ERR,
-		"another version of DDP"},
+		"a DDP version other than 1 in a WRITE or a READ response"},
 	[TERMINATE_QUEUE] = {DDP, SECOND, 1, ENGINE_QP_REQ_ERR,
-		"a queue that does not exist"},
+		"a queue number of DDP that does not fit its message"},
 	[TERMINATE_NO_BUFFER] = {DDP, SECOND, 2, ENGINE_QP_REQ_ERR,
 		"a message for which no receive was posted, or more READs than "
 		"the connection allows"},
@@ -54,21 +61,23 @@ static const struct terminate_row rows[TERMINATE_CAUSES] = {
 	[TERMINATE_TOO_LONG] = {DDP, SECOND, 5, ENGINE_QP_REQ_ERR,
 		"a message that is longer than its receive"},
 	[TERMINATE_UNTAGGED_VERSION] = {DDP, SECOND, 6, ENGINE_QP_REQ_ERR,
-		"another version of DDP"},
+		"a DDP version other than 1"},
 	[TERMINATE_CLOSED] = {MPA, LOCAL, 1, ENGINE_QP_FATAL,
 		"a lost TCP connection"},
 	[TERMINATE_CRC] = {MPA, LOCAL, 2, ENGINE_QP_FATAL,
-		"a wrong CRC of MPA"},
+		"a wrong CRC of MPA (data was damaged on the way)"},
 	[TERMINATE_FRAMING] = {MPA, LOCAL, 3, ENGINE_QP_FATAL,
 		"a marker or a length of MPA that is wrong"},
 	[TERMINATE_MPA_FRAME] = {MPA, LOCAL, 4, ENGINE_QP_FATAL,
-		"an MPA frame that is no request or reply"},
+		"an MPA request or reply that is not valid"},
 	[TERMINATE_MPA_LOCAL] = {MPA, LOCAL, 5, ENGINE_QP_FATAL,
 		"a local error of MPA"},
 	[TERMINATE_IRD] = {MPA, LOCAL, 6, ENGINE_QP_FATAL,
-		"too few incoming READs that the peer allows"},
+		"too few READs at a time that one side takes (see "
+		"responder_resources)"},
 	[TERMINATE_RTR] = {MPA, LOCAL, 7, ENGINE_QP_FATAL,
-		"no ready-to-receive message that both sides know"},
+		"a first message that is none of the ready-to-receive kinds "
+		"that both sides know"},
 };
 /* clang-format on */
 

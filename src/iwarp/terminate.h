@@ -56,7 +56,8 @@ enum terminate_cause {
 struct terminate_row {
 	uint8_t layer, type, code;
 	enum engine_event_type event; /* of the QP that finds the error */
-	const char *text;	      /* a noun phrase, for sentences; static */
+	/* a noun phrase, for "ended because of"; static */
+	const char *text;
 };
 
 /* Returns the row of a cause. */

@@ -492,6 +492,7 @@ static void an_operation_that_iwarp_lacks_fails_alone(void **state)
 static void assert_terminated(struct joined *j, enum terminate_cause cause)
 {
 	const struct iwarp_stream *s = j->d->side[1].side->stream;
+	char text[300];
 
 	assert_int_equal(s->terminate.cause, cause);
 	for (int i = 0; i < 2; i++) {
@@ -500,6 +501,9 @@ static void assert_terminated(struct joined *j, enum terminate_cause cause)
 	}
 	assert_string_equal(j->d->side[0].explained.detail,
 			    terminate_row(cause)->text);
+	explain_text(&j->d->side[0].explained, text, sizeof(text));
+	assert_non_null(strstr(text, "the peer ended the iWARP connection"));
+	assert_non_null(strstr(text, terminate_row(cause)->text));
 }
 
 static void assert_refused_as_first(struct joined *j)
@@ -890,6 +894,7 @@ static void a_lost_connection_flushes_both_sides(void **state)
 	assert_done(&j, 0, HCA_WR_FLUSH_ERR);
 	assert_done(&j, 1, HCA_WR_FLUSH_ERR);
 	assert_int_equal(j.d->side[0].explained.cause, EXPLAIN_PEER_LEFT);
+	assert_int_equal(j.d->side[0].explained.opcode, HCA_WR_RDMA_READ);
 	part(&j);
 }
 

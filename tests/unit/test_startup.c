@@ -787,6 +787,39 @@ static void a_slow_peer_does_not_move_the_deadline(void **state)
 	assert_int_equal(responder.state, STARTUP_REQUESTED);
 }
 
+static void each_error_tells_the_user_what_to_do(void **state)
+{
+	assert_null(startup_verdict(STARTUP_NO_ERROR)->text);
+	for (int i = STARTUP_NO_ERROR + 1; i < STARTUP_ERRORS; i++) {
+		const char *text = startup_verdict((enum startup_error)i)->text;
+
+		assert_non_null(text);
+		assert_non_null(strstr(text, "; "));
+		assert_true(strlen(text) < 200);
+		assert_true(text[0] == 'i' && text[strlen(text) - 1] != '.');
+		for (int k = STARTUP_NO_ERROR + 1; k < i; k++)
+			assert_string_not_equal(
+				text,
+				startup_verdict((enum startup_error)k)->text);
+	}
+}
+
+static void each_cause_of_a_terminate_has_its_own_text(void **state)
+{
+	for (int i = TERMINATE_NONE + 1; i < TERMINATE_CAUSES; i++) {
+		const struct terminate_row *row =
+			terminate_row((enum terminate_cause)i);
+
+		assert_non_null(row->text);
+		assert_int_equal(
+			terminate_find(row->layer, row->type, row->code), i);
+		for (int k = TERMINATE_NONE + 1; k < i; k++)
+			assert_string_not_equal(
+				row->text,
+				terminate_row((enum terminate_cause)k)->text);
+	}
+}
+
 /* siw of the kernel can set a bit that RFC 5044 reserves. */
 static void reserved_bits_are_ignored(void **state)
 {
@@ -834,6 +867,8 @@ int main(void)
 		cmocka_unit_test(bytes_behind_a_frame_are_an_error),
 		cmocka_unit_test(a_slow_peer_does_not_move_the_deadline),
 		cmocka_unit_test(reserved_bits_are_ignored),
+		cmocka_unit_test(each_error_tells_the_user_what_to_do),
+		cmocka_unit_test(each_cause_of_a_terminate_has_its_own_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
