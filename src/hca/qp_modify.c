@@ -42,20 +42,23 @@ static const struct edge rc_edges[] = {
 	 HCA_QP_MIN_RNR_TIMER | HCA_QP_PATH_MIG_STATE | HCA_QP_PORT},
 };
 
+/* Attributes that mean nothing to iWARP: programs that set a timer for InfiniBand
+ * set it here too, and other adapters of iWARP ignore it. */
+#define IWARP_OPTIONAL                                                         \
+	((HCA_QP_CAP - 1) | HCA_QP_DEST_QPN | HCA_QP_RATE_LIMIT)
+
 /* iWARP: no addresses and no PSNs.  rdma_cm's connection moves a QP from INIT
  * or RTR to RTS (host_stream_open), and the program cannot. */
 static const struct edge iwarp_edges[] = {
-	{HCA_QP_RESET, HCA_QP_INIT, 0,
-	 HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS},
-	{HCA_QP_INIT, HCA_QP_INIT, 0,
-	 HCA_QP_PKEY_INDEX | HCA_QP_PORT | HCA_QP_ACCESS_FLAGS},
-	{HCA_QP_INIT, HCA_QP_RTR, 0, HCA_QP_ACCESS_FLAGS},
-	{HCA_QP_INIT, HCA_QP_RTS, 0, HCA_QP_ACCESS_FLAGS},
-	{HCA_QP_RTR, HCA_QP_RTS, 0, HCA_QP_ACCESS_FLAGS},
-	{HCA_QP_RTS, HCA_QP_RTS, 0, HCA_QP_ACCESS_FLAGS},
-	{HCA_QP_RTS, HCA_QP_SQD, 0, HCA_QP_EN_SQD_ASYNC},
-	{HCA_QP_SQD, HCA_QP_RTS, 0, HCA_QP_ACCESS_FLAGS},
-	{HCA_QP_SQD, HCA_QP_SQD, 0, HCA_QP_ACCESS_FLAGS},
+	{HCA_QP_RESET, HCA_QP_INIT, 0, IWARP_OPTIONAL},
+	{HCA_QP_INIT, HCA_QP_INIT, 0, IWARP_OPTIONAL},
+	{HCA_QP_INIT, HCA_QP_RTR, 0, IWARP_OPTIONAL},
+	{HCA_QP_INIT, HCA_QP_RTS, 0, IWARP_OPTIONAL},
+	{HCA_QP_RTR, HCA_QP_RTS, 0, IWARP_OPTIONAL},
+	{HCA_QP_RTS, HCA_QP_RTS, 0, IWARP_OPTIONAL},
+	{HCA_QP_RTS, HCA_QP_SQD, 0, IWARP_OPTIONAL},
+	{HCA_QP_SQD, HCA_QP_RTS, 0, IWARP_OPTIONAL},
+	{HCA_QP_SQD, HCA_QP_SQD, 0, IWARP_OPTIONAL},
 };
 
 static const struct edge uc_edges[] = {
