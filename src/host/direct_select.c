@@ -4,11 +4,13 @@
 #include "host/local_peer.h"
 #include "util/bits.h"
 
-#define SILENCE_NS    1000000000u  /* silence of the broker: then packets */
-#define WAIT_NS	      10000000000u /* packets, so long after the request */
-#define LOOK_NS	      1000000
-#define SILENT_TURNS  16
-#define SKIPPED_TURNS 32
+#define SILENCE_NS   1000000000u  /* silence of the broker: then packets */
+#define WAIT_NS	     10000000000u /* packets, so long after the request */
+#define LOOK_NS	     1000000
+#define SILENT_TURNS 16
+/* Polls between looks at the socket.  A look takes about as long as a SEND of
+ * few bytes takes to its peer, and delays the SEND that comes meanwhile. */
+#define SKIPPED_TURNS 128
 
 void direct_select_init(struct direct_select *w)
 {

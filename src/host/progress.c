@@ -573,11 +573,13 @@ static void serve_and_give(struct progress *p) NO_LOCK_ANALYSIS
 /*
  * Does a poll find nothing to do?  Most polls do: they look at the socket
  * alone, and seldom at the clock.  Packets that such a look receives are left
- * for progress_turn.
+ * for progress_turn.  Where polls skip progress (direct_select_may_skip), each
+ * poll that does not skip it does everything.
  */
 static bool is_still(struct progress *p) REQUIRES(&p->lock)
 {
-	if (poll_policy_is_full_turn(&p->policy) ||
+	if (direct_select_is_quiet(&p->direct_select) ||
+	    poll_policy_is_full_turn(&p->policy) ||
 	    !mpsc_seems_empty(&p->doorbells) || engine_has_tx(p->engine) ||
 	    engine_owes(p->engine) || engine_has_notify(p->engine) ||
 	    shm_ack_has_news(engine_shm_ack(p->engine)))
