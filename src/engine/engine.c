@@ -510,6 +510,33 @@ static void put_packet(struct engine *e, struct ibt_qp *q,
 }
 
 /*
+ * Writes the next packet of q, an RC QP, into buf.  Returns its size; 0: there
+ * is no packet.  A program may rely on its request being complete before the
+ * answer comes (IBTA 9.7.5.1): the ACK leaves before a request of q, unless the
+ * peer reads the ACK in our page before it handles our request.
+ */
+static size_t fill_rc(struct engine *e, struct ibt_qp *q, uint8_t *buf,
+		      bool follows, uint64_t now_ns)
+{
+	bool requests = q->direct.path == IBT_PATH_PACKETS;
+	size_t len = rc_reply_tx(&e->ibt, q, buf);
+
+	if (!len && requests && shm_ack_precedes(&e->shm_ack, q)) {
+		/* asked once: the program may post at any time */
+		requests = rc_req_is_ready(q);
+		if (requests) {
+			shm_ack_sends(&e->shm_ack, q);
+			len = rc_reply_ack_tx(&e->ibt, q, buf);
+		}
+	}
+	if (!len && requests)
+		len = rc_req_tx(&e->ibt, q, buf, now_ns);
+	if (!len && !shm_ack_keeps_ack(&e->shm_ack, q, follows))
+		len = rc_reply_ack_tx(&e->ibt, q, buf);
+	return len;
+}
+
+/*
  * Puts the next packet of q into a frame.  Returns its size; 0: there is no
  * packet, or no room.  @follows: packets of q were made in this turn.  *path:
  * the path of a connected q; of a UD QP the function sets it.
@@ -529,11 +556,7 @@ static size_t fill_burst(struct engine *e, struct ibt_qp *q,
 	} else if (q->qp->type == HCA_QPT_UC) {
 		len = uc_req_tx(&e->ibt, q, buf);
 	} else {
-		len = rc_reply_tx(&e->ibt, q, buf);
-		if (!len && q->direct.path == IBT_PATH_PACKETS)
-			len = rc_req_tx(&e->ibt, q, buf, now_ns);
-		if (!len && !shm_ack_keeps_ack(&e->shm_ack, q, follows))
-			len = rc_reply_ack_tx(&e->ibt, q, buf);
+		len = fill_rc(e, q, buf, follows, now_ns);
 	}
 	if (!len)
 		return 0;

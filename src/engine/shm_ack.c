@@ -169,6 +169,20 @@ static bool may_wait_for_request(const struct shm_ack *b, struct ibt_qp *q,
 	return !b->is_shut && b->ibt->now_ns < q->acks.request_until_ns;
 }
 
+bool shm_ack_precedes(const struct shm_ack *b, const struct ibt_qp *q)
+{
+	struct serial24 taken;
+
+	return q->resp.ack_owed && !read_taken(b, q, &taken);
+}
+
+void shm_ack_sends(const struct shm_ack *b, struct ibt_qp *q)
+{
+	q->acks.request_until_ns = 0;
+	q->acks.sent = q->resp.epsn;
+	q->acks.reader_until_ns = b->ibt->now_ns + SHM_ACK_WAIT_NS;
+}
+
 bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
 {
 	struct serial24 taken;
@@ -190,9 +204,7 @@ bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
 	}
 	if (!follows && ibt_qp_holds_ack(b->ibt, q))
 		return true;
-	q->acks.request_until_ns = 0;
-	q->acks.sent = q->resp.epsn;
-	q->acks.reader_until_ns = b->ibt->now_ns + SHM_ACK_WAIT_NS;
+	shm_ack_sends(b, q);
 	return false;
 }
 

@@ -65,6 +65,11 @@ void shm_ack_want(struct shm_ack *b, struct ibt_qp *q);
 void shm_ack_leave(struct shm_ack *b, struct ibt_qp *q);
 /* A packet for q was handled: writes the PSNs that q has accepted and taken. */
 void shm_ack_note(struct shm_ack *b, struct ibt_qp *q);
+/* Has q an ACK that the peer does not read in this page?  Then the ACK packet
+ * leaves before the next request of q. */
+bool shm_ack_precedes(const struct shm_ack *b, const struct ibt_qp *q);
+/* The ACK packet of q is sent now, before a request of q. */
+void shm_ack_sends(const struct shm_ack *b, struct ibt_qp *q);
 /*
  * Is q's ACK packet superfluous, since the peer has taken that PSN, or may it
  * wait?  @follows: it would follow request packets of q.

@@ -417,6 +417,9 @@ void ibt_qp_note(struct ibt_qp *q);
 /* rc_req.c */
 /* Forgets the requester's state. */
 void rc_req_reset(struct ibt *t, struct ibt_qp *q);
+/* Has q a request that is not sent, and whose turn may have come?  If not,
+ * rc_req_tx finds nothing until the program posts or an answer comes. */
+bool rc_req_is_ready(const struct ibt_qp *q);
 /*
  * Writes the next request packet, BTH to padding, into buf (IBT_PACKET_BYTES).
  * Returns its size; 0: there is nothing to send now.

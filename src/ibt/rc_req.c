@@ -452,6 +452,11 @@ struct wqe *rc_req_begin_plain(struct ibt *t, struct ibt_qp *q)
 	return w;
 }
 
+bool rc_req_is_ready(const struct ibt_qp *q)
+{
+	return may_send(q);
+}
+
 size_t rc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint64_t now_ns)
 {
 	struct rc_req *r = &q->req;

@@ -91,6 +91,79 @@ static void a_held_ack_goes_with_the_next_request(void **state)
 	two_hcas_free(d);
 }
 
+/* The opcodes of side 1's packets, in the order in which they leave. */
+struct order {
+	uint8_t opcodes[8];
+	uint32_t count;
+};
+
+static int note_order(void *context, int from, const struct engine_frame *f)
+{
+	struct order *o = context;
+
+	for (size_t at = 0; from && at < f->len; at += f->segment) {
+		assert_true(o->count < 8);
+		o->opcodes[o->count++] = f->bytes[at];
+	}
+	return 1;
+}
+
+/* Side 1 has a request of side 0 and an ACK to send, when its program posts a
+ * SEND of so many bytes. */
+static struct two_hcas *two_with_an_answer(struct order *o, bool local,
+					   uint32_t bytes)
+{
+	struct sent s;
+	struct two_hcas *d = two_that_poll(&s);
+
+	memset(o, 0, sizeof(*o));
+	d->fate = note_order;
+	d->context = o;
+	for (int i = 0; i < 2; i++)
+		d->side[i].qp->attr.ah.local = local;
+	d->side[1].is_stopped = true; /* its turn has not ended */
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns);
+	assert_int_equal(o->count, 0);
+	assert_int_equal(completions(d, 1), 1);
+	d->side[1].is_stopped = false;
+	two_hcas_send(d, 1, HCA_WR_SEND, 0, bytes, 0);
+	two_hcas_post(d, 1);
+	two_hcas_run(d, d->now_ns + 1);
+	return d;
+}
+
+/*
+ * IBTA 9.7.5.1.2: a program that has the answer has been told before that its
+ * request is complete.  perftest (4.5) waits for both in one channel, and has
+ * one request posted at most.
+ */
+static void an_ack_leaves_before_the_request_behind_it(void **state)
+{
+	/* shorter than the ACK, as long, longer, several packets */
+	static const uint32_t bytes[] = {0, 2, 100, 10000};
+
+	for (uint32_t i = 0; i < 8; i++) {
+		struct order o;
+		struct two_hcas *d =
+			two_with_an_answer(&o, i % 2, bytes[i / 2]);
+		struct cqe c;
+
+		assert_uint_in_range(o.count, 2, 4);
+		assert_int_equal(o.opcodes[0], OPCODE_RC_ACKNOWLEDGE);
+		assert_int_not_equal(o.opcodes[1], OPCODE_RC_ACKNOWLEDGE);
+		assert_true(two_hcas_poll(d, 0, &c));
+		assert_int_equal(c.opcode, HCA_WC_SEND);
+		assert_true(two_hcas_poll(d, 0, &c));
+		assert_int_equal(c.opcode, HCA_WC_RECV);
+		for (int k = 0; k < 2; k++)
+			engine_hold_acks(d->side[k].engine, false);
+		two_hcas_run(d, d->now_ns + LONG);
+		two_hcas_free(d);
+	}
+}
+
 static void a_held_ack_leaves_when_it_may_not_wait_any_more(void **state)
 {
 	struct sent s;
@@ -599,6 +672,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_held_ack_goes_with_the_next_request),
+		cmocka_unit_test(an_ack_leaves_before_the_request_behind_it),
 		cmocka_unit_test(
 			a_held_ack_leaves_when_it_may_not_wait_any_more),
 		cmocka_unit_test(a_held_ack_does_not_wait_for_quiet),

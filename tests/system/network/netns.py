@@ -96,6 +96,8 @@ def each_index():
                         ("4", "IPv6 over veth")):
         for more in ["-n", "200"], ["-e", "-s", "100000", "-n", "50"]:
             tool(["ibv_rc_pingpong", "-c", *more], index, veth(), wire, True)
+        tool(["ib_send_lat", "-e", "-n", "200",
+              *(["--ipv6"] if index in "04" else [])], index, veth(), wire)
         for argv in RATES if t.options.full else RATES[:1] + RATES[-1:]:
             tool(argv + (["--ipv6"] if index in "04" else []), index, veth(),
                  wire, capture="write_bw" in argv[0])

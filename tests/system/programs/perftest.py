@@ -99,6 +99,23 @@ def shapes():
         perftest([tool, "-I", "64", "-s", "64", "-n", "200"])
 
 
+def with_acks(times):
+    """perftest 4.5 waits for its SEND and for the answer in one channel, and
+    takes the first event for the SEND's."""
+    argv = ["ib_send_lat", "-e", "-n", "200"]
+    for what, env in (("strict", {"ADVERB_STRICT": "1"}),
+                      ("ACKs as packets", {"ADVERB_WITHOUT": "acks"})):
+        def body(env=env):
+            t.need(argv[0])
+            for _ in range(times):
+                r = t.pair(argv, ADVERB_DIRECT="0", **env)
+                expect_ok(r)
+                check_rows(r)
+
+        t.case("%s, %s, %d times" % (" ".join(argv), what, times), body,
+               "perftest", argv[0])
+
+
 def shared():
     for tool in "ib_send_bw", "ib_send_lat":
         perftest([tool, "--use-srq", "-n", "200"])
@@ -175,4 +192,6 @@ shared()
 new_api()
 unreliable()
 captures()
+if not t.options.packets:
+    with_acks(100 if t.options.full else 6)
 t.end()
