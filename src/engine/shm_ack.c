@@ -112,7 +112,9 @@ void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
 		    accepted)
 		atomic_store_explicit(&p->accepted, accepted,
 				      memory_order_release);
-	if (atomic_load_explicit(&p->taken, memory_order_relaxed) != taken)
+	/* who cannot read the peer's page has taken nothing from there */
+	if (peer_post(b, q) &&
+	    atomic_load_explicit(&p->taken, memory_order_relaxed) != taken)
 		atomic_store_explicit(&p->taken, taken, memory_order_release);
 }
 

@@ -499,6 +499,27 @@ static void let_all_through(struct two_hcas *d)
 	two_hcas_run(d, d->now_ns + LONG);
 }
 
+/* A requester that has not found our page yet cannot read there. */
+static void a_requester_without_the_page_gets_the_ack_first(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct order o = {0};
+	struct two_hcas *d = two_with_boards(&s, page);
+
+	engine_page(d->side[0].engine, d->side[1].qp->qpn, NULL);
+	say(d, 1);
+	d->fate = note_order;
+	d->context = &o;
+	say(d, 0);
+	say(d, 1);
+	assert_int_equal(o.count, 2);
+	assert_int_equal(o.opcodes[0], OPCODE_RC_ACKNOWLEDGE);
+	assert_int_equal(completions(d, 0), 3);
+	let_all_through(d);
+	two_hcas_free(d);
+}
+
 static void the_answer_to_a_read_is_waited_for(void **state)
 {
 	static struct credit_page page[2];
@@ -673,6 +694,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_held_ack_goes_with_the_next_request),
 		cmocka_unit_test(an_ack_leaves_before_the_request_behind_it),
+		cmocka_unit_test(
+			a_requester_without_the_page_gets_the_ack_first),
 		cmocka_unit_test(
 			a_held_ack_leaves_when_it_may_not_wait_any_more),
 		cmocka_unit_test(a_held_ack_does_not_wait_for_quiet),
