@@ -222,7 +222,7 @@ static void run_command(struct script *s, uint8_t command)
 
 static void open_streams(struct script *s)
 {
-	static const uint8_t kinds[] = {0, MPA_RTR_FPDU, MPA_RTR_WRITE,
+	static const uint8_t kinds[] = {0, MPA_RTR_SEND, MPA_RTR_WRITE,
 					MPA_RTR_READ};
 	uint8_t how = u8(s);
 	struct stream_config c = {.has_crc = how & 1,

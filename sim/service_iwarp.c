@@ -59,7 +59,7 @@ static uint8_t draw_rtr(struct world *w, const struct flow *f)
 {
 	if (f->round.ops_count && workload_below(w, 2))
 		return 0;
-	return (uint8_t)(MPA_RTR_FPDU << workload_below(w, 3));
+	return (uint8_t)(MPA_RTR_SEND << workload_below(w, 3));
 }
 
 static void connect_pair(struct world *w, struct flow *f)

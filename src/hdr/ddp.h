@@ -25,7 +25,7 @@
 #define DDP_HEAD_MAX	   DDP_UNTAGGED_BYTES
 #define DDP_VERSION	   1 /* DV */
 
-/* The untagged queues (RFC 5040 5, RFC 7306 5). */
+/* The untagged queues (RFC 5040 4.1, RFC 7306 4.1). */
 enum ddp_queue {
 	DDP_QUEUE_SEND = 0,
 	DDP_QUEUE_REQUEST = 1, /* of RDMA Reads and atomics */

@@ -25,7 +25,7 @@ static void read_enhanced(const uint8_t *p, struct mpa_enhanced *e)
 		.ird = ird & MPA_DEPTH_MAX,
 		.ord = ord & MPA_DEPTH_MAX,
 		.is_peer_to_peer = ird & FIRST_FLAG,
-		.rtr = (uint8_t)((ird & SECOND_FLAG ? MPA_RTR_FPDU : 0) |
+		.rtr = (uint8_t)((ird & SECOND_FLAG ? MPA_RTR_SEND : 0) |
 				 (ord & FIRST_FLAG ? MPA_RTR_WRITE : 0) |
 				 (ord & SECOND_FLAG ? MPA_RTR_READ : 0)),
 	};
@@ -35,7 +35,7 @@ static void write_enhanced(uint8_t *p, const struct mpa_enhanced *e)
 {
 	bytes_put16(p, (uint16_t)((e->ird & MPA_DEPTH_MAX) |
 				  (e->is_peer_to_peer ? FIRST_FLAG : 0) |
-				  (e->rtr & MPA_RTR_FPDU ? SECOND_FLAG : 0)));
+				  (e->rtr & MPA_RTR_SEND ? SECOND_FLAG : 0)));
 	bytes_put16(p + 2,
 		    (uint16_t)((e->ord & MPA_DEPTH_MAX) |
 			       (e->rtr & MPA_RTR_WRITE ? FIRST_FLAG : 0) |

@@ -30,10 +30,13 @@
 
 enum mpa_kind { MPA_REQUEST, MPA_REPLY };
 
-/* The kinds of first FPDU by which an initiator of the peer-to-peer model shows
- * that it is ready to receive (RFC 6581 9.2): bits. */
+/*
+ * The kinds of first FPDU by which an initiator of the peer-to-peer model shows
+ * that it is ready to receive (RFC 6581 9.2): bits.  RFC 6581 1.1 calls the
+ * first kind a SEND, and an FPDU without bytes too.
+ */
 enum mpa_rtr {
-	MPA_RTR_FPDU = 1,  /* B: an FPDU without bytes */
+	MPA_RTR_SEND = 1,  /* B: a SEND without bytes */
 	MPA_RTR_WRITE = 2, /* C: an RDMA Write without bytes */
 	MPA_RTR_READ = 4,  /* D: an RDMA Read without bytes */
 	MPA_RTR_ALL = 7,

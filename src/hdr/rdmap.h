@@ -52,7 +52,6 @@ struct rdmap_read {
 #define RDMAP_ATOMIC_BYTES 52
 enum rdmap_atomic_opcode {
 	RDMAP_FETCH_ADD = 0,
-	RDMAP_SWAP = 1,
 	RDMAP_COMPARE_SWAP = 2,
 };
 struct rdmap_atomic {

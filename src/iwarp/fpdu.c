@@ -94,7 +94,8 @@ static enum fpdu_result take_marker(struct fpdu_rx *rx, const uint8_t *p,
 		return FPDU_MORE;
 	if (!is_before_fpdu(rx))
 		rx->distance += FPDU_MARKER_BYTES;
-	return bytes_get16(rx->held + 2) == (uint16_t)distance
+	/* the lowest two bits count as 0 (RFC 5044 4.2) */
+	return (bytes_get16(rx->held + 2) & ~3) == (uint16_t)distance
 		       ? FPDU_MORE
 		       : FPDU_BAD_MARKER;
 }

@@ -7,8 +7,8 @@
  *
  * If the receiver asked for markers, 4 bytes stand in the stream at each
  * multiple of 512 bytes, counted from the start of full operation: 2 bytes 0,
- * and the distance in bytes from the start of ULPDU_Length (RFC 5044 4.3).  A
- * marker between two FPDUs belongs to the second, and its distance is 0.  The
+ * and the distance in bytes from the start of ULPDU_Length (RFC 5044 4.2, 4.3).
+ *A marker between two FPDUs belongs to the second, and its distance is 0.  The
  * CRC covers the markers of its FPDU.
  *
  * The receiver says which bytes come next and takes as many of them as there

@@ -165,20 +165,19 @@ static bool agree_depths(struct startup *s)
 	return s->agreed.ird >= e->ord;
 }
 
-/* Picks the ready-to-receive that costs least of those that both ends have; 0:
- * there is none. */
+/* Picks one of the kinds of ready-to-receive that both ends have; 0: there is
+ * none. */
 static uint8_t pick_rtr(const struct startup *s)
 {
 	uint8_t common = s->offer.rtr & s->peer.enhanced.rtr;
 
-	if (common & MPA_RTR_FPDU)
-		return MPA_RTR_FPDU;
 	if (common & MPA_RTR_WRITE)
 		return MPA_RTR_WRITE;
-	/* The responder would have no place for an RDMA Read. */
-	if (s->peer.enhanced.ird == 0)
-		return 0;
-	return common & MPA_RTR_READ;
+	/* without IRD the responder has no place for an RDMA Read */
+	if (common & MPA_RTR_READ && s->peer.enhanced.ird)
+		return MPA_RTR_READ;
+	/* two ends may not mean the same by a SEND: see hdr/mpa.h */
+	return common & MPA_RTR_SEND;
 }
 
 /* Both ends have to be of one model (RFC 6581 9.2). */

@@ -8,7 +8,7 @@
  *	stream_rx  bytes, cut anywhere -> memory, receives, completions
  *
  * The byte stream below delivers each byte once and in order.  So a WRITE or a
- * SEND completes when its last FPDU is made, as RFC 5040 5.1 and 5.3 permit:
+ * SEND completes when its last FPDU is made, as RFC 5040 5.5 permits:
  * its memory is copied then.  READs and atomics complete with their responses.
  *
  * No memory is allocated after stream_open.  Owner and lock: as struct ibt_qp.
@@ -111,9 +111,10 @@ struct stream_segment {
 /* The Terminate that is to be sent. */
 struct stream_terminate {
 	enum terminate_cause cause;
+	/* the length and the header of the segment that is refused, and the
+	 * body if it is a Read Request; not all of them may be sent */
 	uint8_t headers[2 + DDP_HEAD_MAX + RDMAP_READ_BYTES];
 	uint32_t header_bytes;
-	bool has_read; /* the headers end with those of a READ */
 };
 
 struct iwarp_stream {

@@ -31,9 +31,8 @@ static bool has_fitting_body(const struct stream_segment *g)
 	       !g->ddp.message_offset;
 }
 
-/* Is the segment a ready-to-receive that this side takes?  A READ's length is
- * judged with its body; an FPDU without bytes has no header.  RFC 6581 1.1
- * calls that kind a Send too, so an empty SEND is taken for it. */
+/* Is the segment a ready-to-receive that this side takes (RFC 6581 9.2)?  A
+ * READ's length is judged with its body. */
 static bool is_ready_to_receive(const struct iwarp_stream *s)
 {
 	const struct stream_segment *g = &s->segment;
@@ -44,7 +43,7 @@ static bool is_ready_to_receive(const struct iwarp_stream *s)
 		return false;
 	if (g->ddp.opcode == RDMAP_WRITE)
 		return s->in.rtr & MPA_RTR_WRITE;
-	return g->ddp.opcode == RDMAP_SEND && s->in.rtr & MPA_RTR_FPDU;
+	return g->ddp.opcode == RDMAP_SEND && s->in.rtr & MPA_RTR_SEND;
 }
 
 static bool judge_send(struct ibt *t, struct ibt_qp *q)
@@ -82,7 +81,7 @@ static bool judge_send(struct ibt *t, struct ibt_qp *q)
 	return refuse_segment(s, TERMINATE_TOO_LONG);
 }
 
-/* Immediate Data is a message of the queue of SENDs (RFC 7306 6). */
+/* Immediate Data is a message of the queue of SENDs (RFC 7306 6.3). */
 static bool judge_immediate(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -103,7 +102,7 @@ static bool judge_write(struct ibt *t, struct ibt_qp *q)
 	struct stream_segment *g = &s->segment;
 
 	if (!g->payload_bytes)
-		return true; /* names no memory */
+		return true; /* names no memory (RFC 5041 5.2) */
 	if (g->ddp.offset + g->payload_bytes < g->ddp.offset)
 		return refuse_segment(s, TERMINATE_WRAP);
 	g->explain.verdict = MR_NO_RIGHT; /* if the queue pair lacks it */
@@ -132,6 +131,8 @@ static bool judge_read_response(struct ibt *t, struct ibt_qp *q)
 	if (!w || w->opcode != HCA_WR_RDMA_READ)
 		return refuse_segment(s, TERMINATE_OPCODE);
 	r = stream_read_of(w);
+	if (!r.bytes && !g->payload_bytes && g->ddp.is_last)
+		return true; /* names no memory (RFC 5041 5.2) */
 	end = s->out.placed + (uint64_t)g->payload_bytes;
 	if (g->ddp.stag != r.sink_stag)
 		return refuse_segment(s, TERMINATE_STAG);
@@ -456,11 +457,10 @@ static uint64_t atomic_result(const struct rdmap_atomic *a, uint64_t old)
 {
 	uint64_t sum = 0, carry = 0;
 
-	if (a->opcode == RDMAP_COMPARE_SWAP &&
-	    ((old ^ a->compare) & a->compare_mask))
-		return old;
-	if (a->opcode != RDMAP_FETCH_ADD)
-		return (old & ~a->mask) | (a->data & a->mask);
+	if (a->opcode == RDMAP_COMPARE_SWAP)
+		return (old ^ a->compare) & a->compare_mask
+			       ? old
+			       : (old & ~a->mask) | (a->data & a->mask);
 	for (int bit = 0; bit < 64; bit++) {
 		uint64_t one = 1ull << bit;
 		uint64_t x = !!(old & one), y = !!(a->data & one);
@@ -508,7 +508,7 @@ static bool end_atomic_request(struct ibt *t, struct ibt_qp *q)
 	uint64_t va, found;
 
 	rdmap_atomic_parse(g->body, &a);
-	if (a.opcode > RDMAP_COMPARE_SWAP)
+	if (a.opcode != RDMAP_FETCH_ADD && a.opcode != RDMAP_COMPARE_SWAP)
 		return refuse_segment(s, TERMINATE_OPCODE);
 	g->explain.detail = "an atomic's address is not a multiple of 8";
 	if (a.offset % 8)
@@ -639,7 +639,6 @@ static void quote_headers(struct iwarp_stream *s)
 		return;
 	memcpy(e->headers + e->header_bytes, g->body, RDMAP_READ_BYTES);
 	e->header_bytes += RDMAP_READ_BYTES;
-	e->has_read = true;
 }
 
 /* Ends the stream because of the present segment. */
@@ -651,8 +650,7 @@ static void act_on_refusal(struct ibt *t, struct ibt_qp *q)
 
 	if (terminate_row(g->refused)->event == ENGINE_QP_ACCESS_ERR)
 		t->sign = ENGINE_SIGN_KEY;
-	if (g->refused != TERMINATE_LOCAL && g->refused != TERMINATE_RTR)
-		quote_headers(s);
+	quote_headers(s);
 	q->counters->naks.fatal_tx++;
 	q->counters->naks.access_tx += t->sign == ENGINE_SIGN_KEY;
 	if (g->receive_status) {
@@ -703,7 +701,7 @@ static bool end_opcode(struct ibt *t, struct ibt_qp *q)
 }
 
 /* The ULPDU ends within its header.  An empty one is the initiator's
- * ready-to-receive, if it is the first (RFC 6581 9.2). */
+ * ready-to-receive, if it is the first (RFC 6581 1.1). */
 static void end_short(struct ibt *t, struct ibt_qp *q)
 {
 	const struct iwarp_stream *s = q->stream;
@@ -711,7 +709,7 @@ static void end_short(struct ibt *t, struct ibt_qp *q)
 
 	if (s->may_send || s->rx.ulpdu_bytes)
 		stream_fail(t, q, TERMINATE_FRAMING, &x);
-	else if (s->in.rtr && !(s->in.rtr & MPA_RTR_FPDU))
+	else if (s->in.rtr && !(s->in.rtr & MPA_RTR_SEND))
 		stream_fail(t, q, TERMINATE_RTR, &x);
 }
 

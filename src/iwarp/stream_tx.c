@@ -209,7 +209,7 @@ static uint32_t emit_data(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	return bytes;
 }
 
-/* The Immediate Data of a WRITE: 4 bytes, and 4 bytes 0 (RFC 7306 6). */
+/* The Immediate Data of a WRITE: 4 bytes, and 4 bytes 0 (RFC 7306 6.2). */
 static uint32_t emit_immediate(struct ibt *t, struct ibt_qp *q,
 			       const struct wqe *w, uint8_t *buf)
 {
@@ -265,12 +265,13 @@ static uint32_t emit_atomic(struct ibt *t, struct ibt_qp *q,
 		.stag = w->rkey,
 		.offset = w->va,
 		.data = w->swap_add,
+		.compare_mask = UINT64_MAX,
 	};
 	uint32_t bytes;
 
 	if (w->opcode == HCA_WR_ATOMIC_CAS) {
 		a.compare = w->compare;
-		a.mask = a.compare_mask = UINT64_MAX;
+		a.mask = UINT64_MAX;
 	}
 	rdmap_atomic_write(body, &a);
 	bytes = emit_on_queue_1(q, RDMAP_ATOMIC_REQUEST, body, sizeof(body),
@@ -296,7 +297,7 @@ static uint32_t emit_request(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 }
 
 /* The first FPDU of an initiator that was asked to show that it is ready to
- * receive (RFC 6581 9.2): empty, or a WRITE or a READ without bytes. */
+ * receive (RFC 6581 9.2): a message without bytes. */
 static uint32_t emit_rtr(struct ibt_qp *q, uint8_t *buf)
 {
 	static const uint8_t nothing[RDMAP_READ_BYTES];
@@ -305,10 +306,13 @@ static uint32_t emit_rtr(struct ibt_qp *q, uint8_t *buf)
 	uint8_t rtr = out->rtr;
 
 	out->rtr = 0;
-	if (rtr & MPA_RTR_FPDU)
-		return end_segment(q, &o, 0);
 	if (rtr & MPA_RTR_WRITE) {
 		begin_segment(&o, buf, RDMAP_WRITE);
+		return end_segment(q, &o, 0);
+	}
+	if (rtr & MPA_RTR_SEND) {
+		o.ddp.sequence = out->send_sequence++;
+		begin_segment(&o, buf, RDMAP_SEND);
 		return end_segment(q, &o, 0);
 	}
 	out->awaits_rtr = true;
@@ -326,10 +330,9 @@ static void end_response(struct iwarp_stream *s)
 	s->is_response_next = false;
 }
 
-/* The source of a READ is refused: the Terminate quotes the READ (RFC 5040
- * 4.8). */
-static void refuse_source(struct ibt *t, struct ibt_qp *q,
-			  const struct rdmap_read *r,
+/* The source of a READ is refused: the Terminate quotes the READ, and what is
+ * left of it (RFC 5040 4.8). */
+static void refuse_source(struct ibt *t, struct ibt_qp *q, struct rdmap_read r,
 			  enum terminate_cause cause, struct explain *x)
 {
 	struct stream_terminate *e = &q->stream->terminate;
@@ -344,9 +347,11 @@ static void refuse_source(struct ibt *t, struct ibt_qp *q,
 
 	bytes_put16(e->headers, DDP_UNTAGGED_BYTES + RDMAP_READ_BYTES);
 	ddp_write(e->headers + 2, &ddp);
-	rdmap_read_write(e->headers + 2 + DDP_UNTAGGED_BYTES, r);
+	r.sink_offset += in->sent;
+	r.source_offset += in->sent;
+	r.bytes -= in->sent;
+	rdmap_read_write(e->headers + 2 + DDP_UNTAGGED_BYTES, &r);
 	e->header_bytes = 2 + DDP_UNTAGGED_BYTES + RDMAP_READ_BYTES;
-	e->has_read = true;
 	if (q->stream->phase == STREAM_OPEN)
 		stream_fail(t, q, cause, x);
 	else
@@ -376,7 +381,7 @@ static uint32_t emit_read_response(struct ibt *t, struct ibt_qp *q,
 		 t->hca->space->ops->read(t->hca->space, &from, 1, o.payload))
 		cause = TERMINATE_STREAM, x.cause = EXPLAIN_REMOTE_FAULT;
 	if (cause) {
-		refuse_source(t, q, r, cause, &x);
+		refuse_source(t, q, *r, cause, &x);
 		s->in.tail = s->in.head; /* the Terminate is the next */
 		return 0;
 	}
@@ -415,6 +420,16 @@ static uint32_t emit_response(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 
 /* ---- the end ---- */
 
+/* How many bytes of the headers the Terminate carries. */
+static uint32_t quoted_bytes(const struct stream_terminate *e)
+{
+	if (!terminate_quotes_ddp(e->cause))
+		return 0;
+	if (terminate_quotes_read(e->cause))
+		return e->header_bytes;
+	return bits_min_u32(e->header_bytes, 2 + DDP_UNTAGGED_BYTES);
+}
+
 /* Follows the responses that are due: so the READ that a Terminate refuses is
  * the oldest one that the peer waits for. */
 static uint32_t emit_terminate(struct ibt_qp *q, uint8_t *buf)
@@ -422,21 +437,22 @@ static uint32_t emit_terminate(struct ibt_qp *q, uint8_t *buf)
 	struct iwarp_stream *s = q->stream;
 	const struct stream_terminate *e = &s->terminate;
 	const struct terminate_row *row = terminate_row(e->cause);
+	uint32_t bytes = quoted_bytes(e);
 	struct rdmap_terminate term = {
 		.layer = row->layer,
 		.type = row->type,
 		.code = row->code,
-		.has_length = e->header_bytes > 0,
-		.has_ddp = e->header_bytes > 0,
-		.has_rdmap = e->has_read,
+		.has_length = bytes > 0,
+		.has_ddp = bytes > 0,
+		.has_rdmap = bytes > 2 + DDP_UNTAGGED_BYTES,
 	};
 	struct fpdu_out o = {.ddp = {.is_last = true, .sequence = 1}};
 
 	begin_segment(&o, buf, RDMAP_TERMINATE);
 	rdmap_terminate_write(o.payload, &term);
-	memcpy(o.payload + RDMAP_TERMINATE_BYTES, e->headers, e->header_bytes);
+	memcpy(o.payload + RDMAP_TERMINATE_BYTES, e->headers, bytes);
 	s->phase = STREAM_OVER;
-	return end_segment(q, &o, RDMAP_TERMINATE_BYTES + e->header_bytes);
+	return end_segment(q, &o, RDMAP_TERMINATE_BYTES + bytes);
 }
 
 /* A message that is sent in part is sent on: messages do not mix. */

@@ -86,6 +86,17 @@ const struct terminate_row *terminate_row(enum terminate_cause cause)
 	return &rows[cause];
 }
 
+bool terminate_quotes_ddp(enum terminate_cause cause)
+{
+	return rows[cause].layer == DDP ||
+	       (rows[cause].layer == RDMAP && rows[cause].type != LOCAL);
+}
+
+bool terminate_quotes_read(enum terminate_cause cause)
+{
+	return rows[cause].layer == RDMAP && rows[cause].type == FIRST;
+}
+
 enum terminate_cause terminate_find(uint8_t layer, uint8_t type, uint8_t code)
 {
 	for (int i = TERMINATE_NONE + 1; i < TERMINATE_CAUSES; i++)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The errors by which an iWARP stream ends (RFC 5040 4.8 and 7, RFC 5041 7, RFC
- * 5044 8): one table with the layer, the type and the code that a Terminate
- * carries, the event of the QP, and the words for the user.  Pure.
+ * The errors by which an iWARP stream ends (RFC 5040 4.8, RFC 5041 7.2, RFC
+ * 5044 8, RFC 6581 8): one table with the layer, the type and the code that a
+ * Terminate carries, the event of the QP, and the words for the user.  Pure.
  */
 #ifndef IWARP_TERMINATE_H
 #define IWARP_TERMINATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "hca/event.h"
@@ -62,6 +63,10 @@ struct terminate_row {
 
 /* Returns the row of a cause. */
 const struct terminate_row *terminate_row(enum terminate_cause cause);
+/* Does a Terminate carry the header of DDP, and the body of a Read Request
+ * (RFC 5040 4.8, figure 10)? */
+bool terminate_quotes_ddp(enum terminate_cause cause);
+bool terminate_quotes_read(enum terminate_cause cause);
 /* Returns the cause that a received Terminate names; TERMINATE_NONE: the RFCs
  * have no such error. */
 enum terminate_cause terminate_find(uint8_t layer, uint8_t type, uint8_t code);

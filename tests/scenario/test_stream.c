@@ -106,8 +106,7 @@ static void deliver(struct joined *j, int to, uint32_t n)
 
 	if (n > p->head - p->tail)
 		n = p->head - p->tail;
-	/* a copy of its own, for the sanitizer */
-	copy = malloc(n ? n : 1);
+	copy = malloc(n ? n : 1); /* of its own, for the sanitizer */
 	memcpy(copy, p->bytes + p->tail, n);
 	engine_stream_rx(s->engine, s->side, copy, n, j->d->now_ns);
 	free(copy);
@@ -365,7 +364,7 @@ static void a_responder_sends_nothing_before_it_has_received(void **state)
 /* RFC 6581 9.2: each kind lets the responder send; none needs a right. */
 static void each_ready_to_receive_opens_the_way(void **state)
 {
-	for (uint8_t rtr = MPA_RTR_FPDU; rtr <= MPA_RTR_READ; rtr <<= 1) {
+	for (uint8_t rtr = MPA_RTR_SEND; rtr <= MPA_RTR_READ; rtr <<= 1) {
 		struct stream_config c = plain;
 		struct joined j;
 
@@ -383,16 +382,22 @@ static void each_ready_to_receive_opens_the_way(void **state)
 	}
 }
 
-/* The kind without bytes may be a SEND too, which takes no receive. */
-static void an_empty_send_is_a_ready_to_receive(void **state)
+/* RFC 6581 1.1: a SEND takes no receive, and may be an FPDU without bytes. */
+static void a_ready_to_receive_by_send_takes_no_receive(void **state)
 {
 	struct joined j;
+	struct fpdu_tx tx;
 
-	join_kinds(&j, 0, MPA_RTR_FPDU);
-	post(&j, HCA_WR_SEND, 0, 0, 0);
+	join_kinds(&j, MPA_RTR_SEND, MPA_RTR_SEND);
 	run_streams(&j);
-	assert_done(&j, 0, HCA_SUCCESS);
 	assert_idle(&j, 1);
+	assert_true(engine_stream_has_begun(j.d->side[1].side));
+	exchange(&j, 100);
+	part(&j);
+	join_kinds(&j, 0, MPA_RTR_SEND);
+	fpdu_tx_init(&tx, true, false);
+	j.pipe[0].head = fpdu_seal(&tx, j.pipe[0].bytes, 0);
+	run_streams(&j);
 	assert_true(engine_stream_has_begun(j.d->side[1].side));
 	exchange(&j, 100);
 	part(&j);
@@ -523,7 +528,7 @@ static void another_first_fpdu_than_was_agreed_ends_the_stream(void **state)
 					  HCA_WR_RDMA_READ};
 	struct joined j;
 
-	for (uint8_t kind = MPA_RTR_FPDU; kind <= MPA_RTR_READ; kind <<= 1) {
+	for (uint8_t kind = MPA_RTR_SEND; kind <= MPA_RTR_READ; kind <<= 1) {
 		join_kinds(&j, kind, MPA_RTR_ALL & ~kind);
 		assert_refused_as_first(&j);
 	}
@@ -652,6 +657,7 @@ static void a_send_that_is_too_long_fails_its_receive(void **state)
 /* The peer's key is withdrawn while the response is being sent. */
 static void a_source_that_goes_while_it_is_read_ends_the_stream(void **state)
 {
+	struct rdmap_read left;
 	struct joined j;
 
 	join_plain(&j);
@@ -663,6 +669,11 @@ static void a_source_that_goes_while_it_is_read_ends_the_stream(void **state)
 	run_streams(&j);
 	assert_done(&j, 0, HCA_REM_ACCESS_ERR);
 	assert_terminated(&j, TERMINATE_SOURCE_STAG);
+	/* RFC 5040 4.8: the Terminate tells what is left of the READ */
+	rdmap_read_parse(j.d->side[1].side->stream->terminate.headers + 20,
+			 &left);
+	assert_true(left.bytes > 0 && left.bytes < 300000);
+	assert_int_equal(left.sink_offset + left.bytes, TWO_HCAS_BASE + 300000);
 	part(&j);
 }
 
@@ -956,7 +967,7 @@ int main(void)
 		cmocka_unit_test(
 			a_responder_sends_nothing_before_it_has_received),
 		cmocka_unit_test(each_ready_to_receive_opens_the_way),
-		cmocka_unit_test(an_empty_send_is_a_ready_to_receive),
+		cmocka_unit_test(a_ready_to_receive_by_send_takes_no_receive),
 		cmocka_unit_test(a_stream_is_drained_when_all_is_sent),
 		cmocka_unit_test(
 			the_extensions_work_where_both_sides_know_them),

@@ -55,7 +55,8 @@ static void an_untagged_header_has_the_bytes_of_the_specification(void **state)
 	assert_wire(&h, wire, sizeof(wire));
 }
 
-/* RFC 5040 5.1: which opcodes are tagged, and the queues of the others. */
+/* RFC 5040 4.1 and RFC 7306 4.1: which opcodes are tagged, and the queues of
+ * the others. */
 static void each_opcode_has_the_row_of_its_specification(void **state)
 {
 	static const uint8_t queues[RDMAP_OPCODES] = {

@@ -123,6 +123,43 @@ static void markers_stand_at_each_512_bytes_and_tell_the_distance(void **state)
 	assert_memory_equal(stream + 1024, "\0\0\0\0\0\x02", 6);
 }
 
+/* The examples of RFC 5044 4.4: SENDs of 24 bytes 0. */
+static void an_fpdu_has_the_crc_of_the_specification(void **state)
+{
+	static const uint8_t send[42] = {0x41, 0x43, [13] = 1};
+	struct fpdu_tx tx;
+
+	fpdu_tx_init(&tx, true, true);
+	memcpy(message, send, sizeof(send));
+	append_fpdu(&tx, sizeof(send));
+	assert_int_equal(length, 0x34);
+	assert_memory_equal(stream + 0x30, "\x52\x23\x99\x83", 4);
+	/* the second, with a marker, begins at 492 */
+	tx.position = 492;
+	length = 0;
+	message[13] = 2;
+	append_fpdu(&tx, sizeof(send));
+	assert_memory_equal(stream + 20, "\0\0\0\x14", 4);
+	assert_memory_equal(stream + length - 4, "\x84\x92\x58\x98", 4);
+}
+
+/* RFC 5044 4.2: the lowest two bits of the distance count as 0. */
+static void the_lowest_bits_of_a_marker_are_ignored(void **state)
+{
+	static struct received r;
+	struct fpdu_tx tx;
+
+	fpdu_tx_init(&tx, false, true);
+	append_fpdu(&tx, 1000);
+	for (uint8_t bits = 0; bits < 8; bits++) {
+		stream[515] = 0xf8 | bits;
+		begin(&r, false, true);
+		receive(&r, stream, length);
+		assert_int_equal(r.fpdus, bits >= 4);
+		assert_int_equal(r.error, bits >= 4 ? 0 : FPDU_BAD_MARKER);
+	}
+}
+
 /* Each size around the steps of pad and markers, with each choice. */
 static void each_size_is_received_as_it_was_sent(void **state)
 {
@@ -242,6 +279,10 @@ int main(void)
 		cmocka_unit_test_setup(
 			markers_stand_at_each_512_bytes_and_tell_the_distance,
 			setup),
+		cmocka_unit_test_setup(an_fpdu_has_the_crc_of_the_specification,
+				       setup),
+		cmocka_unit_test_setup(the_lowest_bits_of_a_marker_are_ignored,
+				       setup),
 		cmocka_unit_test_setup(each_size_is_received_as_it_was_sent,
 				       setup),
 		cmocka_unit_test_setup(a_stream_may_be_cut_at_any_byte, setup),

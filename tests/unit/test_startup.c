@@ -379,9 +379,12 @@ static void each_pair_of_kinds_ends_in_one_kind_or_an_error(void **state)
 	for (uint8_t mine = 1; mine <= MPA_RTR_ALL; mine++)
 		for (uint8_t theirs = 1; theirs <= MPA_RTR_ALL; theirs++) {
 			uint8_t both = mine & theirs;
-			/* the lowest bit costs least */
-			uint8_t sent = (uint8_t)(both & -both);
+			uint8_t sent = both;
 
+			if (both & MPA_RTR_READ)
+				sent = MPA_RTR_READ;
+			if (both & MPA_RTR_WRITE)
+				sent = MPA_RTR_WRITE;
 			both_pick(mine, theirs, sent, both ? both : theirs);
 		}
 	assert_code(STARTUP_NO_RTR, 7);
@@ -446,7 +449,7 @@ static void a_request_without_a_kind_is_offered_all(void **state)
 			      .is_enhanced = true,
 			      .enhanced = {.is_peer_to_peer = true}};
 	struct startup_offer theirs =
-		answering(MPA_RTR_FPDU | MPA_RTR_READ, 1, 1, 1);
+		answering(MPA_RTR_SEND | MPA_RTR_READ, 1, 1, 1);
 
 	request_bytes = mpa_write(request, &f);
 	accept_with(&theirs);
@@ -738,7 +741,7 @@ static void an_answer_with_too_much_data_changes_nothing(void **state)
 /* RFC 5044 7.1.2 */
 static void bytes_behind_a_frame_are_an_error(void **state)
 {
-	struct startup_offer mine = enhanced(MPA_RTR_FPDU);
+	struct startup_offer mine = enhanced(MPA_RTR_SEND);
 	struct startup_offer theirs = answering(MPA_RTR_ALL, 4, 4, 8);
 
 	connect_with(&mine);
