@@ -289,11 +289,9 @@ static bool receive_streams(struct progress *p)
 	if (!stream_set_is_open(&p->streams))
 		return false;
 	stream_set_tick(&p->streams, p->engine, p->now_ns);
-	for (unsigned r = 0;
-	     r < TURN_ROUNDS &&
-	     stream_set_receive(&p->streams, p->engine, p->now_ns);
+	for (unsigned r = 0; r < TURN_ROUNDS && (!r || p->streams.has_more);
 	     r++)
-		any = true;
+		any |= stream_set_receive(&p->streams, p->engine, p->now_ns);
 	if (any)
 		poll_policy_news(&p->policy);
 	return any;
@@ -438,7 +436,7 @@ void progress_turn(struct progress *p)
 	is_deaf = p->rest && p->rest->is_deaf && due > now && !has_dead;
 	any = !is_deaf &&
 	      look_at_socket(p, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
-	receive_streams(p);
+	any |= receive_streams(p);
 	shm_ack_look(engine_shm_ack(p->engine), now);
 	progress_serve_doorbells(p);
 	if (has_dead && p->policy.looks.is_dry)

@@ -265,9 +265,12 @@ static void take_bytes(struct stream_set *set, struct engine *e,
 static int64_t read_socket(struct stream_set *set, struct stream_socket *s,
 			   uint64_t now_ns)
 {
-	if (!is_ours(s->fd, &s->checked_ns, now_ns))
-		return -EBADF;
-	return tcp_receive(s->fd, set->rx, STREAM_SET_BYTES);
+	int64_t result = -EBADF;
+
+	if (is_ours(s->fd, &s->checked_ns, now_ns))
+		result = tcp_receive(s->fd, set->rx, STREAM_SET_BYTES);
+	set->has_more |= result == STREAM_SET_BYTES;
+	return result;
 }
 
 /* A socket may have room, or bytes.  True: it had bytes, or has ended. */
@@ -299,6 +302,7 @@ static bool is_small(const struct stream_set *set)
 /* Reads the few sockets in turn until one has bytes, which stay in rx. */
 static bool look_in_turn(struct stream_set *set, uint64_t now_ns)
 {
+	set->has_more = false;
 	for (uint32_t i = set->by_qpn.count; i; i--) {
 		struct stream_socket *s = socket_of(set->open.next);
 		int64_t result = read_socket(set, s, now_ns);
@@ -325,6 +329,7 @@ static bool receive_by_epoll(struct stream_set *set, struct engine *e,
 	if (!is_ours(epoll_of(set), &set->checked_ns, now_ns))
 		return false;
 	n = epoll_wait(epoll_of(set), got, BATCH, 0);
+	set->has_more = n == BATCH;
 	for (int i = 0; i < n; i++) {
 		struct stream_socket *s =
 			map_find(&set->by_qpn, got[i].data.u32);

@@ -46,6 +46,7 @@ struct stream_set {
 	uint8_t *rx, *tx;    /* STREAM_SET_BYTES each; owned */
 	struct stream_socket *got; /* whose bytes lie in rx, or NULL */
 	int64_t got_result;	   /* of tcp_receive for `got` */
+	bool has_more; /* the last look left bytes in a socket, probably */
 };
 
 #define STREAM_SET_BYTES (256u << 10)
