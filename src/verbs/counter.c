@@ -22,13 +22,15 @@ struct v_counter {
 	struct v_comp_cntr_base base;
 	uint32_t type; /* V_COMP_CNTR_* */
 	struct lock lock;
-	/* Offsets that are added to the sums of the attached queue pairs: what
-	 * the program has set or added, and the sums of destroyed queue
-	 * pairs. */
+	/* Added to the sums of the attached queue pairs: the amounts by which
+	 * the program has changed the counter, and the sums of queue pairs that
+	 * were destroyed. */
 	uint64_t done, failed;
 	struct list attached; /* struct v_attached */
-	uint64_t last[2];     /* the latest values read: of done, of failed */
-	/* a read without a new value counts as empty */
+	/* The values that the program read last: of the requests that succeeded
+	 * (or their bytes), and of those that failed. */
+	uint64_t last[2];
+	/* A read of the same value as before counts as an empty poll. */
 	struct host_polls polls;
 };
 
@@ -155,9 +157,10 @@ static int check_now(const struct qp *qp, uint32_t ops)
 			      "ibv_qp_attach_comp_cntr: the queue pair is "
 			      "neither in RESET nor in INIT");
 	if (shared_load(&qp_target(qp)->comp.ops) & ops)
-		return v_fail(EBUSY, V_BUSY,
-			      "ibv_qp_attach_comp_cntr: other counters are "
-			      "attached to the operation");
+		return v_fail(EBUSY, V_INPUT,
+			      "ibv_qp_attach_comp_cntr: a counter is attached "
+			      "to an operation in op_mask already, until the "
+			      "queue pair is destroyed");
 	return 0;
 }
 
@@ -284,7 +287,7 @@ int ibv_inc_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount)
 }
 
 /* Collects receives that peers of this host have completed and that no poll has
- * taken: their bytes are summed when they are collected. */
+ * collected: a receive is added to the sums when it is collected. */
 static void collect_sums(struct host *h, const struct v_counter *c)
 {
 	for (struct list *n = c->attached.next; n != &c->attached;
@@ -299,8 +302,8 @@ static void collect_sums(struct host *h, const struct v_counter *c)
 }
 
 /*
- * A read makes progress as a poll does, for programs that do nothing but read
- * counters, and yields the processor after many reads of an unchanged value.
+ * Makes progress as a poll does, for programs that only read counters, and
+ * yields the processor after many reads of an unchanged value.
  */
 static int read_counter(struct ibv_comp_cntr *counter, bool failed,
 			uint64_t *value)
@@ -310,7 +313,7 @@ static int read_counter(struct ibv_comp_cntr *counter, bool failed,
 	bool is_new;
 
 	if (!v_is_ours(context))
-		return v_fail(EPERM, V_FORKED, "ibv_read_comp_cntr");
+		return v_fail(EPERM, V_FORKED, "reading a completion counter");
 	host_poll(context->host, &c->polls);
 	lock_take(&c->lock);
 	collect_sums(context->host, c);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The list of devices, made once.  Its entries stay until the process ends. */
+/* The list of devices, which is made once.  A program may use a device until
+ * the process ends, also after ibv_free_device_list. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -146,7 +147,7 @@ int ibv_fork_init(void)
 	return 0;
 }
 
-/* adverb pins no pages, so that copy-on-write after a fork does no harm. */
+/* adverb pins no pages, so copy-on-write after a fork does no harm. */
 enum ibv_fork_status ibv_is_fork_initialized(void)
 {
 	return IBV_FORK_UNNEEDED;

@@ -21,10 +21,10 @@ enum v_cause {
 	V_MODIFY,	 /* why ibv_modify_qp fails */
 	V_CONNECT,	 /* why rdma_cm's connection is not taken */
 	V_AH,		 /* why ibv_create_ah fails */
-	V_MCAST,	 /* why a multicast group is not joined or left */
+	V_MCAST,	 /* why ibv_attach_mcast or ibv_detach_mcast fails */
 	V_STATE,	 /* the state of the QP */
 	V_FULL,		 /* the queue */
-	V_SYSTEM,	 /* what the system refuses; strerror is appended */
+	V_SYSTEM,	 /* the call that fails; strerror(err) follows */
 };
 
 /* Prints the message, sets errno to err, and returns err.  `what` must be a

@@ -138,7 +138,7 @@ const char *v_wr_opcode_str(enum ibv_wr_opcode opcode)
  */
 struct rate {
 	enum ibv_rate rate;
-	int multiple; /* of 2.5 Gb/s, or 0 */
+	int multiple; /* the rate in 2.5 Gb/s; 0: no multiple */
 	int mbps;     /* Mb/s */
 };
 
