@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A datagram as the files of wire/ receive and send it. */
 #ifndef WIRE_DGRAM_H
 #define WIRE_DGRAM_H
 
@@ -8,9 +9,10 @@
 #include "util/inaddr.h"
 
 /*
- * One datagram, or several datagrams of one flow back to back, `segment` bytes
- * each but the last, which may be shorter: the kernel segments them (GSO) or
- * has joined them (GRO).  The bytes belong to another object.
+ * One datagram, or several datagrams of one flow in a row, which the kernel
+ * will segment (GSO) or has joined (GRO).  Each but the last has `segment`
+ * bytes; the last may be shorter.  `bytes` is borrowed: udp_receive says for
+ * how long.
  */
 struct udp_dgram {
 	struct inaddr from, to;

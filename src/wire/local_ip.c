@@ -63,7 +63,8 @@ static bool ask_kernel(const struct question *q, struct answer *a)
 
 	if (fd < 0)
 		return false;
-	/* The kernel has queued the answer when send returns. */
+	/* NETLINK_ROUTE answers during send, so MSG_DONTWAIT finds the answer.
+	 */
 	if (send(fd, q, q->head.nlmsg_len, MSG_NOSIGNAL) ==
 	    (ssize_t)q->head.nlmsg_len)
 		n = recv(fd, a, sizeof(*a), MSG_DONTWAIT);
@@ -71,8 +72,9 @@ static bool ask_kernel(const struct question *q, struct answer *a)
 	return n >= (ssize_t)NLMSG_LENGTH(sizeof(a->route));
 }
 
-/* Returns whether a socket can be bound to the address.  With the sysctl
- * net.ipv4.ip_nonlocal_bind every IPv4 address can be bound. */
+/* Returns whether a socket can be bound to the address.  If the sysctl
+ * net.ipv4.ip_nonlocal_bind or net.ipv6.ip_nonlocal_bind is set, a socket can
+ * be bound to every address of that family, so the answer may be wrong. */
 static bool can_bind(const uint8_t ip[16], uint32_t scope)
 {
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6,

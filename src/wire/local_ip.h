@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tells whether an address belongs to this network namespace: by rtnetlink(7),
- * or where a sandbox refuses that, by binding a socket to the address.  No
- * state, no lock; takes some microseconds and does not block.
+ * Tells whether an address belongs to this network namespace: asks the kernel
+ * by rtnetlink(7), or, where a sandbox refuses rtnetlink, binds a socket to the
+ * address.  No state, no lock; takes some microseconds and does not block.
  */
 #ifndef WIRE_LOCAL_IP_H
 #define WIRE_LOCAL_IP_H
