@@ -63,8 +63,8 @@ static bool is_wanted(uint32_t arm, bool solicited)
 	return arm == CQ_ARMED_ANY || (arm == CQ_ARMED_SOLICITED && solicited);
 }
 
-/* The word `arm` with the queue disarmed, no completion held back, and one more
- * event raised. */
+/* Returns the word `arm` with the queue disarmed, no completion held back, and
+ * one more event raised. */
 static uint32_t add_event(uint32_t arm)
 {
 	uint32_t owed = arm & CQ_OWED_MASK;
@@ -210,7 +210,7 @@ static void collect_from(struct hca *h, struct cq *cq, struct qp *qp, bool all)
 	}
 }
 
-/* Entry i of the watched QPs; NULL: there are no more. */
+/* Returns entry i of the watched QPs; NULL: there are no more. */
 static struct qp *watched_qp(const struct hca *h, const struct cq *cq,
 			     uint32_t i)
 {
@@ -259,8 +259,8 @@ static void watch_qp(struct hca *h, struct cq *cq, struct qp *qp)
 		unwatch_qp(h, cq, other);
 }
 
-/* The QP at an offset that a peer wrote: a QP of this queue, in the part of the
- * arena that peers do not write; or NULL. */
+/* Returns the QP at an offset that a peer wrote; NULL unless a QP of this queue
+ * lies there, in the part of the arena that peers do not write. */
 static struct qp *qp_named(const struct hca *h, const struct cq *cq, aoff at)
 {
 	struct qp *qp;

@@ -23,6 +23,7 @@ struct qp;
  */
 #define HCA_APART 128
 
+/* A completion, in the ring or as cq_poll returns it. */
 struct cqe {
 	uint64_t wr_id;
 	uint32_t status; /* enum hca_status */
@@ -59,7 +60,7 @@ enum { CQ_OVERRUN_UNTOLD = 1, CQ_OVERRUN_TOLD };
  * `lock`.  A peer of this host leaves a completion with its receive (rq.c),
  * puts the QP on the list cq_shared.incoming, and changes cq_shared.arm as the
  * event demands, all by single atomic operations: a peer that is stopped there
- * keeps no other out.  A QP from the list stays in `watched` for a while, where
+ * delays no other.  A QP from the list stays in `watched` for a while, where
  * every poll finds its completions, so that its peer need not put the QP on the
  * list again.
  */
@@ -108,7 +109,7 @@ static inline struct cq_shared *cq_shared(const struct cq *cq)
 enum cq_push {
 	CQ_QUIET,   /* no event */
 	CQ_NOTIFY,  /* the caller calls cq_owed and reports the events */
-	CQ_LATER,   /* the caller has cq_fire called in hold_ns */
+	CQ_LATER,   /* cq_fire is due in hold_ns; the caller sees to that */
 	CQ_OVERRUN, /* the ring overflowed: IBTA 11.6.3.2 */
 };
 

@@ -29,16 +29,16 @@ void eager_leave(struct hca *h, struct qp *qp, struct wqe *w,
 		shared_store(&h->peer_area->has_eager, 1);
 }
 
-/* A quick test by two loads.  False: no receive that is not collected holds an
- * eager message. */
+/* A test by two loads.  False: no slot of a receive that is not collected has
+ * an eager message. */
 static bool may_be_any(const struct qp *qp)
 {
 	return (int32_t)(shared_load(&qp_target(qp)->eager_end) -
 			 shared_load(&qp->rq.collected)) > 0;
 }
 
-/* The next receive from *i on whose slot holds an eager message, and *i becomes
- * the index after it; NULL: there is none. */
+/* Returns the first receive from index *i on that has an eager message in its
+ * slot, and sets *i to the index after it; NULL: there is none. */
 static const struct wqe *next_eager(const struct hca *h, const struct qp *qp,
 				    uint32_t *i)
 {

@@ -2,8 +2,9 @@
 /*
  * Eager messages: a message of few bytes stays in the slot of its receive until
  * the owner, which is the process of the QP, collects the completion and copies
- * the message to the receive's memory (docs/decisions/015).  A peer that is
- * about to read or write that memory has the message collected first.
+ * the message to the receive's memory (docs/decisions/015).  A peer's request
+ * that reads or writes that memory waits until the owner has collected the
+ * message; the peer asks the owner for this by QP_NOTIFY_ROOM.
  */
 #ifndef HCA_EAGER_H
 #define HCA_EAGER_H
@@ -20,25 +21,25 @@ struct space_vec;
 
 struct eager {
 	uint64_t at; /* the owner's address for the message; 0: no message */
-	uint8_t bytes[WQE_EAGER_BYTES];
+	uint8_t bytes[WQE_EAGER_BYTES]; /* the message, of wqe.bytes bytes */
 };
 
-/* For a peer in rq_complete, under the responder lock: copies @eager into the
- * slot w of the receive that is held, or marks w as a slot without a message if
- * @eager is NULL. */
+/* For a peer in rq_complete, under the responder lock: copies @eager into w,
+ * the slot of the receive that is held.  If @eager is NULL or has no message,
+ * marks w as a slot without a message. */
 void eager_leave(struct hca *h, struct qp *qp, struct wqe *w,
 		 const struct eager *eager);
-/* Does a receive of qp hold a message that was not collected? */
+/* Does the slot of a receive of qp have a message that was not collected? */
 bool eager_is_any(const struct hca *h, const struct qp *qp);
-/* Does a receive of qp hold a message that was not collected and that belongs
- * to memory in vec[0..n)? */
+/* Does the slot of a receive of qp have a message that was not collected and
+ * that belongs to memory in vec[0..n)? */
 bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 		     const struct space_vec *vec, size_t n);
 /* For the owner in rq_collect: copies the message in w to the receive's memory.
  * Returns 0, or -EFAULT if the memory is not registered any more. */
 int eager_place(struct hca *h, const struct qp *qp, struct wqe *w);
-/* For the owner, under the ctx lock: collects all messages, before memory is
- * deregistered to which messages may belong. */
+/* For the owner, under the ctx lock, before a region is deregistered: collects
+ * the messages of all QPs, since some may belong to memory of the region. */
 void eager_settle(struct hca *h);
 
 #endif

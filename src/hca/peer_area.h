@@ -2,11 +2,12 @@
 /*
  * The protocol between processes of one host that work in one arena.
  *
- * A peer that goes without packets (src/direct) executes its requests in the
- * target's arena.  The arena has two parts: the owner writes the first, which
- * peers map read-only, and peers and owner write the second, which is described
- * here.  To the owner everything in the second part is input, as the first part
- * is to a peer: each word is read once, checked, and the copy is used.
+ * A peer whose path is direct (src/direct) executes its requests in the
+ * target's arena.  The arena has two parts.  Only the owner writes the first;
+ * peers map it read-only.  Peers and owner write the second, which is described
+ * here.  Words that another process can write are input, to the owner those of
+ * the second part, to a peer those of both: each is read once and checked, and
+ * the copy is used.
  *
  *	initiator (peer)                     owner (target)
  *	access_enter: at this QP             withdraw the QP or the key
@@ -24,18 +25,20 @@
  *
  * Order.  The completion and the eager message are written before wqe.left
  * (release); a poll loads wqe.left (acquire) before it reads them, else it
- * would report a completion that is half written.  The notify bits and
- * is_asleep are each stored before the other is loaded (sequentially
- * consistent), else the peer would see no sleeper and the owner no bit, and the
- * event would be lost.  access_enter and access_copy are exchanges: the
- * owner's withdrawal and the peer's lookup are ordered by them, else the peer
- * could copy by a key after ibv_dereg_mr returned.
+ * would report a completion that is half written.  The peer stores a notify bit
+ * before it loads is_asleep, and the owner stores is_asleep before it loads the
+ * notify bits (sequentially consistent), else the peer could see no sleeper and
+ * the owner no bit, and the event would be lost.  access_enter and access_copy
+ * are exchanges: they order the peer's store of its access slot before its
+ * lookup of the QP or the key; the owner withdraws the key before it reads the
+ * slots.  Else the peer could copy by a key after ibv_dereg_mr returned.
  *
  * Death.  Either side may die between two of these steps.  qp_target.lock names
- * its owner; the next process that takes the lock repairs (rq_settle,
- * srq_settle, cq_settle), and the owner looks for bits and completions that a
- * dead peer did not report (peer_death.h).  tests/scenario/crash_point.h ends
- * either side at each named step.
+ * its holder.  The next process that takes the lock of a dead holder settles
+ * the receive that the holder had taken (srq_settle) and sets is_torn.  The
+ * arena's owner then finds completions that the holder did not put on the list
+ * (rq_settle, cq_settle) and bits that it did not set (peer_death.h).
+ * tests/scenario/crash_point.h ends either side at each named step.
  */
 #ifndef HCA_PEER_AREA_H
 #define HCA_PEER_AREA_H
@@ -48,15 +51,16 @@
 #include "hca/cq.h"
 #include "util/ring.h"
 
-/* The states of a request that the target's own process has to execute. */
+/* The states of the atomic that a peer leaves to the target's own process. */
 enum target_ask {
 	TARGET_ASK_NONE,
-	TARGET_ASK_POSTED,
-	TARGET_ASK_ANSWERED,
-	TARGET_ASK_REFUSED
+	TARGET_ASK_POSTED,   /* the peer has written the ask_ members */
+	TARGET_ASK_ANSWERED, /* executed; ask_found: the value found */
+	TARGET_ASK_REFUSED   /* not executed; ask_found: enum verdict */
 };
 
-/* Why a peer found that the QP fails: struct explain without pointers. */
+/* The failure of the QP that a peer has found: struct explain without
+ * pointers. */
 struct target_failure {
 	uint32_t verdict, cause, opcode, detail;
 	uint32_t key, mr_verdict, need;
@@ -68,46 +72,52 @@ struct target_failure {
 enum qp_notify {
 	QP_NOTIFY_HEARD = 1,  /* the first request has come */
 	QP_NOTIFY_CQ = 2,     /* an event of recv_cq has to be raised */
-	QP_NOTIFY_LATER = 4,  /* an event has to be raised within cq.hold_ns */
+	QP_NOTIFY_LATER = 4,  /* an event of recv_cq is due in cq.hold_ns */
 	QP_NOTIFY_FULL = 8,   /* recv_cq has overflowed */
 	QP_NOTIFY_LIMIT = 16, /* the SRQ fell below its limit */
 	QP_NOTIFY_ASK = 32,   /* execute the request in qp_target.ask */
-	QP_NOTIFY_FAIL = 64,  /* the QP fails for qp_target.note */
-	QP_NOTIFY_ROOM = 128, /* collect completions: rq_is_full */
-	QP_NOTIFY_LOST = 256, /* an eager message found no memory: qp.rq_lost */
+	QP_NOTIFY_FAIL = 64,  /* the QP fails; the reason is qp_target.note */
+	/* Collect completions: rq_is_full, or a request waits for memory of an
+	 * eager message (eager.h). */
+	QP_NOTIFY_ROOM = 128,
+	/* The memory of an eager message is not registered any more; struct
+	 * qp's rq_lost names the memory and the receive. */
+	QP_NOTIFY_LOST = 256,
 	QP_NOTIFY_ALL = 511,
 };
 
 /*
- * The part of a QP that peers write.  `lock` is the responder's lock: under it
+ * The part of a QP that peers write.  `lock` is the responder lock: under it
  * peers read the QP's state and attributes, take receives and write this
- * struct.  Under it the owner changes attributes and state, but for ERR, which
- * it enters at once: a request that a peer has begun still ends as it would
- * have, and the receives are flushed when the peer has left.
+ * struct.  Under it the owner changes attributes and state, except that the
+ * owner enters ERR without it: a request that a peer has begun is then executed
+ * to its end, and the receives are flushed when the peer has given the lock.
  */
 struct qp_target {
 	/* Each request writes the members up to is_left: one cache line. */
 	struct alock lock;
 	aoff next; /* the next QP on recv_cq's list `incoming` */
-	/* completed + 1 if a message holds the receive at `completed` (rq.c).
-	 */
+	/* completed + 1 if a message has taken the receive at `completed` and
+	 * has not completed it (rq.c). */
 	uint64_t held;
-	uint64_t rx_bytes;     /* bytes that peers have written */
-	uint32_t rx_packets;   /* pieces in which they came */
-	uint32_t posted;       /* rq.head, as a peer last read it */
-	ring_index completed;  /* the next receive to complete */
-	shared_flag is_queued; /* on the list, about to be, or watched */
+	uint64_t rx_bytes;    /* bytes of SENDs, WRITEs and atomics of peers */
+	uint32_t rx_packets;  /* requests of peers; of long ones the pieces */
+	uint32_t posted;      /* rq.head, as a peer last read it */
+	ring_index completed; /* the next receive to complete */
+	/* The QP is on recv_cq's list `incoming`, or is being put there, or is
+	 * in recv_cq's `watched` (cq.c). */
+	shared_flag is_queued;
 	shared_flag is_wanted; /* peers must not begin a request */
 	ring_index eager_end;  /* past the last receive with an eager message */
 	_Atomic uint32_t notify; /* enum qp_notify, see notify.h */
 	uint8_t has_failed;	 /* no request is accepted; note: the reason */
 	uint8_t is_heard;	 /* QP_NOTIFY_HEARD was set */
 	uint8_t is_torn;	 /* a peer died in the lock: rq_settle is due */
-	/* UC: the peer sends packets from here on; set without the lock. */
+	/* UC: the peer sends packets from now on; set without the lock. */
 	uint8_t is_left;
 	/* Few requests write the members from here on. */
 	uint64_t tx_bytes;    /* bytes that READs have fetched */
-	_Atomic uint32_t ask; /* enum target_ask */
+	_Atomic uint32_t ask; /* enum target_ask, of the members ask_ */
 	uint32_t ask_opcode;  /* enum hca_wr */
 	uint32_t ask_rkey;
 	uint64_t ask_va, ask_swap_add, ask_compare, ask_found;
@@ -124,15 +134,17 @@ struct hca_peer_area {
 	shared_flag has_eager;	    /* a receive may hold an eager message */
 	_Atomic uint64_t notify[(HCA_MAX_QP + 63) / 64]; /* by row of qps */
 	_Atomic uint64_t takes[HCA_MAX_QP]; /* by row of qps: srq.c */
-	uint32_t gone[HCA_MAX_MR]; /* keys of windows that were invalidated */
+	/* By row of the MR table: the key of a window that was invalidated. */
+	uint32_t gone[HCA_MAX_MR];
 	/* hca_peer_area_at returns this for an offset that is out of range. */
 	_Alignas(HCA_APART) uint8_t nowhere[HCA_APART];
 };
 
 /*
- * The struct of the peers' part that lies @peer_at bytes from @from, a queue of
- * h that another process may have written; `nowhere` if that is not inside the
- * peers' part.  At most HCA_APART bytes of it may be used.
+ * Returns the struct in the peers' part that belongs to a queue: @peer_at bytes
+ * from @from, the queue, which lies in h's arena.  Another process may have
+ * written @peer_at: `nowhere` is returned if HCA_APART bytes there are not
+ * inside the peers' part.  The caller may use HCA_APART bytes.
  */
 static inline void *hca_peer_area_at(const struct hca *h, const void *from,
 				     uint64_t peer_at)

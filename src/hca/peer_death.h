@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The death of processes that worked in this arena. */
+/* Repairs after the death of processes that worked in this arena. */
 #ifndef HCA_PEER_DEATH_H
 #define HCA_PEER_DEATH_H
 
@@ -9,8 +9,8 @@
 
 /*
  * The owner, under its progress lock: repairs what dead peers left half done,
- * and sets for each QP all notify bits, since a dead peer may have died before
- * it set one.  The handler of a bit checks whether there is anything to do.
+ * and sets all notify bits of each QP, since the peer may have died before it
+ * set one.  The handler of a bit checks whether there is anything to do.
  * False: a process that may be dying holds a responder lock, and the caller
  * calls again later.
  */
