@@ -21,7 +21,7 @@
 /* The most packets of a frame.  Linux takes so many in one UDP_SEGMENT send; an
  * older Linux takes 64, and udp_send sends a larger frame in single packets. */
 #define BURST_SEGMENTS 128
-#define BURST_BYTES    65400 /* of one frame, which IPv4 and IPv6 can carry */
+#define BURST_BYTES    65400 /* a frame that IPv4 and IPv6 can carry */
 #define BURST_AREA     (128 << 10)
 /* The bytes that the caller of burst_space may write there. */
 #define BURST_PACKET (IBT_PACKET_BYTES + 8)
@@ -42,7 +42,7 @@ struct burst {
 	uint32_t segments;     /* packets in the newest frame */
 	bool is_open;	       /* the newest frame may grow */
 	size_t used;	       /* bytes of the area */
-	struct rocev2_sum sum; /* of the last payload; the factor is reused */
+	struct rocev2_sum sum; /* last payload's; its factor is reused */
 	struct rocev2_memo memo;
 	struct engine_frame frames[BURST_FRAMES];
 	uint8_t area[BURST_AREA];

@@ -8,7 +8,7 @@
 /* Packets up to this length are one allocation of the kernel, a power of two.
  */
 #define LINEAR_BYTES 16000
-#define SKB_BYTES    1024	/* what the kernel adds to a packet, at most */
+#define SKB_BYTES    1024	/* the most that the kernel adds to a packet */
 #define EPOCH_NS     500000000u /* how long a sender is counted at least */
 #define IDLE_NS	     (EPOCH_NS / 2)
 #define ASK_NS	     50000u	 /* between two questions for a page */
@@ -17,7 +17,7 @@
 /* A sent packet may wait this long for the kernel's thread that brings it to
  * the receiver's socket. */
 #define UNDER_WAY_NS 20000000u
-#define EMPTY_LOOKS  2 /* that follow_page needs */
+#define EMPTY_LOOKS  2 /* looks that follow_page needs */
 #define LOOK_MIN_NS  20000u
 #define LOOK_MAX_NS  10000000u
 /* Bytes that may be sent before the page is known, even by all processes of the

@@ -23,11 +23,11 @@
  * page is input: wrong numbers make this sender slower or faster, no more.  A
  * receiver without a page holds no sender back, and neither does a receiver
  * that does without credits (engine_without), whose capacity stays 0.  A
- *stopped receiver holds a sender back, but not for ever: when a packet's
- *patience is over, the packet is sent all the same, and another packet whenever
- *the wait has doubled.  The patience of RC is short, so that RC's timers notice
- *the stop, and RC sends lost packets again; packets of UC and UD beyond the
- *buffer are lost.
+ * stopped receiver delays a sender, but not for ever: when a packet's patience
+ * is over, the packet is sent all the same, and another packet whenever the
+ * wait has doubled.  The patience of RC is short, so that RC's timers notice
+ * the stop, and RC sends lost packets again; packets of UC and UD beyond the
+ * buffer are lost.
  *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
@@ -44,7 +44,7 @@
 #include "util/shared.h"
 
 #define CREDIT_CLASSES 1024
-#define CREDIT_SLOTS   904 /* of `drained`; some classes share a slot */
+#define CREDIT_SLOTS   904 /* slots of `drained`; classes may share one */
 
 #define CREDIT_WORDS   48 /* room for the words of struct engine_counters */
 #define CREDIT_POSTS   14
@@ -64,7 +64,7 @@ struct credit_page {
 	shared_u32 capacity; /* 0: the owner does not take part */
 	shared_flag apart;   /* the owner receives without GRO, so senders send
 			      * frames of at most CREDIT_FEW packets */
-	shared_u32 senders;  /* of the last second */
+	shared_u32 senders;  /* how many sent in the last second */
 	shared_u32 empties;  /* about how often the owner's socket was empty */
 	shared_u32 drained[CREDIT_SLOTS];
 	struct credit_post posts[CREDIT_POSTS];
@@ -83,7 +83,7 @@ enum credit_standing { CREDIT_BEGINS, CREDIT_COUNTED, CREDIT_SHARES };
 /* The sender's state about one receiver, a process of this host. */
 struct credit {
 	const struct credit_page *page; /* borrowed; NULL: none, or not known */
-	uint64_t generation;		/* of the page when last looked at */
+	uint64_t generation;		/* page->generation at the last look */
 	uint64_t first_ns;   /* when this process first wanted to send */
 	uint64_t asked_ns;   /* when the host was asked for the page */
 	uint64_t stalled_ns; /* since when there is no room; 0: there is room */

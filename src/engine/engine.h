@@ -123,7 +123,7 @@ uint32_t engine_wants_page(struct engine *e);
  * the host has found the peer's process. */
 struct engine_want {
 	uint32_t qpn, peer_qpn;
-	uint32_t post_lock; /* of the QP */
+	uint32_t post_lock; /* the number of the QP's post lock */
 	uint64_t since_ns;  /* when the wait began */
 };
 /* Returns a waiting QP in *want, once until engine_want_path_again.  False:

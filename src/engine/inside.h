@@ -20,13 +20,13 @@
 struct engine {
 	struct ibt ibt;
 	struct rocev2_senders senders;
-	struct map qpns;    /* of struct ibt_qp, by QPN */
+	struct map qpns;    /* struct ibt_qp, by QPN */
 	struct burst burst; /* frames that are not sent yet */
 	/* Flow control within the host. */
 	uint32_t (*class_of)(uint32_t qpn);
-	uint32_t class;		/* of this process */
+	uint32_t class;		/* this process's class */
 	struct credit *credits; /* by class; NULL without class_of */
-	struct credit *credit[BURST_FRAMES]; /* of each frame, or NULL */
+	struct credit *credit[BURST_FRAMES]; /* by frame of burst, or NULL */
 	uint32_t charged[BURST_FRAMES];	     /* bytes charged for each frame */
 	struct credit_inbox inbox;
 	bool rx_is_known;	      /* is rx_class the present datagram's? */

@@ -4,8 +4,8 @@
 #include "util/bits.h"
 
 #define PSN_BITS 24
-/* A requester that is fewer packets behind waits for each answer, and may
- * sleep. */
+/* A requester that is fewer packets behind may wait for each answer, and sleep
+ * meanwhile. */
 #define STREAM_BEHIND 4
 
 static uint32_t index_of(uint32_t qpn)
@@ -13,8 +13,8 @@ static uint32_t index_of(uint32_t qpn)
 	return qpn % CREDIT_POSTS;
 }
 
-/* Returns a word: a hash of both QPNs in 40 bits, never 0, above the PSN.  The
- * order of the QPNs matters. */
+/* Returns a word: above the PSN, 40 bits with a hash of both QPNs and their
+ * order; the highest bit is 1, so a word is never 0. */
 static uint64_t post_word(uint32_t responder, uint32_t requester,
 			  struct serial24 psn)
 {
@@ -134,9 +134,9 @@ static bool read_taken(const struct shm_ack *b, const struct ibt_qp *q,
 }
 
 /*
- * May q's ACK packet wait?  It may while the last ACK packet is under way, and
- * while the peer reads the page, as it does if it has taken more than the last
- * ACK packet said.
+ * May q's ACK packet wait?  It may while the last ACK packet is under way
+ * (ahead < 0), and while the peer reads the page: it does if it has taken more
+ * than the last ACK packet said (ahead > 0).
  */
 static bool may_wait_for_reader(const struct shm_ack *b, struct ibt_qp *q,
 				struct serial24 taken)

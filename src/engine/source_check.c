@@ -52,7 +52,8 @@ void engine_sources_forget(struct sources *s)
 	s->want_tail = s->want_head;
 }
 
-/* Returns the name of the process that has the QP qpn of this host. */
+/* Returns the number that names the process of a QPN of this host: the class of
+ * the QPN, or, if there are no classes, the QPN. */
 static uint32_t peer_of(const struct sources *s, uint32_t qpn)
 {
 	return s->class_of ? s->class_of(qpn) : qpn;
@@ -73,7 +74,8 @@ static bool is_about(const struct source *o, const struct inaddr *from,
 	       o->is_v4 == inaddr_is_v4(from->ip);
 }
 
-/* Queues a question for the host; false: there were too many. */
+/* Queues a question for the host; false: SOURCE_ASKS were asked in the last
+ * SOURCE_ASK_NS, or as many wait for the host. */
 static bool ask_host(struct sources *s, const struct engine_dgram *d,
 		     uint32_t qpn, uint64_t now_ns)
 {
@@ -90,8 +92,10 @@ static bool ask_host(struct sources *s, const struct engine_dgram *d,
 	return true;
 }
 
-/* Is o, a believed port, still believed?  The host is asked again when the
- * answer is SOURCE_NS old, and the port stays believed for as long again. */
+/* Is the port of o, which was believed, still believed?  When the host's answer
+ * is SOURCE_NS old, the host is asked again; without a new answer the port is
+ * believed until the old answer is 2 * SOURCE_NS old.  *until_ns: the time
+ * until which the caller need not ask this function again. */
 static bool is_believed(struct sources *s, struct source *o,
 			const struct engine_dgram *d, uint32_t qpn,
 			uint64_t now_ns, uint64_t *until_ns)
@@ -110,7 +114,8 @@ static bool is_believed(struct sources *s, struct source *o,
 	return false;
 }
 
-/* Judges a port that is not believed, and asks the host about a new port. */
+/* Judges a port that is not believed: refused, asked about, or new.  Asks the
+ * host about a new port. */
 static enum source_word judge_other_port(struct sources *s,
 					 const struct engine_dgram *d,
 					 uint32_t qpn, uint64_t now_ns,
@@ -125,7 +130,7 @@ static enum source_word judge_other_port(struct sources *s,
 			return o->state == SOURCE_REFUSED ? SOURCE_IS_OTHERS
 							  : SOURCE_IS_OPEN;
 		}
-		/* a port about which the host is asked is not replaced */
+		/* The slot has another port, about which the host was asked. */
 		if (o->state == SOURCE_ASKED)
 			return SOURCE_IS_LIMITED;
 	}

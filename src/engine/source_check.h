@@ -32,7 +32,7 @@
 #include "util/list.h"
 
 #define SOURCE_NS     1000000000u /* how old an answer may be */
-#define SOURCE_SLOTS  256	  /* of each table; a power of two */
+#define SOURCE_SLOTS  256	  /* slots of a table, a power of two */
 #define SOURCE_ASKS   64
 #define SOURCE_ASK_NS 10000000u
 #define SOURCE_PARKED 256 /* packets */
@@ -50,19 +50,23 @@ struct source {
 	uint16_t port; /* 0: the slot is free */
 	uint8_t state; /* enum source_state */
 	bool is_v4;
-	bool is_asked; /* a believed port is asked about again */
-	uint32_t user; /* owner of a refused port */
-	uint64_t since_ns;
+	bool is_asked;	   /* a believed port is asked about again */
+	uint32_t user;	   /* owner of a refused port */
+	uint64_t since_ns; /* when the state was entered */
 };
 
 struct sources {
 	uint32_t (*class_of)(uint32_t qpn); /* NULL: a QPN is its class */
 	struct source *believed, *others;   /* owned; NULL: all is believed */
+	/* A ring of the questions that the host has yet to take; its indices
+	 * are free-running. */
 	struct engine_source wanted[SOURCE_ASKS];
 	uint32_t want_head, want_tail;
-	uint32_t asks; /* questions since asks_ns */
+	/* Questions that were asked since asks_ns, the start of the present
+	 * SOURCE_ASK_NS. */
+	uint32_t asks;
 	uint64_t asks_ns;
-	struct list parked; /* struct parked */
+	struct list parked; /* struct parked, the oldest first */
 	uint32_t parked_count;
 };
 
@@ -80,19 +84,24 @@ int engine_sources_init(struct sources *s, bool is_asked,
 			uint32_t (*class_of)(uint32_t qpn));
 /* Frees the memory that s owns, with the parked packets. */
 void engine_sources_fini(struct sources *s);
+
+/* The result of engine_sources_look. */
 struct source_found {
 	enum source_word word;
 	uint64_t until_ns; /* SOURCE_IS_PEERS: how long that is true */
 	uint32_t user;	   /* the port's owner, or ENGINE_NO_USER */
 };
 
-/* Says whether d, a datagram of this host, comes from the process of the peer
- * `qpn`; asks the host if that is not known. */
+/* Says whether d, a datagram from an address of this host, comes from a port of
+ * the user of the process that has `qpn`, the peer's QPN; asks the host if that
+ * is not known. */
 struct source_found engine_sources_look(struct sources *s,
 					const struct engine_dgram *d,
 					uint32_t qpn, uint64_t now_ns);
-/* Parks a copy of a packet of d until the answer comes; false: there is no
- * room, or no memory. */
+/* Parks a copy of bytes[0..len), a packet of d, until the answer about the port
+ * comes; id: the packet's IPv4 identification, which the ICRC covers.  False:
+ * SOURCE_PARKED packets are parked, or the packet is longer than
+ * IBT_PACKET_BYTES, or there is no memory. */
 bool engine_sources_park(struct sources *s, const struct engine_dgram *d,
 			 uint32_t qpn, const uint8_t *bytes, size_t len,
 			 uint16_t id, uint64_t now_ns);
