@@ -11,13 +11,14 @@
 
 enum { LENGTH_BYTES = 2, CRC_BYTES = 4 };
 
-/* The bytes that make the length and the ULPDU a multiple of 4 bytes. */
+/* Returns how many bytes pad ULPDU_Length and the ULPDU to a multiple of 4. */
 static uint32_t pad_bytes(uint32_t ulpdu_bytes)
 {
 	return -(LENGTH_BYTES + ulpdu_bytes) & 3;
 }
 
-/* The CRC of the wire, least significant byte first (RFC 5044 4.4). */
+/* Writes the CRC as it is on the wire: least significant byte first (RFC 5044
+ * 4.4). */
 static void put_crc(uint8_t *p, uint32_t state)
 {
 	uint32_t crc = ~state;
@@ -74,7 +75,8 @@ struct fpdu_want fpdu_rx_want(const struct fpdu_rx *rx)
 	return (struct fpdu_want){rx->part, bytes};
 }
 
-/* Is the FPDU's first byte still to come?  Then a marker stands before it. */
+/* Is the first byte of the next FPDU still to come?  A marker that comes now is
+ * then the one before that FPDU, with distance 0. */
 static bool is_before_fpdu(const struct fpdu_rx *rx)
 {
 	return rx->part == FPDU_LENGTH && rx->left == LENGTH_BYTES;
@@ -85,7 +87,9 @@ static enum fpdu_result take_marker(struct fpdu_rx *rx, const uint8_t *p,
 {
 	uint32_t distance = rx->distance;
 
-	/* A number of the FPDU is never cut by a marker: both are aligned. */
+	/* `held` is free for the marker: a marker begins at a multiple of 4
+	 * bytes of the stream, as do ULPDU_Length and CRC, so no marker comes
+	 * between the bytes of one of these. */
 	memcpy(rx->held + rx->position, p, n);
 	if (rx->has_crc)
 		rx->crc = crc32c_update(rx->crc, p, n);
@@ -100,7 +104,7 @@ static enum fpdu_result take_marker(struct fpdu_rx *rx, const uint8_t *p,
 		       : FPDU_BAD_MARKER;
 }
 
-/* The FPDU's ULPDU has come, or has no bytes. */
+/* The ULPDU is complete, or has no bytes: pad or CRC comes next. */
 static void begin_trailer(struct fpdu_rx *rx)
 {
 	uint32_t pad = pad_bytes(rx->ulpdu_bytes);
@@ -111,7 +115,7 @@ static void begin_trailer(struct fpdu_rx *rx)
 		begin_part(rx, FPDU_CRC, CRC_BYTES);
 }
 
-/* A part has come whole. */
+/* The last byte of a part has come. */
 static enum fpdu_result end_part(struct fpdu_rx *rx)
 {
 	bool is_right;
@@ -160,10 +164,11 @@ enum fpdu_result fpdu_rx_take(struct fpdu_rx *rx, const uint8_t *p, uint32_t n)
 /* An FPDU that is being made. */
 struct writer {
 	struct fpdu_tx tx;
-	uint8_t *scratch; /* its first free byte */
+	uint8_t *scratch; /* the first free byte of the scratch memory */
 	struct fpdu_piece *out;
-	uint32_t count, max; /* of out */
-	uint32_t distance;   /* bytes since ULPDU_Length began */
+	uint32_t count;	   /* pieces of the FPDU, also those beyond max */
+	uint32_t max;	   /* pieces that out[] has room for */
+	uint32_t distance; /* bytes since ULPDU_Length began */
 	uint32_t crc;
 	bool is_begun; /* the FPDU has a byte of ULPDU_Length */
 };
@@ -197,7 +202,8 @@ static void put_due_marker(struct writer *w)
 		w->distance += FPDU_MARKER_BYTES;
 }
 
-/* Bytes of the FPDU, with the markers that fall before and between them. */
+/* Adds bytes to the FPDU, with the markers that are due before and between
+ * them. */
 static void put_bytes(struct writer *w, const uint8_t *p, uint32_t bytes)
 {
 	uint32_t part;
@@ -281,8 +287,10 @@ uint32_t fpdu_bytes_max(const struct fpdu_tx *tx, uint32_t ulpdu_bytes)
 	return bytes;
 }
 
-/* Makes room for the markers: moves the ULPDU to the end of the buffer, and its
- * pieces back, each of them to a place before it. */
+/* Moves the ULPDU to the end of the buffer, and then builds the FPDU from the
+ * start of the buffer, piece by piece.  The markers in front of a piece take at
+ * most the room by which the ULPDU was moved, so each piece of the ULPDU moves
+ * towards the start and overwrites no later piece. */
 static uint32_t seal_with_markers(struct fpdu_tx *tx, uint8_t *buf,
 				  uint32_t ulpdu_bytes)
 {

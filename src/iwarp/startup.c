@@ -193,7 +193,7 @@ static bool agree_model(struct startup *s)
 	return !is_peer_to_peer || s->agreed.rtr;
 }
 
-/* What becomes of the initiator by a complete reply. */
+/* Enters the initiator's next state after a complete reply. */
 static void judge_reply(struct startup *s)
 {
 	const struct mpa_frame *f = &s->peer;

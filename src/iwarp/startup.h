@@ -66,7 +66,7 @@ enum startup_error {
 	STARTUP_ERRORS,
 };
 
-/* What follows from an error. */
+/* The consequences of an error. */
 struct startup_verdict {
 	enum terminate_cause cause;
 	/* An FPDU with a Terminate tells the peer the cause before the
@@ -80,7 +80,7 @@ struct startup_verdict {
 	const char *text;
 };
 
-/* What this end wants. */
+/* The wishes of this end, and the limits of what it accepts. */
 struct startup_offer {
 	uint8_t revision; /* initiator: 1 or 2 */
 	bool is_enhanced; /* initiator: revision 2 with enhanced data */
@@ -102,7 +102,7 @@ struct startup_offer {
 	uint16_t private_bytes;
 };
 
-/* What both ends use in full operation. */
+/* The parameters that both ends use in full operation. */
 struct startup_agreed {
 	uint8_t revision;
 	bool is_enhanced;
@@ -132,7 +132,7 @@ struct startup {
 	/* In STARTUP_ACCEPTED, and if the error's verdict says `terminates`. */
 	struct startup_agreed agreed;
 	uint16_t held_bytes;
-	uint8_t held[MPA_FRAME_MAX]; /* of the peer's frame */
+	uint8_t held[MPA_FRAME_MAX]; /* bytes of the peer's frame */
 };
 
 /* Begins an initiator: writes at most MPA_FRAME_MAX bytes for the peer at

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The life of a stream, and the completion of its requests. */
+/* Begins and ends a stream, and completes its requests. */
 #include "iwarp/stream.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ int stream_open(struct ibt *t, struct ibt_qp *q, const struct stream_config *c)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	/* one more than ird: an RTR's READ */
+	/* responses to ird READs and atomics, and to the READ of an RTR */
 	s->in.size = bits_pow2_up(c->ird + 1);
 	s->in.responses = calloc(s->in.size, sizeof(*s->in.responses));
 	if (!s->in.responses) {
@@ -49,6 +49,7 @@ int stream_open(struct ibt *t, struct ibt_qp *q, const struct stream_config *c)
 	s->out.response_sequence = 1;
 	stream_close(q);
 	q->stream = s;
+	/* decides that no request goes direct, so that none waits for that */
 	q->direct.path = IBT_PATH_PACKETS;
 	ibt_qp_activate(t, q);
 	return 0;
@@ -167,7 +168,7 @@ struct wqe *stream_read_out(struct ibt *t, struct ibt_qp *q, uint32_t *at)
 	struct stream_initiator *out = &q->stream->out;
 	uint32_t completed = shared_own(&q->qp->sq.completed);
 
-	/* slots before `completed` may hold newer requests */
+	/* slots before `completed` are free, or have newer requests */
 	if ((int32_t)(out->read - completed) < 0)
 		out->read = completed;
 	for (; out->read != q->req.wqe; out->read++) {

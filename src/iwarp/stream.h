@@ -63,12 +63,13 @@ struct stream_response {
 struct stream_initiator {
 	uint8_t rtr;	     /* that is to be sent; 0: none */
 	bool awaits_rtr;     /* the response to the RTR's READ is to come */
-	bool is_begun;	     /* the request at the cursor, ibt_qp.req.wqe */
+	bool is_begun;	     /* the request at ibt_qp.req.wqe has begun */
 	bool owes_immediate; /* its data is sent, its Immediate Data is not */
-	uint32_t sent;	     /* bytes of its data */
+	uint32_t sent;	     /* bytes of its data that were sent */
 	/* The numbers of the next messages of three queues (RFC 5041 4.3). */
 	uint32_t send_sequence, request_sequence, response_sequence;
-	uint32_t ord, reads_out;
+	uint32_t ord;	    /* stream_config.ord */
+	uint32_t reads_out; /* READs and atomics that wait for a response */
 	/* An index of the send queue: no READ and no atomic before it waits for
 	 * a response. */
 	uint32_t read;
@@ -79,22 +80,24 @@ struct stream_initiator {
 struct stream_target {
 	uint8_t rtr; /* kinds of the first FPDU, until it has come; 0: any */
 	uint32_t send_sequence, request_sequence, response_sequence;
-	bool in_message;  /* in a SEND */
-	uint8_t opcode;	  /* of that SEND */
-	uint32_t placed;  /* bytes of that SEND */
+	bool in_message;  /* a SEND has begun and has not ended */
+	uint8_t opcode;	  /* the opcode of that SEND */
+	uint32_t placed;  /* bytes of that SEND that were placed */
 	uint64_t written; /* bytes of the present WRITE */
 	uint32_t wrote;	  /* bytes of the last WRITE that is complete */
 	bool in_response; /* the response at `tail` is sent in part */
-	uint32_t sent;	  /* bytes of that response */
-	uint32_t head, tail, size; /* of responses; free-running; size: 2^n */
-	uint32_t ird;
+	uint32_t sent;	  /* bytes of that response that were sent */
+	/* Free-running indices of the ring `responses`, and its size, a power
+	 * of two. */
+	uint32_t head, tail, size;
+	uint32_t ird;			   /* stream_config.ird */
 	struct stream_response *responses; /* owned */
 };
 
 /* The segment that is received. */
 struct stream_segment {
 	uint8_t head[DDP_HEAD_MAX];
-	uint32_t head_bytes; /* that have come */
+	uint32_t head_bytes; /* bytes of `head` that have come */
 	bool is_parsed;
 	struct ddp_header ddp;
 	const struct rdmap_info *info; /* NULL: there is no such opcode */
@@ -103,8 +106,10 @@ struct stream_segment {
 	/* The segment's last bytes, which are placed after its CRC is known: a
 	 * program that polls the last byte of a WRITE finds a correct one. */
 	uint8_t last[STREAM_HOLD];
-	enum terminate_cause refused; /* why; acted on after the CRC is known */
-	uint8_t receive_status;	      /* enum hca_status of a refused SEND */
+	/* The reason why the segment is refused; the stream ends for it after
+	 * the CRC is known. */
+	enum terminate_cause refused;
+	uint8_t receive_status; /* enum hca_status of a refused SEND */
 	struct explain explain;
 };
 
@@ -133,15 +138,17 @@ struct iwarp_stream {
 };
 
 /* stream.c */
-/* Begins full operation of q, which is about to enter RTS, and uses no packets
- * from then on.  0; -ENOMEM; -EINVAL: a member of *c is out of range. */
+/* Begins full operation of q, which is about to enter RTS: from then on the
+ * stream carries q's requests.  0; -ENOMEM; -EINVAL: a member of *c is out of
+ * range. */
 int stream_open(struct ibt *t, struct ibt_qp *q, const struct stream_config *c);
 /* Frees q's stream, if there is one. */
 void stream_close(struct ibt_qp *q);
-/* The byte stream below has ended: q's requests fail if any is under way. */
+/* The byte stream below has ended: q enters ERR.  The user gets a message if a
+ * request was under way. */
 void stream_lost(struct ibt *t, struct ibt_qp *q);
-/* Ends the stream by a Terminate and fails q.  @x: the facts for the user;
- * NULL: the user has them. */
+/* Ends the stream by a Terminate and fails q.  @x: the facts for the message to
+ * the user; NULL: the user has got that message. */
 void stream_fail(struct ibt *t, struct ibt_qp *q, enum terminate_cause cause,
 		 struct explain *x);
 /* Is q's connection at its end, with nothing left to send? */
@@ -151,12 +158,14 @@ bool stream_is_over(const struct ibt_qp *q);
 bool stream_has_begun(const struct ibt_qp *q);
 /* Is all sent that is posted or due? */
 bool stream_is_drained(const struct ibt_qp *q);
-/* Completes the requests, in order, that need no response or have theirs. */
+/* Completes the oldest requests, up to the first that waits for a response or
+ * was not sent.  If that request failed before it was sent, completes it with
+ * its status and ends the stream. */
 void stream_retire(struct ibt *t, struct ibt_qp *q);
 /* Returns the oldest READ or atomic that waits for its response, with its index
  * in *at; NULL: there is none. */
 struct wqe *stream_read_out(struct ibt *t, struct ibt_qp *q, uint32_t *at);
-/* Returns the body of the Read Request of w. */
+/* Returns the body of the Read Request of w, a READ. */
 struct rdmap_read stream_read_of(struct wqe *w);
 /* May the request be sent on this stream? */
 bool stream_has_opcode(const struct iwarp_stream *s, uint8_t opcode);
