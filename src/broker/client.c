@@ -454,8 +454,9 @@ static void hang_up(struct client *c, int err, const struct proto *m)
 			    : "the broker adverbd has closed the connection");
 }
 
-/* Whether the program has closed the client's descriptors.  Nothing is sent to
- * a broker then, since it would bring descriptors of the program. */
+/* Has the program closed the connection, the receive socket or the fd store?
+ * Nothing is sent to a broker then: the numbers may be those of files of the
+ * program, which the message would bring to the broker. */
 static bool has_lost_files(const struct client *c)
 {
 	return (c->unix_fd >= 0 && !fd_identity_holds(c->unix_fd)) ||

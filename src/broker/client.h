@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The client of the broker in each process: finds or starts the broker, holds
- * the class of the process and its receive socket, asks about other processes.
+ * The client of the broker in each process: finds or starts the broker, has the
+ * class and the receive socket of the process, asks about other processes.
  *
- *	  open                 welcome
+ *	  connected            welcome
  *	LOST ------> GREETING ---------> UP
  *	 ^|^           ^|   `--refused--> ALONE
- *	 || `----------|'  it dies        | |
+ *	 || `----------|'  broker dies    | |
  *	 |`-> STARTING-'                  | |
- *	 `--------------------------------+-'  (ALONE: after a second)
+ *	 `--------------------------------+-'
+ *	                  UP: the broker dies; ALONE: after a second
  *
  * When the broker dies, the class, its socket and the pages stay valid.
  * client_turn starts another broker, or finds the one that another process has
@@ -32,39 +33,38 @@
 /* The broker's answers about a peer; the values are those of enum
  * proto_peer. */
 enum client_peer {
-	CLIENT_PEER_GONE,
-	CLIENT_PEER_ALIVE,
-	CLIENT_PEER_UNKNOWN,
-	CLIENT_PEER_CLOSED,
-	CLIENT_PEER_LEFT,
+	CLIENT_PEER_GONE,    /* the process has ended */
+	CLIENT_PEER_ALIVE,   /* the process lives */
+	CLIENT_PEER_UNKNOWN, /* the broker does not know */
+	CLIENT_PEER_CLOSED, /* the process lives, and drops packets to the QP */
+	CLIENT_PEER_LEFT,   /* the connection to the QP has ended */
 };
 
 /* The broker's answers about an arena; the values are those of enum
- * proto_arena.  NONE: the process shares no arena with this process.  LATER:
- * the caller asks again in a moment.  GONE: the process has ended. */
+ * proto_arena. */
 enum client_arena {
-	CLIENT_ARENA_HERE,
-	CLIENT_ARENA_NONE,
-	CLIENT_ARENA_LATER,
-	CLIENT_ARENA_GONE,
+	CLIENT_ARENA_HERE,  /* the answer says where the arena is */
+	CLIENT_ARENA_NONE,  /* the process shows no arena to this process */
+	CLIENT_ARENA_LATER, /* not known yet: the caller asks again later */
+	CLIENT_ARENA_GONE,  /* the process has ended */
 };
 
 enum client_state {
-	CLIENT_LOST,
+	CLIENT_LOST, /* no connection; looks for a broker at due_ms */
 	/* the broker that this process started does not serve yet */
 	CLIENT_STARTING,
-	CLIENT_GREETING,
-	CLIENT_UP,
-	CLIENT_ALONE,
+	CLIENT_GREETING, /* PROTO_HELLO was sent; the answer has not come */
+	CLIENT_UP,	 /* the broker has welcomed this client */
+	CLIENT_ALONE,	 /* the broker or this client refused the other */
 };
 
-/* The occasions on which a client has a sentence for the user, without a full
+/* The subject of a message to the user, which is one sentence without a full
  * stop. */
 enum client_word {
 	CLIENT_SAYS_LATE, /* client_open waits for a broker */
-	/* adverbd cannot be run: why, and what serves instead */
+	/* adverbd cannot be run: the reason, and that a thread serves */
 	CLIENT_SAYS_THREAD,
-	CLIENT_SAYS_ENDS, /* each broker ends at once */
+	CLIENT_SAYS_ENDS, /* each broker that is started ends at once */
 };
 typedef void client_say(enum client_word word, const char *sentence);
 
@@ -80,8 +80,10 @@ struct client_broker {
 
 struct client {
 	enum client_state state;
-	int unix_fd; /* its close releases the class; -1: no broker */
-	int udp_fd;  /* bound to port 4791, dual-stack; blocking, no pktinfo */
+	/* the connection to the broker, which releases the class when it is
+	 * closed; -1: none */
+	int unix_fd;
+	int udp_fd; /* bound to port 4791, dual-stack; blocking, no pktinfo */
 	/* the fd store, kept for a successor of the broker; -1: none */
 	int fd_store_fd;
 	/* the sending end of the relay to udp_fd, kept for a successor of the
@@ -95,15 +97,17 @@ struct client {
 	uint32_t class;
 	uint32_t serial;
 	uint64_t patience_ms; /* how long PROTO_HELLO may lack an answer */
-	uint64_t due_ms;      /* when client_turn is due */
+	uint64_t due_ms;      /* when client_turn is due; UINT64_MAX: never */
 	uint64_t lost_ms;     /* since when there is no broker */
-	uint32_t wait_ms;     /* until the next attempt to find a broker */
+	/* the wait before the next attempt to find a broker; doubles with each
+	 * failure */
+	uint32_t wait_ms;
 	struct client_broker broker;
-	/* The broker is another ordinary user's, whom ADVERB_BROKER_USER names
-	 * as trusted. */
+	/* The broker belongs to another ordinary user, and ADVERB_BROKER_USER
+	 * names that user as trusted. */
 	bool is_told;
-	int err; /* why there is no broker */
-	const char *reason;
+	int err;	    /* why there is no broker: -errno */
+	const char *reason; /* the sentence for err: constant, or `why` */
 	char why[START_SENTENCE];
 	struct start start;	    /* in CLIENT_STARTING */
 	client_say *say;	    /* NULL: the user is told nothing */
@@ -114,27 +118,33 @@ struct client {
 /* The news that client_turn reports. */
 struct client_news {
 	enum {
+		/* the answer to client_ask or client_ask_far */
 		CLIENT_NEWS_PEER,
 		/* a broker has welcomed this client */
 		CLIENT_NEWS_BACK,
+		/* the answer to client_ask_arena */
 		CLIENT_NEWS_ARENA,
 		/* a process to which this process's arena was shown has
 		 * ended */
 		CLIENT_NEWS_DIED,
+		/* the answer to client_ask_source */
 		CLIENT_NEWS_SOURCE,
 	} what;
 	uint32_t qpn;	  /* PEER: as asked */
 	uint8_t host[16]; /* PEER: the host; 0: a process of this namespace */
-	enum client_peer peer;
+	enum client_peer peer;	/* PEER: the answer */
 	uint32_t class;		/* ARENA, SOURCE: as asked */
 	struct inaddr from, to; /* SOURCE: as asked */
 	/* SOURCE: the user of the class's process owns the port of `from` */
 	bool is_peers;
-	enum client_arena arena;
+	enum client_arena arena;  /* ARENA: the answer */
 	struct proto_at arena_at; /* ARENA: where the arena is, if HERE */
-	int kick_fd;		  /* ARENA: the caller's from now on, if HERE */
+	/* ARENA, if HERE: the eventfd of the arena's owner; the caller owns
+	 * this descriptor. */
+	int kick_fd;
 };
 
+/* The arguments of client_open. */
 struct client_wish {
 	/*
 	 * The descriptors of this process's arena and eventfd.  The broker, and
@@ -153,6 +163,7 @@ struct client_wish {
 	 */
 	client_say *say;
 };
+
 /*
  * Opens a client: finds or starts a broker, and waits until the broker gives a
  * class.  0, or -errno with a sentence in *why, which borrows from c or is

@@ -24,7 +24,7 @@ struct cm_doubts {
 		struct live_peer about;
 		bool is_taken; /* by cm_doubts_take */
 	} place[CM_DOUBTS_MAX];
-	uint32_t used; /* of place[] */
+	uint32_t used; /* how many of place[] are used */
 };
 
 /* Adds a doubt about a peer of the share's user, if the user may have another

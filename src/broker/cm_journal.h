@@ -27,8 +27,8 @@ struct cm_journal_entry {
 struct cm_journal {
 	struct fd_store *fd_store;	    /* borrowed; may hold nothing */
 	struct cm_journal_entry *inherited; /* sorted by the note's local_id */
-	uint32_t count;			    /* of inherited[] */
-	uint32_t open;			    /* of inherited[], not yet taken */
+	uint32_t count; /* how many of inherited[] there are */
+	uint32_t open;	/* how many of them were not taken yet */
 };
 
 /* Makes a journal without inherited records; borrows fd_store. */

@@ -16,11 +16,11 @@
 #include "util/list.h"
 
 struct cm_output {
-	int fd;			  /* of the client, borrowed */
+	int fd;			  /* the client's connection, borrowed */
 	struct user_share *share; /* borrowed */
 	struct list queue;
 	uint32_t waiting; /* messages in the queue */
-	uint32_t most;	  /* of waiting, since the queue was last empty */
+	uint32_t most;	  /* the most that waited since the queue was empty */
 	/* The client did not read: the queue has CMPROTO_DROPPED, and takes no
 	 * other message. */
 	bool is_lost;

@@ -36,7 +36,7 @@
 #define INDEX_OF(id)   ((id) & ((1u << GENERATIONS) - 1))
 
 struct cmserver_client {
-	struct list link; /* of the server's clients */
+	struct list link; /* in the server's list of clients */
 	struct user_share *share;
 	struct cm_output output;
 	struct fd_store_entry process;
@@ -46,12 +46,12 @@ struct cmserver_client {
 };
 
 struct object {
-	struct list link;		/* of its client's `own` */
+	struct list link;		/* in its client's `own` */
 	struct cmserver_client *client; /* NULL: the object is free */
 	uint16_t generation;
 	uint16_t space, port;
 	struct cm_where where;
-	uint32_t binding, listener; /* of ports and cm; NONE: it has none */
+	uint32_t binding, listener; /* ids of ports and of cm, or NONE */
 	uint32_t conv;		    /* a conversation's id; 0: it has none */
 	bool is_datagram;
 };

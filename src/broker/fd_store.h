@@ -59,10 +59,10 @@ struct fd_store_record {
 /* The contents of a sparse memfd: pages that were never written take no
  * memory. */
 struct fd_store_ledger {
-	struct steer_key key;	     /* of the group (steer.h) */
-	struct siphash_key note_key; /* of cm_seal.h; all 0: none yet */
+	struct steer_key key;	     /* the group's key (steer.h) */
+	struct siphash_key note_key; /* for cm_seal.h; all 0: none yet */
 	struct fd_store_entry at[STEER_CLASS_MAX + 1]; /* by index */
-	uint32_t records; /* of record[], ever written */
+	uint32_t records; /* how many of record[] were ever written */
 	struct fd_store_record record[FD_STORE_RECORDS];
 };
 

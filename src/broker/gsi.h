@@ -37,7 +37,7 @@
 struct gsi_mad {
 	struct inaddr from, to;
 	uint32_t scope;	     /* interface of link-local addresses; 0: any */
-	uint32_t remote_qpn; /* of the peer */
+	uint32_t remote_qpn; /* the peer's QPN */
 	uint16_t pkey;
 	const uint8_t *bytes; /* MAD_BYTES, borrowed */
 };
@@ -52,7 +52,8 @@ struct gsi_agent {
 /* Frames that wait to be sent, as many as one system call takes. */
 struct gsi_block {
 	struct gsi_block *next;
-	uint32_t count, sent; /* of out */
+	uint32_t count; /* how many frames out[] has */
+	uint32_t sent;	/* how many of them were sent */
 	struct udp_dgram out[UDP_BATCH];
 	uint8_t frame[UDP_BATCH][GSI_FRAME];
 };

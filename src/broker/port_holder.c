@@ -12,7 +12,7 @@
 #include "util/printable.h"
 
 #define ROCEV2_UDP_PORT 4791
-#define SHOWN_BYTES	16 /* of a process's name */
+#define SHOWN_BYTES	16 /* bytes of a process's name */
 
 struct socket_row {
 	unsigned user;

@@ -94,7 +94,7 @@ enum proto_peer {
 	PROTO_PEER_GONE,
 	PROTO_PEER_ALIVE,
 	PROTO_PEER_UNKNOWN,
-	PROTO_PEER_CLOSED, /* the process lives, the QP answers nothing */
+	PROTO_PEER_CLOSED, /* the process lives, and drops packets to the QP */
 	PROTO_PEER_LEFT,   /* the connection to the QP has ended */
 };
 

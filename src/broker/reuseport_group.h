@@ -37,7 +37,7 @@ enum reuseport_group_use {
 
 struct reuseport_group_member {
 	int fd;
-	int page_fd;	     /* of the page, for writing; -1: none */
+	int page_fd;	     /* the member's page, for writing; -1: none */
 	uint64_t generation; /* the generation of the page */
 	int relay_fd;	     /* the sending end of the relay to fd; -1: none */
 	uint32_t relay_most; /* bytes that may wait in that relay */

@@ -433,7 +433,7 @@ static void retire_client(struct server *s, struct conn *c)
 	if (c->class)
 		reuseport_group_release(&s->group, c->class, now_ms());
 	c->class = 0;
-	/* what the process had said before it died still counts */
+	/* messages that the process sent before it died still count */
 	if (c->cm)
 		serve_cm(s, c, CM_LAST);
 	if (c->cm)

@@ -23,12 +23,12 @@
 #define SHARE_BYTES (16u << 20)
 
 struct user_share {
-	struct list link; /* of the table */
+	struct list link; /* in share_table.all */
 	uid_t uid;
 	uint32_t clients; /* references by share_get */
 	uint32_t objects;
-	uint32_t doubts;    /* of the cmserver, until they are settled */
-	uint64_t bytes;	    /* that wait */
+	uint32_t doubts;    /* unsettled doubts, see cm_doubts.h */
+	uint64_t bytes;	    /* bytes that wait for its clients */
 	struct cm_owner cm; /* its listeners and conversations */
 };
 
