@@ -31,7 +31,7 @@
 struct cm;
 
 struct cm_config {
-	uint64_t seed;		/* of ids, see cm_seed */
+	uint64_t seed;		/* the seed of ids, see cm_seed */
 	uint32_t conversations; /* at most */
 	/* Unanswered requests at most of one sender: an owner of this manager,
 	 * or another manager's address. */
@@ -63,7 +63,7 @@ enum cm_event_type {
 
 struct cm_event {
 	enum cm_event_type type;
-	uint32_t id;   /* of the conversation */
+	uint32_t id;   /* the conversation's id */
 	uint64_t user; /* the number that cm_connect or cm_set_user gave */
 	uint8_t local[16], peer[16];
 	struct cmmsg msg; /* kind 0: none */
@@ -98,7 +98,7 @@ struct cm_note {
 	uint8_t local[16], peer[16];
 	uint8_t state; /* 0: there is nothing to continue */
 	uint8_t is_passive, is_strict, timeout, tries;
-	uint8_t last[MAD_BYTES]; /* what a retry repeats */
+	uint8_t last[MAD_BYTES]; /* the message that a retry repeats */
 	/* The consumer may have made the note up: the conversation is found by
 	 * its ids alone, not by the peer's queue pair (cm_has_ended, CM_STALE).
 	 */
@@ -141,7 +141,7 @@ static inline int cm_owner_may_add(const struct cm_owner *owner, uint32_t has,
 /* The arguments of cm_connect. */
 struct cm_start {
 	struct cm_owner *owner; /* for which the conversation counts */
-	uint64_t user;		/* of the conversation's events */
+	uint64_t user;		/* cm_event.user of its events */
 	/* The conversation's id; 0, or one in use: the manager draws one.  A
 	 * caller that repeats a call for another manager gives the same id. */
 	uint32_t id;

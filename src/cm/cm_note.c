@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notes, by which a conversation continues in another manager; see cm.h. */
+/* Notes: another manager continues a conversation by its note; see cm.h. */
 #include <errno.h>
 #include <string.h>
 
 #include "cm/conv.h"
 
-/* How a conversation continues from a note of its state. */
+/* The rule by which a conversation continues from a note of its state. */
 struct phase {
-	bool is_resumed;	   /* such a conversation can continue */
-	bool is_repeated;	   /* its last message is sent again */
-	enum cmmsg_kind last_sent; /* 0: it has sent nothing */
+	bool is_resumed;  /* a conversation in this state can continue */
+	bool is_repeated; /* the message in the note is sent again */
+	/* The kind of the message that the note must have, since a retry, or
+	 * the repetition of a message by the peer, sends it again; 0: none. */
+	enum cmmsg_kind last_sent;
 };
 
 static struct phase phase_of(enum conv_state state, bool is_passive)
@@ -71,7 +73,8 @@ void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note)
 	memcpy(note->last, c->retry.last, MAD_BYTES);
 }
 
-/* Can there be such a conversation, with such a last message? */
+/* Does the note describe a conversation that can exist?  Parses the note's
+ * message into *last if the phase needs one. */
 static bool is_sane(const struct cm_note *n, const struct phase *phase,
 		    struct cmmsg *last)
 {
@@ -118,13 +121,15 @@ static int resume_conv(struct cm *cm, struct cm_owner *owner, uint64_t user,
 		return -EINVAL;
 	c = note->remote_id ? conv_find_remote(cm, note->peer, note->remote_id)
 			    : NULL;
-	/* the conversation's own request, repeated before the note came */
+	/* A held conversation with the note's remote id was made by the note's
+	 * request, which the peer has repeated before the note came. */
 	if (c && c->state == CONV_HELD) {
 		conv_free(cm, c);
 		c = NULL;
 	}
-	/* A released conversation may have the same remote id: its request was
-	 * repeated before the note came, and taken for a new one. */
+	/* A released conversation with the note's remote id does no harm: the
+	 * peer has repeated the note's request before the note came, this
+	 * manager took it for a new request, and the consumer released that. */
 	if (conv_find(cm, note->local_id) || (c && !c->is_released))
 		return -EEXIST;
 	err = conv_new(cm, owner, note->local_id, &c);
@@ -132,11 +137,12 @@ static int resume_conv(struct cm *cm, struct cm_owner *owner, uint64_t user,
 		return err;
 	c->user = user;
 	take_note(cm, c, note);
-	/* the message gets the conversation's ids, whatever ids it has in the
-	 * note */
+	/* step_keep writes the conversation's ids into the message: those in
+	 * the note are not trusted */
 	if (phase.last_sent)
 		step_keep(c, &last);
-	/* a conversation that is only released repeats no message but a DREQ */
+	/* for cm_note_release, which ends the conversation next, no message but
+	 * a DREQ is sent again */
 	if (phase.is_repeated && (goes_on || phase.last_sent == CMMSG_DREQ)) {
 		step_again(cm, c);
 		step_arm(cm, c, note->timeout, note->tries, now_ns);

@@ -158,7 +158,7 @@ struct cm {
 	struct conv *conv;
 	uint32_t *free_list;
 	struct conv_listener *listener;
-	uint32_t listeners;			/* of listener[] in use */
+	uint32_t listeners; /* how many of listener[] are in use */
 	struct conv_recent recent[CONV_RECENT]; /* cm_unlisten */
 	uint64_t expecting_until_ns;		/* cm_expect_listeners */
 	struct list local[CONV_BUCKETS], remote[CONV_BUCKETS],
@@ -167,7 +167,7 @@ struct cm {
 	struct conv_waiting waiting;
 	struct wheel wheel;
 	struct conv_output out;
-	uint32_t rx_scope; /* of the message that cm_rx handles */
+	uint32_t rx_scope; /* the scope of cm_rx's message */
 	struct cm_counters counters;
 };
 

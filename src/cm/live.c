@@ -28,7 +28,7 @@ struct budget {
 struct live {
 	struct rng rng;
 	uint64_t hash_key;
-	uint32_t open; /* of question[] in use */
+	uint32_t open; /* how many of question[] are in use */
 	struct question question[LIVE_QUESTIONS];
 	struct budget budget[LIVE_BUDGETS];
 	struct cm_frame tx[RING];

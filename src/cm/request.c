@@ -18,7 +18,7 @@
 #define FULL_NS	   8600000000u /* longer than the pause between two tries */
 #define DOUBT_NS   1000000000u /* between two CM_STALE of one connection */
 #define HELD_MAX   1024
-#define HELD_SHARE 256 /* of one sender: see conv_sender */
+#define HELD_SHARE 256 /* held of one sender, see conv_sender */
 
 /* The conversation of this manager that sent the request; NULL: none of this
  * manager's did. */
