@@ -14,7 +14,7 @@
 struct field {
 	uint16_t bit;	 /* the first bit */
 	uint16_t bits;	 /* the width */
-	uint16_t offset; /* of the member in struct cmmsg */
+	uint16_t offset; /* offset of the member in struct cmmsg */
 	uint16_t size;	 /* bytes of the member in struct cmmsg */
 };
 

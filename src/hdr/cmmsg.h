@@ -84,7 +84,8 @@ struct cmmsg_path {
 	uint8_t rate, traffic_class, hop_limit, sl, subnet_local, ack_timeout;
 };
 
-/* What a message says of its sender's queue pair, or end-to-end context. */
+/* The attributes of the sender's queue pair, or end-to-end context, in a
+ * message. */
 struct cmmsg_qp {
 	uint32_t qkey, qpn, psn, eecn, remote_eecn;
 	uint8_t responder_resources, initiator_depth;

@@ -28,7 +28,7 @@
 /* The untagged queues (RFC 5040 4.1, RFC 7306 4.1). */
 enum ddp_queue {
 	DDP_QUEUE_SEND = 0,
-	DDP_QUEUE_REQUEST = 1, /* of RDMA Reads and atomics */
+	DDP_QUEUE_REQUEST = 1, /* requests: RDMA Reads, atomics */
 	DDP_QUEUE_TERMINATE = 2,
 	DDP_QUEUE_ATOMIC_RESPONSE = 3,
 	DDP_QUEUES = 4,

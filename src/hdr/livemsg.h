@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The question whether the process of a QPN lives, and the answer, between the
- * brokers of two hosts on QP1: a MAD of a vendor class (IBTA Vol 1, 16.5) with
- * the methods Get and GetResp.  Offsets are those in the MAD, in bytes;
- * hdr/mad.h has the header:
+ * A broker asks the broker of another host whether the process that has a QPN
+ * lives, and gets an answer.  Both messages go from QP1 to QP1 as MADs of a
+ * vendor class (IBTA Vol 1, 16.5): the question has the method Get, the answer
+ * GetResp.  Offsets are in bytes from the start of the MAD, whose header is in
+ * hdr/mad.h:
  *
  *	 8	TransactionID: a nonce; an answer has the nonce of its question
  *	24	RMPP header, 12 bytes of 0: one packet
@@ -28,7 +29,7 @@ enum livemsg_state {
 	LIVEMSG_UNKNOWN, /* the broker does not know the QPN */
 	LIVEMSG_ALIVE,	 /* the process lives */
 	LIVEMSG_GONE,	 /* the process has ended */
-	LIVEMSG_CLOSED,	 /* the process lives, the queue pair does not answer */
+	LIVEMSG_CLOSED,	 /* the process lives, and drops packets to the QPN */
 };
 
 struct livemsg {
@@ -36,15 +37,15 @@ struct livemsg {
 	/* An answer with an error status, from a host that does not know the
 	 * class; qpn and state are 0 then. */
 	bool is_refusal;
-	uint64_t nonce;
-	uint32_t qpn;
-	enum livemsg_state state;
+	uint64_t nonce; /* drawn for the question; the answer has the same */
+	uint32_t qpn;	/* the QPN that is asked about */
+	enum livemsg_state state; /* the answer; in a question 0 */
 };
 
-/* Reads a MAD.  Returns false if len < MAD_BYTES or the MAD is no such message.
- */
+/* Parses a MAD of len bytes into *m.  Returns false if len < MAD_BYTES or the
+ * MAD is neither a question nor an answer. */
 bool livemsg_parse(const uint8_t *mad, size_t len, struct livemsg *m);
-/* Writes MAD_BYTES, a question or an answer but not a refusal. */
+/* Writes MAD_BYTES at mad: a question or an answer.  is_refusal is ignored. */
 void livemsg_write(uint8_t *mad, const struct livemsg *m);
 
 #endif

@@ -7,10 +7,10 @@
 #include "hdr/bth.h"
 #include "hdr/ext.h"
 
-/* Row flags. */
-#define REQUEST			 1
-#define PAYLOAD			 2
-#define PLACEMENT		 4
+/* Flags of a row, for the members of struct opcode_info. */
+#define REQUEST			 1 /* request */
+#define PAYLOAD			 2 /* payload */
+#define PLACEMENT		 4 /* memory_placement */
 
 #define SIZE_IF(ext, bit, bytes) ((ext)&OPCODE_EXT_##bit ? (bytes) : 0)
 #define HEADER_BYTES(ext)                                                      \
@@ -49,8 +49,8 @@
 
 /* clang-format off */
 
-/* The operations of every connected service S; X are the extension headers of
- * all its requests. */
+/* The operations of RC, UC and XRC.  S: the service; X: the extension headers
+ * that each request of the service has. */
 #define CONNECTED(S, X) \
 	ROW(S, SEND_FIRST,     SEND,  FIRST,  X,                REQUEST | PAYLOAD), \
 	ROW(S, SEND_MIDDLE,    SEND,  MIDDLE, X,                REQUEST | PAYLOAD), \
@@ -81,7 +81,8 @@
 	ROW(S, FLUSH,                FLUSH,         ONLY,   X | FETH | RETH,     REQUEST | PLACEMENT), \
 	ROW(S, ATOMIC_WRITE,         ATOMIC_WRITE,  ONLY,   X | RETH,            REQUEST | PAYLOAD | PLACEMENT)
 
-/* A reserved opcode of RC: all bytes after the BTH count as payload. */
+/* A reserved opcode of RC, which the responder refuses (IBTA 9.9.3).  All bytes
+ * after the BTH count as payload. */
 #define RESERVED(op) \
 	[op] = { \
 		.name = "RC reserved", \
@@ -103,7 +104,7 @@ static const struct opcode_info table[256] = {
 	ROW(UD, SEND_ONLY_IMM, SEND, ONLY, DETH | IMMDT, REQUEST | PAYLOAD),
 	CONNECTED(XRC, XRCETH),
 	RELIABLE(XRC, XRCETH),
-	/* A17.9: a BTH and 16 reserved bytes, which count as payload. */
+	/* IBTA A17.9: a BTH and 16 reserved bytes, which count as payload. */
 	[OPCODE_CNP] = {
 		.name = "CNP",
 		.service = OPCODE_SERVICE_CNP,
@@ -121,11 +122,14 @@ const struct opcode_info *opcode_info(uint8_t opcode)
 	return table[opcode].name ? &table[opcode] : NULL;
 }
 
+/* The opcode with an immediate is the next one after `plain`. */
 static uint8_t with_tail(unsigned int plain, enum opcode_ext tail)
 {
 	return (uint8_t)(tail == OPCODE_EXT_IMMDT ? plain + 1 : plain);
 }
 
+/* Returns the opcode of a packet of a SEND or WRITE; first: the opcode of its
+ * first packet. */
 static uint8_t message_opcode(unsigned int first, enum opcode_position position,
 			      enum opcode_ext tail)
 {

@@ -154,8 +154,8 @@ struct opcode_info {
 	bool memory_placement; /* an operation of IBTA A19 */
 };
 
-/* Returns the row of an opcode, or NULL if the opcode is unknown: reserved in a
- * service other than RC, or of an unknown service. */
+/* Returns the row of an opcode; NULL if the opcode is reserved in a service
+ * other than RC, or is of RD or of a reserved service. */
 const struct opcode_info *opcode_info(uint8_t opcode);
 
 /*
@@ -167,6 +167,7 @@ const struct opcode_info *opcode_info(uint8_t opcode);
 uint8_t opcode_of(enum opcode_service service, enum opcode_kind kind,
 		  enum opcode_position position, enum opcode_ext tail);
 
+/* Returns the three service bits of an opcode, which may be of no service. */
 static inline enum opcode_service opcode_service(uint8_t opcode)
 {
 	return (enum opcode_service)(opcode >> 5);

@@ -5,7 +5,7 @@
 
 #include "hdr/bytes.h"
 
-/* of the third byte of a Terminate */
+/* bits of the third byte of a Terminate */
 enum { HAS_LENGTH = 0x80, HAS_DDP = 0x40, HAS_RDMAP = 0x20 };
 
 /* clang-format off */

@@ -38,7 +38,7 @@ struct rdmap_info {
 	bool invalidates;      /* the STag field has a meaning */
 	bool is_solicited;     /* the message raises a solicited event */
 	bool is_extension;     /* only after RFC 7306 was agreed on */
-	uint8_t payload_bytes; /* of the whole message, exactly; 0: any */
+	uint8_t payload_bytes; /* exact length of the message; 0: any */
 };
 
 /* The body of an RDMA Read Request (RFC 5040 4.4). */
