@@ -48,8 +48,8 @@ struct direct_state {
 	struct target_ref *link;
 	/* UD: all targets by QPN, owned, or NULL. */
 	struct map *targets;
-	/* UD: the QPN of the target to which the request at the cursor goes by
-	 * packets, or 0. */
+	/* UD: the destination QPN of the datagram whose path
+	 * initiator_ud_turn looked up last; 0: none. */
 	uint32_t packets_to;
 	struct {
 		/* The number of the lock that excludes other calls: below

@@ -114,7 +114,7 @@ struct ibt {
 	struct wheel wheel;
 	struct cq_moderation cq_moderation[IBT_CQ_MODERATION];
 	uint64_t now_ns;       /* the time of the engine's present call */
-	enum engine_sign sign; /* what was wrong with the present packet */
+	enum engine_sign sign; /* the fault of the present packet */
 	struct list active;    /* struct ibt_qp with something to send */
 	struct list owing;     /* QPs that wait with an ACK for a request */
 	uint64_t owing_ns;     /* since when the first of `owing` waits */
@@ -271,7 +271,7 @@ struct ibt_timers {
  */
 struct ibt_qp {
 	struct qp *qp;
-	struct engine_counters *counters; /* of the QP's device */
+	struct engine_counters *counters; /* those of the QP's device */
 	struct list active;		  /* on ibt.active */
 	struct list owing;		  /* on ibt.owing, or shm_ack's list */
 	bool owes_last_wqe; /* IBV_EVENT_QP_LAST_WQE_REACHED is due */

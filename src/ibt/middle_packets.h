@@ -21,8 +21,8 @@
 
 struct middle_packets {
 	uint8_t bth[BTH_BYTES]; /* the header of all, without PSN */
-	struct serial24 psn;	/* of the next packet */
-	uint64_t va;		/* of the next packet's payload */
+	struct serial24 psn;	/* the PSN of the next packet */
+	uint64_t va;		/* where the next payload lies */
 	uint32_t left;		/* packets that may still be made */
 	struct reply *answer; /* borrowed; NULL: the packets are a request's */
 };

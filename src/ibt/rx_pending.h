@@ -33,7 +33,7 @@
 /* So many packets stop the caller's receiving; the rest is room for the packets
  * of one more run of datagrams. */
 #define RX_PENDING_FULL 128
-#define RX_PENDING_OWN	128 /* of one QP, if there are several */
+#define RX_PENDING_OWN	128 /* for one QP, if several wait */
 
 /* Allocates the packets, if t has none.  0 or -ENOMEM. */
 int rx_pending_open(struct ibt *t);

@@ -3,7 +3,7 @@
  * Unreliable datagram (IBTA Vol 1, 9.8.3): each message is one packet to any
  * queue pair that shares a Q_Key, or to a multicast group.  The first 40 bytes
  * of a receive are the IP header: an IPv4 header stands in the last 20 of them
- * (A17.4.5.2).  Owner and lock: as struct ibt_qp.
+ * (IBTA A17.4.5.2).  Owner and lock: as struct ibt_qp.
  */
 #ifndef IBT_UD_H
 #define IBT_UD_H
@@ -16,7 +16,7 @@
 struct ud_from {
 	struct inaddr from, to;
 	uint8_t tos;
-	size_t bytes;  /* of the UDP datagram's payload */
+	size_t bytes;  /* UDP payload of the datagram */
 	bool is_local; /* sent on this host, where each QPN is unique */
 };
 
@@ -35,8 +35,8 @@ bool ud_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w);
  * the next request goes direct, or its path is not decided yet. */
 size_t ud_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
 		 struct wq_to *to);
-/* Handles p, a datagram for q.  If p has q's Q_Key, under the responder lock.
- */
+/* Handles p, a datagram for q.  The caller holds the responder lock if p has
+ * q's Q_Key; a datagram with another Q_Key is dropped without it. */
 void ud_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		const struct ud_from *from);
 

@@ -7,11 +7,12 @@
 #include "ibt/unreliable_tx.h"
 #include "util/bits.h"
 
-/* IBTA 10.2.5: a Q_Key with this bit stands for the queue pair's own. */
+/* IBTA 10.2.5: the Q_Key of a work request that has this bit stands for the
+ * Q_Key of the sending queue pair. */
 #define QKEY_OWN 0x80000000u
 
-/* Returns how long a message may be: as long as the MTUs of the QP and of the
- * device that sends it allow. */
+/* Returns the most bytes of a message: the smaller of the path MTUs of the QP
+ * and of the device that the address handle sends from. */
 static uint32_t max_message_bytes(const struct ibt_qp *q, struct wqe *w)
 {
 	const struct wq_to *to = wq_to(&q->qp->sq, w);
@@ -45,7 +46,9 @@ uint32_t ud_req_qkey(const struct ibt_qp *q, const struct wq_to *to)
 	return to->qkey & QKEY_OWN ? q->qp->attr.qkey : to->qkey;
 }
 
-/* Was it decided that requests to this destination go by packets? */
+/* Is it decided that the request at the cursor goes by packets?  That is so if
+ * its destination is not on this host, if q has no table of targets, or if
+ * initiator_ud_turn last looked at a datagram to the same QPN. */
 static bool is_for_packets(const struct ibt_qp *q, const struct wq_to *to)
 {
 	return !q->direct.targets || !to->local ||

@@ -31,7 +31,7 @@ static inline bool verdict_is_refusal(uint32_t number)
 struct verdict_row {
 	uint8_t syndrome;	      /* AETH; the RNR timer is added */
 	bool silent;		      /* there is no answer */
-	uint8_t recv_status;	      /* of the receive; 0: it is flushed */
+	uint8_t recv_status;	      /* status of the receive; 0: flushed */
 	enum engine_event_type event; /* ENGINE_EXPLAIN: none */
 };
 
