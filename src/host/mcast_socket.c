@@ -16,7 +16,7 @@ void mcast_socket_alias(const uint8_t gid[16], uint8_t ip[16])
 	memset(ip, 0, 10);
 	memset(ip + 10, 0xff, 2);
 	ip[12] = 239;
-	/* RFC 2365: organization-local */
+	/* RFC 2365 6.2: 239.192.0.0/14 is the organization-local scope */
 	ip[13] = (uint8_t)(192 | (h >> 16 & 3));
 	ip[14] = (uint8_t)(h >> 8);
 	ip[15] = (uint8_t)h;
@@ -56,8 +56,9 @@ static struct progress_group *find_group(struct progress *l,
 	return NULL;
 }
 
-/* Joins the groups whose packets queue pairs of gid get: gid, and its alias if
- * gid is an IPv6 address. */
+/* Joins the group gid and, if gid is an IPv6 address, its alias: queue pairs
+ * that are attached to gid get the packets of both.  Success if one of the two
+ * was joined. */
 static int listen_to(struct progress *l, const struct device *dev,
 		     const uint8_t gid[16], const char **why)
 {
