@@ -8,8 +8,8 @@
 
 #define FIRST_OTHER 4 /* index of the first entry without a fixed meaning */
 
-/* The kinds of interfaces, the preferred first: the interfaces of the first
- * kind that this machine has become devices. */
+/* The kinds of interfaces, in the order of preference.  All interfaces of one
+ * kind become devices: of the first kind that the machine has. */
 enum wish {
 	WISH_ROUTED,
 	WISH_ROUTED_BRIDGE,
@@ -18,7 +18,7 @@ enum wish {
 	WISH_LOOPBACK,
 };
 
-/* The addresses for a device's GID table. */
+/* The addresses for a device's GID table; all are borrowed. */
 struct wanted {
 	const uint8_t *local;	/* link-local, for index 0, or NULL */
 	const uint8_t *primary; /* for indexes 1 to 3, or NULL */
@@ -61,7 +61,8 @@ static bool fits_wish(const struct netdev_scene *s, const struct netdev_link *l,
 		return l->is_up && l->has_carrier && l->is_bridge &&
 		       !l->is_port && has_global(s, l->ifindex);
 	case WISH_LOOPBACK:
-		/* Also if down, so that a user sees why. */
+		/* Also if it is down: a device whose port is down tells the
+		 * user more than no device does. */
 		return l->is_loopback;
 	}
 	return false;
@@ -297,8 +298,9 @@ static void want_address(struct wanted *w, const struct netdev_addr *a)
 		w->others[w->other_count++] = a;
 }
 
-/* Whether `a` belongs at index 1 rather than `b`: IPv4 is better than IPv6,
- * and the present entry is better than another one. */
+/* Does `a` belong at index 1 rather than `b`, which may be NULL?  IPv4 comes
+ * before IPv6; of one family, the address that is at index 1 now comes first.
+ */
 static bool is_better(const struct device_port *p, const struct netdev_addr *a,
 		      const uint8_t *b)
 {
@@ -307,6 +309,7 @@ static bool is_better(const struct device_port *p, const struct netdev_addr *a,
 	return is_entry(p, 1, a);
 }
 
+/* Adds the addresses of the device's own interface. */
 static void want_own(const struct netdev_scene *s, const struct device *d,
 		     struct wanted *w)
 {
@@ -354,6 +357,7 @@ static void put_gid(struct device_port *p, uint32_t i, const uint8_t ip[16],
 	p->gids[i].ifindex = ifindex;
 }
 
+/* Fills the entries below FIRST_OTHER, as netdev.h describes them. */
 static void put_fixed(const struct device *d, const struct wanted *w,
 		      struct device_port *p)
 {
@@ -371,7 +375,8 @@ static void put_fixed(const struct device *d, const struct wanted *w,
 			d->ifindex);
 }
 
-/* First keeps the old entries at their indexes, then fills the new ones in. */
+/* Fills the entries from FIRST_OTHER on.  An address that is in the old table
+ * stays at its index; the other addresses take the indexes that are free. */
 static void put_others(const struct device_port *old, const struct wanted *w,
 		       struct device_port *p)
 {

@@ -11,7 +11,8 @@
  *	1, 2, 3  the interface's first IPv4 address, or without one its first
  *	         global IPv6 address, as RoCE v2, v1 and v2 again
  *	4 ...    the interface's other addresses; then, on the first device, the
- *	         addresses of interfaces that are not devices, loopback's last
+ *	         addresses of interfaces that are not devices, with loopback
+ *	         addresses at the end
  *
  * An entry stays at its index while its address exists, except that an IPv4
  * address replaces an IPv6 address at 1 to 3.
@@ -69,8 +70,8 @@ static inline uint32_t netdev_path_mtu(uint32_t mtu)
 	return code;
 }
 
-/* The changes of a device: its GID table, its port that became active or went
- * down, its interface's MTU. */
+/* The changes of a device, as bits: its GID table has changed; its port has
+ * become active, or gone down; the MTU of its interface has changed. */
 enum { NETDEV_GIDS = 1, NETDEV_UP = 2, NETDEV_DOWN = 4, NETDEV_MTU = 8 };
 
 /* In the user's list, before the interface of an iWARP device. */

@@ -31,8 +31,7 @@ void netif_forget(void);
  * first.
  */
 uint32_t netif_index(const uint8_t ip[16], uint32_t link);
-/* Returns netif_index(ip, link) for a link-local address, and 0 for any other.
- * */
+/* Returns netif_index(ip, link) for a link-local address, else 0. */
 uint32_t netif_scope(const uint8_t ip[16], uint32_t link);
 /* Returns a number that changes with each update of the ports; never 0. */
 uint32_t netif_version(void);

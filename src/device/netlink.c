@@ -306,7 +306,7 @@ void netlink_drain(int fd)
 	char byte;
 
 	/* ENOBUFS: messages were lost; the caller reads all interfaces anyway.
-	 * */
+	 */
 	while (recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0 ||
 	       errno == EINTR || errno == ENOBUFS)
 		;

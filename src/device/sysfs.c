@@ -117,7 +117,7 @@ static void put_gid(struct writing *w, const struct device *d, uint32_t i)
 		 g[10], g[11], g[12], g[13], g[14], g[15]);
 	put_file(w, text, "class/infiniband/%s/ports/1/gids/%u", d->name, i);
 	/* In the kernel's tree these files cannot be read if there is no entry.
-	 * */
+	 */
 	snprintf(dir, sizeof(dir), "class/infiniband/%s/ports/1/gid_attrs",
 		 d->name);
 	if (is_there) {
@@ -133,7 +133,7 @@ static void put_gid(struct writing *w, const struct device *d, uint32_t i)
 }
 
 /* Writes the mask of all processors, in the kernel's format of 32 bits a word.
- * */
+ */
 static void put_cpus(struct writing *w, const char *device)
 {
 	char text[MOST_CPUS / CPUS_PER_WORD * 9 + 1] = "";

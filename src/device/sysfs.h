@@ -13,7 +13,7 @@
 
 /* Returns the path of this process's tree, which the first call writes, or NULL
  * if the tree cannot be written.  The string is valid until the process ends.
- * */
+ */
 const char *sysfs_path(void);
 /*
  * Writes the tree of these devices into the folder fd.  Returns 0 or -errno:

@@ -175,7 +175,7 @@ static void handle_fault(int sig, siginfo_t *info, void *context)
 }
 
 /* Without this feature, as in emulators, `rep movsb` moves one byte at a time.
- * */
+ */
 static bool has_fast_strings(void)
 {
 	unsigned int a, b, c, d;

@@ -118,7 +118,7 @@ static int file_read(struct space_self *s, struct iovec *from, size_t n,
 }
 
 /* Copies from `buffer` or to it.  The kernel copies at most about 2 GiB a call.
- * */
+ */
 static int vm_copy(struct space_self *s, struct iovec *target, size_t n,
 		   void *buffer, uint64_t bytes, bool is_write)
 {
@@ -257,7 +257,7 @@ static int self_read_crc(struct space *space, const struct space_vec *from,
 }
 
 /* Makes the page of va writable memory; false if the page may not be written.
- * */
+ */
 static bool populates_page(uint64_t va)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
