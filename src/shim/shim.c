@@ -6,8 +6,9 @@
  *
  * The functions may be called before main, inside malloc, in a signal handler
  * and on a small stack.  So they allocate nothing, take no lock, and use stack
- * for a path only if the path may be replaced.  dlsym's result is kept in a
- * word; two threads that look the function up at once store the same value.
+ * for a path only if the path may be replaced.  The first call of each function
+ * calls dlsym, which takes a lock of the loader, and keeps the address that
+ * dlsym returns; two threads that do so at once store the same address.
  */
 #include "shim/shim.h"
 
@@ -25,8 +26,10 @@
 #include <unistd.h>
 
 #include "shim/path.h"
-/* The call with its path replaced: a function of its own, since it has a path
- * on its stack. */
+
+/* Defines turned_##name, the call with its path replaced.  It is not inlined,
+ * so that a call whose path is not replaced has no PATH_MAX bytes on its stack.
+ */
 #define TURNED(type, name, dir, parameters, ...)                               \
 	SHIM_NEXT(name);                                                       \
 	static __attribute__((noinline)) type turned_##name parameters         \
@@ -38,8 +41,10 @@
 	}
 
 /*
- * A call of which only the argument named `path` is replaced; the path begins
- * at the folder @dir.  An old function that this libc lacks fails with ENOSYS.
+ * Defines the shim's function @name of @type, which replaces the argument named
+ * `path` and passes the others on.  A relative path begins at the folder @dir.
+ * If libc has no function @name, as later releases of glibc may drop an old
+ * one, the shim's returns @failed with errno ENOSYS.
  */
 #define TURN_AT(type, failed, name, dir, parameters, ...)                      \
 	type name parameters;                                                  \
@@ -53,11 +58,13 @@
 		return next_##name(__VA_ARGS__);                               \
 	}
 
+/* TURN_AT for a call whose relative path begins at the working directory. */
 #define TURN(type, failed, name, parameters, ...)                              \
 	TURN_AT(type, failed, name, AT_FDCWD, parameters, __VA_ARGS__)
 
-/* A call of the open family, which has the argument `mode` only if it may
- * create a file. */
+/* TURN_AT for a call of the open family: the caller passes the argument `mode`
+ * only if @flags may create a file.  @parameters: those of the call;
+ * @with_mode: the same with `mode` in place of the dots. */
 #define TURN_OPEN(name, dir, parameters, with_mode, ...)                       \
 	TURNED(int, name, dir, with_mode, __VA_ARGS__, mode)                   \
 	SHIM int name parameters                                               \
@@ -89,7 +96,7 @@ TURN_OPEN(openat64, dir, (int dir, const char *path, int flags, ...),
 	  (int dir, const char *path, int flags, mode_t mode),
 	  dir, path, flags)
 
-/* The functions that _FORTIFY_SOURCE calls instead. */
+/* The functions that a program built with _FORTIFY_SOURCE calls instead. */
 TURN(int, -1, __open_2, (const char *path, int flags), path, flags)
 TURN(int, -1, __open64_2, (const char *path, int flags), path, flags)
 TURN_AT(int, -1, __openat_2, dir, (int dir, const char *path, int flags),
@@ -134,7 +141,8 @@ TURN_AT(int, -1, scandirat64, dir,
 	 int (*order)(const struct dirent64 **, const struct dirent64 **)),
 	dir, path, names, filter, order)
 
-/* These functions report names below the tree, not below /sys or /dev. */
+/* These functions pass paths in the tree to the program's function, not paths
+ * in /sys or /dev. */
 TURN(int, -1, ftw, (const char *path, __ftw_func_t each, int most),
      path, each, most)
 TURN(int, -1, ftw64, (const char *path, __ftw64_func_t each, int most),
@@ -175,7 +183,7 @@ TURN(long, -1, pathconf, (const char *path, int name), path, name)
 TURN(int, -1, inotify_add_watch, (int fd, const char *path, uint32_t mask),
      fd, path, mask)
 
-/* The names of stat before glibc 2.33. */
+/* The functions that programs built before glibc 2.33 call for stat. */
 TURN(int, -1, __xstat, (int version, const char *path, struct stat *st),
      version, path, st)
 TURN(int, -1, __lxstat, (int version, const char *path, struct stat *st),

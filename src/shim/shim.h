@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a function of the shim replaces and calls libc's function. */
+/* Macros by which a function of the shim stands in for libc's function of the
+ * same name and calls it. */
 #ifndef SHIM_SHIM_H
 #define SHIM_SHIM_H
 
@@ -9,8 +10,8 @@
 
 #define SHIM __attribute__((visibility("default")))
 
-/* The pointer to the next definition of @name after the shim's, once shim_find
- * has found it. */
+/* Defines next_##name, the address of the next definition of @name after the
+ * shim's; NULL until shim_find has found it. */
 #define SHIM_NEXT(name) static __typeof__(name) *next_##name
 
 /* Looks up the next definition of `name` by dlsym, once, and keeps it in *word.
