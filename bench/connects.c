@@ -36,11 +36,12 @@
 enum { THREADS_MAX = 64, COUNT_MAX = 4000, BACKLOG = 4096 };
 #define RESOLVE_MS 30000
 
-/* Memory of both processes; the process that accepts writes. */
+/* Memory that both processes share.  The process that accepts connections
+ * writes it, the other reads it. */
 static struct shared {
-	shared_u32 port;	    /* of the listener, in network byte order */
-	shared_u32 numbers;	    /* that have come */
-	shared_u32 ended;	    /* connections */
+	shared_u32 port;	    /* the listener's, in network byte order */
+	shared_u32 numbers;	    /* how many numbers have come */
+	shared_u32 ended;	    /* how many connections have ended */
 	shared_u32 seen[COUNT_MAX]; /* how often each number has come */
 } * shared;
 
@@ -53,8 +54,8 @@ static struct ibv_pd *pd;
 static struct ibv_cq *cq;
 static struct ibv_comp_channel *completions;
 static struct ibv_mr *mr;
-static uint64_t numbers[COUNT_MAX];	/* where each connection receives */
-static shared_flag has_come[COUNT_MAX]; /* the number of a connection */
+static uint64_t numbers[COUNT_MAX]; /* by connection: memory of its receive */
+static shared_flag has_come[COUNT_MAX]; /* by connection: its number came */
 static int accepted;
 
 /* One thread counts in each word. */
@@ -201,7 +202,7 @@ struct opener {
 	struct rdma_cm_id **ids;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
-	int64_t began_ns, ended_ns; /* of rdma_connect and ESTABLISHED */
+	int64_t began_ns, ended_ns; /* at rdma_connect; at ESTABLISHED */
 };
 
 /* Returns the next event, acknowledged, and its id. */

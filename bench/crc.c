@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * crc [-c] [-s BYTES] [-t SECONDS]: measures how fast adverb computes the
- * CRC-32
- * (-c: CRC-32C) of a message in the cache, and prints a line of JSON.  Each
- * call begins with the previous call's result.  If libisal.so.2 is installed,
- * crc also prints ISA-L's rate and the ratio of the two: adverb and ISA-L
- * compute in turns of about TURN_NS, so that a change of the machine's speed
- * concerns both.
+ * crc [-c] [-s BYTES] [-t SECONDS]: measures how fast adverb computes CRC-32,
+ * or with -c CRC-32C, of a message in the cache, and prints a line of JSON.
+ * Each call begins with the previous call's result.  If libisal.so.2 is
+ * installed, crc also prints ISA-L's rate and the ratio of the two: adverb and
+ * ISA-L compute in turns of about TURN_NS, so that a change of the machine's
+ * speed concerns both.
  */
 #include "raw.h"
 #include "util/crc.h"

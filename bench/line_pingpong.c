@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A number through a cache line that two processes share, and back: no message
- * between processes can be faster.
+ * A number goes from a process to another through a cache line that both share,
+ * and back through another line: no message between processes can be faster.
  */
 #include "raw.h"
 
@@ -19,8 +19,9 @@ static void line_open(const struct raw_options *o, int end)
 
 static void line_send(const struct raw_options *o, int end)
 {
-	/* end 0 sends the next number, end 1 sends the number that it received;
-	 * the atomics are for the word alone: no other access is ordered */
+	/* End 0 sends the next number, end 1 sends the number that it received.
+	 * Release and acquire are those of a message; nothing here breaks
+	 * without their order, since the number is all that is sent. */
 	turn += end == 0;
 	__atomic_store_n(&lines[end].turn, turn, __ATOMIC_RELEASE);
 }

@@ -10,7 +10,7 @@
  *		rank 0 -- W messages --> rank 1 -- one byte --> rank 0
  *
  * mpirun starts two processes; each pins itself to a processor.  Rank 0 prints
- *a line of JSON.
+ * a line of JSON.
  */
 #include <mpi.h>
 
@@ -23,7 +23,7 @@
 enum { WARM = 20, MOST = 1024, TAG = 1 };
 
 static int rank, bytes = 8, rounds = 1000, window;
-static unsigned char *to_send, *received; /* of `bytes` bytes each */
+static unsigned char *to_send, *received; /* each has `bytes` bytes */
 static MPI_Request request[MOST];
 
 /* Pins rank r to processor r, from 0, of those that the process may use; does

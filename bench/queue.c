@@ -5,7 +5,7 @@
 
 #include "raw.h"
 
-#define GID_INDEX 1 /* IPv4, RoCEv2 */
+#define GID_INDEX 1 /* RoCEv2; of IPv4 if the interface has an IPv4 address */
 
 void queue_check(bool good, const char *what)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * queue: the queue pairs of the programs of bench/ that measure verbs.  All are
- * RC, on the first device, with its RoCEv2 GID of IPv4.  Each function ends the
- * program when a call fails.
+ * RC, on the first device, with the device's GID at index 1, which is RoCEv2
+ * (device/netdev.h).  Each function ends the program when a call fails.
  */
 #ifndef BENCH_QUEUE_H
 #define BENCH_QUEUE_H
@@ -25,10 +25,12 @@ struct queue_device {
 void queue_check(bool good, const char *what);
 /* Opens the first device. */
 struct queue_device queue_open(void);
-/* A QP in RESET with @depth requests and receives of one element. */
+/* Creates a QP in RESET for @depth requests and @depth receives, each of one
+ * element. */
 struct ibv_qp *queue_create(struct ibv_pd *pd, struct ibv_cq *cq,
 			    uint32_t depth);
-/* Connects a QP in RESET to the QP number @qpn of this machine. */
+/* Connects a QP in RESET to the QP @qpn of the same device: the QP enters RTS.
+ */
 void queue_connect(const struct queue_device *d, struct ibv_qp *qp,
 		   uint32_t qpn);
 

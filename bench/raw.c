@@ -126,8 +126,8 @@ void raw_enter(const struct raw_options *o, int end)
 {
 	cpu_set_t set;
 
-	/* on a machine with one core end 1 fails here, and stays on that core
-	 */
+	/* on a machine with one core sched_setaffinity fails for end 1, which
+	 * stays on that core */
 	CPU_ZERO(&set);
 	CPU_SET(o->one_core ? 0 : end, &set);
 	sched_setaffinity(0, sizeof(set), &set);

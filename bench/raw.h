@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * raw: the common part of the raw limits.  Each is a program with two ends, a
- * parent and a forked child, each pinned to a core; it prints one line of JSON.
- * The parent, end 0, measures; the child, end 1, answers until it is killed.
- * Nothing here uses adverb.
+ * raw: the common part of the programs that measure the machine's limits.  Such
+ * a program has two ends, a parent and a forked child, each pinned to a core.
+ * The parent, end 0, measures, and prints one line of JSON.  The child, end 1,
+ * answers until it is killed.  No function here calls adverb's libraries.
  */
 #ifndef BENCH_RAW_H
 #define BENCH_RAW_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The options of all programs; each uses those that its usage names. */
+/* The options of all programs.  A program uses those that its usage names. */
 struct raw_options {
 	size_t bytes;	   /* -s: bytes of a message */
 	size_t packet;	   /* -m: bytes of a packet's payload */
@@ -21,31 +21,34 @@ struct raw_options {
 	double seconds;	   /* -t: the time of a stream */
 	bool blocking;	   /* -b: sleep in the kernel, else poll */
 	bool one_core;	   /* -1: both ends on core 0 */
-	bool single;	   /* -o: one packet a call */
-	bool plain;	   /* -p: no headers of a WRITE, no CRC, no copy */
-	bool peek;	   /* -k: the kernel puts payloads into place */
-	bool reads;	   /* -r: read the other end's memory, not write */
-	bool castagnoli;   /* -c: CRC-32C */
+	bool single;	   /* -o: one packet a call; vm_copy: many messages */
+	bool plain;	   /* -p: no RETH, no CRC, no copy of payloads */
+	bool peek;	   /* -k: the kernel copies payloads to their places */
+	bool reads;	   /* -r: read the other end's memory, do not write */
+	bool castagnoli;   /* -c: CRC-32C instead of CRC-32 */
 	const char *netns; /* -N PATH: the network namespace of end 1 */
 	struct in_addr here, there; /* -A: the addresses of end 0 and end 1 */
 };
 
-/* Reads argv into *o; o->bytes is the default of -s, or 0.  At a wrong option
- * prints @usage and ends the program. */
+/* Reads argv into *o.  On entry o->bytes is the default of -s; 0 stands for 2
+ * bytes.  At a wrong option prints @usage and ends the program. */
 void raw_options(int argc, char **argv, const char *usage,
 		 struct raw_options *o);
 
-/* Prints @what and errno's text, and ends the program. */
+/* Prints @what and the text of errno on stderr, and ends the program with exit
+ * status 1. */
 void raw_die(const char *what) __attribute__((noreturn));
-/* CLOCK_MONOTONIC. */
+/* Returns the time of CLOCK_MONOTONIC. */
 int64_t raw_now_ns(void);
-/* The median of @count values, which it sorts. */
+/* Sorts @count values, 1 or more, and returns their median. */
 double raw_median(double *values, size_t count);
-/* Zeroed memory that a forked child shares. */
+/* Returns zeroed memory that a child forked later shares.  Ends the program if
+ * there is no memory. */
 void *raw_shared(size_t bytes);
 /* Pins this end to its core; end 1 also enters o->netns. */
 void raw_enter(const struct raw_options *o, int end);
-/* One pause of a polling loop; on one core it yields to the other end. */
+/* Pauses in a polling loop: if both ends are on one core, yields to the other
+ * end. */
 void raw_pause(const struct raw_options *o);
 
 /*

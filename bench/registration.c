@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * registration [-s BYTES] [-n ROUNDS]: registers and deregisters a region of
- * BYTES whose pages are there, and beside it maps and unmaps as many bytes, in
- * turns.  Prints the medians.  Linked with the system's libibverbs; `adverb
- * run` loads adverb's.
+ * BYTES whose pages are populated.  For comparison it maps and unmaps as many
+ * bytes in the same round, and then maps as many bytes with MAP_POPULATE.
+ * Prints the medians.  Linked with the system's libibverbs; `adverb run` loads
+ * adverb's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 enum kind { REG, DEREG, MAP, UNMAP, POPULATE, KINDS };
 
-#define POPULATED_ROUNDS 5 /* of POPULATE: a GiB takes long */
+#define POPULATED_ROUNDS 5 /* rounds of POPULATE: one of a GiB takes long */
 
 static double since_us(int64_t began_ns)
 {

@@ -10,8 +10,9 @@
  *	  alone		  cut by the kernel (UDP_SEGMENT)
  *
  * Sender and receiver compute a CRC of each packet; the receiver polls with
- * UDP_GRO and copies each payload to its place.  -p: without these headers, the
- * CRC and the copy.  -o: one packet a call.  -k: the receiver peeks at the
+ * UDP_GRO and copies each payload to its place.  -p: no packet has the 16 bytes
+ * of a First packet, no CRC is computed (its 4 bytes are sent), no payload is
+ * copied to its place.  -o: one packet a call.  -k: the receiver peeks at the
  * first header, the kernel copies the payloads to their places, and the CRC is
  * computed there.  At most WINDOW packets are outstanding: the receiver counts
  * packets in a page that sender and receiver share.
@@ -29,12 +30,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define HEADER	 12
-#define EXTENDED 28 /* bytes of a First packet's headers */
-#define TRAILER	 4
-#define DATAGRAM 65507
-#define SEGMENTS 128 /* most segments of a datagram with UDP_SEGMENT */
-#define WINDOW	 256
+#define HEADER	 12	  /* bytes: a BTH */
+#define EXTENDED 28	  /* bytes of a First packet's headers: BTH and RETH */
+#define TRAILER	 4	  /* bytes: the ICRC */
+#define DATAGRAM 65507	  /* most bytes of a UDP datagram over IPv4 */
+#define SEGMENTS 128	  /* most segments of a datagram with UDP_SEGMENT */
+#define WINDOW	 256	  /* packets */
 #define TRAIN	 64	  /* most packets of one sendmmsg */
 #define SILENCE	 20000000 /* ns; then missing packets count as lost */
 

@@ -2,7 +2,8 @@
 /*
  * process_vm_writev from a process's memory into another's, or with -r
  * process_vm_readv: the raw limit of one copy in which the target does nothing.
- * As in perftest, each message has the same source and target.
+ * With -o a call of process_vm_writev copies MESSAGES messages.  As in
+ * perftest, each message has the same source and target.
  */
 #include "raw.h"
 
