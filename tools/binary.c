@@ -87,7 +87,8 @@ static size_t find_offset(const struct image *im, Elf64_Addr address)
 	return 0;
 }
 
-/* The libasan of a gcc before 8 has no option verify_asan_link_order. */
+/* Does the program need the libasan of a gcc before 8?  That libasan has no
+ * option verify_asan_link_order. */
 static bool needs_old_asan(const char *needed)
 {
 	static const char name[] = "libasan.so.";
@@ -144,8 +145,8 @@ static void read_segments(const struct image *im, struct binary_facts *facts)
 	}
 }
 
-/* execve(2): "#!", blanks, the interpreter's path, a blank, the interpreter's
- * argument. */
+/* Reads the first line of a script, as execve(2) does: "#!", blanks, the
+ * interpreter's path, a blank, the interpreter's argument. */
 static void read_script(const struct image *im, struct binary_facts *facts)
 {
 	const char *text = (const char *)im->bytes;

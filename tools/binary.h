@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * binary: how the dynamic loader treats a program file.
+ * binary: the facts by which the dynamic loader treats a program file.
  *
  * Reads enough of an ELF file (System V gABI, chapters 4 and 5) to say whether
  * LD_LIBRARY_PATH and LD_PRELOAD have an effect on the program, and the name of
@@ -25,7 +25,8 @@ struct binary_facts {
 	bool rpath;
 	/* the loader is musl's, which loads no library built with glibc */
 	bool musl;
-	/* the program ends if a library precedes its AddressSanitizer's */
+	/* the program ends at its start if a library comes before libasan in
+	 * the order of loading, as a preloaded one does */
 	bool old_asan;
 	/* DT_RUNPATH, or else DT_RPATH, as written; "": neither is there */
 	char search[PATH_MAX];

@@ -26,7 +26,7 @@ struct launch {
 	bool insists; /* --shim: say so if the shim has no effect */
 	bool private; /* --private: run in a new network namespace, private.h */
 	bool preload; /* preload the libraries: the program has DT_RPATH */
-	struct binary_facts facts; /* of the program, or of its interpreter */
+	struct binary_facts facts; /* the program's, or its interpreter's */
 	char origin[PATH_MAX];	   /* the folder of the file with these facts */
 };
 

@@ -121,8 +121,9 @@ bool ldcache_read(const char *cache, const char *library, char *path)
 	return found;
 }
 
-/* Finds @library in LD_LIBRARY_PATH and the loader's own folders, as dlinfo(3)
- * lists them. */
+/* Finds @library in the folders that dlinfo(3) lists for this program: those of
+ * LD_LIBRARY_PATH, of the program's DT_RUNPATH if it has one, and the loader's
+ * default folders. */
 static bool search_folders(const char *library, char *path)
 {
 	void *self = dlopen(NULL, RTLD_LAZY);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ldcache: finds the file that the dynamic loader loads as a library for a
- * program without a search path of its own: by /etc/ld.so.cache, in the format
- * that glibc has written since 2.2, and in the loader's own folders.
+ * ldcache: finds the file of a library as the dynamic loader does for a program
+ * without DT_RPATH and DT_RUNPATH: in LD_LIBRARY_PATH, in /etc/ld.so.cache (the
+ * format that glibc has written since 2.2) and in the loader's default folders.
  *
  * Reads files, keeps no state; no lock.
  */
@@ -18,9 +18,10 @@
  * this processor.  True: the file's path is in @path of PATH_MAX bytes. */
 bool ldcache_read(const char *cache, const char *library, char *path);
 
-/* Finds @library as the loader of this process does: in LD_LIBRARY_PATH and the
- * loader's own folders, then by LDCACHE_FILE.  True: the library's path is in
- * @path of PATH_MAX bytes. */
+/* Finds @library in LD_LIBRARY_PATH, then in the loader's default folders, then
+ * by LDCACHE_FILE.  The loader reads the cache before its default folders, so
+ * for a library that both have it may load another file.  True: the library's
+ * path is in @path of PATH_MAX bytes. */
 bool ldcache_find(const char *library, char *path);
 
 #endif
