@@ -195,7 +195,7 @@ def arguments(lint, root, path):
 
 
 def run(case, root):
-    """What is wrong with the lint's answer to a case; None, or skipped."""
+    """Returns (ok, FAIL or skipped, why) for the lint's answer to a case."""
     lint, _, name, text, want = case
     path = root / name
     path.parent.mkdir(parents=True)

@@ -29,8 +29,8 @@ OTHERS = ("users.py: no seccomp filters here", "a: no network namespace of our "
           "own", "a: nothing can be mounted here", "out: user: it says nothing",
           "a: the machine is too slow for it")
 
-# What the case shows, the skips of the user, of root, what must be said (None:
-# nothing).
+# The name of a case, the skips of the user, the skips of root (None: no such
+# run), and the line that ci/skips must print (None: nothing).
 CASES = (
     ("nothing is skipped", (), (), None),
     ("both skip the same", OTHERS, OTHERS[::-1], None),
@@ -55,7 +55,8 @@ CASES = (
 
 
 def output(skips, counted=None):
-    """Of a run: its lines are those of stages, of parts of a test, of lints."""
+    """Returns the output of a run with these skips, in lines of stages, of
+    parts of a test and of lints."""
     lines = ["--- gcc (ci/test-gcc), 3 s", "ok a case (0.1 s)"]
     lines += ["%sskipped %s" % (i % 2 * "    ", text)
               for i, text in enumerate(skips)]
@@ -100,8 +101,9 @@ def count(folder):
 
 def lines_of_the_list(folder):
     runs = [output(()), output(())]
-    return wrong(ask(folder, runs, "user a: b\n"), "list:1: not whose") or \
-        wrong(ask(folder, runs, "all\ta: b\twhy\n"), "list:1: not whose") or \
+    form = "list:1: the line is not"
+    return wrong(ask(folder, runs, "user a: b\n"), form) or \
+        wrong(ask(folder, runs, "all\ta: b\twhy\n"), form) or \
         wrong((ask(folder, runs)[0] or 1, ask(folder, runs)[1]),
               "note: nothing is excused by: user *: only root")
 
