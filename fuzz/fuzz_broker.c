@@ -26,7 +26,7 @@
 
 #define CLIENTS 6
 #define KNOWN	8     /* values of a kind that the harness remembers */
-#define IDLE_MS 10000 /* of the broker */
+#define IDLE_MS 10000 /* the broker's idle time */
 #define LASTS	4000  /* turns in which all that clients left has to end */
 
 /* The descriptors that clients send.  PROTO_WELCOME brings the first three. */
@@ -58,7 +58,7 @@ struct script {
 };
 
 static int waits_ms;	/* the timeout of the broker's last poll */
-static uid_t next_user; /* of a client that connects */
+static uid_t next_user; /* the user of the next client */
 static int lent[LENT_KINDS];
 static char folder[] = "/tmp/adverb-fuzz-broker-XXXXXX";
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hdr/ip, hdr/udp and encap/icrc on a whole IP packet. */
+/* Fuzzes hdr/ip, hdr/udp and encap/icrc: the input is an IP packet. */
 #include "fuzz.h"
 
 #include <string.h>
@@ -7,6 +7,8 @@
 #include "encap/icrc.h"
 #include "hdr/bth.h"
 
+/* Computes the ICRC with the packet's identification and flags, and with
+ * assumed ones; icrc_syndrome_id must find the former from the difference. */
 static void try_syndrome(const uint8_t *p, const struct ip_v4 *ip,
 			 const struct udp *udp)
 {

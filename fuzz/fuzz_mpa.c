@@ -145,7 +145,7 @@ static void run_stream(struct script *script)
 	compare_cuts(script, &offer, how & 4, stream, n);
 }
 
-/* What holds for two ends between which nothing was changed. */
+/* Requires that two ends agree if no byte between them was changed. */
 static void require_agreement(const struct startup *initiator,
 			      const struct startup *responder)
 {

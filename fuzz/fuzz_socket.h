@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the harnesses of the broker and of its client share: a network namespace
- * of their own, a clock that the input has, descriptors that are counted, and
- * messages that bring some.
+ * The common part of the harnesses of the broker and of its client: a network
+ * namespace of their own, a clock whose time the input sets, descriptors that
+ * are counted, and messages that bring descriptors.
  */
 #ifndef FUZZ_FUZZ_SOCKET_H
 #define FUZZ_FUZZ_SOCKET_H
@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SOCKET_MAX_FDS 16 /* of one message */
+#define SOCKET_MAX_FDS 16 /* descriptors of one message */
 
 /* An input that a harness reads byte by byte; zeros follow its end. */
 struct input_bytes {

@@ -118,7 +118,8 @@ static void deliver(struct script *s, int i, uint32_t n)
 
 	if (n > p->head - p->tail)
 		n = p->head - p->tail;
-	copy = malloc(n + 1u); /* of its own, for the sanitizer */
+	/* exactly n bytes and one, so that the sanitizer finds reads beyond */
+	copy = malloc(n + 1u);
 	CHECK(copy);
 	memcpy(copy, p->bytes + p->tail, n);
 	engine_stream_rx(side->engine, side->side, copy, n,

@@ -18,7 +18,7 @@
 
 struct bytestream {
 	uint64_t at_ns;	     /* when the next bytes arrive */
-	uint32_t head, tail; /* of bytes */
+	uint32_t head, tail; /* free-running positions of bytes */
 	uint32_t limit;	     /* bytes that it holds before it is full */
 	bool is_open;
 	bool is_full;  /* the sender has stopped */
@@ -79,7 +79,7 @@ void bytestream_break(struct flow *f)
 		return;
 	if (b->head == b->tail)
 		schedule_bytes(w, f);
-	else /* what the sender's kernel had not sent is lost */
+	else /* bytes that the sender's kernel has not sent are lost */
 		b->head = b->tail + rng_below(&w->rng, b->head - b->tail + 1);
 	b->is_ended = true;
 }

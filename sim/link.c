@@ -8,9 +8,9 @@
 #include "hdr/opcode.h"
 #include "util/bits.h"
 
-#define WIRE_NS	 5000
-#define LATE_NS	 300000
-#define NUDGE_NS 500
+#define WIRE_NS	 5000	/* the time of a frame on the link */
+#define LATE_NS	 300000 /* a delayed frame comes up to this much later, */
+#define NUDGE_NS 500	/* or up to this much */
 
 /* Flips one bit; false: the frame is dropped. */
 static bool corrupt_frame(struct world *w, struct flight *f)
@@ -18,7 +18,8 @@ static bool corrupt_frame(struct world *w, struct flight *f)
 	uint32_t bit = rng_below(&w->rng, (uint32_t)f->len * 8);
 
 	f->bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
-	/* not covered by the ICRC: FECN, BECN, reserved */
+	/* The ICRC does not cover byte 4 of the BTH (FECN, BECN, reserved), so
+	 * the receiver would take the frame. */
 	if (bit / 8 == 4)
 		return false;
 	/* the UDP checksum may be absent, or match the changed bytes */
@@ -39,7 +40,7 @@ static bool looks_whole(const struct flight *f)
 	       rocev2_open(NULL, &f->from, &f->to, f->bytes, f->len, &id) && id;
 }
 
-/* Damages a copy with the chances in w->faults; false: the copy is dropped. */
+/* Damages a copy by chance, as w->faults says; false: the copy is dropped. */
 static bool damage_copy(struct world *w, struct flight *f)
 {
 	if (rng_chance(&w->rng, w->faults.drop))

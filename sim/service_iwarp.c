@@ -124,8 +124,8 @@ static bool is_over(const struct flow *f)
 		bytestream_is_empty(f));
 }
 
-/* What the peer has executed for certain: all, if nothing is under way; else
- * all before the last request that was answered. */
+/* Sets how many requests the peer has executed for certain: all, if nothing is
+ * under way; else all up to the last request that was answered. */
 static void end_round(struct flow *f)
 {
 	uint32_t i = bits_min_u32(f->round.next, f->round.failed);

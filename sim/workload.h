@@ -54,9 +54,9 @@ struct recv {
 
 /* The memory regions of a flow. */
 enum {
-	REGION_LOCAL,  /* of the requester: the data to send, and results */
-	REGION_REMOTE, /* of the responder: for WRITE, READ and atomics */
-	REGION_TARGET, /* of the responder: for receives */
+	REGION_LOCAL,  /* the requester's: data to send, and results */
+	REGION_REMOTE, /* the responder's, for WRITE, READ and atomics */
+	REGION_TARGET, /* the responder's, for receives */
 	REGION_COUNT,
 };
 
@@ -64,7 +64,7 @@ struct region {
 	struct host *at;
 	uint32_t off, bytes, access;
 	struct mr *mr;	     /* NULL: not registered now */
-	uint32_t lkey, rkey; /* of the latest registration */
+	uint32_t lkey, rkey; /* those of the latest registration */
 	uint8_t *frozen;     /* the bytes at its deregistration */
 };
 

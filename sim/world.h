@@ -63,7 +63,7 @@ struct host {
 	struct memory memory; /* size: the bytes that node_alloc gave out */
 	struct world *world;
 	uint8_t index;
-	uint8_t *shadow; /* what the bytes of memory must be in the end */
+	uint8_t *shadow; /* the bytes that memory must have in the end */
 	struct inaddr addr;
 	bool dead;
 	uint64_t skew_ns;      /* the host's clock minus the world's */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tests that each function that is exported without code of its own fails as its
-signature documents: a positive errno, NULL and errno, -1 and errno, or false.
-No call crashes or succeeds."""
+"""Tests that the functions which adverb exports and does not implement fail in
+the way of their return types: they return a positive or negative errno, NULL or
+-1 with errno set, or false.  No call crashes or succeeds."""
 
 import argparse
 import ctypes
@@ -11,7 +11,8 @@ import pathlib
 
 from report import Report, place
 
-# Library, call, type of the answer, the answer, errno after it.
+# Library, function, type of its return value, the value, and whether the
+# function sets errno to EOPNOTSUPP.
 CALLS = (
     ("libibverbs.so.1", "ibv_alloc_dmah", ctypes.c_void_p, None, True),
     ("libibverbs.so.1", "ibv_dealloc_dmah", ctypes.c_int,
@@ -47,15 +48,16 @@ CALLS = (
 
 
 def ask(library, call, kind, answer, sets_errno):
-    """Why the answer is wrong, or nothing."""
+    """Returns why the result of a call is wrong, or ""."""
     function = getattr(library, call)
     function.restype = kind
     ctypes.set_errno(0)
     got = function(None, None, None, None, None, None)
     if got != answer:
-        return f"answers {got}, not {answer}"
+        return f"it returns {got}, not {answer}"
     if sets_errno and ctypes.get_errno() != errno.EOPNOTSUPP:
-        return f"errno is {os.strerror(ctypes.get_errno())}"
+        return (f"errno is {os.strerror(ctypes.get_errno())}, "
+                f"not {os.strerror(errno.EOPNOTSUPP)}")
     return ""
 
 

@@ -95,9 +95,10 @@ def start(command, env):
 
 
 def trace(path, env):
-    """What the loader would load, name by name, and what it complains of.
+    """Returns {library: its path, or "not found"} as the loader finds them, and
+    the loader's output.
 
-    It binds every symbol and runs nothing."""
+    The loader binds every symbol and runs no code of the program."""
     env = dict(env, LD_TRACE_LOADED_OBJECTS="1", LD_WARN="1")
     run = subprocess.run([LOADER, path], env=env, text=True,
                          capture_output=True)

@@ -14,9 +14,10 @@ HERE = pathlib.Path(__file__).parent
 
 
 def unwanted(symbols):
-    """What we leave out: the layouts of 2007 and the drivers of before 2017.
+    """Returns the symbols that adverb leaves out: those for the struct layouts
+    of 2007 and for drivers of before 2017.
 
-    Of a name in both node 1.0 and 1.1 the former is the old layout."""
+    If a name is in nodes 1.0 and 1.1, that of 1.0 has the old layout."""
     out = {"ibv_register_driver@IBVERBS_1.1"}
     for symbol in symbols:
         name, node = symbol.split("@")
@@ -41,13 +42,14 @@ def read_list(path):
 
 
 def read_libraries(folder):
-    """What a folder's libraries export; a release may lack some of them."""
+    """Returns {library: its symbols} of a folder; a release may lack some
+    libraries."""
     return {name: exported(folder / name) if (folder / name).exists() else set()
             for name in LIBRARIES}
 
 
 def write_list(release, stock):
-    lines = [f"# What rdma-core {release} exports: library, symbol@node."]
+    lines = [f"# Exports of rdma-core {release}: library, symbol@node."]
     for library in LIBRARIES:
         lines += [f"{library} {symbol}" for symbol in sorted(stock[library])]
     path = HERE / f"rdma-core-{release}.symbols"

@@ -3,8 +3,8 @@
 libibverbs, and take none of adverb's devices for their own.
 
 The constructors of these libraries register drivers with libibverbs.  A vendor
-library decides whether a device is its own by a word behind the public struct
-(see v_device)."""
+library decides whether a device is its own by the pointer to operations behind
+struct ibv_device (struct v_device, src/verbs/object.h)."""
 
 import argparse
 import ctypes
@@ -18,9 +18,10 @@ import tempfile
 from report import Report
 
 OURS = ("libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3")
-ROOM = 4096  # more than any of their structures has
+ROOM = 4096  # bytes, more than any structure that these calls fill
 
-# Library, call, what it gets, the answer; of a pointer NULL with errno.
+# Library, function, first argument (None: the function is only looked up), and
+# the value that it returns.  None: it returns NULL with errno EOPNOTSUPP.
 CALLS = (
     ("libmlx5.so.1", "mlx5dv_is_supported", "device", False),
     ("libmlx5.so.1", "mlx5dv_open_device", "device", None),
@@ -34,8 +35,8 @@ CALLS = (
 
 
 def found(library):
-    """Where it is unpacked (ci/setup) or where the loader has it, ours left
-    out; or None."""
+    """Returns the path of a vendor library: in the folders where ci/setup
+    unpacked it, or else in the loader's cache; None if it is in neither."""
     for folder in os.environ.get("DEB_LIBRARIES", "").split(":"):
         path = os.path.join(folder, library)
         if folder and os.path.exists(path):
@@ -49,12 +50,13 @@ def found(library):
 
 
 def ask(vendor, call, whom, answer):
-    """In a process whose loader finds our libibverbs: why it is wrong."""
+    """Calls a function of a vendor library, in a process whose loader finds
+    adverb's libibverbs.  Returns why the result is wrong, or ""."""
     verbs = ctypes.CDLL("libibverbs.so.1", use_errno=True)
     theirs = ctypes.CDLL(vendor, use_errno=True)
     function = getattr(theirs, call)
     if whom is None:
-        return ""  # that it is there is all
+        return ""  # the test is that the function is there
     function.restype = (ctypes.c_void_p if answer is None else
                         ctypes.c_bool if answer is False else ctypes.c_int)
     verbs.ibv_get_device_list.restype = ctypes.POINTER(ctypes.c_void_p)
@@ -69,9 +71,10 @@ def ask(vendor, call, whom, answer):
             return "the device does not open"
     got = function(about, ctypes.create_string_buffer(ROOM), ROOM)
     if got != answer:
-        return f"it answers {got}, not {answer}"
+        return f"it returns {got}, not {answer}"
     if answer is None and ctypes.get_errno() != errno.EOPNOTSUPP:
-        return f"errno is {os.strerror(ctypes.get_errno())}"
+        return (f"errno is {os.strerror(ctypes.get_errno())}, "
+                f"not {os.strerror(errno.EOPNOTSUPP)}")
     return ""
 
 

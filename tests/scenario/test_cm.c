@@ -274,7 +274,7 @@ static void a_request_let_go_does_not_hide_its_repetition(void **state)
 	run(w, w->now + SECOND / 10);
 	forget(w);
 	run(w, w->now + SECOND);
-	assert_int_equal(w->ends[1], 2); /* of the same request */
+	assert_int_equal(w->ends[1], 2); /* both of the same request */
 	cm_accept(w->cm[1], w->end[1][1].id, &reply, w->now);
 	cm_note_make(w->cm[1], w->end[1][1].id, &w->end[1][1].note);
 	drain(w, 1);

@@ -108,7 +108,7 @@ static void early_packets_take_no_room_for_ever(void **state)
 	two_hcas_free(d);
 }
 
-/* Of two early packets with one PSN that differ, one is forged: both are
+/* If two early packets with one PSN differ, one of them is forged: both are
  * dropped. */
 static void two_packets_of_one_turn_are_both_forgotten(void **state)
 {

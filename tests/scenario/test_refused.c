@@ -30,7 +30,7 @@ enum outside {
 struct forged {
 	const char *name; /* the subject of a sentence */
 	uint8_t opcode;
-	uint8_t syndrome; /* of the answer, its RNR timer masked; 0: none */
+	uint8_t syndrome; /* the answer's without RNR timer; 0: no answer */
 	int psn_ahead;	  /* from the expected PSN, or the oldest in flight */
 	uint32_t payload_len, length;
 	uint64_t va; /* in RETH and AtomicETH, from the memory's start */

@@ -11,7 +11,7 @@
 
 #define LONG  (60ull * 1000000000)
 #define MTU   256
-#define BYTES (12 * MTU) /* of one READ: fewer packets than a chunk */
+#define BYTES (12 * MTU) /* a READ's: fewer packets than a chunk */
 
 /* Delays response number `first` until `by` later responses have arrived; loses
  * it if `by` is 0. */

@@ -82,7 +82,7 @@ static void a_held_ack_goes_with_the_next_request(void **state)
 	assert_int_equal(s.frames[1], 1);
 	assert_int_equal(s.packets[1], 2);
 	assert_int_equal(completions(d, 0), 2);
-	/* that our own was acknowledged is no reason to acknowledge */
+	/* The peer's ACK of our packet is no reason to send an ACK. */
 	assert_int_equal(s.packets[0], 1);
 	say(d, 0);
 	assert_int_equal(s.frames[0], 2);
@@ -408,7 +408,7 @@ static struct two_hcas *two_amid_a_stream(struct sent *s,
 	d->fate = drop_answers;
 	say_soon(d);
 	d->fate = count;
-	/* that ACK is under way, for all that its sender knows */
+	/* The sender of the dropped ACK believes that the ACK is under way. */
 	say_soon(d);
 	assert_int_equal(s->packets[1], 1);
 	return d;

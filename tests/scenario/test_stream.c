@@ -546,7 +546,7 @@ static const struct misuse {
 	enum hca_wr op;
 	uint32_t flip;	   /* bits of the key */
 	uint64_t va;	   /* beside the region's start */
-	uint32_t no_right; /* that the region lacks */
+	uint32_t no_right; /* the right that the region lacks */
 	enum terminate_cause cause;
 } misuses[] = {
 	{HCA_WR_RDMA_WRITE, 0x100, 0, 0, TERMINATE_STAG},

@@ -30,7 +30,7 @@
 #define LINKS_MAX   4
 #define MANY	    200 /* threads of the last case */
 #define MANY_ROUNDS 20
-#define MESSAGES    4000 /* of each case, and the requests of each case */
+#define MESSAGES    4000 /* messages, and requests, of each case */
 #define SLEEPERS    3
 #define BATCH	    4
 #define UNPOLLED    200 /* receives for whose completions there is room */
@@ -63,9 +63,9 @@ struct plan {
 };
 
 static struct meeting *meetings;
-static struct meeting *m; /* of the present case */
+static struct meeting *m; /* the present case's */
 static const struct plan *plan;
-static struct endpoint ends[LINKS_MAX]; /* of this process */
+static struct endpoint ends[LINKS_MAX]; /* this process's */
 static struct ibv_srq *srq;
 static pid_t peer; /* the other process */
 static bool is_passive;

@@ -32,7 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static pid_t said_pid; /* what getpid returns; 0: the real process id */
+static pid_t said_pid; /* getpid returns this; 0: the real process id */
 
 pid_t getpid(void)
 {

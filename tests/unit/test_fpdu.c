@@ -12,7 +12,7 @@
 
 static struct rng rng;
 static uint8_t message[FPDU_ULPDU_MAX + 1], stream[STREAM];
-static uint32_t length; /* of the stream */
+static uint32_t length; /* bytes of the stream */
 
 static int setup(void **state)
 {
@@ -43,13 +43,13 @@ static void append_fpdu(struct fpdu_tx *tx, uint32_t bytes)
 	}
 }
 
-/* What a receiver has made of a stream. */
+/* The FPDUs that a receiver has found in a stream. */
 struct received {
 	struct fpdu_rx rx;
 	uint8_t ulpdu[FPDU_ULPDU_MAX];
-	uint32_t bytes;	   /* of ulpdu that have come */
+	uint32_t bytes;	   /* bytes of ulpdu that have come */
 	uint32_t fpdus;	   /* complete */
-	uint32_t sizes[8]; /* of the first ones */
+	uint32_t sizes[8]; /* bytes of the first ULPDUs */
 	enum fpdu_result error;
 };
 

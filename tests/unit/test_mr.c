@@ -169,7 +169,8 @@ static void a_full_table_is_null_and_a_freed_row_is_used_again(void **state)
 		last = mr;
 		count++;
 	}
-	assert_int_equal(count, HCA_MAX_MR - 1); /* what a device reports */
+	/* the limit that a device reports */
+	assert_int_equal(count, HCA_MAX_MR - 1);
 	assert_int_equal(mr_free(&h, last), 0);
 	assert_ptr_equal(mr_new(&h, 1, BASE, BYTES, IOVA, 0), last);
 }

@@ -226,7 +226,7 @@ static void a_reject_carries_private_data_and_depths(void **state)
 		feed_parts(&responder, request, request_bytes, 1);
 		reply_bytes = startup_reject(&responder, &theirs, reply);
 		assert_int_equal(responder.state, STARTUP_REJECTED);
-		/* what follows a reject is not of MPA */
+		/* bytes that follow a reject are not of MPA */
 		reply[reply_bytes] = 'x';
 		assert_int_equal(startup_take(&initiator, reply,
 					      (size_t)reply_bytes + 1),
@@ -251,8 +251,8 @@ struct depths {
 
 static const struct {
 	struct depths mine, theirs;
-	uint16_t ird, ord;	     /* of the initiator */
-	uint16_t peer_ird, peer_ord; /* of the responder */
+	uint16_t ird, ord;	     /* the initiator's */
+	uint16_t peer_ird, peer_ord; /* the responder's */
 } depth_rows[] = {
 #define ALL MPA_DEPTH_MAX
 	/* equal */
@@ -541,7 +541,8 @@ static void an_fpdu_fits_into_a_segment(void **state)
 
 /* ---- revisions ---- */
 
-/* What a reply of that revision and form does to an initiator of these. */
+/* Starts an initiator with this offer, and gives it a reply of this revision
+ * and form. */
 static void reply_of_revision(const struct startup_offer *offer,
 			      uint8_t revision, bool is_enhanced,
 			      bool is_rejected)

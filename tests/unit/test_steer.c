@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/steer: the bijection as the C code computes it; test_broker tests the
- * BPF program in the kernel. */
+/* broker/steer: the bijection between QPN and (class, rest), as the C code
+ * computes it.  test_broker tests the BPF program in the kernel. */
 #include "test.h"
 
 #include "broker/steer.h"
@@ -70,7 +70,7 @@ static void keys_spread_classes_evenly(void **state)
 		      1023]++;
 	}
 	for (uint32_t i = 0; i < 1024; i++)
-		assert_true(count[i] < 1000); /* of 98 that are expected */
+		assert_true(count[i] < 1000); /* 98 are expected */
 }
 
 int main(void)

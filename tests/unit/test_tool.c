@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How `adverb pair` starts the tools it knows. */
+/* tools/tool: the command lines by which `adverb pair` starts the tools that it
+ * knows. */
 #include "test.h"
 #include "tools/tool.h"
 

@@ -11,8 +11,8 @@
 
 #include "wire/udp.h"
 
-/* Hardware and rxe send UDP checksum 0 over IPv6, which the kernel drops
- * without UDP_NO_CHECK6_RX. */
+/* Adapters in hardware and rxe send UDP checksum 0 over IPv6.  Without
+ * UDP_NO_CHECK6_RX the kernel drops such datagrams. */
 static void no_checksum_over_ipv6_is_no_error(void **state)
 {
 	struct sockaddr_in6 to = {.sin6_family = AF_INET6,
@@ -43,8 +43,8 @@ static void no_checksum_over_ipv6_is_no_error(void **state)
 	udp_fini(&u);
 }
 
-/* The error that nobody listens comes with the next datagram, which must be
- * sent all the same. */
+/* If nobody listens at a datagram's port, the kernel returns ECONNREFUSED when
+ * the next datagram is sent.  That datagram must be sent all the same. */
 static void a_refusal_costs_no_other_datagram(void **state)
 {
 	struct udp_dgram d = {.bytes = (const uint8_t *)"roce",
@@ -73,9 +73,10 @@ static void a_refusal_costs_no_other_datagram(void **state)
 	udp_fini(&u);
 }
 
-#define PIECES	    1000 /* more segments than any kernel makes */
+#define PIECES	    1000 /* more than UDP_MAX_SEGMENTS of any kernel */
 #define PIECE_BYTES 8
 
+/* Stands for udp_seal: marks the segments that are sealed. */
 static void mark(const struct inaddr *from, const struct inaddr *to,
 		 uint8_t *bytes, size_t len)
 {
@@ -84,8 +85,9 @@ static void mark(const struct inaddr *from, const struct inaddr *to,
 	bytes[len - 1] = 'x';
 }
 
-/* The ICRC of each piece is for its place in a datagram that the kernel splits;
- * a piece that is sent alone gets another ICRC by u.seal. */
+/* The ICRC covers the IPv4 id, which depends on a segment's place in a datagram
+ * that the kernel splits.  If udp_send sends the segments one by one instead,
+ * it first calls u.seal for each, which changes the ICRC. */
 static void segments_of_a_datagram_that_is_not_split_are_sealed(void **state)
 {
 	static uint8_t bytes[PIECES * PIECE_BYTES];

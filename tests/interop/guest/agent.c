@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Runs shell commands in the guest, one for each TCP connection.  The client
- * sends a line.  The client gets the output of the command (from a terminal, so
- * that each line comes as soon as it is written), then "\nexit STATUS\n".  When
- * the client closes the connection, its command is killed.
+ * sends the command as one line.  The agent sends back the command's output,
+ * and then "\nexit STATUS\n".  The command writes to a pseudoterminal, so libc
+ * buffers its output by lines and each line comes as soon as it is written.
+ * When the client closes the connection, the agent kills the command.
  */
 #include <netinet/in.h>
 #include <poll.h>
@@ -18,6 +19,8 @@
 
 #define PORT 5000
 
+/* Reads a line without its newline into `line`.  Returns its length; 0: the
+ * line is empty, or the client sent nothing. */
 static size_t read_line(int fd, char *line, size_t size)
 {
 	size_t n = 0;
@@ -28,7 +31,8 @@ static size_t read_line(int fd, char *line, size_t size)
 	return n;
 }
 
-/* Copies the output of the command to the client until the command ends. */
+/* Copies the output of the command to the client until the command ends.  Kills
+ * the command when the client has gone. */
 static void copy_output(int fd, int from, pid_t child)
 {
 	struct pollfd p[2] = {

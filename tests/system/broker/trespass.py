@@ -115,7 +115,7 @@ def a_forged_tree():
 
 
 def a_free_name():
-    """Of the names for her folder Anna gets the first that no other user has
+    """Anna's folder gets the first of its possible names that no other user has
     taken."""
     r = lab("evil 'mkdir /tmp/adverb-%d; ln -s /mnt/kept /tmp/adverb-%d-1'\n"
             "as %d %s\nls -ld /tmp/adverb-%d-2\n%s" %

@@ -143,7 +143,8 @@ def until_ends(p):
 
 
 def watched_forgers(p):
-    """What `adverb top`, run by Anna, says of forged frames while @p runs."""
+    """Returns the first suspect with forged frames that `adverb top`, run by
+    Anna, names while @p runs; None: it names none."""
     while p.poll() is None:
         r = t.finish(start(ANNA, [t.adverb, "top", "--once", "--json",
                                   "--interval", "0.1"]), HANG)

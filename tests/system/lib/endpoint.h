@@ -20,7 +20,7 @@ enum {
 	ENDPOINT_GUARD = 0xC5,	  /* fills the pages around a region */
 	ENDPOINT_FILL = 0x3A,	  /* fills a region */
 	ENDPOINT_GID_INDEX = 1,	  /* IPv4, RoCEv2 */
-	ENDPOINT_DEPTH = 64,	  /* of every queue */
+	ENDPOINT_DEPTH = 64,	  /* requests of each queue */
 	ENDPOINT_ALL_REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 			      IBV_ACCESS_REMOTE_ATOMIC,
 };
@@ -29,7 +29,7 @@ enum {
 struct endpoint {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
-	struct ibv_comp_channel *channel; /* of cq */
+	struct ibv_comp_channel *channel; /* the channel of cq */
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;

@@ -153,7 +153,7 @@ struct shared_run {
 	 * process 0 waited for the last of its requests, and how long it took
 	 * to destroy its queue pairs. */
 	double began_s, opened_s, took_s, ending_s;
-	atomic_ulong wakeups; /* of all processes that idle, in a second */
+	atomic_ulong wakeups; /* all idle processes', in a second */
 	struct endpoint_address
 		at[]; /* [i * qps + k]: of process i, queue pair k */
 };

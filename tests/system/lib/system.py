@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the system tests share.
+"""The common part of the system tests.
 
 Every test runs unmodified programs on the built tree, as an unprivileged user
 with no_new_privs, and prints one line a case:
@@ -54,7 +54,7 @@ time.sleep(%d)
 """ % HANG
 
 
-# What a program says of frames that fit no connection of its own.
+# The messages of a program about frames that fit no connection of its own.
 STRANGERS = re.compile(
     r"^.*adverb: (packets from .* fit no connection of this process|somebody "
     r"sends junk to UDP port 4791): .*\n?", re.M)
@@ -78,7 +78,7 @@ class Result:
         self.output = output
 
     def lines(self, side):
-        """What one side of a pair said."""
+        """Returns the lines that one side of a pair printed."""
         mark = side + "| "
         return [line[len(mark):] for line in self.output.splitlines()
                 if line.startswith(mark)]
@@ -141,7 +141,7 @@ class Suite:
     def environment(self, **more):
         env = {k: v for k, v in os.environ.items()
                if not k.startswith(("ADVERB_", "LD_"))}
-        # What ci/setup unpacked instead of installing.
+        # The folders that ci/setup unpacked for a user who may not install.
         if "DEB_LIBRARIES" in env:
             env["LD_LIBRARY_PATH"] = env["DEB_LIBRARIES"]
         if self.packets:

@@ -21,10 +21,10 @@
 
 enum {
 	TRAFFIC_WINDOW = 8,    /* requests of a link under way */
-	TRAFFIC_RECEIVES = 16, /* of a link without a shared queue */
-	TRAFFIC_POOL = 32,     /* of a shared queue */
-	TRAFFIC_BYTES = 2048,  /* of a numbered message, at most */
-	TRAFFIC_LINKS = 8,     /* of a line, at most */
+	TRAFFIC_RECEIVES = 16, /* receives of a link without an SRQ */
+	TRAFFIC_POOL = 32,     /* receives of an SRQ */
+	TRAFFIC_BYTES = 2048,  /* most bytes of a numbered message */
+	TRAFFIC_LINKS = 8,     /* most links of a line */
 	TRAFFIC_SPAN = 352256, /* bytes of a link's memory */
 };
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum {
-	SIZE = 1 << 20, /* of the memory that the server registers */
+	SIZE = 1 << 20, /* bytes that the server registers */
 	MESSAGE = 512,	/* bytes of the longest message */
 	MESSAGES = 20,	/* each way on a connection */
 	CONNECTIONS = 14,
@@ -27,7 +27,7 @@ enum {
 	EVENTS_MS = 20000,  /* for librdmacm to resolve */
 	HANG_SECONDS = 300, /* a process that takes longer hangs */
 	UNTOUCHED = 0xEE,
-	WORD_AT = 64, /* of the atomic write */
+	WORD_AT = 64, /* the offset of the atomic write */
 	WORD_SIZE = 8,
 };
 

@@ -42,7 +42,7 @@ enum kind { SPIN, SLEEP, POLL_OTHER, ARM, POST_OTHER, KINDS };
 enum { INITIATOR, TARGET };
 
 static struct shared {
-	struct endpoint_address address[2][2]; /* of both sides' two QPs */
+	struct endpoint_address address[2][2]; /* by side and QP */
 	int is_there[2], is_ready[2];
 	int round, count; /* the last round, and how many posts it has */
 	int seen;	  /* the last round that the target saw */

@@ -171,8 +171,8 @@ static void be_friend(void)
 
 /* ---- a victim ---- */
 
-/* What a victim executes: a process with other memory at the address of the
- * victim's region, to which no peer may write. */
+/* The program that a victim executes: it maps other memory at the address of
+ * the victim's region, to which no peer may write. */
 static int watch_own_memory(const char *where, const char *in, const char *out)
 {
 	uint8_t *m = (uint8_t *)(uintptr_t)strtoull(where, NULL, 16), byte;

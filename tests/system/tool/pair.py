@@ -17,6 +17,7 @@ from system import expect
 
 t = system.Suite(__doc__)
 
+# A server: ADDRESS PORT STATUS.  Takes one client, and exits with STATUS.
 SERVE = """
 import socket, sys, time
 s = socket.socket()
@@ -29,6 +30,8 @@ c, _ = s.accept()
 print("got", c.recv(100).decode())
 sys.exit(int(sys.argv[3]))
 """
+# A client of SERVE: ADDRESS PORT STATUS SECONDS.  Sleeps for SECONDS before it
+# exits with STATUS.
 ASK = """
 import socket, sys, time
 c = socket.create_connection((sys.argv[1], int(sys.argv[2])))
@@ -41,6 +44,7 @@ sys.exit(int(sys.argv[3]))
 
 
 def spelled(server, client):
+    """Returns the words by which adverb pair starts two Python programs."""
     return ["--server", system.PYTHON, "-c", *server,
             "--client", system.PYTHON, "-c", *client]
 
@@ -69,8 +73,9 @@ def script(path, text):
     os.chmod(path, 0o755)
 
 
-# A tool that prints its arguments, and listens at, or connects to, the port
-# after -p.
+# A tool that prints its arguments.  If the condition that fills the second %s
+# is true, the tool then listens at the port after -p; else it connects to that
+# port.  The first %s is filled with the usage that the tool prints for -h.
 TOOL = """
 import os, socket, sys
 if "-h" in sys.argv:
@@ -119,6 +124,7 @@ def shows_both_the_tree():
                [seen] * 2, "not " + seen, r)
 
 
+# Runs a command while this process listens at thousands of ports.
 MANY = """
 import resource, socket, subprocess, sys
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -158,7 +164,7 @@ def server_never_listens():
 
 
 def names_the_side_that_hung():
-    # On a busy machine a server may take that long to listen.
+    # Less than 6 s may not be enough for a server to listen on a busy machine.
     r = pair(plain(client_sleep=60), timeout=6)
     expect(r.status == 124, "exit status %d" % r.status, r)
     expect("the client still ran after 6 s" in r.output, "not said", r)
@@ -209,7 +215,7 @@ def needs_signals():
 
 
 def marked(mark):
-    """How many processes have @mark on their command line."""
+    """Returns how many processes have @mark on their command line."""
     count = 0
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -396,8 +402,9 @@ t.case("pair says that it cannot wait for signals", needs_signals)
 t.case("pair sets variables for each side", sets_each_side)
 t.case("run sets the variables of its options", run_sets_variables)
 t.case("a variable without a value is refused", a_variable_needs_a_value)
-t.case("a time-out that is none is refused", a_time_is_in_seconds)
-t.case("sim names the word that means nothing", sim_names_a_bad_word)
+t.case("a time-out that is no number of seconds is refused",
+       a_time_is_in_seconds)
+t.case("sim names the word that it does not know", sim_names_a_bad_word)
 t.case("--help names the options of the man page",
        help_has_the_options_of_the_page)
 t.case("run passes the exit status on", run_passes_the_status_on)

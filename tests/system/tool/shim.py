@@ -216,8 +216,8 @@ def a_folder():
 
 
 def many_at_once():
-    """Of many programs the first to start writes the tree, and no program sees
-    a part of the tree."""
+    """The first of many programs that start at once writes the tree, and no
+    program sees a part of the tree."""
     for _ in range(4):
         env = t.environment(ADVERB_RUNTIME=a_folder())
         starts = [t.start([t.adverb, "run", "--", "ls", "-R",

@@ -47,7 +47,7 @@ static void expect_sentence(const char *word)
 struct bad {
 	const char *name;
 	enum ibv_wr_opcode opcode;
-	int access; /* of the responder's region */
+	int access; /* rights of the responder's region */
 	uint32_t rkey_xor, lkey_xor;
 	int64_t remote_offset, local_offset;
 	uint32_t size;
