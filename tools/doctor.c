@@ -248,44 +248,63 @@ static bool load_verbs(const char *libdir, struct verbs *v)
 	       v->query_gid;
 }
 
-/* Prints a line if the device's interface is down: no for the first device,
- * which programs take, and slow for another device. */
-static bool is_down(const char *name)
+/* The device of this name in this process's own list, or NULL. */
+static const struct device *find_device(const char *name)
 {
 	const struct device *d;
 	uint32_t count = device_list(&d);
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct device_port port;
-
-		device_port(&d[i], &port);
-		if (strcmp(d[i].name, name) != 0 || port.is_up)
-			continue;
-		doctor_say(i ? DOCTOR_SLOW : DOCTOR_NO, "device",
-			   "%s, but %s is down: ip link set %s up", name,
-			   d[i].netdev, d[i].netdev);
-		return true;
-	}
-	return false;
+	for (uint32_t i = 0; i < count; i++)
+		if (!strcmp(d[i].name, name))
+			return &d[i];
+	return NULL;
 }
 
-/* Shows GID 1, the RoCEv2 GID of the link-local address. */
-static void check_device(const struct verbs *v, struct ibv_device *dev)
+/* Prints a line if the device's interface is down: no for the first device,
+ * which programs take, and slow for another device. */
+static bool is_down(const struct device *d)
 {
-	struct ibv_context *ctx = v->open_device(dev);
+	const struct device *first;
+	struct device_port port;
+
+	device_list(&first);
+	device_port(d, &port);
+	if (port.is_up)
+		return false;
+	doctor_say(d == first ? DOCTOR_NO : DOCTOR_SLOW, "device",
+		   "%s, but %s is down: ip link set %s up", d->name, d->netdev,
+		   d->netdev);
+	return true;
+}
+
+/* Shows the device's kind and a GID: index 1 of RoCE is RoCEv2, and iWARP has
+ * one GID. */
+static void say_device(const struct verbs *v, struct ibv_context *ctx,
+		       const struct device *d)
+{
+	bool is_iwarp = d->kind == DEVICE_IWARP;
+	int index = is_iwarp ? 0 : 1;
 	char text[INET6_ADDRSTRLEN] = "none";
 	union ibv_gid gid;
 
+	if (v->query_gid(ctx, 1, index, &gid) == 0)
+		inet_ntop(AF_INET6, gid.raw, text, sizeof(text));
+	doctor_say(DOCTOR_OK, "device", "%s, %s by %s, GID %d is %s", d->name,
+		   is_iwarp ? "iWARP" : "RoCE", d->netdev, index, text);
+}
+
+static void check_device(const struct verbs *v, struct ibv_device *dev)
+{
+	const char *name = v->get_device_name(dev);
+	const struct device *d = find_device(name);
+	struct ibv_context *ctx = v->open_device(dev);
+
 	if (!ctx) {
-		doctor_say(DOCTOR_NO, "device", "%s cannot be opened",
-			   v->get_device_name(dev));
+		doctor_say(DOCTOR_NO, "device", "%s cannot be opened", name);
 		return;
 	}
-	if (v->query_gid(ctx, 1, 1, &gid) == 0)
-		inet_ntop(AF_INET6, gid.raw, text, sizeof(text));
-	if (!is_down(v->get_device_name(dev)))
-		doctor_say(DOCTOR_OK, "device", "%s, GID 1 is %s",
-			   v->get_device_name(dev), text);
+	if (d && !is_down(d))
+		say_device(v, ctx, d);
 	v->close_device(ctx);
 }
 

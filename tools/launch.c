@@ -38,7 +38,7 @@ const char launch_help[] =
 	"  --strict         keep the timing of the specification: give up a "
 	"peer that\n"
 	"                   is alive but stopped like a dead one\n"
-	"  --device LIST    the interfaces that become devices (eth0,lo)\n"
+	"  --device LIST    the interfaces that become devices (eth0,iwarp:eth0)\n"
 	"  --private        run in a new network namespace, which has only "
 	"loopback\n";
 

@@ -160,8 +160,8 @@ static bool has_any(const struct netdev_scene *s, const struct token *t)
 }
 
 /* The interfaces that become devices where the user names none. */
-static struct token preferred(const struct netdev_scene *s,
-			      enum device_kind kind)
+static struct token preferred_token(const struct netdev_scene *s,
+				    enum device_kind kind)
 {
 	struct token t = {.kind = kind, .wish = WISH_ROUTED};
 
@@ -181,9 +181,9 @@ static struct token read_token(const struct netdev_scene *s, const char *list,
 	if (has_any(s, &t))
 		return t;
 	if (is_first("roce", list, len))
-		return preferred(s, DEVICE_ROCE);
+		return preferred_token(s, DEVICE_ROCE);
 	if (is_first("iwarp", list, len))
-		return preferred(s, DEVICE_IWARP);
+		return preferred_token(s, DEVICE_IWARP);
 	if (len >= prefix && !memcmp(list, NETDEV_IWARP_PREFIX, prefix))
 		t = (struct token){DEVICE_IWARP, list + prefix, len - prefix,
 				   WISH_ROUTED};
@@ -248,7 +248,7 @@ uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 	if (named) {
 		count = choose_named(scene, named, devices);
 	} else {
-		struct token t = preferred(scene, DEVICE_ROCE);
+		struct token t = preferred_token(scene, DEVICE_ROCE);
 
 		add_token(scene, &t, devices, &count);
 	}
