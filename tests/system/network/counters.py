@@ -182,6 +182,16 @@ def of_each_device():
     expect(all_of("adv2") == [0, 0, 0], "lo has %s" % all_of("adv2"))
 
 
+def of_each_kind():
+    """An interface is a RoCE device and an iWARP device, with files for each."""
+    t.need_no_hostile("sends frames that are counted")
+    two_interfaces()
+    for choice in "d0,iwarp:d0", "iwarp:d0,d0":
+        before = all_of("adv0") if choice[0] == "i" else (0, 0, 0)
+        settle("adv0", send_by("adv0", choice), before)
+        expect(all_of("iw0") == [0, 0, 0], "iw0 has %s" % all_of("iw0"))
+
+
 def reads_and_failures():
     """Requests that came are counted by kind; no error is counted."""
     names = ("rx_write_requests", "rx_read_requests", "rx_atomic_requests",
@@ -218,6 +228,8 @@ t.case("requests are counted by their kind", fresh(reads_and_failures),
        "counters", "ib_atomic_lat")
 t.case("each device has its own", fresh(of_each_device), "counters",
        "several devices")
+t.case("two devices of one interface have their own", fresh(of_each_kind),
+       "counters", "two kinds")
 t.case("they grow while a program runs, past the broker's death",
        fresh(never_backwards))
 lab.end()
