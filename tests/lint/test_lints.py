@@ -44,6 +44,10 @@ CASES = (
      '#include "broker/client.h"\n', None),
     ("lint-layers", "the broker's own side", "src/host/a.c",
      '#include "broker/server.h"\n', "the client's side of the broker"),
+    ("lint-layers", "the start of iWARP's streams", "src/rdmacm/a.c",
+     '#include "iwarp/startup.h"\n', None),
+    ("lint-layers", "iWARP's frames", "src/rdmacm/a.c",
+     '#include "iwarp/fpdu.h"\n', "the start of iWARP's streams"),
     ("lint-dialect", "a static function of two words", "src/util/a.c",
      "/* SPDX-License-Identifier: BSD-2-Clause */\n"
      "static int find_it(void)\n{\n\treturn 0;\n}\n", None),
