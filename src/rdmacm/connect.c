@@ -129,7 +129,8 @@ static void fill_common(struct r_id *id, struct cmproto *m)
 	m->qp.rnr_retry = id->own.rnr_retry;
 	m->qp.has_srq = id->own.has_srq;
 	m->qp.mtu = id->path.mtu;
-	m->qp.ack_timeout = id->options.ack_timeout ? id->options.ack_timeout : ACK_TIMEOUT;
+	m->qp.ack_timeout =
+		id->options.ack_timeout ? id->options.ack_timeout : ACK_TIMEOUT;
 	m->qp.ack_delay = 0;
 	m->qp.traffic_class = id->options.tos;
 	m->qp.hop_limit = HOP_LIMIT;
@@ -165,7 +166,8 @@ static void take_param(struct r_id *id, const struct rdma_conn_param *p,
 }
 
 /* Returns 0, or -1 and errno with a message. */
-static int connect_roce(struct r_id *id, const struct rdma_conn_param *conn_param)
+static int connect_roce(struct r_id *id,
+			const struct rdma_conn_param *conn_param)
 {
 	struct cmproto m = {.timeout = CM_TIMEOUT,
 			    .max_retries = CM_RETRIES,
@@ -259,7 +261,8 @@ static bool decide_request(struct r_id *id)
 }
 
 /* Returns 0, or -1 and errno with a message. */
-static int accept_roce(struct r_id *id, const struct rdma_conn_param *conn_param)
+static int accept_roce(struct r_id *id,
+		       const struct rdma_conn_param *conn_param)
 {
 	struct cmproto m = {0}, no = {.status = REJ_CONSUMER};
 	int err;

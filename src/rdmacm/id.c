@@ -152,10 +152,11 @@ static int may_bind(struct r_id *id, const struct sockaddr *addr, bool takes)
 		return r_fail(EINVAL, "rdma_cm: rdma_resolve_addr of the id "
 				      "has not ended yet");
 	if (takes && take_device(id, addr))
-		return r_fail_device(id, addr,
-				     "rdma_cm: %s is no address of an RDMA "
-				     "device of this host; ibv_devinfo -v shows "
-				     "the devices");
+		return r_fail_device(
+			id, addr,
+			"rdma_cm: %s is no address of an RDMA "
+			"device of this host; ibv_devinfo -v shows "
+			"the devices");
 	return 0;
 }
 
@@ -237,7 +238,8 @@ static void release_roce(struct r_id *id)
 }
 
 /* Binds the id to one port at the broker and of TCP.  Returns 0 or -errno;
- * -EADDRINUSE also if the port that the broker has chosen is in use with TCP. */
+ * -EADDRINUSE also if the port that the broker has chosen is in use with TCP.
+ */
 static int bind_both(struct r_id *id, const struct sockaddr *addr)
 {
 	struct sockaddr_storage at;
@@ -257,13 +259,15 @@ static int bind_both(struct r_id *id, const struct sockaddr *addr)
 /* Binds the id for the devices that it can have.  Returns 0 or -errno. */
 static int bind_id(struct r_id *id, const struct sockaddr *addr)
 {
-	bool is_any = !id->device && r_transports(id) == R_ANY;
+	bool is_iwarp = r_is_iwarp(id) ||
+			(!id->device && r_transports(id) == R_ANY &&
+			 r_device_exists(R_IWARP));
 	int err = -EADDRINUSE;
 
-	if (r_is_iwarp(id) || (is_any && !r_device_exists(R_ROCE)))
-		return r_iw_bind(id, addr);
-	if (!is_any || !r_device_exists(R_IWARP))
+	if (!is_iwarp)
 		return bind_roce(id, addr);
+	if (id->device || !r_device_exists(R_ROCE))
+		return r_iw_bind(id, addr);
 	for (int i = 0; err == -EADDRINUSE && i < PORT_TRIES; i++) {
 		err = bind_both(id, addr);
 		if (r_addr_port(addr))
@@ -280,7 +284,7 @@ int r_bind(struct r_id *id, const struct sockaddr *addr)
 
 	if (may_bind(id, addr, !r_addr_is_open(addr)))
 		return -1;
-	if (!r_device_exists(r_transports(id)))
+	if (!r_device_exists(r_transports(id)) && r_device_exists(R_IWARP))
 		return r_fail_device(id, addr,
 				     "rdma_cm: %s cannot be bound: there is no "
 				     "device");
@@ -431,7 +435,8 @@ static void create_incoming_id(struct r_id *listener, const struct cmproto *m)
 	id->remote = *m;
 	memcpy(id->note, m->note, sizeof(id->note));
 	/* The traffic class of the request, unless the program has set one. */
-	id->options.tos = listener->options.tos ? listener->options.tos : m->qp.traffic_class;
+	id->options.tos = listener->options.tos ? listener->options.tos
+						: m->qp.traffic_class;
 	id->options.ack_timeout = listener->options.ack_timeout;
 	memcpy(id->path.local, m->at.local, 16);
 	memcpy(id->path.peer, m->at.peer, 16);

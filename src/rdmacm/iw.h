@@ -13,7 +13,7 @@
 
 /* Gives an id its struct r_iw, without a socket.  0; -1 and errno. */
 int r_iw_make(struct r_id *id);
-/* Binds a socket of the id.  `addr` has the port; 0: the kernel chooses it.  The
+/* Binds a socket of the id.  `addr` has the port; 0: the kernel chooses it. The
  * id's source address becomes addr with the port.  0; -errno without a
  * message. */
 int r_iw_bind(struct r_id *id, const struct sockaddr *addr);

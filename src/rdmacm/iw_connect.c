@@ -13,10 +13,16 @@
 
 #include "log/env.h"
 
-#define CONNECT_S 55.0 /* for the connection and the reply */
-#define FAST_S	  8.0  /* with ADVERB_CM_FAST */
-#define LINGER_S  5.0
-#define SECOND	  1000000000ull
+#define CONNECT_NS 55000000000ull /* for the connection and the reply */
+#define FAST_NS	   8000000000ull  /* with ADVERB_CM_FAST */
+#define LINGER_NS  5000000000ull
+/* How long a refused connection is repeated, as the broker holds a request for
+ * which no program listens yet: a server of perftest -R listens a second time
+ * when its client may connect a second time. */
+#define HOLD_NS	     100000000ull
+#define HOLD_LONG_NS 2000000000ull /* the peer has listened there before */
+#define REPEAT_NS    20000000ull
+#define KNOWN	     16 /* services that are remembered */
 
 /* ---- ids and their addresses ---- */
 
@@ -30,8 +36,9 @@ int r_iw_make(struct r_id *id)
 	err = id->iw ? 0 : errno;
 	r_give();
 	if (err)
-		return r_fail(err, "rdma_cm: the thread for connections of "
-				   "iWARP devices cannot be started: %s",
+		return r_fail(err,
+			      "rdma_cm: the thread for connections of "
+			      "iWARP devices cannot be started: %s",
 			      strerror(err));
 	return 0;
 }
@@ -136,7 +143,7 @@ static enum rdma_cm_event_type failure_event(int err)
 static void end_call(struct r_iw *iw, enum rdma_cm_event_type type, int err,
 		     const struct mpa_frame *f)
 {
-	r_iw_set_timer(iw, 0);
+	r_iw_set_timer(iw, UINT64_MAX);
 	r_iw_close_fd(iw);
 	iw->state = R_IW_OVER;
 	r_iw_post(iw->id, NULL, type, -err, f);
@@ -165,6 +172,57 @@ static int make_socket(struct r_iw *iw)
 	return r_iw_bind_socket(iw, iw->id, from);
 }
 
+/* The services with which this process had connections, under r_lock. */
+static struct service {
+	uint8_t ip[16];
+	uint16_t port;
+} services[KNOWN];
+static unsigned next_service;
+
+static struct service service_of(const struct r_id *id)
+{
+	struct service s = {.port = r_addr_port(&id->base.route.addr.dst_addr)};
+
+	memcpy(s.ip, id->path.peer, 16);
+	return s;
+}
+
+static bool is_known(const struct service *s)
+{
+	for (int i = 0; i < KNOWN; i++)
+		if (services[i].port == s->port &&
+		    !memcmp(services[i].ip, s->ip, 16))
+			return true;
+	return false;
+}
+
+static void note_service(const struct r_id *id)
+{
+	struct service s = service_of(id);
+
+	if (!is_known(&s))
+		services[next_service++ % KNOWN] = s;
+}
+
+/* No program listens there, or not yet. */
+static void call_refused(struct r_iw *iw)
+{
+	if (r_iw_now() >= iw->start->hold_ns) {
+		fail_call(iw, ECONNREFUSED, NULL);
+		return;
+	}
+	r_iw_close_fd(iw);
+	r_iw_set_timer(iw, r_iw_now() + REPEAT_NS);
+}
+
+static void call_failed(struct r_iw *iw, int err)
+{
+	if (err == ECONNREFUSED)
+		call_refused(iw);
+	else
+		fail_call(iw, err, NULL);
+}
+
 /* Begins the connection with MPA's request of that revision. */
 static void call_peer(struct r_iw *iw, uint8_t revision)
 {
@@ -174,23 +232,36 @@ static void call_peer(struct r_iw *iw, uint8_t revision)
 	int err = iw->fd < 0 ? make_socket(iw) : 0;
 
 	s->out_sent = 0;
-	s->out_bytes = (uint16_t)startup_connect(&s->mpa, &offer,
-						 iw->deadline_ns, s->out);
+	s->out_bytes = (uint16_t)startup_connect(&s->mpa, &offer, s->give_up_ns,
+						 s->out);
+	r_iw_set_timer(iw, s->give_up_ns);
 	if (!err && connect(iw->fd, to, r_addr_size(to)) &&
 	    errno != EINPROGRESS)
 		err = -errno;
 	iw->state = R_IW_CALLING;
 	if (err)
-		fail_call(iw, -err, NULL);
+		call_failed(iw, -err);
 	else
 		r_iw_watch(iw, EPOLLOUT);
 }
 
-static double patience(void)
+static bool is_set(const char *name)
 {
-	const char *fast = secure_getenv("ADVERB_CM_FAST");
+	const char *value = secure_getenv(name);
 
-	return fast && *fast && strcmp(fast, "0") != 0 ? FAST_S : CONNECT_S;
+	return value && *value && strcmp(value, "0") != 0;
+}
+
+static void set_patience(struct r_iw *iw)
+{
+	struct service to = service_of(iw->id);
+	uint64_t now = r_iw_now();
+
+	iw->start->give_up_ns =
+		now + (is_set("ADVERB_CM_FAST") ? FAST_NS : CONNECT_NS);
+	if (!is_set("ADVERB_STRICT"))
+		iw->start->hold_ns =
+			now + (is_known(&to) ? HOLD_LONG_NS : HOLD_NS);
 }
 
 /* Keeps the program's private data.  0 or -errno. */
@@ -218,10 +289,9 @@ int r_iw_connect(struct r_id *id, const struct rdma_conn_param *p)
 	if (!err) {
 		/* Before the event, after which the program may free the id. */
 		id->state.is_decided = true;
-		r_iw_set_timer(id->iw, patience());
-		call_peer(id->iw, env_has_mpa(ENV_MPA_REV1)
-					  ? 1
-					  : STARTUP_REVISION_MAX);
+		set_patience(id->iw);
+		call_peer(id->iw,
+			  env_has_mpa(ENV_MPA_REV1) ? 1 : STARTUP_REVISION_MAX);
 	}
 	r_give();
 	if (err)
@@ -245,6 +315,7 @@ static void finish_call(struct r_iw *iw)
 	int err;
 
 	note_port(iw);
+	note_service(iw->id);
 	iw->start->out_bytes = 0;
 	err = r_iw_open(iw);
 	if (err)
@@ -263,10 +334,11 @@ static void fail_start(struct r_iw *iw)
 	}
 	fail_call(iw,
 		  mpa->error == STARTUP_TIMED_OUT ? ETIMEDOUT
-		  : mpa->error == STARTUP_CLOSED || mpa->error == STARTUP_NO_REPLY
+		  : mpa->error == STARTUP_CLOSED ||
+				  mpa->error == STARTUP_NO_REPLY
 			  ? ECONNRESET
 			  : EPROTO,
-		  r_iw_reason(mpa));
+		  startup_verdict(mpa->error)->text);
 }
 
 static void reject_call(struct r_iw *iw)
@@ -310,6 +382,10 @@ void r_iw_active_ready(struct r_iw *iw, bool is_due)
 	int err = 0;
 	socklen_t size = sizeof(err);
 
+	if (is_due && iw->fd < 0) {
+		call_peer(iw, iw->start->mpa.offer.revision);
+		return;
+	}
 	if (is_due && iw->state == R_IW_CALLING) {
 		fail_call(iw, ETIMEDOUT, NULL);
 		return;
@@ -323,7 +399,7 @@ void r_iw_active_ready(struct r_iw *iw, bool is_due)
 		if (getsockopt(iw->fd, SOL_SOCKET, SO_ERROR, &err, &size))
 			err = errno;
 		if (err) {
-			fail_call(iw, err, NULL);
+			call_failed(iw, err);
 			return;
 		}
 		iw->state = R_IW_STARTING;
@@ -365,8 +441,9 @@ int r_iw_accept(struct r_id *id, const struct rdma_conn_param *p)
 	if (is_withdrawn)
 		return r_fail(-err, "rdma_accept: the peer has withdrawn the "
 				    "connection request");
-	return r_fail(-err, "rdma_accept: the connection cannot be accepted: "
-			    "%s",
+	return r_fail(-err,
+		      "rdma_accept: the connection cannot be accepted: "
+		      "%s",
 		      strerror(-err));
 }
 
@@ -378,8 +455,8 @@ static void linger_on(struct r_iw *iw)
 
 	if (s->out_sent == s->out_bytes)
 		shutdown(iw->fd, SHUT_WR);
-	r_iw_watch(iw, s->out_sent < s->out_bytes ? EPOLLIN | EPOLLOUT
-						  : EPOLLIN);
+	r_iw_watch(iw,
+		   s->out_sent < s->out_bytes ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
 void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes)
@@ -395,7 +472,7 @@ void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes)
 	s->out_sent = 0;
 	s->out_bytes = (uint16_t)startup_reject(&s->mpa, &offer, s->out);
 	iw->state = R_IW_LINGERING;
-	r_iw_set_timer(iw, LINGER_S);
+	r_iw_set_timer(iw, r_iw_now() + LINGER_NS);
 	if (r_iw_send_start(iw))
 		r_iw_free(iw);
 	else

@@ -41,11 +41,14 @@ struct r_iw_start {
 	uint8_t out[MPA_FRAME_MAX];   /* this side's frame */
 	/* The initiator's, for a second connection. */
 	uint8_t private_bytes, private_data[UINT8_MAX];
+	uint64_t give_up_ns; /* the initiator's deadline */
+	uint64_t hold_ns;    /* until then a refused connection is repeated */
 };
 
 /* What belongs to a listener. */
 struct r_iw_queue {
-	struct list halves; /* connections without their request; oldest first */
+	struct list
+		halves; /* connections without their request; oldest first */
 	uint32_t halves_count;
 	uint32_t waiting; /* requests that the program has not taken */
 	uint32_t backlog;
@@ -53,13 +56,13 @@ struct r_iw_queue {
 
 struct r_iw {
 	struct list by_serial; /* in the thread's table */
-	struct list timed;     /* on the thread's list, if there is a deadline */
-	struct list news;      /* on the list of streams with news */
-	struct list half;      /* on the listener's list */
-	uint64_t serial;       /* never used again; not 0 */
-	pid_t owner;	       /* the process that made it */
+	struct list timed; /* on the thread's list, if there is a deadline */
+	struct list news;  /* on the list of streams with news */
+	struct list half;  /* on the listener's list */
+	uint64_t serial;   /* never used again; not 0 */
+	pid_t owner;	   /* the process that made it */
 	enum r_iw_state state;
-	int fd; /* -1: none, or the queue pair has it */
+	int fd;		  /* -1: none, or the queue pair has it */
 	uint32_t watched; /* the epoll events that are waited for; 0: none */
 	uint64_t deadline_ns; /* UINT64_MAX: none */
 	struct r_id *id;
@@ -73,7 +76,7 @@ struct r_iw {
 	uint32_t qpn;
 	uint8_t ird, ord;
 	bool is_established; /* ESTABLISHED is posted */
-	bool is_gone; /* another queue pair has the number now */
+	bool is_gone;	     /* another queue pair has the number now */
 	uint32_t told; /* under news_lock: bits of 1 << enum host_stream_news */
 };
 
@@ -86,8 +89,8 @@ struct r_iw *r_iw_new(struct r_id *id);
 void r_iw_free(struct r_iw *iw);
 /* Waits for these epoll events of iw->fd; 0: for none. */
 void r_iw_watch(struct r_iw *iw, uint32_t events);
-/* Sets the deadline, after so many seconds; 0: none. */
-void r_iw_set_timer(struct r_iw *iw, double seconds);
+/* Sets the deadline, a time of r_iw_now; UINT64_MAX: none. */
+void r_iw_set_timer(struct r_iw *iw, uint64_t deadline_ns);
 /* Notes the socket as this object's.  -1 is returned as it is. */
 int r_iw_keep_fd(struct r_iw *iw, int fd);
 /* The socket is no longer this object's: returns it, for another owner. */
@@ -161,7 +164,4 @@ int r_iw_open(struct r_iw *iw);
 bool r_iw_post(struct r_id *id, struct rdma_cm_id *listener,
 	       enum rdma_cm_event_type type, int status,
 	       const struct mpa_frame *f);
-/* iw_stream.c: returns why a start has failed, for a sentence. */
-const char *r_iw_reason(const struct startup *mpa);
-
 #endif

@@ -168,8 +168,7 @@ static void wake_thread(void)
 {
 	uint64_t one = 1;
 
-	if (fd_identity_holds(wake_fd) &&
-	    write(wake_fd, &one, sizeof(one)) < 0)
+	if (fd_identity_holds(wake_fd) && write(wake_fd, &one, sizeof(one)) < 0)
 		errno = 0; /* EAGAIN: the thread is awake */
 }
 
@@ -235,13 +234,12 @@ bool r_iw_is_foreign(const struct r_iw *iw)
 	return iw->owner != getpid();
 }
 
-void r_iw_set_timer(struct r_iw *iw, double seconds)
+void r_iw_set_timer(struct r_iw *iw, uint64_t deadline_ns)
 {
 	list_remove(&iw->timed);
-	iw->deadline_ns = UINT64_MAX;
-	if (seconds <= 0)
+	iw->deadline_ns = deadline_ns;
+	if (deadline_ns == UINT64_MAX)
 		return;
-	iw->deadline_ns = r_iw_now() + (uint64_t)(seconds * (double)SECOND);
 	list_push_tail(&timed, &iw->timed);
 	if (is_thread)
 		return; /* looks at the deadlines before it waits */
@@ -256,7 +254,7 @@ void r_iw_set_timer(struct r_iw *iw, double seconds)
 static void serve_object(struct r_iw *iw, bool is_due)
 {
 	if (is_due)
-		r_iw_set_timer(iw, 0);
+		r_iw_set_timer(iw, UINT64_MAX);
 	switch (iw->state) {
 	case R_IW_LISTENING:
 		if (is_due)

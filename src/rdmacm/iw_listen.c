@@ -20,13 +20,13 @@
 
 #include "log/env.h"
 
-#define START_S	      10.0 /* for a whole request */
-#define HALVES_MIN    8
-#define HALVES_MAX    128
-#define BACKLOG	      1024 /* if the program gives none, as with the kernel */
-#define ACCEPTS	      16   /* at a time */
-#define PAUSE_S	      0.1  /* while there are no descriptors */
-#define SECOND	      1000000000ull
+#define START_NS   10000000000ull /* for a whole request */
+#define HALVES_MIN 8
+#define HALVES_MAX 128
+#define BACKLOG	   1024 /* if the program gives none, as with the kernel */
+#define KERNEL_MIN 128	/* connections that the thread has not accepted */
+#define ACCEPTS	   16	/* at a time */
+#define PAUSE_NS   100000000ull /* while there are no descriptors */
 
 static uint32_t most_halves(const struct r_iw *l)
 {
@@ -43,7 +43,7 @@ static int begin_listening(struct r_id *id, uint32_t backlog)
 	/* Connections of this listener inherit the option, with which the next
 	 * listener gets the port while they are ending. */
 	if (setsockopt(iw->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
-	    listen(iw->fd, (int)backlog))
+	    listen(iw->fd, backlog < KERNEL_MIN ? KERNEL_MIN : (int)backlog))
 		return -errno;
 	iw->state = R_IW_LISTENING;
 	iw->queue.backlog = backlog;
@@ -58,8 +58,8 @@ int r_iw_listen(struct r_id *id, int backlog)
 	int err = -EINVAL;
 
 	r_take();
-	if (!r_iw_is_foreign(id->iw) && (id->iw->state == R_IW_IDLE ||
-					 id->iw->state == R_IW_LISTENING))
+	if (!r_iw_is_foreign(id->iw) &&
+	    (id->iw->state == R_IW_IDLE || id->iw->state == R_IW_LISTENING))
 		err = begin_listening(id, backlog > 0 ? (uint32_t)backlog
 						      : BACKLOG);
 	r_give();
@@ -137,6 +137,7 @@ static void begin_half(struct r_iw *l, int fd)
 {
 	struct r_iw *iw = r_iw_new(NULL);
 	uint8_t revision = env_has_mpa(ENV_MPA_REV1) ? 1 : STARTUP_REVISION_MAX;
+	uint64_t deadline_ns = r_iw_now() + START_NS;
 	int on = 1;
 
 	if (iw)
@@ -155,10 +156,9 @@ static void begin_half(struct r_iw *l, int fd)
 	iw->listener = l;
 	list_push_tail(&l->queue.halves, &iw->half);
 	l->queue.halves_count++;
-	startup_listen(&iw->start->mpa, revision,
-		       r_iw_now() + (uint64_t)(START_S * SECOND));
+	startup_listen(&iw->start->mpa, revision, deadline_ns);
 	r_iw_watch(iw, EPOLLIN);
-	r_iw_set_timer(iw, START_S);
+	r_iw_set_timer(iw, deadline_ns);
 }
 
 /* No descriptor or no memory is left: nothing tells when there is one. */
@@ -170,7 +170,7 @@ static void pause_listener(struct r_iw *l, int err)
 	      err == EMFILE ? "; raise the limit of descriptors (ulimit -n)"
 			    : "");
 	r_iw_watch(l, 0);
-	r_iw_set_timer(l, PAUSE_S);
+	r_iw_set_timer(l, r_iw_now() + PAUSE_NS);
 }
 
 void r_iw_accept_ready(struct r_iw *l)
@@ -267,9 +267,9 @@ static void make_request(struct r_iw *iw)
 	struct r_iw *l = iw->listener;
 	struct r_id *id = make_id(iw);
 
-	r_iw_set_timer(iw, 0);
-	if (!id || !r_iw_post(id, &l->id->base, RDMA_CM_EVENT_CONNECT_REQUEST,
-			      0, f)) {
+	r_iw_set_timer(iw, UINT64_MAX);
+	if (!id ||
+	    !r_iw_post(id, &l->id->base, RDMA_CM_EVENT_CONNECT_REQUEST, 0, f)) {
 		free(id);
 		drop_half(iw);
 		return;
@@ -292,7 +292,7 @@ static void refuse_half(struct r_iw *iw)
 	r_say("rdma_listen: a connection from %s is closed without an event, "
 	      "since MPA cannot begin: %s",
 	      r_addr_text((struct sockaddr *)&peer, text),
-	      r_iw_reason(&iw->start->mpa));
+	      startup_verdict(iw->start->mpa.error)->text);
 	drop_half(iw);
 }
 

@@ -47,11 +47,6 @@ bool r_iw_post(struct r_id *id, struct rdma_cm_id *listener,
 	return true;
 }
 
-const char *r_iw_reason(const struct startup *mpa)
-{
-	return terminate_row(startup_verdict(mpa->error)->cause)->text;
-}
-
 /* ---- calls of libibverbs ---- */
 
 /* Releases r_lock for a call of libibverbs. */
@@ -115,7 +110,7 @@ static void fill_stream(struct r_iw *iw, struct stream_config *c)
 	iw->qpn = iw->id->own.qpn;
 }
 
-static void establish(struct r_iw *iw)
+static void post_established(struct r_iw *iw)
 {
 	const struct startup *mpa = iw->start ? &iw->start->mpa : NULL;
 
@@ -146,7 +141,7 @@ int r_iw_open(struct r_iw *iw)
 	int err;
 
 	fill_stream(iw, &c);
-	r_iw_set_timer(iw, 0);
+	r_iw_set_timer(iw, UINT64_MAX);
 	s.fd = r_iw_give_fd(iw);
 	begin_call(iw);
 	err = iw->calls->open(iw->verbs, iw->qpn, &s);
@@ -157,7 +152,7 @@ int r_iw_open(struct r_iw *iw)
 	} else {
 		r_iw_each(mark_gone, iw);
 		if (!awaits_peer)
-			establish(iw);
+			post_established(iw);
 	}
 	drop_start(iw);
 	r_iw_settle(iw);
@@ -186,7 +181,7 @@ void r_iw_settle(struct r_iw *iw)
 	if (iw->state != R_IW_OPEN)
 		return;
 	if (told & 1u << HOST_STREAM_READY)
-		establish(iw);
+		post_established(iw);
 	if (told & 1u << HOST_STREAM_ENDED)
 		post_end(iw);
 }

@@ -44,7 +44,7 @@ struct r_event {
 	/* The broker's message that caused the event; the event's private_data
 	 * points into the message.  Other events: zeroes. */
 	struct cmproto message;
-	struct r_multicast *multicast; /* the group that was joined, or NULL */
+	struct r_multicast *multicast;	/* the group that was joined, or NULL */
 	uint8_t mpa_private[UINT8_MAX]; /* iWARP: the event's private_data */
 };
 

@@ -77,7 +77,7 @@ static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	a->sq_psn = id->remote.qp.psn;
 	if (id->base.qp_type == IBV_QPT_UD || !is_reliable(id))
 		return 0;
-	a->timeout = id->options.ack_timeout		  ? id->options.ack_timeout
+	a->timeout = id->options.ack_timeout	  ? id->options.ack_timeout
 		     : req && req->qp.ack_timeout ? req->qp.ack_timeout
 						  : ACK_TIMEOUT;
 	a->retry_cnt = req ? req->qp.retry_count : id->own.retry_count;
