@@ -37,14 +37,30 @@ static void mechanisms_are_named_in_a_list(void **state)
 	assert_int_equal(lacks("credit,acksacks,Eager,mapped ,1"), 0);
 }
 
+static void starts_of_mpa_are_named_in_a_list(void **state)
+{
+	unsetenv("ADVERB_MPA");
+	for (int i = 0; i < ENV_MPA_WORDS; i++)
+		assert_false(env_has_mpa((enum env_mpa)i));
+	setenv("ADVERB_MPA", "markers,client-server", 1);
+	assert_false(env_has_mpa(ENV_MPA_REV1));
+	assert_false(env_has_mpa(ENV_MPA_NOCRC));
+	assert_true(env_has_mpa(ENV_MPA_MARKERS));
+	assert_true(env_has_mpa(ENV_MPA_CLIENT_SERVER));
+	setenv("ADVERB_MPA", "rev1,nocrc", 1);
+	assert_true(env_has_mpa(ENV_MPA_REV1));
+	assert_true(env_has_mpa(ENV_MPA_NOCRC));
+	unsetenv("ADVERB_MPA");
+}
+
 /* Returns what env_check prints on stderr. */
-static const char *checked(const char *value)
+static const char *checked(const char *name, const char *value)
 {
 	static char text[1000];
 	int before = dup(STDERR_FILENO), fd = memfd_create("stderr", 0);
 	ssize_t n;
 
-	setenv("ADVERB_WITHOUT", value, 1);
+	setenv(name, value, 1);
 	dup2(fd, STDERR_FILENO);
 	env_check();
 	dup2(before, STDERR_FILENO);
@@ -59,16 +75,21 @@ static void another_word_gets_a_sentence(void **state)
 {
 	const char *said;
 
-	assert_string_equal(checked("credits,adaptive"), "");
-	said = checked("credits,polling");
+	assert_string_equal(checked("ADVERB_WITHOUT", "credits,adaptive"), "");
+	said = checked("ADVERB_WITHOUT", "credits,polling");
 	assert_non_null(strstr(said, "ADVERB_WITHOUT: \"polling\""));
 	assert_non_null(strstr(said, "credits, acks, eager, mapped and"));
+	unsetenv("ADVERB_WITHOUT");
+	assert_string_equal(checked("ADVERB_MPA", "rev1,nocrc"), "");
+	said = checked("ADVERB_MPA", "rev2");
+	assert_non_null(strstr(said, "ADVERB_MPA: \"rev2\" is none of"));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mechanisms_are_named_in_a_list),
+		cmocka_unit_test(starts_of_mpa_are_named_in_a_list),
 		cmocka_unit_test(another_word_gets_a_sentence),
 	};
 

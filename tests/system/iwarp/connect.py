@@ -1,0 +1,387 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests rdma_cm on iWARP devices: its tools and perftest -R, over lo and
+between two namespaces; peers that this script plays on a socket of TCP."""
+
+import os
+import re
+import signal
+import socket
+import struct
+import sys
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import netlab
+from perftest_check import check_rows
+import system
+from system import HANG, expect, expect_ok
+
+netlab.enter()
+t = system.Suite(__doc__)
+lab = netlab.Lab(t)
+LO = {"ADVERB_DEVICES": "iwarp:lo"}
+LINK = {"ADVERB_DEVICES": "iwarp:v0"}
+HERE = "10.1.0.1"  # of lab.interface()
+
+TOOLS = (
+    (["rping", "-C", "20", "-V"], ""),
+    (["rping", "-C", "5", "-S", "60000", "-V"], ""),
+    (["ucmatose"], "return status 0"),
+    (["ucmatose", "-c", "10", "-C", "20", "-S", "1000"], "return status 0"),
+    (["cmtime", "-c", "50"], "connect"),
+    (["rdma_server"], "rdma_client: end 0"),
+    (["rdma_xserver"], "rdma_xclient: end 0"),
+)
+PERFTEST = [[tool, "-n", "200"] for tool in
+            ("ib_write_bw", "ib_write_lat", "ib_read_bw", "ib_read_lat",
+             "ib_send_bw", "ib_send_lat")]
+# How the two ends may start MPA.
+STARTS = ("", "rev1", "nocrc", "markers", "client-server",
+          "rev1,markers", "nocrc,markers,client-server")
+# In client-server the client has to send first, as rping's does.
+REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
+MARKERS, CRC, REJECT, ENHANCED = 0x80, 0x40, 0x20, 0x10
+PEER_TO_PEER = 0x8000
+DEADLINE = 10  # seconds, for a request
+
+
+def frame(key, flags, revision, private):
+    return key + struct.pack(">BBH", flags, revision, len(private)) + private
+
+
+def request(private=b"", ird=4, ord_=4):
+    """An enhanced request of the peer-to-peer model that takes an FPDU."""
+    return frame(REQUEST, CRC | ENHANCED, 2,
+                 struct.pack(">HH", PEER_TO_PEER | 0x4000 | ird, ord_) + private)
+
+
+def read_exactly(s, count):
+    got = b""
+    while len(got) < count:
+        more = s.recv(count - len(got))
+        expect(more, "the connection ends after %d bytes" % len(got))
+        got += more
+    return got
+
+
+def read_frame(s):
+    """Returns the flags, the revision and the private data of a frame."""
+    head = read_exactly(s, 20)
+    flags, revision, count = struct.unpack(">BBH", head[16:])
+    return head[:16], flags, revision, read_exactly(s, count)
+
+
+def is_closed(s, seconds=HANG):
+    """Whether the peer closes the connection in that time."""
+    s.settimeout(seconds)
+    try:
+        while s.recv(4096):
+            pass
+    except ConnectionResetError:
+        pass
+    except socket.timeout:
+        return False
+    return True
+
+
+def case(name, body, program="rdma_cm"):
+    def go():
+        t.need(program) if program != "rdma_cm" else None
+        body()
+    t.case(name, go, "iwarp", program)
+
+
+class Server:
+    """A program that listens here on a port of its own."""
+
+    def __init__(self, argv, **env):
+        lab.port += 1
+        self.port = lab.port
+        t.need(argv[0])
+        self.process = lab.start(
+            "here", [w.replace("%", str(self.port)) for w in argv],
+            **dict(LO, **env))
+        lab.wait(lambda: lab.is_listening("here", self.port) or
+                 self.process.poll() is not None, "nobody listens", HANG)
+
+    def connect(self):
+        s = socket.create_connection(("127.0.0.1", self.port))
+        s.settimeout(HANG)
+        return s
+
+    def end(self, kill=False):
+        if kill and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        return t.finish(self.process, HANG)
+
+
+RPING = ["rping", "-s", "-a", "127.0.0.1", "-p", "%", "-C", "3", "-v"]
+# It serves one client after the other.
+RPING_MANY = ["rping", "-s", "-P", "-a", "127.0.0.1", "-p", "%", "-v"]
+
+
+def client_of(port, **env):
+    return lab.run("here", ["rping", "-c", "-a", "127.0.0.1", "-p", str(port),
+                            "-C", "3", "-v"], **dict(LO, **env))
+
+
+def tools():
+    def tool(argv, want):
+        r = t.pair(argv, ["--address", "127.0.0.1"], **LO)
+        expect_ok(r)
+        expect(want in r.output, "it does not say " + want, r)
+        expect("adverb:" not in r.output, "something is explained", r)
+
+    def perftest(argv):
+        r = t.pair(argv + ["-R"], ["--address", "127.0.0.1"],
+                   **t.paced(**LO))
+        expect_ok(r)
+        check_rows(r)
+
+    def across(argv):
+        with lab.interface():
+            lab.port += 1
+            expect_ok(lab.both(
+                ["rping", "-s", "-a", HERE, "-p", "%", *argv],
+                ["rping", "-c", "-a", HERE, "-p", "%", *argv],
+                server_env=LINK, client_env=LINK))
+
+    for argv, want in TOOLS:
+        case(" ".join(argv), lambda argv=argv, want=want: tool(argv, want),
+             argv[0])
+    for argv in PERFTEST:
+        case(" ".join(argv) + " -R", lambda argv=argv: perftest(argv), argv[0])
+    for argv in ["-C", "20", "-V"], ["-C", "5", "-S", "60000", "-V"]:
+        case("rping %s, between namespaces" % " ".join(argv),
+             lambda argv=argv: across(argv), "rping")
+
+
+def starts():
+    def start(server, client):
+        s = Server(RPING, ADVERB_MPA=server)
+        r = client_of(s.port, ADVERB_MPA=client)
+        served = s.end(kill=r.status != 0)
+        r.output += served.output
+        expect_ok(r)
+        expect("ping data" in served.output, "the server gets no data", r)
+
+    for server in STARTS:
+        for client in STARTS:
+            if server in ("", client) or not client:
+                case("MPA starts by [%s] at the server, [%s] at the client" %
+                     (server, client), lambda s=server, c=client: start(s, c),
+                     "rping")
+
+
+def refusals():
+    def datagrams():
+        r = lab.run("here", ["udaddy"], **LO)
+        expect(r.status != 0 and "iWARP has connections alone" in r.output,
+               "it is not told of UD", r)
+
+    def nobody():
+        r = client_of(9)
+        expect(r.status != 0 and "no program listens" in r.output and
+               "RDMA_CM_EVENT_REJECTED" in r.output,
+               "it is not told that no program listens", r)
+
+    def port_in_use():
+        s = Server(RPING_MANY)
+        r = lab.run("here", ["rping", "-s", "-a", "127.0.0.1", "-p",
+                             str(s.port)], **LO)
+        s.end(kill=True)
+        expect(r.status != 0 and "in use by another" in r.output,
+               "the port is not refused", r)
+
+    def port_again():
+        for _ in range(2):
+            s = Server(RPING)
+            lab.port -= 1  # the same for the next
+            expect_ok(client_of(s.port))
+            s.end()
+        lab.port += 1
+
+    case("a datagram id finds no device", datagrams, "udaddy")
+    case("a connection to a port without a listener is rejected", nobody,
+         "rping")
+    case("a port in use is refused", port_in_use, "rping")
+    case("a server gets the port of a server that has just ended", port_again,
+         "rping")
+
+
+def played_servers():
+    """Programs connect to this script."""
+    def played(play):
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(8)
+            listener.settimeout(HANG)
+            port = listener.getsockname()[1]
+            client = lab.start("here", ["rping", "-c", "-a", "127.0.0.1", "-p",
+                                        str(port), "-C", "1", "-v"],
+                               **dict(LO, ADVERB_CM_FAST="1"))
+            play(listener)
+            return t.finish(client, HANG)
+
+    def accept(listener):
+        s, _ = listener.accept()
+        s.settimeout(HANG)
+        return s
+
+    def reject():
+        def play(listener):
+            s = accept(listener)
+            key, flags, revision, private = read_frame(s)
+            expect(key == REQUEST and revision == 2 and
+                   flags == CRC | ENHANCED, "the request is another: %r" %
+                   ((key, flags, revision, private),))
+            ird, ord_ = struct.unpack(">HH", private[:4])
+            expect(ird & 0xc000 == 0xc000 and ord_ & 0xc000 == 0xc000,
+                   "it is not peer-to-peer with each kind")
+            s.sendall(frame(REPLY, CRC | REJECT | ENHANCED, 2,
+                            bytes(4) + b"go away"))
+            expect(is_closed(s), "it does not close the connection")
+        r = played(play)
+        expect("RDMA_CM_EVENT_REJECTED" in r.output and
+               "rejects the connection" in r.output, "it is not rejected", r)
+
+    def old_peer():
+        def play(listener):
+            s = accept(listener)
+            expect(read_frame(s)[2] == 2, "the first request is not of rev. 2")
+            s.close()
+            s = accept(listener)
+            key, flags, revision, private = read_frame(s)
+            expect((revision, flags, private) == (1, CRC, b""),
+                   "the second request is not of revision 1")
+            s.sendall(frame(REPLY, CRC | REJECT, 1, b""))
+            is_closed(s)
+        r = played(play)
+        expect("rejects the connection" in r.output, "it is not rejected", r)
+
+    def junk():
+        def play(listener):
+            s = accept(listener)
+            s.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            expect(is_closed(s), "it does not close the connection")
+        r = played(play)
+        expect(r.status != 0 and "MPA cannot begin" in r.output,
+               "it does not say why", r)
+
+    def silence():
+        def play(listener):
+            s = accept(listener)
+            read_frame(s)
+            expect(is_closed(s), "it does not close the connection")
+        began = time.monotonic()
+        r = played(play)
+        expect("RDMA_CM_EVENT_UNREACHABLE" in r.output, "it waits", r)
+        t.note("given up after %d s" % (time.monotonic() - began))
+
+    case("a peer rejects with private data", reject, "rping")
+    case("a peer that closes is called again by revision 1", old_peer, "rping")
+    case("a peer answers junk", junk, "rping")
+    case("a peer that does not answer is given up", silence, "rping")
+
+
+def played_clients():
+    """This script connects to programs."""
+    def accepted():
+        s = Server(RPING)
+        peer = s.connect()
+        peer.sendall(request())
+        key, flags, revision, private = read_frame(peer)
+        expect(key == REPLY and revision == 2 and
+               flags == CRC | ENHANCED, "the reply is another: %r" %
+               ((key, flags, revision, private),))
+        ird, _ = struct.unpack(">HH", private)
+        expect(ird & PEER_TO_PEER, "the reply is not peer-to-peer")
+        peer.close()
+        r = s.end()
+        expect(r.status != 0 or "DISCONNECT" in r.output or
+               "CONNECT_ERROR" in r.output, "the server does not end", r)
+
+    def strangers():
+        """Connections that start no MPA end in time, and others are served."""
+        s = Server(RPING_MANY)
+        junk, silent, slow = s.connect(), s.connect(), s.connect()
+        junk.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        began = time.monotonic()
+        expect(is_closed(junk, 5), "junk does not end the connection")
+        whole = request()
+        sent = 0
+        r = client_of(s.port)
+        expect_ok(r)
+        t.note("served after %.1f s" % (time.monotonic() - began))
+        while time.monotonic() < began + DEADLINE - 1:
+            slow.sendall(whole[sent:sent + 1])
+            sent += 1
+            time.sleep(1)
+        for peer in silent, slow:
+            expect(is_closed(peer, 5), "a connection outlives its deadline")
+        t.note("ended after %.1f s" % (time.monotonic() - began))
+        r = client_of(s.port)
+        s.end(kill=True)
+        expect_ok(r)
+
+    def flood():
+        """Many connections without a request do not keep others out."""
+        s = Server(RPING_MANY)
+        peers = [s.connect() for _ in range(300)]
+        r = client_of(s.port)
+        for peer in peers:
+            peer.close()
+        s.end(kill=True)
+        expect_ok(r)
+
+    def few_descriptors():
+        s = Server(["sh", "-c", "ulimit -n 60; exec rping -s -P -a 127.0.0.1 "
+                    "-p % -v"])
+        peers = [s.connect() for _ in range(60)]
+        time.sleep(1)
+        cpu = sum(map(int, open("/proc/%d/stat" % s.process.pid).read()
+                      .rsplit(")", 1)[1].split()[11:13]))
+        for peer in peers:
+            peer.close()
+        r = client_of(s.port)
+        served = s.end(kill=True)
+        r.output += served.output
+        expect_ok(r)
+        expect(cpu < 50, "it computes while it has no descriptors", r)
+
+    case("the reply to a request", accepted, "rping")
+    case("junk, silence and a byte a second", strangers, "rping")
+    case("300 connections without a request", flood, "rping")
+    case("a server without descriptors serves later", few_descriptors, "rping")
+
+
+def deaths():
+    def death(victim):
+        argv = ["rping", "-%s", "-a", "127.0.0.1", "-p", "%", "-C", "1000000",
+                "-v"]
+        pair = lab.begin([w.replace("%s", "s") if w == "-%s" else w
+                          for w in argv],
+                         [w.replace("%s", "c") if w == "-%s" else w
+                          for w in argv], server_env=LO, client_env=LO,
+                         client_side="here")
+        time.sleep(1)
+        os.killpg(pair[victim].pid, signal.SIGKILL)
+        r = t.finish(pair[1 - victim], HANG)
+        t.finish(pair[victim], HANG)
+        expect("DISCONNECT" in r.output and r.output.count("ping data") > 3,
+               "the other end is not told", r)
+
+    case("the server is killed", lambda: death(0), "rping")
+    case("the client is killed", lambda: death(1), "rping")
+
+
+tools()
+starts()
+refusals()
+played_servers()
+played_clients()
+deaths()
+lab.end()
+t.end()
