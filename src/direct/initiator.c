@@ -408,6 +408,17 @@ static bool is_plain(const struct ibt_qp *q)
 	       !wheel_is_set(&q->timers.ack) && !wheel_is_set(&q->timers.rnr);
 }
 
+/* Does q wait for a receive, with nothing to tell?  What is posted meanwhile is
+ * executed when the wait ends (initiator_look), or when the timer expires. */
+static bool awaits_receive(const struct ibt_qp *q)
+{
+	return shared_own(&q->direct.apart.is_worth_it) &&
+	       q->direct.path == IBT_PATH_DIRECT &&
+	       q->qp->state == HCA_QP_RTS && q->req.rnr_waiting &&
+	       wheel_is_set(&q->timers.rnr) && !q->direct.apart.has_news &&
+	       !q->direct.apart.has_found;
+}
+
 bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 			  void **kick)
 {
@@ -417,7 +428,7 @@ bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 
 	*kick = NULL;
 	if (!is_plain(q))
-		return false;
+		return awaits_receive(q);
 	list_init(&kicks);
 	q->direct.apart.is_running = true;
 	q->direct.apart.now_ns = now_ns;

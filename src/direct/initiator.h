@@ -57,7 +57,8 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
  * once.  So the caller needs no progress lock, but must exclude all other calls
  * that use q or its target_ref.  *kick: the link's owner, whose process sleeps
  * and has to be woken, or NULL.  False: requests or events are left, for
- * initiator_tell_apart and initiator_turn.
+ * initiator_tell_apart and initiator_turn.  True also while q waits for a
+ * receive: the end of the wait executes the requests.
  */
 bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 			  void **kick);

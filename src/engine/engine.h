@@ -268,7 +268,9 @@ bool engine_is_settled(const struct engine *e);
  * engine's caller makes, and needs no progress lock.  The caller of any other
  * function that uses QPs holds the progress lock and all post locks.  *kick:
  * the owner (engine_set_path) of the process that sleeps and has to be woken,
- * or NULL.  False: work or events are left, and engine_doorbell is due.
+ * or NULL.  False: work or events are left, and engine_doorbell is due.  While
+ * q waits for a receive no doorbell is due: the end of the wait executes the
+ * work.
  */
 bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
 		       void **kick);

@@ -385,6 +385,27 @@ a_request_without_a_receive_is_left_for_the_progress_lock(void **state)
 	two_hcas_free(d);
 }
 
+static void a_request_behind_one_that_waits_needs_no_progress_lock(void **state)
+{
+	struct two_hcas *d = connect_and_write();
+	struct two_hcas_side *s = &d->side[0];
+	struct cqe c;
+
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	assert_false(post_apart(d));
+	engine_doorbell(s->engine, s->side, d->now_ns);
+	two_hcas_run(d, d->now_ns);
+	two_hcas_send(d, 0, HCA_WR_SEND, 0, FEW, 0);
+	assert_true(post_apart(d));
+	assert_false(two_hcas_poll(d, 0, &c));
+	two_hcas_recv(d, 1, AT, FEW);
+	two_hcas_recv(d, 1, AT, FEW);
+	two_hcas_run(d, d->now_ns + LONG);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_done(d, 0, HCA_SUCCESS);
+	two_hcas_free(d);
+}
+
 static void an_event_is_left_for_the_progress_lock(void **state)
 {
 	struct two_hcas *d = connect_and_write();
@@ -484,6 +505,8 @@ int main(int argc, char **argv)
 			a_request_that_fails_is_left_for_the_progress_lock),
 		cmocka_unit_test(
 			a_request_without_a_receive_is_left_for_the_progress_lock),
+		cmocka_unit_test(
+			a_request_behind_one_that_waits_needs_no_progress_lock),
 		cmocka_unit_test(an_event_is_left_for_the_progress_lock),
 		cmocka_unit_test(
 			an_atomic_in_mapped_memory_needs_no_progress_lock),
