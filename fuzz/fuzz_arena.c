@@ -8,6 +8,7 @@
  * crashes, and no adapter writes outside of its memory.
  */
 #include "fuzz.h"
+#include "input.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -35,25 +36,13 @@ struct kept {
 };
 
 struct script {
-	const uint8_t *at, *end;
+	struct input_bytes in;
 	struct two_hcas *two_hcas;
 	struct places places[2];
 	struct kept kept; /* copies of the arena of which any word changes */
 	uint8_t how;
 	_Atomic int is_over;
 };
-
-static uint8_t u8(struct script *s)
-{
-	return s->at < s->end ? *s->at++ : 0;
-}
-
-static uint32_t u16(struct script *s)
-{
-	uint32_t high = u8(s);
-
-	return high << 8 | u8(s);
-}
 
 /* The first part is without the header, which a peer reads once, by a copy. */
 static void find_places(const struct two_hcas_side *s, struct places *p)
@@ -141,11 +130,13 @@ static void change(const struct places *p, _Atomic uint32_t *word,
 static void scribble(struct script *s)
 {
 	bool anywhere = s->how & ANYWHERE;
-	const struct places *p = &s->places[anywhere ? 1 : u8(s) % 2];
-	uint32_t kind = u8(s);
-	uint64_t random = (uint64_t)u16(s) << 16 | u16(s);
+	const struct places *p =
+		&s->places[anywhere ? 1 : input_u8(&s->in) % 2];
+	uint32_t kind = input_u8(&s->in);
+	uint64_t random = (uint64_t)input_u16(&s->in) << 16 | input_u16(&s->in);
 
-	change(p, choose(p, anywhere, kind, random), u16(s) << 16 | u16(s));
+	change(p, choose(p, anywhere, kind, random),
+	       input_u16(&s->in) << 16 | input_u16(&s->in));
 }
 
 static void *scribble_on(void *arg)
@@ -183,7 +174,8 @@ static void post(struct script *s, int i)
 				      HCA_WR_RDMA_READ,	 HCA_WR_ATOMIC_CAS,
 				      HCA_WR_ATOMIC_FADD};
 	struct two_hcas_side *side = &s->two_hcas->side[i];
-	uint32_t op = any[u8(s) % sizeof(any)], bytes = u16(s) % 4000;
+	uint32_t op = any[input_u8(&s->in) % sizeof(any)],
+		 bytes = input_u16(&s->in) % 4000;
 
 	if (side->qp->type == HCA_QPT_UC && op > HCA_WR_SEND_IMM)
 		op = HCA_WR_SEND;
@@ -193,15 +185,15 @@ static void post(struct script *s, int i)
 	    shared_own(&side->qp->sq.head) - shared_load(&side->qp->sq.tail) >=
 		    side->qp->sq.depth)
 		return;
-	two_hcas_send(s->two_hcas, i, (enum hca_wr)op, u16(s),
-		      bytes % 8 ? 8 : bytes, u16(s) & ~7u);
+	two_hcas_send(s->two_hcas, i, (enum hca_wr)op, input_u16(&s->in),
+		      bytes % 8 ? 8 : bytes, input_u16(&s->in) & ~7u);
 	two_hcas_post(s->two_hcas, i);
 }
 
 static void step(struct script *s)
 {
 	bool is_alone = s->how & ANYWHERE;
-	uint8_t what = u8(s);
+	uint8_t what = input_u8(&s->in);
 	int i = is_alone ? 0 : what >> 7;
 	struct cqe c;
 
@@ -213,7 +205,8 @@ static void step(struct script *s)
 	case 2:
 		if (!is_alone && !is_full(&s->two_hcas->side[i]) &&
 		    s->two_hcas->side[i].qp->state != HCA_QP_RESET)
-			two_hcas_recv(s->two_hcas, i, u16(s), 64 + u8(s));
+			two_hcas_recv(s->two_hcas, i, input_u16(&s->in),
+				      64 + input_u8(&s->in));
 		break;
 	case 3:
 	case 4:
@@ -299,12 +292,12 @@ static void end(struct script *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct script s = {.at = data, .end = data + size};
+	struct script s = {.in = {data, data + size}};
 	pthread_t thread = 0;
 
 	if (!size)
 		return 0;
-	s.how = u8(&s);
+	s.how = input_u8(&s.in);
 	s.two_hcas = begin(&s);
 	for (int i = 0; i < 2; i++)
 		find_places(&s.two_hcas->side[i], &s.places[i]);
@@ -312,7 +305,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		keep(&s);
 	if (s.how & BY_THREAD)
 		FUZZ_REQUIRE(!pthread_create(&thread, NULL, scribble_on, &s));
-	for (int i = 0; i < STEPS && s.at < s.end; i++)
+	for (int i = 0; i < STEPS && s.in.at < s.in.end; i++)
 		step(&s);
 	if (s.how & BY_THREAD) {
 		s.is_over = 1;

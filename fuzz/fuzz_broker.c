@@ -93,15 +93,10 @@ __attribute__((destructor)) static void remove_folder(void)
 	rmdir(folder);
 }
 
-static uint8_t next_u8(struct script *s)
-{
-	return input_u8(&s->in);
-}
-
 static void take_bytes(struct script *s, void *to, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
-		((uint8_t *)to)[i] = next_u8(s);
+		((uint8_t *)to)[i] = input_u8(&s->in);
 }
 
 static void learn_value(struct known *k, uint32_t value)
@@ -113,7 +108,7 @@ static void learn_value(struct known *k, uint32_t value)
 static uint32_t choose_value(struct script *s, const struct known *k)
 {
 	uint32_t n = k->count < KNOWN ? k->count : KNOWN;
-	uint8_t v = next_u8(s);
+	uint8_t v = input_u8(&s->in);
 
 	if (n && v < 224)
 		return k->value[v % n];
@@ -262,7 +257,7 @@ static void close_client(struct script *s, uint32_t i)
 
 static void open_client(struct script *s, uint32_t i)
 {
-	uint8_t how = next_u8(s);
+	uint8_t how = input_u8(&s->in);
 
 	close_client(s, i);
 	/* 65534: a user without a number in this user namespace */
@@ -296,7 +291,7 @@ static void kill_broker(struct server *b)
  * have got. */
 static void replace_broker(struct script *s)
 {
-	uint8_t how = next_u8(s);
+	uint8_t how = input_u8(&s->in);
 
 	kill_broker(s->server);
 	for (uint32_t i = 0; i < CLIENTS; i++)
@@ -308,12 +303,12 @@ static void replace_broker(struct script *s)
  * number. */
 static size_t choose_lent(struct script *s, uint32_t brings, int fds[])
 {
-	uint8_t how = next_u8(s);
+	uint8_t how = input_u8(&s->in);
 	size_t n = 0;
 
 	for (uint32_t bit = 0; bit < PROTO_FDS; bit++) {
-		enum lent kind =
-			(enum lent)(how < 192 ? bit : next_u8(s) % LENT_KINDS);
+		enum lent kind = (enum lent)(
+			how < 192 ? bit : input_u8(&s->in) % LENT_KINDS);
 
 		if (brings & 1u << bit && lent[kind] >= 0)
 			fds[n++] = lent[kind];
@@ -326,7 +321,7 @@ static size_t choose_lent(struct script *s, uint32_t brings, int fds[])
 /* PROTO_FD_*: mostly those that a message of the kind has. */
 static uint32_t choose_brings(struct script *s, const struct proto *m)
 {
-	uint8_t v = next_u8(s);
+	uint8_t v = input_u8(&s->in);
 
 	if (v >= 192)
 		return v % (1u << PROTO_FDS);
@@ -341,7 +336,7 @@ static uint32_t choose_brings(struct script *s, const struct proto *m)
 static void say_proto(struct script *s, uint32_t i)
 {
 	struct proto m = {.magic = PROTO_MAGIC, .version = PROTO_VERSION};
-	uint8_t kind = next_u8(s), change = next_u8(s);
+	uint8_t kind = input_u8(&s->in), change = input_u8(&s->in);
 	int fds[LENT_KINDS];
 	size_t n;
 
@@ -349,15 +344,16 @@ static void say_proto(struct script *s, uint32_t i)
 	m.serial = 1;
 	m.value = kind < 32 ? 0 : choose_value(s, &s->classes);
 	if (m.kind == PROTO_ASK || m.kind == PROTO_ASK_FAR)
-		m.value = steer_qpn(m.value, next_u8(s));
+		m.value = steer_qpn(m.value, input_u8(&s->in));
 	m.brings = choose_brings(s, &m);
-	m.about = next_u8(s) & 1 ? 4791 : choose_value(s, &s->ports);
+	m.about = input_u8(&s->in) & 1 ? 4791 : choose_value(s, &s->ports);
 	m.local[10] = m.local[11] = m.peer[10] = m.peer[11] = 0xff;
 	m.local[12] = m.peer[12] = 127;
 	m.local[15] = m.peer[15] = 1;
 	m.arena = (struct proto_at){proto_pid_space(), (uint32_t)getpid(), 3};
 	for (; change % 4 == 3; change /= 4)
-		((uint8_t *)&m)[next_u8(s) % sizeof(m)] = next_u8(s);
+		((uint8_t *)&m)[input_u8(&s->in) % sizeof(m)] =
+			input_u8(&s->in);
 	n = choose_lent(s, m.brings, fds);
 	send_with(s->client[i], &m, sizeof(m), fds, n);
 }
@@ -373,7 +369,7 @@ static uint16_t choose_kind(const struct script *s, uint32_t i, uint8_t v)
 
 static void fill_cm(struct script *s, uint32_t i, struct cmproto *m)
 {
-	uint8_t how = next_u8(s);
+	uint8_t how = input_u8(&s->in);
 
 	m->magic = CMPROTO_MAGIC;
 	m->version = CMPROTO_VERSION;
@@ -386,9 +382,9 @@ static void fill_cm(struct script *s, uint32_t i, struct cmproto *m)
 	if (how >> 4 & 1)
 		m->at.local_port = (uint16_t)choose_value(s, &s->ports);
 	if (how >> 5 & 1)
-		m->private_bytes = next_u8(s);
+		m->private_bytes = input_u8(&s->in);
 	if (how >> 6 == 3)
-		m->call_id = next_u8(s);
+		m->call_id = input_u8(&s->in);
 	m->at.local[10] = m->at.local[11] = m->at.peer[10] = m->at.peer[11] =
 		0xff;
 	m->at.local[12] = m->at.peer[12] = 127;
@@ -397,14 +393,14 @@ static void fill_cm(struct script *s, uint32_t i, struct cmproto *m)
 		memset(m->at.local, 0, sizeof(m->at.local));
 	m->id = choose_value(s, &s->objects[i]);
 	m->at.peer_port = (uint16_t)choose_value(s, &s->ports);
-	m->backlog = m->max_retries = m->timeout = next_u8(s);
-	m->qp.qpn = next_u8(s);
+	m->backlog = m->max_retries = m->timeout = input_u8(&s->in);
+	m->qp.qpn = input_u8(&s->in);
 }
 
 static void say_cm(struct script *s, uint32_t i)
 {
-	struct cmproto m = {.kind = choose_kind(s, i, next_u8(s))};
-	uint8_t change = next_u8(s);
+	struct cmproto m = {.kind = choose_kind(s, i, input_u8(&s->in))};
+	uint8_t change = input_u8(&s->in);
 
 	fill_cm(s, i, &m);
 	if (m.kind == CMPROTO_RESUME || m.kind == CMPROTO_RELEASE)
@@ -412,9 +408,9 @@ static void say_cm(struct script *s, uint32_t i)
 	if (m.kind == CMPROTO_RELEASE && change & 4)
 		m.id = 0;
 	for (; change % 4 == 3; change /= 4) {
-		size_t at = next_u8(s) | (size_t)next_u8(s) << 8;
+		size_t at = input_u8(&s->in) | (size_t)input_u8(&s->in) << 8;
 
-		((uint8_t *)&m)[at % sizeof(m)] = next_u8(s);
+		((uint8_t *)&m)[at % sizeof(m)] = input_u8(&s->in);
 	}
 	send_with(s->client[i], &m, sizeof(m), NULL, 0);
 }
@@ -423,14 +419,14 @@ static void say_cm(struct script *s, uint32_t i)
 static void say_noise(struct script *s, uint32_t i)
 {
 	uint8_t bytes[sizeof(struct cmproto) + 64];
-	size_t size =
-		1 + (next_u8(s) | (size_t)next_u8(s) << 8) % sizeof(bytes);
+	size_t size = 1 + (input_u8(&s->in) | (size_t)input_u8(&s->in) << 8) %
+				  sizeof(bytes);
 	int fds[LENT_KINDS];
 	size_t n;
 
 	take_bytes(s, bytes, size < 64 ? size : 64);
-	memset(bytes + 64, next_u8(s), sizeof(bytes) - 64);
-	n = choose_lent(s, next_u8(s) % (1u << PROTO_FDS), fds);
+	memset(bytes + 64, input_u8(&s->in), sizeof(bytes) - 64);
+	n = choose_lent(s, input_u8(&s->in) % (1u << PROTO_FDS), fds);
 	send_with(s->client[i], bytes, size, fds, n);
 }
 
@@ -451,7 +447,7 @@ static void say_something(struct script *s, uint32_t i, uint8_t what)
 static void pass_time(struct script *s)
 {
 	static const uint32_t steps[] = {1, 60, 1100, 3000, 11000, 70000};
-	uint8_t v = next_u8(s);
+	uint8_t v = input_u8(&s->in);
 
 	skipped_ms += v < 192 ? steps[v % 6] : (uint64_t)v * 10000;
 }
@@ -464,7 +460,8 @@ static void send_datagram(struct script *s)
 				 .sin_port = htons(4791),
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	uint8_t bytes[64];
-	uint32_t qpn = steer_qpn(choose_value(s, &s->classes), next_u8(s));
+	uint32_t qpn =
+		steer_qpn(choose_value(s, &s->classes), input_u8(&s->in));
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	take_bytes(s, bytes, sizeof(bytes));
@@ -479,8 +476,8 @@ static void send_datagram(struct script *s)
 
 static void run_command(struct script *s)
 {
-	uint8_t what = next_u8(s) % 16;
-	uint32_t i = next_u8(s) % CLIENTS;
+	uint8_t what = input_u8(&s->in) % 16;
+	uint32_t i = input_u8(&s->in) % CLIENTS;
 
 	if (what < 12)
 		say_something(s, i, what);
@@ -490,11 +487,12 @@ static void run_command(struct script *s)
 		close_client(s, i);
 	else if (what == 14)
 		open_client(s, i);
-	else if (next_u8(s) < 64)
+	else if (input_u8(&s->in) < 64)
 		replace_broker(s);
 	else
 		send_datagram(s);
-	if (next_u8(s) % 8) /* else the broker finds several messages at once */
+	if (input_u8(&s->in) %
+	    8) /* else the broker finds several messages at once */
 		serve_turn(s);
 }
 
@@ -526,7 +524,7 @@ static void furnish(struct script *s)
 				    .version = PROTO_VERSION,
 				    .kind = PROTO_HELLO};
 	uint32_t called = CLIENTS / 2, calls = called + 1;
-	uint8_t how = next_u8(s);
+	uint8_t how = input_u8(&s->in);
 
 	for (uint32_t i = 0; i <= calls; i += i ? 1 : called)
 		open_client(s, i);
@@ -578,8 +576,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(s.client, 0xff, sizeof(s.client));
 	make_folder();
 	open_lent();
-	begin_broker(&s, next_u8(&s) & 1);
-	if (next_u8(&s) % 8)
+	begin_broker(&s, input_u8(&s.in) & 1);
+	if (input_u8(&s.in) % 8)
 		furnish(&s);
 	while (s.in.at < s.in.end)
 		run_command(&s);

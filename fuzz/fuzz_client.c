@@ -64,14 +64,9 @@ int poll(struct pollfd *fds, nfds_t count, int ms)
 	return ppoll(fds, count, &(struct timespec){0}, NULL);
 }
 
-static uint8_t next_u8(struct script *s)
-{
-	return input_u8(&s->in);
-}
-
 static uint32_t choose_class(struct script *s)
 {
-	uint8_t v = next_u8(s);
+	uint8_t v = input_u8(&s->in);
 
 	if (v < 224)
 		return 1u + v % KNOWN;
@@ -140,13 +135,14 @@ static void begin_listening(struct script *s)
  * number. */
 static size_t choose_lent(struct script *s, uint32_t brings, int fds[])
 {
-	uint8_t how = next_u8(s);
+	uint8_t how = input_u8(&s->in);
 	size_t n = 0;
 
 	for (uint32_t bit = 0; bit < PROTO_FDS; bit++)
 		if (brings & 1u << bit)
 			fds[n++] = s->lent[how < 192 ? bit
-						     : next_u8(s) % LENT_KINDS];
+						     : input_u8(&s->in) %
+							       LENT_KINDS];
 	if (how % 16 == 15) /* one more than m.brings says */
 		fds[n++] = s->lent[LENT_KICK];
 	return n;
@@ -155,7 +151,7 @@ static size_t choose_lent(struct script *s, uint32_t brings, int fds[])
 /* PROTO_FD_*: mostly those that a message of the kind has. */
 static uint32_t choose_brings(struct script *s, uint32_t kind)
 {
-	uint8_t v = next_u8(s);
+	uint8_t v = input_u8(&s->in);
 
 	if (v >= 192)
 		return v % (1u << PROTO_FDS);
@@ -173,7 +169,7 @@ static void say_something(struct script *s)
 		PROTO_ARENA_IS, PROTO_ANSWER,  PROTO_SOURCE_IS, PROTO_DIED,
 		PROTO_REFUSED,	PROTO_WHO_IS};
 	struct proto m = {.magic = PROTO_MAGIC, .version = PROTO_VERSION};
-	uint8_t kind = next_u8(s), change = next_u8(s);
+	uint8_t kind = input_u8(&s->in), change = input_u8(&s->in);
 	int fds[LENT_KINDS];
 	size_t n;
 
@@ -183,13 +179,15 @@ static void say_something(struct script *s)
 				   : kinds[kind % sizeof(kinds)];
 	m.serial = s->client.serial;
 	m.value = choose_class(s);
-	m.about = next_u8(s) % 6;
-	m.arena = (struct proto_at){proto_pid_space(), next_u8(s), next_u8(s)};
+	m.about = input_u8(&s->in) % 6;
+	m.arena = (struct proto_at){proto_pid_space(), input_u8(&s->in),
+				    input_u8(&s->in)};
 	for (size_t i = 0; i < sizeof(m.why) && m.kind == PROTO_REFUSED; i++)
-		m.why[i] = (char)next_u8(s);
+		m.why[i] = (char)input_u8(&s->in);
 	m.brings = choose_brings(s, m.kind);
 	for (; change % 4 == 3; change /= 4)
-		((uint8_t *)&m)[next_u8(s) % sizeof(m)] = next_u8(s);
+		((uint8_t *)&m)[input_u8(&s->in) % sizeof(m)] =
+			input_u8(&s->in);
 	n = choose_lent(s, m.brings, fds);
 	send_with(s->broker_fd, &m, sizeof(m) - (change % 8 == 2), fds, n);
 }
@@ -205,7 +203,7 @@ static void drop_client(struct script *s)
  * input. */
 static void broker_turn(struct script *s)
 {
-	uint8_t how = next_u8(s);
+	uint8_t how = input_u8(&s->in);
 	char room[sizeof(struct proto)];
 	int fd;
 
@@ -295,7 +293,7 @@ static void ask_something(struct script *s, uint8_t what)
 		client_ask_source(c, choose_class(s), &here, &here);
 		break;
 	case 3:
-		client_ask_far(c, next_u8(s), here.ip, here.ip, 0);
+		client_ask_far(c, input_u8(&s->in), here.ip, here.ip, 0);
 		break;
 	case 4:
 		client_tree(c, open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -310,7 +308,7 @@ static void ask_something(struct script *s, uint8_t what)
 static void run_command(struct script *s)
 {
 	static const uint32_t steps[] = {1, 60, 1100, 3000};
-	uint8_t what = next_u8(s) % 16;
+	uint8_t what = input_u8(&s->in) % 16;
 	struct client_news news;
 
 	if (what < 8) {
@@ -318,7 +316,7 @@ static void run_command(struct script *s)
 		return;
 	}
 	if (what == 15)
-		skipped_ms += steps[next_u8(s) % 4];
+		skipped_ms += steps[input_u8(&s->in) % 4];
 	broker_turn(s);
 	while (client_turn(&s->client, &news))
 		look_at_news(&news);
@@ -336,7 +334,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	open_lent(&s);
 	begin_listening(&s);
 	wish.kick_fd = s.lent[LENT_KICK];
-	wish.arena_fd = next_u8(&s) & 1 ? s.lent[LENT_BARE] : -1;
+	wish.arena_fd = input_u8(&s.in) & 1 ? s.lent[LENT_BARE] : -1;
 	if (!client_open(&s.client, &wish, &why)) {
 		while (s.in.at < s.in.end) {
 			run_command(&s);

@@ -4,6 +4,7 @@
  * between which some messages are lost, duplicated or changed.
  */
 #include "fuzz.h"
+#include "input.h"
 
 #include <string.h>
 
@@ -14,7 +15,7 @@
 #define SERVICE	      0x1000000000061234ull
 
 struct script {
-	const uint8_t *at, *end;
+	struct input_bytes in;
 	struct cm *cm[2];
 	uint32_t listener[2];
 	bool listens[2];
@@ -22,11 +23,6 @@ struct script {
 	uint64_t now_ns;
 	struct cm_frame last;
 };
-
-static uint8_t u8(struct script *s)
-{
-	return s->at < s->end ? *s->at++ : 0;
-}
 
 static void address(int i, uint8_t ip[16])
 {
@@ -38,7 +34,7 @@ static void address(int i, uint8_t ip[16])
 
 static uint32_t some_id(struct script *s, int i)
 {
-	return s->ids[i] ? s->id[i][u8(s) % IDS] : u8(s);
+	return s->ids[i] ? s->id[i][input_u8(&s->in) % IDS] : input_u8(&s->in);
 }
 
 static void note(struct script *s, int i, uint32_t id)
@@ -48,15 +44,15 @@ static void note(struct script *s, int i, uint32_t id)
 
 static void connect(struct script *s, int i)
 {
-	struct cm_start start = {.user = 1, .strict = u8(s) & 1};
+	struct cm_start start = {.user = 1, .strict = input_u8(&s->in) & 1};
 	uint32_t id;
 
 	address(i, start.local);
 	address(!i, start.peer);
-	start.msg.kind = u8(s) & 1 ? CMMSG_SIDR_REQ : CMMSG_REQ;
-	start.msg.service_id = SERVICE + u8(s) % 2;
-	start.msg.max_cm_retries = u8(s) % 16;
-	start.msg.local_timeout = u8(s) % 32;
+	start.msg.kind = input_u8(&s->in) & 1 ? CMMSG_SIDR_REQ : CMMSG_REQ;
+	start.msg.service_id = SERVICE + input_u8(&s->in) % 2;
+	start.msg.max_cm_retries = input_u8(&s->in) % 16;
+	start.msg.local_timeout = input_u8(&s->in) % 32;
 	if (cm_connect(s->cm[i], &start, s->now_ns, &id) == 0)
 		note(s, i, id);
 }
@@ -67,22 +63,23 @@ static void listen(struct script *s, int i)
 
 	if (s->listens[i])
 		cm_unlisten(s->cm[i], s->listener[i], 0);
-	s->listens[i] = cm_listen(s->cm[i], NULL, 2, SERVICE, &any, u8(s) % 8,
-				  &s->listener[i]) == 0;
+	s->listens[i] = cm_listen(s->cm[i], NULL, 2, SERVICE, &any,
+				  input_u8(&s->in) % 8, &s->listener[i]) == 0;
 }
 
 static void answer(struct script *s, int i, uint32_t id)
 {
-	struct cmmsg reply = {.kind = u8(s) & 1 ? CMMSG_REP : CMMSG_SIDR_REP};
+	struct cmmsg reply = {.kind = input_u8(&s->in) & 1 ? CMMSG_REP
+							   : CMMSG_SIDR_REP};
 
-	switch (u8(s) % 8) {
+	switch (input_u8(&s->in) % 8) {
 	case 0:
 	case 1:
 	case 2:
 		cm_accept(s->cm[i], id, &reply, s->now_ns);
 		break;
 	case 3:
-		reply.reason = u8(s);
+		reply.reason = input_u8(&s->in);
 		cm_reject(s->cm[i], id, &reply, s->now_ns);
 		break;
 	case 4:
@@ -109,11 +106,11 @@ static void carry(struct script *s, int from)
 	struct cm_frame f;
 
 	while (cm_tx(s->cm[from], &f)) {
-		uint8_t dice = s->at < s->end ? u8(s) % 8 : 1;
+		uint8_t dice = s->in.at < s->in.end ? input_u8(&s->in) % 8 : 1;
 
 		s->last = f;
 		if (dice == 2)
-			f.mad[u8(s)] = u8(s);
+			f.mad[input_u8(&s->in)] = input_u8(&s->in);
 		for (int copies = dice == 0 ? 0 : dice == 3 ? 2 : 1; copies--;)
 			deliver(s, !from, &f);
 	}
@@ -126,7 +123,7 @@ static void carry(struct script *s, int from)
 static void pass(struct script *s)
 {
 	uint64_t due = cm_deadline(s->cm[0]), other = cm_deadline(s->cm[1]);
-	uint8_t how = u8(s);
+	uint8_t how = input_u8(&s->in);
 
 	if (other < due)
 		due = other;
@@ -145,15 +142,17 @@ static void take_up(struct script *s, int i)
 	uint32_t id;
 
 	cm_note_make(s->cm[i], some_id(s, i), &n);
-	for (int k = u8(s) % 4; k > 0; k--)
-		((uint8_t *)&n)[u8(s) % sizeof(n)] = u8(s);
-	if (cm_note_resume(s->cm[u8(s) & 1], NULL, 3, &n, s->now_ns, &id) == 0)
+	for (int k = input_u8(&s->in) % 4; k > 0; k--)
+		((uint8_t *)&n)[input_u8(&s->in) % sizeof(n)] =
+			input_u8(&s->in);
+	if (cm_note_resume(s->cm[input_u8(&s->in) & 1], NULL, 3, &n, s->now_ns,
+			   &id) == 0)
 		note(s, i, id);
 }
 
 static void command(struct script *s)
 {
-	uint8_t c = u8(s);
+	uint8_t c = input_u8(&s->in);
 	int i = c >> 7;
 
 	switch (c % 8) {
@@ -171,8 +170,8 @@ static void command(struct script *s)
 		pass(s);
 		break;
 	case 5: /* an old message, changed, arrives again */
-		for (int n = u8(s) % 4; n > 0; n--)
-			s->last.mad[u8(s)] = u8(s);
+		for (int n = input_u8(&s->in) % 4; n > 0; n--)
+			s->last.mad[input_u8(&s->in)] = input_u8(&s->in);
 		deliver(s, i, &s->last);
 		break;
 	case 6:
@@ -190,7 +189,7 @@ static void command(struct script *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct script s = {.at = data, .end = data + size};
+	struct script s = {.in = {data, data + size}};
 
 	for (int i = 0; i < 2; i++) {
 		struct cm_config config = {.seed = (uint64_t)i + 1,
@@ -201,7 +200,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_REQUIRE(s.cm[i]);
 		listen(&s, i);
 	}
-	while (s.at < s.end)
+	while (s.in.at < s.in.end)
 		command(&s);
 	cm_free(s.cm[0]);
 	cm_free(s.cm[1]);

@@ -5,6 +5,7 @@
  * updated.
  */
 #include "fuzz.h"
+#include "input.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,24 +15,15 @@
 #define LINKS 6
 #define ADDRS 24
 
-struct input {
-	const uint8_t *at, *end;
-};
-
-static uint8_t u8(struct input *in)
-{
-	return in->at < in->end ? *in->at++ : 0;
-}
-
-static void make_link(struct input *in, struct netdev_link *l, uint32_t i)
+static void make_link(struct input_bytes *in, struct netdev_link *l, uint32_t i)
 {
 	static const char *const names[] = {"lo",	   "eth0",  "br0",
 					    "veth1a2b3c4", "wlan0", "eth0.100"};
-	uint8_t is = u8(in);
+	uint8_t is = input_u8(in);
 
 	memset(l, 0, sizeof(*l));
 	l->ifindex = i + 1;
-	l->mtu = (uint32_t)u8(in) << (is & 7);
+	l->mtu = (uint32_t)input_u8(in) << (is & 7);
 	snprintf(l->name, sizeof(l->name), "%s", names[i]);
 	l->is_up = is & 8;
 	l->has_carrier = is & 16;
@@ -39,15 +31,15 @@ static void make_link(struct input *in, struct netdev_link *l, uint32_t i)
 	l->is_port = is & 128;
 	l->is_routed = is & 64;
 	l->is_loopback = !i;
-	l->mac[0] = u8(in);
+	l->mac[0] = input_u8(in);
 	l->mac[5] = (uint8_t)i;
 }
 
-static void make_addr(struct input *in, struct netdev_addr *a)
+static void make_addr(struct input_bytes *in, struct netdev_addr *a)
 {
-	a->ifindex = u8(in) % (LINKS + 2);
+	a->ifindex = input_u8(in) % (LINKS + 2);
 	memset(a->ip, 0, 16);
-	switch (u8(in) % 4) {
+	switch (input_u8(in) % 4) {
 	case 0:
 		a->ip[0] = 0xfe;
 		a->ip[1] = 0x80;
@@ -57,32 +49,32 @@ static void make_addr(struct input *in, struct netdev_addr *a)
 		break;
 	default:
 		a->ip[10] = a->ip[11] = 0xff;
-		a->ip[12] = u8(in);
+		a->ip[12] = input_u8(in);
 		break;
 	}
-	a->ip[15] = u8(in);
+	a->ip[15] = input_u8(in);
 }
 
-static void make_scene(struct input *in, struct netdev_scene *s)
+static void make_scene(struct input_bytes *in, struct netdev_scene *s)
 {
-	s->link_count = u8(in) % (LINKS + 1);
-	s->addr_count = u8(in) % (ADDRS + 1);
+	s->link_count = input_u8(in) % (LINKS + 1);
+	s->addr_count = input_u8(in) % (ADDRS + 1);
 	for (uint32_t i = 0; i < s->link_count; i++)
 		make_link(in, &s->links[i], i);
 	for (uint32_t i = 0; i < s->addr_count; i++)
 		make_addr(in, &s->addrs[i]);
 }
 
-static void make_names(struct input *in, char *to, size_t size)
+static void make_names(struct input_bytes *in, char *to, size_t size)
 {
 	static const char *const parts[] = {
 		"e", "t", "h", "0", ",", "l",	 "o",	  " ",	   "b",	   "r",
 		":", "*", "=", "@", "w", "eth0", "iwarp", "iwarp", "roce", ","};
 	size_t used = 0;
 
-	for (unsigned n = u8(in) % 64; n--;) {
+	for (unsigned n = input_u8(in) % 64; n--;) {
 		const char *part =
-			parts[u8(in) % (sizeof(parts) / sizeof(*parts))];
+			parts[input_u8(in) % (sizeof(parts) / sizeof(*parts))];
 		size_t len = strlen(part);
 
 		if (used + len >= size)
@@ -98,14 +90,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct netdev_link links[LINKS];
 	struct netdev_addr addrs[ADDRS];
 	struct netdev_scene scene = {.links = links, .addrs = addrs};
-	struct input in = {data, data + size};
+	struct input_bytes in = {data, data + size};
 	uint32_t count, changes[DEVICE_MAX];
 	char named[128] = "";
 
 	make_scene(&in, &scene);
 	make_names(&in, named, sizeof(named));
 	memset(devices, 0, sizeof(devices));
-	count = netdev_choose(&scene, u8(&in) & 1 ? named : NULL, devices);
+	count = netdev_choose(&scene, input_u8(&in) & 1 ? named : NULL,
+			      devices);
 	FUZZ_REQUIRE(count <= DEVICE_MAX);
 	FUZZ_REQUIRE(count <= 2 * scene.link_count);
 	for (uint32_t i = 0; i < count; i++) {

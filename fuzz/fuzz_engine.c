@@ -12,88 +12,29 @@
 #include "encap/rocev2.h"
 #include "hdr/pkt.h"
 #include "ibt/ibt.h"
-#include "scenario/two_hcas.h"
 #include "util/check.h"
+#include "work.h"
 
 #define DEPTH	16
 #define MAX_RUN 64 /* steps of the clock in an input, each up to 0.14 s */
 
 struct script {
-	const uint8_t *at, *end;
+	struct input_bytes in;
 	struct two_hcas *two_hcas;
 	int steps;
 	uint32_t posted[2], completed[2];
 };
 
-static uint8_t u8(struct script *s)
-{
-	return s->at < s->end ? *s->at++ : 0;
-}
-
-static uint32_t u16(struct script *s)
-{
-	uint32_t high = u8(s);
-
-	return high << 8 | u8(s);
-}
-
-/* An offset or a length: mostly inside the memory, sometimes not. */
-static uint32_t place(struct script *s)
-{
-	uint32_t v = u16(s);
-
-	return v >= 0xfff0 ? v << 16 : v << 3;
-}
-
-static bool is_full(const struct wq *q)
-{
-	return shared_own(&q->head) - shared_load(&q->tail) >= q->depth;
-}
-
 static void post_send(struct script *s, int i)
 {
-	static const uint8_t any[] = {
-		HCA_WR_RDMA_WRITE,  HCA_WR_RDMA_WRITE_IMM, HCA_WR_SEND,
-		HCA_WR_SEND_IMM,    HCA_WR_RDMA_READ,	   HCA_WR_ATOMIC_CAS,
-		HCA_WR_ATOMIC_FADD, HCA_WR_LOCAL_INV,	   HCA_WR_SEND_INV};
-	struct two_hcas_side *side = &s->two_hcas->side[i];
-	enum hca_wr op = (enum hca_wr)any[u8(s) % sizeof(any)];
-	uint32_t local = place(s), bytes = u16(s), remote = place(s);
-	uint8_t flags = u8(s);
-	struct wqe *w;
-
-	/* libibverbs refuses such a request before the engine sees it */
-	if (side->qp->type == HCA_QPT_UC && op > HCA_WR_SEND_IMM)
-		op = HCA_WR_SEND;
-	if (side->qp->type == HCA_QPT_UD) {
-		op = op & 1 ? HCA_WR_SEND : HCA_WR_SEND_IMM;
-		bytes %= 4097;
-	}
-	if (side->qp->state < HCA_QP_RTS || is_full(&side->qp->sq))
-		return;
-	w = two_hcas_send(s->two_hcas, i, op, local, bytes, remote);
-	w->flags = flags &
-		   (HCA_SEND_FENCE | HCA_SEND_SOLICITED | HCA_SEND_SIGNALED);
-	w->rkey ^= flags & 0x80 ? u8(s) : 0;
-	w->imm_be = u8(s);
-	w->swap_add = w->compare = u8(s);
-	two_hcas_post(s->two_hcas, i);
-	s->posted[i]++;
+	s->posted[i] += work_send(
+		&s->in, s->two_hcas, i,
+		HCA_SEND_FENCE | HCA_SEND_SOLICITED | HCA_SEND_SIGNALED, 0);
 }
 
 static void post_recv(struct script *s, int i)
 {
-	struct two_hcas_side *side = &s->two_hcas->side[i];
-	uint32_t local = place(s), bytes = u16(s);
-
-	if (side->qp->state == HCA_QP_RESET ||
-	    (side->srq
-		     ? shared_own(&side->srq->wq.head) - srq_next(side->srq) >=
-			       side->srq->wq.depth
-		     : is_full(&side->qp->rq)))
-		return;
-	two_hcas_recv(s->two_hcas, i, local, bytes);
-	s->posted[i]++;
+	s->posted[i] += work_recv(&s->in, s->two_hcas, i);
 }
 
 /* A datagram arrives at side i with the peer's address, or with another. */
@@ -101,7 +42,7 @@ static void arrive(struct script *s, int i, uint8_t *bytes, size_t len,
 		   bool stranger)
 {
 	struct two_hcas_side *side = &s->two_hcas->side[i];
-	struct engine_dgram d = {.bytes = bytes, .tos = u8(s)};
+	struct engine_dgram d = {.bytes = bytes, .tos = input_u8(&s->in)};
 
 	memcpy(d.from.ip, s->two_hcas->side[stranger ? i : !i].ip, 16);
 	memcpy(d.to.ip, side->ip, 16);
@@ -119,16 +60,16 @@ static uint32_t forged_psn(struct script *s, const struct two_hcas_side *side,
 {
 	struct serial24 base =
 		request ? side->side->resp.epsn : side->side->req.una;
-	uint8_t by = u8(s);
+	uint8_t by = input_u8(&s->in);
 
 	return serial24_add(base, (int8_t)by / (by & 1 ? 1 : 16)).v;
 }
 
 static void forge(struct script *s, int i)
 {
-	uint8_t buf[PKT_MAX_HEADER_BYTES + 5000], flags = u8(s);
+	uint8_t buf[PKT_MAX_HEADER_BYTES + 5000], flags = input_u8(&s->in);
 	struct two_hcas_side *side = &s->two_hcas->side[i];
-	struct pkt p = {.bth = {.opcode = u8(s),
+	struct pkt p = {.bth = {.opcode = input_u8(&s->in),
 				.pkey = BTH_DEFAULT_PKEY,
 				.se = flags & 1,
 				.ackreq = flags >> 1 & 1,
@@ -139,34 +80,40 @@ static void forge(struct script *s, int i)
 	if (!p.info)
 		return;
 	p.bth.psn = forged_psn(s, side, p.info->request);
-	p.payload_len = flags & 4 ? 128u << (flags >> 4) % 6 : u16(s) % 4500;
-	p.reth = (struct reth){TWO_HCAS_BASE + place(s), side->mr->rkey,
-			       place(s)};
-	p.atomiceth = (struct atomiceth){TWO_HCAS_BASE + place(s),
-					 side->mr->rkey, u8(s), u8(s)};
-	p.aeth = (struct aeth){.syndrome = u8(s), .msn = u8(s)};
-	p.deth = (struct deth){.qkey = TWO_HCAS_QKEY, .src_qpn = u16(s)};
+	p.payload_len =
+		flags & 4 ? 128u << (flags >> 4) % 6 : input_u16(&s->in) % 4500;
+	p.reth = (struct reth){TWO_HCAS_BASE + work_place(&s->in),
+			       side->mr->rkey, work_place(&s->in)};
+	p.atomiceth = (struct atomiceth){TWO_HCAS_BASE + work_place(&s->in),
+					 side->mr->rkey, input_u8(&s->in),
+					 input_u8(&s->in)};
+	p.aeth = (struct aeth){.syndrome = input_u8(&s->in),
+			       .msn = input_u8(&s->in)};
+	p.deth = (struct deth){.qkey = TWO_HCAS_QKEY,
+			       .src_qpn = input_u16(&s->in)};
 	p.ieth.rkey = side->mr->rkey;
 	if (flags & 8)
-		p.reth.rkey ^= u8(s), p.deth.qkey ^= u8(s);
+		p.reth.rkey ^= input_u8(&s->in),
+			p.deth.qkey ^= input_u8(&s->in);
 	n = pkt_write_headers(buf, &p);
-	memset(buf + n, u8(s), p.payload_len + pkt_pad(p.payload_len));
+	memset(buf + n, input_u8(&s->in),
+	       p.payload_len + pkt_pad(p.payload_len));
 	n += p.payload_len + pkt_pad(p.payload_len);
 	arrive(s, i, buf, n, false);
 }
 
 static void raw(struct script *s, int i)
 {
-	uint8_t buf[300], n = u8(s);
+	uint8_t buf[300], n = input_u8(&s->in);
 
 	for (unsigned k = 0; k < n; k++)
-		buf[k] = u8(s);
-	arrive(s, i, buf, n, u8(s) & 1);
+		buf[k] = input_u8(&s->in);
+	arrive(s, i, buf, n, input_u8(&s->in) & 1);
 }
 
 static void run(struct script *s)
 {
-	uint64_t us = 1ull << u8(s) % 18;
+	uint64_t us = 1ull << input_u8(&s->in) % 18;
 
 	if (s->steps++ < MAX_RUN)
 		two_hcas_run(s->two_hcas, s->two_hcas->now_ns + us * 1000);
@@ -188,18 +135,18 @@ static void register_anew(struct two_hcas_side *side)
 static void modify(struct script *s, int i)
 {
 	struct two_hcas_side *side = &s->two_hcas->side[i];
-	uint32_t mask = HCA_QP_STATE | (u16(s) << 5 & 0x1fffff);
+	uint32_t mask = HCA_QP_STATE | (input_u16(&s->in) << 5 & 0x1fffff);
 	struct hca_qp_attr a = side->qp->attr;
 	const char *why;
 
-	if (u8(s) & 1)
+	if (input_u8(&s->in) & 1)
 		mask = HCA_QP_STATE;
-	a.qp_state = u8(s) % 7;
-	a.timeout = u8(s);
-	a.retry_cnt = u8(s) % 9;
-	a.rnr_retry = u8(s) % 9;
-	a.max_rd_atomic = u8(s) % 20;
-	a.sq_psn = a.rq_psn = u16(s) << 8;
+	a.qp_state = input_u8(&s->in) % 7;
+	a.timeout = input_u8(&s->in);
+	a.retry_cnt = input_u8(&s->in) % 9;
+	a.rnr_retry = input_u8(&s->in) % 9;
+	a.max_rd_atomic = input_u8(&s->in) % 20;
+	a.sq_psn = a.rq_psn = input_u16(&s->in) << 8;
 	if (!engine_qp_modify(side->engine, side->side, &a, mask, side->ip,
 			      s->two_hcas->now_ns, &why))
 		FUZZ_REQUIRE(side->qp->state == a.qp_state ||
@@ -221,13 +168,13 @@ static void take(struct script *s, int i)
 static int fate(void *context, int from, const struct engine_frame *f)
 {
 	struct script *s = context;
-	uint8_t dice = s->at < s->end ? u8(s) : 1;
+	uint8_t dice = s->in.at < s->in.end ? input_u8(&s->in) : 1;
 	uint8_t copy[4500];
 
 	FUZZ_REQUIRE(f->segment && f->len);
 	if (dice % 16 == 2 && f->len <= sizeof(copy)) {
 		memcpy(copy, f->bytes, f->len);
-		copy[u16(s) % f->len] ^= (uint8_t)(1 << dice % 8);
+		copy[input_u16(&s->in) % f->len] ^= (uint8_t)(1 << dice % 8);
 		arrive(s, !from, copy, f->len - 4, false);
 	}
 	return dice % 16 == 0 ? 0 : dice % 16 == 3 ? 2 : 1;
@@ -235,7 +182,7 @@ static int fate(void *context, int from, const struct engine_frame *f)
 
 static void command(struct script *s)
 {
-	uint8_t c = u8(s);
+	uint8_t c = input_u8(&s->in);
 	int i = c >> 7;
 	struct two_hcas_side *side = &s->two_hcas->side[i];
 
@@ -266,15 +213,17 @@ static void command(struct script *s)
 		modify(s, i);
 		break;
 	case 13:
-		if (u8(s) & 1)
+		if (input_u8(&s->in) & 1)
 			register_anew(side);
 		else
-			side->memory.size = place(s) % TWO_HCAS_MEMORY;
+			side->memory.size =
+				work_place(&s->in) % TWO_HCAS_MEMORY;
 		break;
 	case 14:
-		s->two_hcas->liveness = (enum engine_peer)(u8(s) % 3);
+		s->two_hcas->liveness =
+			(enum engine_peer)(input_u8(&s->in) % 3);
 		engine_was_asleep(side->engine, 20000000, s->two_hcas->now_ns);
-		cq_arm(side->cq, u8(s) & 1);
+		cq_arm(side->cq, input_u8(&s->in) & 1);
 		break;
 	case 15:
 		take(s, i);
@@ -286,8 +235,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint8_t types[] = {HCA_QPT_RC, HCA_QPT_RC, HCA_QPT_UC,
 					HCA_QPT_UD};
-	struct script s = {.at = data, .end = data + size};
-	uint8_t first = u8(&s), type = types[first % 4];
+	struct script s = {.in = {data, data + size}};
+	uint8_t first = input_u8(&s.in), type = types[first % 4];
 	uint32_t mtu = 1 + (uint32_t)(first >> 2) % 5;
 
 	s.two_hcas = type == HCA_QPT_RC && first & 0x80
@@ -295,7 +244,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			     : two_hcas_new_of(type, mtu, DEPTH);
 	s.two_hcas->fate = fate;
 	s.two_hcas->context = &s;
-	while (s.at < s.end)
+	while (s.in.at < s.in.end)
 		command(&s);
 	take(&s, 0);
 	take(&s, 1);

@@ -4,6 +4,7 @@
  * stream is cut, and two ends that understand each other agree.
  */
 #include "fuzz.h"
+#include "input.h"
 
 #include <string.h>
 
@@ -14,18 +15,13 @@
 #define DEADLINE 1000u
 
 struct script {
-	const uint8_t *at, *end;
+	struct input_bytes in;
 };
-
-static uint8_t next_byte(struct script *s)
-{
-	return s->at < s->end ? *s->at++ : 0;
-}
 
 /* Small numbers, and those at the edges. */
 static uint16_t some_depth(struct script *s)
 {
-	uint8_t b = next_byte(s);
+	uint8_t b = input_u8(&s->in);
 
 	return b >= 250 ? (uint16_t)(MPA_DEPTH_MAX - (255 - b)) : b % 32;
 }
@@ -33,19 +29,19 @@ static uint16_t some_depth(struct script *s)
 static struct startup_offer some_offer(struct script *s)
 {
 	static const uint8_t data[MPA_PRIVATE_MAX];
-	uint8_t flags = next_byte(s);
+	uint8_t flags = input_u8(&s->in);
 	struct startup_offer offer = {
 		.revision = flags & 1 ? 2 : 1,
 		.is_enhanced = (flags & 3) == 3,
 		.wants_crc = flags & 4,
 		.wants_markers = flags & 8,
 		.is_peer_to_peer = (flags & 0x13) == 0x13,
-		.rtr = (uint8_t)(1 + next_byte(s) % MPA_RTR_ALL),
+		.rtr = (uint8_t)(1 + input_u8(&s->in) % MPA_RTR_ALL),
 		.ird = some_depth(s),
 		.ord = some_depth(s),
 		.ird_max = some_depth(s),
 		.private_data = data,
-		.private_bytes = next_byte(s),
+		.private_bytes = input_u8(&s->in),
 	};
 
 	if (offer.rtr & MPA_RTR_READ && !offer.ird && !offer.ird_max)
@@ -105,7 +101,7 @@ static void compare_cuts(struct script *script,
 	begin_end(&parts, offer, is_initiator);
 	taken = startup_take(&whole, stream, n);
 	for (size_t at = 0; at < n; at += part) {
-		part = 1 + next_byte(script) % 40;
+		part = 1 + input_u8(&script->in) % 40;
 		part = part < n - at ? part : n - at;
 		sum += startup_take(&parts, stream + at, part);
 	}
@@ -126,14 +122,14 @@ static void compare_cuts(struct script *script,
 static void run_stream(struct script *script)
 {
 	struct startup_offer offer = some_offer(script);
-	uint8_t how = next_byte(script);
+	uint8_t how = input_u8(&script->in);
 	uint8_t stream[STREAM];
-	size_t n = (size_t)(script->end - script->at);
+	size_t n = (size_t)(script->in.end - script->in.at);
 
 	if (n > sizeof(stream))
 		n = sizeof(stream);
 	memset(stream, 0, sizeof(stream));
-	memcpy(stream, script->at, n);
+	memcpy(stream, script->in.at, n);
 	if (how & 3 && n > KEY)
 		memcpy(stream,
 		       how & 4 ? "MPA ID Rep Frame" : "MPA ID Req Frame", KEY);
@@ -175,7 +171,7 @@ static void run_both(struct script *script)
 {
 	struct startup_offer mine = some_offer(script);
 	struct startup_offer theirs = some_offer(script);
-	bool rejects = next_byte(script) % 8 == 0;
+	bool rejects = input_u8(&script->in) % 8 == 0;
 	struct startup initiator, responder;
 	uint8_t frame[MPA_FRAME_MAX];
 	int n;
@@ -199,9 +195,9 @@ static void run_both(struct script *script)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct script script = {.at = data, .end = data + size};
+	struct script script = {.in = {data, data + size}};
 
-	if (next_byte(&script) & 1)
+	if (input_u8(&script.in) & 1)
 		run_both(&script);
 	else
 		run_stream(&script);

@@ -8,6 +8,7 @@
 #define FUZZ_FUZZ_SOCKET_H
 
 #include "fuzz.h"
+#include "input.h"
 
 #include <dirent.h>
 #include <net/if.h>
@@ -22,11 +23,6 @@
 #include <unistd.h>
 
 #define SOCKET_MAX_FDS 16 /* descriptors of one message */
-
-/* An input that a harness reads byte by byte; zeros follow its end. */
-struct input_bytes {
-	const uint8_t *at, *end;
-};
 
 static uint64_t skipped_ms; /* how far the clock is ahead */
 
@@ -56,20 +52,6 @@ __attribute__((constructor)) static void enter_namespace(void)
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	FUZZ_REQUIRE(fd >= 0 && !ioctl(fd, SIOCSIFFLAGS, &lo));
 	close(fd);
-}
-
-static inline uint8_t input_u8(struct input_bytes *in)
-{
-	return in->at < in->end ? *in->at++ : 0;
-}
-
-static inline uint32_t input_u32(struct input_bytes *in)
-{
-	uint32_t v = input_u8(in);
-
-	v |= (uint32_t)input_u8(in) << 8;
-	v |= (uint32_t)input_u8(in) << 16;
-	return v | (uint32_t)input_u8(in) << 24;
 }
 
 /* How many descriptors this process has, and a few more, always the same. */

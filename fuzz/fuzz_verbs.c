@@ -6,6 +6,7 @@
  * a broker and a network namespace of its own: tests/threads/with_broker.sh.
  */
 #include "fuzz.h"
+#include "input.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #define GID    1 /* IPv4, RoCEv2 */
 
 struct script {
-	const uint8_t *at, *end;
+	struct input_bytes in;
 	struct ibv_pd *pd[SLOTS];
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq[SLOTS];
@@ -32,15 +33,10 @@ static struct ibv_context *ctx;
 static union ibv_gid gid;
 static char memory[MEMORY];
 
-static uint8_t u8(struct script *s)
-{
-	return s->at < s->end ? *s->at++ : 0;
-}
-
 /* A number, mostly small, sometimes the largest. */
 static uint32_t number(struct script *s)
 {
-	uint8_t v = u8(s);
+	uint8_t v = input_u8(&s->in);
 
 	if (v < 200)
 		return v % 40;
@@ -50,7 +46,7 @@ static uint32_t number(struct script *s)
 /* A slot, mostly one of the first two, which have objects from the start. */
 static uint32_t slot(struct script *s)
 {
-	uint8_t v = u8(s);
+	uint8_t v = input_u8(&s->in);
 
 	return v < 200 ? v % 2 : v % SLOTS;
 }
@@ -85,13 +81,14 @@ static void make_qp(struct script *s, uint32_t i)
 	struct ibv_qp_init_attr init = {
 		.send_cq = s->cq[slot(s)],
 		.recv_cq = s->cq[slot(s)],
-		.srq = u8(s) & 1 ? s->srq[slot(s)] : NULL,
-		.qp_type = (enum ibv_qp_type)(u8(s) % 11),
-		.sq_sig_all = u8(s) & 1,
+		.srq = input_u8(&s->in) & 1 ? s->srq[slot(s)] : NULL,
+		.qp_type = (enum ibv_qp_type)(input_u8(&s->in) % 11),
+		.sq_sig_all = input_u8(&s->in) & 1,
 		.cap = {number(s), number(s), number(s), number(s), number(s)}};
 
-	if (u8(s) & 3) {
-		init.qp_type = (enum ibv_qp_type)(IBV_QPT_RC + u8(s) % 3);
+	if (input_u8(&s->in) & 3) {
+		init.qp_type =
+			(enum ibv_qp_type)(IBV_QPT_RC + input_u8(&s->in) % 3);
 		init.cap = (struct ibv_qp_cap){8, 8, 2, 2, 64};
 	}
 	if (pd && init.send_cq && init.recv_cq && !s->qp[i])
@@ -102,7 +99,7 @@ static void make_mr(struct script *s, uint32_t i)
 {
 	struct ibv_pd *pd = s->pd[slot(s)];
 	size_t off = number(s) % MEMORY, bytes = number(s) % MEMORY;
-	unsigned access = u8(s);
+	unsigned access = input_u8(&s->in);
 
 	if (off + bytes > MEMORY)
 		bytes = MEMORY - off;
@@ -115,12 +112,13 @@ static void create(struct script *s)
 	uint32_t i = slot(s);
 	struct ibv_pd *pd = s->pd[slot(s)];
 	struct ibv_srq_init_attr srq = {.attr = {number(s), number(s), 0}};
-	struct ibv_ah_attr ah = {.is_global = u8(s) & 1,
-				 .port_num = u8(s) % 3,
-				 .grh = {.dgid = gid, .sgid_index = u8(s) % 4}};
+	struct ibv_ah_attr ah = {
+		.is_global = input_u8(&s->in) & 1,
+		.port_num = input_u8(&s->in) % 3,
+		.grh = {.dgid = gid, .sgid_index = input_u8(&s->in) % 4}};
 
 	errno = 0;
-	switch (u8(s) % 8) {
+	switch (input_u8(&s->in) % 8) {
 	case 0:
 		if (!s->pd[i])
 			s->pd[i] = made(ibv_alloc_pd(ctx));
@@ -133,7 +131,8 @@ static void create(struct script *s)
 		if (!s->cq[i])
 			s->cq[i] = made(ibv_create_cq(
 				ctx, (int)number(s), NULL,
-				u8(s) & 1 ? s->channel : NULL, u8(s) % 3));
+				input_u8(&s->in) & 1 ? s->channel : NULL,
+				input_u8(&s->in) % 3));
 		break;
 	case 3:
 		make_mr(s, i);
@@ -152,7 +151,7 @@ static void create(struct script *s)
 	case 7:
 		if (pd && !s->mw[i])
 			s->mw[i] = made(ibv_alloc_mw(
-				pd, (enum ibv_mw_type)(u8(s) % 4)));
+				pd, (enum ibv_mw_type)(input_u8(&s->in) % 4)));
 		break;
 	}
 }
@@ -161,7 +160,7 @@ static void destroy(struct script *s)
 {
 	uint32_t i = slot(s);
 
-	switch (u8(s) % 8) {
+	switch (input_u8(&s->in) % 8) {
 	case 0:
 		DESTROY(s->pd[i], ibv_dealloc_pd);
 		break;
@@ -205,30 +204,32 @@ static void modify(struct script *s)
 		{IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0,
 		 IBV_QP_SQ_PSN}};
 	struct ibv_qp *qp = s->qp[slot(s)], *peer = s->qp[slot(s)];
-	uint8_t how = u8(s);
-	struct ibv_qp_attr a = {.qp_state = (enum ibv_qp_state)(u8(s) % 9),
-				.port_num = 1,
-				.qp_access_flags = 15,
-				.path_mtu = (enum ibv_mtu)(1 + u8(s) % 5),
-				.dest_qp_num = peer ? peer->qp_num : 77,
-				.max_rd_atomic = 4,
-				.max_dest_rd_atomic = 4,
-				.min_rnr_timer = 1,
-				.timeout = 8,
-				.retry_cnt = 1,
-				.rnr_retry = 1,
-				.qkey = 0x1234,
-				.ah_attr = {.is_global = 1,
-					    .port_num = 1,
-					    .grh = {.dgid = gid,
-						    .sgid_index = GID,
-						    .hop_limit = 9}}};
+	uint8_t how = input_u8(&s->in);
+	struct ibv_qp_attr a = {
+		.qp_state = (enum ibv_qp_state)(input_u8(&s->in) % 9),
+		.port_num = 1,
+		.qp_access_flags = 15,
+		.path_mtu = (enum ibv_mtu)(1 + input_u8(&s->in) % 5),
+		.dest_qp_num = peer ? peer->qp_num : 77,
+		.max_rd_atomic = 4,
+		.max_dest_rd_atomic = 4,
+		.min_rnr_timer = 1,
+		.timeout = 8,
+		.retry_cnt = 1,
+		.rnr_retry = 1,
+		.qkey = 0x1234,
+		.ah_attr = {.is_global = 1,
+			    .port_num = 1,
+			    .grh = {.dgid = gid,
+				    .sgid_index = GID,
+				    .hop_limit = 9}}};
 	int mask = IBV_QP_STATE;
 
 	if (!qp)
 		return;
 	if (how < 32)
-		mask = u8(s) | u8(s) << 8 | u8(s) << 16;
+		mask = input_u8(&s->in) | input_u8(&s->in) << 8 |
+		       input_u8(&s->in) << 16;
 	else if (how < 200 && qp->qp_type <= IBV_QPT_UD &&
 		 qp->qp_type >= IBV_QPT_RC && qp->state < IBV_QPS_RTS) {
 		a.qp_state = (enum ibv_qp_state)(qp->state + 1);
@@ -243,7 +244,7 @@ static struct ibv_sge some_memory(struct script *s)
 	uint32_t off = number(s) % MEMORY, bytes = number(s);
 
 	return (struct ibv_sge){(uintptr_t)memory + off, bytes % (MEMORY - off),
-				mr ? mr->lkey : u8(s)};
+				mr ? mr->lkey : input_u8(&s->in)};
 }
 
 static void post_send(struct script *s)
@@ -252,12 +253,14 @@ static void post_send(struct script *s)
 	struct ibv_mr *mr = s->mr[slot(s)];
 	struct ibv_sge sge[12];
 	struct ibv_send_wr wr = {.wr_id = 1, .sg_list = sge}, *bad = NULL;
-	uint8_t strange = u8(s);
+	uint8_t strange = input_u8(&s->in);
 
 	/* one request in four is wrong */
-	wr.opcode = (enum ibv_wr_opcode)(u8(s) % (strange & 1 ? 7 : 14));
+	wr.opcode =
+		(enum ibv_wr_opcode)(input_u8(&s->in) % (strange & 1 ? 7 : 14));
 	wr.num_sge = strange & 6 ? strange >> 7 : strange % 16 - 4;
-	wr.send_flags = u8(s) & (strange & 6 ? IBV_SEND_SIGNALED : 0xff);
+	wr.send_flags =
+		input_u8(&s->in) & (strange & 6 ? IBV_SEND_SIGNALED : 0xff);
 	for (int i = 0; i < 12; i++)
 		sge[i] = some_memory(s);
 	if (!qp)
@@ -289,8 +292,8 @@ static void post_recv(struct script *s)
 	struct ibv_recv_wr wr = {.wr_id = 2, .sg_list = &sge, .num_sge = 1};
 	struct ibv_recv_wr *bad = NULL;
 
-	wr.num_sge = u8(s) % 8 ? 1 : 0;
-	if (u8(s) & 1 && srq)
+	wr.num_sge = input_u8(&s->in) % 8 ? 1 : 0;
+	if (input_u8(&s->in) & 1 && srq)
 		judged(ibv_post_srq_recv(srq, &wr, &bad));
 	else if (qp && !qp->srq)
 		judged(ibv_post_recv(qp, &wr, &bad));
@@ -303,8 +306,8 @@ static void poll(struct script *s)
 
 	if (!cq)
 		return;
-	if (u8(s) % 4 == 0)
-		judged(ibv_req_notify_cq(cq, u8(s) & 1));
+	if (input_u8(&s->in) % 4 == 0)
+		judged(ibv_req_notify_cq(cq, input_u8(&s->in) & 1));
 	FUZZ_REQUIRE(ibv_poll_cq(cq, 4, wc) >= -200);
 }
 
@@ -321,7 +324,7 @@ static void query(struct script *s)
 		FUZZ_REQUIRE(!ibv_query_qp(qp, &a, IBV_QP_STATE, &init));
 	if (srq)
 		judged(ibv_modify_srq(srq, &limits, IBV_SRQ_LIMIT));
-	if (cq && u8(s) & 1)
+	if (cq && input_u8(&s->in) & 1)
 		judged(ibv_resize_cq(cq, (int)(number(s) & INT32_MAX)));
 }
 
@@ -329,17 +332,18 @@ static void rereg(struct script *s)
 {
 	struct ibv_mr *mr = s->mr[slot(s)];
 	struct ibv_pd *pd = s->pd[slot(s)];
-	int flags = u8(s) % 16, err;
+	int flags = input_u8(&s->in) % 16, err;
 
 	if (!mr || (!pd && flags & IBV_REREG_MR_CHANGE_PD))
 		return;
-	err = ibv_rereg_mr(mr, flags, pd, memory, number(s) % MEMORY, u8(s));
+	err = ibv_rereg_mr(mr, flags, pd, memory, number(s) % MEMORY,
+			   input_u8(&s->in));
 	FUZZ_REQUIRE(err <= 0 && err >= -8);
 }
 
 static void command(struct script *s)
 {
-	switch (u8(s) % 16) {
+	switch (input_u8(&s->in) % 16) {
 	case 0:
 	case 1:
 	case 2:
@@ -403,12 +407,12 @@ static void furnish(struct script *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct script s = {.at = data, .end = data + size};
+	struct script s = {.in = {data, data + size}};
 
 	if (!ctx)
 		open_once();
 	furnish(&s);
-	while (s.at < s.end)
+	while (s.in.at < s.in.end)
 		command(&s);
 	for (int i = 0; i < SLOTS; i++) {
 		DESTROY(s.qp[i], ibv_destroy_qp);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two adapters with a pair of iWARP byte streams between them, which the caller
+ * moves, cuts and damages.  The functions end the test if they fail. */
+#ifndef TESTS_SCENARIO_JOINED_H
+#define TESTS_SCENARIO_JOINED_H
+
+#include "ibt/ibt.h"
+#include "iwarp/stream.h"
+#include "scenario/two_hcas.h"
+
+struct joined_pipe {
+	uint8_t *bytes;
+	uint32_t head, tail;
+};
+
+/* Side 0 is the initiator; pipe[i] goes from side i to the other side. */
+struct joined {
+	struct two_hcas *d;
+	struct stream_config config[2];
+	struct joined_pipe pipe[2];
+	uint32_t piece; /* bytes that arrive at once; 0: all that there are */
+};
+
+/* With CRC, without markers, extensions and ready-to-receive. */
+extern const struct stream_config joined_config;
+
+/* Begins a connection; markers count as side 0 has them. */
+void joined_with(struct joined *j, const struct stream_config *both);
+void joined_plain(struct joined *j);
+/* A peer-to-peer connection: the initiator sends one kind first, and the
+ * responder takes some kinds. */
+void joined_kinds(struct joined *j, uint8_t sent, uint8_t taken);
+/* Opens both streams again. */
+void joined_open(struct joined *j);
+/* Frees all. */
+void joined_part(struct joined *j);
+/* Posts a request of side 0. */
+void joined_post(struct joined *j, enum hca_wr op, uint64_t local,
+		 uint32_t bytes, uint64_t remote);
+/* Appends to the pipe what side i has to send; returns whether it had. */
+bool joined_fill(struct joined *j, int i);
+/* Gives side `to` n bytes, or as many as there are. */
+void joined_deliver(struct joined *j, int to, uint32_t n);
+/* Runs until neither side has anything to send. */
+void joined_run(struct joined *j);
+/* Takes a completion of side i. */
+struct cqe joined_polled(struct joined *j, int i);
+/* Takes a completion of side i, which has this status. */
+void joined_done(struct joined *j, int i, uint32_t status);
+/* Side i has no completion. */
+void joined_idle(struct joined *j, int i);
+uint8_t *joined_bytes(struct joined *j, int i);
+/* The bytes of side 0 at `from` are those of side 1 at `to`. */
+void joined_same(struct joined *j, uint64_t from, uint64_t to, uint32_t bytes);
+/* The phase of side i's stream. */
+enum stream_phase joined_phase(struct joined *j, int i);
+uint32_t joined_state(struct joined *j, int i);
+/* Executes one request of each kind and of `bytes` bytes, each way. */
+void joined_exchange(struct joined *j, uint32_t bytes);
+
+#endif
