@@ -115,7 +115,8 @@ static void begin_trailer(struct fpdu_rx *rx)
 		begin_part(rx, FPDU_CRC, CRC_BYTES);
 }
 
-/* The last byte of a part has come. */
+/* The last byte of a part has come.  ULPDU_Length alone says where the FPDU ends
+ * (RFC 5044 5.2, RFC 5044 6). */
 static enum fpdu_result end_part(struct fpdu_rx *rx)
 {
 	bool is_right;
@@ -187,6 +188,7 @@ static void add_to_crc(struct writer *w, const uint8_t *p, uint32_t bytes)
 		w->crc = crc32c_update(w->crc, p, bytes);
 }
 
+/* At each 512 bytes, with the distance from ULPDU_Length (RFC 5044 4.3). */
 static void put_due_marker(struct writer *w)
 {
 	uint8_t *marker = w->scratch;
@@ -230,6 +232,8 @@ static uint8_t *take_scratch(struct writer *w, uint32_t bytes)
 	return p;
 }
 
+/* The pad is 0, and the CRC is behind it, and behind a marker that is due there
+ * (RFC 5044 4.1, 4.4). */
 static void put_trailer(struct writer *w, uint32_t ulpdu_bytes)
 {
 	uint32_t pad = pad_bytes(ulpdu_bytes);

@@ -82,6 +82,7 @@ static void begin_startup(struct startup *s, uint64_t deadline_ns)
 			      .deadline_ns = deadline_ns};
 }
 
+/* No enhanced data without revision 2 (RFC 6581 6). */
 static void check_initiator(const struct startup_offer *offer)
 {
 	CHECK(offer->revision == 2 ||
@@ -193,7 +194,7 @@ static bool agree_model(struct startup *s)
 	return !is_peer_to_peer || s->agreed.rtr;
 }
 
-/* Enters the initiator's next state after a complete reply. */
+/* Enters the initiator's next state after a complete reply (RFC 5044 7.1.2). */
 static void judge_reply(struct startup *s)
 {
 	const struct mpa_frame *f = &s->peer;

@@ -86,6 +86,7 @@ bool stream_is_drained(const struct ibt_qp *q)
 	       s->in.head == s->in.tail;
 }
 
+/* RFC 5041 6.2.2. */
 void stream_lost(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_PEER_LEFT};
@@ -182,6 +183,8 @@ struct wqe *stream_read_out(struct ibt *t, struct ibt_qp *q, uint32_t *at)
 	return NULL;
 }
 
+/* In the order in which they were posted; READs and atomics with their
+ * responses (RFC 5040 5.5, RFC 7306 5.4). */
 void stream_retire(struct ibt *t, struct ibt_qp *q)
 {
 	struct wq *sq = &q->qp->sq;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * From the bytes of the stream to memory and completions.  A segment is judged
- * when its header has come.  Its payload is placed as its bytes come, but for
- * the last ones; they, and all that the segment completes, wait until the CRC
- * of its FPDU is known.
+ * when its header has come (RFC 5041 7.1, RFC 5040 7.2).  Its payload is placed
+ * as its bytes come, but for the last ones; they, and all that the segment
+ * completes, wait until the CRC of its FPDU is known, so that messages are
+ * delivered in order (RFC 5041 5.3, 5.4).
  */
 #include <string.h>
 
@@ -46,6 +47,8 @@ static bool is_ready_to_receive(const struct iwarp_stream *s)
 	return g->ddp.opcode == RDMAP_SEND && s->in.rtr & MPA_RTR_SEND;
 }
 
+/* A SEND takes one receive, and its segments are in order (RFC 5040 5.3, RFC
+ * 5041 4.3). */
 static bool judge_send(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -113,7 +116,8 @@ static bool judge_write(struct ibt *t, struct ibt_qp *q)
 		s, terminate_of_tagged((enum mr_verdict)g->explain.verdict));
 }
 
-/* A response answers the oldest READ, from where the segment before ended. */
+/* A response answers the oldest READ, from where the segment before ended (RFC
+ * 5040 5.2.2). */
 static bool judge_read_response(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -142,6 +146,8 @@ static bool judge_read_response(struct ibt *t, struct ibt_qp *q)
 	return true;
 }
 
+/* READs and atomics share a queue, whose depth is IRD (RFC 5040 6.1, RFC 7306
+ * 5.2). */
 static bool judge_read_like(struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -379,6 +385,8 @@ static void end_read_response(struct ibt *t, struct ibt_qp *q)
 		answer_read(t, q, at);
 }
 
+/* The SEND is complete when its last segment is.  A key that cannot be
+ * invalidated ends the stream instead (RFC 5040 5.3). */
 static bool end_send(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -427,6 +435,7 @@ static struct stream_response *add_response(struct ibt *t, struct ibt_qp *q)
 	return &in->responses[in->head++ & (in->size - 1)];
 }
 
+/* A READ of no bytes names no memory (RFC 5040 5.2.1). */
 static bool end_read_request(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -452,7 +461,7 @@ static bool end_read_request(struct ibt *t, struct ibt_qp *q)
 
 /* The value that an atomic stores in place of `old`: masks choose the bits that
  * are compared and swapped, and the highest bits of the fields that are added
- * (RFC 7306 5.1). */
+ * (RFC 7306 5.1.1, 5.1.2). */
 static uint64_t atomic_result(const struct rdmap_atomic *a, uint64_t old)
 {
 	uint64_t sum = 0, carry = 0;
@@ -500,6 +509,8 @@ static int run_atomic(struct space *s, const struct rdmap_atomic *a,
 	return run_masked(s, a, va, found);
 }
 
+/* An atomic that is not aligned, or of another code, changes nothing (RFC 7306
+ * 5.2.1, 8.2). */
 static bool end_atomic_request(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -530,6 +541,7 @@ static bool end_atomic_request(struct ibt *t, struct ibt_qp *q)
 	return true;
 }
 
+/* RFC 7306 5.2.2. */
 static bool end_atomic_response(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -751,9 +763,14 @@ static void fail_framing(struct ibt *t, struct ibt_qp *q,
 
 	q->counters->refused.bad_icrc += cause == TERMINATE_CRC;
 	stream_fail(t, q, cause, &x);
+	/* A responder sends no FPDU, and so no Terminate, before it has found
+	 * one right (RFC 5044 7.1.2). */
+	if (!q->stream->may_send)
+		q->stream->phase = STREAM_OVER;
 }
 
-/* A queue pair in ERR has given its memory back to the program. */
+/* After an error nothing is taken any more (RFC 5044 8, RFC 5041 7.1).  A queue
+ * pair in ERR has given its memory back to the program. */
 static bool is_receiving(const struct ibt_qp *q)
 {
 	return q->stream->phase == STREAM_OPEN && q->qp->state >= HCA_QP_RTR &&

@@ -48,7 +48,8 @@ static uint32_t end_segment(struct ibt_qp *q, const struct fpdu_out *o,
 	return bytes;
 }
 
-/* How many of `left` bytes the next segment carries. */
+/* How many of `left` bytes the next segment carries: a message without bytes is
+ * one segment, and none exceeds MULPDU (RFC 5041 5.2). */
 static uint32_t segment_bytes(const struct iwarp_stream *s, bool is_tagged,
 			      uint32_t left)
 {
@@ -116,6 +117,7 @@ static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	return true;
 }
 
+/* No more READs and atomics are under way than ORD (RFC 5040 6.1). */
 static bool may_begin(const struct ibt_qp *q, const struct wqe *w)
 {
 	const struct stream_initiator *out = &q->stream->out;
@@ -127,7 +129,8 @@ static bool may_begin(const struct ibt_qp *q, const struct wqe *w)
 	return !rc_req_is_read(w) || out->reads_out < bits_max_u32(out->ord, 1);
 }
 
-/* Returns the request that sends next; NULL: there is none. */
+/* Returns the request that sends next, in the order in which they were posted
+ * (RFC 5040 5.5); NULL: there is none. */
 static struct wqe *next_request(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_NONE};
@@ -168,7 +171,8 @@ static uint8_t send_opcode(const struct wqe *w)
 	return solicits ? RDMAP_SEND_SE : RDMAP_SEND;
 }
 
-/* Sends the next segment of a SEND or a WRITE. */
+/* Sends the next segment of a SEND or a WRITE (RFC 5041 4.2, 4.3; RFC 5040 5.1,
+ * 5.3). */
 static uint32_t emit_data(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 			  uint8_t *buf)
 {
@@ -358,6 +362,8 @@ static void refuse_source(struct ibt *t, struct ibt_qp *q, struct rdmap_read r,
 		q->stream->terminate.cause = cause;
 }
 
+/* Sends the next segment of a READ's response, in the order of the READs (RFC
+ * 5040 5.2.2). */
 static uint32_t emit_read_response(struct ibt *t, struct ibt_qp *q,
 				   const struct rdmap_read *r, uint8_t *buf)
 {
@@ -430,7 +436,8 @@ static uint32_t quoted_bytes(const struct stream_terminate *e)
 	return bits_min_u32(e->header_bytes, 2 + DDP_UNTAGGED_BYTES);
 }
 
-/* Follows the responses that are due: so the READ that a Terminate refuses is
+/* The last FPDU of a stream (RFC 5040 5.4, 7.1).  Follows the responses that
+ * are due: so the READ that a Terminate refuses is
  * the oldest one that the peer waits for. */
 static uint32_t emit_terminate(struct ibt_qp *q, uint8_t *buf)
 {

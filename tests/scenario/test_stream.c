@@ -5,6 +5,7 @@
 
 #include "scenario/joined.h"
 
+/* RFC 5041 5.2, RFC 5041 5.3, RFC 5040 5.1, 5.2.1, 5.2.2 and 5.3. */
 static void each_kind_of_request_arrives_at_each_size(void **state)
 {
 	static const uint32_t sizes[] = {0,    1,    7,	   8,	 9,    1000,
@@ -91,6 +92,7 @@ static void a_read_is_scattered_by_its_request(void **state)
 	joined_part(&j);
 }
 
+/* RFC 5040 6.1. */
 static void no_more_reads_are_under_way_than_ord(void **state)
 {
 	struct stream_config c = joined_config;
@@ -129,7 +131,7 @@ static void a_fence_waits_for_the_reads_before(void **state)
 	joined_part(&j);
 }
 
-/* A WRITE that is sent completes after the READ before it. */
+/* A WRITE that is sent completes after the READ before it (RFC 5040 5.5). */
 static void requests_complete_in_order(void **state)
 {
 	struct joined j;
@@ -228,6 +230,7 @@ static void a_stream_is_drained_when_all_is_sent(void **state)
 	joined_part(&j);
 }
 
+/* RFC 7306 5.2.2, 5.4 and 6.3. */
 static void the_extensions_work_where_both_sides_know_them(void **state)
 {
 	struct stream_config c = joined_config;

@@ -6,6 +6,7 @@
 #include "scenario/joined.h"
 #include "util/rng.h"
 
+/* RFC 5040 7.1: the Terminate is sent in place of the request. */
 static void an_operation_that_iwarp_lacks_fails_alone(void **state)
 {
 	static const enum hca_wr ops[] = {HCA_WR_SEND_IMM, HCA_WR_ATOMIC_CAS,
@@ -97,6 +98,7 @@ static const struct misuse {
 	{HCA_WR_RDMA_READ, 0, -TWO_HCAS_BASE - 10, 0, TERMINATE_SOURCE_WRAP},
 };
 
+/* RFC 5040 7.2, RFC 5041 7.1. */
 static void a_refused_access_ends_both_sides_by_its_terminate(void **state)
 {
 	for (uint32_t i = 0; i < TEST_COUNT(misuses); i++) {
@@ -145,7 +147,8 @@ static void a_refused_read_in_a_used_slot_fails(void **state)
 	joined_part(&j);
 }
 
-/* Responses that are due are sent before the Terminate. */
+/* Responses that are due are sent before the Terminate, which is the last FPDU
+ * (RFC 5040 5.4). */
 static void the_reads_before_a_refused_one_complete(void **state)
 {
 	struct joined j;
@@ -166,6 +169,7 @@ static void the_reads_before_a_refused_one_complete(void **state)
 	joined_part(&j);
 }
 
+/* RFC 5041 7.1. */
 static void a_send_without_a_receive_ends_the_stream(void **state)
 {
 	struct joined j;
@@ -177,6 +181,7 @@ static void a_send_without_a_receive_ends_the_stream(void **state)
 	joined_part(&j);
 }
 
+/* RFC 5041 7.1, RFC 5040 5.3. */
 static void a_send_that_is_too_long_fails_its_receive(void **state)
 {
 	struct joined j;
@@ -215,12 +220,14 @@ static void a_source_that_goes_while_it_is_read_ends_the_stream(void **state)
 	joined_part(&j);
 }
 
+/* RFC 5044 4.4, RFC 5044 8, RFC 5041 5.4. */
 static void damage_is_found_by_the_crc_and_completes_nothing(void **state)
 {
 	for (uint32_t at = 2; at < 2 + 18 + 100; at++) {
 		struct joined j;
 
 		joined_plain(&j);
+		joined_exchange(&j, 10);
 		two_hcas_recv(j.d, 1, 1000, 100);
 		joined_post(&j, HCA_WR_SEND, 0, 100, 0);
 		joined_fill(&j, 0);
@@ -231,6 +238,22 @@ static void damage_is_found_by_the_crc_and_completes_nothing(void **state)
 		assert_terminated(&j, TERMINATE_CRC);
 		joined_part(&j);
 	}
+}
+
+/* RFC 5044 7.1.2: the responder has found no FPDU right. */
+static void damage_of_the_first_fpdu_has_no_terminate(void **state)
+{
+	struct joined j;
+
+	joined_plain(&j);
+	joined_post(&j, HCA_WR_RDMA_WRITE, 0, 100, 0);
+	joined_fill(&j, 0);
+	j.pipe[0].bytes[50] ^= 1;
+	joined_deliver(&j, 1, UINT32_MAX);
+	assert_false(joined_fill(&j, 1));
+	assert_int_equal(joined_phase(&j, 1), STREAM_OVER);
+	assert_int_equal(joined_state(&j, 1), HCA_QP_ERR);
+	joined_part(&j);
 }
 
 /* The last bytes of a WRITE are not stored if its CRC is wrong. */
@@ -315,6 +338,7 @@ static const struct forgery {
 	 TERMINATE_STREAM},
 };
 
+/* RFC 5041 7.1 and 7.2, RFC 5040 7.2, RFC 7306 8.2. */
 static void each_wrong_header_has_its_terminate(void **state)
 {
 	static const uint8_t body[100];
@@ -333,7 +357,7 @@ static void each_wrong_header_has_its_terminate(void **state)
 	}
 }
 
-/* READs beyond what the connection allows. */
+/* READs beyond what the connection allows (RFC 5040 6.1). */
 static void a_peer_that_floods_with_reads_is_stopped(void **state)
 {
 	struct ddp_header h = {.is_last = true,
@@ -551,6 +575,7 @@ static void random_streams_do_no_harm(void **state)
 
 /* ---- the end ---- */
 
+/* RFC 5041 6.2.2. */
 static void a_lost_connection_flushes_both_sides(void **state)
 {
 	struct joined j;
@@ -631,6 +656,7 @@ int main(void)
 			a_source_that_goes_while_it_is_read_ends_the_stream),
 		cmocka_unit_test(
 			damage_is_found_by_the_crc_and_completes_nothing),
+		cmocka_unit_test(damage_of_the_first_fpdu_has_no_terminate),
 		cmocka_unit_test(
 			a_program_that_polls_the_last_byte_sees_no_damage),
 		cmocka_unit_test(each_wrong_header_has_its_terminate),

@@ -23,6 +23,7 @@ static void assert_wire(const struct ddp_header *h, const uint8_t *wire,
 	assert_memory_equal(p, wire, n);
 }
 
+/* RFC 5041 4.1 and 4.2. */
 static void a_tagged_header_has_the_bytes_of_the_specification(void **state)
 {
 	static const uint8_t wire[] = {0xc1, 0x40, 1, 2, 3, 4, 0,
@@ -39,6 +40,7 @@ static void a_tagged_header_has_the_bytes_of_the_specification(void **state)
 	assert_wire(&h, wire, sizeof(wire));
 }
 
+/* RFC 5041 4.1 and 4.3. */
 static void an_untagged_header_has_the_bytes_of_the_specification(void **state)
 {
 	static const uint8_t wire[] = {0x01, 0x44, 9, 8, 7, 6, 0, 0, 0,
@@ -108,6 +110,7 @@ static void a_read_request_is_read_as_it_was_written(void **state)
 		    read.source_offset == r.source_offset);
 }
 
+/* RFC 5040 4.8. */
 static void a_terminate_is_read_as_it_was_written(void **state)
 {
 	static const uint8_t wire[] = {0x12, 0x03, 0xc0, 0};

@@ -87,6 +87,7 @@ static void begin(struct received *r, bool has_crc, bool has_markers)
 	fpdu_rx_init(&r->rx, has_crc, has_markers);
 }
 
+/* RFC 5044 4.1. */
 static void an_empty_fpdu_has_the_bytes_of_the_specification(void **state)
 {
 	/* CRC32C of four zero bytes is 0x48674bc7 */
@@ -104,6 +105,7 @@ static void an_empty_fpdu_has_the_bytes_of_the_specification(void **state)
 	assert_memory_equal(stream, bare, sizeof(bare));
 }
 
+/* RFC 5044 4.2 and 4.3. */
 static void markers_stand_at_each_512_bytes_and_tell_the_distance(void **state)
 {
 	struct fpdu_tx tx;
@@ -195,6 +197,7 @@ static void append_few(struct fpdu_tx *tx)
 		append_fpdu(tx, sizes[i]);
 }
 
+/* RFC 5044 5.2, RFC 5044 6. */
 static void a_stream_may_be_cut_at_any_byte(void **state)
 {
 	static struct received r;
@@ -227,6 +230,7 @@ static void a_stream_may_be_cut_at_any_byte(void **state)
 
 /* Each flipped bit is an error, or leaves the receiver waiting for bytes that a
  * greater length promises; nothing wrong is taken for a whole FPDU. */
+/* RFC 5044 4.4, RFC 5044 8. */
 static void no_flipped_bit_passes(void **state)
 {
 	static struct received r;

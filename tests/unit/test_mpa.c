@@ -77,6 +77,7 @@ static void a_wrong_key_is_found_at_its_first_wrong_byte(void **state)
 	assert_int_equal(mpa_parse(p, 1, MPA_REPLY, &f), -EPROTO);
 }
 
+/* RFC 5044 7.1.2. */
 static void private_data_that_is_too_long_is_refused(void **state)
 {
 	static const uint8_t much[MPA_PRIVATE_MAX + 1];
@@ -98,6 +99,7 @@ static void private_data_that_is_too_long_is_refused(void **state)
 	assert_int_equal(mpa_write(p, &f), -EMSGSIZE);
 }
 
+/* RFC 6581 6. */
 static void enhanced_data_belongs_to_revision_2(void **state)
 {
 	uint8_t p[MPA_FRAME_MAX];

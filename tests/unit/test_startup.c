@@ -196,6 +196,7 @@ static void crc_is_used_if_either_end_wants_it(void **state)
 	}
 }
 
+/* RFC 5044 7.1.1 */
 static void markers_are_sent_to_the_end_that_wants_them(void **state)
 {
 	for (int choice = 0; choice < 4; choice++) {
@@ -213,6 +214,7 @@ static void markers_are_sent_to_the_end_that_wants_them(void **state)
 	}
 }
 
+/* RFC 5044 7.1.2, RFC 6581 9.1 */
 static void a_reject_carries_private_data_and_depths(void **state)
 {
 	struct startup_offer theirs = answering(MPA_RTR_READ, 9, 17, 20);
@@ -576,6 +578,7 @@ static void a_reply_of_another_revision_is_refused(void **state)
 	assert_int_equal(initiator.state, STARTUP_ACCEPTED);
 }
 
+/* RFC 6581 10 */
 static void the_reply_has_the_form_of_the_request(void **state)
 {
 	struct startup_offer mine = enhanced(0), bare = plain;
@@ -592,6 +595,7 @@ static void the_reply_has_the_form_of_the_request(void **state)
 	assert_int_equal(initiator.state, STARTUP_REJECTED);
 }
 
+/* RFC 5044 7.1.1, RFC 6581 6 */
 static void a_responder_refuses_revisions_that_it_lacks(void **state)
 {
 	for (uint8_t most = 1; most <= 2; most++)
@@ -655,6 +659,7 @@ static void an_end_after_the_result_changes_nothing(void **state)
 
 /* ---- hostile streams ---- */
 
+/* RFC 5044 7.1.1 and 7.1.2 */
 static void a_wrong_key_is_found_at_its_first_wrong_byte(void **state)
 {
 	for (int at = 0; at < 16; at++) {
