@@ -400,6 +400,29 @@ void startup_tick(struct startup *s, uint64_t now_ns)
 
 /* ---- the stream that follows ---- */
 
+uint32_t startup_terminate(const struct startup *s, uint8_t *out)
+{
+	const struct startup_verdict *v = &verdicts[s->error];
+	const struct terminate_row *row = terminate_row(v->cause);
+	struct ddp_header h = {.is_last = true,
+			       .ddp_version = DDP_VERSION,
+			       .rdmap_version = RDMAP_VERSION,
+			       .opcode = RDMAP_TERMINATE,
+			       .queue = DDP_QUEUE_TERMINATE,
+			       .sequence = 1};
+	struct rdmap_terminate term = {
+		.layer = row->layer, .type = row->type, .code = row->code};
+	struct fpdu_tx tx;
+	uint32_t bytes;
+
+	if (s->state != STARTUP_FAILED || !v->terminates)
+		return 0;
+	fpdu_tx_init(&tx, s->agreed.has_crc, s->agreed.tx_markers);
+	bytes = (uint32_t)ddp_write(out + FPDU_ULPDU_AT, &h);
+	rdmap_terminate_write(out + FPDU_ULPDU_AT + bytes, &term);
+	return fpdu_seal(&tx, out, bytes + RDMAP_TERMINATE_BYTES);
+}
+
 /* The longest ULPDU whose FPDU fits into a segment of TCP (RFC 5044 4.5). */
 static uint32_t fitting_ulpdu(uint32_t segment_bytes, bool has_markers)
 {

@@ -31,7 +31,8 @@
 #include "hdr/mpa.h"
 #include "iwarp/terminate.h"
 
-#define STARTUP_REVISION_MAX 2
+#define STARTUP_REVISION_MAX  2
+#define STARTUP_TERMINATE_MAX 32 /* bytes */
 
 struct stream_config;
 
@@ -168,6 +169,12 @@ int startup_reject(struct startup *s, const struct startup_offer *offer,
  */
 void startup_stream(const struct startup *s, uint32_t segment_bytes,
 		    struct stream_config *c);
+/*
+ * Writes the FPDU with the Terminate of a start-up that has failed, at most
+ * STARTUP_TERMINATE_MAX bytes, and returns its length; 0: the error's verdict
+ * has none.  The caller sends it and closes the connection.
+ */
+uint32_t startup_terminate(const struct startup *s, uint8_t *out);
 /* When startup_tick has to be called; UINT64_MAX: never. */
 uint64_t startup_deadline(const struct startup *s);
 void startup_tick(struct startup *s, uint64_t now_ns);

@@ -319,6 +319,28 @@ static void without_enhanced_data_depths_stay(void **state)
 	assert_int_equal(responder.agreed.ord, 99);
 }
 
+/* RFC 6581 8 and 9.1. */
+static void assert_terminate(uint8_t code)
+{
+	static const uint8_t head[] = {0, 22, 0x41, 0x47, [11] = 2, [15] = 1};
+	static uint8_t out[STARTUP_TERMINATE_MAX];
+	bool has_markers = initiator.agreed.tx_markers;
+	uint32_t at = has_markers ? FPDU_MARKER_BYTES : 0;
+	uint32_t bytes = startup_terminate(&initiator, out);
+	struct fpdu_tx tx;
+	uint8_t again[STARTUP_TERMINATE_MAX];
+
+	assert_int_equal(bytes, at + 28);
+	assert_memory_equal(out + at, head, sizeof(head));
+	assert_memory_equal(out + at + 20, "\x20", 1);
+	assert_int_equal(out[at + 21], code);
+	/* framed as both ends have agreed */
+	fpdu_tx_init(&tx, initiator.agreed.has_crc, has_markers);
+	memcpy(again + FPDU_ULPDU_AT, out + at + 2, 22);
+	assert_int_equal(fpdu_seal(&tx, again, 22), bytes);
+	assert_memory_equal(again, out, bytes);
+}
+
 /* Connects with IRD 4, which may become 8, and gets a reply of this ORD. */
 static void reply_of_ord(uint16_t ord)
 {
@@ -349,10 +371,12 @@ static void too_much_ord_of_the_responder_ends_in_a_terminate(void **state)
 	/* the Terminate is framed as agreed */
 	assert_true(initiator.agreed.has_crc && initiator.agreed.rx_markers);
 	assert_false(initiator.agreed.tx_markers);
+	assert_terminate(6);
 	/* not a number, but: the consumer sets the depth */
 	reply_of_ord(MPA_DEPTH_MAX);
 	assert_int_equal(initiator.state, STARTUP_ACCEPTED);
 	assert_int_equal(initiator.agreed.ird, 4);
+	assert_int_equal(startup_terminate(&initiator, request), 0);
 }
 
 /* ---- ready-to-receive (RFC 6581 9.2) ---- */
@@ -363,11 +387,13 @@ static void both_pick(uint8_t mine, uint8_t theirs, uint8_t sent, uint8_t said)
 	struct startup_offer a = enhanced(mine);
 	struct startup_offer b = answering(theirs, 1, 1, 1);
 
+	b.wants_markers = theirs & 1;
 	start_both(&a, &b);
 	assert_true(responder.agreed.is_peer_to_peer);
 	assert_int_equal(responder.agreed.rtr, said);
 	if (!sent) {
 		assert_failed(&initiator, STARTUP_NO_RTR);
+		assert_terminate(7);
 		return;
 	}
 	assert_int_equal(initiator.state, STARTUP_ACCEPTED);
