@@ -96,21 +96,22 @@ struct stream_target {
 
 /* The segment that is received. */
 struct stream_segment {
-	uint8_t head[DDP_HEAD_MAX];
 	uint32_t head_bytes; /* bytes of `head` that have come */
 	bool is_parsed;
-	struct ddp_header ddp;
 	const struct rdmap_info *info; /* NULL: there is no such opcode */
 	uint32_t payload_bytes, taken;
-	uint8_t body[STREAM_BODY_MAX];
-	/* The segment's last bytes, which are placed after its CRC is known: a
-	 * program that polls the last byte of a WRITE finds a correct one. */
-	uint8_t last[STREAM_HOLD];
 	/* The reason why the segment is refused; the stream ends for it after
 	 * the CRC is known. */
 	enum terminate_cause refused;
 	uint8_t receive_status; /* enum hca_status of a refused SEND */
 	struct explain explain;
+	/* The members from here on are not cleared for a new segment. */
+	uint8_t head[DDP_HEAD_MAX];
+	struct ddp_header ddp; /* valid if is_parsed */
+	uint8_t body[STREAM_BODY_MAX];
+	/* The segment's last bytes, which are placed after its CRC is known: a
+	 * program that polls the last byte of a WRITE finds a correct one. */
+	uint8_t last[STREAM_HOLD];
 };
 
 /* The Terminate that is to be sent. */

@@ -777,6 +777,16 @@ static bool is_receiving(const struct ibt_qp *q)
 	       q->qp->state <= HCA_QP_SQD;
 }
 
+static void begin_segment(struct stream_segment *g)
+{
+	g->head_bytes = g->taken = 0;
+	g->is_parsed = false;
+	g->info = NULL;
+	g->refused = TERMINATE_NONE;
+	g->receive_status = 0;
+	g->explain = (struct explain){.cause = EXPLAIN_NONE};
+}
+
 void stream_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n)
 {
 	struct iwarp_stream *s = q->stream;
@@ -791,7 +801,7 @@ void stream_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n)
 		case FPDU_MORE:
 			break;
 		case FPDU_BEGUN:
-			memset(&s->segment, 0, sizeof(s->segment));
+			begin_segment(&s->segment);
 			break;
 		case FPDU_WHOLE:
 			end_fpdu(t, q);
