@@ -428,10 +428,10 @@ void node_turn(struct host *h)
 	/* ACKs in shared memory are held for one turn */
 	engine_hold_acks(h->engine,
 			 h->world->kind.has_shm_ack && !engine_owes(h->engine));
+	shm_ack_look(engine_shm_ack(h->engine), now);
 	receive_all(h);
 	h->woken.writable = false;
 	bytestream_receive(h);
-	shm_ack_look(engine_shm_ack(h->engine), now);
 	if (h->woken.kicked)
 		engine_serve_notify(h->engine);
 	h->woken.kicked = false;

@@ -92,7 +92,9 @@ uint64_t shm_ack_deadline(const struct shm_ack *b);
 void shm_ack_shut(struct shm_ack *b, bool shut);
 /* Has a peer accepted packets that are unacknowledged here? */
 bool shm_ack_has_news(const struct shm_ack *b);
-/* Completes the requests that peers have accepted. */
+/* Completes the requests that peers have accepted.  The caller looks after it
+ * has received packets and before it gives them to engine_rx, so that a request
+ * is complete before what its peer sent afterwards is handled. */
 void shm_ack_look(struct shm_ack *b, uint64_t now_ns);
 
 #endif

@@ -250,6 +250,9 @@ static bool receive_rounds(struct progress *p, unsigned rounds, uint64_t now)
 	do {
 		if (fill_batch(p))
 			count += p->batch.count;
+		/* The peers said so before they sent these packets, and the
+		 * program is to be told in that order. */
+		shm_ack_look(engine_shm_ack(p->engine), now);
 		bytes += receive_batch(p, now);
 		/* The sender waits for the ACKs of this batch. */
 		if (rounds > 1 && is_behind(p) && engine_has_tx(p->engine))
@@ -266,13 +269,17 @@ static bool receive_rounds(struct progress *p, unsigned rounds, uint64_t now)
 	return bytes;
 }
 
-/* Looks at the socket unless the backoff forbids it; false if nothing came. */
-static bool look_at_socket(struct progress *p, unsigned rounds, uint64_t now)
+/* Looks at the ACKs in shared memory, and at the socket unless @rounds is 0 or
+ * the backoff forbids it; false if no packet came. */
+static bool look_at_peers(struct progress *p, unsigned rounds, uint64_t now)
 {
-	bool any;
+	bool any, may_look = rounds && poll_policy_may_look(&p->policy,
+							    is_behind(p), now);
 
-	if (!poll_policy_may_look(&p->policy, is_behind(p), now)) {
-		poll_policy_skipped(&p->policy);
+	if (!may_look) {
+		if (rounds)
+			poll_policy_skipped(&p->policy);
+		shm_ack_look(engine_shm_ack(p->engine), now);
 		return false;
 	}
 	any = receive_rounds(p, rounds, now);
@@ -424,6 +431,7 @@ void progress_turn(struct progress *p)
 {
 	uint64_t now = p->now_ns, due = engine_deadline(p->engine);
 	uint64_t slept = slept_ns(p, due);
+	unsigned rounds = slept ? LATE_ROUNDS : TURN_ROUNDS;
 	bool any, is_deaf, has_dead = broker_link_has_dead();
 
 	shield_holder(p);
@@ -434,10 +442,8 @@ void progress_turn(struct progress *p)
 	engine_hold_acks(p->engine, shared_load(&p->activity.is_watched) ||
 					    (p->rest && p->rest->holds_acks));
 	is_deaf = p->rest && p->rest->is_deaf && due > now && !has_dead;
-	any = !is_deaf &&
-	      look_at_socket(p, slept ? LATE_ROUNDS : TURN_ROUNDS, now);
+	any = look_at_peers(p, is_deaf ? 0 : rounds, now);
 	any |= receive_streams(p);
-	shm_ack_look(engine_shm_ack(p->engine), now);
 	progress_serve_doorbells(p);
 	if (has_dead && p->policy.looks.is_dry)
 		broker_link_reap_dead(p->engine, now);

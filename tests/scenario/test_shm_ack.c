@@ -267,6 +267,34 @@ static void a_requester_that_reads_the_page_needs_no_ack(void **state)
 	two_hcas_free(d);
 }
 
+/* A requester that reads the page reads it before it handles the packets that
+ * it has received, as the host does. */
+static int look_first(void *context, int from, const struct engine_frame *f)
+{
+	struct two_hcas *d = context;
+
+	shm_ack_look(engine_shm_ack(d->side[!from].engine), d->now_ns);
+	return 1;
+}
+
+static void a_word_is_read_before_the_request_behind_it(void **state)
+{
+	static struct credit_page page[2];
+	struct sent s;
+	struct two_hcas *d = two_with_boards(&s, page);
+	struct cqe c;
+
+	d->fate = look_first;
+	d->context = d;
+	say(d, 0);
+	say(d, 1);
+	assert_true(two_hcas_poll(d, 0, &c));
+	assert_int_equal(c.opcode, HCA_WC_SEND);
+	assert_true(two_hcas_poll(d, 0, &c));
+	assert_int_equal(c.opcode, HCA_WC_RECV);
+	two_hcas_free(d);
+}
+
 /* Either side does without ACKs in shared memory: the other side's ACKs and its
  * own are packets. */
 static void either_side_may_do_without_shm_acks(void **state)
@@ -694,6 +722,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_held_ack_goes_with_the_next_request),
 		cmocka_unit_test(an_ack_leaves_before_the_request_behind_it),
+		cmocka_unit_test(a_word_is_read_before_the_request_behind_it),
 		cmocka_unit_test(
 			a_requester_without_the_page_gets_the_ack_first),
 		cmocka_unit_test(

@@ -27,6 +27,7 @@ THREADS = t.program("many_threads")
 GATHERED = t.program("gathered")
 LEFT_OUT = t.program("left_out")
 ATOMIC_MIX = t.program("atomic_mix")
+ANSWER_ORDER = t.program("answer_order")
 # Without packets; with memory that both can map, also without system calls.
 MEMORY = "shared memory"
 ATOMICS = "10000000" if t.options.full else "100000"
@@ -134,6 +135,11 @@ def gathered(way):
     return body
 
 
+def answer_order(way, *argv, **env):
+    rounds = "1000000" if t.options.full else "10000"
+    return samehost(way, rounds, *argv, program=ANSWER_ORDER, **env)
+
+
 def atomic_mix(way, initiators):
     def body():
         r = run(way, ATOMICS, initiators, program=ATOMIC_MIX)
@@ -182,6 +188,15 @@ t.case("bytes that come after the last byte are found", stale_bytes_are_found,
 t.case("polling the last byte of a WRITE sees all bytes, in mapped memory",
        polled("direct", "-m", "-t", "600" if t.options.full else "3"),
        "same host", "polled")
+for way, env in (("packets", {}), ("strict packets", {"ADVERB_STRICT": "1"}),
+                 ("packets, ACKs too", {"ADVERB_WITHOUT": "acks"}),
+                 ("direct", {})):
+    for kind in [], ["events"]:
+        for size in "2", "64", "8192":
+            t.case("%s bytes are complete before the answer comes, by %s%s" % (
+                size, way, "".join(", with " + k for k in kind)),
+                answer_order("direct" if way == "direct" else "packets",
+                             size, *kind, **env), "same host", "answer_order")
 for way in "packets", "direct", MEMORY:
     t.case("polling the last byte of a WRITE sees all bytes, by " + way,
            polled(way), "same host", "polled")

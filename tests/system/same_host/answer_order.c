@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * answer_order ROUNDS BYTES [events]: two processes send each other BYTES in
+ * turn.  What a process has sent is complete before the answer to it comes: a
+ * completion queue for both shows them in that order.
+ *
+ *	asks					answers
+ *	SEND				->	receive
+ *	completion of the SEND, receive	<-	SEND
+ *						completion of the SEND, receive
+ *
+ * With "events" each process sleeps for the events of its queue, else it polls.
+ * Exits with 0, or prints which completion came too late.
+ */
+#include "step_timeout.h"
+#include "endpoint.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+enum { ASKS, ANSWERS };
+enum { RECEIVES = 16, PATIENCE_S = 60 };
+
+/* Shared by both processes and their parent. */
+static struct shared_steps {
+	struct endpoint_address address[2];
+	int is_there[2], is_ready[2], is_over[2];
+} * shared_steps;
+
+static struct endpoint this_end;
+static uint32_t bytes;
+static bool has_events;
+
+static struct ibv_sge buffer(void)
+{
+	return (struct ibv_sge){(uintptr_t)this_end.region, bytes,
+				this_end.mr->lkey};
+}
+
+static void post_receive(void)
+{
+	struct ibv_sge sge = buffer();
+	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
+
+	if ((errno = ibv_post_recv(this_end.qp, &wr, &bad)))
+		step_timeout_die("post_recv");
+}
+
+static void post_send(void)
+{
+	struct ibv_sge sge = buffer();
+	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = IBV_WR_SEND,
+				       .send_flags = IBV_SEND_SIGNALED};
+
+	if ((errno = ibv_post_send(this_end.qp, &wr, &bad)))
+		step_timeout_die("post_send");
+}
+
+static void await_event(void)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (ibv_get_cq_event(this_end.channel, &cq, &context))
+		step_timeout_die("get_cq_event");
+	ibv_ack_cq_events(cq, 1);
+	if ((errno = ibv_req_notify_cq(cq, 0)))
+		step_timeout_die("req_notify_cq");
+}
+
+static enum ibv_wc_opcode next_completion(void)
+{
+	struct ibv_wc wc;
+	int n;
+
+	while (!(n = ibv_poll_cq(this_end.cq, 1, &wc)))
+		if (has_events)
+			await_event();
+	if (n < 0 || wc.status) {
+		printf("status %d\n", n < 0 ? n : (int)wc.status);
+		step_timeout_die("a completion");
+	}
+	return wc.opcode;
+}
+
+/* Takes the completion of the SEND of this round, and then the answer. */
+static void take_answer(int round)
+{
+	if (next_completion() == IBV_WC_RECV) {
+		printf("round %d: the answer came before the completion of "
+		       "what it answers\n",
+		       round);
+		fflush(stdout);
+		_exit(1);
+	}
+	if (next_completion() != IBV_WC_RECV)
+		step_timeout_die("the opcode of an answer");
+	post_receive();
+}
+
+static void talk(int who, int rounds)
+{
+	if (who == ANSWERS) {
+		if (next_completion() != IBV_WC_RECV)
+			step_timeout_die("the opcode of the first receive");
+		post_receive();
+	}
+	for (int round = 0; round < rounds; round++) {
+		post_send();
+		/* the last answer has no answer */
+		if (who == ASKS || round + 1 < rounds)
+			take_answer(round);
+	}
+	if (who == ANSWERS && next_completion() != IBV_WC_SEND)
+		step_timeout_die("the opcode of the last SEND");
+}
+
+static void meet_peer(int who)
+{
+	step_timeout_say(&shared_steps->is_there[who], 1);
+	step_timeout_await(&shared_steps->is_there[!who], 1);
+	endpoint_to_rtr(&this_end, &shared_steps->address[!who]);
+	endpoint_to_rts(&this_end, &shared_steps->address[who], 7);
+	step_timeout_say(&shared_steps->is_ready[who], 1);
+	step_timeout_await(&shared_steps->is_ready[!who], 1);
+}
+
+static pid_t begin_end(int who, int rounds)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		step_timeout_die("fork");
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	step_timeout_watch("it did not come in time");
+	step_timeout_step(who ? "the process that answers"
+			      : "the process that asks",
+			  PATIENCE_S);
+	endpoint_open(&this_end, IBV_ACCESS_LOCAL_WRITE, 0);
+	endpoint_address_get(&this_end, &shared_steps->address[who]);
+	for (int i = 0; i < RECEIVES; i++)
+		post_receive();
+	if (has_events && (errno = ibv_req_notify_cq(this_end.cq, 0)))
+		step_timeout_die("req_notify_cq");
+	meet_peer(who);
+	talk(who, rounds);
+	/* the peer's packets may need an answer still */
+	step_timeout_say(&shared_steps->is_over[who], 1);
+	step_timeout_await(&shared_steps->is_over[!who], 1);
+	_exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	int status, result = 0, rounds = argc > 2 ? atoi(argv[1]) : 0;
+	pid_t pid[2];
+
+	bytes = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
+	has_events = argc > 3 && !strcmp(argv[3], "events");
+	shared_steps = mmap(NULL, sizeof(*shared_steps), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared_steps == MAP_FAILED || rounds < 1 || bytes > ENDPOINT_SIZE)
+		return 2;
+	for (int who = 0; who < 2; who++)
+		pid[who] = begin_end(who, rounds);
+	for (int n = 0; n < 2; n++) {
+		pid_t first = waitpid(-1, &status, 0);
+
+		/* The other process would wait for the failed one. */
+		if (status && !result)
+			kill(pid[first == pid[ASKS]], SIGKILL);
+		result |= status != 0;
+	}
+	return result;
+}
