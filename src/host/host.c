@@ -111,15 +111,15 @@ static struct engine_without read_without(void)
 	};
 }
 
-/* Tells peers the interface of each device, since each process numbers its
- * devices by itself. */
+/* Tells the broker the interface and kind of each device, since each process
+ * numbers its devices by itself. */
 static void name_links(struct hca *hca)
 {
 	const struct device *devices;
 	uint32_t count = device_list(&devices);
 
 	for (uint32_t i = 0; i < count; i++)
-		hca->shared->links[i] = devices[i].ifindex;
+		hca->shared->links[i] = device_link(&devices[i]);
 }
 
 static void show_tree(void)
