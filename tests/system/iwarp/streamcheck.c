@@ -432,26 +432,63 @@ static void meet_rst(void)
 	endpoint_close(&x.e);
 }
 
-/* FPDUs without bytes and with a wrong CRC are answered by a Terminate, and
- * then by FIN. */
+/* Returns where the last FPDU of n bytes begins; -1: the bytes end within an
+ * FPDU, or there is none. */
+static ssize_t last_fpdu(const uint8_t *p, ssize_t n)
+{
+	ssize_t at = 0, last = -1;
+
+	while (at + 6 <= n) {
+		last = at;
+		/* length, ULPDU, pad to 4 bytes, CRC */
+		at += ((2 + (p[at] << 8 | p[at + 1]) + 3) & ~3) + 4;
+	}
+	return at == n ? last : -1;
+}
+
+/* An initiator answers an FPDU with a wrong CRC by a Terminate, and then by
+ * FIN. */
 static void meet_junk(void)
 {
-	uint8_t junk[256] = {0}, answer[256];
+	uint8_t junk[256] = {0}, answer[512];
+	ssize_t n = 0, more, at;
 	struct end x;
-	ssize_t n = 0, more;
+	int fd[2];
+
+	connect_pair(fd);
+	open_end(&x);
+	NEED(!give_connection(&x, fd[0], false, ""));
+	fcntl(fd[1], F_SETFL, 0);
+	post_receive(&x, x.e.mr, 64);
+	NEED(send(fd[1], junk, sizeof(junk), 0) == sizeof(junk));
+	EXPECT(completes(&x, IBV_WC_WR_FLUSH_ERR));
+	EXPECT(await_news(&x.ended));
+	while ((more = recv(fd[1], answer + n, sizeof(answer) - (size_t)n, 0)) >
+	       0)
+		n += more;
+	EXPECT(more == 0);
+	at = last_fpdu(answer, n);
+	/* a Terminate: untagged, the last segment, of queue 2 */
+	EXPECT(at >= 0 && (answer[at + 2] & 0xc0) == 0x40 &&
+	       answer[at + 11] == 2);
+	close(fd[1]);
+	endpoint_close(&x.e);
+}
+
+/* A responder that has found no FPDU right sends none (RFC 5044 7.1.2): it ends
+ * the connection alone. */
+static void meet_junk_first(void)
+{
+	uint8_t junk[256] = {0}, answer[16];
+	struct end x;
 	int peer;
 
 	open_one(&x, &peer);
 	post_receive(&x, x.e.mr, 64);
 	NEED(send(peer, junk, sizeof(junk), 0) == sizeof(junk));
 	EXPECT(completes(&x, IBV_WC_WR_FLUSH_ERR));
-	EXPECT(await_news(&x.ended));
-	while ((more = recv(peer, answer + n, sizeof(answer) - (size_t)n, 0)) >
-	       0)
-		n += more;
-	EXPECT(more == 0);
-	/* a Terminate: no tagged message, of queue 2 */
-	EXPECT(n > 20 && (answer[2] & 0xc0) == 0x40 && answer[11] == 2);
+	EXPECT(await_news(&x.ended) && !x.ready);
+	EXPECT(recv(peer, answer, sizeof(answer), 0) <= 0);
 	close(peer);
 	endpoint_close(&x.e);
 }
@@ -581,6 +618,7 @@ int main(void)
 	check_run("RESET, and another connection", reset_and_again);
 	check_run("RST by the peer", meet_rst);
 	check_run("junk is answered by a Terminate and FIN", meet_junk);
+	check_run("junk as the first FPDU is answered by FIN", meet_junk_first);
 	check_run("bytes before the first FPDU", send_first_bytes);
 	check_run("misuse is refused", refuse_misuse);
 	check_run("a socket that the program has replaced", lose_socket);
