@@ -115,8 +115,8 @@ static void begin_trailer(struct fpdu_rx *rx)
 		begin_part(rx, FPDU_CRC, CRC_BYTES);
 }
 
-/* The last byte of a part has come.  ULPDU_Length alone says where the FPDU ends
- * (RFC 5044 5.2, RFC 5044 6). */
+/* The last byte of a part has come.  ULPDU_Length alone says where the FPDU
+ * ends (RFC 5044 5.2, RFC 5044 6). */
 static enum fpdu_result end_part(struct fpdu_rx *rx)
 {
 	bool is_right;

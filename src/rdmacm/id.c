@@ -259,9 +259,9 @@ static int bind_both(struct r_id *id, const struct sockaddr *addr)
 /* Binds the id for the devices that it can have.  Returns 0 or -errno. */
 static int bind_id(struct r_id *id, const struct sockaddr *addr)
 {
-	bool is_iwarp = r_is_iwarp(id) ||
-			(!id->device && r_transports(id) == R_ANY &&
-			 r_device_exists(R_IWARP));
+	bool is_iwarp =
+		r_is_iwarp(id) || (!id->device && r_transports(id) == R_ANY &&
+				   r_device_exists(R_IWARP));
 	int err = -EADDRINUSE;
 
 	if (!is_iwarp)

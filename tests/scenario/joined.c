@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "test.h"
-
 #include "scenario/joined.h"
+
+#include "test.h"
 
 #define PIPE_BYTES (8u << 20)
 #define ROOM	   200000u

@@ -603,9 +603,11 @@ static void churn_beside_poll(void)
 
 int main(void)
 {
-	*(void **)&calls = dlsym(RTLD_DEFAULT, "ibv_adverb_iwarp");
-	NEED(calls);
-	calls = ((verbs_iwarp_calls *)(void *)calls)(VERBS_IWARP_VERSION);
+	__typeof__(ibv_adverb_iwarp) *find;
+
+	*(void **)&find = dlsym(RTLD_DEFAULT, "ibv_adverb_iwarp");
+	NEED(find && !find(VERBS_IWARP_VERSION + 1));
+	calls = find(VERBS_IWARP_VERSION);
 	NEED(calls);
 	check_run("WRITE, READ and SEND of each size", transfer_sizes);
 	check_run("a thread that sleeps for an event wakes", wake_sleepers);
