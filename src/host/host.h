@@ -111,6 +111,9 @@ struct host_stream {
 	 * reply.  Copied; at most HOST_STREAM_FIRST. */
 	const uint8_t *first;
 	uint32_t first_bytes;
+	/* If the peer's first FPDU has not come within that time, the
+	 * connection ends; 0: the peer may take its time. */
+	uint64_t ready_within_ns;
 	/* Called under the progress lock, by any thread; it may take leaf locks
 	 * alone, and calls nothing of this header. */
 	void (*news)(void *arg, enum host_stream_news what);

@@ -256,6 +256,8 @@ static void take_bytes(struct stream_set *set, struct engine *e,
 	engine_stream_rx(e, s->q, set->rx, (uint32_t)result, now_ns);
 	if (s->is_awaited && engine_stream_has_begun(s->q)) {
 		s->is_awaited = false;
+		if (!s->is_closing)
+			s->deadline_ns = NEVER;
 		s->news(s->arg, HOST_STREAM_READY);
 	}
 	if (engine_stream_is_over(s->q) && !s->left_bytes)
@@ -437,6 +439,8 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 	tcp_peer(s->fd, peer);
 	engine_stream_peer(q, peer);
 	s->is_awaited = !engine_stream_has_begun(q);
+	if (s->is_awaited && hs->ready_within_ns)
+		set_deadline(set, s, now_ns + hs->ready_within_ns);
 	watch_socket(set, s, EPOLL_CTL_ADD);
 	if (hs->first_bytes) {
 		keep_left(set, s, hs->first, hs->first_bytes);

@@ -493,6 +493,36 @@ static void meet_junk_first(void)
 	endpoint_close(&x.e);
 }
 
+/* A peer that sends no FPDU at all ends with its time; one that sends in time
+ * stays. */
+static void meet_silence(void)
+{
+	struct stream_config c = config_of(true);
+	struct host_stream s = {
+		.config = &c, .news = hear, .ready_within_ns = 50000000};
+	struct end x[2];
+	int fd[2], silent[2];
+
+	connect_pair(silent);
+	connect_pair(fd);
+	open_end(&x[0]);
+	s.fd = silent[0];
+	s.arg = &x[0];
+	NEED(!calls->open(x[0].e.ctx, x[0].e.qp->qp_num, &s));
+	EXPECT(await_news(&x[0].ended) && !x[0].ready);
+	endpoint_close(&x[0].e);
+	close(silent[1]);
+	open_end(&x[0]);
+	open_end(&x[1]);
+	NEED(!give_connection(&x[0], fd[0], false, ""));
+	s.fd = fd[1];
+	s.arg = &x[1];
+	s.ready_within_ns = 20000000000;
+	NEED(!calls->open(x[1].e.ctx, x[1].e.qp->qp_num, &s));
+	EXPECT(await_news(&x[1].ready) && !x[1].ended);
+	close_ends(x, 2);
+}
+
 /* The responder's reply precedes its FPDUs. */
 static void send_first_bytes(void)
 {
@@ -621,6 +651,7 @@ int main(void)
 	check_run("RST by the peer", meet_rst);
 	check_run("junk is answered by a Terminate and FIN", meet_junk);
 	check_run("junk as the first FPDU is answered by FIN", meet_junk_first);
+	check_run("a peer whose first FPDU never comes", meet_silence);
 	check_run("bytes before the first FPDU", send_first_bytes);
 	check_run("misuse is refused", refuse_misuse);
 	check_run("a socket that the program has replaced", lose_socket);
