@@ -3,8 +3,10 @@
  * its kin, of host.h. */
 #include <errno.h>
 
+#include "host/capture.h"
 #include "host/inside.h"
 #include "host/progress_thread.h"
+#include "log/log.h"
 
 /* The rights that a connection of iWARP gives to the peer, whose keys decide
  * the rest: IBV_ACCESS_REMOTE_WRITE, _READ and _ATOMIC. */
@@ -82,6 +84,15 @@ static int open_stream(struct progress *p, struct ibt_qp *q,
 	return err;
 }
 
+static void say_no_capture(void)
+{
+	if (capture_is_open())
+		log_say(LOG_CAPTURE_STREAM, 0,
+			"ADVERB_PCAP has no connections of iWARP devices: the "
+			"kernel sends their TCP segments; capture these by "
+			"tcpdump or tshark, for which rights are needed");
+}
+
 int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 		     const char **why) NO_LOCK_ANALYSIS
 {
@@ -96,6 +107,7 @@ int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 		*why = "the adapter's thread cannot be started";
 		return err;
 	}
+	say_no_capture();
 	progress_take(p);
 	q = engine_qp_find(p->engine, qpn);
 	*why = "there is no queue pair of that number";
