@@ -63,6 +63,7 @@ int progress_init(struct progress *p, struct engine *e, int fd,
 void progress_fini(struct progress *p)
 {
 	engine_publish(p->engine);
+	stream_set_drain(&p->streams);
 	stream_set_fini(&p->streams);
 	engine_free(p->engine);
 	udp_fini(&p->wire);
@@ -671,6 +672,7 @@ void progress_quit(struct progress *p) NO_LOCK_ANALYSIS
 		return;
 	shield_holder(p);
 	progress_catch_up(p);
+	stream_set_drain(&p->streams);
 	engine_publish(p->engine);
 	progress_release(p);
 }

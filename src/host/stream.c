@@ -135,7 +135,7 @@ void host_stream_abort(struct host *h, uint32_t qpn) NO_LOCK_ANALYSIS
 
 	progress_take(p);
 	q = engine_qp_find(p->engine, qpn);
-	if (stream_set_abort(&p->streams, qpn) && q)
+	if (stream_set_abort(&p->streams, qpn, p->now_ns) && q)
 		engine_stream_lost(p->engine, q, p->now_ns);
 	progress_give(p);
 }

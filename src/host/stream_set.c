@@ -10,13 +10,15 @@
 #include "util/fd_identity.h"
 #include "wire/tcp.h"
 
-#define FEW	  4	      /* connections that are read without epoll */
-#define BATCH	  32	      /* connections that one look finds */
-#define CHECK_NS  1000000     /* between looks whether a descriptor is ours */
-#define CLOSE_NS  10000000000 /* the peer closes within that time */
-#define LINGER_NS 2000000000
-#define NEVER	  UINT64_MAX
-#define LINGERS	  0 /* the key of lingering sockets; a QPN is never 0 */
+#define FEW	    4		/* connections that are read without epoll */
+#define BATCH	    32		/* connections that one look finds */
+#define CHECK_NS    1000000	/* between looks whether a descriptor is ours */
+#define CLOSE_NS    10000000000 /* the peer closes within that time */
+#define LINGER_NS   5000000000	/* what was made is sent within that time */
+#define DRAIN_MS    20		/* a step of a wait at the end of the process */
+#define DRAIN_STEPS 100
+#define NEVER	    UINT64_MAX
+#define LINGERS	    0 /* the key of lingering sockets; a QPN is never 0 */
 
 struct stream_socket {
 	struct list link;
@@ -106,56 +108,6 @@ static void set_deadline(struct stream_set *set, struct stream_socket *s,
 
 /* ---- the end of a connection ---- */
 
-static void tell_end(struct stream_set *set, struct stream_socket *s)
-{
-	map_remove(&set->by_qpn, s->qpn);
-	s->q = NULL;
-	s->news(s->arg, HOST_STREAM_ENDED);
-}
-
-/* The connection is broken, or both sides have closed it. */
-static void drop_socket(struct stream_set *set, struct engine *e,
-			struct stream_socket *s, uint64_t now_ns)
-{
-	engine_stream_lost(e, s->q, now_ns);
-	tell_end(set, s);
-	free_socket(set, s);
-}
-
-/* The QP has sent its last byte, and its peer may send some more. */
-static void linger_socket(struct stream_set *set, struct stream_socket *s,
-			  uint64_t now_ns)
-{
-	tell_end(set, s);
-	if (set->got == s)
-		set->got = NULL;
-	if (!s->has_finished)
-		tcp_finish(s->fd);
-	list_remove(&s->link);
-	list_push_tail(&set->lingering, &s->link);
-	watch_socket(set, s, EPOLL_CTL_MOD);
-	set_deadline(set, s, now_ns + LINGER_NS);
-}
-
-/* Reads, and drops, the bytes of lingering connections. */
-static void read_lingering(struct stream_set *set)
-{
-	list_for_each_safe (n, &set->lingering) {
-		struct stream_socket *s = socket_of(n);
-		ssize_t got;
-
-		if (!fd_identity_holds(s->fd)) {
-			free_socket(set, s);
-			continue;
-		}
-		got = tcp_receive(s->fd, set->rx, STREAM_SET_BYTES);
-		if (got <= 0 && got != -EAGAIN)
-			free_socket(set, s);
-	}
-}
-
-/* ---- sending ---- */
-
 /* Sends what the socket has not taken.  False: the connection is broken. */
 static bool send_left(struct stream_set *set, struct stream_socket *s)
 {
@@ -172,6 +124,91 @@ static bool send_left(struct stream_set *set, struct stream_socket *s)
 	return true;
 }
 
+/* The connection is broken, or both sides have closed it. */
+static void drop_socket(struct stream_set *set, struct engine *e,
+			struct stream_socket *s, uint64_t now_ns)
+{
+	map_remove(&set->by_qpn, s->qpn);
+	engine_stream_lost(e, s->q, now_ns);
+	s->news(s->arg, HOST_STREAM_ENDED);
+	free_socket(set, s);
+}
+
+static void finish_sending(struct stream_socket *s)
+{
+	if (!s->left_bytes && !s->has_finished)
+		tcp_finish(s->fd);
+	s->has_finished |= !s->left_bytes;
+}
+
+/* The QP is done with the connection. */
+static void linger_socket(struct stream_set *set, struct stream_socket *s,
+			  uint64_t now_ns)
+{
+	map_remove(&set->by_qpn, s->qpn);
+	s->q = NULL;
+	if (set->got == s)
+		set->got = NULL;
+	finish_sending(s);
+	list_remove(&s->link);
+	list_push_tail(&set->lingering, &s->link);
+	watch_socket(set, s, EPOLL_CTL_MOD);
+	set_deadline(set, s, now_ns + LINGER_NS);
+}
+
+/* The QP has sent its last byte, and its peer may send some more. */
+static void end_socket(struct stream_set *set, struct stream_socket *s,
+		       uint64_t now_ns)
+{
+	s->news(s->arg, HOST_STREAM_ENDED);
+	linger_socket(set, s, now_ns);
+}
+
+/* Sends what is left, and reads and drops what comes.  False: the connection is
+ * at its end. */
+static bool serve_lingering(struct stream_set *set, struct stream_socket *s)
+{
+	ssize_t got;
+
+	if (!fd_identity_holds(s->fd) || (s->left_bytes && !send_left(set, s)))
+		return false;
+	finish_sending(s);
+	got = tcp_receive(s->fd, set->rx, STREAM_SET_BYTES);
+	return got > 0 || got == -EAGAIN;
+}
+
+static void serve_all_lingering(struct stream_set *set)
+{
+	list_for_each_safe (n, &set->lingering)
+		if (!serve_lingering(set, socket_of(n)))
+			free_socket(set, socket_of(n));
+}
+
+/* @steps: how often the sockets may be waited for; counts down. */
+static void drain_list(struct stream_set *set, struct list *sockets, int *steps)
+{
+	list_for_each (n, sockets) {
+		struct stream_socket *s = socket_of(n);
+
+		while (s->left_bytes && *steps && fd_identity_holds(s->fd)) {
+			--*steps;
+			tcp_await_room(s->fd, DRAIN_MS);
+			if (!send_left(set, s))
+				break;
+		}
+	}
+}
+
+void stream_set_drain(struct stream_set *set)
+{
+	int steps = DRAIN_STEPS;
+
+	drain_list(set, &set->open, &steps);
+	drain_list(set, &set->lingering, &steps);
+}
+
+/* ---- sending ---- */
+
 static void keep_left(struct stream_set *set, struct stream_socket *s,
 		      const uint8_t *bytes, uint32_t count)
 {
@@ -187,7 +224,7 @@ static void finish_socket(struct stream_set *set, struct engine *e,
 			  struct stream_socket *s, uint64_t now_ns)
 {
 	if (engine_stream_is_over(s->q)) {
-		linger_socket(set, s, now_ns);
+		end_socket(set, s, now_ns);
 		return;
 	}
 	if (!s->is_closing || s->has_finished ||
@@ -261,7 +298,7 @@ static void take_bytes(struct stream_set *set, struct engine *e,
 		s->news(s->arg, HOST_STREAM_READY);
 	}
 	if (engine_stream_is_over(s->q) && !s->left_bytes)
-		linger_socket(set, s, now_ns);
+		end_socket(set, s, now_ns);
 }
 
 static int64_t read_socket(struct stream_set *set, struct stream_socket *s,
@@ -339,7 +376,7 @@ static bool receive_by_epoll(struct stream_set *set, struct engine *e,
 		if (s)
 			any |= serve_socket(set, e, s, now_ns);
 		else if (got[i].data.u32 == LINGERS)
-			read_lingering(set);
+			serve_all_lingering(set);
 	}
 	return any;
 }
@@ -456,7 +493,8 @@ void stream_set_cancel(struct stream_set *set, uint32_t qpn)
 
 	epoll_ctl(epoll_of(set), EPOLL_CTL_DEL, s->fd, NULL);
 	s->fd = -1;
-	stream_set_abort(set, qpn);
+	map_remove(&set->by_qpn, qpn);
+	free_socket(set, s);
 }
 
 void stream_set_close(struct stream_set *set, struct engine *e, uint32_t qpn,
@@ -476,19 +514,19 @@ void stream_set_drop(struct stream_set *set, struct engine *e, uint32_t qpn,
 {
 	struct stream_socket *s = map_find(&set->by_qpn, qpn);
 
-	if (s)
-		drop_socket(set, e, s, now_ns);
+	if (!s)
+		return;
+	engine_stream_lost(e, s->q, now_ns);
+	end_socket(set, s, now_ns);
 }
 
-bool stream_set_abort(struct stream_set *set, uint32_t qpn)
+bool stream_set_abort(struct stream_set *set, uint32_t qpn, uint64_t now_ns)
 {
 	struct stream_socket *s = map_find(&set->by_qpn, qpn);
 
-	if (!s)
-		return false;
-	map_remove(&set->by_qpn, qpn);
-	free_socket(set, s);
-	return true;
+	if (s)
+		linger_socket(set, s, now_ns);
+	return s;
 }
 
 void stream_set_tick(struct stream_set *set, struct engine *e, uint64_t now_ns)

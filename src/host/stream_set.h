@@ -13,9 +13,10 @@
  * queue pair until the socket has taken them: so a slow peer fills the send
  * queue, and no memory.
  *
- * A connection of which this side has sent the last byte lingers until the peer
- * has closed, since a socket that is closed with unread bytes sends RST, which
- * would destroy a Terminate on its way.
+ * A connection whose QP is done with it lingers until all bytes are sent and the
+ * peer has closed, since requests have completed whose bytes are still here, and
+ * since a socket that is closed with unread bytes sends RST, which would destroy
+ * what is on its way.
  *
  * Owner: struct progress; lock: the progress lock.
  */
@@ -53,6 +54,9 @@ struct stream_set {
 
 /* Makes an empty set, which needs no descriptor and no memory. */
 void stream_set_init(struct stream_set *set);
+/* Sends what full sockets have not taken, as long as that takes a peer that
+ * reads, and two seconds at most: the process or the set is about to end. */
+void stream_set_drain(struct stream_set *set);
 /* Closes all connections at once, without news, and frees the set. */
 void stream_set_fini(struct stream_set *set);
 /* Begins with a connection of q, which is about to enter RTS.  0; or -errno:
@@ -64,11 +68,13 @@ void stream_set_cancel(struct stream_set *set, uint32_t qpn);
 /* Ends the QP's connection in order (host_stream_close). */
 void stream_set_close(struct stream_set *set, struct engine *e, uint32_t qpn,
 		      uint64_t now_ns);
-/* Closes the QP's connection at once, with the news that it has ended. */
+/* Ends the QP's connection as stream_set_abort, with the news that it has
+ * ended. */
 void stream_set_drop(struct stream_set *set, struct engine *e, uint32_t qpn,
 		     uint64_t now_ns);
-/* Closes the QP's connection at once, without news.  False: it has none. */
-bool stream_set_abort(struct stream_set *set, uint32_t qpn);
+/* Ends the QP's connection at once, without news: nothing is made for it any
+ * more, but what was made is sent.  False: it has none. */
+bool stream_set_abort(struct stream_set *set, uint32_t qpn, uint64_t now_ns);
 /* Has the set a connection? */
 static inline bool stream_set_is_open(const struct stream_set *set)
 {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -56,6 +57,13 @@ ssize_t tcp_receive(int fd, void *bytes, size_t room)
 		n = recv(fd, bytes, room, MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : n;
+}
+
+void tcp_await_room(int fd, int ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	poll(&p, 1, ms);
 }
 
 void tcp_finish(int fd)

@@ -22,6 +22,8 @@ ssize_t tcp_send(int fd, const void *bytes, size_t count);
 /* Receives bytes.  Returns how many; 0 at the end of the peer's bytes; -EAGAIN
  * if none have come; another -errno if the connection is broken. */
 ssize_t tcp_receive(int fd, void *bytes, size_t room);
+/* Waits until the socket takes bytes, or is broken, for that long at most. */
+void tcp_await_room(int fd, int ms);
 /* Sends FIN behind all bytes. */
 void tcp_finish(int fd);
 

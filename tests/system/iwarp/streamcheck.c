@@ -25,10 +25,12 @@
 #include "iwarp/stream.h"
 #include "verbs/iwarp.h"
 
-#define ALL	(IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE)
-#define BIG	(1u << 20)
-#define MANY	40
-#define WAIT_MS 20000
+#define ALL	    (IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE)
+#define BIG	    (1u << 20)
+#define MANY	    40
+#define AHEAD	    60 /* WRITEs */
+#define AHEAD_BYTES 4096
+#define WAIT_MS	    20000
 
 static const struct verbs_iwarp *calls;
 
@@ -327,6 +329,88 @@ static void meet_slow_peer(void)
 	close(fd[1]);
 	close_memory(&m);
 	close_ends(x, 2);
+}
+
+/* Returns how many bytes come to a socket until its end. */
+static uint64_t count_bytes(int fd)
+{
+	static uint8_t sink[65536];
+	uint64_t got = 0;
+	ssize_t n;
+
+	fcntl(fd, F_SETFL, 0);
+	while ((n = recv(fd, sink, sizeof(sink), 0)) > 0)
+		got += (uint64_t)n;
+	return n ? 0 : got;
+}
+
+/* WRITEs that have completed although the peer has read nothing: their bytes
+ * come also if the queue pair is destroyed, or the process ends. */
+static void post_ahead(struct end *x, struct memory *m, const struct end *other,
+		       int fd)
+{
+	struct stream_config c = config_of(false);
+	struct host_stream s = {.fd = fd, .config = &c, .news = hear, .arg = x};
+	struct ibv_wc wc;
+
+	int small = 4096, done = 0;
+
+	/* the kernel takes a small part of these WRITEs */
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	NEED(!calls->open(x->e.ctx, x->e.qp->qp_num, &s));
+	for (int i = 0; i < AHEAD; i++)
+		post(x, IBV_WR_RDMA_WRITE, m->mr[0], AHEAD_BYTES, other,
+		     m->mr[1]);
+	while (done < AHEAD)
+		if (ibv_poll_cq(x->e.cq, 1, &wc) == 1) {
+			NEED(wc.status == IBV_WC_SUCCESS);
+			done++;
+		}
+}
+
+static void keep_what_completed(void)
+{
+	struct memory m;
+	struct end x[2];
+	int fd[2];
+
+	connect_pair(fd);
+	open_end(&x[0]);
+	open_end(&x[1]);
+	open_memory(&m, x);
+	post_ahead(&x[0], &m, &x[1], fd[0]);
+	ibv_destroy_qp(x[0].e.qp);
+	EXPECT(count_bytes(fd[1]) >= AHEAD * AHEAD_BYTES);
+	close(fd[1]);
+	x[0].e.qp = endpoint_beside(&x[0].e, NULL, 0).qp;
+	close_memory(&m);
+	close_ends(x, 2);
+}
+
+static void keep_at_exit(void)
+{
+	int fd[2], status;
+	pid_t child;
+
+	connect_pair(fd);
+	child = fork();
+	if (!child) {
+		struct memory m;
+		struct end x[2];
+
+		close(fd[1]);
+		open_end(&x[0]);
+		open_end(&x[1]);
+		open_memory(&m, x);
+		post_ahead(&x[0], &m, &x[1], fd[0]);
+		exit(0);
+	}
+	close(fd[0]);
+	usleep(100000); /* the child fills the kernel's buffers */
+	EXPECT(count_bytes(fd[1]) >= AHEAD * AHEAD_BYTES);
+	NEED(waitpid(child, &status, 0) == child);
+	EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	close(fd[1]);
 }
 
 static void end_in_order(void)
@@ -643,6 +727,9 @@ int main(void)
 	check_run("a thread that sleeps for an event wakes", wake_sleepers);
 	check_run("many connections", serve_many);
 	check_run("a peer that reads nothing, and then all", meet_slow_peer);
+	check_run("what has completed is sent after the queue pair's end",
+		  keep_what_completed);
+	check_run("what has completed is sent after exit", keep_at_exit);
 	check_run("an end in order follows what was posted", end_in_order);
 	check_run("an end at once", end_at_once);
 	check_run("a queue pair is destroyed while connected", destroy_open);
