@@ -235,6 +235,8 @@ static void call_peer(struct r_iw *iw, uint8_t revision)
 	s->out_bytes = (uint16_t)startup_connect(&s->mpa, &offer, s->give_up_ns,
 						 s->out);
 	r_iw_set_timer(iw, s->give_up_ns);
+	if (!err)
+		r_iw_use_tos(iw);
 	if (!err && connect(iw->fd, to, r_addr_size(to)) &&
 	    errno != EINPROGRESS)
 		err = -errno;
@@ -319,7 +321,19 @@ static void finish_call(struct r_iw *iw)
 	iw->start->out_bytes = 0;
 	err = r_iw_open(iw);
 	if (err)
-		r_iw_post(iw->id, NULL, RDMA_CM_EVENT_CONNECT_ERROR, err, NULL);
+		end_call(iw, RDMA_CM_EVENT_CONNECT_ERROR, -err, NULL);
+}
+
+/* Tells the peer, which has accepted, why this side gives up. */
+static void send_terminate(struct r_iw *iw)
+{
+	struct r_iw_start *s = iw->start;
+
+	_Static_assert(STARTUP_TERMINATE_MAX <= sizeof(s->out), "room");
+	s->out_sent = 0;
+	s->out_bytes = (uint16_t)startup_terminate(&s->mpa, s->out);
+	r_iw_send_start(
+		iw); /* an empty socket has room; else the peer gets FIN */
 }
 
 static void fail_start(struct r_iw *iw)
@@ -332,6 +346,7 @@ static void fail_start(struct r_iw *iw)
 		call_peer(iw, 1);
 		return;
 	}
+	send_terminate(iw);
 	fail_call(iw,
 		  mpa->error == STARTUP_TIMED_OUT ? ETIMEDOUT
 		  : mpa->error == STARTUP_CLOSED ||
@@ -414,6 +429,7 @@ static int accept_request(struct r_id *id, const struct rdma_conn_param *p)
 	struct r_iw *iw = id->iw;
 	struct startup_offer offer = r_iw_offer(id);
 	struct r_iw_start *s;
+	int err;
 
 	if (!iw || r_iw_is_foreign(iw) || iw->state != R_IW_REQUESTED)
 		return -EINVAL;
@@ -424,7 +440,13 @@ static int accept_request(struct r_id *id, const struct rdma_conn_param *p)
 	}
 	s->out_bytes = (uint16_t)startup_accept(&s->mpa, &offer, s->out);
 	id->state.is_decided = true;
-	return r_iw_open(iw);
+	err = r_iw_open(iw);
+	if (err) {
+		/* The reply was not sent: the peer gets another. */
+		s->mpa.state = STARTUP_REQUESTED;
+		r_iw_refuse(iw, NULL, 0);
+	}
+	return err;
 }
 
 int r_iw_accept(struct r_id *id, const struct rdma_conn_param *p)
@@ -441,10 +463,11 @@ int r_iw_accept(struct r_id *id, const struct rdma_conn_param *p)
 	if (is_withdrawn)
 		return r_fail(-err, "rdma_accept: the peer has withdrawn the "
 				    "connection request");
-	return r_fail(-err,
-		      "rdma_accept: the connection cannot be accepted: "
-		      "%s",
-		      strerror(-err));
+	return r_fail(
+		-err,
+		"rdma_accept: the request is rejected, since it cannot be accepted: "
+		"%s",
+		strerror(-err));
 }
 
 /* All is sent: the peer closes, and then this side, so that no byte of the

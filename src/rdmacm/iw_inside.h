@@ -11,7 +11,7 @@
  * A struct r_iw is a TCP socket.  Its owner is the id that refers to it, or the
  * thread, if no id does: before a request, and after a rejection.  Lock:
  * r_lock.  It is released while a thread is in a call of libibverbs; then the
- * state is R_IW_BUSY,    and other threads leave the object alone.
+ * state is R_IW_BUSY, and other threads leave the object alone.
  */
 #ifndef RDMACM_IW_INSIDE_H
 #define RDMACM_IW_INSIDE_H
@@ -28,7 +28,7 @@ enum r_iw_state {
 	R_IW_CALLING,	/* connect(2) is under way */
 	R_IW_STARTING,	/* MPA: the peer's frame is to come */
 	R_IW_REQUESTED, /* the program decides about the peer's request */
-	R_IW_BUSY,	/* a thread gives the socket to the queue pair */
+	R_IW_BUSY,	/* a thread is in a call of libibverbs about it */
 	R_IW_OPEN,	/* the queue pair has the connection */
 	R_IW_LINGERING, /* a rejection is sent, and the peer closes */
 	R_IW_OVER,	/* there is no connection any more */
@@ -47,8 +47,7 @@ struct r_iw_start {
 
 /* What belongs to a listener. */
 struct r_iw_queue {
-	struct list
-		halves; /* connections without their request; oldest first */
+	struct list halves; /* without their request; oldest first */
 	uint32_t halves_count;
 	uint32_t waiting; /* requests that the program has not taken */
 	uint32_t backlog;
@@ -77,7 +76,8 @@ struct r_iw {
 	uint8_t ird, ord;
 	bool is_established; /* ESTABLISHED is posted */
 	bool is_gone;	     /* another queue pair has the number now */
-	uint32_t told; /* under news_lock: bits of 1 << enum host_stream_news */
+	/* Bits of 1 << enum host_stream_news, under a lock of iw_link.c. */
+	uint32_t told;
 };
 
 /* ---- iw_link.c, under r_lock ---- */
@@ -111,6 +111,8 @@ uint64_t r_iw_now(void);
 
 /* Makes a socket for the id, not bound.  0 or -errno. */
 int r_iw_socket(struct r_iw *iw, const struct r_id *id, int family);
+/* Sets the id's traffic class. */
+void r_iw_use_tos(const struct r_iw *iw);
 /* Binds as for a program: another socket's port is refused, but not one whose
  * old connections are ending.  0 or -errno. */
 int r_iw_bind_socket(struct r_iw *iw, const struct r_id *id,
@@ -153,7 +155,8 @@ void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes);
  * of a start that is STARTUP_ACCEPTED to the queue pair id->own.qpn, with the
  * bytes of start->out that precede the first FPDU.  Posts ESTABLISHED, unless
  * the peer's first FPDU has to come before.  0, also if the connection has
- * ended again.  -errno: the state is R_IW_OVER, and libibverbs has said why.
+ * ended again.  -errno: the state is R_IW_OVER, with the socket and the start
+ * as before, and libibverbs has said why.
  */
 int r_iw_open(struct r_iw *iw);
 /*

@@ -40,6 +40,7 @@ static int begin_listening(struct r_id *id, uint32_t backlog)
 	struct r_iw *iw = id->iw;
 	int on = 1;
 
+	r_iw_use_tos(iw);
 	/* Connections of this listener inherit the option, with which the next
 	 * listener gets the port while they are ending. */
 	if (setsockopt(iw->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||

@@ -23,21 +23,52 @@ static void set_option(int fd, int level, int name, int value)
 int r_iw_socket(struct r_iw *iw, const struct r_id *id, int family)
 {
 	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	bool is_v6 = family == AF_INET6;
 
 	if (r_iw_keep_fd(iw, fd) < 0)
 		return -errno;
 	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	if (is_v6)
+	if (family == AF_INET6)
 		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY,
 			   id->options.is_family_only);
-	if (id->options.tos) {
-		set_option(fd, IPPROTO_IP, IP_TOS, id->options.tos);
-		if (is_v6)
-			set_option(fd, IPPROTO_IPV6, IPV6_TCLASS,
-				   id->options.tos);
-	}
 	return 0;
+}
+
+void r_iw_use_tos(const struct r_iw *iw)
+{
+	uint8_t tos = iw->id->options.tos;
+
+	if (!tos)
+		return;
+	set_option(iw->fd, IPPROTO_IP, IP_TOS, tos);
+	if (iw->id->base.route.addr.src_addr.sa_family == AF_INET6)
+		set_option(iw->fd, IPPROTO_IPV6, IPV6_TCLASS, tos);
+}
+
+/* The port of a socket that is bound and shared, for has_port. */
+struct claim {
+	const struct r_iw *by;
+	uint16_t port;
+	bool is_taken;
+};
+
+static void has_port(struct r_iw *iw, void *arg)
+{
+	struct claim *c = arg;
+
+	c->is_taken |=
+		iw != c->by && iw->state == R_IW_IDLE && iw->fd >= 0 &&
+		iw->id->options.may_share &&
+		r_addr_port(&iw->id->base.route.addr.src_addr) == c->port;
+}
+
+/* Is the port that of an id of this process which shares it, before
+ * rdma_listen?  TCP would give it to a socket with SO_REUSEADDR. */
+static bool is_shared(const struct r_iw *iw, const struct sockaddr *addr)
+{
+	struct claim c = {.by = iw, .port = r_addr_port(addr)};
+
+	r_iw_each(has_port, &c);
+	return c.is_taken;
 }
 
 /*
@@ -55,8 +86,10 @@ int r_iw_bind_socket(struct r_iw *iw, const struct r_id *id,
 	/* With port 0 the port is chosen by connect(2), or by listen(2). */
 	if (!bind(iw->fd, addr, size))
 		return 0;
-	if (errno != EADDRINUSE || id->options.may_share)
+	if (errno != EADDRINUSE)
 		return -errno;
+	if (id->options.may_share || is_shared(iw, addr))
+		return -EADDRINUSE;
 	set_option(iw->fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (bind(iw->fd, addr, size))
 		return -errno;

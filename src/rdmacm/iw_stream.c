@@ -148,15 +148,14 @@ int r_iw_open(struct r_iw *iw)
 	end_call(iw, err ? R_IW_OVER : R_IW_OPEN);
 	if (err) {
 		r_iw_keep_fd(iw, s.fd);
-		r_iw_close_fd(iw);
-	} else {
-		r_iw_each(mark_gone, iw);
-		if (!awaits_peer)
-			post_established(iw);
+		return err;
 	}
+	r_iw_each(mark_gone, iw);
+	if (!awaits_peer)
+		post_established(iw);
 	drop_start(iw);
 	r_iw_settle(iw);
-	return err;
+	return 0;
 }
 
 /* ---- the end ---- */
