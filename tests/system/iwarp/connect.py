@@ -40,7 +40,6 @@ PERFTEST = [[tool, "-n", "200"] for tool in
 # How the two ends may start MPA.
 STARTS = ("", "rev1", "nocrc", "markers", "client-server",
           "rev1,markers", "nocrc,markers,client-server")
-# In client-server the client has to send first, as rping's does.
 REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
 MARKERS, CRC, REJECT, ENHANCED = 0x80, 0x40, 0x20, 0x10
 PEER_TO_PEER = 0x8000
@@ -140,6 +139,14 @@ def tools():
         expect_ok(r)
         check_rows(r)
 
+    def perftest_held():
+        """The server listens again when the client has called already."""
+        r = t.pair(["ib_write_bw", "-n", "200", "-R"],
+                   ["--address", "127.0.0.1"],
+                   **t.paced(PACE_HELD="300", **LO))
+        expect_ok(r)
+        check_rows(r)
+
     def across(argv):
         with lab.interface():
             lab.port += 1
@@ -153,6 +160,8 @@ def tools():
              argv[0])
     for argv in PERFTEST:
         case(" ".join(argv) + " -R", lambda argv=argv: perftest(argv), argv[0])
+    case("ib_write_bw -R, which calls before its server listens again",
+         perftest_held, "ib_write_bw")
     for argv in ["-C", "20", "-V"], ["-C", "5", "-S", "60000", "-V"]:
         case("rping %s, between namespaces" % " ".join(argv),
              lambda argv=argv: across(argv), "rping")
@@ -261,6 +270,21 @@ def played_servers():
         r = played(play)
         expect("rejects the connection" in r.output, "it is not rejected", r)
 
+    def greedy():
+        def play(listener):
+            s = accept(listener)
+            read_frame(s)
+            s.sendall(frame(REPLY, CRC | ENHANCED, 2, struct.pack(
+                ">HH", PEER_TO_PEER | 0x4000 | 1, 5000)))
+            fpdu = read_exactly(s, 8)
+            # an untagged, last DDP segment of RDMAP's Terminate
+            expect(fpdu[2] & 0xc0 == 0x40 and fpdu[3] & 0xf == 7,
+                   "the FPDU is no Terminate: " + fpdu.hex())
+            expect(is_closed(s), "it does not close the connection")
+        r = played(play)
+        expect(r.status != 0 and "more RDMA READs" in r.output,
+               "it does not say why", r)
+
     def junk():
         def play(listener):
             s = accept(listener)
@@ -282,6 +306,8 @@ def played_servers():
 
     case("a peer rejects with private data", reject, "rping")
     case("a peer that closes is called again by revision 1", old_peer, "rping")
+    case("a peer that will send too many READs gets a Terminate", greedy,
+         "rping")
     case("a peer answers junk", junk, "rping")
     case("a peer that does not answer is given up", silence, "rping")
 
@@ -377,6 +403,7 @@ def deaths():
     case("the client is killed", lambda: death(1), "rping")
 
 
+t.checks("connectcheck", "iwarp", **LO)
 tools()
 starts()
 refusals()

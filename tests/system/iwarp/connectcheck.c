@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * connectcheck: rdma_cm on iWARP devices, both ends in one process.  Prints a
+ * line a case.  The last cases destroy ids while other threads connect them.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "sides.h"
+
+enum { ROUNDS = 60, CALLERS = 4 };
+
+static const char hello[] = "hello", welcome[] = "welcome", no[] = "go away";
+
+static void give_qp(struct rdma_cm_id *i)
+{
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+					.cap = {8, 8, 1, 1, 0}};
+
+	EXPECT(!rdma_create_qp(i, NULL, &init));
+}
+
+static struct rdma_conn_param with_data(const char *data)
+{
+	struct rdma_conn_param p = param();
+
+	p.private_data = data;
+	p.private_data_len = (uint8_t)strlen(data);
+	return p;
+}
+
+static void expect_data(const struct rdma_cm_event *e, const char *data)
+{
+	const struct rdma_conn_param *p = e ? &e->param.conn : NULL;
+
+	EXPECT(p && p->private_data && p->private_data_len == strlen(data) &&
+	       !memcmp(p->private_data, data, strlen(data)));
+}
+
+/* Up to the request, with private data; the caller has 3 responder resources
+ * and an initiator depth of 2. */
+static void call_with_data(const char *listens, const char *called)
+{
+	struct rdma_conn_param p = with_data(hello);
+	struct rdma_cm_event *e;
+
+	listen_at(RDMA_PS_TCP, listens);
+	resolve_address(RDMA_PS_TCP, called);
+	resolve_route();
+	give_qp(id[ACTIVE]);
+	e = call(&p);
+	expect_data(e, hello);
+	EXPECT(e && e->param.conn.responder_resources == 2 &&
+	       e->param.conn.initiator_depth == 3);
+	EXPECT(e && e->listen_id == listener && e->id->verbs && e->id->pd);
+	if (e)
+		EXPECT(!rdma_ack_cm_event(e));
+}
+
+static void accept_with_data(void)
+{
+	struct rdma_conn_param p = with_data(welcome);
+	struct rdma_cm_event *e;
+
+	if (!id[PASSIVE])
+		return;
+	give_qp(id[PASSIVE]);
+	EXPECT(!rdma_accept(id[PASSIVE], &p));
+	e = await(ACTIVE, RDMA_CM_EVENT_ESTABLISHED);
+	expect_data(e, welcome);
+	if (e)
+		EXPECT(!rdma_ack_cm_event(e));
+	take(PASSIVE, RDMA_CM_EVENT_ESTABLISHED);
+}
+
+static enum ibv_qp_state state_of(const struct rdma_cm_id *i)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	return ibv_query_qp(i->qp, &attr, IBV_QP_STATE, &init) ? IBV_QPS_UNKNOWN
+							       : attr.qp_state;
+}
+
+static void close_all(void)
+{
+	for (int side = 0; side < SIDES; side++)
+		if (id[side] && id[side]->qp)
+			rdma_destroy_qp(id[side]);
+	/* the events of queue pairs that had a connection */
+	for (int side = 0; side < SIDES; side++) {
+		struct rdma_cm_event *e;
+
+		while (is_readable(side, 0) &&
+		       !rdma_get_cm_event(channel[side], &e))
+			rdma_ack_cm_event(e);
+	}
+	end();
+}
+
+static void both_ends_get_the_data_of_the_other(void)
+{
+	static const char *const at[] = {"127.0.0.1", "::1"};
+
+	for (int i = 0; i < 2; i++) {
+		call_with_data(at[i], at[i]);
+		accept_with_data();
+		EXPECT(state_of(id[ACTIVE]) == IBV_QPS_RTS);
+		EXPECT(id[PASSIVE] && state_of(id[PASSIVE]) == IBV_QPS_RTS);
+		EXPECT(rdma_get_src_port(id[ACTIVE]) && id[PASSIVE] &&
+		       rdma_get_src_port(id[ACTIVE]) ==
+			       rdma_get_dst_port(id[PASSIVE]));
+		close_all();
+	}
+}
+
+static void any_address_takes_both_families(void)
+{
+	call_with_data("::", "127.0.0.1");
+	EXPECT(id[PASSIVE] &&
+	       rdma_get_local_addr(id[PASSIVE])->sa_family == AF_INET);
+	accept_with_data();
+	close_all();
+}
+
+static void a_rejection_has_data(void)
+{
+	struct rdma_cm_event *e;
+
+	call_with_data("127.0.0.1", "127.0.0.1");
+	EXPECT(id[PASSIVE] && !rdma_reject(id[PASSIVE], no, sizeof(no) - 1));
+	EXPECT(rdma_accept(id[PASSIVE], NULL) == -1 && errno == EINVAL);
+	e = await(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	expect_data(e, no);
+	EXPECT(e && e->status == -ECONNREFUSED);
+	if (e)
+		EXPECT(!rdma_ack_cm_event(e));
+	close_all();
+}
+
+static void a_request_that_is_destroyed_is_rejected(void)
+{
+	call_with_data("127.0.0.1", "127.0.0.1");
+	EXPECT(id[PASSIVE] && !rdma_destroy_id(id[PASSIVE]));
+	id[PASSIVE] = NULL;
+	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	close_all();
+}
+
+static void a_request_of_a_peer_that_has_gone_is_not_accepted(void)
+{
+	struct rdma_conn_param p = param();
+
+	call_with_data("127.0.0.1", "127.0.0.1");
+	rdma_destroy_qp(id[ACTIVE]);
+	EXPECT(!rdma_destroy_id(id[ACTIVE]));
+	id[ACTIVE] = NULL;
+	usleep(100000);
+	EXPECT(id[PASSIVE] && rdma_accept(id[PASSIVE], &p) == -1 &&
+	       errno == EINVAL);
+	EXPECT(!is_readable(PASSIVE, 0));
+	close_all();
+}
+
+static void a_request_is_rejected_if_there_is_no_queue_pair(void)
+{
+	struct rdma_conn_param p = param();
+
+	call_with_data("127.0.0.1", "127.0.0.1");
+	EXPECT(id[PASSIVE] && rdma_accept(id[PASSIVE], &p) == -1);
+	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	close_all();
+}
+
+/* Either side disconnects, and both get the event once. */
+static void a_disconnect_is_told_to_both(void)
+{
+	for (int side = 0; side < SIDES; side++) {
+		call_with_data("127.0.0.1", "127.0.0.1");
+		accept_with_data();
+		EXPECT(!rdma_disconnect(id[side]));
+		take(!side, RDMA_CM_EVENT_DISCONNECTED);
+		EXPECT(!rdma_disconnect(id[!side]));
+		take(side, RDMA_CM_EVENT_DISCONNECTED);
+		EXPECT(state_of(id[ACTIVE]) == IBV_QPS_ERR &&
+		       state_of(id[PASSIVE]) == IBV_QPS_ERR);
+		EXPECT(!is_readable(ACTIVE, 0) && !is_readable(PASSIVE, 0));
+		close_all();
+	}
+}
+
+/* One side destroys its id or its queue pair, and the other is told. */
+static void an_end_without_a_disconnect_is_told(void)
+{
+	for (int i = 0; i < 4; i++) {
+		int side = i & 1;
+
+		call_with_data("127.0.0.1", "127.0.0.1");
+		accept_with_data();
+		if (i & 2) {
+			rdma_destroy_qp(id[side]);
+			take(side, RDMA_CM_EVENT_DISCONNECTED);
+		} else {
+			struct ibv_qp *qp = id[side]->qp;
+
+			EXPECT(!rdma_destroy_id(id[side]));
+			EXPECT(!ibv_destroy_qp(qp));
+			id[side] = NULL;
+		}
+		take(!side, RDMA_CM_EVENT_DISCONNECTED);
+		close_all();
+	}
+}
+
+static void attributes_are_those_of_the_kernel(void)
+{
+	const int want = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS;
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT};
+	int mask = 0;
+
+	call_with_data("127.0.0.1", "127.0.0.1");
+	EXPECT(!rdma_init_qp_attr(id[ACTIVE], &attr, &mask));
+	EXPECT((mask & want) == want && attr.port_num == 1);
+	EXPECT(attr.qp_access_flags & IBV_ACCESS_REMOTE_READ);
+	attr.qp_state = IBV_QPS_RTS;
+	EXPECT(!rdma_init_qp_attr(id[ACTIVE], &attr, &mask));
+	EXPECT(!(mask & IBV_QP_STATE));
+	EXPECT(rdma_establish(id[ACTIVE]) == -1 && errno == EINVAL);
+	EXPECT(!rdma_notify(id[ACTIVE], IBV_EVENT_COMM_EST));
+	close_all();
+}
+
+static void a_port_is_reserved_when_it_is_bound(void)
+{
+	struct rdma_cm_id *first = id_new(ACTIVE, RDMA_PS_TCP),
+			  *second = id_new(ACTIVE, RDMA_PS_TCP);
+	uint16_t port;
+
+	EXPECT(!bind_to(first, AF_INET, "127.0.0.1", 0));
+	port = ntohs(rdma_get_src_port(first));
+	EXPECT(port && bind_to(second, AF_INET, "127.0.0.1", port) == -1 &&
+	       errno == EADDRINUSE);
+	EXPECT(!rdma_destroy_id(first));
+	EXPECT(!bind_to(second, AF_INET, "127.0.0.1", port));
+	EXPECT(!rdma_destroy_id(second));
+}
+
+/* A child of fork has copies of the descriptors, which keep nothing open. */
+static void a_child_of_fork_keeps_no_listener(void)
+{
+	struct rdma_conn_param p = param();
+	pid_t child;
+
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	give_qp(id[ACTIVE]);
+	child = fork();
+	if (!child)
+		for (;;)
+			pause();
+	EXPECT(child > 0 && !rdma_destroy_id(listener));
+	listener = NULL;
+	EXPECT(!rdma_connect(id[ACTIVE], &p));
+	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
+	if (child > 0)
+		kill(child, SIGKILL);
+	close_all();
+}
+
+/* ---- threads ---- */
+
+static uint16_t port_of_many;
+
+/* Answers each request, and destroys each id that it has accepted when its
+ * connection ends. */
+static void *serve_many(void *channel_of_many)
+{
+	struct rdma_conn_param p = param();
+	struct rdma_cm_event *e;
+
+	while (!rdma_get_cm_event(channel_of_many, &e)) {
+		struct rdma_cm_id *i = e->id;
+		enum rdma_cm_event_type type = e->event;
+
+		rdma_ack_cm_event(e);
+		if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+			struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+							.cap = {8, 8, 1, 1, 0}};
+
+			if (rdma_create_qp(i, NULL, &init) ||
+			    rdma_accept(i, &p)) {
+				if (i->qp)
+					rdma_destroy_qp(i);
+				rdma_destroy_id(i);
+			}
+		} else if (type == RDMA_CM_EVENT_DISCONNECTED ||
+			   type == RDMA_CM_EVENT_CONNECT_ERROR) {
+			struct ibv_qp *qp = i->qp;
+
+			/* the id first: its event may wait */
+			rdma_destroy_id(i);
+			ibv_destroy_qp(qp);
+		} else if ((unsigned)type > RDMA_CM_EVENT_TIMEWAIT_EXIT) {
+			break;
+		}
+	}
+	return NULL;
+}
+
+static struct rdma_cm_event *next_event(struct rdma_event_channel *c)
+{
+	struct rdma_cm_event *e = NULL;
+
+	NEED(!rdma_get_cm_event(c, &e));
+	return e;
+}
+
+static void take_next(struct rdma_event_channel *c)
+{
+	rdma_ack_cm_event(next_event(c));
+}
+
+/* Connects, and destroys the id after a pause that grows by the round. */
+static void *call_many(void *arg)
+{
+	unsigned number = (unsigned)(uintptr_t)arg;
+	struct sockaddr_storage to =
+		address(AF_INET, "127.0.0.1", port_of_many);
+	struct rdma_conn_param p = param();
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		struct rdma_event_channel *c = rdma_create_event_channel();
+		struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC,
+						.cap = {8, 8, 1, 1, 0}};
+		struct rdma_cm_id *i = NULL;
+		struct ibv_qp *qp;
+
+		NEED(c && !rdma_create_id(c, &i, NULL, RDMA_PS_TCP));
+		NEED(!rdma_resolve_addr(i, NULL, (struct sockaddr *)&to,
+					RESOLVE_MS));
+		take_next(c);
+		NEED(!rdma_create_qp(i, NULL, &init));
+		NEED(!rdma_connect(i, &p));
+		usleep(round % 20 * 100 * (number + 1));
+		if (round % 4 == 0)
+			take_next(c);
+		if (round % 3 == 0)
+			rdma_disconnect(i);
+		qp = i->qp;
+		if (round % 2)
+			rdma_destroy_qp(i);
+		NEED(!rdma_destroy_id(i));
+		if (!(round % 2))
+			NEED(!ibv_destroy_qp(qp));
+		rdma_destroy_event_channel(c);
+	}
+	return NULL;
+}
+
+static void ids_are_destroyed_at_any_time(void)
+{
+	pthread_t server, callers[CALLERS];
+	void *result;
+
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	port_of_many = ntohs(rdma_get_src_port(listener));
+	NEED(!pthread_create(&server, NULL, serve_many, channel[PASSIVE]));
+	for (uintptr_t i = 0; i < CALLERS; i++)
+		NEED(!pthread_create(&callers[i], NULL, call_many, (void *)i));
+	for (int i = 0; i < CALLERS; i++)
+		pthread_join(callers[i], &result);
+	/* a last connection, whose end comes after those of the others */
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	give_qp(id[ACTIVE]);
+	EXPECT(!rdma_connect(id[ACTIVE], NULL));
+	take(ACTIVE, RDMA_CM_EVENT_ESTABLISHED);
+	EXPECT(!rdma_disconnect(id[ACTIVE]));
+	take(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
+	rdma_destroy_qp(id[ACTIVE]);
+	pthread_cancel(server);
+	pthread_join(server, &result);
+	close_all();
+}
+
+int main(void)
+{
+	if (!sides_open())
+		return 1;
+	check_run("both ends get the data of the other",
+		  both_ends_get_the_data_of_the_other);
+	check_run("a listener at any address takes both families",
+		  any_address_takes_both_families);
+	check_run("a rejection has data", a_rejection_has_data);
+	check_run("a request that is destroyed is rejected",
+		  a_request_that_is_destroyed_is_rejected);
+	check_run("a request of a peer that has gone is not accepted",
+		  a_request_of_a_peer_that_has_gone_is_not_accepted);
+	check_run("a request is rejected if there is no queue pair",
+		  a_request_is_rejected_if_there_is_no_queue_pair);
+	check_run("a disconnect is told to both", a_disconnect_is_told_to_both);
+	check_run("an end without a disconnect is told",
+		  an_end_without_a_disconnect_is_told);
+	check_run("attributes are those of the kernel",
+		  attributes_are_those_of_the_kernel);
+	check_run("a port is reserved when it is bound",
+		  a_port_is_reserved_when_it_is_bound);
+	check_run("a child of fork keeps no listener",
+		  a_child_of_fork_keeps_no_listener);
+	check_run("ids are destroyed at any time",
+		  ids_are_destroyed_at_any_time);
+	return check_end();
+}
