@@ -154,9 +154,16 @@ static void enter_alone(struct client *c, int err)
 	c->due_ms = now_ms() + ALONE_MS;
 }
 
+/* Whether the program has left the arena and the eventfd open.  Else neither is
+ * named to the broker: other processes would get files of the program. */
+static bool can_share(const struct client *c)
+{
+	return fd_identity_holds(c->arena_fd) && fd_identity_holds(c->kick_fd);
+}
+
 static void say_hello(struct client *c)
 {
-	bool shares = c->arena_fd >= 0;
+	bool shares = can_share(c);
 	int err;
 
 	if (!look_at_broker(c)) {
@@ -277,7 +284,7 @@ static void show_tree(struct client *c)
 {
 	struct proto m = {.kind = PROTO_TREE, .brings = PROTO_FD_TREE};
 
-	if (c->tree_fd >= 0 && c->state == CLIENT_UP &&
+	if (fd_identity_holds(c->tree_fd) && c->state == CLIENT_UP &&
 	    !c->broker.is_other_user)
 		tell_broker(c, &m, &c->tree_fd);
 }
@@ -454,14 +461,18 @@ static void hang_up(struct client *c, int err, const struct proto *m)
 			    : "the broker adverbd has closed the connection");
 }
 
-/* Has the program closed the connection, the receive socket or the fd store?
- * Nothing is sent to a broker then: the numbers may be those of files of the
- * program, which the message would bring to the broker. */
+static bool is_lost(int fd)
+{
+	return fd >= 0 && !fd_identity_holds(fd);
+}
+
+/* Has the program closed the connection, the receive socket, the fd store or
+ * the relay?  Nothing is sent to a broker then: the numbers may be those of
+ * files of the program, which the message would bring to the broker. */
 static bool has_lost_files(const struct client *c)
 {
-	return (c->unix_fd >= 0 && !fd_identity_holds(c->unix_fd)) ||
-	       (c->udp_fd >= 0 && !fd_identity_holds(c->udp_fd)) ||
-	       (c->fd_store_fd >= 0 && !fd_identity_holds(c->fd_store_fd));
+	return is_lost(c->unix_fd) || is_lost(c->udp_fd) ||
+	       is_lost(c->fd_store_fd) || is_lost(c->relay_fd);
 }
 
 /* Whether there is a connection; looks for the broker when that is due. */

@@ -248,6 +248,16 @@ static inline int peer_state(struct client *c, uint32_t qpn)
 	return (int)news.peer;
 }
 
+/* Puts a file of the program in place of a descriptor. */
+static inline void put_own_file(int fd)
+{
+	int own = memfd_create("program", MFD_CLOEXEC);
+
+	assert_true(own >= 0);
+	assert_int_equal(dup3(own, fd, O_CLOEXEC), fd);
+	close(own);
+}
+
 /* Asks for the arena of a class until the answer is not CLIENT_ARENA_LATER. */
 static inline struct client_news arena_of(struct client *c, uint32_t class)
 {

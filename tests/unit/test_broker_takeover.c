@@ -3,6 +3,8 @@
  * successor takes over. */
 #include "brokers.h"
 
+#include "util/fd_identity.h"
+
 #include <sys/eventfd.h>
 
 #define CLIENTS 4
@@ -297,6 +299,118 @@ static void a_successor_gives_the_arenas_too(void **state)
 	end_broker(pid);
 }
 
+/* Receives the hello that a client sends to its next broker, which is this
+ * test; returns the connection. */
+static int accept_hello(struct client *c, int listener, struct proto *m,
+			int fds[PROTO_FDS])
+{
+	struct client_news news;
+	int fd;
+
+	do
+		wait_turn(c, &news);
+	while (c->state != CLIENT_GREETING);
+	fd = accept(listener, NULL, NULL);
+	assert_true(fd >= 0);
+	*m = (struct proto){0};
+	assert_int_equal(proto_receive(fd, m, fds), 0);
+	assert_int_equal(m->kind, PROTO_HELLO);
+	return fd;
+}
+
+static void close_all(const int fds[PROTO_FDS])
+{
+	for (int i = 0; i < PROTO_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+/* Checks whether the hello to the next broker shares this arena and eventfd. */
+static void check_hello(struct client *c, int listener, bool shares)
+{
+	int fds[PROTO_FDS];
+	struct proto m;
+
+	close(accept_hello(c, listener, &m, fds));
+	assert_true(fds[0] >= 0);
+	assert_int_equal(fds[4] >= 0, shares);
+	assert_int_equal(m.arena.pid != 0, shares);
+	close_all(fds);
+}
+
+/* The program puts a file in place of the arena (which 0) or the eventfd (1):
+ * the client names neither to the next broker. */
+static void check_sharing(int which)
+{
+	int own[2] = {fd_identity_note(memfd_create("arena", MFD_CLOEXEC)),
+		      fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
+	struct client_wish shares = {own[0], own[1], 60000, NULL};
+	const char *why = "";
+	struct client c;
+	int listener;
+
+	assert_int_equal(client_open(&c, &shares, &why), 0);
+	end_broker(broker_of(&c));
+	listener = listen_there();
+	check_hello(&c, listener, true);
+	put_own_file(own[which]);
+	check_hello(&c, listener, false);
+	client_close(&c);
+	close(listener);
+	for (int i = 0; i < 2; i++)
+		fd_identity_close(own[i]);
+	close(own[which]);
+}
+
+static void no_file_of_the_program_is_shared(void **state)
+{
+	check_sharing(0);
+	check_sharing(1);
+}
+
+/* Welcomes the client to its next broker, which is this test, and returns
+ * whether the client shows a tree. */
+static bool shows_tree(struct client *c, int listener)
+{
+	struct proto m, welcome = {.magic = PROTO_MAGIC,
+				   .version = PROTO_VERSION,
+				   .kind = PROTO_WELCOME,
+				   .value = c->class};
+	int fds[PROTO_FDS], fd;
+	struct client_news news;
+	bool shown;
+
+	fd = accept_hello(c, listener, &m, fds);
+	close_all(fds);
+	assert_int_equal(proto_send(fd, &welcome, NULL), 0);
+	while (c->state != CLIENT_UP)
+		wait_turn(c, &news);
+	shown = !proto_receive(fd, &m, fds);
+	if (shown) {
+		assert_int_equal(m.kind, PROTO_TREE);
+		close_all(fds);
+	}
+	close(fd);
+	return shown;
+}
+
+static void no_file_of_the_program_takes_counters(void **state)
+{
+	int listener, folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct client c;
+
+	open_or_fail(&c);
+	client_tree(&c, folder);
+	end_broker(broker_of(&c));
+	listener = listen_there();
+	assert_true(shows_tree(&c, listener));
+	put_own_file(folder);
+	assert_false(shows_tree(&c, listener));
+	client_close(&c);
+	close(folder);
+	close(listener);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +424,8 @@ int main(void)
 		cmocka_unit_test(
 			the_class_of_one_that_dies_without_a_broker_is_freed),
 		cmocka_unit_test(kills_at_any_moment_lose_nothing),
+		cmocka_unit_test(no_file_of_the_program_is_shared),
+		cmocka_unit_test(no_file_of_the_program_takes_counters),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);

@@ -261,6 +261,44 @@ static void a_successor_relays_packets_too(void **state)
 }
 
 /* Each client needs several descriptors in its process and in the broker. */
+/* In the child: once the broker has died, and the program has put a file in
+ * place of the relay, does the client send no hello? */
+static bool keeps_own_file(struct client *c, const struct other *o)
+{
+	struct client_news news;
+
+	tell_parent(o, c->class);
+	if (!read_word(o->go))
+		return false;
+	put_own_file(c->relay_fd);
+	do
+		wait_turn(c, &news);
+	while (c->state != CLIENT_GREETING && c->due_ms != UINT64_MAX);
+	return c->state == CLIENT_LOST;
+}
+
+static void no_file_of_the_program_goes_to_another_user(void **state)
+{
+	struct client me, c;
+	struct other o;
+	int listener;
+
+	if (!has_other_users())
+		SKIP_FOR(ONE_USER);
+	open_or_fail(&me);
+	if (fork_other(&o, SOMEBODY)) {
+		open_or_fail(&c);
+		_exit(!keeps_own_file(&c, &o));
+	}
+	assert_int_not_equal(read_word(o.said), 0);
+	end_broker(broker_of(&me));
+	listener = listen_there();
+	tell_child(&o, 1);
+	end_other(&o);
+	close(listener);
+	client_close(&me);
+}
+
 static void one_user_leaves_classes_to_others(void **state)
 {
 	static struct client many[STEER_CLASS_MAX];
@@ -662,6 +700,7 @@ int main(void)
 		cmocka_unit_test(pages_are_for_processes_of_one_user),
 		cmocka_unit_test(a_relay_ends_with_its_client),
 		cmocka_unit_test(a_successor_relays_packets_too),
+		cmocka_unit_test(no_file_of_the_program_goes_to_another_user),
 		cmocka_unit_test(one_user_leaves_classes_to_others),
 		cmocka_unit_test(one_user_leaves_connections_to_others),
 		cmocka_unit_test(one_user_leaves_questions_to_others),
