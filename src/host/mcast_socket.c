@@ -59,28 +59,49 @@ static struct progress_group *find_group(struct progress *l,
 /* Joins the group gid and, if gid is an IPv6 address, its alias: queue pairs
  * that are attached to gid get the packets of both.  Success if one of the two
  * was joined. */
+static int join_both(struct progress *l, const struct device *dev,
+		     const uint8_t gid[16])
+{
+	int err = join_interfaces(l, dev, gid);
+	uint8_t alias[16];
+
+	if (inaddr_is_v4(gid))
+		return err;
+	mcast_socket_alias(gid, alias);
+	return join_interfaces(l, dev, alias) ? err : 0;
+}
+
+static uint32_t bit_of(const struct device *dev)
+{
+	const struct device *all;
+
+	device_list(&all);
+	return 1u << (dev - all);
+}
+
+/* Joins a group on the interfaces of dev, unless it is joined there. */
 static int listen_to(struct progress *l, const struct device *dev,
 		     const uint8_t gid[16], const char **why)
 {
-	struct progress_group *g;
-	uint8_t alias[16];
-	int err, twin = -1;
+	struct progress_group *g = find_group(l, gid);
+	uint32_t device = bit_of(dev);
+	int err;
 
-	if (find_group(l, gid))
+	if (g && g->devices & device)
 		return 0;
 	*why = "the process is in as many groups as the adapter allows";
-	if (l->group_count == PROGRESS_GROUPS)
+	if (!g && l->group_count == PROGRESS_GROUPS)
 		return -ENOSPC;
-	err = join_interfaces(l, dev, gid);
-	if (!inaddr_is_v4(gid)) {
-		mcast_socket_alias(gid, alias);
-		twin = join_interfaces(l, dev, alias);
-	}
 	*why = "no interface of the device can join the group";
-	if (err && twin)
+	err = join_both(l, dev, gid);
+	if (err)
 		return err;
-	g = &l->groups[l->group_count++];
-	memcpy(g->gid, gid, 16);
+	if (!g) {
+		g = &l->groups[l->group_count++];
+		*g = (struct progress_group){0};
+		memcpy(g->gid, gid, 16);
+	}
+	g->devices |= device;
 	return 0;
 }
 

@@ -18,8 +18,8 @@
 /* Sets ip to the alias of gid, an IPv6 group, as ::ffff:a.b.c.d. */
 void mcast_socket_alias(const uint8_t gid[16], uint8_t ip[16]);
 /* Attaches q to a group, and joins the group on the interfaces of dev, unless
- * the process is in the group already.  0, or -errno with a constant sentence
- * in *why. */
+ * the process is in the group there already.  0, or -errno with a constant
+ * sentence in *why. */
 int mcast_socket_attach(struct progress *l, const struct device *dev,
 			struct ibt_qp *q, const uint8_t gid[16],
 			const char **why);

@@ -44,6 +44,8 @@
 /* A multicast group that the socket has joined. */
 struct progress_group {
 	uint8_t gid[16];
+	/* bit i: on the interfaces of device i of device_list */
+	uint32_t devices;
 };
 
 /* The events that end the sleep of the thread that waits for work. */

@@ -225,6 +225,23 @@ def several_devices():
                    frames(other) - before[1],
                    "%s has sent by %s" % (device, other))
 
+    def one_group():
+        """A group is joined on the interfaces of each device that has a member,
+        not of the first alone."""
+        for group, name in ("::ffff:239.7.7.8", "239.7.7.8"), \
+                ("ff0e::708", "ff0e::708"):
+            p = lab.start("here", [t.program("two_groups"), group])
+            line = p.stdout.readline().decode()
+            joined = {link: lab.ip("here", "maddress show dev " + link).split()
+                      for link in ("v0", "v1")}
+            os.killpg(p.pid, signal.SIGKILL)
+            p.communicate()
+            expect(line == "attached\n", "not attached: " + line)
+            for link, groups in joined.items():
+                expect(name in groups, "%s is not joined on %s" % (name, link))
+
+    case("queue pairs of two devices in one group", two_links, one_group,
+         "two devices")
     case("one link-local address on two devices", same_link_local,
          by_its_own_link, "two devices", "ibv_rc_pingpong")
     case("two devices share no GID", two_links, far_between)
