@@ -226,8 +226,18 @@ static uint64_t sum_of(const struct v_attached *a, bool failed)
 	return all;
 }
 
+/* Collects receives of the queue pair that peers of this host have completed
+ * and that no poll has collected: a receive is added to the sums when it is
+ * collected. */
+static void collect_receives(struct v_qp *q)
+{
+	cq_collect(host_hca(q->host), v_cq(q->base.qp_base.recv_cq)->cq, q->qp);
+}
+
 void v_counters_leave(struct v_qp *q)
 {
+	if (!list_is_empty(&q->counters))
+		collect_receives(q);
 	list_for_each_safe (n, &q->counters) {
 		struct v_attached *a =
 			CONTAINER_OF(n, struct v_attached, of_qp);
@@ -254,13 +264,30 @@ static uint64_t total_of(const struct v_counter *c, bool failed)
 	return all;
 }
 
+static void collect_sums(const struct v_counter *c)
+{
+	for (struct list *n = c->attached.next; n != &c->attached;
+	     n = n->next) {
+		const struct v_attached *a =
+			CONTAINER_OF(n, struct v_attached, of_counter);
+
+		if (a->ops & 1u << COMP_RECV)
+			collect_receives(a->qp);
+	}
+}
+
 static int change_counter(struct ibv_comp_cntr *counter, bool failed, bool add,
 			  uint64_t value)
 {
 	struct v_counter *c = counter_of(counter);
 	uint64_t *own = failed ? &c->failed : &c->done;
 
+	if (!v_is_ours(v_context(c->base.context)))
+		return v_fail(EPERM, V_FORKED, "changing a completion counter");
 	lock_take(&c->lock);
+	/* What has completed before is not added to the new value. */
+	if (!add)
+		collect_sums(c);
 	*own += add ? value : value - total_of(c, failed);
 	lock_give(&c->lock);
 	return 0;
@@ -286,21 +313,6 @@ int ibv_inc_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount)
 	return change_counter(counter, true, true, amount);
 }
 
-/* Collects receives that peers of this host have completed and that no poll has
- * collected: a receive is added to the sums when it is collected. */
-static void collect_sums(struct host *h, const struct v_counter *c)
-{
-	for (struct list *n = c->attached.next; n != &c->attached;
-	     n = n->next) {
-		const struct v_attached *a =
-			CONTAINER_OF(n, struct v_attached, of_counter);
-		struct cq *cq = v_cq(a->qp->base.qp_base.recv_cq)->cq;
-
-		if (a->ops & 1u << COMP_RECV)
-			cq_collect(host_hca(h), cq, a->qp->qp);
-	}
-}
-
 /*
  * Makes progress as a poll does, for programs that only read counters, and
  * yields the processor after many reads of an unchanged value.
@@ -316,7 +328,7 @@ static int read_counter(struct ibv_comp_cntr *counter, bool failed,
 		return v_fail(EPERM, V_FORKED, "reading a completion counter");
 	host_poll(context->host, &c->polls);
 	lock_take(&c->lock);
-	collect_sums(context->host, c);
+	collect_sums(c);
 	*value = total_of(c, failed);
 	is_new = *value != c->last[failed];
 	c->last[failed] = *value;

@@ -339,6 +339,37 @@ static void failures_are_counted_apart(void)
 	close_end(0, 3, all);
 }
 
+/* A receive that a peer has completed and no poll has collected. */
+static void complete_unseen(const struct endpoint_address *to)
+{
+	struct ibv_wc wc;
+
+	post(&e[1], to, IBV_WR_SEND, IBV_SEND_SIGNALED);
+	EXPECT(endpoint_wait(&e[1], &wc) && !wc.status);
+}
+
+static void a_value_includes_what_no_poll_has_seen(void)
+{
+	struct endpoint_address to;
+	struct newer_counter *c;
+
+	both_open();
+	c = counter(NEWER_WRS);
+	EXPECT(!attach(e[0].qp, c, NEWER_RECV));
+	endpoint_connect(&e[0], &e[1]);
+	post_receives(0, 2);
+	to = address(0);
+	complete_unseen(&to);
+	EXPECT(!later.set_comp_cntr(c, 0));
+	EXPECT(value(c) == 0);
+	complete_unseen(&to);
+	EXPECT(!ibv_destroy_qp(e[0].qp));
+	EXPECT(value(c) == 1);
+	e[0].qp = endpoint_beside(&e[0], NULL, 0).qp;
+	endpoint_close(&e[1]);
+	close_end(0, 1, &c);
+}
+
 static void one_counter_is_of_many_queue_pairs(void)
 {
 	struct ibv_srq_init_attr attr = {.attr = {ENDPOINT_DEPTH, 1, 0}};
@@ -485,6 +516,8 @@ int main(void)
 	check_run("each operation is counted once",
 		  each_operation_is_counted_once);
 	check_run("bytes are counted", bytes_are_counted);
+	check_run("a value includes what no poll has seen",
+		  a_value_includes_what_no_poll_has_seen);
 	check_run("failures are counted apart", failures_are_counted_apart);
 	check_run("data that is counted has arrived", what_is_counted_is_there);
 	check_run("one counter counts for many queue pairs",
