@@ -25,12 +25,14 @@ int addresses_device(struct addresses *a, const uint8_t ip[16],
 	uint32_t version = netif_version();
 	int device;
 
-	if (a->own_at == version && inaddr_has_same_ip(a->own, ip))
+	if (a->own_at == version && a->own_link == ifindex &&
+	    inaddr_has_same_ip(a->own, ip))
 		return (int)a->own_device;
 	device = netif_device(ip, ifindex);
 	if (device < 0 || inaddr_is_multicast(ip))
 		return device;
 	memcpy(a->own, ip, 16);
+	a->own_link = ifindex;
 	a->own_device = (uint32_t)device;
 	a->own_at = version;
 	return device;

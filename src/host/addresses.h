@@ -17,6 +17,7 @@ struct addresses {
 	bool from_is_local;  /* the answer */
 	uint32_t from_at;    /* netif_version at that time */
 	uint8_t own[16];     /* the last destination that a device has */
+	uint32_t own_link;   /* the interface that received it */
 	uint32_t own_at;     /* netif_version at that time */
 	uint32_t own_device; /* the index of that device */
 };
