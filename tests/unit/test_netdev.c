@@ -398,6 +398,22 @@ static void the_mtu_of_an_iwarp_device_needs_no_room_for_headers(void **state)
 		assert_int_equal(choose("iwarp:lo"), 1);
 		assert_int_equal(devices[0].port.active_mtu, rows[i].code);
 	}
+static void interfaces_without_a_mac_have_guids_of_their_own(void **state)
+{
+	static const uint32_t index[] = {5, 261, 0x10005, 0x1000005};
+	uint32_t n = TEST_COUNT(index);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct netdev_link *l = add_link(i ? "more" : "tun");
+
+		l->ifindex = index[i];
+		l->is_routed = true;
+		memset(l->mac, 0, 6);
+	}
+	assert_int_equal(choose(NULL), n);
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < i; k++)
+			assert_true(devices[i].guid != devices[k].guid);
 }
 
 static void each_kind_of_address_has_its_index(void **state)
@@ -617,6 +633,8 @@ int main(void)
 				       clear),
 		cmocka_unit_test_setup(
 			the_mtu_of_an_iwarp_device_needs_no_room_for_headers,
+		cmocka_unit_test_setup(
+			interfaces_without_a_mac_have_guids_of_their_own,
 			clear),
 		cmocka_unit_test_setup(each_kind_of_address_has_its_index,
 				       clear),
