@@ -34,6 +34,40 @@ CALLS = (
 )
 
 
+def machine_of(path):
+    """The class and the machine of an ELF file, as bytes; None if the file
+    cannot be read."""
+    try:
+        with open(path, "rb") as f:
+            head = f.read(20)
+    except OSError:
+        return None
+    return head[4:5] + head[18:20]
+
+
+def listed(library, listing):
+    """Returns the path that the output of `ldconfig -p` has for a library of
+    this processor; None if it has none."""
+    for line in listing.splitlines():
+        name, _, path = line.strip().partition(" => ")
+        if name.startswith(library + " ") and \
+                machine_of(path) == machine_of(sys.executable):
+            return path
+    return None
+
+
+def check_listed(report):
+    """A listing has the name of the processor in its own spelling, or none."""
+    for tag in "libc6,x86-64", "libc6,AArch64", "libc6":
+        listing = ("2 libs found in cache\n"
+                   f"\tliba.so.1 ({tag}) => /no/liba.so.1\n"
+                   f"\tliba.so.1 ({tag}) => {__file__}\n"
+                   f"\tliba.so.1 ({tag}) => {sys.executable}\n")
+        path = listed("liba.so.1", listing)
+        report.judge(f"a library of ({tag}) is found",
+                     "" if path == sys.executable else f"found: {path}")
+
+
 def found(library):
     """Returns the path of a vendor library: in the folders where ci/setup
     unpacked it, or else in the loader's cache; None if it is in neither."""
@@ -43,10 +77,7 @@ def found(library):
             return path
     listing = subprocess.run(["/sbin/ldconfig", "-p"], text=True,
                              capture_output=True, check=False).stdout
-    for line in listing.splitlines():
-        if line.strip().startswith(library + " ") and "x86-64" in line:
-            return line.split("=>")[1].strip()
-    return None
+    return listed(library, listing)
 
 
 def ask(vendor, call, whom, answer):
@@ -109,6 +140,7 @@ def main():
         print(why)
         sys.exit(bool(why))
     report = Report()
+    check_listed(report)
     with tempfile.TemporaryDirectory() as folder:
         for name in OURS:
             os.symlink((options.lib / name).resolve(),
