@@ -121,6 +121,34 @@ bool ldcache_read(const char *cache, const char *library, char *path)
 	return found;
 }
 
+static bool search_folder(const char *folder, int length, const char *library,
+			  char *path)
+{
+	int n = snprintf(path, PATH_MAX, "%.*s/%s", length, folder, library);
+
+	return n < PATH_MAX && access(path, R_OK) == 0 && is_usable(path);
+}
+
+/* Finds @library in LD_LIBRARY_PATH.  An empty name is the working folder
+ * (ld.so(8)). */
+static bool search_environment(const char *library, char *path)
+{
+	const char *at = secure_getenv("LD_LIBRARY_PATH");
+	bool found = false;
+
+	if (!at || !*at)
+		return false;
+	for (bool is_last = false; !found && !is_last;) {
+		int length = (int)strcspn(at, ":;");
+
+		found = length ? search_folder(at, length, library, path)
+			       : search_folder(".", 1, library, path);
+		is_last = !at[length];
+		at += length + 1;
+	}
+	return found;
+}
+
 /* Finds @library in the folders that dlinfo(3) lists for this program: those of
  * LD_LIBRARY_PATH, of the program's DT_RUNPATH if it has one, and the loader's
  * default folders. */
@@ -138,19 +166,16 @@ static bool search_folders(const char *library, char *path)
 		free(all);
 		return false;
 	}
-	for (unsigned i = 0; i < all->dls_cnt && !found; i++) {
-		int n = snprintf(path, PATH_MAX, "%s/%s",
-				 all->dls_serpath[i].dls_name, library);
-
-		found = n < PATH_MAX && access(path, R_OK) == 0 &&
-			is_usable(path);
-	}
+	for (unsigned i = 0; i < all->dls_cnt && !found; i++)
+		found = search_folder(all->dls_serpath[i].dls_name, PATH_MAX,
+				      library, path);
 	free(all);
 	return found;
 }
 
-bool ldcache_find(const char *library, char *path)
+bool ldcache_find(const char *cache, const char *library, char *path)
 {
-	return search_folders(library, path) ||
-	       ldcache_read(LDCACHE_FILE, library, path);
+	return search_environment(library, path) ||
+	       ldcache_read(cache, library, path) ||
+	       search_folders(library, path);
 }

@@ -18,10 +18,9 @@
  * this processor.  True: the file's path is in @path of PATH_MAX bytes. */
 bool ldcache_read(const char *cache, const char *library, char *path);
 
-/* Finds @library in LD_LIBRARY_PATH, then in the loader's default folders, then
- * by LDCACHE_FILE.  The loader reads the cache before its default folders, so
- * for a library that both have it may load another file.  True: the library's
- * path is in @path of PATH_MAX bytes. */
-bool ldcache_find(const char *library, char *path);
+/* Finds @library in LD_LIBRARY_PATH, then by @cache, then in the loader's
+ * default folders.  Names of folders with $ORIGIN and the like are read last.
+ * True: the library's path is in @path of PATH_MAX bytes. */
+bool ldcache_find(const char *cache, const char *library, char *path);
 
 #endif

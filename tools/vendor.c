@@ -99,6 +99,6 @@ bool vendor_is_installed(const struct vendor *v,
 	if (facts && is_beside(v->library, facts->search, origin))
 		return true;
 	/* under another `adverb run` v->folder may be in LD_LIBRARY_PATH */
-	return ldcache_find(v->library, path) &&
+	return ldcache_find(LDCACHE_FILE, v->library, path) &&
 	       !(strncmp(path, v->folder, len) == 0 && path[len] == '/');
 }

@@ -149,6 +149,33 @@ static void a_file_that_is_no_cache_has_no_library(void **state)
 		assert_null(find_library(&f, size));
 }
 
+/* The loader reads the cache before its default folders, which have a libc, and
+ * after LD_LIBRARY_PATH. */
+static void the_cache_comes_after_the_environment(void **state)
+{
+	char path[PATH_MAX], own[128], value[160];
+	struct file f = sample();
+	size_t used = strlen(first) + strlen(second) + 64;
+
+	f.rows[2].library = place_text(&f, &used, "libc.so.6");
+	write_file(cache, &f, sizeof(f));
+	unsetenv("LD_LIBRARY_PATH");
+	assert_true(ldcache_find(cache, "libc.so.6", path));
+	assert_string_equal(path, second);
+	assert_true(ldcache_find("/no/cache", "libc.so.6", path));
+	assert_string_not_equal(path, second);
+	snprintf(own, sizeof(own), "%s/libc.so.6", folder);
+	snprintf(value, sizeof(value), "/no:%s", folder);
+	put_library(own, ELFCLASS64);
+	setenv("LD_LIBRARY_PATH", value, 1);
+	assert_true(ldcache_find(cache, "libc.so.6", path));
+	assert_string_equal(path, own);
+	unlink(own);
+	assert_true(ldcache_find(cache, "libc.so.6", path));
+	assert_string_equal(path, second);
+	unsetenv("LD_LIBRARY_PATH");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +189,9 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_file_that_is_no_cache_has_no_library, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			the_cache_comes_after_the_environment, set_up,
 			tear_down),
 	};
 
