@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <netinet/udp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -352,6 +353,21 @@ static int64_t send_stream(struct sender *t, uint64_t *messages)
 	return raw_now_ns() - began;
 }
 
+/* Ends the program if a packet with all headers is too long for a datagram. */
+static void check_packet(const struct raw_options *o)
+{
+	const size_t most = DATAGRAM - EXTENDED - TRAILER;
+	size_t bytes = o->bytes < o->packet ? o->bytes : o->packet;
+
+	if (bytes <= most)
+		return;
+	fprintf(stderr,
+		"udp_stream: a packet has at most %zu bytes of payload, not "
+		"%zu: lower -m or -s\n",
+		most, bytes);
+	exit(2);
+}
+
 int main(int argc, char **argv)
 {
 	static struct sender t;
@@ -365,6 +381,7 @@ int main(int argc, char **argv)
 		    "udp_stream [-p] [-o] [-k] [-1] [-s BYTES] [-m PACKET] "
 		    "[-t SECONDS] [-N NETNS -A HERE,THERE]",
 		    &o);
+	check_packet(&o);
 	t = (struct sender){.o = &o, .shared = s, .payload = malloc(o.bytes)};
 	if (!t.payload)
 		raw_die("udp_stream: malloc");

@@ -40,6 +40,16 @@ def raw_limits():
             raise Fail("%s: %s" % (key, rounds), said)
 
 
+def long_packet_is_refused():
+    most = 65475
+    for size, status in (most, 0), (most + 1, 2):
+        r = suite.run([os.path.join(suite.build, "bench", "udp_stream"),
+                       "-t", "0.01", "-m", "65536", "-s", str(size)])
+        if r.status != status or \
+                bool(status) != ("at most %d bytes" % most in r.output):
+            raise Fail("%d bytes: status %d" % (size, r.status), r.output)
+
+
 def adverb_beside_the_limit():
     for program in ("ib_send_lat", "ib_write_bw"):
         suite.need(program)
@@ -210,6 +220,8 @@ def two_builds_are_measured_in_turns():
 
 
 suite.case("the raw limits give figures", raw_limits)
+suite.case("a packet that is too long for a datagram is refused",
+           long_packet_is_refused)
 suite.case("adverb is measured beside them", adverb_beside_the_limit)
 suite.case("the plots are XML with curves", plots_are_xml)
 suite.case("the goals decide the exit status", goals_decide_the_status)
