@@ -398,6 +398,8 @@ static void the_mtu_of_an_iwarp_device_needs_no_room_for_headers(void **state)
 		assert_int_equal(choose("iwarp:lo"), 1);
 		assert_int_equal(devices[0].port.active_mtu, rows[i].code);
 	}
+}
+
 static void interfaces_without_a_mac_have_guids_of_their_own(void **state)
 {
 	static const uint32_t index[] = {5, 261, 0x10005, 0x1000005};
@@ -633,6 +635,7 @@ int main(void)
 				       clear),
 		cmocka_unit_test_setup(
 			the_mtu_of_an_iwarp_device_needs_no_room_for_headers,
+			clear),
 		cmocka_unit_test_setup(
 			interfaces_without_a_mac_have_guids_of_their_own,
 			clear),
