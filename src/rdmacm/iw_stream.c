@@ -14,6 +14,8 @@
 #include "iwarp/stream.h"
 #include "verbs/iwarp.h"
 
+#define READY_NS 10000000000 /* for the first FPDU of a peer-to-peer peer */
+
 /* ---- events ---- */
 
 bool r_iw_post(struct r_id *id, struct rdma_cm_id *listener,
@@ -140,6 +142,7 @@ int r_iw_open(struct r_iw *iw)
 			   !iw->start->mpa.is_initiator;
 	int err;
 
+	s.ready_within_ns = awaits_peer ? READY_NS : 0;
 	fill_stream(iw, &c);
 	r_iw_set_timer(iw, UINT64_MAX);
 	s.fd = r_iw_give_fd(iw);

@@ -329,6 +329,16 @@ def played_clients():
         expect(r.status != 0 or "DISCONNECT" in r.output or
                "CONNECT_ERROR" in r.output, "the server does not end", r)
 
+    def mute():
+        """An accepted peer that never sends its first FPDU is given up."""
+        s = Server(RPING)
+        peer = s.connect()
+        peer.sendall(request())
+        expect(read_frame(peer)[0] == REPLY, "there is no reply")
+        expect(is_closed(peer, DEADLINE + 5), "the connection stays")
+        r = s.end()
+        expect("CONNECT_ERROR" in r.output, "the server is not told", r)
+
     def strangers():
         """Connections that start no MPA end in time, and others are served."""
         s = Server(RPING_MANY)
@@ -378,6 +388,7 @@ def played_clients():
         expect(cpu < 50, "it computes while it has no descriptors", r)
 
     case("the reply to a request", accepted, "rping")
+    case("an accepted peer sends nothing", mute, "rping")
     case("junk, silence and a byte a second", strangers, "rping")
     case("300 connections without a request", flood, "rping")
     case("a server without descriptors serves later", few_descriptors, "rping")
