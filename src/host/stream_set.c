@@ -66,12 +66,18 @@ static void free_socket(struct stream_set *set, struct stream_socket *s)
 	free(s);
 }
 
+static void free_all(struct stream_set *set, struct list *sockets)
+{
+	struct list *n;
+
+	while ((n = list_pop_head(sockets)))
+		free_socket(set, socket_of(n));
+}
+
 void stream_set_fini(struct stream_set *set)
 {
-	while (!list_is_empty(&set->open))
-		free_socket(set, socket_of(set->open.next));
-	while (!list_is_empty(&set->lingering))
-		free_socket(set, socket_of(set->lingering.next));
+	free_all(set, &set->open);
+	free_all(set, &set->lingering);
 	fd_identity_close(epoll_of(set));
 	map_fini(&set->by_qpn);
 	free(set->rx);
@@ -177,11 +183,24 @@ static bool serve_lingering(struct stream_set *set, struct stream_socket *s)
 	return got > 0 || got == -EAGAIN;
 }
 
+static void put_back(struct list *kept, struct list *sockets)
+{
+	struct list *n;
+
+	while ((n = list_pop_head(kept)))
+		list_push_tail(sockets, n);
+}
+
 static void serve_all_lingering(struct stream_set *set)
 {
-	list_for_each_safe (n, &set->lingering)
-		if (!serve_lingering(set, socket_of(n)))
+	struct list kept = {&kept, &kept}, *n;
+
+	while ((n = list_pop_head(&set->lingering)))
+		if (serve_lingering(set, socket_of(n)))
+			list_push_tail(&kept, n);
+		else
 			free_socket(set, socket_of(n));
+	put_back(&kept, &set->lingering);
 }
 
 /* @steps: how often the sockets may be waited for; counts down. */
@@ -529,21 +548,32 @@ bool stream_set_abort(struct stream_set *set, uint32_t qpn, uint64_t now_ns)
 	return s;
 }
 
+/* Ends the open or the lingering connections whose time is over. */
+static void end_overdue(struct stream_set *set, struct list *sockets,
+			struct engine *e, uint64_t now_ns)
+{
+	struct list kept = {&kept, &kept}, *n;
+
+	while ((n = list_pop_head(sockets))) {
+		struct stream_socket *s = socket_of(n);
+
+		if (s->deadline_ns > now_ns) {
+			list_push_tail(&kept, n);
+			set->due_ns = bits_min_u64(set->due_ns, s->deadline_ns);
+		} else if (s->q) {
+			drop_socket(set, e, s, now_ns);
+		} else {
+			free_socket(set, s);
+		}
+	}
+	put_back(&kept, sockets);
+}
+
 void stream_set_tick(struct stream_set *set, struct engine *e, uint64_t now_ns)
 {
-	uint64_t due = NEVER;
-
 	if (now_ns < set->due_ns)
 		return;
-	list_for_each_safe (n, &set->open)
-		if (socket_of(n)->deadline_ns <= now_ns)
-			drop_socket(set, e, socket_of(n), now_ns);
-		else
-			due = bits_min_u64(due, socket_of(n)->deadline_ns);
-	list_for_each_safe (n, &set->lingering)
-		if (socket_of(n)->deadline_ns <= now_ns)
-			free_socket(set, socket_of(n));
-		else
-			due = bits_min_u64(due, socket_of(n)->deadline_ns);
-	set->due_ns = due;
+	set->due_ns = NEVER;
+	end_overdue(set, &set->open, e, now_ns);
+	end_overdue(set, &set->lingering, e, now_ns);
 }

@@ -13,10 +13,10 @@
  * queue pair until the socket has taken them: so a slow peer fills the send
  * queue, and no memory.
  *
- * A connection whose QP is done with it lingers until all bytes are sent and the
- * peer has closed, since requests have completed whose bytes are still here, and
- * since a socket that is closed with unread bytes sends RST, which would destroy
- * what is on its way.
+ * A connection whose QP is done with it lingers until all bytes are sent and
+ * the peer has closed: requests have completed whose bytes are still here, and
+ * a socket that is closed with unread bytes sends RST, which would destroy what
+ * is on its way.
  *
  * Owner: struct progress; lock: the progress lock.
  */
