@@ -23,6 +23,7 @@
 #define CMPROTO_VERSION 3
 #define CMPROTO_PRIVATE 224
 #define CMPROTO_NOTE	352
+#define CMPROTO_BYTES	736 /* of struct cmproto */
 
 enum cmproto_kind {
 	CMPROTO_BIND = 1,   /* space, local (or any_*), local_port */
@@ -96,5 +97,8 @@ struct cmproto {
 	/* with its seal (cm_seal.h), opaque to the client; all 0: none */
 	uint8_t note[CMPROTO_NOTE];
 };
+
+_Static_assert(sizeof(struct cmproto) == CMPROTO_BYTES,
+	       "tests/system/broker/mallory.py sends it");
 
 #endif

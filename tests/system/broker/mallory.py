@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """mallory.py COMMAND...: runs COMMAND in a network namespace of its own, beside a
 hostile user.  In that namespace, and in each that the command's processes make,
-user 65533 sends 4096 frames a second (shared out if there are several), from
+user 65532 sends 4096 frames a second (shared out if there are several), from
 right addresses of the namespace, to queue pairs of the classes that processes
 have; and at most every 16 ms a message to the broker, or takes a class and
-gives it back; REQs, DREQs and questions to QP1; BIND and LISTEN.
+gives it back, or a port where she listens; REQs, DREQs and questions to QP1.
 
-At the end prints a line of what was sent, and a line for each program whose
-memory grew more than allowed.  A namespace that belongs to a user namespace of the
+At the end prints a line of what she sent and was granted, and a line for each
+program whose memory grew more than allowed.  It is a failure, too, if brokers
+were there and she was granted no class or no listener, or if a REQ that she forged
+in the name of this host called her own listener.  A namespace that belongs to a user namespace of the
 command's has no number for that user, which the kernel shows there as user
 65534.
 
@@ -36,12 +38,15 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import forge
 from forge import aeth, bth, reth
 
-MALLORY = 65533
+# Not users.py's Anna or Bert: a broker gives its own user more.
+MALLORY = 65532
 FRAMES = 4096  # a second, in all namespaces together
 TICK = 1 / 64  # seconds
 LOOK = 0.5  # seconds between two looks at the processes
 CLASSES = 1.0  # seconds between two queries for the classes in use
-AWHILE = 60  # seconds after which an attack has sent something of each kind
+# After so many connections to brokers an attack has had all of GRANTED, and
+# after so many to root's broker a class or a listener there.
+MANY, MANY_ROOTS = 1000, 100
 CLONE_NEWNET = 0x40000000
 PR_SET_PDEATHSIG = 1
 SIOCGIFCONF, SIOCSIFFLAGS, IFF_UP = 0x8912, 0x8914, 1
@@ -57,7 +62,13 @@ PROGRAM_SECONDS = 20  # a program that lives shorter is not judged
 # These programs grow by their own work: a guest's memory, a store's objects.
 OTHERS = re.compile("qemu|ceph|tgtd|valgrind|memcheck")
 
-KINDS = ("frames", "messages", "classes", "listeners", "MADs")
+# What she does, then what brokers grant her, then what the figures are
+# compared with.
+SENT = ("frames", "messages", "MADs")
+GRANTED = ("classes", "classes given back", "listeners",
+           "listeners given back")
+KINDS = SENT + GRANTED + ("refusals", "REQs heard", "tries",
+                          "tries at root's", "granted by root's")
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -110,9 +121,10 @@ class Mad:
                            self.rng.getrandbits(64), kind, 0, 0)
         return self.frame(head + body + bytes(232 - len(body)))
 
-    def request(self, source, target):
-        """A whole REQ, for a port where no suite listens."""
-        service = 0x1060000 | self.rng.randrange(1, 1024)
+    def request(self, source, target, port):
+        """A whole REQ, for this port, where she listens herself, or, if it is
+        0, for a port where no suite listens."""
+        service = 0x1060000 | (port or self.rng.randrange(1, 1024))
         body = bytearray(232)
         struct.pack_into("!I4xQQ", body, 0, self.rng.getrandbits(32), service,
                          self.rng.getrandbits(64))
@@ -142,15 +154,97 @@ class Mad:
         return self.frame(head + body + bytes(232 - len(body)))
 
 
+def constant(name, header):
+    """The number that a header of src/broker defines by that name."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "../../../src/broker", header)) as f:
+        return int(re.search(r"#define %s\s+(\w+)" % name,
+                             f.read()).group(1).rstrip("u"), 0)
+
+
+class Held:
+    """A connection to a broker, and what the broker has granted by it."""
+
+    WELCOME, REFUSED = 2, 3  # proto.h
+    BIND, LISTEN, DONE, EVENT, REQUEST = 1, 2, 11, 12, 0  # cmproto.h
+
+    def __init__(self, count):
+        self.count = count
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.setblocking(False)
+        self.is_roots, self.has, self.port = False, None, 0
+
+    def connect(self, name):
+        self.socket.connect("\0" + name)
+        _, user, _ = struct.unpack("3i", self.socket.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        self.is_roots = user == 0
+        self.count("tries")
+        if self.is_roots:
+            self.count("tries at root's")
+
+    def close(self):
+        if self.has:
+            self.count(self.has + " given back")
+        self.socket.close()
+
+    def grant(self, kind):
+        self.has = kind
+        self.count(kind)
+        if self.is_roots:
+            self.count("granted by root's")
+
+    def ask(self, kind, serial, name=0):
+        """Asks for a port that the broker chooses, or to listen there."""
+        text = bytearray(CM_BYTES)
+        struct.pack_into("=IHHIiI", text, 0, CM_MAGIC, CM_VERSION, kind,
+                         serial, 0, name)
+        text[42:44] = b"\xff\xff"  # with the next: at any IPv4 address
+        struct.pack_into("=H10xB", text, 64, 0x106, 1)
+        self.socket.send(text)
+
+    def take_cm(self, text):
+        kind, serial, err, _, name, event = struct.unpack_from("=HIiIII", text,
+                                                               6)
+        if kind == self.EVENT and event == self.REQUEST:
+            self.count("REQs heard")
+        elif kind == self.DONE and err:
+            self.count("refusals")
+        elif kind == self.DONE and serial == self.BIND:
+            self.port, = struct.unpack_from("=H", text, 66)
+            self.ask(self.LISTEN, self.LISTEN, name)
+        elif kind == self.DONE and serial == self.LISTEN:
+            self.grant("listeners")
+
+    def take_answers(self):
+        """Takes what the broker has sent."""
+        try:
+            while text := self.socket.recv(4096):
+                magic, _, kind = struct.unpack_from("=IHH", text)
+                if magic == CM_MAGIC and len(text) == CM_BYTES:
+                    self.take_cm(text)
+                elif magic == forge.MAGIC and kind == self.WELCOME and \
+                        not self.has:
+                    self.grant("classes")
+                elif magic == forge.MAGIC and kind == self.REFUSED:
+                    self.count("refusals")
+        except OSError:
+            pass  # there is no more, or the broker has closed the connection
+
+
+CM_MAGIC = constant("CMPROTO_MAGIC", "cmproto.h")
+CM_VERSION = constant("CMPROTO_VERSION", "cmproto.h")
+CM_BYTES = constant("CMPROTO_BYTES", "cmproto.h")
+
+
 class Broker:
     """The attack on the broker of a namespace: each message has a connection
     of its own."""
 
-    CM, CM_VERSION, CM_SIZE = 0x61647663, 2, 720  # cmproto.h
-    HELLO, BIND, LISTEN = 1, 1, 2
+    HELLO = 1
 
-    def __init__(self, rng):
-        self.rng = rng
+    def __init__(self, rng, count):
+        self.rng, self.count = rng, count
         self.held = []  # connections that have a class, or listen
 
     def dial(self, most=8):
@@ -158,13 +252,19 @@ class Broker:
         name = forge.broker_name()
         if not name:
             raise FileNotFoundError(errno.ENOENT, "no broker")
-        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        s.setblocking(False)
-        self.held.append(s)
+        self.held.append(Held(self.count))
         while len(self.held) > most:
             self.held.pop(0).close()
-        s.connect("\0" + name)
-        return s
+        self.held[-1].connect(name)
+        return self.held[-1]
+
+    def take_answers(self):
+        for held in self.held:
+            held.take_answers()
+
+    def port(self):
+        """One at which she listens, or 0."""
+        return self.rng.choice([0] + [held.port for held in self.held])
 
     def noise(self, magic, version, size):
         """Any message, mostly with the right magic and version."""
@@ -179,38 +279,24 @@ class Broker:
         return head + bytes(body)
 
     def message(self):
-        s = self.dial()
+        s = self.dial().socket
         if self.rng.random() < 0.5:
             text = self.noise(forge.MAGIC, forge.VERSION, forge.MESSAGE.size)
         else:
-            text = self.noise(self.CM, self.CM_VERSION, self.CM_SIZE)
+            text = self.noise(CM_MAGIC, CM_VERSION, CM_BYTES)
         lent = [s.fileno()] * self.rng.randrange(6)
         socket.send_fds(s, [text], lent)
+        self.count("messages")
 
     def take_class(self):
         """Takes a class; an older connection that is closed gives its class
-    back."""
-        self.dial().send(forge.MESSAGE.pack(forge.MAGIC, forge.VERSION,
-                                            self.HELLO, 1, 0, 0, 0))
+        back."""
+        self.dial().socket.send(forge.MESSAGE.pack(
+            forge.MAGIC, forge.VERSION, self.HELLO, 1, 0, 0, 0))
 
     def listen(self):
-        """Binds a port that the broker chooses, and listens there."""
-        s = self.dial()
-        for serial, (kind, name) in enumerate(((self.BIND, 0),
-                                               (self.LISTEN, None))):
-            text = bytearray(self.CM_SIZE)
-            if name is None:
-                s.setblocking(True)
-                s.settimeout(1)
-                answer = s.recv(1024)
-                if len(answer) < self.CM_SIZE:
-                    raise ConnectionResetError("the broker refuses the user")
-                name, = struct.unpack_from("=I", answer, 20)
-            struct.pack_into("=IHHIiI", text, 0, self.CM, self.CM_VERSION,
-                             kind, serial, 0, name)
-            text[42:48] = b"\xff\xff\x7f\0\0\1"
-            struct.pack_into("=H", text, 64, 0x106)
-            s.send(text)
+        """Binds a port that the broker chooses; take_answers listens there."""
+        self.dial().ask(Held.BIND, Held.BIND)
 
 
 class Attack:
@@ -220,7 +306,8 @@ class Attack:
     def __init__(self, seed, counts, live):
         self.rng = random.Random(seed)
         self.counts, self.live = counts, live
-        self.mad, self.broker = Mad(self.rng), Broker(self.rng)
+        self.mad = Mad(self.rng)
+        self.broker = Broker(self.rng, self.count)
         self.attackers, self.classes, self.asked = [], [], 0.0
 
     def count(self, kind, n=1):
@@ -273,28 +360,28 @@ class Attack:
         for _ in range(n):
             attacker = self.rng.choice(self.attackers)
             attacker.target = self.rng.choice(self.attackers).source
+            before = attacker.sent
             attacker.send(attacker.sealed(self.body()))
-        self.count("frames", n)
+            self.count("frames", attacker.sent - before)
 
     def send_mad(self):
         attacker = self.rng.choice(self.attackers)
         attacker.target = self.rng.choice(self.attackers).source
         body = self.rng.choice((
-            lambda: self.mad.request(attacker.source, attacker.target),
+            lambda: self.mad.request(attacker.source, attacker.target,
+                                     self.broker.port()),
             self.mad.any_answer, lambda: self.mad.question(self.qpn())))()
         attacker.send(attacker.sealed(body))
         self.count("MADs")
 
     def tell_broker(self):
-        kind, what = self.rng.choice((
-            ("messages", self.broker.message), ("messages", self.broker.message),
-            ("classes", self.broker.take_class),
-            ("listeners", self.broker.listen)))
+        what = self.rng.choice((
+            self.broker.message, self.broker.message, self.broker.take_class,
+            self.broker.listen))
         try:
             what()
-            self.count(kind)
         except OSError:
-            pass  # there is no broker, or the broker refuses the user
+            pass  # there is no broker, or it has closed the connection
 
     def go_on(self):
         due = time.monotonic()
@@ -306,6 +393,7 @@ class Attack:
                 share = FRAMES * TICK / max(1, self.live())
                 self.send_frames(int(share + self.rng.random()))
                 self.send_mad()
+            self.broker.take_answers()
             self.tell_broker()
             # Frames that could not be sent in time are not made up for.
             due = max(due + TICK, time.monotonic() - TICK)
@@ -376,7 +464,8 @@ class Watch:
         self.command = command
         self.counts = mmap.mmap(-1, 4096)
         self.mine, self.attacks = net_of("self"), {}
-        self.processes, self.judged, self.grown = {}, 0, []
+        self.processes, self.grown = {}, []
+        self.judged = self.brokers = 0
         self.most = {"adverbd": 0, "programs": 0}
         self.refused = set()
         self.namespaces = 0
@@ -470,6 +559,7 @@ class Watch:
         grown, allowed = verdict
         kind = "adverbd" if process.name == "adverbd" else "programs"
         self.judged += 1
+        self.brokers += kind == "adverbd"
         self.most[kind] = max(self.most[kind], grown)
         if grown > allowed:
             self.grown.append("%s grew by %d KiB, from %d: %s" % (
@@ -482,25 +572,37 @@ class Watch:
             self.judge(process)
 
     def report(self, seconds):
-        sent = dict(zip(KINDS, struct.unpack_from("=%dQ" % len(KINDS),
-                                                  self.counts)))
+        did = dict(zip(KINDS, struct.unpack_from("=%dQ" % len(KINDS),
+                                                 self.counts)))
         fails = list(self.grown)
-        silent = [kind for kind in KINDS if not sent[kind]]
-        if silent and seconds > AWHILE:
-            fails.append("she sent none of: " + ", ".join(silent))
+        if did["tries"] >= MANY:
+            lacks = [kind for kind in SENT + GRANTED if not did[kind]]
+            if lacks:
+                fails.append("in %d connections to brokers she had none of: "
+                             "%s" % (did["tries"], ", ".join(lacks)))
+            if not self.brokers:
+                fails.append("no broker's memory was measured")
+        if did["REQs heard"]:
+            fails.append("%d REQs were taken that she had forged in the name "
+                         "of this host" % did["REQs heard"])
+        if did["tries at root's"] >= MANY_ROOTS and \
+                not did["granted by root's"]:
+            fails.append("root's broker granted nothing in %d connections" %
+                         did["tries at root's"])
         if self.refused:
             fails.append("%d namespaces were not to be entered" %
                          len(self.refused))
         for why in fails:
             print("FAIL a hostile user beside it: " + why)
         print("%s a hostile user beside it (%.0f s, %d namespaces, %d frames a "
-              "second, %s; memory of %d processes, a broker's grew by %d KiB "
-              "at most, a program's by %d)" % (
+              "second, %s; memory of %d brokers, which grew by %d KiB at most, "
+              "and of %d programs, by %d)" % (
                   "ended" if fails else "ok", seconds, self.namespaces,
-                  sent["frames"] / seconds,
-                  ", ".join("%d %s" % (sent[kind], kind)
+                  did["frames"] / seconds,
+                  ", ".join("%d %s" % (did[kind], kind)
                             for kind in KINDS[1:]),
-                  self.judged, self.most["adverbd"], self.most["programs"]))
+                  self.brokers, self.most["adverbd"],
+                  self.judged - self.brokers, self.most["programs"]))
         return len(fails)
 
 

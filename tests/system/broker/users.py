@@ -217,13 +217,19 @@ def roots_broker():
     try:
         # Without this the first client would start a broker of its own.
         wait_for_broker()
-        server = server_of(ANNA, PINGPONG, 18600)
-        client = run_as(BERT, [*PINGPONG, "127.0.0.1"])
-        for p in server, client:
-            r = t.finish(p, HANG)
-            expect_ok(r)
-            expect_told_user(r, None)
-        expect(list(brokers().values()) == [0], "brokers of %s" % brokers())
+        # mallory.py needs seconds for all that she asks it for
+        end = time.monotonic() + (5 if t.is_beside_hostile else 0)
+        while True:
+            server = server_of(ANNA, PINGPONG, 18600)
+            client = run_as(BERT, [*PINGPONG, "127.0.0.1"])
+            for p in server, client:
+                r = t.finish(p, HANG)
+                expect_ok(r)
+                expect_told_user(r, None)
+            expect(list(brokers().values()) == [0],
+                   "brokers of %s" % brokers())
+            if time.monotonic() > end:
+                break
     finally:
         broker.kill()
         broker.wait()
