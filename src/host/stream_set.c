@@ -61,6 +61,8 @@ static void free_socket(struct stream_set *set, struct stream_socket *s)
 	if (s->left_bytes)
 		set->full--;
 	list_remove(&s->link);
+	if (fd_identity_holds(s->fd))
+		tcp_end(s->fd);
 	fd_identity_close(s->fd);
 	free(s->left);
 	free(s);

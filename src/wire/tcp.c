@@ -70,3 +70,8 @@ void tcp_finish(int fd)
 {
 	shutdown(fd, SHUT_WR);
 }
+
+void tcp_end(int fd)
+{
+	shutdown(fd, SHUT_RDWR);
+}

@@ -26,5 +26,8 @@ ssize_t tcp_receive(int fd, void *bytes, size_t room);
 void tcp_await_room(int fd, int ms);
 /* Sends FIN behind all bytes. */
 void tcp_finish(int fd);
+/* Ends both directions, also if a child of fork has a copy of the descriptor,
+ * for which a close would do nothing. */
+void tcp_end(int fd);
 
 #endif

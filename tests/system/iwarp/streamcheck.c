@@ -607,6 +607,40 @@ static void meet_silence(void)
 	close_ends(x, 2);
 }
 
+/* A child of fork has a copy of the socket, and the peer sees the end all the
+ * same. */
+static void end_beside_a_child(void)
+{
+	struct stream_config c = config_of(true);
+	struct host_stream s = {
+		.config = &c, .news = hear, .ready_within_ns = 50000000};
+	struct pollfd p = {.events = POLLIN};
+	int fd[2], lives[2];
+	struct end x;
+	pid_t child;
+	char byte;
+
+	connect_pair(fd);
+	NEED(!pipe(lives));
+	open_end(&x);
+	s.fd = fd[0];
+	s.arg = &x;
+	NEED(!calls->open(x.e.ctx, x.e.qp->qp_num, &s));
+	child = fork();
+	if (!child) {
+		close(lives[1]);
+		_exit(read(lives[0], &byte, 1) != 0);
+	}
+	EXPECT(await_news(&x.ended));
+	p.fd = fd[1];
+	EXPECT(poll(&p, 1, WAIT_MS) == 1 && recv(fd[1], &byte, 1, 0) == 0);
+	close(lives[1]);
+	NEED(waitpid(child, NULL, 0) == child);
+	close(lives[0]);
+	close(fd[1]);
+	endpoint_close(&x.e);
+}
+
 /* The responder's reply precedes its FPDUs. */
 static void send_first_bytes(void)
 {
@@ -739,6 +773,8 @@ int main(void)
 	check_run("junk is answered by a Terminate and FIN", meet_junk);
 	check_run("junk as the first FPDU is answered by FIN", meet_junk_first);
 	check_run("a peer whose first FPDU never comes", meet_silence);
+	check_run("an end while a child of fork has a copy",
+		  end_beside_a_child);
 	check_run("bytes before the first FPDU", send_first_bytes);
 	check_run("misuse is refused", refuse_misuse);
 	check_run("a socket that the program has replaced", lose_socket);
