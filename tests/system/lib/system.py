@@ -54,10 +54,11 @@ time.sleep(%d)
 """ % HANG
 
 
-# The messages of a program about frames that fit no connection of its own.
+# The messages of a program about frames that fit no connection of its own, each
+# perhaps behind a line of the program that has no end yet.
 STRANGERS = re.compile(
-    r"^.*adverb: (packets from .* fit no connection of this process|somebody "
-    r"sends junk to UDP port 4791): .*\n?", re.M)
+    r"(?:^[\w ]*\| *)?adverb: (packets from .* fit no connection of this process|"
+    r"somebody sends junk to UDP port 4791): .*\n?", re.M)
 
 
 class Skip(Exception):

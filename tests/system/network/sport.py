@@ -3,6 +3,7 @@
 """Tests source ports: packets to two processes are never joined on their way, so
 no packet comes to the wrong process."""
 
+import os
 import subprocess
 import sys
 
@@ -21,12 +22,15 @@ V4 = ("10.1.0.1/24",), ("10.1.0.2/24",)
 
 
 def source_ports(pid):
-    """UDP ports that sockets of @pid's network namespace are bound to."""
+    """UDP ports that sockets of @pid's user in @pid's network namespace are bound
+    to."""
+    user = str(os.stat("/proc/%d" % pid).st_uid)
     found = set()
     for table in "udp", "udp6":
         with open("/proc/%d/net/%s" % (pid, table)) as f:
-            found |= {int(line.split()[1].rsplit(":", 1)[1], 16)
-                      for line in f.readlines()[1:]}
+            rows = [line.split() for line in f.readlines()[1:]]
+        found |= {int(row[1].rsplit(":", 1)[1], 16) for row in rows
+                  if row[7] == user}
     return found - {4791}
 
 
