@@ -511,8 +511,8 @@ static void put_packet(struct engine *e, struct ibt_qp *q,
 
 /*
  * Writes the next packet of q, an RC QP, into buf.  Returns its size; 0: there
- * is no packet.  A program may rely on its request being complete before the
- * answer comes (IBTA 9.7.5.1): the ACK leaves before a request of q, unless the
+ * is no packet.  Programs rely on a request being complete before the answer to
+ * it comes, as adapters do it: the ACK leaves before a request of q, unless the
  * peer reads the ACK in our page before it handles our request.
  */
 static size_t fill_rc(struct engine *e, struct ibt_qp *q, uint8_t *buf,

@@ -135,9 +135,9 @@ static struct two_hcas *two_with_an_answer(struct order *o, bool local,
 }
 
 /*
- * IBTA 9.7.5.1.2: a program that has the answer has been told before that its
- * request is complete.  perftest (4.5) waits for both in one channel, and has
- * one request posted at most.
+ * A program that has the answer has been told before that its request is
+ * complete.  perftest (4.5) waits for both in one channel, and has one request
+ * posted at most.
  */
 static void an_ack_leaves_before_the_request_behind_it(void **state)
 {
