@@ -276,15 +276,24 @@ def silences():
         return pair
 
     def stopped(began):
-        server, client = begun(["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n",
-                                "100000"])  # a second and more
-        os.killpg(server.pid, signal.SIGSTOP)
-        time.sleep(4)
-        status = client.poll()
-        os.killpg(server.pid, signal.SIGCONT)
-        r = lab.finish((server, client))
-        expect(status is None, "the client does not wait for the stopped server", r)
-        expect_ok(r)
+        words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "1000000"]
+        pair = server, client = begun(words)  # ten seconds and more
+        try:
+            os.killpg(server.pid, signal.SIGSTOP)
+            time.sleep(4)
+            sent = t.packets_sent(words[0])
+            expect(client.poll() is None,
+                   "the client does not wait for the stopped server")
+            os.killpg(server.pid, signal.SIGCONT)
+            # a busy machine takes minutes for all of it
+            lab.wait(lambda: t.packets_sent(words[0]) > sent + 1000 or
+                     client.poll() is not None, "the transfer does not go on",
+                     HANG)
+            expect(client.poll() is None, "the transfer has ended")
+        finally:
+            for p in pair:
+                os.killpg(p.pid, signal.SIGKILL)
+                t.finish(p, 5)
 
     # Each end of this pair always has a request outstanding: an end that only
     # waits for a message cannot tell the stop or end of its peer from a pause.
