@@ -92,15 +92,22 @@ def bring_up_loopback():
 
 
 def addresses():
-    """All IPv4 addresses of this namespace."""
+    """All IPv4 addresses of this namespace, and the interface of each."""
     room = bytearray(40 * 64)
     buffer = (ctypes.c_char * len(room)).from_buffer(room)
     ask = bytearray(struct.pack("iP", len(room), ctypes.addressof(buffer)))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         fcntl.ioctl(s, SIOCGIFCONF, ask)
     size, = struct.unpack_from("i", ask)
-    return [socket.inet_ntoa(bytes(room[at + 20:at + 24]))
-            for at in range(0, size, 40)]
+    found = {}
+    for at in range(0, size, 40):
+        name = bytes(room[at:at + 16]).split(b"\0")[0].decode()
+        try:
+            found[socket.inet_ntoa(bytes(room[at + 20:at + 24]))] = \
+                socket.if_nametoindex(name)
+        except OSError:
+            pass  # it has just been removed
+    return found
 
 
 class Mad:
@@ -168,8 +175,8 @@ class Held:
     WELCOME, REFUSED = 2, 3  # proto.h
     BIND, LISTEN, DONE, EVENT, REQUEST = 1, 2, 11, 12, 0  # cmproto.h
 
-    def __init__(self, count):
-        self.count = count
+    def __init__(self, count, is_here):
+        self.count, self.is_here = count, is_here
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.setblocking(False)
         self.is_roots, self.has, self.port = False, None, 0
@@ -207,7 +214,10 @@ class Held:
         kind, serial, err, _, name, event = struct.unpack_from("=HIiIII", text,
                                                                6)
         if kind == self.EVENT and event == self.REQUEST:
-            self.count("REQs heard")
+            # A frame that waits while its address is removed is taken for
+            # another host's, who could send it as well.
+            if self.is_here(socket.inet_ntoa(text[60:64])):
+                self.count("REQs heard")
         elif kind == self.DONE and err:
             self.count("refusals")
         elif kind == self.DONE and serial == self.BIND:
@@ -243,8 +253,8 @@ class Broker:
 
     HELLO = 1
 
-    def __init__(self, rng, count):
-        self.rng, self.count = rng, count
+    def __init__(self, rng, count, is_here):
+        self.rng, self.count, self.is_here = rng, count, is_here
         self.held = []  # connections that have a class, or listen
 
     def dial(self, most=8):
@@ -252,7 +262,7 @@ class Broker:
         name = forge.broker_name()
         if not name:
             raise FileNotFoundError(errno.ENOENT, "no broker")
-        self.held.append(Held(self.count))
+        self.held.append(Held(self.count, self.is_here))
         while len(self.held) > most:
             self.held.pop(0).close()
         self.held[-1].connect(name)
@@ -307,7 +317,8 @@ class Attack:
         self.rng = random.Random(seed)
         self.counts, self.live = counts, live
         self.mad = Mad(self.rng)
-        self.broker = Broker(self.rng, self.count)
+        self.broker = Broker(self.rng, self.count, self.is_here)
+        self.here = {}
         self.attackers, self.classes, self.asked = [], [], 0.0
 
     def count(self, kind, n=1):
@@ -315,10 +326,14 @@ class Attack:
         old, = struct.unpack_from("=Q", self.counts, at)
         struct.pack_into("=Q", self.counts, at, old + n)
 
+    def is_here(self, address):
+        """Has the namespace had that address since the last look?"""
+        return self.here.get(address, 0) == addresses().get(address, -1)
+
     def look_around(self):
         """Looks up the addresses of the namespace and the classes in use."""
-        here = addresses()
-        if [a.source for a in self.attackers] != here:
+        self.here = here = addresses()
+        if [a.source for a in self.attackers] != list(here):
             for attacker in self.attackers:
                 attacker.socket.close()
             self.attackers = [forge.Attacker(a, a) for a in here]

@@ -31,7 +31,7 @@ def memory():
     if said["rss_mib"] >= LIMIT_MIB or said["rss_used_mib"] >= LIMIT_MIB:
         raise Fail("%s MiB connected, %s MiB used; the limit is %d" %
                    (said["rss_mib"], said["rss_used_mib"], LIMIT_MIB))
-    if said["idle_wakeups"]:
+    if said["idle_wakeups"] and not suite.is_beside_hostile:
         raise Fail("idle, it woke up %d times in a second" %
                    said["idle_wakeups"])
 
@@ -41,6 +41,8 @@ suite.case("10 000 connected queue pairs fit into 200 MiB, idle they sleep",
 
 def run(path, *args, **env):
     def body():
+        if path == IDLE:
+            suite.need_no_hostile("sends frames, which wake who receives them")
         r = suite.run([suite.adverb, "run", "--", path, *args], **env)
         if r.status:
             raise Fail("status %d" % r.status, r.output)
