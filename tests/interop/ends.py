@@ -23,6 +23,7 @@ class Both:
 
     def __init__(self, ours, theirs, client, seen=""):
         self.status = ours.status or theirs[0]
+        self.our_status, self.their_status = ours.status, theirs[0]
         self.ours = ours.output
         self.client = client
         self.output = "--- adverb\n%s\n--- rxe\n%s%s" % (

@@ -163,12 +163,25 @@ def pingpongs():
         tool(["ibv_rc_pingpong", "-c", *more], clean=False, capture=True)
 
 
+# rping's main thread closes the event channel, and its other thread may then
+# still ask for the next event: it says this and exits with 255, after all work.
+LATE_THREAD = "rdma_get_cm_event: Bad file descriptor"
+
+
+def forgive_late_thread(r):
+    if r.their_status == 255 and r.client.rstrip().endswith(LATE_THREAD) and \
+            "client DISCONNECT EVENT" in r.client:
+        r.status = r.our_status
+
+
 def cm_tool(server, client, want="", six=False, stays=False):
     for direction in DIRECTIONS:
         def body(direction=direction):
             ends.wants_mtu(1500)
             before = ends.counters()
             r = ends.cm(server, client, direction, six, stays)
+            if client[0] == "rping" and direction == "from rxe":
+                forgive_late_thread(r)
             expect_ok(r)
             expect(want in r.client, "it does not say " + want, r)
             # the ACK timer of a tool of rdma_cm is short
@@ -179,8 +192,9 @@ def cm_tool(server, client, want="", six=False, stays=False):
 
 
 def rping(size, more=(), six=False):
-    words = ["-C", "20", "-S", size, "-V", *more, "-a", "%(at)s"]
-    cm_tool(["rping", "-s", *words], ["rping", "-c", *words], six=six)
+    words = ["-C", "20", "-S", size, "-V", "-v", *more, "-a", "%(at)s"]
+    cm_tool(["rping", "-s", *words], ["rping", "-c", *words],
+            "ping data: rdma-ping-19", six=six)
 
 
 def cmtime(count, six=False):

@@ -166,11 +166,11 @@ static void a_responder_sends_nothing_before_it_has_received(void **state)
 /* RFC 6581 9.2: each kind lets the responder send; none needs a right. */
 static void each_ready_to_receive_opens_the_way(void **state)
 {
-	for (uint8_t rtr = MPA_RTR_SEND; rtr <= MPA_RTR_READ; rtr <<= 1) {
+	for (uint32_t rtr = MPA_RTR_SEND; rtr <= MPA_RTR_READ; rtr <<= 1) {
 		struct stream_config c = joined_config;
 		struct joined j;
 
-		c.rtr = rtr;
+		c.rtr = (uint8_t)rtr;
 		c.ird = 0;
 		joined_with(&j, &c);
 		j.d->side[1].qp->attr.access_flags = 0;
