@@ -420,7 +420,8 @@ void host_qp_free(struct host *h, struct qp *qp,
 {
 	progress_take(&h->progress);
 	progress_catch_up(&h->progress);
-	stream_set_abort(&h->progress.streams, qp->qpn, h->progress.now_ns);
+	stream_set_drop(&h->progress.streams, h->progress.engine, qp->qpn,
+			h->progress.now_ns);
 	sport_give(&h->progress.wire.sports, port_of(h, side));
 	engine_qp_remove(h->progress.engine, side);
 	direct_select_part(h->progress.engine);

@@ -130,11 +130,13 @@ struct host_stream {
 int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 		     const char **why);
 /* Ends the connection in order: what was posted is sent, then FIN; the news
- * HOST_STREAM_ENDED follows.  Does nothing if the QP has no connection. */
-void host_stream_close(struct host *h, uint32_t qpn);
-/* Ends the connection at once, if the QP has one: the QP enters ERR.  No news
- * follow after the return.  host_qp_free does the same. */
-void host_stream_abort(struct host *h, uint32_t qpn);
+ * HOST_STREAM_ENDED follows.  Does nothing if the QP has no connection that was
+ * given with this `arg`: the number may be another QP's by now. */
+void host_stream_close(struct host *h, uint32_t qpn, const void *arg);
+/* Ends the QP's connection of this `arg` at once, if there is one: the QP
+ * enters ERR.  No news follow after the return.  host_qp_free ends it too, with
+ * the news HOST_STREAM_ENDED. */
+void host_stream_abort(struct host *h, uint32_t qpn, const void *arg);
 
 /* Frees a CQ that no QP uses. */
 void host_cq_free(struct host *h, struct cq *cq);

@@ -119,23 +119,25 @@ int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 	return err;
 }
 
-void host_stream_close(struct host *h, uint32_t qpn) NO_LOCK_ANALYSIS
+void host_stream_close(struct host *h, uint32_t qpn,
+		       const void *arg) NO_LOCK_ANALYSIS
 {
 	struct progress *p = host_progress(h);
 
 	progress_take(p);
-	stream_set_close(&p->streams, p->engine, qpn, p->now_ns);
+	stream_set_close(&p->streams, p->engine, qpn, arg, p->now_ns);
 	progress_give(p);
 }
 
-void host_stream_abort(struct host *h, uint32_t qpn) NO_LOCK_ANALYSIS
+void host_stream_abort(struct host *h, uint32_t qpn,
+		       const void *arg) NO_LOCK_ANALYSIS
 {
 	struct progress *p = host_progress(h);
 	struct ibt_qp *q;
 
 	progress_take(p);
 	q = engine_qp_find(p->engine, qpn);
-	if (stream_set_abort(&p->streams, qpn, p->now_ns) && q)
+	if (stream_set_abort(&p->streams, qpn, arg, p->now_ns) && q)
 		engine_stream_lost(p->engine, q, p->now_ns);
 	progress_give(p);
 }

@@ -519,11 +519,11 @@ void stream_set_cancel(struct stream_set *set, uint32_t qpn)
 }
 
 void stream_set_close(struct stream_set *set, struct engine *e, uint32_t qpn,
-		      uint64_t now_ns)
+		      const void *arg, uint64_t now_ns)
 {
 	struct stream_socket *s = map_find(&set->by_qpn, qpn);
 
-	if (!s || s->is_closing)
+	if (!s || s->arg != arg || s->is_closing)
 		return;
 	s->is_closing = true;
 	set_deadline(set, s, now_ns + CLOSE_NS);
@@ -541,13 +541,15 @@ void stream_set_drop(struct stream_set *set, struct engine *e, uint32_t qpn,
 	end_socket(set, s, now_ns);
 }
 
-bool stream_set_abort(struct stream_set *set, uint32_t qpn, uint64_t now_ns)
+bool stream_set_abort(struct stream_set *set, uint32_t qpn, const void *arg,
+		      uint64_t now_ns)
 {
 	struct stream_socket *s = map_find(&set->by_qpn, qpn);
 
-	if (s)
-		linger_socket(set, s, now_ns);
-	return s;
+	if (!s || s->arg != arg)
+		return false;
+	linger_socket(set, s, now_ns);
+	return true;
 }
 
 /* Ends the open or the lingering connections whose time is over. */

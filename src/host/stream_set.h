@@ -65,16 +65,17 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		    const struct host_stream *s, uint64_t now_ns);
 /* Takes stream_set_open back: the caller has the descriptor again. */
 void stream_set_cancel(struct stream_set *set, uint32_t qpn);
-/* Ends the QP's connection in order (host_stream_close). */
+/* Ends the QP's connection of host_stream.arg in order (host_stream_close). */
 void stream_set_close(struct stream_set *set, struct engine *e, uint32_t qpn,
-		      uint64_t now_ns);
+		      const void *arg, uint64_t now_ns);
 /* Ends the QP's connection as stream_set_abort, with the news that it has
  * ended. */
 void stream_set_drop(struct stream_set *set, struct engine *e, uint32_t qpn,
 		     uint64_t now_ns);
-/* Ends the QP's connection at once, without news: nothing is made for it any
- * more, but what was made is sent.  False: it has none. */
-bool stream_set_abort(struct stream_set *set, uint32_t qpn, uint64_t now_ns);
+/* Ends the QP's connection of host_stream.arg at once, without news: nothing is
+ * made for it any more, but what was made is sent.  False: it has none. */
+bool stream_set_abort(struct stream_set *set, uint32_t qpn, const void *arg,
+		      uint64_t now_ns);
 /* Has the set a connection? */
 static inline bool stream_set_is_open(const struct stream_set *set)
 {

@@ -75,7 +75,6 @@ struct r_iw {
 	uint32_t qpn;
 	uint8_t ird, ord;
 	bool is_established; /* ESTABLISHED is posted */
-	bool is_gone;	     /* another queue pair has the number now */
 	/* Bits of 1 << enum host_stream_news, under a lock of iw_link.c. */
 	uint32_t told;
 };

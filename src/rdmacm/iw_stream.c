@@ -71,30 +71,12 @@ static void await_call(const struct r_iw *iw)
 		pthread_cond_wait(&r_changed, &r_lock);
 }
 
-static bool is_open(const struct r_iw *iw)
-{
-	return iw->state == R_IW_OPEN && !iw->is_gone;
-}
-
 /* ---- the begin ---- */
 
 /* Called under the progress lock of libibverbs. */
 static void tell_news(void *arg, enum host_stream_news what)
 {
 	r_iw_tell(arg, 1u << what);
-}
-
-/*
- * The number of a queue pair that the program has destroyed belongs to another
- * queue pair now.  Without a word of libibverbs, this object must not end the
- * other's connection.
- */
-static void mark_gone(struct r_iw *old, void *arg)
-{
-	const struct r_iw *iw = arg;
-
-	if (old != iw && old->verbs == iw->verbs && old->qpn == iw->qpn)
-		old->is_gone = true;
 }
 
 static uint8_t small_depth(uint32_t depth)
@@ -153,7 +135,6 @@ int r_iw_open(struct r_iw *iw)
 		r_iw_keep_fd(iw, s.fd);
 		return err;
 	}
-	r_iw_each(mark_gone, iw);
 	if (!awaits_peer)
 		post_established(iw);
 	drop_start(iw);
@@ -196,10 +177,8 @@ static int disconnect_stream(struct r_iw *iw)
 		return 0; /* the event waits for the program */
 	if (iw->state != R_IW_OPEN)
 		return -EINVAL;
-	if (iw->is_gone)
-		return 0;
 	begin_call(iw);
-	iw->calls->close(iw->verbs, iw->qpn);
+	iw->calls->close(iw->verbs, iw->qpn, iw);
 	end_call(iw, R_IW_OPEN);
 	r_iw_settle(iw);
 	return 0;
@@ -223,10 +202,10 @@ int r_iw_disconnect(struct r_id *id)
 static void abort_stream(struct r_iw *iw)
 {
 	await_call(iw);
-	if (!is_open(iw))
+	if (iw->state != R_IW_OPEN)
 		return;
 	begin_call(iw);
-	iw->calls->abort(iw->verbs, iw->qpn);
+	iw->calls->abort(iw->verbs, iw->qpn, iw);
 	end_call(iw, R_IW_OPEN);
 }
 

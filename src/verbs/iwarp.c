@@ -27,16 +27,18 @@ static int open_stream(struct ibv_context *context, uint32_t qpn,
 	return err;
 }
 
-static void close_stream(struct ibv_context *context, uint32_t qpn)
+static void close_stream(struct ibv_context *context, uint32_t qpn,
+			 const void *arg)
 {
 	if (v_is_ours(v_context(context)))
-		host_stream_close(v_context(context)->host, qpn);
+		host_stream_close(v_context(context)->host, qpn, arg);
 }
 
-static void abort_stream(struct ibv_context *context, uint32_t qpn)
+static void abort_stream(struct ibv_context *context, uint32_t qpn,
+			 const void *arg)
 {
 	if (v_is_ours(v_context(context)))
-		host_stream_abort(v_context(context)->host, qpn);
+		host_stream_abort(v_context(context)->host, qpn, arg);
 }
 
 const struct verbs_iwarp *ibv_adverb_iwarp(uint32_t version)

@@ -25,9 +25,11 @@ struct verbs_iwarp {
 	int (*open)(struct ibv_context *context, uint32_t qpn,
 		    const struct host_stream *s);
 	/* host_stream_close */
-	void (*close)(struct ibv_context *context, uint32_t qpn);
+	void (*close)(struct ibv_context *context, uint32_t qpn,
+		      const void *arg);
 	/* host_stream_abort */
-	void (*abort)(struct ibv_context *context, uint32_t qpn);
+	void (*abort)(struct ibv_context *context, uint32_t qpn,
+		      const void *arg);
 };
 
 /* Returns the calls, which are static; NULL: this library has another version
