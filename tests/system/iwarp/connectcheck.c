@@ -218,6 +218,21 @@ static void an_end_without_a_disconnect_is_told(void)
 	}
 }
 
+/* The program destroys the queue pair without a word to rdma_cm. */
+static void the_end_of_a_queue_pair_is_told_to_both(void)
+{
+	struct ibv_qp *qp;
+
+	call_with_data("127.0.0.1", "127.0.0.1");
+	accept_with_data();
+	qp = id[ACTIVE]->qp;
+	id[ACTIVE]->qp = NULL;
+	EXPECT(!ibv_destroy_qp(qp));
+	take(ACTIVE, RDMA_CM_EVENT_DISCONNECTED);
+	take(PASSIVE, RDMA_CM_EVENT_DISCONNECTED);
+	close_all();
+}
+
 static void attributes_are_those_of_the_kernel(void)
 {
 	const int want = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS;
@@ -406,6 +421,8 @@ int main(void)
 	check_run("a disconnect is told to both", a_disconnect_is_told_to_both);
 	check_run("an end without a disconnect is told",
 		  an_end_without_a_disconnect_is_told);
+	check_run("the end of a queue pair is told to both",
+		  the_end_of_a_queue_pair_is_told_to_both);
 	check_run("attributes are those of the kernel",
 		  attributes_are_those_of_the_kernel);
 	check_run("a port is reserved when it is bound",
