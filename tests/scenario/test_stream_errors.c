@@ -67,8 +67,8 @@ static void another_first_fpdu_than_was_agreed_ends_the_stream(void **state)
 					  HCA_WR_RDMA_READ};
 	struct joined j;
 
-	for (uint8_t kind = MPA_RTR_SEND; kind <= MPA_RTR_READ; kind <<= 1) {
-		joined_kinds(&j, kind, MPA_RTR_ALL & ~kind);
+	for (uint32_t kind = MPA_RTR_SEND; kind <= MPA_RTR_READ; kind <<= 1) {
+		joined_kinds(&j, (uint8_t)kind, (uint8_t)(MPA_RTR_ALL & ~kind));
 		assert_refused_as_first(&j);
 	}
 	for (uint32_t i = 0; i < TEST_COUNT(ops); i++) {
