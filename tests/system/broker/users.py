@@ -161,7 +161,8 @@ def forged(tool):
     pairs of another user, are dropped and counted, and the forger is named."""
     def go():
         t.need(tool)
-        p = start(ANNA, t.pair_argv([tool, "-c", "-n", "60000"],
+        # Long enough for the attacker to begin, and to be noticed, meanwhile.
+        p = start(ANNA, t.pair_argv([tool, "-c", "-n", "200000"],
                                     timeout=HANG))
         text = until_ends(p)
         qpns = ["%x" % qpn for qpn, _ in forge.ends_of(text)]
