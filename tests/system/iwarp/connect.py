@@ -89,7 +89,7 @@ def case(name, body, program="rdma_cm"):
     def go():
         t.need(program) if program != "rdma_cm" else None
         body()
-    t.case(name, go, "iwarp", program)
+    t.case(name, go, "iWARP", program)
 
 
 class Server:
@@ -414,7 +414,7 @@ def deaths():
     case("the client is killed", lambda: death(1), "rping")
 
 
-t.checks("connectcheck", "iwarp", **LO)
+t.checks("connectcheck", "iWARP", **LO)
 tools()
 starts()
 refusals()

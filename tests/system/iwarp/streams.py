@@ -9,5 +9,5 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import system
 
 t = system.Suite(__doc__)
-t.checks("streamcheck", "iwarp", ADVERB_DEVICES="iwarp:lo")
+t.checks("streamcheck", "iWARP", ADVERB_DEVICES="iwarp:lo")
 t.end()
