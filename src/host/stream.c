@@ -9,8 +9,8 @@
 #include "log/log.h"
 
 /* The rights that a connection of iWARP gives to the peer, whose keys decide
- * the rest: IBV_ACCESS_REMOTE_WRITE, _READ and _ATOMIC. */
-#define PEER_ACCESS (1u << 1 | 1u << 2 | 1u << 3)
+ * the rest. */
+#define PEER_ACCESS (HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC)
 
 static const uint8_t nowhere[16]; /* a QP with a stream has no GIDs */
 

@@ -25,7 +25,7 @@
 
 #define STREAM_BODY_MAX 64 /* the longest untagged message that is no SEND */
 #define STREAM_HOLD	8  /* bytes of a segment that are placed last */
-/* What is sent as one FPDU, in bytes (RFC 5044 3). */
+/* The bounds of a sent ULPDU, in bytes (RFC 5044 3). */
 #define STREAM_ULPDU_MIN 128
 #define STREAM_ULPDU_MAX 64768
 

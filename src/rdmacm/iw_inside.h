@@ -34,7 +34,7 @@ enum r_iw_state {
 	R_IW_OVER,	/* there is no connection any more */
 };
 
-/* What is needed until a connection is given to its queue pair. */
+/* The part that lives until the queue pair has the connection. */
 struct r_iw_start {
 	struct startup mpa;
 	uint16_t out_bytes, out_sent; /* of `out` */
