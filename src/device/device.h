@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * RDMA devices: each is one network interface of this machine, by RoCE or by
- * iWARP.  The first call
- * of device_list makes the table of devices, which stays the same until the
- * process ends; the state of a port may change at any time.  Every function is
- * thread-safe.
+ * iWARP.  The first call of device_list makes the table of devices, which stays
+ * the same until the process ends; the state of a port may change at any time.
+ * Every function is thread-safe.
  */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H

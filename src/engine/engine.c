@@ -94,11 +94,6 @@ const struct engine_counters *engine_counters(const struct engine *e,
 	return &e->ibt.counters[device];
 }
 
-bool engine_qpn_is_used(const struct engine *e, uint32_t qpn)
-{
-	return engine_find(e, qpn) != NULL;
-}
-
 struct ibt_qp *engine_qp_find(const struct engine *e, uint32_t qpn)
 {
 	return engine_find(e, qpn);

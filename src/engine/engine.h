@@ -201,8 +201,6 @@ struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n);
 uint32_t engine_qp_flying(const struct ibt_qp *q);
 /* Does q send packets that are not acknowledged?  Needs no lock. */
 bool engine_qp_is_unanswered(const struct ibt_qp *q);
-/* Has the engine a QP with this QPN? */
-bool engine_qpn_is_used(const struct engine *e, uint32_t qpn);
 /* Returns the QP with this QPN, or NULL. */
 struct ibt_qp *engine_qp_find(const struct engine *e, uint32_t qpn);
 /* Returns q's QPN.  Needs no lock. */

@@ -349,7 +349,7 @@ static uint32_t free_qpn(struct host *h)
 			return 0;
 		qpn = broker_link_qpn(random);
 		if (qpn > 1 && qpn < QPN_MULTICAST &&
-		    !engine_qpn_is_used(h->progress.engine, qpn))
+		    !engine_qp_find(h->progress.engine, qpn))
 			return qpn;
 	}
 	return 0;

@@ -589,7 +589,8 @@ static bool is_still(struct progress *p) REQUIRES(&p->lock)
 	    engine_owes(p->engine) || engine_has_notify(p->engine) ||
 	    shm_ack_has_news(engine_shm_ack(p->engine)))
 		return false;
-	if (stream_set_has_news(&p->streams, p->now_ns))
+	if (stream_set_is_open(&p->streams) &&
+	    stream_set_has_news(&p->streams, p->now_ns))
 		return false;
 	if (!rx_backoff_is_off(&p->policy.looks.backoff) &&
 	    !poll_policy_may_look(&p->policy, is_behind(p),

@@ -54,6 +54,12 @@ void stream_set_init(struct stream_set *set)
 	set->due_ns = NEVER;
 }
 
+static void free_memory(struct stream_socket *s)
+{
+	free(s->left);
+	free(s);
+}
+
 static void free_socket(struct stream_set *set, struct stream_socket *s)
 {
 	if (set->got == s)
@@ -64,8 +70,7 @@ static void free_socket(struct stream_set *set, struct stream_socket *s)
 	if (fd_identity_holds(s->fd))
 		tcp_end(s->fd);
 	fd_identity_close(s->fd);
-	free(s->left);
-	free(s);
+	free_memory(s);
 }
 
 static void free_all(struct stream_set *set, struct list *sockets)
@@ -142,11 +147,13 @@ static void drop_socket(struct stream_set *set, struct engine *e,
 	free_socket(set, s);
 }
 
+/* Sends FIN behind the last byte, once the socket has taken all. */
 static void finish_sending(struct stream_socket *s)
 {
-	if (!s->left_bytes && !s->has_finished)
-		tcp_finish(s->fd);
-	s->has_finished |= !s->left_bytes;
+	if (s->left_bytes || s->has_finished)
+		return;
+	tcp_finish(s->fd);
+	s->has_finished = true;
 }
 
 /* The QP is done with the connection. */
@@ -248,11 +255,8 @@ static void finish_socket(struct stream_set *set, struct engine *e,
 		end_socket(set, s, now_ns);
 		return;
 	}
-	if (!s->is_closing || s->has_finished ||
-	    !engine_stream_is_drained(s->q))
-		return;
-	tcp_finish(s->fd);
-	s->has_finished = true;
+	if (s->is_closing && engine_stream_is_drained(s->q))
+		finish_sending(s);
 }
 
 /* Sends the next bytes of a QP.  False: there was nothing to send, or the
@@ -404,8 +408,6 @@ static bool receive_by_epoll(struct stream_set *set, struct engine *e,
 
 bool stream_set_has_news(struct stream_set *set, uint64_t now_ns)
 {
-	if (!stream_set_is_open(set))
-		return false;
 	/* the turn that follows looks */
 	return set->got || !is_small(set) || look_in_turn(set, now_ns);
 }
@@ -457,8 +459,7 @@ static struct stream_socket *new_socket(struct stream_set *set,
 		return NULL;
 	s->left = malloc(STREAM_SET_BYTES);
 	if (!s->left || map_add(&set->by_qpn, qpn, s)) {
-		free(s->left);
-		free(s);
+		free_memory(s);
 		return NULL;
 	}
 	list_init(&s->link);
@@ -487,8 +488,7 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 	err = engine_stream_open(e, q, hs->config);
 	if (err) {
 		map_remove(&set->by_qpn, qpn);
-		free(s->left);
-		free(s);
+		free_memory(s);
 		return err;
 	}
 	list_push_tail(&set->open, &s->link);

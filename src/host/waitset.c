@@ -25,17 +25,17 @@ static uint32_t version_of(const struct progress *l)
 	       shared_load(&l->streams.waits_on);
 }
 
-/*
- * Makes a new epoll set when one of the descriptors is another file: a
- * descriptor that a child of fork keeps open cannot be removed from the set.
- * The eventfd reports each write (EPOLLET), so it is never read.
- */
-/* The epoll set of the streams (stream_set.h), or -1. */
+/* Returns the epoll set of the streams (stream_set.h), or -1. */
 static int streams_of(const struct progress *l)
 {
 	return (int)shared_load(&l->streams.waits_on) - 1;
 }
 
+/*
+ * Makes a new epoll set when one of the descriptors is another file: a
+ * descriptor that a child of fork keeps open cannot be removed from the set.
+ * The eventfd reports each write (EPOLLET), so it is never read.
+ */
 static void make_epoll(struct waitset *in, struct progress *l)
 {
 	struct epoll_event wake = {EPOLLIN | EPOLLET, {.u32 = FROM_WAKE}};
@@ -46,8 +46,10 @@ static void make_epoll(struct waitset *in, struct progress *l)
 	in->version = version_of(l);
 	in->fd = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
 	if (in->fd < 0 || epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wake.fd, &wake) ||
-	    epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wire.fd, &wire))
+	    epoll_ctl(in->fd, EPOLL_CTL_ADD, l->wire.fd, &wire)) {
 		in->is_refused = true;
+		return;
+	}
 	if (streams_of(l) >= 0)
 		epoll_ctl(in->fd, EPOLL_CTL_ADD, streams_of(l), &streams);
 	/* The thread that makes progress may be closing the broker's descriptor
