@@ -6,6 +6,7 @@
 #include "broker/proto.h"
 #include "broker/server.h"
 #include "broker/trust.h"
+#include "util/fd_identity.h"
 #include "util/shared.h"
 
 #include <dlfcn.h>
@@ -77,8 +78,7 @@ static shared_u32 kept[KEPT];
 static void after_fork(void)
 {
 	for (int i = 0; i < KEPT; i++) {
-		if (shared_load(&kept[i]))
-			close((int)shared_load(&kept[i]) - 1);
+		fd_identity_close((int)shared_load(&kept[i]) - 1);
 		shared_store(&kept[i], 0);
 	}
 }
@@ -90,14 +90,13 @@ __attribute__((constructor)) static void watch_forks(void)
 
 static void keep_fd(int what, int fd)
 {
-	shared_store(&kept[what], (uint32_t)(fd + 1));
+	shared_store(&kept[what], (uint32_t)(fd_identity_note(fd) + 1));
 }
 
 static void close_kept(int what, int fd)
 {
 	shared_store(&kept[what], 0);
-	if (fd >= 0)
-		close(fd);
+	fd_identity_close(fd);
 }
 
 /* A fork's child has started no broker yet. */
@@ -257,11 +256,21 @@ static void *serve_thread(void *arg)
 	return NULL;
 }
 
+/* A copy of the listener for the thread that serves; -1 with errno set: EBADF
+ * if the program has closed the listener or put a file of its own there. */
+static int copy_listener(int listen_fd)
+{
+	if (fd_identity_holds(listen_fd))
+		return fcntl(listen_fd, F_DUPFD_CLOEXEC, FIRST_FD);
+	errno = EBADF;
+	return -1;
+}
+
 /* Serves by a thread of this process, until it ends; then its clients start the
  * next broker. */
 static int start_thread(int listen_fd)
 {
-	int fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, FIRST_FD), err;
+	int fd = copy_listener(listen_fd), err;
 	struct server_config config = {
 		.idle_ms = INT_MAX, .no_bpf = no_bpf(), .is_thread = true};
 	struct server *s = fd < 0 ? NULL : server_new(fd, &config);
@@ -269,9 +278,10 @@ static int start_thread(int listen_fd)
 	pthread_t thread;
 
 	if (!s) {
+		err = fd < 0 && errno == EBADF ? -EBADF : -ENOMEM;
 		if (fd >= 0)
 			close(fd);
-		return -ENOMEM;
+		return err;
 	}
 	server_listen(s);
 	sigfillset(&all);
@@ -326,7 +336,7 @@ static int serve_instead(struct start *s, const char *what, const char *reason,
 			 what, reason, cure);
 	past.is_thread = !err;
 	start_drop(s);
-	return err ? -ENOMEM : 0;
+	return err == -EBADF ? err : err ? -ENOMEM : 0;
 }
 
 static int give_up(struct start *s, const char *reason, const char *cure)
@@ -439,11 +449,29 @@ static int withdraw_start(struct start *s, uint64_t now_ms)
 	return serve_instead(s, what, reason, "see what it waits for");
 }
 
+/*
+ * Abandons the start, since the program has closed the status socket or put a
+ * file of its own there.  The adverbd that was started cannot say WHO_IS any
+ * more, and ends; the next search starts another one.
+ */
+static int abandon_start(struct start *s)
+{
+	snprintf(s->sentence, sizeof(s->sentence),
+		 "this program closed or replaced descriptors of adverb while "
+		 "the broker %s was starting; close descriptors before the "
+		 "devices are opened",
+		 s->path);
+	start_drop(s);
+	return -EPIPE;
+}
+
 int start_turn(struct start *s, uint64_t now_ms)
 {
 	int err = -EINPROGRESS;
 
 	s->sentence[0] = '\0';
+	if (!fd_identity_holds(s->status_fd))
+		return abandon_start(s);
 	for (int i = 0; i < MESSAGES && err == -EINPROGRESS; i++)
 		err = read_status(s, now_ms);
 	if ((err == -EAGAIN || err == -EINPROGRESS) && now_ms >= s->limit_ms)

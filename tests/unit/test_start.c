@@ -208,13 +208,22 @@ static void a_forks_child_has_nothing_of_a_start(void **state)
 	struct start s, next;
 	uint64_t at = now();
 	int err = start_begin(&s, at, PATIENCE_MS);
-	pid_t child = fork();
+	int forked[2];
+	char byte;
+	pid_t child;
 
+	assert_int_equal(pipe(forked), 0);
+	child = fork();
 	if (!child) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (write(forked[1], "f", 1) != 1)
+			_exit(1);
 		for (;;)
 			pause();
 	}
+	/* fork has returned in the child, whose handlers have run */
+	close(forked[1]);
+	assert_int_equal(read(forked[0], &byte, 1), 1);
 	while (err == -EINPROGRESS)
 		err = start_turn(&s, at);
 	assert_int_equal(err, 0);
@@ -223,6 +232,7 @@ static void a_forks_child_has_nothing_of_a_start(void **state)
 	end_broker(next.broker);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
+	close(forked[0]);
 }
 
 /* A daemon may have closed the standard files: descriptors of a start then get
@@ -244,6 +254,102 @@ static int start_without_files(void)
 static void a_program_without_standard_files_starts_it(void **state)
 {
 	run_in_child(start_without_files);
+}
+
+/* Begins a start that is under way when this returns: adverbd has not yet
+ * served.  Returns 0 or -errno. */
+static int begin_unfinished(struct start *s)
+{
+	int err;
+
+	while (!(err = start_begin(s, now(), PATIENCE_MS)))
+		end_broker(s->broker);
+	return err == -EINPROGRESS ? 0 : err;
+}
+
+static bool has_message(int fd)
+{
+	char c;
+
+	return recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
+/* Whether a child of fork still has the descriptor. */
+static bool survives_fork(int fd)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(fcntl(fd, F_GETFD) < 0);
+	return waitpid(pid, &status, 0) == pid && !status;
+}
+
+static int replace_status_and_listener(void)
+{
+	struct start s;
+	int pair[2], status_fd, listen_fd, err = begin_unfinished(&s);
+
+	if (err)
+		return 1;
+	status_fd = s.status_fd;
+	listen_fd = s.listen_fd;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) ||
+	    send(pair[1], "w", 1, 0) != 1 || dup2(pair[0], status_fd) < 0 ||
+	    dup2(pair[0], listen_fd) < 0)
+		return 2;
+	if (!survives_fork(status_fd) || !survives_fork(listen_fd))
+		return 3;
+	if (start_turn(&s, now()) != -EPIPE)
+		return 4;
+	if (!strstr(s.sentence, "closed or replaced descriptors of adverb"))
+		return 5;
+	if (!has_message(status_fd) || !has_message(listen_fd))
+		return 6;
+	/* that adverbd has ended, or ends: the next start succeeds */
+	while ((err = start_at(&s, now())) == -EAGAIN)
+		sched_yield();
+	if (err || *s.sentence)
+		return 7;
+	end_broker(s.broker);
+	return 0;
+}
+
+static void a_start_leaves_the_programs_files_alone(void **state)
+{
+	run_in_child(replace_status_and_listener);
+}
+
+/* No thread serves on a file of the program. */
+static int replace_listener(void)
+{
+	struct start s;
+	int pair[2], listen_fd;
+
+	if (begin_unfinished(&s))
+		return 1;
+	kill(s.broker, SIGSTOP);
+	listen_fd = s.listen_fd;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) ||
+	    dup2(pair[0], listen_fd) < 0)
+		return 2;
+	switch (start_turn(&s, s.limit_ms)) {
+	case 0: /* adverbd has served before it stopped */
+		break;
+	case -EBADF:
+		if (!strstr(s.sentence, "Bad file descriptor"))
+			return 3;
+		break;
+	default:
+		return 4;
+	}
+	end_broker(s.broker);
+	return fcntl(listen_fd, F_GETFD) < 0 ? 5 : 0;
+}
+
+static void no_thread_serves_a_file_of_the_program(void **state)
+{
+	run_in_child(replace_listener);
 }
 
 static int start_nothing(void)
@@ -390,6 +496,8 @@ int main(void)
 		cmocka_unit_test(either_adverbd_or_the_thread_serves),
 		cmocka_unit_test(a_forks_child_has_nothing_of_a_start),
 		cmocka_unit_test(a_program_without_standard_files_starts_it),
+		cmocka_unit_test(a_start_leaves_the_programs_files_alone),
+		cmocka_unit_test(no_thread_serves_a_file_of_the_program),
 		cmocka_unit_test(a_missing_adverbd_is_not_looked_for_twice),
 		cmocka_unit_test(the_umask_of_the_starter_is_not_the_brokers),
 		cmocka_unit_test(
