@@ -88,7 +88,7 @@ void raw_options(int argc, char **argv, const char *usage,
 {
 	struct raw_options start = {
 		.bytes = o->bytes ? o->bytes : 2,
-		.packet = 4096,
+		.packet = o->packet,
 		.rounds = 20000,
 		.seconds = 0.3,
 	};

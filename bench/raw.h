@@ -16,7 +16,7 @@
 /* The options of all programs.  A program uses those that its usage names. */
 struct raw_options {
 	size_t bytes;	   /* -s: bytes of a message */
-	size_t packet;	   /* -m: bytes of a packet's payload */
+	size_t packet;	   /* -m: bytes of a packet's payload, or of an FPDU */
 	int rounds;	   /* -n: rounds of a ping-pong */
 	double seconds;	   /* -t: the time of a stream */
 	bool blocking;	   /* -b: sleep in the kernel, else poll */
@@ -31,7 +31,8 @@ struct raw_options {
 };
 
 /* Reads argv into *o.  On entry o->bytes is the default of -s; 0 stands for 2
- * bytes.  At a wrong option prints @usage and ends the program. */
+ * bytes.  On entry o->packet is the default of -m.  At a wrong option prints
+ * @usage and ends the program. */
 void raw_options(int argc, char **argv, const char *usage,
 		 struct raw_options *o);
 

@@ -371,7 +371,7 @@ static void check_packet(const struct raw_options *o)
 int main(int argc, char **argv)
 {
 	static struct sender t;
-	struct raw_options o = {.bytes = 65536};
+	struct raw_options o = {.bytes = 65536, .packet = 4096};
 	struct shared *s = raw_shared(sizeof(*s));
 	uint64_t messages;
 	int64_t ns;

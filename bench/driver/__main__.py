@@ -36,8 +36,8 @@ def options():
                    "keep the cores busy (default 2)")
     p.add_argument("--only", action="append", metavar="PATTERN",
                    help="only steps that match, such as 'adverb write*', "
-                   "'*/65536', 'goals' or 'mechanisms'; may be given "
-                   "again")
+                   "'*/65536', 'goals', 'mechanisms' or 'iwarp'; may be "
+                   "given again")
     p.add_argument("--list", action="store_true", help="name the steps")
     p.add_argument("--json", metavar="FILE", help="write all figures to FILE")
     p.add_argument("--plots", metavar="DIR", help="write SVG plots to DIR")
@@ -64,8 +64,8 @@ def wanted(step, patterns):
         if pattern == "goals":
             if any(step.key in goal for goal in report.goals.GOALS):
                 return True
-        elif pattern == "mechanisms":
-            if report.MECHANISM.match(step.key):
+        elif pattern in ("mechanisms", "iwarp"):
+            if report.part_of(step.key) == pattern:
                 return True
         elif fnmatch.fnmatch(step.key, pattern) or step.series == pattern:
             return True
@@ -183,7 +183,8 @@ def measure(o):
     maker = steps.StepMaker(o.adverb)
     pairs = [] if o.quick else [veth.Veth(1500), veth.Veth(9000)]
     plan = on_lo(maker, o.quick) + (
-        [] if o.quick else [*steps.crcs(maker), *steps.mechanisms(maker)])
+        [] if o.quick else [*steps.iwarp(maker), *steps.crcs(maker),
+                            *steps.mechanisms(maker)])
     left_out = {}
     two = users.Users(o.adverb)
     try:
@@ -191,7 +192,8 @@ def measure(o):
         for pair in pairs:
             where = pair.open()
             if where:
-                plan += steps.over(maker, where, pair.mtu)
+                plan += [*steps.over(maker, where, pair.mtu),
+                         *steps.iwarp_over(maker, where)]
             else:
                 left_out["veth%d" % pair.mtu] = \
                     "this user may not make network namespaces"

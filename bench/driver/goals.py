@@ -101,6 +101,25 @@ GOALS = [
     ("WRITE 64 B posted one by one, within the host, to lists",
      "direct write 1 threads/64", "Mps", "direct lists write 1 threads/64",
      ">", 0.8),
+    *[("iWARP: %s %s to raw FPDUs" % (operation.upper(), size),
+       "iwarp %s/%d" % (operation, count), "GBps", "stream fpdus/%d" % count,
+       ">", 0.9)
+      for size, count in (("64 KiB", K64), ("1 MiB", M1))
+      for operation in ("write", "read", "send")],
+    *[("iWARP: WRITE 64 KiB over veth, MTU %d, to raw FPDUs there" % mtu,
+       "iwarp write@veth%d/%d" % (mtu, K64), "GBps",
+       "stream fpdus@veth%d/%d" % (mtu, K64), ">", 0.9)
+      for mtu in (1500, 9000)],
+    ("iWARP: WRITE 64 KiB to UCX tcp put",
+     "iwarp write/%d" % K64, "GBps", "stream ucx put_bw/%d" % K64, ">", 1.3),
+    ("iWARP: WRITE 64 KiB without CRC to plain TCP writes",
+     "iwarp write, no CRC/%d" % K64, "GBps", "stream tcp/%d" % K64, ">", 0.9),
+    ("iWARP: SEND 2 B, polling, to raw polled TCP",
+     "iwarp send_lat/2", "us", "stream tcp polled/2", "<", 1.3),
+    ("iWARP: SEND 2 B, events, to raw blocking TCP",
+     "iwarp send_lat events/2", "us", "stream tcp blocking/2", "<", 1.3),
+    ("iWARP: 1000 connections at once, each, to TCP's connect and accept",
+     "iwarp connect/1000", "us", "stream tcp connect/1000", "<", 3),
     *[("%s of %s, to ISA-L" % (name, size), "%s/%d" % (series, count),
        "ratio", None, ">", 1)
       for name, series in (("CRC-32", "crc32"), ("CRC-32C", "crc32c"))

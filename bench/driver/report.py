@@ -255,6 +255,8 @@ def part_of(key):
     """The part of the page that has the step of @key."""
     if key.startswith("crc32"):
         return "crc"
+    if key.startswith(("iwarp ", "stream ")):
+        return "iwarp"
     return "mechanisms" if MECHANISM.match(key) else "figures"
 
 
@@ -291,7 +293,7 @@ def write_docs(data, folder):
     path = os.path.join(folder, "PERFORMANCE.md")
     with open(path, encoding="utf-8") as page:
         text = page.read()
-    for mark in "figures", "crc", "mechanisms":
+    for mark in "figures", "crc", "mechanisms", "iwarp":
         one = part(data, mark)
         if one["figures"]:
             text = re.sub(

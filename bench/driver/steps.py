@@ -38,7 +38,8 @@ class Step:
 
     def is_of_adverb(self):
         """Does the step run programs on adverb's libraries?"""
-        return self.series.split(" ")[0] in ("adverb", "direct", "mapped")
+        return self.series.split(" ")[0] in ("adverb", "direct", "mapped",
+                                             "iwarp")
 
     def missing(self):
         """The program that this machine lacks, or None."""
@@ -71,6 +72,8 @@ class Where:
 LO = Where(device="lo")
 DIRECT = {"ADVERB_DIRECT": "1"}
 MAPPED_BYTES = 64 * MIB
+IWARP = {"ADVERB_DEVICES": "iwarp"}
+NO_CRC = {**IWARP, "ADVERB_MPA": "nocrc"}
 
 
 @contextlib.contextmanager
@@ -212,12 +215,12 @@ class StepMaker:
             return {"us": float(said[1])}
         return Step(series, count, run, ["cmtime"])
 
-    def connects(self, series, count, threads):
+    def connects(self, series, count, threads, env=None):
         """Connections that threads of one process ask for at once."""
         def run():
             text, _ = proc.run_program(self.prefix() + [
                 os.path.join(self.raw, "connects"), "-t", str(threads),
-                str(count)], LO.env)
+                str(count)], env or LO.env)
             said = json.loads(text)
             return {"us": said["us"], "s": said["seconds"]}
         return Step(series, count, run)
@@ -515,6 +518,39 @@ def between_users(m, where):
     yield m.bandwidth("adverb read", "ib_read_bw", 64 * KIB, where=where)
     yield m.bandwidth("adverb write batches", "ib_write_bw", 8, "-l", "64",
                       where=where)
+
+
+def iwarp(m):
+    """iWARP on lo, beside the limits of its byte stream."""
+    for s in 4 * KIB, 64 * KIB, MIB, 16 * MIB:
+        yield m.raw_step("stream fpdus", "fpdu_stream", s)
+        for operation in "write", "read", "send":
+            yield m.bandwidth("iwarp " + operation, "ib_%s_bw" % operation, s,
+                              "-R", env=IWARP)
+        yield m.bandwidth("iwarp write, no CRC", "ib_write_bw", s, "-R",
+                          env=NO_CRC)
+        yield m.raw_step("stream fpdus, no CRC", "fpdu_stream", s, "-p")
+        yield m.raw_step("stream tcp", "tcp_stream", s)
+        yield m.ucx("stream ucx put_bw", "put_bw", s, "tcp", "-d", "lo", "-x",
+                    "tcp", "-D", "zcopy")
+    for s in 8, 64:
+        yield m.bandwidth("iwarp write", "ib_write_bw", s, "-R", env=IWARP)
+        yield m.raw_step("stream fpdus", "fpdu_stream", s)
+    yield m.latency("iwarp send_lat", "ib_send_lat", 2, "-R", env=IWARP)
+    yield m.raw_pingpong("stream tcp polled", "tcp_pingpong", 2)
+    yield m.latency("iwarp send_lat events", "ib_send_lat", 2, "-R", "-e",
+                    env=IWARP)
+    yield m.raw_pingpong("stream tcp blocking", "tcp_pingpong", 2, "-b")
+    yield m.connects("iwarp connect", 1000, 1, env=IWARP)
+    yield m.raw_step("stream tcp connect", "tcp_connect", 1000, "-n", "1000")
+
+
+def iwarp_over(m, where):
+    """iWARP over a veth.  TCP cuts the limit's FPDUs as adverb's: one for each
+    segment."""
+    yield m.bandwidth("iwarp write", "ib_write_bw", 64 * KIB, "-R",
+                      where=where, env=IWARP)
+    yield m.raw_step("stream fpdus", "fpdu_stream", 64 * KIB, where=where)
 
 
 def over(m, where, mtu):
