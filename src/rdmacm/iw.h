@@ -1,43 +1,61 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rdma_cm for iWARP devices: TCP connections of this process, which begin with
- * MPA (iwarp/startup.h) and are then given to the queue pair (verbs/iwarp.h).
- * The broker takes no part.
+ * rdma_cm for iWARP devices.  A connection is a TCP connection of this process.
+ * It begins with the frames of MPA (iwarp/startup.h), and is then given to the
+ * queue pair (verbs/iwarp.h).  The broker takes no part.
  *
- * The functions take r_lock, but for the last one.
+ * r_iw_forget is called under r_lock; all other functions take r_lock.
  */
 #ifndef RDMACM_IW_H
 #define RDMACM_IW_H
 
 #include "rdmacm/object.h"
 
-/* Gives an id its struct r_iw, without a socket.  0; -1 and errno. */
+/* Gives the id a struct r_iw without a socket, unless the id has one.  Returns
+ * 0, or -1 and errno with a message. */
 int r_iw_make(struct r_id *id);
-/* Binds a socket of the id.  `addr` has the port; 0: the kernel chooses it. The
- * id's source address becomes addr with the port.  0; -errno without a
- * message. */
+/*
+ * Makes a TCP socket for the id and binds the socket to addr; with port 0 the
+ * kernel chooses the port.  The id's source address becomes addr with the
+ * socket's port.  Returns 0, or -errno; the caller prints the message.
+ */
 int r_iw_bind(struct r_id *id, const struct sockaddr *addr);
-/* 0; -1 and errno with a message. */
+/* Listens on the socket of r_iw_bind.  backlog: the number of requests that may
+ * wait for the program; 1024 if it is not positive.  Returns 0, or -1 and errno
+ * with a message. */
 int r_iw_listen(struct r_id *id, int backlog);
-/* Begins a connection by id->own: an event follows.  0; -1 and errno with a
- * message. */
+/*
+ * Begins a connection to the id's destination, with the depths in id->own and
+ * the private data of p, which may be NULL.  Returns 0, and an event reports
+ * the result; or returns -1 and errno with a message.
+ */
 int r_iw_connect(struct r_id *id, const struct rdma_conn_param *p);
-/* Accepts the request by id->own.  0; -1 and errno with a message. */
+/* Accepts the id's connection request, with the depths in id->own and the
+ * private data of p, which may be NULL.  Returns 0, or -1 and errno with a
+ * message. */
 int r_iw_accept(struct r_id *id, const struct rdma_conn_param *p);
-/* Rejects the request.  0; -1 and errno with a message. */
+/* Rejects the id's connection request, with `bytes` bytes of private data;
+ * data may be NULL.  Returns 0, or -1 and errno with a message. */
 int r_iw_reject(struct r_id *id, const void *data, uint8_t bytes);
-/* Ends the connection in order.  0: an event follows, or waits to be taken; -1
- * and errno with a message. */
+/*
+ * Sends what the program has posted, and then closes the id's connection.
+ * Returns 0: the event of the end follows, or already waits for the program.
+ * Returns -1 and errno with a message if the id has no connection.
+ */
 int r_iw_disconnect(struct r_id *id);
-/* The program has taken the event of the request. */
+/* Notes that the program has taken the event of the id's connection request.
+ * The request then no longer counts towards the listener's backlog. */
 void r_iw_taken(struct r_id *id);
-/* Ends the connection of a queue pair that is about to be destroyed; the event
- * DISCONNECTED follows if the connection was established. */
+/* Ends the connection of a queue pair that is about to be destroyed.  Posts
+ * DISCONNECTED if ESTABLISHED was posted, else CONNECT_ERROR; does nothing if
+ * there is no connection. */
 void r_iw_abort(struct r_id *id);
-/* Ends all, and frees id->iw: no event follows. */
+/* Ends the id's connection, request or listener, and sets id->iw to NULL.  No
+ * event follows. */
 void r_iw_drop(struct r_id *id);
 
-/* Under r_lock: r_iw_drop of an id that the program has never got. */
+/* Under r_lock: does the work of r_iw_drop for an id that the program has never
+ * got.  Such an id has no queue pair, so no call of libibverbs is needed. */
 void r_iw_forget(struct r_id *id);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connect, accept and reject for iWARP: a TCP connection, and MPA's request and
- * reply. */
+/* Connect, accept and reject for iWARP.  Connecting makes a TCP connection and
+ * sends MPA's request; accepting and rejecting send MPA's reply. */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"
 
@@ -13,16 +13,20 @@
 
 #include "log/env.h"
 
-#define CONNECT_NS 55000000000ull /* for the connection and the reply */
-#define FAST_NS	   8000000000ull  /* with ADVERB_CM_FAST */
-#define LINGER_NS  5000000000ull
-/* How long a refused connection is repeated, as the broker holds a request for
- * which no program listens yet: a server of perftest -R listens a second time
- * when its client may connect a second time. */
+/* The initiator gives up if TCP and MPA's reply together take longer. */
+#define CONNECT_NS 55000000000ull
+#define FAST_NS	   8000000000ull /* in place of CONNECT_NS: ADVERB_CM_FAST */
+/* After a rejection: how long the peer may take to close the connection. */
+#define LINGER_NS 5000000000ull
+/*
+ * How long the initiator tries again while no program listens at the
+ * destination.  A server of perftest -R listens a second time, and its client
+ * may connect before that.  For RoCE the broker holds such a request.
+ */
 #define HOLD_NS	     100000000ull
-#define HOLD_LONG_NS 2000000000ull /* the peer has listened there before */
-#define REPEAT_NS    20000000ull
-#define KNOWN	     16 /* services that are remembered */
+#define HOLD_LONG_NS 2000000000ull /* for a service in `services` */
+#define REPEAT_NS    20000000ull   /* the pause between two attempts */
+#define KNOWN	     16		   /* entries of `services` */
 
 /* ---- ids and their addresses ---- */
 
@@ -131,7 +135,7 @@ static void explain_failure(const struct r_iw *iw, int err, const char *why)
 		      text, strerror(err));
 }
 
-/* The events are those of the kernel's cma_iw_handler. */
+/* Returns the event by which the kernel's cma_iw_handler reports the error. */
 static enum rdma_cm_event_type failure_event(int err)
 {
 	if (err == ECONNREFUSED || err == ECONNRESET)
@@ -155,7 +159,8 @@ static void fail_call(struct r_iw *iw, int err, const char *why)
 	end_call(iw, failure_event(err), err, NULL);
 }
 
-/* The connection's own socket, from the id's source address. */
+/* Makes the socket of an outgoing connection, and binds the socket to the id's
+ * source address.  Returns 0 or -errno. */
 static int make_socket(struct r_iw *iw)
 {
 	const struct sockaddr *from = &iw->id->base.route.addr.src_addr;
@@ -163,8 +168,9 @@ static int make_socket(struct r_iw *iw)
 
 	if (err)
 		return err;
-	/* The port is then chosen for this one peer, so that there are enough
-	 * ports. */
+	/* With this option connect(2) chooses the port, and a port that is in
+	 * use with another peer can be chosen again.  bind(2) would need a port
+	 * that no connection uses, and so might find none. */
 	if (!r_addr_port(from) &&
 	    setsockopt(iw->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on,
 		       sizeof(on)))
@@ -172,7 +178,8 @@ static int make_socket(struct r_iw *iw)
 	return r_iw_bind_socket(iw, iw->id, from);
 }
 
-/* The services with which this process had connections, under r_lock. */
+/* The last services with which this process had connections: IP addresses as
+ * GIDs, ports in host order.  Lock: r_lock. */
 static struct service {
 	uint8_t ip[16];
 	uint16_t port;
@@ -204,7 +211,8 @@ static void note_service(const struct r_id *id)
 		services[next_service++ % KNOWN] = s;
 }
 
-/* No program listens there, or not yet. */
+/* No program listens at the destination: ends the call, or sets the timer for
+ * the next attempt. */
 static void call_refused(struct r_iw *iw)
 {
 	if (r_iw_now() >= iw->start->hold_ns) {
@@ -223,7 +231,8 @@ static void call_failed(struct r_iw *iw, int err)
 		fail_call(iw, err, NULL);
 }
 
-/* Begins the connection with MPA's request of that revision. */
+/* Begins a TCP connection, and prepares MPA's request of this revision, which
+ * is sent when TCP has connected. */
 static void call_peer(struct r_iw *iw, uint8_t revision)
 {
 	const struct sockaddr *to = &iw->id->base.route.addr.dst_addr;
@@ -266,7 +275,8 @@ static void set_patience(struct r_iw *iw)
 			now + (is_known(&to) ? HOLD_LONG_NS : HOLD_NS);
 }
 
-/* Keeps the program's private data.  0 or -errno. */
+/* Makes iw->start, and keeps the program's private data there.  Returns 0 or
+ * -errno. */
 static int make_start(struct r_iw *iw, const struct rdma_conn_param *p)
 {
 	if (r_iw_is_foreign(iw) || iw->state != R_IW_IDLE || iw->start)
@@ -289,7 +299,8 @@ int r_iw_connect(struct r_id *id, const struct rdma_conn_param *p)
 	r_take();
 	err = make_start(id->iw, p);
 	if (!err) {
-		/* Before the event, after which the program may free the id. */
+		/* Set before r_give: after it another thread may take the event
+		 * and destroy the id. */
 		id->state.is_decided = true;
 		set_patience(id->iw);
 		call_peer(id->iw,
@@ -302,6 +313,7 @@ int r_iw_connect(struct r_id *id, const struct rdma_conn_param *p)
 	return 0;
 }
 
+/* Stores the port that connect(2) has chosen in the id's source address. */
 static void note_port(struct r_iw *iw)
 {
 	struct sockaddr_storage from;
@@ -311,7 +323,7 @@ static void note_port(struct r_iw *iw)
 				r_addr_port((struct sockaddr *)&from));
 }
 
-/* Both ends have agreed. */
+/* The peer has accepted: gives the connection to the queue pair. */
 static void finish_call(struct r_iw *iw)
 {
 	int err;
@@ -324,7 +336,8 @@ static void finish_call(struct r_iw *iw)
 		end_call(iw, RDMA_CM_EVENT_CONNECT_ERROR, -err, NULL);
 }
 
-/* Tells the peer, which has accepted, why this side gives up. */
+/* Sends a Terminate, if the error calls for one: the peer has accepted, and
+ * learns why this side closes the connection. */
 static void send_terminate(struct r_iw *iw)
 {
 	struct r_iw_start *s = iw->start;
@@ -333,7 +346,7 @@ static void send_terminate(struct r_iw *iw)
 	s->out_sent = 0;
 	s->out_bytes = (uint16_t)startup_terminate(&s->mpa, s->out);
 	r_iw_send_start(
-		iw); /* an empty socket has room; else the peer gets FIN */
+		iw); /* if this fails, the peer gets a FIN and no reason */
 }
 
 static void fail_start(struct r_iw *iw)
@@ -367,7 +380,8 @@ static void reject_call(struct r_iw *iw)
 		 &iw->start->mpa.peer);
 }
 
-/* Sends and receives the frames of MPA. */
+/* Sends this side's frame of MPA and receives the peer's, as far as the socket
+ * allows now. */
 static void exchange_frames(struct r_iw *iw)
 {
 	struct r_iw_start *s = iw->start;
@@ -376,7 +390,7 @@ static void exchange_frames(struct r_iw *iw)
 		startup_end(&s->mpa);
 	switch (s->mpa.state) {
 	case STARTUP_WAITS:
-	case STARTUP_REQUESTED: /* not with an initiator */
+	case STARTUP_REQUESTED: /* never: only a responder has this state */
 		r_iw_watch(iw, s->out_sent < s->out_bytes ? EPOLLIN | EPOLLOUT
 							  : EPOLLIN);
 		return;
@@ -442,7 +456,7 @@ static int accept_request(struct r_id *id, const struct rdma_conn_param *p)
 	id->state.is_decided = true;
 	err = r_iw_open(iw);
 	if (err) {
-		/* The reply was not sent: the peer gets another. */
+		/* The accepting reply was not sent, so a rejection can be. */
 		s->mpa.state = STARTUP_REQUESTED;
 		r_iw_refuse(iw, NULL, 0);
 	}
@@ -470,8 +484,9 @@ int r_iw_accept(struct r_id *id, const struct rdma_conn_param *p)
 		strerror(-err));
 }
 
-/* All is sent: the peer closes, and then this side, so that no byte of the
- * reply is lost. */
+/* Waits until the rejection is sent, and then until the peer has closed the
+ * connection.  If this side closed first and then received bytes of the peer,
+ * it would send a RST, and the peer could lose the rejection. */
 static void linger_on(struct r_iw *iw)
 {
 	const struct r_iw_start *s = iw->start;

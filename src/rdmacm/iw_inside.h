@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of iWARP's connections share.
+ * Declarations that the files of iWARP's connections share.
  *
  *	iw_link.c	the thread adverb-iw, which waits for all sockets
  *	iw_socket.c	sockets: options, addresses, bytes
@@ -8,10 +8,15 @@
  *	iw_connect.c	connect, accept, reject
  *	iw_stream.c	connections of queue pairs: their begin, news and end
  *
- * A struct r_iw is a TCP socket.  Its owner is the id that refers to it, or the
- * thread, if no id does: before a request, and after a rejection.  Lock:
- * r_lock.  It is released while a thread is in a call of libibverbs; then the
- * state is R_IW_BUSY, and other threads leave the object alone.
+ * A struct r_iw stands for one TCP socket.  The id that refers to the struct
+ * owns it.  A struct to which no id refers belongs to the thread adverb-iw: the
+ * struct of an incoming connection before its request, or after a rejection.
+ *
+ * A half is an incoming connection whose MPA request is not complete.
+ *
+ * Lock: r_lock.  A thread releases r_lock for a call of libibverbs about a
+ * struct r_iw.  During the call the state is R_IW_BUSY, and other threads
+ * neither change nor free the struct; only r_iw_tell may add news.
  */
 #ifndef RDMACM_IW_INSIDE_H
 #define RDMACM_IW_INSIDE_H
@@ -23,145 +28,185 @@
 struct host_stream;
 
 enum r_iw_state {
-	R_IW_IDLE,	/* bound, or not even that */
+	R_IW_IDLE,	/* no socket yet, or a bound one */
 	R_IW_LISTENING, /* fd is a listener */
-	R_IW_CALLING,	/* connect(2) is under way */
-	R_IW_STARTING,	/* MPA: the peer's frame is to come */
-	R_IW_REQUESTED, /* the program decides about the peer's request */
-	R_IW_BUSY,	/* a thread is in a call of libibverbs about it */
+	R_IW_CALLING,	/* connect(2) is under way, or is due again later */
+	R_IW_STARTING,	/* the peer's frame of MPA is not complete */
+	R_IW_REQUESTED, /* the program has yet to accept or reject */
+	R_IW_BUSY,	/* a thread calls libibverbs about the connection */
 	R_IW_OPEN,	/* the queue pair has the connection */
-	R_IW_LINGERING, /* a rejection is sent, and the peer closes */
-	R_IW_OVER,	/* there is no connection any more */
+	R_IW_LINGERING, /* rejected by this side; the peer has yet to close */
+	R_IW_OVER,	/* the connection has ended */
 };
 
-/* The part that lives until the queue pair has the connection. */
+/* State that is needed only until the queue pair has the connection. */
 struct r_iw_start {
 	struct startup mpa;
-	uint16_t out_bytes, out_sent; /* of `out` */
-	uint8_t out[MPA_FRAME_MAX];   /* this side's frame */
-	/* The initiator's, for a second connection. */
+	/* The length of the frame in `out`, and how much of it was sent. */
+	uint16_t out_bytes, out_sent;
+	uint8_t out[MPA_FRAME_MAX]; /* this side's frame */
+	/* The initiator's private data, kept to send the request again. */
 	uint8_t private_bytes, private_data[UINT8_MAX];
-	uint64_t give_up_ns; /* the initiator's deadline */
-	uint64_t hold_ns;    /* until then a refused connection is repeated */
+	/* When the initiator gives up, as a time of r_iw_now. */
+	uint64_t give_up_ns;
+	/* Until this time of r_iw_now, the initiator tries a refused connection
+	 * again. */
+	uint64_t hold_ns;
 };
 
-/* What belongs to a listener. */
+/* A listener's connections that the program has not taken. */
 struct r_iw_queue {
-	struct list halves; /* without their request; oldest first */
-	uint32_t halves_count;
-	uint32_t waiting; /* requests that the program has not taken */
-	uint32_t backlog;
+	struct list halves;    /* nodes r_iw.half, oldest first */
+	uint32_t halves_count; /* entries of halves */
+	uint32_t waiting; /* requests whose event the program has not taken */
+	uint32_t backlog; /* while `waiting` is as large, nothing is accepted */
 };
 
 struct r_iw {
-	struct list by_serial; /* in the thread's table */
-	struct list timed; /* on the thread's list, if there is a deadline */
-	struct list news;  /* on the list of streams with news */
-	struct list half;  /* on the listener's list */
-	uint64_t serial;   /* never used again; not 0 */
-	pid_t owner;	   /* the process that made it */
+	struct list by_serial; /* in the table of iw_link.c */
+	struct list timed; /* in iw_link.c's list of objects with a deadline */
+	struct list news;  /* in iw_link.c's list of objects with news */
+	struct list half;  /* in the listener's queue.halves */
+	/* Not 0; no other object of this process ever has the same. */
+	uint64_t serial;
+	pid_t owner; /* the process that made the object */
 	enum r_iw_state state;
-	int fd;		  /* -1: none, or the queue pair has it */
+	int fd;		  /* -1: there is none, or the queue pair has it */
 	uint32_t watched; /* the epoll events that are waited for; 0: none */
-	uint64_t deadline_ns; /* UINT64_MAX: none */
-	struct r_id *id;
-	/* Until the program takes the request; NULL if the listener is gone. */
+	uint64_t deadline_ns; /* a time of r_iw_now; UINT64_MAX: none */
+	struct r_id *id;      /* the owner, or NULL */
+	/* The listener of an incoming connection, until the program takes the
+	 * event of the request.  NULL later, and if the listener was freed. */
 	struct r_iw *listener;
-	struct r_iw_start *start; /* NULL: the start is over */
-	struct r_iw_queue queue;
+	/* NULL before r_iw_connect, and when the queue pair has the
+	 * connection. */
+	struct r_iw_start *start;
+	struct r_iw_queue queue; /* used by a listener only */
 	/* ---- of a connection that its queue pair has ---- */
 	struct ibv_context *verbs;
-	const struct verbs_iwarp *calls;
+	const struct verbs_iwarp *calls; /* static */
 	uint32_t qpn;
+	/* The agreed numbers of RDMA Reads at a time, at most 255: to this
+	 * side, and by this side. */
 	uint8_t ird, ord;
-	bool is_established; /* ESTABLISHED is posted */
-	/* Bits of 1 << enum host_stream_news, under a lock of iw_link.c. */
+	bool is_established; /* the event ESTABLISHED was posted */
+	/* The news: bits of 1 << enum host_stream_news.  Lock: `leaf` of
+	 * iw_link.c. */
 	uint32_t told;
 };
 
 /* ---- iw_link.c, under r_lock ---- */
 
-/* Returns a new object without a socket, or NULL and errno.  Starts the thread
- * if it does not run. */
+/* Returns a new object without a socket, or NULL and errno.  id may be NULL.
+ * Starts the thread adverb-iw if it does not run.  The caller, or the id, owns
+ * the object and frees it by r_iw_free. */
 struct r_iw *r_iw_new(struct r_id *id);
-/* Closes the socket and frees the object. */
+/* Closes the socket and frees the object.  In a forked child, an object of the
+ * parent is freed without closing. */
 void r_iw_free(struct r_iw *iw);
-/* Waits for these epoll events of iw->fd; 0: for none. */
+/* Makes the thread wait for these epoll events of iw->fd; 0: for none. */
 void r_iw_watch(struct r_iw *iw, uint32_t events);
 /* Sets the deadline, a time of r_iw_now; UINT64_MAX: none. */
 void r_iw_set_timer(struct r_iw *iw, uint64_t deadline_ns);
-/* Notes the socket as this object's.  -1 is returned as it is. */
+/* Makes fd the object's socket, which the object then owns.  Returns fd; a
+ * negative fd means that there is no socket. */
 int r_iw_keep_fd(struct r_iw *iw, int fd);
-/* The socket is no longer this object's: returns it, for another owner. */
+/* Takes the socket from the object, and returns the descriptor, which the
+ * caller then owns. */
 int r_iw_give_fd(struct r_iw *iw);
-/* Closes the socket, also for children of fork. */
+/* Closes the socket, if there is one.  A connection ends even if a child of
+ * fork has a copy of the descriptor. */
 void r_iw_close_fd(struct r_iw *iw);
-/* Was the object made by a process that has forked this one? */
+/* Returns whether another process made the object: a parent that has forked
+ * this process. */
 bool r_iw_is_foreign(const struct r_iw *iw);
-/* Calls the function for each object of this process. */
+/* Calls the function for each object of this process.  The function must not
+ * free an object. */
 void r_iw_each(void (*each)(struct r_iw *iw, void *arg), void *arg);
-/* By any thread, under any lock: there is news, told bits. */
+/* Adds news, bits of r_iw.told, and wakes the thread adverb-iw.  Any thread may
+ * call this function under any lock, and needs no r_lock. */
 void r_iw_tell(struct r_iw *iw, uint32_t told);
-/* Takes the bits of the news. */
+/* Returns the news, and clears them. */
 uint32_t r_iw_told(struct r_iw *iw);
+/* Returns the time of CLOCK_MONOTONIC in ns.  Needs no lock. */
 uint64_t r_iw_now(void);
 
 /* ---- iw_socket.c, under r_lock ---- */
 
-/* Makes a socket for the id, not bound.  0 or -errno. */
+/* Makes a TCP socket for the object, not bound, with the options of the id.
+ * Returns 0 or -errno. */
 int r_iw_socket(struct r_iw *iw, const struct r_id *id, int family);
-/* Sets the id's traffic class. */
+/* Sets the traffic class of the object's id on the socket, unless it is 0. */
 void r_iw_use_tos(const struct r_iw *iw);
-/* Binds as for a program: another socket's port is refused, but not one whose
- * old connections are ending.  0 or -errno. */
+/*
+ * Binds the socket to addr, as bind(2) does with SO_REUSEADDR: connections that
+ * are ending do not keep the port in use.  A port that another socket has bound
+ * is in use.  Returns 0 or -errno.
+ */
 int r_iw_bind_socket(struct r_iw *iw, const struct r_id *id,
 		     const struct sockaddr *addr);
-/* Stores the addresses of a connected socket.  0 or -errno. */
+/* Stores the address to which the socket is bound.  Returns 0 or -errno. */
 int r_iw_local(const struct r_iw *iw, struct sockaddr_storage *addr);
+/* Stores the peer's address of a connected socket.  Returns 0 or -errno. */
 int r_iw_remote(const struct r_iw *iw, struct sockaddr_storage *addr);
-/* Sends what is left of the frame.  0: all is sent, or waits for room; -errno:
- * the connection is lost. */
+/* Sends the rest of start->out, as far as the socket has room.  Returns 0, or
+ * -errno if the connection is lost. */
 int r_iw_send_start(struct r_iw *iw);
-/* Reads for the start, until nothing is left.  0, or -errno: the connection is
- * lost. */
+/* Passes the bytes that have arrived to start->mpa, whose state may change.
+ * Returns 0, or -errno if the connection is lost. */
 int r_iw_take_start(struct r_iw *iw);
-/* Returns the payload of a TCP segment, in bytes. */
+/* Returns the most bytes of payload that one TCP segment of the connection
+ * has. */
 uint32_t r_iw_segment(int fd);
 
-/* ---- what the thread calls, under r_lock ---- */
+/* ---- the functions that the thread calls, under r_lock ---- */
 
+/* iw_listen.c: accepts the connections that wait in the kernel. */
 void r_iw_accept_ready(struct r_iw *listener);
+/* iw_listen.c: the pause of a listener is over. */
 void r_iw_listener_due(struct r_iw *listener);
+/* iw_listen.c: the socket of an incoming connection is readable, or its
+ * deadline has come (is_due).  May free the object. */
 void r_iw_passive_ready(struct r_iw *iw, bool is_due);
+/* iw_connect.c: the socket of an outgoing connection is ready, or its deadline
+ * has come (is_due). */
 void r_iw_active_ready(struct r_iw *iw, bool is_due);
+/* iw_connect.c: the socket of a rejected connection is ready, or its deadline
+ * has come (is_due).  May free the object. */
 void r_iw_lingering_ready(struct r_iw *iw, bool is_due);
-void r_iw_settle(struct r_iw *iw); /* the news */
+/* iw_stream.c: posts the events that the news of a connection call for. */
+void r_iw_settle(struct r_iw *iw);
 
-/* ---- among the files ---- */
+/* ---- other functions that the files share ---- */
 
 /* iw_listen.c, under r_lock: the connection no longer counts at its
- * listener. */
+ * listener, which may accept others. */
 void r_iw_leave_listener(struct r_iw *iw);
-/* iw_listen.c, under r_lock: drops the connections that have no id yet. */
+/* iw_listen.c, under r_lock: frees the halves of a listener that is about to be
+ * freed, and removes the listener from its waiting requests. */
 void r_iw_drop_halves(struct r_iw *listener);
-/* iw_connect.c, under r_lock: fills in the offer of this side. */
+/* iw_connect.c, under r_lock: returns this side's offer, without revision and
+ * private data. */
 struct startup_offer r_iw_offer(const struct r_id *id);
-/* iw_connect.c, under r_lock: refuses the request by a reply with this data,
- * and leaves the object to the thread. */
+/* iw_connect.c, under r_lock: rejects the request by a reply with this data,
+ * which may be NULL.  The id loses the object, which the thread then owns. */
 void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes);
 /*
  * iw_stream.c, under r_lock, which is released meanwhile: gives the connection
- * of a start that is STARTUP_ACCEPTED to the queue pair id->own.qpn, with the
- * bytes of start->out that precede the first FPDU.  Posts ESTABLISHED, unless
- * the peer's first FPDU has to come before.  0, also if the connection has
- * ended again.  -errno: the state is R_IW_OVER, with the socket and the start
- * as before, and libibverbs has said why.
+ * to the queue pair id->own.qpn.  The start is STARTUP_ACCEPTED, and start->out
+ * has the bytes that precede the first FPDU.  Posts ESTABLISHED now, or after
+ * the peer's first FPDU if this side must wait for that FPDU.
+ *
+ * Returns 0, also if the connection has ended again.  Returns -errno after a
+ * message of libibverbs: the state is R_IW_OVER, and the object still has the
+ * socket and the start.
  */
 int r_iw_open(struct r_iw *iw);
 /*
- * iw_stream.c, under r_lock: posts an event of a connection, or of a request to
- * the listener, with the private data of the peer's frame.  f: NULL: there is
- * none.  False: no memory is left.
+ * iw_stream.c, under r_lock: posts an event of the id.  With a listener, the
+ * event is a connection request on the listener's channel.  The event has the
+ * private data of the peer's frame f; NULL: none.  Returns false if no memory
+ * is left.
  */
 bool r_iw_post(struct r_id *id, struct rdma_cm_id *listener,
 	       enum rdma_cm_event_type type, int status,

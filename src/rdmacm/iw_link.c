@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread adverb-iw, which waits for the sockets of iWARP connections until
- * their queue pairs have them, and for deadlines and news.  The first object
- * starts the thread, which lasts until the process ends; a forked child starts
- * its own.
+ * The thread adverb-iw.  It waits for the sockets of iWARP connections that no
+ * queue pair has yet, for deadlines, and for news of the connections that queue
+ * pairs have.  The first struct r_iw (an object, in this file) starts the
+ * thread, which lasts until the process ends; a forked child starts its own.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"
@@ -37,13 +37,13 @@ static int epoll_fd = -1;
 static uint32_t thread_number; /* a thread with another number ends */
 static _Thread_local bool is_thread;
 
-/* ---- under `leaf`, which is taken under any lock and alone ---- */
+/* ---- under `leaf`: may be taken under any lock; its holder takes none ---- */
 
 static pthread_mutex_t leaf = PTHREAD_MUTEX_INITIALIZER;
 static struct list news = {&news, &news};
 static int wake_fd = -1;
-/* The descriptors that a child of fork closes: a copy in the child would keep a
- * connection open that this process closes. */
+/* The sockets of all objects, which a child of fork closes: a copy in the child
+ * would keep a connection open that this process closes. */
 static int *held;
 static size_t held_count, held_room;
 
@@ -57,7 +57,8 @@ static void after_fork(void)
 	pthread_mutex_unlock(&leaf);
 }
 
-/* The objects of the parent remain allocated, since ids refer to them. */
+/* Closes the parent's descriptors and empties the lists.  The parent's objects
+ * stay allocated, since ids of this copy of the program refer to them. */
 static void in_child(void)
 {
 	pthread_mutex_init(&leaf, NULL);
@@ -140,7 +141,8 @@ void r_iw_close_fd(struct r_iw *iw)
 	if (iw->fd < 0)
 		return;
 	fd = r_iw_give_fd(iw);
-	/* A child of fork may have a copy, for which the close does nothing. */
+	/* If a child has a copy of the descriptor, close(2) does not end the
+	 * connection; shutdown(2) does. */
 	if (fd_identity_holds(fd) && iw->state != R_IW_IDLE)
 		shutdown(fd, SHUT_RDWR);
 	fd_identity_close(fd);
@@ -163,13 +165,13 @@ void r_iw_watch(struct r_iw *iw, uint32_t events)
 
 /* ---- news ---- */
 
-/* Without a lock of this file but `leaf`. */
+/* Under `leaf`: makes epoll_wait return in the thread adverb-iw. */
 static void wake_thread(void)
 {
 	uint64_t one = 1;
 
 	if (fd_identity_holds(wake_fd) && write(wake_fd, &one, sizeof(one)) < 0)
-		errno = 0; /* EAGAIN: the thread is awake */
+		errno = 0; /* EAGAIN: earlier wake-ups are still pending */
 }
 
 void r_iw_tell(struct r_iw *iw, uint32_t told)
@@ -242,7 +244,7 @@ void r_iw_set_timer(struct r_iw *iw, uint64_t deadline_ns)
 		return;
 	list_push_tail(&timed, &iw->timed);
 	if (is_thread)
-		return; /* looks at the deadlines before it waits */
+		return; /* it reads all deadlines before it waits again */
 	pthread_mutex_lock(&leaf);
 	wake_thread();
 	pthread_mutex_unlock(&leaf);
@@ -250,7 +252,8 @@ void r_iw_set_timer(struct r_iw *iw, uint64_t deadline_ns)
 
 /* ---- the thread ---- */
 
-/* Calls what the object's state calls for. */
+/* Handles an event of the object's socket or, if is_due, the object's
+ * deadline. */
 static void serve_object(struct r_iw *iw, bool is_due)
 {
 	if (is_due)
@@ -286,6 +289,7 @@ static void serve_object(struct r_iw *iw, bool is_due)
 	}
 }
 
+/* Handles the deadlines that have come. */
 static void serve_due(void)
 {
 	uint64_t now = r_iw_now();
@@ -295,7 +299,8 @@ static void serve_due(void)
 			serve_object(OBJECT_OF(n, timed), true);
 }
 
-/* Returns the ms until the next deadline; -1: there is none. */
+/* Returns how many ms remain until the next deadline, or -1 if there is none,
+ * as epoll_wait(2) takes it. */
 static int wait_ms(void)
 {
 	uint64_t first = UINT64_MAX, now = r_iw_now();
@@ -322,7 +327,8 @@ static void serve_events(const struct epoll_event *events, int n)
 	struct r_iw *iw;
 
 	for (int i = 0; i < n; i++) {
-		/* An event before this one may have freed the object. */
+		/* There is no object if the event is of wake_fd, whose serial
+		 * is 0, or if an earlier event has freed the object. */
 		iw = find_object(events[i].data.u64);
 		if (iw)
 			serve_object(iw, false);
@@ -354,10 +360,10 @@ static void *run_thread(void *arg)
 	}
 	if ((uint32_t)(uintptr_t)arg == thread_number) {
 		epoll_fd = -1;
-		r_say("rdma_cm: the program has closed descriptors of "
-		      "adverb's: connections of iWARP devices that are being "
-		      "made end; a program that closes all descriptors does so "
-		      "before it opens a device");
+		r_say("rdma_cm: the program has closed descriptors that belong "
+		      "to adverb, so connections of iWARP devices that are not "
+		      "established yet fail; let the program close all "
+		      "descriptors before it opens a device, not later");
 	}
 	r_give();
 	return NULL;
@@ -381,6 +387,7 @@ static int create_thread(void)
 	return 0;
 }
 
+/* Adds the object's socket to a new epoll_fd. */
 static void watch_again(struct r_iw *iw, void *unused)
 {
 	uint32_t events = iw->watched;
@@ -389,7 +396,8 @@ static void watch_again(struct r_iw *iw, void *unused)
 	r_iw_watch(iw, events);
 }
 
-/* Starts the thread, unless it runs.  0 or -errno. */
+/* Starts the thread unless it runs; starts another if the program has closed
+ * the descriptors for which the last thread waited.  Returns 0 or -errno. */
 static int start_thread(void)
 {
 	struct epoll_event e = {.events = EPOLLIN};

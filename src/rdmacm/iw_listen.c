@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Listeners of iWARP: TCP listeners of this process.  A connection gets an id,
- * and the program an event, when MPA's request has come complete.
+ * Listeners of iWARP: TCP listeners of this process.  When the MPA request of a
+ * connection is complete, the connection gets an id, and the event
+ * CONNECT_REQUEST is posted.  Until then the connection is called a half.
  *
- * A stranger may connect and send nothing, or send slowly: such connections
- * have a deadline, and the oldest makes room for the next.
+ * A stranger may connect and send nothing, or send slowly.  So each half has a
+ * deadline; and when there are too many halves, the oldest is closed for the
+ * next connection.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"
@@ -20,14 +22,15 @@
 
 #include "log/env.h"
 
-#define START_NS   10000000000ull /* for a whole request */
-#define HALVES_MIN 8
-#define HALVES_MAX 128
+#define START_NS   10000000000ull /* in which a request must be complete */
+#define HALVES_MIN 8		  /* the least limit of a listener's halves */
+#define HALVES_MAX 128		  /* the greatest limit */
 #define BACKLOG	   1024 /* if the program gives none, as with the kernel */
-#define KERNEL_MIN 128	/* connections that the thread has not accepted */
-#define ACCEPTS	   16	/* at a time */
-#define PAUSE_NS   100000000ull /* while there are no descriptors */
+#define KERNEL_MIN 128	/* the least backlog of listen(2) */
+#define ACCEPTS	   16	/* connections accepted for one epoll event */
+#define PAUSE_NS   100000000ull /* when no descriptor or memory is left */
 
+/* Returns how many halves the listener may have. */
 static uint32_t most_halves(const struct r_iw *l)
 {
 	if (l->queue.backlog < HALVES_MIN)
@@ -41,8 +44,9 @@ static int begin_listening(struct r_id *id, uint32_t backlog)
 	int on = 1;
 
 	r_iw_use_tos(iw);
-	/* Connections of this listener inherit the option, with which the next
-	 * listener gets the port while they are ending. */
+	/* The connections of this listener inherit the option.  Without it they
+	 * would keep the port in use while they end, and the next listener
+	 * could not bind the port. */
 	if (setsockopt(iw->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
 	    listen(iw->fd, backlog < KERNEL_MIN ? KERNEL_MIN : (int)backlog))
 		return -errno;
@@ -69,14 +73,14 @@ int r_iw_listen(struct r_id *id, int backlog)
 	r_addr_text(&id->base.route.addr.src_addr, text);
 	if (err == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
-			      "rdma_listen: another socket of TCP already "
+			      "rdma_listen: another TCP socket already "
 			      "listens at %s; choose another port",
 			      text);
 	return r_fail(-err, "rdma_listen: the id cannot listen at %s: %s", text,
 		      strerror(-err));
 }
 
-/* ---- connections without their request ---- */
+/* ---- halves ---- */
 
 void r_iw_leave_listener(struct r_iw *iw)
 {
@@ -95,6 +99,7 @@ void r_iw_leave_listener(struct r_iw *iw)
 		r_iw_watch(l, EPOLLIN);
 }
 
+/* Removes the listener l, which is about to be freed, from the object. */
 static void forget_listener(struct r_iw *iw, void *l)
 {
 	if (iw->listener == l)
@@ -127,13 +132,16 @@ static void drop_oldest_half(struct r_iw *l)
 	char text[R_ADDR_TEXT];
 
 	r_iw_remote(iw, &peer);
-	r_say("rdma_listen: a connection from %s is dropped: it has sent no "
-	      "request of MPA yet, and %u more wait",
+	r_say("rdma_listen: the connection from %s is closed, since its MPA "
+	      "request is not complete and a newer connection needs its place: "
+	      "at most %u such connections may wait; check what connects to "
+	      "this port",
 	      r_addr_text((struct sockaddr *)&peer, text),
 	      l->queue.halves_count);
 	drop_half(iw);
 }
 
+/* Makes a half of the connection that was accepted, and owns fd. */
 static void begin_half(struct r_iw *l, int fd)
 {
 	struct r_iw *iw = r_iw_new(NULL);
@@ -162,7 +170,8 @@ static void begin_half(struct r_iw *l, int fd)
 	r_iw_set_timer(iw, deadline_ns);
 }
 
-/* No descriptor or no memory is left: nothing tells when there is one. */
+/* No descriptor or no memory is left.  No event tells when that changes, so the
+ * listener tries again after PAUSE_NS. */
 static void pause_listener(struct r_iw *l, int err)
 {
 	r_say("rdma_listen: a connection has to wait, since it cannot be "
@@ -179,8 +188,8 @@ void r_iw_accept_ready(struct r_iw *l)
 	for (int i = 0; i < ACCEPTS; i++) {
 		int fd;
 
-		/* The program takes the events of requests too slowly: the
-		 * kernel keeps the connections. */
+		/* The program has not taken the events of earlier requests, so
+		 * new connections stay in the kernel's queue. */
 		if (l->queue.waiting >= l->queue.backlog) {
 			r_iw_watch(l, 0);
 			return;
@@ -207,10 +216,11 @@ void r_iw_listener_due(struct r_iw *l)
 
 /* ---- requests ---- */
 
+/* Returns the IRD or ORD of the peer's request, as a depth of struct r_id. */
 static uint8_t depth_of(const struct startup *mpa, uint16_t depth)
 {
-	/* Without a word of the peer rdma_accept takes the most that the
-	 * device has. */
+	/* If the peer has named no depth, only the device limits the depth of
+	 * rdma_accept. */
 	if (!mpa->peer.is_enhanced || depth >= UINT8_MAX)
 		return UINT8_MAX;
 	return (uint8_t)depth;
@@ -222,7 +232,7 @@ static void set_addresses(struct r_id *id, const struct r_iw *iw)
 	struct sockaddr_storage from = {.ss_family = AF_INET},
 				to = {.ss_family = AF_INET};
 
-	/* If the peer has gone the program is told when it accepts. */
+	/* These calls fail if the peer is gone; then rdma_accept will fail. */
 	r_iw_local(iw, &from);
 	r_iw_remote(iw, &to);
 	r_addr_ip((struct sockaddr *)&from, id->path.local);
@@ -254,7 +264,8 @@ static struct r_id *make_id(const struct r_iw *iw)
 		return NULL;
 	id->state.is_passive = true;
 	id->options = listener->options;
-	/* What the peer sends is what this side has to take. */
+	/* The peer's ORD is its initiator depth, and its IRD its responder
+	 * resources. */
 	id->remote.qp.initiator_depth = depth_of(mpa, mpa->peer.enhanced.ord);
 	id->remote.qp.responder_resources =
 		depth_of(mpa, mpa->peer.enhanced.ird);
@@ -262,6 +273,7 @@ static struct r_id *make_id(const struct r_iw *iw)
 	return id;
 }
 
+/* Makes the id of a half whose request is complete, and posts the event. */
 static void make_request(struct r_iw *iw)
 {
 	const struct mpa_frame *f = &iw->start->mpa.peer;
@@ -283,7 +295,7 @@ static void make_request(struct r_iw *iw)
 	l->queue.waiting++;
 }
 
-/* A stranger's connection, or that of a peer with which MPA cannot begin. */
+/* Closes a half whose request is wrong or has not come in time. */
 static void refuse_half(struct r_iw *iw)
 {
 	struct sockaddr_storage peer = {.ss_family = AF_INET};
@@ -297,8 +309,9 @@ static void refuse_half(struct r_iw *iw)
 	drop_half(iw);
 }
 
-/* The peer has closed the connection before the program has decided; see
- * withdraw_id in id.c. */
+/* The peer has closed the connection, or has sent more than its request, before
+ * the program has accepted or rejected.  No event follows, and rdma_accept will
+ * fail, as for RoCE (withdraw_id in id.c). */
 static void withdraw_request(struct r_iw *iw)
 {
 	iw->id->state.is_withdrawn |= !iw->id->state.is_decided;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sockets of iWARP connections: options, addresses, and the bytes of the
- * start. */
+/* The sockets of iWARP connections: options, addresses, and the frames of MPA
+ * with which a connection starts. */
 #include "rdmacm/iw_inside.h"
 
 #include <errno.h>
@@ -11,11 +11,11 @@
 
 #include "util/fd_identity.h"
 
-#define SEGMENT_MIN 536 /* bytes: the least that hosts of IPv4 take */
+#define SEGMENT_MIN 536 /* bytes: IPv4's default MSS (RFC 9293 3.7.1) */
 
 static void set_option(int fd, int level, int name, int value)
 {
-	/* A kernel that lacks the option does without. */
+	/* Failure is ignored: a connection works without these options. */
 	if (setsockopt(fd, level, name, &value, sizeof(value)))
 		errno = 0;
 }
@@ -44,11 +44,11 @@ void r_iw_use_tos(const struct r_iw *iw)
 		set_option(iw->fd, IPPROTO_IPV6, IPV6_TCLASS, tos);
 }
 
-/* The port of a socket that is bound and shared, for has_port. */
+/* The question of is_shared, which has_port answers for one object. */
 struct claim {
-	const struct r_iw *by;
-	uint16_t port;
-	bool is_taken;
+	const struct r_iw *by; /* the object that wants the port */
+	uint16_t port;	       /* host order */
+	bool is_taken;	       /* another object shares the port */
 };
 
 static void has_port(struct r_iw *iw, void *arg)
@@ -61,8 +61,9 @@ static void has_port(struct r_iw *iw, void *arg)
 		r_addr_port(&iw->id->base.route.addr.src_addr) == c->port;
 }
 
-/* Is the port that of an id of this process which shares it, before
- * rdma_listen?  TCP would give it to a socket with SO_REUSEADDR. */
+/* Returns whether another id of this process has bound the port with
+ * RDMA_OPTION_ID_REUSEADDR and does not listen yet.  Its socket has
+ * SO_REUSEADDR, so the kernel would give the port to a second such socket. */
 static bool is_shared(const struct r_iw *iw, const struct sockaddr *addr)
 {
 	struct claim c = {.by = iw, .port = r_addr_port(addr)};
@@ -72,9 +73,9 @@ static bool is_shared(const struct r_iw *iw, const struct sockaddr *addr)
 }
 
 /*
- * A socket with SO_REUSEADDR gets the port of connections that are ending.  The
- * option is off again while the socket is bound, so that no other socket gets
- * the port before rdma_listen.
+ * With SO_REUSEADDR bind(2) gives the socket a port of connections that are
+ * ending.  Unless the id shares its port, the option is off again after the
+ * bind, so that no other socket gets the port before rdma_listen.
  */
 int r_iw_bind_socket(struct r_iw *iw, const struct r_id *id,
 		     const struct sockaddr *addr)
@@ -83,7 +84,6 @@ int r_iw_bind_socket(struct r_iw *iw, const struct r_id *id,
 
 	if (id->options.may_share)
 		set_option(iw->fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	/* With port 0 the port is chosen by connect(2), or by listen(2). */
 	if (!bind(iw->fd, addr, size))
 		return 0;
 	if (errno != EADDRINUSE)
@@ -131,8 +131,8 @@ int r_iw_send_start(struct r_iw *iw)
 	return 0;
 }
 
-/* A connection that the peer has reset has ended for MPA, too: a peer that
- * closes before it has read all resets the connection. */
+/* ECONNRESET counts as the end of the peer's stream: if the peer closes before
+ * it has read all bytes of this side, its kernel resets the connection. */
 int r_iw_take_start(struct r_iw *iw)
 {
 	struct startup *mpa = &iw->start->mpa;

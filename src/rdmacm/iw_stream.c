@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections that a queue pair has: their begin, the news about them and their
- * end.  A thread in a call of libibverbs holds no lock, and the state is
- * R_IW_BUSY meanwhile: threads that would free the object wait, and news wait.
+ * Connections that queue pairs have: their begin, their news and their end.
+ *
+ * A thread releases r_lock for a call of libibverbs, and sets the state to
+ * R_IW_BUSY meanwhile.  Threads that want to free the struct r_iw wait for the
+ * end of the call, and the thread in the call handles the news afterwards.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"
@@ -14,7 +16,8 @@
 #include "iwarp/stream.h"
 #include "verbs/iwarp.h"
 
-#define READY_NS 10000000000 /* for the first FPDU of a peer-to-peer peer */
+/* In the peer-to-peer model, the initiator's first FPDU must come in time. */
+#define READY_NS 10000000000
 
 /* ---- events ---- */
 
@@ -30,7 +33,7 @@ bool r_iw_post(struct r_id *id, struct rdma_cm_id *listener,
 		return false;
 	p = &e->base.param.conn;
 	e->base.listen_id = listener;
-	/* The ABI has one byte for the length. */
+	/* private_data_len is one byte. */
 	if (bytes > sizeof(e->mpa_private))
 		bytes = sizeof(e->mpa_private);
 	if (bytes) {
@@ -51,7 +54,7 @@ bool r_iw_post(struct r_id *id, struct rdma_cm_id *listener,
 
 /* ---- calls of libibverbs ---- */
 
-/* Releases r_lock for a call of libibverbs. */
+/* Releases r_lock for a call of libibverbs, until end_call. */
 static void begin_call(struct r_iw *iw)
 {
 	iw->state = R_IW_BUSY;
@@ -73,7 +76,7 @@ static void await_call(const struct r_iw *iw)
 
 /* ---- the begin ---- */
 
-/* Called under the progress lock of libibverbs. */
+/* Called by libibverbs under its progress lock, so without r_lock. */
 static void tell_news(void *arg, enum host_stream_news what)
 {
 	r_iw_tell(arg, 1u << what);
@@ -84,6 +87,7 @@ static uint8_t small_depth(uint32_t depth)
 	return depth < UINT8_MAX ? (uint8_t)depth : UINT8_MAX;
 }
 
+/* Fills in what MPA has agreed, and notes the queue pair of the connection. */
 static void fill_stream(struct r_iw *iw, struct stream_config *c)
 {
 	startup_stream(&iw->start->mpa, r_iw_segment(iw->fd), c);
@@ -101,7 +105,8 @@ static void post_established(struct r_iw *iw)
 	if (iw->is_established)
 		return;
 	iw->is_established = true;
-	/* The passive side has given the private data with the request. */
+	/* The initiator's program gets the private data of the reply.  The
+	 * responder's program has got those of the request. */
 	r_iw_post(iw->id, NULL, RDMA_CM_EVENT_ESTABLISHED, 0,
 		  mpa && mpa->is_initiator ? &mpa->peer : NULL);
 }
@@ -159,7 +164,7 @@ void r_iw_settle(struct r_iw *iw)
 	uint32_t told;
 
 	if (iw->state == R_IW_BUSY)
-		return; /* the thread in the call settles the news */
+		return; /* the thread in the call handles the news later */
 	told = r_iw_told(iw);
 	if (iw->state != R_IW_OPEN)
 		return;
@@ -169,12 +174,13 @@ void r_iw_settle(struct r_iw *iw)
 		post_end(iw);
 }
 
-/* Begins the end in order. */
+/* Sends what was posted, then FIN.  Returns 0, or -EINVAL if there is no
+ * connection. */
 static int disconnect_stream(struct r_iw *iw)
 {
 	await_call(iw);
 	if (iw->state == R_IW_OVER && iw->is_established)
-		return 0; /* the event waits for the program */
+		return 0; /* the event DISCONNECTED was posted */
 	if (iw->state != R_IW_OPEN)
 		return -EINVAL;
 	begin_call(iw);
@@ -198,7 +204,7 @@ int r_iw_disconnect(struct r_id *id)
 	return 0;
 }
 
-/* Ends the connection at once: no news follow. */
+/* Ends the connection at once, if there is one.  No news follow. */
 static void abort_stream(struct r_iw *iw)
 {
 	await_call(iw);
