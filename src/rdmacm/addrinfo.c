@@ -43,8 +43,9 @@ static int copy_addr(struct sockaddr **to, socklen_t *size,
 	return 0;
 }
 
-/* Sets the port space and the type of queue pair: where the hints are 0, the
- * value that fits the other hint, or a connected service. */
+/* Sets the port space and the type of queue pair from the hints.  A hint that
+ * is 0 becomes the value that fits the other hint; if both are 0, the result is
+ * a connected service: RDMA_PS_TCP and RC. */
 static void set_types(struct rdma_addrinfo *r,
 		      const struct rdma_addrinfo *hints)
 {
@@ -172,7 +173,8 @@ int rdma_getaddrinfo(const char *node, const char *service,
 	if (err) {
 		r_say("rdma_getaddrinfo: %s port %s: %s", node ? node : "any",
 		      service ? service : "any", gai_strerror(err));
-		/* Callers of librdmacm read errno. */
+		/* getaddrinfo sets errno for EAI_SYSTEM only, but programs read
+		 * the errno of every call of librdmacm. */
 		if (err != EAI_SYSTEM)
 			errno = err == EAI_MEMORY ? ENOMEM : EINVAL;
 		return err;
@@ -182,8 +184,8 @@ int rdma_getaddrinfo(const char *node, const char *service,
 	return err;
 }
 
-/* Resolves before the return, unlike rdma-core's; the program gets the result
- * by an event, as it expects. */
+/* Unlike the function of rdma-core, resolves the name before it returns.  The
+ * program gets the event that it expects all the same. */
 int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 			  const char *service,
 			  const struct rdma_addrinfo *hints)

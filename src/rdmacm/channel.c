@@ -37,8 +37,8 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	struct r_channel *c;
 
 	/* Without devices the call fails here already, as with the kernel: some
-	 * programs crash if their first rdma_create_id fails (cmtime frees
-	 * twice). */
+	 * programs crash if their first rdma_create_id fails (cmtime frees its
+	 * memory twice). */
 	if (r_devices())
 		return NULL;
 	c = calloc(1, sizeof(*c));
@@ -68,7 +68,8 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 
 	r_take();
 	fd = channel->fd;
-	/* Before the close: wait_if_destroyed, after EBADF, must find -1. */
+	/* Set before the close: when a read(2) of another thread has failed
+	 * with EBADF, wait_if_destroyed must find -1. */
 	channel->fd = -1;
 	fd_identity_close(fd);
 	oldest = kept[next % KEPT];
@@ -147,8 +148,9 @@ int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status)
 	return 0;
 }
 
-/* Takes one token, without waiting: a thread in rdma_get_cm_event may have read
- * the token already, finds no event, and reads again. */
+/* Takes one token if there is one.  The call must not wait: a thread in
+ * rdma_get_cm_event may have read the token already.  That thread then finds no
+ * event, and reads again. */
 static void take_back_token(struct r_channel *c)
 {
 	uint64_t token;
@@ -158,8 +160,8 @@ static void take_back_token(struct r_channel *c)
 		errno = 0;
 }
 
-/* Frees an event that the program will not get.  Frees also the id of a
- * connection request, which the program does not know. */
+/* Frees an event that the program will not get.  For a connection request, also
+ * frees the new id, which the program does not know. */
 static void forget_event(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
@@ -214,9 +216,9 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m)
 	}
 }
 
-/* Returns whether an event is a connection request to an address of this host
- * that no device has, such as 127.0.0.2: from such an address adverb cannot
- * send.  Sets the id's device otherwise. */
+/* Returns whether the event is a connection request to an address of this host
+ * that no device has, such as 127.0.0.2: adverb cannot send from such an
+ * address.  If a device has the address, it becomes the id's device. */
 static bool is_for_no_device(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
@@ -242,7 +244,8 @@ static void say_small_mtu(const struct r_id *id, const struct cmproto *m)
 	      128u << m->qp.mtu, 128u << id->path.mtu);
 }
 
-/* The depths that rdma_accept may reduce. */
+/* Sets the id's depths to those of the peer's request, as far as the device
+ * allows.  rdma_accept may reduce them later. */
 static void take_depths(struct r_id *id, const struct cmproto_qp *peer)
 {
 	const struct r_device *d = id->device;
@@ -481,7 +484,7 @@ int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 	e = r_event_new(r_id(id), event, status);
 	if (!e)
 		return r_fail(ENOMEM, "rdma_write_cm_event: no memory is left");
-	/* param.arg, a member that older headers lack. */
+	/* Stores param.arg, a member that older headers lack. */
 	memcpy(&e->base.param, &arg, sizeof(arg));
 	r_take();
 	r_post(e);

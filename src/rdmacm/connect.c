@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Listen, connect, accept, reject, disconnect: the program's part of a
- * conversation (IBTA 12.6), which the broker leads. */
+ * conversation (IBTA 12.6).  The broker sends and receives the messages. */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw.h"
 #include "rdmacm/object.h"
@@ -14,7 +14,7 @@
 #include "util/random.h"
 
 #define CM_TIMEOUT   20 /* 4.3 s */
-#define CM_RETRIES   15 /* as the kernel's rdma_cm */
+#define CM_RETRIES   15 /* as with the kernel's rdma_cm */
 #define FAST_RETRIES 4	/* with ADVERB_CM_FAST: gives up after 8 s */
 #define ACK_TIMEOUT  17 /* 0.5 s: twice the packet lifetime */
 #define HOP_LIMIT    64
@@ -44,9 +44,9 @@ static bool is_datagram(const struct r_id *id)
 }
 
 /*
- * Writes a byte to the descriptor ADVERB_READY_FD: adverb pair, which has
- * started this program, starts the client then.  The byte is written once only,
- * since adverb pair reads one byte.
+ * Tells `adverb pair`, if it has started this program, that the program
+ * listens: writes a byte to the descriptor ADVERB_READY_FD.  `adverb pair`
+ * reads one byte, and then starts the client, so a second byte is not written.
  */
 static void say_ready(void)
 {
@@ -87,7 +87,8 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
 
 	if (!r_is_bound(id) && r_bind(id, (const struct sockaddr *)&any))
 		return -1;
-	/* Both, if the id is bound for all devices. */
+	/* An id that is bound for all devices listens at the broker for RoCE,
+	 * and with TCP for iWARP. */
 	if ((id->handle && listen_roce(id, backlog)) ||
 	    (id->iw && r_iw_listen(id, backlog)))
 		return -1;
@@ -96,7 +97,7 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
 }
 
 /* Copies the program's private data into the message.  Returns 0, or -1 and
- * errno if they exceed `room` bytes. */
+ * errno if there are more than `room` bytes. */
 static int put_private(struct cmproto *m, const void *data, size_t bytes,
 		       size_t room)
 {
@@ -141,8 +142,8 @@ static void fill_common(struct r_id *id, struct cmproto *m)
 	m->is_datagram = is_datagram(id);
 }
 
-/* Stores the program's parameters, limited to what the device and the peer
- * allow.  p may be NULL: the maximum of all. */
+/* Stores the program's parameters, with the depths limited to responder_max and
+ * initiator_max.  If p is NULL, each parameter gets its greatest value. */
 static void take_param(struct r_id *id, const struct rdma_conn_param *p,
 		       uint8_t responder_max, uint8_t initiator_max)
 {
@@ -185,7 +186,7 @@ static int connect_roce(struct r_id *id,
 	memcpy(m.at.peer, id->path.peer, 16);
 	m.at.scope = id->path.scope;
 	m.at.peer_port = r_addr_port(&id->base.route.addr.dst_addr);
-	/* Random numbers; without them the broker chooses its own. */
+	/* If there are no random numbers, the broker chooses both fields. */
 	if (!random_fill(&m.call_id, sizeof(m.call_id), false) ||
 	    !random_fill(&m.call_transaction, sizeof(m.call_transaction),
 			 false))
@@ -221,8 +222,9 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 }
 
 /*
- * r_call for a request that needs a conversation in a certain state.  Returns 0
- * or -errno; -EINVAL also if there is no conversation, as the kernel answers.
+ * Calls r_call for a request that is valid in certain states of a conversation
+ * only.  Returns 0 or -errno.  -EINVAL also means that there is no
+ * conversation, as with the kernel.
  */
 static int call_in_state(struct r_id *id, struct cmproto *m, uint16_t kind)
 {
@@ -247,8 +249,9 @@ static int accept_datagram(struct r_id *id, const struct rdma_conn_param *p)
 	return 0;
 }
 
-/* Notes that the program has decided about the connection request, after which
- * the id has events.  False: the peer has withdrawn the request. */
+/* Notes that the program accepts the connection request, so that events of the
+ * id are posted from now on.  Returns false if the peer has withdrawn the
+ * request. */
 static bool decide_request(struct r_id *id)
 {
 	bool decides;
@@ -361,7 +364,7 @@ void r_refuse(struct r_event *e, int reason)
 	struct rdma_cm_id *id = e->base.id;
 	struct cmproto no = {.status = reason};
 
-	/* rdma_destroy_id rejects a request of iWARP. */
+	/* A request of iWARP is rejected by rdma_destroy_id, below. */
 	if (!r_id(id)->iw)
 		r_call(r_id(id), &no, CMPROTO_REJECT);
 	rdma_ack_cm_event(&e->base);
@@ -378,8 +381,8 @@ int rdma_establish(struct rdma_cm_id *id)
 				      "a queue pair of rdma_create_qp");
 	if (r_is_iwarp(r_id(id)))
 		return r_fail(EINVAL, "rdma_establish: a connection of iWARP "
-				      "needs no confirmation, and the event "
-				      "ESTABLISHED comes without it");
+				      "needs no confirmation; leave this call "
+				      "out, and wait for ESTABLISHED");
 	err = call_in_state(r_id(id), &m, CMPROTO_ESTABLISH);
 	if (err)
 		return r_fail(-err, "rdma_establish: the id has no connection "
@@ -401,8 +404,10 @@ int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 	else if (event != IBV_EVENT_PATH_MIG)
 		err = -EINVAL;
 	if (err)
-		return r_fail(-err, "rdma_notify: the id is in no state that "
-				    "the event changes");
+		return r_fail(-err, "rdma_notify: the event does not fit the "
+				    "state of the id's connection; pass only "
+				    "IBV_EVENT_COMM_EST or IBV_EVENT_PATH_MIG "
+				    "of the id's queue pair");
 	return 0;
 }
 
@@ -413,7 +418,7 @@ int rdma_disconnect(struct rdma_cm_id *base)
 	int err;
 
 	if (r_is_iwarp(id) && id->state.is_disconnected)
-		return 0; /* a program answers DISCONNECTED so for InfiniBand */
+		return 0; /* as InfiniBand needs, a program answers the event */
 	if (r_is_iwarp(id))
 		return r_iw_disconnect(id) ? -1 : r_complete(id);
 	r_qp_fail(id);
@@ -424,7 +429,8 @@ int rdma_disconnect(struct rdma_cm_id *base)
 	err = id->state.is_up ? r_request(id, &m, CMPROTO_DISCONNECT)
 			      : r_do(id, CMPROTO_DISCONNECT);
 	if (err == -EPIPE || err == -ENOENT) {
-		/* The broker, which would send the event, is gone. */
+		/* The broker is gone, or has ended the conversation: no message
+		 * of the broker will cause the event. */
 		if (!id->state.is_disconnected &&
 		    r_post_local(id, RDMA_CM_EVENT_DISCONNECTED, 0))
 			return -1;

@@ -19,6 +19,7 @@
 
 /* Covers devices, count and owner while a thread opens the devices. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Covers r_device.pd of each device. */
 static pthread_mutex_t pd_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct r_device devices[DEVICES];
 static int count;
@@ -86,8 +87,8 @@ static void open_all(void)
 
 /*
  * Checks that the libibverbs.so.1 of this process is adverb's.  Returns 0, or
- * -1 and errno with a message.  Another release of adverb has the same ABI: for
- * that release the function returns 0 and prints a message.
+ * -1 and errno with a message.  If libibverbs.so.1 is of another release of
+ * adverb, prints a message and returns 0, since the ABI is the same.
  */
 static int check_verbs(void)
 {
@@ -184,9 +185,10 @@ int r_fail_device(const struct r_id *id, const struct sockaddr *addr,
 	if (r_transports(id) == R_ROCE &&
 	    (r_device_find(ip, R_IWARP, &index) || !r_device_exists(R_ROCE)))
 		return r_fail(ENODEV,
-			      "rdma_cm: %s can be no address of a datagram id "
-			      "(RDMA_PS_UDP): iWARP has connections alone; use "
-			      "RDMA_PS_TCP, or a RoCE device (ADVERB_DEVICES)",
+			      "rdma_cm: %s cannot be the address of a datagram "
+			      "id (RDMA_PS_UDP), since iWARP has connections "
+			      "only; use RDMA_PS_TCP, or a RoCE device "
+			      "(ADVERB_DEVICES)",
 			      text);
 	return r_fail(ENODEV, format, text);
 }

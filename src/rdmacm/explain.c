@@ -11,7 +11,9 @@
 #include "log/stderr.h"
 #include "util/seen_set.h"
 
-static struct seen_set said; /* a full set: no more messages */
+/* The causes for which a message was printed.  After the set is full, no
+ * message is printed. */
+static struct seen_set said;
 
 static void say_once(uintptr_t cause, const char *format, va_list args)
 {
@@ -57,10 +59,10 @@ void r_say_of(unsigned cause, const char *sentence)
 const char *r_reason(int err)
 {
 	if (err == EDQUOT)
-		return "this user has as many ids, listeners and connections as "
-		       "the broker has left for all other users; close some, "
-		       "or use a broker of your own (adverb run --private -- "
-		       "PROGRAM)";
+		return "one user may have only as many ids, listeners and "
+		       "connections as are left for all other users, and this "
+		       "user has so many; close some, or use a broker of your "
+		       "own (adverb run --private -- PROGRAM)";
 	return strerror(err);
 }
 

@@ -11,8 +11,8 @@
  * format must be a literal. */
 void r_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints a message that another module has made; a number below 4095 identifies
- * the cause. */
+/* Prints the sentence, which another module has made.  `cause` identifies the
+ * cause of the message: a number below 4095. */
 void r_say_of(unsigned cause, const char *sentence);
 
 /* Returns why the broker refuses a request, from the errno value of its answer.
@@ -20,8 +20,9 @@ void r_say_of(unsigned cause, const char *sentence);
 const char *r_reason(int err);
 
 /*
- * Prints the message, which begins with the name of the call, as r_say does.
- * Sets errno to err, and returns -1, as the calls of the ABI do.
+ * Prints the message as r_say does, sets errno to err, and returns -1, the
+ * result of a call of the ABI that fails.  The message begins with the name of
+ * the call.
  */
 int r_fail(int err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -11,7 +11,8 @@
 
 #include "util/random.h"
 
-/* How many ports of the broker's choice are tried with TCP. */
+/* If the program leaves the port to the broker: how many ports of the broker
+ * are tried until one is free with TCP, too. */
 #define PORT_TRIES 16
 
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
@@ -22,8 +23,8 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 
 	if (!id)
 		return NULL;
-	/* Chosen here already: a program with a queue pair of its own may call
-	 * rdma_init_qp_attr before it connects. */
+	/* The PSN is needed early: a program with a queue pair of its own may
+	 * call rdma_init_qp_attr before it connects. */
 	if (random_fill(&random, sizeof(random), true))
 		id->own.psn = random & 0xffffff;
 	id->base.channel = channel;
@@ -102,8 +103,8 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	r_iw_drop(id);
 	r_take();
 	r_await_bound(id);
-	/* First, so that the peer learns of the end although this thread then
-	 * waits for acknowledgements. */
+	/* r_release comes before the wait for acknowledgements, so that the
+	 * peer learns of the end now. */
 	r_release(id);
 	r_channel_move(id, NULL);
 	r_await_acks(id);
@@ -237,9 +238,9 @@ static void release_roce(struct r_id *id)
 	r_give();
 }
 
-/* Binds the id to one port at the broker and of TCP.  Returns 0 or -errno;
- * -EADDRINUSE also if the port that the broker has chosen is in use with TCP.
- */
+/* Binds the id to the same port at the broker and with TCP.  Returns 0 or
+ * -errno; -EADDRINUSE also if the broker has chosen the port, and it is in use
+ * with TCP. */
 static int bind_both(struct r_id *id, const struct sockaddr *addr)
 {
 	struct sockaddr_storage at;
@@ -434,7 +435,8 @@ static void create_incoming_id(struct r_id *listener, const struct cmproto *m)
 	id->state.is_passive = true;
 	id->remote = *m;
 	memcpy(id->note, m->note, sizeof(id->note));
-	/* The traffic class of the request, unless the program has set one. */
+	/* The listener's traffic class, or the request's if the program has set
+	 * none. */
 	id->options.tos = listener->options.tos ? listener->options.tos
 						: m->qp.traffic_class;
 	id->options.ack_timeout = listener->options.ack_timeout;
@@ -487,15 +489,17 @@ static void explain_end(const struct r_id *id, const struct cmproto *m)
 		r_say("rdma_connect: REJECTED by %s: reason %d of IBTA 12.6.7.2 "
 		      "(3: the user who listens has all the connections that "
 		      "the broker allows; 4: the peer has waited too long; 10: "
-		      "the peer takes the request for a stale connection's)",
+		      "the peer still has an older connection of this queue "
+		      "pair's number; connect again)",
 		      text, m->status);
 }
 
 /*
- * Returns whether the id is a connection request that the program has not
- * accepted or rejected.  Such a request is withdrawn from here on: as with the
- * kernel the program gets no event, since the id's context is still the
- * listener's, and rdma_accept fails.
+ * Called when the id's conversation ends or changes.  If the program has
+ * neither accepted nor rejected the connection request, the request counts as
+ * withdrawn from now on, and the function returns true.  As with the kernel,
+ * rdma_accept then fails, and no event is posted: the id's context is still the
+ * listener's, so the program could not tell to which id the event belongs.
  */
 static bool withdraw_id(struct r_id *id)
 {

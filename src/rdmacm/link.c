@@ -35,7 +35,8 @@
 pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t r_changed = PTHREAD_COND_INITIALIZER;
 
-/* A thread that waits for the answer to a request, on the thread's stack. */
+/* A thread that waits for the answer to a request.  The struct is on that
+ * thread's stack. */
 struct waiter {
 	struct list link;
 	uint32_t serial;
@@ -60,9 +61,12 @@ struct pending {
 	struct cmproto request;
 };
 
-static int broker_fd = -1;
-/* The number of the thread that reads broker_fd; a thread with another number
- * ends. */
+static int broker_fd = -1; /* -1: there is no connection */
+/*
+ * The number of the thread that reads broker_fd; a thread with another number
+ * ends.  Stored under r_lock, and loaded without r_lock.  No other access needs
+ * an order with it: the thread's descriptor is its own variable.
+ */
 static shared_u32 thread_number;
 /* The thread is in dial_open, without r_lock: no other thread connects. */
 static bool is_dialling;
@@ -265,8 +269,9 @@ static void release_waiters(void)
 	pthread_cond_broadcast(&r_changed);
 }
 
-/* Sends a request and reads the answer, and events that come before, while the
- * thread does not read.  Returns 0, -EPIPE if the broker is gone, or -errno. */
+/* Sends a request and receives messages until the answer comes, and handles
+ * those that come before.  The thread does not read fd meanwhile.  Returns 0,
+ * -EPIPE if the broker is gone, or the answer's -errno. */
 static int ask_broker(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 {
 	uint32_t serial = ++last_serial;
@@ -477,8 +482,9 @@ static uint64_t now_ms(void)
 }
 
 /*
- * redial_broker, after a pause if brokers end each connection at once.
- * *dialled_ms is when the connection that broke was opened, and is updated.
+ * Calls redial_broker, after a pause if the last connection lasted less than
+ * SEEK_MS; *pause_ms is that pause, and grows.  *dialled_ms is when the last
+ * connection was opened, and then when the new one was.
  */
 static int redial_calmly(int old, uint64_t *dialled_ms, int *pause_ms)
 {
@@ -589,7 +595,7 @@ static int dial_broker(void)
 		return -EPIPE;
 	err = dial_open(&fd, NULL, tell_word, why);
 	if (err) {
-		r_say("rdma_cm: no connection can be made: %s", why);
+		r_say("rdma_cm: there is no connection to the broker: %s", why);
 		return err;
 	}
 	/* Ids may remain of a broker that had no successor until now. */
@@ -606,8 +612,8 @@ static int post_message(struct cmproto *m, uint16_t kind, uint32_t handle)
 {
 	int err;
 
-	/* Before dial_broker: if that fails, the caller may keep the complete
-	 * message for the next broker. */
+	/* Filled in before dial_broker: if dial_broker fails, the caller may
+	 * keep the complete message for the next broker. */
 	m->magic = CMPROTO_MAGIC;
 	m->version = CMPROTO_VERSION;
 	m->kind = kind;
@@ -651,9 +657,9 @@ static int call_broker(struct r_id *id, struct cmproto *m, uint16_t kind,
 
 /*
  * Waits until no other thread of this process is in r_call for the id, under
- * r_lock.  False: the time is over.  So, if a broker dies, its successor gets
- * the calls of several threads in their order: a disconnect that overtook the
- * confirmation (RTU) would have no effect.
+ * r_lock.  Returns false if the time is over.  One call at a time keeps the
+ * order of the calls if the broker dies and they are repeated at its successor:
+ * a disconnect that overtook the confirmation (RTU) would have no effect.
  */
 static bool begin_call(struct r_id *id, const struct timespec *until)
 {
@@ -690,7 +696,7 @@ int r_call(struct r_id *id, struct cmproto *m, uint16_t kind)
 		*m = request;
 		asked = dials;
 		err = call_broker(id, m, kind, &until);
-		/* Until the thread has connected to the next broker. */
+		/* Waits until the thread has connected to the next broker. */
 		while (err == -EPIPE && dials == asked && !waited)
 			waited = wait_until(&until);
 	}

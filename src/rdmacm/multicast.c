@@ -45,7 +45,7 @@ static int join_group(struct r_id *id, const struct sockaddr *addr,
 				      "has no IP address");
 	if (r_is_iwarp(id))
 		return r_fail(ENOSYS, "rdma_join_multicast: iWARP has no "
-				      "multicast");
+				      "multicast; use a RoCE device");
 	m = calloc(1, sizeof(*m));
 	e = m ? r_event_new(id, RDMA_CM_EVENT_MULTICAST_JOIN, 0) : NULL;
 	if (!e) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Declarations of nodes RDMACM_1.4 and 1.5, which the installed header may
- * lack. The calls of 1.4 resolve names by an event, and post events of the
- * program; those of 1.5 are epoll(7) for rsockets.
+ * Declarations of the version nodes RDMACM_1.4 and RDMACM_1.5, which the
+ * installed header may lack.  The calls of RDMACM_1.4 resolve names and report
+ * the result by an event, or post an event for the program.  The calls of
+ * RDMACM_1.5 are those of epoll(7) for rsockets.
  */
 #ifndef RDMACM_NEWER_H
 #define RDMACM_NEWER_H
@@ -18,22 +19,28 @@ enum {
 	NEWER_EVENT_INTERNAL,
 };
 
-/* Resolves a name, and posts the event ADDRINFO_RESOLVED or ADDRINFO_ERROR.
- * Returns 0, or -1 and errno. */
+/*
+ * Resolves a name, and posts the event ADDRINFO_RESOLVED or ADDRINFO_ERROR; the
+ * id keeps the result.  On a synchronous id, also takes that event.  Returns 0,
+ * or -1 and errno.
+ */
 int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 			  const char *service,
 			  const struct rdma_addrinfo *hints);
-/* Stores the result of rdma_resolve_addrinfo, which the program then owns and
- * frees by rdma_freeaddrinfo.  Returns 0, or -1 and errno. */
+/* Stores the id's result of rdma_resolve_addrinfo in *info.  The program then
+ * owns the result and frees it by rdma_freeaddrinfo.  Returns 0, or -1 and
+ * errno; ENODATA: the id has no result, or the program has taken it. */
 int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info);
-/* Posts the event USER or INTERNAL with `arg` to the id's channel.  Returns 0,
- * or -1 and errno. */
+/* Posts the event USER or INTERNAL, with status and arg, to the id's channel.
+ * Returns 0, or -1 and errno; EINVAL for other events. */
 int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 			int status, uint64_t arg);
 
-/* Each fails with ENOSYS, as every call of rsocket.c does. */
+/* Returns -1 and ENOSYS: adverb does not support rsockets. */
 int repoll_create(int flags);
+/* Returns -1 and ENOSYS: adverb does not support rsockets. */
 int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+/* Returns -1 and ENOSYS: adverb does not support rsockets. */
 int repoll_wait(int epfd, struct epoll_event *events, int maxevents,
 		int timeout);
 

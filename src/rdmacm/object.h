@@ -40,9 +40,10 @@ struct r_channel {
 
 struct r_event {
 	struct rdma_cm_event base;
-	struct list link;
+	struct list link; /* in r_channel.events */
 	/* The broker's message that caused the event; the event's private_data
-	 * points into the message.  Other events: zeroes. */
+	 * points into the message.  All zeroes if no message caused the
+	 * event. */
 	struct cmproto message;
 	struct r_multicast *multicast;	/* the group that was joined, or NULL */
 	uint8_t mpa_private[UINT8_MAX]; /* iWARP: the event's private_data */
@@ -53,21 +54,21 @@ struct r_multicast {
 	struct sockaddr_storage addr;
 	void *context; /* the program's */
 	union ibv_gid gid;
-	bool only_sends;  /* the QP is not attached */
+	bool only_sends;  /* the program wants the QP never to be attached */
 	bool is_attached; /* the QP is attached */
 	bool is_joining;  /* a thread has taken the event and attaches the QP */
 };
 
 /* How far the program has come with an id. */
 struct r_state {
-	bool is_passive;      /* made for a connection request */
-	bool is_listening;    /* rdma_listen has succeeded */
-	bool is_up;	      /* the program has taken ESTABLISHED */
+	bool is_passive;   /* made for a connection request */
+	bool is_listening; /* rdma_listen has succeeded */
+	bool is_up; /* ESTABLISHED was taken, or rdma_establish was called */
 	bool is_disconnected; /* the program has taken DISCONNECTED */
 	bool is_binding;      /* r_bind_later has no answer yet */
 	bool has_destination; /* rdma_resolve_addr is running or succeeded */
 	bool is_decided;   /* the program has connected, accepted or rejected */
-	bool is_withdrawn; /* the peer has ended a request not decided on */
+	bool is_withdrawn; /* the request ended before is_decided was set */
 };
 
 /* The addresses and the path MTU of an id's connection. */
@@ -89,7 +90,9 @@ struct r_offer {
 	struct ibv_ece ece;
 };
 
-/* Values of rdma_set_option. */
+/* Values of rdma_set_option: the traffic class; the ACK timeout, as n of
+ * 4.096 us * 2^n, or 0 for the default; and whether the options
+ * RDMA_OPTION_ID_REUSEADDR and RDMA_OPTION_ID_AFONLY are set. */
 struct r_options {
 	uint8_t tos, ack_timeout;
 	bool may_share, is_family_only;
@@ -102,33 +105,36 @@ struct r_id {
 	/* The note of the conversation, for the broker's successor; zeroes:
 	 * there is no conversation. */
 	uint8_t note[CMPROTO_NOTE];
-	/* The id's TCP socket (iw.h), or NULL: an id that is bound to an open
-	 * address may have both this and a handle. */
+	/* The id's TCP socket (iw.h), or NULL.  An id that is bound to an open
+	 * address (r_addr_is_open) may have a TCP socket and a handle. */
 	struct r_iw *iw;
-	struct r_device *device;
-	bool is_sync; /* the id owns its channel */
+	struct r_device *device; /* NULL: the id has no device yet */
+	bool is_sync;		 /* the id owns its channel */
 	struct r_state state;
-	pid_t caller; /* the process that has a thread in r_call, or 0 */
-	uint32_t backlog;
+	/* The process of a thread that is in r_call for the id, or 0. */
+	pid_t caller;
+	uint32_t backlog; /* of the first rdma_listen; 0: the broker's */
 	uint32_t unacked; /* events taken and not acknowledged */
 	struct r_path path;
 	struct cmproto remote; /* the peer's REQ or REP */
 	struct r_offer own;
 	struct r_options options;
 	struct list multicasts; /* struct r_multicast */
-	/* With these rdma_get_request creates queue pairs: set by
-	 * rdma_create_ep, else NULL. */
+	/* The attributes with which rdma_get_request creates queue pairs: a
+	 * copy of those of rdma_create_ep, or NULL. */
 	struct ibv_qp_init_attr *listen_attr;
+	/* The protection domain of those queue pairs; NULL: the device's. */
 	struct ibv_pd *listen_pd;
-	struct rdma_addrinfo *info; /* rdma_resolve_addrinfo's result */
-	/* rdma_create_qp has set base.send_cq, base.recv_cq. */
+	/* The result of rdma_resolve_addrinfo, or NULL. */
+	struct rdma_addrinfo *info;
+	/* Whether rdma_create_qp has set base.send_cq and base.recv_cq. */
 	bool owns_send_cq, owns_recv_cq;
-	/* CQs of the queue pair that rdma_create_qp has created, or NULL; see
-	 * qp.c. */
+	/* The queue pair's completion queues (struct r_cq in qp.c).  NULL: the
+	 * program has created the queue. */
 	struct r_cq *send_cq, *recv_cq;
 };
 
-/* The devices among which r_device_find looks: bits. */
+/* Kinds of devices, as bits: r_device_find looks among devices of these. */
 enum r_transport { R_ROCE = 1, R_IWARP = 2, R_ANY = 3 };
 
 static inline struct r_id *r_id(struct rdma_cm_id *id)
@@ -136,8 +142,8 @@ static inline struct r_id *r_id(struct rdma_cm_id *id)
 	return (struct r_id *)(void *)id;
 }
 
-/* Is the id bound to an address, or does it have a device of its destination's
- * route? */
+/* Returns whether the id is bound, by the program or by rdma_resolve_addr: at
+ * the broker (handle), or for an iWARP device (iw). */
 static inline bool r_is_bound(const struct r_id *id)
 {
 	return id->handle || id->iw;
@@ -149,7 +155,7 @@ static inline enum r_transport r_transports(const struct r_id *id)
 	return id->base.qp_type == IBV_QPT_UD ? R_ROCE : R_ANY;
 }
 
-/* Is the id's device an iWARP device? */
+/* Returns whether the id has a device, and it is an iWARP device. */
 static inline bool r_is_iwarp(const struct r_id *id)
 {
 	return id->device && id->device->iwarp;
@@ -160,37 +166,47 @@ static inline struct r_channel *r_channel(struct rdma_event_channel *channel)
 	return (struct r_channel *)(void *)channel;
 }
 
-/* Use r_take and r_give, except to wait for r_changed. */
+/* Taken by r_take and released by r_give.  Only a holder that waits for
+ * r_changed, or that releases the lock for a call, uses the mutex itself. */
 extern pthread_mutex_t r_lock;
-/* Signalled under r_lock when an answer, an acknowledgement or a free place for
- * a request may have come. */
+/* Broadcast under r_lock after each change for which a thread may wait, such as
+ * an answer of the broker, an acknowledgement, or a free place for a request.
+ */
 extern pthread_cond_t r_changed;
 
-/* link.c: takes r_lock.  The holder is not cancelled, although it calls
- * functions that are cancellation points. */
+/* link.c: disables cancellation of this thread, and takes r_lock.  The holder
+ * must not be cancelled, but calls functions that are cancellation points. */
 void r_take(void);
-/* link.c: releases r_lock, and restores the cancellation state from before
- * r_take. */
+/* link.c: releases r_lock, and restores the thread's cancellation state from
+ * before r_take. */
 void r_give(void);
 /* link.c, under r_lock: waits until the program has acknowledged all events of
  * the id.  The program may never do that, so the thread can be cancelled. */
 void r_await_acks(const struct r_id *id);
 
-/* device.c: opens the devices, unless they are open.  Returns 0, or -1 and
- * errno with a message. */
+/* device.c: opens the devices of this host, unless they are open.  Returns 0,
+ * or -1 and errno with a message; ENODEV: there is no device. */
 int r_devices(void);
-/* device.c: returns the first device of `among` that has a local address, with
- * the index of its GID, or NULL if none has the address. */
+/*
+ * device.c: returns the first device among these kinds that has the address,
+ * which is in the form of a GID, and stores the index of the device's GID for
+ * the address; 0 for iWARP.  Returns NULL if no such device has the address.
+ * The device stays open until the process ends.
+ */
 struct r_device *r_device_find(const uint8_t ip[16], enum r_transport among,
 			       uint8_t *sgid_index);
-/* device.c: fails a call, by this sentence about the address that no device has
- * which the id can have, or by one about UD and iWARP. */
+/*
+ * device.c: fails a call that needs a device with the address, when no device
+ * that the id can have has the address.  Prints `format`, whose %s is the
+ * address; or, if only iWARP devices could serve a datagram id, prints that.
+ * Returns -1 with errno ENODEV.
+ */
 int r_fail_device(const struct r_id *id, const struct sockaddr *addr,
 		  const char *format);
-/* device.c: returns whether a device of `among` exists. */
+/* device.c: returns whether a device of one of these kinds exists. */
 bool r_device_exists(enum r_transport among);
-/* device.c: sets verbs, pd, port, GID index and MTU of an id that gets a
- * device; mtu is at most route_mtu. */
+/* device.c: gives the id the device d, with the GID of this index.  Sets verbs,
+ * pd, port and path MTU of the id; the path MTU is at most route_mtu. */
 void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);
 
 /* ---- link.c: the connection to the broker ---- */
@@ -198,90 +214,107 @@ void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);
 /*
  * Sends the request m and waits for the answer, which replaces m.  If the
  * broker is killed before it answers, the request is sent to its successor.
- * Returns 0, or -errno; -ETIMEDOUT after 30 s.
+ * Takes r_lock.  Returns 0, or -errno from the broker or from a failure to
+ * connect.  After 30 s returns -ETIMEDOUT if the broker has not answered, or
+ * -EPIPE if there was no broker, or if another thread was in r_call for the id.
  */
 int r_call(struct r_id *id, struct cmproto *m, uint16_t kind);
-/* Calls r_call with an empty request, and drops the answer. */
+/* Calls r_call with an empty request, and drops the answer.  Returns r_call's
+ * result: 0 or -errno. */
 int r_do(struct r_id *id, uint16_t kind);
 /*
  * Sends the request m without waiting for the answer: a failure becomes an
- * event of the id.  Returns 0, or -errno if there is no broker.  Where
- * processors are scarce, waiting for the answer would cost three switches
- * between processes.
+ * event of the id.  Where processors are scarce, waiting for the answer would
+ * cost three switches between processes.  Waits only while 64 requests of this
+ * process have no answer.  Takes r_lock.  Returns 0, or -errno if the request
+ * can neither be sent nor be kept for the broker's successor.
  */
 int r_request(struct r_id *id, struct cmproto *m, uint16_t kind);
 /* Under r_lock: waits until the broker has answered r_bind_later. */
 void r_await_bound(const struct r_id *id);
 /* Under r_lock: sends a message to which there is no answer. */
 void r_tell(uint16_t kind, uint32_t handle);
-/* Under r_lock: releases the id at the broker, if the broker knows the id;
- * removes the id from the table and drops its requests. */
+/* Under r_lock: removes the id from the table of r_link, drops the id's
+ * requests that have no answer, and releases the id at the broker if the broker
+ * knows the id. */
 void r_release(struct r_id *id);
 /* Under r_lock: adds the id to the table, so that it gets the broker's messages
  * for the handle. */
 void r_link(struct r_id *id, uint32_t handle);
-/* Under r_lock: removes the id from the table. */
+/* Under r_lock: removes the id from the table of r_link, and sets its handle to
+ * 0. */
 void r_unlink(struct r_id *id);
 
 /* ---- channel.c ---- */
 
-/* Returns a new event, or NULL. */
+/* Returns a new event of the id, which the caller passes to r_post or frees by
+ * free(3).  status: 0, -errno, or a reason of the peer.  Returns NULL and errno
+ * if no memory is left. */
 struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
 			    int status);
 /* Under r_lock: posts the event to its channel, which then owns the event. */
 void r_post(struct r_event *e);
-/* Posts an event that the broker has not caused.  Takes r_lock.  Returns 0, or
- * -1 and errno. */
+/* Makes and posts an event that no message of the broker has caused.  Takes
+ * r_lock.  Returns 0, or -1 and errno with a message. */
 int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status);
-/* Under r_lock: moves all waiting events of the id to another channel, or frees
- * them (NULL). */
+/* Under r_lock: moves the id and all its waiting events to the channel `to`.
+ * If `to` is NULL, frees the events, and the id keeps its channel. */
 void r_channel_move(struct r_id *id, struct r_channel *to);
 /* Under r_lock: frees the waiting event of a group that the program leaves. */
 void r_forget_join(const struct r_id *id, const struct r_multicast *m);
-/* Ends a call on a synchronous id: waits for the event.  Returns 0, also for
- * other ids; or -1 and errno if the event reports a failure. */
+/*
+ * Ends a call that causes an event.  If the id is synchronous, waits for the
+ * event, which becomes id->base.event, and returns 0, or -1 and errno if the
+ * event reports a failure.  Returns 0 at once for other ids.
+ */
 int r_complete(struct r_id *id);
 
 /* ---- id.c ---- */
 
-/* Returns a new id, or NULL. */
+/* Returns a new id without address, device and handle, which the caller owns.
+ * Returns NULL and errno if no memory is left. */
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 		      enum rdma_port_space ps, enum ibv_qp_type type);
 /* Under r_lock: handles a message of the broker about an id. */
 void r_id_message(struct r_id *id, const struct cmproto *m);
-/* Binds the id at the broker, and gives the id the device of the address; an
- * open address (r_addr_is_open) stands for all devices.  Returns 0, or -1 and
- * errno with a message. */
+/* Binds the id to the address, at the broker or with TCP, and gives the id the
+ * device of the address.  With an open address (r_addr_is_open) the id is bound
+ * for all devices, and gets none.  Returns 0, or -1 and errno with a message.
+ */
 int r_bind(struct r_id *id, const struct sockaddr *addr);
 /*
- * Binds the id to a port that the broker chooses, without waiting for the
- * answer, after which ADDR_RESOLVED or ADDR_ERROR is posted.  Returns 0, or -1
- * and errno with a message.
+ * Gives the id the device of the address, and asks the broker for a port
+ * without waiting for the answer, upon which ADDR_RESOLVED or ADDR_ERROR is
+ * posted.  For an iWARP device the broker is not asked, and no event is posted.
+ * Returns 0, or -1 and errno with a message.
  */
 int r_bind_later(struct r_id *id, const struct sockaddr *addr);
 /* Under r_lock: handles the answer to r_bind or r_bind_later. */
 void r_id_bound(struct r_id *id, const struct cmproto *m);
-/* Fills in the request to bind the id.  Calls nothing of the verbs library. */
+/* Fills in the request to bind the id.  Calls nothing of the verbs library, so
+ * that the caller may hold r_lock. */
 void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 		    struct cmproto *m);
 /* Under r_lock: posts the event of a conversation that was lost with the
- * broker. */
+ * broker: DISCONNECTED or UNREACHABLE. */
 void r_post_lost(struct r_id *id);
-/* Under r_lock: posts the event of a request of r_request that failed with
- * -errno, with a message. */
+/* Under r_lock: prints that a request of r_request has failed, and posts the
+ * event: DISCONNECTED or CONNECT_ERROR.  err is -errno. */
 void r_post_failed(struct r_id *id, int err);
 
 /*
- * resolve.c: sets the route that the program passes (RDMA_OPTION_IB_PATH).
- * Ethernet uses its traffic class and MTU.  Returns 0, or -1 and errno.
+ * resolve.c: sets the route that the program passes (RDMA_OPTION_IB_PATH), and
+ * posts ROUTE_RESOLVED.  Of the `size` bytes of paths, only the traffic class
+ * and the MTU of the last suitable path are used.  Returns 0, or -1 and errno
+ * with a message.
  */
 int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 		  size_t size);
 
 /* ---- addr.c: addresses and GIDs ---- */
 
-/* Returns whether the address is IPv4 or IPv6; the other functions assume so.
- */
+/* Returns whether the address is not NULL, and is IPv4 or IPv6.  The functions
+ * below are called only with such an address. */
 bool r_addr_is_known(const struct sockaddr *a);
 /* Returns whether the address is 0.0.0.0 or ::. */
 bool r_addr_is_any(const struct sockaddr *a);
@@ -299,31 +332,35 @@ socklen_t r_addr_size(const struct sockaddr *a);
 uint16_t r_addr_port(const struct sockaddr *a);
 /* Sets the port, which is in host order. */
 void r_addr_set_port(struct sockaddr *a, uint16_t port);
-/* Stores the address as a GID. */
+/* Stores the address as a GID; IPv4 becomes ::ffff:a.b.c.d. */
 void r_addr_ip(const struct sockaddr *a, uint8_t ip[16]);
-/* Fills in *a, which has room for a struct sockaddr_in6, from a GID. */
+/* Fills in *a, which has room for a struct sockaddr_in6, from a GID and a port
+ * in host order. */
 void r_addr_make(struct sockaddr *a, const uint8_t ip[16], uint16_t port);
 /* The size of the text of r_addr_text. */
 #define R_ADDR_TEXT 80
-/* Writes an address for a message, such as "10.0.0.1 port 5"; returns text. */
+/* Writes an address for a message, such as "10.0.0.1 port 5", to text, which
+ * has room for R_ADDR_TEXT bytes.  Returns text. */
 const char *r_addr_text(const struct sockaddr *a, char *text);
 
 #define R_REJ_NO_RESOURCES 3 /* IBTA 12.6.7.2 */
 /*
  * connect.c: rejects a connection request that the program does not get, for a
- * reason of IBTA 12.6.7.2, and frees the event and its id.
+ * reason of IBTA 12.6.7.2, and frees the event and the id of the request.  The
+ * event was taken from its channel, and is acknowledged here.
  */
 void r_refuse(struct r_event *e, int reason);
 
-/* qp.c: moves the id's QP to RTS.  Returns 0, or -1 and errno. */
+/* qp.c: moves the id's QP to RTS by the peer's message in id->remote.  Returns
+ * 0, or -1 and errno. */
 int r_qp_connect(struct r_id *id);
 /* qp.c: moves the id's QP to ERR, if the id has a QP of a connected type. */
 void r_qp_fail(struct r_id *id);
 
-/* multicast.c: attaches the QP to the group whose event the program takes.
- * Returns 0, or -1 and errno. */
+/* multicast.c: attaches the QP to the group e->multicast, whose event the
+ * program takes.  Returns 0, or -1 and errno. */
 int r_multicast_joined(struct r_event *e);
-/* multicast.c: leaves all groups of the id. */
+/* multicast.c: leaves and frees all groups of the id. */
 void r_multicast_leave_all(struct r_id *id);
 
 #endif

@@ -88,8 +88,9 @@ static int attr_rts(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 	return 0;
 }
 
-/* As the kernel's iwcm_init_qp_init_attr and iwcm_init_qp_rts_attr: the
- * connection moves the queue pair to RTS. */
+/* The attributes of a queue pair of iWARP, which enters RTS when it gets its
+ * TCP connection.  The values are those of the kernel's iwcm_init_qp_init_attr
+ * and iwcm_init_qp_rts_attr. */
 static int attr_stream(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
 {
 	*mask = IBV_QP_PORT;
@@ -142,7 +143,8 @@ static int enter_state(struct rdma_cm_id *id, enum ibv_qp_state state)
 
 int r_qp_connect(struct r_id *id)
 {
-	/* INIT again: the access rights of the peer are known only now. */
+	/* The queue pair is in INIT; the second INIT sets the access rights of
+	 * the peer, which are known only now. */
 	if (enter_state(&id->base, IBV_QPS_INIT) ||
 	    enter_state(&id->base, IBV_QPS_RTR))
 		return -1;
@@ -199,8 +201,8 @@ static struct r_cq *cq_new(struct r_id *id, uint32_t size)
 	return c;
 }
 
-/* Counts one more user of a completion queue of rdma_create_qp.  NULL: the
- * program has created the queue. */
+/* Counts one more user of a completion queue that rdma_create_qp has created.
+ * Returns NULL if the program has created the queue. */
 static struct r_cq *cq_share(const struct ibv_cq *cq)
 {
 	struct r_cq *found = NULL;
@@ -218,6 +220,7 @@ static struct r_cq *cq_share(const struct ibv_cq *cq)
 	return found;
 }
 
+/* Counts one user less, and destroys the completion queue after the last. */
 static void cq_drop(struct r_cq **cq)
 {
 	struct r_cq *c = *cq;
@@ -356,7 +359,7 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 	struct ibv_qp_init_attr_ex attr = {0};
 	int result;
 
-	/* ibv_qp_init_attr ends here, but for padding. */
+	/* struct ibv_qp_init_attr has the members before comp_mask. */
 	memcpy(&attr, qp_init_attr,
 	       offsetof(struct ibv_qp_init_attr_ex, comp_mask));
 	if (pd) {
@@ -364,7 +367,7 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 		attr.pd = pd;
 	}
 	result = rdma_create_qp_ex(id, &attr);
-	/* The capabilities as granted. */
+	/* The program gets the granted capabilities. */
 	memcpy(qp_init_attr, &attr,
 	       offsetof(struct ibv_qp_init_attr_ex, comp_mask));
 	return result;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Resolves an address to a device and a path.  The kernel's routing tables give
- * the source address at once; an address counts as resolved after the broker
- * has also chosen a port.
+ * the source address at once.  Nevertheless ADDR_RESOLVED of a RoCE id is
+ * posted only after the broker has bound a port for the id.
  */
 #include "device/netdev.h"
 #include "rdmacm/explain.h"
@@ -25,8 +25,9 @@
 #define SELECT_EQUAL 2
 #define PATH_MTU     0x3f /* the bits of the MTU, below the selector's */
 
-/* Returns the path MTU (IBV_MTU_*) that fits the kernel's MTU of a connected
- * socket: the route's, or what a router has reported.  0: unknown. */
+/* Returns the path MTU (IBV_MTU_*) that fits into the MTU of a connected
+ * socket, or 0 if the kernel does not know that MTU.  The kernel takes the MTU
+ * from the route, or from what a router has reported. */
 static uint8_t mtu_of(int fd, int family)
 {
 	int mtu = 0;
@@ -86,11 +87,14 @@ static void set_peer(struct r_id *id, const struct sockaddr *to)
 	a->addr.ibaddr.pkey = htobe16(PKEY);
 }
 
+/* Returns whether rdma_resolve_addr must bind src as rdma_bind_addr does. */
 static bool wants_port(const struct sockaddr *src)
 {
 	return r_addr_is_any(src) || r_addr_port(src);
 }
 
+/* Calls r_bind_later.  Returns 0, or 1 with a message.  *later becomes whether
+ * the broker's answer will cause ADDR_RESOLVED. */
 static int bind_later(struct r_id *id, const struct sockaddr *src, bool *later)
 {
 	if (r_bind_later(id, src))
@@ -99,8 +103,8 @@ static int bind_later(struct r_id *id, const struct sockaddr *src, bool *later)
 	return 0;
 }
 
-/* Returns whether src can be the source address for dst.  A loopback address
- * can be only for a loopback or a multicast address. */
+/* Returns whether src is a source address to send from to dst.  A loopback
+ * address is one for loopback and multicast addresses only. */
 static bool is_source_to(const struct sockaddr *src, const struct sockaddr *dst)
 {
 	if (!src || r_addr_is_any(src))
@@ -109,8 +113,8 @@ static bool is_source_to(const struct sockaddr *src, const struct sockaddr *dst)
 	       r_addr_is_multicast(dst);
 }
 
-/* An id that was bound for all devices now has one: the other transport's port
- * becomes free. */
+/* An id that was bound for all devices, at the broker and with TCP, now has one
+ * device.  Frees the port of the transport that the device does not have. */
 static void keep_one_transport(struct r_id *id)
 {
 	if (!r_is_iwarp(id)) {
@@ -122,8 +126,8 @@ static void keep_one_transport(struct r_id *id)
 	r_give();
 }
 
-/* Gives an id that has a port the device with this address.  Returns 0, or 1
- * with a message, see set_source. */
+/* Gives the device with the address `from` to an id that already has a port.
+ * Returns 0, or 1 with a message if there is no such device. */
 static int set_device(struct r_id *id, const struct sockaddr *from)
 {
 	struct rdma_addr *a = &id->base.route.addr;
@@ -149,9 +153,10 @@ static int set_device(struct r_id *id, const struct sockaddr *from)
 }
 
 /*
- * Chooses the source of an id that is bound to no device's address, or not
- * bound.  Returns 0; 1, with a message, if the call fails; -errno if there is
- * no route.  *later: ADDR_RESOLVED is posted after the broker's answer.
+ * Chooses the source address and the device of an id that has no device yet; of
+ * another id, only limits the path MTU.  Returns 0; 1, with a message, if
+ * rdma_resolve_addr must fail; -errno if there is no route.  *later becomes
+ * true if the broker's answer will cause ADDR_RESOLVED.
  */
 static int set_source(struct r_id *id, const struct sockaddr *src, bool *later)
 {
@@ -213,7 +218,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 		return -1;
 	was = base->route.addr;
 	set_peer(id, dst_addr);
-	/* Before the broker's answer, which may reset the flag. */
+	/* Set before the broker can answer: r_id_bound may reset the flag. */
 	id->state.has_destination = true;
 	err = set_source(id, src_addr, &later);
 	if (err)
