@@ -11,7 +11,7 @@
 
 #include "util/fd_identity.h"
 
-#define SEGMENT_MIN 536 /* bytes: IPv4's default MSS (RFC 9293 3.7.1) */
+#define SEGMENT_MIN 536 /* bytes: the default MSS of TCP over IPv4 */
 
 static void set_option(int fd, int level, int name, int value)
 {

@@ -78,8 +78,8 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 	return 0;
 }
 
-/* Returns the index of the RoCE v2 GID `like`, or of the first RoCE v2 GID of
- * the same address family, or -1. */
+/* Returns the index of the RoCE v2 GID `like`; if the device lacks `like`, the
+ * index of the first RoCE v2 GID of its address family; else -1. */
 static int gid_index(const struct device *dev, const uint8_t like[16])
 {
 	int first = -1;
@@ -176,8 +176,8 @@ struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
 	return ibv_create_ah(pd, &attr);
 }
 
-/* The kernel finds the link layer address of each packet, and programs that use
- * adverb need none. */
+/* Not supported: the kernel finds the link layer address of each packet, so
+ * programs that use adverb need no such address. */
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context,
 				struct ibv_ah_attr *attr,
 				uint8_t eth_mac[ETHERNET_LL_SIZE],

@@ -87,7 +87,7 @@ static int check_attr(const struct ibv_pd *pd, const struct v_mr_init_attr *a)
 
 	if (a->comp_mask & ~known)
 		return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
-			      "an attribute of a release after 65 "
+			      "an attribute of a release of rdma-core after 65 "
 			      "(ibv_reg_mr_ex)");
 	if ((a->comp_mask & V_REG_MR_BUF) && (a->comp_mask & files))
 		return v_fail(EINVAL, V_INPUT,

@@ -24,7 +24,7 @@ _Static_assert(V_OPS_ROOM + V_OLDER_OPS >= V_NEWER_OPS,
 	       "v_context has room for release 65's operations");
 _Static_assert(offsetof(struct v_device, ops) == 664, "read by drivers");
 
-/* An operation that adverb does not support. */
+/* Sets an operation that adverb does not support. */
 #define REFUSE(field, name) field = (__typeof__(field))(void *)v_refuse_##name
 
 static void fill_old(struct ibv_context_ops *ops)
@@ -103,7 +103,8 @@ static void fill_ops(struct v_context *c)
 	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 }
 
-/* The open contexts: v_device_of_fd and the events search them. */
+/* The open contexts, which v_device_of_fd and the events of devices search.
+ * Lock: contexts_lock. */
 static struct list contexts = {&contexts, &contexts};
 static struct lock contexts_lock;
 

@@ -5,8 +5,8 @@
  * Each queue pair has its sums (hca/comp.h); a counter's value is the total
  * over the queue pairs to which the counter is attached.
  *
- * Lock: v_counter.lock, taken under host_lock or alone; under v_counter.lock
- * only the locks of completion queues are taken.
+ * Lock: v_counter.lock, which is taken with or without host_lock.  Its holder
+ * takes the locks of completion queues (hca/cq.h), and no other lock.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,16 +27,17 @@ struct v_counter {
 	 * were destroyed. */
 	uint64_t done, failed;
 	struct list attached; /* struct v_attached */
-	/* The values that the program read last: of the requests that succeeded
-	 * (or their bytes), and of those that failed. */
+	/* The values that the program read last: [false] the number of requests
+	 * that succeeded, or of their bytes; [true] the number that failed. */
 	uint64_t last[2];
-	/* A read of the same value as before counts as an empty poll. */
+	/* For host_poll: a read that returns the same value as the last read
+	 * counts as a poll that found nothing. */
 	struct host_polls polls;
 };
 
 /* The attachment of a counter to a queue pair. */
 struct v_attached {
-	struct list of_counter, of_qp;
+	struct list of_counter, of_qp; /* in attached, and in v_qp.counters */
 	struct v_counter *counter;
 	struct v_qp *qp;
 	uint32_t ops; /* enum comp_op, as bits */
@@ -159,11 +160,13 @@ static int check_now(const struct qp *qp, uint32_t ops)
 	if (shared_load(&qp_target(qp)->comp.ops) & ops)
 		return v_fail(EBUSY, V_INPUT,
 			      "ibv_qp_attach_comp_cntr: a counter is attached "
-			      "to an operation in op_mask already, until the "
-			      "queue pair is destroyed");
+			      "to an operation in op_mask already, and stays "
+			      "attached until the queue pair is destroyed");
 	return 0;
 }
 
+/* Attaches the counter, under host_lock.  The store of comp->ops orders no
+ * other access: the QP is in RESET or INIT, so nothing completes there yet. */
 static void attach_sums(struct v_attached *a)
 {
 	struct comp *comp = &qp_target(a->qp->qp)->comp;
@@ -285,7 +288,8 @@ static int change_counter(struct ibv_comp_cntr *counter, bool failed, bool add,
 	if (!v_is_ours(v_context(c->base.context)))
 		return v_fail(EPERM, V_FORKED, "changing a completion counter");
 	lock_take(&c->lock);
-	/* What has completed before is not added to the new value. */
+	/* Requests that have completed by now must not count in addition to the
+	 * new value, so their sums are collected first. */
 	if (!add)
 		collect_sums(c);
 	*own += add ? value : value - total_of(c, failed);
@@ -314,8 +318,9 @@ int ibv_inc_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount)
 }
 
 /*
- * Makes progress as a poll does, for programs that only read counters, and
- * yields the processor after many reads of an unchanged value.
+ * Stores the value, and makes progress as a poll does, since a program may only
+ * read counters and never poll.  Yields the processor after many reads of an
+ * unchanged value.
  */
 static int read_counter(struct ibv_comp_cntr *counter, bool failed,
 			uint64_t *value)

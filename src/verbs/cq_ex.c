@@ -34,8 +34,9 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	v_enter_queue(&cq->poll_lock, cq->is_single);
 	if (v_poll(c->host, cq, &cq->now, 1)) {
 		show_entry(cq);
-		/* The program runs between start_poll and end_poll, and its
-		 * accesses must be seen although the lock is held. */
+		/* The program runs between start_poll and end_poll.
+		 * ThreadSanitizer must see the program's accesses, although
+		 * this thread holds a lock of adverb's. */
 		instrument_ignore_end();
 		instrument_happens_after(&cq->poll_lock);
 		instrument_happens_after(c->host);
@@ -64,7 +65,8 @@ static void end_poll(struct ibv_cq_ex *ex)
 	instrument_happens_before(&cq->poll_lock);
 	instrument_ignore();
 	v_leave_queue(&cq->poll_lock, cq->is_single);
-	/* cq_poll of next_poll may have set a notify bit. */
+	/* cq_poll, called by next_poll, may have set a notify bit, for which
+	 * host_polled wakes the progress thread. */
 	host_polled(v_context(cq->base.context)->host, false);
 }
 
@@ -83,7 +85,8 @@ static uint32_t read_byte_len(struct ibv_cq_ex *ex)
 	return cq_of(ex)->now.byte_len;
 }
 
-/* ibv_wc_read_invalidated_rkey calls this too, and does not swap the bytes. */
+/* ibv_wc_read_invalidated_rkey calls this function too, and takes the value as
+ * the key, without swapping bytes. */
 static __be32 read_imm_data(struct ibv_cq_ex *ex)
 {
 	return cq_of(ex)->now.imm_be;
@@ -109,8 +112,8 @@ static uint8_t read_sl(struct ibv_cq_ex *ex)
 	return (uint8_t)cq_of(ex)->now.sl;
 }
 
-/* The five fields from here on do not exist on RoCE: their functions return
- * 0. */
+/* The five functions from here on return 0: RoCE and iWARP have no such
+ * fields. */
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
 	return 0;

@@ -26,8 +26,9 @@ static uint32_t next_handle;
 static size_t taken; /* the bytes of all device memory */
 static uint32_t open_files;
 
-/* The number of files that stay open for peers of this host to map.  A file for
- * each allocation could exhaust the program's limit of descriptors. */
+/* The number of files that stay open for peers of this host to map.  If the
+ * file of each allocation stayed open, the program could reach its limit of
+ * descriptors. */
 #define FILES_MAX 64
 
 /* The lock is held across fork(2), so that the child has a consistent list and
@@ -116,7 +117,7 @@ static void file_close(struct dm_memory *m) REQUIRES(&dm_lock)
 	m->fd = -1;
 }
 
-/* Frees m if no other handle refers to it. */
+/* Gives up the reference of one handle to m, and frees m after the last. */
 static void drop_memory(struct dm_memory *m) REQUIRES(&dm_lock)
 {
 	if (--m->holders)

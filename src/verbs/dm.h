@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Device memory (ibv_alloc_dm): see dm.c.  Several handles may refer to the
- * same memory.  Lock: dm.c's, a leaf, for all of struct dm_memory.
+ * same memory.  Lock: dm_lock of dm.c, a leaf, covers struct dm_memory.
  */
 #ifndef VERBS_DM_H
 #define VERBS_DM_H
@@ -12,10 +12,10 @@
 enum { DM_BYTES = 1 << 20 }; /* the sum of all device memory of a process */
 
 struct dm_memory {
-	struct list link;
-	uint8_t *bytes;
-	size_t length;
-	uint32_t handle;
+	struct list link; /* in dm.c's list of all device memory */
+	uint8_t *bytes;	  /* the mapping of the memory's file */
+	size_t length;	  /* bytes */
+	uint32_t handle;  /* by which ibv_import_dm finds the memory */
 	uint32_t holders; /* the number of handles, imported ones included */
 	/* The memory's file, kept open for peers of this host that map the file
 	 * (memory/mr_file.h); -1: the file was closed. */

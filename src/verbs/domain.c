@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Protection domains; thread and parent domains.  A program that gives queue
- * pairs and completion queues a thread domain uses each of them in one thread
- * at a time: posting and extended polling then take no lock of the front end
- * (v_enter_queue).  The other locks stay, since they order the program's thread
- * and other threads: the post lock and the progress lock order it and the
- * progress thread, which executes and completes the same requests; the lock of
- * hca/cq.h orders a poll and completions that other queue pairs' threads and
- * the progress thread add, or collect from receives.  Two threads that break
- * the promise harm this process alone: peers check what they read of this
- * arena, and a request is executed at a peer as the copy of it that was checked
- * (struct direct_request).  Shared receive queues are locked as without a
- * domain.
+ * Protection domains, thread domains and parent domains.
  *
- * A parent domain stands for the protection domain in it.  Its allocators are
- * never called, since queues lie in the arena.  adverb can use all memory of
- * the process, so V_PARENT_DOMAIN_UNPROTECTED has no effect.
+ * A program that gives queue pairs and completion queues a thread domain
+ * promises to use each of them in one thread at a time.  Then posting and
+ * extended polling take no lock of the front end (v_enter_queue).  The other
+ * locks are still taken.  The post lock and the progress lock exclude the
+ * progress thread, which executes and completes the requests of the program's
+ * thread.  The lock of hca/cq.h excludes the threads that add completions to
+ * the queue, or collect receives, during a poll: the progress thread, and
+ * threads that use other queue pairs.  Shared receive queues are locked as
+ * without a thread domain.
+ *
+ * If two threads break the promise, only this process is harmed.  Peers check
+ * what they read in this arena, and this process copies a request before it
+ * checks and executes the copy at a peer (struct direct_request).
+ *
+ * A parent domain stands for its protection domain.  Its allocators are never
+ * called, since queues lie in the arena.  adverb can use all memory of the
+ * process, so V_PARENT_DOMAIN_UNPROTECTED has no effect.
  */
 #include <errno.h>
 #include <stdlib.h>

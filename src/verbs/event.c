@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events: from the engine to the program's queues, the calls by which the
- * program takes them, and their acknowledgement. */
+/* Events: posts the engine's events to the program's queues; has the calls by
+ * which the program takes and acknowledges events. */
 #include <errno.h>
 #include <pthread.h>
 
@@ -68,8 +68,8 @@ void v_event(const struct engine_event *e)
 	}
 }
 
-/* Returns whether an event happens to the device or its port: the program's
- * acknowledgement of such an event is not counted. */
+/* Returns whether an event happens to the device or its port.  Acknowledgements
+ * of such events are not counted, since no call waits for them. */
 static bool is_of_device(enum ibv_event_type type)
 {
 	return type == IBV_EVENT_PORT_ACTIVE || type == IBV_EVENT_PORT_ERR ||
@@ -109,8 +109,8 @@ static struct v_source *sleep_counted(struct v_queue *q)
 	return s;
 }
 
-/* Waits for an event.  Meanwhile this thread makes progress for the process, if
- * no other thread leads (host/leader.h). */
+/* Waits for an event, and takes it.  Meanwhile this thread makes progress for
+ * the process, unless another thread leads (host/leader.h). */
 static struct v_source *sleep_for(struct host *h, struct v_queue *q)
 {
 	const struct host_sleep sleep = {has_claimed, q};

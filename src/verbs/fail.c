@@ -13,7 +13,7 @@
 static const char *const sentences[] = {
 	[V_FORKED] = "%s fails: the parent of this forked process opened the "
 		     "device; open the device in the child too",
-	[V_NOT_SUPPORTED] = "not supported: %s; the program has to do without",
+	[V_NOT_SUPPORTED] = "not supported: %s; the program must do without it",
 	[V_LIMIT] = "%s exceeds the limit that the device reports "
 		    "(ibv_query_device_ex, ibv_query_comp_cntr_caps); ask for "
 		    "less, or free some first",
@@ -21,7 +21,7 @@ static const char *const sentences[] = {
 	[V_BUSY] = "%s; the call fails with EBUSY until they are gone",
 	[V_INPUT] = "invalid argument: %s",
 	[V_MODIFY] = "ibv_modify_qp fails: %s",
-	[V_CONNECT] = "the queue pair does not take its connection: %s",
+	[V_CONNECT] = "the queue pair cannot take its TCP connection: %s",
 	[V_AH] = "ibv_create_ah fails: %s",
 	[V_MCAST] = "ibv_attach_mcast or ibv_detach_mcast fails: %s",
 	[V_STATE] = "posting fails: the queue pair is in state %s; call "
@@ -31,8 +31,8 @@ static const char *const sentences[] = {
 	[V_SYSTEM] = "%s",
 };
 
-/* Returns a hash (FNV-1a) of cause and text, by which log_say finds that it has
- * printed the message before. */
+/* Returns a hash (FNV-1a) of cause and text.  By this number log_say finds out
+ * whether the message was printed before. */
 static uint64_t detail_of(enum v_cause cause, const char *what)
 {
 	uint64_t key = (uint64_t)cause;
@@ -49,8 +49,8 @@ int v_fail(int err, enum v_cause cause, const char *what)
 	const char *hole = strstr(form, "%s");
 	size_t before = (size_t)(hole - form);
 
-	/* without printf, for which the sentence would be a format that is no
-	 * literal */
+	/* The text is put together without printf, since compilers warn of a
+	 * format that is not a literal. */
 	text[0] = 0;
 	strncat(text, form, before);
 	strncat(text, what, sizeof(text) - 1 - strlen(text));

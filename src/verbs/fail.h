@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a verb fails: a message to the user (log_say, once for each cause and
- * detail), then the return value and errno that the call documents.  Elsewhere
- * in this folder "with a message" means: through this file.  No lock.
+ * How a verb fails: prints a message to the user by log_say, once for each
+ * cause and text, and then sets errno and returns as the verb's manual page
+ * documents. In the comments of this folder, "with a message" means that a
+ * function of this file prints one.  No lock.
  */
 #ifndef VERBS_FAIL_H
 #define VERBS_FAIL_H
@@ -19,7 +20,7 @@ enum v_cause {
 	V_BUSY,		 /* the call, and the objects that prevent it */
 	V_INPUT,	 /* the call, and the argument that is wrong */
 	V_MODIFY,	 /* why ibv_modify_qp fails */
-	V_CONNECT,	 /* why rdma_cm's connection is not taken */
+	V_CONNECT,	 /* why the QP cannot take rdma_cm's TCP connection */
 	V_AH,		 /* why ibv_create_ah fails */
 	V_MCAST,	 /* why ibv_attach_mcast or ibv_detach_mcast fails */
 	V_STATE,	 /* the state of the QP */
@@ -31,12 +32,13 @@ enum v_cause {
  * string that stays the same for the same cause: it is part of the key by which
  * a message is printed once. */
 int v_fail(int err, enum v_cause cause, const char *what);
-/* v_fail for a call by which a program searches for a limit.  The program
- * expects the failure, so the message is printed with ADVERB_EXPLAIN=2 only. */
+/* Does the work of v_fail for a call by which a program searches for a limit.
+ * The program expects the failure, so the message is printed with
+ * ADVERB_EXPLAIN=2 only.  Returns err. */
 int v_fail_try(int err, enum v_cause cause, const char *what);
-/* v_fail for calls that return a pointer; returns NULL. */
+/* Does the work of v_fail for a verb that returns a pointer.  Returns NULL. */
 void *v_fail_null(int err, enum v_cause cause, const char *what);
-/* v_fail for calls that return -1; returns -1. */
+/* Does the work of v_fail for a verb that returns -1 and errno.  Returns -1. */
 int v_fail_errno(int err, enum v_cause cause, const char *what);
 
 #endif

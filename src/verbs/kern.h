@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies between the kernel's user ABI (<rdma/...>) and the verbs structs: the
- * functions of nodes IBVERBS_1.0 and 1.1 that rdma-core's librdmacm calls.  No
- * state, no lock; pointers are not checked.
+ * Copies between the structs of the kernel's user ABI (<rdma/...>) and those of
+ * verbs: functions of the nodes IBVERBS_1.0 and IBVERBS_1.1 that rdma-core's
+ * librdmacm calls.  They cannot fail.  No state, no lock; pointers are not
+ * checked.
  */
 #ifndef VERBS_KERN_H
 #define VERBS_KERN_H
@@ -15,7 +16,8 @@
 /* Copies all attributes of an address vector. */
 void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst,
 				struct ib_uverbs_ah_attr *src);
-/* Copies all attributes: the mask of the valid ones is the caller's. */
+/* Copies all attributes of a queue pair, valid or not: the caller has the mask
+ * of the valid attributes. */
 void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst,
 				struct ib_uverbs_qp_attr *src);
 /* Copies a path record. */

@@ -14,8 +14,9 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-/* Flags without effect on adverb: the base address, which callers handle, the
- * size of pages, and the range of optional flags. */
+/* Flags that this file accepts and that need no work here: callers have applied
+ * IBV_ACCESS_ZERO_BASED to iova, and the other flags have no effect on
+ * adverb. */
 #define HARMLESS                                                               \
 	(IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define RIGHTS                                                                 \
@@ -44,10 +45,11 @@ static int check_access(unsigned int access)
 }
 
 /*
- * Returns whether the page is mapped; true if a sandbox refuses the system
- * call. msync with MS_ASYNC does nothing but this check. mincore(2) would be
- * the obvious call, but systemd's filter @system-service kills a process for
- * mincore. libc's msync is not called, since it is a cancellation point.
+ * Returns whether the page of this address is mapped, or true if a sandbox
+ * refuses the system call.  msync(2) with MS_ASYNC does nothing but this check.
+ * mincore(2) would be the obvious call, but systemd's filter @system-service
+ * kills a process for mincore.  libc's msync is not called, since that function
+ * is a cancellation point.
  */
 static bool is_mapped(uintptr_t at)
 {
@@ -107,8 +109,9 @@ static access_set keys_of(const struct mr *row)
 	return access_key(row->lkey) | access_key(row->rkey);
 }
 
-/* Removes a row.  Returns 0, or EBUSY with a message.  Waits until no peer of
- * this host that looked the row up before still copies. */
+/* Removes a row, and waits until each peer of this host that has looked the row
+ * up has ended its copy.  Returns 0, or EBUSY with a message if windows are
+ * bound to the row. */
 static int row_free(struct v_context *c, struct mr *row, const char *call)
 {
 	access_set keys = keys_of(row);
@@ -193,7 +196,12 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length,
 	return register_region(pd, addr, length, iova, access);
 }
 
-/* Changes the rights of a region, which keeps its keys. */
+/*
+ * Changes the rights of a region, which keeps its keys.  The store of the
+ * rights comes before host_await_accesses loads the peers' access slots, by the
+ * fence in access_scan_begin.  Without that order a peer could use the old
+ * rights after this function has returned.
+ */
 static int change_access(struct v_context *c, struct v_mr *m, uint32_t access)
 {
 	uint32_t kept = (m->mr->access & ~(uint32_t)RIGHTS) | (access & RIGHTS);
@@ -213,9 +221,9 @@ static int rereg_fail(int err, int answer)
 }
 
 /*
- * Checks the arguments that ibv_rereg_mr(3) answers with
- * IBV_REREG_MR_ERR_INPUT, after which the old region stays valid.  Returns 0,
- * or EINVAL with a message.
+ * Checks the arguments for which ibv_rereg_mr(3) documents the result
+ * IBV_REREG_MR_ERR_INPUT: the region stays as it was.  Returns 0, or EINVAL
+ * with a message.
  */
 static int rereg_check(const struct v_mr *m, int flags, const struct ibv_pd *pd,
 		       const void *addr, size_t length, int access)

@@ -133,8 +133,8 @@ const char *v_wr_opcode_str(enum ibv_wr_opcode opcode)
 }
 
 /*
- * The static rates of an address vector (IBTA 9.11.1).  Only some have a
- * multiple of 2.5 Gb/s; ibv_rate_to_mult knows no others.
+ * The static rates of an address vector (IBTA 9.11.1).  Some rates have no
+ * multiple of 2.5 Gb/s; for these ibv_rate_to_mult returns -1.
  */
 struct rate {
 	enum ibv_rate rate;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls of later releases that adverb does not support: see newer.h. */
+/* Calls of newer releases of rdma-core that adverb does not support: see
+ * newer.h. */
 #include "verbs/newer.h"
 
 #include <errno.h>

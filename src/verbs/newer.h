@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Declarations of rdma-core's releases up to 65 that the installed header may
- * lack: calls of the nodes IBVERBS_1.15 to 1.18 with their structures, and the
- * fields by which older structures have grown.  The structures have names of
- * adverb's own, so that this header can be included beside any release's;
- * layout.c compares them with the structures that the installed header has.
+ * Declarations of rdma-core up to release 65 that the installed header may
+ * lack: calls of the nodes IBVERBS_1.15 to IBVERBS_1.18 with their structures,
+ * and the fields by which older structures have grown.  Here the structures
+ * have names of adverb's own (v_NAME for ibv_NAME), so that this header can be
+ * included together with the header of any release.  layout.c compares the
+ * structures with those of the installed header.
  */
 #ifndef VERBS_NEWER_H
 #define VERBS_NEWER_H
@@ -61,6 +62,7 @@ union v_port_attr {
 
 /* ---- 1.15: registration by attributes; cache hints (DMA handles) ---- */
 
+/* Bits of v_mr_init_attr.comp_mask: the fields that are valid. */
 enum {
 	V_REG_MR_IOVA = 1 << 0,
 	V_REG_MR_ADDR = 1 << 1,
@@ -84,55 +86,59 @@ struct v_mr_init_attr {
 	struct ibv_buf *buf;
 };
 
-/* Registers memory as attr says.  NULL and errno, with a message: EOPNOTSUPP if
- * attr names a dma-buf, a DMA handle or an unknown attribute, else as
- * ibv_reg_mr. */
+/* Registers memory as attr says.  Returns the region, which ibv_dereg_mr frees,
+ * or NULL and errno with a message: EOPNOTSUPP if attr names a dma-buf, a DMA
+ * handle or an unknown attribute, else an errno of ibv_reg_mr. */
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr);
 /* Returns NULL and EOPNOTSUPP, with a message. */
 struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context,
 				struct ibv_dmah_init_attr *attr);
-/* Returns EOPNOTSUPP. */
+/* Returns EOPNOTSUPP, without a message. */
 int ibv_dealloc_dmah(struct ibv_dmah *dmah);
 
 /* ---- 1.16: dma-bufs of device memory; the speed of a port ---- */
 
-/* Returns a descriptor, or -1 and errno. */
+/* Returns -1 and EOPNOTSUPP, with a message. */
 int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm);
-/* Stores the speed in units of 100 Mb/s.  Returns 0 or a positive errno. */
+/* Stores the port's speed in units of 100 Mb/s.  Returns 0, or EINVAL with a
+ * message if there is no such port. */
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
 			 uint64_t *port_speed);
 
 /* ---- 1.17: buffers that the library allocates ---- */
 
-/* Allocates a page-aligned buffer on the heap.  Returns its address and
- * stores its handle in *buf, which ibv_free_buf frees; NULL and errno, with a
- * message. */
+/* Allocates a page-aligned buffer of `size` bytes on the heap.  Returns the
+ * buffer's address, and stores a handle in *buf, by which ibv_free_buf frees
+ * the buffer; or returns NULL and errno with a message. */
 void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf);
 /* Frees a buffer and its handle. */
 void ibv_free_buf(struct ibv_buf *buf);
-/* Registers a part of a buffer in the protection domain for which the buffer
- * was allocated.  NULL and errno, with a message. */
+/* Registers `length` bytes of a buffer in the protection domain for which the
+ * buffer was allocated.  Returns the region, which ibv_dereg_mr frees, or NULL
+ * and errno with a message. */
 struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf,
 			      void *addr, size_t length, int access);
 
 /* ---- 1.18: dma-bufs of buffers; completion counters ---- */
 
-/* Returns a descriptor, or -1 and errno. */
+/* Returns -1 and ENODATA, with a message. */
 int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf);
 
 /* ibv_comp_cntr_caps */
 struct v_comp_cntr_caps {
 	uint64_t max_value;
 	uint32_t max_counters;
-	uint32_t supported_qp_attach_ops; /* V_COMP_* */
+	/* enum comp_op of hca/comp.h, as bits */
+	uint32_t supported_qp_attach_ops;
 };
 
-/* ibv_comp_cntr */
+/* ibv_comp_cntr, of which programs have a pointer. */
 struct v_comp_cntr_base {
 	struct ibv_context *context;
 	uint32_t handle;
 };
 
+/* What a counter counts: requests, or their bytes. */
 enum { V_COMP_CNTR_WRS, V_COMP_CNTR_BYTES };
 
 /* ibv_comp_cntr_init_attr */
@@ -153,29 +159,35 @@ struct v_qp_attach_comp_cntr_attr {
 int _ibv_query_comp_cntr_caps(struct ibv_context *context,
 			      struct ibv_comp_cntr_caps *caps,
 			      size_t caps_size);
-/* Creates a counter, which ibv_destroy_comp_cntr frees.  NULL and errno. */
+/* Creates a counter with the value 0, which ibv_destroy_comp_cntr frees.
+ * Returns NULL and errno on failure. */
 struct ibv_comp_cntr *
 ibv_create_comp_cntr(struct ibv_context *context,
 		     struct ibv_comp_cntr_init_attr *attr);
-/* Frees a counter.  Returns 0, or EBUSY with a message while queue pairs have
- * the counter. */
+/* Frees a counter.  Returns 0, or EBUSY with a message while the counter is
+ * attached to queue pairs. */
 int ibv_destroy_comp_cntr(struct ibv_comp_cntr *counter);
-/* Sets the number of completed requests or bytes.  Returns 0. */
+/* Sets the number of completed requests or bytes.  Returns 0, or EPERM with a
+ * message in a forked child. */
 int ibv_set_comp_cntr(struct ibv_comp_cntr *counter, uint64_t value);
-/* Sets the number of failed requests.  Returns 0. */
+/* Sets the number of failed requests.  Returns 0, or EPERM with a message in a
+ * forked child. */
 int ibv_set_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t value);
-/* Adds to the number of completed requests or bytes.  Returns 0. */
+/* Adds to the number of completed requests or bytes.  Returns 0, or EPERM with
+ * a message in a forked child. */
 int ibv_inc_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount);
-/* Adds to the number of failed requests.  Returns 0. */
+/* Adds to the number of failed requests.  Returns 0, or EPERM with a message in
+ * a forked child. */
 int ibv_inc_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount);
 /* Stores the number of completed requests or bytes, and makes progress as a
- * poll does.  Returns 0, or EPERM in a forked child. */
+ * poll does.  Returns 0, or EPERM with a message in a forked child. */
 int ibv_read_comp_cntr(struct ibv_comp_cntr *counter, uint64_t *value);
 /* Stores the number of failed requests, and makes progress as a poll does.
- * Returns 0, or EPERM in a forked child. */
+ * Returns 0, or EPERM with a message in a forked child. */
 int ibv_read_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t *value);
-/* Attaches a counter to operations of a queue pair in RESET or INIT, until the
- * queue pair is destroyed.  Returns 0 or a positive errno. */
+/* Attaches a counter to the operations attr->op_mask of a queue pair in RESET
+ * or INIT, until the queue pair is destroyed.  Returns 0 or a positive errno;
+ * EBUSY: one of the operations has a counter already. */
 int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *counter,
 			    struct ibv_qp_attach_comp_cntr_attr *attr);
 

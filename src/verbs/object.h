@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The objects behind the public handles.  Each starts with the public struct,
- * so that a pointer to either can be cast to the other.  hca's and the engine's
- * objects do the work; these objects add what the ABI needs: events, reference
- * counts, and the locks of the program's threads.
+ * The objects behind the public handles.  Each but v_context starts with the
+ * public struct, so that a pointer to either struct can be cast to the other.
+ * hca's and the engine's objects do the work; these objects add what the ABI
+ * needs: events, reference counts, and the locks of the program's threads.
  *
- * Locks, outermost first: host_lock; v_counter.lock (counter.c);
- * v_cq.poll_lock; the list of contexts; then the leaves v_queue.lock and
- * table.h's.
+ * Locks, outermost first: v_cq.poll_lock, v_qp.send and v_qp.recv, of which the
+ * program may hold the first two while it runs; host_lock; v_srq.post;
+ * v_counter.lock (counter.c); the lock of the list of contexts (context.c);
+ * table.c's lock; the leaves v_queue.lock and dm_lock (dm.c).
  */
 #ifndef VERBS_OBJECT_H
 #define VERBS_OBJECT_H
@@ -34,12 +35,13 @@
 struct v_device {
 	struct ibv_device base;
 	const void *ops; /* at offset 664, which drivers read */
+	/* Down to core_support: members of the drivers' layout, unused here. */
 	int refcount;
 	void *entry[2];
 	void *sysfs;
 	uint64_t core_support;
-	const struct device *host; /* constant */
-	uint32_t index;
+	const struct device *host; /* constant, valid until the process ends */
+	uint32_t index;		   /* of ibv_get_device_index */
 };
 
 /* Room for the members of verbs_context that release 65 of rdma-core has and
@@ -53,16 +55,18 @@ struct v_context {
 	struct verbs_context verbs; /* programs hold &verbs.context */
 	struct host *host;	    /* one reference */
 	const struct device *dev;
-	uint32_t process;     /* v_process() of the process that opened it */
+	uint32_t process;     /* v_process() when the context was opened */
 	struct count objects; /* objects of the context that exist */
 	struct list link;     /* in context.c's list of open contexts */
-	struct v_queue async;
+	struct v_queue async; /* the asynchronous events */
+	/* The events of the port, by enum device_event, and
+	 * IBV_EVENT_DEVICE_FATAL. */
 	struct v_source port[DEVICE_EVENTS], fatal;
 };
 
 struct v_td {
 	struct ibv_td base;
-	struct count users; /* parent domains */
+	struct count users; /* parent domains with this thread domain */
 };
 
 struct v_pd {
@@ -75,16 +79,17 @@ struct v_pd {
 
 struct v_mr {
 	struct ibv_mr base;
-	struct mr *mr;
-	uint64_t iova;
-	uint32_t access;
-	struct v_dm *dm;  /* the device memory that is registered, or NULL */
-	bool is_imported; /* made by ibv_import_mr */
+	struct mr *mr;	 /* the row in hca's table of regions */
+	uint64_t iova;	 /* the address by which peers name the first byte */
+	uint32_t access; /* IBV_ACCESS_*, as the program passed them */
+	struct v_dm *dm; /* the device memory that is registered, or NULL */
+	/* Made by ibv_import_mr: the row belongs to another handle. */
+	bool is_imported;
 };
 
 struct v_mw {
 	struct ibv_mw base;
-	struct mr *mr;
+	struct mr *mr; /* the row in hca's table of regions */
 };
 
 struct v_ah {
@@ -105,7 +110,9 @@ struct v_cq {
 	struct lock poll_lock;
 	bool is_single; /* one thread at a time polls: v_enter_queue */
 	struct host_polls polls;
-	shared_u32 found;   /* polls in a row that found completions */
+	/* Polls in a row that found completions.  A hint that orders no other
+	 * access: threads that poll at the same time may lose a count. */
+	shared_u32 found;
 	struct cqe now;	    /* extended polling: the current completion */
 	struct count users; /* QPs, counted once for each of their queues */
 	struct v_pd
@@ -142,7 +149,7 @@ struct v_qp {
 	struct qp *qp;
 	struct ibt_qp *side;
 	struct ibv_qp_cap cap; /* as granted */
-	uint32_t process;      /* v_process() of the creator */
+	uint32_t process;      /* v_process() when the QP was created */
 	struct host *host;
 	/* Held while a thread posts to the queue, unless is_single. */
 	struct lock send, recv;
@@ -150,7 +157,7 @@ struct v_qp {
 	/* The requests since ibv_wr_start, under `send`: see wr.c. */
 	struct {
 		struct wqe
-			*now; /* the request to fill in; NULL after an error */
+			*now; /* the request to fill in; NULL: there is none */
 		uint32_t count; /* the number of requests */
 		uint64_t bytes; /* the sum of their bytes, headers included */
 		int err;	/* the first error, or 0 */
@@ -161,12 +168,13 @@ struct v_qp {
 };
 
 /*
- * Takes the lock of a queue that the program's threads post to or poll.  If the
- * program has said that one thread at a time does so (is_single: a thread
- * domain, IBV_CREATE_CQ_ATTR_SINGLE_THREADED), there is nothing to lock: these
- * locks exclude the program's threads from each other alone.  They do not order
- * accesses of the progress thread or of peers, which see a request by the
- * release of wq.head; hca/cq.h's lock orders their completions.
+ * Takes the lock of a queue that the program's threads post to or poll.  Does
+ * nothing if is_single: the program has promised, by a thread domain or by
+ * IBV_CREATE_CQ_ATTR_SINGLE_THREADED, that one thread at a time uses the queue.
+ *
+ * The lock excludes the program's threads from each other, and no other thread.
+ * The progress thread and peers see a posted request by the release store of
+ * wq.head, and the lock of hca/cq.h orders the completions that they add.
  */
 static inline void v_enter_queue(struct lock *l,
 				 bool is_single) NO_LOCK_ANALYSIS
@@ -177,7 +185,8 @@ static inline void v_enter_queue(struct lock *l,
 		lock_take(l);
 }
 
-/* Ends the effect of v_enter_queue.  No fence, if is_single. */
+/* Ends the effect of v_enter_queue.  If is_single, this function is no fence.
+ */
 static inline void v_leave_queue(struct lock *l,
 				 bool is_single) NO_LOCK_ANALYSIS
 {
@@ -240,8 +249,8 @@ static inline struct v_channel *v_channel(struct ibv_comp_channel *c)
 	return (struct v_channel *)(void *)c;
 }
 
-/* table.c: the number of forks that lead from the first process to this one,
- * which tells a child from its parent.  Costs one load. */
+/* table.c: returns how many forks lead from the first process to this process.
+ * A child has another number than its parent.  Costs one load. */
 uint32_t v_process(void);
 /*
  * poll.c: polls up to n completions into out[], and returns how many.  Takes
@@ -250,11 +259,11 @@ uint32_t v_process(void);
  */
 uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n);
 
-/* counter.c: detaches the counters of a QP that is about to be destroyed; they
- * keep the QP's sums.  Under host_lock. */
+/* counter.c: detaches all counters from a QP that is about to be destroyed, and
+ * adds the QP's sums to each counter.  Under host_lock. */
 void v_counters_leave(struct v_qp *q);
 
-/* memory.c: frees the handle, and not the region behind it. */
+/* memory.c: frees the handle, but not the row of the region. */
 void v_mr_drop(struct v_mr *m);
 
 /* Returns whether this process opened the context.  The child of a fork must
