@@ -112,8 +112,8 @@ static uint8_t read_sl(struct ibv_cq_ex *ex)
 	return (uint8_t)cq_of(ex)->now.sl;
 }
 
-/* The five functions from here on return 0: RoCE and iWARP have no such
- * fields. */
+/* The five functions from here on return zeroes, since RoCE and iWARP have no
+ * such fields. */
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
 	return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Functions behind the operation tables of a context, which inline functions of
- * the public header call, and functions that files of this folder share.
- * v_NAME takes, returns and documents what ibv_NAME does in the manual pages.
+ * the public header call, and functions that files of this folder share.  A
+ * function v_NAME without a comment has the parameters and results that the
+ * manual page of ibv_NAME documents.
  */
 #ifndef VERBS_OPS_H
 #define VERBS_OPS_H
@@ -12,13 +13,22 @@
 #include "engine/engine.h"
 #include "host/host.h"
 
-/* Exported by node IBVERBS_1.0 but declared in no public header. */
+/* ---- exported by node IBVERBS_1.0, but declared in no public header ---- */
+
+/* Returns the folder that has class/infiniband, such as "/sys": a static
+ * string. */
 const char *ibv_get_sysfs_path(void);
+/* Reads the file dir/file into buf, without the final line feed and with a
+ * terminating 0.  Returns how many bytes were read, or -1 if there is no such
+ * file, or the text does not fit into `size` bytes. */
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 			size_t size);
 
-/* Exported by node IBVERBS_1.1 but declared in no public header. */
+/* ---- exported by node IBVERBS_1.1, but declared in no public header ---- */
+
+/* Does nothing, and returns 0: adverb pins no pages. */
 int ibv_dontfork_range(void *base, size_t size);
+/* Does nothing, and returns 0: adverb pins no pages. */
 int ibv_dofork_range(void *base, size_t size);
 
 int v_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
@@ -27,10 +37,12 @@ int v_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr,
 		struct ibv_send_wr **bad);
 int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 		struct ibv_recv_wr **bad);
-/* Opens a device with cmd_fd as the context's descriptor, which the context
- * then owns.  NULL and errno: the caller still owns cmd_fd. */
+/* context.c: opens a device with cmd_fd as the context's descriptor, which the
+ * context then owns.  On failure returns NULL and errno, and the caller still
+ * owns cmd_fd. */
 struct ibv_context *v_open_device(struct ibv_device *device, int cmd_fd);
-/* Returns the device of the context of which fd is a duplicate, or NULL. */
+/* context.c: returns the device of the open context whose cmd_fd is fd, or was
+ * duplicated to fd; NULL if this process has no such context. */
 struct ibv_device *v_device_of_fd(int fd);
 struct ibv_td *v_alloc_td(struct ibv_context *context,
 			  struct ibv_td_init_attr *attr);
@@ -47,8 +59,8 @@ int v_dealloc_mw(struct ibv_mw *mw);
 int v_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 struct ibv_cq_ex *v_create_cq_ex(struct ibv_context *context,
 				 struct ibv_cq_init_attr_ex *attr);
-/* wr.c: checks send_ops_flags.  Returns 0, or EOPNOTSUPP with a message if the
- * type of queue pair lacks an operation. */
+/* wr.c: checks send_ops_flags.  Returns 0, or EOPNOTSUPP with a message if
+ * queue pairs of this type lack one of the operations. */
 int v_wr_check(enum ibv_qp_type type, uint64_t send_ops);
 /* wr.c: fills in the functions behind ibv_wr_*. */
 void v_wr_fill(struct ibv_qp_ex *qp);
@@ -68,25 +80,28 @@ int v_query_device_ex(struct ibv_context *context,
 		      const struct ibv_query_device_ex_input *input,
 		      struct ibv_device_attr_ex *attr, size_t size);
 /* Fills in *attr, of which the caller has `size` bytes.  Bytes beyond the
- * struct of release 65 are zeroed. */
+ * struct of release 65 become 0.  Returns 0, or EINVAL with a message if there
+ * is no such port. */
 int v_query_port(struct ibv_context *context, uint8_t port,
 		 struct ibv_port_attr *attr, size_t size);
-/* The private nodes' ibv_query_gid_type.  Stores 1 for RoCE v2, else 0.
- * Returns 0, or -1 and errno. */
+/* Does the work of ibv_query_gid_type, which only the private nodes export.
+ * Stores 1 in *type for RoCE v2, else 0.  Returns 0, or -1 and errno with a
+ * message. */
 int v_query_gid_type(struct ibv_context *context, uint8_t port,
 		     unsigned int index, unsigned int *type);
-/* Fills in the 48 bytes of the oldest layout, and no byte more. */
+/* Fills in the 48 bytes of the oldest layout of struct ibv_port_attr, and no
+ * byte more.  Returns 0, or EINVAL with a message if there is no such port. */
 int v_query_port_compat(struct ibv_context *context, uint8_t port,
 			struct _compat_ibv_port_attr *attr);
 
-/* event.c: host_sink.event, which host calls under the progress lock.  Queues
- * the event for the program. */
+/* event.c: the function host_sink.event, which host calls under the progress
+ * lock.  Queues the event for the program. */
 void v_event(const struct engine_event *e);
-/* context.c: host_sink.port, which host calls without a lock.  Queues the event
- * at each open context of the device. */
+/* context.c: the function host_sink.port, which host calls without a lock.
+ * Queues the event at each open context of the device. */
 void v_port_event(const struct device *dev, enum device_event what);
-/* context.c: host_sink.fatal, which host calls under the progress lock.  Queues
- * IBV_EVENT_DEVICE_FATAL at each open context. */
+/* context.c: the function host_sink.fatal, which host calls under the progress
+ * lock.  Queues IBV_EVENT_DEVICE_FATAL at each open context. */
 void v_fatal_event(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posting lists of requests: checks a request, copies the request into a slot
- * of the queue, and rings the doorbell.  Keys are checked when the request is
- * executed (IBTA 11.4.1.1).
+ * Posting lists of requests.  Each request is checked and copied into a slot of
+ * the queue; then the doorbell is rung once for the list.  Keys are checked
+ * when a request is executed (IBTA 11.4.1.1).
  */
 #include "verbs/post.h"
 
@@ -48,7 +48,7 @@ int v_post_check_total(uint64_t bytes)
 	return 0;
 }
 
-/* Elements of no bytes are left out, so that their keys are not checked. */
+/* Elements of length 0 are left out, so that their keys are not checked. */
 void v_post_sges(struct wqe *w, const struct ibv_sge *sge, size_t n)
 {
 	struct wq_sge *out = wqe_sges(w);
@@ -163,10 +163,9 @@ static int put_operation(struct wqe *w, struct v_qp *q,
 }
 
 /*
- * Checks that a UD queue pair can execute the request.  Returns 0, or EINVAL
- * with a message, if the fields do not describe a datagram.  A request with
- * another opcode that the service lacks is posted and completes with an error
- * (IBTA 9.8.2, 9.8.3).
+ * Checks that the fields of a request to a UD queue pair describe a datagram.
+ * Returns 0, or EINVAL with a message.  WRITEs, READs and atomics, which UD
+ * lacks, too, are posted and complete with an error (IBTA 9.8.2, 9.8.3).
  */
 static int check_service(const struct v_qp *q, struct wqe *w)
 {
@@ -339,8 +338,8 @@ int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 	v_leave_queue(&q->recv, q->is_single);
 	if (err)
 		*bad = wr;
-	/* A receive needs the engine only if the QP is in ERR: to be
-	 * flushed. */
+	/* The engine is needed only to flush the receive, if the QP is in
+	 * ERR. */
 	if (wr != first && has_failed(q))
 		host_doorbell(q->host, q->side, V_POST_EACH);
 	return err;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The private nodes of libibverbs.so.1.
+ * The private version nodes of libibverbs.so.1.
  *
- * Providers of adapters (libmlx5 and others) import these functions from
- * libibverbs and call them only for their own devices, of which adverb has
- * none.  Without these names such a library does not load.  Each function
- * answers as a kernel without the command does.  A node is named after the
- * release that last changed it: releases 34 to 56 have IBVERBS_PRIVATE_34,
- * later ones _57, _59, _64 or _65. adverb has each name in all of these nodes.
+ * The libraries of drivers (providers: libmlx5 and others) import these
+ * functions from libibverbs, and do not load without them.  A provider calls
+ * the functions only for its own devices, of which adverb has none.  Each
+ * function fails as if the kernel lacked the command.
+ *
+ * A node is named after the release of rdma-core that last changed the node:
+ * releases 34 to 56 have IBVERBS_PRIVATE_34, later releases have _57, _59, _64
+ * or _65.  adverb has each name in all of these nodes.
  *
  * The functions have no parameters: callers pass arguments in registers, and no
  * answer depends on an argument (System V AMD64 ABI, 3.2.3).
@@ -131,11 +133,12 @@ BIND_IN(private_nothing, verbs_register_driver_59, "@@IBVERBS_PRIVATE_59")
 BIND_IN(private_nothing, verbs_register_driver_64, "@@IBVERBS_PRIVATE_64")
 BIND_IN(private_nothing, verbs_register_driver_65, "@@IBVERBS_PRIVATE_65")
 
-/* Providers read this: may a call succeed although the device is gone? */
+/* Providers read whether the destruction of an object may succeed although the
+ * device is gone. */
 bool private_disassociate_destroy;
 BIND(private_disassociate_destroy, verbs_allow_disassociate_destroy)
 
-/* Programs too call the two functions below. */
+/* The two functions below are called by programs, too, and so do work. */
 int private_gid_type(struct ibv_context *context, uint8_t port,
 		     unsigned int index, unsigned int *type)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The functions that private.c exports under the names of the private nodes.
- * No lock.
+ * The functions that private.c exports, each under several names, in the
+ * private version nodes.  No lock.
  */
 #ifndef VERBS_PRIVATE_H
 #define VERBS_PRIVATE_H
@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* verbs_allow_disassociate_destroy; false. */
+/* Always false; exported as verbs_allow_disassociate_destroy. */
 extern bool private_disassociate_destroy;
 
 /* Returns EOPNOTSUPP. */
@@ -24,10 +24,12 @@ void private_nothing(void);
 /* Returns 0. */
 unsigned int private_zero(void);
 
-/* ibv_query_gid_type of the private nodes: v_query_gid_type. */
+/* Calls v_query_gid_type; exported as ibv_query_gid_type.  Stores 1 in *type
+ * for RoCE v2, else 0.  Returns 0, or -1 and errno with a message. */
 int private_gid_type(struct ibv_context *context, uint8_t port,
 		     unsigned int index, unsigned int *type);
-/* ibv_wr_opcode_str of the private nodes: v_wr_opcode_str. */
+/* Calls v_wr_opcode_str; exported as ibv_wr_opcode_str.  Returns the name of
+ * the opcode as a static string. */
 const char *private_opcode_str(enum ibv_wr_opcode opcode);
 
 #endif

@@ -49,8 +49,8 @@ static bool is_iwarp(struct ibv_context *context)
 	return v_context(context)->dev->kind == DEVICE_IWARP;
 }
 
-/* perftest chooses the calls that it makes by the part; ADVERB_PART_ID lets
- * tests select another part. */
+/* perftest chooses its calls by the vendor_part_id.  With ADVERB_PART_ID a test
+ * makes the device report another one. */
 static uint32_t part_id(void)
 {
 	const char *wish = secure_getenv("ADVERB_PART_ID");
@@ -136,7 +136,8 @@ int v_query_device_ex(struct ibv_context *context,
 	return 0;
 }
 
-/* The raw clock is the clock of completion timestamps. */
+/* The raw clock is CLOCK_MONOTONIC, from which completion timestamps are
+ * taken. */
 int v_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
@@ -150,7 +151,7 @@ int v_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 
 enum { WIDTH_4X = 2, SPEED_EDR = 32, SPEED_MBPS = 100000 };
 
-/* Those of iWARP are as the kernel's siw has them. */
+/* A device of iWARP has the flags of the kernel's siw. */
 #define ROCE_PORT_FLAGS	 (IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS)
 #define IWARP_PORT_FLAGS (IBV_PORT_CM_SUP | IBV_PORT_DEVICE_MGMT_SUP)
 
@@ -214,7 +215,7 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
 	return 0;
 }
 
-/* Called only by programs that were built with a header of the time before
+/* Called only by programs that were built with a header that lacks struct
  * verbs_context. */
 #undef ibv_query_port
 int ibv_query_port(struct ibv_context *context, uint8_t port,
@@ -223,8 +224,8 @@ int ibv_query_port(struct ibv_context *context, uint8_t port,
 	return v_query_port_compat(context, port, attr);
 }
 
-/* Copies an entry of the GID table, or zeroes if the entry is empty.  False:
- * the table has no such port or index. */
+/* Copies an entry of the GID table, or zeroes if the entry is empty.  Returns
+ * false if there is no such port, or no such index of the table. */
 static bool gid_at(struct ibv_context *context, uint32_t port, uint32_t index,
 		   struct device_gid *g)
 {
@@ -266,7 +267,8 @@ int v_query_gid_type(struct ibv_context *context, uint8_t port,
 	return 0;
 }
 
-/* The kernel gives the GIDs of iWARP the type of InfiniBand's. */
+/* Returns IBV_GID_TYPE_*.  As with the kernel, the GIDs of an iWARP device have
+ * the type IBV_GID_TYPE_IB. */
 static uint32_t entry_type(const struct device *dev, const struct device_gid *g)
 {
 	if (dev->kind == DEVICE_IWARP)

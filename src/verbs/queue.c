@@ -39,21 +39,24 @@ void v_source_init(struct v_source *s, void *object, int type)
 	s->type = type;
 }
 
-/* The system call without libc's write, which is a cancellation point: a thread
- * that is cancelled here would end with the lock held. */
+/* Adds one token.  Makes the system call without libc's write, which is a
+ * cancellation point: a thread that is cancelled here would end with the lock
+ * held. */
 static void put_token(struct v_queue *q)
 {
 	uint64_t one = 1;
 
-	/* A write to an eventfd fails otherwise only at 2^64 - 2 tokens. */
+	/* Except for EINTR, a write to an eventfd fails only if the eventfd has
+	 * 2^64 - 2 tokens. */
 	while (fd_identity_holds(q->fd) &&
 	       syscall(SYS_write, q->fd, &one, sizeof(one)) < 0 &&
 	       errno == EINTR)
 		;
 }
 
-/* Takes one token, without waiting: a thread in v_queue_get may have read the
- * token already, finds no event, and reads again. */
+/* Takes one token if there is one.  The call must not wait: a thread in
+ * v_queue_get may have read the token already.  That thread then finds no
+ * event, and reads again. */
 static void take_back_token(struct v_queue *q)
 {
 	uint64_t token;
@@ -171,14 +174,14 @@ int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s)
 	if (q->is_claim_met && !takes)
 		put_token(q);
 	q->is_claimed = q->is_claim_met = false;
-	/* If the queue was ended, v_queue_end returns from here on, and the
-	 * queue may be freed. */
+	/* If the queue was ended: after lock_give v_queue_end may return, and
+	 * its caller may free the queue. */
 	lock_give(&q->lock);
 	return is_ended ? -EBADF : 0;
 }
 
-/* Ends the queue.  Returns whether no thread has a claim; else *wake and *arg
- * wake that thread. */
+/* Marks the queue as ended.  Returns whether no thread has a claim; otherwise
+ * stores in *wake and *arg how to wake the thread that has the claim. */
 static bool is_unclaimed(struct v_queue *q, void (**wake)(void *), void **arg)
 {
 	bool is_unclaimed;

@@ -14,7 +14,7 @@
  * itself, and is woken if another thread posts the event.  A queue has at most
  * one claim.
  *
- * Lock: v_queue.lock, a leaf, which each function takes.
+ * Lock: v_queue.lock, a leaf, which the functions take.
  */
 #ifndef VERBS_QUEUE_H
 #define VERBS_QUEUE_H
@@ -31,7 +31,7 @@ struct v_queue {
 	struct lock lock;
 	struct list ready; /* sources with waiting > 0 */
 	bool is_claimed;   /* a thread claims the next event */
-	bool is_claim_met; /* the claimed event is in `ready`, tokenless */
+	bool is_claim_met; /* the claimed event is in `ready`, with no token */
 	bool is_ended;	   /* v_queue_end was called */
 	pthread_t claimer; /* the thread that claims */
 	void (*wake)(void *arg); /* wakes the thread that claims */
@@ -39,11 +39,11 @@ struct v_queue {
 };
 
 struct v_source {
-	struct list link;
+	struct list link; /* in v_queue.ready, if waiting > 0 */
 	uint32_t waiting; /* events posted and not taken */
 	uint32_t taken;	  /* events taken since v_source_init */
 	void *object;	  /* the object to which the events happen */
-	int type;	  /* enum ibv_event_type, of asynchronous events */
+	int type;	  /* enum ibv_event_type; 0: a completion event */
 };
 
 /* Opens the descriptor.  Returns 0 or -errno. */
@@ -55,20 +55,27 @@ void v_source_init(struct v_source *s, void *object, int type);
 /* Adds one event of s, and makes the descriptor readable or wakes the thread
  * that claims the next event.  Never blocks. */
 void v_queue_post(struct v_queue *q, struct v_source *s);
-/* Waits for the next event, takes the event, and returns its source.  NULL and
- * errno: EAGAIN if the descriptor is non-blocking, else as read(2). */
+/* Waits for the next event, takes the event, and returns its source.  On
+ * failure returns NULL and an errno of read(2): EAGAIN if the descriptor is
+ * non-blocking and no event waits. */
 struct v_source *v_queue_get(struct v_queue *q);
 /* Returns whether an event waits. */
 bool v_queue_has(struct v_queue *q);
-/* Claims the next event for the calling thread, which then calls
- * v_queue_unclaim.  wake(arg) is called without a lock when another thread
- * posts the event.  False: an event waits, or another thread has a claim. */
+/*
+ * Claims the next event for the calling thread, which later calls
+ * v_queue_unclaim.  When another thread posts the event, that thread calls
+ * wake(arg) without v_queue.lock, but maybe under locks of its own.  Returns
+ * false if an event waits, or another thread has a claim.
+ */
 bool v_queue_claim(struct v_queue *q, void (*wake)(void *), void *arg);
 /* Returns whether the claimed event was posted, or the queue was ended. */
 bool v_queue_has_claimed(struct v_queue *q);
-/* Ends the claim.  With `takes`, takes the claimed event if it was posted, and
- * stores its source in *s; else *s is NULL and the event gets its token.
- * Returns 0, or -EBADF after v_queue_end: then q may be freed already. */
+/*
+ * Ends the claim.  If the claimed event was posted and `takes` is true, takes
+ * the event and stores its source in *s.  Otherwise stores NULL in *s, and an
+ * event that was posted gets its token.  Returns 0, or -EBADF after
+ * v_queue_end: then q may be freed already.
+ */
 int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s);
 /* Wakes a thread that has a claim, and waits until that thread has called
  * v_queue_unclaim.  The caller calls v_queue_fini afterwards. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The release of adverb of which libibverbs.so.1 is a part, for librdmacm.so.1
- * and libibumad.so.3.  rdma-core's libibverbs.so.1 has no such symbol, so the
- * symbol is looked up by dlsym and not linked.
+ * Tells librdmacm.so.1 and libibumad.so.3 to which release of adverb the
+ * libibverbs.so.1 of the process belongs.  rdma-core's libibverbs.so.1 lacks
+ * the symbol, so the symbol is looked up by dlsym and not linked.
  */
 #ifndef VERBS_RELEASE_H
 #define VERBS_RELEASE_H
@@ -11,7 +11,7 @@
 
 #include <dlfcn.h>
 
-/* Returns the release, such as "0.1.0", a static string. */
+/* Returns the release, such as "0.1.0", as a static string. */
 const char *ibv_adverb_release(void);
 typedef const char *verbs_release(void);
 

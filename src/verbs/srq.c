@@ -75,8 +75,8 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 	return &s->base;
 }
 
-/* Supports the basic type with the attributes of ibv_create_srq.  A completion
- * queue is an attribute of the other types, and is ignored as by the kernel. */
+/* Supports the basic type with the attributes of ibv_create_srq.  As with the
+ * kernel, a completion queue in *a is ignored: only other types have one. */
 struct ibv_srq *v_create_srq_ex(struct ibv_context *context,
 				struct ibv_srq_init_attr_ex *a)
 {

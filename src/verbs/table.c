@@ -14,7 +14,7 @@ struct slot {
 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct slot *slots; /* slot 0 is unused; all under table_lock */
+static struct slot *slots; /* slot 0 is unused; table_lock covers all slots */
 static uint32_t slot_count;
 static uint32_t lowest_free = 1; /* every slot with a lower index is in use */
 static struct count process;	 /* the forks that lead to this process */

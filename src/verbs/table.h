@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Cookies: engine events name an object by a number instead of a pointer, so
- * that an event which outlives its object finds no object.  A cookie is an
- * index with a generation, which changes when an index is used for another
- * object; 0 is no cookie.
+ * that an event which outlives its object finds no object.  A cookie has an
+ * index and a generation.  The generation changes when the index becomes free
+ * for another object.  0 is no cookie.
  *
- * Lock: one leaf, which each function takes; v_table_visit calls the visitor
- * under this lock.
+ * Lock: one for all functions.  v_table_visit calls the visitor under this
+ * lock, and the visitor may take v_queue.lock.
  */
 #ifndef VERBS_TABLE_H
 #define VERBS_TABLE_H

@@ -27,7 +27,7 @@ static void fail_series(struct v_qp *q, int err)
 	q->wr.now = NULL;
 }
 
-/* Checks the current request, whose fields are all set. */
+/* Checks the current request, if there is one, after all its fields are set. */
 static void finish_request(struct v_qp *q)
 {
 	int err;
@@ -278,8 +278,9 @@ static void wr_start(struct ibv_qp_ex *ex)
 	q->wr.count = 0;
 	q->wr.bytes = 0;
 	q->wr.err = v_post_state(q, HCA_QP_RTS);
-	/* The program runs until wr_complete or wr_abort, and its accesses must
-	 * be seen although the lock is held. */
+	/* The program runs until wr_complete or wr_abort.  ThreadSanitizer must
+	 * see the program's accesses, although this thread holds a lock of
+	 * adverb's. */
 	instrument_ignore_end();
 	instrument_happens_after(&q->send);
 }
