@@ -280,8 +280,8 @@ static void take_stream_request(struct r_id *id)
 }
 
 /*
- * Completes the id of a connection request, in the program's thread.  False and
- * errno: no event channel can be created for the id.
+ * Completes the id of a connection request, in the program's thread.  Returns
+ * false and errno if no event channel can be created for the id.
  */
 static bool serve_request(struct r_event *e)
 {

@@ -417,8 +417,10 @@ int rdma_disconnect(struct rdma_cm_id *base)
 	struct cmproto m = {0};
 	int err;
 
+	/* InfiniBand requires this call after the event DISCONNECTED, so
+	 * programs make it for iWARP, too. */
 	if (r_is_iwarp(id) && id->state.is_disconnected)
-		return 0; /* as InfiniBand needs, a program answers the event */
+		return 0;
 	if (r_is_iwarp(id))
 		return r_iw_disconnect(id) ? -1 : r_complete(id);
 	r_qp_fail(id);

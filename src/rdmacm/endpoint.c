@@ -120,7 +120,8 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id)
 		errno = err;
 		return -1;
 	}
-	/* The event has the request's private data; the id owns it now. */
+	/* The id owns the event from now on, since the program reads the
+	 * request's private data in the event. */
 	*id = event->id;
 	(*id)->event = event;
 	return 0;

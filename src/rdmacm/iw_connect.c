@@ -456,7 +456,8 @@ static int accept_request(struct r_id *id, const struct rdma_conn_param *p)
 	id->state.is_decided = true;
 	err = r_iw_open(iw);
 	if (err) {
-		/* The accepting reply was not sent, so a rejection can be. */
+		/* The accepting reply was not sent, so a rejecting reply can
+		 * still be sent. */
 		s->mpa.state = STARTUP_REQUESTED;
 		r_iw_refuse(iw, NULL, 0);
 	}

@@ -6,7 +6,7 @@
  *	iw_socket.c	sockets: options, addresses, bytes
  *	iw_listen.c	listeners, and connections before their request
  *	iw_connect.c	connect, accept, reject
- *	iw_stream.c	connections of queue pairs: their begin, news and end
+ *	iw_stream.c	connections that queue pairs have: beginning, news, end
  *
  * A struct r_iw stands for one TCP socket.  The id that refers to the struct
  * owns it.  A struct to which no id refers belongs to the thread adverb-iw: the

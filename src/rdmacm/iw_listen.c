@@ -44,9 +44,9 @@ static int begin_listening(struct r_id *id, uint32_t backlog)
 	int on = 1;
 
 	r_iw_use_tos(iw);
-	/* The connections of this listener inherit the option.  Without it they
-	 * would keep the port in use while they end, and the next listener
-	 * could not bind the port. */
+	/* The connections of this listener inherit the option.  Without the
+	 * option, connections that are ending would keep the port in use, and
+	 * the next listener could not bind the port. */
 	if (setsockopt(iw->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
 	    listen(iw->fd, backlog < KERNEL_MIN ? KERNEL_MIN : (int)backlog))
 		return -errno;

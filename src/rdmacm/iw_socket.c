@@ -44,7 +44,7 @@ void r_iw_use_tos(const struct r_iw *iw)
 		set_option(iw->fd, IPPROTO_IPV6, IPV6_TCLASS, tos);
 }
 
-/* The question of is_shared, which has_port answers for one object. */
+/* The argument of has_port, which is called for each object. */
 struct claim {
 	const struct r_iw *by; /* the object that wants the port */
 	uint16_t port;	       /* host order */
@@ -62,7 +62,7 @@ static void has_port(struct r_iw *iw, void *arg)
 }
 
 /* Returns whether another id of this process has bound the port with
- * RDMA_OPTION_ID_REUSEADDR and does not listen yet.  Its socket has
+ * RDMA_OPTION_ID_REUSEADDR and does not listen yet.  That id's socket has
  * SO_REUSEADDR, so the kernel would give the port to a second such socket. */
 static bool is_shared(const struct r_iw *iw, const struct sockaddr *addr)
 {

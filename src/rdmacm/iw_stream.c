@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections that queue pairs have: their begin, their news and their end.
+ * Connections that queue pairs have: their beginning, their news and their end.
  *
  * A thread releases r_lock for a call of libibverbs, and sets the state to
  * R_IW_BUSY meanwhile.  Threads that want to free the struct r_iw wait for the
@@ -16,7 +16,8 @@
 #include "iwarp/stream.h"
 #include "verbs/iwarp.h"
 
-/* In the peer-to-peer model, the initiator's first FPDU must come in time. */
+/* How long the responder waits for the initiator's first FPDU in the
+ * peer-to-peer model. */
 #define READY_NS 10000000000
 
 /* ---- events ---- */
@@ -74,7 +75,7 @@ static void await_call(const struct r_iw *iw)
 		pthread_cond_wait(&r_changed, &r_lock);
 }
 
-/* ---- the begin ---- */
+/* ---- the beginning ---- */
 
 /* Called by libibverbs under its progress lock, so without r_lock. */
 static void tell_news(void *arg, enum host_stream_news what)

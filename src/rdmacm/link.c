@@ -24,12 +24,13 @@
 #include "util/shared.h"
 
 #define BUCKETS 256
-/* Requests without an answer at a time.  Without a limit the broker's answers
- * could fill this process's socket while the requests fill the broker's. */
+/* The limit of requests that have no answer yet.  Without a limit the broker's
+ * answers could fill this process's socket while the requests fill the
+ * broker's. */
 #define PENDING	   64
 #define PATIENCE_S 30	     /* how long a call waits for its answer */
 #define RELEASES   256	     /* notes of released ids that are kept */
-#define MOST_FDS   (1 << 20) /* above every descriptor: RLIMIT_NOFILE */
+#define MOST_FDS   (1 << 20) /* above each descriptor that Linux gives */
 #define SEEK_MS	   1000	     /* the longest pause between two attempts */
 
 pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -349,7 +350,7 @@ static void ask_pending(int fd)
 	}
 }
 
-/* Repeats the release of ids, whose peers the last broker may not have told. */
+/* Repeats the release of ids: the last broker may not have told their peers. */
 static void release_again(int fd)
 {
 	list_for_each (n, &released) {

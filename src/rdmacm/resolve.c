@@ -103,8 +103,8 @@ static int bind_later(struct r_id *id, const struct sockaddr *src, bool *later)
 	return 0;
 }
 
-/* Returns whether src is a source address to send from to dst.  A loopback
- * address is one for loopback and multicast addresses only. */
+/* Returns whether src can be the source address of packets to dst.  A loopback
+ * address can be only if dst is a loopback or multicast address. */
 static bool is_source_to(const struct sockaddr *src, const struct sockaddr *dst)
 {
 	if (!src || r_addr_is_any(src))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a verb fails: prints a message to the user by log_say, once for each
- * cause and text, and then sets errno and returns as the verb's manual page
- * documents. In the comments of this folder, "with a message" means that a
- * function of this file prints one.  No lock.
+ * Functions for verbs that fail.  Each prints a message to the user by log_say,
+ * once for each cause and text, sets errno, and returns what the verb returns.
+ * In the comments of this folder, "with a message" means that a function of
+ * this file prints a message.  No lock.
  */
 #ifndef VERBS_FAIL_H
 #define VERBS_FAIL_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Why a call fails: selects the message, into which the caller's string is
- * inserted.  The comment says what that string names. */
+ * inserted.  The comment of each value says what the string names. */
 enum v_cause {
 	V_FORKED = 1,	 /* the call */
 	V_NOT_SUPPORTED, /* the feature */

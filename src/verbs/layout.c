@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The layouts of structs that programs access through inline functions of the
- * header they were built with, on 64-bit machines.  This file has no code: with
- * a header or compiler that lays out a struct differently adverb does not
- * build.  Sizes are those of release 44 of rdma-core; meson.build finds out
+ * header they were built with, on 64-bit machines.  This file has no code: if
+ * the header or the compiler lays out a struct differently, adverb does not
+ * build.  Sizes are those of release 44 of rdma-core.  meson.build finds out
  * which structs have grown in the installed header, and this file compares
- * those with newer.h.  A mutex has 40 bytes on x86-64 and 48 on arm64.
+ * these structs with newer.h.  A mutex has 40 bytes on x86-64 and 48 on arm64.
  */
 #include <infiniband/sa.h>
 #include <infiniband/verbs.h>

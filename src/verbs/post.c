@@ -164,8 +164,8 @@ static int put_operation(struct wqe *w, struct v_qp *q,
 
 /*
  * Checks that the fields of a request to a UD queue pair describe a datagram.
- * Returns 0, or EINVAL with a message.  WRITEs, READs and atomics, which UD
- * lacks, too, are posted and complete with an error (IBTA 9.8.2, 9.8.3).
+ * Returns 0, or EINVAL with a message.  A WRITE, READ or atomic, which UD does
+ * not have, is posted and completes with an error (IBTA 9.8.2, 9.8.3).
  */
 static int check_service(const struct v_qp *q, struct wqe *w)
 {

@@ -37,15 +37,15 @@ static inline void v_post_done(const struct v_qp *q, uint64_t bytes)
 	prefetch_passed(&v_post_turn, bytes);
 	host_doorbell(q->host, q->side, bytes);
 }
-/* Checks that the QP is in state `from` (HCA_QP_*) or a later one.  Returns 0
- * or a positive errno, with a message. */
+/* Checks that the QP is in state `from` (HCA_QP_*) or a later state.  Returns
+ * 0, or a positive errno with a message. */
 int v_post_state(const struct v_qp *q, uint32_t from);
 /* Returns the sum of the bytes of n elements, or UINT64_MAX if n exceeds max.
  */
 uint64_t v_post_total(const struct ibv_sge *sge, size_t n, uint32_t max);
 /* Checks a result of v_post_total.  Returns 0, or EINVAL with a message. */
 int v_post_check_total(uint64_t bytes);
-/* Copies n elements into the slot, but for those of length 0.  The caller has
+/* Copies n elements into the slot, except those of length 0.  The caller has
  * checked by v_post_check_total that the slot has room. */
 void v_post_sges(struct wqe *w, const struct ibv_sge *sge, size_t n);
 /*

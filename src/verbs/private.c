@@ -138,7 +138,7 @@ BIND_IN(private_nothing, verbs_register_driver_65, "@@IBVERBS_PRIVATE_65")
 bool private_disassociate_destroy;
 BIND(private_disassociate_destroy, verbs_allow_disassociate_destroy)
 
-/* The two functions below are called by programs, too, and so do work. */
+/* Programs call the two functions below, too, so these do their work. */
 int private_gid_type(struct ibv_context *context, uint8_t port,
 		     unsigned int index, unsigned int *type)
 {

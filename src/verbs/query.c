@@ -225,7 +225,7 @@ int ibv_query_port(struct ibv_context *context, uint8_t port,
 }
 
 /* Copies an entry of the GID table, or zeroes if the entry is empty.  Returns
- * false if there is no such port, or no such index of the table. */
+ * false if the device has no such port, or its table has no such index. */
 static bool gid_at(struct ibv_context *context, uint32_t port, uint32_t index,
 		   struct device_gid *g)
 {

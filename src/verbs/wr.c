@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Posting field by field: wr_start, then the fields of any number of requests,
- * then wr_complete or wr_abort.  Requests are filled in in their slots, and
- * wr_complete posts all of them at once; after an error none is posted.  Lock:
- * v_qp.send, held from wr_start to wr_complete or wr_abort.
+ * then wr_complete or wr_abort.  Each request is written directly to its slot
+ * of the queue.  wr_complete posts all requests at once, or none after an
+ * error.  Lock: v_qp.send, held from wr_start to wr_complete or wr_abort.
  */
 #include <errno.h>
 #include <string.h>
