@@ -6,7 +6,9 @@
  *
  * A stranger may connect and send nothing, or send slowly.  So each half has a
  * deadline; and when there are too many halves, the oldest is closed for the
- * next connection.
+ * next connection, unless that half is young: peers that all connect at once
+ * send their requests within that time.  Meanwhile the kernel keeps the next
+ * connection.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"
@@ -25,6 +27,7 @@
 #define START_NS   10000000000ull /* in which a request must be complete */
 #define HALVES_MIN 8		  /* the least limit of a listener's halves */
 #define HALVES_MAX 128		  /* the greatest limit */
+#define YOUNG_NS   500000000ull	  /* a half this old may be closed */
 #define BACKLOG	   1024 /* if the program gives none, as with the kernel */
 #define KERNEL_MIN 128	/* the least backlog of listen(2) */
 #define ACCEPTS	   16	/* connections accepted for one epoll event */
@@ -92,9 +95,9 @@ void r_iw_leave_listener(struct r_iw *iw)
 	if (list_is_linked(&iw->half)) {
 		list_remove(&iw->half);
 		l->queue.halves_count--;
-		return;
+	} else {
+		l->queue.waiting--;
 	}
-	l->queue.waiting--;
 	if (l->queue.waiting < l->queue.backlog)
 		r_iw_watch(l, EPOLLIN);
 }
@@ -123,11 +126,16 @@ static void drop_half(struct r_iw *iw)
 	r_iw_free(iw);
 }
 
-static void drop_oldest_half(struct r_iw *l)
+static struct r_iw *oldest_half(const struct r_iw *l)
 {
 	struct list *n = l->queue.halves.next;
-	struct r_iw *iw = (struct r_iw *)(void *)((char *)n -
-						  offsetof(struct r_iw, half));
+
+	return (struct r_iw *)(void *)((char *)n - offsetof(struct r_iw, half));
+}
+
+static void drop_oldest_half(struct r_iw *l)
+{
+	struct r_iw *iw = oldest_half(l);
 	struct sockaddr_storage peer = {.ss_family = AF_INET};
 	char text[R_ADDR_TEXT];
 
@@ -170,6 +178,23 @@ static void begin_half(struct r_iw *l, int fd)
 	r_iw_set_timer(iw, deadline_ns);
 }
 
+/* Returns whether the next connection must wait in the kernel, since there are
+ * too many halves and all are young; then a timer of the listener ends that. */
+static bool must_wait(struct r_iw *l)
+{
+	uint64_t until_ns;
+
+	if (l->queue.halves_count < most_halves(l))
+		return false;
+	until_ns = startup_deadline(&oldest_half(l)->start->mpa) - START_NS +
+		   YOUNG_NS;
+	if (r_iw_now() >= until_ns)
+		return false;
+	r_iw_watch(l, 0);
+	r_iw_set_timer(l, until_ns);
+	return true;
+}
+
 /* No descriptor or no memory is left.  No event tells when that changes, so the
  * listener tries again after PAUSE_NS. */
 static void pause_listener(struct r_iw *l, int err)
@@ -194,6 +219,8 @@ void r_iw_accept_ready(struct r_iw *l)
 			r_iw_watch(l, 0);
 			return;
 		}
+		if (must_wait(l))
+			return;
 		fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
 			begin_half(l, fd);
@@ -293,6 +320,8 @@ static void make_request(struct r_iw *iw)
 	list_remove(&iw->half);
 	l->queue.halves_count--;
 	l->queue.waiting++;
+	if (l->queue.waiting < l->queue.backlog)
+		r_iw_watch(l, EPOLLIN);
 }
 
 /* Closes a half whose request is wrong or has not come in time. */
