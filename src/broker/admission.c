@@ -26,6 +26,7 @@ int admission_check(const struct server *s, uint64_t files, uid_t user,
 			 has);
 	else
 		snprintf(why, size,
-			 "the broker adverbd has as many clients as it serves");
+			 "the broker adverbd has as many clients as it can "
+			 "serve: end some programs");
 	return -EUSERS;
 }

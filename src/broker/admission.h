@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which connections the broker admits.  A user may have as many connections as
- * are left for all other users, so that no user takes all; the broker's own
- * user is exempt.  USER_NONE, which stands for all users that cannot be told
- * from each other, counts as one user.
+ * Which connections the broker admits.  A user that has n connections gets
+ * another one only if more than n are free, so that no user takes all.  The
+ * broker's own user gets another one as long as any is free.  USER_NONE, which
+ * stands for all users that cannot be told from each other, counts as one user.
  *
  * Part of the broker's loop: one owner, no lock.
  */
@@ -15,16 +15,15 @@
 /*
  * The descriptors that one connection may need.  Up to six are open: the
  * connection, a pidfd, the eventfd, the page and both ends of the relay.  Up to
- * ten are under way, in messages that the client has not read (unread.h).  The
- * limit on open files bounds each of the two numbers.
+ * ten more are under way, in messages that the client has not read (unread.h).
+ * The kernel holds each of the two numbers against the limit on open files by
+ * itself, so the larger one counts.
  */
 #define ADMISSION_FILES 10
 
-/*
- * Asks whether the broker s, which may have `files` open files, admits another
- * connection of user.  Returns 0, or -EUSERS with a sentence in the size bytes
- * at why.
- */
+/* Asks whether the broker s, which may have `files` open files, admits another
+ * connection of `user`.  Returns 0, or -EUSERS; then a sentence for the client
+ * is in the `size` bytes at why. */
 int admission_check(const struct server *s, uint64_t files, uid_t user,
 		    char *why, size_t size);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * adverbd is the broker of a network namespace, started by its first client.
- * It owns the receive sockets of port 4791 and gives one to each process; it
- * watches the processes and says which are alive.
+ * It owns the receive sockets of port 4791 and gives one to each process.  It
+ * watches the processes, and tells its clients which of them live.
  */
 #include "broker/proto.h"
 #include "broker/server.h"
@@ -32,9 +32,10 @@ static uint64_t now_ms(void)
 }
 
 /*
- * Binds the broker's address; the process that has it is the broker.  Returns
- * -EADDRINUSE once another broker accepts connections there, so that the
- * starter finds that broker.
+ * Binds the broker's address, and listens there; the process that has the
+ * address is the broker.  If another process has it, waits until that process
+ * accepts connections, for CLAIM_MS at most, so that whoever started this
+ * adverbd can connect to the other one; then returns -EADDRINUSE.
  */
 static int claim_address(int *listen_fd)
 {
@@ -49,7 +50,8 @@ static int claim_address(int *listen_fd)
 		return listen(fd, 1024) ? -errno : 0;
 	if (errno != EADDRINUSE)
 		return -errno;
-	/* Between bind and listen the other process refuses connections. */
+	/* Between its bind and its listen the other process refuses
+	 * connections. */
 	for (uint64_t end = now_ms() + CLAIM_MS; now_ms() < end; sched_yield())
 		if (!connect(fd, (struct sockaddr *)&a, length))
 			break;
@@ -66,9 +68,9 @@ static bool has_listener(void)
 	       listens;
 }
 
-/* Reads the starter's introduction from the status socket, which is standard
- * error.  A starter of another version cannot use this broker, and is told
- * so. */
+/* Reads the introduction of the starter from the status socket, which is
+ * standard error.  Tells a starter of another version that it cannot use this
+ * broker, and then returns -EPROTO. */
 static int greet_starter(void)
 {
 	struct proto who = {0},
@@ -85,8 +87,8 @@ static int greet_starter(void)
 	return -EPROTO;
 }
 
-/* Tells the starter that the broker is ready.  False: the starter waits no
- * longer, and another broker may serve. */
+/* Tells the starter that the broker is ready.  False: the starter has given up
+ * waiting, and another broker may serve. */
 static bool tell_starter(const struct server_config *config)
 {
 	struct proto m = {.kind = PROTO_WHO_IS};
@@ -95,7 +97,8 @@ static bool tell_starter(const struct server_config *config)
 	return !proto_send(2, &m, NULL);
 }
 
-/* Replaces the standard descriptors: the starter hears nothing more. */
+/* Replaces the standard descriptors by /dev/null, so that the status socket is
+ * closed, and nothing is written to a file of the starter. */
 static void close_standard(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -106,8 +109,8 @@ static void close_standard(void)
 		close(null);
 }
 
-/* Raises soft limits to the hard ones: the limits of the program that started
- * the broker are not meant for all programs. */
+/* Raises soft limits to the hard ones: the program that started the broker
+ * chose its soft limits for itself, and the broker serves all programs. */
 static void raise_limits(void)
 {
 	static const int limits[] = {RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_CPU,
@@ -123,8 +126,9 @@ static void raise_limits(void)
 	}
 }
 
-/* Keeps of the program that started the broker nothing but the listener (*fd,
- * or -1) and standard error. */
+/* Drops what the process has inherited from the program that started it, except
+ * the listener and standard error.  Sets *fd to a copy of the listener; -1:
+ * there is none. */
 static void detach_process(bool foreground, int *fd)
 {
 	cpu_set_t all;
@@ -138,14 +142,14 @@ static void detach_process(bool foreground, int *fd)
 	signal(SIGXCPU, SIG_IGN);
 	umask(022);
 	raise_limits();
-	/* The starter's CPU affinity is not meant for all; its cgroup's limits
-	 * stay. */
+	/* The starter chose its CPU affinity for itself, so the broker does not
+	 * keep it.  The limits of the starter's cgroup stay. */
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
 	syscall(SYS_close_range, 3u, ~0u, 0u);
 	*fd = has_listener() ? fcntl(0, F_DUPFD_CLOEXEC, 3) : -1;
 	if (chdir("/")) {
-		perror("adverbd: /");
+		perror("adverbd: cannot change to the folder /");
 		exit(1);
 	}
 	if (!foreground)
@@ -155,9 +159,9 @@ static void detach_process(bool foreground, int *fd)
 struct options {
 	struct server_config config;
 	bool foreground;
-	bool is_started; /* by a client (start.h) */
+	bool is_started; /* a client has started this process (start.h) */
 	bool tells_version;
-	bool holds_port; /* bind the port at the start, and do not end */
+	bool holds_port; /* binds the port at the start, and never ends */
 };
 
 static int parse_options(int argc, char **argv, struct options *o)
@@ -185,8 +189,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return 0;
 }
 
-/* Makes a server that is ready.  NULL: standard error has the reason, and
- * *status is the exit status. */
+/* Makes a server on the inherited listener, or else on a new one.  NULL:
+ * standard error has the reason, and *status is the exit status, 0 if another
+ * adverbd serves already. */
 static struct server *make_server(const struct options *o, int *status)
 {
 	struct server *s;
@@ -195,15 +200,15 @@ static struct server *make_server(const struct options *o, int *status)
 	detach_process(o->foreground, &fd);
 	*status = 1;
 	if (o->is_started && fd < 0) {
-		fprintf(stderr, "adverbd: --started is for programs that "
-				"bring a listening socket: leave it out\n");
+		fprintf(stderr, "adverbd: --started needs a listening socket "
+				"as standard input: leave it out\n");
 		return NULL;
 	}
 	err = fd >= 0 ? 0 : claim_address(&fd);
 	s = err ? NULL : server_new(fd, &o->config);
 	if (s)
 		return s;
-	fprintf(stderr, "adverbd: %s\n",
+	fprintf(stderr, "adverbd: not started: %s\n",
 		err == -EADDRINUSE ? "another adverbd is running in this "
 				     "network namespace"
 				   : strerror(err ? -err : ENOMEM));
@@ -229,7 +234,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (null < 0) {
-		perror("adverbd: /dev/null");
+		perror("adverbd: cannot open /dev/null");
 		return 1;
 	}
 	if (o.is_started && greet_starter())

@@ -14,8 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANSWER_DOUBT UINT64_MAX /* the asker is cmserver, not a client */
-/* longer than many clients that start at once take to read */
+#define ANSWER_DOUBT UINT64_MAX /* the asker is cmserver, and no client */
+/* For how long a client may hear PROTO_ARENA_LATER because too many descriptors
+ * are under way: longer than many clients that start at once take to read their
+ * messages. */
 #define FULL_MS 2000
 
 int answer_send(const struct conn *c, const struct proto *question,
@@ -67,8 +69,8 @@ void answer_version(const struct server *s, const struct conn *c,
 	introduce_broker(s, c, m, &reply);
 }
 
-/* Whether the owner of the page says that its queue pair answers nothing; false
- * without a page. */
+/* Whether the owner of the page says there that its queue pair drops all
+ * packets; false without a page. */
 static bool page_is_closed(int page_fd, uint32_t qpn)
 {
 	struct closed closed;
@@ -78,8 +80,8 @@ static bool page_is_closed(int page_fd, uint32_t qpn)
 	       closed_has(&closed, qpn);
 }
 
-/* The answer about a queue pair of another user is whether its process lives.
- * Which QPNs another user has in use stays unknown. */
+/* The asker learns of a queue pair of another user only whether its process
+ * lives, and not which QPNs that process has in use. */
 static enum proto_peer peer_state(const struct server *s, uint32_t qpn,
 				  uid_t asker)
 {
@@ -155,11 +157,9 @@ static void tell_remote_state(const struct conn *c,
 	proto_send(c->fd, &m, NULL);
 }
 
-/*
- * Whether the user of c may ask about other hosts once more: the user has fewer
- * open questions than are left for other users, besides those kept for
- * connection management, or is the broker's own user.
- */
+/* Whether the user of c may ask about other hosts once more.  The broker's own
+ * user always may.  Another user may if it has fewer open questions than are
+ * left, apart from the LIVE_OF_ONE that are kept for connection management. */
 static bool may_ask(const struct server *s, const struct conn *c)
 {
 	const uint32_t most = LIVE_QUESTIONS - LIVE_OF_ONE;
@@ -209,8 +209,9 @@ static void tell_asker(struct server *s, const struct live_answer *a)
 	}
 }
 
-/* A peer that knows the queue pair still has the connection.  The REQ of a peer
- * that does not answer is believed, as the specification wants. */
+/* Ends the connection of a doubted peer, unless the peer's host says that the
+ * peer's queue pair lives.  If the host does not answer, the REQ that raised
+ * the doubt is believed (IBTA 12.9.8.3.1). */
 static void answer_doubt(struct server *s, const struct live_answer *a,
 			 uint64_t now_ns)
 {
@@ -243,7 +244,8 @@ void answer_page(const struct server *s, const struct conn *c,
 		reuseport_group_at(&s->group, m->value);
 	int fd = -ENOENT;
 
-	/* A page tells of queue pairs, and of what they send and how much. */
+	/* A page shows which queue pairs its owner has, and how much each
+	 * sends: no other user may read it. */
 	if (owner && owner->use == REUSEPORT_OWNED &&
 	    user_is_same(c->user, owner->user))
 		fd = shared_page_reader(owner->page_fd);
@@ -290,7 +292,8 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 	}
 	if (!reply.brings)
 		return;
-	/* Too many descriptors are under way, for now or for good. */
+	/* Too many descriptors are under way.  The client asks again, until
+	 * this has lasted for FULL_MS. */
 	if (!c->full_ms)
 		c->full_ms = now_ms;
 	reply.about = now_ms - c->full_ms < FULL_MS ? PROTO_ARENA_LATER
@@ -300,9 +303,9 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 }
 
 /*
- * Whether the process of a class, or another process of its user, has the port.
- * Only members of the SO_REUSEPORT group send from port 4791; a process that
- * gets its datagrams by a relay has no such socket.
+ * Whether the process of a class, or another process of its user, has the
+ * source port.  Port 4791 is the source port of the SO_REUSEPORT group's
+ * members only.  A process to which the broker relays datagrams is no member.
  */
 static bool is_source_of(const struct server *s, uint32_t class,
 			 const struct inaddr *from, const struct inaddr *to)

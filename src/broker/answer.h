@@ -1,50 +1,55 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The broker's answers to its clients' questions about each other.  Part of its
- * loop: one owner, no lock.  Nothing here waits: a client that does not read
- * loses answers.
+ * The broker's answers to its clients' questions about each other.  Part of the
+ * broker's loop: one owner, no lock.  No call waits: a client that does not
+ * read its messages loses answers.
  */
 #ifndef BROKER_ANSWER_H
 #define BROKER_ANSWER_H
 
 #include "broker/inside.h"
 
-/* Completes m, the answer to a question, and sends m with the descriptors that
- * m->brings names, which stay the caller's.  0 or -errno. */
+/* Completes m, the answer to a question of c, and sends m with the descriptors
+ * that m->brings names, which stay the caller's.  Returns 0 or -errno. */
 int answer_send(const struct conn *c, const struct proto *question,
 		struct proto *m, const int *fds);
-/* Refuses a question of c with err, an errno, and the sentence why. */
+/* Refuses a question of c with err, a positive errno, and the sentence why,
+ * which is copied. */
 void answer_refuse(const struct conn *c, const struct proto *question, int err,
 		   const char *why);
 
-/* Answers PROTO_WHO: introduces the broker. */
+/* Answers PROTO_WHO: introduces the broker to c. */
 void answer_who(const struct server *s, const struct conn *c,
 		const struct proto *m);
-/* Refuses a client of another version, in a form that every version reads. */
+/* Refuses a client of another version, in a form that a client of any version
+ * can read. */
 void answer_version(const struct server *s, const struct conn *c,
 		    const struct proto *m);
 /* Answers PROTO_ASK: says whether the process that has a QPN lives. */
 void answer_peer(const struct server *s, const struct conn *c,
 		 const struct proto *m);
-/* Tells the broker of another host whether the process that has a QPN lives: a
- * remote_liveness_state. user is the struct server. */
+/* Returns whether the process that has a QPN lives, for the broker of another
+ * host.  A remote_liveness_state; user is the struct server. */
 enum livemsg_state answer_state(void *user, uint32_t qpn);
-/* Answers PROTO_ASK_FAR, about a process of another host: at once if the broker
- * knows the answer, otherwise later by answer_remote_all. */
+/* Answers PROTO_ASK_FAR, a question about a process of another host: at once if
+ * the broker knows the answer, otherwise later by answer_remote_all.  now_ns:
+ * CLOCK_MONOTONIC. */
 void answer_remote(struct server *s, struct conn *c, const struct proto *m,
 		   uint64_t now_ns);
 /* Asks other hosts about the peers that cmserver_doubts gives, and passes on
- * the answers that have come from other hosts. */
+ * the answers that have come from other hosts.  now_ns: CLOCK_MONOTONIC. */
 void answer_remote_all(struct server *s, uint64_t now_ns);
-/* Answers PROTO_PAGE: sends the page of a class to a process of the same user.
- */
+/* Answers PROTO_PAGE: sends the page of a class, if the process that has the
+ * class is of the same user as c. */
 void answer_page(const struct server *s, const struct conn *c,
 		 const struct proto *m);
-/* Answers PROTO_ARENA: tells a process of the same user where an arena is.  The
- * kernel lets a process open the arena that may debug the owner (ptrace(2)). */
+/* Answers PROTO_ARENA: tells c where the arena of a process of the same user
+ * is.  The kernel lets c's process open that arena only if it may debug the
+ * owner (ptrace(2)).  now_ms: CLOCK_MONOTONIC. */
 void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 		  uint64_t now_ms);
-/* Answers PROTO_SOURCE: says whether the user of a class has a source port. */
+/* Answers PROTO_SOURCE: says whether the user of the process that has a class
+ * owns a source port. */
 void answer_source(const struct server *s, const struct conn *c,
 		   const struct proto *m);
 

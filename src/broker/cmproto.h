@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The messages between librdmacm and the broker.  They go over a connection of
- * their own to the socket of proto.h, one struct for each, in host order.  The
- * broker answers each request by one DONE with the request's serial; TAKEN, and
- * RELEASE of an object, have no answer.  The broker sends events without being
- * asked.
+ * their own to the address of proto.h.  Each message is one struct cmproto in
+ * host order.  The broker answers each request by one DONE with the request's
+ * serial, except TAKEN, and RELEASE of an object, which have no answer.  The
+ * broker sends an EVENT when something has happened.
  *
- * An object stands for one rdma_cm id of a program in the broker: a port, a
- * listener or a conversation.  The broker names it in BIND's answer, or in the
- * new_id of an event.
+ * An object stands in the broker for one rdma_cm id of a program: a port, a
+ * listener or a conversation.  The broker numbers the object in the answer to
+ * BIND or RESUME, or in the new_id of an event.
  *
- * DONE and EVENT have a note of the object's conversation as it is then.  When
- * the broker is killed, the client gives its successor the note by RESUME, and
- * the conversation continues; the client repeats requests that have no answer.
+ * DONE and EVENT bring a note of the state of the object's conversation.  When
+ * the broker has been killed, the client gives the note to the successor by
+ * RESUME, and the conversation continues.  The client then repeats the requests
+ * that have had no answer.
  */
 #ifndef BROKER_CMPROTO_H
 #define BROKER_CMPROTO_H
@@ -26,43 +27,61 @@
 #define CMPROTO_BYTES	736 /* of struct cmproto */
 
 enum cmproto_kind {
-	CMPROTO_BIND = 1,   /* space, local (or any_*), local_port */
-	CMPROTO_LISTEN,	    /* backlog */
-	CMPROTO_CONNECT,    /* all that a REQ or SIDR_REQ says; call_* */
-	CMPROTO_ACCEPT,	    /* all that a REP or SIDR_REP says */
-	CMPROTO_REJECT,	    /* status, private data */
-	CMPROTO_ESTABLISH,  /* the active side is ready, the passive has data */
-	CMPROTO_DISCONNECT, /* sends a DREQ, or answers the peer's */
+	/* makes an object with a port: at.space, at.local or any_v4 and any_v6,
+	 * at.local_port (0: the broker chooses); the answer has new_id and
+	 * at.local_port */
+	CMPROTO_BIND = 1,
+	CMPROTO_LISTEN, /* backlog */
+	/* sends a REQ or SIDR_REQ: at, qp, private data, call_id and
+	 * call_transaction, is_strict, max_retries, timeout */
+	CMPROTO_CONNECT,
+	CMPROTO_ACCEPT, /* sends a REP or SIDR_REP: qp, private data */
+	/* sends a REJ or SIDR_REP: status, private data */
+	CMPROTO_REJECT,
+	/* the active side has its queue pair ready, and sends an RTU; or the
+	 * passive side has received data before the RTU */
+	CMPROTO_ESTABLISH,
+	CMPROTO_DISCONNECT, /* sends a DREQ, or answers the peer's DREQ */
 	CMPROTO_TAKEN,	    /* the program has read the CMPROTO_REQUEST */
-	CMPROTO_RELEASE,    /* frees the object; id 0: that of the note */
-	CMPROTO_RESUME,	    /* note; space and local_port: as BIND's, or 0 */
-	CMPROTO_DONE,	    /* err: 0 or -errno */
+	/* frees the object id; id 0: ends the conversation of the note */
+	CMPROTO_RELEASE,
+	/* makes an object for the conversation of the note; at.space,
+	 * at.local, at.local_port and may_share: as in its BIND, or 0; the
+	 * answer has new_id */
+	CMPROTO_RESUME,
+	CMPROTO_DONE, /* the answer to a request; err: 0 or -errno */
 	CMPROTO_EVENT,
 };
 
 enum cmproto_event {
-	CMPROTO_REQUEST, /* id: the listener; new_id: the conversation */
-	CMPROTO_RESPONSE,
-	CMPROTO_ESTABLISHED,
-	CMPROTO_REJECTED,     /* status: the reason of the REJ */
-	CMPROTO_UNREACHABLE,  /* status: -ETIMEDOUT, or the SIDR_REP's */
-	CMPROTO_DISCONNECTED, /* status: -ETIMEDOUT: the peer never answered */
-	CMPROTO_TIMEWAIT_EXIT,
-	CMPROTO_RESOLVED, /* SIDR: qpn and qkey */
-	/* id 0: the client did not read its messages, which are lost, and its
-	 * connection to the broker ends */
+	/* a REQ or SIDR_REQ came; id: the listener; new_id: the conversation */
+	CMPROTO_REQUEST,
+	CMPROTO_RESPONSE,    /* a REP came */
+	CMPROTO_ESTABLISHED, /* the connection is established */
+	CMPROTO_REJECTED,    /* status: the reason of the REJ */
+	/* status: -ETIMEDOUT, or the status of the SIDR_REP */
+	CMPROTO_UNREACHABLE,
+	/* status: 0; or -ETIMEDOUT: the peer has not answered the DREQ */
+	CMPROTO_DISCONNECTED,
+	CMPROTO_TIMEWAIT_EXIT, /* the connection's TIMEWAIT is over */
+	CMPROTO_RESOLVED,      /* a SIDR_REP came: qp.qpn and qp.qkey */
+	/* id 0: the client did not read its messages: they are lost, and the
+	 * broker ends the connection */
 	CMPROTO_DROPPED,
 };
 
-/* The addresses and ports of a conversation; IPv4 as ::ffff:a.b.c.d. */
+/* The addresses and ports of a conversation.  Addresses are IPv6, or IPv4 as
+ * ::ffff:a.b.c.d. */
 struct cmproto_address {
 	uint8_t local[16], peer[16];
+	/* `space` is the port space as in the service id: 0x0106 is
+	 * RDMA_PS_TCP */
 	uint16_t space, local_port, peer_port;
-	uint32_t scope; /* interface of link-local addresses */
+	uint32_t scope; /* the interface of link-local addresses; 0: none */
 };
 
-/* Fields of the CM messages about a queue pair; times are exponents n of
- * 4.096 us * 2^n. */
+/* Fields of the CM messages about a queue pair (IBTA Vol 1, 12.6).  A time is
+ * an exponent n, and means 4.096 us * 2^n. */
 struct cmproto_qp {
 	uint8_t responder_resources, initiator_depth, flow_control;
 	uint8_t retry_count, rnr_retry, has_srq, transport, mtu;
@@ -76,25 +95,42 @@ struct cmproto_qp {
 struct cmproto {
 	uint32_t magic;
 	uint16_t version, kind;
-	uint32_t serial;
-	int32_t err;
+	uint32_t serial; /* the client numbers its requests; DONE: the request's
+			  */
+	int32_t err;	 /* DONE: 0 or -errno */
+	/* objects: the one that the message is about, and one that the broker
+	 * has made */
 	uint32_t id, new_id;
 	uint32_t event; /* enum cmproto_event */
-	int32_t status;
+	int32_t status; /* REJECT: the reason; EVENT: see enum cmproto_event */
 	struct cmproto_address at;
+	/* BIND: any_v4 and any_v6 bind the port at every IPv4 or IPv6 address
+	 * of the host, in place of at.local; may_share lets other objects with
+	 * may_share have the same port */
 	uint8_t any_v4, any_v6, may_share;
-	uint8_t is_datagram; /* SIDR */
-	uint8_t only_own;    /* BIND: only clients of this broker may connect */
+	uint8_t is_datagram; /* the messages are those of SIDR */
+	/* BIND: only requests of clients of this broker are taken */
+	uint8_t only_own;
+	/* LISTEN: how many requests may wait until the program reads them; 0:
+	 * the broker chooses */
 	uint32_t backlog;
-	/* how the conversation repeats its messages */
+	/* CONNECT: how the conversation repeats its messages: max_retries
+	 * times, after `timeout` (an exponent, see struct cmproto_qp), and if
+	 * not is_strict, at first after shorter waits */
 	uint8_t is_strict, max_retries, timeout;
-	uint8_t private_bytes;
+	uint8_t private_bytes; /* of private_data */
 	struct cmproto_qp qp;
 	uint8_t private_data[CMPROTO_PRIVATE];
-	/* CONNECT: random; a repetition of the request has the same */
+	/*
+	 * CONNECT: the id and the transaction id of the conversation, which the
+	 * client draws; 0: the broker draws them.  When a client repeats the
+	 * request to a successor it gives the same two, so that the peer takes
+	 * the second REQ for a retry of the first.
+	 */
 	uint32_t call_id;
 	uint64_t call_transaction;
-	/* with its seal (cm_seal.h), opaque to the client; all 0: none */
+	/* DONE, EVENT and RESUME; a note with its seal (cm_seal.h), which the
+	 * client does not read; all 0: none */
 	uint8_t note[CMPROTO_NOTE];
 };
 

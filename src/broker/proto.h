@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The messages between a client and the broker over an abstract SOCK_SEQPACKET
- * socket: one struct a message, in host order, since both ends are one machine.
+ * socket.  Each message is one struct proto in host order, since both ends are
+ * on one machine.
  *
- * The version is in the address too, so that programs of two versions keep
- * their brokers.  A program that meets another version all the same, as `adverb
- * doctor` does, reads what is the same in every version: the fields of struct
- * proto up to `scope`.  By these fields a broker introduces itself
- * (proto_introduce) to a client that asks, and refuses a client of another
- * version.
+ * The version is part of the socket's address too, so that programs of two
+ * versions each have a broker of their own.  A program may still meet a broker
+ * of another version, as `adverb doctor` does.  Such a program reads the fields
+ * of struct proto up to `scope`, which are the same in every version.  In these
+ * fields a broker introduces itself (proto_introduce) to a client that asks,
+ * and refuses a client of another version.
  */
 #ifndef BROKER_PROTO_H
 #define BROKER_PROTO_H
@@ -20,49 +21,56 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#define PROTO_MAGIC	 0x61647662u
-#define PROTO_VERSION	 17 /* to raise whenever CMPROTO_VERSION is raised */
-#define PROTO_FDS	 5  /* descriptors that one message brings, at most */
-#define PROTO_HEAD	 60 /* bytes that are the same in every version */
+#define PROTO_MAGIC   0x61647662u
+#define PROTO_VERSION 17 /* has to grow whenever CMPROTO_VERSION grows */
+#define PROTO_FDS     5	 /* descriptors that one message brings, at most */
+/* the first bytes, which are the same in every version */
+#define PROTO_HEAD	 60
 #define PROTO_RELEASE	 32
 
 #define PROTO_IDLE_NEVER (UINT32_MAX - 1)
 
 enum proto_kind {
 	/*
-	 * value: 0, to ask for a class, or the class that another broker gave.
-	 * A client with a class brings its socket, and the fd store if the
-	 * broker is of its user, or else the sending end of its relay.  A
-	 * client that shares its arena brings its eventfd, and says where the
-	 * arena is.
+	 * value: 0 asks for a class; another value is the class that an earlier
+	 * broker gave.  A client with a class brings its socket, and the fd
+	 * store if the broker is of its user, or else the sending end of its
+	 * relay.  A client that shares its arena brings its eventfd, and says
+	 * in `arena` where the arena is.
 	 */
 	PROTO_HELLO = 1,
-	/* value: the class.  Brings what the client lacks: its socket, its page
-	 * for writing, and the fd store or the sending end of its relay. */
+	/* value: the class.  Brings the descriptors that the client lacks: its
+	 * socket, its page for writing, and the fd store or the sending end of
+	 * its relay. */
 	PROTO_WELCOME,
-	/* value: an errno; why: a sentence.  If value is EPROTONOSUPPORT, the
-	 * broker introduces itself. */
+	/* value: a positive errno; why: a sentence.  If value is
+	 * EPROTONOSUPPORT, the message also introduces the broker. */
 	PROTO_REFUSED,
-	PROTO_ASK,    /* value: a QPN */
+	PROTO_ASK, /* asks whether the process of a QPN lives; value: the QPN */
 	PROTO_ANSWER, /* value: enum proto_peer; about: the QPN */
-	PROTO_PAGE,   /* value: a class */
-	/* value: the class of PROTO_PAGE.  Brings its page for reading, if the
-	 * class has a page and its process is of the client's user. */
+	PROTO_PAGE,   /* asks for the page of a class; value: the class */
+	/* value: the class of PROTO_PAGE.  Brings the page of that class for
+	 * reading, if the class has a page and its process is of the client's
+	 * user. */
 	PROTO_PAGE_IS,
-	PROTO_ASK_FAR, /* value: a QPN of the host `peer`; from `local` */
+	/* value: a QPN of the host `peer`; `local`: the address to ask from */
+	PROTO_ASK_FAR,
 	PROTO_TREE,  /* brings the folder for counter files (counter_files.h) */
-	PROTO_ARENA, /* value: a class */
-	/* value: the class of PROTO_ARENA; about: enum proto_arena.  Says where
-	 * the arena is, and brings the eventfd, if PROTO_ARENA_HERE. */
+	PROTO_ARENA, /* asks where the arena of a class is; value: the class */
+	/* value: the class of PROTO_ARENA; about: enum proto_arena.  If that is
+	 * PROTO_ARENA_HERE, `arena` says where the arena is, and the message
+	 * brings the eventfd of the process of that class. */
 	PROTO_ARENA_IS,
-	PROTO_DIED, /* a process that was shown the reader's arena has ended */
-	PROTO_WHO,  /* asks the broker to introduce itself */
+	/* a process has ended to which the arena of the receiver was shown */
+	PROTO_DIED,
+	PROTO_WHO,    /* asks the broker to introduce itself */
 	PROTO_WHO_IS, /* introduces the broker */
-	/* value: a class; about: a port, from which a datagram came from
-	 * `local` to `peer` */
+	/* asks whether the user of a class owns a source port; value: the
+	 * class; about: the port, from which a datagram came from `local` to
+	 * `peer` */
 	PROTO_SOURCE,
-	/* value, about, local, peer: those of PROTO_SOURCE; scope: 1 if the
-	 * user of the class's process owns that port */
+	/* value, about, local, peer: as in the question; scope: 1 if the user
+	 * of the process that has the class owns the port */
 	PROTO_SOURCE_IS,
 };
 
@@ -74,61 +82,73 @@ enum {
 	PROTO_FD_KICK = 16, /* an eventfd */
 };
 
-/* The answers about the arena of a process. */
+/* The answers to PROTO_ARENA. */
 enum proto_arena {
-	PROTO_ARENA_HERE,
-	PROTO_ARENA_NONE,
-	PROTO_ARENA_LATER, /* the process has yet to connect to this broker */
-	PROTO_ARENA_GONE,  /* the process has ended; older clients take NONE */
+	PROTO_ARENA_HERE, /* the answer says where the arena is */
+	PROTO_ARENA_NONE, /* the process shows no arena to this client */
+	/* the answer may change: the process has yet to connect to this broker,
+	 * or too many descriptors are under way */
+	PROTO_ARENA_LATER,
+	/* the process has ended; a client that does not know this value takes
+	 * it for NONE */
+	PROTO_ARENA_GONE,
 };
 
-/* Names a descriptor of another process, which the reader opens by /proc, if
- * the kernel allows that. */
+/* Names a descriptor of another process.  The receiver opens it by
+ * /proc/PID/fd, if the kernel allows that. */
 struct proto_at {
-	uint64_t pid_space; /* the PID namespace that pid counts in */
-	uint32_t pid;	    /* the process; 0: there is no descriptor */
-	int32_t fd;
+	/* the inode number of the PID namespace that pid belongs to */
+	uint64_t pid_space;
+	uint32_t pid; /* the process; 0: there is no descriptor */
+	int32_t fd;   /* the number of the descriptor in that process */
 };
 
+/* The answers to PROTO_ASK and PROTO_ASK_FAR. */
 enum proto_peer {
-	PROTO_PEER_GONE,
-	PROTO_PEER_ALIVE,
-	PROTO_PEER_UNKNOWN,
-	PROTO_PEER_CLOSED, /* the process lives, and drops packets to the QP */
-	PROTO_PEER_LEFT,   /* the connection to the QP has ended */
+	PROTO_PEER_GONE,    /* the process has ended */
+	PROTO_PEER_ALIVE,   /* the process lives */
+	PROTO_PEER_UNKNOWN, /* the broker does not know */
+	PROTO_PEER_CLOSED,  /* the process lives, and drops packets to the QP */
+	PROTO_PEER_LEFT,    /* the connection to the QP has ended */
 };
 
 struct proto {
 	uint32_t magic;
 	uint16_t version, kind;
 	uint32_t serial; /* an answer has the serial of its question */
-	uint32_t value;
-	/* PROTO_ANSWER: the QPN; a broker that introduces itself, and
-	 * PROTO_WELCOME: the broker's pid; others: see enum proto_kind. */
+	uint32_t value;	 /* see enum proto_kind */
+	/* PROTO_ANSWER: the QPN; PROTO_WELCOME, and a message that introduces
+	 * the broker: the broker's pid; other kinds: see enum proto_kind. */
 	uint32_t about;
-	uint32_t brings; /* PROTO_FD_*; in this order by SCM_RIGHTS */
+	/* PROTO_FD_*: the descriptors that come with the message by SCM_RIGHTS,
+	 * the lowest bit first */
+	uint32_t brings;
 	union {
 		struct {
-			/* PROTO_ASK_FAR and its answer, PROTO_SOURCE */
+			/* PROTO_ASK_FAR, PROTO_SOURCE and PROTO_SOURCE_IS: IPv6
+			 * addresses, or IPv4-mapped ones; the answer to
+			 * PROTO_ASK_FAR has `peer` alone */
 			uint8_t local[16], peer[16];
 		};
-		/* a broker that introduces itself: its release */
+		/* a message that introduces the broker: the version of adverb,
+		 * as a string */
 		char release[PROTO_RELEASE];
 	};
 	union {
-		/* PROTO_ASK_FAR: the interface of link-local addresses */
+		/* PROTO_ASK_FAR: the interface of link-local addresses;
+		 * PROTO_SOURCE_IS: see enum proto_kind */
 		uint32_t scope;
 		/*
-		 * A broker that introduces itself: how many seconds after its
-		 * last program the broker ends; UINT32_MAX: the broker is a
-		 * thread of a program and ends with it; PROTO_IDLE_NEVER: the
-		 * broker does not end.
+		 * A message that introduces the broker: how many seconds after
+		 * the end of its last program the broker ends.  UINT32_MAX: the
+		 * broker is a thread of a program, and ends with that program.
+		 * PROTO_IDLE_NEVER: the broker does not end.
 		 */
 		uint32_t idle_s;
 	};
 	uint32_t reserved;
 	struct proto_at arena; /* PROTO_HELLO and PROTO_ARENA_IS */
-	char why[96];
+	char why[96];	       /* PROTO_REFUSED: a sentence for the user */
 };
 
 _Static_assert(offsetof(struct proto, release) == 24 &&
@@ -152,8 +172,9 @@ static inline uint64_t proto_pid_space(void)
 	return stat("/proc/self/ns/pid", &ns) ? 0 : (uint64_t)ns.st_ino;
 }
 
-/* Writes the broker's address to *a, and returns its length.  Each network
- * namespace has such addresses of its own (unix(7)). */
+/* Writes the address of the broker of this version to *a, and returns its
+ * length in bytes.  Abstract addresses belong to a network namespace (unix(7)).
+ */
 static inline socklen_t proto_address(struct sockaddr_un *a)
 {
 	int length;
@@ -165,26 +186,30 @@ static inline socklen_t proto_address(struct sockaddr_un *a)
 			   (size_t)length);
 }
 
-/* Completes m, by which a broker introduces itself; idle_s: see struct proto.
- */
+/* Completes the message m, which introduces this process as a broker: sets
+ * magic, version, about, release and idle_s. */
 void proto_introduce(struct proto *m, uint32_t idle_s);
-/* Connects to the broker of this version.  Returns a non-blocking socket, which
- * the caller owns, or -errno. */
+/* Connects to the broker of this version, and never waits.  Returns a
+ * non-blocking socket, which the caller owns, or -errno; -ECONNREFUSED: there
+ * is no broker. */
 int proto_connect(void);
 /*
  * Sends a message with the descriptors that m->brings names, which stay the
- * caller's; never waits.  0 or -errno; -ETOOMANYREFS: more descriptors of this
- * user are under way than this process's limit on open files allows.
+ * caller's: fds[0] is that of the lowest bit, fds[1] that of the next bit that
+ * is set, and so on.  Never waits.  Returns 0 or -errno.  -EAGAIN: the socket
+ * has no room; -EPIPE: the other end is closed; -ETOOMANYREFS: more descriptors
+ * of this user are under way than this process's limit on open files allows.
  */
 int proto_send(int socket, const struct proto *m, const int *fds);
 /*
- * Receives one message into a zeroed *m; fds[k] is the descriptor of bit k of
- * m->brings, or -1, and the caller's.  0; -EAGAIN: there is no message; -EPIPE:
- * the other end is closed; -ECONNRESET: the other end is closed, and its last
- * message may be read next; -EPROTO: the message is not one of this protocol;
- * -EPROTONOSUPPORT: the message is of another version, and *m has what every
- * version has; -EMFILE: the limit on open files left no room for some of the
- * descriptors: *m and fds have the others.
+ * Receives one message into *m, which the caller has zeroed; never waits.
+ * fds[k] becomes the descriptor of bit k of m->brings, which the caller owns,
+ * or -1.  Returns 0, or: -EAGAIN: there is no message; -EPIPE: the other end is
+ * closed; -ECONNRESET: the other end is closed, and the next call reads its
+ * last message; -EPROTO: the message is not one of this protocol;
+ * -EPROTONOSUPPORT: the message is of another version, and *m has the fields
+ * that every version has; -EMFILE: the limit on open files left no room for
+ * some of the descriptors, and *m and fds have the others.
  */
 int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS]);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The broker's loop: a listener, its clients and their processes, and the
- * group's own socket.  adverbd runs the loop as a process of its own.  One
- * thread; only poll waits; no packet of a program passes through the loop,
- * unless the kernel cannot steer, or the program is of another user.
+ * The broker's loop: it serves a listener, its clients and their processes, and
+ * the socket of QP1.  adverbd runs the loop as a process of its own; a program
+ * that cannot run adverbd runs it as a thread (start.h).  The loop has one
+ * thread and waits only in poll.  Packets for a program pass through the loop
+ * only if the kernel cannot steer, or if the program is of another user.
  */
 #ifndef BROKER_SERVER_H
 #define BROKER_SERVER_H
@@ -16,30 +17,35 @@ struct server;
 #define SERVER_NEVER UINT64_MAX
 
 struct server_config {
-	/* The time without clients after which the broker ends, or
-	 * SERVER_NEVER. */
+	/* The time without clients, in milliseconds, after which the broker
+	 * ends; SERVER_NEVER: it does not end. */
 	uint64_t idle_ms;
 	bool no_bpf; /* behave as if the kernel could not steer datagrams */
-	/* the loop is a thread of a program, with which it ends */
+	/* the loop is a thread of a program, and ends with that program */
 	bool is_thread;
 };
 
-/* Makes a server, which owns the listening socket.  NULL without memory. */
+/* Makes a server on the listening socket, which is the server's from now on.
+ * NULL: there is no memory or no random number, and the socket stays the
+ * caller's. */
 struct server *server_new(int listen_fd, const struct server_config *config);
-/* Calls listen on the socket, on which another process may have called it
- * before: then clients see this process by SO_PEERCRED. */
+/* Calls listen once more on the socket, on which another process may have
+ * called it before: SO_PEERCRED of clients names the process that called listen
+ * last. */
 void server_listen(struct server *s);
 /*
- * Binds port 4791 at once and not with the first client, so that nobody else
- * takes it.  False, with a sentence in *why, which lasts until the next call of
- * the server: somebody has the port; server_turn tries again.
+ * Binds port 4791 at once, and not only when the first client comes, so that no
+ * other program takes it.  False: some program has the port, and server_turn
+ * tries again; a sentence is in *why, which is valid until the next call of the
+ * server.
  */
 bool server_hold_port(struct server *s, const char **why);
-/* Waits and serves once.  False: there was no client for idle_ms, and the
- * caller frees the server. */
+/* Waits until there is something to do, and does it.  False: there was no
+ * client for idle_ms, and the caller frees the server. */
 bool server_turn(struct server *s);
-/* Frees the server.  Closes the port before the listener, since a successor
- * must find the port free. */
+/* Frees the server and closes all its descriptors.  Closes the port before the
+ * listener: a successor that binds the listener's address must find the port
+ * free. */
 void server_free(struct server *s);
 
 #endif
