@@ -23,21 +23,25 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPEN_MS	    15000 /* without a broker; see FD_STORE_MS, server.c */
-#define LATE_MS	    1000  /* until the user is told of a stopped broker */
-#define SLOW_MS	    5000  /* until the user is told of a slow broker */
-#define ALONE_MS    1000
-#define WAIT_MAX_MS 1000
-/* The time in which only programs of a dead broker's user, another user's or
- * the system's, start a broker: they may not trust a broker of this user. */
+/* How long client_open waits without a broker: longer than FD_STORE_MS
+ * (server.c), for which a broker may wait for the fd store. */
+#define OPEN_MS	    15000
+#define LATE_MS	    1000 /* until the user is told of a stopped broker */
+#define SLOW_MS	    5000 /* until the user is told of a slow broker */
+#define ALONE_MS    1000 /* after a refusal, until the next attempt */
+#define WAIT_MAX_MS 1000 /* the longest wait between two attempts */
+/* If the dead broker was of another user, the time for which only that user's
+ * programs start a broker: they may not trust a broker of this user. */
 #define OTHER_USER_MS 1000
-/* a process that sleeps twice as long was stopped or starved */
+/* The longest poll.  If a poll took twice as long, this process was stopped or
+ * got no processor. */
 #define NAP_MS 500
 
 struct client_pages {
 	const void *page[STEER_CLASS_MAX + 1];
 	bool asked[STEER_CLASS_MAX + 1];
-	bool none[STEER_CLASS_MAX + 1]; /* the last answer brought no page */
+	/* the last answer brought no page; client_page_of reports that once */
+	bool none[STEER_CLASS_MAX + 1];
 };
 
 static uint64_t now_ms(void)
@@ -54,7 +58,8 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-/* There is no broker: the client looks for one soon. */
+/* Notes that there is no broker, for the reason err.  The client looks for one
+ * again at due_ms. */
 static void lose_broker(struct client *c, int err, const char *reason)
 {
 	if (c->state == CLIENT_GREETING || c->state == CLIENT_UP)
@@ -86,7 +91,8 @@ static int tell_broker(struct client *c, struct proto *m, const int *fds)
 	return proto_send(c->unix_fd, m, fds);
 }
 
-/* Whether the broker at the other end may serve this process. */
+/* Whether the broker at the other end may serve this process.  Notes the user
+ * and the pid of that broker. */
 static bool look_at_broker(struct client *c)
 {
 	enum trust trust =
@@ -144,7 +150,8 @@ static int send_hello(struct client *c, bool with_arena)
 	return tell_broker(c, &m, fds);
 }
 
-/* Either side refuses the other, for the reason in c->why. */
+/* Notes that the broker has refused this client, or this client the broker, for
+ * the reason in c->why.  The client tries again after ALONE_MS. */
 static void enter_alone(struct client *c, int err)
 {
 	close_fd(&c->unix_fd);
@@ -154,8 +161,9 @@ static void enter_alone(struct client *c, int err)
 	c->due_ms = now_ms() + ALONE_MS;
 }
 
-/* Whether the program has left the arena and the eventfd open.  Else neither is
- * named to the broker: other processes would get files of the program. */
+/* Whether the arena and the eventfd are still open under their numbers.  If the
+ * program has closed them, the numbers may be those of its own files, which the
+ * broker would pass to other processes. */
 static bool can_share(const struct client *c)
 {
 	return fd_identity_holds(c->arena_fd) && fd_identity_holds(c->kick_fd);
@@ -173,7 +181,8 @@ static void say_hello(struct client *c)
 		return;
 	}
 	c->state = CLIENT_GREETING;
-	/* A client with a class is taken for dead if this connection ends. */
+	/* A client with a class waits without an end: if it closed this
+	 * connection, the broker would take it for dead. */
 	c->due_ms = c->class ? UINT64_MAX : now_ms() + c->patience_ms;
 	err = send_hello(c, shares);
 	if (err == -ETOOMANYREFS && shares) {
@@ -184,16 +193,19 @@ static void say_hello(struct client *c)
 		name_limit(c, err);
 		lose_broker(c, err, c->why);
 	} else if (err && err != -EPIPE) {
-		/* a broker that has gone may have said why */
+		/* -EPIPE: the broker has gone, and its last message, which may
+		 * say why, is still to be read */
 		lose_broker(c, -EPIPE,
 			    "the broker adverbd has closed the connection");
 	}
 }
 
 /*
- * Whether this process may start a broker.  After the broker of another user
- * died, that user's programs alone can take over the port: a process that has
- * never had a broker looks to which user the port belongs.
+ * Whether this process may start a broker.  After the death of a broker of
+ * another user, only that user's programs can take over the port, so this
+ * process leaves the start to them for OTHER_USER_MS.  A process that has never
+ * had a broker does not know the dead broker's user, and looks at the user of
+ * the port.
  */
 static bool may_start(struct client *c)
 {
@@ -215,8 +227,8 @@ static int connect_to(struct client *c)
 	return 0;
 }
 
-/* Says hello on a new connection, or gives up for now, since there is none
- * (err). */
+/* Says hello on the new connection.  If err says that there is none, the client
+ * tries again later. */
 static void greet_broker(struct client *c, int err)
 {
 	const char *why = "the broker adverbd cannot be reached";
@@ -236,8 +248,9 @@ static void greet_broker(struct client *c, int err)
 	lose_broker(c, err, why);
 }
 
-/* The start of a broker goes on, or has ended with err.  A client_open that
- * fails returns the reason, and does not say it here. */
+/* Acts on the result of start_begin or start_turn.  Tells the user the sentence
+ * of the start, except in a client_open that fails: client_open returns the
+ * sentence. */
 static void look_at_start(struct client *c, int err)
 {
 	enum client_word word =
@@ -296,8 +309,8 @@ void client_tree(struct client *c, int folder_fd)
 	show_tree(c);
 }
 
-/* Whether the class is this client's, or its first, and the descriptors with it
- * are of the right kinds. */
+/* Whether a welcome makes sense: its class is that of this client, or the first
+ * that this client gets, and its descriptors are of the right kinds. */
 static bool is_sensible(const struct client *c, const struct proto *m,
 			const int fds[PROTO_FDS])
 {
@@ -309,7 +322,7 @@ static bool is_sensible(const struct client *c, const struct proto *m,
 	       fd_check_is_receiver(fds[0], c->unix_fd);
 }
 
-/* Takes a welcome.  False: it makes no sense. */
+/* Takes a welcome.  False: the welcome makes no sense. */
 static bool take_welcome(struct client *c, const struct proto *m,
 			 int fds[PROTO_FDS])
 {
@@ -345,8 +358,9 @@ static void take_refusal(struct client *c, const struct proto *m)
 	snprintf(c->why, sizeof(c->why), "%.*s", (int)sizeof(m->why) - 1,
 		 m->why);
 	printable_make(c->why);
-	/* client_open may wait until the broker of another version has
-	 * introduced itself. */
+	/* The port may be held by a broker of another version.
+	 * other_version_name waits for its introduction, so it is called only
+	 * in client_open, where there is no class yet. */
 	if (err == -EADDRINUSE && !c->class)
 		other_version_name(c->why, sizeof(c->why));
 	enter_alone(c, err);
@@ -380,7 +394,7 @@ static bool take_source(const struct proto *m, struct client_news *news)
 	return true;
 }
 
-/* Takes one message; true when it is news. */
+/* Takes one message; true if it is news, which is then in *news. */
 static bool take_message(struct client *c, const struct proto *m,
 			 int fds[PROTO_FDS], struct client_news *news)
 {
@@ -413,7 +427,8 @@ static bool take_message(struct client *c, const struct proto *m,
 	return true;
 }
 
-/* The process that listens at the broker's address; 0: it is not visible. */
+/* Returns the process that listens at the broker's address; 0: it is not
+ * visible. */
 static pid_t listener_pid(const struct client *c)
 {
 	struct ucred who = {0};
@@ -443,7 +458,8 @@ static void name_silent(struct client *c)
 		 (unsigned)(c->patience_ms / 1000));
 }
 
-/* Ends a connection from which nothing more can be read (err). */
+/* Ends a connection from which nothing more can be read, because of err.  m:
+ * the message of another version, if err is -EPROTONOSUPPORT. */
 static void hang_up(struct client *c, int err, const struct proto *m)
 {
 	if (err == -EPROTONOSUPPORT && c->state == CLIENT_GREETING) {
@@ -468,7 +484,7 @@ static bool is_lost(int fd)
 
 /* Has the program closed the connection, the receive socket, the fd store or
  * the relay?  Nothing is sent to a broker then: the numbers may be those of
- * files of the program, which the message would bring to the broker. */
+ * files of the program, and a message would bring these to the broker. */
 static bool has_lost_files(const struct client *c)
 {
 	return is_lost(c->unix_fd) || is_lost(c->udp_fd) ||
@@ -514,7 +530,7 @@ bool client_turn(struct client *c, struct client_news *news)
 		if (!err)
 			is_news = take_message(c, &m, fds, news);
 		for (int i = 0; i < PROTO_FDS; i++)
-			if (fds[i] >= 0) /* not kept, and so not noted */
+			if (fds[i] >= 0) /* nobody has taken it out */
 				close(fds[i]);
 		if (err)
 			hang_up(c, err, &m);
@@ -536,7 +552,7 @@ uint64_t client_due_ms(const struct client *c)
 	return c->due_ms;
 }
 
-/* Whether another try cannot help. */
+/* Whether client_open fails now, since another try would fail too. */
 static bool is_final(const struct client *c)
 {
 	return c->state == CLIENT_ALONE ||
@@ -553,16 +569,19 @@ static bool awaits_broker(const struct client *c)
 	       c->err == -EAGAIN;
 }
 
-/* The deadlines of client_open.  They move on by the time for which this
- * process did not run, since the broker was not silent then. */
+/* The deadlines of client_open, in milliseconds of CLOCK_MONOTONIC.  Each is
+ * put off by the time for which this process did not run, since the silence of
+ * a broker in that time means nothing. */
 struct opening {
-	/* the end while there is no broker; the end in any case */
+	/* end_ms: when client_open gives up, put off while a broker is awaited;
+	 * last_ms: the latest end_ms */
 	uint64_t end_ms, last_ms;
-	uint64_t began_ms;
-	bool is_told; /* the user was told that the broker is late */
+	uint64_t began_ms; /* when client_open was called */
+	bool is_told;	   /* the user was told that the broker is late */
 };
 
-/* Waits for the broker or until the client is due. */
+/* Waits until the broker has sent something or the client is due, for NAP_MS at
+ * most. */
 static void await_welcome(struct client *c, struct opening *o)
 {
 	struct pollfd p = {client_fd(c), POLLIN, 0};
@@ -584,9 +603,10 @@ static void await_welcome(struct client *c, struct opening *o)
 }
 
 /*
- * A broker that sleeps and does not serve is slow by itself.  A broker that
- * waits for a processor is delayed by others, and has more time before the user
- * is told.
+ * Returns what to tell the user about a broker that has not answered for ms
+ * milliseconds; NULL: nothing yet.  A broker that sleeps while it starts is
+ * slow by itself.  A broker that waits for a processor is delayed by other
+ * programs, so the user is told of it later.
  */
 static const char *say_lateness(const struct client *c, pid_t pid, uint64_t ms)
 {
@@ -624,7 +644,8 @@ static void tell_late(const struct client *c, struct opening *o, uint64_t now)
 	c->say(CLIENT_SAYS_LATE, text);
 }
 
-/* False: client_open fails. */
+/* Puts off the end of client_open while a broker is awaited, and tells the user
+ * if the broker is late.  False: client_open fails. */
 static bool may_go_on(struct client *c, struct opening *o)
 {
 	uint64_t now = now_ms();

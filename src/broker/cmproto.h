@@ -95,8 +95,7 @@ struct cmproto_qp {
 struct cmproto {
 	uint32_t magic;
 	uint16_t version, kind;
-	uint32_t serial; /* the client numbers its requests; DONE: the request's
-			  */
+	uint32_t serial; /* the number of a request; in DONE, of its request */
 	int32_t err;	 /* DONE: 0 or -errno */
 	/* objects: the one that the message is about, and one that the broker
 	 * has made */

@@ -18,43 +18,49 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A process may have two connections: for its class, and for rdma_cm. */
+/* A process may have two connections: one for its class, and one for rdma_cm.
+ */
 #define CONN_MAX (2 * STEER_CLASS_MAX + 64)
 /* Descriptors that are polled besides those of the clients. */
 #define FIXED (3 + REFUSE_FULL_SLOTS)
 
-/*
- * One client.  With fd -1 the client was connected to a dead broker, and the
- * entry stays until the client connects or dies.  The broker owns the
- * descriptors.
- */
+/* One client.  An entry with fd -1 has no connection: its process had a class
+ * or conversations at a dead broker, and the entry stays until that process
+ * connects or ends.  The broker owns the descriptors. */
 struct conn {
-	int fd;
+	int fd;	    /* the connection; -1: none */
 	int pidfd;  /* -1: the process is not visible */
 	uid_t user; /* or USER_NONE (user.h) */
 	pid_t pid;
 	uint32_t class;	    /* 0: the client has none yet */
-	bool is_waiting;    /* its hello is not answered */
+	bool is_waiting;    /* PROTO_HELLO has come and is not answered yet */
 	struct proto hello; /* the hello, if is_waiting */
 	int hello_fd;	    /* the socket that came with the hello; -1: none */
 	int relay_fd; /* the relay's end that came with the hello; -1: none */
-	/* the arena that the client shares with its user */
+	/* where the arena is that the client shows to processes of its user */
 	struct proto_at arena;
 	/* the eventfd that wakes the client; -1: none */
 	int kick_fd;
 	uint64_t waiting_ms;	    /* when the hello came, if is_waiting */
 	struct cmserver_client *cm; /* NULL: the client has none */
-	/* the asker's number in remote_liveness, never used twice; 0: none */
+	/* the number by which remote_liveness knows this client as an asker,
+	 * never used twice; 0: none */
 	uint64_t name;
-	uint32_t questions; /* open questions about other hosts */
+	/* its questions about other hosts that have no answer yet */
+	uint32_t questions;
 	/* One bit for each class whose arena was shown to the client; arenas
 	 * that an earlier broker showed are not known. */
 	uint64_t access_of[STEER_CLASS_MAX / 64 + 1];
 	bool is_inherited; /* an earlier broker gave the class */
-	/* the connection has ended, and the client has yet to read */
+	/* the connection has ended, and stays open until the client has read
+	 * what was sent */
 	bool is_over;
-	uint64_t behind_ms; /* since when requests wait; 0: none waits */
-	uint64_t full_ms; /* since when no descriptor can be sent; 0: one can */
+	/* since when its requests wait for the client to read its messages; 0:
+	 * none waits */
+	uint64_t behind_ms;
+	/* since when no descriptor can be sent to the client (ETOOMANYREFS); 0:
+	 * one can */
+	uint64_t full_ms;
 };
 
 struct server {
@@ -71,8 +77,10 @@ struct server {
 	struct cmserver *cm;
 	struct cm_inbox inbox;
 	struct remote_liveness *remote_liveness;
-	uint64_t names; /* how many names were given */
+	/* the last number that was given to a conn as its name */
+	uint64_t names;
 	struct counter_files counter_files;
+	/* the table for poll, and the scratch memory of poll_sparse_all */
 	struct pollfd polled[FIXED + 2 * CONN_MAX], room[FIXED + 2 * CONN_MAX];
 };
 

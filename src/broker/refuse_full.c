@@ -106,13 +106,14 @@ static void refuse_client(const struct refuse_full_slot *r,
 			  .serial = question->serial,
 			  .value = (uint32_t)r->err};
 
-	/* a client of another version can read the introduction alone */
+	/* a client of another version reads only the introduction */
 	proto_introduce(&m, 0);
 	snprintf(m.why, sizeof(m.why), "%s", r->why);
 	proto_send(r->fd, &m, NULL);
 }
 
-/* A client of connection management is told the error alone. */
+/* The answer to a client of connection management has the errno alone: struct
+ * cmproto has no room for a sentence. */
 static void refuse_cm(const struct refuse_full_slot *r, struct cmproto *m)
 {
 	m->kind = CMPROTO_DONE;
@@ -120,7 +121,8 @@ static void refuse_cm(const struct refuse_full_slot *r, struct cmproto *m)
 	send(r->fd, m, sizeof(*m), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* False: the client has sent nothing yet. */
+/* Answers the first message of the slot's client.  True: the slot is done with;
+ * false: the client has sent nothing yet, and has time left. */
 static bool answer_slot(const struct refuse_full_slot *r, uint64_t now_ms)
 {
 	union {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connections that the broker refuses because no descriptor is left, or because
- * a share is used up.  Such a connection is kept, outside of the table of
- * clients, until the client has sent its first message and has been told why it
- * is refused, REFUSE_FULL_MS at most.
+ * a user has used up its share.  The broker keeps such a connection outside of
+ * the table of clients.  When the client has sent its first message, the broker
+ * tells the client why it is refused, and closes the connection; it waits for
+ * that message for REFUSE_FULL_MS at most.
  *
- * For want of a descriptor one connection at a time takes the place of a spare
- * descriptor; the others wait at the listener.  A connection that has a
- * descriptor is kept in one of a few slots, one for each user, so that a user
- * that sends nothing delays no other user; further connections are closed at
- * once.
+ * If no descriptor is left, one connection at a time takes the place of a spare
+ * descriptor, and other connections wait at the listener.  A connection that
+ * has a descriptor is kept in one of a few slots.  A user has at most one of
+ * these slots, so that a user whose clients send nothing delays no other user;
+ * further connections of the user are closed at once.
  *
- * One owner, the broker's loop; no lock.  Nothing here waits.
+ * Part of the broker's loop: one owner, no lock.  No call waits.
  */
 #ifndef BROKER_REFUSE_FULL_H
 #define BROKER_REFUSE_FULL_H
@@ -22,48 +23,56 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define REFUSE_FULL_MS	  100 /* a client speaks as soon as it has come */
+/* A client sends its first message as soon as it has connected. */
+#define REFUSE_FULL_MS	  100
 #define REFUSE_FULL_SLOTS 9
 
 struct refuse_full_slot {
 	int fd; /* -1: none */
 	uid_t user;
-	uint64_t since_ms;
-	char why[96]; /* the sentence */
-	int err;      /* and its errno */
+	uint64_t since_ms; /* when the connection was accepted */
+	char why[96];	   /* the sentence that the client is told */
+	int err;	   /* the errno that goes with why, positive */
 };
 
 struct refuse_full {
+	/* keeps a descriptor free for slot 0; -1: slot 0 has taken it */
 	int spare_fd;
-	/* Slot 0 has the connection that took the spare descriptor's place. */
+	/* Slot 0 is for a connection that took the place of the spare
+	 * descriptor, the others for connections of users with a full share. */
 	struct refuse_full_slot slot[REFUSE_FULL_SLOTS];
 };
 
-/* Opens the spare descriptor; no slot has a connection. */
+/* Opens the spare descriptor, and makes all slots empty. */
 void refuse_full_init(struct refuse_full *a);
 /* Closes the connections that are left and the spare descriptor. */
 void refuse_full_close(struct refuse_full *a);
-/* Accepts the first connection that waits at the listener in the place of the
- * spare descriptor, after accept has failed for want of a descriptor. */
+/* After accept has failed since no descriptor is left: closes the spare
+ * descriptor, and accepts in its place the first connection that waits at the
+ * listener. */
 void refuse_full_accept(struct refuse_full *a, int listen_fd, uint64_t now_ms);
-/* Takes the connection fd of user, and refuses it with EUSERS and the sentence
- * why when the client has sent its first message. */
+/* Takes ownership of fd, a connection of `user`, and refuses it with EUSERS and
+ * the sentence why when the client has sent its first message.  Closes fd at
+ * once if there is no slot for that user. */
 void refuse_full_take(struct refuse_full *a, int fd, uid_t user,
 		      const char *why, uint64_t now_ms);
 /* Tells each client that has sent its first message why it is refused, and
- * closes its connection.  Closes also the connection of a client that has sent
- * nothing in time. */
+ * closes its connection.  Also closes the connection of a client that has sent
+ * nothing for REFUSE_FULL_MS. */
 void refuse_full_turn(struct refuse_full *a, uint64_t now_ms);
-/* Whether the listener may be polled: accept has a descriptor. */
+/* Whether the listener may be polled; false while the spare descriptor is in
+ * use, so that accept would fail. */
 bool refuse_full_may_accept(const struct refuse_full *a);
-/* Fills the REFUSE_FULL_SLOTS entries at p, by which the connections are
- * polled. */
+/* Fills REFUSE_FULL_SLOTS entries at p, by which the caller polls the
+ * connections. */
 void refuse_full_poll(const struct refuse_full *a, struct pollfd *p);
-/* Returns how many milliseconds poll may wait, if it would otherwise wait for
- * `wait` (-1: without an end). */
+/* Returns how many milliseconds poll may wait, so that refuse_full_turn closes
+ * connections in time.  `wait`: how long poll may wait for other reasons; -1:
+ * without an end. */
 int refuse_full_patience(const struct refuse_full *a, int wait);
-/* Writes a sentence, of at most size bytes, about the limit on open files
- * (EMFILE) or on descriptors under way (ETOOMANYREFS). */
+/* Writes a sentence to why, of size bytes, which says that the limit on open
+ * files (err EMFILE) or on descriptors under way (err ETOOMANYREFS) is reached.
+ */
 void refuse_full_why(int err, char *why, size_t size);
 
 #endif

@@ -32,7 +32,8 @@ static bool is_unused(const struct user_share *s)
 	       !s->cm.listeners && !s->cm.conversations;
 }
 
-/* Conversations end without a call of this file: their share is freed here. */
+/* Frees the shares for which nothing counts any more.  Conversations end
+ * without a call of this file, so each call looks at all shares. */
 static void free_unused(struct share_table *t)
 {
 	list_for_each_safe (n, &t->all) {

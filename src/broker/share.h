@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The share of one user: how many of the broker's objects, listeners and
- * conversations the clients of one user have together, and how many bytes wait
- * to be read by them.  A user has at most as many objects, listeners and
- * conversations as are left for all other users (cm_owner_may_add), so that no
- * user takes all; the broker's own user is exempt.  USER_NONE, which stands for
- * all users that cannot be told from each other, has one share.
+ * The share of one user: how many objects (cmproto.h), listeners and
+ * conversations its clients have together at the broker, and how many bytes
+ * wait for these clients.  A user gets another object, listener or conversation
+ * only if more are free than the user has (cm_owner_may_add), so that no user
+ * takes all.  The broker's own user is exempt.  USER_NONE, which stands for all
+ * users that cannot be told from each other, has one share.
  *
  * Part of the broker's loop: one owner, no lock.
  */
@@ -25,10 +25,10 @@
 struct user_share {
 	struct list link; /* in share_table.all */
 	uid_t uid;
-	uint32_t clients; /* references by share_get */
+	uint32_t clients; /* calls of share_get without a share_put yet */
 	uint32_t objects;
-	uint32_t doubts;    /* unsettled doubts, see cm_doubts.h */
-	uint64_t bytes;	    /* bytes that wait for its clients */
+	uint32_t doubts; /* its doubts that are not settled, see cm_doubts.h */
+	uint64_t bytes;	 /* bytes that wait for its clients */
 	struct cm_owner cm; /* its listeners and conversations */
 };
 
@@ -37,24 +37,24 @@ struct share_table {
 	struct list all;
 };
 
-/* Makes an empty table. */
+/* Makes an empty table; exempt: the user whose share has no limits. */
 void share_table_init(struct share_table *t, uid_t exempt);
-/* Frees all shares, also those that are in use. */
+/* Frees all shares, even those that are in use. */
 void share_table_fini(struct share_table *t);
-/* Returns the share of that user, valid until share_put; NULL without
- * memory. */
+/* Returns the share of that user, which is made if there is none.  The share is
+ * valid until share_put.  NULL: there is no memory. */
 struct user_share *share_get(struct share_table *t, uid_t uid);
-/* Returns the share that a user has now, which stays the table's; NULL:
- * none. */
+/* Returns the share of that user if there is one, without a reference; the
+ * share stays the table's.  NULL: there is none. */
 struct user_share *share_find(struct share_table *t, uid_t uid);
-/*
- * Gives back a share that share_get gave.  The share stays as long as anything
- * counts for its user: a conversation may outlive the user's last client.
- */
+/* Gives back a share that share_get has returned.  The share stays in the table
+ * as long as anything counts for its user: a conversation may outlive the
+ * user's last client. */
 void share_put(struct share_table *t, struct user_share *s);
-/* Counts bytes that are to wait; false: more than SHARE_BYTES would wait. */
+/* Counts bytes that are about to wait for clients of the user.  False: more
+ * than SHARE_BYTES would wait, and nothing was counted. */
 bool share_add_bytes(struct user_share *s, uint64_t bytes);
-/* Counts bytes that share_add_bytes counted and that no longer wait. */
+/* Takes back bytes that share_add_bytes has counted and that wait no longer. */
 void share_take_bytes(struct user_share *s, uint64_t bytes);
 
 #endif

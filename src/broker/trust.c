@@ -20,10 +20,9 @@ static bool is_writable_by_others(const struct stat *st)
 	return st->st_mode & (S_IWGRP | S_IWOTH);
 }
 
-/*
- * Whether that user owns the folder of the system account.  Root alone can have
- * given it away: the folder above is root's, and nobody else can write there.
- */
+/* Whether that user owns the folder of the system account.  Only root can have
+ * given the folder to that user, since /run belongs to root and nobody else can
+ * write there. */
 static bool is_system_account(uid_t user)
 {
 	static const char folder[] = TRUST_FOLDER;

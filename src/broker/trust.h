@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which users' brokers a process trusts.  A broker gives the receive socket.
- * It can read, forge and drop frames, and by the keys in them read and write
- * registered memory: so a process refuses the broker of another ordinary user,
- * and sends it nothing.
+ * Which users' brokers a process trusts.  A broker gives the process its
+ * receive socket.  Such a broker can read, forge and drop frames, and by the
+ * keys in the frames it can read and write registered memory.  So a process
+ * refuses the broker of another ordinary user, and sends it nothing.
  *
- * The kernel says which user it is (SO_PEERCRED).  In a user namespace all
- * users without a number there share one, the overflow uid, which is not
- * trusted; but if the network namespace belongs to that user namespace, no such
- * user is there, and the uid is one user's.
+ * The kernel tells the user of a broker (SO_PEERCRED).  In a user namespace all
+ * users that have no number there read as the overflow uid.  That uid is not
+ * trusted, unless the network namespace belongs to the user namespace: no user
+ * without a number can be there, and the uid is that of one user.
  *
  * No state.  Thread-safe.
  */
@@ -27,20 +27,24 @@ enum trust {
 	TRUST_NOT,
 	TRUST_OWN,    /* this process's own user */
 	TRUST_SYSTEM, /* root, or the system account */
-	TRUST_TOLD,   /* the user that ADVERB_BROKER_USER names */
+	TRUST_TOLD,   /* another user, which ADVERB_BROKER_USER names */
 };
 
-/* Whether a broker of that user may serve this process.  Root, and a program
- * with more rights than its caller (AT_SECURE), trust TRUST_SYSTEM alone. */
+/* Says whether a broker of that user may serve this process, and why.  Root,
+ * and a program with more rights than its caller (AT_SECURE), trust
+ * TRUST_SYSTEM alone. */
 enum trust trust_in(uid_t user);
-/* Whether the process at the other end of a connection may serve this one.
- * Sets *user, and *pid; 0: the process is not visible. */
+/* Says whether the process at the other end of a connection may serve this
+ * process, and why.  Sets *user to the user of that process, and *pid to its
+ * pid; 0: the process is not visible. */
 enum trust trust_peer(int socket, uid_t *user, pid_t *pid);
-/* Writes why that broker is not trusted, and what to do: a sentence without a
- * full stop. */
+/* Writes to text, of size bytes, why the broker of that user is not trusted and
+ * what to do: a sentence without a full stop.  pid: the broker; 0: not visible.
+ */
 void trust_refusal(uid_t user, pid_t pid, char *text, size_t size);
 /* Whether this program has more rights than its caller (set-user-ID, file
- * capabilities).  Then it starts no broker, which that caller could disturb. */
+ * capabilities).  Such a program starts no broker, since its caller could
+ * disturb that broker. */
 bool trust_is_privileged(void);
 
 #endif

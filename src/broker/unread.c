@@ -4,8 +4,8 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-/* No event says that a queue has become short: the broker looks at it again and
- * again, at first often. */
+/* The longest time between two looks.  No event tells that a client has read
+ * enough: the broker looks again and again, more often at first. */
 #define LOOK_MS 100
 
 uint32_t unread_bytes(int fd)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages that clients do not read.  The descriptors in such messages count
- * for the broker's user, whichever client they are for, and the kernel lets a
- * user have no more under way than RLIMIT_NOFILE (ETOOMANYREFS, unix(7)).  So a
- * request for a descriptor stays in the socket until the client has read
- * earlier answers, and a connection that has ended stays open, and counts for
- * its user, until its client has read or closed it: what the broker has sent
- * there is under way until then.
+ * Messages that clients do not read.  The descriptors in such a message count
+ * for the broker's user, whichever client the message is for.  The kernel lets
+ * a user have no more descriptors under way than RLIMIT_NOFILE (ETOOMANYREFS,
+ * unix(7)).  So a request for a descriptor stays in the socket until its client
+ * has read earlier answers.  A connection that has ended stays open, and counts
+ * for its user, until its client has read or closed it, since the descriptors
+ * that the broker has sent there are under way until then.
  *
  * Part of the broker's loop: one owner, no lock, no call waits.
  */
@@ -15,20 +15,22 @@
 
 #include "broker/inside.h"
 
-/* Bytes of kernel memory that may be unread before a request waits: about six
- * messages. */
+/* How many bytes of kernel memory a client may leave unread before its requests
+ * wait: about six messages. */
 #define UNREAD_BYTES 4096
 
-/* Returns the bytes of kernel memory of the messages that the broker has sent
- * at fd and the client has not read. */
+/* Returns how many bytes of kernel memory the messages take that the broker has
+ * sent at fd and the client has not read; 0 if the kernel does not tell. */
 uint32_t unread_bytes(int fd);
-/* Whether c may be sent another descriptor.  If not, c is not polled for
- * requests until unread_poll finds that it has read. */
+/* Whether another descriptor may be sent to c.  If not, the requests of c wait:
+ * unread_poll does not ask for POLLIN until the client has read enough. */
 bool unread_may_send(struct conn *c, uint64_t now_ms);
-/* Returns the events to poll c's connection for. */
+/* Returns the events for which to poll the connection of c: POLLIN, or 0 while
+ * its requests wait. */
 short unread_poll(struct conn *c);
-/* Returns how many milliseconds poll may wait, if it would otherwise wait for
- * `wait` (-1: without an end). */
+/* Returns how many milliseconds poll may wait, so that clients that have read
+ * are noticed.  `wait`: how long poll may wait for other reasons; -1: without
+ * an end. */
 int unread_patience(const struct server *s, uint64_t now_ms, int wait);
 
 #endif

@@ -14,19 +14,20 @@
 #define OVERFLOW_UID	 65534u	     /* the kernel's default */
 #define FIRST_USER_SPACE 0xeffffffdu /* the kernel's PROC_USER_INIT_INO */
 
-/* The answer for a pair of namespaces. */
+/* What was found out about a user namespace and a network namespace. */
 struct finding {
 	struct stat user, net; /* st_ino 0: the namespaces are not known */
-	uid_t overflow;
+	uid_t overflow;	       /* the overflow uid */
+	/* has_all: the user namespace has a number for every user; owns_net:
+	 * the network namespace belongs to the user namespace */
 	bool has_all, owns_net;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct finding last_found;
 
-/* The lock is held across fork(2), so that the child has a whole answer, which
- * it may need when no descriptor is left, and a lock that its thread can give.
- */
+/* The lock is held across fork(2).  So the child has a whole finding, which it
+ * may need when no descriptor is left, and its thread can unlock the lock. */
 static void about_to_fork(void)
 {
 	pthread_mutex_lock(&lock);
@@ -78,7 +79,7 @@ static void find_namespaces(struct finding *f)
 {
 	unsigned long overflow[3] = {OVERFLOW_UID}, map[3] = {0};
 
-	/* The first question takes no descriptor: there may be none left. */
+	/* stat needs no descriptor: there may be none left. */
 	if (stat("/proc/self/ns/user", &f->user) ||
 	    stat("/proc/self/ns/net", &f->net))
 		memset(f, 0, sizeof(*f));
@@ -94,8 +95,8 @@ static void find_namespaces(struct finding *f)
 	f->owns_net = owns_network(&f->user);
 }
 
-/* The answer holds as long as this process is in the same namespaces; a program
- * may enter others. */
+/* Returns the finding about the namespaces that this process is in now: a
+ * program may enter others. */
 static struct finding current_finding(void)
 {
 	struct finding now = {0};
@@ -108,8 +109,8 @@ static struct finding current_finding(void)
 		now = last_found;
 	} else {
 		find_namespaces(&now);
-		/* An answer that was found without a descriptor may be wrong.
-		 */
+		/* If no descriptor was left, has_all and owns_net are false,
+		 * which may be wrong: such a finding is not kept. */
 		last_found =
 			now.has_all || now.owns_net ? now : (struct finding){0};
 	}
