@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Reads what stands in front of the program's private data in a REQ and a
- * SIDR_REQ (IBTA A11.3). */
+/* Reads the IP addressing that precedes the program's private data in a REQ and
+ * a SIDR_REQ (IBTA A11.3), and the private data. */
 static void read_ip(struct cmproto *m, const struct cmmsg *msg)
 {
 	size_t bytes = cmmsg_private_bytes(msg->kind) - CMMSG_IP_BYTES;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The fields of a CM message, as the broker exchanges them with librdmacm: pure
- * conversions between struct cmmsg and struct cmproto.
+ * The fields of a CM message, as the broker exchanges them with librdmacm:
+ * conversions between struct cmmsg and struct cmproto.  Pure.
  */
 #ifndef BROKER_CM_FIELDS_H
 #define BROKER_CM_FIELDS_H
@@ -9,12 +9,13 @@
 #include "broker/cmproto.h"
 #include "hdr/cmmsg.h"
 
-/* Copies what the peer's message says of its queue pair, and the program's
- * private data, to m; a message of kind 0 has no private data.  Leaves the
- * other members of m. */
+/* Copies to m what the peer's message msg says of the peer's queue pair, and
+ * the private data of the peer's program.  A message of kind 0 has no private
+ * data.  Other members of m keep their values. */
 void cm_fields_take(struct cmproto *m, const struct cmmsg *msg);
-/* Fills a message to the peer from a client's m, which is not trusted: values
- * are cut to the width of their fields. */
+/* Fills msg, a message to the peer, from m, a client's message.  The client is
+ * not trusted: values are cut to the width of their fields.  The caller copies
+ * the private data. */
 void cm_fields_fill(struct cmmsg *msg, const struct cmproto *m);
 
 #endif

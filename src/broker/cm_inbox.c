@@ -18,7 +18,7 @@ int cm_inbox_receive(struct cm_inbox *in, int fd, int flags)
 {
 	int n = recvmmsg(fd, in->of, CM_INBOX_MESSAGES, flags, NULL);
 
-	/* a message of no bytes is the end */
+	/* a message of 0 bytes stands for the end of the connection */
 	for (int i = 0; i < n; i++)
 		if (!in->of[i].msg_len)
 			return i;

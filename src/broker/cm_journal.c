@@ -18,9 +18,9 @@ void cm_journal_fini(struct cm_journal *j)
 	j->count = j->open = 0;
 }
 
-/* A broker that is killed while it writes leaves a note with parts of two
- * conversations: the peer takes the successor's message for one of a
- * conversation that it does not have. */
+/* If a broker is killed in the middle of this, the record has parts of two
+ * conversations.  The successor's message by such a record then names a
+ * conversation that the peer does not have, and the peer ignores it. */
 void cm_journal_write(struct cm_journal *j, uint32_t slot,
 		      const struct fd_store_entry *owner,
 		      const struct cm_note *note)
@@ -29,7 +29,8 @@ void cm_journal_write(struct cm_journal *j, uint32_t slot,
 
 	if (!l || (!note->state && slot >= l->records))
 		return;
-	/* slots between that were never written are all 0: without an owner */
+	/* slots below that were never written are all 0, which is without an
+	 * owner */
 	if (slot >= l->records)
 		l->records = slot + 1;
 	if (note->state)
@@ -48,8 +49,8 @@ static int by_id(const void *a, const void *b)
 	return one < two ? -1 : one > two;
 }
 
-/* Skips records of processes that the broker could not see: such a process
- * could not be told from one that has ended. */
+/* Skips the records of processes that the broker could not see (pid 0): whether
+ * such a process has ended cannot be told. */
 void cm_journal_inherit(struct cm_journal *j)
 {
 	const struct fd_store_ledger *l = j->fd_store->ledger;
@@ -84,8 +85,8 @@ static void close_entry(struct cm_journal *j,
 		cm_journal_fini(j);
 }
 
-/* Returns the conversation's record, if it is not yet taken; NULL: there is
- * none. */
+/* Returns the inherited record of the conversation local_id; NULL: there is
+ * none, or it was taken. */
 static struct cm_journal_entry *find_inherited(const struct cm_journal *j,
 					       uint32_t local_id)
 {
@@ -137,7 +138,7 @@ static bool is_gone(const struct fd_store_entry *owner)
 bool cm_journal_next(struct cm_journal *j, pid_t pid,
 		     struct fd_store_record *record)
 {
-	pid_t lives = 0; /* the last one that was found alive */
+	pid_t lives = 0; /* the process that was found alive last */
 
 	for (uint32_t i = 0; j->open && i < j->count; i++) {
 		const struct fd_store_entry *owner =

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#define BATCH 16  /* messages of one system call */
-#define MANY  256 /* waiting messages; their memory goes back to the kernel */
+#define BATCH 16 /* messages that one system call sends */
+/* If so many messages have waited at once, their memory is given back to the
+ * kernel. */
+#define MANY 256
 
 struct message {
 	struct list link;
@@ -28,7 +30,7 @@ static void drop_first(struct cm_output *o)
 }
 
 /* Gives memory back to the kernel after many messages have waited at once, as
- * when many connections end. */
+ * happens when many connections end. */
 static void trim_memory(struct cm_output *o)
 {
 	if (o->most >= MANY)
@@ -80,7 +82,8 @@ void cm_output_lose(struct cm_output *o)
 	o->is_lost = true;
 }
 
-/* Sends the first messages, as many as the socket takes; -1 and errno. */
+/* Sends up to BATCH of the first messages.  Returns how many the socket took,
+ * or -1 with errno. */
 static int send_batch(struct cm_output *o)
 {
 	struct mmsghdr h[BATCH] = {0};

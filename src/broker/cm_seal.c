@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* A note and its seal, as a message has them. */
+/* A note and its seal, as they are in a message. */
 struct sealed_note {
 	struct cm_note note;
 	uint64_t seal;
@@ -20,8 +20,8 @@ bool cm_seal_init(struct cm_seal *s, struct fd_store *fd_store, uint64_t now_ns)
 	return random_fill(&s->own, sizeof(s->own), true);
 }
 
-/* Returns the key in the ledger: a predecessor's, or ours; NULL: the ledger has
- * none yet. */
+/* Returns the key in the ledger, which an earlier broker or this one has put
+ * there; NULL: there is none yet. */
 static const struct siphash_key *ledger_key(const struct cm_seal *s)
 {
 	const struct fd_store_ledger *l = s->fd_store->ledger;
@@ -43,7 +43,7 @@ void cm_seal_write(struct cm_seal *s, const struct cm_note *note,
 
 	memset(&sealed, 0, sizeof(sealed));
 	if (note->state) {
-		/* the store may have come since the last note */
+		/* the fd store may have come after the last note was written */
 		if (s->fd_store->ledger && !ledger_key(s))
 			s->fd_store->ledger->note_key = s->own;
 		sealed.note = *note;
@@ -53,7 +53,7 @@ void cm_seal_write(struct cm_seal *s, const struct cm_note *note,
 	memcpy(bytes, &sealed, sizeof(sealed));
 }
 
-/* Has this broker a key that another one has drawn? */
+/* Whether the key in the ledger is that of an earlier broker. */
 static bool is_heir(const struct cm_seal *s)
 {
 	const struct siphash_key *key = ledger_key(s);

@@ -32,8 +32,9 @@ static bool is_unused(const struct user_share *s)
 	       !s->cm.listeners && !s->cm.conversations;
 }
 
-/* Frees the shares for which nothing counts any more.  Conversations end
- * without a call of this file, so each call looks at all shares. */
+/* Frees the shares for which nothing counts any more.  A conversation ends
+ * without a call of this file, so share_get and share_put look at all shares.
+ */
 static void free_unused(struct share_table *t)
 {
 	list_for_each_safe (n, &t->all) {
