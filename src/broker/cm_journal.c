@@ -19,8 +19,8 @@ void cm_journal_fini(struct cm_journal *j)
 }
 
 /* If a broker is killed in the middle of this, the record has parts of two
- * conversations.  The successor's message by such a record then names a
- * conversation that the peer does not have, and the peer ignores it. */
+ * conversations.  To the peer, the message that the successor makes from the
+ * record is then one of a conversation that the peer does not have. */
 void cm_journal_write(struct cm_journal *j, uint32_t slot,
 		      const struct fd_store_entry *owner,
 		      const struct cm_note *note)

@@ -42,12 +42,9 @@ bool cm_seal_init(struct cm_seal *s, struct fd_store *fd_store,
  * zeroes. */
 void cm_seal_write(struct cm_seal *s, const struct cm_note *note,
 		   uint8_t bytes[CMPROTO_NOTE]);
-/*
- * Reads the note in bytes to *note.  True: its seal is right; or its seal is
+/* Reads the note in bytes to *note.  True: its seal is right; or its seal is
  * not, and this broker still takes any note: then note->is_unproven is set.
- * False: no broker is known to have written the note, which the caller must not
- * use.
- */
+ * False: no broker is known to have written the note. */
 bool cm_seal_read(const struct cm_seal *s, const uint8_t bytes[CMPROTO_NOTE],
 		  uint64_t now_ns, struct cm_note *note);
 

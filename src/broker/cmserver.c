@@ -22,26 +22,29 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SUCCESSION_NS 4000000000ull /* in which clients come back */
+/* The time in which the clients of a dead broker come back. */
+#define SUCCESSION_NS 4000000000ull
 #define OBJECTS	      FD_STORE_RECORDS
-/* Users other than the broker's own share as many objects as there are
- * ephemeral ports, since each object may have such a port. */
+/* How many objects the users other than the broker's own may have together: as
+ * many as there are ephemeral ports, since each object may have such a port. */
 #define SHARED_OBJECTS (PORTS_EPHEMERAL_LAST - PORTS_EPHEMERAL_FIRST + 1)
 #define CLIENT_MAX     16384 /* objects of one client */
 #define HALF_OPEN      1024  /* unanswered requests of one sender */
 #define BACKLOG_MAX    1024
-#define AGAIN_NS       2000000000u /* in which a program may listen again */
-#define NONE	       UINT32_MAX
-#define GENERATIONS    16 /* bits */
-#define INDEX_OF(id)   ((id) & ((1u << GENERATIONS) - 1))
+/* how long a request for a listener that has ended is held, since the program
+ * may listen again */
+#define AGAIN_NS     2000000000u
+#define NONE	     UINT32_MAX
+#define GENERATIONS  16 /* bits of the index, which are below the generation */
+#define INDEX_OF(id) ((id) & ((1u << GENERATIONS) - 1))
 
 struct cmserver_client {
 	struct list link; /* in the server's list of clients */
 	struct user_share *share;
 	struct cm_output output;
 	struct fd_store_entry process;
-	bool is_gone;	  /* cmserver_client_free frees its objects */
-	uint32_t objects; /* the number of `own` */
+	bool is_gone;	  /* set while cmserver_client_free frees its objects */
+	uint32_t objects; /* how many `own` has */
 	struct list own;  /* its objects */
 };
 
@@ -51,8 +54,9 @@ struct object {
 	uint16_t generation;
 	uint16_t space, port;
 	struct cm_where where;
-	uint32_t binding, listener; /* ids of ports and of cm, or NONE */
-	uint32_t conv;		    /* a conversation's id; 0: it has none */
+	/* numbers in `ports` and in `cm`; NONE: it has none */
+	uint32_t binding, listener;
+	uint32_t conv; /* a conversation's id; 0: it has none */
 	bool is_datagram;
 };
 
@@ -62,17 +66,17 @@ struct cmserver {
 	struct list clients;
 	struct cm *cm;
 	struct ports *ports;
-	struct cm_journal cm_journal; /* slot k is of object k */
+	struct cm_journal cm_journal; /* slot k is that of object[k] */
 	struct cm_seal seal;
 	struct object object[OBJECTS];
-	/* The entries of object[] that were ever used, and those in free_list.
-	 */
+	/* how many entries of object[] were ever used, and how many of them are
+	 * free now: their indexes are in free_list */
 	uint32_t fresh, free_count;
 	uint32_t free_list[OBJECTS];
 	struct cm_doubts doubts;
 };
 
-/* Returns that client of c's user for which the most messages wait. */
+/* Returns the client of c's user for which the most messages wait. */
 static struct cmserver_client *slowest_client(struct cmserver *s,
 					      struct cmserver_client *c)
 {
@@ -87,8 +91,11 @@ static struct cmserver_client *slowest_client(struct cmserver *s,
 	return c;
 }
 
-/* The message waits for the end of the loop's turn, so that a client is woken
- * once for all that a turn has for it. */
+/*
+ * Queues a message for a client.  The message is sent at the end of the loop's
+ * turn, so that a client is woken once for all its messages of a turn.  If the
+ * message cannot be queued, the slowest client of the user loses its messages.
+ */
 static void tell_client(struct cmserver *s, struct cmserver_client *c,
 			const struct cmproto *m)
 {
@@ -109,8 +116,9 @@ bool cmserver_output(struct cmserver_client *c)
 	return cm_output_send(&c->output);
 }
 
-/* 0; -EDQUOT: the client's user has its share; -ENOMEM: the client, or all
- * clients, have as many objects as may be. */
+/* Whether the client may have another object.  0; -EDQUOT: the client's user
+ * has used up its share; -ENOMEM: the client, or all clients together, have as
+ * many objects as there may be. */
 static int may_have_object(const struct cmserver *s,
 			   const struct cmserver_client *c)
 {
@@ -135,7 +143,8 @@ static int object_new(struct cmserver *s, struct cmserver_client *c,
 		return err;
 	o = &s->object[s->free_count ? s->free_list[--s->free_count]
 				     : s->fresh++];
-	/* never 0: with index 0 the id would be 0, which names no object */
+	/* the generation is never 0: with index 0 the id would be 0, which
+	 * names no object */
 	generation = (uint16_t)(o->generation % UINT16_MAX + 1);
 	*o = (struct object){.client = c,
 			     .generation = generation,
@@ -166,8 +175,8 @@ static struct object *object_find(struct cmserver *s, uint32_t id)
 static void object_free(struct cmserver *s, struct object *o, uint64_t now_ns)
 {
 	CHECK(o->client);
-	/* an object without a conversation has written no record: the one in
-	 * its slot may be a predecessor's */
+	/* an object without a conversation has written no record: the record in
+	 * its slot may be one of an earlier broker */
 	if (o->conv)
 		cm_journal_write(&s->cm_journal, INDEX_OF(id_of(s, o)),
 				 &o->client->process, &(struct cm_note){0});
@@ -185,8 +194,8 @@ static void object_free(struct cmserver *s, struct object *o, uint64_t now_ns)
 	s->free_list[s->free_count++] = (uint32_t)(o - s->object);
 }
 
-/* Puts the conversation's note into a message to its client, which gives it to
- * our successor, and into the fd store. */
+/* Puts the conversation's note into a message to the object's client, which
+ * gives it to a successor, and into the journal. */
 static void put_note(struct cmserver *s, const struct object *o,
 		     struct cmproto *m)
 {
@@ -200,7 +209,7 @@ static void put_note(struct cmserver *s, const struct object *o,
 	cm_seal_write(&s->seal, &note, m->note);
 }
 
-/* Refuses a request that the listener's client cannot take. */
+/* Refuses a request, since the listener's client cannot take it. */
 static void refuse_request(struct cmserver *s, const struct cm_event *e,
 			   uint64_t now_ns)
 {
@@ -211,8 +220,8 @@ static void refuse_request(struct cmserver *s, const struct cm_event *e,
 	cm_release(s->cm, e->id, now_ns);
 }
 
-/* Announces a request to the listener's client, which gets a new object for the
- * conversation. */
+/* Announces a request to the listener's client, for which a new object for the
+ * conversation is made. */
 static void announce_event(struct cmserver *s, const struct cm_event *e,
 			   uint64_t now_ns)
 {
@@ -284,11 +293,11 @@ static void report_event(struct cmserver *s, const struct cm_event *e)
 }
 
 /*
- * A REQ says that the peer has lost a connection.  A REQ from an address of
- * this host is forged then: both ends of such a connection are ours.  A peer on
- * another host is asked, see cmserver_doubts.  A user has at most as many
- * doubts as are left for the others: a further connection stays, and a later
- * REQ is asked about.
+ * Notes a doubt about the peer whose REQ says that the peer has lost a
+ * connection (cm_doubts.h).  A REQ from an address of this host is forged if it
+ * says so: this broker has both ends of such a connection.  If the user may
+ * have no other doubt, the connection stays, and a later REQ raises the doubt
+ * again.
  */
 static void doubt_peer(struct cmserver *s, const struct cm_event *e)
 {
@@ -312,13 +321,14 @@ void cmserver_settle(struct cmserver *s, const struct live_peer *about)
 	cm_doubts_settle(&s->doubts, about);
 }
 
-/* Empties the rings of cm: events go to clients, messages to the wire. */
+/* Empties the rings of cm: gives events to clients, and messages to QP1. */
 static void flush_mads(struct cmserver *s, uint64_t now_ns)
 {
 	struct cm_frame f;
 	struct cm_event e;
 
-	/* events first, since one may be answered by a message at once */
+	/* events first, since an event may put a message into the other ring at
+	 * once */
 	while (cm_event(s->cm, &e)) {
 		if (e.type == CM_REQUEST)
 			announce_event(s, &e, now_ns);
@@ -340,11 +350,12 @@ static void receive_mad(void *user, const struct gsi_mad *m, uint64_t now_ns)
 	flush_mads(s, now_ns);
 }
 
-/* The requests of clients.  Each returns 0 or -errno, and fills the reply. */
+/* The requests of clients.  Each function returns 0 or -errno, and fills the
+ * reply. */
 
-/* May the client's process bind the port?  0 is any port.  The pid of a process
- * that has ended may be another process's by now, which has begun at another
- * time. */
+/* May the client's process bind the port (0: any port)?  If that process has
+ * ended, another process may have its pid by now; the time at which it began
+ * tells them apart. */
 static bool may_bind(const struct cmserver_client *c, uint16_t port)
 {
 	const struct fd_store_entry *e = &c->process;
@@ -468,8 +479,8 @@ static int do_reject(struct cmserver *s, struct object *o,
 	return cm_reject(s->cm, o->conv, &msg, now_ns);
 }
 
-/* Binds the port of a resumed conversation.  If another object has the port by
- * now, the conversation continues without the port. */
+/* Binds the port of a resumed conversation.  If another object has bound the
+ * port by now, the conversation continues without a port. */
 static void keep_port(struct cmserver *s, struct object *o, bool may_share)
 {
 	const struct ports_want want = {.space = o->space,
@@ -481,8 +492,9 @@ static void keep_port(struct cmserver *s, struct object *o, bool may_share)
 		o->binding = NONE;
 }
 
-/* Reads the note of a message.  False: this client may not give that note.
- * Clients of the broker's own user can read the key, and need no seal. */
+/* Reads the note of a message.  False: this client has no right to the note.
+ * Clients of the broker's own user can read the key of the seals, so their
+ * notes need no seal. */
 static bool read_note(const struct cmserver *s, const struct cmserver_client *c,
 		      const struct cmproto *m, uint64_t now_ns,
 		      struct cm_note *note)
@@ -497,7 +509,7 @@ static bool read_note(const struct cmserver *s, const struct cmserver_client *c,
 }
 
 /* Continues a conversation that an earlier broker served, for the process that
- * had it. */
+ * had the conversation there. */
 static int do_resume(struct cmserver *s, struct cmserver_client *c,
 		     const struct cmproto *m, uint64_t now_ns,
 		     struct cmproto *reply)
@@ -522,7 +534,8 @@ static int do_resume(struct cmserver *s, struct cmserver_client *c,
 		object_free(s, o, now_ns);
 		return err;
 	}
-	/* before put_note, which may write to the slot of the old record */
+	/* before put_note, which may write a new record to the slot of the old
+	 * one */
 	cm_journal_take(&s->cm_journal, note.local_id);
 	if (m->at.local_port && may_bind(c, m->at.local_port))
 		keep_port(s, o, m->may_share);
@@ -557,8 +570,8 @@ static int perform_call(struct cmserver *s, struct object *o,
 	case CMPROTO_ESTABLISH:
 		return cm_establish(s->cm, o->conv, now_ns);
 	case CMPROTO_DISCONNECT:
-		/* not -ENOENT: librdmacm takes that for a conversation that was
-		 * lost with its broker */
+		/* not -ENOENT, which to librdmacm means that the conversation
+		 * was lost with its broker */
 		return !o->conv ? -EINVAL
 				: cm_disconnect(s->cm, o->conv, now_ns);
 	case CMPROTO_TAKEN:
@@ -576,7 +589,8 @@ static int perform_call(struct cmserver *s, struct object *o,
 	return -EOPNOTSUPP;
 }
 
-/* TAKEN, and RELEASE of an object, have no answer: the client needs none. */
+/* TAKEN, and RELEASE of an object, have no answer, since the client needs none.
+ */
 static bool has_answer(const struct cmproto *m)
 {
 	return m->kind != CMPROTO_TAKEN &&
@@ -641,7 +655,7 @@ void cmserver_client_free(struct cmserver *s, struct cmserver_client *c,
 	c->is_gone = true;
 	while (!list_is_empty(&c->own)) {
 		object_free(s, (struct object *)(void *)c->own.next, now_ns);
-		/* each object may send, and the rings are short */
+		/* each object may send messages, and the rings are short */
 		flush_mads(s, now_ns);
 	}
 	cm_output_fini(&c->output);
@@ -676,9 +690,9 @@ struct cmserver *cmserver_new(struct gsi *gsi, struct fd_store *fd_store,
 	return s;
 }
 
-/* Releases the conversations that the process with that pid has left; pid 0:
- * those of all processes that have ended.  If there is no memory, no peer is
- * told. */
+/* Releases the inherited conversations of the process pid, which has ended; pid
+ * 0: those of all processes that have ended.  If there is no memory, their
+ * peers are not told. */
 static void execute_notes(struct cmserver *s, pid_t pid, uint64_t now_ns)
 {
 	struct fd_store_record left;
@@ -701,7 +715,7 @@ void cmserver_succeed(struct cmserver *s, uint64_t now_ns)
 
 	cm_expect_listeners(s->cm, now_ns + SUCCESSION_NS);
 	cm_journal_inherit(&s->cm_journal);
-	/* clients may have resumed before the fd store came */
+	/* clients may have resumed conversations before the fd store came */
 	for (uint32_t i = 0; i < s->fresh; i++) {
 		struct object *o = &s->object[i];
 

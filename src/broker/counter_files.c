@@ -15,8 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STEP_MS	  1000
-#define LOOKED_MS 60000 /* for how long a reader may come back */
+#define STEP_MS 1000
+/* for how long after a reader the files are written */
+#define LOOKED_MS 60000
 #define NEW_FILE  ".counter~"
 
 static void close_fd(int *fd)
@@ -40,8 +41,8 @@ void counter_files_close(struct counter_files *t)
 	close_fd(&t->inotify_fd);
 }
 
-/* Returns the row of an interface; NULL: there are too many interfaces, and
- * this one is not counted. */
+/* Returns the row of `link`, which is made if there is none; NULL: there are
+ * too many rows, and nothing is counted there. */
 static struct counter_files_row *row_of(struct counter_files *t, uint32_t link)
 {
 	for (uint32_t i = 0; i < t->count; i++)
@@ -87,7 +88,8 @@ void counter_files_end(struct counter_files *t, int page_fd)
 	t->is_due = true;
 }
 
-/* Computes the value that each file would have if it had begun with 0. */
+/* Computes the value that each file would have if it had begun with 0 under
+ * this broker. */
 static void count_row(const struct counter_files_row *r,
 		      uint64_t value[COUNTERS_FILES])
 {
@@ -112,7 +114,7 @@ static uint64_t read_file(int folder, const char *name)
 	return strtoull(text, NULL, 10);
 }
 
-/* Replaces a file as a whole: somebody may be reading it. */
+/* Replaces a file as a whole, since somebody may be reading it. */
 static void write_file(int folder, const char *name, uint64_t value)
 {
 	char text[24];
@@ -137,9 +139,9 @@ static bool is_same_folder(int a, int b)
 	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Takes port_fd as the folder of the row's files, which may be another than
- * before: the next process may choose other devices, and so number them in
- * another way. */
+/* Takes port_fd as the folder of the row's files.  The row may have had another
+ * folder before: the next process may choose other devices, and then numbers
+ * its devices in another way. */
 static void attach_device(struct counter_files *t, struct counter_files_row *r,
 			  int port_fd)
 {
@@ -162,8 +164,8 @@ static void attach_device(struct counter_files *t, struct counter_files_row *r,
 	r->is_based = true;
 }
 
-/* Returns the interface of a device, with COUNTERS_IWARP, by the folder in
- * device/net that has the interface's name; 0: none. */
+/* Returns the `link` of a device: the interface whose name the folder
+ * device/net has; 0: there is none. */
 static uint32_t link_of(int device_fd)
 {
 	enum { RNIC = 4 };
@@ -189,7 +191,8 @@ static uint32_t link_of(int device_fd)
 	return link;
 }
 
-/* Looks at a device of the tree; true if its files are others than before. */
+/* Looks at a device of the tree.  True: the folder of its files is a new one.
+ */
 static bool look_at_device(struct counter_files *t, const char *device)
 {
 	const int how = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
@@ -238,7 +241,8 @@ void counter_files_tree(struct counter_files *t, int tree_fd)
 	t->tree_fd = tree_fd;
 	for (uint32_t i = 0; i < t->count; i++)
 		t->row[i].is_seen = false;
-	/* Opened again: other processes share the position of tree_fd. */
+	/* Opens the folder once more, since other processes share the read
+	 * position of tree_fd. */
 	dir = fdopendir(
 		openat(tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	while (dir && (e = readdir(dir)))
@@ -288,8 +292,8 @@ static void write_row(struct counter_files_row *r)
 	for (uint32_t i = 0; i < COUNTERS_FILES; i++) {
 		uint64_t value = r->base[i] + ours[i];
 
-		/* The value may be smaller than before: a process that was
-		 * killed has not shown its last counts. */
+		/* The value may be smaller than the one in the file: a process
+		 * that was killed has not shown its last counts. */
 		if (value <= r->shown[i] && !r->is_moved)
 			continue;
 		if (value != r->shown[i])

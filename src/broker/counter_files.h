@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The counter files of the synthesised sysfs tree: for each device the sums
- * over all processes of the namespace, those that live and those that have
- * ended.  A process shows its counters in its page, by network interface and
- * kind, since each process numbers its own devices.  The files are written when
- * a process has ended, and while somebody reads them, no more than once a
- * second. inotify tells of readers.  Writing ends a minute after the last
- * reader, and the next reader still finds the values of that time.
+ * The counter files of the synthesised sysfs tree.  A file of a device has the
+ * sum of a counter over all processes of the namespace, those that live and
+ * those that have ended.  A process shows its counters in its page, by network
+ * interface and kind of device, since each process numbers its devices in its
+ * own way.  The files are written when a process has ended, and while somebody
+ * reads them, at most once a second; inotify tells of readers.  A minute after
+ * the last reader the writing ends, and the next reader finds the values of
+ * that time.
  *
- * A broker adds its counts to the values that it finds in the files, so that
- * these never count backwards, whichever broker writes.
+ * A broker adds its counts to the values that it finds in the files, so that a
+ * value never decreases, whichever broker writes.
  *
- * One owner, the broker's loop; no lock.  Nothing here waits.
+ * Part of the broker's loop: one owner, no lock.  No call waits.
  */
 #ifndef BROKER_COUNTER_FILES_H
 #define BROKER_COUNTER_FILES_H
@@ -23,20 +24,26 @@
 
 #define COUNTER_FILES_ROWS 32
 
-/* An interface, of one kind of device, on which a process has counted, or that
- * the tree has. */
+/* The counts of one kind of device on one network interface.  A process has
+ * counted there, or the tree has such a device. */
 struct counter_files_row {
-	uint32_t link; /* with COUNTERS_IWARP */
-	int port_fd;   /* the folder ports/1 of its device; -1: it has none */
-	uint64_t ended[COUNTERS_WORDS]; /* of processes that have ended */
-	/* of living processes, since counter_files_begin */
+	/* the index of the interface, with COUNTERS_IWARP set for an iWARP
+	 * device */
+	uint32_t link;
+	int port_fd; /* the folder ports/1 of the device; -1: none */
+	/* the sums over processes that have ended */
+	uint64_t ended[COUNTERS_WORDS];
+	/* the sums over living processes since counter_files_begin */
 	uint64_t live[COUNTERS_WORDS];
 	/* the values that the files had before this broker */
 	uint64_t base[COUNTERS_FILES];
+	/* the values that the files have now */
 	uint64_t shown[COUNTERS_FILES];
-	bool is_based;
-	bool is_moved; /* the files are those of another device */
-	bool is_seen;  /* the tree had its device when last looked at */
+	bool is_based; /* base[] was read */
+	/* the files are those of another device than before, and have to be
+	 * written even if a value decreases */
+	bool is_moved;
+	bool is_seen; /* the tree had the device when last looked at */
 };
 
 struct counter_files {
@@ -44,38 +51,42 @@ struct counter_files {
 	int inotify_fd; /* watches the counter files; -1: none */
 	uint32_t count;
 	struct counter_files_row row[COUNTER_FILES_ROWS];
+	/* when the files were written last, and when a reader came last, in
+	 * milliseconds of CLOCK_MONOTONIC; 0: never */
 	uint64_t written_ms, looked_ms;
-	bool is_due;
-	/* the files include what living processes counted under an earlier
-	 * broker */
+	bool is_due; /* the files are to be written, even without a reader */
+	/* there was an earlier broker: the files already have what living
+	 * processes had counted before this broker began */
 	bool is_successor;
 };
 
-/* Makes *t have no tree and no rows. */
+/* Initialises *t: no tree, and no rows. */
 void counter_files_init(struct counter_files *t);
 /* Closes the descriptors. */
 void counter_files_close(struct counter_files *t);
-/* Begins a new count of living processes: the caller then calls
- * counter_files_live for each. */
+/* Begins a new count of the living processes.  The caller then calls
+ * counter_files_live for each of them. */
 void counter_files_begin(struct counter_files *t);
-/* Counts a living process by its page; page_fd -1: it has none. */
+/* Adds the counters of a living process, which are in its page; page_fd -1: it
+ * has no page. */
 void counter_files_live(struct counter_files *t, int page_fd);
-/* Counts a process that has ended by its page, before the page is cleared. */
+/* Adds the counters of a process that has ended, which are in its page.  The
+ * caller clears the page after this call. */
 void counter_files_end(struct counter_files *t, int page_fd);
-/*
- * Takes tree_fd, the folder class/infiniband of a tree of this user, and looks
- * which devices the tree has.  If is_successor is set, the caller has counted
- * the living processes before.
- */
+/* Takes ownership of tree_fd, the folder class/infiniband of a tree of this
+ * user, and looks which devices the tree has.  If is_successor is set, the
+ * caller has counted the living processes before this call. */
 void counter_files_tree(struct counter_files *t, int tree_fd);
 /* Returns the descriptor to poll for POLLIN, at which counter_files_looked is
  * due; -1: none. */
 int counter_files_fd(const struct counter_files *t);
-/* A program has opened a counter file: the files are due. */
+/* Notes that a program has opened a counter file: the files are due. */
 void counter_files_looked(struct counter_files *t, uint64_t now_ms);
-/* Returns the milliseconds until counter_files_write is due; -1: it is not. */
+/* Returns the milliseconds until counter_files_write is due; -1: it is not due.
+ */
 int counter_files_due(const struct counter_files *t, uint64_t now_ms);
-/* Writes the files; the caller has just counted the living processes. */
+/* Writes the files.  The caller has counted the living processes just before.
+ */
 void counter_files_write(struct counter_files *t, uint64_t now_ms);
 
 #endif

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Adds up what the pages of living processes say of their counters. */
+/* Adds up the counters in the pages of all living processes. */
 static void count_living(struct server *s)
 {
 	counter_files_begin(&s->counter_files);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The folder in which a broker writes the counter files of its user's programs:
- * which client's folder it takes, and when it writes.  Part of the broker's
- * loop: one thread, no lock.
+ * from which client the broker takes the folder, and when it writes the files.
+ * Part of the broker's loop: one thread, no lock.
  */
 #ifndef BROKER_COUNTER_TREE_H
 #define BROKER_COUNTER_TREE_H
@@ -12,12 +12,16 @@
 struct conn;
 struct server;
 
-/* Takes the folder for counter files from a client of the broker's own user:
- * the broker can write there, and that user has no other broker.  Sets *fd to
- * -1 if it takes the folder; else the descriptor stays the caller's. */
+/*
+ * Takes the folder for counter files (counter_files.h) from a client of the
+ * broker's own user, which has no other broker and in whose folders the broker
+ * can write.  Takes ownership of *fd and sets it to -1, or leaves *fd to the
+ * caller if the folder is not that user's alone.
+ */
 void counter_tree_take(struct server *s, const struct conn *c, int *fd);
-/* Writes the counter files when that is due.  wait: how long poll may wait, in
- * milliseconds, -1 without a bound; returns how long it may wait now. */
+/* Writes the counter files if they are due.  wait: how long poll may wait for
+ * other reasons, in milliseconds; -1: without an end.  Returns how long poll
+ * may wait, so that the next call is in time. */
 int counter_tree_refresh(struct server *s, int wait, uint64_t now_ms);
 
 #endif

@@ -23,15 +23,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long a client may wait until a client of the dead broker brings the fd
- * store, and how often the broker looks whether the port is free. */
+/* How long a hello waits for the fd store of a dead broker, and how often the
+ * port is tried meanwhile. */
 #define FD_STORE_MS 10000
 #define RETRY_MS    50
 #define CLAIM_MS    1000 /* between two attempts at a port that is held */
 #define BACKLOG	    1024
-/* messages of one client, and connections accepted, in a turn */
+/* in one turn: messages of one client, and new connections */
 #define BATCH	16
-#define CM_LAST 1024 /* more than a socket holds */
+#define CM_LAST 1024 /* messages of a dead client: more than a socket holds */
 
 static uint64_t now_ns(void)
 {
@@ -60,11 +60,10 @@ static void open_gsi(struct server *s)
 }
 
 /*
- * Binds the port without a client that asks for a class, once nobody has it:
- * for server_hold_port, or for a connection of connection management, which
- * comes without a class.  If the process of such a connection ends before a
- * client has brought the fd store, and no other process has the store, the
- * peers of the process still have to be told.
+ * Binds the port, once nobody has it, before a client asks for a class: for
+ * server_hold_port, and for connection management, which needs no class.  If a
+ * process ends before a client has brought the fd store, and no other process
+ * has the store, the peers of that process must still be told.
  */
 static void claim_port(struct server *s)
 {
@@ -73,11 +72,9 @@ static void claim_port(struct server *s)
 		open_gsi(s);
 }
 
-/*
- * A client of the broker's own user gets the fd store: it can read this port in
- * any case.  A client of another user gets the sending end of its relay, for a
- * successor.
- */
+/* Answers a hello.  A client of the broker's own user gets the fd store: it can
+ * read this port in any case.  A client of another user gets the sending end of
+ * its relay.  The client gives either one to a successor of this broker. */
 static int welcome_client(struct server *s, struct conn *c)
 {
 	const struct reuseport_group_member *member =
@@ -90,7 +87,7 @@ static int welcome_client(struct server *s, struct conn *c)
 			  .about = (uint32_t)getpid()};
 	int fds[PROTO_FDS], n = 0;
 
-	/* Member 0 came with the first class; without it there is no QP1. */
+	/* The first class has brought member 0, from which QP1 is opened. */
 	if (gsi_fd(&s->gsi) < 0)
 		open_gsi(s);
 	if (!c->hello.value) {
@@ -108,8 +105,8 @@ static int welcome_client(struct server *s, struct conn *c)
 	return answer_send(c, &c->hello, &m, fds);
 }
 
-/* Gives a client of the broker before this one the class that it had.  False:
- * the class is not that process's. */
+/* Gives a client of an earlier broker the class that it had.  False: the class
+ * is not that of the client's process. */
 static bool recognise_client(struct server *s, struct conn *c)
 {
 	uint32_t class = c->hello.value;
@@ -122,15 +119,15 @@ static bool recognise_client(struct server *s, struct conn *c)
 		return false;
 	for (uint32_t i = 0; i < s->conns; i++)
 		if (s->conn[i].class == class)
-			/* its entry is swept; the class stays owned */
+			/* the entry that take_over made: c has the class now */
 			s->conn[i].class = 0;
 	c->class = class;
 	c->is_inherited = true;
 	return true;
 }
 
-/* Refuses a hello and names the limit that was reached; a class that the client
- * got with this hello is released. */
+/* Refuses a hello, and names the limit that was reached if err is about a
+ * limit.  Releases a class that the client got with this hello. */
 static void refuse_for(struct server *s, struct conn *c, int err,
 		       const char *why)
 {
@@ -158,7 +155,7 @@ static void end_greeting(struct conn *c)
 	c->is_waiting = false;
 }
 
-/* Answers a hello, unless it comes before the fd store of a dead broker. */
+/* Answers a hello; it waits up to FD_STORE_MS for a dead broker's fd store. */
 static void greet_client(struct server *s, struct conn *c)
 {
 	const char *why = "";
@@ -190,7 +187,7 @@ static void greet_waiting(struct server *s)
 			greet_client(s, &s->conn[i]);
 }
 
-/* Takes over from the broker that has left the fd store. */
+/* Takes over from a dead broker by its fd store; takes fd_store_fd. */
 static void take_over(struct server *s, int fd_store_fd)
 {
 	if (reuseport_group_adopt(&s->group, fd_store_fd, now_ms()))
@@ -231,11 +228,9 @@ static void close_kick(struct conn *c)
 	c->kick_fd = -1;
 }
 
-/*
- * Whether the client says its own pid, by which other processes open what it
- * shares.  The broker can compare the pid of a client in its own PID namespace
- * alone; for others a peer compares it with what the arena says.
- */
+/* Whether the client has given its own pid, by which other processes open its
+ * arena.  The broker can compare pids only within its own PID namespace.  In
+ * another one, a peer compares the pid with that in the arena. */
 static bool says_its_pid(const struct conn *c)
 {
 	return c->arena.pid_space != proto_pid_space() ||
@@ -295,7 +290,7 @@ static void handle_message(struct server *s, struct conn *c,
 			      "the broker does not know this request");
 }
 
-/* Whether c is a client of connection management, as its first message says. */
+/* Whether c is a client of connection management, by its first message. */
 static bool is_cm(const struct conn *c)
 {
 	uint32_t magic = 0;
@@ -306,7 +301,7 @@ static bool is_cm(const struct conn *c)
 }
 
 /* Serves at most CM_INBOX_MESSAGES messages of connection management.  Returns
- * their number, or -1: the client is gone. */
+ * how many it has served, or -1: the client is gone. */
 static int serve_cm_batch(struct server *s, struct conn *c)
 {
 	struct cm_inbox *in = &s->inbox;
@@ -323,7 +318,7 @@ static int serve_cm_batch(struct server *s, struct conn *c)
 	return n;
 }
 
-/* Serves about @max messages of connection management; false when the client is
+/* Serves about @max messages of connection management.  False: the client is
  * gone. */
 static bool serve_cm(struct server *s, struct conn *c, int max)
 {
@@ -344,8 +339,8 @@ static void refuse_full(const struct conn *c, const struct proto *m)
 	answer_refuse(c, m, EMFILE, why);
 }
 
-/* Serves one message.  0 or -errno: -EAGAIN: there is none, -EPROTO: it is no
- * message of this protocol, -EMFILE: a descriptor in it found no room. */
+/* Serves one message.  0 or -errno: -EAGAIN: there is none; -EPROTO: it is not
+ * of this protocol; -EMFILE: no room was left for its descriptor. */
 static int serve_message(struct server *s, struct conn *c)
 {
 	int fds[PROTO_FDS], err;
@@ -367,7 +362,8 @@ static int serve_message(struct server *s, struct conn *c)
 	return err;
 }
 
-/* The kind of the next message; 0: there is none, or none of this protocol. */
+/* Returns the kind of the next message; 0: there is none, or it is not one of
+ * this protocol. */
 static unsigned next_kind(const struct conn *c)
 {
 	struct proto m = {0};
@@ -380,10 +376,10 @@ static unsigned next_kind(const struct conn *c)
 }
 
 /*
- * Serves the next message of a client, or several PROTO_ARENA in one turn,
- * since an arena shows by itself that its owner has died.  Any other question
- * may be about a process that has died since the poll, and the asker may know
- * of that death: only one is answered in a turn.  False: the client is gone.
+ * Serves one message of a client.  A process that the message asks about may
+ * have died since the poll, and the asker may know that: so the next poll comes
+ * before the next answer.  Several PROTO_ARENA are served in one turn, since an
+ * arena itself shows the death of its owner.  False: the client is gone.
  */
 static bool serve_client(struct server *s, struct conn *c)
 {
@@ -405,7 +401,7 @@ static bool serve_client(struct server *s, struct conn *c)
 }
 
 /* Tells the processes in whose arenas the dead process could write: it may have
- * left a half-written entry there. */
+ * left an entry half written there. */
 static void tell_death(const struct server *s, const struct conn *dead)
 {
 	const struct proto none = {0};
@@ -433,7 +429,7 @@ static void retire_client(struct server *s, struct conn *c)
 	if (c->class)
 		reuseport_group_release(&s->group, c->class, now_ms());
 	c->class = 0;
-	/* messages that the process sent before it died still count */
+	/* messages that the process has sent before its death still count */
 	if (c->cm)
 		serve_cm(s, c, CM_LAST);
 	if (c->cm)
@@ -441,22 +437,21 @@ static void retire_client(struct server *s, struct conn *c)
 	c->cm = NULL;
 }
 
-/* The process of c has ended: it resumes no conversation that it had at an
- * earlier broker. */
+/* Releases what the process of c had, since it has ended: it will not resume
+ * the conversations that it had at an earlier broker. */
 static void end_process(struct server *s, struct conn *c)
 {
 	retire_client(s, c);
 	cmserver_process_ended(s->cm, c->pid, now_ns());
 }
 
-/* Whether the end of c's process matters although c has no connection. */
+/* Whether the broker must learn when c's process ends. */
 static bool is_awaited(const struct server *s, const struct conn *c)
 {
 	return c->class || (c->pidfd >= 0 && cmserver_awaits(s->cm, c->pid));
 }
 
-/* Releases all that the client of c had, except the connection and the
- * pidfd. */
+/* Releases all that c had, except its connection and its pidfd. */
 static void end_client(struct server *s, struct conn *c)
 {
 	retire_client(s, c);
@@ -468,7 +463,7 @@ static void end_client(struct server *s, struct conn *c)
 	close_kick(c);
 }
 
-/* Closes c's descriptors and moves the last connection into its place. */
+/* Closes entry i's descriptors, and moves the last entry into its place. */
 static void remove_conn(struct server *s, uint32_t i)
 {
 	struct conn *c = &s->conn[i];
@@ -481,7 +476,7 @@ static void remove_conn(struct server *s, uint32_t i)
 	s->idle_since_ms = now_ms();
 }
 
-/* Closes the connection of c, or keeps it open until its client has read. */
+/* Closes c's connection, once the client has read what was sent there. */
 static void close_conn(struct conn *c)
 {
 	c->is_over = c->fd >= 0 && unread_bytes(c->fd);
@@ -492,8 +487,7 @@ static void close_conn(struct conn *c)
 	c->fd = -1;
 }
 
-/* Ends a connection of a process that has ended, or that has nothing left with
- * the broker. */
+/* Ends entry i, whose process has ended or has nothing left at the broker. */
 static void drop_conn(struct server *s, uint32_t i)
 {
 	struct conn *c = &s->conn[i];
@@ -509,8 +503,8 @@ static void drop_conn(struct server *s, uint32_t i)
 	c->pidfd = -1;
 }
 
-/* Ends a connection; its entry stays if its process has something left with the
- * broker. */
+/* Ends the connection of entry i.  The entry stays if its process has something
+ * left at the broker. */
 static void leave_conn(struct server *s, uint32_t i)
 {
 	struct conn *c = &s->conn[i];
@@ -522,8 +516,8 @@ static void leave_conn(struct server *s, uint32_t i)
 		drop_conn(s, i);
 }
 
-/* Closes connections that have ended and that the client has read; removes
- * entries of processes that have nothing left with the broker, or that have
+/* Closes the connections that have ended and that the client has read.  Removes
+ * the entries of processes that have nothing left at the broker, or that have
  * connected again. */
 static void sweep_conns(struct server *s)
 {
@@ -537,7 +531,7 @@ static void sweep_conns(struct server *s)
 	}
 }
 
-/* Accepts or refuses one connection.  False: no connection waits, or no
+/* Accepts or refuses one connection.  False: no connection is waiting, or no
  * descriptor is left. */
 static bool admit_client(struct server *s)
 {
@@ -564,7 +558,7 @@ static bool admit_client(struct server *s)
 		refuse_full_take(&s->refuse_full, fd, user, why, now_ms());
 		return true;
 	}
-	/* A child of the client may keep the connection open: watch both. */
+	/* Both are polled: a child of a dead client may keep fd open. */
 	s->conn[s->conns++] = (struct conn){
 		.fd = fd,
 		.pidfd = who.pid > 0 ? (int)syscall(SYS_pidfd_open, who.pid, 0)
@@ -577,14 +571,14 @@ static bool admit_client(struct server *s)
 	return true;
 }
 
-/* The sooner of two waits, where -1 means without an end. */
+/* Returns the shorter of two waits, where -1 means without an end. */
 static int sooner_of(int wait, int other)
 {
 	return wait < 0 || (other >= 0 && other < wait) ? other : wait;
 }
 
-/* The sooner of wait, where -1 means without an end, and the next deadline of
- * QP1. */
+/* Returns the shorter of `wait`, where -1 means without an end, and the time
+ * until QP1 has something to do, in milliseconds. */
 static int qp1_patience(const struct server *s, int wait)
 {
 	uint64_t due = cmserver_deadline(s->cm),
@@ -609,7 +603,7 @@ static int until_idle(const struct server *s, uint64_t now)
 	return left < INT_MAX ? (int)left : INT_MAX;
 }
 
-/* How long poll may wait, in milliseconds. */
+/* Returns how long poll may wait, in milliseconds; -1: without an end. */
 static int poll_patience(struct server *s)
 {
 	uint64_t now = now_ms();
@@ -635,17 +629,17 @@ static bool serve_one(struct server *s, struct conn *c, short events)
 	return !(events & ~POLLOUT) || serve_client(s, c);
 }
 
-/* Serves n clients by two entries each at p, for the connection and the
- * process. */
+/* Serves n clients.  Client i has two entries at p: p[2 i] is of its
+ * connection, p[2 i + 1] of its process. */
 static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 {
-	/* Deaths come first: a client that asks after a death hears of it. */
+	/* Deaths first: a client that asks later in this turn is told. */
 	for (uint32_t i = 0; i < n; i++)
 		if (p[2 * i + 1].revents)
 			end_process(s, &s->conn[i]);
 		else if (p[2 * i].revents & POLLHUP)
 			retire_client(s, &s->conn[i]);
-	/* From the end: the entry that moves into a hole has been served. */
+	/* From the end: remove_conn moves the last entry, which was served. */
 	for (uint32_t i = n; i-- > 0;) {
 		if (p[2 * i + 1].revents)
 			drop_conn(s, i);
@@ -665,8 +659,8 @@ static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
 			break;
 }
 
-/* Sends frames before messages to clients: when a client is told of a MAD, the
- * MAD is under way. */
+/* Sends frames before messages to clients: when a client is told of a MAD, that
+ * MAD is on its way. */
 static void send_all(struct server *s)
 {
 	gsi_flush(&s->gsi);
@@ -706,10 +700,10 @@ bool server_turn(struct server *s)
 	greet_waiting(s);
 	refuse_full_turn(&s->refuse_full, now_ms());
 	/*
-	 * Timers run after the frames that have arrived: if this process was
-	 * late, its peers were not.  Timers run before the clients' requests:
-	 * an answer of this turn leaves at the turn's end, and a timer would
-	 * take the answer for lost.
+	 * Timers run after the frames that have arrived, which were in time
+	 * even if this process is late.  Timers run before the requests of
+	 * clients, whose messages leave at the end of the turn: a timer would
+	 * take these for lost.
 	 */
 	if (ready > 0 && p[1].revents)
 		gsi_turn(&s->gsi, now_ns());
@@ -781,7 +775,7 @@ void server_free(struct server *s)
 	gsi_close(&s->gsi);
 	reuseport_group_close(&s->group);
 	while (s->conns) {
-		/* the class went with the group */
+		/* reuseport_group_close has released the class */
 		s->conn[s->conns - 1].class = 0;
 		end_client(s, &s->conn[s->conns - 1]);
 		remove_conn(s, s->conns - 1);
@@ -790,7 +784,7 @@ void server_free(struct server *s)
 		sysfs_gc_own(s->counter_files.tree_fd);
 	counter_files_close(&s->counter_files);
 	free_agents(s);
-	/* Forgets the frames of the clients' ends: the socket is closed. */
+	/* Drops their last frames: the socket of QP1 is closed. */
 	gsi_flush(&s->gsi);
 	close(s->listen_fd);
 	refuse_full_close(&s->refuse_full);
