@@ -16,29 +16,33 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OPEN_MS	  15000 /* without a broker */
-#define ANSWER_MS 30000 /* until the broker answers */
-#define SEEK_MS	  1	/* while another process starts the broker */
-/* The time in which only programs of a dead broker's user start a broker again,
- * if that is another user. */
+#define OPEN_MS	  15000 /* how long to wait for a broker */
+#define ANSWER_MS 30000 /* how long to wait for the broker's answer */
+/* how often to try to connect while another process starts the broker */
+#define SEEK_MS 1
+/* If the dead broker was of another user, the time for which only that user's
+ * programs start a broker. */
 #define OTHER_USER_MS 1000
 #define ERRNO_END     4096
 
 struct call {
 	uint64_t end_ms;
-	/* until then only another user's program starts a broker */
+	/* until then only programs of another user start a broker; 0: this
+	 * process may */
 	uint64_t other_user_ms;
-	bool has_looked; /* other_user_ms is known */
+	bool has_looked; /* other_user_ms has been found out */
 	client_say *say;
 	struct start start;
 };
 
-/* One start at a time. */
+/* Held during a call: a process has one start at a time (start.h). */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
-/* the broker that answered last; a new call takes it for lost */
+/* The broker of the last call; 0: none.  A new call means that this broker is
+ * lost. */
 static pid_t last;
 
-/* The thread that had the lock is not in the child. */
+/* A child of fork has only one thread: the lock may be held by a thread that
+ * the child does not have. */
 static void after_fork(void)
 {
 	pthread_mutex_init(&one, NULL);
@@ -75,7 +79,7 @@ static bool may_start(struct call *c)
 	return now_ms() >= c->other_user_ms;
 }
 
-/* Starts a broker; 0: one serves. */
+/* Starts a broker, and waits until it serves.  Returns 0 or -errno. */
 static int start_broker(struct call *c)
 {
 	int err = start_begin(&c->start, now_ms(), OPEN_MS);
@@ -89,7 +93,8 @@ static int start_broker(struct call *c)
 	return err;
 }
 
-/* Connects to the broker, which it may start; -errno. */
+/* Connects to the broker, and starts one if there is none.  Returns the socket
+ * or -errno. */
 static int reach_broker(struct call *c)
 {
 	int err;
@@ -111,7 +116,8 @@ static int reach_broker(struct call *c)
 	}
 }
 
-/* Asks for the broker's introduction, and stores it in *m; -errno. */
+/* Asks for the broker's introduction, and stores it in *m.  Returns 0 or
+ * -errno. */
 static int ask_broker(int fd, struct proto *m)
 {
 	struct proto who = {.magic = PROTO_MAGIC,
@@ -171,7 +177,8 @@ static void explain_failure(const struct call *c, int err,
 	snprintf(why, START_SENTENCE, "%s", text);
 }
 
-/* The broker has answered with a refusal. */
+/* Writes to why what the refusal m of the broker means.  err: what ask_broker
+ * returned, 0 or -EPROTONOSUPPORT.  Returns -errno. */
 static int explain_refusal(int fd, int err, const struct proto *m,
 			   char why[START_SENTENCE])
 {
@@ -197,7 +204,9 @@ static int check_trust(struct call *c, int fd)
 	return -EACCES;
 }
 
-/* Connects to a broker that answers, and takes its answer. */
+/* Connects to a broker, and stores its answer in *m.  Tries again while brokers
+ * end before they answer.  Returns 0 or -errno.  After 0 and -EPROTONOSUPPORT,
+ * *fd is open. */
 static int call_broker(struct call *c, int *fd, struct proto *m)
 {
 	int err;
@@ -214,8 +223,8 @@ static int call_broker(struct call *c, int *fd, struct proto *m)
 		if (!err || err == -EPROTONOSUPPORT)
 			return err;
 		close(*fd);
-		/* That broker has gone: the next turn finds or starts
-		 * another. */
+		/* The broker has ended: the next attempt finds or starts
+		 * another one. */
 		start_lost(last, now_ms());
 	} while (err == -EPIPE && now_ms() < c->end_ms);
 	return err;

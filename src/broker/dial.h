@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connection to the broker that gets no class: for connection management
+/* A connection to the broker without a class: for connection management
  * (cmproto.h), and for a caller that asks for the broker's pid and version. */
 #ifndef BROKER_DIAL_H
 #define BROKER_DIAL_H
 
 #include "broker/client.h"
 
-/* The broker that answers. */
+/* The broker to which dial_open has connected. */
 struct dial_broker {
-	pid_t pid; /* 0: no process of this PID namespace */
+	pid_t pid; /* 0: the broker is in another PID namespace */
 	uid_t user;
-	/* How many seconds after its last program's end the broker ends.
+	/* How many seconds after the end of its last program the broker ends.
 	 * UINT32_MAX: the broker is a thread of process pid and ends with that
 	 * process.  PROTO_IDLE_NEVER: the broker does not end. */
 	uint32_t idle_s;
-	/* The version of adverb, printable ASCII. */
+	/* The broker's version of adverb, a string of printable ASCII. */
 	char release[PROTO_RELEASE];
 };
 
 /*
- * Connects to the broker, which the function starts if there is none, and asks
- * the broker for *broker.  Waits up to 15 s for a broker, and up to 30 s for
- * the broker's answer.  Returns 0 and stores a blocking socket, which the
- * caller owns, in *fd, and the answer in *broker unless broker is NULL.
+ * Connects to the broker, or starts one if there is none, and asks the broker
+ * to introduce itself.  Waits up to 15 s for a broker, and up to 30 s for the
+ * broker's answer.  Returns 0 and stores a blocking socket, which the caller
+ * owns, in *fd, and the broker's introduction in *broker unless broker is NULL.
  * Otherwise returns -errno with a sentence in why: an error of client_open, or
  * -EPROTONOSUPPORT if the broker speaks another version of the protocol.  say
  * may be NULL and gets CLIENT_SAYS_THREAD only.  Thread-safe: a second thread
- * waits for the first thread's call.
+ * waits until the call of the first one is done.
  */
 int dial_open(int *fd, struct dial_broker *broker, client_say *say,
 	      char why[START_SENTENCE]);

@@ -3,7 +3,7 @@
 
 #include "util/random.h"
 
-#define KEPT 32 /* numbers for which the kernel is called once */
+#define KEPT 32 /* how many numbers one call of the kernel brings */
 
 uint64_t entropy(void)
 {

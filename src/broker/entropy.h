@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Returns 64 random bits from the kernel, without waiting; 0 while the kernel
- * has none, early after boot.  One thread at a time: no lock. */
+/* Returns 64 random bits from the kernel, and never waits; returns 0 if the
+ * kernel has none yet, early after boot.  One thread at a time: no lock. */
 uint64_t entropy(void);
 
 #endif

@@ -15,7 +15,7 @@
 #define SO_NETNS_COOKIE 71 /* Linux 5.14 */
 #endif
 
-/* A socket option; -1: fd has none, and so is no socket. */
+/* Returns a socket option of fd; -1: fd is not a socket. */
 static int option_of(int fd, int option)
 {
 	int value;
@@ -42,8 +42,8 @@ static bool is_bound(int fd, int domain)
 	       ROCEV2_UDP_PORT;
 }
 
-/* Whether two sockets are of one network namespace; true before Linux 5.14,
- * which does not say. */
+/* Whether two sockets are of the same network namespace; true on a kernel
+ * before Linux 5.14, which does not tell. */
 static bool is_of_namespace(int fd, int other)
 {
 	uint64_t mine, its;
@@ -89,7 +89,7 @@ bool fd_check_is_kick(int fd)
 		return false;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	n = readlink(path, link, sizeof(link));
-	/* without /proc that is not known */
+	/* without /proc the kind of file is not known */
 	return n < 0 || (n == (ssize_t)strlen(eventfd) &&
 			 !memcmp(link, eventfd, strlen(eventfd)));
 }

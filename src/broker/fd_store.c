@@ -18,13 +18,14 @@
 
 #define BUNDLE_MEMBERS 128
 #define FD_STORE_FDS   (1 + 2 * FD_STORE_BUNDLES)
-#define PEEK_FDS       (FD_STORE_FDS + 1) /* CMSG_SPACE has room for one more */
-#define LEDGER_BYTES   sizeof(struct fd_store_ledger)
+/* CMSG_SPACE is aligned up and may have room for one more */
+#define PEEK_FDS     (FD_STORE_FDS + 1)
+#define LEDGER_BYTES sizeof(struct fd_store_ledger)
 
 _Static_assert(FD_STORE_BUNDLES *BUNDLE_MEMBERS > STEER_CLASS_MAX, "too few");
 
-/* Each message has one byte, so that message k is at offset k of SO_PEEK_OFF.
- */
+/* Sends a message with n descriptors.  Each message has one byte, so that
+ * message k is at offset k of SO_PEEK_OFF.  Returns 0 or -errno. */
 static int send_fds(int socket, const int *fds, size_t n)
 {
 	union {
@@ -46,7 +47,8 @@ static int send_fds(int socket, const int *fds, size_t n)
 								      : 0;
 }
 
-/* Returns the number of descriptors of message k; -errno. */
+/* Copies the descriptors of message k to fds, and leaves the message in the
+ * socket.  Returns their number, or -errno. */
 static int peek_fds(int socket, uint32_t k, int fds[PEEK_FDS])
 {
 	union {
@@ -124,7 +126,7 @@ static int make_store(struct fd_store *s)
 		return -errno;
 	s->fd = pair[0];
 	err = send_fds(pair[1], all, (size_t)n);
-	close(pair[1]); /* the message that it sent stays */
+	close(pair[1]); /* the message stays in pair[0] */
 	return err ? err : map_ledger(s);
 }
 
@@ -213,7 +215,7 @@ int fd_store_get(struct fd_store *s, uint32_t i, int fds[FD_STORE_MEMBER_FDS])
 	return 0;
 }
 
-/* When a process began; 0: /proc does not show it. */
+/* Returns when a process began; 0: /proc does not show it. */
 static uint64_t start_of(pid_t pid)
 {
 	struct procfs_stat p;
@@ -244,7 +246,8 @@ int fd_store_process(const struct fd_store_entry *e)
 	if (e->pid <= 0)
 		return -1;
 	fd = (int)syscall(SYS_pidfd_open, e->pid, 0);
-	/* after pidfd_open: the pid may be another process's by then */
+	/* The start is compared after pidfd_open: another process may have the
+	 * pid by then. */
 	if (fd >= 0 && start_of(e->pid) != e->start) {
 		close(fd);
 		fd = -1;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The fd store outlives a broker.  It holds every socket and page of the
- * SO_REUSEPORT group, and a ledger of which process has which class, processes
- * of other users among them (other_user.h).
+ * SO_REUSEPORT group.  It also holds a ledger of which process has which class;
+ * this includes processes of other users (other_user.h).
  *
  * A descriptor that was sent over a unix socket and not received stays open as
- * long as a process has the socket.  Each client of the broker's own user gets
- * the store.  So while one of these lives, no member of the group closes and no
- * index changes, whether there is a broker or not.  A successor reads by
- * MSG_PEEK: if it ends before it has read all, the next one finds all.
+ * long as a process has that socket.  Each client of the broker's own user gets
+ * the store.  So while one such client lives, no member of the group is closed
+ * and no index changes, even if there is no broker.  A successor reads the
+ * store by MSG_PEEK: if a successor ends before it has read everything, the
+ * next one still finds everything.
  *
  *	store -> { ledger, bundle 0, bundle 1, ... }	one message
  *	bundle k -> { socket, page, relay }		one message for each
  *							of members 128 k and up
  *
- * Clients of other users do not get the store, by which all packets of the
- * group can be received.  One thread at a time, no lock.
+ * Clients of other users do not get the store, since its holder can receive all
+ * packets of the group.  One thread at a time, no lock.
  */
 #ifndef BROKER_FD_STORE_H
 #define BROKER_FD_STORE_H
@@ -29,83 +30,94 @@
 #include <sys/types.h>
 
 #define FD_STORE_BUNDLES    8
-#define FD_STORE_MEMBER_FDS 3	  /* socket, page, the relay's end to send by */
-#define FD_STORE_RECORDS    32768 /* conversations */
+#define FD_STORE_MEMBER_FDS 3	  /* socket, page, sending end of the relay */
+#define FD_STORE_RECORDS    32768 /* one for each conversation */
 
-/* A process, in shared memory.  A broker writes it; its successor checks it. */
+/* A process and its class, in shared memory.  A broker writes the entry; its
+ * successor checks what it reads. */
 struct fd_store_entry {
-	uint32_t is_owned;
-	uint32_t user;
-	int32_t pid; /* as the broker saw it; 0: the broker could not */
+	uint32_t is_owned; /* 1: the process has the class; 0: nobody has it */
+	uint32_t user;	   /* the user of the process, or the last one */
+	/* the pid in the broker's PID namespace; 0: it is not in there */
+	int32_t pid;
 	uint32_t reserved;
 	union {
-		/* When the process began, in ticks since boot.  */
+		/* If is_owned: when the process began, in ticks since boot. */
 		uint64_t start;
-		/* If is_owned is 0: when the class was released, in
-		 * milliseconds of CLOCK_MONOTONIC; 0: it was never given. */
+		/* If not is_owned: when the class was released, in milliseconds
+		 * of CLOCK_MONOTONIC; 0: it was never given. */
 		uint64_t freed_ms;
 	};
-	/* SO_COOKIE of the relay's end by which datagrams are sent to another
-	 * user's process (other_user.h); 0: the process has no relay. */
+	/* SO_COOKIE of the sending end of the relay to another user's process
+	 * (other_user.h); 0: the process has no relay. */
 	uint64_t cookie;
 };
 
-/* A conversation, for when its process and the broker die (cm_journal.h). */
+/* A conversation.  A successor of the broker reads it if the process has died
+ * with no broker there (cm_journal.h). */
 struct fd_store_record {
 	struct fd_store_entry owner;
 	struct cm_note note;
 };
 
-/* The contents of a sparse memfd: pages that were never written take no
- * memory. */
+/* The ledger, which lies in a sparse memfd: pages that were never written take
+ * no memory. */
 struct fd_store_ledger {
-	struct steer_key key;	     /* the group's key (steer.h) */
-	struct siphash_key note_key; /* for cm_seal.h; all 0: none yet */
-	struct fd_store_entry at[STEER_CLASS_MAX + 1]; /* by index */
+	struct steer_key key; /* the group's key (steer.h) */
+	/* the key of seals (cm_seal.h); all 0: none yet */
+	struct siphash_key note_key;
+	/* one for each index of the group */
+	struct fd_store_entry at[STEER_CLASS_MAX + 1];
 	uint32_t records; /* how many of record[] were ever written */
 	struct fd_store_record record[FD_STORE_RECORDS];
 };
 
 struct fd_store {
-	int fd; /* the store, for clients; -1: there is none */
-	int ledger_fd;
+	int fd;	       /* the store, for clients; -1: there is none */
+	int ledger_fd; /* the memfd of the ledger; -1: none */
 	int bundle[FD_STORE_BUNDLES]
-		  [2]; /* sockets to receive by and to send by */
-	struct fd_store_ledger *ledger; /* mapped */
-	/* A member could not be put into the store: no further one is. */
+		  [2]; /* socket pairs: [0] receives, [1] sends */
+	struct fd_store_ledger *ledger; /* mapped; NULL: there is no store */
+	/* A member could not be put into the store, so no further member is put
+	 * there. */
 	bool is_torn;
 };
 
-/* Makes *s hold nothing. */
+/* Initialises *s: it holds nothing. */
 void fd_store_init(struct fd_store *s);
-/* Makes a store.  0; -errno: *s holds nothing.  fd_store_close frees it. */
+/* Makes a store, which fd_store_close closes.  Returns 0, or -errno; then *s
+ * holds nothing. */
 int fd_store_new(struct fd_store *s);
-/* Opens the store of another broker, fd, which this takes also if it fails.  0;
- * -errno: fd is no store, and *s holds nothing. */
-int fd_store_open(struct fd_store *s, int fd);
-/* Closes this process's descriptors; the store lasts as long as another has it.
+/* Opens the store of an earlier broker.  Takes ownership of fd, even if the
+ * call fails.  Returns 0, or -errno: fd is not a store, and *s holds nothing.
  */
+int fd_store_open(struct fd_store *s, int fd);
+/* Closes this process's descriptors of the store, which lasts as long as
+ * another process has it. */
 void fd_store_close(struct fd_store *s);
 /*
- * Puts copies of the descriptors of member i, which follows member i - 1; the
- * first descriptor that is -1 ends them.  0; -errno: the member is not in the
- * store, and no further one is put there: a successor would take each for the
- * member before it.
+ * Puts copies of the descriptors of member i into the store; member i - 1 is
+ * already there.  The first descriptor that is -1 ends the list.  Returns 0, or
+ * -errno: the member is not in the store, and no further member will be put
+ * there, since a successor would take each further member for the one before
+ * it.
  */
 int fd_store_put(struct fd_store *s, uint32_t i,
 		 const int fds[FD_STORE_MEMBER_FDS]);
-/* Gets copies of member i's descriptors, or -1 for each that it has not; the
- * caller closes them.  0; -ENOENT: there is no such member. */
+/* Sets fds to copies of member i's descriptors, which the caller closes, or to
+ * -1 where the member has none.  Returns 0 or -errno; -ENOENT: there is no such
+ * member. */
 int fd_store_get(struct fd_store *s, uint32_t i, int fds[FD_STORE_MEMBER_FDS]);
-/* Notes the owner of the class of an index, or the user that had the class last
- * and when it was released (e.user, e.freed_ms). */
+/* Writes to the ledger the owner of the class that has `index`; or, after a
+ * release, the user that had the class last and when it was released (user and
+ * freed_ms of *e). */
 void fd_store_note(struct fd_store *s, uint32_t index,
 		   const struct fd_store_entry *e);
-/* Returns the entry of a process; its pid is 0 if /proc does not show the
- * process. */
+/* Returns an entry for process pid of `user`; the pid in the entry is 0 if
+ * /proc does not show the process. */
 struct fd_store_entry fd_store_owner(uid_t user, pid_t pid);
 /* Returns a pidfd of the entry's process, owned by the caller; -1: the process
- * has ended, or is not known. */
+ * has ended, or the entry has no pid. */
 int fd_store_process(const struct fd_store_entry *e);
 
 #endif

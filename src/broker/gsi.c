@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define ICRC_BYTES                                                             \
-	4 /* IBTA 7.8; not by encap/icrc.h, which has another struct udp */
+	4 /* IBTA 7.8; encap/icrc.h has another struct udp than wire/udp.h */
 #define TURN_FRAMES  256
 #define FLUSH_BLOCKS 2 /* 128 frames: a default receive buffer holds 277 */
 #define FULL_MS	     1
@@ -36,8 +36,9 @@ bool gsi_attach(struct gsi *g, const struct gsi_agent *agent)
 
 int gsi_open(struct gsi *g, int fd)
 {
-	/* A device that joins datagrams (GRO) has the steering program choose a
-	 * member before the QPN can be read, which is mostly member 0. */
+	/* GRO is allowed: a device that joins datagrams has the steering
+	 * program run before the QPN can be read, and the program then mostly
+	 * chooses member 0. */
 	const struct udp_offload allowed = {.gro = true};
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), on = 1, err;
 
@@ -49,10 +50,11 @@ int gsi_open(struct gsi *g, int fd)
 		return err;
 	}
 	/*
-	 * Linux gives an IPv4 multicast datagram of another host straight to
-	 * the socket that has joined, if there is one, and has the steering
-	 * program choose again, which knows no class for the datagram.  If this
-	 * socket receives multicast too, each member gets a copy.
+	 * If only one socket has joined the group of an IPv4 multicast datagram
+	 * of another host, Linux takes that socket, but then has the steering
+	 * program choose again, and the program knows no class for the
+	 * datagram.  If this socket receives multicast too, there are two
+	 * sockets, and Linux gives each of them a copy.
 	 */
 	setsockopt(copy, IPPROTO_IP, IP_MULTICAST_ALL, &on, sizeof(on));
 	if (g->relay)
@@ -73,7 +75,7 @@ static void drop_first(struct gsi *g)
 	free(b);
 }
 
-/* Sends the first block; false: the socket takes no more now. */
+/* Sends the first block.  False: the socket takes no more now. */
 static bool flush_first(struct gsi *g)
 {
 	struct gsi_block *b = g->first;
@@ -110,15 +112,15 @@ static const struct gsi_agent *agent_of(const struct gsi *g, uint8_t class)
 	return NULL;
 }
 
-/* Does the packet have a MAD for QP1 (IBTA 13.5.3.2)? */
+/* Does the packet carry a MAD for QP1 (IBTA 13.5.3.2)? */
 static bool is_mad(const struct pkt *p)
 {
 	return p->bth.opcode == OPCODE_UD_SEND_ONLY &&
 	       p->deth.qkey == GSI_QKEY && p->payload_len == MAD_BYTES;
 }
 
-/* Relays a frame to the process that has its class; that process checks the
- * frame.  False: the frame is of class 0, or the broker does not relay. */
+/* Relays a frame to the process of the frame's class, which checks the frame.
+ * False: the frame is of class 0, or the broker relays nothing. */
 static bool relay_frame(struct gsi *g, const struct udp_dgram *d)
 {
 	struct bth bth;
@@ -133,8 +135,8 @@ static bool relay_frame(struct gsi *g, const struct udp_dgram *d)
 }
 
 /* Whether the datagram is of a program of this host that does not own QP1
- * (gsi.h).  The kernel is asked once about datagrams of one address that follow
- * each other. */
+ * (gsi.h).  The kernel is asked only once for successive datagrams of one
+ * address. */
 static bool is_forged(struct gsi *g, const struct udp_dgram *d)
 {
 	if (d->from.port == ROCEV2_PORT)
@@ -161,8 +163,8 @@ static void take_datagram(struct gsi *g, const struct udp_dgram *d,
 	uint16_t id = 0; /* the IPv4 id that is tried first */
 	struct pkt p;
 
-	/* members of the multicast group have got it by their sockets, unless
-	 * the broker relays */
+	/* the members of the multicast group have received the datagram by
+	 * their own sockets, unless the broker relays */
 	if (inaddr_is_multicast(d->to.ip)) {
 		if (g->relay)
 			g->relay(g->relay_user, 0, d);
@@ -200,7 +202,8 @@ static void take_datagram(struct gsi *g, const struct udp_dgram *d,
 	agent->receive(agent->user, &m, now_ns);
 }
 
-/* Takes each datagram of those that the kernel has joined; returns how many. */
+/* Takes each of the datagrams that the kernel has joined in d.  Returns how
+ * many they are. */
 static size_t take_each(struct gsi *g, const struct udp_dgram *d,
 			uint64_t now_ns)
 {
@@ -222,8 +225,8 @@ void gsi_turn(struct gsi *g, uint64_t now_ns)
 	bool more = g->is_open;
 
 	g->has_asked = false;
-	/* counted by datagrams: a batch has fewer where the kernel joins them
-	 */
+	/* the bound counts datagrams, since the kernel may join several in one
+	 * entry of a batch */
 	for (size_t taken = 0; more && taken < TURN_FRAMES;) {
 		size_t n = udp_receive(&g->wire, got);
 
@@ -233,7 +236,7 @@ void gsi_turn(struct gsi *g, uint64_t now_ns)
 	}
 }
 
-/* If there is no socket, the frames are lost. */
+/* Without a socket the frames are lost. */
 void gsi_flush(struct gsi *g)
 {
 	while (!g->is_open && g->first)
@@ -248,8 +251,8 @@ int gsi_patience(const struct gsi *g)
 	return !g->first ? -1 : g->is_full ? FULL_MS : 0;
 }
 
-/* A block with room for another frame; NULL: too many wait, or there is no
- * memory. */
+/* Returns a block with room for another frame; NULL: too many frames wait, or
+ * there is no memory. */
 static struct gsi_block *last_block(struct gsi *g)
 {
 	struct gsi_block *b;

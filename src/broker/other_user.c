@@ -31,9 +31,10 @@ static bool has_relay(const struct reuseport_group_member *m, uid_t user)
 }
 
 /*
- * Parts OTHER_USER_BYTES among the relays of a user, when their number has
- * changed: each may hold what waits there now and a part of what is left.  The
- * sum of these bounds is OTHER_USER_BYTES, if no process fills its own relay.
+ * Divides OTHER_USER_BYTES among the relays of a user, after their number has
+ * changed.  Each relay may hold what waits there now, and an equal part of what
+ * is left.  The sum of these bounds is OTHER_USER_BYTES, unless a process has
+ * filled its own relay beyond its bound.
  */
 static void share_bytes(struct reuseport_group *g, uid_t user)
 {
@@ -57,9 +58,10 @@ static void share_bytes(struct reuseport_group *g, uid_t user)
 }
 
 /*
- * Closes the relay of a process that has ended, unless datagrams wait there: a
- * process that it has forked may have the receiving end and never read.  Until
- * then the relay counts for its user, and its index is not given again.
+ * Closes the relay of a process that has ended, unless datagrams wait there.  A
+ * forked child of that process may still have the receiving end and never read
+ * it.  Until it does, the relay counts for its user, and its index is not given
+ * again.
  */
 static void close_relay(struct reuseport_group_member *m)
 {
@@ -67,8 +69,8 @@ static void close_relay(struct reuseport_group_member *m)
 		close_fd(&m->relay_fd);
 }
 
-/* Gives the index a zeroed page: a new one, or that of the last process of the
- * same user. */
+/* Gives m a zeroed page: the page of the last process if `user` had the index
+ * last, or a new one. */
 static void open_page(struct reuseport_group_member *m, uid_t user)
 {
 	if (m->is_other_user && m->page_fd >= 0 &&
@@ -82,8 +84,9 @@ static void open_page(struct reuseport_group_member *m, uid_t user)
 	m->generation = 0;
 }
 
-/* The index with this use that was released first; 0: none.  user: the user
- * that had it last, or NULL for any. */
+/* Returns the index with this use, and without a relay, that was released
+ * first; 0: there is none.  user: the user that had the index last; NULL: any
+ * user. */
 static uint32_t find_oldest(const struct reuseport_group *g,
 			    enum reuseport_group_use use, const uid_t *user)
 {
@@ -105,7 +108,7 @@ static bool is_unused(const struct reuseport_group_member *m)
 	return is_free(m) && !m->is_other_user;
 }
 
-/* Draws an index that no process had; 0: there is none. */
+/* Draws an index that no process has had; 0: there is none. */
 static uint32_t draw_unused(const struct reuseport_group *g)
 {
 	uint32_t from = g->count > UPPER_HALF ? g->count : UPPER_HALF;
@@ -120,7 +123,9 @@ static uint32_t draw_unused(const struct reuseport_group *g)
 	return 0;
 }
 
-/* Processes of users that cannot be told apart count as one user's. */
+/* Whether `user` may have another index: 0, or -ENOSPC with a sentence in *why.
+ * Processes of users that cannot be told from each other count as one user's.
+ */
 static int refuse_more(const struct reuseport_group *g, uid_t user,
 		       const char **why)
 {
@@ -149,7 +154,8 @@ static int refuse_more(const struct reuseport_group *g, uid_t user,
 	return -ENOSPC;
 }
 
-/* Chooses the index for a process of that user; -errno. */
+/* Returns an index for a process of that user, or -errno with a sentence in
+ * *why. */
 static int choose_index(const struct reuseport_group *g, uid_t user,
 			const char **why)
 {

@@ -54,7 +54,7 @@ void other_version_say(int fd, const struct proto *m, char *text, size_t size)
 		 ": use one version, or end that one's programs (%s)", end);
 }
 
-/* Connects to the broker of that version; -errno. */
+/* Connects to the broker of that version.  Returns the socket or -errno. */
 static int reach_broker(unsigned version)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -75,8 +75,8 @@ static int reach_broker(unsigned version)
 	return -length;
 }
 
-/* Asks for the broker's introduction and stores it in *m; a broker that is not
- * trusted is not asked. */
+/* Asks the broker to introduce itself, and stores its introduction in *m.
+ * Leaves *m as it is if the broker is not trusted or does not answer. */
 static void ask_broker(int fd, struct proto *m)
 {
 	struct proto who = {.magic = PROTO_MAGIC,

@@ -19,7 +19,7 @@ struct socket_row {
 	unsigned long inode;
 };
 
-/* Finds the first row of the port in one of the kernel's tables. */
+/* Finds the first row of the port in a table of the kernel. */
 static bool find_row(const char *path, struct socket_row *row)
 {
 	FILE *f = fopen(path, "re");
@@ -60,8 +60,8 @@ static bool has_socket(const char *pid, unsigned long inode)
 	return found;
 }
 
-/* Finds the process that has the socket: its pid, 0 if it is not visible, and
- * its name. */
+/* Returns the pid of the process that has the socket, or 0 if it is not
+ * visible, and writes the process's name. */
 static int find_process(unsigned long inode, char name[SHOWN_BYTES])
 {
 	DIR *dir = opendir("/proc");
@@ -81,7 +81,7 @@ static int find_process(unsigned long inode, char name[SHOWN_BYTES])
 	if (!f || !fgets(name, SHOWN_BYTES, f))
 		snprintf(name, SHOWN_BYTES, "a program");
 	name[strcspn(name, "\n")] = '\0';
-	printable_make(name); /* its owner chose it */
+	printable_make(name); /* the name may have any characters */
 	if (f)
 		fclose(f);
 	return pid;
@@ -119,8 +119,8 @@ bool port_holder_name(char *text, size_t size)
 	if (!find_holder(&row))
 		return false;
 	pid = row.inode ? find_process(row.inode, name) : 0;
-	/* A socket belongs to the user that made it; a process of another user
-	 * may have it by now. */
+	/* A socket belongs to the user that made it, but by now a process of
+	 * another user may have it. */
 	if (pid && user_of(pid) != row.user)
 		snprintf(text, size,
 			 "%s (process %d), given by user %u's dead broker",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which process has UDP port 4791, as far as /proc shows that to this user.  No
+/* Which process has UDP port 4791, as far as /proc shows it to this user.  No
  * state. */
 #ifndef BROKER_PORT_HOLDER_H
 #define BROKER_PORT_HOLDER_H
@@ -7,12 +7,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes the holder to text, as "rxe_tester (process 12 of user 1000)"; false:
- * nobody has the port. */
+/* Writes to text, of size bytes, who has the port, as "rxe_tester (process 12
+ * of user 1000)".  False: nobody has the port. */
 bool port_holder_name(char *text, size_t size);
 
-/* Whether a process of another user has the port.  False, too, if the kernel
- * itself has it. */
+/* Whether a process of another user has the port; false if the kernel itself
+ * has it. */
 bool port_holder_is_other_user(void);
 
 #endif

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TICKS_FIELD	  20   /* counted from the state */
-#define TEXT		  8192 /* more than a status has */
+#define TICKS_FIELD	  20   /* of the start, counted from the state */
+#define TEXT		  8192 /* more bytes than a status file has */
 #define UNPRIVILEGED_PORT 1024 /* the kernel's default */
 
-/* Reads the file to text, as a string, and closes fd, which may be -1.  Returns
+/* Reads a file to text, as a string, and closes fd, which may be -1.  Returns
  * the number of bytes; -1: the file cannot be read. */
 static ssize_t read_text(int fd, char *text, size_t room)
 {
@@ -56,8 +56,9 @@ bool procfs_look(pid_t id, struct procfs_stat *p)
 	return true;
 }
 
-/* Returns the text behind the beginning of a line, which starts with a newline:
- * the kernel escapes a newline in a process's name. */
+/* Returns the text after `beginning` in the line that begins with it; NULL:
+ * there is none.  `beginning` starts with a newline.  The name of a process can
+ * forge no line, since the kernel escapes a newline in it. */
 static const char *find_line(const char *status, const char *beginning)
 {
 	const char *at = strstr(status, beginning);
@@ -65,7 +66,7 @@ static const char *find_line(const char *status, const char *beginning)
 	return at ? at + strlen(beginning) : NULL;
 }
 
-/* The process's user ids: real, effective, saved, and for files. */
+/* Reads the process's user ids: real, effective, saved, and that for files. */
 static bool parse_users(const char *text, unsigned user[4])
 {
 	const char *line = find_line(text, "\nUid:");
@@ -93,9 +94,9 @@ static unsigned long unprivileged_port(void)
 						     : UNPRIVILEGED_PORT;
 }
 
-/* Is the process in our user namespace?  The kernel shows ns/user of a process
- * to few, uid_map to all; the user namespace of an ordinary user has another
- * map than its parent. */
+/* Is the process in this user namespace?  The kernel shows ns/user of a process
+ * to few processes, but uid_map to all.  The user namespace of an ordinary user
+ * has another map than its parent. */
 static bool has_our_users(pid_t id)
 {
 	char ours[TEXT], its[TEXT];
@@ -126,8 +127,8 @@ bool procfs_may_bind(pid_t id, uid_t user, uint16_t port)
 	fd = open_file(id, "status");
 	if (fd < 0)
 		return user == 0;
-	/* the files of a process that cannot be dumped, since an exec gave it
-	 * more rights, are root's */
+	/* if an exec gave a process more rights, it cannot be dumped, and its
+	 * files in /proc are root's */
 	if (fstat(fd, &s))
 		s.st_uid = (uid_t)-1;
 	if (read_text(fd, text, sizeof(text)) < 0 || !parse_users(text, has))
