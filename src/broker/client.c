@@ -638,8 +638,8 @@ static void tell_late(const struct client *c, struct opening *o, uint64_t now)
 		return;
 	o->is_told = true;
 	snprintf(text, sizeof(text),
-		 "the broker adverbd, process %d, %s: waiting for it "
-		 "(ADVERB_PATIENCE)",
+		 "the broker adverbd, process %d, %s: waiting for it as long "
+		 "as ADVERB_PATIENCE says",
 		 (int)pid, how);
 	c->say(CLIENT_SAYS_LATE, text);
 }

@@ -179,7 +179,7 @@ int other_user_take(struct reuseport_group *g, uid_t user, const char **why)
 	if (i < 0)
 		return i;
 	m = &g->member[i];
-	*why = "no descriptor is left for a relay of datagrams";
+	*why = "the broker cannot make a relay of datagrams";
 	err = relay_pair(pair);
 	if (err)
 		return err;

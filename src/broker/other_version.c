@@ -46,12 +46,12 @@ void other_version_say(int fd, const struct proto *m, char *text, size_t size)
 	else if (m->idle_s == PROTO_IDLE_NEVER)
 		snprintf(end, sizeof(end), "it does not end by itself");
 	else
-		snprintf(end, sizeof(end), "it ends %u s after the last",
+		snprintf(end, sizeof(end), "it ends %u s after the last one",
 			 m->idle_s);
 	reason_version(name, m, text, size);
 	length = (socklen_t)strlen(text);
 	snprintf(text + length, size - length,
-		 ": use one version, or end that one's programs (%s)", end);
+		 ": use one version, or end that broker's programs (%s)", end);
 }
 
 /* Connects to the broker of that version.  Returns the socket or -errno. */

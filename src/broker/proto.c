@@ -14,10 +14,10 @@ union control {
 };
 
 /*
- * Sends with the hard limit in place of the soft one.  The kernel lets a user
- * have no more descriptors under way than the sender's soft limit, whichever
- * process sent them; that limit is for the program's own descriptors, not for
- * those of the user.
+ * Sends while the soft limit on open files is raised to the hard one.  The
+ * kernel lets a user have no more descriptors under way than the sender's soft
+ * limit, whichever process sent them.  But the program chose its soft limit for
+ * its own descriptors, and not for those of the whole user.
  */
 static ssize_t send_raised(int socket, const struct msghdr *msg)
 {
@@ -86,7 +86,8 @@ int proto_send(int socket, const struct proto *m, const int *fds)
 	return sent < 0 ? -errno : 0;
 }
 
-/* Copies the descriptors that came, in order, and returns their number. */
+/* Copies the descriptors that came with the message, in order, and returns
+ * their number. */
 static size_t take_fds(struct msghdr *msg, int fds[PROTO_FDS])
 {
 	struct cmsghdr *h = CMSG_FIRSTHDR(msg);
@@ -94,7 +95,8 @@ static size_t take_fds(struct msghdr *msg, int fds[PROTO_FDS])
 
 	if (!h || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
 		return 0;
-	/* No more than there was room for: the kernel closed the rest. */
+	/* There are no more than msg had room for: the kernel has dropped the
+	 * others. */
 	bytes = h->cmsg_len - CMSG_LEN(0);
 	memcpy(fds, CMSG_DATA(h), bytes);
 	return bytes / sizeof(int);
@@ -110,7 +112,8 @@ static int judge_message(const struct proto *m, size_t length, int flags)
 	return length != sizeof(*m) || flags & MSG_TRUNC ? -EPROTO : 0;
 }
 
-/* Sorts the descriptors by the bits of m->brings.  False: one is missing. */
+/* Sorts the n descriptors in got by the bits of m->brings, and closes those
+ * that have no bit.  False: one is missing. */
 static bool sort_fds(const struct proto *m, int *got, size_t n,
 		     int fds[PROTO_FDS])
 {
@@ -136,7 +139,8 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 			     .msg_iovlen = 1,
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control)};
-	int got[PROTO_FDS + 1]; /* the kernel aligns the room up */
+	/* the kernel aligns the room up, which may give one more */
+	int got[PROTO_FDS + 1];
 	ssize_t length;
 	bool is_whole;
 	size_t n;
@@ -151,9 +155,10 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 		return -EPIPE;
 	n = take_fds(&msg, got);
 	err = judge_message(m, (size_t)length, msg.msg_flags);
-	/* The meaning of these bits in another version is not known. */
+	/* In another version, or another protocol, the bits of m->brings may
+	 * mean other things. */
 	is_whole = sort_fds(err ? &nothing : m, got, n, fds);
-	/* The kernel may also have cut off descriptors that m does not name. */
+	/* The kernel may have cut off descriptors that m does not name. */
 	if (!err && msg.msg_flags & MSG_CTRUNC)
 		err = is_whole ? -EPROTO : -EMFILE;
 	return err;

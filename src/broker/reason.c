@@ -22,7 +22,7 @@ void reason_path(const char *path, char shown[REASON_PATH])
 	printable_make(shown);
 }
 
-/* The kernel says ENOENT also if the file's interpreter or loader is missing,
+/* execve also gives ENOENT if the interpreter or loader of the file is missing,
  * and EACCES for several reasons. */
 void reason_exec(const char *path, int err, char text[REASON_TEXT])
 {
@@ -44,7 +44,7 @@ void reason_exec(const char *path, int err, char text[REASON_TEXT])
 			 "system mounted noexec");
 	else if (err == ENOEXEC)
 		snprintf(text, REASON_TEXT,
-			 "it is no program for this machine");
+			 "it is not a program for this machine");
 	else
 		snprintf(text, REASON_TEXT, "%s", strerror(err));
 }
@@ -61,8 +61,8 @@ void reason_clone(int err, char text[REASON_TEXT])
 		snprintf(text, REASON_TEXT, "%s", strerror(err));
 }
 
-/* Returns the last line of words, without its newline; *bytes becomes its
- * length. */
+/* Returns the last line of words that has text, without its newline.  *bytes:
+ * the length of words, and then that of the line. */
 static const char *last_line(const char *words, size_t *bytes)
 {
 	const char *end = words + *bytes, *at;
@@ -75,7 +75,8 @@ static const char *last_line(const char *words, size_t *bytes)
 	return at;
 }
 
-/* Skips name if the line begins with name and a colon. */
+/* Returns the line after name and a colon, if the line begins with them;
+ * otherwise the line. */
 static const char *skip_name(const char *line, size_t *bytes, const char *name)
 {
 	size_t length = strlen(name);
@@ -103,10 +104,10 @@ void reason_words(const char *path, const char *words, size_t bytes,
 			text[i] = '?';
 	printable_make(text);
 	if (!bytes)
-		snprintf(
-			text, REASON_TEXT,
-			"it ended before it served, without a word: by a "
-			"signal, a limit or a sandbox, or the file is damaged");
+		snprintf(text, REASON_TEXT,
+			 "it ended before it served, and printed nothing: a "
+			 "signal, a limit or a sandbox has ended it, or the "
+			 "file is damaged");
 }
 
 void reason_version(const char *who, const struct proto *m, char *text,

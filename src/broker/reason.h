@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sentences about why adverbd could not be run.  The output and the path of
- * adverbd are not trusted: they are shown without control characters, and in
- * part if they are long.  No state.
+ * Reasons why adverbd could not be run, as clauses without a full stop.  What
+ * adverbd has written and the path of adverbd are not trusted: they are shown
+ * without control characters, and only in part if they are long.  No state.
  */
 #ifndef BROKER_REASON_H
 #define BROKER_REASON_H
 
 #include <stddef.h>
 
-#define REASON_PATH 200 /* bytes of a path that are shown */
-#define REASON_TEXT 240 /* bytes of a reason */
+#define REASON_PATH 200 /* bytes of a path that is shown, with the final 0 */
+#define REASON_TEXT 240 /* bytes of a reason, with the final 0 */
 
 struct proto;
 
-/* Writes the path, or its end, to shown. */
+/* Writes the path to shown, or "..." and its end if it is long. */
 void reason_path(const char *path, char shown[REASON_PATH]);
-/* Says why execve failed, by its errno. */
+/* Writes why execve of path has failed; err: its errno. */
 void reason_exec(const char *path, int err, char text[REASON_TEXT]);
-/* Says why no process can be made, by the errno of clone. */
+/* Writes why no process can be made; err: the errno of clone. */
 void reason_clone(int err, char text[REASON_TEXT]);
-/* Says why adverbd ended without serving, by the last line that adverbd, its
- * dynamic loader or its interpreter has written, if any. */
+/*
+ * Writes why adverbd has ended without serving.  words: the last `bytes` bytes
+ * that adverbd, its dynamic loader or its interpreter has written; their last
+ * line is the reason.  path: that of adverbd, which is left out at the start of
+ * the line.
+ */
 void reason_words(const char *path, const char *words, size_t bytes,
 		  char text[REASON_TEXT]);
-/* Says of which version the broker is that has introduced itself by m; `who`
- * names that broker in the sentence. */
+/* Writes to text, of size bytes, of which versions the broker that has
+ * introduced itself by m and this library are.  who: names that broker, as the
+ * subject of the sentence. */
 void reason_version(const char *who, const struct proto *m, char *text,
 		    size_t size);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether processes of other hosts live: asks their brokers over QP1, and
- * answers theirs (cm/live.h).  Part of the broker's loop: one owner, no lock,
- * nothing waits.
+ * Whether processes of other hosts live.  This agent asks the brokers of other
+ * hosts over QP1, and answers their questions (cm/live.h).  Part of the
+ * broker's loop: one owner, no lock, no call waits.
  */
 #ifndef BROKER_REMOTE_LIVENESS_H
 #define BROKER_REMOTE_LIVENESS_H
@@ -15,29 +15,36 @@
 
 struct remote_liveness;
 
-/* Says whether the process of this namespace that has a QPN lives. */
+/* Returns whether the process of this namespace that has a QPN lives.  user: as
+ * given to remote_liveness_new. */
 typedef enum livemsg_state remote_liveness_state(void *user, uint32_t qpn);
 
-/* Attaches to gsi, which it borrows; NULL without memory. */
+/* Makes an agent that answers questions of other brokers by `state`, and
+ * attaches it to gsi.  Borrows gsi and user until remote_liveness_free.  NULL:
+ * there is no memory. */
 struct remote_liveness *remote_liveness_new(struct gsi *gsi,
 					    remote_liveness_state *state,
 					    void *user, uint64_t now_ns);
-/* Frees f; no agent of gsi may be called after that. */
+/* Frees f.  After that, no agent of gsi may be called. */
 void remote_liveness_free(struct remote_liveness *f);
-/* Asks about a peer for `asker`; remote_liveness_answer will give one answer.
- * False: too many questions are open. */
+/*
+ * Asks the peer's host whether the process of a queue pair lives.
+ * remote_liveness_answer will give one answer with `asker`, a number that the
+ * caller chooses.  False: too many questions are open, and no answer will come.
+ */
 bool remote_liveness_ask(struct remote_liveness *f, uint64_t asker,
 			 const struct live_peer *about, uint64_t now_ns);
-/* Forgets the questions of an asker that is gone. */
+/* Drops the open questions of an asker that is gone. */
 void remote_liveness_forget(struct remote_liveness *f, uint64_t asker);
-/* Takes the first answer out of the queue; false: there is none. */
+/* Takes the first answer out of the queue, and stores it in *answer.  False:
+ * there is none. */
 bool remote_liveness_answer(struct remote_liveness *f,
 			    struct live_answer *answer);
-/* Repeats the questions that are due, and ends those that have no answer in
- * time. */
+/* Repeats the questions that are due.  Ends those that have waited too long:
+ * their answer is LIVEMSG_UNKNOWN. */
 void remote_liveness_tick(struct remote_liveness *f, uint64_t now_ns);
-/* Returns the absolute time at which remote_liveness_tick is due; UINT64_MAX:
- * it is not. */
+/* Returns when remote_liveness_tick is due, in nanoseconds of CLOCK_MONOTONIC;
+ * UINT64_MAX: never. */
 uint64_t remote_liveness_deadline(const struct remote_liveness *f);
 
 #endif

@@ -23,9 +23,10 @@
 #include <unistd.h>
 
 #define ROCEV2_UDP_PORT 4791 /* IBTA A17.3.1 */
-/* The datagrams that a drain takes at most: more than a receive buffer holds,
- * and few enough that a flood does not keep the broker in the loop. */
-#define DRAIN_MAX	 65536
+/* How many datagrams a drain takes at most: more than a receive buffer holds,
+ * and few enough that a flood does not hold up the broker. */
+#define DRAIN_MAX 65536
+/* The lowest limit on open files with which there is an fd store. */
 #define FEWEST_FOR_STORE 256
 
 static void drain_socket(int fd, int max)
@@ -46,7 +47,8 @@ static int bind_any(int fd, int family)
 	return bind(fd, (struct sockaddr *)&six, sizeof(six));
 }
 
-/* Opens a socket bound to the port, dual-stack where there is IPv6; -errno. */
+/* Opens a socket that is bound to the port, dual-stack where there is IPv6.
+ * Returns the socket or -errno. */
 static int open_bound(bool shared)
 {
 	int family = AF_INET6, on = 1, off = 0, fd, err;
@@ -58,8 +60,8 @@ static int open_bound(bool shared)
 	}
 	if (fd < 0)
 		return -errno;
-	/* A socket receives a multicast group only where the owner of its class
-	 * joins the group. */
+	/* A member receives the datagrams of a multicast group only if the
+	 * owner of its class has joined the group. */
 	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof(off));
 	if (family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &off,
@@ -107,7 +109,8 @@ enum reuseport_group_port reuseport_group_port(const char **why)
 		fd = open_bound(true);
 	if (fd < 0)
 		return REUSEPORT_PORT_HELD;
-	/* This socket was the last member for a moment: no index has moved. */
+	/* This socket was the last member for a moment, so closing it has moved
+	 * no index. */
 	close(fd);
 	*why = "port 4791 is held by programs whose broker has died";
 	return REUSEPORT_PORT_OURS;
@@ -126,7 +129,8 @@ static int open_member(struct reuseport_group *g,
 		return m->fd;
 	err = g->may_steer ? steer_attach(m->fd, g->count, &g->key)
 			   : -ENOPROTOOPT;
-	/* A successor attaches its program by member 0, which no client has. */
+	/* The members' filters are locked, since clients have the sockets.  A
+	 * successor attaches its program by member 0, which no client has. */
 	if (!err && g->count)
 		setsockopt(m->fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on));
 	if (!err)
@@ -144,7 +148,7 @@ static int open_relay(struct reuseport_group_member *m, const char **why)
 {
 	int pair[2], err = relay_pair(pair);
 
-	*why = "no descriptor is left for a relay of datagrams";
+	*why = "the broker cannot make a relay of datagrams";
 	if (err)
 		return err;
 	m->relay_fd = pair[0];
@@ -154,7 +158,8 @@ static int open_relay(struct reuseport_group_member *m, const char **why)
 }
 
 /* Whether the limit on open files allows an fd store: the descriptors in the
- * store are under way, and count with those that the broker sends. */
+ * store are under way, and count like those in messages that clients have not
+ * read. */
 static bool may_keep_store(void)
 {
 	struct rlimit files;
@@ -163,13 +168,14 @@ static bool may_keep_store(void)
 	       files.rlim_cur >= FEWEST_FOR_STORE;
 }
 
-/* Opens the next member, which is index count of the group; 0 or -errno. */
+/* Opens the next member, whose index is g->count.  Returns 0, or -errno with a
+ * sentence in *why. */
 static int join_group(struct reuseport_group *g, const char **why)
 {
 	struct reuseport_group_member m = {.page_fd = -1, .relay_fd = -1};
 	int err;
 
-	/* An index counts from 0 only if nobody else is bound. */
+	/* The first member has index 0 only if no other socket is bound. */
 	if (!g->count && reuseport_group_port(why) != REUSEPORT_PORT_FREE)
 		return -EADDRINUSE;
 	if (!g->count)
@@ -177,7 +183,7 @@ static int join_group(struct reuseport_group *g, const char **why)
 	err = g->is_relayed ? open_relay(&m, why) : open_member(g, &m, why);
 	if (err)
 		return err;
-	/* without a store the sockets live as long as the broker */
+	/* if there is no store, the sockets live only as long as the broker */
 	if (!g->count && may_keep_store() && !fd_store_new(&g->fd_store))
 		g->fd_store.ledger->key = g->key;
 	else if (g->count)
@@ -199,7 +205,8 @@ bool reuseport_group_claim(struct reuseport_group *g)
 	return !join_group(g, &why);
 }
 
-/* The member with this use that was released first; 0: none. */
+/* Returns the index of the member with this use that was released first; 0:
+ * there is none. */
 static uint32_t find_member(const struct reuseport_group *g,
 			    enum reuseport_group_use use)
 {
@@ -215,7 +222,7 @@ static uint32_t find_member(const struct reuseport_group *g,
 	return best;
 }
 
-/* Zeroes the page, so that the next owner's page has nothing of the last. */
+/* Zeroes the page, so that the next owner finds nothing of the last one. */
 static void renew_member(struct reuseport_group_member *m)
 {
 	if (m->page_fd >= 0)
@@ -230,8 +237,8 @@ void reuseport_group_init(struct reuseport_group *g, bool may_steer)
 	fd_store_init(&g->fd_store);
 }
 
-/* Takes a member for a process of the broker's own user: its index, or -errno.
- */
+/* Returns the index of a member for a process of the broker's own user, or
+ * -errno with a sentence in *why. */
 static int take_member(struct reuseport_group *g, const char **why)
 {
 	uint32_t i = find_member(g, REUSEPORT_FREE);
@@ -304,8 +311,8 @@ void reuseport_group_release(struct reuseport_group *g, uint32_t class,
 	if (m->is_other_user) {
 		other_user_leave(g, m);
 	} else {
-		/* The socket stays open, and with it the memberships of its
-		 * owner. */
+		/* The socket stays open, so its owner's memberships of
+		 * multicast groups would stay too. */
 		if (m->relay_fd < 0)
 			member_leave_all(m->fd);
 		drain_socket(m->fd, DRAIN_MAX);

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receive sockets of UDP port 4791: one of the broker's, then one for each
- * process of its user, all in one SO_REUSEPORT group.  A member is never
- * closed, since the kernel would move the last one into the hole: its class
- * rests, is drained and is given to the next process of that user.  A process
- * with a member could steer the whole group, so datagrams for processes of
- * other users are relayed to them (other_user.h).
+ * The receive sockets of UDP port 4791, all in one SO_REUSEPORT group: one of
+ * the broker's own, and then one for each process of the broker's user.  A
+ * member is not closed while the group is in use, since the kernel would move
+ * the last member into the hole.  Instead the class of a dead process rests,
+ * its member is drained, and the class goes to the next process of that user.
+ * A process that has a member could steer the whole group.  So processes of
+ * other users get no member; the broker relays their datagrams to them
+ * (other_user.h).
  *
  *	index	0		  the broker's own socket
  *		1..count-1	  members, in the order of bind
  *		...		  no process
  *		..STEER_CLASS_MAX processes of other users, in the upper half
  *
- * A class is an index under the group's key (steer.h).  Outside of the broker
- * only classes are known.  One owner, no lock.
+ * A class is an index, permuted by the group's key (steer.h).  Only the broker
+ * knows indexes; outside of it classes are known.  One owner, no lock.
  */
 #ifndef BROKER_REUSEPORT_GROUP_H
 #define BROKER_REUSEPORT_GROUP_H
@@ -29,102 +31,110 @@
 #define REUSEPORT_REST_MS 100 /* how long a class rests after its release */
 
 enum reuseport_group_use {
-	REUSEPORT_NOBODYS, /* a process of any user may get the class */
+	REUSEPORT_NOBODYS, /* unused: a process of any user may get the class */
 	REUSEPORT_OWNED,   /* a client has the class */
 	REUSEPORT_RESTING, /* released less than REUSEPORT_REST_MS ago */
-	REUSEPORT_FREE	   /* for a process of the user that had it last */
+	/* unused: a process of the last user may get the class */
+	REUSEPORT_FREE
 };
 
 struct reuseport_group_member {
+	/* the receive socket, or the receiving end of a relay; -1: the process
+	 * of another user alone has it */
 	int fd;
 	int page_fd;	     /* the member's page, for writing; -1: none */
 	uint64_t generation; /* the generation of the page */
 	int relay_fd;	     /* the sending end of the relay to fd; -1: none */
-	uint32_t relay_most; /* bytes that may wait in that relay */
+	/* how many bytes of kernel memory may wait in that relay */
+	uint32_t relay_most;
 	enum reuseport_group_use use;
-	bool is_other_user;
-	uid_t user; /* the user that has the class, or had it last */
-	uint64_t freed_ms;
+	bool is_other_user; /* an index of a user other than the broker's */
+	uid_t user;	    /* the user that has the class, or had it last */
+	uint64_t freed_ms;  /* when the class was released, CLOCK_MONOTONIC */
 };
 
 struct reuseport_group {
-	uint32_t count; /* members, with the broker's own; 0: not bound */
+	/* how many members there are, with the broker's own; 0: not bound */
+	uint32_t count;
 	struct reuseport_group_member
 		member[STEER_CLASS_MAX + 1]; /* by index */
 	struct steer_key key;
 	uid_t user; /* the broker's user, whose processes may be members */
-	/* the sockets and pages of all members; may hold nothing */
+	/* the fd store, with the sockets and pages of all members; it may hold
+	 * nothing */
 	struct fd_store fd_store;
-	/*
-	 * The kernel cannot steer: member 0 receives everything, the broker
-	 * relays it, and a member's fd is the receiving end of a relay
-	 * (wire/relay.h).
-	 */
+	/* The kernel cannot steer.  Member 0 receives every datagram, the
+	 * broker relays it, and the fd of another member is the receiving end
+	 * of a relay (wire/relay.h). */
 	bool is_relayed;
-	bool may_steer;
-	uint64_t relayed, lost;
+	bool may_steer; /* false: behave as if the kernel could not steer */
+	uint64_t relayed, lost; /* counts of datagrams to be relayed */
 };
 
 enum reuseport_group_port {
 	REUSEPORT_PORT_FREE,
-	/* held by a group of this user, whose broker has died */
+	/* held by members of a group of this user, whose broker has died */
 	REUSEPORT_PORT_OURS,
 	REUSEPORT_PORT_HELD, /* held by the program that *why names */
 };
 
-/* Makes a group without a member.  may_steer false: the group behaves as if the
- * kernel could not steer. */
+/* Initialises *g: a group without a member.  may_steer false: the group behaves
+ * as if the kernel could not steer. */
 void reuseport_group_init(struct reuseport_group *g, bool may_steer);
 /*
- * Gives a class to the client that is process pid of user; its descriptors stay
- * the group's.  now_ms: CLOCK_MONOTONIC.  0, or -errno with a sentence in *why,
- * which lasts until the next call.
+ * Gives a class to process pid of `user`.  The descriptors of its member stay
+ * the group's.  now_ms: CLOCK_MONOTONIC.  Returns 0 with *class; or -errno with
+ * a sentence in *why, which is valid until the next call.  -ENOSPC: no class is
+ * left for that user; -EADDRINUSE: another program has the port.
  */
 int reuseport_group_take(struct reuseport_group *g, uid_t user, pid_t pid,
 			 uint64_t now_ms, const char **why, uint32_t *class);
-/* Returns the member that has the class or had it last; NULL: there is none. */
+/* Returns the member that has the class or had it last, which stays the
+ * group's; NULL: there is none. */
 const struct reuseport_group_member *
 reuseport_group_at(const struct reuseport_group *g, uint32_t class);
 /* Opens member 0 before a client asks for a class.  False: the group has
- * members, or somebody has the port. */
+ * members already, somebody has the port, or the socket cannot be opened. */
 bool reuseport_group_claim(struct reuseport_group *g);
-/* Says whether the port is free, for a group without members.  If not, *why is
- * a sentence, which lasts until the next call. */
+/* For a group without members, returns whether the port is free.  If not, sets
+ * *why to a sentence, which is valid until the next call. */
 enum reuseport_group_port reuseport_group_port(const char **why);
 /*
- * Takes over the group of a broker that has died, with the members and the
- * owners of classes that its fd store names.  Takes fd_store_fd in any case.  0
- * or -errno.
+ * Takes over the group of a dead broker, with the members and the owners of
+ * classes that its fd store names.  Takes ownership of fd_store_fd, even if the
+ * call fails.  now_ms: CLOCK_MONOTONIC.  Returns 0, or -errno: the group is
+ * empty.
  */
 int reuseport_group_adopt(struct reuseport_group *g, int fd_store_fd,
 			  uint64_t now_ms);
-/*
- * Relays a datagram to the owner of a class, or drops it.  Class 0: relays a
- * multicast datagram to all owners; their adapters know which QPs are in the
- * group.
- */
+/* Relays a datagram, which is borrowed, to the owner of a class, or drops it.
+ * Class 0: relays a multicast datagram to every owner that has a relay; the
+ * owner's adapter knows which of its QPs are in the multicast group. */
 void reuseport_group_relay(struct reuseport_group *g, uint32_t class,
 			   const struct udp_dgram *d);
 /*
- * Gives a client of the broker before this one the class that it had.  The
- * client proves that the class is its own by fd, its socket of the port, or, if
- * it is of another user, by *relay_fd, the sending end of its relay, which is
- * then taken (*relay_fd -1).  False: the class is not that process's.
+ * Gives a client of an earlier broker, process pid of `user`, the class that it
+ * had there.  The client proves by a descriptor that it had the class.  A
+ * client of the broker's user proves it by fd, its socket of the port.  A
+ * client of another user proves it by *relay_fd, the sending end of its relay;
+ * the group then takes ownership of *relay_fd and sets it to -1.  False: the
+ * class is not that process's.
  */
 bool reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
 			       uid_t user, pid_t pid, int fd, int *relay_fd);
-/* Releases a class whose client is gone; now_ms: CLOCK_MONOTONIC. */
+/* Releases a class whose client is gone.  now_ms: CLOCK_MONOTONIC. */
 void reuseport_group_release(struct reuseport_group *g, uint32_t class,
 			     uint64_t now_ms);
 /* Whether a client has the class. */
 bool reuseport_group_is_owned(const struct reuseport_group *g, uint32_t class);
-/* Returns the page of a class that has an owner, for writing; -1: none.  The
- * descriptor stays the group's. */
+/* Returns the descriptor of the page of a class that has an owner, for writing;
+ * it stays the group's.  -1: there is none. */
 int reuseport_group_page(const struct reuseport_group *g, uint32_t class);
-/* Drains members that have rested, and makes them free.  Returns the
- * milliseconds until the next member has rested; -1: none rests. */
+/* Drains the members that have rested, and makes their classes free.  Returns
+ * how many milliseconds the next one still rests; -1: none rests.  now_ms:
+ * CLOCK_MONOTONIC. */
 int reuseport_group_tick(struct reuseport_group *g, uint64_t now_ms);
-/* Closes all members and the fd store; the group is empty. */
+/* Closes all members and the fd store.  After that the group is empty. */
 void reuseport_group_close(struct reuseport_group *g);
 
 #endif

@@ -171,7 +171,8 @@ static void greet_client(struct server *s, struct conn *c)
 	else if (!recognise_client(s, c)) {
 		err = -ESTALE;
 		if (s->group.count)
-			why = "its queue pairs' class is not known any more";
+			why = "the broker knows this program's class no "
+			      "more: start the program again";
 	}
 	if (!err && welcome_client(s, c) == -ETOOMANYREFS)
 		err = -ETOOMANYREFS;

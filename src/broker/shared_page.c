@@ -25,7 +25,8 @@ int shared_page_new(void)
 		close(fd);
 		return -err;
 	}
-	/* No reader meets SIGBUS, or opens the page for writing. */
+	/* With these seals and this mode no reader gets SIGBUS, and none can
+	 * open the page for writing. */
 	if (!fcntl(fd, F_ADD_SEALS,
 		   F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) &&
 	    !fchmod(fd, S_IRUSR))
@@ -53,7 +54,8 @@ void shared_page_clear(int fd, uint64_t generation)
 	    pwrite(fd, &generation, sizeof(generation),
 		   SHARED_PAGE_OWNER_BYTES) > 0)
 		return;
-	/* There is no memory for the page: then it was never written. */
+	/* There is no memory for the page, so nothing was ever written to it.
+	 */
 }
 
 bool shared_page_copy(int fd, size_t offset, size_t bytes, void *to)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The page of a class: 8192 bytes that the class's process writes and other
- * processes of the same user read, for flow control.  A sealed memfd of the
- * broker's, kept as long as the class's socket: a process that has the page
- * mapped sees the next owner's contents, zeroed and with another generation.
- * The broker and readers treat the contents as input.
+ * The page of a class: 8192 bytes that the process of the class writes and
+ * other processes of the same user read (engine/credit.h).  The page is a
+ * sealed memfd of the broker, and lasts as long as the socket of the class.
+ * When the class gets another owner, the page is zeroed and its generation
+ * changes: a process that still has the page mapped then sees what the new
+ * owner writes.  The broker and the readers do not trust the contents.
  *
  *	+ - - - - - - - - - - - - - - - - - - - - - - - - +------------+
  *	| the owner's, SHARED_PAGE_OWNER_BYTES            | generation |
@@ -20,24 +21,25 @@
 #define SHARED_PAGE_BYTES	8192
 #define SHARED_PAGE_OWNER_BYTES (SHARED_PAGE_BYTES - sizeof(uint64_t))
 
-/* Makes a zeroed page.  Returns a descriptor for writing, owned by the caller;
- * -errno. */
+/* Makes a zeroed page.  Returns a descriptor for writing, owned by the caller,
+ * or -errno. */
 int shared_page_new(void);
-/* Returns a read-only descriptor of the page at fd, owned by the caller;
+/* Returns a read-only descriptor of the page at fd, owned by the caller, or
  * -errno. */
 int shared_page_reader(int fd);
-/* Zeroes the owner's part and writes the generation, which grows by one with
- * each owner of the class. */
+/* Zeroes the owner's part of the page at fd, and writes the generation.  The
+ * caller adds one to the generation for each owner of the class. */
 void shared_page_clear(int fd, uint64_t generation);
-/* Reads the generation of the page; 0 without a page (fd < 0). */
+/* Returns the generation of the page at fd; 0 if fd is -1. */
 uint64_t shared_page_generation(int fd);
-/* Copies bytes of the page from offset on; false without a page (fd < 0). */
+/* Copies `bytes` bytes of the page at fd from `offset` on.  False: fd is -1, or
+ * the page is shorter. */
 bool shared_page_copy(int fd, size_t offset, size_t bytes, void *to);
 /* Maps the page at fd, a descriptor for writing or a read-only one, with the
- * PROT_* bits `protection`; NULL: fd is not a sealed page, or there is no
- * memory. */
+ * PROT_* bits `protection`.  The caller unmaps it by shared_page_unmap and may
+ * close fd.  NULL: fd is not a sealed page, or there is no memory. */
 void *shared_page_map(int fd, int protection);
-/* Unmaps a page that shared_page_map has mapped, or does nothing for NULL. */
+/* Unmaps a page that shared_page_map has mapped; does nothing for NULL. */
 void shared_page_unmap(const void *page);
 
 #endif

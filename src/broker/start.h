@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Starts adverbd so that the program does not see it: no child to wait for, no
- * signal.  If that is forbidden, or adverbd cannot be run, a thread of this
- * process is the broker.  The listener is bound first: one of several starters
- * binds it, and the connections of the others wait there for the broker that it
- * starts.
+ * Starts adverbd in such a way that the program does not notice: it has no
+ * child to wait for and gets no signal.  If no process can be made, or adverbd
+ * cannot be run, a thread of this process is the broker.  The listener is bound
+ * first.  If several processes start a broker at the same time, only one of
+ * them can bind the listener; the connections of the others wait there until
+ * that one's broker serves.
  *
  *	starter                          adverbd
  *	bind, listen
- *	WHO            -- status -->     (a message that waits for it)
+ *	WHO            -- status -->     (waits in the socket)
  *	clone, execve  -- listener -->   0
- *	               <-- status --     2: what a loader says
- *	               <-- WHO_IS --     it serves from now on
+ *	               <-- status --     2: what a loader writes
+ *	               <-- WHO_IS --     adverbd serves from now on
  *
- * The status socket is a socketpair of messages of proto.h.  Its other end is
- * adverbd's standard error until adverbd serves: so the starter reads there
- * what a loader says, and sees the end of the process as a hang-up, without
- * being its parent.  The starter keeps the listener until WHO_IS; without
- * WHO_IS a thread serves the same listener, and no connection is lost.  A
- * starter that waits no longer shuts its end down; then adverbd cannot say
- * WHO_IS, and ends: a thread and adverbd never serve both.
+ * The status socket is a socketpair for messages of proto.h.  adverbd's end is
+ * its standard error until adverbd serves.  So the starter reads what a loader
+ * writes to standard error, and sees the end of adverbd as a hang-up, although
+ * adverbd is not its child.  The starter keeps the listener until it has
+ * WHO_IS.  If WHO_IS does not come, a thread serves the same listener, and no
+ * connection is lost.  A starter that stops waiting shuts its end of the status
+ * socket down: adverbd then cannot send WHO_IS, and ends.  So a thread and
+ * adverbd never both serve.
  *
- * One start at a time in a process: the callers' locks see to that.
+ * A process has one start at a time; the callers' locks ensure that.
  */
 #ifndef BROKER_START_H
 #define BROKER_START_H
@@ -32,48 +34,57 @@
 #include <sys/types.h>
 
 #define START_SENTENCE 640
-#define START_WORDS    512 /* the last bytes of adverbd's words */
+#define START_WORDS    512 /* how much of the end of adverbd's output is kept */
 
-/* A start that is under way; all 0: none is.  A fork's child has none. */
+/* A start of a broker that is under way; all 0: none is.  The child of a fork
+ * has none. */
 struct start {
-	pid_t owner; /* the process that has these descriptors; 0: none */
-	int listen_fd;
-	int status_fd;	   /* to wait for (POLLIN) */
-	pid_t broker;	   /* 0: it is not visible */
-	uint64_t began_ms; /* CLOCK_MONOTONIC, as all times here */
-	/* from then on a thread serves, even if adverbd still lives */
+	pid_t owner;   /* the process that has these descriptors; 0: none */
+	int listen_fd; /* the listener, which adverbd inherits */
+	int status_fd; /* the status socket, to be polled for POLLIN */
+	pid_t broker;  /* the pid of adverbd; 0: it is not visible */
+	/* when the start began, in milliseconds of CLOCK_MONOTONIC */
+	uint64_t began_ms;
+	/* when a thread serves in place of adverbd, even if adverbd still lives
+	 */
 	uint64_t limit_ms;
-	uint32_t words_bytes;
+	uint32_t words_bytes; /* how many bytes words[] has */
+	/* what adverbd, or its loader, has written to standard error */
 	char words[START_WORDS];
-	char path[REASON_PATH]; /* the path that is shown */
-	/* For the user: the result of the last call, or why it has failed, in a
-	 * sentence without a full stop.  Empty: there is nothing to tell. */
+	char path[REASON_PATH]; /* the path of adverbd, for messages */
+	/* The message for the user about the last call: a sentence without a
+	 * full stop.  Empty: there is nothing to tell. */
 	char sentence[START_SENTENCE];
 };
 
 /*
- * Starts the broker, if the address is free.  0: a broker serves there now;
- * -EINPROGRESS: the caller calls start_turn when status_fd is readable, or at
- * limit_ms; -EAGAIN: another process is about to start a broker, or the pause
- * after a lost broker lasts (start_lost); -ENOTRECOVERABLE: that pause lasts,
- * and each broker that was started has ended at once; -EPERM: this program has
- * more rights than its caller, and starts none; or another -errno.
+ * Starts a broker, if no process has its address.  now_ms: CLOCK_MONOTONIC.
+ * patience_ms: how long other processes wait for a broker; a thread serves
+ * before that time is over.  Returns 0: a broker serves now.  -EINPROGRESS: the
+ * caller calls start_turn when status_fd is readable, or at limit_ms.  -EAGAIN:
+ * another process is about to start a broker, or the pause after a lost broker
+ * lasts (start_lost).  -ENOTRECOVERABLE: that pause lasts, and each broker that
+ * was started has ended at once.  -EPERM: this program has more rights than its
+ * caller, and starts none.  Or another -errno.
  */
 int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms);
-/* Reads the status socket, and has a thread serve if adverbd has ended or
- * limit_ms is over.  Never waits.  Returns 0, -EINPROGRESS or -errno as
- * start_begin does. */
-int start_turn(struct start *s, uint64_t now_ms);
-/* Abandons a start: the adverbd that was started ends, unless it serves. */
-void start_drop(struct start *s);
 /*
- * Notes that the broker of that process id is gone.  If that broker is the last
- * one that this process started, and has served for less than a second, the
- * next start has to wait, longer each time.
+ * Reads the status socket.  Has a thread serve if adverbd has ended or limit_ms
+ * is over.  Never waits.  Returns 0: a broker serves; -EINPROGRESS: the caller
+ * calls again when status_fd is readable, or at limit_ms; or another -errno:
+ * there is no broker.
  */
+int start_turn(struct start *s, uint64_t now_ms);
+/* Abandons a start, and closes its descriptors: the adverbd that was started
+ * ends, unless it serves already. */
+void start_drop(struct start *s);
+/* Notes that the broker with that pid is gone; now_ms: CLOCK_MONOTONIC.  If
+ * this process has started that broker last, and the broker has served for less
+ * than a second, the next start has to wait, longer after each such broker. */
 void start_lost(pid_t broker, uint64_t now_ms);
-/* Sets the folder (borrowed) of adverbd, in place of that of the library that
- * this code is part of; ADVERB_BROKER overrides it. */
+/* Sets the folder of adverbd; the string is borrowed.  Without this call,
+ * adverbd is looked for in the folder of the library that this code is part of.
+ * ADVERB_BROKER overrides both. */
 void start_folder(const char *folder);
 
 #endif

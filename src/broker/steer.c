@@ -33,8 +33,8 @@ uint32_t steer_class(uint32_t qpn)
 	return ((qpn * FORWARD) & QPN_MASK) >> STEER_REST_BITS;
 }
 
-/* One round over the class bits of a QPN: a product modulo 1024 moves bits up,
- * a shifted sum moves them down. */
+/* One round over the class bits of a QPN.  The product modulo 1024 moves bits
+ * up, and the shifted XOR moves bits down. */
 static uint32_t mix_round(uint32_t x, uint32_t odd)
 {
 	x = x * odd & CLASS_MASK;
@@ -50,7 +50,7 @@ uint32_t steer_index(const struct steer_key *key, uint32_t class)
 	return x;
 }
 
-/* Finds the inverse modulo 1024 by Newton's steps, each of which doubles the
+/* Returns the inverse modulo 1024, by Newton's method.  Each step doubles the
  * number of right bits; the odd number itself has three right bits of its
  * inverse. */
 static uint32_t inverse_of(uint32_t odd)
@@ -67,7 +67,8 @@ uint32_t steer_class_at(const struct steer_key *key, uint32_t index)
 	uint32_t x = index & CLASS_MASK;
 
 	for (int i = STEER_ROUNDS; i-- > 0;) {
-		x ^= x >> CLASS_SHIFT; /* half of the bits: its own inverse */
+		/* its own inverse, since it shifts by half of the bits */
+		x ^= x >> CLASS_SHIFT;
 		x = x * inverse_of(key->odd[i]) & CLASS_MASK;
 	}
 	return x;
@@ -104,7 +105,7 @@ int steer_attach(int fd, uint32_t n, const struct steer_key *key)
 		BPF_STMT(BPF_MISC | BPF_TAX, 0),                               \
 		BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, CLASS_SHIFT),              \
 		BPF_STMT(BPF_ALU | BPF_XOR | BPF_X, 0)
-	/* A datagram too short for the load ends the program with 0. */
+	/* If a datagram is too short for the load, the program ends with 0. */
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, BTH_DEST_QP),
 		BPF_STMT(BPF_ALU | BPF_MUL | BPF_K, FORWARD),
@@ -121,7 +122,7 @@ int steer_attach(int fd, uint32_t n, const struct steer_key *key)
 	struct sock_fprog program;
 
 	_Static_assert(STEER_ROUNDS == 3, "as the program has");
-	/* valgrind looks at the padding */
+	/* valgrind complains about padding that is not initialised */
 	memset(&program, 0, sizeof(program));
 	program.len = sizeof(code) / sizeof(code[0]);
 	program.filter = code;

@@ -19,9 +19,10 @@
 #define PREFIX "sysfs-"
 /* the new name of a sysfs-N that is being removed */
 #define OLD_PREFIX ".gone-"
-#define MOST	   32 /* entries at once: a client may wait for the broker */
+/* entries looked at in one call, since a client may wait for the broker */
+#define MOST 32
 
-/* Removes a folder in which all is this user's. */
+/* Removes a folder whose contents all belong to this user. */
 static void remove_own(int beside, const char *name)
 {
 	int fd = folder_open(beside, name, false);
@@ -32,7 +33,8 @@ static void remove_own(int beside, const char *name)
 	unlinkat(beside, name, AT_REMOVEDIR);
 }
 
-/* Whether a visible process, other than this one, is in the namespace. */
+/* Whether a visible process other than this one is in the network namespace
+ * with that inode number. */
 static bool has_process(unsigned long long namespace)
 {
 	DIR *dir = opendir("/proc");
@@ -54,7 +56,7 @@ static bool has_process(unsigned long long namespace)
 	return found;
 }
 
-/* Whether the folder is this user's alone, and holds a tree. */
+/* Whether the folder belongs to this user and holds a tree. */
 static bool is_tree(int fd)
 {
 	struct stat s;
@@ -63,8 +65,8 @@ static bool is_tree(int fd)
 	       !fstatat(fd, "class/infiniband_verbs", &s, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Removes the tree of this name.  It is renamed first: a process that comes
- * later makes a new one. */
+/* Removes the tree of this name, if nobody uses it.  The tree is renamed first,
+ * so that a process that comes later makes a new one. */
 static void sweep_tree(int beside, const char *name,
 		       unsigned long long namespace)
 {
@@ -89,8 +91,9 @@ static bool is_folder(int fd, int beside, const char *name)
 	       a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Opens the folder that the tree lies in, and writes the tree's name, if that
- * is the name of a namespace's tree and not one that a user chose; -1. */
+/* Opens the folder in which the tree of tree_fd lies, and writes the tree's
+ * name.  Returns the descriptor, or -1 if the tree is not that of this
+ * namespace: a user may choose another name for a tree. */
 static int open_beside(int tree_fd, char *name, size_t size)
 {
 	int top = openat(tree_fd, "../..", FOLDER);
@@ -117,8 +120,8 @@ void sysfs_gc_own(int tree_fd)
 	close(beside);
 }
 
-/* Removes one entry: a tree, or the rest of a tree that a killed broker was
- * removing. */
+/* Removes one entry: an unused tree, or the rest of a tree, in whose removal a
+ * broker was killed. */
 static void sweep_entry(int beside, const char *name, const char *ours)
 {
 	unsigned long long namespace;

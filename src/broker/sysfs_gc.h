@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Removes the trees of network namespaces that nobody uses any more
- * (device/sysfs.h): folders sysfs-N of this user's runtime folder, each locked
- * (flock, shared) by every process that uses it.  A tree that no process has
- * locked, of a namespace in which no visible process is, is renamed, whole and
- * at once, and then removed.
+ * Removes the sysfs trees (device/sysfs.h) of network namespaces that nobody
+ * uses any more.  Such a tree is a folder sysfs-N of this user's runtime
+ * folder, and every process that uses the tree has a shared lock on it (flock).
+ * A tree is removed if no process has locked it and no visible process is in
+ * its namespace.  It is first renamed, so that it vanishes as a whole.
  *
- * tree_fd: the folder class/infiniband of a tree.  All steps go by descriptors:
- * the process that sent this one may see another file system.
+ * tree_fd is the folder class/infiniband of a tree.  All steps go by
+ * descriptors and not by paths: the process that sent tree_fd may see another
+ * file system.
  */
 #ifndef BROKER_SYSFS_GC_H
 #define BROKER_SYSFS_GC_H
 
-/* Removes the tree of the broker's own namespace, when the broker ends. */
+/* Removes the tree of the broker's own namespace, which tree_fd is in.  The
+ * broker calls this when it ends. */
 void sysfs_gc_own(int tree_fd);
-/* Removes the trees beside the tree of tree_fd that brokers left when they were
- * killed. */
+/* Removes unused trees that lie beside the tree of tree_fd: brokers that were
+ * killed have left them. */
 void sysfs_gc_others(int tree_fd);
 
 #endif

@@ -66,7 +66,7 @@ static void note_late(enum client_word word, const char *sentence)
 
 	snprintf(text, sizeof(text),
 		 "the broker adverbd, process %d, is stopped: waiting for it "
-		 "(ADVERB_PATIENCE)",
+		 "as long as ADVERB_PATIENCE says",
 		 (int)silent);
 	assert_int_equal(word, CLIENT_SAYS_LATE);
 	assert_string_equal(sentence, text);
@@ -290,8 +290,8 @@ static void a_broker_of_another_version_is_named(void **state)
 	snprintf(want, sizeof(want),
 		 "the broker adverbd, process %d of user %u is of adverb 9.8.7 "
 		 "(protocol %d), this library of " ADVERB_VERSION
-		 " (protocol %d): use one version, or end that one's programs "
-		 "(it ends 20 s after the last)",
+		 " (protocol %d): use one version, or end that broker's "
+		 "programs (it ends 20 s after the last one)",
 		 (int)pid, (unsigned)geteuid(), PROTO_VERSION + 1,
 		 PROTO_VERSION);
 	/* Wait until the child process listens. */

@@ -197,9 +197,9 @@ case("adverbd is a script without its interpreter", misfit(
     "the interpreter or loader that it names is missing", counted=False))
 case("adverbd is no program", misfit(
     lambda: written("text", b"neither a program nor a script"),
-    "it is no program for this machine", counted=False))
+    "it is not a program for this machine", counted=False))
 case("adverbd is for another machine", misfit(
-    foreign_machine, "it is no program for this machine", counted=False))
+    foreign_machine, "it is not a program for this machine", counted=False))
 case("adverbd is cut short", misfit(
     lambda: written("short", head_of(5000)), "it .*", counted=False))
 
@@ -215,7 +215,8 @@ def stopped():
         said = sentences(r.lines("server"))
         expect(len(said) == 2, "it is not told twice", r)
         expect(re.match(r"adverb: the broker adverbd, process \d+, is stopped:"
-                        r" waiting for it \(ADVERB_PATIENCE\)$", said[0]),
+                        r" waiting for it as long as ADVERB_PATIENCE says$",
+                        said[0]),
                "that it waits is not told", r)
         expect(re.match(
             r"adverb: the broker %s \(process \d+, stopped\): it has not "
@@ -238,7 +239,8 @@ def slow():
         r = t.run([t.adverb, "run", "--", "ibv_devinfo"], ADVERB_BROKER=path)
         expect_ok(r)
         expect(re.fullmatch(r"adverb: the broker adverbd, process \d+, is slow"
-                            r" to start: waiting for it \(ADVERB_PATIENCE\)",
+                            r" to start: waiting for it as long as "
+                            r"ADVERB_PATIENCE says",
                             "\n".join(sentences(r.output.splitlines()))),
                "that it waits is not told", r)
         expect(len(brokers()) == 1, "not one broker", r)
@@ -300,7 +302,7 @@ def taken_over():
     r = t.finish(p, system.HANG)
     expect_ok(r)
     expect_ok(other)
-    want = could_not(link, "it ended before it served, without a word: .*")
+    want = could_not(link, "it ended before it served, and printed nothing: .*")
     total = 0
     for result in r, other:
         for side in "server", "client":
@@ -469,7 +471,7 @@ def other_version(idle, end):
         want = "adverb: port 4791 is held by the broker of another version " \
             "of adverb: process %d of user %d is of adverb %s (protocol 99), "\
             "this library of %s (protocol %d): use one version, or end that " \
-            "one's programs (%s)" % (os.getpid(), os.geteuid(), RELEASE, OURS,
+            "broker's programs (%s)" % (os.getpid(), os.geteuid(), RELEASE, OURS,
                                      PROTOCOL, end)
         expect(r.output.splitlines().count(want) == 1, "not: " + want, r)
         expect(r.status != 0, "it worked", r)
@@ -477,7 +479,7 @@ def other_version(idle, end):
 
 
 case("a broker of another version has the port",
-     other_version(10, "it ends 10 s after the last"))
+     other_version(10, "it ends 10 s after the last one"))
 case("a program is the broker of another version",
      other_version(0xffffffff, "it is a thread of that process"))
 
