@@ -40,7 +40,8 @@ read_line(const char *tree, char line[LINE], const char *format, ...)
 	return got > 0;
 }
 
-/* The number that a line begins with, as in "4: ACTIVE". */
+/* Returns the number at the beginning of a file, as in "4: ACTIVE"; 0 if there
+ * is no such file. */
 static uint32_t read_number(const char *tree, const char *device,
 			    const char *name)
 {
@@ -50,7 +51,7 @@ static uint32_t read_number(const char *tree, const char *device,
 	return (uint32_t)strtoul(line, NULL, 10);
 }
 
-/* Reads a GUID such as "0002:c9ff:fe00:0001", in host order. */
+/* Reads a GUID such as "0002:c9ff:fe00:0001", and returns it in host order. */
 static uint64_t read_guid(const char *tree, const char *device,
 			  const char *name)
 {

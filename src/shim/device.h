@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device: the attributes of a device, read from the tree to answer netlink
- * requests.  So `rdma link` and /sys/class/infiniband always agree.
+ * device: the attributes of a device.  They are read from the tree to answer
+ * netlink requests, so that `rdma link` and /sys/class/infiniband always agree.
  *
  * Reads files; allocates nothing and takes no lock.
  */
@@ -17,15 +17,16 @@ struct device {
 	char name[64];
 	char firmware[64];
 	uint64_t node_guid, image_guid; /* host order */
-	/* IBTA 14.2.5.3: 1 is a CA; the kernel: 4 is a device of iWARP */
+	/* 1: a channel adapter (IBTA 14.2.5.3); 4: an iWARP device (the
+	 * kernel's RDMA_NODE_RNIC) */
 	uint8_t node_type;
-	uint8_t state, phys_state; /* IBTA 14.2.5.6, port 1 */
+	uint8_t state, phys_state; /* of port 1 (IBTA 14.2.5.6) */
 	char netdev[16];	   /* the interface's name; "": unknown */
 	uint32_t ifindex;	   /* the interface's index; 0: unknown */
 };
 
-/* Reads the devices in the tree of this network namespace into out, by index.
- * Returns their number. */
+/* Reads the devices in the tree of this network namespace into out, in order of
+ * their index.  Returns how many there are; 0 without a tree. */
 uint32_t device_read(struct device out[DEVICE_MOST]);
 
 #endif

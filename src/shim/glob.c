@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * glob(3).  libc's glob calls libc's own opendir and stat, which no preloaded
- * function replaces.  So for a pattern that may name RDMA devices the shim
- * gives glob the shim's functions (GLOB_ALTDIRFUNC).
+ * glob(3).  The glob of libc calls the opendir and the stat of libc directly,
+ * so that no preloaded function replaces them.  If a pattern may name RDMA
+ * devices, the shim tells glob to call the shim's functions instead
+ * (GLOB_ALTDIRFUNC).
  */
 #include "shim/path.h"
 #include "shim/shim.h"

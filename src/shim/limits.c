@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * RLIMIT_MEMLOCK as RDMA programs expect it.  The kernel counts memory that is
- * registered with an adapter against this limit, and adverb pins no memory.  So
- * the program reads RLIM_INFINITY until it sets a limit itself.  The limit of
- * mlock(2) does not change: the kernel's limit is set no higher than the kernel
- * permits.
+ * registered with an adapter against this limit, but adverb pins no memory.  So
+ * the shim reports RLIM_INFINITY to the program until the program sets a limit
+ * itself.  For mlock(2) the kernel's own limit stays in force.  When the
+ * program sets a limit, the shim sets the kernel's limit too, as near to it as
+ * the kernel permits.
  *
- * The limit that a program has set is forgotten when the process executes
+ * The shim forgets the limit that a program has set when the process executes
  * another program.  If two threads set the limit at once, one of the two values
  * stays.
  */

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sockets of NETLINK_RDMA.  A kernel without RDMA has no such protocol.  The
- * program gets a socket of NETLINK_USERSOCK instead, which the kernel has for
- * messages between programs.  The shim answers a request when the program sends
- * it: the shim sends the answers from the socket to the socket itself.  So the
- * kernel does all but sending: binding, waiting, receiving, closing.
+ * program gets a socket of NETLINK_USERSOCK instead, a protocol that the kernel
+ * has for messages between programs.  When the program sends a request, the
+ * shim sends the answer from the socket to the same socket.  So only sending is
+ * done by the shim; the kernel binds, waits, receives and closes.
  *
- * No other process can put an answer there: before the first answer the shim
- * connects the socket to itself, and drops what has arrived before.  A program
- * whose first two requests are sent by two threads at once may lose an answer
- * by that.  A request by write(2) is not answered, and comes back to the
- * program as it is.
+ * No other process can put an answer into the socket: before the first answer,
+ * the shim connects the socket to itself and drops what has arrived.  If two
+ * threads of a program send its first two requests at the same time, one answer
+ * may be dropped too.  A request that a program sends by write(2) is not
+ * answered, but comes back to the program as it is.
  *
- * The program's other sockets are not changed.  As long as the program has no
- * socket of NETLINK_RDMA, each send costs one more load.  Takes no lock.
+ * Other sockets of the program are not changed.  As long as the program has
+ * opened no socket of NETLINK_RDMA, each send costs one more load.  Takes no
+ * lock.
  */
 #include "shim/nldev.h"
 #include "shim/shim.h"
@@ -28,8 +29,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define SOCKETS	      64   /* how many sockets are remembered */
-#define REQUEST_BYTES 4096 /* the limit of one send; tools send some dozens */
+#define SOCKETS 64 /* how many sockets are remembered */
+/* the most bytes of one send; tools send some dozens */
+#define REQUEST_BYTES 4096
 
 SHIM_NEXT(socket);
 SHIM_NEXT(send);
@@ -111,7 +113,7 @@ static uint32_t connect_self(int fd)
 
 	if (!name_of(fd, getsockname, &own))
 		return 0;
-	/* connect binds a socket that the program has not bound */
+	/* connect also binds the socket, if the program has not bound it */
 	if (!own.nl_pid && (!aim_at(fd, 0) || !name_of(fd, getsockname, &own)))
 		return 0;
 	if (name_of(fd, getpeername, &peer) && peer.nl_pid == own.nl_pid)
@@ -137,8 +139,8 @@ static int deliver_answer(int fd, const struct nldev_answer *a)
 	return 0;
 }
 
-/* Answers every request among the bytes.  A request that is cut off is dropped,
- * as the kernel does. */
+/* Answers every request in the bytes.  Drops a request that is cut off, as the
+ * kernel does. */
 static ssize_t answer_request(int fd, const char *bytes, size_t size)
 {
 	static const size_t least = sizeof(struct nlmsghdr);

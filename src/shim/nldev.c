@@ -11,7 +11,7 @@
 #define RNIC	 4    /* the kernel's node type of iWARP devices */
 
 static const char sentence[] =
-	"adverb answers requests for devices and links alone";
+	"adverb answers only requests for devices and links";
 
 /* Appends @bytes zero bytes to the answer, padded to NLMSG_ALIGNTO.  NULL:
  * there is no room. */
@@ -110,7 +110,7 @@ static void put_done(struct nldev_answer *a, const struct nlmsghdr *request,
 	end_message(a, h);
 }
 
-/* The value of a 32-bit attribute of the request, or NOTHING. */
+/* Returns the value of a 32-bit attribute of the request, or NOTHING. */
 static int64_t find_attr(const struct nlmsghdr *request, uint16_t type)
 {
 	const char *at = (const char *)request + NLMSG_HDRLEN;
@@ -142,11 +142,12 @@ static void put_handle(struct nldev_answer *a, const struct device *d)
 {
 	put_u32(a, RDMA_NLDEV_ATTR_DEV_INDEX, d->index);
 	put_text(a, RDMA_NLDEV_ATTR_DEV_NAME, d->name);
-	/* for a device the number of ports, for a port its number: 1 */
+	/* the number of ports of a device, or the number of a port: each is 1
+	 */
 	put_u32(a, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
 }
 
-/* Puts the attributes that the kernel gives a device, but for the capability
+/* Puts the attributes that the kernel gives a device, except the capability
  * flags, which are not in the tree. */
 static void put_device(struct nldev_answer *a, const struct device *d)
 {
@@ -187,8 +188,8 @@ static void put_one(struct nldev_answer *a, const struct nlmsghdr *request,
 	end_message(a, h);
 }
 
-/* Dumps all devices, or all ports of the one device that the request names; the
- * kernel requires that name, too. */
+/* Dumps all devices; or all ports of one device, whose index must be in the
+ * request, as the kernel also requires. */
 static void dump_devices(struct nldev_answer *a, const struct nlmsghdr *request,
 			 const struct device *devices, uint32_t count)
 {

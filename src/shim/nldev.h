@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nldev: the kernel's answers to requests of NETLINK_RDMA about devices and
- * links (linux/rdma_netlink.h, RDMA_NL_NLDEV), which `rdma link` sends.  Other
- * requests are answered with EOPNOTSUPP and a sentence.
+ * nldev: the answers that the kernel would give to requests of NETLINK_RDMA
+ * about devices and links (linux/rdma_netlink.h, RDMA_NL_NLDEV), which `rdma
+ * link` sends.  The answer to any other request is EOPNOTSUPP and a sentence.
  *
- * Pure functions: a request and the devices in, messages out.  The request
- * comes from the program and is checked like all input.
+ * Pure: makes messages from a request and the devices.  The request comes from
+ * the program, and is checked like all input.
  */
 #ifndef SHIM_NLDEV_H
 #define SHIM_NLDEV_H
@@ -21,15 +21,15 @@
 /* The messages of an answer; each one is sent as a datagram of its own. */
 struct nldev_answer {
 	_Alignas(NLMSG_ALIGNTO) char bytes[NLDEV_BYTES];
-	size_t size;	 /* bytes used */
+	size_t size;	 /* how many of the bytes are used */
 	uint32_t portid; /* the port ID of the socket that asks */
-	bool explains;	 /* the socket has NETLINK_EXT_ACK: add sentences */
+	/* the socket has NETLINK_EXT_ACK: errors get a sentence */
+	bool explains;
 };
 
-/*
- * Appends the answer to one request to @a.  The caller has checked that the
- * request has request->nlmsg_len bytes, at least a header.
- */
+/* Appends the answer to one request to @a, whose other members the caller has
+ * set.  The caller has checked that the request has request->nlmsg_len bytes,
+ * and at least a header.  What does not fit into @a is left out. */
 void nldev_answer(struct nldev_answer *a, const struct nlmsghdr *request,
 		  const struct device *devices, uint32_t count);
 

@@ -11,11 +11,13 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-/* The tree's path if there is no tree.  No file can have this path: another
- * user could create the tree's usual path before the program opens it. */
+/* The path that stands for the tree if there is none.  No file can have this
+ * path.  The usual path of the tree would not be safe: another user could
+ * create it before the program opens it. */
 #define NOWHERE "/proc/self/adverb"
 
-/* Each kernel prefix, and what follows <tree> in its place. */
+/* Each prefix of the kernel's RDMA paths, and what follows <tree> in its place.
+ */
 static const struct {
 	const char *kernel, *tree;
 } roots[] = {
@@ -48,10 +50,10 @@ static int root_of(const char *path)
 }
 
 /*
- * Programs build paths with doubled slashes, "." and "..": copies the path
- * without them, so that paths can be compared.  The tree has no symbolic link
- * to a folder, so ".." removes the name before it.  True: a prefix of the path
- * is one of the kernel's RDMA paths.
+ * Copies the path to @room without doubled slashes, "." and "..", which
+ * programs use when they build paths, so that it can be compared.  The tree has
+ * no symbolic link to a folder, so ".." removes the name before it.  Returns
+ * true if a prefix of the path is one of the kernel's RDMA paths.
  */
 static bool normalize_path(const char *path, struct path *room)
 {
@@ -99,8 +101,8 @@ static bool replace_head(struct path *room, size_t len, const char *tree,
 	return true;
 }
 
-/* Writes a message, once, if the program looks for the tree and adverb run
- * could not write it. */
+/* Writes a message to the user, only once, if the program looks for the tree
+ * and adverb run could not write the tree (ADVERB_NO_TREE). */
 static void tell_nothing(const char *why)
 {
 	static bool is_written;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * path: which paths the shim replaces, and by which.
+ * path: which paths the shim replaces, and by which other paths.
  *
  * The kernel's RDMA paths become paths in the tree that libibverbs writes:
  *
  *	/sys/class/infiniband...	<tree>/class/infiniband...
  *	/dev/infiniband...		<tree>/dev/infiniband...
  *
- * where <tree> is ADVERB_SYSFS, else in the runtime folder (runtime_tree.h).
- * Pure but for the search of the tree; allocates nothing, since it may run
- * inside malloc.
+ * where <tree> is ADVERB_SYSFS, or else a folder in the runtime folder
+ * (util/runtime_tree.h).  Pure, except that it looks for the tree.  Allocates
+ * nothing, since it may run inside malloc.
  */
 #ifndef SHIM_PATH_H
 #define SHIM_PATH_H
@@ -22,7 +22,7 @@ struct path {
 	char text[PATH_MAX];
 };
 
-/* Returns false if path_turn does not replace the path.  A cheap test, since
+/* Returns true if path_turn may replace the path.  The test is cheap, since
  * every open of the program runs it. */
 static inline bool path_may_turn(const char *path)
 {
@@ -30,11 +30,12 @@ static inline bool path_may_turn(const char *path)
 }
 
 /*
- * Returns the path to use in place of @path: @room's text if @path is one of
- * the kernel's RDMA paths, else @path.  A relative path begins at the folder
- * @dir (openat(2); AT_FDCWD).  NULL stays NULL.  "." and ".." are resolved by
- * name; symbolic links are not followed.  In a set-user-ID program, or another
- * of AT_SECURE, no path is replaced.
+ * Returns the path to use in place of @path: the text of @room if @path is one
+ * of the kernel's RDMA paths, and otherwise @path itself.  A relative path
+ * begins at the folder @dir, as with openat(2), or at the working directory if
+ * @dir is AT_FDCWD.  For a @path of NULL, returns NULL.  "." and ".." are
+ * resolved by name, and symbolic links are not followed.  In a program that has
+ * more rights than its caller (AT_SECURE), no path is replaced.
  */
 const char *path_turn(int dir, const char *path, struct path *room);
 

@@ -27,9 +27,9 @@
 
 #include "shim/path.h"
 
-/* Defines turned_##name, the call with its path replaced.  It is not inlined,
- * so that a call whose path is not replaced has no PATH_MAX bytes on its stack.
- */
+/* Defines turned_##name, which calls libc's function with another path.
+ * turned_##name is not inlined, so that a call whose path is not replaced has
+ * no PATH_MAX bytes on its stack. */
 #define TURNED(type, name, dir, parameters, ...)                               \
 	SHIM_NEXT(name);                                                       \
 	static __attribute__((noinline)) type turned_##name parameters         \
@@ -41,10 +41,11 @@
 	}
 
 /*
- * Defines the shim's function @name of @type, which replaces the argument named
- * `path` and passes the others on.  A relative path begins at the folder @dir.
- * If libc has no function @name, as later releases of glibc may drop an old
- * one, the shim's returns @failed with errno ENOSYS.
+ * Defines the shim's function @name, which returns @type.  The function
+ * replaces the argument named `path` and passes the other arguments on.  A
+ * relative path begins at the folder @dir.  If this libc has no function @name,
+ * since a later glibc may drop an old function, the shim's function returns
+ * @failed with errno ENOSYS.
  */
 #define TURN_AT(type, failed, name, dir, parameters, ...)                      \
 	type name parameters;                                                  \
@@ -62,8 +63,8 @@
 #define TURN(type, failed, name, parameters, ...)                              \
 	TURN_AT(type, failed, name, AT_FDCWD, parameters, __VA_ARGS__)
 
-/* TURN_AT for a call of the open family: the caller passes the argument `mode`
- * only if @flags may create a file.  @parameters: those of the call;
+/* TURN_AT for a call of the open family: the program passes the argument `mode`
+ * only if `flags` may create a file.  @parameters: those of the call;
  * @with_mode: the same with `mode` in place of the dots. */
 #define TURN_OPEN(name, dir, parameters, with_mode, ...)                       \
 	TURNED(int, name, dir, with_mode, __VA_ARGS__, mode)                   \

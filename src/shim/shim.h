@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Macros by which a function of the shim stands in for libc's function of the
- * same name and calls it. */
+/* Macros for a function of the shim, which stands in for the function of libc
+ * that has the same name, and calls that function. */
 #ifndef SHIM_SHIM_H
 #define SHIM_SHIM_H
 

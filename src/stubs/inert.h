@@ -4,8 +4,9 @@
  * many versioned names.  Each library is one file that includes this header:
  * .symver defines a name only in the file that has the body.
  *
- * The functions declare no parameters: callers pass arguments in registers, and
- * no result depends on the arguments (System V AMD64 ABI, 3.2.3).
+ * The functions declare no parameters: no result depends on the arguments, and
+ * the caller itself removes the arguments that it has put on the stack (System
+ * V AMD64 ABI, 3.2.3).
  */
 #ifndef STUBS_INERT_H
 #define STUBS_INERT_H
@@ -58,8 +59,8 @@ void inert_void(void)
 {
 }
 
-/* Gives a body the symbol `name`; node: "@VERSION", or "@@VERSION" for the
- * symbol's default version. */
+/* Gives the function `body` one more symbol, `name`.  node: "@VERSION", or
+ * "@@VERSION" for the default version of the symbol. */
 #define STUB(body, name, node)	   __asm__(".symver " #body "," #name node);
 
 #define STUB_ERRNO(name, node)	   STUB(inert_errno, name, node)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The list of channel adapters, and the attributes of an adapter and its one
- * port: from libibverbs' list of devices and the files that libibverbs writes.
- * No device is opened.
+ * The list of channel adapters, and the attributes of an adapter and of its one
+ * port.  They come from libibverbs' list of devices and from the files that
+ * libibverbs writes.  No device is opened.
  */
 #include "umad/explain.h"
 
@@ -32,8 +32,8 @@ static int unknown_ca(void)
 	return -ENODEV;
 }
 
-/* Removes iWARP devices, which take no management datagrams: the system's
- * libibumad does not list them. */
+/* Removes iWARP devices from the list, since they take no management datagrams;
+ * rdma-core's libibumad does not list them either. */
 static void drop_iwarp(struct ibv_device **list)
 {
 	struct ibv_device **to = list;
@@ -47,8 +47,9 @@ static void drop_iwarp(struct ibv_device **list)
 /*
  * Returns the list of ibv_get_device_list without iWARP devices.  If the
  * libibverbs.so.1 of this process is not adverb's, prints a sentence and
- * returns NULL with errno ENODEV. If it is of another release of adverb, which
- * has the same ABI, prints a sentence and returns the list.
+ * returns NULL with errno ENODEV.  If that libibverbs.so.1 is of another
+ * release of adverb, which has the same ABI, prints a sentence and returns the
+ * list.
  */
 static struct ibv_device **list_devices(void)
 {
@@ -85,7 +86,8 @@ static void read_text(const char *folder, const char *name, char *text,
 	snprintf(text, size, "%.*s", (int)size - 1, line);
 }
 
-/* The number that a file begins with; a prefix 0x or 0 tells the base. */
+/* Returns the number at the beginning of a file; a prefix 0x or 0 tells its
+ * base. */
 static unsigned read_number(const char *folder, const char *name)
 {
 	char text[64];
@@ -94,8 +96,8 @@ static unsigned read_number(const char *folder, const char *name)
 	return (unsigned)strtoul(text, NULL, 0);
 }
 
-/* The last four of the 16-bit words that colons separate: a GUID, or half of a
- * GID. */
+/* Returns the last four of the 16-bit words that colons separate: a GUID, or a
+ * half of a GID. */
 static __be64 parse_guid(const char *text)
 {
 	uint64_t guid = 0;
@@ -277,7 +279,7 @@ int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 	return read_port(folder, name, port);
 }
 
-/* The array is indexed by port number; entry 0 is 0. */
+/* portguids is indexed by port number; entry 0 is set to 0. */
 int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max)
 {
 	umad_ca_t ca;

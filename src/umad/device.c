@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Devices that take management datagrams.  There are none, so lists of them are
- * empty, and a question about a device by name fails with ENODEV.  ca.c lists
- * the adapters.
+ * Devices that take management datagrams.  There are none: the lists here are
+ * empty, and a call that asks about a device by name fails with ENODEV.  ca.c
+ * lists the adapters.
  */
 #include "umad/explain.h"
 #include "umad/newer.h"
@@ -29,8 +29,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp((*one)->ca_name, (*other)->ca_name);
 }
 
-/* Sorts by name.  size 0: the function counts the nodes itself.  Returns 0 or a
- * positive errno. */
+/* Sorts the list by name.  size: the number of nodes; 0: unknown.  Returns 0 or
+ * a positive errno; EINVAL: size is wrong. */
 int umad_sort_ca_device_list(struct umad_device_node **head, size_t size)
 {
 	struct umad_device_node **nodes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asserts the layout of structs that programs access, on x86-64, as of release
- * 44. */
+/* Asserts that the structs to which programs have access have the layout of
+ * rdma-core 44 on x86-64. */
 #include <infiniband/umad.h>
 
 #include <stddef.h>

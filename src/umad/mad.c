@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A datagram in memory: the kernel's 64-byte header (struct ib_user_mad, with
- * the P_Key index of ABI 5), then the MAD.  All functions are pure but
- * umad_debug, which keeps the level, and the dumps, which write to stderr.
+ * the P_Key index of ABI 5), and then the MAD.  All functions are pure, except
+ * umad_debug, which keeps the debug level, and the dumps, which write to
+ * stderr.
  */
 #include <infiniband/umad.h>
 
@@ -52,7 +53,8 @@ int umad_set_addr(void *umad, int dlid, int dqp, int sl, int qkey)
 				 htobe32((uint32_t)qkey));
 }
 
-/* The flow label of `mad_addr` is in host order; NULL removes the GRH. */
+/* The flow label in mad_addr is in host order.  mad_addr NULL removes the GRH.
+ */
 int umad_set_grh(void *umad, void *mad_addr)
 {
 	struct ib_mad_addr *addr = umad_get_mad_addr(umad);

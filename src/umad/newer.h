@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls of the version nodes IBUMAD_1.3 and 1.4, which the headers of this
- * build may not declare: they are for adapters whose subnet management (SMI)
- * has a device of its own.
+ * Calls of the version nodes IBUMAD_1.3 and IBUMAD_1.4, which older headers do
+ * not declare.  The calls are for adapters that have one device for the subnet
+ * management interface (SMI) and another one for the GSI.
  */
 #ifndef UMAD_NEWER_H
 #define UMAD_NEWER_H
@@ -11,10 +11,14 @@
 
 struct umad_ca_pair;
 
+/* Opens a port of an adapter for SMI.  Returns a handle, or -errno. */
 int umad_open_smi_port(const char *ca_name, int portnum);
-/* Fills at most `max` pairs, and returns the number of pairs. */
+/* Writes the names of the devices for SMI and GSI of each adapter to pairs, at
+ * most `max`.  Returns how many it has written. */
 int umad_get_smi_gsi_pairs(struct umad_ca_pair *pairs, size_t max);
-/* enforce_smi: the call fails if the device has a port for GSI alone. */
+/* Writes the names of the devices for SMI and GSI of one port of an adapter to
+ * *pair.  enforce_smi not 0: the call fails if there is a device for GSI alone.
+ * Returns 0 or -errno. */
 int umad_get_smi_gsi_pair_by_ca_name(const char *ca_name, uint8_t portnum,
 				     struct umad_ca_pair *pair,
 				     unsigned int enforce_smi);

@@ -62,7 +62,8 @@ int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
 	return bad_handle();
 }
 
-/* The only call here that returns a positive errno, as the ABI has it. */
+/* As the ABI defines it, this is the only call here that returns a positive
+ * errno. */
 int umad_register2(int port_fd, struct umad_reg_attr *attr, uint32_t *agent_id)
 {
 	return EINVAL;
