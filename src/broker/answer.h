@@ -29,7 +29,7 @@ void answer_version(const struct server *s, const struct conn *c,
 void answer_peer(const struct server *s, const struct conn *c,
 		 const struct proto *m);
 /* Returns whether the process that has a QPN lives, for the broker of another
- * host.  A remote_liveness_state; user is the struct server. */
+ * host.  Has the type remote_liveness_state; user is the struct server. */
 enum livemsg_state answer_state(void *user, uint32_t qpn);
 /* Answers PROTO_ASK_FAR, a question about a process of another host: at once if
  * the broker knows the answer, otherwise later by answer_remote_all.  now_ns:

@@ -28,7 +28,7 @@ struct cm_output {
 
 /* Makes an empty queue for the client's socket fd; borrows fd and share. */
 void cm_output_init(struct cm_output *o, int fd, struct user_share *share);
-/* Frees what waits. */
+/* Frees the messages that wait. */
 void cm_output_fini(struct cm_output *o);
 /* Copies m into the queue.  False: m is not in the queue, since the user's
  * share of bytes is used up, there is no memory, or is_lost is set. */

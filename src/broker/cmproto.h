@@ -31,7 +31,7 @@ enum cmproto_kind {
 	 * at.local_port (0: the broker chooses); the answer has new_id and
 	 * at.local_port */
 	CMPROTO_BIND = 1,
-	CMPROTO_LISTEN, /* backlog */
+	CMPROTO_LISTEN, /* makes the object a listener; backlog */
 	/* sends a REQ or SIDR_REQ: at, qp, private data, call_id and
 	 * call_transaction, is_strict, max_retries, timeout */
 	CMPROTO_CONNECT,
@@ -49,8 +49,8 @@ enum cmproto_kind {
 	 * at.local, at.local_port and may_share: as in its BIND, or 0; the
 	 * answer has new_id */
 	CMPROTO_RESUME,
-	CMPROTO_DONE, /* the answer to a request; err: 0 or -errno */
-	CMPROTO_EVENT,
+	CMPROTO_DONE,  /* the answer to a request; err: 0 or -errno */
+	CMPROTO_EVENT, /* from the broker; event: enum cmproto_event */
 };
 
 enum cmproto_event {

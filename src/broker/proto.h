@@ -75,11 +75,11 @@ enum proto_kind {
 };
 
 enum {
-	PROTO_FD_SOCKET = 1,
-	PROTO_FD_PAGE = 2,
-	PROTO_FD_STORE = 4,
-	PROTO_FD_TREE = 8,
-	PROTO_FD_KICK = 16, /* an eventfd */
+	PROTO_FD_SOCKET = 1, /* the receive socket of a class */
+	PROTO_FD_PAGE = 2,   /* the page of a class */
+	PROTO_FD_STORE = 4,  /* the fd store, or the sending end of a relay */
+	PROTO_FD_TREE = 8,   /* the folder for counter files */
+	PROTO_FD_KICK = 16,  /* an eventfd */
 };
 
 /* The answers to PROTO_ARENA. */

@@ -116,8 +116,8 @@ enum reuseport_group_port reuseport_group_port(const char **why)
 	return REUSEPORT_PORT_OURS;
 }
 
-/* Opens the member's own socket of the port.  Where the kernel cannot steer,
- * the group is relayed from its first member on. */
+/* Opens the member's own socket of the port.  If the kernel cannot steer, which
+ * shows at the first member, the whole group is relayed. */
 static int open_member(struct reuseport_group *g,
 		       struct reuseport_group_member *m, const char **why)
 {

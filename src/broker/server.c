@@ -30,8 +30,9 @@
 #define CLAIM_MS    1000 /* between two attempts at a port that is held */
 #define BACKLOG	    1024
 /* in one turn: messages of one client, and new connections */
-#define BATCH	16
-#define CM_LAST 1024 /* messages of a dead client: more than a socket holds */
+#define BATCH 16
+/* the most messages of a dead client: more than a socket holds */
+#define CM_LAST 1024
 
 static uint64_t now_ns(void)
 {
@@ -63,7 +64,7 @@ static void open_gsi(struct server *s)
  * Binds the port, once nobody has it, before a client asks for a class: for
  * server_hold_port, and for connection management, which needs no class.  If a
  * process ends before a client has brought the fd store, and no other process
- * has the store, the peers of that process must still be told.
+ * has the store, the peers of that process must still be told of its end.
  */
 static void claim_port(struct server *s)
 {
@@ -72,9 +73,12 @@ static void claim_port(struct server *s)
 		open_gsi(s);
 }
 
-/* Answers a hello.  A client of the broker's own user gets the fd store: it can
- * read this port in any case.  A client of another user gets the sending end of
- * its relay.  The client gives either one to a successor of this broker. */
+/*
+ * Answers a hello by PROTO_WELCOME.  A client of the broker's own user, which
+ * can read this port in any case, gets the fd store.  A client of another user
+ * gets the sending end of its relay.  Either one is for a successor of this
+ * broker.
+ */
 static int welcome_client(struct server *s, struct conn *c)
 {
 	const struct reuseport_group_member *member =
@@ -87,7 +91,7 @@ static int welcome_client(struct server *s, struct conn *c)
 			  .about = (uint32_t)getpid()};
 	int fds[PROTO_FDS], n = 0;
 
-	/* The first class has brought member 0, from which QP1 is opened. */
+	/* Member 0 exists since the first class was given. */
 	if (gsi_fd(&s->gsi) < 0)
 		open_gsi(s);
 	if (!c->hello.value) {
@@ -477,7 +481,8 @@ static void remove_conn(struct server *s, uint32_t i)
 	s->idle_since_ms = now_ms();
 }
 
-/* Closes c's connection, once the client has read what was sent there. */
+/* Closes the connection of c, or keeps it open (is_over) until the client has
+ * read what was sent there. */
 static void close_conn(struct conn *c)
 {
 	c->is_over = c->fd >= 0 && unread_bytes(c->fd);
@@ -559,7 +564,7 @@ static bool admit_client(struct server *s)
 		refuse_full_take(&s->refuse_full, fd, user, why, now_ms());
 		return true;
 	}
-	/* Both are polled: a child of a dead client may keep fd open. */
+	/* Both fds are polled: a child of a dead client may keep fd open. */
 	s->conn[s->conns++] = (struct conn){
 		.fd = fd,
 		.pidfd = who.pid > 0 ? (int)syscall(SYS_pidfd_open, who.pid, 0)

@@ -17,7 +17,7 @@
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
 #define PREFIX "sysfs-"
-/* the new name of a sysfs-N that is being removed */
+/* begins the new name of a sysfs-N that is being removed */
 #define OLD_PREFIX ".gone-"
 /* entries looked at in one call, since a client may wait for the broker */
 #define MOST 32

@@ -213,7 +213,7 @@ const char *umad_common_mad_status_str(__be16 status)
 	return text ? text : "Success";
 }
 
-/* The class-specific upper byte (IBTA 15.2.3). */
+/* The upper byte has the status of the class SA (IBTA 15.2.3). */
 const char *umad_sa_mad_status_str(__be16 status)
 {
 	static const char *const names[] = {
