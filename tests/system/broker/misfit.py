@@ -302,7 +302,8 @@ def taken_over():
     r = t.finish(p, system.HANG)
     expect_ok(r)
     expect_ok(other)
-    want = could_not(link, "it ended before it served, and printed nothing: .*")
+    want = could_not(link,
+                     "it ended before it served, and printed nothing: .*")
     total = 0
     for result in r, other:
         for side in "server", "client":
@@ -471,8 +472,8 @@ def other_version(idle, end):
         want = "adverb: port 4791 is held by the broker of another version " \
             "of adverb: process %d of user %d is of adverb %s (protocol 99), "\
             "this library of %s (protocol %d): use one version, or end that " \
-            "broker's programs (%s)" % (os.getpid(), os.geteuid(), RELEASE, OURS,
-                                     PROTOCOL, end)
+            "broker's programs (%s)" % (os.getpid(), os.geteuid(), RELEASE,
+                                        OURS, PROTOCOL, end)
         expect(r.output.splitlines().count(want) == 1, "not: " + want, r)
         expect(r.status != 0, "it worked", r)
     return body
