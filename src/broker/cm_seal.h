@@ -24,7 +24,8 @@
 #include "broker/fd_store.h"
 #include "util/siphash.h"
 
-/* As long as a call of librdmacm waits for a broker. */
+/* For how long after its start a broker takes a note whose seal it does not
+ * know: as long as a call of librdmacm waits for a broker. */
 #define CM_SEAL_LENIENT_NS 30000000000u
 
 struct cm_seal {

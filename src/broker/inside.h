@@ -66,6 +66,8 @@ struct conn {
 struct server {
 	int listen_fd;
 	struct refuse_full refuse_full;
+	/* idle_ms: as in server_config; idle_since_ms: when the last client
+	 * left, or the server was made */
 	uint64_t idle_ms, idle_since_ms;
 	/* the server is a thread of a program, with which it ends */
 	bool is_thread;

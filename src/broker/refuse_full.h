@@ -23,7 +23,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A client sends its first message as soon as it has connected. */
+/* How long the first message of a client is awaited: a client sends it as soon
+ * as it has connected. */
 #define REFUSE_FULL_MS	  100
 #define REFUSE_FULL_SLOTS 9
 
