@@ -147,6 +147,13 @@ def tools():
         expect_ok(r)
         check_rows(r)
 
+    def at_once():
+        """The passive side takes more requests at once than may wait."""
+        r = t.pair(["cmtime", "-c", "1000"], ["--address", "127.0.0.1"], **LO)
+        expect_ok(r)
+        expect("REJECTED" not in r.output, "a connection is refused", r)
+        expect("adverb:" not in r.output, "something is explained", r)
+
     def across(argv):
         with lab.interface():
             lab.port += 1
@@ -160,6 +167,7 @@ def tools():
              argv[0])
     for argv in PERFTEST:
         case(" ".join(argv) + " -R", lambda argv=argv: perftest(argv), argv[0])
+    case("1000 connections at once", at_once, "cmtime")
     case("ib_write_bw -R, which calls before its server listens again",
          perftest_held, "ib_write_bw")
     for argv in ["-C", "20", "-V"], ["-C", "5", "-S", "60000", "-V"]:
