@@ -82,8 +82,8 @@ static int open_bound(bool shared)
  * call. */
 static const char *held_by(void)
 {
-	static char text[96];
-	char who[72];
+	static char text[128];
+	char who[96];
 
 	if (!port_holder_name(who, sizeof(who)))
 		snprintf(who, sizeof(who), "another program");
@@ -379,8 +379,6 @@ static void relay_one(struct reuseport_group *g,
 	if (m && m->use == REUSEPORT_OWNED && m->relay_fd >= 0 &&
 	    relay_send(m->relay_fd, m->relay_most, d))
 		g->relayed++;
-	else
-		g->lost++;
 }
 
 void reuseport_group_relay(struct reuseport_group *g, uint32_t class,

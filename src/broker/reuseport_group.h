@@ -68,7 +68,7 @@ struct reuseport_group {
 	 * of a relay (wire/relay.h). */
 	bool is_relayed;
 	bool may_steer; /* false: behave as if the kernel could not steer */
-	uint64_t relayed, lost; /* counts of datagrams to be relayed */
+	uint64_t relayed; /* datagrams that the broker has relayed */
 };
 
 enum reuseport_group_port {
