@@ -11,14 +11,14 @@
 
 enum { LENGTH_BYTES = 2, CRC_BYTES = 4 };
 
-/* Returns how many bytes pad ULPDU_Length and the ULPDU to a multiple of 4. */
+/* Returns the length of the pad, which makes the length of ULPDU_Length, ULPDU
+ * and pad together a multiple of 4 bytes. */
 static uint32_t pad_bytes(uint32_t ulpdu_bytes)
 {
 	return -(LENGTH_BYTES + ulpdu_bytes) & 3;
 }
 
-/* Writes the CRC as it is on the wire: least significant byte first (RFC 5044
- * 4.4). */
+/* Writes the CRC with the least significant byte first (RFC 5044 4.4). */
 static void put_crc(uint8_t *p, uint32_t state)
 {
 	uint32_t crc = ~state;
@@ -57,7 +57,7 @@ void fpdu_rx_init(struct fpdu_rx *rx, bool has_crc, bool has_markers)
 	begin_fpdu(rx);
 }
 
-/* Is the stream in a marker, or is a marker due? */
+/* Is the next byte of the stream a byte of a marker? */
 static bool is_in_marker(const struct fpdu_rx *rx)
 {
 	return rx->has_markers && rx->position < FPDU_MARKER_BYTES;
@@ -75,8 +75,8 @@ struct fpdu_want fpdu_rx_want(const struct fpdu_rx *rx)
 	return (struct fpdu_want){rx->part, bytes};
 }
 
-/* Is the first byte of the next FPDU still to come?  A marker that comes now is
- * then the one before that FPDU, with distance 0. */
+/* Has no byte of the next FPDU come?  If so, a marker that comes now stands
+ * before that FPDU, and its distance is 0. */
 static bool is_before_fpdu(const struct fpdu_rx *rx)
 {
 	return rx->part == FPDU_LENGTH && rx->left == LENGTH_BYTES;
@@ -87,9 +87,9 @@ static enum fpdu_result take_marker(struct fpdu_rx *rx, const uint8_t *p,
 {
 	uint32_t distance = rx->distance;
 
-	/* `held` is free for the marker: a marker begins at a multiple of 4
-	 * bytes of the stream, as do ULPDU_Length and CRC, so no marker comes
-	 * between the bytes of one of these. */
+	/* `held` is free for the marker.  Markers, ULPDU_Length and the CRC all
+	 * begin at multiples of 4 bytes of the stream, so no marker comes
+	 * between two bytes of a ULPDU_Length or of a CRC. */
 	memcpy(rx->held + rx->position, p, n);
 	if (rx->has_crc)
 		rx->crc = crc32c_update(rx->crc, p, n);
@@ -98,13 +98,13 @@ static enum fpdu_result take_marker(struct fpdu_rx *rx, const uint8_t *p,
 		return FPDU_MORE;
 	if (!is_before_fpdu(rx))
 		rx->distance += FPDU_MARKER_BYTES;
-	/* the lowest two bits count as 0 (RFC 5044 4.2) */
+	/* the receiver takes the two lowest bits as 0 (RFC 5044 4.2) */
 	return (bytes_get16(rx->held + 2) & ~3) == (uint16_t)distance
 		       ? FPDU_MORE
 		       : FPDU_BAD_MARKER;
 }
 
-/* The ULPDU is complete, or has no bytes: pad or CRC comes next. */
+/* The ULPDU is complete: the pad, or the CRC if there is no pad, comes next. */
 static void begin_trailer(struct fpdu_rx *rx)
 {
 	uint32_t pad = pad_bytes(rx->ulpdu_bytes);
@@ -115,8 +115,9 @@ static void begin_trailer(struct fpdu_rx *rx)
 		begin_part(rx, FPDU_CRC, CRC_BYTES);
 }
 
-/* The last byte of a part has come.  ULPDU_Length alone says where the FPDU
- * ends (RFC 5044 5.2, RFC 5044 6). */
+/* The last byte of a part has come: begins the next part.  The end of the FPDU
+ * follows from ULPDU_Length alone, not from the markers (RFC 5044 5.2, RFC 5044
+ * 6). */
 static enum fpdu_result end_part(struct fpdu_rx *rx)
 {
 	bool is_right;
@@ -167,11 +168,15 @@ struct writer {
 	struct fpdu_tx tx;
 	uint8_t *scratch; /* the first free byte of the scratch memory */
 	struct fpdu_piece *out;
-	uint32_t count;	   /* pieces of the FPDU, also those beyond max */
-	uint32_t max;	   /* pieces that out[] has room for */
+	/* How many pieces the FPDU has, those included for which out[] has no
+	 * room. */
+	uint32_t count;
+	uint32_t max;	   /* how many pieces out[] has room for */
 	uint32_t distance; /* bytes since ULPDU_Length began */
-	uint32_t crc;
-	bool is_begun; /* the FPDU has a byte of ULPDU_Length */
+	uint32_t crc;	   /* the raw state (util/crc.h) after these bytes */
+	/* A byte of ULPDU_Length was put.  Markers before it are not counted in
+	 * `distance`. */
+	bool is_begun;
 };
 
 static void put_piece(struct writer *w, const uint8_t *p, uint32_t bytes)
@@ -188,7 +193,8 @@ static void add_to_crc(struct writer *w, const uint8_t *p, uint32_t bytes)
 		w->crc = crc32c_update(w->crc, p, bytes);
 }
 
-/* At each 512 bytes, with the distance from ULPDU_Length (RFC 5044 4.3). */
+/* Puts a marker if the stream is at a multiple of FPDU_MARKER_STRIDE (RFC 5044
+ * 4.3). */
 static void put_due_marker(struct writer *w)
 {
 	uint8_t *marker = w->scratch;
@@ -232,8 +238,8 @@ static uint8_t *take_scratch(struct writer *w, uint32_t bytes)
 	return p;
 }
 
-/* The pad is 0, and the CRC is behind it, and behind a marker that is due there
- * (RFC 5044 4.1, 4.4). */
+/* Puts the pad, whose bytes are 0, then a marker if one is due there, then the
+ * CRC, which covers that marker (RFC 5044 4.1, 4.4). */
 static void put_trailer(struct writer *w, uint32_t ulpdu_bytes)
 {
 	uint32_t pad = pad_bytes(ulpdu_bytes);
@@ -292,9 +298,10 @@ uint32_t fpdu_bytes_max(const struct fpdu_tx *tx, uint32_t ulpdu_bytes)
 }
 
 /* Moves the ULPDU to the end of the buffer, and then builds the FPDU from the
- * start of the buffer, piece by piece.  The markers in front of a piece take at
- * most the room by which the ULPDU was moved, so each piece of the ULPDU moves
- * towards the start and overwrites no later piece. */
+ * start of the buffer on, piece by piece.  The markers before a piece need at
+ * most the room by which the ULPDU was moved.  So each piece of the ULPDU is
+ * copied towards the start, and overwrites no piece that is still to be copied.
+ */
 static uint32_t seal_with_markers(struct fpdu_tx *tx, uint8_t *buf,
 				  uint32_t ulpdu_bytes)
 {

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Framing of MPA in full operation (RFC 5044 4): each message of the layer
- * above, an ULPDU, is one FPDU of the TCP stream:
+ * Framing of MPA in full operation (RFC 5044 4).  Each message of the layer
+ * above, a ULPDU, is sent as one FPDU in the TCP stream:
  *
  *	ULPDU_Length, 2 bytes | ULPDU | pad to 4 bytes | CRC32C, 4 bytes
  *
- * If the receiver asked for markers, a marker stands in the stream at each
- * multiple of 512 bytes, counted from the start of full operation: 2 bytes 0,
- * and the distance in bytes from the start of ULPDU_Length (RFC 5044 4.2, 4.3).
- *A marker between two FPDUs belongs to the second, and its distance is 0.  The
- * CRC covers the markers of its FPDU.
+ * If the receiver asked for markers, a marker of 4 bytes stands in the stream
+ * at each multiple of 512 bytes, counted from the start of full operation
+ * (RFC 5044 4.2, 4.3).  Its first two bytes are 0; the other two are the
+ * distance in bytes from the FPDU's ULPDU_Length to the marker.  A marker
+ * between two FPDUs belongs to the second one, and its distance is 0.  The CRC
+ * covers the markers of its FPDU.
  *
- * The receiver says which bytes come next, and takes any number of them, so a
- * stream may be cut anywhere.  The caller may read the bytes of an ULPDU from
- * the socket to their final place:
+ * To receive, the caller asks what the next bytes of the stream are, gets
+ * them, and passes them on:
  *
  *	fpdu_rx_want -> the caller gets bytes -> fpdu_rx_take
  *
- * Sans-IO, no lock: the owner of a stream calls.
+ * The caller may pass fewer bytes than fpdu_rx_want names, so the stream may
+ * arrive in pieces of any length.  Because the caller knows which bytes are
+ * next, it may read those of a ULPDU from the socket to their final place.
+ *
+ * Sans-IO.  The functions take no lock: only the owner of a stream calls them.
  */
 #ifndef IWARP_FPDU_H
 #define IWARP_FPDU_H
@@ -25,19 +29,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FPDU_ULPDU_MAX 65535 /* bytes */
-/* With markers: the distance of each fits into its 16 bits. */
+/* The longest ULPDU of a stream without markers, in bytes. */
+#define FPDU_ULPDU_MAX 65535
+/* The longest ULPDU of a stream with markers, in bytes.  It is shorter so that
+ * the distance of each marker fits into 16 bits. */
 #define FPDU_MARKED_MAX	   65000
 #define FPDU_MARKER_BYTES  4
 #define FPDU_MARKER_STRIDE 512 /* bytes from one marker to the next */
-/* Markers of one FPDU at most. */
+/* The greatest number of markers in one FPDU. */
 #define FPDU_MARKERS_MAX                                                       \
 	((FPDU_ULPDU_MAX + 9) / (FPDU_MARKER_STRIDE - FPDU_MARKER_BYTES) + 2)
+/* Bytes of scratch memory that fpdu_write needs: ULPDU_Length, pad, CRC and
+ * markers. */
 #define FPDU_SCRATCH (2 + 3 + 4 + FPDU_MARKERS_MAX * FPDU_MARKER_BYTES)
 
 /* ---- receiving ---- */
 
-/* The parts of a stream. */
+/* The kinds of bytes in a stream: the four parts of an FPDU in their order, and
+ * markers, which stand before or inside an FPDU. */
 enum fpdu_part {
 	FPDU_LENGTH,
 	FPDU_ULPDU,
@@ -48,76 +57,96 @@ enum fpdu_part {
 
 /* The bytes that come next in the stream. */
 struct fpdu_want {
-	enum fpdu_part part;
-	uint32_t bytes; /* 1 or more */
+	enum fpdu_part part; /* to which these bytes belong */
+	uint32_t bytes;	     /* how many of them there are, 1 or more */
 };
 
+/* What the bytes of one fpdu_rx_take have led to. */
 enum fpdu_result {
-	FPDU_MORE,	/* more bytes of the FPDU are to come */
-	FPDU_BEGUN,	/* ulpdu_bytes is known now */
-	FPDU_WHOLE,	/* the FPDU is complete, and its CRC is right */
-	FPDU_BAD_CRC,	/* RFC 5044 8: error 2 */
-	FPDU_BAD_MARKER /* RFC 5044 8: error 3 */
+	FPDU_MORE,  /* the FPDU is not complete */
+	FPDU_BEGUN, /* ULPDU_Length is complete: fpdu_rx.ulpdu_bytes is valid */
+	FPDU_WHOLE, /* the FPDU is complete; its CRC, if it has one, is right */
+	FPDU_BAD_CRC,	/* the CRC is wrong: error 2 of RFC 5044 8 */
+	FPDU_BAD_MARKER /* a marker's distance is wrong: error 3, RFC 5044 8 */
 };
 
-/* A stream that is received. */
+/* The receiver's state of one stream. */
 struct fpdu_rx {
+	/* has_crc: CRCs are computed and compared; without it any value of the
+	 * CRC counts as right.  has_markers: the stream has markers. */
 	bool has_crc, has_markers;
-	enum fpdu_part part;  /* the present part, FPDU_MARKER never */
-	uint32_t left;	      /* bytes of that part that have not come */
-	uint32_t position;    /* in the stream, modulo FPDU_MARKER_STRIDE */
-	uint32_t distance;    /* bytes since the FPDU's ULPDU_Length began */
-	uint32_t crc;	      /* the CRC of the FPDU so far */
-	uint32_t ulpdu_bytes; /* the value of ULPDU_Length */
+	/* The part to which the next byte belongs, unless that byte belongs to
+	 * a marker; never FPDU_MARKER. */
+	enum fpdu_part part;
+	uint32_t left; /* bytes of `part` that have not come */
+	/* The next byte's place in the stream, modulo FPDU_MARKER_STRIDE. */
+	uint32_t position;
+	/* Bytes since the FPDU's ULPDU_Length began, complete markers included.
+	 */
+	uint32_t distance;
+	uint32_t crc;	      /* the raw state (util/crc.h) after these bytes */
+	uint32_t ulpdu_bytes; /* the value of the last ULPDU_Length */
 	/* The bytes of the present ULPDU_Length, CRC or marker that have come.
 	 */
 	uint8_t held[4];
-	uint32_t held_bytes; /* how many of ULPDU_Length or CRC */
+	/* How many bytes of ULPDU_Length or CRC are in `held`; those of a
+	 * marker are counted by `position`. */
+	uint32_t held_bytes;
 };
 
-/* Begins a stream: the next byte is the first of full operation. */
+/* Begins the receiving of a stream: the next byte is the first of full
+ * operation. */
 void fpdu_rx_init(struct fpdu_rx *rx, bool has_crc, bool has_markers);
-/* Returns which bytes come next, and how many of them fpdu_rx_take may take in
+/* Returns which bytes come next, and how many of them fpdu_rx_take accepts in
  * one call. */
 struct fpdu_want fpdu_rx_want(const struct fpdu_rx *rx);
-/* Takes the next n bytes of the stream, 1 to those that fpdu_rx_want says.
- * After FPDU_BAD_CRC and FPDU_BAD_MARKER the stream is of no more use. */
+/* Takes the next n bytes of the stream, which are at p; n is at least 1 and at
+ * most fpdu_rx_want(rx).bytes.  After FPDU_BAD_CRC or FPDU_BAD_MARKER the
+ * caller takes no more bytes: it cannot know where the next FPDU begins. */
 enum fpdu_result fpdu_rx_take(struct fpdu_rx *rx, const uint8_t *p, uint32_t n);
 
 /* ---- sending ---- */
 
-/* Bytes somewhere in memory. */
+/* Consecutive bytes in memory that belongs to another object. */
 struct fpdu_piece {
-	const uint8_t *p;
-	uint32_t bytes;
+	const uint8_t *p; /* the first byte, borrowed */
+	uint32_t bytes;	  /* how many there are */
 };
 
-/* A stream that is sent. */
+/* The sender's state of one stream. */
 struct fpdu_tx {
+	/* has_crc: CRCs are computed; without it the CRC field is 0.
+	 * has_markers: markers are inserted. */
 	bool has_crc, has_markers;
-	uint32_t position; /* in the stream, modulo FPDU_MARKER_STRIDE */
+	/* The next byte's place in the stream, modulo FPDU_MARKER_STRIDE. */
+	uint32_t position;
 };
 
-/* Begins a stream. */
+/* Begins the sending of a stream: the next FPDU is the first of full operation.
+ */
 void fpdu_tx_init(struct fpdu_tx *tx, bool has_crc, bool has_markers);
 /*
  * Makes an FPDU of the ULPDU that consists of the n pieces in[].  Stores the
- * pieces of the FPDU in out[], and returns their number; they point to the
- * bytes of in[] and into scratch, which has FPDU_SCRATCH bytes.  The caller
- * keeps both until the FPDU is sent.  -EMSGSIZE: the ULPDU is longer than
- * FPDU_ULPDU_MAX, or with markers than FPDU_MARKED_MAX, or the FPDU has more
- * than `max` pieces; then *tx is as before.
+ * pieces of the FPDU in out[], which has room for `max` of them, and returns
+ * their number.  These pieces point to the bytes of in[] and into scratch,
+ * which has FPDU_SCRATCH bytes; the caller keeps the bytes of in[] and scratch
+ * until the FPDU is sent.  -EMSGSIZE: the ULPDU is longer than FPDU_ULPDU_MAX,
+ * or with markers than FPDU_MARKED_MAX, or the FPDU has more than `max` pieces;
+ * then *tx is as before.
  */
 int fpdu_write(struct fpdu_tx *tx, const struct fpdu_piece *in, uint32_t n,
 	       uint8_t *scratch, struct fpdu_piece *out, uint32_t max);
-/* Where fpdu_seal finds the ULPDU: behind ULPDU_Length. */
+/* The offset in bytes of the ULPDU in fpdu_seal's buffer: the length of
+ * ULPDU_Length, which fpdu_seal writes before the ULPDU. */
 #define FPDU_ULPDU_AT 2
-/* Returns the most bytes that an FPDU has whose ULPDU has ulpdu_bytes. */
+/* Returns the greatest length in bytes of an FPDU whose ULPDU has ulpdu_bytes
+ * bytes; how many markers the FPDU has depends on its place in the stream. */
 uint32_t fpdu_bytes_max(const struct fpdu_tx *tx, uint32_t ulpdu_bytes);
 /*
- * Makes the FPDU of the ULPDU that lies at buf + FPDU_ULPDU_AT, in place, and
- * returns its length.  buf has fpdu_bytes_max(tx, ulpdu_bytes) bytes; the
- * ULPDU has at most FPDU_ULPDU_MAX bytes, with markers FPDU_MARKED_MAX.
+ * Makes the FPDU of the ULPDU at buf + FPDU_ULPDU_AT in place, from buf on, and
+ * returns its length in bytes.  buf has fpdu_bytes_max(tx, ulpdu_bytes) bytes.
+ * The ULPDU has at most FPDU_ULPDU_MAX bytes, with markers at most
+ * FPDU_MARKED_MAX.
  */
 uint32_t fpdu_seal(struct fpdu_tx *tx, uint8_t *buf, uint32_t ulpdu_bytes);
 

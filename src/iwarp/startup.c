@@ -11,43 +11,44 @@
 /* clang-format off */
 static const struct startup_verdict verdicts[STARTUP_ERRORS] = {
 	[STARTUP_BAD_KEY] = {TERMINATE_MPA_FRAME, .text =
-		"it sent other bytes than an MPA frame, so it speaks no iWARP; "
-		"check the address and the port"},
+		"it sent bytes that are not an MPA frame, so it does not speak "
+		"iWARP; check the address and the port"},
 	[STARTUP_BAD_LENGTH] = {TERMINATE_MPA_FRAME, .text =
 		"its MPA frame has a length that RFC 5044 does not allow; "
 		"check that it speaks iWARP, and update its RDMA software"},
 	[STARTUP_BAD_REVISION] = {TERMINATE_MPA_FRAME, .text =
-		"its MPA frame has a revision that is unknown here or was not "
-		"asked for; set it to revision 1 or 2"},
+		"its MPA frame has a revision that this side does not know or "
+		"did not ask for; configure the peer for revision 1 or 2"},
 	[STARTUP_OLD_REVISION] = {TERMINATE_MPA_FRAME, .is_old_peer = true,
 		.text =
-		"it has revision 1 of MPA alone, and the request had "
+		"it has only revision 1 of MPA, and the request had "
 		"revision 2; connect again with revision 1"},
 	[STARTUP_NO_REPLY] = {TERMINATE_CLOSED, .is_old_peer = true, .text =
 		"it closed the connection without an MPA reply, so it refuses "
-		"revision 2 or runs no iWARP program; connect again with "
-		"revision 1, or check the port"},
+		"revision 2 or runs no iWARP program at this port; connect "
+		"again with revision 1, or check the port"},
 	[STARTUP_BAD_REPLY] = {TERMINATE_MPA_FRAME, .text =
-		"its MPA reply has enhanced data that was not asked for, or "
-		"lacks what was, against RFC 6581; update its RDMA software"},
+		"its MPA reply has enhanced data that this side did not ask "
+		"for, or lacks enhanced data that this side asked for, which "
+		"violates RFC 6581; update its RDMA software"},
 	[STARTUP_EARLY] = {TERMINATE_MPA_FRAME, .text =
-		"it sent data before MPA allowed it to, against RFC 5044; "
-		"check that it speaks iWARP, and update its RDMA software"},
+		"it sent data before RFC 5044 allows it to; check that it "
+		"speaks iWARP, and update its RDMA software"},
 	[STARTUP_CLOSED] = {TERMINATE_CLOSED, .text =
-		"it closed the connection before its MPA frame was complete; "
-		"look for an error of the program there"},
-	/* RFC 5044 8 counts a timeout among the lost connections */
+		"it closed the connection before MPA's start-up was complete; "
+		"look for an error of the peer's program"},
+	/* RFC 5044 8 counts a timeout as a lost connection */
 	[STARTUP_TIMED_OUT] = {TERMINATE_CLOSED, .text =
 		"it did not complete its MPA frame in time, so it is stopped or "
-		"speaks no iWARP; check the program there, and the port"},
+		"does not speak iWARP; check the peer's program, and the port"},
 	[STARTUP_NO_IRD] = {TERMINATE_IRD, .terminates = true, .text =
-		"it will send more RDMA READs at a time than are taken here; "
-		"raise responder_resources here, or lower its "
-		"initiator_depth"},
+		"it will send more RDMA READs at a time than this side takes; "
+		"raise responder_resources at this side, or lower "
+		"initiator_depth at the peer"},
 	[STARTUP_NO_RTR] = {TERMINATE_RTR, .terminates = true, .text =
-		"it has another model of connection (client-server or "
-		"peer-to-peer), or no common ready-to-receive message; "
-		"set both sides to the same model"},
+		"it uses another model of connection (client-server or "
+		"peer-to-peer) than this side, or the two sides know no common "
+		"ready-to-receive message; set both sides to the same model"},
 };
 /* clang-format on */
 
@@ -64,7 +65,8 @@ static void fail_startup(struct startup *s, enum startup_error error)
 
 /* ---- the frames of this end ---- */
 
-/* The frame of an offer, but for what depends on the role. */
+/* Returns the frame of an offer, without the members that depend on whether
+ * this end is the initiator. */
 static struct mpa_frame frame_of(const struct startup_offer *offer)
 {
 	return (struct mpa_frame){
@@ -82,7 +84,7 @@ static void begin_startup(struct startup *s, uint64_t deadline_ns)
 			      .deadline_ns = deadline_ns};
 }
 
-/* No enhanced data without revision 2 (RFC 6581 6). */
+/* Enhanced data needs revision 2 (RFC 6581 6). */
 static void check_initiator(const struct startup_offer *offer)
 {
 	CHECK(offer->revision == 2 ||
@@ -121,7 +123,7 @@ void startup_listen(struct startup *s, uint8_t revision, uint64_t deadline_ns)
 
 /* ---- what the two ends agree on ---- */
 
-/* Up to which depth may this end's IRD be raised? */
+/* Returns this end's IRD, raised to `wanted` as far as ird_max permits. */
 static uint16_t raised_ird(const struct startup_offer *offer, uint16_t wanted)
 {
 	uint32_t most = bits_min_u32(wanted, offer->ird_max);
@@ -134,7 +136,7 @@ static uint16_t least_depth(uint16_t a, uint16_t b)
 	return (uint16_t)bits_min_u32(a, b);
 }
 
-/* One CRC for both directions, if either end wants it; markers in a direction
+/* If either end wants CRCs, both directions have them.  A direction has markers
  * if its receiver wants them (RFC 5044 7.1.1). */
 static void agree_framing(struct startup *s, const struct startup_offer *offer)
 {
@@ -151,9 +153,10 @@ static void agree_framing(struct startup *s, const struct startup_offer *offer)
 }
 
 /*
- * The initiator sends no more RDMA Reads than the responder takes, and has to
- * take those that the responder sends (RFC 6581 9.1).  MPA_DEPTH_MAX in the
- * reply leaves the depth as it is.
+ * The initiator sends no more RDMA Reads at a time than the responder takes,
+ * and has to take as many as the responder sends (RFC 6581 9.1).  MPA_DEPTH_MAX
+ * in the reply leaves this end's depth as it is.  Returns false if this end
+ * cannot take as many as the responder sends.
  */
 static bool agree_depths(struct startup *s)
 {
@@ -166,7 +169,7 @@ static bool agree_depths(struct startup *s)
 	return s->agreed.ird >= e->ord;
 }
 
-/* Picks one of the kinds of ready-to-receive that both ends have; 0: there is
+/* Picks one of the kinds of ready-to-receive that both ends know; 0: there is
  * none. */
 static uint8_t pick_rtr(const struct startup *s)
 {
@@ -174,14 +177,16 @@ static uint8_t pick_rtr(const struct startup *s)
 
 	if (common & MPA_RTR_WRITE)
 		return MPA_RTR_WRITE;
-	/* without IRD the responder has no place for an RDMA Read */
+	/* with an IRD of 0 the responder takes no RDMA Read */
 	if (common & MPA_RTR_READ && s->peer.enhanced.ird)
 		return MPA_RTR_READ;
-	/* two ends may not mean the same by a SEND: see hdr/mpa.h */
+	/* the last choice: the two ends may mean different FPDUs by a SEND, see
+	 * enum mpa_rtr in hdr/mpa.h */
 	return common & MPA_RTR_SEND;
 }
 
-/* Both ends have to be of one model (RFC 6581 9.2). */
+/* Returns whether the two ends use the same model (RFC 6581 9.2), and in the
+ * peer-to-peer model have a common kind of ready-to-receive. */
 static bool agree_model(struct startup *s)
 {
 	bool is_peer_to_peer = s->peer.enhanced.is_peer_to_peer;
@@ -201,8 +206,9 @@ static void judge_reply(struct startup *s)
 
 	if (f->revision == 0 || f->revision > s->offer.revision)
 		fail_startup(s, STARTUP_BAD_REVISION);
-	/* A peer that took enhanced data for data of its consumer may have
-	 * rejected the connection for that: the revision comes first. */
+	/* The revision is judged before the rejection: a peer of revision 1
+	 * passes the enhanced data to its consumer as private data, and the
+	 * consumer may reject the connection for that. */
 	else if (f->revision < s->offer.revision)
 		fail_startup(s, STARTUP_OLD_REVISION);
 	else if (f->is_rejected)
@@ -235,8 +241,8 @@ static void judge_request(struct startup *s)
 
 /* ---- the peer's stream ---- */
 
-/* Holds bytes of the peer's frame and judges it when it is complete.  Returns
- * how many bytes belonged to it. */
+/* Holds bytes of the peer's frame, and judges the frame when it is complete.
+ * Returns how many of the bytes belonged to the frame. */
 static size_t hold_bytes(struct startup *s, const uint8_t *p, size_t n)
 {
 	size_t before = s->held_bytes;
@@ -262,8 +268,8 @@ static size_t hold_bytes(struct startup *s, const uint8_t *p, size_t n)
 }
 
 /*
- * Neither end may send yet what would be FPDUs: the initiator waits for the
- * reply, and the responder waits for the initiator's first FPDU (RFC 5044
+ * May the peer not yet send FPDUs?  An initiator waits for the reply, and a
+ * responder that has accepted waits for the initiator's first FPDU (RFC 5044
  * 7.1.2).
  */
 static bool is_silence_due(const struct startup *s)
@@ -307,8 +313,9 @@ static void check_responder(const struct startup *s,
 	CHECK(offer->ird_max <= MPA_DEPTH_MAX);
 }
 
-/* The kinds that both ends have; if there are none, those of this end: the
- * initiator may send another than it said, or gives up (RFC 6581 9.2). */
+/* Returns the kinds of ready-to-receive that both ends know.  If there are
+ * none, returns those of this end: the initiator then sends one of these
+ * although it did not announce it, or ends the connection (RFC 6581 9.2). */
 static uint8_t common_rtr(const struct startup *s, uint8_t rtr)
 {
 	uint8_t common = rtr & s->peer.enhanced.rtr;
@@ -316,7 +323,8 @@ static uint8_t common_rtr(const struct startup *s, uint8_t rtr)
 	return common ? common : rtr & MPA_RTR_ALL;
 }
 
-/* The depths of this end and of its reply (RFC 6581 9.1). */
+/* Sets the depths of this end, and those that its reply carries (RFC 6581 9.1).
+ */
 static void settle_depths(struct startup *s, const struct startup_offer *offer,
 			  struct mpa_enhanced *reply)
 {
@@ -327,13 +335,14 @@ static void settle_depths(struct startup *s, const struct startup_offer *offer,
 		a->ird = raised_ird(offer, e->ord);
 	if (a->rtr & MPA_RTR_READ)
 		a->ird = (uint16_t)bits_max_u32(a->ird, 1);
-	/* MPA_DEPTH_MAX lowers no depth */
+	/* MPA_DEPTH_MAX is the greatest depth, so as e->ird it lowers no ORD */
 	a->ord = least_depth(offer->ord, e->ird);
 	reply->ird = e->ord == MPA_DEPTH_MAX ? MPA_DEPTH_MAX : a->ird;
 	reply->ord = e->ird == MPA_DEPTH_MAX ? MPA_DEPTH_MAX : a->ord;
 }
 
-/* The reply is of the request's revision and form (RFC 6581 10). */
+/* Returns the reply.  It has the request's revision, and has enhanced data if
+ * the request has (RFC 6581 10). */
 static struct mpa_frame reply_of(const struct startup *s,
 				 const struct startup_offer *offer)
 {
@@ -357,8 +366,8 @@ int startup_accept(struct startup *s, const struct startup_offer *offer,
 
 	check_responder(s, offer);
 	agree_framing(s, offer);
-	/* An initiator that looks at the reply alone, as siw of the kernel
-	 * does, finds there whether CRC is used. */
+	/* Some initiators, such as the kernel's siw, learn from the reply alone
+	 * whether FPDUs have CRCs. */
 	f.wants_crc = s->agreed.has_crc;
 	if (f.is_enhanced) {
 		s->agreed.is_peer_to_peer = f.enhanced.is_peer_to_peer;
@@ -423,7 +432,8 @@ uint32_t startup_terminate(const struct startup *s, uint8_t *out)
 	return fpdu_seal(&tx, out, bytes + RDMAP_TERMINATE_BYTES);
 }
 
-/* The longest ULPDU whose FPDU fits into a segment of TCP (RFC 5044 4.5). */
+/* Returns the length of the longest ULPDU whose FPDU fits into a segment of TCP
+ * (RFC 5044 4.5), in bytes, within the bounds of STREAM_ULPDU_*. */
 static uint32_t fitting_ulpdu(uint32_t segment_bytes, bool has_markers)
 {
 	uint32_t bytes = bits_min_u32(segment_bytes, 2 * STREAM_ULPDU_MAX);

@@ -7,19 +7,21 @@
  *	initiator			responder
  *	startup_connect -- request -->	startup_listen, startup_take
  *	startup_take <---- reply -----	startup_accept or startup_reject
- *	first FPDU ------------------>	sends no FPDU before this one came
+ *	first FPDU ------------------>	may now send FPDUs
  *
- * In revision 2 both frames may carry enhanced data: how many RDMA Reads each
- * end takes (IRD) and sends (ORD), and in the peer-to-peer model the kinds of
- * first FPDU, called ready-to-receive, that the initiator sends if its consumer
- * has nothing to send.
+ * In revision 2 the request and the reply may carry enhanced data: how many
+ * RDMA Reads at a time each end takes (IRD) and sends (ORD), and in the
+ * peer-to-peer model the kinds of ready-to-receive that each end knows.  A
+ * ready-to-receive is the first FPDU of an initiator; it has no data.
  *
- * The peer is not trusted: its frame is held up to MPA_FRAME_MAX bytes, its
- * first wrong byte ends the start, and so does the deadline.  The result does
- * not depend on how the stream is cut.
+ * The peer is not trusted.  At most MPA_FRAME_MAX bytes of its frame are held.
+ * The first wrong byte of the frame ends the start-up, and so does the
+ * deadline.  The result does not depend on the lengths of the pieces in which
+ * the frame arrives.
  *
- * Sans-IO, no lock: the owner of a connection calls.  A struct startup has
- * pointers into itself, so the caller does not copy it.
+ * Sans-IO.  The functions take no lock: only the owner of a connection calls
+ * them.  A struct startup has pointers into itself, so the caller does not copy
+ * it.
  */
 #ifndef IWARP_STARTUP_H
 #define IWARP_STARTUP_H
@@ -31,38 +33,52 @@
 #include "hdr/mpa.h"
 #include "iwarp/terminate.h"
 
-#define STARTUP_REVISION_MAX  2
-#define STARTUP_TERMINATE_MAX 32 /* bytes */
+#define STARTUP_REVISION_MAX 2
+/* The most bytes that startup_terminate writes. */
+#define STARTUP_TERMINATE_MAX 32
 
 struct stream_config;
 
 enum startup_state {
-	STARTUP_WAITS,	   /* bytes of the peer's frame are to come */
-	STARTUP_REQUESTED, /* responder: startup_accept or startup_reject */
-	STARTUP_ACCEPTED,  /* `agreed` is valid: FPDUs follow */
-	STARTUP_REJECTED,  /* the bytes that follow belong to no MPA */
-	STARTUP_FAILED,	   /* `error` says why: the connection is closed */
+	STARTUP_WAITS, /* the peer's frame is not complete */
+	/* Responder: the request is complete, and the owner has to call
+	 * startup_accept or startup_reject. */
+	STARTUP_REQUESTED,
+	STARTUP_ACCEPTED, /* the responder has accepted: FPDUs follow */
+	/* The responder has rejected; the bytes that follow are not MPA's. */
+	STARTUP_REJECTED,
+	STARTUP_FAILED, /* for the reason `error`: the owner closes */
 };
 
 enum startup_error {
 	STARTUP_NO_ERROR,
-	STARTUP_BAD_KEY,      /* the bytes are no such frame of MPA */
-	STARTUP_BAD_LENGTH,   /* PD_Length is too long, or too short */
-	STARTUP_BAD_REVISION, /* this end does not have that revision */
-	/* The peer answered a request of revision 2 by revision 1. */
+	/* The peer's bytes are not the MPA frame that is expected. */
+	STARTUP_BAD_KEY,
+	/* PD_Length exceeds MPA_PRIVATE_MAX, or is too short for the enhanced
+	 * data. */
+	STARTUP_BAD_LENGTH,
+	/* The peer's frame has revision 0, or a revision above that of this
+	 * end's offer. */
+	STARTUP_BAD_REVISION,
+	/* The peer answered a request of revision 2 with a reply of revision 1.
+	 */
 	STARTUP_OLD_REVISION,
-	/* The peer closed the connection upon a request of revision 2, as a
-	 * peer does that has only revision 1 (RFC 5044 7.1.1). */
+	/* The peer closed the connection without an answer to a request of
+	 * revision 2.  A peer that has only revision 1 does that (RFC 5044
+	 * 7.1.1). */
 	STARTUP_NO_REPLY,
-	STARTUP_BAD_REPLY, /* enhanced data if not asked for, or lacking */
+	/* The reply has enhanced data and the request has none, or the request
+	 * has enhanced data and the reply has none. */
+	STARTUP_BAD_REPLY,
 	/* The peer sent bytes before it was allowed to send FPDUs. */
 	STARTUP_EARLY,
-	STARTUP_CLOSED,	   /* the peer closed before its frame was complete */
+	/* The peer closed the connection before the start-up was complete. */
+	STARTUP_CLOSED,
 	STARTUP_TIMED_OUT, /* the peer's frame was not complete in time */
 	/* The peer will send more RDMA Reads at a time than this end takes. */
 	STARTUP_NO_IRD,
-	/* The two ends want different models of connections, or no kind of
-	 * ready-to-receive is common to both. */
+	/* The two ends want different models of connections, or know no common
+	 * kind of ready-to-receive. */
 	STARTUP_NO_RTR,
 	STARTUP_ERRORS,
 };
@@ -70,113 +86,141 @@ enum startup_error {
 /* The consequences of an error. */
 struct startup_verdict {
 	enum terminate_cause cause;
-	/* An FPDU with a Terminate tells the peer the cause before the
-	 * connection is closed: the peer has accepted and so expects FPDUs,
-	 * with the CRC and the markers of `agreed`. */
+	/* The peer has accepted, so it expects FPDUs: startup_terminate makes a
+	 * Terminate that tells the peer the cause. */
 	bool terminates;
 	/* A new connection with a request of revision 1 may succeed. */
 	bool is_old_peer;
-	/* For the user: a clause in which "it" is the peer; static.  NULL for
-	 * STARTUP_NO_ERROR alone. */
+	/* Tells the user what happened and what to do, without a full stop;
+	 * "it" is the peer.  Static; NULL only for STARTUP_NO_ERROR. */
 	const char *text;
 };
 
-/* The wishes of this end, and the limits of what it accepts. */
+/* What this end asks of the connection, and the limits of what it accepts. */
 struct startup_offer {
 	uint8_t revision; /* initiator: 1 or 2 */
-	bool is_enhanced; /* initiator: revision 2 with enhanced data */
+	/* Initiator: the request has enhanced data, which needs revision 2. */
+	bool is_enhanced;
+	/* wants_crc: this end asks for CRCs in both directions.  wants_markers:
+	 * this end asks for markers in what it receives. */
 	bool wants_crc, wants_markers;
-	bool is_peer_to_peer; /* initiator: with enhanced data */
-	/* Bits of enum mpa_rtr.  initiator, if is_peer_to_peer: the kinds that
-	 * it can send; responder: the kinds that it takes, one at least */
+	/* Initiator: asks for the peer-to-peer model, which needs is_enhanced.
+	 */
+	bool is_peer_to_peer;
+	/* Bits of enum mpa_rtr.  Initiator, if is_peer_to_peer: the kinds that
+	 * it can send.  Responder: the kinds that it takes, at least one. */
 	uint8_t rtr;
-	/* RDMA Reads at a time, 0 to MPA_DEPTH_MAX.  MPA_DEPTH_MAX leaves the
-	 * depth to the consumers (RFC 6581 9.1). */
+	/* How many RDMA Reads at a time this end takes (ird) and sends (ord), 0
+	 * to MPA_DEPTH_MAX.  MPA_DEPTH_MAX leaves the depth to the consumers
+	 * (RFC 6581 9.1). */
 	uint16_t ird, ord;
 	/* IRD may be raised to this number if the peer asks for more than
-	 * `ird`; a smaller number counts as `ird`.  It is 1 at least if a
-	 * responder takes MPA_RTR_READ. */
+	 * `ird`; a number below `ird` counts as `ird`.  If a responder takes
+	 * MPA_RTR_READ, ird or ird_max is at least 1. */
 	uint16_t ird_max;
-	/* Up to MPA_PRIVATE_MAX bytes, less MPA_ENHANCED with enhanced data.
-	 * siw of the kernel takes 256 bytes, the enhanced data among them. */
+	/* Borrowed during the call. */
 	const void *private_data;
+	/* At most MPA_PRIVATE_MAX; with enhanced data MPA_ENHANCED bytes less.
+	 * The kernel's siw accepts at most 256 bytes of private data and
+	 * enhanced data together. */
 	uint16_t private_bytes;
 };
 
-/* The parameters that both ends use in full operation. */
+/* The parameters that the two ends use in full operation. */
 struct startup_agreed {
 	uint8_t revision;
-	bool is_enhanced;
-	bool has_crc;
+	bool is_enhanced; /* the two frames had enhanced data */
+	bool has_crc;	  /* FPDUs have CRCs in both directions */
+	/* This end receives (rx_markers) and sends (tx_markers) markers. */
 	bool rx_markers, tx_markers;
 	bool is_peer_to_peer;
-	/* This end sends no FPDU before it received one and found it right. */
+	/* This end sends no FPDU before it has received one with a right CRC.
+	 */
 	bool awaits_fpdu;
-	/* if is_peer_to_peer; the initiator: the kind that it sends first; the
-	 * responder: the kinds that it takes first */
+	/* Bits of enum mpa_rtr, if is_peer_to_peer.  Initiator: the kind that
+	 * it sends first.  Responder: the kinds that it takes first. */
 	uint8_t rtr;
-	/* MPA_DEPTH_MAX: the consumers know the depth, MPA does not */
+	/* How many RDMA Reads at a time this end takes (ird) and sends (ord).
+	 * MPA_DEPTH_MAX: only the consumers know the depth. */
 	uint16_t ird, ord;
 };
 
+/* The start-up of one connection. */
 struct startup {
 	enum startup_state state;
-	enum startup_error error;
+	enum startup_error error; /* in STARTUP_FAILED */
 	bool is_initiator;
+	/* When the peer's frame has to be complete, by the clock of
+	 * startup_tick. */
 	uint64_t deadline_ns;
-	/* The initiator's; of the responder's only the revision.  Without
-	 * private data. */
+	/* Initiator: its offer without the private data.  Responder: only
+	 * `revision` is set. */
 	struct startup_offer offer;
-	/* In all states but STARTUP_WAITS and STARTUP_FAILED: the peer's frame,
-	 * with its private data, IRD and ORD. */
+	/* The peer's frame, in all states but STARTUP_WAITS and STARTUP_FAILED.
+	 * Its private data is in `held`. */
 	struct mpa_frame peer;
-	/* In STARTUP_ACCEPTED, and if the error's verdict says `terminates`. */
+	/* Valid in STARTUP_ACCEPTED, and in STARTUP_FAILED if the error's
+	 * verdict says `terminates`. */
 	struct startup_agreed agreed;
-	uint16_t held_bytes;
-	uint8_t held[MPA_FRAME_MAX]; /* bytes of the peer's frame */
+	uint16_t held_bytes;	     /* how many bytes are in `held` */
+	uint8_t held[MPA_FRAME_MAX]; /* the bytes of the peer's frame */
 };
 
-/* Begins an initiator: writes at most MPA_FRAME_MAX bytes for the peer at
- * `out` and returns their number.  -EMSGSIZE: the private data is too long. */
+/* Begins the start-up of an initiator: writes the request, at most
+ * MPA_FRAME_MAX bytes, at `out` and returns its length.  -EMSGSIZE: the private
+ * data is too long.  The caller sends the request.  @deadline_ns: when the
+ * reply has to be complete. */
 int startup_connect(struct startup *s, const struct startup_offer *offer,
 		    uint64_t deadline_ns, uint8_t *out);
-/* Begins a responder, which takes requests of revisions 1 to `revision`. */
+/* Begins the start-up of a responder, which takes requests of revisions 1 to
+ * `revision`.  @deadline_ns: when the request has to be complete. */
 void startup_listen(struct startup *s, uint8_t revision, uint64_t deadline_ns);
 /*
- * Takes bytes of the peer's stream and returns how many belonged to the peer's
- * frame.  Behind a rejecting reply the rest is not MPA's; in the other states
- * bytes behind the frame are an error.  After startup_accept the stream belongs
- * to the next layer.
+ * Takes the next n bytes of the peer's stream, and returns how many of them
+ * belonged to the peer's frame.  The bytes after a rejecting reply are not
+ * MPA's, and are left to the caller.  Bytes after any other frame are an error,
+ * STARTUP_EARLY.  Not called after startup_accept: from then on the bytes are
+ * FPDUs.
  */
 size_t startup_take(struct startup *s, const uint8_t *p, size_t n);
-/* The peer has closed the stream. */
+/* The peer has closed the stream: a start-up in STARTUP_WAITS or
+ * STARTUP_REQUESTED fails. */
 void startup_end(struct startup *s);
-/* Answers in STARTUP_REQUESTED: both write at most MPA_FRAME_MAX bytes for the
- * peer at `out` and return their number.  -EMSGSIZE: the private data is too
- * long, and nothing changes. */
+/* In STARTUP_REQUESTED: accepts the connection.  Writes the reply, at most
+ * MPA_FRAME_MAX bytes, at `out` and returns its length.  -EMSGSIZE: the private
+ * data is too long, and the state does not change.  The caller sends the reply.
+ */
 int startup_accept(struct startup *s, const struct startup_offer *offer,
 		   uint8_t *out);
-/* The offer's IRD and ORD tell the peer what this end would need (RFC 6581
- * 9.1). */
+/* In STARTUP_REQUESTED: rejects the connection.  Writes the reply, at most
+ * MPA_FRAME_MAX bytes, at `out` and returns its length.  -EMSGSIZE: the private
+ * data is too long, and the state does not change.  The offer's IRD and ORD
+ * tell the peer what this end would need (RFC 6581 9.1). */
 int startup_reject(struct startup *s, const struct startup_offer *offer,
 		   uint8_t *out);
 /*
- * Fills *c in STARTUP_ACCEPTED.  segment_bytes: the payload of a segment of the
- * TCP connection, at most; an FPDU fits into it, unless it is very small.
- * A depth that the consumers set is the offer's; none is above
- * HCA_MAX_RD_ATOMIC, so the caller offers no more.  MPA says nothing of RFC
- * 7306: a caller that knows that the peer has it sets has_extensions.
+ * In STARTUP_ACCEPTED: fills *c with what the two ends agreed on.  A depth that
+ * MPA left to the consumers is that of this end's offer.  IRD and ORD above
+ * HCA_MAX_RD_ATOMIC are lowered to that number, so the caller offers no more.
+ * has_extensions becomes false, because MPA does not negotiate RFC 7306; a
+ * caller that knows that the peer has RFC 7306 sets it afterwards.
+ * @segment_bytes: the greatest payload of a segment of the TCP connection, in
+ * bytes.  c->ulpdu_max lets an FPDU fit into one segment, but is at least
+ * STREAM_ULPDU_MIN.
  */
 void startup_stream(const struct startup *s, uint32_t segment_bytes,
 		    struct stream_config *c);
 /*
- * Writes the FPDU with the Terminate of a start-up that has failed, at most
- * STARTUP_TERMINATE_MAX bytes, and returns its length; 0: the error's verdict
- * has none.  The caller sends it and closes the connection.
+ * Writes an FPDU with the Terminate that tells the peer why the start-up has
+ * failed, at most STARTUP_TERMINATE_MAX bytes, and returns its length.  The
+ * caller sends the FPDU and closes the connection.  0: the start-up has not
+ * failed, or the error's verdict does not say `terminates`.
  */
 uint32_t startup_terminate(const struct startup *s, uint8_t *out);
-/* When startup_tick has to be called; UINT64_MAX: never. */
+/* Returns when startup_tick has to be called, in ns; UINT64_MAX: never. */
 uint64_t startup_deadline(const struct startup *s);
+/* The time is now_ns: a start-up whose deadline has passed fails with
+ * STARTUP_TIMED_OUT. */
 void startup_tick(struct startup *s, uint64_t now_ns);
 /* Returns the error's row, which is static. */
 const struct startup_verdict *startup_verdict(enum startup_error error);

@@ -24,7 +24,8 @@ int stream_open(struct ibt *t, struct ibt_qp *q, const struct stream_config *c)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	/* responses to ird READs and atomics, and to the READ of an RTR */
+	/* room for the responses to ird READs and atomics, and to a
+	 * ready-to-receive that is a READ */
 	s->in.size = bits_pow2_up(c->ird + 1);
 	s->in.responses = calloc(s->in.size, sizeof(*s->in.responses));
 	if (!s->in.responses) {
@@ -49,7 +50,8 @@ int stream_open(struct ibt *t, struct ibt_qp *q, const struct stream_config *c)
 	s->out.response_sequence = 1;
 	stream_close(q);
 	q->stream = s;
-	/* decides that no request goes direct, so that none waits for that */
+	/* No request of a stream goes direct.  The path is set here so that no
+	 * request waits until it is chosen. */
 	q->direct.path = IBT_PATH_PACKETS;
 	ibt_qp_activate(t, q);
 	return 0;
@@ -169,7 +171,7 @@ struct wqe *stream_read_out(struct ibt *t, struct ibt_qp *q, uint32_t *at)
 	struct stream_initiator *out = &q->stream->out;
 	uint32_t completed = shared_own(&q->qp->sq.completed);
 
-	/* slots before `completed` are free, or have newer requests */
+	/* slots before `completed` are free or hold newer requests */
 	if ((int32_t)(out->read - completed) < 0)
 		out->read = completed;
 	for (; out->read != q->req.wqe; out->read++) {
@@ -183,8 +185,8 @@ struct wqe *stream_read_out(struct ibt *t, struct ibt_qp *q, uint32_t *at)
 	return NULL;
 }
 
-/* In the order in which they were posted; READs and atomics with their
- * responses (RFC 5040 5.5, RFC 7306 5.4). */
+/* Requests complete in the order in which they were posted; a READ or an atomic
+ * completes after its response has come (RFC 5040 5.5, RFC 7306 5.4). */
 void stream_retire(struct ibt *t, struct ibt_qp *q)
 {
 	struct wq *sq = &q->qp->sq;

@@ -5,13 +5,15 @@
  * type HCA_QPT_RC, whose struct ibt_qp refers to it:
  *
  *	stream_tx  requests, responses, a Terminate -> bytes of FPDUs
- *	stream_rx  bytes, cut anywhere -> memory, receives, completions
+ *	stream_rx  bytes, in pieces of any length -> memory, receives,
+ *completions
  *
- * The byte stream below delivers each byte once and in order.  So a WRITE or a
- * SEND completes when its last FPDU is made, as RFC 5040 5.5 permits:
- * its memory is copied then.  READs and atomics complete with their responses.
+ * TCP delivers each byte once and in order.  So a WRITE or a SEND completes
+ *when its last FPDU is made, as RFC 5040 5.5 permits: the FPDUs hold a copy of
+ *its data.  READs and atomics complete when their responses have come.
  *
- * No memory is allocated after stream_open.  Owner and lock: as struct ibt_qp.
+ * No memory is allocated after stream_open.  Owner: the engine.  Lock: the
+ * progress lock.
  */
 #ifndef IWARP_STREAM_H
 #define IWARP_STREAM_H
@@ -23,31 +25,41 @@
 #include "iwarp/fpdu.h"
 #include "iwarp/terminate.h"
 
-#define STREAM_BODY_MAX 64 /* the longest untagged message that is no SEND */
-#define STREAM_HOLD	8  /* bytes of a segment that are placed last */
-/* The bounds of a sent ULPDU, in bytes (RFC 5044 3). */
+/* The longest payload of an untagged message other than a SEND, in bytes. */
+#define STREAM_BODY_MAX 64
+/* How many bytes at a segment's end are placed after its CRC is known. */
+#define STREAM_HOLD 8
+/* The bounds of stream_config.ulpdu_max, in bytes (RFC 5044 3). */
 #define STREAM_ULPDU_MIN 128
 #define STREAM_ULPDU_MAX 64768
 
 /* The result of the connection's start-up. */
 struct stream_config {
-	bool has_crc;
+	bool has_crc; /* FPDUs have CRCs in both directions */
+	/* This side sends (tx_markers) and receives (rx_markers) markers. */
 	bool tx_markers, rx_markers;
-	/* This side accepted the connection: it sends no FPDU before it has
+	/* This side accepted the connection, so it sends no FPDU before it has
 	 * received one (RFC 5044 7.1.2). */
 	bool is_responder;
 	bool has_extensions; /* both sides know RFC 7306 */
-	/* Bits of enum mpa_rtr.  The initiator: the kind of its first FPDU; the
-	 * responder: the kinds of which it takes one as the first.  0: the
-	 * first FPDU is a message. */
+	/* Bits of enum mpa_rtr: the kinds of ready-to-receive.  An initiator
+	 * sends this kind as its first FPDU.  A responder takes only one of
+	 * these kinds as the first FPDU.  0: the first FPDU is a message of the
+	 * initiator's program. */
 	uint8_t rtr;
-	uint32_t ulpdu_max; /* bytes, STREAM_ULPDU_MIN to STREAM_ULPDU_MAX */
-	uint32_t ird;	    /* READs and atomics of the peer at once */
-	uint32_t ord;	    /* READs and atomics to the peer at once */
+	/* The longest ULPDU that this side sends, in bytes: STREAM_ULPDU_MIN to
+	 * STREAM_ULPDU_MAX. */
+	uint32_t ulpdu_max;
+	/* How many READs and atomics of the peer may wait for a response at
+	 * this side, 0 to HCA_MAX_RD_ATOMIC. */
+	uint32_t ird;
+	/* How many READs and atomics of this side may wait for a response at
+	 * the peer, 0 to HCA_MAX_RD_ATOMIC. */
+	uint32_t ord;
 };
 
 enum stream_phase {
-	STREAM_OPEN,
+	STREAM_OPEN,	    /* messages are sent and received */
 	STREAM_TERMINATING, /* a Terminate is to be sent */
 	STREAM_OVER,	    /* nothing is sent or received any more */
 };
@@ -55,83 +67,107 @@ enum stream_phase {
 /* A response that is due to a READ or an atomic of the peer. */
 struct stream_response {
 	bool is_atomic;
-	struct rdmap_read read;
-	struct rdmap_atomic_response atomic;
+	struct rdmap_read read; /* the peer's request, if it is a READ */
+	struct rdmap_atomic_response atomic; /* the response, if is_atomic */
 };
 
 /* The requests of this side. */
 struct stream_initiator {
-	uint8_t rtr;	     /* that is to be sent; 0: none */
-	bool awaits_rtr;     /* the response to the RTR's READ is to come */
-	bool is_begun;	     /* the request at ibt_qp.req.wqe has begun */
-	bool owes_immediate; /* its data is sent, its Immediate Data is not */
-	uint32_t sent;	     /* bytes of its data that were sent */
-	/* The numbers of the next messages of three queues (RFC 5041 4.3). */
+	/* The kind of ready-to-receive that is to be sent; 0: none. */
+	uint8_t rtr;
+	/* The ready-to-receive was a READ, whose response has not come. */
+	bool awaits_rtr;
+	bool is_begun; /* the request at ibt_qp.req.wqe has begun */
+	/* The data of the request at ibt_qp.req.wqe, a WRITE, was sent; its
+	 * Immediate Data was not. */
+	bool owes_immediate;
+	/* How many bytes of data of the request at ibt_qp.req.wqe were sent. */
+	uint32_t sent;
+	/* Message sequence numbers (RFC 5041 4.3): of the next SEND or
+	 * Immediate Data, and of the next READ or atomic, that this side sends;
+	 * of the next atomic's response that it receives. */
 	uint32_t send_sequence, request_sequence, response_sequence;
 	uint32_t ord;	    /* stream_config.ord */
 	uint32_t reads_out; /* READs and atomics that wait for a response */
-	/* An index of the send queue: no READ and no atomic before it waits for
-	 * a response. */
+	/* An index of the send queue, from which stream_read_out searches: all
+	 * READs and atomics before it have their responses. */
 	uint32_t read;
-	uint32_t placed; /* bytes of the response to the oldest READ */
+	/* How many bytes of the response to the oldest READ were placed. */
+	uint32_t placed;
 };
 
 /* The requests of the peer. */
 struct stream_target {
-	uint8_t rtr; /* kinds of the first FPDU, until it has come; 0: any */
+	/* Bits of enum mpa_rtr: the kinds that the first FPDU may have.  0: the
+	 * first FPDU has come, or may be any message. */
+	uint8_t rtr;
+	/* Message sequence numbers (RFC 5041 4.3): of the next SEND or
+	 * Immediate Data, and of the next READ or atomic, that this side
+	 * receives; of the next atomic's response that it sends. */
 	uint32_t send_sequence, request_sequence, response_sequence;
-	bool in_message;  /* a SEND has begun and has not ended */
-	uint8_t opcode;	  /* the opcode of that SEND */
-	uint32_t placed;  /* bytes of that SEND that were placed */
-	uint64_t written; /* bytes of the present WRITE */
-	uint32_t wrote;	  /* bytes of the last WRITE that is complete */
+	bool in_message; /* a SEND has begun and has not ended */
+	uint8_t opcode;	 /* the enum rdmap_opcode of that SEND */
+	uint32_t placed; /* bytes of that SEND in complete segments */
+	/* Bytes of the present WRITE in complete segments. */
+	uint64_t written;
+	/* Length in bytes of the last complete WRITE, for the completion of the
+	 * Immediate Data that follows the WRITE. */
+	uint32_t wrote;
 	bool in_response; /* the response at `tail` is sent in part */
 	uint32_t sent;	  /* bytes of that response that were sent */
-	/* Free-running indices of the ring `responses`, and its size, a power
-	 * of two. */
+	/* The ring `responses`: free-running indices of the next free row
+	 * (head) and of the oldest response (tail), and how many rows there
+	 * are, a power of two. */
 	uint32_t head, tail, size;
 	uint32_t ird;			   /* stream_config.ird */
 	struct stream_response *responses; /* owned */
 };
 
-/* The segment that is received. */
+/* The segment that is being received. */
 struct stream_segment {
 	uint32_t head_bytes; /* bytes of `head` that have come */
-	bool is_parsed;
-	const struct rdmap_info *info; /* NULL: there is no such opcode */
+	bool is_parsed;	     /* the header is complete, and is in `ddp` */
+	const struct rdmap_info *info; /* NULL: the opcode does not exist */
+	/* The length of the payload, and how many bytes of it have come. */
 	uint32_t payload_bytes, taken;
-	/* The reason why the segment is refused; the stream ends for it after
-	 * the CRC is known. */
+	/* Why the segment is refused; TERMINATE_NONE: it is not.  The stream
+	 * ends only when the FPDU's CRC has proved right. */
 	enum terminate_cause refused;
-	uint8_t receive_status; /* enum hca_status of a refused SEND */
-	struct explain explain;
+	/* The enum hca_status with which a refused SEND completes its receive;
+	 * 0: the receive is not completed. */
+	uint8_t receive_status;
+	struct explain explain; /* the facts for the user about a refusal */
 	/* The members from here on are not cleared for a new segment. */
-	uint8_t head[DDP_HEAD_MAX];
-	struct ddp_header ddp; /* valid if is_parsed */
-	uint8_t body[STREAM_BODY_MAX];
-	/* The segment's last bytes, which are placed after its CRC is known: a
-	 * program that polls the last byte of a WRITE finds a correct one. */
+	uint8_t head[DDP_HEAD_MAX];    /* the bytes of the header */
+	struct ddp_header ddp;	       /* valid if is_parsed */
+	uint8_t body[STREAM_BODY_MAX]; /* the payload, unless it is placed */
+	/* The segment's last bytes, which are placed after its CRC is known. So
+	 * a program that polls the last byte of a WRITE finds no wrong data. */
 	uint8_t last[STREAM_HOLD];
 };
 
 /* The Terminate that is to be sent. */
 struct stream_terminate {
 	enum terminate_cause cause;
-	/* the length and the header of the segment that is refused, and the
-	 * body if it is a Read Request; not all of them may be sent */
+	/* The length and the header of the refused segment, and its body if the
+	 * segment is a Read Request, as on the wire.  The Terminate quotes as
+	 * much of these bytes as its cause allows. */
 	uint8_t headers[2 + DDP_HEAD_MAX + RDMAP_READ_BYTES];
-	uint32_t header_bytes;
+	uint32_t header_bytes; /* how many bytes are in `headers` */
 };
 
+/* One stream, owned by its struct ibt_qp. */
 struct iwarp_stream {
 	enum stream_phase phase;
 	struct fpdu_rx rx;
 	struct fpdu_tx tx;
-	uint32_t ulpdu_max;
-	bool has_extensions;
-	/* the peer's first FPDU has come, or this side is the initiator */
+	uint32_t ulpdu_max;  /* stream_config.ulpdu_max */
+	bool has_extensions; /* stream_config.has_extensions */
+	/* This side is the initiator, or the peer's first FPDU has come. */
 	bool may_send;
-	bool is_response_next; /* requests and responses take turns */
+	/* The next message is a response if one is due: requests and responses
+	 * take turns. */
+	bool is_response_next;
 	struct stream_initiator out;
 	struct stream_target in;
 	struct stream_segment segment;
@@ -139,50 +175,54 @@ struct iwarp_stream {
 };
 
 /* stream.c */
-/* Begins full operation of q, which is about to enter RTS: from then on the
- * stream carries q's requests.  0; -ENOMEM; -EINVAL: a member of *c is out of
- * range. */
+/* Begins full operation of q, which is about to enter RTS: from then on a new
+ * stream carries q's requests.  Frees the stream that q had.  Returns 0;
+ * -ENOMEM; -EINVAL: a member of *c is out of range. */
 int stream_open(struct ibt *t, struct ibt_qp *q, const struct stream_config *c);
 /* Frees q's stream, if there is one. */
 void stream_close(struct ibt_qp *q);
-/* The byte stream below has ended: q enters ERR.  The user gets a message if a
- * request was under way. */
+/* The TCP connection has ended: q enters ERR.  The user gets a message if a
+ * request was not completed. */
 void stream_lost(struct ibt *t, struct ibt_qp *q);
-/* Ends the stream by a Terminate and fails q.  @x: the facts for the message to
- * the user; NULL: the user has got that message. */
+/* Ends the stream by a Terminate, and fails q; does nothing if the stream has
+ * ended.  @x: the facts for the message to the user; NULL: the user has already
+ * got a message. */
 void stream_fail(struct ibt *t, struct ibt_qp *q, enum terminate_cause cause,
 		 struct explain *x);
-/* Is q's connection at its end, with nothing left to send? */
+/* Has q's stream ended, with nothing left to send? */
 bool stream_is_over(const struct ibt_qp *q);
-/* May this side send: is it the initiator, or has the peer's first FPDU come?
- */
+/* May this side send?  It may if it is the initiator, or if the peer's first
+ * FPDU has come. */
 bool stream_has_begun(const struct ibt_qp *q);
-/* Is all sent that is posted or due? */
+/* Are all posted requests and all due responses sent?  Also true when nothing
+ * more will be sent, because q is in ERR or the stream is over. */
 bool stream_is_drained(const struct ibt_qp *q);
 /* Completes the oldest requests, up to the first that waits for a response or
- * was not sent.  If that request failed before it was sent, completes it with
- * its status and ends the stream. */
+ * is not sent.  If that first request failed before it was sent, completes it
+ * with its status and ends the stream. */
 void stream_retire(struct ibt *t, struct ibt_qp *q);
 /* Returns the oldest READ or atomic that waits for its response, with its index
- * in *at; NULL: there is none. */
+ * in the send queue in *at; NULL: there is none. */
 struct wqe *stream_read_out(struct ibt *t, struct ibt_qp *q, uint32_t *at);
-/* Returns the body of the Read Request of w, a READ. */
+/* Returns the body of the Read Request by which w, a READ, is sent. */
 struct rdmap_read stream_read_of(struct wqe *w);
-/* May the request be sent on this stream? */
+/* May a request with this opcode, an enum hca_wr, be executed on the stream? */
 bool stream_has_opcode(const struct iwarp_stream *s, uint8_t opcode);
 
 /* stream_tx.c */
-/* Returns how many bytes of room stream_tx needs. */
+/* Returns how many bytes the buffer of stream_tx needs. */
 uint32_t stream_tx_room(const struct ibt_qp *q);
 /*
  * Writes the next FPDU to buf, which has `room` bytes, and returns its length;
- * 0: there is nothing to send now, or room is less than stream_tx_room.
+ * 0: there is nothing to send now, or `room` is less than stream_tx_room(q).
  */
 uint32_t stream_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
 		   uint32_t room);
 
 /* stream_rx.c */
-/* Takes the next n bytes of the stream. */
+/* Takes the next n bytes that came from the peer, at p.  An error in these
+ * bytes ends the stream (stream_fail); the bytes after the error are dropped.
+ */
 void stream_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From the bytes of the stream to memory and completions.  A segment is judged
- * when its header has come (RFC 5041 7.1, RFC 5040 7.2).  Its payload is placed
- * as its bytes come, but for the last ones; they, and all that the segment
- * completes, wait until the CRC of its FPDU is known, so that messages are
- * delivered in order (RFC 5041 5.3, 5.4).
+ * Places the bytes of a stream in memory, and completes receives and requests.
+ * A segment is judged when its header has come (RFC 5041 7.1, RFC 5040 7.2).
+ * Its payload is placed as it comes, except for its last STREAM_HOLD bytes.
+ * These bytes are placed, and what the segment completes is completed, when the
+ * FPDU's CRC has proved right; so messages are delivered in order (RFC 5041
+ * 5.3, 5.4).
  */
 #include <string.h>
 
@@ -16,14 +17,14 @@
 
 /* ---- judging a segment's header ---- */
 
-/* Refuses the segment; returns false. */
+/* Refuses the present segment.  Returns false, for its callers to return. */
 static bool refuse_segment(struct iwarp_stream *s, enum terminate_cause cause)
 {
 	s->segment.refused = cause;
 	return false;
 }
 
-/* The payload has the length that the opcode has. */
+/* Does the untagged message have the length that its opcode demands? */
 static bool has_fitting_body(const struct stream_segment *g)
 {
 	if (!g->info->payload_bytes)
@@ -32,8 +33,8 @@ static bool has_fitting_body(const struct stream_segment *g)
 	       !g->ddp.message_offset;
 }
 
-/* Is the segment a ready-to-receive that this side takes (RFC 6581 9.2)?  A
- * READ's length is judged with its body. */
+/* Is the segment a ready-to-receive that this side takes (RFC 6581 9.2)?
+ * Whether a READ has length 0 is judged when its body has come. */
 static bool is_ready_to_receive(const struct iwarp_stream *s)
 {
 	const struct stream_segment *g = &s->segment;
@@ -47,7 +48,7 @@ static bool is_ready_to_receive(const struct iwarp_stream *s)
 	return g->ddp.opcode == RDMAP_SEND && s->in.rtr & MPA_RTR_SEND;
 }
 
-/* A SEND takes one receive, and its segments are in order (RFC 5040 5.3, RFC
+/* A SEND takes one receive, and its segments come in order (RFC 5040 5.3, RFC
  * 5041 4.3). */
 static bool judge_send(struct ibt *t, struct ibt_qp *q)
 {
@@ -66,7 +67,7 @@ static bool judge_send(struct ibt *t, struct ibt_qp *q)
 	if (g->ddp.message_offset != in->placed)
 		return refuse_segment(s, TERMINATE_OFFSET);
 	if (in->rtr)
-		return true; /* takes no receive */
+		return true; /* a ready-to-receive takes no receive */
 	w = ibt_receive_take(t, q);
 	if (!w)
 		return refuse_segment(s, TERMINATE_NO_BUFFER);
@@ -84,7 +85,7 @@ static bool judge_send(struct ibt *t, struct ibt_qp *q)
 	return refuse_segment(s, TERMINATE_TOO_LONG);
 }
 
-/* Immediate Data is a message of the queue of SENDs (RFC 7306 6.3). */
+/* Immediate Data comes in the DDP queue of the SENDs (RFC 7306 6.3). */
 static bool judge_immediate(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -98,7 +99,7 @@ static bool judge_immediate(struct ibt *t, struct ibt_qp *q)
 	return true;
 }
 
-/* May the peer write these bytes, by the key of the present tagged segment? */
+/* May the peer write by the present segment's key, offset and length? */
 static bool judge_write(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -108,7 +109,7 @@ static bool judge_write(struct ibt *t, struct ibt_qp *q)
 		return true; /* names no memory (RFC 5041 5.2) */
 	if (g->ddp.offset + g->payload_bytes < g->ddp.offset)
 		return refuse_segment(s, TERMINATE_WRAP);
-	g->explain.verdict = MR_NO_RIGHT; /* if the queue pair lacks it */
+	g->explain.verdict = MR_NO_RIGHT; /* if the QP itself lacks the right */
 	if (!message_key(t->hca, q->qp, g->ddp.stag, g->ddp.offset,
 			 g->payload_bytes, HCA_REMOTE_WRITE, &g->explain))
 		return true;
@@ -116,8 +117,8 @@ static bool judge_write(struct ibt *t, struct ibt_qp *q)
 		s, terminate_of_tagged((enum mr_verdict)g->explain.verdict));
 }
 
-/* A response answers the oldest READ, from where the segment before ended (RFC
- * 5040 5.2.2). */
+/* A segment of a response answers the oldest READ, and continues where the
+ * segment before it ended (RFC 5040 5.2.2). */
 static bool judge_read_response(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -146,8 +147,8 @@ static bool judge_read_response(struct ibt *t, struct ibt_qp *q)
 	return true;
 }
 
-/* READs and atomics share a queue, whose depth is IRD (RFC 5040 6.1, RFC 7306
- * 5.2). */
+/* READs and atomics of the peer share a queue of IRD rows (RFC 5040 6.1, RFC
+ * 7306 5.2). */
 static bool judge_read_like(struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -155,7 +156,7 @@ static bool judge_read_like(struct ibt_qp *q)
 
 	if (s->segment.ddp.sequence != in->request_sequence)
 		return refuse_segment(s, TERMINATE_SEQUENCE);
-	/* one more than ird: see stream_open */
+	/* one row more than IRD is for a ready-to-receive that is a READ */
 	if (in->head - in->tail > in->ird)
 		return refuse_segment(s, TERMINATE_NO_BUFFER);
 	return true;
@@ -221,7 +222,7 @@ static bool judge_segment(struct ibt *t, struct ibt_qp *q)
 	    !has_fitting_body(g))
 		return refuse_segment(s, TERMINATE_STREAM);
 	g->explain.opcode = g->ddp.opcode;
-	/* an initiator that has no fitting kind says so by its Terminate */
+	/* an initiator that knows none of these kinds sends a Terminate */
 	if (s->in.rtr && g->ddp.opcode != RDMAP_TERMINATE &&
 	    !is_ready_to_receive(s))
 		return refuse_segment(s, TERMINATE_RTR);
@@ -283,7 +284,7 @@ static bool place_send(struct ibt *t, struct ibt_qp *q, uint32_t at,
 	return refuse_segment(s, TERMINATE_LOCAL);
 }
 
-/* Places n bytes of payload that stand `at` bytes into the segment. */
+/* Places the n bytes at p, which are at offset `at` of the payload. */
 static bool place_bytes(struct ibt *t, struct ibt_qp *q, uint32_t at,
 			const uint8_t *p, uint32_t n)
 {
@@ -301,7 +302,7 @@ static bool place_bytes(struct ibt *t, struct ibt_qp *q, uint32_t at,
 	return true;
 }
 
-/* Where the bytes begin that wait for the CRC. */
+/* Returns the offset in the payload of the bytes that wait for the CRC. */
 static uint32_t held_from(const struct stream_segment *g)
 {
 	return g->payload_bytes - bits_min_u32(g->payload_bytes, STREAM_HOLD);
@@ -323,7 +324,7 @@ static void take_payload(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
 	g->taken += n - now;
 }
 
-/* Takes n bytes of the ULPDU: the header, then the payload. */
+/* Takes the next n bytes of the ULPDU: of its header, then of its payload. */
 static void take_ulpdu(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
 		       uint32_t n)
 {
@@ -385,8 +386,8 @@ static void end_read_response(struct ibt *t, struct ibt_qp *q)
 		answer_read(t, q, at);
 }
 
-/* The SEND is complete when its last segment is.  A key that cannot be
- * invalidated ends the stream instead (RFC 5040 5.3). */
+/* Completes the SEND if the segment is its last.  If the SEND's key cannot be
+ * invalidated, ends the stream instead (RFC 5040 5.3). */
 static bool end_send(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -435,7 +436,7 @@ static struct stream_response *add_response(struct ibt *t, struct ibt_qp *q)
 	return &in->responses[in->head++ & (in->size - 1)];
 }
 
-/* A READ of no bytes names no memory (RFC 5040 5.2.1). */
+/* A READ of length 0 names no memory (RFC 5040 5.2.1). */
 static bool end_read_request(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -447,7 +448,7 @@ static bool end_read_request(struct ibt *t, struct ibt_qp *q)
 		return refuse_segment(s, TERMINATE_RTR);
 	if (r.source_offset + r.bytes < r.source_offset)
 		return refuse_segment(s, TERMINATE_SOURCE_WRAP);
-	g->explain.verdict = MR_NO_RIGHT; /* if the queue pair lacks it */
+	g->explain.verdict = MR_NO_RIGHT; /* if the QP itself lacks the right */
 	if (r.bytes &&
 	    message_key(t->hca, q->qp, r.source_stag, r.source_offset, r.bytes,
 			HCA_REMOTE_READ, &g->explain))
@@ -459,9 +460,10 @@ static bool end_read_request(struct ibt *t, struct ibt_qp *q)
 	return true;
 }
 
-/* The value that an atomic stores in place of `old`: masks choose the bits that
- * are compared and swapped, and the highest bits of the fields that are added
- * (RFC 7306 5.1.1, 5.1.2). */
+/* Returns the value that an atomic stores in place of `old`.  Compare and swap
+ * has masks of the bits that are compared and swapped.  Each bit of the mask of
+ * fetch and add is the highest bit of a field: the carry stops there (RFC 7306
+ * 5.1.1, 5.1.2). */
 static uint64_t atomic_result(const struct rdmap_atomic *a, uint64_t old)
 {
 	uint64_t sum = 0, carry = 0;
@@ -480,7 +482,7 @@ static uint64_t atomic_result(const struct rdmap_atomic *a, uint64_t old)
 	return sum;
 }
 
-/* Executes an atomic with any masks by compare and swap. */
+/* Executes an atomic with any masks by compare-and-swap without masks. */
 static int run_masked(struct space *s, const struct rdmap_atomic *a,
 		      uint64_t va, uint64_t *found)
 {
@@ -509,8 +511,8 @@ static int run_atomic(struct space *s, const struct rdmap_atomic *a,
 	return run_masked(s, a, va, found);
 }
 
-/* An atomic that is not aligned, or of another code, changes nothing (RFC 7306
- * 5.2.1, 8.2). */
+/* Executes an atomic and queues its response.  An unaligned address or an
+ * unknown operation changes nothing (RFC 7306 5.2.1, 8.2). */
 static bool end_atomic_request(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -521,11 +523,11 @@ static bool end_atomic_request(struct ibt *t, struct ibt_qp *q)
 	rdmap_atomic_parse(g->body, &a);
 	if (a.opcode != RDMAP_FETCH_ADD && a.opcode != RDMAP_COMPARE_SWAP)
 		return refuse_segment(s, TERMINATE_OPCODE);
-	g->explain.detail = "an atomic's address is not a multiple of 8";
+	g->explain.detail = "an atomic whose address is not a multiple of 8";
 	if (a.offset % 8)
 		return refuse_segment(s, TERMINATE_STREAM);
 	g->explain.detail = NULL;
-	g->explain.verdict = MR_NO_RIGHT; /* if the queue pair lacks it */
+	g->explain.verdict = MR_NO_RIGHT; /* if the QP itself lacks the right */
 	if (message_locate(t->hca, q->qp, a.stag, a.offset, 8,
 			   HCA_REMOTE_ATOMIC, &va, &g->explain))
 		return refuse_segment(
@@ -563,7 +565,7 @@ static bool end_atomic_response(struct ibt *t, struct ibt_qp *q)
 
 /* ---- the end of the stream ---- */
 
-/* The status of the request that a Terminate of this cause answers. */
+/* Returns the status of the request that the Terminate quotes. */
 static enum hca_status status_of(const struct rdmap_terminate *e)
 {
 	if (e->layer == 0 && e->type == 1)
@@ -571,8 +573,8 @@ static enum hca_status status_of(const struct rdmap_terminate *e)
 	return e->layer == 2 ? HCA_REM_OP_ERR : HCA_REM_INV_REQ_ERR;
 }
 
-/* Does the Terminate quote the Read Request, or the atomic, that this side has
- * waited for longest?  It was the first of those that are unanswered. */
+/* Is `about`, the header that a Terminate quotes, that of the oldest READ or
+ * atomic without a response?  There are reads_out of these. */
 static bool is_about_oldest_read(const struct iwarp_stream *s,
 				 const struct ddp_header *about)
 {
@@ -580,8 +582,8 @@ static bool is_about_oldest_read(const struct iwarp_stream *s,
 	       about->sequence == s->out.request_sequence - s->out.reads_out;
 }
 
-/* Completes the READ or atomic at this index with an error, and those before it
- * with success. */
+/* Completes the READ or atomic at index `at` with the status, and the requests
+ * before it with success. */
 static void fail_read(struct ibt *t, struct ibt_qp *q, uint32_t at,
 		      enum hca_status status)
 {
@@ -592,11 +594,9 @@ static void fail_read(struct ibt *t, struct ibt_qp *q, uint32_t at,
 		ibt_request_done(t, q, status);
 }
 
-/*
- * The peer has ended the stream.  A Terminate that quotes a Read Request fails
- * the oldest READ or atomic; requests without a response are complete already,
- * and all others are flushed.
- */
+/* The peer has ended the stream.  A Terminate that quotes the oldest READ or
+ * atomic without a response fails it.  The requests before it complete with
+ * success; those after it are flushed. */
 static void end_terminate(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -635,7 +635,7 @@ static void end_terminate(struct ibt *t, struct ibt_qp *q)
 		ibt_qp_fail(t, q, ENGINE_QP_FATAL);
 }
 
-/* Keeps the headers of the refused segment for the Terminate (RFC 5040 4.8). */
+/* Copies the refused segment's headers for the Terminate (RFC 5040 4.8). */
 static void quote_headers(struct iwarp_stream *s)
 {
 	const struct stream_segment *g = &s->segment;
@@ -712,8 +712,8 @@ static bool end_opcode(struct ibt *t, struct ibt_qp *q)
 	return true;
 }
 
-/* The ULPDU ends within its header.  An empty one is the initiator's
- * ready-to-receive, if it is the first (RFC 6581 1.1). */
+/* The ULPDU ended before its header was complete.  The initiator's first ULPDU
+ * may have length 0: it is a ready-to-receive (RFC 6581 1.1). */
 static void end_short(struct ibt *t, struct ibt_qp *q)
 {
 	const struct iwarp_stream *s = q->stream;
@@ -736,7 +736,7 @@ static void end_segment(struct ibt *t, struct ibt_qp *q)
 		act_on_refusal(t, q);
 }
 
-/* An FPDU is complete and its CRC is right. */
+/* An FPDU is complete, and its CRC is right. */
 static void end_fpdu(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -763,14 +763,14 @@ static void fail_framing(struct ibt *t, struct ibt_qp *q,
 
 	q->counters->refused.bad_icrc += cause == TERMINATE_CRC;
 	stream_fail(t, q, cause, &x);
-	/* A responder sends no FPDU, and so no Terminate, before it has found
-	 * one right (RFC 5044 7.1.2). */
+	/* Before it has received a right FPDU, a responder sends none, not even
+	 * a Terminate (RFC 5044 7.1.2). */
 	if (!q->stream->may_send)
 		q->stream->phase = STREAM_OVER;
 }
 
-/* After an error nothing is taken any more (RFC 5044 8, RFC 5041 7.1).  A queue
- * pair in ERR has given its memory back to the program. */
+/* After an error nothing is received any more (RFC 5044 8, RFC 5041 7.1).  In
+ * ERR all receives are flushed, so their memory is the program's again. */
 static bool is_receiving(const struct ibt_qp *q)
 {
 	return q->stream->phase == STREAM_OPEN && q->qp->state >= HCA_QP_RTR &&

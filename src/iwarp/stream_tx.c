@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From requests and responses to FPDUs. */
+/* Makes FPDUs of requests, responses and a Terminate. */
 #include <string.h>
 
 #include "hca/semantics.h"
@@ -13,8 +13,8 @@
 struct fpdu_out {
 	uint8_t *buf;
 	struct ddp_header ddp;
-	uint32_t head_bytes;
-	uint8_t *payload;
+	uint32_t head_bytes; /* the length of the DDP header in buf */
+	uint8_t *payload;    /* where in buf the payload begins */
 };
 
 uint32_t stream_tx_room(const struct ibt_qp *q)
@@ -22,7 +22,8 @@ uint32_t stream_tx_room(const struct ibt_qp *q)
 	return fpdu_bytes_max(&q->stream->tx, q->stream->ulpdu_max);
 }
 
-/* Writes the header, so that the payload's place is known. */
+/* Completes o->ddp for the opcode and writes it to buf.  o->payload is then
+ * where the caller writes the payload. */
 static void begin_segment(struct fpdu_out *o, uint8_t *buf, uint8_t opcode)
 {
 	o->buf = buf;
@@ -48,8 +49,9 @@ static uint32_t end_segment(struct ibt_qp *q, const struct fpdu_out *o,
 	return bytes;
 }
 
-/* How many of `left` bytes the next segment carries: a message without bytes is
- * one segment, and none exceeds MULPDU (RFC 5041 5.2). */
+/* Returns how many of the `left` bytes of a message its next segment carries:
+ * no segment exceeds MULPDU, and a message of length 0 is one segment (RFC 5041
+ * 5.2). */
 static uint32_t segment_bytes(const struct iwarp_stream *s, bool is_tagged,
 			      uint32_t left)
 {
@@ -60,7 +62,7 @@ static uint32_t segment_bytes(const struct iwarp_stream *s, bool is_tagged,
 
 /* ---- requests ---- */
 
-/* The request at the cursor has a local error: it fails when the requests
+/* w, the request at the cursor, has a local error: w fails when the requests
  * before it are complete. */
 static void stop_request(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 			 enum hca_status status, struct explain *x)
@@ -88,20 +90,22 @@ static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
 	const struct iwarp_stream *s = q->stream;
 
 	x->cause = EXPLAIN_LOCAL_OP;
-	x->detail = "iWARP has this operation with RFC 7306 alone, which the "
-		    "peer does not know";
+	x->detail = "iWARP does not have this operation, or has it only by RFC "
+		    "7306, which was not agreed on with the peer";
 	if (!stream_has_opcode(s, w->opcode))
 		return HCA_LOC_QP_OP_ERR;
 	if (!rc_req_is_read(w))
 		return HCA_SUCCESS;
-	x->detail = "the connection was made with an initiator depth of 0";
+	x->detail = "the connection allows no READ and no atomic, because its "
+		    "initiator_depth is 0; connect with a greater one";
 	if (!s->out.ord)
 		return HCA_LOC_QP_OP_ERR;
 	x->detail = NULL;
 	return sem_check(t->hca, q->qp->pd, w, HCA_LOCAL_WRITE, x);
 }
 
-/* Executes w, which sends nothing.  False: the cursor is still at w. */
+/* Executes w, a request that sends nothing.  False: w waits or has failed, and
+ * the cursor is still at w. */
 static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
 	struct explain x = {.cause = EXPLAIN_NONE};
@@ -117,7 +121,8 @@ static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	return true;
 }
 
-/* No more READs and atomics are under way than ORD (RFC 5040 6.1). */
+/* May w, the request at the cursor, begin?  At most ORD READs and atomics wait
+ * for a response at a time (RFC 5040 6.1). */
 static bool may_begin(const struct ibt_qp *q, const struct wqe *w)
 {
 	const struct stream_initiator *out = &q->stream->out;
@@ -129,8 +134,9 @@ static bool may_begin(const struct ibt_qp *q, const struct wqe *w)
 	return !rc_req_is_read(w) || out->reads_out < bits_max_u32(out->ord, 1);
 }
 
-/* Returns the request that sends next, in the order in which they were posted
- * (RFC 5040 5.5); NULL: there is none. */
+/* Returns the request whose next message is to be sent; requests are sent in
+ * the order in which they were posted (RFC 5040 5.5).  NULL: there is none now.
+ */
 static struct wqe *next_request(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_NONE};
@@ -213,7 +219,8 @@ static uint32_t emit_data(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	return bytes;
 }
 
-/* The Immediate Data of a WRITE: 4 bytes, and 4 bytes 0 (RFC 7306 6.2). */
+/* Sends the Immediate Data of a WRITE: 4 bytes of data, then 4 bytes of 0 (RFC
+ * 7306 6.2). */
 static uint32_t emit_immediate(struct ibt *t, struct ibt_qp *q,
 			       const struct wqe *w, uint8_t *buf)
 {
@@ -229,7 +236,8 @@ static uint32_t emit_immediate(struct ibt *t, struct ibt_qp *q,
 	return end_segment(q, &o, 8);
 }
 
-/* Sends a message of queue 1 whose body, of `bytes` bytes, is at body. */
+/* Sends a message of DDP's queue 1 with the `bytes` bytes at body as payload.
+ */
 static uint32_t emit_on_queue_1(struct ibt_qp *q, uint8_t opcode,
 				const uint8_t *body, uint32_t bytes,
 				uint8_t *buf)
@@ -242,8 +250,10 @@ static uint32_t emit_on_queue_1(struct ibt_qp *q, uint8_t opcode,
 	return end_segment(q, &o, bytes);
 }
 
-/* The response names the first element of the READ's memory; where its bytes go
- * is decided by the request, not by what the peer names (stream_rx.c). */
+/* The Read Request names only the first element of the READ's scatter list. The
+ * response is placed by the posted request, not by the STag and the offset that
+ * the response carries (place_response in stream_rx.c), so one element is
+ * enough. */
 static uint32_t emit_read(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 			  uint8_t *buf)
 {
@@ -300,8 +310,8 @@ static uint32_t emit_request(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 	return emit_data(t, q, w, buf);
 }
 
-/* The first FPDU of an initiator that was asked to show that it is ready to
- * receive (RFC 6581 9.2): a message without bytes. */
+/* Sends the ready-to-receive, a message of length 0, as the first FPDU of an
+ * initiator (RFC 6581 9.2). */
 static uint32_t emit_rtr(struct ibt_qp *q, uint8_t *buf)
 {
 	static const uint8_t nothing[RDMAP_READ_BYTES];
@@ -334,8 +344,9 @@ static void end_response(struct iwarp_stream *s)
 	s->is_response_next = false;
 }
 
-/* The source of a READ is refused: the Terminate quotes the READ, and what is
- * left of it (RFC 5040 4.8). */
+/* The source of r, the READ whose response is due, is refused: the Terminate
+ * quotes the Read Request, reduced to the bytes that were not sent (RFC 5040
+ * 4.8). */
 static void refuse_source(struct ibt *t, struct ibt_qp *q, struct rdmap_read r,
 			  enum terminate_cause cause, struct explain *x)
 {
@@ -362,8 +373,8 @@ static void refuse_source(struct ibt *t, struct ibt_qp *q, struct rdmap_read r,
 		q->stream->terminate.cause = cause;
 }
 
-/* Sends the next segment of a READ's response, in the order of the READs (RFC
- * 5040 5.2.2). */
+/* Sends the next segment of the response to r.  Responses are sent in the order
+ * of their READs (RFC 5040 5.2.2). */
 static uint32_t emit_read_response(struct ibt *t, struct ibt_qp *q,
 				   const struct rdmap_read *r, uint8_t *buf)
 {
@@ -388,7 +399,8 @@ static uint32_t emit_read_response(struct ibt *t, struct ibt_qp *q,
 		cause = TERMINATE_STREAM, x.cause = EXPLAIN_REMOTE_FAULT;
 	if (cause) {
 		refuse_source(t, q, *r, cause, &x);
-		s->in.tail = s->in.head; /* the Terminate is the next */
+		/* drops the later responses: the Terminate comes next */
+		s->in.tail = s->in.head;
 		return 0;
 	}
 	s->in.sent += bytes;
@@ -426,7 +438,7 @@ static uint32_t emit_response(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 
 /* ---- the end ---- */
 
-/* How many bytes of the headers the Terminate carries. */
+/* Returns how many bytes of e->headers the Terminate quotes. */
 static uint32_t quoted_bytes(const struct stream_terminate *e)
 {
 	if (!terminate_quotes_ddp(e->cause))
@@ -436,9 +448,9 @@ static uint32_t quoted_bytes(const struct stream_terminate *e)
 	return bits_min_u32(e->header_bytes, 2 + DDP_UNTAGGED_BYTES);
 }
 
-/* The last FPDU of a stream (RFC 5040 5.4, 7.1).  Follows the responses that
- * are due: so the READ that a Terminate refuses is
- * the oldest one that the peer waits for. */
+/* Sends the last FPDU of a stream (RFC 5040 5.4, 7.1).  The caller has sent all
+ * due responses, so a READ that the Terminate refuses is the oldest READ whose
+ * response the peer awaits. */
 static uint32_t emit_terminate(struct ibt_qp *q, uint8_t *buf)
 {
 	struct iwarp_stream *s = q->stream;
@@ -462,7 +474,8 @@ static uint32_t emit_terminate(struct ibt_qp *q, uint8_t *buf)
 	return end_segment(q, &o, RDMAP_TERMINATE_BYTES + bytes);
 }
 
-/* A message that is sent in part is sent on: messages do not mix. */
+/* Sends the next segment.  A message of which a part was sent comes first,
+ * because the segments of two messages must not mix. */
 static uint32_t emit_message(struct ibt *t, struct ibt_qp *q, uint8_t *buf)
 {
 	struct iwarp_stream *s = q->stream;
@@ -489,13 +502,13 @@ uint32_t stream_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf, uint32_t room)
 	if (room < stream_tx_room(q) || s->phase == STREAM_OVER)
 		return 0;
 	if (s->phase == STREAM_OPEN && q->qp->state == HCA_QP_ERR)
-		s->phase = STREAM_OVER; /* the program has ended the stream */
+		s->phase = STREAM_OVER; /* the program moved q to ERR */
 	if (s->phase == STREAM_OPEN && s->may_send) {
 		bytes = s->out.rtr ? emit_rtr(q, buf) : emit_message(t, q, buf);
 		if (bytes)
 			return bytes;
 	}
-	/* a request or a response may have failed */
+	/* a request or a response that failed has changed the phase */
 	if (s->phase != STREAM_TERMINATING)
 		return 0;
 	bytes = emit_response(t, q, buf);

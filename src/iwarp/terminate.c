@@ -29,7 +29,7 @@ static const struct terminate_row rows[TERMINATE_CAUSES] = {
 	[TERMINATE_RDMAP_VERSION] = {RDMAP, SECOND, 5, ENGINE_QP_REQ_ERR,
 		"an RDMAP version other than 1"},
 	[TERMINATE_OPCODE] = {RDMAP, SECOND, 6, ENGINE_QP_REQ_ERR,
-		"a message that is unknown or not expected there"},
+		"a message that is unknown, or that was not expected then"},
 	[TERMINATE_STREAM] = {RDMAP, SECOND, 7, ENGINE_QP_REQ_ERR,
 		"a fatal error of this connection"},
 	[TERMINATE_GLOBAL] = {RDMAP, SECOND, 8, ENGINE_QP_FATAL,
@@ -50,7 +50,7 @@ static const struct terminate_row rows[TERMINATE_CAUSES] = {
 	[TERMINATE_TAGGED_VERSION] = {DDP, FIRST, 4, ENGINE_QP_REQ_ERR,
 		"a DDP version other than 1 in a WRITE or a READ response"},
 	[TERMINATE_QUEUE] = {DDP, SECOND, 1, ENGINE_QP_REQ_ERR,
-		"a queue number of DDP that does not fit its message"},
+		"a DDP queue number that does not fit its message"},
 	[TERMINATE_NO_BUFFER] = {DDP, SECOND, 2, ENGINE_QP_REQ_ERR,
 		"a message for which no receive was posted, or more READs than "
 		"the connection allows"},
@@ -65,19 +65,20 @@ static const struct terminate_row rows[TERMINATE_CAUSES] = {
 	[TERMINATE_CLOSED] = {MPA, LOCAL, 1, ENGINE_QP_FATAL,
 		"a lost TCP connection"},
 	[TERMINATE_CRC] = {MPA, LOCAL, 2, ENGINE_QP_FATAL,
-		"a wrong CRC of MPA (data was damaged on the way)"},
+		"a wrong MPA CRC (data was damaged on the way)"},
 	[TERMINATE_FRAMING] = {MPA, LOCAL, 3, ENGINE_QP_FATAL,
-		"a marker or a length of MPA that is wrong"},
+		"a wrong MPA marker or length"},
 	[TERMINATE_MPA_FRAME] = {MPA, LOCAL, 4, ENGINE_QP_FATAL,
 		"an MPA request or reply that is not valid"},
 	[TERMINATE_MPA_LOCAL] = {MPA, LOCAL, 5, ENGINE_QP_FATAL,
 		"a local error of MPA"},
 	[TERMINATE_IRD] = {MPA, LOCAL, 6, ENGINE_QP_FATAL,
-		"too few READs at a time that one side takes (see "
-		"responder_resources)"},
+		"a number of READs at a time that one side does not take "
+		"(raise its responder_resources, or lower initiator_depth "
+		"at the other side)"},
 	[TERMINATE_RTR] = {MPA, LOCAL, 7, ENGINE_QP_FATAL,
-		"a first message that is none of the ready-to-receive kinds "
-		"that both sides know"},
+		"a first message that is not of a ready-to-receive kind that "
+		"both sides know"},
 };
 /* clang-format on */
 
@@ -106,7 +107,8 @@ enum terminate_cause terminate_find(uint8_t layer, uint8_t type, uint8_t code)
 	return TERMINATE_NONE;
 }
 
-/* The cause of a verdict by a tagged segment, and by a READ or an atomic. */
+/* The causes by verdict: for a tagged segment, and for the source of a READ or
+ * the target of an atomic. */
 static const struct {
 	uint8_t tagged, source;
 } verdicts[] = {

@@ -14,8 +14,9 @@
 #include "hca/mr.h"
 
 enum terminate_cause {
-	TERMINATE_NONE,
-	TERMINATE_LOCAL, /* an error of the sender of the Terminate alone */
+	TERMINATE_NONE, /* no error */
+	/* an error of the sender of the Terminate, not of its peer */
+	TERMINATE_LOCAL,
 	/* RDMAP: the source of a READ, the target of an atomic */
 	TERMINATE_SOURCE_STAG,
 	TERMINATE_SOURCE_BOUNDS,
@@ -55,26 +56,32 @@ enum terminate_cause {
 
 /* The properties of a cause. */
 struct terminate_row {
-	uint8_t layer, type, code;
-	enum engine_event_type event; /* of the QP that finds the error */
-	/* a noun phrase, for "ended because of"; static */
+	uint8_t layer, type, code; /* as in the Terminate (hdr/rdmap.h) */
+	/* The event of the QP whose process finds the error. */
+	enum engine_event_type event;
+	/* A noun phrase that completes "ended the connection because of";
+	 * static.  NULL only for TERMINATE_NONE. */
 	const char *text;
 };
 
-/* Returns the row of a cause. */
+/* Returns the row of a cause, which is static. */
 const struct terminate_row *terminate_row(enum terminate_cause cause);
-/* Does a Terminate carry the header of DDP, and the body of a Read Request
- * (RFC 5040 4.8, figure 10)? */
+/* Does a Terminate of this cause quote the refused segment's DDP header (RFC
+ * 5040 4.8, figure 10)? */
 bool terminate_quotes_ddp(enum terminate_cause cause);
+/* Does a Terminate of this cause quote the body of the refused Read Request
+ * (RFC 5040 4.8, figure 10)? */
 bool terminate_quotes_read(enum terminate_cause cause);
-/* Returns the cause that a received Terminate names; TERMINATE_NONE: the RFCs
- * have no such error. */
+/* Returns the cause that a received Terminate names by these three fields;
+ * TERMINATE_NONE: the RFCs define no such error. */
 enum terminate_cause terminate_find(uint8_t layer, uint8_t type, uint8_t code);
-/* Returns the cause of a refused access to the buffer of a tagged segment.  v:
- * up to MR_BAD_QP; the verdicts after it are on binds alone. */
+/* Returns the cause of a refused access to the buffer of a tagged segment.
+ * @v: MR_OK gives TERMINATE_NONE; the verdicts after MR_BAD_QP are on binds
+ * alone, and are out of range. */
 enum terminate_cause terminate_of_tagged(enum mr_verdict v);
 /* Returns the cause of a refused access to the source of a READ or the target
- * of an atomic.  v: as for terminate_of_tagged. */
+ * of an atomic.  @v: MR_OK gives TERMINATE_NONE; the verdicts after MR_BAD_QP
+ * are on binds alone, and are out of range. */
 enum terminate_cause terminate_of_source(enum mr_verdict v);
 
 #endif
