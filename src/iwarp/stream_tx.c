@@ -90,8 +90,8 @@ static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
 	const struct iwarp_stream *s = q->stream;
 
 	x->cause = EXPLAIN_LOCAL_OP;
-	x->detail = "iWARP does not have this operation, or has it only by RFC "
-		    "7306, which was not agreed on with the peer";
+	x->detail = "iWARP does not have this operation, or has it only by "
+		    "RFC 7306, which was not agreed on with the peer";
 	if (!stream_has_opcode(s, w->opcode))
 		return HCA_LOC_QP_OP_ERR;
 	if (!rc_req_is_read(w))

@@ -8,14 +8,15 @@
 
 /*
  * Returns a non-blocking UDP socket, bound to `port` on every local address, or
- * -errno; the caller closes the socket.  The socket is dual-stack, or for IPv4
- * alone if *is_v4 is true or the kernel has no IPv6, and then *is_v4 is set.
+ * -errno; the caller closes the socket.  If *is_v4 is true, or if the kernel
+ * has no IPv6, the socket is for IPv4 alone, and *is_v4 is true on return.
+ * Otherwise the socket is dual-stack.
  */
 int bind_udp(uint16_t port, bool *is_v4);
-/* Calls setsockopt with an int.  Returns 0 or -errno. */
+/* Calls setsockopt with `value`, an int.  Returns 0 or -errno. */
 int bind_set(int fd, int level, int name, int value);
-/* Sets a buffer size of the socket to 8 MiB: by option `forced`, which takes a
- * privilege, or by option `name`, up to the system's limit.  A failure is
+/* Sets a buffer size of the socket to 8 MiB: by option `forced`, which needs a
+ * privilege, or else by option `name`, which the system limits.  A failure is
  * ignored: a smaller buffer only makes transfers slower. */
 void bind_buffer(int fd, int forced, int name);
 

@@ -37,7 +37,7 @@ static void put_attribute(struct question *q, uint16_t type, const void *value,
 	q->head.nlmsg_len = (uint32_t)(at + RTA_LENGTH(bytes));
 }
 
-/* Asks for the route of a packet to the address. */
+/* Fills *q with the request for the route of a packet to ip. */
 static void make_question(struct question *q, const uint8_t ip[16],
 			  uint32_t scope)
 {
@@ -55,7 +55,8 @@ static void make_question(struct question *q, const uint8_t ip[16],
 		put_attribute(q, RTA_OIF, &scope, sizeof(scope));
 }
 
-/* Returns false if the kernel gives no answer. */
+/* Sends q to the kernel and stores the answer in *a.  Returns false if the
+ * kernel gives no answer. */
 static bool ask_kernel(const struct question *q, struct answer *a)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);

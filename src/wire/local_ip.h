@@ -10,8 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns whether ip is an address of this network namespace.  `scope` is the
- * interface of a link-local address; 0: any. */
+/* Returns whether ip, an IPv6 address or ::ffff:a.b.c.d, is an address of this
+ * network namespace.  `scope` is the index of the interface of a link-local
+ * address; 0: any. */
 bool local_ip_is(const uint8_t ip[16], uint32_t scope);
 
 #endif

@@ -38,8 +38,8 @@ int member_join(int fd, const uint8_t ip[16], uint32_t ifindex)
 
 void member_leave(int fd, const uint8_t ip[16])
 {
-	/* Without an index Linux takes the interface of the route to the group,
-	 * and there may be no route. */
+	/* Each interface is named, because without an index Linux takes the
+	 * interface of the route to the group, and there may be no route. */
 	struct if_nameindex *all = if_nameindex();
 
 	for (struct if_nameindex *i = all; i && i->if_index; i++)
@@ -79,8 +79,9 @@ static bool parse_v4(const char *line, uint32_t *ifindex, uint8_t ip[16])
 	return true;
 }
 
-/* The kernel does not report the groups of one socket, so this leaves every
- * group of the namespace. */
+/* Leaves every group that a file of /proc lists.  These are the groups of all
+ * sockets of the namespace, because the kernel does not report the groups of
+ * one socket. */
 static void leave_listed(int fd, const char *path,
 			 bool parse(const char *, uint32_t *, uint8_t[16]))
 {

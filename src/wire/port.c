@@ -39,8 +39,9 @@ static void put_address(__be32 to[4], const uint8_t ip[16])
 }
 
 /*
- * Asks for the socket that would receive a datagram from `to` to `from`: the
- * kernel looks the socket up as for a datagram whose source is idiag_src.
+ * Fills *q with the request for the socket that would receive a datagram from
+ * `to` to `from`: the kernel looks for the socket as for a datagram whose
+ * source is idiag_src.
  */
 static void make_question(struct question *q, const struct inaddr *from,
 			  const struct inaddr *to)
@@ -63,7 +64,8 @@ static void make_question(struct question *q, const struct inaddr *from,
 	put_address(q->req.id.idiag_dst, from->ip);
 }
 
-/* Returns the length of the answer; 0: there is none. */
+/* Sends q to the kernel, stores the answer in *a and returns the length of the
+ * answer in bytes; 0: there is none. */
 static size_t exchange_messages(const struct question *q, struct answer *a)
 {
 	struct timeval wait = {.tv_usec = WAIT_US};
@@ -95,7 +97,8 @@ static enum port_owner ask_kernel(const struct inaddr *from,
 	make_question(&q, from, to);
 	memset(&a, 0, sizeof(a));
 	n = exchange_messages(&q, &a);
-	/* A kernel without udp_diag also answers ENOENT. */
+	/* A kernel without udp_diag answers ENOENT too.  So ENOENT is believed
+	 * only after the kernel has found a socket once. */
 	if (n >= NLMSG_LENGTH(sizeof(a.error)) &&
 	    a.head.nlmsg_type == NLMSG_ERROR && a.error.error == -ENOENT)
 		return has_worked ? PORT_NOBODY : PORT_UNTOLD;
@@ -111,7 +114,8 @@ static enum port_owner ask_kernel(const struct inaddr *from,
 	return PORT_USER;
 }
 
-/* Whether a line has this port and an address of all zeroes; sets *user. */
+/* Returns whether a line has this port and an address of all zeroes; sets *user
+ * if so. */
 static bool is_everywhere(const char *line, uint16_t port, uid_t *user)
 {
 	char ip[33];
@@ -143,7 +147,7 @@ enum port_owner port_owner_listed(const struct inaddr *from, uid_t *user)
 {
 	enum port_owner four = PORT_NOBODY, six;
 
-	/* A dual-stack socket of IPv6 may also own the port of IPv4. */
+	/* a dual-stack socket, which udp6 lists, may also own an IPv4 port */
 	if (inaddr_is_v4(from->ip))
 		four = look_in("/proc/net/udp", from->port, user);
 	if (four == PORT_USER)
@@ -160,8 +164,8 @@ enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
 	return said == PORT_UNTOLD ? port_owner_listed(from, user) : said;
 }
 
-/* Whether this user namespace maps every user to the same number, as the
- * initial one does. */
+/* Returns whether this user namespace maps every user to the same number, as
+ * the initial user namespace does. */
 static bool has_every_user(void)
 {
 	FILE *f = fopen("/proc/self/uid_map", "re");

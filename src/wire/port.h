@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The owner of a UDP port of this network namespace: the user that created the
- * socket bound to the port.  The answer comes from the kernel by sock_diag(7),
- * or where the kernel lacks that, from /proc/net/udp and udp6.  No lock; takes
- * some microseconds.
+ * socket bound to the port.  The answer comes from the kernel by sock_diag(7)
+ * or, where the kernel lacks sock_diag, from /proc/net/udp and udp6.  No lock;
+ * takes some microseconds, and 200 ms if the kernel does not answer.
  *
  * A user owns a port only if a socket of this user is bound to the port at
- * every local address: sockets that are bound to single addresses may share a
- * port between users, and each of them may send from all addresses of the host.
+ * every local address.  Sockets of several users may be bound to one port at
+ * single addresses, and each of these sockets may send from all addresses of
+ * the host.
  */
 #ifndef WIRE_PORT_H
 #define WIRE_PORT_H
@@ -21,25 +22,26 @@
 enum port_owner {
 	PORT_USER,   /* *user owns the port */
 	PORT_NOBODY, /* no socket is bound to the port at every address */
-	PORT_UNTOLD, /* the kernel does not tell */
+	PORT_UNTOLD, /* the kernel does not tell who owns the port */
 };
 
 /*
- * Finds the owner of from->port for a datagram from `from` to `to`, and sets
- * *user to the number of the owner in the caller's user namespace.  With
- * PORT_NOBODY *user may be set to a user with a socket at from->ip alone, which
- * is good for a message but proves nothing.
+ * Finds the owner of from->port for a datagram from `from` to `to`.  With
+ * PORT_USER *user is the number of the owner in the caller's user namespace.
+ * With PORT_NOBODY *user may be set to a user that has a socket at from->ip
+ * alone: this user can be named in a message, but may not be the sender.
  */
 enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
 			   uid_t *user);
 /*
- * Returns whether the number stands for one user.  False for overflowuid, which
- * the kernel reports for all users that this user namespace does not map.
+ * Returns whether the number stands for one user.  In a user namespace that
+ * does not map every user, overflowuid does not: the kernel reports it for all
+ * users that are not mapped.
  */
 bool port_user_is_one(uid_t user);
-/* Finds the owner of from->port by /proc alone, and sets *user to the number of
- * the owner in the caller's user namespace.  Without /proc returns PORT_UNTOLD
- * for an IPv4 address, and PORT_NOBODY for an IPv6 address. */
+/* Finds the owner of from->port by /proc alone.  With PORT_USER *user is the
+ * number of the owner in the caller's user namespace.  Without /proc returns
+ * PORT_UNTOLD for an IPv4 address, and PORT_NOBODY for an IPv6 address. */
 enum port_owner port_owner_listed(const struct inaddr *from, uid_t *user);
 
 #endif

@@ -9,46 +9,48 @@
  *	| struct relay_head            | the datagram              |
  *	+------------------------------+ - - - - - - - - - - - - - +
  *
- * A process takes the messages of its broker as they are: the broker could
- * read, change and drop the datagrams in any case.  The broker does not trust
- * the process, which may hold both ends and set SO_SNDBUF.
+ * A process does not check the messages of its broker, because the broker
+ * receives the datagrams and so could read, change or drop them in any case.
+ * The broker does not trust the process, which may hold both ends of the pair
+ * and set SO_SNDBUF.
  */
 #ifndef WIRE_RELAY_H
 #define WIRE_RELAY_H
 
 #include "wire/udp.h"
 
-/* The members of struct udp_dgram that a receiver needs, of the same names.  In
- * host order: both ends are on one host. */
+/* The members of struct udp_dgram that a receiver needs, in host order: both
+ * ends are on one host. */
 struct relay_head {
 	struct inaddr from;
-	uint8_t to_ip[16];
+	uint8_t to_ip[16]; /* udp_dgram.to.ip */
 	uint32_t ifindex;
 	uint8_t tos;
-	uint8_t reserved[3];
+	uint8_t reserved[3]; /* 0 */
 };
 
-/* For relay_send: the bytes that may wait in a relay have no limit. */
+/* A value of relay_send's `most`: any number of bytes may wait in the relay. */
 #define RELAY_NO_BOUND UINT32_MAX
 
-/* Makes a pair: fds[0] sends, fds[1] receives, both owned by the caller.
- * Returns 0 or -errno. */
+/* Makes a pair: fds[0] sends and fds[1] receives.  The caller owns the two
+ * descriptors.  Returns 0 or -errno. */
 int relay_pair(int fds[2]);
-/* Returns how many bytes of kernel memory the datagrams take that wait in a
- * relay (SIOCOUTQ of its sending end fd); 0 if the kernel does not tell. */
+/* Returns how many bytes of kernel memory are taken by the datagrams that wait
+ * in the relay whose sending end is fd (SIOCOUTQ); 0 if the kernel does not
+ * tell. */
 uint32_t relay_waiting(int fd);
 /*
  * Sends one datagram through the sending end fd, and never waits.  Drops the
- * datagram if relay_waiting and the bytes of this message together exceed
- * `most`, whatever SO_SNDBUF is; so at most `most` bytes wait, apart from the
+ * datagram if relay_waiting(fd) and the bytes of this message together exceed
+ * `most`, whatever SO_SNDBUF is.  So at most `most` bytes wait, apart from the
  * kernel's overhead for the last message.  Returns false if the datagram was
- * dropped, or if the kernel refused the datagram: the socket is full, or the
- * process has closed its end.
+ * dropped, or if the kernel refused it because the socket is full or because
+ * the process has closed its end.
  */
 bool relay_send(int fd, uint32_t most, const struct udp_dgram *d);
-/* Sets the members of *d that a relay_head has, bytes, which points into the
- * message, len and segment; leaves to.port and ttl as they are.  Returns false
- * if the message of len bytes is shorter than its head. */
+/* Reads a message of len bytes.  Sets in *d the members that a relay_head has,
+ * and len, segment and bytes, which points into the message; leaves to.port and
+ * ttl as they are.  Returns false if the message is shorter than its head. */
 bool relay_parse(const uint8_t *bytes, size_t len, struct udp_dgram *d);
 
 #endif

@@ -9,8 +9,10 @@
 #include "wire/bind.h"
 #include "util/fd_identity.h"
 
-#define USUAL_TTL   64
-#define CHANGES_MAX 64 /* after that each datagram has its own cmsg */
+#define USUAL_TTL 64
+/* The limit of sender.changes.  After that many changes each datagram whose ToS
+ * or TTL is not the default has control messages. */
+#define CHANGES_MAX 64
 
 /* The IP_* options also apply to the IPv4 traffic of a dual-stack socket. */
 int sender_init(struct sender *s, int fd, bool is_v4)
@@ -48,9 +50,9 @@ static socklen_t write_name(const struct sender *s, const struct inaddr *a,
 
 /*
  * Disconnects a socket whose destination is an address of this host.  A
- * connected socket is bound to its port at one address alone, so that another
- * user could bind the port at another address (port.h).  This connect never
- * fails for a UDP socket.
+ * connected socket is bound to its port at one address alone, so another user
+ * could bind the port at another address, and nobody would own the port
+ * (port.h).  A connect to AF_UNSPEC never fails for a UDP socket.
  */
 static void leave_open(struct sender *s)
 {
@@ -59,8 +61,8 @@ static void leave_open(struct sender *s)
 	(void)connect(s->fd, (struct sockaddr *)(void *)&none, sizeof(none));
 }
 
-/* Connects the socket, except for IPv4 and for a link-local address, which
- * needs an interface. */
+/* Connects the socket.  An IPv4 socket is not connected (sender.h), nor is a
+ * socket to a link-local address, which needs an interface. */
 static void connect_to(struct sender *s, const struct inaddr *to)
 {
 	struct sockaddr_in6 name;
@@ -107,8 +109,8 @@ void sender_close(struct sender *s)
 static void put_cmsg(struct msghdr *m, int level, int type, const void *data,
 		     size_t len)
 {
-	/* Not CMSG_NXTHDR, which reads the length of the next header: that is
-	 * not set yet. */
+	/* CMSG_NXTHDR would read the length of the next header, which is not
+	 * set yet. */
 	struct cmsghdr *c =
 		(struct cmsghdr *)(void *)((uint8_t *)m->msg_control +
 					   m->msg_controllen);

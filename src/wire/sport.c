@@ -17,14 +17,20 @@
 #define PORTS	   0x4000u
 #define TRIES	   512 /* ports to try, since others may be in use */
 #define ROCE_PORT  4791
-#define GONE	   0x10000u /* a port value: the slot was used, look further */
+/* A value of slot.port: the slot was used and is free now.  A look-up goes on
+ * to the next slot. */
+#define GONE 0x10000u
 
 struct slot {
 	uint8_t ip[16];
 	uint32_t class;
-	uint32_t uses; /* queue pairs that use the socket */
+	uint32_t uses; /* how many queue pairs use the socket */
 	struct sender sender;
-	shared_u32 port;      /* 0: never used; GONE; stored last */
+	/* 0: the slot was never used; or GONE.  Stored after ip and class, with
+	 * release: a thread without the lock that loads the port reads the pair
+	 * to which the port belongs.  Without this order the thread could match
+	 * the slot's former pair. */
+	shared_u32 port;
 	shared_flag is_fresh; /* looked up since the last sweep */
 };
 
@@ -33,8 +39,8 @@ struct sport_table {
 	uint16_t of_port[PORTS]; /* the index of a slot + 1; 0: none */
 };
 
-/* Returns the most sockets to open: the program keeps most of its
- * descriptors. */
+/* Returns how many sockets may be open.  Three quarters of the descriptors that
+ * the process may have are left to the program. */
 static uint32_t most_sockets(void)
 {
 	struct rlimit files;
@@ -69,7 +75,7 @@ void sport_fini(struct sports *s)
 	s->table = NULL;
 }
 
-/* FNV-1a, and its upper bits folded onto the lower ones. */
+/* FNV-1a, with its upper bits folded onto its lower bits. */
 static uint32_t hash_of(const uint8_t ip[16], uint32_t class)
 {
 	uint32_t h = 2166136261u ^ class;
@@ -85,9 +91,9 @@ static struct slot *slot_at(const struct sports *s, uint32_t at)
 	return &s->table->slot[at % SPORT_SLOTS];
 }
 
-/* The slot of the pair, or NULL.  A caller without the lock may read a slot
- * that another thread changes, so the port is read before and after the pair.
- */
+/* Returns the slot of the pair, or NULL.  While a caller without the lock reads
+ * a slot, another thread may change it.  So the port is loaded before and after
+ * the pair is compared, and a slot whose port has changed is not taken. */
 static struct slot *look_up(const struct sports *s, const uint8_t ip[16],
 			    uint32_t class)
 {
@@ -107,7 +113,7 @@ static struct slot *look_up(const struct sports *s, const uint8_t ip[16],
 	return NULL;
 }
 
-/* The slot for a new pair, or NULL. */
+/* Returns a free slot for a new pair, or NULL. */
 static struct slot *place_port(const struct sports *s, const uint8_t ip[16],
 			       uint32_t class)
 {
@@ -119,7 +125,8 @@ static struct slot *place_port(const struct sports *s, const uint8_t ip[16],
 	return NULL;
 }
 
-/* The slot of another pair of the same family to share, or NULL. */
+/* Returns the slot of another pair of the same address family, whose socket the
+ * pair can share, or NULL. */
 static struct slot *share_port(const struct sports *s, const uint8_t ip[16],
 			       uint32_t class)
 {
@@ -135,7 +142,7 @@ static struct slot *share_port(const struct sports *s, const uint8_t ip[16],
 	return NULL;
 }
 
-/* Has the kernel drop all datagrams that come to the socket. */
+/* Makes the kernel drop all datagrams that come to the socket. */
 static void discard_input(int fd)
 {
 	struct sock_filter code = BPF_STMT(BPF_RET | BPF_K, 0);
@@ -150,7 +157,8 @@ static void discard_input(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
 }
 
-/* Opens the socket of a new slot; returns its port, or 0 on failure. */
+/* Opens a socket at the port number `at` of the range, or at the next free
+ * port.  Returns its port; 0: none could be opened. */
 static uint16_t open_at(uint32_t at, const uint8_t ip[16], struct sender *out)
 {
 	struct inaddr to = {.port = ROCE_PORT};
@@ -170,8 +178,9 @@ static uint16_t open_at(uint32_t at, const uint8_t ip[16], struct sender *out)
 	return 0;
 }
 
-/* Closes a port.  No look-up goes past a slot that was never used, so GONE
- * slots before such a slot become never used as well. */
+/* Closes the socket of a slot.  A look-up ends at a slot whose port is 0, so
+ * GONE slots before such a slot need not be passed either: their port becomes
+ * 0. */
 static void forget_port(struct sports *s, uint32_t at)
 {
 	struct slot *p = slot_at(s, at);
@@ -186,6 +195,8 @@ static void forget_port(struct sports *s, uint32_t at)
 		shared_store(&slot_at(s, at--)->port, 0);
 }
 
+/* Closes the sockets that no queue pair uses and that were not looked up since
+ * the sweep before. */
 static void sweep_ports(struct sports *s, uint64_t now_ns)
 {
 	if (now_ns - s->swept_ns < SPORT_IDLE_NS)
@@ -203,7 +214,8 @@ static void sweep_ports(struct sports *s, uint64_t now_ns)
 	}
 }
 
-/* Opens a port for the pair.  NULL: no port is free, or s->most are open. */
+/* Opens a socket for the pair and returns its slot.  NULL: no port is free, or
+ * s->most sockets are open. */
 static struct slot *make_socket(struct sports *s, const uint8_t ip[16],
 				uint32_t class)
 {
@@ -225,14 +237,15 @@ static struct slot *make_socket(struct sports *s, const uint8_t ip[16],
 	return p;
 }
 
-/* Returns the slot of the pair, for which a socket is opened or shared if there
- * is none, or NULL for the main socket. */
+/* Returns the slot of the pair.  If the pair has no slot, opens a socket for
+ * it, or returns a slot to share.  NULL: the pair uses the main socket. */
 static struct slot *get_port(struct sports *s, const uint8_t ip[16],
 			     uint32_t class, uint64_t now_ns)
 {
 	struct slot *p;
 
-	/* A group's datagrams go to all its members, joined or not. */
+	/* A group's datagrams go to all its members, so a datagram that GRO has
+	 * joined goes to the right sockets too. */
 	if (s->is_off || inaddr_is_multicast(ip))
 		return NULL;
 	p = look_up(s, ip, class);

@@ -44,7 +44,7 @@ ssize_t tcp_send(int fd, const void *bytes, size_t count)
 	while (n < 0 && errno == EINTR);
 	if (n >= 0)
 		return n;
-	/* ENOBUFS, ENOMEM: the kernel is short of memory just now */
+	/* ENOBUFS, ENOMEM: the kernel is short of memory at the moment */
 	return errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM ? 0
 								      : -errno;
 }

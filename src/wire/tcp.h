@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A connected TCP socket that does not block: bytes out and in, and its end.
- * The owner is the caller's; one thread at a time uses a socket.
+ * Sends and receives bytes on a connected TCP socket, and ends the connection.
+ * Only tcp_await_room blocks.  The caller owns the socket; one thread at a time
+ * uses it.
  */
 #ifndef WIRE_TCP_H
 #define WIRE_TCP_H
@@ -10,24 +11,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Prepares a socket for short messages that are answered at once: no delay for
- * the sake of larger segments. */
+/* Sets TCP_NODELAY, so that a short message is not delayed until a larger
+ * segment can be sent. */
 void tcp_open(int fd);
-/* Stores the peer's address, IPv4 as ::ffff:a.b.c.d; zeroes if the connection
- * is gone. */
+/* Stores the peer's address in ip, an IPv4 address as ::ffff:a.b.c.d; stores
+ * zeroes if the socket is no longer connected. */
 void tcp_peer(int fd, uint8_t ip[16]);
-/* Sends bytes.  Returns how many the socket took, 0 if it is full; -errno if
- * the connection is broken. */
+/* Sends up to `count` bytes.  Returns how many the socket took; 0 if the socket
+ * is full or the kernel is short of memory; -errno if the connection is broken.
+ */
 ssize_t tcp_send(int fd, const void *bytes, size_t count);
-/* Receives bytes.  Returns how many; 0 at the end of the peer's bytes; -EAGAIN
- * if none have come; another -errno if the connection is broken. */
+/* Receives up to `room` bytes.  Returns how many; 0 if the peer has sent FIN;
+ * -EAGAIN if no bytes have come; another -errno if the connection is broken. */
 ssize_t tcp_receive(int fd, void *bytes, size_t room);
-/* Waits until the socket takes bytes, or is broken, for that long at most. */
+/* Waits until the socket has room for bytes or the connection is broken, at
+ * most `ms` milliseconds. */
 void tcp_await_room(int fd, int ms);
-/* Sends FIN behind all bytes. */
+/* Sends FIN after all bytes that tcp_send has taken. */
 void tcp_finish(int fd);
-/* Ends both directions, also if a child of fork has a copy of the descriptor,
- * for which a close would do nothing. */
+/* Ends both directions.  Works also if a child of fork has a copy of the
+ * descriptor; close would then leave the connection open. */
 void tcp_end(int fd);
 
 #endif

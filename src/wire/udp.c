@@ -55,7 +55,7 @@ static int set_options(struct udp *u)
 	if (err)
 		return err;
 	/* Receive no datagrams of groups that only other sockets have joined.
-	 * An old kernel without the second option delivers them. */
+	 * An old kernel without IPV6_MULTICAST_ALL delivers those of IPv6. */
 	bind_set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	bind_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
 	/* Accept UDP checksum 0 over IPv6: hardware and the kernel's rxe send
@@ -85,8 +85,8 @@ static void init_rings(struct udp_rings *r, bool gro)
 	}
 }
 
-/* Returns the allowed offloads that the kernel has.  Old kernels and gVisor
- * have none: then each packet is one datagram. */
+/* Returns those of the allowed offloads that the kernel has.  Old kernels and
+ * gVisor have none; each packet is then sent and received as one datagram. */
 static struct udp_offload probe_offloads(int fd, struct udp_offload allowed)
 {
 	return (struct udp_offload){
@@ -107,8 +107,9 @@ int udp_bind(uint16_t port)
 	return bind_udp(port, &is_v4);
 }
 
-/* Finds out whether fd is a socket or a relay; sets the socket that sends and
- * its port.  Returns 0 or -errno. */
+/* Finds out whether fd is a UDP socket or a relay.  Sets u->fd, the main
+ * sender's socket and *port, which is the port of that socket.  Returns 0 or
+ * -errno. */
 static int find_main_sender(struct udp *u, int fd, uint16_t *port)
 {
 	struct sockaddr_in6 name = {0};
@@ -259,11 +260,11 @@ static int replace_relay(struct udp *u)
 }
 
 /*
- * Receives up to `most` datagrams and returns their number.  A single datagram
- * is received faster by recvmsg, which a program that waits for an answer
- * needs; a stream is received in batches.  The system calls are made directly:
- * libc's are cancellation points, and a thread must not end while it holds the
- * progress lock.
+ * Receives up to `most` datagrams and returns their number.  recvmsg receives a
+ * single datagram faster, for a program that waits for an answer; recvmmsg
+ * receives a stream in batches.  The system calls are made directly, because
+ * libc's functions are cancellation points, and a thread must not end while it
+ * holds the progress lock.
  */
 static int read_some(struct udp *u, unsigned most)
 {
@@ -323,7 +324,7 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got)
 	return kept;
 }
 
-/* The socket that sends d. */
+/* Returns the sender of d. */
 static struct sender *sender_of(struct udp *u, const struct udp_dgram *d)
 {
 	struct sender *s = sport_sender(&u->sports, d->from.port);
@@ -340,8 +341,8 @@ static void fill_tx(struct udp *u, size_t i, const struct udp_dgram *d)
 	sender_address(sender_of(u, d), &r->tx[i].msg_hdr, &r->tx_words[i], d);
 }
 
-/* Sends the segments of d one by one: the kernel refused to segment d, because
- * of the interface or the length. */
+/* Sends the segments of d one by one, after the kernel has refused to segment d
+ * because of the interface or the length. */
 static void send_apart(struct udp *u, int fd, const struct udp_dgram *d)
 {
 	struct udp_rings *r = u->rings;
@@ -386,8 +387,8 @@ static size_t send_group(struct udp *u, const struct sender *s, size_t first,
 {
 	int k = send_some(s->fd, u->rings->tx + first, n);
 
-	/* A connected socket reports the error of an earlier datagram once:
-	 * then the second call sends the messages. */
+	/* A connected socket reports the error of an earlier datagram once, and
+	 * sends nothing then.  The second call sends the messages. */
 	if (k <= 0 && s->is_connected && !is_for_lack_of_room())
 		k = send_some(s->fd, u->rings->tx + first, n);
 	return k > 0 ? (size_t)k : 0;
@@ -419,8 +420,8 @@ size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n)
 			u->full_fd = s->fd;
 			break;
 		}
-		/* The datagram is too long, or a route or a firewall refuses
-		 * the datagram. */
+		/* the datagram is too long, or a route or a firewall refuses it
+		 */
 		if (send[sent].segment < send[sent].len)
 			send_apart(u, s->fd, &send[sent]);
 		else

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The wire of RoCEv2: UDP datagrams.  One dual-stack socket on port 4791 (IBTA
- * A17.3.1) receives, and sends those datagrams for which sport.h has no socket.
- * IPv4 addresses are stored as ::ffff:a.b.c.d.
+ * The UDP datagrams of RoCEv2.  One dual-stack socket on port 4791 (IBTA
+ * A17.3.1) receives them, and sends those for which sport.h has no socket. IPv4
+ * addresses are stored as ::ffff:a.b.c.d.
  *
- * The kernel computes UDP checksums.  "Don't fragment" is set for both
- * families, and no socket is connected by IPv4, so that the IPv4 header fields
- * that the ICRC covers but a socket does not report are known (encap/icrc.h).
+ * The kernel computes UDP checksums.  The ICRC covers fields of the IPv4 header
+ * that a socket does not report (encap/icrc.h).  Their values are known because
+ * "Don't fragment" is set for both address families and no IPv4 socket is
+ * connected.
  *
  * Owner: struct progress; lock: the progress lock.  No function blocks.
  */
@@ -22,7 +23,7 @@
 #include "wire/sender.h"
 #include "wire/sport.h"
 
-#define UDP_BATCH	   64
+#define UDP_BATCH	   64	/* datagrams of one udp_receive or udp_send */
 #define UDP_DATAGRAM_BYTES 8192 /* more than any RoCEv2 packet has */
 
 /* The offloads that the caller allows, or that the kernel has. */
@@ -34,9 +35,9 @@ struct udp_offload {
 struct udp_rings; /* the buffers of a batch, in udp.c */
 
 /*
- * Changes the ICRC of one segment of a datagram for UDP_SEGMENT, so that the
- * segment can be sent as a datagram of its own: its IPv4 id, which the ICRC
- * covers, differs then.
+ * Changes the ICRC of one segment, `len` bytes at `bytes`, of a datagram that
+ * was made for UDP_SEGMENT.  The segment can then be sent as a datagram of its
+ * own, which has another IPv4 id; the ICRC covers the id.
  */
 typedef void udp_seal(const struct inaddr *from, const struct inaddr *to,
 		      uint8_t *bytes, size_t len);
@@ -47,26 +48,32 @@ struct udp {
 	bool joins;		/* UDP_GRO is on, see udp_join_datagrams */
 	bool v4_only;		/* the kernel has no IPv6 */
 	bool is_relayed;	/* fd is the end of a relay, wire/relay.h */
-	struct sender tx;    /* the main sender: fd, or a relay's own socket */
-	shared_u32 hang_ups; /* how often fd became another file */
+	/* The main sender.  Its socket is fd, or a UDP socket of its own if fd
+	 * is a relay. */
+	struct sender tx;
+	/* How often fd became another file because the broker closed its end of
+	 * the relay; after a change fd has to be added to an epoll set again.
+	 */
+	shared_u32 hang_ups;
 	shared_flag is_lost; /* the program has closed fd, see udp_is_ours */
 	int full_fd;	     /* the socket that was full in the last udp_send */
-	struct sports sports; /* the other senders */
-	struct udp_rings *rings;
-	udp_seal *seal;	    /* set by a caller that sends segments */
-	bool is_empty;	    /* the last udp_receive found no datagram */
-	bool is_drained;    /* the last udp_receive left no datagram */
-	bool is_behind;	    /* the last udp_receive filled a batch */
-	uint64_t truncated; /* datagrams dropped since they were too long */
+	struct sports sports;	 /* the other senders */
+	struct udp_rings *rings; /* owned */
+	udp_seal *seal;		 /* set by a caller that sends segments */
+	bool is_empty;		 /* the last udp_receive found no datagram */
+	bool is_drained;	 /* the last udp_receive left no datagram */
+	bool is_behind;		 /* the last udp_receive filled a batch */
+	uint64_t truncated; /* received datagrams that were too long, dropped */
 	uint64_t refused;   /* datagrams that the kernel refused to send */
 };
 
 /* Returns a socket that is bound to `port` on every local address, or -errno.
  */
 int udp_bind(uint16_t port);
-/* Initialises u with fd, a UDP socket from udp_bind or a broker, or the end of
- * a relay.  one_port: all datagrams are sent from one port.  Returns 0, and u
- * owns fd, or -errno. */
+/* Initialises u with fd, which is a UDP socket from udp_bind or from a broker,
+ * or the receiving end of a relay.  allowed: the offloads that u may use.
+ * one_port: all datagrams are sent from one port.  Returns 0, and u owns fd; or
+ * -errno, and the caller owns fd. */
 int udp_init(struct udp *u, int fd, struct udp_offload allowed, bool one_port);
 /* Closes all sockets and frees the buffers. */
 void udp_fini(struct udp *u);
@@ -78,14 +85,15 @@ bool udp_is_ours(struct udp *u);
  */
 uint32_t udp_buffer_bytes(const struct udp *u);
 /*
- * Receives up to UDP_BATCH datagrams into got and returns their number, 0 if
- * none waits.  The bytes are valid until the next call.
+ * Receives datagrams into got, which has room for UDP_BATCH, and returns their
+ * number; 0 if none waits.  The bytes of the datagrams are valid until the next
+ * call.
  */
 size_t udp_receive(struct udp *u, struct udp_dgram *got);
 /*
- * Turns UDP_GRO on if u->has.gro.  A stream then costs less, but a single
- * message a tenth more, for the control message that tells the size of the
- * segments.
+ * Turns UDP_GRO on if u->has.gro.  Then a stream of datagrams costs less, but a
+ * single message costs a tenth more, because the kernel adds a control message
+ * with the size of the segments.
  */
 void udp_join_datagrams(struct udp *u);
 /* Joins a multicast group on an interface.  Returns 0, also if the socket is a
@@ -95,10 +103,11 @@ int udp_join(struct udp *u, const uint8_t ip[16], uint32_t ifindex);
 void udp_leave(struct udp *u, const uint8_t ip[16]);
 /*
  * Sends the first k of n <= UDP_BATCH datagrams, each from the port in its
- * `from`, which must be one of u->sports, and returns k.  If k < n, full_fd is
- * full: wait for its POLLOUT.  A datagram that the kernel refuses is counted
- * and dropped; if the datagram has segments, they are sent one by one instead,
- * after a call of u->seal for each.
+ * `from`, which must come from u->sports, and returns k.  If k < n, the socket
+ * u->full_fd is full, and the caller waits for its POLLOUT.  A datagram that
+ * the kernel refuses is dropped and counted in u->refused.  If the refused
+ * datagram has segments, they are sent one by one instead, each after a call of
+ * u->seal.
  */
 size_t udp_send(struct udp *u, const struct udp_dgram *send, size_t n);
 
