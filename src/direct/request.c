@@ -10,9 +10,11 @@
 
 static const char *const details[] = {
 	NULL,
-	"more READs and atomics at once than max_dest_rd_atomic",
+	"it sent more READs and atomics at a time than the queue pair's "
+	"max_dest_rd_atomic allows",
 	"an atomic's address is not a multiple of 8",
-	"an ATOMIC WRITE is of 8 bytes, aligned to 8",
+	"an ATOMIC WRITE must have 8 bytes, and an address that is a multiple "
+	"of 8",
 };
 
 enum { DETAILS = sizeof(details) / sizeof(details[0]) };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The timers of moderated completion queues.  The event of such a queue is held
- * back until there are enough completions (hca/cq.h), or until the queue's time
- * is up.  IBT_CQ_MODERATION queues at most hold an event back; the event of any
- * further queue is raised at once.  Owner: struct ibt.  Lock: the progress
- * lock.
+ * back until there are enough completions (hca/cq.h), or until the queue's
+ * timer expires.  At most IBT_CQ_MODERATION queues hold an event back; the
+ * event of any further queue is raised at once.  Owner: struct ibt.  Lock: the
+ * progress lock.
  */
 #ifndef IBT_CQ_MODERATION_H
 #define IBT_CQ_MODERATION_H
@@ -12,8 +12,9 @@
 #include "hca/hca.h"
 #include "util/wheel.h"
 
-#define IBT_CQ_MODERATION 64
+#define IBT_CQ_MODERATION 64 /* how many timers a struct ibt has */
 
+/* The timer of one moderated queue. */
 struct cq_moderation {
 	struct wheel_timer timer;
 	aoff cq; /* the queue; 0: the timer is free */
@@ -21,8 +22,8 @@ struct cq_moderation {
 
 struct ibt;
 
-/* Starts or restarts cq's timer, after which cq's event is raised; raises the
- * event at once if no timer is free. */
+/* Starts or restarts cq's timer, which raises cq's event after cq->hold_ns;
+ * raises the event at once if no timer is free. */
 void cq_moderation_set(struct ibt *t, struct cq *cq);
 /* A timer of kind IBT_TIMER_CQ_MODERATION has expired: raises the event of its
  * queue, and frees the timer. */

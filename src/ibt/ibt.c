@@ -116,7 +116,7 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 		x->dest_qpn = q->qp->attr.dest_qpn;
 	memcpy(x->peer_ip, q->peer.ip, sizeof(x->peer_ip));
 	if (events_waiting(t) >= IBT_EVENTS)
-		return; /* nobody reads so many explanations */
+		return; /* keeps room for the other events */
 	e = add_qp_event(t, q, q->qp->user, ENGINE_EXPLAIN);
 	if (e)
 		e->explain = *x;

@@ -11,7 +11,8 @@
 #include "util/bits.h"
 #include "util/check.h"
 
-/* How long a QP waits for room in the socket of a peer (ibt_qp_patience_ns). */
+/* How long an RC QP and a UD QP wait for room in the socket of a peer
+ * (ibt_qp_patience_ns). */
 #define RC_PATIENCE_NS 100000000u
 #define UD_PATIENCE_NS 2000000000u
 
@@ -69,7 +70,7 @@ int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
 				 resources * sizeof(*r->resources));
 	if (!room)
 		return -ENOMEM;
-	/* The arrays may grow while replies wait in them. */
+	/* the QP may be in use, so replies and resources are kept */
 	for (uint32_t i = r->reply_tail; i != r->reply_head; i++)
 		room[i & (replies - 1)] = r->replies[i & (r->reply_size - 1)];
 	more = (struct resource *)(void *)(room + replies);
@@ -163,9 +164,9 @@ void ibt_qp_await_accesses(struct ibt *t, struct ibt_qp *q)
 	list_push_tail(&t->direct.leaving, &q->direct.leaving);
 }
 
-/* Completes the posted receives with a flush error, or leaves this to
- * ibt_qp_end_waits while a peer works at the QP: that peer may be about to
- * complete a receive. */
+/* Completes the posted receives with a flush error.  While a peer holds the
+ * responder lock, leaves them for ibt_qp_end_waits: the peer may be about to
+ * complete one of them. */
 static void flush_receives(struct ibt *t, struct ibt_qp *q)
 {
 	if (!q->is_entered) {
@@ -173,7 +174,8 @@ static void flush_receives(struct ibt *t, struct ibt_qp *q)
 			ibt_qp_await_accesses(t, q);
 			return;
 		}
-		/* no peer takes the lock any more: the QP is in ERR */
+		/* a peer that takes the lock now finds the QP in ERR, and
+		 * completes no receive */
 		rq_leave(q->qp);
 	}
 	list_remove(&q->direct.leaving);
@@ -199,7 +201,8 @@ void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
 	flush_receives(t, q);
 }
 
-/* Continues what waited for the peers that work at q, if they have left. */
+/* If the peers have left for which q waits, flushes the receives (in ERR) or
+ * activates q. */
 static void look_for_peers(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->qp->state == HCA_QP_ERR) {
@@ -270,7 +273,7 @@ bool ibt_qp_serves(const struct ibt_qp *q, enum opcode_service service)
 
 static void set_state(struct qp *qp, enum hca_qp_state state)
 {
-	/* threads that post read the state without a lock */
+	/* atomic, because threads that post read the state without a lock */
 	__atomic_store_n(&qp->state, state, __ATOMIC_RELAXED);
 	if (state == HCA_QP_RTR) {
 		qp->connection++;
@@ -331,19 +334,23 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		rx_pending_reset(t, q);
 		rc_resp_reorder_over(t, q);
 		reorder_drop(t, &q->req.reorder);
-		/* IBTA 10.3.1.  A QP that has refused a request keeps its
-		 * replies: the NAK follows them. */
+		/* In ERR nothing more is read from memory (IBTA 10.3.1).  But a
+		 * QP that has refused a request keeps its replies, because the
+		 * NAK is sent after them. */
 		if (!q->resp.tombstone)
 			rc_reply_stop(q);
-		/* Orders the store of the state before the flush's loads of
-		 * the queues' heads: a thread that posts after these loads sees
-		 * the state and has its request flushed.  Otherwise that
-		 * request would never complete. */
+		/* Orders the store of the state before the flush's loads of the
+		 * queues' heads.  A thread that posts stores the head and then
+		 * loads the state: either the flush sees its request, or the
+		 * thread sees ERR and has the request flushed.  Without this
+		 * order both could miss it, and the request would never
+		 * complete. */
 		shared_fence();
 		q->owes_last_wqe = old != HCA_QP_RESET && qp->srq;
 		if (old != HCA_QP_RESET)
 			ibt_qp_flush(t, q);
-		/* the owner of the connection finds the stream at its end */
+		/* so that the owner of the connection sees that the stream has
+		 * ended */
 		if (q->stream)
 			ibt_qp_activate(t, q);
 		break;

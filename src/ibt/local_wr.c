@@ -6,7 +6,8 @@ bool local_wr_is(const struct wqe *w)
 	return w->opcode == HCA_WR_BIND_MW || w->opcode == HCA_WR_LOCAL_INV;
 }
 
-/* Says in words why a binding or an invalidation is refused. */
+/* Returns the words that tell the user why w, a bind or an invalidation, is
+ * refused. */
 static const char *bind_cause(const struct wqe *w, enum mr_verdict v)
 {
 	bool binds = w->opcode == HCA_WR_BIND_MW;
@@ -18,25 +19,26 @@ static const char *bind_cause(const struct wqe *w, enum mr_verdict v)
 		return binds ? "there is no such window or region"
 			     : "no window is bound under this key";
 	case MR_BAD_PD:
-		return "window, region and queue pair are of different "
-		       "protection domains";
+		return "the window, the region and the queue pair belong to "
+		       "different protection domains";
 	case MR_NO_RIGHT:
-		return binds ? "the region lacks IBV_ACCESS_MW_BIND, or "
-			       "IBV_ACCESS_LOCAL_WRITE for a window to write"
+		return binds ? "the region lacks IBV_ACCESS_MW_BIND, or lacks "
+			       "IBV_ACCESS_LOCAL_WRITE, which a window with "
+			       "write access needs"
 			     : "only windows of type 2 can be invalidated";
 	case MR_OUTSIDE:
-		return "the window would reach out of its region";
+		return "the window would extend beyond its region";
 	case MR_BAD_QP:
 		return "the window is bound through another queue pair";
 	case MR_NO_BYTES:
-		return "a window of type 2 is bound to at least one byte; "
-		       "IBV_WR_LOCAL_INV unbinds it";
+		return "a window of type 2 cannot be bound to zero bytes; "
+		       "unbind it by IBV_WR_LOCAL_INV";
 	case MR_ZERO_BASED:
-		return "neither a window of type 1 nor the region of a window "
-		       "is IBV_ACCESS_ZERO_BASED";
+		return "IBV_ACCESS_ZERO_BASED is allowed neither for a window "
+		       "of type 1 nor for the region of a window";
 	case MR_IS_BOUND:
-		return "a window of type 2 is invalidated before it is bound "
-		       "again";
+		return "the window of type 2 is bound already; invalidate it "
+		       "before it is bound again";
 	}
 	return NULL;
 }

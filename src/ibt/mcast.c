@@ -80,8 +80,8 @@ void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f,
 	for (uint32_t i = 0; i < t->mcast.count; i++) {
 		struct ibt_qp *q = t->mcast.rows[i].q;
 
-		/* A queue pair does not receive its own message, whichever of
-		 * this host's addresses it was sent from. */
+		/* A queue pair does not receive a message that it has sent
+		 * itself, from whichever address of this host. */
 		if (!is_in_group(&t->mcast.rows[i], f->to.ip) ||
 		    (f->is_local && q->qp->qpn == p->deth.src_qpn))
 			continue;

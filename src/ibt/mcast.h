@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Multicast groups: which UD queue pairs are attached to which GID (IBTA Vol 1,
- * 10.5).  A packet to the multicast QPN is copied to each queue pair of its
- * group but the one that sent the packet.  Owner: struct ibt; lock: the
- * progress lock.
+ * 10.5).  A packet to the multicast QPN is delivered to each queue pair of its
+ * group, except to the queue pair that has sent the packet.  Owner: struct ibt;
+ * lock: the progress lock.
  */
 #ifndef IBT_MCAST_H
 #define IBT_MCAST_H
@@ -13,12 +13,14 @@
 #define MCAST_QPN      0xffffffu /* IBTA 9.6.1 */
 #define MCAST_MAX_ROWS 4096	 /* attachments of all QPs of a struct ibt */
 
-/* Attaches q to a group.  0, also if q is attached already; -ENOMEM; -ENOSPC:
- * the group has HCA_MAX_ATTACH members, or there is no room for attachments. */
+/* Attaches q to the group gid.  Returns 0, also if q is attached already;
+ * -ENOMEM; -ENOSPC: the group has HCA_MAX_ATTACH members, or there are
+ * MCAST_MAX_ROWS attachments. */
 int mcast_attach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16]);
-/* Detaches q from a group.  0; -EINVAL: q is not attached to the group. */
+/* Detaches q from the group gid.  Returns 0; -EINVAL: q is not attached to the
+ * group. */
 int mcast_detach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16]);
-/* Is any QP attached to the group? */
+/* Is any QP attached to the group gid? */
 bool mcast_has(const struct ibt *t, const uint8_t gid[16]);
 /* Detaches q from all groups; to be called before q is freed. */
 void mcast_forget(struct ibt *t, struct ibt_qp *q);

@@ -58,15 +58,15 @@ enum hca_status message_emit(struct ibt *t, const struct ibt_qp *q,
 	return HCA_SUCCESS;
 }
 
-/* Packets come as First, Middle, Last or as Only, each with the length that its
- * position demands (IBTA 9.7.4.1). */
+/* A message is First, Middles and Last, or Only.  Each of these packets has the
+ * length that its position demands (IBTA 9.7.4.1). */
 enum verdict message_order(const struct ibt_qp *q, const struct pkt *p,
 			   struct explain *x)
 {
 	const struct rc_resp *r = &q->resp;
 	size_t len = p->payload_len;
 
-	x->detail = "packets of its messages are out of order";
+	x->detail = "the packets of its messages are out of order";
 	if (p->info->kind == OPCODE_KIND_FLUSH ||
 	    p->info->kind == OPCODE_KIND_RESERVED)
 		goto unsupported;
@@ -74,7 +74,8 @@ enum verdict message_order(const struct ibt_qp *q, const struct pkt *p,
 		return V_INVALID;
 	if (r->in_message && p->info->kind != r->kind)
 		return V_INVALID;
-	x->detail = "a packet is not as long as the path MTU says";
+	x->detail =
+		"a packet does not have the length that the path MTU demands";
 	switch (p->info->position) {
 	case OPCODE_FIRST:
 	case OPCODE_MIDDLE:
@@ -102,7 +103,7 @@ enum verdict message_locate(struct hca *h, const struct qp *qp, uint32_t rkey,
 	x->need = need;
 	x->cause = EXPLAIN_REMOTE_KEY;
 	if (!(qp->attr.access_flags & need))
-		return V_INVALID; /* IBTA 9.7.4.1.4: the QP's own right */
+		return V_INVALID; /* the QP lacks the right: IBTA 9.7.4.1.4 */
 	if (bytes) /* a request of length 0 names no memory, C9-88 */
 		v = mr_remote(h, qp, rkey, va, bytes, need, addr);
 	if (v == MR_OK)
@@ -168,7 +169,7 @@ enum verdict message_write(struct ibt *t, const struct ibt_qp *q,
 	uint64_t length = starts ? p->reth.length : r->length;
 	uint64_t rest = length - (starts ? 0 : r->offset);
 
-	x->detail = "a WRITE is not as long as its RETH says";
+	x->detail = "a WRITE does not have the length that its RETH announced";
 	if (length > HCA_MAX_MESSAGE)
 		return V_INVALID;
 	if (opcode_ends(p->info) ? p->payload_len != rest

@@ -5,8 +5,9 @@
 #include "ibt/message.h"
 #include "util/bits.h"
 
-/* Returns how many Middles of a request may follow at once.  The last packet
- * that the window has room for must ask for an ACK, so it is not among them. */
+/* Returns how many Middles of a request may be made at once, at most `most`.
+ * The last packet for which the window has room is not among them: it must ask
+ * for an ACK, so rc_req_tx makes it. */
 static uint32_t count_middles(const struct ibt_qp *q, const struct req_note *n,
 			      uint32_t most)
 {
@@ -62,8 +63,8 @@ static bool begin_request(struct ibt *t, struct ibt_qp *q, uint32_t most,
 	struct pkt p;
 	size_t parts;
 
-	/* rc_req_tx has judged the request when it made the First; an answer
-	 * that was sent since may have failed the QP */
+	/* rc_req_tx judged the request when it made the First; a response that
+	 * was made since may have failed the QP */
 	if (q->qp->state == HCA_QP_ERR || !r->packet || !n->started ||
 	    n->status || r->rnr_waiting || rc_req_is_read(w) ||
 	    w->flags & HCA_SEND_INLINE)

@@ -5,7 +5,7 @@
 #include "ibt/ibt.h"
 #include "util/bits.h"
 
-#define SMALL_BYTES 1024
+#define SMALL_BYTES 1024 /* a payload that every network carries */
 
 static void retire_oldest(struct ibt *t, struct ibt_qp *q,
 			  enum hca_status status)
@@ -87,6 +87,7 @@ static void grow_window(struct ibt *t, struct rc_req *r, uint32_t acked)
 		r->window_credit = 0;
 }
 
+/* Sends again from psn on, with half the window: packets were lost. */
 static void go_back(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 {
 	struct rc_req *r = &q->req;
@@ -133,8 +134,8 @@ void rc_comp_drained(struct ibt *t, struct ibt_qp *q)
 }
 
 /*
- * Completes requests: the peer has received all packets before psn.  False: a
- * READ or atomic before psn is unanswered, since a response was lost (IBTA
+ * The peer has received all packets before psn: completes their requests.
+ * False: a READ or atomic before psn lacks a response, which was lost (IBTA
  * 9.7.5.1.2).
  */
 static bool acknowledge_psn(struct ibt *t, struct ibt_qp *q,
@@ -171,7 +172,7 @@ static bool acknowledge_psn(struct ibt *t, struct ibt_qp *q,
 	return true;
 }
 
-/* Asks again for the first missing response, once for each gap. */
+/* Requests the first missing response again, once for each missing response. */
 static void ask_again(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
@@ -185,9 +186,9 @@ static void ask_again(struct ibt *t, struct ibt_qp *q)
 }
 
 /*
- * Returns the payload bytes of the oldest unacknowledged packet, or of the READ
- * response that is expected, if this payload is the longest so far and some
- * networks do not carry it; else 0.  All networks carry SMALL_BYTES.
+ * Returns how many bytes of payload the oldest unacknowledged packet has, or
+ * the READ response that is expected next, if this payload is longer than any
+ * payload that got through so far, and longer than SMALL_BYTES; else 0.
  */
 static uint32_t long_bytes(const struct ibt *t, const struct ibt_qp *q)
 {
@@ -207,13 +208,14 @@ static uint32_t long_bytes(const struct ibt *t, const struct ibt_qp *q)
 	return bytes > SMALL_BYTES && bytes > passed ? bytes : 0;
 }
 
-/* Is the packet of long_bytes probably too long for the network, since the peer
- * has answered shorter ones? */
+/* Is the packet of long_bytes probably too long for the network?  It is if the
+ * peer has answered shorter packets. */
 static bool is_too_long(const struct ibt *t, const struct ibt_qp *q)
 {
 	return long_bytes(t, q) && (q->req.is_answered || q->heard);
 }
 
+/* Explains to the user why w failed, or may fail. */
 static void explain_nak(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 			enum explain_cause cause)
 {
@@ -272,7 +274,7 @@ void rc_comp_denied(struct ibt *t, struct ibt_qp *q)
 	fail_oldest(t, q, HCA_REM_OP_ERR, EXPLAIN_DENIED);
 }
 
-/* A fatal NAK takes effect when its request is the oldest. */
+/* Applies a pending fatal NAK if its request is the oldest one now. */
 static void apply_nak(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
@@ -286,7 +288,7 @@ static void apply_nak(struct ibt *t, struct ibt_qp *q)
 	rc_comp_refused(t, q, (enum hca_status)r->nak.status);
 }
 
-/* Says why the peer does not answer.  If the peer has ever sent a packet, the
+/* Returns why the peer may not answer.  If the peer has ever sent a packet, its
  * address is right and the network carries packets to it. */
 static enum explain_cause cause_of_silence(const struct ibt *t,
 					   const struct ibt_qp *q)
@@ -301,8 +303,8 @@ static enum explain_cause cause_of_silence(const struct ibt *t,
 		       : EXPLAIN_RETRY;
 }
 
-/* Warns that packets may be too long, since it may take long until the request
- * fails. */
+/* Warns the user that packets may be too long: it may take long until the
+ * request fails. */
 static void warn_silence(struct ibt *t, struct ibt_qp *q)
 {
 	struct req_note *n;
@@ -312,8 +314,8 @@ static void warn_silence(struct ibt *t, struct ibt_qp *q)
 		explain_nak(t, q, w, EXPLAIN_MTU_MAYBE);
 }
 
-/* Counts a failed attempt.  False: there were too many, and the QP has failed.
- */
+/* Counts a failed attempt to send.  False: there were too many attempts, and
+ * the QP has failed. */
 static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
 	struct rc_req *r = &q->req;
@@ -332,8 +334,8 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 		warn_silence(t, q);
 	}
 	if (now_ns - r->silent_since_ns > t->patience_ns) {
-		/* if the host has answered ENGINE_ASK_PEER, the peer is alive
-		 */
+		/* r->asking is cleared by the answer to ENGINE_ASK_PEER, after
+		 * which the peer is taken to be alive */
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
 			    r->asking || is_too_long(t, q)
 				    ? cause_of_silence(t, q)
@@ -500,7 +502,7 @@ static void place_response(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 			q->req.reads_out--;
 }
 
-/* Takes an answer with the expected PSN, or with an earlier one. */
+/* Places the response p if it has the PSN that the oldest request expects. */
 static void take_response(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			  uint64_t now_ns)
 {
@@ -520,8 +522,8 @@ static void take_response(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	acknowledge_psn(t, q, serial24_add(n->first, n->answered), now_ns);
 }
 
-/* Takes the answers that came before their turn and have the expected PSN now.
- */
+/* Takes the held responses whose turn has come, and drops those that are past
+ * their turn. */
 static void drain_early(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
 	struct reorder *e = &q->req.reorder;
@@ -534,7 +536,7 @@ static void drain_early(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 		if (!is_past && !acknowledge_psn(t, q, k->psn, now_ns))
 			return;
 		if (q->qp->state == HCA_QP_ERR)
-			return; /* in ERR all held answers are dropped */
+			return; /* the failure has dropped all held responses */
 		reorder_take(e);
 		if (!is_past && pkt_parse(k->bytes, k->len, &p))
 			take_response(t, q, &p, now_ns);
@@ -543,9 +545,10 @@ static void drain_early(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 }
 
 /*
- * A response that comes before its turn is kept: the missing response may be
- * late and not lost.  When the last response of a READ comes, the missing ones
- * are asked for again, and those that are kept are used when these have come.
+ * A response that comes before its turn is held, because the missing response
+ * may be late and not lost.  When the last response of a READ has come, the
+ * missing responses are requested again; the held responses are placed after
+ * these have come.
  */
 static void handle_response(struct ibt *t, struct ibt_qp *q,
 			    const struct pkt *p, const uint8_t *bytes,
@@ -584,7 +587,8 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 
 	if (state != HCA_QP_RTS && state != HCA_QP_SQD)
 		return;
-	/* a PSN that is not in flight: stale or forged (IBTA 9.7.5.1.1) */
+	/* the PSN is not unacknowledged: the packet is old or forged (IBTA
+	 * 9.7.5.1.1) */
 	if (serial24_is_before(psn, r->una) ||
 	    !serial24_is_before(psn, r->max)) {
 		if (!rc_comp_fits(q, p))
@@ -637,10 +641,10 @@ void rc_comp_timeout(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 }
 
 /*
- * Returns the time for which a peer may still be silent when the retries are
- * used up.  A timeout lasts from T to 4 T (IBTA 9.7.6.1.3).  No broker says
- * whether the process of a peer on another host lives, and on a loaded machine
- * such a process is late more often than dead, so the peer gets all of 4 T.
+ * Returns for how long in ns a peer may still be silent after the retries are
+ * used up.  A timeout may last from T to 4 T (IBTA 9.7.6.1.3).  If no broker
+ * tells whether the peer's process lives, the process is late more often than
+ * dead, for example on a loaded host.  So the peer gets all of 4 T.
  */
 static uint64_t extra_silence_ns(const struct ibt_qp *q)
 {
@@ -659,8 +663,9 @@ void rc_comp_peer(struct ibt *t, struct ibt_qp *q, enum engine_peer state,
 	r->asking = false;
 	switch (state) {
 	case ENGINE_PEER_ALIVE:
-		/* The peer is slow.  A later UNKNOWN means that the answer to
-		 * the question was lost, not that the peer is no adverb. */
+		/* The peer is slow.  A later ENGINE_PEER_UNKNOWN then means
+		 * that the broker's answer was lost: the peer does run adverb.
+		 */
 		r->was_alive = true;
 		return;
 	case ENGINE_PEER_GONE:

@@ -60,7 +60,7 @@ void rc_reply_settle(struct ibt *t, struct ibt_qp *q)
 		last->msn = r->msn;
 		return;
 	}
-	/* a response that ends with this PSN acknowledges it too */
+	/* a response whose last PSN is psn acknowledges psn too */
 	if (last && last->kind != REPLY_ACK && last->fresh &&
 	    serial24_is_equal(serial24_add(last->psn, last->packets - 1), psn))
 		return;
@@ -89,7 +89,8 @@ static enum opcode_position reply_position(const struct reply *y)
 	return y->sent + 1 == y->packets ? OPCODE_LAST : OPCODE_MIDDLE;
 }
 
-/* The memory of a READ is gone: answers the rest by a NAK, and fails the QP. */
+/* The memory of a READ cannot be read: sends a NAK in place of the remaining
+ * responses, and fails the QP. */
 static void refuse_read(struct ibt *t, struct ibt_qp *q, struct reply *y,
 			enum verdict v, struct explain *x)
 {
@@ -122,7 +123,8 @@ static int read_memory(struct ibt *t, const struct space_vec *from,
 	return err;
 }
 
-/* Writes one packet of a READ response; false: the memory is gone. */
+/* Writes one packet of a READ response to buf.  False: the memory cannot be
+ * read, and a NAK has replaced the response. */
 static bool read_tx(struct ibt *t, struct ibt_qp *q, struct reply *y,
 		    struct pkt *p, uint8_t *buf, size_t *len)
 {
@@ -197,7 +199,8 @@ void rc_reply_stop(struct ibt_qp *q)
 		i++;
 	if (i == r->reply_head)
 		return;
-	/* an ACK of a later request would say that the READ was answered */
+	/* an ACK of a later request would tell the peer that the READ was
+	 * answered */
 	r->reply_head = i;
 	r->ack_owed = false;
 }

@@ -7,7 +7,9 @@
 #include "ibt/message.h"
 #include "util/bits.h"
 
-#define ACK_EVERY	16 /* packets */
+/* One of so many packets asks for an ACK (rc_req_asks), to a peer on another
+ * host and to a peer on this host. */
+#define ACK_EVERY	16
 #define ACK_EVERY_LOCAL 64
 
 void rc_req_reset(struct ibt *t, struct ibt_qp *q)
@@ -64,20 +66,22 @@ struct serial24 rc_req_next_psn(const struct ibt_qp *q)
 	const struct req_note *n = rc_req_note(q, q->req.wqe);
 	uint32_t going = q->req.wqe - shared_own(&q->qp->sq.completed);
 
-	/* in a full queue the slot after the newest is the oldest's */
+	/* In a full queue the slot at the cursor is that of the oldest request,
+	 * so its note says nothing about the next request. */
 	if (!q->req.packet && (!n->started || going == q->qp->sq.size))
 		return q->req.max;
 	return serial24_add(n->first, q->req.packet);
 }
 
-/* May a request not begin now?  IBTA 10.8.3.3. */
+/* Has w to wait, because the QP is draining or w has a fence (IBTA 10.8.3.3)?
+ */
 static bool is_held_back(const struct rc_req *r, const struct wqe *w)
 {
 	return r->draining || ((w->flags & HCA_SEND_FENCE) && r->rd_wqes);
 }
 
-/* Counts the packets of a request behind the cursor that ask for an answer and
- * do not have all of it. */
+/* Returns how many request packets of w, a request before the cursor, lack at
+ * least one of their responses. */
 static uint32_t unanswered_packets(const struct ibt_qp *q, uint32_t index,
 				   const struct wqe *w)
 {
@@ -109,14 +113,14 @@ void rc_req_seek(struct ibt *t, struct ibt_qp *q, struct serial24 psn)
 		}
 	}
 	r->wqe = i;
-	/* packets before the cursor that still lack an answer */
+	/* the request packets before the cursor that lack a response */
 	for (uint32_t k = shared_own(&q->qp->sq.completed); k != i; k++)
 		r->reads_out +=
 			unanswered_packets(q, k, wq_at(t->hca, &q->qp->sq, k));
 }
 
-/* The last packet asked for no ACK when it was sent first, because a request
- * followed; when the packet is sent again, it asks for an ACK. */
+/* When the last packet was first sent it asked for no ACK, because a request
+ * followed it.  A packet that is sent again always asks for an ACK. */
 void rc_req_nudge(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
@@ -147,15 +151,16 @@ void rc_req_stop(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	rc_comp_retire(t, q);
 }
 
-/* Refuses a request that is wrong whatever its memory. */
+/* Judges w without its memory: its opcode and its length. */
 static enum hca_status judge_opcode(const struct ibt_qp *q, const struct wqe *w,
 				    struct explain *x)
 {
 	x->cause = EXPLAIN_LOCAL_OP;
-	x->detail = "the queue pair's max_rd_atomic is 0";
+	x->detail = "the queue pair allows no READ and no atomic, because its "
+		    "max_rd_atomic is 0; set a greater one by ibv_modify_qp";
 	if (rc_req_is_read(w) && !q->qp->attr.max_rd_atomic)
 		return HCA_LOC_QP_OP_ERR;
-	x->detail = "an atomic needs SGEs of 8 bytes in all";
+	x->detail = "the SGEs of an atomic must have 8 bytes in all";
 	if ((is_atomic(w) || is_atomic_write(w)) && w->bytes != 8)
 		return HCA_LOC_LEN_ERR;
 	x->detail = NULL;
@@ -172,8 +177,8 @@ static bool may_send(const struct ibt_qp *q)
 }
 
 /*
- * Executes the requests at the cursor that send nothing.  They take no PSN, and
- * complete when the requests before them have completed (IBTA 10.8.3.3).
+ * Executes the requests at the cursor that send nothing.  These requests take
+ * no PSN, and complete after the requests before them (IBTA 10.8.3.3).
  */
 static void run_local(struct ibt *t, struct ibt_qp *q)
 {
@@ -187,7 +192,8 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
 
 		if (!local_wr_is(w) || (n->started && n->status))
 			return;
-		if (n->started) { /* executed before a retransmission */
+		/* w was executed before rc_req_seek moved the cursor back */
+		if (n->started) {
 			r->wqe++;
 			continue;
 		}
@@ -209,9 +215,10 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
 
 /*
  * Returns how many packets one READ request asks for.  The First and the Last
- * packet of the response are longer than the others and cut a burst in two, so
- * the request asks for many packets, but for a quarter of the window at most if
- * losses have made the window narrow.
+ * of its response have a longer header than the Middles, so each of them ends a
+ * burst of equal packets; therefore the request asks for many packets.  If
+ * losses have made the window small, it asks for a quarter of the window at
+ * most.
  */
 static uint32_t read_chunk(const struct ibt_qp *q)
 {
@@ -221,9 +228,10 @@ static uint32_t read_chunk(const struct ibt_qp *q)
 }
 
 /*
- * May the request send from its memory?  The memory of a READ or an atomic is
- * checked when the response is placed, as adapters do it: a refusal by the peer
- * takes precedence, and the peer executes an atomic that has bad local memory.
+ * Judges whether w may send from its local memory.  The local memory of a READ
+ * or an atomic is checked only when the response is placed, as hardware
+ * adapters do: a refusal by the peer comes first, and the peer executes an
+ * atomic whose local memory is wrong.
  */
 static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
 				     struct wqe *w, struct explain *x)
@@ -237,7 +245,7 @@ static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
 	return sem_check(t->hca, q->qp->pd, w, 0, x);
 }
 
-/* Notes that the request at the cursor has begun. */
+/* Notes that w, the request at the cursor, has begun. */
 static void note_start(const struct ibt *t, struct ibt_qp *q,
 		       const struct wqe *w)
 {
@@ -267,8 +275,8 @@ static enum hca_status judge_start(struct ibt *t, const struct ibt_qp *q,
 	return status ? status : judge_request(t, q, w, x);
 }
 
-/* Begins the request at the cursor.  False: the request may not begin now, or
- * has failed. */
+/* Begins w, the request at the cursor.  False: w may not begin now, or has
+ * failed. */
 static bool start_request(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
 	struct explain x = {.cause = EXPLAIN_NONE};
@@ -297,8 +305,8 @@ static void fill_read(const struct ibt_qp *q, const struct wqe *w,
 	p->reth.length = bits_min_u32(w->bytes - offset, count * q->mtu);
 }
 
-/* IBTA A19.5.2: an ATOMIC WRITE has eight bytes of payload, and is answered by
- * a READ response without payload. */
+/* An ATOMIC WRITE has eight bytes of payload, and is answered by a READ
+ * response without payload (IBTA A19.5.2). */
 static void fill_atomic_write(const struct wqe *w, struct pkt *p)
 {
 	p->bth.opcode = OPCODE_RC_ATOMIC_WRITE;
@@ -329,8 +337,8 @@ static size_t emit_packet(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 	return 0;
 }
 
-/* Returns how many packets the READ request at the cursor asks for: up to the
- * end of the chunk. */
+/* Returns how many packets the READ request at the cursor asks for: those to
+ * the end of its chunk (read_chunk), or of the READ. */
 static uint32_t read_count(const struct ibt_qp *q, const struct req_note *n)
 {
 	uint32_t to_edge = n->chunk - q->req.packet % n->chunk;
@@ -368,7 +376,7 @@ static bool has_room(const struct ibt_qp *q, uint32_t count)
 	return flying <= 0 || (uint32_t)flying + count <= q->req.window;
 }
 
-/* Does a SEND or WRITE follow the request at the cursor at once? */
+/* Can a SEND or WRITE be sent right after the request at the cursor? */
 static bool message_follows(const struct ibt *t, const struct ibt_qp *q)
 {
 	uint32_t next = q->req.wqe + 1;
@@ -380,8 +388,9 @@ static bool message_follows(const struct ibt *t, const struct ibt_qp *q)
 }
 
 /*
- * An ACK costs as much as another packet.  So wants_ack asks for an ACK where
- * the requester would wait for it, and rc_req_asks once in so many packets.
+ * An ACK costs as much as any packet.  So wants_ack asks for an ACK only where
+ * the requester would wait for one, and rc_req_asks only once in ACK_EVERY
+ * packets.
  */
 bool rc_req_asks(const struct ibt_qp *q, struct serial24 psn)
 {
@@ -397,7 +406,8 @@ static bool wants_ack(const struct ibt *t, const struct ibt_qp *q,
 	       !has_room(q, 2) || (ends && !message_follows(t, q));
 }
 
-/* Executes requests that send nothing.  Is there a request to send then? */
+/* Executes the requests at the cursor that send nothing.  Returns whether a
+ * request to send comes after them. */
 static bool has_next(struct ibt *t, struct ibt_qp *q)
 {
 	if (!may_send(q))
@@ -408,8 +418,8 @@ static bool has_next(struct ibt *t, struct ibt_qp *q)
 	return may_send(q);
 }
 
-/* Begins the request at the cursor and returns it; NULL: it may not begin now,
- * or it has a local error. */
+/* Begins the request at the cursor, if it has not begun, and returns it.  NULL:
+ * the request may not begin now, or has a local error. */
 static struct wqe *begin_request(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;

@@ -43,7 +43,7 @@ static bool is_atomic_write(const struct pkt *p)
 	return p->info->kind == OPCODE_KIND_ATOMIC_WRITE;
 }
 
-/* Is p answered by a response, which takes one of the peer's resources? */
+/* Is p answered by a response, so that p counts against max_dest_rd_atomic? */
 static bool is_read_like(const struct pkt *p)
 {
 	return is_atomic(p) || is_atomic_write(p) ||
@@ -67,13 +67,15 @@ static enum verdict check_read_like(struct ibt *t, const struct ibt_qp *q,
 	const struct rc_resp *r = &q->resp;
 	uint32_t most = q->qp->attr.max_dest_rd_atomic;
 
-	x->detail = "more READs and atomics at once than max_dest_rd_atomic";
-	/* the replies are counted only when there are many: a count for each
-	 * packet of a burst would take quadratic time */
+	x->detail = "it sent more READs and atomics at a time than the queue "
+		    "pair's max_dest_rd_atomic allows";
+	/* The replies are counted only when there are many of them: a count for
+	 * each packet of a burst would take quadratic time. */
 	if (r->reply_head - r->reply_tail >= most && fresh_reads(r) >= most)
 		return V_INVALID;
 	if (is_atomic_write(p)) {
-		x->detail = "an ATOMIC WRITE is of 8 bytes, aligned to 8";
+		x->detail = "an ATOMIC WRITE must have 8 bytes, and an address "
+			    "that is a multiple of 8";
 		if (p->reth.va % 8 || p->reth.length != 8 ||
 		    p->payload_len != 8)
 			return V_INVALID;
@@ -81,7 +83,7 @@ static enum verdict check_read_like(struct ibt *t, const struct ibt_qp *q,
 				   HCA_REMOTE_WRITE, x);
 	}
 	if (!is_atomic(p)) {
-		x->detail = "a READ longer than 2^31 bytes";
+		x->detail = "a READ is longer than 2^31 bytes";
 		if (p->reth.length > HCA_MAX_MESSAGE)
 			return V_INVALID;
 		return message_key(t->hca, q->qp, p->reth.rkey, p->reth.va,
@@ -190,7 +192,8 @@ static enum verdict apply_read(struct ibt_qp *q, const struct pkt *p)
 	return V_OK;
 }
 
-/* The ordered copy (hca/space.h) stores eight aligned bytes at once. */
+/* space_ops.write (hca/space.h) stores eight aligned bytes by one store, so the
+ * write is atomic. */
 static enum verdict apply_atomic_write(struct ibt *t, struct ibt_qp *q,
 				       const struct pkt *p, struct explain *x)
 {
@@ -232,8 +235,8 @@ static void refuse_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		q->counters->naks.rnr_tx++;
 		r->nak_sent = true;
 		r->nak_ns = t->now_ns;
-		/* the peer sends all again, as after a sequence NAK: see
-		 * reorder_request */
+		/* the peer sends all packets again, as after a NAK for a
+		 * sequence error; see reorder_request */
 		forget_early(t, q);
 		rc_reply_ack(t, q, r->epsn, syndrome);
 		return;
@@ -256,7 +259,8 @@ static void refuse_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	ibt_qp_activate(t, q);
 }
 
-/* Executes the packet with the expected PSN.  False: the packet was refused. */
+/* Executes p, a request packet with the expected PSN.  False: p was refused or
+ * dropped, or the QP has failed. */
 static bool accept_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 {
 	struct rc_resp *r = &q->resp;
@@ -265,7 +269,7 @@ static bool accept_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	enum verdict v;
 
 	if (r->reply_head - r->reply_tail > r->reply_size - 4)
-		return false; /* no room to answer: as if it were lost */
+		return false; /* no room for an answer: drops p */
 	if (p->info->kind == OPCODE_KIND_SEND && opcode_starts(p->info))
 		r->offset = 0;
 	v = judge_request(t, q, p, &x);
@@ -283,7 +287,7 @@ static bool accept_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	r->epsn = serial24_add(r->epsn, packets);
 	r->nak_sent = false;
 	if (is_read_like(p)) {
-		r->ack_owed = false; /* the response acknowledges too */
+		r->ack_owed = false; /* the response acknowledges all before */
 		ibt_qp_activate(t, q);
 	} else if (p->bth.ackreq) {
 		r->ack_owed = true;
@@ -292,8 +296,8 @@ static bool accept_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	return q->qp->state != HCA_QP_ERR;
 }
 
-/* Executes the packets that came before their turn and have the expected PSN
- * now. */
+/* Executes the held packets whose turn has come, and drops those that are past
+ * their turn. */
 static void drain_held(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_resp *r = &q->resp;
@@ -318,8 +322,9 @@ static void drain_held(struct ibt *t, struct ibt_qp *q)
 	}
 }
 
-/* Returns how long a packet is held: not longer than until the peer sends the
- * missing packet again. */
+/* Returns how long in ns a packet is held: at most until the peer's ACK
+ * timeout, taken to be as long as q's, when the peer sends the missing packet
+ * again. */
 static uint64_t max_held_ns(const struct ibt_qp *q)
 {
 	uint8_t code = q->qp->attr.timeout;
@@ -340,9 +345,10 @@ static bool keep_early(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 }
 
 /*
- * A packet that is further ahead than a window comes from a peer whose packets
- * were lost, or from a forger who tries PSNs: a NAK asks the sender to go back,
- * but not each such packet gets a NAK.
+ * A packet that is more than IBT_HELD_AHEAD PSNs ahead comes from a peer many
+ * of whose packets were lost, or from a forger who tries PSNs.  A NAK asks the
+ * sender to go back, but at most one in IBT_HELD_NS.  Returns whether such a
+ * NAK was sent less than IBT_HELD_NS ago; if not, notes that one is sent now.
  */
 static bool is_far_too_often(struct ibt *t, struct ibt_qp *q)
 {
@@ -354,20 +360,20 @@ static bool is_far_too_often(struct ibt *t, struct ibt_qp *q)
 	return false;
 }
 
-/* Was the peer asked to go back a short time ago?  Its packets under way are no
- * guesses. */
+/* Was the peer asked to go back a short time ago?  If so, packets that are far
+ * ahead were sent before the peer got the NAK, and do not count as forged. */
 static bool is_on_its_way_back(const struct ibt *t, const struct rc_resp *r)
 {
 	return r->nak_sent && t->now_ns - r->nak_ns < IBT_NAK_HEARD_NS;
 }
 
 /*
- * A packet before its turn is kept until a packet comes that asks for an
- * answer: until then the missing packet may be late and not lost.  Then the
- * sender is asked to go back (IBTA 9.7.5.2.4), and the kept packets are
- * dropped.  If they were executed before the peer sends them again, this QP
- * would acknowledge them, or the program would end, while the peer is still
- * repeating: the kernel's rxe then never completes its request.
+ * A packet that comes before its turn is held, because the missing packet may
+ * be late and not lost.  When a packet comes that asks for an answer, a NAK
+ * asks the sender to go back (IBTA 9.7.5.2.4), and the held packets are
+ * dropped.  If they were executed later, this QP could acknowledge them, or its
+ * program could end, while the peer still sends them again; the kernel's rxe
+ * then never completes its request.
  */
 static void reorder_request(struct ibt *t, struct ibt_qp *q,
 			    const struct pkt *p, const uint8_t *bytes,
@@ -395,8 +401,9 @@ static void reorder_request(struct ibt *t, struct ibt_qp *q,
 		     aeth_syndrome(AETH_NAK, AETH_NAK_PSN_SEQUENCE));
 }
 
-/* Finds the executed READ or atomic that p repeats; NULL: the record is
- * overwritten.  Looks at the newest first, since PSNs repeat. */
+/* Returns the record of the executed READ or atomic that p repeats; NULL: the
+ * record was overwritten.  Searches from the newest record on, because PSNs
+ * wrap around. */
 static const struct resource *resource_of(const struct rc_resp *r,
 					  const struct pkt *p)
 {
@@ -423,7 +430,7 @@ bool rc_resp_fits(const struct ibt_qp *q, const struct pkt *p)
 	       (ahead < 0 && is_read_like(p) && resource_of(&q->resp, p));
 }
 
-/* Answers a duplicate request, which is never executed again (IBTA 9.7.5.1.1).
+/* Answers p, a duplicate request, without executing it again (IBTA 9.7.5.1.1).
  */
 static void repeat_answer(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 {
@@ -437,7 +444,7 @@ static void repeat_answer(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	if (r->reply_head - r->reply_tail > r->reply_size / 2)
 		return;
 	if (!is_read_like(p)) {
-		/* ACKs may be coalesced, of duplicates too (9.7.5.1.2) */
+		/* ACKs of duplicates may be coalesced too (IBTA 9.7.5.1.2) */
 		r->ack_owed |= p->bth.ackreq;
 		ibt_qp_activate(t, q);
 		return;

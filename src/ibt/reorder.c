@@ -39,8 +39,9 @@ void reorder_drop(struct ibt *t, struct reorder *e)
 		reorder_give(t, reorder_take(e));
 }
 
-/* Is k a copy of this packet?  The AETHs may differ: a peer that repeats a
- * response sends a newer AETH. */
+/* Is k a copy of the packet at bytes, which has the same PSN?  BTHs and AETHs
+ * are not compared beyond the opcode: a peer that repeats a response sends a
+ * newer AETH. */
 static bool is_copy_of(const struct ibt_held *k, const uint8_t *bytes,
 		       size_t len)
 {

@@ -9,14 +9,16 @@
 #include "ibt/uc.h"
 #include "util/bits.h"
 
+/* What a packet waits for: nothing, a receive, or that a peer releases the
+ * responder lock. */
 enum want { WANTS_NOTHING, WANTS_RECEIVE, WANTS_TURN };
 
 /* A packet that waits. */
 struct rx_pending {
-	struct list node;
-	struct ud_from from;
-	uint32_t len;
-	uint8_t bytes[IBT_PACKET_BYTES];
+	struct list node;    /* on rx_pending_state.packets or the free list */
+	struct ud_from from; /* UD only */
+	uint32_t len;	     /* bytes of the packet */
+	uint8_t bytes[IBT_PACKET_BYTES]; /* BTH to padding */
 };
 
 int rx_pending_open(struct ibt *t)
@@ -45,7 +47,7 @@ bool rx_pending_is_full(const struct ibt *t)
 	       t->rx_pending.qps == t->qps;
 }
 
-/* Would p be dropped for want of a receive? */
+/* Would p be dropped because no receive is posted? */
 static bool lacks_receive(struct ibt *t, const struct ibt_qp *q,
 			  const struct pkt *p)
 {
@@ -58,10 +60,11 @@ static bool lacks_receive(struct ibt *t, const struct ibt_qp *q,
 }
 
 /*
- * Delivers p.  Peers of this host take receives as well, so p is judged and
- * delivered under the responder lock.  Returns the thing that p waits for:
- * WANTS_NOTHING if p was delivered or dropped, WANTS_TURN if a peer holds the
- * lock.
+ * Delivers p.  Peers of this host take receives too, so p is judged and
+ * delivered under the responder lock.  Returns what p waits for: WANTS_NOTHING
+ * if p was delivered or dropped, WANTS_TURN if a peer holds the lock,
+ * WANTS_RECEIVE if no receive is posted.  @is_patient: p may wait for a
+ * receive; otherwise p is passed to its service, which drops it.
  */
 static enum want deliver_packet(struct ibt *t, struct ibt_qp *q,
 				const struct pkt *p, const struct ud_from *f,
@@ -103,8 +106,9 @@ static void free_packet(struct ibt *t, struct ibt_qp *q, struct rx_pending *s)
 		t->rx_pending.qps--;
 }
 
-/* Delivers q's packets up to the first that has to wait.  Without patience a
- * packet that lacks a receive is delivered too, and the service drops it. */
+/* Delivers q's packets up to the first that has to wait.  @is_patient: packets
+ * may wait for a receive; otherwise a packet that lacks a receive is passed to
+ * its service, which drops it. */
 static void deliver_pending(struct ibt *t, struct ibt_qp *q, bool is_patient)
 {
 	while (!list_is_empty(&q->pending.packets)) {
@@ -115,15 +119,15 @@ static void deliver_pending(struct ibt *t, struct ibt_qp *q, bool is_patient)
 		if (pkt_parse(s->bytes, s->len, &p) &&
 		    deliver_packet(t, q, &p, &s->from, is_patient))
 			return;
-		/* a failure may have dropped the messages */
+		/* if q has failed, all its packets are dropped already */
 		if (list_is_empty(&q->pending.packets))
 			return;
 		free_packet(t, q, s);
 	}
 }
 
-/* Drops q's packets, since a peer stays in the responder lock: progress has to
- * receive for other queue pairs. */
+/* Drops q's packets, because a peer holds the responder lock for long and the
+ * caller has to receive packets for other queue pairs. */
 static void drop_pending(struct ibt *t, struct ibt_qp *q)
 {
 	q->pending.is_shut = !list_is_empty(&q->pending.packets);
@@ -200,7 +204,8 @@ void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	bool is_patient = has_room && !q->pending.is_late && !t->strict;
 	enum want want = WANTS_RECEIVE;
 
-	/* A sender that does not know the Q_Key takes no room from others. */
+	/* Packets with a wrong Q_Key are dropped at once: their sender must not
+	 * use up the room for waiting packets. */
 	if (q->qp->type == HCA_QPT_UD && p->deth.qkey != q->qp->attr.qkey) {
 		ud_resp_rx(t, q, p, f);
 		return;

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Unreliable connection (IBTA Vol 1, 9.8.2): one peer, messages of any length,
- * nothing acknowledged.  A lost packet loses its message; the responder
- * continues with the next First or Only.  Owner and lock: as struct ibt_qp.
+ * Unreliable connection (IBTA Vol 1, 9.8.2): messages of any length to one
+ * peer, without ACKs.  If a packet is lost, its message is lost, and the
+ * responder continues with the next First or Only.  Owner: the engine.  Lock:
+ * the progress lock, unless a function's comment names another.
  */
 #ifndef IBT_UC_H
 #define IBT_UC_H
 
 #include "ibt/ibt.h"
 
-/* Judges w, the request at the cursor, and begins it in packets or pieces of
- * `unit` bytes.  False: w fails by unreliable_tx_stop. */
+/* Judges w, the request at the cursor, and begins it, divided into packets or
+ * pieces of `unit` bytes.  False: w has a local error, and unreliable_tx_stop
+ * was called. */
 bool uc_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		  uint32_t unit);
-/* Writes the next packet, BTH to padding, at buf (IBT_PACKET_BYTES).  Returns
- * its size; 0: there is nothing to send now. */
+/* Writes the next packet, BTH to padding, to buf (IBT_PACKET_BYTES).  Returns
+ * its length in bytes; 0: there is nothing to send now. */
 size_t uc_req_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf);
-/* Handles p, a packet from q's peer.  Lock: the responder lock too. */
+/* Handles p, a packet from q's peer.  The caller holds the responder lock too.
+ */
 void uc_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p);
 
 #endif

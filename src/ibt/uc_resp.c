@@ -2,7 +2,7 @@
 #include "ibt/message.h"
 #include "ibt/uc.h"
 
-/* Drops the message under way, or the message that begins with this packet. */
+/* Drops the message that has begun, or that begins with the present packet. */
 static void drop_message(struct ibt *t, struct ibt_qp *q, struct explain *x,
 			 enum ibt_drop why)
 {
@@ -11,8 +11,8 @@ static void drop_message(struct ibt *t, struct ibt_qp *q, struct explain *x,
 }
 
 /*
- * Does p begin a message, or continue the message under way?  After a gap no
- * packet does so until the next message begins (IBTA 9.8.2.2.2).
+ * Does p begin a message, or continue the message that has begun?  After a
+ * missing PSN packets are dropped until a message begins (IBTA 9.8.2.2.2).
  */
 static bool is_in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		       struct explain *x)
@@ -24,15 +24,15 @@ static bool is_in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 	r->epsn = serial24_add(psn, 1);
 	if (gap)
 		q->counters->rx_out_of_order++;
-	/* a message is counted once, whichever of its packets was lost */
+	/* a message is counted once, however many of its packets were lost */
 	if (r->in_message ? gap || opcode_starts(p->info)
 			  : gap && !opcode_starts(p->info))
 		drop_message(t, q, x, IBT_DROP_LOST);
 	return opcode_starts(p->info) || r->in_message;
 }
 
-/* IBTA 9.9.3: the requester is not told; only a fault of the receive's own
- * memory fails the QP. */
+/* Drops the message of p for the reason v.  The requester gets no answer; only
+ * an error of the receive's own memory fails the QP (IBTA 9.9.3). */
 static void refuse_message(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			   enum verdict v, struct explain *x)
 {

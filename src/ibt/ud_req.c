@@ -7,12 +7,12 @@
 #include "ibt/unreliable_tx.h"
 #include "util/bits.h"
 
-/* IBTA 10.2.5: the Q_Key of a work request that has this bit stands for the
- * Q_Key of the sending queue pair. */
+/* A Q_Key with this bit in a work request stands for the Q_Key of the sending
+ * queue pair (IBTA 10.2.5). */
 #define QKEY_OWN 0x80000000u
 
-/* Returns the most bytes of a message: the smaller of the path MTUs of the QP
- * and of the device that the address handle sends from. */
+/* Returns how many bytes w may have: the smaller of the MTUs of the QP and of
+ * the device from which the address handle sends. */
 static uint32_t max_message_bytes(const struct ibt_qp *q, struct wqe *w)
 {
 	const struct wq_to *to = wq_to(&q->qp->sq, w);
@@ -26,10 +26,10 @@ bool ud_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	enum hca_status status = HCA_LOC_QP_OP_ERR;
 
 	if (!hca_wr_is_send(w->opcode)) {
-		x.detail = "UD has SENDs only";
+		x.detail = "a UD queue pair has only SENDs";
 	} else if (w->bytes > max_message_bytes(q, w)) {
 		status = HCA_LOC_LEN_ERR;
-		x.detail = "a UD message is at most one path MTU long";
+		x.detail = "a UD message may not be longer than the path MTU";
 	} else {
 		status = sem_check(t->hca, q->qp->pd, w, 0, &x);
 	}
@@ -46,9 +46,10 @@ uint32_t ud_req_qkey(const struct ibt_qp *q, const struct wq_to *to)
 	return to->qkey & QKEY_OWN ? q->qp->attr.qkey : to->qkey;
 }
 
-/* Is it decided that the request at the cursor goes by packets?  That is so if
- * its destination is not on this host, if q has no table of targets, or if
- * initiator_ud_turn last looked at a datagram to the same QPN. */
+/* Is it known that the request at the cursor goes by packets?  It is if its
+ * destination is not on this host, if q has no table of targets, or if
+ * initiator_ud_turn has chosen packets for the last datagram and that went to
+ * the same QPN. */
 static bool is_for_packets(const struct ibt_qp *q, const struct wq_to *to)
 {
 	return !q->direct.targets || !to->local ||

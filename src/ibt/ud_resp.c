@@ -8,7 +8,9 @@
 
 enum { SL_IPV6 = 1, SL_IPV4 = 2, SL_UDP = 8 };
 
-#define HOP_LIMIT 64 /* the socket does not tell that of the packet */
+/* The TTL or hop limit that a receive shows; a socket does not report that of a
+ * datagram. */
+#define HOP_LIMIT 64
 
 static uint32_t read_be32(const uint8_t *p)
 {
@@ -47,10 +49,10 @@ void ud_resp_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f)
 }
 
 /*
- * IBTA A17.4.5.1: a completion says which header a datagram came with.  Verbs
- * have no field for the header; adapters use the service level, which RoCE does
- * not have.  UCX drops each datagram over IPv4 whose completion has another
- * service level.
+ * A completion tells which header its datagram came with (IBTA A17.4.5.1).
+ * Verbs have no field for that, so adapters use the service level, which RoCE
+ * does not have.  UCX drops each datagram over IPv4 whose completion has a
+ * different service level than this one.
  */
 uint16_t ud_resp_sl(const struct ud_from *f)
 {
@@ -79,8 +81,8 @@ static void complete_receive(struct ibt *t, struct ibt_qp *q,
 	ibt_receive_done(t, q, &c, p->bth.se);
 }
 
-/* The receive's own memory is at fault: fails the receive and the QP (IBTA
- * 9.9.3). */
+/* The receive's own memory cannot be written: fails the receive and the QP
+ * (IBTA 9.9.3). */
 static void fail_receive(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 			 const struct ud_from *f, struct explain *x)
 {
@@ -103,7 +105,7 @@ static void place_datagram(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		return;
 	}
 	x->wr_id = w->wr_id;
-	/* the QP still holds the receive, for the next message */
+	/* a message that is too long leaves the receive to the next message */
 	if (UD_GRH_BYTES + p->payload_len > sem_capacity(w)) {
 		ibt_dropped(t, q, x, IBT_DROP_LENGTH, p->deth.src_qpn);
 		return;
@@ -126,7 +128,7 @@ void ud_resp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 
 	if (q->qp->state < HCA_QP_RTR || q->qp->state > HCA_QP_SQE)
 		return;
-	/* IBTA 9.6.1.2.3 */
+	/* a datagram with a wrong Q_Key is dropped: IBTA 9.6.1.2.3 */
 	if (p->deth.qkey != q->qp->attr.qkey) {
 		q->counters->qkey_violations++;
 		t->sign = ENGINE_SIGN_KEY;

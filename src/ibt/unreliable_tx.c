@@ -26,8 +26,8 @@ void unreliable_tx_drained(struct ibt *t, struct ibt_qp *q)
 	}
 }
 
-/* Completes the requests that were handed out, and a request with a local error
- * behind them. */
+/* Completes the requests whose packets were all sent, and if a request with a
+ * local error comes next, completes that with its error. */
 static void finish_requests(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
@@ -53,8 +53,9 @@ static void finish_requests(struct ibt *t, struct ibt_qp *q)
 	}
 	if (!r->packet)
 		r->una = r->max;
-	/* threads that post wait for unacknowledged packets, and packets of
-	 * UC and UD get no ACK: tells the threads that none are under way */
+	/* Threads that post wait while packets are unacknowledged.  Packets of
+	 * UC and UD get no ACK, so the threads are told here that none are
+	 * unacknowledged. */
 	ibt_qp_note(q);
 	unreliable_tx_drained(t, q);
 }
@@ -71,7 +72,7 @@ void unreliable_tx_sent_all(struct ibt *t)
 	}
 }
 
-/* Requests of q end when the frames made so far are sent. */
+/* Notes that requests of q complete when the frames made so far are sent. */
 static void mark_handed(struct ibt *t, struct ibt_qp *q)
 {
 	if (!list_is_linked(&q->handed))
@@ -100,7 +101,8 @@ void unreliable_tx_advance(struct ibt *t, struct ibt_qp *q)
 	mark_handed(t, q);
 }
 
-/* Executes w, which sends nothing.  False: the cursor is still at w. */
+/* Executes w, a request that sends nothing.  False: w waits or has failed, and
+ * the cursor is still at w. */
 static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
 	struct explain x = {.cause = EXPLAIN_NONE};
