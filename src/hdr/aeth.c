@@ -4,7 +4,7 @@
 #include "hdr/bytes.h"
 
 /* clang-format off */
-/* IBTA 9.7.5.2.8, in units of 10 us. */
+/* The times of the RNR timer codes (IBTA 9.7.5.2.8), in units of 10 us. */
 static const uint32_t rnr_timer_10us[32] = {
 	65536,     1,     2,     3,     4,     6,     8,    12,
 	   16,    24,    32,    48,    64,    96,   128,   192,

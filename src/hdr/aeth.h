@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ACK Extended Transport Header and the values of its syndrome (IBTA Vol 1,
- * 9.3.5; the codes 9.7.5.1).
+ * ACK Extended Transport Header (IBTA Vol 1, 9.3.5) and the codes of its
+ * syndrome (IBTA 9.7.5.1).
  *
  *	+-+-----+-----------+-----------------------------------------------+
  *	|0|kind |   value   |           Message Sequence Number             |
@@ -24,8 +24,8 @@
 #define AETH_CREDITS_INVALID 0x1f
 
 struct aeth {
-	uint8_t syndrome;
-	uint32_t msn; /* 24 bits */
+	uint8_t syndrome; /* the first byte: kind and value */
+	uint32_t msn;	  /* 24 bits */
 };
 
 enum aeth_kind {
@@ -49,6 +49,7 @@ void aeth_parse(const uint8_t *p, struct aeth *aeth);
 /* Writes AETH_BYTES at p. */
 void aeth_write(uint8_t *p, const struct aeth *aeth);
 
+/* Returns the kind; AETH_RESERVED also if bit 7 is set. */
 static inline enum aeth_kind aeth_kind(uint8_t syndrome)
 {
 	if (syndrome & 0x80)
@@ -56,8 +57,8 @@ static inline enum aeth_kind aeth_kind(uint8_t syndrome)
 	return (enum aeth_kind)(syndrome >> 5);
 }
 
-/* Returns the credit code, RNR timer code or NAK code, depending on the kind.
- */
+/* Returns the value: by the kind of the syndrome a credit code, an RNR timer
+ * code or a NAK code. */
 static inline uint8_t aeth_value(uint8_t syndrome)
 {
 	return syndrome & AETH_VALUE_MASK;
@@ -78,16 +79,18 @@ static inline bool aeth_is_known(uint8_t syndrome)
 	return false;
 }
 
+/* Returns the syndrome of a kind and the low five bits of `value`. */
 static inline uint8_t aeth_syndrome(enum aeth_kind kind, uint8_t value)
 {
 	return (uint8_t)(kind << 5 | (value & AETH_VALUE_MASK));
 }
 
-/* Returns the time of an RNR timer code (5 bits), in nanoseconds (IBTA
- * 9.7.5.2.8). */
+/* Returns the time in nanoseconds of an RNR timer code, which is in the low
+ * five bits of `code` (IBTA 9.7.5.2.8). */
 uint64_t aeth_rnr_timer_ns(uint8_t code);
-/* Returns 4.096 us * 2^code for the 5-bit local ACK timeout, in nanoseconds, or
- * 0 for code 0, which disables the timeout. */
+/* Returns the time in nanoseconds of a local ACK timeout, which is in the low
+ * five bits of `code`: 4.096 us * 2^code; or 0 for code 0, which disables the
+ * timeout. */
 uint64_t aeth_ack_timeout_ns(uint8_t code);
 
 #endif

@@ -27,24 +27,24 @@
 #define BTH_DEFAULT_PKEY 0xffffu
 
 struct bth {
-	uint8_t opcode; /* enum opcode, or an unknown one */
-	bool se;	/* solicited event */
-	bool migreq;
-	uint8_t pad;  /* bytes of padding after the payload, 0..3 */
-	uint8_t tver; /* transport header version, 0 */
+	uint8_t opcode; /* enum opcode, or a number that no opcode has */
+	bool se;	/* S: solicited event */
+	bool migreq;	/* M: migration state */
+	uint8_t pad;	/* bytes of padding after the payload, 0..3 */
+	uint8_t tver;	/* transport header version, 0 */
 	uint16_t pkey;
-	bool fecn;
-	bool becn;
+	bool fecn;	   /* F: forward congestion notification */
+	bool becn;	   /* B: backward congestion notification */
 	uint32_t dest_qpn; /* 24 bits */
-	bool ackreq;
-	uint32_t psn; /* 24 bits */
+	bool ackreq;	   /* A: the packet asks for an ACK */
+	uint32_t psn;	   /* 24 bits */
 };
 
 /* Reads a BTH.  Returns false if len < BTH_BYTES. */
 bool bth_parse(const uint8_t *p, size_t len, struct bth *bth);
 /* Writes BTH_BYTES at p. */
 void bth_write(uint8_t *p, const struct bth *bth);
-/* Replaces the PSN and AckReq of the BTH at p. */
+/* Replaces the PSN and the bit AckReq of the BTH at p. */
 void bth_number(uint8_t *p, uint32_t psn, bool ackreq);
 
 #endif

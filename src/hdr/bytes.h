@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Big-endian numbers at any address.  Compilers turn each of these functions
- * into one load or store with a byte swap.
+ * Reads (get) and writes (put) big-endian numbers of 16, 24, 32 and 64 bits at
+ * any address.  Compilers turn each function of 16, 32 or 64 bits into one load
+ * or store with a byte swap.
  */
 #ifndef HDR_BYTES_H
 #define HDR_BYTES_H

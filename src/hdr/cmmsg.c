@@ -7,13 +7,13 @@
 #include "hdr/mad.h"
 
 /*
- * A field of a message.  Bits are counted from the end of the MAD header, the
- * most significant bit of a byte first.  A field of more than 64 bits is an
- * array of bytes.
+ * A field of a message.  Bits are counted from the end of the MAD header; the
+ * most significant bit of a byte comes first.  A field of more than 64 bits is
+ * an array of bytes.
  */
 struct field {
-	uint16_t bit;	 /* the first bit */
-	uint16_t bits;	 /* the width */
+	uint16_t bit;	 /* the number of the first bit */
+	uint16_t bits;	 /* how many bits; 0 ends a table */
 	uint16_t offset; /* offset of the member in struct cmmsg */
 	uint16_t size;	 /* bytes of the member in struct cmmsg */
 };
@@ -92,7 +92,7 @@ static const struct field rej[] = {
 	{0},
 };
 
-/* IBTA 12.6.8; vendor_at has the three bytes of the vendor id */
+/* IBTA 12.6.8.  The three bytes of ece_vendor are apart: see vendor_at. */
 static const struct field rep[] = {
 	FIELD(0, 0, 32, local_id),
 	FIELD(4, 0, 32, remote_id),
@@ -151,7 +151,7 @@ static const struct field apr[] = {
 
 static const struct {
 	const struct field *fields;
-	uint8_t private_at;    /* offset of the private data behind the header */
+	uint8_t private_at;    /* offset of the private data after the MAD header */
 	uint8_t private_bytes; /* bytes of private data */
 } kinds[] = {
 	[CMMSG_REQ] = {req, 140, 92},
@@ -168,8 +168,8 @@ static const struct {
 };
 /* clang-format on */
 
-/* The bytes of the ECE vendor id in a REP, the lowest first; earlier editions
- * reserve them. */
+/* The offsets of the bytes of the ECE vendor ID in a REP, the lowest byte
+ * first.  Earlier editions of the specification reserve these bytes. */
 static const uint8_t vendor_at[3] = {15, 19, 23};
 
 static bool is_kind(uint16_t kind)
@@ -187,14 +187,14 @@ static uint64_t get_bits(const uint8_t *p, const struct field *f)
 	uint32_t end = f->bit % 8u + f->bits;
 	uint64_t value = 0;
 
-	/* A field of 64 bits starts at a byte, so no bit is shifted out. */
+	/* a field of 64 bits begins at a byte, so no bit is shifted out */
 	for (uint32_t i = 0; i < (end + 7) / 8; i++)
 		value = value << 8 | p[f->bit / 8 + i];
 	value >>= -end & 7;
 	return f->bits < 64 ? value & ((1ull << f->bits) - 1) : value;
 }
 
-/* Assumes that the bits of the field are 0. */
+/* Writes a field whose bits at p are 0. */
 static void put_bits(uint8_t *p, const struct field *f, uint64_t value)
 {
 	uint32_t end = f->bit % 8u + f->bits, bytes = (end + 7) / 8;
@@ -289,7 +289,8 @@ void cmmsg_write(uint8_t *mad, const struct cmmsg *m)
 	       kinds[m->kind].private_bytes);
 }
 
-/* Converts the 16 bytes of an address; false for an unknown IP version. */
+/* Converts the 16 bytes of an address at p to ip.  Returns false if the IP
+ * version is neither 4 nor 6. */
 static bool address_in(const uint8_t *p, uint8_t version, uint8_t ip[16])
 {
 	if (version == 6) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages of the communication manager (IBTA Vol 1, 12.6): one struct for all
- * kinds, each of which uses its own fields; tables in cmmsg.c have the place of
- * each field.  Also the header that RDMA IP CM puts in front of a program's
- * private data (IBTA A11.3):
+ * Messages of the communication manager (IBTA Vol 1, 12.6).  One struct has the
+ * fields of all kinds of message, of which each kind uses some; tables in
+ * cmmsg.c have the place of each field in the message.  Also the header that
+ * RDMA IP CM puts before a program's private data (IBTA A11.3):
  *
  *	+-------+-------+-------+-------+-------------------------------+
  *	| major | minor | IP v. | rsvd  |          source port          |
@@ -25,9 +25,9 @@
 #define CMMSG_CLASS	    0x07 /* management class */
 #define CMMSG_CLASS_VERSION 2
 #define CMMSG_METHOD_SEND   0x03
-#define CMMSG_PRIVATE_MAX   224
-#define CMMSG_INFO_MAX	    72
-#define CMMSG_IP_BYTES	    36
+#define CMMSG_PRIVATE_MAX   224 /* the most bytes of private data of any kind */
+#define CMMSG_INFO_MAX	    72	/* the most bytes of additional information */
+#define CMMSG_IP_BYTES	    36	/* the header of RDMA IP CM */
 
 /* Attribute IDs (IBTA 12.6.1, 16.7.2). */
 enum cmmsg_kind {
@@ -75,8 +75,10 @@ enum {
 /* APR status (IBTA 12.8.2.1). */
 enum { CMMSG_APR_BAD_COMM_ID = 1, CMMSG_APR_UNSUPPORTED = 2 };
 
+/* The values of cmmsg_qp.transport that adverb uses. */
 enum { CMMSG_TRANSPORT_RC, CMMSG_TRANSPORT_UC };
 
+/* A path in a REQ: the primary or the alternate one. */
 struct cmmsg_path {
 	uint16_t local_lid, remote_lid;
 	uint8_t local_gid[16], remote_gid[16];
@@ -84,7 +86,7 @@ struct cmmsg_path {
 	uint8_t rate, traffic_class, hop_limit, sl, subnet_local, ack_timeout;
 };
 
-/* The attributes of the sender's queue pair, or end-to-end context, in a
+/* The attributes of the sender's queue pair, or of its end-to-end context, in a
  * message. */
 struct cmmsg_qp {
 	uint32_t qkey, qpn, psn, eecn, remote_eecn;
@@ -95,8 +97,9 @@ struct cmmsg_qp {
 	uint8_t mtu, rdc_exists, has_srq;
 };
 
-/* The fields of all messages, named as in the tables of 12.6, in host order;
- * times are exponents.  Fields that a kind does not have are 0. */
+/* The fields of all messages, in host order, with names as in the tables of
+ * IBTA 12.6.  A time t stands for 4.096 us * 2^t.  Fields that a kind of
+ * message does not have are 0. */
 struct cmmsg {
 	enum cmmsg_kind kind;
 	uint64_t transaction_id;
@@ -105,19 +108,23 @@ struct cmmsg {
 	uint64_t service_id;
 	uint64_t ca_guid;
 	struct cmmsg_qp qp;
-	uint8_t remote_timeout, local_timeout; /* CM response timeouts */
+	/* The CM response timeouts of a REQ: how long the sender waits for the
+	 * remote CM (remote_timeout), and the remote CM for the sender
+	 * (local_timeout). */
+	uint8_t remote_timeout, local_timeout;
 	uint8_t max_cm_retries;
 	struct cmmsg_path primary, alternate;
-	uint8_t ack_delay, failover;  /* REP */
-	uint8_t answers;	      /* MRA, REJ: CMMSG_OF_* */
-	uint8_t service_timeout;      /* MRA */
-	uint16_t reason;	      /* REJ: CMMSG_REJ_* */
-	uint8_t info_bytes;	      /* REJ, SIDR_REP, APR: bytes in info */
-	uint8_t status;		      /* SIDR_REP, APR */
+	uint8_t ack_delay, failover; /* REP */
+	uint8_t answers;	     /* MRA, REJ: CMMSG_OF_* */
+	uint8_t service_timeout;     /* MRA */
+	uint16_t reason;	     /* REJ: CMMSG_REJ_* */
+	/* REJ, SIDR_REP, APR: how many bytes of `info` are valid. */
+	uint8_t info_bytes;
+	uint8_t status; /* SIDR_REP: CMMSG_SIDR_*; APR: CMMSG_APR_* */
 	uint8_t info[CMMSG_INFO_MAX]; /* additional information */
-	uint32_t ece_vendor;	      /* 24 bits */
-	uint32_t ece_options;	      /* the attribute modifier */
-	/* cmmsg_private_bytes(kind) bytes. */
+	uint32_t ece_vendor;	      /* REQ, REP: 24 bits */
+	uint32_t ece_options;	      /* the MAD's attribute modifier */
+	/* The first cmmsg_private_bytes(kind) bytes are used. */
 	uint8_t private_data[CMMSG_PRIVATE_MAX];
 };
 
@@ -128,15 +135,17 @@ struct cmmsg_ip {
 	uint8_t src[16], dst[16];
 };
 
-/* Returns the size of the private data of a kind, which is always sent in full.
- */
+/* Returns how many bytes of private data a message of this kind has; they are
+ * always sent in full. */
 size_t cmmsg_private_bytes(enum cmmsg_kind kind);
 /*
- * Reads a MAD.  Returns false if len < MAD_BYTES, the MAD is not a message of
- * this class, or info_bytes is too large.  Only the ids of a LAP are read.
+ * Reads a MAD of len bytes.  Returns false if len < MAD_BYTES, if the MAD is
+ * not a message of this class, or if info_bytes exceeds CMMSG_INFO_MAX.  Of a
+ * LAP only local_id and remote_id are read.
  */
 bool cmmsg_parse(const uint8_t *mad, size_t len, struct cmmsg *m);
-/* Writes MAD_BYTES.  m->kind must not be CMMSG_LAP, which adverb does not send.
+/* Writes MAD_BYTES at mad.  m->kind is not CMMSG_LAP, which adverb does not
+ * send.
  */
 void cmmsg_write(uint8_t *mad, const struct cmmsg *m);
 
@@ -146,7 +155,7 @@ bool cmmsg_ip_parse(const uint8_t *p, struct cmmsg_ip *ip);
 /* Writes CMMSG_IP_BYTES at p. */
 void cmmsg_ip_write(uint8_t *p, const struct cmmsg_ip *ip);
 
-/* Returns the service id of a port space and a port (IBTA A11.2). */
+/* Returns the service ID of a port space and a port (IBTA A11.2). */
 static inline uint64_t cmmsg_service_id(uint16_t space, uint16_t port)
 {
 	return (uint64_t)space << 16 | port;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The header of a DDP segment (RFC 5041 4.2, 4.3) with RDMAP's part of it (RFC
- * 5040 4.1, 4.2; RFC 7306 for opcodes 8 to 11):
+ * The header of a DDP segment (RFC 5041 4.2, 4.3), in which RDMAP has its
+ * fields RV, opcode and STag to invalidate (RFC 5040 4.1, 4.2; RFC 7306 for
+ * opcodes 8 to 11):
  *
  *	tagged, 14 bytes		untagged, 18 bytes
  *	 0	T L, 4 bits 0, DV	 0	T L, 4 bits 0, DV
@@ -27,8 +28,8 @@
 
 /* The untagged queues (RFC 5040 4.1, RFC 7306 4.1). */
 enum ddp_queue {
-	DDP_QUEUE_SEND = 0,
-	DDP_QUEUE_REQUEST = 1, /* requests: RDMA Reads, atomics */
+	DDP_QUEUE_SEND = 0,    /* SENDs and Immediate Data */
+	DDP_QUEUE_REQUEST = 1, /* RDMA Read Requests and atomics */
 	DDP_QUEUE_TERMINATE = 2,
 	DDP_QUEUE_ATOMIC_RESPONSE = 3,
 	DDP_QUEUES = 4,
@@ -37,22 +38,25 @@ enum ddp_queue {
 struct ddp_header {
 	bool is_tagged, is_last;
 	uint8_t ddp_version, rdmap_version;
-	uint8_t opcode; /* 0 to 15; enum rdmap_opcode has those that are known
-			 */
-	uint32_t
-		stag; /* tagged: the buffer; untagged: the STag to invalidate */
-	uint64_t offset; /* tagged: where in the buffer, in bytes */
-	/* untagged: */
+	/* 0 to 15: enum rdmap_opcode, or a number that no opcode has. */
+	uint8_t opcode;
+	/* Tagged: the key of the buffer.  Untagged: the STag to invalidate. */
+	uint32_t stag;
+	uint64_t offset; /* tagged: the tagged offset in the buffer, in bytes */
+	/* Untagged: enum ddp_queue or another number, and the message sequence
+	 * number. */
 	uint32_t queue, sequence;
-	uint32_t message_offset; /* where in the message, in bytes */
+	/* Untagged: where in the message the segment begins, in bytes. */
+	uint32_t message_offset;
 };
 
-/* Returns the length in bytes of the header that begins with this byte. */
+/* Returns the length in bytes of the header whose first byte is `first`. */
 size_t ddp_header_bytes(uint8_t first);
-/* Reads a header of n bytes at least; returns its length, 0: n is less.  Any
- * bytes are a header: the caller judges its versions and opcode. */
+/* Reads a header from the n bytes at p and returns its length; 0: the header is
+ * longer than n.  Any bytes make a header, so the caller judges versions, queue
+ * and opcode. */
 size_t ddp_parse(const uint8_t *p, size_t n, struct ddp_header *h);
-/* Writes a header of at most DDP_HEAD_MAX bytes and returns its length. */
+/* Writes a header of at most DDP_HEAD_MAX bytes at p and returns its length. */
 size_t ddp_write(uint8_t *p, const struct ddp_header *h);
 
 #endif

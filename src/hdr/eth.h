@@ -23,7 +23,7 @@ struct eth {
 	uint16_t type;
 };
 
-/* Reads a header.  Returns false if len < ETH_BYTES. */
+/* Reads a header at p.  Returns false if len < ETH_BYTES. */
 bool eth_parse(const uint8_t *p, size_t len, struct eth *eth);
 /* Writes ETH_BYTES at p. */
 void eth_write(uint8_t *p, const struct eth *eth);

@@ -13,8 +13,8 @@
  *	IETH		+- R_Key 32 -+
  *	FETH		+- resv 26 -+- selectivity 2 -+- placement 4 -+
  *
- * The caller has checked the length by the opcode's row: each function reads or
- * writes exactly the EXT_*_BYTES of its header.
+ * Each function reads or writes exactly the EXT_*_BYTES of its header at p.  A
+ * caller that parses has checked the length by the opcode's row (hdr/opcode.h).
  */
 #ifndef HDR_EXT_H
 #define HDR_EXT_H
@@ -30,28 +30,33 @@
 #define EXT_IETH_BYTES	       4
 #define EXT_FETH_BYTES	       4
 
+/* Where a WRITE or READ works. */
 struct reth {
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t length; /* bytes of the whole message */
 };
 
+/* The operands of an atomic. */
 struct atomiceth {
 	uint64_t va;
 	uint32_t rkey;
-	uint64_t swap_add;
-	uint64_t compare;
+	uint64_t swap_add; /* the value to swap in or to add */
+	uint64_t compare;  /* the value to compare with */
 };
 
+/* The result of an atomic. */
 struct atomicacketh {
-	uint64_t orig;
+	uint64_t orig; /* the value before the atomic */
 };
 
+/* The sender of a datagram. */
 struct deth {
 	uint32_t qkey;
 	uint32_t src_qpn; /* 24 bits */
 };
 
+/* The shared receive queue of an XRC request. */
 struct xrceth {
 	uint32_t srqn; /* 24 bits */
 };
@@ -61,14 +66,16 @@ struct immdt {
 	uint32_t imm_be;
 };
 
+/* What a SEND with Invalidate invalidates. */
 struct ieth {
 	uint32_t rkey;
 };
 
+/* How a FLUSH works. */
 struct feth {
-	/* EXT_FETH_GLOBAL_VISIBILITY and EXT_FETH_PERSISTENCE. */
+	/* Bits: EXT_FETH_GLOBAL_VISIBILITY, EXT_FETH_PERSISTENCE. */
 	uint8_t placement;
-	/* 0: the range of the RETH, 1: the whole memory region. */
+	/* What is flushed: 0: the range of the RETH; 1: the memory region. */
 	uint8_t selectivity;
 };
 

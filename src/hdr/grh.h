@@ -31,8 +31,8 @@ struct grh {
 	uint8_t dgid[16];
 };
 
-/* Reads a GRH.  Returns false if the header or its payload is longer than
- * `len`, or the version is not 6. */
+/* Reads a GRH at p.  Returns false if the header and its payload are longer
+ * than `len`, or if the version is not 6. */
 bool grh_parse(const uint8_t *p, size_t len, struct grh *grh);
 /* Writes GRH_BYTES at p. */
 void grh_write(uint8_t *p, const struct grh *grh);

@@ -9,7 +9,8 @@ uint64_t ip_sum(uint64_t sum, const void *data, size_t bytes)
 {
 	const uint8_t *p = data;
 
-	/* Words of 32 bits give the same sum: 2^16 is 1 modulo 65535. */
+	/* Words of 32 bits give the same checksum as words of 16 bits, because
+	 * 2^16 is 1 modulo 65535. */
 	for (; bytes >= 4; bytes -= 4, p += 4)
 		sum += bytes_get32(p);
 	if (bytes >= 2) {

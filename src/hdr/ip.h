@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv4 (RFC 791, 3.1; the checksum RFC 1071) and IPv6 (RFC 8200, 3) headers.
+ * The headers of IPv4 (RFC 791, 3.1, with the checksum of RFC 1071) and IPv6
+ * (RFC 8200, 3).
  *
  *	 0                   1                   2                   3
  *	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -43,9 +44,9 @@
 struct ip_v4 {
 	uint8_t header_bytes; /* 20..60; ip_v4_write writes 20 */
 	uint8_t tos;
-	uint16_t total_length;
+	uint16_t total_length; /* bytes of header and payload */
 	uint16_t id;
-	uint16_t flags_fragment;
+	uint16_t flags_fragment; /* IP_V4_DF, IP_V4_MF and the offset */
 	uint8_t ttl;
 	uint8_t protocol;
 	uint16_t checksum; /* as parsed; ip_v4_write ignores this field */
@@ -55,8 +56,8 @@ struct ip_v4 {
 
 struct ip_v6 {
 	uint8_t traffic_class;
-	uint32_t flow_label; /* 20 bits */
-	uint16_t payload_length;
+	uint32_t flow_label;	 /* 20 bits */
+	uint16_t payload_length; /* bytes after this header */
 	uint8_t next_header;
 	uint8_t hop_limit;
 	uint8_t src[16];
@@ -64,13 +65,13 @@ struct ip_v6 {
 };
 
 /*
- * Reads an IPv4 header.  Returns false if the version is not 4, the header
- * length is invalid, or the header or the packet is longer than `len`.  Does
- * not check the checksum.
+ * Reads an IPv4 header at p.  Returns false if the version is not 4, if the
+ * header length is invalid, or if the header or the packet is longer than
+ * `len`. Does not check the checksum.
  */
 bool ip_v4_parse(const uint8_t *p, size_t len, struct ip_v4 *ip);
-/* Reads an IPv6 header.  Returns false if the version is not 6, or the header
- * or the packet is longer than `len`. */
+/* Reads an IPv6 header at p.  Returns false if the version is not 6, or if the
+ * header or the packet is longer than `len`. */
 bool ip_v6_parse(const uint8_t *p, size_t len, struct ip_v6 *ip);
 /* Writes IP_V4_BYTES at p, without options and with the right checksum. */
 void ip_v4_write(uint8_t *p, const struct ip_v4 *ip);
@@ -82,11 +83,13 @@ void ip_v6_write(uint8_t *p, const struct ip_v6 *ip);
 bool ip_v4_checksum_ok(const uint8_t *p, const struct ip_v4 *ip);
 
 /*
- * Adds `bytes` bytes to an Internet checksum (RFC 1071), which starts as 0.
- * Only the last call may have an odd number of bytes.
+ * Adds `bytes` bytes to the sum of an Internet checksum (RFC 1071) and returns
+ * the new sum; the first sum is 0.  Only the last call may add an odd number of
+ * bytes.
  */
 uint64_t ip_sum(uint64_t sum, const void *data, size_t bytes);
-/* Returns the 16 bits to store for a sum of ip_sum. */
+/* Returns the checksum, 16 bits in host order, of a sum that ip_sum returned.
+ */
 uint16_t ip_sum_fold(uint64_t sum);
 
 #endif

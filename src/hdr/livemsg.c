@@ -8,7 +8,7 @@
 
 enum { METHOD_GET = 1, ATTRIBUTE = 0x10, BODY = 24, BODY_BYTES = 24 };
 
-/* The constant bytes of each message, from the RMPP header to the version. */
+/* The bytes that all messages have, from the RMPP header to the version. */
 static const uint8_t body[BODY_BYTES] = {[13] = 0x0a, 0xde, 0xb1, 'a', 'd', 'v',
 					 'e',	      'r',  'b',  0,   1};
 

@@ -34,18 +34,20 @@ enum livemsg_state {
 
 struct livemsg {
 	bool is_answer;
-	/* An answer with an error status, from a host that does not know the
-	 * class; qpn and state are 0 then. */
+	/* The message is an answer with an error status, from a host that does
+	 * not know the class; qpn and state are 0. */
 	bool is_refusal;
-	uint64_t nonce; /* drawn for the question; the answer has the same */
-	uint32_t qpn;	/* the QPN that is asked about */
-	enum livemsg_state state; /* the answer; in a question 0 */
+	/* A random number of the question, which the answer repeats. */
+	uint64_t nonce;
+	uint32_t qpn; /* the QPN about which the broker asks, 24 bits */
+	enum livemsg_state state; /* in an answer; in a question 0 */
 };
 
-/* Parses a MAD of len bytes into *m.  Returns false if len < MAD_BYTES or the
- * MAD is neither a question nor an answer. */
+/* Parses a MAD of len bytes into *m.  Returns false if len < MAD_BYTES, or if
+ * the MAD is neither a question nor an answer. */
 bool livemsg_parse(const uint8_t *mad, size_t len, struct livemsg *m);
-/* Writes MAD_BYTES at mad: a question or an answer.  is_refusal is ignored. */
+/* Writes a question or an answer, MAD_BYTES, at mad.  m->is_refusal is ignored.
+ */
 void livemsg_write(uint8_t *mad, const struct livemsg *m);
 
 #endif

@@ -21,15 +21,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAD_BYTES	    256
-#define MAD_HEADER_BYTES    24
+#define MAD_BYTES	    256	 /* the whole datagram */
+#define MAD_HEADER_BYTES    24	 /* the common header */
 #define MAD_METHOD_RESPONSE 0x80 /* bit R */
 
 struct mad {
 	uint8_t base_version;
 	uint8_t mgmt_class;
 	uint8_t class_version;
-	uint8_t method;
+	uint8_t method; /* with MAD_METHOD_RESPONSE in a response */
 	uint16_t status;
 	uint16_t class_specific;
 	uint64_t transaction_id;
@@ -37,7 +37,7 @@ struct mad {
 	uint32_t attribute_modifier;
 };
 
-/* Reads a header.  Returns false if len < MAD_HEADER_BYTES. */
+/* Reads a header at p.  Returns false if len < MAD_HEADER_BYTES. */
 bool mad_parse(const uint8_t *p, size_t len, struct mad *mad);
 /* Writes MAD_HEADER_BYTES at p. */
 void mad_write(uint8_t *p, const struct mad *mad);

@@ -9,7 +9,7 @@
 #define KEY_BYTES 16
 
 enum { MARKERS = 0x80, CRC = 0x40, REJECTED = 0x20, ENHANCED = 0x10 };
-/* flags in each half of the enhanced data */
+/* the two flags before IRD (A, B) and before ORD (C, D) */
 enum { FIRST_FLAG = 0x8000, SECOND_FLAG = 0x4000 };
 
 static const uint8_t keys[2][KEY_BYTES + 1] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The frames by which the two ends of a TCP connection begin MPA (RFC 5044
- * 7.1.1, with the enhanced connection data of RFC 6581 9):
+ * The frames with which the two ends of a TCP connection begin MPA (RFC 5044
+ * 7.1.1; enhanced connection data: RFC 6581 9):
  *
  *	 0	key: "MPA ID Req Frame" or "MPA ID Rep Frame"
  *	16	M C R S, 4 reserved bits
@@ -9,7 +9,8 @@
  *	18	PD_Length: bytes of private data, at most 512
  *	20	private data
  *
- * With S, in revision 2, the first four bytes of the private data are
+ * If bit S is set in revision 2, the first four bytes of the private data are
+ * the enhanced connection data:
  *
  *	A B IRD(14)   C D ORD(14)
  *
@@ -23,7 +24,7 @@
 #include <stdint.h>
 
 #define MPA_HEAD	20     /* bytes before the private data */
-#define MPA_PRIVATE_MAX 512    /* bytes, with the enhanced data */
+#define MPA_PRIVATE_MAX 512    /* bytes, enhanced data included */
 #define MPA_ENHANCED	4      /* bytes of the enhanced data */
 #define MPA_DEPTH_MAX	0x3fff /* IRD or ORD: the consumer sets the depth */
 #define MPA_FRAME_MAX	(MPA_HEAD + MPA_PRIVATE_MAX)
@@ -31,9 +32,9 @@
 enum mpa_kind { MPA_REQUEST, MPA_REPLY };
 
 /*
- * The kinds of first FPDU by which an initiator of the peer-to-peer model shows
- * that it is ready to receive (RFC 6581 9.2): bits.  RFC 6581 1.1 calls the
- * first kind a SEND, and an FPDU without bytes too.
+ * Bits: the kinds of ready-to-receive, the first FPDU of an initiator of the
+ * peer-to-peer model (RFC 6581 9.2).  What MPA_RTR_SEND means is not clear: RFC
+ * 6581 1.1 calls it a SEND, and also an FPDU without bytes.
  */
 enum mpa_rtr {
 	MPA_RTR_SEND = 1,  /* B: a SEND without bytes */
@@ -44,36 +45,43 @@ enum mpa_rtr {
 
 /* The enhanced connection data (RFC 6581 9). */
 struct mpa_enhanced {
-	uint16_t ird, ord;    /* 0 to MPA_DEPTH_MAX */
+	/* How many RDMA Reads at a time the sender of the frame takes (ird) and
+	 * sends (ord), 0 to MPA_DEPTH_MAX. */
+	uint16_t ird, ord;
 	bool is_peer_to_peer; /* A: the initiator sends a ready-to-receive */
-	/* the kinds that the initiator can send, or that the responder takes */
+	/* Bits of enum mpa_rtr.  Request: the kinds that the initiator can
+	 * send.  Reply: the kinds that the responder takes. */
 	uint8_t rtr;
 };
 
+/* A request or a reply. */
 struct mpa_frame {
 	enum mpa_kind kind;
 	uint8_t revision;
-	bool wants_markers; /* M: its sender receives markers */
-	bool wants_crc;	    /* C: its sender uses, or asks for, CRC32C */
-	bool is_rejected;   /* R: the reply refuses the connection */
-	bool is_enhanced;   /* S */
+	bool wants_markers; /* M: the sender of the frame receives markers */
+	/* C: the sender of the frame asks for CRC32C in both directions; in a
+	 * reply also if the request asked for it. */
+	bool wants_crc;
+	bool is_rejected;	      /* R: the reply rejects the connection */
+	bool is_enhanced;	      /* S: the frame has enhanced data */
 	struct mpa_enhanced enhanced; /* if is_enhanced */
-	/* behind the enhanced data; borrowed */
+	/* The private data after the enhanced data; borrowed. */
 	const uint8_t *private_data;
-	uint16_t private_bytes;
+	uint16_t private_bytes; /* without the enhanced data */
 };
 
 /*
- * Reads a frame of that kind from the first n bytes of a stream.  Returns the
+ * Reads a frame of this kind from the first n bytes of a stream.  Returns the
  * frame's length in bytes; 0: the frame is not complete, and its bytes so far
- * are right; -EPROTO: the bytes are no such frame; -EMSGSIZE: PD_Length is
- * above MPA_PRIVATE_MAX, or too short for the enhanced data.  A wrong byte is
- * found as soon as it is there.  Ignores reserved bits, and S in other
- * revisions than 2; f->private_data points into p.
+ * are right; -EPROTO: the bytes are not a frame of this kind; -EMSGSIZE:
+ * PD_Length is above MPA_PRIVATE_MAX, or too short for the enhanced data.  An
+ * error is found as soon as the bytes that are wrong have come.  Ignores
+ * reserved bits, and bit S in revisions other than 2.  f->private_data points
+ * into p.
  */
 int mpa_parse(const uint8_t *p, size_t n, enum mpa_kind kind,
 	      struct mpa_frame *f);
-/* Writes a frame of at most MPA_FRAME_MAX bytes and returns its length;
+/* Writes a frame of at most MPA_FRAME_MAX bytes at p and returns its length.
  * -EMSGSIZE: there is more private data than fits. */
 int mpa_write(uint8_t *p, const struct mpa_frame *f);
 

@@ -122,7 +122,8 @@ const struct opcode_info *opcode_info(uint8_t opcode)
 	return table[opcode].name ? &table[opcode] : NULL;
 }
 
-/* The opcode with an immediate is the next one after `plain`. */
+/* Returns the opcode of a packet with the header `tail`.  The opcode with an
+ * immediate is the next one after `plain`, which has none. */
 static uint8_t with_tail(unsigned int plain, enum opcode_ext tail)
 {
 	return (uint8_t)(tail == OPCODE_EXT_IMMDT ? plain + 1 : plain);

@@ -149,7 +149,7 @@ struct opcode_info {
 	enum opcode_position position;
 	uint16_t ext;	       /* bits of enum opcode_ext */
 	uint8_t header_bytes;  /* bytes of the BTH and all extension headers */
-	bool request;	       /* the requester sends this opcode */
+	bool request;	       /* the sender is the requester */
 	bool payload;	       /* payload and padding are allowed */
 	bool memory_placement; /* an operation of IBTA A19 */
 };
@@ -167,7 +167,8 @@ const struct opcode_info *opcode_info(uint8_t opcode);
 uint8_t opcode_of(enum opcode_service service, enum opcode_kind kind,
 		  enum opcode_position position, enum opcode_ext tail);
 
-/* Returns the three service bits of an opcode, which may be of no service. */
+/* Returns the three service bits of an opcode; their value may be none of enum
+ * opcode_service. */
 static inline enum opcode_service opcode_service(uint8_t opcode)
 {
 	return (enum opcode_service)(opcode >> 5);

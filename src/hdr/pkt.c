@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hdr/pkt.h"
 
-/* The headers are in the order of enum opcode_ext. */
+/* Reads the extension headers at p, which follow one another in the order of
+ * enum opcode_ext. */
 static void parse_ext(const uint8_t *p, struct pkt *pkt)
 {
 	unsigned int ext = pkt->info->ext;

@@ -22,7 +22,7 @@ void udp_write(uint8_t *p, const struct udp *udp)
 	bytes_put16(p + 6, udp->checksum);
 }
 
-/* The checksum over the pseudo header and the datagram. */
+/* Returns the checksum over the pseudo header and the datagram at p. */
 static uint16_t sum_v4(const struct ip_v4 *ip, const uint8_t *p, size_t len)
 {
 	uint64_t sum = (uint64_t)ip->src + ip->dst + IP_PROTOCOL_UDP + len;

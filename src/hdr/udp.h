@@ -24,28 +24,31 @@ struct udp {
 	uint16_t checksum; /* 0: there is none */
 };
 
-/* Reads a header.  Returns false if the header or the datagram is longer than
- * `len`. */
+/* Reads a header at p.  Returns false if the header or the datagram is longer
+ * than `len`, or if the length field is less than UDP_BYTES. */
 bool udp_parse(const uint8_t *p, size_t len, struct udp *udp);
 /* Writes UDP_BYTES at p. */
 void udp_write(uint8_t *p, const struct udp *udp);
 
 /*
- * Returns the checksum over IPv4 of the datagram at p, of `len` bytes with
- * header and payload; its checksum field must be 0.  The result is never 0.
+ * Returns the checksum of a datagram over IPv4, which is at p and has `len`
+ * bytes of header and payload; its checksum field must be 0.  The result is
+ * never 0.
  */
 uint16_t udp_checksum_v4(const struct ip_v4 *ip, const uint8_t *p, size_t len);
 /*
- * Returns the checksum over IPv6 of the datagram at p, of `len` bytes with
- * header and payload; its checksum field must be 0.  The result is never 0.
+ * Returns the checksum of a datagram over IPv6, which is at p and has `len`
+ * bytes of header and payload; its checksum field must be 0.  The result is
+ * never 0.
  */
 uint16_t udp_checksum_v6(const struct ip_v6 *ip, const uint8_t *p, size_t len);
 
-/* Returns whether the checksum of a datagram over IPv4 is right or absent (0).
- */
+/* Returns whether the checksum of a datagram over IPv4, which is at p and has
+ * `len` bytes of header and payload, is right or absent (0). */
 bool udp_checksum_v4_ok(const struct ip_v4 *ip, const uint8_t *p, size_t len);
-/* Returns whether the checksum of a datagram over IPv6 is right or absent (0),
- * which a receiver may allow (RFC 6935). */
+/* Returns whether the checksum of a datagram over IPv6, which is at p and has
+ * `len` bytes of header and payload, is right or absent (0).  A receiver may
+ * allow an absent checksum (RFC 6935). */
 bool udp_checksum_v6_ok(const struct ip_v6 *ip, const uint8_t *p, size_t len);
 
 #endif

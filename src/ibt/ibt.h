@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The services of the InfiniBand transport (IBTA Vol 1, 9.7 and 9.8).  They
- *take the packets that came and make the packets to send, without I/O.  struct
- *ibt is the state that the QPs of one process share; struct ibt_qp is the
- *protocol state of one QP.  Owner: the engine.  Lock: the progress lock, unless
- *a function's comment names another.
+ * take the packets that came and make the packets to send, without I/O.  struct
+ * ibt is the state that the QPs of one process share; struct ibt_qp is the
+ * protocol state of one QP.  Owner: the engine.  Lock: the progress lock,
+ * unless a function's comment names another.
  *
  *	rc_req	 work requests -> request packets
  *	rc_comp	 ACKs, NAKs, responses -> completions

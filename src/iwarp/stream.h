@@ -5,12 +5,11 @@
  * type HCA_QPT_RC, whose struct ibt_qp refers to it:
  *
  *	stream_tx  requests, responses, a Terminate -> bytes of FPDUs
- *	stream_rx  bytes, in pieces of any length -> memory, receives,
- *completions
+ *	stream_rx  bytes of FPDUs -> memory, receives, completions
  *
  * TCP delivers each byte once and in order.  So a WRITE or a SEND completes
- *when its last FPDU is made, as RFC 5040 5.5 permits: the FPDUs hold a copy of
- *its data.  READs and atomics complete when their responses have come.
+ * when its last FPDU is made, as RFC 5040 5.5 permits: the FPDUs hold a copy of
+ * its data.  READs and atomics complete when their responses have come.
  *
  * No memory is allocated after stream_open.  Owner: the engine.  Lock: the
  * progress lock.
