@@ -51,7 +51,7 @@
 /* How many PSNs before the expected PSN a packet may repeat.  The sender of an
  * older PSN is taken for a forger. */
 #define IBT_BEHIND 65536
-/* For so long after a NAK packets far ahead of the expected PSN do not count as
+/* How long after a NAK packets far ahead of the expected PSN do not count as
  * forged: the peer may have sent them before it got the NAK. */
 #define IBT_NAK_HEARD_NS 100000000
 /* How many replies a QP has room for beside max_dest_rd_atomic READs and
@@ -62,11 +62,12 @@
 #define IBT_READ_PACKETS  16
 #define IBT_READ_BYTES	  65536
 #define IBT_WINDOW_START  16	/* rc_req.window at first, in packets */
-#define IBT_RETRY_FOREVER 7	/* the rnr_retry that means without limit */
+#define IBT_RETRY_FOREVER 7	/* the rnr_retry for retries without limit */
 #define IBT_LOOK_NS	  20000 /* the first interval of ibt_look_ns */
-/* How long an ACK waits at most for a request that it can go with. */
+/* How long an ACK waits at most for a request to the same peer, with which it
+ * is sent. */
 #define IBT_OWE_NS 500000
-/* Packets with at least so many bytes of payload set ibt.sum_crc. */
+/* Packets with at least this many bytes of payload set ibt.sum_crc. */
 #define IBT_SUM_BYTES 512
 
 /* A packet that came before its turn. */
@@ -179,8 +180,8 @@ struct rc_req {
 	/* How often packets were sent again, and how many RNR NAKs came, since
 	 * a PSN was last acknowledged. */
 	uint32_t retries, rnr_retries;
-	/* Since when the peer is silent although the retries are used up; 0: it
-	 * is not. */
+	/* Since when the retries are used up without an answer of the peer; 0:
+	 * they are not used up. */
 	uint64_t silent_since_ns;
 	/* The ACK timer was restarted because this process slept. */
 	bool is_granted;
@@ -398,8 +399,8 @@ void ibt_qp_end_waits(struct ibt *t);
 void ibt_qp_flush_sends(struct ibt *t, struct ibt_qp *q);
 /* Puts q on the list of active QPs. */
 void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
-/* Returns whether q's ACK, if one is due, waits for a request with which it can
- * go (engine_hold_acks); if so, puts q on ibt.owing. */
+/* Returns whether q has an ACK to send that waits for a request to the same
+ * peer (engine_hold_acks); if so, puts q on ibt.owing. */
 bool ibt_qp_holds_ack(struct ibt *t, struct ibt_qp *q);
 /* Returns how long in ns q waits for room in the socket of a peer that is
  * alive.  An RC QP waits only until its own timers act, because RC sends lost

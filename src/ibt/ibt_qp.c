@@ -340,11 +340,11 @@ void ibt_qp_enter(struct ibt *t, struct ibt_qp *q, enum hca_qp_state state)
 		if (!q->resp.tombstone)
 			rc_reply_stop(q);
 		/* Orders the store of the state before the flush's loads of the
-		 * queues' heads.  A thread that posts stores the head and then
-		 * loads the state: either the flush sees its request, or the
-		 * thread sees ERR and has the request flushed.  Without this
-		 * order both could miss it, and the request would never
-		 * complete. */
+		 * queues' heads.  A thread that posts stores the head and then,
+		 * after a fence, loads the state.  So the flush sees the
+		 * request, or the thread sees ERR and has the request flushed.
+		 * Without this order neither might happen, and the request
+		 * would never complete. */
 		shared_fence();
 		q->owes_last_wqe = old != HCA_QP_RESET && qp->srq;
 		if (old != HCA_QP_RESET)

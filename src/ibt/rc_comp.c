@@ -587,7 +587,7 @@ void rc_comp_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 
 	if (state != HCA_QP_RTS && state != HCA_QP_SQD)
 		return;
-	/* the PSN is not unacknowledged: the packet is old or forged (IBTA
+	/* no unacknowledged packet has this PSN: p is old or forged (IBTA
 	 * 9.7.5.1.1) */
 	if (serial24_is_before(psn, r->una) ||
 	    !serial24_is_before(psn, r->max)) {

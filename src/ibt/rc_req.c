@@ -7,8 +7,8 @@
 #include "ibt/message.h"
 #include "util/bits.h"
 
-/* One of so many packets asks for an ACK (rc_req_asks), to a peer on another
- * host and to a peer on this host. */
+/* One of this many packets asks for an ACK (rc_req_asks): ACK_EVERY to a peer
+ * on another host, ACK_EVERY_LOCAL to a peer on this host. */
 #define ACK_EVERY	16
 #define ACK_EVERY_LOCAL 64
 
@@ -73,8 +73,7 @@ struct serial24 rc_req_next_psn(const struct ibt_qp *q)
 	return serial24_add(n->first, q->req.packet);
 }
 
-/* Has w to wait, because the QP is draining or w has a fence (IBTA 10.8.3.3)?
- */
+/* Must w wait, because the QP is draining or w has a fence (IBTA 10.8.3.3)? */
 static bool is_held_back(const struct rc_req *r, const struct wqe *w)
 {
 	return r->draining || ((w->flags & HCA_SEND_FENCE) && r->rd_wqes);

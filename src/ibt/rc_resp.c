@@ -287,7 +287,8 @@ static bool accept_request(struct ibt *t, struct ibt_qp *q, const struct pkt *p)
 	r->epsn = serial24_add(r->epsn, packets);
 	r->nak_sent = false;
 	if (is_read_like(p)) {
-		r->ack_owed = false; /* the response acknowledges all before */
+		/* the response acknowledges all packets before it */
+		r->ack_owed = false;
 		ibt_qp_activate(t, q);
 	} else if (p->bth.ackreq) {
 		r->ack_owed = true;

@@ -32,9 +32,9 @@
  * an SRQ rings no doorbell of the QP. */
 #define RX_PENDING_LOOK_NS 1000000u
 #define RX_PENDING_PACKETS 512 /* how many packets of all QPs may wait */
-/* So many packets end the caller's receiving.  The rest of RX_PENDING_PACKETS
- * is room for the packets of the datagrams that the caller has received
- * already. */
+/* When this many packets wait, the caller receives no more.  The rest of
+ * RX_PENDING_PACKETS is room for the packets of the datagrams that the caller
+ * has received already. */
 #define RX_PENDING_FULL 128
 /* How many packets of one QP may wait, if there are several QPs. */
 #define RX_PENDING_OWN 128
@@ -52,7 +52,7 @@ void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
  * have waited for too long. */
 void rx_pending_serve(struct ibt *t, struct ibt_qp *q);
 /* This process slept for slept_ns and could post no receives: q's packets wait
- * for so much longer. */
+ * longer by slept_ns. */
 void rx_pending_asleep(struct ibt_qp *q, uint64_t slept_ns);
 /* q is reset, failed or removed: drops q's packets without counting them. */
 void rx_pending_reset(struct ibt *t, struct ibt_qp *q);

@@ -91,7 +91,7 @@ static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
 
 	x->cause = EXPLAIN_LOCAL_OP;
 	x->detail = "iWARP does not have this operation, or has it only by "
-		    "RFC 7306, which was not agreed on with the peer";
+		    "RFC 7306, which this connection does not use";
 	if (!stream_has_opcode(s, w->opcode))
 		return HCA_LOC_QP_OP_ERR;
 	if (!rc_req_is_read(w))
@@ -236,7 +236,7 @@ static uint32_t emit_immediate(struct ibt *t, struct ibt_qp *q,
 	return end_segment(q, &o, 8);
 }
 
-/* Sends a message of DDP's queue 1 with the `bytes` bytes at body as payload.
+/* Sends a message in DDP's queue 1; its payload is the `bytes` bytes at body.
  */
 static uint32_t emit_on_queue_1(struct ibt_qp *q, uint8_t opcode,
 				const uint8_t *body, uint32_t bytes,
