@@ -102,6 +102,7 @@ enum verdict message_locate(struct hca *h, const struct qp *qp, uint32_t rkey,
 	x->bytes = bytes;
 	x->need = need;
 	x->cause = EXPLAIN_REMOTE_KEY;
+	x->verdict = MR_OK; /* the key is not at fault */
 	if (!(qp->attr.access_flags & need))
 		return V_INVALID; /* the QP lacks the right: IBTA 9.7.4.1.4 */
 	if (bytes) /* a request of length 0 names no memory, C9-88 */

@@ -109,7 +109,6 @@ static bool judge_write(struct ibt *t, struct ibt_qp *q)
 		return true; /* names no memory (RFC 5041 5.2) */
 	if (g->ddp.offset + g->payload_bytes < g->ddp.offset)
 		return refuse_segment(s, TERMINATE_WRAP);
-	g->explain.verdict = MR_NO_RIGHT; /* if the QP itself lacks the right */
 	if (!message_key(t->hca, q->qp, g->ddp.stag, g->ddp.offset,
 			 g->payload_bytes, HCA_REMOTE_WRITE, &g->explain))
 		return true;
@@ -448,7 +447,6 @@ static bool end_read_request(struct ibt *t, struct ibt_qp *q)
 		return refuse_segment(s, TERMINATE_RTR);
 	if (r.source_offset + r.bytes < r.source_offset)
 		return refuse_segment(s, TERMINATE_SOURCE_WRAP);
-	g->explain.verdict = MR_NO_RIGHT; /* if the QP itself lacks the right */
 	if (r.bytes &&
 	    message_key(t->hca, q->qp, r.source_stag, r.source_offset, r.bytes,
 			HCA_REMOTE_READ, &g->explain))
@@ -527,7 +525,6 @@ static bool end_atomic_request(struct ibt *t, struct ibt_qp *q)
 	if (a.offset % 8)
 		return refuse_segment(s, TERMINATE_STREAM);
 	g->explain.detail = NULL;
-	g->explain.verdict = MR_NO_RIGHT; /* if the QP itself lacks the right */
 	if (message_locate(t->hca, q->qp, a.stag, a.offset, 8,
 			   HCA_REMOTE_ATOMIC, &va, &g->explain))
 		return refuse_segment(

@@ -112,6 +112,8 @@ enum terminate_cause terminate_find(uint8_t layer, uint8_t type, uint8_t code)
 static const struct {
 	uint8_t tagged, source;
 } verdicts[] = {
+	/* the key is right, but the queue pair lacks the right */
+	[MR_OK] = {TERMINATE_RIGHT, TERMINATE_RIGHT},
 	[MR_BAD_KEY] = {TERMINATE_STAG, TERMINATE_SOURCE_STAG},
 	[MR_BAD_PD] = {TERMINATE_STAG_STREAM, TERMINATE_SOURCE_STREAM},
 	[MR_NO_RIGHT] = {TERMINATE_RIGHT, TERMINATE_RIGHT},

@@ -76,12 +76,13 @@ bool terminate_quotes_read(enum terminate_cause cause);
  * TERMINATE_NONE: the RFCs define no such error. */
 enum terminate_cause terminate_find(uint8_t layer, uint8_t type, uint8_t code);
 /* Returns the cause of a refused access to the buffer of a tagged segment.
- * @v: MR_OK gives TERMINATE_NONE; the verdicts after MR_BAD_QP are on binds
- * alone, and are out of range. */
+ * @v: MR_OK: the key is right, and the queue pair lacks the right; the verdicts
+ * after MR_BAD_QP are on binds alone, and are out of range. */
 enum terminate_cause terminate_of_tagged(enum mr_verdict v);
 /* Returns the cause of a refused access to the source of a READ or the target
- * of an atomic.  @v: MR_OK gives TERMINATE_NONE; the verdicts after MR_BAD_QP
- * are on binds alone, and are out of range. */
+ * of an atomic.  @v: MR_OK: the key is right, and the queue pair lacks the
+ * right; the verdicts after MR_BAD_QP are on binds alone, and are out of range.
+ */
 enum terminate_cause terminate_of_source(enum mr_verdict v);
 
 #endif

@@ -220,6 +220,52 @@ static void a_source_that_goes_while_it_is_read_ends_the_stream(void **state)
 	joined_part(&j);
 }
 
+/* The queue pair, not the region, loses the right while the response is sent:
+ * no byte that was not read leaves. */
+static void a_right_that_goes_while_it_is_read_ends_the_stream(void **state)
+{
+	char text[512];
+	struct joined j;
+
+	joined_plain(&j);
+	memset(joined_bytes(&j, 1), 0x5a, 300000);
+	joined_post(&j, HCA_WR_RDMA_READ, 0, 300000, 0);
+	joined_fill(&j, 0);
+	joined_deliver(&j, 1, UINT32_MAX);
+	joined_fill(&j, 1);
+	j.d->side[1].side->qp->attr.access_flags &= ~(uint32_t)HCA_REMOTE_READ;
+	joined_run(&j);
+	joined_done(&j, 0, HCA_REM_ACCESS_ERR);
+	assert_terminated(&j, TERMINATE_RIGHT);
+	explain_text(&j.d->side[1].explained, text, sizeof(text));
+	assert_non_null(strstr(text, "the queue pair lacks"));
+	joined_part(&j);
+}
+
+/* RFC 5040 7.2. */
+static void a_queue_pair_without_the_right_is_named(void **state)
+{
+	static const struct {
+		enum hca_wr op;
+		uint32_t right;
+	} table[] = {{HCA_WR_RDMA_WRITE, HCA_REMOTE_WRITE},
+		     {HCA_WR_RDMA_READ, HCA_REMOTE_READ}};
+	char text[512];
+
+	for (size_t i = 0; i < TEST_COUNT(table); i++) {
+		struct joined j;
+
+		joined_plain(&j);
+		j.d->side[1].side->qp->attr.access_flags &= ~table[i].right;
+		joined_post(&j, table[i].op, 0, 100, 0);
+		joined_run(&j);
+		assert_terminated(&j, TERMINATE_RIGHT);
+		explain_text(&j.d->side[1].explained, text, sizeof(text));
+		assert_non_null(strstr(text, "the queue pair lacks"));
+		joined_part(&j);
+	}
+}
+
 /* RFC 5044 4.4, RFC 5044 8, RFC 5041 5.4. */
 static void damage_is_found_by_the_crc_and_completes_nothing(void **state)
 {
@@ -644,6 +690,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_operation_that_iwarp_lacks_fails_alone),
+		cmocka_unit_test(
+			a_right_that_goes_while_it_is_read_ends_the_stream),
+		cmocka_unit_test(a_queue_pair_without_the_right_is_named),
 		cmocka_unit_test(
 			a_refused_access_ends_both_sides_by_its_terminate),
 		cmocka_unit_test(
