@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -105,9 +106,14 @@ static struct slot *look_up(const struct sports *s, const uint8_t ip[16],
 		port = shared_load(&p->port);
 		if (!port)
 			break;
-		if (port != GONE && p->class == class &&
-		    inaddr_has_same_ip(p->ip, ip) &&
-		    shared_load(&p->port) == port)
+		if (port == GONE || p->class != class ||
+		    !inaddr_has_same_ip(p->ip, ip))
+			continue;
+		/* Orders the reads of class and ip before the second load of
+		 * port; else they may be those of the slot's next use, while
+		 * that load still finds the old port. */
+		atomic_thread_fence(memory_order_acquire);
+		if (shared_load(&p->port) == port)
 			return p;
 	}
 	return NULL;
