@@ -334,12 +334,12 @@ static bool try_again(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 		warn_silence(t, q);
 	}
 	if (now_ns - r->silent_since_ns > t->patience_ns) {
-		/* r->asking is cleared by the answer to ENGINE_ASK_PEER, after
-		 * which the peer is taken to be alive */
+		/* Only an answer to ENGINE_ASK_PEER may say that the peer is
+		 * alive.  r->asking: the last question has no answer yet. */
 		fail_oldest(t, q, HCA_RETRY_EXC_ERR,
-			    r->asking || is_too_long(t, q)
-				    ? cause_of_silence(t, q)
-				    : EXPLAIN_PATIENCE);
+			    r->was_alive && !r->asking && !is_too_long(t, q)
+				    ? EXPLAIN_PATIENCE
+				    : cause_of_silence(t, q));
 		return false;
 	}
 	r->asking = true;

@@ -283,6 +283,31 @@ static void a_requester_that_is_always_late_has_its_retries(void **state)
 	two_hcas_free(d);
 }
 
+/* The tries of the queue pair take longer than the patience.  A peer of which
+ * nobody has said that it is alive is not called alive. */
+static void a_peer_that_may_be_dead_is_not_called_alive(void **state)
+{
+	static const struct {
+		enum engine_peer liveness;
+		enum explain_cause cause;
+	} table[] = {{ENGINE_PEER_UNKNOWN, EXPLAIN_RETRY},
+		     {ENGINE_PEER_CLOSED, EXPLAIN_RETRY}};
+
+	for (size_t i = 0; i < TEST_COUNT(table); i++) {
+		struct two_hcas *d = two_hcas_new(5, 16);
+
+		d->side[0].qp->attr.timeout = 20;
+		d->fate = drop_all;
+		d->liveness = table[i].liveness;
+		two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns + 4 * LONG);
+		assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+		assert_int_equal(d->side[0].explained.cause, table[i].cause);
+		two_hcas_free(d);
+	}
+}
+
 /* The requester's process sleeps at each timeout, and its peer is stopped. */
 static void patience_ends_for_a_requester_that_is_always_late(void **state)
 {
@@ -328,6 +353,7 @@ int main(void)
 			a_requester_that_is_always_late_has_its_retries),
 		cmocka_unit_test(
 			patience_ends_for_a_requester_that_is_always_late),
+		cmocka_unit_test(a_peer_that_may_be_dead_is_not_called_alive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
