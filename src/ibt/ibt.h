@@ -147,7 +147,6 @@ struct ibt {
 	uint64_t polled_ns;   /* when engine_polled was called last */
 	struct ibt_events events;
 	struct engine_counters *counters; /* in the arena, one per device */
-	uint8_t scratch[IBT_MAX_MTU];	  /* not used */
 	/* Of the packet that was made last: the length of its payload without
 	 * padding (sum_bytes), and the CRC of that payload from state 0
 	 * (sum_crc).  sum_bytes is 0 if the CRC is not known. */
@@ -257,7 +256,6 @@ struct rc_resp {
 	bool ack_owed;	      /* a coalesced ACK is due */
 	bool in_message;      /* a SEND or WRITE has begun and has not ended */
 	uint8_t kind;	      /* enum opcode_kind of that SEND or WRITE */
-	uint32_t wqe;	      /* not used */
 	uint32_t offset; /* how many bytes of that SEND or WRITE were placed */
 	uint32_t length; /* WRITE: the length of the whole message, in bytes */
 	uint32_t rkey;	 /* WRITE: the key */
