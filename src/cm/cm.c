@@ -99,7 +99,7 @@ int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	return 0;
 }
 
-/* Counts the places that the owner of that number has in recent[]. */
+/* Counts the places in recent[] that belong to the owner with this number. */
 static uint32_t count_recent(const struct cm *cm, uint64_t owner)
 {
 	uint32_t count = 0;
@@ -110,10 +110,10 @@ static uint32_t count_recent(const struct cm *cm, uint64_t owner)
 }
 
 /*
- * Chooses the place in recent[] for a listener of that owner: an unused place,
- * or the oldest place of the owner that has the most places; that is this
- * owner, if no other has more.  So no owner takes a place of an owner that has
- * fewer.
+ * Chooses the place in recent[] for a listener of the owner with this number:
+ * an unused place, or else the oldest place of the owner that has the most
+ * places.  If no owner has more places than this one, it loses its own oldest
+ * place.  So an owner never loses a place to one that has more.
  */
 static struct conv_recent *recent_place(struct cm *cm, uint64_t owner)
 {
@@ -222,8 +222,7 @@ uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
 	return until_ns;
 }
 
-/* Do the message's address and id say that it is from the conversation's
- * peer? */
+/* Is the message from the conversation's peer, by its address and id? */
 static bool belongs_to(const struct conv *c, const struct cmmsg *m,
 		       const uint8_t from[16])
 {
@@ -249,7 +248,7 @@ static struct conv *find_recipient(struct cm *cm, const struct cmmsg *m,
 	return c && belongs_to(c, m, from) ? c : NULL;
 }
 
-/* Answers a message of a conversation that is not there. */
+/* Answers a message of an unknown conversation. */
 static void answer_stray(struct cm *cm, const uint8_t from[16],
 			 const uint8_t to[16], const struct cmmsg *m)
 {
@@ -271,7 +270,7 @@ static void answer_stray(struct cm *cm, const uint8_t from[16],
 	step_send_bare(cm, to, from, &answer);
 }
 
-/* Answers a LAP: there are no alternate paths here (IBTA 12.8). */
+/* Refuses a LAP, since this manager has no alternate paths (IBTA 12.8). */
 static void refuse_path(struct cm *cm, const struct conv *c,
 			const uint8_t from[16], const uint8_t to[16],
 			const struct cmmsg *m)
@@ -408,7 +407,8 @@ int cm_reject(struct cm *cm, uint32_t id, const struct cmmsg *reply,
 	return command_conv(cm, id, IN_REJECT, reply, now_ns);
 }
 
-/* The input has no message: the consumer says that the connection is up. */
+/* The message has kind 0: it goes into the event CM_ESTABLISHED of the passive
+ * side, where no RTU has come. */
 int cm_establish(struct cm *cm, uint32_t id, uint64_t now_ns)
 {
 	const struct cmmsg none = {0};

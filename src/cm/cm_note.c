@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notes: another manager continues a conversation by its note; see cm.h. */
+/* Notes, from which another manager continues a conversation; see cm.h. */
 #include <errno.h>
 #include <string.h>
 
 #include "cm/conv.h"
 
-/* The rule by which a conversation continues from a note of its state. */
+/* How a conversation continues from a note of its state. */
 struct phase {
 	bool is_resumed;  /* a conversation in this state can continue */
-	bool is_repeated; /* the message in the note is sent again */
-	/* The kind of the message that the note must have, since a retry, or
-	 * the repetition of a message by the peer, sends it again; 0: none. */
+	bool is_repeated; /* the message in the note is sent at once */
+	/* The kind of the message that the note must have, 0: none.  The
+	 * message is sent again by a retry, or when the peer repeats its own
+	 * message. */
 	enum cmmsg_kind last_sent;
 };
 
@@ -121,15 +122,16 @@ static int resume_conv(struct cm *cm, struct cm_owner *owner, uint64_t user,
 		return -EINVAL;
 	c = note->remote_id ? conv_find_remote(cm, note->peer, note->remote_id)
 			    : NULL;
-	/* A held conversation with the note's remote id was made by the note's
-	 * request, which the peer has repeated before the note came. */
+	/* A held conversation with the note's remote id has the same request
+	 * as the note: the peer has repeated it before the note came. */
 	if (c && c->state == CONV_HELD) {
 		conv_free(cm, c);
 		c = NULL;
 	}
-	/* A released conversation with the note's remote id does no harm: the
+	/* A released conversation with the note's remote id does no harm.  The
 	 * peer has repeated the note's request before the note came, this
-	 * manager took it for a new request, and the consumer released that. */
+	 * manager took the repetition for a new request, and the consumer has
+	 * released the conversation that it began. */
 	if (conv_find(cm, note->local_id) || (c && !c->is_released))
 		return -EEXIST;
 	err = conv_new(cm, owner, note->local_id, &c);
@@ -137,12 +139,12 @@ static int resume_conv(struct cm *cm, struct cm_owner *owner, uint64_t user,
 		return err;
 	c->user = user;
 	take_note(cm, c, note);
-	/* step_keep writes the conversation's ids into the message: those in
-	 * the note are not trusted */
+	/* step_keep writes the conversation's ids into the message, since the
+	 * ids in the note's message are not trusted */
 	if (phase.last_sent)
 		step_keep(c, &last);
-	/* for cm_note_release, which ends the conversation next, no message but
-	 * a DREQ is sent again */
+	/* cm_note_release (goes_on is false) ends the conversation next: then
+	 * only a DREQ is worth sending again */
 	if (phase.is_repeated && (goes_on || phase.last_sent == CMMSG_DREQ)) {
 		step_again(cm, c);
 		step_arm(cm, c, note->timeout, note->tries, now_ns);

@@ -6,7 +6,8 @@
 
 #include "util/check.h"
 
-/* The key is secret: a peer that chooses ids must not choose the bucket. */
+/* The key is secret, so that a peer that chooses its ids cannot choose their
+ * bucket. */
 uint32_t conv_hash(const struct cm *cm, const void *data, size_t bytes,
 		   uint64_t more)
 {
@@ -37,7 +38,7 @@ static struct list *qpn_bucket(struct cm *cm, const uint8_t peer[16],
 	return &cm->qpn[conv_hash(cm, peer, 16, qpn)];
 }
 
-/* tests/system/cm/talk.py allows as much for a conversation in TIMEWAIT. */
+/* tests/system/cm/talk.py allows 512 bytes for a conversation in TIMEWAIT. */
 _Static_assert(sizeof(struct conv) <= 512, "a conversation grows");
 
 #define CONV_OF(node, link)                                                    \
@@ -80,8 +81,8 @@ static bool is_ending(enum conv_state state)
 	       state == CONV_TIMEWAIT;
 }
 
-/* Is the other end of c a conversation of this manager, too, that counts for
- * the sender's owner? */
+/* Is the peer's end of c, too, a conversation of this manager, and does it
+ * count for the sender's owner? */
 static bool is_of_sender(struct cm *cm, const struct conv *c,
 			 const struct conv *sender)
 {
@@ -119,7 +120,7 @@ bool conv_has_ended(struct cm *cm, const struct cm_owner *owner,
 		if (c->owner != owner || c->remote_qpn != qpn ||
 		    memcmp(c->peer, peer, 16) != 0)
 			continue;
-		if (is_live(c->state)) /* it has connected again */
+		if (is_live(c->state)) /* the queue pair is connected again */
 			return false;
 		has_ended |= c->state != CONV_DREQ_SENT;
 	}
@@ -179,7 +180,7 @@ void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn)
 {
 	list_remove(&c->by_qpn);
 	c->remote_qpn = qpn;
-	/* a connection without a queue pair of its own says 0 */
+	/* the REQ or REP of a consumer without a queue pair has QPN 0 */
 	if (qpn && !c->is_unproven)
 		list_push_tail(qpn_bucket(cm, c->peer, qpn), &c->by_qpn);
 }
@@ -225,8 +226,9 @@ void conv_settle(struct cm *cm, struct conv *c)
 }
 
 /*
- * The answer is sent again when its request is repeated.  No requester depends
- * on that: of more than CONV_ANSWERED_MAX answers the oldest is forgotten.
+ * The conversation's answer is sent again when the peer repeats its message.
+ * No peer depends on that repetition.  So only CONV_ANSWERED_MAX answers are
+ * kept, and the oldest one is forgotten first.
  */
 static void remember_answer(struct cm *cm, struct conv *c)
 {
@@ -236,7 +238,8 @@ static void remember_answer(struct cm *cm, struct conv *c)
 			   CONV_CLOSED);
 }
 
-/* Takes the conversation out of the list that its state has it in. */
+/* Removes the conversation from the list `answered` or `held`, if it is in
+ * one. */
 static void leave_queue(struct cm *cm, struct conv *c)
 {
 	if (!list_is_linked(&c->queue))

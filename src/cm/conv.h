@@ -2,7 +2,8 @@
 /*
  * The data and functions that the files of cm/ share: the conversation, the
  * manager, and the functions that take an input to a step of the state table.
- * Not for users of cm.h.  One thread at a time, as for struct cm.
+ * Not for users of cm.h.  One thread at a time calls these functions, as those
+ * of cm.h.
  */
 #ifndef CM_CONV_H
 #define CM_CONV_H
@@ -12,10 +13,12 @@
 #include "util/rng.h"
 #include "util/wheel.h"
 
-#define CONV_RING    64	  /* messages, and events, that wait for the caller */
+#define CONV_RING    64	  /* entries of the ring of messages, and of events */
 #define CONV_BUCKETS 4096 /* a power of two */
 
-/* IBTA 12.9.7, with SIDR's states (12.11.1); MRA_*_RCVD are *_WAIT here. */
+/* The states of IBTA 12.9.7 and, for SIDR, of IBTA 12.11.1.  The
+ * specification's MRA_REQ_RCVD and MRA_REP_RCVD are CONV_REQ_WAIT and
+ * CONV_REP_WAIT here. */
 enum conv_state {
 	CONV_FREE,
 	CONV_REQ_SENT,
@@ -29,10 +32,13 @@ enum conv_state {
 	CONV_TIMEWAIT,
 	CONV_SIDR_SENT,
 	CONV_SIDR_RCVD,
-	CONV_ANSWERED, /* refused, or SIDR: repeats the answer for a while */
-	CONV_CLOSED,   /* over, and the consumer has not released it */
-	/* Later states follow at the end: the notes of older brokers have the
-	 * numbers of the earlier ones. */
+	/* A REJ or SIDR_REP was sent, and is sent again for ANSWERED_EXP when
+	 * the peer repeats its message. */
+	CONV_ANSWERED,
+	/* The conversation is over, but the consumer has not released it. */
+	CONV_CLOSED,
+	/* New states are added at the end, since the notes of older brokers
+	 * have the numbers of the states above. */
 	CONV_DREQ_RCVD, /* a DREQ has come; the consumer has not answered it */
 	CONV_HELD,	/* a request that waits for a listener: see request.c */
 	CONV_STATES
@@ -40,14 +46,14 @@ enum conv_state {
 
 enum conv_input {
 	/* Messages, in the order of their attribute ids. */
-	IN_REQ, /* a repetition: the first one makes the conversation */
+	IN_REQ, /* a repetition: the first REQ makes the conversation */
 	IN_MRA,
 	IN_REJ,
 	IN_REP,
 	IN_RTU,
 	IN_DREQ,
 	IN_DREP,
-	IN_SIDR_REQ, /* a repetition, as IN_REQ */
+	IN_SIDR_REQ, /* a repetition: the first one makes the conversation */
 	IN_SIDR_REP,
 	/* The consumer's commands. */
 	IN_ACCEPT,
@@ -68,43 +74,46 @@ enum conv_input {
 struct conv_retry {
 	/* The exponent n of a wait of 4.096 us * 2^n. */
 	uint8_t timeout_exponent;
-	/* Tries of this message that are left, and that were made. */
+	/* How often `last` will be sent again, and how often it was. */
 	uint8_t left, count;
-	/* Tries of each message, as the REQ says. */
+	/* How often each message is sent again: max_cm_retries of the REQ. */
 	uint8_t given;
 	/* The message that a retry sends; in CONV_HELD, the request. */
 	uint8_t last[MAD_BYTES];
 };
 
 struct conv {
-	struct list by_local, by_remote, by_qpn; /* links of cm's tables */
-	struct list queue; /* link of cm's held or answered */
+	/* Links in the tables local, remote and qpn of struct cm. */
+	struct list by_local, by_remote, by_qpn;
+	/* Link in the list `held` or `answered` of struct conv_waiting. */
+	struct list queue;
 	struct wheel_timer timer;
 	enum conv_state state;
 	/* The consumer has released the conversation, and gets no events. */
 	bool is_released;
 	bool is_passive;
-	bool is_strict;
-	/* See struct cm_note.  The conversation is not in the table by_qpn. */
+	bool is_strict; /* cm_start.strict */
+	/* The consumer may have invented the note from which the conversation
+	 * was resumed.  So the conversation is not in the table qpn. */
 	bool is_unproven;
-	/* Counts for the backlog of the listener. */
+	/* The request counts for the backlog of its listener. */
 	bool is_waiting;
-	/* Counts in half_open[]. */
+	/* The request counts in half_open[]. */
 	bool is_half_open;
 	/* The index by which half_open[] and held_of[] count a request
 	 * (conv_sender). */
 	uint16_t sender;
-	uint32_t local_id, remote_id; /* remote 0: not known yet */
-	uint32_t remote_qpn;
+	uint32_t local_id, remote_id; /* remote_id 0: not known yet */
+	uint32_t remote_qpn;	      /* 0: none, or not known yet */
 	/* An index of cm's listener[], or CONV_NO_LISTENER. */
 	uint32_t listener;
 	/* The owner for which the conversation counts; NULL: none. */
 	struct cm_owner *owner;
-	uint64_t user;
+	uint64_t user; /* cm_event.user of its events */
 	uint64_t transaction_id;
-	uint8_t local[16], peer[16];
-	uint32_t scope;
-	/* When the last CM_STALE was; 0: none was. */
+	uint8_t local[16], peer[16]; /* the addresses of the two ends */
+	uint32_t scope; /* interface of link-local addresses; 0: any */
+	/* When the last CM_STALE event was made; 0: there was none. */
 	uint64_t doubted_ns;
 	struct conv_retry retry;
 };
@@ -115,6 +124,7 @@ struct conv_listener {
 	struct cm_owner *owner;
 	uint64_t service_id, user;
 	struct cm_where where;
+	/* How many requests may wait for cm_taken, and how many wait now. */
 	uint32_t backlog, waiting;
 };
 
@@ -126,20 +136,21 @@ struct conv_listener {
 #define CONV_QUEUED(node)                                                      \
 	((struct conv *)(void *)((char *)(node)-offsetof(struct conv, queue)))
 
-/* A listener that has ended, and may come again until until_ns, which is 0 in a
- * place that was never used. */
+/* A listener that has ended, and may be made again until until_ns.  until_ns is
+ * 0 in an entry that was never used. */
 struct conv_recent {
 	uint64_t service_id, until_ns;
 	uint64_t owner; /* the owner's number; 0: no owner */
 	struct cm_where where;
 };
 
-/* Requests that wait: for a listener, or for their consumer's answer. */
+/* Two lists of conversations with their counts. */
 struct conv_waiting {
-	/* Conversations in HELD, and in ANSWERED, the oldest first. */
+	/* Conversations in HELD, and those in ANSWERED; the oldest first. */
 	struct list held, answered;
 	uint32_t held_count, answered_count;
-	uint16_t held_of[CONV_BUCKETS]; /* by conv_sender */
+	/* Held requests of each sender, by conv_sender. */
+	uint16_t held_of[CONV_BUCKETS];
 };
 
 /* Messages and events that the caller has yet to take. */
@@ -152,39 +163,45 @@ struct conv_output {
 struct cm {
 	struct rng rng;
 	uint64_t hash_key;
+	/* cm_config.conversations and cm_config.half_open. */
 	uint32_t limit, half_open_limit;
-	/* The entries of conv[]: in use; in free_list; ever used. */
+	/* How many entries of conv[] are in use, are in free_list, and were
+	 * ever used. */
 	uint32_t used, free_count, fresh;
 	struct conv *conv;
 	uint32_t *free_list;
 	struct conv_listener *listener;
 	uint32_t listeners; /* how many of listener[] are in use */
-	struct conv_recent recent[CONV_RECENT]; /* cm_unlisten */
-	uint64_t expecting_until_ns;		/* cm_expect_listeners */
+	struct conv_recent recent[CONV_RECENT]; /* see cm_unlisten */
+	uint64_t expecting_until_ns;		/* see cm_expect_listeners */
+	/* Hash tables: of conversations by their own id, by the peer's address
+	 * and id, by the peer's address and QPN; of listeners by service id. */
 	struct list local[CONV_BUCKETS], remote[CONV_BUCKETS],
 		qpn[CONV_BUCKETS], service[CONV_BUCKETS];
-	uint16_t half_open[CONV_BUCKETS]; /* by conv_sender */
+	/* Unanswered requests of each sender, by conv_sender. */
+	uint16_t half_open[CONV_BUCKETS];
 	struct conv_waiting waiting;
 	struct wheel wheel;
 	struct conv_output out;
-	uint32_t rx_scope; /* the scope of cm_rx's message */
+	uint32_t rx_scope; /* the scope of the message that cm_rx handles */
 	struct cm_counters counters;
 };
 
 /* conv.c */
 /*
- * Makes a conversation in no state, which counts for the owner.  Its id is
- * local_id, or is drawn if local_id is 0 or in use.  0 with *made, or
- * conv_may_own's -errno.
+ * Makes a conversation in CONV_FREE, which counts for the owner; the caller
+ * calls conv_enter next.  Its id is local_id, or a random one if local_id is 0
+ * or in use.  Returns 0 with *made; -EDQUOT: the owner has its share of
+ * conversations; -ENOMEM: no conversation is free.
  */
 int conv_new(struct cm *cm, struct cm_owner *owner, uint32_t local_id,
 	     struct conv **made);
-/* May the owner have one more conversation?  0, -EDQUOT or -ENOMEM as
- * cm_owner_may_add. */
+/* May the owner have one more conversation?  Returns 0; -EDQUOT: the owner has
+ * its share; -ENOMEM: no conversation is free. */
 int conv_may_own(const struct cm *cm, const struct cm_owner *owner);
 /* Counts the conversation for another owner from now on; NULL: for none. */
 void conv_set_owner(struct conv *c, struct cm_owner *owner);
-/* Frees a conversation in any state; its owner no longer counts it. */
+/* Frees a conversation in any state; it no longer counts for its owner. */
 void conv_free(struct cm *cm, struct conv *c);
 /* Finds a conversation by its own id; NULL: there is none. */
 struct conv *conv_find(struct cm *cm, uint32_t local_id);
@@ -192,41 +209,43 @@ struct conv *conv_find(struct cm *cm, uint32_t local_id);
 struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],
 			      uint32_t remote_id);
 /*
- * Finds a live connection with that peer's queue pair; NULL: there is none.
- * sender NULL: finds any such connection.  Otherwise sender is the conversation
- * of this manager whose REQ names the queue pair: then only a connection is
- * found that has both ends in this manager, and the other end of which counts
- * for the sender's owner.  The REQ of an owner proves nothing about another
- * owner's queue pair.
+ * Finds a live connection with the peer's queue pair `qpn`; NULL: there is
+ * none.  sender NULL: finds any such connection.  Otherwise sender is the
+ * conversation of this manager that has sent a REQ with that queue pair.  Then
+ * the function finds only a connection whose peer's end, too, is a conversation
+ * of this manager and has the same owner as sender: the REQ of one owner proves
+ * nothing about the queue pair of another owner.
  */
 struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 			   const struct conv *sender);
-/* Does what cm_has_ended promises. */
+/* Has a connection of the owner with the peer's queue pair `qpn` ended lately?
+ * See cm_has_ended, which calls this. */
 bool conv_has_ended(struct cm *cm, const struct cm_owner *owner,
 		    const uint8_t peer[16], uint32_t qpn);
-/* Sets the peer's id, and enters the conversation in the table by_remote. */
+/* Sets the peer's id, and adds the conversation to the table `remote`. */
 void conv_set_remote(struct cm *cm, struct conv *c, uint32_t remote_id);
-/* Sets the peer's QPN, and enters the conversation in the table by_qpn, unless
- * qpn is 0 or the conversation is unproven. */
+/* Sets the peer's QPN, and adds the conversation to the table `qpn`, unless qpn
+ * is 0 or the conversation is unproven. */
 void conv_set_qpn(struct cm *cm, struct conv *c, uint32_t qpn);
 /*
- * Returns the index in half_open[] and held_of[] of a request's sender.  A
- * request of a conversation of this manager (active) counts for that
- * conversation's owner, whatever its address; any other request (active NULL)
- * counts for the address that it comes from.
+ * Returns the index in half_open[] and held_of[] by which a request is counted.
+ * If a conversation of this manager (active) has sent the request and has an
+ * owner, the index is that owner's.  Otherwise the index is that of the address
+ * from which the request came (peer).
  */
 uint16_t conv_sender(const struct cm *cm, const struct conv *active,
 		     const uint8_t peer[16]);
-/* False: the request's sender has half_open_limit unanswered requests here. */
+/* May the request's sender have one more unanswered request?  False: it has
+ * half_open_limit of them. */
 bool conv_may_open_half(const struct cm *cm, const struct conv *c);
-/* Counts the request as half open, until conv_settle. */
+/* Counts the request as unanswered (half open), until conv_settle. */
 void conv_open_half(struct cm *cm, struct conv *c);
-/* Changes the state; nothing else does.  A conversation that is released and
- * enters CLOSED is freed. */
+/* Changes the state; only this function and conv_free do.  A released
+ * conversation that enters CLOSED is freed. */
 void conv_enter(struct cm *cm, struct conv *c, enum conv_state state);
-/* Ends the counting of a request for its listener's backlog. */
+/* The request no longer counts for its listener's backlog. */
 void conv_stop_waiting(struct cm *cm, struct conv *c);
-/* Ends the counting of a request for a backlog and as half open. */
+/* The request no longer counts for its listener's backlog, nor as half open. */
 void conv_settle(struct cm *cm, struct conv *c);
 /* Returns a hash, below CONV_BUCKETS, of `data` and of the number `more`. */
 uint32_t conv_hash(const struct cm *cm, const void *data, size_t bytes,
@@ -234,14 +253,15 @@ uint32_t conv_hash(const struct cm *cm, const void *data, size_t bytes,
 
 /* cm.c */
 /*
- * Finds the listener that answers requests for the service to this address; a
- * listener at this address alone comes before one at any address. is_own: the
- * request is of a conversation of this manager.  NULL: there is none.
+ * Finds the listener that answers requests for the service at this address.  A
+ * listener at this one address is preferred to a listener at any address.
+ * is_own: a conversation of this manager has sent the request.  NULL: there is
+ * no such listener.
  */
 struct conv_listener *cm_listener_at(struct cm *cm, uint64_t service_id,
 				     const uint8_t ip[16], bool is_own);
-/* Returns the time until which a listener for the service is expected; 0: none
- * is. */
+/* Returns the absolute time, in ns, until which a listener for the service at
+ * this address is expected to be made; 0 or a past time: none is expected. */
 uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
 			   const uint8_t ip[16]);
 
@@ -250,24 +270,26 @@ uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
  * bytes. */
 void request_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		struct cmmsg *m, const uint8_t *mad, uint64_t now_ns);
-/* The timer of a conversation in HELD has expired: the request has waited long
- * enough, or was woken. */
+/* Handles the timer of a conversation in HELD: the request has waited long
+ * enough, or one of the functions request_wake_* has woken it. */
 void request_due(struct cm *cm, struct conv *c, uint64_t now_ns);
-/* A listener has room: wakes the first request that waits for it. */
+/* The listener has room: wakes the first held request that waits for it. */
 void request_wake_one(struct cm *cm, uint32_t listener);
-/* A listener has come: wakes the requests that wait for one like it. */
+/* A listener was made: wakes the held requests that found no listener and find
+ * one now. */
 void request_wake_served(struct cm *cm);
-/* A listener has ended: wakes the requests that wait for it. */
+/* The listener has ended: wakes the held requests that wait for it. */
 void request_wake_left(struct cm *cm, uint32_t listener);
-/* A sender has one half-open request fewer: wakes the first request of that
- * sender that waits. */
+/* The sender has one half-open request fewer: wakes the first held request of
+ * that sender which has a listener. */
 void request_wake_sender(struct cm *cm, uint16_t sender);
-/* Uncounts a held request: the conversation has left the list `held`. */
+/* The conversation has left the list `held`: decrements the counts of held
+ * requests. */
 void request_unhold(struct cm *cm, struct conv *c);
 
 /* step.c */
-/* Runs the cell of the table that is for this state and input; false: the cell
- * is empty. */
+/* Runs the table's cell for the conversation's state and this input; false: the
+ * cell is empty.  The conversation may be freed. */
 bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
 	      struct cmmsg *msg, uint64_t now_ns);
 /* Sends msg and keeps it for retries. */
@@ -276,17 +298,19 @@ void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg);
 void step_keep(struct conv *c, struct cmmsg *msg);
 /* Sends the kept message. */
 void step_again(struct cm *cm, struct conv *c);
-/* Arms the timer that ends TIMEWAIT or ANSWERED; in other states does nothing.
- */
+/* Arms the timer that ends the state TIMEWAIT or ANSWERED.  Does nothing in
+ * another state. */
 void step_linger(struct cm *cm, struct conv *c, uint64_t now_ns);
 /* Sends a message that belongs to no conversation. */
 void step_send_bare(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		    const struct cmmsg *msg);
-/* Makes an event, unless the conversation is released; msg NULL: kind 0. */
+/* Makes an event, unless the conversation is released.  msg NULL: the event has
+ * no message. */
 void step_emit(struct cm *cm, const struct conv *c, enum cm_event_type type,
 	       const struct cmmsg *msg);
-/* Arms the retries of a message that was just sent.  Each wait is 4.096 us *
- * 2^timeout; the first waits are shorter, unless is_strict. */
+/* Arms the timer of `tries` retries of a message that was just sent.  A wait is
+ * 4.096 us * 2^timeout.  Unless the conversation is_strict, the first waits are
+ * shorter. */
 void step_arm(struct cm *cm, struct conv *c, uint8_t timeout, uint8_t tries,
 	      uint64_t now_ns);
 

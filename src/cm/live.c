@@ -8,10 +8,9 @@
 #include "util/rng.h"
 
 #define RING (LIVE_QUESTIONS + 64)
-#define FIRST_NS                                                               \
-	20000000u /* until the first repetition; each further wait is twice as \
-		     long */
-#define TRIES 5	  /* 20 + 40 + 80 + 160 + 200 ms */
+/* The wait before the first repetition; each further wait is twice as long. */
+#define FIRST_NS 20000000u
+#define TRIES	 5 /* waits of 20, 40, 80, 160 and 200 ms */
 
 struct question {
 	bool is_open;
@@ -65,7 +64,8 @@ const struct live_counters *live_counters(const struct live *l)
 	return &l->counters;
 }
 
-/* A message that the ring has no room for is lost, as on the wire. */
+/* A message for which the ring has no room is dropped, which has the effect of
+ * a loss on the wire. */
 static void send_message(struct live *l, const struct live_peer *to,
 			 const struct livemsg *m)
 {
@@ -89,7 +89,7 @@ static void put_question(struct live *l, struct question *q, uint64_t now_ns)
 	q->due_ns = q->tries < TRIES ? now_ns + wait : q->until_ns;
 }
 
-/* The ring has room: live_ask leaves a place for each open question. */
+/* The ring has room, since live_ask reserves a place for each open question. */
 static void close_question(struct live *l, struct question *q,
 			   enum livemsg_state state)
 {
@@ -135,8 +135,8 @@ void live_forget(struct live *l, uint64_t asker)
 		}
 }
 
-/* Takes an answer of the peer that was asked, which has the question's nonce.
- */
+/* Takes an answer.  It closes the question whose nonce it has, if it came from
+ * the peer that was asked. */
 static void take_answer(struct live *l, const uint8_t from[16],
 			const uint8_t to[16], const struct livemsg *m)
 {

@@ -70,9 +70,9 @@ static bool overlaps_with(const struct cm_where *a, const struct cm_where *b)
 	return !memcmp(a->ip, b->ip, 16);
 }
 
-/* Does another binding have the port at one of the wanted addresses? listening:
- * counts only bindings that listen; otherwise two bindings that may both share
- * the port do not exclude each other. */
+/* Does a binding other than self have the port at one of the wanted addresses?
+ * With `listening`, only bindings that listen count.  Without it, a binding
+ * that may share the port does not count if `want` may share it, too. */
 static bool is_taken(struct ports *p, const struct ports_want *want,
 		     const struct binding *self, bool listening)
 {
@@ -92,7 +92,8 @@ static bool is_taken(struct ports *p, const struct ports_want *want,
 	return false;
 }
 
-/* Chooses one of `count` ports from `first` on; false: none is free. */
+/* Sets want->port to a free port of the `count` ports from `first` on; false:
+ * none is free. */
 static bool choose_of(struct ports *p, struct ports_want *want, uint32_t first,
 		      uint32_t count, uint32_t random)
 {
@@ -111,9 +112,9 @@ static bool choose_port(struct ports *p, struct ports_want *want,
 
 	if (want->port)
 		return !is_taken(p, want, NULL, false);
-	/* a port that no program asked for by its number is not shared */
+	/* a port that this function chooses is not shared */
 	want->may_share = false;
-	/* as long as a preferred port is likely to be free */
+	/* with as many bindings as preferred ports, hardly one would be free */
 	if (p->used < PORTS_PREFERRED &&
 	    choose_of(p, want, end - PORTS_PREFERRED, PORTS_PREFERRED, random))
 		return true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The port spaces of rdma_cm: which (space, address, port) is bound, for all
- * processes and users of a network namespace.  Sans-IO; one thread at a time,
- * no lock.
+ * processes and users of a network namespace.  Sans-IO.  One thread at a time
+ * calls these functions; there is no lock.
  */
 #ifndef CM_PORTS_H
 #define CM_PORTS_H
@@ -15,38 +15,41 @@
 #define PORTS_EPHEMERAL_FIRST 32768
 #define PORTS_EPHEMERAL_LAST  60999
 /*
- * The number of the last ephemeral ports, which are chosen before the others.
- * Few programs ask for one of these by its number; otherwise a program with
- * hundreds of ids would now and then get a port that it asks for by number a
- * moment later.
+ * So many ports at the end of the ephemeral range are chosen before the others.
+ * Few programs ask for one of these ports by its number.  A port from the whole
+ * range could be one that the same program asks for by number a moment later:
+ * with hundreds of ids, that happens now and then.
  */
 #define PORTS_PREFERRED 4096
 
 struct ports;
 
+/* What a program wants to bind. */
 struct ports_want {
 	uint16_t space; /* as in the service id: 0x0106 is RDMA_PS_TCP */
-	uint16_t port;	/* 0: any ephemeral port that is free */
-	struct cm_where where;
-	/* Another binding may have the same port, if that binding may share the
-	 * port, too; as by SO_REUSEADDR. */
+	uint16_t port;	/* in host byte order; 0: any free ephemeral port */
+	struct cm_where where; /* the addresses; only_own has no meaning here */
+	/* Another binding may have the same port if it, too, has may_share, as
+	 * two sockets with SO_REUSEADDR. */
 	bool may_share;
 };
 
-/* Makes port spaces of at most `bindings` bindings; NULL without memory. */
+/* Makes port spaces of at most `bindings` bindings, which the caller frees by
+ * ports_free.  NULL: out of memory. */
 struct ports *ports_new(uint32_t bindings);
 /* Frees the port spaces with all bindings. */
 void ports_free(struct ports *p);
 /*
- * Binds a port.  0 with *binding and its *port; -EADDRINUSE: the port, or each
- * ephemeral port, is taken; -ENOMEM: there are as many bindings as may be.
- * `random` says where the search for a free port begins, first among the
- * preferred ones and then among all.
+ * Binds a port.  Returns 0 with the binding's number in *binding and its port
+ * in *port; -EADDRINUSE: the wanted port, or each ephemeral port, is taken;
+ * -ENOMEM: the most bindings exist already.  `random` picks the port at which
+ * the search for a free ephemeral port begins: the preferred ports are searched
+ * first, then all.
  */
 int ports_bind(struct ports *p, const struct ports_want *want, uint32_t random,
 	       uint32_t *binding, uint16_t *port);
-/* Marks the binding as listening.  0; -EADDRINUSE: another binding that shares
- * the port listens at one of the addresses. */
+/* Marks the binding as listening.  Returns 0; -EADDRINUSE: another binding that
+ * shares the port already listens at one of the addresses. */
 int ports_listen(struct ports *p, uint32_t binding);
 /* Marks the binding as not listening; another binding of the port may listen
  * then. */

@@ -3,25 +3,29 @@
  * Requests that begin a conversation, REQ and SIDR_REQ: finds the listener that
  * answers a request, and holds requests that wait for a listener.
  *
- * There are programs that tell their peer that they listen shortly before they
- * do.  So a request that finds no listener is held for CM_HOLD_NS before it is
- * refused.  A request that finds a full backlog, or too many of its own sender
- * before it, is held until there is room; its repetitions are duplicates.  A
- * held request is a conversation in HELD, which counts for no owner.  HELD_MAX
- * and HELD_SHARE limit these alone, so that a flood of requests takes nothing
- * from those that are served.
+ * Some programs tell their peer that they listen shortly before they do.  So a
+ * request that finds no listener is held for CM_HOLD_NS before it is refused.
+ * A request is also held if the listener's backlog is full, or if its sender
+ * has too many unanswered requests; it is held until there is room.  Its
+ * repetitions are duplicates.
+ *
+ * A held request is a conversation in HELD, which counts for no owner.
+ * HELD_MAX and HELD_SHARE limit the held requests, and only these, so that a
+ * flood of requests takes no conversations from the requests that are served.
  */
 #include <string.h>
 
 #include "cm/conv.h"
 
-#define FULL_NS	   8600000000u /* longer than the pause between two tries */
+/* How long a request waits for room: longer than the pause between two tries
+ * of its sender. */
+#define FULL_NS	   8600000000u
 #define DOUBT_NS   1000000000u /* between two CM_STALE of one connection */
 #define HELD_MAX   1024
-#define HELD_SHARE 256 /* held of one sender, see conv_sender */
+#define HELD_SHARE 256 /* the most held of one sender, see conv_sender */
 
-/* The conversation of this manager that sent the request; NULL: none of this
- * manager's did. */
+/* Returns the conversation of this manager that sent the request; NULL: another
+ * manager sent it. */
 static const struct conv *own_sender(struct cm *cm, const uint8_t from[16],
 				     const uint8_t to[16],
 				     const struct cmmsg *m)
@@ -43,7 +47,7 @@ static struct conv_listener *listener_of(struct cm *cm, const uint8_t from[16],
 			      own_sender(cm, from, to, m) != NULL);
 }
 
-/* Refuses a request, which then needs no conversation. */
+/* Sends a refusal that belongs to no conversation. */
 static void refuse_request(struct cm *cm, const uint8_t from[16],
 			   const uint8_t to[16], const struct cmmsg *req,
 			   uint16_t reason)
@@ -75,7 +79,8 @@ static void refuse_unserved(struct cm *cm, const uint8_t from[16],
 	refuse_request(cm, from, to, m, CMMSG_REJ_BAD_SERVICE_ID);
 }
 
-/* The reason for which no listener can serve the request; 0: there is none. */
+/* Returns the reason for which no listener can serve the request; 0: a listener
+ * may. */
 static uint16_t judge_request(const struct cmmsg *m, const uint8_t from[16],
 			      const uint8_t to[16])
 {
@@ -83,8 +88,8 @@ static uint16_t judge_request(const struct cmmsg *m, const uint8_t from[16],
 		return 0;
 	if (m->qp.transport > CMMSG_TRANSPORT_UC || m->qp.rdc_exists)
 		return CMMSG_REJ_BAD_SERVICE_TYPE;
-	/* a connection has the addresses of its conversation: otherwise a peer
-	 * could have us connect to a third host */
+	/* the connection's addresses must be those of the conversation, so that
+	 * a peer cannot make us connect to a third host */
 	if (memcmp(m->primary.local_gid, from, 16) != 0 ||
 	    memcmp(m->primary.remote_gid, to, 16) != 0)
 		return CMMSG_REJ_BAD_GID;
@@ -113,9 +118,11 @@ static struct conv *passive_new(struct cm *cm, const uint8_t from[16],
 /*
  * Does the request name a queue pair that has a connection with us (IBTA
  * 12.9.8.3.1)?  Then the peer has lost that connection, or the request is
- * forged to end it.  A conversation of this manager is believed about its own
- * owner's queue pairs, see conv_find_qpn.  If another host has sent the
- * request, the caller is told, once in DOUBT_NS, to ask that host.
+ * forged to end it.  The request is refused.  If a conversation of this manager
+ * has sent the request, it is believed about its owner's queue pairs (see
+ * conv_find_qpn), and the old connection ends.  If another host has sent the
+ * request, a CM_STALE event, at most one in DOUBT_NS, has the caller ask that
+ * host.
  */
 static bool is_stale(struct cm *cm, const uint8_t from[16],
 		     const uint8_t to[16], const struct cmmsg *m,
@@ -139,7 +146,8 @@ static bool is_stale(struct cm *cm, const uint8_t from[16],
 	return true;
 }
 
-/* The listener takes the request, for which it has room. */
+/* Gives the request to the listener, which has room for it.  A request that
+ * shows an older connection to be stale is refused instead. */
 static void admit_request(struct cm *cm, struct conv_listener *l,
 			  struct conv *c, const struct cmmsg *m,
 			  uint64_t now_ns)
@@ -163,9 +171,9 @@ static void admit_request(struct cm *cm, struct conv_listener *l,
 }
 
 /*
- * Refuses a request to a listener whose owner has its share of conversations:
- * the request could not be accepted.  True: the request is refused, and c is
- * freed.
+ * Refuses a request if the listener's owner has its share of conversations,
+ * since the request could not count for that owner.  True: the request is
+ * refused, and c is freed.
  */
 static bool refuse_beyond_share(struct cm *cm, const struct conv_listener *l,
 				struct conv *c, const struct cmmsg *m)
@@ -192,8 +200,8 @@ static void hold_until(struct cm *cm, struct conv *c, uint32_t listener,
 	wheel_set(&cm->wheel, &c->timer, until_ns);
 }
 
-/* Holds the request until until_ns.  False: HELD_MAX requests are held, or
- * HELD_SHARE of this sender. */
+/* Holds the request until until_ns.  False: HELD_MAX requests are held already,
+ * or HELD_SHARE requests of this sender. */
 static bool hold_request(struct cm *cm, struct conv *c, const uint8_t *mad,
 			 uint32_t listener, uint64_t until_ns)
 {
@@ -218,8 +226,8 @@ void request_unhold(struct cm *cm, struct conv *c)
 	cm->waiting.held_count--;
 }
 
-/* Has the next cm_tick look at the request again.  Many requests may be woken
- * at once; each may send a message, and the rings are short. */
+/* Has the next cm_tick call request_due.  Not called here: many requests may be
+ * woken at once, each may send a message, and the rings are short. */
 static void wake_held(struct cm *cm, struct conv *c)
 {
 	c->retry.left = 1;
@@ -300,8 +308,8 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 	}
 }
 
-/* Returns the time until which the request may wait for a listener; 0: it may
- * not wait. */
+/* Returns the time until which the request may wait for a listener; 0: it is
+ * refused at once. */
 static uint64_t may_wait_until(struct cm *cm, const uint8_t from[16],
 			       const uint8_t to[16], const struct cmmsg *m,
 			       uint64_t now_ns)
@@ -340,8 +348,8 @@ static void repeat_answer(struct cm *cm, struct conv *c, struct cmmsg *m,
 			  uint64_t now_ns)
 {
 	cm->counters.duplicates++;
-	/* its sender still waits, and so keeps its place before a full backlog
-	 */
+	/* the sender still waits: the request keeps its place before a full
+	 * backlog */
 	if (c->state == CONV_HELD && c->listener != CONV_NO_LISTENER &&
 	    !c->retry.left)
 		hold_until(cm, c, c->listener, now_ns + FULL_NS);

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The state table of a conversation: step[state][input] has an action and the
- * next state (IBTA 12.9.7, 12.9.8; SIDR 12.11.1).  An empty cell is for an
- * unexpected input: a message is counted and ignored, a command is -EINVAL.
+ * next state (IBTA 12.9.7, 12.9.8; SIDR 12.11.1).  An empty cell means that the
+ * state does not expect the input: a message is then counted and ignored, and a
+ * command returns -EINVAL.
  */
 #include <string.h>
 
 #include "cm/conv.h"
 #include "util/check.h"
 
-/* The first wait; each further one is twice as long. */
+/* The first wait for an answer; each further wait is twice as long. */
 #define FIRST_NS 250000000u
-/* 69 s: a debugger may have stopped the consumer. */
+
+/* The constants *_EXP and WAIT_MAX are exponents: n is 4.096 us * 2^n. */
+
+/* How long an MRA asks the peer of a REQ to wait, 69 s: a debugger may have
+ * stopped the consumer. */
 #define MRA_REQ_EXP 24
-/* 1 s: then the peer repeats a REP whose RTU was lost. */
+/* How long an MRA asks the peer of a REP to wait, 1 s.  If our RTU is lost, the
+ * peer repeats the REP after that time. */
 #define MRA_REP_EXP  18
-#define WAIT_MAX     24
+#define WAIT_MAX     24 /* the longest wait for an answer */
 #define TIMEWAIT_EXP 17 /* twice the lifetime of a packet: 0.5 s */
 #define ANSWERED_EXP 21 /* 8.6 s: longer than a peer waits for an answer */
 
@@ -154,8 +160,9 @@ static void resend_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
 }
 
 /*
- * Is the other end, too, a conversation of this manager, which has received
- * what c has sent and waits for its consumer?  Then no message was lost.
+ * Is the peer's end of c, too, a conversation of this manager, and has it
+ * received the last message of c and waits for its consumer?  Then no message
+ * was lost.
  */
 static bool is_received(struct cm *cm, const struct conv *c)
 {
@@ -172,8 +179,9 @@ static bool is_received(struct cm *cm, const struct conv *c)
 	       state == CONV_HELD;
 }
 
-/* Repeats the last message.  While a consumer of this manager has yet to
- * accept, no try is used up, as if an MRA had come. */
+/* Repeats the last message, unless is_received: then the repetition is
+ * needless.  A REQ or REP that waits for a consumer of this manager uses up no
+ * try, as if an MRA had come. */
 static void repeat_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			   uint64_t now)
 {
@@ -193,8 +201,8 @@ static void repeat_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_again(cm, c);
 }
 
-/* The peer has sent an MRA, and is alive: unless is_strict, the number of tries
- * starts again. */
+/* The peer has sent an MRA: it is alive.  Unless the conversation is_strict, it
+ * gets all its tries again. */
 static void wait_longer(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			uint64_t now)
 {
@@ -210,7 +218,7 @@ static void wait_longer(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	arm_timer(cm, c, exponent_ns(exponent) + more, now);
 }
 
-/* Asks the peer for time: the consumer has yet to answer. */
+/* Asks the peer for more time, since the consumer has not answered yet. */
 static void say_mra(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		    uint64_t now)
 {
@@ -239,8 +247,7 @@ static void say_stale(struct cm *cm, struct conv *c, struct cmmsg *msg,
 				    .reason = CMMSG_REJ_STALE});
 }
 
-/* Rejects a message of a peer that continues a conversation which has ended
- * here. */
+/* Rejects a REP or RTU: this end of the conversation has ended. */
 static void say_unknown(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			uint64_t now)
 {
@@ -253,9 +260,9 @@ static void say_unknown(struct cm *cm, struct conv *c, struct cmmsg *msg,
 }
 
 /*
- * Tells the peer that we give up.  A peer that does not know our id yet finds
- * the conversation by its own table or, as Linux does, by our GUID (IBTA
- * 12.6.7.2, reason 4), which is in our REQ or REP.
+ * Tells the peer that we give up.  A peer may not know our id yet.  Then it
+ * finds the conversation by its own table or, as Linux does, by our GUID (IBTA
+ * 12.6.7.2, reason 4).  The GUID is copied from our REQ or REP.
  */
 static void say_timeout(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			uint64_t now)
@@ -301,8 +308,8 @@ static void peer_ended(struct cm *cm, struct conv *c, struct cmmsg *msg,
 
 /*
  * A DREQ has come.  The DREP is sent when the consumer disconnects or releases
- * (IBTA 12.9.7): by it the peer knows that the consumer, too, has heard of the
- * end.
+ * the conversation (IBTA 12.9.7).  So the DREP tells the peer that the consumer
+ * knows of the end, too.
  */
 static void peer_ends(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		      uint64_t now)
@@ -555,8 +562,8 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 };
 /* clang-format on */
 
-/* The time in TIMEWAIT, and that in ANSWERED, does not depend on the state
- * before. */
+/* The time that a conversation spends in TIMEWAIT, or in ANSWERED, does not
+ * depend on its state before. */
 void step_linger(struct cm *cm, struct conv *c, uint64_t now_ns)
 {
 	if (c->state != CONV_TIMEWAIT && c->state != CONV_ANSWERED)
@@ -591,7 +598,7 @@ bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
 {
 	if (!run_cell(cm, c, input, msg, now_ns))
 		return false;
-	/* no consumer is left that could answer the DREQ */
+	/* no consumer is left to answer the DREQ */
 	if (c->state == CONV_DREQ_RCVD && c->is_released)
 		run_cell(cm, c, IN_RELEASE, NULL, now_ns);
 	return true;
