@@ -44,7 +44,7 @@ void *arena_map_parts(const struct arena_parts *p)
 	return NULL;
 }
 
-/* Creates a memfd of this size; returns -1 and sets errno on failure. */
+/* Creates a memfd of this size.  Returns -1 and sets errno on failure. */
 static int new_part(const char *name, size_t bytes)
 {
 	int err, fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -68,8 +68,8 @@ static bool seal_file(int fd)
 		      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
-/* Seals both parts.  The first part is mapped already: with
- * F_SEAL_FUTURE_WRITE later mappings of the part are read-only. */
+/* Seals both parts.  F_SEAL_FUTURE_WRITE makes all later mappings of the first
+ * part read-only; this process has mapped the part already. */
 static bool seal_parts(const struct arena_parts *p)
 {
 	fcntl(p->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
@@ -121,9 +121,9 @@ int arena_map_new(struct arena_map *m)
 			err = try_size(m, sizes[i]);
 	if (err == -EFBIG)
 		log_say(LOG_ARENA_SIZE, 0,
-			"the limit on the size of files, which also "
-			"holds for shared memory, is below the 8 MiB "
-			"that an adapter takes: raise ulimit -f");
+			"cannot create an adapter: the limit on the size of a "
+			"file, which also holds for shared memory, is below "
+			"the 8 MiB that an adapter needs; raise it (ulimit -f)");
 	return err;
 }
 

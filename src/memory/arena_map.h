@@ -2,8 +2,9 @@
 /*
  * The arena of a process: two sparse memfds, one for each part, which other
  * processes with adverb may map.  The memfds are sealed against a change of
- * size, so that an access to a mapping never faults.  From Linux 5.1 on a seal
- * also keeps other processes from writing to the first part.  No lock.
+ * size, so that an access to a mapping never faults.  From Linux 5.1 on, a seal
+ * also keeps other processes from writing to the first part.  No lock: one
+ * thread at a time makes and frees an arena.
  */
 #ifndef MEMORY_ARENA_MAP_H
 #define MEMORY_ARENA_MAP_H
@@ -17,29 +18,31 @@ struct arena_map {
 };
 
 /*
- * Returns the most bytes that an arena may have which this process maps.  An
- * arena is mostly holes.  valgrind reads all mapped memory when a program or
- * the child of a fork ends, to look for pointers, and would fill the holes with
- * pages.
+ * Returns the size in bytes of the largest arena, its own or a peer's, that
+ * this process may map.  There is a limit only under valgrind, which reads all
+ * mapped memory when a program or the child of a fork ends, to look for
+ * pointers.  An arena is mostly holes, and valgrind would fill them with pages.
  */
 size_t arena_map_limit(void);
 /*
  * Creates, maps and seals an arena, as large as the system allows.  Returns 0
- * or a negative errno.
+ * or the negative errno of the smallest size that was tried.
  */
 int arena_map_new(struct arena_map *m);
 /* Unmaps the arena and closes its memfds. */
 void arena_map_free(struct arena_map *m);
 
-/* The two parts of an arena, to be mapped one behind the other. */
+/* The two parts of an arena, which are mapped one behind the other. */
 struct arena_parts {
-	int fd, shared_fd;
-	size_t bytes, shared_bytes;
-	int prot; /* PROT_* for the first part; the second is read and written
-		   */
+	int fd, shared_fd;	    /* of the first and the second part */
+	size_t bytes, shared_bytes; /* the sizes of the two parts */
+	/* PROT_* of the first part's mapping; the second part is always mapped
+	 * with PROT_READ | PROT_WRITE. */
+	int prot;
 };
 
-/* Maps both parts.  Returns the address, or NULL and sets errno. */
+/* Maps both parts.  Returns the address, which the caller unmaps by munmap, or
+ * NULL and sets errno. */
 void *arena_map_parts(const struct arena_parts *p);
 
 #endif

@@ -15,8 +15,8 @@
 #include "util/shared.h"
 #include "util/instrument.h"
 
-#define LOOK_NS		   200000
-#define ENHANCED_REP_MOVSB (1u << 9) /* leaf 7, EBX */
+#define LOOK_NS		   200000    /* the time between two checks */
+#define ENHANCED_REP_MOVSB (1u << 9) /* of CPUID leaf 7, EBX */
 
 #if defined(__x86_64__)
 
@@ -76,9 +76,10 @@ __asm__(".pushsection .text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 	/*
-	 * Calls copy(to, from, bytes, crc), from whose middle the signal
-	 * handler can return: the registers that a function must preserve are
-	 * on the stack, at *sp.
+	 * Calls copy(to, from, bytes, crc).  After a fault inside that call,
+	 * the signal handler ends the call: it continues at
+	 * copy_nofault_steps_fault with the stack pointer *sp, where the
+	 * registers that a function must preserve are saved.
 	 */
 	"copy_nofault_steps:\n" /* (to, from, bytes, crc, copy, sp) */
 	"	push %rbx\n"
@@ -122,17 +123,20 @@ int copy_nofault_put8(void *to, uint64_t value);
 static const int signals[2] = {SIGSEGV, SIGBUS};
 static struct sigaction before[2];
 static bool is_open;
-static shared_u32 opened; /* calls of open and close that changed is_open */
-static _Atomic uint64_t turn_ns;
-/* The result of this thread's last check of the handler: a check takes three
- * system calls, too many for each packet.  Threads differ in signal masks. */
+static shared_u32 opened; /* counts copy_nofault_open and copy_nofault_close */
+static _Atomic uint64_t turn_ns; /* the progress clock */
+/* The result of this thread's last check of the handler.  It is kept because a
+ * check takes three system calls, too many for each packet.  It is kept for
+ * each thread because threads differ in their signal masks. */
 static _Thread_local struct {
 	bool is_on;
 	uint32_t opened;    /* `opened` at the check */
 	uint64_t looked_ns; /* turn_ns at the check */
 } known;
 static _Thread_local uintptr_t steps_sp;
-static crctier_copy *steps; /* NULL: the processor has no such copy */
+/* The copy that computes the CRC of whole steps; NULL: the processor has none.
+ */
+static crctier_copy *steps;
 static const char *steps_fault;
 static int (*plain)(void *to, const void *from,
 		    size_t bytes) = copy_nofault_bytes;
@@ -146,8 +150,9 @@ static void pass_on(int i, int sig, siginfo_t *info, void *context)
 	if (old->sa_flags & SA_SIGINFO) {
 		old->sa_sigaction(sig, info, context);
 	} else if (old->sa_handler == SIG_DFL) {
-		/* A faulting instruction is executed again and faults again; a
-		 * signal that a process has sent must be raised again. */
+		/* A fault needs nothing more, since its instruction is executed
+		 * again and faults again.  A signal that a process has sent
+		 * must be raised again. */
 		sigaction(sig, old, NULL);
 		if (info->si_code <= 0)
 			raise(sig);
@@ -174,8 +179,8 @@ static void handle_fault(int sig, siginfo_t *info, void *context)
 	}
 }
 
-/* Without this feature, as in emulators, `rep movsb` moves one byte at a time.
- */
+/* On a processor without this feature, for example an emulator, `rep movsb`
+ * moves one byte at a time. */
 static bool has_fast_strings(void)
 {
 	unsigned int a, b, c, d;
@@ -195,7 +200,7 @@ void copy_nofault_open(void)
 	struct sigaction ours = {.sa_sigaction = handle_fault,
 				 .sa_flags = SA_SIGINFO | SA_ONSTACK};
 
-	/* Under valgrind a fault does not report the exact instruction. */
+	/* valgrind does not report the exact instruction of a fault. */
 	if (is_open || (value && !strcmp(value, "0")) ||
 	    instrument_by_valgrind())
 		return;
@@ -232,13 +237,14 @@ void copy_nofault_turn(uint64_t now_ns)
 {
 	uint64_t last = atomic_load_explicit(&turn_ns, memory_order_relaxed);
 
-	/* Store seldom, since the threads share the word. */
+	/* Stores are rare, since each takes the cache line from the threads
+	 * that read the word. */
 	if ((int64_t)(now_ns - last) > LOOK_NS / 4)
 		atomic_store_explicit(&turn_ns, now_ns, memory_order_relaxed);
 }
 
-/* Whether the handler is installed and this thread does not block the signals:
- * a fault whose signal is blocked ends the process. */
+/* Is the handler installed, and does this thread leave both signals unblocked?
+ * A fault whose signal is blocked ends the process. */
 static bool look_at_handler(void)
 {
 	sigset_t blocked;
@@ -279,7 +285,7 @@ bool copy_nofault_crc(void *to, const void *from, size_t bytes, uint32_t *crc)
 	if (done && copy_nofault_steps(to, from, done, crc, steps, &steps_sp))
 		return false;
 	if (done == bytes)
-		return true; /* `rep movsb` of no bytes would take 10 ns */
+		return true; /* a `rep movsb` of no bytes takes 10 ns */
 	if (plain((uint8_t *)to + done, (const uint8_t *)from + done,
 		  bytes - done))
 		return false;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies that fail instead of crashing when the program has unmapped the
- * memory.  A handler of SIGSEGV and SIGBUS recognises a fault by its
- * instruction: for an instruction of these copies the copy returns false, any
- * other fault is passed to the handler that was installed before.
+ * Copies that return false, where memcpy would crash, when the program has
+ * unmapped the memory.  A handler of SIGSEGV and SIGBUS looks at the address of
+ * the faulting instruction.  If the instruction is one of these copies, the
+ * copy returns false.  Any other fault is passed to the handler that was
+ * installed before.
  *
  * The program may replace the handler, and each thread may block the signals.
- * copy_nofault_is_on checks for this every 200 us of the progress clock; while
- * it returns false, callers have the kernel copy.  Only x86-64 has these
- * copies.
+ * copy_nofault_is_on checks for both every 200 us of the progress clock.  While
+ * it returns false, as it always does on a processor other than x86-64, callers
+ * must not use these copies; they have the kernel copy instead.
  *
- * Lock: none, except that the host's lock covers copy_nofault_open and
- * copy_nofault_close.  Several threads copy at once: a thread that polls a
- * completion queue does not hold the progress lock.
+ * Lock: none for the copies, which several threads make at once, since a thread
+ * that polls a completion queue does not hold the progress lock.  The caller of
+ * copy_nofault_open and copy_nofault_close holds the host's lock.
  */
 #ifndef MEMORY_COPY_NOFAULT_H
 #define MEMORY_COPY_NOFAULT_H
@@ -26,10 +27,12 @@ void copy_nofault_open(void);
 /* Restores the handlers that were installed before, unless the program has
  * replaced adverb's. */
 void copy_nofault_close(void);
-/* Chooses `rep movsb` or vector registers for copies; copy_nofault_open calls
- * this with what suits the processor, tests call it with either. */
+/* Chooses `rep movsb` (true) or vector registers (false) for copies.
+ * copy_nofault_open calls this with the faster choice; tests call it with
+ * either. */
 void copy_nofault_choose(bool fast_strings);
-/* Sets the progress clock, by which all threads decide when to check again. */
+/* Sets the progress clock, by which each thread decides when to check the
+ * handler again. */
 void copy_nofault_turn(uint64_t now_ns);
 /* Returns whether this thread may call the copies below. */
 bool copy_nofault_is_on(void);
@@ -42,9 +45,10 @@ bool copy_nofault(void *to, const void *from, size_t bytes);
  * Returns false if some of the memory is not accessible; part of the bytes may
  * have been copied then. */
 bool copy_nofault_crc(void *to, const void *from, size_t bytes, uint32_t *crc);
-/* Copies 1, 2, 4 or 8 bytes to an address aligned to that size, by one store,
- * which other threads see after the caller's earlier stores.  Returns false if
- * the memory at `to` is not accessible. */
+/* Copies 1, 2, 4 or 8 bytes to an address aligned to that size, by one store.
+ * x86-64 makes the store visible to other threads only after the caller's
+ * earlier stores, so a program that polls these bytes sees them last.  Returns
+ * false if the memory at `to` is not accessible. */
 bool copy_nofault_store(void *to, const void *from, size_t bytes);
 
 #endif

@@ -9,11 +9,11 @@
 #include <sys/rseq.h>
 
 /*
- * Each sequence compares the word with `ended`, and its last instruction
- * stores.  An interrupted `rep movsb` keeps the rest of its work in its
- * registers, so a sequence that is restarted continues.  The kernel moves an
- * interrupted thread to label 4 before it runs a signal handler, that of a
- * fault too.
+ * Each sequence compares the word with `ended`, and its last instruction is
+ * the store.  An interrupted `rep movsb` has the addresses and the number of
+ * the bytes that are left in its registers, so a restarted sequence copies only
+ * these.  The kernel moves an interrupted thread to label 4 before it runs a
+ * signal handler, even the handler of a fault in the sequence.
  *
  * The parameters are (to, from, bytes, l), or (word, value, compare, l, old)
  * with `old` in this process's own memory.  The sequences use no stack.
@@ -111,7 +111,8 @@ bool copy_revocable_take(struct copy_revocable *l, const void *word,
 {
 	struct rseq *r = own_rseq();
 
-	/* A negative cpu_id: the struct is not registered with the kernel. */
+	/* cpu_id is negative while the struct is not registered with the
+	 * kernel. */
 	if (!libc_rseq.is_registered || (int32_t)r->cpu_id < 0 ||
 	    !copy_nofault_has_strings() || !copy_nofault_is_on())
 		return false;
@@ -188,7 +189,8 @@ static struct side side_of(const struct space_vec *v, uint32_t count)
 	return s;
 }
 
-/* Copies from several stretches to one address, without an order. */
+/* Copies from several stretches to one address, with no order between the
+ * stores. */
 static enum copy_revocable_end gather_pieces(const struct copy_revocable *l,
 					     uint64_t to, struct side *from,
 					     uint64_t bytes)

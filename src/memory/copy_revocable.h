@@ -3,14 +3,15 @@
  * Copies to and from memory that two processes have mapped, which the owner of
  * the memory can revoke.
  *
- * A copy is a restartable sequence (rseq(2)).  When the thread is preempted or
- * stopped, the kernel restarts the sequence, which begins with a load of a
- * word.  So if the owner writes `ended` to the word, and then finds the thread
- * off its processor, that thread stores nothing more to the memory.
+ * A copy is a restartable sequence (rseq(2)), which begins with a load of a
+ * word and ends if the word equals `ended`.  When the thread is preempted or
+ * stopped, the kernel restarts the sequence.  So once the owner has written
+ * `ended` to the word, and then finds the thread off its processor, that thread
+ * stores nothing more to the memory.
  *
- * Only x86-64 has these copies.  They need the signal handler of
- * copy_nofault.h, and like those copies fail where memory is not accessible.
- * Lock: none.
+ * Only x86-64 has these copies.  They return an error where memory is not
+ * accessible, for which they need the signal handler of copy_nofault.h.  Lock:
+ * none.
  */
 #ifndef MEMORY_COPY_REVOCABLE_H
 #define MEMORY_COPY_REVOCABLE_H
@@ -23,9 +24,11 @@
 
 /* The data of one thread's copies, set by copy_revocable_take. */
 struct copy_revocable {
-	const void *word; /* 8 bytes: the copy may go on while != `ended` */
-	uint64_t ended;
-	void *rseq; /* the thread's struct rseq */
+	/* An aligned word of 8 bytes, not owned, which the owner of the memory
+	 * sets to `ended` to revoke the copies. */
+	const void *word;
+	uint64_t ended; /* the value of the word that ends a copy */
+	void *rseq;	/* the thread's struct rseq */
 };
 
 enum copy_revocable_end {
@@ -37,17 +40,20 @@ enum copy_revocable_end {
 };
 
 /*
- * Initialises *l for this thread.  Returns false if the thread has no
- * restartable sequences or copy_nofault_is_on is false: then the thread must
- * not copy.
+ * Initialises *l for this thread.  Returns false if the thread must not copy:
+ * the processor or the C library has no restartable sequences, `rep movsb` is
+ * slow here, or copy_nofault_is_on returns false.
  */
 bool copy_revocable_take(struct copy_revocable *l, const void *word,
 			 uint64_t ended);
-/* Makes one ordered copy (hca/space.h).  Both sides have the same length. */
+/* Makes one copy, with the order of stores that hca/space.h states.  Both sides
+ * of *m have the same length, and all their addresses are mapped in this
+ * process. */
 enum copy_revocable_end copy_revocable_move(const struct copy_revocable *l,
 					    const struct space_move *m);
-/* Executes one atomic (hca/space.h) and sets *old.  With any result other than
- * COPY_REVOCABLE_DONE the atomic was not executed. */
+/* Executes one atomic of hca/space.h at `word`, which is aligned to 8 bytes,
+ * and sets *old to the value before.  If the result is not COPY_REVOCABLE_DONE,
+ * the atomic was not executed. */
 enum copy_revocable_end copy_revocable_atomic(const struct copy_revocable *l,
 					      enum space_atomic op, void *word,
 					      uint64_t swap_add,

@@ -10,10 +10,10 @@
 
 #include "log/log.h"
 
-#define TICKS_FIELD 20 /* the starttime in /proc/PID/stat, after the state */
+#define TICKS_FIELD 20 /* of starttime in /proc/PID/stat, behind the name */
 
-/* Reads a file of /proc about a thread; false: the thread does not exist, or
- * its file may not be read. */
+/* Reads the file `what` of /proc/TID.  False: the thread does not exist, or
+ * this process may not read the file. */
 static bool read_about(uint32_t tid, const char *what, char text[512])
 {
 	char path[40];
@@ -30,7 +30,8 @@ static bool read_about(uint32_t tid, const char *what, char text[512])
 	return n > 0;
 }
 
-/* The start time of a thread in ticks, made odd; 0: the thread has ended. */
+/* Returns the start time of a thread in clock ticks, with the lowest bit set;
+ * 0: the thread has ended. */
 static uint32_t start_of(uint32_t tid)
 {
 	uint64_t start = 0;
@@ -48,8 +49,8 @@ static uint32_t start_of(uint32_t tid)
 	return (uint32_t)start | 1;
 }
 
-/* An owner without a start time counts as dead: the word of a lock is input,
- * since other processes can write to it. */
+/* An owner without a start time counts as dead.  No process has such a name,
+ * but other processes can write any value to the word of a lock. */
 static bool is_dead(alock_owner owner)
 {
 	uint32_t start = (uint32_t)(owner >> 32);
@@ -60,16 +61,18 @@ static bool is_dead(alock_owner owner)
 static void is_slow(alock_owner owner)
 {
 	log_say(LOG_LOCK_SLOW, 0,
-		"thread %u of another process has held a shared lock for a "
-		"second, and this process waits: is that thread stopped?",
+		"this process waits for thread %u of another process, which "
+		"has held a shared lock for a second; if that thread is "
+		"stopped, continue or kill its process",
 		(unsigned)(uint32_t)owner);
 }
 
 /*
- * A signal stops a thread as the thread returns from a system call: a thread
- * that is seen in a call first and stopped then has finished that call.  A
- * debugger (state 't') can stop a thread before the call.  Only for a thread
- * that is off its processor the kernel reports the call, or -1 for none.
+ * A signal stops a thread (state 'T') when the thread returns from a system
+ * call.  So a thread that is first seen in a call, and then seen stopped, has
+ * finished that call.  That does not hold for a thread that a debugger has
+ * stopped (state 't'), possibly before the call.  The kernel reports the number
+ * of the call, or -1 for no call, only while the thread is off its processor.
  */
 static enum alock_halt halt_of(uint32_t thread)
 {

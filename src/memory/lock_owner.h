@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The name of this process as the owner of shared locks (struct alock), and the
- * judge of other owners.  The name is the id and the start time of a thread,
- * not of the process: unlike the process, the thread ends when the process
- * executes another program.  Lock: none.
+ * functions (struct alock_judge) that find out whether another owner is alive.
+ * The name is the id and the start time of a thread, since a thread, unlike its
+ * process, ends when the process executes another program.  Lock: none.
  */
 #ifndef MEMORY_LOCK_OWNER_H
 #define MEMORY_LOCK_OWNER_H
@@ -13,12 +13,14 @@
 
 #include "util/lock.h"
 
-/* Returns whether /proc shows threads, which the judge needs. */
+/* Returns whether /proc shows this thread.  Without /proc no process can tell
+ * whether the owner of a shared lock is alive. */
 bool lock_owner_is_possible(void);
-/* Calls alock_open with the name of the calling thread, and returns the name.
- * The thread must run until lock_owner_close. */
+/* Makes the calling thread's name the name of this process (alock_open), and
+ * returns it.  The thread must run until lock_owner_close. */
 alock_owner lock_owner_open(void);
-/* Calls alock_open without a name and a judge; when that thread has ended. */
+/* Takes the name and the judge away (alock_open).  Called when the thread that
+ * called lock_owner_open has ended. */
 void lock_owner_close(void);
 
 #endif

@@ -9,12 +9,14 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* File systems that only root can mount, without a server process. */
+/* Types of file system that have no server process, and that only root can
+ * mount. */
 static const char *const kernels[] = {
 	"tmpfs", "hugetlbfs", "ramfs", "ext2", "ext3", "ext4", "xfs", "btrfs",
 };
 
-/* Files of memfd_create lie on file systems that mountinfo does not show. */
+/* Is dev the device of the files of memfd_create with these flags?  Their file
+ * systems are not in mountinfo. */
 static bool is_memory(dev_t dev, unsigned flags)
 {
 	int fd = memfd_create("adverb-look", MFD_CLOEXEC | flags);

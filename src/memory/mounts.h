@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * File systems that the kernel alone serves.  A file that another process names
- * may lie on a file system that a process serves (FUSE, or a network file
- * system): an open of such a file waits for that process, perhaps for ever.
+ * Finds out whether the kernel alone serves a file system.  A file that another
+ * process names may lie on a file system that a process or another host serves
+ * (FUSE, or a network file system).  An open of such a file waits for that
+ * server, perhaps for ever.
  */
 #ifndef MEMORY_MOUNTS_H
 #define MEMORY_MOUNTS_H
@@ -11,10 +12,10 @@
 #include <sys/types.h>
 
 /*
- * Returns whether files of this device (st_dev) lie in memory or on a disk of
- * this machine and the kernel alone serves them.  False if that is not known:
- * the file system may be mounted in another mount namespace.  Does not access
- * the file system itself.
+ * Returns whether the file system of this device (st_dev) lies in memory or on
+ * a disk of this machine, and the kernel alone serves it.  Returns false, too,
+ * if the device is unknown, since the file system is mounted only in another
+ * mount namespace.  Does not access the file system itself.
  */
 bool mounts_are_kernels(dev_t dev);
 

@@ -18,14 +18,15 @@
 
 #include "util/hint.h"
 
-/* ---- how much may be read of /proc for a region ---- */
+/* ---- how many lines of /proc may be read for a region ---- */
 
 /*
- * /proc/self/maps has a line for each mapping and /proc/self/fd an entry for
- * each descriptor, and a program may have as many of either as it registers
- * regions: the time would grow with their square.  So each region adds a few
- * lines to a credit; without credit a region is not looked for, and peers reach
- * it by system calls.
+ * /proc/self/maps has a line for each mapping, and /proc/self/fd an entry for
+ * each descriptor.  A program may have as many mappings or descriptors as
+ * regions, and the time for all regions would grow with the square of their
+ * number.  So each registered region adds a few lines to a credit.  Without
+ * credit, the file of a region is not looked for, and peers access the region
+ * by system calls.
  */
 #define CREDIT_AT_FIRST (SHARE_MAX * 1024)
 #define CREDIT_EACH	32
@@ -48,7 +49,8 @@ void mr_file_earn(void)
 		spend_credit(-CREDIT_EACH);
 }
 
-/* Finds the mapping that contains va; false: there is none, or an error. */
+/* Finds the mapping that contains va, in the open file maps of a process;
+ * false: there is none, or an error. */
 typedef bool find_mapping(int maps, uint64_t va, struct mr_file_mapping *m);
 
 /* ---- one mapping by ioctl PROCMAP_QUERY, Linux 6.11 ---- */
@@ -117,8 +119,8 @@ static bool parse_line(const char *line, struct mr_file_mapping *m)
 #endif
 
 /*
- * Whether the page is anonymous memory.  Most memory is, and then the text of
- * all mappings, a thousand in some programs, need not be read.
+ * Is the page anonymous memory?  Most registered memory is.  This check saves
+ * reading the text of all mappings, which are a thousand in some programs.
  */
 static bool is_private(uint64_t va)
 {
@@ -158,8 +160,8 @@ static bool look_up(int maps, uint64_t va, struct mr_file_mapping *m)
 
 /* ---- ranges and files ---- */
 
-/* Whether `after` maps the part of the file that follows m's, with equal
- * rights. */
+/* Does `after` follow m in memory and map the next part of m's file, with equal
+ * rights? */
 static bool is_continued(const struct mr_file_mapping *m,
 			 const struct mr_file_mapping *after)
 {
@@ -170,7 +172,8 @@ static bool is_continued(const struct mr_file_mapping *m,
 	       after->offset == m->offset + (m->end - m->start);
 }
 
-/* Finds the whole range, in *m; the kernel may show one mapping as several. */
+/* Finds the shared mapping of the whole range.  The kernel may show one mapping
+ * as several lines: *m is all of them. */
 static bool find_all(find_mapping *find, int maps, uint64_t va, uint64_t bytes,
 		     struct mr_file_mapping *m)
 {
@@ -195,8 +198,8 @@ static bool is_file(int fd, const struct mr_file_mapping *m)
 }
 
 /*
- * Opens the file by O_PATH: closing any other descriptor would release the
- * locks that the program has on the file (fcntl(2)).
+ * Opens the file by O_PATH.  Closing a descriptor that was opened otherwise
+ * would release the locks that the program has on the file (fcntl(2)).
  */
 static int open_place(const char *path, const struct mr_file_mapping *m)
 {
@@ -209,7 +212,8 @@ static int open_place(const char *path, const struct mr_file_mapping *m)
 	return fd;
 }
 
-/* Opens by O_PATH the file of a descriptor of the program; -1: another file. */
+/* Opens by O_PATH the file of a descriptor of the program; -1: the descriptor
+ * is of another file. */
 static int open_as(int program_fd, const struct mr_file_mapping *m)
 {
 	char path[32];
@@ -233,8 +237,10 @@ static int open_by(int program_fd, const struct mr_file_mapping *m)
 }
 
 /*
- * Tries the descriptors that are likely: programs register files in the order
- * in which they opened them, or register each file after they opened it.
+ * Tries the likely descriptors.  Some programs open all their files and then
+ * register them in the same order: the next file has the next descriptor.
+ * Others register each file as soon as it is open: it has the latest
+ * descriptor.
  */
 static int open_guess(const struct mr_file_mapping *m)
 {
@@ -251,7 +257,8 @@ static int open_guess(const struct mr_file_mapping *m)
 	return fd;
 }
 
-/* Tries all descriptors of the program; -1: none is of the file. */
+/* Tries all descriptors of the program; -1: none is of this file, or there is
+ * no credit. */
 static int open_any(const struct mr_file_mapping *m)
 {
 	DIR *dir = mr_file_has_credit() ? opendir("/proc/self/fd") : NULL;

@@ -62,8 +62,9 @@ struct task {
 };
 
 /*
- * Whether the file is the one of the row, and an open of the file does not
- * wait.  Does not access a file system that a process serves (mounts.h).
+ * Is the file the one of the row, and can it be opened without waiting for a
+ * process?  Does not itself access a file system that a process serves
+ * (mounts.h).
  */
 static bool is_file(int path_fd, const struct share *s)
 {
@@ -79,10 +80,10 @@ static bool is_file(int path_fd, const struct share *s)
 }
 
 /*
- * Opens the peer's file by /proc, which takes the right to trace the peer; -1
- * on failure.  The row comes from the peer and may name any of its descriptors,
- * and the open of a FIFO, a terminal or a device has side effects: so the file
- * is opened by O_PATH first, and checked.
+ * Opens the peer's file by /proc, which needs the right to trace the peer.
+ * Returns -1 on failure.  The row comes from the peer and may name any of its
+ * descriptors.  The open of a FIFO, a terminal or a device has side effects, so
+ * the file is first opened by O_PATH and checked.
  */
 static int open_file(const struct task *t)
 {
@@ -104,8 +105,8 @@ static int open_file(const struct task *t)
 	return fd;
 }
 
-/* Maps with PROT_NONE first, so that mlockall(2) of the program does not fill
- * the mapping with pages. */
+/* Maps with PROT_NONE first.  Otherwise a program that has called mlockall(2)
+ * would have the kernel fill the mapping with pages. */
 static void *map_file(int fd, const struct share *s)
 {
 	int prot = s->is_written ? PROT_READ | PROT_WRITE : PROT_READ;
@@ -134,8 +135,9 @@ static void *map_thread(void *arg)
 }
 
 /*
- * Maps in a thread with a descriptor table of its own: a close in the program's
- * table would release the locks that the program has on the file (fcntl(2)).
+ * Maps the file in a thread that has its own descriptor table.  A close in the
+ * program's table would release the locks that the program has on the file
+ * (fcntl(2)).
  */
 static void *map_by_thread(const struct peer_maps *a, const struct share *s)
 {

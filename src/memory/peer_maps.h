@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Mappings of a peer's shared memory in this process, of the rows that the peer
- * publishes (hca/share.h): they translate the peer's addresses to addresses of
- * this process.
+ * Mappings, in this process, of memory that a peer shares.  They translate the
+ * peer's addresses to addresses of this process.
  *
- *	published -> mapped at the next look -> used -> withdrawn: not used,
- *	  `---> not mappable: system calls	   unmapped at the next look
+ * The peer publishes a row for each mapping of its own (hca/share.h).
+ * peer_maps_look maps the memory of each new row.  If the memory cannot be
+ * mapped, copies go by system calls.  When the peer withdraws a row, its
+ * mapping is no longer used, and the next peer_maps_look unmaps it.
  *
- * Owner: a struct space_other, and its lock.
+ * Owner: a struct space_other.  Its lock protects these mappings, too.
  */
 #ifndef MEMORY_PEER_MAPS_H
 #define MEMORY_PEER_MAPS_H
@@ -35,15 +36,16 @@ struct peer_maps {
 	struct alias of[SHARE_MAX];
 };
 
-/* Initialises a without mappings; `target` must outlive it. */
+/* Initialises a for process pid, without mappings.  `target` must outlive a. */
 void peer_maps_init(struct peer_maps *a, const struct hca *target, int pid);
 /* Removes all mappings; peer_maps_look may be called again. */
 void peer_maps_fini(struct peer_maps *a);
-/* Unmaps the rows that the peer has withdrawn and maps new ones; makes system
- * calls only if the peer's rows have changed. */
+/* Unmaps the rows that the peer has withdrawn, and maps its new rows.  Makes
+ * system calls only if the peer's rows have changed since the last call. */
 void peer_maps_look(struct peer_maps *a);
-/* Returns the address in this process of a whole stretch of the peer's memory,
- * or NULL: then system calls have to copy. */
+/* Returns the address in this process of the range *v of the peer's memory.
+ * NULL: no mapping covers the whole range, or is_write and the mapping is
+ * read-only; then system calls must copy. */
 uint8_t *peer_maps_at(const struct peer_maps *a, const struct space_vec *v,
 		      bool is_write);
 

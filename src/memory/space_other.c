@@ -11,10 +11,9 @@
 #include "util/bits.h"
 #include "util/check.h"
 
-#define STRETCHES                                                              \
-	144 /* at most on a side of one call; the kernel takes 1024            \
-	     */
-#define PAGE 4096u
+/* The most stretches on one side of a call; the kernel takes up to 1024. */
+#define STRETCHES 144
+#define PAGE	  4096u
 
 /* One side of a call. */
 struct side {
@@ -35,7 +34,7 @@ static struct space_other *other_of(struct space *s)
 	return CONTAINER_OF(s, struct space_other, space);
 }
 
-/* A batch is too large to be zeroed each time. */
+/* Does not zero the iovecs: a batch is too large to be zeroed each time. */
 static void begin_batch(struct batch *b)
 {
 	b->local.at = b->local.count = b->target.at = b->target.count = 0;
@@ -138,7 +137,7 @@ static int run_batch(struct space_other *o, struct batch *b, bool is_put)
 	return 0;
 }
 
-/* Whether all stretches can be read; reads a byte of each page. */
+/* Can all stretches be read?  Reads a byte of each page. */
 static bool is_readable(pid_t pid, const struct space_vec *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -157,9 +156,9 @@ static bool is_readable(pid_t pid, const struct space_vec *v, size_t n)
 }
 
 /*
- * Finds out in which process memory was not accessible.  Only the side that is
- * read can be tried without a change; if that side is readable, the fault was
- * in the other.
+ * Finds out in which process memory was not accessible.  Only the source can be
+ * tried without changing memory; if it is readable, the fault was at the
+ * destination.
  */
 static int blame_side(struct space_other *o, const struct space_move *m,
 		      bool is_put)
@@ -188,8 +187,8 @@ static int one_by_one(struct space_other *o, const struct space_move *m,
 	return 0;
 }
 
-/* Translates the target's stretches to addresses of this process; false: some
- * are not mapped. */
+/* Translates the target's stretches to addresses of this process; false: a
+ * stretch is not mapped. */
 static bool translate_target(const struct space_other *o,
 			     const struct space_vec *target, uint32_t count,
 			     bool is_put, struct space_vec *ours)
@@ -224,7 +223,7 @@ static enum copy_revocable_end move_mapped(const struct space_other *o,
 	return copy_revocable_move(l, &here);
 }
 
-/* Whether this thread may copy to and from mappings. */
+/* May this thread copy to and from mappings?  Initialises *l if so. */
 static bool can_copy_mapped(const struct space_other *o,
 			    struct copy_revocable *l)
 {
@@ -233,9 +232,9 @@ static bool can_copy_mapped(const struct space_other *o,
 }
 
 /*
- * Makes the moves whose memory is mapped, up to the first move whose memory is
- * not mapped or faults: system calls make that move, and tell the side of the
- * fault.  Returns 0 or -ECANCELED.
+ * Makes the moves up to the first one whose memory is not mapped or faults.
+ * System calls make that move, and find the side of a fault.  Returns 0, or
+ * -ECANCELED if the owner of the memory has revoked the access.
  */
 static int move_all_mapped(struct space_other *o, const struct space_move *m,
 			   size_t n, size_t *done, bool is_put)
@@ -274,7 +273,7 @@ static int move_one(struct space_other *o, const struct space_move *m, size_t n,
 			put_in(&b, &first[moves], is_put);
 		while (++moves < left && has_room(&b, &first[moves]));
 		err = run_batch(o, &b, is_put);
-		/* One bad address may have failed the whole call. */
+		/* One bad address may have made the whole call fail. */
 		if (err == -EFAULT)
 			err = one_by_one(o, first, moves, done, is_put);
 		else if (!err)
@@ -326,8 +325,8 @@ static int other_read(struct space *s, const struct space_vec *from, size_t n,
 	return move_one(other_of(s), &m, 1, &done, false);
 }
 
-/* In mapped memory a processor's atomic instruction is atomic for both
- * processes; elsewhere only the owner can execute the atomic. */
+/* In mapped memory, an atomic instruction of the processor is atomic for both
+ * processes.  In other memory only the owner can execute the atomic: -EPERM. */
 static int other_atomic(struct space *s, enum space_atomic op, uint64_t va,
 			uint64_t swap_add, uint64_t compare, uint64_t *old)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The memory of another process, by process_vm_readv(2) and
- * process_vm_writev(2).  A message's body and its last bytes are two stretches
- * of one call, which the kernel stores one after the other
- * (docs/decisions/008).  Memory that is mapped in this process too is copied
- * without a call (docs/decisions/020).
+ * The memory of another process as a struct space (hca/space.h).  Copies go by
+ * process_vm_readv(2) and process_vm_writev(2).  A message's body and its last
+ * bytes are two stretches of one call, which the kernel stores one after the
+ * other (docs/decisions/008).  Memory that this process has mapped, too, is
+ * copied without a system call (docs/decisions/020).
  *
  * A process that executes another program keeps its process id.  So the caller
  * checks hca_is_alive after each copy: if the process still lives then, the
  * copy went to the right program.
  *
- * Lock: the progress lock and all post locks, or the post lock of the queue
- * pairs that use the struct (host/local_peer.h).
+ * Lock: the progress lock and all post locks together, or the post lock of the
+ * queue pairs that use the struct (host/local_peer.h).
  */
 #ifndef MEMORY_SPACE_OTHER_H
 #define MEMORY_SPACE_OTHER_H
@@ -26,14 +26,15 @@ struct peer_maps;
 struct space_other {
 	struct space space;
 	pid_t pid;
-	/* This process's access slot in the other's arena, not owned; NULL: the
-	 * access is never revoked. */
+	/* This process's access slot in the other process's arena, not owned;
+	 * NULL: the access is never revoked. */
 	struct access *access;
-	/* The mappings of the other process's memory, not owned; NULL: none. */
+	/* The mappings of the other process's memory in this process, not
+	 * owned; NULL: none. */
 	struct peer_maps *peer_maps;
 };
 
-/* Initialises s for process pid, without an access slot and mappings, which the
+/* Initialises s for process pid, with access and peer_maps NULL, which the
  * caller may set. */
 void space_other_init(struct space_other *s, pid_t pid);
 

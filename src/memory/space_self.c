@@ -52,8 +52,8 @@ static size_t split_tail(struct iovec *iov, size_t n)
 	return n + 1;
 }
 
-/* After a failure of process_vm_*: if a filter (seccomp) refuses these calls,
- * the memfd replaces them. */
+/* May a copy go by the memfd after process_vm_* has failed with errno?  Makes
+ * the memfd if the error is that of a filter (seccomp). */
 static bool has_fallback(struct space_self *s)
 {
 	bool is_filtered = errno == EPERM || errno == ENOSYS;
@@ -117,8 +117,8 @@ static int file_read(struct space_self *s, struct iovec *from, size_t n,
 	return err;
 }
 
-/* Copies from `buffer` or to it.  The kernel copies at most about 2 GiB a call.
- */
+/* Copies from `buffer` (is_write) or to it.  The kernel copies at most about
+ * 2 GiB in a call. */
 static int vm_copy(struct space_self *s, struct iovec *target, size_t n,
 		   void *buffer, uint64_t bytes, bool is_write)
 {
@@ -178,8 +178,8 @@ static int nofault_read(const struct space_vec *from, size_t n, void *dst)
 	return 0;
 }
 
-/* The number of stretches without empty ones at the end, so that n - 1 is the
- * stretch with the tail. */
+/* Returns the number of stretches without the empty ones at the end, so that
+ * the last stretch has the tail. */
 static size_t without_empty_end(const struct space_vec *v, size_t n)
 {
 	while (n && !v[n - 1].bytes)
@@ -256,8 +256,8 @@ static int self_read_crc(struct space *space, const struct space_vec *from,
 	return 0;
 }
 
-/* Makes the page of va writable memory; false if the page may not be written.
- */
+/* Makes the kernel prepare the page of va for writing; false: the page may not
+ * be written, or the kernel does not know the request. */
 static bool populates_page(uint64_t va)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -273,7 +273,7 @@ static bool is_writable(struct space_self *s, uint64_t va)
 
 	if (self_read(&s->space, &v, 1, &probe))
 		return false;
-	/* A kernel before Linux 5.14 fails for the stack too: there a readable
+	/* Before Linux 5.14 the call fails even for the stack, and a readable
 	 * page counts as writable. */
 	return populates_page(va) || !populates_page((uintptr_t)&probe);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * This process's own memory as a struct space (hca/space.h).  Copies are those
- * of copy_nofault.h, or the kernel copies: both report memory that the program
+ * This process's own memory as a struct space (hca/space.h).  The functions of
+ * copy_nofault.h copy, or the kernel does.  Both report memory that the program
  * has unmapped, where memcpy would crash.  An atomic is a processor instruction
- * after a check of the page; if the program unmaps the page between the two,
- * the program crashes, as with any use of unmapped memory.
+ * after a check of the page.  If the program unmaps the page between the check
+ * and the instruction, the program crashes, as with any use of unmapped memory.
  *
  * Several threads may copy at once: one that makes progress, and others that
- * poll a completion queue.  The only shared state, the memfd, has a lock of its
- * own.
+ * poll a completion queue.  The only state that they share, the memfd, has its
+ * own lock.
  */
 #ifndef MEMORY_SPACE_SELF_H
 #define MEMORY_SPACE_SELF_H
@@ -19,8 +19,11 @@
 struct space_self {
 	struct space space;
 	int pid;
-	_Atomic int memfd; /* the fallback; -1 while process_vm_writev works */
-	struct lock lock;  /* protects the contents of memfd */
+	/* The file by which copies go where a filter (seccomp) refuses
+	 * process_vm_readv and process_vm_writev; -1: no such copy was needed.
+	 */
+	_Atomic int memfd;
+	struct lock lock; /* protects the contents of memfd */
 };
 
 /* Initialises s for the calling process. */
