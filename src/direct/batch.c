@@ -4,10 +4,11 @@
 #include "util/prefetch.h"
 #include "util/step.h"
 
-/* A series continues for as long as its requests are ordinary.  The first
- * request that is not ordinary stays undone, and is judged alone later. */
+/* A batch ends before its first request that is wrong, or that needs more than
+ * a copy and a completion.  The caller runs that request alone later, which
+ * also judges it. */
 
-#define AHEAD 4 /* how many receives ahead a slot is prefetched */
+#define AHEAD 4 /* the slot of the receive after so many is prefetched */
 
 /* ---- WRITEs and READs: one call of the space for all of them ---- */
 
@@ -32,8 +33,8 @@ static void add_move(struct moves *m, const struct direct_request *r,
 	};
 }
 
-/* Locates the memory of a request after the first, as request_locate does, by
- * the row of its key. */
+/* Locates the target's memory of one request, by the row of its key, which
+ * request_locate has checked for the first request of the batch. */
 static bool locate_piece(const struct hca *h, const struct mr *row,
 			 const struct direct_request *r, uint32_t need,
 			 struct direct_memory *target)
@@ -44,8 +45,8 @@ static bool locate_piece(const struct hca *h, const struct mr *row,
 			  &target->vec[0].va) == MR_OK;
 }
 
-/* Collects the requests that use the key of the first, since only the memory of
- * this key stays in place (inside_begin_copy). */
+/* Collects the requests that use the same key as the first.  The target keeps
+ * only the memory of this key in place during the copy (inside_begin_copy). */
 static void gather_moves(struct target_ref *l, struct qp *qp,
 			 struct direct_batch *s, struct moves *m)
 {
@@ -100,9 +101,10 @@ static uint32_t run_moves(struct target_ref *l, struct qp *qp,
 	return (uint32_t)done;
 }
 
-/* ---- SENDs of few bytes, which stay with their receives ---- */
+/* ---- SENDs of few bytes, as eager messages ---- */
 
-/* Prefetches the slot of a receive that the target has posted long ago. */
+/* Prefetches the slot of the receive that is AHEAD receives behind the next
+ * one, if the target has posted it. */
 static void fetch_ahead(const struct target_ref *l, const struct qp *qp,
 			uint32_t bytes)
 {

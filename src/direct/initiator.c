@@ -14,7 +14,8 @@
 #include "util/bits.h"
 #include "util/check.h"
 
-/* Copying more bytes takes longer than the rest of a request's handling. */
+/* The most bytes of a request in a batch.  To copy more bytes takes longer than
+ * all other handling of the request, so a batch would save little. */
 #define BATCH_BYTES 4096u
 
 void initiator_release(struct ibt *t, struct target_ref *l)
@@ -26,7 +27,7 @@ void initiator_release(struct ibt *t, struct target_ref *l)
 		free(l);
 }
 
-/* Gives up the link of the connection before. */
+/* Gives up the link of the previous connection, if there is one. */
 static void leave_target(struct ibt *t, struct ibt_qp *q)
 {
 	if (q->direct.link)
@@ -102,8 +103,8 @@ static bool is_atomic(const struct wqe *w)
 	       w->opcode == HCA_WR_ATOMIC_FADD;
 }
 
-/* Describes the piece at the cursor in *r.  Returns 0, or the status with which
- * the request fails, since its SGEs are wrong. */
+/* Describes in *r the piece of w at the cursor.  Returns HCA_SUCCESS or, if the
+ * SGEs are wrong, the status with which the request fails. */
 static enum hca_status describe_piece(struct ibt *t, const struct ibt_qp *q,
 				      struct wqe *w, struct direct_request *r,
 				      struct explain *x)
@@ -208,9 +209,10 @@ static enum hca_status status_of(enum verdict v)
 }
 
 /*
- * A peer that has ended is silent, as on a wire, and only when the tries are
- * used up is its silence an error: programs end while their peer's last message
- * is under way, and rely on the peer not hearing of it at once.
+ * Handles a peer that does not answer since it has ended or is not ready.  As
+ * with packets, its silence is an error only when the retries are used up.
+ * Programs rely on this: they end while the last message of their peer is under
+ * way, and the peer must not fail at once.
  */
 static void wait_silent(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
@@ -265,7 +267,7 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 
 /* ---- small requests, posted together ---- */
 
-/* The requests from the cursor on, as direct_batch.next reads them. */
+/* The requests from the cursor on, for direct_batch.next. */
 struct row {
 	struct ibt *t;
 	struct ibt_qp *q;
@@ -300,7 +302,7 @@ static bool is_row(const struct ibt *t, const struct ibt_qp *q,
 {
 	if (q->req.packet || q->req.draining || !is_small(t, w) || is_atomic(w))
 		return false;
-	/* run_sends leaves eager messages, and no others */
+	/* a batch of SENDs has eager messages only (batch.c) */
 	if (hca_wr_is_send(w->opcode))
 		return direct_state_may_be_eager(&t->direct, w->bytes);
 	return shared_load(&q->qp->sq.head) - q->req.wqe > 1 &&
@@ -319,8 +321,8 @@ static bool place_found(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 	return !q->direct.apart.has_found;
 }
 
-/* Executes the requests at the cursor as one batch.  Returns their bytes, plus
- * 1 for each; 0: none was executed. */
+/* Executes the requests at the cursor as one batch.  Returns their bytes plus 1
+ * for each request; 0: none was executed. */
 static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 			struct list *kicks, uint64_t now_ns)
 {
@@ -368,7 +370,8 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 					       : 0;
 	if (bytes)
 		return bytes;
-	/* The request of a target that has ended was judged just before. */
+	/* After the first try at a target that has ended, the SGEs need not be
+	 * checked again. */
 	status = l->is_gone && q->req.is_gone ? HCA_SUCCESS
 					      : describe_piece(t, q, w, &r, &x);
 	if (status && w->opcode != HCA_WR_RDMA_READ) {
@@ -379,7 +382,8 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 		wait_silent(t, q, now_ns);
 		return 0;
 	}
-	/* a READ with wrong SGEs: the peer may refuse the READ first */
+	/* A READ with wrong SGEs is tried without bytes: if the peer refuses
+	 * the READ, that status comes before the one of the SGEs. */
 	if (status)
 		r.initiator.n = r.bytes = 0;
 	r.now_ns = now_ns;
@@ -394,7 +398,8 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 
 /* ---- requests that change nothing but their queue pair ---- */
 
-/* Does nothing keep the requests of q waiting, and no timer run? */
+/* May the requests of q be executed without the progress lock?  They may if
+ * they wait for nothing and no timer of q runs. */
 static bool is_plain(const struct ibt_qp *q)
 {
 	const struct target_ref *l = q->direct.link;
@@ -408,8 +413,9 @@ static bool is_plain(const struct ibt_qp *q)
 	       !wheel_is_set(&q->timers.ack) && !wheel_is_set(&q->timers.rnr);
 }
 
-/* Does q wait for a receive, with nothing to tell?  What is posted meanwhile is
- * executed when the wait ends (initiator_look), or when the timer expires. */
+/* Does q wait for a receive of its peer, with nothing left for
+ * initiator_tell_apart?  Requests that are posted meanwhile are executed when
+ * the wait ends (initiator_look) or the timer expires. */
 static bool awaits_receive(const struct ibt_qp *q)
 {
 	return shared_own(&q->direct.apart.is_worth_it) &&
@@ -466,7 +472,8 @@ bool initiator_gathers(struct ibt *t, const struct ibt_qp *q)
 	       last->rkey == first->rkey;
 }
 
-/* An atomic was executed, and the value that it found could not be placed. */
+/* Places the value that an executed atomic found.  place_found could not: if
+ * the memory is still not mapped, the request fails. */
 static void tell_found(struct ibt *t, struct ibt_qp *q)
 {
 	struct wqe *w = wq_at(t->hca, &q->qp->sq, q->req.wqe);
@@ -500,10 +507,11 @@ void initiator_tell_apart(struct ibt *t, struct ibt_qp *q)
 }
 
 /*
- * An initiator of UC is told of no fault, and its target continues.  So a
- * message that cannot be moved here goes by packets, as do all later ones: they
- * are dropped, or wait for their receive, and the target explains the fault.  A
- * message that is half done is lost.
+ * Judges the result for UC, where a fault is not reported to the initiator and
+ * the target continues.  So a message that cannot be executed here goes by
+ * packets, and all later messages do, too.  The target drops the packets and
+ * explains why, or holds them until a receive is posted.  A message of which
+ * some pieces were executed is lost.
  */
 static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		       const struct direct_request *r,
@@ -590,7 +598,8 @@ uint64_t initiator_look(struct ibt *t)
 			continue;
 		}
 		list_remove(n);
-		/* else the timer is for packets that wait for receives of q */
+		/* without rnr_waiting, timers.rnr is armed for held packets,
+		 * which wait for a receive of q itself */
 		if (q->req.rnr_waiting)
 			wheel_cancel(&t->wheel, &q->timers.rnr);
 		q->req.rnr_waiting = false;
@@ -601,14 +610,15 @@ uint64_t initiator_look(struct ibt *t)
 
 /* ---- the target's own process ---- */
 
-/* A copy of the request that the peer asked for, which the peer cannot change.
- */
+/* A request that a peer has left to this process, copied so that the peer
+ * cannot change it. */
 struct ask {
 	uint32_t opcode, rkey;
 	uint64_t va, swap_add, compare;
 };
 
-/* Judges the request, as the peer did when it asked, and executes it. */
+/* Judges the request again, since the peer's judgement is not trusted, and
+ * executes it. */
 static enum verdict answer_ask(struct ibt *t, struct ibt_qp *q,
 			       const struct ask *a, uint64_t *found,
 			       struct explain *x)
@@ -648,9 +658,10 @@ static void fail_request(struct ibt *t, struct ibt_qp *q, enum verdict v,
 }
 
 /*
- * The initiator that asks waits for the answer and writes nothing here
- * meanwhile; a thread that changes the QP holds this process's progress lock.
- * So there is no lock here that a stopped peer could keep.
+ * Executes the request that a peer has left to this process.  Needs no
+ * responder lock, which a stopped peer could hold: the peer writes nothing here
+ * while it waits for the answer, and a thread that changes the QP holds this
+ * process's progress lock.
  */
 static void serve_ask(struct ibt *t, struct ibt_qp *q)
 {
@@ -663,7 +674,7 @@ static void serve_ask(struct ibt *t, struct ibt_qp *q)
 	if (atomic_load(&f->ask) != TARGET_ASK_POSTED ||
 	    q->qp->state < HCA_QP_RTR || q->qp->state > HCA_QP_SQE)
 		return;
-	/* eager messages that came before take effect first */
+	/* eager messages that came before the request take effect first */
 	if (eager_is_any(t->hca, q->qp))
 		cq_collect(t->hca, arena_at(&t->hca->arena, q->qp->recv_cq),
 			   q->qp);
@@ -700,8 +711,8 @@ static void serve_cq_bits(struct ibt *t, struct ibt_qp *q, uint32_t bits)
 		ibt_overrun(t, q, cq);
 }
 
-/* An eager message found no memory; the QP fails, as the peer was told that the
- * message arrived. */
+/* An eager message could not be copied to its receive's memory.  The QP fails,
+ * since its peer was told that the message arrived. */
 static void note_lost(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_LOCAL_FAULT,

@@ -13,7 +13,8 @@
 #include "util/bits.h"
 #include "util/map.h"
 
-#define TARGETS_MAX 1024 /* targets of a queue pair; others get packets */
+#define TARGETS_MAX 1024 /* links of a queue pair; other targets get packets   \
+			  */
 
 static struct target_ref *find_target(const struct ibt_qp *q, uint32_t qpn)
 {
@@ -79,8 +80,8 @@ void initiator_ud_fini(struct ibt *t, struct ibt_qp *q)
 	q->direct.targets = NULL;
 }
 
-/* Returns the path of the datagram at the cursor, and notes its target and
- * link. */
+/* Returns the path of the datagram at the cursor, and notes its destination QPN
+ * and its link in q->direct. */
 static enum ibt_path path_of(const struct ibt *t, struct ibt_qp *q,
 			     const struct wq_to *to)
 {
@@ -144,7 +145,7 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 		initiator_wait(t, q);
 		break;
 	case DIRECT_GONE:
-		/* so that the arena can be unmapped */
+		/* this lets the host unmap the arena */
 		drop_target(t, q, q->direct.link);
 		q->direct.path = IBT_PATH_PACKETS;
 		break;
@@ -170,14 +171,14 @@ uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	enum direct_result answer;
 	enum hca_status status;
 
-	/* requests that are posted from here on wait for another turn */
+	/* a request that is posted from here on waits for the next turn */
 	if (!w)
 		return 0;
 	to = wq_to(&q->qp->sq, w);
 	q->direct.path = path_of(t, q, to);
 	if (q->direct.path != IBT_PATH_DIRECT)
 		return 0;
-	/* q waits no more: its next datagram may have another target */
+	/* q does not wait any more: this datagram may have another target */
 	list_remove(&q->direct.waiting);
 	if (!ud_req_start(t, q, w))
 		return 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Datagrams to queue pairs of this host without packets.  A UD queue pair has
- * a link for each target of this host, and each link has its own path:
+ * a link (struct target_ref) for each target of this host.  The path of a link
+ * is IBT_PATH_UNDECIDED until initiator_ud_attach sets it.  A direct path ends
+ * when the target's process ends.  It becomes IBT_PATH_PACKETS when a datagram
+ * cannot be executed (no receive, no such QP, another Q_Key), since the target
+ * then drops the packets and explains why.
  *
- *	OPEN --initiator_ud_attach--> DIRECT		until its process ends
- *				   | no receive, no such QP, another Q_Key
- *				   v
- *				PACKETS		which explain what they drop
- *
- * The path of the queue pair (struct direct_state) is that of the request at
+ * The path of the queue pair (struct direct_state) is that of the datagram at
  * the cursor.
- * Owner: the engine; lock: the progress lock.  Sans-IO.
+ *
+ * Owner: the engine.  Lock: the progress lock.  Sans-IO.
  */
 #ifndef DIRECT_INITIATOR_UD_H
 #define DIRECT_INITIATOR_UD_H
@@ -18,14 +18,17 @@
 #include "direct/target.h"
 #include "ibt/ibt.h"
 
-/* Decides the path to q->direct.packets_to: direct, or with target NULL by
- * packets.  True: a link has owner, until initiator_released returns it. */
+/* Sets the path of the link to the QPN q->direct.packets_to: direct to the
+ * adapter `target`, or by packets if target is NULL.  True: the link has
+ * borrowed target, access and owner until initiator_released returns owner. */
 bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 			 struct access *access, void *owner);
 /* Gives up all links of q. */
 void initiator_ud_fini(struct ibt *t, struct ibt_qp *q);
-/* Executes the UD request at the cursor.  Returns the bytes that moved, or 0;
- * afterwards q->direct.path is the path of the next request. */
+/* Executes the datagram at the cursor, if its path is direct, and puts a target
+ * that must be woken on the list `kicks`.  Returns the bytes that moved, with
+ * the GRH, or 0.  Sets q->direct.path to the path of this datagram; after 0,
+ * the caller sends it by packets if q->direct.path says so. */
 uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 			   uint64_t now_ns);
 

@@ -3,10 +3,11 @@
  * The declarations that target.c, request.c and batch.c share.  Their code runs
  * inside the target's arena, under its responder lock.
  *
- * The queue pair that they get is a copy (target.c): each word that its owner
- * wrote is read once, and offsets are checked before they are used.  The copy
- * leads to the receives and to struct qp_target, which other processes write
- * meanwhile: from there only values are taken, never a place.
+ * The queue pair that these functions get is a copy (target.c): each word that
+ * the owner wrote was read once, and offsets were checked.  The copy has the
+ * places of the receives and of struct qp_target, which other processes write
+ * meanwhile.  So the functions take only values from there, and never an offset
+ * or an address to access.
  */
 #ifndef DIRECT_INSIDE_H
 #define DIRECT_INSIDE_H
@@ -16,8 +17,8 @@
 #include "direct/target.h"
 #include "ibt/verdict.h"
 
-/* Returns the address of off in h's arena; NULL: the bytes are not inside the
- * arena, or off is not aligned as a queue pair is. */
+/* Returns the address of offset off in h's arena; NULL: `bytes` bytes from off
+ * on are not inside the arena, or off is not aligned as a queue pair is. */
 static inline void *inside_at(const struct hca *h, aoff off, uint64_t bytes)
 {
 	_Static_assert(alignof(struct cq) == alignof(struct qp) &&
@@ -28,7 +29,7 @@ static inline void *inside_at(const struct hca *h, aoff off, uint64_t bytes)
 		       : NULL;
 }
 
-/* Returns the queue pair that the copy was made from. */
+/* Returns the owner's queue pair, from which the copy was made. */
 static inline const struct qp *inside_original(const struct target_ref *l,
 					       const struct qp *copy)
 {
@@ -37,9 +38,9 @@ static inline const struct qp *inside_original(const struct target_ref *l,
 }
 
 /*
- * Reads the owner's index of collected receives into the copy.  The owner's
- * processor writes it all the time, so only callers that need it pay for the
- * read.
+ * Reads the owner's index of collected receives into the copy.  The owner
+ * writes the index all the time, so a read costs a cache miss, and only callers
+ * that need the index read it.
  */
 static inline void inside_see_told(const struct target_ref *l, struct qp *qp)
 {
@@ -48,8 +49,8 @@ static inline void inside_see_told(const struct target_ref *l, struct qp *qp)
 	shared_store(&qp->rq.collected, shared_load(&there->rq.collected));
 }
 
-/* Reads the owner's index of posted receives into the copy, for callers that
- * need it. */
+/* Reads the owner's index of posted receives into the copy.  The read costs a
+ * cache miss, so only callers that need the index do it. */
 static inline void inside_see_posted(const struct target_ref *l, struct qp *qp)
 {
 	const struct qp *there = inside_original(l, qp);
@@ -57,8 +58,8 @@ static inline void inside_see_posted(const struct target_ref *l, struct qp *qp)
 	shared_store(&qp->rq.head, shared_load(&there->rq.head));
 }
 
-/* Sets notify bits for the target; r says whether the target has to be woken.
- */
+/* Sets notify bits for the target's own process, and sets r->outcome.kick if
+ * that process sleeps. */
 static inline void inside_post(struct target_ref *l, struct qp *qp,
 			       struct direct_request *r, uint32_t bits)
 {
@@ -66,10 +67,11 @@ static inline void inside_post(struct target_ref *l, struct qp *qp,
 }
 
 /*
- * Sets notify bits of an event that is owed, unless they are set.  The process
- * that owes the event may be stopped before it sets them, so each later
- * initiator calls this, too.  The bits of a UD queue pair may have been set by
- * an initiator that did not wake the owner.
+ * Sets notify bits of an event that the owner has asked for, unless they are
+ * set.  The initiator whose request calls for the event may be stopped before
+ * it sets the bits, so each later initiator calls this, too.  At a UD queue
+ * pair, another initiator may have set the bits and not have woken the owner,
+ * so a later initiator wakes the owner.
  */
 static inline void inside_remind(struct target_ref *l, struct qp *qp,
 				 struct direct_request *r, uint32_t bits)
@@ -80,7 +82,7 @@ static inline void inside_remind(struct target_ref *l, struct qp *qp,
 		r->outcome.kick |= shared_load(&l->hca->shared->is_asleep);
 }
 
-/* Counts the bytes that a request has moved at the target. */
+/* Counts bytes that a request has moved, in the target's counters. */
 static inline void inside_count(struct qp *qp, uint8_t opcode, uint64_t bytes)
 {
 	if (opcode == HCA_WR_RDMA_READ)
@@ -90,9 +92,10 @@ static inline void inside_count(struct qp *qp, uint8_t opcode, uint64_t bytes)
 }
 
 /*
- * From here on the target waits for this copy before the memory of these keys
- * goes away.  The memory is looked up only afterwards: a target that withdrew a
- * key before does not wait.
+ * Announces a copy by these keys: a target that withdraws one of them waits for
+ * inside_end_copy before the memory goes away.  The caller looks the keys up
+ * only after this call.  A target that withdrew a key before the call does not
+ * wait, but then the look-up fails.
  */
 static inline void inside_begin_copy(struct target_ref *l, access_set keys)
 {
@@ -114,42 +117,52 @@ static inline enum verdict inside_end_copy(struct target_ref *l,
 	return r->outcome.is_revoked ? V_REMOTE_FAULT : v;
 }
 
-/* The opcode that r would have as a packet, for sentences. */
+/* Returns the BTH opcode that r would have as a packet of RC.  Sentences for
+ * the user name it. */
 uint8_t request_opcode(const struct direct_request *r);
-/* Judges r and executes it.  Returns the verdict, with its facts in *x. */
+/* Judges r and executes it, and sets r->outcome.  Returns the verdict, with the
+ * facts for a sentence about it in *x. */
 enum verdict request_run(struct target_ref *l, struct qp *qp,
 			 struct direct_request *r, struct explain *x);
-/* Fails the target for r: writes the note, which the target's own process reads
- * before it fails the QP. */
+/* Makes the target's QP fail, since v refuses r: writes the note of the
+ * failure. The target's own process reads the note and changes the QP's state.
+ */
 void request_refuse(struct target_ref *l, struct qp *qp,
 		    struct direct_request *r, enum verdict v,
 		    const struct explain *x);
-/* The words for a note's detail; NULL: it has none. */
+/* Returns the words for the detail of a note by their number, which another
+ * process wrote; NULL: the note has no detail. */
 const char *request_detail(uint32_t number);
-/* Has the target resources for READs and atomics? */
+/* Does the target take READs and atomics?  Returns V_OK; V_INVALID with the
+ * detail in *x: its max_dest_rd_atomic is 0. */
 enum verdict request_resources(const struct qp *qp, struct explain *x);
-/* Fills *target with the target's memory that the piece names, if r's rkey
- * permits the access. */
+/* Fills *target with the target's memory that the piece names.  `need` is the
+ * needed right (HCA_REMOTE_*).  Returns V_OK, or with the facts in *x the
+ * verdict of message_locate: r's rkey does not permit the access. */
 enum verdict request_locate(struct target_ref *l, const struct qp *qp,
 			    const struct direct_request *r, uint32_t need,
 			    struct direct_memory *target, struct explain *x);
 /*
- * Executes an atomic in memory that both processes map, and sets is_executed.
- * False: the target's process has to execute it.  An access that was revoked
- * after the atomic was executed changes nothing: it must not be executed again.
+ * Executes an atomic in memory that both processes map, and sets
+ * r->outcome.is_executed.  Returns false if only the target's process can
+ * execute the atomic.  Returns true, too, if the access was revoked: if the
+ * atomic was executed before, is_executed stays true, and the atomic must not
+ * be executed again.
  */
 bool request_execute_here(struct target_ref *l, struct qp *qp,
 			  struct direct_request *r);
-/* Leaves r, a SEND of few bytes, whole with the next receive, if the receive
- * has one element.  False: r has to be executed by request_run. */
+/* Leaves r, a whole SEND, as an eager message with the next receive.  False:
+ * there is no such receive with one SGE, or the message is too long; then
+ * request_run must execute r. */
 bool request_eager(struct target_ref *l, struct qp *qp,
 		   struct direct_request *r);
-/* Announces @count completions that request_eager has left, r being the last
- * request; @solicited: one of them was solicited. */
+/* Announces the last @count completions that request_eager has left, and sets
+ * the notify bits that they call for.  @solicited: one of the requests asked
+ * for a solicited event.  The result goes to r->outcome. */
 void request_announce(struct target_ref *l, struct qp *qp,
 		      struct direct_request *r, bool solicited, uint32_t count);
-/* Executes as many requests of the series as are ordinary.  Returns their
- * number. */
+/* Executes the requests of a batch, up to the first one that must be run alone.
+ * Returns how many were executed. */
 uint32_t batch_run(struct target_ref *l, struct qp *qp, struct direct_batch *s);
 
 #endif

@@ -59,7 +59,7 @@ static struct wqe *take_receive(struct target_ref *l, struct qp *qp,
 	else if (qp_target(qp)->posted == rq_cursor(qp))
 		inside_see_posted(l, qp);
 	w = rq_take(l->hca, qp, &low);
-	/* room or a receive may have come since: then r is tried again */
+	/* full, or a receive was posted since rq_take: r is tried again */
 	r->outcome.is_full =
 		!w && (rq_is_full(l->hca, qp) || rq_has(l->hca, qp));
 	if (r->outcome.is_full)
@@ -106,7 +106,7 @@ static void notify_completion(struct target_ref *l, struct qp *qp,
 {
 	switch (asks) {
 	case CQ_QUIET:
-	case CQ_OVERRUN: /* the thread that collects finds the overrun */
+	case CQ_OVERRUN: /* the owner finds the overrun when it collects */
 		break;
 	case CQ_NOTIFY:
 		inside_remind(l, qp, r, QP_NOTIFY_CQ);
@@ -117,7 +117,7 @@ static void notify_completion(struct target_ref *l, struct qp *qp,
 	}
 }
 
-/* Completes the receive that is held. */
+/* Completes the receive that the message has taken (qp_target.held). */
 static void complete_receive(struct target_ref *l, struct qp *qp,
 			     struct direct_request *r, enum hca_status status)
 {
@@ -132,9 +132,10 @@ static void complete_receive(struct target_ref *l, struct qp *qp,
 					status ? NULL : &r->eager));
 }
 
-/* ---- the operations, each as a responder judges and applies it ---- */
+/* ---- the operations, judged and executed as a responder does ---- */
 
-/* Judges the result of moving the piece. */
+/* Returns the verdict for the result of a copy, which is 0 or -errno, and notes
+ * in r->outcome whose fault it was. */
 static enum verdict end_copy(struct direct_request *r, int err)
 {
 	r->outcome.is_ours = err == -ENXIO;
@@ -150,7 +151,8 @@ static enum verdict judge_move(enum verdict v, struct explain *x)
 	return v;
 }
 
-/* Copies the piece to the target's memory. */
+/* Copies the piece to the target's memory, from r->data or from the initiator's
+ * memory. */
 static enum verdict put_piece(struct direct_memory *target,
 			      struct direct_request *r)
 {
@@ -181,8 +183,8 @@ static enum verdict get_piece(struct direct_memory *target,
 		r, space_get(target->space, r->initiator.space, &m, 1, &count));
 }
 
-/* May the message stay with its receive as an eager message: a whole message of
- * few bytes, for one range of memory? */
+/* May the message stay with its receive as an eager message?  It may if it is
+ * whole, short, and for one range of memory. */
 static bool fits_eager(const struct target_ref *l,
 		       const struct direct_request *r, size_t ranges)
 {
@@ -204,8 +206,9 @@ static enum verdict leave_eager(struct direct_request *r,
 	return V_OK;
 }
 
-/* Does an eager message, which still lies with its receive, belong to memory
- * that this request reads or writes?  The target has to copy it there first. */
+/* Does an eager message that is still with its receive belong to memory that
+ * this request reads or writes?  If so, asks the target to copy that message
+ * there first. */
 static bool is_in_way(struct target_ref *l, struct qp *qp,
 		      struct direct_request *r,
 		      const struct direct_memory *target)
@@ -352,7 +355,8 @@ static enum verdict run_write(struct target_ref *l, struct qp *qp,
 	struct direct_memory target;
 	enum verdict v;
 
-	/* a refused request takes no receive */
+	/* judged before a receive is taken, since a refused request takes none
+	 */
 	v = imm ? request_locate(l, qp, r, HCA_REMOTE_WRITE, &target, x) : V_OK;
 	if (v)
 		return v;
@@ -399,7 +403,7 @@ static enum verdict run_read(struct target_ref *l, struct qp *qp,
 	return v;
 }
 
-/* Leaves the request to the process that owns the memory. */
+/* Leaves the request to the target's process, which owns the memory. */
 static void ask_target(struct target_ref *l, struct qp *qp,
 		       struct direct_request *r)
 {

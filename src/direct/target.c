@@ -9,7 +9,8 @@
 #include "util/prefetch.h"
 #include "util/step.h"
 
-/* A word of the arena, which the arena's owner may write at the same time. */
+/* Reads a word of the arena once, since the arena's owner may write it at the
+ * same time. */
 #define SEEN(word) __atomic_load_n(&(word), __ATOMIC_RELAXED)
 
 struct target_ref *target_new(void)
@@ -21,7 +22,8 @@ struct target_ref *target_new(void)
 	return l;
 }
 
-/* Does the copy name places that peers may read or write? */
+/* Are all places that the copy names inside the arena, and in the part that a
+ * peer may write where the initiator writes? */
 static bool has_places(const struct target_ref *l)
 {
 	const struct arena *a = &l->hca->arena;
@@ -67,7 +69,7 @@ static bool read_places(struct target_ref *l, aoff at)
 		.rq.stride = SEEN(there->rq.stride),
 		.rq.max_sge = SEEN(there->rq.max_sge),
 		.rq.slots = SEEN(there->rq.slots),
-		/* another number than there: copy_state then copies attr */
+		/* differs from there->attr_serial: so copy_state copies attr */
 		.attr_serial = SEEN(there->attr_serial) - 1,
 	};
 	if (has_places(l))
@@ -129,10 +131,10 @@ static void copy_attributes(struct qp *qp, const struct qp *there)
 }
 
 /*
- * Under the responder lock: copies what the owner changes only under that lock,
- * and the state, which may become ERR at any time.  The owner's indices of
- * receives are read when they are needed (inside_see_posted); until then no
- * receive seems to be posted.
+ * Called under the responder lock.  Copies the members that the owner changes
+ * only under that lock, and the state, which may become ERR at any time.  The
+ * owner's indices of receives are set to values for which no receive is posted;
+ * inside_see_posted and inside_see_told read them when they are needed.
  */
 static void copy_state(const struct target_ref *l, struct qp *qp)
 {
@@ -164,8 +166,8 @@ static bool is_open(const struct target_ref *l, const struct qp *qp)
 	       (l->type == HCA_QPT_UD || is_ours(l, qp));
 }
 
-/* Reads the target's answer, if the target's process has executed the request
- * that was left to it. */
+/* Reads the answer to the request that ask_target left to the target's process;
+ * DIRECT_ASKED_TARGET: there is no answer yet. */
 static enum direct_result fetch_answer(struct target_ref *l, struct qp *qp,
 				       struct direct_request *r)
 {
@@ -226,8 +228,8 @@ static enum direct_result execute_request(struct target_ref *l, struct qp *qp,
 	return l->is_asked ? DIRECT_ASKED_TARGET : DIRECT_DONE;
 }
 
-/* Takes the responder lock, and copies the state.  False: another process has
- * the lock, or wants it. */
+/* Takes the responder lock, and copies the state.  False: another process holds
+ * the lock or waits for it. */
 static bool lock_responder(struct target_ref *l, struct qp *qp)
 	TRY_ACQUIRE(true, &qp_target(qp)->lock) NO_LOCK_ANALYSIS
 {
@@ -237,8 +239,8 @@ static bool lock_responder(struct target_ref *l, struct qp *qp)
 	return true;
 }
 
-/* If the access was revoked, the owner may have the QP's lock, or have freed
- * the QP. */
+/* After the access was revoked, the owner may have taken the QP's lock, or
+ * freed the QP: then rq_leave would write to memory that is in other use. */
 static void leave_responder(struct qp *qp, const struct direct_request *r)
 	RELEASE(&qp_target(qp)->lock) NO_LOCK_ANALYSIS
 {
@@ -254,8 +256,8 @@ static bool takes_receive(const struct direct_request *r)
 	       r->opcode == HCA_WR_RDMA_WRITE_IMM;
 }
 
-/* Fetches the next receive from the cache of the target's core, which
- * polls it. */
+/* Prefetches the next receive, which is in the cache of the target's core while
+ * the target polls it. */
 static void expect_request(struct target_ref *l, const struct qp *qp,
 			   const struct direct_request *r)
 {
@@ -278,7 +280,7 @@ static enum direct_result run_request(struct target_ref *l,
 	if (!lock_responder(l, qp))
 		return note_busy(l, r->now_ns);
 	l->is_busy = l->waits_for_place = false;
-	/* a target that has failed since may have answered before */
+	/* the answer counts even if the target has failed after it */
 	if (l->is_asked && l->connection == qp->connection &&
 	    atomic_load(&qp_target(qp)->ask) != TARGET_ASK_POSTED) {
 		answer = fetch_answer(l, qp, r);
@@ -303,9 +305,10 @@ static bool has_ended(const struct target_ref *l)
 }
 
 /*
- * Prepares the space, and checks that the process lives.  Steps that take long
- * come before the check: between the check and a copy the process must not be
- * replaced by another program.
+ * Prepares the space, then checks that the process lives.  The preparation may
+ * take long, so it comes first: the shorter the time between the check and a
+ * copy, the less likely is it that the process executes another program in
+ * between.
  */
 static bool is_gone(struct target_ref *l)
 {
@@ -339,7 +342,8 @@ enum direct_result target_run(struct target_ref *l, struct direct_request *r)
 	enter_qp(l);
 	answer = run_request(l, r);
 	leave_qp(l);
-	/* a program that was executed meanwhile is not the target */
+	/* if the process has executed another program meanwhile, the copy may
+	 * have gone to the wrong memory */
 	if (has_ended(l))
 		return DIRECT_GONE;
 	return answer;
@@ -353,15 +357,16 @@ void target_leave(struct target_ref *l)
 		return;
 	enter_qp(l);
 	qp = find_qp(l);
-	/* Orders this store before the send of the first packet: the owner,
-	 * which takes that packet, reads is_left (engine/rx.c) and would drop
-	 * the packet otherwise. */
+	/* Orders this store before the send of the first packet.  The owner
+	 * reads is_left after it has received that packet (engine/rx.c), and
+	 * would drop the packet if is_left were still 0. */
 	if (qp && l->connection == SEEN(inside_original(l, qp)->connection))
 		__atomic_store_n(&qp_target(qp)->is_left, 1, __ATOMIC_RELEASE);
 	leave_qp(l);
 }
 
-/* Is the QP connected, has it been heard, and is there nothing to wait for? */
+/* May a batch be executed: has the target executed a request of this connection
+ * before, is it open, and does no request wait for its process? */
 static bool is_easy(struct target_ref *l, const struct qp *qp)
 {
 	return !l->is_asked && qp_target(qp)->is_heard &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The target as the initiator sees it: a queue pair of this host, whose
- * requests the initiator executes itself, by the target's tables and with the
- * semantics of the wire (IBTA Vol 1, 9.4 and 9.7), under the responder lock
- * (struct qp_target).
+ * The target as the initiator sees it: a queue pair of this host, at which the
+ * initiator executes its requests itself.  It does so by the target's tables,
+ * with the semantics of packets (IBTA Vol 1, 9.4 and 9.7), under the responder
+ * lock (struct qp_target).
  *
  *	initiator                            target
  *	judge by the target's keys
@@ -12,7 +12,8 @@
  *	set notify bits, kick a sleeper      raises the event, fails, explains
  *
  * The target's arena is input: offsets are checked before use.  Owner: the
- * initiator's QP; lock: as in initiator.h.  Sans-IO.
+ * initiator's QP.  Lock: the progress lock and all post locks, or for
+ * target_run_batch in initiator_post_apart the QP's post lock alone.  Sans-IO.
  */
 #ifndef DIRECT_TARGET_H
 #define DIRECT_TARGET_H
@@ -27,50 +28,57 @@
 struct target_ref {
 	struct list kick; /* on a list of targets that have to be woken */
 	struct hca *hca;  /* the target's adapter; borrowed */
-	/* The initiator's access slot in that arena, borrowed; NULL: the target
-	 * is in this process, whose memory takes atomics. */
+	/* The initiator's access slot in the target's arena, borrowed.  NULL:
+	 * the target is in this process, which can execute every atomic. */
 	struct access *access;
-	void *owner;	   /* the host's struct for the target's process */
-	bool is_gone;	   /* the target's process has ended */
-	bool has_no_eager; /* direct_queues.has_no_eager */
+	void *owner;  /* the host's struct for the target's process; borrowed */
+	bool is_gone; /* the target's process has ended */
+	bool has_no_eager; /* copied from direct_queues.has_no_eager */
 	uint32_t type;	   /* HCA_QPT_*, of both ends */
-	uint32_t path;	   /* enum ibt_path; UD has one for each target */
+	uint32_t path;	   /* UD: enum ibt_path of this link */
 	uint32_t qpn;	   /* the target's */
-	/* The QPN, the PSN and the address that the target's attributes must
-	 * name as its peer's: the initiator's. */
+	/* The initiator's QPN, PSN and address, which the target's attributes
+	 * must name as those of its peer. */
 	uint32_t src_qpn, src_psn;
 	uint8_t src_ip[16];
-	uint32_t row; /* the target's row in the table of QPs, when known */
+	/* The row in which the target was last found in the table of QPs. */
+	uint32_t row;
 	/*
 	 * A copy of the target's queue pair, of which each word was read once
 	 * and each place was checked; qp.self is 0 if there is none.  The
-	 * places are valid as long as the queue pair has this serial, the
-	 * attributes as long as it has this attr_serial.
+	 * places are valid while the queue pair has this serial, the attributes
+	 * while it has this attr_serial.
 	 */
 	struct qp qp;
-	/* The target's qp.connection since the first request; 0: none yet. */
+	/* qp.connection of the target at the first request; 0: none yet. */
 	uint32_t connection;
-	/* the target's process executes a request of this link */
+	/* The target's process executes a request of this link. */
 	bool is_asked;
-	bool is_busy;	      /* another process holds the responder lock */
-	bool waits_for_place; /* the target has to collect completions first */
-	uint64_t asked_ns;    /* since when one of these three holds */
+	/* The request could not be executed yet: another process had the
+	 * responder lock, the target's receives or completions were full, or
+	 * the access was revoked. */
+	bool is_busy;
+	/* An eager message belongs to memory that the request uses: the target
+	 * must first copy the message there. */
+	bool waits_for_place;
+	/* Since when is_asked or is_busy holds, as direct_request.now_ns. */
+	uint64_t asked_ns;
 };
 
-/* Returns a link to no target yet, all zero; NULL: there is no memory.  The
- * caller owns the link, and frees it by free(). */
+/* Returns a link without a target, all zero, which the caller owns and frees by
+ * free().  NULL: out of memory. */
 struct target_ref *target_new(void);
 
 enum direct_result {
-	DIRECT_DONE,
+	DIRECT_DONE,	     /* the request was executed */
 	DIRECT_LOST,	     /* the target is not ready to receive */
 	DIRECT_CLOSED,	     /* the target is destroyed or in ERR */
 	DIRECT_RNR,	     /* no receive is posted */
-	DIRECT_ASKED_TARGET, /* the target executes the request: ask again */
-	DIRECT_BUSY,	     /* another process is at work: ask again */
-	DIRECT_REFUSED,	     /* for outcome.verdict; an RC target has failed */
+	DIRECT_ASKED_TARGET, /* the target executes the request: run again */
+	DIRECT_BUSY,	     /* see target_ref.is_busy: run again */
+	DIRECT_REFUSED,	     /* by outcome.verdict; an RC target has failed */
 	DIRECT_GONE,	     /* the target's process has ended */
-	DIRECT_DENIED,	     /* the kernel denies access to its memory now */
+	DIRECT_DENIED,	     /* the kernel no longer permits the access */
 	DIRECT_OUR_FAULT     /* the initiator's own memory is not mapped */
 };
 
@@ -83,18 +91,20 @@ struct direct_memory {
 
 /* Results of target_run. */
 struct direct_outcome {
-	uint32_t verdict; /* enum verdict */
-	uint8_t rnr_timer;
-	uint64_t found; /* the value that an atomic found */
-	bool kick;	/* the target sleeps and has to be woken */
-	bool is_ours;	/* the initiator's memory was not mapped */
-	bool is_gone;	/* the target's process has ended */
-	bool is_denied; /* the kernel denied access to the target's memory */
-	/* The access was revoked: nothing was done, but for an atomic that
-	 * was executed before (is_executed). */
+	uint32_t verdict;  /* enum verdict */
+	uint8_t rnr_timer; /* DIRECT_RNR: the target's min_rnr_timer */
+	uint64_t found;	   /* the value that an atomic found */
+	bool kick;	   /* the target sleeps and has to be woken */
+	bool is_ours;	   /* the initiator's memory was not mapped */
+	bool is_gone;	   /* the target's process has ended */
+	bool is_denied;	   /* the kernel denied access to the target's memory */
+	/* The access was revoked.  Unless is_executed is set, the request was
+	 * not executed. */
 	bool is_revoked;
+	/* The atomic was executed in memory that both processes map. */
 	bool is_executed;
-	bool is_full; /* the target has to collect completions first */
+	/* The target must collect completions or eager messages first. */
+	bool is_full;
 };
 
 /* A piece of a message, [offset, offset + bytes) of `total`. */
@@ -103,16 +113,16 @@ struct direct_request {
 	bool solicited;
 	uint32_t total, offset, bytes;
 	uint32_t rkey, imm_be;
-	uint32_t qkey, sl; /* UD, where `data` begins with the GRH */
+	uint32_t qkey, sl; /* UD alone, whose `data` begins with the GRH */
 	uint64_t va, swap_add, compare;
-	const uint8_t *data; /* inline payload; NULL: it is in `initiator` */
-	struct direct_memory initiator; /* the initiator's elements */
-	uint64_t now_ns;
+	const uint8_t *data; /* the payload; NULL: it is in `initiator` */
+	struct direct_memory initiator; /* the memory of the request's SGEs */
+	uint64_t now_ns;		/* the progress clock */
 	struct eager eager; /* the message to leave with its receive */
 	struct direct_outcome outcome;
 };
 
-/* Clears the results. */
+/* Clears the results before r is run, except verdict, rnr_timer and found. */
 static inline void direct_request_clear(struct direct_request *r)
 {
 	r->eager.at = 0;
@@ -122,41 +132,44 @@ static inline void direct_request_clear(struct direct_request *r)
 		false;
 }
 
-/* Executes r at the target, or says why not. */
+/* Executes r at the target.  Returns DIRECT_DONE, or why r was not executed;
+ * r->outcome has the details. */
 enum direct_result target_run(struct target_ref *l, struct direct_request *r);
 
 /*
- * UC: tells the target that the initiator sends packets from here on.  Until
- * then the target takes packets of a peer that goes direct for forged.
+ * UC: tells the target that the initiator sends packets from now on.  Before,
+ * the target drops packets of this connection: they must be forged, since its
+ * peer executes its requests directly.
  */
 void target_leave(struct target_ref *l);
 
-/* Requests of one batch at most. */
+/* The most requests in a batch. */
 #define DIRECT_BATCH_MAX 64
 
 /* Small whole requests of one opcode, SEND, WRITE or READ, or one atomic. */
 struct direct_batch {
-	/* Describes request i in *r, as the first was; false: there are no
-	 * more. */
+	/* Describes request i of the batch in *r; false: there is none, or it
+	 * does not fit into the batch. */
 	bool (*next)(void *arg, uint32_t i, struct direct_request *r);
 	void *arg;
-	/* The first request; then the results, as target_run's without a
-	 * verdict. */
+	/* The caller describes the first request here.  target_run_batch
+	 * overwrites it; r.outcome then has the results of all requests. */
 	struct direct_request r;
 };
 
 /*
  * Executes a batch under one responder lock.  Returns how many requests were
- * executed; the next one, which may be the first, has to be run alone.
+ * executed.  The caller runs the next request, which may be the first, alone
+ * by target_run.
  */
 uint32_t target_run_batch(struct target_ref *l, struct direct_batch *s);
 /* May the request be tried again after DIRECT_LOST, DIRECT_RNR, DIRECT_BUSY or
- * DIRECT_ASKED_TARGET?  @wants_receive: after DIRECT_RNR. */
+ * DIRECT_ASKED_TARGET?  @wants_receive: the result was DIRECT_RNR. */
 bool target_is_ready(struct target_ref *l, bool wants_receive);
 /*
  * Fills *x with the facts of a target's note, which another process wrote, and
- * returns its verdict.  A note that makes no sense is taken for that of an
- * invalid request.
+ * returns the note's verdict.  If the verdict is no refusal, V_INVALID is
+ * returned instead.
  */
 enum verdict target_explain(const struct target_failure *there,
 			    struct explain *x);

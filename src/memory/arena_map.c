@@ -123,7 +123,7 @@ int arena_map_new(struct arena_map *m)
 		log_say(LOG_ARENA_SIZE, 0,
 			"cannot create an adapter: the limit on the size of a "
 			"file, which also holds for shared memory, is below "
-			"the 8 MiB that an adapter needs; raise it (ulimit -f)");
+			"the 8 MiB that an adapter needs: raise ulimit -f");
 	return err;
 }
 
