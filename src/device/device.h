@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RDMA devices: each is one network interface of this machine, by RoCE or by
- * iWARP.  The first call of device_list makes the table of devices, which stays
- * the same until the process ends; the state of a port may change at any time.
- * Every function is thread-safe.
+ * RDMA devices.  Each device is one network interface of this machine, over
+ * which adverb speaks RoCE or iWARP.  The first call of device_list makes the
+ * table of devices, which stays the same until the process ends.  The state of
+ * a port may change at any time.  Every function is thread-safe.
  */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
@@ -28,26 +28,26 @@ enum device_kind {
 struct device_gid {
 	uint8_t gid[16];
 	uint32_t type;	  /* DEVICE_GID_* */
-	uint32_t ifindex; /* the interface with the address; 0: no entry */
+	uint32_t ifindex; /* the interface with the address; 0: no address */
 };
 
 /* The part of a device that may change while a program runs. */
 struct device_port {
-	/* 0 or 1.  No bool: sysfs.c computes a hash of all bytes, in which
-	 * padding would be undefined. */
+	/* 0 or 1.  Not a bool, since sysfs.c computes a hash of all bytes, and
+	 * the bytes of padding would be undefined. */
 	uint32_t is_up;
 	/* The interface's MTU in bytes. */
 	uint32_t mtu;
 	/* IBV_MTU_*.  RoCE: the largest path MTU whose packets, with all
 	 * headers, fit into mtu.  iWARP: the largest that is not above mtu. */
 	uint32_t active_mtu;
-	/* The GID table; an entry whose ifindex is 0 is empty.  iWARP: the
-	 * addresses of the device, which verbs do not show (netdev_gid). */
+	/* The GID table.  For iWARP these are the addresses of the device,
+	 * which verbs do not show (netdev_gid). */
 	struct device_gid gids[DEVICE_MAX_GIDS];
 };
 
-/* One RDMA device: a network interface, which may be a device of each kind. All
- * members but `port` are constant. */
+/* One RDMA device.  A network interface may be two devices, one of each kind.
+ * All members but `port` are constant. */
 struct device {
 	char name[20];	 /* as "adv0" or "iw0" */
 	char netdev[16]; /* the interface, as "eth0" */
@@ -55,7 +55,7 @@ struct device {
 	uint8_t mac[6];
 	uint64_t guid;		 /* host order, never 0 */
 	uint32_t kind;		 /* enum device_kind */
-	struct device_port port; /* under netif.c's lock: use device_port() */
+	struct device_port port; /* netif.c's lock protects it: device_port() */
 };
 
 /* Returns the number under which a process publishes the device's counters. */

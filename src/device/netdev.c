@@ -8,8 +8,8 @@
 
 #define FIRST_OTHER 4 /* index of the first entry without a fixed meaning */
 
-/* The kinds of interfaces, in the order of preference.  All interfaces of one
- * kind become devices: of the first kind that the machine has. */
+/* Sorts of interfaces, in the order of preference.  The preferred interfaces
+ * are all interfaces of the first sort of which the machine has any. */
 enum wish {
 	WISH_ROUTED,
 	WISH_ROUTED_BRIDGE,
@@ -61,14 +61,14 @@ static bool fits_wish(const struct netdev_scene *s, const struct netdev_link *l,
 		return l->is_up && l->has_carrier && l->is_bridge &&
 		       !l->is_port && has_global(s, l->ifindex);
 	case WISH_LOOPBACK:
-		/* Also if it is down: a device whose port is down tells the
-		 * user more than no device does. */
+		/* It may be down: a device whose port is down tells the user
+		 * more than a machine without devices does. */
 		return l->is_loopback;
 	}
 	return false;
 }
 
-/* The MAC; an interface without a MAC gets one from its index. */
+/* Returns the MAC of an interface or, if it has none, its index. */
 static uint64_t mac_of(const struct netdev_link *l)
 {
 	uint64_t mac = 0;
@@ -78,8 +78,9 @@ static uint64_t mac_of(const struct netdev_link *l)
 	return mac ? mac : l->ifindex;
 }
 
-/* RoCE: the EUI-64 of the MAC.  iWARP: the MAC and two zeros, as in the
- * device's GID, so that two devices of one interface have different GUIDs. */
+/* For RoCE, returns the EUI-64 of the MAC.  For iWARP, returns the MAC and two
+ * zero bytes, as in the device's GID.  So two devices of one interface have
+ * different GUIDs. */
 static uint64_t guid_of(const struct netdev_link *l, enum device_kind kind)
 {
 	const uint64_t universal = 1ull << 57;
@@ -130,7 +131,7 @@ static void add_device(const struct netdev_link *l, enum device_kind kind,
 	(*count)++;
 }
 
-/* Whether the list begins with `name`, which has len bytes there. */
+/* Is `name` the first token of the list?  That token has len bytes. */
 static bool is_first(const char *name, const char *list, size_t len)
 {
 	return strlen(name) == len && memcmp(name, list, len) == 0;
@@ -159,7 +160,7 @@ static bool has_any(const struct netdev_scene *s, const struct token *t)
 	return false;
 }
 
-/* The interfaces that become devices where the user names none. */
+/* Returns a token for the preferred interfaces. */
 static struct token preferred_token(const struct netdev_scene *s,
 				    enum device_kind kind)
 {
@@ -214,7 +215,7 @@ static uint32_t choose_named(const struct netdev_scene *s, const char *names,
 	return count;
 }
 
-/* Whether all interfaces of the token became devices, one at least. */
+/* Did at least one interface of the token become a device, and did all? */
 static bool is_chosen(const struct netdev_scene *s, const struct token *t,
 		      const struct device *devices, uint32_t count)
 {
@@ -298,9 +299,9 @@ static void want_address(struct wanted *w, const struct netdev_addr *a)
 		w->others[w->other_count++] = a;
 }
 
-/* Does `a` belong at index 1 rather than `b`, which may be NULL?  IPv4 comes
- * before IPv6; of one family, the address that is at index 1 now comes first.
- */
+/* Is address a preferred to address b for index 1?  Any address is preferred to
+ * none (NULL), and IPv4 to IPv6.  Of two addresses of one family, the one that
+ * is at index 1 now is preferred. */
 static bool is_better(const struct device_port *p, const struct netdev_addr *a,
 		      const uint8_t *b)
 {
@@ -330,8 +331,8 @@ static void want_own(const struct netdev_scene *s, const struct device *d,
 			want_address(w, &s->addrs[i]);
 }
 
-/* Adds the addresses of interfaces that are no devices of this kind, loopback's
- * last. */
+/* Adds the addresses of interfaces that are not devices of this kind, with
+ * loopback addresses at the end. */
 static void want_tail(const struct netdev_scene *s,
 		      const struct device *devices, uint32_t count,
 		      enum device_kind kind, struct wanted *w)

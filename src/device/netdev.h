@@ -7,9 +7,10 @@
  *
  * A GID table (docs/man/adverb.7):
  *
- *	0        the link-local address; without one, an EUI-64 as RoCE v1
- *	1, 2, 3  the interface's first IPv4 address, or without one its first
- *	         global IPv6 address, as RoCE v2, v1 and v2 again
+ *	0        the interface's link-local address as RoCE v2 or, if there is
+ *	         none, the address made of its EUI-64 as RoCE v1
+ *	1, 2, 3  the interface's first IPv4 address or, if there is none, its
+ *	         first global IPv6 address: as RoCE v2, as v1, and as v2 again
  *	4 ...    the interface's other addresses; then, on the first device, the
  *	         addresses of interfaces that are not devices, with loopback
  *	         addresses at the end
@@ -18,9 +19,9 @@
  * address replaces an IPv6 address at 1 to 3.
  *
  * The table of an iWARP device has the same addresses, by which rdma_cm finds
- * the device; 0 is empty if there is no link-local address, and the addresses
- *at the end are on the first iWARP device.  Programs see one GID instead:
- * netdev_gid.
+ * the device.  Its entry 0 is empty if there is no link-local address, and the
+ * first iWARP device has the addresses of interfaces that are not iWARP
+ * devices.  Programs do not see this table, but one GID (netdev_gid).
  */
 #ifndef DEVICE_NETDEV_H
 #define DEVICE_NETDEV_H
@@ -35,7 +36,7 @@ struct netdev_link {
 	uint32_t mtu; /* bytes */
 	char name[16];
 	uint8_t mac[6];
-	bool is_up, has_carrier;
+	bool is_up, has_carrier; /* IFF_UP; IFF_RUNNING */
 	bool is_loopback;
 	bool is_bridge;
 	bool is_port;	/* the interface is a port of a bridge */
@@ -70,31 +71,35 @@ static inline uint32_t netdev_path_mtu(uint32_t mtu)
 	return code;
 }
 
-/* The changes of a device, as bits: its GID table has changed; its port has
- * become active, or gone down; the MTU of its interface has changed. */
+/* The changes of a device, as bits.  In the order of the bits: its GID table
+ * has changed; its port has become active; its port has gone down; the MTU of
+ * its interface has changed. */
 enum { NETDEV_GIDS = 1, NETDEV_UP = 2, NETDEV_DOWN = 4, NETDEV_MTU = 8 };
 
-/* In the user's list, before the interface of an iWARP device. */
+/* Stands before the name of an interface in the user's list, for an iWARP
+ * device. */
 #define NETDEV_IWARP_PREFIX "iwarp:"
 
 /*
  * Chooses the devices of a machine, and writes their names, addresses and ports
- * into devices.  `named` is the user's list, or NULL.  The tokens of the list,
- * separated by commas:
+ * into devices.  `named` is the user's list, or NULL.  The tokens of the list
+ * are separated by commas:
  *
  *	NAME		the RoCE device of this interface
  *	iwarp:NAME	the iWARP device of this interface
- *	roce, iwarp	these devices of the interfaces that are chosen without
- *			a list
+ *	roce		the RoCE devices of the preferred interfaces
+ *	iwarp		the iWARP devices of the preferred interfaces
  *
- * Without a list the devices are RoCE's.  Returns the number of devices, which
+ * Without a list, the devices are those of "roce".  netdev.c says which
+ * interfaces are preferred (enum wish).  Returns the number of devices, which
  * may be 0.  No lock: the arrays are the caller's.
  */
 uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 		       struct device devices[DEVICE_MAX]);
-/* Returns the first token of the user's list of which an interface became no
- * device, a pointer into `named`, and stores the token's length in *len.
- * Returns NULL if all became devices.  `named` must not be NULL. */
+/* Returns the first token of the user's list that names no interface, or of
+ * which an interface did not become a device.  The result is a pointer into
+ * `named`; *len is the token's length.  Returns NULL if all interfaces became
+ * devices.  `named` must not be NULL. */
 const char *netdev_missing(const struct netdev_scene *scene, const char *named,
 			   const struct device *devices, uint32_t count,
 			   int *len);
@@ -105,9 +110,10 @@ static inline uint32_t netdev_gid_count(const struct device *d)
 	return d->kind == DEVICE_IWARP ? 1 : DEVICE_MAX_GIDS;
 }
 
-/* Sets *gid to an entry of the GID table that programs see: of a RoCE device
- * that of `port`; of an iWARP device the GUID and eight zeros.  Returns false,
- * with *gid all zeros if the index is out of range, if there is no entry. */
+/* Sets *gid to an entry of the GID table that programs see.  For a RoCE device
+ * that is the table of `port`.  For an iWARP device the one entry is the GUID
+ * and eight zero bytes.  Returns false if there is no entry at the index; *gid
+ * is all zeros if the index is out of range. */
 bool netdev_gid(const struct device *d, const struct device_port *port,
 		uint32_t index, struct device_gid *gid);
 /* Updates the ports of the devices, and sets changes[i] to the NETDEV_* bits of

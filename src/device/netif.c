@@ -41,7 +41,8 @@ static void after_fork(void)
 	sysfs_forked();
 }
 
-/* Why a token of ADVERB_DEVICES, which has len bytes, becomes no device. */
+/* Returns why the token of ADVERB_DEVICES, which has len bytes, becomes no
+ * device, as words for a message. */
 static const char *why_missing(const char *token, size_t len)
 {
 	const size_t prefix = strlen(NETDEV_IWARP_PREFIX);
@@ -49,10 +50,10 @@ static const char *why_missing(const char *token, size_t len)
 	if (device_count == DEVICE_MAX)
 		return "a process has at most 8 devices";
 	if (!memchr(token, ':', len))
-		return "there is no such interface";
+		return "there is no such interface; see \"ip link\"";
 	if (len < prefix || memcmp(token, NETDEV_IWARP_PREFIX, prefix) != 0)
 		return "only \"iwarp\" can stand before a colon";
-	return "there is no such interface behind the colon";
+	return "there is no such interface after the colon; see \"ip link\"";
 }
 
 static void say_missing(const struct netdev_scene *scene, const char *named)
@@ -68,7 +69,10 @@ static void say_missing(const struct netdev_scene *scene, const char *named)
 			token, why_missing(token, (size_t)len));
 	else if (!device_count)
 		log_say(LOG_DEVICE_NAMED, 0,
-			"no interface is named in ADVERB_DEVICES=%s", named);
+			"no interface is named in ADVERB_DEVICES=%s, so there "
+			"are no devices; name interfaces of \"ip link\", or "
+			"unset the variable",
+			named);
 }
 
 static void enumerate_devices(void)
@@ -80,7 +84,8 @@ static void enumerate_devices(void)
 	pthread_atfork(NULL, NULL, after_fork);
 	if (err) {
 		log_say(LOG_DEVICE_READ, 0,
-			"the network interfaces cannot be read: %s",
+			"the network interfaces cannot be read by netlink, so "
+			"there are no devices: %s",
 			strerror(-err));
 		return;
 	}
@@ -119,8 +124,8 @@ static void say_changes(const struct device *d, uint32_t changes)
 {
 	if (changes & NETDEV_DOWN)
 		log_say(LOG_DEVICE_DOWN, d->ifindex,
-			"%s: the interface %s is down: requests wait, and fail "
-			"unless the interface comes up again",
+			"device %s: the interface %s is down; requests wait, "
+			"and fail unless the interface comes up again",
 			d->name, d->netdev);
 }
 
@@ -142,7 +147,7 @@ static void tell_changes(const uint32_t *changes)
 
 		say_changes(&devices[i], changes[i]);
 		any |= changes[i];
-		/* Verbs show one GID of an iWARP device, which stays. */
+		/* Programs see one GID of an iWARP device, which stays. */
 		if (devices[i].kind == DEVICE_IWARP)
 			seen &= ~(uint32_t)NETDEV_GIDS;
 		for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++)
@@ -159,7 +164,7 @@ static void refresh_ports(void)
 	struct netdev_scene scene;
 
 	if (netlink_read(&scene, false))
-		return; /* no memory: the next change reads all again */
+		return; /* the next change reads all interfaces again */
 	lock_take(&ports);
 	netdev_update(&scene, devices, device_count, changes);
 	shared_store(&version, shared_own(&version) + 2);
@@ -176,7 +181,8 @@ static void *run_watch(void *arg)
 	};
 
 	while (poll(fds, 2, -1) < 0 || !fds[1].revents) {
-		/* The program may have replaced a descriptor by its own. */
+		/* The program may have closed a descriptor and reused its
+		 * number. */
 		if (!fd_identity_holds(fds[0].fd) ||
 		    !fd_identity_holds(fds[1].fd))
 			break;
@@ -208,7 +214,7 @@ void netif_watch(void (*port)(const struct device *dev, enum device_event what))
 	watch.port = port;
 	watch.netlink_fd = fd_identity_note(netlink_watch());
 	watch.stop_fd = fd_identity_note(eventfd(0, EFD_CLOEXEC));
-	/* Interfaces may have changed before the socket was open. */
+	/* Interfaces may have changed before the socket was opened. */
 	refresh_ports();
 	watch.runs = watch.netlink_fd >= 0 && watch.stop_fd >= 0 &&
 		     start_thread() == 0;
@@ -223,7 +229,8 @@ void netif_unwatch(void)
 	if (!watch.runs)
 		return;
 	if (!fd_identity_holds(watch.stop_fd)) {
-		/* The thread cannot be woken; the next change ends it. */
+		/* The thread cannot be woken.  It ends at the next change of an
+		 * interface. */
 		pthread_detach(watch.thread);
 		netif_forget();
 		return;
@@ -243,9 +250,9 @@ void netif_forget(void)
 	memset(&watch, 0, sizeof(watch));
 }
 
-/* Returns the entry of a RoCE device with this address, of either RoCE version,
- * or NULL.  If there are several, returns the entry of interface `link`, else
- * the first. */
+/* Returns an entry with this address, of either RoCE version, in the GID table
+ * of a RoCE device, and the device in *dev; NULL: there is none.  Of several
+ * entries the result is one of interface `link`, or else the first. */
 static const struct device_gid *
 find_address(const uint8_t ip[16], uint32_t link, const struct device **dev)
 {
@@ -280,7 +287,8 @@ bool netif_has_address(const struct device *dev, const uint8_t ip[16])
 	for (uint32_t i = 0; i < DEVICE_MAX_GIDS && !found; i++) {
 		const struct device_gid *g = &dev->port.gids[i];
 
-		/* Entries of RoCE v1 repeat others, or are no addresses. */
+		/* An entry of RoCE v1 repeats another entry, or is not an
+		 * address of the interface (netdev.h). */
 		found = g->ifindex && g->type == DEVICE_GID_ROCE_V2 &&
 			inaddr_has_same_ip(g->gid, ip);
 	}
@@ -299,7 +307,8 @@ bool netif_is_local(const uint8_t ip[16])
 	return found;
 }
 
-/* The RoCE device of an interface, else the first RoCE device, else -1. */
+/* Returns the index of the RoCE device of interface `link`, or else of the
+ * first RoCE device, or else -1. */
 static int group_device(uint32_t link)
 {
 	int first = -1;
@@ -377,9 +386,9 @@ void netif_say_unreachable(const uint8_t from[16], const struct hca_ah *ah)
 		return;
 	log_say(LOG_DEVICE_LOOPBACK, 0,
 		"the GID at index %u is %s, which only this machine can "
-		"reach, and the peer is %s: no packet arrives; use the index "
-		"of an address that the peer can reach (ibv_devinfo -v), or "
-		"another device (adverb run --device NAME)",
+		"reach, but the peer is %s, so no packet can arrive; use the "
+		"index of an address that the peer can reach (ibv_devinfo -v), "
+		"or another device (adverb run --device NAME)",
 		ah->sgid_index, address_text(from, here),
 		address_text(ah->dgid, there));
 }

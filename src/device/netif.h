@@ -2,8 +2,9 @@
 /*
  * The interfaces of this machine as RDMA devices (device/device.h).  The
  * devices are chosen once, at the first call of device_list.  A thread of this
- * file keeps their ports up to date from netif_watch to netif_unwatch.  Lock: a
- * leaf around the ports, which the functions take themselves.
+ * file keeps their ports up to date from netif_watch to netif_unwatch.  Lock:
+ * the functions themselves take a lock for the ports, under which they take no
+ * other lock.
  */
 #ifndef DEVICE_NETIF_H
 #define DEVICE_NETIF_H
@@ -13,9 +14,9 @@
 
 #include "device/device.h"
 
-/* Starts the thread that follows the interfaces and calls @port, which may be
- * NULL, for each event.  Where the thread cannot start, the ports stay as they
- * are. */
+/* Starts the thread that follows changes of the interfaces and calls @port,
+ * which may be NULL, for each event.  If the thread cannot start, the ports
+ * keep their present state. */
 void netif_watch(void (*port)(const struct device *dev,
 			      enum device_event what));
 /* Ends the thread and closes its descriptors. */
@@ -25,32 +26,31 @@ void netif_unwatch(void);
 void netif_forget(void);
 
 /*
- * Returns the index of the interface that has address ip, if the GID table of a
- * RoCE device has the address; else 0.  Several interfaces may have the same
- * link-local address: the result is `link` if that is one of them, else the
- * first.
+ * Returns the index of the interface that has address ip, if the address is in
+ * the GID table of a RoCE device; else 0.  Several interfaces may have the same
+ * link-local address.  Then the result is `link` if `link` is one of these
+ * interfaces, else the first one.
  */
 uint32_t netif_index(const uint8_t ip[16], uint32_t link);
 /* Returns netif_index(ip, link) for a link-local address, else 0. */
 uint32_t netif_scope(const uint8_t ip[16], uint32_t link);
 /* Returns a number that changes with each update of the ports; never 0. */
 uint32_t netif_version(void);
-/* Returns whether the device's table has the address. */
+/* Returns whether the address is in the GID table of this device. */
 bool netif_has_address(const struct device *dev, const uint8_t ip[16]);
-/* Returns whether the GID table of a RoCE device has the address. */
+/* Returns whether the address is in the GID table of any RoCE device. */
 bool netif_is_local(const uint8_t ip[16]);
 /* Returns the index of the RoCE device whose GID table has the address, or -1.
- * For a multicast group, from which a datagram came in by interface `link`,
- * returns the RoCE device of that interface, or the first one, or -1. */
+ * If the address is a multicast group, the result is the RoCE device of
+ * interface `link`, by which the datagram came in; or else the first RoCE
+ * device; or else -1. */
 int netif_device(const uint8_t ip[16], uint32_t link);
 /* Sets mac to the MAC of the RoCE device whose interface has the address, or to
  * zeroes if no RoCE device has the interface. */
 void netif_mac(const uint8_t ip[16], uint8_t mac[6]);
 
-/*
- * Prints a message if the path from the GID @from along @ah starts at a
- * loopback address and leads to another machine, so that no packet can arrive.
- */
+/* Prints a message if no packet from the GID @from by @ah can arrive, since
+ * @from is a loopback address and the destination is another machine. */
 void netif_say_unreachable(const uint8_t from[16], const struct hca_ah *ah);
 
 #endif

@@ -14,9 +14,9 @@
 #include "util/inaddr.h"
 
 #define DUMP_BYTES 32768 /* the most that the kernel sends at once */
-#define DUMP_TRIES 3	 /* a change during a dump interrupts the dump */
+#define DUMP_TRIES 3	 /* a change of the table interrupts a dump */
 
-/* Adds one message of a dump to the scene. */
+/* Adds one message of a dump to the scene.  Returns 0 or -ENOMEM. */
 typedef int taker(struct netdev_scene *s, const struct nlmsghdr *m);
 
 static int open_socket(uint32_t groups)
@@ -34,7 +34,7 @@ static int open_socket(uint32_t groups)
 	return err;
 }
 
-/* The first attribute of this type, or NULL. */
+/* Returns the first attribute of this type, or NULL. */
 static const struct rtattr *find_attr(const struct rtattr *a, size_t len,
 				      unsigned short type)
 {
@@ -72,7 +72,7 @@ static bool attr_is(const struct rtattr *a, const char *text)
 }
 
 /* Makes room for one more element of `size` bytes: the array doubles whenever
- * count is a power of two.  NULL without memory. */
+ * count is a power of two.  Returns the array; NULL: out of memory. */
 static void *grow_array(void *array, uint32_t count, size_t size)
 {
 	if (count & (count - 1))
@@ -80,8 +80,8 @@ static void *grow_array(void *array, uint32_t count, size_t size)
 	return realloc(array, (count ? 2 * (size_t)count : 1) * size);
 }
 
-/* Whether attribute `kind`, IFLA_INFO_KIND or IFLA_INFO_SLAVE_KIND, is
- * "bridge". */
+/* Is the link's attribute `kind`, which is IFLA_INFO_KIND or
+ * IFLA_INFO_SLAVE_KIND, "bridge"? */
 static bool is_of_bridge(const struct nlmsghdr *m, unsigned short kind)
 {
 	const struct rtattr *info =
@@ -121,8 +121,8 @@ static int take_link(struct netdev_scene *s, const struct nlmsghdr *m)
 	return 0;
 }
 
-/* Reads the interface's address: on a point-to-point interface IFA_LOCAL, since
- * IFA_ADDRESS is the peer's address there. */
+/* Reads the interface's own address.  IFA_LOCAL is read first, since on a
+ * point-to-point interface IFA_ADDRESS is the peer's address. */
 static bool read_ip(const struct nlmsghdr *m, uint8_t ip[16])
 {
 	const struct ifaddrmsg *i = NLMSG_DATA(m);
@@ -152,7 +152,7 @@ static int take_addr(struct netdev_scene *s, const struct nlmsghdr *m)
 		return -ENOMEM;
 	s->addrs = a;
 	a += s->addr_count;
-	/* An address that another host has too (RFC 4862) is not usable. */
+	/* An address that another host has, too (RFC 4862), is not usable. */
 	if (m->nlmsg_type != RTM_NEWADDR ||
 	    attr_u32(attr_of(m, sizeof(*i), IFA_FLAGS), i->ifa_flags) &
 		    IFA_F_DADFAILED ||
@@ -198,8 +198,9 @@ static int take_route(struct netdev_scene *s, const struct nlmsghdr *m)
 	return 0;
 }
 
-/* Asks for a dump.  Fields of the fixed part that are 0 match all; each fixed
- * part begins with the family. */
+/* Asks for a dump.  The request ends with a fixed part whose structure depends
+ * on the type.  Each of these structures begins with the family; their other
+ * fields are 0, which matches everything. */
 static int ask_kernel(int fd, uint16_t type, uint8_t family)
 {
 	struct {
@@ -268,7 +269,8 @@ static int read_once(struct netdev_scene *s, bool routes)
 	err = dump_table(s, fd, RTM_GETLINK, AF_UNSPEC, take_link);
 	if (!err)
 		err = dump_table(s, fd, RTM_GETADDR, AF_UNSPEC, take_addr);
-	/* Without IPv6 the second dump fails, which is no error. */
+	/* The second dump fails on a machine without IPv6, which is no error.
+	 */
 	if (!err && routes) {
 		err = dump_table(s, fd, RTM_GETROUTE, AF_INET, take_route);
 		dump_table(s, fd, RTM_GETROUTE, AF_INET6, take_route);
@@ -305,8 +307,8 @@ void netlink_drain(int fd)
 {
 	char byte;
 
-	/* ENOBUFS: messages were lost; the caller reads all interfaces anyway.
-	 */
+	/* ENOBUFS: messages were lost.  That does no harm, since the caller
+	 * reads all interfaces anyway. */
 	while (recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0 ||
 	       errno == EINTR || errno == ENOBUFS)
 		;

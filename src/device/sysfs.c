@@ -22,15 +22,15 @@
 #include "util/lock.h"
 #include "util/fd_identity.h"
 
-#define PATH_BYTES    300 /* the most of a path below the tree's folder */
-#define TREE_VERSION  5	  /* the version of the files; part of the stamp */
+#define PATH_BYTES    300 /* the most bytes of a path in the tree */
+#define TREE_VERSION  5	  /* of the set of files; it enters the stamp */
 #define STAMP_BYTES   32
 #define STAMP	      ".stamp"
 #define LOCK	      ".lock"
 #define MOST_CPUS     1024
 #define CPUS_PER_WORD 32
-#define TURN_NS	      5000000
-#define MOST_TURNS    200 /* one second: the lock's owner may be stopped */
+#define TURN_NS	      5000000 /* between two tries to take a lock */
+#define MOST_TURNS    200     /* one second: the lock's owner may be stopped */
 
 /* The state while a tree is written. */
 struct writing {
@@ -42,8 +42,9 @@ struct writing {
 
 /* Protects the variables below. */
 static struct lock lock;
-/* -1, or a descriptor of the tree's folder with flock(2): the broker does not
- * remove a tree that a living process has locked (broker/sysfs_gc.h). */
+/* A descriptor of the tree's folder with a lock by flock(2), or -1.  The broker
+ * does not remove a tree that a living process has locked
+ * (broker/sysfs_gc.h). */
 static int hold_fd = -1;
 static struct runtime_tree tree;
 static bool written; /* write_first was called */
@@ -52,8 +53,8 @@ static bool usable;  /* the tree was written without an error */
 static void put_file(struct writing *w, const char *text, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Opens the folder of a path; keeps the last one open, since most files lie in
- * the folder of the file before. */
+/* Opens the folder of a path.  The last folder is kept open, since most files
+ * are in the same folder as the file before. */
 static int folder_of(struct writing *w, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -132,8 +133,8 @@ static void put_gid(struct writing *w, const struct device *d, uint32_t i)
 	drop_entry(w, dir, "ndevs", i);
 }
 
-/* Writes the mask of all processors, in the kernel's format of 32 bits a word.
- */
+/* Writes the mask of all processors in the kernel's format: words of 32 bits,
+ * separated by commas. */
 static void put_cpus(struct writing *w, const char *device)
 {
 	char text[MOST_CPUS / CPUS_PER_WORD * 9 + 1] = "";
@@ -173,7 +174,7 @@ static void put_list(struct writing *w, const struct device *d,
 			 files[i][0]);
 }
 
-/* The files that depend on the kind.  iWARP has no P_Keys. */
+/* Writes the files that depend on the device's kind.  iWARP has no P_Keys. */
 static void put_kind(struct writing *w, const struct device *d)
 {
 	static const char *const roce[][2] = {
@@ -231,8 +232,8 @@ static void put_node(struct writing *w, const char *device, uint32_t index)
 	close(fd);
 }
 
-/* Creates counter files that are missing; the broker updates them
- * (broker/counter_files.h). */
+/* Creates the counter files that are missing.  The broker writes the counters
+ * into them (broker/counter_files.h). */
 static void put_counters(struct writing *w, const char *device)
 {
 	char path[PATH_BYTES];
@@ -279,7 +280,8 @@ static bool is_interface(const char *name, const struct device *devices,
 	return count && !strcmp(name, devices->netdev);
 }
 
-/* Writes the interface, and removes that of an earlier device of this name. */
+/* Writes the files that name the interface, and removes those of the interface
+ * that a device of this name had before. */
 static void put_link(struct writing *w, const struct device *d)
 {
 	char path[PATH_BYTES], text[16];
@@ -323,7 +325,7 @@ static bool is_device(const char *name, const struct device *devices,
 	return !strcmp(name, "abi_version");
 }
 
-/* The stamp is a hash of all data in a tree. */
+/* Computes the stamp: a hash of all members of the devices. */
 static void stamp_of(const struct device *devices, uint32_t count,
 		     char text[STAMP_BYTES])
 {
@@ -349,9 +351,9 @@ static bool is_stamped(int fd, const char *stamp)
 	       memcmp(text, stamp, strlen(stamp)) == 0;
 }
 
-/* Whether the folder is empty or has a tree.  A folder that a user chose may
- * hold other files, which must not be removed.  The lock's file is the first
- * file that is created in a tree. */
+/* Is the folder empty, or does it contain a tree?  A folder that a user chose
+ * may contain other files, which must not be removed.  A tree is recognised by
+ * the lock's file, which is created first. */
 static bool is_tree(int fd)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -371,9 +373,9 @@ static bool is_tree(int fd)
 }
 
 /*
- * Waits for another process that writes the tree, until that process is done,
- * or for a second: two processes that write at once do no harm.  Returns a
- * descriptor that the caller closes, or -1.
+ * Waits while another process writes the tree, but at most for a second, since
+ * two processes that write at once do no harm.  Returns a descriptor of the
+ * lock's file, which the caller closes, or -1.
  */
 static int queue_up(int fd, const char *stamp)
 {
@@ -437,7 +439,7 @@ int sysfs_write(int fd, const struct device *devices, uint32_t count)
 	return err;
 }
 
-/* Whether both descriptors refer to one folder. */
+/* Do both descriptors refer to the same folder? */
 static bool is_same(int a, int b)
 {
 	struct stat x, y;
@@ -447,9 +449,9 @@ static bool is_same(int a, int b)
 }
 
 /*
- * Returns a descriptor of the tree's folder, with a shared flock, or -errno.
- * The broker may remove the folder at the same time: then the name refers to
- * another folder, or to none, and the loop tries again.
+ * Returns a descriptor of the tree's folder, locked by a shared flock(2), or
+ * -errno.  The broker may remove the folder at the same time.  Then the name
+ * refers to another folder, or to none, and the loop tries again.
  */
 static int hold_tree(struct runtime_tree *t)
 {
@@ -461,7 +463,8 @@ static int hold_tree(struct runtime_tree *t)
 
 		if (fd < 0)
 			return fd;
-		/* On a file system without locks the broker removes nothing. */
+		/* An error other than EWOULDBLOCK means that the file system
+		 * has no locks; the broker removes no tree there. */
 		is_held = !flock(fd, LOCK_SH | LOCK_NB) || errno != EWOULDBLOCK;
 		again = is_held ? runtime_tree_make(t) : -EBUSY;
 		is_held = again >= 0 && is_same(fd, again);
@@ -475,8 +478,8 @@ static int hold_tree(struct runtime_tree *t)
 	return -EBUSY;
 }
 
-/* Writes the devices with their present ports.  `now` is static, so that its
- * padding is 0 and the hash depends on the members alone. */
+/* Writes the tree of the devices with their present ports.  `now` is static so
+ * that its padding is 0: the stamp then depends on the members alone. */
 static int write_now(void)
 {
 	static struct device now[DEVICE_MAX];
@@ -490,16 +493,16 @@ static int write_now(void)
 	return sysfs_write(hold_fd, now, count);
 }
 
-/* Prints a message if a file or folder is in the way of the tree.  If the
- * folder cannot be written, the shim prints a message when a program looks for
- * the tree. */
+/* Prints a message if the folder has other files, or if others may write to it.
+ * If the folder cannot be written, the shim prints a message when a program
+ * looks for the tree. */
 static void say_no_tree(int err)
 {
 	if (err == -ENOTEMPTY)
 		log_say(LOG_TREE, 0,
-			"%s holds other files than adverb's, so nothing is "
-			"written there and programs find no devices in /sys; "
-			"set ADVERB_SYSFS to an empty or a new folder",
+			"%s contains files that are not adverb's, so nothing "
+			"is written there, and programs find no devices in "
+			"/sys; set ADVERB_SYSFS to an empty or a new folder",
 			tree.path);
 	else if (err == -EPERM && tree.why[0])
 		log_say(LOG_TREE, 0,

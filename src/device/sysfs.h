@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tree that replaces /sys and /dev for RDMA devices: real directories in
- * the user's runtime folder, to which ibdev_path, ibv_get_sysfs_path and the
- * shim lead.  Each file is replaced atomically by rename, because another
- * process may be reading it.  A stamp in the tree is a hash of its data: the
- * tree is written only if the stamp differs.  Lock: inside.
+ * The tree that replaces /sys and /dev for RDMA devices.  It consists of real
+ * folders and files in the user's runtime folder.  Programs get there by
+ * ibdev_path, by ibv_get_sysfs_path and by the shim.  Each file is replaced
+ * atomically by rename, because another process may be reading it.  A stamp in
+ * the tree is a hash of the devices: the tree is written only if the stamp
+ * differs.  Lock: the functions take their own; sysfs_write needs none.
  */
 #ifndef DEVICE_SYSFS_H
 #define DEVICE_SYSFS_H
 
 #include "device/device.h"
 
-/* Returns the path of this process's tree, which the first call writes, or NULL
- * if the tree cannot be written.  The string is valid until the process ends.
- */
+/* Returns the path of this process's tree, or NULL if the tree cannot be
+ * written.  The first call writes the tree.  The string is valid until the
+ * process ends. */
 const char *sysfs_path(void);
 /*
- * Writes the tree of these devices into the folder fd.  Returns 0 or -errno:
- * -ENOTEMPTY if the folder holds other files than a tree.  All files are
- * reached from the descriptor (util/folder.h).  Reads the ports without netif's
- * lock: the caller passes a copy.
+ * Writes the tree of these devices into the folder fd.  Returns 0; -ENOTEMPTY:
+ * the folder has other files than those of a tree; or another -errno.  All
+ * files are reached from the descriptor (util/folder.h).  The devices must be a
+ * copy, since their ports are read without netif's lock.
  */
 int sysfs_write(int fd, const struct device *devices, uint32_t count);
-/* Writes this process's tree again after a change of its devices, if sysfs_path
- * has written it. */
+/* If sysfs_path has written this process's tree, writes it again after a change
+ * of the devices. */
 void sysfs_refresh(void);
-/* Returns a descriptor of folder class/infiniband in this process's tree, which
- * the caller closes, or -1. */
+/* Returns a descriptor of the folder class/infiniband in this process's tree,
+ * which the caller closes, or -1 if there is no tree. */
 int sysfs_devices(void);
 /* Initialises the lock in the child of a fork: a thread that does not exist
  * there may have held it. */

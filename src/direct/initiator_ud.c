@@ -13,8 +13,7 @@
 #include "util/bits.h"
 #include "util/map.h"
 
-#define TARGETS_MAX 1024 /* links of a queue pair; other targets get packets   \
-			  */
+#define TARGETS_MAX 1024 /* the most links; other targets get packets */
 
 static struct target_ref *find_target(const struct ibt_qp *q, uint32_t qpn)
 {
