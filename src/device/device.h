@@ -49,8 +49,8 @@ struct device_port {
 /* One RDMA device.  A network interface may be two devices, one of each kind.
  * All members but `port` are constant. */
 struct device {
-	char name[20];	 /* as "adv0" or "iw0" */
-	char netdev[16]; /* the interface, as "eth0" */
+	char name[20];	 /* for example "adv0" or "iw0" */
+	char netdev[16]; /* the interface's name, for example "eth0" */
 	uint32_t ifindex;
 	uint8_t mac[6];
 	uint64_t guid;		 /* host order, never 0 */

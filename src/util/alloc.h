@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory for structs that threads write without a common lock. */
+/* Memory for structures that different threads write at the same time. */
 #ifndef UTIL_ALLOC_H
 #define UTIL_ALLOC_H
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Two cache lines, which processors fetch together. */
+/* Two cache lines, since processors fetch two lines together. */
 #define ALLOC_APART 128
 
 /*
- * @bytes of zeroed memory that shares no cache line with other memory, so that
- * a thread which writes there does not slow down another; NULL: there is no
- * memory.  free() frees it.
+ * Returns @bytes bytes of zeroed memory, which the caller frees by free().  The
+ * memory shares no cache line with other memory, so that a thread that writes
+ * there does not slow down the users of other memory.  NULL: out of memory.
  */
 static inline void *alloc_apart(size_t bytes)
 {

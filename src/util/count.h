@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A counter that threads change without a lock, as the number of users of an
- * object. */
+/* A counter that threads change without a lock, for example the number of users
+ * of an object. */
 #ifndef UTIL_COUNT_H
 #define UTIL_COUNT_H
 
@@ -18,8 +18,8 @@ static inline void count_up(struct count *c)
 	atomic_fetch_add(&c->n, 1);
 }
 
-/* Adds 1 unless the count is `most` or more already: then returns false and
- * leaves the count as it was. */
+/* Adds 1 and returns true, unless the count is `most` or more already.  In that
+ * case returns false, with the count unchanged. */
 static inline bool count_up_to(struct count *c, uint32_t most)
 {
 	if (atomic_fetch_add(&c->n, 1) < most)
@@ -28,21 +28,24 @@ static inline bool count_up_to(struct count *c, uint32_t most)
 	return false;
 }
 
-/* Adds 1 and returns the count before: no two callers get the same number. */
+/* Adds 1 and returns the count before, so no two callers get the same number.
+ */
 static inline uint32_t count_take(struct count *c)
 {
 	return atomic_fetch_add(&c->n, 1);
 }
 
-/* Subtracts 1.  A thread whose count_now returns the result sees the caller's
- * earlier stores. */
+/* Subtracts 1.  Seq_cst, so also release: a thread whose count_now returns the
+ * new count, or a later one, sees the caller's earlier stores.  Otherwise a
+ * thread that finds the count 0 could reuse an object before the last user's
+ * stores to it. */
 static inline void count_down(struct count *c)
 {
 	atomic_fetch_sub(&c->n, 1);
 }
 
-/* Acquire: the caller's later loads see what a thread wrote before the
- * count_down whose result this call returns. */
+/* Returns the count.  Acquire: the caller's later loads see what other threads
+ * wrote before the calls of count_down that led to this count. */
 static inline uint32_t count_now(const struct count *c)
 {
 	return atomic_load_explicit(&c->n, memory_order_acquire);

@@ -14,12 +14,12 @@
 
 /*
  * The identity of the file behind one descriptor number.  The kernel reuses a
- * number once its owner has closed it, so the next owner may write a mark that
- * the last owner has just read.  is_known orders the two: the last owner's
- * loads of dev and ino come before its release store of is_known = false, and
- * the next owner's stores to dev and ino come after the acquire exchange that
- * reads that false.  Without this order the last owner could compare with the
- * next owner's dev and ino, and close the next owner's file.
+ * number once its owner has closed it.  So the next owner may write the mark
+ * while the last owner still reads it.  is_known orders these accesses: the
+ * last owner's loads of dev and ino come before its release store of is_known =
+ * false, and the next owner's stores to dev and ino come after the acquire
+ * exchange that reads that false.  Without this order the last owner could load
+ * the next owner's dev and ino, and close the next owner's file.
  */
 struct mark {
 	_Atomic(dev_t) dev;
@@ -30,9 +30,10 @@ struct mark {
 #define load(at)      atomic_load_explicit(at, memory_order_relaxed)
 #define store(at, to) atomic_store_explicit(at, to, memory_order_relaxed)
 
-/* A chunk is never freed once it is stored.  The store is a release and the
- * load an acquire, so that a thread that loads the pointer sees the zeros of
- * calloc and not what the memory held before. */
+/* A chunk is never freed once its pointer is stored here.  The store is a
+ * release and the load an acquire: a thread that loads the pointer sees the
+ * zeros that calloc wrote before.  Otherwise it could take old contents of the
+ * memory for a mark. */
 static _Atomic(struct mark *) chunks[CHUNKS];
 
 static struct mark *chunk_of(uint32_t i, bool makes)
@@ -51,7 +52,7 @@ static struct mark *chunk_of(uint32_t i, bool makes)
 	return made;
 }
 
-/* NULL: there is no mark for this descriptor. */
+/* Returns the place of fd's mark; NULL: there is none. */
 static struct mark *mark_of(int fd, bool makes)
 {
 	uint32_t at = (uint32_t)fd;
@@ -63,8 +64,8 @@ static struct mark *mark_of(int fd, bool makes)
 	return chunk ? &chunk[at % CHUNK] : NULL;
 }
 
-/* All eventfds share one inode, and so do other files without a type in
- * st_mode (anon_inode). */
+/* Has the file no inode of its own?  All files that have no type in st_mode
+ * (anon_inode), for example eventfds, share one inode. */
 static bool is_nameless(const struct stat *s)
 {
 	return !(s->st_mode & S_IFMT);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tells whether a descriptor number still refers to the file that adverb has
- * opened.  A program may close all descriptors but its own few, or dup2 a file
- * of its own over one of adverb's, in the child of a fork or while a device is
- * open.  From then on the number is the program's: to close, read or write that
- * number would damage a file of the program.
+ * opened.  A program may close all descriptors that it does not know, or dup2 a
+ * file of its own over one of adverb's, in the child of a fork or while a
+ * device is open.  From then on the number is the program's: if adverb closed,
+ * read or wrote that number, it would damage a file of the program.
  *
- * A mark records the device and inode of the file.  A file without an inode of
- * its own, as an eventfd, also gets a signal number that is set with F_SETSIG
- * and never sent.
+ * A mark records the device and inode of the file.  A file that has no inode of
+ * its own, for example an eventfd, also gets a signal number that is set with
+ * F_SETSIG and never sent.
  *
  * Each number has one owner, which marks the number when it opens the file and
- * closes the file by fd_identity_close; no lock.  A child of fork inherits the
- * marks of its parent.
+ * closes the file by fd_identity_close.  So there is no lock.  A child of fork
+ * inherits the marks of its parent.
  */
 #ifndef UTIL_FD_IDENTITY_H
 #define UTIL_FD_IDENTITY_H
@@ -20,16 +20,19 @@
 #include <stdbool.h>
 
 /* Marks fd, which was just opened, and returns fd.  A negative fd is returned
- * as it is.  For a descriptor that cannot be marked, for want of memory or
- * above 2^20, fd_identity_holds returns true. */
+ * without a mark.  A descriptor above 2^20, or for whose mark there is no
+ * memory, has no mark either; fd_identity_holds then returns true. */
 int fd_identity_note(int fd);
-/* Marks fd, which was just opened, and returns fd, but sets no signal: the
- * program sees this descriptor and may set a signal itself.  If the file has no
- * inode of its own, fd_identity_holds tells the file only from files of other
- * kinds. */
+/*
+ * Marks fd, which was just opened, and returns fd; a negative fd is returned
+ * without a mark.  Sets no signal, since the program sees this descriptor and
+ * may set a signal itself.  If the file has no inode of its own,
+ * fd_identity_holds can only tell it from files with another inode: it takes
+ * another eventfd for this one.
+ */
 int fd_identity_note_shown(int fd);
-/* Returns whether fd still refers to the file that it was marked for; false for
- * a negative fd, true for a descriptor without a mark. */
+/* Returns whether fd still refers to the file for which it was marked.  Returns
+ * false for a negative fd, and true for a descriptor without a mark. */
 bool fd_identity_holds(int fd);
 /* Closes fd if fd_identity_holds(fd), and removes the mark in either case. */
 void fd_identity_close(int fd);

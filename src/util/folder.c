@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-#define DEPTH  12
+#define DEPTH  12 /* the deepest folder that empty_below empties */
 
-/* Opens a folder of the caller's user; a descriptor or -errno, -EPERM for
- * another user's folder. */
+/* Opens a folder.  Returns a descriptor; -EPERM: the folder is another user's;
+ * or another -errno. */
 static int open_own(int at, const char *name)
 {
 	int fd = openat(at, name, FOLDER), err = 0;
@@ -67,7 +67,7 @@ int folder_open(int at, const char *path, bool makes)
 	return fd;
 }
 
-/* Creates a new file, in the place of any that has this name. */
+/* Creates a new file; a file of this name is removed first. */
 static int create_file(int at, const char *name)
 {
 	const int how = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -92,7 +92,7 @@ int folder_put(int at, const char *name, const char *text)
 	if (fd < 0)
 		return -errno;
 	fsize_hold(&limit);
-	errno = EIO; /* for a write that is cut short and sets no errno */
+	errno = EIO; /* a short write sets no errno */
 	if (write(fd, text, len) != (ssize_t)len ||
 	    renameat(at, temp, at, name)) {
 		err = -errno;

@@ -11,18 +11,19 @@
 
 #include <stdbool.h>
 
-/* Opens the folder at `path` below `at`; if `makes`, creates missing folders
- * (mode 0755).  Returns a descriptor, which the caller closes, or -errno:
- * -EPERM for a folder of another user. */
+/* Opens the folder at `path` below `at`.  If `makes`, creates missing folders
+ * (mode 0755).  Returns a descriptor, which the caller closes; -EPERM: a folder
+ * on the path is another user's; or another -errno. */
 int folder_open(int at, const char *path, bool makes);
 /* Replaces the contents of file `name` in folder `at` by `text`, atomically by
  * rename, since another process may be reading the file.  Returns 0 or -errno;
  * on an error the old file is unchanged. */
 int folder_put(int at, const char *name, const char *text);
-/* Removes `name` from folder `at`, a file or a folder with all its contents.  A
- * non-empty folder of another user stays. */
+/* Removes `name` from folder `at`: a file, or a folder with all its contents,
+ * down to a fixed depth.  A non-empty folder of another user stays. */
 void folder_remove(int at, const char *name);
-/* Removes all contents of the folder fd, and closes fd; fd may be negative. */
+/* Removes all contents of the folder fd, down to a fixed depth, and closes fd.
+ * Does nothing if fd is negative. */
 void folder_empty(int fd);
 
 #endif

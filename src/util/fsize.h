@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RLIMIT_FSIZE without its signal.  The limit holds for memory files (memfd)
- * too, and the kernel sends SIGXFSZ, which by default ends the program, to a
- * thread that makes a file larger than the limit.  Between fsize_hold and
- * fsize_give such a call only fails with EFBIG.
+ * RLIMIT_FSIZE without its signal.  The limit also holds for memory files
+ * (memfd).  To a thread that would make a file larger than the limit, the
+ * kernel sends SIGXFSZ, which ends the program by default.  Between fsize_hold
+ * and fsize_give, the thread's system call fails with EFBIG and has no other
+ * effect.
  */
 #ifndef UTIL_FSIZE_H
 #define UTIL_FSIZE_H
@@ -16,8 +17,8 @@ struct fsize {
 
 /* Blocks SIGXFSZ for the calling thread. */
 void fsize_hold(struct fsize *f);
-/* Discards a pending SIGXFSZ, unless the program had blocked that signal
- * itself, and restores the thread's signal mask; leaves errno unchanged. */
+/* Discards a pending SIGXFSZ, unless the program itself had blocked that
+ * signal, and restores the thread's signal mask.  Leaves errno unchanged. */
 void fsize_give(const struct fsize *f);
 
 #endif

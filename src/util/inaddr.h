@@ -21,7 +21,8 @@ static inline bool inaddr_is_v4(const uint8_t ip[16])
 	return memcmp(ip, mapped, sizeof(mapped)) == 0;
 }
 
-/* Maps the IPv4 address at `four`, four bytes in network order. */
+/* Sets ip to ::ffff:a.b.c.d, where a.b.c.d are the four bytes at `four`, an
+ * IPv4 address in network order. */
 static inline void inaddr_map_v4(uint8_t ip[16], const void *four)
 {
 	memset(ip, 0, 10);

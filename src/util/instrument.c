@@ -8,8 +8,9 @@
 #define OF_PROGRAM __attribute__((weak))
 #define RARE	   __attribute__((cold, noinline))
 
-/* Functions of ThreadSanitizer's runtime, in the program.  clang's runtime
- * exports no single function that ignores reads and writes. */
+/* Functions of ThreadSanitizer's runtime, which is in the program.  Reads and
+ * writes have separate functions, since clang's runtime exports none for
+ * both. */
 void AnnotateIgnoreReadsBegin(const char *file, int line) OF_PROGRAM;
 void AnnotateIgnoreReadsEnd(const char *file, int line) OF_PROGRAM;
 void AnnotateIgnoreWritesBegin(const char *file, int line) OF_PROGRAM;
@@ -19,8 +20,8 @@ void __tsan_acquire(void *what) OF_PROGRAM;
 
 bool instrument_is_on;
 
-/* Runs before the program or another library of adverb's can take a lock, so
- * that ignore and ignore_end always come in pairs. */
+/* Runs before any code takes a lock of adverb's, so that each
+ * instrument_ignore_end has its instrument_ignore. */
 __attribute__((constructor(101))) static void find_runtime(void)
 {
 	instrument_is_on = __tsan_release != NULL;

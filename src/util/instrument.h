@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Annotations for programs that are built with ThreadSanitizer, while adverb is
- * not.  The sanitizer's runtime, which is part of such a program, sees the
- * memory that adverb's calls into libc access (memcpy, recvmsg, free), but not
- * adverb's atomics, which order these accesses: it would report races that do
- * not exist.  So the runtime ignores a thread's accesses while the thread holds
- * a lock of adverb's, and is told the order on which programs rely: what a
- * thread did before it posted a request happens before what a thread does after
- * it has polled the completion.
+ * Annotations for a program that is built with ThreadSanitizer and uses adverb
+ * libraries that are not.  The sanitizer's runtime, which is part of such a
+ * program, sees the memory that adverb's calls of libc functions access
+ * (memcpy, recvmsg, free).  It does not see adverb's atomics, which order these
+ * accesses, and would report races that do not exist.  So the annotations have
+ * the runtime ignore a thread's accesses while the thread holds a lock of
+ * adverb's.  They also tell the runtime the order on which programs rely: what
+ * a thread did before it posted a request happens before what a thread does
+ * after it has polled the completion.
  *
- * In a program without the runtime the cost is one test of a variable.  In
- * adverb's own ThreadSanitizer build these functions do nothing.
+ * In a program without the runtime, an annotation costs one test of a variable.
+ * In adverb's own ThreadSanitizer build these functions do nothing.
  *
  * Lock: none.
  */
@@ -31,8 +32,8 @@
 bool instrument_by_valgrind(void);
 
 /* True if the program has ThreadSanitizer's runtime; set once, by a
- * constructor.  The four functions below call the runtime and assume this to be
- * true. */
+ * constructor.  The four functions behind it may be called only if it is true:
+ * they call the runtime for the annotations at the end of this file. */
 extern bool instrument_is_on;
 void instrument_look_away(void);
 void instrument_look_again(void);
@@ -49,8 +50,8 @@ void instrument_acquire(void *what);
 	} while (0)
 #endif
 
-/* From here until instrument_ignore_end the runtime ignores this thread's reads
- * and writes.  Calls may be nested. */
+/* Has the runtime ignore this thread's reads and writes until
+ * instrument_ignore_end.  Calls may be nested. */
 static inline void instrument_ignore(void)
 {
 	INSTRUMENT_IF(instrument_look_away());
@@ -62,15 +63,16 @@ static inline void instrument_ignore_end(void)
 	INSTRUMENT_IF(instrument_look_again());
 }
 
-/* Orders what this thread did so far before what another thread does after its
- * call of instrument_happens_after with the same address. */
+/* Tells the runtime that what this thread has done so far happens before what
+ * another thread does after its instrument_happens_after of the same address.
+ */
 static inline void instrument_happens_before(void *what)
 {
 	INSTRUMENT_IF(instrument_release(what));
 }
 
-/* Orders what other threads did before their instrument_happens_before with the
- * same address before what this thread does from here on. */
+/* Tells the runtime that what this thread does next happens after what other
+ * threads did before their instrument_happens_before of the same address. */
 static inline void instrument_happens_after(void *what)
 {
 	INSTRUMENT_IF(instrument_acquire(what));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions and variables of glibc 2.35, used if the libc has them: adverb's
- * libraries require no symbol newer than glibc 2.34, so that they load with
- * every glibc from 2.34 on.
+ * Functions and variables of glibc 2.35, which adverb uses if the C library has
+ * them.  adverb's libraries require no symbol newer than glibc 2.34, so that
+ * they load with every glibc from 2.34 on.
  *
- * A constructor looks them up once; they are only read from then on.
+ * A constructor looks the symbols up once.  The variables below are only read
+ * from then on.
  */
 #ifndef UTIL_LIBC_H
 #define UTIL_LIBC_H
@@ -15,7 +16,8 @@
 #include <sys/epoll.h>
 #include <time.h>
 
-/* libc's epoll_pwait2(2), a cancellation point, or NULL where libc has none. */
+/* The C library's epoll_pwait2(2), which is a cancellation point; NULL: it has
+ * none. */
 extern int (*libc_epoll_pwait2)(int fd, struct epoll_event *events, int most,
 				const struct timespec *timeout,
 				const sigset_t *mask);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Intrusive doubly linked ring.  A node that is on no list points to itself, so
- * removal is idempotent and the test whether a node is on a list is one
- * comparison.  Owner and lock are those of the structure that contains the
- * node.
+ * Intrusive doubly linked list, whose head and nodes form a ring.  A node that
+ * is on no list points to itself.  So it may be removed twice, and one
+ * comparison tells whether a node is on a list.  Owner and lock are those of
+ * the structure that contains the node.
  */
 #ifndef UTIL_LIST_H
 #define UTIL_LIST_H
@@ -56,9 +56,9 @@ static inline void list_remove(struct list *node)
 	list_init(node);
 }
 
-/* Removes and returns the first node, or NULL if the list is empty.  The node
- * is unlinked by way of the list, so that a static analyzer sees that the node
- * is not on the list any more. */
+/* Removes and returns the first node, or returns NULL if the list is empty.
+ * Does not call list_remove: the stores through l show a static analyzer that
+ * the node is no longer on the list. */
 static inline struct list *list_pop_head(struct list *l)
 {
 	struct list *node = l->next;
@@ -71,7 +71,7 @@ static inline struct list *list_pop_head(struct list *l)
 	return node;
 }
 
-/* Appends all nodes of `from` to l; `from` is empty then. */
+/* Appends all nodes of `from` to l, which leaves `from` empty. */
 static inline void list_take_all(struct list *l, struct list *from)
 {
 	if (list_is_empty(from))

@@ -31,8 +31,9 @@ static void futex_call(struct lock *l, int op, uint32_t n)
 	errno = before;
 }
 
-/* Takes the lock as LOCK_AWAITED: a thread that has slept cannot tell whether
- * another thread still sleeps, and lock_give wakes only one. */
+/* Takes the lock as LOCK_AWAITED, so that the next lock_give wakes a thread: a
+ * thread that has slept cannot tell whether another thread still sleeps, and
+ * lock_give wakes only one. */
 void lock_wait(struct lock *l)
 {
 	while (atomic_exchange_explicit(&l->word, LOCK_AWAITED,
@@ -45,12 +46,14 @@ void lock_wake(struct lock *l)
 	futex_call(l, FUTEX_WAKE, 1);
 }
 
-#define SPINS 100 /* then yield: the owner may need this processor */
-/* The time to yield; after that the waiter asks whether the owner is dead, and
+/* After so many tries a waiter yields, since the owner may need this
+ * processor. */
+#define SPINS 100
+/* After so long a waiter stops yielding: it asks whether the owner is dead, and
  * sleeps.  On a busy machine one sched_yield may last milliseconds. */
 #define YIELD_NS 300000
-#define NAP_NS	 100000
-#define SLOW_NS	 1000000000u /* then report the owner as slow */
+#define NAP_NS	 100000	     /* the length of one sleep */
+#define SLOW_NS	 1000000000u /* after so long the owner is reported as slow */
 
 static _Atomic alock_owner self = ALOCK_NAMELESS;
 static const struct alock_judge *_Atomic judge;
@@ -150,7 +153,7 @@ bool alock_take(struct alock *l) NO_LOCK_ANALYSIS
 	alock_owner found = 0;
 
 	while (!swap_owner(l, &found)) {
-		/* A dead owner keeps the lock until a thread inherits the
+		/* A dead owner stays the owner until a thread inherits the
 		 * lock. */
 		if (alock_wait(&w, found) && swap_owner(l, &found))
 			return true;
@@ -204,8 +207,8 @@ void alock_leave(struct alock *l) NO_LOCK_ANALYSIS
 
 uint32_t alock_thread(void)
 {
-	/* A child of fork has a copy of its parent's `thread`, which is wrong
-	 * once the child calls alock_open. */
+	/* A child of fork has a copy of its parent's `thread`.  The child calls
+	 * alock_open before it takes an alock, and the id is read again. */
 	static _Thread_local uint32_t thread, known_at;
 	uint32_t now = atomic_load_explicit(&opened, memory_order_relaxed);
 

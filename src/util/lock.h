@@ -2,17 +2,19 @@
 /*
  * Locks.
  *
- * struct lock is private to a process: one word, zero when the lock is free; a
- * thread waits for it with a futex.  A pthread mutex would cost more: each post
- * and each poll takes a lock, which here takes one atomic instruction to take
- * and one to release.  The release is also a full fence.
+ * struct lock is private to a process.  It is one word, which is zero when the
+ * lock is free; a thread that waits sleeps in a futex.  Each post and each poll
+ * takes a lock, so it must be cheap: one atomic instruction takes it and one
+ * releases it, and the release is also a full fence.  A pthread mutex would
+ * cost more.
  *
- * struct alock lies in an arena that several processes may map: one word with
- * the name of the owner, zero when the lock is free, taken by compare-and-swap.
- * A waiter spins, then calls sched_yield, then sleeps for short times.  The
- * lock of a dead process is inherited: the thread that takes the lock is told,
- * and repairs what the dead process may have left half done.  A stopped owner
- * is waited for.
+ * struct alock lies in an arena that several processes may map.  It is one
+ * word, which contains the name of the owner, or zero when the lock is free;
+ * the lock is taken by compare-and-swap.  A waiter spins, then calls
+ * sched_yield, then sleeps for short times.  The lock of a dead process is
+ * inherited: the function that takes the lock reports this, and the caller
+ * repairs what the dead process may have left half done.  The lock of a stopped
+ * process is not inherited: a waiter waits for that process.
  *
  * docs/ARCHITECTURE.md has the order in which locks may be taken.
  */
@@ -57,12 +59,13 @@ struct CAPABILITY("mutex") lock {
 void lock_init(struct lock *l);
 /* Ends the use of the lock; aborts if the lock is taken. */
 void lock_fini(struct lock *l);
-/* Sleeps until the lock is free, and takes the lock; for lock_take alone. */
+/* Sleeps until the lock is free, and takes it.  Called only by lock_take. */
 void lock_wait(struct lock *l);
-/* Wakes one thread in lock_wait; for lock_give alone. */
+/* Wakes one thread that sleeps in lock_wait.  Called only by lock_give. */
 void lock_wake(struct lock *l);
 
-/* Takes the lock if it is free; returns whether it was.  Never waits. */
+/* Takes the lock if it is free, without waiting.  Returns whether the lock was
+ * taken. */
 static inline bool lock_try(struct lock *l)
 	TRY_ACQUIRE(true, l) NO_LOCK_ANALYSIS
 {
@@ -82,7 +85,8 @@ static inline bool lock_try(struct lock *l)
 	return is_ours;
 }
 
-/* Takes the lock; sleeps while another thread has it.  Not recursive. */
+/* Takes the lock; sleeps while another thread holds it.  The lock is not
+ * recursive. */
 static inline void lock_take(struct lock *l) ACQUIRE(l) NO_LOCK_ANALYSIS
 {
 	uint32_t free = 0;
@@ -98,9 +102,10 @@ static inline void lock_take(struct lock *l) ACQUIRE(l) NO_LOCK_ANALYSIS
 
 /*
  * Releases the lock.  The exchange and the fence order the store of 0 before
- * the caller's later loads: a caller that then looks for doorbells sees each
- * doorbell that a thread pushed before that thread failed to take this lock.
- * Without that order such a doorbell could stay unseen until the next doorbell.
+ * the caller's later loads.  So a caller that looks for doorbells next sees
+ * each doorbell that another thread pushed before that thread failed to take
+ * this lock.  Without the order both could miss: the other thread would leave
+ * its doorbell to this one, which would not see it until the next doorbell.
  */
 static inline void lock_give(struct lock *l) RELEASE(l) NO_LOCK_ANALYSIS
 {
@@ -113,10 +118,13 @@ static inline void lock_give(struct lock *l) RELEASE(l) NO_LOCK_ANALYSIS
 	LOCK_SAYS(__tsan_mutex_post_unlock(l, 0));
 }
 
-/* The name of a process among the processes that share memory; never 0. */
+/* The name of a process as an owner of alocks; never 0 (memory/lock_owner.h).
+ */
 typedef uint64_t alock_owner;
 
-#define ALOCK_NAMELESS (1ull << 32) /* an owner that never counts as dead */
+/* The name of each process that has not called alock_open.  An owner of this
+ * name never counts as dead. */
+#define ALOCK_NAMELESS (1ull << 32)
 
 struct CAPABILITY("mutex") alock {
 	_Atomic alock_owner owner; /* 0: free */
@@ -124,8 +132,8 @@ struct CAPABILITY("mutex") alock {
 
 /* The state of a thread of another process. */
 enum alock_halt {
-	/* The thread runs, or will run again without SIGCONT; also the answer
-	 * where nothing is known. */
+	/* The thread runs, or will run again without SIGCONT, or nothing is
+	 * known about it. */
 	ALOCK_RUNS,
 	/* A signal has stopped the thread, at any instruction. */
 	ALOCK_STOPPED,
@@ -134,67 +142,73 @@ enum alock_halt {
 	ALOCK_STOPPED_AFTER_COPY,
 };
 
-/* Functions that tell the state of other processes.  A waiter calls them
- * without holding the lock that it waits for. */
+/* Functions that find out the state of other processes.  A waiter calls them
+ * while it does not hold the lock for which it waits. */
 struct alock_judge {
 	/* Returns whether the process of this name has ended. */
 	bool (*is_dead)(alock_owner owner);
 	/* Reports an owner for which a thread has waited a second. */
 	void (*is_slow)(alock_owner owner);
-	/* The state of a thread, by its thread id; NULL: all threads run. */
+	/* Returns the state of a thread, by its thread id.  NULL: all threads
+	 * run. */
 	enum alock_halt (*halt_of)(uint32_t thread);
-	/* NULL, or replaces the wait in a simulation, which has no clock: runs
-	 * the other processes; returns true if the owner is dead. */
+	/* Called instead of a wait, in a simulation, which has no clock: runs
+	 * the other processes, and returns whether the owner is dead.  NULL:
+	 * waits take time. */
 	bool (*wait)(alock_owner owner);
 };
 
 /*
- * Sets the name under which this process takes alocks from here on, and the
- * judge, which must stay valid; to be called before another process can see the
- * locks.  Without this call the process is ALOCK_NAMELESS and inherits no lock.
+ * Sets the name under which this process takes alocks from now on, and the
+ * judge, which must stay valid; NULL: no judge.  Called before another process
+ * can see the locks.  Without this call the process is ALOCK_NAMELESS and
+ * inherits no lock.
  */
 void alock_open(alock_owner self, const struct alock_judge *judge);
 /* Returns the name that alock_open has set. */
 alock_owner alock_self(void);
-/* Waits for the lock and takes it.  Returns true if the lock is inherited from
+/* Waits for the lock and takes it.  Returns true if the lock was inherited from
  * a dead process. */
 bool alock_take(struct alock *l) ACQUIRE(l);
 /*
  * Waits for the lock and takes it, but waits for a live owner no longer than a
- * running owner would need.  Returns false if the lock is not taken; else
- * *inherited tells whether the lock is inherited from a dead process.
+ * running owner would hold the lock.  Returns true if the lock was taken;
+ * *inherited is true if it was inherited from a dead process.
  */
 bool alock_take_soon(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
 /* Takes the lock if it is free or its owner is dead, without waiting.  Returns
- * false if the lock is not taken; *inherited is true if the owner was dead. */
+ * true if the lock was taken; *inherited is true if the owner was dead. */
 bool alock_try(struct alock *l, bool *inherited) TRY_ACQUIRE(true, l);
-/* Releases the lock. */
+/* Releases the lock.  Release: the next owner sees this owner's stores. */
 void alock_give(struct alock *l) RELEASE(l);
-/* Returns whether another process, named `owner`, is dead. */
+/* Returns whether `owner` is the name of another process that is dead. */
 bool alock_is_dead(alock_owner owner);
-/* Takes the lock from `from`, which will never release it.  Returns false if
- * the owner is not `from` any more. */
+/* Takes the lock from the owner `from`, which will never release it.  Returns
+ * false if another process owns the lock by now, or none. */
 bool alock_inherit(struct alock *l, alock_owner from) TRY_ACQUIRE(true, l);
 /* Releases the lock, unless another process has inherited it meanwhile. */
 void alock_leave(struct alock *l) RELEASE(l);
-/* Returns the caller's thread id, which halt_of takes. */
+/* Returns the caller's thread id, as alock_halt_of takes it. */
 uint32_t alock_thread(void);
-/* Returns the state of a thread; ALOCK_RUNS without a judge. */
+/* Returns the state of a thread; ALOCK_RUNS if there is no judge. */
 enum alock_halt alock_halt_of(uint32_t thread);
-/* Returns the owner, or 0 if the lock seems free. */
+/* Returns the owner; 0: the lock was free at the time of the load.  Acquire:
+ * the caller sees the stores that an owner made before it released the lock. */
 alock_owner alock_holder(const struct alock *l);
 
 /* The state of a wait for another process; initially all zero. */
 struct alock_wait {
-	uint32_t tries;
+	uint32_t tries;	   /* calls of alock_wait */
 	bool is_late;	   /* a running owner would have released by now */
 	bool is_said;	   /* is_slow was called */
 	uint64_t since_ns; /* the time of the first yield; 0: none so far */
 };
 
-/* Waits a little: spins, yields or sleeps.  Returns true if `owner` is dead.
- * Sets w->is_late after ALOCK_SOON calls, or earlier if yields take long. */
+/* The number of tries after which alock_wait sets is_late. */
 #define ALOCK_SOON 1000
+/* Waits a little: spins, yields or sleeps.  Sets w->is_late after ALOCK_SOON
+ * tries, or earlier if yields take long.  Returns true if it has found
+ * that `owner` is dead. */
 bool alock_wait(struct alock_wait *w, alock_owner owner);
 
 #endif

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define LEAST 16
+#define LEAST 16 /* slots of the smallest table */
 
-/* The slot where a look-up of @key begins. */
+/* Returns the index of the slot where a look-up of @key begins. */
 static uint32_t home_of(const struct map *m, uint32_t key)
 {
 	return (uint32_t)((uint64_t)(key * 0x9e3779b1u) * m->size >> 32);
@@ -53,9 +53,9 @@ int map_add(struct map *m, uint32_t key, void *value)
 }
 
 /*
- * Moves the next entry that may stand in the emptied slot there, and so on for
- * the slot that this move empties, so that no look-up meets an empty slot
- * before its entry.
+ * A look-up ends at the first empty slot.  So an entry behind the emptied slot
+ * that a look-up could no longer find is moved there, and likewise for the slot
+ * that this move empties.
  */
 void map_remove(struct map *m, uint32_t key)
 {

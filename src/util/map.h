@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A hash table from 32-bit numbers to pointers: open addressing, at most half
- * full, so that an entry costs 32 to 64 bytes and a look-up touches one or two
- * cache lines.  Only map_add allocates.
+ * A hash table from 32-bit numbers to pointers, by open addressing.  The table
+ * is at most half full: an entry costs 32 to 64 bytes, and a look-up touches
+ * one or two cache lines.  Only map_add allocates.
  *
- * The map owns its slots; the caller owns what the values point to.  No lock.
+ * The map owns its slots; the caller owns what the values point to.  No lock:
+ * the caller's lock protects the map.
  */
 #ifndef UTIL_MAP_H
 #define UTIL_MAP_H
@@ -26,16 +27,16 @@ struct map {
 
 /* Frees the slots; the map is empty then. */
 void map_fini(struct map *m);
-/* Adds an entry.  @key must not be in the map, @value must not be NULL. Returns
- * 0 or -ENOMEM. */
+/* Adds an entry.  @key must not be in the map, and @value must not be NULL.
+ * Returns 0 or -ENOMEM. */
 int map_add(struct map *m, uint32_t key, void *value);
 /* Removes the entry of @key, if the map has one. */
 void map_remove(struct map *m, uint32_t key);
 /* Returns the value of @key, or NULL if the map has no such entry. */
 void *map_find(const struct map *m, uint32_t key);
-/* Iterates: returns the first value at slot *@at or later and sets *@at to the
- * slot behind it; NULL at the end.  *@at starts as 0.  No map_add and no
- * map_remove in between. */
+/* Iterates: returns the first value at slot *@at or later, and sets *@at to the
+ * slot behind that value; NULL at the end.  The caller sets *@at to 0 first,
+ * and calls no map_add or map_remove between two calls. */
 void *map_next(const struct map *m, uint32_t *at);
 
 #endif

@@ -12,17 +12,19 @@
 #define CHUNK	  4096
 #define DEVICE	  2 /* the index of field major:minor */
 #define FIRST_ANY 6 /* the index of the first optional field */
-#define OPTIONS	  3 /* the value of `behind` in the field of the options */
+#define OPTIONS	  3 /* line.behind while the field of the options is read */
 
 /* The line that is being read: fields, optional fields, a hyphen, then the
  * type, the source and the options of the file system (proc(5)). */
 struct line {
 	unsigned major, minor; /* the device that is looked for */
 	unsigned field;	       /* the index of the field that is being read */
-	unsigned behind;       /* 1 at the hyphen, then counts; 0: before it */
-	bool is_it;	       /* the line is that of the device */
-	/* The field so far, or the option so far in the field of the options,
-	 * cut to this size. */
+	/* 0 before the hyphen and at the hyphen; then 1 for the first field
+	 * behind the hyphen, 2 for the second, and so on. */
+	unsigned behind;
+	bool is_it; /* the line is that of the device */
+	/* The bytes of the present field so far or, in the field of the
+	 * options, of the present option; cut to this size. */
 	char word[64];
 	size_t used; /* bytes in word */
 	struct mountinfo *m;
@@ -30,8 +32,8 @@ struct line {
 
 /*
  * Reads an option.  The kernel writes the options of the security module first,
- * and a FUSE file system's own options behind them, so the last user_id counts.
- * A user_id that is no number takes back the one before.
+ * and those of a FUSE file system itself behind them, so the last user_id
+ * counts.  After a user_id that is not a number, no earlier user_id counts.
  */
 static void take_option(struct line *l)
 {
@@ -67,7 +69,8 @@ static void end_field(struct line *l)
 	l->used = 0;
 }
 
-/* Returns true at the end of the device's line. */
+/* Takes the next byte of the text.  Returns true at the end of the device's
+ * line. */
 static bool take_byte(struct line *l, char byte)
 {
 	bool found;

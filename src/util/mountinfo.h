@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The type of a mounted file system, and the user that serves it, from
+ * Reads the type of a mounted file system, and the user that serves it, from
  * /proc/self/mountinfo (proc(5)).  Unlike stat(2) and statfs(2), this needs no
  * answer from a process that serves the file system (FUSE).
  *
  * Allocates nothing and takes no lock.  Opens the file by a direct system call,
- * since the shim, which contains this file, defines open and openat itself.
+ * since the shim, which contains this code, itself defines open and openat.
  */
 #ifndef UTIL_MOUNTINFO_H
 #define UTIL_MOUNTINFO_H
@@ -13,17 +13,17 @@
 #include <stdbool.h>
 
 struct mountinfo {
-	char type[32]; /* as "ext4" or "fuse.sshfs", cut to this size */
+	char type[32]; /* "ext4" or "fuse.sshfs", say, cut to this size */
 	/* The options name the user who has mounted the file system and serves
-	 * it, as those of every FUSE file system do. */
+	 * it.  Those of every FUSE file system do. */
 	bool has_user;
-	unsigned user; /* the user whom the options name; 0 without has_user */
+	unsigned user; /* the user id that the options name; 0 without one */
 };
 
 /*
  * Finds the file system of a device (st_dev) and fills m.  Returns false if
- * mountinfo has no such device, as for a subvolume of btrfs, which has a number
- * of its own, or if there is no /proc.
+ * there is no /proc, or if mountinfo has no such device: a subvolume of btrfs,
+ * for example, has a device number of its own, which is not there.
  */
 bool mountinfo_find(unsigned major, unsigned minor, struct mountinfo *m);
 /* Finds the file system of a device in the text that is read from fd, and fills

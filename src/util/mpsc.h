@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Intrusive stack with many producers and one consumer: any thread pushes
- * without a lock, the consumer takes all nodes at once.  `queued` keeps a node
- * from being pushed twice.  Holds the doorbells that threads ring while another
- * thread makes progress.
+ * Intrusive stack with many producers and one consumer.  Any thread pushes
+ * without a lock; the consumer takes all nodes at once.  The flag `queued`
+ * keeps a node from being pushed twice.  The stack contains the doorbells that
+ * threads ring while another thread makes progress.
  *
  *   push: node.next = top; top = node (CAS)        take: top -> NULL (swap)
  */
@@ -23,14 +23,21 @@ struct mpsc {
 	_Atomic(struct mpsc_node *) top;
 };
 
-/* Relaxed: another thread's push may not be seen yet.  For a caller that looks
- * again later, or that has just called lock_give, which is a full fence. */
+/* Returns whether the stack is empty.  Relaxed: another thread's push may not
+ * be seen yet.  So this is for a caller that looks again later, or that has
+ * just called lock_give, whose full fence makes the push visible (see there).
+ */
 static inline bool mpsc_seems_empty(const struct mpsc *s)
 {
 	return !atomic_load_explicit(&s->top, memory_order_relaxed);
 }
 
-/* Pushes n, unless n is on the stack already. */
+/*
+ * Pushes n, unless n is on the stack already.  The exchange of `queued` orders
+ * the caller's earlier stores before it, for mpsc_next.  The compare-and-swap
+ * of `top` orders the store of n->next before it, for mpsc_take: otherwise the
+ * consumer could follow an old n->next.
+ */
 static inline void mpsc_push(struct mpsc *s, struct mpsc_node *n)
 {
 	if (atomic_exchange_explicit(&n->queued, true, memory_order_seq_cst))
@@ -42,7 +49,8 @@ static inline void mpsc_push(struct mpsc *s, struct mpsc_node *n)
 		;
 }
 
-/* Takes all nodes; the caller walks them with mpsc_next. */
+/* Takes all nodes.  Returns the first one, or NULL; the caller gets the others
+ * by mpsc_next. */
 static inline struct mpsc_node *mpsc_take(struct mpsc *s)
 {
 	return atomic_exchange_explicit(&s->top, NULL, memory_order_seq_cst);
@@ -51,16 +59,18 @@ static inline struct mpsc_node *mpsc_take(struct mpsc *s)
 /*
  * Returns the node after n, and lets n be pushed again.
  *
- * Orders a producer's stores before its mpsc_push with the caller's loads after
- * this call.  A producer that finds n queued has exchanged `queued` before this
- * exchange, which reads that exchange's value, or that of a later one, and so
- * synchronizes with it: the caller sees what the producer posted.  Without that
- * order the caller could miss the posted request, and n would not be pushed
- * again.  A store here, even of seq_cst, reads nothing, so in C11 it would
- * order no later load of the caller.
+ * The exchange orders a producer's stores before its mpsc_push with the
+ * caller's loads after this call.  A producer that finds n queued has exchanged
+ * `queued` before this exchange, which therefore reads the producer's value or
+ * a later one, and so synchronizes with the producer: the caller sees what the
+ * producer posted.  Without that order the caller could miss the posted
+ * request, and n would not be pushed again.  A store instead of the exchange
+ * would read nothing, so that in C11, even with seq_cst, it would order no
+ * later load.
  *
- * Also orders the load of n->next before a producer's store there, which comes
- * after the producer has read false.
+ * The exchange also orders the load of n->next before a producer's store to
+ * n->next, which follows the producer's read of false in `queued`.  Otherwise
+ * the load could return the new value, and nodes would be lost.
  */
 static inline struct mpsc_node *mpsc_next(struct mpsc_node *n)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Prefetches memory that will be used soon.  Code that follows pointers from
- * structure to structure waits for one cache miss after the other; prefetched
- * together, the misses overlap.
+ * structure to structure waits for one cache miss after another.  If it
+ * prefetches the structures first, the misses overlap.
  */
 #ifndef UTIL_PREFETCH_H
 #define UTIL_PREFETCH_H
@@ -31,14 +31,16 @@ static inline void prefetch_read(const void *p, size_t bytes)
 }
 
 /*
- * Remembers the structure that was used last, which is still in the cache
- * unless much data has gone through the cache since.
+ * Remembers the structure that was used last.  It is still in the cache, unless
+ * much data has gone through the cache since.  Relaxed accesses suffice: a
+ * wrong answer costs a cache miss or a needless prefetch.
  */
 struct prefetch_turn {
 	_Atomic(const void *) last;
 };
 
-/* Returns whether `whose` has to be prefetched, and remembers it. */
+/* Returns whether the structure `whose` should be prefetched, and remembers
+ * it. */
 static inline bool prefetch_is_due(struct prefetch_turn *t, const void *whose)
 {
 	if (atomic_load_explicit(&t->last, memory_order_relaxed) == whose)

@@ -31,7 +31,8 @@ static bool read_all(int fd, uint8_t *p, size_t n)
 	return true;
 }
 
-/* Returns whether fd is the device: in a chroot any file may have its name. */
+/* Returns whether fd is the device.  In a chroot any file may have the device's
+ * name. */
 static bool is_device(int fd)
 {
 	struct stat s;

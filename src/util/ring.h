@@ -2,10 +2,13 @@
 /*
  * Free-running ring indices, shared by one producer and one consumer, which may
  * be different processes.  The producer's shared_store of head (release) pairs
- * with the consumer's shared_load (acquire), so that the consumer sees the
- * entry that the producer wrote before.  Indices wrap at 2^32; the number of
- * entries between two indices is their difference.  The slot of an index is
- * index & (size - 1), size a power of two.
+ * with the consumer's shared_load of head (acquire), so that the consumer sees
+ * the entry that the producer wrote before the store.  Likewise the consumer's
+ * shared_store of tail pairs with the producer's shared_load of tail: without
+ * that order the producer could overwrite an entry that is still being read.
+ * Indices wrap at 2^32; the number of entries between two indices is their
+ * difference.  The slot of an index is index & (size - 1); size is a power of
+ * two.
  *
  *        tail            head
  *          v               v

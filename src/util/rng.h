@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pseudo-random numbers from a seed (xoshiro256++ seeded by splitmix64).
- * Deterministic: equal seeds give equal numbers, on which the simulator relies.
- * Keys, QPNs and PSNs, which must not be guessed, come from util/random.h.
- * Not thread-safe: the owner's lock covers the state.
+ * Pseudo-random numbers from a seed (xoshiro256++ seeded by splitmix64).  Equal
+ * seeds give equal numbers, on which the simulator relies.  Keys, QPNs and
+ * PSNs, which nobody may guess, come from util/random.h instead.  Not
+ * thread-safe: the owner's lock protects the state.
  */
 #ifndef UTIL_RNG_H
 #define UTIL_RNG_H
@@ -24,7 +24,7 @@ static inline uint32_t rng_u32(struct rng *r)
 {
 	return (uint32_t)(rng_u64(r) >> 32);
 }
-/* Returns a number in [0, n), n > 0, of nearly uniform distribution. */
+/* Returns a number in [0, n), nearly uniformly distributed; n > 0. */
 uint32_t rng_below(struct rng *r, uint32_t n);
 /* Returns true with a probability of millionths / 1 000 000. */
 bool rng_chance(struct rng *r, uint32_t millionths);

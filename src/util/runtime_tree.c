@@ -31,10 +31,11 @@ struct walk {
 	int fd;		 /* the folder reached, O_PATH; -1: none yet */
 	struct stat at;	 /* fstat of fd */
 	uid_t system;	 /* the owner of /: root, even if its uid is not 0 */
-	bool makes;	 /* create missing folders */
-	bool may_follow; /* follow links of root and of the caller */
+	bool makes;	 /* missing folders are created */
+	bool may_follow; /* links of root and of the caller are followed */
 	int links;	 /* the number of links followed so far */
-	/* The last file system without a block device that passed the check. */
+	/* The minor number of the last file system without a block device that
+	 * judge_system has accepted. */
 	unsigned minor;
 	bool has_device; /* `minor` is set */
 };
@@ -65,8 +66,8 @@ static bool is_trusted(const struct walk *w, uid_t owner)
 	return owner == geteuid() || owner == 0 || owner == w->system;
 }
 
-/* Checks a folder on the path: no other user can rename or replace an entry of
- * this folder that is the caller's or root's.  Group 0 counts as root. */
+/* Checks a folder on the path: no other user may be able to rename or replace
+ * an entry of it that is the caller's or root's.  Group 0 counts as root. */
 static int judge_folder(struct walk *w, const struct stat *s)
 {
 	mode_t others = s->st_mode & (s->st_gid ? OTHERS_W : S_IWOTH);
@@ -79,8 +80,8 @@ static int judge_folder(struct walk *w, const struct stat *s)
 	return 0;
 }
 
-/* Checks the last folder of the path: no other user can create entries in it.
- */
+/* Checks the last folder of the path: no other user may be able to create
+ * entries in it. */
 static int judge_own(struct walk *w)
 {
 	if (w->at.st_uid != geteuid())
@@ -108,8 +109,8 @@ static int refuse_fuse(struct walk *w)
 	return -EPERM;
 }
 
-/* Where mountinfo has no line for the file system: refuses every FUSE file
- * system. */
+/* Refuses every FUSE file system.  Called if mountinfo has no line for the file
+ * system, so that its user is unknown. */
 static int judge_magic(struct walk *w, int fd)
 {
 	struct statfs system;
@@ -120,9 +121,10 @@ static int judge_magic(struct walk *w, int fd)
 }
 
 /*
- * Refuses a FUSE file system of another user.  A user may mount a file system
- * that a process of that user serves, and which reports any owner for a file.
- * Only root can mount other file systems, and those with a block device.
+ * Refuses a FUSE file system of another user.  Any user may mount a FUSE file
+ * system that a process of that user serves, and which reports any owner for a
+ * file.  Only root can mount other file systems, or a FUSE file system with a
+ * block device.
  */
 static int judge_system(struct walk *w, int fd)
 {
@@ -130,7 +132,7 @@ static int judge_system(struct walk *w, int fd)
 	struct statx x;
 	int err = 0;
 
-	/* AT_STATX_DONT_SYNC: a FUSE process need not answer. */
+	/* AT_STATX_DONT_SYNC: the call does not wait for a FUSE process. */
 	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0,
 		    &x))
 		return judge_magic(w, fd);
@@ -152,7 +154,8 @@ static int look_at_fd(struct walk *w, int fd, struct stat *s)
 	return err ? err : fstat(fd, s) ? -errno : 0;
 }
 
-/* Takes over fd, on an error too. */
+/* Makes fd the folder reached, and checks its file system.  The walk owns fd,
+ * even after an error. */
 static int arrive_at(struct walk *w, int fd)
 {
 	if (w->fd >= 0)
@@ -163,7 +166,7 @@ static int arrive_at(struct walk *w, int fd)
 
 static int go_along(struct walk *w, const char *path);
 
-/* Closes fd, which is a symbolic link. */
+/* Walks along the target of the symbolic link fd, and closes fd. */
 static int follow_link(struct walk *w, int fd, const struct stat *s)
 {
 	char to[ROOM];
@@ -206,7 +209,8 @@ static int step_into(struct walk *w, const char *name)
 	return err ? err : -ENOTDIR;
 }
 
-/* Walks along the path, from the folder reached or from / . */
+/* Walks along the path: from / if the path begins with '/', else from the
+ * folder reached. */
 static int go_along(struct walk *w, const char *path)
 {
 	char name[NAME_MAX + 1];
@@ -235,8 +239,8 @@ static int go_along(struct walk *w, const char *path)
 	return err;
 }
 
-/* Walks from / along a path that the environment or the system names; a
- * relative path begins at the working directory. */
+/* Walks along a path that the environment or the system names.  A relative path
+ * begins at the working directory, to which the walk goes from / first. */
 static int go_to(struct walk *w, const char *path)
 {
 	char cwd[ROOM] = "/";
@@ -262,8 +266,8 @@ static void append_name(struct runtime_tree *t, const char *name)
 	snprintf(t->path + len, sizeof(t->path) - len, "/%s", name);
 }
 
-/* Walks into the folder of this name if it is the user's own; on an error the
- * walk is back where it was. */
+/* Walks into the folder of this name if it is the user's own.  On an error the
+ * walk goes back to the folder before. */
 static int enter_named(struct walk *w, const char *name)
 {
 	int before = fcntl(w->fd, F_DUPFD_CLOEXEC, 0), err, back;
@@ -281,8 +285,8 @@ static int enter_named(struct walk *w, const char *name)
 	return back ? back : err;
 }
 
-/* Walks into the user's folder below the folder reached: the first of the names
- * that no other user has taken. */
+/* Walks into the user's runtime folder in the folder reached.  Its name is the
+ * first of a few that no other user has taken. */
 static int enter_own(struct walk *w)
 {
 	struct runtime_tree *t = w->tree;
@@ -299,19 +303,20 @@ static int enter_own(struct walk *w)
 		t->path[len] = '\0';
 		append_name(t, name);
 		err = enter_named(w, name);
-		/* This name is a link, a file, or another user's folder. */
+		/* The name is taken by a link, a file, or another user's
+		 * folder. */
 		if (err == -EPERM || err == -ENOTDIR)
 			continue;
 		memcpy(t->why, before, sizeof(before));
 		return err;
 	}
 	snprintf(t->why, sizeof(t->why),
-		 "others have each name from %.*s/adverb-%u to %s", (int)len,
-		 t->path, (unsigned)geteuid(), t->path);
+		 "other users have taken all names from %.*s/adverb-%u to %s",
+		 (int)len, t->path, (unsigned)geteuid(), t->path);
 	return -EPERM;
 }
 
-/* As go_to, but creates no missing folder. */
+/* Walks along a path as go_to does, but creates no missing folder: -ENOTDIR. */
 static int go_to_present(struct walk *w, const char *path)
 {
 	bool makes = w->makes;
@@ -323,7 +328,7 @@ static int go_to_present(struct walk *w, const char *path)
 	return err == -ENOENT ? -ENOTDIR : err;
 }
 
-/* Walks to base and into the user's folder below base. */
+/* Walks to base, and into the user's runtime folder in base. */
 static int enter_base(struct walk *w, const char *base)
 {
 	int err;
@@ -333,8 +338,8 @@ static int enter_base(struct walk *w, const char *base)
 	return err ? err : enter_own(w);
 }
 
-/* Whether a session's folder is the caller's: su and sudo may leave
- * XDG_RUNTIME_DIR set to another user's folder. */
+/* Is the folder of XDG_RUNTIME_DIR the caller's?  su and sudo may leave the
+ * variable set to another user's folder. */
 static bool is_session(struct walk *w, const char *folder)
 {
 	bool is_own;
@@ -346,8 +351,8 @@ static bool is_session(struct walk *w, const char *folder)
 	return is_own;
 }
 
-/* Walks to the user's folder below the first base that can have one.  Only root
- * can write to /run. */
+/* Walks to the user's runtime folder in the first base where it exists or can
+ * be created.  /run is tried for root only, since only root can write there. */
 static int enter_default(struct walk *w)
 {
 	const char *session = secure_getenv("XDG_RUNTIME_DIR");
@@ -421,7 +426,7 @@ static int look_at_folder(struct walk *w)
 		err = -ENAMETOOLONG;
 	if (!err)
 		t->why[0] = '\0';
-	else if (err == -ENOENT) /* replaces an earlier base's reason */
+	else if (err == -ENOENT) /* replaces the reason of an earlier base */
 		snprintf(t->why, sizeof(t->why), "%s is not there", t->path);
 	else if (!t->why[0])
 		snprintf(t->why, sizeof(t->why), "%s cannot be written: %s",

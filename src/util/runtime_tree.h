@@ -2,23 +2,26 @@
 /*
  * Finds the folder of the synthesised sysfs tree, which device/sysfs.c writes
  * and the shim shows to the program.  Network namespaces differ in their
- * interfaces, so each has its own tree, sysfs-N in the user's runtime folder, N
- * being the inode of the namespace.
+ * interfaces, so each has its own tree: the folder sysfs-N in the user's
+ * runtime folder, where N is the inode of the namespace.
  *
  * Any user can create a folder in /tmp, and the roots of all user namespaces
- * may have the same uid.  So the runtime folder is the first of a few names
- * that no other user has taken, created with mode 0700.  The path to the tree
- * is walked from / by descriptors.  Each folder on the path is root's or the
- * caller's, and no other user can write to it unless it is sticky.  A symbolic
- * link is followed only in a path that the environment or the system names, and
- * only if root or the caller owns the link.  No folder lies on a file system
- * that a process of another user serves (FUSE), which could report any owner
- * for a file.  So no other user can replace an object that was checked, and the
+ * may have the same uid.  So the runtime folder has the first of a few names
+ * that no other user has taken, and is created with mode 0700.
+ *
+ * The path to the tree is walked from / by descriptors, and each step is
+ * checked.  Each folder on the path is root's or the caller's, and no other
+ * user can write to it unless it is sticky.  A symbolic link is followed only
+ * in a path that the environment or the system names, and only if root or the
+ * caller owns the link.  No folder is on a file system that a process of
+ * another user serves (FUSE), since that process could report any owner for a
+ * file.  So no other user can replace an object that was checked, and the
  * folder of the tree is the caller's own.
  *
  * A program that has more rights than its caller (AT_SECURE) has no tree.
- * Allocates nothing, takes no lock, and keeps no descriptor open but the one
- * that runtime_tree_make returns; errno may change.
+ *
+ * The functions allocate nothing, take no lock, and leave no descriptor open
+ * but the one that runtime_tree_make returns.  They may change errno.
  */
 #ifndef UTIL_RUNTIME_TREE_H
 #define UTIL_RUNTIME_TREE_H
@@ -31,20 +34,23 @@
 struct runtime_tree {
 	/* The path of the tree's folder, whether it exists or not. */
 	char path[RUNTIME_TREE_PATH];
-	/* A sentence why the tree cannot be used, or empty. */
+	/* A clause that says why the tree cannot be used; empty: it can. */
 	char why[RUNTIME_TREE_PATH + 128];
 };
 
 /*
- * Looks for the tree and sets t->path.  Returns 0 if the tree's folder exists,
- * or -errno and the reason in t->why: -ENOENT if the folder does not exist but
- * can be created, -EPERM if another user's folder, file or link is in the way.
+ * Looks for the tree and sets t->path.  Returns 0 if the tree's folder exists.
+ * Otherwise sets t->why and returns -ENOENT if the folder does not exist but
+ * can be created, -EPERM if another user's folder, file or link is in the way,
+ * or another -errno.
  */
 int runtime_tree_find(struct runtime_tree *t);
-/* Looks for the tree, creates missing folders, and sets t->path.  Returns a
- * descriptor of the tree's folder, open for reading, which the caller closes;
- * or -errno and the reason in t->why: -EPERM if another user's folder, file or
- * link is in the way. */
+/*
+ * Looks for the tree, creates missing folders, and sets t->path.  Returns a
+ * descriptor of the tree's folder, open for reading, which the caller closes.
+ * On failure sets t->why and returns -EPERM if another user's folder, file or
+ * link is in the way, or another -errno.
+ */
 int runtime_tree_make(struct runtime_tree *t);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A set of at most SEEN_SET_ROOM keys, which tells whether a key is new.
- * Without a lock: the child of a fork could inherit a lock that is held by a
- * thread which the child does not have.
+ * A set of at most SEEN_SET_ROOM keys, which tells whether a key is new.  It
+ * has no lock: at a fork, a thread that the child does not have could hold the
+ * lock.
  */
 #ifndef UTIL_SEEN_SET_H
 #define UTIL_SEEN_SET_H
@@ -21,8 +21,8 @@ struct seen_set {
 	_Atomic uint64_t key[SEEN_SET_ROOM]; /* 0: free */
 };
 
-/* Adds key, which must not be 0.  Returns true if the key is new, false if the
- * set has the key already or is full. */
+/* Adds key, which must not be 0.  Returns true if the key is new.  Returns
+ * false if the set has the key already or is full. */
 static inline bool seen_set_add(struct seen_set *f, uint64_t key)
 {
 	CHECK(key);

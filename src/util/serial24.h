@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * 24-bit serial numbers (PSN, MSN, SSN), IBTA Vol 1 9.7.1: arithmetic modulo
- * 2^24; a is before b if b - a modulo 2^24 is in [1, 2^23].  A struct with one
- * member, so that `<` on numbers that wrap does not compile.
+ * 24-bit serial numbers (PSN, MSN, SSN; IBTA Vol 1 9.7.1).  Arithmetic is
+ * modulo 2^24, and a is before b if b - a modulo 2^24 is in [1, 2^23].  The
+ * type is a struct with one member, so that `<`, which would be wrong for
+ * numbers that wrap, does not compile.
  */
 #ifndef UTIL_SERIAL24_H
 #define UTIL_SERIAL24_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Words that threads, or processes that map one arena, read and write without a
- * lock.  shared_u32: a number, an identifier or bits; shared_flag: 0 or 1; a
- * ring's index is a ring_index (util/ring.h).  Each is one 32-bit word and is
- * accessed by these functions alone.
+ * Words that threads, or processes that map the same arena, read and write
+ * without a lock.  A shared_u32 is a number, an identifier or bits; a
+ * shared_flag is 0 or 1; the index of a ring is a ring_index (util/ring.h).
+ * Each is one 32-bit word and is accessed only by these functions.
  */
 #ifndef UTIL_SHARED_H
 #define UTIL_SHARED_H
@@ -14,31 +14,32 @@
 typedef _Atomic uint32_t shared_u32;
 typedef _Atomic uint32_t shared_flag;
 
-/* Acquire: the caller's later loads see what the writer wrote before its
- * shared_store of the returned value. */
+/* Returns *w.  Acquire: the caller's later loads see what the writer wrote
+ * before its shared_store of the returned value. */
 static inline uint32_t shared_load(const shared_u32 *w)
 {
 	return atomic_load_explicit(w, memory_order_acquire);
 }
 
-/* Relaxed: for the only thread that writes *w, to read its own last value. */
+/* Returns *w, for the only thread that writes *w.  Relaxed, since the thread
+ * reads its own last value. */
 static inline uint32_t shared_own(const shared_u32 *w)
 {
 	return atomic_load_explicit(w, memory_order_relaxed);
 }
 
-/* Release: a thread whose shared_load returns v sees the caller's earlier
- * stores. */
+/* Stores v.  Release: a thread whose shared_load returns v sees the caller's
+ * earlier stores. */
 static inline void shared_store(shared_u32 *w, uint32_t v)
 {
 	atomic_store_explicit(w, v, memory_order_release);
 }
 
 /*
- * Orders the caller's stores before this call with its loads after the call. If
- * two threads each store one word, call this function, and load the other's
- * word, at least one of them sees the other's store.  Without the fence both
- * may miss the other's store, and a wake-up is lost.
+ * Orders the caller's stores before this call with the caller's loads after it.
+ * Suppose that two threads each store to a word, call this function, and load
+ * the word of the other thread: then at least one of them sees the store of the
+ * other.  Without the fence both may miss it, and a wake-up is lost.
  */
 static inline void shared_fence(void)
 {
@@ -46,10 +47,11 @@ static inline void shared_fence(void)
 }
 
 /*
- * Orders a store, which was a seq_cst exchange, with the caller's loads after
- * this call, as shared_fence does.  On x86-64 the processor does no load before
- * an earlier exchange, so only the compiler must not move the loads; elsewhere
- * the fence is needed.
+ * Does what shared_fence does, if the caller's last store was a seq_cst
+ * exchange: orders that store with the caller's loads after this call.  An
+ * x86-64 processor executes no load before an earlier exchange, so only the
+ * compiler must be kept from moving the loads.  Other processors need the
+ * fence.
  */
 static inline void shared_fence_after_exchange(void)
 {
@@ -60,8 +62,8 @@ static inline void shared_fence_after_exchange(void)
 #endif
 }
 
-/* Stores v, and orders this store with the caller's later loads, as a
- * shared_store and a shared_fence do. */
+/* Stores v like shared_store, and orders this store with the caller's later
+ * loads like shared_fence, which see. */
 static inline void shared_publish(shared_u32 *w, uint32_t v)
 {
 	atomic_exchange_explicit(w, v, memory_order_seq_cst);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Named points in code that works on shared memory: between any two of them the
- * process may die, or another process may run.  A STEP compiles to nothing,
- * unless the source is built with ADVERB_STEPS: then the test's step_at decides
- * to return, never to return, or to run another process
+ * Named points in code that works on shared memory.  At each of them a test may
+ * let the process die, or let another process run.  A STEP compiles to nothing,
+ * unless the source is built with ADVERB_STEPS.  Then it calls the test's
+ * step_at, which runs another process, returns, or never returns
  * (tests/scenario/crash_point.c, sim/turns.c).
  */
 #ifndef UTIL_STEP_H

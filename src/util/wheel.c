@@ -25,7 +25,9 @@ void wheel_timer_init(struct wheel_timer *t)
 	t->level = t->slot = t->kind = 0;
 }
 
-/* Level 0 covers the current 64 ticks, level n the current 64^(n+1) ticks. */
+/* Puts the timer into a slot.  Level 0 covers the aligned block of 64 ticks
+ * that contains now_tick, and level n the aligned block of 64^(n+1) ticks: the
+ * timer gets the lowest level that covers its time. */
 static void place_timer(struct wheel *w, struct wheel_timer *t)
 {
 	uint64_t due = t->due_tick;
@@ -68,8 +70,8 @@ void wheel_cancel(struct wheel *w, struct wheel_timer *t)
 		forget_slot(w, t->level, t->slot);
 }
 
-/* Moves the timers of the higher levels' slots that now_tick has entered to
- * lower levels. */
+/* On each level above 0, moves the timers of the slot that now_tick has entered
+ * to lower levels. */
 static void cascade_slot(struct wheel *w)
 {
 	for (int l = 1; l < WHEEL_LEVELS; l++) {
@@ -88,7 +90,7 @@ static void cascade_slot(struct wheel *w)
 	}
 }
 
-/* The first tick at which a slot has to be emptied, or WHEEL_NEVER. */
+/* Returns the first tick at which a slot has to be emptied, or WHEEL_NEVER. */
 static uint64_t next_tick(const struct wheel *w)
 {
 	for (uint32_t left = w->levels; left; left &= left - 1) {

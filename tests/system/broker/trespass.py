@@ -95,8 +95,8 @@ def no_name_left():
             "/mnt/build/tools/adverb run --no-shim -- ibv_devinfo -l\n" + KEPT)
     is_kept(r)
     expect("adv0" in r.output, "no device", r)
-    expect("others have each name from /dev/shm/adverb-0 to" in r.output,
-           "no sentence", r)
+    expect("other users have taken all names from /dev/shm/adverb-0 to" in
+           r.output, "no sentence", r)
 
 
 def roots_own_folder():
