@@ -34,7 +34,7 @@ static const uint32_t inverse_power_of_two[32] = {
 	0xad31bc4f, 0x31536354, 0x5ea35fca, 0x52b55e39,
 };
 
-/* [v]: the sum to add to a register from which four bits v were shifted out. */
+/* Entry v is added to a register from which the four bits v were shifted out. */
 static const uint32_t times_x4[16] = {
 	0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
 	0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
@@ -60,8 +60,8 @@ uint32_t crc32c_update(uint32_t crc, const void *data, size_t bytes)
 							     crc, data, bytes);
 }
 
-/* Horner's method from the highest powers, which are the low bits of `a`, four
- * bits a step. */
+/* Returns a * b by Horner's method.  It begins with the highest powers, which
+ * are the low bits of `a`, and takes four bits in a step. */
 static uint32_t multiply_bits(uint32_t a, uint32_t b)
 {
 	uint32_t times[16] = {[8] = b}, product = 0;
@@ -91,7 +91,8 @@ uint32_t crc32_multiply(uint32_t a, uint32_t b)
 					 : multiply_bits(a, b);
 }
 
-/* The product of those powers that the set bits of 8 * bytes select. */
+/* Returns the product of those entries of power[] that the set bits of
+ * 8 * bytes select. */
 static uint32_t select_powers(const uint32_t *power, size_t bytes)
 {
 	uint32_t product = 0x80000000u; /* x^0 */

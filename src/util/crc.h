@@ -7,14 +7,15 @@
  *
  *	crc = ~crc32_update(CRC_INIT, data, bytes);
  *
- * and a checksum computed in pieces passes the state from call to call.  Both
- * CRCs are bit-reflected: bit 31 of the state is the coefficient of x^0.
+ * To compute a checksum in pieces, the caller passes the state from call to
+ * call.  Both CRCs are bit-reflected: bit 31 of the state is the coefficient of
+ * x^0.
  *
- * The raw state is linear in the data, which the receive side of RoCEv2 uses:
- * the difference of two checksums is the checksum (from state 0) of the
- * difference of the data.
+ * The raw state is linear in the data: the difference of two checksums is the
+ * checksum, from state 0, of the difference of the data.  The receive side of
+ * RoCEv2 uses this (encap/icrc.h).
  *
- * Pure functions, no state, callable from anywhere.
+ * Pure functions, callable from any thread.
  */
 #ifndef UTIL_CRC_H
 #define UTIL_CRC_H
@@ -38,13 +39,13 @@ uint32_t crc32_unshift(uint32_t crc, size_t bytes);
 /*
  * Returns x^(8 * bytes) modulo the polynomial of CRC-32: the state after
  * `bytes` zero bytes from state c is crc32_multiply(c, crc32_factor(bytes)).  A
- * caller that uses one length often keeps the factor.  Cost O(log bytes).
+ * caller that often needs the same length keeps the factor.  Cost O(log bytes).
  */
 uint32_t crc32_factor(size_t bytes);
-/* Returns the inverse of crc32_factor(bytes): crc32_multiply of the two is
+/* Returns the inverse of crc32_factor(bytes): crc32_multiply of both numbers is
  * 0x80000000, which is x^0.  Cost O(log bytes). */
 uint32_t crc32_inverse_factor(size_t bytes);
-/* Returns a * b modulo the polynomial of CRC-32. */
+/* Returns a * b modulo the polynomial of CRC-32; both are bit-reflected. */
 uint32_t crc32_multiply(uint32_t a, uint32_t b);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Vectors of two registers of 128 bits: PCLMULQDQ, and PMULL of arm64. */
+/* The template crcfold.h for vectors of two registers of 128 bits: PCLMULQDQ of
+ * x86-64, PMULL of arm64. */
 #include "util/crcmul.h"
 
 #if CRCMUL_IS_BUILT

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Vectors of 256 bits: VPCLMULQDQ where AVX-512 is missing. */
+/* The template crcfold.h for vectors of 256 bits: VPCLMULQDQ, for processors
+ * without AVX-512. */
 #include "util/crcmul.h"
 
 #if defined(__x86_64__)

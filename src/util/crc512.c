@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Vectors of 512 bits: VPCLMULQDQ and AVX-512. */
+/* The template crcfold.h for vectors of 512 bits: VPCLMULQDQ and AVX-512. */
 #include "util/crcmul.h"
 
 #if defined(__x86_64__)
@@ -35,7 +35,7 @@ INNER vector wide_spread(const uint64_t by[2])
 	return _mm512_broadcast_i32x4(crcmul_load(by));
 }
 
-/* In this order gcc copies no register. */
+/* With the second product first, gcc copies no register. */
 INNER vector wide_fold(vector v, vector by, vector onto)
 {
 	vector second = _mm512_clmulepi64_epi128(v, by, 0x11);

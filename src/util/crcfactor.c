@@ -13,17 +13,17 @@ static uint32_t times_power(uint32_t polynomial, uint32_t a, unsigned int n)
 	return a;
 }
 
-/* a / x modulo P: the b for which b * x = a.  P has an x^0, so b has an x^31 if
- * and only if a has an x^0. */
+/* Returns a / x modulo P, which is the b for which b * x = a modulo P.  P has
+ * the term x^0, so b has the term x^31 if and only if a has the term x^0. */
 static uint32_t divide_by_x(uint32_t polynomial, uint32_t a)
 {
 	return a & POWER_0 ? (a ^ polynomial) << 1 | 1 : a << 1;
 }
 
 /*
- * Long division of x^95 by P.  The remainder is x^31 at first, and each of 64
- * steps brings down a zero.  The first step gives the coefficient of x^63,
- * which is bit 0.
+ * Returns the whole part of x^95 / P, by long division.  The remainder is x^31
+ * at first, and each of the 64 steps brings down a zero.  The first step gives
+ * the coefficient of x^63, which is bit 0.
  */
 static uint64_t quotient_of_95(uint32_t polynomial)
 {
@@ -41,7 +41,8 @@ void crcfactor_init(struct crcfactor *f)
 {
 	uint32_t power = divide_by_x(f->polynomial, POWER_0);
 
-	/* x^(8i - 1) is half of by[i], and the other half of by[i - 8]. */
+	/* power is x^(8i - 1): the second half of by[i], and the first half of
+	 * by[i - 8]. */
 	for (size_t i = 0; i <= CRCFACTOR_FAR + 8; i++) {
 		if (i <= CRCFACTOR_FAR)
 			f->by[i][1] = (uint64_t)power << 32;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The constants of a CRC by carry-less multiplication.  All of them are
- * computed from the polynomial when the library is loaded, so that the source
- * has no constant but the two polynomials.
+ * computed from the polynomial when the library is loaded, so the source needs
+ * no constants but the two polynomials.
  *
  * Notation: P is the polynomial, including x^32.  Bit i of a register of n bits
  * is the coefficient of x^(n - 1 - i), so the register's first bytes in memory
@@ -12,19 +12,21 @@
  * Sixteen bytes, in a register whose halves are A (first in memory) and B, are
  * A * x^64 + B.  Then:
  *
- * - d bytes later the sixteen bytes stand for A * x^(8d + 64) + B * x^(8d)
- *   modulo P, which two products give (Gopal et al., "Fast CRC Computation for
- *   Generic Polynomials Using PCLMULQDQ Instruction", 2009): by[d];
- * - the state after the sixteen bytes is S = A * x^96 + B * x^32 modulo P; one
- *   product, by x^95 modulo P, makes S a register of 96 bits: power_95;
- * - the remainder of S is S - Q * P, where Q is the whole part of S / P.  The
+ * - If d more bytes follow, the sixteen bytes stand for A * x^(8d + 64) +
+ *   B * x^(8d).  Two products by the constants by[d] give that sum modulo P
+ *   (Gopal et al., "Fast CRC Computation for Generic Polynomials Using
+ * PCLMULQDQ Instruction", 2009).
+ * - The state after the sixteen bytes is S = A * x^96 + B * x^32 modulo P.  One
+ *   product by the constant power_95, which is x^95 modulo P, makes S a
+ * register of 96 bits.
+ * - The remainder of S is S - Q * P, where Q is the whole part of S / P.  The
  *   last 32 bits of S do not change Q.  With U for the first 64 bits of S, Q is
- *   the whole part of U * x^32 / P, which is the first 64 bits of the product
- * of U and the whole part of x^95 / P (Barrett): quotient.  Polynomials have no
- *   carries, so Q is exact.
+ *   the whole part of U * x^32 / P.  That is the first 64 bits of the product
+ * of U and the constant quotient, which is the whole part of x^95 / P
+ * (Barrett). Polynomials have no carries, so Q is exact.
  *
- * A constructor writes the constants before other code of the library runs;
- * they are only read from then on.
+ * A constructor (crctier.c) writes the constants before other code of the
+ * library runs.  They are only read from then on.
  */
 #ifndef UTIL_CRCFACTOR_H
 #define UTIL_CRCFACTOR_H
@@ -45,14 +47,15 @@ struct crcfactor {
 	uint64_t divisor;
 	/* {x^(8d + 63), x^(8d - 1)} modulo P, registers of 64 bits. */
 	_Alignas(64) uint64_t by[CRCFACTOR_FAR + 1][2];
-	/* by[48], by[32], by[16], by[0]: for a vector of four times 16 bytes.
-	 */
+	/* by[48], by[32], by[16], by[0], as one vector of 64 bytes. */
 	_Alignas(64) uint64_t lanes[4][2];
 };
 
+/* The constants of CRC-32 and of CRC-32C. */
 extern struct crcfactor crcfactor_crc32, crcfactor_crc32c;
 
-/* Returns a * x modulo P; registers of 32 bits. */
+/* Returns a * x modulo P, where `polynomial` is P without its x^32; all are
+ * registers of 32 bits. */
 static inline uint32_t crcfactor_times_x(uint32_t polynomial, uint32_t a)
 {
 	return a >> 1 ^ (polynomial & -(a & 1));
@@ -63,7 +66,7 @@ void crcfactor_init(struct crcfactor *f);
 
 /*
  * Returns the state after `bytes` bytes at p from state `crc`, computed bit by
- * bit as a CRC is defined.  Uses no constant but the polynomial.
+ * bit, as a CRC is defined.  Uses no constant but f->polynomial.
  */
 uint32_t crcfactor_bits(const struct crcfactor *f, uint32_t crc,
 			const uint8_t *p, size_t bytes);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The CRC of few bytes, mostly headers, by carry-less multiplication.  Each
- * sixteen bytes are multiplied by the power for their distance from the end,
- * independently of the others, and the sum is reduced once.
+ * The CRC of at most CRCTIER_FEW bytes, mostly headers, by carry-less
+ * multiplication.  Each block of sixteen bytes is multiplied by the power for
+ * its distance from the end, so that no product waits for another.  The sum is
+ * reduced once.
  *
- * Fewer than sixteen bytes are put at the end of a register, after zeros, which
- * do not change a state of 0.
+ * A block of fewer bytes is put at the end of a register, after zeros, which do
+ * not change a state of 0.
  */
 #include "util/crcmul.h"
 #include "util/crctier.h"
@@ -14,7 +15,7 @@
 
 #define HERE static __attribute__((target(CRCMUL_TARGET)))
 
-/* Sixteen bytes from index n are 16 - n times 0 and n times 0xff. */
+/* The sixteen bytes from index n on are 16 - n bytes 0 and n bytes 0xff. */
 static const uint8_t zeros_and_ones[32] = {[16 ... 31] = 0xff};
 
 static inline uint32_t load_word(const uint8_t *p)
@@ -58,8 +59,8 @@ HERE uint32_t sum_words(const struct crcfactor *f, uint32_t crc,
 	return crcmul_modulo(f, crcmul_halves(v, 0));
 }
 
-/* Returns the CRC of 1 to 3 bytes.  They are shorter than the state, so the
- * rest of the state is added to the result. */
+/* Returns the CRC of 1 to 3 bytes.  The state is longer than these bytes, so
+ * its rest is added to the result. */
 HERE uint32_t sum_bytes(const struct crcfactor *f, uint32_t crc,
 			const uint8_t *p, size_t bytes)
 {
@@ -72,7 +73,7 @@ HERE uint32_t sum_bytes(const struct crcfactor *f, uint32_t crc,
 	       crc >> bits;
 }
 
-/* Returns the CRC of 16 and more bytes. */
+/* Returns the CRC of 16 bytes or more. */
 HERE uint32_t sum_vectors(const struct crcfactor *f, uint32_t crc,
 			  const uint8_t *p, size_t bytes)
 {

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The CRC of more than CRCTIER_FEW bytes by carry-less multiplication: a
- * template for vectors of any width.  A file that includes this one defines
- * before:
+ * template for vectors of any width.  A file that includes this one first
+ * defines:
  *
  *	WIDE		the bytes of a vector
  *	WIDE_TARGET	the instruction sets that vectors need
  *	INNER		the specifiers of an inline function that uses vectors
  *	vector		the type of a vector
- *	wide_load	load a vector
- *	wide_store	store a vector
- *	wide_last	load a vector; clear all but its last 1 to WIDE bytes
- *	wide_seed	add a CRC state to the first four bytes of a vector
- *	wide_spread	fill a vector with a row of crcfactor.by
- *	wide_fold	multiply a vector by such a row, and add another vector
- *	wide_sum	the 16 bytes that equal a vector, as of its end
+ *	wide_load	loads a vector
+ *	wide_store	stores a vector
+ *	wide_last	loads a vector, and clears all but its last `bytes`
+ *			bytes, 1 to WIDE
+ *	wide_seed	adds a CRC state to the first four bytes of a vector
+ *	wide_spread	fills a vector with copies of a row of crcfactor.by
+ *	wide_fold	multiplies a vector by such a row, and adds a vector
+ *	wide_sum	reduces a vector to the 16 bytes that, at the vector's
+ *			end, have the same remainder
  *
- * Four vectors are computed at once, since a product takes several cycles and
- * one can begin in each.
+ * Four vectors are computed at once.  A product takes several cycles, but the
+ * processor can begin one in each cycle.
  */
 #include "util/crccopy.h"
 #include "util/crcmul.h"
@@ -28,7 +30,8 @@
 _Static_assert(STEP <= CRCFACTOR_FAR && CRCTIER_STEP % STEP == 0, "STEP");
 _Static_assert(WIDE <= CRCTIER_FEW, "there is more than one vector");
 
-/* Each byte is read once, so the CRC is that of the copied bytes. */
+/* Loads a vector and, if `copies`, stores it.  Each byte is read once, so the
+ * CRC is that of the copied bytes. */
 INNER vector take_vector(uint8_t *to, const uint8_t *from, size_t at,
 			 bool copies)
 {
@@ -41,8 +44,8 @@ INNER vector take_vector(uint8_t *to, const uint8_t *from, size_t at,
 
 /*
  * Computes four sums, each of every fourth vector, and adds them up.  `bytes`
- * is a multiple of STEP and not 0; the result is the sum as of the end of the
- * bytes.
+ * is a multiple of STEP that is not 0.  Returns the vector that, in place of
+ * the last vector of the bytes, has the same remainder as all of them.
  */
 INNER vector fold_steps(const struct crcfactor *f, uint32_t crc, uint8_t *to,
 			const uint8_t *p, size_t bytes, bool copies)
@@ -64,8 +67,9 @@ INNER vector fold_steps(const struct crcfactor *f, uint32_t crc, uint8_t *to,
 	return wide_fold(a, wide_spread(f->by[3 * WIDE]), d);
 }
 
-/* Folds whole steps, and then the last one to four vectors, each multiplied by
- * the power for its distance from the end, independently of the others. */
+/* Returns the CRC state.  Folds whole steps, and then the last one to four
+ * vectors.  Each of these is multiplied by the power for its distance from the
+ * end, so that no product waits for another. */
 INNER uint32_t fold_many(const struct crcfactor *f, uint32_t crc,
 			 const uint8_t *p, size_t bytes)
 {

@@ -3,8 +3,8 @@
  * The CRC by the processor's CRC instruction, eight bytes at a time: CRC-32C on
  * x86-64 (SSE4.2), both CRCs on arm64.
  *
- * The instruction takes three cycles, and one can begin in each cycle.  So on
- * x86-64 the CRCs of three stretches of the data are computed at once and
+ * The instruction takes three cycles, but one can begin in each cycle.  So on
+ * x86-64 the CRCs of three stretches of the data are computed at once, and
  * combined by multiplication.
  */
 #include "util/crcmul.h"
@@ -46,13 +46,14 @@ CRCMUL uint32_t sum_serially(uint32_t crc, const uint8_t *p, size_t bytes)
 	return bytes & 1 ? _mm_crc32_u8(crc, *p) : crc;
 }
 
-/* The bytes of a stretch: move_on(f, crc, 3 * STRETCH) reads by[3 * STRETCH -
- * 4], and by[] ends at CRCFACTOR_FAR. */
+/* The bytes of a stretch, at most: move_on(f, crc, 3 * STRETCH) reads
+ * by[3 * STRETCH - 4], and by[] ends at CRCFACTOR_FAR. */
 #define STRETCH ((CRCFACTOR_FAR + 4) / 3 / 8 * 8)
 
 /*
- * The state `bytes` zero bytes later, as 64 bits before reduction.  The CRC
- * instruction reduces them, and thereby adds four of the zero bytes.
+ * Returns the state after `bytes` zero bytes, as 64 bits that are not reduced.
+ * The caller reduces them by the CRC instruction, which has the effect of four
+ * of the zero bytes.
  */
 CRCMUL crcmul_vec move_on(const struct crcfactor *f, uint64_t state,
 			  size_t bytes)
@@ -62,8 +63,9 @@ CRCMUL crcmul_vec move_on(const struct crcfactor *f, uint64_t state,
 	return crcmul_firsts(crcmul_word((uint32_t)state), crcmul_word(factor));
 }
 
-/* The three CRCs begin at 0 and do not depend on `crc`, so the processor can
- * begin them before it has the result of the three stretches before. */
+/* Returns the state after three stretches.  Their CRCs begin at 0 and do not
+ * depend on `crc`, so the processor can begin them before it knows the result
+ * of the previous three stretches. */
 CRCMUL uint32_t sum_three(const struct crcfactor *f, uint32_t crc,
 			  const uint8_t *p, size_t stretch)
 {

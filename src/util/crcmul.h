@@ -3,8 +3,8 @@
  * Carry-less multiplication of 16 bytes, for the computation of a CRC
  * (util/crcfactor.h has the arithmetic): PCLMULQDQ of x86-64, PMULL of arm64.
  *
- * Inline functions without state.  The caller is compiled for CRCMUL_TARGET,
- * and runs only if crctier_chosen.multiplies.
+ * Inline functions without state.  Their callers are compiled for CRCMUL_TARGET
+ * and called only if crctier_chosen.multiplies.
  */
 #ifndef UTIL_CRCMUL_H
 #define UTIL_CRCMUL_H
@@ -24,6 +24,7 @@
 #define CRCMUL                                                                 \
 	static inline __attribute__((always_inline, target(CRCMUL_TARGET)))
 
+/* A register of 16 bytes.  "First" means first in memory. */
 typedef __m128i crcmul_vec;
 
 CRCMUL crcmul_vec crcmul_load(const void *p)
@@ -110,6 +111,7 @@ CRCMUL uint32_t crcmul_third_word(crcmul_vec v)
 #define CRCMUL                                                                 \
 	static inline __attribute__((always_inline, target(CRCMUL_TARGET)))
 
+/* The functions for arm64 return what those of the same name for x86-64 do. */
 typedef uint64x2_t crcmul_vec;
 
 CRCMUL crcmul_vec crcmul_load(const void *p)
@@ -190,7 +192,7 @@ CRCMUL uint32_t crcmul_third_word(crcmul_vec v)
 
 #if CRCMUL_IS_BUILT
 
-/* Returns `a`, multiplied by a row of crcfactor.by, plus `onto`. */
+/* Returns `a` times `by`, a row of crcfactor.by, plus `onto`. */
 CRCMUL crcmul_vec crcmul_fold(crcmul_vec a, crcmul_vec by, crcmul_vec onto)
 {
 	onto = crcmul_add(onto, crcmul_firsts(a, by));
@@ -214,8 +216,9 @@ CRCMUL uint32_t crcmul_reduce(const struct crcfactor *f, crcmul_vec v)
 			      crcmul_second(v)));
 }
 
-/* Returns a * b modulo P.  Twice b is a register of 33 bits, which cancels the
- * factor x of the processor's product. */
+/* Returns a * b modulo P.  The processor's product has an extra factor x.  It
+ * is cancelled by using b as a register of 33 bits, which is b shifted by one.
+ */
 CRCMUL uint32_t crcmul_multiply(const struct crcfactor *f, uint32_t a,
 				uint32_t b)
 {

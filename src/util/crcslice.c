@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The CRC by tables, sixteen bytes a step, and the CRC-32 of long data by
- * shifts, for old and emulated processors without carry-less multiplication.
+ * The CRC for old and emulated processors, without carry-less multiplication:
+ * by tables, sixteen bytes in a step.  The CRC-32 of long data is computed by
+ * shifts instead.
  */
 #include <endian.h>
 #include <string.h>
@@ -9,10 +10,10 @@
 #include "util/crctier.h"
 
 #define STEP  16
-#define AHEAD 5
-#define LONG  128 /* bytes from which by_shifts is faster */
+#define AHEAD 5	  /* take_word changes at most the fifth word behind v */
+#define LONG  128 /* from so many bytes on, by_shifts is faster */
 
-/* [k][b]: the state after byte b and k zero bytes, from state 0. */
+/* Entry [k][b] is the state after byte b and k zero bytes, from state 0. */
 typedef uint32_t table[STEP][256];
 
 static table of_crc32, of_crc32c;
@@ -39,8 +40,8 @@ void crcslice_fill(void)
 	fill_table(&crcfactor_crc32c, of_crc32c);
 }
 
-/* Looks eight bytes up, the last one in of_byte[0].  Written out, since gcc -O2
- * does not unroll a loop. */
+/* Looks eight bytes up, the last one in of_byte[0].  There is no loop, since
+ * gcc -O2 would not unroll it. */
 static inline uint32_t slice_eight(uint64_t v, const uint32_t (*of_byte)[256])
 {
 	return of_byte[7][v & 255] ^ of_byte[6][v >> 8 & 255] ^
@@ -80,16 +81,18 @@ static uint32_t by_tables(const uint32_t (*of_byte)[256], uint32_t crc,
 	return crc;
 }
 
-/* [i]: the sum to add to word i of the words that follow. */
+/* What is still to be added to the next words of the data: word[i] to the i-th,
+ * where 0 is the next one. */
 struct ahead {
 	uint64_t word[AHEAD];
 };
 
 /*
- * The polynomial of CRC-32 divides x^300 + x^155 + x^117 + x^89 + 1, so the CRC
- * stays the same if a bit is cleared and the bits 145, 183, 211 and 300 behind
- * that bit are inverted.  Here a whole word is cleared, and added, shifted, to
- * the second to fifth word after that word (Russell, "Chorba", 2024).
+ * The polynomial of CRC-32 divides x^300 + x^155 + x^117 + x^89 + 1.  So the
+ * CRC stays the same if a set bit is cleared and the bits 145, 183, 211 and 300
+ * places behind it are inverted.  take_word clears a whole word v, and adds v,
+ * shifted by these distances, to the second to fifth word behind it (Russell,
+ * "Chorba", 2024).
  */
 static inline void take_word(struct ahead *a, uint64_t v)
 {
@@ -103,7 +106,8 @@ static inline void take_word(struct ahead *a, uint64_t v)
 	w[4] = v >> 20;
 }
 
-/* Clears all words but the last five and those behind, without a table. */
+/* Clears words by take_word, without a table, until fewer than 56 bytes are
+ * left.  by_tables computes the CRC of the rest. */
 static uint32_t by_shifts(uint32_t crc, const uint8_t *p, size_t bytes)
 {
 	struct ahead a = {{crc}};

@@ -7,7 +7,8 @@
 #include <sys/auxv.h>
 #endif
 
-/* The priority of the constructor: encap/icrc.c's constructor multiplies. */
+/* The priority of the constructor below: it runs before that of encap/icrc.c,
+ * which calls crc32_multiply. */
 #define FIRST 101
 
 static bool is_always_here(void)

@@ -4,12 +4,12 @@
  * for this processor.  Other folders use util/crc.h.
  *
  * A constructor makes the choice when the library is loaded, by the processor's
- * instruction sets and by the registers that the kernel saves; any thread reads
- * the choice from then on.  A constructor that runs before that one gets its
- * CRC computed bit by bit.
+ * instruction sets and by the registers that the kernel saves.  The choice is
+ * only read from then on.  If another constructor runs earlier and needs a CRC,
+ * the CRC is computed bit by bit.
  *
- * The functions leave the upper halves of the vector registers zero: otherwise
- * later SSE instructions would be slow.
+ * The functions leave the upper halves of the vector registers zero, since
+ * later SSE instructions would be slow otherwise.
  */
 #ifndef UTIL_CRCTIER_H
 #define UTIL_CRCTIER_H
@@ -23,16 +23,17 @@
 /* Returns the state after `bytes` bytes at p from state `crc` (util/crc.h). */
 typedef uint32_t crctier_update(const struct crcfactor *f, uint32_t crc,
 				const uint8_t *p, size_t bytes);
-/* Copies `bytes` bytes, a multiple of CRCTIER_STEP and not 0, and updates *crc,
- * a state of CRC-32, by the copied bytes (util/crccopy.h). */
+/* Copies `bytes` bytes, a multiple of CRCTIER_STEP that is not 0, and updates
+ * *crc, a state of CRC-32, by the copied bytes (util/crccopy.h). */
 typedef void crctier_copy(void *to, const void *from, size_t bytes,
 			  uint32_t *crc);
 
-#define CRCTIER_FEW  64	 /* the most bytes that the few functions take */
-#define CRCTIER_STEP 256 /* bytes */
+#define CRCTIER_FEW  64	 /* the most bytes for `few` and `few_c` */
+#define CRCTIER_STEP 256 /* crctier_copy takes multiples of so many bytes */
 
+/* One implementation. */
 struct crctier {
-	const char *name;
+	const char *name; /* for tests and benchmarks */
 	/* Returns whether this processor has the instructions. */
 	bool (*is_here)(void);
 	/* CRC-32 of at most CRCTIER_FEW bytes. */
@@ -43,35 +44,40 @@ struct crctier {
 	crctier_update *few_c;
 	/* CRC-32C of more than CRCTIER_FEW bytes. */
 	crctier_update *many_c;
-	/* NULL: the caller uses memcpy and crc32_update. */
+	/* A copy that computes the CRC-32; NULL: the caller uses memcpy and
+	 * crc32_update. */
 	crctier_copy *copy;
-	/* An interrupted copy leaves the vector registers' upper halves in use.
-	 */
+	/* A copy that a signal interrupts leaves the upper halves of the vector
+	 * registers in use. */
 	bool is_wide;
 	/* The functions of crcmul.h may be called. */
 	bool multiplies;
 };
 
-/* All implementations, the fastest first; every processor has the last one. */
+/* All implementations, the fastest first.  Every processor can use the last. */
 extern const struct crctier crctier_all[];
 /* The number of entries in crctier_all. */
 extern const size_t crctier_count;
 
 /* The implementation that crc.c calls. */
 extern struct crctier crctier_chosen;
-/* Chooses t, whose is_here must return true; for tests while they have one
- * thread. */
+/* Chooses t, whose is_here must return true.  Besides the constructor, only a
+ * test that has one thread calls it. */
 void crctier_choose(const struct crctier *t);
 
-/* Tables, for any number of bytes; crcslice_fill computes the tables. */
+/* Computes the CRC of any number of bytes by tables. */
 crctier_update crcslice_update;
+/* Computes the tables of crcslice_update. */
 void crcslice_fill(void);
-/* Carry-less multiplication: few bytes, and many bytes by registers of 128, 256
- * and 512 bits. */
+/* Compute the CRC by carry-less multiplication: crcfew_update for at most
+ * CRCTIER_FEW bytes, the others for more bytes by registers of 128, 256 and 512
+ * bits. */
 crctier_update crcfew_update, crc128_update, crc256_update, crc512_update;
+/* Copy and compute the CRC-32 by registers of 128, 256 and 512 bits. */
 crctier_copy crc128_copy, crc256_copy, crc512_copy;
-/* The processor's CRC instruction, which on x86-64 is for CRC-32C alone: any
- * number of bytes one after the other, or many bytes in three stretches. */
+/* Compute the CRC by the processor's CRC instruction, which on x86-64 is for
+ * CRC-32C alone: crcinsn_few for any number of bytes; crcinsn_many for more
+ * than CRCTIER_FEW bytes, three stretches at once. */
 crctier_update crcinsn_few, crcinsn_many;
 
 #endif
