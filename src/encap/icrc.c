@@ -9,16 +9,17 @@
 #include "util/crc.h"
 
 #define LRH_BYTES 8
-/* The offset of id, flags and fragment offset in an IPv4 header, which are
- * hidden from a socket. */
+/* The "hidden bytes": the id, the flags and the fragment offset of an IPv4
+ * header, which a socket does not report.  This is their offset. */
 #define BEFORE_HIDDEN 4
 #define HIDDEN_BYTES  4
 
 /* x^(8 * 24): there are 24 bytes from the hidden bytes to the BTH. */
 #define HIDDEN_FACTOR 0x32b39da3
 
-/* [id]: the change of the register before the BTH by an id below 256.  Most ids
- * are: a datagram is cut into at most 64 packets. */
+/* Entry [id] is the change of the register before the BTH if the id is `id`
+ * instead of 0.  Most ids are below 256, since a datagram is cut into at most
+ * 64 packets. */
 static uint32_t of_low_id[256];
 
 static uint32_t of_id(uint16_t id)
@@ -37,7 +38,8 @@ __attribute__((constructor)) static void fill_low_id(void)
 					      : of_id(id);
 }
 
-/* Appends the UDP header to `block` and returns the CRC register after both. */
+/* Appends the UDP header to the `used` bytes of the dummy LRH and the IP header
+ * in `block`.  Returns the CRC register after all of them. */
 static uint32_t write_headers(uint8_t *block, size_t used,
 			      const struct udp *udp)
 {
@@ -123,9 +125,12 @@ bool icrc_syndrome_id(uint32_t syndrome, uint16_t total_length,
 	if (total_length < IP_V4_BYTES + UDP_BYTES + BTH_BYTES + ICRC_BYTES)
 		return false;
 	/*
-	 * Four bytes that are added to a register of 0 are the register four
-	 * bytes before, the first byte the lowest.  So the register before the
-	 * hidden bytes is their difference.
+	 * Consider the difference of the two headers: zeros, the four hidden
+	 * bytes, and zeros.  Its register is 0 before the hidden bytes.  To
+	 * take them in has the same effect as to start from a register that has
+	 * their values, the first byte lowest, and to take in four zero bytes.
+	 * So the syndrome, shifted back to the start of the hidden bytes, is
+	 * their difference.
 	 */
 	syndrome = crc32_unshift(syndrome,
 				 total_length - ICRC_BYTES - BEFORE_HIDDEN);

@@ -8,10 +8,10 @@
 #include "util/check.h"
 #include "util/crc.h"
 
-#define NEAR_AHEAD  1024
-#define NEAR_BEHIND 64
-#define STARTS_MAX  3
-#define MOVES_MAX   8
+#define NEAR_AHEAD  1024    /* a near id is at most so much ahead */
+#define NEAR_BEHIND 64	    /* a near id is at most so much behind */
+#define STARTS_MAX  3	    /* of rocev2_sender.starts */
+#define MOVES_MAX   8	    /* of rocev2_sender.moves */
 #define TICK_NS	    1000000 /* a silent sender's id grows by at most 1 a tick */
 
 static uint32_t read_be32(const uint8_t *p)
@@ -20,7 +20,7 @@ static uint32_t read_be32(const uint8_t *p)
 	       (uint32_t)p[2] << 8 | p[3];
 }
 
-/* The CRC register before the BTH, of a datagram with id 0. */
+/* Returns the CRC register before the BTH of a datagram with id 0. */
 static uint32_t pseudo_headers(const struct inaddr *from,
 			       const struct inaddr *to, uint16_t udp_len)
 {
@@ -46,7 +46,7 @@ static uint32_t pseudo_headers(const struct inaddr *from,
 	return icrc_headers_v6(&six, &udp);
 }
 
-/* As pseudo_headers, but keeps the last two results in the memo. */
+/* Returns the result of pseudo_headers, from the memo if it is there. */
 static uint32_t known_headers(struct rocev2_memo *memo,
 			      const struct inaddr *from,
 			      const struct inaddr *to, uint16_t udp_len)
@@ -72,8 +72,8 @@ static uint32_t known_headers(struct rocev2_memo *memo,
 }
 
 /*
- * The CRC register after the headers of IP and UDP and [p, p + upto), of a
- * packet with its ICRC at p + len.
+ * Returns the CRC register after the IP and UDP headers and the bytes
+ * [p, p + upto) of a packet whose ICRC is at p + len.
  */
 static uint32_t cover_headers(struct rocev2_memo *memo,
 			      const struct inaddr *from,
@@ -133,8 +133,9 @@ bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
 	return true;
 }
 
-/* Whether id is near `last`: a few ids behind, for packets that are late, or
- * some ahead, for packets that were lost or sent to others, and for ticks. */
+/* Is id near `last`?  It may be a few ids behind, since packets may be late. It
+ * may be some ids ahead, for packets that were lost or sent to other hosts, and
+ * for ticks. */
 static bool is_near(uint16_t last, uint16_t id, uint64_t ticks)
 {
 	uint16_t ahead = (uint16_t)(id - last);
@@ -158,7 +159,7 @@ static struct rocev2_sender *slot_of(struct rocev2_senders *s,
 	return from;
 }
 
-/* Updates the sender by `id`; returns whether the id is plausible. */
+/* Returns whether the id is plausible, and updates the sender. */
 static bool judge_id(struct rocev2_sender *from, uint16_t id, uint64_t ticks)
 {
 	bool follows = is_near(from->last, id, ticks);

@@ -19,8 +19,8 @@ static const char *const mpa_words[ENV_MPA_WORDS] = {
 	[ENV_MPA_CLIENT_SERVER] = "client-server",
 };
 
-/* The next word of a list: *at is where it begins, and becomes where the rest
- * begins.  Returns the length of the word; 0: there are no more. */
+/* Finds the next word of the list that begins at *at, and moves *at behind it.
+ * Returns the word's length; 0: there are no more words. */
 static size_t next_word(const char **at, const char **word)
 {
 	size_t length;
@@ -59,8 +59,8 @@ bool env_has_mpa(enum env_mpa word)
 	return has_word(secure_getenv("ADVERB_MPA"), mpa_words[word]);
 }
 
-/* Finds the next word of the list that is none of the names.  Returns its
- * length; 0: there are no more. */
+/* Finds the next word of the list that is none of the names, and moves *at
+ * behind it.  Returns the word's length; 0: there are no more such words. */
 static size_t next_unknown(const char **at, const char **word,
 			   const char *const *names, int count)
 {
@@ -98,9 +98,9 @@ static void check_mpa(void)
 
 	while ((length = next_unknown(&at, &word, mpa_words, ENV_MPA_WORDS)))
 		log_say(LOG_VALUE_MPA, (uintptr_t)word,
-			"ADVERB_MPA: \"%.*s\" is none of the words rev1, "
-			"nocrc, markers and client-server, which are separated "
-			"by commas",
+			"ADVERB_MPA: \"%.*s\" is not one of the words: the "
+			"words are rev1, nocrc, markers and client-server, "
+			"separated by commas",
 			(int)length, word);
 }
 

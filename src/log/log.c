@@ -14,7 +14,7 @@
 
 static struct seen_set said; /* once the set is full, no message is printed */
 
-/* Returns the pair as a number that is not 0. */
+/* Returns a number that is not 0 for the cause and the object. */
 static uint64_t key_of(enum log_cause cause, uint64_t detail)
 {
 	return ((uint64_t)cause + 1) << DETAIL_BITS |

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages to the user, on stderr.  A message is printed once per cause, and
- * not at all with ADVERB_EXPLAIN=0.  Thread-safe; leaves errno unchanged.
+ * Messages to the user, on stderr.  A message is printed once per cause and
+ * object, and not at all with ADVERB_EXPLAIN=0.  Thread-safe; leaves errno
+ * unchanged.
  */
 #ifndef LOG_LOG_H
 #define LOG_LOG_H
 
 #include <stdint.h>
 
-/* The causes of messages: each call of log_say has one of its own, except calls
- * of which the first should silence the others. */
+/* The causes of messages.  Each call of log_say has a cause of its own, except
+ * calls of which only the first is to print its message. */
 enum log_cause {
 	LOG_TEST, /* for tests of this module */
 	LOG_ARENA_SIZE,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Writes a message to stderr if descriptor 2 is stderr.  In a program that has
- * closed stderr, as daemons do, descriptor 2 may be another file, also one of
- * adverb's: a message written there would be a false event of an eventfd, or
- * overwrite the arena.  All descriptors of adverb's close on exec, and stderr
- * does not.  No lock; leaves errno unchanged.
+ * closed stderr, for example a daemon, descriptor 2 may be another file, even
+ * one of adverb's.  A message written there would be a false event of an
+ * eventfd, or would overwrite the arena.  stderr is told from adverb's files by
+ * FD_CLOEXEC, which all of adverb's descriptors have.  No lock; leaves errno
+ * unchanged.
  */
 #ifndef LOG_STDERR_H
 #define LOG_STDERR_H
@@ -14,7 +15,8 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* Makes one write(2), without stdio, whose buffers belong to the program. */
+/* Writes `bytes` bytes of text by one write(2).  stdio is not used, since its
+ * buffers belong to the program.  If the write fails, the message is lost. */
 static inline void stderr_write(const char *text, size_t bytes)
 {
 	int saved = errno, flags = fcntl(STDERR_FILENO, F_GETFD);
