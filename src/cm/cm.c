@@ -112,8 +112,8 @@ static uint32_t count_recent(const struct cm *cm, uint64_t owner)
 /*
  * Chooses the place in recent[] for a listener of the owner with this number:
  * an unused place, or else the oldest place of the owner that has the most
- * places.  If no owner has more places than this one, it loses its own oldest
- * place.  So an owner never loses a place to one that has more.
+ * places.  If no other owner has more places, this owner loses its own oldest
+ * place.  So an owner never loses a place to an owner that has more.
  */
 static struct conv_recent *recent_place(struct cm *cm, uint64_t owner)
 {

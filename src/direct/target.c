@@ -22,8 +22,8 @@ struct target_ref *target_new(void)
 	return l;
 }
 
-/* Are all places that the copy names inside the arena, and in the part that a
- * peer may write where the initiator writes? */
+/* Are all places that the copy names inside the arena?  Those that the
+ * initiator writes must be in the peers' part. */
 static bool has_places(const struct target_ref *l)
 {
 	const struct arena *a = &l->hca->arena;
@@ -306,9 +306,8 @@ static bool has_ended(const struct target_ref *l)
 
 /*
  * Prepares the space, then checks that the process lives.  The preparation may
- * take long, so it comes first: the shorter the time between the check and a
- * copy, the less likely is it that the process executes another program in
- * between.
+ * take long, so it comes first: the process might execute another program
+ * between the check and a copy, and that time should be short.
  */
 static bool is_gone(struct target_ref *l)
 {

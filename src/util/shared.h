@@ -62,8 +62,8 @@ static inline void shared_fence_after_exchange(void)
 #endif
 }
 
-/* Stores v like shared_store, and orders this store with the caller's later
- * loads like shared_fence, which see. */
+/* Stores v.  Does what a shared_store and then a shared_fence do, by one
+ * exchange: it also orders this store with the caller's later loads. */
 static inline void shared_publish(shared_u32 *w, uint32_t v)
 {
 	atomic_exchange_explicit(w, v, memory_order_seq_cst);
