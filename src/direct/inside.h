@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The declarations that target.c, request.c and batch.c share.  Their code runs
- * inside the target's arena, under its responder lock.
+ * The declarations that target.c, request.c and batch.c share.  The code of
+ * these files runs in the target's arena, under the target QP's responder lock.
  *
- * The queue pair that these functions get is a copy (target.c): each word that
+ * The queue pair that the functions get is a copy (target.c): each word that
  * the owner wrote was read once, and offsets were checked.  The copy has the
  * places of the receives and of struct qp_target, which other processes write
  * meanwhile.  So the functions take only values from there, and never an offset
