@@ -40,8 +40,8 @@
 #define QPN_TRIES	 256
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
 #define POLL_YIELD	 64	  /* empty polls between yields of the core */
-#define SWITCH_MIN_NS	 600	  /* a longer yield: another thread ran */
-#define SWITCH_MAX_NS	 50000	  /* a shorter yield: it ran for a moment */
+#define SWITCH_MIN_NS	 600	  /* in a longer yield another thread ran */
+#define SWITCH_MAX_NS	 50000	  /* in a longer yield a thread computed */
 
 struct host {
 	/* the process that made this struct, not its forked child */
@@ -54,7 +54,7 @@ struct host {
 	struct lock ctx;
 	int cancel; /* the cancel state from before ctx was taken; under ctx */
 	shared_u32 yield_every; /* empty polls between two yields */
-	/* the last yield let another thread run for a moment */
+	/* in the last yield another thread ran for a moment */
 	shared_flag is_after;
 };
 
@@ -149,9 +149,10 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	if (!random_fill(seed, sizeof(seed), true) ||
 	    !random_fill(&config.seed, sizeof(config.seed), true)) {
 		log_say(LOG_RANDOM, 0,
-			"the kernel gives no random numbers, of which keys and "
-			"queue pairs are made: allow getrandom(2) where a "
-			"sandbox refuses it, or show it /dev/urandom");
+			"the kernel gives no random numbers, which adverb "
+			"needs for keys and queue pair numbers: allow "
+			"getrandom(2) in the sandbox, or make /dev/urandom "
+			"readable there");
 		return -ENOSYS;
 	}
 	err = arena_map_new(&h->map);
@@ -163,7 +164,8 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	if (err)
 		goto close_peers;
 	name_links(&h->hca);
-	h->hca.active_mtu = MTU_ANY; /* host_qp_modify asks the port */
+	/* host_qp_modify checks path_mtu against the port's MTU. */
+	h->hca.active_mtu = MTU_ANY;
 	local_peer_open(&h->hca, !env_is_without(ENV_MAPPED));
 	fd = broker_link_socket(local_peer_is_open() ? h->map.fd : -1,
 				local_peer_kick_fd(), config.patience_ns);
@@ -189,7 +191,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 			     udp_buffer_bytes(&h->progress.wire),
 			     !h->progress.wire.has.gro);
 		capture_open();
-		/* with a capture, ACKs go by packets, so that it shows them */
+		/* A capture shows packets only, so ACKs then go by packets. */
 		if (!capture_is_open() && !config.strict)
 			shm_ack_open(engine_shm_ack(e), broker_link_page());
 		netif_watch(sink->port);
@@ -230,14 +232,15 @@ static struct host *new_host(const struct host_sink *sink)
 		return NULL;
 	}
 	capture_open();
-	/* A thread that sleeps must still see the broker die: the successor
-	 * needs this process's descriptors. */
+	/* This process must notice the death of the broker even while the
+	 * program sleeps: the broker's successor needs its descriptors. */
 	if (broker_link_fd() >= 0)
 		progress_thread_start(&h->progress);
 	return h;
 }
 
-/* The thread that held the lock is not in the child. */
+/* If a thread of the parent held the lock, no thread of the child would release
+ * it. */
 static void after_fork(void)
 {
 	lock_init(&host_once);
@@ -248,8 +251,8 @@ __attribute__((constructor)) static void watch_forks(void)
 	pthread_atfork(NULL, NULL, after_fork);
 }
 
-/* In the child of a fork: forgets the parent's objects without touching them,
- * since they may be half made. */
+/* Forgets the host without touching its objects.  In the child of a fork they
+ * may be half made; in host_put the progress thread still uses them. */
 static void leave_behind(void)
 {
 	the_host = NULL;
@@ -276,8 +279,8 @@ struct host *host_get(const struct host_sink *sink)
 	return h;
 }
 
-/* A program may end without destroying its objects, and while one of its
- * threads makes or frees the host. */
+/* Sends what is left at the end of a program that has not destroyed its
+ * objects. Does nothing while a thread makes or frees the host. */
 __attribute__((destructor)) static void quit(void) NO_LOCK_ANALYSIS
 {
 	if (the_owner != getpid() || !lock_try(&host_once))
@@ -295,8 +298,8 @@ void host_put(struct host *h)
 	if (--h->users == 0) {
 		netif_unwatch();
 		if (!progress_thread_stop(&h->progress)) {
-			/* the progress thread sleeps, and uses what would be
-			 * freed */
+			/* The progress thread could not be woken, and would use
+			 * freed memory. */
 			leave_behind();
 			give_shielded(&host_once, once_cancel);
 			return;
@@ -430,19 +433,20 @@ void host_qp_free(struct host *h, struct qp *qp,
 	qp_free(&h->hca, qp);
 }
 
-/* Looks up the address of the path's source GID, and its interface.  0 or
- * -errno with *why. */
+/* Looks up the path's source GID, and the interface that has this address.
+ * Returns 0, or -EINVAL with *why. */
 static int source_gid(const struct device *dev, const struct hca_ah *ah,
 		      uint8_t from[16], uint32_t *link, const char **why)
 {
 	struct device_gid gid;
 
 	if (!device_gid(dev, ah->sgid_index, &gid)) {
-		*why = "the GID table has nothing at sgid_index";
+		*why = "the port's GID table has no entry at sgid_index";
 		return -EINVAL;
 	}
 	if (gid.type != DEVICE_GID_ROCE_V2) {
-		*why = "sgid_index is a RoCE v1 GID; index 1 is RoCE v2";
+		*why = "sgid_index names a RoCE v1 GID, which adverb does not "
+		       "support; use a RoCE v2 GID, for example index 1";
 		return -EINVAL;
 	}
 	memcpy(from, gid.gid, 16);
@@ -483,8 +487,9 @@ int host_path(struct host *h, const struct device *dev, const struct hca_ah *ah,
 	if (inaddr_is_multicast(dest) && !inaddr_is_v4(dest))
 		to_group(from, dest);
 	if (inaddr_is_v4(from) != inaddr_is_v4(dest)) {
-		*why = "source and destination GID are not both IPv4 or both "
-		       "IPv6";
+		*why = "one of source GID and destination GID is an IPv4 "
+		       "address and the other an IPv6 address; use an "
+		       "sgid_index of the destination's kind";
 		return -EINVAL;
 	}
 	device_port(dev, &port);
@@ -531,12 +536,13 @@ static int check_mtu(const struct device *dev, const struct hca_qp_attr *attr,
 	device_port(dev, &port);
 	if (attr->path_mtu <= port.active_mtu)
 		return 0;
-	*why = "path_mtu is above the port's active_mtu";
+	*why = "path_mtu is above the port's active_mtu; use active_mtu or "
+	       "less";
 	return -EINVAL;
 }
 
-/* Takes the UDP port that a connected QP sends from; the caller gives it back
- * by sport_give. */
+/* Takes the UDP port that a connected QP sends from.  The caller releases the
+ * port by sport_give. */
 static uint16_t source_port(struct host *h, const struct ibt_qp *side,
 			    const struct hca_qp_attr *attr, uint32_t mask)
 {
@@ -678,8 +684,8 @@ void host_quiesce(struct host *h) NO_LOCK_ANALYSIS
 	progress_give(&h->progress);
 }
 
-/* A thread that collects what peers have left may set a notify bit for the
- * progress thread, and then no peer wakes the progress thread. */
+/* Wakes the progress thread if a thread that collected completions has set a
+ * notify bit for it: peers wake it only for bits that they set themselves. */
 static void wake_for_notify(struct host *h)
 {
 	if (notify_pending(&h->hca) && shared_load(&h->hca.shared->is_asleep))
@@ -708,10 +714,10 @@ void host_before_poll(struct host *h, const struct cq *cq)
 }
 
 /*
- * Yields the core, and then polls.  If another thread ran for a moment and work
- * came of it, in packets or directly into the polled queue, then the peer
- * shares this core, and each poll is preceded by a yield.  A switch to a thread
- * that only computes takes longer.
+ * Yields the core, and then polls.  If another thread ran for a moment and then
+ * packets arrived, the peer probably runs on this core, so from here on each
+ * poll yields first.  (host_polled decides the same if the polled queue then
+ * has a completion.)  A yield to a thread that only computes takes longer.
  */
 static void yield_poll(struct host *h, uint32_t every, shared_u32 *skipped)
 {
@@ -734,8 +740,8 @@ void host_poll(struct host *h, struct host_polls *polls)
 {
 	uint32_t every = shared_own(&h->yield_every);
 
-	/* These polls cost next to nothing, unless the peer runs on this
-	 * core. */
+	/* Without a look at the socket a poll costs very little, so more polls
+	 * come between two yields, unless the peer runs on this core. */
 	if (direct_select_is_quiet(&h->progress.direct_select))
 		every *= every > 1 ? 4 : 1;
 	else if (shared_load(&h->progress.policy.looks.is_paced))
@@ -748,15 +754,16 @@ void host_poll(struct host *h, struct host_polls *polls)
 
 void host_polled(struct host *h, bool empty)
 {
-	/* Where all traffic comes through the arena, threads that poll queues
-	 * of their own do not write this word in turns. */
+	/* While all traffic comes through the arena, several threads may poll,
+	 * each its own queue.  They do not set this word to false then, so that
+	 * its cache line does not move between them. */
 	if (shared_own(&h->progress.activity.is_hungry) != empty &&
 	    (empty || !direct_select_is_quiet(&h->progress.direct_select)))
 		shared_store(&h->progress.activity.is_hungry, empty);
 	if (shared_own(&h->is_after)) {
 		shared_store(&h->is_after, false);
-		/* If this is wrong, yield_poll doubles the number again within
-		 * a few polls. */
+		/* The completion may have come by chance.  Then yield_poll
+		 * doubles yield_every again within a few polls. */
 		if (!empty)
 			shared_store(&h->yield_every, 1);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions that progress.c and post.c share: the holder of the progress
- * lock. */
+/* Functions that only the files of this folder call: most of them are for the
+ * holder of the progress lock. */
 #ifndef HOST_INSIDE_H
 #define HOST_INSIDE_H
 
@@ -8,23 +8,28 @@
 
 /* Returns the progress of h. */
 struct progress *host_progress(struct host *h);
-/* stream.c: host_qp_modify for a QP of an iWARP device. */
+/* host_qp_modify for a QP of an iWARP device (stream.c).  Returns 0, or -errno
+ * with *why. */
 int stream_modify(struct progress *p, struct ibt_qp *q,
 		  const struct hca_qp_attr *attr, uint32_t mask,
 		  const char **why);
-/* Takes the progress lock, and all post locks, if the progress lock is free. */
+/* Takes the progress lock and all post locks, if the progress lock is free.
+ * False: another thread has the progress lock. */
 bool progress_try(struct progress *p) TRY_ACQUIRE(true, &p->lock);
-/* Gives these locks, and serves the doorbells that were left meanwhile. */
+/* Releases the progress lock and all post locks.  Then serves the doorbells
+ * that other threads have left meanwhile, if the progress lock is still
+ * free. */
 void progress_release(struct progress *p) RELEASE(&p->lock);
 /*
- * Does everything that is due.  The socket comes before the timers: what
- * arrived while the process slept must not look lost.  A process that died is
- * reaped after the socket was found empty: its last packets were sent before.
+ * Does everything that is due.  Reads the socket before it runs the timers, so
+ * that packets which arrived while the process slept are not taken for lost.
+ * Tells the engine of a process's death only once the socket was found empty:
+ * the socket may hold packets that the process sent before it died.
  */
 void progress_turn(struct progress *p) REQUIRES(&p->lock);
-/* Sends and reports until the engine has nothing more. */
+/* Sends frames and reports events until the engine has no more of them. */
 void progress_settle(struct progress *p) REQUIRES(&p->lock);
-/* Counts a post to q if nothing will acknowledge it. */
+/* Counts a post to q, if q's requests are not acknowledged. */
 void progress_count_unanswered(struct progress *p, const struct ibt_qp *q)
 	REQUIRES(&p->lock);
 

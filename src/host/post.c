@@ -9,12 +9,14 @@
 #include "memory/copy_nofault.h"
 
 #define POSTED_TICKS 8	    /* the age at which activity.posted is renewed */
-#define NOTE_NS	     500000 /* between notes of posts under a post lock */
-#define ASK_EACH     256    /* posts that would wait, between wake-ups */
-#define POLICY_EACH  1024   /* calls of shares_time, between looks */
+#define NOTE_NS	     500000 /* between note_posts under one post lock */
+/* Posts that could wait if the progress thread looked, between wake-ups of that
+ * thread. */
+#define ASK_EACH    256
+#define POLICY_EACH 1024 /* calls of shares_time between two ask_policy */
 
-/* The post locks under which requests may wait that this thread has posted: a
- * bit for each number.  A hint for its polls of other queues. */
+/* A bit for each post lock under which requests that this thread has posted may
+ * wait.  So a poll of any CQ by this thread executes them. */
 static _Thread_local uint32_t own_waiting
 	__attribute__((tls_model("initial-exec")));
 
@@ -29,7 +31,8 @@ static void note_post(struct progress *p, uint64_t now_ns)
 	shared_store(&p->activity.posted_on, (uint32_t)sched_getcpu());
 }
 
-/* The rest of a post: sends, and looks for ACKs as often as the policy says. */
+/* The part of a post that needs the progress lock: sends, and looks for ACKs as
+ * often as the policy says. */
 static void post_rest(struct progress *p) REQUIRES(&p->lock)
 {
 	note_post(p, p->now_ns);
@@ -60,10 +63,10 @@ static bool ask_policy(void)
 }
 
 /*
- * Does the kernel let other threads run on the core of this thread once this
- * thread has had its share of time?  A thread of real-time policy keeps the
- * core until it sleeps, and may poll memory alone, so it leaves no request to
- * the progress thread or to the holder of a lock, which may need that core.
+ * Does the kernel let other threads run on this core once this thread has had
+ * its share of time?  A thread of real-time policy keeps the core until it
+ * sleeps, and may poll only memory.  So it leaves no request to the progress
+ * thread or to the holder of a lock, which may wait for this core.
  */
 static bool shares_time(void)
 {
@@ -78,9 +81,10 @@ static bool shares_time(void)
 }
 
 /*
- * Is the poster ahead of its peer?  Then small requests go together: with the
- * next poll, with the peer's answer, or when they are many.  Requests without
- * answers go by the clock, if the progress thread looks for them.
+ * Is the poster ahead of its peer?  Then small requests are sent together: at
+ * the next poll, when the peer answers, or when many have gathered.  Requests
+ * that nothing acknowledges are gathered only while the progress thread sends
+ * them by the clock.
  */
 static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
 {
@@ -90,11 +94,11 @@ static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
 }
 
 /*
- * Does what was posted wait for more?  The caller has pushed the doorbell.  The
- * fence orders the store of the doorbell before the loads of is_ahead; the
- * holder of the lock stores the words that is_ahead loads, and then looks at
- * the doorbells.  Without the fence, both could miss the other's store, and the
- * post would wait for nothing.
+ * May the posted work wait for more?  The caller has pushed the doorbell.  The
+ * fence orders that store of the doorbell before the loads of is_ahead.  The
+ * holder of the lock stores the words that is_ahead loads, and then loads the
+ * doorbells.  Without the fence, each of the two threads could miss the other's
+ * store, and the work would wait for an answer that never comes.
  */
 static bool may_gather(struct progress *p, const struct ibt_qp *q,
 		       uint32_t bytes)
@@ -108,8 +112,9 @@ static bool may_gather(struct progress *p, const struct ibt_qp *q,
 	return true;
 }
 
-/* A small request to a peer of this host, when nothing else is due, needs no
- * look at the socket.  True: the request is done, and the lock is given. */
+/* Executes a small request to a peer of this host without a look at the socket,
+ * if nothing else is due.  True: the request is executed, and the progress lock
+ * is released. */
 static bool is_done_at_once(struct progress *p,
 			    struct ibt_qp *q) NO_LOCK_ANALYSIS
 {
@@ -122,7 +127,8 @@ static bool is_done_at_once(struct progress *p,
 	return true;
 }
 
-/* Executes requests of q.  False: the progress lock is needed for the rest. */
+/* Executes requests of q under its post lock.  False: the remaining requests
+ * need the progress lock. */
 static bool run_apart(struct progress *p, struct ibt_qp *q, uint64_t now)
 {
 	void *kick;
@@ -135,8 +141,9 @@ static bool run_apart(struct progress *p, struct ibt_qp *q, uint64_t now)
 	return done;
 }
 
-/* Executes the requests that wait under l.  False: some are left, by a doorbell
- * that the caller serves once it has given l. */
+/* Executes the requests that wait under l.  False: some need the progress lock;
+ * this has pushed a doorbell, which the caller serves after it has released
+ * l. */
 static bool run_waiting(struct progress *p, struct post_lock *l, uint64_t now)
 	REQUIRES(&l->lock)
 {
@@ -150,8 +157,8 @@ static bool run_waiting(struct progress *p, struct post_lock *l, uint64_t now)
 	return false;
 }
 
-/* Does the progress thread look for requests that wait?  If not, and *wakes is
- * set, the caller wakes the thread once it has given l. */
+/* Does the progress thread look for requests that wait?  Sets *wakes if it does
+ * not, but should: the caller wakes it after it has released l. */
 static bool is_minded(struct progress *p, struct post_lock *l, bool *wakes)
 	REQUIRES(&l->lock)
 {
@@ -163,7 +170,7 @@ static bool is_minded(struct progress *p, struct post_lock *l, bool *wakes)
 	return false;
 }
 
-/* Was there a poll since the post before? */
+/* Has the program polled since the previous post?  Resets the mark. */
 static bool take_poll(struct post_lock *l) REQUIRES(&l->lock)
 {
 	if (!shared_load(&l->signs.is_polled))
@@ -172,7 +179,7 @@ static bool take_poll(struct post_lock *l) REQUIRES(&l->lock)
 	return true;
 }
 
-/* Do the requests of q wait for more (post_gather.h)? */
+/* May the requests of q wait for more (post_gather.h)? */
 static bool may_wait(struct progress *p, struct post_lock *l, struct ibt_qp *q,
 		     uint64_t now, bool *wakes) REQUIRES(&l->lock)
 {
@@ -182,8 +189,8 @@ static bool may_wait(struct progress *p, struct post_lock *l, struct ibt_qp *q,
 	       post_gather_waits(&l->gather, now);
 }
 
-/* Lets the requests of q wait, or executes them.  False: the progress lock is
- * needed for the rest. */
+/* Lets the requests of q wait, or executes them.  False: the remaining requests
+ * need the progress lock. */
 static bool wait_or_run(struct progress *p, struct post_lock *l,
 			struct ibt_qp *q, uint64_t now, bool *wakes)
 	REQUIRES(&l->lock)
@@ -201,7 +208,8 @@ static bool wait_or_run(struct progress *p, struct post_lock *l,
 
 /*
  * Executes what was posted to q under q's post lock, or lets it wait.  False:
- * the progress lock is needed, or another thread has the post lock.
+ * the remaining requests need the progress lock, or another thread keeps the
+ * post lock.
  */
 static bool is_done_apart(struct progress *p, struct ibt_qp *q) NO_LOCK_ANALYSIS
 {
@@ -252,7 +260,7 @@ void post_doorbell(struct progress *p, struct ibt_qp *q,
 	progress_release(p);
 }
 
-/* Executes the requests that wait under l, if another thread does not. */
+/* Executes the requests that wait under l, unless another thread keeps l. */
 static void serve_waiting(struct progress *p,
 			  struct post_lock *l) NO_LOCK_ANALYSIS
 {

@@ -7,9 +7,8 @@
 
 #define PENALTY_MIN 1024
 #define PENALTY_MAX (1u << 20)
-/* groups, after which the penalty is small again */
-#define FORGIVEN    65536u
-#define MIND_FOR_NS 1000000u /* how long the thread looks after a group */
+#define FORGIVEN    65536u   /* groups until the penalty is small again */
+#define MIND_FOR_NS 1000000u /* how long after a group the thread looks */
 
 void post_gather_init(struct post_gather *g)
 {
@@ -56,7 +55,8 @@ void post_gather_done(struct post_gather *g)
 
 void post_gather_handed_over(struct post_gather *g, uint64_t now_ns)
 {
-	/* The clocks of two threads may differ by some microseconds. */
+	/* since_ns may be later than now_ns: the clocks of two threads may
+	 * differ by some microseconds. */
 	if (g->count && now_ns > g->since_ns &&
 	    now_ns - g->since_ns > POST_GATHER_LATE_NS) {
 		g->forbidden = g->penalty;

@@ -23,9 +23,9 @@ void post_lock_fini_all(struct post_locks *p)
 }
 
 /*
- * Takes a post lock, and claims it first: a thread that posts one request after
- * the other gives the lock for moments alone, in which a thread that sleeps for
- * the lock does not wake.
+ * Takes a post lock.  If another thread has it, claims it first: a thread that
+ * posts request after request releases the lock only for moments, too short for
+ * a thread that sleeps for the lock to wake up.
  */
 static void take_claimed(struct post_lock *l) NO_LOCK_ANALYSIS
 {
@@ -54,7 +54,7 @@ void post_lock_add(struct post_locks *p, uint32_t number)
 {
 	if (p->mask & 1u << number)
 		return;
-	/* takes all locks again, in the order of their numbers */
+	/* Locks are taken in the order of their numbers. */
 	post_lock_give_all(p);
 	p->mask |= 1u << number;
 	post_lock_take_all(p);
@@ -67,9 +67,9 @@ bool post_lock_take_soon(struct post_lock *l) NO_LOCK_ANALYSIS
 			return true;
 		relax();
 	}
-	/* The holder of the progress lock may be about to take this lock and
-	 * wait for this thread's core, which it gets from a thread of the same
-	 * real-time priority by this call alone. */
+	/* The holder of the progress lock may have claimed this lock and wait
+	 * for this thread's core.  If both threads have the same real-time
+	 * priority, only this call lets it run. */
 	sched_yield();
 	return lock_try(&l->lock);
 }

@@ -25,15 +25,15 @@
 #include "util/bits.h"
 #include "util/fd_identity.h"
 
-#define TURN_ROUNDS 4  /* batches that one turn reads */
-#define LATE_ROUNDS 64 /* batches that a turn after a long sleep reads */
-#define ASLEEP_NS   10000000
-#define VAIN_POLLS  20000 /* about a millisecond of polls */
-#define TX_ROUNDS   16
-#define JUNK_SAID   1000
-#define CHECK_NS    1000000 /* between calls of progress_has_files */
+#define TURN_ROUNDS 4	     /* batches that one turn reads */
+#define LATE_ROUNDS 64	     /* batches that a turn after a long sleep reads */
+#define ASLEEP_NS   10000000 /* timers later than this: the process slept */
+#define VAIN_POLLS  20000    /* about a millisecond of polls */
+#define TX_ROUNDS   16	     /* batches that one transmit_frames sends */
+#define JUNK_SAID   1000     /* dropped datagrams before the message */
+#define CHECK_NS    1000000  /* between calls of progress_has_files */
 #define EVENT_BATCH 16
-#define PUBLISH_NS  100000000 /* the age of the counters in the shared page */
+#define PUBLISH_NS  100000000 /* between writes of the counters */
 
 int progress_init(struct progress *p, struct engine *e, int fd,
 		  const struct host_sink *sink, struct udp_offload allowed,
@@ -72,9 +72,10 @@ void progress_fini(struct progress *p)
 }
 
 /*
- * Keeps the holder of the lock from being cancelled, from before the first call
- * that is a cancellation point until the lock is given.  A post or a poll
- * without packets makes no such call, and so does not pay for this one.
+ * Disables cancellation of the thread that holds the lock, until the thread
+ * releases the lock.  Called before the holder's first call that is a
+ * cancellation point: a post or a poll without packets makes no such call, and
+ * saves the cost of this one.
  */
 static void shield_holder(struct progress *p)
 {
@@ -83,7 +84,8 @@ static void shield_holder(struct progress *p)
 	p->is_shielded = true;
 }
 
-/* Captures what is sent: one packet a segment, as the wire carries it. */
+/* Captures a datagram that was sent: one packet for each segment, as on the
+ * wire. */
 static void capture_tx(const struct inaddr *from, const struct inaddr *to,
 		       const uint8_t *bytes, size_t len, size_t segment,
 		       uint8_t tos, uint8_t ttl)
@@ -97,8 +99,8 @@ static void capture_tx(const struct inaddr *from, const struct inaddr *to,
 	}
 }
 
-/* Captures what was received.  The IPv4 id is not known; the ICRC tells which
- * id the sender used. */
+/* Captures a datagram that was received.  The socket does not tell its IPv4 id;
+ * engine_dgram_id finds by the ICRC which id the sender used. */
 static void capture_rx(const struct engine_dgram *d)
 {
 	const uint8_t *bytes = d->bytes;
@@ -114,15 +116,16 @@ static void capture_rx(const struct engine_dgram *d)
 	}
 }
 
-/* Has the last turn left datagrams that it could have received? */
+/* Did the last turn leave datagrams that the engine can take now? */
 static bool is_behind(const struct progress *p)
 {
 	return !engine_is_choked(p->engine) &&
 	       (p->batch.next < p->batch.count || p->wire.is_behind);
 }
 
-/* Gives the engine the shared page of a process that it sends to and does not
- * know yet.  False: no page can be given now. */
+/* Gives the engine the shared page of a process to which it sends and whose
+ * page it does not know yet.  False: the engine wants no page, or the broker
+ * has not told the page yet. */
 static bool find_page(struct progress *p)
 {
 	uint32_t qpn = engine_wants_page(p->engine);
@@ -182,8 +185,8 @@ static void transmit_frames(struct progress *p)
 	p->is_full = sent < n;
 }
 
-/* Has the socket join datagrams (GRO), and then tells the peers, which may send
- * more at once from then on. */
+/* Has the socket join datagrams (GRO), and tells the peers, which may send more
+ * at once from then on. */
 static void join_datagrams(struct progress *p)
 {
 	if (p->wire.joins || !p->wire.has.gro)
@@ -215,8 +218,8 @@ static void receive_one(struct progress *p, const struct udp_dgram *got,
 	poll_policy_received(&p->policy, got->len, got->segment);
 }
 
-/* Gives the batch to the engine until the engine is choked; returns the
- * bytes. */
+/* Gives the datagrams of the batch to the engine until the engine is choked.
+ * Returns the number of bytes given. */
 static size_t receive_batch(struct progress *p, uint64_t now)
 {
 	struct progress_batch *b = &p->batch;
@@ -251,8 +254,9 @@ static bool receive_rounds(struct progress *p, unsigned rounds, uint64_t now)
 	do {
 		if (fill_batch(p))
 			count += p->batch.count;
-		/* The peers said so before they sent these packets, and the
-		 * program is to be told in that order. */
+		/* A peer may have written an ACK before it sent a packet of
+		 * this batch, and the program must get its completions in that
+		 * order. */
 		shm_ack_look(engine_shm_ack(p->engine), now);
 		bytes += receive_batch(p, now);
 		/* The sender waits for the ACKs of this batch. */
@@ -289,7 +293,7 @@ static bool look_at_peers(struct progress *p, unsigned rounds, uint64_t now)
 	return any;
 }
 
-/* Receives what has come by streams; false if nothing came. */
+/* Receives the bytes that have come over streams; false if none have come. */
 static bool receive_streams(struct progress *p)
 {
 	bool any = false;
@@ -314,7 +318,8 @@ static void explain_failure(const struct explain *x)
 	log_say(LOG_QP_FAILURE, (uint64_t)x->cause << 32 | x->qpn, "%s", text);
 }
 
-/* Reports the engine's events.  True: an answer went back into the engine. */
+/* Reports the engine's events.  True: an event was a question to the broker,
+ * whose answer may give the engine new work. */
 static bool report_events(struct progress *p)
 {
 	struct engine_event ev[EVENT_BATCH];
@@ -380,15 +385,15 @@ void progress_serve_doorbells(struct progress *p)
 	while (n) {
 		struct ibt_qp *q = engine_qp_of_kick(n);
 
-		/* The node leaves the list first: work that is posted from here
-		 * on pushes it again. */
+		/* Takes the node off the list before it serves the QP: a thread
+		 * that posts from here on pushes the node again. */
 		n = mpsc_next(n);
 		progress_count_unanswered(p, q);
 		engine_doorbell(p->engine, q, p->now_ns);
 	}
 }
 
-/* Junk is counted and dropped; a flood of junk is reported once. */
+/* The engine counts and drops junk; this reports a flood of junk once. */
 static void say_junk(struct progress *p)
 {
 	uint64_t junk = 0;
@@ -403,13 +408,15 @@ static void say_junk(struct progress *p)
 		return;
 	p->said.junk = true;
 	log_say(LOG_JUNK, 0,
-		"somebody sends junk to UDP port 4791: %llu datagrams that "
-		"are no RoCE, damaged, or for queue pairs that do not exist; "
-		"they are dropped",
+		"somebody sends junk to UDP port 4791: %llu datagrams were "
+		"dropped that are not RoCE, are damaged, or are for queue "
+		"pairs that do not exist; find their sender with "
+		"ADVERB_PCAP=FILE, or let a firewall drop them",
 		(unsigned long long)junk);
 }
 
-/* Were all timers late because this process did not run? */
+/* Returns for how many ns this process did not run, if the timer at `due` is
+ * late for that reason; else 0. */
 static uint64_t slept_ns(const struct progress *p, uint64_t due)
 {
 	uint64_t now = p->now_ns, quiet = now - p->last_turn_ns;
@@ -419,7 +426,7 @@ static uint64_t slept_ns(const struct progress *p, uint64_t due)
 		       : 0;
 }
 
-/* The counters in the page that `adverb top` reads. */
+/* Writes the counters to the page that `adverb top` reads. */
 static void publish_counters(struct progress *p)
 {
 	if (p->now_ns - p->published_ns <= PUBLISH_NS)
@@ -436,8 +443,8 @@ void progress_turn(struct progress *p)
 	bool any, is_deaf, has_dead = broker_link_has_dead();
 
 	shield_holder(p);
-	/* Before the look at the socket: a datagram that arrived meanwhile must
-	 * not find the peers' patience used up. */
+	/* Before the look at the socket, so that no timer expires for a peer
+	 * whose datagram has arrived while this process slept. */
 	if (slept)
 		engine_was_asleep(p->engine, slept, now);
 	engine_hold_acks(p->engine, shared_load(&p->activity.is_watched) ||
@@ -465,8 +472,8 @@ void progress_wake(struct progress *p)
 {
 	uint64_t one = 1;
 
-	/* The bare system call, which is no cancellation point: a thread that
-	 * posts must not end here. */
+	/* syscall is no cancellation point, but write is one, and a thread that
+	 * posts must not be cancelled here. */
 	if (fd_identity_holds(p->wake.fd) &&
 	    syscall(SYS_write, p->wake.fd, &one, sizeof(one)) < 0)
 		return; /* the counter is full, so the thread wakes */
@@ -480,18 +487,18 @@ bool progress_has_files(struct progress *p)
 	if (!has) {
 		shared_store(&p->wire.is_lost, true);
 		log_say(LOG_FILES_CLOSED, 0,
-			"the program has closed descriptors of adverb: no "
-			"packet is sent or received any more; let the program "
-			"keep descriptors that it did not open, or open the "
-			"device after the program has closed them");
+			"the program has closed file descriptors of adverb, so "
+			"adverb sends and receives no packets any more; change "
+			"the program to close only descriptors that it has "
+			"opened, or to open the device afterwards");
 	}
 	return has;
 }
 
 /*
- * Must the thread that waits be woken?  It waits for longer than the engine now
- * allows, or for room in a socket that is not the full one, or for a broker
- * that is gone.
+ * Must the thread that waits be woken?  It must if there is work to do at once,
+ * or if it waits for longer than the engine now allows, for room in another
+ * socket than the full one, or on the descriptor of a broker that is gone.
  */
 static bool must_wake(const struct progress *p)
 {
@@ -515,8 +522,8 @@ static void tell_loss(struct progress *p) REQUIRES(&p->lock)
 		p->sink.fatal();
 }
 
-/* Called after the lock was taken, perhaps by another thread than before:
- * renews the time, and takes over the requests that wait. */
+/* Called by each thread that has just taken the lock: renews the time, and
+ * makes doorbells of the requests that wait under post locks. */
 static void begin_holding(struct progress *p) REQUIRES(&p->lock)
 {
 	struct ibt_qp *q;
@@ -541,8 +548,8 @@ bool progress_try(struct progress *p) NO_LOCK_ANALYSIS
 	return true;
 }
 
-/* Gives the lock and all post locks.  True: a doorbell was left meanwhile,
- * which the caller serves if the lock is still free. */
+/* Releases the lock and all post locks.  True: another thread has left a
+ * doorbell meanwhile, which the caller serves if the lock is still free. */
 static bool give_locks(struct progress *p) NO_LOCK_ANALYSIS
 {
 	bool wake = must_wake(p), is_shielded = p->is_shielded;
@@ -576,10 +583,10 @@ static void serve_and_give(struct progress *p) NO_LOCK_ANALYSIS
 }
 
 /*
- * Does a poll find nothing to do?  Most polls do: they look at the socket
- * alone, and seldom at the clock.  Packets that such a look receives are left
- * for progress_turn.  Where polls skip progress (direct_select_may_skip), each
- * poll that does not skip it does everything.
+ * Is there nothing to do for this poll?  Most polls find that: they only look
+ * at the socket, and seldom read the clock.  Datagrams that this look receives
+ * stay in the batch for progress_turn.  While most polls skip progress
+ * (direct_select_may_skip), a poll that does not skip it makes a full turn.
  */
 static bool is_still(struct progress *p) REQUIRES(&p->lock)
 {
@@ -603,9 +610,9 @@ static bool is_still(struct progress *p) REQUIRES(&p->lock)
 }
 
 /*
- * Takes the lock if it is free.  The thread that has the lock may wait for the
- * core of this thread, which then polls in vain: after VAIN_POLLS polls this
- * thread sleeps until the lock is free.
+ * Takes the lock if it is free.  The holder of the lock may be waiting for the
+ * core that this thread uses, so after VAIN_POLLS polls in a row that found the
+ * lock held, this thread sleeps until the lock is free.
  */
 static bool try_or_sleep(struct progress *p)
 	TRY_ACQUIRE(true, &p->lock) NO_LOCK_ANALYSIS
@@ -678,7 +685,8 @@ void progress_quit(struct progress *p) NO_LOCK_ANALYSIS
 	progress_release(p);
 }
 
-/* Plans the wait that follows: what ends it, and when at the latest. */
+/* Plans the wait of the leader: which events end the wait, and when it ends at
+ * the latest. */
 static void plan_rest(struct progress *p, struct progress_rest *r)
 {
 	struct progress_wake *w = &p->wake;

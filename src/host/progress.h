@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Progress: the loop between the engine and the socket.  A program's post or
- * poll makes progress, or the progress thread does; no thread waits for the
- * progress lock to do so.  A doorbell that finds the lock held is left for the
- * holder:
+ * Progress: the loop between the engine and the socket.  Posts and polls of the
+ * program make progress, and so does the progress thread.  A thread that finds
+ * the progress lock held does not wait for it as a rule, but leaves its new
+ * work to the holder of the lock:
  *
  *	thread that posts                holder of the lock
  *	push the QP onto `doorbells`     make progress
- *	try the lock, else return        give the lock
+ *	try the lock, else return        release the lock
  *	                                 doorbells? try the lock again
  *
- * The thread tries the lock after its push, and the holder looks at the
- * doorbells after it gave the lock, so one of the two serves the doorbell.
+ * The thread that posts tries the lock after its push, and the holder looks at
+ * `doorbells` after it has released the lock, so one of the two serves the
+ * doorbell.
  *
- * A plain request to a process of this host needs no progress lock but the post
- * lock of its queue pair (docs/decisions/026).
+ * A plain request to a process of this host needs only the post lock of its
+ * queue pair, not the progress lock (docs/decisions/026).
  */
 #ifndef HOST_PROGRESS_H
 #define HOST_PROGRESS_H
@@ -36,26 +37,32 @@
 #include "wire/udp.h"
 
 #define PROGRESS_TICK_NS 64 /* the unit of progress_activity's times */
-#define PROGRESS_AHEAD	 4  /* packets unacknowledged: the poster is ahead */
+/* With so many unacknowledged packets small posts may wait for more posts. */
+#define PROGRESS_AHEAD 4
 
-/* Linux lets a socket join 20 IPv4 groups, each interface counted. */
+/* Few, because Linux lets a socket join only 20 pairs of IPv4 group and
+ * interface. */
 #define PROGRESS_GROUPS HOST_MAX_GROUPS
 
 /* A multicast group that the socket has joined. */
 struct progress_group {
 	uint8_t gid[16];
-	/* bit i: on the interfaces of device i of device_list */
+	/* Bit i is set if the socket has joined the group on the interfaces of
+	 * device i of device_list. */
 	uint32_t devices;
 };
 
 /* The events that end the sleep of the thread that waits for work. */
 struct progress_wake {
 	shared_flag is_resting; /* a thread waits, or is about to */
-	uint64_t at_ns;		/* when the thread looks without a wake-up */
-	/* the thread also waits for room in this socket; -1: none */
+	/* When the wait ends without an event, except that a broker's timer may
+	 * end it earlier. */
+	uint64_t at_ns;
+	/* The socket for whose room the thread waits; -1: none. */
 	int awaited_fd;
 	uint32_t link_at; /* broker_link_changes when the wait began */
-	/* the eventfd that wakes the thread; -1 before the thread runs */
+	/* The eventfd that wakes the thread; -1 while no progress thread
+	 * runs. */
 	int fd;
 };
 
@@ -66,45 +73,51 @@ struct progress_activity {
 	shared_flag is_hungry; /* the last poll found no completion */
 	/* when the program last posted, in PROGRESS_TICK_NS */
 	shared_u32 posted;
-	shared_u32 posted_on; /* the processor of the last post */
-	shared_u32 events;    /* how many events of completions were reported */
-	/* The progress thread will look soon: ACKs may be held. */
+	/* The processor that the last post ran on; UINT32_MAX: no post yet. */
+	shared_u32 posted_on;
+	shared_u32 events; /* how many completion events were reported */
+	/* The progress thread naps and looks again soon, so ACKs may be held
+	 * back for what the program posts next. */
 	shared_flag is_watched;
 };
 
-/* Datagrams that were received and not yet given to the engine. */
+/* Datagrams that were received: got[next] to got[count - 1] were not given to
+ * the engine yet. */
 struct progress_batch {
 	struct udp_dgram got[UDP_BATCH];
 	uint32_t count, next;
 };
 
-/* What the user or the front end was told, once. */
+/* Which reports were made; each is made once. */
 struct progress_said {
-	bool junk; /* somebody sends junk to the port */
-	bool loss; /* the program has closed adverb's descriptors */
+	bool junk; /* the message that somebody sends junk to the port */
+	bool loss; /* the call of host_sink.fatal */
 };
 
 /* Owner: struct host.  All members without a lock of their own are guarded by
  * `lock`. */
 struct progress {
 	struct lock lock;
-	bool is_shielded;      /* the holder cannot be cancelled */
-	int cancel;	       /* the holder's cancel state from before */
+	bool is_shielded; /* shield_holder made the holder uncancellable */
+	int cancel;	  /* the holder's cancel state before shield_holder */
 	struct engine *engine; /* owned */
 	struct udp wire;
 	struct clock clock;
 	uint64_t now_ns; /* when the present holder took the lock */
+	/* last_turn_ns: when the last progress_turn began.
+	 * published_ns: when the counters were last published. */
 	uint64_t last_turn_ns, published_ns;
-	uint64_t checked_ns; /* when progress_has_files was asked last */
+	uint64_t checked_ns; /* when progress_has_files was last called */
 	struct poll_policy policy;
-	/* The rest that the present turn is part of, or NULL. */
+	/* The argument of the progress_rest that makes the present turn; NULL:
+	 * another function makes it. */
 	const struct progress_rest *rest;
 	struct addresses addresses;
 	struct progress_wake wake;
 	struct progress_activity activity;
 	struct progress_batch batch;
 	struct stream_set streams; /* the connections of iWARP devices */
-	bool is_full; /* the socket took less than the engine had */
+	bool is_full; /* a socket did not take all frames of the last send */
 	struct progress_said said;
 	struct host_sink sink;
 	struct mpsc doorbells; /* QPs with new work; any thread pushes */
@@ -114,66 +127,83 @@ struct progress {
 	uint32_t group_count;
 };
 
-/* 0: the struct owns the engine and fd; -errno: the caller keeps both. */
+/*
+ * Prepares *p.  fd is the receive socket; *sink is copied; one_port: all
+ * datagrams have the same source port.  0: *p owns the engine and fd.  -errno:
+ * the caller keeps both.
+ */
 int progress_init(struct progress *p, struct engine *e, int fd,
 		  const struct host_sink *sink, struct udp_offload allowed,
 		  bool one_port);
 /* Frees the engine and closes the socket.  No other thread uses p. */
 void progress_fini(struct progress *p);
-/* Are the descriptors still the files that were opened?  If not, progress
- * continues without the socket, and a sentence says so. */
+/* Do the descriptors of the sockets and the eventfd still refer to adverb's
+ * files?  If not, progress continues without the socket, and a message tells
+ * the user. */
 bool progress_has_files(struct progress *p);
-/* A program polls: makes progress if the lock is free.  @skipped counts, for
- * the object that is polled, the polls that made no progress. */
+/* Called by a poll of the program: makes progress if the lock is free.
+ * *skipped: how many polls of the polled object in a row made no progress. */
 void progress_poll(struct progress *p, shared_u32 *skipped);
 /* Does another thread hold the lock just now? */
 bool progress_is_held(struct progress *p);
-/* The time since a word of progress_activity was @tick; wraps after minutes. */
+/* Returns how many ns ago the time @tick of progress_activity was; wraps after
+ * some minutes. */
 static inline uint64_t progress_ago_ns(uint32_t tick)
 {
 	return ((uint32_t)(clock_real() / PROGRESS_TICK_NS) - tick) *
 	       (uint64_t)PROGRESS_TICK_NS;
 }
 
-/* A turn of the thread that is about to wait, and what it waits for. */
+/* The arguments and results of progress_rest, which the leader calls before it
+ * waits. */
 struct progress_rest {
-	const struct host_sleep *sleep; /* if this is over, it does not wait */
-	/* ACKs are held for what the program posts next, until a look at the
-	 * socket finds nothing more. */
+	/* The leader does not wait if this is over. */
+	const struct host_sleep *sleep;
+	/* ACKs are held back for what the program posts next, until a look at
+	 * the socket finds nothing more. */
 	bool holds_acks;
-	bool is_deaf; /* the socket is empty, as the caller knows */
-	/* Set by progress_rest: */
-	bool is_over;	/* sleep is over */
-	uint64_t until; /* when the next turn is due without a wake-up */
-	bool minds;	/* posts may wait meanwhile: post_lock_is_lively */
-	short events;	/* events of the socket that end the wait */
+	bool is_deaf; /* the caller knows that the socket is empty */
+	/* Results: */
+	bool is_over;	/* sleep->is_over has returned true */
+	uint64_t until; /* when the wait ends without an event */
+	/* Posts may wait during the leader's wait, so the leader calls
+	 * post_lock_is_lively each POST_GATHER_MIND_NS. */
+	bool minds;
+	short events; /* events of the socket that end the wait (POLLIN...) */
 };
 
-/* Makes progress before a wait.  False: the lock is not free.  True:
- * progress_rested is due. */
+/* Makes progress, and plans the wait of the caller, which is the leader.
+ * False: the lock is not free, and nothing was done.  True: the caller calls
+ * progress_rested after its wait, or instead of it. */
 bool progress_rest(struct progress *p, struct progress_rest *r);
-/* The thread does not wait any more. */
+/* Called by the leader once it does not wait any more. */
 void progress_rested(struct progress *p);
-/* Takes the progress lock and all post locks, waiting for them: for creation,
+/* Waits for the progress lock and all post locks, and takes them: for creation,
  * modification and destruction of objects. */
 void progress_take(struct progress *p) ACQUIRE(&p->lock);
-/* Sends and reports what the holder has caused, and gives the locks. */
+/* Sends the frames and reports the events that the holder has caused, and
+ * releases the locks. */
 void progress_give(struct progress *p) RELEASE(&p->lock);
-/* Has the socket join datagrams (GRO), which lets its buffer hold more.  For a
- * process with a UC or UD QP, to which no peer sends a lost packet again. */
+/* Has the socket join datagrams (GRO), which lets its buffer hold more.  Called
+ * when the process gets a UC or UD QP, because nobody sends a packet that such
+ * a QP loses again. */
 void progress_join(struct progress *p) REQUIRES(&p->lock);
-/* Serves all doorbells, so that none names a QP that is about to go. */
+/* Tells the engine of all QPs in `doorbells`.  Called before a QP is destroyed,
+ * so that `doorbells` does not name it any more. */
 void progress_serve_doorbells(struct progress *p) REQUIRES(&p->lock);
-/* Serves all doorbells, and sends all that peers wait for: the QP or the
- * process may be about to go, and its peer would take a held ACK for lost. */
+/* Serves all doorbells, and sends all responses, also ACKs that are held back.
+ * Called before a QP or the process ends: a peer would take a held ACK for
+ * lost. */
 void progress_flush(struct progress *p) REQUIRES(&p->lock);
-/* Receives all that has arrived, and then does the work of progress_flush: a
- * hardware adapter would have answered by now. */
+/* Receives all datagrams that have arrived, and then does the work of
+ * progress_flush.  Called before a QP ends, because a hardware adapter would
+ * have answered these datagrams by now. */
 void progress_catch_up(struct progress *p) REQUIRES(&p->lock);
-/* Does the work of progress_catch_up when the process ends, if the lock is
- * free. */
+/* Called when the process ends: if the lock is free, does the work of
+ * progress_catch_up, drains the streams and publishes the counters. */
 void progress_quit(struct progress *p);
-/* The program is about to sleep: sends what was left for its next poll. */
+/* Serves the doorbells, if there are any and the lock is free.  Called before
+ * the program sleeps, because work may wait for its next poll. */
 void progress_serve(struct progress *p);
 /* Wakes the thread that waits for work, if one does. */
 void progress_wake(struct progress *p);

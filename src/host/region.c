@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Registered memory that other processes of this host may map: host_share and
- * host_unshare, of host.h. */
+ * host_unshare of host.h.  hca/share.h describes the table of such memory. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -9,19 +9,23 @@
 #include "host/local_peer.h"
 #include "memory/mr_file.h"
 
-/* A look at what lies behind a region that is about to be registered. */
+/* One search for the file mapping behind a region that is about to be
+ * registered. */
 struct look {
-	uint64_t va, bytes;
-	/* Tells of changes to these addresses, at first the region's. */
+	uint64_t va, bytes; /* the region */
+	/* Notes registrations by other threads at these addresses: at first
+	 * those of the region, then those of the whole mapping. */
 	struct share_look watch;
-	struct mr_file_mapping m;
-	struct share what;
+	struct mr_file_mapping m; /* the mapping that was found */
+	struct share what;	  /* the row to enter for the mapping */
+	/* is_shared: a mapping was found that can be shared.
+	 * is_open: what.fd is open. */
 	bool is_shared, is_open;
 };
 
-#define LOOKS 8
+#define LOOKS 8 /* looks for one region */
 
-/* Begins a look.  False: the look would find nothing, or nothing of use. */
+/* Begins a look.  False: a look cannot lead to a row for the region. */
 static bool look_begin(struct host *h, struct look *l)
 {
 	struct hca *hca = host_hca(h);
@@ -38,8 +42,8 @@ static bool look_begin(struct host *h, struct look *l)
 	return is_of_use;
 }
 
-/* Under the ctx lock: enters a new row if the file is open.  Returns its
- * number, or 0. */
+/* Enters the region, with a new row if the file is open.  Returns the row's
+ * number, or 0.  Called under the ctx lock. */
 static uint32_t look_enter(struct hca *h, const struct look *l)
 {
 	uint32_t number =
@@ -50,7 +54,7 @@ static uint32_t look_enter(struct hca *h, const struct look *l)
 	return number;
 }
 
-/* Does what was found still hold for all addresses of the mapping? */
+/* Is l->what still true, for all addresses of the mapping? */
 static bool look_is_true(const struct look *l)
 {
 	return !l->watch.is_outdated && l->watch.va <= l->what.va &&
@@ -58,9 +62,9 @@ static bool look_is_true(const struct look *l)
 }
 
 /*
- * The first half of a look: finds the mapping.  True: the mapping's file has to
- * be opened; else the look has ended.  *number: the row that describes the
- * mapping already, or 0.
+ * The first half of a look: finds the mapping.  True: look_open has to open the
+ * mapping's file.  False: the look has ended; *number is the row that already
+ * describes the mapping, or 0.
  */
 static bool look_find(struct host *h, struct look *l, uint32_t *number)
 {
@@ -78,8 +82,8 @@ static bool look_find(struct host *h, struct look *l, uint32_t *number)
 	return is_next;
 }
 
-/* The second half of a look: opens the file, and enters the row.  False: the
- * look is out of date. */
+/* The second half of a look: opens the file and enters the row, whose number is
+ * stored in *number.  False: the look is out of date. */
 static bool look_open(struct host *h, struct look *l, uint32_t *number)
 {
 	bool is_true;
@@ -96,7 +100,8 @@ static bool look_open(struct host *h, struct look *l, uint32_t *number)
 	return is_true;
 }
 
-/* The region has no row, and no row tells of its addresses any more. */
+/* Enters the region without a row, and invalidates what earlier rows say about
+ * its addresses. */
 static uint32_t look_give_up(struct host *h, struct look *l)
 {
 	l->is_open = false;
@@ -107,11 +112,14 @@ static uint32_t look_give_up(struct host *h, struct look *l)
 }
 
 /*
- * The ctx lock is not held while a file is read or opened.  A look that is out
- * of date is repeated; so is the first look at a region that is part of a
- * mapping, to watch the mapping's other addresses, too.  If each look is out of
- * date, as other threads register in the same mapping all the time, the region
- * has no row, and peers reach it by system calls.
+ * Finds or enters the row of a region.  Returns its number, or 0.
+ *
+ * The ctx lock is not held while a file is read or opened, so a look may be out
+ * of date at its end and is then repeated.  The first look at a region that is
+ * only a part of a mapping is also repeated, because it did not watch the
+ * mapping's other addresses.  If each look is out of date, since other threads
+ * register memory of the same mapping all the time, the region gets no row, and
+ * peers reach it by system calls.
  */
 static uint32_t look_for_row(struct host *h, struct look *l)
 {
@@ -134,8 +142,9 @@ static uint32_t look_for_row(struct host *h, struct look *l)
 	return look_give_up(h, l);
 }
 
-/* ibv_reg_mr is no cancellation point: a thread that pthread_cancel ended in
- * one of the calls of open() would leave the descriptor open. */
+/* The thread is not cancelled here, because ibv_reg_mr is no cancellation
+ * point, and a thread that is cancelled in open() would leave the descriptor
+ * open. */
 uint32_t host_share(struct host *h, const void *addr, size_t bytes)
 {
 	struct look l = {.va = (uintptr_t)addr, .bytes = bytes};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs of iWARP devices and their TCP connections: host_stream_open and
- * its kin, of host.h. */
+/* Gives TCP connections to queue pairs of iWARP devices, and ends them: the
+ * functions host_stream_* of host.h, and stream_modify of host/inside.h. */
 #include <errno.h>
 
 #include "host/capture.h"
@@ -8,13 +8,14 @@
 #include "host/progress_thread.h"
 #include "log/log.h"
 
-/* The rights that a connection of iWARP gives to the peer, whose keys decide
- * the rest. */
+/* A QP with an iWARP connection gives these rights to its peer.  The rights of
+ * each memory region restrict the peer further. */
 #define PEER_ACCESS (HCA_REMOTE_WRITE | HCA_REMOTE_READ | HCA_REMOTE_ATOMIC)
 
 static const uint8_t nowhere[16]; /* a QP with a stream has no GIDs */
 
-/* The connection decides when a QP may send; RESET ends it at once. */
+/* Modifies q.  Only host_stream_open moves q to RTS, because q cannot send
+ * without a connection.  A change to RESET ends the connection at once. */
 static int modify_locked(struct progress *p, struct ibt_qp *q,
 			 const struct hca_qp_attr *attr, uint32_t mask,
 			 const char **why) REQUIRES(&p->lock)
@@ -25,9 +26,9 @@ static int modify_locked(struct progress *p, struct ibt_qp *q,
 	engine_qp_query(p->engine, q, &now);
 	if (has_state && attr->qp_state == HCA_QP_RTS &&
 	    now.qp_state < HCA_QP_RTS) {
-		*why = "a queue pair of an iWARP device enters RTS when "
-		       "rdma_connect or rdma_accept connects it, and not by "
-		       "ibv_modify_qp";
+		*why = "ibv_modify_qp cannot move a queue pair of an iWARP "
+		       "device to RTS; use rdma_connect or rdma_accept, which "
+		       "do this when they connect the queue pair";
 		return -EINVAL;
 	}
 	if (has_state && attr->qp_state == HCA_QP_RESET)
@@ -61,18 +62,18 @@ static int open_stream(struct progress *p, struct ibt_qp *q,
 
 	engine_qp_query(p->engine, q, &attr);
 	if (!engine_qp_is_iwarp(q)) {
-		*why = "the queue pair is of no iWARP device";
+		*why = "the queue pair does not belong to an iWARP device";
 		return -EINVAL;
 	}
 	if (attr.qp_state != HCA_QP_INIT && attr.qp_state != HCA_QP_RTR) {
-		*why = "the queue pair is not in INIT: it has or had a "
+		*why = "the queue pair is not in INIT or RTR: it already had a "
 		       "connection, or was not moved to INIT";
 		return -EISCONN;
 	}
 	err = stream_set_open(&p->streams, p->engine, q, s, p->now_ns);
 	if (err) {
-		*why = "memory or descriptors do not suffice for the queue "
-		       "pair's connection";
+		*why = "the process has too little memory or too few file "
+		       "descriptors for the queue pair's connection";
 		return err;
 	}
 	attr.qp_state = HCA_QP_RTS;
@@ -88,9 +89,10 @@ static void say_no_capture(void)
 {
 	if (capture_is_open())
 		log_say(LOG_CAPTURE_STREAM, 0,
-			"ADVERB_PCAP has no connections of iWARP devices: the "
-			"kernel sends their TCP segments; capture these by "
-			"tcpdump or tshark, for which rights are needed");
+			"ADVERB_PCAP does not capture connections of iWARP "
+			"devices, because the kernel sends their TCP segments; "
+			"capture them with tcpdump or tshark, which need "
+			"CAP_NET_RAW");
 }
 
 int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
@@ -110,10 +112,11 @@ int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 	say_no_capture();
 	progress_take(p);
 	q = engine_qp_find(p->engine, qpn);
-	*why = "there is no queue pair of that number";
+	*why = "no queue pair has this number";
 	err = q ? open_stream(p, q, s, why) : -ENOENT;
 	progress_give(p);
-	/* The thread that waits for work waits on the first connection too. */
+	/* The first connection creates the epoll set.  The thread that sleeps
+	 * for work wakes up, and then also waits on this set. */
 	if (!err)
 		progress_wake(p);
 	return err;

@@ -10,30 +10,34 @@
 #include "util/fd_identity.h"
 #include "wire/tcp.h"
 
-#define FEW	    4		/* connections that are read without epoll */
-#define BATCH	    32		/* connections that one look finds */
-#define CHECK_NS    1000000	/* between looks whether a descriptor is ours */
-#define CLOSE_NS    10000000000 /* the peer closes within that time */
-#define LINGER_NS   5000000000	/* what was made is sent within that time */
-#define DRAIN_MS    20		/* a step of a wait at the end of the process */
-#define DRAIN_STEPS 100
+#define FEW	    4		/* at most so many connections need no epoll */
+#define BATCH	    32		/* events of one epoll_wait */
+#define CHECK_NS    1000000	/* from one check that a descriptor is ours */
+#define CLOSE_NS    10000000000 /* from stream_set_close to the last wait */
+#define LINGER_NS   5000000000	/* for which a connection may linger */
+#define DRAIN_MS    20		/* one wait for room in stream_set_drain */
+#define DRAIN_STEPS 100		/* waits of one stream_set_drain */
 #define NEVER	    UINT64_MAX
-#define LINGERS	    0 /* the key of lingering sockets; a QPN is never 0 */
+#define LINGERS	    0 /* epoll data of lingering sockets; no QPN is 0 */
 
 struct stream_socket {
 	struct list link;
 	struct ibt_qp *q; /* NULL: the connection lingers */
 	uint32_t qpn;
 	int fd;
-	bool is_awaited;   /* HOST_STREAM_READY is to be told */
+	bool is_awaited;   /* the news HOST_STREAM_READY is still due */
 	bool is_closing;   /* stream_set_close was called */
 	bool has_finished; /* FIN was sent */
+	/* checked_ns: when fd was last checked to be ours.
+	 * deadline_ns: when the connection ends at the latest, or NEVER. */
 	uint64_t checked_ns, deadline_ns;
-	/* Bytes that the socket has not taken, of STREAM_SET_BYTES. */
+	/* A buffer of STREAM_SET_BYTES, owned. */
 	uint8_t *left;
+	/* The bytes that the socket has not taken yet.
+	 * left_at: their index in `left`.  left_bytes: their number. */
 	uint32_t left_at, left_bytes;
-	void (*news)(void *arg, enum host_stream_news what);
-	void *arg;
+	void (*news)(void *arg, enum host_stream_news what); /* host_stream's */
+	void *arg;					     /* of `news` */
 };
 
 static struct stream_socket *socket_of(struct list *n)
@@ -92,7 +96,8 @@ void stream_set_fini(struct stream_set *set)
 	stream_set_init(set);
 }
 
-/* The program may have put a file of its own in the place of a descriptor. */
+/* Does fd still refer to adverb's file?  The program may have closed it or put
+ * another file in its place.  *checked_ns: when fd was last checked. */
 static bool is_ours(int fd, uint64_t *checked_ns, uint64_t now_ns)
 {
 	if (now_ns - *checked_ns <= CHECK_NS)
@@ -121,7 +126,7 @@ static void set_deadline(struct stream_set *set, struct stream_socket *s,
 
 /* ---- the end of a connection ---- */
 
-/* Sends what the socket has not taken.  False: the connection is broken. */
+/* Sends the bytes of s->left.  False: the connection is broken. */
 static bool send_left(struct stream_set *set, struct stream_socket *s)
 {
 	ssize_t n = tcp_send(s->fd, s->left + s->left_at, s->left_bytes);
@@ -137,7 +142,7 @@ static bool send_left(struct stream_set *set, struct stream_socket *s)
 	return true;
 }
 
-/* The connection is broken, or both sides have closed it. */
+/* Ends a connection that is broken, or to which the peer sends no more. */
 static void drop_socket(struct stream_set *set, struct engine *e,
 			struct stream_socket *s, uint64_t now_ns)
 {
@@ -147,7 +152,7 @@ static void drop_socket(struct stream_set *set, struct engine *e,
 	free_socket(set, s);
 }
 
-/* Sends FIN behind the last byte, once the socket has taken all. */
+/* Sends FIN, if the socket has taken all bytes. */
 static void finish_sending(struct stream_socket *s)
 {
 	if (s->left_bytes || s->has_finished)
@@ -156,7 +161,7 @@ static void finish_sending(struct stream_socket *s)
 	s->has_finished = true;
 }
 
-/* The QP is done with the connection. */
+/* Detaches the connection from its QP, and lets the connection linger. */
 static void linger_socket(struct stream_set *set, struct stream_socket *s,
 			  uint64_t now_ns)
 {
@@ -171,7 +176,8 @@ static void linger_socket(struct stream_set *set, struct stream_socket *s,
 	set_deadline(set, s, now_ns + LINGER_NS);
 }
 
-/* The QP has sent its last byte, and its peer may send some more. */
+/* Reports the end of the connection, and lets it linger: the peer may still
+ * send. */
 static void end_socket(struct stream_set *set, struct stream_socket *s,
 		       uint64_t now_ns)
 {
@@ -179,8 +185,8 @@ static void end_socket(struct stream_set *set, struct stream_socket *s,
 	linger_socket(set, s, now_ns);
 }
 
-/* Sends what is left, and reads and drops what comes.  False: the connection is
- * at its end. */
+/* Sends the bytes of s->left, and reads and drops the peer's bytes.  False: the
+ * connection is broken, or the peer sends no more. */
 static bool serve_lingering(struct stream_set *set, struct stream_socket *s)
 {
 	ssize_t got;
@@ -212,7 +218,8 @@ static void serve_all_lingering(struct stream_set *set)
 	put_back(&kept, &set->lingering);
 }
 
-/* @steps: how often the sockets may be waited for; counts down. */
+/* Sends the bytes that the sockets of a list have not taken.  *steps: how often
+ * this may wait for room; each wait subtracts one. */
 static void drain_list(struct stream_set *set, struct list *sockets, int *steps)
 {
 	list_for_each (n, sockets) {
@@ -247,7 +254,8 @@ static void keep_left(struct stream_set *set, struct stream_socket *s,
 	watch_socket(set, s, EPOLL_CTL_MOD);
 }
 
-/* All that was posted is sent: ends the connection if that is due. */
+/* The engine has no more bytes for s now: ends the connection if the QP is done
+ * with it, or sends FIN if stream_set_close was called. */
 static void finish_socket(struct stream_set *set, struct engine *e,
 			  struct stream_socket *s, uint64_t now_ns)
 {
@@ -259,8 +267,8 @@ static void finish_socket(struct stream_set *set, struct engine *e,
 		finish_sending(s);
 }
 
-/* Sends the next bytes of a QP.  False: there was nothing to send, or the
- * socket is full or broken. */
+/* Sends the next bytes of a QP.  False: there was nothing to send, the socket
+ * was full, or the connection is broken. */
 static bool send_fpdus(struct stream_set *set, struct engine *e,
 		       struct stream_socket *s, uint64_t now_ns)
 {
@@ -286,7 +294,7 @@ static bool send_fpdus(struct stream_set *set, struct engine *e,
 	else if (engine_stream_is_over(s->q))
 		finish_socket(set, e, s, now_ns);
 	else if (s->is_closing)
-		engine_stream_ready(e, s->q); /* FIN may be due */
+		engine_stream_ready(e, s->q); /* the next call may send FIN */
 	return true;
 }
 
@@ -307,7 +315,8 @@ bool stream_set_send(struct stream_set *set, struct engine *e, uint64_t now_ns)
 
 /* ---- receiving ---- */
 
-/* Gives the engine the result of tcp_receive. */
+/* Gives the engine the bytes in set->rx, or ends the connection.  @result: of
+ * the tcp_receive that wrote them. */
 static void take_bytes(struct stream_set *set, struct engine *e,
 		       struct stream_socket *s, int64_t result, uint64_t now_ns)
 {
@@ -337,7 +346,8 @@ static int64_t read_socket(struct stream_set *set, struct stream_socket *s,
 	return result;
 }
 
-/* A socket may have room, or bytes.  True: it had bytes, or has ended. */
+/* Sends the bytes of s->left and receives.  True: bytes came, or the connection
+ * has ended. */
 static bool serve_socket(struct stream_set *set, struct engine *e,
 			 struct stream_socket *s, uint64_t now_ns)
 {
@@ -363,7 +373,8 @@ static bool is_small(const struct stream_set *set)
 	       list_is_empty(&set->lingering);
 }
 
-/* Reads the few sockets in turn until one has bytes, which stay in rx. */
+/* Reads the sockets in turn until one has bytes or has ended.  The bytes stay
+ * in set->rx for stream_set_receive.  False: no socket has. */
 static bool look_in_turn(struct stream_set *set, uint64_t now_ns)
 {
 	set->has_more = false;
@@ -408,7 +419,7 @@ static bool receive_by_epoll(struct stream_set *set, struct engine *e,
 
 bool stream_set_has_news(struct stream_set *set, uint64_t now_ns)
 {
-	/* the turn that follows looks */
+	/* With many sockets, only stream_set_receive asks epoll. */
 	return set->got || !is_small(set) || look_in_turn(set, now_ns);
 }
 
@@ -429,7 +440,7 @@ bool stream_set_receive(struct stream_set *set, struct engine *e,
 
 /* ---- the life of a connection ---- */
 
-/* Makes what the set needs for its first connection. */
+/* Makes the buffers and the epoll set, if they do not exist yet. */
 static int prepare_set(struct stream_set *set)
 {
 	int fd;
@@ -502,7 +513,7 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 	watch_socket(set, s, EPOLL_CTL_ADD);
 	if (hs->first_bytes) {
 		keep_left(set, s, hs->first, hs->first_bytes);
-		/* a broken connection is found by the next look */
+		/* If the connection is broken, the next receive finds that. */
 		send_left(set, s);
 	}
 	return 0;
@@ -552,7 +563,8 @@ bool stream_set_abort(struct stream_set *set, uint32_t qpn, const void *arg,
 	return true;
 }
 
-/* Ends the open or the lingering connections whose time is over. */
+/* Ends the connections of a list whose deadline has passed, and lowers
+ * set->due_ns to the earliest deadline of the rest. */
 static void end_overdue(struct stream_set *set, struct list *sockets,
 			struct engine *e, uint64_t now_ns)
 {

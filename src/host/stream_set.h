@@ -7,16 +7,21 @@
  *	stream_set_receive  sockets -> engine
  *	stream_set_send     engine -> sockets
  *
- * Few sockets are read in turn; of many, an epoll set names those that have
- * bytes.  The thread that waits for work waits on the epoll set.  What a full
- * socket does not take stays here, and the engine makes no more bytes for its
- * queue pair until the socket has taken them: so a slow peer fills the send
- * queue, and no memory.
+ * Up to four sockets are read in turn.  With more sockets, an epoll set tells
+ * which of them have bytes.  The thread that waits for work waits on the epoll
+ * set.
  *
- * A connection whose QP is done with it lingers until all bytes are sent and
- * the peer has closed: requests have completed whose bytes are still here, and
- * a socket that is closed with unread bytes sends RST, which would destroy what
- * is on its way.
+ * If a socket is full, the set keeps the bytes that the socket did not take,
+ * and the engine makes no more bytes for this queue pair until the socket has
+ * taken them.  So a slow peer lets the send queue fill, but uses no more
+ * memory.
+ *
+ * When a QP is done with its connection, the connection lingers: the set sends
+ * the bytes that it keeps, sends FIN, and reads and drops the peer's bytes
+ * until the peer closes, for five seconds at most.  Closing the socket at once
+ * would lose bytes of requests that have completed: those that the set keeps,
+ * and, if the socket has unread bytes, also those in the socket, because the
+ * kernel then sends RST.
  *
  * Owner: struct progress; lock: the progress lock.
  */
@@ -35,61 +40,76 @@
 struct stream_socket;
 
 struct stream_set {
-	struct list open; /* struct stream_socket; the next to read first */
+	/* The connections (struct stream_socket) that QPs use.  The socket that
+	 * is read next comes first. */
+	struct list open;
 	struct list lingering; /* struct stream_socket without a QP */
-	struct map by_qpn;     /* those of `open` */
+	struct map by_qpn;     /* QPN -> struct stream_socket in `open` */
 	uint32_t full;	       /* sockets that have not taken all bytes */
-	/* The epoll set's descriptor + 1, 0: there is none yet.  The thread
-	 * that waits reads this without the lock. */
+	/* The epoll set's descriptor + 1; 0: there is none yet.  The thread
+	 * that waits for work reads this without the lock. */
 	shared_u32 waits_on;
-	uint64_t checked_ns; /* when the descriptor was known to be ours */
-	uint64_t due_ns;     /* the earliest deadline of a socket */
-	uint8_t *rx, *tx;    /* STREAM_SET_BYTES each; owned */
-	struct stream_socket *got; /* whose bytes lie in rx, or NULL */
-	int64_t got_result;	   /* of tcp_receive for `got` */
-	bool has_more; /* the last look left bytes in a socket, probably */
+	/* When the epoll set's descriptor was last checked to be ours. */
+	uint64_t checked_ns;
+	uint64_t due_ns;  /* the earliest deadline of a socket */
+	uint8_t *rx, *tx; /* STREAM_SET_BYTES each; owned */
+	/* The socket whose bytes lie in rx and wait for stream_set_receive;
+	 * NULL: none. */
+	struct stream_socket *got;
+	int64_t got_result; /* of tcp_receive for `got` */
+	/* The last receive probably left bytes in a socket. */
+	bool has_more;
 };
 
+/* The size of rx, of tx, and of each socket's buffer of unsent bytes. */
 #define STREAM_SET_BYTES (256u << 10)
 
 /* Makes an empty set, which needs no descriptor and no memory. */
 void stream_set_init(struct stream_set *set);
-/* Sends what full sockets have not taken, as long as that takes a peer that
- * reads, and two seconds at most: the process or the set is about to end. */
+/* Sends the bytes that full sockets have not taken, because the process or the
+ * set is about to end.  Waits for peers that read slowly, two seconds at most
+ * in total. */
 void stream_set_drain(struct stream_set *set);
 /* Closes all connections at once, without news, and frees the set. */
 void stream_set_fini(struct stream_set *set);
-/* Begins with a connection of q, which is about to enter RTS.  0; or -errno:
- * the caller keeps s->fd. */
+/* Adds a connection of q, which is about to enter RTS.  0: the set owns s->fd.
+ * -ENOMEM, -EINVAL (*s->config is out of range), or the -errno of
+ * epoll_create1: the caller keeps s->fd. */
 int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		    const struct host_stream *s, uint64_t now_ns);
-/* Takes stream_set_open back: the caller has the descriptor again. */
+/* Undoes stream_set_open for the QP `qpn`: the caller owns the descriptor
+ * again. */
 void stream_set_cancel(struct stream_set *set, uint32_t qpn);
-/* Ends the QP's connection of host_stream.arg in order (host_stream_close). */
+/* Ends the connection of the QP `qpn` in order: sends what was posted, then
+ * FIN, and ends when the peer has closed, or after ten seconds.  Does nothing
+ * unless the connection was opened with this host_stream.arg. */
 void stream_set_close(struct stream_set *set, struct engine *e, uint32_t qpn,
 		      const void *arg, uint64_t now_ns);
-/* Ends the QP's connection as stream_set_abort, with the news that it has
- * ended. */
+/* Ends the connection of the QP `qpn`, if it has one, at once: the QP fails,
+ * the news HOST_STREAM_ENDED is reported, and the connection lingers. */
 void stream_set_drop(struct stream_set *set, struct engine *e, uint32_t qpn,
 		     uint64_t now_ns);
-/* Ends the QP's connection of host_stream.arg at once, without news: nothing is
- * made for it any more, but what was made is sent.  False: it has none. */
+/* Detaches the connection of the QP `qpn` at once, without news: the connection
+ * lingers, and the caller fails the QP.  False: the QP has no connection that
+ * was opened with this host_stream.arg. */
 bool stream_set_abort(struct stream_set *set, uint32_t qpn, const void *arg,
 		      uint64_t now_ns);
-/* Has the set a connection? */
+/* Has the set a connection, open or lingering? */
 static inline bool stream_set_is_open(const struct stream_set *set)
 {
 	return set->by_qpn.count || !list_is_empty(&set->lingering);
 }
-/* Has a connection bytes that stream_set_receive would give to the engine? */
+/* May stream_set_receive find bytes?  Always true if the set uses epoll. */
 bool stream_set_has_news(struct stream_set *set, uint64_t now_ns);
-/* Gives the engine what has come.  True: something has. */
+/* Gives bytes that have come to the engine, and ends connections that the peer
+ * has closed.  True: bytes came, or a connection has ended. */
 bool stream_set_receive(struct stream_set *set, struct engine *e,
 			uint64_t now_ns);
-/* Sends what the engine's queue pairs have to send, a part of it for each.
- * True: some bytes were sent. */
+/* Sends the bytes of the engine's queue pairs, at most STREAM_SET_BYTES of each
+ * QP in turn.  True: some bytes were sent. */
 bool stream_set_send(struct stream_set *set, struct engine *e, uint64_t now_ns);
-/* Ends the connections whose time is over; called at due_ns. */
+/* Ends the connections whose deadline has passed.  Does nothing before
+ * set->due_ns. */
 void stream_set_tick(struct stream_set *set, struct engine *e, uint64_t now_ns);
 
 #endif
