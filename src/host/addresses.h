@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The last answers of netif about addresses of datagrams, which save a search
- * of the GID tables: a peer usually sends many datagrams to the same device. An
- * answer holds for one netif_version.  Lock: the progress lock.
+ * The last answers of netif about addresses of datagrams.  A peer usually sends
+ * many datagrams to the same device, so a kept answer saves a search of the GID
+ * tables.  An answer is valid as long as netif_version stays the same.
+ *
+ * Owner: struct progress; starts as {0}.  Lock: the progress lock.
  */
 #ifndef HOST_ADDRESSES_H
 #define HOST_ADDRESSES_H
@@ -14,23 +16,24 @@ struct engine_frame;
 
 struct addresses {
 	uint8_t from[16];    /* the last argument of addresses_is_local */
-	bool from_is_local;  /* the answer */
-	uint32_t from_at;    /* netif_version at that time */
-	uint8_t own[16];     /* the last destination that a device has */
-	uint32_t own_link;   /* the interface that received it */
-	uint32_t own_at;     /* netif_version at that time */
-	uint32_t own_device; /* the index of that device */
+	bool from_is_local;  /* the result for `from` */
+	uint32_t from_at;    /* netif_version when `from` was looked up */
+	uint8_t own[16];     /* the last destination address of a device */
+	uint32_t own_link;   /* the interface that received the datagram */
+	uint32_t own_at;     /* netif_version when `own` was looked up */
+	uint32_t own_device; /* the index of the device that has `own` */
 };
 
 /* Is ip an address of this host? */
 bool addresses_is_local(struct addresses *a, const uint8_t ip[16]);
 /* Returns the index of the device that has the destination address ip of a
- * datagram received by interface @ifindex; -1: none has.  See netif_device. */
+ * datagram received by interface @ifindex (netif_device); -1: no device has
+ * it. */
 int addresses_device(struct addresses *a, const uint8_t ip[16],
 		     uint32_t ifindex);
-/* Returns the interface by which a frame has to be sent: to a multicast group,
- * and from a link-local address, the interface that has the source address;
- * else 0, which leaves the choice to the kernel. */
+/* Returns the index of the interface by which a frame has to be sent: the
+ * interface that has the source address, if the frame goes to a multicast group
+ * or comes from a link-local address; else 0, and the kernel chooses. */
 uint32_t addresses_interface(const struct engine_frame *f);
 
 #endif

@@ -19,18 +19,21 @@
 #include "wire/udp.h"
 
 #define ROCEV2_UDP_PORT 4791
-/* open questions; the engine asks more of them again */
+/* The most open questions; beyond that the engine has to ask again later. */
 #define QUESTIONS 256
 #define NS_PER_MS 1000000u
 
 /*
- * A question whether the peer of the QP `qpn` lives; `host` is the peer's host,
- * or all 0 for this host.  The broker is asked once about each process, by the
- * first question about it (is_asked).
+ * A question whether a peer lives.  qpn: the QP of this process; dest_qpn: the
+ * peer's QP; self, host: the addresses of this host and of the peer's host, all
+ * 0 if the peer is on this host; scope: the interface of a link-local `self`,
+ * or 0.
  */
 struct question {
 	uint32_t qpn, dest_qpn, scope;
 	uint8_t self[16], host[16];
+	/* The first question about a process, which the broker is asked; the
+	 * others wait for its answer. */
 	bool is_asked;
 	bool is_owed; /* not sent yet: the socket to the broker was full */
 	bool is_over; /* the process is gone; see broker_link_reap_dead */
@@ -42,14 +45,18 @@ static struct question question[QUESTIONS];
 static uint32_t questions;
 static bool wants_turn; /* an answer is outstanding */
 static bool has_dead;	/* is_over is set in a question */
-/* For the thread that waits without a lock; seen_fd is the descriptor + 1. */
+/* Words that the thread that waits reads and writes without a lock.  seen_fd:
+ * the descriptor + 1; woken: the descriptor is readable; changes: counts stores
+ * to seen_fd. */
 static shared_u32 seen_fd, woken, changes;
 
 static void publish_fd(void)
 {
 	shared_store(&seen_fd,
 		     has_broker ? (uint32_t)(client_fd(&broker) + 1) : 0);
-	/* Last: a thread that sees the new number sees the new descriptor. */
+	/* Stored after seen_fd: a thread that loads the new number then loads
+	 * the new descriptor.  In the other order it could note the new number
+	 * with the old descriptor, and wait on the old one from then on. */
 	shared_store(&changes, shared_own(&changes) + 1);
 }
 
@@ -57,16 +64,19 @@ static void judge_broker(void)
 {
 	if (broker.is_told)
 		log_say(LOG_BROKER_FOREIGN, 0,
-			"the broker adverbd, which lends UDP port 4791, is "
-			"run by user %u, whom ADVERB_BROKER_USER trusts: that "
-			"user can read and change what this process sends, "
-			"receives and registers",
+			"this process uses the broker adverbd of user %u, "
+			"because ADVERB_BROKER_USER names that user: the user "
+			"can read and change what this process sends, receives "
+			"and registers; unset ADVERB_BROKER_USER unless you "
+			"trust the user",
 			(unsigned)broker.broker.user);
 	if (broker.hides_arena)
 		log_say(LOG_BROKER_HIDDEN, 0,
-			"more descriptors of this user are under way than the "
-			"limit on open files allows: other processes of this "
-			"host reach this one by packets; raise ulimit -n");
+			"the broker adverbd cannot pass on this process's "
+			"memory, because this user has more descriptors in "
+			"flight than the limit on open files allows: other "
+			"processes of this host send packets instead, which is "
+			"slower; raise the limit (ulimit -n)");
 }
 
 static void say_word(enum client_word word, const char *sentence)
@@ -75,9 +85,10 @@ static void say_word(enum client_word word, const char *sentence)
 }
 
 /*
- * Binds UDP port 4791 without a broker, unless a broker that this process
- * cannot use has the port.  A descriptor, or -errno: `err` or the failure of
- * the bind, whichever says more.
+ * Binds UDP port 4791 without a broker.  @err: why there is no broker.  Binds
+ * nothing if a broker that this process cannot use has the port.  Returns a
+ * descriptor, or -errno: `err` if the port is in use, else the failure of the
+ * bind.
  */
 static int bind_alone(int err)
 {
@@ -179,8 +190,8 @@ static void put_question(struct question *q)
 						  q->host, q->scope);
 }
 
-/* Sends the questions for which the socket had no room, once it may have
- * room. */
+/* Sends the questions that were not sent because the socket was full, until it
+ * is full again. */
 static void put_owed(void)
 {
 	for (uint32_t i = 0; i < questions; i++) {
@@ -214,8 +225,9 @@ void broker_link_ask(struct engine *engine, const struct engine_event *e,
 		q.is_asked &= !question[i].is_asked;
 		q.is_over |= question[i].is_over;
 	}
-	/* ALIVE makes the engine ask again, within its patience: slow rather
-	 * than lost */
+	/* There is no room for this question.  ALIVE makes the engine ask again
+	 * until its patience ends; UNKNOWN could fail the QP of a peer that
+	 * lives. */
 	if (questions == QUESTIONS) {
 		engine_peer_state(engine, e->qpn, ENGINE_PEER_ALIVE, now_ns);
 		return;
@@ -271,12 +283,13 @@ static void serve_answers(struct engine *engine, const struct client_news *news,
 		bool is_meant = is_same_process(&question[i], &about);
 		enum client_peer peer = news->peer;
 
-		/* the process lives, and another of its queue pairs is
-		 * closed */
+		/* The answer is about another queue pair of the process, so for
+		 * this question it says only that the process lives. */
 		if (peer == CLIENT_PEER_CLOSED &&
 		    question[i].dest_qpn != news->qpn)
 			peer = CLIENT_PEER_ALIVE;
-		/* the answer is about another of its queue pairs alone */
+		/* The answer is about another queue pair only, and says nothing
+		 * about the process. */
 		if (peer == CLIENT_PEER_LEFT &&
 		    question[i].dest_qpn != news->qpn)
 			peer = CLIENT_PEER_UNKNOWN;
@@ -310,11 +323,11 @@ void broker_link_reap_dead(struct engine *engine, uint64_t now_ns)
 	}
 	questions = kept;
 	has_dead = false;
-	/* another process may have the ports of the dead one */
+	/* Another process may now have the ports of the dead one. */
 	engine_forget_sources(engine);
 }
 
-/* There is a broker again: asks it what its predecessor was asked. */
+/* Asks a new broker the questions that its predecessor has not answered. */
 static void ask_again(void)
 {
 	judge_broker();
@@ -325,13 +338,13 @@ static void ask_again(void)
 	source_port_is_back();
 }
 
-/* Gives up the search for a broker: a question about this host stays open for
- * as long as the engine's patience allows. */
+/* Ends all questions, since no broker can be used.  ALIVE about a peer of this
+ * host lets its connection continue until the engine's patience ends. */
 static void give_up(struct engine *engine, uint64_t now_ns)
 {
 	log_say(LOG_BROKER_ALONE, 0,
-		"the broker adverbd has died, and its successor is of no use: "
-		"%s; open connections continue without a broker",
+		"the broker adverbd has died, and this process cannot use its "
+		"successor: %s; open connections continue without a broker",
 		broker.reason);
 	for (uint32_t i = 0; i < questions; i++)
 		engine_peer_state(engine, question[i].qpn,

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The connection of this process to the broker.  All calls but
- * broker_link_socket and broker_link_close are made under the progress lock and
- * do not wait: a later broker_link_turn brings the answer to a question.
+ * The connection of this process to the broker.  The functions that ask a
+ * question do not wait: a later broker_link_turn receives the answer.
+ *
+ * Lock: the progress lock, except for broker_link_socket, broker_link_close and
+ * broker_link_tree, which the host calls while no other thread uses this file,
+ * and for the functions for the thread that waits, which need no lock.
  */
 #ifndef HOST_BROKER_LINK_H
 #define HOST_BROKER_LINK_H
@@ -13,55 +16,60 @@
 #include "engine/engine.h"
 
 /*
- * The receive socket of this process: a descriptor that the caller owns, or
- * -errno.  The broker shows the arena and the eventfd @kick_fd to processes of
- * this user, unless they are -1; both are borrowed until broker_link_close.
- * Waits at most patience_ns for a broker that lives and does not answer.
+ * Connects to the broker and returns the receive socket of this process, which
+ * the caller owns, or -errno.  Without a broker binds UDP port 4791 itself.
+ * The broker shows the arena and the eventfd @kick_fd to processes of this
+ * user, unless they are -1; both are borrowed until broker_link_close.  Waits
+ * at most patience_ns for a broker that lives and does not answer.
  */
 int broker_link_socket(int arena_fd, int kick_fd, uint64_t patience_ns);
-/* Closes the connection; from here on there is no broker. */
+/* Closes the connection; from here on this process has no broker. */
 void broker_link_close(void);
-/* Has the broker write the counter files of the tree of sysfs_path. */
+/* Has the broker write the counter files below the folder devices_fd of the
+ * tree of sysfs_path.  Takes the descriptor. */
 void broker_link_tree(int devices_fd);
-/* A QPN of this process's class from random bits. */
+/* Makes a QPN of this process's class from random bits. */
 uint32_t broker_link_qpn(uint32_t random);
-/* The steering class of a QPN of this namespace. */
+/* Returns the steering class of a QPN of this namespace. */
 uint32_t broker_link_class(uint32_t qpn);
-/* Returns this process's shared page, or NULL. */
+/* Returns this process's shared page; NULL: there is no broker. */
 void *broker_link_page(void);
 /* Stores the shared page of the process that has the QPN in *page, or NULL if
- * there is none.  False: not known yet (see client_page_of). */
+ * the process has none.  False: the broker has not answered yet, and the caller
+ * asks again later. */
 bool broker_link_page_of(uint32_t qpn, const void **page);
-/* Asks for the engine whether the process that has the QP dest_qpn of e's peer
- * lives. */
+/* Asks whether the process of the peer of the event *e, which has the QP
+ * e->dest_qpn, lives.  engine_peer_state gets the answer, perhaps at once. */
 void broker_link_ask(struct engine *engine, const struct engine_event *e,
 		     uint64_t now_ns);
-/* Asks for the arena of a class; local_peer.c gets the answer.  False: the
- * question could not be sent now. */
+/* Asks for the arena of the process with a class; local_peer_answered gets the
+ * answer.  False: the question could not be sent now. */
 bool broker_link_ask_arena(uint32_t class);
-/* Asks which process of another user has a source port; source_port.c gets the
- * answer.  False: there is no broker to ask. */
+/* Asks whether the process with a class has the source port of `from`;
+ * source_port_told gets the answer.  False: there is no broker to ask. */
 bool broker_link_ask_source(uint32_t class, const struct inaddr *from,
 			    const struct inaddr *to);
-/* Takes the broker's answers, and connects again if the broker has ended.
- * Costs little while no answer is outstanding. */
+/* Receives the broker's answers, and connects to a new broker if the broker has
+ * ended.  Costs little while no answer is outstanding. */
 void broker_link_turn(struct engine *engine, uint64_t now_ns);
-/* Has broker_link_turn been told of a death that the engine does not know? */
+/* Has the broker reported the death of a process that the engine was not told
+ * of yet? */
 bool broker_link_has_dead(void);
 /*
- * Tells the engine of the deaths.  Packets of a dead process may still be in
- * the receive socket, so the caller has found the socket empty after the news.
+ * Tells the engine of these deaths.  Packets of a dead process may still be in
+ * the receive socket, so the caller first finds the socket empty.
  */
 void broker_link_reap_dead(struct engine *engine, uint64_t now_ns);
-/* When broker_link_turn is due without news; UINT64_MAX: never. */
+/* Returns when broker_link_turn is due without POLLIN; UINT64_MAX: never. */
 uint64_t broker_link_due_ns(void);
-/* For a thread that waits without a lock: returns the descriptor whose POLLIN
- * calls for broker_link_turn, or -1. */
+/* For the thread that waits: returns the descriptor at whose POLLIN
+ * broker_link_turn is due, or -1.  Needs no lock. */
 int broker_link_fd(void);
-/* Differs whenever broker_link_fd may be another file. */
+/* Returns a number that changes whenever broker_link_fd may refer to another
+ * file.  Needs no lock. */
 uint32_t broker_link_changes(void);
-/* For the thread that waits: the descriptor is readable, so the next
- * broker_link_turn reads it. */
+/* For the thread that waits: tells that broker_link_fd is readable, so that the
+ * next broker_link_turn reads it.  Needs no lock. */
 void broker_link_woken(void);
 
 #endif

@@ -24,7 +24,7 @@
 
 #define MAX_FRAME 10240
 
-/* The kernel's numbers of memory devices (null(4), full(4)). */
+/* The kernel's device numbers of /dev/null, /dev/zero and /dev/full. */
 #define MEMORY_MAJOR 1
 #define MEMORY_NULL  3
 #define MEMORY_ZERO  5
@@ -46,8 +46,8 @@ static bool is_link(const char *name)
 	       (s.st_uid == geteuid() || s.st_uid == 0);
 }
 
-/* Opens the file of an O_PATH descriptor.  Without /proc opens the name
- * instead, and does not wait for a reader. */
+/* Opens the file of an O_PATH descriptor.  Without /proc opens the file by its
+ * name instead; if the name is a pipe then, this does not wait for a reader. */
 static int open_again(int path_fd, const char *name, int flags)
 {
 	char path[32];
@@ -61,10 +61,11 @@ static int open_again(int path_fd, const char *name, int flags)
 }
 
 /*
- * A regular file is opened for reading, too, to see what it holds.  A pipe must
- * not be, or its reader would never see its end, and only a pipe of this user
- * is waited for.  Anything else is opened without waiting, to be judged by
- * why_not.
+ * Opens the file of an O_PATH descriptor for writing.  A regular file is also
+ * opened for reading, so that why_not can see its contents.  A pipe is not,
+ * since its reader would never see the end of the capture.  This waits for the
+ * reader of a pipe only if the pipe is this user's.  All other files are opened
+ * without waiting, and why_not refuses most of them.
  */
 static int open_found(int path_fd, const char *name)
 {
@@ -84,8 +85,9 @@ static int open_found(int path_fd, const char *name)
 	return open_again(path_fd, name, always | O_WRONLY | O_NONBLOCK);
 }
 
-/* A symbolic link, as /dev/stdout is one, is followed if it is root's or this
- * user's.  Returns a descriptor or -1. */
+/* Opens or creates the file.  Follows a symbolic link, for example /dev/stdout,
+ * if the link is root's or this user's.  Returns a descriptor, or -1 and
+ * errno. */
 static int open_named(const char *name)
 {
 	const int create =
@@ -105,7 +107,7 @@ static int open_named(const char *name)
 	return fd;
 }
 
-/* /dev/null, /dev/zero and /dev/full, or a terminal of this user. */
+/* Is the device /dev/null, /dev/zero, /dev/full or a terminal of this user? */
 static bool is_fit_device(int fd, const struct stat *s)
 {
 	unsigned minor_number = minor(s->st_rdev);
@@ -118,9 +120,9 @@ static bool is_fit_device(int fd, const struct stat *s)
 }
 
 /*
- * Says why the capture may not be written to a file: it is another user's, has
- * a second name somewhere, is no capture, or is a device that stores frames or
- * acts on them.
+ * Returns why the capture must not be written to a file, or NULL if it may.  It
+ * must not if the file is another user's, has several names, holds something
+ * else than a capture, or is a device on which frames could have effects.
  */
 static const char *why_not(int fd)
 {
@@ -131,8 +133,8 @@ static const char *why_not(int fd)
 		return strerror(errno);
 	if (S_ISCHR(s.st_mode))
 		return is_fit_device(fd, &s) ? NULL
-					     : "it is a device, and neither "
-					       "/dev/null nor a terminal of "
+					     : "it is a device other than "
+					       "/dev/null and a terminal of "
 					       "this user";
 	if (!S_ISREG(s.st_mode) && !S_ISFIFO(s.st_mode))
 		return "it is neither a file nor a pipe";
@@ -141,10 +143,10 @@ static const char *why_not(int fd)
 	if (S_ISFIFO(s.st_mode) || !s.st_size)
 		return NULL;
 	if (s.st_nlink > 1)
-		return "it is a file of several names (hard links)";
+		return "it has several names (hard links)";
 	if (pread(fd, &first, sizeof(first), 0) != sizeof(first) ||
 	    first != preamble[0])
-		return "it holds something else than a capture";
+		return "it is not empty and not a pcapng capture";
 	return NULL;
 }
 
@@ -185,7 +187,9 @@ void capture_open(void)
 	}
 	fsize_give(&limit);
 	if (file < 0)
-		log_say(LOG_CAPTURE_FAILS, 0, "cannot write frames to %s: %s",
+		log_say(LOG_CAPTURE_FAILS, 0,
+			"cannot write frames to %s: %s; name another file in "
+			"ADVERB_PCAP",
 			name, why);
 }
 
@@ -245,7 +249,7 @@ static size_t put_v6(uint8_t *p, const struct inaddr *from,
 	return IP_V6_BYTES;
 }
 
-/* The whole Ethernet frame at p; returns its length. */
+/* Writes the whole Ethernet frame to p, and returns its length. */
 static size_t rebuild_headers(uint8_t *p, const struct inaddr *from,
 			      const struct inaddr *to, const uint8_t *bytes,
 			      size_t len, uint16_t id, uint8_t tos, uint8_t ttl)
@@ -291,8 +295,9 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		return;
 	if (!fd_identity_holds(file)) {
 		log_say(LOG_CAPTURE_ENDS, 0,
-			"the capture ends here, since the program has "
-			"closed its file");
+			"the capture ends here, because the program has closed "
+			"its descriptor; change the program to close only "
+			"descriptors that it has opened");
 		capture_close();
 		return;
 	}
@@ -320,7 +325,8 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		if (written >= 0) /* a part was written */
 			errno = ENOSPC;
 		log_say(LOG_CAPTURE_ENDS, 0,
-			"the capture ends here, it cannot be written: %m");
+			"the capture ends here, because its file cannot be "
+			"written: %m");
 		capture_close();
 	}
 }

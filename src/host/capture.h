@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ADVERB_PCAP=FILE: writes every frame that is sent or received, as pcapng,
- * with the Ethernet, IP and UDP headers that the frame has on a wire.  Frames
- * are written under the progress lock, against the rule to write no files
- * there: a user that asks for a capture wants each frame, not speed.
+ * ADVERB_PCAP=FILE: writes every frame that is sent or received to a pcapng
+ * file, with the Ethernet, IP and UDP headers that it has on a wire.  Frames
+ * are written under the progress lock, although no other file is written under
+ * it: a user who asks for a capture wants each frame rather than speed.
+ *
+ * Owner: this file; one capture for each process.
  */
 #ifndef HOST_CAPTURE_H
 #define HOST_CAPTURE_H
@@ -14,14 +16,17 @@
 
 #include "util/inaddr.h"
 
-/* Opens the file if the environment names one; prints why it cannot. */
+/* Opens the file that ADVERB_PCAP names, if any and if it is not open.  If this
+ * fails, prints why, and there is no capture. */
 void capture_open(void);
 /* Closes the file, if it is open. */
 void capture_close(void);
 /* Are frames captured? */
 bool capture_is_open(void);
-/* Writes one frame; without a file does nothing.  @id: the identification of
- * the IPv4 header.  Under the progress lock. */
+/* Writes the frame of a UDP payload bytes[0..len); does nothing if there is no
+ * capture, or if the frame is longer than 10 KiB.  @id: the identification of
+ * the IPv4 header; @ttl: the TTL or hop limit, 0 for 64.  Called under the
+ * progress lock. */
 void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		   const uint8_t *bytes, size_t len, uint16_t id, uint8_t tos,
 		   uint8_t ttl);

@@ -12,12 +12,14 @@
 
 #include "util/bits.h"
 
-#define BASE_NS	   10000000u   /* least time that a rate is measured over */
-#define BASE_MAX   1000000000u /* most such time, as NTP steers the clock */
+#define BASE_NS	   10000000u   /* a rate is measured at least so long */
+#define BASE_MAX   1000000000u /* and at most so long: NTP changes the clock */
 #define SURE_TICKS 4096	       /* cycles in 1 to 4 us */
 #define BEHIND_NS  64	       /* two processors' counters differ by less */
-#define SLOW	   1024 /* a rate less 1/SLOW lets the result stay behind */
-#define WRONG_MAX  3
+/* A part of 1/SLOW is subtracted from the rate, to keep results behind the
+ * clock. */
+#define SLOW	  1024
+#define WRONG_MAX 3 /* results ahead of the clock, then no counter is used */
 
 uint64_t clock_real(void)
 {
@@ -28,8 +30,9 @@ uint64_t clock_real(void)
 }
 
 #if defined(__x86_64__)
-/* If Linux takes the time from another source, the processors' counters do not
- * agree.  A file that cannot be read is no evidence. */
+/* Does Linux take the time from another source than the counter?  Then the
+ * counters of the processors do not agree.  False if the file that tells this
+ * cannot be read. */
 static bool is_linux_at_odds(void)
 {
 	static const char *const good[] = {"tsc", "kvm-clock", "hyperv"};
@@ -84,8 +87,8 @@ static uint64_t scale_ticks(uint64_t ticks, uint64_t rate)
 	return (uint64_t)((unsigned __int128)ticks * rate >> 32);
 }
 
-/* Is the counter's time ahead of the clock's?  Then the counter was changed, or
- * counts faster than it did. */
+/* Is the time by the counter ahead of the clock?  Then the counter was changed,
+ * or counts faster than before. */
 static bool is_wrong(const struct clock *c, uint64_t before, uint64_t ns)
 {
 	return c->good_for &&

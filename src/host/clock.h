@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CLOCK_MONOTONIC for a caller that asks millions of times a second.  The
- * processor's counter tells how much time has passed since the clock itself was
- * read; after CLOCK_STRETCH_NS the clock is read again.  Reading the clock
- * takes 20 ns and holds up the instructions that follow; reading the counter
- * takes half of that and holds up none.
+ * CLOCK_MONOTONIC for a caller that asks millions of times a second.  Here "the
+ * clock" is CLOCK_MONOTONIC and "the counter" is the processor's cycle counter,
+ * which tells how much time has passed since the clock was read.  After
+ * CLOCK_STRETCH_NS the clock is read again.  Reading the clock takes 20 ns and
+ * delays the instructions that follow; reading the counter takes half as long
+ * and delays none.
  *
  *	clock		clock		clock
  *	  |  + counter	  |  + counter	  |
  *	  v		  v		  v
  *
- * The result is never ahead of the clock, at most CLOCK_LAG_NS behind it, and
- * never goes back.  Where the counter cannot be trusted each call reads the
- * clock.  Owner: struct progress; lock: the progress lock.
+ * The result is never ahead of the clock, is at most CLOCK_LAG_NS behind it,
+ * and never goes back.  Where the counter cannot be trusted, each call reads
+ * the clock.
+ *
+ * Owner and lock: those of the struct that has the clock: struct progress with
+ * the progress lock, or struct post_lock with its own lock.
  */
 #ifndef HOST_CLOCK_H
 #define HOST_CLOCK_H
@@ -28,24 +32,29 @@
 #define CLOCK_LAG_NS	 5000u
 
 struct clock {
-	/* A reading of the clock that took more ticks was interrupted. */
+	/* A reading of the clock that takes so many ticks or more was
+	 * interrupted. */
 	uint64_t sure;
-	uint64_t tick, ns; /* the last reading, by counter and clock */
-	/* Ticks for which a reading serves; 0: each call reads the clock. */
+	/* The last reading of the clock.  tick: the counter then.  ns: the
+	 * clock's time. */
+	uint64_t tick, ns;
+	/* For how many ticks a reading is used; 0: each call reads the
+	 * clock. */
 	uint64_t good_for;
-	/* Ticks for which the last reading serves: good_for, or 0 if the
+	/* For how many ticks the last reading is used: good_for, or 0 if the
 	 * reading was interrupted. */
 	uint64_t until;
-	/* Nanoseconds a tick, with 32 bits of fraction, rounded down. */
+	/* Nanoseconds for each tick, with 32 bits of fraction, rounded down. */
 	uint64_t rate;
-	/* The rate is measured from here; 0: not begun. */
+	/* The reading from which the rate is measured.  base_tick: the counter
+	 * then; 0: there is no such reading.  base_ns: the clock's time. */
 	uint64_t base_tick, base_ns;
 	uint64_t said;	/* the last result */
 	uint32_t wrong; /* how often a result was ahead of the clock */
-	bool is_off;	/* there is no counter that can be used */
+	bool is_off;	/* the counter cannot be used */
 };
 
-/* The processor's counter; 0: this processor has none that is known. */
+/* Reads the counter; 0: adverb knows no counter of this processor. */
 static inline uint64_t clock_ticks(void)
 {
 #if defined(__x86_64__)
@@ -60,18 +69,20 @@ static inline uint64_t clock_ticks(void)
 #endif
 }
 
-/* Starts c, and looks whether the counter can be used. */
+/* Starts c, and checks whether the counter can be used. */
 void clock_init(struct clock *c);
-/* CLOCK_MONOTONIC, in ns. */
+/* Reads CLOCK_MONOTONIC, in ns. */
 uint64_t clock_real(void);
-/* The clock said `ns` between the counts `before` and `after`: takes that as
- * the last reading, and returns the time now.  Pure. */
+/* Takes a reading of the clock from the caller: the clock was `ns` at a time
+ * when the counter was between `before` and `after`.  Returns the time now, in
+ * ns.  Sans-IO. */
 uint64_t clock_look(struct clock *c, uint64_t before, uint64_t ns,
 		    uint64_t after);
-/* Reads the clock; the time now. */
+/* Reads the clock, and returns the time now, in ns. */
 uint64_t clock_sync(struct clock *c);
 
-/* The time at `tick`, or 0: the clock has to be read.  Pure. */
+/* Returns the time when the counter was `tick`, in ns; 0: the caller has to
+ * read the clock.  Sans-IO. */
 static inline uint64_t clock_at(struct clock *c, uint64_t tick)
 {
 	uint64_t past = tick - c->tick, ns;
@@ -84,7 +95,7 @@ static inline uint64_t clock_at(struct clock *c, uint64_t tick)
 	return c->said;
 }
 
-/* The time now, in ns. */
+/* Returns the time now, in ns. */
 static inline uint64_t clock_now(struct clock *c)
 {
 	uint64_t ns = clock_at(c, clock_ticks());

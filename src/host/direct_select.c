@@ -4,12 +4,14 @@
 #include "host/local_peer.h"
 #include "util/bits.h"
 
-#define SILENCE_NS   1000000000u  /* silence of the broker: then packets */
-#define WAIT_NS	     10000000000u /* packets, so long after the request */
-#define LOOK_NS	     1000000
-#define SILENT_TURNS 16
+/* A connection goes by packets if the broker gives no answer at all for
+ * SILENCE_NS, or does not answer about this connection for WAIT_NS. */
+#define SILENCE_NS   1000000000u
+#define WAIT_NS	     10000000000u
+#define LOOK_NS	     1000000 /* between looks for answers or at deaths */
+#define SILENT_TURNS 16	     /* turns without a datagram, then polls skip */
 /* Polls between looks at the socket.  A look takes about as long as a SEND of
- * few bytes takes to its peer, and delays the SEND that comes meanwhile. */
+ * few bytes to a peer, and delays a SEND that arrives meanwhile. */
 #define SKIPPED_TURNS 128
 
 void direct_select_init(struct direct_select *w)
@@ -19,7 +21,7 @@ void direct_select_init(struct direct_select *w)
 	shared_store(&w->is_quiet, 0);
 }
 
-/* False when the answer is yet to come. */
+/* Decides the path of a connection.  False: the broker has not answered yet. */
 static bool find_path(struct engine *e, const struct engine_want *want)
 {
 	struct local_peer *n = NULL;
@@ -49,8 +51,8 @@ bool direct_select_find(struct engine *e)
 	return any;
 }
 
-/* Has a connection waited long enough for the broker's answer?  As long as the
- * broker answers other questions, this answer may come. */
+/* Has a connection waited too long for the broker's answer?  While the broker
+ * answers other questions, its answer to this one may still come. */
 static bool is_late(const struct direct_select *w,
 		    const struct engine_want *want, uint64_t now_ns)
 {
@@ -121,8 +123,8 @@ void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns)
 	*wake_ns = bits_min_u64(*wake_ns, direct_select_look_ns(e, now_ns));
 	if (local_peer_note_death(now_ns))
 		*wake_ns = bits_min_u64(*wake_ns, now_ns + LOOK_NS);
-	/* A notify bit that was set before is seen here; a peer that sets a
-	 * later bit kicks this process. */
+	/* engine_has_notify sees a notify bit that a peer set before
+	 * engine_asleep.  A peer that sets a bit later kicks this process. */
 	engine_asleep(e, true);
 	if (engine_has_notify(e))
 		*wake_ns = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The host's side of requests without packets (direct/initiator.h): decides
- * once for each connection between packets and the direct path, wakes targets,
- * and decides how seldom the socket is read while peers write to this process's
- * arena themselves.  A connection goes direct if its peer is a local peer
- * (local_peer.h), and by packets if it is not, or if the answer takes too long.
+ * The host's side of direct requests (direct/initiator.h): decides once for
+ * each connection between packets and the direct path, wakes targets, and
+ * decides how seldom the socket is read while all traffic goes through the
+ * arenas.  A connection goes direct if its peer is a local peer (local_peer.h).
+ * It goes by packets if its peer is not, or if the broker takes too long to
+ * tell.
  *
  * Owner: struct progress.  Lock: the progress lock, but for
  * direct_select_may_skip and direct_select_is_quiet.
@@ -17,35 +18,39 @@
 
 struct direct_select {
 	uint64_t look_ns;      /* when to look again for the broker's answers */
-	uint64_t heard_ns;     /* when the broker answered last */
+	uint64_t heard_ns;     /* when the broker last answered */
 	uint32_t silent_turns; /* turns in a row without a datagram */
 	shared_flag is_quiet;  /* all traffic comes through the arena */
 };
 
 /* Starts with no answer and no turn. */
 void direct_select_init(struct direct_select *w);
-/* Serves the engine's new questions.  True: one was answered at once. */
+/* Looks for the local peer of each connection for which the engine has newly
+ * asked for a path.  True: the path of a connection was decided at once. */
 bool direct_select_find(struct engine *e);
-/* Serves the broker's answers; a connection whose answer takes too long goes by
- * packets. */
+/* Decides the paths of connections for which the broker has answered, and of
+ * those for which it takes too long: these go by packets. */
 void direct_select_look(struct direct_select *w, struct engine *e,
 			uint64_t now_ns);
-/* Gives back the local peers that no QP uses any more. */
+/* Releases the local peers that no QP uses any more (local_peer_put). */
 void direct_select_part(struct engine *e);
 /* Wakes the local peers for which notify bits were set. */
 void direct_select_kick(struct engine *e);
-/* A turn of progress has ended; @any: datagrams came. */
+/* Called at the end of a turn of progress.  @any: datagrams came. */
 void direct_select_turned(struct direct_select *w, struct engine *e, bool any,
 			  uint64_t now_ns);
-/* When progress is due at the latest without a wake-up; UINT64_MAX: never. */
+/* Returns when direct_select_look is due without an event; UINT64_MAX:
+ * never. */
 uint64_t direct_select_look_ns(const struct engine *e, uint64_t now_ns);
-/* The leader is about to wait until *wake_ns, which this call may make earlier;
- * peers that set notify bits write the eventfd from here on. */
+/* Called when the leader is about to wait until *wake_ns: lowers *wake_ns if
+ * progress is due earlier.  From here on, peers that set notify bits write the
+ * eventfd. */
 void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns);
-/* The leader does not wait any more: peers need not write the eventfd. */
+/* Called when the leader does not wait any more: from here on, peers need not
+ * write the eventfd. */
 void direct_select_rested(struct engine *e);
-/* May this poll do without progress?  *skipped counts how many polls of one
- * object in a row did; this call renews it. */
+/* May this poll skip progress?  *skipped: how many polls of one object in a row
+ * have skipped it, which this call updates. */
 bool direct_select_may_skip(const struct direct_select *w,
 			    const struct engine *e, shared_u32 *skipped);
 /* Does all traffic come through the arena? */

@@ -18,12 +18,12 @@
 #define NS_PER_S       1000000000u
 #define NAP_MIN_NS     50000
 #define NAP_MAX_NS     250000
-#define VAIN_MAX       64    /* events before the thread follows again */
+#define VAIN_MAX       64    /* the most events before a thread follows again */
 #define ALONE_NS       10000 /* sched_yield takes less on a free core */
 #define SPIN_NS	       20000 /* after a stream: looks without a yield */
-#define CROWDED_NS     20000000
-#define CROWDED_MAX_NS 1000000000
-#define AT_WORK_NS     1000000 /* how long the program works after a post */
+#define CROWDED_NS     20000000	  /* without a yield after a long yield */
+#define CROWDED_MAX_NS 1000000000 /* the most that this time doubles to */
+#define AT_WORK_NS     1000000	  /* how long the program works after a post */
 
 /* The leader holds this lock. */
 static struct lock leader_lock;
@@ -44,9 +44,9 @@ static struct {
 	struct sigrestart sigrestart;
 	/* The leading thread's signal mask from before sigrestart_block. */
 	sigset_t before;
-	/* when a yield last showed that other threads want this core */
+	/* When a yield last showed that other threads want this core. */
 	uint64_t crowded_ns;
-	/* for how long after crowded_ns no yield is tried */
+	/* For how long after crowded_ns no yield is tried. */
 	uint64_t crowded_for_ns;
 } leader_state = {.waitset = {.fd = -1}};
 
@@ -54,9 +54,9 @@ static struct {
 static struct {
 	uint32_t events_before; /* activity.events before the turn */
 	uint32_t sleeps_begun;	/* the count sleeps_begun before the turn */
-	uint32_t followed_at;	/* sleeps_begun when the thread followed last */
-	/* For how many events the thread leads after it followed and no thread
-	 * of the program led. */
+	uint32_t followed_at; /* sleeps_begun when it last stopped following */
+	/* The first value of `left`; it grows each time that the thread follows
+	 * and no thread of the program leads. */
 	uint32_t vain;
 	uint32_t left; /* events until the thread may follow again */
 } thread_state;
@@ -76,7 +76,8 @@ void leader_close(struct progress *l)
 {
 	shared_store(&is_open, 0);
 	/* Orders the store of is_open before the write to the eventfd.  Without
-	 * this fence a leader that the write wakes could wait again. */
+	 * this fence a leader that the write wakes could still load the old
+	 * is_open and wait again. */
 	shared_fence();
 	progress_wake(l);
 	sem_post(&nap);
@@ -94,7 +95,7 @@ void leader_give(void) NO_LOCK_ANALYSIS
 
 void leader_closed(void) NO_LOCK_ANALYSIS
 {
-	lock_take(&leader_lock); /* a thread of the program may hold it still */
+	lock_take(&leader_lock); /* a thread of the program may still have it */
 	waitset_close(&leader_state.waitset);
 	lock_give(&leader_lock);
 }
@@ -113,7 +114,8 @@ void leader_nap(struct progress *l, uint64_t ns)
 	waitset_wait(&leader_state.waitset, l, clock_real() + ns, 0);
 }
 
-/* Is the program at work on this core, as far as its last post tells? */
+/* Did the program post on this core a moment ago?  Then it is probably still at
+ * work here. */
 static bool shares_core(const struct progress *l)
 {
 	return shared_load(&l->activity.posted_on) ==
@@ -122,13 +124,16 @@ static bool shares_core(const struct progress *l)
 }
 
 /*
- * Does the leader look again soon instead of sleeping?  For SPIN_NS after the
- * last datagram of a stream the leader looks at once, for as long as a wake-up
- * would take.  For the rest of POLL_POLICY_LINGER_NS, and for that long after
- * any other datagram unless the program is at work on this core, the leader
- * yields the core before each look.  A yield that takes long shows that other
- * threads want the core: then the leader sleeps without trying a yield, for
- * CROWDED_NS in a stream, else for a time that doubles with each such yield.
+ * Does the leader look again at once instead of sleeping?
+ *
+ * For SPIN_NS after the last datagram of a stream, which is about as long as a
+ * wake-up takes, the leader looks again without a yield.  For the rest of
+ * POLL_POLICY_LINGER_NS it yields the core before each look.  It does so after
+ * any other datagram, too, unless the program is at work on this core.
+ *
+ * A yield that takes long shows that other threads want the core.  Then the
+ * leader tries no yield for a while and sleeps instead: for CROWDED_NS in a
+ * stream, else for a time that doubles with each such yield.
  */
 static bool linger_awake(struct progress *l)
 {
@@ -165,9 +170,9 @@ static bool linger_awake(struct progress *l)
 }
 
 /*
- * Waits as progress_rest has planned.  If posts may wait meanwhile, ends the
- * wait when a post has waited for POST_GATHER_MIND_NS, or when no post has
- * waited in that time.  0 or -EINTR.
+ * Waits as progress_rest has planned.  If posts may wait meanwhile, checks each
+ * POST_GATHER_MIND_NS, and ends the wait if a post has waited since the last
+ * check, or if no post has begun to wait since then.  0 or -EINTR.
  */
 static int wait_as_planned(struct progress *l, const struct progress_rest *r)
 {
@@ -196,8 +201,8 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
 	r->is_deaf = in->is_deaf;
 	in->is_deaf = false;
 	if (!progress_rest(l, r)) {
-		/* The thread that has the progress lock may have reported the
-		 * event, and may hold the lock for long. */
+		/* The thread that has the progress lock may already have
+		 * reported the event, and may keep the lock for long. */
 		r->is_over = r->sleep->is_over(r->sleep->arg);
 		return r->is_over ? 0
 				  : waitset_wait(in, l,
@@ -205,8 +210,8 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
 	}
 	if (r->is_over)
 		return 0;
-	/* This thread may have reported the event itself when it gave the
-	 * progress lock; then no other thread wakes this thread. */
+	/* This thread may itself have reported the event when it released the
+	 * progress lock; then no other thread would wake it. */
 	r->is_over = r->sleep->is_over(r->sleep->arg);
 	if (!r->is_over && !linger_awake(l))
 		err = wait_as_planned(l, r);
@@ -218,9 +223,10 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
 
 /*
  * May the progress thread follow?  It may after a turn that reported an event,
- * if a thread of the program went to sleep here since the progress thread
- * followed last, at most one such thread sleeps now, and `left` is 0.  The
- * thread that handles the event is then likely to sleep here again, and leads.
+ * if a thread of the program has gone to sleep in this file since the progress
+ * thread last followed, at most one such thread sleeps now, and `left` is 0.
+ * Then the thread that handles the event will probably sleep here again and
+ * lead.
  */
 static bool should_follow(void *progress)
 {
@@ -232,16 +238,18 @@ static bool should_follow(void *progress)
 }
 
 /*
- * Gives leader_lock.  @before: sleeps_begun at an earlier time.  False: a
- * thread of the program has gone to sleep since then and may have found the
- * lock taken, so the caller has the lock again.
+ * Releases leader_lock.  @before: sleeps_begun at an earlier time.  False: a
+ * thread of the program has gone to sleep since then, and may have found the
+ * lock taken, so this has taken the lock again and the caller leads.
  */
 static bool release_lock(uint32_t before) NO_LOCK_ANALYSIS
 {
 	lock_give(&leader_lock);
-	/* Orders the store that gives the lock before the load of sleeps_begun;
-	 * a thread that goes to sleep counts itself before it tries the lock.
-	 * Without this fence no thread might lead. */
+	/* Orders the store that releases the lock before the load of
+	 * sleeps_begun.  A thread that goes to sleep stores sleeps_begun before
+	 * it tries the lock.  Without this fence that thread could find the
+	 * lock taken while this thread misses its store, and no thread would
+	 * lead. */
 	shared_fence();
 	return count_now(&sleeps_begun) == before || !lock_try(&leader_lock);
 }
@@ -259,8 +267,8 @@ static void nap_for(uint64_t ns)
 
 /*
  * Sleeps until the thread of the program that leads stops leading.  True: the
- * caller follows on.  False: the caller has leader_lock and leads, since
- * another thread of the program sleeps or the module is closed.
+ * caller continues to follow.  False: the caller has leader_lock and leads,
+ * because another thread of the program sleeps or leader_close was called.
  */
 static bool sleep_under_leader(void) NO_LOCK_ANALYSIS
 {
@@ -273,12 +281,12 @@ static bool sleep_under_leader(void) NO_LOCK_ANALYSIS
 }
 
 /*
- * Gives leader_lock, and naps as long as threads of the program lead in turns.
- * If one of them leads for longer than a nap, or a second one sleeps, waits
- * until the thread that leads stops leading.  Takes leader_lock back when no
- * thread of the program leads and either none began to lead during a nap or one
- * sleeps without leading.  A nap costs the program's core two switches, so naps
- * get longer.
+ * Releases leader_lock, and naps as long as threads of the program lead again
+ * and again.  If one thread leads for longer than a nap, or a second thread
+ * sleeps, waits until the leading thread stops leading.  Takes leader_lock back
+ * when no thread of the program leads, and either no thread began to lead
+ * during a nap or a thread sleeps without leading.  A nap costs the program's
+ * core two thread switches, so naps get longer.
  */
 static void follow_programs(void) NO_LOCK_ANALYSIS
 {
@@ -330,17 +338,19 @@ static void stop_leading(void *progress) NO_LOCK_ANALYSIS
 	bool others;
 
 	leader_state.waitset.mask = NULL;
-	progress_rested(progress); /* a cancelled wait did not do this */
+	/* look_and_wait has not called this if its wait was cancelled. */
+	progress_rested(progress);
 	shared_store(&program_leads, 0);
 	count_down(&sleepers);
 	others = count_now(&sleepers);
 	lock_give(&leader_lock);
 	if (others)
 		sem_post(&nap);
-	if (blocks) /* handles the signals that came meanwhile */
+	if (blocks) /* runs the handlers of signals that came meanwhile */
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Counts the calling thread as a sleeper.  True: the thread leads. */
 static bool begin_sleep(void) NO_LOCK_ANALYSIS
 {
 	count_up(&sleepers);
@@ -358,14 +368,15 @@ static bool begin_sleep(void) NO_LOCK_ANALYSIS
 	return true;
 }
 
-/* Blocks the signals that end a wait, so that a signal between two waits ends
- * the sleep, too. */
+/* Blocks the signals that end a wait.  A signal that arrives between two waits
+ * then stays pending, and ends the next wait. */
 static void block_signals(void)
 {
 	if (sigrestart_block(&leader_state.sigrestart, &leader_state.before))
 		leader_state.waitset.mask = &leader_state.before;
 }
 
+/* Is a signal pending that ends the sleep? */
 static bool is_interrupted(void)
 {
 	return leader_state.waitset.mask &&
@@ -379,8 +390,8 @@ int leader_sleep(struct progress *l, const struct host_sleep *s)
 
 	if (!begin_sleep())
 		return 0;
-	/* A thread is cancelled in its wait, never while it has the progress
-	 * lock. */
+	/* The thread can be cancelled only in its wait, not while it has the
+	 * progress lock. */
 	pthread_cleanup_push(stop_leading, l);
 	block_signals();
 	leader_state.waitset.is_deaf =
@@ -389,7 +400,8 @@ int leader_sleep(struct progress *l, const struct host_sleep *s)
 		err = look_and_wait(l, &r);
 		if (err && !sigrestart_end(&leader_state.sigrestart))
 			err = 0;
-		/* if there was no wait, a signal that came is still pending */
+		/* A signal that came while this thread did not wait is still
+		 * pending. */
 		if (!err && !r.is_over && is_interrupted())
 			err = -EINTR;
 	} while (!err && !r.is_over && shared_load(&is_open));

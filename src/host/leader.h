@@ -2,26 +2,28 @@
 /*
  * Leader and followers: one thread at a time, the leader, waits on the
  * adapter's descriptors and makes progress.  The leader is the progress thread,
- * or a thread of the program that is blocked in ibv_get_cq_event: a message
- * then costs one wake-up instead of two.  The leader holds the lock of this
- * file.
+ * or a thread of the program that is blocked in ibv_get_cq_event.  In the
+ * second case a message costs one wake-up instead of two.  The leader holds
+ * leader_lock, the lock of this file.
  *
  *	progress thread                     thread in ibv_get_cq_event
- *	leads                               waits for its event alone
- *	reports an event of this thread     wakes, works
+ *	leads                               waits for its own event only
+ *	reports an event to that thread     wakes up, works
  *	stops leading, naps                 leads: waits on all descriptors
- *	naps on, while the other leads      wakes, stops leading, works
- *	a nap without a leader: leads again
+ *	goes on napping                     wakes up, stops leading, works
+ *	leads again after a nap in which
+ *	  no thread of the program led
  *
- * If several threads of the program wait, the progress thread leads: a thread
- * that works for long after its event would let the others wait for a nap.  A
- * thread that waits in poll(2) on a channel's descriptor is not known here; the
- * progress thread leads then, too.
+ * If several threads of the program wait, the progress thread leads: if one of
+ * them led and then worked for long after its event, the others would wait
+ * until the nap ends.  The progress thread also leads while a thread waits in
+ * poll(2) on a channel's descriptor, because this file does not know such a
+ * thread.
  *
  * A signal ends the wait of a leading thread as it would end the read of a
  * completion channel.  If some of the program's handlers restart system calls
- * and others do not, no code can tell which handler ended the wait, so all such
- * threads wait in that read (sigrestart.h).
+ * and others do not, no code can tell which kind ended the wait.  Then no
+ * thread of the program leads, and all wait in that read (sigrestart.h).
  */
 #ifndef HOST_LEADER_H
 #define HOST_LEADER_H
@@ -31,35 +33,36 @@
 
 #include "host/progress.h"
 
-/* Prepares the module before the progress thread starts, which begins by
- * leading. */
+/* Prepares this file.  Called before the progress thread starts. */
 void leader_open(struct progress *l);
-/* From here on no thread of the program begins to lead; a thread that leads
- * stops. */
+/* Wakes the leader and makes it stop leading.  From here on no thread of the
+ * program begins to lead. */
 void leader_close(struct progress *l);
-/* Called after the progress thread has ended: returns when no thread leads, and
- * closes the set of descriptors. */
+/* Called after the progress thread has ended: waits until no thread leads, and
+ * closes the epoll set. */
 void leader_closed(void);
-/* In a forked child, or after a progress thread that cannot be ended: forgets
- * the leader, whichever thread it was. */
+/* Called in the child of a fork, or if the progress thread cannot be ended:
+ * forgets which thread leads, and makes leader_lock free. */
 void leader_forget(void);
 
-/* The progress thread begins to lead: waits for the lock of this file. */
+/* Called by the progress thread when it begins to lead: waits for leader_lock,
+ * and takes it. */
 void leader_take(void);
-/* The progress thread stops leading: gives the lock of this file. */
+/* Called by the progress thread when it stops leading: releases leader_lock. */
 void leader_give(void);
 /* Called by the progress thread while it leads: makes progress once, then
  * waits, looks again soon, or follows a thread of the program. */
 void leader_turn(struct progress *l);
-/* Called by the progress thread while it leads: waits @ns without a look at the
- * socket. */
+/* Called by the progress thread while it leads: waits for @ns ns.  An event of
+ * the broker, the eventfd or a stream ends the wait earlier; a datagram does
+ * not. */
 void leader_nap(struct progress *l, uint64_t ns);
 
 /*
- * A thread of the program sleeps until s is over, and may lead meanwhile; the
- * caller has no lock.  1: s is over.  0: the caller sleeps by itself, and then
- * calls leader_slept, also if its thread is cancelled.  -EINTR: a signal ended
- * the sleep.
+ * A thread of the program sleeps until s->is_over returns true, and may lead
+ * meanwhile.  The caller has no lock.  1: s->is_over has returned true.  0: the
+ * caller has to sleep by itself and then to call leader_slept, also if its
+ * thread is cancelled.  -EINTR: a signal ended the sleep.
  */
 int leader_sleep(struct progress *l, const struct host_sleep *s);
 /* Ends a sleep for which leader_sleep returned 0. */

@@ -31,23 +31,28 @@
 #include "util/list.h"
 #include "util/random.h"
 
-/* a peer that exists by then is stopped, not dead */
+/* A peer that still exists so long after its death was reported is not dead but
+ * stopped. */
 #define PEER_DEATH_NS 1000000000u
 #define LOOK_NS	      1000000u /* between two looks at the arena */
-#define EXPECTED      64 /* known peers; with more, none is asked for ahead */
-/* questions to the broker at once, which a socket holds */
+/* With so many known peers, local_peer_expect asks for none. */
+#define EXPECTED 64
+/* Outstanding questions to the broker; the socket has room for so many. */
 #define ASKS  32
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* The QPs of post lock 0 use the first view of a peer. */
 #define VIEWS ENGINE_POST_LOCKS
 
-/* A local peer and this process's view of its arena; or one more view, for the
- * QPs of one post lock. */
+/* A local peer and this process's first view of its arena; or a further view of
+ * the arena, for the QPs of one post lock. */
 struct entry {
 	struct local_peer is; /* first: the struct that callers hold */
-	struct entry *base;   /* the first view, in one more view; else NULL */
-	struct entry *views[VIEWS]; /* by post lock, or NULL; [0] is unused */
+	/* In a further view: the entry with the first view; else NULL. */
+	struct entry *base;
+	/* In the first view: the further views by post lock; NULL: none. [0] is
+	 * unused. */
+	struct entry *views[VIEWS];
 	struct hca view;
 	struct space_other space;
 	struct peer_maps peer_maps;
@@ -56,16 +61,20 @@ struct entry {
 	struct list idle; /* linked while no QP uses the peer */
 };
 
-enum asked { ASKED_NOT, ASKED_YES, ASKED_NONE };
+enum asked {
+	ASKED_NOT, /* the broker is not asked about the class */
+	ASKED_YES, /* the broker has not answered yet */
+	ASKED_NONE /* the class has no arena that this process can map */
+};
 
 static struct {
 	bool is_open;
-	bool maps; /* local_peer_maps */
+	bool maps; /* the argument of local_peer_open */
 	struct hca *own;
 	int kick_fd;
-	uint32_t class;
-	dev_t memory; /* the device that the kernel keeps sealed memory on */
-	struct entry self;
+	uint32_t class;	     /* this process's steering class */
+	dev_t memory;	     /* st_dev of memfds */
+	struct entry self;   /* this process as its own peer */
 	struct list entries; /* all peers */
 	/* how many entries there are */
 	uint32_t count;
@@ -73,9 +82,11 @@ static struct {
 	struct entry *latest[STEER_CLASS_MAX + 1]; /* by class, or NULL */
 	uint8_t asked[STEER_CLASS_MAX + 1];	   /* enum asked */
 	uint32_t questions; /* how many classes are ASKED_YES */
-	bool has_news;
-	bool is_repairing; /* a dead peer may have left work half done */
-	/* When the arena is looked at next, and until when; 0: not known. */
+	bool has_news;	    /* the broker has answered; local_peer_has_news */
+	bool is_repairing;  /* a dead peer may have left work half done */
+	/* peer_death_ns: when the arena is repaired next.
+	 * peer_death_until_ns: when the repair is given up; 0: it has not
+	 * begun. */
 	uint64_t peer_death_ns, peer_death_until_ns;
 } all = {.entries = {&all.entries, &all.entries},
 	 .idle = {&all.idle, &all.idle},
@@ -92,8 +103,8 @@ static pthread_mutex_t *pulse_mutex(void)
 	return (pthread_mutex_t *)(void *)&all.own->shared->pulse;
 }
 
-/* Under Yama the other processes of the user may access this process's memory
- * only if it says so. */
+/* With Yama, other processes of the user may access this process's memory only
+ * after this call. */
 static void allow_tracing(void)
 {
 	const char *wish = secure_getenv("ADVERB_PTRACER");
@@ -116,7 +127,7 @@ static bool make_pulse(void)
 	return done;
 }
 
-/* All memfds lie on one device, which no user can mount. */
+/* Stores the st_dev that all memfds have.  No user can mount this device. */
 static bool learn_memory(void)
 {
 	int fd = memfd_create("adverb-look", MFD_CLOEXEC);
@@ -266,7 +277,8 @@ static void close_shares(void)
 void local_peer_close(void)
 {
 	if (all.is_open) {
-		access_wait(all.own, ACCESS_SAY); /* no peer copies here */
+		/* Waits until no peer copies here. */
+		access_wait(all.own, ACCESS_SAY);
 		close_shares();
 		list_for_each_safe (at, &all.entries)
 			discard_entry(CONTAINER_OF(at, struct entry, entries));
@@ -277,18 +289,18 @@ void local_peer_close(void)
 
 void local_peer_forget(void)
 {
-	/* their arenas are not mapped in a child */
+	/* The arenas have MADV_DONTFORK, so a child does not unmap them. */
 	list_for_each_safe (at, &all.entries)
 		forget_entry(CONTAINER_OF(at, struct entry, entries));
 	close_all();
 }
 
-/* Not a refusal: the process may be ready when it is asked for again. */
+/* Not a refusal: the process may be ready when the broker is asked again. */
 static const char not_yet[] = "it is about to begin or to end";
 
 static const char apart[] =
-	"the kernel keeps processes of one user apart (Yama, or a container's "
-	"rights); see adverb doctor";
+	"the kernel does not let processes of one user access each other's "
+	"memory (Yama, or a container's rights); run adverb doctor for help";
 
 static bool fits_arena(const struct hca *h, aoff at, uint64_t bytes)
 {
@@ -296,9 +308,9 @@ static bool fits_arena(const struct hca *h, aoff at, uint64_t bytes)
 }
 
 /*
- * Is the file of an O_PATH descriptor memory of the kernel's own?  The check
- * sends no request to the file's server, which may be the peer (FUSE) and may
- * not answer.
+ * Is the file of an O_PATH descriptor a memfd of this user?  The check sends no
+ * request to a file server (FUSE), because the server may be the peer and may
+ * never answer.
  */
 static bool is_memory(int path_fd)
 {
@@ -311,9 +323,9 @@ static bool is_memory(int path_fd)
 }
 
 /*
- * A path that another process named may lead to any file that this process has
- * open.  The file is opened only when it is known to be memory: opening a
- * terminal, a FIFO or a device has effects.
+ * Opens a memfd by a path that another process has named.  The path may lead to
+ * any file, and opening a terminal, a FIFO or a device has effects, so this
+ * first checks that the file is a memfd.  A descriptor, or -1 with *why.
  */
 static int open_memory(const char *path, int how, const char **why)
 {
@@ -323,7 +335,7 @@ static int open_memory(const char *path, int how, const char **why)
 	*why = errno == ENOENT ? not_yet : apart;
 	if (path_fd < 0)
 		return -1;
-	*why = "its arena is no memory of its own";
+	*why = "its arena is not a memfd of this user";
 	if (is_memory(path_fd)) {
 		snprintf(again, sizeof(again), "/proc/self/fd/%d", path_fd);
 		fd = open(again, how | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -333,8 +345,8 @@ static int open_memory(const char *path, int how, const char **why)
 	return fd;
 }
 
-/* Opens memory of another process through /proc, which the kernel allows where
- * it allows debugging.  A descriptor, or -1 with *why. */
+/* Opens a memfd of another process through /proc, which the kernel allows if
+ * this process may trace the other.  A descriptor, or -1 with *why. */
 static int open_at(const struct proto_at *at, int how, const char **why)
 {
 	char path[48];
@@ -344,7 +356,7 @@ static int open_at(const struct proto_at *at, int how, const char **why)
 		return -1;
 	}
 	if (!at->pid || at->pid > INT32_MAX || at->fd < 0) {
-		*why = "its arena makes no sense";
+		*why = "its arena is invalid";
 		return -1;
 	}
 	snprintf(path, sizeof(path), "/proc/%u/fd/%d", (unsigned)at->pid,
@@ -352,7 +364,7 @@ static int open_at(const struct proto_at *at, int how, const char **why)
 	return open_memory(path, how, why);
 }
 
-/* Returns the size of sealed memory; 0: the file is no sealed memory. */
+/* Returns the size of a sealed memfd of this user; 0: the file is none. */
 static size_t sealed_bytes(int fd)
 {
 	struct stat st;
@@ -363,8 +375,9 @@ static size_t sealed_bytes(int fd)
 	return (size_t)st.st_size;
 }
 
-/* Maps both parts of the arena that hdr, a copy, describes; the first part is
- * read-only.  Returns why not, or NULL. */
+/* Maps both parts of the arena that hdr describes, the first part read-only.
+ * hdr is a private copy, which the peer cannot change.  Returns why not, or
+ * NULL. */
 static const char *map_arena(struct hca *h, const struct arena_hdr *hdr, int fd,
 			     int shared_fd)
 {
@@ -378,20 +391,22 @@ static const char *map_arena(struct hca *h, const struct arena_hdr *hdr, int fd,
 	if (!p.bytes || !p.shared_bytes || p.bytes % 4096 ||
 	    hdr->shared != p.bytes || hdr->size < p.bytes ||
 	    hdr->size - p.bytes != p.shared_bytes)
-		return "its arena is no sealed memory";
+		return "its arena is not sealed memory of the size it claims";
 	if (hdr->size > arena_map_limit())
-		return "its arena is too much for valgrind, under which this "
-		       "program runs";
+		return "its arena is too large for this program, which runs "
+		       "under valgrind";
 	base = arena_map_parts(&p);
 	if (!base)
-		return "its arena does not fit into this process";
+		return "this process cannot map its arena (out of memory or "
+		       "address space)";
 	madvise(base, hdr->size, MADV_DONTFORK);
 	h->arena = (struct arena){base, hdr->size, p.bytes};
 	return NULL;
 }
 
-/* Maps the arena: `at` names its first part, which names the second.  Returns
- * why not, or NULL. */
+/* Maps the arena and stores its header in *hdr.  `at` names the descriptor of
+ * the first part, whose header names that of the second part.  Returns why not,
+ * or NULL. */
 static const char *map_at(struct hca *h, const struct proto_at *at,
 			  struct arena_hdr *hdr)
 {
@@ -428,11 +443,11 @@ static const char *read_view(struct hca *h, aoff root)
 		return "it runs another build of adverb";
 	mrs = h->shared->mrs;
 	if (!fits_arena(h, mrs, HCA_MAX_MR * sizeof(struct mr)))
-		return "its arena makes no sense";
+		return "its arena is invalid";
 	h->mrs = arena_at(&h->arena, mrs);
 	target = h->shared->peer_area;
 	if (!arena_shares(&h->arena, target, sizeof(struct hca_peer_area)))
-		return "its arena makes no sense";
+		return "its arena is invalid";
 	h->peer_area = arena_at(&h->arena, target);
 	return NULL;
 }
@@ -446,8 +461,9 @@ static const char *probe_failure(void)
 	return "its memory cannot be reached";
 }
 
-/* Checks that the kernel lets this process read the peer's memory, and that the
- * peer is the process whose arena this is. */
+/* Checks that the kernel lets this process read and write the peer's memory,
+ * and that the arena is the peer's: only the peer has the arena's nonce at the
+ * address that the arena names.  Returns why not, or NULL. */
 static const char *probe_memory(const struct entry *e)
 {
 	uint64_t found, nonce = e->view.shared->nonce.value;
@@ -458,17 +474,17 @@ static const char *probe_memory(const struct entry *e)
 	if (process_vm_readv(e->is.pid, &to, 1, &from, 1, 0) != sizeof(found))
 		return probe_failure();
 	if (found != nonce)
-		return "its memory is not what it says";
-	/* seccomp may allow reading alone: writes the nonce back */
+		return "its memory does not hold what its arena says";
+	/* Writes the same value, because seccomp may allow only reading. */
 	if (process_vm_writev(e->is.pid, &to, 1, &from, 1, 0) != sizeof(found))
 		return probe_failure();
 	return NULL;
 }
 
 /*
- * Checks a mapped arena, and takes an access slot there.  e's pid is that of
- * the process that connected to the broker, as the kernel told the broker.
- * Returns why not, or NULL.
+ * Checks a mapped arena, and claims an access slot there.  e->is.pid is the pid
+ * that the kernel told the broker when the peer connected to it.  Returns why
+ * not, or NULL.
  */
 static const char *check_arena(struct entry *e, aoff root)
 {
@@ -484,10 +500,10 @@ static const char *check_arena(struct entry *e, aoff root)
 	if (!hca_is_alive(&e->view))
 		return not_yet;
 	e->is.access = access_claim(&e->view);
-	return e->is.access ? NULL : "too many processes have mapped it";
+	return e->is.access ? NULL : "too many processes have mapped its arena";
 }
 
-/* Gives e, which has an access slot, the peer's memory. */
+/* Prepares e, which has an access slot, to access the peer's memory. */
 static void open_view(struct entry *e)
 {
 	space_other_init(&e->space, e->is.pid);
@@ -500,9 +516,9 @@ static void open_view(struct entry *e)
 }
 
 /*
- * The view of base for the QPs of one post lock, made when it is first asked
- * for.  Without memory or a free slot returns the first view, which the QPs of
- * several post locks then share.
+ * Returns the view of the peer `base` for the QPs of one post lock, which the
+ * first call makes.  Without memory or a free slot returns the first view,
+ * which the QPs of several post locks then share.
  */
 static struct entry *view_of(struct entry *base, uint32_t post_lock)
 {
@@ -530,7 +546,8 @@ static struct entry *view_of(struct entry *base, uint32_t post_lock)
 }
 
 /* Maps the arena of a process of this class, and lists the process as an idle
- * peer.  NULL: kick_fd belongs to the list; else returns why not. */
+ * peer.  Returns NULL, and the peer owns kick_fd; or why not, and the caller
+ * keeps kick_fd. */
 static const char *adopt_arena(uint32_t class, const struct proto_at *arena,
 			       int kick_fd)
 {
@@ -539,7 +556,7 @@ static const char *adopt_arena(uint32_t class, const struct proto_at *arena,
 	const char *why;
 
 	if (!e)
-		return "there is no memory";
+		return "this process has no memory for it";
 	why = map_at(&e->view, arena, &hdr);
 	if (why) {
 		free(e);
@@ -568,7 +585,9 @@ static void refuse_class(uint32_t class, const char *why)
 	all.asked[class] = ASKED_NONE;
 	if (env_is_said())
 		log_say(LOG_PEER_REFUSED, 0,
-			"a process of this host is talked to by packets: %s",
+			"this process and another process of this host use "
+			"packets, which are slower than direct access to the "
+			"other's memory: %s",
 			why);
 }
 
@@ -581,8 +600,7 @@ static struct entry *find_entry(uint32_t class)
 	return e && hca_is_alive(&e->view) ? e : NULL;
 }
 
-/* No caller waits for the answer about a class any more, which may still
- * come. */
+/* Forgets the question about a class.  Its answer may still come. */
 static void take_back(uint32_t class)
 {
 	all.questions -= all.asked[class] == ASKED_YES;
@@ -617,11 +635,10 @@ void local_peer_answered(const struct client_news *news)
 	case CLIENT_ARENA_NONE:
 		refuse_class(class,
 			     "it does not share its memory (it is another "
-			     "user's, captures packets, or has "
-			     "ADVERB_DIRECT=0, or its limit on open files "
-			     "is too small)");
+			     "user's, captures packets, has ADVERB_DIRECT=0, "
+			     "or has too small a limit on open files)");
 		break;
-	case CLIENT_ARENA_GONE: /* the end of a process is no fault */
+	case CLIENT_ARENA_GONE: /* needs no message: a process may end */
 		all.asked[class] = ASKED_NONE;
 		break;
 	case CLIENT_ARENA_LATER:
@@ -629,15 +646,16 @@ void local_peer_answered(const struct client_news *news)
 	}
 }
 
-/* A death is known before the last thread of the process is gone. */
+/* Repairs more than once, because the broker reports a death while threads of
+ * the process may still run. */
 void local_peer_died(void)
 {
 	all.is_repairing = all.is_open;
 	all.peer_death_ns = all.peer_death_until_ns = 0;
 }
 
-/* Decides by the clock, since a polling program calls this a million times a
- * second. */
+/* Repairs at most every LOOK_NS, since a polling program calls this a million
+ * times a second. */
 bool local_peer_note_death(uint64_t now_ns)
 {
 	if (!all.is_repairing || now_ns < all.peer_death_ns)
@@ -654,7 +672,7 @@ bool local_peer_note_death(uint64_t now_ns)
 
 void local_peer_is_back(void)
 {
-	local_peer_died(); /* deaths since the last broker were not told */
+	local_peer_died(); /* nobody has reported deaths meanwhile */
 	for (uint32_t i = 0; all.questions && i <= STEER_CLASS_MAX; i++)
 		if (all.asked[i] == ASKED_YES)
 			take_back(i);
@@ -703,12 +721,14 @@ enum local_peer_is local_peer_get(uint32_t qpn, uint32_t post_lock,
 
 	if (!all.is_open || !class || class > STEER_CLASS_MAX)
 		return LOCAL_PEER_NEVER;
-	if (!hca_is_alive(all.own)) /* the progress thread is about to begin */
+	/* Until the progress thread has begun, peers would find this process
+	 * dead. */
+	if (!hca_is_alive(all.own))
 		return LOCAL_PEER_ASKED;
 	all.class = broker_link_class(broker_link_qpn(0));
 	e = find_entry(class);
 	if (!e) {
-		look_at_idle(); /* one peer comes, another may go */
+		look_at_idle(); /* bounds the number of dead idle peers */
 		return ask_broker(class);
 	}
 	list_remove(&e->idle);
@@ -729,8 +749,8 @@ void local_peer_expect(uint32_t qpn)
 	all.class = broker_link_class(broker_link_qpn(0));
 	if (find_entry(class))
 		return;
-	/* An answer that was not taken may have been about an earlier process
-	 * of that class. */
+	/* The answer "none" was not used, and may have been about an earlier
+	 * process of this class. */
 	if (all.asked[class] == ASKED_NONE)
 		all.asked[class] = ASKED_NOT;
 	ask_broker(class);
@@ -740,7 +760,7 @@ void local_peer_put(struct local_peer *n)
 {
 	struct entry *e = CONTAINER_OF(n, struct entry, is);
 
-	/* an idle peer needs no maps */
+	/* A view without QPs needs no mappings of the peer's memory. */
 	if (e->base && !--n->users)
 		peer_maps_fini(&e->peer_maps);
 	e = e->base ? e->base : e;
@@ -758,8 +778,8 @@ void local_peer_kick(struct local_peer *n)
 	struct entry *e = CONTAINER_OF(n, struct entry, is);
 	uint64_t one = 1;
 
-	/* The bare system call, which is no cancellation point: a thread that
-	 * posts must not end here. */
+	/* syscall is no cancellation point, but write is one, and a thread that
+	 * posts must not be cancelled here. */
 	if (fd_identity_holds(e->kick_fd) &&
 	    syscall(SYS_write, e->kick_fd, &one, sizeof(one)) < 0)
 		return; /* the counter is full, so the peer wakes */

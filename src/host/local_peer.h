@@ -3,19 +3,23 @@
  * Local peers: processes of this user on this host whose arena this process has
  * mapped, to execute requests there without packets.
  *
- *	QPN -> its class -> asked for -> mapped, checked, probed -> HERE
- *	                         `--> another user's, another build's, no
- *	                              rights (Yama, a container) -> NEVER
+ *	QPN -> its class -> the broker is asked -> mapped, checked, probed
+ *	                       |                     -> LOCAL_PEER_HERE
+ *	                       `-> another user's, another build's, no rights
+ *	                           (Yama, a container) -> LOCAL_PEER_NEVER
  *
- * No call waits: the broker's answer arrives in a later turn of progress.  Many
- * classes may be asked for at once; the broker is asked for some at a time.
+ * No call waits for the broker, whose answer arrives in a later turn of
+ * progress.  At most 32 questions are outstanding at once; callers repeat the
+ * others.
  *
  * A local peer's arena is input: every offset in it is checked with arena_has
  * before use, and no invariant about it is asserted.  The peer's memory is
  * reached through hca->space alone, by space_put and space_get.
  *
- * Owner: this file; a struct lives until the last local_peer_put.  Lock: the
- * progress lock, but for local_peer_open, _begin, _end, _close and _forget.
+ * Owner: this file.  A struct local_peer is valid from local_peer_get to the
+ * caller's local_peer_put.  Lock: the progress lock, except for
+ * local_peer_open, _begin, _end, _close and _forget, and for local_peer_kick,
+ * which needs none.
  */
 #ifndef HOST_LOCAL_PEER_H
 #define HOST_LOCAL_PEER_H
@@ -29,41 +33,48 @@
 struct client_news;
 
 struct local_peer {
-	/* The view of the peer's arena.  For this process itself: its own view,
-	 * with its own space. */
+	/* The view of the peer's arena.  If the peer is this process itself:
+	 * this process's own view and space. */
 	struct hca *hca;
-	/* This process's access slot in that arena; NULL for this process. */
+	/* This process's access slot in that arena; NULL if the peer is this
+	 * process itself. */
 	struct access *access;
-	uint32_t class;
+	uint32_t class; /* the peer's steering class */
 	int pid;
-	uint32_t users; /* references: local_peer_get less local_peer_put */
-	/* Only the QPs of one post lock use this struct, or any may. */
+	uint32_t users; /* calls of local_peer_get less those of _put */
+	/* true: only QPs of one post lock use this struct; false: any QP
+	 * may. */
 	bool is_apart;
 };
 
 enum local_peer_is {
-	LOCAL_PEER_ASKED, /* the caller asks again when there is news */
-	LOCAL_PEER_HERE,  /* mapped */
-	LOCAL_PEER_NEVER, /* reached by packets alone */
+	/* The broker has not answered yet: the caller asks again once
+	 * local_peer_has_news. */
+	LOCAL_PEER_ASKED,
+	LOCAL_PEER_HERE,  /* the peer's arena is mapped */
+	LOCAL_PEER_NEVER, /* the peer can be reached only by packets */
 };
 
 /*
  * Lets other processes of the user map this process's arena, unless the
- * environment forbids it (log/env.h).  Called before the broker is told of this
- * process.  ADVERB_PTRACER=1 allows it where Yama would not.  @maps: registered
- * memory may be mapped, by this process and by peers, and then needs no system
- * call; false: system calls copy all memory.
+ * environment forbids it (log/env.h) or something fails; local_peer_is_open
+ * tells.  Called before broker_link_socket.  With ADVERB_PTRACER=1 also lets
+ * them access this process's memory where Yama would not.  @maps: this process
+ * and its peers may map each other's registered memory, and then copy without
+ * system calls; false: system calls copy all memory.
  */
 void local_peer_open(struct hca *own, bool maps);
-/* The eventfd by which local peers wake this process; -1: no peer can. */
+/* Returns the eventfd by which local peers wake this process, which this file
+ * owns; -1: there is none. */
 int local_peer_kick_fd(void);
 /* Called by the progress thread when it begins: takes the lock whose word
  * hca_is_alive reads, so that peers find this process alive. */
 void local_peer_begin(void);
-/* Called by the progress thread when it ends: gives that lock. */
+/* Called by the progress thread when it ends: releases the lock of
+ * local_peer_begin. */
 void local_peer_end(void);
-/* After the progress thread has ended: returns when no peer works in this
- * process's arena, and unmaps all peers. */
+/* Called after the progress thread has ended: waits until no peer works in this
+ * process's arena, and unmaps the arenas of all peers. */
 void local_peer_close(void);
 /* In the child of a fork: forgets the parent's peers without touching an
  * arena. */
@@ -74,37 +85,42 @@ bool local_peer_is_open(void);
 bool local_peer_maps(void);
 
 /*
- * The process that has the QPN, which is of this namespace.  HERE: *n, for a QP
- * of this post lock (engine_post_apart); the caller gives it back by
- * local_peer_put.  The QPs of each post lock have an access slot and a view of
- * their own, unless the peer has no slot left.  The process may have ended all
- * the same (hca_is_alive).
+ * Finds the process that has the QPN, which belongs to this namespace.
+ * @post_lock: the number of the post lock of the QP that will use the peer
+ * (engine_post_apart).  LOCAL_PEER_HERE: *n is the peer, which may have died by
+ * now (hca_is_alive); the caller releases *n by local_peer_put.  The QPs of
+ * each post lock get an access slot and a view of their own, unless the peer's
+ * arena has no free slot.
  */
 enum local_peer_is local_peer_get(uint32_t qpn, uint32_t post_lock,
 				  struct local_peer **n);
-/* Gives back what local_peer_get returned; n may be freed. */
+/* Releases a peer that local_peer_get returned.  May free n. */
 void local_peer_put(struct local_peer *n);
-/* Asks the broker ahead of local_peer_get, so that no request waits for the
- * answer; not if many are known already, of which a receiver may need none. */
+/* Asks the broker for the peer before local_peer_get does, so that no request
+ * has to wait for the answer.  Does nothing if 64 peers are known already: a
+ * process with so many peers may send no request to most of them. */
 void local_peer_expect(uint32_t qpn);
 /* Wakes the peer by one write to its eventfd.  Does not wait. */
 void local_peer_kick(struct local_peer *n);
-/* For broker_link.c: takes the broker's answer, and its descriptor. */
+/* Called by broker_link.c: takes an answer of the broker (CLIENT_NEWS_ARENA),
+ * and the descriptor in it. */
 void local_peer_answered(const struct client_news *news);
-/* For broker_link.c: there is another broker, or none, so questions to the last
- * broker get no answer. */
+/* Called by broker_link.c when the broker is gone, whether or not there is a
+ * new one: forgets the questions to the old broker, so that they are asked
+ * again. */
 void local_peer_is_back(void);
-/* Is an answer outstanding? */
+/* Is an answer of the broker outstanding? */
 bool local_peer_is_asking(void);
-/* Has the broker answered since this function was called last? */
+/* Has the broker answered since the last call of this function? */
 bool local_peer_has_news(void);
-/* No request waits for this answer any more; the answer may still come. */
+/* Called when no request waits any more for the answer about the process that
+ * has the QPN.  The answer may still come. */
 void local_peer_give_up(uint32_t qpn);
-/* A process died that may have worked in this arena: local_peer_note_death is
- * due. */
+/* Called when a process has died that may have worked in this process's arena:
+ * makes local_peer_note_death repair the arena. */
 void local_peer_died(void);
-/* Repairs the work that dead peers left half done.  True: the call is due again
- * soon. */
+/* Repairs what dead peers have left half done in this process's arena, if
+ * local_peer_died was called.  True: the caller calls again soon. */
 bool local_peer_note_death(uint64_t now_ns);
 
 #endif

@@ -22,7 +22,8 @@ void mcast_socket_alias(const uint8_t gid[16], uint8_t ip[16])
 	ip[15] = (uint8_t)h;
 }
 
-/* Joins the group on each interface that the device's addresses belong to. */
+/* Joins the group on each interface that has an address of the device.  Success
+ * if one interface has joined. */
 static int join_interfaces(struct progress *l, const struct device *dev,
 			   const uint8_t ip[16])
 {
@@ -56,9 +57,9 @@ static struct progress_group *find_group(struct progress *l,
 	return NULL;
 }
 
-/* Joins the group gid and, if gid is an IPv6 address, its alias: queue pairs
- * that are attached to gid get the packets of both.  Success if one of the two
- * was joined. */
+/* Joins the group gid and, if gid is an IPv6 address, its alias, because queue
+ * pairs that are attached to gid get the packets of the alias, too.  Success if
+ * one of the two groups was joined. */
 static int join_both(struct progress *l, const struct device *dev,
 		     const uint8_t gid[16])
 {
@@ -79,7 +80,8 @@ static uint32_t bit_of(const struct device *dev)
 	return 1u << (dev - all);
 }
 
-/* Joins a group on the interfaces of dev, unless it is joined there. */
+/* Joins a group on the interfaces of dev, unless the socket has already joined
+ * it there. */
 static int listen_to(struct progress *l, const struct device *dev,
 		     const uint8_t gid[16], const char **why)
 {
@@ -89,10 +91,11 @@ static int listen_to(struct progress *l, const struct device *dev,
 
 	if (g && g->devices & device)
 		return 0;
-	*why = "the process is in as many groups as the adapter allows";
+	*why = "the process has joined as many multicast groups as adverb "
+	       "allows; detach queue pairs from other groups first";
 	if (!g && l->group_count == PROGRESS_GROUPS)
 		return -ENOSPC;
-	*why = "no interface of the device can join the group";
+	*why = "no interface of the device can join the multicast group";
 	err = join_both(l, dev, gid);
 	if (err)
 		return err;
@@ -118,7 +121,8 @@ int mcast_socket_attach(struct progress *l, const struct device *dev,
 	err = listen_to(l, dev, gid, why);
 	if (err)
 		return err;
-	*why = "the adapter has no room for more attachments";
+	*why = "the adapter has no room for more attachments to multicast "
+	       "groups; detach queue pairs first";
 	err = engine_mcast_attach(l->engine, q, gid);
 	if (!err && !inaddr_is_v4(gid)) {
 		mcast_socket_alias(gid, alias);
@@ -136,7 +140,7 @@ int mcast_socket_detach(struct progress *l, struct ibt_qp *q,
 	uint8_t alias[16];
 	int err = engine_mcast_detach(l->engine, q, gid);
 
-	*why = "the queue pair is not attached to this group";
+	*why = "the queue pair is not attached to this multicast group";
 	if (!err && !inaddr_is_v4(gid)) {
 		mcast_socket_alias(gid, alias);
 		engine_mcast_detach(l->engine, q, alias);

@@ -7,7 +7,7 @@
  * of the GID.  A process that joins an IPv6 group joins its alias too.
  *
  * The receive socket is a member of a group as long as a queue pair is attached
- * to the group.  Lock: the progress lock.
+ * to the group.  Owner: struct progress (its groups); lock: the progress lock.
  */
 #ifndef HOST_MCAST_SOCKET_H
 #define HOST_MCAST_SOCKET_H
@@ -18,13 +18,13 @@
 /* Sets ip to the alias of gid, an IPv6 group, as ::ffff:a.b.c.d. */
 void mcast_socket_alias(const uint8_t gid[16], uint8_t ip[16]);
 /* Attaches q to a group, and joins the group on the interfaces of dev, unless
- * the process is in the group there already.  0, or -errno with a constant
- * sentence in *why. */
+ * the process has already joined it there.  Returns 0, or -errno with a
+ * constant sentence in *why. */
 int mcast_socket_attach(struct progress *l, const struct device *dev,
 			struct ibt_qp *q, const uint8_t gid[16],
 			const char **why);
-/* Detaches q from a group, and leaves the group if no queue pair uses it.  0,
- * or -errno with a constant sentence in *why. */
+/* Detaches q from a group, and leaves the group if no queue pair uses it any
+ * more.  Returns 0, or -errno with a constant sentence in *why. */
 int mcast_socket_detach(struct progress *l, struct ibt_qp *q,
 			const uint8_t gid[16], const char **why);
 /* Leaves the groups that no queue pair is attached to. */

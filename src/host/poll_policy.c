@@ -5,15 +5,15 @@
 
 #include "util/bits.h"
 
-#define BULK_COUNT   8	    /* packets; a run of more carries much */
-#define FULL_TURN    8	    /* polls, of which one does everything */
+#define BULK_COUNT   8	    /* a run of more packets is a bulk datagram */
+#define FULL_TURN    8	    /* one poll in so many makes a full turn */
 #define STREAM_POSTS 4	    /* posts of a stream between looks at the ACKs */
-#define DRY_LOOKS    8	    /* before a poll says that the socket is empty */
+#define DRY_LOOKS    8	    /* dry looks until peers hear of an empty socket */
 #define POSTING_NS   20000u /* between looks of a thread that posts a stream */
-#define IN_VAIN_MAX  3	    /* doublings of POSTING_NS, one for each look */
+#define IN_VAIN_MAX  3	    /* POSTING_NS doubles at most so often */
 #define SLOWNESS_MAX 64
-#define MIND_AFTER   8	      /* unacknowledged requests without a pause */
-#define MIND_FOR_NS  1000000u /* how long after the last one */
+#define MIND_AFTER   8	      /* unacknowledged posts until the thread looks */
+#define MIND_FOR_NS  1000000u /* how long after the last such post it looks */
 
 void poll_policy_init(struct poll_policy *p)
 {
@@ -160,10 +160,11 @@ uint64_t poll_policy_mind(struct poll_policy *p, uint64_t now_ns)
 	if (!minds)
 		u->count = 0;
 	/*
-	 * A thread that posts stores its doorbell and loads this flag; the
-	 * holder of the lock stores this flag and loads the doorbells when it
-	 * gives the lock, which is a fence.  One of the two sees the other's
-	 * store, so no post waits unseen.
+	 * A thread that posts stores its doorbell, passes a fence and loads
+	 * this flag.  The holder of the lock stores this flag, releases the
+	 * lock, which is a fence, and loads the doorbells.  So at least one of
+	 * the two sees the other's store.  Without the fences a post could wait
+	 * although no thread looks for it.
 	 */
 	shared_store(&u->is_minded, minds);
 	return minds ? now_ns + POLL_POLICY_MIND_NS : UINT64_MAX;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When progress looks at the socket, and when a thread that makes progress may
- * sleep.  Decisions alone: the callers look, send and sleep.  All times come in
- * as arguments.
+ * Decides when progress looks at the socket, and when a thread that makes
+ * progress may sleep.  This file only decides; the callers look, send and
+ * sleep, and pass the time in.
  *
- *	a poll     -> poll_policy_is_full_turn, _skips_socket
- *	a post     -> poll_policy_post, _may_gather
- *	a look     -> poll_policy_may_look; then _looked
- *	a datagram -> poll_policy_received, _sent
- *	the thread -> poll_policy_rested, _thread_looked; _lingers, _pauses
+ *	a poll       poll_policy_is_full_turn, _skips_socket
+ *	a post       poll_policy_post, _may_gather
+ *	a look       poll_policy_may_look; after it _looked
+ *	a datagram   poll_policy_received, _sent
+ *	the thread   poll_policy_rested, _thread_looked; _lingers, _pauses
  *
- * A stream is a run of datagrams of which each carries much.  Its sender seldom
- * looks for answers, and its receiver does not sleep between two of them.
+ * "The thread" is the thread that waits for work, the leader of leader.h.  A
+ * stream is a run of datagrams that each carry many bytes.  The sender of a
+ * stream seldom looks for ACKs, and the receiver does not sleep between two
+ * datagrams of it.
  *
- * Owner and lock: struct progress and its lock, but for the shared words, which
- * threads read without it.  Sans-IO.
+ * Owner: struct progress.  Lock: the progress lock; threads read the words of
+ * type shared_u32 and shared_flag without it.  Sans-IO.
  */
 #ifndef HOST_POLL_POLICY_H
 #define HOST_POLL_POLICY_H
@@ -26,23 +28,26 @@
 #include "host/rx_backoff.h"
 #include "util/shared.h"
 
+/* For how long after a datagram of a stream the thread does not sleep. */
 #define POLL_POLICY_LINGER_NS 40000
-#define POLL_POLICY_STREAM    8	     /* a run of that many is a stream */
+#define POLL_POLICY_STREAM    8	     /* so many bulk datagrams: a stream */
 #define POLL_POLICY_GATHER    32768  /* bytes of posts that may wait together */
-#define POLL_POLICY_MIND_NS   100000 /* the thread's looks at gathered posts */
-#define POLL_POLICY_BULK      16384  /* bytes of a datagram that carries much */
+#define POLL_POLICY_MIND_NS   100000 /* between looks at gathered posts */
+#define POLL_POLICY_BULK      16384  /* the least bytes of a bulk datagram */
 #define POLL_POLICY_LOOK_NS   500    /* a look in vain, where slowness is 1 */
 
-/* Datagrams that carry much. */
+/* Bulk datagrams: datagrams, or runs of them, that carry many bytes. */
 struct poll_stream {
-	uint64_t bulk;	    /* how many, sent and received */
-	uint64_t inflow;    /* how many were received since one was sent */
-	shared_u32 streak;  /* how many were sent since one was received */
-	uint64_t linger_ns; /* until then the thread does not sleep */
-	uint32_t posts;	    /* posts in a stream: see poll_policy_post */
+	uint64_t bulk;	   /* how many were sent and received */
+	uint64_t inflow;   /* how many were received since one was sent */
+	shared_u32 streak; /* how many were sent since one was received */
+	/* Until when the thread does not sleep, because of a stream. */
+	uint64_t linger_ns;
+	/* Counts posts in a stream, for poll_policy_post. */
+	uint32_t posts;
 };
 
-/* Looks at the socket, by whichever thread. */
+/* Looks at the socket, by any thread. */
 struct poll_looks {
 	struct rx_backoff backoff;
 	shared_flag is_paced; /* the backoff makes a poll skip the socket */
@@ -50,23 +55,25 @@ struct poll_looks {
 	uint32_t dry_looks;   /* how many looks in a row left nothing */
 	uint64_t looked_ns;   /* when the last look was */
 	uint32_t in_vain;     /* looks in a row that found nothing, at most 3 */
-	bool is_fixed;	      /* poll_policy_fix */
-	uint32_t polls;	      /* counts polls: see poll_policy_is_full_turn */
-	shared_u32 news;      /* looks that found something, streams too */
+	bool is_fixed;	      /* poll_policy_fix was called */
+	uint32_t polls;	      /* counts polls, for poll_policy_is_full_turn */
+	/* Counts looks that found something, at the socket or at streams. */
+	shared_u32 news;
 };
 
 /* Looks by the thread that waits for work. */
 struct poll_thread {
 	uint64_t rest_ns;  /* when the last look ended */
 	uint64_t heard_ns; /* when a look last found something */
-	uint64_t look_ns;  /* ns that a look takes which finds nothing */
+	uint64_t look_ns;  /* how long a look takes that finds nothing */
 	uint32_t slowness; /* look_ns in units of POLL_POLICY_LOOK_NS */
-	uint64_t pause_ns; /* until then the backoff forbids a look */
+	uint64_t pause_ns; /* until when the backoff forbids a look */
 };
 
-/* Requests of UC and UD, which nothing acknowledges. */
+/* Requests of UC and UD QPs, which nothing acknowledges. */
 struct poll_unanswered {
-	uint32_t count;	  /* how many were posted without a pause */
+	/* How many were posted, each within POLL_POLICY_MIND_NS of the last. */
+	uint32_t count;
 	uint64_t last_ns; /* when the last was posted */
 	/* The thread looks at gathered posts each POLL_POLICY_MIND_NS. */
 	shared_flag is_minded;
@@ -77,52 +84,58 @@ struct poll_policy {
 	struct poll_looks looks;
 	struct poll_thread thread;
 	struct poll_unanswered unanswered;
-	/* Bytes of posts that wait together, roughly: several threads add. */
+	/* About how many bytes of posts wait together; several threads add to
+	 * this without a lock, so an addition may get lost. */
 	shared_u32 gathered;
 };
 
 /* Starts a policy that has seen no traffic. */
 void poll_policy_init(struct poll_policy *p);
 /*
- * From here on the policy decides the same for all traffic: no run of datagrams
+ * From here on the policy does not adapt to the traffic: no run of datagrams
  * counts as a stream, each poll may look at the socket, and no wait depends on
- * how long a look takes.  For measurements of what the rest of this file
- * brings.  Called before the first datagram.
+ * how long a look takes.  A measurement with this shows how much the policy
+ * gains by adapting.  Called before the first datagram.
  */
 void poll_policy_fix(struct poll_policy *p);
 
-/* A datagram, or a run of them of @segment bytes each, was sent. */
+/* Called when a datagram of @len bytes was sent, or a run of datagrams of
+ * @segment bytes each and @len bytes in total. */
 void poll_policy_sent(struct poll_policy *p, size_t len, size_t segment);
-/* A datagram, or a run of them of @segment bytes each, was received. */
+/* Called when a datagram of @len bytes was received, or a run of datagrams of
+ * @segment bytes each and @len bytes in total. */
 void poll_policy_received(struct poll_policy *p, size_t len, size_t segment);
-/* Did one look find so much (@bytes in @count datagrams) that the socket should
- * join datagrams (GRO)? */
+/* Should the socket join datagrams (GRO), because one look found @bytes bytes
+ * in @count datagrams? */
 bool poll_policy_joins(size_t bytes, size_t count);
 
 /*
- * May the socket be looked at?  @is_behind: the last look left datagrams, which
- * end the backoff.
+ * May a thread look at the socket now?  @is_behind: the last look left
+ * datagrams, so the backoff does not count.
  */
 bool poll_policy_may_look(const struct poll_policy *p, bool is_behind,
 			  uint64_t now_ns);
 /*
- * A look brought @bytes, 0 if it found nothing, and left the socket empty if
- * @is_dry.  @now_ns: when it began; @served_ns: when its datagrams were served,
- * or now_ns for less than POLL_POLICY_BULK bytes.
+ * Called after a look.  @bytes: the bytes of the datagrams that it found, or 0;
+ * @is_dry: it left the socket empty; @now_ns: when it began; @served_ns: when
+ * the engine had taken the datagrams, or now_ns for less than POLL_POLICY_BULK
+ * bytes.
  */
 void poll_policy_looked(struct poll_policy *p, size_t bytes, bool is_dry,
 			uint64_t now_ns, uint64_t served_ns);
-/* Something came by another way than the socket's datagrams. */
+/* Called when bytes came over a stream of an iWARP device. */
 void poll_policy_news(struct poll_policy *p);
-/* The backoff forbade a look: whether the socket is empty is not known. */
+/* Called when the backoff forbade a look: nobody knows then whether the socket
+ * is empty. */
 void poll_policy_skipped(struct poll_policy *p);
-/* Is the socket empty, as far as the peers should be told?  @waits: the caller
- * is about to wait for datagrams. */
+/* Should peers be told that the socket is empty?  @waits: the caller is about
+ * to wait for datagrams. */
 bool poll_policy_is_empty(const struct poll_policy *p, bool waits);
 
-/* Does this poll do everything, timers included?  Each eighth does. */
+/* Does this poll make a full turn, timers included?  One poll in eight does. */
 bool poll_policy_is_full_turn(struct poll_policy *p);
-/* Does a poll skip the socket, since a stream's ACKs come in shared memory? */
+/* Does a poll skip the socket, because this process sends a stream, whose ACKs
+ * come through shared memory? */
 bool poll_policy_skips_socket(const struct poll_policy *p);
 
 enum poll_post {
@@ -131,52 +144,56 @@ enum poll_post {
 	POLL_POST_TURN, /* a full turn, with a look at the socket */
 };
 
-/* Returns what a post has to do besides sending: a program that posts for long
- * without a poll has ACKs waiting. */
+/* Returns what a post has to do besides sending: while a program sends a stream
+ * without a poll, its posts look for the ACKs. */
 enum poll_post poll_policy_post(struct poll_policy *p, uint64_t now_ns);
-/* May @bytes that are posted wait for more?  Called without the lock, before
- * the doorbell's fence. */
+/* May @bytes bytes that were posted wait for more?  Called without the progress
+ * lock, before the fence that follows the doorbell. */
 bool poll_policy_may_gather(const struct poll_policy *p, uint32_t bytes);
-/* @bytes that were posted wait for more.  Without the lock. */
+/* Called when @bytes bytes that were posted wait for more, without the progress
+ * lock. */
 void poll_policy_gathered(struct poll_policy *p, uint32_t bytes);
-/* All that has gathered is being sent. */
+/* Called when all posts that wait are sent. */
 void poll_policy_scattered(struct poll_policy *p);
 
-/* A request was posted that nothing will acknowledge. */
+/* Called when a request of a UC or UD QP was posted, which nothing will
+ * acknowledge. */
 void poll_policy_unanswered(struct poll_policy *p, uint64_t now_ns);
-/* Were so many such requests posted that the thread has to look at posts that
- * wait? */
+/* Were so many unacknowledged requests posted that the thread should look at
+ * posts that wait, but does not yet? */
 bool poll_policy_wants_minding(const struct poll_policy *p);
-/* The thread is about to sleep: returns when it has to look at posts that wait,
- * or UINT64_MAX. */
+/* Called when the thread is about to sleep: returns when it has to look at
+ * posts that wait; UINT64_MAX: it need not look. */
 uint64_t poll_policy_mind(struct poll_policy *p, uint64_t now_ns);
 
 /*
- * The thread's look has ended.  @bulk and @news: stream.bulk and looks.news
- * from before it.
+ * Called when the thread's look has ended.  @bulk and @news: stream.bulk and
+ * looks.news before the look.
  */
 void poll_policy_rested(struct poll_policy *p, uint64_t bulk, uint32_t news,
 			uint64_t now_ns);
-/* The thread is about to sleep: notes until when the backoff forbids its next
- * look.  @is_behind: the last look left datagrams, which end the backoff. */
+/* Called when the thread is about to sleep: notes until when the backoff
+ * forbids its next look.  @is_behind: the last look left datagrams, so the
+ * backoff does not count. */
 void poll_policy_sleeps(struct poll_policy *p, bool is_behind);
 /*
- * After a look of the thread: measures how long a look without a find takes.
- * The thread's waits before it sleeps were tuned on a machine where such a look
- * takes POLL_POLICY_LOOK_NS; where a look takes longer, a wake-up takes longer
- * too, much longer on an emulated machine.
+ * Called after a look of the thread: measures how long a look takes that finds
+ * nothing.  The thread's waits before it sleeps were tuned on a machine where
+ * such a look takes POLL_POLICY_LOOK_NS.  Where a look takes longer, for
+ * example on an emulated machine, a wake-up takes longer too, and the waits are
+ * scaled.
  */
 void poll_policy_thread_looked(struct poll_policy *p, uint64_t now_ns);
-/* @ns on a machine of this slowness. */
+/* Returns the wait of @ns ns, scaled for a machine of the measured slowness. */
 static inline uint64_t poll_policy_scaled(const struct poll_policy *p,
 					  uint64_t ns)
 {
 	return ns * p->thread.slowness;
 }
 /*
- * Returns for how many ns the thread should look again rather than sleep: a
- * stream came a moment ago, so more will, and a wake-up costs its sender more
- * than a look costs the thread.
+ * Returns for how many ns the thread should continue to look instead of
+ * sleeping.  After a stream more datagrams will probably come soon, and a
+ * wake-up costs their sender more than a look costs the thread.
  */
 uint64_t poll_policy_lingers(const struct poll_policy *p, uint64_t now_ns);
 /* Does the backoff forbid the thread a look? */

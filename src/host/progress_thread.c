@@ -19,31 +19,31 @@
 #include "util/fd_identity.h"
 #include "util/shared.h"
 
-#define END_S	   1	  /* a thread that cannot be woken may end by then */
-#define HUNGRY_NS  100000 /* a program that polls has polled again by then */
-#define POLLED_NS  50000
+#define END_S	   1	  /* for a thread that cannot be woken to end */
+#define HUNGRY_NS  100000 /* within which a polling program polls again */
+#define POLLED_NS  50000  /* the same, during a nap */
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 1000000
 
 static pthread_t thread;
 static bool is_running;
-static sem_t begun;
-static shared_u32 arms;
+static sem_t begun;	/* posted once the thread has taken the pulse lock */
+static shared_u32 arms; /* how often the program has armed a CQ */
 /*
  * `current` is the number of the progress thread; a thread with another number
  * ends.  `left_alone` is the number of the last thread that could not be woken:
  * all threads up to that number have ended, or sleep for good.
  */
 static shared_u32 current = 1, left_alone;
-/* In a progress thread: the thread's number. */
+/* The number of this progress thread. */
 static _Thread_local uint32_t own_number;
-/* The number of the thread that is being created. */
+/* The number for the progress thread that is being created. */
 static uint32_t first_number;
 
 /*
  * Does the program make progress by polling, and did its latest poll find
- * nothing?  Then it polls again.  Judged by the clock: this thread may have
- * taken the program's core.
+ * nothing?  Then it will poll again.  This thread may have taken the program's
+ * core, so the time since the latest poll decides whether the program polls.
  */
 static bool is_hungry(struct progress *l)
 {
@@ -51,7 +51,7 @@ static bool is_hungry(struct progress *l)
 	       progress_ago_ns(shared_load(&l->activity.polled)) < HUNGRY_NS;
 }
 
-/* Does the program send a stream?  Then it receives the ACKs while it posts. */
+/* Does the program send a stream?  Then its posts also receive the ACKs. */
 static bool is_streaming(struct progress *l)
 {
 	return shared_load(&l->policy.stream.streak) >= POLL_POLICY_STREAM &&
@@ -59,9 +59,10 @@ static bool is_streaming(struct progress *l)
 }
 
 /*
- * Leaves progress to the program for as long as the program makes progress and
- * there is news; arming a CQ ends this.  A nap costs the program's core two
- * switches, so naps get longer, also over times without news.
+ * Leaves progress to the program, and returns when a nap saw no progress of the
+ * program or no news, or when the program arms a CQ.  A nap costs the program's
+ * core two thread switches, so naps get longer.  `ns` is kept from call to
+ * call, so that naps do not get short again after each pause of the traffic.
  */
 static void watch_program(struct progress *l, uint32_t armed)
 {
@@ -73,10 +74,11 @@ static void watch_program(struct progress *l, uint32_t armed)
 	if (now - until_ns > 2 * NAP_MAX_NS)
 		ns = NAP_MIN_NS;
 	shared_store(&l->activity.is_watched, 1);
-	/* Orders this store before the load of `arms`; progress_thread_armed
-	 * stores `arms` and then loads is_watched.  Without the two fences both
-	 * could miss the other's store, and this thread would nap while the
-	 * program sleeps. */
+	/* Orders the store of is_watched before the load of `arms`.  The fence
+	 * in progress_thread_armed orders the store of `arms` before the load
+	 * of is_watched.  Without these fences each of the two threads could
+	 * miss the other's store, and this thread would nap while the program
+	 * sleeps. */
 	shared_fence();
 	do {
 		if (shared_load(&current) != own_number ||
@@ -95,10 +97,10 @@ static void watch_program(struct progress *l, uint32_t armed)
 }
 
 /*
- * Leaves the work for which this thread woke to a program that polls: the
- * program does the work sooner, and two threads at once only hinder each other.
- * A program that has armed a CQ sleeps, and a program that polls its memory
- * polls a CQ only now and then, so the thread does their work.
+ * Leaves the work for which this thread woke up to a program that polls: the
+ * program does it sooner, and two threads would only hinder each other.  This
+ * thread does the work of a program that has armed a CQ and sleeps, and of a
+ * program that polls its own memory and polls a CQ only now and then.
  */
 static void leave_to_program(struct progress *l)
 {
@@ -114,9 +116,10 @@ static void *run_thread(void *arg)
 {
 	struct progress *l = arg;
 
-	/* the thread may be stopped already: then `current` differs */
+	/* Not from `current`, which differs if the thread was stopped before it
+	 * began to run. */
 	own_number = first_number;
-	/* naps are shorter than the default timer slack */
+	/* The default timer slack, 50 us, would double the shortest nap. */
 	prctl(PR_SET_TIMERSLACK, 1ul);
 	local_peer_begin();
 	sem_post(&begun);
@@ -126,7 +129,7 @@ static void *run_thread(void *arg)
 		leave_to_program(l);
 	}
 	if (own_number <= shared_load(&left_alone))
-		return NULL; /* the locks belong to the thread's successor */
+		return NULL; /* a later progress thread has the locks now */
 	leader_give();
 	local_peer_end();
 	return NULL;
@@ -155,8 +158,8 @@ int progress_thread_start(struct progress *l)
 	leader_open(l);
 	sem_init(&begun, 0, 0);
 	sigfillset(&all);
-	/* blocked, these would end the process where copy_nofault.h handles
-	 * them */
+	/* copy_nofault.h handles faults by these signals.  If the thread
+	 * blocked them, a fault would end the process. */
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -172,8 +175,8 @@ int progress_thread_start(struct progress *l)
 	}
 	pthread_setname_np(thread, "adverb");
 	is_running = true;
-	/* Once the thread holds the lock that hca_is_alive reads, peers reach
-	 * this process even if it is stopped. */
+	/* Waits until the thread holds the lock that hca_is_alive reads.  From
+	 * then on peers reach this process, even if it is stopped. */
 	while (local_peer_is_open() && sem_wait(&begun) && errno == EINTR)
 		;
 	return 0;
@@ -220,7 +223,9 @@ void progress_thread_forget(void)
 void progress_thread_armed(struct progress *l)
 {
 	shared_store(&arms, shared_own(&arms) + 1);
-	/* The other half of the fence in watch_program. */
+	/* Orders the store of `arms` before the load of is_watched.  Without
+	 * this fence and the one in watch_program, the progress thread could
+	 * nap while the program sleeps. */
 	shared_fence();
 	if (shared_load(&l->activity.is_watched))
 		progress_wake(l);

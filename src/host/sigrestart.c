@@ -3,12 +3,12 @@
 
 #include "host/progress.h"
 
-#define LOOK_NS 100000000 /* a program seldom changes its handlers */
+#define LOOK_NS 100000000 /* between reads of the program's handlers */
 
 enum { RESTARTING = 1, ENDING = 2 };
 
-/* Is this a signal that a fault of the program raises?  Such a signal ends no
- * call. */
+/* Is this a signal that a fault of the program raises?  Such a signal does not
+ * arrive during a system call. */
 static bool is_of_fault(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE ||

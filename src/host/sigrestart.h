@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Does a signal end a system call that it interrupts?  The kernel decides by
- * the handler's SA_RESTART, and restarts only calls that wait on one
- * descriptor.  For epoll and poll this module decides by the program's
- * handlers, which are all of one kind in most programs, and reads them again
- * now and then.
+ * SA_RESTART of the signal's handler, but never restarts epoll and poll.  For
+ * these two, this module decides by the program's handlers, which it reads now
+ * and then.  In most programs all handlers have SA_RESTART or none has it.
  *
  * Owner and lock: the caller's.
  */
@@ -15,25 +14,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The handlers at the last look.  Starts as {0}. */
+/* The program's handlers when they were last read.  Starts as {0}. */
 struct sigrestart {
-	uint64_t looked_ns;
-	unsigned kinds;	 /* bits: restarting handlers, ending handlers */
-	sigset_t ending; /* signals whose handlers end a call */
+	uint64_t looked_ns; /* when they were read (clock_real); 0: never */
+	/* Bit 0: some handlers have SA_RESTART.  Bit 1: some have not. */
+	unsigned kinds;
+	sigset_t ending; /* signals whose handlers have no SA_RESTART */
 };
 
-/* Are there handlers of both kinds?  Then no code can tell which one ran. */
+/* Do some handlers have SA_RESTART and others not?  Then no code can tell
+ * whether the handler that ran ends a wait. */
 bool sigrestart_differ(struct sigrestart *h);
-/* A handler has just interrupted a wait: may it be of the kind that ends it? */
+/* Called when a handler has just interrupted a wait, after the handlers were
+ * read: is there a handler without SA_RESTART, so that the wait ends? */
 bool sigrestart_end(struct sigrestart *h);
 /*
  * For a caller that works between two waits: blocks the signals whose handlers
- * end a wait, and stores the mask from before, which the waits use.  Without it
- * a signal that arrives between two waits would end neither.  False: there are
- * no such signals, and nothing was blocked.
+ * have no SA_RESTART, and stores the previous mask in *before.  The caller
+ * waits with this mask, so a signal that arrived between two waits ends the
+ * next wait.  False: there are no such signals, and nothing was blocked.
  */
 bool sigrestart_block(const struct sigrestart *h, sigset_t *before);
-/* Is a signal pending that sigrestart_block has blocked? */
+/* Is a signal pending that sigrestart_block has blocked?  @before: the mask
+ * that sigrestart_block has stored. */
 bool sigrestart_wait(const struct sigrestart *h, const sigset_t *before);
 
 #endif

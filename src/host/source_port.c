@@ -10,13 +10,13 @@
 #include "wire/port.h"
 
 #define WAITING 64 /* questions that the broker has yet to answer */
-#define KNOWN	64 /* answers kept for when there is no broker */
+#define KNOWN	64 /* answers that are kept for a time without a broker */
 
-/* A port of which the broker has said that the peer's process has it. */
+/* A port that the process with this class has, as the broker has said. */
 struct known {
 	uint32_t class; /* 0: none */
 	struct inaddr from;
-	uid_t user;
+	uid_t user; /* the owner of the port */
 };
 
 static struct engine_source waiting[WAITING];
@@ -48,7 +48,8 @@ static void keep_question(const struct engine_source *s)
 		known[next_known++ % KNOWN] = k;
 }
 
-/* Asks the broker, which knows the users of both processes. */
+/* Asks the broker, which knows the users of both processes.  Without a broker
+ * uses an earlier answer, if there is one. */
 static void ask_broker(struct engine *e, const struct engine_source *s,
 		       uid_t user, uint64_t now_ns)
 {
@@ -80,9 +81,10 @@ static void resolve_port(struct engine *e, struct engine_source *s,
 		break;
 	case PORT_UNTOLD:
 		log_say(LOG_SOURCE_UNTOLD, 0,
-			"the kernel does not tell whose a UDP port is "
-			"(sock_diag, /proc/net/udp): other users of this host "
-			"can send packets in the name of its connections");
+			"the kernel does not tell which user owns a UDP port, "
+			"so other users of this host can forge packets of this "
+			"program's connections; allow sock_diag(7) in the "
+			"sandbox, or make /proc/net/udp readable there");
 		engine_source(e, s, true, now_ns);
 		break;
 	}

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Answers the engine's questions about source ports of this host: which process
- * has the port, and may it speak for the peer (engine/source_check.h)?  A port
- * of this process's own user or of root is believed, since such a process could
- * read this one's memory anyway.  For another user's port the broker says
- * whether the process that has it is the one with the peer's class; while there
- * is no broker, an earlier answer holds for as long as the port has the same
- * owner.  All calls are made under the progress lock; none waits but for the
- * kernel's answer about a port.
+ * Answers the engine's questions about source ports of this host: may the
+ * process that has a port send packets of the peer (engine/source_check.h)?
+ *
+ * A port of root or of this process's own user is believed, since a process of
+ * that user could read this process's memory anyway.  For a port of another
+ * user the broker says whether the process with the peer's class has the port.
+ * While there is no broker, an earlier answer is used as long as the port has
+ * the same owner.
+ *
+ * All calls are made under the progress lock.  They wait only for the kernel's
+ * answer about a port's owner.
  */
 #ifndef HOST_SOURCE_PORT_H
 #define HOST_SOURCE_PORT_H
@@ -15,17 +18,18 @@
 #include "broker/client.h"
 #include "engine/engine.h"
 
-/* Answers the engine's questions, at once or later in source_port_told. */
+/* Answers the engine's new questions at once, or asks the broker; then
+ * source_port_told answers. */
 void source_port_find(struct engine *e, uint64_t now_ns);
-/* Takes the broker's answer, and tells the engine. */
+/* Passes an answer of the broker (CLIENT_NEWS_SOURCE) to the engine. */
 void source_port_told(struct engine *e, const struct client_news *news,
 		      uint64_t now_ns);
 /* Is an answer of the broker outstanding? */
 bool source_port_is_asking(void);
-/* There is another broker, which will not answer what the last one was asked.
- */
+/* Called when there is a new broker: asks it the questions that its predecessor
+ * has not answered. */
 void source_port_is_back(void);
-/* Forgets everything, when the last host is gone. */
+/* Forgets all questions and answers.  Called when a host is made. */
 void source_port_forget(void);
 
 #endif

@@ -8,7 +8,8 @@
 #include "host/host.h"
 #include "log/log.h"
 
-/* Each address is a cause of its own, and each user of this host. */
+/* Returns the detail for log_say, so that each address, and each user of an
+ * address of this host, gets one message. */
 static uint64_t detail_of(const struct engine_suspect *who)
 {
 	uint64_t half[2], mixed;
@@ -19,14 +20,14 @@ static uint64_t detail_of(const struct engine_suspect *who)
 }
 
 static const char *const signs[ENGINE_SIGNS] = {
-	[ENGINE_SIGN_QPN] = "for queue pairs that there never were",
-	[ENGINE_SIGN_PEER] = "for queue pairs whose peer is another",
-	[ENGINE_SIGN_PSN] = "with PSNs far from the next one",
-	[ENGINE_SIGN_SOURCE] = "from ports that the peer's user does not have",
-	[ENGINE_SIGN_KEY] = "with keys that are wrong",
+	[ENGINE_SIGN_QPN] = "for queue pairs that never existed",
+	[ENGINE_SIGN_PEER] = "for queue pairs with another peer",
+	[ENGINE_SIGN_PSN] = "with PSNs far outside the window",
+	[ENGINE_SIGN_SOURCE] = "from ports that the peer's user does not own",
+	[ENGINE_SIGN_KEY] = "with wrong keys",
 };
 
-/* "3 for queue pairs that there never were, 100 with ..." */
+/* Writes "3 for queue pairs that never existed, 100 with ...". */
 static void list_signs(const struct engine_suspect *who, char *text,
 		       size_t size)
 {
@@ -64,9 +65,9 @@ static void say_suspect(const struct engine_suspect *who)
 	name_suspect(who, from, sizeof(from));
 	list_signs(who, what, sizeof(what));
 	log_say(LOG_SUSPECT, detail_of(who),
-		"packets from %s fit no connection of this process: %s; "
-		"somebody there, or in that name, guesses or forges; they "
-		"are dropped, many of them unseen (adverb top counts them)",
+		"packets from %s fit no connection of this process: %s; they "
+		"are probably forged, so adverb drops them (adverb top counts "
+		"them); a firewall can block their sender",
 		from, what);
 }
 

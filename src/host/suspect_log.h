@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sentences about addresses that send packets which fit no connection of this
- * process: one for each address (engine/suspect.h).  No state.
+ * Messages about addresses that send packets which fit no connection of this
+ * process, one for each address and user (engine/suspect.h).  No state.
  */
 #ifndef HOST_SUSPECT_LOG_H
 #define HOST_SUSPECT_LOG_H
@@ -9,7 +9,7 @@
 #include "engine/engine.h"
 #include "log/log.h"
 
-/* Prints the sentences that are due.  Under the progress lock. */
+/* Prints the messages that are due.  Called under the progress lock. */
 void suspect_log_say(struct engine *e);
 
 #endif

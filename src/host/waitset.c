@@ -32,9 +32,10 @@ static int streams_of(const struct progress *l)
 }
 
 /*
- * Makes a new epoll set when one of the descriptors is another file: a
- * descriptor that a child of fork keeps open cannot be removed from the set.
- * The eventfd reports each write (EPOLLET), so it is never read.
+ * Makes a new epoll set.  Called again when one of the descriptors refers to
+ * another file, because the old file cannot be removed from a set once it is
+ * closed here, while a child of fork may keep it open.  EPOLLET makes the
+ * eventfd report each write once, so it is never read.
  */
 static void make_epoll(struct waitset *in, struct progress *l)
 {
@@ -52,8 +53,8 @@ static void make_epoll(struct waitset *in, struct progress *l)
 	}
 	if (streams_of(l) >= 0)
 		epoll_ctl(in->fd, EPOLL_CTL_ADD, streams_of(l), &streams);
-	/* The thread that makes progress may be closing the broker's descriptor
-	 * just now; then version_of changes soon. */
+	/* The thread that makes progress may close the broker's descriptor just
+	 * now.  Then version_of changes, and the next wait makes a new set. */
 	if (broker_link_fd() >= 0)
 		epoll_ctl(in->fd, EPOLL_CTL_ADD, broker_link_fd(), &broker);
 }
@@ -61,7 +62,8 @@ static void make_epoll(struct waitset *in, struct progress *l)
 void waitset_open(struct waitset *in, struct progress *l)
 {
 	in->is_deaf = false;
-	/* valgrind does not know epoll_pwait2, and complains */
+	/* valgrind prints a warning for epoll_pwait2, which it does not
+	 * know. */
 	in->is_refused = !libc_epoll_pwait2 || instrument_by_valgrind();
 	make_epoll(in, l);
 }
@@ -70,7 +72,8 @@ void waitset_close(struct waitset *in)
 {
 	int fd = in->fd;
 
-	/* first: close closes it even if the thread is cancelled there */
+	/* Set before the close: a thread that is cancelled in close has closed
+	 * fd all the same, and no thread may use its number from then on. */
 	in->fd = -1;
 	fd_identity_close(fd);
 }

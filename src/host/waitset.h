@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The descriptors that the leader waits on: the receive socket, the eventfd,
- * the broker's connection, the epoll set of the streams.  Owner: leader.c;
- * lock: the lock of leader.c. */
+ * the connection to the broker, and the epoll set of the streams.  Owner:
+ * leader.c; lock: leader_lock. */
 #ifndef HOST_WAITSET_H
 #define HOST_WAITSET_H
 
@@ -14,11 +14,13 @@ struct progress;
 struct waitset {
 	int fd;		  /* an epoll descriptor, or -1 */
 	uint32_t version; /* version_of (waitset.c) when fd was made */
-	/* The kernel or the C library has no epoll_pwait2: poll is used. */
+	/* epoll cannot be used, so poll is used: the kernel, the C library or a
+	 * sandbox has no epoll_pwait2, or descriptors have run out. */
 	bool is_refused;
-	/* something else than the socket ended the last wait */
+	/* An event ended the last wait, but not one of the socket.  So the
+	 * socket is known to be empty. */
 	bool is_deaf;
-	bool has_timed_out; /* the last wait found nothing at all */
+	bool has_timed_out; /* the last wait ended without an event */
 	/* The signal mask during a wait; NULL: the thread's own. */
 	const sigset_t *mask;
 };
@@ -28,9 +30,10 @@ void waitset_open(struct waitset *in, struct progress *l);
 /* Closes the epoll set, if it is open. */
 void waitset_close(struct waitset *in);
 /*
- * Waits for these events of the socket (POLLIN, POLLOUT or none), for the
- * broker and the eventfd, and at most until `until` (UINT64_MAX: without end).
- * Sets is_deaf and has_timed_out.  0 or -EINTR.
+ * Waits until the socket has one of socket_events (POLLIN, POLLOUT or 0), or
+ * until the broker, the eventfd or a stream has something to read, and at most
+ * until the time `until` (clock_real; UINT64_MAX: without end).  Sets is_deaf
+ * and has_timed_out.  Returns 0, also if the wait failed, or -EINTR.
  */
 int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
 		 short socket_events);
