@@ -18,8 +18,8 @@ void burst_recycle(struct burst *b)
 
 uint8_t *burst_space(struct burst *b)
 {
-	/* a packet that fits the newest frame needs none, but any other packet
-	 * needs a frame of its own */
+	/* The next packet may need a new frame: nobody knows its length and its
+	 * destination yet. */
 	if (b->count == BURST_FRAMES ||
 	    sizeof(b->area) - b->used < BURST_PACKET)
 		return NULL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames under construction: packets to the same destination are put behind one
- * another while they are equally long, so that one system call sends them all.
- * Only the last packet of a frame may be shorter.  A longer packet begins a new
- * frame, as the First of a WRITE does, since the First alone has a RETH.
+ * Frames under construction.  Packets of equal length to the same destination
+ * are put one behind the other into a frame, so that one system call sends them
+ * all.  Only the last packet of a frame may be shorter.  A longer packet begins
+ * a new frame.  (For example, the First of a WRITE is longer than its Middles,
+ * because only the First has a RETH.)
  *
  *	frame	| packet | packet | packet | shorter |
  *		 id 0     id 1     id 2     id 3	(IPv4, see rocev2.h)
@@ -37,23 +38,28 @@ struct burst_path {
 };
 
 struct burst {
-	uint32_t count;	       /* frames made since the area was empty */
-	uint32_t first;	       /* the index of the first frame not yet sent */
-	uint32_t segments;     /* packets in the newest frame */
-	bool is_open;	       /* the newest frame may grow */
-	size_t used;	       /* bytes of the area */
-	struct rocev2_sum sum; /* last payload's; its factor is reused */
+	uint32_t count;	   /* frames made since the area was empty */
+	uint32_t first;	   /* the index of the first frame not yet sent */
+	uint32_t segments; /* packets in the newest frame */
+	bool is_open;	   /* the newest frame may take another packet */
+	size_t used;	   /* bytes of the area that frames use */
+	/* The sum of the last payload.  Its factor is used again for a payload
+	 * of the same length. */
+	struct rocev2_sum sum;
+	/* What rocev2_seal computed from the last packet's addresses. */
 	struct rocev2_memo memo;
 	struct engine_frame frames[BURST_FRAMES];
 	uint8_t area[BURST_AREA];
 };
 
-/* Returns where the next packet has to be written; NULL: there is no room. */
+/* Returns where the caller has to write the next packet, with room for
+ * BURST_PACKET bytes; NULL: there is no room. */
 uint8_t *burst_space(struct burst *b);
 /*
  * Puts the packet that the caller has written at burst_space into a frame, and
- * appends its ICRC.  @len: its bytes without ICRC; sum_bytes and sum_crc: as in
- * struct ibt.
+ * appends its ICRC.  @len: its bytes without ICRC.  @sum_bytes: the length of
+ * its payload without pad, if the CRC of the payload is already known, and then
+ * @sum_crc is this CRC (struct ibt); else 0.
  */
 void burst_put(struct burst *b, const struct burst_path *path, size_t len,
 	       uint32_t sum_bytes, uint32_t sum_crc);
@@ -63,11 +69,11 @@ struct burst_path burst_path_of(const struct ibt_qp *q);
 /* Returns the path of one datagram of UD.  `together` is BURST_SEGMENTS if the
  * kernel may segment a frame on this path (wq_to.bursts), else 1. */
 struct burst_path burst_path_to(const struct wq_to *to);
-/* Writes the ICRC of a packet that is sent without the rest of its frame, and
- * so with the IPv4 id 0.  @len: its bytes with ICRC. */
+/* Writes the ICRC of a packet that is sent alone although it was in a frame of
+ * several: its IPv4 id is 0 then.  @len: its bytes with ICRC. */
 void burst_seal_segment(const struct inaddr *from, const struct inaddr *to,
 			uint8_t *packet, size_t len);
-/* Frees the frames and the area if all frames have been sent. */
+/* Makes the area empty again, if all frames have been sent. */
 void burst_recycle(struct burst *b);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* QPs whose requests go over a byte stream (iWARP). */
+/* QPs whose requests go over a byte stream (iWARP): the functions
+ * engine_stream_* of engine.h. */
 #include <string.h>
 
 #include "engine/inside.h"

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs that answer nothing: destroyed or in error.  Adapters drop
- * packets for them in silence (IBTA 9.6.1.1, 10.3.1), and the sender gives up
- * when its retries are used up.  A sender here also waits for peers that are
- * merely slow, so it has to tell a closed queue pair from a slow process: a
- * process that drops such a packet writes the QPN into its page, where the
- * processes of its host read it.
+ * The list of closed queue pairs: those that were destroyed or are in ERR, and
+ * so answer nothing.  Hardware adapters drop packets for such queue pairs
+ * silently (IBTA 9.6.1.1, 10.3.1), and a sender gives up after its retries.
  *
- * The page has the last CLOSED_SLOTS such QPNs.  A QPN that was overwritten is
+ * An adverb sender waits longer, because the peer may only be slow, so it has
+ * to tell a closed queue pair from a slow process.  Therefore a process that
+ * drops a packet for a closed queue pair writes the QPN into its page, which
+ * the processes of its host read.
+ *
+ * The list has the last CLOSED_SLOTS such QPNs.  A QPN that was overwritten is
  * written again when the next packet for it comes.  A queue pair in RESET is
- * not closed: it may be new, and its process late.
+ * not closed: it may be new, and its process may only be late to modify it.
  *
- * Owner of the page's part: the engine of the page's process.  Lock: the
- * progress lock; readers need none.  Sans-IO.
+ * Owner of the list: the engine of the page's process.  Lock: the progress
+ * lock; readers need none.  Sans-IO.
  */
 #ifndef ENGINE_CLOSED_H
 #define ENGINE_CLOSED_H
@@ -24,17 +26,20 @@
 
 #define CLOSED_SLOTS 63
 
-/* Lies in a page.  A slot with QPN 0 is free. */
+/* Lies in a page. */
 struct closed {
-	ring_index next;
-	shared_u32 qpn[CLOSED_SLOTS];
+	ring_index next;	      /* the next slot to write, free-running */
+	shared_u32 qpn[CLOSED_SLOTS]; /* 0: the slot is free */
 };
 
-/* A packet for this QPN was dropped: writes the QPN into the page. */
+/* Writes the QPN into the list of this process.  Called when a packet for the
+ * closed queue pair was dropped. */
 void closed_note(struct closed *c, uint32_t qpn);
-/* The queue pair answers from now on: removes its QPN from the page. */
+/* Removes the QPN from the list of this process.  Called when the queue pair
+ * answers from now on. */
 void closed_open(struct closed *c, uint32_t qpn);
-/* Does the page, also that of another process, have this QPN? */
+/* Does the list, of this process or of another one, have this QPN?  Needs no
+ * lock. */
 bool closed_has(const struct closed *c, uint32_t qpn);
 
 #endif

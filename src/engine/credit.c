@@ -5,23 +5,25 @@
 
 #include "util/bits.h"
 
-/* Packets up to this length are one allocation of the kernel, a power of two.
- */
+/* For a packet up to this length the kernel makes one allocation, whose size is
+ * a power of two. */
 #define LINEAR_BYTES 16000
 #define SKB_BYTES    1024	/* the most that the kernel adds to a packet */
-#define EPOCH_NS     500000000u /* how long a sender is counted at least */
+#define EPOCH_NS     500000000u /* a sender is counted for at least so long */
+/* A sender that has not sent for so long begins again: it may not be counted
+ * any more. */
 #define IDLE_NS	     (EPOCH_NS / 2)
 #define ASK_NS	     50000u	 /* between two questions for a page */
-#define ASK_AGAIN_NS 10000000u	 /* ASK_NS, when no packet waits for a page */
+#define ASK_AGAIN_NS 10000000u	 /* ASK_NS if no packet waits for the page */
 #define PAGE_NS	     1000000000u /* how long packets wait for a page */
-/* A sent packet may wait this long for the kernel's thread that brings it to
- * the receiver's socket. */
+/* A sent packet may wait this long for the kernel thread that brings it to the
+ * receiver's socket. */
 #define UNDER_WAY_NS 20000000u
-#define EMPTY_LOOKS  2 /* looks that follow_page needs */
+#define EMPTY_LOOKS  2 /* the growth of `empties` that follow_page needs */
 #define LOOK_MIN_NS  20000u
 #define LOOK_MAX_NS  10000000u
-/* Bytes that may be sent before the page is known, even by all processes of the
- * host together. */
+/* Bytes that a process may send before it knows the page: so few that the
+ * buffer has room even if many processes do so at once. */
 #define REORDER_BYTES 16384
 
 static uint32_t buffer_cost(size_t len)
@@ -68,8 +70,8 @@ static void follow_page(struct credit *c, uint32_t drained, uint64_t now_ns)
 	bool is_another = p->generation != c->generation;
 
 	c->generation = p->generation;
-	/* more drained than sent: the receiver counted packets of a process
-	 * that had this class before */
+	/* If more was drained than sent, the receiver has also counted packets
+	 * of a process that had this class before. */
 	if (over || is_another || (int32_t)(c->sent - drained) < 0) {
 		c->sent = drained;
 		if (is_another || (int32_t)(c->since - drained) > 0)
@@ -100,7 +102,8 @@ static uint32_t find_share(struct credit *c, uint32_t drained, uint64_t now_ns)
 	return capacity / 8 * 7 / bits_min_u32(senders, CREDIT_CLASSES);
 }
 
-/* There is no room: may a packet be sent all the same? */
+/* May a packet be sent although there is no room, because it has waited long
+ * enough? */
 static bool is_out_of_patience(struct credit *c, uint64_t patience_ns,
 			       uint64_t now_ns)
 {
@@ -198,7 +201,7 @@ void credit_open(struct credit_inbox *in, struct credit_page *page,
 	if (!page || in->is_off)
 		return;
 	shared_store(&page->apart, apart);
-	/* the kernel may free up to a quarter of the buffer late */
+	/* The kernel may be late to free up to a quarter of the buffer. */
 	shared_store(&page->capacity, buffer_bytes / 4 * 3);
 }
 
@@ -257,7 +260,8 @@ bool credit_owes_look(const struct credit_inbox *in)
 
 void credit_empty(struct credit_inbox *in)
 {
-	/* a poll that receives nothing should not write the page */
+	/* Polls that receive nothing do not write the page after EMPTY_LOOKS,
+	 * so that its cache line stays with the readers. */
 	if (!credit_owes_look(in))
 		return;
 	in->quiet++;

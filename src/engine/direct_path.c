@@ -4,8 +4,8 @@
 #include "engine/inside.h"
 #include "util/bits.h"
 
-/* The bytes that a request counts against ENGINE_MOVED_MAX beside its payload.
- */
+/* Each request counts as this many bytes against ENGINE_MOVED_MAX, in addition
+ * to its payload. */
 #define MOVED_EACH 4096
 
 void engine_serve_notify(struct engine *e)
@@ -33,6 +33,10 @@ bool engine_has_notify(const struct engine *e)
 
 void engine_asleep(struct engine *e, bool asleep)
 {
+	/* Orders the store of is_asleep before the caller's load of the notify
+	 * bits.  A peer sets a notify bit before it loads is_asleep
+	 * (notify_post).  Without this order each could miss the other's store,
+	 * and this process would sleep with a notify bit set. */
 	shared_publish(&e->ibt.hca->shared->is_asleep, asleep);
 }
 
@@ -108,6 +112,8 @@ void *engine_released(struct engine *e)
 	return initiator_released(&e->ibt);
 }
 
+/* Executes the next requests of q, or a piece of a long one.  Returns the bytes
+ * copied, plus 1 for each request; 0: no request can be executed now. */
 static uint32_t execute_piece(struct engine *e, struct ibt_qp *q,
 			      uint64_t now_ns)
 {

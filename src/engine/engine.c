@@ -22,8 +22,8 @@
 #define QUANTUM_PACKETS 128
 #define QUANTUM_BYTES	65536
 
-/* Makes the senders' states for all classes, if this process has a class.
- * False: no memory. */
+/* Makes the state of flow control for the receivers of all classes, if there
+ * are classes.  False: no memory. */
 static bool make_credits(struct engine *e, bool is_off)
 {
 	e->inbox.is_off = is_off;
@@ -118,7 +118,7 @@ struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp)
 	if (map_add(&e->qpns, qp->qpn, q))
 		goto undo_init;
 	engine_suspects_has_qpn(&e->suspects, qp->qpn);
-	/* QPs with different completion queues mostly have different locks */
+	/* The lock depends on the completion queue, see engine_post_lock_of. */
 	q->direct.apart.lock =
 		engine_post_lock_of(arena_at(&e->ibt.hca->arena, qp->send_cq));
 	return q;
@@ -130,9 +130,9 @@ free_it:
 }
 
 /*
- * Serves the notify bits that peers have set since the QP was withdrawn from
- * them.  Other QPs use its completion queues, and programs wait for the events
- * of some of these bits.
+ * Serves the notify bits that peers had set for q before the QP was withdrawn
+ * from them, and that are of use without q: programs may wait for the events of
+ * a completion queue or an SRQ that other QPs use, too.
  */
 static void serve_last_bits(struct engine *e, struct ibt_qp *q)
 {
@@ -151,8 +151,9 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 	for (uint32_t i = e->ibt.events.tail; i != e->ibt.events.head; i++) {
 		struct engine_event *v = ibt_event_at(&e->ibt, i);
 
-		/* the events of CQs and SRQs stay; the other events have the
-		 * cookie of the QP, which is about to be freed */
+		/* Events of CQs and SRQs stay.  The other events have the
+		 * cookie of the QP, which is about to be freed, so they are
+		 * replaced by events without a meaning. */
 		if (v->qpn == q->qp->qpn && v->type != ENGINE_CQ_EVENT &&
 		    v->type != ENGINE_CQ_ERR && v->type != ENGINE_SRQ_LIMIT)
 			v->type = ENGINE_EXPLAIN, v->explain.cause = 0;
@@ -228,11 +229,13 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 	int err;
 
 	e->ibt.now_ns = now_ns;
-	engine_serve_notify(e); /* the QP may have failed already */
+	/* A notify bit may say that the QP has failed. */
+	engine_serve_notify(e);
 	err = qp_modify_check(e->ibt.hca, qp, attr, mask, why);
 	if (!err && (mask & HCA_QP_MAX_DEST_RD_ATOMIC) &&
 	    ibt_qp_room(q, attr->max_dest_rd_atomic)) {
-		*why = "no memory for the responses of max_dest_rd_atomic";
+		*why = "there is no memory for the responses to "
+		       "max_dest_rd_atomic requests; use a smaller value";
 		err = -ENOMEM;
 	}
 	shared_store(&qp_target(qp)->is_wanted, !err && !fails);
@@ -280,7 +283,8 @@ void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 {
 	e->class = class;
 	credit_open(&e->inbox, page, buffer_bytes, apart);
-	/* packets to this process itself need not wait for its page */
+	/* Packets that this process sends to itself need not wait for a
+	 * page. */
 	if (e->credits)
 		e->credits[class % CREDIT_CLASSES].page = page;
 }
@@ -358,8 +362,8 @@ void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	rx_pending_serve(&e->ibt, q);
 }
 
-/* A timer has expired: RC waited for the peer's receive, UC and UD for a
- * receive of q. */
+/* Called when the timer of a wait for a receive has expired: of the peer for
+ * RC, of q for UC and UD. */
 static void expire_rnr_timer(struct engine *e, struct ibt_qp *q,
 			     uint64_t now_ns)
 {
@@ -381,8 +385,8 @@ void engine_tick(struct engine *e, uint64_t now_ns)
 	e->ibt.now_ns = now_ns;
 	engine_serve_notify(e);
 	shm_ack_tick(&e->shm_ack, now_ns);
-	/* the hold ends when a turn receives nothing; packets for other QPs
-	 * can delay that for long */
+	/* The caller ends the hold after a turn that receives nothing.  Packets
+	 * for other QPs can delay such a turn for long. */
 	if (engine_owes(e) && now_ns - e->ibt.owing_ns >= IBT_OWE_NS)
 		engine_hold_acks(e, false);
 	e->look_ns = initiator_look(&e->ibt);
@@ -458,7 +462,7 @@ struct shm_ack *engine_shm_ack(struct engine *e)
 	return &e->shm_ack;
 }
 
-/* Charges the packet that was made last to the credit of its receiver. */
+/* Charges the newest packet to the credit of its receiver. */
 static void charge_credit(struct engine *e, struct ibt_qp *q,
 			  const struct burst_path *path)
 {
@@ -492,7 +496,8 @@ static uint32_t max_in_frame(const struct engine *e,
 	return bits_min_u32(path->together, CREDIT_FEW);
 }
 
-/* Puts the packet of q that was written at burst_space into a frame. */
+/* Puts the packet of q that was written at burst_space into a frame, and counts
+ * it.  @len: its bytes without ICRC. */
 static void put_packet(struct engine *e, struct ibt_qp *q,
 		       const struct burst_path *path, size_t len)
 {
@@ -506,9 +511,13 @@ static void put_packet(struct engine *e, struct ibt_qp *q,
 
 /*
  * Writes the next packet of q, an RC QP, into buf.  Returns its size; 0: there
- * is no packet.  Programs rely on a request being complete before the answer to
- * it comes, as adapters do it: the ACK leaves before a request of q, unless the
- * peer reads the ACK in our page before it handles our request.
+ * is no packet.  @follows: packets of q were made in this turn.
+ *
+ * If the peer's program sends a request, and this program answers by a request
+ * of q, the peer's program relies on the order of hardware adapters: its own
+ * request completes before the answer arrives.  So q's ACK is sent before q's
+ * request, unless the peer reads the ACK in this process's page before it
+ * handles the request.
  */
 static size_t fill_rc(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 		      bool follows, uint64_t now_ns)
@@ -517,7 +526,8 @@ static size_t fill_rc(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 	size_t len = rc_reply_tx(&e->ibt, q, buf);
 
 	if (!len && requests && shm_ack_precedes(&e->shm_ack, q)) {
-		/* asked once: the program may post at any time */
+		/* Asked only once, because the program may post at any time: a
+		 * request that is posted after this must wait for the ACK. */
 		requests = rc_req_is_ready(q);
 		if (requests) {
 			shm_ack_sends(&e->shm_ack, q);
@@ -534,7 +544,7 @@ static size_t fill_rc(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 /*
  * Puts the next packet of q into a frame.  Returns its size; 0: there is no
  * packet, or no room.  @follows: packets of q were made in this turn.  *path:
- * the path of a connected q; of a UD QP the function sets it.
+ * the path of q; for a UD QP this function sets it from the request.
  */
 static size_t fill_burst(struct engine *e, struct ibt_qp *q,
 			 struct burst_path *path, bool follows, uint64_t now_ns)
@@ -563,8 +573,8 @@ static size_t fill_burst(struct engine *e, struct ibt_qp *q,
 	return len;
 }
 
-/* Puts the Middles that may follow the last packet of q into frames, at most so
- * many.  Returns their bytes. */
+/* Puts the Middles that may follow the newest packet of q into frames, at most
+ * `most` of them.  Returns the sum of their bytes. */
 static size_t fill_middles(struct engine *e, struct ibt_qp *q,
 			   const struct burst_path *path, uint32_t most)
 {
@@ -590,8 +600,8 @@ static size_t fill_middles(struct engine *e, struct ibt_qp *q,
 	return sum;
 }
 
-/* Has the receiver of q's packets room?  If not, q is put on the list of
- * starved QPs. */
+/* Has the receiver of q's packets room for one more?  If not, this puts q on
+ * the list of starved QPs. */
 static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	uint32_t qpn = q->qp->type == HCA_QPT_UD ? q->credit_qpn
@@ -611,12 +621,13 @@ static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 		return true;
 	e->starved_ns =
 		bits_min_u64(e->starved_ns, now_ns + credit_look_ns(c, now_ns));
-	list_remove(&q->active); /* an answer may have activated q */
+	list_remove(&q->active); /* q may be on the list of active QPs */
 	list_push_tail(&e->starved, &q->active);
 	return false;
 }
 
-/* Has q certainly nothing left to send?  If so, q needs no further turn. */
+/* Is it certain that q has nothing left to send?  Then q needs no further
+ * turn. */
 static bool has_nothing_left(const struct ibt_qp *q)
 {
 	return q->qp->type == HCA_QPT_RC && !rc_reply_is_owed(q) &&
@@ -647,8 +658,8 @@ static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	return true;
 }
 
-/* Executes requests of q that go direct, and makes the packets of one turn of
- * q.  True: q may have more to send. */
+/* Executes direct requests of q, and makes the packets of one turn of q.  True:
+ * q may have more of either. */
 static bool serve_qp(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	bool sends = engine_serve_directly(e, q, now_ns);
@@ -681,9 +692,10 @@ size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		else if (serve_qp(e, q, now_ns))
 			ibt_qp_activate(&e->ibt, q);
 	}
-	engine_serve_notify(e); /* bits that this process set for itself */
+	/* Direct requests to this process itself may have set bits. */
+	engine_serve_notify(e);
 	if (b->first == b->count)
-		unreliable_tx_sent(&e->ibt); /* those that needed no frame */
+		unreliable_tx_sent(&e->ibt); /* requests without a frame */
 	max = bits_min_u64(max, b->count - b->first);
 	memcpy(frames, b->frames + b->first, max * sizeof(*frames));
 	return max;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The engine: turns posted work into frames and frames into completions.  The
- * engine owns no socket, thread or clock, and calls back nothing but class_of.
+ * engine owns no socket, thread or clock, and its only callback is class_of.
  * The callers are src/host in real processes, and sim.  Every call is made
  * under the progress lock, unless the function's comment names another lock or
  * none.
@@ -9,10 +9,10 @@
  *	in	engine_rx, engine_doorbell, engine_tick, engine_peer_state
  *	out	engine_tx + engine_tx_done, engine_events, engine_deadline
  *
- * A frame is the payload of one UDP datagram (BTH to ICRC), or of several
- * datagrams back to back, of `segment` bytes each but the last, which may be
- * shorter.  Datagram n of a frame must leave with IPv4 id n and DF set.  A
- * frame's bytes belong to the engine and are valid until the next
+ * A frame is the payload of one UDP datagram (BTH to ICRC), or the payloads of
+ * several datagrams back to back.  Each of these has `segment` bytes; only the
+ * last may be shorter.  Datagram n of a frame must be sent with IPv4 id n and
+ * DF set.  A frame's bytes belong to the engine and are valid until the next
  * engine_tx_done.  Malformed input is counted and is never an error.
  */
 #ifndef ENGINE_ENGINE_H
@@ -35,28 +35,34 @@ struct ibt_qp; /* a QP's protocol state; opaque outside ibt, direct, engine */
 
 struct stream_config;
 
-/* Mechanisms that the engine does without, to measure what they bring.  Peers
- * may have them all the same. */
+/* Mechanisms that this engine does not use, so that a measurement shows what
+ * they gain.  Its peers may still use them. */
 struct engine_without {
 	bool credits; /* flow control within the host (credit.h) */
 	bool acks;    /* ACKs in shared memory (shm_ack.h) */
-	bool eager;   /* leaving eager messages (hca/eager.h) */
+	bool eager;   /* sending eager messages (hca/eager.h) */
 };
 
 struct engine_config {
 	struct hca *hca; /* borrowed */
-	uint64_t seed;	 /* jitter and source ports */
-	uint32_t window; /* packets in flight to a peer, at most */
-	bool strict;	 /* the specification's retry limits; no liveness */
+	uint64_t seed;	 /* a random number, which nothing reads at present */
+	uint32_t window; /* the most packets in flight to a peer */
+	/* The engine does no more than the specification says: retries end even
+	 * if the peer's process lives, and packets of UC and UD do not wait for
+	 * receives. */
+	bool strict;
 	uint64_t patience_ns; /* how long a peer that is alive may be silent */
-	/* The steering class of a QPN of this namespace; NULL: unknown. */
+	/* Returns the steering class of a QPN of this namespace; NULL: there
+	 * are no classes. */
 	uint32_t (*class_of)(uint32_t qpn);
-	/* The host decides for each connection within the host whether it goes
-	 * direct; false: all go by packets. */
+	/* The host decides for each connection to a peer of this host whether
+	 * it goes direct (engine_wants_path); false: all go by packets. */
 	bool direct;
-	/* Bytes that are copied at most under one lock; 0: INITIATOR_PIECE. */
+	/* The most bytes that a direct request copies under one responder lock;
+	 * 0: INITIATOR_PIECE. */
 	uint32_t piece;
-	/* The host answers questions about source ports: source_check.h. */
+	/* The host answers questions about source ports (source_check.h);
+	 * false: all ports are believed. */
 	bool asks_sources;
 	struct engine_without without;
 };
@@ -68,22 +74,24 @@ struct engine_dgram {
 	const uint8_t *bytes;	/* borrowed for the call */
 	size_t len;
 	size_t segment;	 /* equals len if it is one datagram */
-	uint8_t tos;	 /* not covered by the ICRC; ECN bits are read */
+	uint8_t tos;	 /* only its ECN bits are read */
 	bool local;	 /* sent by this host */
-	uint32_t device; /* the device that has `to` */
-	/* `to` is an address of this machine, but of no device and no group:
-	 * the datagram is dropped. */
+	uint32_t device; /* the index of the device that has `to` */
+	/* No device has the address `to`, and `to` is no group: the datagram is
+	 * dropped. */
 	bool is_stray;
 };
 
+/* A frame to be sent: one UDP payload, or several (see the top of this
+ * file). */
 struct engine_frame {
 	struct inaddr from, to; /* from.port: the source port to use */
-	const uint8_t *bytes;
+	const uint8_t *bytes;	/* the engine's, until engine_tx_done */
 	size_t len;
-	size_t segment;
+	size_t segment; /* bytes of each datagram but the last */
 	uint8_t tos, ttl;
 	uint32_t dest_qpn;
-	uint32_t link; /* as hca_ah.link */
+	uint32_t link; /* the interface of `from` (hca_ah.link) */
 };
 
 /* Returns a new engine, which the caller frees by engine_free; NULL: no memory.
@@ -95,32 +103,34 @@ void engine_free(struct engine *e);
 const struct engine_counters *engine_counters(const struct engine *e,
 					      uint32_t device);
 
-/* Puts qp, which is borrowed, under the engine.  Returns its protocol state,
- * owned by the engine; NULL: no memory. */
+/* Lets the engine serve qp, which is borrowed until engine_qp_remove.  Returns
+ * its protocol state, which the engine owns; NULL: no memory. */
 struct ibt_qp *engine_qp_add(struct engine *e, struct qp *qp);
 /* Frees q.  No packet of the QP is sent or received any more, and no request is
  * completed. */
 void engine_qp_remove(struct engine *e, struct ibt_qp *q);
 /*
- * Flow control within the host (credit.h): gives the engine this process's own
- * page (NULL: it has none), its class and the size of its receive buffer.
- * @apart: the receive socket does not join datagrams (GRO).  The page outlives
- * the engine.
+ * Begins flow control within the host (credit.h).  @page: this process's own
+ * page, which outlives the engine; NULL: it has none.  @class: its class.
+ * @buffer_bytes: the size of its socket's receive buffer.  @apart: the receive
+ * socket does not join datagrams (GRO).
  */
 void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 		  uint32_t buffer_bytes, bool apart);
-/* Answers engine_wants_page with the page of qpn's process; NULL: that process
- * has none, and the engine need not wait.  The page outlives the engine. */
+/* Answers engine_wants_page with the page of the process that has qpn, which
+ * outlives the engine; NULL: the process has none, and the engine does not wait
+ * for it any more. */
 void engine_page(struct engine *e, uint32_t qpn,
 		 const struct credit_page *page);
-/* The receive socket joins datagrams (GRO) from now on. */
+/* Tells the engine that the receive socket joins datagrams (GRO) from now
+ * on. */
 void engine_joins(struct engine *e);
-/* Returns, once, a QPN for the page of its process, which the engine needs; 0:
- * there is none.  The engine waits a little for engine_page before it sends to
- * that process. */
+/* Returns, once, a QPN of a process whose page the engine needs; 0: it needs
+ * none.  The engine waits a little for engine_page before it sends to that
+ * process. */
 uint32_t engine_wants_page(struct engine *e);
-/* A QP that may go direct (direct/initiator.h): its first request waits until
- * the host has found the peer's process. */
+/* A QP that may go direct (direct/initiator.h).  Its first request waits until
+ * the host has called engine_set_path. */
 struct engine_want {
 	uint32_t qpn, peer_qpn;
 	uint32_t post_lock; /* the number of the QP's post lock */
@@ -136,13 +146,13 @@ void engine_want_path_again(struct engine *e);
 /* Does a QP wait that engine_wants_path has returned? */
 bool engine_waits_for_path(const struct engine *e);
 /*
- * Ends the wait of a QP.  @target: the adapter of the peer's process (NULL:
- * requests to that process go by packets); @access: this process's access slot
- * there (NULL if it is this process); @owner: the host's struct for that
- * process; @apart: only QPs of one post lock use the adapter's space and the
- * access slot, so engine_post_apart may use them.  True: requests go direct,
- * and the engine uses all three until engine_released has returned the owner,
- * once for each true.
+ * Decides the path of a QP, and so ends its wait.  @target: the view of the
+ * adapter of the peer's process; NULL: requests to that process go by packets.
+ * @access: this process's access slot there; NULL if the peer's process is this
+ * process.  @owner: the host's struct for the peer's process.  @apart: only QPs
+ * of one post lock use target's space and the access slot, so engine_post_apart
+ * may use them.  True: requests go direct, and the engine uses target, access
+ * and owner until engine_released has returned the owner, once for each true.
  */
 bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 		     struct access *access, void *owner, bool apart);
@@ -157,24 +167,27 @@ bool engine_has_kicks(const struct engine *e);
 void engine_serve_notify(struct engine *e);
 /* Have peers set notify bits that are not served?  Needs no lock. */
 bool engine_has_notify(const struct engine *e);
-/* Has a request come or gone without packets? */
+/* Has a QP of this process or of a peer gone direct? */
 bool engine_is_direct(const struct engine *e);
-/* @asleep: no thread makes progress until a peer writes the eventfd.  Needs no
+/* @asleep: no thread makes progress until a peer writes the eventfd.  After a
+ * call with true the caller calls engine_has_notify before it sleeps.  Needs no
  * lock. */
 void engine_asleep(struct engine *e, bool asleep);
 /* Writes the counters into this process's page (hca/counters.h). */
 void engine_publish(struct engine *e);
-/* The receive socket was found empty, and all datagrams are served. */
+/* Tells the engine that the receive socket was found empty, and that all
+ * datagrams are served. */
 void engine_rx_empty(struct engine *e);
-/* The owner is about to sleep: is it to look at the socket once more, after
- * ENGINE_LOOK_AGAIN_NS, and call engine_rx_empty (credit_owes_look)? */
+/* Called before the caller sleeps.  True: it should look at the socket once
+ * more after ENGINE_LOOK_AGAIN_NS, and then call engine_rx_empty (the reason is
+ * at credit_owes_look). */
 bool engine_owes_look(const struct engine *e);
 #define ENGINE_LOOK_AGAIN_NS 20000000u
-/* Work for q is about to be posted: prefetches what the post will touch. */
+/* Called before work is posted to q: prefetches the memory that a post uses. */
 void engine_qp_expect(const struct ibt_qp *q);
-/* A question about the source of a datagram of this host (source_check.h): has
- * the process of queue pair `qpn`, or a process of its user, the port
- * from.port? */
+/* A question about the source of a datagram from this host (source_check.h):
+ * does the port from.port belong to the user of the process that has the QP
+ * `qpn`? */
 struct engine_source {
 	struct inaddr from, to; /* to: the address that the datagram came to */
 	uint32_t qpn;
@@ -188,16 +201,17 @@ bool engine_wants_source(struct engine *e, struct engine_source *s);
  * the answer.  @is_peers: the answer is yes. */
 void engine_source(struct engine *e, const struct engine_source *s,
 		   bool is_peers, uint64_t now_ns);
-/* A process has ended, and another may take its ports: forgets all answers. */
+/* Forgets all answers.  Called when a process has ended, because another
+ * process may get its ports. */
 void engine_forget_sources(struct engine *e);
-/* Returns in *who, once, an address that has sent many packets which fit no
- * connection (suspect.h), for a message to the user; false: there is none. */
+/* Stores in *who, once, an address that has sent many packets which fit no
+ * connection (suspect.h), for a message to the user.  False: there is none. */
 bool engine_suspect(struct engine *e, struct engine_suspect *who);
 /* Returns q's node on the list of doorbells.  Needs no lock. */
 struct mpsc_node *engine_qp_kick(struct ibt_qp *q);
 /* Returns the QP of a node of the list of doorbells. */
 struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n);
-/* Returns how many packets of q wait for an ACK.  Needs no lock. */
+/* Returns how many packets of q are not acknowledged yet.  Needs no lock. */
 uint32_t engine_qp_flying(const struct ibt_qp *q);
 /* Does q send packets that are not acknowledged?  Needs no lock. */
 bool engine_qp_is_unanswered(const struct ibt_qp *q);
@@ -205,15 +219,17 @@ bool engine_qp_is_unanswered(const struct ibt_qp *q);
 struct ibt_qp *engine_qp_find(const struct engine *e, uint32_t qpn);
 /* Returns q's QPN.  Needs no lock. */
 uint32_t engine_qp_qpn(const struct ibt_qp *q);
-/* Do q's requests go by a stream alone?  Needs no lock. */
+/* Is q a QP of an iWARP device, whose requests go only by a byte stream?  Needs
+ * no lock. */
 bool engine_qp_is_iwarp(const struct ibt_qp *q);
 /* Returns the holder of q's responder lock.  Needs no lock. */
 alock_owner engine_qp_accessor(const struct ibt_qp *q);
 /*
  * Modifies a QP as IBTA 11.2.5.2 says.  @from: the address of the source GID,
- * used if mask has HCA_QP_AV.  0; -EINVAL or -ENOMEM with *why, which is
- * static; -EBUSY: a peer of this host (engine_qp_accessor) works at the QP, and
- * the caller releases its locks and tries again when the peer has left.
+ * used if mask has HCA_QP_AV.  Returns 0; -EINVAL or -ENOMEM with *why, which
+ * is static; -EBUSY: a peer of this host (engine_qp_accessor) works at the QP,
+ * and the caller releases its locks and tries again when the peer has left the
+ * QP.
  */
 int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		     const struct hca_qp_attr *attr, uint32_t mask,
@@ -233,47 +249,50 @@ int engine_mcast_detach(struct engine *e, struct ibt_qp *q,
 /* Is any QP of the engine attached to the group? */
 bool engine_mcast_is_used(const struct engine *e, const uint8_t gid[16]);
 
-/* A CQ is about to be freed: drops the timer of its events. */
+/* Drops the timer of a CQ's events.  Called before the CQ is freed. */
 void engine_cq_remove(struct engine *e, const struct cq *cq);
 
-/* For captures: returns the IPv4 id of one packet of d, computed from the ICRC;
- * @guess if the packet is damaged or goes over IPv6. */
+/* For captures: returns the IPv4 id with which the packet bytes[0..len) of d
+ * was sent, computed from its ICRC; `guess` if the packet is damaged or goes
+ * over IPv6. */
 uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
 			 size_t len, uint16_t guess);
 /* Handles a datagram, or a run of datagrams, that was received from a socket.
  */
 void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns);
 /*
- * Do so many packets of UC and UD wait for receives that the caller should
- * receive no more before the next doorbell or tick?
+ * Should the caller receive no more datagrams before the next doorbell or tick,
+ * because too many packets of UC and UD wait for receives?
  */
 bool engine_is_choked(const struct engine *e);
-/* Work was posted to q's send or receive queue. */
+/* Called when work was posted to q's send or receive queue. */
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 /*
  * Executes the posted work of a QP that goes direct, at once and in place of
- * engine_doorbell and engine_tx.  False: nothing was done, and engine_doorbell
- * is due.  True: engine_is_settled says whether other calls are due.
+ * engine_doorbell and engine_tx.  False: nothing was done, and the caller calls
+ * engine_doorbell.  True: engine_is_settled tells whether other calls are due.
  */
 bool engine_post_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 /* Is there no frame to send, no active QP, no kick, no notify bit, no question
  * for the host and no event? */
 bool engine_is_settled(const struct engine *e);
 /*
- * Executes work that was posted to q and that needs neither a packet nor a
- * change of anything that q shares with other QPs, but for its completion
- * queue.  The caller holds q's post lock, one of ENGINE_POST_LOCKS that the
- * engine's caller makes, and needs no progress lock.  The caller of any other
- * function that uses QPs holds the progress lock and all post locks.  *kick:
- * the owner (engine_set_path) of the process that sleeps and has to be woken,
- * or NULL.  False: work or events are left, and engine_doorbell is due.  While
- * q waits for a receive no doorbell is due: the end of the wait executes the
- * work.
+ * Executes work that was posted to q, if it needs no packet and changes nothing
+ * that q shares with other QPs except its completion queue.
+ *
+ * Lock: q's post lock, one of ENGINE_POST_LOCKS locks that the engine's caller
+ * owns; the progress lock is not needed.  The caller of any other function that
+ * uses QPs holds the progress lock and all post locks.
+ *
+ * *kick: the owner (engine_set_path) of a process that sleeps and that the
+ * caller wakes, or NULL.  False: work or events are left, and the caller calls
+ * engine_doorbell.  True also if q waits for a receive of the peer: the engine
+ * executes the work at the end of the wait.
  */
 bool engine_post_apart(struct engine *e, struct ibt_qp *q, uint64_t now_ns,
 		       void **kick);
-/* Would work that was posted to q take one system call together with work that
- * is posted after it?  Lock: as engine_post_apart. */
+/* Would the posted work of q and work that is posted later take one system call
+ * together, rather than one each?  The caller holds q's post lock. */
 bool engine_qp_gathers(struct engine *e, const struct ibt_qp *q);
 /* May engine_post_apart execute work of q?  A hint, which needs no lock. */
 bool engine_qp_posts_apart(const struct ibt_qp *q);
@@ -282,91 +301,97 @@ bool engine_qp_posts_apart(const struct ibt_qp *q);
 #define ENGINE_POST_LOCKS 16
 uint32_t engine_qp_post_lock(const struct ibt_qp *q);
 /* Returns the number of the post lock of all QPs that complete requests into
- * send_cq: threads that each use a completion queue of their own mostly use
+ * send_cq.  So threads that each use their own completion queue mostly use
  * different locks.  Needs no lock. */
 uint32_t engine_post_lock_of(const struct cq *send_cq);
-/* Does the work for which the time has come: timers, notify bits, looks at
- * peers.  Called at engine_deadline, or more often. */
+/* Does the work that is due by now: timers, notify bits, looks at peers.
+ * Called at engine_deadline, or more often. */
 void engine_tick(struct engine *e, uint64_t now_ns);
 /* Answers ENGINE_ASK_PEER; qpn: the QP that has asked. */
 void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
 		       uint64_t now_ns);
 /*
- * This process did not run for slept_ns, and so could not hear its peers: each
- * running ACK timer gets its full time again, but only once, since a process
- * that is always late would never send again.  To be called first after the
- * sleep: a packet that is received before would find the patience used up.
+ * Tells the engine that this process did not run for slept_ns, and so could not
+ * receive.  Each running ACK timer gets its full time again, but only once:
+ * otherwise a process that is always late would never send again.  The caller
+ * calls this before it receives, since a packet that is received first would be
+ * judged by timers that have expired.
  */
 void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns);
 
-/* The program polls a CQ that is empty, and so has handled its earlier
- * completions and posted what it posts upon them. */
+/* Called when the program polls an empty CQ.  By then it has handled its
+ * earlier completions, and has posted the work that depends on them. */
 void engine_polled(struct engine *e, uint64_t now_ns);
 
-/* While forced, ACKs and responses are sent even if the peers have no room,
- * since a QP or the process is about to end. */
+/* While forced, ACKs and responses are sent even if the peers have no room.
+ * Used when a QP or the process is about to end. */
 void engine_force_responses(struct engine *e, bool forced);
 /*
- * While held, ACKs to peers of this host wait for the program's next request to
- * the same peer, or for the end of the hold.
+ * While `hold` is set, ACKs to peers of this host wait for the program's next
+ * request to the same peer.  A call with false sends those that still wait.
  */
 void engine_hold_acks(struct engine *e, bool hold);
-/* Returns the engine's shm acks (shm_ack.h). */
+/* Returns the engine's struct shm_ack (shm_ack.h), which the engine owns. */
 struct shm_ack *engine_shm_ack(struct engine *e);
-/* Is an ACK held (engine_hold_acks)? */
+/* Does an ACK wait because of engine_hold_acks? */
 bool engine_owes(const struct engine *e);
 
-/* Makes frames, and returns up to max of them in `frames`; their number. Frames
- * that are not sent are returned again by the next call. */
+/* Makes frames, stores up to max of them in `frames`, and returns their number.
+ * Frames that are not sent are returned again by the next call. */
 size_t engine_tx(struct engine *e, struct engine_frame *frames, size_t max,
 		 uint64_t now_ns);
-/* The first `sent` frames of the last engine_tx were sent. */
+/* Tells the engine that the first `sent` frames of the last engine_tx were
+ * sent. */
 void engine_tx_done(struct engine *e, size_t sent);
-/* Moves up to max events to `events`; returns their number. */
+/* Moves up to max events to `events`, and returns their number. */
 size_t engine_events(struct engine *e, struct engine_event *events, size_t max);
-/* Returns the absolute time of the next tick needed; UINT64_MAX: none. */
+/* Returns when engine_tick is due next, in ns of the caller's clock;
+ * UINT64_MAX: never. */
 uint64_t engine_deadline(const struct engine *e);
 /*
- * Byte streams: an RC QP of which engine_stream_open was called sends and
- * receives by a connection of iWARP, which its caller owns, and uses no frames.
+ * Byte streams: once engine_stream_open was called for an RC QP, the QP sends
+ * and receives bytes over an iWARP connection, which the caller owns, and uses
+ * no frames.
  *
  *	while ((q = engine_stream_next(e)))
- *		send what engine_stream_tx(e, q, ...) writes
+ *		send the bytes that engine_stream_tx(e, q, ...) writes
  */
-/* Notes the address of the peer of q's connection, for sentences. */
+/* Notes the address of the peer of q's connection, for messages to the user. */
 void engine_stream_peer(struct ibt_qp *q, const uint8_t ip[16]);
-/* Begins full operation of q's connection (iwarp/stream.h).  0; -ENOMEM;
- * -EINVAL: a member of *c is out of range. */
+/* Begins full operation of q's connection (iwarp/stream.h), with a copy of *c.
+ * Returns 0; -ENOMEM; -EINVAL: a member of *c is out of range. */
 int engine_stream_open(struct engine *e, struct ibt_qp *q,
 		       const struct stream_config *c);
 /* Returns a QP that may have bytes to send, once until it has more; NULL: there
- * is none.  engine_tx finds these QPs, so the caller calls it before. */
+ * is none.  engine_tx finds these QPs, so the caller calls engine_tx first. */
 struct ibt_qp *engine_stream_next(struct engine *e);
 /*
- * Writes whole FPDUs of q to buf and returns their bytes.  The caller sends all
- * of them before it calls again.  room: engine_stream_room at least.  If bytes
- * are left for want of room, engine_stream_next returns q again.
+ * Writes whole FPDUs of q to buf, which has `room` bytes, at least
+ * engine_stream_room.  Returns the number of bytes written, all of which the
+ * caller sends before it calls again.  If FPDUs are left because of too little
+ * room, engine_stream_next returns q again.
  */
 uint32_t engine_stream_tx(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 			  uint32_t room, uint64_t now_ns);
-/* Returns how many bytes engine_stream_tx needs for one FPDU of q. */
+/* Returns how many bytes of room engine_stream_tx needs for one FPDU of q. */
 uint32_t engine_stream_room(const struct ibt_qp *q);
-/* The connection takes bytes again: engine_stream_next returns q. */
+/* Makes engine_stream_next return q again, after the next engine_tx.  Called
+ * when q's connection takes bytes again. */
 void engine_stream_ready(struct engine *e, struct ibt_qp *q);
-/* Takes n bytes that were received. */
+/* Handles n bytes that q's connection has received. */
 void engine_stream_rx(struct engine *e, struct ibt_qp *q, const uint8_t *p,
 		      uint32_t n, uint64_t now_ns);
-/* The connection has ended: fails q, unless it has failed. */
+/* Fails q, unless it has failed, because its connection has ended. */
 void engine_stream_lost(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
-/* Has the peer's first FPDU come and was it right, or is this side the
- * initiator?  Before that q sends nothing.  The caller times the wait. */
+/* May q send: is this side the initiator, or has a valid first FPDU of the peer
+ * come?  The caller limits the time of the wait. */
 bool engine_stream_has_begun(const struct ibt_qp *q);
-/* Has engine_stream_tx written all that is posted or due: requests, responses
- * and a Terminate?  Then a FIN cuts nothing off.  Responses to requests of q
- * may still be under way. */
+/* Has engine_stream_tx written all requests that are posted, and all responses
+ * and Terminates that are due?  Then the caller may send FIN.  Responses to q's
+ * own requests may not have come yet. */
 bool engine_stream_is_drained(const struct ibt_qp *q);
-/* Is all sent, and nothing received any more?  The caller closes the
- * connection. */
+/* Are all bytes sent, and are received bytes ignored from now on?  Then the
+ * caller closes the connection. */
 bool engine_stream_is_over(const struct ibt_qp *q);
 
 /* Is no packet held, no QP active and no timer set?  An engine without QPs must

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of an engine, for the files of src/engine alone. */
+/* The state of an engine, for the files of src/engine only. */
 #ifndef ENGINE_INSIDE_H
 #define ENGINE_INSIDE_H
 
@@ -14,7 +14,7 @@
 #include "util/map.h"
 #include "util/prefetch.h"
 
-/* Bytes that one engine_tx copies at most for requests that go direct. */
+/* The most bytes that one engine_tx copies for direct requests. */
 #define ENGINE_MOVED_MAX (4u << 20)
 
 struct engine {
@@ -25,34 +25,39 @@ struct engine {
 	/* Flow control within the host. */
 	uint32_t (*class_of)(uint32_t qpn);
 	uint32_t class;		/* this process's class */
-	struct credit *credits; /* by class; NULL without class_of */
-	struct credit *credit[BURST_FRAMES]; /* by frame of burst, or NULL */
-	uint32_t charged[BURST_FRAMES];	     /* bytes charged for each frame */
+	struct credit *credits; /* owned; by class; NULL without class_of */
+	/* The receiver of each frame of `burst`; NULL: on another host. */
+	struct credit *credit[BURST_FRAMES];
+	uint32_t charged[BURST_FRAMES]; /* bytes charged for each frame */
 	struct credit_inbox inbox;
-	bool rx_is_known;	      /* is rx_class the present datagram's? */
+	/* The sender of the datagram that is being received is known:
+	 * rx_class. */
+	bool rx_is_known;
 	struct prefetch_turn rx_turn; /* the QP of the latest packets */
-	uint32_t rx_class;	      /* the sender of the present datagram */
+	uint32_t rx_class;	      /* the class of that sender */
 	struct shm_ack shm_ack;
 	struct sources sources;
 	struct suspects suspects;
-	/* QPs that wait for credit: struct ibt_qp, by `active`. */
+	/* QPs that wait for credit: struct ibt_qp, linked by `active`. */
 	struct list starved;
-	uint64_t starved_ns; /* when to try them again; UINT64_MAX: none */
-	uint32_t wanted_qpn; /* engine_wants_page; 0: none */
-	/* Active QPs whose requests go over a byte stream: struct ibt_qp, by
-	 * `active`. */
+	uint64_t starved_ns; /* when to try these again; UINT64_MAX: never */
+	/* The next result of engine_wants_page; 0: none. */
+	uint32_t wanted_qpn;
+	/* Active QPs whose requests go over a byte stream: struct ibt_qp,
+	 * linked by `active`. */
 	struct list streams;
-	/* Requests that go direct (direct/initiator.h). */
+	/* Direct requests (direct/initiator.h). */
 	bool is_direct; /* engine_config.direct */
-	/* QPs that wait for the host's decision, struct ibt_qp by
-	 * direct.waiting: those that engine_wants_path has yet to return, and
-	 * those that it has returned. */
+	/* QPs that wait for engine_set_path: struct ibt_qp, linked by
+	 * direct.waiting.  undecided: engine_wants_path has not returned them
+	 * yet.  asked: it has. */
 	struct {
 		struct list undecided, asked;
 	} paths;
 	struct list kicks; /* struct target_ref, for engine_kick */
 	uint64_t look_ns;  /* when to look at peers; UINT64_MAX: never */
-	uint64_t moved;	   /* in this engine_tx, see ENGINE_MOVED_MAX */
+	/* Bytes that direct requests have copied in this engine_tx. */
+	uint64_t moved;
 };
 
 static inline struct ibt_qp *engine_find(const struct engine *e, uint32_t qpn)
@@ -60,14 +65,15 @@ static inline struct ibt_qp *engine_find(const struct engine *e, uint32_t qpn)
 	return map_find(&e->qpns, qpn);
 }
 
-/* Handles d, a packet that was parked until its source was known (rx.c). */
+/* Handles d, one packet that was parked until its source was known (rx.c).
+ * @id: its IPv4 identification. */
 void engine_rx_parked(struct engine *e, const struct engine_dgram *d,
 		      uint16_t id, uint64_t now_ns);
 
 /*
- * Executes the requests of q that go direct, at most ENGINE_MOVED_MAX bytes in
- * one engine_tx, which holds the progress lock.  False: q has no packets to
- * send.
+ * Executes the direct requests of q, until the requests of this engine_tx have
+ * copied ENGINE_MOVED_MAX bytes: engine_tx holds the progress lock.  False: q
+ * has no packets to send.
  */
 bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 

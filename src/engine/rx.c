@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Received datagrams: finds the queue pair of each packet, and checks whether
- * the packet may reach it; see engine.h. */
+/* Received datagrams (engine_rx of engine.h): finds the queue pair of each
+ * packet, and checks whether the packet may reach this queue pair. */
 #include "engine/inside.h"
 #include "ibt/mcast.h"
 #include "ibt/rx_pending.h"
 #include "util/bits.h"
 
 /*
- * Do the requests of q's peer go direct?  Requests of RC do so as long as the
- * connection lasts, and are executed under the responder lock, which is not
- * taken for packets of RC; requests of UC do so until the peer has changed to
- * packets (qp_target.is_left).
+ * Do the requests of q's peer go direct?  Those of RC do so as long as the
+ * connection lasts: they are executed under the responder lock, and this
+ * process takes no responder lock for packets of RC, so the two must not mix.
+ * Those of UC do so until the peer changes to packets and sets is_left.
+ *
+ * The acquire orders the load of is_left before this process's use of what the
+ * peer wrote under the responder lock before it set is_left.  Without this
+ * order a packet could be handled with older values.
  */
 static bool peer_goes_direct(const struct ibt_qp *q)
 {
@@ -21,7 +25,8 @@ static bool peer_goes_direct(const struct ibt_qp *q)
 		!__atomic_load_n(&target->is_left, __ATOMIC_ACQUIRE));
 }
 
-/* Does p belong to requests that go direct?  Then q's peer has not sent p. */
+/* Do the requests that p belongs to go direct?  Then q's peer has not sent
+ * p. */
 static bool is_direct(const struct ibt_qp *q, const struct pkt *p)
 {
 	return p->info->request ? peer_goes_direct(q)
@@ -39,7 +44,7 @@ static bool is_from_peer(const struct ibt_qp *q, const struct engine_dgram *d,
 
 /* ---- packets that fit no connection ---- */
 
-/* Counts a sign against the source address of d; see suspect.h. */
+/* Counts a sign against the source address of d (suspect.h). */
 static void note_sign(struct engine *e, const struct engine_dgram *d,
 		      uint32_t user, enum engine_sign sign)
 {
@@ -48,7 +53,8 @@ static void note_sign(struct engine *e, const struct engine_dgram *d,
 	engine_suspects_note(&e->suspects, &from, sign, e->ibt.now_ns);
 }
 
-/* Is a packet of d that is a sign dropped, since its address is limited? */
+/* Must a packet of d that is a sign be dropped, because its address is limited?
+ * Counts the packet if so. */
 static bool drops_sign(struct engine *e, const struct engine_dgram *d,
 		       enum engine_sign sign)
 {
@@ -60,9 +66,8 @@ static bool drops_sign(struct engine *e, const struct engine_dgram *d,
 	return true;
 }
 
-/* Handles a packet for a QPN that does not exist: notes the QPN in the page,
- * for senders that ask about it, and counts the sign if the QPN never existed.
- */
+/* Handles a packet for a QPN that does not exist: writes the QPN into the page
+ * for its sender (closed.h), and counts a sign if the QPN never existed. */
 static void refuse_unknown_qpn(struct engine *e, const struct engine_dgram *d,
 			       uint32_t qpn)
 {
@@ -76,20 +81,21 @@ static void refuse_unknown_qpn(struct engine *e, const struct engine_dgram *d,
 		note_sign(e, d, ENGINE_NO_USER, ENGINE_SIGN_QPN);
 }
 
-/* Handles a packet for q that is not from q's peer, or not by q's path. */
+/* Handles a packet for q that is not from q's peer, or that cannot come because
+ * the requests go direct. */
 static void refuse_wrong_peer(struct engine *e, const struct engine_dgram *d,
 			      const struct ibt_qp *q)
 {
 	e->ibt.counters[d->device].refused.wrong_peer++;
-	/* no sign: q has no peer yet, or is no connection */
+	/* This is no sign if q has no peer yet or is no connection. */
 	if (q->qp->state < HCA_QP_RTR || q->qp->type == HCA_QPT_UD)
 		return;
 	if (!drops_sign(e, d, ENGINE_SIGN_PEER))
 		note_sign(e, d, ENGINE_NO_USER, ENGINE_SIGN_PEER);
 }
 
-/* Does p have a value that only q's peer knows?  A connection of UC continues
- * with any PSN. */
+/* Does p have a PSN or Q_Key that only a peer of q knows?  True for UC, which
+ * accepts any PSN. */
 static bool fits_window(const struct ibt_qp *q, const struct pkt *p)
 {
 	if (q->qp->type == HCA_QPT_UD)
@@ -99,8 +105,8 @@ static bool fits_window(const struct ibt_qp *q, const struct pkt *p)
 	return p->info->request ? rc_resp_fits(q, p) : rc_comp_fits(q, p);
 }
 
-/* While some address is limited: is p a guess, which is dropped unseen?  If so,
- * the function counts p as if p had been handled. */
+/* Must p be dropped before its ICRC is checked, because it fits no connection
+ * and its address is limited?  Counts p then as if it had been handled. */
 static bool is_guess(struct engine *e, const struct engine_dgram *d,
 		     const struct ibt_qp *q, const struct pkt *p)
 {
@@ -118,8 +124,9 @@ static bool is_guess(struct engine *e, const struct engine_dgram *d,
 }
 
 /*
- * Returns the QP that p may reach.  NULL: there is none, and the packet is
- * counted; or p is for the multicast QPN, and *all is set.
+ * Returns the QP that p may reach.  NULL with *all: p is for the multicast QPN,
+ * and may reach all members of its group.  NULL without *all: p may reach no
+ * QP, and is counted.
  */
 static struct ibt_qp *find_target(struct engine *e,
 				  const struct engine_dgram *d,
@@ -149,13 +156,14 @@ static struct ibt_qp *find_target(struct engine *e,
 		*all = false;
 		return NULL;
 	}
-	/* the only P_Key here is a full member's: IBTA 10.9.3 */
+	/* Every port has only the P_Key of a full member (IBTA 10.9.3). */
 	if ((p->bth.pkey & 0x7fff) != (BTH_DEFAULT_PKEY & 0x7fff)) {
 		c->pkey_violations++;
 		*all = false;
 		return NULL;
 	}
-	/* to a group address only packets for the multicast QPN: IBTA 10.5.1 */
+	/* Only packets for the multicast QPN may have a group address (IBTA
+	 * 10.5.1). */
 	if (q && (q->qp->type == HCA_QPT_UD ? inaddr_is_multicast(d->to.ip)
 					    : !is_from_peer(q, d, p))) {
 		refuse_wrong_peer(e, d, q);
@@ -173,8 +181,8 @@ uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
 	return guess;
 }
 
-/* Notes which process sent the datagram, by its first packet for a QP of this
- * process. */
+/* Finds out which process of this host has sent the datagram.  Called for each
+ * intact packet for a QP; the first one decides. */
 static void note_sender(struct engine *e, const struct engine_dgram *d,
 			const struct ibt_qp *q, const struct pkt *p)
 {
@@ -189,15 +197,15 @@ static void note_sender(struct engine *e, const struct engine_dgram *d,
 /* A packet of a datagram. */
 struct part {
 	const struct engine_dgram *d;
-	const uint8_t *bytes;
+	const uint8_t *bytes; /* from the BTH to the ICRC */
 	size_t len;
-	uint16_t id;
+	uint16_t id; /* the expected IPv4 identification */
 	uint64_t now_ns;
 };
 
-/* Does the packet a come from a port that is not the peer's, or is not known to
- * be?  Such a packet is counted, or parked.  If the port is the peer's, the
- * function notes the port in q. */
+/* Asks source_check whether packet a comes from a port of q's peer.  False: it
+ * does, and this notes the port in q.  True: it does not, or nobody knows yet,
+ * and the packet is counted or parked. */
 static bool look_up_port(struct engine *e, struct ibt_qp *q,
 			 const struct part *a, const struct pkt *p)
 {
@@ -229,8 +237,8 @@ static bool look_up_port(struct engine *e, struct ibt_qp *q,
 	return true;
 }
 
-/* Is the packet a for a connection and from this host, but not from a port of
- * the peer?  The port that was found last needs no look-up. */
+/* Is packet a for a connection and from this host, but not from a port of the
+ * peer?  The port that was last found to be the peer's needs no look-up. */
 static bool is_from_wrong_port(struct engine *e, struct ibt_qp *q,
 			       const struct part *a, const struct pkt *p)
 {
@@ -255,7 +263,7 @@ static struct ud_from ud_from_of(const struct part *a)
 	return (struct ud_from){d->from, d->to, d->tos, a->len, d->local};
 }
 
-/* Handles an intact packet of q's peer. */
+/* Handles an intact packet that may reach q. */
 static void handle_packet(struct engine *e, struct ibt_qp *q,
 			  const struct part *a, const struct pkt *p)
 {

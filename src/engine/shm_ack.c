@@ -4,8 +4,8 @@
 #include "util/bits.h"
 
 #define PSN_BITS 24
-/* A requester that is fewer packets behind may wait for each answer, and sleep
- * meanwhile. */
+/* A requester that is fewer packets behind may wait for each ACK before it
+ * sends again, and may sleep meanwhile. */
 #define STREAM_BEHIND 4
 
 static uint32_t index_of(uint32_t qpn)
@@ -13,8 +13,8 @@ static uint32_t index_of(uint32_t qpn)
 	return qpn % CREDIT_POSTS;
 }
 
-/* Returns a word: above the PSN, 40 bits with a hash of both QPNs and their
- * order; the highest bit is 1, so a word is never 0. */
+/* Returns a word.  Its upper 40 bits are a hash of the two QPNs and their
+ * order, of which the highest bit is 1, so a word is never 0. */
 static uint64_t post_word(uint32_t responder, uint32_t requester,
 			  struct serial24 psn)
 {
@@ -72,7 +72,7 @@ void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q)
 		shm_ack_leave(b, q);
 }
 
-/* Has q no unacknowledged packet and no ACK to send, and so needs no words? */
+/* Has q no unacknowledged packet and no ACK to send?  Then q needs no words. */
 static bool is_quiet(const struct ibt_qp *q)
 {
 	return q->qp->state == HCA_QP_ERR ||
@@ -95,6 +95,14 @@ void shm_ack_want(struct shm_ack *b, struct ibt_qp *q)
 	q->acks.reader_until_ns = q->acks.request_until_ns = 0;
 }
 
+/*
+ * The release of `accepted` orders the payload that this process has placed
+ * before the word; the requester's acquire in read_accepted orders the word
+ * before the completion.  Without this order a program that shares memory with
+ * the responder could complete a WRITE and then read the old bytes.  `taken` is
+ * stored in the same order after this process's completions, although the
+ * responder uses only its value.
+ */
 void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
 {
 	uint32_t self = q->qp->qpn, peer = q->qp->attr.dest_qpn;
@@ -112,14 +120,14 @@ void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
 		    accepted)
 		atomic_store_explicit(&p->accepted, accepted,
 				      memory_order_release);
-	/* who cannot read the peer's page has taken nothing from there */
+	/* A process that cannot read the peer's page takes no ACKs from it, so
+	 * it does not write `taken`. */
 	if (peer_post(b, q) &&
 	    atomic_load_explicit(&p->taken, memory_order_relaxed) != taken)
 		atomic_store_explicit(&p->taken, taken, memory_order_release);
 }
 
-/* Reads the PSN before which the peer has taken all that q accepted.  False:
- * the peer's page has no word for q. */
+/* Reads the peer's `taken` for q.  False: the peer's page has no word for q. */
 static bool read_taken(const struct shm_ack *b, const struct ibt_qp *q,
 		       struct serial24 *psn)
 {
@@ -134,9 +142,9 @@ static bool read_taken(const struct shm_ack *b, const struct ibt_qp *q,
 }
 
 /*
- * May q's ACK packet wait?  It may while the last ACK packet is under way
- * (ahead < 0), and while the peer reads the page: it does if it has taken more
- * than the last ACK packet said (ahead > 0).
+ * May q's ACK packet wait?  It may while the last ACK packet is in flight
+ * (ahead < 0), and while the peer reads the page.  The peer does so if its
+ * `taken` is beyond the PSN of the last ACK packet (ahead > 0).
  */
 static bool may_wait_for_reader(const struct shm_ack *b, struct ibt_qp *q,
 				struct serial24 taken)
@@ -154,9 +162,9 @@ static bool may_wait_for_reader(const struct shm_ack *b, struct ibt_qp *q,
 }
 
 /*
- * May q's ACK packet wait behind a request of q?  The peer reads the page when
- * the request comes.  The wait is over when the peer has taken the PSN that q
- * had accepted when it sent the request.
+ * May q's ACK packet wait because q has sent a request, at whose arrival the
+ * peer reads the page?  The wait ends when `taken` has reached the PSN that
+ * `accepted` had when q sent the request.
  */
 static bool may_wait_for_request(const struct shm_ack *b, struct ibt_qp *q,
 				 struct serial24 taken, bool follows)
@@ -210,7 +218,7 @@ bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows)
 	return false;
 }
 
-/* Returns until when q's ACK waits. */
+/* Returns until when q's ACK packet may wait. */
 static uint64_t waits_until(const struct ibt_qp *q)
 {
 	return bits_max_u64(q->acks.reader_until_ns, q->acks.request_until_ns);
@@ -247,8 +255,8 @@ void shm_ack_shut(struct shm_ack *b, bool shut)
 	shm_ack_tick(b, b->ibt->now_ns);
 }
 
-/* Reads the PSN before which the peer has accepted all of q's requests.  False:
- * the peer's page has no word for q, or q knows that PSN. */
+/* Reads the peer's `accepted` for q.  False: the peer's page has no word for q,
+ * or q's requests before that PSN are complete already. */
 static bool read_accepted(const struct shm_ack *b, const struct ibt_qp *q,
 			  struct serial24 *psn)
 {
@@ -267,8 +275,8 @@ static bool read_accepted(const struct shm_ack *b, const struct ibt_qp *q,
 	if (w != post_word(q->qp->attr.dest_qpn, q->qp->qpn, *psn) ||
 	    serial24_is_before(r->max, *psn))
 		return false;
-	/* the response to a READ is under way and not lost: the READ and the
-	 * requests behind it complete when it comes */
+	/* A READ completes only when its response comes, and the requests after
+	 * it not before.  The response is not lost, so no retry is needed. */
 	if (r->rd_wqes && rc_req_unanswered(b->ibt, q, &read) &&
 	    serial24_is_before(read, *psn))
 		*psn = read;

@@ -4,31 +4,38 @@
  * that send packets.  The page of a process has, beside its credits, two words
  * for each of a few queue pairs that are at work (struct credit_post):
  *
- *	the responder writes its page		the requester writes its page
- *	accepted: all before this PSN	->	reads it, completes requests
- *	reads it, drops the ACK packet	<-	taken: all before this PSN
+ *	responder				requester
+ *	writes `accepted` in its own page   ->	reads it, completes requests
+ *	reads it, sends no ACK packet       <-	writes `taken` in its own page
  *
- * The responder writes `accepted` when it has to send an ACK (IBTA 9.7.5.1).
- * The responder sends the ACK packet too, unless `taken` has exactly that PSN.
- * So nothing depends on a requester that reads: a requester that sleeps,
- * captures or has no page gets packets.  NAKs and responses are always packets.
+ * `accepted` is the PSN before which the responder has accepted all requests.
+ * The responder writes it when it has to send an ACK (IBTA 9.7.5.1).  `taken`
+ * is the PSN before which the requester has completed all requests.  The
+ * responder also sends the ACK packet, unless `taken` has exactly the PSN of
+ * `accepted`. So a requester that does not read the page, because it sleeps,
+ * captures or has no page, gets ACK packets.  NAKs and responses are always
+ * packets.
  *
  * In a stream of requests `taken` is always a few PSNs behind `accepted`, so
- * the responder would send every ACK packet.  Therefore the ACK packet waits:
+ * the responder would send every ACK packet.  Therefore the ACK packet waits in
+ * three cases:
  *
- * - for at most SHM_ACK_WAIT_NS after the last ACK packet was sent, while
- *   `taken` has not reached the PSN of that packet; and for at most
- *   SHM_ACK_WAIT_NS after `taken` last advanced, while it is beyond that PSN,
- *   since the requester then reads the page.  The ACK packet does not wait for
- *   a requester that is fewer than four packets behind: it may wait for each
- *   answer.
- * - for at most SHM_ACK_REQUEST_NS after this QP has sent the same peer a
- *   request packet: the peer reads the page when that packet comes.
+ * - `taken` has not reached the PSN of the last ACK packet: for at most
+ *   SHM_ACK_WAIT_NS after that packet was sent.
+ * - `taken` is beyond the PSN of the last ACK packet, so the requester reads
+ *   the page: for at most SHM_ACK_WAIT_NS after `taken` last advanced.
+ * - this QP has sent a request packet to the same peer: for at most
+ *   SHM_ACK_REQUEST_NS after that, since the peer reads the page when the
+ *   packet comes.
  *
- * A word has a hash of both QPNs above the PSN; a word with another hash
- * belongs to another connection and is ignored.  A word that another process
- * wrote is input: a wrong PSN completes requests of that connection too early,
- * as a wrong ACK would, and no others.
+ * In the first two cases the ACK packet does not wait if the requester is fewer
+ * than four packets behind, because such a requester may wait for each ACK
+ * before it sends again.
+ *
+ * The bits of a word above the PSN are a hash of both QPNs.  A word with
+ * another hash belongs to another connection and is ignored.  A word that
+ * another process wrote is input: like a wrong ACK, a wrong PSN can complete
+ * requests too early, but only requests of its own connection.
  *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
@@ -39,62 +46,68 @@
 #include "ibt/ibt.h"
 
 #define SHM_ACK_WAIT_NS 50000
-/* A process that sleeps wakes for this timer; woken more often, it would spend
- * more time than an ACK packet takes. */
+/* A process that sleeps wakes up for this timer.  With a shorter time the
+ * wake-ups would cost more than the ACK packets that they save. */
 #define SHM_ACK_REQUEST_NS 5000000
 
 struct shm_ack {
-	struct ibt *ibt;
-	struct list
-		trusting; /* struct ibt_qp whose ACK packet waits, by owing */
-	bool is_shut;	  /* no ACK packet waits: a QP is about to end */
-	struct credit_page *page; /* this process's own; NULL: packets alone */
+	struct ibt *ibt; /* borrowed */
+	/* QPs whose ACK packet waits: struct ibt_qp, linked by `owing`. */
+	struct list trusting;
+	bool is_shut; /* no ACK packet may wait: a QP is about to end */
+	/* This process's own page, borrowed; NULL: all ACKs are packets. */
+	struct credit_page *page;
+	/* By class, for the pages of peers, borrowed; NULL: all ACKs are
+	 * packets. */
 	const struct credit *credits;
 	uint32_t (*class_of)(uint32_t qpn);
 	/* The QP that has each struct credit_post of the page; NULL: none. */
 	struct ibt_qp *qps[CREDIT_POSTS];
 };
 
-/* Initializes *b, which is zero.  t and credits (NULL: packets alone, whatever
- * shm_ack_open says) are borrowed. */
+/* Initializes *b, which is zero.  @t, @credits: borrowed.  credits NULL: all
+ * ACKs are packets, and shm_ack_open has no effect. */
 void shm_ack_init(struct shm_ack *b, struct ibt *t,
 		  const struct credit *credits,
 		  uint32_t (*class_of)(uint32_t qpn));
-/* Sets this process's own page, which is borrowed; NULL: packets alone. */
+/* Sets this process's own page, which is borrowed; NULL: all ACKs are
+ * packets. */
 void shm_ack_open(struct shm_ack *b, struct credit_page *page);
-/* q was modified: frees q's words if its state is before RTR. */
+/* Frees q's words if q's state is before RTR.  Called after q was modified. */
 void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q);
-/* q is at work: takes the words for its QPN, unless another QP that is at work
- * has them. */
+/* Takes the words for q's QPN, unless another QP that is at work has them.
+ * Called when q is at work. */
 void shm_ack_want(struct shm_ack *b, struct ibt_qp *q);
 /* Clears and frees q's words, if q has words. */
 void shm_ack_leave(struct shm_ack *b, struct ibt_qp *q);
-/* A packet for q was handled: writes the PSNs before which q has accepted and
- * taken all. */
+/* Writes `accepted` and `taken` of q, if they have changed.  Called after a
+ * packet for q was handled. */
 void shm_ack_note(struct shm_ack *b, struct ibt_qp *q);
-/* Has q an ACK that the peer does not read in this page?  Then the ACK packet
- * leaves before the next request of q. */
+/* Has q an ACK to send that the peer does not read in this page?  Then the
+ * caller sends the ACK packet before the next request of q. */
 bool shm_ack_precedes(const struct shm_ack *b, const struct ibt_qp *q);
-/* The ACK packet of q is sent now, before a request of q. */
+/* Called before the caller sends the ACK packet of q. */
 void shm_ack_sends(const struct shm_ack *b, struct ibt_qp *q);
 /*
- * True: q sends no ACK packet now, since the peer has taken that PSN or the
- * packet waits.  False: the caller sends the ACK packet if q owes one.
- * @follows: request packets of q have just been sent to the peer.
+ * True: q sends no ACK packet now, because the peer has taken all requests that
+ * q has accepted, or because the ACK packet waits.  False: the caller sends the
+ * ACK packet, if q has an ACK to send.  @follows: request packets of q have
+ * just been sent to the peer.
  */
 bool shm_ack_keeps_ack(struct shm_ack *b, struct ibt_qp *q, bool follows);
-/* Activates the QPs whose ACK packets have waited for as long as they may. */
+/* Activates the QPs whose ACK packets must not wait any longer. */
 void shm_ack_tick(struct shm_ack *b, uint64_t now_ns);
 /* Returns when shm_ack_tick is due; UINT64_MAX: never. */
 uint64_t shm_ack_deadline(const struct shm_ack *b);
-/* @shut true: activates all QPs whose ACK packets wait, and lets none wait
- * until a call with false. */
+/* @shut true: activates all QPs whose ACK packets wait, and lets no ACK packet
+ * wait until a call with false. */
 void shm_ack_shut(struct shm_ack *b, bool shut);
-/* Has a peer accepted packets that are unacknowledged here? */
+/* Has a peer accepted requests, by its page, that are not complete here? */
 bool shm_ack_has_news(const struct shm_ack *b);
-/* Completes the requests that peers have accepted.  The caller looks after it
- * has received packets and before it gives them to engine_rx, so that a request
- * is complete before what its peer sent afterwards is handled. */
+/* Completes the requests that peers have accepted.  The caller calls this after
+ * it has received packets and before it gives them to engine_rx.  So a request
+ * is complete before the program sees a message that the peer has sent after it
+ * accepted the request. */
 void shm_ack_look(struct shm_ack *b, uint64_t now_ns);
 
 #endif

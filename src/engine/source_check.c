@@ -12,9 +12,9 @@
 struct parked {
 	struct list node;
 	struct engine_dgram d; /* one packet; its bytes follow this struct */
-	uint32_t qpn;
-	uint16_t id;
-	uint64_t since_ns;
+	uint32_t qpn;	       /* the peer's */
+	uint16_t id;	       /* the expected IPv4 identification */
+	uint64_t since_ns;     /* when the packet was parked */
 };
 
 int engine_sources_init(struct sources *s, bool is_asked,
@@ -74,8 +74,8 @@ static bool is_about(const struct source *o, const struct inaddr *from,
 	       o->is_v4 == inaddr_is_v4(from->ip);
 }
 
-/* Queues a question for the host; false: SOURCE_ASKS were asked in the last
- * SOURCE_ASK_NS, or as many wait for the host. */
+/* Queues a question for the host.  False: SOURCE_ASKS questions were asked in
+ * the present SOURCE_ASK_NS, or so many have not been taken by the host. */
 static bool ask_host(struct sources *s, const struct engine_dgram *d,
 		     uint32_t qpn, uint64_t now_ns)
 {
@@ -92,10 +92,10 @@ static bool ask_host(struct sources *s, const struct engine_dgram *d,
 	return true;
 }
 
-/* Is the port of o, which was believed, still believed?  When the host's answer
- * is SOURCE_NS old, the host is asked again; without a new answer the port is
- * believed until the old answer is 2 * SOURCE_NS old.  *until_ns: the time
- * until which the caller need not ask this function again. */
+/* Is the port of o, which was believed, still believed?  Asks the host again
+ * once its answer is SOURCE_NS old.  Without a new answer the port is believed
+ * until the old answer is 2 * SOURCE_NS old.  *until_ns: until when the result
+ * is valid. */
 static bool is_believed(struct sources *s, struct source *o,
 			const struct engine_dgram *d, uint32_t qpn,
 			uint64_t now_ns, uint64_t *until_ns)
@@ -114,8 +114,8 @@ static bool is_believed(struct sources *s, struct source *o,
 	return false;
 }
 
-/* Judges a port that is not believed: refused, asked about, or new.  Asks the
- * host about a new port. */
+/* Judges a port that is not believed: the port may be refused, asked about or
+ * new.  Asks the host about a new port.  *user: the owner of a refused port. */
 static enum source_word judge_other_port(struct sources *s,
 					 const struct engine_dgram *d,
 					 uint32_t qpn, uint64_t now_ns,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Checks which process of this host has sent a packet.  Every user of a host
- * may send from each of its addresses, so an address does not identify a
- * sender; but a source port belongs to one process for as long as the process
- * has it bound.  A packet to a connected queue pair (RC, UC) from an address of
- * this host is taken only from a port that the host has found to belong to the
- * user of the peer's process.  The class of the peer's QPN names that process,
- * so one answer serves for all queue pairs of two processes:
+ * may send from each address of the host, so an address does not identify a
+ * sender. But a source port belongs to one process for as long as the process
+ * has bound it.  So a packet to a connected queue pair (RC, UC) from an address
+ * of this host is accepted only from a port of the user of the peer's process.
+ * The class of the peer's QPN names the peer's process, so one answer of the
+ * host is valid for all queue pairs between two processes:
  *
  *	          wanted        engine_source: yes
  *	unknown --------> asked ------------------> believed
@@ -14,11 +14,11 @@
  *	   |               v                           | SOURCE_NS, and believed
  *	   `--SOURCE_NS-- refused                      v meanwhile
  *
- * While the host is asked about a port, packets from the port wait, at most
- * SOURCE_PARKED packets of all ports.  At most SOURCE_ASKS questions are asked
- * in each SOURCE_ASK_NS.  Beyond either limit packets from unknown ports are
- * dropped, so that a sender from ever new ports costs little.  Ports that are
- * believed have a table of their own, so other ports do not replace them.
+ * While the host is asked about a port, packets from the port are parked, at
+ * most SOURCE_PARKED packets of all ports.  At most SOURCE_ASKS questions are
+ * asked in each SOURCE_ASK_NS.  Beyond these limits, packets from unknown ports
+ * are dropped, so that a sender which uses ever new ports costs little.  Ports
+ * that are believed have their own table, so other ports do not replace them.
  *
  * Owner: the engine; lock: the progress lock.  Sans-IO.
  */
@@ -33,15 +33,15 @@
 
 #define SOURCE_NS     1000000000u /* how old an answer may be */
 #define SOURCE_SLOTS  256	  /* slots of a table, a power of two */
-#define SOURCE_ASKS   64
+#define SOURCE_ASKS   64	  /* questions in each SOURCE_ASK_NS */
 #define SOURCE_ASK_NS 10000000u
-#define SOURCE_PARKED 256 /* packets */
+#define SOURCE_PARKED 256 /* packets that may be parked */
 
 enum source_state {
 	SOURCE_NONE,
-	SOURCE_ASKED,
-	SOURCE_REFUSED,
-	SOURCE_BELIEVED,
+	SOURCE_ASKED,	 /* the host has not answered yet */
+	SOURCE_REFUSED,	 /* the port is not of the peer's user */
+	SOURCE_BELIEVED, /* the port is of the peer's user */
 };
 
 /* A port, and what is known about it. */
@@ -49,37 +49,38 @@ struct source {
 	uint32_t peer; /* the class of the peer's QPN */
 	uint16_t port; /* 0: the slot is free */
 	uint8_t state; /* enum source_state */
-	bool is_v4;
-	bool is_asked;	   /* a believed port is asked about again */
-	uint32_t user;	   /* owner of a refused port */
+	bool is_v4;    /* a port of IPv4; false: of IPv6 */
+	/* The port is believed, and the host is asked about it again. */
+	bool is_asked;
+	uint32_t user;	   /* the owner of a refused port, or ENGINE_NO_USER */
 	uint64_t since_ns; /* when the state was entered */
 };
 
 struct sources {
-	uint32_t (*class_of)(uint32_t qpn); /* NULL: a QPN is its class */
-	struct source *believed, *others;   /* owned; NULL: all is believed */
-	/* A ring of the questions that the host has yet to take; its indices
-	 * are free-running. */
+	/* engine_config.class_of; NULL: each QPN counts as a class. */
+	uint32_t (*class_of)(uint32_t qpn);
+	/* Tables of SOURCE_SLOTS rows, in one allocation, which `believed`
+	 * owns; NULL: all ports are believed. */
+	struct source *believed, *others;
+	/* A ring of questions that engine_wants_source has not returned yet. */
 	struct engine_source wanted[SOURCE_ASKS];
-	uint32_t want_head, want_tail;
-	/* Questions that were asked since asks_ns, the start of the present
-	 * SOURCE_ASK_NS. */
-	uint32_t asks;
-	uint64_t asks_ns;
+	uint32_t want_head, want_tail; /* free-running indices of the ring */
+	uint32_t asks;	    /* questions that were asked since asks_ns */
+	uint64_t asks_ns;   /* when the present SOURCE_ASK_NS began */
 	struct list parked; /* struct parked, the oldest first */
 	uint32_t parked_count;
 };
 
 enum source_word {
-	SOURCE_IS_PEERS,
-	SOURCE_IS_OTHERS,
-	SOURCE_IS_OPEN,	   /* not known yet: park the packet */
-	SOURCE_IS_LIMITED, /* not known: drop the packet, ask no more now */
+	SOURCE_IS_PEERS,   /* the port is of the peer's user */
+	SOURCE_IS_OTHERS,  /* the port is of another user, or of nobody */
+	SOURCE_IS_OPEN,	   /* not known yet: the caller parks the packet */
+	SOURCE_IS_LIMITED, /* not known, and not asked: it drops the packet */
 };
 
-/* Initializes *s, which is zero.  0 or -ENOMEM.  @is_asked: the host answers
- * questions; false: all ports are believed.  @class_of: as in struct
- * engine_config. */
+/* Initializes *s, which is zero.  @is_asked: the host answers questions; false:
+ * all ports are believed.  @class_of: returns the steering class of a QPN;
+ * NULL: there are no classes.  Returns 0 or -ENOMEM. */
 int engine_sources_init(struct sources *s, bool is_asked,
 			uint32_t (*class_of)(uint32_t qpn));
 /* Frees the memory that s owns, with the parked packets. */
@@ -88,24 +89,25 @@ void engine_sources_fini(struct sources *s);
 /* The result of engine_sources_look. */
 struct source_found {
 	enum source_word word;
-	uint64_t until_ns; /* SOURCE_IS_PEERS: how long that is true */
+	uint64_t until_ns; /* SOURCE_IS_PEERS: until when this is valid */
 	uint32_t user;	   /* the port's owner, or ENGINE_NO_USER */
 };
 
-/* Says whether d, a datagram from an address of this host, comes from a port of
- * the user of the process that has `qpn`, the peer's QPN; asks the host if that
- * is not known. */
+/* Decides whether d, a datagram from an address of this host, comes from a port
+ * of the peer's user.  @qpn: the peer's QPN.  Asks the host if this is not
+ * known. */
 struct source_found engine_sources_look(struct sources *s,
 					const struct engine_dgram *d,
 					uint32_t qpn, uint64_t now_ns);
-/* Parks a copy of bytes[0..len), a packet of d, until the answer about the port
- * comes; id: the packet's IPv4 identification, which the ICRC covers.  False:
- * SOURCE_PARKED packets are parked, or the packet is longer than
+/* Parks a copy of bytes[0..len), a packet of d, until the answer about its port
+ * comes.  @qpn: the peer's QPN; @id: the packet's expected IPv4 identification.
+ * False: SOURCE_PARKED packets are parked already, the packet is longer than
  * IBT_PACKET_BYTES, or there is no memory. */
 bool engine_sources_park(struct sources *s, const struct engine_dgram *d,
 			 uint32_t qpn, const uint8_t *bytes, size_t len,
 			 uint16_t id, uint64_t now_ns);
-/* Forgets all ports, and the questions that the host has yet to take. */
+/* Forgets all ports, and the questions that engine_wants_source has not
+ * returned yet.  Packets stay parked. */
 void engine_sources_forget(struct sources *s);
 
 #endif

@@ -33,7 +33,7 @@ static bool is_row_of(const struct engine_suspect *r,
 	       inaddr_has_same_ip(r->ip, f->ip);
 }
 
-/* Returns the row of an address; ENGINE_SUSPECTS: the address has none. */
+/* Returns the index of an address's row; ENGINE_SUSPECTS: it has no row. */
 static uint32_t row_of(const struct suspects *s, const struct suspect_from *f)
 {
 	uint32_t i = 0;
