@@ -12,7 +12,7 @@
  * The responder writes it when it has to send an ACK (IBTA 9.7.5.1).  `taken`
  * is the PSN before which the requester has completed all requests.  The
  * responder also sends the ACK packet, unless `taken` has exactly the PSN of
- * `accepted`. So a requester that does not read the page, because it sleeps,
+ * `accepted`.  So a requester that does not read the page, because it sleeps,
  * captures or has no page, gets ACK packets.  NAKs and responses are always
  * packets.
  *

@@ -2,7 +2,7 @@
 /*
  * Checks which process of this host has sent a packet.  Every user of a host
  * may send from each address of the host, so an address does not identify a
- * sender. But a source port belongs to one process for as long as the process
+ * sender.  But a source port belongs to one process for as long as the process
  * has bound it.  So a packet to a connected queue pair (RC, UC) from an address
  * of this host is accepted only from a port of the user of the peer's process.
  * The class of the peer's QPN names the peer's process, so one answer of the

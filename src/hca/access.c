@@ -12,8 +12,8 @@ static struct access *access_slots(const struct hca *h)
 }
 
 /* Prepares a slot that this process has just claimed.  The process that had the
- * slot before may have died inside; the epoch becomes the next even number, and
- * is not 0, which would mark the slot as never claimed. */
+ * slot before may have died inside, so the epoch becomes the next even number,
+ * but not 0, which would mark the slot as never claimed. */
 static struct access *settle_slot(struct access *g)
 {
 	uint32_t epoch = shared_own(&g->epoch);
@@ -33,7 +33,7 @@ struct access *access_claim(struct hca *peer) NO_LOCK_ANALYSIS
 		if (!alock_holder(&g[i].process) &&
 		    alock_try(&g[i].process, &inherited))
 			return settle_slot(&g[i]);
-	/* no slot is free: take the slot of a process that died */
+	/* If no slot is free, takes the slot of a process that has died. */
 	for (int i = 0; g && i < ACCESS_MAX; i++)
 		if (alock_try(&g[i].process, &inherited))
 			return settle_slot(&g[i]);
@@ -48,9 +48,9 @@ void access_release(struct access *g) NO_LOCK_ANALYSIS
 void access_copy(struct access *g, access_set what)
 {
 	shared_store(&g->thread, alock_thread());
-	/* Orders the store of `touches` before the caller's lookup of the keys:
-	 * otherwise the owner could find the slot empty after it withdrew a
-	 * key, while the lookup still finds the key. */
+	/* Orders the store of `touches` before the caller's lookup of the keys.
+	 * Otherwise the owner could find the slot empty after it has withdrawn
+	 * a key, although the lookup still finds the key. */
 	atomic_exchange(&g->touches, what | ACCESS_COPIES);
 	shared_fence_after_exchange();
 }
@@ -77,9 +77,10 @@ static bool is_halted(struct access *g)
 }
 
 /*
- * A thread that is stopped outside of a system call may be about to begin one.
- * So the thread's state is read again after its access was revoked: a thread
- * that is still stopped then finds the revocation before it copies.
+ * Revokes the access of the peer in a slot, if its copying thread is halted.
+ * The thread may have continued between the check and the revocation, and begun
+ * a system call that copies.  So its state is read again after the revocation:
+ * a thread that is still halted notices the revocation before it copies more.
  */
 static bool revoke_slot(struct access *g)
 {
@@ -118,13 +119,15 @@ static bool may_touch(access_set touches, access_set what)
 	if (touches == ACCESS_REVOKED || !(what & ACCESS_SAY))
 		return true;
 	if ((uint32_t)what && !its && !(touches & ACCESS_COPIES))
-		return false; /* a later lookup finds the keys withdrawn */
+		/* The peer has yet to look keys up, and will find these
+		 * withdrawn. */
+		return false;
 	return !(touches & ACCESS_SAY) || (qpn && qpn == its) ||
 	       (uint32_t)touches & (uint32_t)what;
 }
 
-/* The next slot whose peer has been inside since the scan first read the slot;
- * NULL: there is none. */
+/* Returns the next slot whose peer may touch l->what, and has been inside all
+ * the time since the scan first read the slot; NULL: there is none. */
 static struct access *peer_inside(struct hca *own, struct access_scan *l)
 {
 	struct access *g = access_slots(own);

@@ -2,12 +2,13 @@
 /*
  * One process's view of an adapter.  Rings and tables lie in an arena and name
  * each other by offset; struct hca_shared is the arena's root.  Each module of
- * this folder has a header of its own: mr, mw, wq, srq, qp, rq, cq; what
- * processes of one host share, and in which order, is in peer_area.h.
+ * this folder has its own header: mr, mw, wq, srq, qp, rq, cq.  peer_area.h
+ * describes what processes of one host share, and in which order they access
+ * it.
  *
- * Locks: creation and destruction under the adapter's ctx lock; a QP's protocol
- * state under the progress lock; a CQ under cq->lock; the program's side of a
- * work queue under a lock of the front end.
+ * Locks: the ctx lock covers creation and destruction of objects, the progress
+ * lock a QP's protocol state, cq->lock a CQ, and a lock of the front end the
+ * program's side of a work queue.
  */
 #ifndef HCA_ADAPTER_H
 #define HCA_ADAPTER_H
@@ -28,8 +29,8 @@ struct hca_peer_area;
 struct mr;
 struct space;
 
-/* A peer works in an arena only if its build has structures of one shape with
- * the owner's. */
+/* A number that differs between builds whose structures have different sizes.
+ * A peer works in an arena only if the owner's number equals its own. */
 #define HCA_SHAPE                                                              \
 	((uint32_t)(sizeof(struct hca_shared) << 18 ^ sizeof(struct qp) << 6 ^ \
 		    sizeof(struct cq) ^ sizeof(struct srq) << 12 ^             \
@@ -46,30 +47,35 @@ struct hca_shared {
 	aoff suspects;	    /* struct engine_suspect[ENGINE_SUSPECTS] */
 	uint64_t key_secret[2]; /* the secret from which keys are drawn */
 	aoff mrs;		/* struct mr[HCA_MAX_MR] */
+	/* mr_top: rows of mrs that were ever used.  mr_free_head, mr_free_tail:
+	 * the first and the last row of the list of free rows; 0: none. */
 	uint32_t mr_top, mr_free_head, mr_free_tail;
+	/* The latest number of a PD and of a CQ, and the latest qp.serial. */
 	uint32_t next_pd, next_cq, next_qp;
-	struct alock mr_lock;
+	struct alock mr_lock; /* of mrs: mr_enter */
 	/* The members from here on are for processes that map this arena
 	 * (host/local_peer.h). */
 	aoff accesses;	/* struct access[ACCESS_MAX] */
 	aoff shares;	/* struct share[SHARE_MAX] */
 	uint64_t owner; /* the owner's alock_owner */
-	/* A random number, and its copy's address in the owner's memory. */
+	/* value: a random number.  va: its address in the owner's memory, at
+	 * which a peer reads it to check that it reaches that memory. */
 	struct {
 		uint64_t value, va;
 	} nonce;
-	uint32_t pid;
-	shared_u32 share_version;
-	/* The network interface of each device, with COUNTERS_IWARP; 0: there
-	 * are no more. */
+	uint32_t pid;		  /* the owner's */
+	shared_u32 share_version; /* changes with each change of shares */
+	/* The index of each device's network interface, with COUNTERS_IWARP
+	 * for an iWARP device; 0: there are no more devices. */
 	uint32_t links[HCA_MAX_DEVICES];
-	/* Begins with the word that hca_is_alive reads. */
+	/* A robust mutex, which begins with the word that hca_is_alive
+	 * reads. */
 	union {
 		shared_u32 word;
 		uint64_t room[8];
 	} pulse;
-	/* The owner sleeps: a peer that sets a notify bit writes its eventfd.
-	 */
+	/* The owner sleeps, so a peer that sets a notify bit writes the owner's
+	 * eventfd. */
 	shared_flag is_asleep;
 };
 
@@ -82,19 +88,20 @@ struct hca {
 	struct mr *mrs;			 /* in the arena */
 	struct hca_peer_area *peer_area; /* in the arena */
 	struct space *space;	     /* the application's memory; borrowed */
-	struct rng rng;		     /* seeded by hca_init's caller */
+	struct rng rng;		     /* for keys; in the owner's view */
 	uint32_t active_mtu;	     /* IBV_MTU_*: the limit of path_mtu */
-	shared_u32 hints[HCA_HINTS]; /* rows where mr_find found keys lately */
-	/* How many objects there are; under the ctx lock. */
+	shared_u32 hints[HCA_HINTS]; /* rows where mr_find last found keys */
+	/* How many PDs, CQs and SRQs there are; under the ctx lock. */
 	uint32_t pds, cqs, srqs;
 	struct list share_looks; /* struct share_look; under the ctx lock */
 	struct count ahs;	 /* how many address handles there are */
 };
 
 /*
- * Formats the arena and makes an adapter in it.  @seed comes from a
- * cryptographic generator in real processes, since keys are drawn from it.  0
- * or -ENOMEM.
+ * Makes an adapter in an arena that arena_init has formatted.  @space: the
+ * application's memory, borrowed.  @seed: the caller of a real process takes it
+ * from a cryptographic generator, since keys are drawn from it.  Returns 0, or
+ * -ENOMEM: the arena is too small.
  */
 int hca_init(struct hca *h, struct arena arena, struct space *space,
 	     uint64_t seed[4]);
@@ -120,10 +127,9 @@ static inline void hca_ah_free(struct hca *h)
 
 /*
  * Does the owner of this arena live and serve it?  A thread of the owner holds
- * a robust lock with this word: the kernel changes the word when the process
- * dies or executes another program (get_robust_list(2)), so the check costs one
- * load.  False also before the owner is ready and after it has closed the
- * device.
+ * a robust lock, whose word the kernel changes when the process dies or
+ * executes another program (get_robust_list(2)).  So the check costs one load.
+ * False also before the owner is ready, and after it has closed the device.
  */
 static inline bool hca_is_alive(const struct hca *h)
 {
@@ -132,7 +138,7 @@ static inline bool hca_is_alive(const struct hca *h)
 	return word && !(word & 0x40000000u); /* FUTEX_OWNER_DIED */
 }
 
-/* The offset of p, which lies in the arena; 0 for NULL. */
+/* Returns the offset of p, which lies in the arena; 0 for NULL. */
 static inline aoff hca_off(const struct hca *h, const void *p)
 {
 	return p ? (aoff)((const uint8_t *)p - h->arena.base) : 0;

@@ -70,16 +70,19 @@ static aoff take_block(struct arena *a, struct arena_hdr *h, unsigned class)
 }
 
 /*
- * A free block of the part that peers write.  The note lies in the owner's
- * part: a free list inside the peers' part could be changed by a peer, which
- * would then choose the address of the next block.
+ * Describes a free block of part two, which peers write.  This struct lies in
+ * part one, because a peer could change a free list in part two and so choose
+ * the address of the next block.
  */
 struct arena_spare {
+	/* next: the struct arena_spare of the next free block.  at: the free
+	 * block. */
 	aoff next, at;
 };
 
-/* The last page of the arena stays unused: a reader of a queue's last slot that
- * finds too many elements there reads past the slot (wqe_sge_count). */
+/* Allocates a block of part two.  The last page of the arena stays unused: if a
+ * peer has written too many elements into a queue's last slot, a reader reads
+ * past the slot (wqe_sge_count). */
 static aoff take_shared(struct arena *a, struct arena_hdr *h, unsigned class)
 {
 	uint64_t bytes = 1ull << (class + MIN_SHIFT);
@@ -96,14 +99,15 @@ static aoff take_shared(struct arena *a, struct arena_hdr *h, unsigned class)
 	return off;
 }
 
-/* If there is no room for the note, the block is never used again. */
+/* Frees a block of part two.  If there is no memory for its struct arena_spare,
+ * the block is never used again. */
 static void give_shared(struct arena *a, struct arena_hdr *h, unsigned class,
 			aoff off)
 {
 	aoff spare = take_block(a, h, 0);
 	struct arena_spare *s = arena_at(a, spare);
 
-	_Static_assert(sizeof(*s) <= 1 << MIN_SHIFT, "of the smallest class");
+	_Static_assert(sizeof(*s) <= 1 << MIN_SHIFT, "it is of class 0");
 	if (!s)
 		return;
 	*s = (struct arena_spare){h->shared_free[class], off};

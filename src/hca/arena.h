@@ -31,30 +31,34 @@ typedef uint64_t aoff; /* bytes from the arena's start; 0 names nothing */
 /* At offset 0. */
 struct arena_hdr {
 	uint64_t magic;
-	uint64_t size; /* bytes */
-	struct alock lock;
-	uint32_t layout; /* ARENA_LAYOUT of the writer */
+	uint64_t size;	   /* bytes */
+	struct alock lock; /* covers the members from brk to shared_free */
+	uint32_t layout;   /* ARENA_LAYOUT of the owner's build */
 	aoff brk; /* the first byte of part one that was never allocated */
-	uint64_t used_bytes;
+	uint64_t used_bytes; /* allocated, rounded up to size classes */
+	/* The first free block of part one, by size class; 0: none.  A free
+	 * block begins with the offset of the next. */
 	aoff free[ARENA_CLASSES];
-	aoff shared;	 /* where the second part begins; whole pages */
+	aoff shared;	 /* where part two begins, at a whole page */
 	aoff shared_brk; /* the first byte of part two never allocated */
-	/* Struct arena_spare, in the first part: free blocks of the second. */
+	/* The first free block of part two, by size class, described by a
+	 * struct arena_spare (arena.c) in part one; 0: none. */
 	aoff shared_free[ARENA_CLASSES];
 	aoff root;	   /* struct hca_shared */
 	int32_t shared_fd; /* the owner's descriptor of the second part */
 	uint32_t reserved;
 };
 
-#define ARENA_LAYOUT 10
+#define ARENA_LAYOUT 10 /* changes with the structures in an arena */
 
 struct arena {
 	uint8_t *base; /* this process's mapping; borrowed */
 	size_t size;   /* bytes */
-	aoff shared;   /* where the second part begins */
+	aoff shared;   /* where part two begins */
 };
 
-/* Formats `size` bytes of zeroed memory at base, which the caller owns. */
+/* Formats `size` bytes of zeroed memory at base, at least two pages, as an
+ * arena.  The caller owns the memory. */
 void arena_init(struct arena *a, void *base, size_t size);
 /* Allocates zeroed bytes in the owner's part, aligned to 64 bytes, or to 4096
  * if there are at least 4096 bytes.  0: the part is full. */
@@ -62,27 +66,29 @@ aoff arena_alloc(struct arena *a, uint64_t bytes);
 /* Allocates zeroed bytes in the part that peers may write, aligned as those of
  * arena_alloc.  0: the part is full. */
 aoff arena_alloc_shared(struct arena *a, uint64_t bytes);
-/* Frees what arena_alloc or arena_alloc_shared returned for the same number of
- * bytes; an offset of 0 is allowed. */
+/* Frees the memory that arena_alloc or arena_alloc_shared returned for the same
+ * number of bytes.  An offset of 0 is allowed. */
 void arena_free(struct arena *a, aoff off, uint64_t bytes);
-/* The number of bytes that are allocated, rounded up to size classes. */
+/* Returns the number of bytes that are allocated, rounded up to size
+ * classes. */
 uint64_t arena_used(const struct arena *a);
 
-/* The address of an offset in this process; NULL for 0. */
+/* Returns the address of an offset in this process; NULL for 0. */
 static inline void *arena_at(const struct arena *a, aoff off)
 {
 	return off ? a->base + off : NULL;
 }
 
-/* Does [off, off + bytes) lie inside the arena?  For an offset that another
- * process may have written and of which the caller has a copy. */
+/* Does [off, off + bytes) lie inside the arena?  If another process may have
+ * written the offset, the caller checks and then uses a copy of it. */
 static inline bool arena_has(const struct arena *a, aoff off, uint64_t bytes)
 {
 	return off && off <= a->size && bytes <= a->size - off;
 }
 
-/* Does [off, off + bytes) lie inside the peers' part, at a whole cache line, as
- * each block there does?  For a copy of an offset, as in arena_has. */
+/* Does [off, off + bytes) lie inside part two, which peers write, and begin at
+ * a cache line, as each block there does?  The caller checks and then uses a
+ * copy of the offset. */
 static inline bool arena_shares(const struct arena *a, aoff off, uint64_t bytes)
 {
 	return off % 64 == 0 && off >= a->shared && arena_has(a, off, bytes);

@@ -3,9 +3,9 @@
 
 #include "hca/hca.h"
 
-/* Each addition is a release: it orders the memory that the completion wrote
- * before the count.  Otherwise a program that sees the count could read memory
- * from before the completion. */
+/* Adds one completion to the sums of `op`.  Each addition is a release, which
+ * orders the stores to the completion's memory before the new sum.  Otherwise a
+ * program that loads the sum could then read old bytes of that memory. */
 static void add_completion(struct qp *qp, enum comp_op op, bool failed,
 			   uint64_t bytes)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sums of what has completed at a queue pair, for completion counters
- * (ibv_create_comp_cntr): the QP's own requests, signaled or not, its receives,
- * and its peer's WRITEs.  The peer's READs are not counted: a long READ may
- * arrive as several requests, which look like several READs.  Atomics, binds
- * and invalidations are not counted either.
+ * Sums of the operations that have completed at a queue pair, for completion
+ * counters (ibv_create_comp_cntr): the QP's own requests, signaled or not, its
+ * receives, and its peer's WRITEs.  The peer's READs are not counted, because a
+ * long READ may arrive as several requests, which look like several READs.
+ * Atomics, binds and invalidations are not counted either.
  *
- * The sums lie in the arena, in struct qp_target; a peer of this host adds the
+ * The sums lie in the arena, in struct qp_target.  A peer of this host adds the
  * requests that it executes there.  An operation that is not counted costs one
- * load.  A reader of a sum sees the memory that the summed completions wrote.
+ * load.  A program that loads a sum (acquire) then sees the memory that the
+ * summed completions wrote.  Lock: none; additions are atomic.
  */
 #ifndef HCA_COMP_H
 #define HCA_COMP_H
@@ -40,16 +41,20 @@ struct comp_sum {
 	_Atomic uint64_t failed; /* completions with an error */
 };
 
+/* The sums of one queue pair. */
 struct comp {
-	shared_u32 ops; /* 1 << enum comp_op: counted; bits are only set */
-	struct comp_sum of[COMP_OPS];
+	/* Bit 1 << enum comp_op: the operation is counted.  Bits are set and
+	 * never cleared. */
+	shared_u32 ops;
+	struct comp_sum of[COMP_OPS]; /* by enum comp_op */
 };
 
-/* Counts a completed request of qp itself; opcode: enum hca_wr. */
+/* Counts a completed request of qp itself.  @opcode: enum hca_wr; @bytes: the
+ * length of its message. */
 void comp_request(struct qp *qp, uint8_t opcode, bool failed, uint64_t bytes);
-/* Counts a completed receive of qp by its completion c. */
+/* Counts a completed receive of qp, whose completion is *c. */
 void comp_receive(struct qp *qp, const struct cqe *c);
-/* Counts a WRITE of qp's peer after all its bytes are written. */
+/* Counts a WRITE of qp's peer.  Called after all its bytes are written. */
 void comp_remote_write(struct qp *qp, uint64_t bytes);
 
 #endif

@@ -13,25 +13,28 @@
 
 #include "hca/event.h"
 
-/* The 64-bit words of struct engine_counters, as a process publishes them in
- * its page (credit.h). */
+/* How many 64-bit words struct engine_counters has.  A process publishes these
+ * words in its page (credit.h). */
 #define COUNTERS_WORDS (sizeof(struct engine_counters) / sizeof(uint64_t))
 
 #define COUNTERS_FILES 62
 
-/* Set in the number of the interface under which a process publishes the
- * counters of an iWARP device: the interface may be a RoCE device too. */
+/* A process publishes a device's counters under the index of the device's
+ * network interface.  This bit is added for an iWARP device, because a RoCE
+ * device may have the same interface. */
 #define COUNTERS_IWARP 0x80000000u
 
 struct counters_file {
-	const char *name; /* "counters/port_xmit_data" */
-	uint8_t word[3];  /* the words to add; UINT8_MAX: none */
-	uint8_t unit;	  /* the sum is divided by this; 0: the file has 0 */
+	const char *name; /* below ports/1: "counters/port_xmit_data" */
+	/* Indices of the words that are added; UINT8_MAX: none. */
+	uint8_t word[3];
+	uint8_t unit; /* the sum is divided by this; 0: the value is 0 */
 };
 
 extern const struct counters_file counters_files[COUNTERS_FILES];
 
-/* The value of file i, from words that are summed over all processes. */
+/* Returns the value of counters_files[i].  @words: the words of the device's
+ * struct engine_counters, summed over all processes. */
 uint64_t counters_value(uint32_t i, const uint64_t words[COUNTERS_WORDS]);
 
 #endif

@@ -8,8 +8,9 @@
 #include "hca/semantics.h"
 #include "util/bits.h"
 
-/* Where an eager message of `bytes` lies in the slot.  A message that fits
- * `few` lies in the same cache line as the completion. */
+/* Returns the place of an eager message of `bytes` bytes in the slot w.  A
+ * message that fits into w->few lies in the same cache line as the
+ * completion. */
 static uint8_t *place_in(const struct qp *qp, struct wqe *w, uint32_t bytes)
 {
 	return bytes <= sizeof(w->few) ? w->few : wq_eager_bytes(&qp->rq, w);
@@ -29,8 +30,8 @@ void eager_leave(struct hca *h, struct qp *qp, struct wqe *w,
 		shared_store(&h->peer_area->has_eager, 1);
 }
 
-/* A test by two loads.  False: no slot of a receive that is not collected has
- * an eager message. */
+/* May an uncollected receive of qp have an eager message?  This test costs two
+ * loads.  False: none has. */
 static bool may_be_any(const struct qp *qp)
 {
 	return (int32_t)(shared_load(&qp_target(qp)->eager_end) -
@@ -76,13 +77,13 @@ bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 
 /*
  * The key may have been withdrawn since the peer looked it up: ibv_dereg_mr
- * collects the eager messages that are there (eager_settle), and does not wait
- * for a peer that is about to write another one.  So sem_scatter looks the key
- * up again.
+ * collects the eager messages that exist (eager_settle), but does not wait for
+ * a peer that is about to write another one.  So sem_scatter looks the key up
+ * again.
  */
 int eager_place(struct hca *h, const struct qp *qp, struct wqe *w)
 {
-	/* a peer wrote the length: read it once and limit it */
+	/* A peer has written the length, so it is read once and limited. */
 	uint32_t given = __atomic_load_n(&w->bytes, __ATOMIC_RELAXED);
 	uint32_t bytes = bits_min_u32(given, WQE_EAGER_BYTES);
 	struct explain x;
@@ -100,9 +101,12 @@ void eager_settle(struct hca *h)
 	if (!shared_load(&h->peer_area->has_eager))
 		return;
 	for (uint32_t i = 0; i < h->shared->qp_top; i++) {
-		/* A QP is withdrawn without the ctx lock, and freed under it.
-		 * The acquire pairs with the release store of qp_new: without
-		 * it a new QP's members could be read before they are set. */
+		/* A QP may be withdrawn meanwhile, without the ctx lock, but is
+		 * freed only under it.  The acquire orders this load of the row
+		 * before the loads of the QP's members; the release store in
+		 * row_new orders the stores that zeroed the QP and set peer_at
+		 * before the row.  Without this order a new QP could be read
+		 * with the contents that its memory had before. */
 		aoff row = __atomic_load_n(&rows[i], __ATOMIC_ACQUIRE);
 		struct qp *qp = arena_at(&h->arena, row);
 

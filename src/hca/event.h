@@ -26,17 +26,19 @@ enum engine_event_type {
 
 struct engine_event {
 	enum engine_event_type type;
-	uint64_t user;
+	uint64_t user; /* the cookie of the CQ, QP or SRQ */
+	/* Of events of a QP.  qpn: the QP; dest_qpn: its peer's QP. */
 	uint32_t qpn, dest_qpn;
+	/* Of events of a QP.  self: its own address; peer: its peer's. */
 	struct inaddr self, peer;
-	struct explain explain;
+	struct explain explain; /* of ENGINE_EXPLAIN */
 };
 
 /* The answer to ENGINE_ASK_PEER: does the process of the peer's QP live? */
 enum engine_peer {
-	ENGINE_PEER_UNKNOWN,
-	ENGINE_PEER_ALIVE,
-	ENGINE_PEER_GONE,
+	ENGINE_PEER_UNKNOWN, /* nobody can tell */
+	ENGINE_PEER_ALIVE,   /* the process lives */
+	ENGINE_PEER_GONE,    /* the process has ended */
 	/* The process lives, and has no such QP any more (engine/closed.h). */
 	ENGINE_PEER_CLOSED,
 	ENGINE_PEER_LEFT, /* the peer disconnected by rdma_cm */
@@ -59,11 +61,12 @@ enum engine_sign {
 #define ENGINE_SUSPECTS 32
 #define ENGINE_NO_USER	UINT32_MAX
 
-/* The signs from one address, and on this host from the ports of one user. */
+/* The signs from one address; if it is an address of this host and the owner of
+ * the source port is known, only those from ports of this user. */
 struct engine_suspect {
-	uint8_t ip[16];
-	uint32_t is_local;
-	uint32_t user; /* ENGINE_NO_USER: on another host, or unknown */
+	uint8_t ip[16];	   /* the address; IPv4 as ::ffff:a.b.c.d */
+	uint32_t is_local; /* an address of this host */
+	uint32_t user;	   /* the user; ENGINE_NO_USER: not known */
 	/* An upper bound of the number of signs; 0: the row is free. */
 	uint64_t weight;
 	/* The signs by kind, since the row was given to this address. */
@@ -73,42 +76,55 @@ struct engine_suspect {
 
 #define EVENT_STATUSES 14 /* enum hca_status */
 
-/* Packets that came and were dropped before a queue pair had them. */
+/* Packets that were received and dropped before they reached a queue pair. */
 struct engine_refused {
+	/* By reason: the packet is malformed, has a wrong ICRC, is for a QPN
+	 * that does not exist or serves another transport, or is not from the
+	 * QP's peer. */
 	uint64_t malformed, bad_icrc, unknown_qp, wrong_peer;
 	/* Packets of unknown_qp that are for another process. */
 	uint64_t misdirected;
 	/* Packets from a port of this host that is not the peer's user's. */
 	uint64_t wrong_source;
-	/* Packets that were dropped unchecked: their sender sent too many
-	 * wrong ones. */
+	/* Packets that were dropped before all checks, because their address
+	 * sent too many that fit no connection, or too many questions about
+	 * ports were open. */
 	uint64_t limited;
 };
 
-/* Negative acknowledgements, received and sent. */
+/* NAKs that were received (_rx) and sent (_tx). */
 struct engine_naks {
-	uint64_t rnr_rx, rnr_tx;
+	uint64_t rnr_rx, rnr_tx; /* RNR NAKs */
+	/* seq: NAKs for a PSN sequence error.  fatal: NAKs that end the
+	 * connection, and Terminates of iWARP. */
 	uint64_t seq_rx, seq_tx, fatal_rx, fatal_tx;
-	uint64_t access_tx; /* the access NAKs among fatal_tx */
-	uint64_t implied;   /* gaps in the responses of READs */
+	uint64_t access_tx; /* the remote access errors among fatal_tx */
+	uint64_t implied;   /* implied NAKs: gaps in the responses of READs */
 };
 
+/* The counters of one device in one process.  All words are 64 bits. */
 struct engine_counters {
 	uint64_t rx_packets, tx_packets;
-	uint64_t rx_bytes, tx_bytes; /* the packets, from the BTH to the ICRC */
+	uint64_t rx_bytes, tx_bytes; /* of packets, from the BTH to the ICRC */
 	struct engine_refused refused;
-	uint64_t rx_wrong_psn;	/* requests further ahead than a window */
-	uint64_t rx_duplicates; /* requests */
+	/* Packets whose PSN is further ahead than a window. */
+	uint64_t rx_wrong_psn;
+	uint64_t rx_duplicates; /* requests that had come before */
+	/* rx_out_of_order: packets after a gap in the PSNs.  rx_buffered: those
+	 * of them that were kept until the gap was filled. */
 	uint64_t rx_out_of_order, rx_buffered;
+	/* retransmits: packets that were sent again.  timeouts: ACK timers that
+	 * have expired. */
 	uint64_t retransmits, timeouts;
 	struct engine_naks naks;
-	uint64_t rx_dropped; /* messages of UC and UD */
-	uint64_t pkey_violations, qkey_violations;
-	uint64_t rx_writes, rx_reads, rx_atomics; /* requests that began */
-	uint64_t rx_no_receive; /* messages of UC and UD, dropped */
+	uint64_t rx_dropped; /* messages of UC and UD that were dropped */
+	uint64_t pkey_violations, qkey_violations; /* packets */
+	uint64_t rx_writes, rx_reads, rx_atomics;  /* requests that began */
+	uint64_t rx_no_receive; /* those of rx_dropped without a receive */
 	uint64_t rx_ecn;	/* packets with "congestion experienced" */
-	uint64_t failed;	/* requests */
-	uint64_t failed_by[EVENT_STATUSES]; /* requests, by enum hca_status */
+	uint64_t failed;	/* requests that have failed */
+	/* Requests that have failed, by enum hca_status. */
+	uint64_t failed_by[EVENT_STATUSES];
 };
 
 #endif

@@ -92,7 +92,7 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 		break;
 	case MR_NO_BYTES:
 	case MR_ZERO_BASED:
-		break; /* verdicts on a bind alone, see ibt/local_wr.c */
+		break; /* only verdicts on a bind request, see ibt/local_wr.c */
 	case MR_OUTSIDE:
 		put_text(t,
 			 "the range is outside the region [0x%" PRIx64
@@ -112,8 +112,8 @@ static void put_address(struct text *t, const uint8_t ip[16])
 		put_text(t, "%s%x", i ? ":" : "", ip[i] << 8 | ip[i + 1]);
 }
 
-/* Puts the QP of the peer, or its address if its QP has no number here: iWARP.
- */
+/* Puts the QPN of the peer; for iWARP, which has no QPN of the peer, its
+ * address. */
 static void put_peer(struct text *t, const struct explain *x)
 {
 	if (x->dest_qpn) {
@@ -124,7 +124,7 @@ static void put_peer(struct text *t, const struct explain *x)
 	put_address(t, x->peer_ip);
 }
 
-/* Puts the QP and the request that the sentence is about. */
+/* Puts the QP and the request that the message is about. */
 static void put_subject(struct text *t, const struct explain *x)
 {
 	put_text(t, "QP 0x%06x: ", x->qpn);
@@ -202,15 +202,15 @@ static void put_mtu(struct text *t, const struct explain *x)
 	put_address(t, x->peer_ip);
 	put_text(
 		t,
-		" (QP 0x%06x) %s, %u tries, while smaller ones do: is the MTU of "
-		"the path, or of the peer's interface, smaller than this "
-		"interface's? Make them equal (ip link set DEV mtu N), or ask for "
+		" (QP 0x%06x) %s (%u tries), but smaller packets do; the MTU of "
+		"the path or of the peer's interface may be smaller than that of "
+		"this interface: make them equal (ip link set DEV mtu N), or use "
 		"a smaller path MTU (perftest -m 1024)",
 		x->dest_qpn, is_read ? "do not arrive" : "get no answer",
 		x->tries);
 }
 
-/* Puts the reason if this process found it. */
+/* Puts the reason, if this process has found it. */
 static void put_local_reason(struct text *t, const struct explain *x)
 {
 	switch (x->cause) {
@@ -248,7 +248,8 @@ static void put_local_reason(struct text *t, const struct explain *x)
 		break;
 	case EXPLAIN_DROPPED:
 		put_text(t,
-			 "dropped a message of QP 0x%06x, as UC and UD do: %s",
+			 "dropped a message from QP 0x%06x, which UC and UD do "
+			 "not send again: %s",
 			 x->dest_qpn, x->detail);
 		break;
 	case EXPLAIN_STREAM_REFUSED:
@@ -258,7 +259,7 @@ static void put_local_reason(struct text *t, const struct explain *x)
 	case EXPLAIN_STREAM_ENDED:
 		put_text(t, "the peer ended the iWARP connection because of %s",
 			 x->detail ? x->detail
-				   : "an error that RFC 5040 lacks");
+				   : "an error that RFC 5040 does not define");
 		break;
 	case EXPLAIN_CQ_OVERRUN:
 		put_text(t, "the QP's completion queue is full; poll the queue "
@@ -286,31 +287,35 @@ static void put_retry(struct text *t, const struct explain *x)
 {
 	put_text(
 		t,
-		"no answer from the peer (QP 0x%06x) after %u tries; is its QP "
-		"in RTR, its address right, UDP 4791 open?",
+		"no answer from the peer (QP 0x%06x) after %u tries; check that "
+		"its QP is in RTR, that its address is right, and that no "
+		"firewall drops UDP port 4791",
 		x->dest_qpn, x->tries);
 	if (x->long_bytes)
-		put_text(
-			t,
-			" Does its interface, and the path, carry packets with "
-			"%u bytes of data?",
-			x->long_bytes);
+		put_text(t,
+			 ", and that the path and its interface carry packets "
+			 "with %u bytes of data",
+			 x->long_bytes);
 }
 
 static void put_fell_silent(struct text *t, const struct explain *x)
 {
-	put_text(t,
-		 "no answer from the peer (QP 0x%06x) after %u tries; the peer "
-		 "answered earlier requests: has its program ended or failed?",
-		 x->dest_qpn, x->tries);
+	put_text(
+		t,
+		"no answer from the peer (QP 0x%06x) after %u tries, although "
+		"the peer answered earlier requests; check whether its program "
+		"has ended or failed",
+		x->dest_qpn, x->tries);
 }
 
 static void put_patience(struct text *t, const struct explain *x)
 {
-	put_text(t,
-		 "the process of the peer (QP 0x%06x) is alive and has been "
-		 "silent for %u s (ADVERB_PATIENCE); is it stopped?",
-		 x->dest_qpn, x->seconds);
+	put_text(
+		t,
+		"the process of the peer (QP 0x%06x) is alive and has been "
+		"silent for %u s (the limit is ADVERB_PATIENCE); check whether "
+		"it is stopped",
+		x->dest_qpn, x->seconds);
 }
 
 static void put_denied(struct text *t, const struct explain *x)
@@ -323,7 +328,7 @@ static void put_denied(struct text *t, const struct explain *x)
 		x->dest_qpn);
 }
 
-/* Puts the reason if it is a NAK. */
+/* Puts the reason, if it is a NAK. */
 static void put_nak_reason(struct text *t, const struct explain *x)
 {
 	if (x->cause == EXPLAIN_NAK_ACCESS)
@@ -334,7 +339,7 @@ static void put_nak_reason(struct text *t, const struct explain *x)
 		put_nak(t, x, "remote operational error");
 }
 
-/* Puts the reason if it is that the peer has ended or does not answer. */
+/* Puts the reason, if it is that the peer has ended or does not answer. */
 static void put_silence_reason(struct text *t, const struct explain *x)
 {
 	switch (x->cause) {
@@ -352,15 +357,14 @@ static void put_silence_reason(struct text *t, const struct explain *x)
 		put_patience(t, x);
 		break;
 	case EXPLAIN_PEER_CLOSED:
-		put_text(
-			t,
-			"the peer's QP 0x%06x answers nothing: its process has "
-			"destroyed it, or it is in error",
-			x->dest_qpn);
+		put_text(t,
+			 "the peer's QP 0x%06x does not answer, because its "
+			 "process has destroyed it or it is in state ERR",
+			 x->dest_qpn);
 		break;
 	case EXPLAIN_PEER_LEFT:
 		put_peer(t, x);
-		put_text(t, " has disconnected, and answers nothing any more");
+		put_text(t, " has disconnected, and does not answer any more");
 		break;
 	case EXPLAIN_PEER_GONE:
 		put_text(t, "the process of the peer (QP 0x%06x) has ended",
@@ -370,9 +374,12 @@ static void put_silence_reason(struct text *t, const struct explain *x)
 		put_denied(t, x);
 		break;
 	case EXPLAIN_RNR:
-		put_text(t,
-			 "the peer (QP 0x%06x) had no receive posted, %u times",
-			 x->dest_qpn, x->tries);
+		put_text(
+			t,
+			"the peer (QP 0x%06x) had no receive posted at %u "
+			"tries; let it post receives earlier, or set rnr_retry "
+			"to 7",
+			x->dest_qpn, x->tries);
 		break;
 	case EXPLAIN_NONE:
 	case EXPLAIN_LOCAL_KEY:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every failed completion has a sentence.  Protocol code fills in the facts
- * where a request fails; explain_text makes the sentence from them.
- * explain_text is pure, so the simulator prints the same sentences as a real
- * process.
+ * For every failed completion the user gets a message.  Protocol code collects
+ * the facts where a request fails, and explain_text makes the message from
+ * them. explain_text is pure, so the simulator prints the same messages as a
+ * real process.
  */
 #ifndef HCA_EXPLAIN_H
 #define HCA_EXPLAIN_H
@@ -36,33 +36,41 @@ enum explain_cause {
 	EXPLAIN_RNR,		/* the peer had no receive posted */
 	EXPLAIN_DROPPED,	/* a message of UC or UD was dropped */
 	EXPLAIN_CQ_OVERRUN,	/* the completion queue overflowed */
-	/* iWARP; `detail` is a noun phrase: */
-	EXPLAIN_STREAM_REFUSED, /* this side ended the connection */
-	EXPLAIN_STREAM_ENDED,	/* the peer ended the connection */
+	/* iWARP: this side, or the peer, has ended the connection; `detail` is
+	 * the reason, a noun phrase. */
+	EXPLAIN_STREAM_REFUSED, /* this side */
+	EXPLAIN_STREAM_ENDED,	/* the peer */
 };
 
 /* The value of explain.opcode for a receive that has failed. */
 enum { EXPLAIN_RECEIVE = 128 };
 
+/* The facts about a failure.  A cause uses only some of the members; the others
+ * are 0. */
 struct explain {
 	enum explain_cause cause;
-	uint32_t qpn, dest_qpn;
-	uint64_t wr_id;
+	uint32_t qpn, dest_qpn; /* the QP, and its peer's; 0: not known */
+	uint64_t wr_id;		/* of the request or receive that failed */
 	/* enum hca_wr or EXPLAIN_RECEIVE; for a peer's request the opcode of
 	 * the BTH. */
 	uint32_t opcode;
-	uint32_t key;
-	uint64_t va, bytes;
-	uint32_t verdict; /* enum mr_verdict */
-	uint32_t need;	  /* the missing right, enum hca_access */
-	uint64_t region_va, region_bytes; /* the key's region, if it exists */
+	uint32_t key;	    /* the lkey or rkey of the access */
+	uint64_t va, bytes; /* the range of the access */
+	uint32_t verdict;   /* enum mr_verdict */
+	uint32_t need;	    /* the missing right, enum hca_access */
+	/* The region of the key, if there is one; for EXPLAIN_LOCAL_LENGTH
+	 * region_bytes is the room of the receive. */
+	uint64_t region_va, region_bytes;
+	/* tries: how often the request was sent.  seconds: ADVERB_PATIENCE. */
 	uint32_t tries, seconds;
-	uint32_t long_bytes; /* data in a packet that may be too long; or 0 */
-	uint8_t peer_ip[16]; /* IPv4 mapped */
-	const char *detail;  /* static text or NULL */
+	/* The bytes of data in a packet that may exceed the MTU of the path;
+	 * 0: no packet may. */
+	uint32_t long_bytes;
+	uint8_t peer_ip[16]; /* the peer's address; IPv4 as ::ffff:a.b.c.d */
+	const char *detail;  /* static text, or NULL */
 };
 
-/* Writes the sentence into buf, without "adverb: " and newline, cut to size - 1
+/* Writes the message into buf, without "adverb: " and newline, cut to size - 1
  * bytes and ended by a NUL.  Returns its length; 0 for EXPLAIN_NONE. */
 size_t explain_text(const struct explain *x, char *buf, size_t size);
 

@@ -280,7 +280,7 @@ struct host *host_get(const struct host_sink *sink)
 }
 
 /* Sends what is left at the end of a program that has not destroyed its
- * objects. Does nothing while a thread makes or frees the host. */
+ * objects.  Does nothing while a thread makes or frees the host. */
 __attribute__((destructor)) static void quit(void) NO_LOCK_ANALYSIS
 {
 	if (the_owner != getpid() || !lock_try(&host_once))

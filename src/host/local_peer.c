@@ -277,7 +277,8 @@ static void close_shares(void)
 void local_peer_close(void)
 {
 	if (all.is_open) {
-		/* Waits until no peer copies here. */
+		/* Peers at a QP or with a key were waited for when the QP or
+		 * the region was destroyed.  Waits for all other peers. */
 		access_wait(all.own, ACCESS_SAY);
 		close_shares();
 		list_for_each_safe (at, &all.entries)

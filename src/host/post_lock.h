@@ -84,7 +84,7 @@ void post_lock_give_all(struct post_locks *p);
 void post_lock_add(struct post_locks *p, uint32_t number);
 /*
  * Takes a post lock, and waits for it about as long as a turn of progress
- * takes. False: another thread keeps the lock for longer.  The caller waits
+ * takes.  False: another thread keeps the lock for longer.  The caller waits
  * instead of leaving a doorbell, because the holder would then execute the
  * requests of this thread for as long as this thread posts.  If is_claimed is
  * set, the lock is left to the claiming thread only for that time, because that
