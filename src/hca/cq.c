@@ -63,8 +63,8 @@ static bool is_wanted(uint32_t arm, bool solicited)
 	return arm == CQ_ARMED_ANY || (arm == CQ_ARMED_SOLICITED && solicited);
 }
 
-/* Returns the word `arm` with the queue disarmed, no completion held back, and
- * one more event raised. */
+/* Returns the value that the word `arm` has after an event was raised: the
+ * queue is disarmed, no completion is held back, and one more event is owed. */
 static uint32_t add_event(uint32_t arm)
 {
 	uint32_t owed = arm & CQ_OWED_MASK;
@@ -80,15 +80,15 @@ uint32_t cq_owed(struct cq *cq)
 }
 
 /*
- * Changes the armed state after `count` completions were written: raises an
- * event, or counts the completions as held back.  One atomic operation on `arm`
- * does either, so a thread that is stopped here leaves no half change.
+ * Called after `count` completions were written.  If the queue is armed, raises
+ * an event or counts the completions as held back.  Either is one atomic
+ * operation on `arm`, so a thread that is stopped here leaves no half change.
  *
  * The caller's fence orders its store of the completion before the load of
- * `arm` here; cq_arm orders its store of `arm` before the poll that follows.
- * So this load sees the arming, or the poll sees the completion.  Without the
- * fence the load may be done before the store, neither thread sees the other's
- * store, and the program sleeps for an event that is never raised.
+ * `arm` here.  cq_arm orders its store of `arm` before the loads of the poll
+ * that follows.  So this load sees that the queue is armed, or the poll sees
+ * the completion.  Without the fence neither thread may see the other's store,
+ * and the program would sleep for an event that is never raised.
  *
  *	fire_event	the program
  *	head = n	arm = any
@@ -140,11 +140,12 @@ static void leave_cq(struct cq *cq) RELEASE(&cq->lock)
 /* ---- completions that peers leave ---- */
 
 /*
- * A peer adds a QP to the list once; the owner takes the whole list, and
- * watches the QPs that were on it.  To stop watching a QP the owner clears
- * is_queued and then collects from the QP a last time.  A peer writes its
- * completion and then reads is_queued.  So the last collection finds the
- * completion, or the peer puts the QP on the list again.
+ * Puts a QP on the list, unless is_queued says that the QP is there or watched.
+ * The owner takes the whole list, and watches the QPs that were on it.  To stop
+ * watching a QP, the owner clears is_queued and then collects from the QP a
+ * last time.  A peer writes its completion before it reads is_queued.  So the
+ * last collection finds the completion, or the peer puts the QP on the list
+ * again.
  */
 static void enqueue_qp(struct cq_shared *shared, struct qp *qp)
 {
@@ -168,16 +169,16 @@ enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 	struct cq_shared *shared = hca_peer_area_at(h, cq, cq->peer_at);
 
 	/* Orders the store of the completion before the loads of is_queued and
-	 * `arm`.  Without the fence the owner could stop watching the QP, or
-	 * the program could arm the queue, and neither would see the
-	 * completion, nor this thread their store. */
+	 * of `arm`.  Without the fence the owner could clear is_queued, or the
+	 * program could set `arm`, and miss the completion, while this thread
+	 * misses that store. */
 	shared_fence();
 	enqueue_qp(shared, qp);
 	return fire_event(cq, shared, solicited, failed, count);
 }
 
-/* Writes c into the ring, unless the ring has overflowed: IBTA 11.6.3.2.
- * False: the ring overflows now. */
+/* Writes c into the ring, unless the ring has overflowed earlier: IBTA
+ * 11.6.3.2.  False: the ring overflows by this completion. */
 static bool append_entry(struct hca *h, struct cq *cq, const struct cqe *c)
 {
 	uint32_t head = shared_own(&cq->head);
@@ -193,13 +194,14 @@ static bool append_entry(struct hca *h, struct cq *cq, const struct cqe *c)
 	return true;
 }
 
-/* Moves qp's completions into the ring: those that are marked as left, or with
- * `all` every receive before the cursor. */
+/* Moves qp's completions into the ring: those whose slot has the mark wqe.left,
+ * or with `all` those of all receives before the cursor. */
 static void collect_from(struct hca *h, struct cq *cq, struct qp *qp, bool all)
 {
 	struct cqe c;
 
-	/* the cursor is input: collect no more than the queue can hold */
+	/* The cursor is input, so this collects no more than the queue can
+	 * hold. */
 	for (uint32_t n = 0; n < qp->rq.size; n++) {
 		if (all ? !rq_is_behind(qp) : !rq_has_left(h, qp))
 			break;
@@ -239,8 +241,8 @@ static void unwatch_qp(struct hca *h, struct cq *cq, struct qp *qp)
 	collect_from(h, cq, qp, false);
 }
 
-/* Watches a QP that was on the list.  If there is no room, the QP that has been
- * watched longest is no longer watched. */
+/* Watches a QP that was on the list.  If there is no room, stops watching the
+ * QP that has been watched for the longest time. */
 static void watch_qp(struct hca *h, struct cq *cq, struct qp *qp)
 {
 	uint32_t n = shared_own(&cq->watching);
@@ -259,8 +261,8 @@ static void watch_qp(struct hca *h, struct cq *cq, struct qp *qp)
 		unwatch_qp(h, cq, other);
 }
 
-/* Returns the QP at an offset that a peer wrote; NULL unless a QP of this queue
- * lies there, in the part of the arena that peers do not write. */
+/* Returns the QP at an offset that a peer has written.  NULL: no QP that uses
+ * this queue lies there, in the part of the arena that peers do not write. */
 static struct qp *qp_named(const struct hca *h, const struct cq *cq, aoff at)
 {
 	struct qp *qp;
@@ -314,11 +316,14 @@ static bool is_any_behind(const struct hca *h, struct cq *cq)
 }
 
 /*
- * A completion moves from the list or its receive into the ring while
- * is_collecting is set, so the checks follow the same order, and the ring is
- * checked last: a completion that moves meanwhile is seen by a later check.
- * The store of `watching` may be seen late, but not later than the end of the
- * collection that made the store.
+ * Is there a completion?  @may_lock: looks at the watched QPs, under the lock;
+ * else answers true if any QP is watched.
+ *
+ * While is_collecting is set, a completion moves from the list or from its
+ * receive into the ring.  The checks follow the same order, and the ring is
+ * checked last, so a completion that moves meanwhile is seen by a later check.
+ * The store of `watching` may be seen late, but at the latest when the
+ * collection that made the store is seen to have ended (is_collecting).
  */
 static bool has_entry(const struct hca *h, struct cq *cq, bool may_lock)
 {
@@ -367,8 +372,8 @@ void cq_settle(struct hca *h, struct cq *cq, struct qp *qp)
 	collect_qps(h, cq, qp);
 	if (!is_watched(h, cq, qp))
 		shared_store(&qp_target(qp)->is_queued, 0);
-	/* The thread that took the QP to ERR may have collected the completion
-	 * already; the program has not been told of it. */
+	/* The thread that moved the QP to ERR may have collected the completion
+	 * already, without an event for the program. */
 	if (waits_there(h, cq, qp))
 		fence_and_fire(cq, true, true);
 	leave_cq(cq);
@@ -493,13 +498,15 @@ void cq_arm(struct cq *cq, bool solicited_only)
 	uint32_t want = solicited_only ? CQ_ARMED_SOLICITED : CQ_ARMED_ANY;
 	uint32_t arm = atomic_load(&cq_shared(cq)->arm);
 
-	/* CQ_ARMED_ANY includes solicited ones, and stays until the event */
+	/* CQ_ARMED_ANY includes solicited completions, so a request for these
+	 * does not replace it. */
 	while ((arm & CQ_ARM_MASK) < want &&
 	       !atomic_compare_exchange_weak(&cq_shared(cq)->arm, &arm,
 					     (arm & ~CQ_ARM_MASK) | want))
 		;
-	/* Orders the store of `arm` before the loads of the poll that follows:
-	 * see fire_event. */
+	/* Orders the store of `arm` before the loads of the poll that follows.
+	 * Without this order that poll could miss a completion whose writer has
+	 * loaded the old `arm` (fire_event), and no event would be raised. */
 	shared_fence_after_exchange();
 }
 
@@ -512,7 +519,8 @@ void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn)
 	from = shared_own(&cq->tail);
 	to = shared_own(&cq->head);
 	keep = to;
-	/* move the other QPs' completions up to the head, newest first */
+	/* Moves the completions of other QPs up to the head, the newest
+	 * first. */
 	for (uint32_t i = to; i != from; i--) {
 		struct cqe *c = entry_at(h, cq->ring, cq->size, i - 1);
 

@@ -17,9 +17,8 @@ struct hca;
 struct qp;
 
 /*
- * The distance in bytes between words that one processor writes and another
- * reads all the time and words that a processor has to itself: two cache lines,
- * since processors fetch lines in pairs.
+ * The distance in bytes that separates words which processors write or read at
+ * the same time: two cache lines, since processors fetch lines in pairs.
  */
 #define HCA_APART 128
 
@@ -33,19 +32,23 @@ struct cqe {
 	uint32_t imm_be; /* the immediate, or the invalidated rkey */
 	uint32_t qpn;
 	uint32_t src_qpn;
-	uint32_t wc_flags;
-	uint32_t wq_index; /* polling this completion frees slots up to here */
-	uint32_t sl;	   /* a datagram's service level, see ud_resp.c */
-	uint64_t at_ns;	   /* when it was pushed, by the progress clock */
-	aoff wq;	   /* the queue of the request; 0: its QP is gone */
+	uint32_t wc_flags; /* HCA_WC_GRH, ... */
+	/* Polling this completion frees the slots of wq up to this index. */
+	uint32_t wq_index;
+	uint32_t sl;	/* a datagram's service level, see ud_resp.c */
+	uint64_t at_ns; /* when it was pushed, by the progress clock */
+	aoff wq;	/* struct wq of the request; 0: no slot is freed */
 };
 
+/* Whether the next completion raises an event: none does, only a solicited one,
+ * any. */
 enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
 
 /*
- * In the word cq_shared.arm, above enum cq_arm: how many events were raised and
- * not reported yet, and how many completions were held back since the queue was
- * armed (cq_moderate).
+ * The word cq_shared.arm has enum cq_arm in its lowest bits.  The bits above it
+ * (CQ_OWED) count the events that were raised and not reported yet.  The
+ * highest bits (CQ_HELD) count the completions that were held back since the
+ * queue was armed (cq_moderate).
  */
 #define CQ_ARM_MASK  3u
 #define CQ_OWED_ONE  4u
@@ -53,37 +56,43 @@ enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
 #define CQ_HELD_ONE  0x10000u
 #define CQ_HELD_MAX  0xffffu
 
+/* Values of cq.overrun: whether the front end was told of the overflow. */
 enum { CQ_OVERRUN_UNTOLD = 1, CQ_OVERRUN_TOLD };
 
 /*
- * In the arena, in the owner's part.  The owner alone writes the ring, under
- * `lock`.  A peer of this host leaves a completion with its receive (rq.c),
- * puts the QP on the list cq_shared.incoming, and changes cq_shared.arm as the
- * event demands, all by single atomic operations: a peer that is stopped there
- * delays no other.  A QP from the list stays in `watched` for a while, where
- * every poll finds its completions, so that its peer need not put the QP on the
- * list again.
+ * In the arena, in the owner's part.  Only the owner writes the ring, under
+ * `lock`.
+ *
+ * A peer of this host leaves a completion in the slot of its receive (rq.c),
+ * puts the QP on the list cq_shared.incoming, and raises an event in
+ * cq_shared.arm if the queue is armed.  Each step is one atomic operation, so a
+ * peer that is stopped between two steps delays no other process.  A QP from
+ * the list stays in `watched` for a while: every poll looks for its
+ * completions, and its peer need not put the QP on the list again.
  */
 #define CQ_WATCHED 4
 
 struct cq {
-	/* Peers read the members before `lock`, which change seldom; the owner
-	 * writes the others with each poll, HCA_APART bytes away. */
-	uint64_t peer_at;    /* where struct cq_shared is, bytes from here */
-	uint32_t is_silent;  /* there is no channel: arming has no effect */
-	uint32_t hold_count; /* completions for an event; 0, 1: one */
+	/* Peers read the members before `lock`, which change seldom.  The owner
+	 * writes the others at each poll, HCA_APART bytes away. */
+	uint64_t peer_at;   /* where struct cq_shared is, bytes from here */
+	uint32_t is_silent; /* there is no channel: arming has no effect */
+	/* How many completions raise one event; 0, 1: each does. */
+	uint32_t hold_count;
 	/* An event that is held back is raised after this time; 0: never. */
 	uint64_t hold_ns;
 	uint64_t user; /* the front end's cookie, which events carry */
-	uint32_t id;
+	uint32_t id;   /* differs between all CQs of this adapter */
 	uint32_t size; /* entries in the ring, a power of two */
 	uint32_t cqe;  /* the capacity that was granted; <= size */
-	/* taken by the owner's threads */
+	/* Taken only by threads of the owner. */
 	_Alignas(HCA_APART) struct alock lock;
-	aoff ring;
-	ring_index head;
-	shared_flag overrun; /* after an overflow nothing more is written */
-	/* A thread moves completions from the list to the ring. */
+	aoff ring;	 /* struct cqe[size] */
+	ring_index head; /* the next entry to write */
+	/* CQ_OVERRUN_*: the ring has overflowed, and nothing more is written;
+	 * 0: it has not. */
+	shared_flag overrun;
+	/* A thread moves completions of peers to the ring. */
 	shared_flag is_collecting;
 	/* The next entry to poll; written under lock. */
 	_Alignas(HCA_APART) ring_index tail;
@@ -109,41 +118,47 @@ static inline struct cq_shared *cq_shared(const struct cq *cq)
 enum cq_push {
 	CQ_QUIET,   /* no event */
 	CQ_NOTIFY,  /* the caller calls cq_owed and reports the events */
-	CQ_LATER,   /* cq_fire is due in hold_ns; the caller sees to that */
-	CQ_OVERRUN, /* the ring overflowed: IBTA 11.6.3.2 */
+	CQ_LATER,   /* the caller makes a timer that calls cq_fire in hold_ns */
+	CQ_OVERRUN, /* the ring has overflowed: IBTA 11.6.3.2 */
 };
 
-/* Creates a queue for @cqe completions.  NULL: there is no memory, or there are
- * HCA_MAX_CQ already.  @is_silent: the queue has no channel. */
+/* Creates a queue for @cqe completions.  @user: the front end's cookie;
+ * @is_silent: the queue has no channel.  NULL: there is no memory, or there are
+ * HCA_MAX_CQ already. */
 struct cq *cq_new(struct hca *h, uint32_t cqe, uint64_t user, bool is_silent);
 /* Frees a queue that no QP uses. */
 void cq_free(struct hca *h, struct cq *cq);
-/* Changes the capacity to @cqe completions.  0; -EINVAL if more completions
- * wait; -ENOMEM. */
+/* Changes the capacity to @cqe completions.  Returns 0; -EINVAL if more
+ * completions wait; -ENOMEM. */
 int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
 /*
- * Appends c.  CQ_NOTIFY: an event may have to be raised (arming is one-shot);
- * the caller asks cq_owed.  Until cq_owed was asked, every later call returns
- * CQ_NOTIFY too, since the thread that has to ask may be stopped before.
+ * Appends c, and raises an event if the queue is armed for it (arming is
+ * one-shot).  CQ_NOTIFY: the caller calls cq_owed.  Until some thread has
+ * called cq_owed, every later call returns CQ_NOTIFY too, because the thread
+ * that has to call cq_owed may be stopped before.
  */
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		     bool solicited);
-/* A peer has left @count completions at qp: changes the armed state, and puts
- * qp on the list. */
+/* For a peer that has left @count completions at qp: puts qp on the list of cq,
+ * and raises an event if the queue is armed for it.  @failed: a completion has
+ * an error. */
 enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 			 bool solicited, bool failed, uint32_t count);
-/* The owner: moves what peers have left into the ring.  @also, or NULL: a QP
- * that may have completions without being on the list. */
+/* For the owner: moves completions that peers have left into the ring.  @also,
+ * or NULL: a QP that may have such completions although it is not on the
+ * list. */
 void cq_collect(struct hca *h, struct cq *cq, struct qp *also);
 /*
- * The owner: moves what peers have left at a QP that is about to be destroyed
- * into the ring, and stops watching the QP.  No peer works at the QP any more.
+ * For the owner, before qp is destroyed: moves completions that peers have left
+ * at qp into the ring, and removes qp from the watched QPs.  No peer works at
+ * qp any more.
  */
 void cq_forget(struct hca *h, struct cq *cq, struct qp *qp);
-/* Takes the events that were raised: their number, for the caller to report. */
+/* Takes the events that were raised: returns their number, and the caller
+ * reports them. */
 uint32_t cq_owed(struct cq *cq);
-/* Moderates events (IBTA 11.2.8.2): one for @count completions, or after
- * @period_ns. */
+/* Moderates events (IBTA 11.2.8.2): @count completions raise one event, or
+ * fewer after @period_ns; 0: fewer never do. */
 void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 		 uint64_t period_ns);
 /* Are completions held back without an event? */
@@ -151,17 +166,20 @@ static inline bool cq_is_holding(const struct cq *cq)
 {
 	return atomic_load(&cq_shared(cq)->arm) >= CQ_HELD_ONE;
 }
-/* Raises the event for the completions that are held back, and disarms. */
+/* Raises the event for the completions that are held back, if there are any,
+ * and disarms the queue.  The caller then calls cq_owed. */
 void cq_fire(struct cq *cq);
-/* Takes up to n completions, and frees the slots of their requests. */
+/* Moves up to n completions to `out`, and frees the slots of their requests.
+ * Returns their number. */
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n);
-/* Is there a completion?  A program asks again after it has armed the queue. */
+/* Is there a completion?  The caller of cq_arm asks after cq_arm, since the
+ * completion may have come before. */
 bool cq_has(const struct hca *h, struct cq *cq);
-/* Arms the queue: the next completion, or with solicited_only the next one that
- * is pushed as solicited, raises one event.  Callers of cq_push and cq_announce
- * push failed completions as solicited. */
+/* Arms the queue: the next completion raises one event; with solicited_only,
+ * the next one that is pushed as solicited.  (Callers of cq_push and
+ * cq_announce push failed completions as solicited.) */
 void cq_arm(struct cq *cq, bool solicited_only);
-/* Drops the completions of a QP that is destroyed. */
+/* Drops the completions of a QP, which is being destroyed. */
 void cq_purge(struct hca *h, struct cq *cq, uint32_t qpn);
 
 #endif

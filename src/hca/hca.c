@@ -45,7 +45,7 @@ int hca_init(struct hca *h, struct arena arena, struct space *space,
 	if (!h->shared->qps || !h->peer_area || !h->shared->counters ||
 	    !h->shared->suspects || !h->shared->accesses || !h->shared->shares)
 		return -ENOMEM;
-	h->shared->mr_top = 1; /* row 0 ends the free list */
+	h->shared->mr_top = 1; /* no region has row 0: 0 means "no row" */
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The short part of a key's lookup, inline because each request of a few bytes
- * needs it.  mr.c has the whole lookup.
+ * The part of a key's lookup that each small request needs, as inline
+ * functions.  mr.c has the whole lookup.
  */
 #ifndef HCA_KEY_H
 #define HCA_KEY_H
@@ -9,8 +9,8 @@
 #include "hca/hca.h"
 #include "util/step.h"
 
-/* The row in which mr_find last found this key or another key with the same
- * hint.  The caller compares the row's key. */
+/* Returns the row in which mr_find last found this key, or another key with the
+ * same hint.  The caller compares the row's key with `key`. */
 static inline struct mr *key_hint(struct hca *h, uint32_t key)
 {
 	return &h->mrs[shared_load(&h->hints[key % HCA_HINTS])];
@@ -32,9 +32,9 @@ static inline enum mr_verdict key_range(const struct mr *mr, uint64_t va,
 }
 
 /*
- * Does the work of mr_remote for a row mr that had rkey before: judges the
- * right and the range, and then that the row still has rkey.  The caller has
- * checked the protection domain and the QP.
+ * Does the rest of mr_remote for the row mr, which had the key rkey: judges the
+ * right and the range, and then checks that the row still has rkey.  The caller
+ * has checked the protection domain and the QP.
  */
 static inline enum mr_verdict key_remote(const struct hca *h,
 					 const struct mr *mr, uint32_t rkey,
@@ -46,9 +46,10 @@ static inline enum mr_verdict key_remote(const struct hca *h,
 	STEP("a key's row is found");
 	v = key_range(mr, va, bytes, need, addr);
 	/* Orders the loads of the row's members before the load of its key.
-	 * bind_window writes the key 0, then the members, then the new key.  So
-	 * members of the new binding come with another key than rkey; without
-	 * the fence they could pass under the old one. */
+	 * bind_window stores the key 0, then the members, then the new key.  So
+	 * if this has loaded a member of the new binding, it now loads another
+	 * key than rkey.  Without the fence an access to the new range could be
+	 * permitted by the old key. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return mr_key(h, mr) == rkey ? v : MR_BAD_KEY;
 }

@@ -8,11 +8,15 @@
 #include "util/bits.h"
 
 /*
- * A key is 32 bits:	| permuted(row 16, generation 8) 24 | tag 8 |
- * The permutation is keyed by the arena's secret, so keys look random and
- * still lead to their row without a search.  The row keeps all 32 bits, and
- * only an exact match counts.  Freed rows go to the tail of the free list, so
- * that the key of a freed region stays invalid as long as possible.
+ * A key has 32 bits.  The upper 24 are a permutation of 16 bits with the row's
+ * index and 8 bits with a generation; the lower 8 are random:
+ *
+ *	| permuted(row 16, generation 8) 24 | tag 8 |
+ *
+ * The arena's secret determines the permutation, so keys look random and still
+ * lead to their row without a search.  The row keeps all 32 bits, and only an
+ * exact match counts.  Freed rows go to the tail of the free list, so that the
+ * key of a freed region stays invalid as long as possible.
  */
 #define HALF_MASK 0xfffu
 
@@ -60,9 +64,10 @@ static uint32_t key_new(struct hca *h, uint32_t row, uint32_t generation)
 }
 
 /*
- * Some programs take a key below 256 for "none".  Other programs give peers a
- * region's lkey as its rkey, since adapters have one value for both; the
- * region's rights separate local access from a peer's access.
+ * Draws the keys of a row.  A key is at least 256, because some programs take a
+ * smaller key for "none".  lkey and rkey are equal, because some programs give
+ * peers a region's lkey as its rkey, as works with hardware adapters.  The
+ * region's rights still separate local access from access by peers.
  */
 static void set_keys(struct hca *h, struct mr *mr)
 {
@@ -166,7 +171,7 @@ struct mr *mr_find(struct hca *h, uint32_t key)
 	struct mr *mr = key_hint(h, key);
 	uint32_t row;
 
-	/* a hint may be out of date: the row has the key, or has not */
+	/* A hint may be out of date, so the key is compared. */
 	if (has_key(mr, key))
 		return mr;
 	row = unpermute_key(h->shared, key >> 8) >> 8 & (HCA_MAX_MR - 1);

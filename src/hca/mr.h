@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory regions and the verdict on an access to memory (IBTA Vol 1, 10.6).
- * Rows lie in a table in the arena, for peers of this host to read.  Creation
- * and destruction are under mr_enter; lookups take no lock.
+ * Memory regions, and the verdict on an access to memory (IBTA Vol 1, 10.6).
+ * Regions and windows are rows of a table in the arena, which peers of this
+ * host read.  mr_enter covers creation and destruction; lookups take no lock.
  */
 #ifndef HCA_MR_H
 #define HCA_MR_H
@@ -18,8 +18,8 @@ enum mr_kind { MR_FREE, MR_REGION, MR_WINDOW_1, MR_WINDOW_2 };
 
 /* One row of the table: a memory region or a memory window. */
 struct mr {
-	/* The keys.  A region's lkey and rkey are equal; all 32 bits of a key
-	 * are compared. */
+	/* The keys, of which all 32 bits are compared.  A region's lkey and
+	 * rkey are equal; mw.c tells those of a window. */
 	uint32_t lkey, rkey;
 	uint32_t kind;	    /* enum mr_kind */
 	uint32_t pd;	    /* the protection domain's number */
@@ -28,11 +28,11 @@ struct mr {
 	uint64_t addr;	    /* the start, as the owner's address */
 	uint64_t bytes;	    /* the length */
 	uint32_t next_free; /* the next row on the list of free rows */
-	/* A region: how many windows are bound to it.  A window: its region's
-	 * row. */
+	/* A region: how many windows are bound to it.  A window: the row of the
+	 * region that it is bound to, or 0. */
 	uint32_t bound;
 	uint32_t qpn; /* the only QP that may use the row; 0: every QP of pd */
-	uint32_t share; /* the front end's number of the mapping, share.h */
+	uint32_t share; /* the number from host_share, for the front end */
 };
 
 /* Why a key, an address and a length do not name usable memory. */
@@ -43,10 +43,11 @@ enum mr_verdict {
 	MR_NO_RIGHT, /* the region lacks the right that the access needs */
 	MR_OUTSIDE,  /* the range is not inside the region */
 	MR_BAD_QP,   /* the window is bound to another QP */
-	/* Verdicts on a bind request alone: */
-	MR_IS_BOUND,   /* a window of type 2 that is bound already */
-	MR_NO_BYTES,   /* a window of type 2 of length 0 */
-	MR_ZERO_BASED, /* a zero-based window of type 1, or on such a region */
+	/* Verdicts only on a bind request: */
+	MR_IS_BOUND, /* a window of type 2 is bound already */
+	MR_NO_BYTES, /* a window of type 2 would have length 0 */
+	/* A window of type 1 would be zero-based, or the region is. */
+	MR_ZERO_BASED,
 };
 
 /*
@@ -56,33 +57,33 @@ enum mr_verdict {
  */
 struct mr *mr_new(struct hca *h, uint32_t pd, uint64_t addr, uint64_t bytes,
 		  uint64_t iova, uint32_t access);
-/* Deregisters a region.  0, or -EBUSY if windows are bound to it. */
+/* Deregisters a region.  Returns 0, or -EBUSY if windows are bound to it. */
 int mr_free(struct hca *h, struct mr *mr);
-/* The row with this lkey or rkey, or NULL.  Takes no lock. */
+/* Returns the row with this lkey or rkey, or NULL.  Takes no lock. */
 struct mr *mr_find(struct hca *h, uint32_t key);
 /*
- * Judges an access by a local key; @need is 0 or HCA_LOCAL_WRITE.  MR_OK: *addr
- * is the owner's address of va.
+ * Judges an access to [va, va + bytes) by a local key.  @need: 0 or
+ * HCA_LOCAL_WRITE.  MR_OK: *addr is the owner's address of va.
  */
 enum mr_verdict mr_local(struct hca *h, uint32_t pd, uint32_t lkey, uint64_t va,
 			 uint64_t bytes, uint32_t need, uint64_t *addr);
-/* Judges an access that qp's peer makes by rkey; @need is one of
+/* Judges an access of qp's peer to [va, va + bytes) by rkey.  @need: one of
  * HCA_REMOTE_*.  MR_OK: *addr is the owner's address of va. */
 enum mr_verdict mr_remote(struct hca *h, const struct qp *qp, uint32_t rkey,
 			  uint64_t va, uint64_t bytes, uint32_t need,
 			  uint64_t *addr);
 /* Takes the table's lock, for a thread of the owner; peers never take it. */
 void mr_enter(struct hca *h) ACQUIRE(&h->shared->mr_lock);
-/* Gives the table's lock. */
+/* Releases the table's lock. */
 void mr_leave(struct hca *h) RELEASE(&h->shared->mr_lock);
-/* Takes a free row and draws its keys; NULL if the table is full.  Under
- * mr_enter. */
+/* Takes a free row and draws its keys.  Returns NULL if the table is full.
+ * Called under mr_enter. */
 struct mr *mr_row_take(struct hca *h);
-/* Gives a row back to the list of free rows.  Under mr_enter. */
+/* Puts a row on the list of free rows.  Called under mr_enter. */
 void mr_row_give(struct hca *h, struct mr *mr);
 
-/* The rkey by which peers reach mr now; 0 if mr is a window of type 2 that was
- * invalidated. */
+/* Returns the rkey by which peers reach mr now; 0: mr is a window of type 2
+ * that was invalidated, or an unbound window. */
 static inline uint32_t mr_key(const struct hca *h, const struct mr *mr)
 {
 	uint32_t key = __atomic_load_n(&mr->rkey, __ATOMIC_RELAXED);

@@ -6,12 +6,14 @@
 #include "util/step.h"
 
 /*
- * A window is a row of the table of regions, so one lookup finds a region or a
- * window by a peer's key.  A window's lkey names the window and gives access to
- * nothing; its rkey is 0 while the window is unbound.  Peers do not write rows:
- * a peer that invalidates a window writes the rkey into peer_area.gone, in one
- * exchange (mr_key).  The owner unbinds such a window from its region when the
- * region is deregistered (mw_settle).
+ * A window is a row of the table of regions, so one lookup by a peer's key
+ * finds a region or a window.  A window's lkey only names the window and
+ * permits no access.  Its rkey is 0 while the window is unbound.
+ *
+ * Peers do not write rows.  A peer that invalidates a window writes its rkey
+ * into peer_area.gone, by one exchange; from then on mr_key returns 0.  The
+ * owner unbinds such a window from its region when the region is deregistered
+ * (mw_settle).
  */
 
 static bool is_window(const struct mr *w)
@@ -80,7 +82,8 @@ static enum mr_verdict check_region(const struct mr *w, const struct mr *r,
 	return MR_OK;
 }
 
-/* r is NULL for a binding of no bytes, which unbinds a window of type 1. */
+/* Judges the bind request b for the window w and the region r.  r is NULL if
+ * b->bytes is 0, which unbinds a window of type 1. */
 static enum mr_verdict check_bind(const struct hca *h, const struct qp *qp,
 				  const struct mr *w, const struct mr *r,
 				  const struct mw_bind *b)
@@ -98,7 +101,8 @@ static enum mr_verdict check_bind(const struct hca *h, const struct qp *qp,
 	return r ? check_region(w, r, b) : MR_OK;
 }
 
-/* The consumer chooses the lower 8 bits of a key, the adapter the rest. */
+/* Returns the new rkey of w: the program chooses the lower 8 bits, the adapter
+ * the others. */
 static uint32_t key_of(const struct mr *w, const struct mw_bind *b)
 {
 	return (w->lkey & ~0xffu) | (b->rkey & 0xff);
@@ -111,9 +115,9 @@ static void bind_window(struct hca *h, const struct qp *qp, struct mr *w,
 	if (!b->bytes)
 		return; /* a window of no bytes stays unbound */
 	/* Orders the store of rkey 0 in unbind_window before the stores of the
-	 * new members: a peer that reads a new member finds that the old key is
-	 * gone (key_remote).  Without the fence the peer could access the new
-	 * range by the old key. */
+	 * new members: a peer that loads a new member then finds that the row
+	 * has lost the old key (key_remote).  Without the fence the peer could
+	 * access the new range by the old key. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	w->access = b->access;
 	w->iova = b->access & HCA_ZERO_BASED ? 0 : b->va;
@@ -122,9 +126,10 @@ static void bind_window(struct hca *h, const struct qp *qp, struct mr *w,
 	w->bound = (uint32_t)(r - h->mrs);
 	w->qpn = w->kind == MR_WINDOW_2 ? qp->qpn : 0;
 	r->bound++;
-	/* The release store of the new rkey orders this store, and the members,
-	 * before the rkey: otherwise a peer could find the new key gone that
-	 * equals a key which was invalidated earlier. */
+	/* The release store of the new rkey orders this store, and those of the
+	 * members, before the store of the rkey.  Otherwise a peer could find
+	 * the new key with members of an earlier binding; or, if `gone` still
+	 * had an equal key that was invalidated earlier, find it invalid. */
 	__atomic_store_n(&h->peer_area->gone[w - h->mrs], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&w->rkey, key_of(w, b), __ATOMIC_RELEASE);
 }
@@ -159,7 +164,8 @@ enum mr_verdict mw_invalidate(struct hca *h, const struct qp *qp, uint32_t rkey)
 		return MR_BAD_PD;
 	if (w->qpn != qp->qpn)
 		return MR_BAD_QP;
-	/* one of several threads that invalidate this key succeeds */
+	/* If several threads invalidate this key at once, the exchange lets
+	 * only one of them succeed.  No other access depends on its order. */
 	before = __atomic_exchange_n(&h->peer_area->gone[w - h->mrs], rkey,
 				     __ATOMIC_ACQ_REL);
 	if (before == rkey)

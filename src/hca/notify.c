@@ -5,11 +5,12 @@
 #include "util/step.h"
 
 /*
- * A writer sets its bits, then the bit of the QP's row, then notify_pending;
- * the reader clears them in the opposite order.  All these accesses are
- * sequentially consistent: if the reader misses a bit, the writer sets the bit
- * of the row, or notify_pending, after the reader has cleared it.  In another
- * order a bit could stay set and unseen.
+ * A writer sets its bits, then the bit of the QP's row, then notify_pending.
+ * The reader clears notify_pending, then the bit of the row, then the QP's
+ * bits.  All these accesses are sequentially consistent.  So if the reader
+ * misses a bit, the writer sets the bit of the row, or notify_pending, after
+ * the reader has cleared it, and the reader looks again.  In another order a
+ * bit could stay set and unseen.
  *
  *	writer	qp.notify |= bits   row's bit = 1   pending = 1   is_asleep?
  *	reader	pending = 0	    row's bit = 0   qp.notify = 0
@@ -31,7 +32,7 @@ bool notify_post(struct hca *h, struct qp *qp, uint32_t bits)
 }
 
 /* Finds a row of the table of QPs whose bit is set, and clears the bit.  False:
- * no bit is set, or the bit belongs to no row, as a peer may write any bit. */
+ * no bit is set, or the bit belongs to no row (a peer may write any bit). */
 static bool next_row(struct hca_peer_area *s, uint32_t *row)
 {
 	for (uint32_t i = 0; i < sizeof(s->notify) / sizeof(s->notify[0]);

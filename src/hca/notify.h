@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Notify bits: what peers of this host tell a QP's own process (enum
- * qp_notify).  Each QP has a word of bits; a bitmap by row of the table of QPs
- * says which words are not zero.
+ * Notify bits (enum qp_notify), by which peers of this host tell a QP's own
+ * process what to do.  Each QP has a word of bits, qp_target.notify.  A bitmap,
+ * hca_peer_area.notify, tells by row of the table of QPs which of these words
+ * are not zero.  Lock: none; notify_take is for one thread at a time.
  */
 #ifndef HCA_NOTIFY_H
 #define HCA_NOTIFY_H
@@ -15,16 +16,16 @@
 
 struct qp;
 
-/* A peer sets bits for qp.  True: the owner sleeps, and the peer writes its
- * eventfd. */
+/* Sets bits for qp.  Called by a peer, or by the owner for itself.  True: the
+ * owner sleeps, and the caller wakes it by a write to its eventfd. */
 bool notify_post(struct hca *h, struct qp *qp, uint32_t bits);
-/* The owner: may a bit be set? */
+/* For the owner: may a bit be set? */
 static inline bool notify_pending(const struct hca *h)
 {
 	return shared_load(&h->peer_area->notify_pending);
 }
-/* The owner takes the bits of one QP, which is returned; NULL: no bit is set.
- */
+/* For the owner: takes the bits of one QP into *bits, and returns the QP; NULL:
+ * no bit is set. */
 struct qp *notify_take(struct hca *h, uint32_t *bits);
 
 #endif

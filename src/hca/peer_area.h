@@ -3,11 +3,13 @@
  * The protocol between processes of one host that work in one arena.
  *
  * A peer whose path is direct (src/direct) executes its requests in the
- * target's arena.  The arena has two parts.  Only the owner writes the first;
- * peers map it read-only.  Peers and owner write the second, which is described
- * here.  Words that another process can write are input, to the owner those of
- * the second part, to a peer those of both: each is read once and checked, and
- * the copy is used.
+ * target's arena.  The arena has two parts.  Only the owner writes the first
+ * part; peers map it read-only.  Peers and owner write the second part, which
+ * is described here.
+ *
+ * Words that another process can write are input: for the owner the words of
+ * the second part, for a peer those of both parts.  Each is read once into a
+ * copy, and the copy is checked and used.
  *
  *	initiator (peer)                     owner (target)
  *	access_enter: at this QP             withdraw the QP or the key
@@ -19,26 +21,31 @@
  *	write the completion into the slot
  *	store completed, then wqe.left       poll: load wqe.left, then the slot
  *	put the QP on cq_shared.incoming     take the list, collect
- *	set notify bits, read is_asleep      set is_asleep, read notify bits
- *	give the lock, access_leave          or sleep until a peer writes the
+ *	set notify bits, read is_asleep      or set is_asleep, read notify bits,
+ *	release the lock, access_leave       sleep until a peer writes the
  *	                                     eventfd
  *
- * Order.  The completion and the eager message are written before wqe.left
- * (release); a poll loads wqe.left (acquire) before it reads them, else it
- * would report a completion that is half written.  The peer stores a notify bit
- * before it loads is_asleep, and the owner stores is_asleep before it loads the
- * notify bits (sequentially consistent), else the peer could see no sleeper and
- * the owner no bit, and the event would be lost.  access_enter and access_copy
- * are exchanges: they order the peer's store of its access slot before its
- * lookup of the QP or the key; the owner withdraws the key before it reads the
- * slots.  Else the peer could copy by a key after ibv_dereg_mr returned.
+ * Order.  Three pairs of accesses depend on it:
+ *
+ * - The peer writes the completion and the eager message before wqe.left
+ *   (release), and a poll loads wqe.left (acquire) before it reads them.
+ *   Otherwise the poll could report a completion that is half written.
+ * - The peer stores a notify bit before it loads is_asleep, and the owner
+ *   stores is_asleep before it loads the notify bits (sequentially consistent).
+ *   Otherwise the peer could see no sleeper and the owner no bit, and the event
+ *   would be lost.
+ * - The peer stores its access slot before it looks up the QP or the key
+ *   (access_enter and access_copy are exchanges), and the owner withdraws the
+ *   QP or the key before it reads the slots.  Otherwise the peer could copy by
+ *   a key after ibv_dereg_mr has returned.
  *
  * Death.  Either side may die between two of these steps.  qp_target.lock names
  * its holder.  The next process that takes the lock of a dead holder settles
- * the receive that the holder had taken (srq_settle) and sets is_torn.  The
- * arena's owner then finds completions that the holder did not put on the list
- * (rq_settle, cq_settle) and bits that it did not set (peer_death.h).
- * tests/scenario/crash_point.h ends either side at each named step.
+ * the receive that the holder had taken (srq_settle), and sets is_torn.  Then
+ * the arena's owner finds the completions that the dead holder had not put on
+ * the list (rq_settle, cq_settle), and serves the notify bits that the holder
+ * had not set (peer_death.h).  tests/scenario/crash_point.h ends either side at
+ * each named step.
  */
 #ifndef HCA_PEER_AREA_H
 #define HCA_PEER_AREA_H
@@ -51,7 +58,8 @@
 #include "hca/cq.h"
 #include "util/ring.h"
 
-/* The states of the atomic that a peer leaves to the target's own process. */
+/* The states of a request, an atomic, that a peer leaves to the target's own
+ * process. */
 enum target_ask {
 	TARGET_ASK_NONE,
 	TARGET_ASK_POSTED,   /* the peer has written the ask_ members */
@@ -59,8 +67,8 @@ enum target_ask {
 	TARGET_ASK_REFUSED   /* not executed; ask_found: enum verdict */
 };
 
-/* The failure of the QP that a peer has found: struct explain without
- * pointers. */
+/* A failure of the QP that a peer has found: the verdict and the members of
+ * struct explain, without pointers. */
 struct target_failure {
 	uint32_t verdict, cause, opcode, detail;
 	uint32_t key, mr_verdict, need;
@@ -87,21 +95,21 @@ enum qp_notify {
 };
 
 /*
- * The part of a QP that peers write.  `lock` is the responder lock: under it
+ * The part of a QP that peers write.  `lock` is the responder lock.  Under it
  * peers read the QP's state and attributes, take receives and write this
- * struct.  Under it the owner changes attributes and state, except that the
- * owner enters ERR without it: a request that a peer has begun is then executed
- * to its end, and the receives are flushed when the peer has given the lock.
+ * struct, and the owner changes attributes and state.  But the owner enters ERR
+ * without the lock: a request that a peer has begun is then executed to its
+ * end, and the receives are flushed after the peer has released the lock.
  */
 struct qp_target {
-	/* Each request writes the members up to is_left: one cache line. */
+	/* Each request writes the members up to is_left, in one cache line. */
 	struct alock lock;
 	aoff next; /* the next QP on recv_cq's list `incoming` */
 	/* completed + 1 if a message has taken the receive at `completed` and
 	 * has not completed it (rq.c). */
 	uint64_t held;
 	uint64_t rx_bytes;    /* bytes of SENDs, WRITEs and atomics of peers */
-	uint32_t rx_packets;  /* requests of peers; of long ones the pieces */
+	uint32_t rx_packets;  /* requests of peers, or pieces of long ones */
 	uint32_t posted;      /* rq.head, as a peer last read it */
 	ring_index completed; /* the next receive to complete */
 	/* The QP is on recv_cq's list `incoming`, or is being put there, or is
@@ -118,22 +126,26 @@ struct qp_target {
 	/* Few requests write the members from here on. */
 	uint64_t tx_bytes;    /* bytes that READs have fetched */
 	_Atomic uint32_t ask; /* enum target_ask, of the members ask_ */
-	uint32_t ask_opcode;  /* enum hca_wr */
+	uint32_t ask_opcode;  /* enum hca_wr of the atomic */
 	uint32_t ask_rkey;
+	/* The address and the operands of the atomic, and its result. */
 	uint64_t ask_va, ask_swap_add, ask_compare, ask_found;
-	struct target_failure note;
+	struct target_failure note; /* the reason of has_failed */
 	struct comp comp;
 };
 
 _Static_assert(offsetof(struct qp_target, tx_bytes) == 64,
 	       "a peer's request writes one cache line");
 
-/* The words of an arena that peers write and that belong to no one queue. */
+/* The words of an arena that peers write and that belong to no single queue. */
 struct hca_peer_area {
-	shared_flag notify_pending; /* a bit of `notify` is set */
+	shared_flag notify_pending; /* a bit of `notify` may be set */
 	shared_flag has_eager;	    /* a receive may hold an eager message */
-	_Atomic uint64_t notify[(HCA_MAX_QP + 63) / 64]; /* by row of qps */
-	_Atomic uint64_t takes[HCA_MAX_QP]; /* by row of qps: srq.c */
+	/* Bits by row of hca_shared.qps: qp_target.notify is not 0. */
+	_Atomic uint64_t notify[(HCA_MAX_QP + 63) / 64];
+	/* By row of hca_shared.qps: the QP's take from a shared queue that has
+	 * not ended (srq.c). */
+	_Atomic uint64_t takes[HCA_MAX_QP];
 	/* By row of the MR table: the key of a window that was invalidated. */
 	uint32_t gone[HCA_MAX_MR];
 	/* hca_peer_area_at returns this for an offset that is out of range. */
@@ -141,10 +153,10 @@ struct hca_peer_area {
 };
 
 /*
- * Returns the struct in the peers' part that belongs to a queue: @peer_at bytes
- * from @from, the queue, which lies in h's arena.  Another process may have
- * written @peer_at: `nowhere` is returned if HCA_APART bytes there are not
- * inside the peers' part.  The caller may use HCA_APART bytes.
+ * Returns the struct in the second part that belongs to the queue @from, which
+ * lies in h's arena: @peer_at bytes after it.  Another process may have written
+ * @peer_at, so this returns `nowhere` if HCA_APART bytes at that place are not
+ * inside the second part.  The caller may use HCA_APART bytes.
  */
 static inline void *hca_peer_area_at(const struct hca *h, const void *from,
 				     uint64_t peer_at)

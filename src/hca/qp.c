@@ -3,14 +3,19 @@
 
 #include "hca/hca.h"
 
-#define KEPT 16 /* receives of a shared queue that one QP has at a time */
+/* How many receives of a shared queue one QP may have taken whose completions
+ * were not collected. */
+#define KEPT 16
 
 static aoff *qp_rows(const struct hca *h)
 {
 	return arena_at(&h->arena, h->shared->qps);
 }
 
-/* Enters qp in a free row of the table; false: there are HCA_MAX_QP already. */
+/* Enters qp in a free row of the table.  False: there are HCA_MAX_QP already.
+ * The release store of the row orders the stores to qp so far before it, for
+ * the acquire in eager_settle: otherwise a thread could find qp with the
+ * contents that its memory had before. */
 static bool row_new(struct hca *h, struct qp *qp)
 {
 	struct hca_shared *s = h->shared;
@@ -31,6 +36,11 @@ void qp_withdraw(struct hca *h, struct qp *qp)
 {
 	aoff *row = &qp_rows(h)[qp->stats.row];
 
+	/* This order and the fence in access_scan_begin put the store before
+	 * the owner's loads of the access slots; a peer stores its slot before
+	 * it loads the row.  Otherwise the peer could find the QP while the
+	 * owner finds the slot empty, and the QP would be freed under the peer.
+	 */
 	__atomic_store_n(row, 0, __ATOMIC_SEQ_CST);
 	if (qp->stats.row < h->shared->qp_lowest)
 		h->shared->qp_lowest = qp->stats.row;
@@ -86,8 +96,8 @@ free_memory:
 	return NULL;
 }
 
-/* Drops the completions of a QP that is freed: they name its work queues, in
- * which polling them would free slots. */
+/* Drops the completions of a QP that is being freed.  They name its work
+ * queues, in which a poll would free slots. */
 static void purge_cq(struct hca *h, aoff cq, uint32_t qpn)
 {
 	if (cq)
@@ -96,8 +106,8 @@ static void purge_cq(struct hca *h, aoff cq, uint32_t qpn)
 
 void qp_free(struct hca *h, struct qp *qp)
 {
-	/* a dead peer may have left qp on the list of its CQ, or hold a receive
-	 * of its SRQ */
+	/* A dead peer may have left qp on the list of its CQ, or may have taken
+	 * a receive of its SRQ. */
 	rq_settle(h, qp);
 	if (qp->recv_cq)
 		cq_forget(h, arena_at(&h->arena, qp->recv_cq), qp);

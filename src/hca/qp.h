@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queue pairs (IBTA Vol 1, 10.3 and 11.2.5): rings and attributes alone; the
- * protocol's state is struct ibt_qp.  A QP lies in the owner's part of the
- * arena; the words that peers of this host write lie in struct qp_target
+ * Queue pairs (IBTA Vol 1, 10.3 and 11.2.5): their rings and attributes.  The
+ * state of the protocol is in struct ibt_qp.  A QP lies in the owner's part of
+ * the arena; the words that peers of this host write lie in struct qp_target
  * (peer_area.h).
+ *
+ * Owner: the adapter.  Locks: the progress lock, and the responder lock for
+ * what peers read (peer_area.h); a lock of the front end for posting.
  */
 #ifndef HCA_QP_H
 #define HCA_QP_H
@@ -32,13 +35,13 @@ struct hca_ah {
 	uint8_t static_rate;
 	uint8_t port_num;
 	/* The host fills in the members from here on. */
-	uint8_t bursts; /* may a frame hold several packets? */
-	uint8_t local;	/* is dgid an address of this network namespace? */
-	uint16_t port;	/* the UDP port to send from; 0: RoCEv2's own */
+	uint8_t bursts; /* the kernel may segment frames on this path */
+	uint8_t local;	/* dgid is an address of this network namespace */
+	uint16_t port;	/* the UDP port to send from; 0: 4791 */
 	uint32_t link;	/* the interface that had the source GID; 0: any */
 };
 
-/* The attributes of a QP, host order; fields as IBTA 11.2.5.2 names them. */
+/* The attributes of a QP, in host byte order.  IBTA 11.2.5.2 explains them. */
 struct hca_qp_attr {
 	uint32_t qp_state, cur_qp_state;
 	uint32_t path_mtu; /* IBV_MTU_*: 1..5 */
@@ -59,9 +62,9 @@ struct hca_qp_attr {
 /* Why a QP does not send. */
 enum qp_wait {
 	QP_WAIT_NONE,	 /* nothing is posted */
-	QP_WAIT_ANSWER,	 /* all is sent; the peer has yet to acknowledge */
-	QP_WAIT_WINDOW,	 /* as many packets are unacknowledged as may be */
-	QP_WAIT_READS,	 /* READs and atomics: max_rd_atomic, or a fence */
+	QP_WAIT_ANSWER,	 /* all is sent, and the peer has not answered yet */
+	QP_WAIT_WINDOW,	 /* the window of unacknowledged packets is full */
+	QP_WAIT_READS,	 /* for READs and atomics: max_rd_atomic, or a fence */
 	QP_WAIT_RECEIVE, /* the peer has no receive posted: RNR */
 	QP_WAIT_SILENT,	 /* the peer does not answer; packets are sent again */
 	QP_WAITS
@@ -72,7 +75,10 @@ enum qp_wait {
  * the progress lock with plain stores.
  */
 struct qp_stats {
-	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes; /* BTH to ICRC */
+	/* Packets, and their bytes from the BTH to the ICRC. */
+	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
+	/* Packets that were sent again, ACK timers that have expired, RNR NAKs
+	 * that were waited for, packets that came after a gap. */
 	uint64_t retransmits, timeouts, rnr_waits, out_of_order;
 	uint32_t wait; /* enum qp_wait, when the QP last ran out of work */
 	uint32_t row;  /* the QP's row in the table of QPs */
@@ -83,35 +89,37 @@ struct qp {
 	uint32_t qpn;
 	uint32_t serial; /* differs between all QPs of this adapter's life */
 	uint32_t type;	 /* HCA_QPT_* */
-	uint32_t state;	 /* enum hca_qp_state; ibt_qp_enter alone changes it */
+	uint32_t state;	 /* enum hca_qp_state; only ibt_qp_enter changes it */
 	uint32_t pd;
 	uint32_t recv_pd; /* the PD of the memory of its receives */
 	uint16_t sq_sig_all;
-	uint16_t is_iwarp;   /* no packets: its requests go by a stream */
-	uint32_t device;     /* the index of the device whose counters count */
-	uint32_t connection; /* how often the QP has become ready to receive */
+	uint16_t is_iwarp;   /* its requests go by a stream, not by packets */
+	uint32_t device;     /* the index of the device that it belongs to */
+	uint32_t connection; /* how often the QP has entered RTR */
 	/* How often qp_modify_store has changed attr, under the responder lock:
 	 * peers copy attr only when this has changed. */
 	uint32_t attr_serial;
 	aoff send_cq, recv_cq; /* struct cq */
-	aoff srq;	  /* struct srq that receives are taken from, or 0 */
-	uint64_t user;	  /* the front end's cookie, which events carry */
-	uint64_t peer_at; /* where qp_target is, bytes from here */
-	/* The members before attr are written by the owner at work; those from
-	 * attr on are read by peers, HCA_APART bytes away. */
+	aoff srq;      /* struct srq that receives are taken from, or 0 */
+	uint64_t user; /* the front end's cookie, which events carry */
+	/* Where qp_target is, in bytes from the start of this struct. */
+	uint64_t peer_at;
+	/* The owner writes sq and stats with each request.  Peers read the
+	 * members from attr on, which lie in other cache lines. */
 	struct wq sq;
 	struct qp_stats stats;
-	/* as ibv_modify_qp set them */
+	/* The attributes that ibv_modify_qp has set. */
 	_Alignas(HCA_APART) struct hca_qp_attr attr;
 	struct wq rq;
-	/* The address that an eager message belonged to and that was unmapped,
-	 * the wr_id of its receive, and its lkey.  Under recv_cq's lock. */
+	/* An eager message that could not be copied (QP_NOTIFY_LOST).  rq_lost:
+	 * the address that it belonged to; rq_lost_id: the wr_id of its
+	 * receive.  Under recv_cq's lock. */
 	uint64_t rq_lost, rq_lost_id;
-	uint32_t rq_lost_key;
+	uint32_t rq_lost_key; /* the lkey of its receive */
 };
 
-/* The part of qp that peers write.  qp may be a checked copy (direct/target.c)
- * of which peer_at is adapted. */
+/* Returns the part of qp that peers write.  qp may be a checked copy whose
+ * peer_at was adapted (direct/target.c). */
 static inline struct qp_target *qp_target(const struct qp *qp)
 {
 	return (struct qp_target *)((uintptr_t)qp + qp->peer_at);
@@ -120,32 +128,34 @@ static inline struct qp_target *qp_target(const struct qp *qp)
 /* The capacities that ibv_create_qp asks for. */
 struct hca_qp_cap {
 	uint32_t send_wr, recv_wr, send_sge, recv_sge, inline_bytes;
-	struct srq *srq; /* takes the place of a receive queue; or NULL */
+	struct srq *srq; /* the receives are taken from it; NULL: none */
 };
 
-/* A QP in RESET; NULL: there is no memory, or there are HCA_MAX_QP. */
+/* Creates a QP in RESET.  NULL: there is no memory, or there are HCA_MAX_QP
+ * already. */
 struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 		  struct cq *send_cq, struct cq *recv_cq,
 		  const struct hca_qp_cap *cap, bool sq_sig_all);
-/* After the return no peer finds the QP any more; peers that are inside
- * stay. */
+/* Removes the QP from the table of QPs, so that no peer finds it any more.
+ * Peers that are inside at the QP may still work there. */
 void qp_withdraw(struct hca *h, struct qp *qp);
-/* Frees a QP that is withdrawn and that no peer works at (access.h). */
+/* Frees a QP that is withdrawn and at which no peer works any more
+ * (access_wait). */
 void qp_free(struct hca *h, struct qp *qp);
 
 /*
  * Checks a modify call against the table of IBTA 11.2.5.2: transitions,
- * required and optional attributes, ranges.  0, or -EINVAL with *why, a static
- * text that says which check failed.
+ * required and optional attributes, ranges.  Returns 0, or -EINVAL with *why, a
+ * static text that tells which check has failed.
  */
 int qp_modify_check(const struct hca *h, const struct qp *qp,
 		    const struct hca_qp_attr *attr, uint32_t mask,
 		    const char **why);
-/* Stores the attributes of a call that qp_modify_check accepted, but for the
- * state, which the engine enters. */
+/* Stores the attributes of a call that qp_modify_check has accepted, except for
+ * the state, which ibt_qp_enter sets. */
 void qp_modify_store(struct qp *qp, const struct hca_qp_attr *attr,
 		     uint32_t mask);
-/* Returns the name of a state ("RTS"), for sentences. */
+/* Returns the name of a state ("RTS"), for messages to the user. */
 const char *qp_state_name(uint32_t state);
 
 #endif

@@ -42,13 +42,13 @@ static const struct edge rc_edges[] = {
 	 HCA_QP_MIN_RNR_TIMER | HCA_QP_PATH_MIG_STATE | HCA_QP_PORT},
 };
 
-/* Attributes that mean nothing to iWARP: programs that set a timer for InfiniBand
- * set it here too, and other adapters of iWARP ignore it. */
+/* iWARP ignores these attributes.  Programs that set, for example, a timer for
+ * InfiniBand also set it for iWARP, and hardware iWARP adapters ignore it. */
 #define IWARP_OPTIONAL                                                         \
 	((HCA_QP_CAP - 1) | HCA_QP_DEST_QPN | HCA_QP_RATE_LIMIT)
 
-/* iWARP: no addresses and no PSNs.  rdma_cm's connection moves a QP from INIT
- * or RTR to RTS (host_stream_open), and the program cannot. */
+/* An iWARP QP needs no addresses and no PSNs.  Only rdma_cm moves it from INIT
+ * or RTR to RTS, when it connects the QP (host_stream_open). */
 static const struct edge iwarp_edges[] = {
 	{HCA_QP_RESET, HCA_QP_INIT, 0, IWARP_OPTIONAL},
 	{HCA_QP_INIT, HCA_QP_INIT, 0, IWARP_OPTIONAL},
@@ -101,7 +101,8 @@ static int refuse_modify(const char **why, const char *text)
 	return -EINVAL;
 }
 
-/* Sentences about an attribute that a transition requires, or does not take. */
+/* The messages about an attribute that a transition requires, or that it does
+ * not take. */
 static const struct {
 	uint32_t bit;
 	const char *missing, *not_allowed;
@@ -138,7 +139,8 @@ static const struct {
 #undef TEXTS
 };
 
-/* Refuses the call because of the lowest of these bits of its mask. */
+/* Refuses the call because of the lowest of `bits`, which its mask lacks or has
+ * too many. */
 static int refuse_mask(const char **why, uint32_t bits, bool is_missing)
 {
 	for (size_t i = 0; i < ARRAY_COUNT(texts); i++)
@@ -275,10 +277,10 @@ void qp_modify_store(struct qp *qp, const struct hca_qp_attr *a, uint32_t mask)
 	STORE(HCA_QP_DEST_QPN, dest_qpn);
 	STORE(HCA_QP_RATE_LIMIT, rate_limit);
 #undef STORE
-	/* The responder lock orders the stores of attr and this store before
-	 * the loads of a peer, which would otherwise keep an old copy of attr.
-	 * A transition to ERR is made without the lock, but stores no
-	 * attribute. */
+	/* The responder lock orders the stores of attr and of attr_serial
+	 * before the loads of a peer, which takes the lock later.  Without this
+	 * order the peer could keep an old copy of attr.  (A transition to ERR
+	 * is made without the lock, but stores no attribute.) */
 	__atomic_store_n(&qp->attr_serial, qp->attr_serial + 1,
 			 __ATOMIC_RELAXED);
 }

@@ -14,15 +14,16 @@
  *	       in the CQ	left by peers	posted
  *
  * The receive at the cursor, qp_target.completed, is held if qp_target.held is
- * the cursor plus 1; so one store that moves the cursor both completes and
- * releases the receive.  With a shared queue the slots hold copies of receives
- * that were taken from the shared queue, and the queue's own head and tail do
- * not change.
+ * the cursor plus 1.  So one store that moves the cursor both completes the
+ * receive and ends the hold.  With a shared queue the slots hold copies of
+ * receives that were taken from the shared queue, and the head and tail of the
+ * QP's own queue do not change.
  *
- * Peers write the cursor's cache line with every request.  So a poll reads the
- * mark wqe.left of the slot at `collected` instead, which a peer writes last,
- * in the cache line of the completion.  The mark differs between rounds of the
- * queue, since a slow peer may write its mark when the slot is used again.
+ * Peers write the cursor's cache line with every request.  So a poll does not
+ * read the cursor, but the mark wqe.left of the slot at `collected`, which a
+ * peer writes last, in the cache line of the completion.  A slow peer may write
+ * its mark when the slot is already used again, so the mark differs between
+ * rounds of the queue.
  */
 static uint8_t mark_of(const struct qp *qp, uint32_t index)
 {
@@ -46,8 +47,9 @@ void rq_hold(struct qp *qp)
 	qp_target(qp)->held = (uint64_t)rq_cursor(qp) + 1;
 }
 
-/* Reads the program's index rq.head, in another cache line, only when all
- * receives that were seen before are used up. */
+/* Is a receive posted?  Reads the program's index rq.head, which is in another
+ * cache line, only when all receives are used up that were posted at the last
+ * read. */
 static bool is_posted(struct qp *qp)
 {
 	if (qp_target(qp)->posted == rq_cursor(qp))
@@ -77,8 +79,8 @@ bool rq_is_full(const struct hca *h, const struct qp *qp)
 {
 	const struct srq *s = arena_at(&h->arena, qp->srq);
 
-	/* with a queue of its own, a receive can be posted only into a slot
-	 * whose completion was polled */
+	/* A QP with its own queue always has a slot: a receive can only be
+	 * posted into a slot whose last completion was polled. */
 	return s &&
 	       (rq_cursor(qp) - shared_load(&qp->rq.collected) >= qp->rq.size ||
 		srq_is_shut(h, s));
@@ -90,7 +92,7 @@ bool rq_has(struct hca *h, const struct qp *qp)
 
 	if (is_held(qp))
 		return true;
-	/* another QP may still take a shared receive before this one */
+	/* Another QP may take the shared receive before this QP does. */
 	return s ? srq_has(h, s) : rq_cursor(qp) != shared_load(&qp->rq.head);
 }
 
@@ -102,9 +104,9 @@ struct wqe *rq_held(struct hca *h, const struct qp *qp)
 /*
  * Repairs after a process died in the responder lock.  A receive that the dead
  * process had not completed stays held, and a receive that it had just taken
- * from a shared queue becomes held.  A completion that it left without
- * announcing it is for the owner to find (is_torn, rq_settle), since the caller
- * may be another peer.
+ * from a shared queue becomes held.  The caller may be a peer, so only the
+ * owner later collects a completion that the dead process left without
+ * announcing it (is_torn, rq_settle).
  */
 static void repair_receive(struct hca *h, struct qp *qp)
 {
@@ -181,10 +183,10 @@ void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
 	STEP("a receive is about to complete");
 	shared_store(&qp_target(qp)->completed, i + 1);
 	STEP("a receive is complete");
-	/* Orders the stores of the completion and the message before the mark,
-	 * for the acquire in rq_has_left: otherwise the owner could collect a
-	 * completion that is half written.  cq_announce has the fence between
-	 * the mark and the test whether an event is armed. */
+	/* Orders the stores of the completion and the message before the store
+	 * of the mark, for the acquire in rq_has_left.  Otherwise the owner
+	 * could collect a completion that is half written.  (cq_announce has
+	 * the fence between this store and its load of cq_shared.arm.) */
 	atomic_store_explicit(&w->left, mark_of(qp, i), memory_order_release);
 	STEP("a completion is left");
 }
@@ -197,9 +199,9 @@ enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 	return cq_announce(h, cq, qp, solicited, c->status != HCA_SUCCESS, 1);
 }
 
-/* The difference is signed: `collected` may be one ahead of the cursor, see
- * rq_pass.  The cursor is input: no receive after rq.head can have completed.
- */
+/* The difference is signed, because rq_pass may have moved `collected` one
+ * ahead of the cursor.  The cursor is input, so this also checks rq.head: a
+ * receive that was not posted cannot have completed. */
 bool rq_is_behind(const struct qp *qp)
 {
 	uint32_t collected = shared_own(&qp->rq.collected);
@@ -208,8 +210,9 @@ bool rq_is_behind(const struct qp *qp)
 	       (qp->srq || collected != shared_load(&qp->rq.head));
 }
 
-/* The wr_id of a receive, as the owner keeps it; the wr_id of a shared receive
- * is in the slot, copied there by the process that took the receive. */
+/* Returns the wr_id of a receive, of which the owner keeps a copy.  The wr_id
+ * of a shared receive is in the slot, to which the process that took the
+ * receive has copied it. */
 static uint64_t id_of(const struct hca *h, const struct qp *qp, uint32_t index)
 {
 	const uint64_t *ids = arena_at(&h->arena, qp->rq.ids);
@@ -223,7 +226,8 @@ bool rq_has_left(const struct hca *h, const struct qp *qp)
 	uint32_t i = shared_own(&qp->rq.collected);
 	const struct wqe *w;
 
-	/* Taking a shared receive overwrites the slot, and its old mark. */
+	/* The marks of a QP with a shared queue cannot be used: a take
+	 * overwrites the slot with its mark. */
 	if (qp->srq)
 		return rq_is_behind(qp);
 	if (i == shared_load(&qp->rq.head))
@@ -233,7 +237,8 @@ bool rq_has_left(const struct hca *h, const struct qp *qp)
 	       mark_of(qp, i);
 }
 
-/* Makes a completion that a peer wrote one that a receive can have. */
+/* Replaces values in a completion that no receive can have, since a peer has
+ * written it. */
 static void check_left(struct cqe *c)
 {
 	if (c->opcode != HCA_WC_RECV_RDMA_WITH_IMM)
@@ -278,8 +283,8 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 	shared_store(&qp->rq.collected, i + 1);
 }
 
-/* Moves `collected` before the cursor, so that no other thread finds a
- * completion to collect between the two stores. */
+/* Stores `collected` before it stores the cursor.  In the other order another
+ * thread could find a completion to collect between the two stores. */
 void rq_pass(struct qp *qp)
 {
 	uint32_t next = shared_own(&qp->rq.collected) + 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The memory of a work request, without packets: which memory its SGEs name,
- * gather from it, scatter into it.  Every service uses these functions.  Each
- * returns 0, or the status with which the work request fails, and then fills in
- * the facts of *x.
+ * The memory of a work request: finds the memory that its SGEs name, gathers
+ * from this memory and scatters into it.  All services use these functions.  A
+ * function that returns enum hca_status returns HCA_SUCCESS (0), or the status
+ * with which the work request fails; then it has filled in the facts of *x.
  */
 #ifndef HCA_SEMANTICS_H
 #define HCA_SEMANTICS_H
@@ -21,7 +21,8 @@ enum hca_status sem_locate_any(struct hca *h, uint32_t pd, struct wqe *w,
 			       struct space_vec *vec, size_t *n,
 			       struct explain *x);
 /* The frequent case of sem_locate: w has one SGE, its key's region has a hint,
- * and the access is permitted.  False: ask sem_locate_any. */
+ * and the access is permitted.  Fills in *vec.  False: the caller calls
+ * sem_locate_any. */
 static inline bool sem_locate_one(struct hca *h, uint32_t pd, struct wqe *w,
 				  uint32_t offset, uint32_t bytes,
 				  uint32_t need, struct space_vec *vec)
@@ -40,10 +41,11 @@ static inline bool sem_locate_one(struct hca *h, uint32_t pd, struct wqe *w,
 	return true;
 }
 /*
- * Fills vec with the memory of bytes [offset, offset + bytes) of w, *n ranges
- * of at most SPACE_VEC_MAX.  Only these bytes are checked: the other bytes of
- * w's SGEs may have any key and lie anywhere.  HCA_LOC_LEN_ERR: the SGEs end
- * before offset + bytes.
+ * Fills vec, which has room for SPACE_VEC_MAX ranges, with the memory of bytes
+ * [offset, offset + bytes) of w, and *n with the number of ranges.  @need: 0 or
+ * HCA_LOCAL_WRITE.  Checks only these bytes: the other bytes of w's SGEs may
+ * have any key and lie anywhere.  HCA_LOC_LEN_ERR: the SGEs end before offset +
+ * bytes.
  */
 static inline enum hca_status sem_locate(struct hca *h, uint32_t pd,
 					 struct wqe *w, uint32_t offset,
@@ -69,7 +71,7 @@ enum hca_status sem_gather(struct hca *h, uint32_t pd, struct wqe *w,
 enum hca_status sem_scatter(struct hca *h, uint32_t pd, struct wqe *w,
 			    uint32_t offset, const uint8_t *data,
 			    uint32_t bytes, struct explain *x);
-/* The sum of the lengths of w's SGEs, in bytes. */
+/* Returns the sum of the lengths of w's SGEs, in bytes. */
 uint64_t sem_capacity(struct wqe *w);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "util/check.h"
 
-/* The table; NULL: h is a view of another process's arena, whose offset of the
- * table is wrong. */
+/* Returns the table; NULL: h is a view of another process's arena, which names
+ * a wrong offset. */
 static struct share *share_rows(const struct hca *h)
 {
 	aoff at = h->shared->shares;
@@ -23,7 +23,8 @@ static struct share *own_rows(const struct hca *h)
 	return row;
 }
 
-/* The next version, which is never 0; peers read the table again after it. */
+/* Changes the table's version, and returns it; it is never 0.  Peers that see
+ * the new version read the table again. */
 static uint32_t next_version(struct hca *h)
 {
 	uint32_t version = shared_own(&h->shared->share_version) + 1;
@@ -54,8 +55,8 @@ void share_look_end(struct share_look *l)
 	list_remove(&l->node);
 }
 
-/* Marks every struct share_look that meets a region which is being registered:
- * the memory there may have changed since it was examined. */
+/* Marks each struct share_look whose addresses overlap a region that is being
+ * registered: the memory there may have changed since it was examined. */
 static void outdate_looks(struct hca *h, uint64_t va, uint64_t bytes)
 {
 	list_for_each (n, &h->share_looks) {
@@ -87,7 +88,8 @@ static bool holds_range(const struct share *s, uint64_t va, uint64_t bytes)
 	return s->va <= va && va + bytes <= s->va + s->bytes;
 }
 
-/* Peers no longer use the row; the regions that use the row keep it. */
+/* Makes peers stop using the row.  The regions that use it keep it until
+ * share_leave. */
 static void withdraw_row(struct hca *h, struct share *s)
 {
 	shared_store(&s->serial, 0);
@@ -202,9 +204,9 @@ struct share share_read(const struct hca *h, uint32_t row)
 	if (!serial)
 		return s;
 	s = all[row];
-	/* Orders the loads of the row before the second load of its serial:
-	 * otherwise the copy could mix two rows under the first one's serial.
-	 */
+	/* Orders the loads of the row before the second load of its serial.
+	 * Otherwise the copy could have the first serial although some members
+	 * are those of a later use of the row. */
 	shared_fence();
 	shared_store(&s.serial, share_is(h, row, serial) ? serial : 0);
 	return s;

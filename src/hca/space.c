@@ -15,8 +15,8 @@ struct at {
 	uint64_t used; /* the bytes of v[0] before the position */
 };
 
-/* Moves on by up to `bytes` bytes, *got in all, and fills out with their
- * ranges.  Returns the number of ranges. */
+/* Moves the position forward by up to `bytes` bytes, and fills out with their
+ * ranges.  Returns the number of ranges; *got: the number of bytes. */
 static size_t next_piece(struct at *a, uint64_t bytes, uint64_t *got,
 			 struct space_vec out[SPACE_VEC_MAX])
 {
@@ -40,15 +40,16 @@ static size_t next_piece(struct at *a, uint64_t bytes, uint64_t *got,
 	return n;
 }
 
-/* -EPERM is returned as it is; another error becomes the code of the side whose
- * memory is missing. */
+/* Returns the result of a move for an error of one side: -EPERM stays, any
+ * other error becomes not_there, the code for missing memory on that side. */
 static int move_error(int err, int not_there)
 {
 	return err == -EPERM ? err : not_there;
 }
 
-/* Executes one move by a buffer, piece by piece in order.  The order within the
- * last piece is that of space_ops.write. */
+/* Executes one move through a buffer, piece after piece.  space_ops.write
+ * states the order within the last piece.  @no_from, @no_to: the error if the
+ * memory of that side is missing. */
 static int move_batch(const struct space_move *m, struct space *from,
 		      struct space *to, int no_from, int no_to)
 {

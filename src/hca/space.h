@@ -5,11 +5,11 @@
  * the application has unmapped is reported as -EFAULT and causes no signal.  No
  * other code in adverb dereferences an application's address.
  *
- * Order: a write first copies all but the last space_tail bytes of the last
- * range, and then stores those by one store that is ordered after the copy: 8
- * bytes if the range ends at a multiple of 8, else the largest power of two
- * that is aligned.  So a program that polls the last byte never sees it before
- * the rest.
+ * Order: a write first copies all bytes except the last space_tail bytes of the
+ * last range.  Then it stores those by one store, which is ordered after the
+ * copy.  They are 8 bytes if the range ends at a multiple of 8, else the
+ * largest power of two that is aligned.  So a program that polls the last byte
+ * of a message does not see it before the other bytes are there.
  */
 #ifndef HCA_SPACE_H
 #define HCA_SPACE_H
@@ -30,8 +30,8 @@ struct space_vec {
 	uint64_t bytes;
 };
 
-/* How many bytes at the end of the last range, which is not empty, are stored
- * last, by one store. */
+/* Returns how many bytes at the end of the last range are stored last, by one
+ * store.  The range is not empty. */
 static inline uint64_t space_tail(const struct space_vec *last)
 {
 	uint64_t end = last->va + last->bytes, tail = 8;
@@ -43,47 +43,52 @@ static inline uint64_t space_tail(const struct space_vec *last)
 
 #define SPACE_VEC_MAX 40 /* ranges in one call, or of one side of a move */
 
-/* A copy from one space to another; both sides have the same length. */
+/* A copy from one space to another.  Both sides have the same length in
+ * bytes. */
 struct space_move {
-	const struct space_vec *to, *from;
-	uint32_t to_count, from_count;
+	const struct space_vec *to, *from; /* borrowed */
+	uint32_t to_count, from_count;	   /* ranges, at most SPACE_VEC_MAX */
 };
 
 struct space;
 
 struct space_ops {
 	/*
-	 * Copies from src, adverb's memory, to n ranges in the order stated
-	 * above.  0 or -EFAULT; on -EFAULT some bytes may have been written.
+	 * Copies from src, which is adverb's memory, to n ranges, in the order
+	 * that the top of this file states.  Returns 0 or -EFAULT.  Before
+	 * -EFAULT some bytes may have been written.
 	 */
 	int (*write)(struct space *s, const struct space_vec *to, size_t n,
 		     const void *src);
-	/* Copies n ranges, in order, to dst, adverb's memory.  0 or -EFAULT. */
+	/* Copies n ranges, one after the other, to dst, which is adverb's
+	 * memory.  Returns 0 or -EFAULT. */
 	int (*read)(struct space *s, const struct space_vec *from, size_t n,
 		    void *dst);
 	/*
-	 * One naturally aligned 8-byte atomic in host order; *old becomes the
-	 * value before it.  0 or -EFAULT; -EPERM: nothing was done, since only
-	 * the owner of the memory can execute the atomic.
+	 * Executes an atomic of 8 naturally aligned bytes in host byte order,
+	 * and stores their old value in *old.  Returns 0 or -EFAULT.  -EPERM:
+	 * nothing was done, because only the owner of the memory can execute
+	 * the atomic.
 	 */
 	int (*atomic)(struct space *s, enum space_atomic op, uint64_t va,
 		      uint64_t swap_add, uint64_t compare, uint64_t *old);
-	/* space_put and space_get; NULL: these copy by a buffer. */
+	/* Do the work of space_put and space_get for the peer's space; NULL:
+	 * space_put and space_get copy through a buffer. */
 	int (*put)(struct space *peer, struct space *own,
 		   const struct space_move *m, size_t n, size_t *done);
 	int (*get)(struct space *peer, struct space *own,
 		   const struct space_move *m, size_t n, size_t *done);
 	/*
 	 * Does the work of `read`, and updates *crc with the bytes
-	 * (util/crc.h).  NULL: space_read_crc reads first and computes the CRC
-	 * then.
+	 * (util/crc.h).  NULL: space_read_crc calls `read` and then computes
+	 * the CRC.
 	 */
 	int (*read_crc)(struct space *s, const struct space_vec *from, size_t n,
 			void *dst, uint32_t *crc);
-	/* Does what would take long in a call above.  The caller, which no peer
-	 * waits for, checks then that the owner of the memory lives, so that
-	 * little time passes between the check and a copy.  NULL: there is
-	 * nothing to prepare. */
+	/* Prepares what would take long in one of the calls above.  Called
+	 * while no peer waits for the caller, before the caller checks that the
+	 * owner of the memory lives: so little time passes between this check
+	 * and the copy.  NULL: there is nothing to prepare. */
 	void (*refresh)(struct space *s);
 };
 
@@ -95,7 +100,8 @@ struct space {
 	uint32_t calls;
 };
 
-/* Reads n ranges to dst, and updates *crc with the bytes.  0 or -EFAULT. */
+/* Reads n ranges to dst, and updates *crc with the bytes (crc32_update).
+ * Returns 0 or -EFAULT. */
 static inline int space_read_crc(struct space *s, const struct space_vec *from,
 				 size_t n, void *dst, uint32_t *crc)
 {
@@ -112,8 +118,9 @@ static inline int space_read_crc(struct space *s, const struct space_vec *from,
 }
 
 /*
- * Copies from the caller's own memory to a peer's memory.  Executes n moves in
- * order, each an ordered copy, in as few system calls as possible.  0; or
+ * Copies from the caller's own memory to a peer's memory.  Executes n moves one
+ * after the other, each in the order that the top of this file states, with as
+ * few system calls as possible.  Returns 0, or
  *	-EFAULT	the peer's memory of move *done is unmapped or read-only
  *	-ENXIO	the caller's own memory is unmapped or read-only
  *	-ESRCH	the peer's process has ended
@@ -122,8 +129,8 @@ static inline int space_read_crc(struct space *s, const struct space_vec *from,
  */
 int space_put(struct space *peer, struct space *own, const struct space_move *m,
 	      size_t n, size_t *done);
-/* Copies from a peer's memory to the caller's own memory, with the order and
- * the results of space_put. */
+/* Copies from a peer's memory to the caller's own memory, in the order of
+ * space_put and with the same return values. */
 int space_get(struct space *peer, struct space *own, const struct space_move *m,
 	      size_t n, size_t *done);
 

@@ -41,25 +41,25 @@ void srq_free(struct hca *h, struct srq *s)
 }
 
 /*
- * To take a receive a thread copies it into the slot of its QP and then moves
- * `next` by one compare-and-exchange; the receive is taken if that succeeds.
- * No thread waits for another.
+ * To take a receive, a thread copies it into the slot of its QP and then moves
+ * `next` by one compare-and-exchange.  The receive is taken if this exchange
+ * succeeds.  No thread waits for another.
  *
  *	next	63: SRQ_SHUT	62-48: generation
- *		47-32: 1 + the row of the QP that took the last
+ *		47-32: 1 + the row of the QP that took the last receive
  *		31-0: the index of the receive to take
  *
- * Only `next` names the QP that took the last receive, and that thread may be
- * stopped or dead before the receive is held.  So a thread that is about to
- * move `next` first notes the last take in the word of the taker's row,
- * peer_area.takes, which every thread may write:
+ * At first only `next` names the QP that took the last receive, and the thread
+ * that took it may be stopped or dead before the receive is held.  So each
+ * thread that is about to move `next` first records the last take in the word
+ * of that QP's row in peer_area.takes, which every thread may write:
  *
  *	WANTS | index	the QP is about to take the receive at index
  *	TAKES | index	the receive was taken, and is not held yet
  *	0		neither
  *
- * The generation changes when the queue is resized, so that the
- * compare-and-exchange fails for a copy from before.
+ * The generation changes when the queue is resized.  Then the
+ * compare-and-exchange of a thread fails that has copied a receive before.
  */
 #define SRQ_SHUT   (1ull << 63)
 #define GENERATION (1ull << 48)
@@ -73,7 +73,7 @@ static uint32_t index_of(uint64_t next)
 	return (uint32_t)next;
 }
 
-/* The row of the QP that took the last receive, or UINT32_MAX. */
+/* Returns the row of the QP that took the last receive, or UINT32_MAX. */
 static uint32_t taker_of(uint64_t next)
 {
 	return ((uint32_t)(next / TAKER) & 0xffff) - 1;
@@ -86,13 +86,14 @@ static uint64_t taken_by(uint64_t next, uint32_t row)
 	return generation + (row + 1) * TAKER + (index_of(next) + 1u);
 }
 
-/* The word of a row in peer_area.takes; NULL: there is no such row. */
+/* Returns the word of a row in peer_area.takes; NULL: there is no such row. */
 static _Atomic uint64_t *word_of(const struct hca *h, uint32_t row)
 {
 	return row < HCA_MAX_QP ? &h->peer_area->takes[row] : NULL;
 }
 
-/* The shared part of a queue that another process may own. */
+/* Returns the words of a queue that peers write.  Another process may own the
+ * queue. */
 static struct srq_shared *shared_of(const struct hca *h, const struct srq *s)
 {
 	return hca_peer_area_at(h, s,
@@ -120,8 +121,8 @@ uint32_t srq_limit(const struct srq *s)
 	return atomic_load(&srq_shared(s)->limit) & ~SRQ_OWED;
 }
 
-/* Disarms the limit and marks its event as raised, if fewer receives are
- * posted.  True: an event is raised and not reported, perhaps by another
+/* If fewer receives are posted than the limit, disarms the limit and raises its
+ * event.  True: an event was raised and not reported, perhaps by another
  * thread, which may be stopped before it reports the event. */
 static bool is_low(const struct srq *s, struct srq_shared *shared)
 {
@@ -137,8 +138,8 @@ static bool is_low(const struct srq *s, struct srq_shared *shared)
 	return true;
 }
 
-/* Notes in its row's word that the last taker took the receive: the taker may
- * be stopped, or dead. */
+/* Records in the word of the last taker's row that it has taken the receive:
+ * the taker may be stopped or dead before it has recorded that itself. */
 static void note_taker(const struct hca *h, uint64_t next)
 {
 	_Atomic uint64_t *word = word_of(h, taker_of(next));
@@ -149,8 +150,8 @@ static void note_taker(const struct hca *h, uint64_t next)
 		atomic_compare_exchange_strong(word, &wants, TAKES + index);
 }
 
-/* The receive in qp's slot is taken: qp holds it, and its row's word is
- * cleared. */
+/* Called when the receive in qp's slot is taken: marks it as held by qp, and
+ * clears the word of qp's row. */
 static void keep_receive(struct qp *qp, _Atomic uint64_t *word)
 {
 	rq_hold(qp);
@@ -164,9 +165,10 @@ uint32_t srq_next(const struct srq *s)
 	return index_of(atomic_load(&srq_shared(s)->next));
 }
 
-/* The receives before `next` are taken, and so copied; a thread that still
- * copies one of them fails to move `next`.  So their slots are free.  `next` is
- * input: the tail moves only to an index between the tail and the head. */
+/* The slots of the receives before `next` are free: these receives are taken
+ * and copied, and a thread that still copies one of them fails to move `next`.
+ * `next` is input, so the tail moves only to an index between the tail and the
+ * head. */
 struct wqe *srq_reserve(const struct hca *h, struct srq *s)
 {
 	uint32_t head = shared_own(&s->wq.head), tail = shared_own(&s->wq.tail);
@@ -202,7 +204,8 @@ void srq_forget(struct hca *h, uint32_t row)
 	atomic_store(word_of(h, row), 0);
 }
 
-/* The owner: sets SRQ_SHUT.  Returns `next` as it was before. */
+/* For the owner: sets SRQ_SHUT, so that no thread takes a receive.  Returns
+ * `next` without SRQ_SHUT. */
 static uint64_t shut_queue(struct hca *h, struct srq *s)
 {
 	uint64_t next = atomic_load(&srq_shared(s)->next);
@@ -257,8 +260,9 @@ bool srq_owed(struct srq *s)
 	return atomic_fetch_and(&srq_shared(s)->limit, ~SRQ_OWED) & SRQ_OWED;
 }
 
-/* Copies the receive at index into qp's slot, before the receive is taken.
- * False: no receive is posted there, or the queue is being replaced. */
+/* Copies the receive at index into qp's slot.  Called before the receive is
+ * taken.  False: no receive is posted there, or srq_resize is replacing the
+ * queue. */
 static bool copy_receive(struct hca *h, const struct srq *s,
 			 const struct qp *qp, uint32_t index)
 {

@@ -65,13 +65,14 @@ enum hca_wr {
 	HCA_WR_ATOMIC_WRITE = 15,
 };
 
-/* Is the opcode one of the SENDs that every service has? */
+/* Is the opcode a SEND without invalidate, which every service has? */
 static inline bool hca_wr_is_send(uint8_t opcode)
 {
 	return opcode == HCA_WR_SEND || opcode == HCA_WR_SEND_IMM;
 }
 
-/* SENDs and WRITEs: the requests that UC has (IBTA 9.8.2). */
+/* Is the opcode such a SEND or an RDMA WRITE?  These are the requests of UC
+ * (IBTA 9.8.2). */
 static inline bool hca_wr_is_message(uint8_t opcode)
 {
 	return hca_wr_is_send(opcode) || opcode == HCA_WR_RDMA_WRITE ||

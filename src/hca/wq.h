@@ -2,8 +2,8 @@
 /*
  * Work queues (IBTA Vol 1, 10.8): rings of work requests in the arena.  The
  * program posts under a lock of the front end; the progress lock covers the
- * rest.  Peers of this host read a queue of receives and write its slots, so
- * what they wrote is checked before it is used.
+ * other operations.  Peers of this host read a queue of receives and write its
+ * slots, so the contents of these slots are checked before they are used.
  */
 #ifndef HCA_WQ_H
 #define HCA_WQ_H
@@ -15,7 +15,7 @@
 #include "hca/cq.h"
 #include "util/ring.h"
 
-/* A scatter/gather element. */
+/* A scatter/gather element (SGE). */
 struct wq_sge {
 	uint64_t va;
 	uint32_t bytes;
@@ -23,23 +23,23 @@ struct wq_sge {
 };
 
 /*
- * One work request, in a slot of wq->stride bytes; its elements or its inline
- * data follow.  The slot of a receive that has completed holds the completion
- * until the owner collects it: see rq.c.
+ * One work request, in a slot of wq->stride bytes.  Its SGEs or its inline data
+ * follow it.  The slot of a receive that has completed holds the completion
+ * until the owner collects it (rq.c).
  */
 struct wqe {
 	uint64_t wr_id;
 	uint8_t opcode; /* enum hca_wr; in a completed receive enum hca_wc */
 	uint8_t flags;	/* HCA_SEND_*, with sq_sig_all as HCA_SEND_SIGNALED */
 	uint8_t num_sge;
-	_Atomic uint8_t left; /* a receive: marks a completion, see rq.c */
+	_Atomic uint8_t left; /* a receive: marks a completion (rq.c) */
 	uint32_t bytes;	      /* the length of the whole message */
 	uint32_t imm_be;      /* the immediate, or the rkey to invalidate */
 	uint32_t rkey;
 	uint64_t va; /* the remote address */
 	union {
 		struct {
-			/* Operands of an atomic or a bind: local_wr.c. */
+			/* Operands of an atomic or a bind (ibt/local_wr.c). */
 			uint64_t swap_add, compare;
 		};
 		uint8_t few[16]; /* a receive: a short eager message */
@@ -49,9 +49,9 @@ struct wqe {
 };
 
 /*
- * Bytes at the end of a receive's slot for an eager message.  With one element
- * a slot is 512 bytes, of which a message of 56 bytes touches two cache lines
- * (docs/decisions/015).
+ * Bytes at the end of a receive's slot for an eager message.  With one SGE a
+ * slot has 512 bytes, and a message of up to 56 bytes uses only two cache lines
+ * of it (docs/decisions/015).
  */
 #define WQE_EAGER_BYTES 440u
 
@@ -72,22 +72,26 @@ struct wq_to {
 };
 
 /*
- * One of a QP's two queues, in the arena.  Peers of this host read the members
- * before `head`, which never change; the owner writes the members from `head`
- * on, HCA_APART bytes away.
+ * A send queue, a receive queue or a shared receive queue, in the arena.  Peers
+ * of this host read the members before `head`, which only srq_resize changes.
+ * The owner writes the members from `head` on, which lie in other cache lines.
  */
 struct wq {
-	uint32_t size;	/* slots, a power of two */
-	uint32_t depth; /* requests that may be outstanding, as granted */
-	uint32_t stride;
+	uint32_t size;	 /* slots, a power of two */
+	uint32_t depth;	 /* requests that may be outstanding, as granted */
+	uint32_t stride; /* bytes of a slot */
 	uint32_t max_sge;
-	uint32_t max_inline;
+	uint32_t max_inline; /* bytes of inline data */
 	uint32_t reserved;
-	aoff slots; /* a QP's receives: in the part that peers may write */
-	aoff ids;   /* a QP's receives: their wr_id, uint64_t[size]; else 0 */
-	/* The next slot to post; the program writes it. */
+	/* The slots; those of a QP's receive queue lie in the part that peers
+	 * write. */
+	aoff slots;
+	/* A QP's receive queue: the wr_ids of the receives, uint64_t[size], in
+	 * the owner's part; else 0. */
+	aoff ids;
+	/* The next slot to post; written by the program. */
 	_Alignas(HCA_APART) ring_index head;
-	ring_index tail; /* the oldest slot in use; polling writes it */
+	ring_index tail; /* the oldest slot in use; written by polls */
 	/* A send queue: the next request to complete; written under the
 	 * progress lock. */
 	ring_index completed;
@@ -95,31 +99,39 @@ struct wq {
 	ring_index collected;
 };
 
-/* Makes a queue of @depth requests.  0 or -ENOMEM. */
+/* Makes a queue of @depth requests, with room in each slot for @max_sge SGEs or
+ * @max_inline bytes.  Returns 0 or -ENOMEM. */
 int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	    uint32_t max_inline);
-/* Makes a send queue of UD, with a struct wq_to in each slot.  0 or -ENOMEM. */
+/* Makes a send queue of a UD QP: a queue of wq_init with a struct wq_to in each
+ * slot.  Returns 0 or -ENOMEM. */
 int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	       uint32_t max_inline);
-/* Makes a queue of receives that peers of this host fill, with WQE_EAGER_BYTES
- * in each slot.  0 or -ENOMEM. */
+/* Makes the receive queue of a QP, whose slots peers of this host write: a
+ * queue of @depth receives, with room in each slot for @max_sge SGEs and
+ * WQE_EAGER_BYTES bytes.  Returns 0 or -ENOMEM. */
 int wq_init_recv(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge);
-/* Frees the slots of q; q may be zeroed or partly initialised. */
+/* Frees the slots of q.  q may be zeroed, or partly initialised. */
 void wq_fini(struct hca *h, struct wq *q);
 /*
- * Does the whole queue lie inside the arena, with @extra bytes in each slot
- * beside the request and its elements?  For a queue that another process wrote.
+ * Does the whole queue lie inside the arena, and has each slot room for a
+ * request, its SGEs and @extra bytes?  For a copy of a queue that another
+ * process has written.
  */
 bool wq_is_sound(const struct hca *h, const struct wq *q, uint32_t extra);
-/* The slot of a free-running index. */
+/* Returns the slot of a free-running index. */
 struct wqe *wq_at(const struct hca *h, const struct wq *q, uint32_t index);
-/* The slot to fill next, or NULL if the queue is full; then wq_commit. */
+/* Returns the slot that the caller fills next and then posts by wq_commit;
+ * NULL: the queue is full. */
 struct wqe *wq_reserve(const struct hca *h, struct wq *q);
-/* The slot @ahead slots after the slot of wq_reserve, to fill several slots
- * before wq_commit_all.  NULL: the queue is full. */
+/* Returns the slot @ahead slots after that of wq_reserve, for a caller that
+ * fills several slots before it calls wq_commit_all.  NULL: the queue is
+ * full. */
 struct wqe *wq_reserve_after(const struct hca *h, struct wq *q, uint32_t ahead);
 
-/* Posts @count filled slots. */
+/* Posts @count filled slots.  The release store of head orders the contents of
+ * the slots before it, for the acquire of the thread or peer that reads
+ * head. */
 static inline void wq_commit_all(struct wq *q, uint32_t count)
 {
 	shared_store(&q->head, shared_own(&q->head) + count);
@@ -131,7 +143,8 @@ static inline void wq_commit(struct wq *q)
 	wq_commit_all(q, 1);
 }
 
-/* Posts one filled receive, and keeps its wr_id where peers cannot write. */
+/* Posts one filled receive, and keeps its wr_id in q->ids, where peers cannot
+ * write. */
 static inline void wq_commit_recv(const struct hca *h, struct wq *q,
 				  uint64_t wr_id)
 {
@@ -142,20 +155,21 @@ static inline void wq_commit_recv(const struct hca *h, struct wq *q,
 	wq_commit(q);
 }
 
-/* The room for an eager message in a receive's slot. */
+/* Returns the room for an eager message in a receive's slot. */
 static inline uint8_t *wq_eager_bytes(const struct wq *q, struct wqe *w)
 {
 	return (uint8_t *)w + q->stride - WQE_EAGER_BYTES;
 }
 
-/* The bytes of a receive's slot that an eager message of @bytes touches. */
+/* Returns how many bytes, from the start of a receive's slot, hold the receive
+ * and an eager message of @bytes bytes. */
 static inline uint32_t wq_used(const struct wq *q, uint32_t bytes)
 {
 	return q->stride - WQE_EAGER_BYTES +
 	       (bytes <= WQE_EAGER_BYTES ? bytes : 0);
 }
 
-/* The destination of a UD request. */
+/* Returns the destination of a UD request. */
 static inline struct wq_to *wq_to(const struct wq *q, struct wqe *w)
 {
 	return (struct wq_to *)(void *)((uint8_t *)w + q->stride -
@@ -163,9 +177,9 @@ static inline struct wq_to *wq_to(const struct wq *q, struct wqe *w)
 }
 
 /*
- * Copies the members that wq_at needs, each word read once: another process may
- * write or replace the queue at any time.  The caller uses the copy, after
- * wq_is_sound has checked it, and not the queue.
+ * Copies the members that wq_at needs, and reads each word once, because
+ * another process may write or replace the queue at any time.  The caller
+ * checks the copy by wq_is_sound, and then uses only the copy.
  */
 static inline void wq_copy_places(struct wq *to, const struct wq *from)
 {
@@ -177,13 +191,13 @@ static inline void wq_copy_places(struct wq *to, const struct wq *from)
 	to->ids = 0;
 }
 
-/* The elements of a request, behind the request in its slot. */
+/* Returns the SGEs of a request, which follow it in its slot. */
 static inline struct wq_sge *wqe_sges(struct wqe *w)
 {
 	return (struct wq_sge *)(void *)(w + 1);
 }
 
-/* The number of elements of a receive whose slot peers write, at most
+/* Returns the number of SGEs of a receive whose slot peers write, at most
  * HCA_MAX_SGE.  The word is read once. */
 static inline uint32_t wqe_sge_count(const struct wqe *w)
 {
@@ -192,8 +206,8 @@ static inline uint32_t wqe_sge_count(const struct wqe *w)
 	return count < HCA_MAX_SGE ? count : HCA_MAX_SGE;
 }
 
-/* Element i of a receive whose slot peers write.  Each word is read once; the
- * caller checks and uses this copy. */
+/* Returns a copy of SGE i of a receive whose slot peers write.  Each word is
+ * read once; the caller checks and uses only the copy. */
 static inline struct wq_sge wqe_sge_read(const struct wqe *w, uint32_t i)
 {
 	const struct wq_sge *s = (const struct wq_sge *)(const void *)(w + 1);
