@@ -24,12 +24,12 @@
  * Until the receiver's page is known, only a few small packets are sent (above
  * all ACKs and responses), for a second or for the packet's patience, whichever
  * is longer.  A page is written by another process, so it is input: wrong
- * numbers can only make this sender slower or faster.  There is no limit if the
- * receiver has no page, or does not use credits (engine_without): its capacity
- * stays 0.
+ * numbers can only make this sender slower or faster.  There is no limit for a
+ * receiver that has no page or does not use credits (engine_without); the page
+ * of the latter has the capacity 0.
  *
  * A stopped receiver delays a sender, but not for ever.  When a packet's
- * patience has ended, the packet is sent all the same, and then another packet
+ * patience has ended, the packet is sent without room, and then another packet
  * each time that the wait has doubled.  The patience of RC is short, so that
  * RC's timers notice the stop; RC sends lost packets again.  Packets of UC and
  * UD that the buffer cannot take are lost.
@@ -113,7 +113,7 @@ struct credit {
 	uint32_t share;	    /* bytes that may be in flight, at the last look */
 	enum credit_standing standing;
 	uint32_t since;	  /* `sent` when the standing began */
-	uint64_t used_ns; /* when there was last room */
+	uint64_t used_ns; /* when there last was room */
 	bool is_unsent;	  /* frames were made that are not sent yet */
 	bool has_none;	  /* the receiver has no page, so none is waited for */
 	bool is_off;	  /* this process does not use credits */

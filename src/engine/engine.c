@@ -362,8 +362,8 @@ void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	rx_pending_serve(&e->ibt, q);
 }
 
-/* Called when the timer of a wait for a receive has expired: of the peer for
- * RC, of q for UC and UD. */
+/* Called when a timer has expired with which q waited for a receive: RC for one
+ * of the peer, UC and UD for one of q itself. */
 static void expire_rnr_timer(struct engine *e, struct ibt_qp *q,
 			     uint64_t now_ns)
 {
@@ -600,8 +600,8 @@ static size_t fill_middles(struct engine *e, struct ibt_qp *q,
 	return sum;
 }
 
-/* Has the receiver of q's packets room for one more?  If not, this puts q on
- * the list of starved QPs. */
+/* Does the receiver of q's packets have room for one more?  If not, this puts q
+ * on the list of starved QPs. */
 static bool has_credit(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 {
 	uint32_t qpn = q->qp->type == HCA_QPT_UD ? q->credit_qpn

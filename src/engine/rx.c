@@ -12,8 +12,9 @@
  * process takes no responder lock for packets of RC, so the two must not mix.
  * Those of UC do so until the peer changes to packets and sets is_left.
  *
- * The acquire orders the load of is_left before this process's use of what the
- * peer wrote under the responder lock before it set is_left.  Without this
+ * The acquire pairs with the release store of is_left (target_leave): a process
+ * that has loaded is_left also sees what the peer wrote earlier under the
+ * responder lock, for example receives that it has completed.  Without this
  * order a packet could be handled with older values.
  */
 static bool peer_goes_direct(const struct ibt_qp *q)

@@ -72,7 +72,8 @@ void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q)
 		shm_ack_leave(b, q);
 }
 
-/* Has q no unacknowledged packet and no ACK to send?  Then q needs no words. */
+/* Does q have neither unacknowledged packets nor an ACK to send?  Then it needs
+ * no words. */
 static bool is_quiet(const struct ibt_qp *q)
 {
 	return q->qp->state == HCA_QP_ERR ||

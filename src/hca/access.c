@@ -18,7 +18,7 @@ static struct access *settle_slot(struct access *g)
 {
 	uint32_t epoch = shared_own(&g->epoch);
 
-	/* the dead process may have copied by ACCESS_BY_RSEQ */
+	/* The process before may have left ACCESS_BY_RSEQ here. */
 	access_copy_by(g, ACCESS_BY_CALLS);
 	shared_store(&g->epoch, (epoch | 1) + 1 ? (epoch | 1) + 1 : 2);
 	return g;
@@ -170,10 +170,10 @@ static bool is_nobody(alock_owner who)
 void access_scan_begin(struct access_scan *l, access_set what)
 {
 	*l = (struct access_scan){.what = what};
-	/* Orders the owner's withdrawal before the loads of the slots; a peer
-	 * stores its slot before it looks the QP or the key up.  Without the
-	 * fence the peer could find the key after the owner found the slot
-	 * empty. */
+	/* Orders the owner's withdrawal of a QP or key before the loads of the
+	 * slots.  A peer stores its slot before it looks up the QP or the key.
+	 * Without the fence the peer could still find the key although the
+	 * owner has found the slot empty. */
 	shared_fence();
 }
 

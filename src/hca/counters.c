@@ -77,7 +77,7 @@ const struct counters_file counters_files[COUNTERS_FILES] = {
 	ONE("hw_counters/send_rnr_err", naks.rnr_tx),
 	ONE("hw_counters/rcvd_seq_err", naks.seq_rx),
 	ZERO("hw_counters/link_downed"),
-	/* Names that adverb alone has. */
+	/* Names that only adverb has. */
 	ONE("hw_counters/sent_seq_err", naks.seq_tx),
 	ONE("hw_counters/req_remote_errors", naks.fatal_rx),
 	ONE("hw_counters/resp_remote_errors", naks.fatal_tx),

@@ -152,7 +152,7 @@ static void put_subject(struct text *t, const struct explain *x)
 	case EXPLAIN_REMOTE_FAULT:
 	case EXPLAIN_REMOTE_INVALID:
 	case EXPLAIN_INVALIDATE:
-		put_text(t, "refused a request of ");
+		put_text(t, "refused a request from ");
 		put_peer(t, x);
 		put_text(t, ": ");
 		break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Includes the headers of all modules of this folder but access, counters,
+ * Includes the headers of all modules of this folder except access, counters,
  * event, explain, key, semantics and share.  A file that uses few modules
  * includes their headers instead.
  */

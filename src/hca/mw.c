@@ -63,7 +63,8 @@ void mw_free(struct hca *h, struct mr *w)
 	mr_leave(h);
 }
 
-/* IBTA 10.6.7.2.2: the region, and the part of it that b names. */
+/* Judges the region r, and the part of it that b names (IBTA 10.6.7.2.2), for
+ * the window w. */
 static enum mr_verdict check_region(const struct mr *w, const struct mr *r,
 				    const struct mw_bind *b)
 {

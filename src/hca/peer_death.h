@@ -10,8 +10,8 @@
 /*
  * For the owner, under its progress lock: repairs what dead peers have left
  * half done, and sets all notify bits of each QP, since a peer may have died
- * before it set one.  (The handler of a bit checks whether there is anything to
- * do.) False: a process that may be dying holds a responder lock, and the
+ * before it set one; the handler of a bit checks whether there is anything to
+ * do.  False: a process that may be dying holds a responder lock, and the
  * caller calls again later.
  */
 bool peer_death_repair(struct hca *h);

@@ -210,9 +210,9 @@ bool rq_is_behind(const struct qp *qp)
 	       (qp->srq || collected != shared_load(&qp->rq.head));
 }
 
-/* Returns the wr_id of a receive, of which the owner keeps a copy.  The wr_id
- * of a shared receive is in the slot, to which the process that took the
- * receive has copied it. */
+/* Returns the wr_id of a receive.  For the QP's own queue it is in wq.ids,
+ * which only the owner writes.  For a shared queue it is in the slot, to which
+ * the process that took the receive has copied it. */
 static uint64_t id_of(const struct hca *h, const struct qp *qp, uint32_t index)
 {
 	const uint64_t *ids = arena_at(&h->arena, qp->rq.ids);

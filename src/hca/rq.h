@@ -43,8 +43,8 @@ void rq_done(struct hca *h, struct qp *qp, struct cqe *c);
  * the flush.  Does not wait.  False: a process that lives has the lock.
  */
 bool rq_settle(struct hca *h, struct qp *qp);
-/* Takes the responder lock, and repairs what a process has left half done that
- * died in the lock.  False: another process holds the lock for long. */
+/* Takes the responder lock.  If a process has died in the lock, repairs what it
+ * has left half done.  False: another process holds the lock for long. */
 bool rq_enter(struct hca *h, struct qp *qp)
 	TRY_ACQUIRE(true, &qp_target(qp)->lock);
 /*
@@ -74,7 +74,7 @@ void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
 enum cq_push rq_leave_done(struct hca *h, struct qp *qp, struct cq *cq,
 			   const struct cqe *c, bool solicited,
 			   const struct eager *eager);
-/* Can no receive be taken until the owner has collected completions, or has
+/* Must a take wait until the owner has collected completions, or until it has
  * resized the shared queue? */
 bool rq_is_full(const struct hca *h, const struct qp *qp);
 /* Has a receive completed whose completion the owner has not collected? */

@@ -58,8 +58,8 @@ void srq_free(struct hca *h, struct srq *s)
  *	TAKES | index	the receive was taken, and is not held yet
  *	0		neither
  *
- * The generation changes when the queue is resized.  Then the
- * compare-and-exchange of a thread fails that has copied a receive before.
+ * The generation changes when the queue is resized.  So the
+ * compare-and-exchange fails in a thread that copied its receive before.
  */
 #define SRQ_SHUT   (1ull << 63)
 #define GENERATION (1ull << 48)

@@ -4,11 +4,11 @@
  * each connection between packets and the direct path, wakes targets, and
  * decides how seldom the socket is read while all traffic goes through the
  * arenas.  A connection goes direct if its peer is a local peer (local_peer.h).
- * It goes by packets if its peer is not, or if the broker takes too long to
- * tell.
+ * It goes by packets if its peer is no local peer, or if the broker's answer
+ * about the peer takes too long.
  *
- * Owner: struct progress.  Lock: the progress lock, but for
- * direct_select_may_skip and direct_select_is_quiet.
+ * Owner: struct progress.  Lock: the progress lock, except for
+ * direct_select_may_skip and direct_select_is_quiet, which need none.
  */
 #ifndef HOST_DIRECT_SELECT_H
 #define HOST_DIRECT_SELECT_H

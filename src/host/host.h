@@ -154,8 +154,8 @@ void host_stream_abort(struct host *h, uint32_t qpn, const void *arg);
 
 /* Frees a CQ that no QP uses. */
 void host_cq_free(struct host *h, struct cq *cq);
-/* Gives an SRQ room for `depth` receives (srq_resize), under the progress lock.
- * Returns 0 or -errno. */
+/* Changes the depth of an SRQ to `depth` receives (srq_resize), under the
+ * progress lock.  Returns 0 or -errno. */
 int host_srq_resize(struct host *h, struct srq *s, uint32_t depth);
 /*
  * Called before memory is registered: lets peers of this host map the memory,

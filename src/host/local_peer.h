@@ -14,7 +14,7 @@
  *
  * A local peer's arena is input: every offset in it is checked with arena_has
  * before use, and no invariant about it is asserted.  The peer's memory is
- * reached through hca->space alone, by space_put and space_get.
+ * accessed only through hca->space, by space_put and space_get.
  *
  * Owner: this file.  A struct local_peer is valid from local_peer_get to the
  * caller's local_peer_put.  Lock: the progress lock, except for
@@ -57,11 +57,12 @@ enum local_peer_is {
 
 /*
  * Lets other processes of the user map this process's arena, unless the
- * environment forbids it (log/env.h) or something fails; local_peer_is_open
- * tells.  Called before broker_link_socket.  With ADVERB_PTRACER=1 also lets
- * them access this process's memory where Yama would not.  @maps: this process
- * and its peers may map each other's registered memory, and then copy without
- * system calls; false: system calls copy all memory.
+ * environment forbids it (log/env.h) or a system call fails; then
+ * local_peer_is_open returns false.  Called before broker_link_socket.  With
+ * ADVERB_PTRACER=1 also lets them access this process's memory where Yama would
+ * not.  @maps: this process and its peers may map each other's registered
+ * memory, and then copy without system calls; false: system calls copy all
+ * memory.
  */
 void local_peer_open(struct hca *own, bool maps);
 /* Returns the eventfd by which local peers wake this process, which this file

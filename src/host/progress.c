@@ -125,7 +125,7 @@ static bool is_behind(const struct progress *p)
 
 /* Gives the engine the shared page of a process to which it sends and whose
  * page it does not know yet.  False: the engine wants no page, or the broker
- * has not told the page yet. */
+ * has not answered yet. */
 static bool find_page(struct progress *p)
 {
 	uint32_t qpn = engine_wants_page(p->engine);

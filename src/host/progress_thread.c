@@ -19,7 +19,7 @@
 #include "util/fd_identity.h"
 #include "util/shared.h"
 
-#define END_S	   1	  /* for a thread that cannot be woken to end */
+#define END_S	   1	  /* the wait for a thread that nothing can wake */
 #define HUNGRY_NS  100000 /* within which a polling program polls again */
 #define POLLED_NS  50000  /* the same, during a nap */
 #define NAP_MIN_NS 50000
@@ -32,7 +32,8 @@ static shared_u32 arms; /* how often the program has armed a CQ */
 /*
  * `current` is the number of the progress thread; a thread with another number
  * ends.  `left_alone` is the number of the last thread that could not be woken:
- * all threads up to that number have ended, or sleep for good.
+ * all threads up to that number have ended, or sleep and do not touch the locks
+ * when they wake up.
  */
 static shared_u32 current = 1, left_alone;
 /* The number of this progress thread. */

@@ -94,7 +94,7 @@ void stream_set_drop(struct stream_set *set, struct engine *e, uint32_t qpn,
  * was opened with this host_stream.arg. */
 bool stream_set_abort(struct stream_set *set, uint32_t qpn, const void *arg,
 		      uint64_t now_ns);
-/* Has the set a connection, open or lingering? */
+/* Does the set have a connection, open or lingering? */
 static inline bool stream_set_is_open(const struct stream_set *set)
 {
 	return set->by_qpn.count || !list_is_empty(&set->lingering);

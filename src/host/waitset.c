@@ -73,7 +73,7 @@ void waitset_close(struct waitset *in)
 	int fd = in->fd;
 
 	/* Set before the close: a thread that is cancelled in close has closed
-	 * fd all the same, and no thread may use its number from then on. */
+	 * fd nevertheless, and no thread may use its number from then on. */
 	in->fd = -1;
 	fd_identity_close(fd);
 }
@@ -137,8 +137,8 @@ static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
 	return n < 0 && errno == EINTR ? -EINTR : 0;
 }
 
-/* Waits by the clock alone, since the program has closed the descriptors.  0 or
- * -EINTR. */
+/* Waits without descriptors, since the program has closed them: until `until`,
+ * or for NAP_NS.  0 or -EINTR. */
 static int wait_without(struct waitset *in, uint64_t until)
 {
 	struct timespec nap = left_until(until);
