@@ -635,7 +635,8 @@ int host_qp_modify(struct host *h, const struct device *dev,
 		host_unlock(h);
 	}
 	if (err) {
-		*why = "the adapter's thread cannot be started";
+		*why = "the progress thread cannot be started; raise the "
+		       "limits on processes and open files (ulimit -u, -n)";
 		return err;
 	}
 	own.ah.local = netif_is_local(attr->ah.dgid);

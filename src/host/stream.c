@@ -106,7 +106,8 @@ int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 	err = progress_thread_start(p);
 	host_unlock(h);
 	if (err) {
-		*why = "the adapter's thread cannot be started";
+		*why = "the progress thread cannot be started; raise the "
+		       "limits on processes and open files (ulimit -u, -n)";
 		return err;
 	}
 	say_no_capture();
