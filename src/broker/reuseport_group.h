@@ -67,7 +67,7 @@ struct reuseport_group {
 	 * broker relays it, and the fd of another member is the receiving end
 	 * of a relay (wire/relay.h). */
 	bool is_relayed;
-	bool may_steer; /* false: behave as if the kernel could not steer */
+	bool may_steer;	  /* false: behave as if the kernel could not steer */
 	uint64_t relayed; /* datagrams that the broker has relayed */
 };
 

@@ -47,6 +47,17 @@ static inline void shared_fence(void)
 }
 
 /*
+ * Orders each load and each plain read before the fence before each load after
+ * it.  A reader of a record without a lock that checks a word of the record
+ * twice needs this fence between the reads and the second check: without it the
+ * second check may find the word as it was before the record changed.
+ */
+static inline void shared_fence_acquire(void)
+{
+	atomic_thread_fence(memory_order_acquire);
+}
+
+/*
  * Does what shared_fence does, if the caller's last store was a seq_cst
  * exchange: orders that store with the caller's loads after this call.  An
  * x86-64 processor executes no load before an earlier exchange, so only the

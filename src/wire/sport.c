@@ -5,7 +5,6 @@
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <stdlib.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -112,7 +111,7 @@ static struct slot *look_up(const struct sports *s, const uint8_t ip[16],
 		/* Orders the reads of class and ip before the second load of
 		 * port; else they may be those of the slot's next use, while
 		 * that load still finds the old port. */
-		atomic_thread_fence(memory_order_acquire);
+		shared_fence_acquire();
 		if (shared_load(&p->port) == port)
 			return p;
 	}
