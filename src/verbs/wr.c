@@ -296,17 +296,20 @@ static void resume_series(struct v_qp *q)
 static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct v_qp *q = qp_of(ex);
+	uint64_t bytes;
 	int err;
 
 	finish_request(q);
 	err = q->wr.err;
+	/* Read before v_leave_queue: then the next series may begin. */
+	bytes = q->wr.bytes;
 	resume_series(q);
 	instrument_happens_before(q->host);
 	if (!err)
 		wq_commit_all(&q->qp->sq, q->wr.count);
 	v_leave_queue(&q->send, q->is_single);
 	if (!err)
-		v_post_done(q, q->wr.bytes);
+		v_post_done(q, bytes);
 	return err;
 }
 
