@@ -44,7 +44,8 @@ struct wqe {
 		};
 		uint8_t few[16]; /* a receive: a short eager message */
 	};
-	/* A receive: the address to which its eager message is copied, or 0. */
+	/* A receive: the address to which its eager message is copied, or 0.  A
+	 * bind that the program has not posted yet: the front end's window. */
 	uint64_t at;
 };
 

@@ -161,6 +161,7 @@ struct v_qp {
 		uint32_t count; /* the number of requests */
 		uint64_t bytes; /* the sum of their bytes, headers included */
 		int err;	/* the first error, or 0 */
+		bool has_bind;	/* a request binds a window */
 	} wr;
 	uint64_t cookie;
 	struct v_source events[V_QP_EVENTS];

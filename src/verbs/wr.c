@@ -117,8 +117,10 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 
 	if (err)
 		fail_series(qp_of(ex), err);
-	else if (w)
-		mw->rkey = w->rkey;
+	if (err || !w)
+		return;
+	w->at = (uintptr_t)mw; /* for store_keys */
+	qp_of(ex)->wr.has_bind = true;
 }
 
 static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
@@ -277,6 +279,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 	q->wr.now = NULL;
 	q->wr.count = 0;
 	q->wr.bytes = 0;
+	q->wr.has_bind = false;
 	q->wr.err = v_post_state(q, HCA_QP_RTS);
 	/* The program runs until wr_complete or wr_abort.  ThreadSanitizer must
 	 * see the program's accesses, although this thread holds a lock of
@@ -293,6 +296,21 @@ static void resume_series(struct v_qp *q)
 	instrument_ignore();
 }
 
+/* Stores the new keys of the windows that the series binds: only now is it
+ * certain that they will be bound. */
+static void store_keys(struct v_qp *q)
+{
+	uint32_t head = shared_own(&q->qp->sq.head);
+
+	for (uint32_t i = 0; i < q->wr.count; i++) {
+		const struct wqe *w =
+			wq_at(host_hca(q->host), &q->qp->sq, head + i);
+
+		if (w->opcode == HCA_WR_BIND_MW)
+			((struct ibv_mw *)(uintptr_t)w->at)->rkey = w->rkey;
+	}
+}
+
 static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct v_qp *q = qp_of(ex);
@@ -305,6 +323,8 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	bytes = q->wr.bytes;
 	resume_series(q);
 	instrument_happens_before(q->host);
+	if (!err && q->wr.has_bind)
+		store_keys(q);
 	if (!err)
 		wq_commit_all(&q->qp->sq, q->wr.count);
 	v_leave_queue(&q->send, q->is_single);

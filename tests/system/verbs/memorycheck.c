@@ -191,8 +191,9 @@ static void a_new_key_has_the_lower_8_bits_given(void)
 	endpoint_close_pair(e);
 }
 
-/* A type 2 window is bound by ibv_wr_bind_mw, and gets the key's low byte. */
-static void a_key_is_given_by_ibv_wr_bind_mw(void)
+/* Connects both ends.  Returns the queue pair of e[1], on which ibv_wr_bind_mw
+ * binds windows, and makes *w such a window of type 2. */
+static struct ibv_qp_ex *binder_open(struct window *w)
 {
 	struct ibv_qp_init_attr_ex init = {
 		.qp_type = IBV_QPT_RC,
@@ -201,22 +202,29 @@ static void a_key_is_given_by_ibv_wr_bind_mw(void)
 			IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.send_ops_flags = IBV_QP_EX_WITH_BIND_MW,
 	};
-	struct ibv_mw_bind_info info;
-	struct ibv_qp_ex *ex;
 	struct ibv_qp *qp;
-	struct window w;
 
 	for (int i = 0; i < 2; i++)
 		endpoint_open(&e[i], IBV_ACCESS_LOCAL_WRITE,
 			      ENDPOINT_ALL_REMOTE);
-	w = window_open(e[1].pd, IBV_MW_TYPE_2);
+	*w = window_open(e[1].pd, IBV_MW_TYPE_2);
 	init.send_cq = init.recv_cq = e[1].cq;
 	init.pd = e[1].pd;
 	qp = ibv_create_qp_ex(e[1].ctx, &init);
 	EXPECT(qp);
 	endpoint_replace_qp(&e[1], qp, ENDPOINT_ALL_REMOTE);
 	endpoint_connect(&e[0], &e[1]);
-	ex = ibv_qp_to_qp_ex(qp);
+	return ibv_qp_to_qp_ex(qp);
+}
+
+/* A type 2 window is bound by ibv_wr_bind_mw, and gets the key's low byte. */
+static void a_key_is_given_by_ibv_wr_bind_mw(void)
+{
+	struct ibv_mw_bind_info info;
+	struct ibv_qp_ex *ex;
+	struct window w;
+
+	ex = binder_open(&w);
 	info = info_of(&w, WINDOW_BYTES);
 	ibv_wr_start(ex);
 	ex->wr_flags = IBV_SEND_SIGNALED;
@@ -225,6 +233,30 @@ static void a_key_is_given_by_ibv_wr_bind_mw(void)
 	EXPECT(completed(&e[1]).status == IBV_WC_SUCCESS);
 	EXPECT((w.mw->rkey & 0xff) == 0x5a);
 	EXPECT(write_by(w.mw->rkey) == IBV_WC_SUCCESS);
+	window_close(&w);
+	endpoint_close_pair(e);
+}
+
+/* The window keeps its key if the series is not posted. */
+static void a_key_is_not_given_by_a_series_that_is_not_posted(void)
+{
+	struct ibv_mw_bind_info info;
+	struct ibv_qp_ex *ex;
+	struct window w;
+	uint32_t key;
+
+	ex = binder_open(&w);
+	info = info_of(&w, WINDOW_BYTES);
+	key = w.mw->rkey;
+	ibv_wr_start(ex);
+	ibv_wr_bind_mw(ex, w.mw, key + 1, &info);
+	ibv_wr_abort(ex);
+	EXPECT(w.mw->rkey == key);
+	ibv_wr_start(ex);
+	for (uint32_t i = 1; i <= 5; i++) /* the queue holds four */
+		ibv_wr_bind_mw(ex, w.mw, key + i, &info);
+	EXPECT(ibv_wr_complete(ex) == ENOMEM);
+	EXPECT(w.mw->rkey == key);
 	window_close(&w);
 	endpoint_close_pair(e);
 }
@@ -301,6 +333,8 @@ int main(void)
 		  a_new_key_has_the_lower_8_bits_given);
 	check_run("a key is given by ibv_wr_bind_mw, too",
 		  a_key_is_given_by_ibv_wr_bind_mw);
+	check_run("a key is not given by a series that is not posted",
+		  a_key_is_not_given_by_a_series_that_is_not_posted);
 	check_run("a window of type 2 is never bound to nothing",
 		  type_2_is_never_bound_to_nothing);
 	check_run("a window of type 1 is never zero-based",
