@@ -191,6 +191,7 @@ int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 			  const struct rdma_addrinfo *hints)
 {
 	struct rdma_addrinfo *info = NULL;
+	bool is_sync = r_id(id)->is_sync;
 	bool failed = rdma_getaddrinfo(node, service, hints, &info) != 0;
 
 	rdma_freeaddrinfo(r_id(id)->info);
@@ -201,7 +202,7 @@ int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 					: NEWER_EVENT_ADDRINFO_RESOLVED),
 			 failed ? -EINVAL : 0))
 		return -1;
-	return r_complete(r_id(id));
+	return is_sync ? r_complete(r_id(id)) : 0;
 }
 
 int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info)

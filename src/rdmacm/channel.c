@@ -454,8 +454,6 @@ int r_complete(struct r_id *id)
 	struct rdma_cm_id *b = &id->base;
 	int status;
 
-	if (!id->is_sync)
-		return 0;
 	if (b->event) {
 		rdma_ack_cm_event(b->event);
 		b->event = NULL;

@@ -166,6 +166,13 @@ static void take_param(struct r_id *id, const struct rdma_conn_param *p,
 	id->own.has_srq = id->base.qp ? id->base.qp->srq != NULL : p->srq != 0;
 }
 
+static void set_decided(struct r_id *id, bool is_decided)
+{
+	r_take();
+	id->state.is_decided = is_decided;
+	r_give();
+}
+
 /* Returns 0, or -1 and errno with a message. */
 static int connect_roce(struct r_id *id,
 			const struct rdma_conn_param *conn_param)
@@ -191,19 +198,22 @@ static int connect_roce(struct r_id *id,
 	    !random_fill(&m.call_transaction, sizeof(m.call_transaction),
 			 false))
 		m.call_id = 0;
+	/* Set before r_request: after it another thread may take the event and
+	 * destroy the id. */
+	set_decided(id, true);
 	err = r_request(id, &m, CMPROTO_CONNECT);
-	if (err)
-		return r_fail(-err,
-			      "rdma_connect: the broker cannot be asked to "
-			      "connect: %s",
-			      strerror(-err));
-	id->state.is_decided = true;
-	return 0;
+	if (!err)
+		return 0;
+	set_decided(id, false);
+	return r_fail(-err,
+		      "rdma_connect: the broker cannot be asked to connect: %s",
+		      strerror(-err));
 }
 
 int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 {
 	struct r_id *id = r_id(base);
+	bool is_sync = id->is_sync;
 
 	if (!id->device || !r_is_bound(id) ||
 	    (!id->state.has_destination && !id->state.is_passive))
@@ -218,7 +228,7 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	if (r_is_iwarp(id) ? r_iw_connect(id, conn_param)
 			   : connect_roce(id, conn_param))
 		return -1;
-	return r_complete(id);
+	return is_sync ? r_complete(id) : 0;
 }
 
 /*
@@ -289,7 +299,7 @@ static int accept_roce(struct r_id *id,
 	}
 	err = r_request(id, &m, CMPROTO_ACCEPT);
 	if (err) {
-		id->state.is_decided = false;
+		set_decided(id, false);
 		r_qp_fail(id);
 		return r_fail(-err,
 			      "rdma_accept: the broker cannot be asked to "
@@ -302,6 +312,7 @@ static int accept_roce(struct r_id *id,
 int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 {
 	struct r_id *id = r_id(base);
+	bool is_sync = id->is_sync;
 
 	if (is_datagram(id))
 		return accept_datagram(id, conn_param);
@@ -317,7 +328,7 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	if (r_is_iwarp(id) ? r_iw_accept(id, conn_param)
 			   : accept_roce(id, conn_param))
 		return -1;
-	return r_complete(id);
+	return is_sync ? r_complete(id) : 0;
 }
 
 static int reject_stream(struct r_id *id, const void *data, uint8_t bytes)
@@ -415,6 +426,7 @@ int rdma_disconnect(struct rdma_cm_id *base)
 {
 	struct r_id *id = r_id(base);
 	struct cmproto m = {0};
+	bool is_sync = id->is_sync;
 	int err;
 
 	/* InfiniBand requires this call after the event DISCONNECTED, so
@@ -422,7 +434,7 @@ int rdma_disconnect(struct rdma_cm_id *base)
 	if (r_is_iwarp(id) && id->state.is_disconnected)
 		return 0;
 	if (r_is_iwarp(id))
-		return r_iw_disconnect(id) ? -1 : r_complete(id);
+		return r_iw_disconnect(id) ? -1 : is_sync ? r_complete(id) : 0;
 	r_qp_fail(id);
 	if (!id->state.is_decided && !id->state.is_passive &&
 	    !id->state.is_listening)
@@ -440,7 +452,7 @@ int rdma_disconnect(struct rdma_cm_id *base)
 		return r_fail(-err,
 			      "rdma_disconnect: the id has no connection");
 	}
-	return r_complete(id);
+	return is_sync ? r_complete(id) : 0;
 }
 
 int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)

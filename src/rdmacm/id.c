@@ -102,6 +102,9 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	base->event = NULL;
 	r_iw_drop(id);
 	r_take();
+	/* A thread that has taken the event of a call may destroy the id before
+	 * the call has returned in its own thread. */
+	r_await_calls(id);
 	r_await_bound(id);
 	/* r_release comes before the wait for acknowledgements, so that the
 	 * peer learns of the end now. */

@@ -739,6 +739,12 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind)
 	return err;
 }
 
+void r_await_calls(const struct r_id *id)
+{
+	while (id->caller == getpid())
+		pthread_cond_wait(&r_changed, &r_lock);
+}
+
 void r_await_bound(const struct r_id *id)
 {
 	while (id->state.is_binding && owner == getpid())

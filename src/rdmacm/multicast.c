@@ -35,6 +35,7 @@ static void fill_event(const struct r_id *id, const struct r_multicast *m,
 static int join_group(struct r_id *id, const struct sockaddr *addr,
 		      bool only_sends, void *context)
 {
+	bool is_sync = id->is_sync;
 	struct r_multicast *m;
 	struct r_event *e;
 
@@ -63,7 +64,7 @@ static int join_group(struct r_id *id, const struct sockaddr *addr,
 	list_push_tail(&id->multicasts, &m->link);
 	r_post(e);
 	r_give();
-	return r_complete(id);
+	return is_sync ? r_complete(id) : 0;
 }
 
 int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr,

@@ -230,6 +230,9 @@ int r_do(struct r_id *id, uint16_t kind);
  * can neither be sent nor be kept for the broker's successor.
  */
 int r_request(struct r_id *id, struct cmproto *m, uint16_t kind);
+/* Under r_lock: waits until no other thread of this process is in r_call for
+ * the id. */
+void r_await_calls(const struct r_id *id);
 /* Under r_lock: waits until the broker has answered r_bind_later. */
 void r_await_bound(const struct r_id *id);
 /* Under r_lock: sends a message to which there is no answer. */
@@ -263,9 +266,11 @@ void r_channel_move(struct r_id *id, struct r_channel *to);
 /* Under r_lock: frees the waiting event of a group that the program leaves. */
 void r_forget_join(const struct r_id *id, const struct r_multicast *m);
 /*
- * Ends a call that causes an event.  If the id is synchronous, waits for the
- * event, which becomes id->base.event, and returns 0, or -1 and errno if the
- * event reports a failure.  Returns 0 at once for other ids.
+ * Ends a call that causes an event, of an id that was synchronous when the call
+ * began: waits for the event, which becomes id->base.event.  Returns 0, or -1
+ * and errno if the event reports a failure.  An id that is not synchronous must
+ * not be used any more when the event can be posted: another thread may take
+ * the event and destroy the id.  So the call reads is_sync before that.
  */
 int r_complete(struct r_id *id);
 

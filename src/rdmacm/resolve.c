@@ -198,7 +198,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	struct r_id *id = r_id(base);
 	char text[R_ADDR_TEXT];
 	struct rdma_addr was;
-	bool later = false;
+	bool later = false, is_sync = id->is_sync;
 	int err;
 
 	if (!r_addr_is_known(dst_addr) ||
@@ -236,7 +236,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	} else if (!later && r_post_local(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0)) {
 		return -1;
 	}
-	return r_complete(id);
+	return is_sync ? r_complete(id) : 0;
 }
 
 static int set_route(struct r_id *id)
@@ -265,15 +265,17 @@ static int set_route(struct r_id *id)
 
 int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 {
-	if (!r_id(base)->device)
+	struct r_id *id = r_id(base);
+	bool is_sync = id->is_sync;
+
+	if (!id->device)
 		return r_fail(EINVAL, "rdma_resolve_route: call "
 				      "rdma_resolve_addr first");
 	/* iWARP has no path records: the kernel routes TCP. */
-	if (r_is_iwarp(r_id(base))
-		    ? r_post_local(r_id(base), RDMA_CM_EVENT_ROUTE_RESOLVED, 0)
-		    : set_route(r_id(base)))
+	if (r_is_iwarp(id) ? r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0)
+			   : set_route(id))
 		return -1;
-	return r_complete(r_id(base));
+	return is_sync ? r_complete(id) : 0;
 }
 
 int r_route_given(struct r_id *id, const struct ibv_path_data *paths,

@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
@@ -461,6 +462,80 @@ static void calls_of_two_threads_reach_the_next_broker_in_order(void **state)
 	}
 }
 
+static void take_refusal_and_destroy(void)
+{
+	struct rdma_cm_event *e;
+	struct rdma_cm_id *id;
+
+	assert_int_equal(rdma_get_cm_event(&channel.base, &e), 0);
+	assert_int_equal(e->event, RDMA_CM_EVENT_REJECTED);
+	id = e->id;
+	assert_int_equal(rdma_ack_cm_event(e), 0);
+	assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+/* A program may destroy the id in the thread that takes the event, before
+ * rdma_connect has returned.  AddressSanitizer sees a later access. */
+static void rdma_connect_does_not_use_an_id_whose_event_was_taken(void **state)
+{
+	struct r_device device = {.max_responder = 1, .max_initiator = 1};
+	struct r_id *id = id_new();
+
+	bind_to(id, PORT);
+	id->device = &device;
+	id->state.has_destination = true;
+	id->base.route.addr.dst_addr.sa_family = AF_INET;
+	broker[brokers - 1].lies = true;
+	gap_is_ours = true;
+	gap_skips = 1; /* the first is before the request */
+	gap = take_refusal_and_destroy;
+	assert_int_equal(rdma_connect(&id->base, NULL), 0);
+	assert_null(gap);
+	assert_false(has_event());
+	broker[brokers - 1].lies = false;
+}
+
+struct end {
+	struct r_id *id;
+	pid_t thread;
+	sem_t began;
+	atomic_bool is_over;
+};
+
+static void *destroy_id(void *arg)
+{
+	struct end *e = arg;
+
+	e->thread = gettid();
+	sem_post(&e->began);
+	rdma_destroy_id(&e->id->base);
+	atomic_store(&e->is_over, true);
+	return NULL;
+}
+
+static void an_id_in_a_call_is_destroyed_after_the_call(void **state)
+{
+	struct r_id *id = id_new();
+	struct end end = {.id = id};
+	struct call call;
+	pthread_t caller, destroyer;
+
+	bind_to(id, PORT);
+	drain_semaphore(&was_confirmed);
+	broker[brokers - 1].silent_at = CMPROTO_ESTABLISH;
+	caller = begin_call(&call, id, CMPROTO_ESTABLISH);
+	await_semaphore(&was_confirmed);
+	sem_init(&end.began, 0, 0);
+	assert_int_equal(pthread_create(&destroyer, NULL, destroy_id, &end), 0);
+	await_semaphore(&end.began);
+	await_sleep(end.thread);
+	assert_false(atomic_load(&end.is_over));
+	kill_broker();
+	pthread_join(caller, NULL);
+	assert_int_equal(call.err, 0);
+	pthread_join(destroyer, NULL);
+}
+
 static int setup(void **state)
 {
 	static int listener;
@@ -501,6 +576,9 @@ int main(void)
 			a_message_with_more_data_than_there_is_is_not_believed),
 		cmocka_unit_test(
 			calls_of_two_threads_reach_the_next_broker_in_order),
+		cmocka_unit_test(an_id_in_a_call_is_destroyed_after_the_call),
+		cmocka_unit_test(
+			rdma_connect_does_not_use_an_id_whose_event_was_taken),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
