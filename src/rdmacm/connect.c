@@ -80,6 +80,30 @@ static int listen_roce(struct r_id *id, int backlog)
 	return 0;
 }
 
+/*
+ * Listens at the broker for RoCE, and with TCP for iWARP; an id that is bound
+ * for all devices does both.  If either cannot listen, the other delivers no
+ * request: TCP accepts no connection until the broker listens, too.  Returns 0,
+ * or -1 and errno with a message.
+ */
+static int listen_all(struct r_id *id, int backlog)
+{
+	int err;
+
+	if (id->iw && r_iw_listen(id, backlog))
+		return -1;
+	if (id->handle && listen_roce(id, backlog)) {
+		err = errno;
+		if (id->iw)
+			r_iw_unlisten(id);
+		errno = err;
+		return -1;
+	}
+	if (id->iw)
+		r_iw_serve(id);
+	return 0;
+}
+
 int rdma_listen(struct rdma_cm_id *base, int backlog)
 {
 	static const struct sockaddr_in any = {.sin_family = AF_INET};
@@ -87,10 +111,7 @@ int rdma_listen(struct rdma_cm_id *base, int backlog)
 
 	if (!r_is_bound(id) && r_bind(id, (const struct sockaddr *)&any))
 		return -1;
-	/* An id that is bound for all devices listens at the broker for RoCE,
-	 * and with TCP for iWARP. */
-	if ((id->handle && listen_roce(id, backlog)) ||
-	    (id->iw && r_iw_listen(id, backlog)))
+	if (listen_all(id, backlog))
 		return -1;
 	say_ready();
 	return 0;

@@ -20,10 +20,17 @@ int r_iw_make(struct r_id *id);
  * socket's port.  Returns 0, or -errno; the caller prints the message.
  */
 int r_iw_bind(struct r_id *id, const struct sockaddr *addr);
-/* Listens on the socket of r_iw_bind.  backlog: the number of requests that may
- * wait for the program; 1024 if it is not positive.  Returns 0, or -1 and errno
- * with a message. */
+/*
+ * Listens on the socket of r_iw_bind.  Connections wait in the kernel until
+ * r_iw_serve.  backlog: the number of requests that may wait for the program;
+ * 1024 if it is not positive.  Returns 0, or -1 and errno with a message.
+ */
 int r_iw_listen(struct r_id *id, int backlog);
+/* After r_iw_listen: accepts connections from now on. */
+void r_iw_serve(struct r_id *id);
+/* After r_iw_listen: listens no more, and the port stays bound.  Does nothing
+ * after r_iw_serve. */
+void r_iw_unlisten(struct r_id *id);
 /*
  * Begins a connection to the id's destination, with the depths in id->own and
  * the private data of p, which may be NULL.  Returns 0, and an event reports

@@ -41,9 +41,8 @@ static uint32_t most_halves(const struct r_iw *l)
 	return l->queue.backlog < HALVES_MAX ? l->queue.backlog : HALVES_MAX;
 }
 
-static int begin_listening(struct r_id *id, uint32_t backlog)
+static int begin_listening(struct r_iw *iw, uint32_t backlog)
 {
-	struct r_iw *iw = id->iw;
 	int on = 1;
 
 	r_iw_use_tos(iw);
@@ -53,10 +52,7 @@ static int begin_listening(struct r_id *id, uint32_t backlog)
 	if (setsockopt(iw->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
 	    listen(iw->fd, backlog < KERNEL_MIN ? KERNEL_MIN : (int)backlog))
 		return -errno;
-	iw->state = R_IW_LISTENING;
 	iw->queue.backlog = backlog;
-	id->state.is_listening = true;
-	r_iw_watch(iw, EPOLLIN);
 	return 0;
 }
 
@@ -68,8 +64,8 @@ int r_iw_listen(struct r_id *id, int backlog)
 	r_take();
 	if (!r_iw_is_foreign(id->iw) &&
 	    (id->iw->state == R_IW_IDLE || id->iw->state == R_IW_LISTENING))
-		err = begin_listening(id, backlog > 0 ? (uint32_t)backlog
-						      : BACKLOG);
+		err = begin_listening(id->iw, backlog > 0 ? (uint32_t)backlog
+							  : BACKLOG);
 	r_give();
 	if (!err)
 		return 0;
@@ -81,6 +77,30 @@ int r_iw_listen(struct r_id *id, int backlog)
 			      text);
 	return r_fail(-err, "rdma_listen: the id cannot listen at %s: %s", text,
 		      strerror(-err));
+}
+
+void r_iw_serve(struct r_id *id)
+{
+	r_take();
+	id->iw->state = R_IW_LISTENING;
+	id->state.is_listening = true;
+	r_iw_watch(id->iw, EPOLLIN);
+	r_give();
+}
+
+void r_iw_unlisten(struct r_id *id)
+{
+	int may_share = id->options.may_share;
+
+	r_take();
+	/* shutdown(2) ends the listener and leaves the port bound.  The option
+	 * becomes what r_iw_bind_socket has left. */
+	if (id->iw->state == R_IW_IDLE &&
+	    (shutdown(id->iw->fd, SHUT_RDWR) ||
+	     setsockopt(id->iw->fd, SOL_SOCKET, SO_REUSEADDR, &may_share,
+			sizeof(may_share))))
+		errno = 0;
+	r_give();
 }
 
 /* ---- halves ---- */

@@ -7,6 +7,7 @@
 #include "brokers.h"
 
 #include "broker/cmproto.h"
+#include "rdmacm/iw.h"
 #include "rdmacm/object.h"
 
 #include <dlfcn.h>
@@ -24,6 +25,7 @@ static struct broker {
 	enum cmproto_kind silent_at, dies_at; /* 0: never */
 	uint16_t refused;		      /* a port */
 	bool lies;			      /* by refuse(), after CONNECT */
+	enum cmproto_kind denied;	      /* answered with -EDQUOT */
 	unsigned heard[CMPROTO_EVENT];	      /* by kind */
 	unsigned order[CMPROTO_EVENT];	      /* rank of the first of a kind */
 	sem_t was_bound;		      /* CMPROTO_BIND came */
@@ -69,6 +71,8 @@ static void answer(const struct broker *b, const struct cmproto *to)
 		return;
 	if (to->kind == CMPROTO_BIND && to->at.local_port == b->refused)
 		m.err = -EADDRINUSE;
+	else if (to->kind == b->denied)
+		m.err = -EDQUOT;
 	else if (to->kind == CMPROTO_BIND)
 		m.new_id = handle_of(to->at.local_port);
 	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
@@ -536,6 +540,70 @@ static void an_id_in_a_call_is_destroyed_after_the_call(void **state)
 	pthread_join(destroyer, NULL);
 }
 
+/* Makes a socket that is bound to PORT. */
+static int open_tcp(void)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_port = htons(PORT)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	return fd;
+}
+
+static int connect_tcp(void)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(PORT),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int err = connect(fd, (struct sockaddr *)&to, sizeof(to)) ? errno : 0;
+
+	close(fd);
+	return err;
+}
+
+/* Makes an id that is bound to PORT at the broker and with TCP, as an id is
+ * that is bound for devices of both kinds. */
+static struct r_id *id_of_both(void)
+{
+	struct r_id *id = id_new();
+
+	id->options.may_share = true;
+	bind_to(id, PORT);
+	assert_int_equal(r_iw_bind(id, &id->base.route.addr.src_addr), 0);
+	return id;
+}
+
+static void an_id_listens_at_the_broker_and_with_tcp_or_not_at_all(void **state)
+{
+	struct r_id *id = id_of_both();
+	struct broker *b = &broker[brokers - 1];
+	unsigned before = b->heard[CMPROTO_LISTEN];
+	int other = open_tcp();
+
+	assert_int_equal(listen(other, 1), 0);
+	assert_int_equal(rdma_listen(&id->base, 4), -1);
+	assert_int_equal(errno, EADDRINUSE);
+	assert_int_equal(b->heard[CMPROTO_LISTEN], before);
+	close(other);
+	b->denied = CMPROTO_LISTEN;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rdma_listen(&id->base, 4), -1);
+		assert_int_equal(errno, EDQUOT);
+		assert_int_equal(connect_tcp(), ECONNREFUSED);
+	}
+	b->denied = 0;
+	assert_int_equal(rdma_listen(&id->base, 4), 0);
+	assert_int_equal(connect_tcp(), 0);
+	b->denied = CMPROTO_LISTEN; /* a listener stays what it is */
+	assert_int_equal(rdma_listen(&id->base, 4), -1);
+	assert_int_equal(connect_tcp(), 0);
+	b->denied = 0;
+	rdma_destroy_id(&id->base);
+}
+
 static int setup(void **state)
 {
 	static int listener;
@@ -576,6 +644,8 @@ int main(void)
 			a_message_with_more_data_than_there_is_is_not_believed),
 		cmocka_unit_test(
 			calls_of_two_threads_reach_the_next_broker_in_order),
+		cmocka_unit_test(
+			an_id_listens_at_the_broker_and_with_tcp_or_not_at_all),
 		cmocka_unit_test(an_id_in_a_call_is_destroyed_after_the_call),
 		cmocka_unit_test(
 			rdma_connect_does_not_use_an_id_whose_event_was_taken),
