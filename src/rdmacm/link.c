@@ -691,7 +691,7 @@ int r_call(struct r_id *id, struct cmproto *m, uint16_t kind)
 	r_take();
 	if (!begin_call(id, &until)) {
 		r_give();
-		return err;
+		return -ETIMEDOUT;
 	}
 	while (err == -EPIPE && !waited) {
 		*m = request;

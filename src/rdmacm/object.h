@@ -215,8 +215,8 @@ void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);
  * Sends the request m and waits for the answer, which replaces m.  If the
  * broker is killed before it answers, the request is sent to its successor.
  * Takes r_lock.  Returns 0, or -errno from the broker or from a failure to
- * connect.  After 30 s returns -ETIMEDOUT if the broker has not answered, or
- * -EPIPE if there was no broker, or if another thread was in r_call for the id.
+ * connect.  After 30 s returns -ETIMEDOUT if the broker has not answered, or if
+ * another thread was in r_call for the id; or -EPIPE if there was no broker.
  */
 int r_call(struct r_id *id, struct cmproto *m, uint16_t kind);
 /* Calls r_call with an empty request, and drops the answer.  Returns r_call's

@@ -189,6 +189,21 @@ int pthread_mutex_unlock(pthread_mutex_t *m)
 	return err;
 }
 
+static bool is_time_over; /* of each wait for an answer or a call */
+
+int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m,
+			   clockid_t clock, const struct timespec *until)
+{
+	static int (*real)(pthread_cond_t *, pthread_mutex_t *, clockid_t,
+			   const struct timespec *);
+
+	if (is_time_over)
+		return ETIMEDOUT;
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pthread_cond_clockwait");
+	return real(c, m, clock, until);
+}
+
 static struct r_channel channel;
 
 static struct r_id *id_new(void)
@@ -499,6 +514,25 @@ static void rdma_connect_does_not_use_an_id_whose_event_was_taken(void **state)
 	broker[brokers - 1].lies = false;
 }
 
+/* The broker lives, so the program must not be told that the connection has
+ * ended with the broker. */
+static void a_call_behind_a_long_call_times_out(void **state)
+{
+	struct r_id *id = id_new();
+
+	bind_to(id, PORT);
+	id->caller = getpid();
+	is_time_over = true;
+	assert_int_equal(r_do(id, CMPROTO_DISCONNECT), -ETIMEDOUT);
+	id->state.is_decided = true;
+	assert_int_equal(rdma_disconnect(&id->base), -1);
+	assert_int_equal(errno, ETIMEDOUT);
+	is_time_over = false;
+	id->caller = 0;
+	assert_false(has_event());
+	rdma_destroy_id(&id->base);
+}
+
 struct end {
 	struct r_id *id;
 	pid_t thread;
@@ -646,6 +680,7 @@ int main(void)
 			calls_of_two_threads_reach_the_next_broker_in_order),
 		cmocka_unit_test(
 			an_id_listens_at_the_broker_and_with_tcp_or_not_at_all),
+		cmocka_unit_test(a_call_behind_a_long_call_times_out),
 		cmocka_unit_test(an_id_in_a_call_is_destroyed_after_the_call),
 		cmocka_unit_test(
 			rdma_connect_does_not_use_an_id_whose_event_was_taken),
