@@ -201,9 +201,7 @@ bool r_device_exists(enum r_transport among)
 	return false;
 }
 
-/* Returns the device's protection domain, or NULL.  The domain is created by
- * the first call and never freed, since programs register memory in it. */
-static struct ibv_pd *device_domain(struct r_device *d)
+struct ibv_pd *r_device_domain(struct r_device *d)
 {
 	pthread_mutex_lock(&pd_lock);
 	if (!d->pd)
@@ -219,7 +217,7 @@ void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index)
 	id->device = d;
 	id->path.sgid_index = sgid_index;
 	id->base.verbs = d->verbs;
-	id->base.pd = device_domain(d);
+	id->base.pd = r_device_domain(d);
 	id->base.port_num = PORT;
 	id->path.mtu = IBV_MTU_1024;
 	if (!ibv_query_port(d->verbs, PORT, &port))

@@ -205,8 +205,15 @@ int r_fail_device(const struct r_id *id, const struct sockaddr *addr,
 		  const char *format);
 /* device.c: returns whether a device of one of these kinds exists. */
 bool r_device_exists(enum r_transport among);
+/*
+ * device.c: returns the device's protection domain, or NULL and errno.  The
+ * domain is created by the first call that can create it, and never freed,
+ * since programs register memory in it.
+ */
+struct ibv_pd *r_device_domain(struct r_device *d);
 /* device.c: gives the id the device d, with the GID of this index.  Sets verbs,
- * pd, port and path MTU of the id; the path MTU is at most route_mtu. */
+ * pd, port and path MTU of the id; the path MTU is at most route_mtu.  The pd
+ * is NULL if r_device_domain fails. */
 void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);
 
 /* ---- link.c: the connection to the broker ---- */

@@ -337,6 +337,8 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 	if (has_pd)
 		base->pd = attr->pd;
 	if (!base->pd)
+		base->pd = r_device_domain(id->device);
+	if (!base->pd)
 		return fail_id(id);
 	attr->pd = base->pd;
 	attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
@@ -394,7 +396,7 @@ int rdma_create_srq_ex(struct rdma_cm_id *base,
 				      "call rdma_resolve_addr or "
 				      "rdma_bind_addr first");
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD)) {
-		attr->pd = base->pd;
+		attr->pd = base->pd ? base->pd : r_device_domain(id->device);
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
 	}
 	base->pd = attr->pd;

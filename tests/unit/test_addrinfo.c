@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions of rdmacm/addrinfo, id and channel that need no connection. */
+/* The functions of rdmacm/addrinfo, id, channel and qp that need no connection.
+ */
 #include "test.h"
 
 #include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
 
 #include <arpa/inet.h>
 #include <errno.h>
+
+#include "rdmacm/object.h"
+#include "verbs/object.h"
 
 static void a_list_is_freed_with_its_members(void **state)
 {
@@ -47,12 +52,35 @@ static void events_have_their_names(void **state)
 			    "UNKNOWN EVENT");
 }
 
+/* The device was opened by another process, so ibv_alloc_pd fails. */
+static void the_cause_is_told_if_there_is_no_domain(void **state)
+{
+	static struct v_context parents;
+	struct r_device device = {.verbs = &parents.verbs.context};
+	struct ibv_qp_init_attr qp = {.qp_type = IBV_QPT_RC};
+	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 1}};
+	struct r_id *id = r_id_new(NULL, NULL, RDMA_PS_TCP, IBV_QPT_RC);
+
+	assert_non_null(id);
+	parents.process = v_process() + 1;
+	id->device = &device;
+	id->base.verbs = device.verbs;
+	errno = 0;
+	assert_int_equal(rdma_create_qp(&id->base, NULL, &qp), -1);
+	assert_int_equal(errno, EPERM);
+	errno = 0;
+	assert_int_equal(rdma_create_srq(&id->base, NULL, &srq), -1);
+	assert_int_equal(errno, EPERM);
+	free(id);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_list_is_freed_with_its_members),
 		cmocka_unit_test(ports_are_read_from_either_family),
 		cmocka_unit_test(events_have_their_names),
+		cmocka_unit_test(the_cause_is_told_if_there_is_no_domain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
