@@ -354,11 +354,13 @@ static void *run_thread(void *arg)
 		r_give();
 		n = epoll_wait(fd, events, AT_A_TIME, ms);
 		r_take();
-		if (n < 0 && errno != EINTR)
+		if ((n < 0 && errno != EINTR) ||
+		    (uint32_t)(uintptr_t)arg != thread_number)
 			break;
 		serve_events(events, n);
 	}
 	if ((uint32_t)(uintptr_t)arg == thread_number) {
+		fd_identity_close(epoll_fd);
 		epoll_fd = -1;
 		r_say("rdma_cm: the program has closed descriptors that belong "
 		      "to adverb, so connections of iWARP devices that are not "
@@ -396,34 +398,73 @@ static void watch_again(struct r_iw *iw, void *unused)
 	r_iw_watch(iw, events);
 }
 
-/* Starts the thread unless it runs; starts another if the program has closed
- * the descriptors for which the last thread waited.  Returns 0 or -errno. */
-static int start_thread(void)
+/* Opens wake_fd, unless it is open.  Returns 0 or -errno. */
+static int open_wake_fd(void)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&leaf);
+	if (!fd_identity_holds(wake_fd)) {
+		fd_identity_close(wake_fd); /* removes the mark */
+		wake_fd = fd_identity_note(
+			eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+		err = wake_fd < 0 ? -errno : 0;
+	}
+	pthread_mutex_unlock(&leaf);
+	return err;
+}
+
+static int open_epoll_fd(void)
+{
+	fd_identity_close(epoll_fd); /* removes the mark */
+	epoll_fd = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
+	return epoll_fd < 0 ? -errno : 0;
+}
+
+/* Opens the descriptors that are not open, and starts the thread unless it
+ * waits for epoll_fd.  Returns 0 or -errno. */
+static int open_thread(bool waits)
 {
 	struct epoll_event e = {.events = EPOLLIN};
-	int fd, err = 0;
+	int err = open_wake_fd();
 
-	if (fd_identity_holds(epoll_fd) && fd_identity_holds(wake_fd))
-		return 0;
-	epoll_fd = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
-	if (epoll_fd < 0)
-		return -errno;
-	fd = fd_identity_note(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-	if (fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e))
+	if (!err && !waits)
+		err = open_epoll_fd();
+	if (!err && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &e))
 		err = -errno;
-	if (!err)
+	if (!err && !waits)
 		err = create_thread();
+	return err;
+}
+
+/*
+ * Starts the thread unless it runs.  The program may have closed one of the
+ * descriptors, or both.  Without wake_fd, the thread gets another.  Without
+ * epoll_fd, another thread starts; a thread that still waits for the closed
+ * epoll_fd is woken by wake_fd, and ends.  Returns 0 or -errno.
+ */
+static int start_thread(void)
+{
+	bool waits = fd_identity_holds(epoll_fd);
+	int err;
+
+	if (waits && fd_identity_holds(wake_fd))
+		return 0;
+	err = open_thread(waits);
+	pthread_mutex_lock(&leaf);
 	if (err) {
-		fd_identity_close(fd);
+		fd_identity_close(wake_fd);
+		wake_fd = -1;
+	}
+	wake_thread();
+	pthread_mutex_unlock(&leaf);
+	if (!waits && err) {
 		fd_identity_close(epoll_fd);
 		epoll_fd = -1;
-		return err;
+	} else if (!waits) {
+		r_iw_each(watch_again, NULL);
 	}
-	pthread_mutex_lock(&leaf);
-	wake_fd = fd;
-	pthread_mutex_unlock(&leaf);
-	r_iw_each(watch_again, NULL);
-	return 0;
+	return err;
 }
 
 struct r_iw *r_iw_new(struct r_id *id)
