@@ -279,8 +279,13 @@ static void set_patience(struct r_iw *iw)
  * -errno. */
 static int make_start(struct r_iw *iw, const struct rdma_conn_param *p)
 {
+	int err;
+
 	if (r_iw_is_foreign(iw) || iw->state != R_IW_IDLE || iw->start)
 		return -EINVAL;
+	err = r_iw_start_thread();
+	if (err)
+		return err;
 	iw->start = calloc(1, sizeof(*iw->start));
 	if (!iw->start)
 		return -ENOMEM;
@@ -404,6 +409,11 @@ static void exchange_frames(struct r_iw *iw)
 		fail_start(iw);
 		return;
 	}
+}
+
+void r_iw_active_lost(struct r_iw *iw)
+{
+	end_call(iw, RDMA_CM_EVENT_CONNECT_ERROR, EBADF, NULL);
 }
 
 void r_iw_active_ready(struct r_iw *iw, bool is_due)

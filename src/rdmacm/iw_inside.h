@@ -97,9 +97,12 @@ struct r_iw {
 
 /* ---- iw_link.c, under r_lock ---- */
 
-/* Returns a new object without a socket, or NULL and errno.  id may be NULL.
- * Starts the thread adverb-iw if it does not run.  The caller, or the id, owns
- * the object and frees it by r_iw_free. */
+/* Starts the thread adverb-iw unless it runs: to be called before an object
+ * gets a deadline, or a socket that is waited for.  Returns 0 or -errno. */
+int r_iw_start_thread(void);
+/* Calls r_iw_start_thread, and returns a new object without a socket, or NULL
+ * and errno.  id may be NULL.  The caller, or the id, owns the object and frees
+ * it by r_iw_free. */
 struct r_iw *r_iw_new(struct r_id *id);
 /* Closes the socket and frees the object.  In a forked child, an object of the
  * parent is freed without closing. */
@@ -171,6 +174,9 @@ void r_iw_passive_ready(struct r_iw *iw, bool is_due);
 /* iw_connect.c: the socket of an outgoing connection is ready, or its deadline
  * has come (is_due). */
 void r_iw_active_ready(struct r_iw *iw, bool is_due);
+/* iw_connect.c: the program has closed the thread's descriptor, so nothing can
+ * continue the outgoing connection: ends it with CONNECT_ERROR. */
+void r_iw_active_lost(struct r_iw *iw);
 /* iw_connect.c: the socket of a rejected connection is ready, or its deadline
  * has come (is_due).  May free the object. */
 void r_iw_lingering_ready(struct r_iw *iw, bool is_due);

@@ -340,6 +340,51 @@ static void serve_events(const struct epoll_event *events, int n)
 	serve_due();
 }
 
+/* Ends an object with a deadline, which no thread will serve. */
+static void give_up(struct r_iw *iw)
+{
+	switch (iw->state) {
+	case R_IW_CALLING:
+		r_iw_active_lost(iw);
+		return;
+	case R_IW_STARTING:
+		if (iw->start->mpa.is_initiator) {
+			r_iw_active_lost(iw);
+			return;
+		}
+		r_iw_leave_listener(iw);
+		r_iw_free(iw);
+		return;
+	case R_IW_LINGERING:
+		r_iw_free(iw);
+		return;
+	case R_IW_LISTENING: /* the next thread serves it */
+	case R_IW_REQUESTED: /* these four have no deadline */
+	case R_IW_IDLE:
+	case R_IW_BUSY:
+	case R_IW_OPEN:
+	case R_IW_OVER:
+		return;
+	}
+}
+
+/*
+ * The program has closed epoll_fd.  The thread ends instead of opening another:
+ * the program may be about to open files of its own, and expect certain
+ * numbers.  Connections that only the thread could continue fail.
+ */
+static void give_up_all(void)
+{
+	fd_identity_close(epoll_fd);
+	epoll_fd = -1;
+	r_say("rdma_cm: the program has closed descriptors that belong "
+	      "to adverb, so connections of iWARP devices that are not "
+	      "established yet fail; let the program close all "
+	      "descriptors before it opens a device, not later");
+	list_for_each_safe (n, &timed)
+		give_up(OBJECT_OF(n, timed));
+}
+
 static void *run_thread(void *arg)
 {
 	struct epoll_event events[AT_A_TIME];
@@ -359,14 +404,8 @@ static void *run_thread(void *arg)
 			break;
 		serve_events(events, n);
 	}
-	if ((uint32_t)(uintptr_t)arg == thread_number) {
-		fd_identity_close(epoll_fd);
-		epoll_fd = -1;
-		r_say("rdma_cm: the program has closed descriptors that belong "
-		      "to adverb, so connections of iWARP devices that are not "
-		      "established yet fail; let the program close all "
-		      "descriptors before it opens a device, not later");
-	}
+	if ((uint32_t)(uintptr_t)arg == thread_number)
+		give_up_all();
 	r_give();
 	return NULL;
 }
@@ -438,12 +477,12 @@ static int open_thread(bool waits)
 }
 
 /*
- * Starts the thread unless it runs.  The program may have closed one of the
- * descriptors, or both.  Without wake_fd, the thread gets another.  Without
- * epoll_fd, another thread starts; a thread that still waits for the closed
- * epoll_fd is woken by wake_fd, and ends.  Returns 0 or -errno.
+ * The program may have closed one of the descriptors, or both.  Without
+ * wake_fd, the thread gets another.  Without epoll_fd, another thread starts; a
+ * thread that still waits for the closed epoll_fd is woken by wake_fd, and
+ * ends.
  */
-static int start_thread(void)
+int r_iw_start_thread(void)
 {
 	bool waits = fd_identity_holds(epoll_fd);
 	int err;
@@ -469,7 +508,7 @@ static int start_thread(void)
 
 struct r_iw *r_iw_new(struct r_id *id)
 {
-	int err = start_thread();
+	int err = r_iw_start_thread();
 	struct r_iw *iw = err ? NULL : calloc(1, sizeof(*iw));
 	struct list *l;
 

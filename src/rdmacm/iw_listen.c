@@ -43,8 +43,10 @@ static uint32_t most_halves(const struct r_iw *l)
 
 static int begin_listening(struct r_iw *iw, uint32_t backlog)
 {
-	int on = 1;
+	int on = 1, err = r_iw_start_thread();
 
+	if (err)
+		return err;
 	r_iw_use_tos(iw);
 	/* The connections of this listener inherit the option.  Without the
 	 * option, connections that are ending would keep the port in use, and

@@ -7,6 +7,8 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -44,8 +46,9 @@ static int fd_of(const char *kind)
 	return fd;
 }
 
-#define EPOLL "[eventpoll]"
-#define WAKE  "[eventfd]"
+#define WAIT_MS 30000
+#define EPOLL	"[eventpoll]"
+#define WAKE	"[eventfd]"
 
 static struct r_iw *new_object(void)
 {
@@ -78,11 +81,82 @@ static void a_descriptor_that_the_program_closes_is_replaced(void **state)
 	r_give();
 }
 
+static struct r_channel channel;
+
+/* Returns an id whose destination is this port of loopback. */
+static struct r_id *id_to(uint16_t port)
+{
+	const uint8_t any[16] = {[10] = 0xff, 0xff},
+		      loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+	struct r_id *id =
+		r_id_new(&channel.base, NULL, RDMA_PS_TCP, IBV_QPT_RC);
+
+	assert_non_null(id);
+	r_addr_make(&id->base.route.addr.src_addr, any, 0);
+	r_addr_make(&id->base.route.addr.dst_addr, loopback, port);
+	memcpy(id->path.peer, loopback, 16);
+	assert_int_equal(r_iw_make(id), 0);
+	return id;
+}
+
+/* Binds a socket to a free port, and returns the port. */
+static uint16_t take_port(int *fd)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(at);
+
+	*fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(*fd, (struct sockaddr *)&at, size), 0);
+	assert_int_equal(getsockname(*fd, (struct sockaddr *)&at, &size), 0);
+	return ntohs(at.sin_port);
+}
+
+static void expect_event(const struct r_id *id, enum rdma_cm_event_type type)
+{
+	struct pollfd p = {.fd = channel.base.fd, .events = POLLIN};
+	struct rdma_cm_event *e;
+
+	assert_int_equal(poll(&p, 1, WAIT_MS), 1);
+	assert_int_equal(rdma_get_cm_event(&channel.base, &e), 0);
+	assert_ptr_equal(e->id, &id->base);
+	assert_int_equal(e->event, type);
+	assert_int_equal(rdma_ack_cm_event(e), 0);
+}
+
+/* The peer's kernel accepts the connections, and no program answers. */
+static void connections_fail_without_the_descriptor(void **state)
+{
+	int silent, closed;
+	uint16_t at = take_port(&silent), nowhere = take_port(&closed);
+	struct r_id *first = id_to(at), *second = id_to(at),
+		    *later = id_to(nowhere);
+
+	assert_int_equal(listen(silent, 2), 0);
+	list_init(&channel.events);
+	channel.base.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	assert_int_equal(r_iw_connect(first, NULL), 0);
+	assert_int_equal(r_iw_connect(second, NULL), 0);
+	close(fd_of(EPOLL));
+	r_iw_tell(first->iw, 0); /* the thread sees that it was closed */
+	expect_event(first, RDMA_CM_EVENT_CONNECT_ERROR);
+	expect_event(second, RDMA_CM_EVENT_CONNECT_ERROR);
+	assert_int_equal(r_iw_connect(later, NULL), 0);
+	expect_event(later, RDMA_CM_EVENT_REJECTED);
+	rdma_destroy_id(&first->base);
+	rdma_destroy_id(&second->base);
+	rdma_destroy_id(&later->base);
+	close(silent);
+	close(closed);
+	close(channel.base.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_descriptor_that_the_program_closes_is_replaced),
+		cmocka_unit_test(connections_fail_without_the_descriptor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
