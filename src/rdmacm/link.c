@@ -589,6 +589,7 @@ static int dial_broker(void)
 	if (broker_fd >= 0) {
 		/* The program has closed the descriptor.  A thread that still
 		 * blocks in recv ends with its old number. */
+		fd_identity_close(broker_fd); /* removes the mark */
 		broker_fd = -1;
 		shared_store(&thread_number, shared_own(&thread_number) + 1);
 	}
@@ -603,7 +604,7 @@ static int dial_broker(void)
 	revive_all(fd);
 	err = start_thread(fd);
 	if (err) {
-		close(fd);
+		fd_identity_close(fd); /* revive_all has marked fd */
 		broker_fd = -1;
 	}
 	return err;

@@ -9,6 +9,7 @@
 #include "broker/cmproto.h"
 #include "rdmacm/iw.h"
 #include "rdmacm/object.h"
+#include "util/fd_identity.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -204,6 +205,21 @@ int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m,
 	return real(c, m, clock, until);
 }
 
+static int no_thread; /* pthread_create returns this error */
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+		   void *(*start)(void *), void *arg)
+{
+	static int (*real)(pthread_t *, const pthread_attr_t *,
+			   void *(*)(void *), void *);
+
+	if (no_thread)
+		return no_thread;
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+	return real(thread, attr, start, arg);
+}
+
 static struct r_channel channel;
 
 static struct r_id *id_new(void)
@@ -253,6 +269,26 @@ static void an_answered_id_is_resumed_with_the_next_broker(void **state)
 	assert_null(gap);
 	expect_asked_once(id, 1);
 	assert_int_equal(rdma_get_src_port(&id->base), htons(PORT));
+	rdma_destroy_id(&id->base);
+}
+
+/* Without a thread the connection to the broker is closed again, and the
+ * program may open a file of the same number.  The first test: there is no
+ * connection yet. */
+static void a_closed_connection_leaves_no_mark(void **state)
+{
+	struct r_id *id = id_new();
+	int files[16];
+
+	no_thread = EAGAIN;
+	assert_int_equal(r_do(id, CMPROTO_LISTEN), -EAGAIN);
+	no_thread = 0;
+	for (size_t i = 0; i < TEST_COUNT(files); i++) {
+		files[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		assert_true(fd_identity_holds(files[i]));
+	}
+	for (size_t i = 0; i < TEST_COUNT(files); i++)
+		close(files[i]);
 	rdma_destroy_id(&id->base);
 }
 
@@ -666,6 +702,7 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_closed_connection_leaves_no_mark),
 		cmocka_unit_test(
 			an_answered_id_is_resumed_with_the_next_broker),
 		cmocka_unit_test(an_ids_open_requests_end_with_it),
