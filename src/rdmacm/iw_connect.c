@@ -448,16 +448,21 @@ void r_iw_active_ready(struct r_iw *iw, bool is_due)
 
 /* ---- the passive side ---- */
 
+/* Returns whether the program has yet to accept or reject. */
+static bool has_request(const struct r_id *id)
+{
+	return id->iw && !r_iw_is_foreign(id->iw) &&
+	       id->iw->state == R_IW_REQUESTED;
+}
+
+/* Accepts the request.  Returns 0; or -errno, and the request is rejected. */
 static int accept_request(struct r_id *id, const struct rdma_conn_param *p)
 {
 	struct r_iw *iw = id->iw;
 	struct startup_offer offer = r_iw_offer(id);
-	struct r_iw_start *s;
+	struct r_iw_start *s = iw->start;
 	int err;
 
-	if (!iw || r_iw_is_foreign(iw) || iw->state != R_IW_REQUESTED)
-		return -EINVAL;
-	s = iw->start;
 	if (p && p->private_data) {
 		offer.private_data = p->private_data;
 		offer.private_bytes = p->private_data_len;
@@ -476,18 +481,24 @@ static int accept_request(struct r_id *id, const struct rdma_conn_param *p)
 
 int r_iw_accept(struct r_id *id, const struct rdma_conn_param *p)
 {
-	bool is_withdrawn;
+	bool is_withdrawn, is_there;
 	int err;
 
 	r_take();
 	is_withdrawn = id->state.is_withdrawn;
-	err = accept_request(id, p);
+	is_there = has_request(id);
+	err = is_there ? accept_request(id, p) : -EINVAL;
 	r_give();
 	if (!err)
 		return 0;
 	if (is_withdrawn)
 		return r_fail(-err, "rdma_accept: the peer has withdrawn the "
 				    "connection request");
+	if (!is_there)
+		return r_fail(-err,
+			      "rdma_accept: the id has no connection request "
+			      "to accept, or belongs to the parent of this "
+			      "forked process");
 	return r_fail(
 		-err,
 		"rdma_accept: the request is rejected, since it cannot be accepted: "
@@ -550,8 +561,7 @@ int r_iw_reject(struct r_id *id, const void *data, uint8_t bytes)
 	int err = -EINVAL;
 
 	r_take();
-	if (id->iw && !r_iw_is_foreign(id->iw) &&
-	    id->iw->state == R_IW_REQUESTED) {
+	if (has_request(id)) {
 		r_iw_refuse(id->iw, data, bytes);
 		err = 0;
 	}

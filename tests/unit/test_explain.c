@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rdmacm/explain: one sentence per cause, and none with ADVERB_EXPLAIN=0. */
+/* rdmacm/explain: one sentence per cause, and none with ADVERB_EXPLAIN=0; and
+ * sentences of other files that name the right cause. */
 #include "test.h"
 
 #include "rdmacm/explain.h"
+#include "rdmacm/iw.h"
 
 #include <errno.h>
 #include <rdma/rsocket.h>
@@ -88,12 +90,34 @@ static void explaining_keeps_errno(void **state)
 	assert_int_equal(errno, EXDEV);
 }
 
+/* Nobody connects to this id. */
+static void accept_nothing(void)
+{
+	struct r_id *id = r_id_new(NULL, NULL, RDMA_PS_TCP, IBV_QPT_RC);
+
+	if (!id || r_iw_accept(id, NULL) != -1 || errno != EINVAL)
+		_exit(1);
+}
+
+static void an_id_without_a_request_is_not_said_to_reject_it(void **state)
+{
+	char text[1024];
+
+	unsetenv("ADVERB_EXPLAIN");
+	said_by(accept_nothing, text, sizeof(text));
+	assert_int_equal(count_lines(text), 1);
+	assert_non_null(strstr(text, "no connection request"));
+	assert_null(strstr(text, "rejected"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_cause_is_told_once),
 		cmocka_unit_test(a_user_that_wants_no_messages_gets_none),
 		cmocka_unit_test(explaining_keeps_errno),
+		cmocka_unit_test(
+			an_id_without_a_request_is_not_said_to_reject_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
