@@ -274,9 +274,14 @@ static int accept_datagram(struct r_id *id, const struct rdma_conn_param *p)
 			     ROOM_SIDR_REP))
 		return -1;
 	err = call_in_state(id, &m, CMPROTO_ACCEPT);
+	if (err == -EINVAL)
+		return r_fail(EINVAL, "rdma_accept: the id has no connection "
+				      "request to accept");
 	if (err)
-		return r_fail(-err, "rdma_accept: the id has no connection "
-				    "request to accept");
+		return r_fail(-err,
+			      "rdma_accept: the broker cannot be asked to "
+			      "accept: %s",
+			      r_reason(-err));
 	return 0;
 }
 
@@ -372,9 +377,14 @@ static int reject_request(struct rdma_cm_id *id, int reason, const void *data,
 			is_datagram(r_id(id)) ? ROOM_SIDR_REP : ROOM_REJ))
 		return -1;
 	err = call_in_state(r_id(id), &m, CMPROTO_REJECT);
+	if (err == -EINVAL)
+		return r_fail(EINVAL, "rdma_reject: the id has no connection "
+				      "request to reject");
 	if (err)
-		return r_fail(-err, "rdma_reject: the id has no connection "
-				    "request to reject");
+		return r_fail(-err,
+			      "rdma_reject: the broker cannot be asked to "
+			      "reject: %s",
+			      r_reason(-err));
 	r_id(id)->state.is_decided = true;
 	return 0;
 }
@@ -416,9 +426,14 @@ int rdma_establish(struct rdma_cm_id *id)
 				      "needs no confirmation; leave this call "
 				      "out, and wait for ESTABLISHED");
 	err = call_in_state(r_id(id), &m, CMPROTO_ESTABLISH);
+	if (err == -EINVAL)
+		return r_fail(EINVAL, "rdma_establish: the id has no "
+				      "connection response to confirm");
 	if (err)
-		return r_fail(-err, "rdma_establish: the id has no connection "
-				    "response to confirm");
+		return r_fail(-err,
+			      "rdma_establish: the broker cannot be asked to "
+			      "confirm: %s",
+			      r_reason(-err));
 	r_id(id)->state.is_up = true;
 	return 0;
 }
@@ -435,6 +450,11 @@ int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 		err = r_do(r_id(id), CMPROTO_ESTABLISH);
 	else if (event != IBV_EVENT_PATH_MIG)
 		err = -EINVAL;
+	if (err && err != -EINVAL && err != -ENOENT)
+		return r_fail(-err,
+			      "rdma_notify: the broker cannot be asked to "
+			      "establish the connection: %s",
+			      r_reason(-err));
 	if (err)
 		return r_fail(-err, "rdma_notify: the event does not fit the "
 				    "state of the id's connection; pass only "
@@ -469,9 +489,14 @@ int rdma_disconnect(struct rdma_cm_id *base)
 		if (!id->state.is_disconnected &&
 		    r_post_local(id, RDMA_CM_EVENT_DISCONNECTED, 0))
 			return -1;
+	} else if (err == -EINVAL) {
+		return r_fail(EINVAL,
+			      "rdma_disconnect: the id has no connection");
 	} else if (err) {
 		return r_fail(-err,
-			      "rdma_disconnect: the id has no connection");
+			      "rdma_disconnect: the broker cannot be asked to "
+			      "disconnect: %s",
+			      r_reason(-err));
 	}
 	return is_sync ? r_complete(id) : 0;
 }

@@ -569,6 +569,65 @@ static void a_call_behind_a_long_call_times_out(void **state)
 	rdma_destroy_id(&id->base);
 }
 
+/* Calls `call` with the id, which must fail with ETIMEDOUT, and stores what
+ * this prints on stderr. */
+static void time_out(int (*call)(struct rdma_cm_id *), struct r_id *id,
+		     char *text, size_t size)
+{
+	int was = dup(STDERR_FILENO), said = memfd_create("stderr", 0), err;
+	ssize_t n;
+
+	dup2(said, STDERR_FILENO);
+	is_time_over = true;
+	errno = 0;
+	err = call(&id->base) == -1 ? errno : 0;
+	is_time_over = false;
+	dup2(was, STDERR_FILENO);
+	n = pread(said, text, size - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	close(said);
+	close(was);
+	assert_int_equal(err, ETIMEDOUT);
+}
+
+static int accept_id(struct rdma_cm_id *id)
+{
+	return rdma_accept(id, NULL);
+}
+
+static int reject_id(struct rdma_cm_id *id)
+{
+	return rdma_reject(id, NULL, 0);
+}
+
+static int notify_id(struct rdma_cm_id *id)
+{
+	return rdma_notify(id, IBV_EVENT_COMM_EST);
+}
+
+/* The program would look for a fault of its own. */
+static void a_silent_broker_is_no_missing_connection(void **state)
+{
+	static int (*const calls[])(struct rdma_cm_id *) = {
+		accept_id, reject_id, notify_id, rdma_establish,
+		rdma_disconnect};
+	struct r_id *id = id_new();
+	char text[1024];
+
+	unsetenv("ADVERB_EXPLAIN");
+	bind_to(id, PORT);
+	id->base.qp_type = IBV_QPT_UD;
+	id->state.is_passive = true;
+	id->caller = getpid();
+	for (size_t i = 0; i < TEST_COUNT(calls); i++) {
+		time_out(calls[i], id, text, sizeof(text));
+		assert_non_null(strstr(text, "the broker cannot be asked"));
+		assert_non_null(strstr(text, strerror(ETIMEDOUT)));
+	}
+	id->caller = 0;
+	rdma_destroy_id(&id->base);
+}
+
 struct end {
 	struct r_id *id;
 	pid_t thread;
@@ -717,6 +776,7 @@ int main(void)
 			calls_of_two_threads_reach_the_next_broker_in_order),
 		cmocka_unit_test(
 			an_id_listens_at_the_broker_and_with_tcp_or_not_at_all),
+		cmocka_unit_test(a_silent_broker_is_no_missing_connection),
 		cmocka_unit_test(a_call_behind_a_long_call_times_out),
 		cmocka_unit_test(an_id_in_a_call_is_destroyed_after_the_call),
 		cmocka_unit_test(
