@@ -512,6 +512,12 @@ const char *rdma_event_str(enum rdma_cm_event_type event)
 		NAME(RDMA_CM_EVENT_ADDR_CHANGE),
 		NAME(RDMA_CM_EVENT_TIMEWAIT_EXIT),
 #undef NAME
+#define NEWER(event) [NEWER_EVENT_##event] = "RDMA_CM_EVENT_" #event
+		NEWER(ADDRINFO_RESOLVED),
+		NEWER(ADDRINFO_ERROR),
+		NEWER(USER),
+		NEWER(INTERNAL),
+#undef NEWER
 	};
 	/* clang-format on */
 

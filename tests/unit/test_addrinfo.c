@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
+#include "rdmacm/newer.h"
 #include "rdmacm/object.h"
 #include "verbs/object.h"
 
@@ -46,6 +47,13 @@ static void events_have_their_names(void **state)
 			    "RDMA_CM_EVENT_ESTABLISHED");
 	assert_string_equal(rdma_event_str(RDMA_CM_EVENT_TIMEWAIT_EXIT),
 			    "RDMA_CM_EVENT_TIMEWAIT_EXIT");
+	assert_string_equal(
+		rdma_event_str(
+			(enum rdma_cm_event_type)NEWER_EVENT_ADDRINFO_ERROR),
+		"RDMA_CM_EVENT_ADDRINFO_ERROR");
+	assert_string_equal(
+		rdma_event_str((enum rdma_cm_event_type)NEWER_EVENT_INTERNAL),
+		"RDMA_CM_EVENT_INTERNAL");
 	assert_string_equal(rdma_event_str((enum rdma_cm_event_type)99),
 			    "UNKNOWN EVENT");
 	assert_string_equal(rdma_event_str((enum rdma_cm_event_type) - 1),
