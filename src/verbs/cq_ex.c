@@ -201,9 +201,11 @@ struct ibv_cq_ex *v_create_cq_ex(struct ibv_context *context,
 				   "a completion queue with VLAN, flow tag, "
 				   "tag matching or ignored overruns "
 				   "(ibv_create_cq_ex)");
-	if (a->cqe > HCA_MAX_CQE || a->comp_vector > INT32_MAX)
+	if (a->cqe > HCA_MAX_CQE)
 		return v_fail_null(EINVAL, V_LIMIT,
 				   "the size of a completion queue");
+	/* A comp_vector above INT32_MAX is negative as an int: ibv_create_cq
+	 * refuses both. */
 	cq = ibv_create_cq(context, (int)a->cqe, a->cq_context, a->channel,
 			   (int)a->comp_vector);
 	if (!cq)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* verbs/cq_ex: what ibv_create_cq_ex says of wrong attributes. */
+#include "test.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "verbs/object.h"
+#include "verbs/ops.h"
+
+/* Creates a completion queue, which must fail with EINVAL, and stores what this
+ * prints on stderr: each sentence once in a process. */
+static void refuse(struct ibv_cq_init_attr_ex attr, char *text, size_t size)
+{
+	static struct v_context context; /* of no device */
+	int was = dup(STDERR_FILENO), said = memfd_create("stderr", 0), err;
+	ssize_t n;
+
+	context.process = v_process();
+	context.verbs.context.num_comp_vectors = 1;
+	unsetenv("ADVERB_EXPLAIN");
+	dup2(said, STDERR_FILENO);
+	errno = 0;
+	err = v_create_cq_ex(&context.verbs.context, &attr) ? 0 : errno;
+	dup2(was, STDERR_FILENO);
+	n = pread(said, text, size - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	close(said);
+	close(was);
+	assert_int_equal(err, EINVAL);
+}
+
+static void the_wrong_attribute_is_named(void **state)
+{
+	const struct ibv_cq_init_attr_ex far = {.cqe = 1,
+						.comp_vector = 1u << 31},
+					 large = {.cqe = UINT32_MAX};
+	char text[1024];
+
+	refuse(far, text, sizeof(text));
+	assert_non_null(strstr(text, "comp_vector"));
+	refuse(large, text, sizeof(text));
+	assert_non_null(strstr(text, "the size of a completion queue"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_wrong_attribute_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
