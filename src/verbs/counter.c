@@ -89,12 +89,9 @@ struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,
 		return v_fail_null(EPERM, V_FORKED, "ibv_create_comp_cntr");
 	if (check_attr(a))
 		return NULL;
-	count_up(&in_use);
-	if (count_now(&in_use) > MAX_COUNTERS) {
-		count_down(&in_use);
+	if (!count_up_to(&in_use, MAX_COUNTERS))
 		return v_fail_null(ENOMEM, V_LIMIT,
 				   "the number of completion counters");
-	}
 	c = calloc(1, sizeof(*c));
 	if (!c) {
 		count_down(&in_use);
