@@ -79,6 +79,15 @@ static void cq_show(struct v_cq *cq, struct ibv_context *context, int cqe,
 	v_source_init(&cq->error, cq, IBV_EVENT_CQ_ERR);
 }
 
+static void cq_free_handle(struct v_cq *cq)
+{
+	v_table_remove(cq->cookie);
+	pthread_mutex_destroy(&cq->base.mutex);
+	pthread_cond_destroy(&cq->base.cond);
+	lock_fini(&cq->poll_lock);
+	free(cq);
+}
+
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 			     void *cq_context, struct ibv_comp_channel *channel,
 			     int comp_vector)
@@ -109,8 +118,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 	is_full = host_hca(c->host)->cqs == HCA_MAX_CQ;
 	host_unlock(c->host);
 	if (!cq->cq) {
-		v_table_remove(cq->cookie);
-		free(cq);
+		cq_free_handle(cq);
 		return is_full ? v_fail_null(ENOMEM, V_LIMIT,
 					     "the number of completion queues")
 			       : v_fail_null(ENOMEM, V_SYSTEM,
@@ -196,10 +204,7 @@ int ibv_destroy_cq(struct ibv_cq *ibcq)
 	channel_use(ibcq->channel, -1);
 	if (cq->domain)
 		count_down(&cq->domain->users);
-	pthread_mutex_destroy(&ibcq->mutex);
-	pthread_cond_destroy(&ibcq->cond);
-	lock_fini(&cq->poll_lock);
 	count_down(&c->objects);
-	free(cq);
+	cq_free_handle(cq);
 	return 0;
 }
