@@ -30,20 +30,27 @@
 
 /* ---- ids and their addresses ---- */
 
+/* Under r_lock: gives the id an object unless it has one.  Returns 0 or
+ * -errno. */
+static int make_object(struct r_id *id)
+{
+	if (!id->iw)
+		id->iw = r_iw_new(id);
+	return id->iw ? 0 : -errno;
+}
+
 int r_iw_make(struct r_id *id)
 {
 	int err;
 
 	r_take();
-	if (!id->iw)
-		id->iw = r_iw_new(id);
-	err = id->iw ? 0 : errno;
+	err = make_object(id);
 	r_give();
 	if (err)
-		return r_fail(err,
+		return r_fail(-err,
 			      "rdma_cm: the thread for connections of "
 			      "iWARP devices cannot be started: %s",
-			      strerror(err));
+			      strerror(-err));
 	return 0;
 }
 
@@ -72,11 +79,11 @@ int r_iw_bind(struct r_id *id, const struct sockaddr *addr)
 {
 	int err;
 
-	if (r_iw_make(id))
-		return -errno;
 	r_take();
-	err = bind_id(id, addr);
-	if (err) {
+	err = make_object(id);
+	if (!err)
+		err = bind_id(id, addr);
+	if (err && id->iw) {
 		r_iw_free(id->iw);
 		id->iw = NULL;
 	}

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <rdma/rsocket.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,6 +111,33 @@ static void an_id_without_a_request_is_not_said_to_reject_it(void **state)
 	assert_null(strstr(text, "rejected"));
 }
 
+/* No descriptor is free for the socket and its thread. */
+static void bind_without_descriptors(void)
+{
+	const struct verbs_iwarp *calls = (void *)&calls; /* is not called */
+	struct r_device iwarp = {.iwarp = calls};
+	struct sockaddr_in any = {.sin_family = AF_INET};
+	struct rlimit none = {0, 0};
+	struct r_id *id = r_id_new(NULL, NULL, RDMA_PS_TCP, IBV_QPT_RC);
+
+	if (!id || setrlimit(RLIMIT_NOFILE, &none))
+		_exit(1);
+	id->device = &iwarp;
+	if (rdma_bind_addr(&id->base, (struct sockaddr *)&any) != -1 ||
+	    errno != EMFILE || r_is_bound(id))
+		_exit(2);
+}
+
+static void a_failed_bind_is_told_by_one_sentence(void **state)
+{
+	char text[1024];
+
+	unsetenv("ADVERB_EXPLAIN");
+	said_by(bind_without_descriptors, text, sizeof(text));
+	assert_int_equal(count_lines(text), 1);
+	assert_non_null(strstr(text, "0.0.0.0 port 0 cannot be bound"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +146,7 @@ int main(void)
 		cmocka_unit_test(explaining_keeps_errno),
 		cmocka_unit_test(
 			an_id_without_a_request_is_not_said_to_reject_it),
+		cmocka_unit_test(a_failed_bind_is_told_by_one_sentence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
