@@ -12,21 +12,17 @@
 #include "rdmacm/newer.h"
 #include "rdmacm/object.h"
 #include "util/fd_identity.h"
+#include "util/token.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define KEPT	       64 /* destroyed channels whose memory is kept */
 #define REJ_REMOTE_GID 12
-
-#ifndef RWF_NOWAIT /* <linux/fs.h> has it, but not every <sys/uio.h> */
-#define RWF_NOWAIT 8
-#endif
 
 #define EVENT_OF(node)                                                         \
 	((struct r_event *)(void *)((char *)(node)-offsetof(struct r_event,    \
@@ -127,12 +123,9 @@ static const struct rdma_cm_id *event_owner(const struct r_event *e)
 void r_post(struct r_event *e)
 {
 	struct r_channel *c = r_channel(event_owner(e)->channel);
-	uint64_t one = 1;
 
 	list_push_tail(&c->events, &e->link);
-	while (fd_identity_holds(c->base.fd) &&
-	       write(c->base.fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	token_put(c->base.fd);
 }
 
 int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status)
@@ -146,18 +139,6 @@ int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status)
 	r_post(e);
 	r_give();
 	return 0;
-}
-
-/* Takes one token if there is one.  The call must not wait: a thread in
- * rdma_get_cm_event may have read the token already.  That thread then finds no
- * event, and reads again. */
-static void take_back_token(struct r_channel *c)
-{
-	uint64_t token;
-	struct iovec io = {&token, sizeof(token)};
-
-	if (preadv2(c->base.fd, &io, 1, -1, RWF_NOWAIT) < 0)
-		errno = 0;
 }
 
 /* Frees an event that the program will not get.  For a connection request, also
@@ -185,7 +166,7 @@ void r_channel_move(struct r_id *id, struct r_channel *to)
 			continue;
 		list_remove(n);
 		list_push_tail(&moved, n);
-		take_back_token(from);
+		token_take_back(from->base.fd);
 	}
 	if (to)
 		id->base.channel = &to->base;
@@ -211,7 +192,7 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m)
 		if (EVENT_OF(n)->multicast != m)
 			continue;
 		list_remove(n);
-		take_back_token(c);
+		token_take_back(c->base.fd);
 		free(EVENT_OF(n));
 	}
 }

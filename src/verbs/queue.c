@@ -6,12 +6,11 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "util/bits.h"
 #include "util/fd_identity.h"
+#include "util/token.h"
 
 int v_queue_init(struct v_queue *q)
 {
@@ -39,33 +38,6 @@ void v_source_init(struct v_source *s, void *object, int type)
 	s->type = type;
 }
 
-/* Adds one token.  Makes the system call without libc's write, which is a
- * cancellation point: a thread that is cancelled here would end with the lock
- * held. */
-static void put_token(struct v_queue *q)
-{
-	uint64_t one = 1;
-
-	/* Except for EINTR, a write to an eventfd fails only if the eventfd has
-	 * 2^64 - 2 tokens. */
-	while (fd_identity_holds(q->fd) &&
-	       syscall(SYS_write, q->fd, &one, sizeof(one)) < 0 &&
-	       errno == EINTR)
-		;
-}
-
-/* Takes one token if there is one.  The call must not wait: a thread in
- * v_queue_get may have read the token already.  That thread then finds no
- * event, and reads again. */
-static void take_back_token(struct v_queue *q)
-{
-	uint64_t token;
-	struct iovec io = {&token, sizeof(token)};
-
-	if (fd_identity_holds(q->fd))
-		syscall(SYS_preadv2, q->fd, &io, 1, -1L, -1L, RWF_NOWAIT);
-}
-
 void v_queue_post(struct v_queue *q, struct v_source *s)
 {
 	void (*wake)(void *) = NULL;
@@ -76,7 +48,7 @@ void v_queue_post(struct v_queue *q, struct v_source *s)
 	if (!list_is_linked(&s->link))
 		list_push_tail(&q->ready, &s->link);
 	if (!q->is_claimed)
-		put_token(q);
+		token_put(q->fd);
 	else if (!pthread_equal(q->claimer, pthread_self()))
 		wake = q->wake;
 	q->is_claim_met |= q->is_claimed;
@@ -172,7 +144,7 @@ int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s)
 	is_ended = q->is_ended;
 	*s = q->is_claim_met && takes ? pop_event(q) : NULL;
 	if (q->is_claim_met && !takes)
-		put_token(q);
+		token_put(q->fd);
 	q->is_claimed = q->is_claim_met = false;
 	/* If the queue was ended: after lock_give v_queue_end may return, and
 	 * its caller may free the queue. */
@@ -218,7 +190,7 @@ uint32_t v_queue_forget(struct v_queue *q, struct v_source *s)
 	lock_take(&q->lock);
 	list_remove(&s->link);
 	for (; s->waiting; s->waiting--)
-		take_back_token(q);
+		token_take_back(q->fd);
 	if (q->is_claim_met && list_is_empty(&q->ready)) {
 		/* The dropped event was the claimed event: the thread claims
 		 * the next event instead. */

@@ -8,9 +8,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "rdmacm/newer.h"
 #include "rdmacm/object.h"
+#include "util/fd_identity.h"
 #include "verbs/object.h"
 
 static void a_list_is_freed_with_its_members(void **state)
@@ -82,12 +86,36 @@ static void the_cause_is_told_if_there_is_no_domain(void **state)
 	free(id);
 }
 
+/* The program has put a file of its own in place of the channel's. */
+static void a_dropped_event_reads_no_file_of_the_program(void **state)
+{
+	struct r_channel channel = {
+		.base.fd = fd_identity_note_shown(eventfd(0, EFD_SEMAPHORE))};
+	struct r_id *id =
+		r_id_new(&channel.base, NULL, RDMA_PS_TCP, IBV_QPT_RC);
+	char text[16];
+	int own[2];
+
+	assert_non_null(id);
+	list_init(&channel.events);
+	assert_int_equal(r_post_local(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, own), 0);
+	assert_int_equal(write(own[1], "abcdefgh", 8), 8);
+	assert_int_equal(dup2(own[0], channel.base.fd), channel.base.fd);
+	assert_int_equal(rdma_destroy_id(&id->base), 0);
+	assert_int_equal(recv(own[0], text, sizeof(text), MSG_DONTWAIT), 8);
+	close(channel.base.fd);
+	close(own[0]);
+	close(own[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_list_is_freed_with_its_members),
 		cmocka_unit_test(ports_are_read_from_either_family),
 		cmocka_unit_test(events_have_their_names),
+		cmocka_unit_test(a_dropped_event_reads_no_file_of_the_program),
 		cmocka_unit_test(the_cause_is_told_if_there_is_no_domain),
 	};
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* util/token: tokens in an eventfd, which the program may replace. */
+#include "test.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "util/fd_identity.h"
+#include "util/token.h"
+
+static bool is_readable(int fd)
+{
+	struct pollfd p = {fd, POLLIN, 0};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static void each_token_is_taken_back_once(void **state)
+{
+	int fd = fd_identity_note_shown(eventfd(0, EFD_SEMAPHORE));
+
+	NEEDS_KERNEL();	     /* RWF_NOWAIT */
+	token_take_back(fd); /* there is none, and it does not wait */
+	token_put(fd);
+	token_put(fd);
+	token_take_back(fd);
+	assert_true(is_readable(fd));
+	token_take_back(fd);
+	assert_false(is_readable(fd));
+	fd_identity_close(fd);
+}
+
+static void a_file_of_the_program_is_left_alone(void **state)
+{
+	int fd = fd_identity_note_shown(eventfd(0, EFD_SEMAPHORE)), own[2];
+	char text[16];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, own), 0);
+	assert_int_equal(write(own[1], "abcdefgh", 8), 8);
+	assert_int_equal(dup2(own[0], fd), fd);
+	token_take_back(fd);
+	assert_int_equal(recv(own[0], text, sizeof(text), MSG_DONTWAIT), 8);
+	assert_int_equal(dup2(own[1], fd), fd);
+	token_put(fd);
+	assert_false(is_readable(own[0]));
+	close(fd);
+	close(own[0]);
+	close(own[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_token_is_taken_back_once),
+		cmocka_unit_test(a_file_of_the_program_is_left_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
