@@ -77,13 +77,6 @@ static void give_shielded(struct lock *l, int cancel) NO_LOCK_ANALYSIS
 	pthread_setcancelstate(cancel, NULL);
 }
 
-static bool is_set(const char *name)
-{
-	const char *value = secure_getenv(name);
-
-	return value && *value && strcmp(value, "0") != 0;
-}
-
 static bool is_off(const char *name)
 {
 	const char *value = secure_getenv(name);
@@ -137,7 +130,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 {
 	struct engine_config config = {.hca = &h->hca,
 				       .window = WINDOW_PACKETS,
-				       .strict = is_set("ADVERB_STRICT"),
+				       .strict = env_is_on("ADVERB_STRICT"),
 				       .patience_ns = patience_ns(),
 				       .without = read_without()};
 	struct udp_offload allowed = {.gso = !is_off("ADVERB_GSO"),

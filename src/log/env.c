@@ -59,6 +59,13 @@ bool env_has_mpa(enum env_mpa word)
 	return has_word(secure_getenv("ADVERB_MPA"), mpa_words[word]);
 }
 
+bool env_is_on(const char *name)
+{
+	const char *value = secure_getenv(name);
+
+	return value && *value && strcmp(value, "0") != 0;
+}
+
 /* Finds the next word of the list that is none of the names, and moves *at
  * behind it.  Returns the word's length; 0: there are no more such words. */
 static size_t next_unknown(const char **at, const char **word,

@@ -56,6 +56,10 @@ enum env_mpa {
 /* Returns whether ADVERB_MPA has the word. */
 bool env_has_mpa(enum env_mpa word);
 
+/* Returns whether the variable of this name, which can be 0 or 1, is set and is
+ * neither empty nor 0. */
+bool env_is_on(const char *name);
+
 /* Prints a message for each variable that has an invalid value. */
 void env_check(void);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "log/env.h"
 #include "util/random.h"
 
 #define CM_TIMEOUT   20 /* 4.3 s */
@@ -30,13 +31,6 @@ enum {
 	ROOM_SIDR = 180,
 	ROOM_SIDR_REP = 136
 };
-
-static bool is_set(const char *name)
-{
-	const char *value = secure_getenv(name);
-
-	return value && *value && strcmp(value, "0") != 0;
-}
 
 static bool is_datagram(const struct r_id *id)
 {
@@ -200,14 +194,14 @@ static int connect_roce(struct r_id *id,
 {
 	struct cmproto m = {.timeout = CM_TIMEOUT,
 			    .max_retries = CM_RETRIES,
-			    .is_strict = is_set("ADVERB_STRICT")};
+			    .is_strict = env_is_on("ADVERB_STRICT")};
 	int err;
 
 	if (conn_param && put_private(&m, conn_param->private_data,
 				      conn_param->private_data_len,
 				      is_datagram(id) ? ROOM_SIDR : ROOM_REQ))
 		return -1;
-	if (is_set("ADVERB_CM_FAST"))
+	if (env_is_on("ADVERB_CM_FAST"))
 		m.max_retries = FAST_RETRIES;
 	fill_common(id, &m);
 	memcpy(m.at.local, id->path.local, 16);

@@ -263,21 +263,14 @@ static void call_peer(struct r_iw *iw, uint8_t revision)
 		r_iw_watch(iw, EPOLLOUT);
 }
 
-static bool is_set(const char *name)
-{
-	const char *value = secure_getenv(name);
-
-	return value && *value && strcmp(value, "0") != 0;
-}
-
 static void set_patience(struct r_iw *iw)
 {
 	struct service to = service_of(iw->id);
 	uint64_t now = r_iw_now();
 
 	iw->start->give_up_ns =
-		now + (is_set("ADVERB_CM_FAST") ? FAST_NS : CONNECT_NS);
-	if (!is_set("ADVERB_STRICT"))
+		now + (env_is_on("ADVERB_CM_FAST") ? FAST_NS : CONNECT_NS);
+	if (!env_is_on("ADVERB_STRICT"))
 		iw->start->hold_ns =
 			now + (is_known(&to) ? HOLD_LONG_NS : HOLD_NS);
 }

@@ -53,6 +53,19 @@ static void starts_of_mpa_are_named_in_a_list(void **state)
 	unsetenv("ADVERB_MPA");
 }
 
+static void a_switch_is_on_unless_it_is_0_or_empty(void **state)
+{
+	unsetenv("ADVERB_STRICT");
+	assert_false(env_is_on("ADVERB_STRICT"));
+	setenv("ADVERB_STRICT", "", 1);
+	assert_false(env_is_on("ADVERB_STRICT"));
+	setenv("ADVERB_STRICT", "0", 1);
+	assert_false(env_is_on("ADVERB_STRICT"));
+	setenv("ADVERB_STRICT", "1", 1);
+	assert_true(env_is_on("ADVERB_STRICT"));
+	unsetenv("ADVERB_STRICT");
+}
+
 /* Returns what env_check prints on stderr. */
 static const char *checked(const char *name, const char *value)
 {
@@ -90,6 +103,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mechanisms_are_named_in_a_list),
 		cmocka_unit_test(starts_of_mpa_are_named_in_a_list),
+		cmocka_unit_test(a_switch_is_on_unless_it_is_0_or_empty),
 		cmocka_unit_test(another_word_gets_a_sentence),
 	};
 
