@@ -11,11 +11,11 @@
 #include "rdmacm/iw.h"
 #include "rdmacm/newer.h"
 #include "rdmacm/object.h"
+#include "util/bits.h"
 #include "util/fd_identity.h"
 #include "util/token.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -24,9 +24,10 @@
 #define KEPT	       64 /* destroyed channels whose memory is kept */
 #define REJ_REMOTE_GID 12
 
-#define EVENT_OF(node)                                                         \
-	((struct r_event *)(void *)((char *)(node)-offsetof(struct r_event,    \
-							    link)))
+static struct r_event *event_of(struct list *node)
+{
+	return CONTAINER_OF(node, struct r_event, link);
+}
 
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
@@ -162,7 +163,7 @@ void r_channel_move(struct r_id *id, struct r_channel *to)
 	struct list moved = {&moved, &moved};
 
 	list_for_each_safe (n, &from->events) {
-		if (event_owner(EVENT_OF(n)) != &id->base)
+		if (event_owner(event_of(n)) != &id->base)
 			continue;
 		list_remove(n);
 		list_push_tail(&moved, n);
@@ -171,7 +172,7 @@ void r_channel_move(struct r_id *id, struct r_channel *to)
 	if (to)
 		id->base.channel = &to->base;
 	list_for_each_safe (n, &moved) {
-		struct r_event *e = EVENT_OF(n);
+		struct r_event *e = event_of(n);
 
 		if (!to) {
 			forget_event(e);
@@ -189,11 +190,11 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m)
 	struct r_channel *c = r_channel(id->base.channel);
 
 	list_for_each_safe (n, &c->events) {
-		if (EVENT_OF(n)->multicast != m)
+		if (event_of(n)->multicast != m)
 			continue;
 		list_remove(n);
 		token_take_back(c->base.fd);
-		free(EVENT_OF(n));
+		free(event_of(n));
 	}
 }
 
@@ -353,7 +354,7 @@ static struct r_event *pop_event(struct r_channel *c)
 	r_take();
 	n = list_pop_head(&c->events);
 	if (n) {
-		e = EVENT_OF(n);
+		e = event_of(n);
 		r_id(e->base.listen_id ? e->base.listen_id : e->base.id)
 			->unacked++;
 		if (e->multicast)

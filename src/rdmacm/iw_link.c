@@ -18,15 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/bits.h"
 #include "util/fd_identity.h"
 
 #define BUCKETS	  256
 #define AT_A_TIME 64 /* epoll events */
 #define SECOND	  1000000000ull
 #define MS	  1000000ull
-
-#define OBJECT_OF(node, member)                                                \
-	((struct r_iw *)(void *)((char *)(node)-offsetof(struct r_iw, member)))
 
 /* ---- under r_lock ---- */
 
@@ -204,7 +202,7 @@ static struct r_iw *next_news(void)
 	pthread_mutex_lock(&leaf);
 	n = list_pop_head(&news);
 	pthread_mutex_unlock(&leaf);
-	return n ? OBJECT_OF(n, news) : NULL;
+	return n ? CONTAINER_OF(n, struct r_iw, news) : NULL;
 }
 
 /* ---- objects ---- */
@@ -216,8 +214,8 @@ static struct r_iw *find_object(uint64_t serial)
 	if (!l->next)
 		return NULL;
 	list_for_each (n, l)
-		if (OBJECT_OF(n, by_serial)->serial == serial)
-			return OBJECT_OF(n, by_serial);
+		if (CONTAINER_OF(n, struct r_iw, by_serial)->serial == serial)
+			return CONTAINER_OF(n, struct r_iw, by_serial);
 	return NULL;
 }
 
@@ -227,7 +225,7 @@ void r_iw_each(void (*each)(struct r_iw *iw, void *arg), void *arg)
 		if (!table[i].next)
 			continue;
 		list_for_each (n, &table[i])
-			each(OBJECT_OF(n, by_serial), arg);
+			each(CONTAINER_OF(n, struct r_iw, by_serial), arg);
 	}
 }
 
@@ -289,14 +287,19 @@ static void serve_object(struct r_iw *iw, bool is_due)
 	}
 }
 
+static struct r_iw *timed_of(struct list *node)
+{
+	return CONTAINER_OF(node, struct r_iw, timed);
+}
+
 /* Handles the deadlines that have come. */
 static void serve_due(void)
 {
 	uint64_t now = r_iw_now();
 
 	list_for_each_safe (n, &timed)
-		if (OBJECT_OF(n, timed)->deadline_ns <= now)
-			serve_object(OBJECT_OF(n, timed), true);
+		if (timed_of(n)->deadline_ns <= now)
+			serve_object(timed_of(n), true);
 }
 
 /* Returns how many ms remain until the next deadline, or -1 if there is none,
@@ -306,8 +309,8 @@ static int wait_ms(void)
 	uint64_t first = UINT64_MAX, now = r_iw_now();
 
 	list_for_each (n, &timed)
-		if (OBJECT_OF(n, timed)->deadline_ns < first)
-			first = OBJECT_OF(n, timed)->deadline_ns;
+		if (timed_of(n)->deadline_ns < first)
+			first = timed_of(n)->deadline_ns;
 	if (first == UINT64_MAX)
 		return -1;
 	return first <= now ? 0 : (int)((first - now) / MS) + 1;
@@ -382,7 +385,7 @@ static void give_up_all(void)
 	      "established yet fail; let the program close all "
 	      "descriptors before it opens a device, not later");
 	list_for_each_safe (n, &timed)
-		give_up(OBJECT_OF(n, timed));
+		give_up(timed_of(n));
 }
 
 static void *run_thread(void *arg)

@@ -20,6 +20,7 @@
 
 #include "broker/cm_inbox.h"
 #include "broker/dial.h"
+#include "util/bits.h"
 #include "util/fd_identity.h"
 #include "util/shared.h"
 
@@ -125,9 +126,10 @@ __attribute__((constructor)) static void watch_forks(void)
 	pthread_atfork(NULL, NULL, after_fork);
 }
 
-#define ID_OF(node)                                                            \
-	((struct r_id *)(void *)((char *)(node)-offsetof(struct r_id,          \
-							 by_handle)))
+static struct r_id *id_of(struct list *node)
+{
+	return CONTAINER_OF(node, struct r_id, by_handle);
+}
 
 static struct r_id *find_id(uint32_t handle)
 {
@@ -136,9 +138,7 @@ static struct r_id *find_id(uint32_t handle)
 	if (!l->next)
 		return NULL;
 	list_for_each (n, l) {
-		struct r_id *id = (struct r_id *)(void *)((char *)n -
-							  offsetof(struct r_id,
-								   by_handle));
+		struct r_id *id = id_of(n);
 
 		if (id->handle == handle)
 			return id;
@@ -378,12 +378,12 @@ static void revive_all(int fd)
 			struct list *n = list_pop_head(&ids[i]);
 
 			list_push_tail(
-				ID_OF(n)->state.is_listening ? &last : &all, n);
+				id_of(n)->state.is_listening ? &last : &all, n);
 		}
 	while (!list_is_empty(&all))
-		revive_id(fd, ID_OF(list_pop_head(&all)));
+		revive_id(fd, id_of(list_pop_head(&all)));
 	while (!list_is_empty(&last))
-		revive_id(fd, ID_OF(list_pop_head(&last)));
+		revive_id(fd, id_of(list_pop_head(&last)));
 	ask_pending(fd);
 	release_again(fd);
 }
