@@ -5,6 +5,7 @@
 #include "rdmacm/iw.h"
 #include "rdmacm/object.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -396,18 +397,10 @@ int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
 	return r_fail(ENOSYS, "rdma_set_option: level %d is unknown", level);
 }
 
-/* Returns the port in network order, or 0 for an address family without
- * ports. */
+/* Returns the port in network order, or 0 for an id without an address. */
 static __be16 port_of(const struct sockaddr *addr)
 {
-	switch (addr->sa_family) {
-	case AF_INET:
-		return ((const struct sockaddr_in *)addr)->sin_port;
-	case AF_INET6:
-		return ((const struct sockaddr_in6 *)addr)->sin6_port;
-	default:
-		return 0;
-	}
+	return r_addr_is_known(addr) ? htons(r_addr_port(addr)) : 0;
 }
 
 __be16 rdma_get_src_port(struct rdma_cm_id *id)
