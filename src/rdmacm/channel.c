@@ -232,12 +232,10 @@ static void take_depths(struct r_id *id, const struct cmproto_qp *peer)
 {
 	const struct r_device *d = id->device;
 
-	id->own.responder_resources = peer->initiator_depth;
-	id->own.initiator_depth = peer->responder_resources;
-	if (id->own.responder_resources > d->max_responder)
-		id->own.responder_resources = d->max_responder;
-	if (id->own.initiator_depth > d->max_initiator)
-		id->own.initiator_depth = d->max_initiator;
+	id->own.responder_resources =
+		bits_min_u8(peer->initiator_depth, d->max_responder);
+	id->own.initiator_depth =
+		bits_min_u8(peer->responder_resources, d->max_initiator);
 }
 
 static void take_request(const struct r_event *e)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "log/env.h"
+#include "util/bits.h"
 #include "util/random.h"
 
 #define CM_TIMEOUT   20 /* 4.3 s */
@@ -128,11 +129,6 @@ static int put_private(struct cmproto *m, const void *data, size_t bytes,
 	return 0;
 }
 
-static uint8_t smaller_of(uint8_t a, uint8_t b)
-{
-	return a < b ? a : b;
-}
-
 static void fill_common(struct r_id *id, struct cmproto *m)
 {
 	m->qp.psn = id->own.psn;
@@ -172,10 +168,11 @@ static void take_param(struct r_id *id, const struct rdma_conn_param *p,
 	if (!p)
 		p = &most;
 	id->own.responder_resources =
-		smaller_of(p->responder_resources, responder_max);
-	id->own.initiator_depth = smaller_of(p->initiator_depth, initiator_max);
-	id->own.retry_count = smaller_of(p->retry_count, 7);
-	id->own.rnr_retry = smaller_of(p->rnr_retry_count, 7);
+		bits_min_u8(p->responder_resources, responder_max);
+	id->own.initiator_depth =
+		bits_min_u8(p->initiator_depth, initiator_max);
+	id->own.retry_count = bits_min_u8(p->retry_count, 7);
+	id->own.rnr_retry = bits_min_u8(p->rnr_retry_count, 7);
 	id->own.flow_control = p->flow_control != 0;
 	id->own.qpn = id->base.qp ? id->base.qp->qp_num : p->qp_num;
 	id->own.has_srq = id->base.qp ? id->base.qp->srq != NULL : p->srq != 0;
@@ -341,10 +338,10 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 				      "request to accept");
 	/* The peer's initiator depth is this side's responder resources. */
 	take_param(id, conn_param,
-		   smaller_of(id->device->max_responder,
-			      id->remote.qp.initiator_depth),
-		   smaller_of(id->device->max_initiator,
-			      id->remote.qp.responder_resources));
+		   bits_min_u8(id->device->max_responder,
+			       id->remote.qp.initiator_depth),
+		   bits_min_u8(id->device->max_initiator,
+			       id->remote.qp.responder_resources));
 	if (r_is_iwarp(id) ? r_iw_accept(id, conn_param)
 			   : accept_roce(id, conn_param))
 		return -1;

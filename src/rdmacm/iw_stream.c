@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "iwarp/stream.h"
+#include "util/bits.h"
 #include "verbs/iwarp.h"
 
 /* How long the responder waits for the initiator's first FPDU in the
@@ -83,17 +84,12 @@ static void tell_news(void *arg, enum host_stream_news what)
 	r_iw_tell(arg, 1u << what);
 }
 
-static uint8_t small_depth(uint32_t depth)
-{
-	return depth < UINT8_MAX ? (uint8_t)depth : UINT8_MAX;
-}
-
 /* Fills in what MPA has agreed, and notes the queue pair of the connection. */
 static void fill_stream(struct r_iw *iw, struct stream_config *c)
 {
 	startup_stream(&iw->start->mpa, r_iw_segment(iw->fd), c);
-	iw->ird = small_depth(c->ird);
-	iw->ord = small_depth(c->ord);
+	iw->ird = (uint8_t)bits_min_u32(c->ird, UINT8_MAX);
+	iw->ord = (uint8_t)bits_min_u32(c->ord, UINT8_MAX);
 	iw->verbs = iw->id->device->verbs;
 	iw->calls = iw->id->device->iwarp;
 	iw->qpn = iw->id->own.qpn;

@@ -10,6 +10,12 @@
 #define CONTAINER_OF(ptr, type, member)                                        \
 	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
+/* Returns the smaller of two 8-bit numbers. */
+static inline uint8_t bits_min_u8(uint8_t a, uint8_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Returns the smaller of two 32-bit numbers. */
 static inline uint32_t bits_min_u32(uint32_t a, uint32_t b)
 {
