@@ -281,7 +281,7 @@ static bool serve_request(struct r_event *e)
 static void serve_response(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
-	struct cmproto no = {.status = 28}, yes = {0};
+	struct cmproto no = {.status = R_REJ_CONSUMER}, yes = {0};
 	int err;
 
 	if (!id->base.qp)

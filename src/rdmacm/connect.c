@@ -20,7 +20,6 @@
 #define FAST_RETRIES 4	/* with ADVERB_CM_FAST: gives up after 8 s */
 #define ACK_TIMEOUT  17 /* 0.5 s: twice the packet lifetime */
 #define HOP_LIMIT    64
-#define REJ_CONSUMER 28
 #define REJ_ECE	     35
 
 /* Bytes of private data that a program may put into each message of the CM
@@ -294,7 +293,7 @@ static bool decide_request(struct r_id *id)
 static int accept_roce(struct r_id *id,
 		       const struct rdma_conn_param *conn_param)
 {
-	struct cmproto m = {0}, no = {.status = REJ_CONSUMER};
+	struct cmproto m = {0}, no = {.status = R_REJ_CONSUMER};
 	int err;
 
 	if (conn_param && put_private(&m, conn_param->private_data,
@@ -383,7 +382,8 @@ static int reject_request(struct rdma_cm_id *id, int reason, const void *data,
 int rdma_reject(struct rdma_cm_id *id, const void *private_data,
 		uint8_t private_data_len)
 {
-	return reject_request(id, REJ_CONSUMER, private_data, private_data_len);
+	return reject_request(id, R_REJ_CONSUMER, private_data,
+			      private_data_len);
 }
 
 int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data,

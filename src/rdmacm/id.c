@@ -477,7 +477,7 @@ static void explain_end(const struct r_id *id, const struct cmproto *m)
 		r_say("rdma_connect: REJECTED: no program listens at %s "
 		      "(reason 8); start the server first, or check the port",
 		      text);
-	else if (m->event == CMPROTO_REJECTED && m->status == 28)
+	else if (m->event == CMPROTO_REJECTED && m->status == R_REJ_CONSUMER)
 		r_say("rdma_connect: REJECTED: the program at %s rejects the "
 		      "connection (reason 28)",
 		      text);

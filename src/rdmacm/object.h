@@ -355,7 +355,11 @@ void r_addr_make(struct sockaddr *a, const uint8_t ip[16], uint16_t port);
  * has room for R_ADDR_TEXT bytes.  Returns text. */
 const char *r_addr_text(const struct sockaddr *a, char *text);
 
-#define R_REJ_NO_RESOURCES 3 /* IBTA 12.6.7.2 */
+/* Reasons of a rejection: IBTA 12.6.7.2. */
+enum {
+	R_REJ_NO_RESOURCES = 3,
+	R_REJ_CONSUMER = 28, /* the program rejects */
+};
 /*
  * connect.c: rejects a connection request that the program does not get, for a
  * reason of IBTA 12.6.7.2, and frees the event and the id of the request.  The
