@@ -156,7 +156,8 @@ void r_link(struct r_id *id, uint32_t handle)
 	list_push_tail(l, &id->by_handle);
 }
 
-void r_unlink(struct r_id *id)
+/* Removes the id from the table of r_link, and sets its handle to 0. */
+static void unlink_id(struct r_id *id)
 {
 	list_remove(&id->by_handle);
 	id->handle = 0;
@@ -308,7 +309,7 @@ static void revive_id(int fd, struct r_id *id)
 	bool has_conversation = !is_empty(id->note);
 	int err = 0;
 
-	r_unlink(id);
+	unlink_id(id);
 	if (!id->state.is_passive)
 		r_bind_message(id, &id->base.route.addr.src_addr, &m);
 	else
@@ -782,7 +783,7 @@ void r_release(struct r_id *id)
 {
 	uint32_t handle = id->handle;
 
-	r_unlink(id);
+	unlink_id(id);
 	list_for_each_safe (n, &pending)
 		if (((struct pending *)(void *)n)->id == id)
 			pending_free((struct pending *)(void *)n);

@@ -251,9 +251,6 @@ void r_release(struct r_id *id);
 /* Under r_lock: adds the id to the table, so that it gets the broker's messages
  * for the handle. */
 void r_link(struct r_id *id, uint32_t handle);
-/* Under r_lock: removes the id from the table of r_link, and sets its handle to
- * 0. */
-void r_unlink(struct r_id *id);
 
 /* ---- channel.c ---- */
 
