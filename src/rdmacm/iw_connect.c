@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "log/env.h"
+#include "util/fd_identity.h"
 
 /* The initiator gives up if TCP and MPA's reply together take longer. */
 #define CONNECT_NS 55000000000ull
@@ -245,7 +246,9 @@ static void call_peer(struct r_iw *iw, uint8_t revision)
 	const struct sockaddr *to = &iw->id->base.route.addr.dst_addr;
 	struct startup_offer offer = caller_offer(iw, revision);
 	struct r_iw_start *s = iw->start;
-	int err = iw->fd < 0 ? make_socket(iw) : 0;
+	int err = iw->fd < 0		      ? make_socket(iw)
+		  : fd_identity_holds(iw->fd) ? 0
+					      : -EBADF;
 
 	s->out_sent = 0;
 	s->out_bytes = (uint16_t)startup_connect(&s->mpa, &offer, s->give_up_ns,

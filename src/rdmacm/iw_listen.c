@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "log/env.h"
+#include "util/fd_identity.h"
 
 #define START_NS   10000000000ull /* in which a request must be complete */
 #define HALVES_MIN 8		  /* the least limit of a listener's halves */
@@ -47,6 +48,8 @@ static int begin_listening(struct r_iw *iw, uint32_t backlog)
 
 	if (err)
 		return err;
+	if (!fd_identity_holds(iw->fd))
+		return -EBADF; /* the program has closed the descriptor */
 	r_iw_use_tos(iw);
 	/* The connections of this listener inherit the option.  Without the
 	 * option, connections that are ending would keep the port in use, and
@@ -97,7 +100,7 @@ void r_iw_unlisten(struct r_id *id)
 	r_take();
 	/* shutdown(2) ends the listener and leaves the port bound.  The option
 	 * becomes what r_iw_bind_socket has left. */
-	if (id->iw->state == R_IW_IDLE &&
+	if (id->iw->state == R_IW_IDLE && fd_identity_holds(id->iw->fd) &&
 	    (shutdown(id->iw->fd, SHUT_RDWR) ||
 	     setsockopt(id->iw->fd, SOL_SOCKET, SO_REUSEADDR, &may_share,
 			sizeof(may_share))))

@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -124,6 +125,12 @@ static void expect_event(const struct r_id *id, enum rdma_cm_event_type type)
 	assert_int_equal(rdma_ack_cm_event(e), 0);
 }
 
+static void open_channel(void)
+{
+	list_init(&channel.events);
+	channel.base.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+}
+
 /* The peer's kernel accepts the connections, and no program answers. */
 static void connections_fail_without_the_descriptor(void **state)
 {
@@ -133,8 +140,7 @@ static void connections_fail_without_the_descriptor(void **state)
 		    *later = id_to(nowhere);
 
 	assert_int_equal(listen(silent, 2), 0);
-	list_init(&channel.events);
-	channel.base.fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+	open_channel();
 	assert_int_equal(r_iw_connect(first, NULL), 0);
 	assert_int_equal(r_iw_connect(second, NULL), 0);
 	close(fd_of(EPOLL));
@@ -151,12 +157,40 @@ static void connections_fail_without_the_descriptor(void **state)
 	close(channel.base.fd);
 }
 
+/* The program has put its socket in place of the socket of a bound id. */
+static void a_socket_of_the_program_is_left_alone(void **state)
+{
+	int peer, own = socket(AF_INET, SOCK_STREAM, 0), fd;
+	uint16_t at = take_port(&peer);
+	struct r_id *id = id_to(at);
+	struct sockaddr_in6 other;
+	socklen_t size = sizeof(other);
+
+	assert_int_equal(listen(peer, 1), 0);
+	open_channel();
+	assert_int_equal(r_iw_bind(id, &id->base.route.addr.src_addr), 0);
+	fd = id->iw->fd;
+	assert_int_equal(dup2(own, fd), fd);
+	assert_int_equal(r_iw_listen(id, 1), -1);
+	assert_int_equal(errno, EBADF);
+	assert_int_equal(r_iw_connect(id, NULL), 0);
+	expect_event(id, RDMA_CM_EVENT_CONNECT_ERROR);
+	assert_int_equal(getpeername(own, (struct sockaddr *)&other, &size),
+			 -1);
+	rdma_destroy_id(&id->base);
+	assert_int_equal(close(fd), 0);
+	close(own);
+	close(peer);
+	close(channel.base.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_descriptor_that_the_program_closes_is_replaced),
 		cmocka_unit_test(connections_fail_without_the_descriptor),
+		cmocka_unit_test(a_socket_of_the_program_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
