@@ -95,7 +95,7 @@ static void another_word_gets_a_sentence(void **state)
 	unsetenv("ADVERB_WITHOUT");
 	assert_string_equal(checked("ADVERB_MPA", "rev1,nocrc"), "");
 	said = checked("ADVERB_MPA", "rev2");
-	assert_non_null(strstr(said, "ADVERB_MPA: \"rev2\" is none of"));
+	assert_non_null(strstr(said, "ADVERB_MPA: \"rev2\" is not one of"));
 }
 
 int main(void)
