@@ -49,7 +49,8 @@ enum cm_event_type {
 	 * consumer has called cm_establish before it came (no msg). */
 	CM_ESTABLISHED,
 	/* The peer has refused by a REJ (msg).  Without msg, the peer has begun
-	 * another connection with the queue pair of this request. */
+	 * another connection with the queue pair of the REQ or REP that the
+	 * consumer has not answered. */
 	CM_REJECTED,
 	/* The peer has not answered the REQ, REP or SIDR_REQ in time. */
 	CM_UNREACHABLE,

@@ -443,6 +443,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_ESTABLISH]	= GO(send_rtu,		ESTABLISHED),
 		[IN_DISCONNECT]	= GO(do_nothing,		REP_RCVD),
 		[IN_RELEASE]	= GO(abandon_conv,		ANSWERED),
+		[IN_STALE]	= GO(peer_refused,		CLOSED),
 	},
 	[CONV_REQ_RCVD] = {
 		[IN_REQ]	= GO(say_mra,		REQ_RCVD),

@@ -481,6 +481,11 @@ static void explain_end(const struct r_id *id, const struct cmproto *m)
 		r_say("rdma_connect: REJECTED: the program at %s rejects the "
 		      "connection (reason 28)",
 		      text);
+	else if (m->event == CMPROTO_REJECTED && !m->status)
+		r_say("rdma_connect: REJECTED: the program at %s has begun "
+		      "another connection with the queue pair by which it "
+		      "accepted this one; connect again",
+		      text);
 	else if (m->event == CMPROTO_REJECTED)
 		r_say("rdma_connect: REJECTED by %s: reason %d of IBTA 12.6.7.2 "
 		      "(3: the user who listens has all the connections that "

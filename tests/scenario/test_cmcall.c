@@ -196,6 +196,42 @@ a_restarted_peer_with_the_same_queue_pair_ends_the_old_connection(void **state)
 	world_free(w);
 }
 
+/* The peer accepts, forgets the connection, and calls with the same queue pair
+ * while the consumer has yet to answer the REP. */
+static void a_rep_without_an_answer_gives_way_to_a_new_request(void **state)
+{
+	const struct cmmsg reply = {.qp.qpn = 9};
+	struct world *w = world_new(5, 0);
+	struct cm_start s = request_of(w, CMMSG_REQ, reply.qp.qpn);
+	uint32_t id;
+
+	start(w, 0);
+	drain(w, 0);
+	run(w, w->now + SECOND / 10);
+	assert_int_equal(cm_accept(w->cm[1], w->end[1][0].id, &reply, w->now),
+			 0);
+	drain(w, 1);
+	run(w, w->now + SECOND / 10);
+	assert_int_equal(conv_find(w->cm[0], w->end[0][0].id)->state,
+			 CONV_REP_RCVD);
+	w->is_stale = true;
+	cm_free(w->cm[1]);
+	w->cm[1] = manager(w);
+	w->ends[1] = 0;
+	memcpy(s.local, w->ip[1], 16);
+	memcpy(s.peer, w->ip[0], 16);
+	for (uint32_t tries = 1; tries <= 2; tries++) {
+		cm_connect(w->cm[1], &s, w->now, &id);
+		w->end[1][w->ends[1]++] = (struct end){.id = id};
+		drain(w, 1);
+		run(w, w->now + SECOND / 10);
+		assert_int_equal(w->end[0][0].ended, 1);
+		assert_true(w->end[0][0].is_unanswered); /* no REJ has come */
+		assert_int_equal(w->ends[0], tries);
+	}
+	world_free(w);
+}
+
 /* A caller that knows the queue pair of a connection claims that queue pair in
  * the peer's name.  The peer is asked and denies the claim. */
 static void a_connection_is_not_stale_because_a_caller_says_so(void **state)
@@ -692,6 +728,8 @@ int main(void)
 		cmocka_unit_test(a_successor_knows_a_held_request_by_its_note),
 		cmocka_unit_test(
 			a_restarted_peer_with_the_same_queue_pair_ends_the_old_connection),
+		cmocka_unit_test(
+			a_rep_without_an_answer_gives_way_to_a_new_request),
 		cmocka_unit_test(
 			a_connection_is_not_stale_because_a_caller_says_so),
 		cmocka_unit_test(a_message_without_our_id_moves_nothing),

@@ -33,7 +33,7 @@ static const struct {
 			"rC."},
 	{CONV_REP_RCVD, "..Cp.C..."
 			".AEpA"
-			"..."},
+			"..C"},
 	{CONV_REQ_RCVD, "q.C......"
 			"sA.qA"
 			"..C"},
