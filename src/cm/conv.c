@@ -217,12 +217,16 @@ void conv_stop_waiting(struct cm *cm, struct conv *c)
 
 void conv_settle(struct cm *cm, struct conv *c)
 {
-	conv_stop_waiting(cm, c);
-	if (!c->is_half_open)
-		return;
+	bool was_half_open = c->is_half_open;
+
+	/* First, since the next request of this sender may now have the place
+	 * in the backlog. */
+	if (was_half_open)
+		cm->half_open[c->sender]--;
 	c->is_half_open = false;
-	cm->half_open[c->sender]--;
-	request_wake_sender(cm, c->sender);
+	conv_stop_waiting(cm, c);
+	if (was_half_open)
+		request_wake_sender(cm, c->sender);
 }
 
 /*

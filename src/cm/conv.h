@@ -72,6 +72,8 @@ enum conv_input {
 
 /* How a conversation repeats its last message until an answer comes. */
 struct conv_retry {
+	/* In CONV_HELD: the time until which the request is held. */
+	uint64_t held_until_ns;
 	/* The exponent n of a wait of 4.096 us * 2^n. */
 	uint8_t timeout_exponent;
 	/* How often `last` will be sent again, and how often it was. */
@@ -273,7 +275,8 @@ void request_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 /* Handles the timer of a conversation in HELD: the request has waited long
  * enough, or one of the functions request_wake_* has woken it. */
 void request_due(struct cm *cm, struct conv *c, uint64_t now_ns);
-/* The listener has room: wakes the first held request that waits for it. */
+/* The listener has room: wakes the first held request that waits for it and
+ * whose sender may have one more half-open request. */
 void request_wake_one(struct cm *cm, uint32_t listener);
 /* A listener was made: wakes the held requests that found no listener and find
  * one now. */
@@ -281,10 +284,11 @@ void request_wake_served(struct cm *cm);
 /* The listener has ended: wakes the held requests that wait for it. */
 void request_wake_left(struct cm *cm, uint32_t listener);
 /* The sender has one half-open request fewer: wakes the first held request of
- * that sender which has a listener. */
+ * that sender whose listener has room. */
 void request_wake_sender(struct cm *cm, uint16_t sender);
 /* The conversation has left the list `held`: decrements the counts of held
- * requests. */
+ * requests.  If the request was woken, wakes the next one that can be served.
+ */
 void request_unhold(struct cm *cm, struct conv *c);
 
 /* step.c */

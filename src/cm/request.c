@@ -196,6 +196,7 @@ static void hold_until(struct cm *cm, struct conv *c, uint32_t listener,
 		       uint64_t until_ns)
 {
 	c->listener = listener;
+	c->retry.held_until_ns = until_ns;
 	c->retry.left = 0; /* see request_due */
 	wheel_set(&cm->wheel, &c->timer, until_ns);
 }
@@ -220,12 +221,6 @@ static bool hold_request(struct cm *cm, struct conv *c, const uint8_t *mad,
 	return true;
 }
 
-void request_unhold(struct cm *cm, struct conv *c)
-{
-	cm->waiting.held_of[c->sender]--;
-	cm->waiting.held_count--;
-}
-
 /* Has the next cm_tick call request_due.  Not called here: many requests may be
  * woken at once, each may send a message, and the rings are short. */
 static void wake_held(struct cm *cm, struct conv *c)
@@ -234,12 +229,19 @@ static void wake_held(struct cm *cm, struct conv *c)
 	wheel_set(&cm->wheel, &c->timer, 0);
 }
 
+/* Can the request be served now, and has nobody woken it? */
+static bool may_wake(const struct cm *cm, const struct conv *c)
+{
+	return c->listener != CONV_NO_LISTENER && !c->retry.left &&
+	       has_room(cm, &cm->listener[c->listener], c);
+}
+
 void request_wake_one(struct cm *cm, uint32_t listener)
 {
 	list_for_each (n, &cm->waiting.held) {
 		struct conv *c = CONV_QUEUED(n);
 
-		if (c->listener == listener && !c->retry.left) {
+		if (c->listener == listener && may_wake(cm, c)) {
 			wake_held(cm, c);
 			return;
 		}
@@ -251,12 +253,27 @@ void request_wake_sender(struct cm *cm, uint16_t sender)
 	list_for_each (n, &cm->waiting.held) {
 		struct conv *c = CONV_QUEUED(n);
 
-		if (c->listener != CONV_NO_LISTENER && !c->retry.left &&
-		    c->sender == sender) {
+		if (c->sender == sender && may_wake(cm, c)) {
 			wake_held(cm, c);
 			return;
 		}
 	}
+}
+
+/* A woken request was served, was given up, or got no place after all.  Wakes
+ * the next requests that can have the places for which it was woken. */
+static void pass_on(struct cm *cm, uint32_t listener, uint16_t sender)
+{
+	request_wake_one(cm, listener);
+	request_wake_sender(cm, sender);
+}
+
+void request_unhold(struct cm *cm, struct conv *c)
+{
+	cm->waiting.held_of[c->sender]--;
+	cm->waiting.held_count--;
+	if (c->retry.left)
+		pass_on(cm, c->listener, c->sender);
 }
 
 void request_wake_served(struct cm *cm)
@@ -280,6 +297,19 @@ void request_wake_left(struct cm *cm, uint32_t listener)
 			wake_held(cm, CONV_QUEUED(n));
 }
 
+/* Holds a request of the list `held` on.  If the request was woken, the next
+ * one is woken in its place. */
+static void keep_held(struct cm *cm, struct conv *c, uint32_t listener,
+		      uint64_t until_ns)
+{
+	bool was_woken = c->retry.left != 0;
+	uint32_t left = c->listener;
+
+	hold_until(cm, c, listener, until_ns);
+	if (was_woken)
+		pass_on(cm, left, c->sender);
+}
+
 void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 {
 	bool is_woken = c->retry.left != 0;
@@ -295,12 +325,14 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 	if (l && has_room(cm, l, c)) {
 		admit_request(cm, l, c, &m, now_ns);
 	} else if (l && (is_woken || c->listener == CONV_NO_LISTENER)) {
-		hold_until(cm, c, (uint32_t)(l - cm->listener),
-			   now_ns + FULL_NS);
+		keep_held(cm, c, (uint32_t)(l - cm->listener),
+			  c->listener == CONV_NO_LISTENER
+				  ? now_ns + FULL_NS
+				  : c->retry.held_until_ns);
 	} else if (!l &&
 		   cm_expected_until(cm, m.service_id, c->local) > now_ns) {
-		hold_until(cm, c, CONV_NO_LISTENER,
-			   cm_expected_until(cm, m.service_id, c->local));
+		keep_held(cm, c, CONV_NO_LISTENER,
+			  cm_expected_until(cm, m.service_id, c->local));
 	} else {
 		if (!l)
 			refuse_unserved(cm, c->peer, c->local, &m);

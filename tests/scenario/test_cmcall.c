@@ -363,6 +363,145 @@ static void a_peers_share_is_handed_on(void **state)
 	world_free(w);
 }
 
+/* A manager with listeners for SERVICE and SERVICE + 1 at 10.0.0.1. */
+static struct cm *manager_of(uint32_t half_open, const uint32_t backlog[2])
+{
+	struct cm_config config = {
+		.seed = 1, .conversations = 100, .half_open = half_open};
+	static const struct cm_where any = {.any_v4 = true};
+	struct cm *cm = cm_new(&config, SECOND);
+	uint32_t listener;
+
+	for (uint32_t i = 0; i < 2; i++)
+		cm_listen(cm, NULL, 0, SERVICE + i, &any, backlog[i],
+			  &listener);
+	return cm;
+}
+
+/* Returns the conversation of the next request that was served; 0: none was. */
+static uint32_t next_served(struct cm *cm)
+{
+	struct cm_event e;
+	struct cm_frame f;
+
+	while (cm_tx(cm, &f))
+		;
+	while (cm_event(cm, &e))
+		if (e.type == CM_REQUEST)
+			return e.id;
+	return 0;
+}
+
+/* The host 10.0.0.`host` sends a message to 10.0.0.1.  A REQ goes to service
+ * SERVICE + `more`.  Returns as next_served. */
+static uint32_t send_from(struct cm *cm, enum cmmsg_kind kind, uint8_t host,
+			  uint32_t id, uint32_t more)
+{
+	const uint8_t to[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1};
+	const uint8_t from[16] = {[10] = 0xff, 0xff, 10, 0, 0, host};
+	struct cmmsg m = {.kind = kind,
+			  .local_id = id,
+			  .reason = CMMSG_REJ_TIMEOUT,
+			  .qp.qpn = id,
+			  .service_id = SERVICE + more};
+	uint8_t mad[MAD_BYTES];
+
+	if (kind == CMMSG_REJ)
+		m.remote_id = conv_find_remote(cm, from, id)->local_id;
+	memcpy(m.primary.local_gid, from, 16);
+	memcpy(m.primary.remote_gid, to, 16);
+	cmmsg_write(mad, &m);
+	cm_rx(cm, from, to, 0, mad, sizeof(mad), SECOND);
+	return next_served(cm);
+}
+
+static uint32_t request_from(struct cm *cm, uint8_t host, uint32_t id,
+			     uint32_t more)
+{
+	return send_from(cm, CMMSG_REQ, host, id, more);
+}
+
+/* The consumer takes a request; returns the peer's id of the request that is
+ * served next, or 0. */
+static uint32_t served_by(struct cm *cm, uint32_t taken, uint64_t now_ns)
+{
+	uint32_t id;
+
+	cm_taken(cm, taken);
+	cm_tick(cm, now_ns);
+	id = next_served(cm);
+	return id ? conv_find(cm, id)->remote_id : 0;
+}
+
+/* A request that waits for its sender's share comes first in the list. */
+static void a_place_goes_to_a_sender_that_may_use_it(void **state)
+{
+	struct cm *cm = manager_of(2, (const uint32_t[]){2, 2});
+	uint32_t waits[4];
+
+	for (uint32_t i = 1; i <= 2; i++)
+		cm_taken(cm, request_from(cm, 2, i, 0));
+	assert_int_equal(request_from(cm, 2, 3, 0), 0);
+	for (uint8_t i = 0; i < 4; i++)
+		waits[i] = request_from(cm, 3 + i, 10 + i, 0);
+	assert_true(waits[0] && waits[1]);
+	assert_false(waits[2] || waits[3]);
+	assert_int_equal(cm->waiting.held_count, 3);
+	assert_int_equal(served_by(cm, waits[0], 6 * SECOND), 12);
+	/* the first one is not repeated, so it is forgotten nevertheless */
+	assert_int_equal(served_by(cm, waits[1], 6 * SECOND), 13);
+	assert_int_equal(cm->waiting.held_count, 1);
+	cm_tick(cm, 11 * SECOND);
+	assert_int_equal(cm->waiting.held_count, 0);
+	cm_free(cm);
+}
+
+/* A request that waits for a full backlog comes first in the list. */
+static void a_senders_share_goes_to_a_listener_with_room(void **state)
+{
+	struct cm *cm = manager_of(1, (const uint32_t[]){1, 1});
+	uint32_t first, other;
+
+	other = request_from(cm, 3, 1, 0); /* takes the one place */
+	first = request_from(cm, 2, 2, 1);
+	cm_taken(cm, first);
+	assert_int_equal(request_from(cm, 2, 3, 0), 0);
+	assert_int_equal(request_from(cm, 2, 4, 1), 0);
+	assert_int_equal(
+		cm_reject(cm, first, &(struct cmmsg){.reason = 28}, SECOND), 0);
+	cm_tick(cm, SECOND);
+	assert_int_equal(conv_find(cm, next_served(cm))->remote_id, 4);
+	assert_int_equal(served_by(cm, other, SECOND), 0);
+	cm_free(cm);
+}
+
+/* A woken request that gets no place, or that its sender gives up, leaves the
+ * place to the next one. */
+static void a_place_is_not_lost_with_a_request(void **state)
+{
+	for (int gives_up = 0; gives_up <= 1; gives_up++) {
+		struct cm *cm = manager_of(1, (const uint32_t[]){1, 1});
+		uint32_t first = request_from(cm, 2, 1, 0), id;
+
+		assert_true(first);
+		assert_int_equal(request_from(cm, 3, 2, 0), 0);
+		assert_int_equal(request_from(cm, 4, 3, 0), 0);
+		cm_taken(cm, first);
+		if (gives_up)
+			send_from(cm, CMMSG_REJ, 3, 2, 0);
+		else /* uses up the share of the sender that was woken */
+			assert_true(request_from(cm, 3, 4, 1));
+		cm_tick(cm, SECOND);
+		id = next_served(cm);
+		if (!id) {
+			cm_tick(cm, SECOND);
+			id = next_served(cm);
+		}
+		assert_int_equal(id ? conv_find(cm, id)->remote_id : 0, 3);
+		cm_free(cm);
+	}
+}
+
 /*
  * However many requests of a peer were answered lately, the next request is
  * taken at once; and the answers that are kept for repetition are bounded.
@@ -736,6 +875,9 @@ int main(void)
 		cmocka_unit_test(a_flood_of_requests_is_bounded),
 		cmocka_unit_test(a_flood_of_requests_to_no_listener_is_bounded),
 		cmocka_unit_test(a_peers_share_is_handed_on),
+		cmocka_unit_test(a_place_goes_to_a_sender_that_may_use_it),
+		cmocka_unit_test(a_senders_share_goes_to_a_listener_with_room),
+		cmocka_unit_test(a_place_is_not_lost_with_a_request),
 		cmocka_unit_test(answers_delay_no_other_request),
 		cmocka_unit_test(an_owner_leaves_conversations_to_other_owners),
 		cmocka_unit_test(an_owner_leaves_listeners_to_other_owners),
