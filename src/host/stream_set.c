@@ -28,6 +28,7 @@ struct stream_socket {
 	bool is_awaited;   /* the news HOST_STREAM_READY is still due */
 	bool is_closing;   /* stream_set_close was called */
 	bool has_finished; /* FIN was sent */
+	bool gets_no_more; /* the peer has sent FIN */
 	/* checked_ns: when fd was last checked to be ours.
 	 * deadline_ns: when the connection ends at the latest, or NEVER. */
 	uint64_t checked_ns, deadline_ns;
@@ -109,7 +110,8 @@ static bool is_ours(int fd, uint64_t *checked_ns, uint64_t now_ns)
 static void watch_socket(struct stream_set *set, struct stream_socket *s,
 			 int how)
 {
-	struct epoll_event ev = {.events = EPOLLIN};
+	/* After FIN the socket is readable for ever. */
+	struct epoll_event ev = {.events = s->gets_no_more ? 0 : EPOLLIN};
 
 	ev.data.u32 = s->q ? s->qpn : LINGERS;
 	if (s->left_bytes)
@@ -142,7 +144,7 @@ static bool send_left(struct stream_set *set, struct stream_socket *s)
 	return true;
 }
 
-/* Ends a connection that is broken, or to which the peer sends no more. */
+/* Ends a connection that is broken, or that has nothing left to send. */
 static void drop_socket(struct stream_set *set, struct engine *e,
 			struct stream_socket *s, uint64_t now_ns)
 {
@@ -185,17 +187,48 @@ static void end_socket(struct stream_set *set, struct stream_socket *s,
 	linger_socket(set, s, now_ns);
 }
 
+/* The peer has sent FIN: the QP has failed, and the connection ends.  The peer
+ * may still read, so the bytes of s->left are sent first: they may be of
+ * requests that have completed. */
+static void take_fin(struct stream_set *set, struct engine *e,
+		     struct stream_socket *s, uint64_t now_ns)
+{
+	if (!s->left_bytes) {
+		drop_socket(set, e, s, now_ns);
+		return;
+	}
+	s->gets_no_more = true;
+	engine_stream_lost(e, s->q, now_ns);
+	end_socket(set, s, now_ns);
+}
+
+/* Reads and drops the peer's bytes.  False: the connection is broken, or
+ * nothing is left to send or to read. */
+static bool read_lingering(struct stream_set *set, struct stream_socket *s)
+{
+	ssize_t got = s->gets_no_more
+			      ? 0
+			      : tcp_receive(s->fd, set->rx, STREAM_SET_BYTES);
+
+	if (got)
+		return got > 0 || got == -EAGAIN;
+	if (!s->left_bytes)
+		return false;
+	if (!s->gets_no_more) {
+		s->gets_no_more = true;
+		watch_socket(set, s, EPOLL_CTL_MOD);
+	}
+	return true;
+}
+
 /* Sends the bytes of s->left, and reads and drops the peer's bytes.  False: the
- * connection is broken, or the peer sends no more. */
+ * connection is broken, or nothing is left to send or to read. */
 static bool serve_lingering(struct stream_set *set, struct stream_socket *s)
 {
-	ssize_t got;
-
 	if (!fd_identity_holds(s->fd) || (s->left_bytes && !send_left(set, s)))
 		return false;
 	finish_sending(s);
-	got = tcp_receive(s->fd, set->rx, STREAM_SET_BYTES);
-	return got > 0 || got == -EAGAIN;
+	return read_lingering(set, s);
 }
 
 static void put_back(struct list *kept, struct list *sockets)
@@ -320,7 +353,11 @@ bool stream_set_send(struct stream_set *set, struct engine *e, uint64_t now_ns)
 static void take_bytes(struct stream_set *set, struct engine *e,
 		       struct stream_socket *s, int64_t result, uint64_t now_ns)
 {
-	if (result <= 0) {
+	if (!result) {
+		take_fin(set, e, s, now_ns);
+		return;
+	}
+	if (result < 0) {
 		drop_socket(set, e, s, now_ns);
 		return;
 	}

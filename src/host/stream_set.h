@@ -16,12 +16,13 @@
  * taken them.  So a slow peer lets the send queue fill, but uses no more
  * memory.
  *
- * When a QP is done with its connection, the connection lingers: the set sends
- * the bytes that it keeps, sends FIN, and reads and drops the peer's bytes
- * until the peer closes, for five seconds at most.  Closing the socket at once
- * would lose bytes of requests that have completed: those that the set keeps,
- * and, if the socket has unread bytes, also those in the socket, because the
- * kernel then sends RST.
+ * When a QP is done with its connection, or the peer has sent FIN and the set
+ * still keeps bytes, the connection lingers: the set sends the bytes that it
+ * keeps, sends FIN, and reads and drops the peer's bytes until the peer closes,
+ * for five seconds at most.  Closing the socket at once would lose bytes of
+ * requests that have completed: those that the set keeps, and, if the socket
+ * has unread bytes, also those in the socket, because the kernel then sends
+ * RST.
  *
  * Owner: struct progress; lock: the progress lock.
  */

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* iWARP: the TCP connection of a queue pair, whose peer is the test. */
+#include "test.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "host/stream_set.h"
+#include "scenario/joined.h"
+
+#define BYTES 200000u
+
+/* Side 0 of `j` sends by a connection of `set`; `peer` is the other end. */
+struct wired {
+	struct joined j;
+	struct stream_set set;
+	struct host_stream stream;
+	int peer;
+	uint32_t ends; /* how often HOST_STREAM_ENDED was reported */
+};
+
+static void count_end(void *arg, enum host_stream_news what)
+{
+	struct wired *w = arg;
+
+	w->ends += what == HOST_STREAM_ENDED;
+}
+
+/* Makes a TCP connection that takes only a part of BYTES bytes. */
+static void connect_pair(int *near, int *far)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int small = 4096, listener = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t size = sizeof(at);
+
+	assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &small,
+				    sizeof(small)),
+			 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, size), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size),
+			 0);
+	*near = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	assert_int_equal(
+		setsockopt(*near, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)),
+		0);
+	assert_true(!connect(*near, (struct sockaddr *)&at, size) ||
+		    errno == EINPROGRESS);
+	*far = accept(listener, NULL, NULL);
+	assert_true(*far >= 0);
+	close(listener);
+}
+
+static void wire(struct wired *w)
+{
+	memset(w, 0, sizeof(*w));
+	joined_plain(&w->j);
+	stream_set_init(&w->set);
+	w->stream = (struct host_stream){
+		.config = &w->j.config[0], .news = count_end, .arg = w};
+	connect_pair(&w->stream.fd, &w->peer);
+	assert_int_equal(stream_set_open(&w->set, w->j.d->side[0].engine,
+					 w->j.d->side[0].side, &w->stream,
+					 w->j.d->now_ns),
+			 0);
+}
+
+static void unwire(struct wired *w)
+{
+	stream_set_fini(&w->set);
+	close(w->peer);
+	joined_part(&w->j);
+}
+
+static int descriptor_of(const struct wired *w)
+{
+	return (int)shared_own(&w->set.waits_on) - 1;
+}
+
+/* Would a thread that waits for work wake up for the set? */
+static bool is_due(const struct wired *w)
+{
+	struct pollfd p = {descriptor_of(w), POLLIN, 0};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+static void turn(struct wired *w)
+{
+	stream_set_receive(&w->set, w->j.d->side[0].engine, w->j.d->now_ns);
+}
+
+static void end_queue_pair(struct wired *w)
+{
+	stream_set_drop(&w->set, w->j.d->side[0].engine,
+			w->j.d->side[0].qp->qpn, w->j.d->now_ns);
+}
+
+/* Has a WRITE complete, although the socket takes only a part of its bytes. */
+static void fill(struct wired *w)
+{
+	struct engine *e = w->j.d->side[0].engine;
+	struct engine_frame frame;
+
+	two_hcas_fill(w->j.d, 0, 0, BYTES);
+	joined_post(&w->j, HCA_WR_RDMA_WRITE, 0, BYTES, 0);
+	assert_int_equal(engine_tx(e, &frame, 1, w->j.d->now_ns), 0);
+	assert_true(stream_set_send(&w->set, e, w->j.d->now_ns));
+	joined_done(&w->j, 0, HCA_SUCCESS);
+	assert_int_equal(w->set.full, 1);
+}
+
+/* The peer reads all bytes until FIN, and executes them. */
+static void read_all(struct wired *w)
+{
+	struct two_hcas_side *s = &w->j.d->side[1];
+	uint8_t bytes[4096];
+	ssize_t n;
+
+	do {
+		struct pollfd p = {w->peer, POLLIN, 0};
+
+		while (!poll(&p, 1, 0))
+			turn(w);
+		n = recv(w->peer, bytes, sizeof(bytes), 0);
+		assert_true(n >= 0);
+		engine_stream_rx(s->engine, s->side, bytes, (uint32_t)n,
+				 w->j.d->now_ns);
+	} while (n);
+	joined_same(&w->j, 0, 0, BYTES);
+}
+
+/* Waits until FIN has come, and handles it. */
+static void take_fin(struct wired *w)
+{
+	struct pollfd p = {w->stream.fd, POLLRDHUP, 0};
+
+	assert_int_equal(poll(&p, 1, 30000), 1);
+	turn(w);
+	/* the kernel may still have moved bytes between its buffers */
+	for (int i = 0; i < 1000 && is_due(w); i++)
+		turn(w);
+}
+
+/* The peer sends FIN, and reads only later. */
+static void the_bytes_of_a_completed_request_reach_a_peer_that_reads(void **s)
+{
+	for (int lingers = 0; lingers <= 1; lingers++) {
+		struct wired w;
+
+		wire(&w);
+		fill(&w);
+		if (lingers)
+			end_queue_pair(&w);
+		shutdown(w.peer, SHUT_WR);
+		take_fin(&w);
+		assert_int_equal(w.ends, 1);
+		assert_int_equal(joined_state(&w.j, 0), HCA_QP_ERR);
+		assert_false(is_due(&w)); /* FIN wakes nobody again */
+		read_all(&w);
+		assert_int_equal(w.ends, 1);
+		assert_false(stream_set_is_open(&w.set));
+		unwire(&w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			the_bytes_of_a_completed_request_reach_a_peer_that_reads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
