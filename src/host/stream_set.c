@@ -72,8 +72,13 @@ static void free_socket(struct stream_set *set, struct stream_socket *s)
 	if (s->left_bytes)
 		set->full--;
 	list_remove(&s->link);
-	if (fd_identity_holds(s->fd))
+	if (fd_identity_holds(s->fd)) {
+		/* close would leave the socket in the epoll set while a child
+		 * of fork has a copy of the descriptor, and the set would
+		 * report it for ever. */
+		epoll_ctl(epoll_of(set), EPOLL_CTL_DEL, s->fd, NULL);
 		tcp_end(s->fd);
+	}
 	fd_identity_close(s->fd);
 	free_memory(s);
 }

@@ -168,11 +168,29 @@ static void the_bytes_of_a_completed_request_reach_a_peer_that_reads(void **s)
 	}
 }
 
+/* As a child of fork has it that does not call exec. */
+static void a_copy_of_the_descriptor_keeps_nobody_awake(void **s)
+{
+	struct wired w;
+	int copy;
+
+	wire(&w);
+	copy = dup(w.stream.fd);
+	end_queue_pair(&w);
+	shutdown(w.peer, SHUT_WR);
+	while (stream_set_is_open(&w.set))
+		turn(&w);
+	assert_false(is_due(&w));
+	close(copy);
+	unwire(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			the_bytes_of_a_completed_request_reach_a_peer_that_reads),
+		cmocka_unit_test(a_copy_of_the_descriptor_keeps_nobody_awake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
