@@ -61,6 +61,12 @@ void engine_stream_lost(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	stream_lost(&e->ibt, q);
 }
 
+void engine_stream_end(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
+{
+	e->ibt.now_ns = now_ns;
+	stream_end(&e->ibt, q);
+}
+
 bool engine_stream_has_begun(const struct ibt_qp *q)
 {
 	return stream_has_begun(q);

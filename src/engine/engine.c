@@ -151,12 +151,14 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 	for (uint32_t i = e->ibt.events.tail; i != e->ibt.events.head; i++) {
 		struct engine_event *v = ibt_event_at(&e->ibt, i);
 
-		/* Events of CQs and SRQs stay.  The other events have the
-		 * cookie of the QP, which is about to be freed, so they are
-		 * replaced by events without a meaning. */
+		/* Events of CQs and SRQs stay, and so do explanations.  The
+		 * other events have the cookie of the QP, which is about to be
+		 * freed: engine_events leaves out what replaces them. */
 		if (v->qpn == q->qp->qpn && v->type != ENGINE_CQ_EVENT &&
-		    v->type != ENGINE_CQ_ERR && v->type != ENGINE_SRQ_LIMIT)
-			v->type = ENGINE_EXPLAIN, v->explain.cause = 0;
+		    v->type != ENGINE_CQ_ERR && v->type != ENGINE_SRQ_LIMIT &&
+		    v->type != ENGINE_EXPLAIN)
+			v->type = ENGINE_EXPLAIN,
+			v->explain.cause = EXPLAIN_NONE;
 	}
 	stream_close(q);
 	initiator_fini(&e->ibt, q);
@@ -718,8 +720,15 @@ size_t engine_events(struct engine *e, struct engine_event *events, size_t max)
 	struct ibt *t = &e->ibt;
 	size_t n = 0;
 
-	for (; n < max && t->events.tail != t->events.head; n++)
-		events[n] = *ibt_event_at(t, t->events.tail++);
+	while (n < max && t->events.tail != t->events.head) {
+		const struct engine_event *v =
+			ibt_event_at(t, t->events.tail++);
+
+		/* see engine_qp_remove */
+		if (v->type != ENGINE_EXPLAIN ||
+		    v->explain.cause != EXPLAIN_NONE)
+			events[n++] = *v;
+	}
 	return n;
 }
 

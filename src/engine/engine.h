@@ -383,6 +383,9 @@ void engine_stream_rx(struct engine *e, struct ibt_qp *q, const uint8_t *p,
 		      uint32_t n, uint64_t now_ns);
 /* Fails q, unless it has failed, because its connection has ended. */
 void engine_stream_lost(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
+/* Fails q, unless it has failed, because the program has ended its connection:
+ * the user gets no message. */
+void engine_stream_end(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 /* May q send: is this side the initiator, or has a valid first FPDU of the peer
  * come?  The caller limits the time of the wait. */
 bool engine_stream_has_begun(const struct ibt_qp *q);

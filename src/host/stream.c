@@ -142,6 +142,6 @@ void host_stream_abort(struct host *h, uint32_t qpn,
 	progress_take(p);
 	q = engine_qp_find(p->engine, qpn);
 	if (stream_set_abort(&p->streams, qpn, arg, p->now_ns) && q)
-		engine_stream_lost(p->engine, q, p->now_ns);
+		engine_stream_end(p->engine, q, p->now_ns);
 	progress_give(p);
 }

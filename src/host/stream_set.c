@@ -590,7 +590,7 @@ void stream_set_drop(struct stream_set *set, struct engine *e, uint32_t qpn,
 
 	if (!s)
 		return;
-	engine_stream_lost(e, s->q, now_ns);
+	engine_stream_end(e, s->q, now_ns);
 	end_socket(set, s, now_ns);
 }
 

@@ -86,8 +86,9 @@ void stream_set_cancel(struct stream_set *set, uint32_t qpn);
  * unless the connection was opened with this host_stream.arg. */
 void stream_set_close(struct stream_set *set, struct engine *e, uint32_t qpn,
 		      const void *arg, uint64_t now_ns);
-/* Ends the connection of the QP `qpn`, if it has one, at once: the QP fails,
- * the news HOST_STREAM_ENDED is reported, and the connection lingers. */
+/* Ends the connection of the QP `qpn`, if it has one, at once, because the
+ * program ends it: the QP fails without a message to the user, the news
+ * HOST_STREAM_ENDED is reported, and the connection lingers. */
 void stream_set_drop(struct stream_set *set, struct engine *e, uint32_t qpn,
 		     uint64_t now_ns);
 /* Detaches the connection of the QP `qpn` at once, without news: the connection

@@ -88,25 +88,28 @@ bool stream_is_drained(const struct ibt_qp *q)
 	       s->in.head == s->in.tail;
 }
 
+void stream_end(struct ibt *t, struct ibt_qp *q)
+{
+	q->stream->phase = STREAM_OVER;
+	if (q->qp->state != HCA_QP_ERR)
+		ibt_qp_fail(t, q, ENGINE_EXPLAIN);
+}
+
 /* RFC 5041 6.2.2. */
 void stream_lost(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_PEER_LEFT};
-	struct iwarp_stream *s = q->stream;
 	uint32_t oldest = shared_own(&q->qp->sq.completed);
 	bool is_busy = oldest != shared_load(&q->qp->sq.head);
 
-	s->phase = STREAM_OVER;
-	if (q->qp->state == HCA_QP_ERR)
-		return;
-	if (is_busy) {
+	if (is_busy && q->qp->state != HCA_QP_ERR) {
 		const struct wqe *w = wq_at(t->hca, &q->qp->sq, oldest);
 
 		x.wr_id = w->wr_id;
 		x.opcode = w->opcode;
 		ibt_explain(t, q, &x);
 	}
-	ibt_qp_fail(t, q, ENGINE_EXPLAIN);
+	stream_end(t, q);
 }
 
 void stream_fail(struct ibt *t, struct ibt_qp *q, enum terminate_cause cause,

@@ -180,6 +180,9 @@ struct iwarp_stream {
 int stream_open(struct ibt *t, struct ibt_qp *q, const struct stream_config *c);
 /* Frees q's stream, if there is one. */
 void stream_close(struct ibt_qp *q);
+/* The program has ended the connection: q enters ERR, without a message to the
+ * user. */
+void stream_end(struct ibt *t, struct ibt_qp *q);
 /* The TCP connection has ended: q enters ERR.  The user gets a message if a
  * request was not completed. */
 void stream_lost(struct ibt *t, struct ibt_qp *q);

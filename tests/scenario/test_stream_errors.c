@@ -641,6 +641,53 @@ static void a_lost_connection_flushes_both_sides(void **state)
 	joined_part(&j);
 }
 
+/* The program destroys the queue pair of side i.  Returns the cause of the only
+ * event that is left, or EXPLAIN_NONE if there is no event. */
+static enum explain_cause cause_after_destroy(struct joined *j, int i)
+{
+	struct two_hcas_side *s = &j->d->side[i];
+	struct engine_event e[2];
+	size_t n;
+
+	engine_qp_remove(s->engine, s->side);
+	n = engine_events(s->engine, e, 2);
+	assert_true(n < 2);
+	s->side = engine_qp_add(s->engine, s->qp);
+	joined_part(j);
+	if (!n)
+		return EXPLAIN_NONE;
+	assert_int_equal(e[0].type, ENGINE_EXPLAIN);
+	assert_int_not_equal(e[0].explain.cause, EXPLAIN_NONE);
+	return e[0].explain.cause;
+}
+
+/* A request is under way when a connection ends. */
+static void begin_request(struct joined *j, uint64_t remote)
+{
+	joined_plain(j);
+	joined_post(j, HCA_WR_RDMA_WRITE, 0, 100, remote);
+	joined_post(j, HCA_WR_RDMA_READ, 0, 100, 0);
+	joined_fill(j, 0);
+}
+
+/* The events have not been taken yet. */
+static void a_destroyed_queue_pair_leaves_its_explanation(void **state)
+{
+	struct joined j;
+
+	begin_request(&j, 0);
+	engine_stream_lost(j.d->side[0].engine, j.d->side[0].side, j.d->now_ns);
+	assert_int_equal(cause_after_destroy(&j, 0), EXPLAIN_PEER_LEFT);
+	/* refused, so that there is also an event of the queue pair */
+	begin_request(&j, TWO_HCAS_MEMORY);
+	joined_deliver(&j, 1, UINT32_MAX);
+	assert_int_equal(cause_after_destroy(&j, 1), EXPLAIN_REMOTE_KEY);
+	/* the program knows that it has destroyed the queue pair */
+	begin_request(&j, 0);
+	engine_stream_end(j.d->side[0].engine, j.d->side[0].side, j.d->now_ns);
+	assert_int_equal(cause_after_destroy(&j, 0), EXPLAIN_NONE);
+}
+
 /* The program moves its queue pair to ERR: nothing more is sent or placed. */
 static void a_queue_pair_in_err_takes_no_bytes(void **state)
 {
@@ -718,6 +765,7 @@ int main(void)
 		cmocka_unit_test(a_terminate_quotes_what_its_error_is_about),
 		cmocka_unit_test(random_streams_do_no_harm),
 		cmocka_unit_test(a_lost_connection_flushes_both_sides),
+		cmocka_unit_test(a_destroyed_queue_pair_leaves_its_explanation),
 		cmocka_unit_test(a_queue_pair_in_err_takes_no_bytes),
 		cmocka_unit_test(a_queue_pair_is_used_again),
 	};

@@ -185,12 +185,28 @@ static void a_copy_of_the_descriptor_keeps_nobody_awake(void **s)
 	unwire(&w);
 }
 
+/* Its request has not completed. */
+static void the_end_by_the_program_itself_is_not_explained(void **s)
+{
+	struct engine_event e;
+	struct wired w;
+
+	wire(&w);
+	joined_post(&w.j, HCA_WR_RDMA_READ, 0, 100, 0);
+	end_queue_pair(&w);
+	assert_int_equal(joined_state(&w.j, 0), HCA_QP_ERR);
+	assert_int_equal(engine_events(w.j.d->side[0].engine, &e, 1), 0);
+	unwire(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			the_bytes_of_a_completed_request_reach_a_peer_that_reads),
 		cmocka_unit_test(a_copy_of_the_descriptor_keeps_nobody_awake),
+		cmocka_unit_test(
+			the_end_by_the_program_itself_is_not_explained),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
