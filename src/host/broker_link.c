@@ -354,6 +354,7 @@ static void give_up(struct engine *engine, uint64_t now_ns)
 	questions = 0;
 	has_dead = false;
 	local_peer_is_back();
+	source_port_give_up(engine, now_ns);
 }
 
 void broker_link_turn(struct engine *engine, uint64_t now_ns)

@@ -134,6 +134,14 @@ void source_port_is_back(void)
 	waiters = kept;
 }
 
+void source_port_give_up(struct engine *e, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < waiters; i++)
+		if (was_believed(&waiting[i], waiting[i].user))
+			engine_source(e, &waiting[i], true, now_ns);
+	waiters = 0;
+}
+
 void source_port_forget(void)
 {
 	waiters = 0;

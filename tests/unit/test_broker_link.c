@@ -2,8 +2,10 @@
 /* Questions of a process to the broker about other processes. */
 #include "brokers.h"
 
+#include "engine/inside.h"
 #include "host/host.h"
 #include "host/broker_link.h"
+#include "host/source_port.h"
 
 #define PATIENCE_NS 60000000000u
 
@@ -42,10 +44,85 @@ static void a_question_without_room_is_asked_later(void **state)
 	end_broker(broker);
 }
 
+/* Returns a socket that another user owns, bound to the port *port, which the
+ * function chooses. */
+static int port_of_another(uint16_t *port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	socklen_t size = sizeof(at);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, size), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+	*port = ntohs(at.sin_port);
+	/* An ordinary user is not mapped in this namespace, so that its number
+	 * may be that of any user. */
+	if (!geteuid())
+		assert_int_equal(fchown(fd, 65534, (gid_t)-1), 0);
+	return fd;
+}
+
+/* Turns until this process has said hello to the broker that listens, and has
+ * this broker refuse it. */
+static void refuse_there(struct engine *engine, int listener)
+{
+	struct proto word = {.magic = PROTO_MAGIC,
+			     .version = PROTO_VERSION,
+			     .kind = PROTO_REFUSED,
+			     .value = EUSERS,
+			     .why = "the test refuses"};
+	struct pollfd p = {listener, POLLIN, 0};
+	int fd;
+
+	while (!poll(&p, 1, 0))
+		broker_link_turn(engine, 1);
+	fd = accept(listener, NULL, NULL);
+	assert_int_equal(proto_send(fd, &word, NULL), 0);
+	broker_link_turn(engine, 1);
+	close(fd);
+}
+
+/* The broker dies before it answers, and its successor refuses this process: no
+ * question waits for an answer any more, so nothing is due until the next
+ * attempt. */
+static void a_refusal_ends_the_questions_about_ports(void **state)
+{
+	struct engine_dgram d = {.from.ip = {[10] = 0xff, 0xff, 127, 0, 0, 1},
+				 .local = true};
+	struct engine engine = {0};
+	struct client other; /* introduces the broker */
+	int fd = broker_link_socket(-1, -1, PATIENCE_NS), port;
+	int listener;
+	pid_t broker;
+
+	assert_true(fd >= 0);
+	open_or_fail(&other);
+	broker = broker_of(&other);
+	port = port_of_another(&d.from.port);
+	source_port_forget();
+	assert_int_equal(
+		engine_sources_init(&engine.sources, true, steer_class), 0);
+	stop_broker(broker);
+	engine_sources_look(&engine.sources, &d, steer_qpn(other.class, 5), 1);
+	source_port_find(&engine, 1);
+	assert_true(source_port_is_asking());
+	end_broker(broker);
+	listener = listen_there();
+	refuse_there(&engine, listener);
+	assert_false(source_port_is_asking());
+	close(listener);
+	engine_sources_fini(&engine.sources);
+	client_close(&other);
+	broker_link_close();
+	close(port);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_question_without_room_is_asked_later),
+		cmocka_unit_test(a_refusal_ends_the_questions_about_ports),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
