@@ -29,9 +29,9 @@ static shared_u32 version = 1; /* always odd; written with the lock `ports` */
 static struct {
 	bool runs;
 	pthread_t thread;
-	int netlink_fd, stop_fd;
+	int netlink_fd, stop_fd; /* -1: none */
 	void (*port)(const struct device *dev, enum device_event what);
-} watch;
+} watch = {.netlink_fd = -1, .stop_fd = -1};
 
 /* Initialises the locks in the child of a fork, in which the thread that held
  * them does not exist. */
@@ -243,11 +243,10 @@ void netif_unwatch(void)
 
 void netif_forget(void)
 {
-	if (watch.netlink_fd > 0)
-		fd_identity_close(watch.netlink_fd);
-	if (watch.stop_fd > 0)
-		fd_identity_close(watch.stop_fd);
+	fd_identity_close(watch.netlink_fd);
+	fd_identity_close(watch.stop_fd);
 	memset(&watch, 0, sizeof(watch));
+	watch.netlink_fd = watch.stop_fd = -1;
 }
 
 /* Returns an entry with this address, of either RoCE version, in the GID table

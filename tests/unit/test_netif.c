@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -170,6 +171,24 @@ static void datagrams_come_to_roce_devices_alone(void **state)
 	in_a_child(see_iwarp_alone);
 }
 
+/* The descriptors are then numbers of the program's next files. */
+static int watch_without_stdin(void)
+{
+	close(STDIN_FILENO);
+	netif_watch(on_port);
+	netif_unwatch();
+	CHECK(fcntl(STDIN_FILENO, F_GETFD) < 0);
+	CHECK(open("/dev/null", O_RDONLY) == STDIN_FILENO);
+	netif_forget();
+	CHECK(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+	return 0;
+}
+
+static void a_program_without_stdin_gets_its_descriptors_back(void **state)
+{
+	in_a_child(watch_without_stdin);
+}
+
 static void lo_alone_is_a_device_with_its_addresses(void **state)
 {
 	const struct device *d;
@@ -247,6 +266,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		/* first, before this process has chosen its devices */
 		cmocka_unit_test(datagrams_come_to_roce_devices_alone),
+		cmocka_unit_test(
+			a_program_without_stdin_gets_its_descriptors_back),
 		cmocka_unit_test(lo_alone_is_a_device_with_its_addresses),
 		cmocka_unit_test(changes_are_told_and_seen),
 		cmocka_unit_test(a_watch_ends_and_begins_again),
