@@ -550,10 +550,12 @@ int sysfs_devices(void)
 void sysfs_refresh(void)
 {
 	lock_take(&lock);
-	if (usable && !fd_identity_holds(hold_fd))
-		write_first();
-	else if (usable)
+	/* Also after an error, which may have been a full disk: written anew,
+	 * the tree is usable again. */
+	if (fd_identity_holds(hold_fd))
 		usable = write_now() == 0;
+	else if (usable)
+		write_first();
 	lock_give(&lock);
 }
 

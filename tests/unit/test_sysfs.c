@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -234,6 +235,24 @@ static void a_tree_that_cannot_be_written_is_an_error(void **state)
 	close(fd);
 }
 
+/* While the tree cannot be written it has no path. */
+static void a_tree_is_written_again_after_an_error(void **state)
+{
+	struct rlimit was, none;
+
+	setenv("ADVERB_DEVICES", "lo", 1);
+	setenv("ADVERB_SYSFS", root, 1);
+	assert_non_null(sysfs_path());
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){0, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	sysfs_refresh();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_null(sysfs_path());
+	sysfs_refresh();
+	assert_non_null(sysfs_path());
+}
+
 static void a_folder_of_other_things_is_left_alone(void **state)
 {
 	assert_int_equal(mkdir(at("class"), 0755), 0);
@@ -310,6 +329,9 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_tree_that_cannot_be_written_is_an_error, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_tree_is_written_again_after_an_error, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_folder_of_other_things_is_left_alone, set_up,
