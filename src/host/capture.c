@@ -150,10 +150,20 @@ static const char *why_not(int fd)
 	return NULL;
 }
 
+/* Removes O_NONBLOCK.  Returns 0, or -1 and errno. */
+static int make_waiting(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || !(flags & O_NONBLOCK))
+		return flags < 0 ? -1 : 0;
+	return fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+}
+
 /* Returns a descriptor, or -1 with *why. */
 static int open_capture(const char *name, const char **why)
 {
-	int fd = open_named(name), flags;
+	int fd = open_named(name);
 
 	if (fd < 0) {
 		*why = errno == ELOOP ? "it is another user's link"
@@ -161,10 +171,9 @@ static int open_capture(const char *name, const char **why)
 		return -1;
 	}
 	*why = why_not(fd);
-	flags = fcntl(fd, F_GETFL);
-	if (!*why && !(flags & O_NONBLOCK))
-		return fd;
-	if (!*why && !fcntl(fd, F_SETFL, flags & ~O_NONBLOCK))
+	if (!*why && make_waiting(fd))
+		*why = strerror(errno);
+	if (!*why)
 		return fd;
 	close(fd);
 	return -1;

@@ -2,6 +2,7 @@
 /* The bytes of a capture: pcapng blocks, and the headers put before frames. */
 #include "test.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -225,21 +226,14 @@ static void a_full_disk_ends_the_capture(void **state)
 	assert_false(capture_is_open());
 }
 
-/* Captures a frame to a file that must not grow, and stores the sentences on
- * stderr.  Returns their length. */
-static size_t said_when_full(char *text, size_t size)
+/* Stores the sentences that `call` writes to stderr; returns their length. */
+static size_t said_by(void call(void), char *text, size_t size)
 {
 	int before = dup(STDERR_FILENO), fd = memfd_create("stderr", 0);
-	struct rlimit was, few;
 	ssize_t n;
 
 	assert_int_equal(dup2(fd, STDERR_FILENO), STDERR_FILENO);
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
-	few = (struct rlimit){PREAMBLE + 8, was.rlim_max};
-	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
-	capture_frame(&four_a, &four_b, (const uint8_t *)"x", 1, 0, 0, 64);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	call();
 	dup2(before, STDERR_FILENO);
 	close(before);
 	n = pread(fd, text, size - 1, 0);
@@ -247,13 +241,58 @@ static size_t said_when_full(char *text, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
+/* Captures a frame to a file that must not grow. */
+static void capture_when_full(void)
+{
+	struct rlimit was, few;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	few = (struct rlimit){PREAMBLE + 8, was.rlim_max};
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+	capture_frame(&four_a, &four_b, (const uint8_t *)"x", 1, 0, 0, 64);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+}
+
 static void the_program_is_told_that_a_capture_ends(void **state)
 {
 	char text[200] = "";
 
 	unsetenv("ADVERB_EXPLAIN");
-	assert_true(said_when_full(text, sizeof(text)));
+	assert_true(said_by(capture_when_full, text, sizeof(text)));
 	assert_non_null(strstr(text, "the capture ends here"));
+	assert_false(capture_is_open());
+}
+
+static bool has_fixed_flags; /* the kernel denies F_SETFL */
+
+/* Replaces libc's fcntl for the tested code. */
+int fcntl(int fd, int command, ...)
+{
+	va_list more;
+	long arg;
+
+	va_start(more, command);
+	arg = va_arg(more, long);
+	va_end(more);
+	if (has_fixed_flags && command == F_SETFL) {
+		errno = EPERM;
+		return -1;
+	}
+	return (int)syscall(SYS_fcntl, fd, command, arg);
+}
+
+static void a_descriptor_that_cannot_wait_is_refused_by_a_reason(void **state)
+{
+	char text[300] = "";
+
+	unsetenv("ADVERB_EXPLAIN");
+	capture_close();
+	setenv("ADVERB_PCAP", "/dev/null", 1);
+	has_fixed_flags = true;
+	assert_true(said_by(capture_open, text, sizeof(text)));
+	has_fixed_flags = false;
+	assert_non_null(strstr(text, strerror(EPERM)));
 	assert_false(capture_is_open());
 }
 
@@ -397,6 +436,7 @@ int main(void)
 		CASE(a_frame_too_long_is_not_captured_nor_to_a_closed_file),
 		CASE(the_program_is_told_that_a_capture_ends),
 		CASE(a_full_disk_ends_the_capture),
+		CASE(a_descriptor_that_cannot_wait_is_refused_by_a_reason),
 		CASE(a_file_that_is_no_capture_of_ours_gets_no_frames),
 		CASE(a_capture_is_for_its_user_alone),
 		CASE(a_pipe_of_ours_has_the_frames),
