@@ -136,7 +136,6 @@ void node_boot(struct host *h)
 	struct world *w = h->world;
 	struct engine_config config = {
 		.hca = &h->hca,
-		.seed = rng_u64(&w->rng),
 		.window = 16u << rng_below(&w->rng, 5),
 		.strict = w->strict,
 		.patience_ns = PATIENCE_NS,

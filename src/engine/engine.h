@@ -45,7 +45,6 @@ struct engine_without {
 
 struct engine_config {
 	struct hca *hca; /* borrowed */
-	uint64_t seed;	 /* a random number, which nothing reads at present */
 	uint32_t window; /* the most packets in flight to a peer */
 	/* The engine does no more than the specification says: retries end even
 	 * if the peer's process lives, and packets of UC and UD do not wait for
