@@ -223,7 +223,6 @@ static struct host *new_host(const struct host_sink *sink)
 		errno = -err;
 		return NULL;
 	}
-	capture_open();
 	/* This process must notice the death of the broker even while the
 	 * program sleeps: the broker's successor needs its descriptors. */
 	if (broker_link_fd() >= 0)
