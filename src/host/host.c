@@ -36,7 +36,6 @@
 #define WINDOW_PACKETS	 512
 #define PATIENCE_DEFAULT 60 /* seconds */
 #define PATIENCE_MAX	 1000000000
-#define MTU_ANY		 5 /* 4096 bytes */
 #define QPN_TRIES	 256
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
 #define POLL_YIELD	 64	  /* empty polls between yields of the core */
@@ -156,8 +155,6 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	if (err)
 		goto close_peers;
 	name_links(&h->hca);
-	/* host_qp_modify checks path_mtu against the port's MTU. */
-	h->hca.active_mtu = MTU_ANY;
 	local_peer_open(&h->hca, !env_is_without(ENV_MAPPED));
 	fd = broker_link_socket(local_peer_is_open() ? h->map.fd : -1,
 				local_peer_kick_fd(), config.patience_ns);
