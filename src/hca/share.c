@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hca/share.h"
 
+#include "util/bits.h"
 #include "util/check.h"
 
 /* Returns the table; NULL: h is a view of another process's arena, which names
@@ -37,10 +38,6 @@ static uint32_t next_version(struct hca *h)
 
 /* ---- struct share_look ---- */
 
-#define LOOK(n)                                                                \
-	((struct share_look *)(void *)((char *)(n)-offsetof(struct share_look, \
-							    node)))
-
 void share_look_begin(struct hca *h, struct share_look *l, uint64_t va,
 		      uint64_t bytes)
 {
@@ -60,7 +57,7 @@ void share_look_end(struct share_look *l)
 static void outdate_looks(struct hca *h, uint64_t va, uint64_t bytes)
 {
 	list_for_each (n, &h->share_looks) {
-		struct share_look *l = LOOK(n);
+		struct share_look *l = CONTAINER_OF(n, struct share_look, node);
 
 		if (bytes && va < l->va + l->bytes && l->va < va + bytes)
 			l->is_outdated = true;
