@@ -136,9 +136,7 @@ static bool read_ip(const struct nlmsghdr *m, uint8_t ip[16])
 	}
 	if (!a || i->ifa_family != AF_INET || RTA_PAYLOAD(a) != 4)
 		return false;
-	memset(ip, 0, 10);
-	memset(ip + 10, 0xff, 2);
-	memcpy(ip + 12, RTA_DATA(a), 4);
+	inaddr_map_v4(ip, RTA_DATA(a));
 	return true;
 }
 
