@@ -195,7 +195,7 @@ def starts():
 def refusals():
     def datagrams():
         r = lab.run("here", ["udaddy"], **LO)
-        expect(r.status != 0 and "iWARP has connections alone" in r.output,
+        expect(r.status != 0 and "iWARP has connections only" in r.output,
                "it is not told of UD", r)
 
     def nobody():

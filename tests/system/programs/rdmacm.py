@@ -322,7 +322,7 @@ def unequal_mtus():
                      # their length.
                      client_env={"ADVERB_STRICT": "1", "ADVERB_GSO": "0"})
         expect(r.status != 0, "they have passed", r)
-        expect("carry packets with 4096 bytes of data?" in r.output,
+        expect("carry packets with 4096 bytes of data" in r.output,
                "no word of their length", r)
 
     t.case("a caller's path MTU is more than the interface carries: that is "
