@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric/fabric.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/end.h"
+#include "fabric/inside.h"
+#include "fabric/move.h"
+#include "fabric/port_info.h"
+#include "fabric/trap.h"
+#include "hdr/bytes.h"
+#include "util/check.h"
+
+#define MOVING_MAX 65536 /* packets; more are dropped */
+
+static int make_tables(struct node *node)
+{
+	uint32_t rows = node_is_switch(node) ? node->port_count + 1u : 1;
+
+	for (uint32_t i = 0; i <= node->port_count; i++) {
+		struct port *port = &node->ports[i];
+
+		port->slvl = calloc(rows, sizeof(*port->slvl));
+		if (!port->slvl)
+			return -ENOMEM;
+		for (uint32_t row = 0; row < rows; row++)
+			port_info_first_slvl(port->slvl[row]);
+		if (node_is_switch(node))
+			continue;
+		port->guids = calloc(PORT_GUIDS, sizeof(*port->guids));
+		if (!port->guids)
+			return -ENOMEM;
+	}
+	if (!node_is_switch(node))
+		return 0;
+	node->mft_columns = node->port_count / MFT_MASK_PORTS + 1u;
+	node->lft = malloc(LFT_CAP);
+	node->mft =
+		calloc((size_t)MFT_CAP * node->mft_columns, sizeof(*node->mft));
+	if (!node->lft || !node->mft)
+		return -ENOMEM;
+	memset(node->lft, 0xff, LFT_CAP);
+	return 0;
+}
+
+/* SwitchInfo (IBTA 14.2.5.4). */
+static void first_switch_info(struct node *node, bool has_enhanced_port0)
+{
+	uint8_t *s = node->switch_info;
+
+	bytes_put16(s, LFT_CAP);
+	bytes_put16(s + 4, MFT_CAP);
+	bytes_put16(s + 14, PORT_PKEYS); /* PartitionEnforcementCap */
+	s[16] = (uint8_t)(0xf0 | (has_enhanced_port0 ? 0x08 : 0));
+}
+
+static int make_node(struct fabric *f, const struct net *net, uint32_t index)
+{
+	const struct net_node *from = &net->nodes[index];
+	struct node *node = &f->nodes[index];
+
+	node->fabric = f;
+	memcpy(node->id, from->id, sizeof(node->id));
+	memcpy(node->description, from->description, sizeof(node->description));
+	node->guid = from->guid;
+	node->system_guid = from->system_guid;
+	node->vendor = from->vendor;
+	node->device = from->device;
+	node->type = from->type;
+	node->port_count = from->ports;
+	node->ports = &f->ports[from->first];
+	if (node_is_switch(node))
+		first_switch_info(node, from->has_enhanced_port0);
+	for (uint32_t i = 0; i <= from->ports; i++) {
+		const struct net_port *cable = &net->ports[from->first + i];
+		struct port *port = &node->ports[i];
+
+		port->node = node;
+		port->number = (uint8_t)i;
+		list_init(&port->ends);
+		if (cable->peer != NET_NO_PORT)
+			port->peer = &f->ports[cable->peer];
+		port_info_first(port, cable);
+	}
+	return make_tables(node);
+}
+
+/* All GUIDs of ports follow the node's but for those that the file names. */
+static void first_guids(struct fabric *f, const struct net *net)
+{
+	for (uint32_t i = 0; i < net->port_count; i++)
+		if (f->ports[i].guids)
+			f->ports[i].guids[0] = net->ports[i].guid;
+}
+
+static void raise_links(struct fabric *f, const struct net *net)
+{
+	for (uint32_t i = 0; i < net->port_count; i++) {
+		struct port *port = &f->ports[i];
+
+		if (port->peer && port->state == STATE_DOWN) {
+			port_info_negotiate(port);
+			fabric_set_phys(port, PHYS_POLLING);
+		}
+		if (!port->number && node_is_switch(port->node)) {
+			port->state = STATE_ACTIVE;
+			port->phys_state = PHYS_LINK_UP;
+		}
+	}
+}
+
+struct fabric *fabric_new(const struct net *net)
+{
+	struct fabric *f = calloc(1, sizeof(*f));
+	int err = 0;
+
+	if (!f)
+		return NULL;
+	list_init(&f->ends);
+	list_init(&f->ready);
+	list_init(&f->moving);
+	f->node_count = net->node_count;
+	f->nodes = calloc(net->node_count, sizeof(*f->nodes));
+	f->ports = calloc(net->port_count, sizeof(*f->ports));
+	if (!f->nodes || !f->ports) {
+		f->node_count = 0;
+		fabric_free(f);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < net->node_count && !err; i++)
+		err = make_node(f, net, i);
+	if (err) {
+		fabric_free(f);
+		return NULL;
+	}
+	first_guids(f, net);
+	raise_links(f, net);
+	return f;
+}
+
+static void free_node(struct node *node)
+{
+	for (uint32_t i = 0; node->ports && i <= node->port_count; i++) {
+		free(node->ports[i].slvl);
+		free(node->ports[i].guids);
+	}
+	free(node->lft);
+	free(node->mft);
+}
+
+void fabric_free(struct fabric *f)
+{
+	struct list *l;
+
+	end_free_all(f);
+	while ((l = list_pop_head(&f->moving)))
+		free(l);
+	for (uint32_t i = 0; i < f->node_count; i++)
+		free_node(&f->nodes[i]);
+	free(f->nodes);
+	free(f->ports);
+	free(f);
+}
+
+struct packet *fabric_packet(struct fabric *f, struct port *at)
+{
+	struct packet *p;
+
+	if (f->moving_count >= MOVING_MAX)
+		return NULL;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	list_init(&p->list);
+	p->at = at;
+	return p;
+}
+
+void fabric_inject(struct packet *p)
+{
+	struct fabric *f = p->at->node->fabric;
+
+	f->moving_count++;
+	list_push_tail(&f->moving, &p->list);
+}
+
+void fabric_drop(struct packet *p)
+{
+	free(p);
+}
+
+/* struct packet begins with its list. */
+_Static_assert(offsetof(struct packet, list) == 0, "fabric_turn casts");
+
+static void move_all(struct fabric *f)
+{
+	struct list *l;
+
+	while ((l = list_pop_head(&f->moving))) {
+		f->moving_count--;
+		move_packet((struct packet *)l);
+	}
+}
+
+void fabric_set_time(struct fabric *f, uint64_t now_ms)
+{
+	f->now_ms = now_ms;
+}
+
+/* A response that is here already comes before the timer of its request. */
+void fabric_turn(struct fabric *f, uint64_t now_ms)
+{
+	f->now_ms = now_ms;
+	move_all(f);
+	end_tick(f);
+	trap_tick(f);
+	move_all(f);
+}
+
+uint64_t fabric_deadline(const struct fabric *f)
+{
+	uint64_t ends = end_deadline(f), traps = trap_deadline(f);
+
+	return ends < traps ? ends : traps;
+}
+
+struct node *fabric_node(struct fabric *f, uint32_t index)
+{
+	return index < f->node_count ? &f->nodes[index] : NULL;
+}
+
+struct node *fabric_find(struct fabric *f, const char *name)
+{
+	for (uint32_t i = 0; i < f->node_count; i++)
+		if (!strcmp(f->nodes[i].id, name))
+			return &f->nodes[i];
+	for (uint32_t i = 0; i < f->node_count; i++)
+		if (!strcmp(f->nodes[i].description, name))
+			return &f->nodes[i];
+	return NULL;
+}
+
+struct node *fabric_take(struct fabric *f, const char *name)
+{
+	struct node *node = *name ? fabric_find(f, name) : NULL;
+
+	for (uint32_t i = 0; !*name && i < f->node_count && !node; i++)
+		if (f->nodes[i].type == NET_CA && !f->nodes[i].held)
+			node = &f->nodes[i];
+	if (node)
+		node->held++;
+	return node;
+}
+
+void fabric_release(struct node *node)
+{
+	CHECK(node->held > 0);
+	node->held--;
+}
+
+uint32_t fabric_groups(const struct node *node)
+{
+	return node->held;
+}
+
+const char *fabric_id(const struct node *node)
+{
+	return node->id;
+}
+
+const char *fabric_description(const struct node *node)
+{
+	return node->description;
+}
+
+void fabric_show_ca(const struct node *node, struct fabric_ca *ca)
+{
+	memset(ca, 0, sizeof(*ca));
+	ca->node_guid = node->guid;
+	ca->system_guid = node->system_guid;
+	ca->vendor = node->vendor;
+	ca->device = node->device;
+	ca->node_type = node->type;
+	ca->first_port = node_is_switch(node) ? 0 : 1;
+	ca->last_port = node_is_switch(node) ? 0 : node->port_count;
+}
+
+int fabric_show_port(const struct node *node, uint32_t number,
+		     struct fabric_port *shown)
+{
+	struct fabric_ca ca;
+	const struct port *port;
+
+	fabric_show_ca(node, &ca);
+	if (number < ca.first_port || number > ca.last_port)
+		return -ENODEV;
+	port = &node->ports[number];
+	memset(shown, 0, sizeof(*shown));
+	shown->guid = fabric_guid(port, 0);
+	memcpy(shown->pkeys, port->pkeys, sizeof(port->pkeys));
+	shown->state = port->state;
+	shown->phys_state = port->phys_state;
+	port_info_show(port, shown);
+	return 0;
+}
+
+void fabric_set_state(struct port *port, uint8_t state)
+{
+	struct node *node = port->node;
+
+	if (port->state == state)
+		return;
+	if (state == STATE_DOWN)
+		port->counters.link_downed++;
+	if (node_is_switch(node) &&
+	    (state == STATE_DOWN || port->state == STATE_DOWN)) {
+		node->switch_info[11] |= 0x04; /* PortStateChange */
+		port->state = state;
+		trap_link_changed(node);
+	}
+	port->state = state;
+}
+
+static void change_link(struct port *port, uint8_t phys_state, uint8_t state)
+{
+	port->phys_state = phys_state;
+	fabric_set_state(port, state);
+}
+
+void fabric_set_phys(struct port *port, uint8_t phys_state)
+{
+	struct port *peer = port->peer;
+
+	if (peer && peer->phys_state == PHYS_LINK_UP)
+		change_link(peer, PHYS_POLLING, STATE_DOWN);
+	change_link(port, phys_state, STATE_DOWN);
+	if (!peer || phys_state != PHYS_POLLING ||
+	    peer->phys_state != PHYS_POLLING)
+		return;
+	change_link(port, PHYS_LINK_UP, STATE_INIT);
+	change_link(peer, PHYS_LINK_UP, STATE_INIT);
+}
+
+uint64_t fabric_guid(const struct port *port, uint32_t index)
+{
+	if (port->guids)
+		return index < PORT_GUIDS ? port->guids[index] : 0;
+	return index ? 0 : port->node->guid;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The structures of an emulated subnet, for the files of this folder.  One
+ * thread uses a fabric; there is no lock.
+ */
+#ifndef FABRIC_INSIDE_H
+#define FABRIC_INSIDE_H
+
+#include "fabric/fabric.h"
+#include "fabric/net.h"
+#include "hdr/mad.h"
+#include "util/list.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	PORT_PKEYS = 64,
+	PORT_GUIDS = 32, /* GUIDCap of an adapter's port */
+	PORT_INFO_BYTES = 64,
+	SWITCH_INFO_BYTES = 20,
+	LFT_CAP = 0xc000, /* LIDs in a linear forwarding table */
+	MFT_CAP = 1024,	  /* MLIDs in a multicast forwarding table */
+	MFT_MASK_PORTS = 16,
+	MFT_BLOCK = 32, /* MLIDs in a MAD */
+	MLID_FIRST = 0xc000,
+	LID_PERMISSIVE = 0xffff,
+	VLARB_BLOCK = 64, /* bytes: 32 pairs of VL and weight */
+	VLARB_BLOCKS = 4, /* low priority 1 to 32, 33 to 64, then high */
+	SLVL_BYTES = 8,
+	HOPS_MAX = 64,
+	PACKET_WORDS = 72, /* LRH, BTH, DETH, MAD and ICRC in 32-bit words */
+	CLASS_SUBN_LID = 0x01,
+	CLASS_SUBN_DIRECTED = 0x81,
+	CLASS_SA = 0x03,
+	CLASS_PERF = 0x04,
+	METHOD_GET = 1,
+	METHOD_SET = 2,
+	METHOD_TRAP = 5,
+	METHOD_TRAP_REPRESS = 7,
+	ATTR_CLASS_PORT_INFO = 0x01,
+	ATTR_NOTICE = 0x02,
+	ATTR_SM_INFO = 0x20,
+	STATUS_BAD_VERSION = 0x04,
+	STATUS_METHOD = 0x08,
+	STATUS_ATTRIBUTE = 0x0c,
+	STATUS_VALUE = 0x1c,
+	STATUS_DIRECTION = 0x8000, /* bit D of a directed-route SMP */
+};
+
+/* PortState and PortPhysicalState of PortInfo (IBTA 14.2.5.6). */
+enum { STATE_DOWN = 1, STATE_INIT = 2, STATE_ARMED = 3, STATE_ACTIVE = 4 };
+enum { PHYS_SLEEP = 1, PHYS_POLLING = 2, PHYS_DISABLED = 3, PHYS_LINK_UP = 5 };
+
+/* Counters of a port, as wide as in PortCountersExtended; sma and pma cut them
+ * to the width of their attribute. */
+struct counters {
+	uint64_t tx_words;
+	uint64_t rx_words;
+	uint64_t tx_packets;
+	uint64_t rx_packets;
+	uint64_t tx_unicast;
+	uint64_t rx_unicast;
+	uint64_t tx_multicast;
+	uint64_t rx_multicast;
+	uint64_t link_downed;
+	uint64_t rx_errors;
+	uint64_t rx_relay_errors; /* a switch had no way for the packet */
+	uint64_t tx_discards;	  /* the link was down or not active */
+};
+
+struct port {
+	struct node *node;
+	struct port *peer; /* at the other end of the cable, or NULL */
+	struct list ends; /* struct end.of_port: programs with this port open */
+	uint8_t number;
+	uint8_t state;		       /* STATE_* */
+	uint8_t phys_state;	       /* PHYS_* */
+	uint8_t info[PORT_INFO_BYTES]; /* PortInfo but for both states */
+	uint16_t pkeys[PORT_PKEYS];
+	uint8_t vlarb[VLARB_BLOCKS][VLARB_BLOCK];
+	uint8_t (*slvl)[SLVL_BYTES]; /* a row for each ingress port of a switch,
+					one row for an adapter */
+	uint64_t *guids;	  /* PORT_GUIDS of an adapter's port, or NULL */
+	uint64_t mkey_expires_ms; /* 0: no M_Key lease is running */
+	struct counters counters;
+};
+
+/* A trap that a node sends again until the SM represses it (IBTA 14.3.9). */
+struct trap {
+	uint8_t notice[64];
+	uint64_t transaction_id;
+	uint64_t next_ms; /* when it is sent again; 0: no trap waits */
+	uint32_t sent;
+};
+
+struct node {
+	struct fabric *fabric;
+	char id[NET_NAME_MAX + 1];
+	char description[NET_NAME_MAX + 1];
+	uint64_t guid;
+	uint64_t system_guid;
+	uint32_t vendor;
+	uint16_t device;
+	uint8_t type;	    /* enum net_type */
+	uint8_t port_count; /* external ports */
+	struct port *ports; /* [0..port_count]; [0] of an adapter is unused */
+	uint8_t switch_info[SWITCH_INFO_BYTES];
+	uint8_t *lft;	      /* LFT_CAP egress ports, of a switch */
+	uint16_t *mft;	      /* MFT_CAP * mft_columns masks, of a switch */
+	uint32_t mft_columns; /* masks of MFT_MASK_PORTS ports each */
+	uint32_t held;	      /* processes that have this node as their host */
+	struct trap trap;
+};
+
+/* A datagram on its way. */
+struct packet {
+	struct list list; /* in fabric.moving */
+	struct port *at;  /* where the packet is */
+	struct port *in; /* the ingress port; NULL: the packet begins at `at` */
+	uint16_t slid, dlid;
+	uint8_t sl;
+	uint8_t hops;
+	uint16_t pkey_index;
+	uint32_t src_qp, dest_qp;
+	uint32_t qkey;
+	bool has_grh;
+	uint8_t hop_limit, traffic_class;
+	uint32_t flow_label;
+	uint8_t sgid[16], dgid[16];
+	uint8_t mad[MAD_BYTES];
+};
+
+struct fabric {
+	struct node *nodes;
+	struct port *ports; /* of all nodes */
+	uint32_t node_count;
+	uint32_t next_tid; /* upper half of the next agent's transaction IDs */
+	uint32_t end_count;
+	struct list ends;   /* struct end.of_fabric */
+	struct list ready;  /* struct end.ready: those with messages to fetch */
+	struct list moving; /* struct packet.list */
+	uint32_t moving_count;
+	uint32_t trap_count;  /* nodes whose trap waits */
+	uint64_t trap_due_ms; /* when the first of them is due */
+	uint64_t now_ms;
+};
+
+static inline bool node_is_switch(const struct node *node)
+{
+	return node->type == NET_SWITCH;
+}
+
+/* The port that a node is managed by: port 0 of a switch, an adapter's
+ * ingress port. */
+static inline struct port *port_managed(struct port *port)
+{
+	return node_is_switch(port->node) ? &port->node->ports[0] : port;
+}
+
+/* fabric.c */
+
+/* Allocates a packet that begins at `at`; NULL: no memory, or too many
+ * packets move already. */
+struct packet *fabric_packet(struct fabric *f, struct port *at);
+/* Gives a packet to the fabric, which moves it in fabric_turn and frees it. */
+void fabric_inject(struct packet *packet);
+void fabric_drop(struct packet *packet);
+/* Changes PortPhysicalState on one end of a cable; the link goes up if both
+ * ends poll, and down otherwise. */
+void fabric_set_phys(struct port *port, uint8_t phys_state);
+/* Changes a port's state, and tells the SM of a switch. */
+void fabric_set_state(struct port *port, uint8_t state);
+/* The GUID at an index of a port's table; 0: there is none. */
+uint64_t fabric_guid(const struct port *port, uint32_t index);
+
+#endif

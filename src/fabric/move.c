@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric/move.h"
+
+#include "fabric/dispatch.h"
+#include "fabric/port_info.h"
+#include "hdr/bytes.h"
+
+/* Offsets in a directed-route SMP (IBTA 14.2.1.2). */
+enum {
+	AT_STATUS = 4,
+	AT_HOP_POINTER = 6,
+	AT_HOP_COUNT = 7,
+	AT_DR_SLID = 32,
+	AT_DR_DLID = 34,
+	AT_INITIAL_PATH = 128,
+	AT_RETURN_PATH = 192,
+};
+
+static bool is_smp(const struct packet *p)
+{
+	return p->dest_qp == 0;
+}
+
+static void move_by_lid(struct packet *p);
+
+static void count_tx(struct port *port, const struct packet *p)
+{
+	struct counters *c = &port->counters;
+
+	c->tx_packets++;
+	c->tx_words += PACKET_WORDS;
+	if (p->dlid >= MLID_FIRST && p->dlid != LID_PERMISSIVE)
+		c->tx_multicast++;
+	else
+		c->tx_unicast++;
+}
+
+static void count_rx(struct port *port, const struct packet *p)
+{
+	struct counters *c = &port->counters;
+
+	c->rx_packets++;
+	c->rx_words += PACKET_WORDS;
+	if (p->dlid >= MLID_FIRST && p->dlid != LID_PERMISSIVE)
+		c->rx_multicast++;
+	else
+		c->rx_unicast++;
+}
+
+/* Sends a packet out of a port.  Only SMPs pass a link that is not active
+ * (IBTA 7.2.7). */
+static void cross_link(struct packet *p, struct port *out)
+{
+	struct port *peer = out->peer;
+	uint8_t least = is_smp(p) ? STATE_INIT : STATE_ACTIVE;
+	uint8_t least_rx = is_smp(p) ? STATE_INIT : STATE_ARMED;
+
+	if (!peer || out->state < least || peer->state < least_rx ||
+	    ++p->hops > HOPS_MAX) {
+		out->counters.tx_discards++;
+		fabric_drop(p);
+		return;
+	}
+	count_tx(out, p);
+	count_rx(peer, p);
+	p->at = p->in = peer;
+	fabric_inject(p);
+}
+
+static struct port *port_at(const struct node *node, uint8_t number)
+{
+	return number && number <= node->port_count ? &node->ports[number]
+						    : NULL;
+}
+
+/* Sends an SMP out of the port that a path names.  An adapter has no way from
+ * one port to another. */
+static void leave_by(struct packet *p, uint8_t number)
+{
+	struct port *out = port_at(p->at->node, number);
+
+	if (!out || (!node_is_switch(p->at->node) && out != p->at))
+		fabric_drop(p);
+	else
+		cross_link(p, out);
+}
+
+/* IBTA 14.2.2.2: the SMP goes away from the requester. */
+static void move_outbound(struct packet *p)
+{
+	uint8_t *mad = p->mad, count = mad[AT_HOP_COUNT];
+	uint8_t hop = mad[AT_HOP_POINTER];
+
+	if (p->in ? !hop : hop != 0) {
+		fabric_drop(p);
+		return;
+	}
+	if (p->in && hop <= count)
+		mad[AT_RETURN_PATH + hop] = p->in->number;
+	if (hop < count) {
+		if (hop && !node_is_switch(p->at->node)) {
+			fabric_drop(p);
+			return;
+		}
+		mad[AT_HOP_POINTER] = ++hop;
+		leave_by(p, mad[AT_INITIAL_PATH + hop]);
+	} else if (hop == count) {
+		mad[AT_HOP_POINTER] = (uint8_t)(hop + 1);
+		dispatch_packet(p);
+	} else {
+		fabric_drop(p);
+	}
+}
+
+/* The directed part of the way back has ended: a requester at another node
+ * gets the SMP by LID. */
+static void finish_return(struct packet *p)
+{
+	uint16_t slid = bytes_get16(p->mad + AT_DR_SLID);
+
+	if (slid == LID_PERMISSIVE) {
+		dispatch_packet(p);
+		return;
+	}
+	p->slid = port_info_lid(port_managed(p->at));
+	p->dlid = slid;
+	move_by_lid(p);
+}
+
+/* IBTA 14.2.2.4: the SMP goes back to the requester.  The responder leaves
+ * HopPointer at HopCount or at HopCount + 1, as its interface gives it. */
+static void move_returning(struct packet *p)
+{
+	uint8_t *mad = p->mad, count = mad[AT_HOP_COUNT];
+	uint8_t hop = mad[AT_HOP_POINTER];
+
+	if (!p->in)
+		hop = (uint8_t)(count + 1);
+	if (hop > count + (p->in ? 0 : 1)) {
+		fabric_drop(p);
+		return;
+	}
+	if (hop <= 1) {
+		mad[AT_HOP_POINTER] = 0;
+		finish_return(p);
+		return;
+	}
+	if (p->in && !node_is_switch(p->at->node)) {
+		fabric_drop(p);
+		return;
+	}
+	mad[AT_HOP_POINTER] = --hop;
+	leave_by(p, mad[AT_RETURN_PATH + hop]);
+}
+
+struct port *move_egress(const struct node *node, uint16_t dlid)
+{
+	uint16_t top = bytes_get16(node->switch_info + 6); /* LinearFDBTop */
+	uint8_t number;
+
+	if (dlid >= LFT_CAP || dlid > top)
+		return NULL;
+	number = node->lft[dlid];
+	return number <= node->port_count ? &node->ports[number] : NULL;
+}
+
+static bool is_in_group(const struct node *node, uint32_t row, uint32_t port)
+{
+	uint16_t mask =
+		node->mft[row * node->mft_columns + port / MFT_MASK_PORTS];
+
+	return mask >> port % MFT_MASK_PORTS & 1;
+}
+
+/* Copies a packet to each port of its group but the ingress port. */
+static void move_multicast(struct packet *p)
+{
+	struct node *node = p->at->node;
+	uint32_t row = (uint32_t)p->dlid - MLID_FIRST;
+
+	for (uint32_t i = 0; row < MFT_CAP && i <= node->port_count; i++) {
+		struct packet *copy;
+
+		if (!is_in_group(node, row, i) || (p->in && i == p->in->number))
+			continue;
+		copy = fabric_packet(node->fabric, p->at);
+		if (!copy)
+			break;
+		*copy = *p;
+		list_init(&copy->list);
+		if (i) {
+			cross_link(copy, &node->ports[i]);
+		} else {
+			copy->at = &node->ports[0];
+			dispatch_packet(copy);
+		}
+	}
+	fabric_drop(p);
+}
+
+static void move_in_switch(struct packet *p)
+{
+	struct node *node = p->at->node;
+	struct port *out;
+
+	if (p->dlid == LID_PERMISSIVE ||
+	    p->dlid == port_info_lid(node->ports)) {
+		dispatch_packet(p);
+		return;
+	}
+	if (p->dlid >= MLID_FIRST) {
+		move_multicast(p);
+		return;
+	}
+	out = move_egress(node, p->dlid);
+	if (!out) {
+		p->at->counters.rx_relay_errors++;
+		fabric_drop(p);
+	} else if (!out->number) {
+		dispatch_packet(p);
+	} else {
+		cross_link(p, out);
+	}
+}
+
+static void move_by_lid(struct packet *p)
+{
+	struct port *at = p->at;
+	bool is_group = p->dlid >= MLID_FIRST && p->dlid != LID_PERMISSIVE;
+
+	if (node_is_switch(at->node))
+		move_in_switch(p);
+	else if (!p->in && !port_info_has_lid(at, p->dlid))
+		cross_link(p, at);
+	else if (!p->in || is_group || p->dlid == LID_PERMISSIVE ||
+		 port_info_has_lid(at, p->dlid))
+		dispatch_packet(p);
+	else
+		fabric_drop(p);
+}
+
+/* Is the packet where the part of its way by LID ends? */
+static bool is_at_dlid(const struct packet *p)
+{
+	const struct port *at = port_managed(p->at);
+
+	return node_is_switch(at->node) ? p->dlid == port_info_lid(at)
+					: port_info_has_lid(at, p->dlid);
+}
+
+/*
+ * An SMP may go by LID to the node where its directed route begins, if DrSLID
+ * is the requester's LID; its answer then goes back by LID from there.  A part
+ * by LID behind the directed route (DrDLID) is not built.
+ */
+static void move_directed(struct packet *p)
+{
+	const uint8_t *mad = p->mad;
+	bool is_returning = bytes_get16(mad + AT_STATUS) & STATUS_DIRECTION;
+
+	if (mad[AT_HOP_COUNT] >= HOPS_MAX ||
+	    bytes_get16(mad + AT_DR_DLID) != LID_PERMISSIVE) {
+		fabric_drop(p);
+		return;
+	}
+	if (p->dlid != LID_PERMISSIVE) {
+		if (is_returning || !is_at_dlid(p)) {
+			move_by_lid(p);
+			return;
+		}
+		p->slid = p->dlid = LID_PERMISSIVE;
+		p->in = NULL;
+	}
+	if (is_returning)
+		move_returning(p);
+	else
+		move_outbound(p);
+}
+
+void move_packet(struct packet *p)
+{
+	if (is_smp(p) && p->mad[1] == CLASS_SUBN_DIRECTED)
+		move_directed(p);
+	else
+		move_by_lid(p);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric/pma.h"
+
+#include <string.h>
+
+#include "hdr/bytes.h"
+
+enum {
+	ATTR_COUNTERS = 0x12,
+	ATTR_COUNTERS_EXTENDED = 0x1d,
+	AT_DATA = 64,
+	DATA_BYTES = 192,
+	ALL_PORTS = 255,
+	CAP_ALL_PORT_SELECT = 0x0100,
+	CAP_EXTENDED = 0x0200,
+	PORTS_MAX = 255,
+};
+
+/* One counter: where it is in struct counters and in an attribute, and the bit
+ * of CounterSelect that lets Set write it.  A counter of 4 bits has bits 4. */
+struct layout {
+	size_t counter;
+	uint8_t at;
+	uint8_t bits;
+	uint16_t select;
+};
+
+#define COUNTER(name) offsetof(struct counters, name)
+
+static const struct layout plain[] = {
+	{COUNTER(link_downed), 7, 8, 1 << 2},
+	{COUNTER(rx_errors), 8, 16, 1 << 3},
+	{COUNTER(rx_relay_errors), 12, 16, 1 << 5},
+	{COUNTER(tx_discards), 14, 16, 1 << 6},
+	{COUNTER(tx_words), 24, 32, 1 << 12},
+	{COUNTER(rx_words), 28, 32, 1 << 13},
+	{COUNTER(tx_packets), 32, 32, 1 << 14},
+	{COUNTER(rx_packets), 36, 32, 1 << 15},
+};
+
+static const struct layout extended[] = {
+	{COUNTER(tx_words), 8, 64, 1 << 0},
+	{COUNTER(rx_words), 16, 64, 1 << 1},
+	{COUNTER(tx_packets), 24, 64, 1 << 2},
+	{COUNTER(rx_packets), 32, 64, 1 << 3},
+	{COUNTER(tx_unicast), 40, 64, 1 << 4},
+	{COUNTER(rx_unicast), 48, 64, 1 << 5},
+	{COUNTER(tx_multicast), 56, 64, 1 << 6},
+	{COUNTER(rx_multicast), 64, 64, 1 << 7},
+};
+
+struct ask {
+	struct port *ports[PORTS_MAX];
+	uint32_t count;
+	uint16_t select;
+};
+
+static uint64_t *counter_of(struct port *port, const struct layout *l)
+{
+	return (uint64_t *)(void *)((char *)&port->counters + l->counter);
+}
+
+/* Counters stop at their greatest value. */
+static void put_counter(uint8_t *to, uint8_t bits, uint64_t value)
+{
+	uint64_t max = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
+
+	if (value > max)
+		value = max;
+	switch (bits) {
+	case 8:
+		*to = (uint8_t)value;
+		return;
+	case 16:
+		bytes_put16(to, (uint16_t)value);
+		return;
+	case 32:
+		bytes_put32(to, (uint32_t)value);
+		return;
+	default:
+		bytes_put64(to, value);
+	}
+}
+
+static uint64_t get_counter(const uint8_t *from, uint8_t bits)
+{
+	switch (bits) {
+	case 8:
+		return *from;
+	case 16:
+		return bytes_get16(from);
+	case 32:
+		return bytes_get32(from);
+	default:
+		return bytes_get64(from);
+	}
+}
+
+/* Finds the ports that a request names. */
+static bool find_ports(struct packet *p, struct ask *ask)
+{
+	const struct node *node = p->at->node;
+	uint8_t number = p->mad[AT_DATA + 1];
+	uint32_t first = node_is_switch(node) ? 0 : 1;
+
+	ask->select = bytes_get16(p->mad + AT_DATA + 2);
+	ask->count = 0;
+	if (number != ALL_PORTS) {
+		if (number < first || number > node->port_count)
+			return false;
+		ask->ports[ask->count++] = &node->ports[number];
+		return true;
+	}
+	for (uint32_t i = 1; i <= node->port_count; i++)
+		ask->ports[ask->count++] = &node->ports[i];
+	return true;
+}
+
+/* Set writes the counters whose bit is set in CounterSelect. */
+static uint16_t run_counters(struct packet *p, const struct layout *l, size_t n)
+{
+	uint8_t *data = p->mad + AT_DATA, number = data[1];
+	bool is_set = p->mad[3] == METHOD_SET;
+	struct ask ask;
+
+	if (!find_ports(p, &ask))
+		return STATUS_VALUE;
+	for (size_t i = 0; is_set && i < n; i++)
+		for (uint32_t k = 0;
+		     (ask.select & l[i].select) && k < ask.count; k++)
+			*counter_of(ask.ports[k], &l[i]) =
+				get_counter(data + l[i].at, l[i].bits);
+	memset(data, 0, DATA_BYTES);
+	data[1] = number;
+	bytes_put16(data + 2, ask.select);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t sum = 0;
+
+		for (uint32_t k = 0; k < ask.count; k++)
+			sum += *counter_of(ask.ports[k], &l[i]);
+		put_counter(data + l[i].at, l[i].bits, sum);
+	}
+	return 0;
+}
+
+static uint16_t class_port_info(struct packet *p)
+{
+	uint8_t *data = p->mad + AT_DATA;
+
+	if (p->mad[3] == METHOD_SET)
+		return STATUS_METHOD;
+	memset(data, 0, DATA_BYTES);
+	data[0] = data[1] = 1;
+	bytes_put16(data + 2, CAP_ALL_PORT_SELECT | CAP_EXTENDED);
+	data[7] = 16; /* RespTimeValue */
+	return 0;
+}
+
+enum sma_verdict pma_request(struct packet *p, uint16_t *status)
+{
+	if (p->mad[3] != METHOD_GET && p->mad[3] != METHOD_SET)
+		return SMA_NOT_MINE;
+	*status = 0;
+	if (p->mad[2] != 1)
+		*status = STATUS_BAD_VERSION;
+	else if (bytes_get16(p->mad + 16) == ATTR_CLASS_PORT_INFO)
+		*status = class_port_info(p);
+	else if (bytes_get16(p->mad + 16) == ATTR_COUNTERS)
+		*status =
+			run_counters(p, plain, sizeof(plain) / sizeof(*plain));
+	else if (bytes_get16(p->mad + 16) == ATTR_COUNTERS_EXTENDED)
+		*status = run_counters(p, extended,
+				       sizeof(extended) / sizeof(*extended));
+	else
+		*status = STATUS_ATTRIBUTE;
+	return SMA_ANSWER;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Messages between a program and the process of a fabric, on a Unix socket of
+ * type SOCK_SEQPACKET.  A program sends one request of this struct and receives
+ * one answer of it.  The answer to FABRIC_PROTO_OPEN brings a descriptor: a
+ * SOCK_SEQPACKET whose messages are struct ib_user_mad and MAD, in both
+ * directions.  The port is open, and a host is held (FABRIC_PROTO_TAKE), until
+ * the program closes the connection on which it asked.
+ *
+ * Both sides check the user of the other (SO_PEERCRED), the size and the
+ * version, and then every field.
+ */
+#ifndef FABRIC_PROTO_H
+#define FABRIC_PROTO_H
+
+#include "fabric/fabric.h"
+
+#define FABRIC_PROTO_VERSION 0x41464201u /* "AFB", 1 */
+
+enum fabric_proto_kind {
+	FABRIC_PROTO_TAKE = 1,	 /* host: a name or ""; answer: the host's ID */
+	FABRIC_PROTO_CA,	 /* host; answer: ca, text */
+	FABRIC_PROTO_PORT,	 /* host, number; answer: port */
+	FABRIC_PROTO_OPEN,	 /* host, number; answer: a descriptor */
+	FABRIC_PROTO_REGISTER,	 /* agent; answer: number */
+	FABRIC_PROTO_UNREGISTER, /* number */
+	FABRIC_PROTO_SHOW,	 /* number: place of the node in the file;
+				    answer: host, ca, text; number: groups */
+	FABRIC_PROTO_STOP,
+};
+
+enum { FABRIC_PROTO_NAME = 72 };
+
+struct fabric_proto {
+	uint32_t version;
+	uint32_t kind;
+	int32_t err; /* of an answer: 0 or -errno */
+	uint32_t number;
+	char host[FABRIC_PROTO_NAME]; /* ends with a byte 0 */
+	char text[FABRIC_PROTO_NAME]; /* the node's description */
+	union {
+		struct fabric_ca ca;
+		struct fabric_port port;
+		struct fabric_agent agent;
+	};
+};
+
+#endif

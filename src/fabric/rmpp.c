@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric/rmpp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hdr/bytes.h"
+
+/* RMPP's header, behind the MAD's (IBTA 13.6.2.1). */
+enum {
+	AT_VERSION = 24,
+	AT_TYPE = 25,
+	AT_FLAGS = 26,
+	AT_STATUS = 27,
+	AT_SEGMENT = 28,
+	AT_LENGTH = 32, /* PayloadLength of DATA, NewWindowLast of ACK */
+	AT_CLASS_HEADER = 36,
+	SA_HEADER_END = 56,
+	OUI_HEADER_END = 40,
+	PAYLOAD = 220, /* bytes behind RMPP's header, class header included */
+};
+enum { TYPE_DATA = 1, TYPE_ACK = 2, TYPE_STOP = 3, TYPE_ABORT = 4 };
+enum { FLAG_ACTIVE = 1, FLAG_FIRST = 2, FLAG_LAST = 4 };
+
+enum {
+	WINDOW = 64, /* segments that a receiver takes between two ACKs */
+	REPEAT_MS = 2000,
+	REPEATS = 5,
+	RECEIVE_MS = 40000,
+	TRANSFERS_MAX = 32, /* of an end in each direction */
+};
+
+struct rmpp_out {
+	struct list list;
+	struct umad to;
+	uint8_t *mad;
+	size_t bytes;
+	size_t header; /* bytes in front of the data of each segment */
+	uint32_t segments;
+	uint32_t acked;
+	uint32_t window; /* last segment that the receiver takes */
+	uint32_t repeats;
+	uint64_t due_ms;
+};
+
+struct rmpp_in {
+	struct list list;
+	uint32_t agent;
+	uint16_t slid;
+	uint8_t mad_header[MAD_HEADER_BYTES];
+	uint8_t *mad;
+	size_t bytes, room;
+	uint32_t segments;
+	uint32_t window;
+	uint64_t due_ms;
+};
+
+/* Bytes in front of the data, or 0: the class has no RMPP here. */
+static size_t header_of(uint8_t mgmt_class)
+{
+	if (mgmt_class == CLASS_SA)
+		return SA_HEADER_END;
+	if (mgmt_class >= 0x30 && mgmt_class <= 0x4f)
+		return OUI_HEADER_END;
+	return 0;
+}
+
+bool rmpp_is_active(const uint8_t *mad)
+{
+	return header_of(mad[1]) && (mad[AT_FLAGS] & FLAG_ACTIVE);
+}
+
+static uint64_t now_of(const struct end *end)
+{
+	return end->port->node->fabric->now_ms;
+}
+
+static void free_out(struct end *end, struct rmpp_out *out)
+{
+	list_remove(&out->list);
+	end->outgoing_count--;
+	free(out->mad);
+	free(out);
+}
+
+static void free_in(struct end *end, struct rmpp_in *in)
+{
+	list_remove(&in->list);
+	end->incoming_count--;
+	free(in->mad);
+	free(in);
+}
+
+void rmpp_free(struct end *end, uint32_t agent)
+{
+	list_for_each_safe (l, &end->outgoing) {
+		struct rmpp_out *out = (struct rmpp_out *)l;
+
+		if (agent == FABRIC_AGENTS || out->to.agent == agent)
+			free_out(end, out);
+	}
+	list_for_each_safe (l, &end->incoming) {
+		struct rmpp_in *in = (struct rmpp_in *)l;
+
+		if (agent == FABRIC_AGENTS || in->agent == agent)
+			free_in(end, in);
+	}
+}
+
+static int send_segment(struct end *end, const struct rmpp_out *out,
+			uint32_t segment)
+{
+	size_t data = MAD_BYTES - out->header;
+	size_t at = out->header + (segment - 1) * data;
+	size_t left = out->bytes > at ? out->bytes - at : 0;
+	uint32_t class_bytes = (uint32_t)(out->header - AT_CLASS_HEADER);
+	uint8_t mad[MAD_BYTES] = {0}, flags = FLAG_ACTIVE;
+	uint32_t length = 0;
+
+	memcpy(mad, out->mad, out->header);
+	memcpy(mad + out->header, out->mad + at, left < data ? left : data);
+	if (segment == 1) {
+		flags |= FLAG_FIRST;
+		length = (uint32_t)(out->bytes - out->header) +
+			 out->segments * class_bytes;
+	}
+	if (segment == out->segments) {
+		flags |= FLAG_LAST;
+		length = (uint32_t)left + class_bytes;
+	}
+	/* a program sets no more of RMPP's header than the flag ACTIVE */
+	mad[AT_VERSION] = 1;
+	mad[AT_TYPE] = TYPE_DATA;
+	mad[AT_FLAGS] = (uint8_t)((mad[AT_FLAGS] & 0xf8) | flags);
+	mad[AT_STATUS] = 0;
+	bytes_put32(mad + AT_SEGMENT, segment);
+	bytes_put32(mad + AT_LENGTH, length);
+	return end_inject(end, &out->to, mad);
+}
+
+/* Sends what the window allows behind the last acknowledged segment. */
+static void send_window(struct end *end, struct rmpp_out *out)
+{
+	for (uint32_t i = out->acked + 1; i <= out->segments; i++)
+		if (i > out->window || send_segment(end, out, i))
+			break;
+	out->due_ms = now_of(end) + REPEAT_MS;
+}
+
+int rmpp_send(struct end *end, const struct umad *to,
+	      const uint8_t first[MAD_BYTES], const uint8_t *mad, size_t bytes)
+{
+	size_t header = header_of(first[1]), data = MAD_BYTES - header;
+	struct rmpp_out *out;
+
+	if (bytes < header)
+		return -EINVAL;
+	if (end->outgoing_count == TRANSFERS_MAX)
+		return -ENOBUFS;
+	out = calloc(1, sizeof(*out));
+	if (!out)
+		return -ENOMEM;
+	out->mad = malloc(bytes > MAD_BYTES ? bytes : MAD_BYTES);
+	if (!out->mad) {
+		free(out);
+		return -ENOMEM;
+	}
+	memcpy(out->mad, mad, bytes);
+	memcpy(out->mad, first, header); /* with the agent's transaction ID */
+	list_init(&out->list);
+	out->to = *to;
+	out->bytes = bytes;
+	out->header = header;
+	out->segments = (uint32_t)((bytes - header + data - 1) / data);
+	if (!out->segments)
+		out->segments = 1;
+	out->window = 1;
+	list_push_tail(&end->outgoing, &out->list);
+	end->outgoing_count++;
+	send_window(end, out);
+	return 0;
+}
+
+static struct rmpp_out *find_out(struct end *end, uint32_t agent,
+				 const struct packet *p)
+{
+	list_for_each (l, &end->outgoing) {
+		struct rmpp_out *out = (struct rmpp_out *)l;
+
+		if (out->to.agent == agent && out->mad[1] == p->mad[1] &&
+		    out->to.lid == p->slid &&
+		    !memcmp(out->mad + 8, p->mad + 8, 8))
+			return out;
+	}
+	return NULL;
+}
+
+static void take_ack(struct end *end, uint32_t agent, const struct packet *p)
+{
+	struct rmpp_out *out = find_out(end, agent, p);
+	uint32_t segment = bytes_get32(p->mad + AT_SEGMENT);
+	uint32_t window = bytes_get32(p->mad + AT_LENGTH);
+
+	if (!out || segment < out->acked || segment > out->segments ||
+	    segment > out->window || window < out->window)
+		return;
+	out->acked = segment;
+	out->window = window;
+	out->repeats = 0;
+	if (out->acked == out->segments)
+		free_out(end, out);
+	else
+		send_window(end, out);
+}
+
+static struct rmpp_in *find_in(struct end *end, uint32_t agent,
+			       const struct packet *p)
+{
+	list_for_each (l, &end->incoming) {
+		struct rmpp_in *in = (struct rmpp_in *)l;
+
+		if (in->agent == agent && in->slid == p->slid &&
+		    !memcmp(in->mad_header + 8, p->mad + 8, 8) &&
+		    in->mad_header[1] == p->mad[1])
+			return in;
+	}
+	return NULL;
+}
+
+static struct rmpp_in *new_in(struct end *end, uint32_t agent,
+			      const struct packet *p)
+{
+	struct rmpp_in *in;
+
+	if (end->incoming_count == TRANSFERS_MAX)
+		return NULL;
+	in = calloc(1, sizeof(*in));
+	if (!in)
+		return NULL;
+	list_init(&in->list);
+	in->agent = agent;
+	in->slid = p->slid;
+	memcpy(in->mad_header, p->mad, MAD_HEADER_BYTES);
+	list_push_tail(&end->incoming, &in->list);
+	end->incoming_count++;
+	return in;
+}
+
+/* Appends the data of a segment; the first brings its headers too. */
+static bool append_data(struct rmpp_in *in, const uint8_t *mad, size_t header)
+{
+	size_t from = in->segments ? header : 0, n = MAD_BYTES - from;
+
+	if (in->bytes + n > FABRIC_MAD_MAX)
+		return false;
+	if (in->bytes + n > in->room) {
+		size_t room = in->room ? in->room * 2 : 4096;
+		uint8_t *more = realloc(in->mad, room);
+
+		if (!more)
+			return false;
+		in->mad = more;
+		in->room = room;
+	}
+	memcpy(in->mad + in->bytes, mad + from, n);
+	in->bytes += n;
+	in->segments++;
+	return true;
+}
+
+static void send_ack(struct end *end, struct rmpp_in *in,
+		     const struct packet *p)
+{
+	struct umad to = {.agent = in->agent,
+			  .qpn = p->src_qp,
+			  .qkey = p->qkey,
+			  .lid = p->slid,
+			  .sl = p->sl,
+			  .pkey_index = p->pkey_index};
+	uint8_t mad[MAD_BYTES] = {0};
+
+	in->window = in->segments + WINDOW;
+	memcpy(mad, p->mad, header_of(p->mad[1]));
+	mad[3] ^= MAD_METHOD_RESPONSE;
+	mad[AT_VERSION] = 1;
+	mad[AT_TYPE] = TYPE_ACK;
+	mad[AT_FLAGS] = FLAG_ACTIVE;
+	mad[AT_STATUS] = 0;
+	bytes_put32(mad + AT_SEGMENT, in->segments);
+	bytes_put32(mad + AT_LENGTH, in->window);
+	end_inject(end, &to, mad);
+}
+
+/* The last segment came: the program gets the joined MAD. */
+static void finish_in(struct end *end, struct rmpp_in *in,
+		      const struct packet *p)
+{
+	uint32_t length = bytes_get32(p->mad + AT_LENGTH);
+	struct wait *wait;
+
+	/* PayloadLength 0 says that the whole segment is data (IBTA 13.6.2.1)
+	 */
+	if (length && length < PAYLOAD && PAYLOAD - length <= in->bytes)
+		in->bytes -= PAYLOAD - length;
+	wait = end_find_wait(end, in->agent, p->mad);
+	if (wait || !(p->mad[3] & MAD_METHOD_RESPONSE))
+		end_deliver(end, in->agent, p, in->mad, in->bytes);
+	if (wait)
+		end_free_wait(end, wait);
+	free_in(end, in);
+}
+
+static void take_data(struct end *end, uint32_t agent, const struct packet *p)
+{
+	uint32_t segment = bytes_get32(p->mad + AT_SEGMENT);
+	bool is_last = p->mad[AT_FLAGS] & FLAG_LAST;
+	struct wait *wait = end_find_wait(end, agent, p->mad);
+	struct rmpp_in *in = find_in(end, agent, p);
+
+	if ((p->mad[3] & MAD_METHOD_RESPONSE) && !wait)
+		return;
+	if (!in && segment == 1)
+		in = new_in(end, agent, p);
+	if (!in)
+		return;
+	in->due_ms = now_of(end) + RECEIVE_MS;
+	if (wait && wait->due_ms < in->due_ms)
+		wait->due_ms = in->due_ms;
+	if (segment > in->segments + 1)
+		return;
+	if (segment == in->segments + 1 &&
+	    !append_data(in, p->mad, header_of(p->mad[1]))) {
+		free_in(end, in);
+		return;
+	}
+	if (is_last || segment == 1 || in->segments >= in->window)
+		send_ack(end, in, p);
+	if (is_last && segment == in->segments)
+		finish_in(end, in, p);
+}
+
+/* STOP and ABORT end a transfer in either direction. */
+static void take_end(struct end *end, uint32_t agent, const struct packet *p)
+{
+	struct rmpp_out *out = find_out(end, agent, p);
+	struct rmpp_in *in = find_in(end, agent, p);
+
+	if (out)
+		free_out(end, out);
+	if (in)
+		free_in(end, in);
+}
+
+void rmpp_take(struct end *end, uint32_t agent, const struct packet *p)
+{
+	if (p->mad[AT_VERSION] != 1)
+		return;
+	switch (p->mad[AT_TYPE]) {
+	case TYPE_DATA:
+		take_data(end, agent, p);
+		break;
+	case TYPE_ACK:
+		take_ack(end, agent, p);
+		break;
+	case TYPE_STOP:
+	case TYPE_ABORT:
+		take_end(end, agent, p);
+		break;
+	default:
+		break;
+	}
+}
+
+void rmpp_tick(struct end *end)
+{
+	uint64_t now_ms = now_of(end);
+
+	list_for_each_safe (l, &end->outgoing) {
+		struct rmpp_out *out = (struct rmpp_out *)l;
+
+		if (out->due_ms > now_ms)
+			continue;
+		if (out->repeats++ == REPEATS)
+			free_out(end, out);
+		else
+			send_window(end, out);
+	}
+	list_for_each_safe (l, &end->incoming) {
+		struct rmpp_in *in = (struct rmpp_in *)l;
+
+		if (in->due_ms <= now_ms)
+			free_in(end, in);
+	}
+}
+
+uint64_t rmpp_deadline(const struct end *end)
+{
+	uint64_t first = FABRIC_NEVER;
+
+	list_for_each (l, &end->outgoing) {
+		uint64_t due = ((const struct rmpp_out *)l)->due_ms;
+
+		first = due < first ? due : first;
+	}
+	list_for_each (l, &end->incoming) {
+		uint64_t due = ((const struct rmpp_in *)l)->due_ms;
+
+		first = due < first ? due : first;
+	}
+	return first;
+}
