@@ -4,6 +4,7 @@
  */
 #include "bench.h"
 #include "doctor.h"
+#include "fabric.h"
 #include "install.h"
 #include "launch.h"
 #include "pair.h"
@@ -34,6 +35,8 @@ static void print_help(FILE *out)
 		"network\n"
 		"       adverb top [--once] [--json]\n"
 		"           show the traffic of each queue pair, and why it waits\n"
+		"       adverb fabric FILE | --show | --stop\n"
+		"           an emulated InfiniBand subnet under a stock OpenSM\n"
 		"       adverb bench [--quick]\n"
 		"           measure adverb beside this machine's raw limits and "
 		"other software\n"
@@ -86,6 +89,8 @@ int main(int argc, char **argv)
 		return sim_main(argv + 1);
 	if (strcmp(command, "top") == 0)
 		return top_main(argc - 1, argv + 1);
+	if (strcmp(command, "fabric") == 0)
+		return fabric_main(argc - 1, argv + 1);
 	if (strcmp(command, "install") == 0)
 		return install_main(argc - 1, argv + 1);
 	if (strcmp(command, "uninstall") == 0)

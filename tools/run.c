@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "run.h"
 
+#include "fabric.h"
 #include "launch.h"
 #include "private.h"
 
@@ -21,6 +22,9 @@ static void print_help(FILE *out)
 		"\n"
 		"%s%s"
 		"  --env NAME=VALUE set one more variable for the program\n"
+		"  --fabric[=SOCKET] be a host of the emulated subnet at SOCKET\n"
+		"                   (default: the user's own; see adverb fabric)\n"
+		"  --host NAME      that host; default: the next free adapter\n"
 		"  -h, --help       this text\n"
 		"\n"
 		"Look at the device:       adverb run -- ibv_devinfo -v\n"
@@ -40,9 +44,13 @@ int run_main(int argc, char **argv)
 	static const struct option options[] = {
 		LAUNCH_OPTIONS,
 		{"env", required_argument, NULL, 'E'},
+		{"fabric", optional_argument, NULL, 'F'},
+		{"host", required_argument, NULL, 'H'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
+	const char *fabric = NULL, *host = NULL;
+	bool is_host = false;
 	struct launch l;
 	int c, status;
 
@@ -57,6 +65,12 @@ int run_main(int argc, char **argv)
 			launch_env(&l, optarg);
 			continue;
 		}
+		if (c == 'F' || c == 'H') {
+			is_host = true;
+			fabric = c == 'F' ? optarg : fabric;
+			host = c == 'H' ? optarg : host;
+			continue;
+		}
 		print_help(c == 'h' ? stdout : stderr);
 		return c == 'h' ? 0 : 2;
 	}
@@ -68,6 +82,8 @@ int run_main(int argc, char **argv)
 	status = launch_check(&l, argv[optind]);
 	if (status)
 		return status;
+	if (is_host && fabric_join(&l, fabric, host))
+		return 126;
 	if (l.private && private_enter())
 		return 126;
 	return launch_exec(&l, argv + optind);

@@ -5,6 +5,7 @@
  * libibverbs writes.  No device is opened.
  */
 #include "umad/explain.h"
+#include "umad/fabric.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -185,14 +186,15 @@ static int read_port(const char *ca_folder, const char *name, umad_port_t *port)
 int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
 {
 	struct ibv_device **list = list_devices();
-	int count = 0;
+	int count = 0, err = list ? 0 : -errno;
 
-	if (!list)
-		return -errno;
-	for (; count < max && list[count]; count++)
-		snprintf(cas[count], UMAD_CA_NAME_LEN, "%.*s",
-			 UMAD_CA_NAME_LEN - 1,
-			 ibv_get_device_name(list[count]));
+	if (max > 0 && u_fabric_has(U_FABRIC_CA))
+		snprintf(cas[count++], UMAD_CA_NAME_LEN, U_FABRIC_CA);
+	if (err)
+		return count ? count : err;
+	for (int i = 0; count < max && list[i]; i++)
+		snprintf(cas[count++], UMAD_CA_NAME_LEN, "%.*s",
+			 UMAD_CA_NAME_LEN - 1, ibv_get_device_name(list[i]));
 	ibv_free_device_list(list);
 	return count;
 }
@@ -210,26 +212,36 @@ static struct umad_device_node *new_node(const char *name)
 	return node;
 }
 
+/* Appends a node at **end.  False: there is no memory. */
+static bool append_node(struct umad_device_node ***end, const char *name)
+{
+	**end = new_node(name);
+	if (!**end)
+		return false;
+	*end = &(**end)->next;
+	return true;
+}
+
 struct umad_device_node *umad_get_ca_device_list(void)
 {
 	struct ibv_device **list = list_devices();
 	struct umad_device_node *head = NULL, **end = &head;
+	bool has_fabric = u_fabric_has(U_FABRIC_CA), ok = true;
 
-	if (!list)
+	if (!list && !has_fabric)
 		return NULL;
+	if (has_fabric)
+		ok = append_node(&end, U_FABRIC_CA);
+	for (int i = 0; ok && list && list[i]; i++)
+		ok = append_node(&end, ibv_get_device_name(list[i]));
+	if (list)
+		ibv_free_device_list(list);
 	errno = 0; /* NULL with errno 0 is an empty list */
-	for (int i = 0; list[i]; i++) {
-		*end = new_node(ibv_get_device_name(list[i]));
-		if (!*end) {
-			umad_free_ca_device_list(head);
-			head = NULL;
-			errno = ENOMEM;
-			break;
-		}
-		end = &(*end)->next;
-	}
-	ibv_free_device_list(list);
-	return head;
+	if (ok)
+		return head;
+	umad_free_ca_device_list(head);
+	errno = ENOMEM;
+	return NULL;
 }
 
 void umad_free_ca_device_list(struct umad_device_node *head)
@@ -247,6 +259,8 @@ int umad_get_ca(const char *ca_name, umad_ca_t *ca)
 	char folder[IBV_SYSFS_PATH_MAX], name[UMAD_CA_NAME_LEN];
 	int err;
 
+	if (u_fabric_has(ca_name))
+		return u_fabric_get_ca(ca);
 	if (!find_ca(ca_name, folder, name))
 		return unknown_ca();
 	memset(ca, 0, sizeof(*ca));
@@ -273,7 +287,12 @@ int umad_get_ca(const char *ca_name, umad_ca_t *ca)
 int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 {
 	char folder[IBV_SYSFS_PATH_MAX], name[UMAD_CA_NAME_LEN];
+	uint32_t number;
 
+	if (u_fabric_has(ca_name))
+		return u_fabric_port(portnum, &number)
+			       ? unknown_ca()
+			       : u_fabric_get_port(number, port);
 	if ((portnum && portnum != PORT) || !find_ca(ca_name, folder, name))
 		return unknown_ca();
 	return read_port(folder, name, port);
@@ -287,12 +306,12 @@ int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max)
 
 	if (umad_get_ca(ca_name, &ca))
 		return -ENODEV;
-	if (portguids && max <= PORT) {
+	if (portguids && max <= ca.numports) {
 		count = -ENOMEM;
 	} else if (portguids) {
-		portguids[0] = 0;
-		portguids[PORT] = ca.ports[PORT]->port_guid;
-		count = PORT + 1;
+		for (int i = 0; i <= ca.numports; i++)
+			portguids[i] = ca.ports[i] ? ca.ports[i]->port_guid : 0;
+		count = ca.numports + 1;
 	}
 	umad_release_ca(&ca);
 	return count;

@@ -1,75 +1,329 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ports that take management datagrams.  No port can be opened, so no handle is
- * valid, and every call with a handle fails with EINVAL.
+ * Ports that take management datagrams: those of a host of an emulated subnet.
+ * A handle is the descriptor of the socket on which the fabric sends and takes
+ * messages; a table has the connection on which agents are registered.  RoCE
+ * devices have no such port: to open one fails with ENODEV.
  */
 #include "umad/explain.h"
+#include "umad/fabric.h"
 #include "umad/newer.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
 
-static int bad_handle(void)
+#define OPEN_MAX_PORTS 256
+#define METHOD_BYTES   16
+
+/* Classes of vendors whose MADs have an OUI. */
+enum { VENDOR_OUI_FIRST = 0x30, VENDOR_OUI_LAST = 0x4f };
+
+struct open_port {
+	int fd; /* the handle; 0: the entry is free */
+	int connection;
+};
+
+static struct open_port ports[OPEN_MAX_PORTS];
+/* Covers ports[], and two steps of umad_recv: the length of a message is read
+ * before the message is taken. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int fail_with(int err)
 {
-	errno = EINVAL;
-	return -EINVAL;
+	errno = err;
+	return -err;
+}
+
+/* Returns the connection of a handle, or -1.  Needs the lock. */
+static struct open_port *find_port(int portid)
+{
+	for (int i = 0; portid > 0 && i < OPEN_MAX_PORTS; i++)
+		if (ports[i].fd == portid)
+			return &ports[i];
+	return NULL;
+}
+
+static bool is_open(int portid)
+{
+	bool found;
+
+	pthread_mutex_lock(&lock);
+	found = find_port(portid) != NULL;
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static int add_port(int fd, int connection)
+{
+	int err = EMFILE;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < OPEN_MAX_PORTS && err; i++) {
+		if (ports[i].fd)
+			continue;
+		ports[i].fd = fd;
+		ports[i].connection = connection;
+		err = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
 }
 
 int umad_open_port(const char *ca_name, int portnum)
 {
-	return u_no_port("umad_open_port");
+	struct fabric_proto m = {.kind = FABRIC_PROTO_OPEN};
+	int fd, connection, err;
+
+	if (!u_fabric_is_used() ||
+	    (ca_name && strcmp(ca_name, U_FABRIC_CA) != 0))
+		return u_no_port("umad_open_port");
+	err = u_fabric_port(portnum, &m.number);
+	if (err)
+		return fail_with(-err);
+	connection = u_fabric_query(&m, &fd);
+	if (connection < 0)
+		return fail_with(-connection);
+	err = fd > 0 ? add_port(fd, connection) : EPROTO;
+	if (!err)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	close(connection);
+	return fail_with(err);
 }
 
 int umad_open_smi_port(const char *ca_name, int portnum)
 {
-	return u_no_port("umad_open_smi_port");
+	return umad_open_port(ca_name, portnum);
 }
 
 int umad_close_port(int portid)
 {
-	return bad_handle();
+	struct open_port old = {0}, *port;
+
+	pthread_mutex_lock(&lock);
+	port = find_port(portid);
+	if (port) {
+		old = *port;
+		memset(port, 0, sizeof(*port));
+	}
+	pthread_mutex_unlock(&lock);
+	if (!old.fd)
+		return fail_with(EINVAL);
+	close(old.fd);
+	close(old.connection);
+	return 0;
 }
 
 int umad_get_fd(int portid)
 {
-	return bad_handle();
+	return is_open(portid) ? portid : fail_with(EINVAL);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Waits until the socket can be read or written.  Returns 0 or -errno:
+ * -ETIMEDOUT after timeout_ms, which is endless if it is negative. */
+static int wait_for(int fd, short events, int timeout_ms)
+{
+	int64_t end = now_ms() + timeout_ms;
+
+	for (;;) {
+		struct pollfd p = {.fd = fd, .events = events};
+		int64_t left = timeout_ms < 0 ? -1 : end - now_ms();
+		int n = poll(&p, 1,
+			     timeout_ms < 0 ? -1
+			     : left > 0	    ? (int)left
+					    : 0);
+
+		if (n > 0)
+			return 0;
+		if (!n)
+			return -ETIMEDOUT;
+		if (errno != EINTR)
+			return -EIO;
+	}
 }
 
 int umad_poll(int portid, int timeout_ms)
 {
-	return bad_handle();
+	int err;
+
+	if (!is_open(portid))
+		return fail_with(EINVAL);
+	err = wait_for(portid, POLLIN, timeout_ms);
+	return err ? fail_with(-err) : 0;
 }
 
 int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 	      int retries)
 {
-	return bad_handle();
+	struct ib_user_mad *mad = umad;
+	size_t bytes = sizeof(*mad) + (size_t)(length > 0 ? length : 0);
+	ssize_t n;
+
+	if (!umad || length < 0 || !is_open(portid))
+		return fail_with(EINVAL);
+	mad->agent_id = (uint32_t)agentid;
+	mad->timeout_ms = (uint32_t)timeout_ms;
+	mad->retries = (uint32_t)retries;
+	do {
+		n = send(portid, umad, bytes, MSG_NOSIGNAL);
+	} while (n < 0 && (errno == EINTR || (errno == EAGAIN &&
+					      !wait_for(portid, POLLOUT, -1))));
+	if (n == (ssize_t)bytes)
+		return 0;
+	if (n < 0 && errno == EMSGSIZE)
+		u_say("umad: a management datagram of %d bytes is longer than "
+		      "this machine's socket buffers take; raise the sysctl "
+		      "net.core.wmem_max",
+		      length);
+	return fail_with(EIO);
+}
+
+/* Takes the next message if the buffer has room for it.  Returns its length, or
+ * -errno: -ENOSPC, then *length is what it needs. */
+static ssize_t take_message(int fd, void *umad, int *length)
+{
+	size_t room = sizeof(struct ib_user_mad) +
+		      (size_t)(*length > 0 ? *length : 0);
+	ssize_t n = recv(fd, umad, room, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno == EAGAIN ? -EWOULDBLOCK : -errno;
+	if (!n)
+		return -EIO; /* the fabric has ended */
+	if ((size_t)n > room) {
+		*length = (int)(n - (ssize_t)sizeof(struct ib_user_mad));
+		return -ENOSPC;
+	}
+	return recv(fd, umad, room, MSG_DONTWAIT);
 }
 
 int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 {
-	return bad_handle();
+	ssize_t n;
+	int err;
+
+	errno = 0;
+	if (!umad || !length || *length < 0 || !is_open(portid))
+		return fail_with(EINVAL);
+	do {
+		err = timeout_ms ? wait_for(portid, POLLIN, timeout_ms) : 0;
+		if (err)
+			return fail_with(-err);
+		pthread_mutex_lock(&lock);
+		n = take_message(portid, umad, length);
+		pthread_mutex_unlock(&lock);
+		/* another thread took the message */
+	} while (n == -EWOULDBLOCK && timeout_ms < 0);
+	if (n < 0)
+		return fail_with((int)-n);
+	if (n < (ssize_t)sizeof(struct ib_user_mad))
+		return fail_with(EIO);
+	*length = (int)(n - (ssize_t)sizeof(struct ib_user_mad));
+	return (int)((const struct ib_user_mad *)umad)->agent_id;
+}
+
+/* Asks on the connection of a handle.  Returns 0 or -errno. */
+static int ask_on(int portid, struct fabric_proto *m)
+{
+	const struct open_port *port;
+	int err = -EINVAL;
+
+	pthread_mutex_lock(&lock);
+	port = find_port(portid);
+	if (port)
+		err = u_fabric_ask(port->connection, m, NULL);
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* Returns the agent's number or -errno. */
+static int register_agent(int portid, const struct fabric_agent *agent)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_REGISTER,
+				 .agent = *agent};
+	int err = ask_on(portid, &m);
+
+	if (err)
+		return fail_with(-err);
+	return m.number < FABRIC_AGENTS ? (int)m.number : fail_with(EPROTO);
 }
 
 int umad_register(int portid, int mgmt_class, int mgmt_version,
 		  uint8_t rmpp_version, long method_mask[16 / sizeof(long)])
 {
-	return bad_handle();
+	struct fabric_agent agent = {.mgmt_class = (uint8_t)mgmt_class,
+				     .class_version = (uint8_t)mgmt_version,
+				     .rmpp_version = rmpp_version,
+				     .oui = 0x001405};
+
+	if (mgmt_class < 0 || mgmt_class > UINT8_MAX || mgmt_version < 0 ||
+	    mgmt_version > UINT8_MAX)
+		return fail_with(EINVAL);
+	if (method_mask)
+		memcpy(agent.methods, method_mask, METHOD_BYTES);
+	return register_agent(portid, &agent);
 }
 
 int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
 		      uint8_t oui[3], long method_mask[16 / sizeof(long)])
 {
-	return bad_handle();
+	struct fabric_agent agent = {.mgmt_class = (uint8_t)mgmt_class,
+				     .class_version = 1,
+				     .rmpp_version = rmpp_version};
+
+	if (mgmt_class < VENDOR_OUI_FIRST || mgmt_class > VENDOR_OUI_LAST ||
+	    !oui)
+		return fail_with(EINVAL);
+	agent.oui = (uint32_t)oui[0] << 16 | (uint32_t)oui[1] << 8 | oui[2];
+	if (method_mask)
+		memcpy(agent.methods, method_mask, METHOD_BYTES);
+	return register_agent(portid, &agent);
 }
 
 /* As the ABI defines it, this is the only call here that returns a positive
  * errno. */
 int umad_register2(int port_fd, struct umad_reg_attr *attr, uint32_t *agent_id)
 {
-	return EINVAL;
+	struct fabric_agent agent;
+	int id;
+
+	if (!attr || !agent_id || (attr->flags & ~(uint32_t)UMAD_USER_RMPP))
+		return EINVAL;
+	agent = (struct fabric_agent){
+		.methods = {attr->method_mask[0], attr->method_mask[1]},
+		.oui = attr->oui,
+		.mgmt_class = attr->mgmt_class,
+		.class_version = attr->mgmt_class_version,
+		.rmpp_version =
+			attr->flags & UMAD_USER_RMPP ? 0 : attr->rmpp_version,
+	};
+	id = register_agent(port_fd, &agent);
+	if (id < 0)
+		return -id;
+	*agent_id = (uint32_t)id;
+	return 0;
 }
 
 int umad_unregister(int portid, int agentid)
 {
-	return bad_handle();
+	struct fabric_proto m = {.kind = FABRIC_PROTO_UNREGISTER,
+				 .number = (uint32_t)agentid};
+	int err = ask_on(portid, &m);
+
+	return err ? fail_with(-err) : 0;
 }

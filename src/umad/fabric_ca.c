@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The adapter of a fabric's host and its ports, as libibumad shows them. */
+#include "umad/fabric.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STATE_INIT = 2, STATE_ACTIVE = 4 };
+
+/* Asks one question on a connection of its own. */
+static int ask_once(struct fabric_proto *m)
+{
+	int connection = u_fabric_query(m, NULL);
+
+	if (connection < 0)
+		return connection;
+	close(connection);
+	return 0;
+}
+
+static int ask_ca(struct fabric_ca *ca)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_CA};
+	int err = ask_once(&m);
+
+	if (err)
+		return err;
+	*ca = m.ca;
+	if (ca->first_port > ca->last_port)
+		return -EPROTO;
+	/* the ABI has no room for more */
+	if (ca->last_port >= UMAD_CA_MAX_PORTS)
+		ca->last_port = UMAD_CA_MAX_PORTS - 1;
+	return 0;
+}
+
+static int ask_port(uint32_t number, struct fabric_port *port)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_PORT, .number = number};
+	int err = ask_once(&m);
+
+	if (!err)
+		*port = m.port;
+	return err;
+}
+
+bool u_fabric_has(const char *ca_name)
+{
+	struct fabric_ca ca;
+
+	if (!u_fabric_is_used() ||
+	    (ca_name && strcmp(ca_name, U_FABRIC_CA) != 0))
+		return false;
+	return !ask_ca(&ca);
+}
+
+int u_fabric_port(int portnum, uint32_t *number)
+{
+	static const uint8_t least[] = {STATE_ACTIVE, STATE_INIT, 0};
+	struct fabric_ca ca;
+	int err = ask_ca(&ca);
+
+	if (err)
+		return err;
+	if (portnum > 0) {
+		*number = (uint32_t)portnum;
+		return portnum >= ca.first_port && portnum <= ca.last_port
+			       ? 0
+			       : -ENODEV;
+	}
+	for (size_t i = 0; !portnum && i < sizeof(least); i++) {
+		for (*number = ca.first_port; *number <= ca.last_port;
+		     ++*number) {
+			struct fabric_port port;
+
+			if (!ask_port(*number, &port) && port.state >= least[i])
+				return 0;
+		}
+	}
+	return -ENODEV;
+}
+
+int u_fabric_get_port(uint32_t number, umad_port_t *port)
+{
+	struct fabric_port from;
+	int err = ask_port(number, &from);
+
+	memset(port, 0, sizeof(*port));
+	if (!err) {
+		port->pkeys_size = sizeof(from.pkeys) / sizeof(*from.pkeys);
+		port->pkeys = calloc(port->pkeys_size, sizeof(*port->pkeys));
+		err = port->pkeys ? 0 : -ENOMEM;
+	}
+	if (err) {
+		errno = -err;
+		return err;
+	}
+	memcpy(port->pkeys, from.pkeys, sizeof(from.pkeys));
+	snprintf(port->ca_name, sizeof(port->ca_name), U_FABRIC_CA);
+	snprintf(port->link_layer, sizeof(port->link_layer), "InfiniBand");
+	port->portnum = (int)number;
+	port->base_lid = from.lid;
+	port->lmc = from.lmc;
+	port->sm_lid = from.sm_lid;
+	port->sm_sl = from.sm_sl;
+	port->state = from.state;
+	port->phys_state = from.phys_state;
+	port->rate = from.rate;
+	port->capmask = htobe32(from.capabilities);
+	port->gid_prefix = htobe64(from.gid_prefix);
+	port->port_guid = htobe64(from.guid);
+	return 0;
+}
+
+int u_fabric_get_ca(umad_ca_t *ca)
+{
+	struct fabric_ca from = {0};
+	int err = ask_ca(&from);
+
+	memset(ca, 0, sizeof(*ca));
+	for (uint32_t i = from.first_port; !err && i <= from.last_port; i++) {
+		ca->ports[i] = calloc(1, sizeof(umad_port_t));
+		err = ca->ports[i] ? u_fabric_get_port(i, ca->ports[i])
+				   : -ENOMEM;
+	}
+	if (err) {
+		umad_release_ca(ca);
+		errno = -err;
+		return err;
+	}
+	snprintf(ca->ca_name, sizeof(ca->ca_name), U_FABRIC_CA);
+	snprintf(ca->ca_type, sizeof(ca->ca_type), "adverb");
+	snprintf(ca->fw_ver, sizeof(ca->fw_ver), ADVERB_VERSION);
+	snprintf(ca->hw_ver, sizeof(ca->hw_ver), "a1");
+	ca->node_type = from.node_type;
+	ca->numports = from.last_port;
+	ca->node_guid = htobe64(from.node_guid);
+	ca->system_guid = htobe64(from.system_guid);
+	return 0;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric.h"
+
+#include "fabric/net.h"
+#include "fabric_server.h"
+#include "umad/fabric.h"
+#include "util/runtime_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void print_help(FILE *out)
+{
+	fprintf(out,
+		"usage: adverb fabric [--socket PATH] [--background] FILE\n"
+		"       adverb fabric [--socket PATH] --show | --stop\n"
+		"\n"
+		"Runs an emulated InfiniBand subnet: the adapters, switches and "
+		"links of FILE,\n"
+		"a topology in the net file format of ibsim, which is also what "
+		"ibnetdiscover\n"
+		"prints.  Programs join it by `adverb run --fabric`, and a "
+		"stock OpenSM\n"
+		"configures it.  Management datagrams alone are carried so far: "
+		"verbs do not\n"
+		"use the subnet.\n"
+		"\n"
+		"  --socket PATH   the fabric's socket (default: fabric in the "
+		"runtime folder)\n"
+		"  --background    return when the fabric is ready\n"
+		"  --show          list the nodes of the fabric that runs\n"
+		"  --stop          end the fabric that runs\n"
+		"  -h, --help      this text\n"
+		"\n"
+		"Example:  adverb fabric --background net\n"
+		"          adverb run --fabric --host Hca1 -- opensm -f - -c\n"
+		"          adverb run --fabric -- ibnetdiscover\n");
+}
+
+/* Puts the default path of the socket into *path, and makes its folder if it
+ * is to be made.  Returns 0, or -1 after a sentence. */
+static int default_path(char path[PATH_MAX], bool makes)
+{
+	struct runtime_tree tree;
+	int fd = makes ? runtime_tree_make(&tree) : runtime_tree_find(&tree);
+	char *slash = strrchr(tree.path, '/');
+
+	if (makes && fd < 0) {
+		fprintf(stderr,
+			"adverb: no folder for the fabric's socket: %s; name "
+			"the socket by --socket.\n",
+			tree.why);
+		return -1;
+	}
+	if (makes)
+		close(fd);
+	snprintf(path, PATH_MAX, "%.*s/fabric",
+		 slash ? (int)(slash - tree.path) : 0, tree.path);
+	return 0;
+}
+
+/* Reads a file whole.  Returns 0 or -errno; the caller frees *text. */
+static int read_file(const char *name, char **text, size_t *bytes)
+{
+	FILE *file = fopen(name, "re");
+	size_t room = 1 << 16;
+	int err = 0;
+
+	*bytes = 0;
+	*text = file ? malloc(room) : NULL;
+	if (!file)
+		return -errno;
+	while (*text && *bytes <= NET_BYTES_MAX) {
+		size_t n = fread(*text + *bytes, 1, room - *bytes, file);
+		char *more;
+
+		*bytes += n;
+		if (!n)
+			break;
+		if (*bytes < room)
+			continue;
+		room *= 2;
+		more = realloc(*text, room);
+		if (!more)
+			free(*text);
+		*text = more;
+	}
+	if (!*text)
+		err = -ENOMEM;
+	else if (ferror(file))
+		err = -EIO;
+	fclose(file);
+	return err;
+}
+
+/* Makes the fabric of a file; NULL after a sentence. */
+static struct fabric *load_fabric(const char *name, struct net *net)
+{
+	struct net_error error = {0};
+	struct fabric *f = NULL;
+	size_t bytes;
+	char *text;
+	int err = read_file(name, &text, &bytes);
+
+	if (err) {
+		fprintf(stderr, "adverb: cannot read %s: %s.\n", name,
+			strerror(-err));
+		return NULL;
+	}
+	err = net_parse(text, bytes, net, &error);
+	free(text);
+	if (err == -EINVAL) {
+		fprintf(stderr, "adverb: %s:%u: %s.\n", name, error.line,
+			error.why);
+		return NULL;
+	}
+	if (!err)
+		f = fabric_new(net);
+	if (!f)
+		fprintf(stderr, "adverb: no memory for the fabric of %s.\n",
+			name);
+	return f;
+}
+
+static int refuse_socket(const char *path, int err)
+{
+	fprintf(stderr,
+		"adverb: the fabric cannot listen at %s: %s; name another "
+		"socket by --socket.\n",
+		path, strerror(-err));
+	return -1;
+}
+
+/* A socket that nobody serves is left of a fabric that was killed. */
+static int listen_at(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, other, err;
+	mode_t mask;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return refuse_socket(path, -ENAMETOOLONG);
+	memcpy(address.sun_path, path, strlen(path));
+	other = u_fabric_connect(path);
+	if (other >= 0) {
+		close(other);
+		fprintf(stderr,
+			"adverb: a fabric runs at %s already; end it by adverb "
+			"fabric --stop, or name another socket by --socket.\n",
+			path);
+		return -1;
+	}
+	if (other == -ECONNREFUSED)
+		unlink(path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return refuse_socket(path, -errno);
+	mask = umask(077);
+	err = bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
+			      listen(fd, 1024)
+		      ? -errno
+		      : 0;
+	umask(mask);
+	if (!err)
+		return fd;
+	close(fd);
+	return refuse_socket(path, err);
+}
+
+/* The parent returns when the child serves.  Returns the child's side: false
+ * in the parent. */
+static bool enter_background(void)
+{
+	int null;
+
+	fflush(NULL);
+	if (fork() != 0)
+		return false;
+	setsid();
+	signal(SIGHUP, SIG_IGN);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int i = 0; null >= 0 && i < 3; i++)
+		dup2(null, i);
+	return chdir("/") == 0;
+}
+
+static void print_ready(const struct net *net, const char *path)
+{
+	uint32_t switches = 0, adapters = 0;
+
+	for (uint32_t i = 0; i < net->node_count; i++) {
+		switches += net->nodes[i].type == NET_SWITCH;
+		adapters += net->nodes[i].type == NET_CA;
+	}
+	printf("adverb: a fabric of %u adapters and %u switches runs at %s\n",
+	       adapters, switches, path);
+	fflush(stdout);
+}
+
+static int serve_file(const char *name, const char *path, bool background)
+{
+	struct net net;
+	struct fabric *f = load_fabric(name, &net);
+	int listener, err;
+
+	if (!f)
+		return 1;
+	listener = listen_at(path);
+	if (listener < 0) {
+		net_free(&net);
+		fabric_free(f);
+		return 1;
+	}
+	print_ready(&net, path);
+	net_free(&net);
+	if (background && !enter_background())
+		return 0;
+	err = fabric_server_run(f, listener);
+	if (err)
+		fprintf(stderr, "adverb: the fabric ends: %s.\n",
+			strerror(-err));
+	unlink(path);
+	close(listener);
+	fabric_free(f);
+	return err ? 1 : 0;
+}
+
+static int say_unreachable(const char *path, int err)
+{
+	if (err == -ENOENT || err == -ECONNREFUSED)
+		fprintf(stderr,
+			"adverb: no fabric runs at %s; start one by adverb "
+			"fabric FILE.\n",
+			path);
+	else if (err == -EPERM)
+		fprintf(stderr,
+			"adverb: the fabric at %s is of another user; start "
+			"one of your own by adverb fabric FILE.\n",
+			path);
+	else
+		fprintf(stderr,
+			"adverb: the fabric at %s does not answer: "
+			"%s.\n",
+			path, strerror(-err));
+	return 1;
+}
+
+static const char *type_name(uint8_t type)
+{
+	return type == NET_CA	    ? "adapter"
+	       : type == NET_SWITCH ? "switch"
+				    : "router";
+}
+
+static int show_nodes(const char *path)
+{
+	int fd = u_fabric_connect(path), err = fd < 0 ? fd : 0;
+
+	for (uint32_t i = 0; !err; i++) {
+		struct fabric_proto m = {.kind = FABRIC_PROTO_SHOW,
+					 .number = i};
+
+		err = u_fabric_ask(fd, &m, NULL);
+		if (!err)
+			printf("%-8s 0x%016llx \"%s\" \"%s\" %u %s\n",
+			       type_name(m.ca.node_type),
+			       (unsigned long long)m.ca.node_guid, m.host,
+			       m.text, m.number,
+			       m.number == 1 ? "group" : "groups");
+	}
+	if (fd >= 0)
+		close(fd);
+	/* behind the last node */
+	return fd >= 0 && err == -ENOENT ? 0 : say_unreachable(path, err);
+}
+
+static int stop_fabric(const char *path)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_STOP};
+	int fd = u_fabric_connect(path);
+	int err = fd < 0 ? fd : u_fabric_ask(fd, &m, NULL);
+	char end;
+
+	if (err)
+		return say_unreachable(path, err);
+	/* the fabric closes the connection when it has ended */
+	while (recv(fd, &end, 1, 0) < 0 && errno == EINTR)
+		;
+	close(fd);
+	return 0;
+}
+
+int fabric_join(struct launch *l, const char *socket, const char *name)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_TAKE};
+	char own[PATH_MAX], full[PATH_MAX];
+	int fd, err;
+
+	if (!socket && default_path(own, false))
+		return -1;
+	socket = socket ? socket : own;
+	fd = u_fabric_connect(socket);
+	snprintf(m.host, sizeof(m.host), "%s", name ? name : "");
+	err = fd < 0 ? fd : u_fabric_ask(fd, &m, NULL);
+	if (err == -ENODEV)
+		fprintf(stderr,
+			"adverb: the fabric at %s has no host \"%s\"; adverb "
+			"fabric --show lists them.\n",
+			socket, name);
+	else if (err == -EUSERS)
+		fprintf(stderr,
+			"adverb: all adapters of the fabric at %s are taken; "
+			"share one by --host.\n",
+			socket);
+	else if (err)
+		say_unreachable(socket, err);
+	if (err)
+		return -1;
+	/* the program keeps the connection, and so the host */
+	fcntl(fd, F_SETFD, 0);
+	launch_set(l, "ADVERB_FABRIC", realpath(socket, full) ? full : socket);
+	launch_set(l, "ADVERB_FABRIC_HOST", m.host);
+	return 0;
+}
+
+int fabric_main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"socket", required_argument, NULL, 's'},
+		{"background", no_argument, NULL, 'b'},
+		{"show", no_argument, NULL, 'S'},
+		{"stop", no_argument, NULL, 'X'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	bool background = false, shows = false, stops = false;
+	char path[PATH_MAX] = "";
+	int c;
+
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (c == 's')
+			snprintf(path, sizeof(path), "%s", optarg);
+		else if (c == 'b')
+			background = true;
+		else if (c == 'S')
+			shows = true;
+		else if (c == 'X')
+			stops = true;
+		else
+			print_help(c == 'h' ? stdout : stderr);
+		if (c == 'h' || c == '?')
+			return c == 'h' ? 0 : 2;
+	}
+	if (shows + stops + (argc - optind) != 1) {
+		print_help(stderr);
+		return 2;
+	}
+	if (!*path && default_path(path, !shows && !stops))
+		return 1;
+	if (shows)
+		return show_nodes(path);
+	return stops ? stop_fabric(path)
+		     : serve_file(argv[optind], path, background);
+}

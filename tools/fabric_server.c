@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric_server.h"
+
+#include "fabric/proto.h"
+#include "util/list.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	EVENTS = 64,
+	READS = 64,		/* messages of one port in one turn */
+	CONNECTIONS_MAX = 8192, /* of all programs */
+	BUFFER_BYTES = 1 << 20, /* of a port's socket, in each direction */
+	MESSAGE_MAX = FABRIC_UMAD_BYTES + FABRIC_MAD_MAX,
+};
+
+/* What epoll watches. */
+struct watched {
+	struct connection *connection; /* NULL: the listener, the signals */
+	bool is_port;
+	int fd;
+};
+
+struct connection {
+	struct list list;
+	struct watched control; /* requests and answers */
+	struct watched port;	/* datagrams; fd -1: no port is open */
+	struct end *end;
+	struct node *held;
+	bool is_dead; /* freed at the end of the turn */
+};
+
+struct server {
+	struct fabric *fabric;
+	struct list connections;
+	uint32_t connection_count;
+	int epoll;
+	struct watched listener, signals;
+	bool stops;
+	uint8_t *buffer; /* MESSAGE_MAX */
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static int watch_fd(struct server *s, struct watched *w, uint32_t events)
+{
+	struct epoll_event e = {.events = events, .data.ptr = w};
+
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, w->fd, &e) ? -errno : 0;
+}
+
+static void change_watch(struct server *s, struct watched *w, uint32_t events)
+{
+	struct epoll_event e = {.events = events, .data.ptr = w};
+
+	epoll_ctl(s->epoll, EPOLL_CTL_MOD, w->fd, &e);
+}
+
+static void close_port(struct connection *c)
+{
+	if (c->port.fd < 0)
+		return;
+	close(c->port.fd);
+	c->port.fd = -1;
+	fabric_close(c->end);
+	c->end = NULL;
+}
+
+static void end_connection(struct connection *c)
+{
+	close_port(c);
+	if (c->held)
+		fabric_release(c->held);
+	c->held = NULL;
+	c->is_dead = true;
+}
+
+static void free_connection(struct server *s, struct connection *c)
+{
+	end_connection(c);
+	close(c->control.fd);
+	list_remove(&c->list);
+	s->connection_count--;
+	free(c);
+}
+
+/* The fabric is its user's: what a program sets is what the user's other
+ * programs read. */
+static bool is_own_user(int fd)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) &&
+	       peer.uid == geteuid();
+}
+
+static void accept_one(struct server *s)
+{
+	int fd = accept4(s->listener.fd, NULL, NULL,
+			 SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct connection *c;
+
+	if (fd < 0)
+		return;
+	c = is_own_user(fd) && s->connection_count < CONNECTIONS_MAX
+		    ? calloc(1, sizeof(*c))
+		    : NULL;
+	if (!c) {
+		close(fd);
+		return;
+	}
+	list_init(&c->list);
+	c->control = (struct watched){.connection = c, .fd = fd};
+	c->port = (struct watched){.connection = c, .is_port = true, .fd = -1};
+	list_push_tail(&s->connections, &c->list);
+	s->connection_count++;
+	if (watch_fd(s, &c->control, EPOLLIN))
+		free_connection(s, c);
+}
+
+static struct node *named_node(const struct server *s,
+			       const struct fabric_proto *m)
+{
+	return *m->host ? fabric_find(s->fabric, m->host)
+			: fabric_node(s->fabric, 0);
+}
+
+static void set_name(char to[FABRIC_PROTO_NAME], const char *from)
+{
+	snprintf(to, FABRIC_PROTO_NAME, "%s", from);
+}
+
+static int take_host(struct server *s, struct connection *c,
+		     struct fabric_proto *m)
+{
+	if (c->held)
+		return -EBUSY;
+	c->held = fabric_take(s->fabric, m->host);
+	if (!c->held)
+		return *m->host ? -ENODEV : -EUSERS;
+	set_name(m->host, fabric_id(c->held));
+	return 0;
+}
+
+static int show_ca(const struct server *s, struct fabric_proto *m)
+{
+	const struct node *node = named_node(s, m);
+
+	if (!node)
+		return -ENODEV;
+	fabric_show_ca(node, &m->ca);
+	set_name(m->text, fabric_description(node));
+	return 0;
+}
+
+static int show_node(const struct server *s, struct fabric_proto *m)
+{
+	const struct node *node = fabric_node(s->fabric, m->number);
+
+	if (!node)
+		return -ENOENT;
+	fabric_show_ca(node, &m->ca);
+	m->number = fabric_groups(node);
+	set_name(m->host, fabric_id(node));
+	set_name(m->text, fabric_description(node));
+	return 0;
+}
+
+/* Makes the sockets of a port; ends[1] is the program's. */
+static int make_sockets(int ends[2])
+{
+	int bytes = BUFFER_BYTES;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	for (int i = 0; i < 2; i++)
+		setsockopt(ends[i], SOL_SOCKET, SO_SNDBUF, &bytes,
+			   sizeof(bytes));
+	return 0;
+}
+
+static int open_port(struct server *s, struct connection *c,
+		     const struct fabric_proto *m, int *given)
+{
+	struct node *node = named_node(s, m);
+	int ends[2], err;
+
+	if (!node || c->end)
+		return node ? -EBUSY : -ENODEV;
+	err = make_sockets(ends);
+	if (err)
+		return err;
+	c->end = fabric_open(node, m->number, c, &err);
+	if (!err) {
+		c->port.fd = ends[0];
+		*given = ends[1];
+		err = watch_fd(s, &c->port, EPOLLIN);
+		if (!err)
+			return 0;
+		close_port(c);
+	} else {
+		close(ends[0]);
+	}
+	close(ends[1]);
+	*given = -1;
+	return err;
+}
+
+static int register_agent(const struct connection *c, struct fabric_proto *m)
+{
+	int id = c->end ? fabric_register(c->end, &m->agent) : -EINVAL;
+
+	if (id < 0)
+		return id;
+	m->number = (uint32_t)id;
+	return 0;
+}
+
+static int run_request(struct server *s, struct connection *c,
+		       struct fabric_proto *m, int *given)
+{
+	struct node *node;
+
+	switch ((enum fabric_proto_kind)m->kind) {
+	case FABRIC_PROTO_TAKE:
+		return take_host(s, c, m);
+	case FABRIC_PROTO_CA:
+		return show_ca(s, m);
+	case FABRIC_PROTO_PORT:
+		node = named_node(s, m);
+		return node ? fabric_show_port(node, m->number, &m->port)
+			    : -ENODEV;
+	case FABRIC_PROTO_OPEN:
+		return open_port(s, c, m, given);
+	case FABRIC_PROTO_REGISTER:
+		return register_agent(c, m);
+	case FABRIC_PROTO_UNREGISTER:
+		return c->end ? fabric_unregister(c->end, m->number) : -EINVAL;
+	case FABRIC_PROTO_SHOW:
+		return show_node(s, m);
+	case FABRIC_PROTO_STOP:
+		s->stops = true;
+		return 0;
+	}
+	return -EOPNOTSUPP;
+}
+
+/* Returns false if the program does not take the answer. */
+static bool send_answer(const struct connection *c, struct fabric_proto *m,
+			int given)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {0};
+	struct iovec part = {.iov_base = m, .iov_len = sizeof(*m)};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (given >= 0) {
+		struct cmsghdr *h = &control.align;
+
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		h->cmsg_level = SOL_SOCKET;
+		h->cmsg_type = SCM_RIGHTS;
+		h->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(h), &given, sizeof(given));
+	}
+	return sendmsg(c->control.fd, &message, MSG_NOSIGNAL) == sizeof(*m);
+}
+
+static void read_control(struct server *s, struct connection *c)
+{
+	struct fabric_proto m;
+	ssize_t n = recv(c->control.fd, &m, sizeof(m), MSG_TRUNC);
+	int given = -1;
+	bool sent;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != sizeof(m) || m.version != FABRIC_PROTO_VERSION) {
+		end_connection(c);
+		return;
+	}
+	m.host[FABRIC_PROTO_NAME - 1] = m.text[FABRIC_PROTO_NAME - 1] = '\0';
+	m.err = run_request(s, c, &m, &given);
+	sent = send_answer(c, &m, given);
+	if (given >= 0)
+		close(given);
+	if (!sent)
+		end_connection(c);
+}
+
+static void read_port(struct server *s, struct connection *c)
+{
+	for (int i = 0; i < READS; i++) {
+		ssize_t n =
+			recv(c->port.fd, s->buffer, MESSAGE_MAX, MSG_DONTWAIT);
+
+		if (n < 0)
+			return;
+		if (!n) { /* the program has closed it */
+			close_port(c);
+			return;
+		}
+		/* what is wrong is not sent, as on a wire */
+		fabric_send(c->end, s->buffer, (size_t)n);
+	}
+}
+
+/* Gives a program its messages, until there is none or it takes none. */
+static void flush_port(struct server *s, struct end *end)
+{
+	struct connection *c = fabric_owner(end);
+	const uint8_t *message;
+	size_t bytes;
+
+	while ((message = fabric_fetch(end, &bytes))) {
+		ssize_t n = send(c->port.fd, message, bytes,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EAGAIN) {
+			fabric_pause(end);
+			change_watch(s, &c->port, EPOLLIN | EPOLLOUT);
+			return;
+		}
+		if (n < 0 && errno == EMSGSIZE)
+			fprintf(stderr,
+				"adverb: a datagram of %zu bytes to a program "
+				"is lost: it is longer than this machine's "
+				"socket buffers take; raise the sysctl "
+				"net.core.wmem_max.\n",
+				bytes);
+		fabric_fetched(end);
+	}
+}
+
+static void handle_event(struct server *s, const struct epoll_event *e)
+{
+	struct watched *w = e->data.ptr;
+	struct connection *c = w->connection;
+
+	if (w == &s->listener) {
+		accept_one(s);
+	} else if (w == &s->signals) {
+		s->stops = true;
+	} else if (c->is_dead || w->fd < 0) {
+		return; /* ended earlier in this turn */
+	} else if (!w->is_port) {
+		read_control(s, c);
+	} else {
+		if (e->events & EPOLLOUT) {
+			change_watch(s, &c->port, EPOLLIN);
+			fabric_resume(c->end);
+		}
+		if (e->events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+			read_port(s, c);
+	}
+}
+
+static void run_turn(struct server *s)
+{
+	struct epoll_event events[EVENTS];
+	uint64_t due = fabric_deadline(s->fabric), now = now_ms();
+	int timeout = -1, n;
+	struct end *end;
+
+	if (due != FABRIC_NEVER)
+		timeout = due <= now		    ? 0
+			  : due - now > INT_MAX / 2 ? INT_MAX / 2
+						    : (int)(due - now);
+	n = epoll_wait(s->epoll, events, EVENTS, timeout);
+	fabric_set_time(s->fabric, now_ms());
+	for (int i = 0; i < n; i++)
+		handle_event(s, &events[i]);
+	fabric_turn(s->fabric, now_ms());
+	while ((end = fabric_ready(s->fabric)))
+		flush_port(s, end);
+	list_for_each_safe (l, &s->connections) {
+		struct connection *c = (struct connection *)l;
+
+		if (c->is_dead)
+			free_connection(s, c);
+	}
+}
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int fabric_server_run(struct fabric *f, int listener)
+{
+	struct server s = {.fabric = f, .listener.fd = listener};
+	int err = 0;
+
+	list_init(&s.connections);
+	s.buffer = malloc(MESSAGE_MAX);
+	s.signals.fd = open_signals();
+	s.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (!s.buffer || s.signals.fd < 0 || s.epoll < 0)
+		err = s.buffer ? -errno : -ENOMEM;
+	if (!err)
+		err = watch_fd(&s, &s.listener, EPOLLIN);
+	if (!err)
+		err = watch_fd(&s, &s.signals, EPOLLIN);
+	while (!err && !s.stops)
+		run_turn(&s);
+	list_for_each_safe (l, &s.connections)
+		free_connection(&s, (struct connection *)l);
+	if (s.epoll >= 0)
+		close(s.epoll);
+	if (s.signals.fd >= 0)
+		close(s.signals.fd);
+	free(s.buffer);
+	return err;
+}
