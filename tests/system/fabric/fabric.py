@@ -1,0 +1,420 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Stock OpenSM and InfiniBand diagnostics on an emulated subnet."""
+
+import contextlib
+import glob
+import os
+import re
+import sys
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import system
+from system import Fail, Skip, expect, expect_ok
+
+AREA = "InfiniBand"
+PATIENCE_S = 60
+# Two switches with two cables between them, and an adapter at each end.
+NET = """
+Switch 8 "Switch1"
+[1] "Hca1"[1]
+[2] "Hca2"[2]
+[3] "Switch2"[3]
+[4] "Switch2"[4]
+
+Switch 8 "Switch2"
+[1] "Hca3"[1]
+[3] "Switch1"[3]
+[4] "Switch1"[4]
+
+Hca 2 "Hca1"
+[1] "Switch1"[1]
+
+Hca 2 "Hca2"
+[2] "Switch1"[2]
+
+Hca 1 "Hca3"
+[1] "Switch2"[1]
+"""
+# As ibnetdiscover prints it: GUIDs, descriptions, LIDs, rates.
+DISCOVERED = """
+vendid=0x2c9
+devid=0xb924
+sysimgguid=0x2c90000000203
+switchguid=0x2c90000000200(2c90000000200)
+Switch	8 "S-0002c90000000200"		# "The switch" enhanced port 0 lid 4 lmc 0
+[1]	"H-0002c90000000100"[1](2c90000000101) 		# "one" lid 7 4xDDR
+[5]	"H-0002c90000000110"[2](2c90000000112) 		# "two" lid 9 4xQDR
+
+vendid=0x2c9
+devid=0x5a44
+sysimgguid=0x2c90000000103
+caguid=0x2c90000000100
+Ca	2 "H-0002c90000000100"		# "one"
+[1](2c90000000101) 	"S-0002c90000000200"[1]		# lid 7 lmc 0 "The switch" lid 4 4xDDR
+
+vendid=0x2c9
+devid=0x5a44
+sysimgguid=0x2c90000000113
+caguid=0x2c90000000110
+Ca	2 "H-0002c90000000110"		# "two"
+[2](2c90000000112) 	"S-0002c90000000200"[5]		# lid 9 lmc 0 "The switch" lid 4 4xQDR
+"""
+
+t = system.Suite(__doc__)
+
+
+def fabric_argv(*words):
+    return [t.adverb, "fabric", *words]
+
+
+class Fabric:
+    """A running fabric; host() runs a program on a host of it."""
+
+    def __init__(self, text):
+        self.file = t.path("net")
+        with open(self.file, "w") as f:
+            f.write(text)
+        self.socket = t.path("fabric-socket")
+        expect_ok(t.run(fabric_argv("--socket", self.socket, "--background",
+                                    self.file)))
+
+    def host(self, name, *argv, timeout=PATIENCE_S, **env):
+        t.need(argv[0])
+        return t.adverb_run(argv, ["--fabric=" + self.socket, "--host", name],
+                            timeout=timeout, **env)
+
+    def out(self, name, *argv, **env):
+        r = self.host(name, *argv, **env)
+        expect_ok(r)
+        return r.output
+
+    def stop(self):
+        expect_ok(t.run(fabric_argv("--socket", self.socket, "--stop")))
+
+
+@contextlib.contextmanager
+def fabric(text=NET):
+    f = Fabric(text)
+    try:
+        yield f
+    finally:
+        f.stop()
+
+
+def manager_env():
+    folder = t.path("osm")
+    os.makedirs(folder, exist_ok=True)
+    os.chmod(folder, 0o777)
+    return {"OSM_TMP_DIR": folder, "OSM_CACHE_DIR": folder}
+
+
+@contextlib.contextmanager
+def managed(text=NET, host="Hca1", *more):
+    """A fabric and an OpenSM that has configured it."""
+    t.need("opensm")
+    with fabric(text) as f:
+        log = t.path("opensm.log")
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(log)
+        p = t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
+                     "--", "opensm", "-d", "2", "-f", log, "-s", "0",
+                     *more],
+                    env=t.environment(**manager_env()))
+        try:
+            await_line(log, "SUBNET UP")
+            f.log = log
+            yield f
+        finally:
+            p.terminate()
+            p.communicate()
+
+
+def await_line(path, text, count=1):
+    end = time.monotonic() + PATIENCE_S
+    said = ""
+    while time.monotonic() < end:
+        with contextlib.suppress(FileNotFoundError):
+            with open(path, errors="replace") as f:
+                said = f.read()
+            if said.count(text) >= count:
+                return
+        time.sleep(0.05)
+    raise Fail("no \"%s\" in OpenSM's log" % text, said)
+
+
+def without_date(text):
+    """ibnetdiscover's output without the time and the simulator's lines."""
+    return "\n".join(line for line in text.splitlines()
+                     if not line.startswith(("# Topology file", "ibwarn")))
+
+
+# The simulator's sockets have fixed abstract names: it runs in a network
+# namespace of its own.  A client tries until the simulator listens.
+ON_IBSIM = """
+cd "$1" && ibsim -s -n "$2" >ibsim.log 2>&1 & simulator=$!
+export SIM_HOST=$3 LD_PRELOAD=$4
+for try in $(seq 100); do
+    "$5" >said 2>&1 && break
+    LD_PRELOAD= sleep 0.1
+done
+LD_PRELOAD=
+kill $simulator
+cat said
+"""
+
+
+def ibsim_output(text, host, program):
+    """What a program prints on ibsim."""
+    t.need("ibsim")
+    places = glob.glob("/usr/lib/*/umad2sim/libumad2sim.so") + [
+        os.path.join(folder, "umad2sim", "libumad2sim.so")
+        for folder in os.environ.get("DEB_LIBRARIES", "").split(":")]
+    library = next((p for p in places if os.path.exists(p)), None)
+    if not library:
+        raise Skip("libumad2sim.so is not installed")
+    if t.run(["unshare", "-Urn", "true"]).status:
+        raise Skip("no namespaces for ibsim")
+    net = t.path("net.ibsim")
+    with open(net, "w") as f:
+        f.write(text)
+    r = t.run(["unshare", "-Urn", "sh", "-c", ON_IBSIM, "sh", t.tmp, net, host,
+               library, program], timeout=PATIENCE_S)
+    expect_ok(r)
+    return r.output
+
+
+def same_as_ibsim(text, host):
+    def body():
+        with fabric(text) as f:
+            own = without_date(f.out(host, "ibnetdiscover"))
+            # the ports of the two differ in what is left free
+            other = without_date(ibsim_output(text, host, "ibnetdiscover"))
+            expect(own == other, "ibsim says\n%s\nadverb says\n%s" %
+                   (other, own))
+            expect("Switch" in own, "no switch in\n" + own)
+    return body
+
+
+def examples():
+    for folder in ("/usr/share/doc/ibsim-utils",
+                   *[os.path.dirname(d) + "/share/doc/ibsim-utils"
+                     for d in os.environ["PATH"].split(":")]):
+        for name in sorted(glob.glob(folder + "/net-examples/net*")):
+            yield name
+
+
+def example_is_read():
+    found = sorted({os.path.realpath(name) for name in examples()})
+    if not found:
+        raise Skip("the examples of ibsim-utils are not installed")
+    for name in found:
+        with open(name) as f:
+            text = f.read()
+        same_as_ibsim(text, "Hca1")()
+    t.note("%d files" % len(found))
+
+
+def state_before_manager():
+    with fabric() as f:
+        said = f.out("Hca1", "ibstat", "advib0", "1")
+        expect("State: Initializing" in said, "no port waits", None)
+        expect("Link layer: InfiniBand" in said, said)
+        names = f.out("Hca1", "ibstat", "-l").split()
+        expect("advib0" in names, names)
+        said = f.host("Hca1", "ibstat", "advib0", "3")
+        expect(said.status != 0, "port 3 of an adapter with 2 ports", said)
+
+
+def ports_become_active():
+    with managed() as f:
+        for host, port in (("Hca1", "1"), ("Hca2", "2"), ("Hca3", "1")):
+            said = f.out(host, "ibstat", "advib0", port)
+            expect("State: Active" in said, said)
+            expect(re.search(r"Base lid: [1-9]", said), said)
+            expect(re.search(r"SM lid: [1-9]", said), said)
+        said = f.out("Hca3", "ibnetdiscover", "-p")
+        expect(len(re.findall(r" - ", said)) >= 6, said)
+
+
+def manager_is_found():
+    with managed() as f:
+        said = f.out("Hca3", "sminfo")
+        expect("SMINFO_MASTER" in said, said)
+
+
+def port_lid(f, host, port):
+    return re.search(r"Base lid: (\d+)",
+                     f.out(host, "ibstat", "advib0", port)).group(1)
+
+
+def queries_by_lid():
+    with managed() as f:
+        lid = port_lid(f, "Hca3", "1")
+        said = f.out("Hca1", "smpquery", "nodeinfo", lid)
+        expect("Channel Adapter" in said, said)
+        said = f.out("Hca1", "smpquery", "nodedesc", lid)
+        expect("Hca3" in said, said)
+        said = f.out("Hca1", "smpquery", "portinfo", lid, "1")
+        expect(re.search(r"LinkState:\.*Active", said), said)
+        for what in ("switchinfo", "pkeys", "sl2vl", "vlarb", "guidinfo"):
+            path = ["-D", "0,1"] if what == "switchinfo" else ["-D", "0"]
+            ports = ["1"] if what in ("sl2vl", "vlarb") else []
+            f.out("Hca1", "smpquery", what, *path, *ports)
+
+
+def tables_of_the_administrator():
+    with managed() as f:
+        said = f.out("Hca3", "saquery", "-N")
+        expect(said.count("NodeRecord dump") == 5, said)
+        said = f.out("Hca3", "saquery", "-p", "--src-to-dst",
+                     port_lid(f, "Hca3", "1") + ":" +
+                     port_lid(f, "Hca1", "1"))
+        expect("PathRecord dump" in said, said)
+        said = f.out("Hca2", "saquery", "-s")
+        expect("IsSM" in said or "PortInfoRecord" in said or said, said)
+
+
+def routes():
+    with managed() as f:
+        one, three = port_lid(f, "Hca1", "1"), port_lid(f, "Hca3", "1")
+        said = f.out("Hca1", "ibtracert", one, three)
+        expect(len(re.findall(r"^\[\d+\] -> switch", said, re.M)) == 2, said)
+        lid = re.search(r"lid (\d+)", f.out("Hca1", "ibswitches")).group(1)
+        said = f.out("Hca1", "ibroute", lid)
+        expect(re.search(r"valid lids dumped", said), said)
+        said = f.out("Hca1", "ibhosts")
+        expect(said.count("Ca\t") == 3, said)
+        said = f.out("Hca1", "iblinkinfo")
+        expect("Active" in said, said)
+
+
+def counters():
+    with managed() as f:
+        lid = port_lid(f, "Hca3", "1")
+        before = f.out("Hca1", "perfquery", lid, "1")
+        expect(re.search(r"PortRcvPkts:\.*[1-9]", before), before)
+        said = f.out("Hca1", "perfquery", "-x", lid, "1")
+        expect(re.search(r"PortUnicastXmitPkts:\.*[1-9]", said), said)
+        f.out("Hca1", "perfquery", "-R", lid, "1")
+        after = f.out("Hca1", "perfquery", lid, "1")
+        count = [int(re.search(r"PortRcvPkts:\.*(\d+)", s).group(1))
+                 for s in (before, after)]
+        expect(count[1] < count[0], "counts %s" % count)
+        said = f.host("Hca1", "ibqueryerrors")
+        expect("nodes checked" in said.output, said.output, said)
+
+
+def links_go_down_and_up():
+    """The manager hears by a trap that a link is down, and then up."""
+    with managed() as f:
+        lid = re.search(r"lid (\d+)", re.search(
+            r".*\"Switch2\".*", f.out("Hca1", "ibswitches")).group()).group(1)
+        f.out("Hca1", "ibportstate", lid, "1", "disable")
+        said = f.out("Hca3", "ibstat", "advib0", "1")
+        expect("State: Down" in said, said)
+        await_line(f.log, "Generic Notice type:1 num:128")
+        await_line(f.log, "SUBNET UP", 2)
+        f.out("Hca1", "ibportstate", lid, "1", "enable")
+        end = time.monotonic() + PATIENCE_S
+        while "State: Active" not in f.out("Hca3", "ibstat", "advib0", "1"):
+            expect(time.monotonic() < end, "the port stays down")
+        said = f.out("Hca1", "ibportstate", lid, "1", "query")
+        expect(re.search(r"LinkState:\.*Active", said), said)
+
+
+def pings():
+    with managed() as f:
+        t.need("ibping")
+        lid = port_lid(f, "Hca3", "1")
+        server = t.start([t.adverb, "run", "--fabric=" + f.socket, "--host",
+                          "Hca3", "--", "ibping", "-S"],
+                         env=t.environment())
+        try:
+            end = time.monotonic() + PATIENCE_S
+            while f.host("Hca1", "ibping", "-c", "1", lid).status:
+                expect(time.monotonic() < end, "no server answers")
+            said = f.out("Hca1", "ibping", "-c", "3", lid)
+            expect("3 packets transmitted, 3 received" in said, said)
+        finally:
+            server.terminate()
+            server.communicate()
+
+
+def hosts_are_given():
+    """Without --host each group gets the next adapter that is free."""
+    with fabric() as f:
+        running = []
+        try:
+            for _ in range(3):
+                p = t.start([t.adverb, "run", "--fabric=" + f.socket, "--",
+                             "sh", "-c", "echo $ADVERB_FABRIC_HOST; exec "
+                             "sleep %d" % system.HANG])
+                running.append(p)
+                name = p.stdout.readline().decode().strip()
+                expect(name == "Hca%d" % len(running), name)
+            r = t.adverb_run(["true"], ["--fabric=" + f.socket])
+            expect(r.status == 126 and "are taken" in r.output, r.output, r)
+            running[1].kill()
+            running[1].wait()
+            r = t.adverb_run(["sh", "-c", "echo $ADVERB_FABRIC_HOST"],
+                             ["--fabric=" + f.socket])
+            expect("Hca2" in r.output, r.output, r)
+        finally:
+            for p in running:
+                p.kill()
+                p.communicate()
+        r = t.adverb_run(["true"], ["--fabric=" + f.socket, "--host", "none"])
+        expect(r.status == 126 and "no host \"none\"" in r.output, r.output)
+
+
+def wrong_use_has_sentences():
+    r = t.run(fabric_argv("--socket", t.path("nobody"), "--stop"))
+    expect(r.status == 1 and "no fabric runs at" in r.output, r.output)
+    bad = t.path("bad")
+    with open(bad, "w") as f:
+        f.write("Hca 2 \"H\"\n[1] \"S\"[1]\n")
+    r = t.run(fabric_argv("--socket", t.path("nobody"), bad))
+    expect(r.status == 1 and "bad:1: port 1 of \"H\"" in r.output, r.output)
+    with fabric() as f:
+        r = t.run(fabric_argv("--socket", f.socket, f.file))
+        expect(r.status == 1 and "runs at" in r.output, r.output)
+        r = t.run(fabric_argv("--socket", f.socket, "--show"))
+        expect(r.status == 0 and r.output.count("adapter ") == 3, r.output)
+
+
+def without_a_fabric():
+    t.need("ibstat")
+    r = t.adverb_run(["ibnetdiscover"])
+    expect(r.status != 0, "ibnetdiscover finds a subnet", r)
+    r = t.adverb_run(["ibstat", "-l"], ADVERB_FABRIC=t.path("nobody"))
+    expect("no fabric listens at" in r.output, r.output)
+
+
+t.case("the net examples of ibsim are read, and ibnetdiscover says the same",
+       example_is_read, AREA, "ibnetdiscover", "ibsim")
+t.case("ibnetdiscover says of two switches what it says on ibsim",
+       same_as_ibsim(NET, "Hca1"), AREA, "ibnetdiscover", "ibsim")
+t.case("ibnetdiscover says of its own output what it says on ibsim",
+       same_as_ibsim(DISCOVERED, "H-0002c90000000100"), AREA,
+       "ibnetdiscover", "ibsim")
+t.case("ports wait for a manager", state_before_manager, AREA, "ibstat")
+t.case("OpenSM makes all ports active and gives LIDs", ports_become_active,
+       AREA, "opensm")
+t.case("sminfo finds the manager", manager_is_found, AREA, "sminfo")
+t.case("smpquery reads attributes by LID and by route", queries_by_lid, AREA,
+       "smpquery")
+t.case("saquery gets tables from OpenSM", tables_of_the_administrator, AREA,
+       "saquery")
+t.case("ibtracert, ibroute, ibhosts and iblinkinfo follow the tables", routes,
+       AREA, "ibtracert")
+t.case("perfquery reads and resets counters", counters, AREA, "perfquery")
+t.case("ibportstate takes a link down and up, and OpenSM follows",
+       links_go_down_and_up, AREA, "ibportstate")
+t.case("ibping reaches a server", pings, AREA, "ibping")
+t.case("a host is given to each group", hosts_are_given)
+t.case("wrong use gets a sentence", wrong_use_has_sentences)
+t.case("without a fabric there is no port", without_a_fabric)
+t.end()
