@@ -9,6 +9,7 @@
 #include "fabric/rmpp.h"
 #include "fabric/umad_header.h"
 #include "hdr/bytes.h"
+#include "util/bits.h"
 
 enum {
 	WAITS_MAX = 4096,
@@ -27,12 +28,9 @@ struct message {
 	uint8_t data[];
 };
 
-#define OF_PORT(l)                                                             \
-	((struct end *)(void *)((char *)(l)-offsetof(struct end, of_port)))
-#define OF_FABRIC(l)                                                           \
-	((struct end *)(void *)((char *)(l)-offsetof(struct end, of_fabric)))
-#define OF_READY(l)                                                            \
-	((struct end *)(void *)((char *)(l)-offsetof(struct end, ready)))
+#define OF_PORT(l)   CONTAINER_OF(l, struct end, of_port)
+#define OF_FABRIC(l) CONTAINER_OF(l, struct end, of_fabric)
+#define OF_READY(l)  CONTAINER_OF(l, struct end, ready)
 
 static bool is_response(const uint8_t *mad)
 {
