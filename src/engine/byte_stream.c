@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/inside.h"
+#include "iwarp/session.h"
 #include "iwarp/stream.h"
 #include "util/bits.h"
 
@@ -36,11 +37,34 @@ uint32_t engine_stream_tx(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 	uint32_t bytes = 0, more;
 
 	e->ibt.now_ns = now_ns;
+	if (q->stream->session) {
+		bytes = stream_tx(&e->ibt, q, buf, room);
+		if (bytes) { /* engine_stream_next returns q again */
+			list_remove(&q->active);
+			list_push_tail(&e->streams, &q->active);
+		}
+		return bytes;
+	}
 	while ((more = stream_tx(&e->ibt, q, buf + bytes, room - bytes)))
 		bytes += more;
 	if (bytes && room - bytes < stream_tx_room(q))
 		ibt_qp_activate(&e->ibt, q);
 	return bytes;
+}
+
+bool engine_stream_is_session(const struct ibt_qp *q)
+{
+	return q->stream->session != NULL;
+}
+
+uint32_t engine_stream_finish(struct ibt_qp *q, uint8_t *buf)
+{
+	return q->stream->session ? session_finish(q->stream->session, buf) : 0;
+}
+
+bool engine_stream_has_peer_ended(const struct ibt_qp *q)
+{
+	return stream_has_peer_ended(q);
 }
 
 void engine_stream_ready(struct engine *e, struct ibt_qp *q)

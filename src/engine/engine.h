@@ -368,7 +368,9 @@ struct ibt_qp *engine_stream_next(struct engine *e);
  * Writes whole FPDUs of q to buf, which has `room` bytes, at least
  * engine_stream_room.  Returns the number of bytes written, all of which the
  * caller sends before it calls again.  If FPDUs are left because of too little
- * room, engine_stream_next returns q again.
+ * room, engine_stream_next returns q again.  If q's
+ * connection is an association of SCTP, it writes one message, and
+ * engine_stream_next returns q until there is none.
  */
 uint32_t engine_stream_tx(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 			  uint32_t room, uint64_t now_ns);
@@ -377,7 +379,18 @@ uint32_t engine_stream_room(const struct ibt_qp *q);
 /* Makes engine_stream_next return q again, after the next engine_tx.  Called
  * when q's connection takes bytes again. */
 void engine_stream_ready(struct engine *e, struct ibt_qp *q);
-/* Handles n bytes that q's connection has received. */
+/* Is q's connection an association of SCTP? */
+bool engine_stream_is_session(const struct ibt_qp *q);
+/* Writes the message by which this side ends the session of an association in
+ * order, ENGINE_FINISH_BYTES bytes, once, after all that engine_stream_tx has
+ * written; returns its length, or 0. */
+#define ENGINE_FINISH_BYTES 8
+uint32_t engine_stream_finish(struct ibt_qp *q, uint8_t *buf);
+/* Has the peer ended the session of its association in order?  The caller
+ * closes the connection as at the end of a byte stream. */
+bool engine_stream_has_peer_ended(const struct ibt_qp *q);
+/* Handles n bytes that q's connection has received; of an association, one
+ * message. */
 void engine_stream_rx(struct engine *e, struct ibt_qp *q, const uint8_t *p,
 		      uint32_t n, uint64_t now_ns);
 /* Fails q, unless it has failed, because its connection has ended. */

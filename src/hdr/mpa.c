@@ -17,7 +17,7 @@ static const uint8_t keys[2][KEY_BYTES + 1] = {
 	[MPA_REPLY] = "MPA ID Rep Frame",
 };
 
-static void read_enhanced(const uint8_t *p, struct mpa_enhanced *e)
+void mpa_read_enhanced(const uint8_t *p, struct mpa_enhanced *e)
 {
 	uint16_t ird = bytes_get16(p), ord = bytes_get16(p + 2);
 
@@ -31,7 +31,7 @@ static void read_enhanced(const uint8_t *p, struct mpa_enhanced *e)
 	};
 }
 
-static void write_enhanced(uint8_t *p, const struct mpa_enhanced *e)
+void mpa_write_enhanced(uint8_t *p, const struct mpa_enhanced *e)
 {
 	bytes_put16(p, (uint16_t)((e->ird & MPA_DEPTH_MAX) |
 				  (e->is_peer_to_peer ? FIRST_FLAG : 0) |
@@ -70,7 +70,7 @@ int mpa_parse(const uint8_t *p, size_t n, enum mpa_kind kind,
 		.private_bytes = (uint16_t)private_bytes,
 	};
 	if (is_enhanced) {
-		read_enhanced(p + MPA_HEAD, &f->enhanced);
+		mpa_read_enhanced(p + MPA_HEAD, &f->enhanced);
 		f->private_data += MPA_ENHANCED;
 		f->private_bytes -= MPA_ENHANCED;
 	}
@@ -92,7 +92,7 @@ int mpa_write(uint8_t *p, const struct mpa_frame *f)
 	p[17] = f->revision;
 	bytes_put16(p + 18, (uint16_t)private_bytes);
 	if (f->is_enhanced)
-		write_enhanced(p + MPA_HEAD, &f->enhanced);
+		mpa_write_enhanced(p + MPA_HEAD, &f->enhanced);
 	if (f->private_bytes)
 		memcpy(p + MPA_HEAD + enhanced, f->private_data,
 		       f->private_bytes);

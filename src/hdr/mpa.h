@@ -84,5 +84,8 @@ int mpa_parse(const uint8_t *p, size_t n, enum mpa_kind kind,
 /* Writes a frame of at most MPA_FRAME_MAX bytes at p and returns its length.
  * -EMSGSIZE: there is more private data than fits. */
 int mpa_write(uint8_t *p, const struct mpa_frame *f);
+/* Read and write the enhanced data, MPA_ENHANCED bytes at p. */
+void mpa_read_enhanced(const uint8_t *p, struct mpa_enhanced *e);
+void mpa_write_enhanced(uint8_t *p, const struct mpa_enhanced *e);
 
 #endif

@@ -2,6 +2,7 @@
 #include "iwarp/startup.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "iwarp/stream.h"
@@ -39,7 +40,7 @@ static const struct startup_verdict verdicts[STARTUP_ERRORS] = {
 		"look for an error of the peer's program"},
 	/* RFC 5044 8 counts a timeout as a lost connection */
 	[STARTUP_TIMED_OUT] = {TERMINATE_CLOSED, .text =
-		"it did not complete its MPA frame in time, so it is stopped or "
+		"it did not complete its part of the start-up in time, so it is stopped or "
 		"does not speak iWARP; check the peer's program, and the port"},
 	[STARTUP_NO_IRD] = {TERMINATE_IRD, .terminates = true, .text =
 		"it will send more RDMA READs at a time than this side takes; "
@@ -49,6 +50,19 @@ static const struct startup_verdict verdicts[STARTUP_ERRORS] = {
 		"it uses another model of connection (client-server or "
 		"peer-to-peer) than this side, or the two sides know no common "
 		"ready-to-receive message; set both sides to the same model"},
+	[STARTUP_NO_SESSION] = {TERMINATE_MPA_FRAME, .text =
+		"its first message begins or answers no DDP stream session, "
+		"which violates RFC 5043; check that it speaks iWARP over SCTP"},
+	[STARTUP_SESSION_REFUSED] = {TERMINATE_CLOSED, .text =
+		"it ended the session without asking its program, to which too "
+		"many requests wait; connect again later"},
+	[STARTUP_SESSION_CLOSED] = {TERMINATE_CLOSED, .text =
+		"it ended the SCTP association before the session was agreed "
+		"on; look for an error of the program there"},
+	[STARTUP_SESSION_EARLY] = {TERMINATE_MPA_FRAME, .text =
+		"it sent more before its answer than is kept, or it sent data "
+		"before this side's answer, which violates RFC 5043; connect "
+		"again, and update its RDMA software"},
 };
 /* clang-format on */
 
@@ -78,6 +92,21 @@ static struct mpa_frame frame_of(const struct startup_offer *offer)
 	};
 }
 
+/* Writes a frame of this side in the form of the connection. */
+static int write_frame(struct startup *s, uint8_t *out,
+		       const struct mpa_frame *f)
+{
+	int bytes;
+
+	_Static_assert(SESSION_FRAME_MAX <= MPA_FRAME_MAX, "room");
+	if (!s->is_session)
+		return mpa_write(out, f);
+	bytes = session_write_control(out, s->ssn, f);
+	if (bytes > 0)
+		s->ssn++;
+	return bytes;
+}
+
 static void begin_startup(struct startup *s, uint64_t deadline_ns)
 {
 	*s = (struct startup){.state = STARTUP_WAITS,
@@ -90,6 +119,7 @@ static void check_initiator(const struct startup_offer *offer)
 	CHECK(offer->revision == 2 ||
 	      (offer->revision == 1 && !offer->is_enhanced));
 	CHECK(!offer->is_peer_to_peer || (offer->is_enhanced && offer->rtr));
+	CHECK(!offer->is_session || offer->revision == 2);
 	CHECK(offer->ird <= MPA_DEPTH_MAX && offer->ord <= MPA_DEPTH_MAX);
 }
 
@@ -101,6 +131,7 @@ int startup_connect(struct startup *s, const struct startup_offer *offer,
 	check_initiator(offer);
 	begin_startup(s, deadline_ns);
 	s->is_initiator = true;
+	s->is_session = offer->is_session;
 	s->offer = *offer;
 	s->offer.private_data = NULL;
 	s->offer.private_bytes = 0;
@@ -111,7 +142,7 @@ int startup_connect(struct startup *s, const struct startup_offer *offer,
 		f.enhanced.is_peer_to_peer = true;
 		f.enhanced.rtr = offer->rtr & MPA_RTR_ALL;
 	}
-	return mpa_write(out, &f);
+	return write_frame(s, out, &f);
 }
 
 void startup_listen(struct startup *s, uint8_t revision, uint64_t deadline_ns)
@@ -119,6 +150,19 @@ void startup_listen(struct startup *s, uint8_t revision, uint64_t deadline_ns)
 	CHECK(revision >= 1 && revision <= STARTUP_REVISION_MAX);
 	begin_startup(s, deadline_ns);
 	s->offer.revision = revision;
+}
+
+void startup_listen_session(struct startup *s, uint64_t deadline_ns)
+{
+	startup_listen(s, STARTUP_REVISION_MAX, deadline_ns);
+	s->is_session = true;
+}
+
+void startup_fini(struct startup *s)
+{
+	free(s->early);
+	s->early = NULL;
+	s->early_bytes = 0;
 }
 
 /* ---- what the two ends agree on ---- */
@@ -143,10 +187,11 @@ static void agree_framing(struct startup *s, const struct startup_offer *offer)
 	s->agreed = (struct startup_agreed){
 		.revision = s->peer.revision,
 		.is_enhanced = s->peer.is_enhanced,
-		.has_crc = offer->wants_crc || s->peer.wants_crc,
-		.rx_markers = offer->wants_markers,
+		.has_crc = !s->is_session &&
+			   (offer->wants_crc || s->peer.wants_crc),
+		.rx_markers = !s->is_session && offer->wants_markers,
 		.tx_markers = s->peer.wants_markers,
-		.awaits_fpdu = !s->is_initiator,
+		.awaits_fpdu = !s->is_initiator && !s->is_session,
 		.ird = offer->ird,
 		.ord = offer->ord,
 	};
@@ -277,11 +322,96 @@ static bool is_silence_due(const struct startup *s)
 	return s->state == STARTUP_REQUESTED || s->state == STARTUP_ACCEPTED;
 }
 
+/* ---- the peer's messages on an association ---- */
+
+/* Keeps a message of the responder that has come before its reply. */
+static void keep_early(struct startup *s, const uint8_t *p, size_t n)
+{
+	uint32_t bytes = (uint32_t)n;
+
+	if (n > STARTUP_EARLY_MAX - sizeof(bytes) - s->early_bytes) {
+		fail_startup(s, STARTUP_SESSION_EARLY);
+		return;
+	}
+	if (!s->early)
+		s->early = malloc(STARTUP_EARLY_MAX);
+	if (!s->early) {
+		fail_startup(s, STARTUP_SESSION_EARLY);
+		return;
+	}
+	memcpy(s->early + s->early_bytes, &bytes, sizeof(bytes));
+	memcpy(s->early + s->early_bytes + sizeof(bytes), p, n);
+	s->early_bytes += bytes + (uint32_t)sizeof(bytes);
+}
+
+/* The peer's first message by its DDP-SSN, whenever it has come (RFC 5043 6.2
+ * to 6.4). */
+static void take_control(struct startup *s, const uint8_t *p, size_t n)
+{
+	int function;
+
+	if (n > sizeof(s->held)) {
+		fail_startup(s, STARTUP_NO_SESSION);
+		return;
+	}
+	memcpy(s->held, p, n);
+	s->held_bytes = (uint16_t)n;
+	function = session_parse_control(s->held, n, &s->peer);
+	if (function == SESSION_TERMINATE && s->is_initiator)
+		fail_startup(s, STARTUP_SESSION_REFUSED);
+	else if (function <= 0 || function == SESSION_TERMINATE ||
+		 s->peer.kind != (s->is_initiator ? MPA_REPLY : MPA_REQUEST))
+		fail_startup(s, STARTUP_NO_SESSION);
+	else if (s->is_initiator)
+		judge_reply(s);
+	else
+		judge_request(s);
+}
+
+/* A message of a request that the program decides about: the initiator may
+ * take the request back, and has to be silent otherwise. */
+static void take_withdrawal(struct startup *s, const uint8_t *p, size_t n)
+{
+	struct mpa_frame f;
+	uint32_t ppid;
+	uint16_t ssn;
+
+	if (session_parse_head(p, n, &ppid, &ssn) && ssn == 1 &&
+	    ppid == SESSION_CONTROL &&
+	    session_parse_control(p, n, &f) == SESSION_TERMINATE)
+		fail_startup(s, STARTUP_SESSION_CLOSED);
+	else
+		fail_startup(s, STARTUP_SESSION_EARLY);
+}
+
+static void take_message(struct startup *s, const uint8_t *p, size_t n)
+{
+	uint32_t ppid;
+	uint16_t ssn;
+
+	if (s->state == STARTUP_REQUESTED)
+		take_withdrawal(s, p, n);
+	if (s->state != STARTUP_WAITS)
+		return;
+	if (!session_parse_head(p, n, &ppid, &ssn))
+		fail_startup(s, STARTUP_NO_SESSION);
+	else if (!ssn && ppid == SESSION_CONTROL)
+		take_control(s, p, n);
+	else if (ssn && s->is_initiator)
+		keep_early(s, p, n);
+	else
+		fail_startup(s, STARTUP_NO_SESSION);
+}
+
 size_t startup_take(struct startup *s, const uint8_t *p, size_t n)
 {
 	size_t taken = 0;
 
 	CHECK(s->is_initiator || s->state != STARTUP_ACCEPTED);
+	if (s->is_session) {
+		take_message(s, p, n);
+		return n;
+	}
 	if (s->state == STARTUP_WAITS && n)
 		taken = hold_bytes(s, p, n);
 	if (taken < n && is_silence_due(s))
@@ -291,6 +421,9 @@ size_t startup_take(struct startup *s, const uint8_t *p, size_t n)
 
 void startup_end(struct startup *s)
 {
+	if (s->is_session &&
+	    (s->state == STARTUP_REQUESTED || s->state == STARTUP_WAITS))
+		fail_startup(s, STARTUP_SESSION_CLOSED);
 	if (s->state == STARTUP_REQUESTED)
 		fail_startup(s, STARTUP_CLOSED);
 	if (s->state != STARTUP_WAITS)
@@ -374,7 +507,8 @@ int startup_accept(struct startup *s, const struct startup_offer *offer,
 		s->agreed.rtr = f.enhanced.rtr;
 		settle_depths(s, offer, &f.enhanced);
 	}
-	bytes = mpa_write(out, &f);
+	s->ssn = 0; /* an answer that was not sent is taken back */
+	bytes = write_frame(s, out, &f);
 	if (bytes > 0)
 		s->state = STARTUP_ACCEPTED;
 	return bytes;
@@ -388,7 +522,8 @@ int startup_reject(struct startup *s, const struct startup_offer *offer,
 
 	CHECK(s->state == STARTUP_REQUESTED);
 	f.is_rejected = true;
-	bytes = mpa_write(out, &f);
+	s->ssn = 0;
+	bytes = write_frame(s, out, &f);
 	if (bytes > 0)
 		s->state = STARTUP_REJECTED;
 	return bytes;
@@ -409,7 +544,7 @@ void startup_tick(struct startup *s, uint64_t now_ns)
 
 /* ---- the stream that follows ---- */
 
-uint32_t startup_terminate(const struct startup *s, uint8_t *out)
+uint32_t startup_terminate(struct startup *s, uint8_t *out)
 {
 	const struct startup_verdict *v = &verdicts[s->error];
 	const struct terminate_row *row = terminate_row(v->cause);
@@ -421,15 +556,29 @@ uint32_t startup_terminate(const struct startup *s, uint8_t *out)
 			       .sequence = 1};
 	struct rdmap_terminate term = {
 		.layer = row->layer, .type = row->type, .code = row->code};
+	uint8_t *segment = out + (s->is_session ? SESSION_HEAD : FPDU_ULPDU_AT);
 	struct fpdu_tx tx;
 	uint32_t bytes;
 
 	if (s->state != STARTUP_FAILED || !v->terminates)
 		return 0;
+	bytes = (uint32_t)ddp_write(segment, &h);
+	rdmap_terminate_write(segment + bytes, &term);
+	bytes += RDMAP_TERMINATE_BYTES;
+	if (s->is_session) {
+		session_write_head(out, SESSION_SEGMENT, s->ssn++);
+		return SESSION_HEAD + bytes;
+	}
 	fpdu_tx_init(&tx, s->agreed.has_crc, s->agreed.tx_markers);
-	bytes = (uint32_t)ddp_write(out + FPDU_ULPDU_AT, &h);
-	rdmap_terminate_write(out + FPDU_ULPDU_AT + bytes, &term);
-	return fpdu_seal(&tx, out, bytes + RDMAP_TERMINATE_BYTES);
+	return fpdu_seal(&tx, out, bytes);
+}
+
+uint32_t startup_end_session(struct startup *s, uint8_t *out)
+{
+	if (!s->is_session)
+		return 0;
+	session_write_terminate(out, s->ssn++);
+	return SESSION_CONTROL_BYTES;
 }
 
 /* Returns the length of the longest ULPDU whose FPDU fits into a segment of TCP
@@ -447,6 +596,13 @@ static uint32_t fitting_ulpdu(uint32_t segment_bytes, bool has_markers)
 	return bits_min_u32(bytes - over, STREAM_ULPDU_MAX);
 }
 
+/* RFC 5043 9. */
+static uint32_t fitting_segment(uint32_t segment_bytes)
+{
+	return bits_min_u32(bits_max_u32(segment_bytes, SESSION_SEGMENT_MIN),
+			    STREAM_ULPDU_MAX);
+}
+
 void startup_stream(const struct startup *s, uint32_t segment_bytes,
 		    struct stream_config *c)
 {
@@ -457,10 +613,15 @@ void startup_stream(const struct startup *s, uint32_t segment_bytes,
 		.has_crc = a->has_crc,
 		.tx_markers = a->tx_markers,
 		.rx_markers = a->rx_markers,
-		.is_responder = !s->is_initiator,
+		.is_session = s->is_session,
+		/* each side of a session may send first (RFC 6581 7) */
+		.is_responder = !s->is_initiator &&
+				(!s->is_session || a->is_peer_to_peer),
 		.has_extensions = false,
 		.rtr = a->rtr,
-		.ulpdu_max = fitting_ulpdu(segment_bytes, a->tx_markers),
+		.ulpdu_max = s->is_session ? fitting_segment(segment_bytes)
+					   : fitting_ulpdu(segment_bytes,
+							   a->tx_markers),
 		.ird = bits_min_u32(a->ird, HCA_MAX_RD_ATOMIC),
 		.ord = bits_min_u32(a->ord, HCA_MAX_RD_ATOMIC),
 	};

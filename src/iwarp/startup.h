@@ -2,12 +2,18 @@
 /*
  * The start of MPA on a TCP connection (RFC 5044 7.1, RFC 6581): the initiator
  * sends a request, the responder accepts or rejects it by a reply, and FPDUs
- * follow (iwarp/stream.h).
+ * follow (iwarp/stream.h).  The start of a DDP stream session on an SCTP
+ * association (RFC 5043 6, RFC 6581 7) is the same but for the form of request
+ * and reply (hdr/session.h), and that startup_take takes whole messages.
  *
  *	initiator			responder
  *	startup_connect -- request -->	startup_listen, startup_take
  *	startup_take <---- reply -----	startup_accept or startup_reject
  *	first FPDU ------------------>	may now send FPDUs
+ *
+ * On an SCTP association messages arrive in any order: what the responder sends
+ * behind its reply may come before the reply, and is kept for the stream
+ * (`early`).
  *
  * In revision 2 the request and the reply may carry enhanced data: how many
  * RDMA Reads at a time each end takes (IRD) and sends (ORD), and in the
@@ -31,11 +37,15 @@
 #include <stdint.h>
 
 #include "hdr/mpa.h"
+#include "hdr/session.h"
 #include "iwarp/terminate.h"
 
 #define STARTUP_REVISION_MAX 2
 /* The most bytes that startup_terminate writes. */
 #define STARTUP_TERMINATE_MAX 32
+/* The most bytes of messages that are kept before the reply, with their
+ * lengths. */
+#define STARTUP_EARLY_MAX 65536
 
 struct stream_config;
 
@@ -80,6 +90,12 @@ enum startup_error {
 	/* The two ends want different models of connections, or know no common
 	 * kind of ready-to-receive. */
 	STARTUP_NO_RTR,
+	/* On an SCTP association: */
+	STARTUP_NO_SESSION, /* the first message begins or answers no session */
+	/* A Terminate in place of an answer (RFC 5043 6.4). */
+	STARTUP_SESSION_REFUSED,
+	STARTUP_SESSION_CLOSED, /* the association ended before the answer */
+	STARTUP_SESSION_EARLY,	/* more came before the reply than is kept */
 	STARTUP_ERRORS,
 };
 
@@ -98,7 +114,8 @@ struct startup_verdict {
 
 /* What this end asks of the connection, and the limits of what it accepts. */
 struct startup_offer {
-	uint8_t revision; /* initiator: 1 or 2 */
+	uint8_t revision; /* initiator: 1 or 2; of a session 2 */
+	bool is_session;  /* initiator: the connection is an association */
 	/* Initiator: the request has enhanced data, which needs revision 2. */
 	bool is_enhanced;
 	/* wants_crc: this end asks for CRCs in both directions.  wants_markers:
@@ -150,6 +167,8 @@ struct startup {
 	enum startup_state state;
 	enum startup_error error; /* in STARTUP_FAILED */
 	bool is_initiator;
+	bool is_session; /* the connection is an association of SCTP */
+	uint16_t ssn;	 /* if is_session: of this side's next message */
 	/* When the peer's frame has to be complete, by the clock of
 	 * startup_tick. */
 	uint64_t deadline_ns;
@@ -164,6 +183,10 @@ struct startup {
 	struct startup_agreed agreed;
 	uint16_t held_bytes;	     /* how many bytes are in `held` */
 	uint8_t held[MPA_FRAME_MAX]; /* the bytes of the peer's frame */
+	/* Messages of a session that came before the reply: each with its
+	 * length in front, a uint32_t.  Owned; NULL: there are none. */
+	uint8_t *early;
+	uint32_t early_bytes;
 };
 
 /* Begins the start-up of an initiator: writes the request, at most
@@ -175,12 +198,19 @@ int startup_connect(struct startup *s, const struct startup_offer *offer,
 /* Begins the start-up of a responder, which takes requests of revisions 1 to
  * `revision`.  @deadline_ns: when the request has to be complete. */
 void startup_listen(struct startup *s, uint8_t revision, uint64_t deadline_ns);
+/* Begins a responder on an SCTP association. */
+void startup_listen_session(struct startup *s, uint64_t deadline_ns);
+/* Frees `early`.  The struct may be all zeroes. */
+void startup_fini(struct startup *s);
 /*
  * Takes the next n bytes of the peer's stream, and returns how many of them
  * belonged to the peer's frame.  The bytes after a rejecting reply are not
  * MPA's, and are left to the caller.  Bytes after any other frame are an error,
  * STARTUP_EARLY.  Not called after startup_accept: from then on the bytes are
  * FPDUs.
+ *
+ * Of a session it takes one message and returns n.  Messages that come before
+ * the reply are kept; those behind it belong to the next layer.
  */
 size_t startup_take(struct startup *s, const uint8_t *p, size_t n);
 /* The peer has closed the stream: a start-up in STARTUP_WAITS or
@@ -206,7 +236,8 @@ int startup_reject(struct startup *s, const struct startup_offer *offer,
  * caller that knows that the peer has RFC 7306 sets it afterwards.
  * @segment_bytes: the greatest payload of a segment of the TCP connection, in
  * bytes.  c->ulpdu_max lets an FPDU fit into one segment, but is at least
- * STREAM_ULPDU_MIN.
+ * STREAM_ULPDU_MIN.  Of a session: the longest DDP segment that needs no
+ * fragments (RFC 5043 9).
  */
 void startup_stream(const struct startup *s, uint32_t segment_bytes,
 		    struct stream_config *c);
@@ -216,7 +247,14 @@ void startup_stream(const struct startup *s, uint32_t segment_bytes,
  * caller sends the FPDU and closes the connection.  0: the start-up has not
  * failed, or the error's verdict does not say `terminates`.
  */
-uint32_t startup_terminate(const struct startup *s, uint8_t *out);
+uint32_t startup_terminate(struct startup *s, uint8_t *out);
+/*
+ * Writes the Terminate by which this side ends its session,
+ * SESSION_CONTROL_BYTES bytes, and returns its length; 0: there is no session
+ * to end.  It answers a request that the program does not get (RFC 5043 6.4),
+ * withdraws an initiator's, and follows startup_terminate.
+ */
+uint32_t startup_end_session(struct startup *s, uint8_t *out);
 /* Returns when startup_tick has to be called, in ns; UINT64_MAX: never. */
 uint64_t startup_deadline(const struct startup *s);
 /* The time is now_ns: a start-up whose deadline has passed fails with

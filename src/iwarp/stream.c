@@ -15,6 +15,13 @@ static bool is_config(const struct stream_config *c)
 	       c->ird <= HCA_MAX_RD_ATOMIC && c->ord <= HCA_MAX_RD_ATOMIC;
 }
 
+static void free_stream(struct iwarp_stream *s)
+{
+	session_free(s->session);
+	free(s->in.responses);
+	free(s);
+}
+
 int stream_open(struct ibt *t, struct ibt_qp *q, const struct stream_config *c)
 {
 	struct iwarp_stream *s;
@@ -28,8 +35,10 @@ int stream_open(struct ibt *t, struct ibt_qp *q, const struct stream_config *c)
 	 * ready-to-receive that is a READ */
 	s->in.size = bits_pow2_up(c->ird + 1);
 	s->in.responses = calloc(s->in.size, sizeof(*s->in.responses));
-	if (!s->in.responses) {
-		free(s);
+	if (c->is_session)
+		s->session = session_new();
+	if (!s->in.responses || (c->is_session && !s->session)) {
+		free_stream(s);
 		return -ENOMEM;
 	}
 	fpdu_rx_init(&s->rx, c->has_crc, c->rx_markers);
@@ -61,14 +70,18 @@ void stream_close(struct ibt_qp *q)
 {
 	if (!q->stream)
 		return;
-	free(q->stream->in.responses);
-	free(q->stream);
+	free_stream(q->stream);
 	q->stream = NULL;
 }
 
 bool stream_is_over(const struct ibt_qp *q)
 {
 	return q->stream->phase == STREAM_OVER;
+}
+
+bool stream_has_peer_ended(const struct ibt_qp *q)
+{
+	return q->stream->session && q->stream->session->has_ended;
 }
 
 bool stream_has_begun(const struct ibt_qp *q)

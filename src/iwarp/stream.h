@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An iWARP connection in full operation: RDMAP (RFC 5040) over DDP (RFC 5041)
- * over MPA (RFC 5044).  A stream carries the requests of one queue pair, of
- * type HCA_QPT_RC, whose struct ibt_qp refers to it:
+ * over MPA (RFC 5044) or over SCTP (RFC 5043, iwarp/session.h).  A stream
+ *carries the requests of one queue pair, of type HCA_QPT_RC, whose struct
+ *ibt_qp refers to it:
  *
  *	stream_tx  requests, responses, a Terminate -> bytes of FPDUs
  *	stream_rx  bytes of FPDUs -> memory, receives, completions
+ *
+ * A stream over SCTP has messages in place of FPDUs, which iwarp/session.h
+ * brings into order.
  *
  * TCP delivers each byte once and in order.  So a WRITE or a SEND completes
  * when its last FPDU is made, as RFC 5040 5.5 permits: the FPDUs hold a copy of
@@ -22,6 +26,7 @@
 #include "hdr/rdmap.h"
 #include "ibt/ibt.h"
 #include "iwarp/fpdu.h"
+#include "iwarp/session.h"
 #include "iwarp/terminate.h"
 
 /* The longest payload of an untagged message other than a SEND, in bytes. */
@@ -34,7 +39,8 @@
 
 /* The result of the connection's start-up. */
 struct stream_config {
-	bool has_crc; /* FPDUs have CRCs in both directions */
+	bool is_session; /* the connection is an association of SCTP */
+	bool has_crc;	 /* FPDUs have CRCs in both directions */
 	/* This side sends (tx_markers) and receives (rx_markers) markers. */
 	bool tx_markers, rx_markers;
 	/* This side accepted the connection, so it sends no FPDU before it has
@@ -158,6 +164,7 @@ struct stream_terminate {
 /* One stream, owned by its struct ibt_qp. */
 struct iwarp_stream {
 	enum stream_phase phase;
+	struct session *session; /* owned; NULL: the stream is one of bytes */
 	struct fpdu_rx rx;
 	struct fpdu_tx tx;
 	uint32_t ulpdu_max;  /* stream_config.ulpdu_max */
@@ -211,20 +218,28 @@ struct rdmap_read stream_read_of(struct wqe *w);
 /* May a request with this opcode, an enum hca_wr, be executed on the stream? */
 bool stream_has_opcode(const struct iwarp_stream *s, uint8_t opcode);
 
+/* Has the peer ended its session in order? */
+bool stream_has_peer_ended(const struct ibt_qp *q);
+
 /* stream_tx.c */
 /* Returns how many bytes the buffer of stream_tx needs. */
 uint32_t stream_tx_room(const struct ibt_qp *q);
 /*
- * Writes the next FPDU to buf, which has `room` bytes, and returns its length;
- * 0: there is nothing to send now, or `room` is less than stream_tx_room(q).
+ * Writes the next FPDU, or message of SCTP, to buf, which has `room` bytes, and
+ * returns its length; 0: there is nothing to send now, or `room` is less than
+ * stream_tx_room(q).
  */
 uint32_t stream_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
 		   uint32_t room);
 
 /* stream_rx.c */
-/* Takes the next n bytes that came from the peer, at p.  An error in these
- * bytes ends the stream (stream_fail); the bytes after the error are dropped.
+/* Takes the next n bytes that came from the peer, or a message of SCTP, at p.
+ * An error in these bytes ends the stream (stream_fail); the bytes after the
+ * error are dropped.
  */
 void stream_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n);
+/* Takes a DDP segment whose turn has come. */
+void stream_rx_segment(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
+		       uint32_t n);
 
 #endif

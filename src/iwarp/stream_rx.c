@@ -784,10 +784,25 @@ static void begin_segment(struct stream_segment *g)
 	g->explain = (struct explain){.cause = EXPLAIN_NONE};
 }
 
+void stream_rx_segment(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
+		       uint32_t n)
+{
+	if (!is_receiving(q))
+		return;
+	q->stream->rx.ulpdu_bytes = n;
+	begin_segment(&q->stream->segment);
+	take_ulpdu(t, q, p, n);
+	end_fpdu(t, q);
+}
+
 void stream_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n)
 {
 	struct iwarp_stream *s = q->stream;
 
+	if (s->session) {
+		session_rx(t, q, p, n);
+		return;
+	}
 	while (n && is_receiving(q)) {
 		struct fpdu_want want = fpdu_rx_want(&s->rx);
 		uint32_t part = bits_min_u32(n, want.bytes);

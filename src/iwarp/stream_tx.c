@@ -19,28 +19,36 @@ struct fpdu_out {
 
 uint32_t stream_tx_room(const struct ibt_qp *q)
 {
+	if (q->stream->session)
+		return SESSION_HEAD + q->stream->ulpdu_max;
 	return fpdu_bytes_max(&q->stream->tx, q->stream->ulpdu_max);
 }
 
 /* Completes o->ddp for the opcode and writes it to buf.  o->payload is then
  * where the caller writes the payload. */
-static void begin_segment(struct fpdu_out *o, uint8_t *buf, uint8_t opcode)
+static void begin_segment(const struct iwarp_stream *s, struct fpdu_out *o,
+			  uint8_t *buf, uint8_t opcode)
 {
+	uint8_t *segment = buf + (s->session ? SESSION_HEAD : FPDU_ULPDU_AT);
+
 	o->buf = buf;
 	o->ddp.ddp_version = DDP_VERSION;
 	o->ddp.rdmap_version = RDMAP_VERSION;
 	o->ddp.opcode = opcode;
 	o->ddp.is_tagged = rdmap_info(opcode)->is_tagged;
 	o->ddp.queue = rdmap_info(opcode)->queue;
-	o->head_bytes = (uint32_t)ddp_write(buf + FPDU_ULPDU_AT, &o->ddp);
-	o->payload = buf + FPDU_ULPDU_AT + o->head_bytes;
+	o->head_bytes = (uint32_t)ddp_write(segment, &o->ddp);
+	o->payload = segment + o->head_bytes;
 }
 
 static uint32_t end_segment(struct ibt_qp *q, const struct fpdu_out *o,
 			    uint32_t payload_bytes)
 {
-	uint32_t bytes = fpdu_seal(&q->stream->tx, o->buf,
-				   o->head_bytes + payload_bytes);
+	struct iwarp_stream *s = q->stream;
+	uint32_t bytes = o->head_bytes + payload_bytes;
+
+	bytes = s->session ? session_seal(s->session, o->buf, bytes)
+			   : fpdu_seal(&s->tx, o->buf, bytes);
 
 	q->counters->tx_packets++;
 	q->counters->tx_bytes += bytes;
@@ -199,7 +207,8 @@ static uint32_t emit_data(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		o.ddp.stag = w->rkey;
 		o.ddp.offset = w->va + out->sent;
 	}
-	begin_segment(&o, buf, is_send ? send_opcode(w) : RDMAP_WRITE);
+	begin_segment(q->stream, &o, buf,
+		      is_send ? send_opcode(w) : RDMAP_WRITE);
 	status = bytes ? sem_gather(t->hca, q->qp->pd, w, out->sent, bytes,
 				    o.payload, NULL, &x)
 		       : HCA_SUCCESS;
@@ -227,7 +236,7 @@ static uint32_t emit_immediate(struct ibt *t, struct ibt_qp *q,
 	struct fpdu_out o = {.ddp = {.is_last = true}};
 
 	o.ddp.sequence = q->stream->out.send_sequence++;
-	begin_segment(&o, buf,
+	begin_segment(q->stream, &o, buf,
 		      w->flags & HCA_SEND_SOLICITED ? RDMAP_IMMEDIATE_SE
 						    : RDMAP_IMMEDIATE);
 	memcpy(o.payload, &w->imm_be, 4);
@@ -245,7 +254,7 @@ static uint32_t emit_on_queue_1(struct ibt_qp *q, uint8_t opcode,
 	struct fpdu_out o = {.ddp = {.is_last = true}};
 
 	o.ddp.sequence = q->stream->out.request_sequence++;
-	begin_segment(&o, buf, opcode);
+	begin_segment(q->stream, &o, buf, opcode);
 	memcpy(o.payload, body, bytes);
 	return end_segment(q, &o, bytes);
 }
@@ -321,12 +330,12 @@ static uint32_t emit_rtr(struct ibt_qp *q, uint8_t *buf)
 
 	out->rtr = 0;
 	if (rtr & MPA_RTR_WRITE) {
-		begin_segment(&o, buf, RDMAP_WRITE);
+		begin_segment(q->stream, &o, buf, RDMAP_WRITE);
 		return end_segment(q, &o, 0);
 	}
 	if (rtr & MPA_RTR_SEND) {
 		o.ddp.sequence = out->send_sequence++;
-		begin_segment(&o, buf, RDMAP_SEND);
+		begin_segment(q->stream, &o, buf, RDMAP_SEND);
 		return end_segment(q, &o, 0);
 	}
 	out->awaits_rtr = true;
@@ -387,7 +396,7 @@ static uint32_t emit_read_response(struct ibt *t, struct ibt_qp *q,
 
 	o.ddp.offset = r->sink_offset + s->in.sent;
 	o.ddp.is_last = s->in.sent + bytes == r->bytes;
-	begin_segment(&o, buf, RDMAP_READ_RESPONSE);
+	begin_segment(q->stream, &o, buf, RDMAP_READ_RESPONSE);
 	/* the key is looked up for each segment: the region may have been
 	 * deregistered since the segment before */
 	if (bytes && message_locate(t->hca, q->qp, r->source_stag,
@@ -418,7 +427,7 @@ static uint32_t emit_atomic_response(struct ibt_qp *q,
 	struct fpdu_out o = {.ddp = {.is_last = true}};
 
 	o.ddp.sequence = s->in.response_sequence++;
-	begin_segment(&o, buf, RDMAP_ATOMIC_RESPONSE);
+	begin_segment(q->stream, &o, buf, RDMAP_ATOMIC_RESPONSE);
 	rdmap_atomic_response_write(o.payload, &r->atomic);
 	end_response(s);
 	return end_segment(q, &o, RDMAP_ATOMIC_RESPONSE_BYTES);
@@ -467,7 +476,7 @@ static uint32_t emit_terminate(struct ibt_qp *q, uint8_t *buf)
 	};
 	struct fpdu_out o = {.ddp = {.is_last = true, .sequence = 1}};
 
-	begin_segment(&o, buf, RDMAP_TERMINATE);
+	begin_segment(q->stream, &o, buf, RDMAP_TERMINATE);
 	rdmap_terminate_write(o.payload, &term);
 	memcpy(o.payload + RDMAP_TERMINATE_BYTES, e->headers, bytes);
 	s->phase = STREAM_OVER;

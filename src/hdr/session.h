@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The messages of DDP over SCTP (RFC 5043 5.2; RFC 6581 7 for functions 5 to
+ * 7).  A user message of SCTP carries one of two payloads, told apart by its
+ * payload protocol identifier (PPID):
+ *
+ *	16: DDP segment			17: stream session control
+ *	 0	DDP-SSN			 0	DDP-SSN
+ *	 2	the segment, hdr/ddp.h	 2	function code
+ *					 4	private data, at most 512 bytes
+ *
+ * The DDP-SSN numbers the messages of one direction of a session from 0, since
+ * SCTP delivers them in any order.  In adverb the PPID stands in front of the
+ * message, in 4 bytes, as part of it.
+ *
+ * A control message that begins a session says what an MPA frame says, so
+ * struct mpa_frame has its contents; `revision` is 2, and there is no CRC and
+ * no marker.  The enhanced data are those of MPA (RFC 6581 9); a rejection has
+ * none (RFC 6581 7).  Pure.
+ */
+#ifndef HDR_SESSION_H
+#define HDR_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hdr/mpa.h"
+
+#define SESSION_SEGMENT	      16u /* PPID: a DDP segment */
+#define SESSION_CONTROL	      17u /* PPID: stream session control */
+#define SESSION_ADAPTATION    1u  /* the adaptation indication (RFC 5043 5.1) */
+
+#define SESSION_SEGMENT_MIN   516 /* bytes that each side takes (RFC 5043 9) */
+#define SESSION_HEAD	      6	  /* bytes of PPID and DDP-SSN */
+#define SESSION_CONTROL_BYTES 8	  /* those and the function code */
+#define SESSION_FRAME_MAX     (SESSION_CONTROL_BYTES + MPA_PRIVATE_MAX)
+
+enum session_function {
+	SESSION_INITIATE = 1,
+	SESSION_ACCEPT = 2,
+	SESSION_REJECT = 3,
+	SESSION_TERMINATE = 4,
+	SESSION_ENHANCED_INITIATE = 5,
+	SESSION_ENHANCED_ACCEPT = 6,
+	SESSION_ENHANCED_REJECT = 7,
+	SESSION_FUNCTIONS
+};
+
+/* Writes PPID and DDP-SSN, SESSION_HEAD bytes. */
+void session_write_head(uint8_t *p, uint32_t ppid, uint16_t ssn);
+/* Reads them from n bytes.  False: n is less, or the PPID is another. */
+bool session_parse_head(const uint8_t *p, size_t n, uint32_t *ppid,
+			uint16_t *ssn);
+/*
+ * Reads a control message of n bytes whose head is right.  Returns its
+ * function; f is filled in for all functions but SESSION_TERMINATE, and
+ * f->private_data points into p.  -EPROTO: there is no such function;
+ * -EMSGSIZE: the message is too long or too short for its function.
+ */
+int session_parse_control(const uint8_t *p, size_t n, struct mpa_frame *f);
+/* Writes the control message of a frame, of at most SESSION_FRAME_MAX bytes,
+ * and returns its length.  -EMSGSIZE: there is more private data than fits. */
+int session_write_control(uint8_t *p, uint16_t ssn, const struct mpa_frame *f);
+/* Writes a Terminate of SESSION_CONTROL_BYTES bytes. */
+void session_write_terminate(uint8_t *p, uint16_t ssn);
+
+#endif

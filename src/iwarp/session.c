@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "iwarp/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "iwarp/stream.h"
+
+#define NOTE_BYTES 64 /* what a message counts beside its bytes */
+#define HALF	   0x8000u
+
+struct session *session_new(void)
+{
+	struct session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->ring = calloc(SESSION_WINDOW, sizeof(*s->ring));
+	if (!s->ring) {
+		free(s);
+		return NULL;
+	}
+	s->tx_ssn = s->rx_ssn = 1;
+	return s;
+}
+
+void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; s->kept && i < SESSION_WINDOW; i++)
+		free(s->ring[i]);
+	free(s->ring);
+	free(s);
+}
+
+/* ---- sending ---- */
+
+uint32_t session_seal(struct session *s, uint8_t *buf, uint32_t segment_bytes)
+{
+	session_write_head(buf, SESSION_SEGMENT, s->tx_ssn++);
+	return SESSION_HEAD + segment_bytes;
+}
+
+uint32_t session_finish(struct session *s, uint8_t *buf)
+{
+	if (s->is_finished)
+		return 0;
+	s->is_finished = true;
+	session_write_terminate(buf, s->tx_ssn++);
+	return SESSION_CONTROL_BYTES;
+}
+
+/* ---- receiving ---- */
+
+static const char came_before[] = "a number of DDP over SCTP (DDP-SSN) that "
+				  "has come before";
+
+/* The peer breaks the rules of RFC 5043. */
+static void fail_session(struct ibt *t, struct ibt_qp *q, const char *why)
+{
+	struct explain x = {.cause = EXPLAIN_NONE, .detail = why};
+
+	stream_fail(t, q, TERMINATE_FRAMING, &x);
+}
+
+/* The message is due. */
+static void take_turn(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
+		      uint32_t n)
+{
+	struct session *s = q->stream->session;
+	struct mpa_frame f;
+	uint32_t ppid;
+	uint16_t ssn;
+
+	session_parse_head(p, n, &ppid, &ssn);
+	s->rx_ssn++;
+	if (s->has_ended)
+		fail_session(t, q,
+			     "a message of DDP over SCTP behind the "
+			     "end of its session");
+	else if (ppid == SESSION_SEGMENT)
+		stream_rx_segment(t, q, p + SESSION_HEAD, n - SESSION_HEAD);
+	else if (session_parse_control(p, n, &f) == SESSION_TERMINATE)
+		s->has_ended = true;
+	else
+		fail_session(t, q,
+			     "a control message of DDP over SCTP that "
+			     "its session does not allow");
+}
+
+static bool is_receiving(const struct ibt_qp *q)
+{
+	return q->stream->phase == STREAM_OPEN && q->qp->state != HCA_QP_ERR;
+}
+
+/* The messages whose turn has come by the last one. */
+static void take_kept(struct ibt *t, struct ibt_qp *q)
+{
+	struct session *s = q->stream->session;
+	struct session_early *e;
+
+	while (is_receiving(q) &&
+	       (e = s->ring[s->rx_ssn & (SESSION_WINDOW - 1)])) {
+		s->ring[s->rx_ssn & (SESSION_WINDOW - 1)] = NULL;
+		s->kept -= e->bytes + NOTE_BYTES;
+		take_turn(t, q, e->data, e->bytes);
+		free(e);
+	}
+}
+
+/* Keeps the message until its turn.  False: the session has ended. */
+static bool keep_message(struct ibt *t, struct ibt_qp *q, uint16_t ssn,
+			 const uint8_t *p, uint32_t n)
+{
+	struct session *s = q->stream->session;
+	struct session_early **place = &s->ring[ssn & (SESSION_WINDOW - 1)];
+	struct explain x = {.cause = EXPLAIN_NONE};
+
+	if (*place) {
+		fail_session(t, q, came_before);
+		return false;
+	}
+	if (s->kept + n + NOTE_BYTES > SESSION_KEPT_MAX) {
+		fail_session(t, q,
+			     "more messages of DDP over SCTP behind a "
+			     "missing one than are kept");
+		return false;
+	}
+	*place = malloc(sizeof(**place) + n);
+	if (!*place) {
+		stream_fail(t, q, TERMINATE_LOCAL, &x);
+		return false;
+	}
+	(*place)->bytes = n;
+	memcpy((*place)->data, p, n);
+	s->kept += n + NOTE_BYTES;
+	return true;
+}
+
+void session_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n)
+{
+	struct session *s = q->stream->session;
+	uint32_t ppid, ahead;
+	uint16_t ssn;
+
+	if (!is_receiving(q))
+		return;
+	if (!session_parse_head(p, n, &ppid, &ssn)) {
+		fail_session(t, q, "a message that is none of DDP over SCTP");
+		return;
+	}
+	ahead = (uint16_t)(ssn - s->rx_ssn);
+	if (!ahead) {
+		take_turn(t, q, p, n);
+		take_kept(t, q);
+	} else if (ahead >= HALF) {
+		fail_session(t, q, came_before);
+	} else if (ahead >= SESSION_WINDOW) {
+		fail_session(t, q,
+			     "a number of DDP over SCTP (DDP-SSN) that "
+			     "is too far ahead");
+	} else if (keep_message(t, q, ssn, p, n) && ppid == SESSION_SEGMENT) {
+		early_place(t, q, p + SESSION_HEAD, n - SESSION_HEAD);
+	}
+}
