@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The thread of the associations, and what their owners call. */
+#include "wire/sctp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/bits.h"
+#include "util/fd_identity.h"
+#include "util/random.h"
+#include "wire/sctp_conn.h"
+
+#define HEAD	    12 /* bytes of a packet of SCTP before its chunks */
+#define BUSY_MS	    10 /* the library's timers run that often */
+#define IDLE_MS	    100
+#define BUSY_NS	    1000000000ull /* that long after the last packet */
+#define DRAIN_STEPS 200
+#define DRAIN_NS    10000000
+#define PORTS_FROM  0xc000 /* ports that the system chooses */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t thread_number; /* a thread with another number ends */
+static uint64_t ticked_ns;
+
+static void wake_thread(void)
+{
+	uint64_t one = 1;
+
+	if (fd_identity_holds(sctp_conn_all.wake_fd) &&
+	    write(sctp_conn_all.wake_fd, &one, sizeof(one)) < 0)
+		errno = 0; /* the thread is awake */
+}
+
+/* ---- packets ---- */
+
+static int send_packet(void *id, void *packet, size_t n, uint8_t tos,
+		       uint8_t set_df)
+{
+	uint64_t number = (uint64_t)(uintptr_t)id;
+	const struct sctp_path *p = NULL;
+	const uint8_t *bytes = packet;
+
+	list_for_each (at, sctp_conn_bucket(number)) {
+		struct sctp_conn *c = CONTAINER_OF(at, struct sctp_conn, by_id);
+
+		if (c->path.id != number)
+			continue;
+		p = &c->path;
+		if (n >= HEAD && !memcmp(bytes, &c->port, 2) &&
+		    !memcmp(bytes + 2, &c->peer_port, 2))
+			memcpy(&c->tag, bytes + 4, sizeof(c->tag));
+	}
+	if (!p && sctp_conn_all.current && sctp_conn_all.current->id == number)
+		p = sctp_conn_all.current;
+	if (p && sctp_conn_is_ours(p->socket->fd, &p->socket->checked_ns))
+		sctp_path_send(p, packet, n);
+	sctp_conn_all.busy_ns = sctp_conn_now();
+	return 0;
+}
+
+/* Is a port of SCTP one of this process's?  A raw socket gets the packets of
+ * all processes. */
+static bool has_port(const uint8_t *packet)
+{
+	list_for_each (n, &sctp_conn_all.conns) {
+		const struct sctp_conn *c =
+			CONTAINER_OF(n, struct sctp_conn, link);
+
+		if (!memcmp(packet + 2, &c->port, 2))
+			return true;
+	}
+	return false;
+}
+
+static void take_packets(struct sctp_socket *s)
+{
+	static uint8_t packet[1 << 16];
+	struct sctp_path path;
+	ssize_t n;
+
+	for (int i = 0; i < SCTP_CONN_TURN; i++) {
+		n = sctp_path_receive(s, packet, sizeof(packet), &path);
+		if (n < 0)
+			return;
+		if (n <= HEAD || (s->is_raw && !has_port(packet)))
+			continue;
+		sctp_conn_all.current = &path;
+		sctp_conn_all.usr->conninput((void *)(uintptr_t)path.id, packet,
+					     (size_t)n, 0);
+		sctp_conn_serve_all();
+		sctp_conn_all.current = NULL;
+	}
+}
+
+/* The peer's port has no socket: an association to it is over, if the error
+ * quotes a packet of the association (RFC 6951 5.5). */
+static void take_refusal(const struct sctp_path *p, const uint8_t *packet)
+{
+	list_for_each_safe (n, &sctp_conn_all.conns) {
+		struct sctp_conn *c = CONTAINER_OF(n, struct sctp_conn, link);
+
+		if (c->state != SCTP_CONN_LISTENING &&
+		    c->path.socket == p->socket &&
+		    sctp_conn_is_same(&c->path.remote, &p->remote) &&
+		    !memcmp(packet, &c->port, 2) &&
+		    !memcmp(packet + 2, &c->peer_port, 2) &&
+		    !memcmp(packet + 4, &c->tag, sizeof(c->tag)))
+			sctp_conn_end(c, ECONNREFUSED);
+	}
+}
+
+static void take_errors(struct sctp_socket *s)
+{
+	uint8_t packet[512];
+	struct sctp_path path;
+	ssize_t n;
+
+	s->users++; /* the connections may be the only users */
+	for (int i = 0; i < SCTP_CONN_TURN; i++) {
+		n = sctp_path_refused(s, packet, sizeof(packet), &path);
+		if (n < 0)
+			break;
+		if (n >= HEAD)
+			take_refusal(&path, packet);
+	}
+	sctp_conn_release_socket(s);
+}
+
+static void take_event(const struct epoll_event *e)
+{
+	void *object = map_find(&sctp_conn_all.objects, e->data.u32);
+	uint64_t tokens;
+
+	if (!e->data.u32 && fd_identity_holds(sctp_conn_all.wake_fd) &&
+	    read(sctp_conn_all.wake_fd, &tokens, sizeof(tokens)) < 0)
+		errno = 0;
+	if (object && e->data.u32 & 1) {
+		struct sctp_conn *c = object;
+
+		c->has_bytes |= (e->events & ~(uint32_t)EPOLLOUT) != 0;
+		if (e->events & EPOLLOUT)
+			c->is_full = false;
+		/* the end of an owner that has not been told yet */
+		if (c->state < SCTP_CONN_OPEN &&
+		    e->events & (EPOLLHUP | EPOLLRDHUP))
+			sctp_conn_free(c);
+		else
+			sctp_conn_touch(c);
+	} else if (object) {
+		struct sctp_socket *s = object;
+
+		s->users++;
+		if (e->events & EPOLLERR)
+			take_errors(s);
+		if (sctp_conn_is_ours(s->fd, &s->checked_ns))
+			take_packets(s);
+		sctp_conn_release_socket(s);
+	}
+}
+
+static void run_time(void)
+{
+	uint64_t now = sctp_conn_now(), ms = (now - ticked_ns) / 1000000u;
+
+	if (ms < BUSY_MS)
+		return;
+	ticked_ns += ms * 1000000u;
+	sctp_conn_all.usr->handle_timers((uint32_t)bits_min_u64(ms, 60000));
+	list_for_each_safe (n, &sctp_conn_all.conns) {
+		struct sctp_conn *c = CONTAINER_OF(n, struct sctp_conn, link);
+
+		if (c->deadline_ns <= now ||
+		    (c->state == SCTP_CONN_CLOSING && !sctp_conn_is_alive(c)))
+			sctp_conn_free(c);
+	}
+}
+
+/* Returns the ms until the thread has to look again; -1: never. */
+static int wait_ms(void)
+{
+	if (!list_is_empty(&sctp_conn_all.dirty))
+		return 0;
+	list_for_each (n, &sctp_conn_all.conns)
+		if (CONTAINER_OF(n, struct sctp_conn, link)->state !=
+		    SCTP_CONN_LISTENING)
+			return sctp_conn_now() - sctp_conn_all.busy_ns < BUSY_NS
+				       ? BUSY_MS
+				       : IDLE_MS;
+	return -1;
+}
+
+static void *run_thread(void *number)
+{
+	struct epoll_event events[SCTP_CONN_TURN];
+	int n, ms, fd;
+
+	pthread_mutex_lock(&lock);
+	while ((uint32_t)(uintptr_t)number == thread_number &&
+	       fd_identity_holds(sctp_conn_all.epoll_fd)) {
+		fd = sctp_conn_all.epoll_fd;
+		ms = wait_ms();
+		pthread_mutex_unlock(&lock);
+		n = epoll_wait(fd, events, SCTP_CONN_TURN, ms);
+		pthread_mutex_lock(&lock);
+		run_time(); /* what begins now begins at this time */
+		for (int i = 0; i < n; i++)
+			take_event(&events[i]);
+		sctp_conn_serve_all();
+	}
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+/* ---- the start, and forks ---- */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* The child has no thread, and its parent's associations are the parent's: the
+ * descriptors are closed, so that nothing is sent for them. */
+static void in_child(void)
+{
+	struct list *n;
+
+	pthread_mutex_init(&lock, NULL);
+	list_for_each (at, &sctp_conn_all.sockets) {
+		struct sctp_socket *s =
+			CONTAINER_OF(at, struct sctp_socket, link);
+
+		fd_identity_close(s->fd);
+		s->fd = -1;
+	}
+	fd_identity_close(sctp_conn_all.epoll_fd);
+	fd_identity_close(sctp_conn_all.wake_fd);
+	sctp_conn_all.epoll_fd = sctp_conn_all.wake_fd = -1;
+	thread_number++;
+	while ((n = list_pop_head(&sctp_conn_all.conns)))
+		sctp_conn_free(CONTAINER_OF(n, struct sctp_conn, link));
+}
+
+static int create_thread(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&thread, NULL, run_thread,
+			     (void *)(uintptr_t)++thread_number);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err)
+		return -err;
+	pthread_setname_np(thread, "adverb-sctp");
+	pthread_detach(thread);
+	return 0;
+}
+
+static int start_thread(void)
+{
+	int err;
+
+	sctp_conn_all.epoll_fd = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
+	sctp_conn_all.wake_fd =
+		fd_identity_note(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	err = sctp_conn_all.epoll_fd < 0 || sctp_conn_all.wake_fd < 0
+		      ? -errno
+		      : sctp_conn_watch(sctp_conn_all.wake_fd, EPOLLIN, 0);
+	if (!err)
+		err = create_thread();
+	if (!err)
+		return 0;
+	fd_identity_close(sctp_conn_all.epoll_fd);
+	fd_identity_close(sctp_conn_all.wake_fd);
+	sctp_conn_all.epoll_fd = sctp_conn_all.wake_fd = -1;
+	return err;
+}
+
+/* Once for the process and its children. */
+static int begin_library(const struct sctp_options *o, const char **why)
+{
+	*why = "the kernel gives no random numbers";
+	if (!sctp_path_begin())
+		return -EIO;
+	sctp_conn_all.usr = usrsctp_load(send_packet, why);
+	if (!sctp_conn_all.usr)
+		return -ELIBACC;
+	for (int i = 0; i < SCTP_CONN_BUCKETS; i++)
+		list_init(&sctp_conn_all.buckets[i]);
+	sctp_conn_all.options = *o;
+	ticked_ns = sctp_conn_now();
+	pthread_atfork(before_fork, after_fork, in_child);
+	atexit(sctp_drain);
+	return 0;
+}
+
+int sctp_start(const struct sctp_options *o, const char **why)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&lock);
+	if (!sctp_conn_all.usr)
+		err = begin_library(o, why);
+	if (!err && !fd_identity_holds(sctp_conn_all.epoll_fd)) {
+		*why = "a thread or a descriptor for SCTP cannot be made";
+		err = start_thread();
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+/* ---- the owners' calls ---- */
+
+/* The address of the socket for a port of SCTP. */
+static struct sockaddr_in6 carrier_of(const struct sockaddr_in6 *at)
+{
+	struct sockaddr_in6 carrier = *at;
+
+	if (sctp_conn_all.options.is_raw)
+		carrier.sin6_port = 0;
+	else if (sctp_conn_all.options.udp_port && at->sin6_port)
+		carrier.sin6_port = htons(sctp_conn_all.options.udp_port);
+	return carrier;
+}
+
+static bool is_listening(const struct sctp_socket *s, in_port_t port)
+{
+	list_for_each (n, &sctp_conn_all.conns) {
+		const struct sctp_conn *c =
+			CONTAINER_OF(n, struct sctp_conn, link);
+
+		if (c->state == SCTP_CONN_LISTENING && c->path.socket == s &&
+		    c->port == port)
+			return true;
+	}
+	return false;
+}
+
+/* Opens the socket, or copies the one that connections of an earlier listener
+ * still use. */
+static int open_socket(struct sockaddr_in6 *carrier, in_port_t port,
+		       bool is_v6_only)
+{
+	struct sctp_socket *s =
+		carrier->sin6_port ? sctp_conn_find_socket(carrier) : NULL;
+	int fd;
+
+	if (!s)
+		return sctp_path_open(carrier, is_v6_only,
+				      sctp_conn_all.options.is_raw);
+	if (is_listening(s, port))
+		return -EADDRINUSE;
+	fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only)
+{
+	struct sockaddr_in6 carrier = carrier_of(at);
+	uint16_t chosen = 0;
+	int fd;
+
+	pthread_mutex_lock(&lock);
+	fd = open_socket(&carrier, at->sin6_port, is_v6_only);
+	pthread_mutex_unlock(&lock);
+	if (fd < 0 || at->sin6_port)
+		return fd;
+	at->sin6_port = carrier.sin6_port;
+	if (sctp_conn_all.options.is_raw &&
+	    random_fill(&chosen, sizeof(chosen), false))
+		at->sin6_port = htons(chosen | PORTS_FROM);
+	return fd;
+}
+
+/* The address that a socket is bound to. */
+static bool read_address(int fd, struct sockaddr_in6 *at)
+{
+	socklen_t size = sizeof(*at);
+
+	memset(at, 0, sizeof(*at));
+	if (sctp_conn_all.options.is_raw) /* one socket for each id */
+		return true;
+	return !getsockname(fd, (struct sockaddr *)at, &size);
+}
+
+/* A new connection or listener that has the socket; NULL: the socket is
+ * closed. */
+static struct sctp_conn *begin_conn(enum sctp_conn_state state, int fd)
+{
+	struct sockaddr_in6 at;
+	struct sctp_socket *s = NULL;
+	struct sctp_conn *c;
+
+	if (read_address(fd, &at))
+		s = sctp_conn_take_socket(fd, &at);
+	if (!s) {
+		fd_identity_close(fd);
+		return NULL;
+	}
+	c = sctp_conn_new(state);
+	if (!c) {
+		sctp_conn_release_socket(s);
+		return NULL;
+	}
+	c->path.socket = s;
+	return c;
+}
+
+/* Gives the owner its end, or frees the connection. */
+static int finish_begin(struct sctp_conn *c, int err)
+{
+	int end = err ? err : sctp_conn_make_ends(c);
+
+	if (end < 0)
+		sctp_conn_free(c);
+	else
+		wake_thread(); /* it waits for another time now */
+	return end;
+}
+
+int sctp_listen(int fd, const struct sockaddr_in6 *at, int backlog)
+{
+	struct sctp_conn *c;
+	int end = -ENOMEM;
+
+	pthread_mutex_lock(&lock);
+	c = begin_conn(SCTP_CONN_LISTENING, fd);
+	if (c) {
+		int err = sctp_conn_make_so(c, at->sin6_port);
+
+		if (!err && sctp_conn_all.usr->listen(c->so, backlog))
+			err = -errno;
+		end = finish_begin(c, err);
+	}
+	pthread_mutex_unlock(&lock);
+	return end;
+}
+
+int sctp_accept(int listener, struct sctp_news *news)
+{
+	struct iovec piece = {.iov_base = news, .iov_len = sizeof(*news)};
+	union {
+		struct cmsghdr head;
+		uint8_t bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr m = {.msg_iov = &piece,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	struct cmsghdr *c;
+	ssize_t n = recvmsg(listener, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fd;
+
+	if (n < 0)
+		return -errno;
+	c = CMSG_FIRSTHDR(&m);
+	if (n != sizeof(*news) || !c)
+		return -ECONNABORTED; /* or there was no descriptor left */
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+/* The path to the peer's service. */
+static struct sctp_path path_to(struct sctp_socket *s,
+				const struct sockaddr_in6 *from,
+				const struct sockaddr_in6 *to)
+{
+	struct sctp_path p = {
+		.socket = s, .local = from->sin6_addr, .remote = *to};
+
+	p.remote = carrier_of(to);
+	sctp_path_number(&p);
+	return p;
+}
+
+static int call_peer(struct sctp_conn *c, const struct sockaddr_in6 *from,
+		     const struct sockaddr_in6 *to)
+{
+	struct sctp_path path = path_to(c->path.socket, from, to);
+	struct usrsctp_address peer = {.family = USRSCTP_AF_CONN,
+				       .port = to->sin6_port,
+				       .id = (void *)(uintptr_t)path.id};
+	int err;
+
+	sctp_conn_set_path(c, &path);
+	c->peer_port = to->sin6_port;
+	err = sctp_conn_make_so(c, from->sin6_port);
+	if (err)
+		return err;
+	sctp_conn_set_mtu(c->so, sctp_path_mtu(&c->path));
+	if (sctp_conn_all.usr->connect(c->so, (struct sockaddr *)&peer,
+				       sizeof(peer)) &&
+	    errno != EINPROGRESS)
+		return -errno;
+	return 0;
+}
+
+int sctp_connect(int fd, const struct sockaddr_in6 *from,
+		 const struct sockaddr_in6 *to)
+{
+	struct sctp_conn *c;
+	int end = -ENOMEM;
+
+	pthread_mutex_lock(&lock);
+	run_time();
+	sctp_conn_all.busy_ns = sctp_conn_now();
+	c = begin_conn(SCTP_CONN_CALLING, fd);
+	if (c)
+		end = finish_begin(c, call_peer(c, from, to));
+	pthread_mutex_unlock(&lock);
+	return end;
+}
+
+/* ---- the end of the process ---- */
+
+static bool has_unsent(const struct sctp_conn *c)
+{
+	struct usrsctp_status s;
+	socklen_t size = sizeof(s);
+
+	if (c->state != SCTP_CONN_OPEN)
+		return false;
+	return c->has_bytes || c->out_bytes ||
+	       (!sctp_conn_all.usr->getsockopt(c->so, IPPROTO_SCTP,
+					       USRSCTP_STATUS, &s, &size) &&
+		(s.unacknowledged || s.pending));
+}
+
+/* Is something left to wait for?  Closes the connections that have sent all. */
+static bool drain_conns(bool closes)
+{
+	bool waits = false;
+
+	pthread_mutex_lock(&lock);
+	/* The thread may not have looked at what owners have sent last. */
+	list_for_each (n, &sctp_conn_all.conns) {
+		struct sctp_conn *c = CONTAINER_OF(n, struct sctp_conn, link);
+
+		c->has_bytes = true;
+		sctp_conn_touch(c);
+	}
+	sctp_conn_serve_all();
+	list_for_each (n, &sctp_conn_all.conns) {
+		struct sctp_conn *c = CONTAINER_OF(n, struct sctp_conn, link);
+
+		if (closes && c->state == SCTP_CONN_OPEN)
+			sctp_conn_close(c);
+		waits |= has_unsent(c) ||
+			 (closes && c->state == SCTP_CONN_CLOSING);
+	}
+	pthread_mutex_unlock(&lock);
+	return waits;
+}
+
+void sctp_drain(void)
+{
+	const struct timespec step = {.tv_nsec = DRAIN_NS};
+
+	for (int i = 0; i < DRAIN_STEPS && drain_conns(false); i++)
+		nanosleep(&step, NULL);
+	for (int i = 0; i < DRAIN_STEPS / 4 && drain_conns(true); i++)
+		nanosleep(&step, NULL);
+}

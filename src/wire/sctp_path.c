@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "wire/sctp_path.h"
+
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "util/bits.h"
+#include "util/random.h"
+#include "util/siphash.h"
+
+#define IP_BYTES   20
+#define IPV6_BYTES 40
+#define UDP_BYTES  8
+#define SCTP_BYTES 12 /* the common header, which releases count or not */
+#define MTU_MIN	   1280
+#define MTU_MAX	   9000 /* larger datagrams leave few in a socket's buffer */
+#define BUFFER	   (4 << 20)
+#define NAMES_BYTES                                                            \
+	64 /* of control messages, for one address and one error               \
+	    */
+
+static struct siphash_key key;
+
+bool sctp_path_begin(void)
+{
+	return random_fill(&key, sizeof(key), false);
+}
+
+static void set_option(int fd, int level, int name, int value)
+{
+	/* A kernel that lacks the option does without. */
+	if (setsockopt(fd, level, name, &value, sizeof(value)))
+		errno = 0;
+}
+
+static bool is_ipv4(const struct in6_addr *a)
+{
+	return IN6_IS_ADDR_V4MAPPED(a);
+}
+
+/* A raw socket has one family: that of IPv6 gets no packets of IPv4. */
+static int open_raw(const struct sockaddr_in6 *at)
+{
+	struct sockaddr_in v4 = {.sin_family = AF_INET};
+	int fd;
+
+	if (!is_ipv4(&at->sin6_addr))
+		return -EAFNOSUPPORT;
+	memcpy(&v4.sin_addr, at->sin6_addr.s6_addr + 12, 4);
+	fd = socket(AF_INET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
+		    IPPROTO_SCTP);
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&v4, sizeof(v4))) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+static int bind_socket(int fd, struct sockaddr_in6 *at)
+{
+	socklen_t size = sizeof(*at);
+
+	if (bind(fd, (struct sockaddr *)at, size) ||
+	    getsockname(fd, (struct sockaddr *)at, &size))
+		return -errno;
+	return 0;
+}
+
+int sctp_path_open(struct sockaddr_in6 *at, bool is_v6_only, bool is_raw)
+{
+	int fd, err;
+
+	if (is_raw)
+		return open_raw(at);
+	fd = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY,
+		   is_v6_only && !is_ipv4(&at->sin6_addr));
+	set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+	set_option(fd, IPPROTO_IPV6, IPV6_RECVERR, 1);
+	set_option(fd, IPPROTO_IP, IP_RECVERR, 1);
+	set_option(fd, SOL_SOCKET, SO_RCVBUF, BUFFER);
+	set_option(fd, SOL_SOCKET, SO_SNDBUF, BUFFER);
+	err = bind_socket(fd, at);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+void sctp_path_number(struct sctp_path *p)
+{
+	struct {
+		struct in6_addr local, remote;
+		uint32_t scope, socket;
+		uint16_t port, zero[3];
+	} all = {.local = p->local,
+		 .remote = p->remote.sin6_addr,
+		 .scope = p->remote.sin6_scope_id,
+		 .socket = p->socket->key,
+		 .port = p->remote.sin6_port};
+
+	p->id = siphash(&key, &all, sizeof(all));
+	p->id += !p->id; /* 0 is no address */
+}
+
+/* ---- sending ---- */
+
+static void send_raw(const struct sctp_path *p, const void *packet, size_t n)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET};
+
+	memcpy(&to.sin_addr, p->remote.sin6_addr.s6_addr + 12, 4);
+	if (sendto(p->socket->fd, packet, n, MSG_DONTWAIT,
+		   (struct sockaddr *)&to, sizeof(to)) < 0)
+		errno = 0;
+}
+
+void sctp_path_send(const struct sctp_path *p, const void *packet, size_t n)
+{
+	struct iovec piece = {.iov_base = (void *)(uintptr_t)packet,
+			      .iov_len = n};
+	union {
+		struct cmsghdr head;
+		uint8_t bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+	} control = {.bytes = {0}};
+	struct msghdr m = {.msg_name = (void *)(uintptr_t)&p->remote,
+			   .msg_namelen = sizeof(p->remote),
+			   .msg_iov = &piece,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	struct in6_pktinfo from = {.ipi6_addr = p->local};
+
+	if (p->socket->is_raw) {
+		send_raw(p, packet, n);
+		return;
+	}
+	control.head = (struct cmsghdr){.cmsg_level = IPPROTO_IPV6,
+					.cmsg_type = IPV6_PKTINFO,
+					.cmsg_len = CMSG_LEN(sizeof(from))};
+	memcpy(CMSG_DATA(&control.head), &from, sizeof(from));
+	if (IN6_IS_ADDR_UNSPECIFIED(&p->local))
+		m.msg_controllen = 0;
+	if (sendmsg(p->socket->fd, &m, MSG_DONTWAIT) < 0)
+		errno = 0;
+}
+
+/* ---- receiving ---- */
+
+static void map_ipv4(struct in6_addr *to, const void *ip)
+{
+	memset(to, 0, sizeof(*to));
+	to->s6_addr[10] = to->s6_addr[11] = 0xff;
+	memcpy(to->s6_addr + 12, ip, 4);
+}
+
+/* A raw socket of IPv4 receives the header of IP too. */
+static ssize_t strip_ip(struct sctp_socket *s, uint8_t *packet, ssize_t n,
+			struct sctp_path *p)
+{
+	ssize_t head = n > IP_BYTES ? (packet[0] & 15) * 4 : 0;
+
+	if (head < IP_BYTES || head >= n)
+		return 0;
+	map_ipv4(&p->remote.sin6_addr, packet + 12);
+	map_ipv4(&p->local, packet + 16);
+	p->remote.sin6_family = AF_INET6;
+	memmove(packet, packet + head, (size_t)(n - head));
+	p->socket = s;
+	sctp_path_number(p);
+	return n - head;
+}
+
+static void note_local(struct msghdr *m, struct sctp_path *p)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		struct in6_pktinfo to;
+
+		if (c->cmsg_level != IPPROTO_IPV6 ||
+		    c->cmsg_type != IPV6_PKTINFO)
+			continue;
+		memcpy(&to, CMSG_DATA(c), sizeof(to));
+		p->local = to.ipi6_addr;
+	}
+}
+
+ssize_t sctp_path_receive(struct sctp_socket *s, void *packet, size_t room,
+			  struct sctp_path *p)
+{
+	union {
+		struct cmsghdr head;
+		uint8_t bytes[CMSG_SPACE(NAMES_BYTES)];
+	} control;
+	struct iovec piece = {.iov_base = packet, .iov_len = room};
+	struct msghdr m = {.msg_name = &p->remote,
+			   .msg_namelen = sizeof(p->remote),
+			   .msg_iov = &piece,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	ssize_t n;
+
+	memset(p, 0, sizeof(*p));
+	p->socket = s;
+	p->local = s->at.sin6_addr;
+	n = recvmsg(s->fd, &m, MSG_DONTWAIT);
+	if (n < 0)
+		return -errno;
+	if (s->is_raw)
+		return strip_ip(s, packet, n, p);
+	note_local(&m, p);
+	sctp_path_number(p);
+	return n;
+}
+
+/* Is the error that of a port without a socket? */
+static bool is_refusal(struct msghdr *m)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		struct sock_extended_err e;
+
+		if (!(c->cmsg_level == IPPROTO_IP &&
+		      c->cmsg_type == IP_RECVERR) &&
+		    !(c->cmsg_level == IPPROTO_IPV6 &&
+		      c->cmsg_type == IPV6_RECVERR))
+			continue;
+		memcpy(&e, CMSG_DATA(c), sizeof(e));
+		if (e.ee_errno == ECONNREFUSED)
+			return true;
+	}
+	return false;
+}
+
+ssize_t sctp_path_refused(struct sctp_socket *s, uint8_t *packet, size_t room,
+			  struct sctp_path *p)
+{
+	union {
+		struct cmsghdr head;
+		uint8_t bytes[512];
+	} control;
+	struct iovec piece = {.iov_base = packet, .iov_len = room};
+	struct msghdr m = {.msg_name = &p->remote,
+			   .msg_namelen = sizeof(p->remote),
+			   .msg_iov = &piece,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	ssize_t n;
+
+	memset(p, 0, sizeof(*p));
+	p->socket = s;
+	n = recvmsg(s->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT);
+	if (n < 0)
+		return -errno;
+	return is_refusal(&m) ? n : 0;
+}
+
+uint32_t sctp_path_mtu(const struct sctp_path *p)
+{
+	bool v4 = is_ipv4(&p->remote.sin6_addr);
+	struct sockaddr_in6 to = p->remote;
+	int mtu = MTU_MIN, over = v4 ? IP_BYTES : IPV6_BYTES;
+	socklen_t size = sizeof(mtu);
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	to.sin6_port = htons(1); /* nothing is sent */
+	if (fd >= 0) {
+		if (connect(fd, (struct sockaddr *)&to, sizeof(to)) ||
+		    getsockopt(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6,
+			       v4 ? IP_MTU : IPV6_MTU, &mtu, &size))
+			mtu = MTU_MIN;
+		close(fd);
+	}
+	mtu = mtu < MTU_MIN ? MTU_MIN : mtu > MTU_MAX ? MTU_MAX : mtu;
+	over += SCTP_BYTES;
+	if (!p->socket->is_raw)
+		over += UDP_BYTES;
+	return (uint32_t)(mtu - over) & ~3u;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "wire/usrsctp.h"
+
+#include <dlfcn.h>
+
+#include "util/bits.h"
+
+static struct usrsctp_calls calls;
+static void *library;
+
+static const struct {
+	const char *name;
+	void **call;
+} symbols[] = {
+	{"usrsctp_init_nothreads", (void **)&calls.init_nothreads},
+	{"usrsctp_socket", (void **)&calls.socket},
+	{"usrsctp_setsockopt", (void **)&calls.setsockopt},
+	{"usrsctp_getsockopt", (void **)&calls.getsockopt},
+	{"usrsctp_sendv", (void **)&calls.sendv},
+	{"usrsctp_recvv", (void **)&calls.recvv},
+	{"usrsctp_bind", (void **)&calls.bind},
+	{"usrsctp_listen", (void **)&calls.listen},
+	{"usrsctp_accept", (void **)&calls.accept},
+	{"usrsctp_connect", (void **)&calls.connect},
+	{"usrsctp_shutdown", (void **)&calls.shutdown},
+	{"usrsctp_close", (void **)&calls.close},
+	{"usrsctp_set_non_blocking", (void **)&calls.set_non_blocking},
+	{"usrsctp_set_upcall", (void **)&calls.set_upcall},
+	{"usrsctp_get_events", (void **)&calls.get_events},
+	{"usrsctp_register_address", (void **)&calls.register_address},
+	{"usrsctp_deregister_address", (void **)&calls.deregister_address},
+	{"usrsctp_conninput", (void **)&calls.conninput},
+	{"usrsctp_handle_timers", (void **)&calls.handle_timers},
+};
+
+/* Parts of SCTP that adverb does without, each a way for a stranger to have the
+ * process do something. */
+static const char *const switched_off[] = {
+	"usrsctp_sysctl_set_sctp_ecn_enable",
+	"usrsctp_sysctl_set_sctp_asconf_enable",
+	"usrsctp_sysctl_set_sctp_auth_enable",
+	"usrsctp_sysctl_set_sctp_pr_enable",
+	"usrsctp_sysctl_set_sctp_reconfig_enable",
+	"usrsctp_sysctl_set_sctp_nrsack_enable",
+	"usrsctp_sysctl_set_sctp_pktdrop_enable",
+};
+
+static void be_silent(const char *format, ...)
+{
+}
+
+/* NULL: the library lacks one of its symbols. */
+static const char *missing_symbol(void)
+{
+	for (size_t i = 0; i < ARRAY_COUNT(symbols); i++) {
+		*symbols[i].call = dlsym(library, symbols[i].name);
+		if (!*symbols[i].call)
+			return symbols[i].name;
+	}
+	return NULL;
+}
+
+static void switch_off(void)
+{
+	for (size_t i = 0; i < ARRAY_COUNT(switched_off); i++) {
+		int (*set)(uint32_t value);
+
+		*(void **)&set = dlsym(library, switched_off[i]);
+		if (set)
+			set(0);
+	}
+}
+
+const struct usrsctp_calls *
+usrsctp_load(int (*output)(void *id, void *packet, size_t bytes, uint8_t tos,
+			   uint8_t set_df),
+	     const char **why)
+{
+	if (library)
+		return &calls;
+	library = dlopen("libusrsctp.so.2", RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		*why = "libusrsctp.so.2 cannot be loaded (Debian's package is "
+		       "libusrsctp2)";
+		return NULL;
+	}
+	if (missing_symbol()) {
+		*why = "libusrsctp.so.2 is of a release that lacks a function "
+		       "(0.9.5 has all)";
+		dlclose(library);
+		library = NULL;
+		return NULL;
+	}
+	calls.init_nothreads(0, output, be_silent);
+	switch_off();
+	return &calls;
+}

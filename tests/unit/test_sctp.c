@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Associations between a listener and callers of this process, over UDP on
+ * loopback. */
+#include "test.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "wire/sctp.h"
+
+#define PPID 0x10 /* of DDP segments; the first byte of messages is 0 */
+
+static struct sockaddr_in6 loopback(uint16_t port)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6,
+				  .sin6_port = htons(port)};
+
+	inet_pton(AF_INET6, "::ffff:127.0.0.1", &at.sin6_addr);
+	return at;
+}
+
+/* Both ends of an association, and the listener. */
+struct pair {
+	int listener, caller, called;
+	struct sockaddr_in6 at;
+	struct sctp_news news[2];
+};
+
+static bool has_library(void)
+{
+	const struct sctp_options options = {.is_raw = false};
+	const char *why;
+	int err = sctp_start(&options, &why);
+
+	if (err == -ELIBACC)
+		return false;
+	assert_int_equal(err, 0);
+	return true;
+}
+
+#define NEEDS_LIBRARY()                                                        \
+	do {                                                                   \
+		if (!has_library())                                            \
+			SKIP_FOR("libusrsctp2 is not installed");              \
+	} while (0)
+
+static void await(int fd, short events)
+{
+	struct pollfd p = {.fd = fd, .events = events};
+
+	assert_int_equal(poll(&p, 1, 60000), 1);
+}
+
+static int call(const struct sockaddr_in6 *to)
+{
+	struct sockaddr_in6 from = loopback(0);
+	int fd = sctp_bind(&from, false);
+
+	assert_true(fd >= 0);
+	return sctp_connect(fd, &from, to);
+}
+
+static void begin(struct pair *p)
+{
+	int fd;
+
+	p->at = loopback(0);
+	fd = sctp_bind(&p->at, false);
+	assert_true(fd >= 0);
+	assert_true(p->at.sin6_port != 0);
+	p->listener = sctp_listen(fd, &p->at, 8);
+	assert_true(p->listener >= 0);
+	p->caller = call(&p->at);
+	assert_true(p->caller >= 0);
+	await(p->caller, POLLIN);
+	assert_int_equal(recv(p->caller, &p->news[0], sizeof(p->news[0]), 0),
+			 sizeof(p->news[0]));
+	await(p->listener, POLLIN);
+	p->called = sctp_accept(p->listener, &p->news[1]);
+	assert_true(p->called >= 0);
+}
+
+static void end(struct pair *p)
+{
+	close(p->caller);
+	close(p->called);
+	close(p->listener);
+}
+
+static void fill(uint8_t *m, uint32_t bytes, uint32_t seed)
+{
+	for (uint32_t i = 0; i < bytes; i++)
+		m[i] = (uint8_t)(seed + i * 7);
+	memset(m, 0, 4);
+	m[3] = PPID;
+}
+
+static ssize_t send_fully(int fd, const uint8_t *m, size_t bytes)
+{
+	ssize_t n;
+
+	while ((n = send(fd, m, bytes, MSG_NOSIGNAL)) < 0 && errno == EAGAIN)
+		await(fd, POLLOUT);
+	return n;
+}
+
+static void both_ends_learn_the_addresses(void **state)
+{
+	struct pair p;
+
+	NEEDS_LIBRARY();
+	begin(&p);
+	assert_int_equal(p.news[0].err, 0);
+	for (int i = 0; i < 2; i++) {
+		assert_true(p.news[i].segment_bytes > 1000);
+		assert_memory_equal(&p.news[i].local.sin6_addr, &p.at.sin6_addr,
+				    16);
+		assert_memory_equal(&p.news[i].remote.sin6_addr,
+				    &p.at.sin6_addr, 16);
+	}
+	assert_int_equal(p.news[0].remote.sin6_port, p.at.sin6_port);
+	assert_int_equal(p.news[1].local.sin6_port, p.at.sin6_port);
+	assert_int_equal(p.news[0].local.sin6_port, p.news[1].remote.sin6_port);
+	end(&p);
+}
+
+static void each_message_arrives_once_and_whole(void **state)
+{
+	static const uint32_t sizes[] = {5, 6, 100, 1000, 8000, 60000};
+	static uint8_t sent[SCTP_MESSAGE_MAX], got[SCTP_MESSAGE_MAX];
+	struct pair p;
+
+	NEEDS_LIBRARY();
+	begin(&p);
+	for (uint32_t i = 0; i < TEST_COUNT(sizes); i++)
+		for (int way = 0; way < 2; way++) {
+			int from = way ? p.called : p.caller;
+			int to = way ? p.caller : p.called;
+
+			fill(sent, sizes[i], i);
+			assert_int_equal(send_fully(from, sent, sizes[i]),
+					 sizes[i]);
+			await(to, POLLIN);
+			assert_int_equal(recv(to, got, sizeof(got), 0),
+					 sizes[i]);
+			assert_memory_equal(sent, got, sizes[i]);
+		}
+	end(&p);
+}
+
+struct flood {
+	int fd;
+	uint32_t count;
+};
+
+static void *send_many(void *arg)
+{
+	const struct flood *f = arg;
+	uint8_t m[4000];
+
+	for (uint32_t i = 0; i < f->count; i++) {
+		fill(m, sizeof(m), i);
+		memcpy(m + 4, &i, sizeof(i));
+		if (send_fully(f->fd, m, sizeof(m)) != sizeof(m))
+			return arg;
+	}
+	return NULL;
+}
+
+/* What the peer does not take stops the sender, and nothing is lost; each
+ * message comes once, in any order. */
+static void a_slow_peer_stops_the_sender(void **state)
+{
+	static uint8_t seen[3000], got[SCTP_MESSAGE_MAX];
+	struct flood f = {.count = sizeof(seen)};
+	pthread_t thread;
+	struct pair p;
+	void *failed;
+
+	NEEDS_LIBRARY();
+	begin(&p);
+	memset(seen, 0, sizeof(seen));
+	f.fd = p.caller;
+	assert_int_equal(pthread_create(&thread, NULL, send_many, &f), 0);
+	for (uint32_t i = 0; i < f.count; i++) {
+		uint32_t which;
+
+		await(p.called, POLLIN);
+		assert_int_equal(recv(p.called, got, sizeof(got), 0), 4000);
+		memcpy(&which, got + 4, sizeof(which));
+		assert_true(which < f.count && !seen[which]);
+		seen[which] = 1;
+	}
+	pthread_join(thread, &failed);
+	assert_null(failed);
+	end(&p);
+}
+
+/* All that was sent arrives before the end. */
+static void a_close_ends_the_association_in_order(void **state)
+{
+	uint8_t m[2000], got[2000];
+	struct pair p;
+
+	NEEDS_LIBRARY();
+	for (int way = 0; way < 2; way++) {
+		int from, to;
+
+		begin(&p);
+		from = way ? p.called : p.caller;
+		to = way ? p.caller : p.called;
+		for (uint32_t i = 0; i < 20; i++) {
+			fill(m, sizeof(m), i);
+			assert_int_equal(send_fully(from, m, sizeof(m)),
+					 sizeof(m));
+		}
+		shutdown(from, SHUT_WR);
+		for (uint32_t i = 0; i < 20; i++) {
+			await(to, POLLIN);
+			assert_int_equal(recv(to, got, sizeof(got), 0),
+					 sizeof(got));
+		}
+		await(to, POLLIN);
+		assert_int_equal(recv(to, got, sizeof(got), 0), 0);
+		await(from, POLLIN);
+		assert_int_equal(recv(from, got, sizeof(got), 0), 0);
+		end(&p);
+	}
+}
+
+static void a_port_without_a_listener_refuses(void **state)
+{
+	struct sctp_news news;
+	struct sockaddr_in6 to;
+	int fd, caller;
+
+	NEEDS_LIBRARY();
+	to = loopback(0);
+	fd = sctp_bind(&to, false);
+	close(fd); /* nobody has the port now */
+	caller = call(&to);
+	await(caller, POLLIN);
+	assert_int_equal(recv(caller, &news, sizeof(news), 0), sizeof(news));
+	assert_int_equal(news.err, ECONNREFUSED);
+	await(caller, POLLIN);
+	assert_int_equal(recv(caller, &news, sizeof(news), 0), 0);
+	close(caller);
+}
+
+static void a_port_in_use_is_refused(void **state)
+{
+	struct sockaddr_in6 at;
+	struct pair p;
+	int fd;
+
+	NEEDS_LIBRARY();
+	begin(&p);
+	at = p.at;
+	assert_int_equal(sctp_bind(&at, false), -EADDRINUSE);
+	/* the connection of a listener that has gone leaves the port free */
+	close(p.listener);
+	do
+		fd = sctp_bind(&at, false);
+	while (fd == -EADDRINUSE); /* until the thread has seen the end */
+	assert_true(fd >= 0);
+	p.listener = sctp_listen(fd, &at, 8);
+	assert_true(p.listener >= 0);
+	end(&p);
+}
+
+/* Datagrams of a stranger, whole packets of others among them, neither disturb
+ * an association nor end it. */
+static void strangers_change_nothing(void **state)
+{
+	struct sockaddr_in6 at;
+	uint8_t m[1500], got[1500];
+	struct pair p;
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+
+	NEEDS_LIBRARY();
+	begin(&p);
+	at = p.at;
+	for (uint32_t i = 0; i < 2000; i++) {
+		uint32_t bytes = i % sizeof(m);
+
+		fill(m, sizeof(m), i);
+		m[12] = (uint8_t)(i % 16); /* the type of the first chunk */
+		memcpy(m, &p.news[0].local.sin6_port, 2);
+		memcpy(m + 2, &p.at.sin6_port, 2);
+		sendto(fd, m, bytes, 0, (struct sockaddr *)&at, sizeof(at));
+	}
+	close(fd);
+	fill(m, sizeof(m), 1);
+	assert_int_equal(send_fully(p.caller, m, sizeof(m)), sizeof(m));
+	await(p.called, POLLIN);
+	assert_int_equal(recv(p.called, got, sizeof(got), 0), sizeof(got));
+	assert_memory_equal(m, got, sizeof(m));
+	end(&p);
+}
+
+/* The child has none of the associations, and may make its own. */
+static void a_child_of_fork_leaves_the_parents_alone(void **state)
+{
+	uint8_t m[100], got[100];
+	struct pair p, q;
+	int status = -1;
+	pid_t child;
+
+	NEEDS_LIBRARY();
+	begin(&p);
+	child = fork();
+	if (!child) {
+		close(p.caller);
+		close(p.called);
+		close(p.listener);
+		if (!has_library())
+			_exit(1);
+		begin(&q);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	fill(m, sizeof(m), 1);
+	assert_int_equal(send_fully(p.called, m, sizeof(m)), sizeof(m));
+	await(p.caller, POLLIN);
+	assert_int_equal(recv(p.caller, got, sizeof(got), 0), sizeof(got));
+	end(&p);
+}
+
+/* What a process has sent arrives, though it ends at once. */
+static void the_end_of_a_process_loses_nothing(void **state)
+{
+	uint8_t m[2000], got[2000];
+	struct sctp_news news;
+	int status = -1, called;
+	struct pair p;
+	pid_t child;
+
+	NEEDS_LIBRARY();
+	begin(&p);
+	child = fork();
+	if (!child) {
+		int fd;
+
+		if (!has_library())
+			_exit(1);
+		fd = call(&p.at);
+		await(fd, POLLIN);
+		recv(fd, &news, sizeof(news), 0);
+		for (uint32_t i = 0; i < 50; i++) {
+			fill(m, sizeof(m), i);
+			send_fully(fd, m, sizeof(m));
+		}
+		exit(0);
+	}
+	await(p.listener, POLLIN);
+	called = sctp_accept(p.listener, &news);
+	assert_true(called >= 0);
+	for (uint32_t i = 0; i < 50; i++) {
+		await(called, POLLIN);
+		assert_int_equal(recv(called, got, sizeof(got), 0),
+				 sizeof(got));
+	}
+	await(called, POLLIN);
+	assert_int_equal(recv(called, got, sizeof(got), 0), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(called);
+	end(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_ends_learn_the_addresses),
+		cmocka_unit_test(each_message_arrives_once_and_whole),
+		cmocka_unit_test(a_slow_peer_stops_the_sender),
+		cmocka_unit_test(a_close_ends_the_association_in_order),
+		cmocka_unit_test(a_port_without_a_listener_refuses),
+		cmocka_unit_test(a_port_in_use_is_refused),
+		cmocka_unit_test(strangers_change_nothing),
+		cmocka_unit_test(a_child_of_fork_leaves_the_parents_alone),
+		cmocka_unit_test(the_end_of_a_process_loses_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
