@@ -111,11 +111,19 @@ enum host_stream_news {
 	HOST_STREAM_ENDED,
 };
 
-/* A TCP connection whose start-up (iwarp/startup.h) has succeeded. */
+/* A connection whose start-up (iwarp/startup.h) has succeeded: of TCP, or an
+ * association of SCTP (wire/sctp.h), as the config says. */
 struct host_stream {
 	int fd; /* O_NONBLOCK and O_CLOEXEC */
 	/* The result of the start-up.  host_stream_open copies it. */
 	const struct stream_config *config;
+	/* Of an association: the peer's address, IPv4 as ::ffff:a.b.c.d, for
+	 * sentences. */
+	uint8_t peer[16];
+	/* Messages of the peer that came before its answer, as in struct
+	 * startup; read before the return. */
+	const uint8_t *early;
+	uint32_t early_bytes;
 	/* Bytes that this side sends before its first FPDU: the responder's
 	 * reply.  host_stream_open copies them. */
 	const uint8_t *first;

@@ -82,6 +82,8 @@ static int open_stream(struct progress *p, struct ibt_qp *q,
 			       why);
 	if (err)
 		stream_set_cancel(&p->streams, engine_qp_qpn(q));
+	else
+		stream_set_early(p->engine, q, s, p->now_ns);
 	return err;
 }
 

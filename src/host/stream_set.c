@@ -18,13 +18,15 @@
 #define DRAIN_MS    20		/* one wait for room in stream_set_drain */
 #define DRAIN_STEPS 100		/* waits of one stream_set_drain */
 #define NEVER	    UINT64_MAX
-#define LINGERS	    0 /* epoll data of lingering sockets; no QPN is 0 */
+#define MESSAGES    32 /* of an association, in a turn */
+#define LINGERS	    0  /* epoll data of lingering sockets; no QPN is 0 */
 
 struct stream_socket {
 	struct list link;
 	struct ibt_qp *q; /* NULL: the connection lingers */
 	uint32_t qpn;
 	int fd;
+	bool is_session;   /* the connection is an association of SCTP */
 	bool is_awaited;   /* the news HOST_STREAM_READY is still due */
 	bool is_closing;   /* stream_set_close was called */
 	bool has_finished; /* FIN was sent */
@@ -37,6 +39,9 @@ struct stream_socket {
 	/* The bytes that the socket has not taken yet.
 	 * left_at: their index in `left`.  left_bytes: their number. */
 	uint32_t left_at, left_bytes;
+	/* The message that ends a session, until it is sent behind `left`. */
+	uint8_t last[ENGINE_FINISH_BYTES];
+	uint32_t last_bytes;
 	void (*news)(void *arg, enum host_stream_news what); /* host_stream's */
 	void *arg;					     /* of `news` */
 };
@@ -133,6 +138,16 @@ static void set_deadline(struct stream_set *set, struct stream_socket *s,
 
 /* ---- the end of a connection ---- */
 
+static void keep_left(struct stream_set *set, struct stream_socket *s,
+		      const uint8_t *bytes, uint32_t count)
+{
+	memcpy(s->left, bytes, count);
+	s->left_at = 0;
+	s->left_bytes = count;
+	set->full++;
+	watch_socket(set, s, EPOLL_CTL_MOD);
+}
+
 /* Sends the bytes of s->left.  False: the connection is broken. */
 static bool send_left(struct stream_set *set, struct stream_socket *s)
 {
@@ -159,11 +174,26 @@ static void drop_socket(struct stream_set *set, struct engine *e,
 	free_socket(set, s);
 }
 
-/* Sends FIN, if the socket has taken all bytes. */
-static void finish_sending(struct stream_socket *s)
+/* Makes the message that ends the session, if the connection has one. */
+static void make_last(struct stream_socket *s)
+{
+	if (s->is_session && !s->has_finished && !s->last_bytes)
+		s->last_bytes = engine_stream_finish(s->q, s->last);
+}
+
+/* Sends FIN, if the socket has taken all bytes; of a session the last message
+ * before. */
+static void finish_sending(struct stream_set *set, struct stream_socket *s)
 {
 	if (s->left_bytes || s->has_finished)
 		return;
+	if (s->last_bytes) {
+		keep_left(set, s, s->last, s->last_bytes);
+		s->last_bytes = 0;
+		if (!send_left(set, s) || s->left_bytes)
+			return; /* a broken connection is found by the next look
+				 */
+	}
 	tcp_finish(s->fd);
 	s->has_finished = true;
 }
@@ -173,10 +203,11 @@ static void linger_socket(struct stream_set *set, struct stream_socket *s,
 			  uint64_t now_ns)
 {
 	map_remove(&set->by_qpn, s->qpn);
+	make_last(s);
 	s->q = NULL;
 	if (set->got == s)
 		set->got = NULL;
-	finish_sending(s);
+	finish_sending(set, s);
 	list_remove(&s->link);
 	list_push_tail(&set->lingering, &s->link);
 	watch_socket(set, s, EPOLL_CTL_MOD);
@@ -232,7 +263,7 @@ static bool serve_lingering(struct stream_set *set, struct stream_socket *s)
 {
 	if (!fd_identity_holds(s->fd) || (s->left_bytes && !send_left(set, s)))
 		return false;
-	finish_sending(s);
+	finish_sending(set, s);
 	return read_lingering(set, s);
 }
 
@@ -282,16 +313,6 @@ void stream_set_drain(struct stream_set *set)
 
 /* ---- sending ---- */
 
-static void keep_left(struct stream_set *set, struct stream_socket *s,
-		      const uint8_t *bytes, uint32_t count)
-{
-	memcpy(s->left, bytes, count);
-	s->left_at = 0;
-	s->left_bytes = count;
-	set->full++;
-	watch_socket(set, s, EPOLL_CTL_MOD);
-}
-
 /* The engine has no more bytes for s now: ends the connection if the QP is done
  * with it, or sends FIN if stream_set_close was called. */
 static void finish_socket(struct stream_set *set, struct engine *e,
@@ -301,8 +322,10 @@ static void finish_socket(struct stream_set *set, struct engine *e,
 		end_socket(set, s, now_ns);
 		return;
 	}
-	if (s->is_closing && engine_stream_is_drained(s->q))
-		finish_sending(s);
+	if (!s->is_closing || !engine_stream_is_drained(s->q))
+		return;
+	make_last(s);
+	finish_sending(set, s);
 }
 
 /* Sends the next bytes of a QP.  False: there was nothing to send, the socket
@@ -353,11 +376,35 @@ bool stream_set_send(struct stream_set *set, struct engine *e, uint64_t now_ns)
 
 /* ---- receiving ---- */
 
+/* Gives the engine the message that was received, and those that follow it in
+ * the socket.  Returns 1; 0: the peer has ended the session or the association;
+ * -errno: the association is broken. */
+static int64_t take_messages(struct stream_set *set, struct engine *e,
+			     struct stream_socket *s, int64_t result,
+			     uint64_t now_ns)
+{
+	for (int i = 0; i < MESSAGES; i++) {
+		engine_stream_rx(e, s->q, set->rx, (uint32_t)result, now_ns);
+		if (engine_stream_has_peer_ended(s->q))
+			return 0;
+		if (engine_stream_is_over(s->q))
+			return 1; /* a message was refused */
+		result = tcp_receive(s->fd, set->rx, STREAM_SET_BYTES);
+		if (result <= 0)
+			return result == -EAGAIN ? 1 : result;
+	}
+	engine_stream_rx(e, s->q, set->rx, (uint32_t)result, now_ns);
+	set->has_more = true;
+	return !engine_stream_has_peer_ended(s->q);
+}
+
 /* Gives the engine the bytes in set->rx, or ends the connection.  @result: of
  * the tcp_receive that wrote them. */
 static void take_bytes(struct stream_set *set, struct engine *e,
 		       struct stream_socket *s, int64_t result, uint64_t now_ns)
 {
+	if (result > 0 && s->is_session)
+		result = take_messages(set, e, s, result, now_ns);
 	if (!result) {
 		take_fin(set, e, s, now_ns);
 		return;
@@ -366,7 +413,8 @@ static void take_bytes(struct stream_set *set, struct engine *e,
 		drop_socket(set, e, s, now_ns);
 		return;
 	}
-	engine_stream_rx(e, s->q, set->rx, (uint32_t)result, now_ns);
+	if (!s->is_session)
+		engine_stream_rx(e, s->q, set->rx, (uint32_t)result, now_ns);
 	if (s->is_awaited && engine_stream_has_begun(s->q)) {
 		s->is_awaited = false;
 		if (!s->is_closing)
@@ -546,8 +594,13 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 	}
 	list_push_tail(&set->open, &s->link);
 	fd_identity_note(s->fd);
-	tcp_open(s->fd);
-	tcp_peer(s->fd, peer);
+	s->is_session = engine_stream_is_session(q);
+	if (s->is_session) {
+		memcpy(peer, hs->peer, sizeof(peer));
+	} else {
+		tcp_open(s->fd);
+		tcp_peer(s->fd, peer);
+	}
 	engine_stream_peer(q, peer);
 	s->is_awaited = !engine_stream_has_begun(q);
 	if (s->is_awaited && hs->ready_within_ns)
@@ -559,6 +612,19 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		send_left(set, s);
 	}
 	return 0;
+}
+
+void stream_set_early(struct engine *e, struct ibt_qp *q,
+		      const struct host_stream *hs, uint64_t now_ns)
+{
+	uint32_t at = 0, bytes;
+
+	while (hs->early_bytes - at > sizeof(bytes)) {
+		memcpy(&bytes, hs->early + at, sizeof(bytes));
+		at += (uint32_t)sizeof(bytes);
+		engine_stream_rx(e, q, hs->early + at, bytes, now_ns);
+		at += bytes;
+	}
 }
 
 void stream_set_cancel(struct stream_set *set, uint32_t qpn)

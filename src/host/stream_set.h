@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The TCP connections of the queue pairs of iWARP devices: moves bytes between
- * the sockets and the engine (engine.h: engine_stream_*).
+ * The connections of the queue pairs of iWARP devices: moves bytes between the
+ * sockets of TCP and the engine (engine.h: engine_stream_*), or messages
+ *between the engine and descriptors of associations of SCTP (wire/sctp.h).
  *
  *	stream_set_open     rdma_cm gives a connection to a queue pair
  *	stream_set_receive  sockets -> engine
@@ -78,6 +79,9 @@ void stream_set_fini(struct stream_set *set);
  * epoll_create1: the caller keeps s->fd. */
 int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		    const struct host_stream *s, uint64_t now_ns);
+/* Gives the engine what has come before stream_set_open, once q is in RTS. */
+void stream_set_early(struct engine *e, struct ibt_qp *q,
+		      const struct host_stream *s, uint64_t now_ns);
 /* Undoes stream_set_open for the QP `qpn`: the caller owns the descriptor
  * again. */
 void stream_set_cancel(struct stream_set *set, uint32_t qpn);

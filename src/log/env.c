@@ -123,6 +123,37 @@ static bool is_switch(const char *text)
 	return strcmp(text, "0") == 0 || strcmp(text, "1") == 0;
 }
 
+enum env_sctp env_sctp(uint16_t *udp_port)
+{
+	const char *value = secure_getenv("ADVERB_SCTP");
+	unsigned long port;
+	char *end;
+
+	*udp_port = 0;
+	if (!value || !*value || !strcmp(value, "0"))
+		return ENV_SCTP_OFF;
+	if (!strcmp(value, "udp"))
+		return ENV_SCTP_UDP;
+	if (!strcmp(value, "raw"))
+		return ENV_SCTP_RAW;
+	port = strtoul(value, &end, 10);
+	if (*end || !port || port > UINT16_MAX || *value == '-')
+		return ENV_SCTP_WRONG;
+	*udp_port = (uint16_t)port;
+	return ENV_SCTP_UDP;
+}
+
+static void check_sctp(void)
+{
+	uint16_t port;
+
+	if (env_sctp(&port) == ENV_SCTP_WRONG)
+		log_say(LOG_VALUE_SCTP, 0,
+			"ADVERB_SCTP=%s: the value must be udp, raw or the "
+			"number of a UDP port",
+			secure_getenv("ADVERB_SCTP"));
+}
+
 static void check_explain(void)
 {
 	const char *value = secure_getenv("ADVERB_EXPLAIN");
@@ -161,6 +192,7 @@ void env_check(void)
 	check_explain();
 	check_without();
 	check_mpa();
+	check_sctp();
 }
 
 enum env_path env_path(void)

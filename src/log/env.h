@@ -9,6 +9,7 @@
 #define LOG_ENV_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum env_path {
 	ENV_PATH_DIRECT,  /* from memory to memory, where that is possible */
@@ -59,6 +60,18 @@ bool env_has_mpa(enum env_mpa word);
 /* Returns whether the variable of this name, which can be 0 or 1, is set and is
  * neither empty nor 0. */
 bool env_is_on(const char *name);
+
+/*
+ * Whether the connections of iWARP devices are associations of SCTP:
+ * ADVERB_SCTP is udp, the number of a UDP port, or raw.
+ */
+enum env_sctp {
+	ENV_SCTP_OFF,	/* TCP */
+	ENV_SCTP_UDP,	/* over UDP; *udp_port: of services, 0: their own */
+	ENV_SCTP_RAW,	/* over IP */
+	ENV_SCTP_WRONG, /* the value is none of these */
+};
+enum env_sctp env_sctp(uint16_t *udp_port);
 
 /* Prints a message for each variable that has an invalid value. */
 void env_check(void);

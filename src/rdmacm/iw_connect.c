@@ -55,14 +55,24 @@ int r_iw_make(struct r_id *id)
 	return 0;
 }
 
+/* A socket of TCP, or for SCTP, that is bound.  0 or -errno. */
+static int open_socket(struct r_iw *iw, const struct r_id *id,
+		       const struct sockaddr *addr)
+{
+	int err;
+
+	if (r_iw_uses_sctp())
+		return r_iw_sctp_bind(iw, id, addr);
+	err = r_iw_socket(iw, id, addr->sa_family);
+	return err ? err : r_iw_bind_socket(iw, id, addr);
+}
+
 static int bind_id(struct r_id *id, const struct sockaddr *addr)
 {
 	struct rdma_addr *a = &id->base.route.addr;
 	struct sockaddr_storage got = {0};
-	int err = r_iw_socket(id->iw, id, addr->sa_family);
+	int err = open_socket(id->iw, id, addr);
 
-	if (!err)
-		err = r_iw_bind_socket(id->iw, id, addr);
 	if (!err)
 		err = r_iw_local(id->iw, &got);
 	if (err) {
@@ -115,6 +125,12 @@ static struct startup_offer caller_offer(const struct r_iw *iw,
 	o.is_enhanced = revision > 1;
 	o.is_peer_to_peer =
 		o.is_enhanced && !env_has_mpa(ENV_MPA_CLIENT_SERVER);
+	if (iw->sctp) {
+		/* each side of a session may send first (RFC 6581 7) */
+		o.is_session = true;
+		o.is_peer_to_peer = false;
+		o.revision = STARTUP_REVISION_MAX;
+	}
 	o.private_data = iw->start->private_data;
 	o.private_bytes = iw->start->private_bytes;
 	return o;
@@ -124,23 +140,24 @@ static struct startup_offer caller_offer(const struct r_iw *iw,
 
 static void explain_failure(const struct r_iw *iw, int err, const char *why)
 {
+	const char *below = iw->sctp ? "SCTP" : "TCP";
 	char text[R_ADDR_TEXT];
 
 	r_addr_text(&iw->id->base.route.addr.dst_addr, text);
 	if (why)
-		r_say("rdma_connect: MPA cannot begin with the peer at %s: %s",
-		      text, why);
+		r_say("rdma_connect: %s cannot begin with the peer at %s: %s",
+		      iw->sctp ? "a DDP stream session" : "MPA", text, why);
 	else if (err == ECONNREFUSED)
-		r_say("rdma_connect: REJECTED: no program listens at %s (TCP); "
+		r_say("rdma_connect: REJECTED: no program listens at %s (%s); "
 		      "start the server first, or check the port",
-		      text);
+		      text, below);
 	else if (err == ETIMEDOUT)
-		r_say("rdma_connect: UNREACHABLE: %s does not answer on TCP; "
+		r_say("rdma_connect: UNREACHABLE: %s does not answer on %s; "
 		      "check address, route and firewall",
-		      text);
+		      text, below);
 	else
-		r_say("rdma_connect: no TCP connection to %s can be made: %s",
-		      text, strerror(err));
+		r_say("rdma_connect: no %s connection to %s can be made: %s",
+		      below, text, strerror(err));
 }
 
 /* Returns the event by which the kernel's cma_iw_handler reports the error. */
@@ -172,8 +189,11 @@ static void fail_call(struct r_iw *iw, int err, const char *why)
 static int make_socket(struct r_iw *iw)
 {
 	const struct sockaddr *from = &iw->id->base.route.addr.src_addr;
-	int on = 1, err = r_iw_socket(iw, iw->id, from->sa_family);
+	int on = 1, err;
 
+	if (r_iw_uses_sctp())
+		return r_iw_sctp_bind(iw, iw->id, from);
+	err = r_iw_socket(iw, iw->id, from->sa_family);
 	if (err)
 		return err;
 	/* With this option connect(2) chooses the port, and a port that is in
@@ -239,31 +259,41 @@ static void call_failed(struct r_iw *iw, int err)
 		fail_call(iw, err, NULL);
 }
 
-/* Begins a TCP connection, and prepares MPA's request of this revision, which
- * is sent when TCP has connected. */
-static void call_peer(struct r_iw *iw, uint8_t revision)
+/* Begins the connection below.  0 or -errno. */
+static int connect_socket(struct r_iw *iw)
 {
 	const struct sockaddr *to = &iw->id->base.route.addr.dst_addr;
-	struct startup_offer offer = caller_offer(iw, revision);
-	struct r_iw_start *s = iw->start;
+
+	if (iw->sctp)
+		return r_iw_sctp_call(iw);
+	r_iw_use_tos(iw);
+	if (connect(iw->fd, to, r_addr_size(to)) && errno != EINPROGRESS)
+		return -errno;
+	return 0;
+}
+
+/* Begins a connection, and prepares MPA's request of this revision, which
+ * is sent when the connection is made. */
+static void call_peer(struct r_iw *iw, uint8_t revision)
+{
 	int err = iw->fd < 0		      ? make_socket(iw)
 		  : fd_identity_holds(iw->fd) ? 0
 					      : -EBADF;
+	struct startup_offer offer = caller_offer(iw, revision);
+	struct r_iw_start *s = iw->start;
 
+	startup_fini(&s->mpa);
 	s->out_sent = 0;
 	s->out_bytes = (uint16_t)startup_connect(&s->mpa, &offer, s->give_up_ns,
 						 s->out);
 	r_iw_set_timer(iw, s->give_up_ns);
 	if (!err)
-		r_iw_use_tos(iw);
-	if (!err && connect(iw->fd, to, r_addr_size(to)) &&
-	    errno != EINPROGRESS)
-		err = -errno;
+		err = connect_socket(iw);
 	iw->state = R_IW_CALLING;
 	if (err)
 		call_failed(iw, -err);
 	else
-		r_iw_watch(iw, EPOLLOUT);
+		r_iw_watch(iw, iw->sctp ? EPOLLIN : EPOLLOUT);
 }
 
 static void set_patience(struct r_iw *iw)
@@ -355,6 +385,7 @@ static void send_terminate(struct r_iw *iw)
 	s->out_bytes = (uint16_t)startup_terminate(&s->mpa, s->out);
 	r_iw_send_start(
 		iw); /* if this fails, the peer gets a FIN and no reason */
+	r_iw_sctp_end_session(iw);
 }
 
 static void fail_start(struct r_iw *iw)
@@ -438,8 +469,12 @@ void r_iw_active_ready(struct r_iw *iw, bool is_due)
 		return;
 	}
 	if (iw->state == R_IW_CALLING) {
-		if (getsockopt(iw->fd, SOL_SOCKET, SO_ERROR, &err, &size))
+		if (iw->sctp)
+			err = -r_iw_sctp_answer(iw);
+		else if (getsockopt(iw->fd, SOL_SOCKET, SO_ERROR, &err, &size))
 			err = errno;
+		if (iw->sctp && err == EAGAIN)
+			return;
 		if (err) {
 			call_failed(iw, err);
 			return;

@@ -7,8 +7,10 @@
  *	iw_listen.c	listeners, and connections before their request
  *	iw_connect.c	connect, accept, reject
  *	iw_stream.c	connections that queue pairs have: beginning, news, end
+ *	iw_sctp.c	associations of SCTP in place of TCP connections
  *
- * A struct r_iw stands for one TCP socket.  The id that refers to the struct
+ * A struct r_iw stands for one TCP socket, or with ADVERB_SCTP for one
+ * descriptor of wire/sctp.  The id that refers to the struct
  * owns it.  A struct to which no id refers belongs to the thread adverb-iw: the
  * struct of an incoming connection before its request, or after a rejection.
  *
@@ -23,14 +25,18 @@
 
 #include "rdmacm/iw.h"
 
+#include <netinet/in.h>
+
 #include "iwarp/startup.h"
 
 struct host_stream;
+struct sctp_news;
 
 enum r_iw_state {
 	R_IW_IDLE,	/* no socket yet, or a bound one */
 	R_IW_LISTENING, /* fd is a listener */
-	R_IW_CALLING,	/* connect(2) is under way, or is due again later */
+	R_IW_CALLING,	/* connect(2), or sctp_connect, is under way, or is due
+			 * again later */
 	R_IW_STARTING,	/* the peer's frame of MPA is not complete */
 	R_IW_REQUESTED, /* the program has yet to accept or reject */
 	R_IW_BUSY,	/* a thread calls libibverbs about the connection */
@@ -71,7 +77,9 @@ struct r_iw {
 	uint64_t serial;
 	pid_t owner; /* the process that made the object */
 	enum r_iw_state state;
-	int fd;		  /* -1: there is none, or the queue pair has it */
+	int fd; /* -1: there is none, or the queue pair has it */
+	/* Of an association, and of a socket for one; else NULL.  Owned. */
+	struct sctp_news *sctp;
 	uint32_t watched; /* the epoll events that are waited for; 0: none */
 	uint64_t deadline_ns; /* a time of r_iw_now; UINT64_MAX: none */
 	struct r_id *id;      /* the owner, or NULL */
@@ -158,9 +166,31 @@ int r_iw_send_start(struct r_iw *iw);
 /* Passes the bytes that have arrived to start->mpa, whose state may change.
  * Returns 0, or -errno if the connection is lost. */
 int r_iw_take_start(struct r_iw *iw);
-/* Returns the most bytes of payload that one TCP segment of the connection
- * has. */
-uint32_t r_iw_segment(int fd);
+/* Returns the payload of a TCP segment, or the longest segment of DDP for an
+ * association, in bytes. */
+uint32_t r_iw_segment(const struct r_iw *iw);
+
+/* ---- iw_sctp.c, under r_lock ---- */
+
+/* Do connections of iWARP use SCTP? */
+bool r_iw_uses_sctp(void);
+/* As r_iw_socket and r_iw_bind_socket, for SCTP. */
+int r_iw_sctp_bind(struct r_iw *iw, const struct r_id *id,
+		   const struct sockaddr *addr);
+/* Makes a listener of the bound socket.  0 or -errno. */
+int r_iw_sctp_listen(struct r_iw *iw, int backlog);
+/* Takes a listener's connection.  Returns its descriptor with its addresses in
+ * *news, or -1 and errno, as accept4. */
+int r_iw_sctp_accept(struct r_iw *l, struct sctp_news *news);
+/* Begins the association to the id's peer.  0 or -errno. */
+int r_iw_sctp_call(struct r_iw *iw);
+/* Reads whether the peer has answered.  0; -EAGAIN: not yet; another -errno. */
+int r_iw_sctp_answer(struct r_iw *iw);
+/* Ends the session of a start in order, if there is one. */
+void r_iw_sctp_end_session(struct r_iw *iw);
+/* Stores an address of an association. */
+void r_iw_sctp_address(const struct sockaddr_in6 *from,
+		       struct sockaddr_storage *to);
 
 /* ---- the functions that the thread calls, under r_lock ---- */
 

@@ -545,6 +545,9 @@ void r_iw_free(struct r_iw *iw)
 		list_remove(&iw->half);
 		list_remove(&iw->by_serial);
 	}
+	if (iw->start)
+		startup_fini(&iw->start->mpa);
 	free(iw->start);
+	free(iw->sctp);
 	free(iw);
 }

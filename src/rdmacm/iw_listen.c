@@ -24,6 +24,7 @@
 
 #include "log/env.h"
 #include "util/fd_identity.h"
+#include "wire/sctp.h"
 
 #define START_NS   10000000000ull /* in which a request must be complete */
 #define HALVES_MIN 8		  /* the least limit of a listener's halves */
@@ -50,6 +51,13 @@ static int begin_listening(struct r_iw *iw, uint32_t backlog)
 		return err;
 	if (!fd_identity_holds(iw->fd))
 		return -EBADF; /* the program has closed the descriptor */
+	if (iw->sctp) {
+		err = r_iw_sctp_listen(iw, backlog < KERNEL_MIN ? KERNEL_MIN
+								: (int)backlog);
+		if (!err)
+			iw->queue.backlog = backlog;
+		return err;
+	}
 	r_iw_use_tos(iw);
 	/* The connections of this listener inherit the option.  Without the
 	 * option, connections that are ending would keep the port in use, and
@@ -77,7 +85,7 @@ int r_iw_listen(struct r_id *id, int backlog)
 	r_addr_text(&id->base.route.addr.src_addr, text);
 	if (err == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
-			      "rdma_listen: another TCP socket already "
+			      "rdma_listen: another socket already "
 			      "listens at %s; choose another port",
 			      text);
 	return r_fail(-err, "rdma_listen: the id cannot listen at %s: %s", text,
@@ -171,11 +179,26 @@ static void drop_oldest_half(struct r_iw *l)
 	      "this port",
 	      r_addr_text((struct sockaddr *)&peer, text),
 	      l->queue.halves_count);
+	r_iw_sctp_end_session(iw);
 	drop_half(iw);
 }
 
-/* Makes a half of the connection that was accepted, and owns fd. */
-static void begin_half(struct r_iw *l, int fd)
+/* Keeps the addresses of an association and begins its session.  False: no
+ * memory is left. */
+static bool begin_session(struct r_iw *iw, const struct sctp_news *news,
+			  uint64_t deadline_ns)
+{
+	iw->sctp = malloc(sizeof(*iw->sctp));
+	if (!iw->sctp)
+		return false;
+	*iw->sctp = *news;
+	startup_listen_session(&iw->start->mpa, deadline_ns);
+	return true;
+}
+
+/* Makes a half of the connection that was accepted, and owns fd.  @news: of an
+ * association; NULL: of TCP. */
+static void begin_half(struct r_iw *l, int fd, const struct sctp_news *news)
 {
 	struct r_iw *iw = r_iw_new(NULL);
 	uint8_t revision = env_has_mpa(ENV_MPA_REV1) ? 1 : STARTUP_REVISION_MAX;
@@ -184,13 +207,15 @@ static void begin_half(struct r_iw *l, int fd)
 
 	if (iw)
 		iw->start = calloc(1, sizeof(*iw->start));
-	if (!iw || !iw->start) {
+	if (!iw || !iw->start ||
+	    (news && !begin_session(iw, news, deadline_ns))) {
 		if (iw)
 			r_iw_free(iw);
 		close(fd);
 		return;
 	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (!news)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	r_iw_keep_fd(iw, fd);
 	if (l->queue.halves_count >= most_halves(l))
 		drop_oldest_half(l);
@@ -198,7 +223,8 @@ static void begin_half(struct r_iw *l, int fd)
 	iw->listener = l;
 	list_push_tail(&l->queue.halves, &iw->half);
 	l->queue.halves_count++;
-	startup_listen(&iw->start->mpa, revision, deadline_ns);
+	if (!news)
+		startup_listen(&iw->start->mpa, revision, deadline_ns);
 	r_iw_watch(iw, EPOLLIN);
 	r_iw_set_timer(iw, deadline_ns);
 }
@@ -233,8 +259,19 @@ static void pause_listener(struct r_iw *l, int err)
 	r_iw_set_timer(l, r_iw_now() + PAUSE_NS);
 }
 
+/* Takes a connection of the listener.  Returns its descriptor, or -1 and
+ * errno. */
+static int take_connection(struct r_iw *l, struct sctp_news *news)
+{
+	if (l->sctp)
+		return r_iw_sctp_accept(l, news);
+	return accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
 void r_iw_accept_ready(struct r_iw *l)
 {
+	struct sctp_news news;
+
 	for (int i = 0; i < ACCEPTS; i++) {
 		int fd;
 
@@ -246,9 +283,9 @@ void r_iw_accept_ready(struct r_iw *l)
 		}
 		if (must_wait(l))
 			return;
-		fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		fd = take_connection(l, &news);
 		if (fd >= 0) {
-			begin_half(l, fd);
+			begin_half(l, fd, l->sctp ? &news : NULL);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
@@ -357,9 +394,11 @@ static void refuse_half(struct r_iw *iw)
 
 	r_iw_remote(iw, &peer);
 	r_say("rdma_listen: a connection from %s is closed without an event, "
-	      "since MPA cannot begin: %s",
+	      "since %s cannot begin: %s",
 	      r_addr_text((struct sockaddr *)&peer, text),
+	      iw->sctp ? "a DDP stream session" : "MPA",
 	      startup_verdict(iw->start->mpa.error)->text);
+	r_iw_sctp_end_session(iw);
 	drop_half(iw);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "util/fd_identity.h"
+#include "wire/sctp.h"
 
 #define SEGMENT_MIN 536 /* bytes: the default MSS of TCP over IPv4 */
 
@@ -101,6 +102,10 @@ int r_iw_local(const struct r_iw *iw, struct sockaddr_storage *addr)
 {
 	socklen_t size = sizeof(*addr);
 
+	if (iw->sctp) {
+		r_iw_sctp_address(&iw->sctp->local, addr);
+		return 0;
+	}
 	return getsockname(iw->fd, (struct sockaddr *)addr, &size) ? -errno : 0;
 }
 
@@ -108,6 +113,10 @@ int r_iw_remote(const struct r_iw *iw, struct sockaddr_storage *addr)
 {
 	socklen_t size = sizeof(*addr);
 
+	if (iw->sctp) {
+		r_iw_sctp_address(&iw->sctp->remote, addr);
+		return 0;
+	}
 	return getpeername(iw->fd, (struct sockaddr *)addr, &size) ? -errno : 0;
 }
 
@@ -135,14 +144,17 @@ int r_iw_send_start(struct r_iw *iw)
  * it has read all bytes of this side, its kernel resets the connection. */
 int r_iw_take_start(struct r_iw *iw)
 {
+	/* a message of SCTP is received whole, or its rest is lost */
+	static uint8_t bytes[SCTP_MESSAGE_MAX];
 	struct startup *mpa = &iw->start->mpa;
-	uint8_t bytes[MPA_FRAME_MAX];
 	ssize_t n;
 
 	if (!fd_identity_holds(iw->fd))
 		return -EBADF;
 	while (mpa->state == STARTUP_WAITS || mpa->state == STARTUP_REQUESTED) {
-		n = recv(iw->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		n = recv(iw->fd, bytes,
+			 iw->sctp ? sizeof(bytes) : MPA_FRAME_MAX,
+			 MSG_DONTWAIT);
 		if (n < 0 && errno == EAGAIN)
 			return 0;
 		if (n < 0 && errno == EINTR)
@@ -157,12 +169,14 @@ int r_iw_take_start(struct r_iw *iw)
 	return 0;
 }
 
-uint32_t r_iw_segment(int fd)
+uint32_t r_iw_segment(const struct r_iw *iw)
 {
 	int bytes = 0;
 	socklen_t size = sizeof(bytes);
 
-	if (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &bytes, &size) ||
+	if (iw->sctp)
+		return iw->sctp->segment_bytes;
+	if (getsockopt(iw->fd, IPPROTO_TCP, TCP_MAXSEG, &bytes, &size) ||
 	    bytes < SEGMENT_MIN)
 		return SEGMENT_MIN;
 	return (uint32_t)bytes;

@@ -87,7 +87,7 @@ static void tell_news(void *arg, enum host_stream_news what)
 /* Fills in what MPA has agreed, and notes the queue pair of the connection. */
 static void fill_stream(struct r_iw *iw, struct stream_config *c)
 {
-	startup_stream(&iw->start->mpa, r_iw_segment(iw->fd), c);
+	startup_stream(&iw->start->mpa, r_iw_segment(iw), c);
 	iw->ird = (uint8_t)bits_min_u32(c->ird, UINT8_MAX);
 	iw->ord = (uint8_t)bits_min_u32(c->ord, UINT8_MAX);
 	iw->verbs = iw->id->device->verbs;
@@ -110,6 +110,8 @@ static void post_established(struct r_iw *iw)
 
 static void drop_start(struct r_iw *iw)
 {
+	if (iw->start)
+		startup_fini(&iw->start->mpa);
 	free(iw->start);
 	iw->start = NULL;
 }
@@ -127,6 +129,9 @@ int r_iw_open(struct r_iw *iw)
 	int err;
 
 	s.ready_within_ns = awaits_peer ? READY_NS : 0;
+	s.early = iw->start->mpa.early;
+	s.early_bytes = iw->start->mpa.early_bytes;
+	memcpy(s.peer, iw->id->path.peer, sizeof(s.peer));
 	fill_stream(iw, &c);
 	r_iw_set_timer(iw, UINT64_MAX);
 	s.fd = r_iw_give_fd(iw);

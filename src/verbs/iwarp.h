@@ -15,7 +15,7 @@
 
 #include "host/host.h"
 
-#define VERBS_IWARP_VERSION 1
+#define VERBS_IWARP_VERSION 2
 
 struct verbs_iwarp {
 	/* Returns whether the interface of this iWARP device has the address

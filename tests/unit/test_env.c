@@ -98,6 +98,31 @@ static void another_word_gets_a_sentence(void **state)
 	assert_non_null(strstr(said, "ADVERB_MPA: \"rev2\" is not one of"));
 }
 
+static void sctp_is_off_or_named(void **state)
+{
+	static const char *const wrong[] = {"1x", "tcp", "65536", "-1", "udp,"};
+	uint16_t port = 7;
+
+	unsetenv("ADVERB_SCTP");
+	unsetenv("ADVERB_MPA");
+	assert_int_equal(env_sctp(&port), ENV_SCTP_OFF);
+	assert_int_equal(port, 0);
+	assert_string_equal(checked("ADVERB_SCTP", "udp"), "");
+	assert_int_equal(env_sctp(&port), ENV_SCTP_UDP);
+	assert_int_equal(port, 0);
+	assert_string_equal(checked("ADVERB_SCTP", "raw"), "");
+	assert_int_equal(env_sctp(&port), ENV_SCTP_RAW);
+	assert_string_equal(checked("ADVERB_SCTP", "9899"), "");
+	assert_int_equal(env_sctp(&port), ENV_SCTP_UDP);
+	assert_int_equal(port, 9899);
+	assert_non_null(strstr(checked("ADVERB_SCTP", "tcp"), "must be udp"));
+	for (size_t i = 0; i < TEST_COUNT(wrong); i++) {
+		setenv("ADVERB_SCTP", wrong[i], 1);
+		assert_int_equal(env_sctp(&port), ENV_SCTP_WRONG);
+	}
+	unsetenv("ADVERB_SCTP");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -105,6 +130,7 @@ int main(void)
 		cmocka_unit_test(starts_of_mpa_are_named_in_a_list),
 		cmocka_unit_test(a_switch_is_on_unless_it_is_0_or_empty),
 		cmocka_unit_test(another_word_gets_a_sentence),
+		cmocka_unit_test(sctp_is_off_or_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections of iWARP that are associations of SCTP (RFC 5043): ADVERB_SCTP.
+ */
+#include "rdmacm/explain.h"
+#include "rdmacm/iw_inside.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "log/env.h"
+#include "util/fd_identity.h"
+#include "wire/sctp.h"
+
+bool r_iw_uses_sctp(void)
+{
+	uint16_t port;
+
+	return env_sctp(&port) != ENV_SCTP_OFF;
+}
+
+/* 0; or -errno, and the user is told once. */
+static int start_sctp(void)
+{
+	struct sctp_options o = {0};
+	const char *why = "ADVERB_SCTP has no valid value";
+	enum env_sctp how = env_sctp(&o.udp_port);
+	int err = -EINVAL;
+
+	o.is_raw = how == ENV_SCTP_RAW;
+	if (how != ENV_SCTP_WRONG)
+		err = sctp_start(&o, &why);
+	if (err)
+		r_say("rdma_cm: no connection of an iWARP device can be made "
+		      "over SCTP, as ADVERB_SCTP asks for: %s; unset "
+		      "ADVERB_SCTP to use TCP",
+		      why);
+	return err;
+}
+
+static struct sockaddr_in6 address_of(const struct sockaddr *addr)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6};
+	struct sockaddr_in v4;
+
+	if (addr->sa_family == AF_INET6) {
+		memcpy(&at, addr, sizeof(at));
+		return at;
+	}
+	memcpy(&v4, addr, sizeof(v4));
+	at.sin6_port = v4.sin_port;
+	at.sin6_addr.s6_addr[10] = at.sin6_addr.s6_addr[11] = 0xff;
+	memcpy(at.sin6_addr.s6_addr + 12, &v4.sin_addr, 4);
+	return at;
+}
+
+void r_iw_sctp_address(const struct sockaddr_in6 *from,
+		       struct sockaddr_storage *to)
+{
+	struct sockaddr_in v4 = {.sin_family = AF_INET};
+
+	memset(to, 0, sizeof(*to));
+	if (!IN6_IS_ADDR_V4MAPPED(&from->sin6_addr)) {
+		memcpy(to, from, sizeof(*from));
+		return;
+	}
+	v4.sin_port = from->sin6_port;
+	memcpy(&v4.sin_addr, from->sin6_addr.s6_addr + 12, 4);
+	memcpy(to, &v4, sizeof(v4));
+}
+
+int r_iw_sctp_bind(struct r_iw *iw, const struct r_id *id,
+		   const struct sockaddr *addr)
+{
+	struct sockaddr_in6 at = address_of(addr);
+	int err = start_sctp(), fd;
+
+	if (!err && !iw->sctp) {
+		iw->sctp = calloc(1, sizeof(*iw->sctp));
+		err = iw->sctp ? 0 : -ENOMEM;
+	}
+	if (err)
+		return err;
+	fd = sctp_bind(&at, id->options.is_family_only);
+	if (fd < 0)
+		return fd;
+	r_iw_keep_fd(iw, fd);
+	iw->sctp->local = at;
+	return 0;
+}
+
+int r_iw_sctp_listen(struct r_iw *iw, int backlog)
+{
+	int fd;
+
+	if (iw->state == R_IW_LISTENING)
+		return 0;
+	fd = sctp_listen(r_iw_give_fd(iw), &iw->sctp->local, backlog);
+	return r_iw_keep_fd(iw, fd) < 0 ? fd : 0;
+}
+
+int r_iw_sctp_accept(struct r_iw *l, struct sctp_news *news)
+{
+	int fd = fd_identity_holds(l->fd) ? sctp_accept(l->fd, news) : -EBADF;
+
+	if (fd >= 0)
+		return fd;
+	errno = -fd;
+	return -1;
+}
+
+int r_iw_sctp_call(struct r_iw *iw)
+{
+	const struct sockaddr *to = &iw->id->base.route.addr.dst_addr;
+	struct sockaddr_in6 peer = address_of(to);
+	int fd = sctp_connect(r_iw_give_fd(iw), &iw->sctp->local, &peer);
+
+	return r_iw_keep_fd(iw, fd) < 0 ? fd : 0;
+}
+
+int r_iw_sctp_answer(struct r_iw *iw)
+{
+	ssize_t n;
+
+	if (!fd_identity_holds(iw->fd))
+		return -EBADF;
+	n = recv(iw->fd, iw->sctp, sizeof(*iw->sctp), MSG_DONTWAIT);
+	if (n < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	return n == sizeof(*iw->sctp) ? -iw->sctp->err : -ECONNRESET;
+}
+
+void r_iw_sctp_end_session(struct r_iw *iw)
+{
+	uint8_t bytes[SESSION_CONTROL_BYTES];
+	uint32_t n =
+		iw->start ? startup_end_session(&iw->start->mpa, bytes) : 0;
+
+	/* an empty socket has room; else the peer gets the end alone */
+	if (n && fd_identity_holds(iw->fd) &&
+	    send(iw->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		errno = 0;
+}
