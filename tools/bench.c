@@ -30,7 +30,7 @@ int bench_main(int argc, char **argv)
 		return 127;
 	}
 	if (argc > 60) {
-		fprintf(stderr, "adverb: too many arguments.\n");
+		fprintf(stderr, "adverb: bench takes at most 59 arguments.\n");
 		return 2;
 	}
 	words[0] = python;
@@ -39,6 +39,8 @@ int bench_main(int argc, char **argv)
 	memcpy(words + 3, argv + 1, (size_t)argc * sizeof(*words));
 	setenv("ADVERB_COMMAND", self, 1);
 	execvp(python, words);
-	fprintf(stderr, "adverb: bench needs python3: %s.\n", strerror(errno));
+	fprintf(stderr,
+		"adverb: bench cannot run python3: %s; install python3.\n",
+		strerror(errno));
 	return 127;
 }

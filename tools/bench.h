@@ -6,8 +6,9 @@
 #ifndef TOOLS_BENCH_H
 #define TOOLS_BENCH_H
 
-/* Executes the Python program with argv[1] and on; @argv[0] is "bench". Returns
- * an exit status, and only on failure. */
+/* Executes the Python program with the arguments argv[1] to argv[argc - 1];
+ * @argv[0] is "bench".  Returns only on failure, after a sentence on stderr: an
+ * exit status. */
 int bench_main(int argc, char **argv);
 
 #endif

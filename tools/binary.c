@@ -87,7 +87,7 @@ static size_t find_offset(const struct image *im, Elf64_Addr address)
 	return 0;
 }
 
-/* Does the program need the libasan of a gcc before 8?  That libasan has no
+/* Does the program need a libasan older than gcc 8's?  An older libasan has no
  * option verify_asan_link_order. */
 static bool needs_old_asan(const char *needed)
 {

@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
+/* What kind of program a file is for the kernel and the loader. */
 enum binary_kind {
 	BINARY_SCRIPT,	/* not an ELF file: the kernel finds its interpreter */
 	BINARY_DYNAMIC, /* has a PT_INTERP: the loader reads LD_* */
@@ -21,20 +22,23 @@ enum binary_kind {
 
 struct binary_facts {
 	enum binary_kind kind;
-	/* DT_RPATH without DT_RUNPATH, which precedes LD_LIBRARY_PATH */
+	/* the program has DT_RPATH and no DT_RUNPATH: the loader searches
+	 * DT_RPATH before LD_LIBRARY_PATH */
 	bool rpath;
 	/* the loader is musl's, which loads no library built with glibc */
 	bool musl;
-	/* the program ends at its start if a library comes before libasan in
-	 * the order of loading, as a preloaded one does */
+	/* the program ends at its start if any library, such as a preloaded
+	 * one, is loaded before libasan */
 	bool old_asan;
-	/* DT_RUNPATH, or else DT_RPATH, as written; "": neither is there */
+	/* the text of DT_RUNPATH, or of DT_RPATH if there is no DT_RUNPATH; "":
+	 * the program has neither */
 	char search[PATH_MAX];
-	/* the interpreter that a script names behind "#!"; "": none */
+	/* the path of the interpreter in a script's first line; "": none */
 	char interpreter[PATH_MAX];
 };
 
-/* Reads @path into @facts.  Returns 0 or -errno. */
+/* Reads the facts about the file @path into *facts.  Returns 0, or -errno if
+ * the file cannot be read; then *facts says BINARY_SCRIPT. */
 int binary_read(const char *path, struct binary_facts *facts);
 
 #endif

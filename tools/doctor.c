@@ -35,7 +35,8 @@ void doctor_say(enum doctor_word word, const char *thing, const char *format,
 	vprintf(format, args);
 	va_end(args);
 	putchar('\n');
-	fflush(stdout); /* checks fork */
+	/* some checks fork, and a child must not print a copy of the buffer */
+	fflush(stdout);
 	said_no |= word == DOCTOR_NO;
 }
 
@@ -177,10 +178,11 @@ static void check_other_programs(void)
 			   "drop its variables: put `adverb run --` behind "
 			   "them, or use adverb install");
 	else if (!is_preloaded())
-		doctor_say(DOCTOR_OK, "other programs",
-			   "all find %s without adverb run; UCX and MPI, which "
-			   "look in /sys, do after `adverb install --shim`",
-			   path);
+		doctor_say(
+			DOCTOR_OK, "other programs",
+			"all find %s without adverb run, except UCX and MPI, "
+			"which look in /sys: use `adverb install --shim`",
+			path);
 	else
 		doctor_say(DOCTOR_OK, "other programs",
 			   "all find %s and see /sys/class/infiniband without "
@@ -190,8 +192,8 @@ static void check_other_programs(void)
 
 /*
  * Checks RLIMIT_MEMLOCK as this process sees it: a preloaded shim shows no
- * limit.  Adverb locks no memory, but some programs, such as GASNet's, test the
- * limit before they register memory, and end.
+ * limit.  Adverb locks no memory.  But some programs, such as those that use
+ * GASNet, test the limit before they register memory, and end if it is low.
  */
 static void check_locked_memory(void)
 {
@@ -207,13 +209,14 @@ static void check_locked_memory(void)
 			   "adverb locks none, and under adverb run programs "
 			   "see no limit");
 	else
-		doctor_say(DOCTOR_SLOW, "locked memory",
-			   "adverb locks none, but without adverb run programs "
-			   "see a limit of %llu KiB, at which some end, such "
-			   "as GASNet's: use adverb install --shim, or raise "
-			   "the limit (ulimit -l unlimited; LimitMEMLOCK= of "
-			   "a unit)",
-			   (unsigned long long)limit.rlim_cur / 1024);
+		doctor_say(
+			DOCTOR_SLOW, "locked memory",
+			"adverb locks none, but without adverb run programs "
+			"see a limit of %llu KiB, at which some end, such as "
+			"those of GASNet: use adverb install --shim, or raise "
+			"the limit (ulimit -l unlimited; LimitMEMLOCK= of "
+			"a unit)",
+			(unsigned long long)limit.rlim_cur / 1024);
 }
 
 /* Functions of adverb's libibverbs, which is loaded as a program loads it. */
@@ -260,8 +263,8 @@ static const struct device *find_device(const char *name)
 	return NULL;
 }
 
-/* Prints a line if the device's interface is down: no for the first device,
- * which programs take, and slow for another device. */
+/* Is the device's interface down?  If so, prints a line: "no" for the first
+ * device, which programs use by default, and "slow" for another device. */
 static bool is_down(const struct device *d)
 {
 	const struct device *first;
@@ -277,8 +280,8 @@ static bool is_down(const struct device *d)
 	return true;
 }
 
-/* Shows the device's kind and a GID: index 1 of RoCE is RoCEv2, and iWARP has
- * one GID. */
+/* Prints the device's kind and a GID: the one at index 1 of a RoCE device,
+ * which is for RoCEv2, or the only one of an iWARP device. */
 static void say_device(const struct verbs *v, struct ibv_context *ctx,
 		       const struct device *d)
 {
@@ -348,10 +351,11 @@ int doctor_main(int argc, char **argv)
 			     strcmp(argv[1], "-h") == 0;
 
 		fprintf(asked ? stdout : stderr,
-			"usage: adverb doctor\n\nOne line for each thing "
-			"adverb uses of this machine: ok, slow (it works,\n"
-			"and why it is slower) or no (and what to do).  Exits "
-			"1 if a line says no.\n");
+			"usage: adverb doctor\n\nPrints one line for each thing "
+			"that adverb needs of this machine.  The line\n"
+			"begins with ok; with slow, and says why; or with no, "
+			"and says what to do.\n"
+			"The exit status is 1 if a line begins with no.\n");
 		return asked ? 0 : 2;
 	}
 	check_version();

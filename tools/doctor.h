@@ -15,29 +15,42 @@ enum doctor_word {
 	DOCTOR_NO,   /* does not work */
 };
 
-/* Prints one line: word, thing, sentence. */
+/* Prints one line: the word, the name of what was tested, and a sentence.
+ * DOCTOR_NO also makes the exit status of doctor_main 1. */
 __attribute__((format(printf, 3, 4))) void
 doctor_say(enum doctor_word word, const char *thing, const char *format, ...);
 
-/* Reads the first line of file @path into @text of @size bytes; false, and "":
- * the file cannot be read. */
+/* Reads the first line of file @path, without its newline, into @text of @size
+ * bytes.  Returns false, and an empty @text, if the file cannot be read. */
 bool doctor_read_line(const char *path, char *text, int size);
 
-/* @argv[0] is "doctor".  Returns an exit status: 1 if a line says no. */
+/* Runs all checks; @argv[0] is "doctor".  Returns an exit status: 0; 1 if a
+ * line begins with "no"; 2 if the command line is wrong. */
 int doctor_main(int argc, char **argv);
 
-/* The checks of the network, in doctor_net.c; each prints one line. */
+/* ---- checks of the network, in doctor_net.c; each prints one line ---- */
+
+/* Checks that UDP port 4791 is free, or held by a broker or its programs. */
 void doctor_net_port(void);
 /* Connects to the broker, and starts one if there is none, as a library in
  * @libdir does.  @libdir must stay valid. */
 void doctor_net_broker(const char *libdir);
+/* Checks that SO_REUSEPORT with BPF gives each process its own frames. */
 void doctor_net_steering(void);
+/* Checks that UDP sockets have GSO and GRO. */
 void doctor_net_batches(void);
+/* Checks how many frames the largest receive buffer holds. */
 void doctor_net_buffer(void);
 
-/* The checks of memory, in doctor_mem.c; each prints one or two lines. */
+/* ---- checks of memory, in doctor_mem.c ---- */
+
+/* Checks that process_vm_writev works on the caller's own memory, so that
+ * unmapped memory gives an error instead of a crash.  Prints one line. */
 void doctor_mem_self(void);
+/* Checks whether a process may write into another process of its user, and
+ * whether such processes exchange data without packets.  Prints two lines. */
 void doctor_mem_other(void);
+/* Checks that memfd_create works, and its seals.  Prints one line. */
 void doctor_mem_memfd(void);
 
 #endif

@@ -73,8 +73,8 @@ static int write_sibling(uint64_t *word)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : ENOSYS;
 }
 
-/* Can a process copy to memory that it maps without a system call (memory/
- * copy_revocable.h)? */
+/* Can a process copy to memory that it has mapped, without a system call for
+ * each copy (memory/copy_revocable.h)? */
 static bool can_copy_mapped(void)
 {
 	uint64_t word = 0;
@@ -87,8 +87,8 @@ static bool can_copy_mapped(void)
 	return can;
 }
 
-/* Do processes of this host exchange data without packets?  err: why a process
- * may not write into another, or 0. */
+/* Prints whether processes of this host exchange data without packets.  err:
+ * why a process may not write into another, an errno value; or 0. */
 static void check_direct_path(int err)
 {
 	switch (env_path()) {
@@ -98,22 +98,24 @@ static void check_direct_path(int err)
 			   "exchange packets");
 		break;
 	case ENV_PATH_CAPTURE:
-		doctor_say(DOCTOR_SLOW, "direct path",
-			   "off, as ADVERB_PCAP captures packets: processes "
-			   "of this host exchange packets");
+		doctor_say(
+			DOCTOR_SLOW, "direct path",
+			"off because ADVERB_PCAP captures packets: processes "
+			"of this host exchange packets");
 		break;
 	case ENV_PATH_DIRECT:
 		if (err)
-			doctor_say(DOCTOR_SLOW, "direct path",
-				   "off, see others' memory: processes of this "
-				   "host exchange packets");
+			doctor_say(
+				DOCTOR_SLOW, "direct path",
+				"off, see others' memory in the line before: "
+				"processes of this host exchange packets");
 		else
 			doctor_say(DOCTOR_OK, "direct path",
 				   "from memory to memory between processes of "
 				   "one user and build, %s",
 				   can_copy_mapped()
 					   ? "without system calls where "
-					     "both can map it"
+					     "both processes can map the memory"
 					   : "by system calls alone");
 	}
 }

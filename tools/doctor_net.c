@@ -27,11 +27,11 @@ enum {
 	/* Bytes of a receive buffer that a frame of 4 KiB takes, with its skb.
 	 */
 	FRAME_TRUESIZE = 8448,
-	FEW_FRAMES = 64,
+	FEW_FRAMES = 64, /* a buffer for fewer frames is reported as slow */
 };
 
-/* Does a broker listen?  The name of its socket is readable, /proc/PID/fd of
- * another user's broker is not. */
+/* Does a broker listen?  Every user may read the names of sockets, but not
+ * /proc/PID/fd of another user's broker. */
 static bool broker_listens(void)
 {
 	FILE *f = fopen("/proc/net/unix", "re");
@@ -104,8 +104,9 @@ void doctor_net_broker(const char *libdir)
 		doctor_say(DOCTOR_SLOW, "broker", "%s", start_sentence);
 	else if (b.idle_s == UINT32_MAX)
 		doctor_say(DOCTOR_SLOW, "broker",
-			   "adverb %s, a thread of process %d of user %u, and "
-			   "of the next program once that process ends",
+			   "adverb %s, a thread of process %d of user %u; when "
+			   "that process ends, a thread of the next program "
+			   "takes over",
 			   b.release, (int)b.pid, (unsigned)b.user);
 	else if (strcmp(b.release, ADVERB_VERSION) != 0)
 		doctor_say(DOCTOR_SLOW, "broker",
@@ -156,10 +157,10 @@ void doctor_net_batches(void)
 
 	if (gso && gro)
 		doctor_say(DOCTOR_OK, "UDP batches",
-			   "GSO and GRO: many frames a system call");
+			   "GSO and GRO: many frames in one system call");
 	else
 		doctor_say(DOCTOR_SLOW, "UDP batches",
-			   "no %s%s%s: more system calls a frame",
+			   "no %s%s%s: more system calls for each frame",
 			   gso ? "" : "GSO", gso || gro ? "" : " and ",
 			   gro ? "" : "GRO");
 	if (fd >= 0)

@@ -17,7 +17,7 @@
 #define FOLDER_MODE 0755
 #define BLOCK	    65536
 
-/* Prints that adverb cannot do @what, a verb, with the file, and why (errno).
+/* Prints that adverb cannot @what (a verb) the file @path, and why (errno).
  * Returns -1. */
 static int complain_of(const struct image *im, const char *path,
 		       const char *what)
@@ -73,8 +73,8 @@ bool image_has(const struct image *im, const char *path)
 	return fd >= 0;
 }
 
-/* Computes size and checksum of the file @fd from its offset on.  0, or -1 and
- * errno. */
+/* Computes size and checksum of the file @fd from its offset on.  Returns 0, or
+ * -1 and errno. */
 static int measure_rest(int fd, struct image_version *v)
 {
 	static char block[BLOCK];
@@ -227,7 +227,7 @@ static int write_all(int fd, const char *block, size_t bytes)
 }
 
 /* Copies @text, or the file @from if text is NULL, to the file @to, and sets
- * e->now.  0, or -1 and errno. */
+ * e->now.  Returns 0, or -1 and errno. */
 static int fill_file(int to, int from, const char *text, struct image_entry *e)
 {
 	static char block[BLOCK];
@@ -420,8 +420,8 @@ static void write_line(FILE *f, const struct image_version *v,
 	fprintf(f, "%08x %lld %s\n", v->crc, v->bytes, e->path);
 }
 
-/* Writes the list of the files that this run put.  @all: also of the files that
- * this run did not put, with both versions of each file. */
+/* Writes the list of the files that this run put.  If @all, the list also names
+ * the files that this run did not put, and has both versions of each file. */
 static int write_list(const struct image *im, bool all)
 {
 	struct image_entry list = {0};
@@ -472,7 +472,8 @@ int image_clear(struct image *im)
 {
 	int err = 0;
 
-	/* backwards: a file that names a library stands behind the library */
+	/* The last file first: a file that names a library comes after the
+	 * library in the list, and must not outlive the library. */
 	for (size_t i = im->count; i > 0; i--)
 		if (!image_is_taken(im, im->entries[i - 1].path))
 			err |= remove_file(im, im->entries[i - 1].path);

@@ -9,8 +9,8 @@
  * file that was changed since, is neither overwritten nor removed.
  *
  * Paths are relative to the root, without a leading '/'.  A function that
- * returns int returns 0, or -1 after a sentence on stderr.  A struct image owns
- * its list.  Single-threaded; no lock.
+ * returns int returns 0, or -1 after a sentence on stderr.  Single-threaded; no
+ * lock.
  */
 #ifndef TOOLS_IMAGE_H
 #define TOOLS_IMAGE_H
@@ -19,33 +19,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A list has at most IMAGE_MAX files; a path has at most IMAGE_PATH bytes, with
+ * the 0 at its end. */
 enum { IMAGE_MAX = 64, IMAGE_PATH = 256 };
 
+/* By which the contents of a file are recognised. */
 struct image_version {
-	uint32_t crc;
-	long long bytes;
+	uint32_t crc;	 /* CRC-32C of the contents */
+	long long bytes; /* the file's size */
 };
 
-/* A file of the list.  While files are put, the list has two versions of a
- * path, the present one and the next one, so that a run that is killed leaves
- * no file that the list does not know. */
+/* A file of the list.  While a run puts files, the list has both versions of
+ * each file: the version from before the run, and the version that the run
+ * puts.  If the run is killed, each file still has one of the two. */
 struct image_entry {
 	char path[IMAGE_PATH];
+	/* before: as the run found the file; now: as the run puts the file */
 	struct image_version before, now;
-	bool kept; /* put by this run; image_settle removes the others */
+	bool kept; /* put by this run; image_settle removes other files */
 };
 
 struct image {
 	const char *root; /* for messages; borrowed */
 	const char *list; /* the path of the list; borrowed */
-	int fd;		  /* the root folder */
+	int fd;		  /* the root folder; owned */
 	bool dry;	  /* print what would be done, and do nothing */
-	struct image_entry entries[IMAGE_MAX];
-	size_t count;
+	struct image_entry entries[IMAGE_MAX]; /* the files of the list */
+	size_t count;			       /* entries in use */
 };
 
-/* Opens the root, waits for its lock (flock), which another run may hold, and
- * reads the list, if there is one.  root and list are borrowed. */
+/* Opens the root, waits until no other run has the root's lock (flock), takes
+ * the lock, and reads the list, if there is one.  root and list are borrowed.
+ * The caller calls image_close if 0 is returned. */
 int image_open(struct image *im, const char *root, const char *list, bool dry);
 /* Closes the root, and so releases its lock. */
 void image_close(struct image *im);

@@ -32,10 +32,10 @@ static const char conf_text[] =
 	"# adverb install; adverb uninstall removes it\n"
 	"/" LIB "\n";
 /*
- * The folders of the vendors' libraries come last, so that the system's own
- * such libraries are found first, also ones that are installed later.  On some
- * systems no file names the loader's own folders, which would then come behind
- * all others: so this file names them.
+ * The folders of the vendors' libraries come last: if the system has a vendor's
+ * own library, or gets one later, that library is found first.  The file also
+ * names the loader's default folders.  On some systems no other file does, and
+ * ldconfig would put the default folders behind the vendors' folders.
  */
 static const char vendor_conf_path[] = "etc/ld.so.conf.d/zz-adverb.conf";
 static const char vendor_conf_head[] =
@@ -49,11 +49,11 @@ static const char vendor_conf_head[] =
 /* ld.so(8): every program of the system loads these libraries first. */
 static const char preload_path[] = "etc/ld.so.preload";
 /*
- * The system's broker (adverbd(8)): an account without rights, and a unit that
- * makes the folder by whose owner programs know the account, and keeps it: a
- * program that connects after the broker's end looks at the folder before the
- * next broker has begun.  The texts of the units are packaging/adverbd.service
- * and packaging/adverbd.socket, byte for byte.
+ * The system's broker (adverbd(8)) has an account without rights.  Programs
+ * know the account as the owner of a folder, which the unit makes.  The folder
+ * stays when the broker ends, because a program may look at it before the next
+ * broker starts.  The texts of the units equal packaging/adverbd.service and
+ * packaging/adverbd.socket byte for byte.
  */
 static const char account_path[] = "etc/sysusers.d/adverb.conf";
 static const char account_text[] =
@@ -68,7 +68,7 @@ static const char unit_text[] =
 	"Documentation=man:adverbd(8)\n"
 	"Requires=adverbd.socket\n"
 	"After=adverbd.socket\n"
-	"# However often it ends: until it is back, any user can bind the port.\n"
+	"# Restart without limit: without a broker any user can bind the port.\n"
 	"StartLimitIntervalSec=0\n"
 	"\n"
 	"[Service]\n"
@@ -107,14 +107,14 @@ static const char unit_text[] =
 	"\n"
 	"[Install]\n"
 	"WantedBy=multi-user.target\n";
-/* systemd binds the address at boot, so that no other user can, and starts the
- * broker when a program connects and there is none. */
+/* systemd binds the address at boot, so that no other user can.  If a program
+ * connects while there is no broker, systemd starts one. */
 static const char socket_path[] = "etc/systemd/system/adverbd.socket";
 static const char socket_text[] =
 	"# SPDX-License-Identifier: BSD-2-Clause\n"
 	"# Put here by adverb install --service; adverb uninstall removes it.\n"
 	"[Unit]\n"
-	"Description=Address of adverb's broker, which begins by it\n"
+	"Description=Socket of adverb's broker; a connection starts the broker\n"
 	"Documentation=man:adverbd(8)\n"
 	"\n"
 	"[Socket]\n"
@@ -127,7 +127,7 @@ static const char socket_text[] =
 static const char main_conf_path[] = "etc/ld.so.conf";
 static const char main_conf_text[] = "include /etc/ld.so.conf.d/*.conf\n";
 
-/* The files of the folder of the libraries. */
+/* The files of the libraries' folder. */
 static const char *const libraries[] = {
 	"libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3",
 	LOADER_SHIM,	   "adverbd",
@@ -155,6 +155,7 @@ static const char *const bench_files[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* What an installation puts into the root. */
 struct plan {
 	struct {
 		char from[PATH_MAX];
@@ -162,11 +163,12 @@ struct plan {
 	} files[IMAGE_MAX];
 	size_t count;
 	char vendor_conf[2048];
-	bool main_conf;	   /* put /etc/ld.so.conf, as there is none */
+	bool main_conf;	   /* put /etc/ld.so.conf: the root has none */
 	bool service;	   /* put the system's broker */
 	char preload[256]; /* the text of ld.so.preload; "": no such file */
 };
 
+/* The options of the command line. */
 struct wish {
 	bool dry;     /* --dry-run */
 	bool shim;    /* --shim: put ld.so.preload */
@@ -189,8 +191,8 @@ static int plan_add(struct plan *p, const char *from, const char *to)
 	return 0;
 }
 
-/* The path of @built, if there is such a file beside this program, or else of
- * @installed. */
+/* Puts into @path the path of @built, if there is such a file beside this
+ * program, or else the path of @installed.  Returns 0 or -errno. */
 static int find_beside(const char *built, const char *installed, char *path)
 {
 	if (launch_beside(built, path) == 0 && access(path, R_OK) == 0)
@@ -216,7 +218,7 @@ static int plan_vendor(struct plan *p, const struct vendor *v)
 	return -1;
 }
 
-/* The vendors' libraries, each in a folder as in @libdir. */
+/* Plans the vendors' libraries, each in a folder of its own as in @libdir. */
 static int plan_vendors(struct plan *p, const char *libdir)
 {
 	static struct vendor all[VENDOR_MAX];
@@ -229,8 +231,8 @@ static int plan_vendors(struct plan *p, const char *libdir)
 	return err;
 }
 
-/* The shims for $PLATFORM.  A build without a 32-bit compiler does not have
- * all; then ld.so.preload names the one shim without $PLATFORM. */
+/* Plans the shims for each $PLATFORM.  A build without a 32-bit compiler lacks
+ * some of them; then ld.so.preload names the shim beside the libraries. */
 static int plan_platforms(struct plan *p, const char *libdir)
 {
 	int err = 0;
@@ -293,7 +295,7 @@ static int plan_files(struct plan *p, bool shim)
 	return err ? -1 : 0;
 }
 
-/* Why adverb cannot work in the root; NULL: it can. */
+/* Returns why adverb cannot work in the root; NULL: adverb can. */
 static const char *find_unfit(const struct image *im)
 {
 	if (image_has(im, "lib/ld-musl-x86_64.so.1"))
@@ -301,8 +303,8 @@ static const char *find_unfit(const struct image *im)
 		       "glibc";
 	if (!image_has(im, "lib64/ld-linux-x86-64.so.2") &&
 	    !image_has(im, "usr/lib64/ld-linux-x86-64.so.2"))
-		return "it is no root of a system: it has no loader of "
-		       "x86-64 glibc";
+		return "it is not the root folder of a system: it has no "
+		       "loader of glibc for x86-64";
 	if (image_has(im, main_conf_path) &&
 	    !image_contains(im, main_conf_path, "ld.so.conf.d/*.conf"))
 		return "its /etc/ld.so.conf does not include "
@@ -341,8 +343,8 @@ static int refresh_cache(const struct image *im)
 	return -1;
 }
 
-/* Calls what() for each text, in the order of putting: a file that names a
- * library or a program is put behind it, and removed before it. */
+/* Calls what() for each text, in the order of putting.  A file that names a
+ * library or a program is put after the named file, and removed before it. */
 static int for_texts(struct image *im, const struct plan *p,
 		     int (*what)(struct image *im, const char *text,
 				 const char *path))
@@ -369,8 +371,8 @@ static int expect_text(struct image *im, const char *text, const char *path)
 	return image_expect(im, NULL, text, path);
 }
 
-/* Writes the list before the files: a run that is killed can be repeated, or
- * undone. */
+/* Writes the list before any file is put, so that a run that is killed can be
+ * repeated or undone. */
 static int announce_all(struct image *im, const struct plan *p)
 {
 	int err = 0;
@@ -430,8 +432,8 @@ static void say_done(const struct image *im, const struct plan *p)
 		       "/etc/ld.so.preload.\n",
 		       is);
 	if (p->service)
-		printf("The system's broker begins there, and at each boot, "
-		       "after: systemd-sysusers && systemctl daemon-reload && "
+		printf("To start the system's broker there, now and at each "
+		       "boot: systemd-sysusers && systemctl daemon-reload && "
 		       "systemctl enable --now adverbd.socket "
 		       "adverbd.service; without systemd, see man adverbd\n");
 }
@@ -442,7 +444,8 @@ static int install_into(struct image *im, const struct wish *wish)
 	const char *why = find_unfit(im);
 
 	if (why) {
-		fprintf(stderr, "adverb: not into %s: %s.\n", im->root, why);
+		fprintf(stderr, "adverb: cannot install into %s: %s.\n",
+			im->root, why);
 		return 1;
 	}
 	if (plan_files(&p, wish->shim))
@@ -460,16 +463,18 @@ static int install_into(struct image *im, const struct wish *wish)
 	return 0;
 }
 
-/* Does an ld.so.preload that was changed, or is somebody else's, name the shim?
- * Without the shim every program would print an error. */
+/* Does ld.so.preload name the shim, although adverb did not write the file, or
+ * the file was changed since?  Without the shim every program would print an
+ * error.  If so, says it on stderr. */
 static bool is_named_by_others(const struct image *im)
 {
 	if (image_is_ours(im, preload_path) ||
 	    !image_contains(im, preload_path, "/" LIB "/"))
 		return false;
 	fprintf(stderr,
-		"adverb: /%s in %s names the shim, and is not as `adverb "
-		"install` wrote it: take that line out first.\n",
+		"adverb: /%s in %s names the shim, but differs from what `adverb "
+		"install` writes; nothing is removed: take that line out "
+		"first.\n",
 		preload_path, im->root);
 	return true;
 }
@@ -497,16 +502,16 @@ static void install_help(FILE *out)
 		"image.  Programs\n"
 		"there find its libraries before the system's, without "
 		"`adverb run`, also where\n"
-		"sudo, mpirun or ssh strip the environment.  Files of others "
-		"are not touched;\n"
-		"what was put is listed in /" LIB "/installed.\n"
+		"sudo, mpirun or ssh strip the environment.  Other files are "
+		"not changed.\n"
+		"/" LIB "/installed lists what was put.\n"
 		"\n"
-		"  --service        the system's broker too: an account and a "
-		"unit of systemd\n"
+		"  --service        put the system's broker too: an account and "
+		"units of systemd\n"
 		"  --dry-run        say what would be done, do nothing\n"
 		"  --shim           show every program there "
 		"/sys/class/infiniband, by\n"
-		"                   /etc/ld.so.preload; the man page tells the "
+		"                   /etc/ld.so.preload; the man page names the "
 		"dangers\n"
 		"  -h, --help       this text\n"
 		"\n"

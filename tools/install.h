@@ -7,9 +7,11 @@
 #ifndef TOOLS_INSTALL_H
 #define TOOLS_INSTALL_H
 
-/* @argv[0] is "install".  Returns an exit status. */
+/* Runs `adverb install`; @argv[0] is "install".  Returns an exit status: 0; 1
+ * after a sentence on stderr; 2 if the command line is wrong. */
 int install_main(int argc, char **argv);
-/* @argv[0] is "uninstall".  Returns an exit status. */
+/* Runs `adverb uninstall`; @argv[0] is "uninstall".  Returns an exit status: 0;
+ * 1 after a sentence on stderr; 2 if the command line is wrong. */
 int install_undo_main(int argc, char **argv);
 
 #endif

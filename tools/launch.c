@@ -20,24 +20,25 @@
 #include <unistd.h>
 
 /* launch_init looks for a folder with this file. */
-#define LIBRARY	    "libibverbs.so.1"
-#define SCRIPTS_MAX 4 /* interpreters that are scripts themselves */
+#define LIBRARY "libibverbs.so.1"
+#define SCRIPTS_MAX                                                            \
+	4 /* as far as an interpreter that is a script is followed */
 
 const char launch_pcap_help[] =
 	"  --pcap FILE      write every frame to FILE (pcapng, opens in "
 	"Wireshark)\n";
 const char launch_help[] =
-	"  --no-shim        leave out what shows /sys/class/infiniband, "
-	"/dev/infiniband\n"
-	"                   and the answers to `rdma link`\n"
-	"  --shim           say so if the program cannot be shown these\n"
+	"  --no-shim        do not show /sys/class/infiniband and "
+	"/dev/infiniband, and do\n"
+	"                   not answer `rdma link`\n"
+	"  --shim           say why, if the program cannot be shown these\n"
 	"  --explain, --no-explain\n"
 	"                   write, or do not write, one sentence on stderr for "
 	"each\n"
 	"                   cause of failure (default: write)\n"
 	"  --strict         keep the timing of the specification: give up a "
-	"peer that\n"
-	"                   is alive but stopped like a dead one\n"
+	"stopped peer\n"
+	"                   as early as a dead peer\n"
 	"  --device LIST    the interfaces that become devices (eth0,iwarp:eth0)\n"
 	"  --private        run in a new network namespace, which has only "
 	"loopback\n";
@@ -110,7 +111,9 @@ void launch_env(struct launch *l, const char *name_value)
 	if (l->env_count < LAUNCH_ENV_MAX)
 		l->env[l->env_count++] = name_value;
 	else
-		fprintf(stderr, "adverb: too many variables, %s left out\n",
+		fprintf(stderr,
+			"adverb: %s is not set: options set at most 32 "
+			"variables; set it before adverb starts.\n",
 			name_value);
 }
 
@@ -120,7 +123,7 @@ bool launch_env_is(const char *text)
 
 	if (equals && equals != text)
 		return true;
-	fprintf(stderr, "adverb: \"%s\" sets no variable; say NAME=VALUE.\n",
+	fprintf(stderr, "adverb: \"%s\" sets no variable; write NAME=VALUE.\n",
 		text);
 	return false;
 }
@@ -229,8 +232,9 @@ static bool has_unfit_name(const struct launch *l)
 	if (!bad)
 		return false;
 	fprintf(stderr,
-		"adverb: the loader takes no folder with '%c' in its name, as "
-		"in %s; move adverb to a folder without it.\n",
+		"adverb: '%c' separates folders in the loader's variables, so "
+		"the loader cannot search %s; move adverb to a folder without "
+		"this character in its name.\n",
 		*bad, l->libdir);
 	return true;
 }
@@ -253,7 +257,7 @@ static void follow_script(struct launch *l, const char *path)
 		slash[slash == l->origin] = '\0';
 }
 
-/* Clears l->shim for a program that a preloaded library would end. */
+/* Clears l->shim for a program that would end if the shim were preloaded. */
 static void withdraw_shim(struct launch *l, const char *path)
 {
 	const char *why = NULL;
@@ -277,7 +281,7 @@ static int refuse_program(const char *path, const char *why)
 }
 
 /* Says that the loader ignores LD_*.  For sudo, su, doas and pkexec, which only
- * start programs, the advice is to start adverb behind them. */
+ * start programs, the advice is to let them start adverb. */
 static int refuse_privilege(const char *path, const char *why)
 {
 	static const char *const starters[] = {"sudo", "su", "doas", "pkexec"};
@@ -289,7 +293,7 @@ static int refuse_privilege(const char *path, const char *why)
 			continue;
 		fprintf(stderr,
 			"adverb: %s is %s and drops the variables by which "
-			"programs find adverb; start adverb behind %s, as in "
+			"programs find adverb; let %s start adverb, as in "
 			"`%s adverb run -- ...`, or see man adverb-install.\n",
 			path, why, name, name);
 		return 126;
@@ -334,7 +338,7 @@ int launch_check(struct launch *l, const char *program)
 	if (why)
 		return refuse_privilege(path, why);
 	if (binary_read(path, &l->facts) < 0)
-		return 0; /* executable but unreadable: let exec judge */
+		return 0; /* execvp will say whether the file can be run */
 	if (l->facts.kind == BINARY_STATIC)
 		return refuse_program(path,
 				      "statically linked and never loads "
@@ -350,7 +354,7 @@ int launch_check(struct launch *l, const char *program)
 	return has_unfit_name(l) || is_incomplete(l) ? 126 : 0;
 }
 
-/* Adverb locks no memory, but some programs end if they may not lock much. */
+/* Adverb locks no memory, but some programs end if RLIMIT_MEMLOCK is low. */
 static void raise_memlock(void)
 {
 	struct rlimit limit;
@@ -362,7 +366,7 @@ static void raise_memlock(void)
 	setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
-/* Calls sysfs_path without messages, which the program itself will give. */
+/* Calls sysfs_path with its messages off: the program will print them. */
 static bool write_tree(void)
 {
 	const char *old = secure_getenv("ADVERB_EXPLAIN");
@@ -382,7 +386,8 @@ static bool write_tree(void)
 /*
  * Writes the files that the shim shows: libibverbs writes them too, but a
  * program that only looks at /sys never calls libibverbs.  If the files cannot
- * be written, the shim tells a program that looks at /sys (ADVERB_NO_TREE).
+ * be written, ADVERB_NO_TREE makes the shim say so in a program that looks at
+ * /sys.
  */
 static void prepare_tree(const struct launch *l)
 {
@@ -399,7 +404,7 @@ static void prepare_tree(const struct launch *l)
 			 tree.path);
 	fprintf(stderr,
 		"adverb: %s, so --shim has nothing to show; set ADVERB_RUNTIME "
-		"to a folder of yours.\n",
+		"to a folder that you alone can write.\n",
 		tree.why);
 }
 

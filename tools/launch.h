@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * launch: start a program with adverb's libraries in front of the system's.
+ * launch: starts a program whose loader finds adverb's libraries before the
+ * system's.
  *
- * Shared by `adverb run` and `adverb pair`.  A struct launch is filled by
- * launch_init, launch_option and launch_check, then read only.  It borrows the
- * strings given to launch_env.
- * Single-threaded programs only; no lock.
+ * Shared by `adverb run` and `adverb pair`.  launch_init, launch_option and
+ * launch_check fill a struct launch; launch_exec only reads it.  A struct
+ * launch borrows the strings given to launch_env. Single-threaded programs
+ * only; no lock.
  */
 #ifndef TOOLS_LAUNCH_H
 #define TOOLS_LAUNCH_H
@@ -23,14 +24,17 @@ struct launch {
 	const char *env[LAUNCH_ENV_MAX]; /* "NAME=value", set in the program */
 	int env_count;
 	bool shim;    /* preload libadverb-shim.so; launch_check may clear it */
-	bool insists; /* --shim: say so if the shim has no effect */
+	bool insists; /* --shim: print a sentence if the shim has no effect */
 	bool private; /* --private: run in a new network namespace, private.h */
 	bool preload; /* preload the libraries: the program has DT_RPATH */
-	struct binary_facts facts; /* the program's, or its interpreter's */
-	char origin[PATH_MAX];	   /* the folder of the file with these facts */
+	/* about the program, or about the interpreter of a script */
+	struct binary_facts facts;
+	/* the folder of the file that has these facts; "": unknown */
+	char origin[PATH_MAX];
 };
 
-/* The long options that run and pair share; the values are above any char. */
+/* The long options that run and pair share.  The values are above those of
+ * options with one letter. */
 enum {
 	LAUNCH_OPT_PCAP = 1000,
 	LAUNCH_OPT_SHIM,
@@ -55,24 +59,28 @@ enum {
 		"device", required_argument, NULL, LAUNCH_OPT_DEVICE           \
 	}
 
-/* Lines of --help: --pcap, and the other shared options. */
+/* Lines of --help: launch_pcap_help has those of --pcap, launch_help those of
+ * the other shared options. */
 extern const char launch_pcap_help[], launch_help[];
 
 /* Clears *l and finds the libraries beside this program.  Returns 0, or -1
  * after a sentence on stderr. */
 int launch_init(struct launch *l);
 
-/* Takes one shared option; @value is copied.  Returns false if @option is no
- * shared option. */
+/* Notes one option that run and pair share (LAUNCH_OPT_*); @value is copied.
+ * Returns false, and notes nothing, if @option is another option. */
 bool launch_option(struct launch *l, int option, const char *value);
 
-/* Adds "NAME=value" (borrowed) to the program's environment. */
+/* Adds "NAME=value" (borrowed) to the program's environment.  The variable is
+ * left out, and a sentence on stderr says so, if there are already
+ * LAUNCH_ENV_MAX. */
 void launch_env(struct launch *l, const char *name_value);
 
 /* Is @text "NAME=value"?  If not, says so on stderr. */
 bool launch_env_is(const char *text);
 
-/* Adds NAME=value (copied) to the program's environment. */
+/* Adds NAME=value (copied) to the program's environment, or says on stderr that
+ * there are already LAUNCH_ENV_MAX variables. */
 void launch_set(struct launch *l, const char *name, const char *value);
 
 /* Finds @program as execvp would, and puts its path into @path of PATH_MAX

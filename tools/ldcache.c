@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 /* The header of a table (glibc, sysdeps/generic/dl-cache.h), at the beginning
- * of the file or behind a table of the older format; rows follow, one a
- * library. */
+ * of the file or behind a table of the older format.  A row for each library
+ * follows. */
 static const char magic[] = "glibc-ld.so.cache1.1";
 
 struct head {
@@ -33,11 +33,11 @@ struct row {
 };
 
 _Static_assert(sizeof(struct head) == 48 && sizeof(struct row) == 24,
-	       "the sizes in the file");
+	       "the cache file has these sizes");
 
 struct table {
-	const char *bytes; /* the header and all behind it */
-	size_t size;
+	const char *bytes; /* the header, and the file's bytes after it */
+	size_t size;	   /* of `bytes` */
 	uint32_t count;
 };
 

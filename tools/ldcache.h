@@ -19,8 +19,9 @@
 bool ldcache_read(const char *cache, const char *library, char *path);
 
 /* Finds @library in LD_LIBRARY_PATH, then by @cache, then in the loader's
- * default folders.  Names of folders with $ORIGIN and the like are read last.
- * True: the library's path is in @path of PATH_MAX bytes. */
+ * default folders.  A folder of LD_LIBRARY_PATH whose name contains $ORIGIN or
+ * the like is searched only together with the default folders.  True: the
+ * library's path is in @path of PATH_MAX bytes. */
 bool ldcache_find(const char *cache, const char *library, char *path);
 
 #endif

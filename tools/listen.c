@@ -30,7 +30,7 @@ struct inodes {
 	bool has_port; /* a socket listens at that port */
 };
 
-/* Without memory the socket is left out of this call's list. */
+/* If there is no memory, the socket is missing in the list of this call. */
 static void add_inode(struct inodes *in, unsigned long inode)
 {
 	if (in->count == in->room) {
@@ -46,7 +46,8 @@ static void add_inode(struct inodes *in, unsigned long inode)
 	in->list[in->count++] = inode;
 }
 
-/* Adds the sockets of a part of the answer; true: it was the last part. */
+/* Adds the sockets of a part of the answer.  True: the answer is over; *failed
+ * says whether by an error. */
 static bool take_answer(const struct nlmsghdr *h, size_t n, struct inodes *in,
 			bool *failed)
 {
@@ -174,7 +175,7 @@ static bool tree_holds_socket(pid_t pid, const struct inodes *in, int depth)
 	return found;
 }
 
-/* Is /proc missing?  Then nothing says which process has a socket. */
+/* Is /proc missing?  Then there is no way to find a socket's process. */
 static bool lacks_proc(void)
 {
 	return access("/proc/self/fd", F_OK) != 0;
@@ -195,8 +196,8 @@ bool listen_is_ready(pid_t pid, int port)
 	return ready;
 }
 
-/* Binds a socket to an abstract name of @port, as a lock that ends with this
- * process. */
+/* Binds a socket to an abstract name with @port in it, as a lock that ends with
+ * this process.  False: another process has the lock. */
 static bool port_lock(int port)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};

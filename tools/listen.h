@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tells whether a server is ready: its process or a descendant, in at most four
- * generations, has a TCP socket in state LISTEN.  Without /proc nothing says
- * which process has a socket; then a server is ready if any socket listens at
- * the port that was reserved for the server.
+ * listen: says whether a server is ready: the server's process, or a descendant
+ * in at most four generations, has a TCP socket in state LISTEN.  Without /proc
+ * there is no way to find a socket's process; then a server is ready if any
+ * socket listens at the port that was reserved for the server.
  */
 #ifndef TOOLS_LISTEN_H
 #define TOOLS_LISTEN_H

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The libraries, in the order in which they need each other. */
+/* The libraries.  Each comes after the libraries that it needs. */
 static const char *const libraries[] = {
 	"libibverbs.so.1",
 	"librdmacm.so.1",
@@ -61,8 +61,8 @@ static void add_item(const char *name, const char *item, bool first)
 }
 
 /*
- * Adds @name behind the user's own libraries, which must see the program's
- * calls before adverb does, and of which AddressSanitizer's must be the first.
+ * Adds @name behind the user's own preloaded libraries: these must see the
+ * program's calls before adverb does, and AddressSanitizer's must come first.
  */
 static void preload_library(const char *name)
 {
@@ -83,7 +83,7 @@ static void preload_frontend(const struct launch *l, const char *library)
 	preload_library(strchr(l->libdir, ' ') ? library : path);
 }
 
-/* Can the loader load this name of LD_PRELOAD?  Loads it into this process. */
+/* Can the loader load the library @name?  Tries it in this process. */
 static bool can_load(const char *name)
 {
 	void *handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
@@ -122,9 +122,9 @@ static void preload_shim(const struct launch *l)
 }
 
 /*
- * Lets a preloaded library precede AddressSanitizer's: as gcc links it, that
- * library otherwise ends the program.  A child of the program may be built with
- * AddressSanitizer.
+ * Allows a preloaded library to precede AddressSanitizer's.  Otherwise gcc's
+ * AddressSanitizer would end the program.  The variable is set for every
+ * program, because a child of the program may be built with AddressSanitizer.
  */
 static void allow_preload(void)
 {
@@ -135,8 +135,8 @@ static void allow_preload(void)
 		add_item("ASAN_OPTIONS", "verify_asan_link_order=0", false);
 }
 
-/* Adds the vendors' folders behind the user's own folders, in which the
- * vendors' own libraries may be. */
+/* Adds the vendors' folders behind the user's own folders, which may hold the
+ * vendors' own libraries. */
 static void add_vendors(const struct launch *l)
 {
 	static struct vendor all[VENDOR_MAX];

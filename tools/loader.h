@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * loader: the variables by which the dynamic loader gives a program adverb's
+ * loader: sets the variables that make the dynamic loader load adverb's
  * libraries: LD_LIBRARY_PATH, LD_PRELOAD and, for AddressSanitizer's check of
  * LD_PRELOAD, ASAN_OPTIONS.  The user's values stay, in their order.
  *
@@ -17,13 +17,14 @@
 
 /*
  * Puts the shim's name for LD_PRELOAD into @name of PATH_MAX bytes.  The name
- * has $PLATFORM in it, where the loader knows that word: then a 32-bit program
+ * contains $PLATFORM if the loader can replace that word: then a 32-bit program
  * finds an empty library, and its loader prints no error.  Returns false, and
  * the reason in *why (borrowed), if this machine's loader cannot load the shim.
  */
 bool loader_shim(const char *libdir, char *name, const char **why);
 
-#define LOADER_WHY (2 * PATH_MAX) /* bytes of a sentence */
+#define LOADER_WHY (2 * PATH_MAX) /* bytes of a reason, with the 0 at its end  \
+				   */
 
 /* Is one of the three libraries missing in @libdir, or unreadable?  If so, @why
  * says which, as a sentence without a full stop. */

@@ -21,9 +21,9 @@
 
 enum {
 	ARGV_MAX = 256,
-	GRACE_MS = 3000,   /* until the other side of a failed one is stopped */
+	GRACE_MS = 3000,   /* after a side fails, the other side is stopped */
 	TERM_MS = 2000,	   /* between SIGTERM and SIGKILL */
-	READY_POLL_MS = 5, /* LISTEN raises no event */
+	READY_POLL_MS = 5, /* between looks: a listen(2) raises no event */
 	STATUS_TIMEOUT = 124,
 	TIMEOUT_MAX = 2000000, /* seconds: poll's milliseconds are an int */
 	USAGE_MAX = 4096,      /* bytes of what a tool prints for -h */
@@ -39,7 +39,8 @@ struct pair {
 	long long timeout_ms;
 	long long deadline_ms; /* when the present wait ends */
 	int signals;	       /* a signalfd */
-	int ready;	       /* a pipe: librdmacm writes when it listens */
+	int ready;	       /* a pipe: the server's librdmacm writes a byte
+				* when the server listens by rdma_cm */
 	int caught;	       /* the signal that ends this run, or 0 */
 	bool timed_out;
 	bool server_stays; /* the server is killed once the client has ended */
@@ -63,7 +64,8 @@ static void take_signals(struct pair *p)
 	}
 }
 
-/* Waits for output, an end, a signal, or @until_ms, and deals with each. */
+/* Waits until a side writes or ends, a signal comes, or the time is @until_ms.
+ * Prints what was written, and notes what has ended or was caught. */
 static void wait_once(struct pair *p, long long until_ms)
 {
 	struct pollfd fds[] = {
@@ -129,7 +131,7 @@ static void say_timeout(const struct pair *p)
 		printf("pair| both sides still ran after %lld s\n",
 		       p->timeout_ms / 1000);
 	else
-		printf("pair| the %s still ran after %lld s, the other side "
+		printf("pair| the %s still ran after %lld s; the other side "
 		       "had ended with status %d\n",
 		       side_is_running(s) ? s->name : c->name,
 		       p->timeout_ms / 1000,
@@ -224,7 +226,10 @@ static int pair_run(struct pair *p)
 			wait_end(p);
 	}
 	if (err)
-		fprintf(stderr, "adverb: cannot start: %s\n", strerror(-err));
+		fprintf(stderr,
+			"adverb: cannot start the server or the "
+			"client: %s.\n",
+			strerror(-err));
 	stop_sides(p, SIGTERM, TERM_MS);
 	stop_sides(p, SIGKILL, TERM_MS);
 	side_fini(&p->server);
@@ -259,9 +264,10 @@ static void print_help(FILE *out)
 		"\n"
 		"Starts the server, waits until it listens on a TCP port, "
 		"starts the client\n"
-		"against 127.0.0.1, shows both, and exits with the worse "
-		"status.\n"
-		"Known tools, started with the flags they need and a free "
+		"with the address 127.0.0.1, prints what both write, and exits "
+		"with the greater\n"
+		"of their statuses.\n"
+		"These tools get the options that they need, and a free "
 		"port:\n"
 		"  ib_{write,read,send,atomic}_{bw,lat}  "
 		"ibv_{rc,uc,ud,srq,xsrq}_pingpong\n"
@@ -272,7 +278,8 @@ static void print_help(FILE *out)
 		"address and %% for the port.\n"
 		"\n"
 		"%s"
-		"                   the client writes it, for both directions\n"
+		"                   only the client writes FILE, with the frames "
+		"of both sides\n"
 		"%s"
 		"  --timeout SECONDS\n"
 		"                   give up and say which side still runs (default "
@@ -301,7 +308,8 @@ static const char *fill_in(const struct pair *p, const char *word)
 	return strcmp(word, "%") == 0 ? p->port : word;
 }
 
-/* "--server ARGS --client ARGS"; @argv[0] is "--server". */
+/* Plans both sides by "--server ARGS --client ARGS"; @argv[0] is "--server".
+ * Returns 0 or an exit status. */
 static int plan_commands(struct pair *p, char **argv)
 {
 	const char **out = p->server_argv;
@@ -323,8 +331,8 @@ static int plan_commands(struct pair *p, char **argv)
 	out[count] = NULL;
 	if (p->server_argv[0] && p->client_argv[0])
 		return launch_check(&p->server_env, p->server_argv[0]);
-	fprintf(stderr, "adverb: give both: --server program arguments "
-			"--client program arguments.\n");
+	fprintf(stderr, "adverb: a program is missing: write --server program "
+			"arguments --client program arguments.\n");
 	return 2;
 }
 
@@ -350,7 +358,7 @@ static int plan_tool(struct pair *p, char **argv)
 
 	if (!tool) {
 		fprintf(stderr,
-			"adverb: pair does not know %s; give both commands: adverb "
+			"adverb: pair does not know %s; write both commands: adverb "
 			"pair --server %s ... --client %s ... @\n",
 			argv[0], argv[0], argv[0]);
 		return 2;
@@ -380,7 +388,9 @@ static int plan_sides(struct pair *p, char **argv)
 	int status;
 
 	if (port < 0) {
-		fprintf(stderr, "adverb: no free TCP port: %s\n",
+		fprintf(stderr,
+			"adverb: no TCP port is free for the server: "
+			"%s.\n",
 			strerror(-port));
 		return 1;
 	}
@@ -456,7 +466,8 @@ int pair_main(int argc, char **argv)
 	static struct pair p;
 	int c, status, own = 1;
 
-	/* getopt reads the words before --server, which begins two commands */
+	/* getopt reads only the words before --server: the words after it are
+	 * the two commands */
 	while (own < argc && strcmp(argv[own], "--server") != 0 &&
 	       strcmp(argv[own], "--") != 0)
 		own++;
@@ -482,7 +493,7 @@ int pair_main(int argc, char **argv)
 	if (status)
 		return status;
 	if (!catch_signals(&p)) {
-		fprintf(stderr, "adverb: cannot wait for signals: %s\n",
+		fprintf(stderr, "adverb: cannot wait for signals: %s.\n",
 			strerror(errno));
 		return 1;
 	}

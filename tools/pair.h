@@ -5,7 +5,10 @@
 #ifndef TOOLS_PAIR_H
 #define TOOLS_PAIR_H
 
-/* @argv[0] is "pair".  Returns an exit status. */
+/* Runs server and client; @argv[0] is "pair".  Returns an exit status: the
+ * greater one of the two programs, 124 if the time is up, 128 + N after signal
+ * N, 2 if the command line is wrong, 126 or 127 if a program cannot run, or 1
+ * if adverb pair itself fails. */
 int pair_main(int argc, char **argv);
 
 #endif

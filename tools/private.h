@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * private: a new network namespace, as any user may make one, which has only
- * the loopback interface.  Single-threaded; no lock.
+ * private: makes a new network namespace, which has only the loopback
+ * interface.  An ordinary user may do so.  Single-threaded; no lock.
  */
 #ifndef TOOLS_PRIVATE_H
 #define TOOLS_PRIVATE_H
 
 /*
- * Moves this process, and so its children, into a new network namespace, and
- * brings its loopback interface up.  If the kernel requires it, the process
- * also moves into a new user namespace, which keeps the IDs of user and group.
- * Returns 0, or -1 after a sentence on stderr.
+ * Moves this process, and so its later children, into a new network namespace,
+ * and brings the namespace's loopback interface up.  If the kernel forbids
+ * that, the process also moves into a new user namespace, and keeps its user
+ * and group ID there. Returns 0, or -1 after a sentence on stderr.
  */
 int private_enter(void);
 

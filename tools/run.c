@@ -17,7 +17,7 @@ static void print_help(FILE *out)
 		"librdmacm and\n"
 		"libibumad in place of the system's.  No hardware, kernel "
 		"module or root is\n"
-		"needed; the program sees one device, adv0, for the machine's "
+		"needed; the program sees a device, adv0, for the machine's "
 		"main interface.\n"
 		"\n"
 		"%s%s"

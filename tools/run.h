@@ -5,7 +5,9 @@
 #ifndef TOOLS_RUN_H
 #define TOOLS_RUN_H
 
-/* @argv[0] is "run".  Returns an exit status, and only on failure. */
+/* Executes the program; @argv[0] is "run".  Returns only if no program is
+ * executed, with an exit status: 0 after --help; 2 if the command line is
+ * wrong; 126 or 127 if the program cannot run. */
 int run_main(int argc, char **argv);
 
 #endif

@@ -14,9 +14,10 @@
 #include <unistd.h>
 
 /*
- * Opens a pseudo-terminal in raw mode: to a terminal a program writes line by
- * line, so that no line is lost when the program is killed.  Returns 0, or -1
- * if there is no terminal: then the caller takes a pipe.
+ * Opens a pseudo-terminal in raw mode: a program writes to a terminal line by
+ * line, so that no line is lost when the program is killed.  Returns 0, and the
+ * descriptors of the master (ends[0]) and of the program's end (ends[1]); or -1
+ * if there is no pseudo-terminal.
  */
 static int open_terminal(int ends[2])
 {

@@ -2,9 +2,9 @@
 /*
  * side: one of the two processes of `adverb pair`.
  *
- * A side is started once.  Its output is printed line by line behind its name,
- * and its whole process group is killed in the end.  Owner: pair.c.
- * Single-threaded; no lock.
+ * A side is started once.  Each line of its output is printed behind its name.
+ * side_fini kills its whole process group.  Owner: pair.c.  Single-threaded; no
+ * lock.
  */
 #ifndef TOOLS_SIDE_H
 #define TOOLS_SIDE_H
@@ -20,23 +20,25 @@ enum { SIDE_LINE_MAX = 4096 };
 struct side {
 	const char *name; /* "server" or "client" */
 	pid_t pid;	  /* 0: not started */
-	int out;	  /* reads its stdout and stderr; -1: closed */
-	bool ended;
-	bool killed; /* by side_kill: status is not the program's own */
-	int status;  /* once ended: as a shell's, 128 + N for signal N */
-	char line[SIDE_LINE_MAX];
-	size_t line_size; /* bytes of line */
+	int out;	  /* from it stdout and stderr are read; -1: closed */
+	bool ended;	  /* the process was reaped */
+	bool killed;	  /* by side_kill: status is not the program's own */
+	int status;	  /* once ended: as a shell's, 128 + N for signal N */
+	char line[SIDE_LINE_MAX]; /* the part of a line that was read */
+	size_t line_size;	  /* bytes of `line` in use */
 };
 
-/* Clears *s and starts @argv as *l says.  @name is borrowed.  Returns 0 or
- * -errno. */
+/* Clears *s and starts the program @argv with the libraries and variables of
+ * *l.  @name is borrowed.  Returns 0 or -errno. */
 int side_start(struct side *s, const char *name, const struct launch *l,
 	       const char *const argv[]);
 
-/* Prints what the side wrote; at the end of its output, closes s->out. */
+/* Prints the whole lines that the side has written; at the end of the output,
+ * prints the rest and closes s->out.  Does not wait. */
 void side_read(struct side *s);
 
-/* If the side has ended, sets s->ended and s->status. */
+/* If the side has ended, reaps it and sets s->ended and s->status.  Does not
+ * wait. */
 void side_reap(struct side *s);
 
 /* Sends @signal to the process group if the side is running. */
@@ -46,6 +48,7 @@ void side_kill(struct side *s, int signal);
  * of the output, and closes s->out. */
 void side_fini(struct side *s);
 
+/* Was the side started, and not yet reaped? */
 static inline bool side_is_running(const struct side *s)
 {
 	return s->pid > 0 && !s->ended;

@@ -13,30 +13,32 @@ enum { TOOL_WORDS_MAX = 8 };
 
 /*
  * One tool.  In its words "@" stands for the server's address, "%" for the free
- * TCP port.  The words @server and @client come before the user's arguments,
- * @last comes behind the user's arguments for the client.  An option of the row
- * and its value are left out if the user gave that option.
+ * TCP port.  The command line of a side is the program, the words of @server or
+ * @client, the user's arguments, and, for the client, @last.  An option of the
+ * row and its value are left out if the user gave that option.
  */
 struct tool {
 	const char *name; /* a pattern of fnmatch(3) */
 	const char *server[TOOL_WORDS_MAX];
 	const char *client[TOOL_WORDS_MAX];
 	const char *last;
-	bool client_only_args; /* the user's arguments are for the client */
+	bool client_only_args; /* the server does not get the user's arguments
+				*/
 	bool server_stays;     /* the server never ends by itself */
 	const char *port_long; /* the long name of the -p option, or NULL */
 	/* the client's program, in the server's folder; NULL: the server's */
 	const char *client_program;
-	/* the row for releases whose usage has newer_word; NULL: none */
+	/* the row for newer releases of the tool; NULL: none */
 	const struct tool *newer;
+	/* a word that is in the usage (-h) of newer releases only */
 	const char *newer_word;
 };
 
 /* Returns the row for @program, a path or a name; NULL: there is none. */
 const struct tool *tool_find(const char *program);
 
-/* Returns @tool or the row of its newer releases.  @usage is the text that the
- * program prints for -h. */
+/* Returns the row for the installed release: tool->newer if tool->newer_word is
+ * in @usage, the text that the program prints for -h; otherwise @tool. */
 const struct tool *tool_by_usage(const struct tool *tool, const char *usage);
 
 /* Returns the client's program for the server's program @program: @program

@@ -218,8 +218,7 @@ static void name_suspect(const struct engine_suspect *s,
 		  INET6_ADDRSTRLEN);
 }
 
-/* Prints the address from which the most packets come that fit no connection.
- */
+/* Prints the address that sends the most packets that fit no connection. */
 static void print_suspect(const struct watch_process *p)
 {
 	static const char *const what[ENGINE_SIGNS] = {
@@ -236,7 +235,7 @@ static void print_suspect(const struct watch_process *p)
 	if (!p->suspect_count)
 		return;
 	name_suspect(s, address);
-	printf("%7d %s gets from %s", p->pid, p->name, address);
+	printf("%7d %s gets packets from %s", p->pid, p->name, address);
 	if (s->user != ENGINE_NO_USER)
 		printf(" (user %u)", s->user);
 	for (int i = 1; i < ENGINE_SIGNS; i++)
@@ -244,7 +243,8 @@ static void print_suspect(const struct watch_process *p)
 			printf("%s %lu %s", any++ ? "," : ":",
 			       (unsigned long)s->signs[i], what[i]);
 	if (p->suspect_count > 1)
-		printf("; less from %zu more", p->suspect_count - 1);
+		printf("; fewer from %zu other addresses",
+		       p->suspect_count - 1);
 	putchar('\n');
 }
 
@@ -414,8 +414,8 @@ static void print_help(FILE *out)
 		"\n"
 		"Shows the queue pairs of every adverb process of this user: "
 		"rates, packets\n"
-		"sent again, waits, stopped processes, and why a queue pair does "
-		"not send more.\n"
+		"sent again, waits, stopped processes, and what keeps a queue pair "
+		"from sending.\n"
 		"Root sees the queue pairs of all users.  The processes are "
 		"not disturbed.\n"
 		"\n"
@@ -454,7 +454,7 @@ static int watch_forever(struct top *t)
 	} while (!t->once && !ferror(stdout));
 	watch_free(&t->before);
 	if (err)
-		fprintf(stderr, "adverb: top ends: there is no memory.\n");
+		fprintf(stderr, "adverb: top ends: no memory is left.\n");
 	return err ? 1 : 0;
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * top: `adverb top`, which shows the traffic of the adverb processes of this
- * user, and why a queue pair does not send more: as a table or as JSON, once or
- * in intervals.
+ * user, and what keeps a queue pair from sending.  The output is a table or
+ * JSON, once or at each interval.
  */
 #ifndef TOOLS_TOP_H
 #define TOOLS_TOP_H
 
-/* @argv[0] is "top".  Returns an exit status. */
+/* Runs `adverb top`; @argv[0] is "top".  Returns an exit status: 0; 1 if there
+ * is no memory; 2 if the command line is wrong. */
 int top_main(int argc, char **argv);
 
 #endif

@@ -4,8 +4,8 @@
  * (src/stubs), each in a folder of its own below <libdir>/vendor, as in
  * vendor/mlx5/libmlx5.so.1.
  *
- * Some programs link a vendor's library.  Where the system has the vendor's own
- * library, programs load it, since it is as new as the programs are.  No lock.
+ * Some programs link a vendor's library.  If the system has the vendor's own
+ * library, programs load that library, which is as new as they are.  No lock.
  */
 #ifndef TOOLS_VENDOR_H
 #define TOOLS_VENDOR_H
@@ -19,13 +19,14 @@ struct vendor {
 	char folder[PATH_MAX]; /* the folder of the library */
 };
 
-/* Lists the libraries below @libdir/vendor in @out, by name, and returns their
- * number. */
+/* Lists in @out the libraries below @libdir/vendor, in the order of their
+ * folders' names.  Returns their number, at most VENDOR_MAX; 0 if there are
+ * none. */
 int vendor_list(const char *libdir, struct vendor out[VENDOR_MAX]);
 
 /*
- * Does a program find the vendor's own library?  @facts are the program's facts
- * or NULL, @origin is the program's folder.
+ * Does a program find the vendor's own library?  @facts are the program's, or
+ * NULL if nothing is known of the program; @origin is the program's folder.
  */
 bool vendor_is_installed(const struct vendor *v,
 			 const struct binary_facts *facts, const char *origin);

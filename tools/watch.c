@@ -13,7 +13,8 @@
 
 #include "util/printable.h"
 
-/* The two parts of an arena: their memfds, and the offset of the second. */
+/* The two parts of an arena: their memfds, and the offset in the arena at which
+ * the second part begins. */
 struct parts {
 	int fd[2];
 	aoff shared;
@@ -28,7 +29,7 @@ static bool read_arena(const struct parts *p, aoff off, void *to, size_t bytes)
 	       pread(p->fd[second], to, bytes, (off_t)off) == (ssize_t)bytes;
 }
 
-/* Is fd a memfd that cannot shrink? */
+/* Is fd a memfd whose size cannot shrink? */
 static bool is_memfd(int fd)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -36,8 +37,8 @@ static bool is_memfd(int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK);
 }
 
-/* Opens for reading the memfd of process @pid that has a name that begins with
- * @name; -1: there is none, or this user may not read it. */
+/* Opens for reading a memfd of process @pid whose name begins with @name.  -1:
+ * there is none, or this user may not read it. */
 static int open_memory(int pid, const char *name)
 {
 	char folder[32], path[64 + sizeof(((struct dirent *)0)->d_name)];
@@ -68,7 +69,7 @@ static int open_memory(int pid, const char *name)
 	return fd;
 }
 
-/* /proc/PID/stat is "pid (name) S ..."; the name may have brackets in it. */
+/* /proc/PID/stat is "pid (name) S ..."; the name may contain brackets. */
 static void read_stat(struct watch_process *p)
 {
 	char path[32], text[256];
@@ -259,8 +260,8 @@ const struct qp *watch_qp(const struct watch *w, int pid, uint32_t qpn)
 	return NULL;
 }
 
-/* QPNs are random: a QP that has qp's own QPN as its destination, and the
- * converse, is taken for the peer. */
+/* QPNs are random, so a QP is taken for qp's peer if each of the two has the
+ * other's QPN as its destination. */
 const struct watch_process *watch_peer(const struct watch *w,
 				       const struct qp *qp)
 {

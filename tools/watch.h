@@ -4,8 +4,8 @@
  *
  * A process keeps its rings, tables and counters in memfds (hca/arena.h).  The
  * memfds are found in /proc/PID/fd and read by pread: the process takes no part
- * and may be stopped, and holes of a memfd stay holes.  The contents are
- * input: every offset is checked.
+ * and may be stopped, and holes of a memfd stay holes.  The contents may be
+ * hostile: every offset is checked.
  *
  * A struct watch owns what it points to.  Single-threaded; no lock.
  */
@@ -23,14 +23,14 @@ struct watch_process {
 	int pid;
 	char name[20];
 	bool stopped; /* by a signal or a debugger */
-	bool foreign; /* another version of adverb: the rest is unknown */
-	struct engine_counters counters;
+	bool foreign; /* of another version of adverb: the fields below are 0 */
+	struct engine_counters counters; /* the sums of all devices */
 	/* Sources of packets that fit no connection, the greatest weight first.
 	 */
 	struct engine_suspect suspects[ENGINE_SUSPECTS];
-	size_t suspect_count;
-	struct qp *qps; /* copies, qp_count of them */
-	size_t qp_count;
+	size_t suspect_count; /* of suspects, those in use */
+	struct qp *qps;	      /* copies of the process's QPs; owned */
+	size_t qp_count;      /* QPs in qps */
 };
 
 struct watch {
@@ -39,8 +39,8 @@ struct watch {
 	size_t count;
 };
 
-/* Reads every process that this user may read into *w.  Returns 0, or -ENOMEM
- * and an empty *w. */
+/* Reads every process that this user may read into *w, whose old contents are
+ * not freed.  Returns 0, or -ENOMEM and an empty *w. */
 int watch_take(struct watch *w);
 /* Frees what *w points to, and empties it. */
 void watch_free(struct watch *w);

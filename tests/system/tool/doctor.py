@@ -154,8 +154,9 @@ def threads_broker():
         p.communicate()
     word, why = said["broker"]
     expect(word == "slow" and re.match(
-        r"adverb [\d.]+, a thread of process %d of user \d+, and of the next "
-        "program once that process ends$" % pid, why), "it is another", r)
+        r"adverb [\d.]+, a thread of process %d of user \d+; when that process "
+        "ends, a thread of the next program takes over$" % pid, why),
+           "it is another", r)
 
 
 def falls_back():

@@ -208,7 +208,7 @@ def the_shim_is_in_every_program():
     expect(r.status == 0 and r.output == "adv0\n", "no adv0", r)
     expects_of_doctor(root, "see /sys/class/infiniband without adverb run")
     root.adverb("install")
-    expects_of_doctor(root, "do after `adverb install --shim`")
+    expects_of_doctor(root, "use `adverb install --shim`")
     expect(not os.path.exists(root.at("etc/ld.so.preload")), "it stayed")
     root.adverb("install", "--shim")
     root.adverb("uninstall")

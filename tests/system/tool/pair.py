@@ -211,7 +211,7 @@ def needs_signals():
     if r.status == 77:
         raise system.Skip("no seccomp filters here")
     expect(r.status == 1 and r.output == "adverb: cannot wait for signals: "
-           "Operation not permitted\n", "exit status %d" % r.status, r)
+           "Operation not permitted.\n", "exit status %d" % r.status, r)
 
 
 def marked(mark):
