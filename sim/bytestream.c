@@ -9,20 +9,20 @@
 #include "sim/pair.h"
 #include "util/bits.h"
 
-#define LIMIT_MAX   100000u /* bytes that a full stream holds */
+#define LIMIT_MAX   100000u /* the most bytes that a full stream holds */
 #define ROOM	    (2 * FPDU_ULPDU_MAX)
 #define STREAM_SIZE (LIMIT_MAX + ROOM)
-#define WIRE_NS	    5000
-#define LATE_NS	    300000
-#define AGAIN_MS    200 /* TCP sends lost segments again */
+#define WIRE_NS	    5000   /* the least time of bytes on the way */
+#define LATE_NS	    300000 /* bytes may be late by up to this */
+#define AGAIN_MS    200	   /* by up to this, if TCP sends a segment again */
 
 struct bytestream {
 	uint64_t at_ns;	     /* when the next bytes arrive */
 	uint32_t head, tail; /* free-running positions of bytes */
-	uint32_t limit;	     /* bytes that it holds before it is full */
+	uint32_t limit;	     /* the stream is full if it has so many bytes */
 	bool is_open;
-	bool is_full;  /* the sender has stopped */
-	bool is_ended; /* no bytes follow those that it has */
+	bool is_full;  /* the sender waits for room */
+	bool is_ended; /* the sender puts no more bytes in */
 	uint8_t bytes[STREAM_SIZE];
 };
 
@@ -100,7 +100,8 @@ static void send_stream(struct world *w, struct flow *f)
 		b->is_full = true;
 		return;
 	}
-	/* as a program that sends little at a time, or all at once */
+	/* half of the calls give the engine the least room that it accepts, the
+	 * others all room */
 	b->head += engine_stream_tx(f->from->engine, f->q, b->bytes + b->head,
 				    rng_chance(&w->rng, 500000)
 					    ? engine_stream_room(f->q)
@@ -128,7 +129,7 @@ void bytestream_send(struct host *h)
 
 /* ---- receiving ---- */
 
-/* The stream has room again: the sender goes on. */
+/* Wakes a sender that waits for room, once half of the limit is free. */
 static void wake_sender(struct flow *f)
 {
 	struct bytestream *b = f->bytestream;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Byte streams between the QPs of iWARP pairs, as TCP gives them: each byte
- * arrives once and in order, in pieces of any size, late, or never if one of
- * the ends goes.  One stream for each flow.
+ * Byte streams between the QPs of iWARP pairs, with the guarantees of TCP: each
+ * byte arrives once and in order.  Bytes may be late, come in pieces of any
+ * size, and be lost if a process ends.  Each flow has one stream.
  */
 #ifndef SIM_BYTESTREAM_H
 #define SIM_BYTESTREAM_H
@@ -15,14 +15,14 @@ struct stream_config;
 /* Opens the stream of f, whose QP is in RTS. */
 void bytestream_open(struct world *w, struct flow *f,
 		     const struct stream_config *c);
-/* Forgets the stream of f and its bytes: the round ends. */
+/* Discards the stream of f and its bytes, at the end of a round. */
 void bytestream_close(struct flow *f);
-/* The process of f's QP ends: bytes under way may still arrive, and the peer
- * learns of the end. */
+/* Ends the stream of f because the process of f's QP has ended.  Some of the
+ * bytes under way still arrive; then the peer learns of the end. */
 void bytestream_break(struct flow *f);
 /* Have all bytes of f arrived? */
 bool bytestream_is_empty(const struct flow *f);
-/* Takes the bytes that the engine of h has to send. */
+/* Moves the bytes that the engine of h has to send into the streams. */
 void bytestream_send(struct host *h);
 /* Gives the engine of h the bytes that are due. */
 void bytestream_receive(struct host *h);

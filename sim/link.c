@@ -9,8 +9,8 @@
 #include "util/bits.h"
 
 #define WIRE_NS	 5000	/* the time of a frame on the link */
-#define LATE_NS	 300000 /* a delayed frame comes up to this much later, */
-#define NUDGE_NS 500	/* or up to this much */
+#define LATE_NS	 300000 /* the most by which a frame is delayed */
+#define NUDGE_NS 500	/* the most by which a frame is delayed a little */
 
 /* Flips one bit; false: the frame is dropped. */
 static bool corrupt_frame(struct world *w, struct flight *f)
@@ -29,8 +29,9 @@ static bool corrupt_frame(struct world *w, struct flight *f)
 
 /*
  * Under IPv4 the ICRC covers the identification field, which a socket does not
- * show: 1 damaged frame in 2^16 matches with some identification.  The link
- * drops such a frame, so that a damaged frame is never accepted.
+ * show.  The ICRC of 1 damaged frame in 2^16 matches with some identification,
+ * which the receiver might believe.  The link drops such a frame, so that a
+ * damaged frame is never accepted.
  */
 static bool looks_whole(const struct flight *f)
 {
@@ -40,7 +41,7 @@ static bool looks_whole(const struct flight *f)
 	       rocev2_open(NULL, &f->from, &f->to, f->bytes, f->len, &id) && id;
 }
 
-/* Damages a copy by chance, as w->faults says; false: the copy is dropped. */
+/* Damages a copy with the chances of w->faults; false: the copy is dropped. */
 static bool damage_copy(struct world *w, struct flight *f)
 {
 	if (rng_chance(&w->rng, w->faults.drop))
@@ -92,8 +93,8 @@ static void send_copy(struct world *w, const struct engine_frame *f, int to,
 }
 
 /*
- * Another user of the host, who has seen frame f, sends a frame like f: only
- * its source port, its PSN and its last payload byte may differ.
+ * Sends a frame of another user of the host, who has seen frame f.  Only the
+ * source port, the PSN and the last payload byte may differ from those of f.
  */
 static void send_intruder(struct world *w, const struct engine_frame *f, int to)
 {

@@ -104,8 +104,8 @@ static bool is_message(const struct flow *f, const struct recv *r,
 }
 
 /* Returns the index of a posted message that matches completion c, or NOTHING.
- * A round without faults keeps the order of messages: only messages after the
- * one received last can match. */
+ * A round without faults keeps the order of messages: then only messages that
+ * were posted after the last received message can match. */
 static uint32_t find_message(const struct flow *f, const struct recv *r,
 			     const struct cqe *c, uint32_t head)
 {
@@ -213,7 +213,7 @@ void loose_replay(struct flow *f, uint32_t head)
 				   "flow %u receive %u changed after its "
 				   "completion",
 				   f->id, i);
-		/* an incomplete message may have written some of its bytes */
+		/* a message that did not arrive whole may have written bytes */
 		oracle_spread(f->to, r->piece, r->pieces, f->to->memory.bytes,
 			      room_of(r), true);
 	}

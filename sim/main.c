@@ -8,6 +8,7 @@
 #include "sim/turns.h"
 #include "sim/world.h"
 
+/* PATH_WITHOUT: the kind of path that --direct chooses. */
 #ifdef ADVERB_STEPS
 #define PATH_WITHOUT WORLD_TURNS
 #define NAME	     "adverb-sim-turns"
@@ -38,19 +39,19 @@ static void print_help(void)
 	     "Runs the protocol engine of the libraries between simulated "
 	     "hosts, over links\n"
 	     "that lose, duplicate, reorder, delay, corrupt and truncate "
-	     "frames.  Everything\n"
-	     "follows from the seed: a seed that fails comes with the command "
-	     "that repeats it.\n"
+	     "frames.  The seed\n"
+	     "alone decides the run: for a seed that fails, the command that "
+	     "repeats the run\n"
+	     "is printed.\n"
 	     "\n"
 	     "  --seeds A..B     run these seeds, or one seed A (default "
 	     "1..100)\n"
-	     "  --loss PERCENT   frames that a link loses, 0 to 90 (default "
+	     "  --loss PERCENT   how many frames a link loses, 0 to 90 (default "
 	     "1)\n"
-	     "  --direct         the hosts are processes of one host: most "
-	     "reliable\n"
-	     "                   connections between them go without packets\n"
-	     "  --iwarp          the connections are iWARP's, over byte "
-	     "streams\n"
+	     "  --direct         the hosts are processes of one host: most RC\n"
+	     "                   connections between them use no packets\n"
+	     "  --iwarp          all connections are iWARP connections, over "
+	     "byte streams\n"
 	     "  --verbose        print the simulated time, the hash and the "
 	     "hosts' counters\n"
 	     "                   of each seed\n"
@@ -170,7 +171,7 @@ static uint64_t run_once(uint64_t seed, const struct options *o, char why[200])
 	return hash;
 }
 
-/* Runs one seed in 16 twice: two runs of a seed must have one hash. */
+/* Runs a seed; every 16th seed twice, and both runs must have the same hash. */
 static bool run_seed(uint64_t seed, const struct options *o)
 {
 	char why[200], again[200];

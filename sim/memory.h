@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Plain bytes as an application's address space, for worlds and scenarios that
- * have no process: [va, va + size) is `bytes`, any other address gives -EFAULT.
- * The caller owns the structures and the bytes.  No lock.
+ * have no process: the addresses [va, va + size) are those of `bytes`, and any
+ * other address gives -EFAULT.  The caller owns the structures and the bytes.
+ * No lock.
  */
 #ifndef SIM_MEMORY_H
 #define SIM_MEMORY_H
@@ -16,20 +17,20 @@ struct memory {
 	struct space space; /* the first member: the ops cast its address */
 	uint8_t *bytes;
 	uint64_t va;
-	uint64_t size; /* may change; addresses behind it give -EFAULT */
+	uint64_t size; /* of bytes; the caller may change it at any time */
 };
 
 /* A struct memory as another process reaches it.  That process can execute
  * atomics there only if it has mapped the memory. */
 struct memory_elsewhere {
-	struct space space;
-	struct memory *of;
-	bool is_mapped;
-	bool is_closed; /* each access gives -EPERM */
+	struct space space; /* the first member: the ops cast its address */
+	struct memory *of;  /* the memory; borrowed */
+	bool is_mapped;	    /* the other process has mapped the memory */
+	bool is_closed;	    /* reads and writes give -EPERM */
 };
 
 /* Makes *e the address space by which another process reaches *of, which is
- * borrowed.  Without is_mapped an atomic gives -EPERM. */
+ * borrowed.  If is_mapped is false, an atomic gives -EPERM. */
 void memory_elsewhere(struct memory_elsewhere *e, struct memory *of,
 		      bool is_mapped);
 /* Makes *m an address space of size bytes at address va; bytes are borrowed. */

@@ -28,7 +28,7 @@ static uint64_t choose_end(struct world *w, uint32_t most_ms)
 	return bits_min_u64(end, w->due.quiet_ns);
 }
 
-/* The process is stopped, or its machine runs no process. */
+/* Stops the process of h for a while, as by SIGSTOP. */
 static void stall_host(struct world *w, struct host *h)
 {
 	h->stalled_ns = choose_end(w, 200);
@@ -39,7 +39,8 @@ static void unplug_host(struct world *w, struct host *h)
 	h->unplugged_ns = choose_end(w, 100);
 }
 
-/* The machine was suspended: its clock jumps, the world's clock does not. */
+/* Moves the clock of h forward, as if its machine had been suspended.  The
+ * world's clock does not move. */
 static void jump_clock(struct world *w, struct host *h)
 {
 	h->skew_ns += (uint64_t)rng_below(&w->rng, 200000) * WORLD_MS;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Faults of hosts and of programs at random times.  Frames: see link.h. */
+/* Faults of hosts and of programs at random times.  link.h has the faults of
+ * frames. */
 #ifndef SIM_MISCHIEF_H
 #define SIM_MISCHIEF_H
 

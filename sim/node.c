@@ -12,12 +12,12 @@
 #include "util/bits.h"
 
 #define ARENA_BYTES (32u << 20)
-#define GUARD	    4096u
-#define BATCH	    16
-#define LOOK_NS	    2000
-#define ASLEEP_NS   (10 * WORLD_MS)
-#define PATIENCE_NS 60000000000ull
-#define OWNER_DIED  0x40000000u /* FUTEX_OWNER_DIED of linux/futex.h */
+#define GUARD	    4096u	    /* bytes between two allocations */
+#define BATCH	    16		    /* frames or events of one call */
+#define LOOK_NS	    2000	    /* until the next turn while an ACK waits */
+#define ASLEEP_NS   (10 * WORLD_MS) /* a longer delay counts as a sleep */
+#define PATIENCE_NS 60000000000ull  /* the engine's, with a silent peer */
+#define OWNER_DIED  0x40000000u	    /* FUTEX_OWNER_DIED of linux/futex.h */
 
 /* ---- memory ---- */
 
@@ -63,7 +63,7 @@ static uint32_t class_of(uint32_t qpn)
 	return qpn >> 8;
 }
 
-/* Opens a page without credit limits, for ACKs in shared memory. */
+/* Opens a page for ACKs in shared memory.  The page limits no credit. */
 static void open_shm_ack(struct host *h)
 {
 	memset(&h->page, 0, sizeof(h->page));
@@ -319,7 +319,8 @@ static void take_events(struct host *h)
 	}
 }
 
-/* Chooses the path of each connection; one connection in ten uses packets. */
+/* Answers the engine's questions for paths: nine connections in ten are direct,
+ * the tenth uses packets. */
 static void find_paths(struct host *h)
 {
 	struct world *w = h->world;
@@ -400,7 +401,7 @@ uint64_t node_next(const struct host *h)
 	    h->woken.writable)
 		return 0;
 	due = engine_deadline(h->engine);
-	/* half of the hosts wake for an ACK in shared memory */
+	/* only half of the hosts wake for an ACK in shared memory */
 	if (engine_owes(h->engine) ||
 	    (h->index % 2 && shm_ack_has_news(engine_shm_ack(h->engine))))
 		due = bits_min_u64(due, h->turned_ns + LOOK_NS);

@@ -8,8 +8,9 @@
 
 #include "sim/world.h"
 
-/* Makes host number index, and boots it.  mem is NULL, or the zeroed memory of
- * a host of an earlier world; the host owns it from here on. */
+/* Makes host number index, with an IPv4 address if v4, and boots the host.  mem
+ * is NULL, or the zeroed memory of a host of an earlier world; the host owns
+ * mem from here on. */
 void node_init(struct world *w, uint8_t index, bool v4, uint8_t *mem);
 /* Ends the process, and clears the host's memory, which the next world uses. */
 void node_fini(struct host *h);
@@ -17,21 +18,21 @@ void node_fini(struct host *h);
 void node_boot(struct host *h);
 /* Ends the process.  All of its queue pairs must have been destroyed. */
 void node_kill(struct host *h);
-/* Allocates application memory, and returns its offset in h->memory.  Guard
- * bytes are in front of it, to which nothing may write. */
+/* Allocates application memory, and returns its offset in h->memory.  In front
+ * of the memory are guard bytes, to which nothing may write. */
 uint32_t node_alloc(struct host *h, uint32_t bytes);
-/* The host's own clock, in nanoseconds. */
+/* Returns the time of the host's own clock, in nanoseconds. */
 uint64_t node_now(const struct host *h);
 /* Can programs run on h now?  Not while h is dead or stalled. */
 bool node_is_up(const struct host *h);
-/* Wakes the process that the engine named (engine_kick, engine_post_apart). */
+/* Wakes a process that engine_kick or engine_post_apart has returned. */
 void node_kick(void *process);
 /* Puts frame f into the host's socket; the host owns f from here on. */
 void node_receive(struct host *h, struct flight *f);
 /* Returns the world's time at which the host next has to make progress;
  * UINT64_MAX: never. */
 uint64_t node_next(const struct host *h);
-/* Makes progress once. */
+/* Makes progress once: receives, serves timers, and sends. */
 void node_turn(struct host *h);
 
 #endif

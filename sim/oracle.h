@@ -5,29 +5,32 @@
 
 #include "sim/pair.h"
 
-/* In a wr_id: bit 63 marks a receive; round, flow and index follow. */
+/* The bit of a wr_id that marks a receive. */
 #define ORACLE_RECV (1ull << 63)
 
+/* Returns the wr_id of f's request number index in this round.  The wr_id of a
+ * receive has ORACLE_RECV added. */
 static inline uint64_t oracle_wr_id(const struct flow *f, uint32_t index)
 {
 	return (uint64_t)f->pair->round << 48 | (uint64_t)f->id << 32 | index;
 }
 
-/* The opcode (HCA_WC_*) of the completion of a request. */
+/* Returns the opcode (HCA_WC_*) that the completion of request o must have. */
 uint32_t oracle_opcode(const struct op *o);
-/* Checks a completion that a program has polled. */
+/* Checks a completion that a program has polled; the world fails if it is
+ * wrong. */
 void oracle_completion(struct world *w, const struct cqe *c);
 /*
- * At the end of a pair's round: compares its memory byte by byte with a replay
- * of its requests, except for bytes that an unsuccessful request may have
- * written.
+ * Ends a pair's round: compares the pair's memory byte by byte with a replay of
+ * its requests, except for bytes that an unsuccessful request may have written.
  */
 void oracle_round(struct world *w, struct pair *p);
-/* At the end of the world: compares all memory, the guards included. */
+/* Ends the world: compares all memory, guard bytes included. */
 void oracle_end(struct world *w);
 /*
- * Writes what a replayed request wrote into n pieces of the shadow of h. vague:
- * the request may have written, so the pieces are not compared.
+ * Copies `bytes` bytes of data into the n pieces at p of the shadow of h, as a
+ * replayed request does.  If vague, it is not known whether the request was
+ * executed: nothing is copied, and oracle_round does not compare the pieces.
  */
 void oracle_spread(struct host *h, const struct piece *p, uint8_t n,
 		   const uint8_t *data, uint32_t bytes, bool vague);

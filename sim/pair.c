@@ -47,8 +47,9 @@ bool pair_peer_is_gone(const struct flow *f)
 
 /* ---- objects ---- */
 
-/* Returns how many completions of receives may wait in a CQ.  A slot of a
- * shared receive queue is free as soon as a message takes its receive. */
+/* Returns how many completions of receives may wait in a CQ.  For a shared
+ * receive queue that is more than the queue's depth, because a slot is free as
+ * soon as a message takes its receive. */
 static uint32_t receive_depth(const struct flow *f)
 {
 	return f->shares ? FLOW_OPS : f->cap.recv_wr;
@@ -59,7 +60,7 @@ static void tap_init(struct world *w, struct host *h, uint32_t i)
 	struct tap *t = &h->taps[i];
 
 	memset(t, 0, sizeof(*t));
-	/* room for the completions of all queues, and no more */
+	/* the CQ has room for the completions of all its queues, and no more */
 	for (uint32_t k = 0; k < w->flow_count; k++)
 		if (w->flows[k].from == h && w->flows[k].tap == i)
 			t->cqe += w->flows[k].cap.send_wr +
@@ -314,7 +315,7 @@ static void reset_flow(struct world *w, struct flow *f)
 
 	if (f->qp)
 		workload_modify(w, f, &a, HCA_QP_RESET, 0);
-	/* the receives of the previous round are not for this round */
+	/* a reset leaves the receives of the previous round in the queue */
 	if (f->qp && f->shares)
 		empty_srq(f->cap.srq);
 	f->round.sqd = SQD_NO;
@@ -376,7 +377,8 @@ static uint32_t unused_receives(const struct flow *f)
 	return f->shares ? f->cap.srq->wq.head - srq_next(f->cap.srq) : 0;
 }
 
-/* Has everything posted completed, or stayed in a shared receive queue? */
+/* Has each posted request and receive completed?  A receive may also have
+ * stayed in a shared receive queue. */
 static bool is_flushed(const struct flow *f)
 {
 	return pair_is_broken(f) &&
@@ -396,7 +398,7 @@ static void flush_pair(struct world *w, struct pair *p)
 	p->phase = PAIR_FLUSHING;
 }
 
-/* Sets a drained send queue back to RTS after a while. */
+/* Sets the QP of a drained send queue back to RTS after a while. */
 static void resume_sq(struct world *w, struct flow *f)
 {
 	struct hca_qp_attr a = {0};

@@ -20,6 +20,8 @@ enum pair_phase { PAIR_DOWN, PAIR_RUNNING, PAIR_FLUSHING, PAIR_OVER };
 struct pair {
 	enum pair_phase phase;
 	struct flow *flow; /* array of two, one for each direction */
+	/* round: the number of the present round, from 1 on; rounds: how many
+	 * the pair goes through, fewer if due.quiet_ns comes first */
 	uint32_t round, rounds;
 	bool rough; /* the round began before due.quiet_ns: faults may happen */
 };
@@ -28,20 +30,21 @@ struct pair {
 void pair_init(struct world *w);
 /* Destroys the pairs and their objects. */
 void pair_fini(struct world *w);
-/* Moves each pair to its next phase, if nothing has to be awaited. */
+/* Moves each pair that has nothing to wait for to its next phase. */
 void pair_step(struct world *w);
 /* Is each pair OVER? */
 bool pair_all_over(const struct world *w);
 /* Fails the world, and says which flow has not ended. */
 void pair_stuck(struct world *w);
-/* A program ends a round early, sets a QP to ERR or SQD, or deregisters memory.
- */
+/* Causes a fault of a program, which ends a round early, sets a QP to ERR or
+ * SQD, or deregisters memory. */
 void pair_disturb(struct world *w);
-/* The process of h ends: destroys its QPs and CQs. */
+/* Destroys the QPs and CQs of h, whose process ends. */
 void pair_host_dies(struct world *w, struct host *h);
-/* A new process of h has an adapter: makes its CQs and QPs. */
+/* Makes the CQs and QPs of h, which has a new process with an adapter. */
 void pair_host_is_back(struct world *w, struct host *h);
-/* The engine of h has raised ENGINE_SQ_DRAINED for the QP with number qpn. */
+/* Notes that the engine of h has raised ENGINE_SQ_DRAINED for the QP with
+ * number qpn. */
 void pair_drained(struct world *w, const struct host *h, uint32_t qpn);
 /* Returns the flow whose QP on h has number qpn, or NULL. */
 struct flow *pair_flow_of(struct world *w, const struct host *h, uint32_t qpn);

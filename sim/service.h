@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A transport service in the simulation: one table of functions in one file,
- * service_<name>.c, listed in pair.c.  Common to all services are memory
- * (pair.c), posting and polling (workload.c), and the order of completions
- * (oracle.c).
+ * service_<name>.c, listed in pair.c.  All services share the code for memory
+ * (pair.c), for posting and polling (workload.c), and for the order of
+ * completions (oracle.c).
  */
 #ifndef SIM_SERVICE_H
 #define SIM_SERVICE_H
@@ -12,12 +12,13 @@
 
 struct service {
 	uint32_t qp_type; /* HCA_QPT_* */
-	/* Unreliable: nothing is sent again, and a late packet is accepted. */
+	/* The service is unreliable: nothing is sent again, and a late packet
+	 * is accepted. */
 	bool is_lossy;
-	/* RC and iWARP: the opcodes of requests, each as often as it stands
-	 * here. */
+	/* RC and iWARP: the opcodes from which a request's opcode is drawn.  An
+	 * opcode that is listed twice is drawn twice as often. */
 	const uint8_t *opcodes;
-	uint32_t opcode_count;
+	uint32_t opcode_count; /* of opcodes */
 	/* --- the workload --- */
 	/*
 	 * Draws f's next request (f->round.ops[f->round.ops_count], zeroed),
@@ -27,12 +28,13 @@ struct service {
 	bool (*make)(struct world *w, struct flow *f, bool defective);
 	/* Brings both QPs of a pair from RESET to RTS; f is the first flow. */
 	void (*connect)(struct world *w, struct flow *f);
-	/* Fills in the fields of a request's WQE that only some services have.
+	/* Fills in those fields of a request's WQE that depend on the service.
 	 */
 	void (*fill)(const struct flow *f, const struct op *o, struct wqe *e);
 	/* May the program post f's next request now?  NULL: always. */
 	bool (*may_post)(const struct flow *f);
-	/* A round ends: its QPs enter RESET next.  NULL: nothing is due. */
+	/* Called for each flow at the end of a round, before the QPs enter
+	 * RESET.  NULL: nothing is to do. */
 	void (*end)(struct flow *f);
 	/* --- the oracle --- */
 	/* May request i of f complete with this status? */
@@ -40,14 +42,15 @@ struct service {
 	/* Checks the completion of the i-th receive posted for f. */
 	void (*received)(struct world *w, struct flow *f, uint32_t i,
 			 const struct cqe *c);
-	/* All requests of f are complete; false: a receive must still complete.
-	 */
+	/* Called when all requests of f are complete.  Returns false while a
+	 * receive must still complete. */
 	bool (*is_over)(const struct flow *f);
 	/* Executes f's requests once more, in the shadow memories. */
 	void (*replay)(struct flow *f);
 };
 
-/* Functions of service_rc that service_iwarp has too. */
+/* The members make, fill, received, is_over and replay of service_rc, which
+ * service_iwarp has too. */
 bool service_rc_make(struct world *w, struct flow *f, bool defective);
 void service_rc_fill(const struct flow *f, const struct op *o, struct wqe *e);
 void service_rc_received(struct world *w, struct flow *f, uint32_t i,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * iWARP: requests over byte streams.  A WRITE or a SEND completes when its
- * bytes are given to the stream, so only a later READ shows that it was
- * executed.
+ * bytes are given to the stream.  Only the completion of a later READ or atomic
+ * shows that the WRITE or SEND was executed.
  */
 #include "sim/service.h"
 
@@ -28,8 +28,8 @@ static bool has_receive(const struct op *o)
 	return o->opcode == HCA_WR_RDMA_WRITE_IMM || o->opcode == HCA_WR_SEND;
 }
 
-/* Nothing tells the requester of a missing receive: the program waits until its
- * peer has posted one, or is gone. */
+/* iWARP has no RNR NAK, so a program posts a message that needs a receive only
+ * after its peer has posted one, or when the peer is gone. */
 static bool may_post(const struct flow *f)
 {
 	uint32_t needed = 0;
@@ -124,8 +124,9 @@ static bool is_over(const struct flow *f)
 		bytestream_is_empty(f));
 }
 
-/* Sets how many requests the peer has executed for certain: all, if nothing is
- * under way; else all up to the last request that was answered. */
+/* Sets how many requests the peer has certainly executed: all, if no bytes are
+ * under way and no QP is in error; otherwise those up to the last request that
+ * the peer has answered. */
 static void end_round(struct flow *f)
 {
 	uint32_t i = bits_min_u32(f->round.next, f->round.failed);

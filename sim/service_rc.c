@@ -29,8 +29,7 @@ static bool make_read_or_atomic(struct world *w, struct flow *f, struct op *o,
 		o->remote =
 			f->atomics + 8 * workload_below(w, WORKLOAD_ATOMICS);
 		o->swap_add = rng_u64(&w->rng);
-		/* half of the comparisons may succeed; the oracle replays them
-		 */
+		/* a comparison with 0 may succeed, a random one does not */
 		o->compare = workload_below(w, 2) ? 0 : rng_u64(&w->rng);
 		return true;
 	}
@@ -159,8 +158,8 @@ static bool may_fail(const struct flow *f, const struct op *o, uint32_t status)
 
 	switch (status) {
 	case HCA_RETRY_EXC_ERR:
-		/* a live peer: under strict timing, or where no broker knows
-		 * the peer */
+		/* a live peer is given up only under strict timing, or if no
+		 * broker knows it */
 		return pair_peer_is_gone(f) ||
 		       (f->pair->rough &&
 			(w->strict || w->liveness == LIVENESS_FOREIGN));
@@ -202,8 +201,8 @@ static bool holds_message(const struct flow *f, const struct recv *r,
 
 	if (o->opcode == HCA_WR_RDMA_WRITE_IMM)
 		to = f->to->memory.bytes + o->remote;
-	/* a later WRITE may have changed the bytes of a WRITE with immediate:
-	 * oracle_round checks those */
+	/* oracle_round checks the bytes of a WRITE with immediate, because a
+	 * later WRITE may have changed them */
 	return o->opcode == HCA_WR_RDMA_WRITE_IMM ||
 	       !memcmp(from, to, o->bytes);
 }
@@ -282,7 +281,8 @@ static void replay_op(struct flow *f, uint32_t i, const struct recv **recv)
 			oracle_spread(f->to, r->piece, r->pieces, source,
 				      o->bytes, vague);
 	}
-	/* the target may have executed the atomic, whose result is lost */
+	/* the target may have executed the atomic, although the initiator
+	 * cannot store the result */
 	if (o->defect == OP_BAD_LKEY && is_atomic(o))
 		replay_atomic(f, o, true);
 	/* other requests with a defect write nothing */
@@ -307,7 +307,7 @@ void service_rc_fill(const struct flow *f, const struct op *o, struct wqe *e)
 	e->compare = o->compare;
 }
 
-/* After a failure some receives stay posted, unless they are flushed. */
+/* After a failure some receives stay posted, so nothing more must complete. */
 bool service_rc_is_over(const struct flow *f)
 {
 	return f->round.failed < f->round.ops_count || pair_is_broken(f) ||

@@ -41,15 +41,15 @@ static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
 {
 	struct wq_to *to = wq_to(&f->qp->sq, e);
 
-	/* OP_BAD_RKEY is a bad Q_Key here; one request in four names the QP's
-	 * own Q_Key, by a Q_Key with the high-order bit set */
+	/* OP_BAD_RKEY means a bad Q_Key here.  One request in four has a Q_Key
+	 * with the high-order bit set: then the QP's own Q_Key is sent. */
 	*to = (struct wq_to){
 		.qpn = f->back->qp ? f->back->qp->qpn : 2, /* 2: no QP */
 		.qkey = o->defect == OP_BAD_RKEY ? 1
 			: o->imm % 4		 ? qkey_of(f)
 						 : 0x80000000u,
 		.bursts = o->imm % 2,
-		/* where faults may reorder, one in eight goes by packets */
+		/* if faults may reorder messages, one in eight uses packets */
 		.local = f->from->world->kind.direct &&
 			 (!f->pair->rough || o->imm / 8 % 8),
 	};
@@ -60,7 +60,7 @@ static void fill_wqe(const struct flow *f, const struct op *o, struct wqe *e)
 static void check_receive(struct world *w, struct flow *f, uint32_t i,
 			  const struct cqe *c)
 {
-	/* another process may have replaced the sender's process */
+	/* a new process of the sender's host has another QPN */
 	if (!c->status && ((!f->round.dead && c->src_qpn != f->qp->qpn) ||
 			   !(c->wc_flags & HCA_WC_GRH)))
 		world_fail(w, "flow %u receive %u: wrong source", f->id, i);

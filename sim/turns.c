@@ -27,17 +27,21 @@
 #define STACK_BYTES (1u << 20)
 #define PROGRAMS    WORLD_HOSTS
 #define NO_FIBER    (WORLD_HOSTS + 1)
-#define SWITCH	    300000 /* millionths: the chance to switch at a step */
-#define SLOW	    200000 /* millionths: a turn has a slow fiber */
-/* Switches to other fibers before a slow fiber runs: so many that a fiber gives
- * up its wait for a lock that the slow fiber holds. */
+#define SWITCH	    300000 /* the chance of a switch at a step, in millionths */
+#define SLOW	    200000 /* the chance of a slow fiber in a turn, likewise */
+/* How many times other fibers run before a slow fiber does: so often that a
+ * fiber gives up its wait for a lock that the slow fiber holds. */
 #define SLOW_TURNS (4 * ALOCK_SOON)
 
 static struct {
 	struct world *w;
+	/* main: of turns_take; of: of the fibers, one for each host and one,
+	 * PROGRAMS, for all programs */
 	ucontext_t main, of[WORLD_HOSTS + 1];
 	void *stack[WORLD_HOSTS + 1];
-	bool is_running[WORLD_HOSTS + 1];
+	bool is_running[WORLD_HOSTS + 1]; /* the fiber's turn is not over */
+	/* now: the fiber that runs; slow: the slow fiber; both may be NO_FIBER.
+	 * taken: how often a fiber was drawn in this turn. */
 	uint32_t now, slow, taken;
 	const void *bottom; /* the lowest address of main's stack */
 	size_t size;	    /* the bytes of main's stack */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hosts that make progress at the same time: each host's turn is a fiber, so
- * are the programs, and at every step (util/step.h) the seed may switch fibers.
+ * Hosts that make progress at the same time.  Each host's turn is a fiber, and
+ * the programs together are one.  At every step (util/step.h) the seed decides
+ * whether another fiber runs.
  *
  *	programs	poll, arm, post ... doorbell after the host's turn
  *	host 0		lock ... copy ..... copy ... unlock

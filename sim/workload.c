@@ -81,7 +81,8 @@ void workload_draw(struct world *w, struct flow *f)
 	while (f->round.ops_count < n &&
 	       make_op(w, f, f->round.ops_count == defect))
 		f->round.ops_count++;
-	/* the slots of unsignaled requests are freed by a signaled one */
+	/* only the completion of a signaled request frees the slots of the
+	 * unsignaled requests before it */
 	for (uint32_t i = f->qp->sq.depth - 1; i < f->round.ops_count;
 	     i += f->qp->sq.depth)
 		f->round.ops[i].flags |= HCA_SEND_SIGNALED;
@@ -149,9 +150,9 @@ static bool post_op(struct world *w, struct flow *f)
 }
 
 /*
- * Does the message end before the i-th element of its receive, so that the
- * responder never checks the element's lkey?  Known only where no other message
- * can take the receive.
+ * Does the message end before the i-th element of its receive?  Then the
+ * responder never checks the element's lkey, and a bad lkey must do no harm.
+ * False if it is not known which message takes the receive.
  */
 static bool is_beyond(const struct flow *f, const struct recv *r, int i)
 {
@@ -165,7 +166,7 @@ static bool is_beyond(const struct flow *f, const struct recv *r, int i)
 	return o->opcode == HCA_WR_RDMA_WRITE_IMM || before >= o->bytes;
 }
 
-/* Posts f's next receive at the responder: to the QP of f->back. */
+/* Posts f's next receive to the responder's QP, which is that of f->back. */
 static bool post_recv(struct world *w, struct flow *f)
 {
 	const struct recv *r = &f->round.recvs[f->round.recvs_posted];
@@ -217,8 +218,8 @@ static bool is_working(const struct flow *f)
 	       node_is_up(f->from);
 }
 
-/* Serves posted requests in one of three ways, as a real program's post: under
- * the post lock, directly, or by the doorbell. */
+/* Has posted requests executed in one of the three ways of a real program:
+ * under the post lock, directly, or by the doorbell. */
 static void ring_doorbell(struct world *w, struct flow *f)
 {
 	struct engine *e = f->from->engine;

@@ -37,17 +37,20 @@ enum op_defect {
 	OP_BAD_RECV,   /* its receive has a bad lkey */
 };
 
+/* A request.  opcode: HCA_WR_*; flags: HCA_SEND_*; pieces: how many of piece[]
+ * are in use; defect: enum op_defect. */
 struct op {
 	uint8_t opcode, flags, pieces, defect;
-	struct piece piece[FLOW_SGES];
-	uint32_t bytes, imm;
+	struct piece piece[FLOW_SGES]; /* in the requester's memory */
+	uint32_t bytes, imm;	       /* the message's length; immediate */
 	uint32_t remote; /* the target's offset in the responder's memory */
-	uint64_t swap_add, compare;
+	uint64_t swap_add, compare; /* an atomic's operands */
 };
 
+/* A receive. */
 struct recv {
-	uint8_t pieces;
-	struct piece piece[FLOW_SGES];
+	uint8_t pieces;		       /* how many of piece[] are in use */
+	struct piece piece[FLOW_SGES]; /* in the responder's memory */
 	uint32_t op;  /* the request for which the receive was drawn */
 	uint32_t got; /* loose.c: the request whose message was received */
 };
@@ -60,30 +63,38 @@ enum {
 	REGION_COUNT,
 };
 
+/* [off, off + bytes) of the memory of host `at`; access: HCA_LOCAL_WRITE and
+ * others. */
 struct region {
 	struct host *at;
 	uint32_t off, bytes, access;
 	struct mr *mr;	     /* NULL: not registered now */
 	uint32_t lkey, rkey; /* those of the latest registration */
-	uint8_t *frozen;     /* the bytes at its deregistration */
+	uint8_t *frozen;     /* a copy of the deregistered bytes; owned */
 };
 
+/* How far a program has drained a send queue (SQD): not begun, waiting for
+ * ENGINE_SQ_DRAINED, drained. */
 enum sqd { SQD_NO, SQD_DRAINING, SQD_DRAINED };
 
 /* The requests and receives of a flow in one round of its pair. */
 struct round {
-	uint32_t ops_count, posted, next; /* next: the next op to complete */
-	uint32_t failed;		  /* first op in error, or ops_count */
-	/* Ops before this one have certainly been executed. */
+	/* How many requests there are, how many of them are posted, and the
+	 * index of the next one to complete. */
+	uint32_t ops_count, posted, next;
+	uint32_t failed; /* the first request in error, or ops_count */
+	/* Requests before this one have certainly been executed. */
 	uint32_t certain;
+	/* How many receives there are, how many of them are posted, and the
+	 * index of the next one to complete. */
 	uint32_t recvs_count, recvs_posted, recvs_next;
-	uint8_t rnr_retry;
-	uint8_t sqd;	  /* enum sqd */
-	uint8_t revoked;  /* bits 1 << REGION_*: deregistered in this round */
-	bool dead;	  /* the process of `from` ended in this round */
-	bool fence_next;  /* the next request must be fenced */
-	uint32_t longest; /* loose.c: bytes of the longest message */
-	uint32_t last;	  /* loose.c: the message received last */
+	uint8_t rnr_retry; /* RC: of the requester's QP; 7: no limit */
+	uint8_t sqd;	   /* enum sqd */
+	uint8_t revoked;   /* bits 1 << REGION_*: deregistered in this round */
+	bool dead;	   /* the process of `from` ended in this round */
+	bool fence_next;   /* the next request must be fenced */
+	uint32_t longest;  /* loose.c: bytes of the longest message */
+	uint32_t last;	   /* loose.c: the message received last */
 	struct op ops[FLOW_OPS];
 	struct recv recvs[FLOW_OPS];
 };
@@ -103,15 +114,22 @@ struct flow {
 	struct ibt_qp *q; /* NULL while the host is dead */
 	uint32_t pd;
 	struct region region[REGION_COUNT];
+	/* psn: the latest initial PSN.  The others are offsets.  In from's
+	 * memory: source, of the bytes that requests send; [sink, sink_end), of
+	 * what is left for results.  In to's memory: constant, of bytes that
+	 * only READs use; writable, for WRITEs and READs; atomics, of words. */
 	uint32_t source, sink, sink_end, psn, atomics, writable, constant;
+	/* [recv_brk, recv_end) of to's memory is left for receives. */
 	uint32_t recv_brk, recv_end;
 	struct bytestream *bytestream; /* iWARP: from qp to the peer; owned */
 	struct round round;
 };
 
-/* Draws the requests of a new round, and forgets the previous round's. */
+/* Draws f's requests and receives of a new round, in place of the previous
+ * round's. */
 void workload_draw(struct world *w, struct flow *f);
-/* Lets the programs post and poll; returns the time when they run again. */
+/* Lets the programs post and poll; returns the world's time at which they run
+ * again. */
 uint64_t workload_step(struct world *w);
 /* Can a program that runs now poll a completion? */
 bool workload_has_news(const struct world *w);
@@ -126,13 +144,15 @@ uint32_t workload_bytes(struct world *w);
  * and moves *brk behind them.  Returns the number of pieces. */
 uint8_t workload_cut(struct world *w, struct piece *p, uint32_t *brk,
 		     uint32_t bytes, uint32_t at_most);
-/* Draws a receive for the message of request op; false: no memory is left. */
+/* Draws a receive for the message of request op, which has `bytes` bytes;
+ * false: no memory is left. */
 bool workload_receive(struct world *w, struct flow *f, uint32_t op,
 		      uint32_t bytes);
 /* Draws an initial PSN: in the first round near the wrap in half of the cases,
  * in later rounds far from the previous PSN. */
 uint32_t workload_psn(struct world *w, struct flow *f);
-/* Modifies f's QP; a refusal fails the world. */
+/* Modifies f's QP to state with the attributes in *a that mask names; the world
+ * fails if the engine refuses. */
 void workload_modify(struct world *w, struct flow *f, struct hca_qp_attr *a,
 		     uint32_t state, uint32_t mask);
 

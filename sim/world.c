@@ -147,7 +147,8 @@ static void answer_due(struct world *w)
 /* ---- the world ---- */
 
 /* In half of the worlds each host lacks some mechanisms that its peers may
- * have.  The world's own random numbers do not depend on that. */
+ * have.  A generator of its own draws them, so that w->rng gives the same
+ * numbers with and without them. */
 static void draw_without(struct world *w, uint64_t seed)
 {
 	struct rng r;

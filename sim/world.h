@@ -13,14 +13,14 @@
 #include "util/rng.h"
 
 #define WORLD_HOSTS	5
-#define WORLD_MEM	(12u << 20) /* bytes of application memory a host */
+#define WORLD_MEM	(12u << 20) /* bytes of application memory of a host */
 #define WORLD_FRAME_MAX 4400	    /* bytes, headers and ICRC included */
 #define WORLD_INBOX	64	    /* frames that a socket holds */
-#define WORLD_TAPS	2
-#define WORLD_SOURCES	16
+#define WORLD_TAPS	2	    /* CQs of a host */
+#define WORLD_SOURCES	16	    /* open questions about source ports */
 #define WORLD_INTRUDER	0x4242 /* source port of the user who forges frames */
-#define WORLD_ASKS	64
-#define WORLD_MS	1000000ull
+#define WORLD_ASKS	64     /* open questions about peers */
+#define WORLD_MS	1000000ull /* nanoseconds */
 
 struct world;
 struct flow;
@@ -31,22 +31,24 @@ struct flight {
 	uint64_t at_ns; /* when the frame arrives */
 	uint64_t order; /* frames of one at_ns arrive in this order */
 	struct inaddr from, to;
-	uint8_t to_host, tos;
-	bool checksummed;
+	uint8_t to_host, tos; /* the index of the receiving host; IP's TOS */
+	bool checksummed;     /* has a valid UDP checksum, which GRO requires */
 	size_t len;
 	uint8_t bytes[WORLD_FRAME_MAX];
 };
 
-/* A completion queue and how its program waits for completions. */
+/* A completion queue and how its program waits for completions.  by_event: the
+ * program waits for events instead of polling; armed: an event was requested;
+ * fired: an event has come, and the program polls. */
 struct tap {
 	struct cq *cq;
-	uint32_t cqe;
+	uint32_t cqe; /* the size of cq */
 	bool by_event, armed, fired;
 };
 
 /*
- * An adapter's process, from node_boot to node_kill.  As long as queue pairs of
- * other hosts refer to the process, its arena stays, as a mapped arena does.
+ * An adapter's process, from node_boot to node_kill.  Its arena stays as long
+ * as queue pairs of other hosts refer to the process, as a mapped arena does.
  */
 struct process {
 	struct host *host;
@@ -93,7 +95,7 @@ struct host {
 	uint32_t source_count;
 };
 
-/* The chance of each fault of a frame, in millionths. */
+/* The chance, in millionths, that each of these faults hits a frame. */
 struct faults {
 	uint32_t drop, duplicate, reorder, corrupt, truncate;
 };
@@ -106,9 +108,9 @@ enum liveness {
 	LIVENESS_FOREIGN, /* at once: UNKNOWN */
 };
 
-/* A question about a peer, which is answered at at_ns. */
+/* A question of host `from` about the peer of its QP qpn. */
 struct ask {
-	uint64_t at_ns;
+	uint64_t at_ns; /* when the question is answered */
 	struct host *from;
 	uint32_t qpn;
 };
@@ -125,7 +127,7 @@ struct flights {
 	size_t count, room;
 };
 
-/* Times of a world, in its nanoseconds. */
+/* Times of a world's clock, in nanoseconds. */
 struct schedule {
 	uint64_t app_ns;      /* when the programs run next */
 	uint64_t mischief_ns; /* when mischief_step is due */
@@ -133,17 +135,19 @@ struct schedule {
 	uint64_t deadline_ns; /* when every pair must be OVER */
 };
 
-/* Which hosts a world has. */
+/* What the hosts of a world stand for. */
 struct world_kind {
-	bool direct;	  /* one host's processes, which use src/direct */
-	bool has_shm_ack; /* one host's processes: ACKs in shared memory */
-	bool sources;	/* one host's processes, and a forger of another user */
+	bool direct;	  /* processes of one host, which use src/direct */
+	bool has_shm_ack; /* processes of one host: ACKs in shared memory */
+	bool sources;	/* processes of one host, where a user forges frames */
 	bool is_mapped; /* direct: each process has mapped all memory */
-	bool has_atomics; /* direct: hosts are queue pairs of one process */
+	bool has_atomics; /* direct: queue pairs of one process */
 	bool has_streams; /* all connections are iWARP's */
 };
 
 struct world {
+	/* The clock; the order of the next frame; the hash of all that has
+	 * happened. */
 	uint64_t now_ns, order, hash;
 	struct schedule due;
 	struct rng rng;
@@ -157,7 +161,7 @@ struct world {
 	struct ask asks[WORLD_ASKS];
 	uint32_t ask_count;
 	struct pair *pairs;
-	struct flow *flows; /* two a pair */
+	struct flow *flows; /* two for each pair */
 	uint32_t pair_count, flow_count;
 	struct vague *vague;
 	size_t vague_count, vague_room;
@@ -176,8 +180,9 @@ enum world_path {
 	WORLD_STREAMS, /* byte streams (src/iwarp) */
 };
 
-/* Makes a world.  *w is zero, or the previous world after world_fini, whose
- * memory is used again. */
+/* Makes the world of a seed, whose links lose loss_percent of the frames.  The
+ * caller passes *w as zeroes, or as world_fini left the previous world; then
+ * the hosts' memory is used again. */
 void world_init(struct world *w, uint64_t seed, uint32_t loss_percent,
 		enum world_path path);
 /* Ends the hosts, and frees everything but their memory. */
@@ -189,7 +194,7 @@ void world_run(struct world *w);
 /* Notes a failure in w->failure; only the first failure is kept. */
 void world_fail(struct world *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Adds to the hash, which must be the same in each run of the seed. */
+/* Adds data to the hash, which must be the same in each run of the seed. */
 void world_hash(struct world *w, const void *data, size_t bytes);
 /* The programs take the progress lock of h, or of all hosts if h is NULL. */
 void world_take_lock(struct world *w, struct host *h);
