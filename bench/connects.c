@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * connects [-t THREADS] COUNT: COUNT connections of rdma_cm, with queue pairs,
- * that THREADS threads of one process open at once to one other process.  Each
+ * connects [-t THREADS] COUNT: THREADS threads of one process open COUNT
+ * connections of rdma_cm, with queue pairs, to another process at once.  Each
  * thread has an event channel, a protection domain and a completion queue of
- * its own.  Each connection then carries one SEND with its number; the other
- * process must see each number once.  Prints the time of a connection, from
- * rdma_connect to RDMA_CM_EVENT_ESTABLISHED.
+ * its own.  Each connection then carries one SEND with the connection's number;
+ * the process that accepts must see each number once.  Prints the time of a
+ * connection, from rdma_connect to RDMA_CM_EVENT_ESTABLISHED.
  *
  *	process that connects: a thread         process that accepts
  *	resolves addresses, creates QPs         accepts what comes
@@ -36,8 +36,8 @@
 enum { THREADS_MAX = 64, COUNT_MAX = 4000, BACKLOG = 4096 };
 #define RESOLVE_MS 30000
 
-/* Memory that both processes share.  The process that accepts connections
- * writes it, the other reads it. */
+/* Memory of both processes.  The process that accepts writes it, the process
+ * that connects reads it. */
 static struct shared {
 	shared_u32 port;	    /* the listener's, in network byte order */
 	shared_u32 numbers;	    /* how many numbers have come */
@@ -58,7 +58,7 @@ static uint64_t numbers[COUNT_MAX]; /* by connection: memory of its receive */
 static shared_flag has_come[COUNT_MAX]; /* by connection: its number came */
 static int accepted;
 
-/* One thread counts in each word. */
+/* Adds 1 to a word in which only one thread counts. */
 static void count_up(shared_u32 *word)
 {
 	shared_store(word, shared_own(word) + 1);
@@ -144,7 +144,8 @@ static void accept_one(struct rdma_cm_id *id)
 	queue_check(!rdma_accept(id, &param), "rdma_accept");
 }
 
-/* Its completions go with the QP, so waits until they are taken. */
+/* Ends a connection after its number has come: destroying the QP would discard
+ * the completion. */
 static void end_one(struct rdma_cm_id *id)
 {
 	while (!shared_load((shared_flag *)id->context))
@@ -195,9 +196,9 @@ static _Noreturn void accept_all(void)
 
 /* ---- the process that connects ---- */
 
-/* One thread's. */
+/* The connections of one thread. */
 struct opener {
-	int first, count; /* numbers of its connections */
+	int first, count; /* the numbers [first, first + count) */
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id **ids;
 	struct ibv_pd *pd;
@@ -205,7 +206,8 @@ struct opener {
 	int64_t began_ns, ended_ns; /* at rdma_connect; at ESTABLISHED */
 };
 
-/* Returns the next event, acknowledged, and its id. */
+/* Takes and acknowledges the next event.  Returns its type, and in *id its id.
+ */
 static enum rdma_cm_event_type take_event(struct opener *o,
 					  struct rdma_cm_id **id)
 {
@@ -355,7 +357,8 @@ static void *open_some(void *arg)
 	return NULL;
 }
 
-/* Has the process that accepts seen each number once, and each end? */
+/* Has the process that accepts seen all numbers, each once, and the end of each
+ * connection? */
 static bool is_complete(void)
 {
 	for (int i = 0; i < count; i++)

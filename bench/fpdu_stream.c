@@ -7,10 +7,11 @@
  *	| 16 | payload | 4 | | 16 | payload | 4 | ...	one sendmsg
  *	+----+---------+---+ +----+---------+---+
  *
- * An FPDU has -m bytes at most: by default what a TCP segment of the connection
- * carries.  Both ends compute CRC-32C.  The receiver knows the lengths of all
- * FPDUs in advance: recvmsg writes each payload to its place, and nothing is
- * copied by the program.  -p: no CRC is computed; its 4 bytes are sent.
+ * An FPDU has -m bytes at most, by default as many as a TCP segment of the
+ * connection carries.  Both ends compute CRC-32C.  The receiver knows the
+ * lengths of all FPDUs in advance: recvmsg writes each payload to its place,
+ *and the program copies nothing.  -p: no CRC is computed, but its 4 bytes are
+ *sent.
  */
 #include "raw.h"
 #include "util/crc.h"
@@ -42,17 +43,17 @@ struct pattern {
 	char *payload;	      /* the bytes of one message */
 };
 
-/* The next byte of a pattern. */
+/* Where the next byte of a pattern is: at `offset` in a piece. */
 struct place {
 	size_t piece, offset;
 };
 
 static struct sockaddr_in *at; /* shared: the address of end 1 */
-static int *ready;
+static int *ready;	       /* shared: *at is set, and end 1 listens */
 static size_t *fpdu_max; /* shared: bytes of an FPDU, as end 0 found them */
 
-/* The most bytes of an FPDU.  The two ends of a connection may see different
- * sizes of a segment. */
+/* Returns the most bytes of an FPDU.  Only end 0 calls this, because the two
+ * ends of a connection may see different sizes of a segment. */
 static size_t find_fpdu_max(const struct raw_options *o, int fd)
 {
 	int mss = 0;
@@ -128,8 +129,8 @@ static void free_pattern(struct pattern *p)
 	free(p->payload);
 }
 
-/* Fills v with what follows the place, as far as v has room, and not beyond the
- * pattern's end.  Returns the number of elements. */
+/* Fills v with the pieces of the pattern from place *next on, at most IOV_MAX
+ * of them.  Returns their number. */
 static size_t fill_vector(const struct pattern *p, const struct place *next,
 			  struct iovec *v)
 {
@@ -142,8 +143,8 @@ static size_t fill_vector(const struct pattern *p, const struct place *next,
 	return n;
 }
 
-/* Moves the place on; checks the CRC of each FPDU that is complete if the place
- * is the receiver's. */
+/* Moves the place by `bytes` bytes.  If is_checked, checks the CRC of each FPDU
+ * that is complete now. */
 static void advance(struct pattern *p, struct place *next, size_t bytes,
 		    bool is_checked)
 {
@@ -183,10 +184,13 @@ static void receive_all(const struct raw_options *o)
 	    listen(listener, 1) ||
 	    getsockname(listener, (struct sockaddr *)at, &size))
 		raw_die("fpdu_stream: listen");
+	/* after the write of *at: end 0, which acquires *ready before it reads
+	 * *at, would otherwise connect to an address that is not set */
 	__atomic_store_n(ready, 1, __ATOMIC_RELEASE);
 	fd = accept(listener, NULL, NULL);
 	if (fd < 0)
 		raw_die("fpdu_stream: accept");
+	/* the number is all that is passed: nothing breaks without the order */
 	while (!__atomic_load_n(fpdu_max, __ATOMIC_ACQUIRE))
 		raw_pause(o);
 	make_pattern(&p, o);
@@ -271,7 +275,7 @@ int main(int argc, char **argv)
 		messages += p.messages;
 		ns = raw_now_ns() - began;
 	} while ((double)ns < o.seconds * 1e9);
-	/* the bytes in the buffers count once they have arrived */
+	/* the time ends when the bytes in the sockets' buffers have arrived */
 	shutdown(fd, SHUT_WR);
 	waitpid(child, NULL, 0);
 	raw_print_stream("fpdu_stream", &o, messages, 0, raw_now_ns() - began);

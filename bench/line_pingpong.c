@@ -20,8 +20,9 @@ static void line_open(const struct raw_options *o, int end)
 static void line_send(const struct raw_options *o, int end)
 {
 	/* End 0 sends the next number, end 1 sends the number that it received.
-	 * Release and acquire are those of a message; nothing here breaks
-	 * without their order, since the number is all that is sent. */
+	 * Release here and acquire in line_receive are what a message with data
+	 * needs.  Here the number is the only data, so nothing breaks without
+	 * them. */
 	turn += end == 0;
 	__atomic_store_n(&lines[end].turn, turn, __ATOMIC_RELEASE);
 }

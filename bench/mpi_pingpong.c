@@ -26,8 +26,8 @@ static int rank, bytes = 8, rounds = 1000, window;
 static unsigned char *to_send, *received; /* each has `bytes` bytes */
 static MPI_Request request[MOST];
 
-/* Pins rank r to processor r, from 0, of those that the process may use; does
- * nothing if that is only one. */
+/* Pins rank r to the r-th processor, from 0, of those that the process may use;
+ * does nothing if the process may use only one. */
 static void pin_rank(void)
 {
 	cpu_set_t may, own;

@@ -90,8 +90,8 @@ static unsigned long read_status(const char *path, const char *name)
 	return value;
 }
 
-/* Counts how often the process's threads, but for the first, have gone to sleep
- * so far. */
+/* Counts how often all threads of the process except the first have gone to
+ * sleep so far. */
 static unsigned long count_switches(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -116,7 +116,7 @@ static unsigned long idle_wakeups(void)
 {
 	unsigned long before;
 
-	sleep(1); /* outstanding work ends */
+	sleep(1); /* until outstanding work has ended */
 	before = count_switches();
 	sleep(1);
 	return count_switches() - before;

@@ -21,7 +21,7 @@ struct raw_options {
 	double seconds;	   /* -t: the time of a stream */
 	bool blocking;	   /* -b: sleep in the kernel, else poll */
 	bool one_core;	   /* -1: both ends on core 0 */
-	bool single;	   /* -o: one packet a call; vm_copy: many messages */
+	bool single;	   /* -o: one packet a call; vm_copy: 64 messages */
 	bool plain;	   /* -p: no RETH, no CRC, no copy of payloads */
 	bool peek;	   /* -k: the kernel copies payloads to their places */
 	bool reads;	   /* -r: read the other end's memory, do not write */
@@ -30,23 +30,24 @@ struct raw_options {
 	struct in_addr here, there; /* -A: the addresses of end 0 and end 1 */
 };
 
-/* Reads argv into *o.  On entry o->bytes is the default of -s; 0 stands for 2
- * bytes.  On entry o->packet is the default of -m.  At a wrong option prints
- * @usage and ends the program. */
+/* Reads argv into *o.  On entry o->bytes is the default of -s, where 0 stands
+ * for 2 bytes, and o->packet is the default of -m.  If an option is wrong,
+ * prints @usage and ends the program with exit status 2. */
 void raw_options(int argc, char **argv, const char *usage,
 		 struct raw_options *o);
 
 /* Prints @what and the text of errno on stderr, and ends the program with exit
  * status 1. */
 void raw_die(const char *what) __attribute__((noreturn));
-/* Returns the time of CLOCK_MONOTONIC. */
+/* Returns the time of CLOCK_MONOTONIC in nanoseconds. */
 int64_t raw_now_ns(void);
 /* Sorts @count values, 1 or more, and returns their median. */
 double raw_median(double *values, size_t count);
 /* Returns zeroed memory that a child forked later shares.  Ends the program if
  * there is no memory. */
 void *raw_shared(size_t bytes);
-/* Pins this end to its core; end 1 also enters o->netns. */
+/* Pins this end to its core; end 1 also enters o->netns, or ends the program if
+ * it cannot. */
 void raw_enter(const struct raw_options *o, int end);
 /* Pauses in a polling loop: if both ends are on one core, yields to the other
  * end. */
@@ -54,7 +55,7 @@ void raw_pause(const struct raw_options *o);
 
 /*
  * A ping-pong: end 0 sends and receives, end 1 receives and sends.  @open is
- * called in each end after raw_enter.
+ * called in each end after raw_enter.  @name is printed.
  */
 struct raw_pingpong {
 	const char *name;
@@ -67,12 +68,12 @@ struct raw_pingpong {
  * exit status. */
 int raw_pingpong(const struct raw_pingpong *p, const struct raw_options *o);
 
-/* Prints the rate of a stream of @messages of o->bytes in @ns nanoseconds, and
- * the number of packets that were lost. */
+/* Prints the rate of a stream of @messages messages of o->bytes bytes in @ns
+ * nanoseconds, and the number of packets that were lost. */
 void raw_print_stream(const char *name, const struct raw_options *o,
 		      uint64_t messages, uint64_t lost, int64_t ns);
 
-/* The IPv4 address of an end, with port 0. */
+/* Returns the IPv4 address of an end, with port 0. */
 struct sockaddr_in raw_address(const struct raw_options *o, int end);
 
 #endif

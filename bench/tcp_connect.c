@@ -26,7 +26,8 @@ static void accept_all(const struct raw_options *o, int listener)
 			raw_die("tcp_connect: accept");
 }
 
-/* Nanoseconds from the first connect(2) until all are connected. */
+/* Returns the nanoseconds from the first connect(2) until all sockets are
+ * connected. */
 static int64_t measure_connects(const struct raw_options *o,
 				const struct sockaddr_in *to)
 {

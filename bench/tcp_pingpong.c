@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A message over TCP, and back; both ends poll or, with -b, sleep in recv: the
- * latency of a stream socket.
+ * A message and its answer over TCP; both ends poll or, with -b, sleep in recv:
+ * the latency of a stream socket.
  */
 #include "raw.h"
 
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static struct sockaddr_in *at; /* shared: where end 1 listens */
-static int *ready;
+static int *ready;	       /* shared: *at is set, and end 1 listens */
 static int fd;
 static char *buffer;
 
@@ -35,6 +35,8 @@ static int connect_end(const struct raw_options *o, int end)
 	    listen(listener, 1) ||
 	    getsockname(listener, (struct sockaddr *)at, &size))
 		raw_die("tcp_pingpong: listen");
+	/* after the write of *at: end 0, which acquires *ready before it reads
+	 * *at, would otherwise connect to an address that is not set */
 	__atomic_store_n(ready, 1, __ATOMIC_RELEASE);
 	return accept(listener, NULL, NULL);
 }

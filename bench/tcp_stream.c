@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * write(2) to a TCP connection and read(2) from it, -s bytes a call: the rate
- * of a program without RDMA.
+ * One end writes to a TCP connection, the other end reads from it, -s bytes a
+ * call: the rate of a program without RDMA.
  */
 #include "raw.h"
 
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 static struct sockaddr_in *at; /* shared: where end 1 listens */
-static int *ready;
+static int *ready;	       /* shared: *at is set, and end 1 listens */
 
 static void read_all(const struct raw_options *o, char *buffer)
 {
@@ -25,6 +25,8 @@ static void read_all(const struct raw_options *o, char *buffer)
 	    listen(listener, 1) ||
 	    getsockname(listener, (struct sockaddr *)at, &size))
 		raw_die("tcp_stream: listen");
+	/* after the write of *at: end 0, which acquires *ready before it reads
+	 * *at, would otherwise connect to an address that is not set */
 	__atomic_store_n(ready, 1, __ATOMIC_RELEASE);
 	fd = accept(listener, NULL, NULL);
 	while (read(fd, buffer, o->bytes) > 0)
@@ -86,7 +88,7 @@ int main(int argc, char **argv)
 		messages++;
 		ns = raw_now_ns() - began;
 	} while ((double)ns < o.seconds * 1e9);
-	/* the bytes in the buffers count once they have arrived */
+	/* the time ends when the bytes in the sockets' buffers have arrived */
 	shutdown(fd, SHUT_WR);
 	waitpid(child, NULL, 0);
 	raw_print_stream("tcp_stream", &o, messages, 0, raw_now_ns() - began);

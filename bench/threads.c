@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * threads [OPTION...] COUNT: COUNT threads, or processes, send requests to one
- * passive process.  Each has a protection domain, a completion queue and a
- * connected queue pair of its own, and 64 requests outstanding.  Prints the sum
- * of the rates as one line of JSON.  Linked with the system's libibverbs;
- * `adverb run` loads adverb's.
+ * threads [OPTION...] COUNT: COUNT workers, which are threads or processes,
+ *send requests to one passive process.  Each worker has a protection domain, a
+ * completion queue and a connected queue pair of its own, and 64 requests
+ * outstanding.  Prints the sum of the rates as one line of JSON.  Linked with
+ * the system's libibverbs; `adverb run` loads adverb's.
  *
- *	-P        processes, not threads
+ *	-P        workers are processes instead of threads
  *	-o NAME   the operation: write, read, send or atomic
  *	-s BYTES  the bytes of a request; an atomic has 8
- *	-l COUNT  post lists of COUNT requests, not one by one
- *	-m        memory of a memfd, which the peer's process may map
+ *	-l COUNT  post lists of COUNT requests instead of one by one
+ *	-m        use memory of a memfd, which the peer's process may map
  *	-d        a thread domain for each worker
  *	-t S      measure for S seconds
  */
@@ -31,7 +31,7 @@
 
 #define DEPTH	   64
 #define COUNT_MAX  64
-#define LINE	   128 /* the bytes that two workers' words are apart */
+#define LINE	   128 /* the least distance of two workers' words, in bytes */
 #define POLL_BATCH 16
 
 enum operation { OP_WRITE, OP_READ, OP_SEND, OP_ATOMIC, OPS };
@@ -50,13 +50,16 @@ static struct {
 	bool processes, mapped, domains;
 } options = {.list = 1, .bytes = 64, .seconds = 0.3};
 
-/* One connection, in memory that all processes share. */
+/* One connection, in memory that all processes share.  A side writes its
+ * members before it stores its step, and the peer reads them after it has
+ * loaded the step: without that order a peer could connect to a QPN that is not
+ * set. */
 struct pair {
 	_Alignas(LINE) uint32_t active_qpn;
 	uint32_t passive_qpn, rkey;
 	uint64_t address;
-	shared_u32 active;  /* the active side's enum step */
-	shared_u32 passive; /* the passive side's enum step */
+	shared_u32 active;  /* the active side's step (enum step) */
+	shared_u32 passive; /* the passive side's step (enum step) */
 	uint64_t done;	    /* requests that were measured */
 	int64_t ns;	    /* the time of these requests */
 };
@@ -111,7 +114,8 @@ static char *allocate_memory(size_t bytes)
 	return p;
 }
 
-/* A protection domain; with the option -d, and a thread domain. */
+/* Creates a protection domain, or with -d a parent domain that has a thread
+ * domain. */
 static struct ibv_pd *create_domain(const struct queue_device *d)
 {
 	struct ibv_parent_domain_init_attr attr = {0};
@@ -195,7 +199,7 @@ static void *receive_forever(void *arg)
 	return NULL;
 }
 
-/* Serves until it is killed. */
+/* Connects the passive ends, and serves until the process is killed. */
 static _Noreturn void be_passive(void)
 {
 	static struct end ends[COUNT_MAX];
@@ -446,7 +450,8 @@ int main(int argc, char **argv)
 
 	take_options(argc, argv);
 	pairs = raw_shared(options.count * sizeof(*pairs));
-	/* before this process opens a device, which a child could not use */
+	/* before this process opens a device: a child forked later could not
+	 * use a device of its own */
 	passive = fork_process();
 	if (!passive)
 		be_passive();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A datagram, and back; both ends poll or, with -b, sleep in recv: the raw
+ * A datagram and its answer; both ends poll or, with -b, sleep in recv: the raw
  * limit of a message's latency over a socket.
  */
 #include "raw.h"
@@ -12,7 +12,7 @@
 #define MOST 65507
 
 static struct sockaddr_in *at; /* shared: the address of each end */
-static int *ready;	       /* shared: a word for each end */
+static int *ready;	       /* shared: for each end, its address is set */
 static int fd;
 static char buffer[MOST];
 
@@ -27,6 +27,9 @@ static void udp_open(const struct raw_options *o, int end)
 	    getsockname(fd, (struct sockaddr *)&self, &size))
 		raw_die("udp_pingpong: socket");
 	at[end] = self;
+	/* after the write of at[end]: the other end, which acquires ready[end]
+	 * before it reads at[end], would otherwise send to an address that is
+	 * not set */
 	__atomic_store_n(&ready[end], 1, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&ready[!end], __ATOMIC_ACQUIRE))
 		raw_pause(o);

@@ -10,12 +10,13 @@
  *	  alone		  cut by the kernel (UDP_SEGMENT)
  *
  * Sender and receiver compute a CRC of each packet; the receiver polls with
- * UDP_GRO and copies each payload to its place.  -p: no packet has the 16 bytes
- * of a First packet, no CRC is computed (its 4 bytes are sent), no payload is
- * copied to its place.  -o: one packet a call.  -k: the receiver peeks at the
- * first header, the kernel copies the payloads to their places, and the CRC is
- * computed there.  At most WINDOW packets are outstanding: the receiver counts
- * packets in a page that sender and receiver share.
+ * UDP_GRO and copies each payload to its place.  At most WINDOW packets are
+ * outstanding: the receiver counts packets in a page that both processes share.
+ *
+ * -p: the first packet has no RETH either, no CRC is computed, but its 4 bytes
+ * are sent, and no payload is copied to its place.  -o: one packet a call.  -k:
+ * the receiver peeks at the first header, the kernel copies the payloads to
+ * their places, and the CRC is computed there.
  */
 #include "raw.h"
 #include "util/crc.h"
@@ -40,14 +41,17 @@
 #define TRAIN	 64	  /* most packets of one sendmmsg */
 #define SILENCE	 20000000 /* ns; then missing packets count as lost */
 
+/* In place of BTH and RETH.  first: this is the message's first packet;
+ * offset: of the payload in the message. */
 struct header {
 	uint32_t first, offset, spare, extended[4];
 };
 
+/* The page of both processes. */
 struct shared {
-	_Alignas(128) uint64_t taken; /* packets received */
-	_Alignas(128) struct sockaddr_in at;
-	int ready;
+	_Alignas(128) uint64_t taken;	     /* packets received */
+	_Alignas(128) struct sockaddr_in at; /* the receiver's address */
+	int ready;			     /* `at` is set */
 };
 
 struct sender {
@@ -55,8 +59,10 @@ struct sender {
 	struct shared *shared;
 	int fd;
 	char *payload;
+	/* Packets so far: sent; taken for lost; taken by the receiver at time
+	 * seen_ns. */
 	uint64_t sent, lost, seen;
-	int64_t seen_ns;
+	int64_t seen_ns; /* 0: no time */
 	struct header headers[TRAIN];
 	uint32_t trailers[TRAIN];
 	struct iovec iov[3 * TRAIN];
@@ -97,7 +103,8 @@ static size_t segment_size(struct msghdr *m, size_t len)
 	return len;
 }
 
-/* Checks the CRC of a packet in three parts: headers, payload, trailer. */
+/* Checks the CRC of a packet, which is in three parts: headers, payload,
+ * trailer. */
 static void check_parts(const struct iovec v[3])
 {
 	uint32_t crc = crc32_update(CRC_INIT, v[0].iov_base, v[0].iov_len);
@@ -190,6 +197,8 @@ static void receive_forever(const struct raw_options *o, struct shared *s,
 		if (!more && o->one_core)
 			raw_pause(o);
 		taken += more;
+		/* The number is all that is passed: nothing breaks without the
+		 * order of this release and the acquire in wait_window. */
 		if (more)
 			__atomic_store_n(&s->taken, taken, __ATOMIC_RELEASE);
 	}
@@ -210,11 +219,14 @@ static void receive_child(const struct raw_options *o, struct shared *s,
 	    (!o->single && setsockopt(fd, SOL_UDP, UDP_GRO, &yes, 4)) ||
 	    getsockname(fd, (struct sockaddr *)&s->at, &size))
 		raw_die("udp_stream: socket");
+	/* after the write of s->at: the sender, which acquires s->ready before
+	 * it reads s->at, would otherwise send to an address that is not set */
 	__atomic_store_n(&s->ready, 1, __ATOMIC_RELEASE);
 	receive_forever(o, s, fd, to);
 }
 
-/* Waits until @count more packets fit into the window. */
+/* Waits until @count more packets fit into the window.  If the receiver takes
+ * no packet for SILENCE, all packets under way count as lost. */
 static void wait_window(struct sender *t, uint64_t count)
 {
 	uint64_t taken;
@@ -279,7 +291,7 @@ static void build_datagram(struct sender *t, int which, int slot, size_t count)
 	memcpy(CMSG_DATA(c), &size, sizeof(size));
 }
 
-/* Sends @count packets of a message from @index in one call. */
+/* Sends the @count packets of a message from packet @index on, in one call. */
 static void send_train(struct sender *t, size_t index, size_t count)
 {
 	size_t per = DATAGRAM / (HEADER + t->o->packet + TRAILER);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process_vm_writev from a process's memory into another's, or with -r
- * process_vm_readv: the raw limit of one copy in which the target does nothing.
- * With -o a call of process_vm_writev copies MESSAGES messages.  As in
- * perftest, each message has the same source and target.
+ * process_vm_writev from the memory of a process into that of another process,
+ * or with -r process_vm_readv: the raw limit of one copy in which the target
+ * does nothing.  With -o a call of process_vm_writev copies MESSAGES messages.
+ * As in perftest, each message has the same source and target.
  */
 #include "raw.h"
 
@@ -63,6 +63,8 @@ int main(int argc, char **argv)
 	if (child == 0) {
 		raw_enter(&o, 1);
 		memset(memory, 2, o.bytes); /* gives the child its own pages */
+		/* after memset: the parent, which acquires *ready, would
+		 * otherwise measure the copying of the child's pages, too */
 		__atomic_store_n(ready, 1, __ATOMIC_RELEASE);
 		for (;;)
 			pause();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A message by process_vm_writev, and back; each end polls the last byte of its
- * own memory.  One copy and one cache line in each direction: the raw limit of
- * a WRITE to a process that polls.
+ * A message and its answer by process_vm_writev; each end polls the last byte
+ * of its own memory.  Each direction costs one copy and one cache line: the raw
+ * limit of a WRITE to a process that polls.
  */
 #include "raw.h"
 
@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static pid_t *pids; /* shared */
+static pid_t *pids; /* shared: of both ends; 0: not ready */
 static uint8_t *received, *sent;
 static uint8_t turn;
 
@@ -21,6 +21,8 @@ static void vm_open(const struct raw_options *o, int end)
 	/* writing gives this end pages of its own */
 	memset(received, 0, o->bytes);
 	memset(sent, 0, o->bytes);
+	/* after memset of `received`: the other end, which acquires the PID
+	 * before it writes there, would otherwise lose its message */
 	__atomic_store_n(&pids[end], getpid(), __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&pids[!end], __ATOMIC_ACQUIRE))
 		sched_yield();
@@ -46,6 +48,8 @@ static void vm_receive(const struct raw_options *o, int end)
 {
 	uint8_t want = (uint8_t)(turn + (end == 1));
 
+	/* Acquire is what a program needs that reads the message after its last
+	 * byte.  Here nobody does, so nothing breaks without it. */
 	while (__atomic_load_n(&received[o->bytes - 1], __ATOMIC_ACQUIRE) !=
 	       want)
 		raw_pause(o);

@@ -2,7 +2,7 @@
 """Measures adverb, this machine's raw limits and other software in turns.
 
 Every round runs each step once, so that a machine that is slow for a while
-slows all steps alike; figures are medians over the rounds, goals are ratios."""
+slows all steps alike.  Figures are medians over the rounds, goals are ratios."""
 
 import argparse
 import datetime
@@ -25,8 +25,8 @@ import veth
 def options():
     p = argparse.ArgumentParser(
         prog="adverb bench", description=__doc__.split("\n\n")[0],
-        epilog="Man page: adverb-bench(1).  Goals are ratios in one run; "
-        "figures of two runs do not compare.")
+        epilog="Man page: adverb-bench(1).  Goals are ratios in one run, "
+        "because figures of two runs cannot be compared.")
     p.add_argument("--quick", action="store_true",
                    help="one round, few sizes: under a minute")
     p.add_argument("--rounds", type=int, metavar="K",
@@ -37,7 +37,7 @@ def options():
     p.add_argument("--only", action="append", metavar="PATTERN",
                    help="only steps that match, such as 'adverb write*', "
                    "'*/65536', 'goals', 'mechanisms' or 'iwarp'; may be "
-                   "given again")
+                   "given several times")
     p.add_argument("--list", action="store_true", help="name the steps")
     p.add_argument("--json", metavar="FILE", help="write all figures to FILE")
     p.add_argument("--plots", metavar="DIR", help="write SVG plots to DIR")
@@ -78,7 +78,7 @@ def members(plan):
         yield from [member] if isinstance(member, steps.Step) else member
 
 
-ALONE_CORES = 0.15  # fewer cores used by other programs do not count
+ALONE_CORES = 0.15  # other programs that use fewer cores are ignored
 
 
 class Run:
@@ -122,8 +122,9 @@ class Run:
              if figures["others"] >= ALONE_CORES else ""))
 
     def quietest(self, step):
-        """The figures of the first of up to 1 + retries runs that was nearly
-        alone on the machine, or of the run with the least load of others."""
+        """Runs the step up to 1 + retries times, until a run was nearly alone on
+        the machine.  Returns the figures of that run, or else of the run with
+        the least load of other programs."""
         best = None
         for _ in range(1 + self.retries):
             company = proc.Company()
@@ -141,8 +142,8 @@ class Run:
                 self.step(step, turn)
 
     def order(self, turn):
-        """The steps of one round; a member of the plan is a step, or a pair of
-        steps whose order changes from round to round."""
+        """The steps of one round.  A member of the plan is a step, or a pair of
+        steps, whose order changes from round to round."""
         for member in self.plan:
             if isinstance(member, steps.Step):
                 yield member
@@ -222,8 +223,8 @@ def described():
 
 
 def measure_both(o):
-    """Each step of adverb with two builds.  Each build has a network namespace,
-    and so a broker, of its own."""
+    """Measures each step of adverb with two builds.  Each build has a network
+    namespace, and so a broker, of its own."""
     spaces = [veth.Loopback(), veth.Loopback()]
     try:
         new, old = (

@@ -3,14 +3,14 @@
 
 A ratio above 1 means that the adverb of this command is the faster build.  A
 step counts as slower, or as faster, if the median of its ratios differs from 1
-by more than 3 % and four of five rounds agree on the side: a machine that
-changes between rounds spreads the figures of both builds, but not their
-ratios."""
+by more than 3 %, and in four of five rounds the ratio is on the median's side
+of 1.  A machine whose speed changes between rounds spreads the figures of both
+builds, but not their ratios."""
 
 import goals
 from plot import number
 
-OTHER = " against"  # follows the key of a step of the other build
+OTHER = " against"  # added to the key of each step of the other build
 SLOWER, FASTER, SAME = "slower", "faster", "within the spread"
 # (figure, whether less is better): a step is compared by the first of these
 # figures that the step has.

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Curves over the message size as SVG: both axes are logarithmic, a bar shows
-the least and the most of the rounds, and text is readable on light and on dark
-ground."""
+"""Curves over the message size as SVG.  Both axes are logarithmic, a bar shows
+the least and the most of the rounds, and text is readable on a light and on a
+dark background."""
 
 import math
 from html import escape
 
 WIDTH, HEIGHT = 860, 440
 LEFT, RIGHT, TOP, BOTTOM = 64, 236, 44, 52
-# Width and dashes of a curve, as attributes, since not every viewer reads a
-# style sheet; the style sheet is for the dark ground only.
+# Width and dashes of a curve.  They are attributes, because not every viewer
+# reads a style sheet; the style sheet is for a dark background only.
 ADVERB, RAW, OTHER = ('stroke-width="3"', 'stroke-width="2" '
                    'stroke-dasharray="6 4"', 'stroke-width="1.5"')
-# The colours have a middle brightness, to be seen on white and on black.
+# The colours have a middle brightness, and stand out from white and from black.
 COLOURS = ["#2f81f7", "#14998c", "#8957e5", "#d29922", "#e5534b", "#6e7781",
            "#3fa34d", "#c45fb8", "#a0693d", "#5c6bc0", "#7a7a29"]
 STYLE = """

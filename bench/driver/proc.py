@@ -40,8 +40,8 @@ def busy_s():
 
 
 class Broker:
-    """The bench's own broker, which outlives its clients: its CPU time counts
-    as theirs."""
+    """The bench's own broker, which outlives the measured programs.  The CPU time
+    that the broker uses meanwhile counts as theirs."""
 
     pid = None
 
@@ -131,8 +131,8 @@ def listens(pid, port):
 
 
 def run_program(argv, env=None, seconds=300):
-    """Runs a program that is server and client and pins both itself.  Returns
-    its output and its CPU seconds."""
+    """Runs a program that contains server and client and pins them itself.
+    Returns its output and its CPU seconds."""
     one = Process(argv, set(cores()), env)
     if one.wait(seconds) is None:
         one.end(0)

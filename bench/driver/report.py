@@ -123,7 +123,7 @@ def thread_rows(figures):
 
 
 MECHANISM = re.compile(r"^(with|without) (\S+) (.+)$")
-PAYS = 1.05  # a mechanism that brings less in each of its rows is taken out
+PAYS = 1.05  # a mechanism whose ratios are all smaller is not worth its code
 
 
 def mechanism_rows(figures):
@@ -252,7 +252,7 @@ def write_plots(data, folder):
 
 
 def part_of(key):
-    """The part of the page that has the step of @key."""
+    """The part of PERFORMANCE.md that shows the step of @key."""
     if key.startswith("crc32"):
         return "crc"
     if key.startswith(("iwarp ", "stream ")):
@@ -261,7 +261,7 @@ def part_of(key):
 
 
 def part(data, mark):
-    """The figures and goals of one part of the page."""
+    """The figures and goals of one part of PERFORMANCE.md."""
     return {**data,
             "figures": {key: rounds for key, rounds in data["figures"].items()
                         if part_of(key) == mark},
@@ -272,7 +272,7 @@ def part(data, mark):
 
 
 def page_part(data, names):
-    """The lines between two marks of the page."""
+    """The lines between the two marks of a part of PERFORMANCE.md."""
     text = ["Measured " + machine(data) + ".", ""]
     order = list(tables(data))
     for heading, rows in order[-1:] + order[:-1]:
@@ -287,8 +287,8 @@ def page_part(data, names):
 
 
 def write_docs(data, folder):
-    """Writes the plots, and each part of PERFORMANCE.md, between its marks, of
-    which a figure was measured."""
+    """Writes the plots, and each part of PERFORMANCE.md for which a figure was
+    measured.  A part is the text between two marks."""
     names = write_plots(data, os.path.join(folder, "perf"))
     path = os.path.join(folder, "PERFORMANCE.md")
     with open(path, encoding="utf-8") as page:

@@ -4,12 +4,15 @@ size.
 
 A step's key is SERIES/BYTES; its run gives a dictionary of figures:
     GBps  10^9 bytes of payload a second      Mps  million messages a second
-    us    half a round trip, microseconds     cpu  CPU seconds a 10^9 bytes,
+    us    half a round trip, microseconds     cpu  CPU seconds for 10^9 bytes,
           (qps: one operation; cmtime,             client and server, start
-          tcp_connect: one connection)             included
-    s     seconds                             MiB  resident memory
-    ratio  of the time with many queue pairs to the time with one (qps); of the
-           speed to ISA-L's (crc)
+          tcp_connect, connects: one               included
+          connection; registration: one       MiB  resident memory
+          registration and its end)
+    s     seconds
+    ratio  qps: of the time with many queue pairs to the time with one; crc: of
+           the speed to ISA-L's; registration: of the time to that of mmap and
+           munmap
 """
 
 import contextlib
@@ -94,8 +97,8 @@ def malloced():
 
 
 class StepMaker:
-    """Makes steps.  @adverb: the path of the command adverb; @inside: the
-    words before that command that run it in a network namespace."""
+    """Makes steps.  @adverb: the path of the command adverb; @inside: words that,
+    before this command, make it run in a network namespace."""
 
     def __init__(self, adverb, inside=()):
         self.adverb = [*inside, adverb]
@@ -121,8 +124,8 @@ class StepMaker:
         return Step(where.series(series), size, run)
 
     def crc(self, series, size, *options):
-        """adverb's CRC; with ISA-L installed, also the ratio of adverb's speed
-        to ISA-L's."""
+        """The speed of adverb's CRC, and, if ISA-L is installed, its ratio to
+        ISA-L's."""
         def run():
             said = json.loads(proc.run_program([
                 os.path.join(self.raw, "crc"), "-s", str(size), *options])[0])
@@ -216,7 +219,8 @@ class StepMaker:
         return Step(series, count, run, ["cmtime"])
 
     def connects(self, series, count, threads, env=None):
-        """Connections that threads of one process ask for at once."""
+        """The time of a connection when @threads threads of one process request
+        @count at once."""
         def run():
             text, _ = proc.run_program(self.prefix() + [
                 os.path.join(self.raw, "connects"), "-t", str(threads),
@@ -226,7 +230,8 @@ class StepMaker:
         return Step(series, count, run)
 
     def registration(self, series, size):
-        """ibv_reg_mr and ibv_dereg_mr, to mmap and munmap of as many bytes."""
+        """The time of ibv_reg_mr and ibv_dereg_mr, and its ratio to the time of
+        mmap and munmap of as many bytes."""
         def run():
             text, _ = proc.run_program(self.prefix() + [
                 os.path.join(self.raw, "registration"), "-n", "500", "-s",
@@ -305,8 +310,8 @@ class StepMaker:
         return Step(series, size, run, ["fi_pingpong"])
 
     def vader(self, series, size, window):
-        """Open MPI over its own shared memory.  @window 0 measures a
-        ping-pong, another @window so many messages at once."""
+        """Open MPI over its own shared memory.  If @window is 0, measures a
+        ping-pong; otherwise a stream with @window messages outstanding."""
         program = os.path.join(self.raw, "mpi_pingpong")
 
         def run():
@@ -361,7 +366,7 @@ def curves(m, quick):
 
 
 def same_host(m, quick):
-    """The curves of adverb without packets and of other programs by shared
+    """The curves of adverb without packets, and of other programs over shared
     memory.  Steps that a goal compares follow each other, because the speed of
     a machine changes within minutes."""
     for s in BW_SIZES:
@@ -439,8 +444,8 @@ def thread_counts():
 
 
 def threads(m):
-    """Threads and processes side by side, each with objects of its own, that
-    send to one passive process."""
+    """Steps in which threads, or as many processes, send to one passive process.
+    Each thread and each process has objects of its own."""
     for path, env, options in (("direct", DIRECT, ()),
                                ("mapped", DIRECT, ("-m",)),
                                ("adverb", LO.env, ())):
@@ -507,8 +512,8 @@ def crcs(m):
 
 
 def between_users(m, where):
-    """The steps between two users of one broker, by packets.  The steps of one
-    user on lo have the same names without @users."""
+    """The steps between two users of one broker, by packets.  Their names end
+    with @users; the steps of one user on lo have the same names without it."""
     yield m.latency("adverb send_lat", "ib_send_lat", 2, where=where)
     yield m.latency("adverb send_lat", "ib_send_lat", 64 * KIB, where=where)
     yield m.bandwidth("adverb write", "ib_write_bw", 8, where=where)
@@ -546,7 +551,7 @@ def iwarp(m):
 
 
 def iwarp_over(m, where):
-    """iWARP over a veth.  TCP cuts the limit's FPDUs as adverb's: one for each
+    """iWARP over a veth.  adverb and fpdu_stream both send one FPDU in each TCP
     segment."""
     yield m.bandwidth("iwarp write", "ib_write_bw", 64 * KIB, "-R",
                       where=where, env=IWARP)

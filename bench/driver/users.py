@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Two users of one system broker, which only root can make:
+"""Programs of two users, with one system broker; only root can start them:
 
     network namespace, lo alone
     root's adverbd --foreground, which owns port 4791
     client: user 65533             server: user 65534
 
-The broker relays each packet to the process of its destination QP, since no
-user but the broker's own may have a socket of the port (docs/SECURITY.md).
+The broker relays each packet to the process of its destination QP, because only
+the broker's own user may have a socket of the port (docs/SECURITY.md).
 """
 
 import os
@@ -22,16 +22,16 @@ CLIENT, SERVER = 65533, 65534
 
 
 def is_root():
-    """Can this process become CLIENT and SERVER?  Root of a user namespace can
-    only if the namespace has their IDs."""
+    """Can this process become the users CLIENT and SERVER?  Root of a user
+    namespace can do so only if the namespace has these user IDs."""
     with open("/proc/self/uid_map", encoding="ascii") as f:
         counts = [int(line.split()[2]) for line in f]
     return os.geteuid() == 0 and sum(counts) > SERVER
 
 
 def broker_of(adverb):
-    """adverbd beside the libraries that a program under adverb run loads; None
-    if there is none."""
+    """The path of the adverbd in the folder of the libraries that adverb run
+    loads; None if there is none."""
     done = subprocess.run([adverb, "run", "--", "sh", "-c",
                            "echo $LD_LIBRARY_PATH"], check=False,
                           stdout=subprocess.PIPE, text=True)

@@ -13,7 +13,7 @@ from steps import Where
 
 
 class Refused(Exception):
-    """This machine gives no network namespace; the text says why."""
+    """The kernel gives this user no network namespace; the text says why."""
 
 
 def hold(prefix):
@@ -25,7 +25,7 @@ def hold(prefix):
 
 
 def words_before(holder):
-    """The words before a command, with which it runs in the holder's
+    """The words that, before a command, make it run in the holder's network
     namespace."""
     return ["nsenter", "-t", str(holder.pid), "-U", "-n",
             "--preserve-credentials"]
@@ -68,7 +68,7 @@ class Veth:
             time.sleep(0.05)
 
     def open(self):
-        """A Where, or None if this machine gives no namespaces."""
+        """A Where, or None if the kernel gives this user no namespaces."""
         try:
             self.a = hold(["unshare", "-Urn"])
             if self.a.stdout.readline() != "up\n":
