@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interface of a harness to its driver, libFuzzer or main_replay.c. */
+/* The interface between a harness and its driver, which is libFuzzer or
+ * main_replay.c. */
 #ifndef FUZZ_FUZZ_H
 #define FUZZ_FUZZ_H
 
@@ -8,11 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Runs the harness on one input; returns 0.  The driver calls it again and
- * again. */
+/* Runs the harness on one input of size bytes, which stays the driver's;
+ * returns 0.  The driver calls this function once for each input, in one
+ * process. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends the process by abort if the condition does not hold. */
+/* Prints the condition and ends the process by abort if the condition is false.
+ */
 #define FUZZ_REQUIRE(condition)                                                \
 	do {                                                                   \
 		if (!(condition)) {                                            \

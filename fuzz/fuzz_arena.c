@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two adapters execute requests in each other's arena (src/direct) while words
- * of an arena change: either words that a peer may write, while both adapters
- * work; or any word of one arena, while its owner is idle and its peer works
- * there. The input chooses which, the requests, the words and their new values;
- * by a bit of the first byte a thread changes words at the same time.  Nothing
- * crashes, and no adapter writes outside of its memory.
+ * of an arena change.  There are two kinds of runs.  In one, both adapters
+ * work, and words change that a peer may write.  In the other, any word of one
+ * arena changes, while its owner is idle and only its peer works.  The input
+ * chooses the kind, the requests, the words and their new values.  By a bit of
+ * the first byte a thread also changes words all the time.  The process must
+ * not crash, and no adapter may write outside of its memory.
  */
 #include "fuzz.h"
 #include "input.h"
@@ -22,7 +23,8 @@
 
 enum { BY_THREAD = 1, ANYWHERE = 2, SHARED_QUEUE = 4, SERVICE = 24 };
 
-/* The addresses of an arena's parts, found before any word changes. */
+/* The addresses of an arena's parts.  They are taken before any word changes.
+ */
 struct places {
 	uint8_t *qp_target, *slots, *cq, *srq, *qp, *root, *table, *whole,
 		*shared;
@@ -30,7 +32,7 @@ struct places {
 	uint64_t whole_bytes, shared_bytes;
 };
 
-/* Copies of the two parts of an arena, from before any word changes. */
+/* Copies of the two parts of an arena, made before any word changes; owned. */
 struct kept {
 	uint8_t *whole, *shared;
 };
@@ -39,12 +41,15 @@ struct script {
 	struct input_bytes in;
 	struct two_hcas *two_hcas;
 	struct places places[2];
-	struct kept kept; /* copies of the arena of which any word changes */
-	uint8_t how;
+	struct kept kept; /* of the arena in which any word may change */
+	uint8_t how;	  /* the first byte: BY_THREAD and others */
+	/* Ends the thread.  No other data depends on it, so its order does not
+	 * matter. */
 	_Atomic int is_over;
 };
 
-/* The first part is without the header, which a peer reads once, by a copy. */
+/* p->whole begins behind the header, because a peer reads the header only once,
+ * and works with a copy. */
 static void find_places(const struct two_hcas_side *s, struct places *p)
 {
 	const struct arena_hdr *a = (const void *)s->hca.arena.base;
@@ -71,7 +76,7 @@ static _Atomic uint32_t *one_of(void *from, uint64_t bytes, uint64_t random)
 	return (_Atomic uint32_t *)from + random % (bytes / 4);
 }
 
-/* Chooses a word that a peer writes or, with `anywhere`, reads. */
+/* Chooses a word that a peer may write or, with `anywhere`, any word. */
 static _Atomic uint32_t *choose(const struct places *p, bool anywhere,
 				uint32_t kind, uint64_t random)
 {
@@ -100,8 +105,9 @@ static _Atomic uint32_t *choose(const struct places *p, bool anywhere,
 	}
 }
 
-/* Changes the word: one bit, 0, all ones, a little, or to a random value.  The
- * QPN of the queue pair stays, as two_hcas depends on it. */
+/* Flips a bit of the word, or sets the word to 0, all ones, a value near its
+ * own or a random value.  The QPN of the queue pair stays, because two_hcas
+ * depends on it. */
 static void change(const struct places *p, _Atomic uint32_t *word,
 		   uint32_t random)
 {
@@ -223,7 +229,7 @@ static void step(struct script *s)
 	}
 }
 
-/* Drops every frame: the idle side gets none. */
+/* Drops every frame, so that the idle side receives none. */
 static int drop(void *context, int from, const struct engine_frame *f)
 {
 	return 0;
@@ -272,7 +278,7 @@ static void put_back(struct script *s)
 	free(s->kept.shared);
 }
 
-/* Destroys all objects; the idle owner's arena is restored first. */
+/* Destroys all objects, after the idle owner's arena was restored. */
 static void end(struct script *s)
 {
 	for (int i = 0; i < 2; i++) {

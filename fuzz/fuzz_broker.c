@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The broker's whole server side, in a network namespace of its own.  The input
- * chooses which of a few clients, of several users, connects, sends which
- * message with which descriptors, reads, or closes; how time passes; and when
- * the broker is killed and a successor begins.  The broker takes or refuses all
- * of it: the broker ends by no signal, holds no more connections than there are
- * clients, and once these have gone it ends every conversation and leaves no
- * descriptor open.
+ * The broker's whole server side, in a network namespace of its own.  There are
+ * a few clients, of several users.  The input chooses what they do: a client
+ * connects, sends a message with descriptors, reads, or closes its connection.
+ * The input also chooses how time passes, and when the broker is killed and a
+ * successor begins.  Whatever the input, no signal ends the broker, and the
+ * broker has no more connections than there are clients.  When the clients have
+ * gone, the broker ends every conversation and leaves no descriptor open.
  */
 #include "fuzz_socket.h"
 
@@ -27,7 +27,7 @@
 #define CLIENTS 6
 #define KNOWN	8     /* values of a kind that the harness remembers */
 #define IDLE_MS 10000 /* the broker's idle time */
-#define LASTS	4000  /* turns in which all that clients left has to end */
+#define LASTS	4000  /* turns in which what clients have left must end */
 
 /* The descriptors that clients send.  PROTO_WELCOME brings the first three. */
 enum lent {
@@ -51,26 +51,26 @@ struct script {
 	struct server *server;
 	struct sockaddr_un address;
 	socklen_t address_bytes;
-	int client[CLIENTS]; /* -1: closed */
-	bool is_deaf[CLIENTS];
+	int client[CLIENTS];   /* the clients' sockets; -1: closed */
+	bool is_deaf[CLIENTS]; /* the client reads no messages */
 	struct known classes, ports, objects[CLIENTS];
-	uint8_t note[CMPROTO_NOTE]; /* the last that came */
+	uint8_t note[CMPROTO_NOTE]; /* the latest note from the broker */
 };
 
-static int waits_ms;	/* the timeout of the broker's last poll */
-static uid_t next_user; /* the user of the next client */
-static int lent[LENT_KINDS];
+static int waits_ms;	     /* the timeout of the broker's last poll */
+static uid_t next_user;	     /* the user of the next client */
+static int lent[LENT_KINDS]; /* the descriptors that clients send */
 static char folder[] = "/tmp/adverb-fuzz-broker-XXXXXX";
 
-/* Replaces the function of libc in the whole program: nothing waits. */
+/* Replaces the function of libc in the whole program, and never waits. */
 int poll(struct pollfd *fds, nfds_t count, int ms)
 {
 	waits_ms = ms;
 	return ppoll(fds, count, &(struct timespec){0}, NULL);
 }
 
-/* Replaces the function of libc: one process cannot connect as several
- * users. */
+/* Replaces the function of libc, and changes the user in SO_PEERCRED, because
+ * one process cannot connect as several users. */
 int getsockopt(int fd, int level, int name, void *value, socklen_t *bytes)
 {
 	int err = (int)syscall(SYS_getsockopt, fd, level, name, value, bytes);
@@ -271,8 +271,8 @@ static void open_client(struct script *s, uint32_t i)
 	serve_turn(s);
 }
 
-/* Ends the broker as SIGKILL does: no peer is told, and the descriptors and
- * notes in the safe stay. */
+/* Ends the broker as SIGKILL does: peers are not informed, and the descriptors
+ * and notes in the fd store stay. */
 static void kill_broker(struct server *b)
 {
 	if (b->gsi.is_open)
@@ -287,8 +287,8 @@ static void kill_broker(struct server *b)
 	server_free(b);
 }
 
-/* Kills the broker and begins another.  Clients keep the descriptors that they
- * have got. */
+/* Kills the broker and begins another.  The connections of the clients end, but
+ * the descriptors that the broker has sent stay in lent[]. */
 static void replace_broker(struct script *s)
 {
 	uint8_t how = input_u8(&s->in);
@@ -299,8 +299,8 @@ static void replace_broker(struct script *s)
 	begin_broker(s, how & 1);
 }
 
-/* Descriptors for a message: mostly the kinds that `brings` names; their
- * number. */
+/* Puts descriptors for a message into fds, mostly of the kinds that `brings`
+ * names.  Returns their number. */
 static size_t choose_lent(struct script *s, uint32_t brings, int fds[])
 {
 	uint8_t how = input_u8(&s->in);
@@ -318,7 +318,7 @@ static size_t choose_lent(struct script *s, uint32_t brings, int fds[])
 	return n;
 }
 
-/* PROTO_FD_*: mostly those that a message of the kind has. */
+/* Returns bits PROTO_FD_*, mostly those that a message of m's kind has. */
 static uint32_t choose_brings(struct script *s, const struct proto *m)
 {
 	uint8_t v = input_u8(&s->in);
@@ -358,8 +358,8 @@ static void say_proto(struct script *s, uint32_t i)
 	send_with(s->client[i], &m, sizeof(m), fds, n);
 }
 
-/* The kind of a message of connection management: v is a byte of the input;
- * few kinds are unknown ones. */
+/* Chooses the kind of a message of connection management by v, a byte of the
+ * input.  A few messages have an unknown kind. */
 static uint16_t choose_kind(const struct script *s, uint32_t i, uint8_t v)
 {
 	if (!s->objects[i].count && v < 128)
@@ -492,7 +492,7 @@ static void run_command(struct script *s)
 	else
 		send_datagram(s);
 	if (input_u8(&s->in) %
-	    8) /* else the broker finds several messages at once */
+	    8) /* one time in 8 the broker later finds several messages */
 		serve_turn(s);
 }
 
@@ -516,8 +516,8 @@ static void ask_cm(struct script *s, uint32_t i, enum cmproto_kind kind,
 	serve_turn(s);
 }
 
-/* Makes clients to begin with: one has a class, so that there is a QP1, one
- * listens, and one has called the listener. */
+/* Makes three clients at the beginning: one has a class, so that there is a
+ * QP1, one listens, and one has sent a REQ to the listener. */
 static void furnish(struct script *s)
 {
 	const struct proto hello = {.magic = PROTO_MAGIC,
@@ -535,7 +535,7 @@ static void furnish(struct script *s)
 	ask_cm(s, calls, CMPROTO_BIND, 0, 0);
 	ask_cm(s, calls, CMPROTO_CONNECT, s->objects[calls].value[0],
 	       (uint16_t)s->ports.value[0]);
-	if (how & 1) /* else the caller waits for an answer */
+	if (how & 1) /* otherwise the REQ has no answer yet */
 		ask_cm(s, called, CMPROTO_ACCEPT, s->objects[called].value[1],
 		       0);
 	if (how & 2)
@@ -545,8 +545,9 @@ static void furnish(struct script *s)
 
 /*
  * Closes all clients, and lets time pass.  Each conversation ends, and then the
- * broker does, unless it is the successor of another: the processes of that one
- * live still, as far as this broker knows.
+ * broker ends, too.  But a broker that is the successor of another does not
+ * end, because it does not know that the processes of its predecessor have
+ * ended.
  */
 static void end_all(struct script *s)
 {

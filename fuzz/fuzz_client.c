@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The client side of the broker (broker/client.h), in a network namespace of
- * its own: all that a broker sends is input.  The harness plays the broker.
- * The input says which messages the broker sends, with which descriptors, when
- * the broker closes the connection, how time passes, and what the process asks
- * for.  The client takes or refuses each message: it maps no memory that
- * another process can shorten, says no control character to people, gives as
- * news only values that client.h names, and leaves no descriptor open.
+ * its own.  The harness acts as the broker.  The input says which messages the
+ * broker sends, with which descriptors, when the broker closes the connection,
+ * how time passes, and what the process asks for.  Whatever the input, the
+ * client maps no memory that another process can shorten, prints no control
+ * character, returns only news that client.h names, and leaves no descriptor
+ * open.
  */
 #include "fuzz_socket.h"
 
@@ -36,8 +36,8 @@ enum lent {
 	LENT_KICK,
 	LENT_BARE,   /* memory that its owner can shorten */
 	LENT_SHORT,  /* sealed, and not as long as a page */
-	LENT_STREAM, /* a socket of no messages */
-	LENT_WAITS,  /* an eventfd on which a write can wait */
+	LENT_STREAM, /* a socket of type SOCK_STREAM */
+	LENT_WAITS,  /* an eventfd without O_NONBLOCK, where a write can wait */
 	LENT_NULL,
 	LENT_KINDS
 };
@@ -45,16 +45,17 @@ enum lent {
 struct script {
 	struct input_bytes in;
 	struct client client;
-	int listen_fd;
-	int broker_fd; /* the broker's end of the connection; -1 */
-	int lent[LENT_KINDS];
+	int listen_fd;	      /* the broker's listening socket */
+	int broker_fd;	      /* the broker's end of the connection; -1: none */
+	int lent[LENT_KINDS]; /* the descriptors that the broker sends */
 };
 
 static struct script *running;
 
 static void broker_turn(struct script *s);
 
-/* Replaces the function of libc: while the client waits, the broker sends. */
+/* Replaces the function of libc: when the client waits, the broker has a turn,
+ * or after the end of the input the clock goes on. */
 int poll(struct pollfd *fds, nfds_t count, int ms)
 {
 	if (running->in.at < running->in.end)
@@ -131,8 +132,8 @@ static void begin_listening(struct script *s)
 		     !listen(s->listen_fd, 64));
 }
 
-/* Descriptors for a message: mostly the kinds that `brings` names; their
- * number. */
+/* Puts descriptors for a message into fds, mostly of the kinds that `brings`
+ * names.  Returns their number. */
 static size_t choose_lent(struct script *s, uint32_t brings, int fds[])
 {
 	uint8_t how = input_u8(&s->in);
@@ -148,7 +149,7 @@ static size_t choose_lent(struct script *s, uint32_t brings, int fds[])
 	return n;
 }
 
-/* PROTO_FD_*: mostly those that a message of the kind has. */
+/* Returns bits PROTO_FD_*, mostly those that a message of the kind has. */
 static uint32_t choose_brings(struct script *s, uint32_t kind)
 {
 	uint8_t v = input_u8(&s->in);
@@ -199,8 +200,8 @@ static void drop_client(struct script *s)
 	s->broker_fd = -1;
 }
 
-/* Accepts the latest connection, reads all messages, and sends some of the
- * input. */
+/* Accepts the latest connection, discards all messages from the client, and
+ * sends up to three messages that the input chooses. */
 static void broker_turn(struct script *s)
 {
 	uint8_t how = input_u8(&s->in);
@@ -213,7 +214,7 @@ static void broker_turn(struct script *s)
 	}
 	if (s->broker_fd < 0)
 		return;
-	/* the kernel closes the descriptors that these bring */
+	/* the kernel closes the descriptors that come with these messages */
 	while (recv(s->broker_fd, room, sizeof(room), MSG_DONTWAIT) > 0)
 		;
 	if (how >= 240)
@@ -266,7 +267,8 @@ static void look_at_news(const struct client_news *news)
 	}
 }
 
-/* Shortens the memory that can be, and reads the page. */
+/* Shortens the memory that has no seal, and reads the page: a client that had
+ * mapped this memory would get SIGBUS. */
 static void touch_page(const struct script *s, const volatile uint8_t *page)
 {
 	FUZZ_REQUIRE(!ftruncate(s->lent[LENT_BARE], 0));

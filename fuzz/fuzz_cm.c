@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cm: the input is a program of commands for two communication managers,
- * between which some messages are lost, duplicated or changed.
+ * cm: the input is a program of commands for two communication managers.  Some
+ * of the messages between them are lost, duplicated or changed.
  */
 #include "fuzz.h"
 #include "input.h"
@@ -19,9 +19,11 @@ struct script {
 	struct cm *cm[2];
 	uint32_t listener[2];
 	bool listens[2];
-	uint32_t id[2][IDS], ids[2]; /* the ids of events so far */
+	/* id: the latest ids of each manager; ids: how many there were so far
+	 */
+	uint32_t id[2][IDS], ids[2];
 	uint64_t now_ns;
-	struct cm_frame last;
+	struct cm_frame last; /* the latest message, before any change */
 };
 
 static void address(int i, uint8_t ip[16])
@@ -119,7 +121,7 @@ static void carry(struct script *s, int from)
 			note(s, i, event.id);
 }
 
-/* Time passes: until the next deadline, or by some amount. */
+/* Moves the time to the next deadline, or by some amount. */
 static void pass(struct script *s)
 {
 	uint64_t due = cm_deadline(s->cm[0]), other = cm_deadline(s->cm[1]);
@@ -135,7 +137,8 @@ static void pass(struct script *s)
 	cm_tick(s->cm[1], s->now_ns);
 }
 
-/* A note of one manager, changed or not, is resumed by either. */
+/* Resumes a note of manager i, unchanged or with changed bytes, in manager i or
+ * in its peer. */
 static void take_up(struct script *s, int i)
 {
 	struct cm_note n;

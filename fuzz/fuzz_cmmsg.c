@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!cmmsg_ip_parse(m.private_data, &ip))
 		return 0;
 	cmmsg_ip_write(part, &ip);
-	/* with one address of each family the bytes may differ */
+	/* the bytes may differ if the two addresses are of different families
+	 */
 	FUZZ_REQUIRE(cmmsg_ip_parse(part, &ip_again));
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device/netdev: the input gives a machine's interfaces and addresses and the
- * value of ADVERB_DEVICES; then other interfaces, to which the devices are
- * updated.
+ * device/netdev: the input gives the interfaces and addresses of a machine and
+ * the value of ADVERB_DEVICES, from which the devices are made.  Then the input
+ * gives other interfaces and addresses, and the devices are updated.
  */
 #include "fuzz.h"
 #include "input.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine: the input is a program of one-byte commands with operands, for
- * two adapters with a queue pair of one service and the frames between them.
- * Forged packets have a right ICRC and a PSN near the expected one, so that the
- * first checks do not drop them.
+ * The engine: the input is a program of one-byte commands with operands.  There
+ * are two adapters, each with a queue pair of the same service.  The input also
+ * decides what becomes of the frames between them.  Forged packets have a right
+ * ICRC and a PSN near the expected one, so that the first checks do not drop
+ * them.
  */
 #include "fuzz.h"
 
@@ -37,7 +38,8 @@ static void post_recv(struct script *s, int i)
 	s->posted[i] += work_recv(&s->in, s->two_hcas, i);
 }
 
-/* A datagram arrives at side i with the peer's address, or with another. */
+/* Gives a datagram to side i.  Its source address is the peer's or, if
+ * stranger, side i's own. */
 static void arrive(struct script *s, int i, uint8_t *bytes, size_t len,
 		   bool stranger)
 {
@@ -119,7 +121,7 @@ static void run(struct script *s)
 		two_hcas_run(s->two_hcas, s->two_hcas->now_ns + us * 1000);
 }
 
-/* Registers the memory again: outstanding requests have the old keys. */
+/* Registers the memory again, so that outstanding requests have old keys. */
 static void register_anew(struct two_hcas_side *side)
 {
 	struct mr was = *side->mr;
@@ -131,7 +133,7 @@ static void register_anew(struct two_hcas_side *side)
 	CHECK(side->mr);
 }
 
-/* Any transition, with attributes that fit the transition or not. */
+/* Modifies the QP to any state, with attributes that may not fit the state. */
 static void modify(struct script *s, int i)
 {
 	struct two_hcas_side *side = &s->two_hcas->side[i];

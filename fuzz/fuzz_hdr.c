@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hdr/eth, hdr/grh, hdr/mad: a parsed header is written with the same bytes. */
+/* hdr/eth, hdr/grh, hdr/mad: a header that was parsed and written again has the
+ * same bytes, except for reserved ones. */
 #include "fuzz.h"
 
 #include <string.h>

@@ -7,8 +7,9 @@
 #include "encap/icrc.h"
 #include "hdr/bth.h"
 
-/* Computes the ICRC with the packet's identification and flags, and with
- * assumed ones; icrc_syndrome_id must find the former from the difference. */
+/* Computes the ICRC with the packet's own identification and flags, and with
+ * assumed ones.  From the difference, icrc_syndrome_id must find the packet's
+ * own identification and flags. */
 static void try_syndrome(const uint8_t *p, const struct ip_v4 *ip,
 			 const struct udp *udp)
 {

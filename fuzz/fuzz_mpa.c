@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * iwarp/startup: what either end makes of a stream does not depend on how the
- * stream is cut, and two ends that understand each other agree.
+ * iwarp/startup: the result at an end does not depend on the pieces in which
+ * the stream arrives, and two ends that start a connection agree on its
+ * parameters.
  */
 #include "fuzz.h"
 #include "input.h"
@@ -18,7 +19,7 @@ struct script {
 	struct input_bytes in;
 };
 
-/* Small numbers, and those at the edges. */
+/* Returns a small number, or one of the greatest. */
 static uint16_t some_depth(struct script *s)
 {
 	uint8_t b = input_u8(&s->in);
@@ -84,12 +85,13 @@ static void require_same_result(const struct startup *a,
 	FUZZ_REQUIRE(a->held_bytes == b->held_bytes);
 	FUZZ_REQUIRE(!memcmp(a->held, b->held, a->held_bytes));
 	FUZZ_REQUIRE(a->peer.private_bytes == b->peer.private_bytes);
-	/* the private data lies in what is held, to its last byte */
+	/* the private data ends with the last byte that is held */
 	FUZZ_REQUIRE(b->peer.private_data + b->peer.private_bytes ==
 		     b->held + b->held_bytes);
 }
 
-/* Gives a stream to an end whole, and to another in parts. */
+/* Gives the same stream to two ends, to one as a whole and to the other in
+ * parts, and compares the ends. */
 static void compare_cuts(struct script *script,
 			 const struct startup_offer *offer, bool is_initiator,
 			 const uint8_t *stream, size_t n)
@@ -107,7 +109,7 @@ static void compare_cuts(struct script *script,
 	}
 	require_same_result(&whole, &parts);
 	FUZZ_REQUIRE(taken <= MPA_FRAME_MAX && sum <= MPA_FRAME_MAX);
-	/* The longer a piece, the more of a wrong frame is taken. */
+	/* of a wrong frame, more bytes are taken if the pieces are longer */
 	if (whole.state != STARTUP_FAILED || whole.error == STARTUP_EARLY)
 		FUZZ_REQUIRE(taken == sum);
 	startup_end(&whole);
@@ -118,7 +120,7 @@ static void compare_cuts(struct script *script,
 		      parts.state == STARTUP_REQUESTED));
 }
 
-/* A frame of the input's bytes, most often with the right key. */
+/* Gives an end a frame of the input's bytes, mostly with the right key. */
 static void run_stream(struct script *script)
 {
 	struct startup_offer offer = some_offer(script);
@@ -141,7 +143,7 @@ static void run_stream(struct script *script)
 	compare_cuts(script, &offer, how & 4, stream, n);
 }
 
-/* Requires that two ends agree if no byte between them was changed. */
+/* Requires that two ends between which no byte was changed agree. */
 static void require_agreement(const struct startup *initiator,
 			      const struct startup *responder)
 {
@@ -162,7 +164,8 @@ static void require_agreement(const struct startup *initiator,
 	FUZZ_REQUIRE(!a->is_peer_to_peer == !a->rtr);
 	if (!a->is_enhanced)
 		return;
-	/* MPA_DEPTH_MAX leaves the depth to the consumers */
+	/* MPA_DEPTH_MAX means that the programs themselves agree on the depth
+	 */
 	FUZZ_REQUIRE(a->ord <= b->ird || a->ord == MPA_DEPTH_MAX);
 	FUZZ_REQUIRE(b->ord <= a->ird);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The common part of the harnesses of the broker and of its client: a network
- * namespace of their own, a clock whose time the input sets, descriptors that
- * are counted, and messages that bring descriptors.
+ * The common part of the harnesses of the broker and of its client.  Each of
+ * them runs in a network namespace of its own, moves its clock, counts its
+ * descriptors, and sends messages with descriptors.
  */
 #ifndef FUZZ_FUZZ_SOCKET_H
 #define FUZZ_FUZZ_SOCKET_H
@@ -24,9 +24,10 @@
 
 #define SOCKET_MAX_FDS 16 /* descriptors of one message */
 
-static uint64_t skipped_ms; /* how far the clock is ahead */
+static uint64_t skipped_ms; /* how far clocks are ahead of the kernel's */
 
-/* Replaces the function of libc in the whole program. */
+/* Replaces the function of libc in the whole program: each clock is skipped_ms
+ * ahead. */
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	int err = (int)syscall(SYS_clock_gettime, id, t);
@@ -37,8 +38,8 @@ int clock_gettime(clockid_t id, struct timespec *t)
 	return err;
 }
 
-/* Runs before main: libFuzzer starts threads, and a process that has several
- * may make no user namespace. */
+/* Enters a network namespace.  Runs before main, because libFuzzer starts
+ * threads, and a process with several threads cannot make a user namespace. */
 __attribute__((constructor)) static void enter_namespace(void)
 {
 	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
@@ -54,7 +55,7 @@ __attribute__((constructor)) static void enter_namespace(void)
 	close(fd);
 }
 
-/* How many descriptors this process has, and a few more, always the same. */
+/* Returns the number of descriptors of this process, plus a constant. */
 static inline uint32_t count_descriptors(void)
 {
 	DIR *all = opendir("/proc/self/fd");
@@ -67,8 +68,9 @@ static inline uint32_t count_descriptors(void)
 	return n;
 }
 
-/* Sends one message with n descriptors, SOCKET_MAX_FDS at most, which stay the
- * caller's.  Does nothing if the peer has hung up or does not read. */
+/* Sends one message with n descriptors, at most SOCKET_MAX_FDS, which stay the
+ * caller's.  Sends nothing if the peer has closed its socket, or if the socket
+ * is full. */
 static inline void send_with(int socket, const void *bytes, size_t size,
 			     const int *fds, size_t n)
 {

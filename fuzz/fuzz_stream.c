@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * iWARP: the input is a program of one-byte commands with operands, for two
- * queue pairs and the two byte streams between them.  Forged segments have a
+ * iWARP: the input is a program of one-byte commands with operands.  There are
+ * two queue pairs and two byte streams between them.  Forged segments have a
  * right CRC and a sequence number near the expected one, so that the first
  * checks do not refuse them.
  */
@@ -17,14 +17,15 @@
 
 #define DEPTH	   16
 #define PIPE_BYTES (1u << 20)
-#define ROOM	   70000u
+#define ROOM	   70000u /* the most bytes that one call gives */
 
+/* A byte stream: bytes[tail..head) are under way. */
 struct pipe {
 	uint8_t bytes[PIPE_BYTES];
 	uint32_t head, tail;
 };
 
-/* pipe[i] goes from side i to the other side. */
+/* pipe[i] goes from side i to side !i. */
 struct script {
 	struct input_bytes in;
 	struct two_hcas *two_hcas;
@@ -61,7 +62,7 @@ static void fill_pipe(struct script *s, int i)
 					    ROOM, s->two_hcas->now_ns);
 }
 
-/* Side i receives n bytes, or as many as there are. */
+/* Gives side i the next n bytes, or all bytes if there are fewer. */
 static void deliver(struct script *s, int i, uint32_t n)
 {
 	struct two_hcas_side *side = &s->two_hcas->side[i];
@@ -70,7 +71,8 @@ static void deliver(struct script *s, int i, uint32_t n)
 
 	if (n > p->head - p->tail)
 		n = p->head - p->tail;
-	/* exactly n bytes and one, so that the sanitizer finds reads beyond */
+	/* in a block of its own, so that the sanitizer finds reads behind it;
+	 * of n + 1 bytes, because n may be 0 */
 	copy = malloc(n + 1u);
 	CHECK(copy);
 	memcpy(copy, p->bytes + p->tail, n);
@@ -200,8 +202,8 @@ static void open_streams(struct script *s)
 	}
 }
 
-/* After the end of its stream each request and each receive has completed
- * once. */
+/* Checks that after the end of its stream each request and each receive has
+ * completed once. */
 static void check_the_end(struct script *s)
 {
 	collect(s);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libibverbs: the input is a program that creates, modifies, posts and
- * destroys, by valid and invalid calls.  Each call succeeds or returns an errno
- * value, and in the end all objects can be destroyed in the right order.  Needs
- * a broker and a network namespace of its own: tests/threads/with_broker.sh.
+ * libibverbs: the input is a program of valid and invalid calls, which create,
+ * modify and destroy objects, and post requests.  Each call must succeed or
+ * return an errno value, and in the end all objects can be destroyed in the
+ * right order.  Needs a broker in a network namespace of its own, which
+ * tests/threads/with_broker.sh makes.
  */
 #include "fuzz.h"
 #include "input.h"
@@ -15,7 +16,7 @@
 
 #define SLOTS  4
 #define MEMORY 65536
-#define GID    1 /* IPv4, RoCEv2 */
+#define GID    1 /* the index of the IPv4 address as RoCEv2 */
 
 struct script {
 	struct input_bytes in;
@@ -33,7 +34,7 @@ static struct ibv_context *ctx;
 static union ibv_gid gid;
 static char memory[MEMORY];
 
-/* A number, mostly small, sometimes the largest. */
+/* Returns a number, mostly a small one, sometimes the largest. */
 static uint32_t number(struct script *s)
 {
 	uint8_t v = input_u8(&s->in);
@@ -43,7 +44,7 @@ static uint32_t number(struct script *s)
 	return v < 250 ? 1u << v % 32 : UINT32_MAX;
 }
 
-/* A slot, mostly one of the first two, which have objects from the start. */
+/* Returns a slot, mostly one of the first two, which have objects at first. */
 static uint32_t slot(struct script *s)
 {
 	uint8_t v = input_u8(&s->in);
@@ -63,7 +64,7 @@ static void *made(void *object)
 	return object;
 }
 
-/* Destroys an object and empties its slot; EBUSY leaves the object there. */
+/* Destroys an object and empties its slot.  With EBUSY the object stays. */
 #define DESTROY(pointer, call)                                                 \
 	do {                                                                   \
 		if (pointer) {                                                 \
@@ -188,8 +189,8 @@ static void destroy(struct script *s)
 	}
 }
 
-/* Modifies to any state with any attributes; mostly a valid step towards RTS.
- */
+/* Modifies a QP: mostly by a valid step towards RTS, sometimes to any state
+ * with any attributes. */
 static void modify(struct script *s)
 {
 	static const int steps[][3] = {

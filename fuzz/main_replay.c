@@ -7,10 +7,11 @@
  *		 [--runs N | --smoke SECONDS] [--seed S] [--first RUN]
  *		 [FILE...]
  *
- * Each FILE, and each frame of --frames without its first --skip and last
- * --trim bytes, is a seed, which is run unchanged first.  The input of a run
- * follows from S and the run's number, so the line printed at a crash repeats
- * it.
+ * A seed is a FILE, a frame of --frames without its first --skip and its last
+ * --trim bytes, or BYTES random bytes of --noise.  Each seed is run unchanged
+ * first.  Then come runs of mutated seeds.  S and the run's number alone decide
+ * the input of a run.  If a run crashes, the options that repeat it are
+ *printed.
  */
 #include "fuzz.h"
 
@@ -40,7 +41,7 @@ static struct {
 
 static struct input **seeds;
 static size_t seed_count;
-/* The message if the present run kills the process. */
+/* The message that is printed if the present run ends the process. */
 static char epitaph[160];
 static uint64_t rng;
 
@@ -62,8 +63,8 @@ static size_t below(size_t n)
 static void prepare_epitaph(unsigned long long run)
 {
 	snprintf(epitaph, sizeof(epitaph),
-		 "replay: died in run %llu; same arguments, but: --seed %llu "
-		 "--first %llu --runs 1\n",
+		 "replay: run %llu ended the process; to repeat: the same "
+		 "arguments, but --seed %llu --first %llu --runs 1\n",
 		 run, options.seed, run);
 }
 
@@ -81,7 +82,8 @@ static void on_signal(int number)
 	raise(number);
 }
 
-/* Defined in a program with a sanitizer, which ends the program itself. */
+/* Defined in a program with a sanitizer.  The sanitizer catches the signals and
+ * ends the program. */
 void __sanitizer_set_death_callback(void (*callback)(void))
 	__attribute__((weak));
 
@@ -89,7 +91,8 @@ static void catch_deaths(void)
 {
 	static const int others[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
-	snprintf(epitaph, sizeof(epitaph), "replay: died in a seed itself\n");
+	snprintf(epitaph, sizeof(epitaph),
+		 "replay: an unchanged seed ended the process\n");
 	signal(SIGABRT, on_signal);
 	if (__sanitizer_set_death_callback) {
 		__sanitizer_set_death_callback(say_epitaph);
@@ -151,7 +154,8 @@ static void load_frames(void)
 	frames_free(&all);
 }
 
-/* For a harness whose input is a program: random bytes are valid programs. */
+/* Adds seeds of random bytes, for a harness whose input is a program: any bytes
+ * are a valid program. */
 static void load_noise(void)
 {
 	static uint8_t noise[MAX_INPUT];
@@ -184,8 +188,8 @@ static void dump_seeds(void)
 	}
 }
 
-/* Runs a copy in a block of exactly this size: sanitizers see accesses behind
- * it. */
+/* Runs a copy of the input in a block of exactly its size, so that sanitizers
+ * find accesses behind the input. */
 static void run_one(const uint8_t *bytes, size_t size)
 {
 	uint8_t *exact = malloc(size ? size : 1);
@@ -217,8 +221,8 @@ static size_t insert_range(uint8_t *p, size_t size)
 	return size + n;
 }
 
-/* Puts the tail of another seed, from the same offset on, in place of the rest.
- */
+/* Replaces the bytes from a random offset on by those of another seed from the
+ * same offset on. */
 static size_t splice(uint8_t *p, size_t size)
 {
 	const struct input *other = seeds[below(seed_count)];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests and receives of a harness with two adapters. */
+/* Draws requests and receives for a harness with two adapters. */
 #ifndef FUZZ_WORK_H
 #define FUZZ_WORK_H
 
@@ -7,7 +7,7 @@
 #include "input.h"
 #include "scenario/two_hcas.h"
 
-/* An offset or a length: mostly inside the memory, sometimes not. */
+/* Returns an offset or a length in bytes, mostly one inside the memory. */
 static inline uint32_t work_place(struct input_bytes *in)
 {
 	uint32_t v = input_u16(in);
@@ -15,13 +15,15 @@ static inline uint32_t work_place(struct input_bytes *in)
 	return v >= 0xfff0 ? v << 16 : v << 3;
 }
 
+/* Has the queue no room for another request? */
 static inline bool work_is_full(const struct wq *q)
 {
 	return shared_own(&q->head) - shared_load(&q->tail) >= q->depth;
 }
 
-/* Posts a request of side i with these of its flags that the input may choose;
- * returns whether there was room. */
+/* Posts a request of side i.  chosen: the flags that the input may set; always:
+ * the flags that are set in any case.  Returns false, and posts nothing, if the
+ * QP is not in RTS or a later state, or its send queue is full. */
 static inline bool work_send(struct input_bytes *in, struct two_hcas *d, int i,
 			     uint8_t chosen, uint8_t always)
 {
@@ -54,7 +56,8 @@ static inline bool work_send(struct input_bytes *in, struct two_hcas *d, int i,
 	return true;
 }
 
-/* Posts a receive of side i; returns whether there was room. */
+/* Posts a receive of side i.  Returns false, and posts nothing, if the QP is in
+ * RESET or its receive queue is full. */
 static inline bool work_recv(struct input_bytes *in, struct two_hcas *d, int i)
 {
 	struct two_hcas_side *side = &d->side[i];
