@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The entry for people.  Meson builds; the work is in ci/, one script a task.
+# The commands for people.  Each calls a script of ci/, and Meson builds.
 .PHONY: all setup demo test nightly bench package bundle check-format format lint docs \
 	clean help
 MAKEFLAGS += --no-print-directory
@@ -18,10 +18,10 @@ help:
 	@echo "make nightly      the long runs: 20 000 seeds, fuzzing, valgrind"
 	@echo "make bench        measure against the raw limit of this machine"
 	@echo "make package      Debian packages, left in build/package"
-	@echo "make bundle       one tar file that runs where it is unpacked, there too"
-	@echo "make check-format does clang-format agree?  (make format: obey it)"
+	@echo "make bundle       one tar file that runs where it is unpacked, in build/package"
+	@echo "make check-format check the C code by clang-format (make format: change it)"
 	@echo "make docs         write the generated parts of the documents"
-	@echo "make setup        get packages: apt-get for root, else build/deb"
+	@echo "make setup        get packages: installed for root, else unpacked in build/deb"
 	@echo "make clean        remove build/ and ./adverb"
 
 setup:

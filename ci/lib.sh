@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by the scripts of ci/: where things are, who runs them, how they
-# report.  Every test script prints `ok NAME`, `FAIL NAME: why`, `skipped
-# NAME: why` and ends with `N passed, N failed, N skipped`.
+# Sourced by the scripts of ci/: the folders, the user who runs tests, and how
+# results are reported.  Every test script prints lines `ok NAME`, `FAIL NAME:
+# why` or `skipped NAME: why`, and ends with `N passed, N failed, N skipped`.
 # shellcheck shell=bash
 set -u
 umask 022
@@ -12,7 +12,7 @@ JOBS=${JOBS:-$(nproc)}
 NOBODY=65534
 export LC_ALL=C.UTF-8
 # True for root of the machine, who can become another user.  Root of a user
-# namespace with one user cannot, and counts as an ordinary user.
+# namespace with one user ID cannot do so, and counts as an ordinary user.
 is_root() {
 	local count=0 n
 	[ "$(id -u)" = 0 ] || return
@@ -36,8 +36,8 @@ ok() { passed=$((passed + 1)); echo "ok $*"; }
 fail() { failed=$((failed + 1)); echo "FAIL $*"; }
 skip() { skipped=$((skipped + 1)); echo "skipped $*"; }
 
-# count FILE NAME: adds the last count line of a file to the sums; without such
-# a line adds one failure.
+# count FILE NAME: adds the last line `N passed, N failed, N skipped` of FILE to
+# the sums.  If there is no such line, adds one failure.
 count() {
 	local line
 	line=$(grep -aE '^[0-9]+ passed, [0-9]+ failed' "$1" | tail -1)
@@ -77,8 +77,9 @@ step() {
 # why`.
 why_not() { sed -n 's/^skipped: //p' "$1" | tail -n 1; }
 
-# As step, but exit status 77 with a reason means that there can be no bare root
-# here, and counts as skipped.
+# on_bare NAME COMMAND...: runs a command that uses ci/bare, as step does.  Exit
+# status 77 with a reason means that no bare root can be made here, and counts as
+# skipped.
 on_bare() { # NAME COMMAND...
 	local name=$1 log began=$SECONDS status took why
 	shift
@@ -95,8 +96,9 @@ on_bare() { # NAME COMMAND...
 	esac
 }
 
-# Runs a command that prints a count, and shows its output without the count.
-# Exit status 77 with a reason counts as skipped, and is returned.
+# Runs a command that prints a count, shows the other lines of its output, and
+# adds the count to the sums.  Exit status 77 with a reason counts as skipped, and
+# keep then returns 77.
 keep() { # NAME COMMAND...
 	local name=$1 log=$LOG/$1.log began=$SECONDS before status
 	say "--- $name"
@@ -114,9 +116,9 @@ keep() { # NAME COMMAND...
 		fail "$name: exit status $status; see ${log#"$ROOT"/}"
 }
 
-# Ends ci/bare if no root could be made, and says why.  ROOTED is yes if the
-# user is root and can make namespaces: then an archive that does not answer is
-# the only reason to skip, with 77; anything else is an error.
+# Ends ci/bare because no root could be made, and says why.  ROOTED is yes if the
+# user is root and can make namespaces.  Then ci/bare is skipped, with status 77,
+# only if an archive does not answer; any other reason is an error.
 no_base() { # ROOTED WHY SOURCE...: lines of apt's list
 	local rooted=$1 why=$2 silent
 	shift 2
@@ -148,7 +150,8 @@ silent_archive() { # SOURCE...
 	return $status
 }
 
-# As step, but a success is not counted, and a failure ends the script.
+# need NAME COMMAND...: runs a command as step does, but does not count a success,
+# and ends the script after a failure.
 need() {
 	step "$@" >"$LOG/need.$$" || { cat "$LOG/need.$$"; finish; }
 	rm -f "$LOG/need.$$"
@@ -206,8 +209,9 @@ as_user() {
 		XDG_RUNTIME_DIR="$USER_HOME/run" "${drop[@]}" "$@"
 }
 
-# Prints the suites of tests/system, or those with the given names.  Modules of
-# the folder lib are no suites, nor is mallory.py, which runs other suites.
+# Prints the suites of tests/system, or those with the given names.  The modules
+# of the folder lib are not suites.  mallory.py is left out, too, because it runs
+# other suites.
 system_suites() { # [NAME...]
 	local script
 	for script in tests/system/*/*.py; do
@@ -219,9 +223,9 @@ system_suites() { # [NAME...]
 	done
 }
 
-# Prints the word that runs a suite as the right user.  Some suites need root,
-# to be two users or to change a device's settings; all others run without
-# privilege.
+# Prints the word that runs a suite as the right user.  Some suites need root, in
+# order to run programs of two users or to change settings of a device.  All others
+# run without privilege.
 suite_as() { # SCRIPT
 	case $1 in
 	*/users.py | */sport.py | */trespass.py) ;;

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """ci/recipe.py KIND FILE [NAME [OF]]: prints a recipe as a shell script.
 
-    block FILE NAME   the block behind <!-- recipe: NAME --> of a document
+    block FILE NAME   the block after <!-- recipe: NAME --> in a document
     names FILE        the names of a document's blocks
     held FILE NAME OF prints nothing; fails unless the file OF has all lines
                       of the block in the block's order
-    image FILE        COPY, ADD and RUN of a Containerfile, done in /; sources
-                      are files of the current folder
+    image FILE        what COPY, ADD and RUN of a Containerfile do, in /;
+                      sources are files of the current folder
     github FILE       the `run:` of a GitHub workflow's jobs
     gitlab FILE       the `script:` of a GitLab pipeline's jobs
     pod FILE          all containers of a pod at once, each as the pod's user,
@@ -17,8 +17,8 @@
                       variables and limits; if the unit has a socket, ExecStart
                       runs when the first client connects
 
-The scripts of pod and unit run as root in a bare root (ci/bare).  A key that
-recipe.py does not know is an error, so that each line of a recipe is tested.
+The scripts of pod and unit run as root in a bare root (ci/bare).  recipe.py fails
+if it does not know a key of FILE, so that each line of a recipe is tested.
 """
 
 import re
@@ -54,7 +54,8 @@ exec %(listen)ssetpriv --reuid=%(user)s --regid=%(user)s --clear-groups \\
 	--inh-caps=-all --bounding-set=-all --no-new-privs \\
 	env -i PATH=%(path)s %(variables)s %(ExecStart)s) &
 """
-# The program gets the socket as standard input, as by StandardInput=socket.
+# --inetd gives the program the socket as standard input, as StandardInput=socket
+# does.
 LISTEN = "systemd-socket-activate --inetd --seqpacket --listen=%s "
 CONTAINER = """
 unshare --pid --mount --uts --fork --kill-child sh -ec '
