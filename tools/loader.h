@@ -23,8 +23,7 @@
  */
 bool loader_shim(const char *libdir, char *name, const char **why);
 
-#define LOADER_WHY (2 * PATH_MAX) /* bytes of a reason, with the 0 at its end  \
-				   */
+#define LOADER_WHY (2 * PATH_MAX) /* bytes of a reason */
 
 /* Is one of the three libraries missing in @libdir, or unreadable?  If so, @why
  * says which, as a sentence without a full stop. */
