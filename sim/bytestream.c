@@ -12,14 +12,14 @@
 #define LIMIT_MAX   100000u /* the most bytes that a full stream holds */
 #define ROOM	    (2 * FPDU_ULPDU_MAX)
 #define STREAM_SIZE (LIMIT_MAX + ROOM)
-#define WIRE_NS	    5000   /* the least time of bytes on the way */
-#define LATE_NS	    300000 /* bytes may be late by up to this */
-#define AGAIN_MS    200	   /* by up to this, if TCP sends a segment again */
+#define WIRE_NS	    5000   /* the least time that bytes are under way */
+#define LATE_NS	    300000 /* the most by which bytes are late */
+#define AGAIN_MS    200	   /* the most if TCP sends a segment again */
 
 struct bytestream {
 	uint64_t at_ns;	     /* when the next bytes arrive */
-	uint32_t head, tail; /* free-running positions of bytes */
-	uint32_t limit;	     /* the stream is full if it has so many bytes */
+	uint32_t head, tail; /* bytes[tail] to bytes[head - 1] are under way */
+	uint32_t limit;	     /* bytes under way if the stream is full */
 	bool is_open;
 	bool is_full;  /* the sender waits for room */
 	bool is_ended; /* the sender puts no more bytes in */

@@ -34,7 +34,7 @@ struct service {
 	/* May the program post f's next request now?  NULL: always. */
 	bool (*may_post)(const struct flow *f);
 	/* Called for each flow at the end of a round, before the QPs enter
-	 * RESET.  NULL: nothing is to do. */
+	 * RESET.  NULL: the service has nothing to do then. */
 	void (*end)(struct flow *f);
 	/* --- the oracle --- */
 	/* May request i of f complete with this status? */

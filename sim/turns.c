@@ -28,15 +28,15 @@
 #define PROGRAMS    WORLD_HOSTS
 #define NO_FIBER    (WORLD_HOSTS + 1)
 #define SWITCH	    300000 /* the chance of a switch at a step, in millionths */
-#define SLOW	    200000 /* the chance of a slow fiber in a turn, likewise */
+#define SLOW	    200000 /* the chance of a slow fiber, in millionths */
 /* How many times other fibers run before a slow fiber does: so often that a
  * fiber gives up its wait for a lock that the slow fiber holds. */
 #define SLOW_TURNS (4 * ALOCK_SOON)
 
 static struct {
 	struct world *w;
-	/* main: of turns_take; of: of the fibers, one for each host and one,
-	 * PROGRAMS, for all programs */
+	/* main: the context of turns_take; of: the contexts of the fibers, one
+	 * for each host and one, PROGRAMS, for all programs */
 	ucontext_t main, of[WORLD_HOSTS + 1];
 	void *stack[WORLD_HOSTS + 1];
 	bool is_running[WORLD_HOSTS + 1]; /* the fiber's turn is not over */

@@ -114,10 +114,11 @@ struct flow {
 	struct ibt_qp *q; /* NULL while the host is dead */
 	uint32_t pd;
 	struct region region[REGION_COUNT];
-	/* psn: the latest initial PSN.  The others are offsets.  In from's
-	 * memory: source, of the bytes that requests send; [sink, sink_end), of
-	 * what is left for results.  In to's memory: constant, of bytes that
-	 * only READs use; writable, for WRITEs and READs; atomics, of words. */
+	/* psn is the latest initial PSN.  The other members are offsets.  In
+	 * from's memory the bytes that requests send begin at source, and
+	 * [sink, sink_end) is left for results.  In to's memory the area that
+	 * only READs use begins at constant, the area for WRITEs and READs at
+	 * writable, and the words for atomics at atomics. */
 	uint32_t source, sink, sink_end, psn, atomics, writable, constant;
 	/* [recv_brk, recv_end) of to's memory is left for receives. */
 	uint32_t recv_brk, recv_end;

@@ -196,7 +196,8 @@ void world_fail(struct world *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Adds data to the hash, which must be the same in each run of the seed. */
 void world_hash(struct world *w, const void *data, size_t bytes);
-/* The programs take the progress lock of h, or of all hosts if h is NULL. */
+/* Takes the progress lock of h, or of all hosts if h is NULL, for the programs:
+ * waits until the hosts' turns are over. */
 void world_take_lock(struct world *w, struct host *h);
 /* Puts frame f in flight; the world owns f from here on. */
 void world_fly(struct world *w, struct flight *f);

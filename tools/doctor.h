@@ -50,7 +50,8 @@ void doctor_mem_self(void);
 /* Checks whether a process may write into another process of its user, and
  * whether such processes exchange data without packets.  Prints two lines. */
 void doctor_mem_other(void);
-/* Checks that memfd_create works, and its seals.  Prints one line. */
+/* Checks that memfd_create works, and that its memory can be sealed.  Prints
+ * one line. */
 void doctor_mem_memfd(void);
 
 #endif

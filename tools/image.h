@@ -23,7 +23,7 @@
  * the 0 at its end. */
 enum { IMAGE_MAX = 64, IMAGE_PATH = 256 };
 
-/* By which the contents of a file are recognised. */
+/* What identifies the contents of a file. */
 struct image_version {
 	uint32_t crc;	 /* CRC-32C of the contents */
 	long long bytes; /* the file's size */

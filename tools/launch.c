@@ -20,9 +20,8 @@
 #include <unistd.h>
 
 /* launch_init looks for a folder with this file. */
-#define LIBRARY "libibverbs.so.1"
-#define SCRIPTS_MAX                                                            \
-	4 /* as far as an interpreter that is a script is followed */
+#define LIBRARY	    "libibverbs.so.1"
+#define SCRIPTS_MAX 4 /* interpreters that are scripts themselves */
 
 const char launch_pcap_help[] =
 	"  --pcap FILE      write every frame to FILE (pcapng, opens in "

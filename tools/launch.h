@@ -5,7 +5,7 @@
  *
  * Shared by `adverb run` and `adverb pair`.  launch_init, launch_option and
  * launch_check fill a struct launch; launch_exec only reads it.  A struct
- * launch borrows the strings given to launch_env. Single-threaded programs
+ * launch borrows the strings given to launch_env.  Single-threaded programs
  * only; no lock.
  */
 #ifndef TOOLS_LAUNCH_H

@@ -20,7 +20,7 @@ enum { SIDE_LINE_MAX = 4096 };
 struct side {
 	const char *name; /* "server" or "client" */
 	pid_t pid;	  /* 0: not started */
-	int out;	  /* from it stdout and stderr are read; -1: closed */
+	int out;	  /* the read end of stdout and stderr; -1: closed */
 	bool ended;	  /* the process was reaped */
 	bool killed;	  /* by side_kill: status is not the program's own */
 	int status;	  /* once ended: as a shell's, 128 + N for signal N */

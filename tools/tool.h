@@ -22,8 +22,7 @@ struct tool {
 	const char *server[TOOL_WORDS_MAX];
 	const char *client[TOOL_WORDS_MAX];
 	const char *last;
-	bool client_only_args; /* the server does not get the user's arguments
-				*/
+	bool client_only_args; /* only the client gets the user's arguments */
 	bool server_stays;     /* the server never ends by itself */
 	const char *port_long; /* the long name of the -p option, or NULL */
 	/* the client's program, in the server's folder; NULL: the server's */
