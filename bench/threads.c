@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * threads [OPTION...] COUNT: COUNT workers, which are threads or processes,
- *send requests to one passive process.  Each worker has a protection domain, a
+ * send requests to one passive process.  Each worker has a protection domain, a
  * completion queue and a connected queue pair of its own, and 64 requests
  * outstanding.  Prints the sum of the rates as one line of JSON.  Linked with
  * the system's libibverbs; `adverb run` loads adverb's.

@@ -13,10 +13,10 @@
  * UDP_GRO and copies each payload to its place.  At most WINDOW packets are
  * outstanding: the receiver counts packets in a page that both processes share.
  *
- * -p: the first packet has no RETH either, no CRC is computed, but its 4 bytes
- * are sent, and no payload is copied to its place.  -o: one packet a call.  -k:
- * the receiver peeks at the first header, the kernel copies the payloads to
- * their places, and the CRC is computed there.
+ * -p: no packet has a RETH, no payload is copied to its place, and no CRC is
+ * computed, but its 4 bytes are sent.  -o: one packet a call.  -k: the receiver
+ * peeks at the first header, the kernel copies the payloads to their places,
+ *and the CRC is computed there.
  */
 #include "raw.h"
 #include "util/crc.h"
@@ -41,8 +41,8 @@
 #define TRAIN	 64	  /* most packets of one sendmmsg */
 #define SILENCE	 20000000 /* ns; then missing packets count as lost */
 
-/* In place of BTH and RETH.  first: this is the message's first packet;
- * offset: of the payload in the message. */
+/* The headers of a packet, in place of BTH and RETH.  first: 1 in a message's
+ * first packet; offset: where the payload begins in the message. */
 struct header {
 	uint32_t first, offset, spare, extended[4];
 };
@@ -59,10 +59,10 @@ struct sender {
 	struct shared *shared;
 	int fd;
 	char *payload;
-	/* Packets so far: sent; taken for lost; taken by the receiver at time
-	 * seen_ns. */
+	/* Numbers of packets.  sent: all that were sent; lost: those that count
+	 * as lost; seen: the receiver's count when it last changed. */
 	uint64_t sent, lost, seen;
-	int64_t seen_ns; /* 0: no time */
+	int64_t seen_ns; /* the time of that change; 0: none */
 	struct header headers[TRAIN];
 	uint32_t trailers[TRAIN];
 	struct iovec iov[3 * TRAIN];

@@ -214,7 +214,8 @@ static int plan_vendor(struct plan *p, const struct vendor *v)
 	    snprintf(p->vendor_conf + used, left, "/" LIB "/vendor/%s\n",
 		     name) < (int)left)
 		return plan_add(p, from, to);
-	fprintf(stderr, "adverb: %s has too long a name.\n", v->folder);
+	fprintf(stderr, "adverb: the path %s is too long; move adverb.\n",
+		v->folder);
 	return -1;
 }
 

@@ -21,7 +21,7 @@
 
 enum {
 	ARGV_MAX = 256,
-	GRACE_MS = 3000,   /* after a side fails, the other side is stopped */
+	GRACE_MS = 3000,   /* from a side's failure to the stop of its peer */
 	TERM_MS = 2000,	   /* between SIGTERM and SIGKILL */
 	READY_POLL_MS = 5, /* between looks: a listen(2) raises no event */
 	STATUS_TIMEOUT = 124,
