@@ -10,8 +10,8 @@
  * An FPDU has -m bytes at most, by default as many as a TCP segment of the
  * connection carries.  Both ends compute CRC-32C.  The receiver knows the
  * lengths of all FPDUs in advance: recvmsg writes each payload to its place,
- *and the program copies nothing.  -p: no CRC is computed, but its 4 bytes are
- *sent.
+ * and the program copies nothing.  -p: no CRC is computed, but its 4 bytes are
+ * sent.
  */
 #include "raw.h"
 #include "util/crc.h"

@@ -11,7 +11,7 @@
  * --trim bytes, or BYTES random bytes of --noise.  Each seed is run unchanged
  * first.  Then come runs of mutated seeds.  S and the run's number alone decide
  * the input of a run.  If a run crashes, the options that repeat it are
- *printed.
+ * printed.
  */
 #include "fuzz.h"
 
