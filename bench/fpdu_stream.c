@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages over TCP in FPDUs of the shape of RDMA WRITE over iWARP (RFC 5041,
- * 5044): the raw limit of the rate of iWARP over a socket.
+ * Messages over TCP in FPDUs with headers of the sizes of RDMA WRITE over iWARP
+ * (RFC 5041, 5044): the raw limit of iWARP's rate over a socket.
  *
  *	+----+---------+---+ +----+---------+---+
  *	| 16 | payload | 4 | | 16 | payload | 4 | ...	one sendmsg

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * mpi_pingpong [-s BYTES] [-n ROUNDS] [-w WINDOW]: measures the latency or the
- * rate of MPI between two processes of one host, over the transport that mpirun
- * is told to use.
+ * rate of MPI between two processes of one host, over the transport that
+ * mpirun's options choose.
  *
  *	-w 0	latency: half the time of a round
  *		rank 0 -- message --> rank 1 -- message --> rank 0

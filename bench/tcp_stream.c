@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One end writes to a TCP connection, the other end reads from it, -s bytes a
+ * One end writes to a TCP connection and the other end reads, -s bytes per
  * call: the rate of a program without RDMA.
  */
 #include "raw.h"

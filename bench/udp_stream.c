@@ -14,9 +14,9 @@
  * outstanding: the receiver counts packets in a page that both processes share.
  *
  * -p: no packet has a RETH, no payload is copied to its place, and no CRC is
- * computed, but its 4 bytes are sent.  -o: one packet a call.  -k: the receiver
- * peeks at the first header, the kernel copies the payloads to their places,
- * and the CRC is computed there.
+ * computed, but its 4 bytes are sent.  -o: one packet per call.  -k: the
+ * receiver peeks at the first header, the kernel copies the payloads to their
+ * places, and the CRC is computed there.
  */
 #include "raw.h"
 #include "util/crc.h"

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MESSAGES 64 /* messages a call, with -o */
+#define MESSAGES 64 /* messages per call, with -o */
 
 /* Copies MESSAGES messages by one call; returns their number. */
 static uint64_t copy_many(pid_t to, void *memory, size_t bytes)

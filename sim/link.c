@@ -9,8 +9,8 @@
 #include "util/bits.h"
 
 #define WIRE_NS	 5000	/* the time of a frame on the link */
-#define LATE_NS	 300000 /* the most by which a frame is delayed */
-#define NUDGE_NS 500	/* the most by which a frame is delayed a little */
+#define LATE_NS	 300000 /* the longest delay of a frame */
+#define NUDGE_NS 500	/* the longest of the short delays of a frame */
 
 /* Flips one bit; false: the frame is dropped. */
 static bool corrupt_frame(struct world *w, struct flight *f)

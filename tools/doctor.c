@@ -352,7 +352,7 @@ int doctor_main(int argc, char **argv)
 
 		fprintf(asked ? stdout : stderr,
 			"usage: adverb doctor\n\nPrints one line for each thing "
-			"that adverb needs of this machine.  The line\n"
+			"that adverb needs from this machine.  The line\n"
 			"begins with ok; with slow, and says why; or with no, "
 			"and says what to do.\n"
 			"The exit status is 1 if a line begins with no.\n");

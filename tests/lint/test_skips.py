@@ -94,7 +94,7 @@ def compare(folder, user, root, want):
 def count(folder):
     """A skip that is counted and not told, and a run that has not ended."""
     return wrong(ask(folder, [output(OTHERS, 7), output(OTHERS)]),
-                 "user: 7 skips are counted and 5 are told") or \
+                 "user: 7 skips are counted, but 5 are named") or \
         wrong(ask(folder, ["ok a\n", output(())]),
               "user: the run ended without a count")
 
