@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * growth: structures that later headers have made larger, as programs built
- * against old and new ones reach into them: nothing is written past the end of
- * a caller's smaller one, and what the newest have more is there.  The layouts
- * are those of rdma-core 65, whatever headers this is built with.
+ * growth: structures that later headers have made larger, used by programs
+ * built with old and with new headers.  Nothing is written past the end of a
+ * caller's smaller structure, and a larger structure has the newest members.
+ * The layouts are those of rdma-core 65, whatever headers this file is built
+ * with.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,8 +20,8 @@ static struct endpoint e[2];
 
 /* ---- the tables of a context ---- */
 
-/* The word so many bytes before the ibv_context: how inline functions of any
- * header find an operation. */
+/* Returns the word that is so many bytes before the ibv_context.  The inline
+ * functions of the headers find operations at such distances. */
 static void *before(const struct ibv_context *ctx, size_t bytes)
 {
 	void *word;
@@ -35,7 +36,7 @@ static const struct newer_ops *newest_ops(const struct ibv_context *ctx)
 			      sizeof(struct newer_ops));
 }
 
-/* 656 bytes and a mutex in release 65. */
+/* The table, struct verbs_context, has 656 bytes and a mutex in release 65. */
 static void a_context_has_the_table_of_release_65(void)
 {
 	const void *compat;
@@ -45,13 +46,13 @@ static void a_context_has_the_table_of_release_65(void)
 	EXPECT((size_t)before(e[0].ctx, 8) == 656 + MUTEX);
 }
 
-/* Some inline functions test no pointer. */
+/* Some inline functions call an operation without a test for NULL. */
 static void no_operation_is_missing(void)
 {
 	const struct newer_ops *ops = newest_ops(e[0].ctx);
 
 	for (size_t bytes = 320 + sizeof(*ops); bytes >= 24; bytes -= 8)
-		if (bytes != 112) /* which is a library's own */
+		if (bytes != 112) /* the library's own data */
 			check_expect(before(e[0].ctx, bytes),
 				     "NULL %zu bytes before", bytes);
 	for (size_t i = 0; i < 32; i++) {
@@ -87,7 +88,7 @@ static void the_newest_operations_are_where_they_belong(void)
 
 enum { ROOM = 600, CANARY = 0xc7 };
 
-/* So many bytes are written, and those behind them are not. */
+/* Returns whether no byte behind the first `size` bytes was written. */
 static bool is_within(const uint8_t room[ROOM], size_t size)
 {
 	for (size_t i = size; i < ROOM; i++)
@@ -103,8 +104,9 @@ static bool is_zero(const uint8_t *bytes, size_t n)
 	return !n;
 }
 
-/* Sizes: of before 2019, of release 44, of 56 and later, of one to come. */
-static void a_port_is_told_as_far_as_the_caller_knows_it(void)
+/* The sizes are those of a release before 2019, of release 44, of release 56
+ * and later, and of a release to come. */
+static void query_port_writes_what_fits_the_callers_structure(void)
 {
 	static const size_t sizes[] = {48, 52, 56, 80};
 	int (*query)(struct ibv_context *, uint8_t, void *, size_t) =
@@ -125,7 +127,8 @@ static void a_port_is_told_as_far_as_the_caller_knows_it(void)
 	}
 }
 
-/* By the exported call, and by the table of the oldest headers. */
+/* Calls the exported function, and the operation in the table of the oldest
+ * headers. */
 static void an_old_caller_has_48_bytes_for_a_port(void)
 {
 	int (*query[2])(struct ibv_context *, uint8_t, void *);
@@ -141,7 +144,7 @@ static void an_old_caller_has_48_bytes_for_a_port(void)
 	}
 }
 
-static void a_device_is_told_as_far_as_the_caller_knows_it(void)
+static void query_device_writes_what_fits_the_callers_structure(void)
 {
 	static const size_t sizes[] = {232, 304, 400, 512};
 	int (*query)(struct ibv_context *, const void *, void *, size_t) =
@@ -195,7 +198,7 @@ static void a_flush_is_refused_and_posts_nothing(void)
 	newest->wr_flush(qp, e[1].mr->rkey, (uintptr_t)e[1].region, 8, 1, 0);
 	EXPECT(ibv_wr_complete(qp) == EOPNOTSUPP);
 	EXPECT(!ibv_poll_cq(e[0].cq, 1, &wc));
-	/* and the next goes */
+	/* the next request is executed */
 	ibv_wr_start(qp);
 	qp->wr_id = 2;
 	ibv_wr_rdma_write(qp, e[1].mr->rkey, (uintptr_t)e[1].region);
@@ -204,8 +207,9 @@ static void a_flush_is_refused_and_posts_nothing(void)
 	EXPECT(endpoint_wait(&e[0], &wc) && !wc.status && wc.wr_id == 2);
 }
 
-/* The call is neither announced nor given to a program that asks for it. */
-static void a_flush_is_not_to_be_had(void)
+/* A QP with flush operations, a work request for a flush and a region with a
+ * flush access flag are refused. */
+static void a_flush_cannot_be_requested(void)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = e[0].cq,
@@ -241,13 +245,13 @@ int main(void)
 	check_run("no operation is missing", no_operation_is_missing);
 	check_run("the newest operations are where they belong",
 		  the_newest_operations_are_where_they_belong);
-	check_run("a port is told as far as the caller knows it",
-		  a_port_is_told_as_far_as_the_caller_knows_it);
+	check_run("query port writes what fits the callers structure",
+		  query_port_writes_what_fits_the_callers_structure);
 	check_run("an old caller has 48 bytes for a port",
 		  an_old_caller_has_48_bytes_for_a_port);
-	check_run("a device is told as far as the caller knows it",
-		  a_device_is_told_as_far_as_the_caller_knows_it);
-	check_run("a flush is not to be had", a_flush_is_not_to_be_had);
+	check_run("query device writes what fits the callers structure",
+		  query_device_writes_what_fits_the_callers_structure);
+	check_run("a flush cannot be requested", a_flush_cannot_be_requested);
 	endpoint_close_pair(e);
 	endpoint_open(&e[0], IBV_ACCESS_LOCAL_WRITE, 0);
 	endpoint_open(&e[1], IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,

@@ -18,7 +18,7 @@ LOOK = """
 import ctypes, os, sys
 def state():
     status = open('/proc/self/status').read().splitlines()
-    # SigQ counts what waits for any process of the user
+    # SigQ counts the signals that wait for any process of the user
     return (sorted(os.listdir('/proc/self/fd')), os.listdir('/proc/self/task'),
             [line for line in status if line.startswith('Sig') and
              not line.startswith('SigQ')])
@@ -29,7 +29,8 @@ if before != after:
     sys.exit(f'before {before}, after {after}')
 """
 
-# Beside what the loader itself does: openat, read, mmap, close of each file.
+# Calls that loading must not make.  The loader itself calls openat, read, mmap
+# and close for each file.
 CALLS = ("clone,clone3,fork,vfork,socket,socketpair,pipe2,eventfd2,"
          "epoll_create1,timerfd_create,signalfd4,memfd_create,inotify_init1,"
          "rt_sigaction,write,connect,bind,kill,execve")
@@ -44,7 +45,8 @@ def look(paths):
 
 
 def trace(paths):
-    """Error text, or None where strace is absent or not allowed."""
+    """Returns the calls that loading makes, as text, or None if strace is
+    absent or not allowed."""
     if not shutil.which("strace"):
         return None
     run = subprocess.run(
@@ -67,16 +69,17 @@ def main():
     env_less = [key for key in os.environ if key.startswith("LD_")]
     for key in env_less:
         del os.environ[key]
-    # With what ci/setup unpacked instead of installing.
+    # The libraries of Debian that ci/setup unpacked instead of installing.
     os.environ["LD_LIBRARY_PATH"] = ":".join(
         [str(lib)] + os.environ.get("DEB_LIBRARIES", "").split())
     report = Report()
     report.judge("loading opens nothing and starts nothing", look(paths))
     why = trace(paths)
     if why is None:
-        report.skip("loading makes no system call", "strace cannot run here")
+        report.skip("loading makes no system call of its own",
+                    "strace cannot run here")
     else:
-        report.judge("loading makes no system call", why)
+        report.judge("loading makes no system call of its own", why)
     report.finish()
 
 

@@ -12,7 +12,7 @@ import subprocess
 
 from report import LIBRARIES, Report, place
 
-# libpthread, libdl and librt are in libc since this one.
+# Since this version of glibc, libpthread, libdl and librt are in libc.
 NEWEST = (2, 34)
 SYSTEM = re.compile(r"libc\.so\.6|libm\.so\.6|ld-linux-[\w-]+\.so\.[12]")
 PROVIDER = re.compile(r"Version: \d+ +File: (\S+)")
@@ -39,7 +39,7 @@ def needed(path):
 
 
 def versions(path):
-    """(library, version) of each that the file names."""
+    """Yields (library, version) for each symbol version that the file names."""
     library = ""
     for line in readelf("-V", path).splitlines():
         if PROVIDER.search(line):

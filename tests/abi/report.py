@@ -9,7 +9,7 @@ LIBRARIES = ("libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3",
 
 
 def place(lib, library):
-    """The file of ours: in @lib, or in a folder of its own below."""
+    """Returns the path of our library: in @lib, or else in @lib/vendor/NAME."""
     if (lib / library).exists():
         return lib / library
     name = library.removeprefix("lib").split(".")[0]
@@ -17,7 +17,7 @@ def place(lib, library):
 
 
 def folders(lib):
-    """Those that hold ours."""
+    """Returns the folders that hold our libraries."""
     return list(dict.fromkeys(str(place(lib, name).parent)
                               for name in LIBRARIES))
 
@@ -48,14 +48,15 @@ class Report:
         print(f"skipped {name}: {why}")
 
     def judge(self, name, why):
-        """An empty `why` is a pass."""
+        """Reports a case as passed if `why` is empty, or else as failed."""
         if why:
             self.fail(name, why)
         else:
             self.ok(name)
 
     def finish(self):
-        """Print the sum and leave: 1 on a failure, 77 if nothing was tried."""
+        """Prints the counts and ends the program: with 1 if a case failed, or
+        with 77 if no case ran."""
         print(f"{self.passed} passed, {self.failed} failed, "
               f"{self.skipped} skipped")
         if self.failed:

@@ -59,7 +59,8 @@ def is_elf(path):
 
 
 def files_of(package, root):
-    """ELF files of a package, or None where it is not on this machine."""
+    """Returns the ELF files of a package, or None if the package is neither
+    unpacked nor installed."""
     if root and (root / package).is_dir():
         files = (root / package).rglob("*")
     else:
@@ -73,14 +74,16 @@ def files_of(package, root):
 
 
 def library_folders(root):
-    """Where the unpacked packages keep libraries that others of them need."""
+    """Returns the folders of the unpacked packages' libraries, which other
+    packages need."""
     if not root:
         return []
     return sorted({str(path.parent) for path in root.rglob("*.so*")})
 
 
 def start(command, env):
-    """Exit status and error output; a program that goes on has started."""
+    """Returns the exit status and the error output.  A program that still runs
+    after ten seconds has started, and counts as status 0."""
     with tempfile.TemporaryDirectory() as folder:
         child = subprocess.Popen(
             command, env=env, cwd=folder, stdin=subprocess.DEVNULL,
@@ -107,8 +110,8 @@ def trace(path, env):
 
 
 def dlopen_command(path, lib, names):
-    """A process that loads a library and fails if a stock one of these came
-    along."""
+    """Returns the command of a process that loads a library, and that fails if
+    the loader took a stock library instead of one of ours."""
     script = ("import ctypes,os,sys\n"
               "ctypes.CDLL(sys.argv[1])\n"
               "ours = [os.path.realpath(path) for path in sys.argv[2:]]\n"
@@ -123,7 +126,7 @@ def dlopen_command(path, lib, names):
 
 
 def verdict(status, error, is_library):
-    """Why it did not start, or nothing."""
+    """Returns why the file did not start, or ""."""
     if refused := REFUSED.search(error):
         return refused[0].strip()
     if status < 0:
@@ -134,10 +137,11 @@ def verdict(status, error, is_library):
 
 
 def judge_patterns(report, lib):
-    """NODE and NOT_OURS know each library that is ours, and what it defines:
-    a program that asks for a node which NODE lacks is not found to be refused,
-    and a stock library that NOT_OURS lacks is tried as a program of others.
-    ADVERB_1 is between our own libraries."""
+    """Checks that NODE matches each version node of our libraries, and that
+    NOT_OURS matches each library's file name.  If NODE lacked a node, a program
+    that the loader refuses for this node would pass.  If NOT_OURS lacked a
+    library, the stock library would be tested as a program that links ours.
+    Only our own libraries use the node ADVERB_1."""
     for library in LIBRARIES:
         nodes = {symbol.split("@")[1]
                  for symbol in exported(place(lib, library))}
@@ -150,7 +154,7 @@ def judge_patterns(report, lib):
 
 
 def judge(report, name, path, lib, env, names):
-    """@names: those of ours that it is to take."""
+    """Checks that a file loads our libraries @names, and starts."""
     libraries, text = trace(path, env)
     mine = {key: value for key, value in libraries.items() if key in names}
     if not mine:
@@ -171,8 +175,8 @@ def judge(report, name, path, lib, env, names):
 
 
 def judge_own(report, name, path, lib, env):
-    """The same with Debian's own libraries of adapters' vendors, if it links
-    one."""
+    """Checks a file with Debian's own vendor libraries over our libibverbs, if
+    the file links a vendor library."""
     libraries, _ = trace(path, env)
     if set(libraries) & set(LIBRARIES[len(FACES):]):
         judge(report, name + ", vendors' own libraries", path, lib, env, FACES)

@@ -27,7 +27,7 @@ def unwanted(symbols):
 
 
 def lists():
-    """{release: its list}."""
+    """Returns {release: path of its list}."""
     return {path.stem.removeprefix("rdma-core-"): path
             for path in sorted(HERE.glob("rdma-core-*.symbols"))}
 

@@ -57,7 +57,8 @@ def listed(library, listing):
 
 
 def check_listed(report):
-    """A listing has the name of the processor in its own spelling, or none."""
+    """Checks that listed() finds a library whether the listing spells the
+    processor's name in one of several ways or leaves it out."""
     for tag in "libc6,x86-64", "libc6,AArch64", "libc6":
         listing = ("2 libs found in cache\n"
                    f"\tliba.so.1 ({tag}) => /no/liba.so.1\n"

@@ -19,7 +19,7 @@
 #include "../system/lib/endpoint.h"
 
 #define ROUNDS	   1000
-#define STEP_NS	   1000 /* each round cancels so much later */
+#define STEP_NS	   1000 /* each round cancels this much later */
 #define WARM	   50	/* messages */
 #define PLENTY	   200	/* messages or requests */
 #define ASLEEP_US  20000
@@ -51,7 +51,7 @@ static void arm_cq(struct endpoint *e)
 	check_need(!ibv_req_notify_cq(e->cq, 0), "ibv_req_notify_cq");
 }
 
-/* The CQ was armed before the completion came: so the channel gets an event. */
+/* The CQ was armed before the completion came, so the channel gets an event. */
 static void sleep_for_completion(struct endpoint *e)
 {
 	struct ibv_cq *cq;
@@ -124,7 +124,7 @@ static void *sleep_alone(void *arg)
 }
 
 /* Destroys a channel for which a thread sleeps: the thread sleeps until it is
- * cancelled, as on hardware, and the other connection works. */
+ * cancelled, as on hardware, and the connection `other` still works. */
 __attribute__((unused)) static void destroy_under_sleeper(void)
 {
 	struct lone l = {0};
@@ -249,8 +249,8 @@ static void cancel_in(void *(*calls)(void *), void *arg)
 	check_need(atomic_load(&is_through), call);
 }
 
-/* Calls that create and destroy objects, post or poll do not sleep: they are no
- * cancellation points. */
+/* Calls that create and destroy objects, post or poll do not sleep: so they are
+ * not cancellation points. */
 static void calls_that_do_not_sleep_are_not_cancelled(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -306,8 +306,8 @@ static void *write_for_ever(void *arg)
 	return arg;
 }
 
-/* Cancels threads that share the queues with this thread, which then polls the
- * requests that they left, and posts as before. */
+/* Cancels threads that share the queues with this thread.  This thread then
+ * polls the requests that the cancelled threads left, and posts as before. */
 static void a_cancelled_thread_leaves_its_queues_to_the_others(void)
 {
 	endpoint_open_pair(endpoint);

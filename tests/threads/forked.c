@@ -22,9 +22,10 @@
 #define FORKS	   30
 #define WRITES	   1000
 #define POSTERS	   3
-#define PATIENCE_S 60 /* after which a child hangs, even on a slow machine */
+#define PATIENCE_S 60 /* a child that takes longer has hung */
+* /
 
-static atomic_bool is_over;
+	static atomic_bool is_over;
 
 static void write_once(struct endpoint e[2])
 {
@@ -52,8 +53,8 @@ static void use_verbs(void)
 	endpoint_close_pair(e);
 }
 
-/* Posts most of the time.  A WRITE takes its bytes and puts them although the
- * fork makes the memory copy-on-write meanwhile. */
+/* Posts most of the time.  Each WRITE must move its own bytes although a fork
+ * makes the memory copy-on-write meanwhile. */
 static void post_many(void)
 {
 	struct endpoint e[2];

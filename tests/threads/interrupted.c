@@ -126,7 +126,8 @@ struct plan {
 	int then;  /* a signal that ends the sleep; 0: a SEND ends it */
 };
 
-/* A signal before the sleep does not interrupt the sleep, so there are many. */
+/* Sends many signals, since a signal that comes before the sleep interrupts
+ * nothing. */
 static void *disturb(void *arg)
 {
 	const struct plan *p = arg;
@@ -264,7 +265,7 @@ int main(void)
 	check_need(!ibv_req_notify_cq(endpoint[1].cq, 0), "ibv_req_notify_cq");
 	check_run("a sleep is interrupted as the signal's handler says",
 		  check_handlers);
-	check_run("a sleep of a thread that makes progress is interrupted so",
+	check_run("the handler decides also if the sleeper makes progress",
 		  check_handlers_of_progress_thread);
 	check_run("a sleep that a packet has just ended is interrupted",
 		  check_during_progress);

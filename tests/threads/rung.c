@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rung: what a thread has stored before it finds a node on the stack already is
- * seen by who takes that node from there.  ThreadSanitizer fails the test if
- * that hangs on more than the stack.
+ * rung: a thread stores a word, and then pushes a node that is on the stack
+ * already.  The thread that takes the node from the stack must see the word.
+ * ThreadSanitizer reports a race if the stack does not order the two accesses.
  */
 #include <pthread.h>
 #include <sched.h>

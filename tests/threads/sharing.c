@@ -2,11 +2,12 @@
 /*
  * sharing: threads that share one queue pair, completion queue, shared receive
  * queue or completion channel.  The passive process is forked before either
- * process opens a device; both run the same cases, one after another:
+ * process opens a device.  Both processes run the same cases, one after
+ * another:
  *
- *	active process                     passive process
- *	threads post, threads poll         has memory, or threads that post
- *	                                   receives, poll or sleep
+ * active process                     passive process
+ * threads post, threads poll         has memory, or threads that post
+ *                                    receives, poll or sleep
  *
  * Each request and each message has a number, and must end once.  Prints a line
  * for each case.
@@ -39,12 +40,13 @@
 #define WORD	    8
 #define PATIENCE_S  240 /* after which the program hangs */
 
-/* Where the two processes are in a case; each word counts one way alone. */
+/* The progress of the two processes in a case.  No word ever decreases. */
 struct meeting {
 	struct endpoint_address active[LINKS_MAX], passive[LINKS_MAX];
 	atomic_bool is_active, is_passive; /* the addresses are written */
 	atomic_bool is_connected;	   /* the passive process can receive */
-	atomic_bool is_over, is_left; /* the active, the passive half ended */
+	atomic_bool is_over, is_left; /* the active, the passive process has
+				       * ended the case */
 	atomic_uint ended;    /* requests that the active process polled */
 	atomic_uint received; /* messages that the passive process polled */
 	atomic_uint fed;      /* receives that were numbered for a post */
@@ -53,7 +55,8 @@ struct meeting {
 	_Atomic uint8_t requests[NUMBERS], messages[NUMBERS], receives[NUMBERS];
 };
 
-/* A case: the threads of each kind, and what they share. */
+/* A case: how many queue pairs and threads the active process has, and what the
+ * threads share. */
 struct plan {
 	const char *name;
 	uint32_t links, posters, pollers;
@@ -155,7 +158,7 @@ static void join_threads(const pthread_t *threads, uint32_t count)
 		pthread_join(threads[i], NULL);
 }
 
-/* Notes that number i has ended; it may not have ended before. */
+/* Notes that number i has ended, and fails if the number had ended before. */
 static void end_once(_Atomic uint8_t *ended, uint64_t i)
 {
 	check_need(i < NUMBERS, "a known number");
@@ -254,8 +257,9 @@ static int post_receive(struct endpoint *e, uint32_t i)
 		   : ibv_post_recv(e->qp, &wr, &bad);
 }
 
-/* A shared queue has room again when a message has taken a receive; but its
- * completion also needs room, until it is polled. */
+/* A shared receive queue has room again as soon as a message has taken a
+ * receive.  The completion of that receive needs room in the completion queue
+ * until it is polled, so this thread also waits for polls. */
 static void *post_receives(void *arg)
 {
 	uint32_t i;
@@ -370,7 +374,7 @@ static void feed_beside_polls(void)
 	join_threads(pollers, 2);
 }
 
-/* Sends each message when the message before has woken a thread. */
+/* Sends each message after the previous message has woken a thread. */
 static void send_one_by_one(void)
 {
 	for (uint32_t i = 0; i < MESSAGES + SLEEPERS; i++) {
@@ -394,8 +398,8 @@ static void sleep_together(void)
 	join_threads(sleepers, SLEEPERS);
 }
 
-/* Lets this thread and the threads that it creates run on two cores; *before:
- * where they ran. */
+/* Lets this thread and the threads that it creates run on two cores only.
+ * Stores in *before the cores on which this thread could run. */
 static void keep_to_two_cores(cpu_set_t *before)
 {
 	int kept = 0;

@@ -155,9 +155,9 @@ static void two_post_and_two_poll_on_one_queue_pair(void)
 
 /* A queue pair and a completion queue of a thread domain. */
 struct private_queues {
-	struct endpoint e[2]; /* e[0]'s are the queues of the domain */
+	struct endpoint e[2]; /* e[0]'s queues are those of the domain */
 	struct ibv_pd *pd;    /* e[0]'s protection domain */
-	struct ibv_cq *cq;    /* e[0]'s completion queue before */
+	struct ibv_cq *cq;    /* the completion queue that e[0] had first */
 	struct ibv_td *td;
 	struct ibv_cq_ex *polled;
 	struct ibv_qp_ex *posted;
@@ -261,8 +261,8 @@ static void *work_privately(void *arg)
 	return NULL;
 }
 
-/* Four threads, each with queues of its own, which the next four threads use
- * after them. */
+/* Four threads use queues of their own.  Then the next four threads use the
+ * same queues. */
 static void queues_of_thread_domains_work_and_pass_from_thread_to_thread(void)
 {
 	static struct private_queues p[THREADS];
@@ -275,8 +275,8 @@ static void queues_of_thread_domains_work_and_pass_from_thread_to_thread(void)
 		close_private(&p[i]);
 }
 
-/* Uses the queues between the two calls of another thread that would keep a
- * lock. */
+/* Uses the queues between two calls of another thread.  With ordinary queues
+ * the other thread would hold a lock between these calls. */
 static void *use_between(void *arg)
 {
 	struct private_queues *p = arg;
@@ -621,8 +621,8 @@ static void a_queue_pair_fails_under_a_thread_that_posts(void)
 	endpoint_close_pair(e);
 }
 
-/* Flushes receives to the CQ that both queue pairs use; the reset removes their
- * completions. */
+/* Flushes receives to the CQ that both queue pairs use.  The reset removes the
+ * completions of these receives. */
 static void *reset_again_and_again(void *arg)
 {
 	struct ibv_qp_attr fail = {.qp_state = IBV_QPS_ERR};

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Failures of allocations and of other functions that may run out. */
+/* Failures of allocations and of other functions that may run out of a
+ * resource. */
 #ifndef TESTS_TORTURE_FAIL_H
 #define TESTS_TORTURE_FAIL_H
 
 #include <stdbool.h>
 
-/* Lets the n-th call of these functions fail, counted from 1. */
+/* Lets the n-th call of the functions that fail.c wraps fail, counted from 1.
+ */
 void fail_at(long n);
 /* Ends failures.  Returns the name of the function that failed, or NULL if the
  * n-th call was not reached. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * torture: a program opens both ends of a connection, sends, and closes them;
- * again and again, each time with the next allocation failing.  Each call
- * succeeds, or fails with a reason and leaves nothing behind.
+ * torture: a program opens both ends of a connection, sends, and closes both
+ * ends.  The program is repeated, and each time the next allocation fails.
+ * Each call succeeds, or fails with a reason and leaves no object behind.
  */
 #include <dirent.h>
 #include <errno.h>
