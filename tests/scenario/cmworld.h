@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A world for the tests of connection management: two managers, the owners of
- * their conversations, and between them a wire that loses, repeats, delays and
- * reorders. */
+ * the managers' conversations, and a wire between the managers that loses,
+ * repeats, delays and reorders packets. */
 #ifndef TESTS_SCENARIO_CMWORLD_H
 #define TESTS_SCENARIO_CMWORLD_H
 
@@ -25,7 +25,7 @@ struct packet {
 	struct cm_frame frame;
 };
 
-/* One end of a connection, as the end's owner knows it by events. */
+/* One end of a connection, as its owner knows the end from events. */
 struct end {
 	uint32_t id; /* 0: none */
 	bool is_established, is_over, is_released;
@@ -43,10 +43,10 @@ struct world {
 	uint32_t ends[2];
 	bool listens[2];
 	struct packet wire[ON_WIRE];
-	int wires; /* wire[wires] and all behind are unused */
+	int wires; /* wire[wires] and all packets after it are unused */
 	struct rng rng;
 	uint64_t now;
-	uint32_t loss, twice, late; /* millionths */
+	uint32_t loss, twice, late; /* chances in a million */
 	uint32_t doubts;	    /* CM_STALE events so far */
 	bool is_stale;		    /* the answer to CM_STALE is cm_stale */
 };
@@ -352,7 +352,7 @@ static inline bool run(struct world *w, uint64_t until)
 	return next_time(w) != UINT64_MAX;
 }
 
-/* Each end is established or over, and was told so once. */
+/* Each end is established or over, and its owner got one event about that. */
 static inline void check_ends(struct world *w, uint64_t seed)
 {
 	for (int s = 0; s < 2; s++)
@@ -411,14 +411,16 @@ static inline void check_idle(struct world *w, uint64_t seed)
 	}
 }
 
-/* Accepts and establishes what is open, so that no peer waits for ever. */
+/* Accepts and establishes all open conversations, so that no peer waits for
+ * ever. */
 static inline void answer_all(struct world *w)
 {
 	const struct cmmsg reply = {.qp.qpn = 77};
 	int turns = 0;
 
-	/* in a minute of losses all fifteen tries, and the message that they
-	 * failed, may be lost: then one end stays established */
+	/* with losses, all fifteen tries of a request and the message that
+	 * reports the failure may be lost; then one end would stay established
+	 */
 	w->loss = w->twice = w->late = 0;
 	while (run(w, w->now + 10 * SECOND)) {
 		assert_true(turns++ < 1000);

@@ -47,7 +47,8 @@ static const char *const steps[] = {
 	"the responder has failed",
 };
 
-/* A step of the owner: the peers' step ends with the owner's death. */
+/* Steps of the owner of the queues.  No process is made to end at these steps.
+ */
 static const char *const owners_steps[] = {
 	"completions are about to be collected",
 	"the list is taken",
@@ -58,7 +59,8 @@ static const char *const owners_steps[] = {
 	"a completion queue is looked at",
 };
 
-/* A step of a peer that copies; the owner waits for that peer. */
+/* A step of a peer that copies.  No process is made to end here, since the
+ * owner waits for that peer. */
 static const char copying_step[] = "a key's row is found";
 
 struct crash_point_play crash_point_now;
@@ -71,7 +73,7 @@ static void end_target(struct two_hcas *d)
 	d->side[1].is_dead = true;
 }
 
-/* The target takes its region back, and fills it with something else. */
+/* The target takes its region back, and fills it with other bytes. */
 static void take_region(struct two_hcas *d)
 {
 	struct two_hcas_side *t = &d->side[1];
@@ -273,7 +275,7 @@ static void make_third(struct crash_point *s)
 	list_init(&s->link.kick);
 }
 
-/* A window of the target's, bound so that the initiator may invalidate it. */
+/* Binds a window of the target, so that the initiator may invalidate it. */
 static void bind(struct crash_point *s)
 {
 	struct two_hcas_side *t = s->target;
@@ -321,7 +323,8 @@ void crash_point_post(struct crash_point *s)
 	}
 }
 
-/* A peer that was heard may send more at once. */
+/* Lets the target hear of the initiator.  Then the initiator may execute
+ * several requests at once. */
 static void be_heard(struct crash_point *s)
 {
 	struct cqe c;
@@ -397,7 +400,7 @@ void crash_point_send_third(struct crash_point *s)
 	assert_int_equal(target_run(&s->link, &r), DIRECT_DONE);
 }
 
-/* The owner hears of it. */
+/* The target learns of the initiator's death. */
 void crash_point_repair(struct crash_point *s)
 {
 	struct two_hcas_side *t = s->target;
@@ -408,7 +411,7 @@ void crash_point_repair(struct crash_point *s)
 	crash_point_assert_unlocked(s);
 }
 
-/* Engines of the dead are left as they stand. */
+/* Engines of dead processes, which are not freed. */
 static struct engine *left[20000];
 static uint32_t left_count;
 
@@ -425,7 +428,7 @@ void crash_point_end(struct crash_point *s)
 	crash_point_now.is_first = false;
 }
 
-/* True: the initiator of o got as far as step k, and no further. */
+/* Returns whether the initiator of o died at step k. */
 bool crash_point_begin_until(struct crash_point *s,
 			     const struct crash_point_operation *o, uint32_t k)
 {

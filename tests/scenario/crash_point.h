@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Without packets the initiator works in the target's arena: a world in which
- * one operation is posted, and in which the initiator ends, or the target or
- * its memory goes away, at any step of the operation (util/step.h).
+ * A world without packets, in which the initiator works in the target's arena.
+ * One operation is posted.  At any step of the operation (util/step.h) the
+ * initiator ends, the target ends, or the target takes its memory back.
  *
- *	side[0] --- dies ------> side[1], which repairs its queues
- *	  a third process -----> the queues of side[1], before or after that
+ * side[0] --- dies ------> side[1], which repairs its queues
+ *   a third process -----> the queues of side[1], before or after the repair
  */
 #ifndef TESTS_SCENARIO_CRASH_POINT_H
 #define TESTS_SCENARIO_CRASH_POINT_H
@@ -34,7 +34,8 @@ enum crash_point_victim {
 	CRASH_POINT_REGION
 };
 
-/* Which process of the present world ends, and at which step; one a program. */
+/* Which process of the present world ends, and at which step.  A program has
+ * one. */
 struct crash_point_play {
 	enum crash_point_victim victim;
 	uint32_t left; /* steps until the victim ends */
@@ -43,12 +44,14 @@ struct crash_point_play {
 	bool is_first;	 /* side 0 works */
 	bool is_stopped; /* the victim is stopped and may continue */
 	bool has_one;	 /* the target posts one receive only */
-	/* The n-th step "a completion queue is looked at", counted from 1, at
-	 * which another thread of side `collects` collects; 0: none. */
+	/* At the n-th step "a completion queue is looked at", counted from 1,
+	 * another thread of side `collects` collects completions.  0: no thread
+	 * does. */
 	uint32_t look;
 	struct two_hcas_side *collects;
 	/* At step other_left, counted from 0, another thread of the initiator
-	 * runs; its steps count too.  NULL: there is none, or it has run. */
+	 * runs, and the steps of that thread count too.  NULL: there is no such
+	 * thread, or it has run. */
 	void (*other)(void);
 	uint32_t other_left;
 };
@@ -63,12 +66,13 @@ enum {
 	CRASH_POINT_LIMITED = 8,   /* the shared queue's limit is armed */
 	CRASH_POINT_FULL = 16,	   /* the target's CQ has no room */
 	CRASH_POINT_BAD_KEY = 32,
-	CRASH_POINT_TOO_LONG = 64, /* for the receive */
+	CRASH_POINT_TOO_LONG = 64, /* longer than the receive */
 	CRASH_POINT_FAILS = CRASH_POINT_BAD_KEY | CRASH_POINT_TOO_LONG,
 	CRASH_POINT_FEW = 128, /* CRASH_POINT_FEW_BYTES */
 	CRASH_POINT_ROW = 256, /* CRASH_POINT_ROW_LENGTH requests at once */
 	CRASH_POINT_ROW_LENGTH = 3,
-	CRASH_POINT_MAPPED = 512, /* both have mapped the target's memory */
+	CRASH_POINT_MAPPED = 512, /* both processes have mapped the target's
+				   * memory */
 	CRASH_POINT_HEARD = 1024, /* the target has heard of the initiator */
 };
 
@@ -88,8 +92,10 @@ struct crash_point {
 	struct mr *window; /* a memory window of the target */
 	struct qp *third;  /* the target's QP to which a third process sends */
 	struct ibt_qp *third_side;
-	struct hca view;	/* the target's adapter, of the third process */
-	struct target_ref link; /* the third process's way to the target */
+	struct hca view;	/* the target's adapter, as the third process
+				 * sees it */
+	struct target_ref link; /* the third process's reference to the target
+				 */
 };
 
 /* Makes the world *s, with the target's queues ready for operation o, which
@@ -107,7 +113,8 @@ bool crash_point_begin_until(struct crash_point *s,
 void crash_point_end(struct crash_point *s);
 /* The process of this side runs from here on. */
 void crash_point_turns(int side);
-/* Posts operation s->o, perhaps once more. */
+/* Posts the requests of operation s->o.  A test may call this more than once.
+ */
 void crash_point_post(struct crash_point *s);
 /* The bytes that one request of o moves. */
 uint32_t crash_point_bytes(const struct crash_point_operation *o);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two adapters with a pair of iWARP byte streams between them, which the caller
- * moves, cuts and damages.  The functions end the test if they fail. */
+/* Two adapters with a pair of iWARP byte streams between them.  The caller
+ * moves, cuts and damages the bytes of the streams.  A function that fails ends
+ * the test. */
 #ifndef TESTS_SCENARIO_JOINED_H
 #define TESTS_SCENARIO_JOINED_H
 
@@ -18,26 +19,29 @@ struct joined {
 	struct two_hcas *d;
 	struct stream_config config[2];
 	struct joined_pipe pipe[2];
-	uint32_t piece; /* bytes that arrive at once; 0: all that there are */
+	uint32_t piece; /* bytes that arrive at once; 0: all bytes of the pipe
+			 */
 };
 
 /* With CRC, without markers, extensions and ready-to-receive. */
 extern const struct stream_config joined_config;
 
-/* Begins a connection; markers count as side 0 has them. */
+/* Begins a connection.  The marker flags of *both are those of side 0; side 1
+ * gets them with sending and receiving exchanged. */
 void joined_with(struct joined *j, const struct stream_config *both);
 void joined_plain(struct joined *j);
 /* A peer-to-peer connection: the initiator sends one kind first, and the
  * responder takes some kinds. */
 void joined_kinds(struct joined *j, uint8_t sent, uint8_t taken);
-/* Opens both streams again. */
+/* Opens both streams again with j->config, and empties the pipes. */
 void joined_open(struct joined *j);
-/* Frees all. */
+/* Frees the adapters and the pipes. */
 void joined_part(struct joined *j);
 /* Posts a request of side 0. */
 void joined_post(struct joined *j, enum hca_wr op, uint64_t local,
 		 uint32_t bytes, uint64_t remote);
-/* Appends to the pipe what side i has to send; returns whether it had. */
+/* Appends to pipe[i] what side i has to send.  Returns whether side i had
+ * anything to send. */
 bool joined_fill(struct joined *j, int i);
 /* Gives side `to` n bytes, or as many as there are. */
 void joined_deliver(struct joined *j, int to, uint32_t n);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Without packets, another process may work at the same target: a queue pair
- * that finds the responder lock held tries again later.  Meanwhile more may
- * happen to the queue pair; and the lock's holder may be stopped.
+ * Without packets, several processes may work at the same target.  A queue pair
+ * that finds the responder lock held tries again later.  Until then more
+ * requests and packets may come to the queue pair, and the lock's holder may be
+ * stopped.
  */
 #include "test.h"
 
@@ -87,7 +88,7 @@ static void a_post_during_a_wait_may_be_for_another_target(void **state)
 	end_scenario(d);
 }
 
-static void the_targets_process_may_end_meanwhile(void **state)
+static void sends_that_wait_complete_if_the_targets_process_ends(void **state)
 {
 	struct two_hcas *d = with_waiting_sender();
 
@@ -125,8 +126,9 @@ static void a_packet_that_waits_meanwhile_is_not_forgotten(void **state)
 	end_scenario(d);
 }
 
-/* A peer has disarmed side 1's queue, and is stopped before the notify bit. */
-static void an_event_that_another_owes_is_told(void **state)
+/* A peer has disarmed side 1's queue, and is stopped before it sets the notify
+ * bit. */
+static void an_event_that_a_stopped_peer_owes_is_raised(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_RC, 3, 16);
 	struct two_hcas_side *s = &d->side[1];
@@ -254,10 +256,11 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_post_during_a_wait_may_be_for_another_target),
-		cmocka_unit_test(the_targets_process_may_end_meanwhile),
+		cmocka_unit_test(
+			sends_that_wait_complete_if_the_targets_process_ends),
 		cmocka_unit_test(
 			a_packet_that_waits_meanwhile_is_not_forgotten),
-		cmocka_unit_test(an_event_that_another_owes_is_told),
+		cmocka_unit_test(an_event_that_a_stopped_peer_owes_is_raised),
 		cmocka_unit_test(
 			an_atomic_in_mapped_memory_does_not_wait_for_the_target),
 		cmocka_unit_test(an_atomic_that_was_done_is_not_done_again),

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two managers and a wire between them that loses, repeats, delays and
- * reorders.  Their owners act at random; in the end both ends of every
- * conversation agree, and nothing is left.  Managers die at random too, and
- * their successors go on from what the owners have noted; owners die, also
- * while there is no manager, and then from what that had noted of theirs.
+ * Two managers, and a wire between them that loses, repeats, delays and
+ * reorders messages.  The owners of conversations act at random.  In the end
+ * both ends of every conversation agree, and no conversation is left.  Managers
+ * die at random too, and a manager's successor continues from the notes about
+ * the conversations of living owners.  Owners also die while there is no
+ * manager; then the successor releases the conversations that their notes
+ * describe.
  */
 #include "cmworld.h"
 
@@ -26,7 +28,7 @@ static void both_ends_agree_when_either_manager_dies(void **state)
 	}
 }
 
-/* Drops the n-th message of side `side`. */
+/* Sends what side `side` has to send.  is_lost: the wire loses all of it. */
 static void say(struct world *w, int side, bool is_lost)
 {
 	w->loss = is_lost ? 1000000 : 0;
@@ -34,7 +36,7 @@ static void say(struct world *w, int side, bool is_lost)
 	w->loss = 0;
 }
 
-static void a_lost_message_of_any_kind_is_made_up_for(void **state)
+static void a_lost_message_of_any_kind_is_sent_again(void **state)
 {
 	const struct cmmsg reply = {.qp.qpn = 9};
 
@@ -67,7 +69,8 @@ static void a_lost_message_of_any_kind_is_made_up_for(void **state)
 	}
 }
 
-/* Both ends are up, and one has asked for the end; both have time for it. */
+/* Returns a world in which both ends were established, and side 1 has got the
+ * disconnect request of side 0. */
 static struct world *one_that_ends(void)
 {
 	struct world *w = world_new(11, 0);
@@ -82,7 +85,7 @@ static struct world *one_that_ends(void)
 	return w;
 }
 
-/* One more step of that end's owner, which lets the peer know. */
+/* A step by which the end of side 1 answers the peer's disconnect request. */
 typedef void answer(struct world *w, struct end *e);
 
 static void by_disconnecting(struct world *w, struct end *e)
@@ -96,7 +99,7 @@ static void by_going(struct world *w, struct end *e)
 	cm_release(w->cm[1], e->id, w->now);
 }
 
-/* Its manager dies, and the next one is given what it has noted. */
+/* Side 1's manager dies, and its successor gets the owner's note. */
 static void after_a_succession(struct world *w, struct end *e)
 {
 	uint32_t id;
@@ -109,8 +112,7 @@ static void after_a_succession(struct world *w, struct end *e)
 	by_disconnecting(w, e);
 }
 
-/* The connection ends with its manager; the manager's successor finds the note.
- */
+/* The owner dies together with the manager, whose successor finds the note. */
 static void as_a_will(struct world *w, struct end *e)
 {
 	cm_free(w->cm[1]);
@@ -131,7 +133,7 @@ static void a_disconnect_ends_when_the_peers_program_has_taken_it(void **state)
 
 		run(w, w->now + 20 * SECOND);
 		assert_int_equal(a->ended, 0);
-		/* it asks again and again, and the other one waits silently */
+		/* side 0 asks again and again, and side 1 does not answer */
 		assert_true(cm_counters(w->cm[0])->retries > 3);
 		said = cm_counters(w->cm[1])->tx;
 		assert_int_equal(cm_counters(w->cm[1])->duplicates,
@@ -147,7 +149,8 @@ static void a_disconnect_ends_when_the_peers_program_has_taken_it(void **state)
 	}
 }
 
-/* For a conversation that still waits for an answer of that queue pair. */
+/* cm_has_ended is true from the peer's disconnect request or reply until the
+ * conversation is forgotten. */
 static void the_end_of_a_queue_pairs_connection_is_known(void **state)
 {
 	struct world *w = world_new(11, 0);
@@ -163,7 +166,7 @@ static void the_end_of_a_queue_pairs_connection_is_known(void **state)
 	run(w, w->now + SECOND / 10);
 	assert_true(cm_has_ended(w->cm[1], NULL, w->ip[0], qpn));
 	assert_false(cm_has_ended(w->cm[1], NULL, w->ip[1], qpn));
-	/* ours has asked for it, and has no word */
+	/* side 0 has asked for the end, and has no answer */
 	assert_false(cm_has_ended(w->cm[0], NULL, w->ip[1], 9));
 	by_disconnecting(w, b);
 	drain(w, 1);
@@ -176,8 +179,8 @@ static void the_end_of_a_queue_pairs_connection_is_known(void **state)
 	world_free(w);
 }
 
-/* After as many requests as its own request allowed. */
-static void a_peer_that_never_looks_is_given_up(void **state)
+/* Side 0 gives up after as many retries as its connect request allowed. */
+static void a_peer_that_never_answers_is_given_up(void **state)
 {
 	struct world *w = one_that_ends();
 	struct end *a = &w->end[0][0];
@@ -191,7 +194,7 @@ static void a_peer_that_never_looks_is_given_up(void **state)
 	assert_true(w->now - began < 70 * SECOND);
 	assert_int_equal(cm_counters(w->cm[0])->retries - retries, 15);
 	assert_true(a->is_unanswered);
-	/* late, but no error */
+	/* a late disconnect is no error */
 	by_disconnecting(w, &w->end[1][0]);
 	drain(w, 1);
 	run(w, w->now + SECOND);
@@ -200,8 +203,8 @@ static void a_peer_that_never_looks_is_given_up(void **state)
 	world_free(w);
 }
 
-/* Each has its word from the other's request, and no second one. */
-static void both_may_end_it_at_once(void **state)
+/* Each side gets one event, by the disconnect request of the other side. */
+static void both_sides_may_disconnect_at_once(void **state)
 {
 	for (int lost = 0; lost <= 1; lost++) {
 		struct world *w = world_new(12, 0);
@@ -229,7 +232,8 @@ static void both_may_end_it_at_once(void **state)
 	}
 }
 
-/* As with the kernel: it changes nothing, and is no error. */
+/* As with the kernel, a disconnect before the connection is established changes
+ * nothing and is no error. */
 static void an_end_before_there_is_a_connection_changes_nothing(void **state)
 {
 	const struct cmmsg reply = {.qp.qpn = 9};
@@ -256,7 +260,8 @@ static void an_end_before_there_is_a_connection_changes_nothing(void **state)
 	world_free(w);
 }
 
-/* A manager in place of side 1's manager; its owners have told it nothing. */
+/* Replaces side 1's manager by a manager that has got no notes of the owners.
+ */
 static void forget(struct world *w)
 {
 	cm_free(w->cm[1]);
@@ -264,7 +269,7 @@ static void forget(struct world *w)
 	listen_at(w, 1);
 }
 
-static void a_request_let_go_does_not_hide_its_repetition(void **state)
+static void a_released_request_does_not_hide_its_repetition(void **state)
 {
 	const struct cmmsg reply = {.qp.qpn = 9};
 	struct world *w = world_new(9, 0);
@@ -274,7 +279,7 @@ static void a_request_let_go_does_not_hide_its_repetition(void **state)
 	run(w, w->now + SECOND / 10);
 	forget(w);
 	run(w, w->now + SECOND);
-	assert_int_equal(w->ends[1], 2); /* both of the same request */
+	assert_int_equal(w->ends[1], 2); /* both ends are of the same request */
 	cm_accept(w->cm[1], w->end[1][1].id, &reply, w->now);
 	cm_note_make(w->cm[1], w->end[1][1].id, &w->end[1][1].note);
 	drain(w, 1);
@@ -308,7 +313,7 @@ static void a_busy_owner_holds_its_peer_for_as_long_as_it_takes(void **state)
 	world_free(w);
 }
 
-static void an_alternate_path_is_refused_and_no_more(void **state)
+static void a_refused_alternate_path_leaves_the_connection(void **state)
 {
 	struct world *w = world_new(3, 0);
 	struct cmmsg m = {.kind = CMMSG_RTU}, apr;
@@ -364,8 +369,8 @@ static void loop_back(struct cm *cm, uint64_t now)
 }
 
 /*
- * Both ends are one manager's, which knows that nothing was lost: whoever takes
- * his time, each message is sent once.
+ * One manager has both ends, and knows that no message was lost.  Each message
+ * is sent once, however long an owner takes.
  */
 static void messages_within_a_host_are_not_repeated(void **state)
 {
@@ -387,7 +392,7 @@ static void messages_within_a_host_are_not_repeated(void **state)
 	assert_true(cm_event(cm, &e));
 	passive = e.id;
 	for (int step = 0; step < 4; step++) {
-		/* longer than all its tries would take */
+		/* longer than all retries would take */
 		for (int k = 0; step < 3 && k < 100; k++) {
 			w->now += SECOND;
 			cm_tick(cm, w->now);
@@ -479,18 +484,20 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ends_agree_whatever_the_wire_does),
 		cmocka_unit_test(both_ends_agree_when_either_manager_dies),
-		cmocka_unit_test(a_lost_message_of_any_kind_is_made_up_for),
+		cmocka_unit_test(a_lost_message_of_any_kind_is_sent_again),
 		cmocka_unit_test(
 			a_disconnect_ends_when_the_peers_program_has_taken_it),
-		cmocka_unit_test(a_peer_that_never_looks_is_given_up),
+		cmocka_unit_test(a_peer_that_never_answers_is_given_up),
 		cmocka_unit_test(the_end_of_a_queue_pairs_connection_is_known),
-		cmocka_unit_test(both_may_end_it_at_once),
+		cmocka_unit_test(both_sides_may_disconnect_at_once),
 		cmocka_unit_test(
 			an_end_before_there_is_a_connection_changes_nothing),
-		cmocka_unit_test(a_request_let_go_does_not_hide_its_repetition),
+		cmocka_unit_test(
+			a_released_request_does_not_hide_its_repetition),
 		cmocka_unit_test(
 			a_busy_owner_holds_its_peer_for_as_long_as_it_takes),
-		cmocka_unit_test(an_alternate_path_is_refused_and_no_more),
+		cmocka_unit_test(
+			a_refused_alternate_path_leaves_the_connection),
 		cmocka_unit_test(without_a_listener_the_answer_comes_soon),
 		cmocka_unit_test(messages_within_a_host_are_not_repeated),
 		cmocka_unit_test(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection management: callers and listeners; listeners that begin late,
- * callers that call too often, ends that die. */
+/* Connection management between callers and listeners: listeners that begin
+ * late, callers that send too many requests, and ends that die. */
 #include "cmworld.h"
 
 /* A request from side 0 to side 1. */
@@ -263,8 +263,9 @@ static void a_connection_is_not_stale_because_a_caller_says_so(void **state)
 	world_free(w);
 }
 
-/* A message needs both ids; a stranger may know the peer's id by its REQ. */
-static void a_message_without_our_id_moves_nothing(void **state)
+/* A message must have both ids.  A stranger may know the peer's id from the
+ * REQ. */
+static void a_message_without_our_id_changes_nothing(void **state)
 {
 	static const enum cmmsg_kind kinds[] = {CMMSG_REJ,  CMMSG_REP,
 						CMMSG_MRA,  CMMSG_RTU,
@@ -504,7 +505,8 @@ static void a_place_is_not_lost_with_a_request(void **state)
 
 /*
  * However many requests of a peer were answered lately, the next request is
- * taken at once; and the answers that are kept for repetition are bounded.
+ * taken at once.  The number of answers that are kept for repetition is
+ * bounded.
  */
 static void answers_delay_no_other_request(void **state)
 {
@@ -650,7 +652,8 @@ static struct cm_start start_of(struct cm_owner *owner)
 	return s;
 }
 
-/* A released conversation counts until it has left TIMEWAIT. */
+/* A released conversation is part of its owner's share until it has left
+ * TIMEWAIT. */
 static void an_owner_leaves_conversations_to_other_owners(void **state)
 {
 	const struct cmmsg rtu = {.kind = CMMSG_RTU};
@@ -709,7 +712,8 @@ static void an_owner_leaves_listeners_to_other_owners(void **state)
 	cm_free(cm);
 }
 
-/* A caller is refused at once if there are too many conversations. */
+/* A caller is refused at once if the listener's owner has too many
+ * conversations. */
 static void a_listener_beyond_its_share_refuses(void **state)
 {
 	static const enum cmmsg_kind kinds[] = {CMMSG_REQ, CMMSG_SIDR_REQ};
@@ -819,8 +823,8 @@ static struct conv *connect_within(struct cm *cm, struct cm_owner *owner,
 }
 
 /* A program that names another user's queue pair ends no connection of that
- * queue pair; nor is that user's request refused because a program named the
- * queue pair before. */
+ * queue pair.  A user's request is not refused because another user's program
+ * has named the same queue pair before. */
 static void a_connection_does_not_end_by_its_queue_pairs_name(void **state)
 {
 	struct cm_owner first = {.number = 1}, second = {.number = 2};
@@ -871,7 +875,7 @@ int main(void)
 			a_rep_without_an_answer_gives_way_to_a_new_request),
 		cmocka_unit_test(
 			a_connection_is_not_stale_because_a_caller_says_so),
-		cmocka_unit_test(a_message_without_our_id_moves_nothing),
+		cmocka_unit_test(a_message_without_our_id_changes_nothing),
 		cmocka_unit_test(a_flood_of_requests_is_bounded),
 		cmocka_unit_test(a_flood_of_requests_to_no_listener_is_bounded),
 		cmocka_unit_test(a_peers_share_is_handed_on),

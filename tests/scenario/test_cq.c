@@ -20,7 +20,7 @@ static uint32_t told(const struct two_hcas *d)
 	return d->side[0].events[ENGINE_CQ_EVENT];
 }
 
-static void enough_completions_are_told_at_once(void **state)
+static void enough_completions_raise_the_event_at_once(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
 
@@ -38,7 +38,7 @@ static void enough_completions_are_told_at_once(void **state)
 	two_hcas_free(d);
 }
 
-static void a_few_are_told_when_the_time_is_up(void **state)
+static void few_completions_raise_the_event_after_the_period(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
 
@@ -56,7 +56,7 @@ static void a_few_are_told_when_the_time_is_up(void **state)
 	two_hcas_free(d);
 }
 
-static void an_error_is_told_at_once(void **state)
+static void an_error_raises_the_event_at_once(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
 
@@ -117,7 +117,7 @@ static void notify_bits_of_a_removed_queue_pair_are_served(void **state)
 	two_hcas_free(d);
 }
 
-/* Many completion queues have events before the events are asked for. */
+/* Many completion queues have events before the engine's events are taken. */
 static void each_queue_raises_its_event(void **state)
 {
 	enum { MANY = 600 };
@@ -154,9 +154,10 @@ static void each_queue_raises_its_event(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(enough_completions_are_told_at_once),
-		cmocka_unit_test(a_few_are_told_when_the_time_is_up),
-		cmocka_unit_test(an_error_is_told_at_once),
+		cmocka_unit_test(enough_completions_raise_the_event_at_once),
+		cmocka_unit_test(
+			few_completions_raise_the_event_after_the_period),
+		cmocka_unit_test(an_error_raises_the_event_at_once),
 		cmocka_unit_test(a_removed_queue_raises_no_event),
 		cmocka_unit_test(
 			notify_bits_of_a_removed_queue_pair_are_served),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests without packets (src/direct): their differences from packets. */
+/* Requests without packets (src/direct): what differs from requests by packets.
+ */
 #include "test.h"
 
 #include <string.h>
@@ -70,7 +71,7 @@ static void a_receive_posted_late_is_found_at_the_next_try(void **state)
 	two_hcas_free(d);
 }
 
-static void a_peer_not_ready_is_silent(void **state)
+static void a_peer_in_reset_does_not_answer(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 
@@ -84,7 +85,7 @@ static void a_peer_not_ready_is_silent(void **state)
 	two_hcas_free(d);
 }
 
-/* The initiator would wait for a living process, but the QP is in ERR. */
+/* An initiator waits longer for a living process, but not for a QP in ERR. */
 static void a_peer_in_error_has_the_time_of_the_specification(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
@@ -100,7 +101,7 @@ static void a_peer_in_error_has_the_time_of_the_specification(void **state)
 }
 
 /* The peer has become inaccessible, as by setuid(2). */
-static void a_peer_that_closes_its_memory_is_told_apart(void **state)
+static void a_peer_that_closes_its_memory_has_an_error_of_its_own(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 
@@ -115,7 +116,7 @@ static void a_peer_that_closes_its_memory_is_told_apart(void **state)
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_REM_OP_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_DENIED);
-	/* the peer sees an initiator that ended: its receive waits */
+	/* to the peer the initiator seems to have ended: the receive stays */
 	assert_int_equal(d->side[1].qp->state, HCA_QP_RTS);
 	two_hcas_free(d);
 }
@@ -279,7 +280,7 @@ static void a_stopped_peer_is_served(void **state)
 
 /* An error in the initiator's own memory needs no peer, and is reported at
  * once. */
-static void a_wrong_key_is_told_though_the_peers_process_has_gone(void **state)
+static void a_wrong_local_key_is_reported_though_the_peer_has_gone(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 	struct wqe *w;
@@ -313,8 +314,8 @@ static bool post_apart(struct two_hcas *d)
 	return engine_post_apart(s->engine, s->side, d->now_ns, &kick);
 }
 
-/* Connects, and executes a first request: later requests can be posted apart
- * from the progress lock. */
+/* Connects, and executes a first request.  Then later requests can be posted
+ * without the progress lock. */
 static struct two_hcas *connect_and_write(void)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
@@ -483,8 +484,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(without_a_receive_a_send_ends_after_its_tries),
 		cmocka_unit_test(
 			a_receive_posted_late_is_found_at_the_next_try),
-		cmocka_unit_test(a_peer_not_ready_is_silent),
-		cmocka_unit_test(a_peer_that_closes_its_memory_is_told_apart),
+		cmocka_unit_test(a_peer_in_reset_does_not_answer),
+		cmocka_unit_test(
+			a_peer_that_closes_its_memory_has_an_error_of_its_own),
 		cmocka_unit_test(
 			a_peer_in_error_has_the_time_of_the_specification),
 		cmocka_unit_test(
@@ -493,7 +495,7 @@ int main(int argc, char **argv)
 			a_new_connection_releases_the_peer_of_the_previous_one),
 		cmocka_unit_test(a_sleeping_owner_is_woken_for_an_event),
 		cmocka_unit_test(
-			a_wrong_key_is_told_though_the_peers_process_has_gone),
+			a_wrong_local_key_is_reported_though_the_peer_has_gone),
 		cmocka_unit_test(
 			a_fault_of_the_initiator_fails_the_initiator_alone),
 		cmocka_unit_test(a_failing_peer_gives_back_its_receives),

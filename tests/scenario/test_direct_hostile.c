@@ -105,7 +105,8 @@ static void an_owner_that_wants_the_lock_comes_before_its_peers(void **state)
 	two_hcas_run(d, d->now_ns);
 	assert_false(two_hcas_poll(d, 0, &c));
 	assert_int_equal(s->qp->state, HCA_QP_RTS);
-	a.qp_state = HCA_QP_RTS; /* refused: the owner wants no lock any more */
+	a.qp_state = HCA_QP_RTS; /* refused: the owner waits for the lock no
+				  * longer */
 	assert_int_equal(engine_qp_modify(s->engine, s->side, &a,
 					  HCA_QP_STATE | HCA_QP_PATH_MTU, s->ip,
 					  d->now_ns, &why),

@@ -30,7 +30,7 @@ static struct two_hcas *with_few_bytes_sent(void)
 	return d;
 }
 
-static void few_bytes_are_there_when_they_are_told(void **state)
+static void few_bytes_are_placed_when_the_target_polls(void **state)
 {
 	struct two_hcas *d = with_few_bytes_sent();
 
@@ -41,8 +41,8 @@ static void few_bytes_are_there_when_they_are_told(void **state)
 	two_hcas_free(d);
 }
 
-/* A SEND of few bytes by a side that does without eager messages, posted alone
- * and as a list: the bytes are in memory before the target polls. */
+/* A SEND of few bytes by a side that uses no eager messages, posted alone and
+ * as a list.  The bytes are in memory before the target polls. */
 static void without_eager_messages_few_bytes_are_copied_at_once(void **state)
 {
 	struct two_hcas *d;
@@ -70,7 +70,7 @@ static void without_eager_messages_few_bytes_are_copied_at_once(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_done(d, 1, HCA_SUCCESS);
 	d->side[1].is_stopped = false;
-	/* the other side leaves eager messages all the same */
+	/* side 1 still leaves eager messages */
 	memset(d->side[1].memory.bytes, 0x22, FEW);
 	two_hcas_recv(d, 0, AT, FEW);
 	two_hcas_send(d, 1, HCA_WR_SEND, 0, FEW, 0);
@@ -86,8 +86,8 @@ static void without_eager_messages_few_bytes_are_copied_at_once(void **state)
 	two_hcas_without(0, (struct engine_without){0});
 }
 
-/* Side 0's next request moves `bytes` bytes from the last eager byte on, and
- * waits until the eager bytes are placed. */
+/* Side 0's next request moves `bytes` bytes from the last eager byte on.  The
+ * request must wait until the eager bytes are placed. */
 static void expect_after_eager(enum hca_wr op, uint32_t bytes)
 {
 	struct two_hcas *d = with_few_bytes_sent();
@@ -147,7 +147,7 @@ static void an_atomic_sees_the_few_bytes_before_it(void **state)
 	two_hcas_free(d);
 }
 
-static void few_bytes_go_where_they_belong_before_memory_goes_away(void **state)
+static void few_bytes_are_placed_before_memory_goes_away(void **state)
 {
 	struct two_hcas *d = with_few_bytes_sent();
 
@@ -192,15 +192,14 @@ static void few_bytes_whose_key_has_gone_fail_their_receive(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(few_bytes_are_there_when_they_are_told),
+		cmocka_unit_test(few_bytes_are_placed_when_the_target_polls),
 		cmocka_unit_test(
 			without_eager_messages_few_bytes_are_copied_at_once),
 		cmocka_unit_test(
 			a_request_for_the_same_memory_waits_for_eager_bytes),
 		cmocka_unit_test(a_request_for_other_memory_does_not_wait),
 		cmocka_unit_test(an_atomic_sees_the_few_bytes_before_it),
-		cmocka_unit_test(
-			few_bytes_go_where_they_belong_before_memory_goes_away),
+		cmocka_unit_test(few_bytes_are_placed_before_memory_goes_away),
 		cmocka_unit_test(few_bytes_without_memory_fail_their_receive),
 		cmocka_unit_test(
 			few_bytes_whose_key_has_gone_fail_their_receive),

@@ -60,9 +60,9 @@ static void a_packet_beyond_the_window_is_not_kept(void **state)
 	two_hcas_free(d);
 }
 
-/* A sender that tries PSNs makes the requester go back now and then, and not
+/* A sender that tries PSNs makes the requester go back now and then, but not
  * for each packet. */
-static void guesses_do_not_each_send_the_peer_back(void **state)
+static void guessed_psns_seldom_make_the_requester_go_back(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .bth.ackreq = true};
@@ -93,8 +93,8 @@ static void early_packets_are_dropped_after_a_round_trip(void **state)
 	two_hcas_free(d);
 }
 
-/* All queue pairs share the pool: an idle queue pair does not keep its share.
- */
+/* All queue pairs share the pool, so an idle queue pair must not keep packets
+ * there. */
 static void early_packets_take_no_room_for_ever(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -110,7 +110,7 @@ static void early_packets_take_no_room_for_ever(void **state)
 
 /* If two early packets with one PSN differ, one of them is forged: both are
  * dropped. */
-static void two_packets_of_one_turn_are_both_forgotten(void **state)
+static void two_different_packets_with_one_psn_are_dropped(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 	struct two_hcas_side *s = &d->side[1];
@@ -154,7 +154,7 @@ static void to_reset(struct two_hcas *d, int i)
 
 /* A peer of this host works at the responder without packets, under the
  * responder's lock.  Packets that name this peer are forged. */
-static void a_direct_connection_sends_no_packets(void **state)
+static void packets_in_the_name_of_a_direct_peer_are_refused(void **state)
 {
 	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .payload_len = 64};
 	struct two_hcas *d;
@@ -197,7 +197,7 @@ static void direct_requests_are_not_acknowledged_by_packets(void **state)
 	two_hcas_free(d);
 }
 
-static void a_direct_uc_peer_sends_no_packets(void **state)
+static void packets_in_the_name_of_a_direct_uc_peer_are_refused(void **state)
 {
 	struct two_hcas *d = direct_new(HCA_QPT_UC);
 	struct pkt p = {.bth.opcode = OPCODE_UC_SEND_ONLY, .payload_len = 64};
@@ -344,7 +344,7 @@ static void a_port_is_not_trusted_for_ever(void **state)
 
 /* The engine asks again about a trusted port now and then, and trusts the port
  * meanwhile. */
-static void a_trusted_port_waits_for_no_answer(void **state)
+static void packets_of_a_trusted_port_wait_for_no_answer(void **state)
 {
 	struct two_hcas *d = local_new(HCA_QPT_RC);
 
@@ -386,14 +386,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_packet_beyond_the_window_is_not_kept),
-		cmocka_unit_test(guesses_do_not_each_send_the_peer_back),
+		cmocka_unit_test(
+			guessed_psns_seldom_make_the_requester_go_back),
 		cmocka_unit_test(early_packets_are_dropped_after_a_round_trip),
 		cmocka_unit_test(early_packets_take_no_room_for_ever),
-		cmocka_unit_test(two_packets_of_one_turn_are_both_forgotten),
-		cmocka_unit_test(a_direct_connection_sends_no_packets),
+		cmocka_unit_test(
+			two_different_packets_with_one_psn_are_dropped),
+		cmocka_unit_test(
+			packets_in_the_name_of_a_direct_peer_are_refused),
 		cmocka_unit_test(
 			direct_requests_are_not_acknowledged_by_packets),
-		cmocka_unit_test(a_direct_uc_peer_sends_no_packets),
+		cmocka_unit_test(
+			packets_in_the_name_of_a_direct_uc_peer_are_refused),
 		cmocka_unit_test(
 			a_uc_peer_that_leaves_the_direct_path_uses_packets),
 		cmocka_unit_test(another_users_port_sends_nothing_to_rc),
@@ -401,7 +405,7 @@ int main(void)
 		cmocka_unit_test(
 			packets_wait_for_the_answer_about_their_source),
 		cmocka_unit_test(a_port_is_not_trusted_for_ever),
-		cmocka_unit_test(a_trusted_port_waits_for_no_answer),
+		cmocka_unit_test(packets_of_a_trusted_port_wait_for_no_answer),
 		cmocka_unit_test(many_ports_are_not_all_asked_about),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A sender that guesses queue pairs, PSNs and keys is noticed, is reported and
- * gets no more answers; and no sender can shut a peer out by guessing in the
+ * gets no more answers.  No sender can shut a peer out by guessing in the
  * peer's name.
  */
 #include "test.h"
@@ -119,7 +119,7 @@ static void a_connection_leaves_no_trace_in_the_table(void **state)
 	two_hcas_free(d);
 }
 
-/* Half of all PSNs are behind the next one. */
+/* Half of all guessed PSNs are behind the expected PSN. */
 static void guesses_are_reported_with_their_address(void **state)
 {
 	struct two_hcas *d = new_duo();
@@ -138,7 +138,7 @@ static void guesses_are_reported_with_their_address(void **state)
 	two_hcas_free(d);
 }
 
-/* A guess each 50 to 100 ms is below any limit, and reported in the end. */
+/* A guess each 50 to 100 ms is below any limit, but is reported in the end. */
 static void slow_guesses_are_reported_too(void **state)
 {
 	struct two_hcas *d = new_duo();
@@ -248,7 +248,7 @@ static void a_peer_is_not_shut_out_in_its_name(void **state)
 }
 
 /* ACKs with guessed PSNs count as guesses. */
-static void guessed_answers_are_signs(void **state)
+static void guessed_acks_count_as_guesses(void **state)
 {
 	struct two_hcas *d = new_duo();
 	struct pkt p = {.bth.opcode = OPCODE_RC_ACKNOWLEDGE,
@@ -290,8 +290,8 @@ static void new_addresses_push_out_no_address_that_floods(void **state)
 	two_hcas_free(d);
 }
 
-/* Peers of a removed queue pair repeat their requests for a while, which are no
- * guesses. */
+/* Peers of a removed queue pair repeat their requests for a while.  These
+ * requests are no guesses. */
 static void a_removed_queue_pair_is_no_guess(void **state)
 {
 	struct two_hcas *d = new_duo();
@@ -307,8 +307,8 @@ static void a_removed_queue_pair_is_no_guess(void **state)
 	two_hcas_free(d);
 }
 
-/* A peer that loses many packets has more packets in flight when it learns of
- * the loss. */
+/* A peer that loses many packets has many later packets in flight when it
+ * learns of the loss.  These packets are no guesses. */
 static void a_sender_that_has_to_go_back_makes_no_guesses(void **state)
 {
 	struct two_hcas *d = new_duo();
@@ -333,7 +333,7 @@ static void a_sender_that_has_to_go_back_makes_no_guesses(void **state)
 }
 
 /* A peer of UD is known by its Q_Key. */
-static void wrong_q_keys_are_signs_and_right_ones_pass(void **state)
+static void wrong_q_keys_count_as_guesses_and_right_ones_pass(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, MTU_1024, 16);
 	struct pkt p = {.bth.opcode = OPCODE_UD_SEND_ONLY,
@@ -363,11 +363,12 @@ int main(void)
 		cmocka_unit_test(
 			an_address_that_stops_guessing_is_served_again),
 		cmocka_unit_test(a_peer_is_not_shut_out_in_its_name),
-		cmocka_unit_test(guessed_answers_are_signs),
+		cmocka_unit_test(guessed_acks_count_as_guesses),
 		cmocka_unit_test(new_addresses_push_out_no_address_that_floods),
 		cmocka_unit_test(a_removed_queue_pair_is_no_guess),
 		cmocka_unit_test(a_sender_that_has_to_go_back_makes_no_guesses),
-		cmocka_unit_test(wrong_q_keys_are_signs_and_right_ones_pass),
+		cmocka_unit_test(
+			wrong_q_keys_count_as_guesses_and_right_ones_pass),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

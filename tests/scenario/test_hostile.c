@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers and strangers that break the rules: side[!i] sends the packets that are
- * allowed, the test forges the packets that are not.
+ * Peers and strangers that break the rules: side[!i] sends the allowed packets,
+ * and the test forges the forbidden packets.
  */
 #include "test.h"
 
@@ -14,13 +14,13 @@
 #define SOON	 1000000 /* before any timeout */
 #define MTU_1024 3
 
-/* The packets that side `of` has sent since the last call. */
+/* Counts of the packets that side `of` has sent. */
 struct ear {
 	int of;
 	int requests, reads, writes, responses, naks, atomics;
 	uint64_t orig;	/* the original value in the last Atomic ACK */
 	uint32_t acked; /* the PSN of the last ACK */
-	bool is_let_by; /* the frames of both sides arrive */
+	bool is_let_by; /* all frames arrive; else none does */
 };
 
 static int count_packets(void *context, int from, const struct engine_frame *f)
@@ -87,9 +87,8 @@ static void a_nak_of_a_reserved_code_ends_nothing(void **state)
 }
 
 /*
- * The memory of a READ goes away while a WRITE of ours is under way, with more
- * of the WRITE to send: a queue pair that has failed sends no more
- * (IBTA 10.3.1.7).
+ * The memory of a READ goes away while side 0 has more packets of a WRITE to
+ * send.  A queue pair that has failed sends no more requests (IBTA 10.3.1.7).
  */
 static void nothing_follows_the_refusal_of_a_read(void **state)
 {
@@ -122,7 +121,8 @@ static void nothing_follows_the_refusal_of_a_read(void **state)
 	two_hcas_free(d);
 }
 
-/* A READ of a PSN that another request had was never allowed. */
+/* A READ with the PSN of an earlier atomic is no duplicate, and the queue pair
+ * forbids READs. */
 static void a_forbidden_read_is_no_duplicate_of_something_else(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -215,8 +215,9 @@ static void to_state(struct two_hcas *d, int i, enum hca_qp_state state)
 			 0);
 }
 
-/* A READ of three requests uses three of max_rd_atomic's four, whatever is
- * retransmitted behind the READ (IBTA 9.4.4). */
+/* A READ that is sent as three requests uses three of the four requests that
+ * max_rd_atomic allows, whatever is retransmitted behind the READ (IBTA 9.4.4).
+ */
 static void a_drained_queue_knows_how_many_reads_are_out(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -307,8 +308,8 @@ static void a_send_is_at_most_two_gibibytes_long(void **state)
 	two_hcas_free(d);
 }
 
-/* A queue pair that holds packets for reordering uses up a pool that others
- * share. */
+/* A queue pair that holds packets for reordering uses up a pool that all queue
+ * pairs share. */
 static void a_failed_queue_pair_holds_no_packets(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
@@ -362,7 +363,7 @@ static void old_answers_are_no_duplicate_requests(void **state)
 		p.bth.psn = serial24_add(s->side->req.una, -1).v;
 		two_hcas_forge(d, 0, &p);
 		p.bth.psn = s->side->req.una.v;
-		if (k > 0) /* an answer to no READ or atomic */
+		if (k > 0) /* there was no READ or atomic */
 			two_hcas_forge(d, 0, &p);
 	}
 	assert_int_equal(engine_counters(s->engine, 0)->rx_duplicates, 0);
@@ -371,8 +372,8 @@ static void old_answers_are_no_duplicate_requests(void **state)
 
 /*
  * An RNR NAK asks the sender to go back, so the responder drops the early
- * packets: a sender may never end if it gets an ACK of more packets than it has
- * retransmitted (decisions/002).
+ * packets: a sender may retransmit for ever if it gets an ACK of more packets
+ * than it has retransmitted (decisions/002).
  */
 static void an_rnr_nak_says_where_the_sender_continues(void **state)
 {

@@ -60,6 +60,9 @@ static void messages_of_any_number_of_packets_arrive(void **state)
 	}
 }
 
+/* Packets of side 0: all packets, those with AckReq, those since the last
+ * AckReq, and the most in a row without AckReq.  next: the PSN of the next
+ * packet. */
 struct tally {
 	uint32_t packets, asked, run, longest;
 	struct serial24 next;
@@ -85,7 +88,7 @@ static int watch(void *context, int from, const struct engine_frame *f)
 	return 1;
 }
 
-static void an_ack_is_asked_for_among_them_and_at_the_end(void **state)
+static void an_ack_is_requested_every_few_packets_and_at_the_end(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 	struct tally c = {0};
@@ -168,7 +171,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_of_any_number_of_packets_arrive),
-		cmocka_unit_test(an_ack_is_asked_for_among_them_and_at_the_end),
+		cmocka_unit_test(
+			an_ack_is_requested_every_few_packets_and_at_the_end),
 		cmocka_unit_test(payload_of_several_parts_is_gathered),
 		cmocka_unit_test(unreadable_memory_is_reported_for_its_packet),
 		cmocka_unit_test(lost_middle_packets_are_sent_again),

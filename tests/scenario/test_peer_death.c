@@ -178,8 +178,9 @@ static void an_initiator_that_dies_inside_leaves_nothing_half_done(void **state)
 
 /*
  * The initiator of o dies at step k, and the target's program moves its queue
- * pair to ERR before its adapter learns of the death.  The program gets one
- * event, for the completion or for the flush.  True: the initiator died.
+ * pair to ERR before the target's adapter learns of the death.  The program
+ * gets one event, for the completion or for the flush.  True: the initiator
+ * died.
  */
 static bool initiator_dies_unheard(const struct crash_point_operation *o,
 				   uint32_t k)
@@ -283,7 +284,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(requests_end_when_the_target_dies),
 	};
 
-	/* arenas are large and mostly untouched: fresh ones need no zeroing */
+	/* calloc need not zero mapped blocks: arenas are large and mostly
+	 * unused */
 	mallopt(M_MMAP_THRESHOLD, 1 << 19);
 	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 /*
  * Without packets the initiator works in the target's arena.  At each step of
  * each operation the initiator is stopped, or the target deregisters the
- * memory; and two threads of the target collect completions.
+ * memory.  In another test two threads of the target collect completions.
  */
 #include "test.h"
 
@@ -13,7 +13,8 @@
 
 /* ---- stops ---- */
 
-/* A third process's message completes, and so does a request of the target. */
+/* The target gets the completion of a third process's message, and a completion
+ * of its own. */
 static void assert_target_works(struct crash_point *s)
 {
 	struct two_hcas_side *t = s->target;
@@ -58,7 +59,7 @@ static bool is_shared(const struct crash_point_operation *o)
 	return o->how & CRASH_POINT_FULL;
 }
 
-static void a_stopped_initiator_keeps_no_other_out(void **state)
+static void a_stopped_initiator_stops_no_other_process(void **state)
 {
 	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++) {
 		uint32_t k = 0;
@@ -71,7 +72,7 @@ static void a_stopped_initiator_keeps_no_other_out(void **state)
 
 /* ---- memory that goes away ---- */
 
-/* True: the region of o's target went at step k. */
+/* True: the target took its region back at step k of o. */
 static bool region_goes(const struct crash_point_operation *o, uint32_t k)
 {
 	struct crash_point s;
@@ -148,11 +149,12 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_poll_misses_nothing_that_is_collected_meanwhile),
-		cmocka_unit_test(a_stopped_initiator_keeps_no_other_out),
+		cmocka_unit_test(a_stopped_initiator_stops_no_other_process),
 		cmocka_unit_test(an_initiator_without_key_touches_nothing),
 	};
 
-	/* arenas are large and mostly untouched: fresh ones need no zeroing */
+	/* calloc need not zero mapped blocks: arenas are large and mostly
+	 * unused */
 	mallopt(M_MMAP_THRESHOLD, 1 << 19);
 	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,12 +3,13 @@
  * Two threads of an initiator work in one target's arena without packets, each
  * at a queue pair with a post lock and an access slot of its own:
  *
- *	initiator: first thread  --qp------> target, whose two queue pairs share
- *	           second thread --second--> a completion queue (and an SRQ)
+ * initiator: first thread  --qp------> target, whose two queue pairs share
+ *            second thread --second--> a completion queue (and an SRQ)
  *
- * The second thread runs while the first stands at a step of its request.  The
- * second thread must not wait for the first; and where the process is stopped
- * or dies meanwhile, the target must work on, and nothing may stay half done.
+ * The second thread runs while the first thread stands at a step of its
+ * request.  The second thread must not wait for the first.  If the process is
+ * stopped or dies meanwhile, the target must work on, and no request may stay
+ * half done.
  */
 #include "test.h"
 
@@ -43,7 +44,7 @@ static struct {
 	struct cq *cq; /* the initiator's */
 	struct qp *qp, *target;
 	struct ibt_qp *side, *target_side;
-	struct hca view; /* the target's adapter, under this post lock */
+	struct hca view; /* the target's adapter, as this thread sees it */
 	bool is_inside, is_done;
 } second;
 
@@ -129,7 +130,7 @@ static void prepare_request(enum hca_wr op, uint32_t bytes)
 	wq_commit(&second.qp->sq);
 }
 
-/* Makes the second connection, over which an empty WRITE has gone. */
+/* Makes the second connection, and executes an empty WRITE over it. */
 static void make_second(struct crash_point *s, enum hca_wr op)
 {
 	struct two_hcas_side *f = &s->d->side[0], *t = s->target;
@@ -142,7 +143,7 @@ static void make_second(struct crash_point *s, enum hca_wr op)
 	second.view = t->peers_view;
 	access = access_claim(&second.view);
 	assert_non_null(access);
-	/* both slots are the initiator's */
+	/* both access slots belong to the initiator */
 	atomic_store(&access->process.owner, alock_holder(&t->access->process));
 	second.cq = cq_new(&f->hca, 16, 79, true);
 	second.qp = make_qp(f, SECOND_OUR_QPN, second.cq);
@@ -188,8 +189,9 @@ static void end_second(void)
 	crash_point_end(second.s);
 }
 
-/* Posts the first thread's request; the second thread runs at its step j, and
- * the process ends at step k of both.  True: it has ended. */
+/* Posts the first thread's request.  The second thread runs at step j of that
+ * request, and the process ends at step k, counted over both threads.  True:
+ * the process has ended. */
 static bool run_both(struct crash_point *s, uint32_t j, uint32_t k,
 		     enum crash_point_victim victim)
 {
@@ -260,8 +262,9 @@ static void assert_receives(struct crash_point *s)
 		assert_int_equal(seconds[i], !t->srq);
 }
 
-/* While the initiator is stopped in both queue pairs, the target waits for no
- * other, and a third process's message arrives. */
+/* While the initiator is stopped in both queue pairs, the target's waits for
+ * the third process and for keys end, and the third process's message arrives.
+ */
 static void assert_target_works(struct crash_point *s)
 {
 	struct two_hcas_side *t = s->target;
@@ -302,7 +305,7 @@ static enum end both_end(const struct crash_point_operation *o, enum hca_wr op,
 }
 
 /* The process ends at each step of the second thread's request, for each step
- * of the first thread's. */
+ * of the first thread's request. */
 static void two_threads_that_die_inside_leave_nothing_half_done(void **state)
 {
 	for (size_t i = 0; i < TEST_COUNT(operations); i++)
@@ -384,7 +387,8 @@ int main(int argc, char **argv)
 			two_threads_that_die_inside_leave_nothing_half_done),
 	};
 
-	/* arenas are large and mostly untouched: fresh ones need no zeroing */
+	/* calloc need not zero mapped blocks: arenas are large and mostly
+	 * unused */
 	mallopt(M_MMAP_THRESHOLD, 1 << 19);
 	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);

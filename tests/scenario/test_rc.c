@@ -299,7 +299,8 @@ static int count_frames(void *context, int from, const struct engine_frame *f)
 	return 1;
 }
 
-/* 64 KiB at an MTU of 4096: the First alone, 15 packets in one frame. */
+/* At an MTU of 4096, 64 KiB leave as the First packet alone and then 15 packets
+ * in one frame. */
 static void equal_packets_leave_in_one_frame(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 64);
@@ -481,7 +482,8 @@ static void a_full_queue_of_one_repeats_nothing_unasked(void **state)
 	two_hcas_free(d);
 }
 
-/* Room for a third of a message; both sides send, so both also answer. */
+/* The receive buffers have room for a part of a message.  Both sides send, so
+ * each side also answers. */
 static void a_small_receive_buffer_slows_but_stops_no_peer(void **state)
 {
 	static struct credit_page page[2];
@@ -519,8 +521,9 @@ static void a_small_receive_buffer_slows_but_stops_no_peer(void **state)
 	two_hcas_free(d);
 }
 
-/* Side 0 sends sixteen packets to a receiver that has room for a few.  Returns
- * how many it sends before an answer. */
+/* Side 0 sends sixteen packets to a receiver that has room for a few.  is_lost:
+ * no packet arrives, so that no answer comes.  Returns how many packets side 0
+ * sends. */
 static uint64_t sent_at_once(bool is_lost)
 {
 	static struct credit_page page[2];
@@ -548,7 +551,7 @@ static uint64_t sent_at_once(bool is_lost)
 	return sent;
 }
 
-static void either_side_may_do_without_credits(void **state)
+static void all_packets_leave_at_once_if_a_side_uses_no_credits(void **state)
 {
 	assert_int_equal(sent_at_once(true), 1);
 	for (int i = 0; i < 2; i++) {
@@ -559,8 +562,9 @@ static void either_side_may_do_without_credits(void **state)
 	}
 }
 
-/* Sixteen packets, the First alone, to a receiver that splits frames of many
- * packets, and after engine_joins does not. */
+/* Side 0 sends sixteen packets, the First in a frame of its own, to a receiver
+ * that splits frames of many packets.  After engine_joins it splits no frames.
+ */
 static void a_receiver_that_splits_frames_gets_short_ones(void **state)
 {
 	static struct credit_page page[2];
@@ -586,7 +590,7 @@ static void a_receiver_that_splits_frames_gets_short_ones(void **state)
 	two_hcas_free(d);
 }
 
-/* The peer's process died before this side asked for its page. */
+/* The peer's process died before this side asked for that process's page. */
 static void a_dead_process_page_is_not_waited_for(void **state)
 {
 	static struct credit_page page;
@@ -666,7 +670,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(equal_packets_leave_in_one_frame),
 		cmocka_unit_test(
 			a_small_receive_buffer_slows_but_stops_no_peer),
-		cmocka_unit_test(either_side_may_do_without_credits),
+		cmocka_unit_test(
+			all_packets_leave_at_once_if_a_side_uses_no_credits),
 		cmocka_unit_test(a_receiver_that_splits_frames_gets_short_ones),
 		cmocka_unit_test(small_requests_leave_in_one_frame),
 	};

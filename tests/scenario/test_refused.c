@@ -14,7 +14,7 @@
 
 #define SAME_WIRE_BYTES 5000
 
-/* Packets that are wrong below the transport's own rules. */
+/* What is wrong with a packet before the rules of the transport apply. */
 enum outside {
 	RIGHT,
 	BAD_ICRC,
@@ -30,8 +30,8 @@ enum outside {
 struct forged {
 	const char *name; /* the subject of a sentence */
 	uint8_t opcode;
-	uint8_t syndrome; /* the answer's without RNR timer; 0: no answer */
-	int psn_ahead;	  /* from the expected PSN, or the oldest in flight */
+	uint8_t syndrome; /* of the answer, without RNR timer; 0: no answer */
+	int psn_ahead;	  /* of the expected PSN, or of the oldest in flight */
 	uint32_t payload_len, length;
 	uint64_t va; /* in RETH and AtomicETH, from the memory's start */
 	uint32_t rkey_flip, no_access, aeth;
@@ -50,7 +50,7 @@ static const struct forged ignored[] = {
 	{"a packet of another partition", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_PKEY},
 	{"a packet to another local address", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_SELF},
 	{"a packet without its headers", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = CUT_SHORT},
-	{"a packet of no whole words", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = ODD_LENGTH},
+	{"a packet whose length is no multiple of 4", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = ODD_LENGTH},
 	{"a packet of another transport version", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = BAD_VERSION},
 	{"a packet of UC", OPCODE_UC_WRITE_ONLY, .payload_len = 64, .length = 64},
 	{"a packet of UD", OPCODE_UD_SEND_ONLY, .payload_len = 64},
@@ -70,21 +70,21 @@ static const struct forged refused[] = {
 	{"a WRITE with a wrong key", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .rkey_flip = 0x100},
 	{"a WRITE beyond its region", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .va = TWO_HCAS_MEMORY - 63},
 	{"a WRITE before its region", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .va = -1ull},
-	{"a WRITE around the end of the world", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .va = -TWO_HCAS_BASE - 32},
+	{"a WRITE around the end of the address space", OPCODE_RC_WRITE_ONLY, ACCESS, .payload_len = 64, .length = 64, .va = -TWO_HCAS_BASE - 32},
 	{"a long WRITE whose end lies outside", OPCODE_RC_WRITE_FIRST, ACCESS, .payload_len = 1024, .length = TWO_HCAS_MEMORY + 1},
 	{"a WRITE that the queue pair forbids", OPCODE_RC_WRITE_ONLY, INVALID, .payload_len = 64, .length = 64, .no_access = HCA_REMOTE_WRITE},
 	{"a WRITE shorter than announced", OPCODE_RC_WRITE_ONLY, INVALID, .payload_len = 64, .length = 65},
 	{"a WRITE longer than announced", OPCODE_RC_WRITE_ONLY, INVALID, .payload_len = 64, .length = 63},
 	{"a WRITE longer than 2 GiB", OPCODE_RC_WRITE_FIRST, INVALID, .payload_len = 1024, .length = 0x80000001},
-	{"a first packet that is no path MTU long", OPCODE_RC_WRITE_FIRST, INVALID, .payload_len = 1020, .length = 4096},
-	{"an only packet longer than the path MTU", OPCODE_RC_WRITE_ONLY, INVALID, .payload_len = 1028, .length = 1028},
-	{"a middle without a first", OPCODE_RC_WRITE_MIDDLE, INVALID, .payload_len = 1024},
-	{"a last without a first", OPCODE_RC_SEND_LAST, INVALID, .payload_len = 8},
+	{"a First that is not as long as the path MTU", OPCODE_RC_WRITE_FIRST, INVALID, .payload_len = 1020, .length = 4096},
+	{"an Only longer than the path MTU", OPCODE_RC_WRITE_ONLY, INVALID, .payload_len = 1028, .length = 1028},
+	{"a Middle without a First", OPCODE_RC_WRITE_MIDDLE, INVALID, .payload_len = 1024},
+	{"a Last without a First", OPCODE_RC_SEND_LAST, INVALID, .payload_len = 8},
 	{"a READ with a wrong key", OPCODE_RC_READ_REQUEST, ACCESS, .length = 64, .rkey_flip = 0x80000000},
 	{"a READ beyond its region", OPCODE_RC_READ_REQUEST, ACCESS, .length = TWO_HCAS_MEMORY + 1},
 	{"a READ that the queue pair forbids", OPCODE_RC_READ_REQUEST, INVALID, .length = 64, .no_access = HCA_REMOTE_READ},
 	{"a READ longer than 2 GiB", OPCODE_RC_READ_REQUEST, INVALID, .length = 0x80000001},
-	{"an atomic across words", OPCODE_RC_FETCH_ADD, INVALID, .va = 4},
+	{"an atomic at an unaligned address", OPCODE_RC_FETCH_ADD, INVALID, .va = 4},
 	{"an atomic with a wrong key", OPCODE_RC_COMPARE_SWAP, ACCESS, .rkey_flip = 1},
 	{"an atomic beyond its region", OPCODE_RC_FETCH_ADD, ACCESS, .va = TWO_HCAS_MEMORY},
 	{"an atomic that the queue pair forbids", OPCODE_RC_FETCH_ADD, INVALID, .no_access = HCA_REMOTE_ATOMIC},
@@ -181,7 +181,7 @@ static struct two_hcas *prepare(const struct forged *f)
 	return d;
 }
 
-static void packets_for_others_change_nothing(void **state)
+static void ignored_packets_change_nothing_and_get_no_answer(void **state)
 {
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
 		struct two_hcas *d = prepare(&ignored[i]);
@@ -227,7 +227,8 @@ static void refused_requests_are_answered_and_do_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(packets_for_others_change_nothing),
+		cmocka_unit_test(
+			ignored_packets_change_nothing_and_get_no_answer),
 		cmocka_unit_test(refused_requests_are_answered_and_do_nothing),
 	};
 

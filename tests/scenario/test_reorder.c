@@ -11,10 +11,10 @@
 
 #define LONG  (60ull * 1000000000)
 #define MTU   256
-#define BYTES (12 * MTU) /* a READ's: fewer packets than a chunk */
+#define BYTES (12 * MTU) /* of a READ; fewer packets than a chunk */
 
-/* Delays response number `first` until `by` later responses have arrived; loses
- * it if `by` is 0. */
+/* Delays response number `first` until `by` later responses have arrived.  If
+ * `by` is 0, the response is lost. */
 struct road {
 	struct two_hcas *d;
 	int first, by;
@@ -85,27 +85,27 @@ static int requests(int first, int by, int reads)
 	return count;
 }
 
-static void an_answer_that_is_late_is_not_asked_for_again(void **state)
+static void a_late_response_is_not_requested_again(void **state)
 {
 	for (int first = 0; first < 9; first++)
 		for (int by = 1; by < 11 - first; by++)
 			assert_int_equal(requests(first, by, 1), 1);
 }
 
-static void an_answer_that_is_lost_is_asked_for_once(void **state)
+static void a_lost_response_is_requested_again_once(void **state)
 {
 	for (int first = 0; first < 11; first++)
 		assert_int_equal(requests(first, 0, 1), 2);
 }
 
-static void the_next_read_is_asked_for_again_only_behind_a_loss(void **state)
+static void the_next_read_is_requested_again_only_after_a_loss(void **state)
 {
 	assert_int_equal(requests(3, 4, 2), 2);
 	/* go-back-N: the second READ may be requested again too */
 	assert_uint_in_range(requests(3, 0, 2), 3, 4);
 }
 
-/* Returns the number of READ requests for 64 packets, with that window. */
+/* Returns the number of READ requests for 64 packets, with that send window. */
 static int requests_with_window(uint32_t window)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
@@ -129,7 +129,7 @@ static int requests_with_window(uint32_t window)
 	return count;
 }
 
-static void a_wide_window_asks_for_much_at_once(void **state)
+static void a_wide_window_requests_more_packets_at_once(void **state)
 {
 	assert_int_equal(requests_with_window(16), 4);
 	assert_int_equal(requests_with_window(64), 4);
@@ -140,11 +140,11 @@ static void a_wide_window_asks_for_much_at_once(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_answer_that_is_late_is_not_asked_for_again),
-		cmocka_unit_test(an_answer_that_is_lost_is_asked_for_once),
+		cmocka_unit_test(a_late_response_is_not_requested_again),
+		cmocka_unit_test(a_lost_response_is_requested_again_once),
 		cmocka_unit_test(
-			the_next_read_is_asked_for_again_only_behind_a_loss),
-		cmocka_unit_test(a_wide_window_asks_for_much_at_once),
+			the_next_read_is_requested_again_only_after_a_loss),
+		cmocka_unit_test(a_wide_window_requests_more_packets_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

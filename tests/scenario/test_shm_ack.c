@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When an acknowledgement leaves, and with what. */
+/* When an acknowledgement leaves, and when an ACK in shared memory replaces it.
+ */
 #include "test.h"
 
 #include <string.h>
@@ -33,7 +34,7 @@ static int drop_all(void *context, int from, const struct engine_frame *f)
 	return 0;
 }
 
-/* Two programs of one host that poll, and nobody limits what is under way. */
+/* Two programs of one host that poll.  No credits limit the bytes in flight. */
 static struct two_hcas *two_that_poll(struct sent *s)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
@@ -82,7 +83,7 @@ static void a_held_ack_goes_with_the_next_request(void **state)
 	assert_int_equal(s.frames[1], 1);
 	assert_int_equal(s.packets[1], 2);
 	assert_int_equal(completions(d, 0), 2);
-	/* The peer's ACK of our packet is no reason to send an ACK. */
+	/* The peer's ACK is no reason to send an ACK. */
 	assert_int_equal(s.packets[0], 1);
 	say(d, 0);
 	assert_int_equal(s.frames[0], 2);
@@ -108,8 +109,8 @@ static int note_order(void *context, int from, const struct engine_frame *f)
 	return 1;
 }
 
-/* Side 1 has a request of side 0 and an ACK to send, when its program posts a
- * SEND of so many bytes. */
+/* Side 1 has received a request of side 0, and still has to send the ACK when
+ * its program posts a SEND of `bytes` bytes. */
 static struct two_hcas *two_with_an_answer(struct order *o, bool local,
 					   uint32_t bytes)
 {
@@ -135,9 +136,9 @@ static struct two_hcas *two_with_an_answer(struct order *o, bool local,
 }
 
 /*
- * A program that has the answer has been told before that its request is
- * complete.  perftest (4.5) waits for both in one channel, and has one request
- * posted at most.
+ * A program gets the completion of its request before it gets the peer's
+ * answer. perftest (4.5) relies on this order: it waits for both completions on
+ * one channel, and has at most one request posted.
  */
 static void an_ack_leaves_before_the_request_behind_it(void **state)
 {
@@ -180,8 +181,8 @@ static void a_held_ack_leaves_when_it_may_not_wait_any_more(void **state)
 	two_hcas_free(d);
 }
 
-/* There is always something else to receive. */
-static void a_held_ack_does_not_wait_for_quiet(void **state)
+/* Side 1 always has something else to receive. */
+static void a_held_ack_leaves_in_time_at_a_busy_receiver(void **state)
 {
 	struct sent s;
 	struct two_hcas *d = two_that_poll(&s);
@@ -203,7 +204,8 @@ static void a_held_ack_does_not_wait_for_quiet(void **state)
 	two_hcas_free(d);
 }
 
-/* Two that read each other's board, and limit nobody (capacity 0). */
+/* Two programs that read ACKs in each other's page.  Capacity 0: no credits
+ * limit the bytes in flight. */
 static struct two_hcas *two_with_boards(struct sent *s,
 					struct credit_page page[2])
 {
@@ -277,7 +279,7 @@ static int look_first(void *context, int from, const struct engine_frame *f)
 	return 1;
 }
 
-static void a_word_is_read_before_the_request_behind_it(void **state)
+static void a_shm_ack_is_read_before_the_request_behind_it(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -295,9 +297,9 @@ static void a_word_is_read_before_the_request_behind_it(void **state)
 	two_hcas_free(d);
 }
 
-/* Either side does without ACKs in shared memory: the other side's ACKs and its
- * own are packets. */
-static void either_side_may_do_without_shm_acks(void **state)
+/* One side does not use ACKs in shared memory.  Then the ACKs of both sides are
+ * packets. */
+static void all_acks_are_packets_if_a_side_uses_no_shm_acks(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -338,13 +340,13 @@ static void a_requester_that_does_not_read_gets_an_ack(void **state)
 	assert_int_equal(s.packets[1], 1);
 	assert_int_equal(completions(d, 0), 1);
 	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
-	/* and finds nothing new on the board after it */
+	/* after the ACK the requester finds nothing new in the page */
 	assert_false(shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
 	two_hcas_free(d);
 }
 
-/* A request, then sleep; the thread that slept for the request takes it, and
- * works. */
+/* Side `from` posts a request and sleeps.  The other side wakes, looks at the
+ * page and polls.  Returns the number of completions of the other side. */
 static uint32_t ask(struct two_hcas *d, int from)
 {
 	two_hcas_recv(d, !from, 0, 8);
@@ -358,22 +360,22 @@ static uint32_t ask(struct two_hcas *d, int from)
 	return completions(d, !from);
 }
 
-static void an_ack_rides_behind_a_request(void **state)
+static void a_shm_ack_is_read_when_the_next_request_comes(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
 	struct two_hcas *d = two_with_boards(&s, page);
 
-	for (int i = 0; i < 4; i++) /* they get to know each other */
+	for (int i = 0; i < 4; i++) /* each learns that its peer reads */
 		ask(d, i % 2);
 	memset(&s, 0, sizeof(s));
 	/* for longer than SHM_ACK_REQUEST_NS */
 	for (int i = 0; i < ROUNDS; i++) {
-		/* its receive, and its own SEND before */
+		/* the receive, and the SEND that this side posted before */
 		assert_int_equal(ask(d, i % 2), 2);
 		assert_int_equal(s.packets[i % 2], (uint32_t)i / 2 + 1);
 	}
-	/* nothing follows the last, so it has its packet */
+	/* no request follows the last one, so its ACK is a packet */
 	engine_hold_acks(d->side[0].engine, false);
 	two_hcas_run(d, d->now_ns + SHM_ACK_REQUEST_NS);
 	assert_int_equal(s.packets[0], ROUNDS / 2 + 1);
@@ -383,7 +385,7 @@ static void an_ack_rides_behind_a_request(void **state)
 	two_hcas_free(d);
 }
 
-/* The request is lost, and with it the look. */
+/* The request is lost, so the peer does not look at the page. */
 static void an_ack_behind_a_lost_request_waits_for_a_moment(void **state)
 {
 	static struct credit_page page[2];
@@ -408,8 +410,8 @@ static void an_ack_behind_a_lost_request_waits_for_a_moment(void **state)
 	two_hcas_free(d);
 }
 
-/* A request of so many bytes, and time for it and its ACK, but not for
- * patience. */
+/* Side 0 sends `bytes` bytes.  There is time for the request and its ACK, but
+ * not until an ACK that was held back leaves. */
 static void say_bytes(struct two_hcas *d, uint32_t bytes)
 {
 	two_hcas_recv(d, 1, 0, bytes);
@@ -418,13 +420,13 @@ static void say_bytes(struct two_hcas *d, uint32_t bytes)
 	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS / 5);
 }
 
-/* Much enough for a stream. */
+/* Sends as many packets as the requests of a stream have. */
 static void say_soon(struct two_hcas *d)
 {
 	say_bytes(d, 5 * d->side[0].side->mtu);
 }
 
-/* Side 1 has sent an ACK for all but the last of three requests of side 0. */
+/* Side 1 has sent ACKs for the first two of three requests of side 0. */
 static struct two_hcas *two_amid_a_stream(struct sent *s,
 					  struct credit_page page[2])
 {
@@ -460,7 +462,7 @@ static void a_streams_requester_that_reads_needs_no_acks(void **state)
 	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS);
 	assert_int_equal(s.packets[1], 2);
 	assert_int_equal(completions(d, 0), 1);
-	/* it does not read any more: a packet at once */
+	/* the requester reads the page no more: its ACK is a packet at once */
 	say_soon(d);
 	assert_int_equal(s.packets[1], 3);
 	assert_int_equal(completions(d, 0), 1);
@@ -498,7 +500,7 @@ static void an_ending_queue_pair_keeps_no_ack(void **state)
 	two_hcas_free(d);
 }
 
-static void words_of_another_connection_are_left_alone(void **state)
+static void shm_acks_of_another_connection_are_ignored(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -518,7 +520,7 @@ static void words_of_another_connection_are_left_alone(void **state)
 	two_hcas_free(d);
 }
 
-/* Answers arrive again, and nobody keeps any. */
+/* Answers arrive again, and no side holds back ACKs. */
 static void let_all_through(struct two_hcas *d)
 {
 	d->fate = count;
@@ -527,7 +529,7 @@ static void let_all_through(struct two_hcas *d)
 	two_hcas_run(d, d->now_ns + LONG);
 }
 
-/* A requester that has not found our page yet cannot read there. */
+/* A requester that has not found the peer's page yet cannot read ACKs there. */
 static void a_requester_without_the_page_gets_the_ack_first(void **state)
 {
 	static struct credit_page page[2];
@@ -564,9 +566,9 @@ static void the_answer_to_a_read_is_waited_for(void **state)
 	two_hcas_free(d);
 }
 
-/* Its answer may be long in coming, and the ACK of what came before waits for
- * the board to be read. */
-static void a_read_hides_no_word_of_what_came_before(void **state)
+/* The response to a READ may come late.  Until then the ACK of the request
+ * before the READ stays in the page. */
+static void a_read_hides_no_shm_ack_of_an_earlier_request(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -587,7 +589,7 @@ static void a_read_hides_no_word_of_what_came_before(void **state)
 	two_hcas_free(d);
 }
 
-static void words_go_to_the_active_queue_pair(void **state)
+static void an_entry_of_the_page_goes_to_the_active_queue_pair(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -596,7 +598,7 @@ static void words_go_to_the_active_queue_pair(void **state)
 	struct qp qp = *d->side[0].qp;
 	struct ibt_qp other = {.qp = &qp};
 
-	qp.qpn += CREDIT_POSTS; /* the same words */
+	qp.qpn += CREDIT_POSTS; /* the same entry */
 	shm_ack_want(shm_ack, &other);
 	say(d, 0);
 	assert_true(shm_ack_has_news(shm_ack));
@@ -605,7 +607,7 @@ static void words_go_to_the_active_queue_pair(void **state)
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_int_equal(s.packets[1], 0);
 	assert_int_equal(completions(d, 0), 1);
-	/* while the other waits for an answer it keeps them */
+	/* while the other queue pair waits for an answer it keeps the entry */
 	shm_ack_want(shm_ack, &other);
 	other.req.max = serial24(1);
 	say(d, 0);
@@ -617,8 +619,9 @@ static void words_go_to_the_active_queue_pair(void **state)
 	two_hcas_free(d);
 }
 
-/* An ACK that goes with each answer must not wait for another's look. */
-static void a_queue_pair_without_words_gets_each_ack(void **state)
+/* An ACK that leaves with each answer must not wait until the requester looks
+ * at the page. */
+static void a_queue_pair_without_an_entry_gets_each_ack(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -627,14 +630,14 @@ static void a_queue_pair_without_words_gets_each_ack(void **state)
 	struct qp qp = *d->side[0].qp;
 	struct ibt_qp other = {.qp = &qp, .req.max = serial24(1)};
 
-	qp.qpn += CREDIT_POSTS; /* the same words */
+	qp.qpn += CREDIT_POSTS; /* the same entry */
 	say(d, 0);
 	shm_ack_look(shm_ack, d->now_ns);
 	engine_hold_acks(d->side[1].engine, false);
 	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS);
 	assert_int_equal(s.packets[1], 0);
 	assert_int_equal(completions(d, 0), 1);
-	/* from here on it cannot say what it took */
+	/* from here on the queue pair cannot report what it read */
 	shm_ack_want(shm_ack, &other);
 	engine_hold_acks(d->side[1].engine, true);
 	for (int i = 0; i < 4; i++) {
@@ -658,7 +661,7 @@ static int count_and_stop(void *context, int from, const struct engine_frame *f)
 
 /*
  * IBTA 10.3.1: in the Error state nothing is processed.  A READ stops where it
- * is; what was done before it has its ACK.
+ * is; the request before it has its ACK.
  */
 static void a_queue_pair_in_err_reads_no_more(void **state)
 {
@@ -693,8 +696,8 @@ static void a_queue_pair_in_err_reads_no_more(void **state)
 	two_hcas_free(d);
 }
 
-/* Requests that were executed before the end are acknowledged, though no
- * process had time to do so. */
+/* Requests that were executed before the end are acknowledged, though the
+ * process had no time to send the ACKs before. */
 static void a_queue_pair_in_err_acknowledges_its_work(void **state)
 {
 	const struct hca_qp_attr err = {.qp_state = HCA_QP_ERR};
@@ -722,26 +725,29 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_held_ack_goes_with_the_next_request),
 		cmocka_unit_test(an_ack_leaves_before_the_request_behind_it),
-		cmocka_unit_test(a_word_is_read_before_the_request_behind_it),
+		cmocka_unit_test(
+			a_shm_ack_is_read_before_the_request_behind_it),
 		cmocka_unit_test(
 			a_requester_without_the_page_gets_the_ack_first),
 		cmocka_unit_test(
 			a_held_ack_leaves_when_it_may_not_wait_any_more),
-		cmocka_unit_test(a_held_ack_does_not_wait_for_quiet),
+		cmocka_unit_test(a_held_ack_leaves_in_time_at_a_busy_receiver),
 		cmocka_unit_test(a_requester_that_reads_the_page_needs_no_ack),
-		cmocka_unit_test(either_side_may_do_without_shm_acks),
-		cmocka_unit_test(an_ack_rides_behind_a_request),
+		cmocka_unit_test(
+			all_acks_are_packets_if_a_side_uses_no_shm_acks),
+		cmocka_unit_test(a_shm_ack_is_read_when_the_next_request_comes),
 		cmocka_unit_test(
 			an_ack_behind_a_lost_request_waits_for_a_moment),
 		cmocka_unit_test(a_requester_that_does_not_read_gets_an_ack),
 		cmocka_unit_test(a_streams_requester_that_reads_needs_no_acks),
 		cmocka_unit_test(a_requester_that_waits_gets_each_ack_at_once),
 		cmocka_unit_test(an_ending_queue_pair_keeps_no_ack),
-		cmocka_unit_test(words_of_another_connection_are_left_alone),
+		cmocka_unit_test(shm_acks_of_another_connection_are_ignored),
 		cmocka_unit_test(the_answer_to_a_read_is_waited_for),
-		cmocka_unit_test(a_read_hides_no_word_of_what_came_before),
-		cmocka_unit_test(words_go_to_the_active_queue_pair),
-		cmocka_unit_test(a_queue_pair_without_words_gets_each_ack),
+		cmocka_unit_test(a_read_hides_no_shm_ack_of_an_earlier_request),
+		cmocka_unit_test(
+			an_entry_of_the_page_goes_to_the_active_queue_pair),
+		cmocka_unit_test(a_queue_pair_without_an_entry_gets_each_ack),
 		cmocka_unit_test(a_queue_pair_in_err_reads_no_more),
 		cmocka_unit_test(a_queue_pair_in_err_acknowledges_its_work),
 	};

@@ -109,7 +109,7 @@ static void a_peer_that_is_alive_is_waited_for(void **state)
 	two_hcas_free(d);
 }
 
-static void a_silent_peer_that_is_alive_is_called_so(void **state)
+static void the_report_says_that_a_silent_peer_is_alive(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 
@@ -145,7 +145,7 @@ static void post(struct two_hcas *d, enum hca_wr opcode, uint32_t bytes)
 	two_hcas_post(d, 0);
 }
 
-static void loss_by_length_is_told_from_silence(void **state)
+static void loss_of_long_packets_is_reported_as_a_small_mtu(void **state)
 {
 	static const enum hca_wr ways[] = {HCA_WR_RDMA_WRITE, HCA_WR_RDMA_READ};
 	static const enum engine_peer words[] = {ENGINE_PEER_UNKNOWN,
@@ -164,7 +164,8 @@ static void loss_by_length_is_told_from_silence(void **state)
 			two_hcas_run(d, d->now_ns + LONG / 60);
 			assert_done(d, 0, HCA_SUCCESS,
 				    i ? HCA_WC_RDMA_READ : HCA_WC_RDMA_WRITE);
-			/* the last packet is small, and arrives too early */
+			/* the last packet is short, and arrives before the
+			 * others */
 			post(d, ways[i], bytes[k]);
 			two_hcas_run(d, d->now_ns + 2 * tries_ns);
 			assert_int_equal(d->side[0].explained.cause,
@@ -181,8 +182,8 @@ static void loss_by_length_is_told_from_silence(void **state)
 		}
 }
 
-/* The length is not the cause: a packet as long has arrived before; or no
- * packet has ever arrived. */
+/* The length is not the cause if a packet of the same length has arrived
+ * before, or if no packet has ever arrived. */
 static void silence_is_not_taken_for_a_small_mtu(void **state)
 {
 	for (int heard = 0; heard <= 1; heard++) {
@@ -339,13 +340,14 @@ int main(void)
 		cmocka_unit_test(
 			a_peer_that_answered_before_is_not_at_a_wrong_address),
 		cmocka_unit_test(a_peer_that_is_alive_is_waited_for),
-		cmocka_unit_test(loss_by_length_is_told_from_silence),
+		cmocka_unit_test(
+			loss_of_long_packets_is_reported_as_a_small_mtu),
 		cmocka_unit_test(silence_is_not_taken_for_a_small_mtu),
 		cmocka_unit_test(
 			a_peer_that_has_disconnected_is_not_waited_for),
 		cmocka_unit_test(
 			a_peer_known_to_be_alive_is_waited_for_when_the_broker_is_lost),
-		cmocka_unit_test(a_silent_peer_that_is_alive_is_called_so),
+		cmocka_unit_test(the_report_says_that_a_silent_peer_is_alive),
 		cmocka_unit_test(
 			a_qp_that_answers_nothing_has_the_time_of_the_specification),
 		cmocka_unit_test(our_own_sleep_uses_up_no_patience),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scatter lists: the scatter list of a receive is checked for the bytes of the
- * message, the scatter list of a READ or an atomic when its response is placed.
+ * The scatter list of a receive is checked for as many bytes as the message
+ * has.  The scatter list of a READ or an atomic is checked when its response is
+ * placed.
  */
 #include "test.h"
 
@@ -105,7 +106,7 @@ static void a_byte_for_a_bad_element_is_a_local_protection_error(void **state)
 
 		post_receive(d, s->before + s->most - 1,
 			     k % 2 ? BAD_KEY : BAD_RANGE);
-		if (k % 2 == 0) /* the element's first byte is good */
+		if (k % 2 == 0) /* or the element's first byte is good */
 			wqe_sges(wq_at(&d->side[1].hca,
 				       s->shared ? &d->side[1].srq->wq
 						 : &d->side[1].qp->rq,

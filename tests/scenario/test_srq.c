@@ -51,7 +51,7 @@ static void an_empty_shared_queue_makes_the_sender_wait(void **state)
 	two_hcas_free(d);
 }
 
-static void a_receive_taken_leaves_its_slot(void **state)
+static void a_taken_receive_frees_its_slot(void **state)
 {
 	struct two_hcas *d = two_hcas_new_shared(1, 2);
 
@@ -71,7 +71,7 @@ static void a_receive_taken_leaves_its_slot(void **state)
 }
 
 /* Many receives are taken before the first poll, and all complete. */
-static void many_are_taken_before_a_poll(void **state)
+static void many_receives_are_taken_before_a_poll(void **state)
 {
 	struct two_hcas *d = two_hcas_new_shared(1, 64);
 
@@ -114,7 +114,7 @@ static void a_target_that_collects_late_gets_the_rest(void **state)
 	two_hcas_free(d);
 }
 
-static void the_limit_is_told_once(void **state)
+static void the_limit_event_is_raised_once(void **state)
 {
 	struct two_hcas *d = two_hcas_new_shared(1, 8);
 	struct two_hcas_side *s = &d->side[1];
@@ -142,7 +142,7 @@ static int pass_few(void *context, int from, const struct engine_frame *f)
 	return from || (*left)-- > 0;
 }
 
-static void an_error_gives_back_what_was_taken_and_no_more(void **state)
+static void an_error_flushes_only_the_receives_that_were_taken(void **state)
 {
 	struct two_hcas *d = two_hcas_new_shared(1, 8);
 	int left = 2;
@@ -179,16 +179,16 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_shared_queue_makes_the_sender_wait),
-		cmocka_unit_test(a_receive_taken_leaves_its_slot),
-		cmocka_unit_test(many_are_taken_before_a_poll),
+		cmocka_unit_test(a_taken_receive_frees_its_slot),
+		cmocka_unit_test(many_receives_are_taken_before_a_poll),
 		cmocka_unit_test(a_target_that_collects_late_gets_the_rest),
-		cmocka_unit_test(the_limit_is_told_once),
+		cmocka_unit_test(the_limit_event_is_raised_once),
 		cmocka_unit_test(
 			a_message_too_long_ends_its_receive_and_the_qp),
 	};
 	const struct CMUnitTest of_packets[] = {
 		cmocka_unit_test(
-			an_error_gives_back_what_was_taken_and_no_more),
+			an_error_flushes_only_the_receives_that_were_taken),
 	};
 
 	two_hcas_mode(argc, argv);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* iWARP: what goes right between two queue pairs whose byte streams the test
- * cuts. */
+/* iWARP without errors: two queue pairs whose byte streams the test cuts into
+ * pieces. */
 #include "test.h"
 
 #include "scenario/joined.h"
@@ -43,7 +43,7 @@ static void a_stream_may_be_cut_at_each_byte(void **state)
 	}
 }
 
-/* The first n bytes come together, and then the others. */
+/* The first `cut` bytes come together, and then the other bytes. */
 static void one_cut_at_any_place_changes_nothing(void **state)
 {
 	struct joined j;
@@ -131,7 +131,8 @@ static void a_fence_waits_for_the_reads_before(void **state)
 	joined_part(&j);
 }
 
-/* A WRITE that is sent completes after the READ before it (RFC 5040 5.5). */
+/* A WRITE that was sent completes after the READ that was posted before (RFC
+ * 5040 5.5). */
 static void requests_complete_in_order(void **state)
 {
 	struct joined j;
@@ -163,8 +164,9 @@ static void a_responder_sends_nothing_before_it_has_received(void **state)
 	joined_part(&j);
 }
 
-/* RFC 6581 9.2: each kind lets the responder send; none needs a right. */
-static void each_ready_to_receive_opens_the_way(void **state)
+/* RFC 6581 9.2: each kind of ready-to-receive message lets the responder send,
+ * and none needs an access right. */
+static void each_ready_to_receive_lets_the_responder_send(void **state)
 {
 	for (uint32_t rtr = MPA_RTR_SEND; rtr <= MPA_RTR_READ; rtr <<= 1) {
 		struct stream_config c = joined_config;
@@ -184,7 +186,8 @@ static void each_ready_to_receive_opens_the_way(void **state)
 	}
 }
 
-/* RFC 6581 1.1: a SEND takes no receive, and may be an FPDU without bytes. */
+/* RFC 6581 1.1: such a SEND takes no receive, and may be an FPDU without bytes.
+ */
 static void a_ready_to_receive_by_send_takes_no_receive(void **state)
 {
 	struct joined j;
@@ -205,7 +208,8 @@ static void a_ready_to_receive_by_send_takes_no_receive(void **state)
 	joined_part(&j);
 }
 
-/* FIN may follow when all has been sent that was posted or is due. */
+/* FIN may follow when all posted requests and all due responses have been sent.
+ */
 static void a_stream_is_drained_when_all_is_sent(void **state)
 {
 	struct ibt_qp *q[2];
@@ -281,7 +285,7 @@ int main(void)
 		cmocka_unit_test(requests_complete_in_order),
 		cmocka_unit_test(
 			a_responder_sends_nothing_before_it_has_received),
-		cmocka_unit_test(each_ready_to_receive_opens_the_way),
+		cmocka_unit_test(each_ready_to_receive_lets_the_responder_send),
 		cmocka_unit_test(a_ready_to_receive_by_send_takes_no_receive),
 		cmocka_unit_test(a_stream_is_drained_when_all_is_sent),
 		cmocka_unit_test(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* iWARP: what goes wrong between two queue pairs whose byte streams the test
- * damages and forges, and their end. */
+/* iWARP with errors: the test damages and forges the byte streams between two
+ * queue pairs, and ends connections. */
 #include "test.h"
 
 #include "scenario/joined.h"
@@ -84,7 +84,7 @@ static void another_first_fpdu_than_was_agreed_ends_the_stream(void **state)
 static const struct misuse {
 	enum hca_wr op;
 	uint32_t flip;	   /* bits of the key */
-	uint64_t va;	   /* beside the region's start */
+	uint64_t va;	   /* from the region's start */
 	uint32_t no_right; /* the right that the region lacks */
 	enum terminate_cause cause;
 } misuses[] = {
@@ -212,7 +212,7 @@ static void a_source_that_goes_while_it_is_read_ends_the_stream(void **state)
 	joined_run(&j);
 	joined_done(&j, 0, HCA_REM_ACCESS_ERR);
 	assert_terminated(&j, TERMINATE_SOURCE_STAG);
-	/* RFC 5040 4.8: the Terminate tells what is left of the READ */
+	/* RFC 5040 4.8: the Terminate quotes the rest of the READ */
 	rdmap_read_parse(j.d->side[1].side->stream->terminate.headers + 20,
 			 &left);
 	assert_true(left.bytes > 0 && left.bytes < 300000);
@@ -220,8 +220,8 @@ static void a_source_that_goes_while_it_is_read_ends_the_stream(void **state)
 	joined_part(&j);
 }
 
-/* The queue pair, not the region, loses the right while the response is sent:
- * no byte that was not read leaves. */
+/* The queue pair, not the region, loses the right while the response is sent.
+ */
 static void a_right_that_goes_while_it_is_read_ends_the_stream(void **state)
 {
 	char text[512];
@@ -286,7 +286,7 @@ static void damage_is_found_by_the_crc_and_completes_nothing(void **state)
 	}
 }
 
-/* RFC 5044 7.1.2: the responder has found no FPDU right. */
+/* RFC 5044 7.1.2: the responder has not received a correct FPDU. */
 static void damage_of_the_first_fpdu_has_no_terminate(void **state)
 {
 	struct joined j;
@@ -359,7 +359,7 @@ static const struct forgery {
 	{{VERSIONS, .opcode = 3, .queue = 4}, 8, TERMINATE_QUEUE},
 	{{VERSIONS, .opcode = 3, .queue = 1}, 8, TERMINATE_QUEUE},
 	{{VERSIONS, .opcode = 12}, 8, TERMINATE_OPCODE},
-	/* of RFC 7306, which was not agreed on */
+	/* an opcode of RFC 7306, which was not negotiated */
 	{{VERSIONS, .opcode = 8, .sequence = 1}, 8, TERMINATE_OPCODE},
 	{{.is_tagged = true, VERSIONS, .opcode = 3}, 8, TERMINATE_OPCODE},
 	/* a response to no READ */
@@ -378,7 +378,7 @@ static const struct forgery {
 	{{.is_last = true, VERSIONS, .opcode = 1, .queue = 1, .sequence = 2},
 	 28,
 	 TERMINATE_SEQUENCE},
-	/* a Terminate that is longer than any */
+	/* longer than any correct Terminate */
 	{{.is_last = true, VERSIONS, .opcode = 7, .queue = 2, .sequence = 1},
 	 65,
 	 TERMINATE_STREAM},
@@ -457,7 +457,7 @@ static void an_atomic_works_on_the_bits_of_its_masks(void **state)
 {
 	static const struct {
 		struct rdmap_atomic a;
-		uint64_t word; /* after it */
+		uint64_t word; /* after the atomic */
 	} rows[] = {
 		/* carries end at the fields of 8 bits */
 		{{.opcode = RDMAP_FETCH_ADD,
@@ -569,7 +569,7 @@ static void a_response_goes_nowhere_but_to_its_read(void **state)
 		uint64_t before;
 
 		joined_plain(&j);
-		/* the roles are the other way round: forge writes to side 1 */
+		/* side 1 is the initiator, since forge writes to side 1 */
 		two_hcas_send(j.d, 1, HCA_WR_RDMA_READ, 5000, 100, 0);
 		two_hcas_post(j.d, 1);
 		joined_post(&j, HCA_WR_RDMA_WRITE, 0, 0, 0);
@@ -589,7 +589,7 @@ static void a_response_goes_nowhere_but_to_its_read(void **state)
 	}
 }
 
-/* Any bytes end the stream in order, or are taken. */
+/* Random bytes end the stream in order, or are accepted. */
 static void random_streams_do_no_harm(void **state)
 {
 	struct rng rng;

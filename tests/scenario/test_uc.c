@@ -64,8 +64,8 @@ static void messages_of_every_length_arrive(void **state)
 	two_hcas_free(d);
 }
 
-/* A program that posts more would wait for ACKs of requests in flight, and UC
- * has no ACKs. */
+/* If sent messages counted as in flight, a program that posts more would wait
+ * for ACKs, which UC does not have. */
 static void sent_messages_are_not_in_flight(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 5, 16);

@@ -47,7 +47,8 @@ static void assert_got(struct two_hcas *d, uint32_t bytes, uint8_t with)
 	assert_int_equal(c.byte_len, GRH + bytes);
 	assert_int_equal(c.src_qpn, d->side[0].qp->qpn);
 	assert_true(c.wc_flags & HCA_WC_GRH);
-	assert_int_equal(c.sl, 8 | 2); /* UDP over IPv4, as adapters have it */
+	assert_int_equal(c.sl, 8 | 2); /* UDP over IPv4, as adapters report it
+					*/
 	for (uint32_t i = 0; i < bytes; i++)
 		assert_int_equal(p[GRH + i], with);
 }
@@ -90,8 +91,8 @@ static void an_immediate_and_nothing_else_fits_a_receive_of_40_bytes(void **s)
 	two_hcas_free(d);
 }
 
-/* A program that posts more would wait for ACKs of requests in flight, and UD
- * has no ACKs. */
+/* If sent datagrams counted as in flight, a program that posts more would wait
+ * for ACKs, which UD does not have. */
 static void sent_datagrams_are_not_in_flight(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
@@ -122,7 +123,7 @@ static void a_wrong_qkey_is_dropped_and_counted(void **state)
 	two_hcas_free(d);
 }
 
-static void a_qkey_with_its_high_bit_stands_for_our_own(void **state)
+static void a_qkey_with_its_high_bit_stands_for_the_senders_own(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct wqe *w = request(d, 100, 1);
@@ -134,7 +135,7 @@ static void a_qkey_with_its_high_bit_stands_for_our_own(void **state)
 	two_hcas_free(d);
 }
 
-static void each_reason_to_drop_is_told_once(void **state)
+static void each_reason_to_drop_is_reported_once(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
@@ -224,7 +225,7 @@ static void a_late_receiver_is_not_waited_for_again(void **state)
 	two_hcas_free(d);
 }
 
-static void too_much_that_waits_chokes_the_receiver(void **state)
+static void many_waiting_datagrams_choke_the_receiver(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 256);
 
@@ -242,7 +243,7 @@ static void too_much_that_waits_chokes_the_receiver(void **state)
 	two_hcas_free(d);
 }
 
-/* One socket has the packets of both queue pairs. */
+/* The packets of both queue pairs come by one socket. */
 static void a_queue_pair_without_receives_does_not_hold_up_another(void **state)
 {
 	static const struct hca_qp_cap cap = {8, 8, 1, 1, 0, NULL};
@@ -355,7 +356,7 @@ static void to_group(struct two_hcas *d, struct wqe *w)
 	to->qpn = GROUP;
 }
 
-static void a_group_hears_what_is_sent_to_it_once_attached(void **state)
+static void a_queue_pair_gets_datagrams_of_a_group_while_attached(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct two_hcas_side *s = &d->side[1];
@@ -443,7 +444,7 @@ static void a_datagram_to_a_group_names_no_queue_pair(void **state)
 	w = request(d, 100, 1);
 	to_group(d, w);
 	wq_to(&d->side[0].qp->sq, w)->qpn = s->qp->qpn;
-	wq_to(&d->side[0].qp->sq, w)->local = false; /* by its address */
+	wq_to(&d->side[0].qp->sq, w)->local = false; /* in a packet */
 	post_and_run(d);
 	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(counters(d)->refused.wrong_peer, 1);
@@ -491,7 +492,8 @@ static void a_datagram_waits_for_the_holder_of_the_responder_lock(void **state)
 	two_hcas_free(d);
 }
 
-static void an_initiator_inside_delays_this_queue_pair_alone(void **state)
+static void
+datagrams_are_dropped_while_the_responder_lock_stays_held(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 
@@ -520,8 +522,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			an_immediate_and_nothing_else_fits_a_receive_of_40_bytes),
 		cmocka_unit_test(a_wrong_qkey_is_dropped_and_counted),
-		cmocka_unit_test(a_qkey_with_its_high_bit_stands_for_our_own),
-		cmocka_unit_test(each_reason_to_drop_is_told_once),
+		cmocka_unit_test(
+			a_qkey_with_its_high_bit_stands_for_the_senders_own),
+		cmocka_unit_test(each_reason_to_drop_is_reported_once),
 		cmocka_unit_test(a_message_waits_a_little_for_its_receive),
 		cmocka_unit_test(a_process_that_slept_has_its_time_on_waking),
 		cmocka_unit_test(a_program_not_seen_to_poll_has_more_time),
@@ -532,20 +535,20 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_queue_pair_in_sqe_still_receives),
 		cmocka_unit_test(a_receive_of_bad_memory_fails_the_queue_pair),
 		cmocka_unit_test(
-			a_group_hears_what_is_sent_to_it_once_attached),
+			a_queue_pair_gets_datagrams_of_a_group_while_attached),
 		cmocka_unit_test(a_sender_does_not_hear_itself),
 		cmocka_unit_test(a_sender_with_the_same_qpn_elsewhere_is_heard),
 		cmocka_unit_test(a_datagram_to_a_group_names_no_queue_pair),
 	};
 	const struct CMUnitTest of_packets[] = {
-		cmocka_unit_test(too_much_that_waits_chokes_the_receiver),
+		cmocka_unit_test(many_waiting_datagrams_choke_the_receiver),
 		cmocka_unit_test(
 			a_queue_pair_without_receives_does_not_hold_up_another),
 		cmocka_unit_test(another_partition_is_counted_and_dropped),
 		cmocka_unit_test(
 			a_datagram_waits_for_the_holder_of_the_responder_lock),
 		cmocka_unit_test(
-			an_initiator_inside_delays_this_queue_pair_alone),
+			datagrams_are_dropped_while_the_responder_lock_stays_held),
 	};
 	int failed;
 

@@ -12,7 +12,7 @@
 
 /* ---- UD ---- */
 
-static void datagrams_cross_no_wire(void **state)
+static void datagrams_use_no_packets(void **state)
 {
 	static const uint32_t lengths[] = {0, 1, 16, 17, 2048};
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
@@ -66,7 +66,7 @@ static void a_dead_process_gets_packets_and_its_successor_none(void **state)
 }
 
 /* A doorbell that finds no request does not move the queue pair to packets. */
-static void an_empty_queue_is_not_for_packets(void **state)
+static void an_empty_queue_keeps_its_path(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct two_hcas_side *s = &d->side[0];
@@ -110,7 +110,7 @@ static void each_target_has_its_own_path(void **state)
 
 /* ---- UC ---- */
 
-static void messages_of_uc_cross_no_wire(void **state)
+static void messages_of_uc_use_no_packets(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 3, 16);
 
@@ -137,8 +137,8 @@ static void messages_of_uc_cross_no_wire(void **state)
 }
 
 /* A packet waits at the target for its receive, and later messages must not
- * pass it. */
-static void uc_goes_by_packets_after_a_request_it_cannot_do(void **state)
+ * overtake that packet. */
+static void uc_uses_packets_after_a_send_without_a_receive(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 3, 16);
 
@@ -162,7 +162,7 @@ static void uc_goes_by_packets_after_a_request_it_cannot_do(void **state)
 	two_hcas_free(d);
 }
 
-static void uc_ends_its_work_when_the_peers_process_has_gone(void **state)
+static void uc_requests_complete_when_the_peers_process_has_gone(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 3, 16);
 
@@ -184,16 +184,16 @@ static void uc_ends_its_work_when_the_peers_process_has_gone(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(datagrams_cross_no_wire),
+		cmocka_unit_test(datagrams_use_no_packets),
 		cmocka_unit_test(
 			a_dead_process_gets_packets_and_its_successor_none),
-		cmocka_unit_test(an_empty_queue_is_not_for_packets),
+		cmocka_unit_test(an_empty_queue_keeps_its_path),
 		cmocka_unit_test(each_target_has_its_own_path),
-		cmocka_unit_test(messages_of_uc_cross_no_wire),
+		cmocka_unit_test(messages_of_uc_use_no_packets),
 		cmocka_unit_test(
-			uc_goes_by_packets_after_a_request_it_cannot_do),
+			uc_uses_packets_after_a_send_without_a_receive),
 		cmocka_unit_test(
-			uc_ends_its_work_when_the_peers_process_has_gone),
+			uc_requests_complete_when_the_peers_process_has_gone),
 	};
 
 	two_hcas_mode(argc, argv);

@@ -13,8 +13,9 @@
 
 #define ARENA_BYTES (16u << 20)
 
-/* Do requests use no packets?  Does engine_post_direct, or engine_post_apart,
- * execute them at the post? */
+/* is_direct: requests use no packets.  is_at_once: the post executes requests
+ * by engine_post_direct.  is_apart: the post executes requests by
+ * engine_post_apart where that is possible. */
 static bool is_direct, is_at_once, is_apart;
 static struct engine_without sides_without[2];
 
@@ -391,7 +392,7 @@ static size_t deliver_frames(struct two_hcas *d, int i)
 	return n;
 }
 
-/* Does side i run, and have something to send? */
+/* Returns whether side i runs and has something to send. */
 static bool has_tx(const struct two_hcas *d, int i)
 {
 	const struct two_hcas_side *s = &d->side[i];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two adapters and one connection between them in one process: the smallest
- * world in which a test can lose this ACK or that request.
+ * world in which a test can lose any ACK or request that it chooses.
  *
- *	side[0] --- frames that the test passes, drops, changes --- side[1]
+ * side[0] --- frames that the test passes, drops, changes --- side[1]
  */
 #ifndef TESTS_SCENARIO_TWO_HCAS_H
 #define TESTS_SCENARIO_TWO_HCAS_H
@@ -31,10 +31,10 @@ struct two_hcas_side {
 	struct qp *qp;
 	struct ibt_qp *side;
 	struct srq *srq; /* NULL, or where qp takes its receives */
-	struct mr *mr;	 /* all of memory, every right */
+	struct mr *mr;	 /* all of memory, with every right */
 	uint8_t ip[16];
-	struct explain explained; /* the latest */
-	uint32_t events[16];	  /* by type */
+	struct explain explained; /* the latest explanation */
+	uint32_t events[16];	  /* how many, by type */
 	uint32_t kicked;	  /* kicks so far */
 	bool is_stopped;	  /* the side serves no notify bits */
 	bool is_dead;		  /* the side does nothing any more */
@@ -58,13 +58,13 @@ struct two_hcas {
 /* Takes the mode of the next worlds from a test's arguments.  "direct":
  * requests use no packets (src/direct).  "direct at-once": the post executes
  * requests (engine_post_direct).  "direct apart": the post executes requests
- * without the progress lock where that is possible (engine_post_apart).  One
- * more word, "without": both sides do without every mechanism of
+ * without the progress lock where that is possible (engine_post_apart).  With
+ * one more word, "without", both sides switch off every mechanism of struct
  * engine_without. */
 void two_hcas_mode(int argc, char **argv);
-/* Side i of the next worlds does without these mechanisms. */
+/* Side i of the next worlds switches these mechanisms off. */
 void two_hcas_without(int i, struct engine_without without);
-/* Do requests use no packets? */
+/* Returns whether requests use no packets. */
 bool two_hcas_is_direct(void);
 /* Makes two sides with RC QPs of `depth` requests, which are connected with
  * path MTU `mtu` (1 to 5). */
