@@ -32,10 +32,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIFE_MS 2000 /* a broker that lives shorter delays the next start */
+#define LIFE_MS 2000 /* the next start is delayed if a broker lives shorter */
 
-static long
-	skipped_ms; /* the test's clock is ahead of the kernel's by so much */
+static long skipped_ms; /* how far the test's clock is ahead of the kernel's */
 
 /* Replaces libc's clock_gettime for all code that is linked into the test: adds
  * skipped_ms. */
@@ -77,7 +76,7 @@ static inline int enter_namespace(void **state)
 	return 0;
 }
 
-/* Opens a client that shares nothing. */
+/* Opens a client that shares no arena. */
 static inline int open_client(struct client *c, const char **why)
 {
 	const struct client_wish none = {-1, -1, 60000, NULL};
@@ -143,8 +142,7 @@ static inline void end_broker(pid_t pid)
 	close(fd);
 }
 
-/* Stops the broker; from the return on the broker runs no more until SIGCONT.
- */
+/* Stops the broker, and waits until it has stopped. */
 static inline void stop_broker(pid_t pid)
 {
 	char path[32], stat[512] = "";
@@ -204,8 +202,8 @@ static inline uint32_t unowned_class(const struct client *c, int n)
 	return class;
 }
 
-/* Receives all datagrams that wait at c, each of the client's class; returns
- * how many. */
+/* Receives all datagrams that wait at c, and checks that each is of the
+ * client's class.  Returns their number. */
 static inline int take_all(struct client *c)
 {
 	uint8_t b[64];
@@ -248,7 +246,7 @@ static inline int peer_state(struct client *c, uint32_t qpn)
 	return (int)news.peer;
 }
 
-/* Puts a file of the program in place of a descriptor. */
+/* Replaces descriptor fd by a file of the program. */
 static inline void put_own_file(int fd)
 {
 	int own = memfd_create("program", MFD_CLOEXEC);
@@ -273,7 +271,7 @@ static inline struct client_news arena_of(struct client *c, uint32_t class)
 	return news;
 }
 
-/* Asks for the page of a class until the broker's answer is there. */
+/* Asks for the page of a class until the broker's answer has come. */
 static inline const uint8_t *page_of(struct client *c, uint32_t class)
 {
 	struct client_news news;

@@ -20,7 +20,8 @@ static inline struct cmproto take(int fd)
 	return m;
 }
 
-/* Sends a request to the broker; fills in what each message has. */
+/* Sends request m to the broker, after filling in the fields of every message.
+ */
 static inline void post(int fd, struct cmproto *m, enum cmproto_kind kind,
 			uint32_t id)
 {

@@ -198,7 +198,7 @@ static void access_of_a_copier_that_stopped_is_revoked(void **state)
 	access_set what = access_qp(QPN) | access_key(KEY);
 
 	access_enter(g, access_qp(QPN));
-	halted = ALOCK_STOPPED_AFTER_COPY; /* but it does not copy */
+	halted = ALOCK_STOPPED_AFTER_COPY; /* but the peer does not copy */
 	assert_false(is_left(access_qp(QPN)));
 	assert_true(is_left(access_qp(QPN + 1)));
 	assert_true(is_left(access_key(KEY)));
@@ -228,7 +228,7 @@ static void access_of_a_copier_that_stopped_is_revoked(void **state)
 
 /* A peer that copies by rseq is revoked wherever it stops, not only at the end
  * of a system call. */
-static void access_on_lease_is_revoked_at_any_step(void **state)
+static void access_by_rseq_is_revoked_at_any_step(void **state)
 {
 	struct access *g = take_as_another();
 	access_set what = access_qp(QPN) | access_key(KEY);
@@ -297,7 +297,7 @@ static void die_amid_a_copy(struct access *g)
 	access_copy_by(g, ACCESS_BY_RSEQ);
 }
 
-static void slots_of_the_dead_are_had_again_when_none_is_free(void **state)
+static void slots_of_the_dead_are_reused_when_none_is_free(void **state)
 {
 	struct access *slot = NULL, *last;
 	int taken = 0;
@@ -308,13 +308,14 @@ static void slots_of_the_dead_are_had_again_when_none_is_free(void **state)
 		taken++;
 	}
 	assert_int_equal(taken, ACCESS_MAX);
-	/* the slot that was claimed last was the dead process's, in its copy */
+	/* the dead process died in a copy and had the slot that is claimed last
+	 */
 	assert_int_equal(shared_own(&slot->epoch) % 2, 0);
 	assert_int_equal(shared_own(&slot->by), ACCESS_BY_CALLS);
 	access_wait(&own, ACCESS_ALL);
 }
 
-static void slots_that_do_not_lie_in_the_arena_are_none(void **state)
+static void slots_outside_the_arena_are_not_claimed(void **state)
 {
 	const aoff wrong[] = {0, 1, ARENA_BYTES - 64, ~63ull, 4096 + 8};
 
@@ -324,7 +325,7 @@ static void slots_that_do_not_lie_in_the_arena_are_none(void **state)
 	}
 }
 
-static void an_owner_lives_while_his_word_says_so(void **state)
+static void a_process_is_alive_while_its_pulse_word_says_so(void **state)
 {
 	assert_false(hca_is_alive(&own));
 	shared_store(&own.shared->pulse.word, 1234);
@@ -358,13 +359,13 @@ int main(void)
 		EACH(the_dead_are_not_waited_for),
 		EACH(a_copy_of_other_keys_is_not_waited_for),
 		EACH(access_of_a_copier_that_stopped_is_revoked),
-		EACH(access_on_lease_is_revoked_at_any_step),
+		EACH(access_by_rseq_is_revoked_at_any_step),
 		EACH(the_living_are_waited_for),
 		EACH(an_arena_without_access_slots_in_use_is_not_waited_for),
 		EACH(each_has_a_slot_of_its_own_and_gives_it_back),
-		EACH(slots_of_the_dead_are_had_again_when_none_is_free),
-		EACH(slots_that_do_not_lie_in_the_arena_are_none),
-		EACH(an_owner_lives_while_his_word_says_so),
+		EACH(slots_of_the_dead_are_reused_when_none_is_free),
+		EACH(slots_outside_the_arena_are_not_claimed),
+		EACH(a_process_is_alive_while_its_pulse_word_says_so),
 		EACH(an_impossible_access_is_not_waited_for),
 	};
 

@@ -20,7 +20,7 @@ bool netif_is_local(const uint8_t ip[16])
 	return ip[15] == 1;
 }
 
-/* Each interface is the device of its number, and all have each address. */
+/* Interface n belongs to device n, and every interface has every address. */
 int netif_device(const uint8_t ip[16], uint32_t link)
 {
 	searches++;

@@ -87,7 +87,7 @@ static struct file with_strings(Elf64_Sxword tag, const char *text,
 	return f;
 }
 
-static void the_programs_own_folders_are_told(void **state)
+static void the_programs_own_folders_are_found(void **state)
 {
 	struct file both = with_strings(DT_RPATH, "/r", DT_RUNPATH, "$ORIGIN");
 	struct file rpath = with_strings(DT_RPATH, "/r:/s", DT_NULL, "");
@@ -105,7 +105,7 @@ static void the_programs_own_folders_are_told(void **state)
 	assert_string_equal(read_bytes(&beyond, sizeof(beyond)).search, "");
 }
 
-static void sanitizers_that_must_come_first_are_told(void **state)
+static void sanitizers_that_must_come_first_are_found(void **state)
 {
 	static const struct {
 		const char *needed;
@@ -125,7 +125,7 @@ static void sanitizers_that_must_come_first_are_told(void **state)
 	}
 }
 
-static void musls_loader_is_told(void **state)
+static void musls_loader_is_recognized(void **state)
 {
 	struct file f = sample(DT_NULL, DT_NULL);
 
@@ -159,7 +159,7 @@ static void anything_else_is_a_script(void **state)
 	assert_int_equal(read_bytes("", 0).kind, BINARY_SCRIPT);
 }
 
-static void a_scripts_interpreter_is_told(void **state)
+static void a_scripts_interpreter_is_found(void **state)
 {
 	static const struct {
 		const char *text, *interpreter;
@@ -201,13 +201,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rpath_counts_only_without_runpath),
-		cmocka_unit_test(the_programs_own_folders_are_told),
-		cmocka_unit_test(sanitizers_that_must_come_first_are_told),
-		cmocka_unit_test(musls_loader_is_told),
+		cmocka_unit_test(the_programs_own_folders_are_found),
+		cmocka_unit_test(sanitizers_that_must_come_first_are_found),
+		cmocka_unit_test(musls_loader_is_recognized),
 		cmocka_unit_test(no_interpreter_is_static),
 		cmocka_unit_test(other_machines_are_foreign),
 		cmocka_unit_test(anything_else_is_a_script),
-		cmocka_unit_test(a_scripts_interpreter_is_told),
+		cmocka_unit_test(a_scripts_interpreter_is_found),
 		cmocka_unit_test(offsets_outside_the_file_are_not_followed),
 	};
 

@@ -98,8 +98,8 @@ static void open_under_a_soft_limit(void)
 	assert_int_equal(files.rlim_cur, FEW);
 }
 
-/* Runs @body in a child beside a broker that has no such limit, since the
- * client that starts the broker has none. */
+/* Starts a broker from a client without a low limit, and then runs @body in a
+ * child. */
 static void run_beside_broker(void (*body)(void))
 {
 	struct client first;
@@ -118,7 +118,7 @@ a_user_at_the_limit_of_descriptors_in_flight_shares_no_arena(void **state)
 	run_beside_broker(open_under_a_hard_limit);
 }
 
-static void a_soft_limit_is_no_bound_to_what_is_under_way(void **state)
+static void a_soft_limit_does_not_bound_descriptors_in_flight(void **state)
 {
 	run_beside_broker(open_under_a_soft_limit);
 }
@@ -195,7 +195,7 @@ static void assert_told(int err, const char *why)
 	assert_non_null(strstr(why, "is reached: raise ulimit -n"));
 }
 
-static void a_full_broker_says_so_to_each_client(void **state)
+static void a_full_broker_gives_each_client_the_reason(void **state)
 {
 	struct client c[ROOM], more;
 	pid_t broker = begin_full();
@@ -239,7 +239,7 @@ static void a_client_that_cannot_be_accepted_is_told_why(void **state)
 	end_full(broker);
 }
 
-/* The broker watches one descriptor of most clients, and not two. */
+/* The broker watches only one of the two descriptors of most clients. */
 static void watch_more_entries_than_files(void)
 {
 	struct pollfd p[2 * FEW], room[2 * FEW];
@@ -254,7 +254,7 @@ static void watch_more_entries_than_files(void)
 		assert_int_equal(p[i].revents, i % 4 || i == 8 ? 0 : POLLIN);
 }
 
-static void a_broker_watches_half_as_many_as_it_may_have_files(void **state)
+static void a_broker_polls_more_entries_than_its_limit_on_files(void **state)
 {
 	run_in_child(watch_more_entries_than_files);
 }
@@ -356,12 +356,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_user_at_the_limit_of_descriptors_in_flight_shares_no_arena),
-		cmocka_unit_test(a_soft_limit_is_no_bound_to_what_is_under_way),
+		cmocka_unit_test(
+			a_soft_limit_does_not_bound_descriptors_in_flight),
 		cmocka_unit_test(a_program_without_room_is_told_of_its_limit),
-		cmocka_unit_test(a_full_broker_says_so_to_each_client),
+		cmocka_unit_test(a_full_broker_gives_each_client_the_reason),
 		cmocka_unit_test(a_client_that_cannot_be_accepted_is_told_why),
 		cmocka_unit_test(
-			a_broker_watches_half_as_many_as_it_may_have_files),
+			a_broker_polls_more_entries_than_its_limit_on_files),
 		cmocka_unit_test(
 			a_client_that_does_not_read_has_few_descriptors_in_flight),
 		cmocka_unit_test(a_connection_that_is_not_read_stays),

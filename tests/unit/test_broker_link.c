@@ -17,7 +17,7 @@ static void a_question_without_room_is_asked_later(void **state)
 	const struct device *device;
 	int fd = broker_link_socket(-1, -1, PATIENCE_NS);
 	struct pollfd p = {broker_link_fd(), POLLIN, 0};
-	struct client other, both[2] = {0}; /* introduces the broker */
+	struct client other, both[2] = {0}; /* tells the broker's process id */
 	pid_t broker;
 	uint32_t nobody;
 

@@ -26,7 +26,8 @@
 
 static int stops;      /* polls during which this process counts as stopped */
 static int naps;       /* polls that end after NAP_MS without an event */
-static pid_t silent;   /* the stopped broker: continued after the last poll */
+static pid_t silent;   /* the stopped broker, which continues after the last
+			* poll */
 static bool is_doomed; /* the silent broker is killed instead */
 
 int poll(struct pollfd *fds, nfds_t count, int ms)
@@ -92,7 +93,7 @@ static void a_broker_that_is_stopped_is_waited_for(void **state)
 	end_broker(silent);
 }
 
-static void a_broker_that_says_nothing_for_good_is_named(void **state)
+static void the_report_names_a_broker_that_never_answers(void **state)
 {
 	long began_ms = skipped_ms;
 	const char *why = "";
@@ -112,7 +113,7 @@ static void a_broker_that_says_nothing_for_good_is_named(void **state)
 	end_broker(silent);
 }
 
-static void a_broker_that_dies_amid_an_opening_is_replaced(void **state)
+static void a_broker_that_dies_while_a_client_opens_is_replaced(void **state)
 {
 	const char *why = "";
 	struct client c;
@@ -178,7 +179,7 @@ static void one_of_two_brokers_that_start_at_once_serves(void **state)
 	}
 }
 
-static void a_port_held_by_another_is_named(void **state)
+static void the_report_names_a_port_that_another_program_holds(void **state)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(4791)};
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -278,7 +279,7 @@ static pid_t begin_other_version(void)
 	}
 }
 
-static void a_broker_of_another_version_is_named(void **state)
+static void the_report_names_a_broker_of_another_version(void **state)
 {
 	pid_t pid = begin_other_version();
 	char want[300];
@@ -307,7 +308,7 @@ static void a_broker_of_another_version_is_named(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-static void the_broker_tells_its_process_user_and_release(void **state)
+static void the_broker_reports_its_process_user_and_release(void **state)
 {
 	struct dial_broker b;
 	char said[START_SENTENCE];
@@ -327,7 +328,7 @@ static void the_broker_tells_its_process_user_and_release(void **state)
 	end_broker(pid);
 }
 
-static void a_thread_serves_where_no_process_can_be_started(void **state)
+static void a_thread_serves_if_no_process_can_be_started(void **state)
 {
 	struct client c[3];
 	int status;
@@ -360,16 +361,17 @@ int main(void)
 		cmocka_unit_test(
 			a_client_that_is_stopped_while_it_opens_does_not_time_out),
 		cmocka_unit_test(a_broker_that_is_stopped_is_waited_for),
-		cmocka_unit_test(a_broker_that_says_nothing_for_good_is_named),
+		cmocka_unit_test(the_report_names_a_broker_that_never_answers),
 		cmocka_unit_test(
-			a_broker_that_dies_amid_an_opening_is_replaced),
+			a_broker_that_dies_while_a_client_opens_is_replaced),
 		cmocka_unit_test(one_of_two_brokers_that_start_at_once_serves),
-		cmocka_unit_test(a_port_held_by_another_is_named),
-		cmocka_unit_test(malformed_requests_are_refused_and_survived),
-		cmocka_unit_test(a_broker_of_another_version_is_named),
-		cmocka_unit_test(the_broker_tells_its_process_user_and_release),
 		cmocka_unit_test(
-			a_thread_serves_where_no_process_can_be_started),
+			the_report_names_a_port_that_another_program_holds),
+		cmocka_unit_test(malformed_requests_are_refused_and_survived),
+		cmocka_unit_test(the_report_names_a_broker_of_another_version),
+		cmocka_unit_test(
+			the_broker_reports_its_process_user_and_release),
+		cmocka_unit_test(a_thread_serves_if_no_process_can_be_started),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);

@@ -11,8 +11,8 @@
 #define ROUNDS	20
 #define KILLS	60
 
-/* Turns clients until each has a broker that is not `dead`; returns the pid of
- * that broker. */
+/* Calls client_turn for each client until the client has a broker that is not
+ * `dead`.  Returns the pid of that broker. */
 static pid_t await_broker(struct client *c, int n, pid_t dead)
 {
 	struct client_news news;
@@ -36,7 +36,7 @@ static void check_delivery(struct client *c, int n)
 		assert_int_equal(take_all(&c[i]), 10);
 }
 
-static void a_broker_that_dies_is_replaced_and_no_index_moves(void **state)
+static void a_broker_that_dies_is_replaced_and_each_class_stays(void **state)
 {
 	struct client c[CLIENTS + 1];
 	uint32_t class[CLIENTS];
@@ -49,7 +49,7 @@ static void a_broker_that_dies_is_replaced_and_no_index_moves(void **state)
 	pid = broker_of(&c[0]);
 	for (int round = 0; round < ROUNDS; round++) {
 		end_broker(pid);
-		check_delivery(c, CLIENTS); /* with no broker at all */
+		check_delivery(c, CLIENTS); /* while there is no broker */
 		pid = await_broker(c, CLIENTS, pid);
 		open_or_fail(&c[CLIENTS]);
 		for (int i = 0; i < CLIENTS; i++) {
@@ -67,7 +67,8 @@ static void a_broker_that_dies_is_replaced_and_no_index_moves(void **state)
 	end_broker(pid);
 }
 
-static void one_that_has_not_noticed_yet_keeps_its_class(void **state)
+static void
+a_client_that_has_not_noticed_the_death_keeps_its_class(void **state)
 {
 	struct client c[3];
 	pid_t pid, dead;
@@ -77,7 +78,8 @@ static void one_that_has_not_noticed_yet_keeps_its_class(void **state)
 	dead = broker_of(&c[0]);
 	end_broker(dead);
 	pid = await_broker(c, 1, dead);
-	/* c[1] is like the client of a stopped process: it keeps its class. */
+	/* c[1] is like the client of a stopped process, which keeps its class.
+	 */
 	assert_int_equal(peer_state(&c[0], steer_qpn(c[1].class, 3)),
 			 CLIENT_PEER_ALIVE);
 	open_or_fail(&c[2]);
@@ -118,9 +120,9 @@ static void pages_outlive_the_broker(void **state)
 	end_broker(pid);
 }
 
-/* Starts a process with a client, which the process turns until `hold` is
- * readable.  The process writes the pid of each new broker, and the class, to
- * `out`. */
+/* Starts a process with a client, for which the process calls client_turn until
+ * `hold` is readable.  The process writes the pid of each new broker, and the
+ * class, to `out`. */
 static pid_t begin_client(int out, int hold)
 {
 	pid_t pid = fork(), told = 0;
@@ -154,7 +156,7 @@ static pid_t begin_client(int out, int hold)
 }
 
 static void
-of_many_that_lose_their_broker_at_once_one_starts_the_next(void **state)
+of_many_clients_that_lose_their_broker_one_starts_the_next(void **state)
 {
 	enum { N = 12 };
 	int out[2], hold[2];
@@ -191,7 +193,8 @@ of_many_that_lose_their_broker_at_once_one_starts_the_next(void **state)
 	close(hold[1]);
 }
 
-static void the_class_of_one_that_dies_without_a_broker_is_freed(void **state)
+static void
+the_class_of_a_client_that_dies_without_a_broker_is_freed(void **state)
 {
 	int out[2], hold[2];
 	uint32_t report[2];
@@ -224,7 +227,7 @@ static void the_class_of_one_that_dies_without_a_broker_is_freed(void **state)
 	close(hold[1]);
 }
 
-static void kills_at_any_moment_lose_nothing(void **state)
+static void kills_at_any_moment_lose_no_class_and_no_datagram(void **state)
 {
 	struct client c[CLIENTS], extra;
 	struct client_news news;
@@ -236,7 +239,7 @@ static void kills_at_any_moment_lose_nothing(void **state)
 		open_or_fail(&c[i]);
 	pid = broker_of(&c[0]);
 	for (int k = 0; k < KILLS; k++) {
-		/* The next kill comes so many steps after this one. */
+		/* The next kill comes this many steps after this kill. */
 		int steps = rand_r(&seed) % 12;
 
 		pidfd[k] = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -257,8 +260,7 @@ static void kills_at_any_moment_lose_nothing(void **state)
 			assert_int_equal(poll(&p, 1, 10000), 1);
 		close(pidfd[k]);
 	}
-	/* Clients that still believe in a dead broker learn of its death now.
-	 */
+	/* Clients that have not noticed a broker's death yet notice it now. */
 	for (int i = 0; i < CLIENTS; i++)
 		client_turn(&c[i], &news);
 	pid = await_broker(c, CLIENTS, 0);
@@ -338,8 +340,8 @@ static void check_hello(struct client *c, int listener, bool shares)
 	close_all(fds);
 }
 
-/* The program puts a file in place of the arena (which 0) or the eventfd (1):
- * the client names neither to the next broker. */
+/* The program replaces the descriptor of the arena (which: 0) or of the eventfd
+ * (1) by a file.  Then the client sends neither to the next broker. */
 static void check_sharing(int which)
 {
 	int own[2] = {fd_identity_note(memfd_create("arena", MFD_CLOEXEC)),
@@ -394,7 +396,7 @@ static bool shows_tree(struct client *c, int listener)
 	return shown;
 }
 
-static void no_file_of_the_program_takes_counters(void **state)
+static void no_file_of_the_program_is_sent_as_the_tree_of_counters(void **state)
 {
 	int listener, folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct client c;
@@ -416,16 +418,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_successor_gives_the_arenas_too),
 		cmocka_unit_test(
-			a_broker_that_dies_is_replaced_and_no_index_moves),
-		cmocka_unit_test(one_that_has_not_noticed_yet_keeps_its_class),
+			a_broker_that_dies_is_replaced_and_each_class_stays),
+		cmocka_unit_test(
+			a_client_that_has_not_noticed_the_death_keeps_its_class),
 		cmocka_unit_test(pages_outlive_the_broker),
 		cmocka_unit_test(
-			of_many_that_lose_their_broker_at_once_one_starts_the_next),
+			of_many_clients_that_lose_their_broker_one_starts_the_next),
 		cmocka_unit_test(
-			the_class_of_one_that_dies_without_a_broker_is_freed),
-		cmocka_unit_test(kills_at_any_moment_lose_nothing),
+			the_class_of_a_client_that_dies_without_a_broker_is_freed),
+		cmocka_unit_test(
+			kills_at_any_moment_lose_no_class_and_no_datagram),
 		cmocka_unit_test(no_file_of_the_program_is_shared),
-		cmocka_unit_test(no_file_of_the_program_takes_counters),
+		cmocka_unit_test(
+			no_file_of_the_program_is_sent_as_the_tree_of_counters),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);

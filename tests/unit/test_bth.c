@@ -3,7 +3,7 @@
 
 #include "hdr/bth.h"
 
-static void each_field_stands_where_the_drawing_says(void **state)
+static void each_field_is_where_the_specification_has_it(void **state)
 {
 	static const uint8_t want[BTH_BYTES] = {0x0a, 0x80 | 0x40 | 0x20 | 0x05,
 						0x12, 0x34,
@@ -75,7 +75,7 @@ static void numbers_wider_than_their_field_are_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_field_stands_where_the_drawing_says),
+		cmocka_unit_test(each_field_is_where_the_specification_has_it),
 		cmocka_unit_test(every_defined_bit_survives_parse_and_write),
 		cmocka_unit_test(a_short_header_is_refused),
 		cmocka_unit_test(numbers_wider_than_their_field_are_cut),

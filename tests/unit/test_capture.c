@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The bytes of a capture: pcapng blocks, and the headers put before frames. */
+/* The bytes of a capture: pcapng blocks, and the headers that are put before
+ * frames. */
 #include "test.h"
 
 #include <errno.h>
@@ -188,7 +189,7 @@ static void frames_of_every_length_follow_one_another(void **state)
 	assert_int_equal(at, seen_bytes);
 }
 
-static void two_that_share_a_file_both_write_sections(void **state)
+static void two_captures_in_one_file_both_write_sections(void **state)
 {
 	uint32_t bytes;
 	size_t next;
@@ -322,7 +323,7 @@ static void a_file_that_is_no_capture_of_ours_gets_no_frames(void **state)
 	close(fd);
 	expect_refused(other, 6);
 	assert_int_equal(unlink(other), 0);
-	/* a capture that has another name too */
+	/* a capture with a second hard link */
 	assert_int_equal(link(path, other), 0);
 	expect_refused(other, PREAMBLE);
 	assert_int_equal(unlink(other), 0);
@@ -352,7 +353,8 @@ static void a_capture_is_for_its_user_alone(void **state)
 	assert_int_equal(s.st_mode & 07777, 0600);
 }
 
-/* As Wireshark reads a capture: the pipe ends when the capture is closed. */
+/* Wireshark reads a capture from a pipe.  The pipe ends when the capture is
+ * closed. */
 static void a_pipe_of_ours_has_the_frames(void **state)
 {
 	char pipe[sizeof(path) + 8];
@@ -372,8 +374,8 @@ static void a_pipe_of_ours_has_the_frames(void **state)
 	assert_int_equal(unlink(pipe), 0);
 }
 
-static int looks;	      /* calls of lstat until looked_at is replaced */
-static const char *looked_at; /* becomes a link to `stranger` */
+static int looks;	      /* calls of lstat before looked_at is replaced */
+static const char *looked_at; /* is replaced by a link to `stranger` */
 static const char *stranger;
 
 /* Replaces libc's lstat for the tested code. */
@@ -432,7 +434,7 @@ int main(void)
 		CASE(an_ipv4_frame_has_its_headers_and_sums),
 		CASE(an_ipv6_frame_has_its_headers_and_sum),
 		CASE(frames_of_every_length_follow_one_another),
-		CASE(two_that_share_a_file_both_write_sections),
+		CASE(two_captures_in_one_file_both_write_sections),
 		CASE(a_frame_too_long_is_not_captured_nor_to_a_closed_file),
 		CASE(the_program_is_told_that_a_capture_ends),
 		CASE(a_full_disk_ends_the_capture),

@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Runs a child process whose condition does or does not hold; stores what the
- * child writes to stderr, and returns the child's wait status. */
+/* Runs CHECK(holds) in a child process.  Stores what the child writes to
+ * stderr, and returns the child's wait status. */
 static int run_check(bool holds, char *text, size_t room)
 {
 	const struct rlimit none = {0, 0};

@@ -50,8 +50,8 @@ static struct machine machine(uint64_t rate)
 				.rate = rate};
 }
 
-/* Asks the clock every `step` ns for long_ns; returns how far the clock was
- * behind at most. */
+/* Asks the clock every `step` ns for long_ns.  Returns the longest time by
+ * which the clock was behind. */
 static uint64_t worst(struct machine *m, uint64_t step, uint64_t long_ns)
 {
 	uint64_t end = m->now_ns + long_ns, said = 0, worst = 0;
@@ -97,8 +97,8 @@ static void a_process_that_asks_seldom_reads_the_kernels_clock(void **state)
 	}
 }
 
-/* Interrupts a look for for_ns, between its readings of the time and of the
- * counter. */
+/* Interrupts a look for for_ns, between the readings of the time and of the
+ * counter, and checks that the clock does not rely on that look. */
 static void interrupt(uint64_t rate, uint64_t for_ns)
 {
 	struct machine m = machine(rate);
@@ -111,7 +111,7 @@ static void interrupt(uint64_t rate, uint64_t for_ns)
 	assert_true(m.looks > 1);
 }
 
-static void an_interrupted_look_is_not_built_on(void **state)
+static void the_clock_does_not_rely_on_an_interrupted_look(void **state)
 {
 	interrupt(2662, 5000000);
 	interrupt(26, 100000); /* a counter of 25 MHz has few ticks */
@@ -140,7 +140,7 @@ static void a_steered_clock_is_followed(void **state)
 	struct machine m = machine(2662);
 
 	worst(&m, 500, 100000000);
-	m.rate = 2662 - 1; /* the clock is 376 ppm faster, and then slower */
+	m.rate = 2662 - 1; /* time passes 376 ppm faster, and then slower */
 	assert_uint_in_range(worst(&m, 500, 3000000000u), 0, CLOCK_LAG_NS);
 	m.rate = 2662 + 1;
 	assert_uint_in_range(worst(&m, 500, 3000000000u), 0, CLOCK_LAG_NS);
@@ -148,8 +148,8 @@ static void a_steered_clock_is_followed(void **state)
 }
 
 /* The counter jumps, as when a virtual machine migrates: one jump is tolerated,
- * several end the use of the counter. */
-static void a_counter_that_jumps_is_left_alone(void **state)
+ * and several jumps end the use of the counter. */
+static void a_counter_that_jumps_is_no_longer_used(void **state)
 {
 	struct machine m = machine(2662);
 
@@ -170,13 +170,12 @@ static void a_counter_that_jumps_is_left_alone(void **state)
 	assert_true(m.looks > 90);
 }
 
-static void the_real_one_is_behind_the_real_clock(void **state)
+static void the_real_clock_is_behind_the_kernels_clock(void **state)
 {
 	struct clock c;
 	uint64_t said = 0;
 
-	NEEDS_KERNEL(); /* a counter of more than 1 us is found out only later
-			 */
+	NEEDS_KERNEL(); /* an emulator's counter may have ticks of over 1 us */
 	clock_init(&c);
 	for (int i = 0; i < 1000000; i++) {
 		uint64_t ns = clock_now(&c);
@@ -193,12 +192,13 @@ int main(void)
 		cmocka_unit_test(the_clock_stays_close_behind_at_every_rate),
 		cmocka_unit_test(
 			a_process_that_asks_seldom_reads_the_kernels_clock),
-		cmocka_unit_test(an_interrupted_look_is_not_built_on),
+		cmocka_unit_test(
+			the_clock_does_not_rely_on_an_interrupted_look),
 		cmocka_unit_test(
 			an_interrupted_look_does_not_end_the_use_of_the_counter),
 		cmocka_unit_test(a_steered_clock_is_followed),
-		cmocka_unit_test(a_counter_that_jumps_is_left_alone),
-		cmocka_unit_test(the_real_one_is_behind_the_real_clock),
+		cmocka_unit_test(a_counter_that_jumps_is_no_longer_used),
+		cmocka_unit_test(the_real_clock_is_behind_the_kernels_clock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

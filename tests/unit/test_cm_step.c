@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cm/step: every state meets every input.  The matrix says which state comes
- * next; `.` says that the cell is empty.  The matrix is written from
- * IBTA 12.9.7, not from the table of cm/step.
+ * cm/step: every state gets every input.  The matrix has the letter of the next
+ * state, or `.` for a cell that is empty.  The matrix is written from IBTA
+ * 12.9.7, not from the table of cm/step.
  */
 #include "test.h"
 
@@ -121,7 +121,7 @@ static struct conv *in_state(struct cm *cm, enum conv_state state)
 	assert_int_equal(cm_connect(cm, &s, 0, &id), 0);
 	c = conv_find(cm, id);
 	c->is_passive = passive;
-	c->is_released = state == CONV_HELD; /* it has no owner */
+	c->is_released = state == CONV_HELD; /* a held request has no owner */
 	if (state == CONV_TIMEWAIT || state == CONV_ANSWERED)
 		c->retry.left = 0; /* as when the state is reached by inputs */
 	conv_set_remote(cm, c, 99);
@@ -140,7 +140,7 @@ static struct cmmsg message(const struct conv *c, enum conv_input input)
 	return m;
 }
 
-static void every_cell_leads_where_the_specification_says(void **state)
+static void every_cell_leads_to_the_state_of_the_specification(void **state)
 {
 	for (size_t i = 0; i < TEST_COUNT(matrix); i++)
 		for (int in = 0; in < CONV_INPUTS; in++) {
@@ -162,7 +162,7 @@ static void every_cell_leads_where_the_specification_says(void **state)
 	assert_int_equal(TEST_COUNT(matrix), CONV_STATES - 1);
 }
 
-static void no_cell_fills_a_ring(void **state)
+static void each_cell_yields_at_most_one_message_and_one_event(void **state)
 {
 	for (size_t i = 0; i < TEST_COUNT(matrix); i++)
 		for (int in = 0; in < CONV_INPUTS; in++) {
@@ -180,9 +180,8 @@ static void no_cell_fills_a_ring(void **state)
 }
 
 /* After the release the conversation gets one more input, and time passes until
- * it has ended. */
-static void
-a_released_conversation_is_silent_to_its_owner_and_ends(void **state)
+ * the conversation has ended. */
+static void a_released_conversation_gives_no_events_and_ends(void **state)
 {
 	for (size_t i = 0; i < TEST_COUNT(matrix); i++)
 		for (int in = 0; in < CONV_INPUTS; in++) {
@@ -211,7 +210,7 @@ a_released_conversation_is_silent_to_its_owner_and_ends(void **state)
 		}
 }
 
-static void the_owner_is_told_in_bounded_time_that_no_answer_comes(void **state)
+static void the_owner_learns_in_bounded_time_that_no_answer_comes(void **state)
 {
 	for (int strict = 0; strict <= 1; strict++) {
 		struct cm *cm = fresh();
@@ -241,12 +240,14 @@ static void the_owner_is_told_in_bounded_time_that_no_answer_comes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_cell_leads_where_the_specification_says),
-		cmocka_unit_test(no_cell_fills_a_ring),
 		cmocka_unit_test(
-			a_released_conversation_is_silent_to_its_owner_and_ends),
+			every_cell_leads_to_the_state_of_the_specification),
 		cmocka_unit_test(
-			the_owner_is_told_in_bounded_time_that_no_answer_comes),
+			each_cell_yields_at_most_one_message_and_one_event),
+		cmocka_unit_test(
+			a_released_conversation_gives_no_events_and_ends),
+		cmocka_unit_test(
+			the_owner_learns_in_bounded_time_that_no_answer_comes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

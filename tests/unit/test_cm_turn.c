@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connection management in the turns of a broker that this process runs: the
- * test decides what a turn finds in its sockets and what its clock says.
+ * Connection management in the turns of a broker that this process runs.  The
+ * test decides what a turn finds in the broker's sockets, and what time the
+ * broker's clock has.
  */
 #include "cmtalk.h"
 
@@ -55,8 +56,8 @@ static unsigned long count_sent(void)
 	return out;
 }
 
-/* The timer of the request and the answer of the process are due in one turn;
- * the answer is not on the wire before the end of the turn. */
+/* The timer of a request is due in the same turn as the answer of the process,
+ * and the broker sends the answer only at the end of the turn. */
 static void an_answer_and_a_timer_in_one_turn_repeat_nothing(void **state)
 {
 	const struct server_config config = {.idle_ms = SERVER_NEVER};

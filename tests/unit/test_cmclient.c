@@ -67,10 +67,9 @@ static uint32_t connect_to(int caller, int called, uint16_t port, uint32_t qpn)
 	return id;
 }
 
-/* Starts a broker, which *keeper keeps alive, and two clients: the caller has
+/* Starts a broker, which *keeper keeps alive, and two clients.  The caller has
  * connected to the called client, which has accepted.  Returns the caller's
- * handle.
- */
+ * handle. */
 static uint32_t begin_call(struct client *keeper, int *called, int *caller)
 {
 	uint16_t port;
@@ -82,13 +81,13 @@ static uint32_t begin_call(struct client *keeper, int *called, int *caller)
 	return connect_to(*caller, *called, port, 7);
 }
 
-static void requests_of_a_client_that_has_gone_count(void **state)
+static void the_last_requests_of_a_closed_connection_are_served(void **state)
 {
 	struct client keeper;
 	int called, caller;
 	uint32_t id = begin_call(&keeper, &called, &caller);
 
-	/* so that the broker finds the message and the end at once */
+	/* so that the broker finds the message and the close in one turn */
 	stop_broker(broker_of(&keeper));
 	post(caller, &(struct cmproto){0}, CMPROTO_ESTABLISH, id);
 	close(caller);
@@ -126,8 +125,9 @@ static void answers_come_in_the_order_of_the_questions(void **state)
 	client_close(&keeper);
 }
 
-/* A slot gets a new handle of 16 bits with each object; no handle is 0. */
-static void the_name_of_an_object_is_never_0(void **state)
+/* Each object gets a new handle, of which 16 bits count the uses of its slot.
+ * No handle is 0. */
+static void the_handle_of_an_object_is_never_0(void **state)
 {
 	struct cmproto at = {.at.space = 0x106};
 	struct client keeper;
@@ -193,8 +193,8 @@ static void await_successor(struct client *c)
 		wait_turn(c, &news);
 }
 
-/* The process of the caller dies without a broker: `before` the successor
- * begins, or after that, without having resumed its connections. */
+/* The process of the caller dies while it has no broker: before the successor
+ * begins, or after that, but before it has resumed its connections. */
 static void dies_without_a_broker(bool before)
 {
 	struct cmproto own[CONNECTIONS];
@@ -241,19 +241,22 @@ static void dies_without_a_broker(bool before)
 	client_close(&keeper);
 }
 
-static void the_peer_of_one_that_dies_without_a_broker_is_told(void **state)
+static void
+the_peer_of_a_client_that_dies_without_a_broker_learns_it(void **state)
 {
 	dies_without_a_broker(true);
 }
 
-static void so_is_the_peer_of_one_that_has_not_come_back(void **state)
+static void
+the_peer_of_a_client_that_dies_before_it_resumes_learns_it(void **state)
 {
 	dies_without_a_broker(false);
 }
 
-/* Both clients have resumed at the next broker, and neither has shown it a
- * socket of a class. */
-static void so_is_the_peer_of_one_that_has_shown_no_socket(void **state)
+/* Both clients have resumed at the next broker, and neither has sent a socket
+ * of a class to that broker. */
+static void
+the_peer_of_a_client_that_sent_no_socket_learns_its_end(void **state)
 {
 	struct client keeper;
 	struct cmproto caller_is, called_is;
@@ -284,14 +287,16 @@ static void so_is_the_peer_of_one_that_has_shown_no_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests_of_a_client_that_has_gone_count),
+		cmocka_unit_test(
+			the_last_requests_of_a_closed_connection_are_served),
 		cmocka_unit_test(answers_come_in_the_order_of_the_questions),
-		cmocka_unit_test(the_name_of_an_object_is_never_0),
+		cmocka_unit_test(the_handle_of_an_object_is_never_0),
 		cmocka_unit_test(
-			the_peer_of_one_that_dies_without_a_broker_is_told),
-		cmocka_unit_test(so_is_the_peer_of_one_that_has_not_come_back),
+			the_peer_of_a_client_that_dies_without_a_broker_learns_it),
 		cmocka_unit_test(
-			so_is_the_peer_of_one_that_has_shown_no_socket),
+			the_peer_of_a_client_that_dies_before_it_resumes_learns_it),
+		cmocka_unit_test(
+			the_peer_of_a_client_that_sent_no_socket_learns_its_end),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connection management by the broker, without a broker process: how much each
- * user may have, and that no user learns of another's connections.
+ * Connection management by the broker, without a broker process: what share
+ * each user may have, and that no user learns of another user's connections.
  */
 #include "cmtalk.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
-/* A server without a UDP socket, and a fd store in memory. */
+/* A server without a UDP socket, with a fd store in memory. */
 struct alone {
 	struct gsi *gsi;
 	struct fd_store fd_store;
@@ -121,7 +121,7 @@ static void a_process_cannot_take_anothers_record(void **state)
 	assert_true(cmserver_awaits(a.s, other));
 	send_request(&a, m, CMPROTO_RELEASE, 0);
 	assert_true(cmserver_awaits(a.s, other));
-	/* nor by the handle of a port, in whose slot the record still is */
+	/* nor can the handle of a port whose slot has the record release it */
 	send_request(&a, (struct cmproto){.at.space = 0x106}, CMPROTO_BIND, 0);
 	send_request(&a, m, CMPROTO_RELEASE, a.sent.new_id);
 	assert_int_equal(l->record[0].owner.is_owned, 1);
@@ -200,8 +200,8 @@ static void end_listener(struct cm *cm, struct cm_owner *owner,
 	cm_unlisten(cm, listener, until_ns);
 }
 
-/* Returns how many of SERVICES services from `first` on are expected to be
- * served again. */
+/* Returns how many of the SERVICES services from `first` on are expected to get
+ * a listener again. */
 static uint32_t count_expected(const struct cm *cm, uint64_t first)
 {
 	uint32_t count = 0;
@@ -211,7 +211,7 @@ static uint32_t count_expected(const struct cm *cm, uint64_t first)
 	return count;
 }
 
-static void no_user_has_the_listeners_of_others_forgotten(void **state)
+static void no_user_makes_the_broker_forget_listeners_of_others(void **state)
 {
 	const struct cm_config config = {.conversations = 16, .half_open = 4};
 	struct cm *cm = cm_new(&config, 0);
@@ -344,7 +344,7 @@ static void no_user_takes_all_conversations(void **state)
 	}
 	assert_int_equal(first.sent.err, -EDQUOT);
 	assert_uint_in_range(has, 1000, 16384);
-	/* nor by another connection, while the conversations last */
+	/* a second connection gets no more while the conversations last */
 	leave_alone(&first);
 	first = join_alone(&a, FIRST_USER);
 	send_request(&first, established(has + 1), CMPROTO_RESUME, 0);
@@ -365,7 +365,7 @@ static void no_user_takes_all_conversations(void **state)
 
 /* Any client may give back a note as a broker has written it; a client of the
  * broker's own user may give back any note. */
-static void another_user_gives_back_what_a_broker_wrote_alone(void **state)
+static void another_user_can_give_back_only_what_a_broker_wrote(void **state)
 {
 	struct cmproto written, made_up = established(8), changed;
 	struct alone a, own, other;
@@ -375,7 +375,7 @@ static void another_user_gives_back_what_a_broker_wrote_alone(void **state)
 	send_request(&other, established(7), CMPROTO_RESUME, 0);
 	assert_int_equal(other.sent.err, 0);
 	written = other.sent;
-	/* when the clients of an earlier broker have come back */
+	/* the time in which clients of an earlier broker come back is over */
 	other.now_ns = CM_SEAL_LENIENT_NS;
 	send_request(&other, made_up, CMPROTO_RESUME, 0);
 	assert_int_equal(other.sent.err, -EPERM);
@@ -455,8 +455,8 @@ static void claim_from_far(const struct alone *a, uint16_t port, uint32_t first,
 	}
 }
 
-/* Takes all doubts, which are about queue pairs from `first` on, and returns
- * how many there were; *about: the last. */
+/* Takes all doubts, which must be about queue pairs from `first` on.  Returns
+ * how many there were, and stores the last one in *about. */
 static uint32_t count_doubts(struct alone *a, uint32_t first,
 			     struct live_peer *about)
 {
@@ -507,8 +507,9 @@ static void no_user_takes_all_doubts(void **state)
 }
 
 /*
- * Otherwise a user could claim that queue pairs of another host are connected
- * to its own, and that host's requests would be refused as stale.
+ * If the note claimed a queue pair, a user could claim that queue pairs of
+ * another host are connected to its own, and that host's requests would be
+ * refused as stale.
  */
 static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 {
@@ -524,7 +525,7 @@ static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 	send_request(&a, (struct cmproto){.backlog = 4}, CMPROTO_LISTEN,
 		     a.sent.new_id);
 	connect_to_far(&first, 1000, 1, false);
-	/* nor when the broker has sealed the note that it was given */
+	/* the seal that this broker puts on the same note changes nothing */
 	own = first.sent;
 	assert_int_not_equal(own.new_id, 0);
 	leave_alone(&first);
@@ -545,8 +546,9 @@ static void a_note_without_a_seal_claims_no_queue_pair(void **state)
 	end_alone(&a);
 }
 
-/* Otherwise another user could learn which processes are connected. */
-static void the_end_of_a_connection_is_told_to_its_user_alone(void **state)
+/* If other users learned of the end, they could find out which processes are
+ * connected. */
+static void only_its_user_learns_of_the_end_of_a_connection(void **state)
 {
 	static const uint8_t peer[16];
 	struct alone a, first, second, none;
@@ -580,9 +582,9 @@ static void the_end_of_a_connection_is_told_to_its_user_alone(void **state)
 	end_alone(&a);
 }
 
-/* Until the successor gets the fd store; if the fd store is lost, for
- * CM_SEAL_LENIENT_NS. */
-static void without_a_store_a_successor_believes_notes_at_first(void **state)
+/* A successor accepts notes without a seal until it gets the fd store, or for
+ * CM_SEAL_LENIENT_NS if the fd store is lost. */
+static void without_a_store_a_successor_accepts_notes_at_first(void **state)
 {
 	struct fd_store_ledger *ledger;
 	struct alone a, other;
@@ -620,7 +622,8 @@ static struct cmproto read_all(struct alone *a, uint32_t *count, bool *stays)
 }
 
 /* Clients that read lose no message, not even clients of the same user. */
-static void a_client_that_does_not_read_is_told_and_dropped(void **state)
+static void
+a_client_that_does_not_read_gets_an_event_and_is_dropped(void **state)
 {
 	enum { SILENT = 8, MANY = 8000, READ = 100 };
 	struct cmproto m = {.version = CMPROTO_VERSION, .kind = CMPROTO_LISTEN};
@@ -651,7 +654,7 @@ static void a_client_that_does_not_read_is_told_and_dropped(void **state)
 			continue;
 		assert_int_equal(last.kind, CMPROTO_EVENT);
 		assert_int_equal(last.event, CMPROTO_DROPPED);
-		/* so the loop calls cmserver_output for it again */
+		/* so the loop calls cmserver_output for this client again */
 		assert_true(cmserver_has_output(silent[i].c));
 		assert_false(
 			cmserver_handle(a.s, silent[i].c, &m, sizeof(m), 0));
@@ -758,7 +761,8 @@ static int bind_500(struct alone *a, bool (*first)(void), uid_t uid)
 	return err;
 }
 
-/* rdma_cm asks for a low port the capability that the kernel asks for UDP. */
+/* rdma_cm requires the capability for a low port that the kernel requires for
+ * UDP. */
 static void a_low_port_needs_the_capability(void **state)
 {
 	char map[2];
@@ -790,16 +794,17 @@ int main(void)
 		cmocka_unit_test(no_user_takes_all_listeners),
 		cmocka_unit_test(no_user_takes_all_conversations),
 		cmocka_unit_test(
-			another_user_gives_back_what_a_broker_wrote_alone),
+			another_user_can_give_back_only_what_a_broker_wrote),
 		cmocka_unit_test(
-			the_end_of_a_connection_is_told_to_its_user_alone),
+			only_its_user_learns_of_the_end_of_a_connection),
 		cmocka_unit_test(no_user_takes_all_doubts),
 		cmocka_unit_test(a_note_without_a_seal_claims_no_queue_pair),
-		cmocka_unit_test(no_user_has_the_listeners_of_others_forgotten),
 		cmocka_unit_test(
-			without_a_store_a_successor_believes_notes_at_first),
+			no_user_makes_the_broker_forget_listeners_of_others),
 		cmocka_unit_test(
-			a_client_that_does_not_read_is_told_and_dropped),
+			without_a_store_a_successor_accepts_notes_at_first),
+		cmocka_unit_test(
+			a_client_that_does_not_read_gets_an_event_and_is_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);
