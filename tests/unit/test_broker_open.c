@@ -26,8 +26,7 @@
 
 static int stops;      /* polls during which this process counts as stopped */
 static int naps;       /* polls that end after NAP_MS without an event */
-static pid_t silent;   /* the stopped broker, which continues after the last
-			* poll */
+static pid_t silent;   /* the stopped broker, continued after the last poll */
 static bool is_doomed; /* the silent broker is killed instead */
 
 int poll(struct pollfd *fds, nfds_t count, int ms)
@@ -160,7 +159,7 @@ static void one_of_two_brokers_that_start_at_once_serves(void **state)
 				close(hold[1]);
 				open_and_report(go[0], out[1], hold[0]);
 			}
-		close(go[1]); /* starts both children */
+		close(go[1]); /* both children now open */
 		for (int i = 0; i < 2; i++)
 			assert_int_equal(read(out[0], &r[i], sizeof(r[i])),
 					 sizeof(r[i]));

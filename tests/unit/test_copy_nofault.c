@@ -15,7 +15,8 @@
 
 #define PAGE 4096
 
-/* A time so much later that copy_nofault_turn checks the handlers again. */
+/* Returns a time late enough for copy_nofault_turn to check the handlers again.
+ */
 static uint64_t later(void)
 {
 	static uint64_t now;
@@ -48,7 +49,8 @@ static uint8_t *map_gone(void)
 	return p;
 }
 
-/* Is copy_nofault implemented for this processor architecture? */
+/* Returns whether copy_nofault is implemented for this processor architecture.
+ */
 static bool is_built(void)
 {
 	bool on;
@@ -79,7 +81,7 @@ static void copies_of_memory_that_is_not_there_fail(void **state)
 	munmap(p, PAGE);
 }
 
-static void either_way_of_copying_copies_and_fails(void **state)
+static void both_ways_of_copying_copy_and_fail(void **state)
 {
 	uint8_t *p = map_gone(), from[300], to[300];
 
@@ -119,7 +121,7 @@ static void sum_until_it_stops(uint8_t *p)
 	}
 }
 
-static void a_copy_with_a_sum_stops_where_the_memory_does(void **state)
+static void a_copy_with_a_crc_fails_where_the_memory_ends(void **state)
 {
 	uint8_t *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -172,7 +174,8 @@ static void a_fault_of_the_program_reaches_its_own_handler(void **state)
 	munmap((void *)(uintptr_t)p, PAGE);
 }
 
-static void a_program_that_takes_the_handler_turns_it_off(void **state)
+static void
+a_program_that_takes_the_handler_turns_guarded_copies_off(void **state)
 {
 	struct sigaction now;
 
@@ -189,7 +192,8 @@ static void a_program_that_takes_the_handler_turns_it_off(void **state)
 	set_handler(SIGSEGV, SIG_DFL);
 }
 
-static void a_thread_that_blocks_the_signal_turns_it_off(void **state)
+static void
+a_thread_that_blocks_the_signal_turns_guarded_copies_off(void **state)
 {
 	sigset_t s;
 
@@ -218,7 +222,8 @@ static void *look_with_the_signal_blocked(void *on)
 	return NULL;
 }
 
-/* A thread that polls copies small messages without the progress lock. */
+/* A thread that polls copies small messages without the progress lock, so the
+ * mask of that thread counts. */
 static void a_blocked_signal_counts_for_its_own_thread(void **state)
 {
 	pthread_t thread;
@@ -238,7 +243,7 @@ static void a_blocked_signal_counts_for_its_own_thread(void **state)
 	copy_nofault_close();
 }
 
-static void closing_gives_back_the_handler_of_before(void **state)
+static void closing_restores_the_previous_handler(void **state)
 {
 	struct sigaction now;
 
@@ -254,15 +259,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copies_of_memory_that_is_not_there_fail),
-		cmocka_unit_test(either_way_of_copying_copies_and_fails),
-		cmocka_unit_test(a_copy_with_a_sum_stops_where_the_memory_does),
+		cmocka_unit_test(both_ways_of_copying_copy_and_fail),
+		cmocka_unit_test(a_copy_with_a_crc_fails_where_the_memory_ends),
 		cmocka_unit_test(a_store_writes_its_bytes_and_no_others),
 		cmocka_unit_test(
 			a_fault_of_the_program_reaches_its_own_handler),
-		cmocka_unit_test(a_program_that_takes_the_handler_turns_it_off),
-		cmocka_unit_test(a_thread_that_blocks_the_signal_turns_it_off),
+		cmocka_unit_test(
+			a_program_that_takes_the_handler_turns_guarded_copies_off),
+		cmocka_unit_test(
+			a_thread_that_blocks_the_signal_turns_guarded_copies_off),
 		cmocka_unit_test(a_blocked_signal_counts_for_its_own_thread),
-		cmocka_unit_test(closing_gives_back_the_handler_of_before),
+		cmocka_unit_test(closing_restores_the_previous_handler),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

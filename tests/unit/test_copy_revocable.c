@@ -21,7 +21,7 @@
 #define LONG  (64u << 20)
 #define ENDED 99u
 
-/* In memory that a child process shares. */
+/* Memory that a child process shares. */
 static struct {
 	_Atomic uint64_t word;
 	_Atomic int stage;
@@ -29,7 +29,8 @@ static struct {
 
 static struct copy_revocable copy_revocable;
 
-/* A time so much later that copy_nofault_turn checks the handlers again. */
+/* Returns a time late enough for copy_nofault_turn to check the handlers again.
+ */
 static uint64_t later(void)
 {
 	static uint64_t now;
@@ -72,7 +73,8 @@ static int tear_down(void **state)
 #define ROOM 2000u
 
 /* Cuts `bytes` bytes from base + *at on into random pieces, with gaps between
- * them. Returns how many pieces there are; *at: their end. */
+ * them. Returns the number of pieces, and moves *at to the end of the last
+ * piece. */
 static size_t cut_pieces(struct rng *rng, uint8_t *base, uint32_t bytes,
 			 struct space_vec *v, uint32_t *at)
 {
@@ -113,7 +115,7 @@ static uint32_t sum_of(const uint8_t *bytes)
 	return sum;
 }
 
-static void any_stretches_to_any_others(void **state)
+static void any_pieces_are_copied_to_any_other_pieces(void **state)
 {
 	struct space_vec to[SPACE_VEC_MAX], from[SPACE_VEC_MAX];
 	uint8_t source[ROOM], target[ROOM];
@@ -168,7 +170,7 @@ static void memory_that_is_not_there_faults(void **state)
 
 /* ---- the process that ends the copy ---- */
 
-static void nothing_is_copied_once_it_has_ended(void **state)
+static void nothing_is_copied_after_the_copy_was_ended(void **state)
 {
 	uint8_t to[64] = {0}, from[64];
 	struct space_vec a = {(uintptr_t)to, 0}, b = {(uintptr_t)from, 0};
@@ -231,7 +233,8 @@ static void *disturb(void *thread)
 	return NULL;
 }
 
-/* However often signals restart the sequence of instructions. */
+/* Signals restart the sequence of instructions, and each atomic is still done
+ * once. */
 static void an_atomic_is_done_once(void **state)
 {
 	struct sigaction act = {.sa_handler = nothing};
@@ -253,8 +256,8 @@ static void an_atomic_is_done_once(void **state)
 	pthread_join(other, NULL);
 }
 
-/* Each signal sends the sequence to its beginning. */
-static void a_copy_goes_on_after_interruptions(void **state)
+/* Each signal restarts the sequence of instructions. */
+static void a_copy_continues_after_interruptions(void **state)
 {
 	struct sigaction act = {.sa_handler = nothing};
 	uint8_t *to = map(LONG, MAP_PRIVATE), *from = map(LONG, MAP_PRIVATE);
@@ -302,7 +305,8 @@ static void stop_process(pid_t pid)
 	assert_true(WIFSTOPPED(status));
 }
 
-/* A thread that is stopped at any instruction stores nothing more. */
+/* A thread that is stopped at any instruction stores nothing after it
+ * continues. */
 static void a_stopped_thread_finds_its_copy_ended(void **state)
 {
 	uint8_t *to = map(LONG, MAP_SHARED), *from = map(LONG, MAP_PRIVATE);
@@ -341,12 +345,12 @@ static void a_stopped_thread_finds_its_copy_ended(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(any_stretches_to_any_others),
+		EACH(any_pieces_are_copied_to_any_other_pieces),
 		EACH(memory_that_is_not_there_faults),
-		EACH(nothing_is_copied_once_it_has_ended),
+		EACH(nothing_is_copied_after_the_copy_was_ended),
 		EACH(atomics_find_and_change_a_word),
 		EACH(an_atomic_is_done_once),
-		EACH(a_copy_goes_on_after_interruptions),
+		EACH(a_copy_continues_after_interruptions),
 		EACH(a_stopped_thread_finds_its_copy_ended),
 	};
 

@@ -103,7 +103,8 @@ static void arming_is_for_one_event(void **state)
 	assert_int_equal(push(5, 1, true), CQ_NOTIFY);
 }
 
-static void the_stronger_wish_stays(void **state)
+static void
+arming_for_all_completions_overrides_arming_for_solicited(void **state)
 {
 	cq_arm(cq, false);
 	cq_arm(cq, true);
@@ -146,7 +147,7 @@ static void purging_leaves_other_completions_in_order(void **state)
 	assert_int_equal(pop(), 6);
 }
 
-static void moderated_events_wait_for_company(void **state)
+static void moderated_events_wait_for_more_completions(void **state)
 {
 	cq_moderate(&h, cq, 3, 1000);
 	cq_arm(cq, false);
@@ -319,7 +320,7 @@ static void a_completion_that_does_not_fit_is_an_overrun(void **state)
 	end_qp(b);
 }
 
-static void a_queue_pair_that_goes_leaves_the_list(void **state)
+static void a_destroyed_queue_pair_leaves_the_list(void **state)
 {
 	struct qp *a = new_qp(7), *b = new_qp(8);
 
@@ -336,7 +337,7 @@ static void a_queue_pair_that_goes_leaves_the_list(void **state)
 
 enum { MANY = CQ_WATCHED + 3 };
 
-static void more_than_are_watched_are_found(void **state)
+static void completions_of_unwatched_queue_pairs_are_found(void **state)
 {
 	struct qp *qp[MANY];
 	uint64_t sum = 0;
@@ -356,7 +357,8 @@ static void more_than_are_watched_are_found(void **state)
 		assert_true(cq_has(&h, cq));
 		assert_int_equal(pop(), 77);
 	}
-	/* a queue pair that goes is not looked at any more, and others are */
+	/* a destroyed queue pair is looked at no more, and the others still are
+	 */
 	for (uint32_t i = 0; i < MANY; i++) {
 		end_qp(qp[i]);
 		for (uint32_t k = i + 1; k < MANY; k++) {
@@ -388,7 +390,7 @@ static void without_a_channel_nothing_is_owed(void **state)
 	end_qp(a);
 }
 
-static void a_queue_pair_that_goes_takes_its_completions_along(void **state)
+static void a_destroyed_queue_pair_leaves_no_completions(void **state)
 {
 	struct qp *a = new_qp(7);
 
@@ -402,7 +404,7 @@ static void a_queue_pair_that_goes_takes_its_completions_along(void **state)
 
 /* A slow peer sets the mark of an earlier round, whose completion the owner has
  * polled already. */
-static void a_late_mark_is_of_its_own_round_alone(void **state)
+static void a_late_mark_counts_only_for_its_own_round(void **state)
 {
 	struct qp *a = new_qp(7);
 	struct wqe *w = wq_at(&h, &a->rq, 0);
@@ -432,20 +434,20 @@ int main(void)
 		CASE(a_poll_takes_what_is_there_and_no_more),
 		CASE(one_completion_too_many_is_an_overrun_for_good),
 		CASE(arming_is_for_one_event),
-		CASE(the_stronger_wish_stays),
+		CASE(arming_for_all_completions_overrides_arming_for_solicited),
 		CASE(resizing_keeps_what_waits_or_is_refused),
 		CASE(purging_leaves_other_completions_in_order),
-		CASE(moderated_events_wait_for_company),
+		CASE(moderated_events_wait_for_more_completions),
 		CASE(events_that_are_not_reported_do_not_wrap),
 		CASE(left_completions_are_polled_with_the_rest),
 		CASE(left_completions_fire_an_armed_queue_once),
 		CASE(a_peer_stopped_while_it_announces_excludes_no_peer),
 		CASE(a_completion_that_does_not_fit_is_an_overrun),
-		CASE(a_queue_pair_that_goes_leaves_the_list),
-		CASE(more_than_are_watched_are_found),
+		CASE(a_destroyed_queue_pair_leaves_the_list),
+		CASE(completions_of_unwatched_queue_pairs_are_found),
 		CASE(without_a_channel_nothing_is_owed),
-		CASE(a_queue_pair_that_goes_takes_its_completions_along),
-		CASE(a_late_mark_is_of_its_own_round_alone),
+		CASE(a_destroyed_queue_pair_leaves_no_completions),
+		CASE(a_late_mark_counts_only_for_its_own_round),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,7 +118,7 @@ static uint32_t shift_state(uint32_t crc, size_t bytes)
 	return crc32_multiply(crc, crc32_factor(bytes));
 }
 
-static void a_factor_is_feeding_zero_bytes(void **state)
+static void multiplying_by_a_factor_feeds_zero_bytes(void **state)
 {
 	static const uint8_t zero[5000];
 
@@ -163,7 +163,7 @@ int main(void)
 		cmocka_unit_test(pieces_give_the_same_as_the_whole),
 		cmocka_unit_test(products_are_those_of_polynomials),
 		cmocka_unit_test(each_power_follows_from_the_polynomial),
-		cmocka_unit_test(a_factor_is_feeding_zero_bytes),
+		cmocka_unit_test(multiplying_by_a_factor_feeds_zero_bytes),
 		cmocka_unit_test(unshift_undoes_a_factor),
 		cmocka_unit_test(factors_add_up),
 	};

@@ -42,8 +42,8 @@ static void a_copy_and_its_sum_agree_with_those_of_two_steps(void **state)
 		skip();
 }
 
-/* A copy is recognized by its section: the code of all copies lies there, and
- * no other code. */
+/* A handler recognizes a copy by its section, which has the code of all copies
+ * and no other code. */
 static void a_handler_can_tell_a_copy_from_other_code(void **state)
 {
 	for (size_t i = 0; i < crctier_count; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Each function of this processor that computes a CRC, for both polynomials,
- * against the definition; and the factors by which these functions multiply.
+ * Compares each function that computes a CRC on this processor with the
+ * definition, for both polynomials.  Checks the factors by which these
+ * functions multiply.
  */
 #include "test.h"
 
@@ -67,7 +68,7 @@ static bool has_tier(const char *name)
 	return false;
 }
 
-/* Does the function take this polynomial and length? */
+/* Returns whether the function takes this polynomial and length. */
 static bool can_take(const struct way *w, int which, size_t bytes)
 {
 	return w->is_of[which] && bytes >= w->least && bytes <= w->most;
@@ -348,7 +349,7 @@ static void check_values_of_the_standards_are_met(void **state)
 				known[k].value);
 }
 
-static void the_best_that_is_here_is_chosen(void **state)
+static void the_best_tier_of_this_processor_is_chosen(void **state)
 {
 	for (size_t i = 0; i < crctier_count; i++) {
 		if (!crctier_all[i].is_here())
@@ -411,7 +412,7 @@ static void the_upper_halves_of_vectors_are_left_clear(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_best_that_is_here_is_chosen),
+		cmocka_unit_test(the_best_tier_of_this_processor_is_chosen),
 		cmocka_unit_test(each_factor_follows_from_the_polynomial),
 		cmocka_unit_test(each_way_agrees_with_the_definition),
 		cmocka_unit_test(each_bit_of_a_state_counts),

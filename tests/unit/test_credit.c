@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Flow control within a host: nobody sends what the receiver cannot hold. */
+/* Flow control within a host: no process sends more than the receiver can hold.
+ */
 #include "test.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Send one packet if it may be sent. */
+/* Sends one packet if it may be sent. */
 static bool send_one(void)
 {
 	if (!credit_has_room(&c, US, &wish, now))
@@ -55,8 +56,8 @@ static void drain(uint32_t class, uint32_t n)
 		credit_drained(&in, class, PACKET, PACKET, now);
 }
 
-/* This process becomes one of the senders that share the buffer; then none of
- * its bytes are under way. */
+/* Lets the receiver count this process as one of the senders that share the
+ * buffer.  At the end none of this process's bytes are in flight. */
 static void settle_in(void)
 {
 	for (int i = 0; i < 3; i++) {
@@ -99,7 +100,8 @@ static void senders_share_the_buffer(void **state)
 	assert_uint_in_range(fill(), 2, alone / 9 + 1);
 }
 
-/* While senders are counted, the others may have all their bytes in flight. */
+/* Until the receiver counts a new sender, the other senders may have all bytes
+ * of their shares in flight. */
 static void a_new_sender_leaves_the_buffer_to_other_senders(void **state)
 {
 	uint32_t few = fill(), cost = credit_cost(PACKET, PACKET);
@@ -138,7 +140,8 @@ static void senders_that_begin_and_pause_never_overflow_the_buffer(void **state)
 		uint32_t i = rng_below(&g, SENDERS);
 
 		now += rng_below(&g, 2000);
-		/* all but the first pause at times, and all pause at once */
+		/* all but the first sender pause at times, and at times all
+		 * pause */
 		if (i && !rng_below(&g, 100))
 			is_busy[i] = !is_busy[i];
 		if (!rng_below(&g, 3000))
@@ -191,7 +194,7 @@ static void without_credits_nothing_is_counted_and_nobody_waits(void **state)
 	assert_true(ask);
 }
 
-static void an_empty_socket_settles_what_was_counted_wrong(void **state)
+static void an_empty_socket_settles_bytes_that_were_counted_wrong(void **state)
 {
 	fill();
 	in.quiet = 0;
@@ -237,7 +240,7 @@ static void late_bytes_are_not_settled(void **state)
 	assert_true(send_one());
 }
 
-/* For example frames to a queue pair that was destroyed. */
+/* Such are frames to a queue pair that was destroyed. */
 static void frames_that_no_queue_pair_receives_are_settled(void **state)
 {
 	credit_empty(&in);
@@ -287,7 +290,7 @@ static void a_patient_sender_sends_nothing_to_a_stopped_receiver(void **state)
 	assert_true(credit_has_room(&c, US, &patient, now + 61000 * MS));
 }
 
-static void another_owner_starts_anew(void **state)
+static void with_another_owner_of_the_page_credits_start_anew(void **state)
 {
 	fill();
 	page.generation++;
@@ -349,7 +352,7 @@ static void both_sides_charge_a_datagram_alike(void **state)
 	assert_true(credit_cost(40, 40) >= 512);
 }
 
-static void a_receiver_that_stops_splitting_says_so(void **state)
+static void a_receiver_that_stops_splitting_frames_tells_senders(void **state)
 {
 	assert_true(credit_is_joined(&c));
 	credit_open(&in, &page, BUFFER, true);
@@ -369,19 +372,19 @@ int main(void)
 		T(a_new_sender_leaves_the_buffer_to_other_senders),
 		T(senders_that_begin_and_pause_never_overflow_the_buffer),
 		T(without_credits_nothing_is_counted_and_nobody_waits),
-		T(an_empty_socket_settles_what_was_counted_wrong),
+		T(an_empty_socket_settles_bytes_that_were_counted_wrong),
 		T(a_receiver_owes_two_looks_after_each_datagram),
 		T(late_bytes_are_not_settled),
 		T(frames_that_no_queue_pair_receives_are_settled),
 		T(frames_not_sent_yet_are_not_settled),
 		T(a_receiver_that_is_stopped_gets_a_packet_now_and_then),
 		T(a_patient_sender_sends_nothing_to_a_stopped_receiver),
-		T(another_owner_starts_anew),
+		T(with_another_owner_of_the_page_credits_start_anew),
 		T(a_receiver_that_states_no_capacity_is_not_limited),
 		T(before_the_page_is_known_answers_pass_and_floods_wait),
 		T(a_sender_that_waits_long_reads_the_page_rarely),
 		T(both_sides_charge_a_datagram_alike),
-		T(a_receiver_that_stops_splitting_says_so),
+		T(a_receiver_that_stops_splitting_frames_tells_senders),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

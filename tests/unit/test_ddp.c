@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* Writes h, which must be these n bytes, and reads them. */
+/* Writes h, checks that the result is the n bytes `wire`, and parses these
+ * bytes. */
 static void assert_wire(const struct ddp_header *h, const uint8_t *wire,
 			size_t n)
 {
@@ -58,7 +59,7 @@ static void an_untagged_header_has_the_bytes_of_the_specification(void **state)
 }
 
 /* RFC 5040 4.1 and RFC 7306 4.1: which opcodes are tagged, and the queues of
- * the others. */
+ * the untagged opcodes. */
 static void each_opcode_has_the_row_of_its_specification(void **state)
 {
 	static const uint8_t queues[RDMAP_OPCODES] = {

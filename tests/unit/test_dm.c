@@ -16,7 +16,7 @@ static struct ibv_alloc_dm_attr half = {.length = DM_BYTES / 2 + 4};
 static bool comes_between, has_none;
 static struct ibv_dm *other;
 
-/* Replaces libc's memfd_create: a second allocation comes amid the first. */
+/* Replaces libc's memfd_create: a second allocation comes during the first. */
 int memfd_create(const char *name, unsigned flags)
 {
 	if (comes_between) {

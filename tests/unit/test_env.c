@@ -84,7 +84,7 @@ static const char *checked(const char *name, const char *value)
 	return text;
 }
 
-static void another_word_gets_a_sentence(void **state)
+static void an_unknown_word_is_reported(void **state)
 {
 	const char *said;
 
@@ -129,7 +129,7 @@ int main(void)
 		cmocka_unit_test(mechanisms_are_named_in_a_list),
 		cmocka_unit_test(starts_of_mpa_are_named_in_a_list),
 		cmocka_unit_test(a_switch_is_on_unless_it_is_0_or_empty),
-		cmocka_unit_test(another_word_gets_a_sentence),
+		cmocka_unit_test(an_unknown_word_is_reported),
 		cmocka_unit_test(sctp_is_off_or_named),
 	};
 

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Stores the text that `calls` writes to stderr; in a child process, so that no
- * cause has been explained before. */
+/* Runs `calls` in a child process, where no cause has been explained yet.
+ * Stores the text that `calls` writes to stderr. */
 static void said_by(void (*calls)(void), char *text, size_t size)
 {
 	ssize_t got;
@@ -63,7 +63,7 @@ static void silenced(void)
 	two_causes_thrice();
 }
 
-static void each_cause_is_told_once(void **state)
+static void each_cause_is_explained_once(void **state)
 {
 	char text[1024];
 
@@ -141,7 +141,7 @@ static void a_failed_bind_is_told_by_one_sentence(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_cause_is_told_once),
+		cmocka_unit_test(each_cause_is_explained_once),
 		cmocka_unit_test(a_user_that_wants_no_messages_gets_none),
 		cmocka_unit_test(explaining_keeps_errno),
 		cmocka_unit_test(

@@ -5,8 +5,8 @@
 #include "hdr/aeth.h"
 #include "hdr/ext.h"
 
-/* Bytes 1, 2, 3 ...: a field at a wrong place or in a wrong byte order shows.
- */
+/* Bytes 1, 2, 3 ...: a field at a wrong place, or in a wrong byte order, has a
+ * wrong value. */
 static const uint8_t counting[32] = {1,	 2,  3,	 4,  5,	 6,  7,	 8,  9,	 10, 11,
 				     12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
 				     23, 24, 25, 26, 27, 28, 29, 30, 31, 32};

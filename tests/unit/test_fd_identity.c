@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether a descriptor is still what it was when it was opened. */
+/* fd_identity: whether a number still stands for the descriptor that was noted.
+ */
 #include "test.h"
 #include "util/fd_identity.h"
 
@@ -55,7 +56,8 @@ static void a_descriptor_of_our_own_is_closed(void **state)
 	}
 }
 
-/* A descriptor of each kind takes the number of each kind, also of its own. */
+/* A descriptor of each kind takes the number of a descriptor of each kind, also
+ * of the same kind. */
 static void a_descriptor_that_took_the_number_is_left_open(void **state)
 {
 	for (size_t i = 0; i < TEST_COUNT(kinds); i++)
@@ -98,7 +100,7 @@ static void a_shown_descriptor_keeps_its_signal(void **state)
 	close(fd);
 }
 
-static void a_number_that_is_marked_again_is_another(void **state)
+static void a_number_that_is_noted_again_is_the_new_descriptors(void **state)
 {
 	int fd = fd_identity_note(open_event()), again;
 
@@ -110,7 +112,7 @@ static void a_number_that_is_marked_again_is_another(void **state)
 	assert_false(is_open(fd));
 }
 
-static void a_number_that_is_not_marked_is_taken_to_be_ours(void **state)
+static void a_number_that_is_not_noted_is_taken_to_be_ours(void **state)
 {
 	int fd = open_memory();
 
@@ -127,9 +129,10 @@ int main(void)
 			a_descriptor_that_took_the_number_is_left_open),
 		cmocka_unit_test(a_closed_descriptor_is_not_ours),
 		cmocka_unit_test(a_shown_descriptor_keeps_its_signal),
-		cmocka_unit_test(a_number_that_is_marked_again_is_another),
 		cmocka_unit_test(
-			a_number_that_is_not_marked_is_taken_to_be_ours),
+			a_number_that_is_noted_again_is_the_new_descriptors),
+		cmocka_unit_test(
+			a_number_that_is_not_noted_is_taken_to_be_ours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

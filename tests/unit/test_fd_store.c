@@ -28,7 +28,8 @@ static void assert_member(struct fd_store *s, uint32_t i, int fd)
 	close(found[0]);
 }
 
-/* As when the user has too many descriptors in flight. */
+/* A put fails, for example, when the user has too many descriptors in flight.
+ */
 static void a_descriptor_that_cannot_be_stored_moves_no_other(void **state)
 {
 	int first = memfd_create("first", 0), third = memfd_create("third", 0);
