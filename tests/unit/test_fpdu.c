@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Framing of MPA: what is sent is received, wherever the stream is cut. */
+/* MPA framing: FPDUs that are sent are received, wherever the stream is cut. */
 #include "test.h"
 
 #include "iwarp/fpdu.h"
@@ -112,14 +112,14 @@ static void markers_stand_at_each_512_bytes_and_tell_the_distance(void **state)
 
 	fpdu_tx_init(&tx, true, true);
 	append_fpdu(&tx, 1000);
-	/* the first stands before the FPDU */
+	/* the first marker stands before the FPDU */
 	assert_memory_equal(stream, "\0\0\0\0\x03\xe8", 6);
 	assert_memory_equal(stream + 512, "\0\0\x01\xfc", 4);
-	/* an FPDU of 14 bytes up to the next marker, which it does not reach */
+	/* an FPDU of 8 bytes ends where the next marker is due */
 	assert_int_equal(length, 4 + 2 + 1000 + 2 + 4 + 4);
 	append_fpdu(&tx, 2);
 	assert_memory_equal(stream + 1016, "\0\x02", 2);
-	/* then the marker is due: it belongs to the next FPDU */
+	/* the marker that is due at 1024 belongs to the next FPDU */
 	assert_int_equal(length, 1024);
 	append_fpdu(&tx, 2);
 	assert_memory_equal(stream + 1024, "\0\0\0\0\0\x02", 6);
@@ -136,7 +136,7 @@ static void an_fpdu_has_the_crc_of_the_specification(void **state)
 	append_fpdu(&tx, sizeof(send));
 	assert_int_equal(length, 0x34);
 	assert_memory_equal(stream + 0x30, "\x52\x23\x99\x83", 4);
-	/* the second, with a marker, begins at 492 */
+	/* the second FPDU has a marker, and begins at 492 */
 	tx.position = 492;
 	length = 0;
 	message[13] = 2;
@@ -162,7 +162,8 @@ static void the_lowest_bits_of_a_marker_are_ignored(void **state)
 	}
 }
 
-/* Each size around the steps of pad and markers, with each choice. */
+/* Each size around the steps of pad and markers, with and without CRC and
+ * markers. */
 static void each_size_is_received_as_it_was_sent(void **state)
 {
 	static const uint32_t sizes[] = {0,   1,   2,	3,   4,	   5,	497,
@@ -188,7 +189,7 @@ static void each_size_is_received_as_it_was_sent(void **state)
 	}
 }
 
-/* The stream of a few FPDUs, with markers in each place of an FPDU. */
+/* Appends a few FPDUs, with markers in each place of an FPDU. */
 static void append_few(struct fpdu_tx *tx)
 {
 	static const uint32_t sizes[] = {18, 0, 461, 7, 1300, 490};
@@ -214,7 +215,7 @@ static void a_stream_may_be_cut_at_any_byte(void **state)
 			assert_int_equal(r.error, 0);
 			assert_int_equal(r.fpdus, 6);
 		}
-		/* byte by byte, and by parts of all sizes */
+		/* byte by byte, and in parts of random sizes */
 		for (int round = 0; round < 50; round++) {
 			begin(&r, true, choice);
 			for (uint32_t at = 0, n; at < length; at += n) {
@@ -229,7 +230,7 @@ static void a_stream_may_be_cut_at_any_byte(void **state)
 }
 
 /* Each flipped bit is an error, or leaves the receiver waiting for bytes that a
- * greater length promises; nothing wrong is taken for a whole FPDU. */
+ * greater length promises.  No damaged FPDU is taken for a whole FPDU. */
 /* RFC 5044 4.4, RFC 5044 8. */
 static void no_flipped_bit_passes(void **state)
 {
@@ -257,7 +258,7 @@ static void no_flipped_bit_passes(void **state)
 	}
 }
 
-static void what_has_no_room_is_refused_and_changes_nothing(void **state)
+static void an_fpdu_without_room_is_refused_and_changes_nothing(void **state)
 {
 	static uint8_t scratch[FPDU_SCRATCH];
 	struct fpdu_piece in = {message, FPDU_ULPDU_MAX + 1}, out[8];
@@ -292,7 +293,8 @@ int main(void)
 		cmocka_unit_test_setup(a_stream_may_be_cut_at_any_byte, setup),
 		cmocka_unit_test_setup(no_flipped_bit_passes, setup),
 		cmocka_unit_test_setup(
-			what_has_no_room_is_refused_and_changes_nothing, setup),
+			an_fpdu_without_room_is_refused_and_changes_nothing,
+			setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,7 +225,8 @@ static void qp1_of_this_host_sends_from_its_port_alone(void **state)
 	assert_int_equal(side[1].junk, 0);
 }
 
-/* However many MADs are sent, and however small the socket buffer is. */
+/* Every MAD arrives, however many are sent and however small the socket buffer
+ * is. */
 static void every_mad_to_the_same_host_is_received(void **state)
 {
 	enum { MANY = 3000, BUFFER = 128 << 10 };

@@ -50,7 +50,7 @@ static void an_ipv4_header_that_lies_about_lengths_is_refused(void **state)
 	assert_false(ip_v4_parse(packet, sizeof(packet), &ip));
 }
 
-static void ipv6_fields_stand_where_the_drawing_says(void **state)
+static void ipv6_fields_are_where_the_specification_has_them(void **state)
 {
 	uint8_t packet[IP_V6_BYTES + 5] = {0x6a, 0xbc, 0xde, 0xf1,
 					   0,	 5,    17,   64};
@@ -199,7 +199,8 @@ int main(void)
 		cmocka_unit_test(a_known_ipv4_header_reads_and_writes_back),
 		cmocka_unit_test(
 			an_ipv4_header_that_lies_about_lengths_is_refused),
-		cmocka_unit_test(ipv6_fields_stand_where_the_drawing_says),
+		cmocka_unit_test(
+			ipv6_fields_are_where_the_specification_has_them),
 		cmocka_unit_test(sums_of_every_length_agree_with_the_slow_way),
 		cmocka_unit_test(udp_checksums_verify_and_notice_every_bit),
 		cmocka_unit_test(

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* verbs/kern: no field is lost or crossed between the two ABIs. */
+/* verbs/kern: no field is lost or swapped between the two ABIs. */
 #include "test.h"
 
 #include "verbs/kern.h"
 
-/* Every byte differs from its neighbours, so that a crossed field shows. */
+/* Every byte differs from its neighbours, so that a field that is copied to a
+ * wrong place is found. */
 static void fill(void *data, size_t size)
 {
 	for (size_t i = 0; i < size; i++)

@@ -55,7 +55,7 @@ static void write_file(const char *path, const void *bytes, size_t size)
 	close(fd);
 }
 
-/* Writes a library of this machine, of this ELF class. */
+/* Writes a library for this machine, of this ELF class. */
 static void put_library(const char *path, unsigned char class)
 {
 	FILE *self = fopen("/proc/self/exe", "re");

@@ -32,7 +32,8 @@ static struct broker {
 	sem_t was_bound;		      /* CMPROTO_BIND came */
 } broker[BROKERS];
 static unsigned brokers; /* brokers so far; the last of them lives */
-/* A broker has begun; a broker has got CMPROTO_LISTEN. */
+/* came: a broker has begun.  was_told: a broker has got CMPROTO_LISTEN.
+ * was_confirmed: a broker has got CMPROTO_ESTABLISH. */
 static sem_t came, was_told;
 static sem_t was_confirmed;
 static unsigned heard_so_far;
@@ -81,7 +82,7 @@ static void answer(const struct broker *b, const struct cmproto *to)
 		refuse(b, to->id);
 }
 
-/* Answers the first question of each client, which broker this is. */
+/* Answers the first question of each client, PROTO_WHO. */
 static void introduce(int fd)
 {
 	struct proto m = {0};
@@ -161,9 +162,9 @@ static void await_revival(void)
 	await_lock();
 }
 
-/* Called once, right after r_lock is released for the first time, or after
- * gap_skips more times: by the test's thread if gap_is_ours, else by another.
- */
+/* Called once, right after r_lock is released for the first time, or gap_skips
+ * times later.  If gap_is_ours, releases by the test's thread count, else
+ * releases by other threads. */
 static void (*gap)(void);
 static unsigned gap_skips;
 static bool gap_is_ours;
@@ -309,7 +310,7 @@ static bool has_event(void)
 
 /* The second broker refuses the port of `lost`, and dies at the CONNECT that
  * was open. */
-static void an_ids_open_requests_end_with_it(void **state)
+static void open_requests_of_a_lost_id_are_not_sent_again(void **state)
 {
 	struct r_id *id = id_new(), *lost = id_new();
 	struct cmproto m = {0};
@@ -426,7 +427,7 @@ static void a_search_for_a_broker_holds_up_no_other_thread(void **state)
 }
 
 /* The program gets no more private data than a message has room for. */
-static void a_message_with_more_data_than_there_is_is_not_believed(void **state)
+static void a_message_that_claims_too_much_data_is_dropped(void **state)
 {
 	struct r_id *id = id_new();
 	struct rdma_cm_event *e;
@@ -764,14 +765,14 @@ int main(void)
 		cmocka_unit_test(a_closed_connection_leaves_no_mark),
 		cmocka_unit_test(
 			an_answered_id_is_resumed_with_the_next_broker),
-		cmocka_unit_test(an_ids_open_requests_end_with_it),
+		cmocka_unit_test(open_requests_of_a_lost_id_are_not_sent_again),
 		cmocka_unit_test(a_listener_listens_again_with_the_next_broker),
 		cmocka_unit_test(
 			a_search_for_a_broker_holds_up_no_other_thread),
 		cmocka_unit_test(
 			brokers_that_end_at_once_are_called_after_pauses),
 		cmocka_unit_test(
-			a_message_with_more_data_than_there_is_is_not_believed),
+			a_message_that_claims_too_much_data_is_dropped),
 		cmocka_unit_test(
 			calls_of_two_threads_reach_the_next_broker_in_order),
 		cmocka_unit_test(

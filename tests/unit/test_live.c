@@ -122,7 +122,7 @@ answers_are_believed_only_from_the_broker_that_was_asked(void **state)
 	live_free(b);
 }
 
-/* The answer is as Linux's to a Get of a class without an agent. */
+/* Linux answers in this way to a Get of a class without an agent. */
 static void a_refusal_ends_the_question_at_once(void **state)
 {
 	struct live *a = live_new(1, 0);
@@ -184,7 +184,7 @@ static void each_user_asks_at_most_its_share(void **state)
 
 /* A fifth of all packets is lost: few of a thousand questions stay without an
  * answer. */
-static void loss_is_made_up_for(void **state)
+static void lost_packets_are_sent_again(void **state)
 {
 	struct live *a = live_new(1, 0), *b = live_new(2, 0);
 	struct live_answer answer;
@@ -223,7 +223,7 @@ int main(void)
 		cmocka_unit_test(a_refusal_ends_the_question_at_once),
 		cmocka_unit_test(a_flood_gets_its_budget_and_others_theirs),
 		cmocka_unit_test(each_user_asks_at_most_its_share),
-		cmocka_unit_test(loss_is_made_up_for),
+		cmocka_unit_test(lost_packets_are_sent_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

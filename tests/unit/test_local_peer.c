@@ -151,7 +151,7 @@ static enum local_peer_is get(uint32_t qpn, struct local_peer **n)
 
 static int set_up(void **state)
 {
-	setenv("ADVERB_DIRECT", "1", 1); /* refusals are told */
+	setenv("ADVERB_DIRECT", "1", 1); /* refusals are printed */
 	*said = 0;
 	memset(cards, 0, CROWD * sizeof(*cards));
 	open_me();
@@ -192,7 +192,7 @@ static void wait_for_a_kick(struct card *c)
 	_exit(memory[4096] == 5 ? 0 : 1);
 }
 
-static void its_memory_is_reached_and_it_is_woken(void **state)
+static void the_memory_of_a_peer_is_reached_and_the_peer_is_woken(void **state)
 {
 	pid_t pid = begin_process(&cards[0], wait_for_a_kick);
 	struct local_peer *n = NULL;
@@ -217,7 +217,7 @@ static void its_memory_is_reached_and_it_is_woken(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void a_process_is_its_own_neighbour(void **state)
+static void a_process_is_its_own_local_peer(void **state)
 {
 	struct local_peer *n = NULL;
 
@@ -228,7 +228,7 @@ static void a_process_is_its_own_neighbour(void **state)
 	local_peer_put(n);
 }
 
-static void asked_twice_it_is_mapped_once(void **state)
+static void a_peer_that_is_asked_for_twice_is_mapped_once(void **state)
 {
 	pid_t pid = begin_process(&cards[0], NULL);
 	struct local_peer *a = NULL, *b = NULL;
@@ -362,17 +362,16 @@ static void become_undumpable(struct card *c)
 	prctl(PR_SET_DUMPABLE, 0);
 }
 
-/* Privilege would let us all the same: as one without. */
-static int terminal = -1;
+static int terminal static int terminal = -1;
 
 static void show_a_terminal(struct card *c)
 {
 	dup2(terminal, me.map.fd);
 }
 
-/* A terminal that the leader of a session opens becomes its controlling
- * terminal: this process checks that it has none after it has looked at the
- * arena. */
+/* A terminal that the leader of a session opens becomes the leader's
+ * controlling terminal.  This process checks that it has no controlling
+ * terminal after it has looked at the arena. */
 static void look_at_a_terminal(struct card *c)
 {
 	struct local_peer *n;
@@ -415,8 +414,8 @@ static void look_at_a_fifo(struct card *c)
 		cards[2].stage = 1;
 }
 
-/* Opening a FIFO would let processes continue that wait for a reader. */
-static void a_fifo_is_not_even_opened(void **state)
+/* Opening a FIFO would wake processes that wait for a reader. */
+static void a_fifo_is_not_opened(void **state)
 {
 	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	struct inotify_event event;
@@ -445,7 +444,7 @@ static void point_at_another(struct card *c)
 	me.hca.shared->pid = (uint32_t)c->va;
 }
 
-static void an_arena_that_names_another_process_is_not_believed(void **state)
+static void an_arena_that_names_another_process_is_refused(void **state)
 {
 	struct local_peer *n;
 	pid_t victim, pid;
@@ -475,7 +474,7 @@ a_peer_whose_memory_the_kernel_refuses_is_reached_by_packets(void **state)
 	end_process(pid, SIGKILL);
 }
 
-static void against_the_wish_nothing_is_shared(void **state)
+static void with_direct_off_or_a_capture_nothing_is_shared(void **state)
 {
 	struct local_peer *n = NULL;
 	pid_t pid = begin_process(&cards[0], NULL);
@@ -567,8 +566,8 @@ static void be_another_first(struct card *c)
 	wait_for(c, 9);
 }
 
-/* The refusal was about a process that may have ended since, and another may
- * have the class. */
+/* The refusal was about a process that may have ended since, and another
+ * process may have the class now. */
 static void a_refusal_that_was_not_taken_is_forgotten(void **state)
 {
 	pid_t pid = begin_process(&cards[0], be_another_first);
@@ -607,8 +606,8 @@ the_lists_are_repaired_for_a_second_after_a_death(void **state) NO_LOCK_ANALYSIS
 	assert_false(local_peer_note_death(SECOND));
 	for (int lives = 0; lives < 2; lives++) {
 		local_peer_died();
-		alock_take(&qp_target(qp)
-				    ->lock); /* a thread of the dead is in it */
+		alock_take(
+			&qp_target(qp)->lock); /* as if a dead thread held it */
 		for (int i = 0; i < 5000; i++)
 			assert_true(local_peer_note_death(SECOND));
 		assert_true(local_peer_note_death(SECOND + SECOND / 2));
@@ -637,18 +636,18 @@ static int enter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH(its_memory_is_reached_and_it_is_woken),
-		EACH(a_process_is_its_own_neighbour),
-		EACH(asked_twice_it_is_mapped_once),
+		EACH(the_memory_of_a_peer_is_reached_and_the_peer_is_woken),
+		EACH(a_process_is_its_own_local_peer),
+		EACH(a_peer_that_is_asked_for_twice_is_mapped_once),
 		EACH(dead_peers_are_known_at_once_and_unmapped_when_unused),
 		EACH(a_peer_that_executes_another_program_is_gone),
 		EACH(a_peer_that_closes_is_gone),
 		EACH(a_peer_with_a_malformed_arena_is_reached_by_packets),
 		EACH(a_file_that_is_no_memory_is_not_opened),
-		EACH(a_fifo_is_not_even_opened),
-		EACH(an_arena_that_names_another_process_is_not_believed),
+		EACH(a_fifo_is_not_opened),
+		EACH(an_arena_that_names_another_process_is_refused),
 		EACH(a_peer_whose_memory_the_kernel_refuses_is_reached_by_packets),
-		EACH(against_the_wish_nothing_is_shared),
+		EACH(with_direct_off_or_a_capture_nothing_is_shared),
 		EACH(a_crowd_maps_itself_while_some_die),
 		EACH(an_answer_that_a_dead_process_left_is_no_local_peer),
 		EACH(a_refusal_that_was_not_taken_is_forgotten),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks in shared memory, which threads, processes, and processes that die
- * take. */
+/* Locks in shared memory.  Threads and processes take them, and some of these
+ * processes die. */
 #include "test.h"
 
 #include "util/lock.h"
@@ -45,7 +45,7 @@ static int yields;
 static bool yields_last;
 
 /* Replaces the C library's sched_yield: it counts the calls, and with
- * yields_last each takes as long as on a busy machine. */
+ * yields_last each call takes as long as on a busy machine. */
 int sched_yield(void)
 {
 	__atomic_add_fetch(&yields, 1, __ATOMIC_RELAXED);
@@ -136,7 +136,8 @@ static void the_lock_of_the_dead_is_inherited_once(void **state)
 	alock_give(&shared->lock);
 }
 
-/* Otherwise a few dead owners cost seconds where other processes are busy. */
+/* With many yields a few dead owners would cost seconds where other processes
+ * are busy. */
 static void the_dead_are_not_waited_for_by_many_long_yields(void **state)
 {
 	waitpid(begin_process(die_inside), NULL, 0);
@@ -182,7 +183,7 @@ static void *let_go_later(void *arg)
 	return NULL;
 }
 
-static void a_stopped_owner_is_waited_for_and_that_is_said_once(void **state)
+static void a_stopped_owner_is_waited_for_and_reported_once(void **state)
 {
 	pid_t pid = begin_process(hold_until_told);
 	pthread_t t;
@@ -236,7 +237,7 @@ static void count_for_ever(void)
 	}
 }
 
-static void killed_anywhere_it_leaves_a_lock_to_inherit(void **state)
+static void a_process_killed_anywhere_leaves_a_lock_to_inherit(void **state)
 {
 	for (int i = 0; i < 100; i++) {
 		pid_t pid = begin_process(count_for_ever);
@@ -345,9 +346,9 @@ int main(void)
 		EACH(the_lock_of_the_dead_is_inherited_once),
 		EACH(the_dead_are_not_waited_for_by_many_long_yields),
 		EACH(a_try_inherits_from_the_dead_and_not_from_the_living),
-		EACH(a_stopped_owner_is_waited_for_and_that_is_said_once),
+		EACH(a_stopped_owner_is_waited_for_and_reported_once),
 		EACH(one_of_many_waiters_takes_over_the_lock_of_a_dead_owner),
-		EACH(killed_anywhere_it_leaves_a_lock_to_inherit),
+		EACH(a_process_killed_anywhere_leaves_a_lock_to_inherit),
 		EACH(a_nameless_owners_lock_is_not_inherited),
 		EACH(each_thread_that_waits_for_a_lock_gets_it),
 		EACH(a_try_does_not_wait),

@@ -53,7 +53,7 @@ static void a_sentence_goes_to_stderr(void **state)
 	assert_int_equal(restore_stderr(fd), strlen("adverb: one\n"));
 }
 
-static void a_sentence_is_not_said_twice(void **state)
+static void a_sentence_is_not_printed_twice(void **state)
 {
 	int fd = replace_stderr(0);
 
@@ -65,7 +65,7 @@ static void a_sentence_is_not_said_twice(void **state)
 			 strlen("adverb: six\nadverb: seven\n"));
 }
 
-static void causes_and_objects_are_told_apart(void **state)
+static void each_cause_and_each_object_has_its_own_sentence(void **state)
 {
 	int fd = replace_stderr(0);
 
@@ -80,7 +80,8 @@ static void causes_and_objects_are_told_apart(void **state)
 
 /* In a program that has closed stderr, number 2 may be a descriptor of adverb.
  */
-static void nothing_is_written_to_what_has_its_number(void **state)
+static void
+nothing_is_written_to_a_descriptor_that_took_the_number(void **state)
 {
 	int fd = replace_stderr(O_CLOEXEC);
 
@@ -105,7 +106,7 @@ static void *talk(void *arg)
 
 /* The child has the memory of a thread that was printing, but not the thread.
  */
-static void the_child_of_a_fork_can_speak(void **state)
+static void the_child_of_a_fork_can_print(void **state)
 {
 	pthread_t talker;
 	int fd, status;
@@ -135,10 +136,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sentence_goes_to_stderr),
-		cmocka_unit_test(a_sentence_is_not_said_twice),
-		cmocka_unit_test(causes_and_objects_are_told_apart),
-		cmocka_unit_test(nothing_is_written_to_what_has_its_number),
-		cmocka_unit_test(the_child_of_a_fork_can_speak),
+		cmocka_unit_test(a_sentence_is_not_printed_twice),
+		cmocka_unit_test(
+			each_cause_and_each_object_has_its_own_sentence),
+		cmocka_unit_test(
+			nothing_is_written_to_a_descriptor_that_took_the_number),
+		cmocka_unit_test(the_child_of_a_fork_can_print),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
