@@ -134,14 +134,14 @@ static void expect_port(const umad_port_t *port, __be64 node)
 	assert_int_equal(be32toh(port->capmask), 0x00010000);
 	assert_int_equal(port->pkeys_size, 1);
 	assert_int_equal(port->pkeys[0], 0xffff);
-	/* GID 0, which a link-local address has */
+	/* GID 0 is a link-local address */
 	assert_int_equal(be64toh(port->gid_prefix), 0xfe80000000000000);
 	assert_int_equal(port->port_guid, node);
 }
 
 /* The test uses lo, the only interface that every machine has.  The device of
  * iWARP before it is no adapter of libibumad. */
-static void the_first_adapter_is_what_libibverbs_says(void **state)
+static void the_first_adapter_is_the_roce_device_of_libibverbs(void **state)
 {
 	char names[2][UMAD_CA_NAME_LEN];
 	struct umad_device_node *list;
@@ -204,7 +204,8 @@ int main(void)
 		cmocka_unit_test(statuses_have_words),
 		cmocka_unit_test(a_device_list_is_sorted_by_name),
 		cmocka_unit_test(no_port_takes_datagrams),
-		cmocka_unit_test(the_first_adapter_is_what_libibverbs_says),
+		cmocka_unit_test(
+			the_first_adapter_is_the_roce_device_of_libibverbs),
 		cmocka_unit_test(a_device_that_does_not_exist_is_enodev),
 	};
 

@@ -29,7 +29,7 @@ static void groups_of_both_families_are_known(void **state)
 		assert_int_equal(inaddr_is_multicast(rows[i].gid), rows[i].is);
 }
 
-static void an_alias_is_one_group_of_the_site(void **state)
+static void an_alias_is_one_group_of_239_192(void **state)
 {
 	uint8_t gid[16] = {0xff, 0x0e, [8] = 1}, a[16], b[16];
 
@@ -51,7 +51,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(groups_of_both_families_are_known),
-		cmocka_unit_test(an_alias_is_one_group_of_the_site),
+		cmocka_unit_test(an_alias_is_one_group_of_239_192),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

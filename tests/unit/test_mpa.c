@@ -34,7 +34,7 @@ static void a_frame_has_the_bytes_of_the_specification(void **state)
 	assert_memory_equal(p, wire, sizeof(wire));
 }
 
-static void what_is_written_is_read(void **state)
+static void a_written_frame_is_parsed_unchanged(void **state)
 {
 	uint8_t p[MPA_FRAME_MAX + 1];
 	struct mpa_frame f;
@@ -70,7 +70,7 @@ static void a_wrong_key_is_found_at_its_first_wrong_byte(void **state)
 	struct mpa_frame f;
 
 	mpa_write(p, &full);
-	/* "MPA ID Re" is the same in both */
+	/* "MPA ID Re" begins both keys */
 	assert_int_equal(mpa_parse(p, 9, MPA_REQUEST, &f), 0);
 	assert_int_equal(mpa_parse(p, 10, MPA_REQUEST, &f), -EPROTO);
 	p[0] = 'G';
@@ -119,7 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_frame_has_the_bytes_of_the_specification),
-		cmocka_unit_test(what_is_written_is_read),
+		cmocka_unit_test(a_written_frame_is_parsed_unchanged),
 		cmocka_unit_test(a_cut_frame_is_not_complete_at_any_byte),
 		cmocka_unit_test(a_wrong_key_is_found_at_its_first_wrong_byte),
 		cmocka_unit_test(private_data_that_is_too_long_is_refused),

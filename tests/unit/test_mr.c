@@ -118,7 +118,7 @@ static void the_whole_address_space_is_a_region(void **state)
 			 MR_OUTSIDE);
 }
 
-static void rights_and_domains_are_asked_for(void **state)
+static void rights_and_protection_domains_are_checked(void **state)
 {
 	static const uint32_t rights[] = {HCA_LOCAL_WRITE, HCA_REMOTE_WRITE,
 					  HCA_REMOTE_READ, HCA_REMOTE_ATOMIC};
@@ -143,7 +143,7 @@ static void rights_and_domains_are_asked_for(void **state)
 	}
 }
 
-static void a_key_that_was_given_up_stays_dead(void **state)
+static void a_freed_key_stays_invalid(void **state)
 {
 	uint32_t stale[300];
 	uint64_t at;
@@ -160,7 +160,7 @@ static void a_key_that_was_given_up_stays_dead(void **state)
 	}
 }
 
-static void a_full_table_is_null_and_a_freed_row_is_used_again(void **state)
+static void a_full_table_gives_no_region_and_reuses_a_freed_row(void **state)
 {
 	struct mr *last = NULL, *mr;
 	uint32_t count = 0;
@@ -185,9 +185,9 @@ int main(void)
 		CASE(keys_are_not_in_a_row),
 		CASE(a_range_lies_inside_or_is_refused),
 		CASE(the_whole_address_space_is_a_region),
-		CASE(rights_and_domains_are_asked_for),
-		CASE(a_key_that_was_given_up_stays_dead),
-		CASE(a_full_table_is_null_and_a_freed_row_is_used_again),
+		CASE(rights_and_protection_domains_are_checked),
+		CASE(a_freed_key_stays_invalid),
+		CASE(a_full_table_gives_no_region_and_reuses_a_freed_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

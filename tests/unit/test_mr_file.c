@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which file backs memory, and the same bytes mapped by a peer. */
+/* The file that backs memory is found, and a peer maps the same bytes. */
 #include "test.h"
 
 #include <fcntl.h>
@@ -88,7 +88,7 @@ static void a_file_that_is_open_is_found(void **state)
 	close(fd);
 }
 
-static void memory_of_the_program_alone_is_none(void **state)
+static void memory_that_no_peer_may_map_has_no_file(void **state)
 {
 	int fd = new_file(), closed = new_file();
 	uint8_t *private = map(NULL, PAGE, MAP_PRIVATE, fd, 0);
@@ -267,7 +267,7 @@ static bool has_been_opened(int watch)
 	return read(watch, &e, sizeof(e)) > 0;
 }
 
-/* Opening a FIFO would let processes continue that wait for a reader. */
+/* Opening a FIFO would wake processes that wait for a reader. */
 static void a_fifo_in_the_files_place_is_not_opened(void **state)
 {
 	int fd = new_file(), watch = inotify_init1(IN_NONBLOCK), fifo;
@@ -317,7 +317,7 @@ static void one_mapping_serves_all_regions_in_it(void **state)
 	close(fd);
 }
 
-static void a_row_that_is_there_needs_no_descriptor(void **state)
+static void a_region_of_an_existing_row_needs_no_descriptor(void **state)
 {
 	int fd = new_file();
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
@@ -342,10 +342,10 @@ static enum share_room room_for(const uint8_t *p)
 	return share_room(&hca, (uintptr_t)p, PAGE);
 }
 
-static void a_full_table_has_room_for_regions_that_it_tells_of(void **state)
+static void a_full_table_has_room_for_regions_of_its_mappings(void **state)
 {
-	/* private pages between them: no mapping continues where another ends
-	 */
+	/* private pages lie between the shared pages, so that no mapping
+	 * continues where another ends */
 	uint8_t *all = map(NULL, 2 * SHARE_MAX * PAGE, MAP_PRIVATE, -1, 0);
 	uint8_t *beyond = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
 	uint32_t number[SHARE_MAX];
@@ -415,8 +415,9 @@ static void a_registration_makes_looks_at_its_place_out_of_date(void **state)
 	close(fd);
 }
 
-/* The latest registration holds. */
-static void other_memory_at_its_place_is_not_taken_for_it(void **state)
+/* The latest registration of an address counts. */
+static void
+memory_mapped_over_a_region_is_not_taken_for_the_region(void **state)
 {
 	int fd = new_file(), other = new_file();
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
@@ -446,7 +447,7 @@ static void other_memory_at_its_place_is_not_taken_for_it(void **state)
 	close(other);
 }
 
-static void more_than_there_are_rows_go_by_calls(void **state)
+static void regions_beyond_the_table_are_not_mapped(void **state)
 {
 	uint32_t number[SHARE_MAX + 1], fds = 0, next = 0;
 	uint8_t *p[SHARE_MAX + 1];
@@ -475,8 +476,8 @@ static void more_than_there_are_rows_go_by_calls(void **state)
 	assert_int_equal(a.count, 0);
 }
 
-/* Otherwise the peer could make this process write to a file that the peer may
- * only read. */
+/* If this process wrote there, the peer could make it write to a file that the
+ * peer may only read. */
 static void memory_that_a_peer_only_reads_is_not_written(void **state)
 {
 	char path[] = "/dev/shm/backing-XXXXXX";
@@ -550,7 +551,8 @@ static void the_program_keeps_its_locks(void **state)
 	close(fd);
 }
 
-/* Does the mapping at p go into a core dump?  smaps says it (dd: no). */
+/* Returns whether the mapping at p goes into a core dump, by its flags in smaps
+ * (dd: no). */
 static bool is_dumped(const uint8_t *p)
 {
 	FILE *f = fopen("/proc/self/smaps", "re");
@@ -609,7 +611,7 @@ static void a_program_that_locks_its_memory_locks_no_peers_memory(void **state)
 	close(fd);
 }
 
-static void a_region_of_no_bytes_says_nothing_of_memory(void **state)
+static void a_region_of_no_bytes_changes_no_mapping(void **state)
 {
 	int fd = new_file();
 	uint8_t *p = map(NULL, BYTES, MAP_SHARED, fd, 0);
@@ -661,22 +663,22 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_that_is_open_is_found),
-		cmocka_unit_test(memory_of_the_program_alone_is_none),
+		cmocka_unit_test(memory_that_no_peer_may_map_has_no_file),
 		cmocka_unit_test(a_mapping_may_be_in_pieces),
 		cmocka_unit_test(a_file_that_has_a_name_need_not_be_open),
 		EACH(a_peer_that_maps_the_file_has_the_same_bytes),
 		EACH(a_fifo_in_the_files_place_is_not_opened),
 		EACH(one_mapping_serves_all_regions_in_it),
-		EACH(a_row_that_is_there_needs_no_descriptor),
-		EACH(a_full_table_has_room_for_regions_that_it_tells_of),
+		EACH(a_region_of_an_existing_row_needs_no_descriptor),
+		EACH(a_full_table_has_room_for_regions_of_its_mappings),
 		EACH(a_registration_makes_looks_at_its_place_out_of_date),
-		EACH(other_memory_at_its_place_is_not_taken_for_it),
-		EACH(more_than_there_are_rows_go_by_calls),
+		EACH(memory_mapped_over_a_region_is_not_taken_for_the_region),
+		EACH(regions_beyond_the_table_are_not_mapped),
 		EACH(memory_that_a_peer_only_reads_is_not_written),
 		EACH(the_program_keeps_its_locks),
 		EACH(memory_of_a_peer_is_not_in_our_core),
 		EACH(a_program_that_locks_its_memory_locks_no_peers_memory),
-		EACH(a_region_of_no_bytes_says_nothing_of_memory),
+		EACH(a_region_of_no_bytes_changes_no_mapping),
 		EACH(a_mapping_with_wrong_numbers_is_not_mapped),
 	};
 

@@ -47,7 +47,7 @@ static struct mw_bind binding(const struct world *w, const struct mr *window)
 				.bytes = 0x100};
 }
 
-/* The action of another thread between the lookup of the key and its use. */
+/* The action of another thread between the lookup and the use of a key. */
 static void (*meanwhile)(void);
 static struct world *its;
 
@@ -250,7 +250,7 @@ static void a_region_goes_when_its_window_is_invalidated(void **state)
 	free(w.memory);
 }
 
-static void a_binding_is_refused(void **state)
+static void a_binding_that_breaks_a_rule_is_refused(void **state)
 {
 	struct world w;
 	struct mw_bind b;
@@ -296,7 +296,7 @@ int main(void)
 			a_window_bound_anew_opens_nothing_to_the_old_key),
 		cmocka_unit_test(a_region_with_windows_stays),
 		cmocka_unit_test(a_region_goes_when_its_window_is_invalidated),
-		cmocka_unit_test(a_binding_is_refused),
+		cmocka_unit_test(a_binding_that_breaks_a_rule_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

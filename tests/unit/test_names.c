@@ -72,7 +72,7 @@ static void rates_convert_there_and_back(void **state)
 	assert_int_equal(ibv_rate_to_mbps(IBV_RATE_100_GBPS), 103125);
 }
 
-static void rates_there_are_none_of_are_refused(void **state)
+static void rates_that_do_not_exist_are_refused(void **state)
 {
 	assert_int_equal(ibv_rate_to_mult(IBV_RATE_MAX), -1);
 	assert_int_equal(ibv_rate_to_mult(IBV_RATE_14_GBPS), -1);
@@ -89,7 +89,7 @@ int main(void)
 		cmocka_unit_test(values_outside_are_unknown),
 		cmocka_unit_test(opcodes_newer_than_the_headers_have_words),
 		cmocka_unit_test(rates_convert_there_and_back),
-		cmocka_unit_test(rates_there_are_none_of_are_refused),
+		cmocka_unit_test(rates_that_do_not_exist_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -338,7 +338,7 @@ static void the_devices_of_one_interface_have_their_own_tables(void **state)
 		       "iw0 iWARP lo", "iw1 iWARP eth0");
 	expect_gid(0, 1, "10.0.0.1", V2);
 	expect_gid(0, 4, "127.0.0.1", V2);
-	/* on the first device of a kind stand the addresses of interfaces that
+	/* the first device of a kind also has the addresses of interfaces that
 	 * are no devices of this kind */
 	expect_gid(1, 0, NULL, 0);
 	expect_gid(1, 1, "127.0.0.1", V2);

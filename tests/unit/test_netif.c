@@ -103,7 +103,7 @@ static int see_both_kinds(void)
 {
 	uint8_t lo[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
 	uint8_t other[16] = {[10] = 0xff, 0xff, 127, 0, 0, 9};
-	/* of RoCE's GID 0, which is no address of the interface */
+	/* the GID 0 of RoCE, which is no address of the interface */
 	uint8_t eui[16] = {0xfe, 0x80, [8] = 2, [11] = 0xff, 0xfe, [15] = 1};
 	const struct device *d;
 
@@ -117,10 +117,10 @@ static int see_both_kinds(void)
 		CHECK(!netif_has_address(&d[i], other));
 		CHECK(!netif_has_address(&d[i], eui));
 	}
-	/* datagrams are RoCE's */
+	/* datagrams come to the RoCE device only */
 	CHECK(netif_device(lo, 0) == 1);
 	CHECK(netif_device(eui, 0) == 1);
-	/* so are changes of the GID table */
+	/* and so do events about the GID table */
 	netif_watch(on_port);
 	set_address("127.0.0.9");
 	wait_for(DEVICE_EVENT_GIDS);
@@ -210,7 +210,7 @@ static void lo_alone_is_a_device_with_its_addresses(void **state)
 	assert_false(is_local("::"));
 }
 
-static void changes_are_told_and_seen(void **state)
+static void changes_raise_events_and_are_seen(void **state)
 {
 	const struct device *d;
 	uint32_t version;
@@ -237,7 +237,7 @@ static void a_watch_ends_and_begins_again(void **state)
 		netif_unwatch();
 	}
 	netif_unwatch();
-	/* the watch sees at its beginning what has changed before */
+	/* a watch begins with the changes that came before it */
 	set_address("10.9.8.6");
 	assert_false(is_local("::ffff:10.9.8.6"));
 	netif_watch(NULL);
@@ -269,7 +269,7 @@ int main(void)
 		cmocka_unit_test(
 			a_program_without_stdin_gets_its_descriptors_back),
 		cmocka_unit_test(lo_alone_is_a_device_with_its_addresses),
-		cmocka_unit_test(changes_are_told_and_seen),
+		cmocka_unit_test(changes_raise_events_and_are_seen),
 		cmocka_unit_test(a_watch_ends_and_begins_again),
 		cmocka_unit_test(a_forked_child_watches_anew),
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Answers to requests of NETLINK_RDMA about two devices that the test defines,
- * one of them of iWARP. */
+ * one of which is an iWARP device. */
 #include "test.h"
 #include "shim/nldev.h"
 
@@ -172,7 +172,7 @@ static void one_device_is_answered_and_acknowledged(void **state)
 	assert_null(message(2));
 }
 
-static void a_port_tells_its_state_and_its_interface(void **state)
+static void the_answer_about_a_port_has_its_state_and_interface(void **state)
 {
 	ask(PORT_GET, NLM_F_ACK, 0, 1);
 	assert_int_equal(message(0)->nlmsg_type, PORT_GET);
@@ -258,7 +258,7 @@ static void a_message_that_is_no_request_is_acknowledged_at_most(void **state)
 }
 
 /* Attributes that are cut off, too long, or too short. */
-static void attributes_that_lie_are_not_followed(void **state)
+static void attributes_with_wrong_lengths_are_refused(void **state)
 {
 	struct request r;
 
@@ -283,7 +283,7 @@ static void attributes_that_lie_are_not_followed(void **state)
 	}
 }
 
-static void more_devices_than_there_can_be_fit(void **state)
+static void an_answer_fits_as_many_devices_as_there_can_be(void **state)
 {
 	static struct device many[DEVICE_MOST];
 	struct nlmsghdr h = {.nlmsg_len = NLMSG_HDRLEN,
@@ -305,14 +305,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_devices_are_dumped),
 		cmocka_unit_test(one_device_is_answered_and_acknowledged),
-		cmocka_unit_test(a_port_tells_its_state_and_its_interface),
+		cmocka_unit_test(
+			the_answer_about_a_port_has_its_state_and_interface),
 		cmocka_unit_test(the_ports_of_one_device_are_dumped),
 		cmocka_unit_test(a_device_that_does_not_exist_is_einval),
 		cmocka_unit_test(other_requests_are_refused_with_a_sentence),
 		cmocka_unit_test(
 			a_message_that_is_no_request_is_acknowledged_at_most),
-		cmocka_unit_test(attributes_that_lie_are_not_followed),
-		cmocka_unit_test(more_devices_than_there_can_be_fit),
+		cmocka_unit_test(attributes_with_wrong_lengths_are_refused),
+		cmocka_unit_test(
+			an_answer_fits_as_many_devices_as_there_can_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
