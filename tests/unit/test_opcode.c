@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hdr/opcode: all 256 opcodes, compared with 9.2.1. */
+/* hdr/opcode: all 256 opcodes, compared with IBTA 9.2.1. */
 #include "test.h"
 
 #include "hdr/bth.h"
@@ -32,7 +32,7 @@ static bool is_assigned(uint8_t opcode)
 	return false;
 }
 
-static void exactly_the_assigned_opcodes_and_rcs_have_a_row(void **state)
+static void assigned_opcodes_and_reserved_rc_opcodes_have_a_row(void **state)
 {
 	for (unsigned int op = 0; op < 256; op++)
 		assert_int_equal(opcode_info((uint8_t)op) != NULL,
@@ -178,7 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
-			exactly_the_assigned_opcodes_and_rcs_have_a_row),
+			assigned_opcodes_and_reserved_rc_opcodes_have_a_row),
 		cmocka_unit_test(
 			a_reserved_rc_opcode_is_a_request_of_unknown_headers),
 		cmocka_unit_test(the_service_is_the_top_three_bits),

@@ -25,7 +25,8 @@ struct other {
 	int said; /* read end of the pipe from the child */
 };
 
-/* Can a process become this user?  A user namespace may map one user only. */
+/* Returns whether a process can become this user.  A user namespace may map one
+ * user only. */
 static bool can_be(uid_t user)
 {
 	pid_t pid = fork();
@@ -37,14 +38,15 @@ static bool can_be(uid_t user)
 	return !status;
 }
 
-/* Can a process become each user of the tests?  Called before a test opens
- * anything: skip() closes nothing. */
+/* Returns whether a process can become each user of the tests.  Tests call this
+ * before they open anything, because skip() closes nothing. */
 static bool has_other_users(void)
 {
 	return !geteuid() && can_be(SOMEBODY) && can_be(ANOTHER);
 }
 
-/* Forks a child process of that user; returns false in the child. */
+/* Forks a child process of that user.  Returns true in the child, and false in
+ * the parent. */
 static bool fork_other(struct other *o, uid_t user)
 {
 	int go[2], said[2];
@@ -261,8 +263,8 @@ static void a_successor_relays_packets_too(void **state)
 }
 
 /* Each client needs several descriptors in its process and in the broker. */
-/* In the child: once the broker has died, and the program has put a file in
- * place of the relay, does the client send no hello? */
+/* In the child: replaces the relay by a file when the broker has died.  Returns
+ * whether the client then sends no hello. */
 static bool keeps_own_file(struct client *c, const struct other *o)
 {
 	struct client_news news;
@@ -414,8 +416,8 @@ static void take_news(struct client *c)
 		;
 }
 
-/* Asks the broker about processes of a host that does not answer until o->go is
- * readable; reads all answers. */
+/* Until o->go is readable, asks the broker about processes of a host that does
+ * not answer.  Reads all answers. */
 static void ask_without_end(struct client *c, int n, const struct other *o)
 {
 	struct pollfd p = {o->go, POLLIN, 0};
@@ -478,7 +480,7 @@ static void one_user_leaves_questions_to_others(void **state)
 
 /* A member of the SO_REUSEPORT group cannot replace the BPF program that
  * chooses the socket. */
-static void a_members_program_is_locked(void **state)
+static void a_member_cannot_replace_the_program_of_the_group(void **state)
 {
 	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, 0);
 	struct sock_fprog program = {1, &all};
@@ -704,7 +706,8 @@ int main(void)
 		cmocka_unit_test(one_user_leaves_classes_to_others),
 		cmocka_unit_test(one_user_leaves_connections_to_others),
 		cmocka_unit_test(one_user_leaves_questions_to_others),
-		cmocka_unit_test(a_members_program_is_locked),
+		cmocka_unit_test(
+			a_member_cannot_replace_the_program_of_the_group),
 		cmocka_unit_test(
 			a_freed_class_is_kept_from_other_users_for_a_time),
 		cmocka_unit_test(a_successor_knows_the_user_of_a_freed_class),

@@ -31,7 +31,7 @@ static const char *in_tree(const char *text)
 	return path;
 }
 
-static void the_kernels_paths_become_the_trees(void **state)
+static void the_kernels_paths_become_paths_of_the_tree(void **state)
 {
 	static const struct {
 		const char *from, *to;
@@ -145,7 +145,7 @@ static void without_a_tree_nothing_is_shown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_kernels_paths_become_the_trees),
+		cmocka_unit_test(the_kernels_paths_become_paths_of_the_tree),
 		cmocka_unit_test(every_other_path_stays_the_callers_pointer),
 		cmocka_unit_test(a_path_too_long_to_turn_is_left_alone),
 		cmocka_unit_test(a_relative_path_begins_at_its_folder),

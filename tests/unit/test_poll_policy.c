@@ -21,7 +21,7 @@ static void send_stream(struct poll_policy *p)
 		poll_policy_sent(p, MUCH, 0);
 }
 
-/* Looks at the socket that find nothing, 1 us apart. */
+/* Reports looks at the socket that find nothing, 1 us apart. */
 static void look_in_vain(struct poll_policy *p, int looks, uint64_t *now)
 {
 	for (int i = 0; i < looks; i++, *now += 1000)

@@ -42,7 +42,7 @@ static void assert_owner(int fd, const struct inaddr *to, enum port_owner want)
 		assert_int_equal(user, geteuid());
 }
 
-static void a_port_at_every_address_is_its_makers(void **state)
+static void a_port_at_every_address_belongs_to_its_user(void **state)
 {
 	bool is_v4 = true;
 	int fd = bind_udp(0, &is_v4);
@@ -65,7 +65,7 @@ static void a_socket_of_both_families_has_both_ports(void **state)
 }
 
 /* Another user may have the same number at another address. */
-static void a_port_at_one_address_is_nobodys(void **state)
+static void a_port_at_one_address_belongs_to_nobody(void **state)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET,
 				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -76,7 +76,7 @@ static void a_port_at_one_address_is_nobodys(void **state)
 	close(fd);
 }
 
-static void a_port_that_is_closed_is_nobodys(void **state)
+static void a_port_that_is_closed_belongs_to_nobody(void **state)
 {
 	bool is_v4 = true;
 	int fd = bind_udp(0, &is_v4);
@@ -91,10 +91,10 @@ static void a_port_that_is_closed_is_nobodys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_port_at_every_address_is_its_makers),
+		cmocka_unit_test(a_port_at_every_address_belongs_to_its_user),
 		cmocka_unit_test(a_socket_of_both_families_has_both_ports),
-		cmocka_unit_test(a_port_at_one_address_is_nobodys),
-		cmocka_unit_test(a_port_that_is_closed_is_nobodys),
+		cmocka_unit_test(a_port_at_one_address_belongs_to_nobody),
+		cmocka_unit_test(a_port_that_is_closed_belongs_to_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

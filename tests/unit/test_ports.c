@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cm/ports: which owners may have one port at once. */
+/* cm/ports: which bindings may have one port at once. */
 #include "test.h"
 
 #include "cm/ports.h"

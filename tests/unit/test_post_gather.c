@@ -92,7 +92,7 @@ static void posts_without_a_poll_forbid_waiting(void **state)
 			post_gather_posted(&g, i % POST_GATHER_LEAST == 0));
 	post_streams(&g);
 	assert_true(post_gather_posted(&g, false));
-	/* the next delay forbids it for longer */
+	/* the next delay forbids waiting for longer */
 	assert_true(post_gather_waits(&g, 2 * MS));
 	post_gather_handed_over(&g, 3 * MS);
 	assert_int_equal(g.forbidden, 2 * first);

@@ -22,7 +22,7 @@ static void open_queue(struct v_queue *q)
 	assert_int_equal(fcntl(q->fd, F_SETFL, O_NONBLOCK), 0);
 }
 
-static void readable_means_that_get_answers(void **state)
+static void a_readable_descriptor_means_that_an_event_waits(void **state)
 {
 	struct v_queue q;
 	struct v_source a, b;
@@ -147,7 +147,7 @@ static void a_claim_given_back_leaves_its_event(void **state)
 	v_queue_fini(&q);
 }
 
-/* After v_queue_forget each event has a token, but for the claimed event. */
+/* After v_queue_forget each event except the claimed event has a token. */
 static void a_claimed_source_is_forgotten(void **state)
 {
 	struct v_queue q;
@@ -174,7 +174,8 @@ static void a_claimed_source_is_forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(readable_means_that_get_answers),
+		cmocka_unit_test(
+			a_readable_descriptor_means_that_an_event_waits),
 		cmocka_unit_test(forgetting_a_source_leaves_other_sources),
 		cmocka_unit_test(a_claimed_source_has_no_token),
 		cmocka_unit_test(a_claim_given_back_leaves_its_event),

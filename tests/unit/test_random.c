@@ -42,7 +42,7 @@ static void two_calls_give_different_numbers(void **state)
 	assert_memory_not_equal(a, b, sizeof(a));
 }
 
-static void no_bytes_are_filled_with_success(void **state)
+static void filling_no_bytes_succeeds(void **state)
 {
 	uint8_t untouched = 7;
 
@@ -56,7 +56,7 @@ int main(void)
 		cmocka_unit_test(every_byte_of_the_buffer_is_filled),
 		cmocka_unit_test(no_byte_outside_the_buffer_is_written),
 		cmocka_unit_test(two_calls_give_different_numbers),
-		cmocka_unit_test(no_bytes_are_filled_with_success),
+		cmocka_unit_test(filling_no_bytes_succeeds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

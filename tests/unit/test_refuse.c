@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* The verbs that adverb does not have, which return an object or NULL. */
+/* Verbs that adverb does not have.  The makers would return an object. */
 static void *(*const makers[])(void) = {
 	v_refuse_null_mr,     v_refuse_counters, v_refuse_flow,
 	v_refuse_flow_action, v_refuse_rss,	 v_refuse_wq,

@@ -27,7 +27,7 @@ static void the_id_of_a_packet_is_found(void **state)
 	}
 }
 
-static void a_sum_known_before_changes_nothing(void **state)
+static void a_remembered_sum_changes_nothing(void **state)
 {
 	static const struct inaddr six = {.ip = {0xfd, 1}, .port = 49153};
 	const struct inaddr *flows[] = {&there, &here, &six};
@@ -72,8 +72,8 @@ static void ipv6_has_no_id_to_explain_damage(void **state)
 	}
 }
 
-/* A receiver that reads late sees the identification jump without time between.
- */
+/* A receiver that reads late sees identifications jump although no time has
+ * passed. */
 static void any_id_is_due_while_nothing_came_damaged(void **state)
 {
 	struct rocev2_senders s = {0};
@@ -90,7 +90,7 @@ static void any_id_is_due_while_nothing_came_damaged(void **state)
 
 /* Most damage is explained by no identification (odds of 2^15), and such damage
  * makes the receiver check the identifications. */
-static void damage_makes_us_careful(void **state)
+static void after_damage_identifications_are_checked(void **state)
 {
 	struct rocev2_senders s = {0};
 	uint8_t p[64] = {4};
@@ -107,7 +107,7 @@ static void damage_makes_us_careful(void **state)
 	assert_true(rocev2_id_is_due(&s, other, 30000, 0));
 }
 
-static void ids_that_go_on_are_due(void **state)
+static void ids_that_continue_are_due(void **state)
 {
 	struct rocev2_senders s = {0};
 	uint16_t id = 0xfff0;
@@ -155,7 +155,8 @@ static void a_new_start_needs_two_packets(void **state)
 	assert_true(rocev2_id_is_due(&s, there.ip, 30002, 0));
 }
 
-/* With 250 ticks a second the kernel adds up to one per tick of silence. */
+/* With 250 ticks a second the kernel adds to the identification up to one per
+ * tick of silence. */
 static void a_silent_sender_goes_on_some_way_further(void **state)
 {
 	struct rocev2_senders s = {0};
@@ -178,7 +179,7 @@ static void a_silent_sender_goes_on_some_way_further(void **state)
 
 /* A sender that numbers all packets to a host together shows jumps to each
  * process of that host. */
-static void a_sender_with_jumping_ids_is_believed(void **state)
+static void a_sender_with_jumping_ids_is_accepted(void **state)
 {
 	struct rocev2_senders s = {0};
 	uint16_t id = 1;
@@ -192,7 +193,7 @@ static void a_sender_with_jumping_ids_is_believed(void **state)
 	assert_uint_in_range(refused, 1, 8);
 }
 
-static void a_sender_of_random_ids_is_believed(void **state)
+static void a_sender_of_random_ids_is_accepted(void **state)
 {
 	struct rocev2_senders s = {0};
 	uint32_t id = 1;
@@ -221,17 +222,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_id_of_a_packet_is_found),
-		cmocka_unit_test(a_sum_known_before_changes_nothing),
+		cmocka_unit_test(a_remembered_sum_changes_nothing),
 		cmocka_unit_test(ipv6_has_no_id_to_explain_damage),
 		cmocka_unit_test(any_id_is_due_while_nothing_came_damaged),
-		cmocka_unit_test(damage_makes_us_careful),
-		cmocka_unit_test(ids_that_go_on_are_due),
+		cmocka_unit_test(after_damage_identifications_are_checked),
+		cmocka_unit_test(ids_that_continue_are_due),
 		cmocka_unit_test(a_late_packet_is_due_and_takes_nothing_back),
 		cmocka_unit_test(a_stray_id_is_refused_and_forgotten),
 		cmocka_unit_test(a_new_start_needs_two_packets),
 		cmocka_unit_test(a_silent_sender_goes_on_some_way_further),
-		cmocka_unit_test(a_sender_with_jumping_ids_is_believed),
-		cmocka_unit_test(a_sender_of_random_ids_is_believed),
+		cmocka_unit_test(a_sender_with_jumping_ids_is_accepted),
+		cmocka_unit_test(a_sender_of_random_ids_is_accepted),
 		cmocka_unit_test(senders_do_not_share_a_sequence),
 	};
 

@@ -90,7 +90,7 @@ static void expect_none(int err, const char *why)
 	assert_int_equal(runtime_tree_make(&tree), err);
 }
 
-static void the_sessions_folder_has_one_of_ours(void **state)
+static void the_tree_is_made_in_the_sessions_folder(void **state)
 {
 	struct stat s;
 
@@ -119,7 +119,7 @@ static void with_no_name_left_the_next_folder_is_taken(void **state)
 	assert_ptr_not_equal(strstr(tree.path, base), tree.path);
 }
 
-static void a_session_of_another_is_not_used(void **state)
+static void an_unsafe_or_missing_session_folder_is_not_used(void **state)
 {
 	assert_int_equal(chmod(base, 0770), 0);
 	runtime_tree_find(&tree);
@@ -141,7 +141,7 @@ static void a_chosen_folder_is_made(void **state)
 }
 
 /* On some systems /tmp is a link. */
-static void a_link_of_ours_in_what_was_chosen_is_followed(void **state)
+static void a_link_of_ours_in_the_chosen_path_is_followed(void **state)
 {
 	assert_int_equal(mkdir(at("real"), 0755), 0);
 	assert_int_equal(symlink("real", at("link")), 0);
@@ -332,12 +332,12 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(the_sessions_folder_has_one_of_ours),
+		T(the_tree_is_made_in_the_sessions_folder),
 		T(a_name_that_is_not_ours_is_passed_over),
 		T(with_no_name_left_the_next_folder_is_taken),
-		T(a_session_of_another_is_not_used),
+		T(an_unsafe_or_missing_session_folder_is_not_used),
 		T(a_chosen_folder_is_made),
-		T(a_link_of_ours_in_what_was_chosen_is_followed),
+		T(a_link_of_ours_in_the_chosen_path_is_followed),
 		T(the_tree_is_no_link),
 		T(a_folder_that_others_write_holds_no_tree),
 		T(another_users_folder_or_link_holds_no_tree),

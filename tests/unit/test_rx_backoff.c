@@ -5,8 +5,8 @@
 
 #define MEGA (1u << 20)
 
-/* A peer, with how many ns a MiB costs if its bytes are received at once, and
- * if they are received after pauses. */
+/* A peer.  at_once, paused: how many ns a MiB costs if the peer's bytes are
+ * received at once, or after pauses. */
 struct peer {
 	uint64_t at_once, paused;
 	size_t look; /* bytes that one look finds */
@@ -53,7 +53,8 @@ static struct looker begin_looker(const struct peer *peer, size_t megas)
 	return l;
 }
 
-static void a_stream_that_pauses_make_faster_has_them(void **state)
+static void
+a_stream_that_pauses_make_faster_is_received_after_pauses(void **state)
 {
 	struct looker l = begin_looker(&stream, 16);
 
@@ -61,7 +62,7 @@ static void a_stream_that_pauses_make_faster_has_them(void **state)
 	assert_uint_in_range(receive_megas(&l, &stream, 1000), 97, 100);
 }
 
-static void a_peer_that_waits_for_answers_is_looked_after_at_once(void **state)
+static void bytes_of_a_peer_that_waits_are_received_at_once(void **state)
 {
 	struct looker l = begin_looker(&waits, 16);
 
@@ -110,9 +111,10 @@ static void a_look_that_finds_nothing_ends_the_pauses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stream_that_pauses_make_faster_has_them),
 		cmocka_unit_test(
-			a_peer_that_waits_for_answers_is_looked_after_at_once),
+			a_stream_that_pauses_make_faster_is_received_after_pauses),
+		cmocka_unit_test(
+			bytes_of_a_peer_that_waits_are_received_at_once),
 		cmocka_unit_test(pauses_without_gain_are_dropped),
 		cmocka_unit_test(a_peer_that_changes_is_followed),
 		cmocka_unit_test(a_slow_flow_is_received_at_once),

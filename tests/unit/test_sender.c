@@ -60,7 +60,7 @@ static int tear_down(void **state)
 	return close(receiver);
 }
 
-/* Sends the datagram d.  0 or -errno. */
+/* Sends the datagram d.  Returns 0 or -errno. */
 static int send_it(void)
 {
 	struct iovec bytes = {(void *)(uintptr_t)d.bytes, d.len};
@@ -110,7 +110,7 @@ static void check_arrival(const char *from)
 	assert_int_equal(h.ttl, d.ttl ? d.ttl : USUAL_TTL);
 }
 
-static void all_that_it_says_arrives(void **state)
+static void source_address_tos_and_ttl_arrive(void **state)
 {
 	check_arrival("127.0.0.1");
 	assert_int_equal(s.changes, 0);
@@ -122,15 +122,15 @@ static void all_that_it_says_arrives(void **state)
 	}
 	d.ttl = 0;
 	check_arrival("127.0.0.1");
-	set_ip(d.to.ip, "127.0.0.2"); /* a user that shares the port */
+	set_ip(d.to.ip, "127.0.0.2"); /* another destination at the same port */
 	check_arrival("127.0.0.1");
-	check_arrival("127.0.0.3"); /* another device */
+	check_arrival("127.0.0.3"); /* another source address */
 	set_ip(d.to.ip, "127.0.0.1");
 	check_arrival("127.0.0.3");
 	check_arrival("127.0.0.1");
 }
 
-static void the_usual_does_not_stick_to_others(void **state)
+static void values_of_one_flow_do_not_stick_to_others(void **state)
 {
 	d.ttl = 3;
 	d.tos = 8;
@@ -162,7 +162,7 @@ static void ipv4_packets_have_no_identification(void **state)
 
 /* A connected socket would own its port at one address only, and another user
  * could own the port at another address. */
-static void to_this_host_its_port_is_its_own_at_every_address(void **state)
+static void a_sender_to_this_host_owns_its_port_at_every_address(void **state)
 {
 	struct inaddr to = {.ip = {[15] = 1}, .port = 4791}, from = to;
 	uid_t user;
@@ -185,10 +185,10 @@ static void to_this_host_its_port_is_its_own_at_every_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(all_that_it_says_arrives),
-		CASE(the_usual_does_not_stick_to_others),
+		CASE(source_address_tos_and_ttl_arrive),
+		CASE(values_of_one_flow_do_not_stick_to_others),
 		CASE(ipv4_packets_have_no_identification),
-		CASE(to_this_host_its_port_is_its_own_at_every_address),
+		CASE(a_sender_to_this_host_owns_its_port_at_every_address),
 	};
 
 	return cmocka_run_group_tests_name("sender", tests, NULL, NULL);
