@@ -362,7 +362,7 @@ static void become_undumpable(struct card *c)
 	prctl(PR_SET_DUMPABLE, 0);
 }
 
-static int terminal static int terminal = -1;
+static int terminal = -1;
 
 static void show_a_terminal(struct card *c)
 {
@@ -460,6 +460,7 @@ static void an_arena_that_names_another_process_is_refused(void **state)
 	end_process(victim, SIGKILL);
 }
 
+/* A process with privileges could read the memory all the same. */
 static void
 a_peer_whose_memory_the_kernel_refuses_is_reached_by_packets(void **state)
 {

@@ -262,7 +262,6 @@ static void a_successor_relays_packets_too(void **state)
 	end_broker(broker);
 }
 
-/* Each client needs several descriptors in its process and in the broker. */
 /* In the child: replaces the relay by a file when the broker has died.  Returns
  * whether the client then sends no hello. */
 static bool keeps_own_file(struct client *c, const struct other *o)
@@ -301,6 +300,7 @@ static void no_file_of_the_program_goes_to_another_user(void **state)
 	client_close(&me);
 }
 
+/* Each client needs several descriptors in its process and in the broker. */
 static void one_user_leaves_classes_to_others(void **state)
 {
 	static struct client many[STEER_CLASS_MAX];

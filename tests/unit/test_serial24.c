@@ -22,7 +22,7 @@ static void distance_is_what_was_added(void **state)
 	}
 }
 
-static void a_whole_turn_is_nothing(void **state)
+static void adding_2_to_the_24_changes_nothing(void **state)
 {
 	struct serial24 a = serial24(0xfffff0);
 
@@ -35,7 +35,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(distance_is_what_was_added),
-		cmocka_unit_test(a_whole_turn_is_nothing),
+		cmocka_unit_test(adding_2_to_the_24_changes_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

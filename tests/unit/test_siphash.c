@@ -8,7 +8,7 @@ static const struct siphash_key key = {
 
 /* The example of the paper's appendix A, and the value of the reference code
  * for no bytes. */
-static void the_papers_example_comes_out(void **state)
+static void the_example_of_the_paper_is_met(void **state)
 {
 	uint8_t data[15];
 
@@ -37,7 +37,7 @@ static void each_byte_and_the_length_count(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_papers_example_comes_out),
+		cmocka_unit_test(the_example_of_the_paper_is_met),
 		cmocka_unit_test(each_byte_and_the_length_count),
 	};
 

@@ -9,8 +9,7 @@
 
 static struct engine engine;
 
-/* Returns a part of the QPN as its class, in the place of the host's function.
- */
+/* Replaces the host's function: the class is the upper part of the QPN. */
 static uint32_t class_of(uint32_t qpn)
 {
 	return qpn >> 16;
@@ -45,7 +44,7 @@ static enum source_word look_from(uint16_t port, uint32_t qpn, uint64_t now_ns)
 	return engine_sources_look(&engine.sources, &d, qpn, now_ns).word;
 }
 
-/* Answers the questions; returns how many there were. */
+/* Answers all questions.  Returns their number. */
 static int answer_all(bool is_peers, uint64_t now_ns)
 {
 	struct engine_source s;
@@ -66,7 +65,8 @@ static void one_answer_serves_for_all_queue_pairs_of_a_process(void **state)
 		assert_int_equal(look_from(4791, qpn_of(PEER, i), 2),
 				 SOURCE_IS_PEERS);
 	assert_int_equal(answer_all(true, 2), 0);
-	/* the answer is old: one new question, and no packet waits for it */
+	/* the answer is old: one new question, and no packet waits for its
+	 * answer */
 	for (uint32_t i = 0; i < QPS; i++)
 		assert_int_equal(
 			look_from(4791, qpn_of(PEER, i), 1 + SOURCE_NS),

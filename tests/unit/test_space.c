@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hca/space: moves between two spaces through a buffer, against a plain copy.
- */
+/* hca/space: moves between two spaces through a buffer, compared with a plain
+ * copy. */
 #include "test.h"
 
 #include "hca/space.h"
@@ -125,7 +125,7 @@ static void any_pieces_move_in_both_directions(void **state)
 }
 
 static void
-a_copy_tells_which_memory_is_missing_and_how_far_it_came(void **state)
+a_copy_reports_which_memory_is_missing_and_how_far_it_came(void **state)
 {
 	const struct space_vec good = {0, 64}, bad = {BYTES - 63, 64};
 	const struct space_move no_far[] = {{&good, &good, 1, 1},
@@ -151,7 +151,7 @@ a_copy_tells_which_memory_is_missing_and_how_far_it_came(void **state)
 	assert_int_equal(done, 1);
 }
 
-static void nothing_moves_at_once(void **state)
+static void moves_of_no_bytes_succeed(void **state)
 {
 	const struct space_move none = {NULL, NULL, 0, 0};
 	size_t done = 7;
@@ -169,8 +169,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_pieces_move_in_both_directions),
 		cmocka_unit_test(
-			a_copy_tells_which_memory_is_missing_and_how_far_it_came),
-		cmocka_unit_test(nothing_moves_at_once),
+			a_copy_reports_which_memory_is_missing_and_how_far_it_came),
+		cmocka_unit_test(moves_of_no_bytes_succeed),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -20,9 +20,9 @@
 #define BYTES (64 * PAGE)
 
 /*
- * `memory` of the child and of this process have the same address and are
- * private; an unmapped page follows.  `mirror` is shared, and shows the child's
- * memory.
+ * `memory` is private, and has the same address in the child and in this
+ * process; an unmapped page follows.  `mirror` is shared.  The child copies
+ * between its `memory` and the mirror.
  */
 static uint8_t *memory, *mirror;
 static _Atomic int *order;
@@ -31,7 +31,8 @@ static struct space_other target;
 
 enum { WAIT, SHOW, TAKE };
 
-/* The child copies its memory to the mirror, or from the mirror, when told. */
+/* In the child: copies `memory` to the mirror, or the mirror to `memory`, on
+ * each order. */
 static void serve_orders(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -194,7 +195,7 @@ static void more_messages_than_a_call_takes_move_in_order(void **state)
 				    8);
 }
 
-static void writes_and_reads_of_ours_move_too(void **state)
+static void the_write_and_read_operations_move_bytes_too(void **state)
 {
 	struct space_vec v[2] = {{va(100), 50}, {va(9000), 51}};
 	uint8_t src[101], dst[101];
@@ -208,7 +209,7 @@ static void writes_and_reads_of_ours_move_too(void **state)
 	assert_memory_equal(mirror + 9000, src + 50, 51);
 }
 
-static void a_copy_tells_which_memory_is_missing(void **state)
+static void a_copy_reports_which_memory_is_missing(void **state)
 {
 	struct space_vec good = {va(0), PAGE + 8};
 	struct space_vec bad = {va(BYTES - PAGE), PAGE + 8};
@@ -294,7 +295,7 @@ static void a_stopped_process_is_written_and_read(void **state)
 	assert_memory_equal(mirror, memory, PAGE);
 }
 
-static void an_atomic_is_its_owners_business(void **state)
+static void an_atomic_in_another_process_is_refused(void **state)
 {
 	uint64_t old;
 
@@ -304,7 +305,7 @@ static void an_atomic_is_its_owners_business(void **state)
 			 -EPERM);
 }
 
-static void within_a_process_it_moves_as_well(void **state)
+static void moves_within_a_process_work_too(void **state)
 {
 	struct space_vec a = {va(3), 3 * PAGE}, b = {va(8 * PAGE), 3 * PAGE};
 	struct space_vec bad = {va(BYTES - PAGE), 3 * PAGE};
@@ -331,13 +332,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EACH(any_pieces_move_in_both_directions),
 		EACH(more_messages_than_a_call_takes_move_in_order),
-		EACH(writes_and_reads_of_ours_move_too),
-		EACH(a_copy_tells_which_memory_is_missing),
+		EACH(the_write_and_read_operations_move_bytes_too),
+		EACH(a_copy_reports_which_memory_is_missing),
 		EACH(memory_that_may_not_be_written_is_refused),
 		EACH(a_process_that_is_gone_has_no_memory),
 		EACH(a_stopped_process_is_written_and_read),
-		EACH(an_atomic_is_its_owners_business),
-		EACH(within_a_process_it_moves_as_well),
+		EACH(an_atomic_in_another_process_is_refused),
+		EACH(moves_within_a_process_work_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,8 @@
 #define PAGE	    4096
 #define TWICE(test) cmocka_unit_test_setup_teardown(test, guarded, unguarded)
 
-/* A time so much later that copy_nofault_turn checks the handlers again. */
+/* Returns a time late enough for copy_nofault_turn to check the handlers again.
+ */
 static uint64_t later(void)
 {
 	static uint64_t now;
@@ -65,7 +66,7 @@ static uint64_t va(const void *p)
 	return (uintptr_t)p;
 }
 
-static void bytes_land_in_their_stretches_and_come_back(void **state)
+static void bytes_go_to_their_pieces_and_come_back(void **state)
 {
 	uint8_t to[64] = {0}, back[21];
 	const char *src = "one two three and four";
@@ -109,7 +110,7 @@ static void memory_that_may_only_be_read_is_not_written(void **state)
 	munmap(p, PAGE);
 }
 
-static void atomics_change_the_value_and_tell_the_old_one(void **state)
+static void atomics_change_the_value_and_return_the_old_one(void **state)
 {
 	uint64_t word = 5, old = 0;
 
@@ -189,13 +190,14 @@ static void the_writes_of_two_threads_do_not_mix(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bytes_land_in_their_stretches_and_come_back),
+		cmocka_unit_test(bytes_go_to_their_pieces_and_come_back),
 		cmocka_unit_test(unmapped_memory_is_refused_without_a_crash),
 		cmocka_unit_test(memory_that_may_only_be_read_is_not_written),
-		cmocka_unit_test(atomics_change_the_value_and_tell_the_old_one),
+		cmocka_unit_test(
+			atomics_change_the_value_and_return_the_old_one),
 		cmocka_unit_test(
 			atomics_on_memory_that_is_gone_or_read_only_are_refused),
-		TWICE(bytes_land_in_their_stretches_and_come_back),
+		TWICE(bytes_go_to_their_pieces_and_come_back),
 		TWICE(unmapped_memory_is_refused_without_a_crash),
 		TWICE(memory_that_may_only_be_read_is_not_written),
 		cmocka_unit_test(the_writes_of_two_threads_do_not_mix),

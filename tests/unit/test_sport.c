@@ -103,7 +103,7 @@ static void a_socket_for_datagrams_stays(void **state)
 	assert_true(s.count <= 3);
 }
 
-static void a_port_that_was_never_given_is_nobodys(void **state)
+static void giving_a_port_that_was_not_taken_changes_nothing(void **state)
 {
 	sport_give(&s, 0);
 	sport_give(&s, 4791);
@@ -132,7 +132,7 @@ static void beyond_a_quarter_of_the_descriptors_some_share(void **state)
 	assert_true(others > PAIRS / 2);
 	for (uint32_t i = 0; i < PAIRS; i++)
 		sport_give(&s, port[i]);
-	take(PAIRS, LATER); /* it shares: no socket has been unused long */
+	take(PAIRS, LATER); /* it shares, as no socket is unused for long */
 	take(PAIRS + 1, 2 * LATER);
 	assert_true(s.count <= 2);
 }
@@ -169,7 +169,7 @@ int main(void)
 		T(two_hundred_processes_have_a_port_each),
 		T(an_unused_socket_is_closed_when_another_is_opened),
 		T(a_socket_for_datagrams_stays),
-		T(a_port_that_was_never_given_is_nobodys),
+		T(giving_a_port_that_was_not_taken_changes_nothing),
 		T(beyond_a_quarter_of_the_descriptors_some_share),
 		T(a_socket_in_use_is_found),
 	};

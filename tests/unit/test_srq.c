@@ -118,7 +118,7 @@ static void a_limit_above_the_count_is_owed_at_once(void **state)
 	take_receive(&w, &low);
 	assert_true(low);
 	take_receive(&w, &low);
-	assert_true(low); /* the taker before may be stopped */
+	assert_true(low); /* the previous taker may be stopped */
 	assert_true(srq_owed(w.s));
 	post_receive(&w, 5);
 	take_receive(&w, &low);
@@ -170,7 +170,8 @@ a_receive_that_a_dead_process_took_is_held_by_its_queue_pair(void **state)
 	}
 }
 
-/* A process dies after another process has taken the receive that it wanted. */
+/* A process dies after another process has taken the receive that the first
+ * process wanted. */
 static void a_receive_that_a_dead_process_did_not_take_is_not_held(void **state)
 {
 	struct world w;

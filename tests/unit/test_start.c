@@ -24,8 +24,8 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Starts adverbd at the time `at`, and turns the start until it is over.
- * Returns the last result. */
+/* Starts adverbd at the time `at`, and calls start_turn until the start is
+ * over.  Returns the last result. */
 static int start_at(struct start *s, uint64_t at)
 {
 	int err = start_begin(s, at, PATIENCE_MS);
@@ -39,7 +39,7 @@ static int start_at(struct start *s, uint64_t at)
 	return err;
 }
 
-/* Runs `body` in a child process; it must return 0. */
+/* Runs `body` in a child process; `body` must return 0. */
 static void run_in_child(int (*body)(void))
 {
 	pid_t pid = fork();
@@ -112,8 +112,9 @@ static void a_release_is_shown_as_it_is_and_no_longer(void **state)
 }
 
 /*
- * Starts a broker at *at, kills it after life_ms, and finds that the next one
- * is refused by `early` until pause_ms later; *at is then.
+ * Starts a broker at *at, and kills it after life_ms.  Returns whether the next
+ * start is refused with `early` until pause_ms later.  Stores that later time
+ * in *at.
  */
 static bool pauses_for(uint64_t *at, uint64_t life_ms, uint64_t pause_ms,
 		       int early)
@@ -161,7 +162,7 @@ static int count_pauses(void)
 	return 0;
 }
 
-static void one_that_ends_at_once_is_started_less_and_less_often(void **state)
+static void a_broker_that_ends_at_once_is_started_ever_less_often(void **state)
 {
 	run_in_child(count_pauses);
 }
@@ -203,7 +204,7 @@ static void either_adverbd_or_the_thread_serves(void **state)
 }
 
 /* A child with the listening socket would keep the address of a dead broker. */
-static void a_forks_child_has_nothing_of_a_start(void **state)
+static void a_child_of_fork_has_no_descriptor_of_a_start(void **state)
 {
 	struct start s, next;
 	uint64_t at = now();
@@ -251,13 +252,13 @@ static int start_without_files(void)
 	return 0;
 }
 
-static void a_program_without_standard_files_starts_it(void **state)
+static void a_program_without_standard_files_starts_adverbd(void **state)
 {
 	run_in_child(start_without_files);
 }
 
-/* Begins a start that is under way when this returns: adverbd has not yet
- * served.  Returns 0 or -errno. */
+/* Begins a start that is not over when this function returns: adverbd does not
+ * serve yet.  Returns 0 or -errno. */
 static int begin_unfinished(struct start *s)
 {
 	int err;
@@ -274,7 +275,7 @@ static bool has_message(int fd)
 	return recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
-/* Whether a child of fork still has the descriptor. */
+/* Returns whether a child of fork still has the descriptor. */
 static bool survives_fork(int fd)
 {
 	pid_t pid = fork();
@@ -306,7 +307,8 @@ static int replace_status_and_listener(void)
 		return 5;
 	if (!has_message(status_fd) || !has_message(listen_fd))
 		return 6;
-	/* that adverbd has ended, or ends: the next start succeeds */
+	/* the first adverbd has ended or is about to: the next start succeeds
+	 */
 	while ((err = start_at(&s, now())) == -EAGAIN)
 		sched_yield();
 	if (err || *s.sentence)
@@ -370,7 +372,8 @@ static int start_nothing(void)
 	if (dial_open(&fd, &b, NULL, said) || b.pid != getpid())
 		return 2;
 	close(fd);
-	/* a thread serves in another namespace too, and no sentence is said */
+	/* a thread serves in another namespace too, and no sentence is printed
+	 */
 	if (unshare(CLONE_NEWNET))
 		return 3;
 	if (start_begin(&s, now(), PATIENCE_MS) || *s.sentence)
@@ -409,7 +412,7 @@ static struct dial_broker begin_holder(mode_t mask)
 		      "--hold-port", NULL);
 		_exit(1);
 	}
-	/* wait until it listens, and then until it serves */
+	/* wait until the broker listens, and then until it serves */
 	while ((fd = proto_connect()) == -ECONNREFUSED)
 		sched_yield();
 	close(fd);
@@ -464,7 +467,7 @@ static void a_broker_that_holds_the_port_has_it_without_clients(void **state)
 }
 
 /* The broker takes the port as soon as the port is free. */
-static void a_broker_waits_for_a_port_that_it_is_to_hold(void **state)
+static void a_broker_waits_for_a_port_that_it_shall_hold(void **state)
 {
 	const struct server_config config = {.idle_ms = SERVER_NEVER};
 	struct sockaddr_un a;
@@ -492,17 +495,18 @@ int main(void)
 		cmocka_unit_test(a_long_line_and_a_long_path_are_cut),
 		cmocka_unit_test(a_release_is_shown_as_it_is_and_no_longer),
 		cmocka_unit_test(
-			one_that_ends_at_once_is_started_less_and_less_often),
+			a_broker_that_ends_at_once_is_started_ever_less_often),
 		cmocka_unit_test(either_adverbd_or_the_thread_serves),
-		cmocka_unit_test(a_forks_child_has_nothing_of_a_start),
-		cmocka_unit_test(a_program_without_standard_files_starts_it),
+		cmocka_unit_test(a_child_of_fork_has_no_descriptor_of_a_start),
+		cmocka_unit_test(
+			a_program_without_standard_files_starts_adverbd),
 		cmocka_unit_test(a_start_leaves_the_programs_files_alone),
 		cmocka_unit_test(no_thread_serves_a_file_of_the_program),
 		cmocka_unit_test(a_missing_adverbd_is_not_looked_for_twice),
 		cmocka_unit_test(the_umask_of_the_starter_is_not_the_brokers),
 		cmocka_unit_test(
 			a_broker_that_holds_the_port_has_it_without_clients),
-		cmocka_unit_test(a_broker_waits_for_a_port_that_it_is_to_hold),
+		cmocka_unit_test(a_broker_waits_for_a_port_that_it_shall_hold),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The start of MPA: what each end makes of each frame of the other, wherever
- * the stream is cut. */
+/* The start of an MPA connection: how each end handles each frame of its peer,
+ * wherever the stream is cut. */
 #include "test.h"
 
 #include "iwarp/startup.h"
@@ -51,7 +51,7 @@ static struct startup_offer answering(uint8_t rtr, uint16_t ird, uint16_t ord,
 	};
 }
 
-/* Feeds a stream in two parts; all of it is of the frame. */
+/* Feeds a stream in two parts.  All its bytes belong to the frame. */
 static void feed_parts(struct startup *s, const uint8_t *p, int n, int cut)
 {
 	assert_int_equal(startup_take(s, p, (size_t)cut), cut);
@@ -78,7 +78,7 @@ static void accept_with(const struct startup_offer *offer)
 	assert_int_equal(responder.state, STARTUP_ACCEPTED);
 }
 
-/* Both ends with these offers; the initiator's state is the result. */
+/* Starts both ends with these offers.  The initiator's state is the result. */
 static void start_both(const struct startup_offer *mine,
 		       const struct startup_offer *theirs)
 {
@@ -94,7 +94,7 @@ static void assert_failed(const struct startup *s, enum startup_error error)
 	assert_true(startup_deadline(s) == UINT64_MAX);
 }
 
-/* A reply that a test changes: of the peer of an enhanced initiator. */
+/* Gives the initiator a reply that the test has made. */
 static void reply_frame(const struct mpa_frame *f)
 {
 	reply_bytes = mpa_write(reply, f);
@@ -191,7 +191,7 @@ static void crc_is_used_if_either_end_wants_it(void **state)
 		start_both(&a, &b);
 		assert_int_equal(initiator.agreed.has_crc, mine || theirs);
 		assert_int_equal(responder.agreed.has_crc, mine || theirs);
-		/* siw of the kernel looks at the reply alone */
+		/* the kernel's siw looks at the reply alone */
 		assert_int_equal(initiator.peer.wants_crc, mine || theirs);
 	}
 }
@@ -228,7 +228,7 @@ static void a_reject_carries_private_data_and_depths(void **state)
 		feed_parts(&responder, request, request_bytes, 1);
 		reply_bytes = startup_reject(&responder, &theirs, reply);
 		assert_int_equal(responder.state, STARTUP_REJECTED);
-		/* bytes that follow a reject are not of MPA */
+		/* bytes that follow a reject do not belong to MPA */
 		reply[reply_bytes] = 'x';
 		assert_int_equal(startup_take(&initiator, reply,
 					      (size_t)reply_bytes + 1),
@@ -267,11 +267,11 @@ static const struct {
 	/* IRD that is not needed stays */
 	{{7, 1, 7}, {7, 1, 7}, 7, 1, 7, 1},
 	{{0, 0, 0}, {0, 0, 1}, 0, 0, 0, 0},
-	/* the consumers set the depths: nobody changes any */
+	/* the consumers set the depths: neither end changes a depth */
 	{{ALL, ALL, 0}, {3, 5, 9}, ALL, ALL, 3, 5},
 	{{ALL, 6, 0}, {3, 5, 9}, ALL, 6, 6, 5},
 	{{6, ALL, 6}, {3, 5, 9}, 6, ALL, 3, 5},
-	/* only the responder's consumer sets it */
+	/* only the responder's consumer sets the depths */
 	{{6, 4, 6}, {ALL, ALL, ALL}, 6, 4, ALL, 6},
 #undef ALL
 };
@@ -341,7 +341,7 @@ static void assert_terminate(uint8_t code)
 	assert_memory_equal(again, out, bytes);
 }
 
-/* Connects with IRD 4, which may become 8, and gets a reply of this ORD. */
+/* Connects with IRD 4, which may become 8, and gets a reply with this ORD. */
 static void reply_of_ord(uint16_t ord)
 {
 	struct startup_offer mine = enhanced(0);
@@ -372,7 +372,7 @@ static void too_much_ord_of_the_responder_ends_in_a_terminate(void **state)
 	assert_true(initiator.agreed.has_crc && initiator.agreed.rx_markers);
 	assert_false(initiator.agreed.tx_markers);
 	assert_terminate(6);
-	/* not a number, but: the consumer sets the depth */
+	/* MPA_DEPTH_MAX is no number: the consumer sets the depth */
 	reply_of_ord(MPA_DEPTH_MAX);
 	assert_int_equal(initiator.state, STARTUP_ACCEPTED);
 	assert_int_equal(initiator.agreed.ird, 4);
@@ -381,7 +381,8 @@ static void too_much_ord_of_the_responder_ends_in_a_terminate(void **state)
 
 /* ---- ready-to-receive (RFC 6581 9.2) ---- */
 
-/* The kind that the initiator sends; those that the responder says. */
+/* Checks the kind that the initiator sends (0: none), and the kinds that the
+ * responder says it accepts. */
 static void both_pick(uint8_t mine, uint8_t theirs, uint8_t sent, uint8_t said)
 {
 	struct startup_offer a = enhanced(mine);
@@ -419,7 +420,7 @@ static void each_pair_of_kinds_ends_in_one_kind_or_an_error(void **state)
 	assert_true(startup_verdict(STARTUP_NO_RTR)->terminates);
 }
 
-static void a_read_as_first_fpdu_needs_a_place(void **state)
+static void a_read_as_first_fpdu_needs_an_ird_of_one(void **state)
 {
 	struct startup_offer a = enhanced(MPA_RTR_READ);
 	struct startup_offer b = answering(MPA_RTR_READ, 0, 0, 1);
@@ -435,11 +436,11 @@ static void a_read_as_first_fpdu_needs_a_place(void **state)
 	assert_int_equal(responder.agreed.ird, 1);
 	assert_int_equal(initiator.state, STARTUP_ACCEPTED);
 	assert_int_equal(initiator.agreed.rtr, MPA_RTR_READ);
-	/* a responder that has none */
+	/* a responder that has no place */
 	connect_with(&a);
 	reply_frame(&f);
 	assert_failed(&initiator, STARTUP_NO_RTR);
-	/* one that takes another kind too */
+	/* a responder that accepts another kind too */
 	a.rtr = MPA_RTR_READ | MPA_RTR_WRITE;
 	f.enhanced.rtr |= MPA_RTR_WRITE;
 	connect_with(&a);
@@ -447,7 +448,7 @@ static void a_read_as_first_fpdu_needs_a_place(void **state)
 	assert_int_equal(initiator.agreed.rtr, MPA_RTR_WRITE);
 }
 
-static void both_ends_have_to_be_of_one_model(void **state)
+static void both_ends_must_use_the_same_model(void **state)
 {
 	struct startup_offer offers[] = {enhanced(0), enhanced(MPA_RTR_WRITE)};
 	struct mpa_frame f = {.kind = MPA_REPLY,
@@ -510,7 +511,7 @@ static void a_stream_has_what_was_agreed(void **state)
 	assert_int_equal(c.ord, 4);
 }
 
-/* The offer's own, where MPA does not know them. */
+/* Depths that MPA does not negotiate are those of the offer. */
 static void a_stream_has_no_more_depth_than_the_adapter(void **state)
 {
 	struct startup_offer a = enhanced(0), old = plain;
@@ -661,7 +662,7 @@ static void a_closed_stream_may_mean_an_old_peer(void **state)
 	startup_listen(&responder, 2, DEADLINE);
 	startup_end(&responder);
 	assert_failed(&responder, STARTUP_CLOSED);
-	/* while the consumer thinks */
+	/* while the consumer decides */
 	startup_listen(&responder, 2, DEADLINE);
 	startup_take(&responder, request, (size_t)request_bytes);
 	assert_int_equal(responder.state, STARTUP_REQUESTED);
@@ -740,7 +741,7 @@ static void a_frame_of_the_greatest_size_is_taken(void **state)
 	feed_parts(&responder, request, request_bytes, 100);
 	assert_int_equal(responder.state, STARTUP_REQUESTED);
 	assert_int_equal(responder.peer.private_bytes, mine.private_bytes);
-	/* with more behind it */
+	/* more bytes follow the frame */
 	memcpy(stream, request, MPA_FRAME_MAX);
 	startup_listen(&responder, 2, DEADLINE);
 	assert_int_equal(startup_take(&responder, stream, sizeof(stream)),
@@ -814,7 +815,7 @@ static void a_slow_peer_does_not_move_the_deadline(void **state)
 	assert_int_equal(startup_deadline(&initiator), DEADLINE);
 	startup_tick(&initiator, DEADLINE + 5);
 	assert_failed(&initiator, STARTUP_TIMED_OUT);
-	/* the consumer may think as long as it wants */
+	/* the consumer may take any time to decide */
 	startup_listen(&responder, 2, DEADLINE);
 	startup_take(&responder, request, (size_t)request_bytes);
 	assert_true(startup_deadline(&responder) == UINT64_MAX);
@@ -855,7 +856,7 @@ static void each_cause_of_a_terminate_has_its_own_text(void **state)
 	}
 }
 
-/* siw of the kernel can set a bit that RFC 5044 reserves. */
+/* The kernel's siw can set a bit that RFC 5044 reserves. */
 static void reserved_bits_are_ignored(void **state)
 {
 	struct startup_offer mine = enhanced(0);
@@ -884,8 +885,8 @@ int main(void)
 			too_much_ord_of_the_responder_ends_in_a_terminate),
 		cmocka_unit_test(
 			each_pair_of_kinds_ends_in_one_kind_or_an_error),
-		cmocka_unit_test(a_read_as_first_fpdu_needs_a_place),
-		cmocka_unit_test(both_ends_have_to_be_of_one_model),
+		cmocka_unit_test(a_read_as_first_fpdu_needs_an_ird_of_one),
+		cmocka_unit_test(both_ends_must_use_the_same_model),
 		cmocka_unit_test(a_request_without_a_kind_is_offered_all),
 		cmocka_unit_test(a_stream_has_what_was_agreed),
 		cmocka_unit_test(a_stream_has_no_more_depth_than_the_adapter),

@@ -23,7 +23,7 @@ static void a_class_comes_back_from_its_qpns(void **state)
 				fail_msg("class %u rest %u", class, rest);
 }
 
-static void no_two_of_a_class_are_the_same(void **state)
+static void no_two_qpns_of_a_class_are_the_same(void **state)
 {
 	static uint8_t seen[1u << 24];
 
@@ -31,7 +31,7 @@ static void no_two_of_a_class_are_the_same(void **state)
 		assert_int_equal(seen[steer_qpn(7, rest)]++, 0);
 }
 
-static void reserved_qpns_are_nobodys(void **state)
+static void reserved_qpns_belong_to_no_client(void **state)
 {
 	assert_int_equal(steer_class(0), 0);
 	assert_int_equal(steer_class(1), 0);
@@ -79,8 +79,8 @@ int main(void)
 		cmocka_unit_test(
 			every_qpn_has_one_class_and_every_class_its_share),
 		cmocka_unit_test(a_class_comes_back_from_its_qpns),
-		cmocka_unit_test(no_two_of_a_class_are_the_same),
-		cmocka_unit_test(reserved_qpns_are_nobodys),
+		cmocka_unit_test(no_two_qpns_of_a_class_are_the_same),
+		cmocka_unit_test(reserved_qpns_belong_to_no_client),
 		cmocka_unit_test(every_key_is_a_bijection_that_keeps_both_ends),
 		cmocka_unit_test(keys_spread_classes_evenly),
 	};

@@ -100,7 +100,7 @@ static ino_t inode_of(const char *name)
 
 #define PORT "class/infiniband/adv0/ports/1/"
 
-static void the_tree_says_what_programs_ask(void **state)
+static void the_tree_has_the_files_that_programs_read(void **state)
 {
 	struct stat st;
 
@@ -266,7 +266,8 @@ static void a_folder_of_other_things_is_left_alone(void **state)
 	assert_int_equal(write_tree(1), 0);
 }
 
-/* Checks the file outside the tree that a link in the tree names. */
+/* Checks that the file outside the tree, which a link in the tree names, is
+ * unchanged. */
 static void expect_untouched(const char *outside)
 {
 	int fd = open(outside, O_RDONLY | O_CLOEXEC);
@@ -277,7 +278,7 @@ static void expect_untouched(const char *outside)
 	close(fd);
 }
 
-static void links_in_a_tree_lead_nowhere(void **state)
+static void links_in_a_tree_are_not_followed(void **state)
 {
 	char outside[] = "/tmp/adverb-outside-XXXXXX", kept[64];
 	int fd;
@@ -310,8 +311,9 @@ static void links_in_a_tree_lead_nowhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_tree_says_what_programs_ask,
-						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			the_tree_has_the_files_that_programs_read, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(
 			an_iwarp_device_has_one_gid_and_no_pkey, set_up,
 			tear_down),
@@ -336,8 +338,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_folder_of_other_things_is_left_alone, set_up,
 			tear_down),
-		cmocka_unit_test_setup_teardown(links_in_a_tree_lead_nowhere,
-						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			links_in_a_tree_are_not_followed, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

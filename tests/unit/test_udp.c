@@ -76,7 +76,7 @@ static void a_refusal_costs_no_other_datagram(void **state)
 #define PIECES	    1000 /* more than UDP_MAX_SEGMENTS of any kernel */
 #define PIECE_BYTES 8
 
-/* Stands for udp_seal: marks the segments that are sealed. */
+/* Replaces udp_seal: marks the segments that are sealed. */
 static void mark(const struct inaddr *from, const struct inaddr *to,
 		 uint8_t *bytes, size_t len)
 {

@@ -13,7 +13,7 @@
 
 #include "broker/user.h"
 
-#define UNMAPPED   65534 /* the kernel shows all unmapped users so */
+#define UNMAPPED   65534 /* the kernel shows this for all unmapped users */
 #define OURS	   1234
 #define FORKS	   200
 #define PATIENCE_S 30
@@ -28,8 +28,8 @@ static bool write_text(const char *path, const char *text)
 	return done;
 }
 
-/* Checks in a user namespace where only this user is mapped.  0: good; 77: no
- * user namespace can be made. */
+/* Checks in a user namespace where only this user is mapped.  Returns 0 if all
+ * is right; 77: no user namespace can be made. */
 static int look_from_inside(void)
 {
 	const struct ucred stranger = {.pid = getppid(), .uid = UNMAPPED},

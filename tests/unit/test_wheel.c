@@ -79,7 +79,7 @@ static void timers_fire_in_time_and_once(void **state)
 	}
 }
 
-static void waking_when_told_fires_all(void **state)
+static void waking_at_each_deadline_fires_all_timers(void **state)
 {
 	struct rng r;
 	uint64_t now = 123456789, wakes = 0;
@@ -117,7 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(timers_fire_in_time_and_once),
-		cmocka_unit_test(waking_when_told_fires_all),
+		cmocka_unit_test(waking_at_each_deadline_fires_all_timers),
 		cmocka_unit_test(
 			a_timer_set_to_the_end_of_time_waits_until_then),
 	};
