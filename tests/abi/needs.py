@@ -2,7 +2,8 @@
 """Tests that each file of the build needs only libc, of 2021 or older.
 
 The loader refuses a file if a library lacks a symbol version that the file
-names, used or not: so the names in each file decide where the file starts."""
+names, even if no symbol of that version is used.  So the versions that a file
+names decide on which systems the file starts."""
 
 import argparse
 import pathlib

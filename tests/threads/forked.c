@@ -23,9 +23,8 @@
 #define WRITES	   1000
 #define POSTERS	   3
 #define PATIENCE_S 60 /* a child that takes longer has hung */
-* /
 
-	static atomic_bool is_over;
+static atomic_bool is_over;
 
 static void write_once(struct endpoint e[2])
 {
