@@ -83,7 +83,8 @@ void joined_deliver(struct joined *j, int to, uint32_t n)
 
 	if (n > p->head - p->tail)
 		n = p->head - p->tail;
-	copy = malloc(n ? n : 1); /* of its own, for the sanitizer */
+	copy = malloc(n ? n : 1); /* so that the sanitizer sees reads past the
+				   * end */
 	memcpy(copy, p->bytes + p->tail, n);
 	engine_stream_rx(s->engine, s->side, copy, n, j->d->now_ns);
 	free(copy);

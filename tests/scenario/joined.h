@@ -23,15 +23,16 @@ struct joined {
 			 */
 };
 
-/* With CRC, without markers, extensions and ready-to-receive. */
+/* A configuration with CRC, and without markers, extensions and
+ * ready-to-receive. */
 extern const struct stream_config joined_config;
 
 /* Begins a connection.  The marker flags of *both are those of side 0; side 1
  * gets them with sending and receiving exchanged. */
 void joined_with(struct joined *j, const struct stream_config *both);
 void joined_plain(struct joined *j);
-/* A peer-to-peer connection: the initiator sends one kind first, and the
- * responder takes some kinds. */
+/* Begins a peer-to-peer connection.  The initiator sends a ready-to-receive
+ * message of the kind `sent`, and the responder accepts the kinds `taken`. */
 void joined_kinds(struct joined *j, uint8_t sent, uint8_t taken);
 /* Opens both streams again with j->config, and empties the pipes. */
 void joined_open(struct joined *j);

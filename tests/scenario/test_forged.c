@@ -20,7 +20,7 @@ static const struct engine_counters *counters(struct two_hcas *d, int i)
 	return engine_counters(d->side[i].engine, 0);
 }
 
-/* Forges a WRITE to side 1 whose PSN is `ahead` of the expected PSN, without
+/* Forges a WRITE to side 1 whose PSN is the expected PSN plus `ahead`, without
  * AckReq and with an unknown key. */
 static void forge_ahead(struct two_hcas *d, int ahead)
 {
@@ -362,8 +362,8 @@ static void packets_of_a_trusted_port_wait_for_no_answer(void **state)
 	two_hcas_free(d);
 }
 
-/* Each new source port is a question to the host; a sender with many ports
- * causes few. */
+/* The engine asks the host about new source ports.  A sender with many source
+ * ports causes few questions. */
 static void many_ports_are_not_all_asked_about(void **state)
 {
 	struct two_hcas *d = local_new(HCA_QPT_RC);

@@ -14,13 +14,14 @@
 #define SOON	 1000000 /* before any timeout */
 #define MTU_1024 3
 
-/* Counts of the packets that side `of` has sent. */
+/* What side `of` has sent: how many packets of each kind, and two values of the
+ * last ones. */
 struct ear {
 	int of;
 	int requests, reads, writes, responses, naks, atomics;
 	uint64_t orig;	/* the original value in the last Atomic ACK */
 	uint32_t acked; /* the PSN of the last ACK */
-	bool is_let_by; /* all frames arrive; else none does */
+	bool is_let_by; /* all frames arrive; else no frame */
 };
 
 static int count_packets(void *context, int from, const struct engine_frame *f)
@@ -250,7 +251,8 @@ static void a_drained_queue_knows_how_many_reads_are_out(void **state)
 	two_hcas_free(d);
 }
 
-/* A sender without the Q_Key takes no room from a sender with the Q_Key. */
+/* A packet with a wrong Q_Key uses no room that packets with the right one
+ * need. */
 static void a_wrong_qkey_takes_no_room(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);

@@ -122,7 +122,7 @@ static struct two_hcas *two_with_an_answer(struct order *o, bool local,
 	d->context = o;
 	for (int i = 0; i < 2; i++)
 		d->side[i].qp->attr.ah.local = local;
-	d->side[1].is_stopped = true; /* its turn has not ended */
+	d->side[1].is_stopped = true; /* as if its turn went on */
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns);
@@ -462,7 +462,7 @@ static void a_streams_requester_that_reads_needs_no_acks(void **state)
 	two_hcas_run(d, d->now_ns + SHM_ACK_WAIT_NS);
 	assert_int_equal(s.packets[1], 2);
 	assert_int_equal(completions(d, 0), 1);
-	/* the requester reads the page no more: its ACK is a packet at once */
+	/* the requester no longer reads the page, so the ACK is a packet */
 	say_soon(d);
 	assert_int_equal(s.packets[1], 3);
 	assert_int_equal(completions(d, 0), 1);
@@ -550,7 +550,7 @@ static void a_requester_without_the_page_gets_the_ack_first(void **state)
 	two_hcas_free(d);
 }
 
-static void the_answer_to_a_read_is_waited_for(void **state)
+static void a_shm_ack_waits_for_the_response_to_a_read(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
@@ -660,8 +660,8 @@ static int count_and_stop(void *context, int from, const struct engine_frame *f)
 }
 
 /*
- * IBTA 10.3.1: in the Error state nothing is processed.  A READ stops where it
- * is; the request before it has its ACK.
+ * IBTA 10.3.1: in the Error state nothing is processed.  A READ in progress
+ * stops.  The request before the READ was acknowledged before.
  */
 static void a_queue_pair_in_err_reads_no_more(void **state)
 {
@@ -696,8 +696,8 @@ static void a_queue_pair_in_err_reads_no_more(void **state)
 	two_hcas_free(d);
 }
 
-/* Requests that were executed before the end are acknowledged, though the
- * process had no time to send the ACKs before. */
+/* Requests that were executed before the Error state are acknowledged, even if
+ * their ACKs had not been sent by then. */
 static void a_queue_pair_in_err_acknowledges_its_work(void **state)
 {
 	const struct hca_qp_attr err = {.qp_state = HCA_QP_ERR};
@@ -743,7 +743,7 @@ int main(void)
 		cmocka_unit_test(a_requester_that_waits_gets_each_ack_at_once),
 		cmocka_unit_test(an_ending_queue_pair_keeps_no_ack),
 		cmocka_unit_test(shm_acks_of_another_connection_are_ignored),
-		cmocka_unit_test(the_answer_to_a_read_is_waited_for),
+		cmocka_unit_test(a_shm_ack_waits_for_the_response_to_a_read),
 		cmocka_unit_test(a_read_hides_no_shm_ack_of_an_earlier_request),
 		cmocka_unit_test(
 			an_entry_of_the_page_goes_to_the_active_queue_pair),

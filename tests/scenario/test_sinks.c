@@ -127,7 +127,7 @@ static void a_byte_for_a_bad_element_is_a_local_protection_error(void **state)
 	}
 }
 
-static void the_sentence_names_the_receive(void **state)
+static void the_explanation_names_the_receive(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
 	char text[256];
@@ -236,7 +236,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_receive_is_checked_for_the_bytes_that_come),
 		cmocka_unit_test(
 			a_byte_for_a_bad_element_is_a_local_protection_error),
-		cmocka_unit_test(the_sentence_names_the_receive),
+		cmocka_unit_test(the_explanation_names_the_receive),
 		cmocka_unit_test(an_element_may_reach_past_its_region),
 		cmocka_unit_test(
 			an_immediate_takes_a_receive_and_none_of_its_memory),

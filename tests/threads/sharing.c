@@ -34,7 +34,7 @@
 #define MESSAGES    4000 /* messages, and requests, of each case */
 #define SLEEPERS    3
 #define BATCH	    4
-#define UNPOLLED    200 /* receives for whose completions there is room */
+#define UNPOLLED    200 /* receives whose completions the CQ has room for */
 #define NUMBERS	    (MESSAGES + SLEEPERS + LINKS_MAX)
 #define CASES	    7
 #define WORD	    8
@@ -45,13 +45,14 @@ struct meeting {
 	struct endpoint_address active[LINKS_MAX], passive[LINKS_MAX];
 	atomic_bool is_active, is_passive; /* the addresses are written */
 	atomic_bool is_connected;	   /* the passive process can receive */
-	atomic_bool is_over, is_left; /* the active, the passive process has
-				       * ended the case */
+	atomic_bool is_over, is_left; /* is_over: the active process has ended
+				       * the case; is_left: the passive process
+				       * has ended it */
 	atomic_uint ended;    /* requests that the active process polled */
 	atomic_uint received; /* messages that the passive process polled */
 	atomic_uint fed;      /* receives that were numbered for a post */
-	/* How often each number has ended: of a request, of a message where it
-	 * arrived, and of a receive. */
+	/* By number: how often each request ended, how often each message
+	 * arrived, and how often each receive ended. */
 	_Atomic uint8_t requests[NUMBERS], messages[NUMBERS], receives[NUMBERS];
 };
 

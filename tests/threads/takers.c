@@ -25,7 +25,7 @@ static struct hca hca;
 static struct srq *srq;
 static struct qp *qps[TAKERS];
 static struct {
-	atomic_uchar had[RECEIVES + 1]; /* how often, by wr_id */
+	atomic_uchar had[RECEIVES + 1]; /* by wr_id: how often it was taken */
 	atomic_uint torn, count, ready;
 } * seen;
 

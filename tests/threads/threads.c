@@ -388,9 +388,9 @@ static void *open_and_close(void *arg)
 	return NULL;
 }
 
-/* The first open starts the library's progress thread, the last close stops it.
- */
-static void the_device_is_opened_and_closed_at_once(void)
+/* The first open starts the library's progress thread, and the last close stops
+ * that thread. */
+static void two_threads_may_open_and_close_the_device(void)
 {
 	run_threads(2, open_and_close, NULL, 0);
 }
@@ -712,8 +712,8 @@ int main(void)
 		  queues_of_a_thread_domain_take_no_lock);
 	check_run("objects are created and destroyed during traffic",
 		  objects_are_created_and_destroyed_during_traffic);
-	check_run("the device is opened and closed at once",
-		  the_device_is_opened_and_closed_at_once);
+	check_run("two threads may open and close the device",
+		  two_threads_may_open_and_close_the_device);
 	check_run("a thread sleeps for a message that another thread sends",
 		  a_thread_sleeps_for_what_another_sends);
 	check_run("a thread sleeps for a request that another thread posts",
