@@ -277,7 +277,7 @@ static void an_arena_without_access_slots_in_use_is_not_waited_for(void **state)
 		access_wait(&own, ACCESS_ALL);
 }
 
-static void each_has_a_slot_of_its_own_and_gives_it_back(void **state)
+static void each_claim_gets_a_slot_that_no_other_claim_has(void **state)
 {
 	struct access *a = access_claim(&own), *b = access_claim(&own);
 
@@ -362,7 +362,7 @@ int main(void)
 		EACH(access_by_rseq_is_revoked_at_any_step),
 		EACH(the_living_are_waited_for),
 		EACH(an_arena_without_access_slots_in_use_is_not_waited_for),
-		EACH(each_has_a_slot_of_its_own_and_gives_it_back),
+		EACH(each_claim_gets_a_slot_that_no_other_claim_has),
 		EACH(slots_of_the_dead_are_reused_when_none_is_free),
 		EACH(slots_outside_the_arena_are_not_claimed),
 		EACH(a_process_is_alive_while_its_pulse_word_says_so),

@@ -134,7 +134,7 @@ static void musls_loader_is_recognized(void **state)
 	assert_true(read_bytes(&f, sizeof(f)).musl);
 }
 
-static void no_interpreter_is_static(void **state)
+static void a_program_without_interpreter_is_static(void **state)
 {
 	struct file f = sample(DT_NULL, DT_NULL);
 
@@ -142,7 +142,7 @@ static void no_interpreter_is_static(void **state)
 	assert_int_equal(read_bytes(&f, sizeof(f)).kind, BINARY_STATIC);
 }
 
-static void other_machines_are_foreign(void **state)
+static void programs_of_other_machines_are_foreign(void **state)
 {
 	struct file f = sample(DT_NULL, DT_NULL);
 
@@ -204,8 +204,8 @@ int main(void)
 		cmocka_unit_test(the_programs_own_folders_are_found),
 		cmocka_unit_test(sanitizers_that_must_come_first_are_found),
 		cmocka_unit_test(musls_loader_is_recognized),
-		cmocka_unit_test(no_interpreter_is_static),
-		cmocka_unit_test(other_machines_are_foreign),
+		cmocka_unit_test(a_program_without_interpreter_is_static),
+		cmocka_unit_test(programs_of_other_machines_are_foreign),
 		cmocka_unit_test(anything_else_is_a_script),
 		cmocka_unit_test(a_scripts_interpreter_is_found),
 		cmocka_unit_test(offsets_outside_the_file_are_not_followed),

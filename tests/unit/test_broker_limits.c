@@ -16,7 +16,7 @@
 #define UNDER_WAY 100
 #define MANY	  10000
 #define ROOM	  60
-#define CROWD	  (ROOM / 2 + 4) /* a broker has two descriptors of each */
+#define CROWD	  (ROOM / 2 + 4) /* each client costs a broker two fds */
 
 static const struct client_wish silent = {
 	.arena_fd = -1, .kick_fd = -1, .patience_ms = 60000};
@@ -271,8 +271,8 @@ static void send_word(int fd, enum proto_kind kind, uint32_t value)
 	assert_int_equal(proto_send(fd, &m, NULL), 0);
 }
 
-/* Receives all messages that wait: adds their number to *messages, closes their
- * descriptors, and returns the number of descriptors. */
+/* Receives all messages that wait.  Adds their number to *messages, and closes
+ * the descriptors that came with them.  Returns the number of descriptors. */
 static int read_words(int fd, int *messages)
 {
 	struct proto m = {0};

@@ -205,7 +205,7 @@ static void two_captures_in_one_file_both_write_sections(void **state)
 	assert_int_equal(next, seen_bytes);
 }
 
-static void a_frame_too_long_is_not_captured_nor_to_a_closed_file(void **state)
+static void frames_too_long_or_after_the_close_are_not_captured(void **state)
 {
 	static uint8_t payload[20000];
 
@@ -435,7 +435,7 @@ int main(void)
 		CASE(an_ipv6_frame_has_its_headers_and_sum),
 		CASE(frames_of_every_length_follow_one_another),
 		CASE(two_captures_in_one_file_both_write_sections),
-		CASE(a_frame_too_long_is_not_captured_nor_to_a_closed_file),
+		CASE(frames_too_long_or_after_the_close_are_not_captured),
 		CASE(the_program_is_told_that_a_capture_ends),
 		CASE(a_full_disk_ends_the_capture),
 		CASE(a_descriptor_that_cannot_wait_is_refused_by_a_reason),

@@ -121,7 +121,8 @@ static void a_process_cannot_take_anothers_record(void **state)
 	assert_true(cmserver_awaits(a.s, other));
 	send_request(&a, m, CMPROTO_RELEASE, 0);
 	assert_true(cmserver_awaits(a.s, other));
-	/* nor can the handle of a port whose slot has the record release it */
+	/* a RELEASE of a port in the record's slot does not release the record
+	 */
 	send_request(&a, (struct cmproto){.at.space = 0x106}, CMPROTO_BIND, 0);
 	send_request(&a, m, CMPROTO_RELEASE, a.sent.new_id);
 	assert_int_equal(l->record[0].owner.is_owned, 1);

@@ -38,8 +38,10 @@ static uint64_t later(void)
 	return now += 1000000;
 }
 
-/* Called by each test itself, since cmocka sets signal handlers around a test.
- * False: this machine has no such copies. */
+/* Sets the signal handlers of guarded copies, and prepares this thread for
+ * revocable copies.  Each test calls this function itself, since cmocka sets
+ * signal handlers around a test.  Returns false if this machine has no such
+ * copies. */
 static bool take(void)
 {
 	copy_nofault_open();

@@ -56,7 +56,7 @@ static void a_counter_without_a_meaning_is_zero(void **state)
 	assert_int_equal(value_of("hw_counters/link_downed", &c), 0);
 }
 
-static void no_name_is_there_twice(void **state)
+static void no_two_counters_have_one_name(void **state)
 {
 	for (uint32_t i = 0; i < COUNTERS_FILES; i++)
 		for (uint32_t k = 0; k < i; k++)
@@ -72,7 +72,7 @@ int main(void)
 		cmocka_unit_test(
 			a_request_that_failed_is_counted_by_its_reason),
 		cmocka_unit_test(a_counter_without_a_meaning_is_zero),
-		cmocka_unit_test(no_name_is_there_twice),
+		cmocka_unit_test(no_two_counters_have_one_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

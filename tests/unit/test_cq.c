@@ -345,7 +345,8 @@ static void completions_of_unwatched_queue_pairs_are_found(void **state)
 	for (uint32_t i = 0; i < MANY; i++)
 		qp[i] = new_qp(7 + i);
 	for (uint64_t round = 0; round < 20; round++) {
-		/* all at once, then a queue pair that is not watched */
+		/* completions of many queue pairs, then one of a queue pair
+		 * that is not watched */
 		for (uint32_t i = 0; i < CQE - 1; i++)
 			leave_completion(qp[(round * 3 + i) % MANY], i);
 		for (uint32_t i = 0; i < CQE - 1; i++)
@@ -357,8 +358,8 @@ static void completions_of_unwatched_queue_pairs_are_found(void **state)
 		assert_true(cq_has(&h, cq));
 		assert_int_equal(pop(), 77);
 	}
-	/* a destroyed queue pair is looked at no more, and the others still are
-	 */
+	/* the CQ no longer looks at a destroyed queue pair, but still at the
+	 * others */
 	for (uint32_t i = 0; i < MANY; i++) {
 		end_qp(qp[i]);
 		for (uint32_t k = i + 1; k < MANY; k++) {

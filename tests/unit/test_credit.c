@@ -108,8 +108,8 @@ static void a_new_sender_leaves_the_buffer_to_other_senders(void **state)
 
 	assert_uint_in_range(few * cost, BUFFER / 20, BUFFER / 4 * 3 / 8);
 	drain(US, few - 1);
-	/* the receiver counts the sender now; no frame that was sent since is
-	 * drained yet */
+	/* the receiver counts the sender now; it has drained no later frame yet
+	 */
 	assert_int_equal(fill(), few - 1);
 	drain(US, 1);
 	assert_int_equal(fill(), 1);
@@ -178,8 +178,8 @@ static void without_credits_nothing_is_counted_and_nobody_waits(void **state)
 	/* a sender with credits does not wait for this receiver */
 	for (int i = 0; i < 1000; i++)
 		assert_true(send_one());
-	/* nor does a sender without credits for a receiver with a full buffer
-	 */
+	/* a sender without credits does not wait for a receiver with a full
+	 * buffer */
 	in.is_off = false;
 	credit_open(&in, &page, BUFFER, true);
 	assert_false(send_one());
@@ -240,7 +240,7 @@ static void late_bytes_are_not_settled(void **state)
 	assert_true(send_one());
 }
 
-/* Such are frames to a queue pair that was destroyed. */
+/* For example, frames to a destroyed queue pair have no receiver. */
 static void frames_that_no_queue_pair_receives_are_settled(void **state)
 {
 	credit_empty(&in);

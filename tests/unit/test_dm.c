@@ -30,7 +30,7 @@ int memfd_create(const char *name, unsigned flags)
 	return (int)syscall(SYS_memfd_create, name, flags);
 }
 
-static void two_at_once_get_no_more_than_there_is(void **state)
+static void two_allocations_at_once_get_no_more_than_the_limit(void **state)
 {
 	struct ibv_dm *first;
 
@@ -57,7 +57,8 @@ static void a_failed_allocation_takes_no_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(two_at_once_get_no_more_than_there_is),
+		cmocka_unit_test(
+			two_allocations_at_once_get_no_more_than_the_limit),
 		cmocka_unit_test(a_failed_allocation_takes_no_memory),
 	};
 

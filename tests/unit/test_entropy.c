@@ -5,7 +5,7 @@
 
 enum { DRAWS = 1000 }; /* more than one call of the kernel gives */
 
-/* Two equal numbers of 1000 have a probability of 2^-45. */
+/* Two of 1000 numbers are equal with a probability of 2^-45. */
 static void no_number_is_given_twice(void **state)
 {
 	static uint64_t drawn[DRAWS];

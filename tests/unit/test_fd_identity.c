@@ -100,7 +100,7 @@ static void a_shown_descriptor_keeps_its_signal(void **state)
 	close(fd);
 }
 
-static void a_number_that_is_noted_again_is_the_new_descriptors(void **state)
+static void a_number_noted_again_stands_for_the_new_descriptor(void **state)
 {
 	int fd = fd_identity_note(open_event()), again;
 
@@ -130,7 +130,7 @@ int main(void)
 		cmocka_unit_test(a_closed_descriptor_is_not_ours),
 		cmocka_unit_test(a_shown_descriptor_keeps_its_signal),
 		cmocka_unit_test(
-			a_number_that_is_noted_again_is_the_new_descriptors),
+			a_number_noted_again_stands_for_the_new_descriptor),
 		cmocka_unit_test(
 			a_number_that_is_not_noted_is_taken_to_be_ours),
 	};

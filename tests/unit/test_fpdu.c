@@ -229,9 +229,9 @@ static void a_stream_may_be_cut_at_any_byte(void **state)
 	}
 }
 
-/* Each flipped bit is an error, or leaves the receiver waiting for bytes that a
- * greater length promises.  No damaged FPDU is taken for a whole FPDU. */
-/* RFC 5044 4.4, RFC 5044 8. */
+/* RFC 5044 4.4, RFC 5044 8: each flipped bit is an error, or leaves the
+ * receiver waiting for bytes that a greater length promises.  No damaged FPDU
+ * is taken for a whole FPDU. */
 static void no_flipped_bit_passes(void **state)
 {
 	static struct received r;

@@ -22,8 +22,8 @@ static int exceed_limit(void)
 	return err;
 }
 
-/* Runs `steps` in a child process that has an RLIMIT_FSIZE of LIMIT, and that
- * SIGXFSZ ends.  Returns the wait status. */
+/* Runs `steps` in a child process with an RLIMIT_FSIZE of LIMIT, in which
+ * SIGXFSZ has its default action.  Returns the wait status. */
 static int run_limited(int (*steps)(void))
 {
 	const struct rlimit limit = {LIMIT, LIMIT}, none = {0, 0};

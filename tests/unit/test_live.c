@@ -141,7 +141,7 @@ static void a_refusal_ends_the_question_at_once(void **state)
 	live_free(a);
 }
 
-static void a_flood_gets_its_budget_and_others_theirs(void **state)
+static void a_flood_uses_up_no_budget_of_another_peer(void **state)
 {
 	struct live *a = live_new(1, 0);
 	struct live_question q;
@@ -221,7 +221,7 @@ int main(void)
 		cmocka_unit_test(
 			answers_are_believed_only_from_the_broker_that_was_asked),
 		cmocka_unit_test(a_refusal_ends_the_question_at_once),
-		cmocka_unit_test(a_flood_gets_its_budget_and_others_theirs),
+		cmocka_unit_test(a_flood_uses_up_no_budget_of_another_peer),
 		cmocka_unit_test(each_user_asks_at_most_its_share),
 		cmocka_unit_test(lost_packets_are_sent_again),
 	};

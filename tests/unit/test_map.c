@@ -53,7 +53,7 @@ static void a_map_agrees_with_a_plain_array(void **state)
 	map_fini(&m);
 }
 
-static void next_gives_each_once(void **state)
+static void next_gives_each_key_once(void **state)
 {
 	static int seen[1000];
 	struct map m = {0};
@@ -75,7 +75,7 @@ int main(void)
 		cmocka_unit_test(an_empty_map_finds_nothing),
 		cmocka_unit_test(key_zero_is_a_key),
 		cmocka_unit_test(a_map_agrees_with_a_plain_array),
-		cmocka_unit_test(next_gives_each_once),
+		cmocka_unit_test(next_gives_each_key_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

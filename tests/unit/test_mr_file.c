@@ -383,7 +383,7 @@ static bool is_outdated(struct share_look *l)
 
 /* Registrations with and without a file, by a new row and by an existing row.
  */
-static void a_registration_makes_looks_at_its_place_out_of_date(void **state)
+static void a_registration_outdates_looks_at_its_addresses(void **state)
 {
 	uint8_t *private = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
 	int fd = new_file();
@@ -476,8 +476,8 @@ static void regions_beyond_the_table_are_not_mapped(void **state)
 	assert_int_equal(a.count, 0);
 }
 
-/* If this process wrote there, the peer could make it write to a file that the
- * peer may only read. */
+/* If this process wrote to the memory, the peer could make this process write
+ * to a file that the peer may only read. */
 static void memory_that_a_peer_only_reads_is_not_written(void **state)
 {
 	char path[] = "/dev/shm/backing-XXXXXX";
@@ -671,7 +671,7 @@ int main(void)
 		EACH(one_mapping_serves_all_regions_in_it),
 		EACH(a_region_of_an_existing_row_needs_no_descriptor),
 		EACH(a_full_table_has_room_for_regions_of_its_mappings),
-		EACH(a_registration_makes_looks_at_its_place_out_of_date),
+		EACH(a_registration_outdates_looks_at_its_addresses),
 		EACH(memory_mapped_over_a_region_is_not_taken_for_the_region),
 		EACH(regions_beyond_the_table_are_not_mapped),
 		EACH(memory_that_a_peer_only_reads_is_not_written),

@@ -214,7 +214,7 @@ static void a_device_that_does_not_exist_is_einval(void **state)
 	}
 }
 
-static void other_requests_are_refused_with_a_sentence(void **state)
+static void other_requests_are_refused_with_an_explanation(void **state)
 {
 	static const uint16_t types[] = {
 		RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_GET),
@@ -309,7 +309,8 @@ int main(void)
 			the_answer_about_a_port_has_its_state_and_interface),
 		cmocka_unit_test(the_ports_of_one_device_are_dumped),
 		cmocka_unit_test(a_device_that_does_not_exist_is_einval),
-		cmocka_unit_test(other_requests_are_refused_with_a_sentence),
+		cmocka_unit_test(
+			other_requests_are_refused_with_an_explanation),
 		cmocka_unit_test(
 			a_message_that_is_no_request_is_acknowledged_at_most),
 		cmocka_unit_test(attributes_with_wrong_lengths_are_refused),

@@ -159,7 +159,7 @@ static void an_iwarp_device_has_one_gid_and_no_pkey(void **state)
 	expect_none("class/infiniband/iw0");
 }
 
-static void the_mask_of_cpus_has_a_bit_for_each(void **state)
+static void the_mask_of_cpus_has_a_bit_for_each_cpu(void **state)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF), bits = 0;
 	char text[1024] = "";
@@ -289,8 +289,8 @@ static void links_in_a_tree_are_not_followed(void **state)
 	assert_int_equal(write(fd, "kept", 4), 4);
 	close(fd);
 	assert_int_equal(write_tree(2), 0);
-	/* links in the place of a folder, of a file, and of a device that is no
-	 * more */
+	/* links in the place of a folder, of a file, and of a device that no
+	 * longer exists */
 	assert_int_equal(rename(at("class"), at("was")), 0);
 	assert_int_equal(symlink(outside, at("class")), 0);
 	devices[0].port.is_up = false;
@@ -318,7 +318,8 @@ int main(void)
 			an_iwarp_device_has_one_gid_and_no_pkey, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(
-			the_mask_of_cpus_has_a_bit_for_each, set_up, tear_down),
+			the_mask_of_cpus_has_a_bit_for_each_cpu, set_up,
+			tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_tree_that_is_right_is_left_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
