@@ -250,7 +250,7 @@ static inline void kill_owner(struct world *w, int side, bool has_manager)
 			continue;
 		n->is_released = true;
 		n->is_left = is_left;
-		/* a dead owner does not listen, or a request that is repeated
+		/* a dead owner does not listen; otherwise a repeated request
 		 * would be taken for another request */
 		w->listens[side] &= !is_left;
 		if (!has_manager)

@@ -111,7 +111,7 @@ bool crash_point_begin_until(struct crash_point *s,
 			     const struct crash_point_operation *o, uint32_t k);
 /* Frees the world.  Engines of dead processes stay as they are. */
 void crash_point_end(struct crash_point *s);
-/* The process of this side runs from here on. */
+/* Lets the process of this side run from here on. */
 void crash_point_turns(int side);
 /* Posts the requests of operation s->o.  A test may call this more than once.
  */

@@ -589,7 +589,7 @@ static void a_response_goes_nowhere_but_to_its_read(void **state)
 	}
 }
 
-/* Random bytes end the stream in order, or are accepted. */
+/* Random bytes are accepted, or end the stream. */
 static void random_streams_do_no_harm(void **state)
 {
 	struct rng rng;

@@ -98,7 +98,8 @@ void two_hcas_fill(struct two_hcas *d, int i, uint64_t at, uint32_t bytes);
 /* Gives packet p to side `to` with the address of the peer as its source.  Sets
  * the P_Key and the destination QPN of p. */
 void two_hcas_forge(struct two_hcas *d, int to, struct pkt *p);
-/* Does as two_hcas_forge, with source port `port` of this host. */
+/* Gives packet p to side `to` as two_hcas_forge does, but from source port
+ * `port` of this host. */
 void two_hcas_forge_from(struct two_hcas *d, int to, struct pkt *p,
 			 uint16_t port);
 /* Runs until neither side has anything to send or wait for, or until until_ns.

@@ -137,7 +137,7 @@ static void fork_during(void (*use)(void), int count, const char *what)
 					   (void *)&use),
 			   "a thread");
 	for (int i = 0; i < FORKS; i++) {
-		fflush(stdout); /* or the child prints the buffer too */
+		fflush(stdout); /* else the child prints the buffer too */
 		child = fork();
 		check_need(child >= 0, "fork");
 		if (!child) {

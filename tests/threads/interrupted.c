@@ -76,7 +76,7 @@ static void send_one(void)
 	check_need(endpoint_wait(&endpoint[0], &wc) && !wc.status, "the SEND");
 }
 
-/* Returns 0 or errno. */
+/* Sleeps until the channel has an event.  Returns 0 or errno. */
 static int sleep_for_event(void)
 {
 	struct ibv_cq *cq;
