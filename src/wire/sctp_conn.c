@@ -583,20 +583,25 @@ static void serve_out(struct sctp_conn *c)
 
 /* ---- turns ---- */
 
-/* May the listener have another association whose peer has not shown that it
- * speaks DDP?  The others end in time. */
-static bool has_room(const struct sctp_conn *l)
+/* The oldest association of the listener whose peer has not shown that it
+ * speaks DDP makes room for the next, if there are as many as may be. */
+static void make_room(const struct sctp_conn *l)
 {
+	struct sctp_conn *oldest = NULL;
 	int count = 0;
 
 	list_for_each (n, &sctp_conn_all.conns) {
-		const struct sctp_conn *c =
-			CONTAINER_OF(n, struct sctp_conn, link);
+		struct sctp_conn *c = CONTAINER_OF(n, struct sctp_conn, link);
 
-		count += c->is_called && c->state < SCTP_CONN_OPEN &&
-			 c->listener == l->key;
+		if (!c->is_called || c->state >= SCTP_CONN_OPEN ||
+		    c->listener != l->key)
+			continue;
+		if (!oldest)
+			oldest = c;
+		count++;
 	}
-	return count < HALVES_MAX;
+	if (count >= HALVES_MAX)
+		sctp_conn_free(oldest);
 }
 
 static void accept_all(struct sctp_conn *l)
@@ -612,8 +617,9 @@ static void accept_all(struct sctp_conn *l)
 	}
 	while ((so = sctp_conn_all.usr->accept(l->so, (struct sockaddr *)&from,
 					       &size))) {
+		make_room(l);
 		c = NULL;
-		if (sctp_conn_all.current && has_room(l) &&
+		if (sctp_conn_all.current &&
 		    from.id == (void *)(uintptr_t)sctp_conn_all.current->id)
 			c = sctp_conn_new(SCTP_CONN_CALLING);
 		size = sizeof(from);
