@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests adverbd: brokers killed under load, many clients, clients that are
-killed, a port that another program holds."""
+"""Tests adverbd: brokers that are killed under load, many clients, clients
+that are killed, and a port that another program holds."""
 
 import contextlib
 import os
@@ -58,9 +58,9 @@ def without_brokers(body):
 
 
 def killing(argv, rng, env):
-    """Runs a pair and kills each broker that serves the pair, at random
-    moments, some of which leave time for a takeover.  Returns the Result and
-    how many brokers were killed."""
+    """Runs a pair and kills each broker that serves the pair, at a random
+    moment: some brokers live long enough to take over from the last broker,
+    and some do not.  Returns the Result and how many brokers were killed."""
     p = t.start(t.pair_argv(argv, timeout=system.HANG),
                 env=t.environment(**env))
     killed = 0
@@ -76,8 +76,8 @@ def killing(argv, rng, env):
     return t.finish(p, 10), killed
 
 
-# A program says this once if the brokers that it starts are killed one after
-# another.
+# A program prints this once if the brokers that it starts are killed one after
+# the other.
 ENDS = (r"^.*adverb: the broker \S*adverbd has ended \d+ times in a row within "
         r"a second of its start: see what ends it; .*\n")
 
@@ -90,7 +90,7 @@ def survives_kills(argv, **env):
         expect_ok(r)
         expect(len(re.findall(ENDS, r.output, re.M)) <= 2 and
                "adverb:" not in re.sub(ENDS, "", r.output, flags=re.M),
-               "a program printed a sentence", r)
+               "a program printed a message", r)
         return killed
 
     def body():
@@ -113,8 +113,8 @@ t.case(name, survives_kills(["ib_send_lat", "-D", seconds], ADVERB_BPF="0"),
 
 
 def newcomers():
-    """Short programs, one after another, while a long one holds the port
-    and the brokers die."""
+    """Short programs run one after the other, while a long one holds the port
+    and the brokers are killed."""
     t.need("ib_write_bw")
     t.need("ibv_devinfo")
     load = t.start(t.pair_argv(["ib_write_bw", "-D", "6"], timeout=system.HANG))
@@ -138,7 +138,7 @@ def stopped(seconds, patience, *length):
                 env=t.environment(ADVERB_PATIENCE=str(patience),
                                   ADVERB_DIRECT="0"))
     while t.packets_sent("ib_write_bw") < 1000:
-        expect(p.poll() is None, "it has ended too early")
+        expect(p.poll() is None, "the pair has ended too early")
         time.sleep(0.01)
     server = min(named("ib_write_bw"))
     os.kill(server, signal.SIGSTOP)
@@ -155,13 +155,15 @@ def stopped(seconds, patience, *length):
 
 
 def waited_for():
-    # This many seconds in nanoseconds, cut to 64 bits, would be 0.3 s.
+    # In nanoseconds this patience does not fit into 64 bits: the lower 64 bits
+    # of it are 0.3 s.
     expect_ok(stopped(4, 18446744074, "-D", "6"))
 
 
 def given_up():
-    # Only patience ends this transfer: time in which the client itself has no
-    # processor does not count as silence of the peer.
+    # The transfer is so long that only the end of the client's patience can
+    # end it.  Time in which the client itself has no processor does not count
+    # as silence of the peer.
     r = stopped(system.HANG, 1, "-n", "5000000")
     expect("is alive and has been silent for 1 s" in r.output,
            "the client did not give up", r)
@@ -173,7 +175,8 @@ t.case("a stopped peer is given up when patience ends", without_brokers(given_up
 
 
 def arenas(pid):
-    """How many arenas a process has mapped or has a descriptor of."""
+    """Returns how many arenas a process has mapped, plus how many descriptors
+    of arenas it has."""
     with open("/proc/%d/maps" % pid) as f:
         count = sum("adverb-arena" in line for line in f)
     for fd in os.listdir("/proc/%d/fd" % pid):
@@ -190,7 +193,7 @@ def threads(pid):
 
 
 def cost(pid):
-    """Descriptors and resident KiB of a broker."""
+    """Returns the number of descriptors and the resident KiB of a broker."""
     with open("/proc/%d/status" % pid) as f:
         kib = next(int(line.split()[1]) for line in f
                    if line.startswith("VmRSS:"))
@@ -201,15 +204,16 @@ def many_processes(*words, timeout=800):
     return t.adverb_run([MANY_PROCESSES, *words], timeout=timeout)
 
 
-# mallory.py has eight connections at most, six descriptors for each, and a few
-# classes at rest.
+# Descriptors that a broker has without clients.  Beside mallory.py it has more:
+# mallory.py has eight connections at most, with six descriptors each, and a few
+# of its classes rest.
 OWN_FILES = 48 + (64 if t.is_beside_hostile else 0)
 
 
 def settled(pid):
-    """The cost of broker @pid once the broker has noticed all deaths.  A
-    socket and a page of each class stay, since a class rests before it is
-    given again; nothing of a client stays."""
+    """Returns the cost of broker @pid when the broker has noticed all deaths.
+    It then keeps a socket and a page of each class, since a class rests before
+    another process gets it, and it keeps no object of a client."""
     end = time.monotonic() + 8
     while cost(pid)[0] > 2 * sockets() + OWN_FILES:
         expect(time.monotonic() < end, "%d descriptors for %d sockets" %
@@ -225,11 +229,11 @@ def dying_clients():
     files = lambda: sorted(os.listdir(t.runtime))
     before, left, running = settled(pid), files(), threads(pid)
     expect_ok(many_processes("kill-either", rounds, "2"))
-    expect(list(brokers()) == [pid], "the broker has not lived through it")
+    expect(list(brokers()) == [pid], "the broker has ended, or another runs")
     after = settled(pid)
     expect(after[1] <= before[1] + 512, "%d KiB have become %d" %
            (before[1], after[1]))
-    # Two classes a round, each resting for a while before it is given again.
+    # Each round uses two classes, which rest before other processes get them.
     expect(sockets() <= 120, "%d sockets are left" % sockets())
     expect(files() == left, "files are left: %s" % files())
     expect(threads(pid) <= running, "%d threads have become %d" %
@@ -291,7 +295,7 @@ t.case("a request before its queue pair is destroyed is answered, on one core",
 def told(sentence):
     t.need("ibv_rc_pingpong")
     r = t.pair(["ibv_rc_pingpong"])
-    expect(r.status != 0, "it worked", r)
+    expect(r.status != 0, "the pingpong succeeds, although the port is held", r)
     expect(sentence in r.output, "no program says: " + sentence, r)
 
 
@@ -348,7 +352,7 @@ class Door:
                     t.unprivileged([self.program, "--foreground", "--idle",
                                     "1"]), stdin=self.listener))
             elif came:
-                time.sleep(0.001)  # the broker is about to accept
+                time.sleep(0.001)  # a running broker will accept it
 
     def __enter__(self):
         self.thread.start()
@@ -364,16 +368,17 @@ class Door:
 
 
 def on_demand():
-    """The broker ends when no client is left, and the next program gets
-    another broker."""
-    t.need_no_hostile("connects to it, so that it goes on")
+    """The broker ends when it has no client any more, and the next program
+    gets another broker."""
+    t.need_no_hostile("connects to the broker, which therefore does not end")
     with Door() as door:
         for n in 1, 2:
             expect(len(door.started) == n - 1, "a broker was started without a client")
             expect_ok(t.pair(["ibv_rc_pingpong", "-c"]))
             expect(len(door.started) == n, "%d started" % len(door.started))
-            expect(door.started[-1].wait(system.HANG) == 0, "it has failed")
-            expect(not brokers(), "another one: %s" % brokers())
+            expect(door.started[-1].wait(system.HANG) == 0,
+                   "the broker has failed")
+            expect(not brokers(), "other brokers run: %s" % brokers())
 
 
 t.case("a broker is started for a program that comes to its address", without_brokers(on_demand))
@@ -386,16 +391,16 @@ def on_demand_and_killed():
         end = time.monotonic() + system.HANG
         while not (door.started and
                    serving().keys() >= {door.started[-1].pid}):
-            expect(time.monotonic() < end, "none is started")
+            expect(time.monotonic() < end, "no broker is started, or none serves")
             time.sleep(0.01)
         for _ in range(3):
             time.sleep(0.5)
             door.started[-1].kill()
             door.started[-1].wait()
         expect_ok(t.finish(p, system.HANG))
-        expect(len(door.started) > 1, "none was started after it")
+        expect(len(door.started) > 1, "the killed broker has no successor")
         expect(brokers().keys() <= {one.pid for one in door.started},
-               "another one: %s" % brokers())
+               "not all brokers were started through the socket: %s" % brokers())
 
 
 t.case("a broker that was started so and is killed has a successor of its kind",
@@ -408,32 +413,34 @@ TOLD = ("adverb: the broker /nowhere could not be run: it is missing; a thread "
 
 
 def few_files():
-    """The pair works, or the limit is named: descriptors in flight of the
-    user's other programs count against the limit."""
+    """The pair works, or a message names the limit: descriptors in flight of
+    the user's other programs count against the limit, too."""
     t.need("ibv_rc_pingpong")
     r = t.run(["sh", "-c", 'ulimit -n 20 && exec "$@"', "sh",
                *t.pair_argv(["ibv_rc_pingpong", "-c", "-n", "100"])])
     if r.status:
-        expect("ulimit -n" in r.output, "the limit is not named", r)
-        t.note("refused with the limit's name")
+        expect("ulimit -n" in r.output, "no message names the limit", r)
+        t.note("refused by a message that names the limit")
 
 
 t.case("a broker that may have 20 files open serves", without_brokers(few_files))
 
 
 def as_a_thread(argv, more):
-    """The first program is the broker, too, and is told once why.  If that
-    program ends first, the second program is the next broker."""
+    """A thread of the first program is the broker, and the program prints once
+    why.  If that program ends first, a thread of the second program is the
+    next broker."""
     def body():
         t.need(argv[0])
         r = t.pair(argv, **more)
         expect_ok(r)
-        expect(r.lines("server").count(TOLD) == 1, "it is not told once", r)
-        expect(r.lines("client").count(TOLD) <= 1, "the client is told twice",
-               r)
+        expect(r.lines("server").count(TOLD) == 1,
+               "the server does not print the message once", r)
+        expect(r.lines("client").count(TOLD) <= 1,
+               "the client prints the message twice", r)
         expect(r.output.count("adverb:") == r.output.count(TOLD),
-               "more is said", r)
-        expect(not brokers(), "there is a broker", r)
+               "a program prints another message", r)
+        expect(not brokers(), "an adverbd runs", r)
     return without_brokers(body)
 
 
@@ -444,10 +451,11 @@ for tool in ["ib_write_bw", "-n", "500"], ["ibv_rc_pingpong", "-c", "-e"]:
 
 
 def thread_under_valgrind():
-    """Valgrind does not know pidfd_open and says so; adverb works without."""
+    """Valgrind does not know pidfd_open, and prints that it does not; adverb
+    works without the call."""
     r = t.valgrind_run("verbcheck", ADVERB_BROKER="/nowhere")
     expect_ok(r)
-    expect(not brokers(), "there is a broker", r)
+    expect(not brokers(), "an adverbd runs", r)
 
 
 t.case("verbcheck under valgrind without adverbd",
@@ -455,7 +463,8 @@ t.case("verbcheck under valgrind without adverbd",
 
 
 def lacks(what, *more):
-    """A pingpong with both sides under a filter that denies @what."""
+    """Returns a case: a pingpong, both sides of which run under the filter
+    @what of deny_syscall."""
     def body():
         t.need("ibv_rc_pingpong")
         tool = [DENY_SYSCALL, what, "--", "ibv_rc_pingpong", "-c", "-g", "1",
@@ -465,7 +474,7 @@ def lacks(what, *more):
         if r.status == 77:
             raise system.Skip("no seccomp filters here")
         expect_ok(r)
-        expect("adverb:" not in r.output, "a program printed a sentence", r)
+        expect("adverb:" not in r.output, "a program printed a message", r)
     return without_brokers(body)
 
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * destroy_after_rx [ROUNDS]: a packet that came before its queue pair is
- * destroyed, or moved to ERR by its program, is answered.
+ * destroy_after_rx [ROUNDS]: tests that a packet is answered if it came before
+ * the program destroyed the packet's queue pair, or moved it to ERR.
  *
- *	caller: posts a WRITE --- a byte in a pipe ---> callee: destroys at once
+ *	caller: posts a WRITE --- a byte in a socket ---> callee: destroys at once
  *	        the WRITE succeeds
  *
  * The callee does nothing else: if both processes share a core, no thread of
  * the callee has read the socket before the destroy.  A post may return before
- * the packet is sent, so the caller waits until its namespace has sent one.
+ * the packet is sent, so the caller waits until its namespace has sent a
+ * datagram.
  */
 #include "endpoint.h"
 
@@ -28,7 +29,7 @@ static void swap(int fd, const struct endpoint_address *out,
 {
 	if (write(fd, out, sizeof(*out)) != (ssize_t)sizeof(*out) ||
 	    recv(fd, in, sizeof(*in), MSG_WAITALL) != (ssize_t)sizeof(*in))
-		exit(1); /* the other end says why */
+		exit(1); /* the peer has failed, and has printed why */
 }
 
 static void await(int fd)
@@ -78,7 +79,7 @@ static void callee(int fd, int round)
 	_exit(0);
 }
 
-/* UDP datagrams that the namespace has sent. */
+/* Returns how many UDP datagrams the namespace has sent. */
 static long count_sent(void)
 {
 	FILE *f = fopen("/proc/self/net/snmp", "r");
@@ -93,7 +94,7 @@ static long count_sent(void)
 	return count;
 }
 
-/* Whether the WRITE succeeds. */
+/* Returns whether the WRITE succeeds. */
 static bool caller(int fd)
 {
 	struct endpoint_address peer;

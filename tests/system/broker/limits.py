@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests programs on machines, in containers and under user limits that give
-adverb less than it wants.  Each program works, or a sentence says why not; no
-program ends by a signal or hangs.  Each case has a network namespace of its own,
-so that the broker begins under the same limit."""
+adverb less than it wants.  Each program works, or prints a message why it does
+not; no program hangs or is killed by a signal.  Each case has a network
+namespace of its own, so that the broker begins under the same limit."""
 
 import os
 import re
@@ -24,9 +24,9 @@ OPEN = [t.adverb, "run", "--", "ibv_devinfo"]
 
 
 def enclosed(setup):
-    """A function that wraps a command: the command runs unprivileged in
-    namespaces of its own, after @setup has run there with the right to
-    mount."""
+    """Returns a function that wraps a command.  The command then runs
+    unprivileged in namespaces of its own, where @setup has run before with the
+    right to mount."""
     def into(words):
         ours = ["unshare", "-nm"] if system.is_root() else \
             ["unshare", "-Urnm"]
@@ -50,27 +50,28 @@ def run(argv, setup="", limit="", **more):
     return t.finish(t.start(words, into=enclosed(setup), env=env), HANG)
 
 
-# The tool itself says this if it cannot open a socket for its own use.
+# The tool itself prints this if it cannot open a socket of its own, or if it
+# gets no device.
 ITS_OWN = r"(Couldn't listen to port|Failed to get IB devices list)"
 
 
 def works_or_says(r, must=False):
-    """The program succeeds or says in a sentence why not; no signal ends the
-    program.  With @must the program has to succeed."""
+    """Expects that the program succeeds, or prints a message why it does not,
+    and that no signal kills the program.  With @must it has to succeed."""
     for bad in ("Segmentation fault", "core dumped", "Aborted", "Bus error",
                 "broken invariant", "File size limit", "Killed",
                 "terminated by signal", "was killed", "ends by signal"):
-        expect(bad not in r.output, "it ended by a signal: " + bad, r)
+        expect(bad not in r.output, "the program was killed: " + bad, r)
     expect(0 <= r.status < 128 and r.status != 124,
            "exit status %d" % r.status, r)
     if must:
-        expect(r.status == 0, "it does not work", r)
+        expect(r.status == 0, "the program fails", r)
     said = re.search(r"^(?:\w+\| )?adverb(?:d|-shim)?: (.{15,})$", r.output,
                      re.M)
     expect(r.status == 0 or said or re.search(ITS_OWN, r.output),
-           "it does not work, and no sentence says why", r)
+           "the program fails, and no message says why", r)
     if r.status:
-        t.note("it says why")
+        t.note("fails with a message")
 
 
 def limited(words, argv=PAIR, must=False, **more):
@@ -104,7 +105,7 @@ def brokers_limits():
         found = []
         while not found:
             expect(p.poll() is None and time.monotonic() < end,
-                   "there is no broker")
+                   "no broker serves")
             time.sleep(0.01)
             if os.readlink("/proc/%d/ns/net" % p.pid) != ours:
                 user = os.stat("/proc/%d" % p.pid).st_uid
@@ -136,7 +137,8 @@ def denied(*what, must=False):
     return body
 
 
-# Cases with True have to work; the other cases may say why they do not.
+# In cases with True the program has to work; in other cases it may fail with a
+# message.
 for kib, must in ((1 << 14, False), (1 << 16, False), (1 << 18, False),
                   (1 << 20, False), (1 << 22, False), (1 << 25, True)):
     t.case("an address space of %d MiB" % (kib >> 10),
@@ -146,8 +148,8 @@ for kib, must in ((1 << 10, False), (1 << 14, False), (1 << 18, True)):
            limited("ulimit -d %d;" % kib, must=must))
 for count, must in ((4, False), (8, False), (12, False), (16, False),
                     (24, False), (40, True), (64, True)):
-    # Under a hard limit, descriptors in flight of all programs of the user
-    # count, too.
+    # With a hard limit, the program need not work: descriptors in flight of
+    # all programs of the user count against the limit, too.
     for kind in "", "S":
         t.case("%d open files%s" % (count, ", softly" if kind else ""),
                limited("ulimit -%sn %d;" % (kind, count),
@@ -164,8 +166,8 @@ t.case("no memory that is locked", limited("ulimit -l 0;", must=True))
 t.case("no core files and no signals that wait",
        limited("ulimit -c 0; ulimit -i 0;", must=True))
 
-# Without /proc nothing says which users are mapped, so user 65534 may be any
-# user.
+# Without /proc a program cannot see which users its user namespace maps, so user
+# 65534 may be any user.
 t.case("no /proc", mounted("mount -t tmpfs none /proc"))
 t.case("a /proc that shows no other user's processes",
        mounted("{ mount -t proc -o hidepid=2 none /proc || "
@@ -185,7 +187,7 @@ t.case("a root that cannot be written", mounted(
     "mount -t tmpfs none /dev/shm && mount -o remount,bind,ro /",
     must=True, **NOWHERE))
 
-# libc tries the older call after ENOSYS only, so these fail with EPERM.
+# These calls may fail with EPERM: libc calls the older call only after ENOSYS.
 FOREIGN = ("clone3", "EPERM"), ("faccessat2", "EPERM")
 t.case("memfd_create without flags of later kernels",
        denied("flags", must=True))
@@ -207,14 +209,14 @@ for call in "memfd_create", "eventfd2", "epoll_create1", "recvmmsg", \
 
 def no_random_numbers():
     """Neither getrandom() nor /dev/urandom gives random numbers: adverb must
-    refuse, since its keys could be guessed."""
+    not open a device, since its keys could be guessed."""
     if not can_mount():
         raise system.Skip("nothing can be mounted here")
     r = run([DENY_SYSCALL, "getrandom=EPERM", "--", *OPEN],
             setup="mount --bind /dev/null /dev/urandom")
     works_or_says(r)
     expect(r.status and "the kernel gives no random numbers" in r.output,
-           "it opens, or no sentence says why not", r)
+           "the device opens, or no message says why it does not", r)
 
 
 t.case("no random numbers", no_random_numbers)

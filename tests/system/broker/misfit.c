@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An adverbd that does not do its work; the name under which a program starts
- * it (broker/start.h) says in which way.  Each run adds a line to the file
- * NAME.runs beside this program: the process that started this program, and so
- * has the listening socket.
+ * A program in the place of adverbd that does not do adverbd's work.  The name
+ * under which a program starts it (broker/start.h) selects what it does instead.
+ * Each run adds a line to the file NAME.runs beside this program: the id of the
+ * process that started it, and that created the listening socket.
  *
- *	message	  says why, as adverbd does, and ends
- *	escape	  says why without end, with control characters
+ *	message	  prints why it fails, as adverbd does, and ends
+ *	escape	  prints 100 long lines with control characters
  *	silent	  ends without a message
  *	killed	  is killed before it serves
  *	stopped	  is stopped before it serves
  *	slow	  serves after a sleep of three seconds
- *	version	  is of another version
+ *	version	  introduces itself as another version
  *	crash	  serves, and ends once a client has come
- *	socket	  sends a client a socket of another port
- *	colour	  refuses, with control characters
+ *	socket	  sends a client a socket of another UDP port
+ *	colour	  refuses each client, with control characters in the reason
  */
 #include "broker/proto.h"
 
@@ -53,7 +53,8 @@ static void introduce(unsigned version, enum proto_kind kind, uint32_t value)
 	send(2, &m, sizeof(m), 0);
 }
 
-/* Executes the real adverbd with the arguments and descriptors of this one. */
+/* Executes the real adverbd with the arguments and descriptors of this process.
+ */
 static void become_adverbd(char **argv)
 {
 	char path[4096];
@@ -110,7 +111,7 @@ static void answer_hello(const char *name, int fd, const struct proto *hello)
 	close(lent);
 }
 
-/* Serves one client after another: answers HELLO in the way of `name`. */
+/* Serves one client after the other: answers HELLO as the mode `name` says. */
 static void serve_clients(const char *name)
 {
 	introduce(PROTO_VERSION, PROTO_WHO_IS, 0);

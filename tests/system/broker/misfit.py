@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests files of adverb that are missing, cannot be run or are of another
-version: one sentence names the file, and what can continue does.
+version: one message names the file, and a program that can work without the
+file continues.
 
-An adverbd that cannot be run is one of misfit.c, or a file that no user can
-execute.  misfit.c notes the process that started it."""
+In place of adverbd, programs start misfit.c, or a file that no user can
+execute.  misfit.c notes each process that started it."""
 
 import contextlib
 import errno
@@ -32,7 +33,7 @@ MISFIT = t.program("misfit")
 DENY_SYSCALL = t.program("deny_syscall")
 ADVERBD = os.path.join(LIB, "adverbd")
 PINGPONG = ["ibv_rc_pingpong", "-c", "-n", "100"]
-RELEASE = "9.8.7"  # misfit.c's
+RELEASE = "9.8.7"  # as in misfit.c
 if not t.options.list:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -52,7 +53,7 @@ def adverbd_called(name):
 
 
 def starters(path):
-    """The processes that have run @path: one entry for each run."""
+    """Returns the processes that have run @path: one entry for each run."""
     try:
         with open(path + ".runs") as f:
             return f.read().split()
@@ -61,11 +62,13 @@ def starters(path):
 
 
 def expect_once(path, told, r=None):
-    """No process has run @path twice, and at least @told processes have run
-    it: a process that ends early may have run it without being told."""
+    """Expects that no process has run @path twice, and that at least @told
+    processes have run it: a process that ends early may have run it and have
+    printed no message."""
     pids = starters(path)
-    expect(len(pids) == len(set(pids)), "run by %s" % pids, r)
-    expect(len(pids) >= told, "%d runs, %d sentences" % (len(pids), told), r)
+    expect(len(pids) == len(set(pids)),
+           "a process has run the file twice: %s" % pids, r)
+    expect(len(pids) >= told, "%d runs, %d messages" % (len(pids), told), r)
 
 
 def end_all(*names):
@@ -80,8 +83,8 @@ def end_all(*names):
 
 
 def patched(name, source, *changes):
-    """Makes a copy of @source with each of @changes, (old, new) bytes of one
-    length, applied.  Returns its path."""
+    """Makes a copy of @source in which each of @changes, a pair (old, new) of
+    byte strings of one length, is applied.  Returns the path of the copy."""
     path = t.path(name)
     with open(source, "rb") as f:
         data = f.read()
@@ -113,7 +116,8 @@ def folder(name):
 
 
 def foreign_machine():
-    """A program for a processor that no emulator is registered for."""
+    """Makes a program for a machine that does not exist, so that no emulator
+    is registered for it.  Returns its path."""
     head = bytearray(head_of(1 << 20))
     head[18:20] = struct.pack("<H", 0x1234)
     return written("foreign", head)
@@ -131,21 +135,22 @@ def could_not(path, why):
 
 
 def expect_told(r, want):
-    """The server tries to start the broker, and is told once why that fails.
-    The client does so, too, if the server, of which a thread is the broker,
-    ends first.  Returns how many sentences there are."""
+    """Expects that the server, which tries to start the broker, prints once
+    why the broker cannot be started.  A thread of the server is then the
+    broker.  If the server ends first, the client tries to start a broker,
+    too, and prints the same message.  Returns the number of messages."""
     for side, least in ("server", 1), ("client", 0):
         said = sentences(r.lines(side))
-        expect(least <= len(said) <= 1, "the %s is told %d times" %
+        expect(least <= len(said) <= 1, "the %s prints %d messages" %
                (side, len(said)), r)
-        expect(all(want.match(line) for line in said), "not: " + want.pattern,
-               r)
+        expect(all(want.match(line) for line in said),
+               "a message does not match: " + want.pattern, r)
     return len(sentences(r.lines("server") + r.lines("client")))
 
 
 def misfit(make, why, sentence=None, counted=True, **env):
-    """A pair works though its broker cannot be run.  A program that tries to
-    run the broker is told once, and tries once."""
+    """Returns a case: a pair works although its broker cannot be run.  A
+    program that tries to run the broker tries once, and prints one message."""
     def body():
         t.need(PINGPONG[0])
         path = make()
@@ -156,7 +161,7 @@ def misfit(make, why, sentence=None, counted=True, **env):
             told = expect_told(r, want)
             if counted:
                 expect_once(path, told, r)
-            expect(not brokers(), "there is a broker", r)
+            expect(not brokers(), "an adverbd runs", r)
         finally:
             end_all(os.path.basename(path))
     return body
@@ -168,11 +173,12 @@ case("adverbd ends with words", misfit(
 case("adverbd ends with a flood of control characters", misfit(
     lambda: adverbd_called("escape"), r"\?\[2J\?00099 \?0{150,240}"))
 case("adverbd ends without a message", misfit(
-    lambda: adverbd_called("silent"), "it ended before it served, without a "
-    "word: by a signal, a limit or a sandbox, or the file is damaged"))
+    lambda: adverbd_called("silent"), "it ended before it served, and printed "
+    "nothing: a signal, a limit or a sandbox has ended it, or the file is "
+    "damaged"))
 case("adverbd is killed at once", misfit(
-    lambda: adverbd_called("killed"), "it ended before it served, without a "
-    "word: by a signal, .*"))
+    lambda: adverbd_called("killed"), "it ended before it served, and printed "
+    "nothing: a signal, .*"))
 case("adverbd is of another version", misfit(
     lambda: adverbd_called("version"), "",
     re.compile(r"adverb: the broker \S*/version could not be run: it is of "
@@ -205,24 +211,25 @@ case("adverbd is cut short", misfit(
 
 
 def stopped():
-    """A stopped broker is not taken for dead: the program waits for the
-    broker as long as ADVERB_PATIENCE says, and then serves itself."""
+    """A program does not believe that a stopped broker is dead: it waits for
+    the broker as long as ADVERB_PATIENCE says.  Then a thread of the program
+    serves instead."""
     t.need(PINGPONG[0])
     path = adverbd_called("stopped")
     try:
         r = t.pair(PINGPONG, ADVERB_BROKER=path, ADVERB_PATIENCE="4")
         expect_ok(r)
         said = sentences(r.lines("server"))
-        expect(len(said) == 2, "it is not told twice", r)
+        expect(len(said) == 2, "the server does not print two messages", r)
         expect(re.match(r"adverb: the broker adverbd, process \d+, is stopped:"
                         r" waiting for it as long as ADVERB_PATIENCE says$",
                         said[0]),
-               "that it waits is not told", r)
+               "the first message does not say that the program waits", r)
         expect(re.match(
             r"adverb: the broker %s \(process \d+, stopped\): it has not "
             r"served for \d+ s; a thread of this program serves instead until "
             r"it ends; see what it waits for$" % re.escape(path), said[1]),
-            "no sentence says that a thread serves", r)
+            "the second message does not say that a thread serves", r)
         expect_once(path, 1, r)
     finally:
         end_all("stopped")
@@ -232,8 +239,8 @@ case("adverbd is stopped before it serves", stopped)
 
 
 def slow():
-    """The program is told that the broker is slow, and the broker serves in
-    the end."""
+    """The program prints that the broker is slow to start, and the broker
+    serves in the end."""
     path = adverbd_called("slow")
     try:
         r = t.run([t.adverb, "run", "--", "ibv_devinfo"], ADVERB_BROKER=path)
@@ -242,8 +249,8 @@ def slow():
                             r" to start: waiting for it as long as "
                             r"ADVERB_PATIENCE says",
                             "\n".join(sentences(r.output.splitlines()))),
-               "that it waits is not told", r)
-        expect(len(brokers()) == 1, "not one broker", r)
+               "no message says that the program waits", r)
+        expect(len(brokers()) == 1, "not exactly one broker runs", r)
         expect_once(path, 1, r)
     finally:
         end_all("slow")
@@ -253,9 +260,9 @@ case("adverbd is slow to start", slow)
 
 
 def at_once():
-    """Many programs, and a broker that cannot be run: no program waits in
-    vain, a program that tries to run the broker is told, and no program tries
-    twice."""
+    """Many programs start at once, and the broker cannot be run: all programs
+    succeed, a program that tries to run the broker prints a message, and no
+    program tries twice."""
     t.need("ibv_devinfo")
     path = adverbd_called("message")
     want = could_not(path, "the disk is full")
@@ -267,9 +274,9 @@ def at_once():
         expect_ok(r)
         said = sentences(r.output.splitlines())
         expect(len(said) <= 1 and all(want.match(s) for s in said),
-               "not that sentence at most once", r)
+               "a program prints a second or another message", r)
         total += len(said)
-    expect(total >= 1, "no process is told")
+    expect(total >= 1, "no program prints the message")
     expect_once(path, total)
     t.note("%d of 24 tried" % total)
 
@@ -293,7 +300,7 @@ def taken_over():
             # pair; the third socket of the port is the broker's own.
             while sum(":12B7 " in line for line in
                       open("/proc/net/udp6")) < 3:
-                expect(p.poll() is None, "it has ended too early")
+                expect(p.poll() is None, "the pair has ended too early")
     pid, = brokers()
     os.kill(pid, signal.SIGKILL)
     while named("adverbd"):
@@ -309,9 +316,9 @@ def taken_over():
         for side in "server", "client":
             said = sentences(result.lines(side))
             expect(len(said) <= 1 and all(want.match(s) for s in said),
-                   "not that sentence at most once", result)
+                   "a program prints a second or another message", result)
             total += len(said)
-    expect(total >= 1, "no process is told", r)
+    expect(total >= 1, "no program prints the message", r)
     expect_once(link, total, r)
     end_all()
 
@@ -320,19 +327,20 @@ case("adverbd cannot be run any more when a broker is killed", taken_over)
 
 
 def crashes():
-    """A broker that ends whenever a client connects is not started again
-    without end."""
+    """A program does not restart without limit a broker that ends whenever a
+    client connects."""
     t.need("ibv_devinfo")
     if t.is_beside_hostile:
-        raise system.Skip("a stranger's connection ends it, too, so that the "
-                          "starts are not this program's alone")
+        raise system.Skip("a connection of the hostile user ends the broker, "
+                          "too, so the starts cannot be counted")
     path = adverbd_called("crash")
     r = t.run([t.adverb, "run", "--", "ibv_devinfo"], ADVERB_BROKER=path)
     said = sentences(r.output.splitlines())
     expect(len(said) == 1 and re.match(
         r"adverb: the broker %s has ended 1[1-9] times in a row within a second of"
         r" its start: see what ends it; this program starts it again every 10 "
-        r"s at most$" % re.escape(path), said[0]), "it is not told once", r)
+        r"s at most$" % re.escape(path), said[0]),
+        "the program does not print the message once", r)
     expect(len(starters(path)) == 11, "%d runs" % len(starters(path)), r)
 
 
@@ -340,8 +348,8 @@ case("adverbd ends again and again", crashes)
 
 
 def senseless(name, want):
-    """An answer of the broker, and a descriptor in it, is checked before it is
-    used."""
+    """Returns a case: a program checks an answer of the broker, and a
+    descriptor in the answer, before it uses them."""
     def body():
         t.need("ibv_devinfo")
         path = adverbd_called(name)
@@ -351,7 +359,7 @@ def senseless(name, want):
         finally:
             end_all(name)
         expect(sentences(r.output.splitlines()) == ["adverb: " + want],
-               "not: " + want, r)
+               "the program does not print: " + want, r)
     return body
 
 
@@ -362,7 +370,7 @@ case("adverbd refuses in colours", senseless("colour", "?[31mred?"))
 
 def connections():
     """librdmacm finds that the broker cannot be run before libibverbs does;
-    the program is told once."""
+    the program prints one message."""
     t.need("rping")
     path = adverbd_called("message")
     r = t.pair(["rping", "-C", "3"], ADVERB_BROKER=path)
@@ -374,7 +382,7 @@ case("adverbd cannot be run for rdma_cm", connections)
 
 
 def processes():
-    """The limit is reached: no process, nor a thread, can be started."""
+    """The limit is reached: neither a process nor a thread can be started."""
     t.need("ibv_devinfo")
     r = t.run(["prlimit", "--nproc=1:1", t.adverb, "run", "--", "ibv_devinfo"])
     said = sentences(r.output.splitlines())
@@ -382,7 +390,7 @@ def processes():
         r"adverb: no process can be started for the broker adverbd: the limit "
         r"on processes \(ulimit -u, or the cgroup's\) is reached; nor can a "
         r"thread of this program serve instead \(.*\); raise that limit$",
-        said[0]), "the limit is not told once", r)
+        said[0]), "the program does not print the limit once", r)
 
 
 def no_processes():
@@ -420,15 +428,16 @@ def noexec():
     expect_ok(r)
     expect(re.search(could_not(place + "/adverbd", "this user may not execute "
                                "it, or it lies on a file system mounted noexec"
-                               ).pattern, r.output, re.M), "not told", r)
+                               ).pattern, r.output, re.M),
+           "no message names the reason", r)
 
 
 case("adverbd lies where nothing is executed", noexec)
 
 
 class OtherVersion:
-    """The broker of another version: has the port, and says its version to
-    each client."""
+    """Plays the broker of another version: holds the port, and tells each
+    client its version."""
 
     def __init__(self, idle, answers=True):
         self.port = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
@@ -474,8 +483,9 @@ def other_version(idle, end):
             "this library of %s (protocol %d): use one version, or end that " \
             "broker's programs (%s)" % (os.getpid(), os.geteuid(), RELEASE,
                                         OURS, PROTOCOL, end)
-        expect(r.output.splitlines().count(want) == 1, "not: " + want, r)
-        expect(r.status != 0, "it worked", r)
+        expect(r.output.splitlines().count(want) == 1,
+               "the program does not print once: " + want, r)
+        expect(r.status != 0, "the program succeeds", r)
     return body
 
 
@@ -494,8 +504,8 @@ def libraries_of(name, *files):
 
 
 def first_from(place):
-    """LD_LIBRARY_PATH: this folder, then where an unpacked program, such as
-    Python, has its own libraries."""
+    """Returns an LD_LIBRARY_PATH of this folder, and then of the folders where
+    an unpacked program, such as Python, has its own libraries."""
     others = t.environment().get("LD_LIBRARY_PATH")
     return place + ":" + others if others else place
 
@@ -505,7 +515,8 @@ def with_libraries(place, argv):
 
 
 def stock_verbs():
-    """adverb's librdmacm with the system's libibverbs."""
+    """Loads adverb's librdmacm with the system's libibverbs: the program fails
+    and prints why."""
     t.need("rping")
     r = with_libraries(libraries_of("half", "librdmacm.so.1"),
                        ["rping", "-s", "-a", "127.0.0.1", "-C", "1"])
@@ -515,7 +526,7 @@ def stock_verbs():
         r"^adverb: rdma_cm: this librdmacm.so.1 is adverb's, and "
         r"\S*/libibverbs.so.1 is not, and has none of adverb's devices; load "
         r"both from one folder, as adverb run does$", r.output, re.M),
-        "it is not told", r)
+        "the program succeeds, or no message names both libraries", r)
 
 
 def other_verbs():
@@ -533,11 +544,11 @@ def other_verbs():
         r"^adverb: rdma_cm: this librdmacm.so.1 is of adverb %s, and "
         r"\S*other/libibverbs.so.1 is of adverb 9.8.7; load both from one "
         r"folder, as adverb run does$" % re.escape(OURS), r.output, re.M),
-        "it is not told", r)
+        "no message names both versions", r)
     end_all()
 
 
-# Opens libibumad, prints what the call returns, and ends.
+# Opens libibumad, calls three of its functions, and prints what they return.
 LIST_ADAPTERS = """
 import ctypes, os
 umad = ctypes.CDLL("libibumad.so.3", use_errno=True)
@@ -569,10 +580,11 @@ def stock_verbs_of_umad():
         r"both from one folder, as adverb run does"
     said = sentences(r.output.splitlines())
     expect(len(said) == 1 and re.fullmatch(want, said[0]),
-           "it is not told once", r)
+           "the program does not print the message once", r)
     expect("names %d" % ENODEV in r.output and
            "list False %s" % os.strerror(errno.ENODEV) in r.output and
-           "first %d" % ENODEV in r.output, "it does not fail", r)
+           "first %d" % ENODEV in r.output,
+           "not all calls of libibumad fail with ENODEV", r)
 
 
 def other_verbs_of_umad():
@@ -587,9 +599,9 @@ def other_verbs_of_umad():
         r"adverb: umad: this libibumad.so.3 is of adverb %s, and "
         r"\S*other-umad/libibverbs.so.1 is of adverb 9.8.7; load both from "
         r"one folder, as adverb run does" % re.escape(OURS), said[0]),
-        "it is not told once", r)
+        "the program does not print the message once", r)
     expect("names 1 adv0" in r.output and "list True" in r.output and
-           "first 0" in r.output, "it lists no adapter", r)
+           "first 0" in r.output, "libibumad lists no adapter", r)
     end_all()
 
 
@@ -602,7 +614,8 @@ case("libibumad.so.3 finds a libibverbs.so.1 of another release",
 
 
 def incomplete(lacks, words, want, statuses=(126, 127)):
-    """Runs the adverb command in a copy of the tree that lacks file @lacks."""
+    """Returns a case: the adverb command runs in a copy of the tree that lacks
+    the file @lacks, and prints @want."""
     def body():
         place = folder("without-" + os.path.basename(lacks))
         for sub in "tools", "lib", "sim":
@@ -616,7 +629,8 @@ def incomplete(lacks, words, want, statuses=(126, 127)):
                             os.path.join(place, file))
         r = t.run([place + "/tools/adverb", *words])
         expect(r.status in statuses and re.fullmatch(
-            want, r.output.strip()), "not: " + want, r)
+            want, r.output.strip()),
+            "another exit status, or the output is not: " + want, r)
     return body
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests that adverb neither uses nor changes what another user has put in its
-places: folders and links in /tmp, files for captures, an environment.  Only root
-can be two users; other users skip the cases."""
+"""Tests that adverb neither uses nor changes what another user has put where
+adverb looks: folders and links in /tmp, files for captures, an environment.
+The cases need two users, so only root can run them; other users skip them."""
 
 import os
 import subprocess
@@ -15,9 +15,9 @@ from system import HANG, expect
 
 ANNA, MALLORY = 65534, 65533
 
-# The lab, mount and network namespaces of its own: the folders that all users
-# share are empty; /mnt/build is the build tree; /mnt/kept is root's, and its
-# files must stay; /mnt/anna is the victim's.
+# The script that sets up the lab, in mount and network namespaces of its own.
+# There the folders that all users share are empty; /mnt/build is the build tree;
+# /mnt/kept is root's, and its files must stay; /mnt/anna is the victim's.
 LAB = """set -e
 mount --make-rprivate /
 ip link set lo up
@@ -44,8 +44,8 @@ evil() { # SCRIPT: as the hostile user
 set +e
 """ % (ANNA, MALLORY)
 
-# Makes a folder by each name that the victim's runtime folder may have, and
-# runs a command, which puts a tree into the last folder.
+# Makes a folder of each name that the victim's runtime folder may have, and
+# runs a command (%s), which puts a tree into the last folder.
 NAMES = """
 for base in /tmp /dev/shm; do
 	for s in "" -1 -2 -3 -4 -5 -6 -7 -8 -9 -10 -11 -12 -13 -14 -15; do
@@ -84,7 +84,8 @@ def names(victim, what):
 
 
 def is_kept(r):
-    expect("kept: passwd ssl precious" in r.output, "files are gone", r)
+    expect("kept: passwd ssl precious" in r.output,
+           "a file of /mnt/kept is gone, changed or new", r)
 
 
 KEPT = "echo kept: $(ls /mnt/kept) $(cat /mnt/kept/passwd)\n"
@@ -96,13 +97,14 @@ def no_name_left():
     is_kept(r)
     expect("adv0" in r.output, "no device", r)
     expect("other users have taken all names from /dev/shm/adverb-0 to" in
-           r.output, "no sentence", r)
+           r.output, "no message says that all names are taken", r)
 
 
 def roots_own_folder():
     r = lab(names(0, LINKED) + LOOK + "\nls -ld /run/adverb-0\n" + KEPT)
     is_kept(r)
-    expect(r.output.startswith("adv0\ndrwx------"), "no tree", r)
+    expect(r.output.startswith("adv0\ndrwx------"),
+           "root has no tree in a folder of mode 700", r)
 
 
 def a_forged_tree():
@@ -110,27 +112,30 @@ def a_forged_tree():
     for victim in 0, ANNA:
         r = lab("mount -o remount,ro /run\n" + names(victim, FORGED) +
                 "as %d %s\n" % (victim, LOOK))
-        expect("evil0" not in r.output, "it is shown", r)
-        expect("others have each name" in r.output, "no sentence", r)
+        expect("evil0" not in r.output, "the forged tree is shown", r)
+        expect("other users have taken all names" in r.output,
+               "no message says that all names are taken", r)
 
 
 def a_free_name():
-    """Anna's folder gets the first of its possible names that no other user has
-    taken."""
+    """Of the names that Anna's folder may have, it gets the first that no
+    other user has taken."""
     r = lab("evil 'mkdir /tmp/adverb-%d; ln -s /mnt/kept /tmp/adverb-%d-1'\n"
             "as %d %s\nls -ld /tmp/adverb-%d-2\n%s" %
             (ANNA, ANNA, ANNA, LOOK, ANNA, KEPT))
     is_kept(r)
-    expect(r.output.startswith("adv0\ndrwx------"), "no tree", r)
+    expect(r.output.startswith("adv0\ndrwx------"),
+           "Anna has no tree in a folder of mode 700", r)
 
 
 def another_session():
-    """The session folder of another user, which su and sudo -E leave in the
-    environment, is not used."""
+    """adverb does not use the session folder of another user, which su and
+    sudo -E leave in the environment."""
     r = lab("evil 'mkdir -m 700 /tmp/session'\n"
             "export XDG_RUNTIME_DIR=/tmp/session\n" + LOOK +
             "\necho in it: $(ls /tmp/session)\n")
-    expect(r.output == "adv0\nin it:\n", "it is used", r)
+    expect(r.output == "adv0\nin it:\n",
+           "there is no tree, or it lies in the other user's folder", r)
 
 
 def a_folder_that_others_write():
@@ -138,17 +143,16 @@ def a_folder_that_others_write():
             "chmod 777 /tmp/open\n" + LOOK + "; ls /tmp/open\n")
     expect("lies in a folder that others can write" in r.output and
            "ADVERB_RUNTIME" in r.output and "adv0" not in r.output,
-           "no sentence", r)
+           "the tree is shown, or no message names the folder", r)
 
 
 def no_tree_of_ours():
-    """A folder that ADVERB_SYSFS names may hold other things, and they stay.
-    """
+    """A folder that ADVERB_SYSFS names may hold other files, which stay."""
     r = lab("as %d mkdir -p /mnt/anna/class/infiniband/hers\n"
             "as %d env ADVERB_SYSFS=/mnt/anna %s\n"
             "echo left: $(ls /mnt/anna/class/infiniband)\n" %
             (ANNA, ANNA, LOOK))
-    expect("left: hers\n" in r.output, "it is swept", r)
+    expect("left: hers\n" in r.output, "the other files are removed", r)
 
 
 CAPTURE = ("/mnt/build/tools/adverb run --pcap %s -- "
@@ -168,8 +172,9 @@ def captures():
                       ("/tmp/c", ""), ("/tmp/d", "another user's link"),
                       ("/mnt/kept/p", "")):
         expect("cannot write frames to %s: " % name in r.output and
-               why in r.output, "%s: no sentence" % name, r)
-    expect("b: 0\n600,0\n" in r.output, "written, or for others to read", r)
+               why in r.output, "no message says why %s is refused" % name, r)
+    expect("b: 0\n600,0\n" in r.output,
+           "another user's file is written, or others can read the capture", r)
 
 
 OPENS = """
@@ -187,8 +192,9 @@ int main(void)
 
 
 def a_privileged_program():
-    """A set-user-ID program loads adverb's libraries after adverb install.
-    The environment is the caller's, so no variable may name a file."""
+    """A set-user-ID program loads adverb's libraries, as after adverb install.
+    Its environment comes from the caller, so adverb must not write a file that
+    a variable names."""
     t.need("gcc")
     r = lab("cat >/mnt/opens.c <<'END'" + OPENS + "END\n"
             "gcc -o /mnt/opens /mnt/opens.c /mnt/build/lib/libibverbs.so.1 "
@@ -202,8 +208,9 @@ def a_privileged_program():
             "done\ndone\n"
             "echo there: $(ls /mnt/open) $(ls /run)\n" + KEPT)
     is_kept(r)
-    expect("there: 755\n" in r.output, "it has written something", r)
-    expect(r.output.count("opened 1") >= 5, "it does not run", r)
+    expect("there: 755\n" in r.output,
+           "the set-user-ID program has written a file", r)
+    expect(r.output.count("opened 1") >= 5, "the program opens no device", r)
 
 
 for words, body in (

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests two users of one network namespace: which user's broker serves which
-program, what each program is told, and set-user-ID programs.  Only root can be
-two users; other users skip the cases."""
+program, which messages each program prints, and set-user-ID programs.  The
+cases need two users, so only root can run them; other users skip them."""
 
 import json
 import os
@@ -47,9 +47,9 @@ def enter():
 
 
 def start(user, argv, ready=None, **more):
-    """Starts a process of @user with a runtime folder of its own; librdmacm
-    writes into descriptor @ready when the process listens.  Bert trusts Anna's
-    broker, unless the variables in @more say otherwise."""
+    """Starts a process of @user with a runtime folder of its own.  librdmacm
+    writes to the descriptor @ready when the process listens.  All programs
+    trust Anna's broker, unless a variable in @more says otherwise."""
     home = t.path("home-%d" % user)
     os.makedirs(home, exist_ok=True)
     os.chown(home, user, user)
@@ -90,7 +90,7 @@ def server_of(user, argv, port):
 
 
 def broker_name():
-    """The address at which a broker listens, or None."""
+    """Returns the address at which a broker listens, or None."""
     with open("/proc/net/unix") as f:
         found = re.search("@(adverbd-.*)", f.read())
     return found and found.group(1)
@@ -122,15 +122,15 @@ def ends_brokers(body):
 
 
 def expect_told_user(result, by):
-    """Expects that @result names user @by, once, as the broker's owner, or
-    names no owner if @by is None."""
+    """Expects that the output in @result names user @by once as the broker's
+    user, or names no such user if @by is None."""
     said = re.findall(TOLD, result.output)
     expect(said == ([str(by)] if by is not None else []),
-           "told of the brokers of %s" % said, result)
+           "the program names brokers of the users %s" % said, result)
 
 
 def until_ends(p):
-    """Reads what a running pair says until both queue pairs are known.
+    """Reads the output of a running pair until it names both queue pairs.
     Returns the text."""
     text, end = "", time.monotonic() + HANG
     while len(forge.ends_of(text)) < 2 or not forge.address_of(text):
@@ -143,8 +143,8 @@ def until_ends(p):
 
 
 def watched_forgers(p):
-    """Returns the first suspect with forged frames that `adverb top`, run by
-    Anna, names while @p runs; None: it names none."""
+    """Runs `adverb top` as Anna while @p runs.  Returns the first suspect with
+    forged frames that `adverb top` names, or None."""
     while p.poll() is None:
         r = t.finish(start(ANNA, [t.adverb, "top", "--once", "--json",
                                   "--interval", "0.1"]), HANG)
@@ -157,11 +157,13 @@ def watched_forgers(p):
 
 
 def forged(tool):
-    """Frames that one user forges, from the right address to the right queue
-    pairs of another user, are dropped and counted, and the forger is named."""
+    """Returns a case: one user forges frames from the right address to the
+    right queue pairs of another user.  The frames are dropped and counted, and
+    a message names the forger."""
     def go():
         t.need(tool)
-        # Long enough for the attacker to begin, and to be noticed, meanwhile.
+        # So many messages that the attacker begins, and is noticed, before the
+        # pair ends.
         p = start(ANNA, t.pair_argv([tool, "-c", "-n", "200000"],
                                     timeout=HANG))
         text = until_ends(p)
@@ -177,10 +179,10 @@ def forged(tool):
         expect("invalid data" not in r.output, "the data differ", r)
         expect("packets from %s, an address of this host, by user %d, fit no "
                "connection of this process" % (forge.address_of(text), BERT)
-               in r.output, "no sentence names the forger", r)
+               in r.output, "no message names the forger", r)
         expect(forger and forger["user"] == BERT and forger["local"] and
                forger["address"] == forge.address_of(text),
-               "adverb top says %s" % forger, r)
+               "adverb top names this forger: %s" % forger, r)
         expect(sent.strip().isdigit() and int(sent) > 100,
                "few frames were forged: " + sent, r)
     return go
@@ -216,9 +218,10 @@ def roots_broker():
     broker = subprocess.Popen([os.path.join(t.build, "lib", "adverbd"),
                                "--foreground"])
     try:
-        # Without this the first client would start a broker of its own.
+        # If root's broker did not listen yet, the first program would start a
+        # broker of its own.
         wait_for_broker()
-        # mallory.py needs seconds for all that she asks it for
+        # mallory.py needs some seconds to ask this broker for every object
         end = time.monotonic() + (5 if t.is_beside_hostile else 0)
         while True:
             server = server_of(ANNA, PINGPONG, 18600)
@@ -254,7 +257,7 @@ def a_death_is_seen():
     r = t.finish(client, HANG)
     r.output = text.decode() + r.output
     expect("the process of the peer" in r.output and "has ended" in r.output,
-           "no sentence says that the peer has ended", r)
+           "no message says that the peer has ended", r)
 
 
 def the_brokers_user_takes_over():
@@ -267,7 +270,9 @@ def the_brokers_user_takes_over():
             if pid in killed:
                 continue  # /proc shows a killed broker until it has ended
             expect(user == ANNA, "a broker of %d" % user)
-            time.sleep(0.3)  # so that no broker ends at once (start.h)
+            # A broker that ends right after its start is restarted late
+            # (start.h).
+            time.sleep(0.3)
             os.kill(pid, signal.SIGKILL)
             killed.add(pid)
     results = t.finish(server, HANG), t.finish(client, HANG)
@@ -278,7 +283,7 @@ def the_brokers_user_takes_over():
 
 
 def the_other_user_is_waited_for():
-    """Bert's program begins when Anna's broker has died and Anna's program,
+    """Bert's program begins when Anna's broker is dead and Anna's program,
     which alone can start the next broker, is stopped."""
     t.need("ib_write_bw")
     server = server_of(ANNA, write_bw(), 18601)
@@ -294,15 +299,16 @@ def the_other_user_is_waited_for():
     if r.status:
         os.killpg(server.pid, signal.SIGKILL)
     last = t.finish(server, HANG)
-    if is_late:  # Bert's program waits for half a second
-        raise system.Skip("the machine is too slow for it")
+    if is_late:  # Bert's program waits for half a second only
+        raise system.Skip("the machine is too slow: Anna's program was stopped "
+                          "for too long")
     expect_ok(r)
     expect_ok(last)
 
 
 def a_dead_broker_leaves_nothing():
-    """Anna's broker leaves no socket of the port with Bert's processes: when
-    Anna's program and broker are dead, Bert can run the next broker."""
+    """Bert's processes keep no socket of the port that Anna's broker gave them:
+    when Anna's program and broker are dead, Bert can run the next broker."""
     t.need("ib_write_bw")
     server = server_of(ANNA, write_bw(), 18601)
     client = run_as(BERT, write_bw("127.0.0.1"))
@@ -337,7 +343,7 @@ s.listen()
 print("bound", flush=True)
 while True:
     c = s.accept()[0]
-    # mallory.py may run beside this suite, and connects too
+    # mallory.py, which may run beside this suite, connects too
     cred = struct.unpack("3i", c.getsockopt(socket.SOL_SOCKET,
                                            socket.SO_PEERCRED, 12))
     try:
@@ -354,22 +360,23 @@ while True:
 
 def fake_broker(user, name):
     fake = start(user, [system.PYTHON, "-c", FAKE, name])
-    expect(fake.stdout.readline() == b"bound\n", "the name is taken")
+    expect(fake.stdout.readline() == b"bound\n",
+           "the broker's address is taken already")
     return fake
 
 
 def expect_nothing_received(fake):
-    """Expects that all programs that connected to the fake broker sent
-    nothing.  Ends the fake broker."""
+    """Expects that a program has connected to the fake broker, and that no
+    program has sent anything to it.  Ends the fake broker."""
     first = fake.stdout.readline()
     fake.kill()
     lines = [first, *fake.communicate()[0].splitlines(keepends=True)]
     expect(set(lines) == {b"heard 0 bytes, 0 descriptors\n"},
-           "it hears: %s" % lines)
+           "the fake broker receives: %s" % lines)
 
 
 def our_name():
-    """The address at which the broker of this version listens."""
+    """Returns the address at which the broker of this version listens."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                            "../../../src/broker/proto.h")) as f:
         version = re.search(r"PROTO_VERSION\s+(\d+)", f.read()).group(1)
@@ -387,8 +394,9 @@ def refusal(user, pid, remedy=True):
 
 
 def a_stranger_is_refused(victim, program, **more):
-    """Bert has taken the broker's address: a program of @victim sends nothing
-    there, says so at once, and does not bind the port."""
+    """Returns a case: Bert has taken the broker's address.  A program of
+    @victim sends nothing there, prints why at once, and does not bind the
+    port."""
     def body():
         t.need(program[0])
         fake = fake_broker(BERT, our_name())
@@ -398,8 +406,8 @@ def a_stranger_is_refused(victim, program, **more):
         finally:
             fake.kill()
         expect(r.output.count(refusal(BERT, fake.pid, victim != 0)) == 1,
-               "no sentence names the broker's user", r)
-        expect(not port_is_held(), "the port is taken")
+               "the program does not print once whose broker it refuses", r)
+        expect(not port_is_held(), "a program has bound the port")
     return body
 
 
@@ -411,8 +419,9 @@ def another_users_broker_is_refused():
         pid, = brokers()
         r = t.finish(run_as(BERT, [*PINGPONG, "127.0.0.1"],
                             ADVERB_BROKER_USER=""), HANG)
-        expect(r.status != 0, "it works", r)
-        expect(refusal(ANNA, pid) in r.output, "no sentence names the broker's user", r)
+        expect(r.status != 0, "Bert's program succeeds", r)
+        expect(refusal(ANNA, pid) in r.output,
+               "no message names the broker's user", r)
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.communicate()
@@ -441,13 +450,15 @@ def the_overflow_user_is_not_trusted():
             raise system.Skip("no user namespace can be made")
         expect_nothing_received(fake)
         expect(r.status != 0 and "is of a user without a number in this user "
-               "namespace, who" in r.output, "no sentence names the broker's user", r)
+               "namespace, who" in r.output,
+               "the program succeeds, or no message names the broker's user", r)
     finally:
         fake.kill()
 
 
 def system_account(owner, mode, is_trusted):
-    """A broker of the user who owns /run/adverb is the system's."""
+    """Returns a case: a broker of the user who owns /run/adverb is trusted as
+    the system's broker, if only that user can write to the folder."""
     def body():
         t.need("ibv_devinfo")
         broker = start(ANNA, [os.path.join(t.build, "lib", "adverbd"),
@@ -465,9 +476,11 @@ def system_account(owner, mode, is_trusted):
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 start_new_session=True)
             r = t.finish(p, HANG)
-            expect((r.status == 0) == is_trusted, "status %d" % r.status, r)
+            expect((r.status == 0) == is_trusted,
+                   "exit status %d" % r.status, r)
             expect((refusal(ANNA, broker.pid) in r.output) != is_trusted,
-                   "not what is to be said", r)
+                   "the refusal is printed although the broker is trusted, or "
+                   "is not printed although it is not", r)
             expect_told_user(r, None)
         finally:
             broker.kill()
@@ -490,8 +503,9 @@ int main(void)
 
 
 def privileged_program():
-    """The command with which Bert starts a program that is set-user-ID root
-    and whose libraries the loader finds by the program's rpath."""
+    """Builds a program that is set-user-ID root and whose libraries the loader
+    finds by the program's rpath.  Returns the command by which Bert starts
+    it."""
     t.need("gcc")
     source, program = t.path("opens.c"), t.path("opens")
     with open(source, "w") as f:
@@ -512,7 +526,7 @@ def run_privileged(**more):
 
 
 def the_privileged_starts_none():
-    """A set-user-ID program starts no broker: all users would trust the
+    """A set-user-ID program starts no broker: all users would trust that
     broker, and the program's caller could kill it."""
     p = run_privileged()
     try:
@@ -520,9 +534,10 @@ def the_privileged_starts_none():
         while line and line not in ("opened\n", "refused\n"):
             line = p.stdout.readline().decode()
             said += line
-        expect(not brokers(), "it has started a broker")
+        expect(not brokers(), "the program has started a broker")
         expect("this program starts none, since it has rights that its caller "
-               "has not" in said and "opened\n" in said, "it says: " + said)
+               "has not" in said and "opened\n" in said,
+               "the program prints: " + said)
     finally:
         p.communicate(b"\n")
 
@@ -534,7 +549,7 @@ def the_privileged_trusts_no_variable():
         said = p.communicate(b"\n")[0].decode()
         expect_nothing_received(fake)
         expect(refusal(BERT, fake.pid, False) in said and "refused\n" in said,
-               "it says: " + said)
+               "the program prints: " + said)
     finally:
         fake.kill()
 
@@ -553,7 +568,7 @@ def a_stranger_takes_the_name():
         fake = fake_broker(BERT, name)
         os.killpg(server.pid, signal.SIGCONT)
         expect_nothing_received(fake)
-        expect(server.poll() is None, "it has ended")
+        expect(server.poll() is None, "Anna's program has ended")
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.communicate()
@@ -569,8 +584,9 @@ def one_port_space():
     try:
         expect(os.read(ready, 1), "the server ends before it listens")
         r = t.finish(run_as(BERT, [*listens_at, "-C", "1"]), HANG)
-        expect(r.status != 0, "two have one port", r)
-        expect("127.0.0.1 port 7174 is in use" in r.output, "no sentence", r)
+        expect(r.status != 0, "two programs have one port", r)
+        expect("127.0.0.1 port 7174 is in use" in r.output,
+               "no message says that the port is in use", r)
         expect_ok(t.finish(run_as(BERT, ["rping", "-c", "-a", "127.0.0.1",
                                          "-C", "3", "-V"]), HANG))
     finally:
@@ -591,10 +607,10 @@ def a_low_port_is_roots():
         expect(os.read(ready, 1), "root's server ends before it listens")
         r = t.finish(run_as(ANNA, ["rping", "-s", "-a", "127.0.0.1", "-p",
                                    "501", "-C", "1"]), HANG)
-        expect(r.status != 0, "any user has port 501", r)
+        expect(r.status != 0, "Anna's program has port 501", r)
         expect("127.0.0.1 port 501 cannot be bound: a port below 1024" in
                r.output and "rdma_bind_addr: Permission denied" in r.output,
-               "no EACCES, or no sentence", r)
+               "no EACCES, or no message about the port", r)
         expect_ok(t.finish(run_as(ANNA, ["rping", "-c", "-a", "127.0.0.1",
                                          "-p", "500", "-C", "3", "-V"]), HANG))
     finally:
@@ -607,9 +623,9 @@ def hidden_holder():
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
         s.bind(("::", 4791))
         r = t.finish(run_as(ANNA, PINGPONG), HANG)
-    expect(r.status != 0, "it worked", r)
+    expect(r.status != 0, "the pingpong starts, although the port is held", r)
     expect("port 4791 is held by a process of user 0, hidden from us" in
-           r.output, "no sentence names the holder of the port", r)
+           r.output, "no message names the holder of the port", r)
 
 
 def two_roots_at_once():
@@ -636,8 +652,10 @@ def two_roots_at_once():
         for r in results:
             if "unshare" in r.output or "mount" in r.output:
                 raise system.Skip("no user namespace can be made")
-            expect(r.status == 0 and r.output == "adv0\n", "no tree", r)
-        expect(os.path.getsize(trace), "it was not kept from making it")
+            expect(r.status == 0 and r.output == "adv0\n",
+                   "a program shows no device", r)
+        expect(os.path.getsize(trace),
+               "strace has not delayed the mkdir of the first process")
     finally:
         shutil.rmtree(shared)
 
@@ -650,7 +668,7 @@ def set_user_id():
     os.chmod(path, 0o4755)
     argv = [t.adverb, "run", "--", path]
     r = t.run(argv)
-    expect(r.status == 0, "with no_new_privs nothing is in the way", r)
+    expect(r.status == 0, "with no_new_privs, adverb run refuses the program", r)
     done = subprocess.run(
         ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
          "--clear-groups", *argv], capture_output=True, text=True, check=False)
@@ -661,14 +679,14 @@ def set_user_id():
          "--clear-groups", *argv[:-1], "sh", "-c", path + "; echo $?"],
         capture_output=True, text=True, check=False)
     expect(done.stdout == "0\n" and not done.stderr,
-           "as a child: " + done.stdout + done.stderr)
+           "as a child of sh: " + done.stdout + done.stderr)
     os.rename(path, t.path("sudo"))
     done = subprocess.run(
         ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
          "--clear-groups", *argv[:-1], t.path("sudo")], capture_output=True,
         text=True, check=False)
     expect(done.returncode == 126 and "`sudo adverb run -- ...`" in
-           done.stderr, "of sudo: " + done.stderr)
+           done.stderr, "no message says how to run sudo: " + done.stderr)
 
 
 LOOK = """
@@ -689,12 +707,13 @@ int main(void)
 
 
 def shows_no_privileged_program():
-    """The shim, loaded by a link, shows nothing to a set-user-ID program: its
-    environment is the caller's."""
+    """The shim, with which the program is linked, shows nothing to a
+    set-user-ID program: the program's environment comes from its caller."""
     t.need("gcc")
     if os.path.exists("/sys/class/infiniband"):
-        raise system.Skip("there are devices of the kernel's")
-    # Not in a folder of another user, whose tree no program would be shown.
+        raise system.Skip("the kernel has RDMA devices")
+    # The tree lies in a folder of root: the shim shows no tree in a folder of
+    # another user.
     place = tempfile.mkdtemp()
     os.chmod(place, 0o755)
     tree = place + "/forged"

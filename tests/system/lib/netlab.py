@@ -25,8 +25,9 @@ CLONE_NEWNET = 0x40000000
 
 
 def enter(as_root=False):
-    """Runs this script again inside namespaces of its own; @as_root: root of
-    the machine stays it there, and has a /sys of the namespace."""
+    """Runs this script again inside namespaces of its own.  @as_root: root of
+    the machine stays root of the machine there, so that it can mount a /sys of
+    the namespace."""
     if os.environ.get("ADVERB_NETLAB") or "--list" in sys.argv:
         return
     for tool in "unshare", "nsenter", "ip":
@@ -55,7 +56,7 @@ class Lab:
         self.there = None
         if suite.options.list:
             return
-        # It ends with our end of its input.
+        # The process ends when this script closes its end of the pipe.
         self.there = subprocess.Popen(["unshare", "-n", "cat"],
                                       stdin=subprocess.PIPE)
         mine = os.readlink("/proc/self/ns/net")
@@ -82,16 +83,17 @@ class Lab:
                                         (value, name)]), check=True)
 
     def wire(self, name="v0", mtu=1500, here=(), there=()):
-        """A link between the two with these addresses, up at both ends."""
+        """Makes a link between the two namespaces, with these addresses and up
+        at both ends."""
         self.ip("here", "link add %s mtu %d type veth peer name %s mtu %d "
                 "netns %d" % (name, mtu, name, mtu, self.there.pid))
         for side, addresses in zip(SIDES, (here, there)):
-            # No wait for others who might have the address.
+            # Without duplicate address detection, which would delay us.
             self.sysctl(side, "net/ipv6/conf/%s/accept_dad" % name, "0")
             self.ip(side, "link set %s up" % name)
             for address in addresses:
                 self.ip(side, "address add %s dev %s" % (address, name))
-        # The kernel gives the link-local ones once it sees the carrier.
+        # The kernel adds the link-local addresses when it sees the carrier.
         for side in SIDES:
             self.wait(lambda: self.link_local(side, name),
                       "%s gets no link-local address" % name)
@@ -103,7 +105,7 @@ class Lab:
             time.sleep(0.01)
 
     def unwire(self):
-        """Nothing but lo is left."""
+        """Removes all links but lo."""
         for side in SIDES:
             for line in self.ip(side, "-o link show").splitlines():
                 name = line.split(": ")[1].split("@")[0]
@@ -112,8 +114,9 @@ class Lab:
 
     @contextlib.contextmanager
     def interface(self):
-        """v0 for as long: by an address rdma_cm finds a device, and a loopback
-        address, all that lo has, is no device's."""
+        """Makes the link v0 for the time of a `with` statement: rdma_cm finds a
+        device by its address, and the addresses of lo, which are loopback
+        addresses, belong to no device."""
         self.wire("v0", 1500, ("10.1.0.1/24", "fd01::1/64"),
                   ("10.1.0.2/24", "fd01::2/64"))
         try:
@@ -133,7 +136,7 @@ class Lab:
         return words[words.index("inet6") + 1].split("/")[0]
 
     def socket(self, address):
-        """A UDP socket of the namespace there, whose @address it has."""
+        """Returns a UDP socket in the namespace `there`, bound to @address."""
         libc = ctypes.CDLL(None, use_errno=True)
         with open("/proc/self/ns/net") as mine, \
                 open("/proc/%d/ns/net" % self.there.pid) as theirs:
@@ -164,7 +167,7 @@ class Lab:
         return False
 
     def datagrams(self, side):
-        """How many UDP datagrams have left over IPv4."""
+        """Returns how many UDP datagrams the side has sent over IPv4."""
         pid = self.there.pid if side == "there" else "self"
         with open("/proc/%s/net/snmp" % pid) as f:
             names, figures = [line.split() for line in f
@@ -173,7 +176,8 @@ class Lab:
 
     def begin(self, server, client, timeout=HANG, server_env=None,
               client_env=None, client_side="there"):
-        """Both ends of a tool, the server here; `%` is a port."""
+        """Starts both ends of a tool, the server in `here`; `%` in an argument
+        stands for a port.  Returns both processes."""
         self.port += 1
         port = str(self.port)
         self.t.need(server[0])
@@ -188,7 +192,8 @@ class Lab:
                              **(client_env or {}))
 
     def finish(self, pair, timeout=HANG):
-        """A Result with both sides' words, as adverb pair shows them."""
+        """Returns a Result with the output of both sides, in the form of
+        `adverb pair`."""
         server, client = pair
         rc = self.t.finish(client, timeout)
         rs = self.t.finish(server, timeout if rc.status == 0 else 3)
@@ -203,9 +208,9 @@ class Lab:
 
     @contextlib.contextmanager
     def one_to_many(self, client, servers, rounds, **env):
-        """Runs @servers targets here, and a writer at @client that writes to
-        each target in each of @rounds.  Yields the writer when all requests
-        are acknowledged."""
+        """Runs @servers targets in `here`, and in namespace @client a writer,
+        which writes to each target in each of @rounds.  Yields the writer when
+        all requests are acknowledged."""
         program = self.t.program("one_to_many")
         folder = self.t.path("one_to_many")
         shutil.rmtree(folder, ignore_errors=True)
@@ -230,8 +235,8 @@ class Lab:
             expect_ok(r)
 
     def one_to_many_top(self):
-        """The entries of adverb top for the processes of one_to_many, and the
-        Result."""
+        """Returns the entries of `adverb top` for the processes of one_to_many,
+        and the Result of `adverb top`."""
         r = self.t.run([self.t.adverb, "top", "--once", "--json",
                         "--interval", "0.01"])
         expect_ok(r)
@@ -239,7 +244,7 @@ class Lab:
                 if p["name"] == "one_to_many"], r
 
     def batch(self, side, commands):
-        """Several ip commands at once."""
+        """Executes several ip commands at once."""
         done = subprocess.run(self.into(side, ["ip", "-batch", "-"]),
                               check=False, input=commands, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -2,13 +2,13 @@
 """The common part of the system tests.
 
 Every test runs unmodified programs on the built tree, as an unprivileged user
-with no_new_privs, and prints one line a case:
+with no_new_privs, and prints one line per case:
 
     ok NAME (seconds) | FAIL NAME: why (seconds) | skipped NAME: why
 
-and at the end `N passed, N failed, N skipped`.  A failure shows what both
-sides said.  Cases with an area also append a row to results/SCRIPT.tsv in the
-build folder's parent: area, program, peer, result.
+and at the end `N passed, N failed, N skipped`.  A failure shows the output of
+both sides.  A case with an area also appends a row to results/SCRIPT.tsv in
+the build folder's parent: area, program, peer, result.
 """
 
 import ctypes
@@ -30,17 +30,18 @@ import traceback
 NOBODY = 65534
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 sys.path.insert(0, os.path.join(ROOT, "tests"))
-# The one that ci/setup unpacked where none is installed.
+# The interpreter of this script: ci/setup unpacks one where none is installed.
 PYTHON = sys.executable
-# An ordinary user's PATH has not the folders of ip, ldconfig and chroot.
+# An ordinary user's PATH lacks the folders of ip, ldconfig and chroot.
 os.environ["PATH"] += os.pathsep + "/usr/sbin" + os.pathsep + "/sbin"
-# Seconds after which what runs is taken to hang, however loaded the machine is.
+# A program that runs for this many seconds hangs: on no machine, however
+# loaded, does a program of these suites need so long.
 HANG = 400
 
 
 def is_root():
-    """Root of the machine, who can become another user; root of a user
-    namespace of one user cannot."""
+    """Returns whether this is root of the machine, who can become another
+    user.  Root of a user namespace that maps one user alone cannot."""
     with open("/proc/self/uid_map") as f:
         return os.geteuid() == 0 and int(f.read().split()[2]) > NOBODY
 
@@ -54,8 +55,8 @@ time.sleep(%d)
 """ % HANG
 
 
-# The messages of a program about frames that fit no connection of its own, each
-# perhaps behind a line of the program that has no end yet.
+# The messages in which a program reports frames that fit none of its
+# connections.  A message may follow text of the program that no newline ends.
 STRANGERS = re.compile(
     r"(?:^[\w ]*\| *)?adverb: (packets from .* fit no connection of this process|"
     r"somebody sends junk to UDP port 4791): .*\n?", re.M)
@@ -86,9 +87,10 @@ class Result:
 
 
 def with_report(argv):
-    """perftest compares two clocks, and ends in error without a report when
-    it loses its processor meanwhile; with -F it does not.  The suites do not
-    read its figures."""
+    """Returns @argv, with -F if it runs a tool of perftest.  Without -F the
+    tool compares two clocks, and fails without a report if it loses its
+    processor between the two readings.  The suites do not read its figures.
+    """
     is_perftest = any(re.fullmatch(r"ib_(write|read|send|atomic)_(bw|lat)",
                                    os.path.basename(word)) for word in argv)
     return [*argv, "-F"] if is_perftest and "-F" not in argv else argv
@@ -98,9 +100,10 @@ class Suite:
     """Cases of one script."""
 
     def __init__(self, description, packets=False, hears_strangers=False):
-        """@description: printed by --help.  @packets: sends packets within a
-        host too.  @hears_strangers: keeps the sentences about other users'
-        frames, beside mallory.py too."""
+        """@description: the text that --help prints.  @packets: programs send
+        packets also to programs of the same host.  @hears_strangers: outputs
+        keep the messages about other users' frames, also beside mallory.py.
+        """
         parser = argparse.ArgumentParser(
             description=description,
             formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -117,7 +120,8 @@ class Suite:
                             "host")
         self.options = parser.parse_args()
         self.packets = packets or self.options.packets
-        # Other users' frames and connections are there too: mallory.py.
+        # mallory.py sets the variable: another user sends frames and makes
+        # connections in the same namespace.
         self.is_beside_hostile = "BESIDE_HOSTILE" in os.environ
         self.hears_strangers = hears_strangers
         self.build = os.path.abspath(self.options.build)
@@ -126,7 +130,7 @@ class Suite:
         self.notes = []
         if not self.options.list and not os.access(self.adverb, os.X_OK):
             sys.exit("%s is not built" % self.adverb)
-        # Unprivileged processes write here: captures and the runtime folder.
+        # Unprivileged processes write captures and the runtime folder here.
         self.tmp = tempfile.mkdtemp(prefix="adverb-system-")
         os.chmod(self.tmp, 0o755)
         self.runtime = os.path.join(self.tmp, "run")
@@ -161,8 +165,9 @@ class Suite:
         return drop + argv
 
     def start(self, argv, **options):
-        """Starts @argv unprivileged, in a process group of its own; @into
-        puts words before it that need the privilege."""
+        """Starts @argv unprivileged, in a process group of its own.  @into: a
+        function that puts words before the command that drops the privileges;
+        these words run with the privileges of this script."""
         into = options.pop("into", lambda words: words)
         return subprocess.Popen(
             into(self.unprivileged(with_report(argv))), stdin=subprocess.DEVNULL,
@@ -171,7 +176,8 @@ class Suite:
             **options)
 
     def finish(self, process, timeout):
-        """Its Result; killed with all its group when out of time."""
+        """Returns the Result of @process; after @timeout seconds kills it with
+        its whole group."""
         try:
             out, _ = process.communicate(timeout=timeout)
             return Result(process.returncode, self.without_strangers(out))
@@ -188,13 +194,13 @@ class Suite:
         return STRANGERS.sub("", text)
 
     def need_no_hostile(self, why):
-        """Skips a case that sees what mallory.py does, and is to."""
+        """Skips a case that sees by design what mallory.py does."""
         if self.is_beside_hostile:
             raise Skip("the hostile user " + why)
 
     def packets_sent(self, program):
-        """How many the processes of that name have sent by now, whatever other
-        users send from the same addresses."""
+        """Returns how many packets the processes of this name have sent so far.
+        Packets of other users from the same addresses do not count."""
         r = self.run([self.adverb, "top", "--once", "--json", "--interval",
                       "0.01"])
         expect_ok(r)
@@ -210,11 +216,12 @@ class Suite:
                         **env)
 
     def program(self, name):
-        """The path of a built program of tests/system."""
+        """Returns the path of a built program of tests/system."""
         return os.path.join(self.build, "tests", "system", name)
 
     def valgrind_run(self, program, **env):
-        """One of tests/system; the exit status is 9 if valgrind reports."""
+        """Runs a program of tests/system under valgrind.  Returns the Result,
+        with the exit status 9 if valgrind reports an error."""
         self.need("valgrind")
         tried = self.run(["valgrind", "-q", "true"])
         if tried.status:
@@ -229,13 +236,14 @@ class Suite:
                 "--", *argv]
 
     def pair(self, argv, options=(), timeout=HANG, **env):
-        """Both ends of a tool; pair's own bound comes before ours."""
+        """Runs both ends of a tool.  Returns the Result.  The limit of `adverb
+        pair` is shorter than that of this script, so that pair reports it."""
         return self.run(self.pair_argv(argv, options, timeout), timeout + 10,
                         **env)
 
     @contextlib.contextmanager
     def port_held(self):
-        """Another program, which it gives, has the port of RoCEv2."""
+        """Starts a program that has the port of RoCEv2.  Yields its process."""
         p = self.start([PYTHON, "-u", "-c", HOLD])
         try:
             p.stdout.readline()
@@ -245,24 +253,24 @@ class Suite:
             p.communicate()
 
     def paced(self, **more):
-        """The environment of two ends, both of which pace.c puts in order:
-        the client connects when the server listens."""
+        """Returns the environment of two ends that load pace.c: with it, the
+        client connects only when the server listens."""
         fd, path = tempfile.mkstemp(prefix="pace-", dir=self.tmp)
         os.close(fd)
         os.symlink(path + ".listens", path + ".connect")
         library = self.program("pace.so")
-        # what hides its functions changes nothing, and says nothing
+        # a library that hides its functions would change nothing silently
         expect(hasattr(ctypes.CDLL(library), "rdma_connect"),
                library + " has no rdma_connect")
         return {"PACE": path, "LD_PRELOAD": library, **more}
 
     def note(self, text):
-        """Says in the case's line how much was done."""
+        """Adds @text, which says how much was done, to the case's line."""
         self.notes.append(text)
 
     def checks(self, program, area, *words, **env):
-        """One of our programs that prints a line a case: each is one of ours;
-        its Result."""
+        """Runs one of our programs that prints a line per case, and makes each
+        of its cases a case of this suite.  Returns the Result."""
         r = self.adverb_run([self.program(program), *words], **env)
         for word, name, why in re.findall(r"^(ok|FAIL) ([^:\n]+)(?:: (.*))?$",
                                           r.output, re.M):
@@ -278,8 +286,8 @@ class Suite:
             raise Skip("%s is not installed" % program)
 
     def need_ucx(self):
-        """UCX, with its transports of verbs: not every distribution builds
-        them."""
+        """Skips the case where UCX is missing, or is built without its
+        transports for verbs, as in some distributions."""
         self.need("ucx_info")
         folder = os.path.dirname(os.path.dirname(os.path.realpath(
             shutil.which("ucx_info"))))
@@ -288,7 +296,7 @@ class Suite:
             raise Skip("UCX is built without libuct_ib")
 
     def case(self, name, body, area=None, program=None, peer="adverb"):
-        """Runs @body; it returns if all is well, else raises."""
+        """Runs @body, which raises an exception if the case fails."""
         if not fnmatch.fnmatch(name, self.options.only):
             return
         if self.options.packets:
@@ -347,9 +355,9 @@ def expect_ok(result):
 
 
 def often_enough(least, once, what):
-    """Does @once, which returns how often it has done it, until that makes
-    @least: on a busy machine a pair may end before this process had its
-    turn."""
+    """Calls @once, which returns how often it has done @what, until the sum
+    of these numbers is @least.  On a busy machine a pair may end before this
+    process has run, so one call may not be enough."""
     done = 0
     for _ in range(50):
         done += once()
@@ -359,7 +367,8 @@ def often_enough(least, once, what):
 
 
 def spin(seconds):
-    """A busy neighbour, bounded by time and by our own life."""
+    """Starts a process that computes for @seconds, or until this script has
+    ended.  Returns the process."""
     return subprocess.Popen(
         [PYTHON, "-c", "import os, time\nend = time.monotonic() + %d\n"
          "while time.monotonic() < end and os.getppid() == %d: pass" %
@@ -374,19 +383,19 @@ def in_namespace(words):
 
 
 def named(comm, pid="self"):
-    """The programs of that name in the network namespace of @pid: their
-    process ids, and whose they are."""
+    """Returns the programs of this name in the network namespace of @pid: a
+    dict of their process ids and user ids."""
     mine = os.readlink("/proc/%s/ns/net" % pid)
     found = {}
     for one in sorted(map(int, filter(str.isdigit, os.listdir("/proc")))):
         try:
-            # a stranger's name may be anything
+            # the name of another user's program may hold any bytes
             with open("/proc/%d/comm" % one, "rb") as f:
                 if f.read() == comm.encode() + b"\n" and \
                         os.readlink("/proc/%d/ns/net" % one) == mine:
                     found[one] = os.stat("/proc/%d" % one).st_uid
         except OSError:
-            pass  # it has ended meanwhile
+            pass  # the process has ended meanwhile
     return found
 
 
@@ -395,21 +404,21 @@ def brokers(pid="self"):
 
 
 def serving(pid="self"):
-    """Those of them that have begun to serve: until then the standard error of
-    each is a socket of who started it, which a death then tells that none can
-    be run."""
+    """Returns the brokers that have begun to serve.  Until then the standard
+    error of a broker is a socket to the process that started it.  If such a
+    broker dies, that process believes that the broker cannot be run."""
     found = {}
     for broker, user in brokers(pid).items():
         try:
             if not os.readlink("/proc/%d/fd/2" % broker).startswith("socket:"):
                 found[broker] = user
         except OSError:
-            pass  # it has ended meanwhile
+            pass  # the broker has ended meanwhile
     return found
 
 
 def session_of(*leaders):
-    """All processes of the sessions that these lead."""
+    """Returns the ids of all processes in the sessions of these leaders."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -421,7 +430,7 @@ def session_of(*leaders):
 
 
 def pause(processes, seconds):
-    """Stops them and their children for so long."""
+    """Stops these processes and their children for @seconds."""
     pids = session_of(*(p.pid for p in processes))
     for sig in signal.SIGSTOP, signal.SIGCONT:
         for pid in pids:
@@ -432,9 +441,9 @@ def pause(processes, seconds):
 
 
 def throttle(p, share, limit=HANG, period=0.1):
-    """Lets @p and its children run @share of each period, as a quota does,
-    until it ends.  Without a cgroup of one's own this is as near as one
-    gets; the broker is not slowed."""
+    """Lets @p and its children run for @share of each period, as a quota of
+    the processor does, until @p ends.  A real quota would need a cgroup of
+    our own.  The broker is not slowed."""
     end = time.monotonic() + limit
     while p.poll() is None and time.monotonic() < end:
         time.sleep(period * share)
