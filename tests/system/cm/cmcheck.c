@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cmcheck [ADDRESS]: what each call of librdmacm promises, between two ids of a
- * process.  With the address of a device that is not the loopback device, also
- * what only such a device does.  Prints a line a case, as verbcheck does; one
- * thread.
+ * cmcheck [ADDRESS]: tests what each call of librdmacm promises, between two ids
+ * of one process.  With the ADDRESS of a device that is not the loopback device,
+ * also tests what only such a device does.  Prints a line per case, as verbcheck
+ * does.  One thread.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ enum {
 	QUIET_MS = 300, /* much longer than a message takes */
 };
 
-static const char *of_device; /* the argument, or NULL */
+static const char *of_device; /* ADDRESS, or NULL */
 
 static bool is_known(const struct ibv_context *verbs)
 {
@@ -124,7 +124,8 @@ static void an_address_of_no_interface_is_refused(void)
 	EXPECT(!rdma_destroy_id(i));
 }
 
-/* Binds two ids to one port.  Returns 0, or the errno of the second bind. */
+/* Binds two ids to one port, the first with REUSEADDR @share, the second with
+ * @shares.  Returns 0, or the errno of the second bind. */
 static int bind_both(enum rdma_port_space second, bool share, bool shares)
 {
 	struct rdma_cm_id *a = id_new(ACTIVE, RDMA_PS_TCP);
@@ -163,7 +164,8 @@ static void any_of_ipv6_is_any_of_ipv4_too_unless_it_is_to_be_alone(void)
 	}
 }
 
-/* A call that is refused leaves nothing: the id may try another address. */
+/* A call that is refused does not change the id, which may try another address.
+ */
 static void both_ends_of_a_way_are_of_one_family(void)
 {
 	struct sockaddr_storage four = address(AF_INET, "127.0.0.1", 0);
@@ -188,7 +190,8 @@ static void both_ends_of_a_way_are_of_one_family(void)
 	}
 }
 
-/* As in the kernel, each call succeeds once, in the right state. */
+/* As in the kernel, each call succeeds only once, and only in the right state.
+ */
 static void what_an_id_is_not_ready_for_changes_nothing(void)
 {
 	struct sockaddr_storage to = address(AF_INET, "127.0.0.1", 7903);
@@ -355,8 +358,8 @@ static void both_ends_hear_of_the_end_and_of_its_rest(void)
 	end();
 }
 
-/* An id that is destroyed answers the peer's disconnect, whether the program
- * has taken the event or not. */
+/* rdma_destroy_id answers the peer's disconnect, whether the program has taken
+ * the event or not. */
 static void an_id_that_goes_answers_the_end(void)
 {
 	for (int looks = 0; looks <= 1; looks++) {
@@ -386,7 +389,8 @@ static void both_ends_may_begin_it(void)
 	end();
 }
 
-/* As in the kernel, rdma_disconnect has no effect then, and is no error. */
+/* As in the kernel, rdma_disconnect without a connection has no effect, and is no
+ * error. */
 static void an_end_before_there_is_a_connection_changes_nothing(void)
 {
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
@@ -410,8 +414,8 @@ static void an_end_before_there_is_a_connection_changes_nothing(void)
 	end();
 }
 
-/* rdma_disconnect has moved the queue pair to ERR, so no connection can be made
- * with it any more. */
+/* rdma_disconnect before the connection moves the id's queue pair to ERR, so no
+ * connection can be made with that queue pair any more. */
 static void an_end_before_there_is_a_connection_is_of_its_queue_pair(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0},
@@ -432,8 +436,8 @@ static void an_end_before_there_is_a_connection_is_of_its_queue_pair(void)
 	end();
 }
 
-/* As cmtime does: the first rdma_create_qp leaves its completion queue in the
- * attributes, and the second id uses that queue, too. */
+/* As in cmtime, the first rdma_create_qp leaves its completion queue in the
+ * attributes, and the second id uses that completion queue, too. */
 static void queue_pairs_of_two_ids_may_share_what_was_made_for_one(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0},
@@ -510,8 +514,10 @@ static void a_connection_may_be_of_the_infiniband_space(void)
 	end();
 }
 
-/* An id with a UD queue pair and a posted receive, joined to the group as flags
- * say. */
+/* Makes an id with a UD queue pair and two posted receives into @memory, which
+ * it registers as *mr, and has the id join the group with these
+ * RDMA_MC_JOIN_FLAG_*.  Returns the id; the event of the join is still to come.
+ */
 static struct rdma_cm_id *member(struct sockaddr_storage *group, uint32_t flags,
 				 struct ibv_mr **mr, uint8_t *memory,
 				 size_t bytes)
@@ -544,7 +550,8 @@ static struct rdma_cm_id *member(struct sockaddr_storage *group, uint32_t flags,
 	return i;
 }
 
-/* Polls until `want` have completed or wait_ms are over.  Returns how many. */
+/* Polls until `want` requests have completed, or for wait_ms milliseconds and
+ * more.  Returns how many have completed with success. */
 static int completions(struct ibv_cq *cq, int want, int wait_ms)
 {
 	struct ibv_wc wc;
@@ -633,7 +640,7 @@ static void a_group_may_be_left_before_its_event_is_taken(void)
 	EXPECT(!rdma_destroy_id(i));
 }
 
-/* A call of rdma-core 60, which the headers of this build may not declare. */
+/* Calls of rdma-core 60, which the headers of this build may not declare. */
 static void the_newer_calls_are_there(void)
 {
 	struct rdma_cm_id *i = id_new(ACTIVE, RDMA_PS_TCP);
@@ -650,7 +657,7 @@ static void the_newer_calls_are_there(void)
 	*(void **)&resolve = dlsym(RTLD_DEFAULT, "rdma_resolve_addrinfo");
 	*(void **)&query = dlsym(RTLD_DEFAULT, "rdma_query_addrinfo");
 	if (!write_event || !resolve || !query) {
-		check_expect(false, "not all of them are there");
+		check_expect(false, "librdmacm lacks one of the newer calls");
 		return;
 	}
 	EXPECT(!write_event(i, user, 5, 0x123456789abcdefull));

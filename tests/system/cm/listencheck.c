@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * listencheck: promises of librdmacm to listeners: connection requests,
+ * listencheck: tests what librdmacm promises to listeners: connection requests,
  * requests that no program takes, and ids that move to another channel.  Prints
- * a line a case, as verbcheck does; one thread.
+ * a line per case, as verbcheck does.  One thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -39,14 +39,15 @@ static void a_call_to_an_address_without_a_device_is_refused(void)
 	resolve_address(RDMA_PS_TCP, "127.0.0.5");
 	resolve_route();
 	EXPECT(!rdma_connect(id[ACTIVE], NULL));
-	/* The thread of librdmacm takes the request and gives no event. */
+	/* The request makes the channel readable, but rdma_get_cm_event gives
+	 * the program no event for it. */
 	EXPECT(is_readable(PASSIVE, WAIT_MS));
 	EXPECT(!fcntl(channel[PASSIVE]->fd, F_SETFL, O_NONBLOCK));
 	if (rdma_get_cm_event(channel[PASSIVE], &e)) {
 		EXPECT(errno == EAGAIN);
 		take(ACTIVE, RDMA_CM_EVENT_REJECTED);
 	} else {
-		check_expect(false, "the program hears of it");
+		check_expect(false, "the program gets the request");
 		id[PASSIVE] = e->id;
 		rdma_ack_cm_event(e);
 	}
@@ -103,7 +104,8 @@ static void an_id_moves_with_its_events(void)
 	end();
 }
 
-/* Waits until `want` events wait in the channel of a side. */
+/* Waits until the channel of a side holds `want` events that no call has taken.
+ */
 static void await_count(int side, unsigned want)
 {
 	char path[40], line[80];
@@ -140,8 +142,8 @@ static void a_listener_moves_with_its_requests(void)
 	EXPECT(!is_readable(PASSIVE, 0));
 }
 
-/* As in the kernel: until accepted, a request's id has the context of the
- * listener, so an event would name the wrong object. */
+/* As in the kernel, the id of a request has the listener's context until the
+ * request is accepted, so an earlier event would name the wrong object. */
 static void a_request_has_no_events_before_it_is_accepted(void)
 {
 	struct rdma_conn_param p = param();
@@ -150,7 +152,8 @@ static void a_request_has_no_events_before_it_is_accepted(void)
 	begin(RDMA_PS_TCP, "127.0.0.1", "127.0.0.1");
 	first = id[PASSIVE];
 	EXPECT(!rdma_destroy_id(id[ACTIVE]));
-	/* The event of the next request would come after one of the first. */
+	/* If the first request had an event, it would come before the event of
+	 * the next request. */
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
 	resolve_route();
 	be_called();
@@ -171,7 +174,8 @@ static void an_event_that_no_program_took_goes_with_its_id(void)
 	EXPECT(!rdma_resolve_route(id[ACTIVE], RESOLVE_MS));
 	EXPECT(is_readable(ACTIVE, 0));
 	end();
-	/* A request that no program took goes, too: its caller is refused. */
+	/* A request that no program took ends with its listener, too: the caller
+	 * is rejected. */
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
 	resolve_route();
@@ -183,7 +187,8 @@ static void an_event_that_no_program_took_goes_with_its_id(void)
 	end();
 }
 
-/* A listener that gives each request a queue pair, and a caller. */
+/* Makes a listener whose requests get queue pairs with these attributes, and
+ * connects the active id to it.  Returns whether the listener was made. */
 static bool call_an_endpoint(struct ibv_qp_init_attr *init)
 {
 	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,
@@ -225,8 +230,8 @@ static void an_endpoint_brings_a_queue_pair_to_each_request(void)
 	end();
 }
 
-/* The queue pair is larger than the device allows: the caller is refused, and
- * nothing of the request is left that would keep the listener. */
+/* The queue pair is larger than the device allows: the caller is rejected, and
+ * no object of the request remains that would keep the listener from its end. */
 static void an_endpoint_refuses_a_caller_without_a_queue_pair(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1 << 30, 4, 1, 1, 16}};

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A connection that the server disconnects at once; the client sends after the
- * event, and prints with which status the send completes.
+ * peer_left: the server disconnects a connection at once.  The client then sends
+ * a message after the event of the disconnect, and prints with which status the
+ * send completes.
  *
- *	peer_left serve ADDRESS PORT    stays until its client has answered
+ *	peer_left serve ADDRESS PORT    disconnects, and ends when the client has
+ *	                                answered
  *	peer_left call ADDRESS PORT     prints the event and the status
  */
 #include <errno.h>
@@ -15,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMEOUT = 14, TRIES = 2 }; /* 67 ms, of 4.096 us * 2^n */
+enum { TIMEOUT = 14, TRIES = 2 }; /* TIMEOUT: 4.096 us * 2^14, which is 67 ms */
 
 static struct ibv_qp_init_attr init = {
 	.cap = {1, 1, 1, 1, 16}, .qp_type = IBV_QPT_RC, .sq_sig_all = 1};

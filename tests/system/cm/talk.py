@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests connections of rdma_cm without queue pairs (program talker): a process or
-a broker dies, a backlog is full, messages are malformed.  The two namespaces
-have a broker each."""
+"""Tests connections of rdma_cm without queue pairs, which the program talker
+makes: a process or a broker dies, a backlog is full, messages are malformed.
+The two namespaces have a broker each."""
 
 import os
 import random
@@ -24,7 +24,7 @@ t = system.Suite(__doc__)
 lab = netlab.Lab(t)
 talker = t.program("talker")
 HERE, THERE, PORT = "10.1.0.1", "10.1.0.2", "7000"
-STRANGER = "10.1.0.3"  # there, too
+STRANGER = "10.1.0.3"  # in the namespace `there`, too
 QUICK = not t.options.full
 
 
@@ -63,8 +63,8 @@ class Talker:
 
 
 def connected(server, client, count):
-    """@count connections from side @client to side @server, up at both ends.
-    Returns both talkers."""
+    """Makes @count connections from side @client to side @server, and waits
+    until they are established at both ends.  Returns both talkers."""
     lab.unwire()
     lab.wire("v0", 1500, (HERE + "/24",), (THERE + "/24",))
     s = Talker(server, "serve", HERE if server == "here" else THERE, PORT)
@@ -97,7 +97,8 @@ def resident(side):
 
 
 def lost(side):
-    """Datagrams to UDP port 4791 for which a socket had no room."""
+    """Returns how many datagrams to UDP port 4791 were dropped because the
+    buffer of their socket was full."""
     pid = lab.there.pid if side == "there" else "self"
     total = 0
     for table in "udp", "udp6":
@@ -114,7 +115,8 @@ def signal_all(pids, number):
 
 
 def waits_in_socket(side):
-    """Bytes in the receive buffers of the sockets of UDP port 4791."""
+    """Returns whether a socket of UDP port 4791 has bytes in its receive
+    buffer."""
     pid = lab.there.pid if side == "there" else "self"
     for table in "udp", "udp6":
         with open("/proc/%s/net/%s" % (pid, table)) as f:
@@ -126,7 +128,7 @@ def waits_in_socket(side):
 
 
 def sleeps(pid):
-    """Whether all threads of a process sleep."""
+    """Returns whether all threads of a process sleep."""
     for task in os.listdir("/proc/%d/task" % pid):
         with open("/proc/%d/task/%s/stat" % (pid, task)) as f:
             if f.read().rsplit(")", 1)[1].split()[0] != "S":
@@ -148,8 +150,8 @@ def case(name, body):
 
 def deaths():
     def death(server, client, victim, killed=()):
-        """When @victim dies, its connections are disconnected at the other
-        end, even if the brokers of the @killed sides died before."""
+        """Returns a case: when @victim dies, its peer gets DISCONNECTED for all
+        connections, even if the brokers of the @killed sides died before."""
         def body(began):
             s, c = connected(server, client, 20)
             began += [s, c]
@@ -165,9 +167,9 @@ def deaths():
         return body
 
     def at_once(side, began):
-        """The peers of a dead server are disconnected within half a second
-        by the broker's own clock: before another connection, which is ended
-        after the death, leaves TimeWait."""
+        """The peer of a dead server gets DISCONNECTED within half a second on
+        the broker's own clock: before another connection, which the peer
+        disconnects after the death, leaves TimeWait."""
         rewire()
         s = Talker("here", "serve", HERE, PORT)
         other = Talker("here", "serve", HERE, int(PORT) + 1)
@@ -186,12 +188,13 @@ def deaths():
         words = [line.split(" status")[0] for line in c.said]
         expect("RDMA_CM_EVENT_DISCONNECTED 21" in
                words[:words.index("RDMA_CM_EVENT_TIMEWAIT_EXIT 1")],
-               "not all are disconnected before TIMEWAIT_EXIT", Result(0, "\n".join(c.said)))
+               "not all connections are disconnected before TIMEWAIT_EXIT",
+               Result(0, "\n".join(c.said)))
 
     def together(side):
-        """The client's broker dies first, then the client.  Another process
-        of the user starts the next broker, which says that the client has
-        ended."""
+        """Returns a case: the client's broker dies first, then the client.
+        Another process of the user starts the next broker, which reports that
+        the client has ended."""
         def body(began):
             other = "there" if side == "here" else "here"
             s, c = connected(other, side, 20)
@@ -227,8 +230,8 @@ def deaths():
 
 
 def unlooked():
-    """A program that does not take its events gets the DREQ again and again,
-    and its peer gives up in the end."""
+    """A program that does not take its events gets the DREQ repeatedly, until
+    its peer gives up."""
     def begun(began, **env):
         rewire()
         s = Talker("here", "serve", HERE, PORT)
@@ -265,8 +268,9 @@ def unlooked():
 
 
 def silences():
-    """A peer in another namespace is stopped, or ends, during a transfer.  By
-    the timeouts of its queue pair it would be given up within two seconds."""
+    """A peer in another namespace is stopped, or ends, during a transfer.  With
+    the timeouts of the queue pair alone, the transfer would fail within two
+    seconds."""
     def begun(words, **env):
         lab.unwire()
         lab.wire("v0", 1500, (HERE + "/24",), (THERE + "/24",))
@@ -277,7 +281,8 @@ def silences():
 
     def stopped(began):
         words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "1000000"]
-        pair = server, client = begun(words)  # ten seconds and more
+        # the transfer takes ten seconds or more
+        pair = server, client = begun(words)
         try:
             os.killpg(server.pid, signal.SIGSTOP)
             time.sleep(4)
@@ -285,11 +290,13 @@ def silences():
             expect(client.poll() is None,
                    "the client does not wait for the stopped server")
             os.killpg(server.pid, signal.SIGCONT)
-            # a busy machine takes minutes for all of it
+            # The case does not wait for the end of the transfer, which takes
+            # minutes on a busy machine.
             lab.wait(lambda: t.packets_sent(words[0]) > sent + 1000 or
                      client.poll() is not None, "the transfer does not go on",
                      HANG)
-            expect(client.poll() is None, "the transfer has ended")
+            expect(client.poll() is None,
+                   "the client has ended before the transfer went on")
         finally:
             for p in pair:
                 os.killpg(p.pid, signal.SIGKILL)
@@ -307,22 +314,24 @@ def silences():
         t.finish(server, 5)
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
         expect("no answer from the peer" in r.output and "tries" in r.output,
-               "no sentence says that retries ran out", r)
+               "no message says that the retries ran out", r)
 
     def gone(began):
         pair = begun(asking)
-        keeper = Talker("here", "serve", HERE, PORT)  # so the broker stays
+        # a second client of the broker, so that the broker does not end
+        keeper = Talker("here", "serve", HERE, PORT)
         began.append(keeper)
         keeper.wait("listening")
         os.killpg(pair[0].pid, signal.SIGKILL)
         r = t.finish(pair[1], HANG)
         t.finish(pair[0], 5)
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
-        expect("has ended" in r.output, "no sentence says that the peer has ended", r)
+        expect("has ended" in r.output,
+               "no message says that the peer has ended", r)
 
     def disconnects(began):
-        """rdma_cm says that the peer has left, so the request ends without
-        waiting as long as ADVERB_PATIENCE says."""
+        """The peer has disconnected by rdma_cm, so the request fails at once,
+        not only after the time that ADVERB_PATIENCE says."""
         rewire()
         program = t.program("peer_left")
         s = Talker("here", "serve", HERE, PORT, through=[program])
@@ -333,7 +342,8 @@ def silences():
         expect("RDMA_CM_EVENT_DISCONNECTED" in r.output and
                "status 12" in r.output,
                "the client's request does not end with RETRY_EXC", r)
-        expect("has disconnected" in r.output, "no sentence says so", r)
+        expect("has disconnected" in r.output,
+               "no message says that the peer has disconnected", r)
 
     case("a peer in another namespace disconnects: a sentence about the "
          "request says so", disconnects)
@@ -350,13 +360,13 @@ def rewire():
 
 def loops(side, count, port=PORT, **env):
     r = lab.run(side, [talker, "loop", HERE, port, str(count)], **env)
-    expect(r.status == 0, "not all %d are served" % count,
+    expect(r.status == 0, "not all %d connections are made" % count,
            Result(0, r.output[-2000:]))
 
 
 def many_connections():
-    """Many connections, one after another and at once; the broker keeps no
-    memory for connections that have ended."""
+    """Many connections, one after the other and at once; the brokers keep no
+    memory of connections that have ended."""
     one, many = (300, 1200) if QUICK else (10000, 4000)
 
     def body(began):
@@ -367,20 +377,22 @@ def many_connections():
         done = 0
 
         def connect_at_once():
-            """@many connections at once: as many as can be in TimeWait when
-            connections come one after another.  They all end at once."""
+            """Makes @many connections at once and ends them all at once: as
+            many as can be in TimeWait when connections come one after the
+            other."""
             nonlocal done
             c = Talker("there", "call", HERE, PORT, many)
             began.append(c)
-            # A client that is killed before its last RTU would leave a
-            # connection that is refused, not disconnected.
+            # Wait for the last RTU: if the client were killed before, its
+            # last connection would be rejected, not disconnected.
             done += many
             s.wait("RDMA_CM_EVENT_ESTABLISHED %d " % done)
             c.kill()
             s.wait("RDMA_CM_EVENT_DISCONNECTED %d " % done)
 
         def sizes(number):
-            # This answer comes after all events that wait in the broker.
+            # The broker gives this answer after it has handled all events that
+            # came before.
             s.process.send_signal(signal.SIGUSR1)
             s.wait("has a port %d" % number)
             return resident("here"), resident("there")
@@ -392,11 +404,11 @@ def many_connections():
             done += one
         connect_at_once()
         for b, a in zip(before, sizes(2)):
-            # A connection that was up is in TimeWait for half a second: the
-            # last @many are, and as many others may be.  A struct conv has
-            # less than 512 bytes.
+            # A connection is in TimeWait for half a second after its end: the
+            # last @many connections are, and as many others may be.  A struct
+            # conv has less than 512 bytes.
             expect(a <= b + 512 * 2 * many + (128 << 10),
-                   "a broker has %d bytes, then %d" % (b, a))
+                   "a broker has grown from %d bytes to %d" % (b, a))
     case("%d connections at once, %d one after another, and at once again; "
          "the brokers do not grow" % (many, 4 * one), body)
 
@@ -417,7 +429,8 @@ def many_connections():
         for c in callers:
             c.kill()
         s.wait("RDMA_CM_EVENT_DISCONNECTED %d " % many)
-        expect(lost("here") == 0, "%d datagrams find no room" % lost("here"))
+        expect(lost("here") == 0, "%d datagrams are dropped since a receive "
+               "buffer is full" % lost("here"))
     case("%d connections at once within a host, whose ends die together: no "
          "message is lost" % many, small)
 
@@ -434,7 +447,7 @@ def many_connections():
         c = Talker("here", "call", HERE, PORT, 20)
         began.append(c)
         c.wait("RDMA_CM_EVENT_ROUTE_RESOLVED 20 ")
-        time.sleep(1.2)  # time enough to repeat each message twice
+        time.sleep(1.2)  # in this time each message could be repeated twice
         os.killpg(s.process.pid, signal.SIGCONT)
         s.wait("RDMA_CM_EVENT_ESTABLISHED 20 ")
         os.killpg(s.process.pid, signal.SIGSTOP)
@@ -443,7 +456,7 @@ def many_connections():
         os.killpg(s.process.pid, signal.SIGCONT)
         s.wait("RDMA_CM_EVENT_DISCONNECTED 20 ")
         s.process.send_signal(signal.SIGUSR1)
-        s.wait("has a port")  # so the answers have been sent
+        s.wait("has a port")  # the broker has sent all answers before
         said = lab.datagrams("here") - before
         expect(said == 5 * 20, "%d messages instead of 100" % said)
     case("20 connections to a slow program within a host: no message is sent "
@@ -506,12 +519,12 @@ def refusals():
         c = Talker("there", "call", HERE, PORT, 10, ADVERB_CM_FAST="1")
         began.append(c)
         c.wait("RDMA_CM_EVENT_UNREACHABLE 6 status -110")
-        s.kill()  # the other four were in its backlog
+        s.kill()  # its backlog has the requests of the other four
         c.wait("RDMA_CM_EVENT_REJECTED 4 status 28")
 
     def in_time(began):
-        """The broker has the request before it has the listener, and the
-        listener gets the request."""
+        """The request comes to the broker's socket before the program asks the
+        broker to listen, and the listener gets the request."""
         rewire()
         s = Talker("here", "bind", HERE, PORT)
         began.append(s)
@@ -535,7 +548,8 @@ def refusals():
         rewire()
         r = lab.run("here", [talker, "private-data", HERE, PORT])
         expect_ok(r)
-        expect("bytes of private data" in r.output, "no sentence", r)
+        expect("bytes of private data" in r.output,
+               "no message about the long private data", r)
 
     case("a program that rejects: REJECTED with 28", refused)
     case("a full backlog: further requests are UNREACHABLE, and none is served "
@@ -548,8 +562,8 @@ GID = bytes(10) + b"\xff\xff"
 
 
 def frame(mad, source, **wrong):
-    """A UD datagram for QP1 with an ICRC, as from another host; @wrong names
-    header fields with other values."""
+    """Returns a UD datagram for QP1 with an ICRC, as another host sends it.
+    @wrong names header fields and the wrong values that they get."""
     bth = bytearray((0x64, 0x40, 0xff, 0xff, 0, 0, 0, wrong.get("qpn", 1)))
     bth[0] = wrong.get("opcode", 0x64)
     bth[1] |= wrong.get("pad", 0) << 4
@@ -563,8 +577,8 @@ def frame(mad, source, **wrong):
 
 
 def message(kind, dice):
-    """A message of connection management that is well formed, with ids of no
-    connection."""
+    """Returns a well-formed message of connection management with ids that no
+    connection has."""
     mad = bytearray(256)
     mad[0:4] = 1, 7, 2, 3
     mad[8:16] = dice.randbytes(8)
@@ -627,8 +641,8 @@ def strangers():
                     out.sendto(frame(spoil(message(kind, dice), dice), source,
                                      **wrong), (HERE, 4791))
         loops("there", 20)
-        expect(brokers("here") == before, "the broker has died, seed %d" %
-               seed)
+        expect(brokers("here") == before,
+               "the broker has died, or another runs, seed %d" % seed)
         expect(not any("DISCONNECTED" in line for line in c.said),
                "a stranger ends a connection, seed %d" % seed,
                Result(0, "\n".join(c.said[-5:])))

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections without queue pairs, so that connection management alone notices
- * a peer's end.  Prints a line an event.
+ * talker: makes connections without queue pairs, so that connection management
+ * alone can notice a peer's end.  Prints a line per event.
  *
  *	talker serve ADDRESS PORT           accepts all requests
  *	talker refuse ADDRESS PORT          rejects all requests
  *	talker bind ADDRESS PORT            binds the port, listens on SIGUSR1
  *	talker ignore ADDRESS PORT BACKLOG  listens, and takes no event
  *	talker call ADDRESS PORT COUNT      makes COUNT connections at once
- *	talker call-two ADDRESS PORT COUNT  as call, and one to the next port
- *	talker loop ADDRESS PORT COUNT      makes COUNT, one after another
+ *	talker call-two ADDRESS PORT COUNT  as call, and one connection to the
+ *	                                    next port
+ *	talker loop ADDRESS PORT COUNT      makes COUNT connections, one after
+ *	                                    the other
  *	talker private-data ADDRESS PORT    connects to itself, with the longest
- *	                                    private data; longer data fails
+ *	                                    private data, after it has checked
+ *	                                    that longer data is refused
  *
- * All but the last two stay until they are killed.  A line has the event, how
- * many such events there were, and the status.  On SIGUSR1 a talker asks the
- * broker for a port and prints that it has the port: the broker has then taken
- * all messages that came before.  On SIGUSR1 "call-two" instead disconnects the
- * connection to the next port, and prints the events of it.
+ * All modes but the last two run until the process is killed.  A line has the
+ * event, how many events of this type there have been, and the status.  On
+ * SIGUSR1 a talker asks the broker for a port and prints that it has the port:
+ * by then the broker has taken all messages that came before the question.  In
+ * the modes "bind" and "call-two" SIGUSR1 instead has the talker listen, or
+ * disconnect the connection to the next port.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -103,7 +107,8 @@ static void listen_late(void)
 	bound_id = NULL;
 }
 
-/* The next step of a conversation; true when the connection is over. */
+/* Makes the next step of a connection after this event.  Returns whether the
+ * connection is over. */
 static bool answer_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 			 bool refuses)
 {
@@ -132,7 +137,7 @@ static bool answer_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 	       (event == RDMA_CM_EVENT_CONNECT_REQUEST && refuses);
 }
 
-/* Binds an id to any port, which only the broker can answer. */
+/* Binds an id to a port that the broker chooses, and so waits for its answer. */
 static void ask_for_port(void)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -158,7 +163,9 @@ static void *await_signals(void *usr1)
 	return NULL;
 }
 
-/* Takes, prints and answers one event of *whose.  Returns the event. */
+/* Takes, prints and answers one event, and destroys its id, unless that is
+ * second_id, if the connection is over.  Returns the event's type, and sets
+ * *whose to its id, which may be destroyed. */
 static enum rdma_cm_event_type take_event(bool refuses,
 					  struct rdma_cm_id **whose)
 {
@@ -199,7 +206,8 @@ static void loop(struct sockaddr_storage *to, int count)
 	}
 }
 
-/* Expects that a call failed with EINVAL since its private data is too long. */
+/* Expects that a call failed with EINVAL because its private data is too long.
+ */
 static void expect_too_long(const char *what, int result)
 {
 	if (result != -1 || errno != EINVAL) {

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests rdma_cm on iWARP devices: its tools and perftest -R, over lo and
-between two namespaces; peers that this script plays on a socket of TCP."""
+"""Tests rdma_cm on iWARP devices: the tools of librdmacm and perftest -R, over
+lo and between two namespaces, and peers that this script plays on a plain TCP
+socket."""
 
 import os
 import re
@@ -23,7 +24,7 @@ t = system.Suite(__doc__)
 lab = netlab.Lab(t)
 LO = {"ADVERB_DEVICES": "iwarp:lo"}
 LINK = {"ADVERB_DEVICES": "iwarp:v0"}
-HERE = "10.1.0.1"  # of lab.interface()
+HERE = "10.1.0.1"  # the address that lab.interface() gives to `here`
 
 TOOLS = (
     (["rping", "-C", "20", "-V"], ""),
@@ -37,13 +38,13 @@ TOOLS = (
 PERFTEST = [[tool, "-n", "200"] for tool in
             ("ib_write_bw", "ib_write_lat", "ib_read_bw", "ib_read_lat",
              "ib_send_bw", "ib_send_lat")]
-# How the two ends may start MPA.
+# Values of ADVERB_MPA: the ways in which an end may start MPA.
 STARTS = ("", "rev1", "nocrc", "markers", "client-server",
           "rev1,markers", "nocrc,markers,client-server")
 REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
 MARKERS, CRC, REJECT, ENHANCED = 0x80, 0x40, 0x20, 0x10
 PEER_TO_PEER = 0x8000
-DEADLINE = 10  # seconds, for a request
+DEADLINE = 10  # seconds in which adverb expects a peer's MPA frame or first FPDU
 
 
 def frame(key, flags, revision, private):
@@ -51,7 +52,8 @@ def frame(key, flags, revision, private):
 
 
 def request(private=b"", ird=4, ord_=4):
-    """An enhanced request of the peer-to-peer model that takes an FPDU."""
+    """Returns an enhanced MPA request in the peer-to-peer model; the first
+    FPDU may be a zero-length FPDU."""
     return frame(REQUEST, CRC | ENHANCED, 2,
                  struct.pack(">HH", PEER_TO_PEER | 0x4000 | ird, ord_) + private)
 
@@ -66,14 +68,15 @@ def read_exactly(s, count):
 
 
 def read_frame(s):
-    """Returns the flags, the revision and the private data of a frame."""
+    """Returns the key, the flags, the revision and the private data of an MPA
+    frame."""
     head = read_exactly(s, 20)
     flags, revision, count = struct.unpack(">BBH", head[16:])
     return head[:16], flags, revision, read_exactly(s, count)
 
 
 def is_closed(s, seconds=HANG):
-    """Whether the peer closes the connection in that time."""
+    """Returns whether the peer closes the connection within @seconds."""
     s.settimeout(seconds)
     try:
         while s.recv(4096):
@@ -93,7 +96,7 @@ def case(name, body, program="rdma_cm"):
 
 
 class Server:
-    """A program that listens here on a port of its own."""
+    """A program that listens in the namespace `here` on a port of its own."""
 
     def __init__(self, argv, **env):
         lab.port += 1
@@ -103,7 +106,7 @@ class Server:
             "here", [w.replace("%", str(self.port)) for w in argv],
             **dict(LO, **env))
         lab.wait(lambda: lab.is_listening("here", self.port) or
-                 self.process.poll() is not None, "nobody listens", HANG)
+                 self.process.poll() is not None, "the server does not listen", HANG)
 
     def connect(self):
         s = socket.create_connection(("127.0.0.1", self.port))
@@ -117,7 +120,7 @@ class Server:
 
 
 RPING = ["rping", "-s", "-a", "127.0.0.1", "-p", "%", "-C", "3", "-v"]
-# It serves one client after the other.
+# With -P, rping serves many clients.
 RPING_MANY = ["rping", "-s", "-P", "-a", "127.0.0.1", "-p", "%", "-v"]
 
 
@@ -130,8 +133,8 @@ def tools():
     def tool(argv, want):
         r = t.pair(argv, ["--address", "127.0.0.1"], **LO)
         expect_ok(r)
-        expect(want in r.output, "it does not say " + want, r)
-        expect("adverb:" not in r.output, "something is explained", r)
+        expect(want in r.output, "the tool does not print: " + want, r)
+        expect("adverb:" not in r.output, "adverb prints a message", r)
 
     def perftest(argv):
         r = t.pair(argv + ["-R"], ["--address", "127.0.0.1"],
@@ -140,7 +143,8 @@ def tools():
         check_rows(r)
 
     def perftest_held():
-        """The server listens again when the client has called already."""
+        """perftest's server listens a second time, after the client has already
+        tried to connect."""
         r = t.pair(["ib_write_bw", "-n", "200", "-R"],
                    ["--address", "127.0.0.1"],
                    **t.paced(PACE_HELD="300", **LO))
@@ -148,11 +152,12 @@ def tools():
         check_rows(r)
 
     def at_once():
-        """The passive side takes more requests at once than may wait."""
+        """More requests come at once than the backlog holds, and no connection
+        is refused."""
         r = t.pair(["cmtime", "-c", "1000"], ["--address", "127.0.0.1"], **LO)
         expect_ok(r)
         expect("REJECTED" not in r.output, "a connection is refused", r)
-        expect("adverb:" not in r.output, "something is explained", r)
+        expect("adverb:" not in r.output, "adverb prints a message", r)
 
     def across(argv):
         with lab.interface():
@@ -196,13 +201,14 @@ def refusals():
     def datagrams():
         r = lab.run("here", ["udaddy"], **LO)
         expect(r.status != 0 and "iWARP has connections only" in r.output,
-               "it is not told of UD", r)
+               "the program succeeds, or no message is about datagrams", r)
 
     def nobody():
         r = client_of(9)
         expect(r.status != 0 and "no program listens" in r.output and
                "RDMA_CM_EVENT_REJECTED" in r.output,
-               "it is not told that no program listens", r)
+               "the client is not rejected, or no message says that no program "
+               "listens", r)
 
     def port_in_use():
         s = Server(RPING_MANY)
@@ -210,12 +216,13 @@ def refusals():
                              str(s.port)], **LO)
         s.end(kill=True)
         expect(r.status != 0 and "in use by another" in r.output,
-               "the port is not refused", r)
+               "the program succeeds, or no message says that the port is in "
+               "use", r)
 
     def port_again():
         for _ in range(2):
             s = Server(RPING)
-            lab.port -= 1  # the same for the next
+            lab.port -= 1  # the next server gets the same port
             expect_ok(client_of(s.port))
             s.end()
         lab.port += 1
@@ -252,22 +259,24 @@ def played_servers():
             s = accept(listener)
             key, flags, revision, private = read_frame(s)
             expect(key == REQUEST and revision == 2 and
-                   flags == CRC | ENHANCED, "the request is another: %r" %
+                   flags == CRC | ENHANCED, "the request has other fields: %r" %
                    ((key, flags, revision, private),))
             ird, ord_ = struct.unpack(">HH", private[:4])
             expect(ird & 0xc000 == 0xc000 and ord_ & 0xc000 == 0xc000,
-                   "it is not peer-to-peer with each kind")
+                   "the request does not offer each kind of first FPDU")
             s.sendall(frame(REPLY, CRC | REJECT | ENHANCED, 2,
                             bytes(4) + b"go away"))
-            expect(is_closed(s), "it does not close the connection")
+            expect(is_closed(s), "the client does not close the connection")
         r = played(play)
         expect("RDMA_CM_EVENT_REJECTED" in r.output and
-               "rejects the connection" in r.output, "it is not rejected", r)
+               "rejects the connection" in r.output,
+               "the client does not report the rejection", r)
 
     def old_peer():
         def play(listener):
             s = accept(listener)
-            expect(read_frame(s)[2] == 2, "the first request is not of rev. 2")
+            expect(read_frame(s)[2] == 2,
+                   "the first request is not of revision 2")
             s.close()
             s = accept(listener)
             key, flags, revision, private = read_frame(s)
@@ -276,7 +285,8 @@ def played_servers():
             s.sendall(frame(REPLY, CRC | REJECT, 1, b""))
             is_closed(s)
         r = played(play)
-        expect("rejects the connection" in r.output, "it is not rejected", r)
+        expect("rejects the connection" in r.output,
+               "the client does not report the rejection", r)
 
     def greedy():
         def play(listener):
@@ -288,28 +298,29 @@ def played_servers():
             # an untagged, last DDP segment of RDMAP's Terminate
             expect(fpdu[2] & 0xc0 == 0x40 and fpdu[3] & 0xf == 7,
                    "the FPDU is no Terminate: " + fpdu.hex())
-            expect(is_closed(s), "it does not close the connection")
+            expect(is_closed(s), "the client does not close the connection")
         r = played(play)
         expect(r.status != 0 and "more RDMA READs" in r.output,
-               "it does not say why", r)
+               "the client succeeds, or prints no reason", r)
 
     def junk():
         def play(listener):
             s = accept(listener)
             s.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-            expect(is_closed(s), "it does not close the connection")
+            expect(is_closed(s), "the client does not close the connection")
         r = played(play)
         expect(r.status != 0 and "MPA cannot begin" in r.output,
-               "it does not say why", r)
+               "the client succeeds, or prints no reason", r)
 
     def silence():
         def play(listener):
             s = accept(listener)
             read_frame(s)
-            expect(is_closed(s), "it does not close the connection")
+            expect(is_closed(s), "the client does not close the connection")
         began = time.monotonic()
         r = played(play)
-        expect("RDMA_CM_EVENT_UNREACHABLE" in r.output, "it waits", r)
+        expect("RDMA_CM_EVENT_UNREACHABLE" in r.output,
+               "the client does not give up", r)
         t.note("given up after %d s" % (time.monotonic() - began))
 
     case("a peer rejects with private data", reject, "rping")
@@ -328,7 +339,7 @@ def played_clients():
         peer.sendall(request())
         key, flags, revision, private = read_frame(peer)
         expect(key == REPLY and revision == 2 and
-               flags == CRC | ENHANCED, "the reply is another: %r" %
+               flags == CRC | ENHANCED, "the reply has other fields: %r" %
                ((key, flags, revision, private),))
         ird, _ = struct.unpack(">HH", private)
         expect(ird & PEER_TO_PEER, "the reply is not peer-to-peer")
@@ -338,22 +349,26 @@ def played_clients():
                "CONNECT_ERROR" in r.output, "the server does not end", r)
 
     def mute():
-        """An accepted peer that never sends its first FPDU is given up."""
+        """The server gives up an accepted peer that sends no first FPDU."""
         s = Server(RPING)
         peer = s.connect()
         peer.sendall(request())
         expect(read_frame(peer)[0] == REPLY, "there is no reply")
-        expect(is_closed(peer, DEADLINE + 5), "the connection stays")
+        expect(is_closed(peer, DEADLINE + 5),
+               "the server does not close the connection in time")
         r = s.end()
-        expect("CONNECT_ERROR" in r.output, "the server is not told", r)
+        expect("CONNECT_ERROR" in r.output,
+               "the server gets no CONNECT_ERROR", r)
 
     def strangers():
-        """Connections that start no MPA end in time, and others are served."""
+        """The server closes connections that do not start MPA in time, and
+        serves other connections meanwhile."""
         s = Server(RPING_MANY)
         junk, silent, slow = s.connect(), s.connect(), s.connect()
         junk.sendall(b"GET / HTTP/1.1\r\n\r\n")
         began = time.monotonic()
-        expect(is_closed(junk, 5), "junk does not end the connection")
+        expect(is_closed(junk, 5),
+               "the server does not close the connection that sends junk")
         whole = request()
         sent = 0
         r = client_of(s.port)
@@ -371,7 +386,8 @@ def played_clients():
         expect_ok(r)
 
     def flood():
-        """Many connections without a request do not keep others out."""
+        """Many connections without an MPA request do not keep other clients
+        from being served."""
         s = Server(RPING_MANY)
         peers = [s.connect() for _ in range(300)]
         r = client_of(s.port)
@@ -393,7 +409,8 @@ def played_clients():
         served = s.end(kill=True)
         r.output += served.output
         expect_ok(r)
-        expect(cpu < 50, "it computes while it has no descriptors", r)
+        expect(cpu < 50,
+               "the server uses the processor while it has no descriptors", r)
 
     case("the reply to a request", accepted, "rping")
     case("an accepted peer sends nothing", mute, "rping")
@@ -416,7 +433,8 @@ def deaths():
         r = t.finish(pair[1 - victim], HANG)
         t.finish(pair[victim], HANG)
         expect("DISCONNECT" in r.output and r.output.count("ping data") > 3,
-               "the other end is not told", r)
+               "the other end gets no DISCONNECTED, or few pings came before",
+               r)
 
     case("the server is killed", lambda: death(0), "rping")
     case("the client is killed", lambda: death(1), "rping")

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * connectcheck: rdma_cm on iWARP devices, both ends in one process.  Prints a
- * line a case.  The last cases destroy ids while other threads connect them.
+ * connectcheck: tests rdma_cm on iWARP devices, with both ends in one process.
+ * Prints a line per case.  The last case destroys ids while other threads connect
+ * and accept.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -43,8 +44,8 @@ static void expect_data(const struct rdma_cm_event *e, const char *data)
 	       !memcmp(p->private_data, data, strlen(data)));
 }
 
-/* Up to the request, with private data; the caller has 3 responder resources
- * and an initiator depth of 2. */
+/* Connects, with private data, up to the event of the request; the caller offers
+ * 3 responder resources and an initiator depth of 2. */
 static void call_with_data(const char *listens, const char *called)
 {
 	struct rdma_conn_param p = with_data(hello);
@@ -93,7 +94,7 @@ static void close_all(void)
 	for (int side = 0; side < SIDES; side++)
 		if (id[side] && id[side]->qp)
 			rdma_destroy_qp(id[side]);
-	/* the events of queue pairs that had a connection */
+	/* rdma_destroy_qp of a connected queue pair has given events */
 	for (int side = 0; side < SIDES; side++) {
 		struct rdma_cm_event *e;
 
@@ -178,7 +179,7 @@ static void a_request_is_rejected_if_there_is_no_queue_pair(void)
 	close_all();
 }
 
-/* Either side disconnects, and both get the event once. */
+/* Each side in turn disconnects first, and both sides get the event once. */
 static void a_disconnect_is_told_to_both(void)
 {
 	for (int side = 0; side < SIDES; side++) {
@@ -195,7 +196,8 @@ static void a_disconnect_is_told_to_both(void)
 	}
 }
 
-/* One side destroys its id or its queue pair, and the other is told. */
+/* One side destroys its id or its queue pair, and the other side gets
+ * DISCONNECTED. */
 static void an_end_without_a_disconnect_is_told(void)
 {
 	for (int i = 0; i < 4; i++) {
@@ -218,7 +220,7 @@ static void an_end_without_a_disconnect_is_told(void)
 	}
 }
 
-/* The program destroys the queue pair without a word to rdma_cm. */
+/* The program destroys the queue pair by verbs, without a call of rdma_cm. */
 static void the_end_of_a_queue_pair_is_told_to_both(void)
 {
 	struct ibv_qp *qp;
@@ -266,7 +268,8 @@ static void a_port_is_reserved_when_it_is_bound(void)
 	EXPECT(!rdma_destroy_id(second));
 }
 
-/* A child of fork has copies of the descriptors, which keep nothing open. */
+/* A child of fork has copies of the descriptors, which must not keep the
+ * listener open. */
 static void a_child_of_fork_keeps_no_listener(void)
 {
 	struct rdma_conn_param p = param();
@@ -292,8 +295,7 @@ static void a_child_of_fork_keeps_no_listener(void)
 
 static uint16_t port_of_many;
 
-/* Answers each request, and destroys each id that it has accepted when its
- * connection ends. */
+/* Accepts each request, and destroys the id when its connection ends. */
 static void *serve_many(void *channel_of_many)
 {
 	struct rdma_conn_param p = param();
@@ -318,7 +320,8 @@ static void *serve_many(void *channel_of_many)
 			   type == RDMA_CM_EVENT_CONNECT_ERROR) {
 			struct ibv_qp *qp = i->qp;
 
-			/* the id first: its event may wait */
+			/* The id is destroyed first: an event of it may still
+			 * wait in the channel. */
 			rdma_destroy_id(i);
 			ibv_destroy_qp(qp);
 		} else if ((unsigned)type > RDMA_CM_EVENT_TIMEWAIT_EXIT) {
@@ -341,7 +344,8 @@ static void take_next(struct rdma_event_channel *c)
 	rdma_ack_cm_event(next_event(c));
 }
 
-/* Connects, and destroys the id after a pause that grows by the round. */
+/* Connects, and destroys the id after a pause that differs from round to round.
+ */
 static void *call_many(void *arg)
 {
 	unsigned number = (unsigned)(uintptr_t)arg;
@@ -390,7 +394,7 @@ static void ids_are_destroyed_at_any_time(void)
 		NEED(!pthread_create(&callers[i], NULL, call_many, (void *)i));
 	for (int i = 0; i < CALLERS; i++)
 		pthread_join(callers[i], &result);
-	/* a last connection, whose end comes after those of the others */
+	/* a last connection, which ends after all others have ended */
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
 	give_qp(id[ACTIVE]);
 	EXPECT(!rdma_connect(id[ACTIVE], NULL));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * streamcheck: queue pairs of an iWARP device over TCP connections that this
- * program makes itself, without rdma_cm and without MPA's start-up, so that the
- * peer may also be a plain socket.  Prints a line a case.
+ * streamcheck: tests queue pairs of an iWARP device over TCP connections that
+ * this program makes itself, without rdma_cm and without MPA's start-up, so that
+ * the peer may also be a plain socket.  Prints a line per case.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -34,7 +34,7 @@
 
 static const struct verbs_iwarp *calls;
 
-/* One end, and the news of its connection. */
+/* One end, and how often its connection has become ready and has ended. */
 struct end {
 	struct endpoint e;
 	_Atomic int ready, ended;
@@ -50,7 +50,7 @@ static void hear(void *arg, enum host_stream_news what)
 		x->ended++;
 }
 
-/* A TCP connection over loopback, neither end of which blocks. */
+/* Makes a TCP connection over loopback; both ends are non-blocking. */
 static void connect_pair(int fd[2])
 {
 	struct sockaddr_in at = {.sin_family = AF_INET};
@@ -109,7 +109,7 @@ static void close_ends(struct end *x, int n)
 		endpoint_close(&x[i].e);
 }
 
-/* x[0] has the initiator's end, x[1] the responder's. */
+/* Opens two connected ends: x[0] is the initiator, x[1] the responder. */
 static void open_both(struct end x[2])
 {
 	int fd[2];
@@ -121,7 +121,7 @@ static void open_both(struct end x[2])
 	}
 }
 
-/* One end, whose peer is the socket *peer; the end is the responder. */
+/* Opens one end, the responder, whose peer is the socket *peer. */
 static void open_one(struct end *x, int *peer)
 {
 	int fd[2];
@@ -141,7 +141,8 @@ static int64_t now_ms(void)
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Waits for a word of the news, without a poll of a CQ. */
+/* Waits until *word, a count of a struct end, is not 0, and polls no CQ: a thread
+ * of the library must report the change.  Returns false after WAIT_MS. */
 static bool await_news(_Atomic int *word)
 {
 	int64_t until = now_ms() + WAIT_MS;
@@ -225,7 +226,8 @@ static void transfer_sizes(void)
 		post(&x[0], IBV_WR_RDMA_WRITE, m.mr[0], n, &x[1], m.mr[1]);
 		EXPECT(completes(&x[0], IBV_WC_SUCCESS));
 		post_receive(&x[1], m.mr[1], BIG);
-		/* behind the WRITE, so the WRITE has been placed too */
+		/* The SEND comes after the WRITE, so when the SEND has
+		 * completed at the peer, the WRITE's bytes are placed. */
 		post(&x[0], IBV_WR_SEND, m.mr[0], 1, &x[1], NULL);
 		EXPECT(completes(&x[0], IBV_WC_SUCCESS));
 		EXPECT(completes(&x[1], IBV_WC_SUCCESS));
@@ -288,8 +290,8 @@ static void serve_many(void)
 	}
 }
 
-/* A peer that reads nothing fills the send queue and no memory; when it reads,
- * every byte comes. */
+/* While the peer reads nothing, WRITEs stay in the send queue, and are not copied
+ * into memory without limit; when the peer reads, every byte comes. */
 static void meet_slow_peer(void)
 {
 	struct memory m;
@@ -303,7 +305,7 @@ static void meet_slow_peer(void)
 
 	connect_pair(fd);
 	open_end(&x[0]);
-	open_end(&x[1]); /* for its memory's keys alone */
+	open_end(&x[1]); /* only for the rkey of its memory */
 	open_memory(&m, x);
 	s.fd = fd[0];
 	s.arg = &x[0];
@@ -331,7 +333,8 @@ static void meet_slow_peer(void)
 	close_ends(x, 2);
 }
 
-/* Returns how many bytes come to a socket until its end. */
+/* Returns how many bytes the socket receives until the peer's FIN, or 0 if the
+ * connection fails. */
 static uint64_t count_bytes(int fd)
 {
 	static uint8_t sink[65536];
@@ -344,8 +347,9 @@ static uint64_t count_bytes(int fd)
 	return n ? 0 : got;
 }
 
-/* WRITEs that have completed although the peer has read nothing: their bytes
- * come also if the queue pair is destroyed, or the process ends. */
+/* Posts WRITEs and waits until all have completed, although the peer has read
+ * nothing.  Their bytes must come also if the program then destroys the queue
+ * pair, or ends. */
 static void post_ahead(struct end *x, struct memory *m, const struct end *other,
 		       int fd)
 {
@@ -355,7 +359,7 @@ static void post_ahead(struct end *x, struct memory *m, const struct end *other,
 
 	int small = 4096, done = 0;
 
-	/* the kernel takes a small part of these WRITEs */
+	/* a buffer that holds only a small part of these WRITEs */
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
 	NEED(!calls->open(x->e.ctx, x->e.qp->qp_num, &s));
 	for (int i = 0; i < AHEAD; i++)
@@ -422,7 +426,7 @@ static void end_in_order(void)
 	post_receive(&x[1], x[1].e.mr, 64);
 	post_receive(&x[1], x[1].e.mr, 64);
 	post(&x[0], IBV_WR_SEND, x[0].e.mr, 64, &x[1], NULL);
-	/* another's connection: nothing happens */
+	/* calls with another connection's argument have no effect */
 	calls->close(x[0].e.ctx, x[0].e.qp->qp_num, &x[1]);
 	calls->abort(x[0].e.ctx, x[0].e.qp->qp_num, &x[1]);
 	calls->close(x[0].e.ctx, x[0].e.qp->qp_num, &x[0]);
@@ -480,8 +484,8 @@ static void fail_by_program(void)
 	close_ends(x, 2);
 }
 
-/* RESET of a queue pair in RTS: the connection has ended, and the queue pair
- * takes another. */
+/* RESET of a queue pair in RTS ends its connection, and the queue pair takes
+ * another connection. */
 static void reset_and_again(void)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET, .port_num = 1};
@@ -519,8 +523,8 @@ static void meet_rst(void)
 	endpoint_close(&x.e);
 }
 
-/* Returns where the last FPDU of n bytes begins; -1: the bytes end within an
- * FPDU, or there is none. */
+/* Returns the offset of the last FPDU in the n bytes at p; -1: there is no FPDU,
+ * or the bytes end within an FPDU. */
 static ssize_t last_fpdu(const uint8_t *p, ssize_t n)
 {
 	ssize_t at = 0, last = -1;
@@ -533,7 +537,7 @@ static ssize_t last_fpdu(const uint8_t *p, ssize_t n)
 	return at == n ? last : -1;
 }
 
-/* An initiator answers an FPDU with a wrong CRC by a Terminate, and then by
+/* An initiator answers an FPDU with a wrong CRC by a Terminate, and then by a
  * FIN. */
 static void meet_junk(void)
 {
@@ -562,8 +566,8 @@ static void meet_junk(void)
 	endpoint_close(&x.e);
 }
 
-/* A responder that has found no FPDU right sends none (RFC 5044 7.1.2): it ends
- * the connection alone. */
+/* A responder that has received no valid FPDU sends no FPDU (RFC 5044 7.1.2), and
+ * so no Terminate: it only closes the connection. */
 static void meet_junk_first(void)
 {
 	uint8_t junk[256] = {0}, answer[16];
@@ -580,8 +584,8 @@ static void meet_junk_first(void)
 	endpoint_close(&x.e);
 }
 
-/* A peer that sends no FPDU at all ends with its time; one that sends in time
- * stays. */
+/* A connection whose peer sends no FPDU within ready_within_ns ends; a connection
+ * whose peer sends an FPDU in time stays. */
 static void meet_silence(void)
 {
 	struct stream_config c = config_of(true);
@@ -610,8 +614,8 @@ static void meet_silence(void)
 	close_ends(x, 2);
 }
 
-/* A child of fork has a copy of the socket, and the peer sees the end all the
- * same. */
+/* A child of fork has a copy of the socket, and yet the peer sees the end of the
+ * connection. */
 static void end_beside_a_child(void)
 {
 	struct stream_config c = config_of(true);
@@ -644,7 +648,8 @@ static void end_beside_a_child(void)
 	endpoint_close(&x.e);
 }
 
-/* The responder's reply precedes its FPDUs. */
+/* The bytes that the caller gives with the connection, a responder's MPA reply,
+ * are sent before any FPDU. */
 static void send_first_bytes(void)
 {
 	struct end x;
@@ -684,15 +689,15 @@ static void refuse_misuse(void)
 	c.ulpdu_max = 1;
 	s.arg = &x[0];
 	EXPECT(calls->open(x[0].e.ctx, x[0].e.qp->qp_num, &s) == -EINVAL);
-	EXPECT(fcntl(fd[0], F_GETFD) >= 0); /* it is still ours */
+	EXPECT(fcntl(fd[0], F_GETFD) >= 0); /* the socket is still open */
 	c = config_of(false);
 	EXPECT(!calls->open(x[0].e.ctx, x[0].e.qp->qp_num, &s));
 	endpoint_close(&x[0].e);
 	close(fd[1]);
 }
 
-/* The program puts a file of its own in the place of the socket: the file stays
- * as it is, and the connection ends. */
+/* The program puts a file of its own in the place of the socket, by dup2: the
+ * library does not write to the file, and the connection ends. */
 static void lose_socket(void)
 {
 	struct end x;
@@ -731,7 +736,7 @@ static void *poll_on(void *arg)
 	return NULL;
 }
 
-/* Connections come and go while another thread polls. */
+/* Connections begin and end while another thread polls. */
 static void churn_beside_poll(void)
 {
 	struct end x[2], y[2];

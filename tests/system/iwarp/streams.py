@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Queue pairs of iWARP devices over TCP connections, without rdma_cm."""
+"""Tests queue pairs of iWARP devices over TCP connections, without rdma_cm."""
 
 import sys
 

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * deny_syscall WORD... -- PROGRAM...: runs a program under a seccomp filter.
- * The filter refuses system calls, as a sandbox or an old kernel does.
+ * deny_syscall WORD... -- PROGRAM...: runs a program under a seccomp filter for
+ * each WORD.  The filters refuse system calls, as a sandbox or an old kernel
+ * does.
  *
  *	ipv6	socket() makes no AF_INET6 socket
- *	bpf	no BPF program chooses the socket of an SO_REUSEPORT group
- *	fork	no child process; threads are allowed
- *	batches	no UDP_SEGMENT and no UDP_GRO
- *	vm	no process_vm_writev
- *	memfd	no memfd_create
- *	rcvbuf	no receive buffer but the default
- *	msync	no msync
+ *	bpf	SO_ATTACH_REUSEPORT_CBPF fails, so no BPF program can choose the
+ *		socket of an SO_REUSEPORT group
+ *	fork	no child process can be made; threads are allowed
+ *	batches	setsockopt refuses UDP_SEGMENT and UDP_GRO
+ *	vm	process_vm_writev fails
+ *	memfd	memfd_create fails
+ *	rcvbuf	setsockopt refuses to change the size of a receive buffer
+ *	msync	msync fails
  *	debug	five calls outside systemd's @system-service kill the process
- *	signalfd	no signalfd
+ *	signalfd	signalfd fails
  *	flags	memfd_create refuses the flags of later kernels
- *	CALL=ENOSYS, CALL=EPERM, CALL=EINVAL	that call, which is in the table
- *		calls[], fails with that error
+ *	CALL=ENOSYS, CALL=EPERM, CALL=EINVAL	CALL, which must be in the table
+ *		calls[], fails with this error
+ *
+ * Exit status 77: the filter cannot be installed here.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -40,7 +44,7 @@
 /* Skips n instructions unless the loaded word is k. */
 #define UNLESS(k, n) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 0, n)
 
-/* Lets one call fail with the error e, whatever its arguments. */
+/* Makes one call fail with the error e, whatever its arguments. */
 #define REFUSE(call, e)                                                        \
 	LOAD(offsetof(struct seccomp_data, nr)), UNLESS(call, 1), FAIL(e), ALLOW
 
@@ -69,7 +73,9 @@ static struct sock_filter no_bpf[] = {
 static struct sock_filter no_fork[] = {
 	LOAD(offsetof(struct seccomp_data, nr)),
 	UNLESS(SYS_clone3, 1),
-	FAIL(ENOSYS), /* its flags lie in memory: glibc then calls clone */
+	/* A filter cannot read the flags of clone3, which lie in memory.  After
+	 * ENOSYS glibc calls clone instead. */
+	FAIL(ENOSYS),
 	UNLESS(SYS_clone, 3),
 	LOAD(ARG(0)),
 	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0),
@@ -107,7 +113,7 @@ static struct sock_filter no_rcvbuf[] = {
 
 static struct sock_filter no_msync[] = {REFUSE(SYS_msync, EPERM)};
 
-/* The calls outside @system-service that a library may make. */
+/* Calls outside @system-service that a library might make. */
 static struct sock_filter no_debug[] = {
 	LOAD(offsetof(struct seccomp_data, nr)),
 	DIE(SYS_bpf),
@@ -120,7 +126,8 @@ static struct sock_filter no_debug[] = {
 
 static struct sock_filter no_signalfd[] = {REFUSE(SYS_signalfd4, EPERM)};
 
-/* MFD_CLOEXEC and MFD_ALLOW_SEALING are as old as the call. */
+/* Only MFD_CLOEXEC and MFD_ALLOW_SEALING, which are as old as memfd_create, are
+ * allowed. */
 static struct sock_filter no_flags[] = {
 	LOAD(offsetof(struct seccomp_data, nr)),
 	UNLESS(SYS_memfd_create, 3),
@@ -167,7 +174,7 @@ static const struct {
 	uint32_t value;
 } errors[] = {{"ENOSYS", ENOSYS}, {"EPERM", EPERM}, {"EINVAL", EINVAL}};
 
-/* Installs the filter for @what, CALL=ERROR.  0, or -1 with errno. */
+/* Installs the filter for @what, CALL=ERROR.  Returns 0, or -1 with errno. */
 static int forbid_call(const char *what)
 {
 	size_t call = 0, error = 0, length = strcspn(what, "=");
@@ -210,7 +217,7 @@ static const struct {
 	{"flags", {sizeof(no_flags) / sizeof(no_flags[0]), no_flags}},
 };
 
-/* Installs the filter of one word.  0, or -1 with errno. */
+/* Installs the filter of one word.  Returns 0, or -1 with errno. */
 static int forbid_word(const char *name)
 {
 	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)

@@ -9,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Printed on stdout: stderr belongs to the explanations under test. */
+/* Ends the program with a message on stdout unless @good; stderr has only the
+ * messages of adverb that a test checks. */
 static void need(bool good, const char *what)
 {
 	if (good)
@@ -19,8 +20,8 @@ static void need(bool good, const char *what)
 	exit(1);
 }
 
-/* The files of endpoint_memory, which stay open while their memory is mapped,
- * so that peers can open them by /proc. */
+/* The memfds of endpoint_memory.  They stay open while their memory is mapped, so
+ * that peers can open them through /proc. */
 static struct {
 	void *at;
 	int fd;
@@ -254,7 +255,8 @@ bool endpoint_wait(struct endpoint *e, struct ibv_wc *wc)
 	do {
 		n = ibv_poll_cq(e->cq, 1, wc);
 		need(n >= 0, "ibv_poll_cq");
-		/* time in which the process does not run does not count */
+		/* The limit is processor time: time in which the thread does
+		 * not run does not count. */
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 		now_ms = (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 		if (end_ms == 0)

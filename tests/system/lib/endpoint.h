@@ -3,8 +3,10 @@
  * endpoint: one end of an RC connection, for test programs.
  *
  * All functions call the public verbs; the program is built against the
- * system's headers and runs under `adverb run`.  A verb that fails here ends
- * the program with a sentence on stdout.  One thread, no lock.
+ * system's headers and runs under `adverb run`.  If a verb fails in one of these
+ * functions, the program prints a message on stdout and exits with status 1.  No
+ * function takes a lock: one thread uses an endpoint at a time, and one thread
+ * calls endpoint_memory and endpoint_memory_free.
  */
 #ifndef TESTS_SYSTEM_LIB_ENDPOINT_H
 #define TESTS_SYSTEM_LIB_ENDPOINT_H
@@ -15,67 +17,76 @@
 #include <stdint.h>
 
 enum {
-	ENDPOINT_SIZE = 8192,	  /* bytes of a region */
-	ENDPOINT_WAIT_MS = 20000, /* processor time of endpoint_wait */
-	ENDPOINT_GUARD = 0xC5,	  /* fills the pages around a region */
-	ENDPOINT_FILL = 0x3A,	  /* fills a region */
-	ENDPOINT_GID_INDEX = 1,	  /* IPv4, RoCEv2 */
-	ENDPOINT_DEPTH = 64,	  /* requests of each queue */
+	ENDPOINT_SIZE = 8192,	  /* size of a region, in bytes */
+	ENDPOINT_WAIT_MS = 20000, /* limit of endpoint_wait: processor time */
+	ENDPOINT_GUARD = 0xC5,	  /* the byte that fills the guard pages */
+	ENDPOINT_FILL = 0x3A,	  /* the byte that fills a new region */
+	ENDPOINT_GID_INDEX = 1,	  /* index of the GID: IPv4, RoCEv2 */
+	ENDPOINT_DEPTH = 64,	  /* depth of send and receive queue, in requests */
 	ENDPOINT_ALL_REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 			      IBV_ACCESS_REMOTE_ATOMIC,
 };
 
-/* Owns all objects that it points to, from endpoint_open to endpoint_close. */
+/* One end of a connection, with its objects.  endpoint_open makes the objects,
+ * and endpoint_close destroys them. */
 struct endpoint {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel; /* the channel of cq */
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
-	struct ibv_mr *mr;
+	struct ibv_cq *cq; /* of both queues, for 4 * ENDPOINT_DEPTH entries */
+	struct ibv_qp *qp; /* RC; all requests are signaled */
+	struct ibv_mr *mr; /* the registered region */
 	uint8_t *map; /* guard page, region, guard page */
-	uint8_t *region;
+	uint8_t *region; /* ENDPOINT_SIZE bytes within map */
 	size_t map_size; /* bytes */
 };
 
-/* The facts that one end tells the other, by any means. */
+/* What an end must know of its peer; the program sends it to the peer by any
+ * means. */
 struct endpoint_address {
-	union ibv_gid gid;
-	uint64_t region;
+	union ibv_gid gid; /* of the port, at ENDPOINT_GID_INDEX */
+	uint64_t region; /* virtual address of the region */
+	/* qpn: of the queue pair; psn: the first PSN that it sends; rkey: of the
+	 * region. */
 	uint32_t qpn, psn, rkey;
 };
 
-/* Returns @bytes of memory, readable and writable, never NULL: private, or,
- * with ENDS_SHARED=1 in the environment, of a memfd that other processes may
- * map.  The caller frees the memory by endpoint_memory_free. */
+/* Maps @bytes of memory that is readable and writable, and returns its address,
+ * never NULL.  The memory is private; with ENDS_SHARED=1 in the environment it is
+ * of a memfd, which other processes may map.  The caller frees the memory by
+ * endpoint_memory_free. */
 void *endpoint_memory(size_t bytes);
-/* Unmaps memory of endpoint_memory and closes its file; @bytes: as there. */
+/* Unmaps the memory at p, which endpoint_memory returned for this number of
+ * @bytes, and closes its memfd, if it has one. */
 void endpoint_memory_free(void *p, size_t bytes);
 /* Opens the first device and makes e's objects; the queue pair is in INIT.
- * @access and @qp_access: IBV_ACCESS_* of the region and the queue pair. */
+ * @access: IBV_ACCESS_* of the region.  @qp_access: IBV_ACCESS_REMOTE_* of the
+ * queue pair. */
 void endpoint_open(struct endpoint *e, int access, int qp_access);
-/* Destroys e's queue pair; @qp, which is in RESET, becomes e's and goes to
- * INIT.
- */
+/* Destroys e's queue pair and puts @qp, which is in RESET, in its place: e owns
+ * @qp from now on, and @qp goes to INIT with the rights @qp_access. */
 void endpoint_replace_qp(struct endpoint *e, struct ibv_qp *qp, int qp_access);
-/* Destroys all objects of e, closes the device, and frees the region. */
+/* Destroys all objects of e, closes the device, and frees the region.  If e->mr
+ * is NULL, the caller has deregistered the region. */
 void endpoint_close(struct endpoint *e);
-/* Returns an endpoint with the objects of e, which e still owns, and a queue
- * pair of its own, which is in INIT and which the caller destroys.  @srq: its
- * shared receive queue, or NULL. */
+/* Returns an endpoint with the objects of e, which e still owns, and with a new
+ * queue pair, which is in INIT with the rights @qp_access and which the caller
+ * destroys.  @srq: the shared receive queue of the new queue pair, or NULL. */
 struct endpoint endpoint_beside(const struct endpoint *e, struct ibv_srq *srq,
 				int qp_access);
 
-/* Sets *address to the facts that e's peer needs. */
+/* Sets *address to what e's peer must know of e. */
 void endpoint_address_get(const struct endpoint *e,
 			  struct endpoint_address *address);
-/* Takes e from INIT to RTR, connected to *peer. */
+/* Moves e's queue pair from INIT to RTR, connected to *peer. */
 void endpoint_to_rtr(struct endpoint *e, const struct endpoint_address *peer);
-/* Takes e from RTR to RTS; *self is what endpoint_address_get said of e. */
+/* Moves e's queue pair from RTR to RTS; *self is the address that
+ * endpoint_address_get gave for e.  @rnr_retry: as in struct ibv_qp_attr. */
 void endpoint_to_rts(struct endpoint *e, const struct endpoint_address *self,
 		     uint8_t rnr_retry);
 
-/* Connects a and b, which are in INIT, to each other, up to RTS. */
+/* Connects a and b to each other: moves their queue pairs from INIT to RTS, with
+ * rnr_retry 0. */
 void endpoint_connect(struct endpoint *a, struct endpoint *b);
 
 /* Opens two endpoints with all access rights and connects them to each other.
@@ -84,17 +95,19 @@ void endpoint_open_pair(struct endpoint e[2]);
 /* Closes the two endpoints of endpoint_open_pair. */
 void endpoint_close_pair(struct endpoint e[2]);
 
-/* Polls e's CQ for one completion.  False: none came within ENDPOINT_WAIT_MS of
- * this thread's processor time. */
+/* Polls e's CQ until it gives one completion, in *wc, and returns true.  Returns
+ * false if no completion comes within ENDPOINT_WAIT_MS of this thread's processor
+ * time. */
 bool endpoint_wait(struct endpoint *e, struct ibv_wc *wc);
 
-/* Returns the state of e's queue pair, as ibv_query_qp says it. */
+/* Returns the state of e's queue pair, by ibv_query_qp. */
 enum ibv_qp_state endpoint_state(const struct endpoint *e);
 
-/* Returns whether no byte of the pages around the region has changed. */
+/* Returns whether all bytes of the guard pages around the region are still
+ * ENDPOINT_GUARD. */
 bool endpoint_guarded(const struct endpoint *e);
 
-/* Returns whether no byte of the region has changed since endpoint_open. */
+/* Returns whether all bytes of the region are still ENDPOINT_FILL. */
 bool endpoint_untouched(const struct endpoint *e);
 
 #endif

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Frames that nobody has a right to send.  Run by itself, as another user:
-forge.py TARGET QPN... sends messages in the name of TARGET's own connections,
-until it is stopped, and says how many when it is."""
+"""Makes forged RoCEv2 frames.  As a program, which another user runs:
+forge.py TARGET QPN... sends messages in the name of TARGET's own connections
+until SIGTERM, and then prints how many it has sent."""
 
 import os
 import re
@@ -38,8 +38,9 @@ def aeth(syndrome, msn=0):
 
 
 class Attacker:
-    """One socket; frames from it carry IPv4 id 0 and DF, so the ICRC of
-    what arrives can be known before it is sent."""
+    """A socket that sends forged frames.  The kernel gives its datagrams the
+    IPv4 identification 0 and DF, so the ICRC, which covers these fields, can be
+    computed before a datagram is sent."""
 
     def __init__(self, source, target):
         self.target = target
@@ -52,7 +53,7 @@ class Attacker:
         self.sent = 0
 
     def sealed(self, body):
-        """@body with the ICRC it needs to be taken for a real frame."""
+        """Returns @body and the ICRC of a frame with this body."""
         size = 20 + 8 + len(body) + 4
         ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, size, 0, 0x4000, 64, 17, 0,
                          socket.inet_aton(self.source),
@@ -78,25 +79,26 @@ with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 
 def qpn_of(steer_class, rest):
-    """The inverse of broker/steer.c."""
+    """Returns the QPN of a class: the inverse of the hash in broker/steer.c."""
     return (steer_class << 14 | rest) * 0x3FB9B5 & 0xFFFFFF
 
 
 def broker_name():
-    """The abstract address of this version's broker in this network namespace,
-    or None."""
+    """Returns the abstract address of this version's broker in this network
+    namespace, or None if no such broker listens."""
     name = "adverbd-%d" % VERSION
     with open("/proc/net/unix") as f:
         return name if re.search("@%s$" % name, f.read(), re.M) else None
 
 
 def classes():
-    """Those that processes have, as the broker answers for a QPN of each."""
+    """Returns the classes that processes have: asks the broker about a QPN of
+    each class."""
     name, found = broker_name(), []
     if not name:
         return found
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        s.settimeout(10)  # of a broker that is stopped
+        s.settimeout(10)  # a stopped broker does not answer
         s.connect("\0" + name)
         for k in range(1, 1023):
             s.send(MESSAGE.pack(MAGIC, VERSION, ASK, k, qpn_of(k, 0), 0, 0))
@@ -108,13 +110,13 @@ def classes():
 
 
 def ends_of(text):
-    """The (QPN, PSN) pairs that a tool prints about both ends."""
+    """Returns the (QPN, PSN) pairs of both ends that a tool has printed."""
     found = re.findall(r"QPN:? 0x([0-9a-f]+),? PSN:? 0x([0-9a-f]+)", text)
     return sorted({(int(q, 16), int(p, 16)) for q, p in found})
 
 
 def address_of(text):
-    """The IPv4 address in the GID that a tool prints."""
+    """Returns the IPv4 address in the GID that a tool has printed, or None."""
     dotted = re.search(r"GID:?.*?ffff:(\d+\.\d+\.\d+\.\d+)", text)
     if dotted:
         return dotted.group(1)

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Recomputes the ICRC of every RoCEv2 frame of a capture.
 
-Written apart from the code it checks: IBTA annex A17.3.3 and zlib's CRC-32.
-Reads pcapng and pcap with link types Ethernet, raw IP, IPv4 and IPv6.  Prints
-`N frames, N wrong` and exits 1 if a frame is wrong or there is none.
+This code shares nothing with the code that it checks: it follows IBTA annex
+A17.3.3 and uses zlib's CRC-32.  Reads pcapng and pcap with the link types
+Ethernet, Linux cooked capture, raw IP, IPv4 and IPv6.  Prints `N frames, N
+wrong`, and exits with status 1 if an ICRC is wrong or there is no frame.
 """
 
 import struct
@@ -62,7 +63,7 @@ def frames_of(data):
 
 
 def ip_of(link, frame):
-    """The frame from its IP header on, or None."""
+    """Returns the frame from its IP header on, or None if it has none."""
     if link == LINK_ETHERNET:
         at = 12
         while frame[at:at + 2] in (b"\x81\x00", b"\x88\xa8"):
@@ -78,7 +79,9 @@ def ip_of(link, frame):
 
 
 def roce_of(ip):
-    """(header to mask, BTH to ICRC) of a RoCEv2 packet, or None."""
+    """Returns the two parts of a RoCEv2 packet: the IP and UDP headers, of
+    which the ICRC masks fields, and all from the BTH to the ICRC.  Returns None
+    for another packet."""
     if not ip:
         return None
     if ip[0] >> 4 == 4:
@@ -99,7 +102,8 @@ def roce_of(ip):
 
 
 def icrc(head, body):
-    """The ICRC over masked headers and all of @body but its last 4 bytes."""
+    """Returns the ICRC over @head, with its variable fields masked, and over
+    @body without its last 4 bytes."""
     head, bth = bytearray(head), bytearray(body[:-4])
     if head[0] >> 4 == 4:
         head[1] = 0xFF                     # type of service
@@ -115,7 +119,8 @@ def icrc(head, body):
 
 
 def seal(source, dest, sport, body):
-    """@body with the ICRC of a RoCEv2 datagram that a socket sends."""
+    """Returns @body and the ICRC of a RoCEv2 datagram with this body that a
+    socket with IPv4 identification 0 and DF sends."""
     length = len(body) + 4
     head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + length, 0, 0x4000, 64,
                        17, 0, *(bytes(map(int, a.split(".")))
@@ -125,7 +130,8 @@ def seal(source, dest, sport, body):
 
 
 def check(path, say=lambda text: None):
-    """Returns (frames seen, frames wrong)."""
+    """Returns the number of RoCEv2 frames in the capture @path, and how many
+    of them have a wrong ICRC; calls @say with a text for each of these."""
     with open(path, "rb") as capture:
         data = capture.read()
     seen = wrong = 0

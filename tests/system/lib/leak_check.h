@@ -7,11 +7,13 @@
 #include <stdbool.h>
 
 struct leak_check {
-	int threads, arenas; /* arenas: mapped, of any process */
-	int files;	     /* descriptors, but for UDP sockets */
+	/* threads of this process; arenas of any process that it has mapped */
+	int threads, arenas;
+	int files; /* descriptors of this process, without UDP sockets */
 };
 
-/* Counts the objects of this process into *h; ends the process on an error. */
+/* Counts the objects of this process into *h.  If /proc cannot be read, prints a
+ * message and exits with status 1. */
 void leak_check_get(struct leak_check *h);
 /* Returns whether any count of *now is greater than that of *before. */
 bool leak_check_more(const struct leak_check *now,

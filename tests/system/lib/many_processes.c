@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many processes at once, and processes that are killed.
+ * many_processes: many processes at once, and processes that are killed.
  *
  *	pairs PROCESSES QPS	the queue pairs of process i exchange SENDs with
  *				those of process i ^ 1, all at once
- *	idle PROCESSES		pairs of processes that have nothing more to
- *				send; no thread of adverb wakes up
- *	hub PROCESSES		each process exchanges SENDs with the first, all
- *				at once
- *	stop-broker PROCESSES	the first process sends to each while the broker
- *				is stopped, and sleeps until all requests end
- *	kill-either ROUNDS SEED	two processes, one of which is killed at some
- *				moment; a request of the survivor fails, never
+ *	idle PROCESSES		pairs of processes exchange SENDs; when they have
+ *				nothing more to send, no thread of adverb may wake
+ *				up
+ *	hub PROCESSES		each process exchanges SENDs with the first
+ *				process, all at once
+ *	stop-broker PROCESSES	the first process sends to each other process
+ *				while the broker is stopped, and sleeps until all
+ *				its requests end
+ *	kill-either ROUNDS SEED	one of two processes is killed at a random moment;
+ *				a request of the other one must fail, but not
  *				before the kill
- *	kill-peers ROUNDS SEED	one process whose peers are killed one after
- *				another; the process keeps nothing of them
+ *	kill-peers ROUNDS SEED	the peers of one process are killed one after the
+ *				other; the process must keep no object of them
  *
  * The processes exchange their addresses in shared memory.  Exit status 0: no
- * check failed; else the program says what failed.
+ * check failed; otherwise the program prints what failed.
  */
 #include "endpoint.h"
 #include "leak_check.h"
@@ -42,7 +44,7 @@ enum {
 	LEFT_MS = 5000,
 	ALARM_S = 240,
 	SLEEP_FROM =
-		100, /* from so many processes on, each sleeps between polls */
+		100, /* with this many processes or more, each sleeps between polls */
 	REST_US = 20000,
 	HUB_REST_US = 1000,
 	SETTLED_S = 10,
@@ -107,8 +109,8 @@ static void *map_shared(size_t bytes)
 	return p;
 }
 
-/* Takes qp from INIT to RTS.  The broker is asked about a silent peer after
- * some 10 ms. */
+/* Moves qp from INIT to RTS.  With this short timeout adverb asks the broker about
+ * a silent peer after about 10 ms. */
 static void join(struct ibv_qp *qp, const struct endpoint_address *self,
 		 const struct endpoint_address *peer)
 {
@@ -149,11 +151,12 @@ struct shared_run {
 	pthread_barrier_t all;
 	int processes, qps; /* qps: of one process, at most */
 	bool is_hub, stops_broker, idles;
-	/* When the program began, and when all processes had opened; how long
-	 * process 0 waited for the last of its requests, and how long it took
-	 * to destroy its queue pairs. */
+	/* began_s: when the program began.  opened_s: when all processes had
+	 * opened the device.  took_s: how long process 0 waited for the last of
+	 * its requests.  ending_s: how long process 0 took to destroy its
+	 * objects. */
 	double began_s, opened_s, took_s, ending_s;
-	atomic_ulong wakeups; /* all idle processes', in a second */
+	atomic_ulong wakeups; /* of all idle processes, in one second */
 	struct endpoint_address
 		at[]; /* [i * qps + k]: of process i, queue pair k */
 };
@@ -187,9 +190,11 @@ struct member {
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
 	struct ibv_qp **qp;
-	bool is_armed;
-	uint8_t *bytes; /* a row per queue pair to send, then to receive */
-	double sent_s;	/* when the last of its requests ended */
+	bool is_armed; /* ibv_req_notify_cq was called, and no event came yet */
+	/* rows of BYTES bytes: for each queue pair one row to send, and then for
+	 * each queue pair one row to receive */
+	uint8_t *bytes;
+	double sent_s; /* when the last of its send requests ended */
 };
 
 static uint8_t pattern(int process, int qp, int i)
@@ -279,7 +284,8 @@ static void prepare(struct member *m, struct shared_run *c)
 	}
 }
 
-/* Arms the CQ; if it is armed, sleeps until its event. */
+/* If the CQ is armed, sleeps until its event; otherwise arms the CQ, which the
+ * caller must poll again before it sleeps. */
 static void await_event(struct member *m)
 {
 	struct ibv_cq *cq;
@@ -342,9 +348,9 @@ static void collect(struct member *m, const struct shared_run *c)
 	}
 }
 
-/* Waits until no other thread of this process wakes up any more: work that is
- * under way takes longer where processors are scarce.  Counts the wakeups of
- * the last second. */
+/* Waits until no other thread of this process wakes up any more, since work that
+ * is under way takes longer on a busy machine.  After SETTLED_S seconds it gives
+ * up.  Adds the wakeups of the last second to c->wakeups. */
 static void idle(struct shared_run *c)
 {
 	unsigned long before, now = sleeps_count();
@@ -412,20 +418,21 @@ static int run_at_once(const char *what, int processes, int qps)
 	for (int i = 0; i < processes; i++)
 		if (!fork())
 			_exit(run_process(c, i));
-	/* When one process fails, the others wait at the barrier for ever. */
+	/* When one process fails, the others would wait at the barrier for ever,
+	 * so the whole group is ended. */
 	while (wait(&status) > 0)
 		if (status && !failed++)
 			kill(0, SIGTERM);
 	if (c->stops_broker)
 		brokers_signal(SIGCONT);
 	if (!failed)
-		printf("%d processes: all are open after %.2f s; of %d queue "
-		       "pairs of the first, the last first request took %.3f "
-		       "s, to end them %.3f s\n",
+		printf("%d processes: all are open after %.2f s; the last first "
+		       "request of the %d queue pairs of the first process took "
+		       "%.3f s, and their end took %.3f s\n",
 		       processes, c->opened_s - c->began_s, qps, c->took_s,
 		       c->ending_s);
 	if (!failed && c->idles)
-		printf("idle, they woke up %lu times in a second\n",
+		printf("the idle processes woke up %lu times in a second\n",
 		       atomic_load(&c->wakeups));
 	return failed > 0 || atomic_load(&c->wakeups) > 0;
 }
@@ -435,12 +442,14 @@ static int run_at_once(const char *what, int processes, int qps)
 struct pair {
 	struct endpoint_address at[2];
 	atomic_int ready[2]; /* 1: at[] is set */
-	atomic_int is_doomed;
-	atomic_int round, done; /* the survivor's: the round to do, done */
+	atomic_int is_doomed; /* 1: a process is being killed */
+	/* of kill-peers: the round that the survivor is to do, and the last round
+	 * that it has done */
+	atomic_int round, done;
 };
 
-/* Writes to the peer until a WRITE fails, which is right only if the peer is
- * killed. */
+/* Writes to the peer until a WRITE fails, which may happen only after is_doomed
+ * is set. */
 static void write_until_failure(struct endpoint *e, struct pair *p, int me)
 {
 	struct ibv_wc wc;
@@ -549,7 +558,7 @@ static int write_to_each(struct pair *p, int rounds)
 		renew_qp(&e);
 		atomic_store(&p->done, i);
 	}
-	/* The message of the broker about the last death may be under way. */
+	/* The broker's message about the last death may still be under way. */
 	for (int ms = 0; ms < LEFT_MS; ms++) {
 		leak_check_get(&now);
 		if (!leak_check_more(&now, &before))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * newer_abi: the part of the ABI of rdma-core 65 that the installed headers may
- * lack: its structures with their layout, and the calls of the version nodes
- * IBVERBS_1.15 to 1.18, found by name and node in the libibverbs that the
- * program runs with.
+ * lack.  The structures have the layout of that release.  newer_find looks up the
+ * calls of the version nodes IBVERBS_1.15 to 1.18, by name and node, in the
+ * libibverbs that the program runs with.
  */
 #ifndef TESTS_SYSTEM_LIB_NEWER_ABI_H
 #define TESTS_SYSTEM_LIB_NEWER_ABI_H
@@ -73,7 +73,7 @@ struct newer_attach_attr {
 	uint32_t comp_mask, op_mask;
 };
 
-/* The members before query_port in a verbs_context of release 65. */
+/* The members that precede query_port in a verbs_context of release 65. */
 struct newer_ops {
 	void (*free_buf)(struct newer_buf *buf);
 	void *(*alloc_buf)(struct ibv_pd *pd, size_t size,
@@ -93,7 +93,7 @@ struct newer_qp_ex {
 			 size_t length, uint8_t type, uint8_t level);
 };
 
-/* The calls, by their names without ibv_. */
+/* Pointers to the calls, by their names without ibv_. */
 struct later {
 	void *(*alloc_dmah)(struct ibv_context *ctx,
 			    struct newer_dmah_attr *attr);
@@ -127,8 +127,8 @@ struct later {
 
 /* The calls of the libibverbs that the program runs with, after newer_find. */
 extern struct later later;
-/* Looks up all calls.  If a call is missing, the program ends with a sentence
- * on stdout. */
+/* Looks up all calls and stores them in `later`.  If a call is missing, prints a
+ * message on stdout and exits with status 1. */
 void newer_find(void);
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One process that writes to many processes, each of which may be in another
- * namespace; the processes find each other by files in a shared folder.
+ * one_to_many: one process writes to many processes, which may be in other
+ * namespaces.  The processes exchange their addresses by files in a shared
+ * folder.
  *
  *	one_to_many serve FOLDER I	  is target I, until the file `end`
  *					  exists
  *	one_to_many write FOLDER N ROUNDS writes to N targets in turn, small
  *					  and large messages
  *
- * The writer makes the file `written` when all requests are acknowledged.  Exit
- * status 0: all is well; else the program says what failed.
+ * The writer makes the file `written` when all requests are acknowledged, and
+ * stays until the file `end` exists, too.  Exit status 0: no check failed;
+ * otherwise the program prints what failed.
  */
 #include "endpoint.h"
 

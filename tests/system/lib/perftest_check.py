@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Judges what perftest, the pingpongs and a capture of them say."""
+"""Checks the output of perftest and of the pingpongs, and captures of their
+frames."""
 
 import os
 import re
@@ -11,7 +12,8 @@ from system import expect
 
 
 def rows(output):
-    """The result rows of perftest: lines of numbers, size first."""
+    """Returns the result rows of perftest: lines of numbers, of which the first
+    is the message size."""
     return [line.split() for line in output
             if re.match(r"\s*\d+\s+\d+\s+-?([\d.]+|inf|nan)\b", line)]
 
@@ -29,14 +31,16 @@ def check_pingpong(r):
 
 
 def check_capture(t, path, r):
-    """No malformed frame, every ICRC right, and frames at all."""
+    """Expects that the capture has frames, that no frame is malformed, and that
+    every ICRC is right."""
     expect(os.path.exists(path), "no capture was written", r)
     seen, wrong = icrc_check.check(path)
     expect(seen > 0, "the capture is empty", r)
     expect(wrong == 0, "%d of %d ICRCs are wrong" % (wrong, seen), r)
     if not shutil.which("tshark"):
         return
-    # By default it guesses what a payload is, and a short one as RPC.
+    # By default tshark guesses the protocol of a payload, and takes some short
+    # payloads for RPC.
     bad = t.run(["tshark", "-r", path, "--disable-protocol", "rpcordma",
                  "-Y", "_ws.malformed", "-T", "fields", "-e", "frame.number",
                  "-e", "infiniband.bth.destqp"], 60)
@@ -44,7 +48,8 @@ def check_capture(t, path, r):
     frames = [line.split() for line in bad.output.splitlines()
              if line[:1].isdigit()]
     if t.is_beside_hostile:
-        # mallory.py's frames are captured too, and go to guessed queue pairs
+        # The capture also has mallory.py's frames, which go to guessed queue
+        # pairs.
         ends = {qpn for qpn, _ in forge.ends_of(r.output)}
         expect(ends, "the queue pairs are not known", r)
         frames = [row for row in frames if int(row[-1], 0) in ends]

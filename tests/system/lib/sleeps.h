@@ -3,8 +3,8 @@
 #ifndef TESTS_SYSTEM_LIB_SLEEPS_H
 #define TESTS_SYSTEM_LIB_SLEEPS_H
 
-/* Returns how often all threads of this process but the first have gone to
- * sleep so far; 0: /proc cannot be read. */
+/* Returns how often the threads of this process, without its first thread, have
+ * gone to sleep so far, all together.  Returns 0 if /proc cannot be read. */
 unsigned long sleeps_count(void);
 
 #endif

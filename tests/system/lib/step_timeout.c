@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The time limit of a step; see step_timeout.h. */
+/* Functions that limit the time of a step of a test process. */
 #include "step_timeout.h"
 
 #include <signal.h>

@@ -17,33 +17,36 @@ static inline void step_timeout_die(const char *what)
 	_exit(1);
 }
 
-/* Returns the value of a word of shared memory.  Acquire: the reader then sees
- * all that the writer wrote before step_timeout_say. */
+/* Returns the value of a word of shared memory.  Acquire: if the value is one
+ * that step_timeout_say stored, the reader also sees all that the writer wrote
+ * before; without this the reader could use addresses that are not yet there. */
 static inline int step_timeout_look(const int *word)
 {
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* Sets a word of shared memory.  Release: see step_timeout_look. */
+/* Sets a word of shared memory.  Release: the writer's earlier writes, such as
+ * addresses, precede this store, so that a process that sees the new value by
+ * step_timeout_look also sees them. */
 static inline void step_timeout_say(int *word, int value)
 {
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
 /*
- * Handles SIGALRM from now on: the process prints the present step and @why,
- * and ends with status 1.  @why is borrowed.
+ * Handles SIGALRM from now on: the process prints the current step and @why,
+ * and exits with status 1.  @why is borrowed until the process ends.
  */
 void step_timeout_watch(const char *why);
 /*
- * Begins a step with a time limit of its own, since where processors are scarce
- * many steps take long.  A SIGALRM ends the process after @seconds.  @what, the
- * step's name, is borrowed.
+ * Begins a step: a SIGALRM ends the process if the step takes more than @seconds.
+ * Each step has its own limit, since many steps together take long on a busy
+ * machine.  @what, the step's name, is borrowed until the next step.
  */
 void step_timeout_step(const char *what, unsigned seconds);
 
-/* Waits until a word of shared memory has this value; the step's time limit is
- * the bound. */
+/* Waits until a word of shared memory has this value.  If that does not happen,
+ * the step's time limit ends the process. */
 static inline void step_timeout_await(const int *word, int value)
 {
 	while (step_timeout_look(word) != value)

@@ -7,10 +7,10 @@
 
 enum {
 	PAGE = 4096,
-	SLOTS = 64, /* so many that no slot is written before it is checked */
+	SLOTS = 64, /* enough that no slot is written again before it is checked */
 	FIXED = 65536,
 	LONG = 65536,
-	/* Offsets of the parts of an area, which guard pages separate. */
+	/* Offsets of the parts of an area; guard pages separate the parts. */
 	AT_NUMBERED = 0,
 	AT_FIXED = AT_NUMBERED + SLOTS * TRAFFIC_BYTES + PAGE,
 	AT_WORD = AT_FIXED + FIXED + PAGE,
@@ -26,7 +26,7 @@ enum {
 /* Kinds of requests; the first three are numbered messages. */
 enum { SEND, SEND_IMM, WRITE_IMM, WRITE, READ, ADD, OPS };
 
-_Static_assert((int)AREA == (int)TRAFFIC_SPAN, "the areas fill it");
+_Static_assert((int)AREA == (int)TRAFFIC_SPAN, "the parts fill an area");
 
 static const enum ibv_wr_opcode wr_of[OPS] = {
 	[SEND] = IBV_WR_SEND,
@@ -55,7 +55,7 @@ static void fail(const struct traffic_link *l, const char *what,
 	_exit(1);
 }
 
-/* ---- the contents of messages and memory, which both ends know ---- */
+/* ---- the contents of messages and memory, which both ends compute ---- */
 
 static uint32_t mix(uint32_t a, uint32_t b)
 {
@@ -107,7 +107,7 @@ static void check_guard(const struct traffic_link *l, const uint8_t *guard,
 {
 	for (uint32_t i = 0; i < bytes; i++)
 		if (guard[i] != ENDPOINT_GUARD)
-			fail(l, "a byte between was written", i);
+			fail(l, "a byte of a guard page was written", i);
 }
 
 static void area_check(const struct traffic_link *l)
@@ -124,7 +124,7 @@ static void area_check(const struct traffic_link *l)
 	check_guard(l, b + AREA, PAGE);
 	for (uint32_t i = 0; i < FIXED; i++)
 		if (b[AT_FIXED + i] != fixed_byte(l->id, i))
-			fail(l, "a byte that is only read was written", i);
+			fail(l, "a byte that peers may only read was written", i);
 }
 
 static void area_close(struct traffic_area *a, size_t bytes)
@@ -164,15 +164,15 @@ static void judge_message(struct traffic_link *l, const struct ibv_wc *wc)
 		m = l->area.bytes + AT_NUMBERED + n % SLOTS * TRAFFIC_BYTES;
 	if (wc->opcode !=
 	    (kind == WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV))
-		fail(l, "a message of another kind", n);
+		fail(l, "a message of the wrong kind", n);
 	if (wc->byte_len != bytes)
-		fail(l, "a message of another length", wc->byte_len);
+		fail(l, "a message of the wrong length", wc->byte_len);
 	if (!(wc->wc_flags & IBV_WC_WITH_IMM) != (kind == SEND) ||
 	    (kind != SEND && wc->imm_data != n))
-		fail(l, "an immediate", n);
+		fail(l, "a message with the wrong immediate data", n);
 	for (uint32_t i = 0; i < bytes; i++)
 		if (m[i] != byte_of(l->id, n, i))
-			fail(l, "other bytes than were sent", n);
+			fail(l, "a message differs from what was sent", n);
 }
 
 /* Checks a flushed receive.  The shared queue loses at most one receive per
@@ -283,12 +283,12 @@ static void judge_answer(struct traffic_link *l, uint32_t slot)
 	if (a->op == READ)
 		for (uint32_t i = 0; i < a->bytes; i++)
 			if (near[i] != fixed_byte(l->id, from + i))
-				fail(l, "other bytes than are there", i);
+				fail(l, "a READ gives wrong bytes", i);
 	if (a->op != ADD)
 		return;
 	memcpy(&found, near, sizeof(found));
 	if (found != l->last_found)
-		fail(l, "a sum that no atomic can have made", found);
+		fail(l, "a FETCH_ADD returns a wrong value", found);
 	l->last_found++;
 	if (l->added_done)
 		__atomic_fetch_add(l->added_done, 1, __ATOMIC_RELEASE);
@@ -302,12 +302,12 @@ static void judge_request(struct traffic_link *l, const struct ibv_wc *wc)
 					 : IBV_WC_RETRY_EXC_ERR;
 
 	if (wc->wr_id != l->ended)
-		fail(l, "not in order", wc->wr_id);
+		fail(l, "a completion is out of order", wc->wr_id);
 	if (wc->status == IBV_WC_SUCCESS) {
 		if (l->has_failed || (l->is_gone && l->ended >= l->gone_from))
 			fail(l, "a request to a dead peer succeeds", wc->wr_id);
 		if (wc->opcode != wc_of[l->asked[slot].op])
-			fail(l, "another opcode", wc->opcode);
+			fail(l, "a completion has the wrong opcode", wc->opcode);
 		judge_answer(l, slot);
 	} else if (!l->doom || !step_timeout_look(l->doom)) {
 		fail(l, ibv_wc_status_str(wc->status), wc->wr_id);
@@ -429,7 +429,7 @@ void traffic_add(struct traffic_line *line, struct traffic_link *l, uint32_t id)
 	l->self.rkey = l->area.mr->rkey;
 }
 
-/* The short timeout makes adverb ask the broker about a silent peer after some
+/* With the short timeout adverb asks the broker about a silent peer after about
  * 2 ms. */
 void traffic_connect(struct traffic_link *l)
 {
@@ -460,8 +460,8 @@ uint64_t traffic_remove(struct traffic_line *line, struct traffic_link *l)
 		step_timeout_die("modify to ERR");
 	while (!traffic_is_idle(l) || (!l->is_shared && l->receives))
 		traffic_turn(line);
-	/* ibv_destroy_qp drops the completions that are not polled, and the
-	 * receives that the queue pair has taken. */
+	/* ibv_destroy_qp drops completions that were not polled, and the receives
+	 * that the queue pair has taken from the SRQ: poll them before. */
 	while (l->is_shared && traffic_turn(line))
 		;
 	for (int i = 0; i < TRAFFIC_LINKS; i++)

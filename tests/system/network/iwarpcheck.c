@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * iwarpcheck: what the first device, which is one of iWARP, says of itself, and
- * what it refuses because iWARP does not have it.  Prints a line a case; one
- * thread.
+ * iwarpcheck: tests what the first device, an iWARP device, reports about
+ * itself, and which calls it refuses because iWARP lacks the feature.  Prints a
+ * line per case.  One thread.
  */
 #include <arpa/inet.h>
 #include <errno.h>
