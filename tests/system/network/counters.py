@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests the counter files of the tree: they agree with a capture and with adverb
-top, and never decrease."""
+"""Tests the counter files of the synthesised /sys tree: they agree with a
+capture and with adverb top, and never decrease."""
 
 import ctypes
 import os
@@ -40,7 +40,8 @@ def port(device="adv0"):
 
 
 def counter(name, device="adv0"):
-    """The value of a counter file, or 0 while no program has made the tree."""
+    """Returns the value of a counter file, or 0 if no program has made the tree
+    yet."""
     path = os.path.join(port(device), name)
     if not os.path.exists(path):
         return 0
@@ -54,7 +55,8 @@ def transfer(*words, **env):
 
 
 def captured(name, *words, **env):
-    """How many frames the captures of both ends of a transfer contain."""
+    """Runs a transfer and captures the frames of both ends.  Returns how many
+    frames the two captures contain."""
     files = [t.path("%s-%s.pcapng" % (name, side))
              for side in ("server", "client")]
     expect_ok(transfer(*words, server_env=dict(env, ADVERB_PCAP=files[0]),
@@ -69,9 +71,9 @@ def as_captured():
     seen = captured("all")
     expect(seen > 300, "only %d frames were captured" % seen)
     lab.wait(lambda: sum(counter(name) for name in names) - before >= seen,
-             "the files do not come to %d" % seen)
+             "the counter files do not reach %d" % seen)
     expect(sum(counter(name) for name in names) - before == seen,
-           "the capture has %d, the files %d" %
+           "the captures have %d frames, the counter files count %d" %
            (seen, sum(counter(name) for name in names) - before))
     data = counter("counters/port_xmit_data")
     expect(data * 4 >= 10000 * 50 and data == counter(
@@ -98,12 +100,13 @@ def as_top_says():
             counter(name) - zero[name] == sum(p[field] for p in said)
             for name, field in TOTALS.items())
     with lab.one_to_many("here", 1, 50):
-        lab.wait(agree, "they never agree: %s, %s" % (lab.one_to_many_top()[0], zero))
+        lab.wait(agree, "files and adverb top never agree: at first %s, before %s" %
+                 (lab.one_to_many_top()[0], zero))
 
 
 def never_backwards():
-    """A counter never decreases, while a program runs and its broker is killed.
-    """
+    """A counter grows and never decreases while a program runs, also when the
+    broker is killed."""
     words = ["ib_write_bw", "-D", "100", "-p", "%"]
     pair = lab.begin(words, [*words, "127.0.0.1"], client_side="here")
     name = "counters/port_xmit_data"
@@ -118,7 +121,7 @@ def never_backwards():
     try:
         for kills in range(2):
             more = grows() + 2
-            lab.wait(lambda: grows() >= more, "it does not grow")
+            lab.wait(lambda: grows() >= more, "the counter does not grow")
             for pid in system.brokers():
                 if not kills:
                     os.kill(pid, signal.SIGKILL)
@@ -142,8 +145,9 @@ def all_of(device):
 
 
 def settle(device, frames, before=(0, 0, 0)):
-    """Waits until the counters have @frames more than @before.  The files of
-    the bytes are written before those of the packets."""
+    """Waits until the packet counters of @device have grown by @frames since
+    @before, and checks all of MARKS.  The files that count bytes are written
+    before the files that count packets."""
     def more():
         return [now - was for now, was in zip(all_of(device), before)]
 
@@ -177,13 +181,14 @@ def of_each_device():
     # With another choice of devices the files follow the interfaces, not the
     # device numbers.
     settle("adv0", send_by("adv0", "d1,d0,lo"), d1)
-    expect(all_of("adv1") == d0, "d0 had %s, d1 sent, and it is adv1 now: %s" %
+    expect(all_of("adv1") == d0, "d0 had %s as adv0; as adv1 it has %s" %
            (d0, all_of("adv1")))
     expect(all_of("adv2") == [0, 0, 0], "lo has %s" % all_of("adv2"))
 
 
 def of_each_kind():
-    """An interface is a RoCE device and an iWARP device, with files for each."""
+    """One interface is a RoCE device and an iWARP device, and each device has
+    its own files."""
     t.need_no_hostile("sends frames that are counted")
     two_interfaces()
     for choice in "d0,iwarp:d0", "iwarp:d0,d0":
@@ -193,7 +198,7 @@ def of_each_kind():
 
 
 def reads_and_failures():
-    """Requests that came are counted by kind; no error is counted."""
+    """Received requests are counted by kind, and no error is counted."""
     names = ("rx_write_requests", "rx_read_requests", "rx_atomic_requests",
              "req_cqe_error", "out_of_buffer")
 
@@ -203,15 +208,16 @@ def reads_and_failures():
         t.need(tool)
         argv = [tool, "-n", "20", "-p", "%"]
         expect_ok(lab.both(argv, [*argv, "127.0.0.1"], client_side="here"))
-    # Both ends write, in turn; the client alone reads and does atomics.
+    # In ib_write_lat both ends write; in the other two tools only the client
+    # posts requests.
     lab.wait(lambda: list(now().values()) == [40, 20, 20, 0, 0],
              "not 40 WRITEs, 20 READs and 20 atomics: %s" % now())
 
 
 def fresh(body):
-    """Runs @body in a network namespace of its own, and so with a tree and a
-    broker of its own: counts of programs that ended before would come into
-    the files of this tree a moment later."""
+    """Returns a case that runs @body in a network namespace of its own, and so
+    with a tree and a broker of its own: in a shared tree, the broker would add
+    the counts of earlier programs a moment later."""
     def go():
         if ctypes.CDLL(None).unshare(CLONE_NEWNET):
             raise Skip("no other network namespace")

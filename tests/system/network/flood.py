@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests floods of junk at UDP port 4791 from another network namespace:
-transfers continue, no process's memory grows, and a sentence reports the flood
-once."""
+transfers continue, the broker's memory does not grow, and each program reports
+the flood by one message."""
 
 import subprocess
 import sys
@@ -19,9 +19,10 @@ netlab.enter()
 t = system.Suite(__doc__, packets=True, hears_strangers=True)
 lab = netlab.Lab(t)
 
-# Runs in the other namespace until it is killed, and sends as fast as possible:
-# noise, frames for random queue pairs, and frames for queue pairs of the
-# classes in use (the inverse of broker/steer.c).
+# A program that runs in the other namespace until it is killed, and sends as
+# fast as possible: noise, frames to random queue pairs, and frames to queue pairs
+# of the classes in use, whose QPNs it computes by the inverse of the hash in
+# broker/steer.c.
 FLOOD = r"""
 import itertools, os, random, socket, struct, sys
 r = random.Random(1)
@@ -36,7 +37,7 @@ for i in range(3500):
 aimed = []
 os.set_blocking(0, False)
 for sent in itertools.count():
-    # The classes that somebody has, as often as that changes.
+    # aim() writes the classes in use, whenever they change.
     try:
         line = os.read(0, 65536).split(b"\n")[-2]
         aimed = [frame((int(c) << 14 | r.randrange(1 << 14)) * 0x3fb9b5)
@@ -66,8 +67,8 @@ def broker():
 
 
 def aim(flood, is_over):
-    """Tells the flood the classes in use until @is_over: without that a
-    process would get one frame of a thousand."""
+    """Writes the classes in use to the flood until @is_over.  Without this, a
+    process would get only one frame of a thousand."""
     last = []
     while not is_over.wait(0.1):
         try:
@@ -81,8 +82,8 @@ def aim(flood, is_over):
 
 
 def flooded(argv, lasts):
-    """Runs @argv through a flood.  A program that @lasts for seconds gets
-    enough of the flood to print the sentence."""
+    """Returns a case that runs @argv during a flood.  A program that @lasts for
+    seconds gets enough frames of the flood to print the message."""
     def body():
         t.need(argv[0])
         lab.unwire()
@@ -110,7 +111,7 @@ def flooded(argv, lasts):
         for side in "server", "client":
             said = sum("sends junk" in line for line in r.lines(side))
             expect(said == 1 or not (said or lasts),
-                   "%s says it %d times" % (side, said), r)
+                   "the %s reports the flood %d times" % (side, said), r)
     return body
 
 

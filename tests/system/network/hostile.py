@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests a transfer while a stranger sends datagrams to UDP port 4791.
 
-The stranger has an ordinary socket, no raw one, and sends truncated, corrupted,
-replayed and spoofed frames, some with a right ICRC, to both queue pairs.  The
-transfer has to finish right, and no process may crash."""
+The stranger has an ordinary UDP socket, no raw socket, and sends truncated,
+corrupted, replayed and spoofed frames, some with a right ICRC, to both queue
+pairs.  The transfer must succeed with the right data, and no process may crash.
+"""
 
 import os
 import random
@@ -39,8 +40,9 @@ def truncated(a, rng, ends):
 
 
 def corrupted(a, rng, ends):
-    """One bit is wrong of those that the ICRC covers: all bits of the BTH but
-    the byte that routers may write (IBTA 7.8.1)."""
+    """Sends a frame with one wrong bit among the bits that the ICRC covers.
+    The ICRC does not cover the byte of the BTH that routers may write (IBTA
+    7.8.1)."""
     qpn, psn = rng.choice(ends)
     frame = bytearray(a.sealed(bth(SEND_ONLY, qpn, psn) + bytes(256)))
     covered = [at for at in range(len(frame)) if at != BTH_UNCOVERED]
@@ -54,8 +56,8 @@ def unknown_queue_pair(a, rng, ends):
 
 
 def broken_headers(a, rng, ends):
-    """With a right ICRC, to a real queue pair, but with lengths and flags that
-    are wrong."""
+    """Sends a frame with a right ICRC to a real queue pair, but with wrong
+    lengths and flags."""
     qpn, psn = rng.choice(ends)
     opcode = rng.randrange(256)
     a.send(a.sealed(bth(opcode, qpn, psn + (1 << 22) & 0xFFFFFF,
@@ -64,7 +66,8 @@ def broken_headers(a, rng, ends):
 
 
 def spoofed(a, rng, ends):
-    """With a right ICRC and well formed, to a real queue pair, near its PSN."""
+    """Sends a well-formed frame with a right ICRC to a real queue pair, with a
+    PSN near that of the queue pair."""
     qpn, psn = rng.choice(ends)
     psn = (psn + rng.randrange(-50, 5000)) & 0xFFFFFF
     head, wild = rng.choice((

@@ -38,8 +38,8 @@ def run(devices, argv, **env):
 
 
 def listed(devices):
-    """The devices and their interfaces, in the order of the list, and the
-    Result."""
+    """Returns the devices, each with its interface, in the order in which
+    ibv_devices lists them, and the Result."""
     t.need("rdma")
     r = run(devices, ["sh", "-c", "ibv_devices && rdma link"])
     expect_ok(r)
@@ -52,7 +52,7 @@ def chooses(devices, *want):
     def body():
         seen, r = listed(devices)
         expect(seen == list(want), "not %s" % (want,), r)
-        expect("adverb:" not in r.output, "a needless sentence", r)
+        expect("adverb:" not in r.output, "adverb prints a message", r)
     t.case("%s makes %s" % ("ADVERB_DEVICES=" + devices if devices else
                             "no ADVERB_DEVICES", ", ".join(want)), wired(body),
            "iWARP devices", "ibv_devices")
@@ -69,7 +69,8 @@ def choice():
 def says(devices, sentence):
     def body():
         r = run(devices, ["ibv_devices"])
-        expect(re.search("adverb: " + sentence, r.output), "no sentence", r)
+        expect(re.search("adverb: " + sentence, r.output),
+               "adverb does not print the message", r)
     t.case("%s is explained" % devices, wired(body))
 
 
@@ -95,7 +96,8 @@ def as_devinfo_says():
     expect("RC_RNR_NAK_GEN" not in r.output, "a flag of InfiniBand", r)
     r = run("roce,iwarp", ["ibv_devinfo", "-v", "-d", "adv0"])
     expect(re.search(r"transport:\s+InfiniBand", r.output) and
-           "::ffff:10.1.0.1, RoCE v2" in r.output, "adv0 is another", r)
+           "::ffff:10.1.0.1, RoCE v2" in r.output,
+           "adv0 is not the RoCE device", r)
 
 
 def as_sys_says():
@@ -118,7 +120,7 @@ def as_netlink_says():
     r = run("roce,iwarp", ["rdma", "-d", "dev"])
     expect_ok(r)
     expect(re.search(r"^1: iw0: node_type rnic (protocol iw )?fw \S+ node_guid "
-                     + GUID, r.output, re.M), "iw0 is another", r)
+                     + GUID, r.output, re.M), "iw0 is not the iWARP device", r)
 
 
 def as_umad_says():
@@ -133,7 +135,7 @@ SENTENCES = ("a queue pair other than RC on iWARP", "address handles on iWARP",
 
 def explained(r):
     silent = [s for s in SENTENCES if s not in r.output]
-    expect(not silent, "none for " + ", ".join(silent), r)
+    expect(not silent, "no message about " + ", ".join(silent), r)
 
 
 def as_doctor_says():
@@ -144,14 +146,15 @@ def as_doctor_says():
 
 
 def roce_goes_on():
-    """Of two devices of one interface, datagrams come to the RoCE device."""
+    """If an interface is a RoCE device and an iWARP device, the RoCE device
+    works as it does alone."""
     for devices, device in ("v0,iwarp:v0", "adv0"), ("iwarp,roce", "adv0"):
         words = ["ibv_rc_pingpong", "-d", device, "-g", "1", "-c", "-n", "100",
                  "-p", "%"]
         r = lab.both(words, [*words, "10.1.0.1"],
                      server_env={"ADVERB_DEVICES": devices})
         expect_ok(r)
-        expect("adverb:" not in r.output, "a needless sentence", r)
+        expect("adverb:" not in r.output, "adverb prints a message", r)
 
 
 def by_the_option():

@@ -37,7 +37,8 @@ def veth(addresses=DUAL, mtu=1500):
 
 
 def gids(side, device="adv0", **env):
-    """{index: (GID, type)} as ibv_devinfo shows them, and the Result."""
+    """Returns the GID table that ibv_devinfo shows, as {index: (GID, type)},
+    and the Result."""
     r = lab.run(side, ["ibv_devinfo", "-v", "-d", device], **env)
     expect_ok(r)
     table = re.findall(r"GID\[\s*(\d+)\]:\s+(\S+), (.*)$", r.output, re.M)
@@ -90,7 +91,7 @@ RATES = [["ib_%s_%s" % (verb, kind), "-n", "100"]
 
 
 def each_index():
-    """Every RoCEv2 entry of a table carries traffic."""
+    """Adds cases: queue pairs work with each RoCEv2 entry of a GID table."""
     for index, wire in (("0", "IPv6 link local over veth"),
                         ("1", "IPv4 over veth"), ("3", "IPv4 over veth"),
                         ("4", "IPv6 over veth")):
@@ -127,7 +128,7 @@ def other_services():
 
 
 def only_one_family():
-    """A device without an IPv4 address."""
+    """Adds cases for a device without an IPv4 address."""
     def body(argv, index):
         only = {"ADVERB_DEVICES": "v0"}
         return lambda: both(argv, "-g", index, "10.9.0.1",
@@ -156,8 +157,8 @@ def of_mtu(mtu, active):
 
 
 def unsummed():
-    """Sets up a link that leaves the UDP checksum to the kernel, which up to
-    Linux 6.10 then does no segmentation (GSO) for that link."""
+    """Has the kernel compute the UDP checksums of the link's packets.  Up to
+    Linux 6.10 it then does no UDP segmentation (GSO) for that link."""
     t.need("ethtool")
     for side in netlab.SIDES:
         subprocess.run(lab.into(side, ["ethtool", "-K", "v0", "tx", "off"]),
@@ -188,11 +189,11 @@ def several_devices():
         table1, r = gids("here", "adv1")
         seen = [gid for gid, _ in table1.values()]
         expect("::ffff:10.2.0.1" in seen and "::ffff:10.1.0.1" not in seen,
-               "adv1 has not its own addresses", r)
+               "the GIDs of adv1 are not the addresses of v1", r)
         expect("::ffff:127.0.0.1" in [gid for gid, _ in table0.values()],
-               "adv0 has no tail", r)
+               "adv0 has no GID for loopback", r)
         expect(not {gid for gid, _ in table0.values()} & set(seen),
-               "a GID in two tables", r)
+               "a GID is in two tables", r)
 
     def same_link_local():
         """Both interfaces of a side have one MAC address, and so the same
@@ -226,8 +227,8 @@ def several_devices():
                    "%s has sent by %s" % (device, other))
 
     def one_group():
-        """A group is joined on the interfaces of each device that has a member,
-        not of the first alone."""
+        """A group is joined on the interface of each device that has a member,
+        not only on that of the first device."""
         for group, name in ("::ffff:239.7.7.8", "239.7.7.8"), \
                 ("ff0e::708", "ff0e::708"):
             p = lab.start("here", [t.program("two_groups"), group])
@@ -275,7 +276,7 @@ def has_table(device, want, **env):
 
 
 def netdevs(**env):
-    """The names that ibv_devices lists, and the Result."""
+    """Returns the names that ibv_devices lists, and the Result."""
     r = lab.run("here", ["ibv_devices"], **env)
     expect_ok(r)
     return re.findall(r"^\s+(adv\d)\s", r.output, re.M), r
@@ -335,8 +336,8 @@ def takes_the_bridge():
 
 
 def says_loopback():
-    """The server's device is loopback's, which a peer elsewhere cannot reach:
-    that is said."""
+    """The server's device is that of lo, which a peer on another machine cannot
+    reach: a message says so."""
     words = ["ibv_rc_pingpong", "-g", "1", "-p", "%", "-n", "10"]
     pair = lab.begin(words, [*words, "10.1.0.1"],
                      server_env={"ADVERB_DEVICES": "lo",
@@ -349,7 +350,7 @@ def says_loopback():
         os.killpg(p.pid, signal.SIGKILL)
         t.finish(p, 10)
     expect(line and "127.0.0.1" in line and "peer is 10.1.0.2" in line,
-           "no sentence")
+           "no message says that the peer cannot reach the address")
 
 
 def names_override():
@@ -361,12 +362,13 @@ def names_override():
     table, r = gids("here", "adv1", **env)
     expect(table[1][0] == "::ffff:10.1.0.1", "adv1 is not v0", r)
     r = lab.run("here", ["ibv_devices"], ADVERB_DEVICES="none")
-    expect("adverb: no interface is named" in r.output, "no sentence", r)
+    expect("adverb: no interface is named" in r.output,
+           "no message says that no interface is named", r)
     r = lab.run("here", ["ibv_devices"], ADVERB_DEVICES="v0,,v00,stack")
     expect("adverb: v00 of ADVERB_DEVICES becomes no device: there" in r.output,
-           "no sentence for one of three", r)
+           "no message says that v00 becomes no device", r)
     r = lab.run("here", ["ibv_devices"], ADVERB_DEVICES="v0,,stack,")
-    expect("adverb:" not in r.output, "a needless sentence", r)
+    expect("adverb:" not in r.output, "adverb prints a message", r)
 
 
 def a_default_route_decides():
@@ -387,8 +389,9 @@ def default_route():
 def refuses_roce_v1():
     words = ["ibv_rc_pingpong", "-g", "2", "-p", "%"]
     r = lab.both(words, [*words, "10.1.0.1"])
-    expect(r.status != 0, "it runs", r)
-    expect(re.search(r"adverb: .*RoCE v1", r.output), "no sentence", r)
+    expect(r.status != 0, "the pingpong succeeds with a RoCE v1 entry", r)
+    expect(re.search(r"adverb: .*RoCE v1", r.output),
+           "no message is about RoCE v1", r)
 
 
 def shapes():
@@ -408,7 +411,7 @@ def shapes():
 
 
 class Watch:
-    """ibv_asyncwatch, whose output is read as it comes."""
+    """A running ibv_asyncwatch, whose output is read as it comes."""
 
     def __init__(self):
         t.need("ibv_asyncwatch")
@@ -419,13 +422,13 @@ class Watch:
         self.wait_for("async event FD")
 
     def wait_for(self, pattern):
-        """Waits for the next output that matches @pattern, and drops the output
-        up to there."""
+        """Waits until the output matches @pattern, and drops the output up to
+        the end of the match."""
         def come():
             self.text += (self.p.stdout.read() or b"").decode()
             return re.search(pattern, self.text) or self.p.poll() is not None
         try:
-            lab.wait(come, "nothing like " + pattern)
+            lab.wait(come, "ibv_asyncwatch does not print " + pattern)
         except system.Fail as why:
             why.output = self.text
             raise
@@ -456,7 +459,8 @@ def sees_addresses(watch):
 
 
 def tree_says(name):
-    """A file of adv0 in the synthesised tree of this namespace."""
+    """Returns the text of a file of adv0 in the synthesised /sys tree of this
+    namespace."""
     path = os.path.join(
         t.runtime, "adverb-%d" % os.geteuid(),
         "sysfs-%d" % os.stat("/proc/self/ns/net").st_ino,
@@ -478,8 +482,8 @@ def sees_the_link(watch):
 
 
 def readdressed():
-    """An address that is removed and added again at once costs packets, but no
-    queue pair."""
+    """When an address is removed and added again at once, packets are lost, but
+    no queue pair fails."""
     words = ["ib_write_bw", "-D", "3", "-x", "1", "-p", "%"]
     batch = "address del 10.1.0.1/24 dev v0\n" \
             "address add 10.1.0.1/24 dev v0\n"
@@ -493,7 +497,8 @@ def readdressed():
 
 
 def downed():
-    """A link that goes down and up costs packets, but no queue pair."""
+    """When a link goes down and up, packets are lost, but no queue pair fails.
+    """
     words = ["ib_write_bw", "-D", "3", "-x", "1", "-p", "%"]
     p = lab.begin(words, [*words, "10.1.0.1"])
     lab.wait(lambda: t.packets_sent(words[0]) > 1000, "nothing is sent")
@@ -509,9 +514,9 @@ def downed():
 
 
 def joined(watch):
-    """An interface that appears while a program runs: the program sees its
-    address in the first device's GID table; programs that start later see a
-    device of its own."""
+    """An interface appears while a program runs.  The program sees the new
+    address in the GID table of the first device.  Programs that start later see
+    the interface as a device of its own."""
     p = lab.begin(["ib_write_bw", "-D", "2", "-x", "1", "-p", "%"],
                   ["ib_write_bw", "-D", "2", "-x", "1", "-p", "%", "10.1.0.1"])
     lab.wire("v1", 1500, ("10.2.0.1/24",), ("10.2.0.2/24",))

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests many network namespaces at once, as containers have them: a pair in each,
-each with a broker of its own; nothing of them stays."""
+"""Tests many network namespaces at once, as containers have them.  Each has a
+pair and a broker of its own; later no broker and no tree of them is left."""
 
 import os
 import signal
@@ -23,7 +23,8 @@ LINGER_S = 60  # a broker ends after ten idle seconds; a busy machine is slower
 
 
 def brokers():
-    """The brokers of this build, in all namespaces, that this user may see."""
+    """Returns the brokers of this build that this user may see, in all
+    namespaces."""
     found = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -52,7 +53,8 @@ def folder():
 
 
 def trees():
-    """The trees in this user's runtime folder, one for each namespace."""
+    """Returns the trees in this user's runtime folder, one for each namespace.
+    """
     return {name for name in os.listdir(folder()) if "sysfs" in name or
             name.startswith(".")} if os.path.isdir(folder()) else set()
 
@@ -65,7 +67,8 @@ def trees_end():
     p = t.start(argv, env=t.environment(), into=system.in_namespace)
     end = time.monotonic() + LINGER_S
     while len(brokers() - THERE) != 1 or not trees():
-        expect(time.monotonic() < end, "no broker, no tree: %s" % trees())
+        expect(time.monotonic() < end,
+               "there is not one broker, or no tree: %s" % trees())
         time.sleep(0.01)
     for pid in (*system.session_of(p.pid), *(brokers() - THERE)):
         os.kill(pid, signal.SIGKILL)
@@ -76,16 +79,17 @@ def trees_end():
             os.kill(pid, signal.SIGKILL)
     left = trees()
     expect(len(left) == 1, "not one tree: %s" % left)
-    # The kernel reuses the numbers of namespaces, so the tree may seem to be of
-    # a namespace that exists.
+    # The kernel reuses inode numbers of namespaces, so a tree that is left may
+    # have the number of a new namespace.  With the number 1 it has not.
     os.rename(os.path.join(folder(), *left), os.path.join(folder(), "sysfs-1"))
     expect_ok(t.finish(t.start(t.pair_argv(["ibv_rc_pingpong", "-c"]),
                                env=t.environment(), into=system.in_namespace), 60))
-    expect("sysfs-1" not in trees(), "it is still there: %s" % trees())
+    expect("sysfs-1" not in trees(),
+           "the next broker has not removed the tree: %s" % trees())
 
 
 def brokers_end():
-    expect(brokers() - THERE, "there was none")
+    expect(brokers() - THERE, "no broker of the earlier cases is there")
     end = time.monotonic() + LINGER_S
     while brokers() - THERE:
         expect(time.monotonic() < end, "brokers are left: %s" %

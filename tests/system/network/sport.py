@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests source ports: packets to two processes are never joined on their way, so
-no packet comes to the wrong process."""
+"""Tests source ports: packets to two processes have different source ports, so
+the kernel never joins them on their way (GRO), and no packet comes to the wrong
+process."""
 
 import os
 import subprocess
@@ -22,8 +23,8 @@ V4 = ("10.1.0.1/24",), ("10.1.0.2/24",)
 
 
 def source_ports(pid):
-    """UDP ports that sockets of @pid's user in @pid's network namespace are bound
-    to."""
+    """Returns the UDP ports, without 4791, to which sockets of @pid's user in
+    @pid's network namespace are bound."""
     user = str(os.stat("/proc/%d" % pid).st_uid)
     found = set()
     for table in "udp", "udp6":
@@ -35,7 +36,7 @@ def source_ports(pid):
 
 
 def astray(client, rounds, **env):
-    """Sends to all servers, and returns how many packets came to the wrong
+    """Sends to all servers.  Returns how many packets came to the wrong
     process."""
     with lab.one_to_many(client, SERVERS, rounds, **env):
         said, r = lab.one_to_many_top()
@@ -46,11 +47,12 @@ def astray(client, rounds, **env):
 
 def on_one_host():
     count = astray("here", 100)
-    expect(not count, "%d came to the wrong process" % count)
+    expect(not count, "%d packets came to the wrong process" % count)
 
 
 def join_packets():
-    """Has the receiving device join packets that come within 2 ms (GRO)."""
+    """Has the receiving device join packets that come within 2 ms (GRO).  It
+    waits so long only with settings that root alone may change."""
     if not system.is_root():
         raise Skip("only root has a device wait for what it may join")
     t.need("ethtool")
@@ -70,10 +72,10 @@ def over_veth():
     join_packets()
     before = astray("there", 100, ADVERB_SPORT="0")
     count = astray("there", 100)
-    expect(not count, "%d came to the wrong process, %d from one port" %
-           (count, before))
+    expect(not count, "%d packets came to the wrong process, and %d with one "
+           "source port" % (count, before))
     if not before:
-        raise Skip("this link joins nothing")
+        raise Skip("this link joins no packets")
 
 
 def as_many_ports():

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * answer_order ROUNDS BYTES [events]: two processes send each other BYTES in
- * turn.  What a process has sent is complete before the answer to it comes: a
- * completion queue for both shows them in that order.
+ * turn.  A process's SEND completes before the answer to that SEND comes: the
+ * completion queue, which sends and receives share, shows the two in that order.
  *
  *	asks					answers
  *	SEND				->	receive
  *	completion of the SEND, receive	<-	SEND
  *						completion of the SEND, receive
  *
- * With "events" each process sleeps for the events of its queue, else it polls.
- * Exits with 0, or prints which completion came too late.
+ * With "events" each process sleeps until its completion queue has an event;
+ * without, it polls.  Exits with 0, or prints which completion came too late.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -92,8 +92,8 @@ static enum ibv_wc_opcode next_completion(void)
 static void take_answer(int round)
 {
 	if (next_completion() == IBV_WC_RECV) {
-		printf("round %d: the answer came before the completion of "
-		       "what it answers\n",
+		printf("round %d: the answer came before the completion of the "
+		       "SEND that it answers\n",
 		       round);
 		fflush(stdout);
 		_exit(1);
@@ -151,7 +151,7 @@ static pid_t begin_end(int who, int rounds)
 		step_timeout_die("req_notify_cq");
 	meet_peer(who);
 	talk(who, rounds);
-	/* the peer's packets may need an answer still */
+	/* stay, since the peer's last packets may still need an ACK */
 	step_timeout_say(&shared_steps->is_over[who], 1);
 	step_timeout_await(&shared_steps->is_over[!who], 1);
 	_exit(0);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * atomic_mix ROUNDS INITIATORS: are remote atomics atomic beside those of other
- * initiators, and beside the target's own?
+ * atomic_mix ROUNDS INITIATORS: tests that a remote atomic operation is atomic
+ * with respect to those of other initiators, and to the atomic instructions of
+ * the target.
  *
  *	initiator ... FETCH_ADD, CMP_SWAP --> words <-- __atomic_* target
  *
- * Each atomic that succeeds adds 1 to one of a few words; the value that it
- * found there is its ticket.  No ticket is given twice or left out, and the
- * sums are exact.  Each initiator does ROUNDS atomics: of 20, 4 are CMP_SWAP,
- * which may fail because of another atomic.  The target does 16 atomics for
- * each one of the initiators.  Exits with 0, or prints what is wrong.
+ * Each atomic that succeeds adds 1 to one of a few words; the value that the word
+ * had before is the atomic's ticket.  No ticket may be given twice or be left
+ * out, and the sums must be exact.  Each initiator does ROUNDS atomics: 4 of each
+ * 20 are CMP_SWAP, which may fail because of another atomic.  The target does 16
+ * atomics for each atomic of an initiator.  Exits with 0, or prints what is
+ * wrong.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -26,8 +28,8 @@ enum {
 	MOST = 4,   /* initiators at most */
 	DEPTH = 16, /* FETCH_ADDs outstanding */
 	ROUND = DEPTH + WORDS,
-	MINE = 16, /* the target's atomics for each of an initiator's */
-	AHEAD = 4096,
+	MINE = 16, /* the target's atomics for each atomic of an initiator */
+	AHEAD = 4096, /* initiators' atomics by which the target may run ahead */
 };
 
 /* Two words in one cache line, and two at the ends of a page. */
@@ -40,8 +42,8 @@ static struct step_timeout {
 	int rounds, initiators;
 	_Alignas(64) uint64_t progress; /* initiators' atomics that ended */
 	_Alignas(64) uint64_t taken[WORDS];
-	uint64_t won, lost; /* CMP_SWAPs */
-	uint64_t tickets;   /* the most that a word can have */
+	uint64_t won, lost; /* CMP_SWAPs that succeeded, and that failed */
+	uint64_t tickets;   /* the most tickets that a word can give */
 } * step_timeout;
 
 static uint64_t *ticket; /* a bit for each ticket, word after word */
@@ -63,7 +65,7 @@ static void add(uint64_t *count)
 	__atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL);
 }
 
-/* Marks ticket `value` of word w as given: an atomic found it there. */
+/* Marks ticket `value` of word w as given: an atomic found this value there. */
 static void take_ticket(int w, uint64_t value)
 {
 	uint64_t *words = ticket + (uint64_t)w * step_timeout->tickets / 64;
@@ -175,7 +177,8 @@ static void initiate(int me)
 		won += cmp_swap(&i);
 	}
 	__atomic_fetch_add(&step_timeout->is_done, 1, __ATOMIC_ACQ_REL);
-	while (!won) /* the other processes end, so that one succeeds */
+	/* When the other processes have ended, a CMP_SWAP must succeed. */
+	while (!won)
 		won = cmp_swap(&i);
 	endpoint_close(&i.e);
 }
@@ -236,13 +239,13 @@ static void be_target(void)
 	for (int w = 0; w < WORDS; w++)
 		if (*(uint64_t *)(void *)(e[0].region + word_at[w]) !=
 		    step_timeout->taken[w])
-			fail("the sum is not of all", w,
+			fail("the word is not the number of its tickets", w,
 			     step_timeout->taken[w]);
 	if (!endpoint_guarded(&e[0]))
 		step_timeout_die("bytes around the region");
 }
 
-/* Whether each word's tickets from 0 to the number taken were given. */
+/* Returns whether each word has given each ticket from 0 up to its sum. */
 static bool all_taken(void)
 {
 	for (int w = 0; w < WORDS; w++)
@@ -317,11 +320,13 @@ int main(int argc, char **argv)
 	if (bad)
 		kill(target, SIGKILL);
 	bad |= end(target);
-	printf("%llu remote, %llu of them swaps that won, %llu that lost; ",
+	printf("%llu remote atomics, %llu of them swaps that succeeded, %llu swaps "
+	       "that failed; ",
 	       (unsigned long long)step_timeout->progress,
 	       (unsigned long long)step_timeout->won,
 	       (unsigned long long)step_timeout->lost);
-	printf("with the target's own %llu, %llu, %llu, %llu\n",
+	printf("sums of the words with the target's atomics: %llu, %llu, %llu, "
+	       "%llu\n",
 	       (unsigned long long)step_timeout->taken[0],
 	       (unsigned long long)step_timeout->taken[1],
 	       (unsigned long long)step_timeout->taken[2],

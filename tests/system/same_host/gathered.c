@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gathered ROUNDS [realtime]: a program has again and again posted many small
- * WRITEs one by one and polled after them.  Such WRITEs arrive also if the
- * program then does not poll its completion queue.  With "realtime" the
- * initiator has the policy SCHED_FIFO, and its progress thread, with the same
- * priority, may run on the initiator's core alone; exits with 77 if the user
- * may not set that policy.
+ * gathered ROUNDS [realtime]: adverb may execute small WRITEs together with later
+ * ones if a program has repeatedly posted many of them one by one and then
+ * polled.  Tests that such WRITEs arrive also if the program then does not poll
+ * its completion queue.  With "realtime" the initiator has the policy SCHED_FIFO,
+ * and its progress thread, with the same priority, may run only on the
+ * initiator's core; exits with 77 if the user may not set that policy.
  *
  *	initiator                              target
  *	posts and polls many times             polls its memory alone
  *	posts 1 to COUNT WRITEs of round r     sees r in each place
- *	does what the round says               says that it has seen r
+ *	does what the round selects            reports that it has seen r
  *	polls
  *
  * In turn the initiator spins, sleeps, polls another completion queue, arms its
- * completion queue, or posts to another queue pair.  Prints how often a WRITE
- * waited for later ones.  Exits with 0, or prints what is wrong.
+ * completion queue, or posts to another queue pair.  Prints in how many rounds
+ * the last WRITE had not arrived when its post returned.  Exits with 0, or prints
+ * what is wrong.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -120,7 +121,7 @@ static void poll_all(struct endpoint *e, int count)
 	}
 }
 
-/* Posts and polls again and again, to places behind those of the rounds. */
+/* Posts and polls CYCLES times, to places behind those of the rounds. */
 static void stream(uint8_t value)
 {
 	for (int cycle = 0; cycle < CYCLES; cycle++) {
@@ -130,7 +131,8 @@ static void stream(uint8_t value)
 	}
 }
 
-/* Is the WRITE that was posted last not in the target's memory yet? */
+/* Returns whether the WRITE to `place` has not yet arrived in the target's
+ * memory. */
 static bool is_waiting(int place, uint8_t value)
 {
 	uint64_t at = shared->address[TARGET][0].region +
@@ -231,7 +233,7 @@ int main(int argc, char **argv)
 	}
 	kill(target_pid, SIGKILL);
 	waitpid(target_pid, NULL, 0);
-	printf("the last of some WRITEs waited in %d of %d rounds\n", waited,
+	printf("the last WRITE waited in %d of %d rounds\n", waited,
 	       rounds);
 	return 0;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * left_out [WHO]: one process sends few bytes without packets, to a process
- * that does not poll.  WHO, initiator or target, does without eager messages
+ * that does not poll.  WHO, initiator or target, does not use eager messages
  * (ADVERB_WITHOUT).
  *
  *	target: posts a receive		initiator: sends, and polls
  *	looks at the memory, polls
  *
- * Exits with 0 if the bytes were in the memory after the poll alone, with 3 if
- * they were there before, or prints what is wrong.
+ * Exits with 0 if the bytes came into the memory only with the poll, with 3 if
+ * they were there before the poll, or prints what is wrong.
  */
 #include "step_timeout.h"
 #include "endpoint.h"

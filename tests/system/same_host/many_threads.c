@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * many_threads ROUNDS apart|shared: threads that post to another process of
+ * many_threads ROUNDS apart|shared: several threads post to another process of
  * this host while one more thread creates and destroys objects.
  *
  *	apart	each thread has objects of its own: it writes, reads back and
@@ -77,7 +77,7 @@ static void connect_ends(const struct endpoint_address *self,
 	}
 }
 
-/* The target: posts nothing and polls nothing. */
+/* Runs the target, which posts nothing and polls nothing. */
 static _Noreturn void be_passive(void)
 {
 	open_ends(exchange->passive);
@@ -137,7 +137,7 @@ static void work_once(int i, uint32_t round)
 		stop("ibv_post_send", i);
 	finish(i, 3);
 	if (memcmp(e->region, e->region + BACK, bytes) != 0)
-		stop("what was written is not what is read", i);
+		stop("a READ gives other bytes than the WRITE wrote", i);
 }
 
 static void *work_apart(void *arg)
@@ -152,7 +152,7 @@ static void *work_apart(void *arg)
 	finish(i, 1);
 	memcpy(&sum, ends[i].region + BACK, sizeof(sum));
 	if (sum != rounds)
-		stop("additions are lost, or are too many", i);
+		stop("FETCH_ADDs are lost, or were executed twice", i);
 	return NULL;
 }
 

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mapped KIND: one process writes, reads and sends into memory of another
- * process, under a seccomp filter that kills a process which copies by a system
- * call.  KIND says which memory that is, and what is expected:
- *	memfd	a file that the target has open
- *	shm	a file of /dev/shm that the target has closed
- *	dm	device memory
- *	private, lost (a memfd that the target has closed)
- *		by system calls: the filter kills, exit status 3
+ * mapped KIND: an initiator writes, reads and sends into memory of a target,
+ * under a seccomp filter that kills a process which copies by a system call.
+ * KIND selects the target's memory, and what is expected:
+ *	memfd	a memfd that the target has open: no system call copies
+ *	shm	a file of /dev/shm that the target has closed: no system call
+ *		copies
+ *	dm	device memory: no system call copies
+ *	private	private memory: a system call copies, the filter kills the
+ *		initiator, exit status 3
+ *	lost	a memfd that the target has closed: as with private memory, exit
+ *		status 3
  *	remapped
- *		a part of the memory becomes private and is registered again,
- *		while another part stays: no byte goes to the file
- *	cut	the file becomes shorter: a WRITE there fails with an error
+ *		a half of the memory becomes private and is registered again,
+ *		while the other half stays: WRITEs to the new half must not go to
+ *		the file
+ *	cut	the file becomes shorter: a WRITE past its end fails with an error
  *
  *	target: opens the memory	initiator: one WRITE, then the filter,
  *		checks the bytes		all sizes, compares the bytes
@@ -128,8 +132,8 @@ static void open_memory(void)
 	step_timeout->rkey = mr->rkey;
 }
 
-/* Allocates more pieces of device memory, each a file, than files may be open.
- */
+/* Allocates more pieces of device memory than the process may have files open,
+ * although each piece is a file. */
 static void go_through_many(void)
 {
 	struct rlimit few = {MANY / 2, MANY / 2}, before;
@@ -173,11 +177,12 @@ static void look(uint8_t value)
 		step_timeout_die("memcpy_from_dm");
 	for (unsigned i = 0; i < SEND_AT; i++)
 		if (memory[i] != value)
-			fail("the memory has not what was written", i);
+			fail("the memory lacks the last WRITE", i);
 }
 
-/* Registers both halves of the memory apart, then maps other memory in place of
- * the second half and registers that. */
+/* Registers each half of the memory, then maps private memory in the place of
+ * the second half and registers that.  Waits for the WRITEs, and checks both
+ * halves and the file. */
 static void remap(void)
 {
 	struct ibv_mr *more = ibv_reg_mr(me.pd, memory, PART, RIGHTS);
@@ -201,7 +206,7 @@ static void remap(void)
 	for (unsigned i = 0; i < PART; i++)
 		if (memory[i] != 5 || memory[PART + i] != 6 || before[i] != 5 ||
 		    before[PART + i] == 6)
-			fail("other memory has not what was written", i);
+			fail("a WRITE is missing, or is in the old file", i);
 }
 
 static void receive(void)
@@ -267,7 +272,8 @@ static void succeed(enum ibv_wr_opcode opcode, uint64_t at, uint32_t from,
 		fail("a request failed", bytes);
 }
 
-/* From now on a system call that copies kills this process, in any thread. */
+/* From now on a system call that copies to another process kills this process,
+ * whichever thread makes it. */
 static void forbid_calls(void)
 {
 	struct sock_filter filter[] = {
@@ -333,7 +339,7 @@ static void go_on(void)
 	succeed(IBV_WR_RDMA_WRITE, 0, 0, 4096);
 	if (run(IBV_WR_RDMA_WRITE, step_timeout->va, step_timeout->rkey, 0,
 		8192) != IBV_WC_REM_OP_ERR)
-		fail("memory that has gone", 4096);
+		fail("a WRITE past the end of the file succeeds", 4096);
 }
 
 /* When the last QP between both processes is destroyed, the target's memory

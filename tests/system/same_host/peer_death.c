@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * peer_death [-n ROUNDS] [-l LEAST] [-t SECONDS] [-s SEED] [-o ONLY]: one
- * process whose peers die, one after another, during traffic of all kinds
+ * peer_death [-n ROUNDS] [-l LEAST] [-t SECONDS] [-s SEED] [-o ONLY]: the peers
+ * of one process die, one after the other, during traffic of all kinds
  * (traffic.h).
  *
  *	friend ==2==> survivor <==3==> victim: is killed, exits, or executes
  *	                                       another program
  *
- * Each round has a victim of its own.  The survivor's requests to the victim
- * end with the right status; messages and atomics of the victim are whole; no
- * byte outside the registered memory changes; the friend is served all the
- * time; the victim's queue pairs are destroyed, and the next victim's are
- * created.  At the end no receive is lost, and no thread, descriptor or arena
- * is left.
- * -t: ends after SECONDS, but not before LEAST rounds; -o: all victims go by
- * kill, exit or exec.  Exits with 0, or prints what is wrong.
+ * Each round has a new victim.  The survivor's requests to the victim must end
+ * with the right status, messages and atomics of the victim must be whole, no
+ * byte outside the registered memory may change, and the friend must be served
+ * all the time.  After each round the survivor destroys its queue pairs with the
+ * victim.  At the end no receive may be lost, and no thread, descriptor or arena
+ * may be left.
+ * -t: ends after SECONDS, but not before LEAST rounds.  -o: all victims die in
+ * the way ONLY: kill, exit or exec.  Exits with 0, or prints what is wrong.
  */
 #include "step_timeout.h"
 #include "leak_check.h"
@@ -34,9 +34,9 @@ enum {
 	LATEST_US = 4000,
 	REST_US = 50,
 	TURNS = 400, /* turns at most of a victim that exits or executes */
-	WARM = 10,   /* rounds after which no more resources may stay */
-	LEFT_MS = 5000,
-	WAIT_S = 100, /* a step that takes longer hangs */
+	WARM = 10, /* after this many rounds the process may keep no more objects */
+	LEFT_MS = 5000, /* wait for the last victim's objects to be freed */
+	WAIT_S = 100,	/* a step that takes longer hangs */
 };
 
 enum death { KILL, EXIT, EXEC };
@@ -44,7 +44,9 @@ enum { SURVIVOR, OTHER };
 
 struct meeting {
 	struct endpoint_address at[2][LINKS];
-	int is_there[2], is_ready[2]; /* the round, plus 1 */
+	/* of each side: the number, plus 1, of the round for which its addresses
+	 * are in at[], and for which it is connected */
+	int is_there[2], is_ready[2];
 };
 
 /* Shared by all processes. */
@@ -91,8 +93,8 @@ static enum death death_of(int round)
 	return x == 0 ? EXIT : x == 1 ? EXEC : KILL;
 }
 
-/* Whether process `who` posts on a link: the victim, the survivor or both do.
- */
+/* Returns whether process `who` posts on a link in this round: the victim, the
+ * survivor or both post. */
 static bool is_initiator(int who, int round, int link)
 {
 	uint32_t x = random_of(round, 2 + (uint32_t)link) % 4;
@@ -100,7 +102,8 @@ static bool is_initiator(int who, int round, int link)
 	return x > 1 || (int)x == who;
 }
 
-/* Makes a turn, or rests if there was no work, so that others can run. */
+/* Makes a turn, and rests if the turn had no completion, so that other processes
+ * can run. */
 static void turn_or_rest(struct traffic_line *line)
 {
 	if (!traffic_turn(line))
@@ -125,7 +128,7 @@ static void join(struct meeting *m, int who, struct traffic_link *l, int n)
 
 /* ---- the friend ---- */
 
-/* Posts no more, and makes turns until all messages sent were answered. */
+/* Posts no more, and makes turns until all requests of the links have ended. */
 static void quiesce(struct traffic_line *line, struct traffic_link *l, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -156,8 +159,8 @@ static void be_friend(void)
 				 l[0].ended + l[1].ended, __ATOMIC_RELEASE);
 	}
 	quiesce(&line, l, FRIENDS);
-	/* Sends as many messages as the shared queue has receives, all of which
-	 * must be there; the survivor posts no more receives. */
+	/* Sends as many messages as the survivor's SRQ has receives.  The
+	 * survivor posts no more receives, so all must still be there. */
 	step_timeout_say(&step_timeout->is_last, 2);
 	while (step_timeout_look(&step_timeout->is_last) != 3)
 		traffic_turn(&line);
@@ -291,7 +294,8 @@ static bool meet_victim(struct survivor *s)
 	return true;
 }
 
-/* Forks, so that the registered memory is copied while peers write to it. */
+/* Forks, so that the kernel shares the registered memory with a child (copy on
+ * write) while peers write to it. */
 static void have_a_child(void)
 {
 	pid_t child = fork();
@@ -389,7 +393,7 @@ static void survive(void)
 		if (i <= WARM)
 			leak_check_get(&before);
 	}
-	/* The broker's message about the last death may not have come yet. */
+	/* The broker's message about the last death may still be under way. */
 	for (int ms = 0; ms < LEFT_MS; ms++) {
 		leak_check_get(&now);
 		if (!leak_check_more(&now, &before))
@@ -421,8 +425,8 @@ static bool ended(pid_t pid)
 	return info.si_pid == pid;
 }
 
-/* Waits until *word is value.  Returns false if the survivor, the friend or
- * process @who (0: none) has ended. */
+/* Waits until *word is value, and returns true; returns false if the survivor, the
+ * friend or process @who (0: none) ends before. */
 static bool await(const int *word, int value, pid_t who)
 {
 	while (step_timeout_look(word) != value) {
@@ -463,7 +467,8 @@ static bool await_departure(pid_t victim, int in, int out)
 
 	if (death_of(step_timeout->round) == EXIT)
 		return !end(victim);
-	/* No byte: the new program could not map its memory, and ended. */
+	/* If no byte comes, the new program could not map its memory, and has
+	 * ended. */
 	if (read(in, &byte, 1) == 1)
 		return true;
 	return write(out, "", 1) == 1;

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * polled [-n ROUNDS] [-l LEAST] [-t SECONDS] [-s BYTES] [-m] [-x]: by public
- * verbs alone, does a process that polls the last byte of an RDMA WRITE ever
- * see that byte before the others?
+ * polled [-n ROUNDS] [-l LEAST] [-t SECONDS] [-s BYTES] [-m] [-x]: tests, by
+ * public verbs alone, that a process which polls the last byte of an RDMA WRITE
+ * never sees that byte before the other bytes.
  *
- *	writer: slot r % SLOTS := r	reader: has the last byte r's value?
- *	        at most SLOTS ahead	        has each other byte?
+ *	writer: slot r % SLOTS := r	reader: waits until the last byte is r
+ *	        at most SLOTS ahead	        checks that each other byte is r
  *
  * The reader takes no completion, and mostly polls before the WRITE begins.
- * The reader looks at one random byte first, then at the bytes before the last,
- * then at all.  A WRITE is inline, of one SGE or of two, in turn; its place
- * begins anywhere in a cache line. Sizes are 1 byte to 64 KiB, each power of
- * two, one less and one more, and odd sizes, each for ROUNDS.  -t: ends after
- * SECONDS, but not before LEAST rounds. -m: into memory that both have mapped;
- * -s: one size; -x: the last byte is written first, and the reader has to find
- * that.  Prints a line a size. Exits with 1 if any byte was stale, with 2 if a
- * resource is missing.
+ * It then checks one random byte first, then the bytes that precede the last
+ * byte, and then all bytes.  WRITEs are in turn inline, of one SGE and of two;
+ * they begin anywhere in a cache line.  The sizes are all powers of two from 1
+ * byte to 64 KiB, one byte less and more than these, and some odd sizes.  Each
+ * size has ROUNDS rounds.
+ *
+ * -t: ends after SECONDS, but not before LEAST rounds of each size.  -m: writes
+ * into memory that both processes have mapped.  -s: tests one size.  -x: writes
+ * the last byte first, which the reader must find.  Prints a line per size.
+ * Exits with 1 if any byte was stale, with 2 if a resource is missing.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -46,8 +48,8 @@ struct place {
 	uint32_t at, bytes; /* in the region */
 };
 
-/* Shared by writer and reader; what each writes is in cache lines of its
- * own. */
+/* Shared by writer and reader.  The fields that the one writes do not share cache
+ * lines with the fields that the other writes. */
 static struct step_timeout {
 	struct endpoint_address address[2];
 	int is_there[2], is_ready[2];
@@ -125,7 +127,8 @@ static void meet(int who)
 
 /* ---- the reader ---- */
 
-/* Whether any byte is not k. */
+/* Returns whether any of the bytes at m is not k: looks at byte chance % bytes
+ * first, then at the last LOOKS bytes, then at all. */
 static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint32_t chance,
 		     uint8_t k)
 {
@@ -218,8 +221,8 @@ static void write_one(uint32_t bytes)
 	int round = ++posted;
 	unsigned tries = 0;
 	uint32_t slot = (uint32_t)round % SLOTS;
-	/* Each slot has 8 places, so each byte that ends a message is written
-	 * every 128 rounds: never by chance with the value of this one. */
+	/* Each slot has 8 places, so the last byte of a place is written again
+	 * after 128 rounds, with another value: values repeat after 251. */
 	struct place last,
 		p = {slot * SLOT + 4096 - 64 + (uint32_t)round * 7 % 128,
 		     bytes};

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests two processes of one host, by packets and without: the order in which
-bytes become visible, atomics beside the target's own, a stop or a sudden death
-of either process."""
+"""Tests two processes of one host, with packets and without: the order in which
+bytes become visible, remote atomics beside atomics of the target, and a stop or
+a sudden death of either process."""
 
 import functools
 import os
@@ -28,7 +28,8 @@ GATHERED = t.program("gathered")
 LEFT_OUT = t.program("left_out")
 ATOMIC_MIX = t.program("atomic_mix")
 ANSWER_ORDER = t.program("answer_order")
-# Without packets; with memory that both can map, also without system calls.
+# A way without packets, in which the processes copy without system calls, since
+# both can map the memory.
 MEMORY = "shared memory"
 ATOMICS = "10000000" if t.options.full else "100000"
 DEATHS = {"direct": ["-n", "10000"] if t.options.full else
@@ -39,7 +40,8 @@ DEATHS = {"direct": ["-n", "10000"] if t.options.full else
                      ["-n", "500", "-l", "20", "-t", "15"]}
 SHORT = "1000" if t.options.full else "20"
 ROUNDS = 10000000 if t.options.full else 1000
-# Rounds for each size, and the seconds after which a slow processor may stop.
+# Arguments of polled: the rounds of each size, and the seconds after which it may
+# end with fewer rounds.
 POLLS = {"direct": ["-n", "10000000"] if t.options.full else
                    ["-n", "100000", "-t", "12"],
          MEMORY: ["-n", "10000000"] if t.options.full else
@@ -47,10 +49,11 @@ POLLS = {"direct": ["-n", "10000000"] if t.options.full else
          "packets": ["-n", "1000000"] if t.options.full else
                     ["-n", "10000", "-t", "3"]}
 SIZES = 53
-# Every mechanism that a process can do without (src/log/env.h).
+# All mechanisms that can be switched off (src/log/env.h).
 ALL_OFF = {"ADVERB_WITHOUT": "credits,acks,eager,mapped,adaptive"}
-# Beside the hostile user, who may hold the indexes of the upper half, only the
-# lower half is certain for the broker's own user (broker/other_user.c).
+# Processes at once.  Beside the hostile user, who may hold the classes of the
+# upper half, only the lower half is certain for the broker's own user
+# (broker/other_user.c).
 MANY = "500" if t.is_beside_hostile else "1000"
 
 
@@ -77,7 +80,8 @@ def samehost(way, *argv, **how):
 def sleeps(way):
     def body():
         if t.is_beside_hostile:
-            raise Skip("frames of strangers wake the processes that receive them")
+            raise Skip("frames of the hostile user wake the processes that "
+                       "receive them")
         samehost(way, "idle", "100", program=MANY_PROCESSES)()
     return body
 
@@ -95,7 +99,7 @@ def stale_bytes_are_found():
     r = run("direct", "-n", "10", "-x", program=POLLED)
     # A message of one byte has no other byte that can be stale.
     expect(r.status == 1 and r.output.count(": 10 of 10 stale") == SIZES - 1,
-           "not all were told", r)
+           "polled has not found all stale bytes", r)
 
 
 def peer_death(way, *argv, **how):
@@ -116,14 +120,14 @@ def mapped(kind, status=0, **env):
         if not can_do_without_calls():
             raise Skip("no restartable sequences, or no fast strings")
         r = run("direct", kind, program=MAPPED, **env)
-        expect(r.status == status, "exit status", r)
+        expect(r.status == status, "another exit status than expected", r)
     return body
 
 
 def left_out(status, *argv, **env):
     def body():
         r = run("direct", *argv, program=LEFT_OUT, **env)
-        expect(r.status == status, "exit status", r)
+        expect(r.status == status, "another exit status than expected", r)
     return body
 
 
@@ -234,8 +238,8 @@ for way in "packets", "direct":
     t.case("one process with many peers, by " + way,
            samehost(way, "hub", MANY if t.options.full else "200",
                     program=MANY_PROCESSES), "same host", "many_processes")
-# If the process waited for these peers one after another, it would be killed
-# for taking too long.
+# If the process waited for these peers one after the other, its alarm would kill
+# it.
 t.case("one process with many peers beside a stopped broker",
        samehost("direct", "stop-broker", "251", program=MANY_PROCESSES),
        "same host", "many_processes")

@@ -2,18 +2,20 @@
 /*
  * samehost stopped HOW [hidden] | map HOW | kill TIMES SEED
  *
- * Two processes of one host, by public verbs alone.
- *	stopped	the target is stopped: with HOW direct a WRITE, a READ and a
- *		SEND complete all the same, and an atomic when the target
- *		continues; with HOW mapped (and ENDS_SHARED=1) the atomic
- *		completes too; with HOW packets all complete when the target
- *		continues; hidden: the target lets no process of its user write
- *		into its memory
+ * Tests two processes of one host, by public verbs alone.
+ *	stopped	the target is stopped.  With HOW direct, a WRITE, a READ and a
+ *		SEND complete while it is stopped, and an atomic completes when
+ *		it continues.  With HOW mapped (and ENDS_SHARED=1), the atomic
+ *		completes while it is stopped, too.  With HOW packets, all
+ *		complete when it continues.  With "hidden", the target lets no
+ *		process of its user write into its memory.
  *	map	both processes map the peer's arena when they connect, before
- *		either posts; with HOW packets neither maps an arena
- *	kill	one of two working processes is killed at a random moment; the
- *		other's requests complete or fail as they should, and nothing
- *		outside its region is written
+ *		either of them posts.  With HOW packets, neither maps the peer's
+ *		arena.
+ *	kill	one of two working processes is killed at a moment that SEED
+ *		selects.  The requests of the other process must complete or fail
+ *		with a right status, and no byte outside its region may be
+ *		written.
  * Exits with 0, or prints what is wrong.
  */
 #include "step_timeout.h"
@@ -241,7 +243,7 @@ static void await_mapping(int who)
 	step_timeout_say(&step_timeout->has_mapped[who], 1);
 	step_timeout_await(&step_timeout->has_mapped[!who], 1);
 	if (h.arenas != 1 + step_timeout->order)
-		step_timeout_die("an arena is mapped");
+		step_timeout_die("more arenas are mapped than expected");
 }
 
 static int check_mapping(int peers)
@@ -256,7 +258,7 @@ static int check_mapping(int peers)
 
 /* ---- kill ---- */
 
-/* Whether the parent has killed the other process. */
+/* Returns whether the parent has killed the other process. */
 static bool is_over(void)
 {
 	return step_timeout_look(&step_timeout->order) != 0;
@@ -274,7 +276,8 @@ static void check_end(const struct ibv_wc *wc)
 	}
 }
 
-/* Posts requests until the target is killed; each has to end. */
+/* Posts requests until the target is killed or a request fails; each request must
+ * end. */
 static void initiate(int seed)
 {
 	static const enum ibv_wr_opcode ops[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND,

@@ -2,12 +2,13 @@
 /*
  * scribbled TIMES SEED
  *
- * Two processes of one host work in each other's memory.  The hostile one
- * writes nonsense into the shared part of an arena: of the honest process's, or
- * of its own, where the honest process works.  The honest process's requests
- * end, with success or with an error, and it closes all objects; no signal ends
- * it.  The private part of its arena cannot be mapped for writing.  Exits with
- * 0, or prints what is wrong; a round is repeated by TIMES 1 and its seed.
+ * Two processes of one host work in each other's memory.  The hostile process
+ * writes random values into the shared part of an arena: into the honest
+ * process's arena, or into its own arena, in which the honest process executes
+ * requests.  The requests of the honest process must end, with success or with an
+ * error, it must be able to close all its objects, and no signal may kill it.
+ * The private part of its arena must not be mappable for writing.  Exits with 0,
+ * or prints what is wrong.  TIMES 1 with the seed of a round repeats that round.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -137,8 +138,7 @@ static void work_once(int who)
 	step_timeout_say(&step_timeout->has_worked[who], 1);
 }
 
-/* Works whatever the other process writes, and goes on when the other process
- * has ended. */
+/* Works while the hostile process runs, and works on after it has ended. */
 static int be_honest(void)
 {
 	alarm(SECONDS);
@@ -153,7 +153,8 @@ static int be_honest(void)
 	return 0;
 }
 
-/* Changes random words of pages that are present: most of an arena is holes. */
+/* Changes random words in those pages of an arena that exist: most of an arena is
+ * holes. */
 static void scribble(const struct area *a)
 {
 	size_t pages = a->bytes / PAGE, count = 0;
@@ -219,8 +220,8 @@ static void try_to_map(pid_t pid)
 	}
 }
 
-/* Scribbles into the other's arena, or into its own: then this process itself
- * may end by a signal. */
+/* Runs the hostile process: it scribbles into the arena of process `other`, or
+ * into its own.  If it does so into its own, a signal may kill it. */
 static void be_hostile(bool into_own, pid_t other)
 {
 	struct area area[MAPS];

@@ -2,17 +2,18 @@
 /*
  * stopped_peer ROUNDS HOW
  *
- * A process is stopped during long transfers into the memory of another process
- * of this host, the target, which continues:
+ * The writer is stopped during long transfers into the memory of another process
+ * of this host, the target, which must be able to continue:
  *
- *	writer -- 16 MiB and again, stopped --> target <-- SENDs -- sender
+ *	writer -- WRITEs of 16 MiB, stopped --> target <-- SENDs -- sender
  *
- * The target serves its other queue pair, moves the writer's queue pair to ERR,
- * gets the receives back, destroys that queue pair and deregisters the memory,
- * which no process changes from then on.  The writer is continued, and fails.
- * With HOW direct the writer is stopped while it copies: while it changes the
- * target's tables the target may have to wait, which is not tried here.
- * Exits with 0, or prints what is wrong.
+ * The target serves its other queue pair, moves its queue pair with the writer to
+ * ERR, gets the receives back, destroys that queue pair and deregisters the
+ * memory, which no process may change from then on.  Then the writer is
+ * continued, and its WRITE must fail.  With HOW direct the writer is stopped
+ * while it copies.  If it were stopped while it changes the target's tables, the
+ * target might have to wait; this program does not test that.  Exits with 0, or
+ * prints what is wrong.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -50,7 +51,7 @@ enum order { GO, STOP, IS_STOPPED, CONTINUE };
 /* Shared by all processes. */
 static struct step_timeout {
 	struct endpoint_address writer[2],
-		sender[2]; /* each: the process's own, and its peer's */
+		sender[2]; /* [0]: of the process, [1]: of its peer, the target */
 	int is_there[WHO], is_ready[WHO];
 	int order, is_over; /* the writer has failed */
 } * step_timeout;
@@ -310,9 +311,9 @@ static void stop(pid_t pid)
 }
 
 /*
- * Whether a process is stopped in a copy to mapped memory: at the copying
- * instruction, or at the abort handler of a restartable sequence, before which
- * there is the signature that the kernel expects.
+ * Returns whether pc is in a copy to mapped memory: at the copying instruction,
+ * or at the abort handler of a restartable sequence, which the signature that the
+ * kernel expects precedes.
  */
 static bool is_in_mapped_copy(pid_t pid, uint64_t pc)
 {
@@ -329,7 +330,8 @@ static bool is_in_mapped_copy(pid_t pid, uint64_t pc)
 		!memcmp(code + sizeof(mark), copy, sizeof(copy)));
 }
 
-/* Whether a thread of a process is in such a copy, or in process_vm_writev. */
+/* Returns whether a thread of a process is in a copy to mapped memory, or in
+ * process_vm_writev. */
 static bool is_copying(pid_t pid)
 {
 	char pattern[64];
@@ -354,7 +356,8 @@ static bool is_copying(pid_t pid)
 	return copies;
 }
 
-/* How many nanoseconds the threads of a process have run. */
+/* Returns how many nanoseconds of processor time the threads of a process have
+ * used. */
 static uint64_t run_time_of(pid_t pid)
 {
 	unsigned long long sum = 0;
@@ -378,7 +381,7 @@ static uint64_t run_time_of(pid_t pid)
 	return sum;
 }
 
-/* Continues a process until it has run for A_WHILE_NS of processor time. */
+/* Continues a stopped process until it has used A_WHILE_NS of processor time. */
 static void let_run(pid_t pid)
 {
 	uint64_t began = run_time_of(pid);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * visible [-w put|one|two] [-n ROUNDS] [-s BYTES]: does a process that polls
- * the last byte of a message from another process ever see that byte before the
- * others?
+ * visible [-w put|one|two] [-n ROUNDS] [-s BYTES]: tests that a process which
+ * polls the last byte of a message from another process never sees that byte
+ * before the other bytes.
  *
- *	writer: fills with k, writes to the reader	reader: last byte k?
- *	        waits until the reader looked		        all bytes k?
+ *	writer: fills with k, writes to the reader	reader: awaits last byte k
+ *	        waits until the reader has checked	        checks all bytes
  *
- * put: as the library writes; one: by one call, as a naive copy; two: the body,
- * then the last bytes by a call of their own.  Each size from 1 byte to 64 KiB
- * is tried at several alignments; -s: one size.  Prints a line a size, and
- * exits with 1 if any byte was stale.
+ * -w put: the writer writes as the library does.  -w one: it writes all bytes by
+ * one process_vm_writev, which may write the last byte first.  -w two: it writes
+ * the last bytes by a second call.  Each power of two from 1 byte to 64 KiB is
+ * tested at several alignments; -s: one size.  Prints a line per size, and exits
+ * with 1 if any byte was stale, with 2 if a call failed.
  */
 #include "memory/space_other.h"
 #include "memory/space_self.h"
@@ -34,7 +35,7 @@
 #define SPINS  2000
 #define LOOKS  128 /* bytes looked at one by one */
 
-/* Each word in a cache line of its own. */
+/* Writer and reader write to different cache lines. */
 struct shared {
 	_Alignas(64) uint32_t asked; /* the current round */
 	uint32_t at, bytes;
@@ -64,8 +65,8 @@ static uint8_t value_of(uint32_t round)
 	return (uint8_t)(round % 251 + 1);
 }
 
-/* Whether any byte is not k: looks at the last bytes first, then at all, as
- * fast as possible. */
+/* Returns whether any of the bytes at m is not k: looks at the last LOOKS bytes
+ * first, then at all, as fast as possible. */
 static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint8_t k)
 {
 	const uint8_t *all = (const uint8_t *)(uintptr_t)m;
@@ -81,7 +82,7 @@ static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint8_t k)
 static void read_on(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	memset(target, 0, MAX + 8192); /* so the pages are its own */
+	memset(target, 0, MAX + 8192); /* ends copy on write of the pages */
 	__atomic_store_n(&shared->is_ready, 1, __ATOMIC_RELEASE);
 	for (uint32_t round = 1;; round++) {
 		unsigned tries = 0;
@@ -130,7 +131,7 @@ static void put(uint64_t va, uint32_t bytes)
 		exit(2);
 }
 
-/* Runs the rounds of a size.  Returns in how many a byte was stale. */
+/* Runs the rounds of a size.  Returns in how many rounds a byte was stale. */
 static uint64_t run_rounds(void (*way)(uint64_t, uint32_t), uint32_t bytes,
 			   uint32_t rounds)
 {
