@@ -68,7 +68,8 @@ def shim_shows(argv, want, need=t.need):
 
 
 def first_sees_the_tree(argv, want, *options):
-    """Runs @argv as the first program, so that no tree has been written."""
+    """Returns a case: @argv runs as the first program in a new runtime folder,
+    where no program has written a tree before."""
     def body():
         t.need(argv[0])
         fresh = tempfile.mkdtemp(dir=t.runtime)
@@ -92,22 +93,23 @@ def values_that_mean_nothing():
         expect_ok(r)
         expect("adverb: ADVERB_%s=%s: the value must be %s\n" %
                (name, value, word)
-               in r.output, "no sentence for " + name, r)
+               in r.output, "no message about " + name, r)
     r = t.run([t.adverb, "run", "--", "ibv_devinfo"], ADVERB_DIRECT="",
               ADVERB_STRICT="0", ADVERB_PATIENCE="5", ADVERB_PART_ID="0x10")
-    expect("adverb:" not in r.output, "a needless sentence", r)
+    expect("adverb:" not in r.output, "adverb prints a message", r)
 
 
 def file_sizes():
-    """The limit of file sizes holds for a memfd, too, and SIGXFSZ would be
-    fatal: the program works, or says that the limit is too low."""
+    """The limit on file sizes also holds for a memfd, and SIGXFSZ would kill
+    the program: the program must work, or print that the limit is too low."""
     for limit, works in ((0, False), (8, False), (10 ** 5, True),
                          (8 << 21, True)):
         r = t.run(["sh", "-c", 'ulimit -f %d; exec "$@"' % limit, "sh",
                    t.adverb, "run", "--", "ibv_devinfo"])
         expect((r.status == 0) == works, "ulimit -f %d: exit status %d" %
                (limit, r.status), r)
-        expect(works or "raise ulimit -f" in r.output, "no sentence", r)
+        expect(works or "raise ulimit -f" in r.output,
+               "no message says that ulimit -f is too low", r)
 
 
 PYTHON_LOOK = """

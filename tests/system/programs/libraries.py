@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests libraries over verbs, and programs that use them: UCX, libfabric, qperf,
-Open MPI, librpma."""
+"""Tests libraries and programs that use verbs: UCX, libfabric, qperf, Open MPI,
+librpma."""
 
 import contextlib
 import os
@@ -78,8 +78,9 @@ def fabric(provider, kind):
 
 
 def qperf(test):
-    """A qperf server says where it listens before it listens, so the client's
-    request is held until then, which rdmacm.py tests."""
+    """Adds a case of qperf.  A qperf server tells the client its port before
+    it listens there, so the broker holds the client's request until the server
+    listens; rdmacm.py tests this holding."""
     def body():
         argv = ["qperf", "-lp", "%"]
         env = t.paced(PACE_FIRST="1")
@@ -113,7 +114,8 @@ def mpi(ranks, over, options, place, **env):
         with place():
             r = mpirun(ranks, [*options, program], **env)
         expect_ok(r)
-        expect("%d ranks: all right" % ranks in r.output, "it is silent", r)
+        expect("%d ranks: all right" % ranks in r.output,
+               "the program does not print that all is right", r)
     t.case("Open MPI: %d ranks over %s, data checked" % (ranks, over), body,
            "Open MPI over " + over, "mpirun")
 
@@ -130,18 +132,20 @@ def mpi_over_libfabric(ranks):
 
 
 def rpma(what, address, *doomed):
-    """Runs rpmacheck, which itself kills the process that @doomed names."""
+    """Adds a case that runs rpmacheck, which kills the process that @doomed
+    names."""
     def body():
         program = t.program("rpmacheck")
         if not os.path.exists(program):
-            raise Skip("librpma-dev was not installed when this was built")
+            raise Skip("librpma-dev was not installed when the tests were built")
         if "librpma.so.0 => not found" in t.run(["ldd", program]).output:
             raise Skip("librpma0 is not installed")
         lab.port += 1
         with lab.interface():
             r = t.adverb_run([program, address, str(lab.port), *doomed])
         expect_ok(r)
-        expect("all right" in r.output, "it is silent", r)
+        expect("all right" in r.output,
+               "the program does not print that all is right", r)
     t.case("librpma: " + what, body, "librpma over rdma_cm", "rpmacheck")
 
 

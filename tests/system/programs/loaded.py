@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Repeats the main programs where processors are scarce: beside two busy
-processes, each run stopped for 70 % of the time, without packets, and by packets
-with all fast ways and with each switched off.  50 runs, with --full RUNS (1000).
+processes, and with each run stopped for 70 % of the time.  The programs run
+without packets, by packets, and by packets with one fast path switched off.
+There are 50 runs; with --full there are RUNS (an environment variable, default
+1000).
 """
 
 import concurrent.futures
@@ -29,8 +31,8 @@ WAYS = (
     ("GRO off", {"ADVERB_GRO": "0"}),
     ("BPF off", {"ADVERB_BPF": "0"}),
 )
-# The number of programs and the number of ways have no common divisor, so that
-# every program runs in every way.
+# The number of programs and the number of ways have no common divisor, so with
+# enough runs every program runs in every way.
 PROGRAMS = (
     ["ib_write_bw", "-n", "500"],
     ["ib_write_bw", "-b", "-n", "200"],
@@ -73,7 +75,7 @@ def one(argv, env):
 
 
 def verdict(argv, env):
-    """The text of one run's failure, or None."""
+    """Runs a pair.  Returns the text of its failure, or None if it succeeds."""
     try:
         one(argv, env)
     except system.Fail as why:

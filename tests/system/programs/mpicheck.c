@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mpicheck: what MPI programs do, every byte checked: messages of all sizes
- * around a ring, many at once, and collectives.  libraries.py builds mpicheck
- * with mpicc and runs it over UCX.
+ * mpicheck: does what MPI programs do, and checks every byte: messages of many
+ * sizes around a ring, many messages at once, and collectives.  libraries.py
+ * builds mpicheck with mpicc and runs it over UCX and over libfabric.
  *
- * MPI windows are not tried: when Open MPI 4 ends, each rank closes the queue
- * pairs of its windows without waiting for the others, and a rank that is late
- * sends to queue pairs that are gone for half a minute and more.
+ * MPI windows are not tested.  When a program of Open MPI 4 ends, each rank
+ * destroys the queue pairs of its windows without waiting for the other ranks.  A
+ * rank that is late then retries for half a minute or more to send to queue pairs
+ * that no longer exist.
  */
 #include <mpi.h>
 
@@ -66,7 +67,7 @@ static void ring(void)
 	free(in);
 }
 
-/* Sends many messages at once, which are received in another order. */
+/* Sends BURST messages at once, and posts their receives in reverse order. */
 static void bursts(int bytes)
 {
 	int next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;

@@ -15,15 +15,15 @@ from system import expect, expect_ok
 t = system.Suite(__doc__)
 ATOMICS = (["-A", "CMP_AND_SWAP"], ["-A", "FETCH_AND_ADD"])
 VERBS = ("write", "read", "send", "atomic")
-KNOWN_PART = "4119"  # of a family that perftest has in its table
-# Later releases of perftest ask that family's library for its capabilities,
-# unless these options are given.
+KNOWN_PART = "4119"  # the part ID of a device in perftest's table
+# With these options, later releases of perftest do not ask the vendor's library
+# of that device for its capabilities.
 NOT_ASKED = "--no_ddp", "--no_enhanced_reorder"
 
 
 def of_a_known_part(argv):
-    """@argv with the options with which perftest, for a known part, uses
-    nothing of that part but ibv_wr_*."""
+    """Returns @argv with options by which perftest uses no feature of the known
+    part but ibv_wr_*."""
     said = t.run([argv[0], "--help"]).output
     return argv + [word for word in NOT_ASKED if word in said]
 
@@ -42,7 +42,7 @@ def perftest(argv, count=1, timeout=system.HANG, capture=False, known=False):
         check_rows(r, count)
         if known:
             expect(re.search(r"ibv_wr\* API\s*: ON", r.output),
-                   "perftest did not take ibv_wr_*", r)
+                   "perftest did not use ibv_wr_*", r)
         if capture:
             check_capture(t, path, r)
             os.unlink(path)
@@ -69,7 +69,7 @@ def pingpong(argv, timeout=system.HANG, capture=False):
 
 
 def tools_of(verb):
-    """(program, extra arguments) of both tools of a verb."""
+    """Yields the command lines of both tools of a verb."""
     extras = ATOMICS if verb == "atomic" else ([],)
     for kind in "bw", "lat":
         for extra in extras:
@@ -100,8 +100,9 @@ def shapes():
 
 
 def with_acks(times):
-    """perftest 4.5 waits for its SEND and for the answer in one channel, and
-    takes the first event for the SEND's."""
+    """Adds cases for perftest 4.5, which waits for the completion of its SEND
+    and for the answer on one channel, and believes that the first event is that
+    of the SEND.  So the completion must come before the answer."""
     argv = ["ib_send_lat", "-e", "-n", "200"]
     for what, env in (("strict", {"ADVERB_STRICT": "1"}),
                       ("ACKs as packets", {"ADVERB_WITHOUT": "acks"})):
@@ -126,7 +127,8 @@ def shared():
 
 
 def new_api():
-    """perftest posts by ibv_wr_* on parts that it knows."""
+    """Adds cases by ibv_wr_*, which perftest uses on devices whose part ID it
+    knows, and the pingpongs with an option."""
     for verb in VERBS:
         for tool in tools_of(verb):
             perftest(tool + ["-n", "200"], known=True)
@@ -140,12 +142,12 @@ def new_api():
 
 
 def unreliable():
-    """UC and UD, where no packet is sent again."""
+    """Adds cases of UC and UD, which do not retransmit packets."""
     for service in "UC", "UD":
         for extra in [], ["-e"], ["-I", "64", "-s", "64"]:
             perftest(["ib_send_lat", "-c", service, "-n", "200"] + extra)
         perftest(["ib_send_lat", "-c", service, "-n", "200"], known=True)
-    # 2 B to 1 KiB; more where the MTU is larger
+    # ten sizes from 2 B to 1 KiB, or more if the MTU is larger
     perftest(["ib_send_lat", "-c", "UD", "-a", "-n", "50"], count=10)
     for tool in "ib_write_lat", "ib_write_bw":
         perftest([tool, "-c", "UC", "-n", "200"])

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests larger programs: block storage by iSER, the migration of a QEMU machine,
-DAPL, and Ceph."""
+"""Tests larger programs: block storage by iSER, the migration of a virtual
+machine of QEMU, DAPL, and Ceph."""
 
 import contextlib
 import glob
@@ -23,7 +23,7 @@ netlab.enter()
 t = system.Suite(__doc__)
 lab = netlab.Lab(t)
 
-# ---- iSER: tgtd gives a disk, libiscsi takes it ----
+# ---- iSER: tgtd exports a disk, and programs over libiscsi use it ----
 
 MIB = 1 << 20
 DISK = 16 * MIB
@@ -38,7 +38,7 @@ def tgtadm(env, *words):
 
 @contextlib.contextmanager
 def target(disk):
-    """Serves that file to an initiator that gives the right name."""
+    """Exports the file @disk to an initiator that gives the right name."""
     env = {"TGT_IPC_SOCKET": t.path("tgt")}
     # the smallest pool of RDMA memory that tgtd takes
     p = lab.start("here", ["tgtd", "-f", "--iser", "pool_sz_mb=32"], **env)
@@ -55,7 +55,7 @@ def target(disk):
             expect_ok(tgtadm(env, *words))
         yield
     finally:
-        # tgtd would end by itself only without targets
+        # tgtd does not end by itself while it has targets
         p.kill()
         t.finish(p, 20)
 
@@ -81,7 +81,8 @@ def asks_a_target():
         expect("VIRTUAL-DISK" in r.output, "no answer to INQUIRY", r)
         r = lab.run("here", ["iscsi-readcapacity16", "-i", INITIATOR, URL], 60)
         expect_ok(r)
-        expect("Total size:%d" % DISK in r.output, "another capacity", r)
+        expect("Total size:%d" % DISK in r.output,
+               "the target reports another capacity", r)
 
 
 def reads_many():
@@ -95,8 +96,9 @@ def reads_many():
 
 
 def writes_and_reads_back():
-    """The target fetches written data by RDMA READ, and sends data that is
-    read by RDMA WRITE.  The file shows what arrived."""
+    """The target gets the data of write commands by RDMA READ, and returns the
+    data of read commands by RDMA WRITE.  The case compares the exported file
+    with what was written."""
     need_iser("qemu-io")
     disk, dice = blank_disk(), random.Random(5)
     image = bytearray(DISK)
@@ -116,15 +118,18 @@ def writes_and_reads_back():
     if "Unknown driver 'iscsi'" in r.output:
         raise Skip("QEMU's iscsi driver is not installed")
     expect_ok(r)
-    expect("verification failed" not in r.output, "it read something else", r)
+    expect("verification failed" not in r.output,
+           "qemu-io reads other bytes than it wrote", r)
     with open(disk, "rb") as f:
-        expect(f.read() == image, "the disk has something else", r)
+        expect(f.read() == image, "the disk has other bytes than were written",
+               r)
 
 
-# ---- QEMU: a machine moves from one process to another ----
+# ---- QEMU: a virtual machine migrates from one process to another ----
 
 RAM = 64 * MIB
-LOADED = 32 * MIB  # random contents, above the memory that firmware uses
+# bytes of random contents at the end of the RAM, where firmware does not write
+LOADED = 32 * MIB
 PORT = 4444
 MACHINE = ["qemu-system-x86_64", "-accel", "tcg", "-machine", "pc", "-m",
            str(RAM // MIB), "-display", "none", "-nodefaults", "-S"]
@@ -142,7 +147,8 @@ class Monitor:
         self.ask("qmp_capabilities")
 
     def connects(self, path):
-        """Tries to connect; the socket exists before QEMU listens at it."""
+        """Tries to connect, and returns whether that succeeds: the socket
+        exists before QEMU listens on it."""
         with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
             self.socket.connect(path)
             return True
@@ -162,7 +168,7 @@ class Monitor:
         raise system.Fail("QEMU ended at " + command)
 
     def memory(self, name):
-        """The contents of the machine's RAM above the first MiB."""
+        """Returns the contents of the machine's RAM above the first MiB."""
         path = t.path(name)
         self.ask("pmemsave", val=MIB, size=RAM - MIB, filename=path)
         with open(path, "rb") as f:
@@ -211,8 +217,9 @@ def machine_moves(pinned):
         ends = [Monitor(its), Monitor(other)]
         told = migrate(*ends, pinned)
         before, after = (end.memory("memory") for end in ends)
-        expect(before.endswith(contents), "the machine had not its contents")
-        expect(before == after, "other memory arrived")
+        expect(before.endswith(contents),
+               "the source machine lacks the loaded contents")
+        expect(before == after, "the memory has changed by the migration")
         t.note("%d MiB in %d ms" % (RAM // MIB, told["total-time"]))
     finally:
         for p in source, goal:
@@ -226,7 +233,7 @@ def migration(pinned):
            lambda: machine_moves(pinned), "migration", MACHINE[0])
 
 
-# ---- DAPL: its own tests, by rdma_cm ----
+# ---- DAPL: DAPL's own tests, by rdma_cm ----
 
 DAPL_TCP = 15828  # the TCP port at which the ends of a test exchange addresses
 TRANSFERS = (
@@ -238,7 +245,8 @@ TRANSFERS = (
 
 
 def dapl():
-    """The environment with which a program of DAPL uses adverb."""
+    """Writes DAPL's configuration file.  Returns the environment by which a
+    program of DAPL uses adverb."""
     path = t.path("dat.conf")
     with open(path, "w") as f:
         f.write('cma u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 '
@@ -261,7 +269,7 @@ def dapl_test(program, by_tcp, want, *options):
             client = lab.start("here", [*argv, "-h", "10.1.0.1"], **env)
             r = lab.finish((server, client))
         expect_ok(r)
-        expect(r.output.count(want) == 2, "not both say " + want, r)
+        expect(r.output.count(want) == 2, "not both ends print: " + want, r)
     t.case("DAPL: " + program, body, "DAPL over rdma_cm", program)
 
 
@@ -272,7 +280,7 @@ def dapltest():
 
 
 def dapl_transfers():
-    """dapltest transfers, checked by its option -V."""
+    """Runs transfers of dapltest, which checks the data itself (option -V)."""
     env = dapl()
     to_it = ["-s", "10.1.0.1", "-D", "cma"]
     server = lab.start("here", ["dapltest", "-T", "S", "-D", "cma"], **env)
@@ -291,13 +299,14 @@ def dapl_transfers():
         t.finish(server, 20)
 
 
-# ---- Ceph: a monitor, a store in memory, clients; all talk by RDMA ----
+# ---- Ceph: a monitor, an OSD with a store in memory, and clients, over RDMA ----
 
 CEPH = ("ceph-mon", "ceph-osd", "ceph", "rados")
 FSID = "7f3c6a52-5a0e-4a53-8d0c-3a1b2c4d5e6f"
 OSD = "11111111-2222-3333-4444-555555555555"
-# One copy of each object; no delays of seconds, which are meant for clusters of
-# many machines.  GID 1 is RoCEv2; small queues of buffers are enough.
+# The cluster keeps one copy of each object, and has none of the delays of seconds
+# that are meant for clusters of many machines.  GID 1 is RoCEv2.  Small queues of
+# buffers are enough.
 CEPH_CONF = """
 [global]
 fsid = %(fsid)s
@@ -354,7 +363,7 @@ class Ceph:
             t.need(program)
         found = glob.glob(os.path.join(os.path.dirname(shutil.which(
             "ceph-osd")), "..", "lib", "*", "rados-classes"))
-        expect(found, "Ceph has no classes")
+        expect(found, "Ceph's folder rados-classes is missing")
         lib = os.path.dirname(os.path.realpath(found[0]))
         self.home = t.path("ceph")
         shutil.rmtree(self.home, ignore_errors=True)
@@ -363,7 +372,7 @@ class Ceph:
         with open(self.conf, "w") as f:
             f.write(CEPH_CONF % {"fsid": FSID, "home": self.home, "lib": lib} +
                     more)
-        # Ceph's libraries have a folder of their own.
+        # Ceph's libraries lie in a folder of their own.
         path = t.environment().get("LD_LIBRARY_PATH")
         self.env = {"LD_LIBRARY_PATH": "%s:%s/ceph" % (path, lib)} if path \
             else {}
@@ -378,7 +387,7 @@ class Ceph:
         return r
 
     def logs(self):
-        """The last lines of the servers' logs."""
+        """Returns the last lines of the servers' logs."""
         text = ""
         for path in glob.glob(self.home + "/*.log"):
             with open(path, errors="replace") as f:
@@ -408,7 +417,8 @@ class Ceph:
         self.run("rados", "-p", pool, "put", "object", given)
         self.run("rados", "-p", pool, "get", "object", taken)
         with open(given, "rb") as one, open(taken, "rb") as other:
-            expect(one.read() == other.read(), "it reads something else")
+            expect(one.read() == other.read(),
+                   "rados reads other bytes than it wrote")
 
     def end(self):
         for p in self.daemons:
@@ -417,8 +427,9 @@ class Ceph:
 
 
 def ceph_stores(more):
-    """rados bench compares what it reads with what it wrote.  A store that is
-    killed starts again empty, so bench writes new objects then."""
+    """Writes and reads objects; rados bench compares what it reads with what it
+    wrote.  A store that is killed starts again empty, so the case then writes
+    new objects."""
     ceph = Ceph(more)
     try:
         ceph.run("ceph-mon", "--mkfs", "-i", "a")

@@ -4,8 +4,9 @@
 
 The tests are in Debian's package python3-pyverbs.  pyverbs.txt (rdma-core 44)
 and pyverbs-NN.txt (later releases) list the tests that must pass: each is a
-case, and a case that fails or is skipped fails.  A line `- ID: why` is a test
-that fails today.  A test that passes and is not listed is noted."""
+case, which fails if the test fails or is skipped.  A line `- ID: why` is a test
+that does not pass yet.  A test that runs and is not listed is noted in the
+output."""
 
 import argparse
 import glob
@@ -21,7 +22,8 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DOC = "usr/share/doc/rdma-core/tests"
-GID_INDEX = "1"  # else the suite takes a random one, which may be RoCEv1's
+# Without an index the suite chooses a random GID, which may be one of RoCEv1.
+GID_INDEX = "1"
 
 
 class Report(unittest.TextTestResult):
@@ -54,12 +56,13 @@ class Report(unittest.TextTestResult):
 
 
 def inside():
-    """Runs, in the process under test, the suite's own runner with Report."""
-    # The start method of Python before 3.14, for which the suite is written.
+    """Runs the suite's own runner with Report, in the process under test."""
+    # The suite needs "fork", which was the default before Python 3.14.
     multiprocessing.set_start_method("fork")
     unittest.TextTestRunner.resultclass = Report
     tests = os.path.abspath("tests")
-    sys.path[0] = tests  # in this file's folder "pyverbs" is this file
+    # In the folder of this file, `import pyverbs` would import this file.
+    sys.path[0] = tests
     sys.argv = ["run_tests.py", "-v", "--dev", "adv0", "--gid", GID_INDEX]
     runpy.run_path(os.path.join(tests, "run_tests.py"), run_name="__main__")
 
@@ -79,8 +82,8 @@ def fetch(build):
 
 
 def find(build):
-    """(root, folder of tests, folder of modules) of the first root that has
-    both folders."""
+    """Returns (root, folder of tests, folder of modules) of the first root that
+    has both folders, or None."""
     for root in "/", os.path.join(build, "deb", "root"), os.path.join(
             build, "pyverbs"):
         tests = os.path.join(root, DOC)
@@ -92,8 +95,8 @@ def find(build):
 
 
 def list_for(root):
-    """The path of the list for the package's release, or of the list for the
-    last release before that."""
+    """Returns the path of the list for the package's release, or, if there is
+    none, for the latest release before it."""
     log = os.path.join(root, "usr/share/doc/python3-pyverbs",
                        "changelog.Debian.gz")
     with gzip.open(log, "rt", encoding="utf-8") as f:
@@ -117,7 +120,8 @@ def unpack(tests, to):
 
 
 def wanted(path):
-    """(ids of tests that pass, {id of a test that does not yet: why})."""
+    """Reads a list.  Returns the IDs of the tests that must pass, and a dict
+    {ID of a test that does not pass yet: why}."""
     listed, missing = [], {}
     with open(path, encoding="utf-8") as f:
         for line in f:
@@ -131,7 +135,7 @@ def wanted(path):
 
 
 def run(t, tests, modules):
-    """Runs the suite.  Returns {id: (result, why)} and the whole output."""
+    """Runs the suite.  Returns {ID: (result, why)} and the Result."""
     unpack(tests, t.path("tests"))
     report = t.path("report")
     with open(report, "w", encoding="utf-8"):
@@ -145,14 +149,14 @@ def run(t, tests, modules):
         for line in f:
             word, name, why = line.rstrip("\n").split("\t")
             if word == "started":
-                why = "the process ended in it, status %d" % r.status
+                why = "the process ended in this test, status %d" % r.status
                 word = "FAIL"
             results[name] = (word, why)
     return results, r
 
 
 def said(output, name):
-    """The part of the output about a failed test."""
+    """Returns the part of the output that is about a failed test."""
     parts = re.split(r"^=+$", output, flags=re.M)
     method = name.rsplit(".", 1)[-1]
     return "".join(p for p in parts[1:] if method in p) or output[-4000:]
@@ -163,7 +167,7 @@ def judge(t, name, results, r):
         word, why = results.get(name, ("FAIL", "the suite has no such test"))
         if word == "ok":
             return
-        text = why if word == "FAIL" else "it is skipped: " + why
+        text = why if word == "FAIL" else "the test is skipped: " + why
         raise Fail(text, said(r.output, name))
     t.case(name, body, "pyverbs", name.split(".")[1])
 
@@ -180,7 +184,8 @@ def main():
     build = os.path.abspath(option.parse_known_args()[0].build)
     build = os.path.dirname(build)
     if "ADVERB_NETLAB" not in os.environ and not find(build):
-        fetch(build)  # before netlab, since this needs the machine's network
+        # before netlab.enter(), after which this process has no network
+        fetch(build)
     netlab.enter()
     t = Suite(__doc__)
     found = find(build)
@@ -193,7 +198,8 @@ def main():
     listed, missing = wanted(list_for(found[0]))
     results, r = run(t, *found[1:])
     t.case("the suite runs to its end", lambda: expect(
-        re.search(r"^Ran \d+ tests", r.output, re.M), "it does not", r))
+        re.search(r"^Ran \d+ tests", r.output, re.M),
+        "unittest prints no sum of its tests", r))
     for name in listed:
         judge(t, name, results, r)
     for name, why in missing.items():

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests rdma_cm: its tools and perftest -R, over lo and between two namespaces.
-"""
+"""Tests rdma_cm: the tools of librdmacm and perftest -R, over lo and between two
+namespaces."""
 
 import contextlib
 import os
@@ -23,7 +23,8 @@ from system import Result, Skip, brokers, expect, expect_ok
 
 
 def constant(path, name):
-    """The number that file @path of the repository defines as @name."""
+    """Returns the number that the file @path of the repository defines as
+    @name."""
     with open(os.path.join(system.ROOT, path)) as f:
         return int(re.search(r"#define %s\s+(\d+)u\b" % name, f.read())[1])
 
@@ -32,7 +33,7 @@ netlab.enter()
 t = system.Suite(__doc__)
 lab = netlab.Lab(t)
 
-# Programs of rdmacm-utils: the command, and output that shows its success.
+# Programs of rdmacm-utils: each command, and a text that it prints on success.
 TOOLS = (
     (["rping", "-C", "20", "-V"], ""),
     (["rping", "-C", "5", "-S", "60000", "-V"], ""),
@@ -50,14 +51,15 @@ PERFTEST = [[tool, "-n", "200"] for tool in
 UD = [[tool, "-c", "UD", "-n", "200"]
       for tool in ("ib_send_bw", "ib_send_lat")]
 ADDRESSES = "127.0.0.1", "::1"
-HERE, THERE = "10.1.0.1", "10.1.0.2"  # of lab.interface()
+HERE, THERE = "10.1.0.1", "10.1.0.2"  # the addresses that lab.interface() sets
 # How long, in ns, the broker holds a request for a service that no program
 # has, and one for a service that a program has just left.
 HOLD_NS = constant("src/cm/cm.h", "CM_HOLD_NS")
 AGAIN_NS = constant("src/broker/cmserver.c", "AGAIN_NS")
 
 
-# cmtime from release 45 on says this of IPv6, since its ends also use TCP.
+# cmtime prints this for an IPv6 address from release 45 on, whose ends also
+# connect by TCP.
 IPV4_ALONE = "getaddrinfo error: Address family for hostname not supported"
 
 
@@ -66,10 +68,10 @@ def tool(argv, want, address):
         t.need(argv[0])
         r = t.pair(argv, ["--address", address])
         if IPV4_ALONE in r.output:
-            raise Skip("this %s knows IPv4 alone" % argv[0])
+            raise Skip("this %s supports only IPv4" % argv[0])
         expect_ok(r)
-        expect(want in r.output, "it does not say " + want, r)
-        expect("adverb:" not in r.output, "something is explained", r)
+        expect(want in r.output, "the tool does not print: " + want, r)
+        expect("adverb:" not in r.output, "adverb prints a message", r)
     t.case("%s, %s" % (" ".join(argv), address), body, "rdma_cm", argv[0])
 
 
@@ -83,10 +85,11 @@ def perftest(argv, address):
 
 
 def was_in_time(env):
-    """Whether the server listened while the client's request was held.  The
-    request reaches the broker after rdma_connect began, and rdma_listen
-    returns after the broker listens.  True, too, if the client was refused
-    within that time: a qperf server whose client is refused does not listen."""
+    """Returns whether the server listened while the broker held the client's
+    request.  The request reaches the broker after rdma_connect has begun, and
+    rdma_listen returns after the broker listens.  Also returns True if the
+    server has not listened and that time is not over yet: a qperf server whose
+    client is rejected does not listen."""
     def at(what, default):
         try:
             with open(env["PACE"] + what) as f:
@@ -101,8 +104,8 @@ def was_in_time(env):
 
 
 def held(argv, late_ms, body, **env):
-    """@body runs a program whose server listens @late_ms after its client has
-    sent a request, and returns the Result."""
+    """Returns a case.  @body runs a program whose server listens @late_ms after
+    the client has sent a request, and returns the Result."""
     def judged():
         t.need(argv[0])
         paced = t.paced(PACE_HELD=str(late_ms), **env)
@@ -118,8 +121,10 @@ def held(argv, late_ms, body, **env):
 
 
 def perftest_held(argv):
-    """perftest's server listens again a second after it has stopped listening:
-    later than a request is held for a service that no program has had."""
+    """Adds a case: perftest's server listens a second time, after its client
+    has sent the request.  For a service that a program has just left, the
+    broker holds a request for longer than for a service that no program has
+    had."""
     def body(words, env):
         r = t.pair([*words, "-R"], **env)
         if r.status == 0:
@@ -147,7 +152,7 @@ def qperf_held():
         r = run_qperf(argv, t.paced(PACE_HELD="0", PACE_FIRST="1",
                                     ADVERB_STRICT="1"))
         expect(r.status != 0 and "REJECTED: no program listens" in r.output,
-               "it is not refused", r)
+               "the client is not rejected at once", r)
 
     t.case("qperf, whose request is held until its server listens",
            held(argv, 0, run_qperf, PACE_FIRST="1"), "rdma_cm", "qperf")
@@ -155,9 +160,10 @@ def qperf_held():
 
 
 def requests_held():
-    """A request comes before the server listens, and is held.  In all other
-    cases the client waits for the listener, since on a busy machine a server
-    may listen later than the broker holds a request."""
+    """Adds cases in which a request comes before the server listens, and the
+    broker holds it.  In the cases of other functions the client waits until the
+    server listens: on a busy machine a server may listen later than the broker
+    holds a request."""
     qperf_held()
     for argv in PERFTEST + UD:
         if argv[0] == "ib_write_bw" or argv in UD[:1] or t.options.full:
@@ -167,7 +173,7 @@ def requests_held():
 def over_lo():
     for address in ADDRESSES:
         for argv, want in TOOLS:
-            # over_lo6 has the other programs for ::1
+            # over_lo6() tests the other programs with ::1
             if address != "::1" or argv[0] in ("rping", "cmtime"):
                 tool(argv, want, address)
     for argv in PERFTEST + UD:
@@ -197,8 +203,8 @@ def listens(side, argv, **env):
 
 
 def ends(name, server, client, want="", there="there"):
-    """A case with a server here, and a client there, over a veth, or here, over
-    lo."""
+    """Adds a case with a server in `here`, and a client in `there`, over a
+    veth, or in `here`, over lo."""
     def body():
         t.need(server[0])
         lab.unwire()
@@ -214,17 +220,18 @@ def ends(name, server, client, want="", there="there"):
             for line in r.output.splitlines()))
         expect(s.status == c.status == 0,
                "exit status %d, %d" % (s.status, c.status), both)
-        # fio destroys its queues before the objects that use them.
+        # adverb prints a message about fio, which destroys its queues before
+        # the objects that use them.
         expect(server[0] == "fio" or "adverb:" not in both.output,
-               "something is explained", both)
+               "adverb prints a message", both)
         expect(want in both.output, "no " + want, both)
     t.case(name, body, "rdma_cm over veth" if there == "there" else "rdma_cm",
            server[0])
 
 
 def over_lo6():
-    """Programs that listen on IPv6 if they are told to.  rdma_xserver does not,
-    and perftest -R looks for no IPv6 address."""
+    """Adds cases with ::1 of programs that can listen on IPv6.  rdma_xserver
+    cannot, and perftest -R does not look up IPv6 addresses."""
     for server, client, want in (
             (["ucmatose", "-f", "ipv6", "-b"],
              ["ucmatose", "-f", "ipv6", "-s"], "return status 0"),
@@ -237,8 +244,9 @@ def over_lo6():
 
 
 def fio():
-    """fio by WRITEs and READs.  Not by SENDs: fio sleeps half a second instead
-    of waiting for receives, and asks for no RNR retry."""
+    """Adds cases of fio with WRITEs and READs.  There is no case with SENDs: fio
+    sleeps half a second instead of waiting until its peer has posted receives,
+    and does not ask for RNR retries."""
     for verb, size, depth in (("write", "4k", 16), ("write", "1m", 2),
                               ("read", "4k", 16)):
         argv = ["fio", "--thread", "--name=job", "--ioengine=rdma",
@@ -268,7 +276,7 @@ def over_veth():
                 (["udaddy", "-b", a, *six, "-c", "4"],
                  ["udaddy", "-s", a, *six, "-c", "4"], "return status 0")):
             ends("%s over veth" % " ".join(server), server, client, want)
-    # These programs listen on IPv4 only, and perftest -R knows no IPv6.
+    # These programs listen on IPv4 only, and perftest -R does not support IPv6.
     for tool in "server", "xserver":
         client = tool.replace("server", "client")
         ends("rdma_%s over veth" % tool, ["rdma_" + tool],
@@ -280,8 +288,8 @@ def over_veth():
 
 
 def unequal_mtus():
-    """An MTU of 9000 at one end and 1500 at the other, which the kernel does
-    not notice."""
+    """Adds cases with an MTU of 9000 at one end of a link and 1500 at the other
+    end, which the kernel does not notice."""
     def wire(small="there"):
         lab.unwire()
         lab.wire("v0", 9000, ("10.1.0.1/24",), ("10.1.0.2/24",))
@@ -299,7 +307,8 @@ def unequal_mtus():
                     ["rping", "-c", "-a", "10.1.0.2", "-C", "2"])
         expect_ok(c)
         expect("asks for packets of 4096 bytes of data, and this interface "
-               "receives at most 1024" in s.output, "its server does not say so", s)
+               "receives at most 1024" in s.output,
+               "the server prints no message about the size", s)
 
     def routed():
         t.need("rping")
@@ -308,7 +317,8 @@ def unequal_mtus():
         words = ["rping", "-a", "10.1.0.2", "-C", "3", "-S", "60000", "-V"]
         s, c = pair([*words, "-s"], [*words, "-c"])
         expect_ok(c)
-        expect("asks for packets" not in s.output, "it asks for more", s)
+        expect("asks for packets" not in s.output,
+               "the client asks for longer packets than the route carries", s)
 
     def lost():
         t.need("ibv_rc_pingpong")
@@ -318,12 +328,12 @@ def unequal_mtus():
         r = lab.both([*words, "-m", "1024"], [*words, "-m", "4096",
                                               "10.1.0.1"],
                      server_env={"ADVERB_STRICT": "1"},
-                     # With GSO a veth passes several packets as one, whatever
-                     # their length.
+                     # With GSO off: a veth passes a batch of GSO without
+                     # regard to the length of its packets.
                      client_env={"ADVERB_STRICT": "1", "ADVERB_GSO": "0"})
-        expect(r.status != 0, "they have passed", r)
+        expect(r.status != 0, "the long packets have arrived", r)
         expect("carry packets with 4096 bytes of data" in r.output,
-               "no word of their length", r)
+               "no message about the length of packets", r)
 
     t.case("a caller's path MTU is more than the interface carries: that is "
            "said", told, "rdma_cm over veth", "rping")
@@ -346,9 +356,9 @@ def await_tcp(p, port):
 
 
 def cmtime():
-    """cmtime's server does not end by itself before the releases whose ends
-    connect by TCP first.  From release 60 on the ends are peers that connect
-    to a controller's address, and listen after that."""
+    """Adds cases of cmtime.  In releases whose ends do not connect by TCP first,
+    its server does not end by itself.  From release 60 on, the two ends are
+    equal: they connect to the address of a controller, and listen after that."""
     def begin(address, there, count):
         usage = t.run(["cmtime", "-h"]).output
         each = ["cmtime", "-c", count, "-b"]
@@ -373,7 +383,7 @@ def cmtime():
                 os.killpg(s.pid, signal.SIGKILL)
             s = t.finish(s, 10)
             if IPV4_ALONE in r.output + s.output:
-                raise Skip("this cmtime knows IPv4 alone")
+                raise Skip("this cmtime supports only IPv4")
             r.output += s.output
             expect_ok(r)
             expect(re.search(r"^\s*(full )?connect\s", r.output, re.M),
@@ -391,13 +401,14 @@ def no_rsockets():
         t.need("riostream")
         r = t.adverb_run(["riostream", "-s", "127.0.0.1", "-S", "64"])
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
-        expect("adverb: rsocket" in r.output, "no sentence", r)
-    # No area, since docs/WORKS.md lists only programs that work.
+        expect("adverb: rsocket" in r.output, "no message about rsockets", r)
+    # The case has no area, since docs/WORKS.md lists only programs that work.
     t.case("riostream: rsockets are refused in a sentence", body)
 
 
 def multicast():
-    """Two members and a sender, on one host and on two."""
+    """Adds cases with two members of a group and a sender, on one host and on
+    two."""
     def body(sides, addresses, group="239.1.2.3"):
         def go():
             t.need("mckey")
@@ -405,7 +416,8 @@ def multicast():
             lab.wire("v0", 1500, ("10.1.0.1/24", "fd00:1::1/64"),
                      ("10.1.0.2/24", "fd00:1::2/64"))
             words = ["mckey", "-m", group]
-            # A line at a time, so that the join is seen at once.
+            # stdbuf has each line written at once, so that this case sees the
+            # join.
             members = [start(side, ["stdbuf", "-oL"] + words + ["-b", address])
                        for side, address in zip(sides, addresses)]
             for m in members:
@@ -422,7 +434,7 @@ def multicast():
     t.case("mckey, two members beside the sender",
            body(("there", "there"), ("10.1.0.2", "10.1.0.2")), "rdma_cm",
            "mckey")
-    # The kernel treats the only member of a host apart.
+    # The kernel has a path of its own for a group with one member on a host.
     t.case("mckey, a member here and one beside the sender",
            body(("here", "there"), ("10.1.0.1", "10.1.0.2")), "rdma_cm",
            "mckey")
@@ -436,13 +448,13 @@ def multicast():
 
 
 def wait_for(process, text, seconds=system.HANG):
-    """Waits until a process has written @text, and keeps all it wrote."""
+    """Waits until a process has written @text; what it writes is then read."""
     said = b""
     os.set_blocking(process.stdout.fileno(), False)
     end = time.monotonic() + seconds
     while text.encode() not in said:
         expect(time.monotonic() < end and process.poll() is None,
-               "it never says " + text, Result(0, said.decode()))
+               "the process does not print " + text, Result(0, said.decode()))
         said += process.stdout.read() or b""
         time.sleep(0.005)
     os.set_blocking(process.stdout.fileno(), True)
@@ -456,12 +468,12 @@ def refusals():
         expect("RDMA_CM_EVENT_REJECTED, error 8" in r.output,
                "no REJECTED with status 8", r)
         expect("no program listens at 127.0.0.1 port 7999" in r.output,
-               "no sentence", r)
+               "no message says that no program listens", r)
 
     def black_hole():
         lab.unwire()
         lab.wire("v0", 1500, ("10.1.0.1/24",), ("10.1.0.2/24",))
-        # There is no broker there, since no program has used a device there.
+        # No broker answers from `there`, whose link is down.
         lab.ip("there", "link set v0 down")
         lab.ip("here", "neigh replace 10.1.0.9 lladdr 02:00:00:00:00:09 "
                "dev v0")
@@ -470,7 +482,8 @@ def refusals():
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
         expect("RDMA_CM_EVENT_UNREACHABLE, error -110" in r.output,
                "no UNREACHABLE with -110", r)
-        expect("answers connection management" in r.output, "no sentence", r)
+        expect("answers connection management" in r.output,
+               "no message says that no host answers", r)
 
     def no_route():
         lab.unwire()
@@ -485,11 +498,12 @@ def refusals():
         os.killpg(s.pid, signal.SIGKILL)
         t.finish(s, 10)
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
-        expect("127.0.0.1 port 7174 is in use" in r.output, "no sentence", r)
+        expect("127.0.0.1 port 7174 is in use" in r.output,
+               "no message says that the port is in use", r)
 
     def of_loopback():
-        """A listener at 127.0.0.1 can be called at each address of this host,
-        but only from this host, as with the kernel."""
+        """As with the kernel, a listener at 127.0.0.1 gets requests to each
+        address of this host, but only from this host."""
         lab.unwire()
         lab.wire("v0", 1500, ("10.1.0.1/24",), ("10.1.0.2/24",))
         s = listens("here", ["rping", "-s", "-a", "127.0.0.1", "-P"])
@@ -500,7 +514,7 @@ def refusals():
         t.finish(s, 10)
         expect_ok(near)
         expect("RDMA_CM_EVENT_REJECTED, error 8" in far.output,
-               "a stranger is not refused", far)
+               "a client of another host is not rejected", far)
 
     t.case("a listener at 127.0.0.1 is called at other addresses only from "
            "this namespace", of_loopback, "rdma_cm", "rping")
@@ -512,11 +526,12 @@ def refusals():
 
 
 def connect_once():
-    """The command of a pair with a server of its own, since rping -P mixes up
-    requests that come together.  Not a later rping, which joins its event
-    thread at its end: if the thread waits for an event that rdma_destroy_id
-    then removes, as the kernel does, rping waits without end.  One in a few
-    hundred does."""
+    """Returns the command of a pair that connects once.  Each pair has a server
+    of its own, since rping -P confuses requests that come at once.  A later
+    rping is not used, since it joins its event thread at its end: if the thread
+    waits for an event that rdma_destroy_id then removes, as it does with the
+    kernel too, rping waits for ever.  This happens once in a few hundred runs.
+    """
     t.need("rping")
     with open(shutil.which("rping"), "rb") as f:
         if b"Failed to signal CM thread" not in f.read():
@@ -543,7 +558,8 @@ def many(count, at_once):
 
 
 def throttled(count, at_once):
-    """Connects where processors are scarce: each pair runs 30 ms of 100."""
+    """Adds a case with many connects where processors are scarce: each pair may
+    run for 30 ms of each 100 ms."""
     def body():
         argv = connect_once()
         neighbours = [system.spin(36000) for _ in range(2)]
@@ -571,13 +587,14 @@ def throttled(count, at_once):
 
 
 def size_of(pid):
-    """The bytes of memory and the number of descriptors of a broker."""
+    """Returns the bytes of memory and the number of descriptors of a broker."""
     return resident(pid), len(os.listdir("/proc/%d/fd" % pid))
 
 
 def deaths(rounds):
-    """Kills one side at a random moment: the survivor notices, and the next
-    pair finds the port and the broker as before."""
+    """Adds a case that repeatedly kills one side of a pair at a random moment: a
+    client notices that its server is dead, the next pair can use the port, and
+    the broker does not grow."""
     def one(dice):
         s = listens("here", ["rping", "-s", "-a", "127.0.0.1", "-C", "100000"])
         c = t.start([t.adverb, "run", "--", "rping", "-c", "-a", "127.0.0.1",
@@ -589,11 +606,12 @@ def deaths(rounds):
         t.finish(first, 10)
         r = t.finish(other, 30) if other is c or c.poll() is None else None
         if other is s:
-            # Without a connection yet the server continues to wait.
+            # If there was no connection yet, the server waits for another
+            # client, so its end is not checked.
             r = t.finish(s, 5)
             return
         # rping does not end by itself if the disconnect comes before rping has
-        # seen the connection: it joins a thread that waits without end.
+        # seen the connection: it joins a thread that waits for ever.
         expect(r.status != 124 or "wait for CONNECTED state 10" in r.output,
                "the survivor does not notice within %d s" %
                (time.monotonic() - began), r)
@@ -610,7 +628,7 @@ def deaths(rounds):
                 raise system.Fail("round %d of seed %d: %s" % (i, seed, why),
                                   why.output)
             sizes.append([size_of(pid) for pid in brokers()])
-        # The largest of the first ten sizes is the limit for the last.
+        # The last size may exceed the largest of the first ten only a little.
         for was, now in zip(max(sizes[:10]), sizes[-1]):
             expect(now[0] <= was[0] + (512 << 10) and now[1] <= was[1] + 8,
                    "the broker had %d bytes and %d descriptors, now %d, %d" %
@@ -621,7 +639,8 @@ def deaths(rounds):
 
 
 def survivors():
-    """A listener still works when the broker is killed and replaced."""
+    """Adds a case: a listener still works when its broker is killed and another
+    broker takes over."""
     def body():
         t.need("rping")
         s = listens("here", ["rping", "-s", "-P", "-a", "127.0.0.1"])
@@ -629,7 +648,8 @@ def survivors():
         for pid in brokers():
             os.kill(pid, signal.SIGKILL)
         end = time.monotonic() + 20
-        while True:  # until the next broker knows the listener
+        # A client may be rejected until the next broker knows the listener.
+        while True:
             r = t.adverb_run(["rping", "-c", "-a", "127.0.0.1", "-C", "1"])
             if r.status == 0 or time.monotonic() > end:
                 break
@@ -641,12 +661,12 @@ def survivors():
 
 
 def hostile():
-    """Strangers' datagrams to QP1, with good and with bad frames."""
+    """Adds a case: a stranger sends well-formed and malformed frames to QP1."""
     def body():
         t.need("rping")
         s = listens("here", ["rping", "-s", "-P", "-a", "127.0.0.1"])
         dice = random.Random(5)
-        # Frames for QP1 alone come to the broker of this host.
+        # Of such frames, those for QP1 come to the broker of this host.
         with lab.interface(), lab.socket(THERE) as out:
             source = out.getsockname()[1]
             for i in range(4000):
@@ -667,9 +687,9 @@ def resident(pid):
 
 
 def mad_frame(dice, source, i):
-    """A UD frame for QP1: a MAD of connection management, of any kind with
-    random contents, or every other time a well-formed REQ to a service that
-    no program has."""
+    """Returns a UD frame for QP1 with a MAD of connection management: for odd
+    @i a well-formed REQ to a service that no program has, otherwise a MAD of
+    any kind with random contents."""
     mad = bytearray(dice.randbytes(256))
     mad[0:4] = 1, 7, 2, 3
     mad[16:20] = 0, dice.randrange(0x0f, 0x1c), 0, 0

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rpmacheck: what programs over librpma do, every byte checked.  A server and a
- * client, each a process, make connections one after another, with every kind
- * of completion queue that librpma knows; some connections are refused.
+ * rpmacheck: does what programs over librpma do, and checks every byte.  A server
+ * and a client, each a process, make connections one after the other, with every
+ * kind of completion queue that librpma has; some connections are refused.
  *
- *	rpmacheck ADDRESS PORT             all of that, over IPv4 or IPv6
+ *	rpmacheck ADDRESS PORT             all connections, over IPv4 or IPv6
  *	rpmacheck ADDRESS PORT server      the server is killed during reads
  *	rpmacheck ADDRESS PORT client      the client is killed during reads
  */
@@ -20,51 +20,52 @@
 enum {
 	SIZE = 1 << 20, /* bytes that the server registers */
 	MESSAGE = 512,	/* bytes of the longest message */
-	MESSAGES = 20,	/* each way on a connection */
+	MESSAGES = 20,	/* messages of each side on a connection */
 	CONNECTIONS = 14,
-	AMID = 100, /* reads before a process is killed */
+	AMID = 100, /* READs before a process is killed */
 	DEPTH = 20,
-	EVENTS_MS = 20000,  /* for librdmacm to resolve */
+	EVENTS_MS = 20000,  /* time limit of librdmacm's resolving */
 	HANG_SECONDS = 300, /* a process that takes longer hangs */
 	UNTOUCHED = 0xEE,
 	WORD_AT = 64, /* the offset of the atomic write */
 	WORD_SIZE = 8,
 };
 
-/* The context of an operation, which its completion has. */
+/* The context of an operation, which librpma puts into the wr_id of its
+ * completion. */
 enum { RECEIVED = 1, SENT = 2, FLUSHED = 4, READ = 8, WROTE = 16 };
 
-/* How a connection's completions come. */
+/* The completion queues of a connection. */
 enum kind {
 	ONE_QUEUE,
-	TWO_QUEUES,  /* one of the queues for receives only */
-	ONE_CHANNEL, /* two queues with one channel */
+	TWO_QUEUES,  /* one of the two queues is for receives only */
+	ONE_CHANNEL, /* as TWO_QUEUES, but both queues share a channel */
 	KINDS,
 };
 
-/* The facts that the server gives a client that connects. */
+/* The private data that the server gives to a client that connects. */
 struct hello {
 	char greeting[32];
 	uint8_t region_size, config_size;
 	char region[64], config[16]; /* librpma's descriptors */
 };
 
-/* One process.  Owns all it points to. */
+/* The objects of one process, which owns them. */
 struct side {
 	struct rpma_peer *peer;
-	uint8_t *region;  /* the server's, or the client's copy of that */
-	uint8_t *message; /* the message received, then the one to send */
+	uint8_t *region;  /* the server's region, or the client's copy of it */
+	uint8_t *message; /* a received message, then a message to send */
 	struct rpma_mr_local *region_mr, *message_mr;
 };
 
-/* A connection of a side; borrows the side. */
+/* A connection of a process, whose objects it borrows. */
 struct talk {
 	struct side *side;
 	struct rpma_conn *conn;
 	struct rpma_conn_cfg *cfg;
 	struct rpma_cq *cq, *rcq; /* owned by conn */
 	enum kind kind;
-	unsigned done;	   /* contexts that completed before being awaited */
+	unsigned done;	   /* contexts that have completed and were not awaited */
 	uint32_t received; /* bytes of the last message received */
 };
 
@@ -88,7 +89,7 @@ static void die(int line, const char *what, const char *why)
 #define NEED(good)                                                             \
 	do {                                                                   \
 		if (!(good))                                                   \
-			die(__LINE__, #good, "it is not so");                  \
+			die(__LINE__, #good, "this is not true");              \
 	} while (0)
 
 static void *context(unsigned operation)
@@ -127,8 +128,8 @@ static void is_untouched(const uint8_t *from, const uint8_t *to)
 		NEED(*from++ == UNTOUCHED);
 }
 
-/* The sizes that a connection writes: the whole region, then parts at odd
- * places; the bytes beside a part must not change. */
+/* The sizes of a connection's WRITEs: the whole region, then parts at odd offsets.
+ * Bytes beside a part must not change. */
 static const size_t write_sizes[] = {SIZE, 1,	 8,	100,
 				     1024, 4096, 65536, 300001};
 enum { WRITES = sizeof(write_sizes) / sizeof(write_sizes[0]) };
@@ -148,7 +149,8 @@ static bool is_refused(void)
 	return number % 7 == 3;
 }
 
-/* Each kind of one side meets each kind of the other side. */
+/* Returns the kind of queues for a connection, so that each kind at the server
+ * meets each kind at the client. */
 static enum kind kind_of(bool is_server)
 {
 	return (enum kind)((is_server ? number : number / KINDS) % KINDS);
@@ -246,8 +248,8 @@ static void sleep_until_more(const struct talk *t, bool is_receive)
 	}
 }
 
-/* Waits for the next completion, good or bad.  With a channel for each queue,
- * is_receive says on which channel to sleep. */
+/* Waits for the next completion, successful or not.  If each queue has a channel,
+ * sleeps on the channel for receives if is_receive, else on the other one. */
 static struct ibv_wc next_completion(const struct talk *t, bool is_receive)
 {
 	struct ibv_wc wc;
@@ -265,8 +267,7 @@ static struct ibv_wc next_completion(const struct talk *t, bool is_receive)
 	}
 }
 
-/* Waits until all contexts of `want` have completed, each once, successfully.
- */
+/* Waits until each context of `want` has completed once, with success. */
 static void await_contexts(struct talk *t, unsigned want)
 {
 	struct ibv_wc wc;
@@ -324,7 +325,8 @@ static void message_is(const struct talk *t, int round)
 	is_untouched(message + bytes, message + MESSAGE);
 }
 
-/* Ends the connection; the sides disconnect first in turn. */
+/* Ends the connection.  is_first: this side disconnects first, else the peer
+ * does. */
 static void end_connection(const struct talk *t, bool is_first)
 {
 	if (!is_first)
@@ -363,7 +365,8 @@ static void greeting_write(char greeting[32])
 	snprintf(greeting, 32, "this is call %d", number);
 }
 
-/* Accepts the next connection.  Returns false if it was to be refused. */
+/* Accepts the next connection, or refuses it if is_refused().  Returns whether it
+ * was accepted. */
 static bool is_taken(struct talk *t, struct rpma_ep *ep, struct hello *hello)
 {
 	struct rpma_conn_private_data mine = {hello, sizeof(*hello)}, got;
@@ -388,7 +391,8 @@ static bool is_taken(struct talk *t, struct rpma_ep *ep, struct hello *hello)
 	return true;
 }
 
-/* Checks the region when the first message, sent after all writes, has come. */
+/* Checks the region when the first message has come, which the client sends after
+ * all its WRITEs. */
 static void all_is_written(const struct talk *t, uint8_t *want)
 {
 	char word[WORD_SIZE];
@@ -453,7 +457,8 @@ static void serve(int told)
 
 /* ---- the client ---- */
 
-/* Connects to the server.  Returns false if it was refused as expected. */
+/* Connects to the server.  Returns false if the server refused the connection as
+ * expected. */
 static bool is_called(struct talk *t)
 {
 	struct rpma_conn_req *request;
@@ -498,7 +503,7 @@ static struct rpma_mr_remote *what_is_lent(const struct talk *t)
 	return lent;
 }
 
-/* Memory in which reads place the bytes. */
+/* The memory into which READs place bytes. */
 struct copy {
 	uint8_t *at;
 	struct rpma_mr_local *mr;
@@ -518,8 +523,8 @@ static void copy_free(struct copy *c)
 	free(c->at);
 }
 
-/* Reads bytes of the server's region: they are as expected, and nothing beside
- * them in the copy has changed. */
+/* Reads bytes of the server's region into the copy, and expects that they are
+ * right, and that no other byte of the copy has changed. */
 static void read_back(struct talk *t, const struct rpma_mr_remote *lent,
 		      const struct copy *c, size_t at, size_t bytes)
 {
@@ -609,7 +614,7 @@ static void call_all(int told)
 	side_close(&s);
 }
 
-/* ---- the process that outlives the other ---- */
+/* ---- the process that survives when its peer is killed ---- */
 
 static void is_over(const struct talk *t)
 {
@@ -620,7 +625,8 @@ static void is_over(const struct talk *t)
 	MUST(rpma_conn_disconnect(t->conn));
 }
 
-/* The server posts no request: an event alone tells that the client ended. */
+/* Runs the server, which posts no request: only an event tells it that the client
+ * has ended. */
 static void be_read(int told)
 {
 	struct side s = server_open();
@@ -637,7 +643,8 @@ static void be_read(int told)
 	side_close(&s);
 }
 
-/* The client reads until a request fails since the server has ended. */
+/* Runs the client, which reads until a request fails because the server has
+ * ended. */
 static void read_on(int told)
 {
 	struct side s = client_open();
@@ -665,9 +672,9 @@ static void read_on(int told)
 	side_close(&s);
 }
 
-/* ---- both ---- */
+/* ---- the parent of both processes ---- */
 
-/* A process, and a pipe in which it says that it listens or reads. */
+/* A process, and a pipe by which it reports that it listens or reads. */
 struct end {
 	pid_t pid;
 	int says;
@@ -691,7 +698,7 @@ static struct end start_process(void (*body)(int told))
 	return e;
 }
 
-/* Waits until the process says something; false if it ended before. */
+/* Waits until the process writes to its pipe.  Returns false if it ends before. */
 static bool has_said(const struct end *e)
 {
 	char byte;
@@ -710,8 +717,7 @@ static bool is_well(struct end *e)
 	return status == 0;
 }
 
-/* Waits until a child has ended, and leaves it to be reaped.  Returns its pid.
- */
+/* Waits until a child has ended, without reaping it.  Returns its pid. */
 static pid_t wait_first(void)
 {
 	siginfo_t info;
@@ -727,8 +733,8 @@ static void end_kill(struct end *e)
 	close(e->says);
 }
 
-/* Kills the other process if the first to end has failed: the other would wait
- * for the failed process without end. */
+/* Runs the client beside the server.  If the first of them to end has failed, kills
+ * the other one, which would wait for ever.  Returns whether both succeeded. */
 static bool all_calls(struct end *server)
 {
 	struct end client = start_process(call_all);

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests the main programs with each fast way switched off, and where processors
+"""Tests the main programs with each fast path switched off, and where processors
 are scarce: one core, a quota, busy processes, fifty pairs at once.
 
-Each run has a network namespace, and so a broker, of its own: a broker reads
-its variables when it starts."""
+Each run has a network namespace, and so a broker, of its own, since a broker
+reads its environment variables when it starts."""
 
 import os
 import sys
@@ -19,16 +19,16 @@ from system import Skip, expect_ok
 netlab.enter()
 t = system.Suite(__doc__, packets=True)
 
-# The feature that is switched off, and the variables that do so.
+# Each feature that is switched off, and the variables that switch it off.
 SWITCHES = (
     ("GSO off", {"ADVERB_GSO": "0"}),
     ("GRO off", {"ADVERB_GRO": "0"}),
     ("GSO and GRO off", {"ADVERB_GSO": "0", "ADVERB_GRO": "0"}),
     ("BPF off", {"ADVERB_BPF": "0"}),
     ("plain copies off", {"ADVERB_GUARD": "0"}),
-    # Without ACKs in shared memory a program that waits for events may get the
-    # peer's answer before the ACK of its own SEND, and ib_send_lat -e then
-    # posts to a full queue.
+    # Shm acks stay on: without them, a program that waits for events may get the
+    # peer's answer before the ACK of its own SEND, and then ib_send_lat -e
+    # posts to a full send queue.
     ("every mechanism but shm acks off",
      {"ADVERB_WITHOUT": "credits,eager,mapped,adaptive"}),
 )
@@ -62,7 +62,7 @@ def begin(argv, into=system.in_namespace, **env):
 
 
 def knows(variable):
-    """Whether this build reads the variable."""
+    """Returns whether this build reads the variable."""
     lib = os.path.join(t.build, "lib")
     for name in "libibverbs.so", "adverbd":
         with open(os.path.join(lib, name), "rb") as f:
@@ -81,7 +81,8 @@ def switched(argv, env):
 
 
 def relayed(check):
-    """Runs a check program where the broker passes all datagrams on."""
+    """Returns a case: a check program runs while the broker forwards all
+    datagrams."""
     def body():
         program = t.program(check)
         p = t.start([t.adverb, "run", "--", program], into=system.in_namespace,
@@ -142,7 +143,8 @@ for argv in PROGRAMS if t.options.full else SHORT:
     label = " ".join(argv)
     t.case("30 % of a core, busy neighbours: " + label, under_quota(argv),
            "30 % of a core, busy neighbours", argv[0])
-# No perftest, which measures the clock for a third of a second in each process.
+# These are no tools of perftest: each of its processes computes for a third of a
+# second to measure the clock.
 for argv in (["ibv_rc_pingpong", "-c", "-n", "200"],
              ["ibv_rc_pingpong", "-c", "-e", "-s", "100000", "-n", "50"],
              ["ibv_srq_pingpong", "-q", "4", "-n", "100"]):

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * badinput: requests with a wrong key, range or access right, memory that is
- * unmapped, and peers that die, through the public verbs.  For each case checks
- * the completion's status, the states of both queue pairs, the sentence on
- * stderr, and that no other byte has changed.
+ * badinput: tests, by the public verbs, requests with a wrong key, range or
+ * access right, memory that is unmapped, and peers that die.  Each case checks
+ * the completion's status, the states of both queue pairs, the message on stderr,
+ * and that no byte has changed that must not.
  *
  *	adverb run -- badinput
  */
@@ -20,9 +20,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int stderr_fd; /* a memfd in place of stderr */
+static int stderr_fd; /* the memfd to which stderr is redirected */
 
-/* The text that was printed on stderr since the last call. */
+/* Returns the text that was printed on stderr since the last call. */
 static const char *said(void)
 {
 	static char text[16384];
@@ -39,21 +39,22 @@ static void expect_sentence(const char *word)
 	const char *text = said();
 
 	check_expect(strstr(text, "adverb: ") && strstr(text, word),
-		     "no sentence about \"%s\" but <%.200s>", word, text);
+		     "no message about \"%s\", but: %.200s", word, text);
 }
 
-/* A request that has to be refused; keys and offsets say how the request
- * differs from a right one. */
+/* A request that must be refused. */
 struct bad {
-	const char *name;
+	const char *name; /* the name of the case */
 	enum ibv_wr_opcode opcode;
 	int access; /* rights of the responder's region */
+	/* bits that are inverted in the rkey and in the lkey */
 	uint32_t rkey_xor, lkey_xor;
+	/* offsets of the addresses from the beginning of their regions */
 	int64_t remote_offset, local_offset;
-	uint32_t size;
-	enum ibv_wc_status status;
-	enum ibv_qp_state responder;
-	const char *word; /* the sentence on stderr contains this */
+	uint32_t size;		    /* length in bytes */
+	enum ibv_wc_status status;  /* the expected status */
+	enum ibv_qp_state responder; /* the expected state of its queue pair */
+	const char *word; /* a word of the expected message on stderr */
 	int qp_lacks;	  /* rights that the responder's queue pair lacks */
 };
 
@@ -203,7 +204,8 @@ static void try_bad(const struct bad *bad)
 	check_done();
 }
 
-/* A SEND of @size into a receive of @room bytes, or into none (0). */
+/* Tests a SEND of 4000 bytes into a receive of @room bytes, or, if @room is 0,
+ * without a receive. */
 static void try_send(const char *name, uint32_t room, int access,
 		     enum ibv_wc_status sender, enum ibv_wc_status receiver)
 {
@@ -238,8 +240,8 @@ static const struct bad plain_write = {
 static const struct bad plain_read = {
 	.name = "READ", .opcode = IBV_WR_RDMA_READ, .size = 4096};
 
-/* Takes all access to the region away: like munmap, but no other mapping can be
- * placed there. */
+/* Removes all access to the region, as munmap does, but keeps the addresses, so
+ * that no other mapping can be placed there. */
 static void remove_access(void *region)
 {
 	check_expect(mmap(region, ENDPOINT_SIZE, PROT_NONE,
@@ -248,7 +250,8 @@ static void remove_access(void *region)
 		     "mmap");
 }
 
-/* The region is still registered, but its memory is gone. */
+/* Tests a request to or from a region that is still registered, but whose memory
+ * is unmapped. */
 static void try_unmapped(const char *name, const struct bad *request,
 			 bool remote, enum ibv_wc_status status)
 {
@@ -323,7 +326,8 @@ enum step { STEP_INIT, STEP_RTR, STEP_RTS, STEP_COUNT };
 
 static const char *const step_names[STEP_COUNT] = {"INIT", "RTR", "RTS"};
 
-/* The peer: a process that executes this program again, and then waits. */
+/* Runs the peer, a process that has executed this program again: brings its queue
+ * pair into the state @step, and waits until it is killed. */
 static int peer_main(int fd, enum step step)
 {
 	struct endpoint e;
@@ -374,14 +378,15 @@ static void end_peer(pid_t pid)
 }
 
 struct death {
-	enum step step;
-	const struct bad *request;
-	int served; /* requests done before the peer is killed */
-	pid_t pid;
-	int fd;
+	enum step step;		   /* the state of the peer's queue pair */
+	const struct bad *request; /* the request that is posted repeatedly */
+	int served;		   /* requests done before the peer is killed */
+	pid_t pid;		   /* the peer */
+	int fd;			   /* a socket to the peer */
 };
 
-/* Exchanges addresses with the peer and goes to RTS; @peer answers. */
+/* Exchanges addresses with the peer, whose address comes in *peer, and moves the
+ * queue pair of a to RTS.  Returns whether the peer has answered. */
 static bool connect_to_peer(struct endpoint *a, int fd,
 			    struct endpoint_address *peer)
 {
@@ -397,9 +402,9 @@ static bool connect_to_peer(struct endpoint *a, int fd,
 }
 
 /*
- * Takes all completions, and kills the peer after d->served.  Requests that are
- * outstanding then may succeed; after them one request fails and the others
- * are flushed.  Returns how many succeeded.
+ * Takes all completions, and kills the peer after d->served of them.  Requests
+ * that are outstanding at that moment may still succeed; after these, one request
+ * must fail and all others must be flushed.  Returns how many have succeeded.
  */
 static int take_all(struct endpoint *a, const struct death *d)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs the badinput program and counts its lines as cases."""
+"""Runs the program badinput, and makes each of its cases a case."""
 
 import sys
 

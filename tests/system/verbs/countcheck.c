@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * countcheck: completion counters (ibv_create_comp_cntr) of queue pairs of one
- * process, and of one whose peer is another process.  Prints a line a case, as
- * verbcheck does; one thread a process.
+ * countcheck: tests completion counters (ibv_create_comp_cntr) of queue pairs
+ * that are connected within one process, and of a queue pair whose peer is
+ * another process.  Prints a line per case, as verbcheck does.  Each process has
+ * one thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,6 +26,8 @@ enum {
 /* How many requests and receives of each kind mixture() completes. */
 enum { WRITES = 7, READS = 4, SENDS = 3, RECEIVES = 5 };
 
+/* The operations that are counted.  from, to: by how much mixture() increases a
+ * counter for `op` at the initiator, and at the target. */
 static const struct {
 	uint32_t op;
 	uint64_t from, to;
@@ -72,8 +75,8 @@ static uint64_t errors(struct newer_counter *c)
 	return v;
 }
 
-/* Processor time: time in which this process is stopped, or has no core, does
- * not count as waiting. */
+/* Returns this thread's processor time in seconds: time in which this process is
+ * stopped, or has no core, does not count as waiting. */
 static double now(void)
 {
 	struct timespec t;
@@ -82,7 +85,8 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Reads the counter, and does nothing else, until its value is `want`. */
+/* Reads the counter, and calls no other verb, until its value is `want`.  Returns
+ * false if that does not happen within ENDPOINT_WAIT_MS of processor time. */
 static bool reaches(struct newer_counter *c, uint64_t want)
 {
 	double end = now() + (int)ENDPOINT_WAIT_MS / 1000.0;
@@ -101,8 +105,8 @@ static bool errors_reach(struct newer_counter *c, uint64_t want)
 	return errors(c) == want;
 }
 
-/* Closes e[of] and its n counters; the queue pair that they count is destroyed
- * first. */
+/* Destroys the queue pair of e[of] and then the n counters that are attached to
+ * it, and closes e[of]. */
 static void close_end(int of, int n, struct newer_counter *const *counters)
 {
 	EXPECT(!ibv_destroy_qp(e[of].qp));
@@ -114,7 +118,7 @@ static void close_end(int of, int n, struct newer_counter *const *counters)
 
 /* ---- requests ---- */
 
-/* A request of BYTES bytes. */
+/* Posts a request of BYTES bytes. */
 static void post(const struct endpoint *from, const struct endpoint_address *to,
 		 enum ibv_wr_opcode opcode, unsigned int flags)
 {
@@ -156,8 +160,8 @@ static void both_open(void)
 	endpoint_open(&e[1], ALL, ENDPOINT_ALL_REMOTE);
 }
 
-/* Five WRITEs, four READs, three SENDs and two WRITEs with immediate data, of
- * which one each is signaled. */
+/* Posts five WRITEs, four READs, three SENDs and two WRITEs with immediate data;
+ * the first request of each kind is signaled. */
 static void mixture(const struct endpoint *from,
 		    const struct endpoint_address *to)
 {
@@ -232,7 +236,7 @@ static void what_cannot_be_attached_is_refused(void)
 	EXPECT(attach(e[0].qp, c, 64) == EOPNOTSUPP);
 	EXPECT(attach(e[0].qp, c, NEWER_REMOTE_READ) == EOPNOTSUPP);
 	EXPECT(later.qp_attach_comp_cntr(e[0].qp, c, &attr) == EINVAL);
-	/* The counter is of another device context than this queue pair. */
+	/* The counter belongs to another device context than this queue pair. */
 	EXPECT(attach(e[1].qp, c, NEWER_SEND) == EINVAL);
 	EXPECT(!attach(e[0].qp, c, NEWER_SEND | NEWER_READ));
 	EXPECT(attach(e[0].qp, other, NEWER_READ) == EBUSY);
@@ -278,7 +282,7 @@ static void each_operation_is_counted_once(void)
 	mixture(&e[1], &to);
 	for (int i = 0; i < OPS; i++)
 		EXPECT(reaches(mine[i], op[i].to) && !errors(mine[i]));
-	/* The values stay when the queue pair is destroyed. */
+	/* The counters keep their values when the queue pair is destroyed. */
 	EXPECT(!ibv_destroy_qp(e[0].qp));
 	for (int i = 0; i < OPS; i++)
 		EXPECT(value(mine[i]) == op[i].to);
@@ -310,7 +314,8 @@ static void bytes_are_counted(void)
 	close_end(0, 1, &sent);
 }
 
-/* Requests after the failed one are flushed, and so are the receives. */
+/* Requests that follow the failed request are flushed, and so are the receives.
+ */
 static void failures_are_counted_apart(void)
 {
 	struct newer_counter *all[3], *writes, *sends, *receives;
@@ -339,7 +344,8 @@ static void failures_are_counted_apart(void)
 	close_end(0, 3, all);
 }
 
-/* A receive that a peer has completed and no poll has collected. */
+/* Sends a message, so that e[0] has a completed receive that no poll has taken.
+ */
 static void complete_unseen(const struct endpoint_address *to)
 {
 	struct ibv_wc wc;
@@ -397,13 +403,14 @@ static void one_counter_is_of_many_queue_pairs(void)
 	endpoint_address_get(&more, &to);
 	for (int i = 0; i < 5; i++)
 		post(&peer, &to, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED);
-	/* WRITEs that take receives without memory from a shared queue. */
+	/* WRITEs with immediate data take receives, which have no memory, from the
+	 * SRQ. */
 	for (int i = 0; i < 2; i++)
 		post(&peer, &to, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SIGNALED);
 	EXPECT(reaches(c, RECEIVES + WRITES + 2 + 7));
 	EXPECT(!errors(c));
-	/* Requests of a destroyed queue pair stay counted, and the value can be
-	 * set. */
+	/* The counter still counts the requests of a destroyed queue pair, and its
+	 * value can be set. */
 	EXPECT(!ibv_destroy_qp(more.qp));
 	EXPECT(value(c) == RECEIVES + WRITES + 2 + 7);
 	EXPECT(!later.set_comp_cntr(c, 3));
@@ -420,8 +427,8 @@ static void swap(int socket, const struct endpoint_address *mine,
 	EXPECT(read(socket, theirs, sizeof(*theirs)) == sizeof(*theirs));
 }
 
-/* The other process: posts requests, and ends when a byte comes by the
- * socket. */
+/* Runs the peer process: posts requests after one byte has come by the socket,
+ * and ends after another byte. */
 static void be_the_peer(int socket)
 {
 	struct endpoint_address mine, theirs;
@@ -474,8 +481,8 @@ static void a_peer_of_another_process_is_counted(void)
 	close_end(0, 2, all);
 }
 
-/* A thread that sees a WRITE counted sees the bytes that the WRITE wrote, also
- * the last byte. */
+/* A thread that has read a value which counts a WRITE also sees all bytes of that
+ * WRITE. */
 static void what_is_counted_is_there(void)
 {
 	enum { ROUNDS = 300 };

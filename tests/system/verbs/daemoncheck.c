@@ -2,9 +2,9 @@
 /*
  * daemoncheck: a program closes all descriptors but the first three while a
  * device is open, as daemons do, in the process that opened the device or in a
- * forked child.  From then on the numbers of the descriptors belong to the
- * program: the library does not close, read or write a file or socket that the
- * program opens under such a number.
+ * forked child.  From then on the program may reuse the numbers of the
+ * descriptors: the library must not close, read or write a file or socket that
+ * the program opens under such a number.
  *
  * Each case is a process of its own, which opens a device, an event channel and
  * a completion channel.  In most cases the process then opens MOST files of 4
@@ -48,7 +48,7 @@ static struct ibv_context *open_first(void)
 	return context;
 }
 
-/* Opens all objects.  Returns false if one of them does not open. */
+/* Opens all objects.  Returns false if one of them cannot be opened. */
 static bool take_all(struct held *h)
 {
 	struct sockaddr_storage any = {.ss_family = AF_INET};
@@ -120,14 +120,15 @@ static int files_changed(void)
 	return changed;
 }
 
-/* Runs the case in a child.  Returns the exit status, 0 if all is well. */
+/* Runs the case in a child.  Returns its exit status, which is 0 if the case
+ * passed, or -1, or the negative number of the signal that killed it. */
 static int status_of(int (*body)(void))
 {
 	pid_t pid = fork();
 	int status;
 
 	if (!pid) {
-		alarm(HANG_S); /* so that a case that hangs ends */
+		alarm(HANG_S); /* kills a case that hangs */
 		_exit(body());
 	}
 	if (waitpid(pid, &status, 0) != pid)
@@ -211,8 +212,8 @@ static int process_opens_anew(void)
 	return status ? status : work_anew() ? 7 : files_changed();
 }
 
-/* The program opens sockets under the numbers of adverb's sockets: the library
- * does not receive the data that comes to the program's sockets. */
+/* The program opens sockets under the numbers of adverb's sockets.  The library
+ * must not receive the data that comes to the program's sockets. */
 static int process_opens_sockets(void)
 {
 	int pair[MOST][2], lost = 0;
@@ -256,8 +257,8 @@ static int async_event(struct ibv_context *context, int ms)
 	return (int)event.event_type;
 }
 
-/* A program that keeps the descriptors which the API returned, closes all
- * others and polls gets one IBV_EVENT_DEVICE_FATAL. */
+/* A program keeps the descriptors that the API has returned, closes all other
+ * descriptors, and polls: it gets one IBV_EVENT_DEVICE_FATAL. */
 static int process_gets_fatal_event(void)
 {
 	struct ibv_wc wc;

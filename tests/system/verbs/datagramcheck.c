@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * datagramcheck: UD queue pairs, address handles and multicast as a program
- * sees them.  Prints a line a case, as verbcheck does; one thread.
+ * datagramcheck: tests what programs see of UD queue pairs, address handles and
+ * multicast.  Prints a line per case, as verbcheck does.  One thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum { QPS = 3, GRH = 40, QKEY = 0x11111111, BYTES = 64, CLASS = 0x48 };
 enum { FIRST = 1, LAST };
 enum { MANY = 300, LONG = 480 }; /* LONG is too long for an eager message */
 
-static struct endpoint e; /* its memory and completion queue serve all */
+static struct endpoint e; /* all queue pairs use its memory and its CQ */
 static struct ibv_qp *qp[QPS];
 static struct ibv_ah *ah; /* to this process's own GID */
 static union ibv_gid self;
@@ -85,8 +85,8 @@ static int post(struct ibv_qp *q, struct ibv_ah *to, uint32_t qpn,
 	return ibv_post_send(q, &wr, &bad);
 }
 
-/* Takes n completions.  Returns how many of them are receives, the last of
- * which is in *got. */
+/* Takes n completions.  Returns how many of them are receives, with the last
+ * receive in *got, or -1 if too few completions come. */
 static int take_completions(int n, struct ibv_wc *got)
 {
 	struct ibv_wc wc;
@@ -182,8 +182,8 @@ static bool is_heard(int n)
 	return *last == n;
 }
 
-/* The receiving process: looks at its memory alone, and never polls, until the
- * last message has come.  Returns its exit status. */
+/* Runs the receiving process: watches its memory, and never polls, until the last
+ * message has come.  Returns its exit status. */
 static int receive_all(int tell)
 {
 	struct ibv_sge sge;
@@ -207,8 +207,9 @@ static int receive_all(int tell)
 	return 0;
 }
 
-/* Sends some datagrams in a list, then others one by one, so that some may wait
- * for later ones; no thread polls, and the last datagram must arrive. */
+/* Sends some datagrams in a list, and then others one by one, so that the library
+ * may hold some back to send them together with later ones.  No thread polls, and
+ * yet the last datagram must arrive. */
 static void leaves_without_a_poll(int singly)
 {
 	int pair[2], status = -1;
@@ -222,7 +223,7 @@ static void leaves_without_a_poll(int singly)
 	close(pair[1]);
 	EXPECT(read(pair[0], &qpn, sizeof(qpn)) == sizeof(qpn));
 	send_list(qpn, FIRST, 1);
-	/* By then the path for the first datagram is set up. */
+	/* The first datagram has arrived, so its path is set up. */
 	EXPECT(read(pair[0], &qpn, sizeof(qpn)) == sizeof(qpn));
 	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 	send_list(qpn, FIRST, 8);
@@ -262,8 +263,8 @@ static void refusals(void)
 	EXPECT(ibv_attach_mcast(e.qp, &self, 0) == EINVAL);
 }
 
-/* Posts a request that fails on q, which goes to SQE; after the program has
- * moved q back to RTS, q sends again. */
+/* Posts on q a request that fails, so that q goes to SQE, moves q back to RTS,
+ * and expects that q sends again. */
 static void expect_misuse_error(struct ibv_qp *q, uint32_t bytes,
 				enum ibv_wr_opcode op,
 				enum ibv_wc_status status)
@@ -285,8 +286,8 @@ static void expect_misuse_error(struct ibv_qp *q, uint32_t bytes,
 	EXPECT(take_completions(2, &wc) == 1);
 }
 
-/* Adapters do not check a request when it is posted, so a request that UD does
- * not have completes in error. */
+/* Adapters do not check a request when it is posted, so a request with an
+ * operation that UD lacks completes in error. */
 static void misuse_completes_in_error(void)
 {
 	static const enum ibv_wr_opcode ops[] = {
@@ -334,7 +335,7 @@ static struct ibv_qp *uc_open(void)
 	return q;
 }
 
-/* A request that UC does not have completes in error. */
+/* A request with an operation that UC lacks completes in error. */
 static void misuse_of_uc_completes_in_error(void)
 {
 	static const enum ibv_wr_opcode ops[] = {
@@ -358,7 +359,7 @@ static void misuse_of_uc_completes_in_error(void)
 	}
 }
 
-/* Each member of the group but the sender gets a datagram once. */
+/* Each member of the group, without the sender, gets a datagram once. */
 static void check_group(const union ibv_gid *gid)
 {
 	struct ibv_ah *to = ah_open(gid);

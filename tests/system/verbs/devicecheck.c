@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * devicecheck: a device does what its attributes say, no less and no more.
- * Prints a line a case, as verbcheck does; one thread.
+ * devicecheck [mistake]: tests that a device supports what its attributes say, no
+ * less and no more.  With "mistake", runs only a case in which a program asks for
+ * far too much inline data.  Prints a line per case, as verbcheck does.  One
+ * thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@ static struct endpoint e;
 
 /* Creates an object of a kind.  Returns NULL with errno if that fails. */
 typedef void *make(void);
+/* Destroys the object.  Returns 0 or an errno. */
 typedef int unmake(void *object);
 
 static void *make_pd(void)
@@ -61,8 +64,8 @@ static int unmake_ah(void *ah)
 	return ibv_destroy_ah(ah);
 }
 
-/* Expects that `most` objects of a kind can exist, of which `there` do already,
- * and that one more fails with ENOMEM. */
+/* Expects that `most` objects of a kind can exist at once, of which `there` exist
+ * already, and that the creation of one more fails with ENOMEM. */
 static void expect_limit(int most, int there, make *one, unmake *none)
 {
 	void **all = calloc((size_t)most, sizeof(*all));
@@ -117,7 +120,7 @@ static void no_more_address_handles(void)
 	endpoint_close(&e);
 }
 
-/* Other cases try what the flags mean. */
+/* Most flags have other cases that test their meaning. */
 static void the_flags_are_what_is_built(void)
 {
 	const unsigned int built =
@@ -146,8 +149,8 @@ static struct ibv_qp *with_inline(uint32_t bytes)
 	return ibv_create_qp(e.pd, &init);
 }
 
-/* Searches as libfabric does: doubles the bytes until they are too many, then
- * bisects. */
+/* Searches the limit as libfabric does: doubles the number of bytes until it is
+ * too large, then bisects. */
 static void the_most_inline_data_can_be_found(void)
 {
 	uint32_t most = 2, least_too_many;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * idle_threads THREADS: THREADS threads, each with a queue pair, a completion
- * queue and a completion channel of its own, have exchanged SENDs with one
- * another and sleep in ibv_get_cq_event.  No thread of the process wakes up
- * within a second.  Then each gets one SEND, which wakes its thread.
+ * queue and a completion channel of its own, exchange SENDs in pairs and then
+ * sleep in ibv_get_cq_event.  No thread of the process may wake up within a
+ * second.  Then each queue pair gets one SEND, which must wake its thread.
  */
 #include "check.h"
 #include "endpoint.h"
@@ -52,7 +52,7 @@ static void take_completion(struct endpoint *e)
 	check_need(wc.status == IBV_WC_SUCCESS, ibv_wc_status_str(wc.status));
 }
 
-/* Sleeps until an event of the channel of e. */
+/* Sleeps until the completion channel of e has an event. */
 static void sleep_for_event(struct endpoint *e)
 {
 	struct ibv_cq *cq;
@@ -83,7 +83,8 @@ static void *exchange_and_sleep(void *arg)
 	return NULL;
 }
 
-/* Waits until no thread has work left that was begun before. */
+/* Waits until `count` threads sleep and no other thread has woken up for a second.
+ * Returns the value of sleeps_count(). */
 static unsigned long settle(int count)
 {
 	unsigned long before, now = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memorycheck: what the verbs for memory regions and memory windows promise a
- * program, between two queue pairs of one process.  Prints a line a case, as
- * verbcheck does; one thread.
+ * memorycheck: tests what the verbs for memory regions and memory windows promise
+ * to a program, between two queue pairs of one process.  Prints a line per case,
+ * as verbcheck does.  One thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static enum ibv_wc_status posted(struct endpoint *end, struct ibv_send_wr *wr)
 	return completed(end).status;
 }
 
-/* e[0] writes to the beginning of e[1]'s region. */
+/* Writes from e[0] to the beginning of e[1]'s region.  Returns the status. */
 static enum ibv_wc_status write_by(uint32_t rkey)
 {
 	struct ibv_sge sge = {(uintptr_t)e[0].region, WINDOW_BYTES,
@@ -130,8 +130,8 @@ static void a_rereg_that_the_library_refuses(void)
 	endpoint_close_pair(e);
 }
 
-/* On a kernel's device the kernel would refuse these calls; here the region
- * stays as good as before. */
+/* With a device of the kernel, the kernel would refuse these calls, so they
+ * return IBV_REREG_MR_ERR_CMD.  The region must stay as it was. */
 static void a_rereg_that_the_kernel_refuses(void)
 {
 	struct ibv_pd *pd;
@@ -217,7 +217,8 @@ static struct ibv_qp_ex *binder_open(struct window *w)
 	return ibv_qp_to_qp_ex(qp);
 }
 
-/* A type 2 window is bound by ibv_wr_bind_mw, and gets the key's low byte. */
+/* ibv_wr_bind_mw binds a type 2 window, whose new rkey has the low byte of the
+ * given key. */
 static void a_key_is_given_by_ibv_wr_bind_mw(void)
 {
 	struct ibv_mw_bind_info info;
@@ -288,8 +289,8 @@ static void type_1_is_never_zero_based(void)
 	endpoint_close_pair(e);
 }
 
-/* Binds a window to a region of the same protection domain by a queue pair of
- * another domain. */
+/* Binds a window to a region of its own protection domain, but through a queue
+ * pair of another protection domain. */
 static void a_binding_across_domains(enum ibv_mw_type type)
 {
 	struct ibv_mw_bind of_1 = {.send_flags = IBV_SEND_SIGNALED};

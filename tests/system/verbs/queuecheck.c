@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * queuecheck: shared receive queues, memory windows, extended polling and
- * posting as a program sees them.  Prints a line a case, as verbcheck does;
- * one thread.
+ * queuecheck: tests what programs see of shared receive queues, memory windows,
+ * extended polling and extended posting.  Prints a line per case, as verbcheck
+ * does.  One thread.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #include "check.h"
 #include "endpoint.h"
 
-#define QUIET_MS 100 /* after which no thread makes progress */
+#define QUIET_MS 100 /* in this time adverb's threads finish their work */
 
 static struct endpoint a, b;
 
@@ -139,7 +139,8 @@ static void the_limit_event_comes_once(void)
 		srq_post(srq, i);
 	EXPECT(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT) == 0);
 	for (uint64_t i = 0; i < 4; i++) {
-		/* a completion does not wait for the event */
+		/* The third message leaves two receives, fewer than the limit.
+		 * The event may come later than its completion. */
 		EXPECT(event_waits(b.ctx, i == 3 ? ENDPOINT_WAIT_MS : 0) ==
 		       (i == 3));
 		send_one();
@@ -204,7 +205,7 @@ static struct ibv_qp *ex_open(struct endpoint *e, struct ibv_cq *cq,
 	return ibv_create_qp_ex(e->ctx, &init);
 }
 
-/* The completion queue is ignored, as rdma-core and the kernel ignore it. */
+/* A basic SRQ ignores the completion queue, as in rdma-core and the kernel. */
 static void a_basic_shared_queue_may_name_a_completion_queue(void)
 {
 	struct ibv_srq_init_attr_ex init = {
@@ -375,7 +376,8 @@ static void requests_are_posted_all_or_none(void)
 	both_close();
 }
 
-/* WRITEs are posted one by one, so that those after the first are gathered. */
+/* WRITEs are posted one by one, so that the library may hold back those after the
+ * first to execute them together. */
 static void what_is_posted_leaves_without_a_poll(void)
 {
 	struct ibv_sge sge = {.length = 8};
@@ -445,7 +447,9 @@ static void what_a_long_poll_finds_is_told(void)
 	EXPECT(ibv_req_notify_cq(b.cq, 0) == 0);
 	n = ibv_poll_cq(b.cq, 32, wc);
 	EXPECT(n >= 17 && wc[16].status == IBV_WC_LOC_PROT_ERR);
-	if (n < 18) { /* by packets the poll may have taken the flush, too */
+	/* With packets, the same poll may already have taken the flushed receive.
+	 */
+	if (n < 18) {
 		ready.fd = b.channel->fd;
 		EXPECT(poll(&ready, 1, ENDPOINT_WAIT_MS) == 1);
 		wc[17] = completed(&b);

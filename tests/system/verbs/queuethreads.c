@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * queuethreads: one shared receive queue under many threads.
+ * queuethreads: tests one shared receive queue that many threads use.
  *
  *	a[0] --> b[0] \
- *	...            > one SRQ, fed by two threads, resized by a third
+ *	...            > one SRQ: two threads post receives, a third resizes it
  *	a[3] --> b[3] /
  *
- * Each message has a number; each must arrive once, whichever receive and
- * queue pair it takes.  Prints a line a case, as verbcheck does.
+ * Each message has a number, and must arrive exactly once, whichever receive it
+ * takes.  Prints a line per case, as verbcheck does.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +18,8 @@
 #include "endpoint.h"
 
 enum { PAIRS = 4, MESSAGES = 3000, DEPTH = 64, ALL = PAIRS * MESSAGES };
-enum { OUT = 200 }; /* receives posted and not polled: as many as a CQ holds */
+/* Receives that may be posted and not polled; all of them fit into one CQ. */
+enum { OUT = 200 };
 
 static struct endpoint a[PAIRS], b[PAIRS];
 static struct ibv_srq *srq;
@@ -29,7 +30,7 @@ static atomic_bool is_over;
 static void note(bool good, const char *what)
 {
 	if (!good && !atomic_fetch_add(&wrong, 1))
-		printf("first: %s\n", what);
+		printf("the first failure: %s\n", what);
 }
 
 static bool give_up(void)
@@ -74,7 +75,8 @@ static void *send_all(void *arg)
 	return NULL;
 }
 
-/* Two threads poll each queue; either may find a completion. */
+/* Polls the CQ of an end.  Two threads run this for each CQ; each completion goes
+ * to one of them. */
 static void *drain(void *arg)
 {
 	struct endpoint *e = arg;
@@ -107,9 +109,9 @@ static void *resize(void *arg)
 						    k % 2 ? DEPTH : 2 * DEPTH};
 		int err = ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
 
-		note(!err || err == EINVAL, "the shared queue is not resized");
+		note(!err || err == EINVAL, "the SRQ cannot be resized");
 		err = ibv_resize_cq(b[k % PAIRS].cq, k % 3 ? 300 : 1000);
-		note(!err || err == EINVAL, "a completion queue is not");
+		note(!err || err == EINVAL, "a CQ cannot be resized");
 		k++;
 	}
 	return NULL;

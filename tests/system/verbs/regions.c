@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * regions: registers thousands of regions, each a memfd of its own, and counts
- * what the library reads to find out what lies behind them: descriptors that it
- * looks at and entries of /proc.  Prints a line a case, as verbcheck does; the
- * threads of a case end before its line.
+ * regions: registers thousands of regions, each in a memfd of its own, and counts
+ * the calls by which the library finds the files of the regions: calls of fstat
+ * on descriptors, and reads of entries of /proc.  Prints a line per case, as
+ * verbcheck does; the threads of a case end before its line is printed.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -21,16 +21,15 @@
 
 enum {
 	MOST = 10000,
-	LEAST = 400, /* regions; fewer show nothing */
+	LEAST = 400, /* fewer regions would show nothing */
 	PAGE = 4096,
 	/* Calls that the library may make once, and for each region. */
 	ONCE = 160000,
 	EACH = 80,
-	/* Threads, registrations of each, and other files that are open. */
-	THREADS = 16,
-	TURNS = 500,
-	OTHERS = 2000,
-	/* A thread that has not had its turn by then waits for a lock. */
+	THREADS = 16,  /* threads that register */
+	TURNS = 500,   /* registrations of each thread */
+	OTHERS = 2000, /* other files that are open */
+	/* A thread that has not registered after this time waits for a lock. */
 	LATE_S = 60,
 };
 
@@ -39,8 +38,8 @@ static _Atomic long long read_so_far;
 
 /* ---- a thread that registers other memory at each of these calls ---- */
 
-/* Two threads take turns: the calls of one are counted, the other registers
- * other memory meanwhile. */
+/* Two threads take turns: the calls of the one thread are counted; at each of
+ * these calls the other thread registers other memory. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t turn;
@@ -49,12 +48,12 @@ static struct {
 } beside = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	    .turn = PTHREAD_COND_INITIALIZER};
 
-/* The counter of the calls of this thread's registration; NULL: none. */
+/* The counter of this thread's calls; NULL: its calls are not counted. */
 static _Thread_local int *calls_counted;
 static _Thread_local bool is_interrupted;
 
-/* Waits until the other thread has registered and deregistered a region, which
- * it can if the library holds no lock here. */
+/* Waits until the other thread has registered and deregistered a region.  The
+ * other thread can do so only if the library holds no lock now. */
 static void let_other_register(void)
 {
 	struct timespec late;
@@ -106,8 +105,8 @@ static void count_call(void)
 /* ---- the calls that are counted ---- */
 
 /*
- * The library's calls come to these functions first.  The library is built with
- * 64 bits for offsets, and so calls these names.
+ * The library calls these functions instead of libc's.  They have the names that
+ * a library built with 64-bit offsets calls.
  */
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
@@ -131,7 +130,7 @@ struct dirent64 *readdir64(DIR *dir)
 	return next(dir);
 }
 
-/* The library reads the text of the mappings before Linux 6.11. */
+/* Before Linux 6.11 the library reads /proc/self/maps by fgets. */
 char *fgets(char *text, int size, FILE *file)
 {
 	static char *(*next)(char *, int, FILE *);
@@ -142,7 +141,7 @@ char *fgets(char *text, int size, FILE *file)
 	return next(text, size, file);
 }
 
-/* How many regions the limit of descriptors allows, but at most MOST. */
+/* Returns how many regions the limit of descriptors allows, but at most MOST. */
 static int room(void)
 {
 	struct rlimit files;
@@ -193,7 +192,8 @@ static void region_close(struct region *r, bool keeps_file)
 		close(r->fd);
 }
 
-/* Whether requests go by packets: then the library looks for no file. */
+/* Returns whether requests go by packets.  Then the library does not look for the
+ * files of regions. */
 static bool goes_by_packets(void)
 {
 	const char *direct = getenv("ADVERB_DIRECT");
@@ -233,9 +233,10 @@ static void register_many(int others, bool keeps_file)
 	free(other);
 }
 
-/* How many calls a registration makes whose file is found only by reading the
- * folder of descriptors: the library guesses the descriptor of `guess`, the
- * number after it, and the one opened last, all of which are wrong. */
+/* Returns how many calls the registration of *r makes.  The library finds its file
+ * only by reading the folder of descriptors: it first tries the descriptor of
+ * `guess`, the next higher descriptor, and the descriptor that was opened last,
+ * all of which are wrong. */
 static int count_calls(const struct region *guess, struct region *r,
 		       bool interrupted)
 {
@@ -253,7 +254,7 @@ static int count_calls(const struct region *guess, struct region *r,
 }
 
 /* While the library looks for a file, it holds no lock that other registrations
- * need, and after them it does not start the search again. */
+ * need, and when they have ended it does not start the search again. */
 static void a_look_that_others_interrupt(void)
 {
 	static uint8_t memory[PAGE];
@@ -274,7 +275,8 @@ static void a_look_that_others_interrupt(void)
 	pthread_cond_broadcast(&beside.turn);
 	pthread_mutex_unlock(&beside.lock);
 	pthread_join(other, NULL);
-	check_expect(!beside.is_late, "no other region could be registered");
+	check_expect(!beside.is_late,
+		     "the other thread could not register meanwhile");
 	check_expect(!beside.has_failed, "another region was refused");
 	check_expect(alone == interrupted,
 		     "%d calls, and %d if others "
@@ -331,8 +333,8 @@ static void threads_that_register(void)
 		pthread_join(thread[i], &wrong);
 		EXPECT(!wrong);
 	}
-	/* Each thread may have begun to read the folder, with two calls for
-	 * each file, before the credit was spent. */
+	/* Each thread may have begun to read the folder, which takes two calls for
+	 * each file, before the library stopped reading folders. */
 	most += 2LL * THREADS * (count + 100);
 	check_expect(read_so_far - began <= most,
 		     "%lld calls were made for %d regions", read_so_far - began,

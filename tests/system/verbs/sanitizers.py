@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests programs built with AddressSanitizer or ThreadSanitizer, or under
-valgrind: adverb's code is not reported, and the program's own errors are."""
+"""Tests programs that are built with AddressSanitizer or ThreadSanitizer, or run
+under valgrind: there is no report about adverb, and there is a report about an
+error of the program itself."""
 
 import os
 import re
@@ -12,8 +13,9 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 
 from system import Skip, Suite, expect, expect_ok
 
-# No program that forks with a device open: under AddressSanitizer the child has
-# the allocator's locks as adverb's thread held them, and waits without end.
+# None of these programs forks while a device is open.  Under AddressSanitizer the
+# child would inherit the allocator's locks, which a thread of adverb might hold
+# at that moment, and would wait for ever.
 PROGRAMS = {
     "address": ["verbcheck", "queuecheck", "queuethreads", "cmcheck",
                 "listencheck"],
@@ -30,7 +32,7 @@ t = Suite(__doc__)
 def run(program, *words):
     path = t.program(program)
     if not os.path.exists(path):
-        raise Skip("the compiler had no such sanitizer")
+        raise Skip("the compiler has no such sanitizer")
     return t.adverb_run([path, *words])
 
 
@@ -49,14 +51,15 @@ def is_told(where):
 
 
 def under_valgrind(program):
-    """A program under valgrind: no report, and no more memory than expected.
-    The rings of a process are mostly holes, which a leak search would fill."""
+    """Runs a program under valgrind, and expects no report and no more than
+    MEMORY_KIB of memory.  The rings of a process are mostly holes, which a
+    search for leaks would fill."""
     r = t.valgrind_run(program)
     expect_ok(r)
     expect(not re.search("^(==|--)[0-9]", r.output, re.M),
            "there is a report", r)
     kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    expect(kib < MEMORY_KIB, "it took %d MiB" % (kib // 1024))
+    expect(kib < MEMORY_KIB, "the program took %d MiB" % (kib // 1024))
 
 
 for sanitizer, programs in PROGRAMS.items():

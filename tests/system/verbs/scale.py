@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests many queue pairs, threads and connections in one process: their memory,
-and that an idle process sleeps.  `adverb bench` measures their time."""
+"""Tests many queue pairs, threads and connections in one process: how much memory
+they take, and that an idle process sleeps.  `adverb bench` measures how long they
+take."""
 
 import json
 import os
@@ -32,7 +33,7 @@ def memory():
         raise Fail("%s MiB connected, %s MiB used; the limit is %d" %
                    (said["rss_mib"], said["rss_used_mib"], LIMIT_MIB))
     if said["idle_wakeups"] and not suite.is_beside_hostile:
-        raise Fail("idle, it woke up %d times in a second" %
+        raise Fail("the idle process woke up %d times in a second" %
                    said["idle_wakeups"])
 
 
@@ -42,7 +43,8 @@ suite.case("10 000 connected queue pairs fit into 200 MiB, idle they sleep",
 def run(path, *args, **env):
     def body():
         if path == IDLE:
-            suite.need_no_hostile("sends frames, which wake who receives them")
+            suite.need_no_hostile("sends frames, which wake the process that "
+                                  "receives them")
         r = suite.run([suite.adverb, "run", "--", path, *args], **env)
         if r.status:
             raise Fail("status %d" % r.status, r.output)

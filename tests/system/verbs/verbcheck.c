@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verbcheck: what each verb promises a program, between two queue pairs of
- * one process.  Prints a line a case, as badinput does; one thread.
+ * verbcheck: tests what each verb promises to a program, between two queue pairs
+ * of one process.  Prints a line per case (../../check.h).  One thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,8 @@ static void both_close(void)
 	endpoint_close(&b);
 }
 
-/* A signalled request of a, for `bytes` bytes of its region, to b's region. */
+/* Returns a signaled request of a, with `bytes` bytes of its region, to b's
+ * region; *sge is set for the request. */
 static struct ibv_send_wr request(enum ibv_wr_opcode opcode,
 				  struct ibv_sge *sge, uint32_t bytes)
 {
@@ -316,8 +317,8 @@ static void rights_change_while_the_keys_stay(void)
 	both_close();
 }
 
-/* ibv_import_mr(3): a program that is done with the region destroys either
- * handle, and gives the other back. */
+/* ibv_import_mr(3): a program destroys the region by one of its two handles, and
+ * gives the other handle back by ibv_unimport_mr. */
 static void an_imported_region_can_be_destroyed(void)
 {
 	struct ibv_context *ctx;
@@ -349,7 +350,7 @@ static void an_imported_region_can_be_destroyed(void)
 	both_close();
 }
 
-/* Device memory has no address with which it could be registered again. */
+/* Device memory has no address with which its region could be registered again. */
 static void a_region_of_device_memory_stays_as_it_is(void)
 {
 	struct ibv_alloc_dm_attr attr = {.length = 64};

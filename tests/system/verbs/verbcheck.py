@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs the programs that check verbs and counts their lines as cases."""
+"""Runs the programs that check verbs, and makes each of their cases a case."""
 
 import os
 import sys
@@ -12,7 +12,8 @@ import system
 t = system.Suite(__doc__)
 
 
-# The sentences that "a call that is not built is EOPNOTSUPP" has to print.
+# Words of the messages that adverb must print in the case "a call that is not
+# built is EOPNOTSUPP".
 REFUSED = ("steering of raw packets", "XRC (ibv_open_xrcd",
            "a queue pair other than RC, UC and UD", "tag matching",
            "registration on demand (ODP)", "fetching memory ahead")
@@ -21,7 +22,7 @@ REFUSED = ("steering of raw packets", "XRC (ibv_open_xrcd",
 def refused(r):
     silent = [s for s in REFUSED if "adverb: " not in r.output or
               s not in r.output]
-    system.expect(not silent, "none for " + ", ".join(silent), r)
+    system.expect(not silent, "no message about " + ", ".join(silent), r)
 
 
 INLINE = "max_inline_data"
@@ -36,15 +37,15 @@ def device(*argv, **env):
 def search():
     r = device()
     system.expect("ok the most inline data can be found" in r.output,
-                  "nothing was looked for", r)
-    system.expect(INLINE not in r.output, "a sentence", r)
+                  "the case has not passed", r)
+    system.expect(INLINE not in r.output, "adverb prints a message", r)
     r = device(ADVERB_EXPLAIN="2")
-    system.expect(INLINE in r.output, "no sentence with ADVERB_EXPLAIN=2", r)
+    system.expect(INLINE in r.output, "no message with ADVERB_EXPLAIN=2", r)
 
 
 def mistake():
     r = device("mistake")
-    system.expect(INLINE in r.output, "no sentence", r)
+    system.expect(INLINE in r.output, "no message about inline data", r)
 
 
 if not t.options.list:
