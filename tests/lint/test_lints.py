@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Each lint refuses a small bad example, and passes a good one."""
+"""Tests that each lint of ci/ refuses a small bad example, and passes a good one.
+"""
 
 import os
 import pathlib
@@ -17,7 +18,8 @@ PAGE = (".Dd November 21, 2026\n.Dt A 1\n.Os\n.Sh NAME\n.Nm a\n.Nd an example"
         "\n.Sh SYNOPSIS\n.Nm\n%s.Sh DESCRIPTION\nThe options are:\n"
         ".Bl -tag -width Ds\n.It Fl -one\nFirst.\n.It Fl -two Ar file\n"
         "Second.\n.It Fl h , Fl -help\nHelp.\n.El\n")
-# A small tree: a.c has a unit test of its own, and calls b.c; c.c has no code.
+# A small tree: a.c has a unit test of its own, and calls b.c; c.c defines no
+# function.
 MODULES = {
     "src/util/a.c": "int a_sum(int n)\n{\n\treturn b_one() + n;\n}\n",
     "src/util/b.c": "int b_one(void)\n{\n\treturn 1;\n}\n",
@@ -29,7 +31,8 @@ ROWS = ("| `src/util` | `a.c` | `tests/unit/test_*.c` |  |\n"
         "| `src/util` | `b.c` |  | `tests/unit/test_a.c` |\n"
         "| `src/util` | `c.c` |  | the compiler |\n")
 
-# Lint, what the case shows, file, text, what it must say (None: all is well).
+# The lint, what the example shows, the example's file and its text, and what the
+# lint must print (None: the lint must pass the file).
 CASES = (
     ("lint-format", "form", "src/util/a.c", GOOD, None),
     ("lint-format", "a brace on the wrong line", "src/util/a.c",
@@ -199,7 +202,8 @@ def arguments(lint, root, path):
 
 
 def run(case, root):
-    """Returns (ok, FAIL or skipped, why) for the lint's answer to a case."""
+    """Runs the lint of a case on its file.  Returns "ok", "FAIL" or "skipped",
+    and why."""
     lint, _, name, text, want = case
     path = root / name
     path.parent.mkdir(parents=True)
@@ -216,7 +220,7 @@ def run(case, root):
     if (done.returncode != 0) != (want is not None):
         return "FAIL", "exit status %d\n%s" % (done.returncode, done.stdout)
     if want and want not in done.stdout:
-        return "FAIL", "it does not say `%s`\n%s" % (want, done.stdout)
+        return "FAIL", "the lint does not print `%s`\n%s" % (want, done.stdout)
     return "ok", ""
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""ci/report.py names each case that is skipped, and ci/skips finds, in made-up
-outputs of `make test`, what an ordinary user or root skips and should not."""
+"""Tests that ci/report.py names each case that is skipped, and that ci/skips, in
+made-up outputs of `make test`, finds the skips of an ordinary user or of root
+that should not be there."""
 
 import json
 import pathlib
@@ -14,9 +15,9 @@ CI = ROOT / "ci"
 LIST = ("# whose, pattern, reason\n"
         "user\t*: only root can be two users\tso it is\n"
         "both\tlibhns.so.1 *: no libhns.so.1 is installed\tin no package\n")
-# As the tests say it.
+# Skips as the tests print them if a program, a library or a package is missing.
 LACKS = ("perftest: not installed", "a: ib_write_bw is not installed",
-         "mpi: librpma-dev was not installed when this was built",
+         "mpi: librpma-dev was not installed when the tests were built",
          "abi qperf: needs libucp.so.0, not installed",
          "arm64: qemu-aarch64 is missing", "package: no objdump",
          "arm64: its libraries cannot be had, see build/log/a.log",
@@ -25,9 +26,10 @@ LACKS = ("perftest: not installed", "a: ib_write_bw is not installed",
          "a: there is no qemu", "a: the compiler had no such sanitizer",
          "a: no loader for 32 bits", "ucx: UCX is built without libuct_ib",
          "rxe: no kernel; see build/log/interop-build.log")
+# Skips for other reasons.
 OTHERS = ("users.py: no seccomp filters here", "a: no network namespace of our "
           "own", "a: nothing can be mounted here", "out: user: it says nothing",
-          "a: the machine is too slow for it")
+          "a: the machine is too slow: a program was stopped for too long")
 
 # The name of a case, the skips of the user, the skips of root (None: no such
 # run), and the line that ci/skips must print (None: nothing).
@@ -55,8 +57,8 @@ CASES = (
 
 
 def output(skips, counted=None):
-    """Returns the output of a run with these skips, in lines of stages, of
-    parts of a test and of lints."""
+    """Returns the output of a run with these skips, some as lines of a stage and
+    some, which are indented, as lines of a part of a test."""
     lines = ["--- gcc (ci/test-gcc), 3 s", "ok a case (0.1 s)"]
     lines += ["%sskipped %s" % (i % 2 * "    ", text)
               for i, text in enumerate(skips)]
@@ -67,7 +69,8 @@ def output(skips, counted=None):
 
 
 def ask(folder, texts, listed=LIST):
-    """(exit status, output) of ci/skips."""
+    """Runs ci/skips on these outputs.  Returns its exit status and its output.
+    """
     argv = [CI / "skips", "--list", folder / "list"]
     (folder / "list").write_text(listed, encoding="utf-8")
     for i, text in enumerate(texts):
@@ -82,7 +85,7 @@ def wrong(answer, want):
     status, said = answer
     if (status != 0) != (want is not None):
         return "exit status %d\n%s" % answer
-    return "it does not say `%s`\n%s" % (want, said) if want and \
+    return "ci/skips does not print `%s`\n%s" % (want, said) if want and \
         want not in said else ""
 
 
@@ -92,7 +95,8 @@ def compare(folder, user, root, want):
 
 
 def count(folder):
-    """A skip that is counted and not told, and a run that has not ended."""
+    """Tests an output in which a skip is counted and not named, and an output
+    of a run that did not end."""
     return wrong(ask(folder, [output(OTHERS, 7), output(OTHERS)]),
                  "user: 7 skips are counted, but 5 are named") or \
         wrong(ask(folder, ["ok a\n", output(())]),
@@ -109,7 +113,7 @@ def lines_of_the_list(folder):
 
 
 def own_list(folder):
-    """ci/skips.txt can be read."""
+    """Tests that ci/skips can read ci/skips.txt."""
     path = folder / "run"
     path.write_text(output(()), encoding="utf-8")
     done = subprocess.run([CI / "skips", path, path], text=True, check=False,
@@ -118,8 +122,8 @@ def own_list(folder):
 
 
 def report(folder):
-    """A line for each case that a program of cmocka, or a part of a test,
-    skips: as many as are counted."""
+    """Tests that ci/report.py prints a line for each case that a program of
+    cmocka or a part of a test skips, and counts each of them."""
     cmocka = ("[  SKIPPED ] first_case\n[  SKIPPED ] second_case\n"
               "[  PASSED  ] 3 test(s).\n[  SKIPPED ] 2 test(s), listed below:\n"
               "[  SKIPPED ] first_case\n[  SKIPPED ] second_case\n"

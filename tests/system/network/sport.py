@@ -75,7 +75,7 @@ def over_veth():
     expect(not count, "%d packets came to the wrong process, and %d with one "
            "source port" % (count, before))
     if not before:
-        raise Skip("this link joins no packets")
+        raise Skip("this link does not join packets")
 
 
 def as_many_ports():

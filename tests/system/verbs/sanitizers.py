@@ -32,7 +32,7 @@ t = Suite(__doc__)
 def run(program, *words):
     path = t.program(program)
     if not os.path.exists(path):
-        raise Skip("the compiler has no such sanitizer")
+        raise Skip("the compiler had no such sanitizer")
     return t.adverb_run([path, *words])
 
 
