@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The client and the server of a program: one on adverb here, one on rxe in
-the guest."""
+"""Runs the client and the server of a program, one on adverb on this host, and
+the other on rxe in the guest."""
 
 import os
 import re
@@ -11,10 +11,10 @@ from guest import HERE, HERE6, THERE, THERE6
 from system import HANG, expect
 
 PACE = os.path.join(guest.WORK, "pace.so")
-# Counters of rxe that stay 0 while no packet is lost.
+# Counters of rxe that must stay 0 while no packet is lost.
 ERRORS = ("out_of_seq_request", "rcvd_seq_err", "retry_exceeded_err",
           "retry_rnr_exceeded_err", "send_err", "completer_retry_err")
-NEVER = 31  # 2.4 hours
+NEVER = 31  # the exponent of an ACK timeout of 2.4 hours
 COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
 
 
@@ -55,7 +55,7 @@ class Ends:
         self.vm = vm
         self.mtu = 1500
         self.ports = iter(range(20000, 60000))
-        # The GID indices of the IPv4 and the IPv6 address at either end.
+        # The GID indices of the IPv4 and of the IPv6 address at each end.
         self.index = {"here": ["1", "1"], "there": ["1", "1"]}
         if vm:
             self.index = {
@@ -81,7 +81,8 @@ class Ends:
                 for name in ERRORS if after[name] != before[name]]
 
     def dropped(self):
-        """Text: the packets that the link and our sockets have dropped."""
+        """Returns a text with the counts of packets that the link and this
+        host's sockets have dropped."""
         _, text = self.vm.run("/sbin/tc -s qdisc show dev eth0; "
                               "grep -E '^ *eth0' /proc/net/dev")
         said = ["the guest: " + text.strip()]
@@ -92,10 +93,11 @@ class Ends:
         return "--- dropped\n" + "\n".join(said)
 
     def seen(self, status):
-        """If our end failed with @status: rxe's state, while its end lives.
+        """Returns a text with rxe's state if our end failed with @status, else
+        "".  It must be called while rxe's end still runs.
 
-        A program that waits for its memory to change sees no error of its
-        queue pair: only rxe's state shows that error."""
+        A program that waits for its memory to change does not see an error of
+        its queue pair: only rxe's state shows it."""
         if not status:
             return ""
         _, text = self.vm.run("rdma res show qp; dmesg | tail -n 10; "
@@ -104,7 +106,8 @@ class Ends:
             text + self.dropped()
 
     def expect_clean(self, before, r, but=()):
-        """Checks that only the counters @but differ from @before."""
+        """Expects that no counter of ERRORS has changed since @before, but for
+        those whose names begin with @but."""
         moved = [text for text in self.errors_since(before)
                  if not text.startswith(but)]
         if moved:
@@ -116,7 +119,8 @@ class Ends:
                     "n=$((n+1)); done" % condition, HANG)
 
     def port_there(self, port, theirs):
-        """Waits until @theirs listens at @port, or has ended."""
+        """Waits until @theirs listens at @port, has ended, or HANG has passed.
+        """
         asks = ("cat /proc/net/tcp /proc/net/tcp6 | "
                 "grep -q ':%04X [0-9A-F:]* 0A'" % port)
         until = time.monotonic() + HANG
@@ -125,14 +129,15 @@ class Ends:
             theirs.read(time.monotonic() + 0.02)
 
     def listener_there(self, some):
-        """Waits until rdma_cm has a listener in the guest, or none."""
+        """Waits until rdma_cm has a listener in the guest, or, if @some is
+        false, until it has none."""
         self.wait_there("%s rdma res show cm_id | grep -q LISTEN" %
                         ("" if some else "!"))
 
     def words(self, side, argv, six):
         name, *rest = argv
         # perftest compares two clocks, and reports no result if it loses its
-        # processor meanwhile; with -F it reports a result all the same.
+        # processor between the readings; with -F it always reports a result.
         rest += ["-F"] if name.startswith("ib_") else []
         return [name, "-d", "adv0" if side == "here" else "rxe0",
                 "-g" if "pingpong" in name else "-x",
@@ -149,18 +154,20 @@ class Ends:
             theirs.read(time.monotonic() + 0.05)
 
     def tool(self, argv, direction, six=False, timeout=NEVER, **env):
-        """Runs one tool without rdma_cm; @direction: where its client runs.
+        """Runs a tool without rdma_cm.  @direction "to rxe": its client runs on
+        adverb; "from rxe": its client runs in the guest.  Returns a Both.
 
         @timeout is the exponent of the tool's ACK timers: 17 for 0.5 s.  With
-        NEVER no timer expires, however late the emulated machine is: a lost
-        packet makes the test fail.
+        NEVER no timer expires, however slow the emulated machine is, so that a
+        lost packet makes the test fail.
 
         A pingpong and ib_write_lat end as soon as they have what they wait
-        for: the last ACK that they owe may be lost, or not even sent (rxe
-        completes a receive before it acknowledges).  In the guest such a tool
-        keeps its QP until the other end has ended; on adverb it ends when no
-        packet of its QP can be lost any more.  The ends of the other perftest
-        tools meet over TCP before they destroy a QP."""
+        for.  At that moment their last ACK may be lost, or not even be sent
+        (rxe completes a receive before it acknowledges).  So in the guest such
+        a tool keeps its QP until the peer has ended.  On adverb the library
+        itself lets the tool end only when no packet of its QP can be lost any
+        more.  The two ends of the other tools of perftest synchronise over TCP
+        before they destroy a QP."""
         port = next(self.ports)
         argv = [*argv, "-p", str(port)]
         if "pingpong" not in argv[0] and "UD" not in argv:
@@ -182,7 +189,7 @@ class Ends:
             r = self.t.finish(self.t.start([*ours, THERE], env=env), HANG)
             seen = self.seen(r.status)
             self.vm.run(done)
-            # If the client failed, its server waits and never ends.
+            # If the client failed, its server would wait for ever.
             return Both(r, theirs.wait(HANG if r.status == 0 else 5),
                         r.output, seen)
         process = self.t.start(ours, env=env)
@@ -194,27 +201,30 @@ class Ends:
         return self.end(process, theirs, seen)
 
     def end(self, process, theirs, seen=""):
-        """Waits for our server, which is killed if their client failed."""
+        """Waits for their client and for our server, which is killed if the
+        client failed.  Returns a Both."""
         status = theirs.wait(HANG if process.poll() in (None, 0) else 5)
         if status[0] and process.poll() is None:
             process.kill()
         return Both(self.t.finish(process, HANG), status, status[1], seen)
 
     def listener_here(self, argv, **env):
-        """Starts our server; waits until librdmacm says that it listens."""
+        """Starts our server, and waits until librdmacm reports that it listens.
+        Returns its process."""
         ready, theirs = os.pipe()
         process = self.t.start(self.here(argv), pass_fds=[theirs],
                                env=self.t.environment(
                                    ADVERB_READY_FD=str(theirs), **env))
         os.close(theirs)
         os.read(ready, 1)
-        process.ready = open(ready)  # so that a later listen can write too
+        process.ready = open(ready)  # keep the pipe for a later rdma_listen
         return process
 
     def cm(self, server, client, direction, six=False, stays=False):
-        """Runs a tool of rdma_cm; the server's address is put into both lines.
+        """Runs a tool of rdma_cm; %(at)s in both command lines stands for the
+        server's address.  Returns a Both.
 
-        A server that @stays serves until it is killed."""
+        @stays: the server serves until it is killed."""
         if direction == "to rxe":
             at = {"at": THERE6 if six else THERE}
             self.listener_there(False)
@@ -239,9 +249,10 @@ class Ends:
         return self.end(process, theirs)
 
     def perftest_cm(self, argv, direction):
-        """Runs perftest -R.  Its server listens twice, and the second time
-        only after it has told the client to connect: pace.c holds the client
-        until then.  The client itself retries, but for a second only."""
+        """Runs perftest -R.  Its server listens twice, the second time only
+        after it has told the client to connect, so pace.c holds the client
+        until then.  Without pace.c, the client would retry for only a second.
+        Returns a Both."""
         port = next(self.ports)
         argv = [*argv, "-R", "-p", str(port)]
         there = "/tmp/%d" % port

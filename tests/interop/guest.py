@@ -6,9 +6,10 @@ peer.
     guest.py [--mtu N] -- COMMAND...   boots the guest, runs COMMAND on this
                                        host, ends the guest
 
-The caller's network namespace gets a tap with 10.77.0.1 and fd77::1; the guest
-has 10.77.0.2 and fd77::2.  A caller by hand gets a namespace of its own, without
-root.  The guest's CPU is emulated: no figure holds for a real machine."""
+The network namespace of this process gets a tap with 10.77.0.1 and fd77::1; the
+guest has 10.77.0.2 and fd77::2.  A user who runs guest.py by hand gets a new
+network namespace, without root.  The guest's CPU is emulated, so figures that are
+measured in it do not hold for a real machine."""
 
 import argparse
 import os
@@ -57,7 +58,7 @@ def ip(*words):
 
 
 class Command:
-    """A shell command in the guest; read() appends to its output."""
+    """A shell command that runs in the guest.  read() appends to `output`."""
 
     def __init__(self, line):
         self.output = b""
@@ -66,8 +67,8 @@ class Command:
         self.socket.sendall(line.encode() + b"\n")
 
     def read(self, until):
-        """Reads more output.  Returns False at the end of the output, or when
-        the time `until` has come."""
+        """Reads more output.  Returns False at the end of the output, or if no
+        output comes before the time `until`."""
         self.socket.settimeout(max(until - time.monotonic(), 0.001))
         try:
             got = self.socket.recv(65536)
@@ -80,8 +81,8 @@ class Command:
         return bool(got)
 
     def wait_for(self, text, seconds):
-        """Returns whether the output has the text, at the latest after
-        `seconds`."""
+        """Waits for `seconds` at most.  Returns whether the output has the
+        text."""
         until = time.monotonic() + seconds
         while text.encode() not in self.output:
             if not self.read(until):
@@ -113,17 +114,17 @@ class Guest:
         ip("link", "set", "lo", "up")
         ip("tuntap", "add", "lab0", "mode", "tap")
         ip("addr", "add", HERE + "/24", "dev", "lab0")
-        # The queue is long enough to lose no packet: adverb answers a READ
-        # faster than the emulated guest receives, and rxe waits for a whole
-        # timeout after a loss.  pfifo, here and in guest/init, does not drop
-        # packets that have waited for long, as fq_codel does.
+        # The queue is so long that no packet is lost: adverb answers a READ
+        # faster than the emulated guest receives, and after a loss rxe waits
+        # for a whole timeout.  Unlike fq_codel, pfifo, which is used here and
+        # in guest/init, does not drop packets that have waited for long.
         ip("link", "set", "lab0", "txqueuelen", "100000")
         subprocess.run([TC, "qdisc", "add", "dev", "lab0", "root", "pfifo"],
                        check=True)
         ip("link", "set", "lab0", "address", MAC, "mtu", str(mtu), "up")
         ip("-6", "addr", "add", HERE6 + "/64", "dev", "lab0", "nodad")
-        # No packet is dropped while ARP or ND waits for an answer; guest/init
-        # has the neighbour entries of this host.
+        # With permanent entries no packet is dropped because ARP or ND waits
+        # for an answer.  guest/init adds the entries for this host.
         for address in THERE, THERE6:
             ip("neigh", "add", address, "lladdr", MAC_THERE, "dev", "lab0",
                "nud", "permanent")
@@ -178,7 +179,7 @@ class Guest:
                 if self.run("true", 10)[0] == 0:
                     return
             except OSError:
-                time.sleep(0.2)  # no race: the loop ends by an answer
+                time.sleep(0.2)  # the guest does not listen yet
         raise GuestError("the guest does not answer: " + self.said())
 
     def said(self):

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests unmodified programs on adverb with the same programs on the kernel's
-Soft-RoCE as the peers.
+"""Tests unmodified programs on adverb; the same programs on the kernel's Soft-RoCE
+(rxe) are their peers.
 
-rxe runs in a guest (guest.py; tests/interop/build makes the guest).  Each
-program runs in both directions, without and with the connection manager; by
-default a quick subset, with --full all cases."""
+rxe runs in a guest (guest.py), which tests/interop/build makes.  The programs run
+in both directions, without and with the connection manager.  By default a quick
+subset of the cases runs; with --full all cases run."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def tool(argv, what="", clean=True, capture=False, six=False,
             expect_ok(r)
             if "pingpong" in argv[0]:
                 expect("bytes in" in r.ours and "invalid data" not in r.output,
-                       "the data are not what they should be", r)
+                       "there is no result, or the data differ", r)
             else:
                 check_rows(r)
             if capture:
@@ -72,13 +72,15 @@ def perftest():
             tool(["ib_atomic_" + kind, "-A", atomic, "-n", "100"])
 
 
-# So few packets are in flight at once that a socket holds them (about 180),
-# however late its reader is: a clean link loses none.  With several QPs -n is a
-# multiple of -t: else perftest may stop polling before it has posted all
-# requests, and waits for ever.  No latency test that sends has -e: its two CQs
-# share one channel, and perftest takes any event for the event that it expects.
-# rxe completes a receive before it acknowledges, so the event of the peer's
-# next message may come first.
+# With these options so few packets are in flight at once that a socket, which holds
+# about 180, has room for all of them, however late its reader is.
+#
+# With several QPs, -n is a multiple of -t: otherwise perftest may stop polling
+# before it has posted all requests, and then waits for ever.
+#
+# No latency test with SENDs has -e.  Its two CQs share one channel, and perftest
+# believes that each event is the one that it waits for.  rxe completes a receive
+# before it acknowledges, so the event of the peer's next message may come first.
 OPTIONS = [
     ["ib_write_bw", "-q", "4", "-t", "4", "-s", "4096", "-n", "64"],
     ["ib_send_lat", "-s", "64", "-I", "64", "-n", "50"],
@@ -113,7 +115,8 @@ def options():
 
 
 def over_ipv6():
-    """rxe sends UDP checksum 0 over IPv6, which needs UDP_NO_CHECK6_RX."""
+    """Adds cases over IPv6.  rxe sends the UDP checksum 0 over IPv6, which a
+    socket receives only with UDP_NO_CHECK6_RX."""
     tool(["ib_write_bw", "-n", "100"], " over IPv6", capture=True,
          six=True)
     for argv in [["ib_send_lat", "-s", "1000"], ["ib_read_bw"],
@@ -124,7 +127,7 @@ def over_ipv6():
 
 
 def wide_link():
-    """A link MTU of 9000, for path MTUs up to 4096."""
+    """Adds cases with a link MTU of 9000, for path MTUs up to 4096."""
     for verb in "send", "write", "read":
         for path, size in ("2048", "20000"), ("4096", "100000"):
             tool(["ib_%s_bw" % verb, "-m", path, "-s", size, "-t", "2", "-n",
@@ -139,7 +142,8 @@ def wide_link():
 
 
 def unreliable():
-    """UC and UD repeat nothing: no more is in flight than a socket holds."""
+    """Adds cases of UC and UD, which do not retransmit: no more packets are in
+    flight than a socket holds."""
     for service in "UC", "UD":
         for verb in ("send", "write") if service == "UC" else ("send",):
             for size in "2", "1000", "20000":
@@ -163,8 +167,8 @@ def pingpongs():
         tool(["ibv_rc_pingpong", "-c", *more], clean=False, capture=True)
 
 
-# rping's main thread closes the event channel, and its other thread may then
-# still ask for the next event: it says this and exits with 255, after all work.
+# rping's main thread closes the event channel while its other thread may still ask
+# for the next event.  Then rping prints this and exits with 255, after all work.
 LATE_THREAD = "rdma_get_cm_event: Bad file descriptor"
 
 
@@ -184,8 +188,8 @@ def cm_tool(server, client, want="", six=False, stays=False):
             if client[0] == "rping" and direction == "from rxe":
                 forgive_late_thread(r)
             expect_ok(r)
-            expect(want in r.client, "it does not say " + want, r)
-            # the ACK timer of a tool of rdma_cm is short
+            expect(want in r.client, "the client does not print: " + want, r)
+            # The tools of rdma_cm have a short ACK timer, so rxe may retry.
             ends.expect_clean(before, r, but="completer_retry_err")
         t.case("%s, rdma_cm%s, %s" % (
             " ".join(client[:-1]), " over IPv6" if six else "",
@@ -198,7 +202,7 @@ def rping(size, more=(), six=False):
 
 
 def cmtime(count, six=False):
-    """cmtime's server serves for ever: its loop over the events has no end."""
+    """Adds cases of cmtime, whose server does not end by itself."""
     client = ["cmtime", "-c", count, "-s", "%(at)s"]
     cm_tool(["cmtime", "-b", "%(at)s"], client, "\ndestroy ", six, stays=True)
 
@@ -265,9 +269,8 @@ def perftest_cm(argv):
 
 
 def multicast(direction):
-    """Sends to a member on rxe and to a member on adverb.  The sending mckey
-    destroys its address handle while rxe has yet to send: pace.c delays
-    that."""
+    """Sends to a member on rxe and to a member on adverb.  A sending mckey may
+    destroy its address handle before rxe has sent, so pace.c delays that."""
     argv = ["mckey", "-m", "239.7.7.7", "-b"]
     there = vm.start(" ".join([*argv, THERE]))
     expect(there.wait_for("joined dgid", HANG), "rxe's member does not join")
@@ -293,7 +296,8 @@ def multicast(direction):
 
 
 def bad_link():
-    """netem loses or delays the packets of the guest: data or ACKs."""
+    """Adds cases in which netem loses, reorders or delays the packets that the
+    guest sends, which are data or ACKs."""
     for fault in "loss 2%", "delay 5ms reorder 25% 50%", "delay 50ms":
         if not t.options.list:
             status, text = vm.run("/sbin/tc qdisc replace dev eth0 root netem "
@@ -314,7 +318,8 @@ def bad_link():
 
 
 def damaged():
-    """How many packets our processes dropped as malformed or damaged."""
+    """Returns how many packets our processes have dropped as malformed or
+    because of a wrong ICRC."""
     r = t.run([t.adverb, "top", "--once", "--json"])
     expect_ok(r)
     return sum(p["rx_malformed"] + p["rx_bad_icrc"]
@@ -322,7 +327,8 @@ def damaged():
 
 
 def under_way(direction, argv, six=False):
-    """Starts both ends of perftest, and returns ours and theirs at work."""
+    """Starts both ends of a tool of perftest, and waits until packets are
+    transferred.  Returns our process and their command."""
     port = next(ends.ports)
     argv = [*argv, "-D", "600", "-p", str(port)]
     ours = ends.here(ends.words("here", argv, six))
@@ -340,7 +346,7 @@ def under_way(direction, argv, six=False):
 
 
 def goes_on(process):
-    """Waits until rxe has received 200 packets more."""
+    """Waits until rxe has received more than 200 further packets."""
     before = ends.counters()["rcvd_pkts"]
     wait_here(process,
               lambda: ends.counters()["rcvd_pkts"] > before + 200)
@@ -354,9 +360,9 @@ def signal_session(process, what):
 
 
 def foreign_ids(six):
-    """rxe numbers its IP packets and sends no UDP checksum.  The numbers jump
-    after rxe was silent, and after our end has not read for a while.  No packet
-    may look damaged for that."""
+    """rxe numbers its IPv4 packets, and sends no UDP checksum.  The numbers that
+    our end sees jump after rxe was silent, and after our end has not read for a
+    while.  adverb must not drop a packet as damaged because of that."""
     before = ends.counters()
     ours, theirs = under_way("from rxe", ["ib_send_lat", "-u", str(NEVER)], six)
     try:
@@ -366,7 +372,7 @@ def foreign_ids(six):
             goes_on(ours)
             if full:
                 signal_session(ours, signal.SIGSTOP)
-                time.sleep(15)  # rxe counts on meanwhile
+                time.sleep(15)  # the numbers of rxe's packets go on meanwhile
                 signal_session(ours, signal.SIGCONT)
                 goes_on(ours)
         bad = damaged()
@@ -379,8 +385,8 @@ def foreign_ids(six):
     expect(not moved, "rxe counts errors: " + ", ".join(moved))
 
 
-# The ACK timeout of an end that must notice a silent guest: some seconds, so
-# that a guest that is only late is not given up.
+# The ACK timeout of an end that must notice a silent guest.  With its retries it
+# gives up after some seconds, so that it does not give up a guest that is only slow.
 PATIENCE = "-u", "16"
 
 
@@ -388,12 +394,12 @@ def is_explained(r):
     expect(r.status not in (0, 124), "our end did not end", r)
     expect("status 12" in r.output or "RETRY_EXC" in r.output or
            "transport retry" in r.output.lower(),
-           "it does not say that retries ran out", r)
-    expect("adverb:" in r.output, "adverb explains nothing", r)
+           "our end does not report that its retries ran out", r)
+    expect("adverb:" in r.output, "adverb prints no message", r)
 
 
 def silent_guest(direction, argv):
-    """The guest hangs: the link stays up and no packet is answered."""
+    """The guest hangs: its link stays up, and it does not answer any packet."""
     ours, theirs = under_way(direction, [*argv, *PATIENCE])
     vm.machine.send_signal(signal.SIGSTOP)
     try:
@@ -404,9 +410,9 @@ def silent_guest(direction, argv):
     is_explained(r)
 
 
-# Our end always has a request under way, or posts one without the guest.  In a
-# ping-pong our end may wait for a message while its own requests are
-# acknowledged, and RC does not tell it that the peer is gone.
+# In these cases our end always has a request under way, or can post one without a
+# message of the guest.  In a ping-pong our end may wait for a message when all its
+# own requests are acknowledged, and then RC does not tell it that its peer is gone.
 SILENCE = [
     ("to rxe", ["ib_send_bw"]), ("to rxe", ["ib_write_bw"]),
     ("to rxe", ["ib_read_bw"]), ("to rxe", ["ib_atomic_bw"]),

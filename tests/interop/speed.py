@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Measures adverb and rxe in one guest with perftest and cmtime, both ends in the
+"""Measures adverb and rxe with perftest and cmtime, of which both ends run in one
 guest.
 
     speed.py [--build DIR] [--rounds N] [--only WORD] [--docs]
 
-Prints a table; --docs writes the table into docs/perf/vm.md.  adverb and rxe take
-turns, each row N times, and medians are shown.  rxe runs over the guest's own
-address with a link MTU of 9000, adverb over lo in a namespace of its own, by
-packets; both at a path MTU of 4096.  The guest's CPU is emulated: the figures
-compare the two, and say nothing about a real machine."""
+Prints a table; --docs writes the table into docs/perf/vm.md.  For each row adverb
+and rxe run N times, in turns, and the table has the medians.  rxe uses the guest's
+own address with a link MTU of 9000.  adverb uses lo in a network namespace of its
+own, and sends packets.  Both have a path MTU of 4096.  The guest's CPU is emulated:
+the figures compare adverb and rxe, and say nothing about a real machine."""
 
 import argparse
 import os
@@ -41,9 +41,9 @@ def rows():
             yield LAT, "ib_%s_lat" % verb, size, "-n 300"
     yield LAT, "ib_atomic_lat", 8, "-n 300"
     for verb in "send", "write", "read":
-        # The emulator translates the code of each new process, but rxe's
-        # code in the kernel only once: with so many messages the start of a
-        # process does not change the result.
+        # The emulator translates the code of each new process, and so adverb's
+        # code, but the code of the kernel, and so rxe's, only once.  With so
+        # many messages this does not change the result.
         for size, times in (64, 20000), (4096, 5000), (65536, 1000), \
                 (1 << 20, 100):
             yield BW, "ib_%s_bw" % verb, size, "-n %d" % times
@@ -70,11 +70,11 @@ def put(vm, paths):
 
 
 def line(side, kind, tool, size, more, port):
-    """Both ends of a tool in one shell line of the guest."""
+    """Returns a shell command that runs both ends of a tool in the guest."""
     netns, run, device, address = SIDES[side]
     if kind == CM:
         end = "%scmtime -c %d -p %d" % (run, size, port)
-        # the server of cmtime serves for ever
+        # the server of cmtime does not end by itself
         ready, client = "sleep 2", end + " -s %s; kill \\$!" % address
     else:
         size = "" if "atomic" in tool else "-s %d" % size
@@ -89,7 +89,8 @@ def line(side, kind, tool, size, more, port):
 
 
 def figure(kind, size, text):
-    """The result of a run: µs, MiB/s, or connections a second; or None."""
+    """Returns the result of a run: µs, MiB/s, or connections per second; None if
+    the output has no result."""
     if kind == CM:
         total = sum(float(ms) for ms in re.findall(
             r"^[a-z ]+:\s+([\d.]+)", text, re.M))
@@ -101,7 +102,8 @@ def figure(kind, size, text):
 
 
 def row(kind, tool, size, got):
-    """A line of the table, from the rounds in which both had a result."""
+    """Returns a row of the table, computed from the rounds in which both adverb
+    and rxe had a result."""
     both = [pair for pair in zip(got["adverb"], got["rxe"])
             if None not in pair]
     unit = ("µs", "MiB/s", "a second")[kind]

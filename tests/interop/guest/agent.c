@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs shell commands in the guest, one for each TCP connection.  The client
- * sends the command as one line.  The agent sends back the command's output,
- * and then "\nexit STATUS\n".  The command writes to a pseudoterminal, so libc
- * buffers its output by lines and each line comes as soon as it is written.
- * When the client closes the connection, the agent kills the command.
+ * agent: runs shell commands in the guest, one for each TCP connection.  The
+ * client sends the command as one line.  The agent sends back the command's
+ * output, and then "\nexit STATUS\n".  The command writes to a pseudoterminal, so
+ * libc buffers its output by lines, and the client gets each line at once.  When
+ * the client closes the connection, the agent kills the command.
  */
 #include <netinet/in.h>
 #include <poll.h>
@@ -19,8 +19,8 @@
 
 #define PORT 5000
 
-/* Reads a line without its newline into `line`.  Returns its length; 0: the
- * line is empty, or the client sent nothing. */
+/* Reads a line, without its newline, into `line`, of `size` bytes.  Returns its
+ * length, which is 0 if the line is empty or the client has sent nothing. */
 static size_t read_line(int fd, char *line, size_t size)
 {
 	size_t n = 0;
@@ -32,7 +32,7 @@ static size_t read_line(int fd, char *line, size_t size)
 }
 
 /* Copies the output of the command to the client until the command ends.  Kills
- * the command when the client has gone. */
+ * the command if the client closes the connection. */
 static void copy_output(int fd, int from, pid_t child)
 {
 	struct pollfd p[2] = {
@@ -79,7 +79,7 @@ static void serve_client(int fd)
 		 WIFEXITED(status) ? WEXITSTATUS(status)
 				   : 128 + WTERMSIG(status));
 	if (write(fd, last, strlen(last)) < 0)
-		return; /* the client has gone */
+		return; /* the client has closed the connection */
 }
 
 int main(void)

@@ -1,20 +1,24 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """mallory.py COMMAND...: runs COMMAND in a network namespace of its own, beside a
-hostile user.  In that namespace, and in each that the command's processes make,
-user 65532 sends 4096 frames a second (shared out if there are several), from
-right addresses of the namespace, to queue pairs of the classes that processes
-have; and at most every 16 ms a message to the broker, or takes a class and
-gives it back, or a port where she listens; REQs, DREQs and questions to QP1.
+hostile user, Mallory.  In that namespace, and in each namespace that the command's
+processes make, user 65532 plays Mallory:
 
-At the end prints a line of what she sent and was granted, and a line for each
-program whose memory grew more than allowed.  It is a failure, too, if brokers
-were there and she was granted no class or no listener, or if a REQ that she forged
-in the name of this host called her own listener.  A namespace that belongs to a user namespace of the
-command's has no number for that user, which the kernel shows there as user
-65534.
+- She sends frames from right addresses of the namespace to queue pairs of the
+  classes that processes have: 4096 frames a second, in all namespaces together.
+- At most every 16 ms she sends the broker a message, takes a class or gives one
+  back, or takes a port and listens there.
+- She sends REQs, DREQs and other messages and queries to QP1.
 
-Needs root.  Exits with the status of COMMAND, or 1.
+At the end mallory.py prints a line with what she has sent and was granted, and a
+line for each program whose memory grew by more than is allowed, which is a failure.
+Other failures are that brokers were there and granted her no class or no listener,
+and that a REQ which she forged in the name of this host reached her own listener.
+
+If a network namespace belongs to a user namespace of the command, the user
+namespace does not map her user, and the kernel shows it there as user 65534.
+
+mallory.py needs root.  It exits with the status of COMMAND, or 1.
 """
 
 import ctypes
@@ -38,32 +42,33 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import forge
 from forge import aeth, bth, reth
 
-# Not users.py's Anna or Bert: a broker gives its own user more.
+# This user is neither Anna nor Bert of users.py, since a broker grants its own user
+# more than other users.
 MALLORY = 65532
 FRAMES = 4096  # a second, in all namespaces together
 TICK = 1 / 64  # seconds
 LOOK = 0.5  # seconds between two looks at the processes
 CLASSES = 1.0  # seconds between two queries for the classes in use
-# After so many connections to brokers an attack has had all of GRANTED, and
-# after so many to root's broker a class or a listener there.
+# After MANY connections to brokers she must have been granted all of GRANTED, and
+# after MANY_ROOTS connections to root's broker a class or a listener of that broker.
 MANY, MANY_ROOTS = 1000, 100
 CLONE_NEWNET = 0x40000000
 PR_SET_PDEATHSIG = 1
 SIOCGIFCONF, SIOCSIFFLAGS, IFF_UP = 0x8912, 0x8914, 1
 
-# By how many KiB memory may grow.  A broker's, from one second after its start:
-# messages that wait for the clients of one user (16 MiB), the conversations and
-# objects of two users, and the same amount again.  A program's, from the middle
-# of its life to its end: nothing that others send stays in a program, so all
-# of this is for the program's own work.
+# By how many KiB memory may grow.  BROKER_KIB is for a broker, from one second after
+# its start: messages that wait for the clients of one user (16 MiB), the
+# conversations and objects of two users, and the same amount again.  PROGRAM_KIB is
+# for a program, between the second and the last quarter of its life: a program keeps
+# nothing that others send, so all of this is for the program's own work.
 BROKER_KIB = 64 * 1024
 PROGRAM_KIB = 64 * 1024
 PROGRAM_SECONDS = 20  # a program that lives shorter is not judged
 # These programs grow by their own work: a guest's memory, a store's objects.
 OTHERS = re.compile("qemu|ceph|tgtd|valgrind|memcheck")
 
-# What she does, then what brokers grant her, then what the figures are
-# compared with.
+# KINDS are what is counted: what she sends, what brokers grant her, and figures with
+# which these are compared.
 SENT = ("frames", "messages", "MADs")
 GRANTED = ("classes", "classes given back", "listeners",
            "listeners given back")
@@ -79,7 +84,7 @@ def call(name, *words):
 
 
 def net_of(pid):
-    """The network namespace of a process, or None."""
+    """Returns the inode number of a process's network namespace, or None."""
     try:
         return os.stat("/proc/%s/ns/net" % pid).st_ino
     except OSError:
@@ -92,7 +97,8 @@ def bring_up_loopback():
 
 
 def addresses():
-    """All IPv4 addresses of this namespace, and the interface of each."""
+    """Returns the IPv4 addresses of this namespace, each with the index of its
+    interface."""
     room = bytearray(40 * 64)
     buffer = (ctypes.c_char * len(room)).from_buffer(room)
     ask = bytearray(struct.pack("iP", len(room), ctypes.addressof(buffer)))
@@ -111,8 +117,8 @@ def addresses():
 
 
 class Mad:
-    """Management datagrams for QP1 (IBTA 13.4.2, 12.6), and the query that
-    brokers send each other, which is of a vendor-specific class."""
+    """Makes management datagrams for QP1 (IBTA 13.4.2, 12.6), among them the
+    query that brokers send each other, which has a vendor-specific class."""
 
     DETH = struct.pack("!II", 0x80010000, 1)
     REQ, REJ, REP, RTU, DREQ, DREP = 0x10, 0x12, 0x13, 0x14, 0x15, 0x16
@@ -129,8 +135,8 @@ class Mad:
         return self.frame(head + body + bytes(232 - len(body)))
 
     def request(self, source, target, port):
-        """A whole REQ, for this port, where she listens herself, or, if it is
-        0, for a port where no suite listens."""
+        """Returns a complete REQ, for @port, at which she listens herself, or,
+        if @port is 0, for a port at which no suite listens."""
         service = 0x1060000 | (port or self.rng.randrange(1, 1024))
         body = bytearray(232)
         struct.pack_into("!I4xQQ", body, 0, self.rng.getrandbits(32), service,
@@ -148,7 +154,7 @@ class Mad:
         return self.cm(self.REQ, bytes(body))
 
     def any_answer(self):
-        """An answer in a conversation whose ids are guessed."""
+        """Returns a message, other than a REQ, with guessed ids."""
         kind = self.rng.choice((self.REJ, self.REP, self.RTU, self.DREQ,
                                 self.DREP, self.rng.randrange(1 << 16)))
         return self.cm(kind, self.rng.randbytes(232))
@@ -162,7 +168,7 @@ class Mad:
 
 
 def constant(name, header):
-    """The number that a header of src/broker defines by that name."""
+    """Returns the number that a header of src/broker defines as @name."""
     here = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(here, "../../../src/broker", header)) as f:
         return int(re.search(r"#define %s\s+(\w+)" % name,
@@ -202,11 +208,13 @@ class Held:
             self.count("granted by root's")
 
     def ask(self, kind, serial, name=0):
-        """Asks for a port that the broker chooses, or to listen there."""
+        """Sends a request: BIND for a port that the broker chooses, or LISTEN
+        at that port."""
         text = bytearray(CM_BYTES)
         struct.pack_into("=IHHIiI", text, 0, CM_MAGIC, CM_VERSION, kind,
                          serial, 0, name)
-        text[42:44] = b"\xff\xff"  # with the next: at any IPv4 address
+        # This and the next line give the wildcard address of IPv4.
+        text[42:44] = b"\xff\xff"
         struct.pack_into("=H10xB", text, 64, 0x106, 1)
         self.socket.send(text)
 
@@ -214,8 +222,8 @@ class Held:
         kind, serial, err, _, name, event = struct.unpack_from("=HIiIII", text,
                                                                6)
         if kind == self.EVENT and event == self.REQUEST:
-            # A frame that waits while its address is removed is taken for
-            # another host's, who could send it as well.
+            # A frame whose source address has been removed before the broker
+            # reads it counts as one of another host, which could send it too.
             if self.is_here(socket.inet_ntoa(text[60:64])):
                 self.count("REQs heard")
         elif kind == self.DONE and err:
@@ -227,7 +235,7 @@ class Held:
             self.grant("listeners")
 
     def take_answers(self):
-        """Takes what the broker has sent."""
+        """Reads the messages that the broker has sent."""
         try:
             while text := self.socket.recv(4096):
                 magic, _, kind = struct.unpack_from("=IHH", text)
@@ -248,17 +256,18 @@ CM_BYTES = constant("CMPROTO_BYTES", "cmproto.h")
 
 
 class Broker:
-    """The attack on the broker of a namespace: each message has a connection
-    of its own."""
+    """The attack on the broker of a namespace; each message is sent on a new
+    connection."""
 
     HELLO = 1
 
     def __init__(self, rng, count, is_here):
         self.rng, self.count, self.is_here = rng, count, is_here
-        self.held = []  # connections that have a class, or listen
+        self.held = []  # the open connections, the oldest first
 
     def dial(self, most=8):
-        """A new connection; closes the oldest if there are more than @most."""
+        """Returns a new connection; closes the oldest ones if there are more than
+        @most."""
         name = forge.broker_name()
         if not name:
             raise FileNotFoundError(errno.ENOENT, "no broker")
@@ -273,11 +282,12 @@ class Broker:
             held.take_answers()
 
     def port(self):
-        """One at which she listens, or 0."""
+        """Returns a port at which she listens, or 0."""
         return self.rng.choice([0] + [held.port for held in self.held])
 
     def noise(self, magic, version, size):
-        """Any message, mostly with the right magic and version."""
+        """Returns a random message of @size bytes with these magic and version
+        numbers; one in ten is cut."""
         head = struct.pack("=IHH", magic, version, self.rng.randrange(20))
         body = bytearray(self.rng.randbytes(size - len(head)))
         if self.rng.random() < 0.7:  # mostly zeros, as in real messages
@@ -299,8 +309,8 @@ class Broker:
         self.count("messages")
 
     def take_class(self):
-        """Takes a class; an older connection that is closed gives its class
-        back."""
+        """Takes a class.  dial() may close an older connection, which gives the
+        class of that connection back."""
         self.dial().socket.send(forge.MESSAGE.pack(
             forge.MAGIC, forge.VERSION, self.HELLO, 1, 0, 0, 0))
 
@@ -327,7 +337,8 @@ class Attack:
         struct.pack_into("=Q", self.counts, at, old + n)
 
     def is_here(self, address):
-        """Has the namespace had that address since the last look?"""
+        """Returns whether the namespace has had this address since the last call
+        of look_around()."""
         return self.here.get(address, 0) == addresses().get(address, -1)
 
     def look_around(self):
@@ -410,7 +421,7 @@ class Attack:
                 self.send_mad()
             self.broker.take_answers()
             self.tell_broker()
-            # Frames that could not be sent in time are not made up for.
+            # Frames that could not be sent in time are not sent later.
             due = max(due + TICK, time.monotonic() - TICK)
             time.sleep(max(0, due - time.monotonic()))
 
@@ -428,7 +439,8 @@ class Process:
 
     def __init__(self, pid):
         self.pid, self.began, self.samples = pid, time.monotonic(), []
-        self.is_ours = None  # uses adverb's libraries; None: not known yet
+        # whether the process uses adverb's libraries; None: not known yet
+        self.is_ours = None
         self.name, self.words = "?", ""
 
     def look(self):
@@ -458,8 +470,8 @@ class Process:
         return True
 
     def growth(self):
-        """By how many KiB the process grew, and how many are allowed; None if
-        the process is not judged."""
+        """Returns by how many KiB the process has grown, and how many are
+        allowed, or None if the process is not judged."""
         if not self.samples or OTHERS.search(self.name + " " + self.words):
             return None
         if self.name == "adverbd":
@@ -512,10 +524,10 @@ class Watch:
             os._exit(1)
 
     def kin(self):
-        """The processes that descend from the command or live in one of the
-        attacked namespaces, without the hostile processes; and the namespaces
-        of those that are no brokers.  A broker that has no other client is
-        not attacked, so that the broker can end."""
+        """Returns the processes that descend from the command or are in an
+        attacked namespace, without the hostile processes, and a dict of the
+        namespaces of those that are no brokers.  A namespace with only a broker
+        is not attacked, so that the broker can end."""
         parents, nets, brokers = {}, {}, set()
         for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
@@ -561,7 +573,8 @@ class Watch:
         os.waitpid(pid, 0)
 
     def reap(self):
-        """Reaps attacks that have failed; none of them is begun again."""
+        """Reaps the processes of attacks that have failed.  Such an attack does
+        not begin again."""
         for net, pid in list(self.attacks.items()):
             if os.waitpid(pid, os.WNOHANG)[0]:
                 del self.attacks[net]
@@ -593,19 +606,19 @@ class Watch:
         if did["tries"] >= MANY:
             lacks = [kind for kind in SENT + GRANTED if not did[kind]]
             if lacks:
-                fails.append("in %d connections to brokers she had none of: "
-                             "%s" % (did["tries"], ", ".join(lacks)))
+                fails.append("in %d connections to brokers the hostile user had "
+                             "none of: %s" % (did["tries"], ", ".join(lacks)))
             if not self.brokers:
                 fails.append("no broker's memory was measured")
         if did["REQs heard"]:
-            fails.append("%d REQs were taken that she had forged in the name "
-                         "of this host" % did["REQs heard"])
+            fails.append("brokers accepted %d REQs that the hostile user had "
+                         "forged in the name of this host" % did["REQs heard"])
         if did["tries at root's"] >= MANY_ROOTS and \
                 not did["granted by root's"]:
-            fails.append("root's broker granted nothing in %d connections" %
-                         did["tries at root's"])
+            fails.append("root's broker granted no class and no listener in %d "
+                         "connections" % did["tries at root's"])
         if self.refused:
-            fails.append("%d namespaces were not to be entered" %
+            fails.append("%d namespaces could not be attacked" %
                          len(self.refused))
         for why in fails:
             print("FAIL a hostile user beside it: " + why)

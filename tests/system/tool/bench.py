@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests that `adverb bench` measures, compares figures with goals, and draws
-plots.  No case fails by a time."""
+plots.  No case depends on how fast the machine is."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def raw_limits():
     with open(FIGURES, encoding="utf-8") as f:
         data = json.load(f)
     if data["left_out"] or len(data["figures"]) != 9:
-        raise Fail("a limit is missing", said)
+        raise Fail("the figure of a raw limit is missing", said)
     for key, rounds in data["figures"].items():
         if len(rounds) != 2 or not all(v > 0 for figures in rounds.values()
                                        for k, v in figures.items()
@@ -115,7 +115,7 @@ def page_is_rewritten():
     if "old" in text or "above" not in text or "below" not in text or \
             "not measured now" not in text or \
             "(perf/bandwidth.svg)" not in text or "| 64 KiB | 2.11" not in text:
-        raise Fail("not as wanted", text)
+        raise Fail("the page lacks new figures, or has lost other text", text)
 
 
 def threads_beside_processes():
@@ -133,18 +133,19 @@ def threads_beside_processes():
         if not any(r[:3] == row and len(r) > 4 for r in rows):
             raise Fail("no row for " + " ".join(row), said)
     if "Threads on %d cores" % cores not in said:
-        raise Fail("the number of cores is not told", said)
+        raise Fail("bench does not print the number of cores", said)
 
 
 def mechanisms_in_turns():
-    """With a mechanism and without it, by a run and by invented figures."""
+    """bench measures with a mechanism and without it.  The case checks this by
+    a run, and by invented figures."""
     suite.need("ib_send_lat")
     said = bench("--retries", "0", "--rounds", "1", "--only",
                  "without eager send_lat/8")
     rows = [line.split() for line in said.splitlines()]
     if not any(r[:2] == ["eager", "send_lat"] and r[2:4] == ["8", "B"]
                for r in rows):
-        raise Fail("no row", said)
+        raise Fail("the table has no row for eager messages", said)
     figures = {}
     for what, mine, other in (("credits write", 4.0, 2.0),
                               ("acks send_lat", 1.00, 1.02),
@@ -172,7 +173,8 @@ def mechanisms_in_turns():
         if "| %s %% |" % row[0] not in text:
             raise Fail("the page has no row " + " ".join(row), text)
     if "old" not in text or "Single figures" in said:
-        raise Fail("figures of mechanisms are in another table", text + said)
+        raise Fail("figures of mechanisms are in a table of other figures",
+                   text + said)
 
 
 def two_builds():

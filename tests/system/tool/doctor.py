@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests each line of adverb doctor, on machines that lack what the line names.
-"""
+"""Tests each line of `adverb doctor`, in namespaces that lack what the line
+reports."""
 
 import os
 import re
@@ -26,8 +26,8 @@ THINGS = ["version", "UDP port 4791", "steering", "UDP batches",
 
 
 def doctor(lacks=(), words=(), into=system.in_namespace, **env):
-    """Runs adverb doctor in a namespace of its own.  Returns
-    {thing: (word, why)} and the Result."""
+    """Runs `adverb doctor` in a namespace of its own, with the filters @lacks of
+    deny_syscall.  Returns {thing: (word, why)} and the Result."""
     filters = [DENY_SYSCALL, *lacks, "--"] if lacks else []
     e = dict(t.environment(), **env)
     p = t.start([*words, *filters, t.adverb, "doctor"], env=e,
@@ -42,24 +42,25 @@ def doctor(lacks=(), words=(), into=system.in_namespace, **env):
 def healthy():
     said, r = doctor()
     expect(list(said) == THINGS and len(r.output.splitlines()) == 18,
-           "not these 18 lines", r)
+           "doctor does not print these 18 lines", r)
     expect(r.status == 0 and all(word != "no" for word, _ in said.values()),
-           "something is missing", r)
+           "doctor finds something missing", r)
 
 
 def says(thing, word, why, **how):
     def body():
         said, r = doctor(**how)
         expect(said.get(thing, ("", ""))[0] == word and
-               re.search(why, said[thing][1]), "not %s: %s" % (word, why), r)
+               re.search(why, said[thing][1]),
+               "the line is not: %s, %s" % (word, why), r)
         expect(r.status == (1 if any(w == "no" for w, _ in said.values())
                             else 0), "exit status %d" % r.status, r)
     t.case("%s: %s, %s" % (thing, word, why), body)
 
 
 def where(script):
-    """A function that wraps a command: the command runs in a mount namespace
-    that @script has changed."""
+    """Returns a function that wraps a command.  The command then runs in a mount
+    namespace in which @script has run before."""
     def into(words):
         return ["unshare", "-m", "sh", "-c",
                 '{ %s; } || exit 77; ip link set lo up && exec "$@"' % script,
@@ -68,7 +69,8 @@ def where(script):
 
 
 def file_over(path, text):
-    """The shell command by which file @path shows @text."""
+    """Returns a shell command after which the file @path has the contents
+    @text."""
     return "printf '%s\\n' >%s && mount --bind %s %s" % (
         text, t.path("shown"), t.path("shown"), path)
 
@@ -79,8 +81,8 @@ def folder_over(path, script):
 
 
 def installed():
-    """The shell command after which the loader's cache has adverb's libraries
-    first, as after adverb install."""
+    """Returns a shell command after which the loader's cache has adverb's
+    libraries first, as after adverb install."""
     with open(t.path("ld.conf"), "w") as f:
         f.write(os.path.join(t.build, "lib") + "\n")
     return "ldconfig -C %s -f %s && mount --bind %s /etc/ld.so.cache" % (
@@ -96,7 +98,7 @@ def held_port():
         said, r = doctor(into=list)
     expect(said["UDP port 4791"][0] == "no" and re.search(
         r"held by .*\(process %d of user \d+\)" % p.pid,
-        said["UDP port 4791"][1]), "the holder is not named", r)
+        said["UDP port 4791"][1]), "doctor does not name the holder", r)
     expect(r.status == 1, "exit status %d" % r.status, r)
 
 
@@ -116,7 +118,7 @@ def hostile_holder():
         p.kill()
         p.communicate()
     expect("?[2Jme (process %d" % p.pid in said["UDP port 4791"][1] and
-           "\033" not in r.output, "it is not named ?[2Jme", r)
+           "\033" not in r.output, "doctor does not name the holder ?[2Jme", r)
 
 
 def no_libraries():
@@ -125,7 +127,7 @@ def no_libraries():
     shutil.copy(t.adverb, folder)
     r = t.run([folder + "/adverb", "doctor"])
     expect(r.status == 1 and re.search(r"^no +libraries: ", r.output, re.M),
-           "not a line on them", r)
+           "no line says that the libraries are missing", r)
 
 
 def brokers_port():
@@ -138,7 +140,8 @@ def brokers_port():
         p.kill()
         p.communicate()
     word, why = said["UDP port 4791"]
-    expect(word == "ok" and "adverb's own broker" in why, "it is not ok", r)
+    expect(word == "ok" and "adverb's own broker" in why,
+           "the line about the port is not ok", r)
 
 
 def threads_broker():
@@ -160,13 +163,13 @@ def threads_broker():
 
 
 def falls_back():
-    """The runtime folder is in /tmp if XDG_RUNTIME_DIR is no use.  The first
-    name there may be taken by the root of another user's namespace."""
+    """The runtime folder is in /tmp if the folder of XDG_RUNTIME_DIR cannot be
+    used.  Root of another user's namespace may have taken the first name."""
     said, r = doctor(XDG_RUNTIME_DIR="/proc")
     word, why = said["runtime folder"]
     expect(word == "ok" and
            re.match(r"/tmp/adverb-\d+(-\d+)?/sysfs-\d+ holds", why),
-           "it is another", r)
+           "the runtime folder is not in /tmp", r)
 
 
 t.case("eighteen lines, and nothing is missing", healthy)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests adverb install and uninstall, into small roots, as an ordinary user."""
+"""Tests `adverb install` and `adverb uninstall` on small root file systems, as an
+ordinary user."""
 
 import difflib
 import os
@@ -20,16 +21,16 @@ COUNT = 0
 
 
 def libraries(program):
-    """The files that the loader loads for a program, with the loader."""
+    """Returns the files that the loader loads for a program, and the loader."""
     said = subprocess.run(["ldd", program], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
     return re.findall(r"(/\S+) \(", said)
 
 
 class Root:
-    """A root file system with some programs and their libraries, those of the
-    adapters' vendors only if @vendors.  The files may come from where ci/setup
-    unpacked them."""
+    """A root file system with some programs and their libraries; it has the
+    libraries of adapters' vendors only if @vendors.  The files may come from
+    the folder in which ci/setup has unpacked them."""
 
     def __init__(self, *programs, vendors=False):
         global COUNT
@@ -84,7 +85,8 @@ class Root:
                           *argv], **env)
 
     def first(self, library):
-        """The file that the loader's cache has first for @library."""
+        """Returns the file that the loader's cache has first for @library, or
+        None."""
         said = suite.run(["/sbin/ldconfig", "-r", self.path, "-p"]).output
         found = re.findall(r"%s .* => (\S+)" % re.escape(library), said)
         return found[0] if found else None
@@ -108,21 +110,24 @@ def a_program_inside_sees_the_device():
     namespaces()
     root = Root()
     r = root.inside("/usr/bin/ibv_devices")
-    expect("adv0" not in r.output, "it was there before", r)
+    expect("adv0" not in r.output, "adv0 is there before the installation", r)
     root.adverb("install")
     r = root.inside("/usr/bin/ibv_devices")
-    expect(r.status == 0 and "adv0" in r.output, "no adv0", r)
+    expect(r.status == 0 and "adv0" in r.output,
+           "the program does not see adv0", r)
     r = root.inside("/usr/local/bin/adverb", "run", "--",
                     "/usr/bin/ibv_devices")
-    expect(r.status == 0 and "adv0" in r.output, "adverb run inside", r)
+    expect(r.status == 0 and "adv0" in r.output,
+           "under adverb run the program does not see adv0", r)
 
 
 def vendors_libraries(folder, conf, later):
-    """A vendor's library of the system comes before adverb's, in any folder,
-    installed before or after adverb; without it adverb's is loaded."""
+    """A vendor's library of the system comes before adverb's substitute, in
+    whichever folder it lies, and whether it is installed before or after adverb.
+    Where the system has no such library, the substitute is loaded."""
     root = Root("ib_write_bw", vendors=True)
     own = [path for path in root.files() if VENDORS.search(path)]
-    expect(own, "ib_write_bw links none")
+    expect(own, "ib_write_bw links no vendor's library")
     if not conf:
         os.remove(root.at("etc/ld.so.conf.d/x.conf"))
     place = root.path + folder
@@ -140,7 +145,7 @@ def vendors_libraries(folder, conf, later):
         if later:
             found = root.first(name)
             expect(found and found.startswith("/%s/vendor/" % LIB),
-                   "nothing stands in for " + name)
+                   "adverb has no substitute for " + name)
         shutil.copy(os.path.join(aside, name), place)
     if later:
         suite.run(["/sbin/ldconfig", "-r", root.path])
@@ -149,9 +154,9 @@ def vendors_libraries(folder, conf, later):
     for path in own:
         found = root.first(os.path.basename(path))
         expect(found and not found.startswith("/" + LIB),
-               "%s is taken" % found)
+               "the loader finds %s first" % found)
     expect(root.first("libibverbs.so.1") == "/%s/libibverbs.so.1" % LIB,
-           "libibverbs is not ours")
+           "the loader does not find adverb's libibverbs first")
 
 
 def only_what_the_system_lacks():
@@ -181,9 +186,9 @@ def only_what_the_system_lacks():
         ours = re.findall("/opt/build/lib/vendor/([a-z0-9]+)", r.output)
         wanted = set(os.listdir(built + "/lib/vendor")) - own
         expect(r.status == 0 and sorted(ours) == sorted(wanted),
-               "not these: %s" % wanted, r)
+               "adverb run does not add exactly these: %s" % wanted, r)
         r = root.inside(*run, "/usr/bin/ib_write_bw", "--version")
-        expect("Version" in r.output, "it does not start", r)
+        expect("Version" in r.output, "ib_write_bw does not start", r)
 
 
 def expects_of_doctor(root, what):
@@ -195,7 +200,7 @@ def expects_of_doctor(root, what):
 def the_shim_is_in_every_program():
     namespaces()
     root = Root("ibv_devinfo", "ls", "env", vendors=True)
-    # No tree is made in a folder that others can write.
+    # adverb makes no tree in a folder that others can write, unless it is sticky.
     for folder in root.path, root.at("tmp"):
         os.chmod(folder, 0o1777)
     before = root.files()
@@ -203,9 +208,9 @@ def the_shim_is_in_every_program():
     look = ["/usr/bin/env", "-i", "ADVERB_RUNTIME=/tmp",
             "/usr/bin/ls", "/sys/class/infiniband"]
     r = root.inside("/usr/bin/ibv_devinfo", ADVERB_RUNTIME="/tmp")
-    expect(r.status == 0, "no device", r)
+    expect(r.status == 0, "ibv_devinfo finds no device", r)
     r = root.inside(*look)
-    expect(r.status == 0 and r.output == "adv0\n", "no adv0", r)
+    expect(r.status == 0 and r.output == "adv0\n", "ls does not see adv0", r)
     expects_of_doctor(root, "see /sys/class/infiniband without adverb run")
     root.adverb("install")
     expects_of_doctor(root, "use `adverb install --shim`")
@@ -217,8 +222,9 @@ def the_shim_is_in_every_program():
 
 
 def others_preloads_stay():
-    """adverb does not change another's ld.so.preload, and is not removed while
-    that file names the shim: a line without its file harms every program."""
+    """adverb does not change an ld.so.preload that it has not made.  adverb is
+    not removed while that file names the shim, since each program would then
+    complain that the shim is missing."""
     root = Root()
     path = root.at("etc/ld.so.preload")
     root.text("etc/ld.so.preload", "/lib/others.so\n")
@@ -234,7 +240,7 @@ def others_preloads_stay():
            os.path.exists(root.at(LIB + "/installed")), said)
     root.text("etc/ld.so.preload", "/lib/others.so\n")
     root.adverb("uninstall")
-    expect(os.path.exists(path), "others' file is gone")
+    expect(os.path.exists(path), "adverb has removed another's ld.so.preload")
 
 
 def it_leaves_as_it_came():
@@ -242,11 +248,12 @@ def it_leaves_as_it_came():
     before = root.files()
     root.adverb("install")
     root.adverb("install")
-    expect(LIB + "/installed" in root.files(), "no list")
+    expect(LIB + "/installed" in root.files(), "no list of files is installed")
     root.adverb("uninstall")
     expect(root.files() == before, "left: %s" % (root.files() ^ before))
-    expect(not os.path.exists(root.at(LIB)), "its folder stayed")
-    expect("has no adverb" in root.adverb("uninstall", status=1), "twice")
+    expect(not os.path.exists(root.at(LIB)), "adverb's folder is still there")
+    expect("has no adverb" in root.adverb("uninstall", status=1),
+           "a second uninstall does not say that there is no adverb")
 
 
 def the_systems_broker():
@@ -258,35 +265,40 @@ def the_systems_broker():
     door = "etc/systemd/system/adverbd.socket"
     account = "etc/sysusers.d/adverb.conf"
     root.adverb("install")
-    expect(not {unit, door, account} & root.files(), "it is there unasked")
+    expect(not {unit, door, account} & root.files(),
+           "the system's broker is installed without --service")
     said = root.adverb("install", "--service")
     expect({unit, door, account} <= root.files() and
            "systemctl enable --now adverbd.socket adverbd.service" in said,
            said)
     program = settings(root.at(unit))["Service"]["ExecStart"].split()[0]
     r = root.inside(program, "--version")
-    expect(r.status == 0 and r.output.startswith("adverbd "), "no adverbd", r)
+    expect(r.status == 0 and r.output.startswith("adverbd "),
+           "the unit's program is no adverbd", r)
     with open(root.at(door), encoding="utf-8") as f:
         address = re.search("^ListenSequentialPacket=@adverbd-(.*)$", f.read(),
                             re.M)[1]
-    expect("(protocol %s)" % address in r.output, "another address: " + address)
+    expect("(protocol %s)" % address in r.output,
+           "the socket has another address: " + address)
     root.adverb("install")
-    expect({unit, door, account} <= root.files(), "it has gone")
+    expect({unit, door, account} <= root.files(),
+           "a new installation has removed the system's broker")
     root.adverb("uninstall", "--service", status=2)
     root.adverb("uninstall")
     expect(root.files() == before, "left: %s" % (root.files() ^ before))
 
 
 def settings(path):
-    """{section: {key: value}} of a unit."""
+    """Returns the settings of a unit file: {section: {key: value}}."""
     with open(path, encoding="utf-8") as f:
         parts = re.split(r"^\[(\w+)\]$", f.read(), flags=re.M)
     return {name: dict(re.findall(r"^(\w+)=(.*)$", text, re.M))
             for name, text in zip(parts[1::2], parts[2::2])}
 
 
-# Runs the command in the arguments as systemd runs the unit, with a listening
-# socket as standard input.  Then tries to bind the port as another user would.
+# A program that runs the command in its arguments as systemd runs the unit, with a
+# listening socket as standard input, and then tries to bind the port, as another
+# program would.
 AS_THE_UNIT = """
 import socket, subprocess, sys
 
@@ -339,7 +351,8 @@ def its_unit_holds_the_port():
         for key, value in lines.items():
             expect(has.get(key) == value, "[%s] %s is %s, not %s" % (
                 section, key, has.get(key), value))
-    expect(door["Install"]["WantedBy"] == "sockets.target", "no socket at boot")
+    expect(door["Install"]["WantedBy"] == "sockets.target",
+           "the socket is not started at boot")
     program, *words = unit["Service"]["ExecStart"].split()
     expect("--foreground" in words and "--hold-port" in words, str(words))
     address = door["Socket"]["ListenSequentialPacket"].partition("-")[2]
@@ -347,7 +360,8 @@ def its_unit_holds_the_port():
                    'ip link set lo up; exec "$@"', "sh", "python3", "-c",
                    AS_THE_UNIT, address, root.at(program), *words])
     expect(r.status == 0 and "taken: [True, True]" in r.output and
-           "free again: [True, True]" in r.output, "the port is free", r)
+           "free again: [True, True]" in r.output,
+           "the broker does not hold the port, or does not free it", r)
 
 
 def its_units_are_those_of_packaging():
@@ -363,7 +377,8 @@ def its_units_are_those_of_packaging():
                   encoding="utf-8") as f:
             put = f.read()
         if put != wanted:
-            raise Fail("packaging/%s is not what is put" % name,
+            raise Fail("adverb install writes another file than packaging/%s"
+                       % name,
                        "".join(difflib.unified_diff(
                            wanted.splitlines(True), put.splitlines(True),
                            "packaging/" + name, "adverb install --service")))
@@ -377,7 +392,8 @@ def its_unit_is_one():
                    "--recursive-errors=no", "--man=no",
                    root.at("etc/systemd/system/adverbd.service"),
                    root.at("etc/systemd/system/adverbd.socket")])
-    expect(r.status == 0 and "adverbd" not in r.output, "not valid", r)
+    expect(r.status == 0 and "adverbd" not in r.output,
+           "systemd-analyze finds a fault in the unit or the socket", r)
 
 
 def others_files_stay():
@@ -417,18 +433,19 @@ def one_that_was_ended_is_repeated_or_undone():
 
 
 def cut(root, command, call, after):
-    """Runs adverb, which strace kills at call number @after of @call."""
+    """Runs adverb, which strace kills at its call number @after of @call."""
     r = suite.run(["strace", "-qqf", "-o", "/dev/null", "-e",
                    "inject=%s:signal=KILL:when=%d" % (call, after),
                    suite.adverb, command, root.path])
     if "ptrace" in r.output:
         raise Skip("no strace here")
-    expect("adverb is in" not in r.output, "not ended in the midst", r)
+    expect("adverb is in" not in r.output,
+           "adverb was not killed before its end", r)
 
 
 def list_of_other_version(root):
-    """Changes the installed files into those of an older version, which the
-    list of files agrees with."""
+    """Changes an installed file, and its line in the list of files, as if
+    another version of adverb were installed."""
     name = LIB + "/vendor/efa/libefa.so.1"
     with open(root.at(LIB + "/vendor/mana/libmana.so.1"), "rb") as f:
         other = f.read()
@@ -461,9 +478,10 @@ def a_second_one_leaves_the_loaders_file():
     os.remove(root.at("etc/ld.so.conf"))
     root.adverb("install")
     root.adverb("install")
-    expect(os.path.exists(root.at("etc/ld.so.conf")), "it is gone")
+    expect(os.path.exists(root.at("etc/ld.so.conf")), "ld.so.conf is gone")
     root.adverb("uninstall")
-    expect(not os.path.exists(root.at("etc/ld.so.conf")), "it stayed")
+    expect(not os.path.exists(root.at("etc/ld.so.conf")),
+           "uninstall leaves the ld.so.conf that install made")
 
 
 def all_users_can_read_it():
@@ -474,7 +492,8 @@ def all_users_can_read_it():
     for folder in ("usr/local/bin", LIB, "usr/local/libexec/adverb/bench"):
         while folder != "usr":
             mode = os.stat(root.at(folder)).st_mode & 0o777
-            expect(mode & 0o055 == 0o055, "%s is %o" % (folder, mode))
+            expect(mode & 0o055 == 0o055,
+                   "%s has the mode %o" % (folder, mode))
             folder = os.path.dirname(folder)
 
 
@@ -504,7 +523,7 @@ def a_list_that_is_too_long_changes_nothing():
     before = root.files()
     said = root.adverb("uninstall", status=1)
     expect("names more than 64 files" in said, said)
-    expect(root.files() == before, "something was removed")
+    expect(root.files() == before, "uninstall has removed a file")
 
 
 def links_do_not_lead_out():
@@ -518,19 +537,22 @@ def links_do_not_lead_out():
     subprocess.run(["chmod", "-R", "a+rwX", root.path], check=True)
     os.symlink(outside, root.at("usr/local/lib"))
     root.adverb("install")
-    expect(os.listdir(outside) == [], "it left the root")
+    expect(os.listdir(outside) == [], "install has written outside the root")
     expect(os.path.exists(root.at(outside + "/adverb/libibverbs.so.1")),
-           "not behind the link inside")
+           "the libraries are not where the link leads inside the root")
 
 
 def strange_roots_are_refused():
     root = Root()
     root.text("lib/ld-musl-x86_64.so.1", "")
-    expect("musl" in root.adverb("install", status=1), "musl")
+    expect("musl" in root.adverb("install", status=1),
+           "no message names musl")
     r = suite.run([suite.adverb, "install", suite.tmp])
-    expect(r.status == 1 and "no loader" in r.output, "no system", r)
+    expect(r.status == 1 and "no loader" in r.output,
+           "a folder without a loader is not refused", r)
     r = suite.run([suite.adverb, "install"])
-    expect(r.status == 2 and "usage" in r.output, "no root", r)
+    expect(r.status == 2 and "usage" in r.output,
+           "a command without a root is not refused", r)
 
 
 suite.case("the loader's cache has ours first", ours_come_first)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests adverb run and adverb pair on programs that need no device."""
+"""Tests `adverb run` and `adverb pair` on programs that need no device."""
 
 import glob
 import os
@@ -17,7 +17,8 @@ from system import expect
 
 t = system.Suite(__doc__)
 
-# A server: ADDRESS PORT STATUS.  Takes one client, and exits with STATUS.
+# A server with the arguments ADDRESS PORT STATUS.  Serves one client, and exits
+# with STATUS.
 SERVE = """
 import socket, sys, time
 s = socket.socket()
@@ -30,8 +31,8 @@ c, _ = s.accept()
 print("got", c.recv(100).decode())
 sys.exit(int(sys.argv[3]))
 """
-# A client of SERVE: ADDRESS PORT STATUS SECONDS.  Sleeps for SECONDS before it
-# exits with STATUS.
+# A client of SERVE with the arguments ADDRESS PORT STATUS SECONDS.  Sleeps for
+# SECONDS before it exits with STATUS.
 ASK = """
 import socket, sys, time
 c = socket.create_connection((sys.argv[1], int(sys.argv[2])))
@@ -62,8 +63,9 @@ def pair(words, *options, timeout=120):
 def shows_both():
     r = pair(plain())
     expect(r.status == 0, "exit status %d" % r.status, r)
-    expect(r.lines("server") == ["serving", "got hello"], "server", r)
-    expect(r.lines("client") == ["asked"], "client", r)
+    expect(r.lines("server") == ["serving", "got hello"],
+           "the server's lines are wrong", r)
+    expect(r.lines("client") == ["asked"], "the client's lines are wrong", r)
 
 
 def script(path, text):
@@ -112,7 +114,7 @@ def finds_the_client_beside():
     r = pair(["beside/rdma_server"])
     expect(r.status == 0, "exit status %d" % r.status, r)
     expect(r.lines("client")[0].startswith("rdma_client -s 127.0.0.1 -p "),
-           "another program is the client", r)
+           "the client is another program than rdma_client", r)
 
 
 def shows_both_the_tree():
@@ -121,7 +123,7 @@ def shows_both_the_tree():
         r = pair(spelled([show + SERVE, "@", "%", "0"],
                          [show + ASK, "@", "%", "0", "0"]), *option)
         expect([r.lines(side)[0] for side in ("server", "client")] ==
-               [seen] * 2, "not " + seen, r)
+               [seen] * 2, "both sides must print " + seen, r)
 
 
 # Runs a command while this process listens at thousands of ports.
@@ -152,25 +154,29 @@ def takes_the_worse():
     for server, client in ((3, 0), (0, 4), (3, 4), (4, 3)):
         r = pair(plain(server, client))
         expect(r.status == max(server, client),
-               "%d and %d gave %d" % (server, client, r.status), r)
+               "the statuses %d and %d gave %d" % (server, client, r.status), r)
 
 
 def server_never_listens():
     r = pair(spelled(["import sys; print('no'); sys.exit(5)"], [ASK, "@"]))
     expect(r.status == 5, "exit status %d" % r.status, r)
-    expect("before it listened" in r.output, "not said", r)
+    expect("before it listened" in r.output,
+           "no message says that the server ended", r)
     r = pair(spelled(["pass"], [ASK, "@"]))
-    expect(r.status == 1, "a server that served no client counts as good", r)
+    expect(r.status == 1,
+           "pair succeeds although the server has served no client", r)
 
 
 def names_the_side_that_hung():
-    # Less than 6 s may not be enough for a server to listen on a busy machine.
+    # On a busy machine a server may need some seconds before it listens.
     r = pair(plain(client_sleep=60), timeout=6)
     expect(r.status == 124, "exit status %d" % r.status, r)
-    expect("the client still ran after 6 s" in r.output, "not said", r)
+    expect("the client still ran after 6 s" in r.output,
+           "no message names the client", r)
     r = pair(spelled(["import time; time.sleep(60)"], [ASK]), timeout=2)
     expect(r.status == 124, "exit status %d" % r.status, r)
-    expect("did not listen within 2 s" in r.output, "not said", r)
+    expect("did not listen within 2 s" in r.output,
+           "no message names the server", r)
 
 
 def kills_the_survivor():
@@ -179,7 +185,7 @@ def kills_the_survivor():
              timeout=system.HANG)
     expect(r.status == 7, "exit status %d" % r.status, r)
     expect(time.monotonic() - began < system.HANG / 2,
-           "it waited for the server", r)
+           "pair has waited for the server", r)
 
 
 def stops_a_lasting_server():
@@ -202,7 +208,7 @@ def ends_with_ctrl_c():
     os.kill(p.pid, signal.SIGINT)
     r = t.finish(p, 10)
     expect(r.status in (130, -2), "exit status %d" % r.status, r)
-    expect(marked(mark) == 0, "a side lives on", r)
+    expect(marked(mark) == 0, "a side still runs", r)
 
 
 def needs_signals():
@@ -232,8 +238,8 @@ def sets_each_side():
                      [show + "\n" + ASK, "@", "%", "0", "0"]),
              "--env-server", "WHO=s", "--env-client", "WHO=c", "--env",
              "BOTH=b", "--pcap", "/nowhere/f", "--strict")
-    expect(r.lines("server")[0] == "s b", "server", r)
-    expect(r.lines("client")[0] == "c b", "client", r)
+    expect(r.lines("server")[0] == "s b", "the server has other variables", r)
+    expect(r.lines("client")[0] == "c b", "the client has other variables", r)
 
 
 def run_sets_variables():
@@ -245,8 +251,9 @@ def run_sets_variables():
                      ["--pcap", "f", "--no-explain", "--strict", "--device",
                       "lo", "--env", "X=y"])
     expect(r.output.split("\n")[:5] == [t.tmp + "/f", "0", "1", "lo", "y"],
-           "variables", r)
-    expect(os.path.join(t.build, "lib") in r.output, "library path", r)
+           "the program has other variables", r)
+    expect(os.path.join(t.build, "lib") in r.output,
+           "LD_LIBRARY_PATH lacks adverb's libraries", r)
 
 
 def a_variable_needs_a_value():
@@ -301,7 +308,8 @@ def run_refuses_static():
 
 
 def moved(folder):
-    """Copies adverb to a folder of that name.  Returns the command's path."""
+    """Copies adverb to a folder of this name.  Returns the path of the command
+    there."""
     to = t.path(folder)
     for name in ("tools/adverb", "lib/libibverbs.so.1", "lib/librdmacm.so.1",
                  "lib/libibumad.so.3", "lib/libadverb-shim.so", "lib/adverbd"):
@@ -320,7 +328,8 @@ def run_works_in_a_folder_with_a_space():
 
 
 def run_lacks_the_shim():
-    """A shim that is missing is not preloaded."""
+    """adverb run does not preload a shim that is missing, and prints that it is
+    missing, unless --no-shim is given."""
     adverb = moved("lacking")
     os.remove(t.path("lacking/lib/libadverb-shim.so"))
     for words, said in ((), 1), (["--shim"], 1), (["--no-shim"], 0):
@@ -338,10 +347,10 @@ def sim_names_a_bad_word():
                          (["--seed"], 2)):
         r = t.run([t.adverb, "sim", *words])
         expect(r.status == 2 and '"%s".\n' % words[-1] in r.output and
-               r.output.count("\n") == lines, "no sentence", r)
+               r.output.count("\n") == lines, "no message names the word", r)
     r = t.run([t.adverb, "sim", "--seeds"])
     expect(r.status == 2 and "--seeds wants a value" in r.output,
-           "no sentence", r)
+           "no message says that --seeds wants a value", r)
     r = t.run([t.adverb, "sim", "--help"])
     expect(r.status == 0, "exit status %d" % r.status, r)
     r = t.run([t.adverb, "sim", "--seeds", "7", "--loss", "0"])
@@ -360,7 +369,7 @@ def help_has_the_options_of_the_page():
         told = {"-" + word for word in
                 re.findall(r"Fl (-[a-z-]+)", " ".join(items))}
         differ = (said ^ told) - {"--help"}
-        expect(not differ, "%s --help and its page differ in %s" %
+        expect(not differ, "%s --help and the manual page differ in %s" %
                (command, ", ".join(sorted(differ))), r)
 
 
@@ -382,7 +391,7 @@ def run_preloads_for_rpath():
     system.expect_ok(r)
     r = t.adverb_run([t.path("rpath")])
     expect("libibverbs.so.1" in r.output and "librdmacm.so.1" in r.output,
-           "not preloaded", r)
+           "the libraries are not preloaded", r)
 
 
 t.case("pair shows both sides", shows_both)

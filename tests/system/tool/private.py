@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests programs in a network namespace of their own, which any user can have
-(adverb run --private, adverb pair --private)."""
+"""Tests `adverb run --private` and `adverb pair --private`, by which any user can
+run programs in a network namespace of their own."""
 
 import contextlib
 import os
@@ -35,16 +35,18 @@ def one_of_its_own():
         expect_ok(r)
         net, *names, user, group = r.output.split()
         expect(int(user) == os.geteuid() and int(group) == os.getegid(),
-               "it is another user", r)
+               "the program runs as another user", r)
         expect("lo" in names and all(re.match("lo|tunl|sit|ip6|gre|erspan",
                                               name) for name in names),
-               "it has more than loopback", r)
+               "the namespace has more than loopback", r)
         seen.add(int(net))
-    expect(len(seen | {OURS}) == 3, "it is not its own")
+    expect(len(seen | {OURS}) == 3, "two runs share a network namespace, or a "
+           "run is in the namespace of this script")
 
 
 def not_a_strangers_port():
-    """adverb pair --private works though the machine's port is held."""
+    """adverb pair --private works although a program of the caller's namespace
+    holds the port."""
     t.need("ibv_rc_pingpong")
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as s:
         with contextlib.suppress(OSError):  # another program has the port
@@ -57,8 +59,8 @@ def not_a_strangers_port():
 
 
 def forbidden():
-    """A user without capabilities in a user namespace that allows no further
-    namespace."""
+    """A user without capabilities, in a user namespace in which no further
+    namespace can be made, gets a message."""
     r = private("true", into=lambda words: [
         "unshare", "-Ur", "sh", "-c",
         "echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv "
@@ -68,7 +70,7 @@ def forbidden():
     expect(r.status == 126 and re.fullmatch(
         r"adverb: no private network namespace: unshare fails: .*; look at "
         r"the sysctls user.max_user_namespaces, .*\n", r.output),
-        "no sentence", r)
+        "no message says why the namespace cannot be made", r)
 
 
 t.case("run --private: a namespace of its own, the same user", one_of_its_own)

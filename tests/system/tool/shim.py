@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests what `adverb run` shows programs that look for devices in /sys, in /dev
-and by netlink, and that `adverb run` harms no other program."""
+"""Tests what `adverb run` shows to programs that look for devices in /sys, in /dev
+and by netlink, and that `adverb run` does not harm other programs."""
 
 import json
 import os
@@ -35,20 +35,21 @@ def python(text, *options, **env):
 
 
 def says(argv, *wanted):
-    """@argv's output has a match of each of @wanted, and no sentence of
-    adverb."""
+    """Returns a case: the output of @argv has a match of each of @wanted, and no
+    message of adverb."""
     def body():
         t.need(argv[0])
         r = run(argv)
         expect_ok(r)
         for want in wanted:
             expect(re.search(want, r.output), "no " + want, r)
-        expect("adverb:" not in r.output, "a needless sentence", r)
+        expect("adverb:" not in r.output, "adverb prints a message", r)
     return body
 
 
 def compiled(name, text, *flags):
-    """Compiles @text.  Returns the program's path; skips without gcc."""
+    """Compiles @text.  Returns the program's path; skips the case if gcc is
+    missing or cannot build the program."""
     t.need("gcc")
     source = t.path(name + ".c")
     with open(source, "w") as f:
@@ -93,7 +94,7 @@ def counters_of_perftest():
 def without_it():
     r = run(["sh", "-c", "ls %s; echo =$LD_PRELOAD=" % CLASS], "--no-shim")
     expect("No such file" in r.output and "==\n" in r.output,
-           "it is there", r)
+           "the program sees the tree, or has an LD_PRELOAD", r)
 
 
 def users_own_come_first():
@@ -103,14 +104,15 @@ def users_own_come_first():
     for start in ([], [t.adverb, "run", "--"]):
         r = run([*start, "sh", "-c", "ls %s; echo =$LD_PRELOAD=" % CLASS],
                 LD_PRELOAD=library)
-        expect(r.output == "adv0\n=%s=\n" % both, "another list", r)
+        expect(r.output == "adv0\n=%s=\n" % both,
+               "LD_PRELOAD is another list, or ls does not see adv0", r)
 
 
 def run_under_run():
     show = ["sh", "-c", "echo $LD_LIBRARY_PATH $LD_PRELOAD $ASAN_OPTIONS"]
     once, twice = run(show), run([t.adverb, "run", "--", *show])
     expect(once.output == twice.output and once.output.count(SHIM) == 1,
-           "other variables", twice)
+           "the inner adverb run changes a variable", twice)
 
 
 def programs_of_32_bits():
@@ -126,7 +128,7 @@ def programs_of_32_bits():
     if t.run([program]).status != 7:
         raise Skip("no program of 32 bits runs here")
     r = run(["sh", "-c", program])
-    expect(r.status == 7 and r.output == "", "it complains", r)
+    expect(r.status == 7 and r.output == "", "the loader complains", r)
 
 
 def sanitized(*flags):
@@ -135,27 +137,28 @@ def sanitized(*flags):
         for argv in ([program], ["sh", "-c", program]):
             r = run(argv)
             expect(r.status == 0 and r.output.startswith("adv0\n"),
-                   "it does not run", r)
+                   "the program fails, or does not see adv0", r)
         r = run([program], ASAN_OPTIONS="detect_leaks=0")
         expect_ok(r)
     return body
 
 
 def preloads_nothing(program, why):
-    """Expects that @program runs without the shim: silently, or with --shim
-    with a sentence that says @why."""
+    """Expects that @program runs without the shim, and that adverb prints no
+    message, or, with --shim, a message that says @why."""
     r = run([program])
     expect(r.status == 0 and r.output == "LD_PRELOAD=(null)\n",
-           "it is preloaded", r)
+           "the shim is preloaded", r)
     r = run([program], "--shim")
     expect(r.status == 0 and r.output.count("adverb:") == 1 and
            "runs without --shim: " + why in r.output and
-           "LD_PRELOAD=(null)" in r.output, "no sentence", r)
+           "LD_PRELOAD=(null)" in r.output,
+           "the shim is preloaded, or no message says why not", r)
 
 
 def old_sanitizer():
-    """AddressSanitizer before gcc 8 has to be the first library, and has no
-    option that lets the shim come first."""
+    """AddressSanitizer before gcc 8 must be the first library, and has no option
+    by which the shim may come first."""
     compiled("libasan.so.4", "int asan_nothing;", "-shared", "-fPIC",
              "-Wl,-soname,libasan.so.4")
     preloads_nothing(compiled("old", LOOK, "-Wl,--no-as-needed",
@@ -171,7 +174,8 @@ def musl():
 
 
 def a_script_of_such_an_interpreter():
-    """A script is run with the same libraries as its interpreter."""
+    """adverb run preloads the libraries for a script that its interpreter
+    needs."""
     interpreter = compiled("interpreter", LOOK, "-Wl,--disable-new-dtags",
                            "-Wl,-rpath,/opt/rdma")
     script = t.path("script")
@@ -180,32 +184,33 @@ def a_script_of_such_an_interpreter():
     os.chmod(script, 0o755)
     r = run([script])
     expect("libibverbs.so.1:" in r.output and SHIM in r.output,
-           "not preloaded", r)
+           "the libraries are not preloaded", r)
 
 
 def an_empty_environment():
     t.need("ibv_devices")
     r = t.run(["env", "-i", t.adverb, "run", "--", "/bin/sh", "-c",
                shutil.which("ibv_devices") + " && /bin/ls " + CLASS])
-    expect(r.status == 0 and r.output.count("adv0") == 2, "no adv0", r)
+    expect(r.status == 0 and r.output.count("adv0") == 2,
+           "a program does not see adv0", r)
 
 
 def nothing_to_show():
-    """Without a tree a program that looks for devices says so, once; with
-    --shim each program does at its start."""
+    """If the tree cannot be made, a program that looks for devices prints one
+    message; with --shim each program prints a message when it starts."""
     nowhere = {"ADVERB_RUNTIME": "/proc/nowhere"}
     r = run(["true"], **nowhere)
-    expect(r.status == 0 and r.output == "", "a needless sentence", r)
+    expect(r.status == 0 and r.output == "", "adverb prints a message", r)
     r = run(["ls", CLASS, CLASS + "/adv0"], **nowhere)
     expect(r.output.count("adverb: ls looks for devices") == 1 and
            "/proc/nowhere/sysfs-" in r.output and "ADVERB_RUNTIME" in
-           r.output, "no sentence", r)
+           r.output, "no message, or more than one, is about the tree", r)
     r = run(["ls", CLASS], ADVERB_EXPLAIN="0", **nowhere)
-    expect("adverb:" not in r.output, "a sentence", r)
+    expect("adverb:" not in r.output, "adverb prints a message", r)
     r = run(["true"], "--shim", **nowhere)
     expect(r.status == 0 and r.output.count("adverb:") == 1 and
            "/proc/nowhere" in r.output and "ADVERB_RUNTIME" in r.output,
-           "no sentence", r)
+           "no message, or more than one, is about the tree", r)
 
 
 def a_folder():
@@ -216,8 +221,8 @@ def a_folder():
 
 
 def many_at_once():
-    """The first of many programs that start at once writes the tree, and no
-    program sees a part of the tree."""
+    """One of many programs that start at once writes the tree, and each program
+    sees the whole tree."""
     for _ in range(4):
         env = t.environment(ADVERB_RUNTIME=a_folder())
         starts = [t.start([t.adverb, "run", "--", "ls", "-R",
@@ -239,7 +244,7 @@ def written_once():
         state = os.stat(os.path.join(fresh, tree,
                                      "class/infiniband/adv0/ports/1/state"))
         times.add((state.st_ino, state.st_mtime_ns))
-    expect(len(times) == 1, "it is written anew")
+    expect(len(times) == 1, "a later program has written the tree again")
 
 
 CALLS = """
@@ -307,7 +312,8 @@ scandirat 3
 
 def calls():
     r = python(CALLS)
-    expect(r.status == 0 and r.output == SEEN, "something else", r)
+    expect(r.status == 0 and r.output == SEEN,
+           "a call gives another result than expected", r)
 
 
 def link_in_json():
@@ -319,7 +325,7 @@ def link_in_json():
            link["state"] == "ACTIVE" and
            link["physical_state"] == "LINK_UP" and
            link["netdev_index"] == socket.if_nametoindex(link["netdev"]),
-           "another link", r)
+           "rdma shows other facts about the link", r)
 
 
 def a_link_that_is_down():
@@ -332,10 +338,10 @@ def a_link_that_is_down():
             r = run(["rdma", "link", "show"], "--device", "lo,v0")
             expect(re.search(r"^link adv0/1 state ACTIVE .* netdev lo *\n"
                              r"link adv1/1 state %s .* netdev v0 *\n" % word,
-                             r.output), "not " + word, r)
+                             r.output), "the links are not shown as " + word, r)
         r = run(["rdma", "link", "show", "adv1/1"], "--device", "lo,v0")
         expect(r.status == 0 and "adv0" not in r.output and "adv1" in
-               r.output, "not this one", r)
+               r.output, "rdma does not show adv1 alone", r)
     finally:
         lab.unwire()
 
@@ -345,7 +351,8 @@ def refuses(*words):
         t.need("rdma")
         r = run(["rdma", *words])
         expect(r.status != 0 and "adverb answers requests for" in r.output
-               and "not supported" in r.output, "no sentence", r)
+               and "not supported" in r.output,
+               "the request succeeds, or no message says what is answered", r)
     return body
 
 
@@ -359,7 +366,7 @@ rdma, own, route = (socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
 for s in rdma, own, route:
     s.bind((0, 0))
     s.settimeout(10)
-# A stranger's message that is there before ours, and one that comes after.
+# Another socket sends a message before ours, and one after.
 stranger = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SERVE)
 port = rdma.getsockname()[0]
 stranger.sendto(message(GET, 2, 1), (port, 0))
@@ -374,11 +381,11 @@ while not seen or seen[-1][0] != 3:
     data = rdma.recv(8192)
     seen.append(struct.unpack_from("=IHHI", data)[1:])
 print([(kind, seq) for kind, _, seq in seen])
-# A copy is the same socket.
+# A copy of the descriptor, by dup, is the same socket.
 copy = socket.socket(fileno=os.dup(rdma.fileno()))
 copy.sendmsg([message(GET, 1, 4)[:6], message(GET, 1, 4)[6:]])
 print(struct.unpack_from("=IHHIIi", rdma.recv(8192))[1:6:2])
-# So are requests that one call sends, and two in one message.
+# Two messages in one call, each with two requests, are all answered.
 import ctypes
 libc = ctypes.CDLL(None)
 both = message(GET, 0x301, 5) + message(GET, 1, 6)
@@ -390,7 +397,7 @@ seen = []
 while len(seen) < 6:
     seen.append(struct.unpack_from("=IHHI", rdma.recv(8192))[3])
 print(seen)
-# The program's own are its own.
+# Sockets of other netlink protocols are not changed.
 own.sendto(b"to myself", (own.getsockname()[0], 0))
 print(own.recv(100))
 route.send(struct.pack("=IHHIIB15x", 32, 18, 0x301, 5, 0, 0))
@@ -403,7 +410,7 @@ def other_sockets():
     expect(r.status == 0 and r.output ==
            "kept out\n[(5121, 2), (3, 2)]\n(2, 4, -22)\n2\n"
            "[5, 5, 6, 5, 5, 6]\nb'to myself'\n(16, 2, 5)\n",
-           "something else", r)
+           "a socket gives another result than expected", r)
 
 
 def memory_lock():
@@ -429,9 +436,10 @@ with open("/proc/self/limits") as f:
 """)
     expect(r.output == "-1 -1 (-1, -1)\nset -1 -1\nset 8192 -1\n"
            "set 4096 4096\nValueError 4096 4096\nValueError 4096 4096\n"
-           "[['4096', '4096']]\n", "something else", r)
+           "[['4096', '4096']]\n", "the program sees other limits", r)
     r = python("import resource; print(%s)" % LIMIT, "--no-shim")
-    expect("(-1, -1)" not in r.output, "without it, too", r)
+    expect("(-1, -1)" not in r.output,
+           "without the shim the program sees no limit either", r)
 
 
 def memory_lock_is_raised():
@@ -439,7 +447,7 @@ def memory_lock_is_raised():
     r = t.run(["sh", "-c", 'ulimit -S -l 16; ulimit -H -l; exec "$@"', "sh",
                t.adverb, "run", "--no-shim", "--", "sh", "-c", "ulimit -l"])
     hard, soft = r.output.split()
-    expect(hard == soft, "not raised", r)
+    expect(hard == soft, "the soft limit is not the hard limit", r)
 
 
 t.case("ls sees the tree, ibstatus and ibstat the port", lambda: [

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests what adverb top says of processes."""
+"""Tests what `adverb top` reports about processes."""
 
 import json
 import os
@@ -32,18 +32,18 @@ def children(pid):
 
 
 def seen(what, wanted):
-    """Runs adverb top until @wanted finds something in its output.  Returns
-    what was found."""
+    """Runs `adverb top` until @wanted, which gets its output, returns something
+    that is true.  Returns that.  @what is for the message of a failure."""
     bound = time.monotonic() + PATIENCE_S
     while time.monotonic() < bound:
         found = wanted(json.loads(top("--json")))
         if found:
             return found
-    raise Fail("never seen: " + what, top())
+    raise Fail("adverb top does not show: " + what, top())
 
 
 class Pair:
-    """The two processes of an endless transfer, by packets or direct."""
+    """The two processes of a transfer without end, by packets or direct."""
 
     def __init__(self, direct):
         self.env = suite.environment(ADVERB_DIRECT=direct)
@@ -80,9 +80,9 @@ def a_transfer_is_seen(direct):
         a, b = seen("a rate", busy)
         if a["peer"] != b["peer"] or a["peer_qpn"] != b["qpn"] or \
                 b["rx_bytes"] < 1 << 20 or a["retransmits"] > a["tx_packets"]:
-            raise Fail("not as it is", "%s\n%s" % (a, b))
+            raise Fail("the two ends contradict each other", "%s\n%s" % (a, b))
         if "ib_write_bw" not in top():
-            raise Fail("the table lacks it", top())
+            raise Fail("the table lacks ib_write_bw", top())
 
 
 def a_stopped_peer_is_named():
@@ -94,16 +94,16 @@ def a_stopped_peer_is_named():
             qp = pair.qp(said, pair.client)
             mark = "process %d (ib_write_bw), is stopped" % pair.server
             return mark in qp["why"] and qp["waits"]
-        if seen("that it is stopped", waits) not in ("window", "answer",
-                                                     "silent"):
-            raise Fail("it waits for something else", top())
+        if seen("that the peer is stopped", waits) not in ("window", "answer",
+                                                           "silent"):
+            raise Fail("the client waits for something else", top())
 
         def stopped(said):
             return any(p["stopped"] for p in said["processes"]
                        if p["pid"] == pair.server)
         seen("that the process itself is stopped", stopped)
         os.kill(pair.server, signal.SIGCONT)
-        seen("that it goes on",
+        seen("that the transfer continues",
              lambda said: pair.qp(said, pair.client)["tx_bytes_per_s"] > 0)
 
 
@@ -113,18 +113,19 @@ def a_hostile_name_reaches_no_terminal():
     shutil.copy(shutil.which("ibv_rc_pingpong"), program)
     p = suite.start([suite.adverb, "run", "--", program])
     try:
-        name = seen("it", lambda said: [q["name"] for q in said["processes"]
-                                        if q["pid"] == p.pid])
-        expect(name == ["?[2J" + 11 * "?"], "its name is %r" % name)
-        expect("\033" not in top(), "the table has an escape")
+        name = seen("the program",
+                    lambda said: [q["name"] for q in said["processes"]
+                                  if q["pid"] == p.pid])
+        expect(name == ["?[2J" + 11 * "?"], "the shown name is %r" % name)
+        expect("\033" not in top(), "the table has an escape character")
     finally:
         p.kill()
         p.communicate()
 
 
-# A FIFO with the name of an arena, in a mount that is attached nowhere, so that
-# /proc shows the name without a folder.  The numbers are of fsopen(2),
-# fsconfig(2) with FSCONFIG_CMD_CREATE, and fsmount(2).
+# Makes a FIFO with the name of an arena, in a mount that is attached nowhere, so
+# that /proc shows the name without a folder.  430 to 432 are the numbers of
+# fsopen(2), fsconfig(2), here with FSCONFIG_CMD_CREATE, and fsmount(2).
 FIFO = """
 import ctypes, os, time
 libc = ctypes.CDLL(None)
