@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tsc: prints the rate of this machine's time stamp counter in kHz, which is then
- * given to the guest's kernel.  An emulated kernel would measure the rate with an
- * emulated timer while it boots.  On a busy machine this measurement is so wrong
- * that the kernel's clock runs several times too fast.
+ * tsc: prints the rate of this machine's time stamp counter in kHz, which is
+ * then given to the guest's kernel.  An emulated kernel would measure the rate
+ * with an emulated timer while it boots.  On a busy machine this measurement is
+ * so wrong that the kernel's clock runs several times too fast.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Returns the counter, and in *ns the time of the same moment: the result of that
- * one of 1000 readings which took the shortest time. */
+/* Returns the counter, and in *ns the time of the same moment: the result of
+ * that one of 1000 readings which took the shortest time. */
 static uint64_t look(uint64_t *ns)
 {
 	uint64_t best = UINT64_MAX, ticks = 0;

@@ -2,9 +2,9 @@
 /*
  * agent: runs shell commands in the guest, one for each TCP connection.  The
  * client sends the command as one line.  The agent sends back the command's
- * output, and then "\nexit STATUS\n".  The command writes to a pseudoterminal, so
- * libc buffers its output by lines, and the client gets each line at once.  When
- * the client closes the connection, the agent kills the command.
+ * output, and then "\nexit STATUS\n".  The command writes to a pseudoterminal,
+ * so libc buffers its output by lines, and the client gets each line at once.
+ * When the client closes the connection, the agent kills the command.
  */
 #include <netinet/in.h>
 #include <poll.h>

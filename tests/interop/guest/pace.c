@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pace: a library to preload into programs whose two ends race with each other.
- * It holds calls until the test has made a file.  $PACE is the path of that file.
- * A call is held for 300 s at most.
+ * It holds calls until the test has made a file.  $PACE is the path of that
+ * file.  A call is held for 300 s at most.
  *
  * The pingpongs set an ACK timeout of 67 ms, which is often too short for the
  * emulated machine: ibv_modify_qp sets the timeout $PACE_TIMEOUT instead.
  *
  * The pingpongs destroy their QP, and ib_write_lat ends, as soon as they have
- * what they wait for.  At that moment their last ACK may be lost, or not be sent
- * yet, and then no process can send that ACK again.  So ibv_destroy_qp waits for
- * the file $PACE, and with $PACE_STAYS an exit with status 0 waits for it, too.
+ * what they wait for.  At that moment their last ACK may be lost, or not be
+ * sent yet, and then no process can send that ACK again.  So ibv_destroy_qp
+ * waits for the file $PACE, and with $PACE_STAYS an exit with status 0 waits
+ * for it, too.
  *
  * mckey destroys the address handle of its sends without waiting for their
- * completions.  rxe looks up the handle when it executes a send, and sends nothing
- * if the handle is destroyed.  So ibv_destroy_ah waits for the file $PACE.
+ * completions.  rxe looks up the handle when it executes a send, and sends
+ * nothing if the handle is destroyed.  So ibv_destroy_ah waits for the file
+ * $PACE.
  *
  * The server of perftest -R listens a second time when its client may already
- * connect a second time.  So the second rdma_listen makes the file $PACE.listens,
- * and the second rdma_connect waits for the file $PACE.connect.  qperf's server
- * listens after it has told its client the port: with $PACE_FIRST, the first
- * rdma_listen and the first rdma_connect do this instead of the second ones.
+ * connect a second time.  So the second rdma_listen makes the file
+ * $PACE.listens, and the second rdma_connect waits for the file $PACE.connect.
+ * qperf's server listens after it has told its client the port: with
+ * $PACE_FIRST, the first rdma_listen and the first rdma_connect do this instead
+ * of the second ones.
  *
  * $PACE_HELD=MS reverses the order, so that a request comes while no program
  * listens: this rdma_listen waits until this rdma_connect has returned, and MS
- * milliseconds more.  It also writes three files with times of CLOCK_MONOTONIC in
- * ns: $PACE.calls has the time when this rdma_connect began, $PACE.hears when this
- * rdma_listen returned, and $PACE.leaves when rdma_destroy_id began for the id
- * that had listened before.
+ * milliseconds more.  It also writes three files with times of CLOCK_MONOTONIC
+ * in ns: $PACE.calls has the time when this rdma_connect began, $PACE.hears
+ * when this rdma_listen returned, and $PACE.leaves when rdma_destroy_id began
+ * for the id that had listened before.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -114,8 +117,8 @@ static long long now_ns(void)
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* Makes the file whose name is $PACE and @end, with this time in it; a reader never
- * sees a part of its contents. */
+/* Makes the file whose name is $PACE and @end, with this time in it; a reader
+ * never sees a part of its contents. */
 static void write_time(const char *end, long long ns)
 {
 	char path[256], whole[264];

@@ -3,7 +3,7 @@
  * destroy_after_rx [ROUNDS]: tests that a packet is answered if it came before
  * the program destroyed the packet's queue pair, or moved it to ERR.
  *
- *	caller: posts a WRITE --- a byte in a socket ---> callee: destroys at once
+ *	caller: posts a WRITE --- byte in a socket --> callee: destroys at once
  *	        the WRITE succeeds
  *
  * The callee does nothing else: if both processes share a core, no thread of

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cmcheck [ADDRESS]: tests what each call of librdmacm promises, between two ids
- * of one process.  With the ADDRESS of a device that is not the loopback device,
- * also tests what only such a device does.  Prints a line per case, as verbcheck
- * does.  One thread.
+ * cmcheck [ADDRESS]: tests what each call of librdmacm promises, between two
+ * ids of one process.  With the ADDRESS of a device that is not the loopback
+ * device, also tests what only such a device does.  Prints a line per case, as
+ * verbcheck does.  One thread.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -389,8 +389,8 @@ static void both_ends_may_begin_it(void)
 	end();
 }
 
-/* As in the kernel, rdma_disconnect without a connection has no effect, and is no
- * error. */
+/* As in the kernel, rdma_disconnect without a connection has no effect, and is
+ * no error. */
 static void an_end_before_there_is_a_connection_changes_nothing(void)
 {
 	listen_at(RDMA_PS_TCP, "127.0.0.1");

@@ -174,8 +174,8 @@ static void an_event_that_no_program_took_goes_with_its_id(void)
 	EXPECT(!rdma_resolve_route(id[ACTIVE], RESOLVE_MS));
 	EXPECT(is_readable(ACTIVE, 0));
 	end();
-	/* A request that no program took ends with its listener, too: the caller
-	 * is rejected. */
+	/* A request that no program took ends with its listener, too: the
+	 * caller is rejected. */
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
 	resolve_route();
@@ -231,7 +231,8 @@ static void an_endpoint_brings_a_queue_pair_to_each_request(void)
 }
 
 /* The queue pair is larger than the device allows: the caller is rejected, and
- * no object of the request remains that would keep the listener from its end. */
+ * no object of the request remains that would keep the listener from its end.
+ */
 static void an_endpoint_refuses_a_caller_without_a_queue_pair(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1 << 30, 4, 1, 1, 16}};

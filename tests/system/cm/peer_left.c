@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * peer_left: the server disconnects a connection at once.  The client then sends
- * a message after the event of the disconnect, and prints with which status the
- * send completes.
+ * peer_left: the server disconnects a connection at once.  The client then
+ * sends a message after the event of the disconnect, and prints with which
+ * status the send completes.
  *
- *	peer_left serve ADDRESS PORT    disconnects, and ends when the client has
- *	                                answered
+ *	peer_left serve ADDRESS PORT    disconnects, and ends when the client
+ *	                                has answered
  *	peer_left call ADDRESS PORT     prints the event and the status
  */
 #include <errno.h>

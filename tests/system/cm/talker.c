@@ -137,7 +137,8 @@ static bool answer_event(struct rdma_cm_id *id, enum rdma_cm_event_type event,
 	       (event == RDMA_CM_EVENT_CONNECT_REQUEST && refuses);
 }
 
-/* Binds an id to a port that the broker chooses, and so waits for its answer. */
+/* Binds an id to a port that the broker chooses, and so waits for its answer.
+ */
 static void ask_for_port(void)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * connectcheck: tests rdma_cm on iWARP devices, with both ends in one process.
- * Prints a line per case.  The last case destroys ids while other threads connect
- * and accept.
+ * Prints a line per case.  The last case destroys ids while other threads
+ * connect and accept.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -44,8 +44,8 @@ static void expect_data(const struct rdma_cm_event *e, const char *data)
 	       !memcmp(p->private_data, data, strlen(data)));
 }
 
-/* Connects, with private data, up to the event of the request; the caller offers
- * 3 responder resources and an initiator depth of 2. */
+/* Connects, with private data, up to the event of the request; the caller
+ * offers 3 responder resources and an initiator depth of 2. */
 static void call_with_data(const char *listens, const char *called)
 {
 	struct rdma_conn_param p = with_data(hello);

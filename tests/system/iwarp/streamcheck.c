@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * streamcheck: tests queue pairs of an iWARP device over TCP connections that
- * this program makes itself, without rdma_cm and without MPA's start-up, so that
- * the peer may also be a plain socket.  Prints a line per case.
+ * this program makes itself, without rdma_cm and without MPA's start-up, so
+ * that the peer may also be a plain socket.  Prints a line per case.
  */
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -141,8 +141,9 @@ static int64_t now_ms(void)
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Waits until *word, a count of a struct end, is not 0, and polls no CQ: a thread
- * of the library must report the change.  Returns false after WAIT_MS. */
+/* Waits until *word, a count of a struct end, is not 0, and polls no CQ: a
+ * thread of the library must report the change.  Returns false after WAIT_MS.
+ */
 static bool await_news(_Atomic int *word)
 {
 	int64_t until = now_ms() + WAIT_MS;
@@ -290,8 +291,8 @@ static void serve_many(void)
 	}
 }
 
-/* While the peer reads nothing, WRITEs stay in the send queue, and are not copied
- * into memory without limit; when the peer reads, every byte comes. */
+/* While the peer reads nothing, WRITEs stay in the send queue, and are not
+ * copied into memory without limit; when the peer reads, every byte comes. */
 static void meet_slow_peer(void)
 {
 	struct memory m;
@@ -523,8 +524,8 @@ static void meet_rst(void)
 	endpoint_close(&x.e);
 }
 
-/* Returns the offset of the last FPDU in the n bytes at p; -1: there is no FPDU,
- * or the bytes end within an FPDU. */
+/* Returns the offset of the last FPDU in the n bytes at p; -1: there is no
+ * FPDU, or the bytes end within an FPDU. */
 static ssize_t last_fpdu(const uint8_t *p, ssize_t n)
 {
 	ssize_t at = 0, last = -1;
@@ -566,8 +567,8 @@ static void meet_junk(void)
 	endpoint_close(&x.e);
 }
 
-/* A responder that has received no valid FPDU sends no FPDU (RFC 5044 7.1.2), and
- * so no Terminate: it only closes the connection. */
+/* A responder that has received no valid FPDU sends no FPDU (RFC 5044 7.1.2),
+ * and so no Terminate: it only closes the connection. */
 static void meet_junk_first(void)
 {
 	uint8_t junk[256] = {0}, answer[16];
@@ -584,8 +585,8 @@ static void meet_junk_first(void)
 	endpoint_close(&x.e);
 }
 
-/* A connection whose peer sends no FPDU within ready_within_ns ends; a connection
- * whose peer sends an FPDU in time stays. */
+/* A connection whose peer sends no FPDU within ready_within_ns ends; a
+ * connection whose peer sends an FPDU in time stays. */
 static void meet_silence(void)
 {
 	struct stream_config c = config_of(true);
@@ -614,8 +615,8 @@ static void meet_silence(void)
 	close_ends(x, 2);
 }
 
-/* A child of fork has a copy of the socket, and yet the peer sees the end of the
- * connection. */
+/* A child of fork has a copy of the socket, and yet the peer sees the end of
+ * the connection. */
 static void end_beside_a_child(void)
 {
 	struct stream_config c = config_of(true);

@@ -20,8 +20,8 @@ static void need(bool good, const char *what)
 	exit(1);
 }
 
-/* The memfds of endpoint_memory.  They stay open while their memory is mapped, so
- * that peers can open them through /proc. */
+/* The memfds of endpoint_memory.  They stay open while their memory is mapped,
+ * so that peers can open them through /proc. */
 static struct {
 	void *at;
 	int fd;

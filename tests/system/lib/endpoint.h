@@ -3,10 +3,10 @@
  * endpoint: one end of an RC connection, for test programs.
  *
  * All functions call the public verbs; the program is built against the
- * system's headers and runs under `adverb run`.  If a verb fails in one of these
- * functions, the program prints a message on stdout and exits with status 1.  No
- * function takes a lock: one thread uses an endpoint at a time, and one thread
- * calls endpoint_memory and endpoint_memory_free.
+ * system's headers and runs under `adverb run`.  If a verb fails in one of
+ * these functions, the program prints a message on stdout and exits with status
+ * 1.  No function takes a lock: one thread uses an endpoint at a time, and one
+ * thread calls endpoint_memory and endpoint_memory_free.
  */
 #ifndef TESTS_SYSTEM_LIB_ENDPOINT_H
 #define TESTS_SYSTEM_LIB_ENDPOINT_H
@@ -22,7 +22,7 @@ enum {
 	ENDPOINT_GUARD = 0xC5,	  /* the byte that fills the guard pages */
 	ENDPOINT_FILL = 0x3A,	  /* the byte that fills a new region */
 	ENDPOINT_GID_INDEX = 1,	  /* index of the GID: IPv4, RoCEv2 */
-	ENDPOINT_DEPTH = 64,	  /* depth of send and receive queue, in requests */
+	ENDPOINT_DEPTH = 64,	  /* requests in each work queue */
 	ENDPOINT_ALL_REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 			      IBV_ACCESS_REMOTE_ATOMIC,
 };
@@ -36,24 +36,24 @@ struct endpoint {
 	struct ibv_cq *cq; /* of both queues, for 4 * ENDPOINT_DEPTH entries */
 	struct ibv_qp *qp; /* RC; all requests are signaled */
 	struct ibv_mr *mr; /* the registered region */
-	uint8_t *map; /* guard page, region, guard page */
-	uint8_t *region; /* ENDPOINT_SIZE bytes within map */
-	size_t map_size; /* bytes */
+	uint8_t *map;	   /* guard page, region, guard page */
+	uint8_t *region;   /* ENDPOINT_SIZE bytes within map */
+	size_t map_size;   /* bytes */
 };
 
 /* What an end must know of its peer; the program sends it to the peer by any
  * means. */
 struct endpoint_address {
 	union ibv_gid gid; /* of the port, at ENDPOINT_GID_INDEX */
-	uint64_t region; /* virtual address of the region */
-	/* qpn: of the queue pair; psn: the first PSN that it sends; rkey: of the
-	 * region. */
+	uint64_t region;   /* virtual address of the region */
+	/* qpn: of the queue pair; psn: the first PSN that it sends; rkey: of
+	 * the region. */
 	uint32_t qpn, psn, rkey;
 };
 
 /* Maps @bytes of memory that is readable and writable, and returns its address,
- * never NULL.  The memory is private; with ENDS_SHARED=1 in the environment it is
- * of a memfd, which other processes may map.  The caller frees the memory by
+ * never NULL.  The memory is private; with ENDS_SHARED=1 in the environment it
+ * is of a memfd, which other processes may map.  The caller frees the memory by
  * endpoint_memory_free. */
 void *endpoint_memory(size_t bytes);
 /* Unmaps the memory at p, which endpoint_memory returned for this number of
@@ -85,8 +85,8 @@ void endpoint_to_rtr(struct endpoint *e, const struct endpoint_address *peer);
 void endpoint_to_rts(struct endpoint *e, const struct endpoint_address *self,
 		     uint8_t rnr_retry);
 
-/* Connects a and b to each other: moves their queue pairs from INIT to RTS, with
- * rnr_retry 0. */
+/* Connects a and b to each other: moves their queue pairs from INIT to RTS,
+ * with rnr_retry 0. */
 void endpoint_connect(struct endpoint *a, struct endpoint *b);
 
 /* Opens two endpoints with all access rights and connects them to each other.
@@ -95,9 +95,9 @@ void endpoint_open_pair(struct endpoint e[2]);
 /* Closes the two endpoints of endpoint_open_pair. */
 void endpoint_close_pair(struct endpoint e[2]);
 
-/* Polls e's CQ until it gives one completion, in *wc, and returns true.  Returns
- * false if no completion comes within ENDPOINT_WAIT_MS of this thread's processor
- * time. */
+/* Polls e's CQ until it gives one completion, in *wc, and returns true.
+ * Returns false if no completion comes within ENDPOINT_WAIT_MS of this thread's
+ * processor time. */
 bool endpoint_wait(struct endpoint *e, struct ibv_wc *wc);
 
 /* Returns the state of e's queue pair, by ibv_query_qp. */

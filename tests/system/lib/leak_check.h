@@ -12,8 +12,8 @@ struct leak_check {
 	int files; /* descriptors of this process, without UDP sockets */
 };
 
-/* Counts the objects of this process into *h.  If /proc cannot be read, prints a
- * message and exits with status 1. */
+/* Counts the objects of this process into *h.  If /proc cannot be read, prints
+ * a message and exits with status 1. */
 void leak_check_get(struct leak_check *h);
 /* Returns whether any count of *now is greater than that of *before. */
 bool leak_check_more(const struct leak_check *now,

@@ -4,19 +4,20 @@
  *
  *	pairs PROCESSES QPS	the queue pairs of process i exchange SENDs with
  *				those of process i ^ 1, all at once
- *	idle PROCESSES		pairs of processes exchange SENDs; when they have
- *				nothing more to send, no thread of adverb may wake
- *				up
+ *	idle PROCESSES		pairs of processes exchange SENDs; when they
+ *				have nothing more to send, no thread of adverb
+ *				may wake up
  *	hub PROCESSES		each process exchanges SENDs with the first
  *				process, all at once
  *	stop-broker PROCESSES	the first process sends to each other process
- *				while the broker is stopped, and sleeps until all
- *				its requests end
- *	kill-either ROUNDS SEED	one of two processes is killed at a random moment;
- *				a request of the other one must fail, but not
- *				before the kill
- *	kill-peers ROUNDS SEED	the peers of one process are killed one after the
- *				other; the process must keep no object of them
+ *				while the broker is stopped, and sleeps until
+ *				all its requests end
+ *	kill-either ROUNDS SEED	one of two processes is killed at a random
+ *				moment; a request of the other one must fail,
+ *				but not before the kill
+ *	kill-peers ROUNDS SEED	the peers of one process are killed one after
+ *				the other; the process must keep no object of
+ *				them
  *
  * The processes exchange their addresses in shared memory.  Exit status 0: no
  * check failed; otherwise the program prints what failed.
@@ -43,8 +44,8 @@ enum {
 	LATEST_US = 25000,
 	LEFT_MS = 5000,
 	ALARM_S = 240,
-	SLEEP_FROM =
-		100, /* with this many processes or more, each sleeps between polls */
+	/* with this many processes or more, each sleeps between polls */
+	SLEEP_FROM = 100,
 	REST_US = 20000,
 	HUB_REST_US = 1000,
 	SETTLED_S = 10,
@@ -109,8 +110,8 @@ static void *map_shared(size_t bytes)
 	return p;
 }
 
-/* Moves qp from INIT to RTS.  With this short timeout adverb asks the broker about
- * a silent peer after about 10 ms. */
+/* Moves qp from INIT to RTS.  With this short timeout adverb asks the broker
+ * about a silent peer after about 10 ms. */
 static void join(struct ibv_qp *qp, const struct endpoint_address *self,
 		 const struct endpoint_address *peer)
 {
@@ -191,8 +192,8 @@ struct member {
 	struct ibv_mr *mr;
 	struct ibv_qp **qp;
 	bool is_armed; /* ibv_req_notify_cq was called, and no event came yet */
-	/* rows of BYTES bytes: for each queue pair one row to send, and then for
-	 * each queue pair one row to receive */
+	/* rows of BYTES bytes: for each queue pair one row to send, and then
+	 * for each queue pair one row to receive */
 	uint8_t *bytes;
 	double sent_s; /* when the last of its send requests ended */
 };
@@ -348,9 +349,9 @@ static void collect(struct member *m, const struct shared_run *c)
 	}
 }
 
-/* Waits until no other thread of this process wakes up any more, since work that
- * is under way takes longer on a busy machine.  After SETTLED_S seconds it gives
- * up.  Adds the wakeups of the last second to c->wakeups. */
+/* Waits until no other thread of this process wakes up any more, since work
+ * that is under way takes longer on a busy machine.  After SETTLED_S seconds it
+ * gives up.  Adds the wakeups of the last second to c->wakeups. */
 static void idle(struct shared_run *c)
 {
 	unsigned long before, now = sleeps_count();
@@ -418,8 +419,8 @@ static int run_at_once(const char *what, int processes, int qps)
 	for (int i = 0; i < processes; i++)
 		if (!fork())
 			_exit(run_process(c, i));
-	/* When one process fails, the others would wait at the barrier for ever,
-	 * so the whole group is ended. */
+	/* When one process fails, the others would wait at the barrier for
+	 * ever, so the whole group is ended. */
 	while (wait(&status) > 0)
 		if (status && !failed++)
 			kill(0, SIGTERM);
@@ -441,10 +442,10 @@ static int run_at_once(const char *what, int processes, int qps)
 
 struct pair {
 	struct endpoint_address at[2];
-	atomic_int ready[2]; /* 1: at[] is set */
+	atomic_int ready[2];  /* 1: at[] is set */
 	atomic_int is_doomed; /* 1: a process is being killed */
-	/* of kill-peers: the round that the survivor is to do, and the last round
-	 * that it has done */
+	/* of kill-peers: the round that the survivor is to do, and the last
+	 * round that it has done */
 	atomic_int round, done;
 };
 

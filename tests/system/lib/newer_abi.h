@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * newer_abi: the part of the ABI of rdma-core 65 that the installed headers may
- * lack.  The structures have the layout of that release.  newer_find looks up the
- * calls of the version nodes IBVERBS_1.15 to 1.18, by name and node, in the
+ * lack.  The structures have the layout of that release.  newer_find looks up
+ * the calls of the version nodes IBVERBS_1.15 to 1.18, by name and node, in the
  * libibverbs that the program runs with.
  */
 #ifndef TESTS_SYSTEM_LIB_NEWER_ABI_H
@@ -127,8 +127,8 @@ struct later {
 
 /* The calls of the libibverbs that the program runs with, after newer_find. */
 extern struct later later;
-/* Looks up all calls and stores them in `later`.  If a call is missing, prints a
- * message on stdout and exits with status 1. */
+/* Looks up all calls and stores them in `later`.  If a call is missing, prints
+ * a message on stdout and exits with status 1. */
 void newer_find(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions that the checks of librdmacm share.  They use two ids of one process:
- * the active id connects to the passive id.  Each side has an event channel of
- * its own.  One thread calls them; they take no lock.
+ * Functions that the checks of librdmacm share.  They use two ids of one
+ * process: the active id connects to the passive id.  Each side has an event
+ * channel of its own.  One thread calls them; they take no lock.
  */
 #ifndef TESTS_SYSTEM_LIB_SIDES_H
 #define TESTS_SYSTEM_LIB_SIDES_H
@@ -79,8 +79,8 @@ static inline bool is_readable(int side, int wait_ms)
 }
 
 /* Waits for the next event of a side, which must be of this type, and returns
- * the event; the caller acknowledges it.  If no event or another event comes, the
- * check fails and the function returns NULL. */
+ * the event; the caller acknowledges it.  If no event or another event comes,
+ * the check fails and the function returns NULL. */
 static inline struct rdma_cm_event *await(int side,
 					  enum rdma_cm_event_type type)
 {
@@ -147,8 +147,8 @@ static inline struct rdma_conn_param param(void)
 					.qp_num = QPN};
 }
 
-/* Connects the active id with the parameters *given, or with those of param() if
- * given is NULL.  Returns the CONNECT_REQUEST event, which the caller
+/* Connects the active id with the parameters *given, or with those of param()
+ * if given is NULL.  Returns the CONNECT_REQUEST event, which the caller
  * acknowledges, or NULL if none came. */
 static inline struct rdma_cm_event *call(const struct rdma_conn_param *given)
 {
@@ -210,8 +210,8 @@ static inline void end(void)
 		EXPECT(!is_readable(side, 0));
 }
 
-/* Makes both event channels.  Returns false if a channel cannot be made: there is
- * no device, or no broker. */
+/* Makes both event channels.  Returns false if a channel cannot be made: there
+ * is no device, or no broker. */
 static inline bool sides_open(void)
 {
 	for (int side = 0; side < SIDES; side++) {

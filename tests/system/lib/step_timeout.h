@@ -19,7 +19,8 @@ static inline void step_timeout_die(const char *what)
 
 /* Returns the value of a word of shared memory.  Acquire: if the value is one
  * that step_timeout_say stored, the reader also sees all that the writer wrote
- * before; without this the reader could use addresses that are not yet there. */
+ * before; without this the reader could use addresses that are not yet there.
+ */
 static inline int step_timeout_look(const int *word)
 {
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
@@ -39,9 +40,9 @@ static inline void step_timeout_say(int *word, int value)
  */
 void step_timeout_watch(const char *why);
 /*
- * Begins a step: a SIGALRM ends the process if the step takes more than @seconds.
- * Each step has its own limit, since many steps together take long on a busy
- * machine.  @what, the step's name, is borrowed until the next step.
+ * Begins a step: a SIGALRM ends the process if the step takes more than
+ * @seconds.  Each step has its own limit, since many steps together take long
+ * on a busy machine.  @what, the step's name, is borrowed until the next step.
  */
 void step_timeout_step(const char *what, unsigned seconds);
 

@@ -7,7 +7,7 @@
 
 enum {
 	PAGE = 4096,
-	SLOTS = 64, /* enough that no slot is written again before it is checked */
+	SLOTS = 64, /* so many that a slot is checked before it is reused */
 	FIXED = 65536,
 	LONG = 65536,
 	/* Offsets of the parts of an area; guard pages separate the parts. */
@@ -124,7 +124,7 @@ static void area_check(const struct traffic_link *l)
 	check_guard(l, b + AREA, PAGE);
 	for (uint32_t i = 0; i < FIXED; i++)
 		if (b[AT_FIXED + i] != fixed_byte(l->id, i))
-			fail(l, "a byte that peers may only read was written", i);
+			fail(l, "a peer wrote a byte that it may only read", i);
 }
 
 static void area_close(struct traffic_area *a, size_t bytes)
@@ -307,7 +307,7 @@ static void judge_request(struct traffic_link *l, const struct ibv_wc *wc)
 		if (l->has_failed || (l->is_gone && l->ended >= l->gone_from))
 			fail(l, "a request to a dead peer succeeds", wc->wr_id);
 		if (wc->opcode != wc_of[l->asked[slot].op])
-			fail(l, "a completion has the wrong opcode", wc->opcode);
+			fail(l, "a completion of the wrong opcode", wc->opcode);
 		judge_answer(l, slot);
 	} else if (!l->doom || !step_timeout_look(l->doom)) {
 		fail(l, ibv_wc_status_str(wc->status), wc->wr_id);
@@ -460,8 +460,9 @@ uint64_t traffic_remove(struct traffic_line *line, struct traffic_link *l)
 		step_timeout_die("modify to ERR");
 	while (!traffic_is_idle(l) || (!l->is_shared && l->receives))
 		traffic_turn(line);
-	/* ibv_destroy_qp drops completions that were not polled, and the receives
-	 * that the queue pair has taken from the SRQ: poll them before. */
+	/* ibv_destroy_qp drops completions that were not polled, and the
+	 * receives that the queue pair has taken from the SRQ: poll them
+	 * before. */
 	while (l->is_shared && traffic_turn(line))
 		;
 	for (int i = 0; i < TRAFFIC_LINKS; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * traffic: one end of a connection, which posts requests of all kinds at once and
- * checks each byte and each status.
+ * traffic: one end of a connection, which posts requests of all kinds at once
+ * and checks each byte and each status.
  *
  *	SEND, SEND with immediate, WRITE with immediate	numbered messages; the
  *							receiver computes each
@@ -26,12 +26,13 @@ enum {
 	TRAFFIC_POOL = 32,     /* posted receives of an SRQ */
 	TRAFFIC_BYTES = 2048,  /* most bytes of a numbered message */
 	TRAFFIC_LINKS = 8,     /* most links of a line */
-	TRAFFIC_SPAN = 352256, /* bytes of a link's memory, without guard pages */
+	TRAFFIC_SPAN =
+		352256, /* bytes of a link's memory between guard pages */
 };
 
 /* Memory between two guard pages; nobody may write the guard pages. */
 struct traffic_area {
-	uint8_t *bytes; /* the registered memory, after a guard page */
+	uint8_t *bytes;	   /* the registered memory, after a guard page */
 	struct ibv_mr *mr; /* the memory region at bytes */
 };
 
@@ -54,7 +55,7 @@ struct traffic_asked {
 /* One end of a connection. */
 struct traffic_link {
 	struct traffic_line *line; /* the line of the link */
-	struct endpoint e; /* the line's objects, and the link's own queue pair */
+	struct endpoint e; /* the line's objects, but the link's queue pair */
 	/* self: of this end, by traffic_add; peer: of the other end, by the
 	 * caller */
 	struct endpoint_address self, peer;
@@ -68,12 +69,12 @@ struct traffic_link {
 	 * must not fail */
 	const int *doom;
 	bool is_gone; /* requests from number gone_from on must fail */
-	/* posted, ended: number of requests posted and completed.  spoken, heard:
-	 * number of numbered messages sent and received. */
+	/* posted, ended: number of requests posted and completed.  spoken,
+	 * heard: number of numbered messages sent and received. */
 	uint32_t posted, ended, spoken, heard;
-	uint32_t gone_from; /* the value of `posted` when is_gone was set */
-	int receives;	    /* posted receives of a link without an SRQ */
-	int flushed;	    /* flushed receives of a link with an SRQ */
+	uint32_t gone_from;  /* the value of `posted` when is_gone was set */
+	int receives;	     /* posted receives of a link without an SRQ */
+	int flushed;	     /* flushed receives of a link with an SRQ */
 	uint64_t last_found; /* the value that the next FETCH_ADD must return */
 	/* borrowed counts of FETCH_ADDs, posted and completed, or NULL; other
 	 * processes read them */
@@ -86,10 +87,10 @@ struct traffic_link {
 void traffic_open(struct traffic_line *line, bool shared);
 /* Frees the objects of the line; all its links have been removed. */
 void traffic_close(struct traffic_line *line);
-/* Adds to the line the link *l, in which all but is_shared and the pointers of the
- * caller is zero: makes its queue pair, in INIT, and its memory, and posts its
- * receives.  The link is borrowed until traffic_remove.  @id: a number that is
- * the same at both ends of the connection. */
+/* Adds to the line the link *l, in which all but is_shared and the pointers of
+ * the caller is zero: makes its queue pair, in INIT, and its memory, and posts
+ * its receives.  The link is borrowed until traffic_remove.  @id: a number that
+ * is the same at both ends of the connection. */
 void traffic_add(struct traffic_line *line, struct traffic_link *l,
 		 uint32_t id);
 /* Moves the link's queue pair from INIT to RTS, connected to l->peer, which the
@@ -105,9 +106,9 @@ void traffic_say(struct traffic_link *l, int count);
 void traffic_bereave(struct traffic_link *l);
 /* Returns whether no request of l is under way. */
 bool traffic_is_idle(const struct traffic_link *l);
-/* Moves the queue pair of l to ERR, waits until its requests are flushed, checks
- * its memory, destroys the queue pair and frees the memory.  Returns how many
- * FETCH_ADDs of the peer were executed in that memory. */
+/* Moves the queue pair of l to ERR, waits until its requests are flushed,
+ * checks its memory, destroys the queue pair and frees the memory.  Returns how
+ * many FETCH_ADDs of the peer were executed in that memory. */
 uint64_t traffic_remove(struct traffic_line *line, struct traffic_link *l);
 
 #endif

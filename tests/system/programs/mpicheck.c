@@ -5,9 +5,9 @@
  * builds mpicheck with mpicc and runs it over UCX and over libfabric.
  *
  * MPI windows are not tested.  When a program of Open MPI 4 ends, each rank
- * destroys the queue pairs of its windows without waiting for the other ranks.  A
- * rank that is late then retries for half a minute or more to send to queue pairs
- * that no longer exist.
+ * destroys the queue pairs of its windows without waiting for the other ranks.
+ * A rank that is late then retries for half a minute or more to send to queue
+ * pairs that no longer exist.
  */
 #include <mpi.h>
 

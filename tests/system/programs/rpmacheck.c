@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rpmacheck: does what programs over librpma do, and checks every byte.  A server
- * and a client, each a process, make connections one after the other, with every
- * kind of completion queue that librpma has; some connections are refused.
+ * rpmacheck: does what programs over librpma do, and checks every byte.  A
+ * server and a client, each a process, make connections one after the other,
+ * with every kind of completion queue that librpma has; some connections are
+ * refused.
  *
  *	rpmacheck ADDRESS PORT             all connections, over IPv4 or IPv6
  *	rpmacheck ADDRESS PORT server      the server is killed during reads
@@ -65,7 +66,7 @@ struct talk {
 	struct rpma_conn_cfg *cfg;
 	struct rpma_cq *cq, *rcq; /* owned by conn */
 	enum kind kind;
-	unsigned done;	   /* contexts that have completed and were not awaited */
+	unsigned done; /* contexts that completed before they were awaited */
 	uint32_t received; /* bytes of the last message received */
 };
 
@@ -128,8 +129,8 @@ static void is_untouched(const uint8_t *from, const uint8_t *to)
 		NEED(*from++ == UNTOUCHED);
 }
 
-/* The sizes of a connection's WRITEs: the whole region, then parts at odd offsets.
- * Bytes beside a part must not change. */
+/* The sizes of a connection's WRITEs: the whole region, then parts at odd
+ * offsets.  Bytes beside a part must not change. */
 static const size_t write_sizes[] = {SIZE, 1,	 8,	100,
 				     1024, 4096, 65536, 300001};
 enum { WRITES = sizeof(write_sizes) / sizeof(write_sizes[0]) };
@@ -248,8 +249,9 @@ static void sleep_until_more(const struct talk *t, bool is_receive)
 	}
 }
 
-/* Waits for the next completion, successful or not.  If each queue has a channel,
- * sleeps on the channel for receives if is_receive, else on the other one. */
+/* Waits for the next completion, successful or not.  If each queue has a
+ * channel, sleeps on the channel for receives if is_receive, else on the other
+ * one. */
 static struct ibv_wc next_completion(const struct talk *t, bool is_receive)
 {
 	struct ibv_wc wc;
@@ -365,8 +367,8 @@ static void greeting_write(char greeting[32])
 	snprintf(greeting, 32, "this is call %d", number);
 }
 
-/* Accepts the next connection, or refuses it if is_refused().  Returns whether it
- * was accepted. */
+/* Accepts the next connection, or refuses it if is_refused().  Returns whether
+ * it was accepted. */
 static bool is_taken(struct talk *t, struct rpma_ep *ep, struct hello *hello)
 {
 	struct rpma_conn_private_data mine = {hello, sizeof(*hello)}, got;
@@ -391,8 +393,8 @@ static bool is_taken(struct talk *t, struct rpma_ep *ep, struct hello *hello)
 	return true;
 }
 
-/* Checks the region when the first message has come, which the client sends after
- * all its WRITEs. */
+/* Checks the region when the first message has come, which the client sends
+ * after all its WRITEs. */
 static void all_is_written(const struct talk *t, uint8_t *want)
 {
 	char word[WORD_SIZE];
@@ -457,8 +459,8 @@ static void serve(int told)
 
 /* ---- the client ---- */
 
-/* Connects to the server.  Returns false if the server refused the connection as
- * expected. */
+/* Connects to the server.  Returns false if the server refused the connection
+ * as expected. */
 static bool is_called(struct talk *t)
 {
 	struct rpma_conn_req *request;
@@ -625,8 +627,8 @@ static void is_over(const struct talk *t)
 	MUST(rpma_conn_disconnect(t->conn));
 }
 
-/* Runs the server, which posts no request: only an event tells it that the client
- * has ended. */
+/* Runs the server, which posts no request: only an event tells it that the
+ * client has ended. */
 static void be_read(int told)
 {
 	struct side s = server_open();
@@ -698,7 +700,8 @@ static struct end start_process(void (*body)(int told))
 	return e;
 }
 
-/* Waits until the process writes to its pipe.  Returns false if it ends before. */
+/* Waits until the process writes to its pipe.  Returns false if it ends before.
+ */
 static bool has_said(const struct end *e)
 {
 	char byte;
@@ -733,8 +736,9 @@ static void end_kill(struct end *e)
 	close(e->says);
 }
 
-/* Runs the client beside the server.  If the first of them to end has failed, kills
- * the other one, which would wait for ever.  Returns whether both succeeded. */
+/* Runs the client beside the server.  If the first of them to end has failed,
+ * kills the other one, which would wait for ever.  Returns whether both
+ * succeeded. */
 static bool all_calls(struct end *server)
 {
 	struct end client = start_process(call_all);

@@ -2,7 +2,8 @@
 /*
  * answer_order ROUNDS BYTES [events]: two processes send each other BYTES in
  * turn.  A process's SEND completes before the answer to that SEND comes: the
- * completion queue, which sends and receives share, shows the two in that order.
+ * completion queue, which sends and receives share, shows the two in that
+ * order.
  *
  *	asks					answers
  *	SEND				->	receive

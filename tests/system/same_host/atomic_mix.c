@@ -6,12 +6,12 @@
  *
  *	initiator ... FETCH_ADD, CMP_SWAP --> words <-- __atomic_* target
  *
- * Each atomic that succeeds adds 1 to one of a few words; the value that the word
- * had before is the atomic's ticket.  No ticket may be given twice or be left
- * out, and the sums must be exact.  Each initiator does ROUNDS atomics: 4 of each
- * 20 are CMP_SWAP, which may fail because of another atomic.  The target does 16
- * atomics for each atomic of an initiator.  Exits with 0, or prints what is
- * wrong.
+ * Each atomic that succeeds adds 1 to one of a few words; the value that the
+ * word had before is the atomic's ticket.  No ticket may be given twice or be
+ * left out, and the sums must be exact.  Each initiator does ROUNDS atomics: 4
+ * of each 20 are CMP_SWAP, which may fail because of another atomic.  The
+ * target does 16 atomics for each atomic of an initiator.  Exits with 0, or
+ * prints what is wrong.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -29,7 +29,8 @@ enum {
 	DEPTH = 16, /* FETCH_ADDs outstanding */
 	ROUND = DEPTH + WORDS,
 	MINE = 16, /* the target's atomics for each atomic of an initiator */
-	AHEAD = 4096, /* initiators' atomics by which the target may run ahead */
+	/* the number of initiators' atomics by which the target may be ahead */
+	AHEAD = 4096,
 };
 
 /* Two words in one cache line, and two at the ends of a page. */

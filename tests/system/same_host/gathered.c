@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gathered ROUNDS [realtime]: adverb may execute small WRITEs together with later
- * ones if a program has repeatedly posted many of them one by one and then
- * polled.  Tests that such WRITEs arrive also if the program then does not poll
- * its completion queue.  With "realtime" the initiator has the policy SCHED_FIFO,
- * and its progress thread, with the same priority, may run only on the
- * initiator's core; exits with 77 if the user may not set that policy.
+ * gathered ROUNDS [realtime]: adverb may execute small WRITEs together with
+ * later ones if a program has repeatedly posted many of them one by one and
+ * then polled.  Tests that such WRITEs arrive also if the program then does not
+ * poll its completion queue.  With "realtime" the initiator has the policy
+ * SCHED_FIFO, and its progress thread, with the same priority, may run only on
+ * the initiator's core; exits with 77 if the user may not set that policy.
  *
  *	initiator                              target
  *	posts and polls many times             polls its memory alone
@@ -15,8 +15,8 @@
  *
  * In turn the initiator spins, sleeps, polls another completion queue, arms its
  * completion queue, or posts to another queue pair.  Prints in how many rounds
- * the last WRITE had not arrived when its post returned.  Exits with 0, or prints
- * what is wrong.
+ * the last WRITE had not arrived when its post returned.  Exits with 0, or
+ * prints what is wrong.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -233,7 +233,6 @@ int main(int argc, char **argv)
 	}
 	kill(target_pid, SIGKILL);
 	waitpid(target_pid, NULL, 0);
-	printf("the last WRITE waited in %d of %d rounds\n", waited,
-	       rounds);
+	printf("the last WRITE waited in %d of %d rounds\n", waited, rounds);
 	return 0;
 }

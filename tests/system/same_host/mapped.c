@@ -13,9 +13,10 @@
  *		status 3
  *	remapped
  *		a half of the memory becomes private and is registered again,
- *		while the other half stays: WRITEs to the new half must not go to
- *		the file
- *	cut	the file becomes shorter: a WRITE past its end fails with an error
+ *		while the other half stays: WRITEs to the new half must not go
+ *		to the file
+ *	cut	the file becomes shorter: a WRITE past its end fails with an
+ *		error
  *
  *	target: opens the memory	initiator: one WRITE, then the filter,
  *		checks the bytes		all sizes, compares the bytes

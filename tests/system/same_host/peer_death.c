@@ -10,11 +10,11 @@
  * Each round has a new victim.  The survivor's requests to the victim must end
  * with the right status, messages and atomics of the victim must be whole, no
  * byte outside the registered memory may change, and the friend must be served
- * all the time.  After each round the survivor destroys its queue pairs with the
- * victim.  At the end no receive may be lost, and no thread, descriptor or arena
- * may be left.
- * -t: ends after SECONDS, but not before LEAST rounds.  -o: all victims die in
- * the way ONLY: kill, exit or exec.  Exits with 0, or prints what is wrong.
+ * all the time.  After each round the survivor destroys its queue pairs with
+ * the victim.  At the end no receive may be lost, and no thread, descriptor or
+ * arena may be left.  -t: ends after SECONDS, but not before LEAST rounds.  -o:
+ * all victims die in the way ONLY: kill, exit or exec.  Exits with 0, or prints
+ * what is wrong.
  */
 #include "step_timeout.h"
 #include "leak_check.h"
@@ -34,7 +34,7 @@ enum {
 	LATEST_US = 4000,
 	REST_US = 50,
 	TURNS = 400, /* turns at most of a victim that exits or executes */
-	WARM = 10, /* after this many rounds the process may keep no more objects */
+	WARM = 10, /* rounds after which the number of objects must not grow */
 	LEFT_MS = 5000, /* wait for the last victim's objects to be freed */
 	WAIT_S = 100,	/* a step that takes longer hangs */
 };
@@ -44,8 +44,8 @@ enum { SURVIVOR, OTHER };
 
 struct meeting {
 	struct endpoint_address at[2][LINKS];
-	/* of each side: the number, plus 1, of the round for which its addresses
-	 * are in at[], and for which it is connected */
+	/* of each side: the number, plus 1, of the round for which its
+	 * addresses are in at[], and for which it is connected */
 	int is_there[2], is_ready[2];
 };
 
@@ -102,8 +102,8 @@ static bool is_initiator(int who, int round, int link)
 	return x > 1 || (int)x == who;
 }
 
-/* Makes a turn, and rests if the turn had no completion, so that other processes
- * can run. */
+/* Makes a turn, and rests if the turn had no completion, so that other
+ * processes can run. */
 static void turn_or_rest(struct traffic_line *line)
 {
 	if (!traffic_turn(line))
@@ -425,8 +425,8 @@ static bool ended(pid_t pid)
 	return info.si_pid == pid;
 }
 
-/* Waits until *word is value, and returns true; returns false if the survivor, the
- * friend or process @who (0: none) ends before. */
+/* Waits until *word is value, and returns true; returns false if the survivor,
+ * the friend or process @who (0: none) ends before. */
 static bool await(const int *word, int value, pid_t who)
 {
 	while (step_timeout_look(word) != value) {

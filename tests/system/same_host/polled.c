@@ -48,8 +48,8 @@ struct place {
 	uint32_t at, bytes; /* in the region */
 };
 
-/* Shared by writer and reader.  The fields that the one writes do not share cache
- * lines with the fields that the other writes. */
+/* Shared by writer and reader.  The fields that the one writes do not share
+ * cache lines with the fields that the other writes. */
 static struct step_timeout {
 	struct endpoint_address address[2];
 	int is_there[2], is_ready[2];

@@ -13,8 +13,8 @@
  *		either of them posts.  With HOW packets, neither maps the peer's
  *		arena.
  *	kill	one of two working processes is killed at a moment that SEED
- *		selects.  The requests of the other process must complete or fail
- *		with a right status, and no byte outside its region may be
+ *		selects.  The requests of the other process must complete or
+ *		fail with a right status, and no byte outside its region may be
  *		written.
  * Exits with 0, or prints what is wrong.
  */
@@ -276,8 +276,8 @@ static void check_end(const struct ibv_wc *wc)
 	}
 }
 
-/* Posts requests until the target is killed or a request fails; each request must
- * end. */
+/* Posts requests until the target is killed or a request fails; each request
+ * must end. */
 static void initiate(int seed)
 {
 	static const enum ibv_wr_opcode ops[] = {IBV_WR_RDMA_WRITE, IBV_WR_SEND,

@@ -5,10 +5,11 @@
  * Two processes of one host work in each other's memory.  The hostile process
  * writes random values into the shared part of an arena: into the honest
  * process's arena, or into its own arena, in which the honest process executes
- * requests.  The requests of the honest process must end, with success or with an
- * error, it must be able to close all its objects, and no signal may kill it.
- * The private part of its arena must not be mappable for writing.  Exits with 0,
- * or prints what is wrong.  TIMES 1 with the seed of a round repeats that round.
+ * requests.  The requests of the honest process must end, with success or with
+ * an error, it must be able to close all its objects, and no signal may kill
+ * it.  The private part of its arena must not be mappable for writing.  Exits
+ * with 0, or prints what is wrong.  TIMES 1 with the seed of a round repeats
+ * that round.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -153,8 +154,8 @@ static int be_honest(void)
 	return 0;
 }
 
-/* Changes random words in those pages of an arena that exist: most of an arena is
- * holes. */
+/* Changes random words in those pages of an arena that exist: most of an arena
+ * is holes. */
 static void scribble(const struct area *a)
 {
 	size_t pages = a->bytes / PAGE, count = 0;

@@ -2,18 +2,18 @@
 /*
  * stopped_peer ROUNDS HOW
  *
- * The writer is stopped during long transfers into the memory of another process
- * of this host, the target, which must be able to continue:
+ * The writer is stopped during long transfers into the memory of another
+ * process of this host, the target, which must be able to continue:
  *
  *	writer -- WRITEs of 16 MiB, stopped --> target <-- SENDs -- sender
  *
- * The target serves its other queue pair, moves its queue pair with the writer to
- * ERR, gets the receives back, destroys that queue pair and deregisters the
+ * The target serves its other queue pair, moves its queue pair with the writer
+ * to ERR, gets the receives back, destroys that queue pair and deregisters the
  * memory, which no process may change from then on.  Then the writer is
  * continued, and its WRITE must fail.  With HOW direct the writer is stopped
- * while it copies.  If it were stopped while it changes the target's tables, the
- * target might have to wait; this program does not test that.  Exits with 0, or
- * prints what is wrong.
+ * while it copies.  If it were stopped while it changes the target's tables,
+ * the target might have to wait; this program does not test that.  Exits with
+ * 0, or prints what is wrong.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -50,8 +50,8 @@ enum order { GO, STOP, IS_STOPPED, CONTINUE };
 
 /* Shared by all processes. */
 static struct step_timeout {
-	struct endpoint_address writer[2],
-		sender[2]; /* [0]: of the process, [1]: of its peer, the target */
+	/* [0]: of the process itself; [1]: of its peer, the target */
+	struct endpoint_address writer[2], sender[2];
 	int is_there[WHO], is_ready[WHO];
 	int order, is_over; /* the writer has failed */
 } * step_timeout;
@@ -312,8 +312,8 @@ static void stop(pid_t pid)
 
 /*
  * Returns whether pc is in a copy to mapped memory: at the copying instruction,
- * or at the abort handler of a restartable sequence, which the signature that the
- * kernel expects precedes.
+ * or at the abort handler of a restartable sequence, which the signature that
+ * the kernel expects precedes.
  */
 static bool is_in_mapped_copy(pid_t pid, uint64_t pc)
 {
@@ -381,7 +381,8 @@ static uint64_t run_time_of(pid_t pid)
 	return sum;
 }
 
-/* Continues a stopped process until it has used A_WHILE_NS of processor time. */
+/* Continues a stopped process until it has used A_WHILE_NS of processor time.
+ */
 static void let_run(pid_t pid)
 {
 	uint64_t began = run_time_of(pid);

@@ -4,14 +4,14 @@
  * polls the last byte of a message from another process never sees that byte
  * before the other bytes.
  *
- *	writer: fills with k, writes to the reader	reader: awaits last byte k
+ *	writer: fills with k, writes to the reader	reader: awaits last byte
  *	        waits until the reader has checked	        checks all bytes
  *
- * -w put: the writer writes as the library does.  -w one: it writes all bytes by
- * one process_vm_writev, which may write the last byte first.  -w two: it writes
- * the last bytes by a second call.  Each power of two from 1 byte to 64 KiB is
- * tested at several alignments; -s: one size.  Prints a line per size, and exits
- * with 1 if any byte was stale, with 2 if a call failed.
+ * -w put: the writer writes as the library does.  -w one: it writes all bytes
+ * by one process_vm_writev, which may write the last byte first.  -w two: it
+ * writes the last bytes by a second call.  Each power of two from 1 byte to 64
+ * KiB is tested at several alignments; -s: one size.  Prints a line per size,
+ * and exits with 1 if any byte was stale, with 2 if a call failed.
  */
 #include "memory/space_other.h"
 #include "memory/space_self.h"

@@ -2,8 +2,8 @@
 /*
  * badinput: tests, by the public verbs, requests with a wrong key, range or
  * access right, memory that is unmapped, and peers that die.  Each case checks
- * the completion's status, the states of both queue pairs, the message on stderr,
- * and that no byte has changed that must not.
+ * the completion's status, the states of both queue pairs, the message on
+ * stderr, and that no byte has changed that must not.
  *
  *	adverb run -- badinput
  */
@@ -51,8 +51,8 @@ struct bad {
 	uint32_t rkey_xor, lkey_xor;
 	/* offsets of the addresses from the beginning of their regions */
 	int64_t remote_offset, local_offset;
-	uint32_t size;		    /* length in bytes */
-	enum ibv_wc_status status;  /* the expected status */
+	uint32_t size;		     /* length in bytes */
+	enum ibv_wc_status status;   /* the expected status */
 	enum ibv_qp_state responder; /* the expected state of its queue pair */
 	const char *word; /* a word of the expected message on stderr */
 	int qp_lacks;	  /* rights that the responder's queue pair lacks */
@@ -250,8 +250,8 @@ static void remove_access(void *region)
 		     "mmap");
 }
 
-/* Tests a request to or from a region that is still registered, but whose memory
- * is unmapped. */
+/* Tests a request to or from a region that is still registered, but whose
+ * memory is unmapped. */
 static void try_unmapped(const char *name, const struct bad *request,
 			 bool remote, enum ibv_wc_status status)
 {
@@ -326,8 +326,8 @@ enum step { STEP_INIT, STEP_RTR, STEP_RTS, STEP_COUNT };
 
 static const char *const step_names[STEP_COUNT] = {"INIT", "RTR", "RTS"};
 
-/* Runs the peer, a process that has executed this program again: brings its queue
- * pair into the state @step, and waits until it is killed. */
+/* Runs the peer, a process that has executed this program again: brings its
+ * queue pair into the state @step, and waits until it is killed. */
 static int peer_main(int fd, enum step step)
 {
 	struct endpoint e;
@@ -385,8 +385,8 @@ struct death {
 	int fd;			   /* a socket to the peer */
 };
 
-/* Exchanges addresses with the peer, whose address comes in *peer, and moves the
- * queue pair of a to RTS.  Returns whether the peer has answered. */
+/* Exchanges addresses with the peer, whose address comes in *peer, and moves
+ * the queue pair of a to RTS.  Returns whether the peer has answered. */
 static bool connect_to_peer(struct endpoint *a, int fd,
 			    struct endpoint_address *peer)
 {
@@ -403,8 +403,9 @@ static bool connect_to_peer(struct endpoint *a, int fd,
 
 /*
  * Takes all completions, and kills the peer after d->served of them.  Requests
- * that are outstanding at that moment may still succeed; after these, one request
- * must fail and all others must be flushed.  Returns how many have succeeded.
+ * that are outstanding at that moment may still succeed; after these, one
+ * request must fail and all others must be flushed.  Returns how many have
+ * succeeded.
  */
 static int take_all(struct endpoint *a, const struct death *d)
 {

@@ -2,8 +2,8 @@
 /*
  * countcheck: tests completion counters (ibv_create_comp_cntr) of queue pairs
  * that are connected within one process, and of a queue pair whose peer is
- * another process.  Prints a line per case, as verbcheck does.  Each process has
- * one thread.
+ * another process.  Prints a line per case, as verbcheck does.  Each process
+ * has one thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -75,8 +75,8 @@ static uint64_t errors(struct newer_counter *c)
 	return v;
 }
 
-/* Returns this thread's processor time in seconds: time in which this process is
- * stopped, or has no core, does not count as waiting. */
+/* Returns this thread's processor time in seconds: time in which this process
+ * is stopped, or has no core, does not count as waiting. */
 static double now(void)
 {
 	struct timespec t;
@@ -85,8 +85,9 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Reads the counter, and calls no other verb, until its value is `want`.  Returns
- * false if that does not happen within ENDPOINT_WAIT_MS of processor time. */
+/* Reads the counter, and calls no other verb, until its value is `want`.
+ * Returns false if that does not happen within ENDPOINT_WAIT_MS of processor
+ * time. */
 static bool reaches(struct newer_counter *c, uint64_t want)
 {
 	double end = now() + (int)ENDPOINT_WAIT_MS / 1000.0;
@@ -160,8 +161,8 @@ static void both_open(void)
 	endpoint_open(&e[1], ALL, ENDPOINT_ALL_REMOTE);
 }
 
-/* Posts five WRITEs, four READs, three SENDs and two WRITEs with immediate data;
- * the first request of each kind is signaled. */
+/* Posts five WRITEs, four READs, three SENDs and two WRITEs with immediate
+ * data; the first request of each kind is signaled. */
 static void mixture(const struct endpoint *from,
 		    const struct endpoint_address *to)
 {
@@ -236,7 +237,8 @@ static void what_cannot_be_attached_is_refused(void)
 	EXPECT(attach(e[0].qp, c, 64) == EOPNOTSUPP);
 	EXPECT(attach(e[0].qp, c, NEWER_REMOTE_READ) == EOPNOTSUPP);
 	EXPECT(later.qp_attach_comp_cntr(e[0].qp, c, &attr) == EINVAL);
-	/* The counter belongs to another device context than this queue pair. */
+	/* The counter belongs to another device context than this queue pair.
+	 */
 	EXPECT(attach(e[1].qp, c, NEWER_SEND) == EINVAL);
 	EXPECT(!attach(e[0].qp, c, NEWER_SEND | NEWER_READ));
 	EXPECT(attach(e[0].qp, other, NEWER_READ) == EBUSY);
@@ -403,14 +405,14 @@ static void one_counter_is_of_many_queue_pairs(void)
 	endpoint_address_get(&more, &to);
 	for (int i = 0; i < 5; i++)
 		post(&peer, &to, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED);
-	/* WRITEs with immediate data take receives, which have no memory, from the
-	 * SRQ. */
+	/* WRITEs with immediate data take receives, which have no memory, from
+	 * the SRQ. */
 	for (int i = 0; i < 2; i++)
 		post(&peer, &to, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SIGNALED);
 	EXPECT(reaches(c, RECEIVES + WRITES + 2 + 7));
 	EXPECT(!errors(c));
-	/* The counter still counts the requests of a destroyed queue pair, and its
-	 * value can be set. */
+	/* The counter still counts the requests of a destroyed queue pair, and
+	 * its value can be set. */
 	EXPECT(!ibv_destroy_qp(more.qp));
 	EXPECT(value(c) == RECEIVES + WRITES + 2 + 7);
 	EXPECT(!later.set_comp_cntr(c, 3));
@@ -481,8 +483,8 @@ static void a_peer_of_another_process_is_counted(void)
 	close_end(0, 2, all);
 }
 
-/* A thread that has read a value which counts a WRITE also sees all bytes of that
- * WRITE. */
+/* A thread that has read a value which counts a WRITE also sees all bytes of
+ * that WRITE. */
 static void what_is_counted_is_there(void)
 {
 	enum { ROUNDS = 300 };

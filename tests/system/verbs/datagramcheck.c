@@ -182,8 +182,8 @@ static bool is_heard(int n)
 	return *last == n;
 }
 
-/* Runs the receiving process: watches its memory, and never polls, until the last
- * message has come.  Returns its exit status. */
+/* Runs the receiving process: watches its memory, and never polls, until the
+ * last message has come.  Returns its exit status. */
 static int receive_all(int tell)
 {
 	struct ibv_sge sge;
@@ -207,9 +207,9 @@ static int receive_all(int tell)
 	return 0;
 }
 
-/* Sends some datagrams in a list, and then others one by one, so that the library
- * may hold some back to send them together with later ones.  No thread polls, and
- * yet the last datagram must arrive. */
+/* Sends some datagrams in a list, and then others one by one, so that the
+ * library may hold some back to send them together with later ones.  No thread
+ * polls, and yet the last datagram must arrive. */
 static void leaves_without_a_poll(int singly)
 {
 	int pair[2], status = -1;

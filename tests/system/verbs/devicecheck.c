@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * devicecheck [mistake]: tests that a device supports what its attributes say, no
- * less and no more.  With "mistake", runs only a case in which a program asks for
- * far too much inline data.  Prints a line per case, as verbcheck does.  One
- * thread.
+ * devicecheck [mistake]: tests that a device supports what its attributes say,
+ * no less and no more.  With "mistake", runs only a case in which a program
+ * asks for far too much inline data.  Prints a line per case, as verbcheck
+ * does.  One thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -64,8 +64,8 @@ static int unmake_ah(void *ah)
 	return ibv_destroy_ah(ah);
 }
 
-/* Expects that `most` objects of a kind can exist at once, of which `there` exist
- * already, and that the creation of one more fails with ENOMEM. */
+/* Expects that `most` objects of a kind can exist at once, of which `there`
+ * exist already, and that the creation of one more fails with ENOMEM. */
 static void expect_limit(int most, int there, make *one, unmake *none)
 {
 	void **all = calloc((size_t)most, sizeof(*all));

@@ -83,8 +83,8 @@ static void *exchange_and_sleep(void *arg)
 	return NULL;
 }
 
-/* Waits until `count` threads sleep and no other thread has woken up for a second.
- * Returns the value of sleeps_count(). */
+/* Waits until `count` threads sleep and no other thread has woken up for a
+ * second.  Returns the value of sleeps_count(). */
 static unsigned long settle(int count)
 {
 	unsigned long before, now = 0;

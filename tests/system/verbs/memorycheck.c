@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * memorycheck: tests what the verbs for memory regions and memory windows promise
- * to a program, between two queue pairs of one process.  Prints a line per case,
- * as verbcheck does.  One thread.
+ * memorycheck: tests what the verbs for memory regions and memory windows
+ * promise to a program, between two queue pairs of one process.  Prints a line
+ * per case, as verbcheck does.  One thread.
  */
 #include <errno.h>
 #include <string.h>

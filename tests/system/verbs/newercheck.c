@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * newercheck: tests calls that rdma-core has had since releases after 44:
- * buffers, registration by attributes, the speed of a port.  countcheck tests the
- * counters.  Prints a line per case, as verbcheck does.  One thread.
+ * buffers, registration by attributes, the speed of a port.  countcheck tests
+ * the counters.  Prints a line per case, as verbcheck does.  One thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 
 static struct endpoint e[2];
 
-/* Expects that bytes which the peer writes to the address @va of the region with
- * @rkey come to @memory. */
+/* Expects that bytes which the peer writes to the address @va of the region
+ * with @rkey come to @memory. */
 static void peer_writes(uint64_t va, uint32_t rkey, const uint8_t *memory)
 {
 	struct ibv_sge sge = {(uintptr_t)e[1].region, 64, e[1].mr->lkey};
@@ -90,8 +90,8 @@ static void a_range_outside_its_buffer_is_refused(void)
 	endpoint_close_pair(e);
 }
 
-/* The protection domain with which a buffer was allocated may be destroyed before
- * the buffer, since it does not own the memory. */
+/* The protection domain with which a buffer was allocated may be destroyed
+ * before the buffer, since it does not own the memory. */
 static void a_buffer_outlives_its_domain(void)
 {
 	struct newer_buf *buf = NULL;

@@ -376,8 +376,8 @@ static void requests_are_posted_all_or_none(void)
 	both_close();
 }
 
-/* WRITEs are posted one by one, so that the library may hold back those after the
- * first to execute them together. */
+/* WRITEs are posted one by one, so that the library may hold back those after
+ * the first to execute them together. */
 static void what_is_posted_leaves_without_a_poll(void)
 {
 	struct ibv_sge sge = {.length = 8};
@@ -447,8 +447,8 @@ static void what_a_long_poll_finds_is_told(void)
 	EXPECT(ibv_req_notify_cq(b.cq, 0) == 0);
 	n = ibv_poll_cq(b.cq, 32, wc);
 	EXPECT(n >= 17 && wc[16].status == IBV_WC_LOC_PROT_ERR);
-	/* With packets, the same poll may already have taken the flushed receive.
-	 */
+	/* With packets, the same poll may already have taken the flushed
+	 * receive. */
 	if (n < 18) {
 		ready.fd = b.channel->fd;
 		EXPECT(poll(&ready, 1, ENDPOINT_WAIT_MS) == 1);

@@ -75,8 +75,8 @@ static void *send_all(void *arg)
 	return NULL;
 }
 
-/* Polls the CQ of an end.  Two threads run this for each CQ; each completion goes
- * to one of them. */
+/* Polls the CQ of an end.  Two threads run this for each CQ; each completion
+ * goes to one of them. */
 static void *drain(void *arg)
 {
 	struct endpoint *e = arg;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * race_order: a program of several threads, built with ThreadSanitizer.
- * Accesses that posting and polling order are no race, and must not be reported.
- * Other unordered accesses are a race, and must be reported.  Both ends of each
- * connection are in this process.
+ * Accesses that posting and polling order are no race, and must not be
+ * reported.  Other unordered accesses are a race, and must be reported.  Both
+ * ends of each connection are in this process.
  *
  *	race_order                ordered accesses; prints a line per case
- *	race_order race-posting   a race while the program posts by ibv_wr_*
- *	race_order race-polling   a race while the program polls by ibv_start_poll
+ *	race_order race-posting   a race during posting by ibv_wr_*
+ *	race_order race-polling   a race during polling by ibv_start_poll
  *
  * The threads count their progress with relaxed atomics, so that only the verbs
  * order their accesses.
@@ -29,8 +29,8 @@ enum {
 	FACT = 3,
 };
 
-/* The object to which a request's wr_id points: the posting thread creates it, and
- * the polling thread frees it. */
+/* The object to which a request's wr_id points: the posting thread creates it,
+ * and the polling thread frees it. */
 struct job {
 	int number;
 	char text[INLINE];
@@ -199,8 +199,8 @@ static void a_poll_comes_after_the_stores_before_a_message(void)
 	receives_are_there(take_messages);
 }
 
-/* Sleeps until the event of a message.  The stores that precede the message must
- * be visible after the event, even before a poll. */
+/* Sleeps until the event of a message.  The stores that precede the message
+ * must be visible after the event, even before a poll. */
 static void sleep_on_channel(void)
 {
 	struct ibv_cq *cq;

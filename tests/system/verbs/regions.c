@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * regions: registers thousands of regions, each in a memfd of its own, and counts
- * the calls by which the library finds the files of the regions: calls of fstat
- * on descriptors, and reads of entries of /proc.  Prints a line per case, as
- * verbcheck does; the threads of a case end before its line is printed.
+ * regions: registers thousands of regions, each in a memfd of its own, and
+ * counts the calls by which the library finds the files of the regions: calls
+ * of fstat on descriptors, and reads of entries of /proc.  Prints a line per
+ * case, as verbcheck does; the threads of a case end before its line is
+ * printed.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -105,8 +106,8 @@ static void count_call(void)
 /* ---- the calls that are counted ---- */
 
 /*
- * The library calls these functions instead of libc's.  They have the names that
- * a library built with 64-bit offsets calls.
+ * The library calls these functions instead of libc's.  They have the names
+ * that a library built with 64-bit offsets calls.
  */
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
@@ -141,7 +142,8 @@ char *fgets(char *text, int size, FILE *file)
 	return next(text, size, file);
 }
 
-/* Returns how many regions the limit of descriptors allows, but at most MOST. */
+/* Returns how many regions the limit of descriptors allows, but at most MOST.
+ */
 static int room(void)
 {
 	struct rlimit files;
@@ -192,8 +194,8 @@ static void region_close(struct region *r, bool keeps_file)
 		close(r->fd);
 }
 
-/* Returns whether requests go by packets.  Then the library does not look for the
- * files of regions. */
+/* Returns whether requests go by packets.  Then the library does not look for
+ * the files of regions. */
 static bool goes_by_packets(void)
 {
 	const char *direct = getenv("ADVERB_DIRECT");
@@ -233,10 +235,10 @@ static void register_many(int others, bool keeps_file)
 	free(other);
 }
 
-/* Returns how many calls the registration of *r makes.  The library finds its file
- * only by reading the folder of descriptors: it first tries the descriptor of
- * `guess`, the next higher descriptor, and the descriptor that was opened last,
- * all of which are wrong. */
+/* Returns how many calls the registration of *r makes.  The library finds its
+ * file only by reading the folder of descriptors: it first tries the descriptor
+ * of `guess`, the next higher descriptor, and the descriptor that was opened
+ * last, all of which are wrong. */
 static int count_calls(const struct region *guess, struct region *r,
 		       bool interrupted)
 {
@@ -333,8 +335,8 @@ static void threads_that_register(void)
 		pthread_join(thread[i], &wrong);
 		EXPECT(!wrong);
 	}
-	/* Each thread may have begun to read the folder, which takes two calls for
-	 * each file, before the library stopped reading folders. */
+	/* Each thread may have begun to read the folder, which takes two calls
+	 * for each file, before the library stopped reading folders. */
 	most += 2LL * THREADS * (count + 100);
 	check_expect(read_so_far - began <= most,
 		     "%lld calls were made for %d regions", read_so_far - began,

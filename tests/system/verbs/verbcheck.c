@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verbcheck: tests what each verb promises to a program, between two queue pairs
- * of one process.  Prints a line per case (../../check.h).  One thread.
+ * verbcheck: tests what each verb promises to a program, between two queue
+ * pairs of one process.  Prints a line per case (../../check.h).  One thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -317,8 +317,8 @@ static void rights_change_while_the_keys_stay(void)
 	both_close();
 }
 
-/* ibv_import_mr(3): a program destroys the region by one of its two handles, and
- * gives the other handle back by ibv_unimport_mr. */
+/* ibv_import_mr(3): a program destroys the region by one of its two handles,
+ * and gives the other handle back by ibv_unimport_mr. */
 static void an_imported_region_can_be_destroyed(void)
 {
 	struct ibv_context *ctx;
@@ -350,7 +350,8 @@ static void an_imported_region_can_be_destroyed(void)
 	both_close();
 }
 
-/* Device memory has no address with which its region could be registered again. */
+/* Device memory has no address with which its region could be registered again.
+ */
 static void a_region_of_device_memory_stays_as_it_is(void)
 {
 	struct ibv_alloc_dm_attr attr = {.length = 64};
