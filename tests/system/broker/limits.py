@@ -100,7 +100,8 @@ def brokers_limits():
     p = t.start(argv, into=enclosed(""))
     try:
         # The wrapper ends in exec, so p itself is in the new namespaces.
-        # Another user may have entered them, and started a broker first.
+        # Another user may have entered these namespaces, and started a broker
+        # first.
         end = time.monotonic() + HANG
         found = []
         while not found:

@@ -43,7 +43,8 @@ if not t.options.list:
 
 
 def adverbd_called(name):
-    """Makes a link of that name to the misfit program.  Returns its path."""
+    """Makes a link of this name to the misfit program.  Returns the path of the
+    link."""
     path = t.path(name)
     if not os.path.exists(path):
         os.symlink(MISFIT, path)
@@ -296,7 +297,7 @@ def taken_over():
             p = t.start(t.pair_argv(["ib_write_bw", "-D", "5"]),
                         env=t.environment(ADVERB_BROKER=link,
                                           ADVERB_DIRECT="0"))
-            # Until the broker has given a socket to both processes of the
+            # Wait until the broker has given a socket to both processes of the
             # pair; the third socket of the port is the broker's own.
             while sum(":12B7 " in line for line in
                       open("/proc/net/udp6")) < 3:
@@ -572,8 +573,8 @@ def umad_with(place):
 
 
 def stock_verbs_of_umad():
-    """adverb's libibumad with the system's libibverbs: libibumad lists nothing
-    and says why, once."""
+    """Loads adverb's libibumad with the system's libibverbs: libibumad lists no
+    adapter and prints once why."""
     r = umad_with(libraries_of("half-umad", "libibumad.so.3"))
     want = r"adverb: umad: this libibumad.so.3 is adverb's, and " \
         r"\S*/libibverbs.so.1 is not, and has none of adverb's devices; load " \

@@ -33,12 +33,12 @@ mount -t tmpfs -o mode=755 lab /run
 cd /
 N=$(stat -Lc %%i /proc/self/ns/net)
 sysctl -q -w fs.protected_symlinks=0 fs.protected_regular=0 2>/dev/null || :
-as() { # UID COMMAND: as this user
+as() { # UID COMMAND: runs COMMAND as this user
 	who=$1
 	shift
 	setpriv --reuid "$who" --regid "$who" --clear-groups "$@"
 }
-evil() { # SCRIPT: as the hostile user
+evil() { # SCRIPT: runs SCRIPT as the hostile user
 	as %d env N="$N" sh -c "umask 0; $1"
 }
 set +e

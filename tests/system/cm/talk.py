@@ -47,7 +47,7 @@ class Talker:
             self.news.notify_all()
 
     def wait(self, text, seconds=HANG):
-        """Waits until the talker has said a line that begins with @text."""
+        """Waits until the talker has printed a line that begins with @text."""
         with self.news:
             done = self.news.wait_for(
                 lambda: any(line.startswith(text) for line in self.said) or
@@ -414,8 +414,8 @@ def many_connections():
 
     def small(began):
         """Both ends are on one host, so the broker sends all messages to
-        itself.  Its receive buffer has the kernel's default size, which holds
-        a few hundred messages."""
+        itself.  The broker's receive buffer has the kernel's default size, and
+        so has room for only a few hundred messages."""
         rewire()
         less = [t.program("deny_syscall"), "rcvbuf",
                 "--", talker]

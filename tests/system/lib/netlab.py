@@ -52,7 +52,7 @@ class Lab:
     def __init__(self, suite):
         self.t = suite
         self.port = 20000
-        self.options = []  # of adverb run
+        self.options = []  # options of `adverb run`
         self.there = None
         if suite.options.list:
             return

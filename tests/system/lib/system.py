@@ -63,11 +63,12 @@ STRANGERS = re.compile(
 
 
 class Skip(Exception):
-    """The case cannot be tried here; the text says why."""
+    """The case cannot run here; the text says why."""
 
 
 class Fail(Exception):
-    """The case failed; the text says why, `output` shows both sides."""
+    """The case failed; the text says why, and `output` is the output of both
+    sides."""
 
     def __init__(self, why, output=""):
         super().__init__(why)
@@ -259,7 +260,8 @@ class Suite:
         os.close(fd)
         os.symlink(path + ".listens", path + ".connect")
         library = self.program("pace.so")
-        # a library that hides its functions would change nothing silently
+        # a library that did not export its functions would change nothing, and
+        # no test would notice
         expect(hasattr(ctypes.CDLL(library), "rdma_connect"),
                library + " has no rdma_connect")
         return {"PACE": path, "LD_PRELOAD": library, **more}

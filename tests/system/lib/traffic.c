@@ -257,6 +257,8 @@ static void post_one(struct traffic_link *l, int op)
 		sge.addr = (uintptr_t)l->area.bytes + AT_LONG;
 	set_remote(l, op, n, &wr);
 	l->asked[slot] = (struct traffic_asked){op, bytes};
+	/* Counted before the post, since the peer may execute the atomic at
+	 * once, and must not have executed more atomics than are counted. */
 	if (op == ADD && l->added_posted)
 		__atomic_fetch_add(l->added_posted, 1, __ATOMIC_RELEASE);
 	if ((errno = ibv_post_send(l->e.qp, &wr, &bad)))

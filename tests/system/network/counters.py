@@ -100,7 +100,8 @@ def as_top_says():
             counter(name) - zero[name] == sum(p[field] for p in said)
             for name, field in TOTALS.items())
     with lab.one_to_many("here", 1, 50):
-        lab.wait(agree, "files and adverb top never agree: at first %s, before %s" %
+        lab.wait(agree, "the counter files and adverb top never agree; adverb top "
+                 "began with %s, the files with %s" %
                  (lab.one_to_many_top()[0], zero))
 
 

@@ -184,7 +184,8 @@ def several_devices():
                  "two devices", to=to)
 
     def far_between():
-        """Two devices at once: the traffic of each uses its own interface."""
+        """Two devices have no GID in common, and only adv0 has GIDs of
+        loopback."""
         table0, _ = gids("here", "adv0")
         table1, r = gids("here", "adv1")
         seen = [gid for gid, _ in table1.values()]

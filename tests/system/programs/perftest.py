@@ -166,7 +166,8 @@ def unreliable():
     group = ["-g", "-M", "0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3"]
     perftest(["ib_send_lat", "-c", "UD", "-n", "200"] + group)
     perftest(["ib_send_lat", "-c", "UD", "-n", "100", "-e"] + group)
-    # No more messages than receives, since a group has no flow control.
+    # The sender sends no more messages than there are receives, since a group has
+    # no flow control.
     perftest(["ib_send_bw", "-c", "UD", "-n", "20", "-s", "64"] + group)
     for tool in "ibv_uc_pingpong", "ibv_ud_pingpong":
         for extra in [], ["-e"]:

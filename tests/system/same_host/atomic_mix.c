@@ -56,6 +56,9 @@ static void fail(const char *what, int word, uint64_t value)
 	_exit(1);
 }
 
+/* look() and add() access counts that several processes use at once.  The order
+ * of these accesses matters to no other data: the final checks begin after the
+ * initiators have ended, which step_timeout_await(is_ready) orders. */
 static uint64_t look(const uint64_t *count)
 {
 	return __atomic_load_n(count, __ATOMIC_ACQUIRE);
@@ -74,6 +77,7 @@ static void take_ticket(int w, uint64_t value)
 
 	if (value >= step_timeout->tickets)
 		fail("no atomic can have made this value", w, value);
+	/* Relaxed: the parent reads the bits when all processes have ended. */
 	if (__atomic_fetch_or(&words[value / 64], bit, __ATOMIC_RELAXED) & bit)
 		fail("two atomics found this value", w, value);
 	add(&step_timeout->taken[w]);

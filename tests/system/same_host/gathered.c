@@ -82,6 +82,8 @@ static _Noreturn void watch_memory(void)
 		for (int i = 0; i < shared->count; i++) {
 			uint8_t *last = ends[0].region + i * PLACE + BYTES - 1;
 
+			/* An atomic load reads the byte again at each turn; no
+			 * other load depends on its order. */
 			while (__atomic_load_n(last, __ATOMIC_ACQUIRE) !=
 			       (uint8_t)round)
 				sched_yield();

@@ -47,11 +47,16 @@ static void stop(const char *what, int i)
 	_exit(1);
 }
 
+/* Sets a word of shared memory.  Release: this process's earlier writes, such
+ * as addresses, precede the word; without this the peer could connect to an
+ * address that is not yet there. */
 static void announce(uint32_t *word)
 {
 	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
 }
 
+/* Waits until a word is set.  Acquire: the caller then sees all that the writer
+ * wrote before announce(). */
 static void wait_for(const uint32_t *word)
 {
 	while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))

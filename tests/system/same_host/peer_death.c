@@ -52,13 +52,15 @@ struct meeting {
 /* Shared by all processes. */
 static struct step_timeout {
 	struct meeting friend, victim;
-	int round;	  /* the current round */
-	int rounds;	  /* how many there are; -1: not known yet */
-	int is_doomed;	  /* the victim may die from now on */
-	int is_dead;	  /* the victim is dead */
-	int is_done;	  /* the last round that the survivor ended, plus 1 */
-	int is_last;	  /* the step, 1 to 5, in which the friend ends */
-	uint32_t friends; /* the friend's messages that were answered */
+	int round;     /* the current round */
+	int rounds;    /* the number of rounds; -1: not known yet */
+	int is_doomed; /* the victim may die from now on */
+	int is_dead;   /* the victim is dead */
+	int is_done;   /* the last round that the survivor ended, plus 1 */
+	int is_last;   /* the step, 1 to 5, in which the friend ends */
+	/* the friend's requests that have ended; the atomic accesses to this
+	 * count order no other data */
+	uint32_t friends;
 	/* The victim's atomic adds that were posted, and that completed. */
 	uint32_t added_posted[LINKS], added_done[LINKS];
 } * step_timeout;

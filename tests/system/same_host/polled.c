@@ -140,6 +140,8 @@ static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint32_t chance,
 	for (; left && bytes - left < LOOKS; left--)
 		if (m[left - 1] != k)
 			return true;
+	/* Keeps the compiler from moving the fast comparison before the single
+	 * loads, which would then come late. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return left && (all[0] != k || memcmp(all, all + 1, left - 1) != 0);
 }
@@ -170,6 +172,9 @@ static void read_on(void)
 			yield_at_times(&tries);
 		}
 		m = memory + p->at;
+		/* Acquire: the loads of the other bytes come after the load
+		 * that sees the last byte; else this program itself could read
+		 * a stale byte. */
 		while (__atomic_load_n(&m[p->bytes - 1], __ATOMIC_ACQUIRE) !=
 		       value_of(round))
 			yield_at_times(&tries);

@@ -240,6 +240,8 @@ static void be_target(int round)
 	connect(&e, &step_timeout->writer[1], &step_timeout->writer[0]);
 	connect(&beside, &step_timeout->sender[1], &step_timeout->sender[0]);
 	meet(TARGET);
+	/* An atomic load reads the byte again at each turn; no other load
+	 * depends on its order. */
 	while (!__atomic_load_n(bytes, __ATOMIC_ACQUIRE))
 		usleep(100);
 	usleep((useconds_t)(round * 7919 % 3000));

@@ -49,6 +49,9 @@ static uint8_t *target, *source;
 static struct space_self near;
 static struct space_other far;
 
+/* Loads a word that the other process stores by release.  Acquire: the caller
+ * then sees what that process wrote before: `at` and `bytes` before `asked`,
+ * `stale` before `seen`. */
 static uint32_t load(const uint32_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
@@ -75,6 +78,8 @@ static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint8_t k)
 	for (; left && bytes - left < LOOKS; left--)
 		if (m[left - 1] != k)
 			return true;
+	/* Keeps the compiler from moving the fast comparison before the single
+	 * loads, which would then come late. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	return left && (all[0] != k || memcmp(all, all + 1, left - 1) != 0);
 }
@@ -93,6 +98,9 @@ static void read_on(void)
 			pause_a_little(&tries);
 		at = shared->at;
 		bytes = shared->bytes;
+		/* Acquire: the loads of the other bytes come after the load
+		 * that sees the last byte; else this program itself could read
+		 * a stale byte. */
 		while (__atomic_load_n(&target[at + bytes - 1],
 				       __ATOMIC_ACQUIRE) != k)
 			pause_a_little(&tries);

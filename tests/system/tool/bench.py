@@ -62,7 +62,8 @@ def adverb_beside_the_limit():
 
 
 def invented():
-    """Writes the figures of an invented run that meets half of the goals."""
+    """Writes a file with the figures of an invented run that meets only some of
+    the goals.  Returns its path."""
     figures = {}
     for n, key in enumerate(("adverb write/8", "adverb write/65536",
                              "udp shaped/8", "udp shaped/65536",
@@ -178,8 +179,8 @@ def mechanisms_in_turns():
 
 
 def two_builds():
-    """Writes a figures file of two builds, of which this one is slower in one
-    step and faster in another."""
+    """Writes a figures file of two builds: this build is slower in one step and
+    faster in another.  Returns its path."""
     figures = {}
     for key, this, other in (("adverb send_lat/2", 4.0, 2.0),
                              ("direct write/65536", 3.0, 2.0),
