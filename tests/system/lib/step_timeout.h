@@ -46,8 +46,8 @@ void step_timeout_watch(const char *why);
  */
 void step_timeout_step(const char *what, unsigned seconds);
 
-/* Waits until a word of shared memory has this value.  If that does not happen,
- * the step's time limit ends the process. */
+/* Waits until a word of shared memory has this value.  The wait has no limit of
+ * its own: if the process has begun a step, the step's time limit ends it. */
 static inline void step_timeout_await(const int *word, int value)
 {
 	while (step_timeout_look(word) != value)

@@ -98,7 +98,7 @@ def with_report(argv):
 
 
 class Suite:
-    """Cases of one script."""
+    """The cases of one script, and what these cases share."""
 
     def __init__(self, description, packets=False, hears_strangers=False):
         """@description: the text that --help prints.  @packets: programs send

@@ -26,8 +26,7 @@ enum {
 	TRAFFIC_POOL = 32,     /* posted receives of an SRQ */
 	TRAFFIC_BYTES = 2048,  /* most bytes of a numbered message */
 	TRAFFIC_LINKS = 8,     /* most links of a line */
-	TRAFFIC_SPAN =
-		352256, /* bytes of a link's memory between guard pages */
+	TRAFFIC_SPAN = 352256, /* bytes of the memory of a link */
 };
 
 /* Memory between two guard pages; nobody may write the guard pages. */
@@ -55,7 +54,7 @@ struct traffic_asked {
 /* One end of a connection. */
 struct traffic_link {
 	struct traffic_line *line; /* the line of the link */
-	struct endpoint e; /* the line's objects, but the link's queue pair */
+	struct endpoint e; /* the line's objects and the link's own QP */
 	/* self: of this end, by traffic_add; peer: of the other end, by the
 	 * caller */
 	struct endpoint_address self, peer;

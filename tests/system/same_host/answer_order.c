@@ -140,7 +140,7 @@ static pid_t begin_end(int who, int rounds)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	step_timeout_watch("it did not come in time");
+	step_timeout_watch("not all rounds ended in time");
 	step_timeout_step(who ? "the process that answers"
 			      : "the process that asks",
 			  PATIENCE_S);
