@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stock OpenSM and InfiniBand diagnostics on an emulated subnet."""
+"""Tests stock OpenSM and InfiniBand diagnostics on an emulated subnet."""
 
 import contextlib
 import glob
@@ -38,7 +38,8 @@ Hca 2 "Hca2"
 Hca 1 "Hca3"
 [1] "Switch2"[1]
 """
-# As ibnetdiscover prints it: GUIDs, descriptions, LIDs, rates.
+# A subnet in the format that ibnetdiscover prints, with GUIDs, descriptions, LIDs
+# and rates.
 DISCOVERED = """
 vendid=0x2c9
 devid=0xb924
@@ -71,7 +72,7 @@ def fabric_argv(*words):
 
 
 class Fabric:
-    """A running fabric; host() runs a program on a host of it."""
+    """A running `adverb fabric`.  host() runs a program on one of its hosts."""
 
     def __init__(self, text):
         self.file = t.path("net")
@@ -113,7 +114,8 @@ def manager_env():
 
 @contextlib.contextmanager
 def managed(text=NET, host="Hca1", *more):
-    """A fabric and an OpenSM that has configured it."""
+    """Runs a fabric and an OpenSM, and yields the fabric when OpenSM has
+    configured it."""
     t.need("opensm")
     with fabric(text) as f:
         log = t.path("opensm.log")
@@ -146,13 +148,14 @@ def await_line(path, text, count=1):
 
 
 def without_date(text):
-    """ibnetdiscover's output without the time and the simulator's lines."""
+    """Returns ibnetdiscover's output without the line with the time and without
+    the lines of ibsim."""
     return "\n".join(line for line in text.splitlines()
                      if not line.startswith(("# Topology file", "ibwarn")))
 
 
-# The simulator's sockets have fixed abstract names: it runs in a network
-# namespace of its own.  A client tries until the simulator listens.
+# The sockets of ibsim have fixed abstract names, so ibsim runs in a network namespace
+# of its own.  The client program is repeated until ibsim listens.
 ON_IBSIM = """
 cd "$1" && ibsim -s -n "$2" >ibsim.log 2>&1 & simulator=$!
 export SIM_HOST=$3 LD_PRELOAD=$4
@@ -167,7 +170,7 @@ cat said
 
 
 def ibsim_output(text, host, program):
-    """What a program prints on ibsim."""
+    """Runs a program on ibsim.  Returns its output."""
     t.need("ibsim")
     places = glob.glob("/usr/lib/*/umad2sim/libumad2sim.so") + [
         os.path.join(folder, "umad2sim", "libumad2sim.so")
@@ -190,11 +193,10 @@ def same_as_ibsim(text, host):
     def body():
         with fabric(text) as f:
             own = without_date(f.out(host, "ibnetdiscover"))
-            # the ports of the two differ in what is left free
             other = without_date(ibsim_output(text, host, "ibnetdiscover"))
-            expect(own == other, "ibsim says\n%s\nadverb says\n%s" %
+            expect(own == other, "on ibsim it prints\n%s\nand on adverb\n%s" %
                    (other, own))
-            expect("Switch" in own, "no switch in\n" + own)
+            expect("Switch" in own, "there is no switch in\n" + own)
     return body
 
 
@@ -220,12 +222,14 @@ def example_is_read():
 def state_before_manager():
     with fabric() as f:
         said = f.out("Hca1", "ibstat", "advib0", "1")
-        expect("State: Initializing" in said, "no port waits", None)
+        expect("State: Initializing" in said,
+               "the port is not in the state Initializing", None)
         expect("Link layer: InfiniBand" in said, said)
         names = f.out("Hca1", "ibstat", "-l").split()
         expect("advib0" in names, names)
         said = f.host("Hca1", "ibstat", "advib0", "3")
-        expect(said.status != 0, "port 3 of an adapter with 2 ports", said)
+        expect(said.status != 0,
+               "ibstat shows port 3 of an adapter with two ports", said)
 
 
 def ports_become_active():
@@ -308,7 +312,8 @@ def counters():
 
 
 def links_go_down_and_up():
-    """The manager hears by a trap that a link is down, and then up."""
+    """A trap tells the subnet manager that a link is down; later the link comes
+    up again."""
     with managed() as f:
         lid = re.search(r"lid (\d+)", re.search(
             r".*\"Switch2\".*", f.out("Hca1", "ibswitches")).group()).group(1)
@@ -344,7 +349,7 @@ def pings():
 
 
 def hosts_are_given():
-    """Without --host each group gets the next adapter that is free."""
+    """Without --host each group of processes gets the next free adapter."""
     with fabric() as f:
         running = []
         try:

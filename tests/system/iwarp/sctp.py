@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests rdma_cm on iWARP devices over SCTP (ADVERB_SCTP): its tools and perftest
--R over lo, and between two namespaces; strangers, ends and a capture."""
+"""Tests rdma_cm on iWARP devices over SCTP (ADVERB_SCTP): the tools of librdmacm
+and perftest -R over lo, rping between two namespaces, packets of strangers, peers
+that are killed, and a capture."""
 
 import os
 import re
@@ -24,7 +25,7 @@ netlab.enter()
 t = system.Suite(__doc__)
 lab = netlab.Lab(t)
 LO = {"ADVERB_DEVICES": "iwarp:lo", "ADVERB_SCTP": "udp"}
-HERE = "10.1.0.1"  # of lab.interface()
+HERE = "10.1.0.1"  # the address that lab.interface() gives to `here`
 
 TOOLS = (
     (["rping", "-C", "20", "-V"], ""),
@@ -40,7 +41,7 @@ PERFTEST = [[tool, "-n", "200"] for tool in
              "ib_send_bw", "ib_send_lat")]
 SEGMENT, CONTROL = 16, 17  # payload protocol identifiers
 RPING = ["rping", "-s", "-a", "127.0.0.1", "-p", "%", "-C", "3", "-v"]
-# It serves one client after the other.
+# With -P, rping serves many clients.
 RPING_MANY = ["rping", "-s", "-P", "-a", "127.0.0.1", "-p", "%", "-v"]
 
 
@@ -61,14 +62,16 @@ def case(name, body, program):
 
 
 def is_open(port, raw=False):
-    """Whether a UDP socket here has the port, or a raw one is SCTP's."""
+    """Returns whether a UDP socket in `here` has the port, or, with @raw,
+    whether a raw socket has the protocol number @port."""
     with open("/proc/self/net/raw" if raw else "/proc/self/net/udp6") as table:
         return any(line.split()[1].endswith(":%04X" % port)
                    for line in table if ":" in line.split()[1])
 
 
 def start(side, argv, **env):
-    """Starts a program; with CAP_NET_RAW if it sends without UDP."""
+    """Starts a program.  If it sends SCTP without UDP, it keeps the capability
+    CAP_NET_RAW."""
     if env.get("ADVERB_SCTP") != "raw":
         return lab.start(side, argv, **env)
     keeps = ("--bounding-set=-all", "--inh-caps=-all")
@@ -78,7 +81,7 @@ def start(side, argv, **env):
 
 
 class Server:
-    """A program that listens here on a port of its own."""
+    """A program that listens in the namespace `here` on a port of its own."""
 
     def __init__(self, argv, port=None, **env):
         lab.port += 1
@@ -88,7 +91,8 @@ class Server:
             **dict(LO, **env))
         raw = env.get("ADVERB_SCTP") == "raw"
         lab.wait(lambda: is_open(132 if raw else port or self.port, raw) or
-                 self.process.poll() is not None, "nobody listens", HANG)
+                 self.process.poll() is not None, "the server does not listen",
+                 HANG)
 
     def end(self, kill=False):
         if kill and self.process.poll() is None:
@@ -105,8 +109,8 @@ def tools():
     def tool(argv, want):
         r = t.pair(argv, ["--address", "127.0.0.1"], **LO)
         expect_ok(r)
-        expect(want in r.output, "it does not say " + want, r)
-        expect("adverb:" not in r.output, "something is explained", r)
+        expect(want in r.output, "the tool does not print: " + want, r)
+        expect("adverb:" not in r.output, "adverb prints a message", r)
 
     def perftest(argv):
         r = t.pair(argv + ["-R"], ["--address", "127.0.0.1"],
@@ -147,13 +151,15 @@ def refusals():
         r = client_of(9)
         expect(r.status != 0 and "no program listens" in r.output and
                "(SCTP)" in r.output and "RDMA_CM_EVENT_REJECTED" in r.output,
-               "it is not told that no program listens", r)
+               "the client is not rejected, or no message says that no program "
+               "listens", r)
 
     def other_transport():
         s = Server(RPING)
         r = client_of(s.port, ADVERB_SCTP="")
         expect(r.status != 0 and "no program listens" in r.output,
-               "a client of TCP is not told", r)
+               "a client over TCP succeeds, or no message says that no program "
+               "listens", r)
         expect_ok(client_of(s.port))
         s.end()
 
@@ -163,7 +169,8 @@ def refusals():
                              str(s.port)], **LO)
         s.end(kill=True)
         expect(r.status != 0 and "in use by another" in r.output,
-               "the port is not refused", r)
+               "the program succeeds, or no message says that the port is in "
+               "use", r)
 
     def no_library():
         folder = t.path("empty")
@@ -175,13 +182,13 @@ def refusals():
                              "exec rping -s -a 127.0.0.1 -p 7000" % folder],
                     **LO)
         expect(r.status != 0 and "libusrsctp2" in r.output,
-               "it does not say what is missing", r)
+               "the program succeeds, or no message names libusrsctp2", r)
 
     def bad_value():
         r = lab.run("here", ["rping", "-s", "-a", "127.0.0.1", "-p", "7001"],
                     **dict(LO, ADVERB_SCTP="tcp"))
         expect(r.status != 0 and "must be udp, raw or" in r.output,
-               "it does not say what is wrong", r)
+               "the program succeeds, or no message names the right values", r)
 
     case("a connection to a port without a listener is rejected", nobody,
          "rping")
@@ -193,7 +200,8 @@ def refusals():
 
 def strangers():
     def junk():
-        """Datagrams of any kind, forged packets of SCTP among them."""
+        """Random datagrams and forged SCTP packets do not keep a client from
+        being served."""
         s = Server(RPING_MANY)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
             for i in range(20000):
@@ -215,7 +223,7 @@ def strangers():
         return crc ^ 0xffffffff
 
     def flood():
-        """INITs of strangers cost the server no memory."""
+        """INITs of strangers do not make the server's memory grow."""
         s = Server(RPING_MANY)
 
         def resident():
@@ -240,21 +248,22 @@ def strangers():
         served = s.end(kill=True)
         r.output += served.output
         expect_ok(r)
-        expect(grown < 512, "it has grown by %d pages" % grown)
+        expect(grown < 512, "the server has grown by %d pages" % grown)
 
     def packet(port, tag, chunk):
         head = struct.pack(">HHII", 7, port, tag, 0)
         return head[:8] + struct.pack("<I", crc32c(head + chunk)) + chunk
 
     def associate(port):
-        """An association that does not say that it speaks DDP."""
+        """Makes an association without the adaptation indication of DDP.
+        Returns its socket."""
         peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         peer.settimeout(HANG)
         peer.connect(("127.0.0.1", port))
         peer.send(packet(port, 0, struct.pack(">BBHIIHHI", 1, 0, 20, 99, 65536,
                                               1, 1, 5)))
         answer = peer.recv(65536)
-        expect(answer[12] == 2, "it is no INIT ACK")
+        expect(answer[12] == 2, "the server's answer is no INIT ACK")
         tag, at = struct.unpack(">I", answer[16:20])[0], 32
         while struct.unpack(">H", answer[at:at + 2])[0] != 7:
             at += struct.unpack(">H", answer[at + 2:at + 4])[0] + 3 & ~3
@@ -264,7 +273,8 @@ def strangers():
         return peer
 
     def chunks(peer):
-        """The types of the first chunks that have come."""
+        """Returns the type of the first chunk of each packet that comes, up to
+        an ABORT (6) or until no packet comes any more."""
         found = []
         try:
             while True:
@@ -275,8 +285,8 @@ def strangers():
             return found
 
     def other_protocols():
-        """Associations without the indication of DDP end in time, and keep
-        nobody out."""
+        """The server aborts associations without the indication of DDP in time,
+        and serves a client meanwhile."""
         s = Server(RPING_MANY)
         began = time.monotonic()
         peers = [associate(s.port) for _ in range(300)]
@@ -308,7 +318,8 @@ def deaths():
         r = t.finish(pair[1 - victim], HANG)
         t.finish(pair[victim], HANG)
         expect("DISCONNECT" in r.output and r.output.count("ping data") > 3,
-               "the other end is not told", r)
+               "the other end gets no DISCONNECTED, or few pings came before",
+               r)
 
     case("the server is killed", lambda: death(0), "rping")
     case("the client is killed", lambda: death(1), "rping")
@@ -354,7 +365,8 @@ def capture():
         expect({w for row in rows for w in row[2].split(",") if w} <=
                {"1", "True"}, "a message is ordered", r)
         expect({w for row in rows for w in row[3].split(",") if w} ==
-               {"0x00000001"}, "the adaptation indication is another", r)
+               {"0x00000001"}, "the adaptation indication is not that of DDP",
+               r)
         os.unlink(path)
 
     case("tshark finds sessions and segments in a capture", dissected, "rping")
