@@ -96,6 +96,11 @@ bool engine_stream_has_begun(const struct ibt_qp *q)
 	return stream_has_begun(q);
 }
 
+void engine_stream_begin(struct engine *e, struct ibt_qp *q)
+{
+	stream_begin(&e->ibt, q);
+}
+
 bool engine_stream_is_drained(const struct ibt_qp *q)
 {
 	return stream_is_drained(q);

@@ -401,6 +401,9 @@ void engine_stream_end(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 /* May q send: is this side the initiator, or has a valid first FPDU of the peer
  * come?  The caller limits the time of the wait. */
 bool engine_stream_has_begun(const struct ibt_qp *q);
+/* Lets q send, although the peer's first FPDU has not come (stream_begin).
+ * Called when the caller has waited for that FPDU long enough. */
+void engine_stream_begin(struct engine *e, struct ibt_qp *q);
 /* Has engine_stream_tx written all requests that are posted, and all responses
  * and Terminates that are due?  Then the caller may send FIN.  Responses to q's
  * own requests may not have come yet. */

@@ -131,6 +131,10 @@ struct host_stream {
 	/* The connection ends unless the peer's first FPDU comes within this
 	 * time; 0: no limit. */
 	uint64_t ready_within_ns;
+	/* If ready_within_ns is 0: this side sends what was posted when it has
+	 * waited so long for the peer's first FPDU; 0: it waits without limit.
+	 */
+	uint64_t begin_after_ns;
 	/* Reports an event.  Called by any thread, under the progress lock: it
 	 * takes only leaf locks, and calls no function of this header. */
 	void (*news)(void *arg, enum host_stream_news what);

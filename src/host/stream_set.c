@@ -26,8 +26,11 @@ struct stream_socket {
 	struct ibt_qp *q; /* NULL: the connection lingers */
 	uint32_t qpn;
 	int fd;
-	bool is_session;   /* the connection is an association of SCTP */
-	bool is_awaited;   /* the news HOST_STREAM_READY is still due */
+	bool is_session; /* the connection is an association of SCTP */
+	bool is_awaited; /* the news HOST_STREAM_READY is still due */
+	/* At deadline_ns the QP begins to send without the peer's first FPDU,
+	 * and the connection goes on. */
+	bool begins_late;
 	bool is_closing;   /* stream_set_close was called */
 	bool has_finished; /* FIN was sent */
 	bool gets_no_more; /* the peer has sent FIN */
@@ -136,6 +139,19 @@ static void set_deadline(struct stream_set *set, struct stream_socket *s,
 	set->due_ns = bits_min_u64(set->due_ns, deadline_ns);
 }
 
+/* The QP may send: the wait for the peer's first FPDU is over. */
+static void end_wait(struct stream_set *set, struct stream_socket *s,
+		     uint64_t now_ns)
+{
+	bool was_late = s->begins_late;
+
+	s->begins_late = false;
+	if (!s->is_closing)
+		s->deadline_ns = NEVER;
+	else if (was_late)
+		set_deadline(set, s, now_ns + CLOSE_NS);
+}
+
 /* ---- the end of a connection ---- */
 
 static void keep_left(struct stream_set *set, struct stream_socket *s,
@@ -205,6 +221,7 @@ static void linger_socket(struct stream_set *set, struct stream_socket *s,
 	map_remove(&set->by_qpn, s->qpn);
 	make_last(s);
 	s->q = NULL;
+	s->begins_late = false;
 	if (set->got == s)
 		set->got = NULL;
 	finish_sending(set, s);
@@ -417,8 +434,7 @@ static void take_bytes(struct stream_set *set, struct engine *e,
 		engine_stream_rx(e, s->q, set->rx, (uint32_t)result, now_ns);
 	if (s->is_awaited && engine_stream_has_begun(s->q)) {
 		s->is_awaited = false;
-		if (!s->is_closing)
-			s->deadline_ns = NEVER;
+		end_wait(set, s, now_ns);
 		s->news(s->arg, HOST_STREAM_READY);
 	}
 	if (engine_stream_is_over(s->q) && !s->left_bytes)
@@ -603,7 +619,11 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 	}
 	engine_stream_peer(q, peer);
 	s->is_awaited = !engine_stream_has_begun(q);
-	if (s->is_awaited && hs->ready_within_ns)
+	s->begins_late = s->is_awaited && !s->is_session &&
+			 !hs->ready_within_ns && hs->begin_after_ns;
+	if (s->begins_late)
+		set_deadline(set, s, now_ns + hs->begin_after_ns);
+	else if (s->is_awaited && hs->ready_within_ns)
 		set_deadline(set, s, now_ns + hs->ready_within_ns);
 	watch_socket(set, s, EPOLL_CTL_ADD);
 	if (hs->first_bytes) {
@@ -645,7 +665,9 @@ void stream_set_close(struct stream_set *set, struct engine *e, uint32_t qpn,
 	if (!s || s->arg != arg || s->is_closing)
 		return;
 	s->is_closing = true;
-	set_deadline(set, s, now_ns + CLOSE_NS);
+	/* what was posted is sent before the end: end_wait sets the deadline */
+	if (!s->begins_late)
+		set_deadline(set, s, now_ns + CLOSE_NS);
 	engine_stream_ready(e, s->q);
 }
 
@@ -671,7 +693,8 @@ bool stream_set_abort(struct stream_set *set, uint32_t qpn, const void *arg,
 	return true;
 }
 
-/* Ends the connections of a list whose deadline has passed, and lowers
+/* Ends the connections of a list whose deadline has passed, or their wait for
+ * the peer's first FPDU, and lowers
  * set->due_ns to the earliest deadline of the rest. */
 static void end_overdue(struct stream_set *set, struct list *sockets,
 			struct engine *e, uint64_t now_ns)
@@ -681,6 +704,10 @@ static void end_overdue(struct stream_set *set, struct list *sockets,
 	while ((n = list_pop_head(sockets))) {
 		struct stream_socket *s = socket_of(n);
 
+		if (s->deadline_ns <= now_ns && s->begins_late) {
+			end_wait(set, s, now_ns);
+			engine_stream_begin(e, s->q);
+		}
 		if (s->deadline_ns > now_ns) {
 			list_push_tail(&kept, n);
 			set->due_ns = bits_min_u64(set->due_ns, s->deadline_ns);

@@ -89,6 +89,12 @@ bool stream_has_begun(const struct ibt_qp *q)
 	return q->stream->may_send;
 }
 
+void stream_begin(struct ibt *t, struct ibt_qp *q)
+{
+	q->stream->may_send = true;
+	ibt_qp_activate(t, q);
+}
+
 bool stream_is_drained(const struct ibt_qp *q)
 {
 	const struct iwarp_stream *s = q->stream;

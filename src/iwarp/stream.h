@@ -169,7 +169,8 @@ struct iwarp_stream {
 	struct fpdu_tx tx;
 	uint32_t ulpdu_max;  /* stream_config.ulpdu_max */
 	bool has_extensions; /* stream_config.has_extensions */
-	/* This side is the initiator, or the peer's first FPDU has come. */
+	/* This side is the initiator, or the peer's first FPDU has come, or
+	 * stream_begin was called. */
 	bool may_send;
 	/* The next message is a response if one is due: requests and responses
 	 * take turns. */
@@ -203,6 +204,9 @@ bool stream_is_over(const struct ibt_qp *q);
 /* May this side send?  It may if it is the initiator, or if the peer's first
  * FPDU has come. */
 bool stream_has_begun(const struct ibt_qp *q);
+/* Lets this side send, although the peer's first FPDU has not come: against RFC
+ * 5044 7.1.2, for a peer that waits for this side. */
+void stream_begin(struct ibt *t, struct ibt_qp *q);
 /* Are all posted requests and all due responses sent?  Also true when nothing
  * more will be sent, because q is in ERR or the stream is over. */
 bool stream_is_drained(const struct ibt_qp *q);

@@ -14,12 +14,17 @@
 #include <string.h>
 
 #include "iwarp/stream.h"
+#include "log/env.h"
 #include "util/bits.h"
 #include "verbs/iwarp.h"
 
 /* How long the responder waits for the initiator's first FPDU in the
  * peer-to-peer model. */
 #define READY_NS 10000000000
+/* In the client-server model the responder waits so long, and then sends what
+ * its program has posted.  Programs whose server speaks first run on adapters
+ * that do not wait, as the kernel's siw. */
+#define BEGIN_NS 500000000
 
 /* ---- events ---- */
 
@@ -129,6 +134,7 @@ int r_iw_open(struct r_iw *iw)
 	int err;
 
 	s.ready_within_ns = awaits_peer ? READY_NS : 0;
+	s.begin_after_ns = env_is_on("ADVERB_STRICT") ? 0 : BEGIN_NS;
 	s.early = iw->start->mpa.early;
 	s.early_bytes = iw->start->mpa.early_bytes;
 	memcpy(s.peer, iw->id->path.peer, sizeof(s.peer));

@@ -164,6 +164,25 @@ static void a_responder_sends_nothing_before_it_has_received(void **state)
 	joined_part(&j);
 }
 
+/* The peer waits for this side, although it should be the first to send. */
+static void a_responder_may_begin_without_the_peer(void **state)
+{
+	struct joined j;
+
+	joined_plain(&j);
+	two_hcas_fill(j.d, 1, 0, 10);
+	two_hcas_send(j.d, 1, HCA_WR_RDMA_WRITE, 0, 10, 100);
+	two_hcas_post(j.d, 1);
+	joined_run(&j);
+	joined_idle(&j, 1);
+	engine_stream_begin(j.d->side[1].engine, j.d->side[1].side);
+	joined_run(&j);
+	joined_done(&j, 1, HCA_SUCCESS);
+	joined_same(&j, 100, 0, 10);
+	joined_exchange(&j, 100);
+	joined_part(&j);
+}
+
 /* RFC 6581 9.2: each kind of ready-to-receive message lets the responder send,
  * and none needs an access right. */
 static void each_ready_to_receive_lets_the_responder_send(void **state)
@@ -285,6 +304,7 @@ int main(void)
 		cmocka_unit_test(requests_complete_in_order),
 		cmocka_unit_test(
 			a_responder_sends_nothing_before_it_has_received),
+		cmocka_unit_test(a_responder_may_begin_without_the_peer),
 		cmocka_unit_test(each_ready_to_receive_lets_the_responder_send),
 		cmocka_unit_test(a_ready_to_receive_by_send_takes_no_receive),
 		cmocka_unit_test(a_stream_is_drained_when_all_is_sent),

@@ -360,6 +360,21 @@ def played_clients():
         expect("CONNECT_ERROR" in r.output,
                "the server gets no CONNECT_ERROR", r)
 
+    def server_first():
+        """A server that speaks first, and a peer that waits for it: revision 1
+        has the model of client and server alone."""
+        s = Server(["ucmatose", "-b", "127.0.0.1", "-p", "%", "-c", "1", "-C",
+                    "1"])
+        peer = s.connect()
+        peer.sendall(frame(REQUEST, CRC, 1, b""))
+        expect(read_frame(peer)[:3] == (REPLY, CRC, 1), "there is no reply")
+        fpdu = read_exactly(peer, 8)
+        # an untagged, last DDP segment of RDMAP's SEND
+        expect(fpdu[2] & 0xc0 == 0x40 and fpdu[3] & 0xf == 3,
+               "the FPDU is no SEND: " + fpdu.hex())
+        peer.close()
+        s.end()
+
     def strangers():
         """The server closes connections that do not start MPA in time, and
         serves other connections meanwhile."""
@@ -414,6 +429,8 @@ def played_clients():
 
     case("the reply to a request", accepted, "rping")
     case("an accepted peer sends nothing", mute, "rping")
+    case("a server speaks first to a peer that waits", server_first,
+         "ucmatose")
     case("junk, silence and a byte a second", strangers, "rping")
     case("300 connections without a request", flood, "rping")
     case("a server without descriptors serves later", few_descriptors, "rping")

@@ -615,6 +615,37 @@ static void meet_silence(void)
 	close_ends(x, 2);
 }
 
+/* An initiator that waits for the responder, against RFC 5044 7.1.2: the
+ * responder begins after a while, and both go on. */
+static void meet_waiting_peer(void)
+{
+	struct stream_config c[2] = {config_of(false), config_of(true)};
+	struct end x[2];
+	int fd[2];
+
+	connect_pair(fd);
+	for (int i = 0; i < 2; i++) {
+		struct host_stream s = {.fd = fd[i],
+					.config = &c[i],
+					.news = hear,
+					.begin_after_ns = 50000000,
+					.arg = &x[i]};
+
+		c[i].rtr = 0;
+		open_end(&x[i]);
+		NEED(!calls->open(x[i].e.ctx, x[i].e.qp->qp_num, &s));
+	}
+	post_receive(&x[0], x[0].e.mr, 64);
+	post(&x[1], IBV_WR_SEND, x[1].e.mr, 64, &x[0], NULL);
+	EXPECT(completes(&x[0], IBV_WC_SUCCESS) && !x[1].ready);
+	EXPECT(completes(&x[1], IBV_WC_SUCCESS));
+	post_receive(&x[1], x[1].e.mr, 64);
+	post(&x[0], IBV_WR_SEND, x[0].e.mr, 64, &x[1], NULL);
+	EXPECT(completes(&x[1], IBV_WC_SUCCESS));
+	EXPECT(await_news(&x[1].ready) && !x[0].ended && !x[1].ended);
+	close_ends(x, 2);
+}
+
 /* A child of fork has a copy of the socket, and yet the peer sees the end of
  * the connection. */
 static void end_beside_a_child(void)
@@ -782,6 +813,7 @@ int main(void)
 	check_run("junk is answered by a Terminate and FIN", meet_junk);
 	check_run("junk as the first FPDU is answered by FIN", meet_junk_first);
 	check_run("a peer whose first FPDU never comes", meet_silence);
+	check_run("a peer that waits for the responder", meet_waiting_peer);
 	check_run("an end while a child of fork has a copy",
 		  end_beside_a_child);
 	check_run("bytes before the first FPDU", send_first_bytes);
