@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs the client and the server of a program, one on adverb on this host, and
-the other on rxe in the guest."""
+"""The client and the server of a program: one on adverb here, one on the
+kernel's software RDMA in the guest."""
 
 import os
 import re
@@ -18,15 +18,30 @@ NEVER = 31  # the exponent of an ACK timeout of 2.4 hours
 COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
 
 
+class Peer:
+    """A driver of the guest, its device, and what stands against it here."""
+
+    def __init__(self, name, **environment):
+        self.name = name
+        self.theirs = name + "0"
+        self.ours = "iw0" if environment else "adv0"
+        self.environment = environment
+        self.directions = ("to " + name, "from " + name)
+
+
+RXE = Peer("rxe")
+SIW = Peer("siw", ADVERB_DEVICES="iwarp:lab0")
+
+
 class Both:
     """The status and the output of both ends of a program."""
 
     def __init__(self, ours, theirs, client, seen=""):
         self.status = ours.status or theirs[0]
         self.our_status, self.their_status = ours.status, theirs[0]
-        self.ours = ours.output
+        self.ours, self.theirs = ours.output, theirs[1]
         self.client = client
-        self.output = "--- adverb\n%s\n--- rxe\n%s%s" % (
+        self.output = "--- adverb\n%s\n--- the guest\n%s%s" % (
             ours.output, theirs[1], seen)
 
     def lines(self, _side):
@@ -50,14 +65,15 @@ def wait_here(process, is_so):
 
 
 class Ends:
-    def __init__(self, suite, vm):
+    def __init__(self, suite, vm, peer=RXE):
         self.t = suite
         self.vm = vm
+        self.peer = peer
         self.mtu = 1500
         self.ports = iter(range(20000, 60000))
         # The GID indices of the IPv4 and of the IPv6 address at each end.
         self.index = {"here": ["1", "1"], "there": ["1", "1"]}
-        if vm:
+        if vm and peer is RXE:
             self.index = {
                 "here": self.gids(suite.run(
                     [suite.adverb, "run", "--", "ibv_devinfo", "-v"]).output,
@@ -69,6 +85,9 @@ class Ends:
         return [re.search(r"GID\[ *(\d+)\]:\s+(?:::ffff:)?%s,? RoCE v2" %
                           re.escape(address), text)[1]
                 for address in addresses]
+
+    def environment(self, **env):
+        return self.t.environment(**dict(self.peer.environment, **env))
 
     def counters(self):
         _, text = self.vm.run("cd %s && grep . *" % COUNTERS)
@@ -93,16 +112,15 @@ class Ends:
         return "--- dropped\n" + "\n".join(said)
 
     def seen(self, status):
-        """Returns a text with rxe's state if our end failed with @status, else
-        "".  It must be called while rxe's end still runs.
+        """If our end failed with @status: their state, while their end lives.
 
-        A program that waits for its memory to change does not see an error of
-        its queue pair: only rxe's state shows it."""
+        A program that waits for its memory to change sees no error of its
+        queue pair: only the state of the queue pair shows that error."""
         if not status:
             return ""
-        _, text = self.vm.run("rdma res show qp; dmesg | tail -n 10; "
-                              "cd %s && grep . *" % COUNTERS)
-        return "\n--- rxe's queue pairs, the guest's log, rxe's counters\n" + \
+        more = "cd %s && grep . *" % COUNTERS if self.peer is RXE else "true"
+        _, text = self.vm.run("rdma res show qp; dmesg | tail -n 10; " + more)
+        return "\n--- their queue pairs, the guest's log, rxe's counters\n" + \
             text + self.dropped()
 
     def expect_clean(self, before, r, but=()):
@@ -139,9 +157,10 @@ class Ends:
         # perftest compares two clocks, and reports no result if it loses its
         # processor between the readings; with -F it always reports a result.
         rest += ["-F"] if name.startswith("ib_") else []
-        return [name, "-d", "adv0" if side == "here" else "rxe0",
-                "-g" if "pingpong" in name else "-x",
-                self.index[side][six], *rest]
+        index = ["-g" if "pingpong" in name else "-x", self.index[side][six]]
+        return [name, "-d",
+                self.peer.ours if side == "here" else self.peer.theirs,
+                *(index if self.peer is RXE else []), *rest]
 
     def here(self, argv):
         return [self.t.adverb, "run", "--", *argv]
@@ -182,8 +201,8 @@ class Ends:
             line = "PACE_TIMEOUT=%d %s" % (timeout, line)
             env = {"LD_PRELOAD": PACE, "PACE_TIMEOUT": str(timeout), **env}
         ours = self.here(self.words("here", argv, six))
-        env = self.t.environment(**env)
-        if direction == "to rxe":
+        env = self.environment(**env)
+        if direction == self.peer.directions[0]:
             theirs = self.vm.start(line)
             self.port_there(port, theirs)
             r = self.t.finish(self.t.start([*ours, THERE], env=env), HANG)
@@ -213,31 +232,32 @@ class Ends:
         Returns its process."""
         ready, theirs = os.pipe()
         process = self.t.start(self.here(argv), pass_fds=[theirs],
-                               env=self.t.environment(
+                               env=self.environment(
                                    ADVERB_READY_FD=str(theirs), **env))
         os.close(theirs)
         os.read(ready, 1)
         process.ready = open(ready)  # keep the pipe for a later rdma_listen
         return process
 
-    def cm(self, server, client, direction, six=False, stays=False):
-        """Runs a tool of rdma_cm; %(at)s in both command lines stands for the
-        server's address.  Returns a Both.
+    def cm(self, server, client, direction, six=False, stays=False, **env):
+        """Runs a tool of rdma_cm; the server's address is put into both lines.
 
-        @stays: the server serves until it is killed."""
-        if direction == "to rxe":
+        A server that @stays serves until it is killed."""
+        if direction == self.peer.directions[0]:
             at = {"at": THERE6 if six else THERE}
             self.listener_there(False)
             theirs = self.vm.start(" ".join(server) % at)
             self.listener_there(True)
-            ours = self.t.run(self.here([w % at for w in client]))
+            ours = self.t.finish(self.t.start(
+                self.here([w % at for w in client]),
+                env=self.environment(**env)), HANG)
             if stays:
                 theirs.end()
                 return Both(ours, (0, ""), ours.output)
             return Both(ours, theirs.wait(HANG if ours.status == 0 else 5),
                         ours.output)
         at = {"at": HERE6 if six else HERE}
-        process = self.listener_here([w % at for w in server])
+        process = self.listener_here([w % at for w in server], **env)
         theirs = self.vm.start(" ".join(client) % at)
         if stays:
             status = theirs.wait(HANG)
@@ -248,28 +268,28 @@ class Ends:
         self.watch(process, theirs)
         return self.end(process, theirs)
 
-    def perftest_cm(self, argv, direction):
-        """Runs perftest -R.  Its server listens twice, the second time only
-        after it has told the client to connect, so pace.c holds the client
-        until then.  Without pace.c, the client would retry for only a second.
-        Returns a Both."""
+    def perftest_cm(self, argv, direction, six=False, **more):
+        """Runs perftest -R.  Its server listens twice, and the second time
+        only after it has told the client to connect: pace.c holds the client
+        until then.  The client itself retries, but for a second only."""
         port = next(self.ports)
         argv = [*argv, "-R", "-p", str(port)]
         there = "/tmp/%d" % port
         line = "LD_PRELOAD=/pace.so PACE=%s %s" % (
-            there, " ".join(self.words("there", argv, False)))
+            there, " ".join(self.words("there", argv, six)))
         here = self.t.path(str(port))
-        env = {"LD_PRELOAD": PACE, "PACE": here}
-        ours = self.words("here", argv, False)
+        env = {"LD_PRELOAD": PACE, "PACE": here, **more}
+        ours = self.words("here", argv, six)
         self.vm.run("touch " + there)
         with open(here, "w"):
             pass
-        if direction == "to rxe":
+        if direction == self.peer.directions[0]:
             self.listener_there(False)
             theirs = self.vm.start(line)
             self.listener_there(True)
-            process = self.t.start(self.here([*ours, THERE]),
-                                   env=self.t.environment(**env))
+            process = self.t.start(
+                self.here([*ours, THERE6 if six else THERE]),
+                env=self.environment(**env))
             self.wait_there("[ -e %s.listens ]" % there)
             with open(here + ".connect", "w"):
                 pass
@@ -277,7 +297,7 @@ class Ends:
             return Both(r, theirs.wait(HANG if r.status == 0 else 5),
                         r.output)
         process = self.listener_here(ours, **env)
-        theirs = self.vm.start(line + " " + HERE)
+        theirs = self.vm.start(line + " " + (HERE6 if six else HERE))
         wait_here(process, lambda: os.path.exists(here + ".listens"))
         self.vm.run("touch %s.connect" % there)
         self.watch(process, theirs)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs a command on this host while a guest with the kernel's Soft-RoCE is its
-peer.
+"""Runs a command on this host while a guest with the kernel's Soft-RoCE, or its
+software iWARP (siw), is its peer.
 
-    guest.py [--mtu N] -- COMMAND...   boots the guest, runs COMMAND on this
-                                       host, ends the guest
+    guest.py [--mtu N] [--siw] -- COMMAND...   boots the guest, runs COMMAND on
+                                               this host, ends the guest
 
 The network namespace of this process gets a tap with 10.77.0.1 and fd77::1; the
 guest has 10.77.0.2 and fd77::2.  A user who runs guest.py by hand gets a new
@@ -51,6 +51,15 @@ def missing():
     if not TC:
         return "tc (iproute2) is not installed"
     return ""
+
+
+def missing_siw():
+    """Returns why the guest has no siw, or ""."""
+    try:
+        with open(os.path.join(WORK, "no-siw")) as why:
+            return "the guest has no siw: " + why.read().strip()
+    except FileNotFoundError:
+        return ""
 
 
 def ip(*words):
@@ -107,7 +116,8 @@ class Command:
 
 
 class Guest:
-    def __init__(self, mtu=1500):
+    def __init__(self, mtu=1500, rdma="rxe"):
+        self.rdma = rdma
         self.tmp = tempfile.TemporaryDirectory(prefix="adverb-guest-")
         self.console = os.path.join(self.tmp.name, "console")
         self.machine = None
@@ -159,8 +169,8 @@ class Guest:
              "-initrd", os.path.join(WORK, "initramfs"),
              "-append", "console=ttyS0 quiet panic=-1 net.ifnames=0 "
              "mitigations=off nokaslr tsc=reliable no_timer_check "
-             "tsc_early_khz=%d random.trust_cpu=on lab.ip=%s lab.mtu=%d" %
-             (int(tsc), THERE, mtu),
+             "tsc_early_khz=%d random.trust_cpu=on lab.ip=%s lab.mtu=%d "
+             "lab.rdma=%s" % (int(tsc), THERE, mtu, self.rdma),
              "-netdev", "tap,id=n0,ifname=lab0,script=no,downscript=no",
              "-device", "virtio-net-pci,netdev=n0,host_mtu=9000,romfile=,"
              "mac=" + MAC_THERE,
@@ -211,6 +221,7 @@ def main():
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     arg.add_argument("--mtu", type=int, default=1500)
+    arg.add_argument("--siw", action="store_true")
     arg.add_argument("command", nargs="+")
     options = arg.parse_args()
     if missing():
@@ -218,7 +229,7 @@ def main():
     if "ADVERB_INTEROP" not in os.environ:
         os.execvpe("unshare", ["unshare", "-Urn", sys.executable, *sys.argv],
                    dict(os.environ, ADVERB_INTEROP="1"))
-    guest = Guest(options.mtu)
+    guest = Guest(options.mtu, "siw" if options.siw else "rxe")
     try:
         status = subprocess.run(
             options.command, check=False,

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 
 import guest
 import netlab
-from ends import NEVER, Ends, listens, wait_here
+from ends import NEVER, RXE, Ends, listens, wait_here
 from guest import HERE, THERE
 from perftest_check import check_capture, check_rows
 import system
@@ -30,7 +30,7 @@ netlab.enter()
 t = system.Suite(__doc__)
 full = t.options.full
 
-DIRECTIONS = ("to rxe", "from rxe")
+DIRECTIONS = RXE.directions
 
 
 def tool(argv, what="", clean=True, capture=False, six=False,
