@@ -101,6 +101,11 @@ void engine_stream_begin(struct engine *e, struct ibt_qp *q)
 	stream_begin(&e->ibt, q);
 }
 
+void engine_stream_nudge(struct engine *e, struct ibt_qp *q)
+{
+	stream_nudge(&e->ibt, q);
+}
+
 bool engine_stream_is_drained(const struct ibt_qp *q)
 {
 	return stream_is_drained(q);

@@ -404,6 +404,9 @@ bool engine_stream_has_begun(const struct ibt_qp *q);
 /* Lets q send, although the peer's first FPDU has not come (stream_begin).
  * Called when the caller has waited for that FPDU long enough. */
 void engine_stream_begin(struct engine *e, struct ibt_qp *q);
+/* Sends a WRITE without bytes (stream_nudge).  Called when the peer has sent
+ * nothing for a while. */
+void engine_stream_nudge(struct engine *e, struct ibt_qp *q);
 /* Has engine_stream_tx written all requests that are posted, and all responses
  * and Terminates that are due?  Then the caller may send FIN.  Responses to q's
  * own requests may not have come yet. */

@@ -18,6 +18,7 @@
 #define DRAIN_MS    20		/* one wait for room in stream_set_drain */
 #define DRAIN_STEPS 100		/* waits of one stream_set_drain */
 #define NEVER	    UINT64_MAX
+#define NUDGES	    4
 #define MESSAGES    32 /* of an association, in a turn */
 #define LINGERS	    0  /* epoll data of lingering sockets; no QPN is 0 */
 
@@ -31,6 +32,10 @@ struct stream_socket {
 	/* At deadline_ns the QP begins to send without the peer's first FPDU,
 	 * and the connection goes on. */
 	bool begins_late;
+	/* At deadline_ns the peer gets a WRITE without bytes; so many are left.
+	 * nudge_ns: the time until the next one, twice that before. */
+	uint8_t nudges;
+	uint64_t nudge_ns;
 	bool is_closing;   /* stream_set_close was called */
 	bool has_finished; /* FIN was sent */
 	bool gets_no_more; /* the peer has sent FIN */
@@ -146,10 +151,23 @@ static void end_wait(struct stream_set *set, struct stream_socket *s,
 	bool was_late = s->begins_late;
 
 	s->begins_late = false;
+	s->nudges = 0;
 	if (!s->is_closing)
 		s->deadline_ns = NEVER;
 	else if (was_late)
 		set_deadline(set, s, now_ns + CLOSE_NS);
+}
+
+/* The peer has sent nothing yet: perhaps it has not noticed what it got. */
+static void nudge_peer(struct stream_set *set, struct stream_socket *s,
+		       struct engine *e, uint64_t now_ns)
+{
+	engine_stream_nudge(e, s->q);
+	s->nudges--;
+	s->nudge_ns *= 2;
+	s->deadline_ns = NEVER;
+	if (s->nudges)
+		set_deadline(set, s, now_ns + s->nudge_ns);
 }
 
 /* ---- the end of a connection ---- */
@@ -222,6 +240,7 @@ static void linger_socket(struct stream_set *set, struct stream_socket *s,
 	make_last(s);
 	s->q = NULL;
 	s->begins_late = false;
+	s->nudges = 0;
 	if (set->got == s)
 		set->got = NULL;
 	finish_sending(set, s);
@@ -432,6 +451,8 @@ static void take_bytes(struct stream_set *set, struct engine *e,
 	}
 	if (!s->is_session)
 		engine_stream_rx(e, s->q, set->rx, (uint32_t)result, now_ns);
+	if (s->nudges)
+		end_wait(set, s, now_ns);
 	if (s->is_awaited && engine_stream_has_begun(s->q)) {
 		s->is_awaited = false;
 		end_wait(set, s, now_ns);
@@ -625,6 +646,11 @@ int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		set_deadline(set, s, now_ns + hs->begin_after_ns);
 	else if (s->is_awaited && hs->ready_within_ns)
 		set_deadline(set, s, now_ns + hs->ready_within_ns);
+	if (!s->is_awaited && !s->is_session && hs->nudge_after_ns) {
+		s->nudges = NUDGES;
+		s->nudge_ns = hs->nudge_after_ns;
+		set_deadline(set, s, now_ns + s->nudge_ns);
+	}
 	watch_socket(set, s, EPOLL_CTL_ADD);
 	if (hs->first_bytes) {
 		keep_left(set, s, hs->first, hs->first_bytes);
@@ -665,6 +691,7 @@ void stream_set_close(struct stream_set *set, struct engine *e, uint32_t qpn,
 	if (!s || s->arg != arg || s->is_closing)
 		return;
 	s->is_closing = true;
+	s->nudges = 0;
 	/* what was posted is sent before the end: end_wait sets the deadline */
 	if (!s->begins_late)
 		set_deadline(set, s, now_ns + CLOSE_NS);
@@ -694,8 +721,8 @@ bool stream_set_abort(struct stream_set *set, uint32_t qpn, const void *arg,
 }
 
 /* Ends the connections of a list whose deadline has passed, or their wait for
- * the peer's first FPDU, and lowers
- * set->due_ns to the earliest deadline of the rest. */
+ * the peer's first FPDU, and lowers set->due_ns to the earliest deadline of the
+ * rest. */
 static void end_overdue(struct stream_set *set, struct list *sockets,
 			struct engine *e, uint64_t now_ns)
 {
@@ -708,6 +735,8 @@ static void end_overdue(struct stream_set *set, struct list *sockets,
 			end_wait(set, s, now_ns);
 			engine_stream_begin(e, s->q);
 		}
+		if (s->deadline_ns <= now_ns && s->nudges)
+			nudge_peer(set, s, e, now_ns);
 		if (s->deadline_ns > now_ns) {
 			list_push_tail(&kept, n);
 			set->due_ns = bits_min_u64(set->due_ns, s->deadline_ns);

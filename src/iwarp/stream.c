@@ -95,6 +95,17 @@ void stream_begin(struct ibt *t, struct ibt_qp *q)
 	ibt_qp_activate(t, q);
 }
 
+void stream_nudge(struct ibt *t, struct ibt_qp *q)
+{
+	struct iwarp_stream *s = q->stream;
+
+	if (s->phase != STREAM_OPEN || q->qp->state != HCA_QP_RTS ||
+	    s->out.is_begun || s->in.in_response || s->out.rtr)
+		return;
+	s->out.rtr = MPA_RTR_WRITE;
+	ibt_qp_activate(t, q);
+}
+
 bool stream_is_drained(const struct ibt_qp *q)
 {
 	const struct iwarp_stream *s = q->stream;

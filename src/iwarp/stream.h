@@ -207,6 +207,9 @@ bool stream_has_begun(const struct ibt_qp *q);
 /* Lets this side send, although the peer's first FPDU has not come: against RFC
  * 5044 7.1.2, for a peer that waits for this side. */
 void stream_begin(struct ibt *t, struct ibt_qp *q);
+/* Sends a WRITE without bytes, which changes nothing at the peer, if no message
+ * is being sent: for a peer that has not noticed the FPDUs that it has. */
+void stream_nudge(struct ibt *t, struct ibt_qp *q);
 /* Are all posted requests and all due responses sent?  Also true when nothing
  * more will be sent, because q is in ERR or the stream is over. */
 bool stream_is_drained(const struct ibt_qp *q);

@@ -25,6 +25,11 @@
  * its program has posted.  Programs whose server speaks first run on adapters
  * that do not wait, as the kernel's siw. */
 #define BEGIN_NS 500000000
+/* How long the initiator waits for an FPDU of the peer before it sends the
+ * first WRITE without bytes: a responder may have got the ready-to-receive
+ * message before it looked for it, as the kernel's siw, and then finds it with
+ * the next bytes. */
+#define NUDGE_NS 200000000
 
 /* ---- events ---- */
 
@@ -134,7 +139,10 @@ int r_iw_open(struct r_iw *iw)
 	int err;
 
 	s.ready_within_ns = awaits_peer ? READY_NS : 0;
-	s.begin_after_ns = env_is_on("ADVERB_STRICT") ? 0 : BEGIN_NS;
+	if (!env_is_on("ADVERB_STRICT")) {
+		s.begin_after_ns = BEGIN_NS;
+		s.nudge_after_ns = NUDGE_NS;
+	}
 	s.early = iw->start->mpa.early;
 	s.early_bytes = iw->start->mpa.early_bytes;
 	memcpy(s.peer, iw->id->path.peer, sizeof(s.peer));

@@ -183,9 +183,25 @@ static void a_responder_may_begin_without_the_peer(void **state)
 	joined_part(&j);
 }
 
-/* RFC 6581 9.2: each kind of ready-to-receive message lets the responder send,
- * and none needs an access right. */
-static void each_ready_to_receive_lets_the_responder_send(void **state)
+/* A WRITE without bytes changes nothing, and comes between messages alone. */
+static void a_nudge_is_a_write_without_bytes(void **state)
+{
+	struct joined j;
+
+	joined_plain(&j);
+	engine_stream_nudge(j.d->side[0].engine, j.d->side[0].side);
+	joined_fill(&j, 0);
+	assert_int_equal(j.pipe[0].head, 2 + 14 + 4);
+	joined_run(&j);
+	joined_idle(&j, 0);
+	joined_idle(&j, 1);
+	assert_true(engine_stream_has_begun(j.d->side[1].side));
+	joined_exchange(&j, 5000);
+	joined_part(&j);
+}
+
+/* RFC 6581 9.2: each kind lets the responder send; none needs a right. */
+static void each_ready_to_receive_opens_the_way(void **state)
 {
 	for (uint32_t rtr = MPA_RTR_SEND; rtr <= MPA_RTR_READ; rtr <<= 1) {
 		struct stream_config c = joined_config;
@@ -305,7 +321,8 @@ int main(void)
 		cmocka_unit_test(
 			a_responder_sends_nothing_before_it_has_received),
 		cmocka_unit_test(a_responder_may_begin_without_the_peer),
-		cmocka_unit_test(each_ready_to_receive_lets_the_responder_send),
+		cmocka_unit_test(a_nudge_is_a_write_without_bytes),
+		cmocka_unit_test(each_ready_to_receive_opens_the_way),
 		cmocka_unit_test(a_ready_to_receive_by_send_takes_no_receive),
 		cmocka_unit_test(a_stream_is_drained_when_all_is_sent),
 		cmocka_unit_test(
