@@ -312,6 +312,21 @@ def played_servers():
         expect(r.status != 0 and "MPA cannot begin" in r.output,
                "the client succeeds, or prints no reason", r)
 
+    def nudge():
+        """A peer that accepts and then sends nothing gets the empty WRITE of
+        the ready-to-receive message again, behind the program's SEND."""
+        def play(listener):
+            s = accept(listener)
+            read_frame(s)
+            s.sendall(frame(REPLY, CRC | ENHANCED, 2, struct.pack(
+                ">HH", PEER_TO_PEER | 1, 0x8000 | 1)))
+            for opcode, size in (0, 20), (3, 40), (0, 20), (0, 20):
+                fpdu = read_exactly(s, size)
+                expect(fpdu[3] & 0xf == opcode, "the FPDU is another: " +
+                       fpdu.hex())
+            s.close()
+        played(play)
+
     def silence():
         def play(listener):
             s = accept(listener)
@@ -328,6 +343,7 @@ def played_servers():
     case("a peer that will send too many READs gets a Terminate", greedy,
          "rping")
     case("a peer answers junk", junk, "rping")
+    case("a peer that stays silent gets an empty WRITE again", nudge, "rping")
     case("a peer that does not answer is given up", silence, "rping")
 
 
