@@ -135,8 +135,8 @@ struct host_stream {
 	 * waited so long for the peer's first FPDU; 0: it waits without limit.
 	 */
 	uint64_t begin_after_ns;
-	/* The initiator's: while the peer has sent nothing, WRITEs without bytes
-	 * are sent, the first after so long, four at most; 0: none. */
+	/* The initiator's: while the peer has sent nothing, WRITEs without
+	 * bytes are sent, the first after so long, four at most; 0: none. */
 	uint64_t nudge_after_ns;
 	/* Reports an event.  Called by any thread, under the progress lock: it
 	 * takes only leaf locks, and calls no function of this header. */

@@ -182,9 +182,24 @@ def perftest_alone(argv):
     return both_there([line], [line, "%(at)s"])
 
 
+# perftest's server closes the connection when it has the client's last SEND.  If
+# the FIN comes while siw has yet to complete that SEND, siw fails it (siw.md).
+LATE_SEND = ["Bad wc status 2", "Unable to write to socket/rdma_cm",
+             "Failed to close connection between server and client"]
+
+
+def forgive_late_send(r):
+    said = [line.strip() for line in r.client.splitlines() if line.strip()]
+    if r.our_status == 0 and said[-3:] == LATE_SEND:
+        r.status = 0
+        t.note("siw fails its last SEND")
+
+
 def perftest(argv, **starts):
     def body(direction, env):
         r = ends.perftest_cm(argv, direction, **env)
+        if direction == FROM:
+            forgive_late_send(r)
         expect_ok(r)
         check_rows(r)
     case(" ".join(argv) + " -R", body, argv[0], lambda: perftest_alone(argv),
