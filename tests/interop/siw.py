@@ -105,18 +105,25 @@ def both_there(server, client, six=False):
 LATE_THREAD = "rdma_get_cm_event: Bad file descriptor"
 
 
-def forgive_late_thread(r):
-    said = [line for line in r.client.splitlines() if line.strip()]
-    if r.their_status == 255 and \
+def forgive_rping(r, direction):
+    """Forgives what rping and siw do wrong after the last ping."""
+    said = [line for line in r.theirs.splitlines() if line.strip()]
+    if direction == FROM and r.their_status == 255 and \
             said == ["client DISCONNECT EVENT...", LATE_THREAD]:
         r.status = r.our_status
+    # The peer had the server's last SEND, and closed the connection, before
+    # siw's ibv_post_send returned: that fails then (siw.md).
+    if direction == TO and said[:2] == ["post send error -1",
+                                        "rping server failed: -1"]:
+        r.status = r.our_status
+        t.note("siw fails its last post")
 
 
 def tool(server, client, want="", six=False, stays=False, **starts):
     def body(direction, env):
         r = ends.cm(server, client, direction, six, stays, **env)
-        if client[0] == "rping" and direction == FROM:
-            forgive_late_thread(r)
+        if client[0] == "rping":
+            forgive_rping(r, direction)
         expect_ok(r)
         expect(want in r.client, "it does not say " + want, r)
     case(" ".join(client[:-1]) + (" over IPv6" if six else ""), body,
@@ -278,8 +285,7 @@ def start_once(direction, env, agreed):
         r = ends.cm(*RPING, direction, **env)
     finally:
         sniffer.stop()
-    if direction == FROM:
-        forgive_late_thread(r)
+    forgive_rping(r, direction)
     expect_ok(r)
     flags, revision, private = sniffer.startup(sniff.REPLY)
     is_peer_to_peer = bool(flags & sniff.ENHANCED and
@@ -311,10 +317,10 @@ def starts():
 
 def refused(name, parameters, mpa, want):
     """A start on which the two cannot agree ends both ends in time."""
-    for direction in DIRECTIONS:
+    for direction in want:
         def body(direction=direction):
             siw.use(parameters)
-            r = ends.cm(*RPING, direction, ADVERB_MPA=mpa)
+            r = ends.cm(*RPING, direction, **{"ADVERB_MPA": mpa} if mpa else {})
             expect(r.status not in (0, 124), "it connects, or hangs", r)
             expect(want[direction] in r.output,
                    "it does not say " + want[direction], r)
@@ -330,7 +336,7 @@ def refusals():
             "markers", {TO: "rejects the connection",
                         FROM: "RDMA_CM_EVENT_REJECTED"})
     refused("siw by revision 2, adverb with revision 1 alone: no connection",
-            "", "rev1,nocrc", {TO: "", FROM: "RDMA_CM_EVENT_REJECTED"})
+            "", "rev1", {FROM: "RDMA_CM_EVENT_REJECTED"})
 
 
 # ---- both ends of a connection, by guest/ends.c ----
@@ -376,12 +382,12 @@ def on_bad_link(body):
 
 
 def explained(body):
-    """Our client's READ fails by the status that siw's Terminate says."""
+    """Our client is told why its READ fails."""
     def run(direction, env):
         r = body(direction, env)
         if direction == TO:
-            expect("ends by: remote access error" in r.ours and
-                   "adverb:" in r.ours, "our end does not say why", r)
+            expect("adverb: " in r.ours and "the peer ended" in r.ours,
+                   "our end does not say why", r)
     return run
 
 
