@@ -404,7 +404,7 @@ def meetings():
     meeting("SEND, WRITE and READ of 1 byte to 8 MiB, checked, peer to peer",
             "data", "data", parameters="peer_to_peer=1")
     meeting("SEND, WRITE and READ over a link with loss, delay and reordering",
-            "data", "data", wrap=on_bad_link)
+            "short", "short", wrap=on_bad_link)
 
 
 # ---- a killed peer ----
