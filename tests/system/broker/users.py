@@ -24,7 +24,7 @@ import system
 from system import HANG, brokers, expect, expect_ok, serving
 
 ANNA, BERT = 65534, 65533
-TOLD = r"run by user (\d+), whom ADVERB_BROKER_USER trusts: that user can read "
+TOLD = r"the broker adverbd of user (\d+), because ADVERB_BROKER_USER names that user"
 t = None
 DIRECT = "0"
 

@@ -350,7 +350,7 @@ def refuses(*words):
     def body():
         t.need("rdma")
         r = run(["rdma", *words])
-        expect(r.status != 0 and "adverb answers requests for" in r.output
+        expect(r.status != 0 and "adverb answers only requests for" in r.output
                and "not supported" in r.output,
                "the request succeeds, or no message says what is answered", r)
     return body
