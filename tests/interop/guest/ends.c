@@ -440,15 +440,18 @@ static void connect_to(const struct sockaddr *at, const char *action)
 }
 
 /* The connection ends: from here by this end, or from there.  What was sent
- * before arrives, and the receives that are left are flushed. */
+ * before arrives, and the receives that are left are flushed.  The ends
+ * exchange a message before: the kernel crashes if a connection of siw ends as
+ * it begins (siw.md). */
 static void end_connection(bool is_client, bool leaves)
 {
 	unsigned left = RECEIVES;
 
 	if (is_client)
 		send_bytes(mem->out, SHORT);
-	else
-		await_message(SHORT), left--;
+	await_message(SHORT), left--;
+	if (!is_client)
+		send_bytes(mem->out, SHORT);
 	if (leaves) {
 		strcpy(mem->out, "last words");
 		send_bytes(mem->out, SHORT);
