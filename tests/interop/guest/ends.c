@@ -439,6 +439,16 @@ static void connect_to(const struct sockaddr *at, const char *action)
 	need(!rdma_ack_cm_event(e), "rdma_ack_cm_event");
 }
 
+/* Sends the message before the end.  If the other end leaves at once, siw may
+ * fail this SEND, although the other end has it (siw.md). */
+static void greet(bool leaves)
+{
+	if (leaves)
+		send_bytes(mem->out, SHORT);
+	else
+		post_request(IBV_WR_SEND, mem->out, SHORT);
+}
+
 /* The connection ends: from here by this end, or from there.  What was sent
  * before arrives, and the receives that are left are flushed.  The ends
  * exchange a message before: the kernel crashes if a connection of siw ends as
@@ -447,11 +457,12 @@ static void end_connection(bool is_client, bool leaves)
 {
 	unsigned left = RECEIVES;
 
+	is_error_due = !leaves;
 	if (is_client)
-		send_bytes(mem->out, SHORT);
+		greet(leaves);
 	await_message(SHORT), left--;
 	if (!is_client)
-		send_bytes(mem->out, SHORT);
+		greet(leaves);
 	if (leaves) {
 		strcpy(mem->out, "last words");
 		send_bytes(mem->out, SHORT);
