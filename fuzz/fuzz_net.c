@@ -22,8 +22,11 @@ static size_t append_word(char *text, uint8_t b)
 		"@",	     "=",	 "4xDDR",   "#",	"include "};
 	const char *word = words[b % (sizeof(words) / sizeof(*words))];
 
-	memcpy(text, word, strlen(word));
-	return strlen(word);
+	size_t n = 0;
+
+	for (; word[n]; n++)
+		text[n] = word[n];
+	return n;
 }
 
 static void require_cables(const struct net *net)
