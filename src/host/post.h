@@ -7,8 +7,10 @@
  *	another thread has the lock    that thread serves the doorbell
  *	more posts will soon follow    it waits (post_gather.h, poll_policy.h)
  *
- * The thread that posts takes the post lock of the queue pair and, only if
- * necessary, the progress lock after it.  It waits for neither lock for long.
+ * For a direct QP the thread that posts takes the post lock (post_lock.h) and,
+ * only if necessary, the progress lock after it.  For another QP it takes the
+ * progress lock only.  It waits for neither lock for long, except that a thread
+ * of a real-time policy waits until the progress lock is free.
  */
 #ifndef HOST_POST_H
 #define HOST_POST_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Answers the engine's questions about source ports of this host: may the
- * process that has a port send packets of the peer (engine/source_check.h)?
+ * Answers the engine's questions about source ports of this host: does the user
+ * of the peer's process own the port (engine/source_check.h)?
  *
  * A port of root or of this process's own user is believed, since a process of
  * that user could read this process's memory anyway.  For a port of another
- * user the broker says whether the process with the peer's class has the port.
- * While there is no broker, an earlier answer is used as long as the port has
- * the same owner.
+ * user the broker says whether the user of the process with the peer's class
+ * owns the port.  While there is no broker, an earlier answer is used as long
+ * as the port has the same owner.
  *
  * All calls are made under the progress lock.  They wait only for the kernel's
  * answer about a port's owner.

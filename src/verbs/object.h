@@ -5,10 +5,12 @@
  * hca's and the engine's objects do the work; these objects add what the ABI
  * needs: events, reference counts, and the locks of the program's threads.
  *
- * Locks, outermost first: v_cq.poll_lock, v_qp.send and v_qp.recv, of which the
- * program may hold the first two while it runs; host_lock; v_srq.post;
- * v_counter.lock (counter.c); the lock of the list of contexts (context.c);
- * table.c's lock; the leaves v_queue.lock and dm_lock (dm.c).
+ * Locks, outermost first: v_cq.poll_lock, v_qp.send and v_qp.recv; host_lock;
+ * v_srq.post; v_counter.lock (counter.c); the lock of the list of contexts
+ * (context.c); table.c's lock; the leaves v_queue.lock and dm_lock (dm.c).  The
+ * first two stay locked between calls of the program: poll_lock from
+ * ibv_start_poll to ibv_end_poll, send from ibv_wr_start to ibv_wr_complete or
+ * ibv_wr_abort.
  */
 #ifndef VERBS_OBJECT_H
 #define VERBS_OBJECT_H
@@ -254,9 +256,9 @@ static inline struct v_channel *v_channel(struct ibv_comp_channel *c)
  * A child has another number than its parent.  Costs one load. */
 uint32_t v_process(void);
 /*
- * poll.c: polls up to n completions into out[], and returns how many.  Takes
- * completions that the queue has without making progress; makes progress if the
- * queue has none, or after 16 polls in a row that found completions.
+ * poll.c: polls up to n completions into out[], and returns how many.  While
+ * the queue has completions, takes these and makes no progress.  Makes progress
+ * if the queue has none, or after 16 polls in a row that found completions.
  */
 uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n);
 

@@ -136,8 +136,8 @@ static void the_lock_of_the_dead_is_inherited_once(void **state)
 	alock_give(&shared->lock);
 }
 
-/* With many yields a few dead owners would cost seconds where other processes
- * are busy. */
+/* If a thread yielded many times before it looked whether the owner is dead, a
+ * few dead owners would cost seconds where other processes are busy. */
 static void the_dead_are_not_waited_for_by_many_long_yields(void **state)
 {
 	waitpid(begin_process(die_inside), NULL, 0);
