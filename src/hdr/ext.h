@@ -75,7 +75,7 @@ struct ieth {
 struct feth {
 	/* Bits: EXT_FETH_GLOBAL_VISIBILITY, EXT_FETH_PERSISTENCE. */
 	uint8_t placement;
-	/* What is flushed: 0: the range of the RETH; 1: the memory region. */
+	/* 0: the range of the RETH is flushed; 1: the memory region is. */
 	uint8_t selectivity;
 };
 

@@ -147,9 +147,9 @@ struct ibt {
 	uint64_t polled_ns;   /* when engine_polled was called last */
 	struct ibt_events events;
 	struct engine_counters *counters; /* in the arena, one per device */
-	/* Of the packet that was made last: the length of its payload without
-	 * padding (sum_bytes), and the CRC of that payload from state 0
-	 * (sum_crc).  sum_bytes is 0 if the CRC is not known. */
+	/* The payload of the packet that was made last: its length without
+	 * padding (sum_bytes), and its CRC from state 0 (sum_crc).
+	 * sum_bytes is 0 if the CRC is not known. */
 	uint32_t sum_bytes, sum_crc;
 };
 

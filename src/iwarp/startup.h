@@ -209,8 +209,9 @@ void startup_fini(struct startup *s);
  * STARTUP_EARLY.  Not called after startup_accept: from then on the bytes are
  * FPDUs.
  *
- * Of a session it takes one message and returns n.  Messages that come before
- * the reply are kept; those behind it belong to the next layer.
+ * The function takes one message of a session, and returns n.  Messages that
+ * come before the reply are kept; those behind the reply belong to the next
+ * layer.
  */
 size_t startup_take(struct startup *s, const uint8_t *p, size_t n);
 /* The peer has closed the stream: a start-up in STARTUP_WAITS or

@@ -81,8 +81,8 @@ static uint32_t by_tables(const uint32_t (*of_byte)[256], uint32_t crc,
 	return crc;
 }
 
-/* What is still to be added to the next words of the data: word[i] to the i-th,
- * where 0 is the next one. */
+/* Values that are still to be added to the next words of the data: word[i] to
+ * the i-th, where 0 is the next one. */
 struct ahead {
 	uint64_t word[AHEAD];
 };

@@ -14,7 +14,7 @@
 
 #define SAME_WIRE_BYTES 5000
 
-/* What is wrong with a packet before the rules of the transport apply. */
+/* Faults of a packet before the rules of the transport apply. */
 enum outside {
 	RIGHT,
 	BAD_ICRC,
