@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "log/env.h"
+#include "util/bits.h"
 #include "util/fd_identity.h"
 #include "wire/sctp.h"
 
@@ -147,8 +148,7 @@ void r_iw_drop_halves(struct r_iw *l)
 	struct list *n;
 
 	while ((n = list_pop_head(&l->queue.halves)))
-		r_iw_free((struct r_iw *)(void *)((char *)n -
-						  offsetof(struct r_iw, half)));
+		r_iw_free(CONTAINER_OF(n, struct r_iw, half));
 	l->queue.halves_count = 0;
 	r_iw_each(forget_listener, l);
 }
@@ -163,7 +163,7 @@ static struct r_iw *oldest_half(const struct r_iw *l)
 {
 	struct list *n = l->queue.halves.next;
 
-	return (struct r_iw *)(void *)((char *)n - offsetof(struct r_iw, half));
+	return CONTAINER_OF(n, struct r_iw, half);
 }
 
 static void drop_oldest_half(struct r_iw *l)
