@@ -67,7 +67,10 @@ static int default_path(char path[PATH_MAX], bool makes)
 	return 0;
 }
 
-/* Reads a file whole.  Returns 0 or -errno; the caller frees *text. */
+/*
+ * Reads a file whole.  Returns 0, and the caller frees *text; or -errno, and
+ * *text is NULL.
+ */
 static int read_file(const char *name, char **text, size_t *bytes)
 {
 	FILE *file = fopen(name, "re");
@@ -98,6 +101,10 @@ static int read_file(const char *name, char **text, size_t *bytes)
 	else if (ferror(file))
 		err = -EIO;
 	fclose(file);
+	if (err) {
+		free(*text);
+		*text = NULL;
+	}
 	return err;
 }
 
