@@ -111,7 +111,7 @@ void leader_forget(void)
 
 void leader_nap(struct progress *l, uint64_t ns)
 {
-	waitset_wait(&leader_state.waitset, l, clock_real() + ns, 0);
+	waitset_nap(&leader_state.waitset, l, clock_real() + ns);
 }
 
 /* Did the program post on this core a moment ago?  Then it is probably still at
@@ -204,9 +204,9 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
 		/* The thread that has the progress lock may already have
 		 * reported the event, and may keep the lock for long. */
 		r->is_over = r->sleep->is_over(r->sleep->arg);
-		return r->is_over ? 0
-				  : waitset_wait(in, l,
-						 clock_real() + NAP_MIN_NS, 0);
+		return r->is_over
+			       ? 0
+			       : waitset_nap(in, l, clock_real() + NAP_MIN_NS);
 	}
 	if (r->is_over)
 		return 0;

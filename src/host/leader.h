@@ -54,8 +54,8 @@ void leader_give(void);
  * waits, looks again soon, or follows a thread of the program. */
 void leader_turn(struct progress *l);
 /* Called by the progress thread while it leads: waits for @ns ns.  An event of
- * the broker, the eventfd or a stream ends the wait earlier; a datagram does
- * not. */
+ * the broker or the eventfd ends the wait earlier; a datagram and the bytes of
+ * a stream do not, because a thread of the program polls for them. */
 void leader_nap(struct progress *l, uint64_t ns);
 
 /*

@@ -112,7 +112,7 @@ static int wait_by_epoll(struct waitset *in, struct progress *l, uint64_t until)
 }
 
 static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
-			short socket_events)
+			short socket_events, int streams_fd)
 {
 	struct pollfd fds[] = {
 		{.fd = l->wake.fd, .events = POLLIN},
@@ -121,7 +121,7 @@ static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
 		 .events = socket_events & POLLIN},
 		{.fd = socket_events & POLLOUT ? l->wake.awaited_fd : -1,
 		 .events = POLLOUT},
-		{.fd = streams_of(l), .events = POLLIN},
+		{.fd = streams_fd, .events = POLLIN},
 	};
 	struct timespec left = left_until(until);
 	uint64_t sink;
@@ -157,5 +157,13 @@ int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
 	if (socket_events == POLLIN && !in->is_refused)
 		return wait_by_epoll(in, l, until);
 	in->is_deaf = false;
-	return wait_by_poll(in, l, until, socket_events);
+	return wait_by_poll(in, l, until, socket_events, streams_of(l));
+}
+
+int waitset_nap(struct waitset *in, struct progress *l, uint64_t until)
+{
+	if (!progress_has_files(l))
+		return wait_without(in, until);
+	in->is_deaf = false;
+	return wait_by_poll(in, l, until, 0, -1);
 }

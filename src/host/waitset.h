@@ -37,5 +37,9 @@ void waitset_close(struct waitset *in);
  */
 int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
 		 short socket_events);
+/* Waits as waitset_wait does, but until the broker or the eventfd has something
+ * to read: what comes over the wire is left to a thread that polls.  Returns 0
+ * or -EINTR. */
+int waitset_nap(struct waitset *in, struct progress *l, uint64_t until);
 
 #endif
