@@ -14,10 +14,10 @@ union control {
 };
 
 /*
- * Sends while the soft limit on open files is raised to the hard one.  The
- * kernel lets a user have no more descriptors under way than the sender's soft
- * limit, whichever process sent them.  But the program chose its soft limit for
- * its own descriptors, and not for those of the whole user.
+ * Sends while the soft limit on open files is raised to the hard limit.  The
+ * kernel compares the sender's soft limit with the number of descriptors in
+ * flight that all processes of the user have sent.  But the program chose its
+ * soft limit for its own descriptors, and not for those of the whole user.
  */
 static ssize_t send_raised(int socket, const struct msghdr *msg)
 {
@@ -139,7 +139,7 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 			     .msg_iovlen = 1,
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control)};
-	/* the kernel aligns the room up, which may give one more */
+	/* CMSG_SPACE aligns the room up, so one descriptor more may fit */
 	int got[PROTO_FDS + 1];
 	ssize_t length;
 	bool is_whole;
@@ -158,7 +158,8 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 	/* In another version, or another protocol, the bits of m->brings may
 	 * mean other things. */
 	is_whole = sort_fds(err ? &nothing : m, got, n, fds);
-	/* The kernel may have cut off descriptors that m does not name. */
+	/* The kernel has dropped descriptors.  If all that m names have come,
+	 * the sender sent others; else this process may open no more. */
 	if (!err && msg.msg_flags & MSG_CTRUNC)
 		err = is_whole ? -EPROTO : -EMFILE;
 	return err;

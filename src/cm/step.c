@@ -15,11 +15,11 @@
 
 /* The constants *_EXP and WAIT_MAX are exponents: n is 4.096 us * 2^n. */
 
-/* How long an MRA asks the peer of a REQ to wait, 69 s: a debugger may have
+/* How long our MRA asks the sender of a REQ to wait, 69 s: a debugger may have
  * stopped the consumer. */
 #define MRA_REQ_EXP 24
-/* How long an MRA asks the peer of a REP to wait, 1 s.  If our RTU is lost, the
- * peer repeats the REP after that time. */
+/* How long our MRA asks the sender of a REP to wait, 1 s.  If our RTU is lost,
+ * the peer repeats the REP after that time. */
 #define MRA_REP_EXP  18
 #define WAIT_MAX     24 /* the longest wait for an answer */
 #define TIMEWAIT_EXP 17 /* twice the lifetime of a packet: 0.5 s */
@@ -160,7 +160,7 @@ static void resend_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
 }
 
 /*
- * Is the peer's end of c, too, a conversation of this manager, and has it
+ * Is the peer's end of c also a conversation of this manager, one that has
  * received the last message of c and waits for its consumer?  Then no message
  * was lost.
  */
@@ -201,8 +201,8 @@ static void repeat_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_again(cm, c);
 }
 
-/* The peer has sent an MRA: it is alive.  Unless the conversation is_strict, it
- * gets all its tries again. */
+/* The peer has sent an MRA, so it is alive.  A conversation that is not
+ * is_strict gets all its tries again. */
 static void wait_longer(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			uint64_t now)
 {
@@ -315,7 +315,7 @@ static void peer_ends(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		      uint64_t now)
 {
 	wheel_cancel(&cm->wheel, &c->timer);
-	c->transaction_id = msg->transaction_id; /* which the DREP repeats */
+	c->transaction_id = msg->transaction_id; /* for the DREP */
 	peer_ended(cm, c, msg, now);
 }
 
@@ -514,7 +514,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_DISCONNECT]	= GO(say_drep,		TIMEWAIT),
 		[IN_RELEASE]	= GO(say_drep,		TIMEWAIT),
 	},
-	[CONV_HELD] = { /* request_due takes its time-outs */
+	[CONV_HELD] = { /* cm_tick calls request_due when the timer expires */
 		[IN_REQ]	= GO(do_nothing,		HELD),
 		[IN_REJ]	= GO(do_nothing,		CLOSED),
 		[IN_SIDR_REQ]	= GO(do_nothing,		HELD),

@@ -383,7 +383,8 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 		return 0;
 	}
 	/* A READ with wrong SGEs is tried without bytes: if the peer refuses
-	 * the READ, that status comes before the one of the SGEs. */
+	 * the READ, it fails with the status of the refusal, and not with the
+	 * status of the SGEs. */
 	if (status)
 		r.initiator.n = r.bytes = 0;
 	r.now_ns = now_ns;
@@ -472,8 +473,8 @@ bool initiator_gathers(struct ibt *t, const struct ibt_qp *q)
 	       last->rkey == first->rkey;
 }
 
-/* Places the value that an executed atomic found.  place_found could not: if
- * the memory is still not mapped, the request fails. */
+/* Places the value that an executed atomic found.  place_found has failed to
+ * place it: if the memory is still not mapped, the request fails. */
 static void tell_found(struct ibt *t, struct ibt_qp *q)
 {
 	struct wqe *w = wq_at(t->hca, &q->qp->sq, q->req.wqe);

@@ -240,7 +240,8 @@ static bool lock_responder(struct target_ref *l, struct qp *qp)
 }
 
 /* After the access was revoked, the owner may have taken the QP's lock, or
- * freed the QP: then rq_leave would write to memory that is in other use. */
+ * freed the QP.  Then rq_leave would write to words that are no longer the
+ * caller's. */
 static void leave_responder(struct qp *qp, const struct direct_request *r)
 	RELEASE(&qp_target(qp)->lock) NO_LOCK_ANALYSIS
 {
@@ -356,16 +357,19 @@ void target_leave(struct target_ref *l)
 		return;
 	enter_qp(l);
 	qp = find_qp(l);
-	/* Orders this store before the send of the first packet.  The owner
-	 * reads is_left after it has received that packet (engine/rx.c), and
-	 * would drop the packet if is_left were still 0. */
+	/* Orders what this process wrote under the responder lock before
+	 * is_left, for the acquire in engine/rx.c.  Without this order the
+	 * owner could handle the first packet with older values.  A system call
+	 * sends that packet after the store, so the owner finds is_left set
+	 * once it has received the packet, and does not drop the packet. */
 	if (qp && l->connection == SEEN(inside_original(l, qp)->connection))
 		__atomic_store_n(&qp_target(qp)->is_left, 1, __ATOMIC_RELEASE);
 	leave_qp(l);
 }
 
-/* May a batch be executed: has the target executed a request of this connection
- * before, is it open, and does no request wait for its process? */
+/* May a batch be executed?  It may if the target has executed a request of this
+ * connection before, the target is open, and no request waits for the target's
+ * process. */
 static bool is_easy(struct target_ref *l, const struct qp *qp)
 {
 	return !l->is_asked && qp_target(qp)->is_heard &&

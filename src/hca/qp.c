@@ -3,8 +3,8 @@
 
 #include "hca/hca.h"
 
-/* How many receives of a shared queue one QP may have taken whose completions
- * were not collected. */
+/* How many receives a QP may have taken from its shared queue before the
+ * program collects the completion of the first. */
 #define KEPT 16
 
 static aoff *qp_rows(const struct hca *h)
@@ -12,7 +12,7 @@ static aoff *qp_rows(const struct hca *h)
 	return arena_at(&h->arena, h->shared->qps);
 }
 
-/* Enters qp in a free row of the table.  False: there are HCA_MAX_QP already.
+/* Enters qp in a free row of the table.  False: the table has no free row.
  * The release store of the row orders the stores to qp so far before it, for
  * the acquire in eager_settle: otherwise a thread could find qp with the
  * contents that its memory had before. */

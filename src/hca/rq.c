@@ -47,9 +47,9 @@ void rq_hold(struct qp *qp)
 	qp_target(qp)->held = (uint64_t)rq_cursor(qp) + 1;
 }
 
-/* Is a receive posted?  Reads the program's index rq.head, which is in another
- * cache line, only when all receives are used up that were posted at the last
- * read. */
+/* Is a receive posted?  The program's index rq.head is in another cache line,
+ * so this reads it only when all receives that were posted at the last read
+ * are used up. */
 static bool is_posted(struct qp *qp)
 {
 	if (qp_target(qp)->posted == rq_cursor(qp))
@@ -102,10 +102,10 @@ struct wqe *rq_held(struct hca *h, const struct qp *qp)
 }
 
 /*
- * Repairs after a process died in the responder lock.  A receive that the dead
- * process had not completed stays held, and a receive that it had just taken
- * from a shared queue becomes held.  The caller may be a peer, so only the
- * owner later collects a completion that the dead process left without
+ * Repairs after a process died under the responder lock.  A receive that the
+ * dead process had not completed stays held, and a receive that it had just
+ * taken from a shared queue becomes held.  The caller may be a peer, so only
+ * the owner later collects a completion that the dead process left without
  * announcing it (is_torn, rq_settle).
  */
 static void repair_receive(struct hca *h, struct qp *qp)
@@ -226,8 +226,8 @@ bool rq_has_left(const struct hca *h, const struct qp *qp)
 	uint32_t i = shared_own(&qp->rq.collected);
 	const struct wqe *w;
 
-	/* The marks of a QP with a shared queue cannot be used: a take
-	 * overwrites the slot with its mark. */
+	/* The marks of a QP with a shared queue cannot be used: a thread that
+	 * takes a receive overwrites the whole slot, including the mark. */
 	if (qp->srq)
 		return rq_is_behind(qp);
 	if (i == shared_load(&qp->rq.head))
@@ -237,8 +237,8 @@ bool rq_has_left(const struct hca *h, const struct qp *qp)
 	       mark_of(qp, i);
 }
 
-/* Replaces values in a completion that no receive can have, since a peer has
- * written it. */
+/* Replaces the values that a completion of a receive cannot have.  A peer has
+ * written the completion, so it may contain any values. */
 static void check_left(struct cqe *c)
 {
 	if (c->opcode != HCA_WC_RECV_RDMA_WITH_IMM)

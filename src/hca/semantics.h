@@ -2,8 +2,8 @@
 /*
  * The memory of a work request: finds the memory that its SGEs name, gathers
  * from this memory and scatters into it.  All services use these functions.  A
- * function that returns enum hca_status returns HCA_SUCCESS (0), or the status
- * with which the work request fails; then it has filled in the facts of *x.
+ * function of type enum hca_status returns HCA_SUCCESS (0), or fills in the
+ * facts of *x and returns the status with which the work request fails.
  */
 #ifndef HCA_SEMANTICS_H
 #define HCA_SEMANTICS_H

@@ -28,8 +28,8 @@ struct srq {
 
 /* In the arena, in the part that peers of this host write. */
 struct srq_shared {
-	/* The index of the receive to take next, the QP that has taken the
-	 * receive before that one, and SRQ_SHUT (srq.c). */
+	/* Three fields (srq.c): the index of the receive to take next, the row
+	 * of the QP that took the last receive, and SRQ_SHUT. */
 	_Atomic uint64_t next;
 	/* The limit that is armed: an event is raised when fewer receives are
 	 * posted; 0: none is armed.  Bit SRQ_OWED (srq.c): an event was raised
@@ -74,8 +74,8 @@ bool srq_has(const struct hca *h, const struct srq *s);
 bool srq_is_shut(const struct hca *h, const struct srq *s);
 /* Returns the limit that is armed, or 0. */
 uint32_t srq_limit(const struct srq *s);
-/* Called after a peer has died at work for qp: if the peer had taken a receive
- * and did not hold it yet, qp holds it from now on. */
+/* Called after a peer has died under the responder lock of qp.  If the peer had
+ * taken a receive for qp that was not held yet, qp holds it from now on. */
 void srq_settle(struct hca *h, struct srq *s, struct qp *qp);
 /* Clears the word of a row of the table of QPs in peer_area.takes.  Called when
  * the row gets a new QP, which has taken nothing. */

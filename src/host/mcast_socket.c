@@ -22,8 +22,8 @@ void mcast_socket_alias(const uint8_t gid[16], uint8_t ip[16])
 	ip[15] = (uint8_t)h;
 }
 
-/* Joins the group on each interface that has an address of the device.  Success
- * if one interface has joined. */
+/* Joins the group on each interface that has an address of the device.  Returns
+ * 0 if at least one interface has joined, else -errno. */
 static int join_interfaces(struct progress *l, const struct device *dev,
 			   const uint8_t ip[16])
 {
@@ -58,8 +58,8 @@ static struct progress_group *find_group(struct progress *l,
 }
 
 /* Joins the group gid and, if gid is an IPv6 address, its alias, because queue
- * pairs that are attached to gid get the packets of the alias, too.  Success if
- * one of the two groups was joined. */
+ * pairs that are attached to gid get the packets of the alias, too.  Returns 0
+ * if at least one of the two groups was joined, else -errno. */
 static int join_both(struct progress *l, const struct device *dev,
 		     const uint8_t gid[16])
 {

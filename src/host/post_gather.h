@@ -5,11 +5,11 @@
  * its own; together with them, one system call executes all.  This file only
  * decides; the caller executes.
  *
- * A request waits only if the program has posted many requests between two
- * polls several times in a row, since the program's next poll then executes the
- * requests that wait.  If the program stops polling, the progress thread
- * executes them within POST_GATHER_MIND_NS, and the program's next requests do
- * not wait for a while.
+ * A request waits only if the program has posted a stream, which is many
+ * requests between two polls, several times in a row.  Such a program polls
+ * again soon, and its poll executes the requests that wait.  If the program
+ * stops polling, the progress thread executes them within POST_GATHER_MIND_NS,
+ * and the program's next requests do not wait for a while.
  *
  *	a post                               post_gather_posted, then _waits
  *	a thread of the program executes     post_gather_done
@@ -27,10 +27,10 @@
 #include <stdint.h>
 
 #define POST_GATHER_MAX	    32	 /* posts that are executed together */
-#define POST_GATHER_LEAST   8	 /* so many posts between polls: a stream */
+#define POST_GATHER_LEAST   8	 /* the least posts of a stream */
 #define POST_GATHER_STREAMS 4	 /* after so many streams, posts may wait */
 #define POST_GATHER_NS	    2000 /* from the first post of a group to its end */
-#define POST_GATHER_LATE_NS 20000  /* within which the program should poll */
+#define POST_GATHER_LATE_NS 20000  /* a poll that comes later is late */
 #define POST_GATHER_MIND_NS 100000 /* between looks of the progress thread */
 
 /* A group is the posts that wait together.  A stream is at least

@@ -36,7 +36,8 @@ struct peer_maps {
 	struct alias of[SHARE_MAX];
 };
 
-/* Initialises a for process pid, without mappings.  `target` must outlive a. */
+/* Initialises *a for the process pid, without mappings.  `target` must outlive
+ * *a. */
 void peer_maps_init(struct peer_maps *a, const struct hca *target, int pid);
 /* Removes all mappings; peer_maps_look may be called again. */
 void peer_maps_fini(struct peer_maps *a);
@@ -44,8 +45,8 @@ void peer_maps_fini(struct peer_maps *a);
  * system calls only if the peer's rows have changed since the last call. */
 void peer_maps_look(struct peer_maps *a);
 /* Returns the address in this process of the range *v of the peer's memory.
- * NULL: no mapping covers the whole range, or is_write and the mapping is
- * read-only; then system calls must copy. */
+ * NULL: no mapping covers the whole range, or the mapping is read-only and
+ * is_write is set; then the caller copies by system calls. */
 uint8_t *peer_maps_at(const struct peer_maps *a, const struct space_vec *v,
 		      bool is_write);
 

@@ -21,7 +21,8 @@ static void send_stream(struct poll_policy *p)
 		poll_policy_sent(p, MUCH, 0);
 }
 
-/* Reports looks at the socket that find nothing, 1 us apart. */
+/* Reports to the policy that `looks` looks at the socket, 1 us apart, have
+ * found nothing. */
 static void look_in_vain(struct poll_policy *p, int looks, uint64_t *now)
 {
 	for (int i = 0; i < looks; i++, *now += 1000)
@@ -102,7 +103,7 @@ static void a_fixed_policy_does_not_follow_the_traffic(void **state)
 	send_stream(&p);
 	assert_false(poll_policy_skips_socket(&p));
 	assert_int_equal(poll_policy_post(&p, now + MS), POLL_POST_SEND);
-	/* so much that the backoff would have tried pauses */
+	/* a policy that is not fixed would try pauses after so many bytes */
 	for (int i = 0; i < 1000; i++, now += 1000) {
 		poll_policy_received(&p, MUCH, 0);
 		poll_policy_looked(&p, MUCH, true, now, now);
@@ -153,8 +154,8 @@ a_post_amid_a_stream_looks_at_the_socket_ever_less_often(void **state)
 	assert_int_equal(poll_policy_post(&p, now + MS), POLL_POST_SEND);
 	send_stream(&p);
 	assert_int_equal(poll_policy_post(&p, now + 20001), POLL_POST_TURN);
-	/* a look found nothing: the next comes after twice the time, and each
-	 * fourth post takes the ACKs */
+	/* a look found nothing: the next look comes after twice the time, and
+	 * each fourth post takes the ACKs */
 	poll_policy_looked(&p, 0, true, now, now);
 	assert_int_equal(poll_policy_post(&p, now + 20001), POLL_POST_ACKS);
 	for (int i = 0; i < 3; i++)
@@ -162,7 +163,7 @@ a_post_amid_a_stream_looks_at_the_socket_ever_less_often(void **state)
 				 POLL_POST_SEND);
 	assert_int_equal(poll_policy_post(&p, now + 20001), POLL_POST_ACKS);
 	assert_int_equal(poll_policy_post(&p, now + 40001), POLL_POST_TURN);
-	/* the time grows to eight times at most */
+	/* the time between two looks grows at most eightfold */
 	look_in_vain(&p, 20, &now);
 	assert_int_equal(poll_policy_post(&p, now + 160001), POLL_POST_TURN);
 }

@@ -11,10 +11,10 @@
 #include <sys/prctl.h>
 
 #define RACES	    40
-#define RACE_US	    1500 /* about as long as it takes to begin */
+#define RACE_US	    1500 /* about as long as adverbd takes to begin */
 #define PATIENCE_MS 60000
-#define FREE	    3 /* short lives after which no pause comes */
-#define HOPELESS    11
+#define FREE	    3  /* no pause follows the first FREE short lives */
+#define HOPELESS    11 /* short lives until -ENOTRECOVERABLE is returned */
 
 static uint64_t now(void)
 {
@@ -222,7 +222,8 @@ static void a_child_of_fork_has_no_descriptor_of_a_start(void **state)
 		for (;;)
 			pause();
 	}
-	/* fork has returned in the child, whose handlers have run */
+	/* the byte comes when fork has returned in the child, which has then
+	 * run the handlers of pthread_atfork */
 	close(forked[1]);
 	assert_int_equal(read(forked[0], &byte, 1), 1);
 	while (err == -EINPROGRESS)
@@ -449,8 +450,7 @@ static void the_umask_of_the_starter_is_not_the_brokers(void **state)
 	}
 }
 
-/* Nobody can take the port between two programs, or before the first program.
- */
+/* Nobody can take the port while no program runs. */
 static void a_broker_that_holds_the_port_has_it_without_clients(void **state)
 {
 	struct dial_broker b = begin_holder(022);
