@@ -37,7 +37,8 @@ static const void *bytes_at(const struct image *im, size_t offset, size_t size)
 	return im->bytes + offset;
 }
 
-/* Returns the string at this offset; "": no string ends within the file. */
+/* Returns the string at this offset; "": the offset is not in the file, or the
+ * string has no end there. */
 static const char *text_at(const struct image *im, size_t offset)
 {
 	const char *text = bytes_at(im, offset, 1);

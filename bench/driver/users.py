@@ -30,8 +30,8 @@ def is_root():
 
 
 def broker_of(adverb):
-    """The path of the adverbd in the folder of the libraries that adverb run
-    loads; None if there is none."""
+    """Returns the path of the adverbd in the folder of the libraries that
+    adverb run loads; None: there is no adverbd in that folder."""
     done = subprocess.run([adverb, "run", "--", "sh", "-c",
                            "echo $LD_LIBRARY_PATH"], check=False,
                           stdout=subprocess.PIPE, text=True)
@@ -69,16 +69,17 @@ class Users:
         bound = time.monotonic() + 10
         while not self._listens():
             if self.broker.poll() is not None or time.monotonic() > bound:
-                raise OSError("the broker does not listen")
+                raise OSError("adverbd has ended, or does not listen after 10 s")
             time.sleep(0.01)
 
     def open(self):
-        """(a Where, ""), or (None, why there is none)."""
+        """Returns (a Where, ""), or (None, the reason why there is none)."""
         if not is_root():
             return None, "only root can be two users"
         program = broker_of(self.adverb)
         if not program or not proc.find("setpriv"):
-            return None, "there is no adverbd, or no setpriv"
+            return None, ("adverbd is not beside adverb's libraries, or setpriv"
+                          " is not installed")
         self.home = tempfile.mkdtemp(prefix="adverb-bench-")
         os.chmod(self.home, 0o755)
         self.broker = subprocess.Popen(

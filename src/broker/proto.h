@@ -4,12 +4,12 @@
  * socket.  Each message is one struct proto in host order, since both ends are
  * on one machine.
  *
- * The version is part of the socket's address too, so that programs of two
- * versions each have a broker of their own.  A program may still meet a broker
- * of another version, as `adverb doctor` does.  Such a program reads the fields
- * of struct proto up to `scope`, which are the same in every version.  In these
- * fields a broker introduces itself (proto_introduce) to a client that asks,
- * and refuses a client of another version.
+ * The socket's address also contains the version, so programs of two versions
+ * use two brokers.  A program may still meet a broker of another version, as
+ * `adverb doctor` does.  Such a program reads the fields of struct proto up to
+ * `scope`, which are the same in every version.  In these fields a broker
+ * introduces itself (proto_introduce) to a client that asks, and refuses a
+ * client of another version.
  */
 #ifndef BROKER_PROTO_H
 #define BROKER_PROTO_H
@@ -24,7 +24,8 @@
 #define PROTO_MAGIC   0x61647662u
 #define PROTO_VERSION 17 /* has to grow whenever CMPROTO_VERSION grows */
 #define PROTO_FDS     5	 /* descriptors that one message brings, at most */
-/* the first bytes, which are the same in every version */
+/* the bytes of the members, up to `scope`, that are the same in every version
+ */
 #define PROTO_HEAD	 60
 #define PROTO_RELEASE	 32
 
@@ -61,7 +62,7 @@ enum proto_kind {
 	 * PROTO_ARENA_HERE, `arena` says where the arena is, and the message
 	 * brings the eventfd of the process of that class. */
 	PROTO_ARENA_IS,
-	/* a process has ended to which the arena of the receiver was shown */
+	/* a process has ended that knew where the receiver's arena is */
 	PROTO_DIED,
 	PROTO_WHO,    /* asks the broker to introduce itself */
 	PROTO_WHO_IS, /* introduces the broker */
@@ -87,7 +88,7 @@ enum proto_arena {
 	PROTO_ARENA_HERE, /* the answer says where the arena is */
 	PROTO_ARENA_NONE, /* the process shows no arena to this client */
 	/* the answer may change: the process has yet to connect to this broker,
-	 * or too many descriptors are under way */
+	 * or too many descriptors are in flight */
 	PROTO_ARENA_LATER,
 	/* the process has ended; a client that does not know this value takes
 	 * it for NONE */
@@ -153,7 +154,7 @@ struct proto {
 
 _Static_assert(offsetof(struct proto, release) == 24 &&
 		       offsetof(struct proto, idle_s) == PROTO_HEAD - 4,
-	       "every version has these where they are");
+	       "the offsets of these members are the same in every version");
 
 /* The inode number of the caller's network namespace; 0: it is not known. */
 static inline unsigned long long proto_namespace(void)
@@ -198,7 +199,7 @@ int proto_connect(void);
  * caller's: fds[0] is that of the lowest bit, fds[1] that of the next bit that
  * is set, and so on.  Never waits.  Returns 0 or -errno.  -EAGAIN: the socket
  * has no room; -EPIPE: the other end is closed; -ETOOMANYREFS: more descriptors
- * of this user are under way than this process's limit on open files allows.
+ * of this user are in flight than this process's limit on open files allows.
  */
 int proto_send(int socket, const struct proto *m, const int *fds);
 /*

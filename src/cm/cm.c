@@ -158,7 +158,7 @@ void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns)
 	if (until_ns)
 		remember_listener(cm, l, until_ns);
 	list_remove(&l->link);
-	/* its requests do not count for the next listener at this index */
+	/* requests for l do not count for the next listener at this index */
 	for (uint32_t i = 0; i < cm->fresh; i++)
 		if (cm->conv[i].is_waiting && cm->conv[i].listener == listener)
 			cm->conv[i].is_waiting = false;

@@ -10,14 +10,14 @@
 
 /*
  * Reads the interfaces and addresses into *scene, which the caller frees by
- * netlink_free.  Sets is_routed only if `routes`: a router has very many
- * routes.  Returns 0 or -errno.
+ * netlink_free.  Reads the routes and sets is_routed only if `routes` is true,
+ * since a router has very many routes.  Returns 0 or -errno.
  */
 int netlink_read(struct netdev_scene *scene, bool routes);
 /* Frees the arrays of *scene. */
 void netlink_free(struct netdev_scene *scene);
-/* Returns a socket that becomes readable when links or addresses change, which
- * the caller closes, or -errno. */
+/* Returns a socket that becomes readable when links or addresses change, or
+ * -errno.  The caller closes the socket. */
 int netlink_watch(void);
 /* Discards all messages that wait at the socket; does not block. */
 void netlink_drain(int fd);

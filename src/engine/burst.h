@@ -18,7 +18,7 @@
 #include "engine/engine.h"
 #include "ibt/ibt.h"
 
-#define BURST_FRAMES 64
+#define BURST_FRAMES 64 /* the most frames that wait to be sent */
 /* The most packets of a frame.  Linux takes so many in one UDP_SEGMENT send; an
  * older Linux takes 64, and udp_send sends a larger frame in single packets. */
 #define BURST_SEGMENTS 128
@@ -31,7 +31,7 @@
 struct burst_path {
 	struct inaddr from, to;
 	uint32_t dest_qpn;
-	uint32_t link; /* as in hca_ah */
+	uint32_t link; /* the index of the interface of `from`; 0: any */
 	uint8_t tos, ttl;
 	uint32_t together; /* packets in one frame, at most BURST_SEGMENTS */
 	bool local;	   /* to a process of this host, see credit.h */
@@ -57,9 +57,9 @@ struct burst {
 uint8_t *burst_space(struct burst *b);
 /*
  * Puts the packet that the caller has written at burst_space into a frame, and
- * appends its ICRC.  @len: its bytes without ICRC.  @sum_bytes: the length of
- * its payload without pad, if the CRC of the payload is already known, and then
- * @sum_crc is this CRC (struct ibt); else 0.
+ * appends its ICRC.  @len: its bytes without ICRC.  @sum_crc: the CRC of its
+ * payload, if already known (ibt.sum_crc).  @sum_bytes: the length of that
+ * payload without pad; 0: the CRC is not known, and @sum_crc is not used.
  */
 void burst_put(struct burst *b, const struct burst_path *path, size_t len,
 	       uint32_t sum_bytes, uint32_t sum_crc);
@@ -69,8 +69,8 @@ struct burst_path burst_path_of(const struct ibt_qp *q);
 /* Returns the path of one datagram of UD.  `together` is BURST_SEGMENTS if the
  * kernel may segment a frame on this path (wq_to.bursts), else 1. */
 struct burst_path burst_path_to(const struct wq_to *to);
-/* Writes the ICRC of a packet that is sent alone although it was in a frame of
- * several: its IPv4 id is 0 then.  @len: its bytes with ICRC. */
+/* Writes the ICRC anew for a packet of a frame that is sent in single packets:
+ * a packet that is sent alone has the IPv4 id 0.  @len: its bytes with ICRC. */
 void burst_seal_segment(const struct inaddr *from, const struct inaddr *to,
 			uint8_t *packet, size_t len);
 /* Makes the area empty again, if all frames have been sent. */

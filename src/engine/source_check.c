@@ -75,7 +75,8 @@ static bool is_about(const struct source *o, const struct inaddr *from,
 }
 
 /* Queues a question for the host.  False: SOURCE_ASKS questions were asked in
- * the present SOURCE_ASK_NS, or so many have not been taken by the host. */
+ * the present SOURCE_ASK_NS, or the host has not taken SOURCE_ASKS questions
+ * yet. */
 static bool ask_host(struct sources *s, const struct engine_dgram *d,
 		     uint32_t qpn, uint64_t now_ns)
 {
@@ -130,7 +131,8 @@ static enum source_word judge_other_port(struct sources *s,
 			return o->state == SOURCE_REFUSED ? SOURCE_IS_OTHERS
 							  : SOURCE_IS_OPEN;
 		}
-		/* The slot has another port, about which the host was asked. */
+		/* The slot belongs to another port, about which the host has
+		 * not answered yet. */
 		if (o->state == SOURCE_ASKED)
 			return SOURCE_IS_LIMITED;
 	}

@@ -38,7 +38,7 @@ struct hca_ah {
 	uint8_t bursts; /* the kernel may segment frames on this path */
 	uint8_t local;	/* dgid is an address of this network namespace */
 	uint16_t port;	/* the UDP port to send from; 0: 4791 */
-	uint32_t link;	/* the interface that had the source GID; 0: any */
+	uint32_t link;	/* index of the source GID's interface; 0: any */
 };
 
 /* The attributes of a QP, in host byte order.  IBTA 11.2.5.2 explains them. */
@@ -64,7 +64,7 @@ enum qp_wait {
 	QP_WAIT_NONE,	 /* nothing is posted */
 	QP_WAIT_ANSWER,	 /* all is sent, and the peer has not answered yet */
 	QP_WAIT_WINDOW,	 /* the window of unacknowledged packets is full */
-	QP_WAIT_READS,	 /* for READs and atomics: max_rd_atomic, or a fence */
+	QP_WAIT_READS,	 /* READs or atomics must end: max_rd_atomic, a fence */
 	QP_WAIT_RECEIVE, /* the peer has no receive posted: RNR */
 	QP_WAIT_SILENT,	 /* the peer does not answer; packets are sent again */
 	QP_WAITS
@@ -77,17 +77,18 @@ enum qp_wait {
 struct qp_stats {
 	/* Packets, and their bytes from the BTH to the ICRC. */
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
-	/* Packets that were sent again, ACK timers that have expired, RNR NAKs
-	 * that were waited for, packets that came after a gap. */
+	/* retransmits: packets that were sent again; timeouts: ACK timers that
+	 * have expired; rnr_waits: RNR NAKs after which the QP has waited;
+	 * out_of_order: packets that came after a gap. */
 	uint64_t retransmits, timeouts, rnr_waits, out_of_order;
 	uint32_t wait; /* enum qp_wait, when the QP last ran out of work */
 	uint32_t row;  /* the QP's row in the table of QPs */
 };
 
 struct qp {
-	aoff self; /* where this QP lies in the arena; 0 once it is withdrawn */
+	aoff self; /* where this QP lies in the arena; 0 once it is freed */
 	uint32_t qpn;
-	uint32_t serial; /* differs between all QPs of this adapter's life */
+	uint32_t serial; /* no other QP of this adapter ever has this number */
 	uint32_t type;	 /* HCA_QPT_* */
 	uint32_t state;	 /* enum hca_qp_state; only ibt_qp_enter changes it */
 	uint32_t pd;
@@ -96,8 +97,8 @@ struct qp {
 	uint16_t is_iwarp;   /* its requests go by a stream, not by packets */
 	uint32_t device;     /* the index of the device that it belongs to */
 	uint32_t connection; /* how often the QP has entered RTR */
-	/* How often qp_modify_store has changed attr, under the responder lock:
-	 * peers copy attr only when this has changed. */
+	/* How often qp_modify_store has changed attr under the responder lock.
+	 * Peers copy attr again only when this number has changed. */
 	uint32_t attr_serial;
 	aoff send_cq, recv_cq; /* struct cq */
 	aoff srq;      /* struct srq that receives are taken from, or 0 */
@@ -112,8 +113,8 @@ struct qp {
 	_Alignas(HCA_APART) struct hca_qp_attr attr;
 	struct wq rq;
 	/* An eager message that could not be copied (QP_NOTIFY_LOST).  rq_lost:
-	 * the address that it belonged to; rq_lost_id: the wr_id of its
-	 * receive.  Under recv_cq's lock. */
+	 * the address to which the message should have been copied; rq_lost_id:
+	 * the wr_id of its receive.  Under recv_cq's lock. */
 	uint64_t rq_lost, rq_lost_id;
 	uint32_t rq_lost_key; /* the lkey of its receive */
 };
@@ -128,7 +129,7 @@ static inline struct qp_target *qp_target(const struct qp *qp)
 /* The capacities that ibv_create_qp asks for. */
 struct hca_qp_cap {
 	uint32_t send_wr, recv_wr, send_sge, recv_sge, inline_bytes;
-	struct srq *srq; /* the receives are taken from it; NULL: none */
+	struct srq *srq; /* has the receives; NULL: the QP has its own queue */
 };
 
 /* Creates a QP in RESET.  NULL: there is no memory, or there are HCA_MAX_QP
@@ -137,10 +138,10 @@ struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 		  struct cq *send_cq, struct cq *recv_cq,
 		  const struct hca_qp_cap *cap, bool sq_sig_all);
 /* Removes the QP from the table of QPs, so that no peer finds it any more.
- * Peers that are inside at the QP may still work there. */
+ * Peers that have found the QP before may still execute requests there. */
 void qp_withdraw(struct hca *h, struct qp *qp);
-/* Frees a QP that is withdrawn and at which no peer works any more
- * (access_wait). */
+/* Frees a QP that is withdrawn, after access_wait: no peer executes a request
+ * there any more. */
 void qp_free(struct hca *h, struct qp *qp);
 
 /*

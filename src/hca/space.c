@@ -47,9 +47,9 @@ static int move_error(int err, int not_there)
 	return err == -EPERM ? err : not_there;
 }
 
-/* Executes one move through a buffer, piece after piece.  space_ops.write
- * states the order within the last piece.  @no_from, @no_to: the error if the
- * memory of that side is missing. */
+/* Executes one move through a buffer, piece after piece.  The bytes of the last
+ * piece are written in the order of space_ops.write.  @no_from, @no_to: the
+ * errors if memory of `from` or of `to` is missing. */
 static int move_batch(const struct space_move *m, struct space *from,
 		      struct space *to, int no_from, int no_to)
 {

@@ -65,7 +65,7 @@ struct wq_to {
 	uint32_t qpn, qkey;
 	uint8_t tos, ttl;
 	uint8_t bursts; /* hca_ah.bursts */
-	uint8_t mtu;	/* IBV_MTU_* of the port; 0: there is no address */
+	uint8_t mtu;	/* IBV_MTU_* of the port; 0: the request has no AH */
 	uint8_t local;	/* hca_ah.local */
 	uint8_t reserved;
 	uint16_t port; /* hca_ah.port */
@@ -104,8 +104,9 @@ struct wq {
  * @max_inline bytes.  Returns 0 or -ENOMEM. */
 int wq_init(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	    uint32_t max_inline);
-/* Makes a send queue of a UD QP: a queue of wq_init with a struct wq_to in each
- * slot.  Returns 0 or -ENOMEM. */
+/* Makes a send queue of a UD QP: a queue of @depth requests, with room in each
+ * slot for a struct wq_to and for @max_sge SGEs or @max_inline bytes.  Returns
+ * 0 or -ENOMEM. */
 int wq_init_ud(struct hca *h, struct wq *q, uint32_t depth, uint32_t max_sge,
 	       uint32_t max_inline);
 /* Makes the receive queue of a QP, whose slots peers of this host write: a
@@ -131,8 +132,8 @@ struct wqe *wq_reserve(const struct hca *h, struct wq *q);
 struct wqe *wq_reserve_after(const struct hca *h, struct wq *q, uint32_t ahead);
 
 /* Posts @count filled slots.  The release store of head orders the contents of
- * the slots before it, for the acquire of the thread or peer that reads
- * head. */
+ * the slots before it, for the acquire of the thread or peer that reads head.
+ * Otherwise that thread or peer could read a slot that is not filled yet. */
 static inline void wq_commit_all(struct wq *q, uint32_t count)
 {
 	shared_store(&q->head, shared_own(&q->head) + count);

@@ -30,7 +30,7 @@
 #define EXT_IETH_BYTES	       4
 #define EXT_FETH_BYTES	       4
 
-/* Where a WRITE or READ works. */
+/* The memory that a WRITE or READ accesses. */
 struct reth {
 	uint64_t va;
 	uint32_t rkey;
@@ -71,7 +71,7 @@ struct ieth {
 	uint32_t rkey;
 };
 
-/* How a FLUSH works. */
+/* What a FLUSH flushes, and where to. */
 struct feth {
 	/* Bits: EXT_FETH_GLOBAL_VISIBILITY, EXT_FETH_PERSISTENCE. */
 	uint8_t placement;

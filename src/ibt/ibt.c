@@ -8,7 +8,7 @@
 #include "ibt/rx_pending.h"
 #include "util/bits.h"
 
-#define LOOK_MAX_NS 1000000
+#define LOOK_MAX_NS 1000000 /* the longest interval of ibt_look_ns */
 
 int ibt_init(struct ibt *t, uint64_t now_ns)
 {
@@ -116,7 +116,7 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 		x->dest_qpn = q->qp->attr.dest_qpn;
 	memcpy(x->peer_ip, q->peer.ip, sizeof(x->peer_ip));
 	if (events_waiting(t) >= IBT_EVENTS)
-		return; /* keeps room for the other events */
+		return; /* the rest of the room is for events of other types */
 	e = add_qp_event(t, q, q->qp->user, ENGINE_EXPLAIN);
 	if (e)
 		e->explain = *x;

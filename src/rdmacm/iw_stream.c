@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections that queue pairs have: their beginning, their news and their end.
+ * Gives connections to queue pairs, handles the news of these connections, and
+ * ends the connections.
  *
  * A thread releases r_lock for a call of libibverbs, and sets the state to
  * R_IW_BUSY meanwhile.  Threads that want to free the struct r_iw wait for the
@@ -21,14 +22,15 @@
 /* How long the responder waits for the initiator's first FPDU in the
  * peer-to-peer model. */
 #define READY_NS 10000000000
-/* In the client-server model the responder waits so long, and then sends what
- * its program has posted.  Programs whose server speaks first run on adapters
- * that do not wait, as the kernel's siw. */
+/* How long the responder waits in the client-server model for the initiator's
+ * first FPDU.  Then it sends what its program has posted, since programs whose
+ * server sends first work on adapters that do not wait, such as the kernel's
+ * siw. */
 #define BEGIN_NS 500000000
 /* How long the initiator waits for an FPDU of the peer before it sends the
- * first WRITE without bytes: a responder may have got the ready-to-receive
- * message before it looked for it, as the kernel's siw, and then finds it with
- * the next bytes. */
+ * first WRITE without bytes.  A responder such as the kernel's siw may have
+ * received the ready-to-receive message before it began to look for that
+ * message, and then finds it only when more bytes arrive. */
 #define NUDGE_NS 200000000
 
 /* ---- events ---- */
@@ -45,7 +47,7 @@ bool r_iw_post(struct r_id *id, struct rdma_cm_id *listener,
 		return false;
 	p = &e->base.param.conn;
 	e->base.listen_id = listener;
-	/* private_data_len is one byte. */
+	/* private_data_len is one byte, so longer private data is cut */
 	if (bytes > sizeof(e->mpa_private))
 		bytes = sizeof(e->mpa_private);
 	if (bytes) {

@@ -28,7 +28,7 @@ static inline bool count_up_to(struct count *c, uint32_t most)
 	return false;
 }
 
-/* Adds 1 and returns the count before, so no two callers get the same number.
+/* Adds 1 and returns the previous count, so no two callers get the same number.
  */
 static inline uint32_t count_take(struct count *c)
 {

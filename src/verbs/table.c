@@ -17,7 +17,7 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct slot *slots; /* slot 0 is unused; table_lock covers all slots */
 static uint32_t slot_count;
 static uint32_t lowest_free = 1; /* every slot with a lower index is in use */
-static struct count process;	 /* the forks that lead to this process */
+static struct count process;	 /* forks between the first process and this */
 
 /* In a forked child: the thread that held the lock may not exist here. */
 static void after_fork(void)

@@ -284,8 +284,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(requests_end_when_the_target_dies),
 	};
 
-	/* calloc need not zero mapped blocks: arenas are large and mostly
-	 * unused */
+	/* above this size calloc maps a block, and need not zero it: that saves
+	 * much time, since arenas are large and mostly unused */
 	mallopt(M_MMAP_THRESHOLD, 1 << 19);
 	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);

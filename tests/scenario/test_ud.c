@@ -444,7 +444,8 @@ static void a_datagram_to_a_group_names_no_queue_pair(void **state)
 	w = request(d, 100, 1);
 	to_group(d, w);
 	wq_to(&d->side[0].qp->sq, w)->qpn = s->qp->qpn;
-	wq_to(&d->side[0].qp->sq, w)->local = false; /* in a packet */
+	/* so the datagram goes in a packet, and not direct */
+	wq_to(&d->side[0].qp->sq, w)->local = false;
 	post_and_run(d);
 	assert_false(two_hcas_poll(d, 1, &c));
 	assert_int_equal(counters(d)->refused.wrong_peer, 1);

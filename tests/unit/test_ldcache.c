@@ -30,7 +30,8 @@ static uint32_t place_text(struct file *f, size_t *used, const char *text)
 	return (uint32_t)(offsetof(struct file, text) + at);
 }
 
-/* Two files of libx.so.1, and one of libxx.so.1 that no program asks for. */
+/* A cache with two files of libx.so.1, and one file of libxx.so.1, a name that
+ * begins like the one that the tests look for. */
 static struct file sample(void)
 {
 	struct file f = {.magic = "", .count = 3};
