@@ -69,7 +69,7 @@ class Users:
         bound = time.monotonic() + 10
         while not self._listens():
             if self.broker.poll() is not None or time.monotonic() > bound:
-                raise OSError("adverbd has ended, or does not listen after 10 s")
+                raise OSError("adverbd has ended, or is not ready after 10 s")
             time.sleep(0.01)
 
     def open(self):

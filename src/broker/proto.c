@@ -95,8 +95,8 @@ static size_t take_fds(struct msghdr *msg, int fds[PROTO_FDS])
 
 	if (!h || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
 		return 0;
-	/* There are no more than msg had room for: the kernel has dropped the
-	 * others. */
+	/* fds has room: the kernel drops the descriptors for which msg has no
+	 * room. */
 	bytes = h->cmsg_len - CMSG_LEN(0);
 	memcpy(fds, CMSG_DATA(h), bytes);
 	return bytes / sizeof(int);
@@ -158,8 +158,9 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 	/* In another version, or another protocol, the bits of m->brings may
 	 * mean other things. */
 	is_whole = sort_fds(err ? &nothing : m, got, n, fds);
-	/* The kernel has dropped descriptors.  If all that m names have come,
-	 * the sender sent others; else this process may open no more. */
+	/* MSG_CTRUNC: the kernel has dropped descriptors.  If all that m names
+	 * have come, the sender has sent too many.  If not, this process has
+	 * reached its limit on open files. */
 	if (!err && msg.msg_flags & MSG_CTRUNC)
 		err = is_whole ? -EPROTO : -EMFILE;
 	return err;

@@ -201,8 +201,8 @@ static void repeat_message(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_again(cm, c);
 }
 
-/* The peer has sent an MRA, so it is alive.  A conversation that is not
- * is_strict gets all its tries again. */
+/* The peer has sent an MRA, so it is alive.  Unless c->is_strict is set, c gets
+ * all its tries again. */
 static void wait_longer(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			uint64_t now)
 {

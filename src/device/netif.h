@@ -41,9 +41,9 @@ bool netif_has_address(const struct device *dev, const uint8_t ip[16]);
 /* Returns whether the address is in the GID table of any RoCE device. */
 bool netif_is_local(const uint8_t ip[16]);
 /* Returns the index of the RoCE device whose GID table has the address, or -1.
- * If the address is a multicast group, the result is the RoCE device of
- * interface `link`, by which the datagram came in; or else the first RoCE
- * device; or else -1. */
+ * If the address is a multicast group, `link` is the index of the interface by
+ * which the datagram came in.  The result is then the RoCE device of that
+ * interface, else the first RoCE device, else -1. */
 int netif_device(const uint8_t ip[16], uint32_t link);
 /* Sets mac to the MAC of the RoCE device whose interface has the address, or to
  * zeroes if no RoCE device has the interface. */

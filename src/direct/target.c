@@ -22,8 +22,8 @@ struct target_ref *target_new(void)
 	return l;
 }
 
-/* Are all places that the copy names inside the arena?  Those that the
- * initiator writes must be in the peers' part. */
+/* Are all places that the copy names inside the arena?  The places that the
+ * initiator writes must be in the peers' part of the arena. */
 static bool has_places(const struct target_ref *l)
 {
 	const struct arena *a = &l->hca->arena;
@@ -419,7 +419,7 @@ static bool is_ready(struct target_ref *l, bool wants_receive)
 	struct qp *qp = find_qp(l);
 	bool ready;
 
-	if (!qp) /* ready to find that the QP is gone */
+	if (!qp) /* the next try of the request finds that the QP is gone */
 		return l->is_asked || l->is_busy;
 	if (!lock_responder(l, qp))
 		return false;

@@ -96,8 +96,8 @@ free_memory:
 	return NULL;
 }
 
-/* Drops the completions of a QP that is being freed.  They name its work
- * queues, in which a poll would free slots. */
+/* Drops the completions of a QP that is being freed.  Otherwise a poll would
+ * free slots in the QP's work queues, which the completions name. */
 static void purge_cq(struct hca *h, aoff cq, uint32_t qpn)
 {
 	if (cq)

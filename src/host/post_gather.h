@@ -41,7 +41,7 @@ struct post_gather {
 	uint32_t count;	    /* posts that wait */
 	uint64_t since_ns;  /* when the first of these posts began to wait */
 	uint32_t groups;    /* how many groups have begun so far */
-	uint32_t forbidden; /* posts until posts may wait again */
+	uint32_t forbidden; /* how many of the next posts may not wait */
 	uint32_t penalty;   /* the next value of `forbidden` after a delay */
 };
 

@@ -115,7 +115,7 @@ static void post_established(struct r_iw *iw)
 		return;
 	iw->is_established = true;
 	/* The initiator's program gets the private data of the reply.  The
-	 * responder's program has got those of the request. */
+	 * responder's program already has the private data of the request. */
 	r_iw_post(iw->id, NULL, RDMA_CM_EVENT_ESTABLISHED, 0,
 		  mpa && mpa->is_initiator ? &mpa->peer : NULL);
 }

@@ -152,8 +152,8 @@ static void to_reset(struct two_hcas *d, int i)
 			 0);
 }
 
-/* A peer of this host works at the responder without packets, under the
- * responder's lock.  Packets that name this peer are forged. */
+/* The path of the peer is direct: it executes its requests at the responder,
+ * without packets.  So packets in the name of this peer are forged. */
 static void packets_in_the_name_of_a_direct_peer_are_refused(void **state)
 {
 	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .payload_len = 64};
