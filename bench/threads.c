@@ -3,8 +3,8 @@
  * threads [OPTION...] COUNT: COUNT workers, which are threads or processes,
  * send requests to one passive process.  Each worker has a protection domain, a
  * completion queue and a connected queue pair of its own, and 64 requests
- * outstanding.  Prints the sum of the rates as one line of JSON.  The program is
- * linked with libibverbs, and uses adverb's under `adverb run`.
+ * outstanding.  Prints the sum of the rates as one line of JSON.  The program
+ * is linked with libibverbs, and uses adverb's under `adverb run`.
  *
  *	-P        workers are processes instead of threads
  *	-o NAME   the operation: write, read, send or atomic

@@ -30,9 +30,9 @@ struct alias {
 
 struct peer_maps {
 	const struct hca *target; /* a view of the peer's arena; not owned */
-	int pid;	  /* the peer's process */
-	uint32_t version; /* share_version at the last look */
-	uint32_t count;	  /* the mappings in `of` */
+	int pid;		  /* the peer's process */
+	uint32_t version;	  /* share_version at the last look */
+	uint32_t count;		  /* the mappings in `of` */
 	struct alias of[SHARE_MAX];
 };
 
