@@ -25,15 +25,16 @@
 #include "util/bits.h"
 #include "util/fd_identity.h"
 
-#define TURN_ROUNDS 4	     /* batches that one turn reads */
-#define LATE_ROUNDS 64	     /* batches that a turn after a long sleep reads */
-#define ASLEEP_NS   10000000 /* timers later than this: the process slept */
-#define VAIN_POLLS  20000    /* about a millisecond of polls */
-#define TX_ROUNDS   16	     /* batches that one transmit_frames sends */
-#define JUNK_SAID   1000     /* dropped datagrams before the message */
-#define CHECK_NS    1000000  /* between calls of progress_has_files */
-#define EVENT_BATCH 16
-#define PUBLISH_NS  100000000 /* between writes of the counters */
+#define TURN_ROUNDS  4	      /* batches that one turn reads */
+#define LATE_ROUNDS  64	      /* batches that a turn after a long sleep reads */
+#define ASLEEP_NS    10000000 /* timers later than this: the process slept */
+#define VAIN_POLLS   20000    /* about a millisecond of polls */
+#define STREAM_TURNS 8	      /* turns for bytes of streams: one looks at UDP */
+#define TX_ROUNDS    16	      /* batches that one transmit_frames sends */
+#define JUNK_SAID    1000     /* dropped datagrams before the message */
+#define CHECK_NS     1000000  /* between calls of progress_has_files */
+#define EVENT_BATCH  16
+#define PUBLISH_NS   100000000 /* between writes of the counters */
 
 int progress_init(struct progress *p, struct engine *e, int fd,
 		  const struct host_sink *sink, struct udp_offload allowed,
@@ -435,6 +436,14 @@ static void publish_counters(struct progress *p)
 	p->published_ns = p->now_ns;
 }
 
+/* Does this turn leave the UDP socket for the next turns, because bytes of a
+ * stream wait?  One such turn in STREAM_TURNS looks at the socket. */
+static bool leaves_socket(struct progress *p)
+{
+	return stream_set_has_bytes(&p->streams) &&
+	       ++p->streams.turns % STREAM_TURNS;
+}
+
 void progress_turn(struct progress *p)
 {
 	uint64_t now = p->now_ns, due = engine_deadline(p->engine);
@@ -450,6 +459,7 @@ void progress_turn(struct progress *p)
 	engine_hold_acks(p->engine, shared_load(&p->activity.is_watched) ||
 					    (p->rest && p->rest->holds_acks));
 	is_deaf = p->rest && p->rest->is_deaf && due > now && !has_dead;
+	is_deaf |= leaves_socket(p);
 	any = look_at_peers(p, is_deaf ? 0 : rounds, now);
 	any |= receive_streams(p);
 	progress_serve_doorbells(p);
@@ -599,6 +609,9 @@ static bool is_still(struct progress *p) REQUIRES(&p->lock)
 	if (stream_set_is_open(&p->streams) &&
 	    stream_set_has_news(&p->streams, p->now_ns))
 		return false;
+	/* A full turn, one poll in eight, looks at the UDP socket. */
+	if (stream_set_is_hot(&p->streams))
+		return p->batch.next == p->batch.count;
 	if (!rx_backoff_is_off(&p->policy.looks.backoff) &&
 	    !poll_policy_may_look(&p->policy, is_behind(p),
 				  clock_now(&p->clock)))

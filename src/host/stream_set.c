@@ -19,8 +19,10 @@
 #define DRAIN_STEPS 100		/* waits of one stream_set_drain */
 #define NEVER	    UINT64_MAX
 #define NUDGES	    4
-#define MESSAGES    32 /* of an association, in a turn */
-#define LINGERS	    0  /* epoll data of lingering sockets; no QPN is 0 */
+#define MESSAGES    32	 /* of an association, in a turn */
+#define LINGERS	    0	 /* epoll data of lingering sockets; no QPN is 0 */
+#define ALL_LOOKS   4	 /* one look in so many is at all sockets */
+#define HOT_LOOKS   4096 /* about a millisecond of polls */
 
 struct stream_socket {
 	struct list link;
@@ -78,10 +80,18 @@ static void free_memory(struct stream_socket *s)
 	free(s);
 }
 
-static void free_socket(struct stream_set *set, struct stream_socket *s)
+/* s gives no more bytes to a QP. */
+static void forget_socket(struct stream_set *set, const struct stream_socket *s)
 {
 	if (set->got == s)
 		set->got = NULL;
+	if (set->hot == s)
+		set->hot = NULL;
+}
+
+static void free_socket(struct stream_set *set, struct stream_socket *s)
+{
+	forget_socket(set, s);
 	if (s->left_bytes)
 		set->full--;
 	list_remove(&s->link);
@@ -241,8 +251,7 @@ static void linger_socket(struct stream_set *set, struct stream_socket *s,
 	s->q = NULL;
 	s->begins_late = false;
 	s->nudges = 0;
-	if (set->got == s)
-		set->got = NULL;
+	forget_socket(set, s);
 	finish_sending(set, s);
 	list_remove(&s->link);
 	list_push_tail(&set->lingering, &s->link);
@@ -500,23 +509,45 @@ static bool is_small(const struct stream_set *set)
 	       list_is_empty(&set->lingering);
 }
 
-/* Reads the sockets in turn until one has bytes or has ended.  The bytes stay
- * in set->rx for stream_set_receive.  False: no socket has. */
+/* Reads a socket.  True: it has bytes or has ended; the bytes stay in set->rx
+ * for stream_set_receive. */
+static bool look_at(struct stream_set *set, struct stream_socket *s,
+		    uint64_t now_ns)
+{
+	int64_t result = read_socket(set, s, now_ns);
+
+	if (result == -EAGAIN)
+		return false;
+	set->got = set->hot = s;
+	set->got_result = result;
+	set->vain_looks = 0;
+	return true;
+}
+
+/* Reads the sockets in turn until one has bytes or has ended.  False: no socket
+ * has. */
 static bool look_in_turn(struct stream_set *set, uint64_t now_ns)
 {
 	set->has_more = false;
 	for (uint32_t i = set->by_qpn.count; i; i--) {
 		struct stream_socket *s = socket_of(set->open.next);
-		int64_t result = read_socket(set, s, now_ns);
 
 		list_remove(&s->link);
 		list_push_tail(&set->open, &s->link);
-		if (result == -EAGAIN)
-			continue;
-		set->got = s;
-		set->got_result = result;
-		return true;
+		if (look_at(set, s, now_ns))
+			return true;
 	}
+	return false;
+}
+
+/* Reads only the socket that had bytes last. */
+static bool look_at_hot(struct stream_set *set, uint64_t now_ns)
+{
+	set->has_more = false;
+	if (look_at(set, set->hot, now_ns))
+		return true;
+	if (++set->vain_looks >= HOT_LOOKS)
+		set->hot = NULL;
 	return false;
 }
 
@@ -547,7 +578,10 @@ static bool receive_by_epoll(struct stream_set *set, struct engine *e,
 bool stream_set_has_news(struct stream_set *set, uint64_t now_ns)
 {
 	/* With many sockets, only stream_set_receive asks epoll. */
-	return set->got || !is_small(set) || look_in_turn(set, now_ns);
+	if (set->got || !is_small(set))
+		return true;
+	return set->hot && ++set->looks % ALL_LOOKS ? look_at_hot(set, now_ns)
+						    : look_in_turn(set, now_ns);
 }
 
 bool stream_set_receive(struct stream_set *set, struct engine *e,
@@ -555,11 +589,11 @@ bool stream_set_receive(struct stream_set *set, struct engine *e,
 {
 	struct stream_socket *s;
 
-	if (!stream_set_has_news(set, now_ns))
+	if (!set->got && !is_small(set))
+		return receive_by_epoll(set, e, now_ns);
+	if (!set->got && !look_in_turn(set, now_ns))
 		return false;
 	s = set->got;
-	if (!s)
-		return receive_by_epoll(set, e, now_ns);
 	set->got = NULL;
 	take_bytes(set, e, s, set->got_result, now_ns);
 	return true;

@@ -59,6 +59,12 @@ struct stream_set {
 	 * NULL: none. */
 	struct stream_socket *got;
 	int64_t got_result; /* of tcp_receive for `got` */
+	/* The socket that had bytes last.  NULL: none, or HOT_LOOKS looks at it
+	 * were in vain since then. */
+	struct stream_socket *hot;
+	uint32_t looks; /* calls of stream_set_has_news, for ALL_LOOKS */
+	uint32_t turns; /* progress_turn counts its turns that found bytes */
+	uint32_t vain_looks; /* looks in a row at `hot` that found nothing */
 	/* The last receive probably left bytes in a socket. */
 	bool has_more;
 };
@@ -105,7 +111,20 @@ static inline bool stream_set_is_open(const struct stream_set *set)
 {
 	return set->by_qpn.count || !list_is_empty(&set->lingering);
 }
-/* May stream_set_receive find bytes?  Always true if the set uses epoll. */
+/* Has the last look at the sockets left bytes for stream_set_receive? */
+static inline bool stream_set_has_bytes(const struct stream_set *set)
+{
+	return set->got;
+}
+/* Did a socket have bytes a short time ago?  Then more will probably come, and
+ * a look at the adapter's UDP socket would delay them. */
+static inline bool stream_set_is_hot(const struct stream_set *set)
+{
+	return set->hot;
+}
+/* May stream_set_receive find bytes?  Always true if the set uses epoll.  While
+ * stream_set_is_hot, most calls look only at the socket that had bytes last, so
+ * bytes of another socket may be found some calls later. */
 bool stream_set_has_news(struct stream_set *set, uint64_t now_ns);
 /* Gives bytes that have come to the engine, and ends connections that the peer
  * has closed.  True: bytes came, or a connection has ended. */
