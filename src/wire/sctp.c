@@ -19,17 +19,17 @@
 #include "util/random.h"
 #include "wire/sctp_conn.h"
 
-#define HEAD	    12 /* bytes of a packet of SCTP before its chunks */
-#define BUSY_MS	    10 /* the library's timers run that often */
-#define IDLE_MS	    100
-#define BUSY_NS	    1000000000ull /* that long after the last packet */
+#define HEAD	    12	/* bytes of a packet of SCTP before its chunks */
+#define BUSY_MS	    10	/* period of the library's timers while busy */
+#define IDLE_MS	    100 /* their period otherwise */
+#define BUSY_NS	    1000000000ull /* busy: this long after the last packet */
 #define DRAIN_STEPS 200
 #define DRAIN_NS    10000000
-#define PORTS_FROM  0xc000 /* ports that the system chooses */
+#define PORTS_FROM  0xc000 /* the first dynamic port */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t thread_number; /* a thread with another number ends */
-static uint64_t ticked_ns;
+static uint64_t ticked_ns;     /* until when the library's timers have run */
 
 static void wake_thread(void)
 {
@@ -37,7 +37,7 @@ static void wake_thread(void)
 
 	if (fd_identity_holds(sctp_conn_all.wake_fd) &&
 	    write(sctp_conn_all.wake_fd, &one, sizeof(one)) < 0)
-		errno = 0; /* the thread is awake */
+		errno = 0; /* the eventfd is full, so the thread is awake */
 }
 
 /* ---- packets ---- */
@@ -67,8 +67,8 @@ static int send_packet(void *id, void *packet, size_t n, uint8_t tos,
 	return 0;
 }
 
-/* Is a port of SCTP one of this process's?  A raw socket gets the packets of
- * all processes. */
+/* Does a connection of this process have the packet's SCTP port?  A raw socket
+ * receives the packets of all processes. */
 static bool has_port(const uint8_t *packet)
 {
 	list_for_each (n, &sctp_conn_all.conns) {
@@ -101,8 +101,8 @@ static void take_packets(struct sctp_socket *s)
 	}
 }
 
-/* The peer's port has no socket: an association to it is over, if the error
- * quotes a packet of the association (RFC 6951 5.5). */
+/* An ICMP error says that the peer's UDP port has no socket.  Ends the
+ * association whose packet the error quotes (RFC 6951 5.5). */
 static void take_refusal(const struct sctp_path *p, const uint8_t *packet)
 {
 	list_for_each_safe (n, &sctp_conn_all.conns) {
@@ -149,7 +149,7 @@ static void take_event(const struct epoll_event *e)
 		c->has_bytes |= (e->events & ~(uint32_t)EPOLLOUT) != 0;
 		if (e->events & EPOLLOUT)
 			c->is_full = false;
-		/* the end of an owner that has not been told yet */
+		/* the owner has closed its descriptor before its first news */
 		if (c->state < SCTP_CONN_OPEN &&
 		    e->events & (EPOLLHUP | EPOLLRDHUP))
 			sctp_conn_free(c);
@@ -184,7 +184,7 @@ static void run_time(void)
 	}
 }
 
-/* Returns the ms until the thread has to look again; -1: never. */
+/* Returns the timeout of epoll_wait in ms; -1: no timer runs. */
 static int wait_ms(void)
 {
 	if (!list_is_empty(&sctp_conn_all.dirty))
@@ -211,7 +211,9 @@ static void *run_thread(void *number)
 		pthread_mutex_unlock(&lock);
 		n = epoll_wait(fd, events, SCTP_CONN_TURN, ms);
 		pthread_mutex_lock(&lock);
-		run_time(); /* what begins now begins at this time */
+		/* First, so that the timers which the events start do not
+		 * count the time that epoll_wait took. */
+		run_time();
 		for (int i = 0; i < n; i++)
 			take_event(&events[i]);
 		sctp_conn_serve_all();
@@ -232,8 +234,8 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The child has no thread, and its parent's associations are the parent's: the
- * descriptors are closed, so that nothing is sent for them. */
+/* The child has no thread, and the associations stay with its parent.  The
+ * sockets are closed first, so that freeing a connection sends no ABORT. */
 static void in_child(void)
 {
 	struct list *n;
@@ -292,7 +294,7 @@ static int start_thread(void)
 	return err;
 }
 
-/* Once for the process and its children. */
+/* Runs once: children of fork inherit the loaded library. */
 static int begin_library(const struct sctp_options *o, const char **why)
 {
 	*why = "the kernel gives no random numbers";
@@ -327,7 +329,8 @@ int sctp_start(const struct sctp_options *o, const char **why)
 
 /* ---- the owners' calls ---- */
 
-/* The address of the socket for a port of SCTP. */
+/* Returns the address of the UDP or raw socket that carries the SCTP port of
+ * `at`. */
 static struct sockaddr_in6 carrier_of(const struct sockaddr_in6 *at)
 {
 	struct sockaddr_in6 carrier = *at;
@@ -352,8 +355,8 @@ static bool is_listening(const struct sctp_socket *s, in_port_t port)
 	return false;
 }
 
-/* Opens the socket, or copies the one that connections of an earlier listener
- * still use. */
+/* Opens a socket, or duplicates the descriptor of a socket that connections of
+ * an earlier listener still use. */
 static int open_socket(struct sockaddr_in6 *carrier, in_port_t port,
 		       bool is_v6_only)
 {
@@ -394,13 +397,14 @@ static bool read_address(int fd, struct sockaddr_in6 *at)
 	socklen_t size = sizeof(*at);
 
 	memset(at, 0, sizeof(*at));
-	if (sctp_conn_all.options.is_raw) /* one socket for each id */
+	/* All raw sockets count as one, with the address of zeros. */
+	if (sctp_conn_all.options.is_raw)
 		return true;
 	return !getsockname(fd, (struct sockaddr *)at, &size);
 }
 
-/* A new connection or listener that has the socket; NULL: the socket is
- * closed. */
+/* Returns a new connection or listener that owns the socket fd; NULL: no memory
+ * is left, and fd is closed. */
 static struct sctp_conn *begin_conn(enum sctp_conn_state state, int fd)
 {
 	struct sockaddr_in6 at;
@@ -422,7 +426,8 @@ static struct sctp_conn *begin_conn(enum sctp_conn_state state, int fd)
 	return c;
 }
 
-/* Gives the owner its end, or frees the connection. */
+/* Returns the owner's end of the socketpair.  Frees the connection if `err` or
+ * making the socketpair says -errno, and returns that. */
 static int finish_begin(struct sctp_conn *c, int err)
 {
 	int end = err ? err : sctp_conn_make_ends(c);
@@ -430,7 +435,7 @@ static int finish_begin(struct sctp_conn *c, int err)
 	if (end < 0)
 		sctp_conn_free(c);
 	else
-		wake_thread(); /* it waits for another time now */
+		wake_thread(); /* so that wait_ms counts the connection */
 	return end;
 }
 
@@ -471,7 +476,7 @@ int sctp_accept(int listener, struct sctp_news *news)
 		return -errno;
 	c = CMSG_FIRSTHDR(&m);
 	if (n != sizeof(*news) || !c)
-		return -ECONNABORTED; /* or there was no descriptor left */
+		return -ECONNABORTED;
 	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	return fd;
 }
@@ -542,13 +547,13 @@ static bool has_unsent(const struct sctp_conn *c)
 		(s.unacknowledged || s.pending));
 }
 
-/* Is something left to wait for?  Closes the connections that have sent all. */
+/* Is something left to wait for?  If `closes`, shuts all associations down. */
 static bool drain_conns(bool closes)
 {
 	bool waits = false;
 
 	pthread_mutex_lock(&lock);
-	/* The thread may not have looked at what owners have sent last. */
+	/* The thread may not have read the owners' last messages. */
 	list_for_each (n, &sctp_conn_all.conns) {
 		struct sctp_conn *c = CONTAINER_OF(n, struct sctp_conn, link);
 

@@ -5,26 +5,29 @@
  *
  *	owner  <-- socketpair -->  thread adverb-sctp  <-- packets -->  peer
  *
- * The thread runs SCTP.  To its owner an association is a descriptor of type
- * SOCK_SEQPACKET, which is polled, sent to and received from as a socket is;
- * its messages are
+ * The thread runs SCTP.  The owner, which is the code that called sctp_connect
+ * or sctp_accept, holds one end of a socketpair of type SOCK_SEQPACKET for each
+ * association.  It polls that descriptor, and sends and receives messages of
+ * the form
  *
  *	PPID, 4 bytes | user message of SCTP
  *
- * and before them the owner of a connection receives one struct sctp_news.
- * What the peer does not take fills the socketpair, and so does what the owner
- * does not take.  The end of the stream (0 bytes) says that the association has
- * ended.  Messages are sent and received unordered, on stream 0.  Each side
- * announces the adaptation indication of DDP, and a peer that announces another
- * one gets no connection (RFC 5043 11.1).  An owner that shuts its end down, or
- * closes it, ends the association after the peer has got what was sent.
+ * The first message of a connection is instead one struct sctp_news: the owner
+ * of a called peer gets it from sctp_accept, and a caller receives it from the
+ * descriptor.  If the peer or the owner stops receiving, the socketpair fills
+ * and the sender must wait.  The end of the stream (0 bytes) says that the
+ * association has ended.  Messages are sent and received unordered, on stream
+ * 0.  Each side announces the adaptation indication of DDP.  A peer that
+ * announces another indication gets no connection (RFC 5043 11.1).  If the
+ * owner shuts down or closes its descriptor, the association ends as soon as
+ * the peer has acknowledged all messages.
  *
- * A service listens at one number, which is its SCTP port and, unless the
- * options name another UDP port, its UDP port too.  So processes of one host
- * share no socket.  The kernel chooses a client's UDP port.
+ * A service has one port number, for SCTP and for UDP.  So processes of one
+ * host share no socket.  `udp_port` of the options gives all services another
+ * UDP port.  The kernel chooses a client's UDP port.
  *
- * A child of fork has none of its parent's associations.  All functions take
- * one lock of their own, and none but sctp_drain blocks.
+ * A child of fork has none of its parent's associations.  Each function takes
+ * the one lock of wire/sctp.c itself.  Only sctp_drain blocks.
  */
 #ifndef WIRE_SCTP_H
 #define WIRE_SCTP_H
@@ -33,50 +36,66 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SCTP_MESSAGE_MAX 65536 /* bytes, with the PPID */
+#define SCTP_MESSAGE_MAX 65536 /* bytes of a message with its PPID */
 
 struct sctp_options {
-	bool is_raw; /* SCTP over IP, without UDP */
-	/* UDP port of services here and of peers; 0: that of the service */
+	bool is_raw; /* SCTP directly over IP, without UDP */
+	/* The UDP port of all services, of this process and of its peers, in
+	 * host order.  0: the UDP port of a service equals its SCTP port. */
 	uint16_t udp_port;
 };
 
 /* The first message of a connection. */
 struct sctp_news {
-	int32_t err; /* 0; an errno: there is no association */
-	/* the longest DDP segment that needs no fragments, in bytes */
+	int32_t err; /* 0, or a positive errno: there is no association */
+	/* the longest DDP segment, in bytes, that fits in one packet */
 	uint32_t segment_bytes;
-	/* with the ports of SCTP; IPv4 as ::ffff:a.b.c.d */
+	/* The ports are those of SCTP.  IPv4 addresses are ::ffff:a.b.c.d. */
 	struct sockaddr_in6 local, remote;
 };
 
-/* Loads the library and starts the thread, unless that was done.  Returns 0, or
- * -errno; then *why is a clause that says why, valid until the next call. */
+/*
+ * Loads libusrsctp and starts the thread.  Does nothing if both have been done
+ * before.  Only the options of the first call count.  Returns 0 or -errno.
+ * After a failure *why is a clause that gives the reason, valid until the next
+ * call.
+ */
 int sctp_start(const struct sctp_options *options, const char **why);
 /*
- * Opens the socket of a service or a client at this address: IPv4 as
- * ::ffff:a.b.c.d.  Port 0: a port is chosen and stored in *at.  Returns the
- * descriptor, or -errno: -EADDRINUSE if another socket has the port.
+ * Opens the socket of a service or of a client at the address *at, in which
+ * IPv4 is ::ffff:a.b.c.d and the port is that of SCTP.  If the port is 0, a
+ * port is chosen and stored in *at.  Returns a descriptor, which the caller
+ * passes to sctp_listen or sctp_connect or closes; -EADDRINUSE if another
+ * socket has the port; or another -errno.
  */
 int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only);
 /*
- * Listens at the address that the socket `fd` was bound to, for as long as the
- * returned descriptor stays open; sctp_accept takes the connections.  `backlog`
- * limits those that the library has made and the thread has not taken yet.
- * Takes fd, also if it fails.  Returns the listener's descriptor, or -errno.
+ * Listens on `fd`, which sctp_bind returned for the address `at`, until the
+ * caller closes the returned descriptor.  That descriptor becomes readable when
+ * sctp_accept has a connection to return.  `backlog` limits the associations
+ * that libusrsctp has accepted and that the thread has not taken yet.  Takes
+ * ownership of fd even on failure.  Returns the listener's descriptor, or
+ * -errno.
  */
 int sctp_listen(int fd, const struct sockaddr_in6 *at, int backlog);
-/* Takes a connection of a listener with its news.  Returns its descriptor;
- * -EAGAIN: there is none; another -errno. */
+/*
+ * Takes the next connection of the descriptor `listener` and fills in *news.
+ * Returns the connection's descriptor, which the caller closes; -EAGAIN if
+ * there is no connection; -ECONNABORTED if the listener has ended or the
+ * process has no free descriptor; or another -errno.
+ */
 int sctp_accept(int listener, struct sctp_news *news);
-/* Calls a service.  Takes fd, also if it fails.  Returns the connection's
- * descriptor, whose first message says whether the peer has answered; or
- * -errno. */
+/*
+ * Starts an association with the service at `to`, from `fd`, which sctp_bind
+ * returned for the address `from`.  Takes ownership of fd even on failure.
+ * Returns the connection's descriptor, or -errno.  The first message of the
+ * descriptor, a struct sctp_news, says whether the association was made.
+ */
 int sctp_connect(int fd, const struct sockaddr_in6 *from,
 		 const struct sockaddr_in6 *to);
-/* The process is about to end: waits, for two seconds at most, until the peers
- * have what owners have sent; then shuts the associations down, for half a
- * second at most. */
+/* For the end of the process: waits at most two seconds until the peers have
+ * acknowledged all messages, and then at most half a second until the
+ * associations are shut down. */
 void sctp_drain(void);
 
 #endif

@@ -13,13 +13,13 @@
 #include "util/fd_identity.h"
 
 #define PPID_BYTES 4
-#define OVERHEAD   80 /* of a packet with one segment, and other chunks */
-#define ADAPTATION 1  /* RFC 5043 5.1 */
-#define SPACE	   (256 << 10) /* bytes on their way, each way */
-#define CLOSE_NS   10000000000ull
-#define BEGIN_NS   10000000000ull /* for the peer's indication */
-#define HALVES_MAX 128		  /* associations of a listener without it */
-#define CHECK_NS   1000000ull
+#define OVERHEAD   80 /* bytes of a packet for the headers of its chunks */
+#define ADAPTATION 1  /* the indication of DDP, RFC 5043 5.1 */
+#define SPACE	   (256 << 10)	  /* bytes of each buffer of an association */
+#define CLOSE_NS   10000000000ull /* how long SHUTDOWN may take */
+#define BEGIN_NS   10000000000ull /* how long the peer's indication may take */
+#define HALVES_MAX 128 /* associations of a listener without an indication */
+#define CHECK_NS   1000000ull /* how long sctp_conn_is_ours trusts a check */
 
 struct sctp_process sctp_conn_all = {
 	.sockets = {&sctp_conn_all.sockets, &sctp_conn_all.sockets},
@@ -36,7 +36,7 @@ uint64_t sctp_conn_now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The program may have put a file of its own in the place of a descriptor. */
+/* The program may have opened a file of its own at the descriptor's number. */
 bool sctp_conn_is_ours(int fd, uint64_t *checked_ns)
 {
 	uint64_t now = sctp_conn_now();
@@ -98,7 +98,6 @@ struct sctp_socket *sctp_conn_find_socket(const struct sockaddr_in6 *at)
 	return NULL;
 }
 
-/* Takes the descriptor, which may be a copy of one that is here. */
 struct sctp_socket *sctp_conn_take_socket(int fd, const struct sockaddr_in6 *at)
 {
 	struct sctp_socket *s = sctp_conn_find_socket(at);
@@ -194,7 +193,6 @@ void sctp_conn_free(struct sctp_conn *c)
 	free(c);
 }
 
-/* Gives a connection its path. */
 void sctp_conn_set_path(struct sctp_conn *c, const struct sctp_path *p)
 {
 	c->path = *p;
@@ -202,7 +200,6 @@ void sctp_conn_set_path(struct sctp_conn *c, const struct sctp_path *p)
 	sctp_conn_all.usr->register_address((void *)(uintptr_t)p->id);
 }
 
-/* Makes the owner's end and the thread's; returns the former, or -errno. */
 int sctp_conn_make_ends(struct sctp_conn *c)
 {
 	int ends[2], err;
@@ -273,7 +270,6 @@ static void set_options(struct socket *so)
 	want_event(so, USRSCTP_ADAPTATION_INDICATION);
 }
 
-/* Makes the library's socket, bound to a port.  0 or -errno. */
 int sctp_conn_make_so(struct sctp_conn *c, in_port_t port)
 {
 	struct usrsctp_address at = {.family = USRSCTP_AF_CONN, .port = port};
@@ -311,7 +307,6 @@ static struct sctp_news news_of(const struct sctp_conn *c, int err)
 	return news;
 }
 
-/* The association is over, or never was. */
 void sctp_conn_end(struct sctp_conn *c, int err)
 {
 	struct sctp_news news;
@@ -324,7 +319,8 @@ void sctp_conn_end(struct sctp_conn *c, int err)
 	sctp_conn_free(c);
 }
 
-/* Hands a connection to the owner of its listener.  False: it is gone. */
+/* Sends the owner's end of a connection to the owner of its listener.  False:
+ * that failed, and the connection is freed. */
 static bool hand_over(struct sctp_conn *c)
 {
 	struct sctp_conn *l = map_find(&sctp_conn_all.objects, c->listener);
@@ -359,7 +355,9 @@ static bool hand_over(struct sctp_conn *c)
 	return is_sent;
 }
 
-/* The peer has shown that it speaks DDP.  False: the connection is gone. */
+/* Opens the connection of a peer that has announced the indication of DDP, and
+ * sends its struct sctp_news.  False: that failed, and the connection is freed.
+ * */
 static bool open_conn(struct sctp_conn *c)
 {
 	struct sctp_news news;
@@ -377,7 +375,6 @@ static bool open_conn(struct sctp_conn *c)
 	return false;
 }
 
-/* The owner sends no more. */
 void sctp_conn_close(struct sctp_conn *c)
 {
 	if (c->state == SCTP_CONN_CLOSING)
@@ -387,8 +384,9 @@ void sctp_conn_close(struct sctp_conn *c)
 	sctp_conn_all.usr->shutdown(c->so, SHUT_WR);
 }
 
-/* The peer sends no more, and SCTP has no connection that is half closed: the
- * owner is told.  The library ends the association. */
+/* The peer has shut the association down.  SCTP has no half-closed state, so
+ * the owner's descriptor reports its end at once.  The library completes the
+ * shutdown. */
 static void hang_up(struct sctp_conn *c)
 {
 	sctp_conn_close(c);
@@ -410,7 +408,7 @@ static int error_of(const struct sctp_conn *c)
 	return err;
 }
 
-/* False: the connection is gone. */
+/* False: the connection is freed. */
 static bool take_change(struct sctp_conn *c,
 			const struct usrsctp_assoc_change *e)
 {
@@ -423,13 +421,13 @@ static bool take_change(struct sctp_conn *c,
 	case USRSCTP_CANT_START:
 		sctp_conn_end(c, e->error ? ECONNREFUSED : error_of(c));
 		return false;
-	default: /* lost, closed, or begun anew by the peer */
+	default: /* lost, shut down, or restarted by the peer */
 		sctp_conn_end(c, ECONNRESET);
 		return false;
 	}
 }
 
-/* False: the connection is gone. */
+/* False: the connection is freed. */
 static bool take_notification(struct sctp_conn *c, size_t n)
 {
 	union {
@@ -453,7 +451,7 @@ static bool take_notification(struct sctp_conn *c, size_t n)
 	return false;
 }
 
-/* Gives the owner the message that waits.  False: it has no room. */
+/* Sends the owner the message of `in`.  False: the socketpair is full. */
 static bool pass_in(struct sctp_conn *c)
 {
 	ssize_t n = -1;
@@ -467,12 +465,13 @@ static bool pass_in(struct sctp_conn *c)
 		c->is_full = true;
 		return false;
 	}
-	c->in_bytes = 0; /* an owner that has gone takes no more */
+	c->in_bytes =
+		0; /* on another error too: the owner has closed its end */
 	return true;
 }
 
-/* Takes the next message or notification of the library.  1: there may be more;
- * 0: there is none; -1: the connection is gone. */
+/* Takes the next message or notification from the library.  1: there may be
+ * more; 0: there is no more now; -1: the connection is freed. */
 static int receive_one(struct sctp_conn *c)
 {
 	union usrsctp_peer from;
@@ -498,7 +497,8 @@ static int receive_one(struct sctp_conn *c)
 	}
 	if (flags & USRSCTP_NOTIFICATION)
 		return take_notification(c, (size_t)n) ? 1 : -1;
-	/* no session has messages as long, nor data before the indication */
+	/* A message longer than `in`, and a message before the indication, are
+	 * both against RFC 5043. */
 	if (!(flags & MSG_EOR) || c->state < SCTP_CONN_OPEN) {
 		sctp_conn_end(c, EPROTO);
 		return -1;
@@ -508,7 +508,7 @@ static int receive_one(struct sctp_conn *c)
 	return 1;
 }
 
-/* False: the connection is gone. */
+/* False: the connection is freed. */
 static bool serve_in(struct sctp_conn *c)
 {
 	int got = 1;
@@ -525,7 +525,7 @@ static bool serve_in(struct sctp_conn *c)
 
 /* ---- from the owner to the peer ---- */
 
-/* Reads the owner's next message.  False: there is none. */
+/* Reads the owner's next message into `out`.  False: there is no message. */
 static bool read_out(struct sctp_conn *c)
 {
 	ssize_t n;
@@ -546,8 +546,9 @@ static bool read_out(struct sctp_conn *c)
 	return n > PPID_BYTES;
 }
 
-/* False: the library takes none now, or none any more.  Then what the peer has
- * sent is still to be read. */
+/* Gives the message of `out` to the library.  False: the library cannot take it
+ * now, or the association is ending.  In the second case the peer's messages
+ * are still read. */
 static bool send_one(struct sctp_conn *c)
 {
 	struct usrsctp_sndinfo info = {.flags = USRSCTP_UNORDERED};
@@ -583,8 +584,8 @@ static void serve_out(struct sctp_conn *c)
 
 /* ---- turns ---- */
 
-/* The oldest association of the listener whose peer has not shown that it
- * speaks DDP makes room for the next, if there are as many as may be. */
+/* If HALVES_MAX associations of the listener still lack the peer's indication,
+ * aborts the oldest of them, so that a flood of callers keeps no memory. */
 static void make_room(const struct sctp_conn *l)
 {
 	struct sctp_conn *oldest = NULL;
@@ -649,8 +650,6 @@ static void serve_conn(struct sctp_conn *c)
 		serve_out(c);
 }
 
-/* What this turn's packets, messages and time have touched; what a connection
- * leaves for lack of a turn waits for the next. */
 void sctp_conn_serve_all(void)
 {
 	struct list now = {&now, &now}, *n;

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The associations of the thread adverb-sctp (wire/sctp.h): each is a socket of
- * libusrsctp, an end of a socketpair and a path.
+ * The associations of the thread adverb-sctp (wire/sctp.h).  Each has a socket
+ * of libusrsctp, one end of a socketpair and a path.
  *
- *	receive: library -> `in` -> socketpair	send: socketpair -> `out` ->
- *library
+ *	receive: library -> `in` -> socketpair
+ *	send:    socketpair -> `out` -> library
  *
- * A message that one side does not take waits here, and nothing is read of the
- * other side meanwhile.  The library's upcalls, events of descriptors and
- *packets touch a connection; touched connections are served at the end of a
- *turn, where no call of the library is under way.
+ * A message that the socketpair does not take waits in `in`, and nothing more
+ * is read from the library until it is gone.  In the same way a message that
+ * the library does not take waits in `out`.
  *
- * Lock: that of wire/sctp.c, for all functions.
+ * An upcall of the library, an event of a descriptor and a packet touch a
+ * connection, that is, put it on a list.  The connections of the list are
+ * served at the end of the thread's turn, since an upcall must not call the
+ * library.
+ *
+ * Lock: that of wire/sctp.c, which the caller of each function holds.
  */
 #ifndef WIRE_SCTP_CONN_H
 #define WIRE_SCTP_CONN_H
@@ -31,89 +35,108 @@
 enum sctp_conn_state {
 	SCTP_CONN_LISTENING,
 	SCTP_CONN_CALLING, /* the association is being made */
-	SCTP_CONN_UP, /* it is made, and the peer's indication is to come */
+	/* the association is made, without the peer's indication so far */
+	SCTP_CONN_UP,
 	SCTP_CONN_OPEN,
-	SCTP_CONN_CLOSING, /* all is sent or under way, and SHUTDOWN too */
+	/* the library has all messages, and sends SHUTDOWN after them */
+	SCTP_CONN_CLOSING,
 };
 
 /* An association, or a listener. */
 struct sctp_conn {
+	/* in `conns`, `buckets` and `dirty` of sctp_conn_all */
 	struct list link, by_id, dirty;
-	uint32_t key;
+	uint32_t key; /* in `objects` and in the epoll set; odd */
 	enum sctp_conn_state state;
-	bool is_called;	 /* the peer has called */
-	bool has_bytes;	 /* the owner may have sent */
-	bool is_waiting; /* the library takes no message now */
-	bool is_full;	 /* the owner takes no message now */
-	int fd;		 /* the thread's end of the socketpair; -1 */
-	struct socket *so;
+	bool is_called;	   /* the peer has started the association */
+	bool has_bytes;	   /* the owner may have sent messages */
+	bool is_waiting;   /* the library takes no message now */
+	bool is_full;	   /* the socketpair takes no message now */
+	int fd;		   /* the thread's end of the socketpair; -1: none */
+	struct socket *so; /* the library's socket; NULL: none yet */
 	struct sctp_path path;
 	in_port_t port, peer_port; /* of SCTP, in network order */
-	uint32_t tag;		   /* the verification tag of the peer */
+	uint32_t tag; /* the peer's verification tag, in network order */
+	/* When sctp_conn_is_ours last checked `fd`, and when the connection is
+	 * freed (UINT64_MAX: never). */
 	uint64_t checked_ns, deadline_ns;
-	uint32_t listener;	      /* its key */
-	uint32_t out_bytes, in_bytes; /* of messages that wait */
+	uint32_t listener; /* the key of the listener that the peer called */
+	/* bytes of the message in `out` and in `in`, PPID included; 0: none */
+	uint32_t out_bytes, in_bytes;
 	uint8_t out[SCTP_MESSAGE_MAX], in[SCTP_MESSAGE_MAX];
 };
 
-/* What the files of wire/sctp share. */
+/* The state that wire/sctp.c and wire/sctp_conn.c share. */
 struct sctp_process {
-	const struct usrsctp_calls *usr; /* NULL: SCTP was not asked for */
+	const struct usrsctp_calls *usr; /* NULL: the library is not loaded */
 	struct sctp_options options;
+	/* all sockets, all connections, the connections that were touched */
 	struct list sockets, conns, dirty;
-	struct list buckets[SCTP_CONN_BUCKETS];
-	struct map objects; /* by key: odd: a connection, even: a socket */
-	uint32_t last_key;
-	int epoll_fd, wake_fd;
-	uint64_t busy_ns; /* the last packet */
-	/* The path of the packet that is being taken. */
+	struct list buckets[SCTP_CONN_BUCKETS]; /* connections by path.id */
+	struct map objects;    /* by key; odd: a connection, even: a socket */
+	uint32_t last_key;     /* the last key given, without its lowest bit */
+	int epoll_fd, wake_fd; /* -1: there is no thread */
+	uint64_t busy_ns;      /* when the last packet was sent */
+	/* The path of the packet that the library is processing; NULL: none. */
 	const struct sctp_path *current;
 };
 
 extern struct sctp_process sctp_conn_all;
 
+/* Returns CLOCK_MONOTONIC in ns. */
 uint64_t sctp_conn_now(void);
-/* Is the descriptor still the one that was opened?  Looked up once in a while.
- */
+/* Is the descriptor still the file that was opened?  A program may have closed
+ * it and opened another.  Asks the kernel at most once in a millisecond;
+ * *checked_ns, at first 0, holds the time of the last check. */
 bool sctp_conn_is_ours(int fd, uint64_t *checked_ns);
-/* Has the thread wait for these epoll events of fd.  0 or -errno. */
+/* Adds fd to the thread's epoll set.  `key` goes into the data of its events.
+ * Returns 0 or -errno. */
 int sctp_conn_watch(int fd, uint32_t events, uint32_t key);
 
-/* Takes a descriptor, which may be a copy of one that is here.  NULL: no memory
- * is left. */
+/* Returns the socket with the address `at`, and counts one more use of it: an
+ * existing socket, which makes fd superfluous and closes it, or a new socket,
+ * which owns fd.  NULL: no memory is left; fd stays open. */
 struct sctp_socket *sctp_conn_take_socket(int fd,
 					  const struct sockaddr_in6 *at);
+/* Returns the socket with the address `at`, or NULL.  Counts no use. */
 struct sctp_socket *sctp_conn_find_socket(const struct sockaddr_in6 *at);
-/* Gives up one use of the socket; the last one closes it. */
+/* Ends one use of the socket.  The end of the last use closes and frees it. */
 void sctp_conn_release_socket(struct sctp_socket *s);
-/* Are address and port the same? */
+/* Are addresses and ports equal? */
 bool sctp_conn_is_same(const struct sockaddr_in6 *a,
 		       const struct sockaddr_in6 *b);
 
-/* Returns a connection without socket, or NULL. */
+/* Returns a connection that has no socket yet; NULL: no memory is left.  The
+ * connection stays in sctp_conn_all until sctp_conn_free. */
 struct sctp_conn *sctp_conn_new(enum sctp_conn_state state);
-/* Ends the association at once, and frees the connection. */
+/* Aborts the association, if there is one, closes the thread's end of the
+ * socketpair and frees the connection. */
 void sctp_conn_free(struct sctp_conn *c);
-/* The connections whose paths have this number, and others. */
+/* Returns the bucket with all connections whose path.id is `id`.  It may hold
+ * connections with another id too. */
 struct list *sctp_conn_bucket(uint64_t id);
-/* Gives a connection its path. */
+/* Copies *p into the connection, and makes its id known to the library. */
 void sctp_conn_set_path(struct sctp_conn *c, const struct sctp_path *p);
-/* Makes both ends of the socketpair.  Returns the owner's, or -errno. */
+/* Makes the socketpair.  Returns the owner's end, or -errno. */
 int sctp_conn_make_ends(struct sctp_conn *c);
-/* Makes the library's socket, bound to a port.  0 or -errno. */
+/* Makes the library's socket and binds it to an SCTP port in network order.
+ * Returns 0 or -errno. */
 int sctp_conn_make_so(struct sctp_conn *c, in_port_t port);
-/* Sets the longest packet of the association, or of those to come. */
+/* Sets the longest packet, in bytes, of the association of `so`, or of its next
+ * association. */
 void sctp_conn_set_mtu(struct socket *so, uint32_t mtu);
-/* Ends the association and tells its owner why. */
+/* Frees the connection.  If its owner still waits for the struct sctp_news of
+ * its call, the owner first receives it with the errno `err`. */
 void sctp_conn_end(struct sctp_conn *c, int err);
-/* Ends the association in order: what was sent arrives. */
+/* Shuts the association down: the messages already given to the library still
+ * reach the peer. */
 void sctp_conn_close(struct sctp_conn *c);
 /* Does the library still have the association? */
 bool sctp_conn_is_alive(const struct sctp_conn *c);
-/* Has the connection served in this turn. */
+/* Puts the connection on the list of connections to serve in this turn. */
 void sctp_conn_touch(struct sctp_conn *c);
-/* Serves the connections that were touched; what one leaves for lack of a turn
- * waits for the next. */
+/* Serves the connections that were touched, each for SCTP_CONN_TURN messages at
+ * most each way.  A connection with more to do is touched for the next turn. */
 void sctp_conn_serve_all(void);
 
 #endif

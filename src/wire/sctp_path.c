@@ -14,9 +14,9 @@
 #define IP_BYTES   20
 #define IPV6_BYTES 40
 #define UDP_BYTES  8
-#define SCTP_BYTES 12 /* the common header, which releases count or not */
+#define SCTP_BYTES 12 /* the common header, not counted by all releases */
 #define MTU_MIN	   1280
-#define MTU_MAX	   9000 /* larger datagrams leave few in a socket's buffer */
+#define MTU_MAX	   9000 /* of larger datagrams a socket's buffer holds few */
 #define BUFFER	   (4 << 20)
 #define NAMES_BYTES                                                            \
 	64 /* of control messages, for one address and one error               \
@@ -31,7 +31,7 @@ bool sctp_path_begin(void)
 
 static void set_option(int fd, int level, int name, int value)
 {
-	/* A kernel that lacks the option does without. */
+	/* All these options are optional: an older kernel may lack some. */
 	if (setsockopt(fd, level, name, &value, sizeof(value)))
 		errno = 0;
 }
@@ -41,7 +41,8 @@ static bool is_ipv4(const struct in6_addr *a)
 	return IN6_IS_ADDR_V4MAPPED(a);
 }
 
-/* A raw socket has one family: that of IPv6 gets no packets of IPv4. */
+/* Unlike a UDP socket, a raw socket of IPv6 receives no packets of IPv4, so
+ * this is a socket of IPv4 alone. */
 static int open_raw(const struct sockaddr_in6 *at)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET};
@@ -107,7 +108,7 @@ void sctp_path_number(struct sctp_path *p)
 		 .port = p->remote.sin6_port};
 
 	p->id = siphash(&key, &all, sizeof(all));
-	p->id += !p->id; /* 0 is no address */
+	p->id += !p->id; /* to libusrsctp, 0 is no address */
 }
 
 /* ---- sending ---- */
@@ -161,7 +162,8 @@ static void map_ipv4(struct in6_addr *to, const void *ip)
 	memcpy(to->s6_addr + 12, ip, 4);
 }
 
-/* A raw socket of IPv4 receives the header of IP too. */
+/* Removes the IP header, which a raw socket of IPv4 receives too, and notes its
+ * addresses.  Returns the bytes that remain; 0: the packet is too short. */
 static ssize_t strip_ip(struct sctp_socket *s, uint8_t *packet, ssize_t n,
 			struct sctp_path *p)
 {
@@ -220,7 +222,7 @@ ssize_t sctp_path_receive(struct sctp_socket *s, void *packet, size_t room,
 	return n;
 }
 
-/* Is the error that of a port without a socket? */
+/* Does the error say that the peer's port has no socket? */
 static bool is_refusal(struct msghdr *m)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
@@ -270,7 +272,7 @@ uint32_t sctp_path_mtu(const struct sctp_path *p)
 	socklen_t size = sizeof(mtu);
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	to.sin6_port = htons(1); /* nothing is sent */
+	to.sin6_port = htons(1); /* any port: connect(2) of UDP sends nothing */
 	if (fd >= 0) {
 		if (connect(fd, (struct sockaddr *)&to, sizeof(to)) ||
 		    getsockopt(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6,

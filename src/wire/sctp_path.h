@@ -2,11 +2,12 @@
 /*
  * The sockets that carry the packets of SCTP, and the paths of associations.
  *
- * libusrsctp knows a path by a number of 64 bits: a keyed hash of the addresses
- * and UDP ports of both ends, so a packet that comes from elsewhere belongs to
- * another path, and a stranger's packet needs no memory here.
+ * libusrsctp knows a path by a number of 64 bits: a keyed hash of the local
+ * socket, both addresses and the peer's UDP port.  So a packet from another
+ * address or port belongs to another path, and a packet of an unknown peer
+ * allocates nothing here.
  *
- * Lock: that of wire/sctp.c.
+ * Lock: that of wire/sctp.c, which the caller of each function holds.
  */
 #ifndef WIRE_SCTP_PATH_H
 #define WIRE_SCTP_PATH_H
@@ -17,45 +18,53 @@
 
 #include "util/list.h"
 
-/* A socket: of a service and its connections, or of one client. */
+/* A UDP or raw socket: that of a service and of the connections made to it, or
+ * that of one client. */
 struct sctp_socket {
-	struct list link; /* all of them */
-	uint32_t key;	  /* in the thread's epoll set */
-	uint32_t users;
+	struct list link; /* in sctp_conn_all.sockets */
+	uint32_t key;	  /* in sctp_conn_all.objects and the epoll set; even */
+	uint32_t users;	  /* connections, and calls that use it now */
 	int fd;
-	bool is_raw;
-	struct sockaddr_in6 at;
-	uint64_t checked_ns;
+	bool is_raw;		/* of SCTP over IP, without UDP */
+	struct sockaddr_in6 at; /* where it is bound, with the UDP port */
+	uint64_t checked_ns;	/* see sctp_conn_is_ours */
 };
 
-/* How packets get to a peer. */
+/* The way of packets to a peer. */
 struct sctp_path {
 	struct sctp_socket *socket;
-	struct in6_addr local;
-	struct sockaddr_in6 remote; /* with the UDP port */
-	uint64_t id;
+	struct in6_addr local; /* the source address; 0: the kernel chooses */
+	struct sockaddr_in6 remote; /* the peer's address and UDP port */
+	uint64_t id;		    /* from sctp_path_number; 0: not set */
 };
 
-/* Draws the key of the hash.  False: the kernel gives no random numbers. */
+/* Draws the key of the hash at random.  False: the kernel gives no random
+ * numbers. */
 bool sctp_path_begin(void);
-/* Opens a socket, as sctp_bind. */
+/* Opens a raw socket of SCTP (`is_raw`) or a UDP socket, bound to *at, in which
+ * IPv4 is ::ffff:a.b.c.d.  A UDP port that the kernel chooses is stored in *at.
+ * Returns a descriptor that the caller closes, or -errno. */
 int sctp_path_open(struct sockaddr_in6 *at, bool is_v6_only, bool is_raw);
-/* Fills in the number of a path whose other members are set. */
+/* Computes p->id from the other members. */
 void sctp_path_number(struct sctp_path *p);
-/* Sends a packet of n bytes.  What the kernel does not take is lost. */
+/* Sends a packet of n bytes.  A packet that the kernel refuses is lost; SCTP
+ * sends it again. */
 void sctp_path_send(const struct sctp_path *p, const void *packet, size_t n);
-/* Receives a packet of at most `room` bytes with its path.  Returns its length,
- * or -errno. */
+/* Receives a packet of at most `room` bytes and fills in its path, whose socket
+ * is s without one more use.  Returns the packet's length in bytes; 0 for a
+ * packet to ignore; or -errno: -EAGAIN if there is no packet. */
 ssize_t sctp_path_receive(struct sctp_socket *s, void *packet, size_t room,
 			  struct sctp_path *p);
 /*
- * Takes an ICMP error of the socket: the first bytes of the packet that was
- * refused, and its path.  Returns how many bytes; 0: an error that says
- * nothing; -errno: there is none.
+ * Takes an ICMP error from the socket's error queue.  If the error is that of a
+ * port without a socket, stores at most `room` bytes from the start of the
+ * refused packet, and sets `socket` and `remote` of *p.  Returns the number of
+ * bytes; 0 for another error; or -errno: -EAGAIN if there is no error.
  */
 ssize_t sctp_path_refused(struct sctp_socket *s, uint8_t *packet, size_t room,
 			  struct sctp_path *p);
-/* Returns the longest packet of SCTP for the path, in bytes. */
+/* Returns the longest packet of SCTP for the path, in bytes, without its common
+ * header; a multiple of 4. */
 uint32_t sctp_path_mtu(const struct sctp_path *p);
 
 #endif
