@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Segments of DDP over SCTP that are placed before their turn (RFC 5041 5.3,
- * RFC 5043 10). */
+/* Places segments of DDP over SCTP that have come before an earlier segment
+ * (RFC 5041 5.3, RFC 5043 10). */
 #include "hca/semantics.h"
 #include "ibt/message.h"
 #include "iwarp/session.h"
 #include "iwarp/stream.h"
 
-/* A segment, and its payload. */
 struct early_segment {
 	struct ddp_header ddp;
-	const uint8_t *payload;
-	uint32_t bytes;
+	const uint8_t *payload; /* in the caller's message */
+	uint32_t bytes;		/* of the payload */
 };
 
-/* By its key alone, as in its turn. */
+/* The key and the offset of a WRITE are enough: no earlier segment is needed to
+ * place it. */
 static bool place_write(struct ibt *t, struct ibt_qp *q,
 			const struct early_segment *g)
 {
@@ -28,7 +28,8 @@ static bool place_write(struct ibt *t, struct ibt_qp *q,
 	return !space->ops->write(space, &to, 1, g->payload);
 }
 
-/* Into the oldest READ, the one that is answered next. */
+/* Places a response into the oldest READ without a response.  A segment that
+ * does not lie within that READ may answer a later READ, and waits. */
 static bool place_response(struct ibt *t, struct ibt_qp *q,
 			   const struct early_segment *g)
 {
@@ -52,7 +53,7 @@ static bool place_response(struct ibt *t, struct ibt_qp *q,
 			    g->bytes, &x);
 }
 
-/* Into the receive of the SEND that has begun. */
+/* Places a segment of the SEND that has begun: its receive is known. */
 static bool place_send(struct ibt *t, struct ibt_qp *q,
 		       const struct early_segment *g)
 {

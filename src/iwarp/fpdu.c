@@ -168,10 +168,9 @@ struct writer {
 	struct fpdu_tx tx;
 	uint8_t *scratch; /* the first free byte of the scratch memory */
 	struct fpdu_piece *out;
-	/* How many pieces the FPDU has, those included for which out[] has no
-	 * room. */
+	/* How many pieces the FPDU has; may be more than `max`. */
 	uint32_t count;
-	uint32_t max;	   /* how many pieces out[] has room for */
+	uint32_t max;	   /* how many pieces fit in out[] */
 	uint32_t distance; /* bytes since ULPDU_Length began */
 	uint32_t crc;	   /* the raw state (util/crc.h) after these bytes */
 	/* A byte of ULPDU_Length was put.  Markers before it are not counted in

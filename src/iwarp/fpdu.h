@@ -72,8 +72,8 @@ enum fpdu_result {
 
 /* The receiver's state of one stream. */
 struct fpdu_rx {
-	/* has_crc: CRCs are computed and compared; without it any value of the
-	 * CRC counts as right.  has_markers: the stream has markers. */
+	/* has_crc: CRCs are computed and compared; if false, any CRC counts as
+	 * right.  has_markers: the stream has markers. */
 	bool has_crc, has_markers;
 	/* The part to which the next byte belongs, unless that byte belongs to
 	 * a marker; never FPDU_MARKER. */
@@ -115,7 +115,7 @@ struct fpdu_piece {
 
 /* The sender's state of one stream. */
 struct fpdu_tx {
-	/* has_crc: CRCs are computed; without it the CRC field is 0.
+	/* has_crc: CRCs are computed; if false, the CRC field is 0.
 	 * has_markers: markers are inserted. */
 	bool has_crc, has_markers;
 	/* The next byte's place in the stream, modulo FPDU_MARKER_STRIDE. */
@@ -130,9 +130,9 @@ void fpdu_tx_init(struct fpdu_tx *tx, bool has_crc, bool has_markers);
  * pieces of the FPDU in out[], which has room for `max` of them, and returns
  * their number.  These pieces point to the bytes of in[] and into scratch,
  * which has FPDU_SCRATCH bytes; the caller keeps the bytes of in[] and scratch
- * until the FPDU is sent.  -EMSGSIZE: the ULPDU is longer than FPDU_ULPDU_MAX,
- * or with markers than FPDU_MARKED_MAX, or the FPDU has more than `max` pieces;
- * then *tx is as before.
+ * until the FPDU is sent.  -EMSGSIZE: the ULPDU is longer than FPDU_ULPDU_MAX
+ * (with markers: FPDU_MARKED_MAX), or the FPDU has more than `max` pieces.  *tx
+ * is then unchanged.
  */
 int fpdu_write(struct fpdu_tx *tx, const struct fpdu_piece *in, uint32_t n,
 	       uint8_t *scratch, struct fpdu_piece *out, uint32_t max);
@@ -144,9 +144,9 @@ int fpdu_write(struct fpdu_tx *tx, const struct fpdu_piece *in, uint32_t n,
 uint32_t fpdu_bytes_max(const struct fpdu_tx *tx, uint32_t ulpdu_bytes);
 /*
  * Makes the FPDU of the ULPDU at buf + FPDU_ULPDU_AT in place, from buf on, and
- * returns its length in bytes.  buf has fpdu_bytes_max(tx, ulpdu_bytes) bytes.
- * The ULPDU has at most FPDU_ULPDU_MAX bytes, with markers at most
- * FPDU_MARKED_MAX.
+ * returns the FPDU's length in bytes.  buf has fpdu_bytes_max(tx, ulpdu_bytes)
+ * bytes.  The ULPDU has at most FPDU_ULPDU_MAX bytes, or FPDU_MARKED_MAX if the
+ * stream has markers.
  */
 uint32_t fpdu_seal(struct fpdu_tx *tx, uint8_t *buf, uint32_t ulpdu_bytes);
 

@@ -6,8 +6,8 @@
 
 #include "iwarp/stream.h"
 
-#define NOTE_BYTES 64 /* what a message counts beside its bytes */
-#define HALF	   0x8000u
+#define NOTE_BYTES 64	   /* added to the bytes of each kept message */
+#define HALF	   0x8000u /* half of the DDP-SSNs: the earlier half */
 
 struct session *session_new(void)
 {
@@ -56,7 +56,7 @@ uint32_t session_finish(struct session *s, uint8_t *buf)
 static const char came_before[] = "a number of DDP over SCTP (DDP-SSN) that "
 				  "has come before";
 
-/* The peer breaks the rules of RFC 5043. */
+/* Ends the stream because the peer violated RFC 5043. */
 static void fail_session(struct ibt *t, struct ibt_qp *q, const char *why)
 {
 	struct explain x = {.cause = EXPLAIN_NONE, .detail = why};
@@ -64,7 +64,7 @@ static void fail_session(struct ibt *t, struct ibt_qp *q, const char *why)
 	stream_fail(t, q, TERMINATE_FRAMING, &x);
 }
 
-/* The message is due. */
+/* Takes a message that is due. */
 static void take_turn(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
 		      uint32_t n)
 {
@@ -77,7 +77,7 @@ static void take_turn(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
 	s->rx_ssn++;
 	if (s->has_ended)
 		fail_session(t, q,
-			     "a message of DDP over SCTP behind the "
+			     "a message of DDP over SCTP after the "
 			     "end of its session");
 	else if (ppid == SESSION_SEGMENT)
 		stream_rx_segment(t, q, p + SESSION_HEAD, n - SESSION_HEAD);
@@ -94,7 +94,7 @@ static bool is_receiving(const struct ibt_qp *q)
 	return q->stream->phase == STREAM_OPEN && q->qp->state != HCA_QP_ERR;
 }
 
-/* The messages whose turn has come by the last one. */
+/* Takes the kept messages that are due after the last message. */
 static void take_kept(struct ibt *t, struct ibt_qp *q)
 {
 	struct session *s = q->stream->session;
@@ -109,7 +109,7 @@ static void take_kept(struct ibt *t, struct ibt_qp *q)
 	}
 }
 
-/* Keeps the message until its turn.  False: the session has ended. */
+/* Keeps the message until it is due.  False: that failed; the stream ends. */
 static bool keep_message(struct ibt *t, struct ibt_qp *q, uint16_t ssn,
 			 const uint8_t *p, uint32_t n)
 {
@@ -123,8 +123,8 @@ static bool keep_message(struct ibt *t, struct ibt_qp *q, uint16_t ssn,
 	}
 	if (s->kept + n + NOTE_BYTES > SESSION_KEPT_MAX) {
 		fail_session(t, q,
-			     "more messages of DDP over SCTP behind a "
-			     "missing one than are kept");
+			     "too many messages of DDP over SCTP after one "
+			     "that is missing");
 		return false;
 	}
 	*place = malloc(sizeof(**place) + n);
@@ -147,7 +147,7 @@ void session_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n)
 	if (!is_receiving(q))
 		return;
 	if (!session_parse_head(p, n, &ppid, &ssn)) {
-		fail_session(t, q, "a message that is none of DDP over SCTP");
+		fail_session(t, q, "a message that is not of DDP over SCTP");
 		return;
 	}
 	ahead = (uint16_t)(ssn - s->rx_ssn);

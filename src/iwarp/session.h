@@ -3,23 +3,24 @@
  * A stream over SCTP in full operation (RFC 5043): the lower layer delivers
  * whole messages (hdr/session.h), each once and in any order.
  *
- *	session_rx	a message -> its payload to memory, if that may be
- *			before its turn; then, by the order of the DDP-SSNs,
- *			what stream_rx.c makes of a segment
- *	session_tx_*	a segment of stream_tx.c -> a message
+ *	session_rx	receives a message, and gives the segments to
+ *			stream_rx_segment in the order of their DDP-SSNs
+ *	session_seal	makes a message of a segment that stream_tx.c made
  *
- * A segment that comes before its turn is kept until then, and is placed at
- *once too if a program cannot see by its bytes that a message is complete
- *(early.c): the last segment of a message waits, so that a program that polls
- *the last byte of a WRITE finds what a byte stream shows it.  In its turn each
- *segment is placed, perhaps again: of two WRITEs to the same memory the later
- *one stays, whatever the order of arrival.
+ * The message that is due is the one with the next DDP-SSN.  A segment that
+ * comes earlier is kept until it is due.  If it is not the last segment of its
+ * message, its payload is also placed at once (early.c).  The last segment is
+ * not, so that a program that polls the last byte of a WRITE sees that byte
+ * only when the whole WRITE is in memory, as over TCP.  When a segment is due,
+ * it is placed, even if it was placed before: so of two WRITEs to the same
+ * memory the later one remains, in whichever order they arrived.
  *
- * A peer may be SESSION_WINDOW messages and SESSION_KEPT_MAX bytes ahead of the
- * message that is due; beyond that, and for a number that has come before, the
- * session ends (RFC 5043 10).
+ * The session ends (RFC 5043 10) if the peer sends a message SESSION_WINDOW or
+ * more ahead of the one that is due, sends a DDP-SSN twice, or fills
+ * SESSION_KEPT_MAX with messages that wait.
  *
- * Owner and lock: as struct ibt_qp.  A kept message is allocated when it comes.
+ * A session belongs to its struct ibt_qp.  Lock: the progress lock.  Memory for
+ * a kept message is allocated when the message comes.
  */
 #ifndef IWARP_SESSION_H
 #define IWARP_SESSION_H
@@ -28,43 +29,48 @@
 #include "ibt/ibt.h"
 
 #define SESSION_WINDOW	 4096	    /* messages; a power of two */
-#define SESSION_KEPT_MAX (4u << 20) /* bytes, with 64 for each message */
+#define SESSION_KEPT_MAX (4u << 20) /* bytes, with 64 more for each message */
 
-/* A message that waits for its turn. */
+/* A message that is kept until it is due. */
 struct session_early {
-	uint32_t bytes; /* with the message's head */
+	uint32_t bytes; /* length of the message, PPID and DDP-SSN included */
 	uint8_t data[];
 };
 
 struct session {
-	uint16_t tx_ssn;  /* of the next message that is sent */
-	uint16_t rx_ssn;  /* of the message that is due */
-	bool has_ended;	  /* the peer's Terminate has had its turn */
+	uint16_t tx_ssn;  /* DDP-SSN of the next message to send */
+	uint16_t rx_ssn;  /* DDP-SSN of the message that is due */
+	bool has_ended;	  /* the peer's Terminate was received in its order */
 	bool is_finished; /* this side's Terminate was made */
-	uint32_t kept;	  /* bytes of the ring's messages, as they count */
-	struct session_early **ring; /* SESSION_WINDOW, by DDP-SSN; owned */
+	uint32_t kept; /* bytes of kept messages, as SESSION_KEPT_MAX counts */
+	/* SESSION_WINDOW rows, indexed by DDP-SSN modulo SESSION_WINDOW; a row
+	 * without a message is NULL.  Owned. */
+	struct session_early **ring;
 };
 
 /* session.c */
-/* Returns the session of a stream that begins: message 0 of each side was the
- * start's.  NULL: no memory is left. */
+/* Returns a new session in full operation.  Its next messages are number 1,
+ * since message 0 of each side was part of the start-up.  NULL: no memory is
+ * left. */
 struct session *session_new(void);
-/* Frees it; may be NULL. */
+/* Frees a session with its kept messages; s may be NULL. */
 void session_free(struct session *s);
-/* Takes a message of q's peer. */
+/* Takes a message of n bytes, PPID included, from q's peer.  An error in it
+ * ends q's stream (stream_fail). */
 void session_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n);
-/* Writes the head of the message whose segment lies behind the head, and
- * returns the length of the message. */
+/* Makes a message of the segment that is at buf + SESSION_HEAD: writes PPID and
+ * DDP-SSN before the segment.  Returns the length of the message in bytes. */
 uint32_t session_seal(struct session *s, uint8_t *buf, uint32_t segment_bytes);
-/* Writes the Terminate of this side, SESSION_CONTROL_BYTES bytes, once; returns
- * its length, or 0. */
+/* Writes this side's Terminate, SESSION_CONTROL_BYTES bytes, and returns its
+ * length.  0: an earlier call has written it. */
 uint32_t session_finish(struct session *s, uint8_t *buf);
 
 /* early.c */
 /*
- * Places the payload of a segment before its turn, if that may be.  False: it
- * was not placed: it ends a message, belongs to a message whose place is not
- * known yet, or would be refused.
+ * Tries to place the payload of a segment that is not due yet; the segment has
+ * n bytes.  False: the payload was not placed, because the segment is the last
+ * of its message, belongs to a message whose memory is not known yet, or would
+ * be refused when it is due.
  */
 bool early_place(struct ibt *t, struct ibt_qp *q, const uint8_t *segment,
 		 uint32_t n);

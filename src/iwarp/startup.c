@@ -40,8 +40,9 @@ static const struct startup_verdict verdicts[STARTUP_ERRORS] = {
 		"look for an error of the peer's program"},
 	/* RFC 5044 8 counts a timeout as a lost connection */
 	[STARTUP_TIMED_OUT] = {TERMINATE_CLOSED, .text =
-		"it did not complete its part of the start-up in time, so it is stopped or "
-		"does not speak iWARP; check the peer's program, and the port"},
+		"it did not complete its part of the start-up in time, so it "
+		"is stopped or does not speak iWARP; check the peer's program, "
+		"and the port"},
 	[STARTUP_NO_IRD] = {TERMINATE_IRD, .terminates = true, .text =
 		"it will send more RDMA READs at a time than this side takes; "
 		"raise responder_resources at this side, or lower "
@@ -51,18 +52,19 @@ static const struct startup_verdict verdicts[STARTUP_ERRORS] = {
 		"peer-to-peer) than this side, or the two sides know no common "
 		"ready-to-receive message; set both sides to the same model"},
 	[STARTUP_NO_SESSION] = {TERMINATE_MPA_FRAME, .text =
-		"its first message begins or answers no DDP stream session, "
-		"which violates RFC 5043; check that it speaks iWARP over SCTP"},
+		"its first message is not the start of a DDP stream session, "
+		"which violates RFC 5043; check that it speaks iWARP over "
+		"SCTP"},
 	[STARTUP_SESSION_REFUSED] = {TERMINATE_CLOSED, .text =
-		"it ended the session without asking its program, to which too "
-		"many requests wait; connect again later"},
+		"it ended the session because too many connection requests "
+		"wait for its program; connect again later"},
 	[STARTUP_SESSION_CLOSED] = {TERMINATE_CLOSED, .text =
-		"it ended the SCTP association before the session was agreed "
-		"on; look for an error of the program there"},
+		"it ended the SCTP association before the start-up was "
+		"complete; look for an error of the peer's program"},
 	[STARTUP_SESSION_EARLY] = {TERMINATE_MPA_FRAME, .text =
-		"it sent more before its answer than is kept, or it sent data "
-		"before this side's answer, which violates RFC 5043; connect "
-		"again, and update its RDMA software"},
+		"it sent data before this side's answer, which violates RFC "
+		"5043, or more data before its own answer than this side "
+		"keeps; connect again, and update its RDMA software"},
 };
 /* clang-format on */
 
@@ -92,7 +94,7 @@ static struct mpa_frame frame_of(const struct startup_offer *offer)
 	};
 }
 
-/* Writes a frame of this side in the form of the connection. */
+/* Writes the frame as bytes of MPA or as a message of a session. */
 static int write_frame(struct startup *s, uint8_t *out,
 		       const struct mpa_frame *f)
 {
@@ -344,8 +346,8 @@ static void keep_early(struct startup *s, const uint8_t *p, size_t n)
 	s->early_bytes += bytes + (uint32_t)sizeof(bytes);
 }
 
-/* The peer's first message by its DDP-SSN, whenever it has come (RFC 5043 6.2
- * to 6.4). */
+/* Takes the peer's message with DDP-SSN 0, which is the request or the reply;
+ * it need not be the first to arrive (RFC 5043 6.2 to 6.4). */
 static void take_control(struct startup *s, const uint8_t *p, size_t n)
 {
 	int function;
@@ -368,8 +370,8 @@ static void take_control(struct startup *s, const uint8_t *p, size_t n)
 		judge_request(s);
 }
 
-/* A message of a request that the program decides about: the initiator may
- * take the request back, and has to be silent otherwise. */
+/* Takes a message that comes while the program decides about the request: only
+ * the withdrawal of the request is allowed. */
 static void take_withdrawal(struct startup *s, const uint8_t *p, size_t n)
 {
 	struct mpa_frame f;
@@ -507,7 +509,8 @@ int startup_accept(struct startup *s, const struct startup_offer *offer,
 		s->agreed.rtr = f.enhanced.rtr;
 		settle_depths(s, offer, &f.enhanced);
 	}
-	s->ssn = 0; /* an answer that was not sent is taken back */
+	/* The reply is message 0, even if an earlier startup_accept failed. */
+	s->ssn = 0;
 	bytes = write_frame(s, out, &f);
 	if (bytes > 0)
 		s->state = STARTUP_ACCEPTED;
@@ -596,7 +599,7 @@ static uint32_t fitting_ulpdu(uint32_t segment_bytes, bool has_markers)
 	return bits_min_u32(bytes - over, STREAM_ULPDU_MAX);
 }
 
-/* RFC 5043 9. */
+/* Returns the longest DDP segment of a session (RFC 5043 9), in bytes. */
 static uint32_t fitting_segment(uint32_t segment_bytes)
 {
 	return bits_min_u32(bits_max_u32(segment_bytes, SESSION_SEGMENT_MIN),

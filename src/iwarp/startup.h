@@ -2,18 +2,19 @@
 /*
  * The start of MPA on a TCP connection (RFC 5044 7.1, RFC 6581): the initiator
  * sends a request, the responder accepts or rejects it by a reply, and FPDUs
- * follow (iwarp/stream.h).  The start of a DDP stream session on an SCTP
- * association (RFC 5043 6, RFC 6581 7) is the same but for the form of request
- * and reply (hdr/session.h), and that startup_take takes whole messages.
+ * follow (iwarp/stream.h).  A DDP stream session on an SCTP association (RFC
+ * 5043 6, RFC 6581 7) starts in the same way, with two differences: request and
+ * reply have another form (hdr/session.h), and startup_take takes whole
+ * messages.
  *
  *	initiator			responder
  *	startup_connect -- request -->	startup_listen, startup_take
  *	startup_take <---- reply -----	startup_accept or startup_reject
  *	first FPDU ------------------>	may now send FPDUs
  *
- * On an SCTP association messages arrive in any order: what the responder sends
- * behind its reply may come before the reply, and is kept for the stream
- * (`early`).
+ * On an SCTP association messages arrive in any order.  So messages that the
+ * responder sent after its reply may come before the reply; they are kept for
+ * the stream (`early`).
  *
  * In revision 2 the request and the reply may carry enhanced data: how many
  * RDMA Reads at a time each end takes (IRD) and sends (ORD), and in the
@@ -43,8 +44,7 @@
 #define STARTUP_REVISION_MAX 2
 /* The most bytes that startup_terminate writes. */
 #define STARTUP_TERMINATE_MAX 32
-/* The most bytes of messages that are kept before the reply, with their
- * lengths. */
+/* The most bytes of `early` in struct startup. */
 #define STARTUP_EARLY_MAX 65536
 
 struct stream_config;
@@ -57,7 +57,7 @@ enum startup_state {
 	STARTUP_ACCEPTED, /* the responder has accepted: FPDUs follow */
 	/* The responder has rejected; the bytes that follow are not MPA's. */
 	STARTUP_REJECTED,
-	STARTUP_FAILED, /* for the reason `error`: the owner closes */
+	STARTUP_FAILED, /* by `error`; the owner closes the connection */
 };
 
 enum startup_error {
@@ -90,12 +90,17 @@ enum startup_error {
 	/* The two ends want different models of connections, or know no common
 	 * kind of ready-to-receive. */
 	STARTUP_NO_RTR,
-	/* On an SCTP association: */
-	STARTUP_NO_SESSION, /* the first message begins or answers no session */
-	/* A Terminate in place of an answer (RFC 5043 6.4). */
+	/* The errors from here on happen on an SCTP association only. */
+	/* The peer's first message is not a request, or not a reply. */
+	STARTUP_NO_SESSION,
+	/* The peer answered the request by a Terminate (RFC 5043 6.4). */
 	STARTUP_SESSION_REFUSED,
-	STARTUP_SESSION_CLOSED, /* the association ended before the answer */
-	STARTUP_SESSION_EARLY,	/* more came before the reply than is kept */
+	/* The association ended, or the initiator withdrew its request, before
+	 * the start-up was complete. */
+	STARTUP_SESSION_CLOSED,
+	/* The initiator sent a message before the reply, or `early` has no room
+	 * for a message of the responder. */
+	STARTUP_SESSION_EARLY,
 	STARTUP_ERRORS,
 };
 
@@ -114,8 +119,8 @@ struct startup_verdict {
 
 /* What this end asks of the connection, and the limits of what it accepts. */
 struct startup_offer {
-	uint8_t revision; /* initiator: 1 or 2; of a session 2 */
-	bool is_session;  /* initiator: the connection is an association */
+	uint8_t revision; /* initiator: 1 or 2; if is_session: 2 */
+	bool is_session;  /* initiator: on an SCTP association */
 	/* Initiator: the request has enhanced data, which needs revision 2. */
 	bool is_enhanced;
 	/* wants_crc: this end asks for CRCs in both directions.  wants_markers:
@@ -183,10 +188,10 @@ struct startup {
 	struct startup_agreed agreed;
 	uint16_t held_bytes;	     /* how many bytes are in `held` */
 	uint8_t held[MPA_FRAME_MAX]; /* the bytes of the peer's frame */
-	/* Messages of a session that came before the reply: each with its
-	 * length in front, a uint32_t.  Owned; NULL: there are none. */
+	/* The messages of a session that came before the reply.  Each begins
+	 * with its length in bytes, a uint32_t.  Owned; NULL: no message. */
 	uint8_t *early;
-	uint32_t early_bytes;
+	uint32_t early_bytes; /* how many bytes of `early` are used */
 };
 
 /* Begins the start-up of an initiator: writes the request, at most
@@ -198,7 +203,8 @@ int startup_connect(struct startup *s, const struct startup_offer *offer,
 /* Begins the start-up of a responder, which takes requests of revisions 1 to
  * `revision`.  @deadline_ns: when the request has to be complete. */
 void startup_listen(struct startup *s, uint8_t revision, uint64_t deadline_ns);
-/* Begins a responder on an SCTP association. */
+/* Begins the start-up of a responder on an SCTP association.  @deadline_ns:
+ * when the request has to be complete. */
 void startup_listen_session(struct startup *s, uint64_t deadline_ns);
 /* Frees `early`.  The struct may be all zeroes. */
 void startup_fini(struct startup *s);
@@ -209,9 +215,10 @@ void startup_fini(struct startup *s);
  * STARTUP_EARLY.  Not called after startup_accept: from then on the bytes are
  * FPDUs.
  *
- * The function takes one message of a session, and returns n.  Messages that
- * come before the reply are kept; those behind the reply belong to the next
- * layer.
+ * On an SCTP association the function takes one whole message of n bytes, PPID
+ * included, and returns n.  Messages that come before the reply are kept in
+ * `early`.  The caller passes the messages that come after the reply to the
+ * stream.
  */
 size_t startup_take(struct startup *s, const uint8_t *p, size_t n);
 /* The peer has closed the stream: a start-up in STARTUP_WAITS or
@@ -236,24 +243,26 @@ int startup_reject(struct startup *s, const struct startup_offer *offer,
  * has_extensions becomes false, because MPA does not negotiate RFC 7306; a
  * caller that knows that the peer has RFC 7306 sets it afterwards.
  * @segment_bytes: the greatest payload of a segment of the TCP connection, in
- * bytes.  c->ulpdu_max lets an FPDU fit into one segment, but is at least
- * STREAM_ULPDU_MIN.  Of a session: the longest DDP segment that needs no
- * fragments (RFC 5043 9).
+ * bytes; on an SCTP association, the longest DDP segment that fits in one
+ * packet (RFC 5043 9).  c->ulpdu_max lets an FPDU fit into one segment, but is
+ * at least STREAM_ULPDU_MIN; on an SCTP association it is at least
+ * SESSION_SEGMENT_MIN.
  */
 void startup_stream(const struct startup *s, uint32_t segment_bytes,
 		    struct stream_config *c);
 /*
- * Writes an FPDU with the Terminate that tells the peer why the start-up has
- * failed, at most STARTUP_TERMINATE_MAX bytes, and returns its length.  The
- * caller sends the FPDU and closes the connection.  0: the start-up has not
- * failed, or the error's verdict does not say `terminates`.
+ * Writes an FPDU, or a message of a session, with the Terminate that tells the
+ * peer why the start-up has failed, at most STARTUP_TERMINATE_MAX bytes, and
+ * returns its length.  The caller sends it and closes the connection.  0: the
+ * start-up has not failed, or the error's verdict does not say `terminates`.
  */
 uint32_t startup_terminate(struct startup *s, uint8_t *out);
 /*
  * Writes the Terminate by which this side ends its session,
- * SESSION_CONTROL_BYTES bytes, and returns its length; 0: there is no session
- * to end.  It answers a request that the program does not get (RFC 5043 6.4),
- * withdraws an initiator's, and follows startup_terminate.
+ * SESSION_CONTROL_BYTES bytes, and returns its length; 0: the connection is not
+ * an SCTP association.  The caller sends it in three cases: a responder refuses
+ * a request without asking its program (RFC 5043 6.4), an initiator withdraws
+ * its request, or the message of startup_terminate was sent.
  */
 uint32_t startup_end_session(struct startup *s, uint8_t *out);
 /* Returns when startup_tick has to be called, in ns; UINT64_MAX: never. */

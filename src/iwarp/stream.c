@@ -125,7 +125,8 @@ void stream_end(struct ibt *t, struct ibt_qp *q)
 		ibt_qp_fail(t, q, ENGINE_EXPLAIN);
 }
 
-/* RFC 5041 6.2.2. */
+/* A connection that ends in the middle of a request is an error (RFC 5041
+ * 6.2.2). */
 void stream_lost(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_PEER_LEFT};

@@ -2,21 +2,22 @@
 /*
  * An iWARP connection in full operation: RDMAP (RFC 5040) over DDP (RFC 5041)
  * over MPA (RFC 5044) or over SCTP (RFC 5043, iwarp/session.h).  A stream
- *carries the requests of one queue pair, of type HCA_QPT_RC, whose struct
- *ibt_qp refers to it:
+ * carries the requests of one queue pair, of type HCA_QPT_RC.  The queue pair's
+ * struct ibt_qp points to the stream.
  *
  *	stream_tx  requests, responses, a Terminate -> bytes of FPDUs
  *	stream_rx  bytes of FPDUs -> memory, receives, completions
  *
- * A stream over SCTP has messages in place of FPDUs, which iwarp/session.h
- * brings into order.
+ * A stream over SCTP has messages in place of FPDUs, and iwarp/session.h puts
+ * the received messages in order.
  *
- * TCP delivers each byte once and in order.  So a WRITE or a SEND completes
- * when its last FPDU is made, as RFC 5040 5.5 permits: the FPDUs hold a copy of
- * its data.  READs and atomics complete when their responses have come.
+ * TCP, and SCTP with the session, delivers all data once and in order.  So a
+ * WRITE or a SEND completes when its last FPDU is made, as RFC 5040 5.5
+ * permits: the FPDUs hold a copy of its data.  READs and atomics complete when
+ * their responses have come.
  *
- * No memory is allocated after stream_open.  Owner: the engine.  Lock: the
- * progress lock.
+ * After stream_open only the messages that a session keeps allocate memory.
+ * Owner: the engine.  Lock: the progress lock.
  */
 #ifndef IWARP_STREAM_H
 #define IWARP_STREAM_H
@@ -88,9 +89,10 @@ struct stream_initiator {
 	bool owes_immediate;
 	/* How many bytes of data of the request at ibt_qp.req.wqe were sent. */
 	uint32_t sent;
-	/* Message sequence numbers (RFC 5041 4.3): of the next SEND or
-	 * Immediate Data, and of the next READ or atomic, that this side sends;
-	 * of the next atomic's response that it receives. */
+	/* Message sequence numbers (RFC 5041 4.3).  send_sequence: of the next
+	 * SEND or Immediate Data that this side sends.  request_sequence: of
+	 * the next READ or atomic that it sends.  response_sequence: of the
+	 * next response to an atomic that it receives. */
 	uint32_t send_sequence, request_sequence, response_sequence;
 	uint32_t ord;	    /* stream_config.ord */
 	uint32_t reads_out; /* READs and atomics that wait for a response */
@@ -106,9 +108,10 @@ struct stream_target {
 	/* Bits of enum mpa_rtr: the kinds that the first FPDU may have.  0: the
 	 * first FPDU has come, or may be any message. */
 	uint8_t rtr;
-	/* Message sequence numbers (RFC 5041 4.3): of the next SEND or
-	 * Immediate Data, and of the next READ or atomic, that this side
-	 * receives; of the next atomic's response that it sends. */
+	/* Message sequence numbers (RFC 5041 4.3).  send_sequence: of the next
+	 * SEND or Immediate Data that this side receives.  request_sequence: of
+	 * the next READ or atomic that it receives.  response_sequence: of the
+	 * next response to an atomic that it sends. */
 	uint32_t send_sequence, request_sequence, response_sequence;
 	bool in_message; /* a SEND has begun and has not ended */
 	uint8_t opcode;	 /* the enum rdmap_opcode of that SEND */
@@ -164,7 +167,7 @@ struct stream_terminate {
 /* One stream, owned by its struct ibt_qp. */
 struct iwarp_stream {
 	enum stream_phase phase;
-	struct session *session; /* owned; NULL: the stream is one of bytes */
+	struct session *session; /* owned; NULL: the stream is over TCP */
 	struct fpdu_rx rx;
 	struct fpdu_tx tx;
 	uint32_t ulpdu_max;  /* stream_config.ulpdu_max */
@@ -191,8 +194,8 @@ void stream_close(struct ibt_qp *q);
 /* The program has ended the connection: q enters ERR, without a message to the
  * user. */
 void stream_end(struct ibt *t, struct ibt_qp *q);
-/* The TCP connection has ended: q enters ERR.  The user gets a message if a
- * request was not completed. */
+/* The TCP connection or the association has ended: q enters ERR.  The user gets
+ * a message if a request was not completed. */
 void stream_lost(struct ibt *t, struct ibt_qp *q);
 /* Ends the stream by a Terminate, and fails q; does nothing if the stream has
  * ended.  @x: the facts for the message to the user; NULL: the user has already
@@ -207,8 +210,9 @@ bool stream_has_begun(const struct ibt_qp *q);
 /* Lets this side send, although the peer's first FPDU has not come: against RFC
  * 5044 7.1.2, for a peer that waits for this side. */
 void stream_begin(struct ibt *t, struct ibt_qp *q);
-/* Sends a WRITE without bytes, which changes nothing at the peer, if no message
- * is being sent: for a peer that has not noticed the FPDUs that it has. */
+/* If no message is being sent, sends a WRITE of length 0, which changes nothing
+ * at the peer.  Its arrival makes a peer look at FPDUs that it has received and
+ * has not noticed. */
 void stream_nudge(struct ibt *t, struct ibt_qp *q);
 /* Are all posted requests and all due responses sent?  Also true when nothing
  * more will be sent, because q is in ERR or the stream is over. */
@@ -225,11 +229,12 @@ struct rdmap_read stream_read_of(struct wqe *w);
 /* May a request with this opcode, an enum hca_wr, be executed on the stream? */
 bool stream_has_opcode(const struct iwarp_stream *s, uint8_t opcode);
 
-/* Has the peer ended its session in order? */
+/* Has the peer ended its session by a Terminate (RFC 5043 6), and have all
+ * messages before that Terminate come?  False for a stream over TCP. */
 bool stream_has_peer_ended(const struct ibt_qp *q);
 
 /* stream_tx.c */
-/* Returns how many bytes the buffer of stream_tx needs. */
+/* Returns the smallest `room`, in bytes, with which stream_tx sends. */
 uint32_t stream_tx_room(const struct ibt_qp *q);
 /*
  * Writes the next FPDU, or message of SCTP, to buf, which has `room` bytes, and
@@ -240,12 +245,12 @@ uint32_t stream_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
 		   uint32_t room);
 
 /* stream_rx.c */
-/* Takes the next n bytes that came from the peer, or a message of SCTP, at p.
- * An error in these bytes ends the stream (stream_fail); the bytes after the
- * error are dropped.
- */
+/* Takes the n bytes at p: the next bytes that came from the peer over TCP, or
+ * one message of SCTP, PPID included.  An error in these bytes ends the stream
+ * (stream_fail); the bytes after the error are dropped. */
 void stream_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n);
-/* Takes a DDP segment whose turn has come. */
+/* Takes the next DDP segment, of n bytes, in the order in which the peer sent
+ * them. */
 void stream_rx_segment(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
 		       uint32_t n);
 

@@ -17,7 +17,7 @@
 
 /* ---- judging a segment's header ---- */
 
-/* Refuses the present segment.  Returns false, for its callers to return. */
+/* Refuses the present segment.  Returns false, which the callers return. */
 static bool refuse_segment(struct iwarp_stream *s, enum terminate_cause cause)
 {
 	s->segment.refused = cause;
@@ -238,8 +238,8 @@ static bool place_write(struct ibt *t, struct ibt_qp *q, uint32_t at,
 	struct space_vec to = {.bytes = n};
 	enum mr_verdict v;
 
-	/* the key is looked up for each piece: the region may have been
-	 * deregistered since the piece before */
+	/* the key is looked up for each piece, because the region may have been
+	 * deregistered since the last piece */
 	v = mr_remote(t->hca, q->qp, g->ddp.stag, g->ddp.offset + at, n,
 		      HCA_REMOTE_WRITE, &to.va);
 	if (v) {
@@ -540,7 +540,7 @@ static bool end_atomic_request(struct ibt *t, struct ibt_qp *q)
 	return true;
 }
 
-/* RFC 7306 5.2.2. */
+/* A response carries the identifier of its request (RFC 7306 5.2.2). */
 static bool end_atomic_response(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -760,8 +760,8 @@ static void fail_framing(struct ibt *t, struct ibt_qp *q,
 
 	q->counters->refused.bad_icrc += cause == TERMINATE_CRC;
 	stream_fail(t, q, cause, &x);
-	/* Before it has received a right FPDU, a responder sends none, not even
-	 * a Terminate (RFC 5044 7.1.2). */
+	/* A responder sends no FPDU, not even one with a Terminate, before it
+	 * has received a right FPDU (RFC 5044 7.1.2). */
 	if (!q->stream->may_send)
 		q->stream->phase = STREAM_OVER;
 }

@@ -397,8 +397,8 @@ static uint32_t emit_read_response(struct ibt *t, struct ibt_qp *q,
 	o.ddp.offset = r->sink_offset + s->in.sent;
 	o.ddp.is_last = s->in.sent + bytes == r->bytes;
 	begin_segment(q->stream, &o, buf, RDMAP_READ_RESPONSE);
-	/* the key is looked up for each segment: the region may have been
-	 * deregistered since the segment before */
+	/* the key is looked up for each segment, because the region may have
+	 * been deregistered since the last segment */
 	if (bytes && message_locate(t->hca, q->qp, r->source_stag,
 				    r->source_offset + s->in.sent, bytes,
 				    HCA_REMOTE_READ, &from.va, &x))

@@ -2,7 +2,8 @@
 /*
  * The errors by which an iWARP stream ends (RFC 5040 4.8, RFC 5041 7.2, RFC
  * 5044 8, RFC 6581 8): one table with the layer, the type and the code that a
- * Terminate carries, the event of the QP, and the words for the user.  Pure.
+ * Terminate carries, the event of the QP, and the text for the user.  Pure: the
+ * functions depend on their arguments alone.
  */
 #ifndef IWARP_TERMINATE_H
 #define IWARP_TERMINATE_H
@@ -76,13 +77,13 @@ bool terminate_quotes_read(enum terminate_cause cause);
  * TERMINATE_NONE: the RFCs define no such error. */
 enum terminate_cause terminate_find(uint8_t layer, uint8_t type, uint8_t code);
 /* Returns the cause of a refused access to the buffer of a tagged segment.
- * @v: MR_OK: the key is right, and the queue pair lacks the right; the verdicts
- * after MR_BAD_QP are on binds alone, and are out of range. */
+ * @v: at most MR_BAD_QP, since the later verdicts are about binds; MR_OK means
+ * that the key is right and that the queue pair lacks the access right. */
 enum terminate_cause terminate_of_tagged(enum mr_verdict v);
 /* Returns the cause of a refused access to the source of a READ or the target
- * of an atomic.  @v: MR_OK: the key is right, and the queue pair lacks the
- * right; the verdicts after MR_BAD_QP are on binds alone, and are out of range.
- */
+ * of an atomic.  @v: at most MR_BAD_QP, since the later verdicts are about
+ * binds; MR_OK means that the key is right and that the queue pair lacks the
+ * access right. */
 enum terminate_cause terminate_of_source(enum mr_verdict v);
 
 #endif

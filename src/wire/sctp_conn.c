@@ -465,8 +465,9 @@ static bool pass_in(struct sctp_conn *c)
 		c->is_full = true;
 		return false;
 	}
-	c->in_bytes =
-		0; /* on another error too: the owner has closed its end */
+	/* Another error says that the owner has closed its end: the message is
+	 * dropped. */
+	c->in_bytes = 0;
 	return true;
 }
 

@@ -434,9 +434,9 @@ static void messages_against_the_rules_end_the_session(void **state)
 		{{0, 0, 0, 16, 0x80, 1}, 6, "come before"},
 		{{0, 0, 0, 16, 0x7f, 0xff}, 6, "too far ahead"},
 		{{0, 0, 0, 16, 0x10, 1}, 6, "too far ahead"},
-		{{0, 0, 0, 18, 0, 1}, 6, "none of DDP"},
-		{{0, 0, 0, 16, 0}, 5, "none of DDP"},
-		{{0}, 0, "none of DDP"},
+		{{0, 0, 0, 18, 0, 1}, 6, "not of DDP"},
+		{{0, 0, 0, 16, 0}, 5, "not of DDP"},
+		{{0}, 0, "not of DDP"},
 		{{0, 0, 0, 17, 0, 1, 0, 2}, 8, "does not allow"},
 		{{0, 0, 0, 17, 0, 1, 0, 4, 0}, 9, "does not allow"},
 		{{0, 0, 0, 17, 0, 1, 0}, 7, "does not allow"},
@@ -476,8 +476,7 @@ static void nothing_follows_the_end(void **state)
 	joined_same(&j, 0, 1000, 100);
 	two_hcas_run(j.d, j.d->now_ns);
 	assert_int_equal(joined_state(&j, 1), HCA_QP_ERR);
-	assert_non_null(
-		strstr(j.d->side[1].explained.detail, "behind the end"));
+	assert_non_null(strstr(j.d->side[1].explained.detail, "after the end"));
 	part(&j);
 }
 
