@@ -19,7 +19,7 @@ static bool is_subnet_class(uint8_t mgmt_class)
 	       mgmt_class == CLASS_SUBN_DIRECTED;
 }
 
-/* Turns a request into the answer to it, and sends the answer. */
+/* Turns the packet of a request into that of its answer, and sends it. */
 static void send_answer(struct packet *p, uint16_t status)
 {
 	uint16_t lid = p->slid;
@@ -46,7 +46,8 @@ static void send_answer(struct packet *p, uint16_t status)
 	fabric_inject(p);
 }
 
-/* The node's agent answers, is silent, or leaves the request to programs. */
+/* Does what the node's agent has decided.  SMA_NOT_MINE: a program's agent gets
+ * the request. */
 static void carry_out(struct packet *p, enum sma_verdict verdict,
 		      uint16_t status)
 {
@@ -64,7 +65,7 @@ static void carry_out(struct packet *p, enum sma_verdict verdict,
 		fabric_drop(p);
 		return;
 	}
-	/* As the kernel answers what no agent takes. */
+	/* No agent takes the request: answers as the kernel does. */
 	if (p->mad[3] == METHOD_GET || p->mad[3] == METHOD_SET)
 		send_answer(p, STATUS_ATTRIBUTE);
 	else

@@ -82,7 +82,8 @@ struct end *fabric_open(struct node *node, uint32_t number, void *owner,
 	return end;
 }
 
-/* IsSM is set while a program takes the requests of subnet managers. */
+/* Sets IsSM of the port while an agent of a program takes SubnGet, as a subnet
+ * manager does. */
 static void update_sm(struct port *port)
 {
 	bool is_sm = false;
@@ -398,7 +399,8 @@ static void take_response(struct end *end, uint32_t agent,
 	bool is_rmpp =
 		end->agents[agent].asked.rmpp_version && rmpp_is_active(p->mad);
 
-	/* An ACK of RMPP may answer a response that this agent sends. */
+	/* A packet of RMPP needs no request here: it may be an ACK for a
+	 * response that this agent sends. */
 	if (!wait && !is_rmpp)
 		return;
 	take_packet(end, agent, p);
@@ -423,7 +425,8 @@ void end_take_response(const struct packet *p)
 	}
 }
 
-/* The kernel gives the request back, with the header of its MAD. */
+/* Returns the request to the program, cut to its MAD header, with ETIMEDOUT, as
+ * the kernel does. */
 static void time_out(struct end *end, struct wait *wait)
 {
 	umad_header_fail(wait->header, ETIMEDOUT, MAD_HEADER_BYTES);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ports that programs have open: their agents, the requests that wait for a
- * response, and the messages that the program has not fetched.  The meaning is
- * that of the kernel's interface for management datagrams: an agent's number is
- * the upper half of its requests' transaction IDs, a response goes to the agent
- * whose number it has, and a request to the agent that registered its class,
- * version and method.
+ * A struct end is a port that a program has open: the program's agents, the
+ * requests that wait for a response, and the messages that the program has not
+ * fetched.
+ *
+ * Agents work as in the kernel's interface for management datagrams.  The upper
+ * half of the transaction IDs of an agent's requests is its tid_high.  A
+ * response goes to the agent whose tid_high is in its transaction ID.  A
+ * request goes to the agent that registered its class, version and method.
  */
 #ifndef FABRIC_END_H
 #define FABRIC_END_H
@@ -13,11 +15,13 @@
 #include "fabric/inside.h"
 
 struct agent {
-	struct fabric_agent asked;
+	struct fabric_agent asked; /* what the program registered */
 	uint32_t tid_high; /* upper half of transaction IDs; 0: slot is free */
 };
 
-/* struct ib_user_mad's header, in host order. */
+/* The header of the kernel's struct ib_user_mad, in host order.  In a message
+ * to send, lid, sl, qpn, qkey and the GRH are those of the destination.  In a
+ * received message they are those of the sender. */
 struct umad {
 	uint32_t agent;
 	uint32_t status;
@@ -41,53 +45,59 @@ struct umad {
 struct wait {
 	struct list list;
 	uint8_t header[FABRIC_UMAD_BYTES]; /* as the program wrote it */
-	uint8_t mad[MAD_BYTES];
-	uint32_t agent;
-	uint32_t timeout_ms;
-	uint32_t retries; /* left */
-	uint64_t due_ms;
+	uint8_t mad[MAD_BYTES]; /* the request, with its transaction ID */
+	uint32_t agent;		/* the sender, an index of end.agents */
+	uint32_t timeout_ms;	/* from one sending to the next */
+	uint32_t retries;	/* how often it may be sent again */
+	uint64_t due_ms;	/* when it is sent again, or fails */
 };
 
 struct end {
-	struct list of_fabric;
-	struct list of_port;
-	struct list ready;
+	struct list of_fabric; /* in fabric.ends */
+	struct list of_port;   /* in port.ends */
+	struct list ready;     /* in fabric.ready */
 	struct port *port;
-	void *owner;
+	void *owner; /* the pointer for fabric_owner, not used here */
 	struct agent agents[FABRIC_AGENTS];
-	struct list messages; /* struct message */
+	struct list messages; /* struct message: those to fetch, oldest first */
 	size_t held;	      /* bytes of the messages */
 	struct list waits;    /* struct wait */
 	uint32_t wait_count;
-	struct list outgoing; /* struct rmpp_out */
+	struct list outgoing; /* struct rmpp_out: transfers to peers */
 	uint32_t outgoing_count;
-	struct list incoming; /* struct rmpp_in */
+	struct list incoming; /* struct rmpp_in: transfers from peers */
 	uint32_t incoming_count;
-	bool is_paused;
+	bool is_paused; /* between fabric_pause and fabric_resume */
 };
 
+/* Closes all ends of the fabric. */
 void end_free_all(struct fabric *f);
-/* Ends what has waited too long. */
+/* Sends again or fails the requests whose time has come at f->now_ms, and runs
+ * the timers of RMPP. */
 void end_tick(struct fabric *f);
+/* Returns when end_tick has something to do, in ms; FABRIC_NEVER: never. */
 uint64_t end_deadline(const struct fabric *f);
 
-/* Gives a request that the node's own agents do not take to the program that
- * does.  Returns false if there is none.  The packet stays the caller's. */
+/* Gives the request p to the program's agent that registered for it.  False: no
+ * agent has.  The caller still owns the packet. */
 bool end_take_request(const struct packet *p);
-/* Gives a response to the agent whose request it answers, if that agent waits
- * for it.  The packet stays the caller's. */
+/* Gives the response p to the agent whose request it answers, or drops it if no
+ * agent waits for it.  The caller still owns the packet. */
 void end_take_response(const struct packet *p);
 
-/* For rmpp.c: makes the packet of a MAD that an agent sends, and injects it.
- * Returns 0 or -ENOMEM. */
+/* For rmpp.c: makes a packet of a MAD that an agent of `end` sends to the
+ * address `to`, and gives the packet to the fabric.  Returns 0 or -ENOMEM. */
 int end_inject(struct end *end, const struct umad *to,
 	       const uint8_t mad[MAD_BYTES]);
-/* Gives a message to an end: `bytes` of MAD from where packet p came.  Too many
- * messages: the message is lost. */
+/* Adds a message for `agent` to an end: the `bytes` bytes at `mad`, with a
+ * header whose address is that of the sender of packet p.  The message is lost
+ * if the program has too many bytes to fetch, or if no memory is left. */
 void end_deliver(struct end *end, uint32_t agent, const struct packet *p,
 		 const uint8_t *mad, size_t bytes);
-/* Finds the request that a response answers, or NULL. */
+/* Finds the request of the agent with the class and the transaction ID of
+ * `mad`, a response; NULL: there is none. */
 struct wait *end_find_wait(struct end *end, uint32_t agent, const uint8_t *mad);
+/* Removes a request from end.waits and frees it. */
 void end_free_wait(struct end *end, struct wait *wait);
 
 #endif

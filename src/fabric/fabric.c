@@ -45,7 +45,7 @@ static int make_tables(struct node *node)
 	return 0;
 }
 
-/* SwitchInfo (IBTA 14.2.5.4). */
+/* Sets SwitchInfo of a switch that nobody has configured (IBTA 14.2.5.4). */
 static void first_switch_info(struct node *node, bool has_enhanced_port0)
 {
 	uint8_t *s = node->switch_info;
@@ -87,7 +87,8 @@ static int make_node(struct fabric *f, const struct net *net, uint32_t index)
 	return make_tables(node);
 }
 
-/* All GUIDs of ports follow the node's but for those that the file names. */
+/* Sets the first GUID of each adapter port: that of the file, or one that
+ * net_parse has derived from the node's GUID. */
 static void first_guids(struct fabric *f, const struct net *net)
 {
 	for (uint32_t i = 0; i < net->port_count; i++)
@@ -209,7 +210,8 @@ void fabric_set_time(struct fabric *f, uint64_t now_ms)
 	f->now_ms = now_ms;
 }
 
-/* A response that is here already comes before the timer of its request. */
+/* Packets move before the timers run, so that a response that is already in the
+ * fabric prevents the timeout of its request. */
 void fabric_turn(struct fabric *f, uint64_t now_ms)
 {
 	f->now_ms = now_ms;

@@ -16,7 +16,7 @@
 
 enum {
 	PORT_PKEYS = 64,
-	PORT_GUIDS = 32, /* GUIDCap of an adapter's port */
+	PORT_GUIDS = 32, /* GUIDCap of an adapter's port: GUIDs in its table */
 	PORT_INFO_BYTES = 64,
 	SWITCH_INFO_BYTES = 20,
 	LFT_CAP = 0xc000, /* LIDs in a linear forwarding table */
@@ -26,7 +26,9 @@ enum {
 	MLID_FIRST = 0xc000,
 	LID_PERMISSIVE = 0xffff,
 	VLARB_BLOCK = 64, /* bytes: 32 pairs of VL and weight */
-	VLARB_BLOCKS = 4, /* low priority 1 to 32, 33 to 64, then high */
+	/* Blocks of the low-priority entries 1 to 32 and 33 to 64, then of the
+	 * high-priority entries 1 to 32 and 33 to 64. */
+	VLARB_BLOCKS = 4,
 	SLVL_BYTES = 8,
 	HOPS_MAX = 64,
 	PACKET_WORDS = 72, /* LRH, BTH, DETH, MAD and ICRC in 32-bit words */
@@ -52,8 +54,8 @@ enum {
 enum { STATE_DOWN = 1, STATE_INIT = 2, STATE_ARMED = 3, STATE_ACTIVE = 4 };
 enum { PHYS_SLEEP = 1, PHYS_POLLING = 2, PHYS_DISABLED = 3, PHYS_LINK_UP = 5 };
 
-/* Counters of a port, as wide as in PortCountersExtended; sma and pma cut them
- * to the width of their attribute. */
+/* Counters of a port, with the 64 bits of PortCountersExtended.  pma limits
+ * each to the width that it has in the attribute. */
 struct counters {
 	uint64_t tx_words;
 	uint64_t rx_words;
@@ -65,8 +67,8 @@ struct counters {
 	uint64_t rx_multicast;
 	uint64_t link_downed;
 	uint64_t rx_errors;
-	uint64_t rx_relay_errors; /* a switch had no way for the packet */
-	uint64_t tx_discards;	  /* the link was down or not active */
+	uint64_t rx_relay_errors; /* a switch had no route for the packet */
+	uint64_t tx_discards;	  /* link not active, or HOPS_MAX exceeded */
 };
 
 struct port {
@@ -76,12 +78,12 @@ struct port {
 	uint8_t number;
 	uint8_t state;		       /* STATE_* */
 	uint8_t phys_state;	       /* PHYS_* */
-	uint8_t info[PORT_INFO_BYTES]; /* PortInfo but for both states */
+	uint8_t info[PORT_INFO_BYTES]; /* PortInfo without the two states */
 	uint16_t pkeys[PORT_PKEYS];
 	uint8_t vlarb[VLARB_BLOCKS][VLARB_BLOCK];
 	uint8_t (*slvl)[SLVL_BYTES]; /* a row for each ingress port of a switch,
 					one row for an adapter */
-	uint64_t *guids;	  /* PORT_GUIDS of an adapter's port, or NULL */
+	uint64_t *guids; /* an adapter's port: PORT_GUIDS of them; else NULL */
 	uint64_t mkey_expires_ms; /* 0: no M_Key lease is running */
 	struct counters counters;
 };
@@ -90,8 +92,8 @@ struct port {
 struct trap {
 	uint8_t notice[64];
 	uint64_t transaction_id;
-	uint64_t next_ms; /* when it is sent again; 0: no trap waits */
-	uint32_t sent;
+	uint64_t next_ms; /* when it is sent next; 0: no trap is to be sent */
+	uint32_t sent;	  /* how often it was sent */
 };
 
 struct node {
@@ -106,17 +108,20 @@ struct node {
 	uint8_t port_count; /* external ports */
 	struct port *ports; /* [0..port_count]; [0] of an adapter is unused */
 	uint8_t switch_info[SWITCH_INFO_BYTES];
-	uint8_t *lft;	      /* LFT_CAP egress ports, of a switch */
-	uint16_t *mft;	      /* MFT_CAP * mft_columns masks, of a switch */
-	uint32_t mft_columns; /* masks of MFT_MASK_PORTS ports each */
-	uint32_t held;	      /* processes that have this node as their host */
+	/* The forwarding tables of a switch; NULL for other nodes.  lft: an
+	 * egress port for each of LFT_CAP LIDs.  mft: for each of MFT_CAP MLIDs
+	 * mft_columns masks, each of MFT_MASK_PORTS ports. */
+	uint8_t *lft;
+	uint16_t *mft;
+	uint32_t mft_columns;
+	uint32_t held; /* groups of processes whose host is this node */
 	struct trap trap;
 };
 
-/* A datagram on its way. */
+/* A datagram between its sender and its destination. */
 struct packet {
 	struct list list; /* in fabric.moving */
-	struct port *at;  /* where the packet is */
+	struct port *at;  /* the port where the packet is */
 	struct port *in; /* the ingress port; NULL: the packet begins at `at` */
 	uint16_t slid, dlid;
 	uint8_t sl;
@@ -141,8 +146,8 @@ struct fabric {
 	struct list ready;  /* struct end.ready: those with messages to fetch */
 	struct list moving; /* struct packet.list */
 	uint32_t moving_count;
-	uint32_t trap_count;  /* nodes whose trap waits */
-	uint64_t trap_due_ms; /* when the first of them is due */
+	uint32_t trap_count;  /* nodes that have a trap to send */
+	uint64_t trap_due_ms; /* when the first of these traps is due */
 	uint64_t now_ms;
 };
 
@@ -151,8 +156,8 @@ static inline bool node_is_switch(const struct node *node)
 	return node->type == NET_SWITCH;
 }
 
-/* The port that a node is managed by: port 0 of a switch, an adapter's
- * ingress port. */
+/* Returns the port whose PortInfo has the node's LID and M_Key for a packet at
+ * `port`: port 0 of a switch, or `port` itself of an adapter or router. */
 static inline struct port *port_managed(struct port *port)
 {
 	return node_is_switch(port->node) ? &port->node->ports[0] : port;
@@ -160,18 +165,20 @@ static inline struct port *port_managed(struct port *port)
 
 /* fabric.c */
 
-/* Allocates a packet that begins at `at`; NULL: no memory, or too many
- * packets move already. */
+/* Allocates a packet at the port `at`, with all other members 0; NULL: no
+ * memory is left, or too many packets move.  The caller owns the packet. */
 struct packet *fabric_packet(struct fabric *f, struct port *at);
 /* Gives a packet to the fabric, which moves it in fabric_turn and frees it. */
 void fabric_inject(struct packet *packet);
+/* Frees a packet. */
 void fabric_drop(struct packet *packet);
-/* Changes PortPhysicalState on one end of a cable; the link goes up if both
- * ends poll, and down otherwise. */
+/* Sets PortPhysicalState of a port.  The link goes up (INIT) if both ends of
+ * the cable are in Polling, and down otherwise. */
 void fabric_set_phys(struct port *port, uint8_t phys_state);
-/* Changes a port's state, and tells the SM of a switch. */
+/* Sets PortState of a port.  If a switch's port goes down or comes up, sends a
+ * trap to the subnet manager. */
 void fabric_set_state(struct port *port, uint8_t state);
-/* The GUID at an index of a port's table; 0: there is none. */
+/* Returns the GUID at an index of a port's GUID table; 0: there is none. */
 uint64_t fabric_guid(const struct port *port, uint32_t index);
 
 #endif

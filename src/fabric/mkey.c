@@ -6,7 +6,8 @@
 /* Offsets in PortInfo. */
 enum { AT_KEY = 0, AT_LEASE = 26, AT_PROTECT = 34, AT_VIOLATIONS = 44 };
 
-/* The lease has run out: the port is open until a manager sets a key. */
+/* If the lease has run out, sets M_KeyProtectBits to 0: any Get then reads the
+ * key. */
 static void expire_lease(struct port *port)
 {
 	uint64_t now_ms = port->node->fabric->now_ms;
@@ -44,7 +45,7 @@ enum mkey_verdict mkey_check(struct port *port, uint64_t key, bool is_get)
 		return MKEY_FITS;
 	if (is_get && protect == 1)
 		return MKEY_HIDDEN;
-	/* 0 opens nothing but Get; with 2 and 3 a Get needs the key as well */
+	/* A Set always needs the key; with 2 and 3 a Get needs it too. */
 	count_violation(port);
 	return MKEY_REFUSED;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The M_Key of a port (IBTA 14.2.4): who may read and set what a subnet manager
- * configures, and the lease after which a lost key stops to protect.
+ * The M_Key of a port (IBTA 14.2.4): which requests may read and set what a
+ * subnet manager configures.  After a lease without a request that has the key,
+ * any requester may read the key again, so that a lost key can be recovered.
  */
 #ifndef FABRIC_MKEY_H
 #define FABRIC_MKEY_H
@@ -9,13 +10,14 @@
 #include "fabric/inside.h"
 
 enum mkey_verdict {
-	MKEY_FITS,    /* the requester knows the key, or there is none */
+	MKEY_FITS,    /* the request is allowed */
 	MKEY_HIDDEN,  /* a Get without the key: PortInfo.M_Key reads as 0 */
-	MKEY_REFUSED, /* no answer; the violation is counted */
+	MKEY_REFUSED, /* the request gets no answer; a violation is counted */
 };
 
-/* Judges a request with M_Key `key` to the endport `port`.  A refusal starts
- * the lease of the key; a request with the right key ends the lease. */
+/* Judges a request with the M_Key `key` to `port`, which is port 0 of a switch
+ * or a port of an adapter.  A refusal starts the lease of the key, and a
+ * request with the right key stops it. */
 enum mkey_verdict mkey_check(struct port *port, uint64_t key, bool is_get);
 
 #endif

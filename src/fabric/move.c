@@ -73,8 +73,8 @@ static struct port *port_at(const struct node *node, uint8_t number)
 						    : NULL;
 }
 
-/* Sends an SMP out of the port that a path names.  An adapter has no way from
- * one port to another. */
+/* Sends an SMP out of the port that its path names.  An adapter forwards
+ * nothing from one port to another. */
 static void leave_by(struct packet *p, uint8_t number)
 {
 	struct port *out = port_at(p->at->node, number);
@@ -85,7 +85,7 @@ static void leave_by(struct packet *p, uint8_t number)
 		cross_link(p, out);
 }
 
-/* IBTA 14.2.2.2: the SMP goes away from the requester. */
+/* Moves an SMP on its way from the requester (IBTA 14.2.2.2). */
 static void move_outbound(struct packet *p)
 {
 	uint8_t *mad = p->mad, count = mad[AT_HOP_COUNT];
@@ -112,8 +112,8 @@ static void move_outbound(struct packet *p)
 	}
 }
 
-/* The directed part of the way back has ended: a requester at another node
- * gets the SMP by LID. */
+/* The directed route back has ended here.  If DrSLID names a requester at
+ * another node, the SMP goes on by LID. */
 static void finish_return(struct packet *p)
 {
 	uint16_t slid = bytes_get16(p->mad + AT_DR_SLID);
@@ -127,8 +127,9 @@ static void finish_return(struct packet *p)
 	move_by_lid(p);
 }
 
-/* IBTA 14.2.2.4: the SMP goes back to the requester.  The responder leaves
- * HopPointer at HopCount or at HopCount + 1, as its interface gives it. */
+/* Moves an SMP on its way back to the requester (IBTA 14.2.2.4).  At the
+ * responder the HopPointer counts as HopCount + 1: a program may leave it at
+ * HopCount. */
 static void move_returning(struct packet *p)
 {
 	uint8_t *mad = p->mad, count = mad[AT_HOP_COUNT];
@@ -239,7 +240,7 @@ static void move_by_lid(struct packet *p)
 		fabric_drop(p);
 }
 
-/* Is the packet where the part of its way by LID ends? */
+/* Is the packet at the node whose LID is its destination? */
 static bool is_at_dlid(const struct packet *p)
 {
 	const struct port *at = port_managed(p->at);
@@ -249,9 +250,10 @@ static bool is_at_dlid(const struct packet *p)
 }
 
 /*
- * An SMP may go by LID to the node where its directed route begins, if DrSLID
- * is the requester's LID; its answer then goes back by LID from there.  A part
- * by LID behind the directed route (DrDLID) is not built.
+ * An SMP whose DrSLID is the requester's LID may go by LID to the node where
+ * its directed route begins.  The answer goes back by LID from that node.  Not
+ * supported, and dropped: an SMP that goes on by LID after its directed route
+ * (DrDLID).
  */
 static void move_directed(struct packet *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way of a packet: by directed route (IBTA 14.2.2) or by LID through the
- * switches' forwarding tables (IBTA 18.2.4.3), one hop for each call.
+ * Moves packets by directed route (IBTA 14.2.2), or by LID through the
+ * forwarding tables of the switches (IBTA 18.2.4.3).
  */
 #ifndef FABRIC_MOVE_H
 #define FABRIC_MOVE_H
@@ -9,13 +9,13 @@
 #include "fabric/inside.h"
 
 /*
- * Moves a packet by one hop: gives it back to the fabric at the next port,
- * delivers it to the agent or the program at this port, or drops it.  Takes
- * ownership of the packet.
+ * Moves a packet by one hop: injects it at the next port (fabric_inject),
+ * delivers it at this port (dispatch_packet), or drops it.  Takes ownership of
+ * the packet.
  */
 void move_packet(struct packet *p);
-/* Looks up the egress port of a unicast LID at a switch; NULL: there is no
- * entry. */
+/* Returns the port by which a switch sends packets to a unicast LID; NULL: the
+ * forwarding table has no entry. */
 struct port *move_egress(const struct node *node, uint16_t dlid);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define LINE_MAX_BYTES 1024
-#define CA_GUIDS       0x100000 /* as ibsim numbers nodes without a GUID */
+#define CA_GUIDS       0x100000 /* first GUIDs of unnamed nodes, as in ibsim */
 #define SWITCH_GUIDS   0x200000
 #define ROUTER_GUIDS   0x300000
 #define WIDTH_4X       2
@@ -20,12 +20,17 @@ struct parser {
 	struct net *net;
 	struct net_error *error;
 	char line[LINE_MAX_BYTES + 1];
-	size_t line_at; /* where the line begins in the text */
-	uint32_t number;
-	struct net_node *node; /* whose record is open, or NULL */
+	size_t line_at;	 /* the offset of the line in the text */
+	uint32_t number; /* the line's number, from 1 */
+	/* The node whose record the lines belong to; NULL: there is none. */
+	struct net_node *node;
+	/* How many nodes and ports fit in the arrays of *net. */
 	uint32_t nodes_room, ports_room;
+	/* By enum net_type: the GUID of the last `=` line, to which a `+` line
+	 * adds, and the GUID of the next node. */
 	uint64_t guid_base[NET_ROUTER + 1], guid_next[NET_ROUTER + 1];
-	uint64_t system_guid; /* 0: the node's own GUID */
+	/* Values for the next node.  system_guid 0: the node's own GUID. */
+	uint64_t system_guid;
 	uint32_t vendor, device;
 	uint8_t width, speed;
 };
@@ -73,7 +78,8 @@ static bool begins_with(const char *line, const char *word)
 	return !strncmp(line, word, strlen(word));
 }
 
-/* Finds a text in double quotes; returns what follows it, or NULL. */
+/* Finds the first text in double quotes, of *n bytes at *begin.  Returns what
+ * follows the second quote; NULL: there is no such text. */
 static const char *find_quoted(const char *s, const char **begin, size_t *n)
 {
 	const char *open = strchr(s, '"');
@@ -86,7 +92,7 @@ static const char *find_quoted(const char *s, const char **begin, size_t *n)
 	return close + 1;
 }
 
-/* Room for one more node and `ports` more ports. */
+/* Makes room for one more node and `ports` more ports. */
 static int make_room(struct parser *p, uint32_t ports)
 {
 	struct net *net = p->net;
@@ -113,7 +119,8 @@ static int make_room(struct parser *p, uint32_t ports)
 	return 0;
 }
 
-/* The name of a node: printable, since tools print it. */
+/* Copies the ID or the description of a node.  Refuses control characters,
+ * since tools print it on terminals. */
 static int copy_name(struct parser *p, char to[NET_NAME_MAX + 1],
 		     const char *from, size_t n)
 {
@@ -128,8 +135,9 @@ static int copy_name(struct parser *p, char to[NET_NAME_MAX + 1],
 	return 0;
 }
 
-/* The description, in the comment behind the ID: `# "text"`, or text without
- * quotes up to what ibnetdiscover writes about LIDs. */
+/* Reads the description from the comment after the ID: `# "text"`, or text
+ * without quotes, which ends where ibnetdiscover writes about port 0 or LIDs.
+ * */
 static int parse_description(struct parser *p, const char *rest,
 			     struct net_node *node)
 {
@@ -154,14 +162,14 @@ static int parse_description(struct parser *p, const char *rest,
 	return n ? copy_name(p, node->description, comment, n) : 0;
 }
 
-/* `lid N` and `lmc N` in a comment. */
+/* Reads `lid N` and `lmc N` from a comment. */
 static int parse_lid(struct parser *p, const char *rest, struct net_port *port)
 {
 	const char *lid = strstr(rest, "lid "), *lmc = strstr(rest, "lmc ");
 	unsigned long value = lid ? strtoul(lid + 4, NULL, 0) : 0;
 
 	if (value >= 0xc000)
-		return refuse_line(p, "LID %lu is no unicast LID", value);
+		return refuse_line(p, "LID %lu is not a unicast LID", value);
 	port->lid = (uint16_t)value;
 	value = lmc ? strtoul(lmc + 4, NULL, 0) : 0;
 	if (value > 7)
@@ -180,7 +188,8 @@ static void number_node(struct parser *p, struct net_node *node)
 	node->device = (uint16_t)p->device;
 	p->guid_next[node->type] +=
 		node->type == NET_SWITCH ? 1 : node->ports + 1u;
-	/* ibnetdiscover writes these before each record */
+	/* These two are for one record: ibnetdiscover writes both before
+	 * each. */
 	p->system_guid = 0;
 	p->vendor = 0;
 }
@@ -248,8 +257,8 @@ static int parse_node(struct parser *p, enum net_type type, const char *rest)
 	return parse_lid(p, after, &p->net->ports[node->first]);
 }
 
-/* `(GUID)`, as ibnetdiscover writes it behind the number of an adapter's
- * port. */
+/* Reads `(GUID)`, which ibnetdiscover writes after the number of an adapter's
+ * port.  Returns what follows it. */
 static const char *parse_guid(const char *s, uint64_t *guid)
 {
 	char *end;
@@ -265,7 +274,7 @@ static const char *parse_guid(const char *s, uint64_t *guid)
 	return end + 1;
 }
 
-/* `w=MASK` and `s=MASK`. */
+/* Sets the width (`w=MASK`) or the speed (`s=MASK`) of a port. */
 static int parse_option(struct parser *p, char option, const char *value,
 			struct net_port *port)
 {
@@ -279,10 +288,11 @@ static int parse_option(struct parser *p, char option, const char *value,
 		port->speed = (uint8_t)mask;
 		return 0;
 	}
-	return refuse_line(p, "the options of a port are w=1..15 and s=1..7");
+	return refuse_line(p, "a port has no options but w=1..15 and s=1..7");
 }
 
-/* `4xSDR` at the end of the comment of ibnetdiscover. */
+/* Reads width and speed from the last word of a comment of ibnetdiscover, such
+ * as `4xSDR`. */
 static void parse_rate(const char *comment, struct net_port *port)
 {
 	static const struct {
@@ -302,7 +312,7 @@ static void parse_rate(const char *comment, struct net_port *port)
 	}
 }
 
-/* What follows the peer's port number: options, then a comment. */
+/* Reads what follows the peer's port number: options, then a comment. */
 static int parse_port_rest(struct parser *p, char *rest, struct net_port *port)
 {
 	char *comment = strchr(rest, '#');
@@ -440,7 +450,8 @@ static int parse_line(struct parser *p)
 		return refuse_line(p, "adverb does not read aliases (@) of "
 				      "ibsim: name the node");
 	if (p->line[0] == '[')
-		return refuse_line(p, "a port stands in no node's record");
+		return refuse_line(p, "a cable must directly follow its "
+				      "node's line or another cable");
 	p->node = NULL;
 	if (begins_with(p->line, "Switch"))
 		return parse_node(p, NET_SWITCH, p->line + 6);
@@ -491,7 +502,7 @@ static struct net_node *find_sorted(struct net_node **sorted, uint32_t count,
 	return NULL;
 }
 
-/* Joins one end of a cable with the other end. */
+/* Finds the port at the other end of a port's cable. */
 static int join_port(struct parser *p, struct net_node **sorted,
 		     const struct net_node *node, uint32_t number)
 {
@@ -532,7 +543,7 @@ static int check_cable(struct parser *p, const struct net_node *node,
 		return refuse_line(
 			p,
 			"port %u of \"%s\" has a cable to port %u of "
-			"\"%s\", which has none to it",
+			"\"%s\", which has no cable back",
 			number, node->id, port->peer_number,
 			net->nodes[port->peer_node].id);
 	if (!(port->width & peer->width) || !(port->speed & peer->speed))
@@ -544,7 +555,8 @@ static int check_cable(struct parser *p, const struct net_node *node,
 	return 0;
 }
 
-/* No two nodes have one ID or one GUID.  Leaves the nodes sorted by ID. */
+/* Refuses two nodes with the same ID or the same GUID.  Leaves the nodes sorted
+ * by ID. */
 static int check_names(struct parser *p, struct net_node **sorted)
 {
 	uint32_t count = p->net->node_count;

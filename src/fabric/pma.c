@@ -16,13 +16,12 @@ enum {
 	PORTS_MAX = 255,
 };
 
-/* One counter: where it is in struct counters and in an attribute, and the bit
- * of CounterSelect that lets Set write it.  A counter of 4 bits has bits 4. */
+/* One counter of an attribute. */
 struct layout {
-	size_t counter;
-	uint8_t at;
-	uint8_t bits;
-	uint16_t select;
+	size_t counter;	 /* offset in struct counters */
+	uint8_t at;	 /* offset in the attribute */
+	uint8_t bits;	 /* 8, 16, 32 or 64 */
+	uint16_t select; /* the bit of CounterSelect with which Set writes it */
 };
 
 #define COUNTER(name) offsetof(struct counters, name)
@@ -49,6 +48,7 @@ static const struct layout extended[] = {
 	{COUNTER(rx_multicast), 64, 64, 1 << 7},
 };
 
+/* The ports and the CounterSelect of a request. */
 struct ask {
 	struct port *ports[PORTS_MAX];
 	uint32_t count;
@@ -60,7 +60,7 @@ static uint64_t *counter_of(struct port *port, const struct layout *l)
 	return (uint64_t *)(void *)((char *)&port->counters + l->counter);
 }
 
-/* Counters stop at their greatest value. */
+/* Writes a counter; one that exceeds its bits reads as the greatest value. */
 static void put_counter(uint8_t *to, uint8_t bits, uint64_t value)
 {
 	uint64_t max = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
@@ -96,7 +96,8 @@ static uint64_t get_counter(const uint8_t *from, uint8_t bits)
 	}
 }
 
-/* Finds the ports that a request names. */
+/* Finds the ports that a request names: one, or all external ports.  False: the
+ * port does not exist. */
 static bool find_ports(struct packet *p, struct ask *ask)
 {
 	const struct node *node = p->at->node;
@@ -116,7 +117,8 @@ static bool find_ports(struct packet *p, struct ask *ask)
 	return true;
 }
 
-/* Set writes the counters whose bit is set in CounterSelect. */
+/* Executes a Get or a Set of the n counters l[].  A Set writes the counters
+ * whose bit is set in CounterSelect.  The answer has the sum over the ports. */
 static uint16_t run_counters(struct packet *p, const struct layout *l, size_t n)
 {
 	uint8_t *data = p->mad + AT_DATA, number = data[1];

@@ -33,7 +33,7 @@ enum {
 	AT_GUID_CAP = 50,
 	AT_TIMEOUT = 51, /* ClientReregister, SubnetTimeOut */
 	AT_RESPONSE = 52,
-	AT_ERRORS = 53, /* thresholds of errors */
+	AT_ERRORS = 53, /* LocalPhyErrors, OverrunErrors */
 };
 
 enum {
@@ -142,7 +142,8 @@ void port_info_write(const struct port *port, uint8_t in_number,
 	to[AT_PHYS_DEFAULT] |= (uint8_t)(port->phys_state << 4);
 }
 
-/* Each value that the specification forbids, or that this port cannot have. */
+/* Does Set(PortInfo) have only values that the specification allows and that
+ * this port can have? */
 static bool is_allowed(const struct port *port, const uint8_t *from)
 {
 	uint8_t width = from[AT_WIDTH_ENABLED], speed = from[AT_SPEEDS] & 15;
@@ -166,8 +167,9 @@ static bool is_allowed(const struct port *port, const uint8_t *from)
 	return !is_port0 || (state != STATE_DOWN && phys == NO_CHANGE);
 }
 
-/* PortState: DOWN by Set takes the link down and lets it come up again; INIT
- * is no allowed request; ARMED and ACTIVE follow INIT in order. */
+/* May a Set change PortState to `state`?  DOWN is always allowed: the link goes
+ * down and may come up again.  INIT is never allowed.  ARMED follows INIT, and
+ * ACTIVE follows ARMED. */
 static bool is_step(const struct port *port, uint8_t state)
 {
 	if (state == STATE_ARMED)
@@ -260,7 +262,7 @@ void port_info_set_sm(struct port *port, bool is_sm)
 	bytes_put32(at, mask | (is_sm ? PORT_INFO_IS_SM : 0));
 }
 
-/* Gbit/s: 2.5 a lane of SDR.  8 Gbit/s and more only: 1x SDR counts as 2. */
+/* Returns the rate in whole Gbit/s: a lane of SDR has 2.5, so 1x SDR is 2. */
 static uint8_t rate_of(uint8_t width, uint8_t speed)
 {
 	unsigned lanes = width == 1 ? 1 : width == 2 ? 4 : width == 4 ? 8 : 12;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Messages between a program and the process of a fabric, on a Unix socket of
- * type SOCK_SEQPACKET.  A program sends one request of this struct and receives
- * one answer of it.  The answer to FABRIC_PROTO_OPEN brings a descriptor: a
- * SOCK_SEQPACKET whose messages are struct ib_user_mad and MAD, in both
- * directions.  The port is open, and a host is held (FABRIC_PROTO_TAKE), until
- * the program closes the connection on which it asked.
+ * type SOCK_SEQPACKET.  Request and answer are each one struct fabric_proto.
+ * The answer to FABRIC_PROTO_OPEN carries a descriptor, a SOCK_SEQPACKET
+ * socket.  Each message on it, in both directions, is struct ib_user_mad and a
+ * MAD.  The port stays open, and a host stays taken (FABRIC_PROTO_TAKE), until
+ * the program closes the connection on which it sent the request.
  *
- * Both sides check the user of the other (SO_PEERCRED), the size and the
+ * Each side checks the other side's user (SO_PEERCRED), the message's size and
  * version, and then every field.
  */
 #ifndef FABRIC_PROTO_H
@@ -17,6 +17,7 @@
 
 #define FABRIC_PROTO_VERSION 0x41464201u /* "AFB", 1 */
 
+/* For each kind, the members that a request uses, then those of its answer. */
 enum fabric_proto_kind {
 	FABRIC_PROTO_TAKE = 1,	 /* host: a name or ""; answer: the host's ID */
 	FABRIC_PROTO_CA,	 /* host; answer: ca, text */

@@ -7,7 +7,8 @@
 
 #include "hdr/bytes.h"
 
-/* RMPP's header, behind the MAD's (IBTA 13.6.2.1). */
+/* Offsets in a MAD of RMPP's header, which follows the MAD header (IBTA
+ * 13.6.2.1). */
 enum {
 	AT_VERSION = 24,
 	AT_TYPE = 25,
@@ -18,45 +19,48 @@ enum {
 	AT_CLASS_HEADER = 36,
 	SA_HEADER_END = 56,
 	OUI_HEADER_END = 40,
-	PAYLOAD = 220, /* bytes behind RMPP's header, class header included */
+	PAYLOAD = 220, /* bytes after RMPP's header, class header included */
 };
 enum { TYPE_DATA = 1, TYPE_ACK = 2, TYPE_STOP = 3, TYPE_ABORT = 4 };
 enum { FLAG_ACTIVE = 1, FLAG_FIRST = 2, FLAG_LAST = 4 };
 
 enum {
-	WINDOW = 64, /* segments that a receiver takes between two ACKs */
-	REPEAT_MS = 2000,
-	REPEATS = 5,
-	RECEIVE_MS = 40000,
-	TRANSFERS_MAX = 32, /* of an end in each direction */
+	WINDOW = 64,	    /* segments that a receiver takes without an ACK */
+	REPEAT_MS = 2000,   /* until segments without an ACK are sent again */
+	REPEATS = 5,	    /* how often they are sent again */
+	RECEIVE_MS = 40000, /* how long a receiver waits for the next segment */
+	TRANSFERS_MAX = 32, /* of an end, in each direction */
 };
 
+/* A MAD that is being sent.  Segments have the numbers 1 to `segments`. */
 struct rmpp_out {
 	struct list list;
 	struct umad to;
-	uint8_t *mad;
-	size_t bytes;
-	size_t header; /* bytes in front of the data of each segment */
-	uint32_t segments;
-	uint32_t acked;
-	uint32_t window; /* last segment that the receiver takes */
-	uint32_t repeats;
-	uint64_t due_ms;
+	uint8_t *mad;	   /* headers and data; owned */
+	size_t bytes;	   /* length of `mad` */
+	size_t header;	   /* bytes before the data of each segment */
+	uint32_t segments; /* how many there are */
+	uint32_t acked;	   /* the last segment that was acknowledged; 0: none */
+	uint32_t window;   /* last segment that the receiver takes */
+	uint32_t repeats;  /* how often the window was sent again */
+	uint64_t due_ms;   /* when it is sent again */
 };
 
+/* A MAD that is being received. */
 struct rmpp_in {
 	struct list list;
-	uint32_t agent;
+	uint32_t agent; /* the receiver, an index of end.agents */
 	uint16_t slid;
-	uint8_t mad_header[MAD_HEADER_BYTES];
-	uint8_t *mad;
-	size_t bytes, room;
-	uint32_t segments;
-	uint32_t window;
-	uint64_t due_ms;
+	uint8_t mad_header[MAD_HEADER_BYTES]; /* of the first segment */
+	uint8_t *mad;			      /* owned */
+	size_t bytes, room; /* how many bytes `mad` has, and has room for */
+	uint32_t segments;  /* how many have come, in order */
+	uint32_t window;    /* the last segment that the sender may send */
+	uint64_t due_ms;    /* when the transfer is given up */
 };
 
-/* Bytes in front of the data, or 0: the class has no RMPP here. */
+/* Returns the number of bytes before the data of a segment; 0: no RMPP for the
+ * class. */
 static size_t header_of(uint8_t mgmt_class)
 {
 	if (mgmt_class == CLASS_SA)
@@ -129,7 +133,7 @@ static int send_segment(struct end *end, const struct rmpp_out *out,
 		flags |= FLAG_LAST;
 		length = (uint32_t)left + class_bytes;
 	}
-	/* a program sets no more of RMPP's header than the flag ACTIVE */
+	/* of RMPP's header the program sets only the flag ACTIVE */
 	mad[AT_VERSION] = 1;
 	mad[AT_TYPE] = TYPE_DATA;
 	mad[AT_FLAGS] = (uint8_t)((mad[AT_FLAGS] & 0xf8) | flags);
@@ -139,7 +143,8 @@ static int send_segment(struct end *end, const struct rmpp_out *out,
 	return end_inject(end, &out->to, mad);
 }
 
-/* Sends what the window allows behind the last acknowledged segment. */
+/* Sends the segments after the last acknowledged one, as far as the window
+ * allows. */
 static void send_window(struct end *end, struct rmpp_out *out)
 {
 	for (uint32_t i = out->acked + 1; i <= out->segments; i++)
@@ -247,7 +252,8 @@ static struct rmpp_in *new_in(struct end *end, uint32_t agent,
 	return in;
 }
 
-/* Appends the data of a segment; the first brings its headers too. */
+/* Appends the data of a segment, and of the first segment the headers too.
+ * False: the MAD is too long, or no memory is left. */
 static bool append_data(struct rmpp_in *in, const uint8_t *mad, size_t header)
 {
 	size_t from = in->segments ? header : 0, n = MAD_BYTES - from;
@@ -292,15 +298,14 @@ static void send_ack(struct end *end, struct rmpp_in *in,
 	end_inject(end, &to, mad);
 }
 
-/* The last segment came: the program gets the joined MAD. */
+/* Delivers the whole MAD to the program after its last segment has come. */
 static void finish_in(struct end *end, struct rmpp_in *in,
 		      const struct packet *p)
 {
 	uint32_t length = bytes_get32(p->mad + AT_LENGTH);
 	struct wait *wait;
 
-	/* PayloadLength 0 says that the whole segment is data (IBTA 13.6.2.1)
-	 */
+	/* PayloadLength 0: the whole segment is data (IBTA 13.6.2.1). */
 	if (length && length < PAYLOAD && PAYLOAD - length <= in->bytes)
 		in->bytes -= PAYLOAD - length;
 	wait = end_find_wait(end, in->agent, p->mad);

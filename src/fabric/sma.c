@@ -93,7 +93,7 @@ static uint16_t port_info(struct sma_call *c)
 
 	if (number > c->node->port_count)
 		return STATUS_VALUE;
-	/* 0 on an adapter is the ingress port */
+	/* port 0 of an adapter stands for the ingress port */
 	port = number || node_is_switch(c->node) ? &c->node->ports[number]
 						 : c->in;
 	if (c->is_set)

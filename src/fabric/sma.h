@@ -2,7 +2,7 @@
 /*
  * The subnet management agent of each node (IBTA 14.2.5): NodeDescription,
  * NodeInfo, SwitchInfo, GUIDInfo, PortInfo, P_KeyTable, SLtoVLMappingTable,
- * VLArbitrationTable, the forwarding tables, and the M_Key check.
+ * VLArbitrationTable, the two forwarding tables, and the M_Key check.
  */
 #ifndef FABRIC_SMA_H
 #define FABRIC_SMA_H
@@ -11,12 +11,13 @@
 
 enum sma_verdict {
 	SMA_NOT_MINE, /* a program's agent may take the request */
-	SMA_ANSWER,   /* the packet holds the answer's data */
+	SMA_ANSWER,   /* the packet has the data of the answer */
 	SMA_SILENT,   /* the request gets no answer */
 };
 
-/* Carries out a request to the agent of the packet's node.  With SMA_ANSWER the
- * packet's MAD holds the attribute, and *status the status of the answer. */
+/* Executes a request to the agent of the packet's node.  After SMA_ANSWER the
+ * packet's MAD has the answer's attribute, and *status its status (IBTA
+ * 13.4.7). */
 enum sma_verdict sma_request(struct packet *p, uint16_t *status);
 
 #endif

@@ -11,7 +11,7 @@ enum {
 	PKEYS_A_BLOCK = 32,
 };
 
-/* IBTA 14.2.5.5: entry 0 is the port's own GUID, which no one changes. */
+/* IBTA 14.2.5.5: entry 0 is the port's own GUID, which Set does not change. */
 uint16_t sma_tables_guids(struct sma_call *c)
 {
 	struct port *port = port_managed(c->in);
@@ -58,7 +58,7 @@ uint16_t sma_tables_slvl(struct sma_call *c)
 	uint8_t *row;
 
 	if (c->modifier >> 16)
-		return STATUS_ATTRIBUTE; /* no optimized mapping */
+		return STATUS_ATTRIBUTE; /* optimized tables are not offered */
 	if (!node_is_switch(c->node))
 		row = c->in->slvl[0];
 	else if (in <= c->node->port_count && out <= c->node->port_count)

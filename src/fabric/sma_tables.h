@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Attributes of the subnet management agent that are tables, cut into blocks
- * of 64 bytes.  Each function carries out one Get or Set: it reads the block
- * from call.data if it is a Set, writes the block there, and returns a status
- * of IBTA 13.4.7 (0: done).
+ * The attributes of the subnet management agent that are tables in blocks of 64
+ * bytes.  Each function executes one Get or Set of a block.  A Set takes the
+ * block from sma_call.data.  Get and Set leave the block's value there.  The
+ * functions return the status of the answer (IBTA 13.4.7); 0: success.
  */
 #ifndef FABRIC_SMA_TABLES_H
 #define FABRIC_SMA_TABLES_H
@@ -14,16 +14,22 @@ struct sma_call {
 	struct node *node;
 	struct port *in;   /* ingress port, or the port of a local request */
 	uint32_t modifier; /* AttributeModifier */
-	uint8_t *data;	   /* 64 bytes */
-	bool is_set;
-	bool hides_mkey; /* the requester has not shown the M_Key */
+	uint8_t *data;	   /* 64 bytes of the MAD */
+	bool is_set;	   /* Set; false: Get */
+	bool hides_mkey;   /* the answer has M_Key 0 */
 };
 
+/* GUIDInfo. */
 uint16_t sma_tables_guids(struct sma_call *c);
+/* P_KeyTable. */
 uint16_t sma_tables_pkeys(struct sma_call *c);
+/* SLtoVLMappingTable. */
 uint16_t sma_tables_slvl(struct sma_call *c);
+/* VLArbitrationTable. */
 uint16_t sma_tables_vlarb(struct sma_call *c);
+/* LinearForwardingTable. */
 uint16_t sma_tables_lft(struct sma_call *c);
+/* MulticastForwardingTable. */
 uint16_t sma_tables_mft(struct sma_call *c);
 
 #endif

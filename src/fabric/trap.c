@@ -8,8 +8,8 @@
 
 enum {
 	TRAP_LINK_STATE = 128,
-	REPEAT_MS = 2000, /* longer than any SubnetTimeOut of a small subnet */
-	SENDS_MAX = 16,	  /* a manager that has left represses none */
+	REPEAT_MS = 2000, /* exceeds the SubnetTimeOut of a small subnet */
+	SENDS_MAX = 16,	  /* a manager that has left never represses it */
 	AT_DATA = 64,
 	NOTICE_BYTES = 64,
 };
@@ -64,7 +64,8 @@ void trap_link_changed(struct node *node)
 
 void trap_repress(struct node *node, uint64_t transaction_id)
 {
-	/* the manager's interface may replace the upper half */
+	/* The upper half may differ: the manager's interface writes its own
+	 * agent's number there. */
 	if ((uint32_t)transaction_id == (uint32_t)node->trap.transaction_id)
 		end_trap(node);
 }

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Traps of switches to the subnet manager (IBTA 14.3.9): trap 128, the state of
- * a link has changed.  A trap is sent again until the manager represses it.
+ * Trap 128 (IBTA 14.3.9): a switch tells the subnet manager that the state of a
+ * link has changed.  The switch repeats the trap until the manager represses it
+ * by TrapRepress, or until it was sent often enough.
  */
 #ifndef FABRIC_TRAP_H
 #define FABRIC_TRAP_H
 
 #include "fabric/inside.h"
 
-/* A switch sends trap 128, if it knows the LID of a manager. */
+/* Begins trap 128 of a switch, if the switch knows the LID of a subnet manager.
+ * trap_tick sends it. */
 void trap_link_changed(struct node *node);
-/* TrapRepress: ends the trap with that transaction ID. */
+/* Executes TrapRepress: ends the trap if it has this transaction ID. */
 void trap_repress(struct node *node, uint64_t transaction_id);
-/* Sends the traps that are due. */
+/* Sends the traps that are due at f->now_ms. */
 void trap_tick(struct fabric *f);
-/* When the next trap is due, or FABRIC_NEVER. */
+/* Returns when the next trap is due, in ms; FABRIC_NEVER: there is none. */
 uint64_t trap_deadline(const struct fabric *f);
 
 #endif
