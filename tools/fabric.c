@@ -29,15 +29,15 @@ static void print_help(FILE *out)
 		"ibnetdiscover\n"
 		"prints.  Programs join it by `adverb run --fabric`, and a "
 		"stock OpenSM\n"
-		"configures it.  Management datagrams alone are carried so far: "
+		"configures it.  The subnet carries management datagrams only: "
 		"verbs do not\n"
-		"use the subnet.\n"
+		"use it yet.\n"
 		"\n"
 		"  --socket PATH   the fabric's socket (default: fabric in the "
 		"runtime folder)\n"
 		"  --background    return when the fabric is ready\n"
-		"  --show          list the nodes of the fabric that runs\n"
-		"  --stop          end the fabric that runs\n"
+		"  --show          list the nodes of the running fabric\n"
+		"  --stop          end the running fabric\n"
 		"  -h, --help      this text\n"
 		"\n"
 		"Example:  adverb fabric --background net\n"
@@ -45,8 +45,8 @@ static void print_help(FILE *out)
 		"          adverb run --fabric -- ibnetdiscover\n");
 }
 
-/* Puts the default path of the socket into *path, and makes its folder if it
- * is to be made.  Returns 0, or -1 after a sentence. */
+/* Stores the default path of the socket in `path`.  If `makes`, creates the
+ * path's folder.  Returns 0, or -1 after a sentence on stderr. */
 static int default_path(char path[PATH_MAX], bool makes)
 {
 	struct runtime_tree tree;
@@ -55,8 +55,8 @@ static int default_path(char path[PATH_MAX], bool makes)
 
 	if (makes && fd < 0) {
 		fprintf(stderr,
-			"adverb: no folder for the fabric's socket: %s; name "
-			"the socket by --socket.\n",
+			"adverb: the folder of the fabric's socket cannot be "
+			"made: %s; name another socket by --socket.\n",
 			tree.why);
 		return -1;
 	}
@@ -68,8 +68,9 @@ static int default_path(char path[PATH_MAX], bool makes)
 }
 
 /*
- * Reads a file whole.  Returns 0, and the caller frees *text; or -errno, and
- * *text is NULL.
+ * Reads a whole file; of one longer than NET_BYTES_MAX, at least a byte more
+ * than that.  Returns 0, and the caller frees *text.  After an error returns
+ * -errno, and *text is NULL.
  */
 static int read_file(const char *name, char **text, size_t *bytes)
 {
@@ -108,7 +109,8 @@ static int read_file(const char *name, char **text, size_t *bytes)
 	return err;
 }
 
-/* Makes the fabric of a file; NULL after a sentence. */
+/* Makes a fabric of a net file and fills in *net, which the caller frees. NULL:
+ * that failed, and a sentence was printed. */
 static struct fabric *load_fabric(const char *name, struct net *net)
 {
 	struct net_error error = {0};
@@ -146,7 +148,8 @@ static int refuse_socket(const char *path, int err)
 	return -1;
 }
 
-/* A socket that nobody serves is left of a fabric that was killed. */
+/* Returns a socket that listens at the path, or -1 after a sentence.  Removes
+ * the socket of a fabric that was killed, which refuses connections. */
 static int listen_at(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -160,7 +163,7 @@ static int listen_at(const char *path)
 	if (other >= 0) {
 		close(other);
 		fprintf(stderr,
-			"adverb: a fabric runs at %s already; end it by adverb "
+			"adverb: a fabric already runs at %s; end it by adverb "
 			"fabric --stop, or name another socket by --socket.\n",
 			path);
 		return -1;
@@ -182,8 +185,8 @@ static int listen_at(const char *path)
 	return refuse_socket(path, err);
 }
 
-/* The parent returns when the child serves.  Returns the child's side: false
- * in the parent. */
+/* Forks.  Returns true in the child, which serves without a terminal, and false
+ * in the parent, which may exit: the socket already listens. */
 static bool enter_background(void)
 {
 	int null;
@@ -249,8 +252,8 @@ static int say_unreachable(const char *path, int err)
 			path);
 	else if (err == -EPERM)
 		fprintf(stderr,
-			"adverb: the fabric at %s is of another user; start "
-			"one of your own by adverb fabric FILE.\n",
+			"adverb: the fabric at %s belongs to another user; "
+			"start one of your own by adverb fabric FILE.\n",
 			path);
 	else
 		fprintf(stderr,
@@ -285,7 +288,7 @@ static int show_nodes(const char *path)
 	}
 	if (fd >= 0)
 		close(fd);
-	/* behind the last node */
+	/* -ENOENT: the index is one past the last node */
 	return fd >= 0 && err == -ENOENT ? 0 : say_unreachable(path, err);
 }
 
@@ -320,18 +323,18 @@ int fabric_join(struct launch *l, const char *socket, const char *name)
 	if (err == -ENODEV)
 		fprintf(stderr,
 			"adverb: the fabric at %s has no host \"%s\"; adverb "
-			"fabric --show lists them.\n",
+			"fabric --show lists the hosts.\n",
 			socket, name);
 	else if (err == -EUSERS)
 		fprintf(stderr,
-			"adverb: all adapters of the fabric at %s are taken; "
-			"share one by --host.\n",
+			"adverb: other programs have taken all adapters of the "
+			"fabric at %s; share one by --host NAME.\n",
 			socket);
 	else if (err)
 		say_unreachable(socket, err);
 	if (err)
 		return -1;
-	/* the program keeps the connection, and so the host */
+	/* the connection stays open across exec, and the host taken */
 	fcntl(fd, F_SETFD, 0);
 	launch_set(l, "ADVERB_FABRIC", realpath(socket, full) ? full : socket);
 	launch_set(l, "ADVERB_FABRIC_HOST", m.host);

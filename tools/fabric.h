@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* adverb fabric: the process of an emulated subnet, and what asks it. */
+/* The command adverb fabric, and the option --fabric of adverb run. */
 #ifndef TOOLS_FABRIC_H
 #define TOOLS_FABRIC_H
 
 #include "launch.h"
 
+/* Runs the command `adverb fabric` with its arguments.  Returns the exit
+ * status. */
 int fabric_main(int argc, char **argv);
 
 /*
- * For `adverb run --fabric`: takes a host of the fabric at that socket (NULL:
- * the user's own) for the program, by name, or the first free adapter if name
- * is NULL, and sets the program's variables.  The connection stays open in the
- * program, whose host it is as long as one of its processes has the connection.
- * Returns 0, or -1 after a sentence on stderr.
+ * For `adverb run --fabric`: takes a host of a fabric for the program, and sets
+ * the program's variables ADVERB_FABRIC and ADVERB_FABRIC_HOST.  socket: the
+ * path of the fabric's socket; NULL: that of the user's own fabric.  name: the
+ * ID or description of the host; NULL: the first adapter that is free.  The
+ * connection to the fabric stays open in the program and its children.  The
+ * host is free again when the last of these processes has ended.  Returns 0, or
+ * -1 after a sentence on stderr.
  */
 int fabric_join(struct launch *l, const char *socket, const char *name);
 

@@ -24,9 +24,9 @@ enum {
 	MESSAGE_MAX = FABRIC_UMAD_BYTES + FABRIC_MAD_MAX,
 };
 
-/* What epoll watches. */
+/* A descriptor that epoll watches. */
 struct watched {
-	struct connection *connection; /* NULL: the listener, the signals */
+	struct connection *connection; /* NULL: the listener or the signalfd */
 	bool is_port;
 	int fd;
 };
@@ -35,9 +35,9 @@ struct connection {
 	struct list list;
 	struct watched control; /* requests and answers */
 	struct watched port;	/* datagrams; fd -1: no port is open */
-	struct end *end;
-	struct node *held;
-	bool is_dead; /* freed at the end of the turn */
+	struct end *end;	/* the open port, or NULL */
+	struct node *held;	/* the host that was taken, or NULL */
+	bool is_dead;		/* freed at the end of the turn */
 };
 
 struct server {
@@ -100,8 +100,8 @@ static void free_connection(struct server *s, struct connection *c)
 	free(c);
 }
 
-/* The fabric is its user's: what a program sets is what the user's other
- * programs read. */
+/* Only programs of the fabric's user are trusted: what one program sets, the
+ * user's other programs read. */
 static bool is_own_user(int fd)
 {
 	struct ucred peer;
@@ -262,7 +262,7 @@ static int run_request(struct server *s, struct connection *c,
 	return -EOPNOTSUPP;
 }
 
-/* Returns false if the program does not take the answer. */
+/* Returns false if the answer cannot be sent. */
 static bool send_answer(const struct connection *c, struct fabric_proto *m,
 			int given)
 {
@@ -320,12 +320,12 @@ static void read_port(struct server *s, struct connection *c)
 			close_port(c);
 			return;
 		}
-		/* what is wrong is not sent, as on a wire */
+		/* a message that fabric_send refuses is lost, as on a wire */
 		fabric_send(c->end, s->buffer, (size_t)n);
 	}
 }
 
-/* Gives a program its messages, until there is none or it takes none. */
+/* Sends a program its messages until none is left or its socket is full. */
 static void flush_port(struct server *s, struct end *end)
 {
 	struct connection *c = fabric_owner(end);

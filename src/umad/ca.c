@@ -2,7 +2,8 @@
 /*
  * The list of channel adapters, and the attributes of an adapter and of its one
  * port.  They come from libibverbs' list of devices and from the files that
- * libibverbs writes.  No device is opened.
+ * libibverbs writes.  No device is opened.  If this process is a host of a
+ * fabric, that host's adapter comes first in the list (umad/fabric.h).
  */
 #include "umad/explain.h"
 #include "umad/fabric.h"
@@ -25,7 +26,7 @@ int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 			size_t size);
 
 #define PORT  1
-#define PKEYS 1 /* the P_Key table has the default key alone */
+#define PKEYS 1 /* the P_Key table has only the default key */
 
 static int unknown_ca(void)
 {
@@ -76,7 +77,8 @@ static struct ibv_device **list_devices(void)
 	return list;
 }
 
-/* Reads a file's text, cut to @size - 1 bytes; "": there is no such file. */
+/* Reads at most @size - 1 bytes of a file; the text is "" if there is no such
+ * file. */
 static void read_text(const char *folder, const char *name, char *text,
 		      size_t size)
 {
@@ -87,8 +89,8 @@ static void read_text(const char *folder, const char *name, char *text,
 	snprintf(text, size, "%.*s", (int)size - 1, line);
 }
 
-/* Returns the number at the beginning of a file; a prefix 0x or 0 tells its
- * base. */
+/* Returns the number at the start of a file: hexadecimal with a prefix 0x,
+ * octal with a prefix 0. */
 static unsigned read_number(const char *folder, const char *name)
 {
 	char text[64];
@@ -212,7 +214,7 @@ static struct umad_device_node *new_node(const char *name)
 	return node;
 }
 
-/* Appends a node at **end.  False: there is no memory. */
+/* Appends a node at **end.  False: no memory is left. */
 static bool append_node(struct umad_device_node ***end, const char *name)
 {
 	**end = new_node(name);
@@ -283,7 +285,7 @@ int umad_get_ca(const char *ca_name, umad_ca_t *ca)
 	return err;
 }
 
-/* portnum 0 means the first port, as in the ABI. */
+/* In the ABI, portnum 0 means the first port. */
 int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 {
 	char folder[IBV_SYSFS_PATH_MAX], name[UMAD_CA_NAME_LEN];
@@ -298,7 +300,7 @@ int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 	return read_port(folder, name, port);
 }
 
-/* portguids is indexed by port number; entry 0 is set to 0. */
+/* Entry n of portguids is the GUID of port n; 0: there is no such port. */
 int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max)
 {
 	umad_ca_t ca;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Devices that take management datagrams: the adapter of a fabric, if the
- * process is one of its hosts.  A question about another device by name fails
- * with ENODEV.  ca.c lists the adapters.
+ * The calls about devices that take management datagrams.  The only such device
+ * is the adapter of a fabric's host, if this process is one.  A call that names
+ * another device fails with ENODEV.  ca.c lists the adapters.
  */
 #include "umad/explain.h"
 #include "umad/fabric.h"
@@ -58,9 +58,9 @@ int umad_sort_ca_device_list(struct umad_device_node **head, size_t size)
 	return 0;
 }
 
-/* The kernel sets IsSM of a port while this file is open.  A fabric sets it
- * while a program takes the requests of subnet managers, so the file that the
- * program opens has no other use. */
+/* The kernel sets IsSM of a port while a program has this file open.  A fabric
+ * sets IsSM while a program has an agent for SubnGet, so that the program may
+ * open any file. */
 int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max)
 {
 	if (u_fabric_has(ca_name)) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Messages of libibumad to the user: one sentence on stderr for each cause,
- * printed once in a process.  ADVERB_EXPLAIN=0 turns the messages off.  Takes
- * no lock.
+ * printed once in a process.  ADVERB_EXPLAIN=0 turns the messages off.  The
+ * functions take no lock.
  */
 #ifndef UMAD_EXPLAIN_H
 #define UMAD_EXPLAIN_H
 
-/* Prints that the function `call` of the ABI fails, since no port takes
- * management datagrams.  Sets errno to ENODEV and returns -ENODEV, as functions
- * of this ABI do. */
+/* Prints that `call`, a function of the ABI, fails because adverb's ports take
+ * no management datagrams.  Sets errno to ENODEV and returns -ENODEV, as
+ * functions of this ABI do. */
 int u_no_port(const char *call);
 
 /* Prints a sentence, unless one with the same format was printed before.

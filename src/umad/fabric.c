@@ -18,7 +18,8 @@ bool u_fabric_is_used(void)
 	return path && *path;
 }
 
-/* Whoever listens there sees and writes what this program's tools read. */
+/* Only the own user's fabric is trusted: it reads and writes all datagrams of
+ * this program. */
 static int check_user(int fd)
 {
 	struct ucred peer;
@@ -112,14 +113,14 @@ static void say_failure(const char *path, const char *host, int err)
 		      "one by adverb fabric FILE",
 		      path);
 	else if (err == -EPERM)
-		u_say("umad: the fabric at %s (ADVERB_FABRIC) is of another "
-		      "user, and is not used; start one of your own by adverb "
-		      "fabric FILE",
+		u_say("umad: the fabric at %s (ADVERB_FABRIC) belongs to "
+		      "another user, and is not used; start one of your own by "
+		      "adverb fabric FILE",
 		      path);
 	else if (err == -EPROTO)
-		u_say("umad: the process at %s (ADVERB_FABRIC) is no fabric of "
-		      "this release of adverb; start it again by adverb fabric "
-		      "FILE",
+		u_say("umad: the process at %s (ADVERB_FABRIC) is not a fabric "
+		      "of this release of adverb; start one again by adverb "
+		      "fabric FILE",
 		      path);
 	else if (err == -ENODEV)
 		u_say("umad: the fabric at %s has no host \"%s\" "

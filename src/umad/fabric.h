@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The client's side of an emulated subnet (`adverb fabric`): a connection to
- * its process, whose socket ADVERB_FABRIC names, for the host
- * ADVERB_FABRIC_HOST. Thread-safe: no state but the connections, which the
- * caller owns.
+ * The client's side of an emulated subnet (`adverb fabric`): connections to the
+ * subnet's process.  ADVERB_FABRIC is the path of its socket, and
+ * ADVERB_FABRIC_HOST the ID of the host that this process is.  Thread-safe: the
+ * only state is in the connections, which the caller owns.
  */
 #ifndef UMAD_FABRIC_H
 #define UMAD_FABRIC_H
@@ -14,32 +14,37 @@
 
 #include <infiniband/umad.h>
 
-/* The name of the adapter by which libibumad shows the host. */
+/* The name that libibumad gives to the host's adapter. */
 #define U_FABRIC_CA "advib0"
 
 /* Returns whether this process is a host of a fabric: ADVERB_FABRIC is set, and
- * the program has no more rights than its caller. */
+ * the program runs with no more privileges than its caller (secure_getenv). */
 bool u_fabric_is_used(void);
-/* Connects to a fabric's socket.  Returns a descriptor, or -errno: -EPERM if
- * the process that listens there belongs to another user. */
+/* Connects to a fabric's socket.  Returns a descriptor, which the caller
+ * closes, or -errno: -EPERM if the process that listens there is another
+ * user's. */
 int u_fabric_connect(const char *path);
-/* Sends a request on a connection and waits for the answer, which replaces
- * *m.  fd, if not NULL, gets the descriptor that the answer brings, or -1.
- * Returns 0 or -errno, the answer's own error included. */
+/* Sends the request *m on a connection and waits for the answer, which replaces
+ * *m.  If fd is not NULL, *fd is then the descriptor that came with the answer,
+ * which the caller closes, or -1.  Returns 0, the -errno of the answer, or the
+ * -errno of the connection. */
 int u_fabric_ask(int connection, struct fabric_proto *m, int *fd);
-/* Connects to this process's fabric and asks one question about its host; says
- * why that fails.  Returns the connection, or -errno. */
+/* Connects to this process's fabric, puts the host into the request *m, and
+ * sends it as u_fabric_ask does.  Returns the connection, which the caller
+ * closes.  After an error, prints a sentence and returns -errno. */
 int u_fabric_query(struct fabric_proto *m, int *fd);
-/* Returns whether `ca_name` is the adapter of this process's fabric, and the
- * fabric answers.  NULL stands for the first adapter, which is that one. */
+/* Returns whether `ca_name` is U_FABRIC_CA or NULL (the first adapter), and
+ * this process is a host of a fabric that answers. */
 bool u_fabric_has(const char *ca_name);
-/* Finds the port for a number of this ABI, in which 0 stands for the first
- * port that is active, or else has a link, or else is there.  Returns 0 or
- * -errno. */
+/* Stores the number of the port that `portnum` of this ABI means.  0 means the
+ * first active port; if there is none, the first port with a link; or else the
+ * first port.  Returns 0 or -errno. */
 int u_fabric_port(int portnum, uint32_t *number);
-/* Fill *ca or *port, which the caller releases as the ABI says.  Return 0 or
- * -errno. */
+/* Fills in *ca, which the caller releases by umad_release_ca.  Returns 0, or
+ * -errno with errno set. */
 int u_fabric_get_ca(umad_ca_t *ca);
+/* Fills in *port, which the caller releases by umad_release_port.  Returns 0,
+ * or -errno with errno set. */
 int u_fabric_get_port(uint32_t number, umad_port_t *port);
 
 #endif

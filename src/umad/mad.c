@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A datagram in memory: the kernel's 64-byte header (struct ib_user_mad, with
- * the P_Key index of ABI 5), and then the MAD.  All functions are pure, except
- * umad_debug, which keeps the debug level, and the dumps, which write to
- * stderr.
+ * the P_Key index of ABI 5), and then the MAD.  The functions only read and
+ * write that memory, except umad_debug, which keeps the debug level, and the
+ * dumps, which write to stderr.
  */
 #include <infiniband/umad.h>
 

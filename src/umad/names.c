@@ -193,7 +193,8 @@ const char *umad_attribute_str(uint8_t mgmt_class, __be16 attr_id)
 	return unknown;
 }
 
-/* Bit 0: busy; bit 1: redirect; bits 2-4: the invalid field (IBTA 13.4.7). */
+/* Bit 0 means busy, bit 1 redirection; bits 2 to 4 say which field is invalid
+ * (IBTA 13.4.7). */
 const char *umad_common_mad_status_str(__be16 status)
 {
 	static const char *const wrong[8] = {

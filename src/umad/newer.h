@@ -11,14 +11,16 @@
 
 struct umad_ca_pair;
 
-/* Opens a port of an adapter for SMI.  Returns a handle, or -errno. */
+/* Opens a port of an adapter for the SMI; portnum 0: the first active port.
+ * Returns a handle, which umad_close_port closes, or -errno. */
 int umad_open_smi_port(const char *ca_name, int portnum);
-/* Writes the names of the devices for SMI and GSI of each adapter to pairs, at
- * most `max`.  Returns how many it has written. */
+/* Writes the names of the devices for SMI and GSI of each adapter to pairs[],
+ * for at most `max` adapters.  Returns how many pairs were written; adverb has
+ * no such adapter and returns 0. */
 int umad_get_smi_gsi_pairs(struct umad_ca_pair *pairs, size_t max);
 /* Writes the names of the devices for SMI and GSI of one port of an adapter to
  * *pair.  enforce_smi not 0: the call fails if there is a device for GSI alone.
- * Returns 0 or -errno. */
+ * Returns 0 or -errno; adverb has no such adapter and returns -ENODEV. */
 int umad_get_smi_gsi_pair_by_ca_name(const char *ca_name, uint8_t portnum,
 				     struct umad_ca_pair *pair,
 				     unsigned int enforce_smi);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ports that take management datagrams: those of a host of an emulated subnet.
- * A handle is the descriptor of the socket on which the fabric sends and takes
- * messages; a table has the connection on which agents are registered.  RoCE
- * devices have no such port: to open one fails with ENODEV.
+ * Opens the ports that take management datagrams, which are those of a host of
+ * an emulated subnet, and sends and receives.  The handle of an open port is
+ * the descriptor of the socket that carries its messages.  For each handle a
+ * table has the connection on which agents are registered.  Ports of RoCE
+ * devices take no management datagrams: opening one fails with ENODEV.
  */
 #include "umad/explain.h"
 #include "umad/fabric.h"
@@ -25,13 +26,13 @@
 enum { VENDOR_OUI_FIRST = 0x30, VENDOR_OUI_LAST = 0x4f };
 
 struct open_port {
-	int fd; /* the handle; 0: the entry is free */
-	int connection;
+	int fd;		/* the handle; 0: the entry is free */
+	int connection; /* to the fabric; its end closes the port there */
 };
 
 static struct open_port ports[OPEN_MAX_PORTS];
-/* Covers ports[], and two steps of umad_recv: the length of a message is read
- * before the message is taken. */
+/* Protects ports[].  Also held in umad_recv from reading a message's length to
+ * taking the message, so that no other thread takes that message between. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int fail_with(int err)
@@ -40,7 +41,7 @@ static int fail_with(int err)
 	return -err;
 }
 
-/* Returns the connection of a handle, or -1.  Needs the lock. */
+/* Returns the entry of a handle, or NULL.  The caller holds the lock. */
 static struct open_port *find_port(int portid)
 {
 	for (int i = 0; portid > 0 && i < OPEN_MAX_PORTS; i++)
@@ -134,8 +135,8 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Waits until the socket can be read or written.  Returns 0 or -errno:
- * -ETIMEDOUT after timeout_ms, which is endless if it is negative. */
+/* Waits until the socket can be read or written.  Returns 0, -ETIMEDOUT after
+ * timeout_ms (negative: never), or another -errno. */
 static int wait_for(int fd, short events, int timeout_ms)
 {
 	int64_t end = now_ms() + timeout_ms;
@@ -193,8 +194,9 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 	return fail_with(EIO);
 }
 
-/* Takes the next message if the buffer has room for it.  Returns its length, or
- * -errno: -ENOSPC, then *length is what it needs. */
+/* Takes the next message if it fits in the buffer, which has room for a header
+ * and *length bytes.  Returns the message's length; -ENOSPC: *length is now the
+ * length of its MAD, and the message stays; or another -errno. */
 static ssize_t take_message(int fd, void *umad, int *length)
 {
 	size_t room = sizeof(struct ib_user_mad) +
@@ -227,7 +229,7 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 		pthread_mutex_lock(&lock);
 		n = take_message(portid, umad, length);
 		pthread_mutex_unlock(&lock);
-		/* another thread took the message */
+		/* -EWOULDBLOCK: another thread took the message */
 	} while (n == -EWOULDBLOCK && timeout_ms < 0);
 	if (n < 0)
 		return fail_with((int)-n);
@@ -237,7 +239,8 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 	return (int)((const struct ib_user_mad *)umad)->agent_id;
 }
 
-/* Asks on the connection of a handle.  Returns 0 or -errno. */
+/* Sends a request on the connection of a handle (u_fabric_ask).  Returns 0 or
+ * -errno. */
 static int ask_on(int portid, struct fabric_proto *m)
 {
 	const struct open_port *port;
@@ -295,8 +298,7 @@ int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
 	return register_agent(portid, &agent);
 }
 
-/* As the ABI defines it, this is the only call here that returns a positive
- * errno. */
+/* The ABI demands a positive errno from this call, unlike from the others. */
 int umad_register2(int port_fd, struct umad_reg_attr *attr, uint32_t *agent_id)
 {
 	struct fabric_agent agent;

@@ -361,7 +361,7 @@ def hosts_are_given():
                 name = p.stdout.readline().decode().strip()
                 expect(name == "Hca%d" % len(running), name)
             r = t.adverb_run(["true"], ["--fabric=" + f.socket])
-            expect(r.status == 126 and "are taken" in r.output, r.output, r)
+            expect(r.status == 126 and "have taken all adapters" in r.output, r.output, r)
             running[1].kill()
             running[1].wait()
             r = t.adverb_run(["sh", "-c", "echo $ADVERB_FABRIC_HOST"],
