@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets of UC and UD that come before the receive that they need.  The
- * specification drops their messages (IBTA 9.8.2.2, 9.8.3.2).  But a program
- * that polls and posts receives fast enough for a hardware adapter would lose
- * some messages here, because packets are received in the program's own calls,
- * many at a time.  So the packets wait for RX_PENDING_PATIENCE_NS, in order, as
- * if they were still on the wire.  A queue pair that posts no receive in that
- * time is late: further packets do not wait until it has posted a receive.
+ * Packets of UC and UD that come before the receive that they need is posted.
+ * The specification drops their messages (IBTA 9.8.2.2, 9.8.3.2).  But here
+ * packets are received many at a time, in the program's own calls.  So a
+ * program that posts receives fast enough for a hardware adapter would lose
+ * messages.  Therefore the packets wait for RX_PENDING_PATIENCE_NS, in order,
+ * as if they were still on the wire.  A queue pair that posts no receive in
+ * that time is late: until it has posted a receive, further packets that need
+ * one are dropped at once.
  *
- * While many packets wait and each queue pair has some of them
+ * While many packets wait, and each queue pair has some of them
  * (rx_pending_is_full), the caller leaves further packets in the socket.
  * Otherwise a packet for which there is no room is dropped, so that a queue
- * pair without receives does not hold up the other queue pairs.
+ * pair without receives does not delay the other queue pairs.
  *
- * Owner: struct ibt; lock: the progress lock.
+ * Owner: struct ibt.  Lock: the progress lock.
  */
 #ifndef IBT_RX_PENDING_H
 #define IBT_RX_PENDING_H
@@ -48,13 +49,13 @@ void rx_pending_close(struct ibt *t);
  * which is copied if p waits. */
 void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		   const struct ud_from *f, const uint8_t *bytes, size_t len);
-/* Delivers q's packets for which receives have been posted; drops those that
- * have waited for too long. */
+/* Delivers q's waiting packets for which receives have been posted.  Drops the
+ * packets that have waited for too long. */
 void rx_pending_serve(struct ibt *t, struct ibt_qp *q);
-/* This process slept for slept_ns and could post no receives: q's packets wait
- * longer by slept_ns. */
+/* Lets q's packets wait longer by slept_ns, a time in which this process slept
+ * and could post no receives. */
 void rx_pending_asleep(struct ibt_qp *q, uint64_t slept_ns);
-/* q is reset, failed or removed: drops q's packets without counting them. */
+/* Drops q's packets, since q is reset, failed or removed.  Counts no drop. */
 void rx_pending_reset(struct ibt *t, struct ibt_qp *q);
 /* Should the caller receive no more packets for now? */
 bool rx_pending_is_full(const struct ibt *t);

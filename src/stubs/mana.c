@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libmana.so.1, inert.  Programs link this library, and no adverb device is of
- * its vendor.  So every call fails as the real library's call does for another
- * vendor's device.
+ * libmana.so.1, inert.  Programs link this library, but no adverb device is of
+ * its vendor.  So each call fails with the error that the real library returns
+ * for another vendor's device.
  */
 #include "stubs/inert.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libmlx4.so.1, inert.  Programs link this library, and no adverb device is of
- * its vendor.  So every call fails with EOPNOTSUPP.  The real library does not
- * check the vendor of a device.
+ * libmlx4.so.1, inert.  Programs link this library, but no adverb device is of
+ * its vendor.  So each call fails with EOPNOTSUPP, as in the other inert
+ * libraries; the real library does not check the vendor of a device.
  */
 #include "stubs/inert.h"
 

@@ -114,8 +114,8 @@ def manager_env():
 
 @contextlib.contextmanager
 def managed(text=NET, host="Hca1", *more):
-    """Runs a fabric and an OpenSM, and yields the fabric when OpenSM has
-    configured it."""
+    """Runs a fabric and an OpenSM.  Yields the fabric after OpenSM has configured
+    it."""
     t.need("opensm")
     with fabric(text) as f:
         log = t.path("opensm.log")
@@ -148,14 +148,14 @@ def await_line(path, text, count=1):
 
 
 def without_date(text):
-    """Returns ibnetdiscover's output without the line with the time and without
-    the lines of ibsim."""
+    """Returns ibnetdiscover's output without the line that has the time and
+    without the lines that ibsim prints."""
     return "\n".join(line for line in text.splitlines()
                      if not line.startswith(("# Topology file", "ibwarn")))
 
 
-# The sockets of ibsim have fixed abstract names, so ibsim runs in a network namespace
-# of its own.  The client program is repeated until ibsim listens.
+# ibsim's sockets have fixed abstract names, so ibsim runs in its own network
+# namespace.  The script repeats the client program until ibsim listens.
 ON_IBSIM = """
 cd "$1" && ibsim -s -n "$2" >ibsim.log 2>&1 & simulator=$!
 export SIM_HOST=$3 LD_PRELOAD=$4
@@ -179,7 +179,8 @@ def ibsim_output(text, host, program):
     if not library:
         raise Skip("libumad2sim.so is not installed")
     if t.run(["unshare", "-Urn", "true"]).status:
-        raise Skip("no namespaces for ibsim")
+        raise Skip("ibsim needs a user and network namespace, which this "
+                   "machine refuses")
     net = t.path("net.ibsim")
     with open(net, "w") as f:
         f.write(text)
@@ -194,9 +195,9 @@ def same_as_ibsim(text, host):
         with fabric(text) as f:
             own = without_date(f.out(host, "ibnetdiscover"))
             other = without_date(ibsim_output(text, host, "ibnetdiscover"))
-            expect(own == other, "on ibsim it prints\n%s\nand on adverb\n%s" %
-                   (other, own))
-            expect("Switch" in own, "there is no switch in\n" + own)
+            expect(own == other, "ibnetdiscover prints on ibsim\n%s\nbut on "
+                   "adverb\n%s" % (other, own))
+            expect("Switch" in own, "ibnetdiscover prints no switch:\n" + own)
     return body
 
 
@@ -349,7 +350,7 @@ def pings():
 
 
 def hosts_are_given():
-    """Without --host each group of processes gets the next free adapter."""
+    """Without --host each group of processes gets the first free adapter."""
     with fabric() as f:
         running = []
         try:
@@ -361,7 +362,8 @@ def hosts_are_given():
                 name = p.stdout.readline().decode().strip()
                 expect(name == "Hca%d" % len(running), name)
             r = t.adverb_run(["true"], ["--fabric=" + f.socket])
-            expect(r.status == 126 and "have taken all adapters" in r.output, r.output, r)
+            expect(r.status == 126 and "have taken all adapters" in r.output,
+                   r.output, r)
             running[1].kill()
             running[1].wait()
             r = t.adverb_run(["sh", "-c", "echo $ADVERB_FABRIC_HOST"],
@@ -398,28 +400,29 @@ def without_a_fabric():
     expect("no fabric listens at" in r.output, r.output)
 
 
-t.case("the net examples of ibsim are read, and ibnetdiscover says the same",
+t.case("ibnetdiscover prints the same as on ibsim for ibsim's net examples",
        example_is_read, AREA, "ibnetdiscover", "ibsim")
-t.case("ibnetdiscover says of two switches what it says on ibsim",
+t.case("ibnetdiscover prints the same as on ibsim for two switches",
        same_as_ibsim(NET, "Hca1"), AREA, "ibnetdiscover", "ibsim")
-t.case("ibnetdiscover says of its own output what it says on ibsim",
+t.case("ibnetdiscover prints the same as on ibsim for its own output",
        same_as_ibsim(DISCOVERED, "H-0002c90000000100"), AREA,
        "ibnetdiscover", "ibsim")
 t.case("ports wait for a manager", state_before_manager, AREA, "ibstat")
 t.case("OpenSM makes all ports active and gives LIDs", ports_become_active,
        AREA, "opensm")
 t.case("sminfo finds the manager", manager_is_found, AREA, "sminfo")
-t.case("smpquery reads attributes by LID and by route", queries_by_lid, AREA,
-       "smpquery")
+t.case("smpquery reads attributes by LID and by directed route",
+       queries_by_lid, AREA, "smpquery")
 t.case("saquery gets tables from OpenSM", tables_of_the_administrator, AREA,
        "saquery")
-t.case("ibtracert, ibroute, ibhosts and iblinkinfo follow the tables", routes,
+t.case("ibtracert, ibroute, ibhosts and iblinkinfo show the subnet", routes,
        AREA, "ibtracert")
 t.case("perfquery reads and resets counters", counters, AREA, "perfquery")
-t.case("ibportstate takes a link down and up, and OpenSM follows",
+t.case("ibportstate takes a link down and up, and OpenSM reacts",
        links_go_down_and_up, AREA, "ibportstate")
 t.case("ibping reaches a server", pings, AREA, "ibping")
-t.case("a host is given to each group", hosts_are_given)
-t.case("wrong use gets a sentence", wrong_use_has_sentences)
-t.case("without a fabric there is no port", without_a_fabric)
+t.case("each group of processes gets a host of its own", hosts_are_given)
+t.case("a wrong use of adverb fabric prints a sentence",
+       wrong_use_has_sentences)
+t.case("without a fabric there is no InfiniBand port", without_a_fabric)
 t.end()

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests rdma_cm on iWARP devices over SCTP (ADVERB_SCTP): the tools of librdmacm
-and perftest -R over lo, rping between two namespaces, packets of strangers, peers
-that are killed, and a capture."""
+and perftest -R over lo, rping between two namespaces, forged packets, peers that are
+killed, and a capture."""
 
 import os
 import re
@@ -192,16 +192,18 @@ def refusals():
 
     case("a connection to a port without a listener is rejected", nobody,
          "rping")
-    case("a client of TCP finds no listener", other_transport, "rping")
+    case("a client over TCP finds no listener", other_transport, "rping")
     case("a port in use is refused", port_in_use, "rping")
-    case("a library that cannot be loaded is named", no_library, "rping")
-    case("another value of the variable is named", bad_value, "rping")
+    case("a message names a library that cannot be loaded", no_library,
+         "rping")
+    case("a message names the right values of ADVERB_SCTP", bad_value,
+         "rping")
 
 
 def strangers():
     def junk():
-        """Random datagrams and forged SCTP packets do not keep a client from
-        being served."""
+        """After random datagrams and forged SCTP packets the server still
+        serves a client."""
         s = Server(RPING_MANY)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
             for i in range(20000):
@@ -223,7 +225,7 @@ def strangers():
         return crc ^ 0xffffffff
 
     def flood():
-        """INITs of strangers do not make the server's memory grow."""
+        """INITs from many source ports do not make the server's memory grow."""
         s = Server(RPING_MANY)
 
         def resident():
@@ -248,7 +250,7 @@ def strangers():
         served = s.end(kill=True)
         r.output += served.output
         expect_ok(r)
-        expect(grown < 512, "the server has grown by %d pages" % grown)
+        expect(grown < 512, "the server's memory has grown by %d pages" % grown)
 
     def packet(port, tag, chunk):
         head = struct.pack(">HHII", 7, port, tag, 0)
@@ -273,8 +275,8 @@ def strangers():
         return peer
 
     def chunks(peer):
-        """Returns the type of the first chunk of each packet that comes, up to
-        an ABORT (6) or until no packet comes any more."""
+        """Returns the type of the first chunk of each packet that comes, until
+        an ABORT (6) or until no packet comes within the socket's timeout."""
         found = []
         try:
             while True:
@@ -285,8 +287,8 @@ def strangers():
             return found
 
     def other_protocols():
-        """The server aborts associations without the indication of DDP in time,
-        and serves a client meanwhile."""
+        """The server aborts associations that do not announce DDP in time, and
+        meanwhile serves a client."""
         s = Server(RPING_MANY)
         began = time.monotonic()
         peers = [associate(s.port) for _ in range(300)]
@@ -302,7 +304,7 @@ def strangers():
         s.end(kill=True)
 
     case("300 associations of another protocol", other_protocols, "rping")
-    case("junk and forged packets do not keep others out", junk, "rping")
+    case("junk and forged packets do not stop the server", junk, "rping")
     case("4000 INITs of strangers need no memory", flood, "rping")
 
 
@@ -318,8 +320,8 @@ def deaths():
         r = t.finish(pair[1 - victim], HANG)
         t.finish(pair[victim], HANG)
         expect("DISCONNECT" in r.output and r.output.count("ping data") > 3,
-               "the other end gets no DISCONNECTED, or few pings came before",
-               r)
+               "the other end gets no DISCONNECTED, or only few pings came "
+               "before it", r)
 
     case("the server is killed", lambda: death(0), "rping")
     case("the client is killed", lambda: death(1), "rping")
