@@ -399,8 +399,8 @@ static void take_response(struct end *end, uint32_t agent,
 	bool is_rmpp =
 		end->agents[agent].asked.rmpp_version && rmpp_is_active(p->mad);
 
-	/* A packet of RMPP needs no request here: it may be an ACK for a
-	 * response that this agent sends. */
+	/* A packet of RMPP needs no waiting request: it may be an ACK for a
+	 * request that was sent without a timeout. */
 	if (!wait && !is_rmpp)
 		return;
 	take_packet(end, agent, p);

@@ -74,7 +74,7 @@ struct counters {
 struct port {
 	struct node *node;
 	struct port *peer; /* at the other end of the cable, or NULL */
-	struct list ends; /* struct end.of_port: programs with this port open */
+	struct list ends;  /* of struct end.of_port: programs that opened it */
 	uint8_t number;
 	uint8_t state;		       /* STATE_* */
 	uint8_t phys_state;	       /* PHYS_* */
@@ -106,7 +106,9 @@ struct node {
 	uint16_t device;
 	uint8_t type;	    /* enum net_type */
 	uint8_t port_count; /* external ports */
-	struct port *ports; /* [0..port_count]; [0] of an adapter is unused */
+	/* Ports 0 to port_count, in fabric.ports; port 0 of an adapter is
+	 * unused. */
+	struct port *ports;
 	uint8_t switch_info[SWITCH_INFO_BYTES];
 	/* The forwarding tables of a switch; NULL for other nodes.  lft: an
 	 * egress port for each of LFT_CAP LIDs.  mft: for each of MFT_CAP MLIDs
@@ -122,7 +124,7 @@ struct node {
 struct packet {
 	struct list list; /* in fabric.moving */
 	struct port *at;  /* the port where the packet is */
-	struct port *in; /* the ingress port; NULL: the packet begins at `at` */
+	struct port *in; /* the ingress port; NULL: the packet starts at `at` */
 	uint16_t slid, dlid;
 	uint8_t sl;
 	uint8_t hops;
@@ -140,7 +142,7 @@ struct fabric {
 	struct node *nodes;
 	struct port *ports; /* of all nodes */
 	uint32_t node_count;
-	uint32_t next_tid; /* upper half of the next agent's transaction IDs */
+	uint32_t next_tid; /* tid_high of the agent that registered last */
 	uint32_t end_count;
 	struct list ends;   /* struct end.of_fabric */
 	struct list ready;  /* struct end.ready: those with messages to fetch */

@@ -7,13 +7,13 @@
  *			stream_rx_segment in the order of their DDP-SSNs
  *	session_seal	makes a message of a segment that stream_tx.c made
  *
- * The message that is due is the one with the next DDP-SSN.  A segment that
- * comes earlier is kept until it is due.  If it is not the last segment of its
- * message, its payload is also placed at once (early.c).  The last segment is
- * not, so that a program that polls the last byte of a WRITE sees that byte
- * only when the whole WRITE is in memory, as over TCP.  When a segment is due,
- * it is placed, even if it was placed before: so of two WRITEs to the same
- * memory the later one remains, in whichever order they arrived.
+ * The message that is due is the one with the next DDP-SSN.  A segment with a
+ * later DDP-SSN is kept until it is due.  If it is not the last segment of its
+ * RDMAP message, its payload is also placed at once (early.c).  A last segment
+ * is not placed at once.  So a program that polls the last byte of a WRITE sees
+ * that byte only when the whole WRITE is in memory, as over TCP.  When a
+ * segment is due, it is placed, even if it was placed before.  So of two WRITEs
+ * to the same memory the later one remains, in whichever order they arrived.
  *
  * The session ends (RFC 5043 10) if the peer sends a message SESSION_WINDOW or
  * more ahead of the one that is due, sends a DDP-SSN twice, or fills

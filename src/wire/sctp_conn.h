@@ -6,14 +6,15 @@
  *	receive: library -> `in` -> socketpair
  *	send:    socketpair -> `out` -> library
  *
- * A message that the socketpair does not take waits in `in`, and nothing more
- * is read from the library until it is gone.  In the same way a message that
- * the library does not take waits in `out`.
+ * A message that the socketpair does not take waits in `in`.  Until it is sent,
+ * nothing more is read from the library.  A message that the library does not
+ * take waits in `out`.  Until it is sent, nothing more is read from the
+ * socketpair.
  *
  * An upcall of the library, an event of a descriptor and a packet touch a
  * connection, that is, put it on a list.  The connections of the list are
- * served at the end of the thread's turn, since an upcall must not call the
- * library.
+ * served at the end of the thread's turn, when no call of the library is in
+ * progress.
  *
  * Lock: that of wire/sctp.c, which the caller of each function holds.
  */
@@ -93,9 +94,9 @@ bool sctp_conn_is_ours(int fd, uint64_t *checked_ns);
  * Returns 0 or -errno. */
 int sctp_conn_watch(int fd, uint32_t events, uint32_t key);
 
-/* Returns the socket with the address `at`, and counts one more use of it: an
- * existing socket, which makes fd superfluous and closes it, or a new socket,
- * which owns fd.  NULL: no memory is left; fd stays open. */
+/* Returns the socket with the address `at`, and counts one more use of it.  If
+ * there is such a socket, closes fd; otherwise makes a socket that owns fd.
+ * NULL: no memory is left, and fd stays open. */
 struct sctp_socket *sctp_conn_take_socket(int fd,
 					  const struct sockaddr_in6 *at);
 /* Returns the socket with the address `at`, or NULL.  Counts no use. */
@@ -135,8 +136,9 @@ void sctp_conn_close(struct sctp_conn *c);
 bool sctp_conn_is_alive(const struct sctp_conn *c);
 /* Puts the connection on the list of connections to serve in this turn. */
 void sctp_conn_touch(struct sctp_conn *c);
-/* Serves the connections that were touched, each for SCTP_CONN_TURN messages at
- * most each way.  A connection with more to do is touched for the next turn. */
+/* Serves the connections that were touched: at most SCTP_CONN_TURN messages of
+ * each, in each direction.  A connection with more messages is touched for the
+ * next turn. */
 void sctp_conn_serve_all(void);
 
 #endif

@@ -14,7 +14,7 @@
 #define IP_BYTES   20
 #define IPV6_BYTES 40
 #define UDP_BYTES  8
-#define SCTP_BYTES 12 /* the common header, not counted by all releases */
+#define SCTP_BYTES 12 /* common header; some libusrsctp count it, some not */
 #define MTU_MIN	   1280
 #define MTU_MAX	   9000 /* of larger datagrams a socket's buffer holds few */
 #define BUFFER	   (4 << 20)

@@ -63,8 +63,8 @@ ssize_t sctp_path_receive(struct sctp_socket *s, void *packet, size_t room,
  */
 ssize_t sctp_path_refused(struct sctp_socket *s, uint8_t *packet, size_t room,
 			  struct sctp_path *p);
-/* Returns the longest packet of SCTP for the path, in bytes, without its common
- * header; a multiple of 4. */
+/* Returns how many bytes of chunks fit in a packet of the path; a multiple of
+ * 4. */
 uint32_t sctp_path_mtu(const struct sctp_path *p);
 
 #endif
