@@ -32,7 +32,7 @@ struct open_port {
 
 static struct open_port ports[OPEN_MAX_PORTS];
 /* Protects ports[].  Also held in umad_recv from reading a message's length to
- * taking the message, so that no other thread takes that message between. */
+ * taking the message, so that no other thread takes the message in between. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int fail_with(int err)

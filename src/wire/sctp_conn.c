@@ -355,9 +355,8 @@ static bool hand_over(struct sctp_conn *c)
 	return is_sent;
 }
 
-/* Opens the connection of a peer that has announced the indication of DDP, and
- * sends its struct sctp_news.  False: that failed, and the connection is freed.
- * */
+/* Opens the connection of a peer that has announced DDP, and sends its struct
+ * sctp_news.  False: that failed, and the connection is freed. */
 static bool open_conn(struct sctp_conn *c)
 {
 	struct sctp_news news;
@@ -498,8 +497,8 @@ static int receive_one(struct sctp_conn *c)
 	}
 	if (flags & USRSCTP_NOTIFICATION)
 		return take_notification(c, (size_t)n) ? 1 : -1;
-	/* A message longer than `in`, and a message before the indication, are
-	 * both against RFC 5043. */
+	/* A message of a session (RFC 5043) fits in `in`, and comes after the
+	 * indication. */
 	if (!(flags & MSG_EOR) || c->state < SCTP_CONN_OPEN) {
 		sctp_conn_end(c, EPROTO);
 		return -1;
@@ -586,7 +585,8 @@ static void serve_out(struct sctp_conn *c)
 /* ---- turns ---- */
 
 /* If HALVES_MAX associations of the listener still lack the peer's indication,
- * aborts the oldest of them, so that a flood of callers keeps no memory. */
+ * aborts the oldest of them, so that a flood of callers cannot use up memory.
+ * */
 static void make_room(const struct sctp_conn *l)
 {
 	struct sctp_conn *oldest = NULL;
