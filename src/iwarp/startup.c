@@ -65,6 +65,9 @@ static const struct startup_verdict verdicts[STARTUP_ERRORS] = {
 		"it sent data before this side's answer, which violates RFC "
 		"5043, or more data before its own answer than this side "
 		"keeps; connect again, and update its RDMA software"},
+	[STARTUP_NO_MEMORY] = {TERMINATE_CLOSED, .text =
+		"this process has no memory for what the peer sent before its "
+		"answer; raise the memory limit of this process"},
 };
 /* clang-format on */
 
@@ -329,16 +332,17 @@ static bool is_silence_due(const struct startup *s)
 /* Keeps a message of the responder that has come before its reply. */
 static void keep_early(struct startup *s, const uint8_t *p, size_t n)
 {
+	uint32_t room = STARTUP_EARLY_MAX - s->early_bytes;
 	uint32_t bytes = (uint32_t)n;
 
-	if (n > STARTUP_EARLY_MAX - sizeof(bytes) - s->early_bytes) {
+	if (room < sizeof(bytes) || n > room - sizeof(bytes)) {
 		fail_startup(s, STARTUP_SESSION_EARLY);
 		return;
 	}
 	if (!s->early)
 		s->early = malloc(STARTUP_EARLY_MAX);
 	if (!s->early) {
-		fail_startup(s, STARTUP_SESSION_EARLY);
+		fail_startup(s, STARTUP_NO_MEMORY);
 		return;
 	}
 	memcpy(s->early + s->early_bytes, &bytes, sizeof(bytes));

@@ -101,6 +101,8 @@ enum startup_error {
 	/* The initiator sent a message before the reply, or `early` has no room
 	 * for a message of the responder. */
 	STARTUP_SESSION_EARLY,
+	/* This process has no memory for `early`. */
+	STARTUP_NO_MEMORY,
 	STARTUP_ERRORS,
 };
 

@@ -263,6 +263,26 @@ static void no_more_is_kept_than_there_is_room_for(void **state)
 	startup_fini(&initiator);
 }
 
+/* The room that is left after a message may be smaller than the length that is
+ * kept with each message. */
+static void a_full_store_takes_no_further_message(void **state)
+{
+	struct startup_offer mine = offered(4, 3);
+	static uint8_t early[STARTUP_EARLY_MAX];
+
+	session_write_head(early, SESSION_SEGMENT, 1);
+	for (int left = 0; left <= 8; left++) {
+		ask(&mine);
+		give(&initiator, early, STARTUP_EARLY_MAX - 4 - left);
+		assert_int_equal(initiator.state, STARTUP_WAITS);
+		assert_int_equal(initiator.early_bytes,
+				 STARTUP_EARLY_MAX - left);
+		give(&initiator, early, 100);
+		assert_failed(&initiator, STARTUP_SESSION_EARLY);
+		startup_fini(&initiator);
+	}
+}
+
 /* RFC 5043 6.1: a sequence that is none of the legal ones. */
 static void other_first_messages_end_the_start(void **state)
 {
@@ -350,6 +370,7 @@ int main(void)
 		cmocka_unit_test(a_request_may_be_refused_or_withdrawn),
 		cmocka_unit_test(messages_before_the_reply_are_kept),
 		cmocka_unit_test(no_more_is_kept_than_there_is_room_for),
+		cmocka_unit_test(a_full_store_takes_no_further_message),
 		cmocka_unit_test(other_first_messages_end_the_start),
 		cmocka_unit_test(the_end_of_the_association_ends_the_start),
 		cmocka_unit_test(
