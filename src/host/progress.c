@@ -34,7 +34,9 @@
 #define JUNK_SAID    1000     /* dropped datagrams before the message */
 #define CHECK_NS     1000000  /* between calls of progress_has_files */
 #define EVENT_BATCH  16
-#define PUBLISH_NS   100000000 /* between writes of the counters */
+#define QUIT_NS	     1000000000 /* how long progress_quit waits for the lock */
+#define QUIT_NAP_NS  50000	/* between two tries */
+#define PUBLISH_NS   100000000	/* between writes of the counters */
 
 int progress_init(struct progress *p, struct engine *e, int fd,
 		  const struct host_sink *sink, struct udp_offload allowed,
@@ -687,9 +689,22 @@ void progress_join(struct progress *p)
 	join_datagrams(p);
 }
 
+/* Tries for at most so long to take the lock. */
+static bool try_for(struct progress *p, uint64_t ns)
+	TRY_ACQUIRE(true, &p->lock) NO_LOCK_ANALYSIS
+{
+	const struct timespec nap = {.tv_nsec = QUIT_NAP_NS};
+	uint64_t end = clock_real() + ns;
+	bool is_ours;
+
+	while (!(is_ours = progress_try(p)) && clock_real() < end)
+		nanosleep(&nap, NULL);
+	return is_ours;
+}
+
 void progress_quit(struct progress *p) NO_LOCK_ANALYSIS
 {
-	if (!progress_try(p))
+	if (!try_for(p, QUIT_NS))
 		return;
 	shield_holder(p);
 	progress_catch_up(p);
