@@ -63,8 +63,9 @@ int ibt_qp_room(struct ibt_qp *q, uint32_t max_dest_rd_atomic)
 	struct resource *more;
 	struct reply *room;
 
-	replies = bits_pow2_up(replies);
-	if (replies <= r->reply_size)
+	replies = bits_max_u32(bits_pow2_up(replies), r->reply_size);
+	resources = bits_max_u32(resources, r->resource_size);
+	if (replies == r->reply_size && resources == r->resource_size)
 		return 0;
 	room = calloc(1, replies * sizeof(*room) +
 				 resources * sizeof(*r->resources));
