@@ -66,8 +66,8 @@ static const struct startup_verdict verdicts[STARTUP_ERRORS] = {
 		"5043, or more data before its own answer than this side "
 		"keeps; connect again, and update its RDMA software"},
 	[STARTUP_NO_MEMORY] = {TERMINATE_CLOSED, .text =
-		"this process has no memory for what the peer sent before its "
-		"answer; raise the memory limit of this process"},
+		"it sent data before its answer, and this process has no "
+		"memory to keep the data; raise the process's memory limit"},
 };
 /* clang-format on */
 
