@@ -30,6 +30,7 @@ static const char *const waits[QP_WAITS] = {
 	[QP_WAIT_NONE] = "",	       [QP_WAIT_ANSWER] = "answer",
 	[QP_WAIT_WINDOW] = "window",   [QP_WAIT_READS] = "reads",
 	[QP_WAIT_RECEIVE] = "receive", [QP_WAIT_SILENT] = "silent",
+	[QP_WAIT_SOCKET] = "socket",
 };
 
 static const char *const why[QP_WAITS] = {
@@ -40,6 +41,8 @@ static const char *const why[QP_WAITS] = {
 	[QP_WAIT_READS] = "READs are outstanding: max_rd_atomic, or a fence",
 	[QP_WAIT_RECEIVE] = "the peer has no receive posted (RNR)",
 	[QP_WAIT_SILENT] = "the peer is silent, packets are retransmitted",
+	[QP_WAIT_SOCKET] =
+		"the socket is full: the peer or the network is slower",
 };
 
 static enum qp_wait wait_of(const struct qp *qp)
@@ -141,12 +144,13 @@ static void format_rate(double v, char text[12])
 
 static void format_address(const struct qp *qp, char text[INET6_ADDRSTRLEN])
 {
-	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff}, none[16];
 	const uint8_t *g = qp->attr.ah.dgid;
 	bool is_v4 = memcmp(g, v4, sizeof(v4)) == 0;
+	bool has_peer = qp->attr.dest_qpn || memcmp(g, none, sizeof(none));
 
 	snprintf(text, INET6_ADDRSTRLEN, "-");
-	if (qp->state >= HCA_QP_RTR && qp->attr.dest_qpn)
+	if (qp->state >= HCA_QP_RTR && has_peer)
 		inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? g + 12 : g, text,
 			  INET6_ADDRSTRLEN);
 }

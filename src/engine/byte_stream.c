@@ -17,6 +17,7 @@ int engine_stream_open(struct engine *e, struct ibt_qp *q,
 void engine_stream_peer(struct ibt_qp *q, const uint8_t ip[16])
 {
 	memcpy(q->peer.ip, ip, 16);
+	memcpy(q->qp->attr.ah.dgid, ip, 16);
 }
 
 struct ibt_qp *engine_stream_next(struct engine *e)
@@ -37,8 +38,10 @@ uint32_t engine_stream_tx(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 	uint32_t bytes = 0, more;
 
 	e->ibt.now_ns = now_ns;
+	q->stream->is_blocked = false;
 	if (q->stream->session) {
 		bytes = stream_tx(&e->ibt, q, buf, room);
+		stream_note(q);
 		if (bytes) { /* engine_stream_next returns q again */
 			list_remove(&q->active);
 			list_push_tail(&e->streams, &q->active);
@@ -49,7 +52,14 @@ uint32_t engine_stream_tx(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 		bytes += more;
 	if (bytes && room - bytes < stream_tx_room(q))
 		ibt_qp_activate(&e->ibt, q);
+	stream_note(q);
 	return bytes;
+}
+
+void engine_stream_blocked(struct ibt_qp *q)
+{
+	q->stream->is_blocked = true;
+	stream_note(q);
 }
 
 bool engine_stream_is_session(const struct ibt_qp *q)
@@ -77,6 +87,7 @@ void engine_stream_rx(struct engine *e, struct ibt_qp *q, const uint8_t *p,
 {
 	e->ibt.now_ns = now_ns;
 	stream_rx(&e->ibt, q, p, n);
+	stream_note(q);
 }
 
 void engine_stream_lost(struct engine *e, struct ibt_qp *q, uint64_t now_ns)

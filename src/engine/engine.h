@@ -355,7 +355,8 @@ uint64_t engine_deadline(const struct engine *e);
  *	while ((q = engine_stream_next(e)))
  *		send the bytes that engine_stream_tx(e, q, ...) writes
  */
-/* Notes the address of the peer of q's connection, for messages to the user. */
+/* Notes the address of the peer of q's connection, for messages to the user and
+ * for `adverb top`. */
 void engine_stream_peer(struct ibt_qp *q, const uint8_t ip[16]);
 /* Begins full operation of q's connection (iwarp/stream.h), with a copy of *c.
  * Returns 0; -ENOMEM; -EINVAL: a member of *c is out of range. */
@@ -376,6 +377,9 @@ uint32_t engine_stream_tx(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 			  uint32_t room, uint64_t now_ns);
 /* Returns how many bytes of room engine_stream_tx needs for one FPDU of q. */
 uint32_t engine_stream_room(const struct ibt_qp *q);
+/* Notes, for `adverb top`, that q's connection took only a part of the bytes of the
+ * last engine_stream_tx. */
+void engine_stream_blocked(struct ibt_qp *q);
 /* Makes engine_stream_next return q again, after the next engine_tx.  Called
  * when q's connection takes bytes again. */
 void engine_stream_ready(struct engine *e, struct ibt_qp *q);

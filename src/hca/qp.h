@@ -67,6 +67,8 @@ enum qp_wait {
 	QP_WAIT_READS,	 /* READs or atomics must end: max_rd_atomic, a fence */
 	QP_WAIT_RECEIVE, /* the peer has no receive posted: RNR */
 	QP_WAIT_SILENT,	 /* the peer does not answer; packets are sent again */
+	/* iWARP: the socket of the connection has no room. */
+	QP_WAIT_SOCKET,
 	QP_WAITS
 };
 

@@ -395,12 +395,14 @@ static bool send_fpdus(struct stream_set *set, struct engine *e,
 		drop_socket(set, e, s, now_ns);
 		return false;
 	}
-	if ((uint32_t)n < bytes)
+	if ((uint32_t)n < bytes) {
 		keep_left(set, s, set->tx + n, bytes - (uint32_t)n);
-	else if (engine_stream_is_over(s->q))
+		engine_stream_blocked(s->q);
+	} else if (engine_stream_is_over(s->q)) {
 		finish_socket(set, e, s, now_ns);
-	else if (s->is_closing)
+	} else if (s->is_closing) {
 		engine_stream_ready(e, s->q); /* the next call may send FIN */
+	}
 	return true;
 }
 

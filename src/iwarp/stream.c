@@ -106,6 +106,19 @@ void stream_nudge(struct ibt *t, struct ibt_qp *q)
 	ibt_qp_activate(t, q);
 }
 
+void stream_note(struct ibt_qp *q)
+{
+	const struct iwarp_stream *s = q->stream;
+	bool has_more = q->req.wqe != shared_load(&q->qp->sq.head);
+	enum qp_wait wait = QP_WAIT_NONE;
+
+	if (s->is_blocked)
+		wait = QP_WAIT_SOCKET;
+	else if (s->out.reads_out)
+		wait = has_more ? QP_WAIT_READS : QP_WAIT_ANSWER;
+	q->qp->stats.wait = wait;
+}
+
 bool stream_is_drained(const struct ibt_qp *q)
 {
 	const struct iwarp_stream *s = q->stream;

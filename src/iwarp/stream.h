@@ -175,6 +175,9 @@ struct iwarp_stream {
 	/* This side is the initiator, or the peer's first FPDU has come, or
 	 * stream_begin was called. */
 	bool may_send;
+	/* The connection took only a part of the bytes of the last stream_tx.
+	 */
+	bool is_blocked;
 	/* The next message is a response if one is due: requests and responses
 	 * take turns. */
 	bool is_response_next;
@@ -204,6 +207,8 @@ void stream_fail(struct ibt *t, struct ibt_qp *q, enum terminate_cause cause,
 		 struct explain *x);
 /* Has q's stream ended, with nothing left to send? */
 bool stream_is_over(const struct ibt_qp *q);
+/* Notes in the QP's statistics why q does not send (qp_stats.wait). */
+void stream_note(struct ibt_qp *q);
 /* May this side send?  It may if it is the initiator, or if the peer's first
  * FPDU has come. */
 bool stream_has_begun(const struct ibt_qp *q);

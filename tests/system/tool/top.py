@@ -107,6 +107,33 @@ def a_stopped_peer_is_named():
              lambda said: pair.qp(said, pair.client)["tx_bytes_per_s"] > 0)
 
 
+def a_full_stream_is_named():
+    """A client of iWARP whose server is stopped waits for its socket."""
+    suite.need("ib_write_bw")
+    main = suite.start(suite.pair_argv(
+        ["ib_write_bw", "-R", "-s", "65536", "-n", "100000000"], timeout=120),
+        env=suite.environment(ADVERB_DEVICES="iwarp"))
+
+    def busy(key):
+        def find(said):
+            mine = set(children(main.pid))
+            return [qp for qp in said["queue_pairs"] if qp["pid"] in mine and
+                    qp["state"] == "RTS" and qp[key] > 1 << 20]
+        return find
+    try:
+        client = seen("a client", busy("tx_bytes"))[0]
+        server = seen("a server", busy("rx_bytes"))[0]
+        expect(client["peer"] == "127.0.0.1", "the peer's address", client)
+        os.kill(server["pid"], signal.SIGSTOP)
+        seen("that the socket is full", lambda said: [
+            qp for qp in said["queue_pairs"]
+            if qp["pid"] == client["pid"] and qp["waits"] == "socket"])
+        os.kill(server["pid"], signal.SIGCONT)
+    finally:
+        os.killpg(main.pid, signal.SIGKILL)
+        main.communicate()
+
+
 def a_hostile_name_reaches_no_terminal():
     suite.need("ibv_rc_pingpong")
     program = suite.path("\033[2J\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9")
@@ -166,6 +193,7 @@ def wrong_options_are_refused():
 suite.case("a transfer is seen from outside", lambda: a_transfer_is_seen("0"))
 suite.case("and so is one without packets", lambda: a_transfer_is_seen("1"))
 suite.case("a stopped peer is named as the reason", a_stopped_peer_is_named)
+suite.case("a full stream is named as the reason", a_full_stream_is_named)
 suite.case("a hostile name reaches no terminal",
            a_hostile_name_reaches_no_terminal)
 suite.case("a FIFO by the name of an adapter's memory is not waited for",
