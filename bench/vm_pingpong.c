@@ -21,8 +21,9 @@ static void vm_open(const struct raw_options *o, int end)
 	/* writing gives this end pages of its own */
 	memset(received, 0, o->bytes);
 	memset(sent, 0, o->bytes);
-	/* after memset of `received`: the other end, which acquires the PID
-	 * before it writes there, would otherwise lose its message */
+	/* Release orders the memset of `received` before the PID.  The other
+	 * end acquires the PID and then writes to `received`.  Without this
+	 * order the memset might overwrite the message. */
 	__atomic_store_n(&pids[end], getpid(), __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&pids[!end], __ATOMIC_ACQUIRE))
 		sched_yield();
@@ -48,8 +49,9 @@ static void vm_receive(const struct raw_options *o, int end)
 {
 	uint8_t want = (uint8_t)(turn + (end == 1));
 
-	/* Acquire is what a program needs that reads the message after its last
-	 * byte.  Here nobody does, so nothing breaks without it. */
+	/* A program that reads the rest of the message after the last byte
+	 * needs acquire here.  This benchmark does not read the rest, so
+	 * nothing would break without acquire. */
 	while (__atomic_load_n(&received[o->bytes - 1], __ATOMIC_ACQUIRE) !=
 	       want)
 		raw_pause(o);
