@@ -113,7 +113,7 @@ static void name_limit(struct client *c, int err)
 		 err == -EMFILE
 			 ? "this program's limit on open files, %llu, is "
 			   "reached: raise ulimit -n"
-			 : "more descriptors of this user are under way than "
+			 : "more descriptors of this user are in flight than "
 			   "ulimit -n, %llu, allows: raise it",
 		 (unsigned long long)files.rlim_cur);
 }
@@ -150,8 +150,9 @@ static int send_hello(struct client *c, bool with_arena)
 	return tell_broker(c, &m, fds);
 }
 
-/* Notes that the broker has refused this client, or this client the broker, for
- * the reason in c->why.  The client tries again after ALONE_MS. */
+/* Notes that the broker has refused this client, or that this client has
+ * rejected the broker; c->why says why.  The client tries again after ALONE_MS.
+ */
 static void enter_alone(struct client *c, int err)
 {
 	close_fd(&c->unix_fd);
@@ -359,8 +360,8 @@ static void take_refusal(struct client *c, const struct proto *m)
 		 m->why);
 	printable_make(c->why);
 	/* The port may be held by a broker of another version.
-	 * other_version_name waits for its introduction, so it is called only
-	 * in client_open, where there is no class yet. */
+	 * other_version_name asks that broker and waits for the answer, so it
+	 * is called only in client_open, where there is no class yet. */
 	if (err == -EADDRINUSE && !c->class)
 		other_version_name(c->why, sizeof(c->why));
 	enter_alone(c, err);

@@ -220,8 +220,8 @@ static void refuse_request(struct cmserver *s, const struct cm_event *e,
 	cm_release(s->cm, e->id, now_ns);
 }
 
-/* Announces a request to the listener's client, for which a new object for the
- * conversation is made. */
+/* Announces a request to the listener's client, and makes an object of this
+ * client for the conversation. */
 static void announce_event(struct cmserver *s, const struct cm_event *e,
 			   uint64_t now_ns)
 {
@@ -295,9 +295,9 @@ static void report_event(struct cmserver *s, const struct cm_event *e)
 /*
  * Notes a doubt about the peer whose REQ says that the peer has lost a
  * connection (cm_doubts.h).  A REQ from an address of this host is forged if it
- * says so: this broker has both ends of such a connection.  If the user may
- * have no other doubt, the connection stays, and a later REQ raises the doubt
- * again.
+ * says so: this broker has both ends of such a connection.  If the user already
+ * has its share of doubts, none is noted and the connection stays.  A later REQ
+ * raises the doubt again.
  */
 static void doubt_peer(struct cmserver *s, const struct cm_event *e)
 {
