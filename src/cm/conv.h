@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The data and functions that the files of cm/ share: the conversation, the
- * manager, and the functions that take an input to a step of the state table.
- * Not for users of cm.h.  One thread at a time calls these functions, as those
- * of cm.h.
+ * manager, and the functions by which messages, commands and timers run a step
+ * of the state table.  Not for users of cm.h.  One thread at a time calls these
+ * functions, as with the functions of cm.h.
  */
 #ifndef CM_CONV_H
 #define CM_CONV_H

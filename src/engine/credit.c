@@ -9,12 +9,12 @@
  * a power of two. */
 #define LINEAR_BYTES 16000
 #define SKB_BYTES    1024	/* the most that the kernel adds to a packet */
-#define EPOCH_NS     500000000u /* a sender is counted for at least so long */
-/* A sender that has not sent for so long begins again: it may not be counted
- * any more. */
+#define EPOCH_NS     500000000u /* the least time for which a sender counts */
+/* A sender that has sent nothing for this time begins again, because the
+ * receiver may have stopped counting it. */
 #define IDLE_NS	     (EPOCH_NS / 2)
 #define ASK_NS	     50000u	 /* between two questions for a page */
-#define ASK_AGAIN_NS 10000000u	 /* ASK_NS if no packet waits for the page */
+#define ASK_AGAIN_NS 10000000u	 /* the same, while no packet waits for it */
 #define PAGE_NS	     1000000000u /* how long packets wait for a page */
 /* A sent packet may wait this long for the kernel thread that brings it to the
  * receiver's socket. */
@@ -201,7 +201,8 @@ void credit_open(struct credit_inbox *in, struct credit_page *page,
 	if (!page || in->is_off)
 		return;
 	shared_store(&page->apart, apart);
-	/* The kernel may be late to free up to a quarter of the buffer. */
+	/* A quarter stays in reserve: after a receive, the kernel may still
+	 * charge the bytes to the buffer, up to a quarter of its size. */
 	shared_store(&page->capacity, buffer_bytes / 4 * 3);
 }
 

@@ -2,7 +2,7 @@
 /*
  * The connections of the queue pairs of iWARP devices: moves bytes between the
  * sockets of TCP and the engine (engine.h: engine_stream_*), or messages
- *between the engine and descriptors of associations of SCTP (wire/sctp.h).
+ * between the engine and descriptors of associations of SCTP (wire/sctp.h).
  *
  *	stream_set_open     rdma_cm gives a connection to a queue pair
  *	stream_set_receive  sockets -> engine
@@ -126,8 +126,8 @@ static inline bool stream_set_is_hot(const struct stream_set *set)
  * stream_set_is_hot, most calls look only at the socket that had bytes last, so
  * bytes of another socket may be found some calls later. */
 bool stream_set_has_news(struct stream_set *set, uint64_t now_ns);
-/* Gives bytes that have come to the engine, and ends connections that the peer
- * has closed.  True: bytes came, or a connection has ended. */
+/* Passes the sockets' received bytes to the engine, and ends connections that
+ * the peer has closed.  True: bytes came, or a connection has ended. */
 bool stream_set_receive(struct stream_set *set, struct engine *e,
 			uint64_t now_ns);
 /* Sends the bytes of the engine's queue pairs, at most STREAM_SET_BYTES of each

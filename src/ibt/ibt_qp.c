@@ -202,7 +202,7 @@ void ibt_qp_flush(struct ibt *t, struct ibt_qp *q)
 	flush_receives(t, q);
 }
 
-/* If the peers have left for which q waits, flushes the receives (in ERR) or
+/* If the peers that q waits for have left, flushes the receives (in ERR) or
  * activates q. */
 static void look_for_peers(struct ibt *t, struct ibt_qp *q)
 {

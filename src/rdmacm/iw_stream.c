@@ -23,9 +23,9 @@
  * peer-to-peer model. */
 #define READY_NS 10000000000
 /* How long the responder waits in the client-server model for the initiator's
- * first FPDU.  Then it sends what its program has posted, since programs whose
- * server sends first work on adapters that do not wait, such as the kernel's
- * siw. */
+ * first FPDU.  Then it sends what its program has posted.  A program's server
+ * may send first: adapters that do not wait, such as the kernel's siw, allow
+ * this. */
 #define BEGIN_NS 500000000
 /* How long the initiator waits for an FPDU of the peer before it sends the
  * first WRITE without bytes.  A responder such as the kernel's siw may have
@@ -222,7 +222,8 @@ int r_iw_disconnect(struct r_id *id)
 	return 0;
 }
 
-/* Ends the connection at once, if there is one.  No news follow. */
+/* Ends the connection at once, if there is one.  No news is reported.
+ */
 static void abort_stream(struct r_iw *iw)
 {
 	await_call(iw);
