@@ -8,8 +8,8 @@
 /* The bit of a wr_id that marks a receive. */
 #define ORACLE_RECV (1ull << 63)
 
-/* Returns the wr_id of f's request number index in this round.  The wr_id of a
- * receive has ORACLE_RECV added. */
+/* Returns the wr_id of ops[index] of flow f in the pair's present round.  For
+ * recvs[index], the caller adds ORACLE_RECV. */
 static inline uint64_t oracle_wr_id(const struct flow *f, uint32_t index)
 {
 	return (uint64_t)f->pair->round << 48 | (uint64_t)f->id << 32 | index;
@@ -28,9 +28,9 @@ void oracle_round(struct world *w, struct pair *p);
 /* Ends the world: compares all memory, guard bytes included. */
 void oracle_end(struct world *w);
 /*
- * Copies `bytes` bytes of data into the n pieces at p of the shadow of h, as a
- * replayed request does.  If vague, it is not known whether the request was
- * executed: nothing is copied, and oracle_round does not compare the pieces.
+ * Copies `bytes` bytes of data to the n pieces p[] in h->shadow, as a replayed
+ * request does.  If vague, it is not known whether the request was executed:
+ * nothing is copied, and oracle_round does not compare the pieces.
  */
 void oracle_spread(struct host *h, const struct piece *p, uint8_t n,
 		   const uint8_t *data, uint32_t bytes, bool vague);

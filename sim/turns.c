@@ -139,7 +139,8 @@ static void take_lock(struct world *w, struct host *h)
 {
 	for (uint32_t i = 0; all.now == PROGRAMS && i < w->host_count; i++)
 		while ((!h || h == &w->hosts[i]) && all.is_running[i]) {
-			/* the programs would wait for a slow fiber forever */
+			/* a slow fiber would only make the programs wait for
+			 * SLOW_TURNS turns */
 			if (all.slow == i)
 				all.slow = NO_FIBER;
 			switch_to_main();

@@ -141,8 +141,9 @@ bool workload_has_news(const struct world *w);
 uint32_t workload_below(struct world *w, uint32_t n);
 /* Draws the length of a message, mostly small. */
 uint32_t workload_bytes(struct world *w);
-/* Cuts `bytes` from *brk on into at most at_most pieces, some of them empty,
- * and moves *brk behind them.  Returns the number of pieces. */
+/* Cuts the `bytes` bytes that begin at offset *brk into at most at_most pieces,
+ * some of them empty, and adds `bytes` to *brk.  Returns the number of pieces.
+ */
 uint8_t workload_cut(struct world *w, struct piece *p, uint32_t *brk,
 		     uint32_t bytes, uint32_t at_most);
 /* Draws a receive for the message of request op, which has `bytes` bytes;
