@@ -42,7 +42,7 @@ def skips(title, text):
     told = {line.split()[1].rstrip(":") for line in lines}
     silent = [case for case in re.findall(r"^\[  SKIPPED \] (\w+)$", text, re.M)
               if case not in told]
-    return lines + ["skipped %s: %s: it says nothing" % (title, case)
+    return lines + ["skipped %s: %s: no reason given" % (title, case)
                     for case in dict.fromkeys(silent)]
 
 
@@ -75,7 +75,7 @@ def main(name, logs, testlog):
             print("ok %s (%s)" % (title, tally))
         else:
             why = re.findall(r"^skipped(?: .*?)?: (.*)", text, re.M)
-            print("skipped %s: %s" % (title, (why or ["it says nothing"])[-1]))
+            print("skipped %s: %s" % (title, (why or ["no reason given"])[-1]))
         for line in skips(title, text) if counts[0] else ():
             print("    " + line)
     print("%d passed, %d failed, %d skipped" % tuple(sums))

@@ -28,7 +28,7 @@ LACKS = ("perftest: not installed", "a: ib_write_bw is not installed",
          "rxe: no kernel; see build/log/interop-build.log")
 # Skips for other reasons.
 OTHERS = ("users.py: no seccomp filters here", "a: no network namespace of our "
-          "own", "a: nothing can be mounted here", "out: user: it says nothing",
+          "own", "a: nothing can be mounted here", "out: user: no reason given",
           "a: the machine is too slow: a program was stopped for too long")
 
 # The name of a case, the skips of the user, the skips of root (None: no such
@@ -144,8 +144,8 @@ def report(folder):
                           check=False).stdout
     told = [line.strip() for line in said.splitlines()
             if line.lstrip().startswith("skipped ")]
-    if told == ["skipped out: user: first_case: it says nothing",
-                "skipped out: user: second_case: it says nothing",
+    if told == ["skipped out: user: first_case: no reason given",
+                "skipped out: user: second_case: no reason given",
                 "skipped b: no c",
                 "skipped out: vendor: no liba.so.1 is installed",
                 "skipped out: peer: no namespace"] and \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers and strangers that break the rules: side[!i] sends the allowed packets,
- * and the test forges the forbidden packets.
+ * Peers and strangers that break the rules.  The test forges their packets
+ * (two_hcas_forge).  The packets that the rules allow are sent by the sides.
  */
 #include "test.h"
 

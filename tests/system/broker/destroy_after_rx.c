@@ -163,6 +163,6 @@ int main(int argc, char **argv)
 			fprintf(stderr, "round %d of %d failed\n", i, rounds);
 			return 1;
 		}
-	printf("%d partings\n", rounds);
+	printf("%d rounds passed\n", rounds);
 	return 0;
 }

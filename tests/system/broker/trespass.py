@@ -214,7 +214,7 @@ def a_privileged_program():
 
 
 for words, body in (
-        ("without a name in /tmp root has no tree, and loses no file",
+        ("if others have taken all names, root has no tree and loses no file",
          no_name_left),
         ("root has a folder where no other user can make one",
          roots_own_folder),
@@ -224,7 +224,7 @@ for words, body in (
          another_session),
         ("a folder that others can write holds no tree",
          a_folder_that_others_write),
-        ("a folder of other things is not swept", no_tree_of_ours),
+        ("other files in the folder of ADVERB_SYSFS stay", no_tree_of_ours),
         ("a capture goes to a file of one's own, and to no link of others",
          captures),
         ("a set-user-ID program writes nothing that its caller names",

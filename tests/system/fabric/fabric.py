@@ -16,7 +16,8 @@ from system import Fail, Skip, expect, expect_ok
 
 AREA = "InfiniBand"
 PATIENCE_S = 60
-# Two switches with two cables between them, and an adapter at each end.
+# Two switches with two cables between them.  Two adapters are at the first switch
+# and one is at the second.
 NET = """
 Switch 8 "Switch1"
 [1] "Hca1"[1]
