@@ -60,8 +60,8 @@ static void share_bytes(struct reuseport_group *g, uid_t user)
 /*
  * Closes the relay of a process that has ended, unless datagrams wait there.  A
  * forked child of that process may still have the receiving end and never read
- * it.  While datagrams wait, the relay counts for its user, and its index is not
- * given again.
+ * it.  While datagrams wait, the relay counts for its user, and its index is
+ * not given again.
  */
 static void close_relay(struct reuseport_group_member *m)
 {

@@ -222,8 +222,7 @@ int r_iw_disconnect(struct r_id *id)
 	return 0;
 }
 
-/* Ends the connection at once, if there is one.  No news is reported.
- */
+/* Ends the connection at once, if there is one.  No news is reported. */
 static void abort_stream(struct r_iw *iw)
 {
 	await_call(iw);
