@@ -8,9 +8,9 @@
  *	stream_set_receive  sockets -> engine
  *	stream_set_send     engine -> sockets
  *
- * Up to four sockets are read in turn.  With more sockets, an epoll set tells
- * which of them have bytes.  The thread that waits for work waits on the epoll
- * set.
+ * Up to four sockets are read in turn.  With more sockets, or while a socket is
+ * full or lingers, an epoll set tells which of them have bytes.  The thread
+ * that waits for work waits on the epoll set.
  *
  * If a socket is full, the set keeps the bytes that the socket did not take,
  * and the engine makes no more bytes for this queue pair until the socket has
