@@ -26,8 +26,10 @@
 /* How long client_open waits without a broker: longer than FD_STORE_MS
  * (server.c), for which a broker may wait for the fd store. */
 #define OPEN_MS	    15000
-#define LATE_MS	    1000 /* until the user is told of a stopped broker */
-#define SLOW_MS	    5000 /* until the user is told of a slow broker */
+/* How long client_open waits before it tells the user of a broker: LATE_MS if
+ * the broker is stopped, or sleeps while it starts; otherwise SLOW_MS. */
+#define LATE_MS	    1000
+#define SLOW_MS	    5000
 #define ALONE_MS    1000 /* after a refusal, until the next attempt */
 #define WAIT_MAX_MS 1000 /* the longest wait between two attempts */
 /* If the dead broker was of another user, the time for which only that user's
