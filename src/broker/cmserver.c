@@ -354,8 +354,8 @@ static void receive_mad(void *user, const struct gsi_mad *m, uint64_t now_ns)
  * reply. */
 
 /* May the client's process bind the port (0: any port)?  If that process has
- * ended, another process may have its pid by now; the time at which it began
- * tells them apart. */
+ * ended, another process may have its pid by now; their start times tell the
+ * two processes apart. */
 static bool may_bind(const struct cmserver_client *c, uint16_t port)
 {
 	const struct fd_store_entry *e = &c->process;

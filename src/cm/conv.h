@@ -214,9 +214,9 @@ struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],
  * Finds a live connection with the peer's queue pair `qpn`; NULL: there is
  * none.  sender NULL: finds any such connection.  Otherwise sender is the
  * conversation of this manager that has sent a REQ with that queue pair.  Then
- * the function finds only a connection whose peer's end, too, is a conversation
- * of this manager and has the same owner as sender: the REQ of one owner proves
- * nothing about the queue pair of another owner.
+ * the function finds a connection only if both of its ends are conversations of
+ * this manager and the peer's end has the same owner as sender: the REQ of one
+ * owner proves nothing about the queue pair of another owner.
  */
 struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 			   const struct conv *sender);
