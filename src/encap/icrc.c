@@ -6,9 +6,9 @@
 
 #include "hdr/bth.h"
 #include "hdr/bytes.h"
+#include "hdr/lrh.h"
 #include "util/crc.h"
 
-#define LRH_BYTES 8
 /* The "hidden bytes": the id, the flags and the fragment offset of an IPv4
  * header, which a socket does not report.  This is their offset. */
 #define BEFORE_HIDDEN 4

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hdr/lrh and encap/iblink.  The input is a packet of an InfiniBand link, whose
+ * lengths and VCRC are corrected if its last byte is odd.  A packet that is
+ * taken has headers within its bytes, and a packet that is made is taken.
+ */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "encap/iblink.h"
+#include "encap/icrc.h"
+#include "hdr/bth.h"
+
+static void try_foreign(const uint8_t *p, size_t size)
+{
+	struct iblink_inner inner;
+	uint8_t out[LRH_HEAD_MAX];
+	struct iblink h;
+
+	if (!iblink_open(p, size, &h, &inner))
+		return;
+	FUZZ_REQUIRE(inner.bth >= p + LRH_BYTES);
+	FUZZ_REQUIRE(inner.bytes >= BTH_BYTES);
+	FUZZ_REQUIRE(inner.bth + inner.bytes + IBLINK_TAIL_BYTES == p + size);
+	FUZZ_REQUIRE(iblink_write(out, &h, inner.bytes) ==
+		     (size_t)(inner.bth - p));
+	/* the reserved bits of the LRH are written as zero */
+	FUZZ_REQUIRE(memcmp(out + 2, p + 2, 2) == 0);
+	FUZZ_REQUIRE(memcmp(out + 6, p + 6, (size_t)(inner.bth - p) - 6) == 0);
+}
+
+/* Makes the input a packet whose frame and VCRC are right. */
+static size_t mend_frame(uint8_t *p, size_t size)
+{
+	struct lrh lrh;
+
+	size -= (size - LRH_VCRC_BYTES) % 4;
+	lrh_parse(p, size, &lrh);
+	lrh.lver = 0;
+	lrh.words = (uint16_t)((size - LRH_VCRC_BYTES) / 4);
+	lrh_write(p, &lrh);
+	lrh_seal(p, size - LRH_VCRC_BYTES);
+	return size;
+}
+
+static void try_own(const uint8_t *data, size_t size)
+{
+	struct iblink h = {.lrh = {.lnh = LRH_NEXT_LOCAL | (data[0] & 1),
+				   .vl = data[1] & 15,
+				   .dlid = 7}};
+	uint8_t p[LRH_FRAME_MAX + 4], head[LRH_HEAD_MAX];
+	struct iblink_inner inner;
+	struct iblink got;
+	size_t len = size & ~(size_t)3, at;
+
+	if (len < BTH_BYTES)
+		return;
+	at = iblink_write(head, &h, len);
+	memcpy(p, head, at);
+	memcpy(p + at, data, len);
+	len = iblink_seal(head, at, p + at, len);
+	FUZZ_REQUIRE(iblink_open(p, at + len, &got, &inner));
+	FUZZ_REQUIRE(inner.bth == p + at);
+	FUZZ_REQUIRE(memcmp(inner.bth, data, inner.bytes) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t p[2048];
+
+	try_foreign(data, size);
+	if (size < LRH_BYTES + LRH_VCRC_BYTES || size > sizeof(p))
+		return 0;
+	memcpy(p, data, size);
+	if (data[size - 1] & 1)
+		size = mend_frame(p, size);
+	try_foreign(p, size);
+	try_own(p, size);
+	return 0;
+}

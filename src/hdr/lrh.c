@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hdr/lrh.h"
+
+#include "hdr/bth.h"
+#include "hdr/bytes.h"
+#include "hdr/grh.h"
+#include "util/crc16.h"
+
+#define ICRC_BYTES 4
+
+bool lrh_parse(const uint8_t *p, size_t len, struct lrh *lrh)
+{
+	if (len < LRH_BYTES)
+		return false;
+	lrh->vl = p[0] >> 4;
+	lrh->lver = p[0] & 15;
+	lrh->sl = p[1] >> 4;
+	lrh->lnh = p[1] & 3;
+	lrh->dlid = bytes_get16(p + 2);
+	lrh->words = bytes_get16(p + 4) & LRH_WORDS_MAX;
+	lrh->slid = bytes_get16(p + 6);
+	return true;
+}
+
+void lrh_write(uint8_t *p, const struct lrh *lrh)
+{
+	p[0] = (uint8_t)(lrh->vl << 4 | (lrh->lver & 15));
+	p[1] = (uint8_t)(lrh->sl << 4 | (lrh->lnh & 3));
+	bytes_put16(p + 2, lrh->dlid);
+	bytes_put16(p + 4, lrh->words & LRH_WORDS_MAX);
+	bytes_put16(p + 6, lrh->slid);
+}
+
+/* A GRH of an IBA packet whose PayLen ends with the ICRC (IBTA 8.3). */
+static bool is_grh_right(const uint8_t *p, size_t len)
+{
+	struct grh grh;
+
+	return grh_parse(p, len, &grh) &&
+	       grh.next_header == GRH_NEXT_HEADER_IBA &&
+	       grh.payload_length == len - GRH_BYTES;
+}
+
+size_t lrh_frame(const uint8_t *p, size_t len, struct lrh *lrh)
+{
+	size_t head = LRH_BYTES, covered;
+
+	if (!lrh_parse(p, len, lrh) || lrh->lver ||
+	    len != 4u * lrh->words + LRH_VCRC_BYTES)
+		return 0;
+	covered = len - LRH_VCRC_BYTES;
+	if (lrh->lnh == LRH_NEXT_GLOBAL) {
+		if (covered < LRH_BYTES ||
+		    !is_grh_right(p + LRH_BYTES, covered - LRH_BYTES))
+			return 0;
+		head += GRH_BYTES;
+	} else if (lrh->lnh != LRH_NEXT_LOCAL) {
+		return 0;
+	}
+	return covered < head + BTH_BYTES + ICRC_BYTES ? 0 : head;
+}
+
+static uint16_t vcrc_of(const uint8_t *p, size_t len)
+{
+	return (uint16_t)~crc16_update(CRC16_INIT, p, len);
+}
+
+void lrh_seal(uint8_t *p, size_t len)
+{
+	uint16_t vcrc = vcrc_of(p, len);
+
+	p[len] = (uint8_t)vcrc;
+	p[len + 1] = (uint8_t)(vcrc >> 8);
+}
+
+bool lrh_is_intact(const uint8_t *p, size_t len)
+{
+	uint16_t vcrc;
+
+	if (len < LRH_VCRC_BYTES)
+		return false;
+	len -= LRH_VCRC_BYTES;
+	vcrc = vcrc_of(p, len);
+	return p[len] == (uint8_t)vcrc && p[len + 1] == vcrc >> 8;
+}

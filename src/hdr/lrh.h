@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Local Route Header, and the frame of a packet on an InfiniBand link
+ * (IBTA Vol 1, 7.7, 7.8.2).
+ *
+ *	+-------+-------+-------+---+---+-------------------------------+
+ *	|  VL   | LVer  |  SL   |rsv|LNH|              DLID             |
+ *	+-------+-------+-------+---+---+-------------------------------+
+ *	|  rsv    |      PktLen         |              SLID             |
+ *	+---------+---------------------+-------------------------------+
+ *
+ *	+-----+-------+-----+ - - - - - - - - - - - - - +------+------+
+ *	| LRH | (GRH) | BTH | extension headers, payload | ICRC | VCRC |
+ *	+-----+-------+-----+ - - - - - - - - - - - - - +------+------+
+ *
+ * PktLen counts 32-bit words from the LRH to the ICRC.  The VCRC follows, 16
+ * bits, least significant byte first, over all bytes before it.  A switch that
+ * changes the VL computes the VCRC again; the ICRC (encap/iblink.h) stays.
+ */
+#ifndef HDR_LRH_H
+#define HDR_LRH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LRH_BYTES	   8
+#define LRH_VCRC_BYTES	   2
+#define LRH_WORDS_MAX	   2047	  /* of PktLen */
+#define LRH_LID_PERMISSIVE 0xffff /* the port itself, of SMPs */
+#define LRH_LID_MULTICAST  0xc000 /* the first multicast LID */
+#define LRH_VL_MGMT	   15	  /* the lane of SMPs alone */
+#define LRH_NEXT_LOCAL	   2	  /* LNH: a BTH follows */
+#define LRH_NEXT_GLOBAL	   3	  /* LNH: a GRH follows, then a BTH */
+/* The longest LRH and GRH. */
+#define LRH_HEAD_MAX 48
+/* The longest packet, VCRC included. */
+#define LRH_FRAME_MAX (4 * LRH_WORDS_MAX + LRH_VCRC_BYTES)
+
+struct lrh {
+	uint8_t vl;
+	uint8_t lver; /* link version, 0 */
+	uint8_t sl;
+	uint8_t lnh; /* which header follows: LRH_NEXT_* */
+	uint16_t dlid;
+	uint16_t words; /* PktLen, 11 bits */
+	uint16_t slid;
+};
+
+/* Reads an LRH.  Returns false if len < LRH_BYTES. */
+bool lrh_parse(const uint8_t *p, size_t len, struct lrh *lrh);
+/* Writes LRH_BYTES at p, reserved bits as zero. */
+void lrh_write(uint8_t *p, const struct lrh *lrh);
+
+/*
+ * Judges the frame of the packet at p, whose `len` bytes include the VCRC:
+ * link version 0, a BTH behind the LRH or behind a GRH, and lengths in LRH and
+ * GRH that fit `len`.  Returns the offset of the BTH, behind which at least the
+ * rest of the BTH and an ICRC follow; 0: the frame is wrong.  Checks no CRC.
+ */
+size_t lrh_frame(const uint8_t *p, size_t len, struct lrh *lrh);
+
+/* Writes the VCRC of the `len` bytes at p to p + len. */
+void lrh_seal(uint8_t *p, size_t len);
+/* Returns whether the VCRC, which ends the `len` bytes at p, is right.  False
+ * if len < LRH_VCRC_BYTES. */
+bool lrh_is_intact(const uint8_t *p, size_t len);
+
+#endif
