@@ -24,20 +24,28 @@ enum {
 	MESSAGE_MAX = FABRIC_UMAD_BYTES + FABRIC_MAD_MAX,
 };
 
+enum watched_kind {
+	WATCHED_CONTROL, /* requests and answers */
+	WATCHED_PORT,	 /* management datagrams */
+	WATCHED_DATA,	 /* packets of a data end */
+};
+
 /* A descriptor that epoll watches. */
 struct watched {
 	struct connection *connection; /* NULL: the listener or the signalfd */
-	bool is_port;
-	int fd;
+	enum watched_kind kind;
+	int fd; /* -1: not open */
 };
 
 struct connection {
 	struct list list;
-	struct watched control; /* requests and answers */
-	struct watched port;	/* datagrams; fd -1: no port is open */
-	struct end *end;	/* the open port, or NULL */
-	struct node *held;	/* the host that was taken, or NULL */
-	bool is_dead;		/* freed at the end of the turn */
+	struct watched control, port, data;
+	struct end *end;	   /* the open port, or NULL */
+	struct data_end *data_end; /* the open data end, or NULL */
+	struct node *held;	   /* the host that was taken, or NULL */
+	bool reads_data;	   /* data_end may send: `data` is read */
+	bool is_data_full;	   /* the program does not read its packets */
+	bool is_dead;		   /* freed at the end of the turn */
 };
 
 struct server {
@@ -82,9 +90,20 @@ static void close_port(struct connection *c)
 	c->end = NULL;
 }
 
+static void close_data(struct connection *c)
+{
+	if (c->data.fd < 0)
+		return;
+	close(c->data.fd);
+	c->data.fd = -1;
+	data_close(c->data_end);
+	c->data_end = NULL;
+}
+
 static void end_connection(struct connection *c)
 {
 	close_port(c);
+	close_data(c);
 	if (c->held)
 		fabric_release(c->held);
 	c->held = NULL;
@@ -128,7 +147,10 @@ static void accept_one(struct server *s)
 	}
 	list_init(&c->list);
 	c->control = (struct watched){.connection = c, .fd = fd};
-	c->port = (struct watched){.connection = c, .is_port = true, .fd = -1};
+	c->port = (struct watched){
+		.connection = c, .kind = WATCHED_PORT, .fd = -1};
+	c->data = (struct watched){
+		.connection = c, .kind = WATCHED_DATA, .fd = -1};
 	list_push_tail(&s->connections, &c->list);
 	s->connection_count++;
 	if (watch_fd(s, &c->control, EPOLLIN))
@@ -223,6 +245,37 @@ static int open_port(struct server *s, struct connection *c,
 	return err;
 }
 
+static int open_data(struct server *s, struct connection *c,
+		     struct fabric_proto *m, int *given)
+{
+	struct node *node = named_node(s, m);
+	int ends[2], err;
+
+	if (!node || c->data_end)
+		return node ? -EBUSY : -ENODEV;
+	err = make_sockets(ends);
+	if (err)
+		return err;
+	c->data_end = data_open(node, m->number, c, &err);
+	if (err) {
+		close(ends[0]);
+		close(ends[1]);
+		return err;
+	}
+	c->data.fd = ends[0];
+	c->reads_data = true;
+	c->is_data_full = false;
+	err = watch_fd(s, &c->data, EPOLLIN);
+	if (err) {
+		close_data(c);
+		close(ends[1]);
+		return err;
+	}
+	m->number = data_number(c->data_end);
+	*given = ends[1];
+	return 0;
+}
+
 static int register_agent(const struct connection *c, struct fabric_proto *m)
 {
 	int id = c->end ? fabric_register(c->end, &m->agent) : -EINVAL;
@@ -258,6 +311,12 @@ static int run_request(struct server *s, struct connection *c,
 	case FABRIC_PROTO_STOP:
 		s->stops = true;
 		return 0;
+	case FABRIC_PROTO_DATA:
+		return open_data(s, c, m, given);
+	case FABRIC_PROTO_JOIN:
+		return c->data_end ? data_join(c->data_end, m->gid) : -EINVAL;
+	case FABRIC_PROTO_LEAVE:
+		return c->data_end ? data_leave(c->data_end, m->gid) : -EINVAL;
 	}
 	return -EOPNOTSUPP;
 }
@@ -352,6 +411,93 @@ static void flush_port(struct server *s, struct end *end)
 	}
 }
 
+/* A socket that is not read while its data end has to wait would be reported
+ * again and again. */
+static void watch_data(struct server *s, struct connection *c)
+{
+	change_watch(s, &c->data,
+		     (c->reads_data ? EPOLLIN : 0) |
+			     (c->is_data_full ? EPOLLOUT : 0));
+}
+
+static void read_data(struct server *s, struct connection *c)
+{
+	for (int i = 0; i < READS; i++) {
+		ssize_t n;
+
+		if (!data_may_send(c->data_end)) {
+			c->reads_data = false;
+			watch_data(s, c);
+			return;
+		}
+		n = recv(c->data.fd, s->buffer, MESSAGE_MAX, MSG_DONTWAIT);
+		if (n < 0)
+			return;
+		if (!n) { /* the program has closed it */
+			close_data(c);
+			return;
+		}
+		/* what is wrong is not sent, as by an adapter */
+		data_send(c->data_end, s->buffer, (size_t)n);
+	}
+}
+
+static bool send_data(struct connection *c, const void *message, size_t bytes)
+{
+	ssize_t n =
+		send(c->data.fd, message, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n >= 0 || errno != EAGAIN)
+		return true;
+	c->is_data_full = true;
+	return false;
+}
+
+/* Gives a program what has changed and its packets, until there is none or it
+ * takes none. */
+static void flush_data(struct server *s, struct data_end *end)
+{
+	struct connection *c = data_owner(end);
+	struct fabric_proto_news news = {.changes = data_changes(end)};
+	const uint8_t *packet;
+	size_t bytes;
+
+	if (news.changes && send_data(c, &news, sizeof(news)))
+		data_told(end);
+	while (!c->is_data_full && (packet = data_fetch(end, &bytes)))
+		if (send_data(c, packet, bytes))
+			data_fetched(end);
+	if (!c->is_data_full)
+		return;
+	data_pause(end);
+	watch_data(s, c);
+}
+
+static void handle_data(struct server *s, struct connection *c, uint32_t events)
+{
+	if ((events & EPOLLOUT) && c->is_data_full) {
+		c->is_data_full = false;
+		watch_data(s, c);
+		data_unpause(c->data_end);
+	}
+	if (c->reads_data && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+		read_data(s, c);
+	else if (events & (EPOLLHUP | EPOLLERR))
+		close_data(c);
+}
+
+static void resume_data(struct server *s)
+{
+	struct data_end *end;
+
+	while ((end = data_resumed(s->fabric))) {
+		struct connection *c = data_owner(end);
+
+		c->reads_data = true;
+		watch_data(s, c);
+	}
+}
+
 static void handle_event(struct server *s, const struct epoll_event *e)
 {
 	struct watched *w = e->data.ptr;
@@ -363,8 +509,10 @@ static void handle_event(struct server *s, const struct epoll_event *e)
 		s->stops = true;
 	} else if (c->is_dead || w->fd < 0) {
 		return; /* ended earlier in this turn */
-	} else if (!w->is_port) {
+	} else if (w->kind == WATCHED_CONTROL) {
 		read_control(s, c);
+	} else if (w->kind == WATCHED_DATA) {
+		handle_data(s, c, e->events);
 	} else {
 		if (e->events & EPOLLOUT) {
 			change_watch(s, &c->port, EPOLLIN);
@@ -380,6 +528,7 @@ static void run_turn(struct server *s)
 	struct epoll_event events[EVENTS];
 	uint64_t due = fabric_deadline(s->fabric), now = now_ms();
 	int timeout = -1, n;
+	struct data_end *data;
 	struct end *end;
 
 	if (due != FABRIC_NEVER)
@@ -393,6 +542,9 @@ static void run_turn(struct server *s)
 	fabric_turn(s->fabric, now_ms());
 	while ((end = fabric_ready(s->fabric)))
 		flush_port(s, end);
+	while ((data = data_ready(s->fabric)))
+		flush_data(s, data);
+	resume_data(s);
 	list_for_each_safe (l, &s->connections) {
 		struct connection *c = (struct connection *)l;
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "fabric/data_end.h"
 #include "fabric/end.h"
 #include "fabric/pma.h"
 #include "fabric/port_info.h"
@@ -77,6 +78,10 @@ void dispatch_packet(struct packet *p)
 	enum sma_verdict verdict = SMA_NOT_MINE;
 	uint16_t status = 0;
 
+	if (p->payload) {
+		data_end_take(p);
+		return;
+	}
 	if (p->mad[0] != MGMT_BASE_VERSION ||
 	    is_subnet_class(p->mad[1]) != (p->dest_qp == 0) || p->dest_qp > 1 ||
 	    (p->dest_qp == 1 && p->qkey != QP1_QKEY)) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Gives a packet that has reached its destination to the node's own agent
- * (subnet or performance management), or to a program's agent at the port.
+ * (subnet or performance management), to a program's agent at the port, or to a
+ * data end.
  */
 #ifndef FABRIC_DISPATCH_H
 #define FABRIC_DISPATCH_H

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/data_end.h"
 #include "fabric/end.h"
 #include "fabric/inside.h"
 #include "fabric/move.h"
@@ -80,6 +81,7 @@ static int make_node(struct fabric *f, const struct net *net, uint32_t index)
 		port->node = node;
 		port->number = (uint8_t)i;
 		list_init(&port->ends);
+		list_init(&port->data_ends);
 		if (cable->peer != NET_NO_PORT)
 			port->peer = &f->ports[cable->peer];
 		port_info_first(port, cable);
@@ -122,6 +124,9 @@ struct fabric *fabric_new(const struct net *net)
 	list_init(&f->ends);
 	list_init(&f->ready);
 	list_init(&f->moving);
+	list_init(&f->data.all);
+	list_init(&f->data.ready);
+	list_init(&f->data.resumed);
 	f->node_count = net->node_count;
 	f->nodes = calloc(net->node_count, sizeof(*f->nodes));
 	f->ports = calloc(net->port_count, sizeof(*f->ports));
@@ -157,7 +162,8 @@ void fabric_free(struct fabric *f)
 
 	end_free_all(f);
 	while ((l = list_pop_head(&f->moving)))
-		free(l);
+		fabric_drop((struct packet *)l);
+	data_end_free_all(f);
 	for (uint32_t i = 0; i < f->node_count; i++)
 		free_node(&f->nodes[i]);
 	free(f->nodes);
@@ -189,7 +195,22 @@ void fabric_inject(struct packet *p)
 
 void fabric_drop(struct packet *p)
 {
+	if (p->payload)
+		data_end_release(p->payload);
 	free(p);
+}
+
+struct packet *fabric_copy(const struct packet *p)
+{
+	struct packet *copy = fabric_packet(p->at->node->fabric, p->at);
+
+	if (!copy)
+		return NULL;
+	*copy = *p;
+	list_init(&copy->list);
+	if (copy->payload)
+		copy->payload->refs++;
+	return copy;
 }
 
 /* struct packet begins with its list. */
@@ -217,6 +238,7 @@ void fabric_turn(struct fabric *f, uint64_t now_ms)
 	f->now_ms = now_ms;
 	move_all(f);
 	end_tick(f);
+	data_end_tick(f);
 	trap_tick(f);
 	move_all(f);
 }
@@ -224,7 +246,9 @@ void fabric_turn(struct fabric *f, uint64_t now_ms)
 uint64_t fabric_deadline(const struct fabric *f)
 {
 	uint64_t ends = end_deadline(f), traps = trap_deadline(f);
+	uint64_t data = data_end_deadline(f);
 
+	ends = ends < data ? ends : data;
 	return ends < traps ? ends : traps;
 }
 
@@ -323,6 +347,7 @@ void fabric_set_state(struct port *port, uint8_t state)
 		trap_link_changed(node);
 	}
 	port->state = state;
+	data_end_note(port, DATA_STATE);
 }
 
 static void change_link(struct port *port, uint8_t phys_state, uint8_t state)

@@ -68,13 +68,19 @@ struct counters {
 	uint64_t link_downed;
 	uint64_t rx_errors;
 	uint64_t rx_relay_errors; /* a switch had no route for the packet */
-	uint64_t tx_discards;	  /* link not active, or HOPS_MAX exceeded */
+	uint64_t tx_discards;	  /* link not active, HOPS_MAX exceeded, no
+				     lane or no MTU for the packet, or it was
+				     not fetched in time */
+	uint64_t tx_constraint; /* P_Keys that a switch refused at the egress */
+	uint64_t
+		rx_constraint; /* P_Keys that a switch refused at the ingress */
 };
 
 struct port {
 	struct node *node;
 	struct port *peer; /* at the other end of the cable, or NULL */
 	struct list ends;  /* of struct end.of_port: programs that opened it */
+	struct list data_ends; /* struct data_end.of_port */
 	uint8_t number;
 	uint8_t state;		       /* STATE_* */
 	uint8_t phys_state;	       /* PHYS_* */
@@ -120,7 +126,20 @@ struct node {
 	struct trap trap;
 };
 
-/* A datagram between its sender and its destination. */
+/* The bytes of a data end's packet, from LRH to VCRC, which copies of a
+ * multicast packet share. */
+struct payload {
+	struct list of_sender;	 /* in data_end.unread */
+	struct data_end *sender; /* NULL: closed since */
+	uint32_t
+		*orphans; /* counts the payload, whose sender closed; or NULL */
+	uint32_t refs;	  /* packets with these bytes */
+	uint32_t bytes;
+	uint8_t data[];
+};
+
+/* A packet between its sender and its destination: a management datagram, or
+ * the packet of a data end. */
 struct packet {
 	struct list list; /* in fabric.moving */
 	struct port *at;  /* the port where the packet is */
@@ -135,7 +154,20 @@ struct packet {
 	uint8_t hop_limit, traffic_class;
 	uint32_t flow_label;
 	uint8_t sgid[16], dgid[16];
+	struct payload *payload; /* NULL: a management datagram */
+	uint64_t due_ms; /* of a data packet that waits at its end: its last */
+	uint16_t pkey;	 /* of a data packet */
+	uint8_t vl;	 /* of a data packet: its lane on the link */
 	uint8_t mad[MAD_BYTES];
+};
+
+/* The data ends of a fabric. */
+struct data_ends {
+	struct list all;     /* struct data_end.of_fabric */
+	struct list ready;   /* struct data_end.ready */
+	struct list resumed; /* struct data_end.resumed */
+	uint32_t count;
+	uint32_t orphans; /* payloads whose senders have closed */
 };
 
 struct fabric {
@@ -147,6 +179,7 @@ struct fabric {
 	struct list ends;   /* struct end.of_fabric */
 	struct list ready;  /* struct end.ready: those with messages to fetch */
 	struct list moving; /* struct packet.list */
+	struct data_ends data;
 	uint32_t moving_count;
 	uint32_t trap_count;  /* nodes that have a trap to send */
 	uint64_t trap_due_ms; /* when the first of these traps is due */
@@ -174,6 +207,8 @@ struct packet *fabric_packet(struct fabric *f, struct port *at);
 void fabric_inject(struct packet *packet);
 /* Frees a packet. */
 void fabric_drop(struct packet *packet);
+/* Returns a copy of a packet, with the same payload; NULL as fabric_packet. */
+struct packet *fabric_copy(const struct packet *packet);
 /* Sets PortPhysicalState of a port.  The link goes up (INIT) if both ends of
  * the cable are in Polling, and down otherwise. */
 void fabric_set_phys(struct port *port, uint8_t phys_state);

@@ -2,8 +2,10 @@
 #include "fabric/move.h"
 
 #include "fabric/dispatch.h"
+#include "fabric/gate.h"
 #include "fabric/port_info.h"
 #include "hdr/bytes.h"
+#include "hdr/grh.h"
 
 /* Offsets in a directed-route SMP (IBTA 14.2.1.2). */
 enum {
@@ -23,12 +25,20 @@ static bool is_smp(const struct packet *p)
 
 static void move_by_lid(struct packet *p);
 
+/* What PortXmitData and PortRcvData count: from the LRH to the ICRC. */
+static uint32_t words_of(const struct packet *p)
+{
+	if (p->payload)
+		return p->payload->bytes / 4;
+	return PACKET_WORDS + (p->has_grh ? GRH_BYTES / 4 : 0);
+}
+
 static void count_tx(struct port *port, const struct packet *p)
 {
 	struct counters *c = &port->counters;
 
 	c->tx_packets++;
-	c->tx_words += PACKET_WORDS;
+	c->tx_words += words_of(p);
 	if (p->dlid >= MLID_FIRST && p->dlid != LID_PERMISSIVE)
 		c->tx_multicast++;
 	else
@@ -40,15 +50,15 @@ static void count_rx(struct port *port, const struct packet *p)
 	struct counters *c = &port->counters;
 
 	c->rx_packets++;
-	c->rx_words += PACKET_WORDS;
+	c->rx_words += words_of(p);
 	if (p->dlid >= MLID_FIRST && p->dlid != LID_PERMISSIVE)
 		c->rx_multicast++;
 	else
 		c->rx_unicast++;
 }
 
-/* Sends a packet out of a port.  Only SMPs pass a link that is not active
- * (IBTA 7.2.7). */
+/* Sends a packet out of a port.  Only SMPs pass a link that is not active, and
+ * the first other packet makes an ARMED port ACTIVE (IBTA 7.2.7). */
 static void cross_link(struct packet *p, struct port *out)
 {
 	struct port *peer = out->peer;
@@ -61,8 +71,18 @@ static void cross_link(struct packet *p, struct port *out)
 		fabric_drop(p);
 		return;
 	}
+	if (p->payload && !gate_leave(out, p)) {
+		fabric_drop(p);
+		return;
+	}
 	count_tx(out, p);
 	count_rx(peer, p);
+	if (!is_smp(p) && peer->state == STATE_ARMED)
+		fabric_set_state(peer, STATE_ACTIVE);
+	if (p->payload && !gate_enter(peer, p)) {
+		fabric_drop(p);
+		return;
+	}
 	p->at = p->in = peer;
 	fabric_inject(p);
 }
@@ -184,11 +204,9 @@ static void move_multicast(struct packet *p)
 
 		if (!is_in_group(node, row, i) || (p->in && i == p->in->number))
 			continue;
-		copy = fabric_packet(node->fabric, p->at);
+		copy = fabric_copy(p);
 		if (!copy)
 			break;
-		*copy = *p;
-		list_init(&copy->list);
 		if (i) {
 			cross_link(copy, &node->ports[i]);
 		} else {

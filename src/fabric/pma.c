@@ -31,6 +31,8 @@ static const struct layout plain[] = {
 	{COUNTER(rx_errors), 8, 16, 1 << 3},
 	{COUNTER(rx_relay_errors), 12, 16, 1 << 5},
 	{COUNTER(tx_discards), 14, 16, 1 << 6},
+	{COUNTER(tx_constraint), 16, 8, 1 << 7},
+	{COUNTER(rx_constraint), 17, 8, 1 << 8},
 	{COUNTER(tx_words), 24, 32, 1 << 12},
 	{COUNTER(rx_words), 28, 32, 1 << 13},
 	{COUNTER(tx_packets), 32, 32, 1 << 14},

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "fabric/data_end.h"
 #include "hdr/bytes.h"
 
 /* Offsets of PortInfo's fields. */
@@ -30,6 +31,7 @@ enum {
 	AT_HOQ = 42,	  /* VLStallCount, HOQLife */
 	AT_OPER_VLS = 43, /* OperationalVLs, enforcement and filters */
 	AT_MKEY_VIOLATIONS = 44,
+	AT_PKEY_VIOLATIONS = 46,
 	AT_GUID_CAP = 50,
 	AT_TIMEOUT = 51, /* ClientReregister, SubnetTimeOut */
 	AT_RESPONSE = 52,
@@ -47,6 +49,11 @@ enum {
 	/* traps, SL mapping, SystemImageGUID, client reregistration */
 	CAPABILITIES_CA = 0x02000848,
 	CAPABILITIES_PORT0 = 0x00000848,
+	CLIENT_REREGISTER = 0x80, /* in AT_TIMEOUT */
+	ENFORCE_IN = 8,		  /* in AT_OPER_VLS */
+	ENFORCE_OUT = 4,
+	LIFE_ENDLESS = 20, /* HOQLife: this and more */
+	ADAPTER_LIFE_MS = 1000,
 	NO_CHANGE = 0,
 };
 
@@ -180,8 +187,28 @@ static bool is_step(const struct port *port, uint8_t state)
 	return state == NO_CHANGE || state == STATE_DOWN;
 }
 
+/* What changes for the port's data ends. */
+static uint32_t changes_of(const struct port *port, const uint8_t *from)
+{
+	const uint8_t *i = port->info;
+	uint32_t changes = 0;
+
+	if (memcmp(i + AT_GID_PREFIX, from + AT_GID_PREFIX, 8))
+		changes |= DATA_GIDS;
+	if (memcmp(i + AT_LID, from + AT_LID, 2) ||
+	    ((i[AT_PROTECT_LMC] ^ from[AT_PROTECT_LMC]) & 7))
+		changes |= DATA_LID;
+	if (memcmp(i + AT_SM_LID, from + AT_SM_LID, 2) ||
+	    ((i[AT_MTU_SL] ^ from[AT_MTU_SL]) & 15))
+		changes |= DATA_SM;
+	if (from[AT_TIMEOUT] & CLIENT_REREGISTER)
+		changes |= DATA_REREGISTER;
+	return changes;
+}
+
 static void set_endport(struct port *port, const uint8_t *from)
 {
+	uint32_t changes = changes_of(port, from);
 	uint8_t *i = port->info;
 
 	memcpy(i + AT_MKEY, from + AT_MKEY, 8);
@@ -193,6 +220,7 @@ static void set_endport(struct port *port, const uint8_t *from)
 		(uint8_t)((i[AT_MTU_SL] & 0xf0) | (from[AT_MTU_SL] & 0x0f));
 	i[AT_TIMEOUT] = from[AT_TIMEOUT] & 0x1f;
 	memcpy(i + AT_MKEY_VIOLATIONS, from + AT_MKEY_VIOLATIONS, 6);
+	data_end_note(port, changes);
 }
 
 static void set_link(struct port *port, const uint8_t *from)
@@ -305,4 +333,55 @@ bool port_info_has_lid(const struct port *port, uint16_t lid)
 	uint16_t own = port_info_lid(port);
 
 	return own && (lid & (0xffff << port_info_lmc(port))) == own;
+}
+
+uint32_t port_info_mtu(const struct port *port)
+{
+	uint8_t code = port->info[AT_MTU_SL] >> 4;
+
+	return code ? 128u << code : 0;
+}
+
+uint8_t port_info_lanes(const struct port *port)
+{
+	static const uint8_t lanes[16] = {0, 1, 2, 4, 8, 15};
+
+	return lanes[port->info[AT_OPER_VLS] >> 4];
+}
+
+bool port_info_enforces_in(const struct port *port)
+{
+	return port->info[AT_OPER_VLS] & ENFORCE_IN;
+}
+
+bool port_info_enforces_out(const struct port *port)
+{
+	return port->info[AT_OPER_VLS] & ENFORCE_OUT;
+}
+
+/* HOQLife counts in 4.096 us times a power of 2.  An adapter's port has none.
+ */
+uint64_t port_info_queue_life(const struct port *port)
+{
+	uint8_t life = port->info[AT_HOQ] & 31;
+
+	if (!node_is_switch(port->node))
+		return ADAPTER_LIFE_MS;
+	return life >= LIFE_ENDLESS ? FABRIC_NEVER
+				    : (4096ull << life) / 1000000 + 1;
+}
+
+void port_info_count_pkey(struct port *port)
+{
+	uint8_t *at = port->info + AT_PKEY_VIOLATIONS;
+	uint16_t count = bytes_get16(at);
+
+	if (count != UINT16_MAX)
+		bytes_put16(at, (uint16_t)(count + 1));
+}
+
+void port_info_gid(const struct port *port, uint64_t guid, uint8_t gid[16])
+{
+	memcpy(gid, port->info + AT_GID_PREFIX, 8);
+	bytes_put64(gid + 8, guid);
 }

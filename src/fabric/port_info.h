@@ -36,6 +36,20 @@ uint16_t port_info_lid(const struct port *port);
 uint8_t port_info_lmc(const struct port *port);
 /* Returns the LID of the port's subnet manager; 0: none. */
 uint16_t port_info_sm_lid(const struct port *port);
+/* NeighborMTU in bytes; 0: the SM has set none. */
+uint32_t port_info_mtu(const struct port *port);
+/* How many data lanes the port has: OperationalVLs. */
+uint8_t port_info_lanes(const struct port *port);
+/* Does the switch's port enforce P_Keys of packets that come in, or go out? */
+bool port_info_enforces_in(const struct port *port);
+bool port_info_enforces_out(const struct port *port);
+/* For how many ms a packet may be the first of a full queue (HOQLife);
+ * FABRIC_NEVER: no limit. */
+uint64_t port_info_queue_life(const struct port *port);
+/* Counts a packet whose P_Key the port does not have. */
+void port_info_count_pkey(struct port *port);
+/* Writes the GID that a GUID has at the port. */
+void port_info_gid(const struct port *port, uint64_t guid, uint8_t gid[16]);
 /* Does the port receive packets to this unicast LID? */
 bool port_info_has_lid(const struct port *port, uint16_t lid);
 /* Fills in the members of *shown that PortInfo has. */

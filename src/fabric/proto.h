@@ -7,15 +7,22 @@
  * MAD.  The port stays open, and a host stays taken (FABRIC_PROTO_TAKE), until
  * the program closes the connection on which it sent the request.
  *
+ * The answer to FABRIC_PROTO_DATA carries a SOCK_SEQPACKET socket, too.  Its
+ * messages are packets of an InfiniBand link, in both directions, and from the
+ * fabric also struct fabric_proto_news, which is shorter than a packet.  While
+ * the receivers of a program's packets do not read, the program's socket stays
+ * full.
+ *
  * Each side checks the other side's user (SO_PEERCRED), the message's size and
  * version, and then every field.
  */
 #ifndef FABRIC_PROTO_H
 #define FABRIC_PROTO_H
 
+#include "fabric/data.h"
 #include "fabric/fabric.h"
 
-#define FABRIC_PROTO_VERSION 0x41464201u /* "AFB", 1 */
+#define FABRIC_PROTO_VERSION 0x41464202u /* "AFB", 2 */
 
 /* For each kind, the members that a request uses, then those of its answer. */
 enum fabric_proto_kind {
@@ -28,6 +35,10 @@ enum fabric_proto_kind {
 	FABRIC_PROTO_SHOW,	 /* number: place of the node in the file;
 				    answer: host, ca, text; number: groups */
 	FABRIC_PROTO_STOP,
+	FABRIC_PROTO_DATA,  /* host, number; answer: a descriptor; number: that
+			       of  the data end */
+	FABRIC_PROTO_JOIN,  /* gid: the data end gets this group's packets */
+	FABRIC_PROTO_LEAVE, /* gid */
 };
 
 enum { FABRIC_PROTO_NAME = 72 };
@@ -43,7 +54,12 @@ struct fabric_proto {
 		struct fabric_ca ca;
 		struct fabric_port port;
 		struct fabric_agent agent;
+		uint8_t gid[16];
 	};
+};
+
+struct fabric_proto_news {
+	uint32_t changes; /* set of enum data_change */
 };
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "fabric/data_end.h"
 #include "hdr/bytes.h"
 
 enum {
@@ -23,6 +24,8 @@ uint16_t sma_tables_guids(struct sma_call *c)
 	for (uint32_t i = 0; c->is_set && port->guids && i < GUIDS_A_BLOCK; i++)
 		if (first + i)
 			port->guids[first + i] = bytes_get64(c->data + 8 * i);
+	if (c->is_set && port->guids)
+		data_end_note(port, DATA_GIDS);
 	for (uint32_t i = 0; i < GUIDS_A_BLOCK; i++)
 		bytes_put64(c->data + 8 * i, fabric_guid(port, first + i));
 	return 0;
@@ -45,6 +48,8 @@ uint16_t sma_tables_pkeys(struct sma_call *c)
 	keys = port->pkeys + block * PKEYS_A_BLOCK;
 	for (int i = 0; c->is_set && i < PKEYS_A_BLOCK; i++)
 		keys[i] = bytes_get16(c->data + 2 * i);
+	if (c->is_set)
+		data_end_note(port, DATA_PKEYS);
 	for (int i = 0; i < PKEYS_A_BLOCK; i++)
 		bytes_put16(c->data + 2 * i, keys[i]);
 	return 0;

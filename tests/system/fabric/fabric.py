@@ -75,6 +75,13 @@ def fabric_argv(*words):
 class Fabric:
     """A running `adverb fabric`.  host() runs a program on one of its hosts."""
 
+    @classmethod
+    def at(cls, socket):
+        """The fabric that listens at a socket."""
+        self = cls.__new__(cls)
+        self.socket = socket
+        return self
+
     def __init__(self, text):
         self.file = t.path("net")
         with open(self.file, "w") as f:
@@ -114,25 +121,33 @@ def manager_env():
 
 
 @contextlib.contextmanager
+def managed_on(f, host="Hca1", *more):
+    """Runs an OpenSM on a fabric, and yields the fabric when OpenSM has
+    configured it."""
+    t.need("opensm")
+    log = t.path("opensm.log")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(log)
+    p = t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
+                 "--", "opensm", "-d", "2", "-f", log, "-s", "0", *more],
+                env=t.environment(**manager_env()))
+    try:
+        await_line(log, "SUBNET UP")
+        f.log = log
+        yield f
+    finally:
+        p.terminate()
+        p.communicate()
+
+
+@contextlib.contextmanager
 def managed(text=NET, host="Hca1", *more):
     """Runs a fabric and an OpenSM.  Yields the fabric after OpenSM has configured
     it."""
     t.need("opensm")
     with fabric(text) as f:
-        log = t.path("opensm.log")
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(log)
-        p = t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
-                     "--", "opensm", "-d", "2", "-f", log, "-s", "0",
-                     *more],
-                    env=t.environment(**manager_env()))
-        try:
-            await_line(log, "SUBNET UP")
-            f.log = log
+        with managed_on(f, host, *more):
             yield f
-        finally:
-            p.terminate()
-            p.communicate()
 
 
 def await_line(path, text, count=1):
@@ -350,6 +365,112 @@ def pings():
             server.communicate()
 
 
+def packets_argv(f, host, *words):
+    return [t.adverb, "run", "--fabric=" + f.socket, "--host", host, "--",
+            t.program("packets"), *map(str, words)]
+
+
+@contextlib.contextmanager
+def receiver(f, host, port, count):
+    """Runs a receiver of packets.  Yields the process, its LID and its QPN."""
+    p = t.start(packets_argv(f, host, "receive", port, count),
+                env=t.environment())
+    try:
+        first = p.stdout.readline().decode()
+        found = re.match(r"lid (\d+) qpn (\d+) ", first)
+        expect(found, first)
+        yield p, found.group(1), found.group(2)
+    finally:
+        p.kill()
+        p.communicate()
+
+
+def said_by(p):
+    out, _ = p.communicate(timeout=PATIENCE_S)
+    return out.decode()
+
+
+def packets_follow_lids():
+    """More packets than the fabric holds, over one and over two switches: the
+    senders wait, and nothing is lost or out of order."""
+    count = 3000
+    with managed() as f:
+        for host, port in (("Hca2", 2), ("Hca3", 1)):
+            with receiver(f, host, port, count) as (p, lid, qpn):
+                r = t.run(packets_argv(f, "Hca1", "send", 1, lid, qpn, count),
+                          timeout=PATIENCE_S)
+                expect_ok(r)
+                said = said_by(p)
+                expect("%d packets in order" % count in said, said)
+            said = f.out("Hca1", "perfquery", lid, str(port))
+            got = int(re.search(r"PortRcvPkts:\.*(\d+)", said).group(1))
+            words = int(re.search(r"PortRcvData:\.*(\d+)", said).group(1))
+            # LRH, BTH, 2000 bytes, ICRC
+            expect(got >= count and words >= count * 506, said)
+            expect(re.search(r"PortXmitDiscards:\.*0$", said, re.M), said)
+
+
+def partitions_are_enforced():
+    """OpenSM gives a partition to Hca1 and Hca3 alone.  Its packets to Hca2 end
+    at the last switch, and its port counts them."""
+    with fabric() as f:
+        guids = [re.search(r"Port GUID: (0x\w+)",
+                           f.out(host, "ibstat", "advib0", "1")).group(1)
+                 for host in ("Hca1", "Hca3")]
+    partitions = t.path("partitions")
+    with open(partitions, "w") as out:
+        out.write("Default=0x7fff: ALL=full, SELF=full;\n"
+                  "Own=0x5: %s=full, %s=limited;\n" % tuple(guids))
+    with managed(NET, "Hca1", "-P", partitions) as f:
+        for host, port, key in (("Hca3", 1, "0x8005"), ("Hca2", 2, "0xffff")):
+            with receiver(f, host, port, 5) as (p, lid, qpn):
+                for pkey in ("0x8005", key):
+                    expect_ok(t.run(packets_argv(f, "Hca1", "send", 1, lid,
+                                                 qpn, 5, pkey),
+                                    timeout=PATIENCE_S))
+                said = said_by(p)
+                # of Hca2 the first five are those with the other key
+                expect("5 packets in order" in said, said)
+        switch = re.search(r"lid (\d+)", re.search(
+            r".*\"Switch1\".*", f.out("Hca1", "ibswitches")).group()).group(1)
+        said = f.out("Hca1", "perfquery", switch, "2")
+        expect(re.search(r"PortXmitConstraintErrors:\.*5$", said, re.M), said)
+
+
+def changes_are_told():
+    with fabric() as f:
+        p = t.start(packets_argv(f, "Hca3", "watch", 1), env=t.environment())
+        try:
+            said = p.stdout.readline().decode()
+            expect(said == "state 2\n", said)
+            with managed_on(f):
+                seen = 0
+                while seen & 7 != 7:  # state, LID, SM
+                    line = p.stdout.readline().decode()
+                    expect(line.startswith("changes "), line)
+                    seen |= int(line.split()[1])
+        finally:
+            p.kill()
+            p.communicate()
+
+
+def a_killed_fabric_is_noticed():
+    file, socket = t.path("net"), t.path("killed-socket")
+    with open(file, "w") as f:
+        f.write(NET)
+    killed = t.start(fabric_argv("--socket", socket, file))
+    try:
+        expect(b"runs at" in killed.stdout.readline(), "no fabric")
+        f = Fabric.at(socket)
+        with receiver(f, "Hca3", 1, 10) as (p, _, _):
+            killed.kill()
+            said = said_by(p)
+            expect("the fabric has ended" in said and p.returncode == 1, said)
+    finally:
+        killed.kill()
+        killed.communicate()
+
+
 def hosts_are_given():
     """Without --host each group of processes gets the first free adapter."""
     with fabric() as f:
@@ -422,6 +543,11 @@ t.case("perfquery reads and resets counters", counters, AREA, "perfquery")
 t.case("ibportstate takes a link down and up, and OpenSM reacts",
        links_go_down_and_up, AREA, "ibportstate")
 t.case("ibping reaches a server", pings, AREA, "ibping")
+t.case("packets of programs go by LID, all and in order", packets_follow_lids)
+t.case("packets of a partition stay in it", partitions_are_enforced)
+t.case("a program hears of changes of its port", changes_are_told)
+t.case("a program notices that its fabric was killed",
+       a_killed_fabric_is_noticed)
 t.case("each group of processes gets a host of its own", hosts_are_given)
 t.case("a wrong use of adverb fabric prints a sentence",
        wrong_use_has_sentences)

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric/data.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/data_end.h"
+#include "fabric/gate.h"
+#include "fabric/port_info.h"
+#include "hdr/bth.h"
+#include "hdr/bytes.h"
+#include "hdr/grh.h"
+#include "hdr/lrh.h"
+#include "util/bits.h"
+
+enum {
+	QPN_MULTICAST = 0xffffff,
+	FIRST_DATA_QPN = 2,
+	SERVICE_UD = 3,		   /* upper 3 bits of an opcode */
+	AT_SRC_QP = BTH_BYTES + 5, /* in the DETH */
+	DETH_END = BTH_BYTES + 8,
+	TAIL_BYTES = 6, /* ICRC, VCRC */
+	GID_MULTICAST = 0xff,
+	ORPHANS_MAX = 65536,
+};
+
+#define OF_READY(l)   CONTAINER_OF(l, struct data_end, ready)
+#define OF_RESUMED(l) CONTAINER_OF(l, struct data_end, resumed)
+#define OF_PORT(l)    CONTAINER_OF(l, struct data_end, of_port)
+#define OF_SENDER(l)  CONTAINER_OF(l, struct payload, of_sender)
+
+static bool is_number_taken(const struct node *node, uint32_t number)
+{
+	for (uint32_t i = 1; i <= node->port_count; i++)
+		list_for_each (l, &node->ports[i].data_ends)
+			if (OF_PORT(l)->number == number)
+				return true;
+	return false;
+}
+
+static uint32_t free_number(const struct node *node)
+{
+	for (uint32_t n = 1; n <= DATA_NUMBER_MAX; n++)
+		if (!is_number_taken(node, n))
+			return n;
+	return 0;
+}
+
+static struct data_end *make_end(struct port *port, uint32_t number,
+				 void *owner)
+{
+	struct data_end *end = calloc(1, sizeof(*end));
+
+	if (!end)
+		return NULL;
+	end->groups = calloc(DATA_GROUPS, sizeof(*end->groups));
+	if (!end->groups) {
+		free(end);
+		return NULL;
+	}
+	end->port = port;
+	end->owner = owner;
+	end->number = number;
+	list_init(&end->of_fabric);
+	list_init(&end->of_port);
+	list_init(&end->ready);
+	list_init(&end->resumed);
+	list_init(&end->inbox);
+	list_init(&end->unread);
+	return end;
+}
+
+struct data_end *data_open(struct node *node, uint32_t port, void *owner,
+			   int *err)
+{
+	struct fabric *f = node->fabric;
+	struct data_end *end;
+	uint32_t number;
+
+	*err = -ENODEV;
+	if (node_is_switch(node) || !port || port > node->port_count)
+		return NULL;
+	*err = -EMFILE;
+	number = free_number(node);
+	if (!number || f->data.count == DATA_ENDS ||
+	    f->data.orphans >= ORPHANS_MAX)
+		return NULL;
+	*err = -ENOMEM;
+	end = make_end(&node->ports[port], number, owner);
+	if (!end)
+		return NULL;
+	*err = 0;
+	list_push_tail(&f->data.all, &end->of_fabric);
+	list_push_tail(&end->port->data_ends, &end->of_port);
+	f->data.count++;
+	return end;
+}
+
+void data_close(struct data_end *end)
+{
+	struct fabric *f = end->port->node->fabric;
+	struct list *l;
+
+	while ((l = list_pop_head(&end->unread))) {
+		OF_SENDER(l)->sender = NULL;
+		OF_SENDER(l)->orphans = &f->data.orphans;
+		f->data.orphans++;
+	}
+	while ((l = list_pop_head(&end->inbox)))
+		fabric_drop((struct packet *)l);
+	list_remove(&end->of_fabric);
+	list_remove(&end->of_port);
+	list_remove(&end->ready);
+	list_remove(&end->resumed);
+	f->data.count--;
+	free(end->groups);
+	free(end);
+}
+
+void *data_owner(const struct data_end *end)
+{
+	return end->owner;
+}
+
+uint32_t data_number(const struct data_end *end)
+{
+	return end->number;
+}
+
+/* Returns the place of a group, or the number of groups. */
+static uint32_t find_group(const struct data_end *end, const uint8_t gid[16])
+{
+	uint32_t i = 0;
+
+	while (i < end->group_count && memcmp(end->groups[i], gid, 16))
+		i++;
+	return i;
+}
+
+int data_join(struct data_end *end, const uint8_t gid[16])
+{
+	if (gid[0] != GID_MULTICAST)
+		return -EINVAL;
+	if (find_group(end, gid) < end->group_count)
+		return 0;
+	if (end->group_count == DATA_GROUPS)
+		return -ENOMEM;
+	memcpy(end->groups[end->group_count++], gid, 16);
+	return 0;
+}
+
+int data_leave(struct data_end *end, const uint8_t gid[16])
+{
+	uint32_t i = find_group(end, gid);
+
+	if (i == end->group_count)
+		return -EINVAL;
+	memmove(end->groups[i], end->groups[--end->group_count], 16);
+	return 0;
+}
+
+bool data_may_send(struct data_end *end)
+{
+	if (end->unread_count < DATA_UNREAD &&
+	    end->unread_bytes < DATA_UNREAD_BYTES)
+		return true;
+	end->waits = true;
+	return false;
+}
+
+/* Reads what the switches and the receiver look at. */
+static bool read_headers(struct packet *p, const uint8_t *bytes, size_t n)
+{
+	struct lrh lrh;
+	struct grh grh;
+	struct bth bth;
+	size_t head = lrh_frame(bytes, n, &lrh);
+
+	if (!head || !lrh_is_intact(bytes, n) ||
+	    !bth_parse(bytes + head, n - head, &bth))
+		return false;
+	p->slid = lrh.slid;
+	p->dlid = lrh.dlid;
+	p->sl = lrh.sl;
+	p->vl = lrh.vl;
+	p->pkey = bth.pkey;
+	p->dest_qp = bth.dest_qpn;
+	p->has_grh = head > LRH_BYTES;
+	if (p->has_grh) {
+		grh_parse(bytes + LRH_BYTES, n - LRH_BYTES, &grh);
+		memcpy(p->sgid, grh.sgid, 16);
+		memcpy(p->dgid, grh.dgid, 16);
+	}
+	if (bth.opcode >> 5 != SERVICE_UD)
+		return true;
+	if (n < head + DETH_END + TAIL_BYTES)
+		return false;
+	p->src_qp = bytes_get24(bytes + head + AT_SRC_QP);
+	return p->src_qp >= FIRST_DATA_QPN;
+}
+
+static bool has_gid(const struct port *port, const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < PORT_GUIDS; i++) {
+		uint64_t guid = fabric_guid(port, i);
+		uint8_t own[16];
+
+		port_info_gid(port, guid, own);
+		if (guid && !memcmp(own, gid, 16))
+			return true;
+	}
+	return false;
+}
+
+/* A multicast packet has a GRH, whose DGID the receivers compare. */
+static bool is_destination(const struct packet *p)
+{
+	if (p->dlid < MLID_FIRST)
+		return p->dlid && p->dest_qp >= FIRST_DATA_QPN;
+	return p->dlid != LID_PERMISSIVE && p->dest_qp == QPN_MULTICAST &&
+	       p->has_grh && p->dgid[0] == GID_MULTICAST;
+}
+
+/* Only datagrams name their sender's QP. */
+static bool is_own(const struct data_end *end, const struct packet *p)
+{
+	const struct port *port = end->port;
+
+	return p->vl != LRH_VL_MGMT && port_info_has_lid(port, p->slid) &&
+	       (!p->src_qp || p->src_qp >> DATA_REST_BITS == end->number) &&
+	       (!p->has_grh || has_gid(port, p->sgid)) &&
+	       gate_has(port, p->pkey);
+}
+
+static int add_payload(struct data_end *end, struct packet *p,
+		       const uint8_t *bytes, size_t n)
+{
+	struct payload *payload = malloc(sizeof(*payload) + n);
+
+	if (!payload)
+		return -ENOMEM;
+	list_init(&payload->of_sender);
+	payload->sender = end;
+	payload->orphans = NULL;
+	payload->refs = 1;
+	payload->bytes = (uint32_t)n;
+	memcpy(payload->data, bytes, n);
+	list_push_tail(&end->unread, &payload->of_sender);
+	end->unread_count++;
+	end->unread_bytes += payload->bytes;
+	p->payload = payload;
+	return 0;
+}
+
+/* The switch does not send a multicast packet back: the port's own programs get
+ * it here. */
+static void send_packet(struct packet *p)
+{
+	struct packet *copy = p->dlid >= MLID_FIRST ? fabric_copy(p) : NULL;
+
+	fabric_inject(p);
+	if (copy)
+		data_end_take(copy);
+}
+
+int data_send(struct data_end *end, const uint8_t *bytes, size_t n)
+{
+	struct packet *p;
+	int err = 0;
+
+	if (n > LRH_FRAME_MAX)
+		return -EINVAL;
+	p = fabric_packet(end->port->node->fabric, end->port);
+	if (!p)
+		return -ENOMEM;
+	if (!read_headers(p, bytes, n) || !is_destination(p) || !is_own(end, p))
+		err = -EINVAL;
+	else if (end->port->state != STATE_ACTIVE)
+		err = -ENETDOWN;
+	else
+		err = add_payload(end, p, bytes, n);
+	if (err)
+		fabric_drop(p);
+	else
+		send_packet(p);
+	return err;
+}
+
+struct data_end *data_resumed(struct fabric *f)
+{
+	struct list *l = list_pop_head(&f->data.resumed);
+
+	return l ? OF_RESUMED(l) : NULL;
+}
+
+struct data_end *data_ready(struct fabric *f)
+{
+	return list_is_empty(&f->data.ready) ? NULL
+					     : OF_READY(f->data.ready.next);
+}
+
+static void rest_if_empty(struct data_end *end)
+{
+	if (!end->changes && list_is_empty(&end->inbox))
+		list_remove(&end->ready);
+}
+
+uint32_t data_changes(const struct data_end *end)
+{
+	return end->changes;
+}
+
+void data_told(struct data_end *end)
+{
+	end->changes = 0;
+	rest_if_empty(end);
+}
+
+/* Writes the lane of the last link, which changes the VCRC, into bytes that no
+ * other packet shares. */
+static bool write_lane(struct packet *p)
+{
+	struct payload *payload = p->payload, *own = payload;
+
+	if (!p->in || payload->data[0] >> 4 == p->vl)
+		return true;
+	if (payload->refs > 1) {
+		own = malloc(sizeof(*own) + payload->bytes);
+		if (!own)
+			return false;
+		memcpy(own, payload, sizeof(*own) + payload->bytes);
+		list_init(&own->of_sender);
+		own->sender = NULL;
+		own->orphans = NULL;
+		own->refs = 1;
+		data_end_release(payload);
+		p->payload = own;
+	}
+	own->data[0] = (uint8_t)(p->vl << 4 | (own->data[0] & 15));
+	lrh_seal(own->data, own->bytes - LRH_VCRC_BYTES);
+	return true;
+}
+
+const uint8_t *data_fetch(struct data_end *end, size_t *bytes)
+{
+	struct packet *p;
+
+	while (!list_is_empty(&end->inbox)) {
+		p = (struct packet *)end->inbox.next;
+		if (write_lane(p)) {
+			*bytes = p->payload->bytes;
+			return p->payload->data;
+		}
+		data_fetched(end);
+	}
+	return NULL;
+}
+
+void data_fetched(struct data_end *end)
+{
+	struct packet *p = (struct packet *)list_pop_head(&end->inbox);
+
+	if (p)
+		fabric_drop(p);
+	rest_if_empty(end);
+}
+
+void data_pause(struct data_end *end)
+{
+	end->is_paused = true;
+	list_remove(&end->ready);
+}
+
+void data_unpause(struct data_end *end)
+{
+	end->is_paused = false;
+	data_end_wake(end);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric/data_end.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/gate.h"
+#include "fabric/port_info.h"
+#include "util/bits.h"
+
+#define LOOPBACK_LIFE_MS 1000
+
+#define OF_PORT(l)	 CONTAINER_OF(l, struct data_end, of_port)
+#define OF_FABRIC(l)	 CONTAINER_OF(l, struct data_end, of_fabric)
+
+/* struct packet begins with its list. */
+static struct packet *first_packet(const struct data_end *end)
+{
+	return list_is_empty(&end->inbox) ? NULL
+					  : (struct packet *)end->inbox.next;
+}
+
+void data_end_free_all(struct fabric *f)
+{
+	list_for_each_safe (l, &f->data.all)
+		data_close(OF_FABRIC(l));
+}
+
+static void give_credit(struct data_end *end, uint32_t bytes)
+{
+	end->unread_count--;
+	end->unread_bytes -= bytes;
+	if (!end->waits || end->unread_count > DATA_UNREAD / 2 ||
+	    end->unread_bytes > DATA_UNREAD_BYTES / 2)
+		return;
+	end->waits = false;
+	if (!list_is_linked(&end->resumed))
+		list_push_tail(&end->port->node->fabric->data.resumed,
+			       &end->resumed);
+}
+
+void data_end_release(struct payload *payload)
+{
+	if (--payload->refs)
+		return;
+	list_remove(&payload->of_sender);
+	if (payload->sender)
+		give_credit(payload->sender, payload->bytes);
+	if (payload->orphans)
+		--*payload->orphans;
+	free(payload);
+}
+
+void data_end_wake(struct data_end *end)
+{
+	if (!end->is_paused && !list_is_linked(&end->ready) &&
+	    (end->changes || !list_is_empty(&end->inbox)))
+		list_push_tail(&end->port->node->fabric->data.ready,
+			       &end->ready);
+}
+
+void data_end_note(struct port *port, uint32_t changes)
+{
+	if (!changes)
+		return;
+	list_for_each (l, &port->data_ends) {
+		OF_PORT(l)->changes |= changes;
+		data_end_wake(OF_PORT(l));
+	}
+}
+
+static void add_packet(struct data_end *end, struct packet *p)
+{
+	uint64_t life = LOOPBACK_LIFE_MS, now = end->port->node->fabric->now_ms;
+
+	if (p->in && p->in->peer)
+		life = port_info_queue_life(p->in->peer);
+	p->due_ms = life == FABRIC_NEVER ? FABRIC_NEVER : now + life;
+	list_push_tail(&end->inbox, &p->list);
+	data_end_wake(end);
+}
+
+static bool is_joined(const struct data_end *end, const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < end->group_count; i++)
+		if (!memcmp(end->groups[i], gid, 16))
+			return true;
+	return false;
+}
+
+static void take_multicast(struct packet *p)
+{
+	list_for_each (l, &p->at->data_ends) {
+		struct packet *copy;
+
+		if (!is_joined(OF_PORT(l), p->dgid))
+			continue;
+		copy = fabric_copy(p);
+		if (!copy)
+			break;
+		add_packet(OF_PORT(l), copy);
+	}
+	fabric_drop(p);
+}
+
+void data_end_take(struct packet *p)
+{
+	struct port *port = p->at;
+
+	if (!node_is_switch(port->node) && !gate_fits(port, p->pkey)) {
+		port_info_count_pkey(port);
+		fabric_drop(p);
+		return;
+	}
+	if (p->dlid >= MLID_FIRST) {
+		take_multicast(p);
+		return;
+	}
+	list_for_each (l, &port->data_ends)
+		if (OF_PORT(l)->number == p->dest_qp >> DATA_REST_BITS) {
+			add_packet(OF_PORT(l), p);
+			return;
+		}
+	fabric_drop(p);
+}
+
+/* The port in front of the end has waited too long, and discards. */
+static void discard_first(struct data_end *end, struct packet *p)
+{
+	if (p->in && p->in->peer)
+		p->in->peer->counters.tx_discards++;
+	list_remove(&p->list);
+	fabric_drop(p);
+	if (list_is_empty(&end->inbox) && !end->changes)
+		list_remove(&end->ready);
+}
+
+void data_end_tick(struct fabric *f)
+{
+	list_for_each (l, &f->data.all) {
+		struct data_end *end = OF_FABRIC(l);
+		struct packet *p;
+
+		while ((p = first_packet(end)) && p->due_ms <= f->now_ms)
+			discard_first(end, p);
+	}
+}
+
+uint64_t data_end_deadline(const struct fabric *f)
+{
+	uint64_t first = FABRIC_NEVER;
+
+	list_for_each (l, &f->data.all) {
+		const struct packet *p = first_packet(OF_FABRIC(l));
+
+		if (p && p->due_ms < first)
+			first = p->due_ms;
+	}
+	return first;
+}

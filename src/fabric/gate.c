@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric/gate.h"
+
+#include "fabric/port_info.h"
+#include "hdr/lrh.h"
+
+enum {
+	PKEY_FULL = 0x8000,
+	HEADERS_MAX = 124, /* bytes from LRH to ICRC besides the payload */
+};
+
+static bool is_match(uint16_t a, uint16_t b)
+{
+	return (a & ~PKEY_FULL) && !((a ^ b) & ~PKEY_FULL) &&
+	       ((a | b) & PKEY_FULL);
+}
+
+bool gate_fits(const struct port *port, uint16_t pkey)
+{
+	for (int i = 0; i < PORT_PKEYS; i++)
+		if (is_match(port->pkeys[i], pkey))
+			return true;
+	return false;
+}
+
+bool gate_has(const struct port *port, uint16_t pkey)
+{
+	for (int i = 0; (pkey & ~PKEY_FULL) && i < PORT_PKEYS; i++)
+		if (port->pkeys[i] == pkey)
+			return true;
+	return false;
+}
+
+/* The lane of an SL for packets from ingress port `in`, which an adapter's
+ * table does not distinguish. */
+static uint8_t lane_of(const struct port *out, const struct port *in,
+		       uint8_t sl)
+{
+	bool is_switch = node_is_switch(out->node);
+	uint8_t pair = out->slvl[is_switch && in ? in->number : 0][sl / 2];
+
+	return sl % 2 ? pair & 15 : pair >> 4;
+}
+
+bool gate_leave(struct port *out, struct packet *p)
+{
+	uint32_t mtu = port_info_mtu(out);
+
+	p->vl = lane_of(out, p->in, p->sl);
+	/* VL15 is none of at most 15 data lanes */
+	if (p->vl >= port_info_lanes(out) ||
+	    p->payload->bytes - LRH_VCRC_BYTES > mtu + HEADERS_MAX) {
+		out->counters.tx_discards++;
+		return false;
+	}
+	if (node_is_switch(out->node) && port_info_enforces_out(out) &&
+	    !gate_fits(out, p->pkey)) {
+		out->counters.tx_constraint++;
+		return false;
+	}
+	return true;
+}
+
+bool gate_enter(struct port *in, const struct packet *p)
+{
+	if (!node_is_switch(in->node) || !port_info_enforces_in(in) ||
+	    gate_fits(in, p->pkey))
+		return true;
+	in->counters.rx_constraint++;
+	return false;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a port lets through of data ends' packets: partitions (IBTA 10.9.3,
+ * 10.9.6), lanes by SL (IBTA 7.6.6) and the MTU of the link.  The port counts
+ * what it refuses.
+ */
+#ifndef FABRIC_GATE_H
+#define FABRIC_GATE_H
+
+#include "fabric/inside.h"
+
+/* Judges a packet that leaves by a port, and gives it the port's lane for its
+ * SL. */
+bool gate_leave(struct port *out, struct packet *p);
+/* Judges a packet that has come in at a port. */
+bool gate_enter(struct port *in, const struct packet *p);
+/* Does the port's table have a P_Key that fits: equal but for the membership,
+ * and one of both a full member? */
+bool gate_fits(const struct port *port, uint16_t pkey);
+/* Does the port's table have exactly this P_Key? */
+bool gate_has(const struct port *port, uint16_t pkey);
+
+#endif

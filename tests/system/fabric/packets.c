@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sends and receives packets at a port of this program's host in a fabric
+ * (`adverb run --fabric --host H -- packets ...`):
+ *
+ *	packets receive PORT COUNT	says its LID and QPN, then checks that
+ *					COUNT packets come, whole and in order
+ *	packets send PORT LID QPN COUNT [PKEY]
+ *	packets watch PORT		says each change of its port
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "encap/iblink.h"
+#include "fabric/proto.h"
+#include "hdr/bth.h"
+#include "hdr/bytes.h"
+
+#define PAYLOAD	  2000
+#define INNER	  (BTH_BYTES + PAYLOAD)
+#define SEND_ONLY 0x24 /* of UC */
+
+struct attached {
+	int connection, data;
+	uint32_t qpn;
+	struct fabric_port port;
+};
+
+static void give_up(const char *what, int err)
+{
+	printf("%s: %s\n", what, strerror(err));
+	exit(1);
+}
+
+/* Asks and waits for the answer, whose descriptor goes to *fd. */
+static int ask_fabric(int connection, struct fabric_proto *m, int *fd)
+{
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec part = {m, sizeof(*m)};
+	struct msghdr h = {.msg_iov = &part,
+			   .msg_iovlen = 1,
+			   .msg_control = control,
+			   .msg_controllen = sizeof(control)};
+	struct cmsghdr *c;
+
+	m->version = FABRIC_PROTO_VERSION;
+	snprintf(m->host, sizeof(m->host), "%s", getenv("ADVERB_FABRIC_HOST"));
+	if (send(connection, m, sizeof(*m), 0) != sizeof(*m))
+		give_up("send to the fabric", errno);
+	if (recvmsg(connection, &h, 0) != sizeof(*m))
+		give_up("receive from the fabric", errno);
+	c = CMSG_FIRSTHDR(&h);
+	if (c && fd)
+		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+	return m->err;
+}
+
+static void attach(struct attached *a, uint32_t port)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct fabric_proto m = {.kind = FABRIC_PROTO_PORT, .number = port};
+	int err;
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s",
+		 getenv("ADVERB_FABRIC"));
+	a->connection = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	if (connect(a->connection, (struct sockaddr *)&address,
+		    sizeof(address)))
+		give_up("connect", errno);
+	err = ask_fabric(a->connection, &m, NULL);
+	if (err)
+		give_up("port", -err);
+	a->port = m.port;
+	m = (struct fabric_proto){.kind = FABRIC_PROTO_DATA, .number = port};
+	err = ask_fabric(a->connection, &m, &a->data);
+	if (err)
+		give_up("data end", -err);
+	a->qpn = m.number << DATA_REST_BITS | 7;
+}
+
+/* Receives a message, and says so if the fabric has ended. */
+static size_t take_message(const struct attached *a, void *message, size_t room)
+{
+	ssize_t n = recv(a->data, message, room, 0);
+
+	if (n <= 0)
+		give_up("the fabric has ended", n ? errno : ECONNRESET);
+	return (size_t)n;
+}
+
+static void check_packet(const uint8_t *p, size_t n, uint32_t psn, uint32_t qpn)
+{
+	struct iblink_inner inner;
+	struct iblink h;
+	struct bth bth;
+
+	if (!iblink_open(p, n, &h, &inner) || inner.bytes != INNER)
+		give_up("a packet is damaged", EBADMSG);
+	bth_parse(inner.bth, inner.bytes, &bth);
+	if (bth.psn != psn || bth.dest_qpn != qpn) {
+		printf("packet %u to QP 0x%x comes in place of %u to 0x%x\n",
+		       bth.psn, bth.dest_qpn, psn, qpn);
+		exit(1);
+	}
+}
+
+static int receive_packets(struct attached *a, uint32_t count)
+{
+	uint8_t p[LRH_FRAME_MAX];
+	uint32_t got = 0;
+
+	printf("lid %u qpn %u state %u\n", a->port.lid, a->qpn, a->port.state);
+	fflush(stdout);
+	while (got < count) {
+		size_t n = take_message(a, p, sizeof(p));
+
+		if (n > sizeof(struct fabric_proto_news))
+			check_packet(p, n, got++, a->qpn);
+	}
+	printf("%u packets in order\n", got);
+	return 0;
+}
+
+static int send_packets(struct attached *a, char **argv, int argc)
+{
+	struct iblink h = {.lrh = {.lnh = LRH_NEXT_LOCAL,
+				   .slid = a->port.lid,
+				   .dlid = (uint16_t)atoi(argv[0])}};
+	struct bth bth = {.opcode = SEND_ONLY,
+			  .dest_qpn = (uint32_t)atoi(argv[1]),
+			  .pkey = 0xffff};
+	uint32_t count = (uint32_t)atoi(argv[2]);
+	uint8_t p[LRH_FRAME_MAX];
+
+	if (argc > 3)
+		bth.pkey = (uint16_t)strtoul(argv[3], NULL, 0);
+	for (bth.psn = 0; bth.psn < count; bth.psn++) {
+		size_t head = iblink_write(p, &h, INNER), n;
+
+		bth_write(p + head, &bth);
+		memset(p + head + BTH_BYTES, (int)bth.psn, PAYLOAD);
+		n = head + iblink_seal(p, head, p + head, INNER);
+		if (send(a->data, p, n, MSG_NOSIGNAL) != (ssize_t)n)
+			give_up("the fabric has ended", errno);
+	}
+	/* the fabric reads what is in the socket before it sees the end */
+	shutdown(a->data, SHUT_WR);
+	while (recv(a->data, p, sizeof(p), 0) > 0)
+		;
+	printf("%u packets sent\n", count);
+	return 0;
+}
+
+static _Noreturn void watch_port(struct attached *a)
+{
+	struct fabric_proto_news news;
+
+	printf("state %u\n", a->port.state);
+	for (;;) {
+		fflush(stdout);
+		take_message(a, &news, sizeof(news));
+		printf("changes %u\n", news.changes);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct attached a;
+
+	if (argc < 3)
+		return 2;
+	attach(&a, (uint32_t)atoi(argv[2]));
+	if (!strcmp(argv[1], "receive") && argc == 4)
+		return receive_packets(&a, (uint32_t)atoi(argv[3]));
+	if (!strcmp(argv[1], "send") && argc >= 6)
+		return send_packets(&a, argv + 3, argc - 3);
+	if (!strcmp(argv[1], "watch"))
+		watch_port(&a);
+	return 2;
+}
