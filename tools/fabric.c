@@ -20,7 +20,8 @@
 static void print_help(FILE *out)
 {
 	fprintf(out,
-		"usage: adverb fabric [--socket PATH] [--background] FILE\n"
+		"usage: adverb fabric [--socket PATH] [--background] "
+		"[--capture PCAP] FILE\n"
 		"       adverb fabric [--socket PATH] --show | --stop\n"
 		"\n"
 		"Runs an emulated InfiniBand subnet: the adapters, switches and "
@@ -29,13 +30,15 @@ static void print_help(FILE *out)
 		"ibnetdiscover\n"
 		"prints.  Programs join it by `adverb run --fabric`, and a "
 		"stock OpenSM\n"
-		"configures it.  The subnet carries management datagrams only: "
-		"verbs do not\n"
-		"use it yet.\n"
+		"configures it.  It carries management datagrams and packets of "
+		"queue pairs;\n"
+		"adverb's devices send none of the latter yet.\n"
 		"\n"
 		"  --socket PATH   the fabric's socket (default: fabric in the "
 		"runtime folder)\n"
 		"  --background    return when the fabric is ready\n"
+		"  --capture PCAP  write the packets to a new file, for "
+		"tshark\n"
 		"  --show          list the nodes of the running fabric\n"
 		"  --stop          end the running fabric\n"
 		"  -h, --help      this text\n"
@@ -215,16 +218,20 @@ static void print_ready(const struct net *net, const char *path)
 	fflush(stdout);
 }
 
-static int serve_file(const char *name, const char *path, bool background)
+static int serve_file(const char *name, const char *path, bool background,
+		      const char *captured)
 {
+	struct fabric_capture capture = {0};
 	struct net net;
 	struct fabric *f = load_fabric(name, &net);
-	int listener, err;
+	int listener = -1, err;
 
 	if (!f)
 		return 1;
-	listener = listen_at(path);
+	if (!captured || !fabric_capture_open(&capture, f, captured))
+		listener = listen_at(path);
 	if (listener < 0) {
+		fabric_capture_close(&capture);
 		net_free(&net);
 		fabric_free(f);
 		return 1;
@@ -233,7 +240,8 @@ static int serve_file(const char *name, const char *path, bool background)
 	net_free(&net);
 	if (background && !enter_background())
 		return 0;
-	err = fabric_server_run(f, listener);
+	err = fabric_server_run(f, listener, &capture);
+	fabric_capture_close(&capture);
 	if (err)
 		fprintf(stderr, "adverb: the fabric ends: %s.\n",
 			strerror(-err));
@@ -346,12 +354,14 @@ int fabric_main(int argc, char **argv)
 	static const struct option options[] = {
 		{"socket", required_argument, NULL, 's'},
 		{"background", no_argument, NULL, 'b'},
+		{"capture", required_argument, NULL, 'c'},
 		{"show", no_argument, NULL, 'S'},
 		{"stop", no_argument, NULL, 'X'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
 	bool background = false, shows = false, stops = false;
+	const char *captured = NULL;
 	char path[PATH_MAX] = "";
 	int c;
 
@@ -360,6 +370,8 @@ int fabric_main(int argc, char **argv)
 			snprintf(path, sizeof(path), "%s", optarg);
 		else if (c == 'b')
 			background = true;
+		else if (c == 'c')
+			captured = optarg;
 		else if (c == 'S')
 			shows = true;
 		else if (c == 'X')
@@ -378,5 +390,5 @@ int fabric_main(int argc, char **argv)
 	if (shows)
 		return show_nodes(path);
 	return stops ? stop_fabric(path)
-		     : serve_file(argv[optind], path, background);
+		     : serve_file(argv[optind], path, background, captured);
 }

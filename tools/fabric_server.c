@@ -564,7 +564,8 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int fabric_server_run(struct fabric *f, int listener)
+int fabric_server_run(struct fabric *f, int listener,
+		      struct fabric_capture *capture)
 {
 	struct server s = {.fabric = f, .listener.fd = listener};
 	int err = 0;
@@ -579,8 +580,10 @@ int fabric_server_run(struct fabric *f, int listener)
 		err = watch_fd(&s, &s.listener, EPOLLIN);
 	if (!err)
 		err = watch_fd(&s, &s.signals, EPOLLIN);
-	while (!err && !s.stops)
+	while (!err && !s.stops) {
 		run_turn(&s);
+		fabric_capture_flush(capture);
+	}
 	list_for_each_safe (l, &s.connections)
 		free_connection(&s, (struct connection *)l);
 	if (s.epoll >= 0)

@@ -8,13 +8,15 @@
 #define TOOLS_FABRIC_SERVER_H
 
 #include "fabric/fabric.h"
+#include "fabric_capture.h"
 
 /*
  * Serves programs until one of them sends FABRIC_PROTO_STOP, or until the
  * process gets SIGINT or SIGTERM.  These two signals stay blocked.  `listener`
  * is a listening, non-blocking socket of type SOCK_SEQPACKET, which the caller
- * owns.  Returns 0 or -errno.
+ * owns.  The capture is flushed after each turn.  Returns 0 or -errno.
  */
-int fabric_server_run(struct fabric *f, int listener);
+int fabric_server_run(struct fabric *f, int listener,
+		      struct fabric_capture *capture);
 
 #endif

@@ -273,6 +273,8 @@ int end_inject(struct end *end, const struct umad *to,
 	p->dest_qp = to->qpn;
 	p->qkey = to->qkey;
 	p->pkey_index = to->pkey_index;
+	if (to->pkey_index < PORT_PKEYS)
+		p->pkey = port->pkeys[to->pkey_index];
 	p->has_grh = to->has_grh;
 	p->hop_limit = to->hop_limit;
 	p->traffic_class = to->traffic_class;

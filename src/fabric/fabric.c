@@ -226,6 +226,14 @@ static void move_all(struct fabric *f)
 	}
 }
 
+void fabric_watch(struct fabric *f,
+		  void (*seen)(void *arg, const uint8_t *p, size_t bytes),
+		  void *arg)
+{
+	f->seen = seen;
+	f->seen_arg = arg;
+}
+
 void fabric_set_time(struct fabric *f, uint64_t now_ms)
 {
 	f->now_ms = now_ms;

@@ -48,6 +48,13 @@ void fabric_turn(struct fabric *f, uint64_t now_ms);
  * the next input. */
 uint64_t fabric_deadline(const struct fabric *f);
 
+/* Calls `seen` for each packet that leaves its first port, with the packet's
+ * bytes from LRH to VCRC, which are valid during the call.  seen NULL: ends
+ * these calls. */
+void fabric_watch(struct fabric *f,
+		  void (*seen)(void *arg, const uint8_t *p, size_t bytes),
+		  void *arg);
+
 /* Finds a node by ID, or else by description; NULL: there is none. */
 struct node *fabric_find(struct fabric *f, const char *name);
 /* Returns the node at this index, in the order of the net file; NULL: there are

@@ -156,8 +156,8 @@ struct packet {
 	uint8_t sgid[16], dgid[16];
 	struct payload *payload; /* NULL: a management datagram */
 	uint64_t due_ms; /* of a data packet that waits at its end: its last */
-	uint16_t pkey;	 /* of a data packet */
-	uint8_t vl;	 /* of a data packet: its lane on the link */
+	uint16_t pkey; /* of the BTH; 0 of a management datagram: the default */
+	uint8_t vl;    /* of a data packet: its lane on the link */
 	uint8_t mad[MAD_BYTES];
 };
 
@@ -184,6 +184,9 @@ struct fabric {
 	uint32_t trap_count;  /* nodes that have a trap to send */
 	uint64_t trap_due_ms; /* when the first of these traps is due */
 	uint64_t now_ms;
+	/* fabric_watch */
+	void (*seen)(void *arg, const uint8_t *p, size_t bytes);
+	void *seen_arg;
 };
 
 static inline bool node_is_switch(const struct node *node)

@@ -2,6 +2,7 @@
 #include "fabric/move.h"
 
 #include "fabric/dispatch.h"
+#include "fabric/frame.h"
 #include "fabric/gate.h"
 #include "fabric/port_info.h"
 #include "hdr/bytes.h"
@@ -57,6 +58,13 @@ static void count_rx(struct port *port, const struct packet *p)
 		c->rx_unicast++;
 }
 
+static void show_packet(const struct fabric *f, const struct packet *p)
+{
+	uint8_t bytes[FRAME_MAX];
+
+	f->seen(f->seen_arg, bytes, frame_write(p, bytes));
+}
+
 /* Sends a packet out of a port.  Only SMPs pass a link that is not active, and
  * the first other packet makes an ARMED port ACTIVE (IBTA 7.2.7). */
 static void cross_link(struct packet *p, struct port *out)
@@ -76,6 +84,8 @@ static void cross_link(struct packet *p, struct port *out)
 		return;
 	}
 	count_tx(out, p);
+	if (out->node->fabric->seen && !p->in)
+		show_packet(out->node->fabric, p);
 	count_rx(peer, p);
 	if (!is_smp(p) && peer->state == STATE_ARMED)
 		fabric_set_state(peer, STATE_ACTIVE);

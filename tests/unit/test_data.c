@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "encap/iblink.h"
 #include "fabric/data.h"
 #include "fabric/inside.h"
 #include "hdr/bth.h"
@@ -624,6 +625,95 @@ static void a_host_gives_each_program_a_number_of_its_own(void **state)
 	assert_int_equal(err, -EMFILE);
 }
 
+struct seen {
+	struct iblink h;
+	uint32_t count;
+	uint32_t qpn;
+};
+
+static void note_seen(void *arg, const uint8_t *p, size_t n)
+{
+	struct iblink_inner inner;
+	struct seen *s = arg;
+	struct bth bth;
+
+	assert_true(iblink_open(p, n, &s->h, &inner));
+	assert_true(bth_parse(inner.bth, inner.bytes, &bth));
+	s->qpn = bth.dest_qpn;
+	s->count++;
+}
+
+/* A management datagram has the headers of QP 1's datagrams, or of QP 0's with
+ * lane 15, though the fabric does not keep them. */
+static void each_packet_is_seen_once_as_it_leaves_its_first_port(void **state)
+{
+	struct world *w = *state;
+	struct fabric_agent asked = {.mgmt_class = 0x01, .class_version = 1};
+	uint8_t umad[FABRIC_UMAD_BYTES + 256] = {0};
+	uint8_t *mad = umad + FABRIC_UMAD_BYTES;
+	struct seen seen = {0};
+	struct end *end;
+	int err;
+
+	fabric_watch(w->f, note_seen, &seen);
+	end = fabric_open(fabric_find(w->f, "A"), 1, NULL, &err);
+	assert_non_null(end);
+	for (uint32_t qpn = 0; qpn < 2; qpn++) {
+		asked.mgmt_class = qpn ? 0x04 : 0x01;
+		umad[0] = (uint8_t)fabric_register(end, &asked);
+		bytes_put32(umad + 20, qpn);
+		bytes_put32(umad + 24, qpn ? 0x80010000 : 0);
+		bytes_put16(umad + 28, LID_B);
+		umad[30] = 3;		 /* SL */
+		umad[32] = (uint8_t)qpn; /* with a GRH */
+		mad[0] = mad[2] = 1;
+		mad[1] = asked.mgmt_class;
+		mad[3] = 5; /* a Trap, which nobody answers */
+		assert_int_equal(fabric_send(end, umad, sizeof(umad)), 0);
+		fabric_turn(w->f, w->now_ms);
+		assert_int_equal(seen.count, qpn + 1);
+		assert_int_equal(seen.qpn, qpn);
+		assert_int_equal(seen.h.lrh.vl, qpn ? 0 : 15);
+		assert_int_equal(seen.h.lrh.sl, 3);
+		assert_int_equal(seen.h.lrh.dlid, LID_B);
+		assert_int_equal(seen.h.lrh.slid, LID_A);
+		assert_int_equal(seen.h.lrh.lnh,
+				 qpn ? LRH_NEXT_GLOBAL : LRH_NEXT_LOCAL);
+	}
+	fabric_watch(w->f, NULL, NULL);
+	assert_int_equal(fabric_send(end, umad, sizeof(umad)), 0);
+	fabric_turn(w->f, w->now_ms);
+	assert_int_equal(seen.count, 2);
+}
+
+/* The packet of a data end shows the lane of its first link. */
+static void a_data_packet_is_seen_with_its_lane(void **state)
+{
+	struct iblink h = {.lrh = {.lnh = LRH_NEXT_LOCAL,
+				   .sl = 1,
+				   .dlid = LID_B,
+				   .slid = LID_A}};
+	uint8_t p[LRH_FRAME_MAX], inner[BTH_BYTES + 8 + IBLINK_TAIL_BYTES];
+	struct bth bth = {.opcode = SEND_ONLY, .pkey = 0xffff};
+	struct world *w = *state;
+	struct seen seen = {0};
+	size_t head, n;
+
+	fabric_watch(w->f, note_seen, &seen);
+	port_of(w, "A", 1)->slvl[0][0] = 0x06; /* SL 1 on VL 6 */
+	bth.dest_qpn = qpn_of(w->b);
+	bth_write(inner, &bth);
+	memset(inner + BTH_BYTES, 1, 8);
+	head = iblink_write(p, &h, BTH_BYTES + 8);
+	n = iblink_seal(p, head, inner, BTH_BYTES + 8);
+	memcpy(p + head, inner, n);
+	assert_int_equal(data_send(w->a, p, head + n), 0);
+	fabric_turn(w->f, w->now_ms);
+	assert_int_equal(seen.count, 1);
+	assert_int_equal(seen.h.lrh.vl, 6);
+	assert_int_equal(seen.qpn, qpn_of(w->b));
+}
+
 /* What closed senders leave behind is bounded. */
 static void senders_that_come_and_go_do_not_fill_the_memory(void **state)
 {
@@ -667,6 +757,8 @@ int main(void)
 		TEST(a_sender_waits_for_a_receiver_that_is_slow),
 		TEST(a_receiver_that_has_stopped_does_not_stop_its_senders),
 		TEST(ends_close_while_packets_are_on_their_way),
+		TEST(each_packet_is_seen_once_as_it_leaves_its_first_port),
+		TEST(a_data_packet_is_seen_with_its_lane),
 		TEST(senders_that_come_and_go_do_not_fill_the_memory),
 		TEST(a_host_gives_each_program_a_number_of_its_own),
 	};

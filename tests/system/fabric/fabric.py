@@ -82,13 +82,13 @@ class Fabric:
         self.socket = socket
         return self
 
-    def __init__(self, text):
+    def __init__(self, text, *options):
         self.file = t.path("net")
         with open(self.file, "w") as f:
             f.write(text)
         self.socket = t.path("fabric-socket")
         expect_ok(t.run(fabric_argv("--socket", self.socket, "--background",
-                                    self.file)))
+                                    *options, self.file)))
 
     def host(self, name, *argv, timeout=PATIENCE_S, **env):
         t.need(argv[0])
@@ -105,8 +105,8 @@ class Fabric:
 
 
 @contextlib.contextmanager
-def fabric(text=NET):
-    f = Fabric(text)
+def fabric(text=NET, *options):
+    f = Fabric(text, *options)
     try:
         yield f
     finally:
@@ -454,6 +454,51 @@ def changes_are_told():
             p.communicate()
 
 
+def dissect(capture, shown, *fields):
+    """Returns what tshark prints of the packets that `shown` selects."""
+    argv = ["tshark", "-r", capture, "-Y", shown]
+    if fields:
+        argv += ["-T", "fields", *sum((["-e", f] for f in fields), [])]
+    r = t.run(argv, timeout=PATIENCE_S)
+    expect_ok(r)
+    return [line for line in r.output.splitlines()
+            if not line.startswith("Running as user")]
+
+
+def captures_are_clean():
+    """tshark reads what OpenSM, a query by LID and packets of a queue pair are on
+    a link, and finds nothing wrong."""
+    t.need("tshark")
+    capture = t.path("fabric.pcap")
+    with fabric(NET, "--capture", capture) as f:
+        r = t.run(fabric_argv("--socket", t.path("other"), "--capture", capture,
+                              f.file))
+        expect(r.status == 1 and "does not exist yet" in r.output, r.output)
+        with managed_on(f):
+            with receiver(f, "Hca3", 1, 20) as (p, lid, qpn):
+                expect_ok(t.run(packets_argv(f, "Hca1", "send", 1, lid, qpn,
+                                             20), timeout=PATIENCE_S))
+                said_by(p)
+            f.out("Hca1", "perfquery", lid, "1")
+    bad = dissect(capture, "_ws.malformed || _ws.expert.severity >= 0x600000")
+    expect(not bad, "\n".join(bad))
+    every = dissect(capture, "infiniband.lrh")
+    smps = dissect(capture, "infiniband.lrh.vl == 15 && "
+                   "infiniband.mad.mgmtclass == 0x81 && "
+                   "infiniband.bth.destqp == 0")
+    expect(len(smps) > 50, "%d SMPs of %d packets" % (len(smps), len(every)))
+    expect(dissect(capture, "infiniband.mad.mgmtclass == 0x04 && "
+                   "infiniband.deth.q_key == 0x80010000"), "no PMA")
+    sent = dissect(capture, "infiniband.bth.opcode == 0x24",
+                   "infiniband.lrh.dlid", "infiniband.bth.destqp",
+                   "infiniband.bth.psn", "infiniband.payload")
+    expect(len(sent) == 20, "%d packets of the queue pair" % len(sent))
+    words = sent[19].split("\t")
+    expect(int(words[0]) == int(lid) and int(words[1], 16) == int(qpn) and
+           words[2] == "19", words[:3])
+    t.note("%d packets" % len(every))
+
+
 def a_killed_fabric_is_noticed():
     file, socket = t.path("net"), t.path("killed-socket")
     with open(file, "w") as f:
@@ -545,6 +590,7 @@ t.case("ibportstate takes a link down and up, and OpenSM reacts",
 t.case("ibping reaches a server", pings, AREA, "ibping")
 t.case("packets of programs go by LID, all and in order", packets_follow_lids)
 t.case("packets of a partition stay in it", partitions_are_enforced)
+t.case("tshark finds nothing wrong with captured packets", captures_are_clean)
 t.case("a program hears of changes of its port", changes_are_told)
 t.case("a program notices that its fabric was killed",
        a_killed_fabric_is_noticed)

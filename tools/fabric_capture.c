@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric_capture.h"
+
+#include "fabric/fabric.h"
+#include "hdr/bytes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The format of libpcap, in this machine's byte order, times in ns.  Each
+ * packet follows a header of the Extensible Record Format (ERF), since tshark
+ * does not read libpcap's own link type of InfiniBand (247). */
+enum {
+	SNAP_BYTES = 8256,
+	LINK_TYPE_ERF = 197,
+	ERF_BYTES = 16,
+	ERF_INFINIBAND = 21,
+	ERF_VARYING_LENGTH = 4,
+	AT_ERF_FRACTION = 0, /* of a second, in 2^-32 s; little-endian */
+	AT_ERF_SECONDS = 4,
+	AT_ERF_TYPE = 8,
+	AT_ERF_FLAGS = 9,
+	AT_ERF_RECORD = 10, /* bytes with this header; big-endian */
+	AT_ERF_WIRE = 14,   /* bytes of the packet */
+};
+
+struct file_header {
+	uint32_t magic;
+	uint16_t major, minor;
+	int32_t zone;
+	uint32_t accuracy;
+	uint32_t snap_bytes;
+	uint32_t link_type;
+};
+
+struct packet_header {
+	uint32_t s, ns;
+	uint32_t captured, bytes;
+};
+
+static void put_little(uint8_t *to, uint32_t v)
+{
+	for (int i = 0; i < 4; i++)
+		to[i] = (uint8_t)(v >> 8 * i);
+}
+
+static void write_erf(uint8_t erf[ERF_BYTES], const struct timespec *now,
+		      size_t bytes)
+{
+	uint64_t fraction = ((uint64_t)now->tv_nsec << 32) / 1000000000;
+
+	memset(erf, 0, ERF_BYTES);
+	put_little(erf + AT_ERF_FRACTION, (uint32_t)fraction);
+	put_little(erf + AT_ERF_SECONDS, (uint32_t)now->tv_sec);
+	erf[AT_ERF_TYPE] = ERF_INFINIBAND;
+	erf[AT_ERF_FLAGS] = ERF_VARYING_LENGTH;
+	bytes_put16(erf + AT_ERF_RECORD, (uint16_t)(ERF_BYTES + bytes));
+	bytes_put16(erf + AT_ERF_WIRE, (uint16_t)bytes);
+}
+
+/* A capture whose file takes no more ends; the fabric goes on. */
+static void end_capture(struct fabric_capture *c, int err)
+{
+	fprintf(stderr,
+		"adverb: the capture %s ends, since its file takes no more: "
+		"%s.\n",
+		c->name, strerror(err));
+	fclose(c->file);
+	c->file = NULL;
+}
+
+static void write_packet(void *arg, const uint8_t *p, size_t bytes)
+{
+	struct fabric_capture *c = arg;
+	struct timespec now;
+	struct packet_header h = {.captured = (uint32_t)(ERF_BYTES + bytes),
+				  .bytes = (uint32_t)(ERF_BYTES + bytes)};
+	uint8_t erf[ERF_BYTES];
+
+	if (!c->file)
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	h.s = (uint32_t)now.tv_sec;
+	h.ns = (uint32_t)now.tv_nsec;
+	write_erf(erf, &now, bytes);
+	if (fwrite(&h, sizeof(h), 1, c->file) != 1 ||
+	    fwrite(erf, sizeof(erf), 1, c->file) != 1 ||
+	    fwrite(p, bytes, 1, c->file) != 1)
+		end_capture(c, errno);
+}
+
+int fabric_capture_open(struct fabric_capture *c, struct fabric *f,
+			const char *name)
+{
+	static const struct file_header h = {.magic = 0xa1b23c4d,
+					     .major = 2,
+					     .minor = 4,
+					     .snap_bytes = SNAP_BYTES,
+					     .link_type = LINK_TYPE_ERF};
+	int fd =
+		open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+		     0600);
+
+	c->name = name;
+	c->file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!c->file || fwrite(&h, sizeof(h), 1, c->file) != 1) {
+		fprintf(stderr,
+			"adverb: no capture can be written to %s: %s; name a "
+			"file that does not exist yet.\n",
+			name, strerror(errno));
+		if (c->file)
+			fclose(c->file);
+		else if (fd >= 0)
+			close(fd);
+		c->file = NULL;
+		return -1;
+	}
+	fabric_watch(f, write_packet, c);
+	return 0;
+}
+
+void fabric_capture_flush(struct fabric_capture *c)
+{
+	if (c->file && fflush(c->file))
+		end_capture(c, errno);
+}
+
+void fabric_capture_close(struct fabric_capture *c)
+{
+	if (c->file && fclose(c->file))
+		fprintf(stderr,
+			"adverb: the end of the capture %s is lost: "
+			"%s.\n",
+			c->name, strerror(errno));
+	c->file = NULL;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The packets of a fabric in a pcap file of link type ERF (197), whose records
+ * are of type InfiniBand (21): each packet as it leaves its first port, from
+ * LRH to VCRC.
+ */
+#ifndef TOOLS_FABRIC_CAPTURE_H
+#define TOOLS_FABRIC_CAPTURE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct fabric;
+
+struct fabric_capture {
+	FILE *file; /* NULL: there is no capture, or no more */
+	const char *name;
+};
+
+/* Makes a new file of mode 0600, and lets the fabric write into it until
+ * fabric_capture_close.  name is borrowed.  Returns 0, or -1 after a
+ * sentence. */
+int fabric_capture_open(struct fabric_capture *c, struct fabric *f,
+			const char *name);
+/* Writes what has come since to the file.  Called at the end of each turn. */
+void fabric_capture_flush(struct fabric_capture *c);
+void fabric_capture_close(struct fabric_capture *c);
+
+#endif
