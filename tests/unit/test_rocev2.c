@@ -211,11 +211,16 @@ static void senders_do_not_share_a_sequence(void **state)
 	struct rocev2_senders s = {0};
 	(void)state;
 
+	rocev2_damaged(&s, there.ip);
+	rocev2_damaged(&s, other);
 	for (uint16_t i = 0; i < 50; i++) {
 		assert_true(rocev2_id_is_due(&s, there.ip, i, 0));
 		assert_true(
 			rocev2_id_is_due(&s, other, (uint16_t)(40000 + i), 0));
 	}
+	/* both sequences, and the damage of both senders, are remembered */
+	assert_false(rocev2_id_is_due(&s, there.ip, 40050, 0));
+	assert_false(rocev2_id_is_due(&s, other, 50, 0));
 }
 
 int main(void)
