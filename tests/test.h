@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Skips the test that calls this macro, and prints the reason. */
 #define SKIP_FOR(why)                                                          \
@@ -23,6 +25,19 @@
 		skip();                                                        \
 	} while (0)
 #define ONE_USER "only root can be two users"
+
+/* Returns whether a process can become this user: this user is root, and no
+ * user namespace of one user.  A test calls this before it opens anything,
+ * because skip() closes nothing. */
+static inline bool test_can_be(uid_t user)
+{
+	pid_t pid = geteuid() ? -1 : fork();
+	int status;
+
+	if (!pid)
+		_exit(!!setresuid(user, user, user));
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
 
 /* An emulator (ci/test-arm64) answers what is asked of the kernel here in ways
  * of its own. */

@@ -25,24 +25,11 @@ struct other {
 	int said; /* read end of the pipe from the child */
 };
 
-/* Returns whether a process can become this user.  A user namespace may map one
- * user only. */
-static bool can_be(uid_t user)
-{
-	pid_t pid = fork();
-	int status;
-
-	if (!pid)
-		_exit(!!setresuid(user, user, user));
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return !status;
-}
-
 /* Returns whether a process can become each user of the tests.  Tests call this
  * before they open anything, because skip() closes nothing. */
 static bool has_other_users(void)
 {
-	return !geteuid() && can_be(SOMEBODY) && can_be(ANOTHER);
+	return test_can_be(SOMEBODY) && test_can_be(ANOTHER);
 }
 
 /* Forks a child process of that user.  Returns true in the child, and false in
