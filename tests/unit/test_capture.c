@@ -297,18 +297,22 @@ static void a_descriptor_that_cannot_wait_is_refused_by_a_reason(void **state)
 	assert_false(capture_is_open());
 }
 
-/* Checks that `name` is not opened as a capture, and that a regular file keeps
- * its size. */
+/* Checks that `name` is not opened as a capture, and that a frame does not
+ * change the size of a regular file. */
 static void expect_refused(const char *name, off_t bytes)
 {
 	struct stat s;
 
+	setenv("ADVERB_EXPLAIN", "0", 1);
 	capture_close();
 	setenv("ADVERB_PCAP", name, 1);
 	capture_open();
 	assert_false(capture_is_open());
+	capture_frame(&four_a, &four_b, (const uint8_t *)"x", 1, 0, 0, 64);
+	/* root cannot follow another user's link in /tmp */
 	if (!stat(name, &s) && S_ISREG(s.st_mode))
 		assert_int_equal(s.st_size, bytes);
+	unsetenv("ADVERB_EXPLAIN");
 }
 
 static void a_file_that_is_no_capture_of_ours_gets_no_frames(void **state)
@@ -316,7 +320,6 @@ static void a_file_that_is_no_capture_of_ours_gets_no_frames(void **state)
 	char other[sizeof(path) + 8];
 	int fd;
 
-	setenv("ADVERB_EXPLAIN", "0", 1);
 	snprintf(other, sizeof(other), "%s.other", path);
 	fd = open(other, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_int_equal(write(fd, "a text", 6), 6);
@@ -329,14 +332,23 @@ static void a_file_that_is_no_capture_of_ours_gets_no_frames(void **state)
 	assert_int_equal(unlink(other), 0);
 	expect_refused("/tmp", 0);
 	expect_refused("/dev/urandom", 0);
-	if (!geteuid() && !symlink(path, other)) {
-		assert_int_equal(lchown(other, 1, 1), 0);
-		expect_refused(other, PREAMBLE);
-		assert_int_equal(unlink(other), 0);
-		assert_int_equal(chown(path, 1, 1), 0);
-		expect_refused(path, PREAMBLE);
-	}
-	unsetenv("ADVERB_EXPLAIN");
+}
+
+static void a_file_of_another_user_gets_no_frames(void **state)
+{
+	char other[sizeof(path) + 8];
+
+	if (!test_can_be(1))
+		SKIP_FOR(ONE_USER);
+	snprintf(other, sizeof(other), "%s.other", path);
+	assert_int_equal(symlink(path, other), 0);
+	assert_int_equal(lchown(other, 1, 1), 0);
+	expect_refused(other, PREAMBLE);
+	read_capture();
+	assert_int_equal(seen_bytes, PREAMBLE);
+	assert_int_equal(unlink(other), 0);
+	assert_int_equal(chown(path, 1, 1), 0);
+	expect_refused(path, PREAMBLE);
 }
 
 static void a_capture_is_for_its_user_alone(void **state)
@@ -357,7 +369,12 @@ static void a_capture_is_for_its_user_alone(void **state)
  * closed. */
 static void a_pipe_of_ours_has_the_frames(void **state)
 {
+	static const uint8_t payload[] = "0123456";
 	char pipe[sizeof(path) + 8];
+	const uint8_t *frame;
+	uint32_t bytes;
+	size_t next;
+	ssize_t n;
 	int fd;
 
 	snprintf(pipe, sizeof(pipe), "%s.pipe", path);
@@ -368,6 +385,14 @@ static void a_pipe_of_ours_has_the_frames(void **state)
 	capture_open();
 	assert_true(capture_is_open());
 	assert_int_equal(read(fd, seen, sizeof(seen)), PREAMBLE);
+	capture_frame(&four_a, &four_b, payload, sizeof(payload), 0, 0, 64);
+	n = read(fd, seen, sizeof(seen));
+	assert_true(n > 0);
+	seen_bytes = (size_t)n;
+	frame = frame_at(0, &bytes, &next);
+	assert_int_equal(next, seen_bytes);
+	assert_memory_equal(frame + bytes - sizeof(payload), payload,
+			    sizeof(payload));
 	capture_close();
 	assert_int_equal(read(fd, seen, sizeof(seen)), 0);
 	close(fd);
@@ -440,6 +465,7 @@ int main(void)
 		CASE(a_full_disk_ends_the_capture),
 		CASE(a_descriptor_that_cannot_wait_is_refused_by_a_reason),
 		CASE(a_file_that_is_no_capture_of_ours_gets_no_frames),
+		CASE(a_file_of_another_user_gets_no_frames),
 		CASE(a_capture_is_for_its_user_alone),
 		CASE(a_pipe_of_ours_has_the_frames),
 		CASE(a_pipe_that_becomes_a_link_has_no_frames),
