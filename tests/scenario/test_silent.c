@@ -45,12 +45,15 @@ static void stay_unanswered(struct two_hcas *d, uint64_t ns)
 static void a_peer_that_has_ended_is_reported_at_once(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
+	uint64_t tries_ns = two_hcas_tries_ns(d, 0);
+	uint64_t began_ns = d->now_ns;
+	struct cqe c;
 
-	d->fate = drop_all;
+	/* the requester asks about the peer when its tries are used up */
 	d->liveness = ENGINE_PEER_GONE;
-	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
-	two_hcas_post(d, 0);
-	two_hcas_run(d, d->now_ns + LONG);
+	stay_unanswered(d, tries_ns / 2);
+	assert_false(two_hcas_poll(d, 0, &c));
+	two_hcas_run(d, began_ns + tries_ns * 3 / 2);
 	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_GONE);
 	two_hcas_free(d);
