@@ -37,7 +37,8 @@ static void assert_sent(struct two_hcas *d, uint32_t status)
 	assert_int_equal(c.status, status);
 }
 
-static void assert_got(struct two_hcas *d, uint32_t bytes, uint8_t with)
+/* Returns the completion. */
+static struct cqe assert_got(struct two_hcas *d, uint32_t bytes, uint8_t with)
 {
 	const uint8_t *p = d->side[1].memory.bytes + AT;
 	struct cqe c;
@@ -51,6 +52,7 @@ static void assert_got(struct two_hcas *d, uint32_t bytes, uint8_t with)
 					*/
 	for (uint32_t i = 0; i < bytes; i++)
 		assert_int_equal(p[GRH + i], with);
+	return c;
 }
 
 static const struct engine_counters *counters(struct two_hcas *d)
@@ -81,13 +83,21 @@ static void an_immediate_and_nothing_else_fits_a_receive_of_40_bytes(void **s)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
 	struct wqe *w;
+	struct cqe c;
 
 	two_hcas_recv(d, 1, AT, GRH);
+	request(d, 1, 7);
+	post_and_run(d);
+	assert_sent(d, HCA_SUCCESS);
+	assert_false(two_hcas_poll(d, 1, &c));
+	assert_int_equal(counters(d)->rx_dropped, 1);
 	w = request(d, 0, 0);
 	w->opcode = HCA_WR_SEND_IMM;
 	w->imm_be = 0x11223344;
 	post_and_run(d);
-	assert_got(d, 0, 0);
+	c = assert_got(d, 0, 0);
+	assert_true(c.wc_flags & HCA_WC_WITH_IMM);
+	assert_int_equal(c.imm_be, 0x11223344);
 	two_hcas_free(d);
 }
 
