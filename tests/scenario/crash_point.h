@@ -24,6 +24,7 @@
 #define CRASH_POINT_RECEIVES	4
 #define CRASH_POINT_THIRD_QPN	0x2001u
 #define CRASH_POINT_PERIOD	1000000
+#define CRASH_POINT_STEPS_MIN	6 /* each operation has so many steps */
 #define CRASH_POINT_STEPS_MAX	400
 #define CRASH_POINT_OPERATIONS	33
 

@@ -64,9 +64,11 @@ static void a_stopped_initiator_stops_no_other_process(void **state)
 	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++) {
 		uint32_t k = 0;
 
-		while (!is_shared(&crash_point_operations[i]) &&
-		       initiator_stops(&crash_point_operations[i], k))
+		if (is_shared(&crash_point_operations[i]))
+			continue;
+		while (initiator_stops(&crash_point_operations[i], k))
 			assert_true(++k < CRASH_POINT_STEPS_MAX);
+		assert_true(k >= CRASH_POINT_STEPS_MIN);
 	}
 }
 
@@ -108,9 +110,11 @@ static void an_initiator_without_key_touches_nothing(void **state)
 	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++) {
 		uint32_t k = 0;
 
-		while (crash_point_operations[i].op != HCA_WR_SEND_INV &&
-		       region_goes(&crash_point_operations[i], k))
+		if (crash_point_operations[i].op == HCA_WR_SEND_INV)
+			continue;
+		while (region_goes(&crash_point_operations[i], k))
 			assert_true(++k < CRASH_POINT_STEPS_MAX);
+		assert_true(k >= CRASH_POINT_STEPS_MIN);
 	}
 }
 
