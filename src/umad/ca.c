@@ -134,14 +134,17 @@ static void read_gid(const char *folder, umad_port_t *port)
 }
 
 /* Finds an adapter's name and the folder of its files; ca_name NULL: the first
- * adapter.  False: there is no such adapter. */
-static bool find_ca(const char *ca_name, char folder[IBV_SYSFS_PATH_MAX],
-		    char name[UMAD_CA_NAME_LEN])
+ * adapter.  Returns 0; -ENODEV: there is no such adapter; or another -errno;
+ * errno has the same error. */
+static int find_ca(const char *ca_name, char folder[IBV_SYSFS_PATH_MAX],
+		   char name[UMAD_CA_NAME_LEN])
 {
 	struct ibv_device **list = list_devices();
 	bool found = false;
 
-	for (int i = 0; list && list[i] && !found; i++) {
+	if (!list)
+		return -errno;
+	for (int i = 0; list[i] && !found; i++) {
 		const char *own = ibv_get_device_name(list[i]);
 
 		found = !ca_name || strcmp(own, ca_name) == 0;
@@ -151,9 +154,8 @@ static bool find_ca(const char *ca_name, char folder[IBV_SYSFS_PATH_MAX],
 		snprintf(name, UMAD_CA_NAME_LEN, "%.*s", UMAD_CA_NAME_LEN - 1,
 			 own);
 	}
-	if (list)
-		ibv_free_device_list(list);
-	return found;
+	ibv_free_device_list(list);
+	return found ? 0 : unknown_ca();
 }
 
 static int read_port(const char *ca_folder, const char *name, umad_port_t *port)
@@ -263,8 +265,9 @@ int umad_get_ca(const char *ca_name, umad_ca_t *ca)
 
 	if (u_fabric_has(ca_name))
 		return u_fabric_get_ca(ca);
-	if (!find_ca(ca_name, folder, name))
-		return unknown_ca();
+	err = find_ca(ca_name, folder, name);
+	if (err)
+		return err;
 	memset(ca, 0, sizeof(*ca));
 	memcpy(ca->ca_name, name, sizeof(name));
 	ca->node_type = read_number(folder, "node_type");
@@ -290,24 +293,26 @@ int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 {
 	char folder[IBV_SYSFS_PATH_MAX], name[UMAD_CA_NAME_LEN];
 	uint32_t number;
+	int err;
 
 	if (u_fabric_has(ca_name))
 		return u_fabric_port(portnum, &number)
 			       ? unknown_ca()
 			       : u_fabric_get_port(number, port);
-	if ((portnum && portnum != PORT) || !find_ca(ca_name, folder, name))
+	if (portnum && portnum != PORT)
 		return unknown_ca();
-	return read_port(folder, name, port);
+	err = find_ca(ca_name, folder, name);
+	return err ? err : read_port(folder, name, port);
 }
 
 /* Entry n of portguids is the GUID of port n; 0: there is no such port. */
 int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max)
 {
 	umad_ca_t ca;
-	int count = 0;
+	int count = 0, err = umad_get_ca(ca_name, &ca);
 
-	if (umad_get_ca(ca_name, &ca))
-		return -ENODEV;
+	if (err)
+		return err;
 	if (portguids && max <= ca.numports) {
 		count = -ENOMEM;
 	} else if (portguids) {

@@ -187,6 +187,37 @@ static void a_device_that_does_not_exist_is_enodev(void **state)
 	assert_int_equal(umad_get_ca_portguids("adv9", &guid, 1), -ENODEV);
 }
 
+static long callocs_left; /* until a calloc fails; 0: none fails */
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+/* The linker directs the tested code's calls of calloc to this function. */
+void *__wrap_calloc(size_t count, size_t size)
+{
+	if (!callocs_left || --callocs_left)
+		return __real_calloc(count, size);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static void a_lack_of_memory_is_enomem(void **state)
+{
+	long tries = 0, seen = 0;
+	__be64 guids[2];
+	int got;
+
+	do {
+		callocs_left = ++tries;
+		got = umad_get_ca_portguids("adv0", guids, 2);
+		assert_true(got == 2 || (got == -ENOMEM && errno == ENOMEM));
+		seen += got == -ENOMEM;
+	} while (!callocs_left);
+	callocs_left = 0;
+	assert_int_equal(got, 2);
+	assert_true(seen >= 2); /* the port and its P_Keys */
+}
+
 static int set_devices(void **state)
 {
 	setenv("ADVERB_DEVICES", "iwarp:lo,lo", 1);
@@ -207,6 +238,7 @@ int main(void)
 		cmocka_unit_test(
 			the_first_adapter_is_the_roce_device_of_libibverbs),
 		cmocka_unit_test(a_device_that_does_not_exist_is_enodev),
+		cmocka_unit_test(a_lack_of_memory_is_enomem),
 	};
 
 	return cmocka_run_group_tests(tests, set_devices, NULL);
