@@ -132,10 +132,11 @@ static const char *why_not(int fd)
 	if (fstat(fd, &s))
 		return strerror(errno);
 	if (S_ISCHR(s.st_mode))
-		return is_fit_device(fd, &s) ? NULL
-					     : "it is a device other than "
-					       "/dev/null and a terminal of "
-					       "this user";
+		return is_fit_device(fd, &s)
+			       ? NULL
+			       : "it is a device other than /dev/null, "
+				 "/dev/zero, /dev/full and a terminal of this "
+				 "user";
 	if (!S_ISREG(s.st_mode) && !S_ISFIFO(s.st_mode))
 		return "it is neither a file nor a pipe";
 	if (s.st_uid != geteuid())
