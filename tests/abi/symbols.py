@@ -7,6 +7,7 @@ and --write RELEASE makes a list from these libraries."""
 
 import argparse
 import pathlib
+import sys
 
 from report import LIBRARIES, Report, exported, place
 
@@ -42,8 +43,11 @@ def read_list(path):
 
 
 def read_libraries(folder):
-    """Returns {library: its symbols} of a folder; a release may lack some
-    libraries."""
+    """Returns {library: its symbols} of a folder.  A release may lack some
+    libraries, but none lacks libibverbs."""
+    if not (folder / LIBRARIES[0]).exists():
+        sys.exit(f"symbols.py: {folder} has no {LIBRARIES[0]}; give --stock the "
+                 "folder of rdma-core's libraries")
     return {name: exported(folder / name) if (folder / name).exists() else set()
             for name in LIBRARIES}
 
@@ -57,6 +61,9 @@ def write_list(release, stock):
 
 
 def compare(report, name, ours, stock):
+    if not stock:
+        report.skip(name, "the release has no such library")
+        return
     missing = sorted(stock - unwanted(stock) - ours)
     why = ""
     if missing:
