@@ -44,19 +44,22 @@ def look(paths):
     return ""
 
 
+def strace(*words):
+    return subprocess.run(
+        ["strace", "-f", "-qq", "-e", f"trace={CALLS}", *words, "/bin/true"],
+        text=True, capture_output=True)
+
+
 def trace(paths):
     """Returns the calls that loading makes, as text, or None if strace is
     absent or not allowed."""
-    if not shutil.which("strace"):
+    if not shutil.which("strace") or strace().returncode:
         return None
-    run = subprocess.run(
-        ["strace", "-f", "-qq", "-e", f"trace={CALLS}", "-E",
-         "LD_PRELOAD=" + ":".join(paths), "/bin/true"],
-        text=True, capture_output=True)
+    run = strace("-E", "LD_PRELOAD=" + ":".join(paths))
     lines = [line for line in run.stderr.splitlines()
              if not line.startswith("execve(")]
     if run.returncode:
-        return None
+        lines.append(f"the program ends with {run.returncode}")
     return "; ".join(lines)
 
 
@@ -71,7 +74,7 @@ def main():
         del os.environ[key]
     # The libraries of Debian that ci/setup unpacked instead of installing.
     os.environ["LD_LIBRARY_PATH"] = ":".join(
-        [str(lib)] + os.environ.get("DEB_LIBRARIES", "").split())
+        [str(lib)] + os.environ.get("DEB_LIBRARIES", "").split(":"))
     report = Report()
     report.judge("loading opens nothing and starts nothing", look(paths))
     why = trace(paths)
