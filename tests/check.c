@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -93,8 +94,27 @@ void check_done(void)
 	failed += !!wrong[0];
 }
 
+bool check_lists(void)
+{
+	return getenv("CHECK_LIST");
+}
+
+bool check_is_chosen(const char *name)
+{
+	const char *only = getenv("CHECK_ONLY");
+
+	if (only && fnmatch(only, name, 0))
+		return false;
+	if (!check_lists())
+		return true;
+	printf("case %s\n", name);
+	return false;
+}
+
 void check_run(const char *name, void (*body)(void))
 {
+	if (!check_is_chosen(name))
+		return;
 	check_begin(name);
 	body();
 	check_done();

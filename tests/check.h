@@ -3,6 +3,10 @@
  * check: the cases of a test program that uses no test library.  Prints a line
  * for each case, `ok NAME` or `FAIL NAME: why`, and the counts at the end.  One
  * case runs at a time; any number of threads may run in the case.
+ *
+ * Two environment variables choose cases.  CHECK_ONLY: a pattern of fnmatch(3);
+ * only cases whose names match run.  CHECK_LIST: no case runs, and a line `case
+ * NAME` is printed for each case that would run.
  */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
@@ -25,7 +29,13 @@
 			check_die(__LINE__, #good);                            \
 	} while (0)
 
-/* Runs one case.  name is borrowed until the return. */
+/* Does this run list the cases only?  Then a program need not open what its
+ * cases use. */
+bool check_lists(void);
+/* Returns whether a case of this name is to run, and prints the name if the
+ * cases are listed only. */
+bool check_is_chosen(const char *name);
+/* Runs one case, if it is chosen.  name is borrowed until the return. */
 void check_run(const char *name, void (*body)(void));
 /* Used by EXPECT; prints errno too. */
 void check_wrong(int line, const char *good);
@@ -33,8 +43,8 @@ void check_wrong(int line, const char *good);
 _Noreturn void check_die(int line, const char *good);
 /* Ends the program as NEED does; the line that is printed names `what`. */
 void check_need(bool good, const char *what);
-/* check_run in two calls, for a case with arguments.  name is borrowed until
- * check_done. */
+/* check_run in two calls, for a case with arguments that is chosen.  name is
+ * borrowed until check_done. */
 void check_begin(const char *name);
 void check_done(void);
 /* The case that runs has failed if `good` is false.  The line of the case says

@@ -211,9 +211,11 @@ static inline void end(void)
 }
 
 /* Makes both event channels.  Returns false if a channel cannot be made: there
- * is no device, or no broker. */
+ * is no device, or no broker.  Makes none if the cases are listed only. */
 static inline bool sides_open(void)
 {
+	if (check_lists())
+		return true;
 	for (int side = 0; side < SIDES; side++) {
 		channel[side] = rdma_create_event_channel();
 		if (!channel[side])

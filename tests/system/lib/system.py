@@ -272,16 +272,27 @@ class Suite:
 
     def checks(self, program, area, *words, **env):
         """Runs one of our programs that prints a line per case, and makes each
-        of its cases a case of this suite.  Returns the Result."""
-        r = self.adverb_run([self.program(program), *words], **env)
-        for word, name, why in re.findall(r"^(ok|FAIL) ([^:\n]+)(?:: (.*))?$",
-                                          r.output, re.M):
+        of its cases a case of this suite.  --list and --only hold for these
+        cases (check.h).  Returns the Result."""
+        if self.options.list:
+            env["CHECK_LIST"] = "1"
+        r = self.adverb_run([self.program(program), *words],
+                            CHECK_ONLY=self.options.only, **env)
+        for word, name, why in re.findall(
+                r"^(ok|FAIL|case) ([^:\n]+)(?:: (.*))?$", r.output, re.M):
             self.case(name, lambda bad=word == "FAIL", why=why:
                       expect(not bad, why), area, program)
         self.case(program + " runs to its end", lambda: expect(
             re.search(r"^\d+ passed, \d+ failed", r.output, re.M),
             "exit status %d" % r.status, r))
         return r
+
+    def every_check(self, program, r, *words, **env):
+        """Returns @r, the Result of checks(), or that of another run of the
+        program if --only has left some of its cases out."""
+        if self.options.only == "*":
+            return r
+        return self.adverb_run([self.program(program), *words], **env)
 
     def need(self, program):
         if not shutil.which(program):

@@ -188,6 +188,8 @@ static void try_bad(const struct bad *bad)
 {
 	struct endpoint a, b;
 
+	if (!check_is_chosen(bad->name))
+		return;
 	check_begin(bad->name);
 	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
 	endpoint_open(&b, bad->access, ENDPOINT_ALL_REMOTE & ~bad->qp_lacks);
@@ -212,6 +214,8 @@ static void try_send(const char *name, uint32_t room, int access,
 	static const struct bad send = {.opcode = IBV_WR_SEND, .size = 4000};
 	struct endpoint a, b;
 
+	if (!check_is_chosen(name))
+		return;
 	check_begin(name);
 	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
 	endpoint_open(&b, access, ENDPOINT_ALL_REMOTE);
@@ -258,6 +262,8 @@ static void try_unmapped(const char *name, const struct bad *request,
 	struct endpoint a, b;
 	struct endpoint *gone = remote ? &b : &a;
 
+	if (!check_is_chosen(name))
+		return;
 	check_begin(name);
 	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
 	endpoint_open(&b, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
@@ -276,11 +282,14 @@ static void try_unmapped(const char *name, const struct bad *request,
 
 static void try_stale_rkey(void)
 {
+	static const char name[] =
+		"WRITE with the rkey of a region that was deregistered";
 	struct endpoint a, b;
 	struct ibv_mr old;
 
-	check_begin("WRITE with the rkey of a region that "
-		    "was deregistered");
+	if (!check_is_chosen(name))
+		return;
+	check_begin(name);
 	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
 	endpoint_open(&b, W, ENDPOINT_ALL_REMOTE);
 	endpoint_connect(&a, &b);
@@ -301,10 +310,13 @@ static void try_stale_rkey(void)
 
 static void try_foreign_rkey(void)
 {
+	static const char name[] =
+		"WRITE with the rkey of another protection domain";
 	struct endpoint a, b, c;
 
-	check_begin("WRITE with the rkey of another "
-		    "protection domain");
+	if (!check_is_chosen(name))
+		return;
+	check_begin(name);
 	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);
 	endpoint_open(&b, W, ENDPOINT_ALL_REMOTE);
 	endpoint_open(&c, W, ENDPOINT_ALL_REMOTE);
@@ -467,6 +479,8 @@ static void try_death(enum step step, const struct bad *request, int served)
 
 	snprintf(name, sizeof(name), "%s to a peer killed in %s after %d done",
 		 request->name, step_names[step], served);
+	if (!check_is_chosen(name))
+		return;
 	check_begin(name);
 	d.pid = start_peer(step, &d.fd);
 	endpoint_open(&a, IBV_ACCESS_LOCAL_WRITE, ENDPOINT_ALL_REMOTE);

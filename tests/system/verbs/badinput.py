@@ -9,6 +9,5 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 import system
 
 t = system.Suite(__doc__)
-if not t.options.list:
-    t.checks("badinput", "bad input")
+t.checks("badinput", "bad input")
 t.end()
