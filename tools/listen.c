@@ -197,24 +197,26 @@ bool listen_is_ready(pid_t pid, int port)
 }
 
 /* Binds a socket to an abstract name with @port in it, as a lock that ends with
- * this process.  False: another process has the lock. */
-static bool port_lock(int port)
+ * this process.  Returns 0; -EADDRINUSE: another process has the lock; or
+ * another -errno. */
+static int port_lock(int port)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int len;
+	int len, err;
 
 	if (fd < 0)
-		return true;
+		return -errno;
 	len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
 		       "adverb-pair-port-%d", port);
 	if (bind(fd, (struct sockaddr *)&name,
 		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 			     (size_t)len)) < 0) {
+		err = -errno;
 		close(fd);
-		return false;
+		return err;
 	}
-	return true; /* fd stays open */
+	return 0; /* fd stays open */
 }
 
 static bool port_is_free(int port)
@@ -253,8 +255,11 @@ int listen_port_get(void)
 
 	for (int i = 0; i < PORT_COUNT; i++) {
 		int port = PORT_FIRST + (start + i) % PORT_COUNT;
+		int err = port_lock(port);
 
-		if (port_lock(port) && port_is_free(port))
+		if (err && err != -EADDRINUSE)
+			return err;
+		if (!err && port_is_free(port))
 			return port;
 	}
 	return -EADDRINUSE;

@@ -308,6 +308,15 @@ static const char *fill_in(const struct pair *p, const char *word)
 	return strcmp(word, "%") == 0 ? p->port : word;
 }
 
+static int refuse_long(void)
+{
+	fprintf(stderr,
+		"adverb: the server or the client has more than %d words; put "
+		"the command into a script, and name the script.\n",
+		ARGV_MAX - 1);
+	return 2;
+}
+
 /* Plans both sides by "--server ARGS --client ARGS"; @argv[0] is "--server".
  * Returns 0 or an exit status. */
 static int plan_commands(struct pair *p, char **argv)
@@ -324,7 +333,9 @@ static int plan_commands(struct pair *p, char **argv)
 			count = 0;
 		} else if (count == 0 && strcmp(*argv, "--") == 0) {
 			continue;
-		} else if (count + 1 < ARGV_MAX) {
+		} else if (count + 1 == ARGV_MAX) {
+			return refuse_long();
+		} else {
 			out[count++] = fill_in(p, *argv);
 		}
 	}
@@ -370,10 +381,8 @@ static int plan_tool(struct pair *p, char **argv)
 	if (tool_argv(tool, true, argv, p->address, p->port, p->server_argv,
 		      ARGV_MAX) < 0 ||
 	    tool_argv(tool, false, argv, p->address, p->port, p->client_argv,
-		      ARGV_MAX) < 0) {
-		fprintf(stderr, "adverb: too many arguments.\n");
-		return 2;
-	}
+		      ARGV_MAX) < 0)
+		return refuse_long();
 	p->client_argv[0] = tool_client(tool, argv[0], p->client_program,
 					sizeof(p->client_program));
 	if (p->client_argv[0])
@@ -389,7 +398,7 @@ static int plan_sides(struct pair *p, char **argv)
 
 	if (port < 0) {
 		fprintf(stderr,
-			"adverb: no TCP port is free for the server: "
+			"adverb: no TCP port can be reserved for the server: "
 			"%s.\n",
 			strerror(-port));
 		return 1;

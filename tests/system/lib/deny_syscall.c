@@ -165,6 +165,7 @@ static const struct {
 	{"rseq", SYS_rseq},
 	{"sched_setaffinity", SYS_sched_setaffinity},
 	{"sendmmsg", SYS_sendmmsg},
+	{"socket", SYS_socket},
 	{"statx", SYS_statx},
 	{"userfaultfd", SYS_userfaultfd},
 };

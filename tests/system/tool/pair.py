@@ -220,6 +220,32 @@ def needs_signals():
            "Operation not permitted.\n", "exit status %d" % r.status, r)
 
 
+def reserves_its_port():
+    """A port that cannot be reserved is not used."""
+    r = t.run([t.program("deny_syscall"), "socket=EPERM", "--", t.adverb,
+               "pair", *plain()])
+    if r.status == 77:
+        raise system.Skip("no seccomp filters here")
+    expect(r.status == 1 and r.output == "adverb: no TCP port can be reserved "
+           "for the server: Operation not permitted.\n",
+           "exit status %d" % r.status, r)
+
+
+def drops_no_word():
+    """A side may have 255 words, and a longer one is refused."""
+    count = "import sys; print('words', len(sys.argv))\n"
+    for more, status in (250, 0), (251, 2):
+        words = ["x"] * more
+        for server, client in (words, []), ([], words):
+            # the program, -c, its text and three arguments are words, too
+            r = pair(spelled([count + SERVE, "@", "%", "0", *server[1:]],
+                             [count + ASK, "@", "%", "0", "0", *client[2:]]))
+            expect(r.status == status and (
+                "words 253" in r.output if status == 0 else
+                "has more than 255 words" in r.output),
+                "exit status %d with %d words" % (r.status, more), r)
+
+
 def marked(mark):
     """Returns how many processes have @mark on their command line."""
     count = 0
@@ -408,6 +434,8 @@ t.case("pair ends the survivor when one side fails", kills_the_survivor)
 t.case("pair ends a server that never ends", stops_a_lasting_server)
 t.case("pair leaves nothing after an interrupt", ends_with_ctrl_c)
 t.case("pair says that it cannot wait for signals", needs_signals)
+t.case("pair uses no port that it cannot reserve", reserves_its_port)
+t.case("pair refuses what is longer than 255 words", drops_no_word)
 t.case("pair sets variables for each side", sets_each_side)
 t.case("run sets the variables of its options", run_sets_variables)
 t.case("a variable without a value is refused", a_variable_needs_a_value)
