@@ -238,22 +238,31 @@ static bool has_unfit_name(const struct launch *l)
 	return true;
 }
 
-/* The loader sees a script's interpreter, not the script; an interpreter may be
- * a script too. */
-static void follow_script(struct launch *l, const char *path)
+/*
+ * Finds the file that the kernel executes for @path: @path, or for a script its
+ * interpreter, which may be a script too.  The loader sees that file only, and
+ * the kernel takes privileges from that file only.  Stores its name, or "" if
+ * @path is a text without an interpreter, which execvp gives to the shell, and
+ * its facts in l->facts.
+ */
+static void find_executed(struct launch *l, const char *path,
+			  char executed[PATH_MAX])
 {
-	char name[PATH_MAX], *slash;
+	bool is_read = binary_read(path, &l->facts) == 0;
+	char *slash;
 
-	snprintf(name, sizeof(name), "%s", path);
+	snprintf(executed, PATH_MAX, "%s", path);
 	for (int i = 0; i < SCRIPTS_MAX && l->facts.interpreter[0]; i++) {
-		memcpy(name, l->facts.interpreter, sizeof(name));
-		binary_read(name, &l->facts);
+		memcpy(executed, l->facts.interpreter, PATH_MAX);
+		is_read = binary_read(executed, &l->facts) == 0;
 	}
-	if (!realpath(name, l->origin))
+	if (!realpath(executed, l->origin))
 		l->origin[0] = '\0';
 	slash = strrchr(l->origin, '/');
 	if (slash)
 		slash[slash == l->origin] = '\0';
+	if (is_read && l->facts.kind == BINARY_SCRIPT)
+		executed[0] = '\0';
 }
 
 /* Clears l->shim for a program that would end if the shim were preloaded. */
@@ -322,32 +331,51 @@ static bool is_incomplete(struct launch *l)
 	return lacks;
 }
 
+/* Refuses a program to which, or to whose interpreter, the kernel gives a
+ * privilege.  Returns 0 or an exit status. */
+static int check_privilege(const char *path, const char *executed)
+{
+	const char *why = executed[0] ? find_privilege(executed) : NULL;
+
+	if (!why)
+		return 0;
+	if (strcmp(path, executed) == 0)
+		return refuse_privilege(path, why);
+	fprintf(stderr,
+		"adverb: %s is a script for %s, which is %s, so the loader "
+		"ignores LD_LIBRARY_PATH; name an unprivileged copy of %s in "
+		"the script's first line, or use `setpriv --no-new-privs`.\n",
+		path, executed, why, executed);
+	return 126;
+}
+
 int launch_check(struct launch *l, const char *program)
 {
-	char path[PATH_MAX];
-	const char *why;
+	char path[PATH_MAX], executed[PATH_MAX];
 	int err = launch_find(program, path);
+	bool is_script;
 
 	if (err) {
 		fprintf(stderr, "adverb: cannot run %s: %s.\n", program,
 			strerror(-err));
 		return err == -ENOENT ? 127 : 126;
 	}
-	why = find_privilege(path);
-	if (why)
-		return refuse_privilege(path, why);
-	if (binary_read(path, &l->facts) < 0)
-		return 0; /* execvp will say whether the file can be run */
-	if (l->facts.kind == BINARY_STATIC)
+	find_executed(l, path, executed);
+	is_script = strcmp(path, executed) != 0;
+	err = check_privilege(path, executed);
+	if (err)
+		return err;
+	/* A script may start programs that load libraries, even if its
+	 * interpreter does not. */
+	if (l->facts.kind == BINARY_STATIC && !is_script)
 		return refuse_program(path,
 				      "statically linked and never loads "
 				      "libibverbs.so.1; link it dynamically");
-	if (l->facts.kind == BINARY_FOREIGN)
+	if (l->facts.kind == BINARY_FOREIGN && !is_script)
 		return refuse_program(
 			path, "built for another processor or word size "
 			      "than adverb's libraries; use a build for "
 			      "this one");
-	follow_script(l, path);
 	l->preload |= l->facts.rpath;
 	withdraw_shim(l, path);
 	return has_unfit_name(l) || is_incomplete(l) ? 126 : 0;

@@ -680,6 +680,21 @@ def set_user_id():
         capture_output=True, text=True, check=False)
     expect(done.stdout == "0\n" and not done.stderr,
            "as a child of sh: " + done.stdout + done.stderr)
+    # The kernel ignores the bit of a script, and obeys that of an interpreter.
+    script = t.path("script")
+    for interpreter, mode, status in (("/bin/sh", 0o4755, 0),
+                                      (path, 0o755, 126)):
+        with open(script, "w") as f:
+            f.write("#!%s\n" % interpreter)
+        os.chmod(script, mode)
+        done = subprocess.run(
+            ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
+             "--clear-groups", *argv[:-1], script], capture_output=True,
+            text=True, check=False)
+        expect(done.returncode == status and
+               ("a script for " + path in done.stderr) == (status != 0),
+               "a script for %s: exit status %d: %s" %
+               (interpreter, done.returncode, done.stderr))
     os.rename(path, t.path("sudo"))
     done = subprocess.run(
         ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
