@@ -14,8 +14,6 @@
 #include "check.h"
 #include "endpoint.h"
 
-#define QUIET_MS 100 /* in this time adverb's threads finish their work */
-
 static struct endpoint a, b;
 
 static void both_open(void)
@@ -404,6 +402,16 @@ static void what_is_posted_leaves_without_a_poll(void)
 	both_close();
 }
 
+/* Sleeps until the armed completion queue has an event. */
+static void await_event(struct endpoint *e)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	EXPECT(ibv_get_cq_event(e->channel, &cq, &context) == 0);
+	ibv_ack_cq_events(cq, 1);
+}
+
 /*
  * One poll takes many completions.  The last is a receive whose memory is
  * unmapped: the queue pair goes to ERR, and the next receive is flushed, which
@@ -433,17 +441,24 @@ static void what_a_long_poll_finds_is_told(void)
 	sge.lkey = mr->lkey;
 	for (int i = 0; i < 2; i++)
 		EXPECT(ibv_post_recv(b.qp, &recv, &bad_recv) == 0);
+	sge = (struct ibv_sge){(uintptr_t)a.region, 8, a.mr->lkey};
+	EXPECT(ibv_post_recv(a.qp, &recv, &bad_recv) == 0);
+	EXPECT(ibv_req_notify_cq(a.cq, 0) == 0);
 	sge = (struct ibv_sge){(uintptr_t)b.region, 8, b.mr->lkey};
 	wr.wr.rdma.remote_addr = (uintptr_t)a.region;
 	wr.wr.rdma.rkey = a.mr->rkey;
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < 16; i++) {
+		wr.opcode = i < 15 ? IBV_WR_RDMA_WRITE : IBV_WR_SEND;
 		EXPECT(ibv_post_send(b.qp, &wr, &bad) == 0);
-	usleep(QUIET_MS * 1000);
+	}
+	/* When a has the SEND, a's answer to it comes after b's completions. */
+	await_event(&a);
 	EXPECT(munmap(page, size) == 0);
 	sge = (struct ibv_sge){(uintptr_t)a.region, 8, a.mr->lkey};
-	wr.opcode = IBV_WR_SEND;
+	EXPECT(ibv_req_notify_cq(a.cq, 0) == 0);
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
-	usleep(QUIET_MS * 1000);
+	/* When a's SEND has completed, b has the message. */
+	await_event(&a);
 	EXPECT(ibv_req_notify_cq(b.cq, 0) == 0);
 	n = ibv_poll_cq(b.cq, 32, wc);
 	EXPECT(n >= 17 && wc[16].status == IBV_WC_LOC_PROT_ERR);
