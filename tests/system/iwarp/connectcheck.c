@@ -154,17 +154,47 @@ static void a_request_that_is_destroyed_is_rejected(void)
 	close_all();
 }
 
+/* Does this process have a TCP socket between these ports, in network order,
+ * whose state is ESTABLISHED or CLOSE_WAIT? */
+static bool has_connection(in_port_t from, in_port_t to)
+{
+	enum { ESTABLISHED = 1, CLOSE_WAIT = 8 };
+	FILE *table = fopen("/proc/self/net/tcp", "re");
+	char line[512];
+	bool found = false;
+
+	NEED(table);
+	while (fgets(line, sizeof(line), table)) {
+		unsigned ports[2], state;
+
+		if (sscanf(line, "%*s %*[^:]:%x %*[^:]:%x %x", &ports[0],
+			   &ports[1], &state) == 3)
+			found |= ports[0] == ntohs(from) &&
+				 ports[1] == ntohs(to) &&
+				 (state == ESTABLISHED || state == CLOSE_WAIT);
+	}
+	fclose(table);
+	return found;
+}
+
 static void a_request_of_a_peer_that_has_gone_is_not_accepted(void)
 {
+	in_port_t from, to;
 	struct rdma_conn_param p = param();
 
 	call_with_data("127.0.0.1", "127.0.0.1");
+	NEED(id[PASSIVE]);
+	from = rdma_get_src_port(id[PASSIVE]);
+	to = rdma_get_dst_port(id[PASSIVE]);
+	EXPECT(has_connection(from, to));
 	rdma_destroy_qp(id[ACTIVE]);
 	EXPECT(!rdma_destroy_id(id[ACTIVE]));
 	id[ACTIVE] = NULL;
-	usleep(100000);
-	EXPECT(id[PASSIVE] && rdma_accept(id[PASSIVE], &p) == -1 &&
-	       errno == EINVAL);
+	/* until the passive side has closed its socket, as it does when it
+	 * hears of the end */
+	while (has_connection(from, to))
+		usleep(1000);
+	EXPECT(rdma_accept(id[PASSIVE], &p) == -1 && errno == EINVAL);
 	EXPECT(!is_readable(PASSIVE, 0));
 	close_all();
 }
