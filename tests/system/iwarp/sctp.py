@@ -315,7 +315,8 @@ def deaths():
         client = lab.start("here", ["rping", "-c", "-a", "127.0.0.1", "-p",
                                     str(s.port), "-C", "1000000", "-v"], **LO)
         pair = s.process, client
-        time.sleep(1)
+        # rping writes 4096 bytes at once, which tell of more than three pings
+        system.await_output(pair[1 - victim], 4096)
         os.killpg(pair[victim].pid, signal.SIGKILL)
         r = t.finish(pair[1 - victim], HANG)
         t.finish(pair[victim], HANG)

@@ -11,9 +11,11 @@ both sides.  A case with an area also appends a row to results/SCRIPT.tsv in
 the build folder's parent: area, program, peer, result.
 """
 
-import ctypes
 import argparse
+import array
 import contextlib
+import ctypes
+import fcntl
 import fnmatch
 import glob
 import json
@@ -24,6 +26,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import traceback
 
@@ -365,6 +368,20 @@ def expect(condition, why, result=None):
 
 def expect_ok(result):
     expect(result.status == 0, "exit status %d" % result.status, result)
+
+
+def await_output(process, count, seconds=HANG):
+    """Waits until @process has written @count bytes that nobody has read yet, or
+    has ended."""
+    waiting = array.array("i", [0])
+    end = time.monotonic() + seconds
+    while process.poll() is None:
+        fcntl.ioctl(process.stdout, termios.FIONREAD, waiting)
+        if waiting[0] >= count:
+            return
+        expect(time.monotonic() < end, "the program has written %d bytes" %
+               waiting[0])
+        time.sleep(0.01)
 
 
 def often_enough(least, once, what):
