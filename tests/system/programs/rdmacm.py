@@ -604,15 +604,16 @@ def deaths(rounds):
         os.killpg(first.pid, signal.SIGKILL)
         began = time.monotonic()
         t.finish(first, 10)
-        r = t.finish(other, 30) if other is c or c.poll() is None else None
         if other is s:
-            # If there was no connection yet, the server waits for another
-            # client, so its end is not checked.
-            r = t.finish(s, 5)
-            return
+            # If there was no connection yet, the server serves the next client;
+            # else it ends, and that client is rejected.
+            t.adverb_run(["rping", "-c", "-a", "127.0.0.1", "-C", "1"],
+                         ADVERB_CM_FAST="1")
+        r = t.finish(other, 30)
         # rping does not end by itself if the disconnect comes before rping has
         # seen the connection: it joins a thread that waits for ever.
-        expect(r.status != 124 or "wait for CONNECTED state 10" in r.output,
+        expect(r.status >= 0, "the survivor ends by a signal", r)
+        expect(r.status != 124 or "wait for CONNECTED state" in r.output,
                "the survivor does not notice within %d s" %
                (time.monotonic() - began), r)
 
