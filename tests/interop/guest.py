@@ -158,10 +158,11 @@ class Guest:
                 print("note: the guest is started again: %s" % why, flush=True)
 
     def begin(self, mtu):
+        """Starts qemu, which ends with this process, however that ends."""
         tsc = subprocess.run([os.path.join(WORK, "tsc")], check=True,
                              stdout=subprocess.PIPE, text=True).stdout
         self.machine = subprocess.Popen(
-            ["qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi",
+            ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi",
              "-cpu", "qemu64", "-smp", "2", "-m", "768", "-no-reboot",
              "-nodefaults", "-display", "none",
              "-serial", "file:" + self.console,
