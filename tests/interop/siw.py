@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import guest
 import netlab
 from ends import SIW, Ends
-from guest import HERE, HERE6, MAC, MAC_THERE, THERE, THERE6
+from guest import HERE, MAC, MAC_THERE, THERE, THERE6
 from perftest_check import check_rows
 import sniff
 import system

@@ -14,7 +14,6 @@ import re
 import shutil
 import signal
 import socket
-import stat
 import struct
 import subprocess
 import sys

@@ -4,7 +4,6 @@
 adverb looks: folders and links in /tmp, files for captures, an environment.
 The cases need two users, so only root can run them; other users skip them."""
 
-import os
 import subprocess
 import sys
 

@@ -5,7 +5,6 @@ and perftest -R over lo, rping between two namespaces, forged packets, peers tha
 killed, and a capture."""
 
 import os
-import re
 import shutil
 import signal
 import socket

@@ -5,7 +5,6 @@ bytes become visible, remote atomics beside atomics of the target, and a stop or
 a sudden death of either process."""
 
 import functools
-import os
 import sys
 
 sys.path.insert(1, sys.path[0] + "/../lib")

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs the programs that check verbs, and makes each of their cases a case."""
 
-import os
 import sys
 
 sys.path.insert(1, sys.path[0] + "/../lib")
