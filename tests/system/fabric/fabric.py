@@ -295,7 +295,11 @@ def tables_of_the_administrator():
                      port_lid(f, "Hca1", "1"))
         expect("PathRecord dump" in said, said)
         said = f.out("Hca2", "saquery", "-s")
-        expect("IsSM" in said or "PortInfoRecord" in said or said, said)
+        with_manager, _, without = said.partition("IsSMdisabled ports")
+        lids = re.findall(r"EndPortLid\.*(\d+)", with_manager)
+        expect(with_manager.startswith("IsSM ports") and
+               lids == [port_lid(f, "Hca1", "1")] and "dump" not in without,
+               "the port with a subnet manager is not that of OpenSM: " + said)
 
 
 def routes():
