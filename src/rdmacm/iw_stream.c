@@ -42,14 +42,21 @@ bool r_iw_post(struct r_id *id, struct rdma_cm_id *listener,
 	struct r_event *e = r_event_new(id, type, status);
 	size_t bytes = f ? f->private_bytes : 0;
 	struct rdma_conn_param *p;
+	char text[R_ADDR_TEXT];
 
 	if (!e)
 		return false;
 	p = &e->base.param.conn;
 	e->base.listen_id = listener;
-	/* private_data_len is one byte, so longer private data is cut */
-	if (bytes > sizeof(e->mpa_private))
+	if (bytes > sizeof(e->mpa_private)) {
+		r_say("rdma_cm: the peer at %s has sent %zu bytes of private "
+		      "data, and the program gets the first %zu, since "
+		      "librdmacm counts them in one byte (private_data_len); "
+		      "let the peer send less",
+		      r_addr_text(&id->base.route.addr.dst_addr, text), bytes,
+		      sizeof(e->mpa_private));
 		bytes = sizeof(e->mpa_private);
+	}
 	if (bytes) {
 		memcpy(e->mpa_private, f->private_data, bytes);
 		p->private_data = e->mpa_private;

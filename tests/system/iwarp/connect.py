@@ -5,7 +5,6 @@ lo and between two namespaces, and peers that this script plays on a plain TCP
 socket."""
 
 import os
-import re
 import signal
 import socket
 import struct
@@ -378,6 +377,19 @@ def played_clients():
         expect(r.status != 0 or "DISCONNECT" in r.output or
                "CONNECT_ERROR" in r.output, "the server does not end", r)
 
+    def long_data():
+        """MPA carries up to 512 bytes, and librdmacm counts up to 255."""
+        for count in 255, 256, 508:
+            s = Server(RPING)
+            peer = s.connect()
+            peer.sendall(request(bytes(count)))
+            expect(read_frame(peer)[0] == REPLY, "there is no reply")
+            peer.close()
+            r = s.end()
+            expect(("has sent %d bytes of private data, and the program gets "
+                    "the first 255" % count in r.output) == (count > 255),
+                   "%d bytes" % count, r)
+
     def mute():
         """The server gives up an accepted peer that sends no first FPDU."""
         s = Server(RPING)
@@ -454,6 +466,8 @@ def played_clients():
         expect_ok(r)
 
     case("the reply to a request", accepted, "rping")
+    case("private data that the program does not get is reported", long_data,
+         "rping")
     case("an accepted peer sends nothing", mute, "rping")
     case("a server speaks first to a peer that waits", server_first,
          "ucmatose")
