@@ -171,19 +171,13 @@ static void advance(struct pattern *p, struct place *next, size_t bytes,
 
 static void receive_all(const struct raw_options *o)
 {
-	struct sockaddr_in self = raw_address(o, 1);
-	socklen_t size = sizeof(self);
 	struct iovec v[IOV_MAX];
 	struct place next = {0};
 	struct pattern p;
 	int listener, fd;
 
 	raw_enter(o, 1);
-	listener = socket(AF_INET, SOCK_STREAM, 0);
-	if (listener < 0 || bind(listener, (struct sockaddr *)&self, size) ||
-	    listen(listener, 1) ||
-	    getsockname(listener, (struct sockaddr *)at, &size))
-		raw_die("fpdu_stream: listen");
+	listener = raw_listen(o, 1, "fpdu_stream: listen", at);
 	/* after the write of *at: end 0, which acquires *ready before it reads
 	 * *at, would otherwise connect to an address that is not set */
 	__atomic_store_n(ready, 1, __ATOMIC_RELEASE);

@@ -156,6 +156,20 @@ struct sockaddr_in raw_address(const struct raw_options *o, int end)
 	return a;
 }
 
+int raw_listen(const struct raw_options *o, int backlog, const char *what,
+	       struct sockaddr_in *at)
+{
+	struct sockaddr_in self = raw_address(o, 1);
+	socklen_t size = sizeof(self);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&self, size) ||
+	    listen(fd, backlog) ||
+	    getsockname(fd, (struct sockaddr *)at, &size))
+		raw_die(what);
+	return fd;
+}
+
 static int compare_double(const void *a, const void *b)
 {
 	double x = *(const double *)a;

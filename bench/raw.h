@@ -75,5 +75,10 @@ void raw_print_stream(const char *name, const struct raw_options *o,
 
 /* Returns the IPv4 address of an end, with port 0. */
 struct sockaddr_in raw_address(const struct raw_options *o, int end);
+/* Returns a TCP socket that listens at end 1's address and a port that the
+ * kernel chooses, and stores both in *at.  Ends the program by raw_die(what) if
+ * there is no such socket. */
+int raw_listen(const struct raw_options *o, int backlog, const char *what,
+	       struct sockaddr_in *at);
 
 #endif

@@ -65,18 +65,13 @@ static int64_t measure_connects(const struct raw_options *o,
 int main(int argc, char **argv)
 {
 	struct raw_options o = {0};
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
 	struct sockaddr_in at;
-	socklen_t size = sizeof(at);
 	int64_t ns;
 	pid_t child;
+	int listener;
 
 	raw_options(argc, argv, "tcp_connect [-1] -n CONNECTIONS", &o);
-	at = raw_address(&o, 1);
-	if (listener < 0 || bind(listener, (struct sockaddr *)&at, size) ||
-	    listen(listener, BACKLOG) ||
-	    getsockname(listener, (struct sockaddr *)&at, &size))
-		raw_die("tcp_connect: listen");
+	listener = raw_listen(&o, BACKLOG, "tcp_connect: listen", &at);
 	child = fork();
 	if (child < 0)
 		raw_die("tcp_connect: fork");

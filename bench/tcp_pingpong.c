@@ -18,27 +18,21 @@ static char *buffer;
 
 static int connect_end(const struct raw_options *o, int end)
 {
-	struct sockaddr_in self = raw_address(o, end);
-	socklen_t size = sizeof(self);
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	int s;
 
-	if (listener < 0)
-		raw_die("tcp_pingpong: socket");
 	if (end == 0) {
 		while (!__atomic_load_n(ready, __ATOMIC_ACQUIRE))
 			raw_pause(o);
-		if (connect(listener, (struct sockaddr *)at, sizeof(*at)))
+		s = socket(AF_INET, SOCK_STREAM, 0);
+		if (s < 0 || connect(s, (struct sockaddr *)at, sizeof(*at)))
 			raw_die("tcp_pingpong: connect");
-		return listener;
+		return s;
 	}
-	if (bind(listener, (struct sockaddr *)&self, size) ||
-	    listen(listener, 1) ||
-	    getsockname(listener, (struct sockaddr *)at, &size))
-		raw_die("tcp_pingpong: listen");
+	s = raw_listen(o, 1, "tcp_pingpong: listen", at);
 	/* after the write of *at: end 0, which acquires *ready before it reads
 	 * *at, would otherwise connect to an address that is not set */
 	__atomic_store_n(ready, 1, __ATOMIC_RELEASE);
-	return accept(listener, NULL, NULL);
+	return accept(s, NULL, NULL);
 }
 
 static void tcp_open(const struct raw_options *o, int end)

@@ -15,16 +15,10 @@ static int *ready;	       /* shared: *at is set, and end 1 listens */
 
 static void read_all(const struct raw_options *o, char *buffer)
 {
-	struct sockaddr_in self = raw_address(o, 1);
-	socklen_t size = sizeof(self);
 	int listener, fd;
 
 	raw_enter(o, 1);
-	listener = socket(AF_INET, SOCK_STREAM, 0);
-	if (listener < 0 || bind(listener, (struct sockaddr *)&self, size) ||
-	    listen(listener, 1) ||
-	    getsockname(listener, (struct sockaddr *)at, &size))
-		raw_die("tcp_stream: listen");
+	listener = raw_listen(o, 1, "tcp_stream: listen", at);
 	/* after the write of *at: end 0, which acquires *ready before it reads
 	 * *at, would otherwise connect to an address that is not set */
 	__atomic_store_n(ready, 1, __ATOMIC_RELEASE);
