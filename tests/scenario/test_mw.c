@@ -3,6 +3,7 @@
  */
 #include "test.h"
 
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 #include "util/rng.h"
 
@@ -43,17 +44,6 @@ static void post(struct two_hcas *d, int i, enum hca_wr op, uint32_t key)
 	two_hcas_post(d, i);
 }
 
-static void assert_done(struct two_hcas *d, int i, uint32_t status,
-			uint32_t opcode)
-{
-	struct cqe c;
-
-	assert_true(two_hcas_poll(d, i, &c));
-	assert_int_equal(c.status, status);
-	if (!status)
-		assert_int_equal(c.opcode, opcode);
-}
-
 static void a_peer_writes_until_it_invalidates(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
@@ -64,19 +54,19 @@ static void a_peer_writes_until_it_invalidates(void **state)
 	bind(d, 1, w, key);
 	two_hcas_post(d, 1);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 1, HCA_SUCCESS, HCA_WC_BIND_MW);
+	outcome_assert_done(d, 1, HCA_SUCCESS, HCA_WC_BIND_MW);
 	post(d, 0, HCA_WR_RDMA_WRITE, key);
 	two_hcas_recv(d, 1, 8192, 4096);
 	post(d, 0, HCA_WR_SEND_INV, key);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
 	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.wc_flags, HCA_WC_WITH_INV);
 	assert_int_equal(c.imm_be, key);
 	post(d, 0, HCA_WR_RDMA_WRITE, key);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_REM_ACCESS_ERR, 0);
+	outcome_assert_done(d, 0, HCA_REM_ACCESS_ERR, 0);
 	two_hcas_free(d);
 }
 
@@ -94,10 +84,10 @@ static void refuse_invalidation_of(struct two_hcas *d, uint32_t key,
 	post(d, 0, HCA_WR_SEND, 0);
 	post(d, 0, HCA_WR_SEND_INV, key);
 	two_hcas_run(d, d->now_ns + two_hcas_tries_ns(d, 0) / 2);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
 	assert_false(two_hcas_poll(d, 0, &c));
 	assert_int_equal(d->side[0].qp->state, HCA_QP_RTS);
-	assert_done(d, 1, HCA_SUCCESS, HCA_WC_RECV);
+	outcome_assert_done(d, 1, HCA_SUCCESS, HCA_WC_RECV);
 	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.status, HCA_REM_INV_REQ_ERR);
 	assert_int_equal(c.wc_flags, 0);
@@ -107,7 +97,7 @@ static void refuse_invalidation_of(struct two_hcas *d, uint32_t key,
 	assert_int_equal(d->side[1].explained.verdict, why);
 	d->liveness = ENGINE_PEER_UNKNOWN;
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 }
 
 static void a_wrong_key_to_invalidate_is_not_answered(void **state)
@@ -135,7 +125,7 @@ static void a_window_of_another_queue_pair_is_not_invalidated(void **state)
 	bind(d, 1, w, key);
 	two_hcas_post(d, 1);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 1, HCA_SUCCESS, HCA_WC_BIND_MW);
+	outcome_assert_done(d, 1, HCA_SUCCESS, HCA_WC_BIND_MW);
 	w->qpn ^= 1;
 	refuse_invalidation_of(d, key, MR_BAD_QP);
 	assert_int_equal(w->rkey, key);
@@ -168,18 +158,15 @@ static void local_requests_complete_in_their_turn(void **state)
 		post(d, 0, HCA_WR_RDMA_READ, d->side[1].mr->rkey);
 		two_hcas_run(d, d->now_ns + LONG);
 		for (int k = 0; k < 4; k++) {
-			assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
-			assert_done(d, 0, HCA_SUCCESS, HCA_WC_BIND_MW);
-			assert_done(d, 0, HCA_SUCCESS, HCA_WC_LOCAL_INV);
+			outcome_assert_done(d, 0, HCA_SUCCESS,
+					    HCA_WC_RDMA_WRITE);
+			outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_BIND_MW);
+			outcome_assert_done(d, 0, HCA_SUCCESS,
+					    HCA_WC_LOCAL_INV);
 		}
-		assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
+		outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
 	}
 	two_hcas_free(d);
-}
-
-static int drop_all(void *context, int from, const struct engine_frame *f)
-{
-	return 0;
 }
 
 static void a_fenced_binding_waits_for_the_read(void **state)
@@ -190,13 +177,13 @@ static void a_fenced_binding_waits_for_the_read(void **state)
 	post(d, 0, HCA_WR_RDMA_READ, d->side[1].mr->rkey);
 	bind(d, 0, w, w->lkey ^ 1)->flags |= HCA_SEND_FENCE;
 	two_hcas_post(d, 0);
-	d->fate = drop_all;
+	d->fate = outcome_drop_all;
 	two_hcas_run(d, d->now_ns);
 	assert_int_equal(w->rkey, 0);
 	d->fate = NULL;
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_BIND_MW);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_BIND_MW);
 	assert_int_equal(w->rkey, w->lkey ^ 1);
 	two_hcas_free(d);
 }
@@ -211,9 +198,9 @@ static void a_refused_binding_ends_the_queue_pair_in_turn(void **state)
 	two_hcas_post(d, 0);
 	post(d, 0, HCA_WR_RDMA_WRITE, d->side[1].mr->rkey);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
-	assert_done(d, 0, HCA_MW_BIND_ERR, 0);
-	assert_done(d, 0, HCA_WR_FLUSH_ERR, 0);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	outcome_assert_done(d, 0, HCA_MW_BIND_ERR, 0);
+	outcome_assert_done(d, 0, HCA_WR_FLUSH_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_LOCAL_OP);
 	two_hcas_free(d);
 }

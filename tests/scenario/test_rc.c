@@ -9,6 +9,7 @@
 #include "hca/explain.h"
 #include "hdr/pkt.h"
 #include "ibt/ibt.h"
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 #include "util/rng.h"
 
@@ -19,17 +20,6 @@ static void assert_same(struct two_hcas *d, uint64_t at0, uint64_t at1,
 {
 	assert_memory_equal(d->side[0].memory.bytes + at0,
 			    d->side[1].memory.bytes + at1, bytes);
-}
-
-static void assert_done(struct two_hcas *d, int i, uint32_t status,
-			uint32_t opcode)
-{
-	struct cqe c;
-
-	assert_true(two_hcas_poll(d, i, &c));
-	assert_int_equal(c.status, status);
-	if (!status)
-		assert_int_equal(c.opcode, opcode);
 }
 
 static void a_write_of_every_length_arrives(void **state)
@@ -43,7 +33,7 @@ static void a_write_of_every_length_arrives(void **state)
 		two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, lengths[k], 300000);
 		two_hcas_post(d, 0);
 		two_hcas_run(d, d->now_ns + LONG);
-		assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+		outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 		assert_same(d, 0, 300000, lengths[k]);
 	}
 	two_hcas_free(d);
@@ -60,7 +50,7 @@ static void reads_longer_than_a_chunk_come_back_whole(void **state)
 	}
 	two_hcas_run(d, d->now_ns + LONG);
 	for (int k = 0; k < 6; k++)
-		assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
+		outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
 	assert_same(d, 200000, 0, 100001);
 	two_hcas_free(d);
 }
@@ -77,7 +67,7 @@ static void a_send_waits_for_its_receive(void **state)
 	assert_false(two_hcas_poll(d, 0, &c));
 	two_hcas_recv(d, 1, 9000, 8000);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
 	assert_true(two_hcas_poll(d, 1, &c));
 	assert_int_equal(c.opcode, HCA_WC_RECV);
 	assert_int_equal(c.byte_len, 5000);
@@ -101,8 +91,8 @@ static void atomics_return_what_they_found(void **state)
 	w->swap_add = 7;
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_FETCH_ADD);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_COMP_SWAP);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_FETCH_ADD);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_COMP_SWAP);
 	memcpy(&found, d->side[0].memory.bytes, 8);
 	assert_int_equal(found, 40);
 	memcpy(&found, d->side[0].memory.bytes + 8, 8);
@@ -140,8 +130,8 @@ static void an_atomic_write_is_executed_once(void **state)
 			1;
 		two_hcas_post(d, 0);
 		two_hcas_run(d, d->now_ns + LONG);
-		assert_done(d, 0, HCA_SUCCESS, HCA_WC_ATOMIC_WRITE);
-		assert_done(d, 0, HCA_SUCCESS, HCA_WC_FETCH_ADD);
+		outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_ATOMIC_WRITE);
+		outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_FETCH_ADD);
 		memcpy(&got, d->side[0].memory.bytes + 16, 8);
 		assert_int_equal(got, value);
 		memcpy(&got, d->side[1].memory.bytes + 64, 8);
@@ -157,7 +147,7 @@ static void an_atomic_write_must_be_aligned(void **state)
 	two_hcas_send(d, 0, HCA_WR_ATOMIC_WRITE, 8, 8, 65);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_REM_INV_REQ_ERR, 0);
+	outcome_assert_done(d, 0, HCA_REM_INV_REQ_ERR, 0);
 	two_hcas_free(d);
 }
 
@@ -178,7 +168,7 @@ static void an_atomic_of_other_than_8_bytes_is_a_length_error(void **state)
 		memcpy(d->side[1].memory.bytes + 64, &left, 8);
 		two_hcas_post(d, 0);
 		two_hcas_run(d, d->now_ns + LONG);
-		assert_done(d, 0, HCA_LOC_LEN_ERR, 0);
+		outcome_assert_done(d, 0, HCA_LOC_LEN_ERR, 0);
 		assert_int_equal(d->side[0].explained.cause, EXPLAIN_LOCAL_OP);
 		memcpy(&got, d->side[1].memory.bytes + 64, 8);
 		assert_int_equal(got, left);
@@ -216,11 +206,14 @@ static void mixed_work_survives_loss_of_a_fifth(void **state)
 		}
 		two_hcas_run(d, d->now_ns + 600 * LONG);
 		for (int k = 0; k < 12; k++) {
-			assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
-			assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_READ);
-			assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
-			assert_done(d, 0, HCA_SUCCESS, HCA_WC_FETCH_ADD);
-			assert_done(d, 1, HCA_SUCCESS, HCA_WC_RECV);
+			outcome_assert_done(d, 0, HCA_SUCCESS,
+					    HCA_WC_RDMA_WRITE);
+			outcome_assert_done(d, 0, HCA_SUCCESS,
+					    HCA_WC_RDMA_READ);
+			outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_SEND);
+			outcome_assert_done(d, 0, HCA_SUCCESS,
+					    HCA_WC_FETCH_ADD);
+			outcome_assert_done(d, 1, HCA_SUCCESS, HCA_WC_RECV);
 		}
 		assert_same(d, 0, 200000, 30000);
 		assert_same(d, 600000, 100000, 30000);
@@ -242,9 +235,9 @@ static void a_wrong_key_is_refused_and_flushes_the_rest(void **state)
 	two_hcas_post(d, 0);
 	two_hcas_recv(d, 1, 0, 100);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_REM_ACCESS_ERR, 0);
-	assert_done(d, 0, HCA_WR_FLUSH_ERR, 0);
-	assert_done(d, 1, HCA_WR_FLUSH_ERR, 0);
+	outcome_assert_done(d, 0, HCA_REM_ACCESS_ERR, 0);
+	outcome_assert_done(d, 0, HCA_WR_FLUSH_ERR, 0);
+	outcome_assert_done(d, 1, HCA_WR_FLUSH_ERR, 0);
 	assert_int_equal(d->side[1].events[ENGINE_QP_ACCESS_ERR], 1);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_REMOTE_KEY);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_NAK_ACCESS);
@@ -259,8 +252,8 @@ static void a_message_too_long_fails_on_both_sides(void **state)
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, 1001, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_REM_INV_REQ_ERR, 0);
-	assert_done(d, 1, HCA_LOC_LEN_ERR, 0);
+	outcome_assert_done(d, 0, HCA_REM_INV_REQ_ERR, 0);
+	outcome_assert_done(d, 1, HCA_LOC_LEN_ERR, 0);
 	two_hcas_free(d);
 }
 
@@ -272,7 +265,7 @@ static void memory_that_went_away_is_an_error_not_a_crash(void **state)
 	two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, 20000, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_REM_OP_ERR, 0);
+	outcome_assert_done(d, 0, HCA_REM_OP_ERR, 0);
 	assert_int_equal(d->side[1].explained.cause, EXPLAIN_REMOTE_FAULT);
 	/* the NAK that reports the fault is a good packet */
 	assert_int_equal(
@@ -313,7 +306,7 @@ static void equal_packets_leave_in_one_frame(void **state)
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 65536, 300000);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	assert_same(d, 0, 300000, 65536);
 	assert_int_equal(n.segments, 16);
 	assert_int_equal(n.count, 2);
@@ -340,7 +333,7 @@ static void small_requests_leave_in_one_frame(void **state)
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 400000);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	assert_same(d, 0, 300000, 15 * 8 + 4);
 	assert_int_equal(n.segments, 17);
 	/* the shorter packet ends the first frame */
@@ -374,7 +367,7 @@ static void an_idle_send_queue_is_drained_at_once(void **state)
 	assert_false(two_hcas_poll(d, 0, &c));
 	modify(d, 0, HCA_QP_RTS, 0);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	two_hcas_free(d);
 }
 
@@ -452,11 +445,6 @@ static void a_late_packet_is_not_lost(void **state)
 	two_hcas_free(d);
 }
 
-static int drop_all(void *context, int from, const struct engine_frame *f)
-{
-	return 0;
-}
-
 static void a_full_queue_of_one_repeats_nothing_unasked(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 1);
@@ -469,7 +457,7 @@ static void a_full_queue_of_one_repeats_nothing_unasked(void **state)
 	struct engine_frame f;
 	uint8_t b[64];
 
-	d->fate = drop_all;
+	d->fate = outcome_drop_all;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8 * 256, 300000);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 1000);
@@ -514,7 +502,7 @@ static void a_small_receive_buffer_slows_but_stops_no_peer(void **state)
 	}
 	two_hcas_run(d, d->now_ns + LONG);
 	for (int k = 0; k < 8; k++)
-		assert_done(d, k / 4, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+		outcome_assert_done(d, k / 4, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	assert_same(d, 0, 200000, 65536);
 	assert_memory_equal(d->side[1].memory.bytes + 70000,
 			    d->side[0].memory.bytes + 270000, 65536);
@@ -537,14 +525,14 @@ static uint64_t sent_at_once(bool is_lost)
 	}
 	for (uint32_t i = 0; i < 2; i++)
 		engine_page(d->side[i].engine, d->side[!i].qp->qpn, &page[!i]);
-	d->fate = is_lost ? drop_all : NULL;
+	d->fate = is_lost ? outcome_drop_all : NULL;
 	two_hcas_fill(d, 0, 0, 65536);
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 65536, 300000);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + (is_lost ? 0 : LONG));
 	sent = d->side[0].qp->stats.tx_packets;
 	if (!is_lost) {
-		assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+		outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 		assert_same(d, 0, 300000, 65536);
 	}
 	two_hcas_free(d);
@@ -583,7 +571,7 @@ static void a_receiver_that_splits_frames_gets_short_ones(void **state)
 		two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 65536, 300000);
 		two_hcas_post(d, 0);
 		two_hcas_run(d, d->now_ns + LONG);
-		assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+		outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 		assert_int_equal(n.count, joins ? 2 : 5);
 		engine_joins(d->side[1].engine);
 	}
@@ -598,7 +586,7 @@ static void a_dead_process_page_is_not_waited_for(void **state)
 	uint64_t began;
 
 	memset(&page, 0, sizeof(page));
-	d->fate = drop_all;
+	d->fate = outcome_drop_all;
 	d->side[0].qp->attr.ah.local = 1;
 	engine_inbox(d->side[0].engine, &page, 0, 60000, false);
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 200000);
@@ -625,7 +613,7 @@ static void an_ending_process_answers_without_room(void **state)
 	d->side[1].qp->attr.ah.local = 1;
 	engine_inbox(e, &page, 1, 60000, false);
 	engine_page(e, d->side[0].qp->qpn, &page);
-	d->fate = drop_all;
+	d->fate = outcome_drop_all;
 	two_hcas_send(d, 1, HCA_WR_RDMA_WRITE, 0, 8, 200000);
 	two_hcas_post(d, 1);
 	two_hcas_run(d, d->now_ns + 1000);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/shm_ack.h"
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
 #define LONG   100000000000ull
@@ -27,11 +28,6 @@ static int count(void *context, int from, const struct engine_frame *f)
 static int drop_answers(void *context, int from, const struct engine_frame *f)
 {
 	return !from;
-}
-
-static int drop_all(void *context, int from, const struct engine_frame *f)
-{
-	return 0;
 }
 
 /* Two programs of one host that poll.  No credits limit the bytes in flight. */
@@ -396,7 +392,7 @@ static void an_ack_behind_a_lost_request_waits_for_a_moment(void **state)
 		ask(d, i % 2);
 	ask(d, 0);
 	memset(&s, 0, sizeof(s));
-	d->fate = drop_all;
+	d->fate = outcome_drop_all;
 	two_hcas_recv(d, 0, 0, 8);
 	two_hcas_send(d, 1, HCA_WR_SEND, 0, 2, 0);
 	two_hcas_post(d, 1);

@@ -6,26 +6,11 @@
 #include <string.h>
 
 #include "hca/explain.h"
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
 #define LONG	(60ull * 1000000000)
 #define LATE_NS 20000000
-
-static void assert_done(struct two_hcas *d, int i, uint32_t status,
-			uint32_t opcode)
-{
-	struct cqe c;
-
-	assert_true(two_hcas_poll(d, i, &c));
-	assert_int_equal(c.status, status);
-	if (!status)
-		assert_int_equal(c.opcode, opcode);
-}
-
-static int drop_all(void *context, int from, const struct engine_frame *f)
-{
-	return 0;
-}
 
 /* A link of 1500 bytes between QPs with a path MTU of 4096. */
 static int drop_long(void *context, int from, const struct engine_frame *f)
@@ -36,7 +21,7 @@ static int drop_long(void *context, int from, const struct engine_frame *f)
 /* Posts a WRITE of side 0 that is lost at each try, and runs for `ns`. */
 static void stay_unanswered(struct two_hcas *d, uint64_t ns)
 {
-	d->fate = drop_all;
+	d->fate = outcome_drop_all;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + ns);
@@ -54,7 +39,7 @@ static void a_peer_that_has_ended_is_reported_at_once(void **state)
 	stay_unanswered(d, tries_ns / 2);
 	assert_false(two_hcas_poll(d, 0, &c));
 	two_hcas_run(d, began_ns + tries_ns * 3 / 2);
-	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_GONE);
 	two_hcas_free(d);
 }
@@ -66,14 +51,14 @@ static void a_peer_elsewhere_has_four_times_the_timeout(void **state)
 	uint64_t began_ns = d->now_ns;
 	struct cqe c;
 
-	d->fate = drop_all;
+	d->fate = outcome_drop_all;
 	d->liveness = ENGINE_PEER_UNKNOWN;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, began_ns + 4 * tries_ns - 1000000);
 	assert_false(two_hcas_poll(d, 0, &c));
 	two_hcas_run(d, began_ns + 5 * tries_ns);
-	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_RETRY);
 	two_hcas_free(d);
 }
@@ -85,13 +70,13 @@ static void a_peer_that_answered_before_is_not_at_a_wrong_address(void **state)
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
-	d->fate = drop_all;
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	d->fate = outcome_drop_all;
 	d->liveness = ENGINE_PEER_UNKNOWN;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_FELL_SILENT);
 	two_hcas_free(d);
 }
@@ -101,14 +86,14 @@ static void a_peer_that_is_alive_is_waited_for(void **state)
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct cqe c;
 
-	d->fate = drop_all;
+	d->fate = outcome_drop_all;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 20 * (LONG / 60));
 	assert_false(two_hcas_poll(d, 0, &c));
 	d->fate = NULL;
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	two_hcas_free(d);
 }
 
@@ -116,11 +101,11 @@ static void the_report_says_that_a_silent_peer_is_alive(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 
-	d->fate = drop_all;
+	d->fate = outcome_drop_all;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + 2 * LONG);
-	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PATIENCE);
 	assert_int_equal(d->side[0].explained.seconds, 60);
 	two_hcas_free(d);
@@ -137,7 +122,7 @@ a_qp_that_answers_nothing_has_the_time_of_the_specification(void **s)
 	d->liveness = ENGINE_PEER_CLOSED;
 	assert_false(two_hcas_poll(d, 0, &c));
 	two_hcas_run(d, d->now_ns + 4 * tries_ns);
-	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_CLOSED);
 	two_hcas_free(d);
 }
@@ -165,8 +150,9 @@ static void loss_of_long_packets_is_reported_as_a_small_mtu(void **state)
 			d->liveness = words[k];
 			post(d, ways[i], 100);
 			two_hcas_run(d, d->now_ns + LONG / 60);
-			assert_done(d, 0, HCA_SUCCESS,
-				    i ? HCA_WC_RDMA_READ : HCA_WC_RDMA_WRITE);
+			outcome_assert_done(d, 0, HCA_SUCCESS,
+					    i ? HCA_WC_RDMA_READ
+					      : HCA_WC_RDMA_WRITE);
 			/* the last packet is short, and arrives before the
 			 * others */
 			post(d, ways[i], bytes[k]);
@@ -174,7 +160,7 @@ static void loss_of_long_packets_is_reported_as_a_small_mtu(void **state)
 			assert_int_equal(d->side[0].explained.cause,
 					 EXPLAIN_MTU_MAYBE);
 			two_hcas_run(d, d->now_ns + 2 * LONG);
-			assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+			outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 			assert_int_equal(d->side[0].explained.cause,
 					 EXPLAIN_MTU);
 			explain_text(&d->side[0].explained, text, sizeof(text));
@@ -196,12 +182,13 @@ static void silence_is_not_taken_for_a_small_mtu(void **state)
 		if (heard) {
 			post(d, HCA_WR_RDMA_WRITE, 4096);
 			two_hcas_run(d, d->now_ns + LONG / 60);
-			assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+			outcome_assert_done(d, 0, HCA_SUCCESS,
+					    HCA_WC_RDMA_WRITE);
 		}
-		d->fate = drop_all;
+		d->fate = outcome_drop_all;
 		post(d, HCA_WR_RDMA_WRITE, 8192);
 		two_hcas_run(d, d->now_ns + LONG);
-		assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+		outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 		assert_int_equal(d->side[0].explained.cause,
 				 heard ? EXPLAIN_FELL_SILENT : EXPLAIN_RETRY);
 		two_hcas_free(d);
@@ -220,7 +207,7 @@ static void a_peer_that_has_disconnected_is_not_waited_for(void **state)
 	stay_unanswered(d, tries_ns / 2);
 	assert_false(two_hcas_poll(d, 0, &c));
 	two_hcas_run(d, d->now_ns + tries_ns);
-	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_LEFT);
 	two_hcas_free(d);
 }
@@ -238,7 +225,7 @@ a_peer_known_to_be_alive_is_waited_for_when_the_broker_is_lost(void **state)
 	assert_false(two_hcas_poll(d, 0, &c));
 	d->liveness = ENGINE_PEER_GONE;
 	two_hcas_run(d, d->now_ns + 2 * tries_ns);
-	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PEER_GONE);
 	two_hcas_free(d);
 }
@@ -249,7 +236,7 @@ static void our_own_sleep_uses_up_no_patience(void **state)
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct cqe c;
 
-	d->fate = drop_all;
+	d->fate = outcome_drop_all;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG / 60);
@@ -259,7 +246,7 @@ static void our_own_sleep_uses_up_no_patience(void **state)
 	assert_false(two_hcas_poll(d, 0, &c));
 	d->fate = NULL;
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	two_hcas_free(d);
 }
 
@@ -270,7 +257,7 @@ static void a_requester_that_is_always_late_has_its_retries(void **state)
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct engine *e = d->side[0].engine;
 
-	d->fate = drop_all;
+	d->fate = outcome_drop_all;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns);
@@ -283,7 +270,7 @@ static void a_requester_that_is_always_late_has_its_retries(void **state)
 		engine_tick(e, d->now_ns);
 		two_hcas_run(d, d->now_ns);
 	}
-	assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
+	outcome_assert_done(d, 0, HCA_SUCCESS, HCA_WC_RDMA_WRITE);
 	two_hcas_free(d);
 }
 
@@ -301,12 +288,12 @@ static void a_peer_that_may_be_dead_is_not_called_alive(void **state)
 		struct two_hcas *d = two_hcas_new(5, 16);
 
 		d->side[0].qp->attr.timeout = 20;
-		d->fate = drop_all;
+		d->fate = outcome_drop_all;
 		d->liveness = table[i].liveness;
 		two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 		two_hcas_post(d, 0);
 		two_hcas_run(d, d->now_ns + 4 * LONG);
-		assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+		outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 		assert_int_equal(d->side[0].explained.cause, table[i].cause);
 		two_hcas_free(d);
 	}
@@ -319,7 +306,7 @@ static void patience_ends_for_a_requester_that_is_always_late(void **state)
 	struct engine *e = d->side[0].engine;
 	uint64_t began = d->now_ns;
 
-	d->fate = drop_all;
+	d->fate = outcome_drop_all;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns);
@@ -330,7 +317,7 @@ static void patience_ends_for_a_requester_that_is_always_late(void **state)
 		engine_tick(e, d->now_ns);
 		two_hcas_run(d, d->now_ns);
 	}
-	assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, 0);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_PATIENCE);
 	two_hcas_free(d);
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the scenarios of two_hcas.h do to packets, and check of completions. */
+#ifndef TESTS_SCENARIO_OUTCOME_H
+#define TESTS_SCENARIO_OUTCOME_H
+
+#include "test.h"
+
+#include "scenario/two_hcas.h"
+
+/* Polls one completion of side i; fails the test unless there is one, with this
+ * status, and, if the status is HCA_SUCCESS, with this opcode. */
+static inline void outcome_assert_done(struct two_hcas *d, int i,
+				       uint32_t status, uint32_t opcode)
+{
+	struct cqe c;
+
+	assert_true(two_hcas_poll(d, i, &c));
+	assert_int_equal(c.status, status);
+	if (!status)
+		assert_int_equal(c.opcode, opcode);
+}
+
+/* A two_hcas_fate that drops every frame. */
+static inline int outcome_drop_all(void *context, int from,
+				   const struct engine_frame *f)
+{
+	return 0;
+}
+
+#endif
