@@ -347,14 +347,6 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 	return is_sync ? r_complete(id) : 0;
 }
 
-static int reject_stream(struct r_id *id, const void *data, uint8_t bytes)
-{
-	if (r_iw_reject(id, data, bytes))
-		return -1;
-	id->state.is_decided = true;
-	return 0;
-}
-
 static int reject_request(struct rdma_cm_id *id, int reason, const void *data,
 			  uint8_t bytes)
 {
@@ -362,7 +354,7 @@ static int reject_request(struct rdma_cm_id *id, int reason, const void *data,
 	int err;
 
 	if (r_is_iwarp(r_id(id)))
-		return reject_stream(r_id(id), data, bytes);
+		return r_iw_reject(r_id(id), data, bytes);
 	if (put_private(&m, data, bytes,
 			is_datagram(r_id(id)) ? ROOM_SIDR_REP : ROOM_REJ))
 		return -1;
@@ -375,7 +367,6 @@ static int reject_request(struct rdma_cm_id *id, int reason, const void *data,
 			      "rdma_reject: the broker cannot be asked to "
 			      "reject: %s",
 			      r_reason(-err));
-	r_id(id)->state.is_decided = true;
 	return 0;
 }
 
@@ -425,8 +416,7 @@ int rdma_establish(struct rdma_cm_id *id)
 			      "rdma_establish: the broker cannot be asked to "
 			      "confirm: %s",
 			      r_reason(-err));
-	r_id(id)->state.is_up = true;
-	return 0;
+	return 0; /* the id may be destroyed already, see keep_answer */
 }
 
 /* IBV_EVENT_COMM_EST: data arrived before the peer's confirmation (RTU), which

@@ -601,6 +601,7 @@ int r_iw_reject(struct r_id *id, const void *data, uint8_t bytes)
 	r_take();
 	if (has_request(id)) {
 		r_iw_refuse(id->iw, data, bytes);
+		id->state.is_decided = true;
 		err = 0;
 	}
 	r_give();

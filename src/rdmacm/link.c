@@ -209,7 +209,8 @@ static bool answer_pending(const struct cmproto *m)
 
 /* Stores the answer for the waiting thread, and changes the id.  The id changes
  * here and not in the waiting thread, so that the broker's next message finds
- * the id changed although that thread may not run yet. */
+ * the id changed although that thread may not run yet.  That message may cause
+ * an event upon which the program destroys the id in another thread. */
 static void keep_answer(struct waiter *w, const struct cmproto *m)
 {
 	*w->answer = *m;
@@ -221,6 +222,10 @@ static void keep_answer(struct waiter *w, const struct cmproto *m)
 		r_id_bound(w->id, m);
 	if (w->kind == CMPROTO_LISTEN)
 		w->id->state.is_listening = true;
+	if (w->kind == CMPROTO_REJECT)
+		w->id->state.is_decided = true;
+	if (w->kind == CMPROTO_ESTABLISH && !w->id->state.is_passive)
+		w->id->state.is_up = true;
 }
 
 static void take_answer(const struct cmproto *m)

@@ -63,7 +63,7 @@ struct r_multicast {
 struct r_state {
 	bool is_passive;   /* made for a connection request */
 	bool is_listening; /* rdma_listen has succeeded */
-	bool is_up; /* ESTABLISHED was taken, or rdma_establish was called */
+	bool is_up; /* ESTABLISHED was taken, or rdma_establish has succeeded */
 	bool is_disconnected; /* the program has taken DISCONNECTED */
 	bool is_binding;      /* r_bind_later has no answer yet */
 	bool has_destination; /* rdma_resolve_addr is running or succeeded */
