@@ -54,8 +54,8 @@ enum proto_kind {
 	 * reading, if the class has a page and its process is of the client's
 	 * user. */
 	PROTO_PAGE_IS,
-	/* asks whether the process of a QPN of the host `peer` lives; value: the
-	 * QPN; `local`: the address to ask from; `scope`: its interface */
+	/* asks whether the process of a QPN of the host `peer` lives; value:
+	 * the QPN; `local`: the address to ask from; `scope`: its interface */
 	PROTO_ASK_FAR,
 	PROTO_TREE,  /* brings the folder for counter files (counter_files.h) */
 	PROTO_ARENA, /* asks where the arena of a class is; value: the class */

@@ -377,8 +377,8 @@ uint32_t engine_stream_tx(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 			  uint32_t room, uint64_t now_ns);
 /* Returns how many bytes of room engine_stream_tx needs for one FPDU of q. */
 uint32_t engine_stream_room(const struct ibt_qp *q);
-/* Notes, for `adverb top`, that q's connection took only a part of the bytes of the
- * last engine_stream_tx. */
+/* Notes, for `adverb top`, that q's connection took only a part of the bytes of
+ * the last engine_stream_tx. */
 void engine_stream_blocked(struct ibt_qp *q);
 /* Makes engine_stream_next return q again, after the next engine_tx.  Called
  * when q's connection takes bytes again. */
