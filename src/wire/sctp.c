@@ -67,15 +67,16 @@ static int send_packet(void *id, void *packet, size_t n, uint8_t tos,
 	return 0;
 }
 
-/* Does a connection of this process have the packet's SCTP port?  A raw socket
- * receives the packets of all processes. */
-static bool has_port(const uint8_t *packet)
+/* Does a connection of the socket have the packet's SCTP port?  A raw socket
+ * also receives the packets of other processes, and those of this process's
+ * other raw sockets if one of the two is bound to all addresses. */
+static bool has_port(const struct sctp_socket *s, const uint8_t *packet)
 {
 	list_for_each (n, &sctp_conn_all.conns) {
 		const struct sctp_conn *c =
 			CONTAINER_OF(n, struct sctp_conn, link);
 
-		if (!memcmp(packet + 2, &c->port, 2))
+		if (c->path.socket == s && !memcmp(packet + 2, &c->port, 2))
 			return true;
 	}
 	return false;
@@ -91,7 +92,7 @@ static void take_packets(struct sctp_socket *s)
 		n = sctp_path_receive(s, packet, sizeof(packet), &path);
 		if (n < 0)
 			return;
-		if (n <= HEAD || (s->is_raw && !has_port(packet)))
+		if (n <= HEAD || (s->is_raw && !has_port(s, packet)))
 			continue;
 		sctp_conn_all.current = &path;
 		sctp_conn_all.usr->conninput((void *)(uintptr_t)path.id, packet,
@@ -391,18 +392,6 @@ int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only)
 	return fd;
 }
 
-/* The address that a socket is bound to. */
-static bool read_address(int fd, struct sockaddr_in6 *at)
-{
-	socklen_t size = sizeof(*at);
-
-	memset(at, 0, sizeof(*at));
-	/* All raw sockets count as one, with the address of zeros. */
-	if (sctp_conn_all.options.is_raw)
-		return true;
-	return !getsockname(fd, (struct sockaddr *)at, &size);
-}
-
 /* Returns a new connection or listener that owns the socket fd; NULL: no memory
  * is left, and fd is closed. */
 static struct sctp_conn *begin_conn(enum sctp_conn_state state, int fd)
@@ -411,7 +400,7 @@ static struct sctp_conn *begin_conn(enum sctp_conn_state state, int fd)
 	struct sctp_socket *s = NULL;
 	struct sctp_conn *c;
 
-	if (read_address(fd, &at))
+	if (sctp_path_address(fd, &at))
 		s = sctp_conn_take_socket(fd, &at);
 	if (!s) {
 		fd_identity_close(fd);

@@ -41,6 +41,13 @@ static bool is_ipv4(const struct in6_addr *a)
 	return IN6_IS_ADDR_V4MAPPED(a);
 }
 
+static void map_ipv4(struct in6_addr *to, const void *ip)
+{
+	memset(to, 0, sizeof(*to));
+	to->s6_addr[10] = to->s6_addr[11] = 0xff;
+	memcpy(to->s6_addr + 12, ip, 4);
+}
+
 /* Unlike a UDP socket, a raw socket of IPv6 receives no packets of IPv4, so
  * this is a socket of IPv4 alone. */
 static int open_raw(const struct sockaddr_in6 *at)
@@ -95,6 +102,23 @@ int sctp_path_open(struct sockaddr_in6 *at, bool is_v6_only, bool is_raw)
 	return err;
 }
 
+bool sctp_path_address(int fd, struct sockaddr_in6 *at)
+{
+	struct sockaddr_storage bound = {.ss_family = AF_UNSPEC};
+	socklen_t size = sizeof(bound);
+	struct sockaddr_in v4;
+
+	if (getsockname(fd, (struct sockaddr *)&bound, &size))
+		return false;
+	memcpy(at, &bound, sizeof(*at));
+	if (bound.ss_family != AF_INET)
+		return true;
+	memcpy(&v4, &bound, sizeof(v4));
+	*at = (struct sockaddr_in6){.sin6_family = AF_INET6};
+	map_ipv4(&at->sin6_addr, &v4.sin_addr);
+	return true;
+}
+
 void sctp_path_number(struct sctp_path *p)
 {
 	struct {
@@ -113,13 +137,33 @@ void sctp_path_number(struct sctp_path *p)
 
 /* ---- sending ---- */
 
+/* A socket that is bound to all addresses would choose a source by the route
+ * alone.  The packets of an association must come from the address that the
+ * peer has called. */
 static void send_raw(const struct sctp_path *p, const void *packet, size_t n)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET};
+	struct iovec piece = {.iov_base = (void *)(uintptr_t)packet,
+			      .iov_len = n};
+	union {
+		struct cmsghdr head;
+		uint8_t bytes[CMSG_SPACE(sizeof(struct in_pktinfo))];
+	} control = {.bytes = {0}};
+	struct msghdr m = {.msg_name = &to,
+			   .msg_namelen = sizeof(to),
+			   .msg_iov = &piece,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
+	struct in_pktinfo from = {.ipi_ifindex = 0};
 
 	memcpy(&to.sin_addr, p->remote.sin6_addr.s6_addr + 12, 4);
-	if (sendto(p->socket->fd, packet, n, MSG_DONTWAIT,
-		   (struct sockaddr *)&to, sizeof(to)) < 0)
+	memcpy(&from.ipi_spec_dst, p->local.s6_addr + 12, 4);
+	control.head = (struct cmsghdr){.cmsg_level = IPPROTO_IP,
+					.cmsg_type = IP_PKTINFO,
+					.cmsg_len = CMSG_LEN(sizeof(from))};
+	memcpy(CMSG_DATA(&control.head), &from, sizeof(from));
+	if (sendmsg(p->socket->fd, &m, MSG_DONTWAIT) < 0)
 		errno = 0;
 }
 
@@ -154,13 +198,6 @@ void sctp_path_send(const struct sctp_path *p, const void *packet, size_t n)
 }
 
 /* ---- receiving ---- */
-
-static void map_ipv4(struct in6_addr *to, const void *ip)
-{
-	memset(to, 0, sizeof(*to));
-	to->s6_addr[10] = to->s6_addr[11] = 0xff;
-	memcpy(to->s6_addr + 12, ip, 4);
-}
 
 /* Removes the IP header, which a raw socket of IPv4 receives too, and notes its
  * addresses.  Returns the bytes that remain; 0: the packet is too short. */

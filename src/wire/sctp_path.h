@@ -25,9 +25,10 @@ struct sctp_socket {
 	uint32_t key;	  /* in sctp_conn_all.objects and the epoll set; even */
 	uint32_t users;	  /* connections, and calls that use it now */
 	int fd;
-	bool is_raw;		/* of SCTP over IP, without UDP */
-	struct sockaddr_in6 at; /* where it is bound, with the UDP port */
-	uint64_t checked_ns;	/* see sctp_conn_is_ours */
+	bool is_raw; /* of SCTP over IP, without UDP */
+	/* where it is bound; the UDP port, or 0 if it is raw */
+	struct sockaddr_in6 at;
+	uint64_t checked_ns; /* see sctp_conn_is_ours */
 };
 
 /* The way of packets to a peer. */
@@ -45,6 +46,10 @@ bool sctp_path_begin(void);
  * IPv4 is ::ffff:a.b.c.d.  A UDP port that the kernel chooses is stored in *at.
  * Returns a descriptor that the caller closes, or -errno. */
 int sctp_path_open(struct sockaddr_in6 *at, bool is_v6_only, bool is_raw);
+/* Reads the address that a socket of sctp_path_open is bound to, in which IPv4
+ * is ::ffff:a.b.c.d.  The port of a raw socket is 0.  False: the descriptor is
+ * no socket, and *at is undefined. */
+bool sctp_path_address(int fd, struct sockaddr_in6 *at);
 /* Computes p->id from the other members. */
 void sctp_path_number(struct sctp_path *p);
 /* Sends a packet of n bytes.  A packet that the kernel refuses is lost; SCTP
