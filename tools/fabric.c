@@ -188,21 +188,34 @@ static int listen_at(const char *path)
 	return refuse_socket(path, err);
 }
 
-/* Forks.  Returns true in the child, which serves without a terminal, and false
- * in the parent, which may exit: the socket already listens. */
-static bool enter_background(void)
+/* Forks.  Returns 0 in the child, which serves without a terminal; the child's
+ * ID in the parent, which may exit, because the socket already listens; or -1
+ * after a sentence on stderr. */
+static pid_t enter_background(void)
 {
+	pid_t pid;
 	int null;
 
 	fflush(NULL);
-	if (fork() != 0)
-		return false;
+	pid = fork();
+	if (pid < 0)
+		fprintf(stderr,
+			"adverb: the fabric cannot run in the background: no "
+			"process can be made: %s; end other processes, or leave "
+			"--background out.\n",
+			strerror(errno));
+	if (pid)
+		return pid;
 	setsid();
 	signal(SIGHUP, SIG_IGN);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int i = 0; null >= 0 && i < 3; i++)
 		dup2(null, i);
-	return chdir("/") == 0;
+	/* A folder that stays in use cannot be unmounted; nothing else depends
+	 * on the change. */
+	if (chdir("/"))
+		errno = 0;
+	return 0;
 }
 
 static void print_ready(const struct net *net, const char *path)
@@ -222,9 +235,11 @@ static int serve_file(const char *name, const char *path, bool background,
 		      const char *captured)
 {
 	struct fabric_capture capture = {0};
+	char full[PATH_MAX];
 	struct net net;
 	struct fabric *f = load_fabric(name, &net);
-	int listener = -1, err;
+	int listener = -1, err = 0;
+	pid_t pid = 0;
 
 	if (!f)
 		return 1;
@@ -236,19 +251,24 @@ static int serve_file(const char *name, const char *path, bool background,
 		fabric_free(f);
 		return 1;
 	}
-	print_ready(&net, path);
+	/* before the child changes its folder */
+	path = realpath(path, full) ? full : path;
+	if (background)
+		pid = enter_background();
+	if (pid > 0 || !background)
+		print_ready(&net, path);
 	net_free(&net);
-	if (background && !enter_background())
-		return 0;
-	err = fabric_server_run(f, listener, &capture);
+	if (!pid)
+		err = fabric_server_run(f, listener, &capture);
 	fabric_capture_close(&capture);
 	if (err)
 		fprintf(stderr, "adverb: the fabric ends: %s.\n",
 			strerror(-err));
-	unlink(path);
+	if (pid <= 0)
+		unlink(path);
 	close(listener);
 	fabric_free(f);
-	return err ? 1 : 0;
+	return err || pid < 0 ? 1 : 0;
 }
 
 static int say_unreachable(const char *path, int err)

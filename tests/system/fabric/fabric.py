@@ -563,6 +563,31 @@ def wrong_use_has_sentences():
         expect(r.status == 0 and r.output.count("adapter ") == 3, r.output)
 
 
+def relative_path_is_removed():
+    """The fabric removes its socket though it has changed its folder."""
+    net = t.path("net")
+    with open(net, "w") as f:
+        f.write(NET)
+    expect_ok(t.run(fabric_argv("--socket", "relative", "--background", net)))
+    expect_ok(t.run(fabric_argv("--socket", "relative", "--stop")))
+    end = time.monotonic() + PATIENCE_S
+    while os.path.exists(t.path("relative")):
+        expect(time.monotonic() < end, "the socket is left behind")
+
+
+def no_background_without_fork():
+    net, path = t.path("net"), t.path("unforked")
+    with open(net, "w") as f:
+        f.write(NET)
+    r = t.run([t.program("deny_syscall"), "fork", "--",
+               *fabric_argv("--socket", path, "--background", net)])
+    if r.status == 77:
+        raise Skip("no system call can be refused here")
+    expect(r.status == 1 and "cannot run in the background" in r.output and
+           "runs at" not in r.output, r.output, r)
+    expect(not os.path.exists(path), "the socket is left behind")
+
+
 def without_a_fabric():
     t.need("ibstat")
     r = t.adverb_run(["ibnetdiscover"])
@@ -601,5 +626,8 @@ t.case("a program notices that its fabric was killed",
 t.case("each group of processes gets a host of its own", hosts_are_given)
 t.case("a wrong use of adverb fabric prints a sentence",
        wrong_use_has_sentences)
+t.case("a fabric removes a socket of a relative path", relative_path_is_removed)
+t.case("a fabric that cannot fork says so and leaves nothing",
+       no_background_without_fork)
 t.case("without a fabric there is no InfiniBand port", without_a_fabric)
 t.end()
