@@ -258,14 +258,14 @@ static int serve_file(const char *name, const char *path, bool background,
 	if (pid > 0 || !background)
 		print_ready(&net, path);
 	net_free(&net);
-	if (!pid)
-		err = fabric_server_run(f, listener, &capture);
+	if (pid < 0)
+		unlink(path);
+	else if (!pid)
+		err = fabric_server_run(f, listener, path, &capture);
 	fabric_capture_close(&capture);
 	if (err)
 		fprintf(stderr, "adverb: the fabric ends: %s.\n",
 			strerror(-err));
-	if (pid <= 0)
-		unlink(path);
 	close(listener);
 	fabric_free(f);
 	return err || pid < 0 ? 1 : 0;
@@ -329,7 +329,7 @@ static int stop_fabric(const char *path)
 
 	if (err)
 		return say_unreachable(path, err);
-	/* the fabric closes the connection when it has ended */
+	/* the fabric closes the connection when it has left the socket */
 	while (recv(fd, &end, 1, 0) < 0 && errno == EINTR)
 		;
 	close(fd);

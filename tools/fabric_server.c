@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -553,6 +554,17 @@ static void run_turn(struct server *s)
 	}
 }
 
+/* Removes the listener's socket from the file system, unless another socket has
+ * taken its place. */
+static void remove_socket(const char *path, const struct stat *own)
+{
+	struct stat now;
+
+	if (own->st_ino && !lstat(path, &now) && now.st_ino == own->st_ino &&
+	    now.st_dev == own->st_dev)
+		unlink(path);
+}
+
 static int open_signals(void)
 {
 	sigset_t set;
@@ -564,12 +576,15 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int fabric_server_run(struct fabric *f, int listener,
+int fabric_server_run(struct fabric *f, int listener, const char *path,
 		      struct fabric_capture *capture)
 {
 	struct server s = {.fabric = f, .listener.fd = listener};
+	struct stat own = {.st_ino = 0};
 	int err = 0;
 
+	if (lstat(path, &own))
+		own.st_ino = 0;
 	list_init(&s.connections);
 	s.buffer = malloc(MESSAGE_MAX);
 	s.signals.fd = open_signals();
@@ -584,6 +599,10 @@ int fabric_server_run(struct fabric *f, int listener,
 		run_turn(&s);
 		fabric_capture_flush(capture);
 	}
+	/* Before the connections: the end of its connection tells `adverb
+	 * fabric --stop` that another fabric can be started at this path. */
+	remove_socket(path, &own);
+	shutdown(listener, SHUT_RDWR);
 	list_for_each_safe (l, &s.connections)
 		free_connection(&s, (struct connection *)l);
 	if (s.epoll >= 0)

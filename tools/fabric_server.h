@@ -12,11 +12,15 @@
 
 /*
  * Serves programs until one of them sends FABRIC_PROTO_STOP, or until the
- * process gets SIGINT or SIGTERM.  These two signals stay blocked.  `listener`
- * is a listening, non-blocking socket of type SOCK_SEQPACKET, which the caller
- * owns.  The capture is flushed after each turn.  Returns 0 or -errno.
+ * process gets SIGINT or SIGTERM.  These two signals stay blocked.
+ *
+ * `listener` is a listening, non-blocking socket of type SOCK_SEQPACKET, which
+ * the caller owns.  `path` is its absolute path in the file system.  At the end
+ * the path is removed, unless another socket has taken its place, and the
+ * listener refuses connections.  Only then are the programs' connections
+ * closed.  The capture is flushed after each turn.  Returns 0 or -errno.
  */
-int fabric_server_run(struct fabric *f, int listener,
+int fabric_server_run(struct fabric *f, int listener, const char *path,
 		      struct fabric_capture *capture);
 
 #endif
