@@ -19,16 +19,29 @@ static uint32_t slot_count;
 static uint32_t lowest_free = 1; /* every slot with a lower index is in use */
 static struct count process;	 /* forks between the first process and this */
 
-/* In a forked child: the thread that held the lock may not exist here. */
-static void after_fork(void)
+/* The lock is held across fork(2), so that the child has whole slots and a lock
+ * that its thread can unlock.  No thread takes the lock of another handler of
+ * pthread_atfork while it has table_lock: a visitor takes v_queue.lock alone.
+ */
+static void about_to_fork(void)
 {
-	pthread_mutex_init(&table_lock, NULL);
+	pthread_mutex_lock(&table_lock);
+}
+
+static void has_forked(void)
+{
+	pthread_mutex_unlock(&table_lock);
+}
+
+static void in_child(void)
+{
+	has_forked();
 	count_up(&process);
 }
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, after_fork);
+	pthread_atfork(about_to_fork, has_forked, in_child);
 }
 
 uint32_t v_process(void)
