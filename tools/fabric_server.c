@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@ enum {
 	CONNECTIONS_MAX = 8192, /* of all programs */
 	BUFFER_BYTES = 1 << 20, /* of a port's socket, in each direction */
 	MESSAGE_MAX = FABRIC_UMAD_BYTES + FABRIC_MAD_MAX,
+	RETRY_MS = 1000, /* how long no connection is accepted without memory */
 };
 
 enum watched_kind {
@@ -55,6 +57,12 @@ struct server {
 	uint32_t connection_count;
 	int epoll;
 	struct watched listener, signals;
+	/* 0: the listener is watched.  Otherwise a connection could not be
+	 * accepted, and the listener is watched again at this time in ms, or
+	 * before it if a descriptor is closed. */
+	uint64_t accept_ms;
+	bool has_closed; /* a descriptor, in this turn */
+	bool has_said;	 /* that connections have to wait */
 	bool stops;
 	uint8_t *buffer; /* MESSAGE_MAX */
 };
@@ -81,30 +89,32 @@ static void change_watch(struct server *s, struct watched *w, uint32_t events)
 	epoll_ctl(s->epoll, EPOLL_CTL_MOD, w->fd, &e);
 }
 
-static void close_port(struct connection *c)
+static void close_port(struct server *s, struct connection *c)
 {
 	if (c->port.fd < 0)
 		return;
+	s->has_closed = true;
 	close(c->port.fd);
 	c->port.fd = -1;
 	fabric_close(c->end);
 	c->end = NULL;
 }
 
-static void close_data(struct connection *c)
+static void close_data(struct server *s, struct connection *c)
 {
 	if (c->data.fd < 0)
 		return;
+	s->has_closed = true;
 	close(c->data.fd);
 	c->data.fd = -1;
 	data_close(c->data_end);
 	c->data_end = NULL;
 }
 
-static void end_connection(struct connection *c)
+static void end_connection(struct server *s, struct connection *c)
 {
-	close_port(c);
-	close_data(c);
+	close_port(s, c);
+	close_data(s, c);
 	if (c->held)
 		fabric_release(c->held);
 	c->held = NULL;
@@ -113,8 +123,9 @@ static void end_connection(struct connection *c)
 
 static void free_connection(struct server *s, struct connection *c)
 {
-	end_connection(c);
+	end_connection(s, c);
 	close(c->control.fd);
+	s->has_closed = true;
 	list_remove(&c->list);
 	s->connection_count--;
 	free(c);
@@ -131,14 +142,44 @@ static bool is_own_user(int fd)
 	       peer.uid == geteuid();
 }
 
+/* Lets further connections wait, after accept4 has failed for want of a
+ * descriptor or of memory.  If epoll still watched the listener, it would
+ * report the waiting connection at once, again and again. */
+static void pause_accepting(struct server *s, int err)
+{
+	if (err != EMFILE && err != ENFILE && err != ENOMEM && err != ENOBUFS)
+		return;
+	change_watch(s, &s->listener, 0);
+	/* at EMFILE only this process can free a descriptor */
+	s->accept_ms = err == EMFILE ? FABRIC_NEVER : now_ms() + RETRY_MS;
+	if (!s->has_said)
+		fprintf(stderr,
+			"adverb: programs that join the fabric now have to "
+			"wait: %s; end other programs of the fabric, or start "
+			"the fabric with a higher limit (ulimit -n).\n",
+			strerror(err));
+	s->has_said = true;
+}
+
+static void resume_accepting(struct server *s)
+{
+	if (s->accept_ms && (s->has_closed || s->accept_ms <= now_ms())) {
+		s->accept_ms = 0;
+		change_watch(s, &s->listener, EPOLLIN);
+	}
+	s->has_closed = false;
+}
+
 static void accept_one(struct server *s)
 {
 	int fd = accept4(s->listener.fd, NULL, NULL,
 			 SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct connection *c;
 
-	if (fd < 0)
+	if (fd < 0) {
+		pause_accepting(s, errno);
 		return;
+	}
 	c = is_own_user(fd) && s->connection_count < CONNECTIONS_MAX
 		    ? calloc(1, sizeof(*c))
 		    : NULL;
@@ -237,7 +278,7 @@ static int open_port(struct server *s, struct connection *c,
 		err = watch_fd(s, &c->port, EPOLLIN);
 		if (!err)
 			return 0;
-		close_port(c);
+		close_port(s, c);
 	} else {
 		close(ends[0]);
 	}
@@ -268,7 +309,7 @@ static int open_data(struct server *s, struct connection *c,
 	c->is_data_full = false;
 	err = watch_fd(s, &c->data, EPOLLIN);
 	if (err) {
-		close_data(c);
+		close_data(s, c);
 		close(ends[1]);
 		return err;
 	}
@@ -356,7 +397,7 @@ static void read_control(struct server *s, struct connection *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n != sizeof(m) || m.version != FABRIC_PROTO_VERSION) {
-		end_connection(c);
+		end_connection(s, c);
 		return;
 	}
 	m.host[FABRIC_PROTO_NAME - 1] = m.text[FABRIC_PROTO_NAME - 1] = '\0';
@@ -365,7 +406,7 @@ static void read_control(struct server *s, struct connection *c)
 	if (given >= 0)
 		close(given);
 	if (!sent)
-		end_connection(c);
+		end_connection(s, c);
 }
 
 static void read_port(struct server *s, struct connection *c)
@@ -377,7 +418,7 @@ static void read_port(struct server *s, struct connection *c)
 		if (n < 0)
 			return;
 		if (!n) { /* the program has closed it */
-			close_port(c);
+			close_port(s, c);
 			return;
 		}
 		/* a message that fabric_send refuses is lost, as on a wire */
@@ -435,7 +476,7 @@ static void read_data(struct server *s, struct connection *c)
 		if (n < 0)
 			return;
 		if (!n) { /* the program has closed it */
-			close_data(c);
+			close_data(s, c);
 			return;
 		}
 		/* what is wrong is not sent, as by an adapter */
@@ -484,7 +525,7 @@ static void handle_data(struct server *s, struct connection *c, uint32_t events)
 	if (c->reads_data && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
 		read_data(s, c);
 	else if (events & (EPOLLHUP | EPOLLERR))
-		close_data(c);
+		close_data(s, c);
 }
 
 static void resume_data(struct server *s)
@@ -532,6 +573,8 @@ static void run_turn(struct server *s)
 	struct data_end *data;
 	struct end *end;
 
+	if (s->accept_ms && s->accept_ms < due)
+		due = s->accept_ms;
 	if (due != FABRIC_NEVER)
 		timeout = due <= now		    ? 0
 			  : due - now > INT_MAX / 2 ? INT_MAX / 2
@@ -552,6 +595,19 @@ static void run_turn(struct server *s)
 		if (c->is_dead)
 			free_connection(s, c);
 	}
+	resume_accepting(s);
+}
+
+/* A connection needs a descriptor, and an open port one more.  The soft limit
+ * of most systems, 1024, is for programs that use select(2). */
+static void raise_limit(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
 }
 
 /* Removes the listener's socket from the file system, unless another socket has
@@ -585,6 +641,7 @@ int fabric_server_run(struct fabric *f, int listener, const char *path,
 
 	if (lstat(path, &own))
 		own.st_ino = 0;
+	raise_limit();
 	list_init(&s.connections);
 	s.buffer = malloc(MESSAGE_MAX);
 	s.signals.fd = open_signals();

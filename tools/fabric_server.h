@@ -12,7 +12,8 @@
 
 /*
  * Serves programs until one of them sends FABRIC_PROTO_STOP, or until the
- * process gets SIGINT or SIGTERM.  These two signals stay blocked.
+ * process gets SIGINT or SIGTERM.  These two signals stay blocked, and the
+ * process's soft limit on open files stays raised to its hard limit.
  *
  * `listener` is a listening, non-blocking socket of type SOCK_SEQPACKET, which
  * the caller owns.  `path` is its absolute path in the file system.  At the end

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The process of an emulated subnet: its socket. */
+/* The process of an emulated subnet: its socket, and its descriptors. */
 #include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -18,7 +21,22 @@
 #include "fabric/proto.h"
 #include "tools/fabric_server.h"
 
+#define SOFT  24
+#define HARD  56
+#define MANY  64 /* connections: more than HARD */
+#define TURNS 100
+
 static char path[] = "/tmp/adverb-fabric-XXXXXX/socket";
+static uint32_t *accepts; /* calls of accept4, in the server's process */
+
+int __real_accept4(int fd, struct sockaddr *a, socklen_t *n, int flags);
+int __wrap_accept4(int fd, struct sockaddr *a, socklen_t *n, int flags);
+
+int __wrap_accept4(int fd, struct sockaddr *a, socklen_t *n, int flags)
+{
+	__atomic_fetch_add(accepts, 1, __ATOMIC_RELAXED);
+	return __real_accept4(fd, a, n, flags);
+}
 
 static struct sockaddr_un address(void)
 {
@@ -36,37 +54,40 @@ static int listen_here(void)
 
 	assert_true(fd >= 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
-	assert_int_equal(listen(fd, 16), 0);
+	assert_int_equal(listen(fd, 2 * MANY), 0);
 	return fd;
 }
 
 /* In the child: serves until the fabric is stopped. */
-static _Noreturn void serve(int listener)
+static _Noreturn void serve(int listener, bool has_few_files)
 {
 	static const char text[] = "Switch 8 \"S\"\n"
 				   "[1] \"H\"[1]\n"
 				   "Hca 2 \"H\"\n"
 				   "[1] \"S\"[1]\n";
+	const struct rlimit few = {SOFT, HARD};
 	struct fabric_capture capture = {0};
 	struct net_error error;
 	struct fabric *f;
 	struct net net;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (has_few_files && setrlimit(RLIMIT_NOFILE, &few))
+		_exit(2);
 	if (net_parse(text, sizeof(text) - 1, &net, &error))
 		_exit(3);
 	f = fabric_new(&net);
 	_exit(fabric_server_run(f, listener, path, &capture) ? 4 : 0);
 }
 
-static pid_t start(void)
+static pid_t start(bool has_few_files)
 {
 	int listener = listen_here();
 	pid_t child = fork();
 
 	assert_true(child >= 0);
 	if (!child)
-		serve(listener);
+		serve(listener, has_few_files);
 	close(listener);
 	return child;
 }
@@ -116,7 +137,7 @@ static void assert_ended(pid_t child)
 static void a_stopped_fabric_leaves_its_path_first(void **state)
 {
 	static int others[900];
-	pid_t child = start();
+	pid_t child = start(false);
 	int fd = join();
 
 	ask(fd, FABRIC_PROTO_CA);
@@ -136,13 +157,13 @@ static void a_stopped_fabric_leaves_its_path_first(void **state)
 
 static void anothers_socket_stays(void **state)
 {
-	pid_t child = start(), other;
+	pid_t child = start(false), other;
 	int fd = join();
 
 	ask(fd, FABRIC_PROTO_CA);
 	take_answer(fd);
 	assert_int_equal(unlink(path), 0);
-	other = start();
+	other = start(false);
 	ask(fd, FABRIC_PROTO_STOP);
 	take_answer(fd);
 	await_end(fd);
@@ -152,6 +173,50 @@ static void anothers_socket_stays(void **state)
 	take_answer(fd);
 	await_end(fd);
 	assert_ended(other);
+}
+
+static bool has_answer(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* More connections than the server has descriptors for. */
+static void connections_wait_for_descriptors(void **state)
+{
+	pid_t child = start(true);
+	int fds[MANY], served = 0;
+	uint32_t before;
+
+	for (int i = 0; i < MANY; i++) {
+		fds[i] = join();
+		ask(fds[i], FABRIC_PROTO_CA);
+	}
+	/* after TURNS answers, the server has taken all that it can take */
+	take_answer(fds[0]);
+	for (int i = 0; i < TURNS; i++) {
+		ask(fds[0], FABRIC_PROTO_CA);
+		take_answer(fds[0]);
+	}
+	for (int i = 1; i < MANY; i++)
+		served += has_answer(fds[i]);
+	assert_true(served > SOFT && served < HARD);
+	before = __atomic_load_n(accepts, __ATOMIC_RELAXED);
+	for (int i = 0; i < TURNS; i++) {
+		ask(fds[0], FABRIC_PROTO_CA);
+		take_answer(fds[0]);
+	}
+	assert_int_equal(__atomic_load_n(accepts, __ATOMIC_RELAXED), before);
+	/* each end of a connection lets a waiting one in */
+	for (int i = 1; i < MANY; i++) {
+		take_answer(fds[i]);
+		close(fds[i]);
+	}
+	ask(fds[0], FABRIC_PROTO_STOP);
+	take_answer(fds[0]);
+	await_end(fds[0]);
+	assert_ended(child);
 }
 
 static int remove_folder(void **state)
@@ -168,7 +233,9 @@ static int make_folder(void **state)
 	if (!mkdtemp(path))
 		return -1;
 	*slash = '/';
-	return 0;
+	accepts = mmap(NULL, sizeof(*accepts), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return accepts == MAP_FAILED ? -1 : 0;
 }
 
 int main(void)
@@ -176,6 +243,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stopped_fabric_leaves_its_path_first),
 		cmocka_unit_test(anothers_socket_stays),
+		cmocka_unit_test(connections_wait_for_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
