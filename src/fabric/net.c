@@ -137,20 +137,23 @@ static int copy_name(struct parser *p, char to[NET_NAME_MAX + 1],
 
 /* Reads the description from the comment after the ID: `# "text"`, or text
  * without quotes, which ends where ibnetdiscover writes about port 0 or LIDs.
- * */
-static int parse_description(struct parser *p, const char *rest,
+ * Stores in *rest what follows the description. */
+static int parse_description(struct parser *p, const char **rest,
 			     struct net_node *node)
 {
 	static const char *const ends[] = {" enhanced port ", " base port ",
 					   " lid ", " lmc "};
-	const char *comment = strchr(rest, '#'), *begin;
+	const char *comment = strchr(*rest, '#'), *begin, *after;
 	size_t n;
 
 	memcpy(node->description, node->id, sizeof(node->id));
 	if (!comment)
 		return 0;
 	comment += 1 + strspn(comment + 1, " \t");
-	if (*comment == '"' && find_quoted(comment, &begin, &n))
+	after = *comment == '"' ? find_quoted(comment, &begin, &n) : NULL;
+	if (after)
+		*rest = after;
+	if (after)
 		return n ? copy_name(p, node->description, begin, n) : 0;
 	n = strlen(comment);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
@@ -159,19 +162,32 @@ static int parse_description(struct parser *p, const char *rest,
 		if (end && (size_t)(end - comment) < n)
 			n = (size_t)(end - comment);
 	}
+	*rest = comment + n;
 	return n ? copy_name(p, node->description, comment, n) : 0;
 }
 
-/* Reads `lid N` and `lmc N` from a comment. */
+/* Returns what follows the whole word and a space; NULL: s has no such word. */
+static const char *find_word(const char *s, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *at = strstr(s, word); at; at = strstr(at + n, word))
+		if ((at == s || strchr(" \t", at[-1])) && at[n] == ' ')
+			return at + n + 1;
+	return NULL;
+}
+
+/* Reads `lid N` and `lmc N` from the part of a comment that has no description,
+ * in which such words would mean nothing. */
 static int parse_lid(struct parser *p, const char *rest, struct net_port *port)
 {
-	const char *lid = strstr(rest, "lid "), *lmc = strstr(rest, "lmc ");
-	unsigned long value = lid ? strtoul(lid + 4, NULL, 0) : 0;
+	const char *lid = find_word(rest, "lid"), *lmc = find_word(rest, "lmc");
+	unsigned long value = lid ? strtoul(lid, NULL, 0) : 0;
 
 	if (value >= 0xc000)
 		return refuse_line(p, "LID %lu is not a unicast LID", value);
 	port->lid = (uint16_t)value;
-	value = lmc ? strtoul(lmc + 4, NULL, 0) : 0;
+	value = lmc ? strtoul(lmc, NULL, 0) : 0;
 	if (value > 7)
 		return refuse_line(p, "LMC %lu is greater than 7", value);
 	port->lmc = (uint8_t)value;
@@ -242,7 +258,7 @@ static int parse_node(struct parser *p, enum net_type type, const char *rest)
 	node->line = p->number;
 	err = copy_name(p, node->id, begin, n);
 	if (!err)
-		err = parse_description(p, after, node);
+		err = parse_description(p, &after, node);
 	if (err)
 		return err;
 	node->has_enhanced_port0 =
@@ -312,7 +328,9 @@ static void parse_rate(const char *comment, struct net_port *port)
 	}
 }
 
-/* Reads what follows the peer's port number: options, then a comment. */
+/* Reads what follows the peer's port number: options, then a comment.  In the
+ * comment of an adapter the LID of the port comes first; the description of the
+ * peer, in quotes, and the peer's LID follow it. */
 static int parse_port_rest(struct parser *p, char *rest, struct net_port *port)
 {
 	char *comment = strchr(rest, '#');
@@ -321,6 +339,7 @@ static int parse_port_rest(struct parser *p, char *rest, struct net_port *port)
 	if (comment) {
 		*comment++ = '\0';
 		parse_rate(comment, port);
+		comment[strcspn(comment, "\"")] = '\0';
 		if (p->node->type != NET_SWITCH)
 			err = parse_lid(p, comment, port);
 	}

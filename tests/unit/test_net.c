@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "fabric/net.h"
 
@@ -97,6 +98,66 @@ static void output_of_ibnetdiscover_is_read(void **state)
 	net_free(&net);
 }
 
+/* A description may have the words that stand for LIDs and for port 0. */
+static void words_of_a_description_mean_nothing_else(void **state)
+{
+	static const struct {
+		const char *line;
+		uint16_t lid;
+		uint8_t lmc;
+		bool is_enhanced;
+	} rows[] = {
+		{"# \"Solid 49152\"", 0, 0, false},
+		{"# \"valid 5\"", 0, 0, false},
+		{"# \"lid 49152 lmc 9\" lid 4 lmc 1", 4, 1, false},
+		{"# \"enhanced port 0\" base port 0 lid 3", 3, 0, false},
+		{"# \"base port 0\" enhanced port 0 lid 3", 3, 0, true},
+		{"# \"\" enhanced port 0 lid 6 lmc 2", 6, 2, true},
+		{"# solid 7 enhanced port 0 lid 8", 8, 0, true},
+		{"# solid 7", 0, 0, false},
+		{"# \"no end lid 9", 9, 0, false},
+		{"", 0, 0, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct net_error error;
+		const struct net_port *port;
+		char text[200];
+		struct net net;
+
+		snprintf(text, sizeof(text), "Switch 8 \"S\" %s\n",
+			 rows[i].line);
+		assert_int_equal(parse_text(text, &net, &error), 0);
+		port = &net.ports[net.nodes[0].first];
+		assert_int_equal(port->lid, rows[i].lid);
+		assert_int_equal(port->lmc, rows[i].lmc);
+		assert_int_equal(net.nodes[0].has_enhanced_port0,
+				 rows[i].is_enhanced);
+		net_free(&net);
+	}
+}
+
+/* The LID of an adapter's port is before the description of the peer. */
+static void a_peers_description_gives_no_lid(void **state)
+{
+	static const char text[] = "Hca 2 \"H\"\n"
+				   "[1] \"S\"[1] # \"lid 49152\" lid 4\n"
+				   "[2] \"S\"[2] # lid 7 \"lmc 9\" lid 4\n"
+				   "Switch 2 \"S\"\n"
+				   "[1] \"H\"[1]\n"
+				   "[2] \"H\"[2]\n";
+	struct net_error error;
+	const struct net_port *ports;
+	struct net net;
+
+	assert_int_equal(parse_text(text, &net, &error), 0);
+	ports = &net.ports[net.nodes[0].first];
+	assert_int_equal(ports[1].lid, 0);
+	assert_int_equal(ports[2].lid, 7);
+	assert_int_equal(ports[2].lmc, 0);
+	net_free(&net);
+}
+
 static void wrong_files_say_line_and_reason(void **state)
 {
 	static const struct {
@@ -143,6 +204,8 @@ int main(void)
 		cmocka_unit_test(cables_join_both_ends),
 		cmocka_unit_test(guids_are_those_of_ibsim),
 		cmocka_unit_test(output_of_ibnetdiscover_is_read),
+		cmocka_unit_test(words_of_a_description_mean_nothing_else),
+		cmocka_unit_test(a_peers_description_gives_no_lid),
 		cmocka_unit_test(wrong_files_say_line_and_reason),
 	};
 
