@@ -716,6 +716,8 @@ static void end_short(struct ibt *t, struct ibt_qp *q)
 	const struct iwarp_stream *s = q->stream;
 	struct explain x = {.cause = EXPLAIN_NONE};
 
+	if (s->session) /* which has neither markers nor lengths of MPA */
+		x.detail = "a segment that is shorter than its DDP header";
 	if (s->may_send || s->rx.ulpdu_bytes)
 		stream_fail(t, q, TERMINATE_FRAMING, &x);
 	else if (s->in.rtr && !(s->in.rtr & MPA_RTR_SEND))

@@ -440,6 +440,8 @@ static void messages_against_the_rules_end_the_session(void **state)
 		{{0, 0, 0, 17, 0, 1, 0, 2}, 8, "does not allow"},
 		{{0, 0, 0, 17, 0, 1, 0, 4, 0}, 9, "does not allow"},
 		{{0, 0, 0, 17, 0, 1, 0}, 7, "does not allow"},
+		{{0, 0, 0, 16, 0, 1, 0x41, 0x43}, 8, "its DDP header"},
+		{{0, 0, 0, 16, 0, 1}, 6, "its DDP header"},
 	};
 	struct joined j;
 
