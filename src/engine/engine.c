@@ -335,6 +335,12 @@ int engine_mcast_attach(struct engine *e, struct ibt_qp *q,
 	return mcast_attach(&e->ibt, q, gid);
 }
 
+int engine_mcast_attach_alias(struct engine *e, struct ibt_qp *q,
+			      const uint8_t named[16], const uint8_t gid[16])
+{
+	return mcast_attach_alias(&e->ibt, q, named, gid);
+}
+
 int engine_mcast_detach(struct engine *e, struct ibt_qp *q,
 			const uint8_t gid[16])
 {

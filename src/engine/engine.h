@@ -242,7 +242,12 @@ void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
  * -ENOMEM; -ENOSPC: there are too many members or attachments (ibt/mcast.h). */
 int engine_mcast_attach(struct engine *e, struct ibt_qp *q,
 			const uint8_t gid[16]);
-/* Detaches a UD QP from a multicast group.  0; -EINVAL: q is not attached. */
+/* Attaches a UD QP to the group gid, the alias of the group `named`, to which
+ * engine_mcast_attach has attached it.  Returns the values of that function. */
+int engine_mcast_attach_alias(struct engine *e, struct ibt_qp *q,
+			      const uint8_t named[16], const uint8_t gid[16]);
+/* Detaches a UD QP from a multicast group, and from the alias that was attached
+ * for the group.  0; -EINVAL: engine_mcast_attach has not attached q to it. */
 int engine_mcast_detach(struct engine *e, struct ibt_qp *q,
 			const uint8_t gid[16]);
 /* Is any QP of the engine attached to the group? */

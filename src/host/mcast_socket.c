@@ -126,7 +126,7 @@ int mcast_socket_attach(struct progress *l, const struct device *dev,
 	err = engine_mcast_attach(l->engine, q, gid);
 	if (!err && !inaddr_is_v4(gid)) {
 		mcast_socket_alias(gid, alias);
-		err = engine_mcast_attach(l->engine, q, alias);
+		err = engine_mcast_attach_alias(l->engine, q, gid, alias);
 		if (err)
 			engine_mcast_detach(l->engine, q, gid);
 	}
@@ -137,14 +137,9 @@ int mcast_socket_attach(struct progress *l, const struct device *dev,
 int mcast_socket_detach(struct progress *l, struct ibt_qp *q,
 			const uint8_t gid[16], const char **why)
 {
-	uint8_t alias[16];
 	int err = engine_mcast_detach(l->engine, q, gid);
 
 	*why = "the queue pair is not attached to this multicast group";
-	if (!err && !inaddr_is_v4(gid)) {
-		mcast_socket_alias(gid, alias);
-		engine_mcast_detach(l->engine, q, alias);
-	}
 	mcast_socket_sweep(l);
 	return err;
 }

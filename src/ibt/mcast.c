@@ -9,8 +9,12 @@
 
 /* One queue pair in one group. */
 struct mcast {
-	uint8_t gid[16];
+	uint8_t gid[16]; /* the group */
+	/* the group to which the program has attached q: `gid`, or the IPv6
+	 * group whose alias `gid` is */
+	uint8_t named[16];
 	struct ibt_qp *q;
+	bool repeats; /* another row, which does not repeat, has q and gid */
 };
 
 static bool is_in_group(const struct mcast *m, const uint8_t gid[16])
@@ -18,45 +22,82 @@ static bool is_in_group(const struct mcast *m, const uint8_t gid[16])
 	return !memcmp(m->gid, gid, 16);
 }
 
-int mcast_attach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
+static bool is_named(const struct mcast *m, const uint8_t named[16])
+{
+	return !memcmp(m->named, named, 16);
+}
+
+int mcast_attach_alias(struct ibt *t, struct ibt_qp *q, const uint8_t named[16],
+		       const uint8_t gid[16])
 {
 	struct mcast *more;
 	uint32_t members = 0;
+	bool repeats = false;
 
 	for (uint32_t i = 0; i < t->mcast.count; i++) {
-		if (!is_in_group(&t->mcast.rows[i], gid))
+		const struct mcast *m = &t->mcast.rows[i];
+
+		if (!is_in_group(m, gid))
 			continue;
-		if (t->mcast.rows[i].q == q)
+		if (m->q == q && is_named(m, named))
 			return 0;
-		members++;
+		repeats |= m->q == q;
+		members += !m->repeats;
 	}
-	if (t->mcast.count == MCAST_MAX_ROWS || members == HCA_MAX_ATTACH)
+	if (t->mcast.count == MCAST_MAX_ROWS ||
+	    (members == HCA_MAX_ATTACH && !repeats))
 		return -ENOSPC;
 	more = realloc(t->mcast.rows, (t->mcast.count + 1) * sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	t->mcast.rows = more;
-	memcpy(more[t->mcast.count].gid, gid, 16);
-	more[t->mcast.count++].q = q;
+	more += t->mcast.count++;
+	*more = (struct mcast){.q = q, .repeats = repeats};
+	memcpy(more->gid, gid, 16);
+	memcpy(more->named, named, 16);
 	return 0;
+}
+
+int mcast_attach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
+{
+	return mcast_attach_alias(t, q, gid, gid);
+}
+
+/* If row i does not repeat another, then of the rows that repeat it, one no
+ * longer does. */
+static void end_repeat(struct ibt *t, uint32_t i)
+{
+	const struct mcast *gone = &t->mcast.rows[i];
+
+	for (uint32_t k = 0; k < t->mcast.count && !gone->repeats; k++) {
+		struct mcast *m = &t->mcast.rows[k];
+
+		if (k == i || m->q != gone->q || !is_in_group(m, gone->gid))
+			continue;
+		m->repeats = false;
+		return;
+	}
 }
 
 /* Removes row i; the last row takes its place. */
 static void remove_row(struct ibt *t, uint32_t i)
 {
+	end_repeat(t, i);
 	t->mcast.rows[i] = t->mcast.rows[--t->mcast.count];
 }
 
 int mcast_detach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
 {
-	for (uint32_t i = 0; i < t->mcast.count; i++) {
+	int err = -EINVAL;
+
+	for (uint32_t i = t->mcast.count; i-- > 0;) {
 		if (t->mcast.rows[i].q != q ||
-		    !is_in_group(&t->mcast.rows[i], gid))
+		    !is_named(&t->mcast.rows[i], gid))
 			continue;
 		remove_row(t, i);
-		return 0;
+		err = 0;
 	}
-	return -EINVAL;
+	return err;
 }
 
 bool mcast_has(const struct ibt *t, const uint8_t gid[16])
@@ -80,6 +121,8 @@ void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f,
 	for (uint32_t i = 0; i < t->mcast.count; i++) {
 		struct ibt_qp *q = t->mcast.rows[i].q;
 
+		if (t->mcast.rows[i].repeats)
+			continue;
 		/* A queue pair does not receive a message that it has sent
 		 * itself, from whichever address of this host. */
 		if (!is_in_group(&t->mcast.rows[i], f->to.ip) ||

@@ -391,6 +391,51 @@ static void a_queue_pair_gets_datagrams_of_a_group_while_attached(void **state)
 	two_hcas_free(d);
 }
 
+/* Sends the group a datagram, which side 1 gets `times` times. */
+static void assert_heard(struct two_hcas *d, uint8_t seed, int times)
+{
+	struct cqe c;
+
+	two_hcas_recv(d, 1, AT, 1000);
+	to_group(d, request(d, 100, seed));
+	post_and_run(d);
+	for (int i = 0; i < times; i++)
+		assert_got(d, 100, seed);
+	assert_false(two_hcas_poll(d, 1, &c));
+}
+
+/* `group` is the alias of two other groups, and is attached by its own name
+ * too.  Each detach takes one of the three away. */
+static void an_alias_and_its_group_are_detached_apart(void **state)
+{
+	static const uint8_t first[16] = {0xff, 0x0e, [15] = 1};
+	static const uint8_t second[16] = {0xff, 0x0e, [15] = 2};
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct two_hcas_side *s = &d->side[1];
+	struct engine *e = s->engine;
+
+	assert_int_equal(engine_mcast_attach(e, s->side, first), 0);
+	assert_int_equal(engine_mcast_attach_alias(e, s->side, first, group),
+			 0);
+	/* nobody has attached it by its own name */
+	assert_int_equal(engine_mcast_detach(e, s->side, group), -EINVAL);
+	assert_int_equal(engine_mcast_attach(e, s->side, group), 0);
+	assert_int_equal(engine_mcast_attach(e, s->side, second), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(
+			engine_mcast_attach_alias(e, s->side, second, group),
+			0);
+	assert_heard(d, 1, 1);
+	assert_int_equal(engine_mcast_detach(e, s->side, first), 0);
+	assert_heard(d, 2, 1);
+	assert_int_equal(engine_mcast_detach(e, s->side, group), 0);
+	assert_heard(d, 3, 1);
+	assert_int_equal(engine_mcast_detach(e, s->side, second), 0);
+	assert_false(engine_mcast_is_used(e, group));
+	assert_heard(d, 4, 0);
+	two_hcas_free(d);
+}
+
 static void a_sender_does_not_hear_itself(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
@@ -547,6 +592,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_receive_of_bad_memory_fails_the_queue_pair),
 		cmocka_unit_test(
 			a_queue_pair_gets_datagrams_of_a_group_while_attached),
+		cmocka_unit_test(an_alias_and_its_group_are_detached_apart),
 		cmocka_unit_test(a_sender_does_not_hear_itself),
 		cmocka_unit_test(a_sender_with_the_same_qpn_elsewhere_is_heard),
 		cmocka_unit_test(a_datagram_to_a_group_names_no_queue_pair),
