@@ -67,6 +67,7 @@ struct pair {
 enum step { STEP_CREATED = 1, STEP_CONNECTED, STEP_WARM };
 
 static struct pair *pairs;
+static pid_t passive; /* the passive process; in that process itself 0 */
 
 /* One end of a connection. */
 struct end {
@@ -80,13 +81,34 @@ struct end {
 	int index;
 };
 
+static _Noreturn void refuse_early_end(pid_t pid)
+{
+	fprintf(stderr,
+		"threads: the %s process ended before the measurement did, so "
+		"there is no result; its own message, if there is one, says "
+		"why\n",
+		pid == passive ? "passive" : "worker");
+	exit(1);
+}
+
+/* Ends the program if the passive process has ended.  In a worker process, of
+ * which the passive process is no child, does nothing: the parent notices the
+ * end (run_processes), and the worker ends with the parent. */
+static void check_passive(void)
+{
+	if (passive > 0 && waitpid(passive, NULL, WNOHANG) == passive)
+		refuse_early_end(passive);
+}
+
 /* Waits until each pair's active or passive side has come to `step`. */
 static void wait_for(bool is_active, enum step step)
 {
 	for (uint32_t i = 0; i < options.count; i++)
 		while (shared_load(is_active ? &pairs[i].active
-					     : &pairs[i].passive) < step)
+					     : &pairs[i].passive) < step) {
+			check_passive();
 			sched_yield();
+		}
 }
 
 static void pin_thread(int index)
@@ -358,19 +380,21 @@ static pid_t fork_process(void)
 
 static void run_processes(void)
 {
-	pid_t pids[COUNT_MAX];
 	int status;
 
-	for (uint32_t i = 0; i < options.count; i++) {
-		pids[i] = fork_process();
-		if (!pids[i]) {
+	for (uint32_t i = 0; i < options.count; i++)
+		if (!fork_process()) {
 			run_process((int)i);
 			exit(0);
 		}
+	/* Any child, because the workers wait for each other and for the
+	 * passive process: the first that ends early must end them all. */
+	for (uint32_t i = 0; i < options.count; i++) {
+		pid_t pid = wait(&status);
+
+		if (pid < 0 || pid == passive || status)
+			refuse_early_end(pid);
 	}
-	for (uint32_t i = 0; i < options.count; i++)
-		if (waitpid(pids[i], &status, 0) < 0 || status)
-			exit(1);
 }
 
 /* ---- the command line ---- */
@@ -446,8 +470,6 @@ static void print_result(void)
 
 int main(int argc, char **argv)
 {
-	pid_t passive;
-
 	take_options(argc, argv);
 	pairs = raw_shared(options.count * sizeof(*pairs));
 	/* before this process opens a device: a child forked later could not
