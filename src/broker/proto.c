@@ -8,6 +8,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* How many descriptors fit in a union control: CMSG_SPACE aligns the room up,
+ * so there may be room for one more than PROTO_FDS. */
+#define CONTROL_FDS (PROTO_FDS + 1)
+
 union control {
 	struct cmsghdr head;
 	char room[CMSG_SPACE(PROTO_FDS * sizeof(int))];
@@ -88,7 +92,7 @@ int proto_send(int socket, const struct proto *m, const int *fds)
 
 /* Copies the descriptors that came with the message, in order, and returns
  * their number. */
-static size_t take_fds(struct msghdr *msg, int fds[PROTO_FDS])
+static size_t take_fds(struct msghdr *msg, int fds[CONTROL_FDS])
 {
 	struct cmsghdr *h = CMSG_FIRSTHDR(msg);
 	size_t bytes;
@@ -139,8 +143,7 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 			     .msg_iovlen = 1,
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control)};
-	/* CMSG_SPACE aligns the room up, so one descriptor more may fit */
-	int got[PROTO_FDS + 1];
+	int got[CONTROL_FDS];
 	ssize_t length;
 	bool is_whole;
 	size_t n;
