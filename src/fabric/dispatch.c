@@ -14,12 +14,6 @@
 
 enum { MGMT_BASE_VERSION = 1 };
 
-static bool is_subnet_class(uint8_t mgmt_class)
-{
-	return mgmt_class == CLASS_SUBN_LID ||
-	       mgmt_class == CLASS_SUBN_DIRECTED;
-}
-
 /* Turns the packet of a request into that of its answer, and sends it. */
 static void send_answer(struct packet *p, uint16_t status)
 {
@@ -83,8 +77,8 @@ void dispatch_packet(struct packet *p)
 		return;
 	}
 	if (p->mad[0] != MGMT_BASE_VERSION ||
-	    is_subnet_class(p->mad[1]) != (p->dest_qp == 0) || p->dest_qp > 1 ||
-	    (p->dest_qp == 1 && p->qkey != QP1_QKEY)) {
+	    inside_is_subnet(p->mad[1]) != (p->dest_qp == 0) ||
+	    p->dest_qp > 1 || (p->dest_qp == 1 && p->qkey != QP1_QKEY)) {
 		fabric_drop(p);
 		return;
 	}

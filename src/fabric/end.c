@@ -14,8 +14,6 @@
 enum {
 	WAITS_MAX = 4096,
 	HELD_MAX = 16 << 20, /* bytes that a program has not fetched */
-	VENDOR_OUI_FIRST = 0x30,
-	VENDOR_OUI_LAST = 0x4f,
 	AT_OUI = 37,
 	AT_DR_SLID = 32,
 	CLASSES = 0x80, /* without the directed-route class, 0x81 */
@@ -35,17 +33,6 @@ struct message {
 static bool is_response(const uint8_t *mad)
 {
 	return (mad[3] & MAD_METHOD_RESPONSE) || mad[3] == METHOD_TRAP_REPRESS;
-}
-
-static bool has_oui(uint8_t mgmt_class)
-{
-	return mgmt_class >= VENDOR_OUI_FIRST && mgmt_class <= VENDOR_OUI_LAST;
-}
-
-static bool is_subnet_class(uint8_t mgmt_class)
-{
-	return mgmt_class == CLASS_SUBN_LID ||
-	       mgmt_class == CLASS_SUBN_DIRECTED;
 }
 
 struct end *fabric_open(struct node *node, uint32_t number, void *owner,
@@ -95,7 +82,7 @@ static void update_sm(struct port *port)
 			const struct agent *a = &end->agents[i];
 
 			if (a->tid_high &&
-			    is_subnet_class(a->asked.mgmt_class) &&
+			    inside_is_subnet(a->asked.mgmt_class) &&
 			    (a->asked.methods[0] >> METHOD_GET & 1))
 				is_sm = true;
 		}
@@ -145,7 +132,7 @@ static bool is_overlapping(const struct fabric_agent *a,
 	if (a->mgmt_class != b->mgmt_class ||
 	    a->class_version != b->class_version)
 		return false;
-	if (has_oui(a->mgmt_class) && a->oui != b->oui)
+	if (fabric_has_oui(a->mgmt_class) && a->oui != b->oui)
 		return false;
 	return (a->methods[0] & b->methods[0]) ||
 	       (a->methods[1] & b->methods[1]);
@@ -269,7 +256,7 @@ int end_inject(struct end *end, const struct umad *to,
 	     bytes_get16(mad + AT_DR_SLID) == LID_PERMISSIVE))
 		p->slid = p->dlid = LID_PERMISSIVE;
 	p->sl = to->sl;
-	p->src_qp = is_subnet_class(mad[1]) ? 0 : 1;
+	p->src_qp = inside_is_subnet(mad[1]) ? 0 : 1;
 	p->dest_qp = to->qpn;
 	p->qkey = to->qkey;
 	p->pkey_index = to->pkey_index;
@@ -366,7 +353,8 @@ static bool takes_request(const struct agent *a, const uint8_t *mad)
 	    a->asked.class_version != mad[2] ||
 	    !(a->asked.methods[method / 64] >> method % 64 & 1))
 		return false;
-	return !has_oui(mad[1]) || a->asked.oui == bytes_get24(mad + AT_OUI);
+	return !fabric_has_oui(mad[1]) ||
+	       a->asked.oui == bytes_get24(mad + AT_OUI);
 }
 
 static void take_packet(struct end *end, uint32_t agent, const struct packet *p)

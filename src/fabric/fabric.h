@@ -118,9 +118,15 @@ void fabric_close(struct end *end);
 /* Returns the pointer `owner` of fabric_open. */
 void *fabric_owner(const struct end *end);
 
+/* Is it one of the vendors' classes whose datagrams have an OUI? */
+static inline bool fabric_has_oui(int mgmt_class)
+{
+	return mgmt_class >= 0x30 && mgmt_class <= 0x4f;
+}
+
 struct fabric_agent {
 	uint64_t methods[2]; /* bit M: the agent takes requests of method M */
-	uint32_t oui;	     /* only for the classes 0x30 to 0x4f */
+	uint32_t oui;	     /* only if fabric_has_oui(mgmt_class) */
 	uint8_t mgmt_class;
 	uint8_t class_version;
 	uint8_t rmpp_version; /* 1: the fabric does RMPP for the agent; or 0 */

@@ -50,6 +50,13 @@ enum {
 	STATUS_DIRECTION = 0x8000, /* bit D of a directed-route SMP */
 };
 
+/* Is it a class of subnet management, whose datagrams go to QP0? */
+static inline bool inside_is_subnet(uint8_t mgmt_class)
+{
+	return mgmt_class == CLASS_SUBN_LID ||
+	       mgmt_class == CLASS_SUBN_DIRECTED;
+}
+
 /* PortState and PortPhysicalState of PortInfo (IBTA 14.2.5.6). */
 enum { STATE_DOWN = 1, STATE_INIT = 2, STATE_ARMED = 3, STATE_ACTIVE = 4 };
 enum { PHYS_SLEEP = 1, PHYS_POLLING = 2, PHYS_DISABLED = 3, PHYS_LINK_UP = 5 };

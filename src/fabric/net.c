@@ -674,14 +674,3 @@ void net_free(struct net *net)
 	free(net->ports);
 	memset(net, 0, sizeof(*net));
 }
-
-int net_find(const struct net *net, const char *name)
-{
-	for (uint32_t i = 0; i < net->node_count; i++)
-		if (!strcmp(net->nodes[i].id, name))
-			return (int)i;
-	for (uint32_t i = 0; i < net->node_count; i++)
-		if (!strcmp(net->nodes[i].description, name))
-			return (int)i;
-	return -ENOENT;
-}

@@ -78,8 +78,5 @@ int net_parse(const char *text, size_t bytes, struct net *net,
 	      struct net_error *error);
 /* Frees what net_parse allocated, and makes *net empty. */
 void net_free(struct net *net);
-/* Returns the index in net->nodes of the node with the ID `name`, or else of
- * the node with that description; -ENOENT if there is none. */
-int net_find(const struct net *net, const char *name);
 
 #endif

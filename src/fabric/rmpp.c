@@ -65,7 +65,7 @@ static size_t header_of(uint8_t mgmt_class)
 {
 	if (mgmt_class == CLASS_SA)
 		return SA_HEADER_END;
-	if (mgmt_class >= 0x30 && mgmt_class <= 0x4f)
+	if (fabric_has_oui(mgmt_class))
 		return OUI_HEADER_END;
 	return 0;
 }

@@ -29,7 +29,6 @@
 
 #define SESSION_SEGMENT	      16u /* PPID: a DDP segment */
 #define SESSION_CONTROL	      17u /* PPID: stream session control */
-#define SESSION_ADAPTATION    1u  /* the adaptation indication (RFC 5043 5.1) */
 
 #define SESSION_SEGMENT_MIN   516 /* bytes that each side takes (RFC 5043 9) */
 #define SESSION_HEAD	      6	  /* bytes of PPID and DDP-SSN */

@@ -22,9 +22,6 @@
 #define OPEN_MAX_PORTS 256
 #define METHOD_BYTES   16
 
-/* Classes of vendors whose MADs have an OUI. */
-enum { VENDOR_OUI_FIRST = 0x30, VENDOR_OUI_LAST = 0x4f };
-
 struct open_port {
 	int fd;		/* the handle; 0: the entry is free */
 	int connection; /* to the fabric; its end closes the port there */
@@ -289,8 +286,7 @@ int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
 				     .class_version = 1,
 				     .rmpp_version = rmpp_version};
 
-	if (mgmt_class < VENDOR_OUI_FIRST || mgmt_class > VENDOR_OUI_LAST ||
-	    !oui)
+	if (!fabric_has_oui(mgmt_class) || !oui)
 		return fail_with(EINVAL);
 	agent.oui = (uint32_t)oui[0] << 16 | (uint32_t)oui[1] << 8 | oui[2];
 	if (method_mask)
