@@ -32,8 +32,8 @@
 struct question {
 	uint32_t qpn, dest_qpn, scope;
 	uint8_t self[16], host[16];
-	/* The first question about a process, which the broker is asked; the
-	 * others wait for its answer. */
+	/* The broker is asked this question.  Further questions about the same
+	 * process wait for its answer. */
 	bool is_asked;
 	bool is_owed; /* not sent yet: the socket to the broker was full */
 	bool is_over; /* the process is gone; see broker_link_reap_dead */

@@ -8,8 +8,8 @@
  * SILENCE_NS, or does not answer about this connection for WAIT_NS. */
 #define SILENCE_NS   1000000000u
 #define WAIT_NS	     10000000000u
-#define LOOK_NS	     1000000 /* between looks for answers or at deaths */
-#define SILENT_TURNS 16	     /* turns without a datagram, then polls skip */
+#define LOOK_NS	     1000000 /* between two looks for answers or deaths */
+#define SILENT_TURNS 16	     /* without a datagram: then polls skip progress */
 /* Polls between looks at the socket.  A look takes about as long as a SEND of
  * few bytes to a peer, and delays a SEND that arrives meanwhile. */
 #define SKIPPED_TURNS 128

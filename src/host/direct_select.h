@@ -50,7 +50,7 @@ void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns);
  * write the eventfd. */
 void direct_select_rested(struct engine *e);
 /* May this poll skip progress?  *skipped: how many polls of one object in a row
- * have skipped it, which this call updates. */
+ * have skipped progress; this call updates it. */
 bool direct_select_may_skip(const struct direct_select *w,
 			    const struct engine *e, shared_u32 *skipped);
 /* Does all traffic come through the arena? */

@@ -118,10 +118,11 @@ struct host_stream {
 	/* The result of the start-up.  host_stream_open copies it. */
 	const struct stream_config *config;
 	/* Of an association: the peer's address, IPv4 as ::ffff:a.b.c.d, for
-	 * sentences. */
+	 * messages to the user. */
 	uint8_t peer[16];
-	/* Messages of the peer that came before its answer, as in struct
-	 * startup; read before the return. */
+	/* Messages that the peer sent after its reply and that came before
+	 * it, in the form of `early` in struct startup (iwarp/startup.h).
+	 * host_stream_open reads them before it returns. */
 	const uint8_t *early;
 	uint32_t early_bytes;
 	/* Bytes that this side sends before its first FPDU: the responder's
@@ -131,12 +132,13 @@ struct host_stream {
 	/* The connection ends unless the peer's first FPDU comes within this
 	 * time; 0: no limit. */
 	uint64_t ready_within_ns;
-	/* If ready_within_ns is 0: this side sends what was posted when it has
-	 * waited so long for the peer's first FPDU; 0: it waits without limit.
-	 */
+	/* Used if ready_within_ns is 0: after so long a wait for the peer's
+	 * first FPDU, this side sends what was posted.  0: it waits without
+	 * limit. */
 	uint64_t begin_after_ns;
-	/* The initiator's: while the peer has sent nothing, WRITEs without
-	 * bytes are sent, the first after so long, four at most; 0: none. */
+	/* For the initiator: as long as the peer has sent nothing, this side
+	 * sends up to four WRITEs without bytes, the first after this time; 0:
+	 * none. */
 	uint64_t nudge_after_ns;
 	/* Reports an event.  Called by any thread, under the progress lock: it
 	 * takes only leaf locks, and calls no function of this header. */

@@ -21,7 +21,7 @@
 #define VAIN_MAX       64    /* the most events before a thread follows again */
 #define ALONE_NS       10000 /* sched_yield takes less on a free core */
 #define SPIN_NS	       20000 /* after a stream: looks without a yield */
-#define CROWDED_NS     20000000	  /* without a yield after a long yield */
+#define CROWDED_NS     20000000	  /* no yield for so long after a long one */
 #define CROWDED_MAX_NS 1000000000 /* the most that this time doubles to */
 #define AT_WORK_NS     1000000	  /* how long the program works after a post */
 

@@ -159,8 +159,8 @@ void poll_policy_scattered(struct poll_policy *p);
 /* Called when a request of a UC or UD QP was posted, which nothing will
  * acknowledge. */
 void poll_policy_unanswered(struct poll_policy *p, uint64_t now_ns);
-/* Were so many unacknowledged requests posted that the thread should look at
- * posts that wait, but does not yet? */
+/* Should the thread begin to look at posts that wait, because many
+ * unacknowledged requests were posted?  False if it looks already. */
 bool poll_policy_wants_minding(const struct poll_policy *p);
 /* Called when the thread is about to sleep: returns when it has to look at
  * posts that wait; UINT64_MAX: it need not look. */

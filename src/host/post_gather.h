@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Decides when a small request to another process of this host waits for the
- * requests that are posted after it.  The request would take a system call of
- * its own; together with them, one system call executes all.  This file only
- * decides; the caller executes.
+ * requests that are posted after it.  Alone, the request would take a system
+ * call of its own; one system call executes it together with those requests.
+ * This file only decides; the caller executes.
  *
  * A request waits only if the program has posted a stream, which is many
  * requests between two polls, several times in a row.  Such a program polls

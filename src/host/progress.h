@@ -185,8 +185,8 @@ void progress_take(struct progress *p) ACQUIRE(&p->lock);
  * releases the locks. */
 void progress_give(struct progress *p) RELEASE(&p->lock);
 /* Has the socket join datagrams (GRO), which lets its buffer hold more.  Called
- * when the process gets a UC or UD QP, because nobody sends a packet that such
- * a QP loses again. */
+ * when the process gets a UC or UD QP, because a packet that such a QP loses is
+ * not sent again. */
 void progress_join(struct progress *p) REQUIRES(&p->lock);
 /* Tells the engine of all QPs in `doorbells`.  Called before a QP is destroyed,
  * so that `doorbells` does not name it any more. */

@@ -10,10 +10,10 @@
 #include "util/fd_identity.h"
 #include "wire/tcp.h"
 
-#define FEW	    4		/* at most so many connections need no epoll */
+#define FEW	    4		/* so many connections or fewer need no epoll */
 #define BATCH	    32		/* events of one epoll_wait */
-#define CHECK_NS    1000000	/* from one check that a descriptor is ours */
-#define CLOSE_NS    10000000000 /* from stream_set_close to the last wait */
+#define CHECK_NS    1000000	/* between checks that a descriptor is ours */
+#define CLOSE_NS    10000000000 /* after stream_set_close, the latest end */
 #define LINGER_NS   5000000000	/* for which a connection may linger */
 #define DRAIN_MS    20		/* one wait for room in stream_set_drain */
 #define DRAIN_STEPS 100		/* waits of one stream_set_drain */
@@ -34,8 +34,9 @@ struct stream_socket {
 	/* At deadline_ns the QP begins to send without the peer's first FPDU,
 	 * and the connection goes on. */
 	bool begins_late;
-	/* At deadline_ns the peer gets a WRITE without bytes; so many are left.
-	 * nudge_ns: the time until the next one, twice that before. */
+	/* How many WRITEs without bytes are left; the next is sent at
+	 * deadline_ns.  nudge_ns: the wait before it, which doubles each time.
+	 */
 	uint8_t nudges;
 	uint64_t nudge_ns;
 	bool is_closing;   /* stream_set_close was called */
@@ -80,7 +81,7 @@ static void free_memory(struct stream_socket *s)
 	free(s);
 }
 
-/* s gives no more bytes to a QP. */
+/* Forgets s as `got` and `hot`: it gives no more bytes to a QP. */
 static void forget_socket(struct stream_set *set, const struct stream_socket *s)
 {
 	if (set->got == s)
@@ -168,7 +169,8 @@ static void end_wait(struct stream_set *set, struct stream_socket *s,
 		set_deadline(set, s, now_ns + CLOSE_NS);
 }
 
-/* The peer has sent nothing yet: perhaps it has not noticed what it got. */
+/* The peer has sent nothing yet: perhaps it has not noticed an FPDU that it has
+ * received. */
 static void nudge_peer(struct stream_set *set, struct stream_socket *s,
 		       struct engine *e, uint64_t now_ns)
 {
@@ -225,8 +227,8 @@ static void make_last(struct stream_socket *s)
 		s->last_bytes = engine_stream_finish(s->q, s->last);
 }
 
-/* Sends FIN, if the socket has taken all bytes; of a session the last message
- * before. */
+/* Sends FIN, if the socket has taken all bytes.  A session sends its last
+ * message first. */
 static void finish_sending(struct stream_set *set, struct stream_socket *s)
 {
 	if (s->left_bytes || s->has_finished)

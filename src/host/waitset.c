@@ -33,9 +33,9 @@ static int streams_of(const struct progress *l)
 
 /*
  * Makes a new epoll set.  Called again when one of the descriptors refers to
- * another file, because the old file cannot be removed from a set once it is
- * closed here, while a child of fork may keep it open.  EPOLLET makes the
- * eventfd report each write once, so it is never read.
+ * another file: this process has closed the old file, and so cannot remove it
+ * from the set, where it stays as long as a child of fork has it open.  EPOLLET
+ * makes the eventfd report each write once, so it is never read.
  */
 static void make_epoll(struct waitset *in, struct progress *l)
 {
