@@ -16,8 +16,8 @@
  * The descriptors that one connection may need.  Up to six are open: the
  * connection, a pidfd, the eventfd, the page and both ends of the relay.  Up to
  * ten more are under way, in messages that the client has not read (unread.h).
- * The kernel holds each of the two numbers against the limit on open files by
- * itself, so the larger one counts.
+ * The kernel compares each of the two numbers separately with the limit on open
+ * files, so only the larger one counts.
  */
 #define ADMISSION_FILES 10
 

@@ -32,10 +32,10 @@ static uint64_t now_ms(void)
 }
 
 /*
- * Binds the broker's address, and listens there; the process that has the
- * address is the broker.  If another process has it, waits until that process
- * accepts connections, for CLAIM_MS at most, so that whoever started this
- * adverbd can connect to the other one; then returns -EADDRINUSE.
+ * Binds the broker's address and listens there, which makes this process the
+ * broker.  If another process has the address, waits until that process accepts
+ * connections, for CLAIM_MS at most, so that whoever started this adverbd can
+ * connect to it; then returns -EADDRINUSE.
  */
 static int claim_address(int *listen_fd)
 {

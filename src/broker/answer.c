@@ -158,8 +158,9 @@ static void tell_remote_state(const struct conn *c,
 }
 
 /* Whether the user of c may ask about other hosts once more.  The broker's own
- * user always may.  Another user may if it has fewer open questions than are
- * left, apart from the LIVE_OF_ONE that are kept for connection management. */
+ * user always may.  Another user may if it has fewer open questions than there
+ * are free places, not counting the LIVE_OF_ONE that are kept for connection
+ * management. */
 static bool may_ask(const struct server *s, const struct conn *c)
 {
 	const uint32_t most = LIVE_QUESTIONS - LIVE_OF_ONE;

@@ -2,8 +2,8 @@
 /*
  * Doubts.  A REQ from another host may say that a peer there has lost its
  * connection with a client of this broker.  The peer is then doubted until its
- * host has said whether the peer's queue pair lives.  A user gets another doubt
- * only if more places are free than it has doubts (cm_owner_may_add).  Part of
+ * host has said whether the peer's queue pair lives.  A user with n doubts gets
+ * another one only if more than n places are free (cm_owner_may_add).  Part of
  * the broker's loop: one thread, no lock.
  */
 #ifndef BROKER_CM_DOUBTS_H
@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How many peers can be doubted at once: as many as one asker may have
- * questions. */
+/* How many peers can be doubted at once: as many as the questions that one
+ * asker may have open. */
 #define CM_DOUBTS_MAX LIVE_OF_ONE
 
 /* All zeroes: no peer is doubted. */

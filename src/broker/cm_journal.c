@@ -29,8 +29,7 @@ void cm_journal_write(struct cm_journal *j, uint32_t slot,
 
 	if (!l || (!note->state && slot >= l->records))
 		return;
-	/* slots below that were never written are all 0, which is without an
-	 * owner */
+	/* a lower slot that was never written is all 0, so it has no owner */
 	if (slot >= l->records)
 		l->records = slot + 1;
 	if (note->state)

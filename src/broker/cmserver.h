@@ -30,9 +30,9 @@ struct cmserver *cmserver_new(struct gsi *gsi, struct fd_store *fd_store,
 void cmserver_free(struct cmserver *s);
 /*
  * Begins to succeed a dead broker, whose fd store the caller has opened.  Tells
- * the peers of those of its clients that have died since.  For the other
- * clients' listeners and conversations to come back, refuses no request without
- * a listener for some seconds.
+ * the peers of those of its clients that have died since.  For some seconds,
+ * refuses no request for which there is no listener: in that time the other
+ * clients bring back their listeners and conversations.
  */
 void cmserver_succeed(struct cmserver *s, uint64_t now_ns);
 /* Does the process pid have conversations of an earlier broker that it has not

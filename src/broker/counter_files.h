@@ -5,9 +5,9 @@
  * those that have ended.  A process shows its counters in its page, by network
  * interface and kind of device, since each process numbers its devices in its
  * own way.  The files are written when a process has ended, and while somebody
- * reads them, at most once a second; inotify tells of readers.  A minute after
- * the last reader the writing ends, and the next reader finds the values of
- * that time.
+ * reads them, at most once a second; inotify tells of readers.  The writing
+ * ends a minute after the last reader; the next reader then finds the values
+ * that were written last.
  *
  * A broker adds its counts to the values that it finds in the files, so that a
  * value never decreases, whichever broker writes.

@@ -14,9 +14,9 @@ struct server;
 
 /*
  * Takes the folder for counter files (counter_files.h) from a client of the
- * broker's own user, which has no other broker and in whose folders the broker
- * can write.  Takes ownership of *fd and sets it to -1, or leaves *fd to the
- * caller if the folder is not that user's alone.
+ * broker's own user: such a client has no other broker, and the broker can
+ * write in its folders.  Takes ownership of *fd and sets it to -1, or leaves
+ * *fd to the caller if the folder is not that user's alone.
  */
 void counter_tree_take(struct server *s, const struct conn *c, int *fd);
 /* Writes the counter files if they are due.  wait: how long poll may wait for

@@ -48,8 +48,8 @@
  * is valid until the next call.
  */
 int other_user_take(struct reuseport_group *g, uid_t user, const char **why);
-/* Advances m, an index that is resting or free, to its next use if its time has
- * come.  Closes its relay once no datagram waits there. */
+/* Advances m, an index that is resting or free, to its next `use` if the time
+ * for it has come.  Closes its relay once no datagram waits there. */
 void other_user_tick(struct reuseport_group_member *m, uint64_t now_ms);
 /* Closes the descriptors of m, whose process has ended, except two: the page,
  * which stays for the next process of the same user, and a relay in which

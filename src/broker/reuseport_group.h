@@ -39,8 +39,8 @@ enum reuseport_group_use {
 };
 
 struct reuseport_group_member {
-	/* the receive socket, or the receiving end of a relay; -1: the process
-	 * of another user alone has it */
+	/* the receive socket, or the receiving end of a relay; -1: only the
+	 * other user's process has it */
 	int fd;
 	int page_fd;	     /* the member's page, for writing; -1: none */
 	uint64_t generation; /* the generation of the page */

@@ -28,10 +28,11 @@
 #define BACKLOG	    1024
 #define FIRST_FD    3  /* the first that is not a standard one */
 #define MESSAGES    16 /* read in one turn */
-/* The time for which a broker lived, and the pause that follows. */
+/* The life of a broker is short below BRIEF_MS, and sudden below SUDDEN_MS.
+ * After FREE_STARTS short lives in a row, a pause precedes the next start. */
 #define BRIEF_MS      1000
 #define SUDDEN_MS     100
-#define FREE_STARTS   3 /* after a short life, without a pause */
+#define FREE_STARTS   3 /* short lives without a pause */
 #define PAUSE_MS      10
 #define PAUSE_DOUBLES 10
 #define PAUSE_MAX_MS  10000
@@ -199,7 +200,8 @@ static int fork_grandchild(void *arg)
 {
 	struct starter *s = arg;
 
-	/* The grandchild's SIGCHLD goes to init, its parent then. */
+	/* Once this process has ended, init is the grandchild's parent and gets
+	 * its SIGCHLD. */
 	s->broker = s->clone(become_broker, s->stack[1] + STACK_BYTES,
 			     CLONE_VM | CLONE_VFORK | SIGCHLD, s);
 	if (s->broker < 0)
@@ -207,9 +209,9 @@ static int fork_grandchild(void *arg)
 	_exit(s->broker < 0);
 }
 
-/* Finds libc's own clone: the clone of ThreadSanitizer takes the child for a
- * process with a copy of the memory, and would lose its notes about the
- * child. */
+/* Finds libc's own clone: ThreadSanitizer's clone expects a child with a copy
+ * of the memory.  A child that shares the memory would make the records of
+ * ThreadSanitizer wrong. */
 static clone_call *find_clone(void)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -364,8 +366,8 @@ static void note_words(struct start *s, const char *text, size_t bytes)
 	s->words_bytes += (uint32_t)bytes;
 }
 
-/* Takes an answer of adverbd, or of the process that could not become adverbd;
- * otherwise as start_turn. */
+/* Takes an answer of adverbd, or of the process that could not become adverbd.
+ * Returns what start_turn returns. */
 static int take_answer(struct start *s, const struct proto *m, uint64_t now_ms)
 {
 	char path[PATH_MAX], reason[REASON_TEXT];
@@ -393,8 +395,8 @@ static bool has_ended(const struct start *s)
 	return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
 }
 
-/* Takes a message of the status socket: 0 or -errno as start_turn; -EAGAIN:
- * there is none; -EINPROGRESS: it was no answer. */
+/* Takes a message of the status socket.  Returns what start_turn returns, or
+ * -EAGAIN: there is no message; -EINPROGRESS: it was no answer. */
 static int read_status(struct start *s, uint64_t now_ms)
 {
 	union {
@@ -513,8 +515,8 @@ static int open_listener(void)
 	return -err;
 }
 
-/* Runs adverbd with the listener and the other end of the status socket; 0, or
- * -errno: of clone, or, with *is_clone false, of this process. */
+/* Runs adverbd with the listener and the other end of the status socket.
+ * Returns 0 or -errno: with *is_clone of clone, else of this process. */
 static int run_process(struct start *s, int theirs, bool *is_clone)
 {
 	struct starter *starter = calloc(1, sizeof(*starter));
@@ -615,7 +617,8 @@ int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
 	s->began_ms = now_ms;
 	/* Processes that wait for this one wait a little longer. */
 	s->limit_ms = now_ms + patience_ms / 4 * 3;
-	/* In another namespace this process serves by a thread, too. */
+	/* A thread of this process that serves already serves another network
+	 * namespace: another thread serves this one. */
 	err = past.is_thread ? start_thread(fd) : start_process(s, now_ms);
 	if (past.is_thread || (err && err != -EINPROGRESS))
 		start_drop(s);

@@ -80,7 +80,8 @@ int start_turn(struct start *s, uint64_t now_ms);
 void start_drop(struct start *s);
 /* Notes that the broker with that pid is gone; now_ms: CLOCK_MONOTONIC.  If
  * this process has started that broker last, and the broker has served for less
- * than a second, the next start has to wait, longer after each such broker. */
+ * than a second, its life was short.  After a few short lives in a row the next
+ * start has to wait, longer after each. */
 void start_lost(pid_t broker, uint64_t now_ms);
 /* Sets the folder of adverbd; the string is borrowed.  Without this call,
  * adverbd is looked for in the folder of the library that this code is part of.

@@ -120,8 +120,8 @@ void sysfs_gc_own(int tree_fd)
 	close(beside);
 }
 
-/* Removes one entry: an unused tree, or the rest of a tree, in whose removal a
- * broker was killed. */
+/* Removes one entry: an unused tree, or what is left of a tree if a broker was
+ * killed while it removed the tree. */
 static void sweep_entry(int beside, const char *name, const char *ours)
 {
 	unsigned long long namespace;
