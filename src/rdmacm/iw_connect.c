@@ -55,7 +55,8 @@ int r_iw_make(struct r_id *id)
 	return 0;
 }
 
-/* A socket of TCP, or for SCTP, that is bound.  0 or -errno. */
+/* Makes a socket of TCP, or one for SCTP, and binds it.  Returns 0 or -errno.
+ */
 static int open_socket(struct r_iw *iw, const struct r_id *id,
 		       const struct sockaddr *addr)
 {
@@ -259,7 +260,7 @@ static void call_failed(struct r_iw *iw, int err)
 		fail_call(iw, err, NULL);
 }
 
-/* Begins the connection below.  0 or -errno. */
+/* Begins the TCP connection or the SCTP association.  Returns 0 or -errno. */
 static int connect_socket(struct r_iw *iw)
 {
 	const struct sockaddr *to = &iw->id->base.route.addr.dst_addr;

@@ -78,7 +78,8 @@ struct r_iw {
 	pid_t owner; /* the process that made the object */
 	enum r_iw_state state;
 	int fd; /* -1: there is none, or the queue pair has it */
-	/* Of an association, and of a socket for one; else NULL.  Owned. */
+	/* SCTP: the addresses of the association, or of the socket from which
+	 * one is made.  Owned.  TCP: NULL. */
 	struct sctp_news *sctp;
 	uint32_t watched; /* the epoll events that are waited for; 0: none */
 	uint64_t deadline_ns; /* a time of r_iw_now; UINT64_MAX: none */
@@ -94,8 +95,8 @@ struct r_iw {
 	struct ibv_context *verbs;
 	const struct verbs_iwarp *calls; /* static */
 	uint32_t qpn;
-	/* The agreed numbers of RDMA Reads at a time, at most 255: to this
-	 * side, and by this side. */
+	/* The agreed numbers of RDMA Reads at a time, at most 255.  ird: those
+	 * that this side takes; ord: those that this side sends. */
 	uint8_t ird, ord;
 	bool is_established; /* the event ESTABLISHED was posted */
 	/* The news: bits of 1 << enum host_stream_news.  Lock: `leaf` of
@@ -174,7 +175,7 @@ uint32_t r_iw_segment(const struct r_iw *iw);
 
 /* Do connections of iWARP use SCTP? */
 bool r_iw_uses_sctp(void);
-/* As r_iw_socket and r_iw_bind_socket, for SCTP. */
+/* Makes a socket for SCTP and binds it to addr.  Returns 0 or -errno. */
 int r_iw_sctp_bind(struct r_iw *iw, const struct r_id *id,
 		   const struct sockaddr *addr);
 /* Makes a listener of the bound socket.  0 or -errno. */

@@ -362,7 +362,7 @@ static void give_up(struct r_iw *iw)
 		r_iw_free(iw);
 		return;
 	case R_IW_LISTENING: /* the next thread serves it */
-	case R_IW_REQUESTED: /* these four have no deadline */
+	case R_IW_REQUESTED: /* from here on, no state has a deadline */
 	case R_IW_IDLE:
 	case R_IW_BUSY:
 	case R_IW_OPEN:

@@ -7,8 +7,8 @@
  * A stranger may connect and send nothing, or send slowly.  So each half has a
  * deadline; and when there are too many halves, the oldest is closed for the
  * next connection, unless that half is young: peers that all connect at once
- * send their requests within that time.  Meanwhile the kernel keeps the next
- * connection.
+ * send their requests within YOUNG_NS.  While the oldest half is young, the
+ * kernel keeps the next connection.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"

@@ -137,7 +137,8 @@ void r_iw_sctp_end_session(struct r_iw *iw)
 	uint32_t n =
 		iw->start ? startup_end_session(&iw->start->mpa, bytes) : 0;
 
-	/* an empty socket has room; else the peer gets the end alone */
+	/* An empty socket has room.  If the socket is full, the peer sees only
+	 * the end of the association. */
 	if (n && fd_identity_holds(iw->fd) &&
 	    send(iw->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		errno = 0;
