@@ -55,7 +55,7 @@ struct device {
 	uint8_t mac[6];
 	uint64_t guid;		 /* host order, never 0 */
 	uint32_t kind;		 /* enum device_kind */
-	struct device_port port; /* netif.c's lock protects it: device_port() */
+	struct device_port port; /* netif.c locks it; device_port() reads it */
 };
 
 /* Returns the number under which a process publishes the device's counters. */

@@ -66,8 +66,9 @@ bool env_is_on(const char *name);
  * ADVERB_SCTP is udp, the number of a UDP port, or raw.
  */
 enum env_sctp {
-	ENV_SCTP_OFF,	/* TCP */
-	ENV_SCTP_UDP,	/* over UDP; *udp_port: of services, 0: their own */
+	ENV_SCTP_OFF, /* TCP */
+	/* over UDP; *udp_port: the UDP port of all services; 0: each its own */
+	ENV_SCTP_UDP,
 	ENV_SCTP_RAW,	/* over IP */
 	ENV_SCTP_WRONG, /* the value is none of these */
 };

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* The causes of messages.  Each call of log_say has a cause of its own, except
- * calls of which only the first is to print its message. */
+ * that calls share one if only the first of them may print its message. */
 enum log_cause {
 	LOG_TEST, /* for tests of this module */
 	LOG_ARENA_SIZE,
