@@ -45,9 +45,10 @@ void *data_owner(const struct data_end *end);
 /* The end's number in its QPNs. */
 uint32_t data_number(const struct data_end *end);
 
-/* Joins or leaves the packets that have `gid` as their destination GID.  That
- * the SM lets the port join is the caller's business (SA).  Return 0; -EINVAL:
- * not a multicast GID, or not joined; -ENOMEM: DATA_GROUPS are joined. */
+/* Joins or leaves the group whose packets have the destination GID `gid`.  The
+ * caller makes sure, by the SA, that the SM lets the port join.  Return 0;
+ * -EINVAL: not a multicast GID, or not joined; -ENOMEM: DATA_GROUPS are joined.
+ */
 int data_join(struct data_end *end, const uint8_t gid[16]);
 int data_leave(struct data_end *end, const uint8_t gid[16]);
 
@@ -62,8 +63,8 @@ bool data_may_send(struct data_end *end);
  * -ENETDOWN: the port is not ACTIVE; -ENOMEM.
  */
 int data_send(struct data_end *end, const uint8_t *bytes, size_t n);
-/* Returns an end that had to wait and that data_may_send is to be asked for
- * again, or NULL. */
+/* Returns an end that had to wait, and for which the caller calls data_may_send
+ * again; NULL: there is none. */
 struct data_end *data_resumed(struct fabric *f);
 
 /* What has changed at the port since data_told was called last. */

@@ -10,12 +10,12 @@
 #include "fabric/inside.h"
 
 /* Judges a packet that leaves by a port, and gives it the port's lane for its
- * SL. */
+ * SL.  Returns whether the packet passes. */
 bool gate_leave(struct port *out, struct packet *p);
-/* Judges a packet that has come in at a port. */
+/* Judges a packet that has come in at a port.  Returns whether it passes. */
 bool gate_enter(struct port *in, const struct packet *p);
-/* Does the port's table have a P_Key that fits: equal but for the membership,
- * and one of both a full member? */
+/* Does the port's table have a P_Key that fits pkey: the two are equal except
+ * for the membership bit, and at least one is a full member? */
 bool gate_fits(const struct port *port, uint16_t pkey);
 /* Does the port's table have exactly this P_Key? */
 bool gate_has(const struct port *port, uint16_t pkey);

@@ -138,9 +138,10 @@ struct node {
 struct payload {
 	struct list of_sender;	 /* in data_end.unread */
 	struct data_end *sender; /* NULL: closed since */
-	uint32_t
-		*orphans; /* counts the payload, whose sender closed; or NULL */
-	uint32_t refs;	  /* packets with these bytes */
+	/* data_ends.orphans, which counts this payload, since its sender has
+	 * closed; or NULL */
+	uint32_t *orphans;
+	uint32_t refs; /* packets with these bytes */
 	uint32_t bytes;
 	uint8_t data[];
 };
@@ -148,7 +149,7 @@ struct payload {
 /* A packet between its sender and its destination: a management datagram, or
  * the packet of a data end. */
 struct packet {
-	struct list list; /* in fabric.moving */
+	struct list list; /* in fabric.moving or data_end.inbox */
 	struct port *at;  /* the port where the packet is */
 	struct port *in; /* the ingress port; NULL: the packet starts at `at` */
 	uint16_t slid, dlid;
@@ -162,7 +163,7 @@ struct packet {
 	uint32_t flow_label;
 	uint8_t sgid[16], dgid[16];
 	struct payload *payload; /* NULL: a management datagram */
-	uint64_t due_ms; /* of a data packet that waits at its end: its last */
+	uint64_t due_ms; /* a packet that waits at a data end is dropped then */
 	uint16_t pkey; /* of the BTH; 0 of a management datagram: the default */
 	uint8_t vl;    /* of a data packet: its lane on the link */
 	uint8_t mad[MAD_BYTES];
@@ -217,7 +218,8 @@ struct packet *fabric_packet(struct fabric *f, struct port *at);
 void fabric_inject(struct packet *packet);
 /* Frees a packet. */
 void fabric_drop(struct packet *packet);
-/* Returns a copy of a packet, with the same payload; NULL as fabric_packet. */
+/* Returns a copy of a packet, with the same payload; NULL: no memory is left,
+ * or too many packets move. */
 struct packet *fabric_copy(const struct packet *packet);
 /* Sets PortPhysicalState of a port.  The link goes up (INIT) if both ends of
  * the cable are in Polling, and down otherwise. */

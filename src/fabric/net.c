@@ -177,8 +177,8 @@ static const char *find_word(const char *s, const char *word)
 	return NULL;
 }
 
-/* Reads `lid N` and `lmc N` from the part of a comment that has no description,
- * in which such words would mean nothing. */
+/* Reads `lid N` and `lmc N` from the part of a comment that is not the
+ * description: in a description such words mean nothing. */
 static int parse_lid(struct parser *p, const char *rest, struct net_port *port)
 {
 	const char *lid = find_word(rest, "lid"), *lmc = find_word(rest, "lmc");

@@ -2,7 +2,8 @@
 /*
  * The performance management agent of each node (IBTA 16.1): ClassPortInfo,
  * PortCounters and PortCountersExtended.  The counters of data and packets
- * count the management datagrams that pass a port.
+ * count all packets that pass a port: management datagrams and the packets of
+ * data ends.
  */
 #ifndef FABRIC_PMA_H
 #define FABRIC_PMA_H

@@ -52,7 +52,7 @@ enum {
 	CLIENT_REREGISTER = 0x80, /* in AT_TIMEOUT */
 	ENFORCE_IN = 8,		  /* in AT_OPER_VLS */
 	ENFORCE_OUT = 4,
-	LIFE_ENDLESS = 20, /* HOQLife: this and more */
+	LIFE_ENDLESS = 20, /* HOQLife of this value or more: no limit */
 	ADAPTER_LIFE_MS = 1000,
 	NO_CHANGE = 0,
 };

@@ -35,8 +35,8 @@ enum fabric_proto_kind {
 	FABRIC_PROTO_SHOW,	 /* number: place of the node in the file;
 				    answer: host, ca, text; number: groups */
 	FABRIC_PROTO_STOP,
-	FABRIC_PROTO_DATA,  /* host, number; answer: a descriptor; number: that
-			       of  the data end */
+	FABRIC_PROTO_DATA,  /* host, number; answer: a descriptor; number: the
+			       data end's */
 	FABRIC_PROTO_JOIN,  /* gid: the data end gets this group's packets */
 	FABRIC_PROTO_LEAVE, /* gid */
 };

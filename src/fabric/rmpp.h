@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * RMPP (IBTA 13.6): sends a MAD of more than 256 bytes as numbered segments.
- * Each ACK of the receiver says up to which segment the sender may send.  For
- * agents that registered with RMPP version 1; their programs send and receive
- * whole MADs.
+ * Each ACK of the receiver says up to which segment the sender may send.
+ * Serves agents that registered with RMPP version 1, whose programs send and
+ * receive whole MADs.
  */
 #ifndef FABRIC_RMPP_H
 #define FABRIC_RMPP_H
