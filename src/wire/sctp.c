@@ -415,8 +415,8 @@ static struct sctp_conn *begin_conn(enum sctp_conn_state state, int fd)
 	return c;
 }
 
-/* Returns the owner's end of the socketpair.  Frees the connection if `err` or
- * making the socketpair says -errno, and returns that. */
+/* Returns the owner's end of the socketpair.  If `err` is a -errno, or the
+ * socketpair cannot be made, frees the connection and returns the -errno. */
 static int finish_begin(struct sctp_conn *c, int err)
 {
 	int end = err ? err : sctp_conn_make_ends(c);

@@ -13,8 +13,8 @@
  *
  * An upcall of the library, an event of a descriptor and a packet touch a
  * connection, that is, put it on a list.  The connections of the list are
- * served at the end of the thread's turn, when no call of the library is in
- * progress.
+ * served after each packet and at the end of the thread's turn, when no call of
+ * the library is in progress.
  *
  * Lock: that of wire/sctp.c, which the caller of each function holds.
  */

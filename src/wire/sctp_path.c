@@ -14,9 +14,9 @@
 #define IP_BYTES   20
 #define IPV6_BYTES 40
 #define UDP_BYTES  8
-#define SCTP_BYTES 12 /* common header; some libusrsctp count it, some not */
+#define SCTP_BYTES 12 /* common header; not every libusrsctp counts it */
 #define MTU_MIN	   1280
-#define MTU_MAX	   9000 /* of larger datagrams a socket's buffer holds few */
+#define MTU_MAX	   9000 /* a socket's buffer holds few larger datagrams */
 #define BUFFER	   (4 << 20)
 #define NAMES_BYTES                                                            \
 	64 /* of control messages, for one address and one error               \

@@ -26,10 +26,10 @@ struct slot {
 	uint32_t class;
 	uint32_t uses; /* how many queue pairs use the socket */
 	struct sender sender;
-	/* 0: the slot was never used; or GONE.  Stored after ip and class, with
-	 * release: a thread without the lock that loads the port reads the pair
-	 * to which the port belongs.  Without this order the thread could match
-	 * the slot's former pair. */
+	/* 0: the slot is free, and a look-up ends here; or GONE.  Stored after
+	 * ip and class, with release: a thread without the lock that loads the
+	 * port reads the pair to which the port belongs.  Without this order
+	 * the thread could match the slot's former pair. */
 	shared_u32 port;
 	shared_flag is_fresh; /* looked up since the last sweep */
 };

@@ -33,8 +33,8 @@ static const struct {
 	{"usrsctp_handle_timers", (void **)&calls.handle_timers},
 };
 
-/* Parts of SCTP that adverb does without, each a way for a stranger to have the
- * process do something. */
+/* Extensions of SCTP that adverb does not need: each would give a stranger one
+ * more way to make this process do something. */
 static const char *const switched_off[] = {
 	"usrsctp_sysctl_set_sctp_ecn_enable",
 	"usrsctp_sysctl_set_sctp_asconf_enable",
@@ -49,7 +49,7 @@ static void be_silent(const char *format, ...)
 {
 }
 
-/* NULL: the library lacks one of its symbols. */
+/* Returns the name of a symbol that the library lacks; NULL: it lacks none. */
 static const char *missing_symbol(void)
 {
 	for (size_t i = 0; i < ARRAY_COUNT(symbols); i++) {

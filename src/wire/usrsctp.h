@@ -7,7 +7,7 @@
  * them with the library's header where there is one.
  *
  * The library is used without threads, sockets and timers of its own: packets
- * go through usrsctp_input and the function given to usrsctp_load, time through
+ * go through `conninput` and the function given to usrsctp_load, time through
  * `handle_timers`.  Addresses are those of AF_CONN: a number of 64 bits that
  * the library compares and hands back.
  *
@@ -184,8 +184,8 @@ struct usrsctp_calls {
 /*
  * Loads and starts the library, once for the process, which keeps it.  @output:
  * sends a packet of SCTP to the address `id`.  Returns the calls, which are
- * static; NULL: *why says why, a clause without an end, static until the next
- * call.
+ * static; NULL: *why says why, a clause without a full stop, valid until the
+ * next call.
  */
 const struct usrsctp_calls *
 usrsctp_load(int (*output)(void *id, void *packet, size_t bytes, uint8_t tos,
