@@ -90,7 +90,7 @@ struct direct_queues {
 	bool has_no_eager; /* no SEND goes as an eager message */
 };
 
-/* May a SEND of so many bytes go as an eager message (hca/eager.h)? */
+/* May a SEND of this many bytes go as an eager message (hca/eager.h)? */
 static inline bool direct_state_may_be_eager(const struct direct_queues *d,
 					     uint32_t bytes)
 {
@@ -100,8 +100,8 @@ static inline bool direct_state_may_be_eager(const struct direct_queues *d,
 /* The state that engine/shm_ack.h keeps in each struct ibt_qp for shm acks. */
 struct shm_ack_state {
 	struct serial24 sent; /* the ePSN when the last ACK packet was sent */
-	/* The peer has read in the page that all before this PSN is accepted.
-	 */
+	/* The peer has read in this process's page that this QP has accepted
+	 * all requests before this PSN. */
 	struct serial24 taken;
 	/* The ePSN when request_until_ns was set. */
 	struct serial24 request_epsn;

@@ -337,8 +337,8 @@ struct ibt_qp {
 	uint32_t mtu; /* the path MTU, in bytes */
 	/* How many packets are unacknowledged, for threads that post. */
 	shared_u32 flying;
-	/* UC, UD by packets: no packet is ever acknowledged, for threads that
-	 * post. */
+	/* The QP is of UC or UD and sends packets, which are never
+	 * acknowledged.  Threads that post read this. */
 	shared_flag is_unanswered;
 	bool heard;	  /* a request has come since RESET */
 	bool is_entered;  /* between ibt_responder_enter and _leave */
@@ -409,8 +409,8 @@ uint64_t ibt_qp_patience_ns(const struct ibt *t, const struct ibt_qp *q);
 /* An ACK of q has become due: activates q to send the ACK, unless the ACK waits
  * for a request (ibt_qp_holds_ack). */
 void ibt_qp_owe(struct ibt *t, struct ibt_qp *q);
-/* The QP fails: enters ERR, flushes, and raises the event; ENGINE_EXPLAIN: no
- * event. */
+/* The QP fails: enters ERR, flushes, and raises the event `type`.  If type is
+ * ENGINE_EXPLAIN, raises no event. */
 void ibt_qp_fail(struct ibt *t, struct ibt_qp *q, enum engine_event_type type);
 
 /* Adds an event about q to the ring.  A ring that cannot grow drops the event.

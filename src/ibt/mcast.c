@@ -63,8 +63,8 @@ int mcast_attach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16])
 	return mcast_attach_alias(t, q, gid, gid);
 }
 
-/* If row i does not repeat another, then of the rows that repeat it, one no
- * longer does. */
+/* Called before row i is removed.  If row i repeats no other row and other rows
+ * repeat row i, marks one of these as a row that repeats none. */
 static void end_repeat(struct ibt *t, uint32_t i)
 {
 	const struct mcast *gone = &t->mcast.rows[i];

@@ -186,9 +186,9 @@ static void ask_again(struct ibt *t, struct ibt_qp *q)
 }
 
 /*
- * Returns how many bytes of payload the oldest unacknowledged packet has, or
- * the READ response that is expected next, if this payload is longer than any
- * payload that got through so far, and longer than SMALL_BYTES; else 0.
+ * Returns the length of the payload of the oldest unacknowledged packet, or of
+ * the READ response that is expected next.  Returns 0 if this length is at most
+ * SMALL_BYTES, or if a payload of at least this length has got through before.
  */
 static uint32_t long_bytes(const struct ibt *t, const struct ibt_qp *q)
 {

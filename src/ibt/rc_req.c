@@ -216,8 +216,8 @@ static void run_local(struct ibt *t, struct ibt_qp *q)
  * Returns how many packets one READ request asks for.  The First and the Last
  * of its response have a longer header than the Middles, so each of them ends a
  * burst of equal packets; therefore the request asks for many packets.  If
- * losses have made the window small, it asks for a quarter of the window at
- * most.
+ * losses have made the window small, the request asks for a quarter of the
+ * window, but for at least IBT_READ_PACKETS packets.
  */
 static uint32_t read_chunk(const struct ibt_qp *q)
 {
@@ -388,8 +388,8 @@ static bool message_follows(const struct ibt *t, const struct ibt_qp *q)
 
 /*
  * An ACK costs as much as any packet.  So wants_ack asks for an ACK only where
- * the requester would wait for one, and rc_req_asks only once in ACK_EVERY
- * packets.
+ * the requester would wait for one, and rc_req_asks only once in ACK_EVERY or
+ * ACK_EVERY_LOCAL packets.
  */
 bool rc_req_asks(const struct ibt_qp *q, struct serial24 psn)
 {

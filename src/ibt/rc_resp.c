@@ -323,9 +323,10 @@ static void drain_held(struct ibt *t, struct ibt_qp *q)
 	}
 }
 
-/* Returns how long in ns a packet is held: at most until the peer's ACK
- * timeout, taken to be as long as q's, when the peer sends the missing packet
- * again. */
+/* Returns how long in ns a packet is held at most.  When the peer's ACK timer
+ * expires, the peer sends the missing packet again, so no packet is held longer
+ * than that.  The peer's timeout is not known; q's own timeout stands for it.
+ */
 static uint64_t max_held_ns(const struct ibt_qp *q)
 {
 	uint8_t code = q->qp->attr.timeout;

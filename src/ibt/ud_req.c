@@ -47,9 +47,9 @@ uint32_t ud_req_qkey(const struct ibt_qp *q, const struct wq_to *to)
 }
 
 /* Is it known that the request at the cursor goes by packets?  It is if its
- * destination is not on this host, if q has no table of targets, or if
- * initiator_ud_turn has chosen packets for the last datagram and that went to
- * the same QPN. */
+ * destination is not on this host, if q has no table of targets, or if the last
+ * datagram went to the same QPN and initiator_ud_turn has chosen packets for
+ * it. */
 static bool is_for_packets(const struct ibt_qp *q, const struct wq_to *to)
 {
 	return !q->direct.targets || !to->local ||
