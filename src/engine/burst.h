@@ -19,8 +19,9 @@
 #include "ibt/ibt.h"
 
 #define BURST_FRAMES 64 /* the most frames that wait to be sent */
-/* The most packets of a frame.  Linux takes so many in one UDP_SEGMENT send; an
- * older Linux takes 64, and udp_send sends a larger frame in single packets. */
+/* The most packets of a frame.  Linux takes this many in one UDP_SEGMENT send;
+ * an older Linux takes 64, and udp_send sends a larger frame in single
+ * packets. */
 #define BURST_SEGMENTS 128
 #define BURST_BYTES    65400 /* a frame that IPv4 and IPv6 can carry */
 #define BURST_AREA     (128 << 10)

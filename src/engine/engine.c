@@ -153,7 +153,8 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q)
 
 		/* Events of CQs and SRQs stay, and so do explanations.  The
 		 * other events have the cookie of the QP, which is about to be
-		 * freed: engine_events leaves out what replaces them. */
+		 * freed.  Each of them becomes an explanation without a cause,
+		 * which engine_events leaves out. */
 		if (v->qpn == q->qp->qpn && v->type != ENGINE_CQ_EVENT &&
 		    v->type != ENGINE_CQ_ERR && v->type != ENGINE_SRQ_LIMIT &&
 		    v->type != ENGINE_EXPLAIN)
@@ -370,8 +371,9 @@ void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	rx_pending_serve(&e->ibt, q);
 }
 
-/* Called when a timer has expired with which q waited for a receive: RC for one
- * of the peer, UC and UD for one of q itself. */
+/* Called when the timer has expired with which q waited for a receive.  An RC
+ * QP waits for a receive of the peer, a UC or UD QP for a receive of its own.
+ */
 static void expire_rnr_timer(struct engine *e, struct ibt_qp *q,
 			     uint64_t now_ns)
 {

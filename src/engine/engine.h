@@ -135,8 +135,8 @@ struct engine_want {
 	uint32_t post_lock; /* the number of the QP's post lock */
 	uint64_t since_ns;  /* when the wait began */
 };
-/* Returns a waiting QP in *want, once until engine_want_path_again.  False:
- * there is none. */
+/* Returns a waiting QP in *want.  Returns each waiting QP only once, until
+ * engine_want_path_again is called.  False: there is none. */
 bool engine_wants_path(struct engine *e, struct engine_want *want);
 /* Would engine_wants_path return a QP? */
 bool engine_is_undecided(const struct engine *e);
@@ -212,7 +212,8 @@ struct mpsc_node *engine_qp_kick(struct ibt_qp *q);
 struct ibt_qp *engine_qp_of_kick(struct mpsc_node *n);
 /* Returns how many packets of q are not acknowledged yet.  Needs no lock. */
 uint32_t engine_qp_flying(const struct ibt_qp *q);
-/* Does q send packets that are not acknowledged?  Needs no lock. */
+/* Does q send packets that the peer never acknowledges (UC, UD)?  Needs no
+ * lock. */
 bool engine_qp_is_unanswered(const struct ibt_qp *q);
 /* Returns the QP with this QPN, or NULL. */
 struct ibt_qp *engine_qp_find(const struct engine *e, uint32_t qpn);
@@ -367,16 +368,17 @@ void engine_stream_peer(struct ibt_qp *q, const uint8_t ip[16]);
  * Returns 0; -ENOMEM; -EINVAL: a member of *c is out of range. */
 int engine_stream_open(struct engine *e, struct ibt_qp *q,
 		       const struct stream_config *c);
-/* Returns a QP that may have bytes to send, once until it has more; NULL: there
- * is none.  engine_tx finds these QPs, so the caller calls engine_tx first. */
+/* Returns a QP that may have bytes to send; NULL: there is none.  Returns a QP
+ * again only if it may have more bytes.  engine_tx finds these QPs, so the
+ * caller calls engine_tx first. */
 struct ibt_qp *engine_stream_next(struct engine *e);
 /*
  * Writes whole FPDUs of q to buf, which has `room` bytes, at least
  * engine_stream_room.  Returns the number of bytes written, all of which the
  * caller sends before it calls again.  If FPDUs are left because of too little
- * room, engine_stream_next returns q again.  If q's
- * connection is an association of SCTP, it writes one message, and
- * engine_stream_next returns q until there is none.
+ * room, engine_stream_next returns q again.  If q's connection is an
+ * association of SCTP, writes one message; engine_stream_next then returns q
+ * until no message is left.
  */
 uint32_t engine_stream_tx(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 			  uint32_t room, uint64_t now_ns);
@@ -390,13 +392,15 @@ void engine_stream_blocked(struct ibt_qp *q);
 void engine_stream_ready(struct engine *e, struct ibt_qp *q);
 /* Is q's connection an association of SCTP? */
 bool engine_stream_is_session(const struct ibt_qp *q);
-/* Writes the message by which this side ends the session of an association in
- * order, ENGINE_FINISH_BYTES bytes, once, after all that engine_stream_tx has
- * written; returns its length, or 0. */
+/* Writes to buf, which has ENGINE_FINISH_BYTES bytes, the message by which this
+ * side ends the session of an association of SCTP without an error.  The caller
+ * sends it after all bytes that engine_stream_tx has written.  Returns the
+ * length of the message; 0: an earlier call has written it, or q's connection
+ * is no association. */
 #define ENGINE_FINISH_BYTES 8
 uint32_t engine_stream_finish(struct ibt_qp *q, uint8_t *buf);
-/* Has the peer ended the session of its association in order?  The caller
- * closes the connection as at the end of a byte stream. */
+/* Has the peer ended the session of its association without an error?  The
+ * caller closes the connection as at the end of a byte stream. */
 bool engine_stream_has_peer_ended(const struct ibt_qp *q);
 /* Handles n bytes that q's connection has received; of an association, one
  * message. */

@@ -277,7 +277,8 @@ static bool read_accepted(const struct shm_ack *b, const struct ibt_qp *q,
 	    serial24_is_before(r->max, *psn))
 		return false;
 	/* A READ completes only when its response comes, and the requests after
-	 * it not before.  The response is not lost, so no retry is needed. */
+	 * the READ complete after it.  The page may be ahead of a response that
+	 * is still on its way, so a missing response is not requested again. */
 	if (r->rd_wqes && rc_req_unanswered(b->ibt, q, &read) &&
 	    serial24_is_before(read, *psn))
 		*psn = read;

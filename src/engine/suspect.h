@@ -45,7 +45,7 @@
 
 #define SUSPECT_NS   1000000000u
 #define SUSPECT_MANY 100   /* signs in SUSPECT_NS that limit an address */
-#define SUSPECT_TOLD 1000  /* signs after which an address is reported */
+#define SUSPECT_TOLD 1000  /* signs that report an address below the limit */
 #define SUSPECT_PASS 10	   /* signs of a limited address that are handled */
 #define SUSPECT_QPNS 16384 /* bits for QPNs; a power of two */
 
