@@ -5,10 +5,10 @@
 #include "util/step.h"
 
 /* A batch ends before its first request that is wrong, or that needs more than
- * a copy and a completion.  The caller runs that request alone later, which
- * also judges it. */
+ * a copy and a completion.  The caller later runs that request alone, by
+ * target_run, which also judges the request. */
 
-#define AHEAD 4 /* the slot of the receive after so many is prefetched */
+#define AHEAD 4 /* how many receives ahead a slot is prefetched */
 
 /* ---- WRITEs and READs: one call of the space for all of them ---- */
 

@@ -25,7 +25,7 @@
 #include "ibt/ibt.h"
 
 /* The most bytes of a piece, unless the engine was made with another size.
- * initiator_post_apart, too, returns after so many bytes. */
+ * initiator_post_apart, too, returns after this many bytes. */
 #define INITIATOR_PIECE (1u << 20)
 
 /* Makes the path of q, a connected QP, direct to its peer in the adapter
@@ -90,8 +90,8 @@ void initiator_tell_apart(struct ibt *t, struct ibt_qp *q);
 uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,
 				   struct list *kicks, uint64_t now_ns);
 /* Activates the QPs that waited for their peer and can go on.  Returns the
- * absolute time, in ns, of the next call; UINT64_MAX: call it with the timers.
- */
+ * absolute time, in ns, at which the next call is due; UINT64_MAX: the next
+ * engine_tick is early enough. */
 uint64_t initiator_look(struct ibt *t);
 /* Handles notify bits (enum qp_notify) that peers have set for q. */
 void initiator_notified(struct ibt *t, struct ibt_qp *q, uint32_t bits);

@@ -22,8 +22,9 @@
  *
  * The access of a peer that is stopped while it copies can be revoked: the peer
  * notices this before it copies more, and then touches nothing.  A peer that is
- * stopped inside at another place cannot be revoked.  The owner waits for it if
- * it has withdrawn its QP, but not if it has withdrawn a key.
+ * stopped inside at another place cannot be revoked.  An owner that has
+ * withdrawn the QP waits for such a peer; an owner that has withdrawn a key
+ * does not.
  *
  * Slots are claimed in order; the first that was never claimed ends the table.
  * Owner: the arena.  One thread of a peer uses a slot at a time, under a lock

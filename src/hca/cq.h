@@ -157,8 +157,9 @@ void cq_forget(struct hca *h, struct cq *cq, struct qp *qp);
 /* Takes the events that were raised: returns their number, and the caller
  * reports them. */
 uint32_t cq_owed(struct cq *cq);
-/* Moderates events (IBTA 11.2.8.2): @count completions raise one event, or
- * fewer after @period_ns; 0: fewer never do. */
+/* Moderates events (IBTA 11.2.8.2): @count completions raise one event.  If
+ * fewer completions come, they raise an event @period_ns after the first of
+ * them; @period_ns 0: they raise none. */
 void cq_moderate(struct hca *h, struct cq *cq, uint32_t count,
 		 uint64_t period_ns);
 /* Are completions held back without an event? */

@@ -107,7 +107,9 @@ struct engine_counters {
 	uint64_t rx_packets, tx_packets;
 	uint64_t rx_bytes, tx_bytes; /* of packets, from the BTH to the ICRC */
 	struct engine_refused refused;
-	/* Packets whose PSN is further ahead than a window. */
+	/* Requests whose PSN is more than IBT_HELD_AHEAD (ibt/ibt.h) after the
+	 * expected PSN, and packets with a PSN that fits no connection, which
+	 * were dropped because their address is limited (engine/suspect.h). */
 	uint64_t rx_wrong_psn;
 	uint64_t rx_duplicates; /* requests that had come before */
 	/* rx_out_of_order: packets after a gap in the PSNs.  rx_buffered: those

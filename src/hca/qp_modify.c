@@ -139,8 +139,8 @@ static const struct {
 #undef TEXTS
 };
 
-/* Refuses the call because of the lowest of `bits`, which its mask lacks or has
- * too many. */
+/* Refuses the call because of the lowest of `bits`.  @is_missing: the call's
+ * mask lacks this bit; else the mask has the bit and must not have it. */
 static int refuse_mask(const char **why, uint32_t bits, bool is_missing)
 {
 	for (size_t i = 0; i < ARRAY_COUNT(texts); i++)
