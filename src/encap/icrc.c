@@ -18,8 +18,8 @@
 #define HIDDEN_FACTOR 0x32b39da3
 
 /* Entry [id] is the change of the register before the BTH if the id is `id`
- * instead of 0.  Most ids are below 256, since a datagram is cut into at most
- * 64 packets. */
+ * instead of 0.  Most ids are below 256, since a frame has at most 128 packets
+ * (engine/burst.h). */
 static uint32_t of_low_id[256];
 
 static uint32_t of_id(uint16_t id)

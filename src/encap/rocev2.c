@@ -8,8 +8,8 @@
 #include "util/check.h"
 #include "util/crc.h"
 
-#define NEAR_AHEAD  1024    /* a near id is at most so much ahead */
-#define NEAR_BEHIND 64	    /* a near id is at most so much behind */
+#define NEAR_AHEAD  1024    /* a near id is at most this far ahead */
+#define NEAR_BEHIND 64	    /* a near id is at most this far behind */
 #define STARTS_MAX  3	    /* of rocev2_sender.starts */
 #define MOVES_MAX   8	    /* of rocev2_sender.moves */
 #define TICK_NS	    1000000 /* a silent sender's id grows by at most 1 a tick */

@@ -76,16 +76,16 @@ bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
  * report whether a datagram had a UDP checksum, and hardware and the kernel's
  * rxe send none.  They count up the ids of their packets.
  *
- * No id explains most damaged packets.  So every id of a sender is accepted
- * until a damaged packet has come from this sender (rocev2_damaged).  From then
- * on, an id is accepted if it is near the last one.  Linux adds up to one per
- * tick to the id of a sender that was silent, so an id may be further ahead by
- * one for each millisecond.
+ * For most damaged packets, no id gives the received ICRC.  So every id of a
+ * sender is accepted until a damaged packet has come from this sender
+ * (rocev2_damaged).  From then on, an id is accepted if it is near the last
+ * one.  Linux adds up to one per tick to the id of a sender that was silent, so
+ * an id may be further ahead by one for each millisecond.
  *
  * An id that is not near the last one is refused.  But if the next id is near
- * the refused one, that id is accepted, and the sequence has a new start. After
- * three ids in a row that were not near the last one, or eight new starts in
- * all, every id of the sender is accepted: such a sender has no sequence, or
+ * the refused one, the next id is accepted, and the sequence has a new start.
+ * After three ids in a row that were not near the last one, or eight new starts
+ * in all, every id of the sender is accepted: such a sender has no sequence, or
  * also numbers its packets to other hosts in this sequence.  A damaged packet
  * is then accepted with a chance of 2^-16.
  */

@@ -2,8 +2,8 @@
 /*
  * Messages of the communication manager (IBTA Vol 1, 12.6).  One struct has the
  * fields of all kinds of message, of which each kind uses some; tables in
- * cmmsg.c have the place of each field in the message.  Also the header that
- * RDMA IP CM puts before a program's private data (IBTA A11.3):
+ * cmmsg.c have the place of each field in the message.  struct cmmsg_ip is the
+ * header that RDMA IP CM puts before a program's private data (IBTA A11.3):
  *
  *	+-------+-------+-------+-------+-------------------------------+
  *	| major | minor | IP v. | rsvd  |          source port          |

@@ -31,7 +31,8 @@ void lrh_write(uint8_t *p, const struct lrh *lrh)
 	bytes_put16(p + 6, lrh->slid);
 }
 
-/* A GRH of an IBA packet whose PayLen ends with the ICRC (IBTA 8.3). */
+/* Is the GRH at p that of an IBA packet, and does its PayLen end with the ICRC
+ * (IBTA 8.3)? */
 static bool is_grh_right(const uint8_t *p, size_t len)
 {
 	struct grh grh;

@@ -27,9 +27,9 @@
 #define LRH_BYTES	   8
 #define LRH_VCRC_BYTES	   2
 #define LRH_WORDS_MAX	   2047	  /* of PktLen */
-#define LRH_LID_PERMISSIVE 0xffff /* the port itself, of SMPs */
+#define LRH_LID_PERMISSIVE 0xffff /* for SMPs: the port itself */
 #define LRH_LID_MULTICAST  0xc000 /* the first multicast LID */
-#define LRH_VL_MGMT	   15	  /* the lane of SMPs alone */
+#define LRH_VL_MGMT	   15	  /* the lane that only SMPs use */
 #define LRH_NEXT_LOCAL	   2	  /* LNH: a BTH follows */
 #define LRH_NEXT_GLOBAL	   3	  /* LNH: a GRH follows, then a BTH */
 /* The longest LRH and GRH. */
@@ -55,8 +55,8 @@ void lrh_write(uint8_t *p, const struct lrh *lrh);
 /*
  * Judges the frame of the packet at p, whose `len` bytes include the VCRC:
  * link version 0, a BTH behind the LRH or behind a GRH, and lengths in LRH and
- * GRH that fit `len`.  Returns the offset of the BTH, behind which at least the
- * rest of the BTH and an ICRC follow; 0: the frame is wrong.  Checks no CRC.
+ * GRH that fit `len`.  Returns the offset of the BTH; the packet then has a
+ * whole BTH and an ICRC.  0: the frame is wrong.  Checks no CRC.
  */
 size_t lrh_frame(const uint8_t *p, size_t len, struct lrh *lrh);
 

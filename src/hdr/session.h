@@ -10,8 +10,8 @@
  *					 4	private data, at most 512 bytes
  *
  * The DDP-SSN numbers the messages of one direction of a session from 0, since
- * SCTP delivers them in any order.  In adverb the PPID stands in front of the
- * message, in 4 bytes, as part of it.
+ * SCTP delivers them in any order.  In adverb each message begins with its
+ * PPID, in 4 bytes; the offsets above do not count them.
  *
  * A control message that begins a session says what an MPA frame says, so
  * struct mpa_frame has its contents; `revision` is 2, and there is no CRC and
@@ -32,7 +32,7 @@
 
 #define SESSION_SEGMENT_MIN   516 /* bytes that each side takes (RFC 5043 9) */
 #define SESSION_HEAD	      6	  /* bytes of PPID and DDP-SSN */
-#define SESSION_CONTROL_BYTES 8	  /* those and the function code */
+#define SESSION_CONTROL_BYTES 8	  /* PPID, DDP-SSN, function code */
 #define SESSION_FRAME_MAX     (SESSION_CONTROL_BYTES + MPA_PRIVATE_MAX)
 
 enum session_function {
@@ -48,7 +48,8 @@ enum session_function {
 
 /* Writes PPID and DDP-SSN, SESSION_HEAD bytes. */
 void session_write_head(uint8_t *p, uint32_t ppid, uint16_t ssn);
-/* Reads them from n bytes.  False: n is less, or the PPID is another. */
+/* Reads PPID and DDP-SSN from the n bytes at p.  False: n is less than
+ * SESSION_HEAD, or the PPID is neither SESSION_SEGMENT nor SESSION_CONTROL. */
 bool session_parse_head(const uint8_t *p, size_t n, uint32_t *ppid,
 			uint16_t *ssn);
 /*
