@@ -343,7 +343,7 @@ int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	conv_enter(cm, c, m.kind == CMMSG_REQ ? CONV_REQ_SENT : CONV_SIDR_SENT);
 	memcpy(m.primary.local_gid, start->local, 16);
 	memcpy(m.primary.remote_gid, start->peer, 16);
-	/* for an address without a LID (IBTA A16.4) */
+	/* the LID of an address that has none (IBTA A16.4) */
 	m.primary.local_lid = m.primary.remote_lid = 0xffff;
 	step_send(cm, c, &m);
 	step_arm(cm, c, m.local_timeout, m.max_cm_retries, now_ns);

@@ -259,9 +259,10 @@ int cm_note_resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
 void cm_note_release(struct cm *cm, struct cm_owner *owner,
 		     const struct cm_note *note, uint64_t now_ns);
 /*
- * Has a connection of the owner with the peer's queue pair `qpn` ended lately,
- * by the peer's DREQ or with the peer's DREP?  False once the connection's
- * TIMEWAIT is over.  owner NULL: a connection that counts for no owner.
+ * Has a connection of the owner with the peer's queue pair `qpn` ended lately?
+ * It has if the peer has sent a DREQ, or if the connection is in TIMEWAIT.
+ * False if the owner has a new connection with the queue pair.  owner NULL: a
+ * connection that counts for no owner.
  */
 bool cm_has_ended(struct cm *cm, const struct cm_owner *owner,
 		  const uint8_t peer[16], uint32_t qpn);

@@ -219,8 +219,8 @@ void conv_settle(struct cm *cm, struct conv *c)
 {
 	bool was_half_open = c->is_half_open;
 
-	/* First, since the next request of this sender may now have the place
-	 * in the backlog. */
+	/* The count changes before conv_stop_waiting, which may give the place
+	 * in the backlog to the next request of this sender. */
 	if (was_half_open)
 		cm->half_open[c->sender]--;
 	c->is_half_open = false;

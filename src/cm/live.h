@@ -27,7 +27,7 @@
 #define LIVE_PATIENCE_NS 500000000u /* of one question, for all its tries */
 #define LIVE_BUDGETS	 256
 #define LIVE_BUDGET	 64	  /* the most answers that a budget saves up */
-#define LIVE_REFILL_NS	 5000000u /* the time in which it gains one answer */
+#define LIVE_REFILL_NS	 5000000u /* a budget gains one answer in this time */
 
 struct live;
 

@@ -15,7 +15,7 @@
 #define PORTS_EPHEMERAL_FIRST 32768
 #define PORTS_EPHEMERAL_LAST  60999
 /*
- * So many ports at the end of the ephemeral range are chosen before the others.
+ * This many ports at the end of the ephemeral range are chosen before the rest.
  * Few programs ask for one of these ports by its number.  A port from the whole
  * range could be one that the same program asks for by number a moment later:
  * with hundreds of ids, that happens now and then.

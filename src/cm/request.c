@@ -119,10 +119,10 @@ static struct conv *passive_new(struct cm *cm, const uint8_t from[16],
  * Does the request name a queue pair that has a connection with us (IBTA
  * 12.9.8.3.1)?  Then the peer has lost that connection, or the request is
  * forged to end it.  The request is refused.  If a conversation of this manager
- * has sent the request, it is believed about its owner's queue pairs (see
- * conv_find_qpn), and the old connection ends.  If another host has sent the
- * request, a CM_STALE event, at most one in DOUBT_NS, has the caller ask that
- * host.
+ * has sent the request, the request is believed about the queue pairs of that
+ * conversation's owner (conv_find_qpn), and the old connection ends.  If
+ * another host has sent the request, a CM_STALE event, at most one in DOUBT_NS,
+ * has the caller ask that host.
  */
 static bool is_stale(struct cm *cm, const uint8_t from[16],
 		     const uint8_t to[16], const struct cmmsg *m,
@@ -221,8 +221,9 @@ static bool hold_request(struct cm *cm, struct conv *c, const uint8_t *mad,
 	return true;
 }
 
-/* Has the next cm_tick call request_due.  Not called here: many requests may be
- * woken at once, each may send a message, and the rings are short. */
+/* Has the next cm_tick call request_due.  This function does not call it
+ * itself, since many requests may be woken at once, each may send a message,
+ * and the rings are short. */
 static void wake_held(struct cm *cm, struct conv *c)
 {
 	c->retry.left = 1;
@@ -297,8 +298,8 @@ void request_wake_left(struct cm *cm, uint32_t listener)
 			wake_held(cm, CONV_QUEUED(n));
 }
 
-/* Holds a request of the list `held` on.  If the request was woken, the next
- * one is woken in its place. */
+/* Keeps a request in the list `held` until until_ns.  If the request was woken,
+ * wakes the next one in its place. */
 static void keep_held(struct cm *cm, struct conv *c, uint32_t listener,
 		      uint64_t until_ns)
 {
