@@ -10,7 +10,8 @@
 
 #include "log/log.h"
 
-#define TICKS_FIELD 20 /* of starttime in /proc/PID/stat, behind the name */
+/* How many spaces are between the name and starttime in /proc/TID/stat. */
+#define TICKS_FIELD 20
 
 /* Reads the file `what` of /proc/TID.  False: the thread does not exist, or
  * this process may not read the file. */

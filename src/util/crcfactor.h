@@ -15,15 +15,15 @@
  * - If d more bytes follow, the sixteen bytes stand for A * x^(8d + 64) +
  *   B * x^(8d).  Two products by the constants by[d] give that sum modulo P
  *   (Gopal et al., "Fast CRC Computation for Generic Polynomials Using
- * PCLMULQDQ Instruction", 2009).
+ *   PCLMULQDQ Instruction", 2009).
  * - The state after the sixteen bytes is S = A * x^96 + B * x^32 modulo P.  One
  *   product by the constant power_95, which is x^95 modulo P, makes S a
- * register of 96 bits.
+ *   register of 96 bits.
  * - The remainder of S is S - Q * P, where Q is the whole part of S / P.  The
  *   last 32 bits of S do not change Q.  With U for the first 64 bits of S, Q is
  *   the whole part of U * x^32 / P.  That is the first 64 bits of the product
- * of U and the constant quotient, which is the whole part of x^95 / P
- * (Barrett). Polynomials have no carries, so Q is exact.
+ *   of U and the constant quotient, which is the whole part of x^95 / P
+ *   (Barrett).  Polynomials have no carries, so Q is exact.
  *
  * A constructor (crctier.c) writes the constants before other code of the
  * library runs.  They are only read from then on.

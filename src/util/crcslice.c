@@ -11,7 +11,7 @@
 
 #define STEP  16
 #define AHEAD 5	  /* take_word changes at most the fifth word behind v */
-#define LONG  128 /* from so many bytes on, by_shifts is faster */
+#define LONG  128 /* from this length on, by_shifts is faster */
 
 /* Entry [k][b] is the state after byte b and k zero bytes, from state 0. */
 typedef uint32_t table[STEP][256];

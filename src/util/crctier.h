@@ -29,7 +29,7 @@ typedef void crctier_copy(void *to, const void *from, size_t bytes,
 			  uint32_t *crc);
 
 #define CRCTIER_FEW  64	 /* the most bytes for `few` and `few_c` */
-#define CRCTIER_STEP 256 /* crctier_copy takes multiples of so many bytes */
+#define CRCTIER_STEP 256 /* crctier_copy takes multiples of this many bytes */
 
 /* One implementation. */
 struct crctier {

@@ -46,14 +46,14 @@ void lock_wake(struct lock *l)
 	futex_call(l, FUTEX_WAKE, 1);
 }
 
-/* After so many tries a waiter yields, since the owner may need this
+/* After this many tries a waiter yields, since the owner may need this
  * processor. */
 #define SPINS 100
-/* After so long a waiter stops yielding: it asks whether the owner is dead, and
- * sleeps.  On a busy machine one sched_yield may last milliseconds. */
+/* After this time a waiter stops yielding: it asks whether the owner is dead,
+ * and sleeps.  On a busy machine one sched_yield may last milliseconds. */
 #define YIELD_NS 300000
 #define NAP_NS	 100000	     /* the length of one sleep */
-#define SLOW_NS	 1000000000u /* after so long the owner is reported as slow */
+#define SLOW_NS	 1000000000u /* after this wait the owner is reported */
 
 static _Atomic alock_owner self = ALOCK_NAMELESS;
 static const struct alock_judge *_Atomic judge;

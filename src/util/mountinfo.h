@@ -15,7 +15,7 @@
 struct mountinfo {
 	char type[32]; /* "ext4" or "fuse.sshfs", say, cut to this size */
 	/* The options name the user who has mounted the file system and serves
-	 * it.  Those of every FUSE file system do. */
+	 * it.  The options of every FUSE file system name this user. */
 	bool has_user;
 	unsigned user; /* the user id that the options name; 0 without one */
 };

@@ -316,7 +316,8 @@ static int enter_own(struct walk *w)
 	return -EPERM;
 }
 
-/* Walks along a path as go_to does, but creates no missing folder: -ENOTDIR. */
+/* Walks along a path as go_to does, but creates no missing folder.  Returns
+ * -ENOTDIR if a folder is missing. */
 static int go_to_present(struct walk *w, const char *path)
 {
 	bool makes = w->makes;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tokens in an eventfd of semaphore mode, one for each event that a program may
- * take: the descriptor is readable exactly when an event waits.  Both functions
- * never wait, and do nothing if the descriptor is another file now
- * (fd_identity.h).  They are no cancellation points: a thread that is cancelled
- * here would end with its caller's lock held.
+ * take: the descriptor is readable exactly when an event waits.  Neither
+ * function waits, and neither does anything if the descriptor is another file
+ * now (fd_identity.h).  Neither is a cancellation point: a thread that is
+ * cancelled here would end with its caller's lock held.
  */
 #ifndef UTIL_TOKEN_H
 #define UTIL_TOKEN_H
