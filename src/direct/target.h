@@ -137,9 +137,9 @@ static inline void direct_request_clear(struct direct_request *r)
 enum direct_result target_run(struct target_ref *l, struct direct_request *r);
 
 /*
- * UC: tells the target that the initiator sends packets from now on.  Before,
- * the target drops packets of this connection: they must be forged, since its
- * peer executes its requests directly.
+ * UC: tells the target that the initiator sends packets from now on.  Before
+ * this call, the target drops packets of this connection: they must be forged,
+ * since the initiator executes its requests directly.
  */
 void target_leave(struct target_ref *l);
 

@@ -19,7 +19,7 @@ enum mr_kind { MR_FREE, MR_REGION, MR_WINDOW_1, MR_WINDOW_2 };
 /* One row of the table: a memory region or a memory window. */
 struct mr {
 	/* The keys, of which all 32 bits are compared.  A region's lkey and
-	 * rkey are equal; mw.c tells those of a window. */
+	 * rkey are equal; the top of mw.c describes the keys of a window. */
 	uint32_t lkey, rkey;
 	uint32_t kind;	    /* enum mr_kind */
 	uint32_t pd;	    /* the protection domain's number */

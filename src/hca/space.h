@@ -7,9 +7,9 @@
  *
  * Order: a write first copies all bytes except the last space_tail bytes of the
  * last range.  Then it stores those by one store, which is ordered after the
- * copy.  They are 8 bytes if the range ends at a multiple of 8, else the
- * largest power of two that is aligned.  So a program that polls the last byte
- * of a message does not see it before the other bytes are there.
+ * copy.  Their number is the largest power of two, at most 8, for which they
+ * are aligned and lie in the range.  So a program that polls the last byte of a
+ * message does not see it before the other bytes are there.
  */
 #ifndef HCA_SPACE_H
 #define HCA_SPACE_H

@@ -71,8 +71,8 @@ static inline bool hca_wr_is_send(uint8_t opcode)
 	return opcode == HCA_WR_SEND || opcode == HCA_WR_SEND_IMM;
 }
 
-/* Is the opcode such a SEND or an RDMA WRITE?  These are the requests of UC
- * (IBTA 9.8.2). */
+/* Is the opcode a SEND without invalidate, or an RDMA WRITE?  These are the
+ * requests of UC (IBTA 9.8.2). */
 static inline bool hca_wr_is_message(uint8_t opcode)
 {
 	return hca_wr_is_send(opcode) || opcode == HCA_WR_RDMA_WRITE ||

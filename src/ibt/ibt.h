@@ -54,8 +54,8 @@
 /* How long after a NAK packets far ahead of the expected PSN do not count as
  * forged: the peer may have sent them before it got the NAK. */
 #define IBT_NAK_HEARD_NS 100000000
-/* How many replies a QP has room for beside max_dest_rd_atomic READs and
- * atomics. */
+/* How many replies a QP has room for, in addition to those of
+ * max_dest_rd_atomic READs and atomics. */
 #define IBT_SPARE_REPLIES 12
 /* One READ request asks for IBT_READ_BYTES or a quarter of the window,
  * whichever is less, but for at least IBT_READ_PACKETS packets. */
