@@ -126,11 +126,11 @@ bool icrc_syndrome_id(uint32_t syndrome, uint16_t total_length,
 		return false;
 	/*
 	 * Consider the difference of the two headers: zeros, the four hidden
-	 * bytes, and zeros.  Its register is 0 before the hidden bytes.  To
-	 * take them in has the same effect as to start from a register that has
-	 * their values, the first byte lowest, and to take in four zero bytes.
-	 * So the syndrome, shifted back to the start of the hidden bytes, is
-	 * their difference.
+	 * bytes, and zeros.  The register of this difference is 0 before the
+	 * hidden bytes.  They have the same effect on that register as four
+	 * zero bytes have on a register with the values of the hidden bytes,
+	 * the first byte lowest.  So the syndrome, shifted back to the start of
+	 * the hidden bytes, is their difference.
 	 */
 	syndrome = crc32_unshift(syndrome,
 				 total_length - ICRC_BYTES - BEFORE_HIDDEN);

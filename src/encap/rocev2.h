@@ -27,9 +27,9 @@ struct rocev2_header {
 
 /*
  * A cache of the last two headers, for a caller that has many packets of one
- * flow.  Two, since the first packet of a message has another length than the
- * other packets.  Initially all zero.  Functions that take a memo also take
- * NULL.
+ * flow.  It has two headers, since the first packet of a message has another
+ * length than the other packets.  Initially all zero.  Functions that take a
+ * memo also take NULL.
  */
 struct rocev2_memo {
 	struct rocev2_header headers[2];

@@ -44,8 +44,8 @@ INNER vector take_vector(uint8_t *to, const uint8_t *from, size_t at,
 
 /*
  * Computes four sums, each of every fourth vector, and adds them up.  `bytes`
- * is a multiple of STEP that is not 0.  Returns the vector that, in place of
- * the last vector of the bytes, has the same remainder as all of them.
+ * is a multiple of STEP that is not 0.  Returns a vector which, at the place of
+ * the last vector of the bytes, has the same remainder as all the bytes.
  */
 INNER vector fold_steps(const struct crcfactor *f, uint32_t crc, uint8_t *to,
 			const uint8_t *p, size_t bytes, bool copies)

@@ -104,8 +104,9 @@ static inline void lock_take(struct lock *l) ACQUIRE(l) NO_LOCK_ANALYSIS
  * Releases the lock.  The exchange and the fence order the store of 0 before
  * the caller's later loads.  So a caller that looks for doorbells next sees
  * each doorbell that another thread pushed before that thread failed to take
- * this lock.  Without the order both could miss: the other thread would leave
- * its doorbell to this one, which would not see it until the next doorbell.
+ * this lock.  Without the order the other thread could fail to take the lock,
+ * and this thread could miss the doorbell: nobody would serve the doorbell
+ * until the next one.
  */
 static inline void lock_give(struct lock *l) RELEASE(l) NO_LOCK_ANALYSIS
 {

@@ -53,9 +53,9 @@ int map_add(struct map *m, uint32_t key, void *value)
 }
 
 /*
- * A look-up ends at the first empty slot.  So an entry behind the emptied slot
- * that a look-up could no longer find is moved there, and likewise for the slot
- * that this move empties.
+ * A look-up ends at the first empty slot, so it could miss an entry behind the
+ * emptied slot.  map_remove moves such an entry into the emptied slot, and then
+ * does the same for the slot that the move has emptied.
  */
 void map_remove(struct map *m, uint32_t key)
 {
