@@ -225,9 +225,9 @@ void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns);
 
 /*
  * Until until_ns, the manager holds each request that finds no listener, and
- * does not answer a message of an unknown conversation.  A broker whose
- * predecessor was killed calls this, since the programs are about to register
- * their listeners and conversations again.
+ * does not answer a message of an unknown conversation, except that it refuses
+ * a LAP.  A broker whose predecessor was killed calls this, since the programs
+ * are about to register their listeners and conversations again.
  */
 void cm_expect_listeners(struct cm *cm, uint64_t until_ns);
 

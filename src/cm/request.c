@@ -6,8 +6,9 @@
  * Some programs tell their peer that they listen shortly before they do.  So a
  * request that finds no listener is held for CM_HOLD_NS before it is refused.
  * A request is also held if the listener's backlog is full, or if its sender
- * has too many unanswered requests; it is held until there is room.  Its
- * repetitions are duplicates.
+ * has too many unanswered requests.  It is then held until there is room, but
+ * for at most FULL_NS after its last repetition.  The repetitions of a held
+ * request are counted as duplicates.
  *
  * A held request is a conversation in HELD, which counts for no owner.
  * HELD_MAX and HELD_SHARE limit the held requests, and only these, so that a

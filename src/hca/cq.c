@@ -87,7 +87,7 @@ uint32_t cq_owed(struct cq *cq)
  * The caller's fence orders its store of the completion before the load of
  * `arm` here.  cq_arm orders its store of `arm` before the loads of the poll
  * that follows.  So this load sees that the queue is armed, or the poll sees
- * the completion.  Without the fence neither thread may see the other's store,
+ * the completion.  Without the fence each thread could miss the other's store,
  * and the program would sleep for an event that is never raised.
  *
  *	fire_event	the program

@@ -27,8 +27,8 @@ int fd_identity_note(int fd);
  * Marks fd, which was just opened, and returns fd; a negative fd is returned
  * without a mark.  Sets no signal, since the program sees this descriptor and
  * may set a signal itself.  If the file has no inode of its own,
- * fd_identity_holds can only tell it from files with another inode: it takes
- * another eventfd for this one.
+ * fd_identity_holds can tell the file only from files with another inode.  For
+ * example, it takes another eventfd for this one.
  */
 int fd_identity_note_shown(int fd);
 /* Returns whether fd still refers to the file for which it was marked.  Returns

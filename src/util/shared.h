@@ -39,7 +39,8 @@ static inline void shared_store(shared_u32 *w, uint32_t v)
  * Orders the caller's stores before this call with the caller's loads after it.
  * Suppose that two threads each store to a word, call this function, and load
  * the word of the other thread: then at least one of them sees the store of the
- * other.  Without the fence both may miss it, and a wake-up is lost.
+ * other.  Without the fence each may miss the store of the other, and a wake-up
+ * is lost.
  */
 static inline void shared_fence(void)
 {
@@ -47,10 +48,11 @@ static inline void shared_fence(void)
 }
 
 /*
- * Orders each load and each plain read before the fence before each load after
- * it.  A reader of a record without a lock that checks a word of the record
- * twice needs this fence between the reads and the second check: without it the
- * second check may find the word as it was before the record changed.
+ * Orders the loads and plain reads that precede the fence before the loads that
+ * follow it.  A reader that takes no lock, and so checks a word of a record
+ * before and after it reads the record, needs this fence before the second
+ * check: without it the second check may find the word as it was before the
+ * record changed.
  */
 static inline void shared_fence_acquire(void)
 {
