@@ -86,9 +86,9 @@ struct engine_refused {
 	uint64_t misdirected;
 	/* Packets from a port of this host that is not the peer's user's. */
 	uint64_t wrong_source;
-	/* Packets that were dropped before all checks, because their address
-	 * sent too many that fit no connection, or too many questions about
-	 * ports were open. */
+	/* Packets that were dropped before their ICRC was checked, because
+	 * their address sent too many that fit no connection, or too many
+	 * questions about ports were open. */
 	uint64_t limited;
 };
 
@@ -105,7 +105,7 @@ struct engine_naks {
 /* The counters of one device in one process.  All words are 64 bits. */
 struct engine_counters {
 	uint64_t rx_packets, tx_packets;
-	uint64_t rx_bytes, tx_bytes; /* of packets, from the BTH to the ICRC */
+	uint64_t rx_bytes, tx_bytes; /* of packets, from the BTH to the pad */
 	struct engine_refused refused;
 	/* Requests whose PSN is more than IBT_HELD_AHEAD (ibt/ibt.h) after the
 	 * expected PSN, and packets with a PSN that fits no connection, which

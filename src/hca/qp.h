@@ -77,7 +77,8 @@ enum qp_wait {
  * the progress lock with plain stores.
  */
 struct qp_stats {
-	/* Packets, and their bytes from the BTH to the ICRC. */
+	/* Packets, pieces of direct requests, or FPDUs of iWARP; and their
+	 * bytes: of a packet those from the BTH on, of a piece its payload. */
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
 	/* retransmits: packets that were sent again; timeouts: ACK timers that
 	 * have expired; rnr_waits: RNR NAKs after which the QP has waited;

@@ -47,7 +47,7 @@
 #define IBT_HELD_PER_QP 48
 /* How many PSNs a packet that is held may be ahead of the expected PSN. */
 #define IBT_HELD_AHEAD 512
-#define IBT_HELD_NS    10000000 /* how long a packet is held at most */
+#define IBT_HELD_NS    10000000 /* how long a request is held at most */
 /* How many PSNs before the expected PSN a packet may repeat.  The sender of an
  * older PSN is taken for a forger. */
 #define IBT_BEHIND 65536
