@@ -2,9 +2,9 @@
 /*
  * The timers of moderated completion queues.  The event of such a queue is held
  * back until there are enough completions (hca/cq.h), or until the queue's
- * timer expires.  At most IBT_CQ_MODERATION queues hold an event back; the
- * event of any further queue is raised at once.  Owner: struct ibt.  Lock: the
- * progress lock.
+ * timer expires.  At most IBT_CQ_MODERATION timers run at a time.  If a further
+ * queue needs a timer, its event is raised at once.  Owner: struct ibt.  Lock:
+ * the progress lock.
  */
 #ifndef IBT_CQ_MODERATION_H
 #define IBT_CQ_MODERATION_H

@@ -19,9 +19,9 @@
 int mcast_attach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16]);
 /* Attaches q to the group gid, which is the alias of the group `named`, so that
  * q gets the datagrams of both.  To be called after mcast_attach for `named`.
- * The attachment is independent of one that mcast_attach makes for gid, and of
- * that of another group with the same alias; but q gets a datagram only once.
- * Returns the same values as mcast_attach. */
+ * This attachment is independent of an attachment that mcast_attach makes for
+ * gid, and of the attachment for another group with the same alias.  But q gets
+ * each datagram only once.  Returns the same values as mcast_attach. */
 int mcast_attach_alias(struct ibt *t, struct ibt_qp *q, const uint8_t named[16],
 		       const uint8_t gid[16]);
 /* Detaches q from the group gid, and from the alias that mcast_attach_alias
