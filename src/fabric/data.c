@@ -213,13 +213,14 @@ static bool has_gid(const struct port *port, const uint8_t gid[16])
 	return false;
 }
 
-/* A multicast packet has a GRH, whose DGID the receivers compare. */
+/* A multicast packet is a datagram, whose sender's QP is known, and has a GRH,
+ * whose DGID the receivers compare. */
 static bool is_destination(const struct packet *p)
 {
 	if (p->dlid < MLID_FIRST)
 		return p->dlid && p->dest_qp >= FIRST_DATA_QPN;
 	return p->dlid != LID_PERMISSIVE && p->dest_qp == QPN_MULTICAST &&
-	       p->has_grh && p->dgid[0] == GID_MULTICAST;
+	       p->src_qp && p->has_grh && p->dgid[0] == GID_MULTICAST;
 }
 
 /* Only datagrams name their sender's QP. */
@@ -250,6 +251,7 @@ static int add_payload(struct data_end *end, struct packet *p,
 	end->unread_count++;
 	end->unread_bytes += payload->bytes;
 	p->payload = payload;
+	end->port->node->fabric->data.packets++;
 	return 0;
 }
 
@@ -363,6 +365,7 @@ void data_fetched(struct data_end *end)
 
 	if (p)
 		fabric_drop(p);
+	end->fetched_ms = end->port->node->fabric->now_ms;
 	rest_if_empty(end);
 }
 

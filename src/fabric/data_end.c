@@ -71,13 +71,18 @@ void data_end_note(struct port *port, uint32_t changes)
 
 static void add_packet(struct data_end *end, struct packet *p)
 {
-	uint64_t life = LOOPBACK_LIFE_MS, now = end->port->node->fabric->now_ms;
-
-	if (p->in && p->in->peer)
-		life = port_info_queue_life(p->in->peer);
-	p->due_ms = life == FABRIC_NEVER ? FABRIC_NEVER : now + life;
+	p->came_ms = end->port->node->fabric->now_ms;
+	p->life_ms = p->in && p->in->peer ? port_info_queue_life(p->in->peer)
+					  : LOOPBACK_LIFE_MS;
 	list_push_tail(&end->inbox, &p->list);
 	data_end_wake(end);
+}
+
+/* A copy for a further receiver cannot be made. */
+static void count_lost(struct packet *p)
+{
+	if (p->in && p->in->peer)
+		p->in->peer->counters.tx_discards++;
 }
 
 static bool is_joined(const struct data_end *end, const uint8_t gid[16])
@@ -96,9 +101,10 @@ static void take_multicast(struct packet *p)
 		if (!is_joined(OF_PORT(l), p->dgid))
 			continue;
 		copy = fabric_copy(p);
-		if (!copy)
-			break;
-		add_packet(OF_PORT(l), copy);
+		if (copy)
+			add_packet(OF_PORT(l), copy);
+		else
+			count_lost(p);
 	}
 	fabric_drop(p);
 }
@@ -124,11 +130,20 @@ void data_end_take(struct packet *p)
 	fabric_drop(p);
 }
 
+/* Returns when the port in front of the end discards p, the first packet that
+ * waits there: the port waits from then on when the packet before was fetched.
+ */
+static uint64_t due_of(const struct data_end *end, const struct packet *p)
+{
+	return p->life_ms == FABRIC_NEVER
+		       ? FABRIC_NEVER
+		       : bits_max_u64(p->came_ms, end->fetched_ms) + p->life_ms;
+}
+
 /* The port in front of the end has waited too long, and discards. */
 static void discard_first(struct data_end *end, struct packet *p)
 {
-	if (p->in && p->in->peer)
-		p->in->peer->counters.tx_discards++;
+	count_lost(p);
 	list_remove(&p->list);
 	fabric_drop(p);
 	if (list_is_empty(&end->inbox) && !end->changes)
@@ -141,7 +156,7 @@ void data_end_tick(struct fabric *f)
 		struct data_end *end = OF_FABRIC(l);
 		struct packet *p;
 
-		while ((p = first_packet(end)) && p->due_ms <= f->now_ms)
+		while ((p = first_packet(end)) && due_of(end, p) <= f->now_ms)
 			discard_first(end, p);
 	}
 }
@@ -153,8 +168,8 @@ uint64_t data_end_deadline(const struct fabric *f)
 	list_for_each (l, &f->data.all) {
 		const struct packet *p = first_packet(OF_FABRIC(l));
 
-		if (p && p->due_ms < first)
-			first = p->due_ms;
+		if (p)
+			first = bits_min_u64(first, due_of(OF_FABRIC(l), p));
 	}
 	return first;
 }

@@ -16,9 +16,10 @@ struct data_end {
 	struct list resumed;
 	struct port *port;
 	void *owner;
-	struct list inbox;  /* struct packet.list, which wait to be fetched */
-	struct list unread; /* struct payload.of_sender: own, unfetched */
-	uint32_t number;    /* upper bits of its QPNs */
+	uint64_t fetched_ms; /* when a packet was last fetched */
+	struct list inbox;   /* struct packet.list, which wait to be fetched */
+	struct list unread;  /* struct payload.of_sender: own, unfetched */
+	uint32_t number;     /* upper bits of its QPNs */
 	uint32_t unread_count;
 	uint32_t unread_bytes;
 	uint32_t changes; /* enum data_change */

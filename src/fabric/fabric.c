@@ -195,21 +195,29 @@ void fabric_inject(struct packet *p)
 
 void fabric_drop(struct packet *p)
 {
-	if (p->payload)
+	if (p->payload) {
+		p->at->node->fabric->data.packets--;
 		data_end_release(p->payload);
+	}
 	free(p);
 }
 
 struct packet *fabric_copy(const struct packet *p)
 {
-	struct packet *copy = fabric_packet(p->at->node->fabric, p->at);
+	struct fabric *f = p->at->node->fabric;
+	struct packet *copy;
 
+	if (p->payload && f->data.packets >= DATA_PACKETS)
+		return NULL;
+	copy = fabric_packet(f, p->at);
 	if (!copy)
 		return NULL;
 	*copy = *p;
 	list_init(&copy->list);
-	if (copy->payload)
+	if (copy->payload) {
 		copy->payload->refs++;
+		f->data.packets++;
+	}
 	return copy;
 }
 

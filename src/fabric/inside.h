@@ -163,7 +163,9 @@ struct packet {
 	uint32_t flow_label;
 	uint8_t sgid[16], dgid[16];
 	struct payload *payload; /* NULL: a management datagram */
-	uint64_t due_ms; /* a packet that waits at a data end is dropped then */
+	/* Of a packet that waits at a data end: when it came, and how long the
+	 * link in front of the end waits (HOQLife); FABRIC_NEVER: for ever. */
+	uint64_t came_ms, life_ms;
 	uint16_t pkey; /* of the BTH; 0 of a management datagram: the default */
 	uint8_t vl;    /* of a data packet: its lane on the link */
 	uint8_t mad[MAD_BYTES];
@@ -176,6 +178,8 @@ struct data_ends {
 	struct list resumed; /* struct data_end.resumed */
 	uint32_t count;
 	uint32_t orphans; /* payloads whose senders have closed */
+	/* Packets of data ends in the fabric, copies of multicast included. */
+	uint32_t packets;
 };
 
 struct fabric {

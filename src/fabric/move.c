@@ -215,8 +215,10 @@ static void move_multicast(struct packet *p)
 		if (!is_in_group(node, row, i) || (p->in && i == p->in->number))
 			continue;
 		copy = fabric_copy(p);
-		if (!copy)
-			break;
+		if (!copy) {
+			node->ports[i].counters.tx_discards++;
+			continue;
+		}
 		if (i) {
 			cross_link(copy, &node->ports[i]);
 		} else {

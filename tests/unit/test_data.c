@@ -553,6 +553,48 @@ static void a_sender_waits_for_a_receiver_that_is_slow(void **state)
 	assert_int_equal(port_of(w, "S3", 2)->counters.tx_discards, 0);
 }
 
+/* Its last packet waits longer than HOQLife, but it reads all the time. */
+static void a_receiver_that_reads_slowly_loses_nothing(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(send_mark(w, w->b, LID_B, (uint8_t)i), 0);
+	for (int i = 0; i < 20; i++) {
+		w->now_ms += 200;
+		fabric_turn(w->f, w->now_ms);
+		assert_int_equal(fetch_mark(w->b), i);
+	}
+	assert_int_equal(port_of(w, "S3", 2)->counters.tx_discards, 0);
+}
+
+/* Many programs of a host join a group, and do not read. */
+static void copies_for_many_receivers_are_bounded(void **state)
+{
+	enum { RECEIVERS = 300 };
+	struct world *w = *state;
+	struct made m;
+	int err;
+
+	for (int i = 0; i < RECEIVERS; i++) {
+		struct data_end *end =
+			data_open(fabric_find(w->f, "B"), 1, NULL, &err);
+
+		assert_non_null(end);
+		assert_int_equal(data_join(end, group), 0);
+	}
+	make_multicast(&m, w);
+	for (int i = 0; i < 2 * DATA_UNREAD && data_may_send(w->a); i++)
+		assert_int_equal(send_made(w, &m), 0);
+	assert_true(w->f->data.packets > DATA_PACKETS / 2);
+	assert_true(w->f->data.packets <= DATA_PACKETS + DATA_UNREAD);
+	assert_true(port_of(w, "S3", 2)->counters.tx_discards > 0);
+	w->now_ms += 1000;
+	fabric_turn(w->f, w->now_ms);
+	assert_int_equal(w->f->data.packets, 0);
+	assert_true(data_may_send(w->a));
+}
+
 /* It does not read for longer than HOQLife: others get their packets. */
 static void a_receiver_that_has_stopped_does_not_stop_its_senders(void **state)
 {
@@ -755,6 +797,8 @@ int main(void)
 		TEST(a_packet_above_the_mtu_of_a_link_is_discarded),
 		TEST(a_group_gets_one_copy_for_each_program_that_joined),
 		TEST(a_sender_waits_for_a_receiver_that_is_slow),
+		TEST(a_receiver_that_reads_slowly_loses_nothing),
+		TEST(copies_for_many_receivers_are_bounded),
 		TEST(a_receiver_that_has_stopped_does_not_stop_its_senders),
 		TEST(ends_close_while_packets_are_on_their_way),
 		TEST(each_packet_is_seen_once_as_it_leaves_its_first_port),
