@@ -119,17 +119,25 @@ static int make_room(struct parser *p, uint32_t ports)
 	return 0;
 }
 
-/* Copies the ID or the description of a node.  Refuses control characters,
- * since tools print it on terminals. */
+/* Names with control characters are refused, since they are printed on
+ * terminals. */
+static bool has_control(const char *name, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)name[i] < ' ' || name[i] == '\x7f')
+			return true;
+	return false;
+}
+
+/* Copies the ID or the description of a node. */
 static int copy_name(struct parser *p, char to[NET_NAME_MAX + 1],
 		     const char *from, size_t n)
 {
 	if (!n || n > NET_NAME_MAX)
 		return refuse_line(p, "a name has 1 to %d bytes, not %zu",
 				   NET_NAME_MAX, n);
-	for (size_t i = 0; i < n; i++)
-		if ((unsigned char)from[i] < ' ' || from[i] == '\x7f')
-			return refuse_line(p, "a name has a control character");
+	if (has_control(from, n))
+		return refuse_line(p, "a name has a control character");
 	memcpy(to, from, n);
 	to[n] = '\0';
 	return 0;
@@ -371,6 +379,8 @@ static int parse_port(struct parser *p)
 	after = find_quoted(s, &begin, &n);
 	if (!after || !n || n > NET_NAME_MAX)
 		return refuse_line(p, "the other end of the cable has no ID");
+	if (has_control(begin, n))
+		return refuse_line(p, "a name has a control character");
 	if (*after == '[')
 		peer = strtoul(after + 1, &s, 10);
 	if (*after == '[' && *s++ != ']')
