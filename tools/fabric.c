@@ -243,10 +243,17 @@ static int serve_file(const char *name, const char *path, bool background,
 
 	if (!f)
 		return 1;
-	if (!captured || !fabric_capture_open(&capture, f, captured))
-		listener = listen_at(path);
+	/* a write beyond the limit of ulimit -f then fails, and ends the
+	 * capture alone */
+	signal(SIGXFSZ, SIG_IGN);
+	listener = listen_at(path);
+	if (listener >= 0 && captured &&
+	    fabric_capture_open(&capture, f, captured)) {
+		close(listener);
+		unlink(path);
+		listener = -1;
+	}
 	if (listener < 0) {
-		fabric_capture_close(&capture);
 		net_free(&net);
 		fabric_free(f);
 		return 1;
