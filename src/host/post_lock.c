@@ -43,6 +43,24 @@ void post_lock_take_all(struct post_locks *p) NO_LOCK_ANALYSIS
 	p->are_taken = true;
 }
 
+bool post_lock_try_all(struct post_locks *p) NO_LOCK_ANALYSIS
+{
+	uint32_t taken = 0;
+
+	for (uint32_t left = p->mask; left; left &= left - 1) {
+		uint32_t number = (uint32_t)__builtin_ctz(left);
+
+		if (!lock_try(&p->of[number].lock)) {
+			for (; taken; taken &= taken - 1)
+				lock_give(&p->of[__builtin_ctz(taken)].lock);
+			return false;
+		}
+		taken |= 1u << number;
+	}
+	p->are_taken = true;
+	return true;
+}
+
 void post_lock_give_all(struct post_locks *p) NO_LOCK_ANALYSIS
 {
 	for (uint32_t left = p->mask; left && p->are_taken; left &= left - 1)

@@ -460,8 +460,10 @@ void progress_turn(struct progress *p)
 		engine_was_asleep(p->engine, slept, now);
 	engine_hold_acks(p->engine, shared_load(&p->activity.is_watched) ||
 					    (p->rest && p->rest->holds_acks));
-	is_deaf = p->rest && p->rest->is_deaf && due > now && !has_dead;
-	is_deaf |= leaves_socket(p);
+	/* The socket may hold what a dead peer sent last, or the ACK for which
+	 * a timer waits. */
+	is_deaf = ((p->rest && p->rest->is_deaf) || leaves_socket(p)) &&
+		  due > now && !has_dead;
 	any = look_at_peers(p, is_deaf ? 0 : rounds, now);
 	any |= receive_streams(p);
 	progress_serve_doorbells(p);
@@ -689,7 +691,21 @@ void progress_join(struct progress *p)
 	join_datagrams(p);
 }
 
-/* Tries for at most so long to take the lock. */
+/* Takes the lock and all post locks, if all of them are free. */
+static bool try_all(struct progress *p)
+	TRY_ACQUIRE(true, &p->lock) NO_LOCK_ANALYSIS
+{
+	if (!lock_try(&p->lock))
+		return false;
+	if (!post_lock_try_all(&p->posts)) {
+		lock_give(&p->lock);
+		return false;
+	}
+	begin_holding(p);
+	return true;
+}
+
+/* Tries for at most so long to take the locks. */
 static bool try_for(struct progress *p, uint64_t ns)
 	TRY_ACQUIRE(true, &p->lock) NO_LOCK_ANALYSIS
 {
@@ -697,7 +713,7 @@ static bool try_for(struct progress *p, uint64_t ns)
 	uint64_t end = clock_real() + ns;
 	bool is_ours;
 
-	while (!(is_ours = progress_try(p)) && clock_real() < end)
+	while (!(is_ours = try_all(p)) && clock_real() < end)
 		nanosleep(&nap, NULL);
 	return is_ours;
 }

@@ -200,9 +200,9 @@ void progress_flush(struct progress *p) REQUIRES(&p->lock);
  * have answered these datagrams by now. */
 void progress_catch_up(struct progress *p) REQUIRES(&p->lock);
 /* Called when the process ends: does the work of progress_catch_up, drains the
- * streams and publishes the counters.  Does nothing if the lock is not free for
- * a second: the calling thread may itself have the lock, if a handler of a
- * signal has called exit(3). */
+ * streams and publishes the counters.  Does nothing if the lock and the post
+ * locks are not all free within a second: the calling thread may itself have
+ * one of them, if a handler of a signal has called exit(3). */
 void progress_quit(struct progress *p);
 /* Serves the doorbells, if there are any and the lock is free.  Called before
  * the program sleeps, because work may wait for its next poll. */
