@@ -10,6 +10,7 @@
 #include "memory/copy_nofault.h"
 #include "util/bits.h"
 #include "util/check.h"
+#include "util/fd_identity.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
@@ -52,17 +53,28 @@ static size_t split_tail(struct iovec *iov, size_t n)
 	return n + 1;
 }
 
-/* May a copy go by the memfd after process_vm_* has failed with errno?  Makes
- * the memfd if the error is that of a filter (seccomp). */
+/* Under the lock: makes the memfd, unless it exists.  The program may have
+ * closed the descriptor, and its number may refer to another file. */
+static bool open_memfd(struct space_self *s)
+{
+	if (s->memfd >= 0 && fd_identity_holds(s->memfd))
+		return true;
+	if (s->memfd >= 0)
+		fd_identity_close(s->memfd); /* removes the mark */
+	s->memfd = fd_identity_note(memfd_create("adverb-copy", MFD_CLOEXEC));
+	return s->memfd >= 0;
+}
+
+/* May a copy go by the memfd after process_vm_* has failed with errno?  It may
+ * if the error is that of a filter (seccomp). */
 static bool has_fallback(struct space_self *s)
 {
-	bool is_filtered = errno == EPERM || errno == ENOSYS;
+	bool is_filtered = errno == EPERM || errno == ENOSYS, has;
 
 	lock_take(&s->lock);
-	if (s->memfd < 0 && is_filtered)
-		s->memfd = memfd_create("adverb-copy", MFD_CLOEXEC);
+	has = s->memfd >= 0 || (is_filtered && open_memfd(s));
 	lock_give(&s->lock);
-	return s->memfd >= 0;
+	return has;
 }
 
 static int write_by_file(struct space_self *s, struct iovec *to, size_t n,
@@ -87,7 +99,7 @@ static int file_write(struct space_self *s, struct iovec *to, size_t n,
 	int err;
 
 	lock_take(&s->lock);
-	err = write_by_file(s, to, n, src, bytes);
+	err = open_memfd(s) ? write_by_file(s, to, n, src, bytes) : -EFAULT;
 	lock_give(&s->lock);
 	return err;
 }
@@ -112,7 +124,7 @@ static int file_read(struct space_self *s, struct iovec *from, size_t n,
 	int err;
 
 	lock_take(&s->lock);
-	err = read_by_file(s, from, n, dst, bytes);
+	err = open_memfd(s) ? read_by_file(s, from, n, dst, bytes) : -EFAULT;
 	lock_give(&s->lock);
 	return err;
 }
@@ -316,6 +328,6 @@ void space_self_init(struct space_self *s)
 void space_self_fini(struct space_self *s)
 {
 	if (s->memfd >= 0)
-		close(s->memfd);
+		fd_identity_close(s->memfd);
 	lock_fini(&s->lock);
 }

@@ -10,6 +10,7 @@
 
 #include "memory/copy_nofault.h"
 #include "memory/space_self.h"
+#include "util/fd_identity.h"
 
 #define PAGE	    4096
 #define TWICE(test) cmocka_unit_test_setup_teardown(test, guarded, unguarded)
@@ -187,6 +188,31 @@ static void the_writes_of_two_threads_do_not_mix(void **state)
 	self.memfd = -1;
 }
 
+/* The program may close the file, and open one of its own with the number. */
+static void a_file_that_has_taken_the_number_stays_as_it_is(void **state)
+{
+	uint8_t from[64], to[64] = {0}, back[64] = {0}, content[64];
+	struct space_vec v = {va(to), sizeof(to)};
+	int mine = memfd_create("mine", MFD_CLOEXEC), number;
+
+	memset(from, 7, sizeof(from));
+	assert_int_equal(write(mine, "program", 8), 8);
+	self.memfd = fd_identity_note(memfd_create("test", MFD_CLOEXEC));
+	number = self.memfd;
+	assert_int_equal(dup2(mine, number), number);
+	assert_int_equal(self.space.ops->write(&self.space, &v, 1, from), 0);
+	assert_int_equal(self.space.ops->read(&self.space, &v, 1, back), 0);
+	assert_memory_equal(to, from, sizeof(to));
+	assert_memory_equal(back, from, sizeof(back));
+	assert_int_not_equal(self.memfd, number);
+	assert_int_equal(pread(number, content, sizeof(content), 0), 8);
+	assert_memory_equal(content, "program", 8);
+	fd_identity_close(self.memfd);
+	self.memfd = -1;
+	close(number);
+	close(mine);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +227,8 @@ int main(void)
 		TWICE(unmapped_memory_is_refused_without_a_crash),
 		TWICE(memory_that_may_only_be_read_is_not_written),
 		cmocka_unit_test(the_writes_of_two_threads_do_not_mix),
+		cmocka_unit_test(
+			a_file_that_has_taken_the_number_stays_as_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
