@@ -604,7 +604,9 @@ static int dial_broker(void)
 	err = dial_open(&fd, NULL, tell_word, why);
 	if (err) {
 		r_say("rdma_cm: there is no connection to the broker: %s", why);
-		return err;
+		/* Brokers that ended before they answered are no thread that
+		 * connects: a caller would wait for it. */
+		return err == -EPIPE ? -ECONNREFUSED : err;
 	}
 	/* Ids may remain of a broker that had no successor until now. */
 	revive_all(fd);
