@@ -108,15 +108,22 @@ static void fill_ops(struct v_context *c)
 static struct list contexts = {&contexts, &contexts};
 static struct lock contexts_lock;
 
-/* In a forked child: the thread that held the lock may not exist here. */
-static void after_fork(void)
+/* The lock is held across fork(2), so that the child has a whole list and a
+ * lock that its thread can release.  A thread that has contexts_lock takes no
+ * other lock but v_queue.lock, and does not fork. */
+static void about_to_fork(void) NO_LOCK_ANALYSIS
 {
-	lock_init(&contexts_lock);
+	lock_take(&contexts_lock);
+}
+
+static void has_forked(void) NO_LOCK_ANALYSIS
+{
+	lock_give(&contexts_lock);
 }
 
 static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, after_fork);
+	pthread_atfork(about_to_fork, has_forked, has_forked);
 }
 
 void v_port_event(const struct device *dev, enum device_event what)
