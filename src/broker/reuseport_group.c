@@ -20,12 +20,15 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ROCEV2_UDP_PORT 4791 /* IBTA A17.3.1 */
 /* How many datagrams a drain takes at most: more than a receive buffer holds,
  * and few enough that a flood does not hold up the broker. */
 #define DRAIN_MAX 65536
+/* How long the name of the process that has the port is kept. */
+#define HOLDER_MS 200
 /* The lowest limit on open files with which there is an fd store. */
 #define FEWEST_FOR_STORE 256
 
@@ -79,12 +82,21 @@ static int open_bound(bool shared)
 }
 
 /* Returns a sentence about the process that has the port, valid until the next
- * call. */
+ * call.  To find the process takes a look at the descriptors of all processes,
+ * so the sentence is kept for HOLDER_MS, however often programs ask. */
 static const char *held_by(void)
 {
 	static char text[128];
+	static uint64_t until_ms;
+	struct timespec t;
+	uint64_t now_ms;
 	char who[96];
 
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now_ms = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	if (now_ms < until_ms)
+		return text;
+	until_ms = now_ms + HOLDER_MS;
 	if (!port_holder_name(who, sizeof(who)))
 		snprintf(who, sizeof(who), "another program");
 	snprintf(text, sizeof(text), "port 4791 is held by %s", who);
