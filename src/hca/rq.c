@@ -293,10 +293,15 @@ void rq_pass(struct qp *qp)
 	shared_store(&qp_target(qp)->completed, next);
 }
 
-void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
+bool rq_done(struct hca *h, struct qp *qp, struct cqe *c)
 {
 	if (rq_is_behind(qp))
 		cq_collect(h, arena_at(&h->arena, qp->recv_cq), qp);
+	/* What rq_take looks at is input: a peer can make it find a receive
+	 * that was not posted. */
+	if (!qp->srq &&
+	    shared_own(&qp->rq.collected) == shared_load(&qp->rq.head))
+		return false;
 	c->wr_id = id_of(h, qp, shared_own(&qp->rq.collected));
 	if (!qp->srq) {
 		c->wq = hca_off(h, &qp->rq);
@@ -304,6 +309,7 @@ void rq_done(struct hca *h, struct qp *qp, struct cqe *c)
 	}
 	comp_receive(qp, c);
 	rq_pass(qp);
+	return true;
 }
 
 void rq_reset(struct qp *qp)

@@ -35,8 +35,9 @@ struct wqe *rq_slot(const struct hca *h, const struct qp *qp);
 void rq_hold(struct qp *qp);
 /* For the owner, when a message has ended: counts the held receive as
  * completed, and fills in the wr_id and the queue of c, which the caller
- * pushes. */
-void rq_done(struct hca *h, struct qp *qp, struct cqe *c);
+ * pushes.  False: the QP's own queue has no receive that was posted and has not
+ * completed, so nothing has changed. */
+bool rq_done(struct hca *h, struct qp *qp, struct cqe *c);
 /*
  * Repairs what a peer has left half done when it died in the responder lock:
  * afterwards the peer's receive completes exactly once, by its completion or by

@@ -212,8 +212,8 @@ struct wqe *ibt_receive_take(struct ibt *t, struct ibt_qp *q)
 void ibt_receive_done(struct ibt *t, struct ibt_qp *q, struct cqe *c,
 		      bool solicited)
 {
-	rq_done(t->hca, q->qp, c);
-	ibt_complete(t, q, q->qp->recv_cq, c, solicited);
+	if (rq_done(t->hca, q->qp, c))
+		ibt_complete(t, q, q->qp->recv_cq, c, solicited);
 }
 
 static uint32_t wc_opcode(uint8_t opcode)

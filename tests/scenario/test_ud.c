@@ -509,6 +509,30 @@ static void a_datagram_to_a_group_names_no_queue_pair(void **state)
 
 /* ---- a peer of this host holds the responder lock ---- */
 
+/* A peer of this host may write what rq_take reads.  The slot still has the
+ * memory of a receive that has completed. */
+static void a_receive_that_was_not_posted_does_not_complete(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct qp *qp = d->side[1].qp;
+	uint32_t size = qp->rq.size;
+	struct cqe c;
+
+	for (uint32_t k = 0; k <= size; k++) {
+		if (k < size)
+			two_hcas_recv(d, 1, AT, 1000);
+		else
+			qp_target(qp)->held = size + 1;
+		request(d, 100, 1);
+		two_hcas_post(d, 0);
+		two_hcas_run(d, d->now_ns + 1000000000);
+		assert_int_equal(two_hcas_poll(d, 1, &c), k < size);
+		two_hcas_poll(d, 0, &c);
+	}
+	assert_int_equal(shared_load(&qp->rq.collected), size);
+	two_hcas_free(d);
+}
+
 static bool is_dead(alock_owner owner)
 {
 	return false;
@@ -602,6 +626,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			a_queue_pair_without_receives_does_not_hold_up_another),
 		cmocka_unit_test(another_partition_is_counted_and_dropped),
+		cmocka_unit_test(
+			a_receive_that_was_not_posted_does_not_complete),
 		cmocka_unit_test(
 			a_datagram_waits_for_the_holder_of_the_responder_lock),
 		cmocka_unit_test(
