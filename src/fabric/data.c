@@ -133,7 +133,7 @@ static uint32_t find_group(const struct data_end *end, const uint8_t gid[16])
 {
 	uint32_t i = 0;
 
-	while (i < end->group_count && memcmp(end->groups[i], gid, 16))
+	while (i < end->group_count && memcmp(end->groups[i], gid, 16) != 0)
 		i++;
 	return i;
 }
