@@ -147,7 +147,7 @@ static void format_address(const struct qp *qp, char text[INET6_ADDRSTRLEN])
 	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff}, none[16];
 	const uint8_t *g = qp->attr.ah.dgid;
 	bool is_v4 = memcmp(g, v4, sizeof(v4)) == 0;
-	bool has_peer = qp->attr.dest_qpn || memcmp(g, none, sizeof(none));
+	bool has_peer = qp->attr.dest_qpn || memcmp(g, none, sizeof(none)) != 0;
 
 	snprintf(text, INET6_ADDRSTRLEN, "-");
 	if (qp->state >= HCA_QP_RTR && has_peer)

@@ -193,12 +193,12 @@ static uint32_t changes_of(const struct port *port, const uint8_t *from)
 	const uint8_t *i = port->info;
 	uint32_t changes = 0;
 
-	if (memcmp(i + AT_GID_PREFIX, from + AT_GID_PREFIX, 8))
+	if (memcmp(i + AT_GID_PREFIX, from + AT_GID_PREFIX, 8) != 0)
 		changes |= DATA_GIDS;
-	if (memcmp(i + AT_LID, from + AT_LID, 2) ||
+	if (memcmp(i + AT_LID, from + AT_LID, 2) != 0 ||
 	    ((i[AT_PROTECT_LMC] ^ from[AT_PROTECT_LMC]) & 7))
 		changes |= DATA_LID;
-	if (memcmp(i + AT_SM_LID, from + AT_SM_LID, 2) ||
+	if (memcmp(i + AT_SM_LID, from + AT_SM_LID, 2) != 0 ||
 	    ((i[AT_MTU_SL] ^ from[AT_MTU_SL]) & 15))
 		changes |= DATA_SM;
 	if (from[AT_TIMEOUT] & CLIENT_REREGISTER)
