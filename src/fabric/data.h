@@ -26,7 +26,7 @@ enum {
 	DATA_GROUPS = 256,	/* multicast groups of an end */
 	DATA_UNREAD = 256, /* packets of a sender that nobody has fetched */
 	DATA_UNREAD_BYTES = 256 << 10,
-	/* Of a fabric: while it has so many packets, copies of a multicast
+	/* While a fabric has so many packets, copies of a multicast
 	 * packet are discarded. */
 	DATA_PACKETS = 65536,
 };

@@ -163,8 +163,9 @@ struct packet {
 	uint32_t flow_label;
 	uint8_t sgid[16], dgid[16];
 	struct payload *payload; /* NULL: a management datagram */
-	/* Of a packet that waits at a data end: when it came, and how long the
-	 * link in front of the end waits (HOQLife); FABRIC_NEVER: for ever. */
+	/* A packet that waits at a data end came at came_ms, and the link in
+	 * front of the end waits for it for life_ms (HOQLife); FABRIC_NEVER:
+	 * for ever. */
 	uint64_t came_ms, life_ms;
 	uint16_t pkey; /* of the BTH; 0 of a management datagram: the default */
 	uint8_t vl;    /* of a data packet: its lane on the link */

@@ -75,8 +75,8 @@ void post_lock_init_all(struct post_locks *p);
 void post_lock_fini_all(struct post_locks *p);
 /* Takes all post locks that are in use, in the order of their numbers. */
 void post_lock_take_all(struct post_locks *p);
-/* The same without a wait.  False: another thread has one of the locks, and the
- * caller has none of them. */
+/* Takes all post locks that are in use, if they are all free.  False: another
+ * thread has one of the locks, and the caller has none of them. */
 bool post_lock_try_all(struct post_locks *p);
 /* Releases the locks that post_lock_take_all has taken; does nothing if none
  * are taken. */
