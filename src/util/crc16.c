@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "util/crc16.h"
 
+#include <stdbool.h>
+
+#include "util/lock.h"
+#include "util/shared.h"
+
 #define POLYNOMIAL 0xd008u /* bit 15 is the coefficient of x^0 */
 #define SLICES	   8
 
 /* slice[k][b] is the state after byte b and k zero bytes, from state 0. */
 static uint16_t slice[SLICES][256];
+static struct lock fill_lock;
+static shared_flag is_filled;
 
-__attribute__((constructor)) static void fill_slices(void)
+static void fill_slices(void)
 {
 	for (unsigned int b = 0; b < 256; b++) {
 		unsigned int crc = b;
@@ -25,10 +32,23 @@ __attribute__((constructor)) static void fill_slices(void)
 		}
 }
 
+/* At the first use, not when the library is loaded: most programs have none. */
+static void fill_once(void)
+{
+	lock_take(&fill_lock);
+	if (!shared_load(&is_filled)) {
+		fill_slices();
+		shared_store(&is_filled, true);
+	}
+	lock_give(&fill_lock);
+}
+
 uint16_t crc16_update(uint16_t crc, const void *data, size_t bytes)
 {
 	const uint8_t *p = data;
 
+	if (!shared_load(&is_filled))
+		fill_once();
 	for (; bytes >= SLICES; bytes -= SLICES, p += SLICES)
 		crc = (uint16_t)(slice[7][(p[0] ^ crc) & 0xff] ^
 				 slice[6][p[1] ^ crc >> 8] ^ slice[5][p[2]] ^
