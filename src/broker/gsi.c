@@ -4,6 +4,7 @@
 #include "broker/steer.h"
 
 #include "encap/rocev2.h"
+#include "hdr/bth.h"
 #include "hdr/mad.h"
 #include "hdr/pkt.h"
 #include "util/bits.h"
@@ -16,9 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* IBTA 7.8.  encap/icrc.h has it, too, but includes hdr/udp.h, whose struct udp
- * is another one than that of wire/udp.h. */
-#define ICRC_BYTES   4
 #define TURN_FRAMES  256
 #define FLUSH_BLOCKS 2 /* 128 frames: a default receive buffer holds 277 */
 #define FULL_MS	     1

@@ -55,15 +55,13 @@ static uint32_t icrc_of(const uint8_t *head, size_t head_bytes,
 size_t iblink_seal(const uint8_t *head, size_t head_bytes, uint8_t *p,
 		   size_t len)
 {
-	uint16_t vcrc;
+	uint16_t state;
 
 	CHECK(head_bytes <= LRH_HEAD_MAX && len >= BTH_BYTES);
 	icrc_write(p + len, icrc_of(head, head_bytes, p, len));
 	len += ICRC_BYTES;
-	vcrc = crc16_update(CRC16_INIT, head, head_bytes);
-	vcrc = (uint16_t)~crc16_update(vcrc, p, len);
-	p[len] = (uint8_t)vcrc;
-	p[len + 1] = (uint8_t)(vcrc >> 8);
+	state = crc16_update(CRC16_INIT, head, head_bytes);
+	lrh_write_vcrc(p + len, crc16_update(state, p, len));
 	return len + LRH_VCRC_BYTES;
 }
 

@@ -22,11 +22,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hdr/bth.h"
 #include "hdr/grh.h"
 #include "hdr/lrh.h"
 
 /* Bytes of ICRC and VCRC. */
-#define IBLINK_TAIL_BYTES 6
+#define IBLINK_TAIL_BYTES (ICRC_BYTES + LRH_VCRC_BYTES)
 
 /* The headers in front of a BTH. */
 struct iblink {

@@ -29,10 +29,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hdr/bth.h"
 #include "hdr/ip.h"
 #include "hdr/udp.h"
-
-#define ICRC_BYTES 4
 
 /*
  * Returns the CRC register after the dummy LRH, an IPv4 header without options

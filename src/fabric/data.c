@@ -20,7 +20,6 @@ enum {
 	SERVICE_UD = 3,		   /* upper 3 bits of an opcode */
 	AT_SRC_QP = BTH_BYTES + 5, /* in the DETH */
 	DETH_END = BTH_BYTES + 8,
-	TAIL_BYTES = 6, /* ICRC, VCRC */
 	GID_MULTICAST = 0xff,
 	ORPHANS_MAX = 65536,
 };
@@ -128,21 +127,11 @@ uint32_t data_number(const struct data_end *end)
 	return end->number;
 }
 
-/* Returns the place of a group, or the number of groups. */
-static uint32_t find_group(const struct data_end *end, const uint8_t gid[16])
-{
-	uint32_t i = 0;
-
-	while (i < end->group_count && memcmp(end->groups[i], gid, 16) != 0)
-		i++;
-	return i;
-}
-
 int data_join(struct data_end *end, const uint8_t gid[16])
 {
 	if (gid[0] != GID_MULTICAST)
 		return -EINVAL;
-	if (find_group(end, gid) < end->group_count)
+	if (data_end_group(end, gid) < end->group_count)
 		return 0;
 	if (end->group_count == DATA_GROUPS)
 		return -ENOMEM;
@@ -152,7 +141,7 @@ int data_join(struct data_end *end, const uint8_t gid[16])
 
 int data_leave(struct data_end *end, const uint8_t gid[16])
 {
-	uint32_t i = find_group(end, gid);
+	uint32_t i = data_end_group(end, gid);
 
 	if (i == end->group_count)
 		return -EINVAL;
@@ -194,7 +183,7 @@ static bool read_headers(struct packet *p, const uint8_t *bytes, size_t n)
 	}
 	if (bth.opcode >> 5 != SERVICE_UD)
 		return true;
-	if (n < head + DETH_END + TAIL_BYTES)
+	if (n < head + DETH_END + ICRC_BYTES + LRH_VCRC_BYTES)
 		return false;
 	p->src_qp = bytes_get24(bytes + head + AT_SRC_QP);
 	return p->src_qp >= FIRST_DATA_QPN;

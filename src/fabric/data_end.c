@@ -85,12 +85,18 @@ static void count_lost(struct packet *p)
 		p->in->peer->counters.tx_discards++;
 }
 
+uint32_t data_end_group(const struct data_end *end, const uint8_t gid[16])
+{
+	uint32_t i = 0;
+
+	while (i < end->group_count && memcmp(end->groups[i], gid, 16) != 0)
+		i++;
+	return i;
+}
+
 static bool is_joined(const struct data_end *end, const uint8_t gid[16])
 {
-	for (uint32_t i = 0; i < end->group_count; i++)
-		if (!memcmp(end->groups[i], gid, 16))
-			return true;
-	return false;
+	return data_end_group(end, gid) < end->group_count;
 }
 
 static void take_multicast(struct packet *p)

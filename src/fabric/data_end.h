@@ -35,6 +35,9 @@ void data_end_release(struct payload *payload);
 /* Gives a packet to the data ends for which it is.  Takes ownership of the
  * packet, which is at a port of its destination. */
 void data_end_take(struct packet *p);
+/* Returns the place of a group in end->groups; end->group_count: the end has
+ * not joined the group. */
+uint32_t data_end_group(const struct data_end *end, const uint8_t gid[16]);
 /* Tells a port's data ends of changes, a set of enum data_change. */
 void data_end_note(struct port *port, uint32_t changes);
 /* Puts an end on the list of data_ready if it has something to fetch. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hdr/lrh.h"
 
+#include <string.h>
+
 #include "hdr/bth.h"
 #include "hdr/bytes.h"
 #include "hdr/grh.h"
 #include "util/crc16.h"
-
-#define ICRC_BYTES 4
 
 bool lrh_parse(const uint8_t *p, size_t len, struct lrh *lrh)
 {
@@ -61,26 +61,26 @@ size_t lrh_frame(const uint8_t *p, size_t len, struct lrh *lrh)
 	return covered < head + BTH_BYTES + ICRC_BYTES ? 0 : head;
 }
 
-static uint16_t vcrc_of(const uint8_t *p, size_t len)
+void lrh_write_vcrc(uint8_t *p, uint16_t state)
 {
-	return (uint16_t)~crc16_update(CRC16_INIT, p, len);
+	uint16_t vcrc = (uint16_t)~state;
+
+	p[0] = (uint8_t)vcrc;
+	p[1] = (uint8_t)(vcrc >> 8);
 }
 
 void lrh_seal(uint8_t *p, size_t len)
 {
-	uint16_t vcrc = vcrc_of(p, len);
-
-	p[len] = (uint8_t)vcrc;
-	p[len + 1] = (uint8_t)(vcrc >> 8);
+	lrh_write_vcrc(p + len, crc16_update(CRC16_INIT, p, len));
 }
 
 bool lrh_is_intact(const uint8_t *p, size_t len)
 {
-	uint16_t vcrc;
+	uint8_t vcrc[LRH_VCRC_BYTES];
 
 	if (len < LRH_VCRC_BYTES)
 		return false;
 	len -= LRH_VCRC_BYTES;
-	vcrc = vcrc_of(p, len);
-	return p[len] == (uint8_t)vcrc && p[len + 1] == vcrc >> 8;
+	lrh_write_vcrc(vcrc, crc16_update(CRC16_INIT, p, len));
+	return memcmp(p + len, vcrc, LRH_VCRC_BYTES) == 0;
 }

@@ -24,14 +24,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LRH_BYTES	   8
-#define LRH_VCRC_BYTES	   2
-#define LRH_WORDS_MAX	   2047	  /* of PktLen */
-#define LRH_LID_PERMISSIVE 0xffff /* for SMPs: the port itself */
-#define LRH_LID_MULTICAST  0xc000 /* the first multicast LID */
-#define LRH_VL_MGMT	   15	  /* the lane that only SMPs use */
-#define LRH_NEXT_LOCAL	   2	  /* LNH: a BTH follows */
-#define LRH_NEXT_GLOBAL	   3	  /* LNH: a GRH follows, then a BTH */
+#define LRH_BYTES	8
+#define LRH_VCRC_BYTES	2
+#define LRH_WORDS_MAX	2047 /* of PktLen */
+#define LRH_VL_MGMT	15   /* the lane that only SMPs use */
+#define LRH_NEXT_LOCAL	2    /* LNH: a BTH follows */
+#define LRH_NEXT_GLOBAL 3    /* LNH: a GRH follows, then a BTH */
 /* The longest LRH and GRH. */
 #define LRH_HEAD_MAX 48
 /* The longest packet, VCRC included. */
@@ -60,6 +58,9 @@ void lrh_write(uint8_t *p, const struct lrh *lrh);
  */
 size_t lrh_frame(const uint8_t *p, size_t len, struct lrh *lrh);
 
+/* Writes the VCRC, LRH_VCRC_BYTES at p, that follows bytes after which the
+ * state of CRC-16 is `state` (util/crc16.h). */
+void lrh_write_vcrc(uint8_t *p, uint16_t state);
 /* Writes the VCRC of the `len` bytes at p to p + len. */
 void lrh_seal(uint8_t *p, size_t len);
 /* Returns whether the VCRC, which ends the `len` bytes at p, is right.  False
