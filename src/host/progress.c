@@ -25,18 +25,17 @@
 #include "util/bits.h"
 #include "util/fd_identity.h"
 
-#define TURN_ROUNDS  4	      /* batches that one turn reads */
-#define LATE_ROUNDS  64	      /* batches that a turn after a long sleep reads */
-#define ASLEEP_NS    10000000 /* timers later than this: the process slept */
-#define VAIN_POLLS   20000    /* about a millisecond of polls */
-#define STREAM_TURNS 8	      /* turns for bytes of streams: one looks at UDP */
-#define TX_ROUNDS    16	      /* batches that one transmit_frames sends */
-#define JUNK_SAID    1000     /* dropped datagrams before the message */
-#define CHECK_NS     1000000  /* between calls of progress_has_files */
-#define EVENT_BATCH  16
-#define QUIT_NS	     1000000000 /* how long progress_quit waits for the lock */
-#define QUIT_NAP_NS  50000	/* between two tries */
-#define PUBLISH_NS   100000000	/* between writes of the counters */
+#define TURN_ROUNDS 4	     /* batches that one turn reads */
+#define LATE_ROUNDS 64	     /* batches that a turn after a long sleep reads */
+#define ASLEEP_NS   10000000 /* timers later than this: the process slept */
+#define VAIN_POLLS  20000    /* about a millisecond of polls */
+#define TX_ROUNDS   16	     /* batches that one transmit_frames sends */
+#define JUNK_SAID   1000     /* dropped datagrams before the message */
+#define CHECK_NS    1000000  /* between calls of progress_has_files */
+#define EVENT_BATCH 16
+#define QUIT_NS	    1000000000 /* how long progress_quit waits for the lock */
+#define QUIT_NAP_NS 50000      /* between two tries */
+#define PUBLISH_NS  100000000  /* between writes of the counters */
 
 int progress_init(struct progress *p, struct engine *e, int fd,
 		  const struct host_sink *sink, struct udp_offload allowed,
@@ -438,14 +437,6 @@ static void publish_counters(struct progress *p)
 	p->published_ns = p->now_ns;
 }
 
-/* Does this turn leave the UDP socket for the next turns, because bytes of a
- * stream wait?  One such turn in STREAM_TURNS looks at the socket. */
-static bool leaves_socket(struct progress *p)
-{
-	return stream_set_has_bytes(&p->streams) &&
-	       ++p->streams.turns % STREAM_TURNS;
-}
-
 void progress_turn(struct progress *p)
 {
 	uint64_t now = p->now_ns, due = engine_deadline(p->engine);
@@ -462,7 +453,8 @@ void progress_turn(struct progress *p)
 					    (p->rest && p->rest->holds_acks));
 	/* The socket may hold what a dead peer sent last, or the ACK for which
 	 * a timer waits. */
-	is_deaf = ((p->rest && p->rest->is_deaf) || leaves_socket(p)) &&
+	is_deaf = ((p->rest && p->rest->is_deaf) ||
+		   stream_set_goes_first(&p->streams)) &&
 		  due > now && !has_dead;
 	any = look_at_peers(p, is_deaf ? 0 : rounds, now);
 	any |= receive_streams(p);

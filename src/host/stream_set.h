@@ -62,8 +62,8 @@ struct stream_set {
 	/* The socket that had bytes last.  NULL: none, or HOT_LOOKS looks at it
 	 * were in vain since then. */
 	struct stream_socket *hot;
-	uint32_t looks; /* calls of stream_set_has_news, for ALL_LOOKS */
-	uint32_t turns; /* progress_turn counts its turns that found bytes */
+	uint32_t looks;	     /* calls of stream_set_has_news, for ALL_LOOKS */
+	uint32_t turns;	     /* turns before which bytes waited */
 	uint32_t vain_looks; /* looks in a row at `hot` that found nothing */
 	/* The last receive probably left bytes in a socket. */
 	bool has_more;
@@ -111,10 +111,12 @@ static inline bool stream_set_is_open(const struct stream_set *set)
 {
 	return set->by_qpn.count || !list_is_empty(&set->lingering);
 }
-/* Has the last look at the sockets left bytes for stream_set_receive? */
-static inline bool stream_set_has_bytes(const struct stream_set *set)
+/* Does the coming turn of progress leave the UDP socket for the next turns,
+ * because bytes of a connection wait?  One such turn in eight looks at the UDP
+ * socket. */
+static inline bool stream_set_goes_first(struct stream_set *set)
 {
-	return set->got;
+	return set->got && ++set->turns % 8;
 }
 /* Did a socket have bytes a short time ago?  Then more will probably come, and
  * a look at the adapter's UDP socket would delay them. */
