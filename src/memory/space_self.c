@@ -57,10 +57,9 @@ static size_t split_tail(struct iovec *iov, size_t n)
  * closed the descriptor, and its number may refer to another file. */
 static bool open_memfd(struct space_self *s)
 {
-	if (s->memfd >= 0 && fd_identity_holds(s->memfd))
+	if (fd_identity_holds(s->memfd))
 		return true;
-	if (s->memfd >= 0)
-		fd_identity_close(s->memfd); /* removes the mark */
+	fd_identity_close(s->memfd); /* removes the mark */
 	s->memfd = fd_identity_note(memfd_create("adverb-copy", MFD_CLOEXEC));
 	return s->memfd >= 0;
 }
@@ -327,7 +326,6 @@ void space_self_init(struct space_self *s)
 
 void space_self_fini(struct space_self *s)
 {
-	if (s->memfd >= 0)
-		fd_identity_close(s->memfd);
+	fd_identity_close(s->memfd);
 	lock_fini(&s->lock);
 }
