@@ -4,6 +4,7 @@
  * packet that arrives is a frame of an InfiniBand link, what an end may send is
  * bounded, and each sender may send again when all packets are fetched.
  */
+#include "fabric_of.h"
 #include "fuzz.h"
 #include "input.h"
 
@@ -159,13 +160,8 @@ static void run_step(struct script *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct script s = {.in = {data, data + size}, .now_ms = 1};
-	struct net_error error;
-	struct net net;
 
-	FUZZ_REQUIRE(!net_parse(text, sizeof(text) - 1, &net, &error));
-	s.f = fabric_new(&net);
-	net_free(&net);
-	FUZZ_REQUIRE(s.f);
+	s.f = fabric_of(text);
 	set_subnet(s.f);
 	for (int i = 0; i < ENDS; i++)
 		open_again(&s, i);

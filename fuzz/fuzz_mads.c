@@ -4,13 +4,13 @@
  * moves finitely many packets, holds what its quotas allow, and gives messages
  * of a lawful size.
  */
+#include "fabric_of.h"
 #include "fuzz.h"
 #include "input.h"
 
 #include <string.h>
 
 #include "fabric/fabric.h"
-#include "fabric/net.h"
 #include "hdr/bytes.h"
 
 #define ENDS   3
@@ -156,13 +156,8 @@ static void run_step(struct script *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct script s = {.in = {data, data + size}, .now_ms = 1};
-	struct net_error error;
-	struct net net;
 
-	FUZZ_REQUIRE(!net_parse(text, sizeof(text) - 1, &net, &error));
-	s.f = fabric_new(&net);
-	net_free(&net);
-	FUZZ_REQUIRE(s.f);
+	s.f = fabric_of(text);
 	for (int i = 0; i < ENDS; i++)
 		open_again(&s, i);
 	while (s.in.at < s.in.end)
