@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #define BTH_BYTES	 12
-#define ICRC_BYTES	 4 /* the CRC behind the pad: 7.8 */
+#define ICRC_BYTES	 4 /* the CRC behind the pad: IBTA 7.8 */
 #define BTH_PSN_MASK	 0xffffffu
 #define BTH_QPN_MASK	 0xffffffu
 #define BTH_DEFAULT_PKEY 0xffffu
