@@ -41,6 +41,13 @@ static void after_fork(void)
 	sysfs_forked();
 }
 
+/* A constructor registers the handler, because a fork that has begun skips the
+ * handlers that another thread registers meanwhile. */
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, after_fork);
+}
+
 /* Returns why the token of ADVERB_DEVICES, which has len bytes, becomes no
  * device, as words for a message. */
 static const char *why_missing(const char *token, size_t len)
@@ -81,7 +88,6 @@ static void enumerate_devices(void)
 	const char *named = secure_getenv("ADVERB_DEVICES");
 	int err = netlink_read(&scene, true);
 
-	pthread_atfork(NULL, NULL, after_fork);
 	if (err) {
 		log_say(LOG_DEVICE_READ, 0,
 			"the network interfaces cannot be read by netlink, so "

@@ -47,7 +47,7 @@ static struct lock lock;
  * (broker/sysfs_gc.h). */
 static int hold_fd = -1;
 static struct runtime_tree tree;
-static bool written; /* write_first was called */
+static bool written; /* write_first has returned */
 static bool usable;  /* the tree was written without an error */
 
 static void put_file(struct writing *w, const char *text, const char *fmt, ...)
@@ -527,10 +527,9 @@ const char *sysfs_path(void)
 	bool good;
 
 	lock_take(&lock);
-	if (!written) {
-		written = true;
+	if (!written)
 		write_first();
-	}
+	written = true; /* now: a fork while the tree is written leaves false */
 	good = usable;
 	lock_give(&lock);
 	return good ? tree.path : NULL;

@@ -121,7 +121,9 @@ static void has_forked(void) NO_LOCK_ANALYSIS
 	lock_give(&contexts_lock);
 }
 
-static void watch_forks(void)
+/* A constructor registers the handlers, because a fork that has begun skips the
+ * handlers that another thread registers meanwhile. */
+__attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(about_to_fork, has_forked, has_forked);
 }
@@ -195,8 +197,6 @@ struct ibv_device *v_device_of_fd(int fd)
 static void context_show(struct v_context *c, struct ibv_device *device,
 			 int cmd_fd)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 	c->dev = ((struct v_device *)(void *)device)->host;
 	c->verbs.context.device = device;
 	c->verbs.context.cmd_fd = fd_identity_note_shown(cmd_fd);
@@ -204,7 +204,6 @@ static void context_show(struct v_context *c, struct ibv_device *device,
 	c->verbs.context.num_comp_vectors = 1;
 	pthread_mutex_init(&c->verbs.context.mutex, NULL);
 	sources_init(c);
-	pthread_once(&once, watch_forks);
 	lock_take(&contexts_lock);
 	list_push_tail(&contexts, &c->link);
 	lock_give(&contexts_lock);

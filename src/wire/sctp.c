@@ -257,6 +257,13 @@ static void in_child(void)
 		sctp_conn_free(CONTAINER_OF(n, struct sctp_conn, link));
 }
 
+/* A constructor registers the handlers, because a fork that has begun skips the
+ * handlers that another thread registers meanwhile. */
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork, in_child);
+}
+
 static int create_thread(void)
 {
 	sigset_t all, before;
@@ -308,7 +315,6 @@ static int begin_library(const struct sctp_options *o, const char **why)
 		list_init(&sctp_conn_all.buckets[i]);
 	sctp_conn_all.options = *o;
 	ticked_ns = sctp_conn_now();
-	pthread_atfork(before_fork, after_fork, in_child);
 	atexit(sctp_drain);
 	return 0;
 }

@@ -6,13 +6,17 @@
  * was half made, must not stop the child, which has no such thread.
  */
 #include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -124,35 +128,113 @@ static void *use_repeatedly(void *arg)
 	return NULL;
 }
 
+/* Forks, and waits for the child, which uses both libraries. */
+static void fork_once(const char *what)
+{
+	int status;
+	pid_t child;
+
+	fflush(stdout); /* else the child prints the buffer too */
+	child = fork();
+	check_need(child >= 0, "fork");
+	if (!child) {
+		alarm(PATIENCE_S);
+		use_verbs();
+		use_cm();
+		use_memory();
+		_exit(0); /* the parent's objects leak here */
+	}
+	check_need(waitpid(child, &status, 0) == child, "waitpid");
+	check_need(!status, what);
+}
+
 /* Forks while `count` threads run `use`. */
 static void fork_during(void (*use)(void), int count, const char *what)
 {
 	pthread_t threads[POSTERS];
-	int status;
-	pid_t child;
 
 	atomic_store(&is_over, false);
 	for (int i = 0; i < count; i++)
 		check_need(!pthread_create(&threads[i], NULL, use_repeatedly,
 					   (void *)&use),
 			   "a thread");
-	for (int i = 0; i < FORKS; i++) {
-		fflush(stdout); /* else the child prints the buffer too */
-		child = fork();
-		check_need(child >= 0, "fork");
-		if (!child) {
-			alarm(PATIENCE_S);
-			use_verbs();
-			use_cm();
-			use_memory();
-			_exit(0); /* the parent's objects leak here */
-		}
-		check_need(waitpid(child, &status, 0) == child, "waitpid");
-		check_need(!status, what);
-	}
+	for (int i = 0; i < FORKS; i++)
+		fork_once(what);
 	atomic_store(&is_over, true);
 	for (int i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
+}
+
+static pthread_t opener;
+static bool opens_in_forks;
+static char tree_lock[128]; /* the path of the lock of the sysfs tree */
+
+/* How many descriptors of this process refer to the lock of the tree? */
+static int open_locks(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	char target[sizeof(tree_lock)];
+	struct dirent *e;
+	int count = 0;
+
+	check_need(dir, "opendir of /proc/self/fd");
+	while ((e = readdir(dir))) {
+		ssize_t n = readlinkat(dirfd(dir), e->d_name, target,
+				       sizeof(target) - 1);
+
+		target[n < 0 ? 0 : n] = 0;
+		count += !strcmp(target, tree_lock);
+	}
+	closedir(dir);
+	return count;
+}
+
+/* Runs at the beginning of a fork, before the handlers of the libraries.
+ * Returns when a thread waits for the lock of the tree, and so is in the middle
+ * of what a process does once. */
+static void open_in_fork(void)
+{
+	static void (*const use)(void) = use_verbs;
+
+	if (!opens_in_forks)
+		return;
+	check_need(!pthread_create(&opener, NULL, use_repeatedly, (void *)&use),
+		   "a thread");
+	while (open_locks() < 2)
+		sched_yield();
+}
+
+/* Makes a folder for the tree and locks the tree.  Returns the descriptor, by
+ * whose end the lock is released.  with_broker.sh removes the folder. */
+static int lock_tree(void)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char tree[sizeof(tree_lock) - 8];
+	int fd;
+
+	check_need(runtime && snprintf(tree, sizeof(tree), "%s/forked.XXXXXX",
+				       runtime) < (int)sizeof(tree),
+		   "XDG_RUNTIME_DIR");
+	check_need(mkdtemp(tree), "mkdtemp");
+	check_need(!setenv("ADVERB_SYSFS", tree, 1), "setenv");
+	snprintf(tree_lock, sizeof(tree_lock), "%s/.lock", tree);
+	fd = open(tree_lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	check_need(fd >= 0 && !flock(fd, LOCK_EX), "the lock of the tree");
+	return fd;
+}
+
+/* Must be the first case, because a process writes its tree once. */
+static void a_child_works_while_the_parent_first_opens_the_device(void)
+{
+	int fd = lock_tree();
+
+	check_need(!pthread_atfork(open_in_fork, NULL, NULL), "atfork");
+	opens_in_forks = true;
+	fork_once("a child while the parent first opens the device");
+	opens_in_forks = false;
+	close(fd);
+	atomic_store(&is_over, true);
+	pthread_join(opener, NULL);
 }
 
 static void a_child_works_while_the_parent_opens_and_closes_the_device(void)
@@ -179,6 +261,8 @@ static void a_child_works_while_the_parents_threads_post(void)
 
 int main(void)
 {
+	check_run("a child works while the parent first opens the device",
+		  a_child_works_while_the_parent_first_opens_the_device);
 	check_run("a child works while the parent opens and closes the device",
 		  a_child_works_while_the_parent_opens_and_closes_the_device);
 	check_run("a child works while the parent binds ids",
