@@ -107,7 +107,10 @@ struct credit {
 	/* How long the stall had lasted when a packet was last sent without
 	 * room. */
 	uint64_t waited_ns;
-	uint32_t sent;	    /* all bytes that were sent; wraps */
+	/* Bytes that were sent; wraps.  Set to what the receiver has drained
+	 * when the count begins anew, because bytes were lost or the page has
+	 * another owner. */
+	uint32_t sent;
 	uint32_t mark;	    /* the receiver's empties at the last send */
 	uint64_t marked_ns; /* when the last send was */
 	uint32_t share;	    /* bytes that may be in flight, at the last look */

@@ -13,8 +13,8 @@
  * is the PSN before which the requester has completed all requests.  The
  * responder also sends the ACK packet, unless `taken` has exactly the PSN of
  * `accepted`.  So a requester that does not read the page, because it sleeps,
- * captures or has no page, gets ACK packets.  NAKs and responses are always
- * packets.
+ * captures packets or has no page, gets ACK packets.  NAKs and responses are
+ * always packets.
  *
  * In a stream of requests `taken` is always a few PSNs behind `accepted`, so
  * the responder would send every ACK packet.  Therefore the ACK packet waits in
@@ -47,7 +47,7 @@
 
 #define SHM_ACK_WAIT_NS 50000
 /* A process that sleeps wakes up for this timer.  With a shorter time the
- * wake-ups would cost more than the ACK packets that they save. */
+ * wake-ups would cost more than the ACK packets that the wait saves. */
 #define SHM_ACK_REQUEST_NS 5000000
 
 struct shm_ack {
