@@ -406,7 +406,8 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 		r_refuse(e, R_REJ_NO_RESOURCES);
 		r_fail(err,
 		       "rdma_get_cm_event: a connection request is rejected, "
-		       "since no event channel can be created for its id: %s",
+		       "since no event channel can be created for its id: %s; "
+		       "if no descriptor is left, raise the limit (ulimit -n)",
 		       strerror(err));
 		return -1;
 	}

@@ -59,9 +59,9 @@ void r_say_of(unsigned cause, const char *sentence)
 const char *r_reason(int err)
 {
 	if (err == EDQUOT)
-		return "one user may have only as many ids, listeners and "
-		       "connections as are left for all other users, and this "
-		       "user has so many; close some, or use a broker of your "
+		return "one user may hold only as many ids, listeners and "
+		       "connections as are still free, and this user already "
+		       "holds that many; close some, or use a broker of your "
 		       "own (adverb run --private -- PROGRAM)";
 	return strerror(err);
 }

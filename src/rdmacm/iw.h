@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rdma_cm for iWARP devices.  A connection is a TCP connection of this process.
- * It begins with the frames of MPA (iwarp/startup.h), and is then given to the
- * queue pair (verbs/iwarp.h).  The broker takes no part.
+ * rdma_cm for iWARP devices.  A connection is a TCP connection of this process,
+ * or with ADVERB_SCTP an SCTP association (wire/sctp.h).  It begins with the
+ * frames of MPA, or over SCTP with the messages of a DDP stream session
+ * (iwarp/startup.h), and is then given to the queue pair (verbs/iwarp.h).  The
+ * broker takes no part.
  *
  * r_iw_forget is called under r_lock; all other functions take r_lock.
  */
@@ -15,9 +17,9 @@
  * 0, or -1 and errno with a message. */
 int r_iw_make(struct r_id *id);
 /*
- * Makes a TCP socket for the id and binds the socket to addr; with port 0 the
- * kernel chooses the port.  The id's source address becomes addr with the
- * socket's port.  Returns 0, or -errno; the caller prints the message.
+ * Makes a socket for the id and binds the socket to addr; with port 0 a free
+ * port is chosen.  The id's source address becomes addr with the socket's port.
+ * Returns 0, or -errno; the caller prints the message.
  */
 int r_iw_bind(struct r_id *id, const struct sockaddr *addr);
 /*
@@ -46,7 +48,8 @@ int r_iw_accept(struct r_id *id, const struct rdma_conn_param *p);
 int r_iw_reject(struct r_id *id, const void *data, uint8_t bytes);
 /*
  * Sends what the program has posted, and then closes the id's connection.
- * Returns 0: the event of the end follows, or already waits for the program.
+ * Returns 0: the event DISCONNECTED or CONNECT_ERROR follows, or DISCONNECTED
+ * was posted before.
  * Returns -1 and errno with a message if the id has no connection.
  */
 int r_iw_disconnect(struct r_id *id);
