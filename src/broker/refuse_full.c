@@ -92,8 +92,8 @@ void refuse_full_why(int err, char *why, size_t size)
 	getrlimit(RLIMIT_NOFILE, &files);
 	snprintf(why, size,
 		 err == ETOOMANYREFS
-			 ? "more descriptors of the broker's user are sent "
-			   "than ulimit -n, %llu: raise it"
+			 ? "the broker adverbd's user has more descriptors in "
+			   "flight than ulimit -n, %llu: raise it"
 			 : "the broker adverbd's limit on open files, %llu, is "
 			   "reached: raise ulimit -n",
 		 (unsigned long long)files.rlim_cur);
