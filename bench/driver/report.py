@@ -71,7 +71,8 @@ def grid(figures, series, field):
 
 
 def others(figures):
-    """The figures that no plot shows: a row for each, with its spread."""
+    """A row, with the spread, for each figure that no other table shows, and
+    for the two curves of HOST_LAT that have one size only."""
     yield ["what", "bytes", "median", "least", "most", "unit"]
     shown = set(BW) | set(LAT) | set(HOST_BW) | \
         set(HOST_LAT) - {"shared line", "eventfd"}
