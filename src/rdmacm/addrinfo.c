@@ -171,8 +171,10 @@ int rdma_getaddrinfo(const char *node, const char *service,
 		ask.ai_family = hints->ai_family;
 	err = getaddrinfo(node, service, &ask, &found);
 	if (err) {
-		r_say("rdma_getaddrinfo: %s port %s: %s", node ? node : "any",
-		      service ? service : "any", gai_strerror(err));
+		r_say("rdma_getaddrinfo: node %s, service %s cannot be "
+		      "resolved: %s; check the name and the service",
+		      node ? node : "any", service ? service : "any",
+		      gai_strerror(err));
 		/* getaddrinfo sets errno for EAI_SYSTEM only, but programs read
 		 * the errno of every call of librdmacm. */
 		if (err != EAI_SYSTEM)
@@ -210,7 +212,8 @@ int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info)
 	if (!r_id(id)->info)
 		return r_fail(ENODATA, "rdma_query_addrinfo: the id has no "
 				       "result of rdma_resolve_addrinfo, or "
-				       "the program has taken the result");
+				       "the program has taken the result; call "
+				       "rdma_resolve_addrinfo first");
 	*info = r_id(id)->info;
 	r_id(id)->info = NULL;
 	return 0;

@@ -89,8 +89,10 @@ int r_iw_listen(struct r_id *id, int backlog)
 			      "rdma_listen: another socket already "
 			      "listens at %s; choose another port",
 			      text);
-	return r_fail(-err, "rdma_listen: the id cannot listen at %s: %s", text,
-		      strerror(-err));
+	return r_fail(-err,
+		      "rdma_listen: the id cannot listen at %s: %s; bind a new "
+		      "id to this address, and call rdma_listen with it",
+		      text, strerror(-err));
 }
 
 void r_iw_serve(struct r_id *id)
@@ -107,8 +109,8 @@ void r_iw_unlisten(struct r_id *id)
 	int may_share = id->options.may_share;
 
 	r_take();
-	/* shutdown(2) ends the listener and leaves the port bound.  The option
-	 * becomes what r_iw_bind_socket has left. */
+	/* shutdown(2) ends the listener and leaves the port bound.  setsockopt
+	 * restores the value that r_iw_bind_socket gave SO_REUSEADDR. */
 	if (id->iw->state == R_IW_IDLE && fd_identity_holds(id->iw->fd) &&
 	    (shutdown(id->iw->fd, SHUT_RDWR) ||
 	     setsockopt(id->iw->fd, SOL_SOCKET, SO_REUSEADDR, &may_share,
@@ -254,7 +256,8 @@ static void pause_listener(struct r_iw *l, int err)
 	      "accepted: %s%s",
 	      strerror(err),
 	      err == EMFILE ? "; raise the limit of descriptors (ulimit -n)"
-			    : "");
+			    : "; the host has too little memory or too few "
+			      "descriptors, so end other programs");
 	r_iw_watch(l, 0);
 	r_iw_set_timer(l, r_iw_now() + PAUSE_NS);
 }

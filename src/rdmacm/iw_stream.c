@@ -225,7 +225,8 @@ int r_iw_disconnect(struct r_id *id)
 	r_give();
 	if (err)
 		return r_fail(-err,
-			      "rdma_disconnect: the id has no connection");
+			      "rdma_disconnect: the id has no connection; call "
+			      "rdma_disconnect only after ESTABLISHED");
 	return 0;
 }
 

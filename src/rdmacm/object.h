@@ -134,7 +134,8 @@ struct r_id {
 	struct r_cq *send_cq, *recv_cq;
 };
 
-/* Kinds of devices, as bits: r_device_find looks among devices of these. */
+/* Kinds of devices, as bits.  r_device_find considers only devices of the given
+ * kinds. */
 enum r_transport { R_ROCE = 1, R_IWARP = 2, R_ANY = 3 };
 
 static inline struct r_id *r_id(struct rdma_cm_id *id)
