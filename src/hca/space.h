@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Address spaces: the only interface through which adverb accesses application
- * memory, of this process, of another process or of the simulator.  Memory that
- * the application has unmapped is reported as -EFAULT and causes no signal.  No
- * other code in adverb dereferences an application's address.
+ * Address spaces: the interface through which adverb executes requests on
+ * application memory, of this process, of another process or of the simulator.
+ * Memory that the application has unmapped is reported as -EFAULT and does not
+ * crash the process.  Adverb copies the program's bytes without this interface
+ * only when the program posts inline data, or calls ibv_memcpy_to_dm or
+ * ibv_memcpy_from_dm.
  *
  * Order: a write first copies all bytes except the last space_tail bytes of the
  * last range.  Then it stores those by one store, which is ordered after the
