@@ -2,8 +2,8 @@
 /*
  * The client's side of an emulated subnet (`adverb fabric`): connections to the
  * subnet's process.  ADVERB_FABRIC is the path of its socket, and
- * ADVERB_FABRIC_HOST the ID of the host that this process is.  Thread-safe: the
- * only state is in the connections, which the caller owns.
+ * ADVERB_FABRIC_HOST the ID of the subnet's host on which this program runs.
+ * Thread-safe: the only state is in the connections, which the caller owns.
  */
 #ifndef UMAD_FABRIC_H
 #define UMAD_FABRIC_H
