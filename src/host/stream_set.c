@@ -10,10 +10,10 @@
 #include "util/fd_identity.h"
 #include "wire/tcp.h"
 
-#define FEW	    4		/* so many connections or fewer need no epoll */
+#define FEW	    4		/* up to this many connections need no epoll */
 #define BATCH	    32		/* events of one epoll_wait */
 #define CHECK_NS    1000000	/* between checks that a descriptor is ours */
-#define CLOSE_NS    10000000000 /* after stream_set_close, the latest end */
+#define CLOSE_NS    10000000000 /* from stream_set_close to the end, at most */
 #define LINGER_NS   5000000000	/* for which a connection may linger */
 #define DRAIN_MS    20		/* one wait for room in stream_set_drain */
 #define DRAIN_STEPS 100		/* waits of one stream_set_drain */
@@ -21,8 +21,8 @@
 #define NUDGES	    4
 #define MESSAGES    32	 /* of an association, in a turn */
 #define LINGERS	    0	 /* epoll data of lingering sockets; no QPN is 0 */
-#define ALL_LOOKS   4	 /* one look in so many is at all sockets */
-#define HOT_LOOKS   4096 /* about a millisecond of polls */
+#define ALL_LOOKS   4	 /* one look in this many is at all sockets */
+#define HOT_LOOKS   4096 /* vain looks (about 1 ms) after which none is hot */
 
 struct stream_socket {
 	struct list link;
@@ -730,7 +730,8 @@ void stream_set_close(struct stream_set *set, struct engine *e, uint32_t qpn,
 		return;
 	s->is_closing = true;
 	s->nudges = 0;
-	/* what was posted is sent before the end: end_wait sets the deadline */
+	/* If begins_late, posted requests wait, and must be sent before the
+	 * end: end_wait sets the deadline when they may be sent. */
 	if (!s->begins_late)
 		set_deadline(set, s, now_ns + CLOSE_NS);
 	engine_stream_ready(e, s->q);
@@ -758,9 +759,9 @@ bool stream_set_abort(struct stream_set *set, uint32_t qpn, const void *arg,
 	return true;
 }
 
-/* Ends the connections of a list whose deadline has passed, or their wait for
- * the peer's first FPDU, and lowers set->due_ns to the earliest deadline of the
- * rest. */
+/* Handles each connection of the list whose deadline has passed: ends its wait
+ * for the peer's first FPDU, nudges the peer, or ends the connection.  Lowers
+ * set->due_ns to the earliest deadline of the connections that remain. */
 static void end_overdue(struct stream_set *set, struct list *sockets,
 			struct engine *e, uint64_t now_ns)
 {
