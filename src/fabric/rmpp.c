@@ -133,7 +133,8 @@ static int send_segment(struct end *end, const struct rmpp_out *out,
 		flags |= FLAG_LAST;
 		length = (uint32_t)left + class_bytes;
 	}
-	/* of RMPP's header the program sets only the flag ACTIVE */
+	/* In RMPP's header, the program sets only RRespTime (the high five bits
+	 * at AT_FLAGS) and the flag ACTIVE. */
 	mad[AT_VERSION] = 1;
 	mad[AT_TYPE] = TYPE_DATA;
 	mad[AT_FLAGS] = (uint8_t)((mad[AT_FLAGS] & 0xf8) | flags);
@@ -252,7 +253,7 @@ static struct rmpp_in *new_in(struct end *end, uint32_t agent,
 	return in;
 }
 
-/* Appends the data of a segment, and of the first segment the headers too.
+/* Appends the data of a segment; if the segment is the first, also its headers.
  * False: the MAD is too long, or no memory is left. */
 static bool append_data(struct rmpp_in *in, const uint8_t *mad, size_t header)
 {
