@@ -32,8 +32,8 @@
 bool instrument_by_valgrind(void);
 
 /* True if the program has ThreadSanitizer's runtime; set once, by a
- * constructor.  The four functions behind it may be called only if it is true:
- * they call the runtime for the annotations at the end of this file. */
+ * constructor.  The four functions below may be called only if the variable is
+ * true: they call the runtime for the annotations at the end of this file. */
 extern bool instrument_is_on;
 void instrument_look_away(void);
 void instrument_look_again(void);
