@@ -111,8 +111,8 @@ static uint8_t grh_class(const struct ibv_grh *grh)
 	return (uint8_t)(traffic_class & DSCP);
 }
 
-/* Stores the addresses in the 40 bytes before a datagram as GIDs (IBTA
- * A17.4.5.2). */
+/* Reads both addresses from the IP header in the 40 bytes before a datagram,
+ * and stores them as GIDs in `from` and `to` (IBTA A17.4.5.2). */
 static void grh_addresses(const struct ibv_grh *grh, uint8_t from[16],
 			  uint8_t to[16])
 {
@@ -152,7 +152,8 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port,
 		return v_fail_errno(EINVAL, V_INPUT,
 				    "ibv_init_ah_from_wc: this device has no "
 				    "RoCE v2 GID of the address family to "
-				    "which the datagram was sent");
+				    "which the datagram was sent; check that "
+				    "grh is the start of the receive");
 	memset(attr, 0, sizeof(*attr));
 	memcpy(attr->grh.dgid.raw, from, 16);
 	attr->grh.sgid_index = (uint8_t)index;

@@ -75,8 +75,8 @@ static int check_range(const void *addr, size_t length)
 		return 0;
 	if (at + length - 1 < at)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_reg_mr: the range exceeds the address "
-			      "space");
+			      "the memory to register exceeds the address "
+			      "space; check address and length");
 	if (!is_mapped(at) || !is_mapped(at + length - 1))
 		return v_fail(EFAULT, V_ACCESS,
 			      "the address range is not mapped; check address "
@@ -231,10 +231,12 @@ static int rereg_check(const struct v_mr *m, int flags, const struct ibv_pd *pd,
 	if (m->dm || m->is_imported)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_rereg_mr does not take a region of device "
-			      "memory or an imported region");
+			      "memory or an imported region; register a new "
+			      "region");
 	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_rereg_mr: a bit of flags is unknown");
+			      "ibv_rereg_mr: a bit of flags is unknown; use "
+			      "only IBV_REREG_MR_CHANGE_*");
 	if ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_rereg_mr: IBV_REREG_MR_CHANGE_PD needs a "
