@@ -95,7 +95,7 @@ static struct cqe completion_of(const struct target_ref *l, const struct qp *qp,
 		c.imm_be = r->imm_be;
 	if (l->type == HCA_QPT_UD) {
 		c.wc_flags |= HCA_WC_GRH;
-		c.sl = r->sl;
+		c.sl = (uint8_t)r->sl;
 	}
 	return c;
 }

@@ -29,7 +29,7 @@
 /* Bytes of ICRC and VCRC. */
 #define IBLINK_TAIL_BYTES (ICRC_BYTES + LRH_VCRC_BYTES)
 
-/* The headers in front of a BTH. */
+/* The headers before a BTH. */
 struct iblink {
 	struct lrh lrh;
 	struct grh grh; /* used if lrh.lnh is LRH_NEXT_GLOBAL */

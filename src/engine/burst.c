@@ -55,7 +55,33 @@ static void begin_frame(struct burst *b, const struct burst_path *path,
 	f->ttl = path->ttl;
 	f->dest_qpn = path->dest_qpn;
 	f->link = path->link;
+	f->head_bytes = 0;
 	b->segments = 0;
+}
+
+/* Makes the head of the newest frame, whose packet has `len` bytes from the BTH
+ * to the pad. */
+static void write_head(struct burst *b, const struct burst_path *path,
+		       size_t len)
+{
+	const struct burst_lid *lid = &path->lid;
+	struct engine_frame *f = &b->frames[b->count - 1];
+	uint8_t *head = b->heads[b->count - 1];
+	struct iblink h = {
+		.lrh = {.sl = lid->sl,
+			.lnh = lid->has_grh ? LRH_NEXT_GLOBAL : LRH_NEXT_LOCAL,
+			.dlid = lid->dlid,
+			.slid = lid->slid},
+		.grh = {.traffic_class = path->tos,
+			.flow_label = lid->flow_label,
+			.hop_limit = path->ttl}};
+
+	memcpy(h.grh.sgid, path->from.ip, 16);
+	memcpy(h.grh.dgid, path->to.ip, 16);
+	f->head = head;
+	f->head_bytes = iblink_write(head, &h, len);
+	f->device = lid->device;
+	f->port = lid->port;
 }
 
 static void seal_packet(struct burst *b, const struct burst_path *path,
@@ -63,7 +89,12 @@ static void seal_packet(struct burst *b, const struct burst_path *path,
 {
 	uint8_t *p = b->area + b->used;
 	uint16_t id = (uint16_t)b->segments;
+	const struct engine_frame *f = &b->frames[b->count - 1];
 
+	if (f->head_bytes) {
+		iblink_seal(f->head, f->head_bytes, p, len);
+		return;
+	}
 	if (!sum_bytes) {
 		rocev2_seal(&b->memo, &path->from, &path->to, p, len, id);
 		return;
@@ -86,24 +117,55 @@ void burst_seal_segment(const struct inaddr *from, const struct inaddr *to,
 void burst_put(struct burst *b, const struct burst_path *path, size_t len,
 	       uint32_t sum_bytes, uint32_t sum_crc)
 {
-	size_t bytes = len + ICRC_BYTES;
+	bool is_by_lid = path->lid.dlid != 0;
+	size_t bytes = len + (is_by_lid ? IBLINK_TAIL_BYTES : ICRC_BYTES);
 	struct engine_frame *f;
 
 	CHECK(len <= IBT_PACKET_BYTES);
-	if (!fits_frame(b, path, bytes))
+	if (is_by_lid || !fits_frame(b, path, bytes))
 		begin_frame(b, path, bytes);
+	if (is_by_lid)
+		write_head(b, path, len);
 	f = &b->frames[b->count - 1];
 	seal_packet(b, path, len, sum_bytes, sum_crc);
 	b->used += bytes;
 	b->segments++;
 	f->len += bytes;
-	b->is_open = bytes == f->segment;
+	b->is_open = bytes == f->segment && !is_by_lid;
+}
+
+/* The path of a connected QP by LID. */
+static struct burst_path path_by_lid(const struct ibt_qp *q)
+{
+	const struct hca_ah *ah = &q->qp->attr.ah;
+	struct burst_path path = {
+		.from = q->self,
+		.to = q->peer,
+		.dest_qpn = q->qp->attr.dest_qpn,
+		.tos = ah->traffic_class,
+		.ttl = ah->hop_limit,
+		.together = 1,
+		.lid = {.dlid = ah->dlid,
+			.sl = ah->sl,
+			.has_grh = ah->is_global,
+			.flow_label = ah->flow_label,
+			.device = q->qp->device,
+			.port = q->qp->attr.port_num},
+	};
+
+	if (ah->is_global) {
+		memcpy(path.from.ip, ah->sgid, 16);
+		memcpy(path.to.ip, ah->dgid, 16);
+	}
+	return path;
 }
 
 struct burst_path burst_path_of(const struct ibt_qp *q)
 {
 	const struct hca_ah *ah = &q->qp->attr.ah;
 
+	if (q->qp->is_by_lid)
+		return path_by_lid(q);
 	return (struct burst_path){
 		.from = q->self,
 		.to = q->peer,
@@ -116,11 +178,10 @@ struct burst_path burst_path_of(const struct ibt_qp *q)
 	};
 }
 
-struct burst_path burst_path_to(const struct wq_to *to)
+struct burst_path burst_path_to(const struct ibt_qp *q, const struct wq_to *to)
 {
 	struct burst_path path = {
 		.dest_qpn = to->qpn,
-		.link = to->link,
 		.tos = to->tos,
 		.ttl = to->ttl,
 		.together = to->bursts ? BURST_SEGMENTS : 1,
@@ -131,5 +192,16 @@ struct burst_path burst_path_to(const struct wq_to *to)
 	memcpy(path.to.ip, to->to, 16);
 	path.from.port = to->port ? to->port : ROCEV2_PORT;
 	path.to.port = ROCEV2_PORT;
+	if (!q->qp->is_by_lid) {
+		path.link = to->link;
+		return path;
+	}
+	path.together = 1;
+	path.lid = (struct burst_lid){.dlid = to->lid.dlid,
+				      .sl = to->lid.sl,
+				      .has_grh = to->has_grh,
+				      .flow_label = to->flow_label,
+				      .device = q->qp->device,
+				      .port = q->qp->attr.port_num};
 	return path;
 }

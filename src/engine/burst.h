@@ -6,6 +6,8 @@
  * a new frame.  (For example, the First of a WRITE is longer than its Middles,
  * because only the First has a RETH.)
  *
+ * Each packet of an InfiniBand link is a frame of its own.
+ *
  *	frame	| packet | packet | packet | shorter |
  *		 id 0     id 1     id 2     id 3	(IPv4, see rocev2.h)
  *
@@ -14,6 +16,7 @@
 #ifndef ENGINE_BURST_H
 #define ENGINE_BURST_H
 
+#include "encap/iblink.h"
 #include "encap/rocev2.h"
 #include "engine/engine.h"
 #include "ibt/ibt.h"
@@ -28,6 +31,16 @@
 /* The bytes that the caller of burst_space may write there. */
 #define BURST_PACKET (IBT_PACKET_BYTES + 8)
 
+/* The path of a packet of an InfiniBand link. */
+struct burst_lid {
+	uint16_t dlid; /* 0: the packet goes by UDP */
+	uint16_t slid;
+	uint8_t sl;
+	bool has_grh; /* from, to, tos and ttl of the path are of the GRH */
+	uint32_t flow_label; /* of the GRH */
+	uint32_t device, port;
+};
+
 /* The addresses of a packet, and the fields of its headers. */
 struct burst_path {
 	struct inaddr from, to;
@@ -36,6 +49,7 @@ struct burst_path {
 	uint8_t tos, ttl;
 	uint32_t together; /* packets in one frame, at most BURST_SEGMENTS */
 	bool local;	   /* to a process of this host, see credit.h */
+	struct burst_lid lid;
 };
 
 struct burst {
@@ -50,6 +64,7 @@ struct burst {
 	/* What rocev2_seal computed from the last packet's addresses. */
 	struct rocev2_memo memo;
 	struct engine_frame frames[BURST_FRAMES];
+	uint8_t heads[BURST_FRAMES][LRH_HEAD_MAX]; /* of packets by LID */
 	uint8_t area[BURST_AREA];
 };
 
@@ -58,18 +73,21 @@ struct burst {
 uint8_t *burst_space(struct burst *b);
 /*
  * Puts the packet that the caller has written at burst_space into a frame, and
- * appends its ICRC.  @len: its bytes without ICRC.  @sum_crc: the CRC of its
- * payload, if already known (ibt.sum_crc).  @sum_bytes: the length of that
- * payload without pad; 0: the CRC is not known, and @sum_crc is not used.
+ * appends its ICRC; by LID, also makes its head and appends its VCRC.  @len:
+ * its bytes without ICRC.  @sum_crc: the CRC of its payload, if already known
+ * (ibt.sum_crc).  @sum_bytes: the length of that payload without pad; 0: the
+ * CRC is not known, and @sum_crc is not used.
  */
 void burst_put(struct burst *b, const struct burst_path *path, size_t len,
 	       uint32_t sum_bytes, uint32_t sum_crc);
 /* Returns the path of a connected QP's packets.  `together` is BURST_SEGMENTS
- * if the kernel may segment a frame on this path (hca_ah.bursts), else 1. */
+ * if the kernel may segment a frame on this path (hca_ah.bursts), else 1.  By
+ * LID, the caller sets lid.slid. */
 struct burst_path burst_path_of(const struct ibt_qp *q);
-/* Returns the path of one datagram of UD.  `together` is BURST_SEGMENTS if the
- * kernel may segment a frame on this path (wq_to.bursts), else 1. */
-struct burst_path burst_path_to(const struct wq_to *to);
+/* Returns the path of one datagram of q, a UD QP.  `together` is BURST_SEGMENTS
+ * if the kernel may segment a frame on this path (wq_to.bursts), else 1.  By
+ * LID, the caller sets lid.slid. */
+struct burst_path burst_path_to(const struct ibt_qp *q, const struct wq_to *to);
 /* Writes the ICRC anew for a packet of a frame that is sent in single packets:
  * a packet that is sent alone has the IPv4 id 0.  @len: its bytes with ICRC. */
 void burst_seal_segment(const struct inaddr *from, const struct inaddr *to,

@@ -197,6 +197,24 @@ alock_owner engine_qp_accessor(const struct ibt_qp *q)
 	return alock_holder(&qp_target(q->qp)->lock);
 }
 
+/* Notes the addresses of a connection, by which is_from_peer knows its
+ * packets. */
+static void set_addresses(struct engine *e, struct ibt_qp *q,
+			  const uint8_t from[16])
+{
+	const struct hca_ah *ah = &q->qp->attr.ah;
+
+	if (q->qp->is_by_lid) {
+		inaddr_map_lid(q->self.ip, engine_lid(e, q->qp->device,
+						      q->qp->attr.port_num,
+						      ah->src_path_bits));
+		inaddr_map_lid(q->peer.ip, ah->dlid);
+		return;
+	}
+	memcpy(q->self.ip, from, 16);
+	memcpy(q->peer.ip, ah->dgid, 16);
+}
+
 static void change_state(struct engine *e, struct ibt_qp *q,
 			 const struct hca_qp_attr *attr, uint32_t mask,
 			 const uint8_t from[16])
@@ -205,8 +223,7 @@ static void change_state(struct engine *e, struct ibt_qp *q,
 
 	qp_modify_store(qp, attr, mask);
 	if (mask & HCA_QP_AV) {
-		memcpy(q->self.ip, from, 16);
-		memcpy(q->peer.ip, attr->ah.dgid, 16);
+		set_addresses(e, q, from);
 		q->self.port = attr->ah.port ? attr->ah.port : ROCEV2_PORT;
 		q->peer.port = ROCEV2_PORT;
 		q->source.until_ns = 0;
@@ -328,6 +345,25 @@ void engine_page(struct engine *e, uint32_t qpn, const struct credit_page *page)
 		credit_page_is(c, page);
 		activate_starved(e);
 	}
+}
+
+void engine_port_lid(struct engine *e, uint32_t device, uint32_t port,
+		     uint16_t lid, uint8_t lmc)
+{
+	CHECK(device < HCA_MAX_DEVICES && port && port <= ENGINE_PORTS);
+	e->ports[device][port - 1] = (struct engine_port){lid, lmc};
+}
+
+uint16_t engine_lid(const struct engine *e, uint32_t device, uint32_t port,
+		    uint8_t path_bits)
+{
+	const struct engine_port *p;
+
+	if (!port || port > ENGINE_PORTS)
+		return 0;
+	p = &e->ports[device][port - 1];
+	return p->lid ? (uint16_t)(p->lid | (path_bits & ((1 << p->lmc) - 1)))
+		      : 0;
 }
 
 int engine_mcast_attach(struct engine *e, struct ibt_qp *q,
@@ -551,6 +587,15 @@ static size_t fill_rc(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 	return len;
 }
 
+/* Returns the SLID of q's packets, if q is by LID. */
+static uint16_t lid_of(const struct engine *e, const struct ibt_qp *q,
+		       uint8_t path_bits)
+{
+	return q->qp->is_by_lid ? engine_lid(e, q->qp->device,
+					     q->qp->attr.port_num, path_bits)
+				: 0;
+}
+
 /*
  * Puts the next packet of q into a frame.  Returns its size; 0: there is no
  * packet, or no room.  @follows: packets of q were made in this turn.  *path:
@@ -576,8 +621,9 @@ static size_t fill_burst(struct engine *e, struct ibt_qp *q,
 	if (!len)
 		return 0;
 	if (q->qp->type == HCA_QPT_UD) {
-		*path = burst_path_to(&to);
+		*path = burst_path_to(q, &to);
 		path->together = max_in_frame(e, path);
+		path->lid.slid = lid_of(e, q, to.lid.path_bits);
 	}
 	put_packet(e, q, path, len);
 	return len;
@@ -651,6 +697,7 @@ static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	size_t bytes = 0, len;
 
 	path.together = max_in_frame(e, &path);
+	path.lid.slid = lid_of(e, q, q->qp->attr.ah.src_path_bits);
 	shm_ack_want(&e->shm_ack, q);
 	for (int n = 0; n < QUANTUM_PACKETS && bytes < QUANTUM_BYTES; n++) {
 		if (!has_credit(e, q, now_ns))

@@ -14,6 +14,10 @@
  * last may be shorter.  Datagram n of a frame must be sent with IPv4 id n and
  * DF set.  A frame's bytes belong to the engine and are valid until the next
  * engine_tx_done.  Malformed input is counted and is never an error.
+ *
+ * A QP whose qp->is_by_lid is set sends and receives packets of an InfiniBand
+ * link in place of datagrams: its frames have a head, and engine_rx_link takes
+ * its packets.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -29,6 +33,7 @@
 
 struct credit_page;
 struct access;
+struct iblink;
 
 struct engine;
 struct ibt_qp; /* a QP's protocol state; opaque outside ibt, direct, engine */
@@ -79,6 +84,17 @@ struct engine_dgram {
 	/* No device has the address `to`, and `to` is no group: the datagram is
 	 * dropped. */
 	bool is_stray;
+	/* Set by engine_rx_link alone: the headers of a packet of an InfiniBand
+	 * link. */
+	const struct iblink *link;
+};
+
+/* A packet that was received from an InfiniBand link. */
+struct engine_packet {
+	const uint8_t *bytes; /* from LRH to VCRC; borrowed for the call */
+	size_t len;
+	uint32_t device; /* the index of the device that has the port */
+	uint32_t port;	 /* the number of the port, from 1 */
 };
 
 /* A frame to be sent: one UDP payload, or several (see the top of this
@@ -91,6 +107,12 @@ struct engine_frame {
 	uint8_t tos, ttl;
 	uint32_t dest_qpn;
 	uint32_t link; /* the interface of `from` (hca_ah.link) */
+	/* Of a packet of an InfiniBand link: LRH and GRH, which the caller
+	 * sends before `bytes`.  Such a frame has one packet, and its bytes end
+	 * with the VCRC.  The engine's, until engine_tx_done. */
+	const uint8_t *head;
+	size_t head_bytes;     /* 0: the frame is for UDP */
+	uint32_t device, port; /* by which a frame with a head leaves */
 };
 
 /* Returns a new engine, which the caller frees by engine_free; NULL: no memory.
@@ -226,10 +248,10 @@ bool engine_qp_is_iwarp(const struct ibt_qp *q);
 alock_owner engine_qp_accessor(const struct ibt_qp *q);
 /*
  * Modifies a QP as IBTA 11.2.5.2 says.  @from: the address of the source GID,
- * used if mask has HCA_QP_AV.  Returns 0; -EINVAL or -ENOMEM with *why, which
- * is static; -EBUSY: a peer of this host (engine_qp_accessor) works at the QP,
- * and the caller releases its locks and tries again when the peer has left the
- * QP.
+ * used if mask has HCA_QP_AV and the QP is not by LID.  Returns 0; -EINVAL or
+ * -ENOMEM with *why, which is static; -EBUSY: a peer of this host
+ * (engine_qp_accessor) works at the QP, and the caller releases its locks and
+ * tries again when the peer has left the QP.
  */
 int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		     const struct hca_qp_attr *attr, uint32_t mask,
@@ -270,6 +292,17 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns);
  * because too many packets of UC and UD wait for receives?
  */
 bool engine_is_choked(const struct engine *e);
+/* Handles a packet of an InfiniBand link, for a QP by LID or for a multicast
+ * group.  Checks its frame and both of its CRCs. */
+void engine_rx_link(struct engine *e, const struct engine_packet *packet,
+		    uint64_t now_ns);
+/* Sets the LID and the LMC of a port, which the subnet manager has given.  The
+ * packets by LID that are made from now on have the LID as their SLID, with the
+ * path bits of their address handle (IBTA Vol 1, 4.1.3).  @port: 1 to
+ * ENGINE_PORTS.  Each port has the LID 0 until then. */
+#define ENGINE_PORTS 4
+void engine_port_lid(struct engine *e, uint32_t device, uint32_t port,
+		     uint16_t lid, uint8_t lmc);
 /* Called when work was posted to q's send or receive queue. */
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 /*

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Received datagrams (engine_rx of engine.h): finds the queue pair of each
  * packet, and checks whether the packet may reach this queue pair. */
+#include "encap/iblink.h"
 #include "engine/inside.h"
 #include "ibt/mcast.h"
 #include "ibt/rx_pending.h"
 #include "util/bits.h"
+
+#define PATH_BITS 0x7f /* the bits of a LID that an LMC of 7 lets differ */
 
 /*
  * Do the requests of q's peer go direct?  Those of RC do so as long as the
@@ -34,12 +37,26 @@ static bool is_direct(const struct ibt_qp *q, const struct pkt *p)
 				: q->direct.path == IBT_PATH_DIRECT;
 }
 
-/* IBTA 9.6.1.1: the packet must come from the connected peer. */
+/* Does a packet have the GIDs of q's connection?  True for a packet without a
+ * GRH, and for a connection without GIDs. */
+static bool has_gids(const struct ibt_qp *q, const struct iblink *link)
+{
+	const struct hca_ah *ah = &q->qp->attr.ah;
+
+	if (!link || link->lrh.lnh != LRH_NEXT_GLOBAL || !ah->is_global)
+		return true;
+	return !memcmp(link->grh.sgid, ah->dgid, 16) &&
+	       !memcmp(link->grh.dgid, ah->sgid, 16);
+}
+
+/* IBTA 9.6.1.1: the packet must come from the connected peer.  By LID, the
+ * addresses stand for the LIDs (9.6.1.2.1), and the GIDs are compared, too
+ * (9.6.1.2.2). */
 static bool is_from_peer(const struct ibt_qp *q, const struct engine_dgram *d,
 			 const struct pkt *p)
 {
-	return q->qp->state >= HCA_QP_RTR && !is_direct(q, p) &&
-	       inaddr_has_same_ip(d->from.ip, q->peer.ip) &&
+	return has_gids(q, d->link) && q->qp->state >= HCA_QP_RTR &&
+	       !is_direct(q, p) && inaddr_has_same_ip(d->from.ip, q->peer.ip) &&
 	       inaddr_has_same_ip(d->to.ip, q->self.ip);
 }
 
@@ -124,6 +141,14 @@ static bool is_guess(struct engine *e, const struct engine_dgram *d,
 	return true;
 }
 
+/* Returns the destination of d, as a GID: by LID that of the GRH. */
+static const uint8_t *destination_of(const struct engine_dgram *d)
+{
+	return d->link && d->link->lrh.lnh == LRH_NEXT_GLOBAL
+		       ? d->link->grh.dgid
+		       : d->to.ip;
+}
+
 /*
  * Returns the QP that p may reach.  NULL with *all: p is for the multicast QPN,
  * and may reach all members of its group.  NULL without *all: p may reach no
@@ -147,10 +172,12 @@ static struct ibt_qp *find_target(struct engine *e,
 	if (q && p->info->service == OPCODE_SERVICE_CNP)
 		return NULL;
 	if (*all ? p->info->service != OPCODE_SERVICE_UD ||
-			    !mcast_has(&e->ibt, d->to.ip)
-		 : !q || !ibt_qp_serves(q, p->info->service)) {
+			    !mcast_has(&e->ibt, destination_of(d))
+		 : !q || !q->qp->is_by_lid != !d->link ||
+			    !ibt_qp_serves(q, p->info->service)) {
 		c->refused.unknown_qp++;
-		if (e->class_of && e->class_of(p->bth.dest_qpn) != e->class)
+		if (!d->link && e->class_of &&
+		    e->class_of(p->bth.dest_qpn) != e->class)
 			c->refused.misdirected++;
 		else if (!*all && !q)
 			refuse_unknown_qpn(e, d, p->bth.dest_qpn);
@@ -165,8 +192,9 @@ static struct ibt_qp *find_target(struct engine *e,
 	}
 	/* Only packets for the multicast QPN may have a group address (IBTA
 	 * 10.5.1). */
-	if (q && (q->qp->type == HCA_QPT_UD ? inaddr_is_multicast(d->to.ip)
-					    : !is_from_peer(q, d, p))) {
+	if (q &&
+	    (q->qp->type == HCA_QPT_UD ? inaddr_is_multicast(destination_of(d))
+				       : !is_from_peer(q, d, p))) {
 		refuse_wrong_peer(e, d, q);
 		return NULL;
 	}
@@ -257,11 +285,39 @@ static void count_packet(struct engine_counters *c, const struct part *a)
 	c->rx_bytes += a->len < 4 ? 0 : a->len - 4;
 }
 
+/* Adds to *from the headers of a datagram that came by LID. */
+static void add_link(struct ud_from *from, const struct engine_dgram *d)
+{
+	const struct iblink *link = d->link;
+
+	from->lid = (struct ud_lid){
+		.is_used = true,
+		.has_grh = link->lrh.lnh == LRH_NEXT_GLOBAL,
+		.sl = link->lrh.sl,
+		.path_bits = link->lrh.dlid & PATH_BITS,
+		.slid = link->lrh.slid,
+	};
+	if (!from->lid.has_grh)
+		return;
+	from->lid.hop_limit = link->grh.hop_limit;
+	from->lid.flow_label = link->grh.flow_label;
+	from->tos = link->grh.traffic_class;
+	memcpy(from->from.ip, link->grh.sgid, 16);
+	memcpy(from->to.ip, link->grh.dgid, 16);
+}
+
 static struct ud_from ud_from_of(const struct part *a)
 {
 	const struct engine_dgram *d = a->d;
+	struct ud_from from = {.from = d->from,
+			       .to = d->to,
+			       .tos = d->tos,
+			       .bytes = a->len,
+			       .is_local = d->local};
 
-	return (struct ud_from){d->from, d->to, d->tos, a->len, d->local};
+	if (d->link)
+		add_link(&from, d);
+	return from;
 }
 
 /* Handles an intact packet that may reach q. */
@@ -306,8 +362,8 @@ static void receive_packet(struct engine *e, const struct part *a)
 	if (q && engine_suspects_is_any(&e->suspects, a->now_ns) &&
 	    is_guess(e, d, q, &p))
 		return;
-	if (!rocev2_is_intact(&e->senders, &d->from, &d->to, bytes, len, a->id,
-			      a->now_ns)) {
+	if (!d->link && !rocev2_is_intact(&e->senders, &d->from, &d->to, bytes,
+					  len, a->id, a->now_ns)) {
 		c->refused.bad_icrc++;
 		return;
 	}
@@ -345,6 +401,31 @@ void engine_rx(struct engine *e, const struct engine_dgram *d, uint64_t now_ns)
 		credit_drained(&e->inbox, e->rx_class, d->len, step, now_ns);
 	else if (d->local)
 		credit_passed(&e->inbox);
+}
+
+void engine_rx_link(struct engine *e, const struct engine_packet *packet,
+		    uint64_t now_ns)
+{
+	struct engine_counters *c = &e->ibt.counters[packet->device];
+	struct iblink link;
+	struct iblink_inner inner;
+	struct engine_dgram d = {.device = packet->device, .link = &link};
+	struct part a = {.d = &d, .now_ns = now_ns};
+
+	e->ibt.now_ns = now_ns;
+	e->rx_is_known = false;
+	prefetch_passed(&e->rx_turn, packet->len);
+	if (!iblink_open(packet->bytes, packet->len, &link, &inner)) {
+		c->rx_packets++;
+		c->refused.bad_icrc++;
+		return;
+	}
+	inaddr_map_lid(d.from.ip, link.lrh.slid);
+	inaddr_map_lid(d.to.ip, link.lrh.dlid);
+	d.bytes = a.bytes = inner.bth;
+	d.len = d.segment = a.len = inner.bytes + ICRC_BYTES;
+	count_packet(c, &a);
+	receive_packet(e, &a);
 }
 
 void engine_rx_parked(struct engine *e, const struct engine_dgram *d,

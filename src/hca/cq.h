@@ -35,7 +35,10 @@ struct cqe {
 	uint32_t wc_flags; /* HCA_WC_GRH, ... */
 	/* Polling this completion frees the slots of wq up to this index. */
 	uint32_t wq_index;
-	uint32_t sl;	/* a datagram's service level, see ud_resp.c */
+	/* Of a datagram: its sender's LID, its service level (see ud_resp.c),
+	 * and the path bits of the LID that it was sent to. */
+	uint16_t slid;
+	uint8_t sl, dlid_path_bits;
 	uint64_t at_ns; /* when it was pushed, by the progress clock */
 	aoff wq;	/* struct wq of the request; 0: no slot is freed */
 };

@@ -102,10 +102,19 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 	}
 }
 
+static uint32_t lid_of(const uint8_t ip[16])
+{
+	return (uint32_t)ip[14] << 8 | ip[15];
+}
+
 static void put_address(struct text *t, const uint8_t ip[16])
 {
 	if (inaddr_is_v4(ip)) {
 		put_text(t, "%u.%u.%u.%u", ip[12], ip[13], ip[14], ip[15]);
+		return;
+	}
+	if (inaddr_is_lid(ip)) {
+		put_text(t, "LID %u", lid_of(ip));
 		return;
 	}
 	for (int i = 0; i < 16; i += 2)
@@ -200,6 +209,16 @@ static void put_mtu(struct text *t, const struct explain *x)
 	put_text(t, "packets with %u bytes of data %s ", x->long_bytes,
 		 is_read ? "from" : "to");
 	put_address(t, x->peer_ip);
+	if (inaddr_is_lid(x->peer_ip)) {
+		put_text(t,
+			 " (QP 0x%06x) %s (%u tries), but smaller packets do; "
+			 "the MTU of a link on the path may be smaller than "
+			 "the path MTU of this QP: use a smaller one (perftest "
+			 "-m 1024)",
+			 x->dest_qpn,
+			 is_read ? "do not arrive" : "get no answer", x->tries);
+		return;
+	}
 	put_text(
 		t,
 		" (QP 0x%06x) %s (%u tries), but smaller packets do; the MTU of "
@@ -283,8 +302,24 @@ static void put_local_reason(struct text *t, const struct explain *x)
 	}
 }
 
+static void put_retry_by_lid(struct text *t, const struct explain *x)
+{
+	uint32_t lid = lid_of(x->peer_ip);
+
+	put_text(
+		t,
+		"no answer from the peer (QP 0x%06x) after %u tries; check that "
+		"its QP is in RTR, and that the switches have a path to its "
+		"LID %u: ibtracert %u %u",
+		x->dest_qpn, x->tries, lid, lid_of(x->self_ip), lid);
+}
+
 static void put_retry(struct text *t, const struct explain *x)
 {
+	if (inaddr_is_lid(x->peer_ip)) {
+		put_retry_by_lid(t, x);
+		return;
+	}
 	put_text(
 		t,
 		"no answer from the peer (QP 0x%06x) after %u tries; check that "

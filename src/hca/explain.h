@@ -66,8 +66,10 @@ struct explain {
 	/* The bytes of data in a packet that may exceed the MTU of the path;
 	 * 0: no packet may. */
 	uint32_t long_bytes;
-	uint8_t peer_ip[16]; /* the peer's address; IPv4 as ::ffff:a.b.c.d */
-	const char *detail;  /* static text, or NULL */
+	/* The addresses of this side and of the peer; IPv4 as ::ffff:a.b.c.d,
+	 * a LID as inaddr_map_lid writes it. */
+	uint8_t self_ip[16], peer_ip[16];
+	const char *detail; /* static text, or NULL */
 };
 
 /* Writes the message into buf, without "adverb: " and newline, cut to size - 1

@@ -39,6 +39,8 @@ struct hca_ah {
 	uint8_t local;	/* dgid is an address of this network namespace */
 	uint16_t port;	/* the UDP port to send from; 0: 4791 */
 	uint32_t link;	/* index of the source GID's interface; 0: any */
+	/* By LID, if is_global: the port's GID at sgid_index. */
+	uint8_t sgid[16];
 };
 
 /* The attributes of a QP, in host byte order.  IBTA 11.2.5.2 explains them. */
@@ -97,7 +99,8 @@ struct qp {
 	uint32_t pd;
 	uint32_t recv_pd; /* the PD of the memory of its receives */
 	uint16_t sq_sig_all;
-	uint16_t is_iwarp;   /* its requests go by a stream, not by packets */
+	uint8_t is_iwarp;    /* its requests go by a stream, not by packets */
+	uint8_t is_by_lid;   /* its packets are those of an InfiniBand link */
 	uint32_t device;     /* the index of the device that it belongs to */
 	uint32_t connection; /* how often the QP has entered RTR */
 	/* How often qp_modify_store has changed attr under the responder lock.

@@ -4,6 +4,8 @@
 #include "hca/hca.h"
 #include "util/bits.h"
 
+#define FIRST_MULTICAST_LID 0xc000 /* IBTA Vol 1, 4.1.3 */
+
 /* A transition of IBTA Vol 1, 11.2.5.2, and the attributes (masks of HCA_QP_*)
  * that the transition requires and allows.  Each type of QP has a table. */
 struct edge {
@@ -151,8 +153,28 @@ static int refuse_mask(const char **why, uint32_t bits, bool is_missing)
 	return refuse_modify(why, "attr_mask has a bit that does not exist");
 }
 
-static int check_ranges(const struct hca *h, const struct hca_qp_attr *a,
-			uint32_t mask, const char **why)
+/* The address vector of a connected QP (IBTA 11.2.2.1). */
+static int check_av(const struct qp *qp, const struct hca_ah *ah,
+		    const char **why)
+{
+	if (!qp->is_by_lid)
+		return ah->is_global
+			       ? 0
+			       : refuse_modify(why,
+					       "RoCE needs ah_attr.is_global = "
+					       "1 and a GID: give the program "
+					       "a GID index");
+	if (!ah->dlid || ah->dlid >= FIRST_MULTICAST_LID)
+		return refuse_modify(why, "ah_attr.dlid must be the LID of a "
+					  "port, 1 to 0xbfff");
+	if (ah->sl > 15)
+		return refuse_modify(why, "ah_attr.sl is above 15");
+	return 0;
+}
+
+static int check_ranges(const struct hca *h, const struct qp *qp,
+			const struct hca_qp_attr *a, uint32_t mask,
+			const char **why)
 {
 	if ((mask & HCA_QP_PORT) && a->port_num != 1)
 		return refuse_modify(why, "port_num must be 1");
@@ -183,11 +205,7 @@ static int check_ranges(const struct hca *h, const struct hca_qp_attr *a,
 		return refuse_modify(why, "retry_cnt is above 7");
 	if ((mask & HCA_QP_RNR_RETRY) && a->rnr_retry > 7)
 		return refuse_modify(why, "rnr_retry is above 7");
-	if ((mask & HCA_QP_AV) && !a->ah.is_global)
-		return refuse_modify(why,
-				     "RoCE needs ah_attr.is_global = 1 and a "
-				     "GID: give the program a GID index");
-	return 0;
+	return mask & HCA_QP_AV ? check_av(qp, &a->ah, why) : 0;
 }
 
 static const struct edge *find_edge(const struct qp *qp, uint32_t to)
@@ -242,7 +260,7 @@ int qp_modify_check(const struct hca *h, const struct qp *qp,
 			why,
 			rest & ~(e->required | e->optional | HCA_QP_CUR_STATE),
 			false);
-	return check_ranges(h, a, mask, why);
+	return check_ranges(h, qp, a, mask, why);
 }
 
 void qp_modify_store(struct qp *qp, const struct hca_qp_attr *a, uint32_t mask)

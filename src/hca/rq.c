@@ -177,7 +177,7 @@ void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
 	w->flags = (uint8_t)c->status;
 	w->bytes = c->byte_len;
 	w->imm_be = c->imm_be;
-	w->rkey = c->src_qpn | c->wc_flags << 24 | c->sl << 28;
+	w->rkey = c->src_qpn | c->wc_flags << 24 | (uint32_t)c->sl << 28;
 	w->va = c->at_ns;
 	eager_leave(h, qp, w, eager);
 	STEP("a receive is about to complete");
@@ -263,7 +263,7 @@ void rq_collect(struct hca *h, struct qp *qp, struct cqe *c)
 		.imm_be = w->imm_be,
 		.qpn = qp->qpn,
 		.src_qpn = w->rkey & 0xffffff,
-		.sl = w->rkey >> 28,
+		.sl = (uint8_t)(w->rkey >> 28),
 		.at_ns = w->va,
 	};
 	check_left(c);

@@ -56,20 +56,31 @@ struct wqe {
  */
 #define WQE_EAGER_BYTES 440u
 
+/* The members of hca_ah that a datagram by LID needs. */
+struct wq_lid {
+	uint16_t dlid; /* a unicast LID, or the MLID of a multicast group */
+	uint8_t sl;
+	uint8_t path_bits; /* hca_ah.src_path_bits */
+};
+
 /*
  * The destination of a datagram, from its address handle and its request.  Lies
  * at the end of each slot of a UD queue pair's send queue.
  */
 struct wq_to {
-	uint8_t from[16], to[16]; /* addresses as GIDs */
+	uint8_t from[16], to[16]; /* addresses as GIDs; by LID, of the GRH */
 	uint32_t qpn, qkey;
 	uint8_t tos, ttl;
-	uint8_t bursts; /* hca_ah.bursts */
-	uint8_t mtu;	/* IBV_MTU_* of the port; 0: the request has no AH */
-	uint8_t local;	/* hca_ah.local */
-	uint8_t reserved;
-	uint16_t port; /* hca_ah.port */
-	uint32_t link; /* hca_ah.link */
+	uint8_t bursts;	 /* hca_ah.bursts */
+	uint8_t mtu;	 /* IBV_MTU_* of the port; 0: the request has no AH */
+	uint8_t local;	 /* hca_ah.local */
+	uint8_t has_grh; /* by LID: hca_ah.is_global */
+	uint16_t port;	 /* hca_ah.port */
+	union {
+		uint32_t link; /* hca_ah.link */
+		struct wq_lid lid;
+	};
+	uint32_t flow_label; /* by LID, if has_grh */
 };
 
 /*

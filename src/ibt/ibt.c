@@ -114,6 +114,7 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 	x->qpn = q->qp->qpn;
 	if (!x->dest_qpn)
 		x->dest_qpn = q->qp->attr.dest_qpn;
+	memcpy(x->self_ip, q->self.ip, sizeof(x->self_ip));
 	memcpy(x->peer_ip, q->peer.ip, sizeof(x->peer_ip));
 	if (events_waiting(t) >= IBT_EVENTS)
 		return; /* the rest of the room is for events of other types */

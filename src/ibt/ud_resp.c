@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "hca/semantics.h"
+#include "hdr/grh.h"
 #include "hdr/ip.h"
 #include "hdr/udp.h"
 #include "ibt/ud.h"
@@ -18,12 +19,28 @@ static uint32_t read_be32(const uint8_t *p)
 	       (uint32_t)p[2] << 8 | p[3];
 }
 
+/* The GRH as it came, but for NxtHdr and PayLen, which are computed again. */
+static void write_grh(uint8_t *p, const struct ud_from *f)
+{
+	struct grh grh = {.traffic_class = f->tos,
+			  .flow_label = f->lid.flow_label,
+			  .payload_length = (uint16_t)f->bytes,
+			  .next_header = GRH_NEXT_HEADER_IBA,
+			  .hop_limit = f->lid.hop_limit};
+
+	memcpy(grh.sgid, f->from.ip, 16);
+	memcpy(grh.dgid, f->to.ip, 16);
+	grh_write(p, &grh);
+}
+
 void ud_resp_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f)
 {
 	uint16_t udp = (uint16_t)(UDP_BYTES + f->bytes);
 
 	memset(grh, 0, UD_GRH_BYTES);
-	if (inaddr_is_v4(f->to.ip)) {
+	if (f->lid.is_used) {
+		write_grh(grh, f);
+	} else if (inaddr_is_v4(f->to.ip)) {
 		struct ip_v4 ip = {
 			.header_bytes = IP_V4_BYTES,
 			.tos = f->tos,
@@ -54,9 +71,16 @@ void ud_resp_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f)
  * does not have.  UCX drops each datagram over IPv4 whose completion has a
  * different service level than this one.
  */
-uint16_t ud_resp_sl(const struct ud_from *f)
+uint8_t ud_resp_sl(const struct ud_from *f)
 {
+	if (f->lid.is_used)
+		return f->lid.sl;
 	return inaddr_is_v4(f->to.ip) ? SL_UDP | SL_IPV4 : SL_UDP | SL_IPV6;
+}
+
+static bool has_header(const struct ud_from *f)
+{
+	return !f->lid.is_used || f->lid.has_grh;
 }
 
 static void complete_receive(struct ibt *t, struct ibt_qp *q,
@@ -70,8 +94,10 @@ static void complete_receive(struct ibt *t, struct ibt_qp *q,
 		.byte_len = (uint32_t)(UD_GRH_BYTES + p->payload_len),
 		.qpn = q->qp->qpn,
 		.src_qpn = p->deth.src_qpn,
-		.wc_flags = HCA_WC_GRH,
+		.wc_flags = has_header(f) ? HCA_WC_GRH : 0,
+		.slid = f->lid.slid,
 		.sl = ud_resp_sl(f),
+		.dlid_path_bits = f->lid.path_bits,
 	};
 
 	if (p->info->ext & OPCODE_EXT_IMMDT) {
@@ -110,8 +136,10 @@ static void place_datagram(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		ibt_dropped(t, q, x, IBT_DROP_LENGTH, p->deth.src_qpn);
 		return;
 	}
-	ud_resp_grh(grh, f);
-	if (sem_scatter(t->hca, pd, w, 0, grh, UD_GRH_BYTES, x) ||
+	if (has_header(f))
+		ud_resp_grh(grh, f);
+	if ((has_header(f) &&
+	     sem_scatter(t->hca, pd, w, 0, grh, UD_GRH_BYTES, x)) ||
 	    (p->payload_len &&
 	     sem_scatter(t->hca, pd, w, UD_GRH_BYTES, p->payload,
 			 (uint32_t)p->payload_len, x))) {

@@ -57,4 +57,25 @@ static inline bool inaddr_is_link_local(const uint8_t ip[16])
 	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
 }
 
+/*
+ * The address that stands for an InfiniBand LID (IBTA Vol 1, 4.1.3) where code
+ * keeps the address of a peer: 100::LID.  No packet comes from 100::/64, the
+ * discard-only prefix (RFC 6666).
+ */
+static inline void inaddr_map_lid(uint8_t ip[16], uint16_t lid)
+{
+	memset(ip, 0, 16);
+	ip[0] = 1;
+	ip[14] = (uint8_t)(lid >> 8);
+	ip[15] = (uint8_t)lid;
+}
+
+/* Returns whether ip stands for a LID. */
+static inline bool inaddr_is_lid(const uint8_t ip[16])
+{
+	static const uint8_t mapped[14] = {1};
+
+	return memcmp(ip, mapped, sizeof(mapped)) == 0;
+}
+
 #endif

@@ -109,21 +109,21 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 
 static uint8_t read_sl(struct ibv_cq_ex *ex)
 {
-	return (uint8_t)cq_of(ex)->now.sl;
+	return cq_of(ex)->now.sl;
 }
 
-/* The five functions from here on return zeroes, since RoCE and iWARP have no
- * such fields. */
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
-	return 0;
+	return cq_of(ex)->now.slid;
 }
 
 static uint8_t read_path_bits(struct ibv_cq_ex *ex)
 {
-	return 0;
+	return cq_of(ex)->now.dlid_path_bits;
 }
 
+/* The three functions from here on return zeroes, since no kind of device here
+ * has such fields. */
 static uint16_t read_cvlan(struct ibv_cq_ex *ex)
 {
 	return 0;

@@ -23,9 +23,9 @@ static void show_entry(struct ibv_wc *wc, const struct cqe *c)
 	wc->src_qp = c->src_qpn;
 	wc->wc_flags = c->wc_flags;
 	wc->pkey_index = 0;
-	wc->slid = 0;
-	wc->sl = (uint8_t)c->sl;
-	wc->dlid_path_bits = 0;
+	wc->slid = c->slid;
+	wc->sl = c->sl;
+	wc->dlid_path_bits = c->dlid_path_bits;
 }
 
 uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n)

@@ -167,7 +167,7 @@ static void lost_middle_packets_are_sent_again(void **state)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_of_any_number_of_packets_arrive),
@@ -178,5 +178,6 @@ int main(void)
 		cmocka_unit_test(lost_middle_packets_are_sent_again),
 	};
 
+	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -649,7 +649,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_idle_send_queue_is_drained_at_once),
 		cmocka_unit_test(mixed_work_survives_loss_of_a_fifth),
 	};
-	const struct CMUnitTest of_packets[] = {
+	const struct CMUnitTest of_datagrams[] = {
 		cmocka_unit_test(a_dead_process_page_is_not_waited_for),
 		cmocka_unit_test(an_ending_process_answers_without_room),
 		cmocka_unit_test(a_full_queue_of_one_repeats_nothing_unasked),
@@ -665,8 +665,8 @@ int main(int argc, char **argv)
 	};
 
 	two_hcas_mode(argc, argv);
-	if (!two_hcas_is_direct() &&
-	    cmocka_run_group_tests(of_packets, NULL, NULL))
+	if (!two_hcas_is_direct() && !two_hcas_is_by_lid() &&
+	    cmocka_run_group_tests(of_datagrams, NULL, NULL))
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

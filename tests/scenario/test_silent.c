@@ -322,7 +322,7 @@ static void patience_ends_for_a_requester_that_is_always_late(void **state)
 	two_hcas_free(d);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_peer_that_has_ended_is_reported_at_once),
@@ -348,5 +348,6 @@ int main(void)
 		cmocka_unit_test(a_peer_that_may_be_dead_is_not_called_alive),
 	};
 
+	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "encap/iblink.h"
 #include "encap/rocev2.h"
 #include "hdr/aeth.h"
 #include "ibt/ibt.h"
@@ -17,6 +18,8 @@
  * by engine_post_direct.  is_apart: the post executes requests by
  * engine_post_apart where that is possible. */
 static bool is_direct, is_at_once, is_apart;
+/* is_by_lid: packets go through a subnet.  is_global: they have a GRH. */
+static bool is_by_lid, is_global;
 static struct engine_without sides_without[2];
 
 void two_hcas_without(int i, struct engine_without without)
@@ -33,6 +36,20 @@ void two_hcas_mode(int argc, char **argv)
 	is_direct = argc > 1 && !strcmp(argv[1], "direct");
 	is_at_once = is_direct && argc > 2 && !strcmp(argv[2], "at-once");
 	is_apart = is_direct && argc > 2 && !strcmp(argv[2], "apart");
+	if (argc > 1 &&
+	    (!strcmp(argv[1], "by-lid") || !strcmp(argv[1], "by-gid")))
+		two_hcas_by_lid(!strcmp(argv[1], "by-gid"));
+}
+
+void two_hcas_by_lid(bool with_grh)
+{
+	is_by_lid = true;
+	is_global = with_grh;
+}
+
+bool two_hcas_is_by_lid(void)
+{
+	return is_by_lid;
 }
 
 bool two_hcas_is_direct(void)
@@ -83,9 +100,15 @@ static void side_init(struct two_hcas *d, int i, uint32_t type, uint32_t depth,
 		cap.srq = s->srq = srq_new(&s->hca, pd, depth, 4, 78);
 	s->mr = mr_new(&s->hca, pd, TWO_HCAS_BASE, TWO_HCAS_MEMORY,
 		       TWO_HCAS_BASE, 15 | HCA_MW_BIND);
-	s->qp = qp_new(&s->hca, 0x1000u + (uint32_t)i, type, pd, s->cq, s->cq,
-		       &cap, false);
+	s->qp = qp_new(&s->hca,
+		       d->subnet ? subnet_qpn(d->subnet, i, 0x1000)
+				 : 0x1000u + (uint32_t)i,
+		       type, pd, s->cq, s->cq, &cap, false);
 	CHECK(s->qp && s->mr && s->cq);
+	if (d->subnet) {
+		s->qp->is_by_lid = 1;
+		engine_port_lid(s->engine, 0, 1, subnet_lid(i), 0);
+	}
 	s->side = engine_qp_add(s->engine, s->qp);
 }
 
@@ -131,9 +154,15 @@ void two_hcas_connect(struct two_hcas *d, int i, uint32_t mtu)
 				 .rq_psn = i ? 0xfffff0 : 0x123456,
 				 .max_dest_rd_atomic = 4,
 				 .min_rnr_timer = 12};
-	a.ah.is_global = 1;
+	a.ah.is_global = !d->subnet || is_global;
 	a.ah.local = is_direct;
 	memcpy(a.ah.dgid, d->side[!i].ip, 16);
+	if (d->subnet) {
+		a.ah.dlid = subnet_lid(!i);
+		a.ah.sl = 2;
+		subnet_gid(d->subnet, !i, a.ah.dgid);
+		subnet_gid(d->subnet, i, a.ah.sgid);
+	}
 	modify(d, i, &a, masks[type].rtr);
 	a = (struct hca_qp_attr){.qp_state = HCA_QP_RTS,
 				 .sq_psn = i ? 0x123456 : 0xfffff0,
@@ -151,6 +180,7 @@ static struct two_hcas *make_sides(uint32_t type, uint32_t mtu, uint32_t depth,
 
 	CHECK(d);
 	d->now_ns = 1000000000;
+	d->subnet = is_by_lid ? subnet_new() : NULL;
 	d->liveness = ENGINE_PEER_ALIVE;
 	for (int i = 0; i < 2; i++)
 		side_init(d, i, type, depth, shared);
@@ -188,12 +218,22 @@ void two_hcas_free(struct two_hcas *d)
 		}
 		free(s->arena);
 	}
+	if (d->subnet)
+		subnet_free(d->subnet);
 	free(d);
 }
 
 void two_hcas_end_process(struct two_hcas *d, int i)
 {
 	d->side[i].hca.shared->pulse.word |= 0x40000000u; /* FUTEX_OWNER_DIED */
+}
+
+static void address_by_lid(const struct two_hcas *d, int i, struct wq_to *to)
+{
+	to->lid = (struct wq_lid){.dlid = subnet_lid(!i), .sl = 2};
+	to->has_grh = is_global;
+	subnet_gid(d->subnet, i, to->from);
+	subnet_gid(d->subnet, !i, to->to);
 }
 
 struct wqe *two_hcas_send(struct two_hcas *d, int i, enum hca_wr op,
@@ -221,6 +261,8 @@ struct wqe *two_hcas_send(struct two_hcas *d, int i, enum hca_wr op,
 				     .local = is_direct};
 		memcpy(to->from, s->ip, 16);
 		memcpy(to->to, d->side[!i].ip, 16);
+		if (d->subnet)
+			address_by_lid(d, i, to);
 	}
 	return w;
 }
@@ -310,6 +352,22 @@ static void answer_sources(struct two_hcas *d, int i)
 	}
 }
 
+/* Gives side `to` the packet of n bytes at p, BTH to pad, as if the peer's port
+ * had sent it. */
+static void forge_by_lid(struct two_hcas *d, int to, uint8_t *p, size_t n)
+{
+	struct iblink h = {.lrh = {.lnh = LRH_NEXT_LOCAL,
+				   .slid = subnet_lid(!to),
+				   .dlid = subnet_lid(to)}};
+	uint8_t buf[LRH_FRAME_MAX];
+	size_t head = iblink_write(buf, &h, n);
+	struct engine_packet packet = {.bytes = buf, .port = 1};
+
+	packet.len = head + iblink_seal(buf, head, p, n);
+	memcpy(buf + head, p, packet.len - head);
+	engine_rx_link(d->side[to].engine, &packet, d->now_ns);
+}
+
 void two_hcas_forge_from(struct two_hcas *d, int to, struct pkt *p,
 			 uint16_t port)
 {
@@ -323,6 +381,10 @@ void two_hcas_forge_from(struct two_hcas *d, int to, struct pkt *p,
 	n = pkt_write_headers(buf, p);
 	memset(buf + n, 0x77, p->payload_len + 4);
 	n += p->payload_len + pkt_pad(p->payload_len);
+	if (d->subnet) {
+		forge_by_lid(d, to, buf, n);
+		return;
+	}
 	memcpy(g.from.ip, d->side[!to].ip, 16);
 	memcpy(g.to.ip, s->ip, 16);
 	g.from.port = port;
@@ -363,6 +425,41 @@ static void take_events(struct two_hcas *d, int i)
 	}
 }
 
+/* Gives to both engines what has arrived for them. */
+static void receive_packets(struct two_hcas *d)
+{
+	uint8_t buf[LRH_FRAME_MAX];
+
+	for (int i = 0; i < 2; i++) {
+		struct engine_packet p = {.bytes = buf, .port = 1};
+
+		while ((p.len = subnet_fetch(d->subnet, i, buf)))
+			engine_rx_link(d->side[i].engine, &p, d->now_ns);
+	}
+}
+
+/* Delivers one frame of side i. */
+static void deliver_frame(struct two_hcas *d, int i,
+			  const struct engine_frame *f)
+{
+	struct engine_dgram g = {.from = f->from,
+				 .to = f->to,
+				 .bytes = f->bytes,
+				 .len = f->len,
+				 .segment = f->segment,
+				 .local = d->side[i].qp->attr.ah.local};
+
+	CHECK(!d->subnet == !f->head_bytes);
+	if (d->subnet) {
+		CHECK(!subnet_send(d->subnet, i, f->head, f->head_bytes,
+				   f->bytes, f->len, d->now_ns));
+		receive_packets(d);
+		return;
+	}
+	engine_rx(d->side[!i].engine, &g, d->now_ns);
+	answer_sources(d, !i);
+}
+
 /* Delivers the frames of side i to the peer; returns their number. */
 static size_t deliver_frames(struct two_hcas *d, int i)
 {
@@ -375,18 +472,10 @@ static size_t deliver_frames(struct two_hcas *d, int i)
 	n = engine_tx(d->side[i].engine, f, 8, d->now_ns);
 
 	for (size_t k = 0; k < n; k++) {
-		struct engine_dgram g = {.from = f[k].from,
-					 .to = f[k].to,
-					 .bytes = f[k].bytes,
-					 .len = f[k].len,
-					 .segment = f[k].segment,
-					 .local = d->side[i].qp->attr.ah.local};
 		int copies = d->fate ? d->fate(d->context, i, &f[k]) : 1;
 
-		while (copies-- > 0) {
-			engine_rx(d->side[!i].engine, &g, d->now_ns);
-			answer_sources(d, !i);
-		}
+		while (copies-- > 0)
+			deliver_frame(d, i, &f[k]);
 	}
 	engine_tx_done(d->side[i].engine, n);
 	return n;

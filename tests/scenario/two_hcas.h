@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "hca/access.h"
 #include "hdr/pkt.h"
+#include "scenario/subnet.h"
 #include "sim/memory.h"
 
 #define TWO_HCAS_MEMORY (1 << 20)
@@ -53,6 +54,7 @@ struct two_hcas {
 	enum engine_peer liveness; /* answer to ENGINE_ASK_PEER */
 	uint32_t asked;		   /* questions about source ports so far */
 	bool is_silent;		   /* questions about ports have no answer */
+	struct subnet *subnet;	   /* by LID: carries the packets; else NULL */
 };
 
 /* Takes the mode of the next worlds from a test's arguments.  "direct":
@@ -60,10 +62,15 @@ struct two_hcas {
  * requests (engine_post_direct).  "direct apart": the post executes requests
  * without the progress lock where that is possible (engine_post_apart).  With
  * one more word, "without", both sides switch off every mechanism of struct
- * engine_without. */
+ * engine_without.  "by-lid": packets go through a subnet (scenario/subnet.h)
+ * without a GRH.  "by-gid": they do so with a GRH. */
 void two_hcas_mode(int argc, char **argv);
 /* Side i of the next worlds switches these mechanisms off. */
 void two_hcas_without(int i, struct engine_without without);
+/* The next worlds send packets through a subnet: with a GRH, if is_global. */
+void two_hcas_by_lid(bool is_global);
+/* Returns whether packets go through a subnet. */
+bool two_hcas_is_by_lid(void);
 /* Returns whether requests use no packets. */
 bool two_hcas_is_direct(void);
 /* Makes two sides with RC QPs of `depth` requests, which are connected with

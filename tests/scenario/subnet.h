@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A subnet of two hosts with three switches between them, whose ports and
+ * tables are set as a subnet manager sets them.  Each host has one data end
+ * (fabric/data.h).
+ *
+ *	host 0 --- S1 --- S2 --- S3 --- host 1
+ */
+#ifndef TESTS_SCENARIO_SUBNET_H
+#define TESTS_SCENARIO_SUBNET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SUBNET_MLID 0xc001u /* each host receives the packets of this MLID */
+
+struct fabric;
+struct subnet;
+
+/* Makes the subnet, which the caller frees. */
+struct subnet *subnet_new(void);
+void subnet_free(struct subnet *s);
+/* Returns the fabric, which the subnet owns, for changes of its tables. */
+struct fabric *subnet_fabric(struct subnet *s);
+/* Returns the LID of a host. */
+uint16_t subnet_lid(int host);
+/* Writes the first GID of a host's port. */
+void subnet_gid(const struct subnet *s, int host, uint8_t gid[16]);
+/* Returns a QPN of the host's data end; `rest` is below 1 << DATA_REST_BITS. */
+uint32_t subnet_qpn(const struct subnet *s, int host, uint32_t rest);
+/* Joins the data end of a host to a multicast group. */
+void subnet_join(struct subnet *s, int host, const uint8_t gid[16]);
+/* Sends a packet, head and rest, from a host.  Returns the result of
+ * data_send. */
+int subnet_send(struct subnet *s, int host, const uint8_t *head,
+		size_t head_bytes, const uint8_t *bytes, size_t len,
+		uint64_t now_ns);
+/* Copies the next packet that has arrived at a host to buf, which has
+ * LRH_FRAME_MAX bytes.  Returns its length; 0: there is none. */
+size_t subnet_fetch(struct subnet *s, int host, uint8_t *buf);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs by LID, through a subnet of three switches: the facts of a
+ * datagram's completion, multicast, and which packets reach a connection. */
+#include "test.h"
+
+#include <string.h>
+
+#include "encap/iblink.h"
+#include "encap/rocev2.h"
+#include "fabric/fabric.h"
+#include "fabric/inside.h"
+#include "hdr/aeth.h"
+#include "scenario/outcome.h"
+#include "scenario/two_hcas.h"
+
+#define LONG (60ull * 1000000000)
+#define GRH  40
+#define AT   500000u
+#define MARK 0x5a
+
+static const uint8_t group[16] = {0xff, 0x12, 0x40, 0x1b, [15] = 9};
+
+/* Posts a datagram of side 0 with a receive for it; the caller may change
+ * *to. */
+static struct wq_to *prepare_datagram(struct two_hcas *d, uint32_t bytes)
+{
+	struct wqe *w;
+
+	memset(d->side[1].memory.bytes + AT, MARK, GRH + bytes);
+	two_hcas_recv(d, 1, AT, GRH + bytes);
+	two_hcas_fill(d, 0, 0, bytes);
+	w = two_hcas_send(d, 0, HCA_WR_SEND, 0, bytes, 0);
+	return wq_to(&d->side[0].qp->sq, w);
+}
+
+static void post_and_run(struct two_hcas *d)
+{
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
+}
+
+static struct cqe take_datagram(struct two_hcas *d, uint32_t bytes)
+{
+	const uint8_t *p = d->side[1].memory.bytes + AT;
+	struct cqe c;
+
+	assert_true(two_hcas_poll(d, 0, &c));
+	assert_int_equal(c.status, HCA_SUCCESS);
+	assert_true(two_hcas_poll(d, 1, &c));
+	assert_int_equal(c.status, HCA_SUCCESS);
+	assert_int_equal(c.byte_len, GRH + bytes);
+	assert_int_equal(c.src_qpn, d->side[0].qp->qpn);
+	assert_memory_equal(p + GRH, d->side[0].memory.bytes, bytes);
+	return c;
+}
+
+static void a_datagram_without_a_grh_leaves_40_bytes_as_they_are(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct cqe c;
+
+	two_hcas_by_lid(false);
+	prepare_datagram(d, 4096);
+	post_and_run(d);
+	c = take_datagram(d, 4096);
+	assert_false(c.wc_flags & HCA_WC_GRH);
+	assert_int_equal(c.slid, subnet_lid(0));
+	assert_int_equal(c.sl, 2);
+	assert_int_equal(c.dlid_path_bits, subnet_lid(1) & 0x7f);
+	for (int i = 0; i < GRH; i++)
+		assert_int_equal(d->side[1].memory.bytes[AT + i], MARK);
+	two_hcas_free(d);
+}
+
+static void a_datagram_with_a_grh_shows_it(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct wq_to *to = prepare_datagram(d, 101);
+	struct grh grh;
+	uint8_t gid[16];
+	struct cqe c;
+
+	to->has_grh = 1;
+	to->flow_label = 0xabcde;
+	to->tos = 0x40;
+	to->ttl = 7;
+	post_and_run(d);
+	c = take_datagram(d, 101);
+	assert_true(c.wc_flags & HCA_WC_GRH);
+	assert_int_equal(c.slid, subnet_lid(0));
+	assert_int_equal(c.sl, 2);
+	assert_true(grh_parse(d->side[1].memory.bytes + AT, 4096, &grh));
+	assert_int_equal(grh.flow_label, 0xabcde);
+	assert_int_equal(grh.traffic_class, 0x40);
+	assert_int_equal(grh.hop_limit, 7);
+	assert_int_equal(grh.next_header, GRH_NEXT_HEADER_IBA);
+	/* BTH, DETH, 101 bytes with their pad, and ICRC */
+	assert_int_equal(grh.payload_length, 12 + 8 + 104 + 4);
+	subnet_gid(d->subnet, 0, gid);
+	assert_memory_equal(grh.sgid, gid, 16);
+	subnet_gid(d->subnet, 1, gid);
+	assert_memory_equal(grh.dgid, gid, 16);
+	two_hcas_free(d);
+}
+
+/* Sends a datagram to the group from side 0. */
+static void send_to_group(struct two_hcas *d, uint32_t bytes)
+{
+	struct wq_to *to = prepare_datagram(d, bytes);
+
+	to->qpn = 0xffffff;
+	to->lid.dlid = SUBNET_MLID;
+	to->has_grh = 1;
+	memcpy(to->to, group, 16);
+	post_and_run(d);
+}
+
+static void members_of_a_group_get_its_datagrams(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct cqe c;
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(engine_mcast_attach(d->side[i].engine,
+						     d->side[i].side, group),
+				 0);
+		subnet_join(d->subnet, i, group);
+	}
+	two_hcas_recv(d, 0, AT, 1000);
+	send_to_group(d, 100);
+	c = take_datagram(d, 100);
+	assert_true(c.wc_flags & HCA_WC_GRH);
+	assert_memory_equal(d->side[1].memory.bytes + AT + 24, group, 16);
+	/* The sender does not get its own message. */
+	assert_false(two_hcas_poll(d, 0, &c));
+	engine_mcast_detach(d->side[1].engine, d->side[1].side, group);
+	send_to_group(d, 100);
+	assert_true(two_hcas_poll(d, 0, &c));
+	assert_false(two_hcas_poll(d, 1, &c));
+	two_hcas_free(d);
+}
+
+/* The members of a SEND from side 0's port to side 1, which a test changes. */
+struct forged {
+	struct iblink h;
+	struct pkt p;
+	uint32_t
+		flips; /* this bit of the packet, from 1, is flipped; 0: none */
+};
+
+static struct forged forge_send(const struct two_hcas *d)
+{
+	const struct two_hcas_side *s = &d->side[1];
+	struct forged f = {.h.lrh = {.lnh = LRH_NEXT_LOCAL,
+				     .slid = subnet_lid(0),
+				     .dlid = subnet_lid(1)},
+			   .p = {.bth = {.opcode = OPCODE_RC_SEND_ONLY,
+					 .pkey = BTH_DEFAULT_PKEY,
+					 .dest_qpn = s->qp->qpn,
+					 .psn = s->qp->attr.rq_psn,
+					 .ackreq = true},
+				 .payload_len = 8}};
+
+	return f;
+}
+
+static void give_forged(struct two_hcas *d, const struct forged *f)
+{
+	uint8_t buf[LRH_FRAME_MAX], bth[256];
+	size_t n = pkt_write_headers(bth, &f->p), head;
+	struct engine_packet packet = {.bytes = buf, .port = 1};
+
+	memset(bth + n, 0x33, f->p.payload_len);
+	n += f->p.payload_len;
+	head = iblink_write(buf, &f->h, n);
+	memcpy(buf + head, bth, n);
+	packet.len = head + iblink_seal(buf, head, buf + head, n);
+	if (f->flips)
+		buf[(f->flips - 1) / 8] ^= (uint8_t)(1 << (f->flips - 1) % 8);
+	engine_rx_link(d->side[1].engine, &packet, d->now_ns);
+}
+
+/* Was the forged SEND received? */
+static bool has_received(struct two_hcas *d)
+{
+	struct cqe c;
+
+	return two_hcas_poll(d, 1, &c);
+}
+
+static const struct engine_counters *counters(const struct two_hcas *d)
+{
+	return engine_counters(d->side[1].engine, 0);
+}
+
+static void a_connection_takes_packets_of_its_lids_alone(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+	struct forged f = forge_send(d);
+
+	two_hcas_recv(d, 1, AT, 64);
+	f.h.lrh.slid++;
+	give_forged(d, &f);
+	assert_false(has_received(d));
+	assert_int_equal(counters(d)->refused.wrong_peer, 1);
+	f = forge_send(d);
+	f.h.lrh.dlid++;
+	give_forged(d, &f);
+	assert_false(has_received(d));
+	assert_int_equal(counters(d)->refused.wrong_peer, 2);
+	f = forge_send(d);
+	give_forged(d, &f);
+	assert_true(has_received(d));
+	two_hcas_run(d, d->now_ns + LONG);
+	two_hcas_free(d);
+}
+
+/* The peer may send without a GRH, but not with the GIDs of other ports. */
+static void a_connection_with_gids_compares_them(void **state)
+{
+	struct two_hcas *d;
+	struct forged f;
+
+	two_hcas_by_lid(true);
+	d = two_hcas_new(5, 16);
+	two_hcas_recv(d, 1, AT, 64);
+	f = forge_send(d);
+	f.h.lrh.lnh = LRH_NEXT_GLOBAL;
+	subnet_gid(d->subnet, 0, f.h.grh.sgid);
+	subnet_gid(d->subnet, 0, f.h.grh.dgid);
+	give_forged(d, &f);
+	assert_false(has_received(d));
+	subnet_gid(d->subnet, 1, f.h.grh.sgid);
+	subnet_gid(d->subnet, 1, f.h.grh.dgid);
+	give_forged(d, &f);
+	assert_false(has_received(d));
+	assert_int_equal(counters(d)->refused.wrong_peer, 2);
+	subnet_gid(d->subnet, 0, f.h.grh.sgid);
+	give_forged(d, &f);
+	assert_true(has_received(d));
+	two_hcas_recv(d, 1, AT, 64);
+	f = forge_send(d);
+	f.p.bth.psn++;
+	give_forged(d, &f);
+	assert_true(has_received(d));
+	two_hcas_run(d, d->now_ns + LONG);
+	two_hcas_free(d);
+	two_hcas_by_lid(false);
+}
+
+static void a_packet_with_any_wrong_bit_is_dropped(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+	struct forged f = forge_send(d);
+	uint32_t bits = 8 * (LRH_BYTES + 12 + 8 + IBLINK_TAIL_BYTES);
+
+	two_hcas_recv(d, 1, AT, 64);
+	for (f.flips = 1; f.flips <= bits; f.flips++)
+		give_forged(d, &f);
+	assert_false(has_received(d));
+	assert_int_equal(counters(d)->refused.bad_icrc, bits);
+	assert_int_equal(counters(d)->rx_packets, bits);
+	f.flips = 0;
+	give_forged(d, &f);
+	assert_true(has_received(d));
+	two_hcas_run(d, d->now_ns + LONG);
+	two_hcas_free(d);
+}
+
+/* A QP by LID has no address that a datagram could come from, and a packet of a
+ * link reaches no QP of RoCE. */
+static void the_kinds_of_packets_do_not_mix(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+	struct forged f = forge_send(d);
+	uint8_t bytes[256];
+	struct engine_dgram g = {.bytes = bytes};
+	size_t n = pkt_write_headers(bytes, &f.p);
+
+	two_hcas_recv(d, 1, AT, 64);
+	memset(bytes + n, 0x33, f.p.payload_len);
+	inaddr_map_lid(g.from.ip, subnet_lid(0));
+	inaddr_map_lid(g.to.ip, subnet_lid(1));
+	g.from.port = g.to.port = ROCEV2_PORT;
+	g.len = g.segment = rocev2_seal(NULL, &g.from, &g.to, bytes,
+					n + f.p.payload_len, 0);
+	engine_rx(d->side[1].engine, &g, d->now_ns);
+	assert_false(has_received(d));
+	assert_int_equal(counters(d)->refused.unknown_qp, 1);
+	d->side[1].qp->is_by_lid = 0;
+	give_forged(d, &f);
+	assert_false(has_received(d));
+	assert_int_equal(counters(d)->refused.unknown_qp, 2);
+	d->side[1].qp->is_by_lid = 1;
+	two_hcas_free(d);
+}
+
+static int note_head(void *context, int from, const struct engine_frame *f)
+{
+	struct lrh *lrh = context;
+
+	if (!from)
+		assert_true(lrh_parse(f->head, f->head_bytes, lrh));
+	return from != 0;
+}
+
+/* IBTA 4.1.3: a port with an LMC has 2^LMC LIDs. */
+static void path_bits_within_the_lmc_are_part_of_the_slid(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct lrh lrh = {0};
+
+	d->fate = note_head;
+	d->context = &lrh;
+	engine_port_lid(d->side[0].engine, 0, 1, 0x40, 2);
+	prepare_datagram(d, 8)->lid.path_bits = 0x7f;
+	post_and_run(d);
+	assert_int_equal(lrh.slid, 0x43);
+	engine_port_lid(d->side[0].engine, 0, 1, 0x80, 0);
+	prepare_datagram(d, 8)->lid.path_bits = 0x7f;
+	post_and_run(d);
+	assert_int_equal(lrh.slid, 0x80);
+	two_hcas_free(d);
+}
+
+/* The peer's port is cut off: the tries end, and the message names its LID. */
+static void a_peer_behind_a_dead_link_is_named_by_its_lid(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+	struct node *s2 = fabric_find(subnet_fabric(d->subnet), "S2");
+	char text[1024];
+
+	d->liveness = ENGINE_PEER_UNKNOWN;
+	s2->lft[subnet_lid(1)] = 0xff;
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 0);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + 5 * two_hcas_tries_ns(d, 0));
+	outcome_assert_done(d, 0, HCA_RETRY_EXC_ERR, HCA_WC_RDMA_WRITE);
+	explain_text(&d->side[0].explained, text, sizeof(text));
+	assert_non_null(strstr(text, "LID 17: ibtracert 16 17"));
+	two_hcas_free(d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_connection_takes_packets_of_its_lids_alone),
+		cmocka_unit_test(a_connection_with_gids_compares_them),
+		cmocka_unit_test(a_datagram_with_a_grh_shows_it),
+		cmocka_unit_test(
+			a_datagram_without_a_grh_leaves_40_bytes_as_they_are),
+		cmocka_unit_test(a_packet_with_any_wrong_bit_is_dropped),
+		cmocka_unit_test(a_peer_behind_a_dead_link_is_named_by_its_lid),
+		cmocka_unit_test(members_of_a_group_get_its_datagrams),
+		cmocka_unit_test(path_bits_within_the_lmc_are_part_of_the_slid),
+		cmocka_unit_test(the_kinds_of_packets_do_not_mix),
+	};
+
+	two_hcas_by_lid(false);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
