@@ -23,8 +23,9 @@ const char *sysfs_path(void);
  * copy, since their ports are read without netif's lock.
  */
 int sysfs_write(int fd, const struct device *devices, uint32_t count);
-/* If sysfs_path has written this process's tree, or has failed to write it into
- * its folder, writes it again after a change of the devices. */
+/* Called after a change of the devices: writes this process's tree again, if
+ * sysfs_path has opened the tree's folder.  Does so even if sysfs_path could
+ * not write the tree there. */
 void sysfs_refresh(void);
 /* Returns a descriptor of the folder class/infiniband in this process's tree,
  * which the caller closes, or -1 if there is no tree. */
