@@ -46,10 +46,12 @@ uint32_t ud_req_qkey(const struct ibt_qp *q, const struct wq_to *to)
 	return to->qkey & QKEY_OWN ? q->qp->attr.qkey : to->qkey;
 }
 
-/* Is it known that the request at the cursor goes by packets?  It is if its
- * destination is not on this host, if q has no table of targets, or if the last
- * datagram went to the same QPN and initiator_ud_turn has chosen packets for
- * it. */
+/*
+ * Is it known that the request at the cursor goes by packets?  It is if the
+ * destination is not on this host, if q has no table of targets, or if the
+ * destination's QPN is the last for which initiator_ud_turn looked up a path.
+ * That path is by packets, since otherwise the engine does not call ud_req_tx.
+ */
 static bool is_for_packets(const struct ibt_qp *q, const struct wq_to *to)
 {
 	return !q->direct.targets || !to->local ||
