@@ -45,7 +45,7 @@
 
 #define SUSPECT_NS   1000000000u
 #define SUSPECT_MANY 100   /* signs in SUSPECT_NS that limit an address */
-#define SUSPECT_TOLD 1000  /* signs that report an address below the limit */
+#define SUSPECT_TOLD 1000  /* any address with so many signs is reported */
 #define SUSPECT_PASS 10	   /* signs of a limited address that are handled */
 #define SUSPECT_QPNS 16384 /* bits for QPNs; a power of two */
 
@@ -67,7 +67,7 @@ struct suspects {
 	struct suspect of[ENGINE_SUSPECTS];
 	uint32_t latest;   /* the row that was last used */
 	uint32_t due;	   /* rows that engine_suspect has to return */
-	uint64_t until_ns; /* until when at least one row is limited */
+	uint64_t until_ns; /* from this time on, no row is limited */
 	uint64_t had[SUSPECT_QPNS / 64]; /* bits, by hash: QPNs that existed */
 };
 
@@ -87,7 +87,7 @@ bool engine_suspects_had_qpn(const struct suspects *s, uint32_t qpn);
 /* Counts a sign of a packet that was handled. */
 void engine_suspects_note(struct suspects *s, const struct suspect_from *from,
 			  enum engine_sign sign, uint64_t now_ns);
-/* Is any address limited? */
+/* May an address be limited?  False: none is. */
 static inline bool engine_suspects_is_any(const struct suspects *s,
 					  uint64_t now_ns)
 {
