@@ -21,7 +21,7 @@
 #define VAIN_MAX       64    /* the most events before a thread follows again */
 #define ALONE_NS       10000 /* sched_yield takes less on a free core */
 #define SPIN_NS	       20000 /* after a stream: looks without a yield */
-#define CROWDED_NS     20000000	  /* no yield for so long after a long one */
+#define CROWDED_NS     20000000	  /* without yields after a slow yield */
 #define CROWDED_MAX_NS 1000000000 /* the most that this time doubles to */
 #define AT_WORK_NS     1000000	  /* how long the program works after a post */
 
@@ -171,8 +171,9 @@ static bool linger_awake(struct progress *l)
 
 /*
  * Waits as progress_rest has planned.  If posts may wait meanwhile, checks each
- * POST_GATHER_MIND_NS, and ends the wait if a post has waited since the last
- * check, or if no post has begun to wait since then.  0 or -EINTR.
+ * POST_GATHER_MIND_NS.  Ends the wait if a post that waited at the last check
+ * still waits, or if no group of posts has begun since that check.  Returns 0
+ * or -EINTR.
  */
 static int wait_as_planned(struct progress *l, const struct progress_rest *r)
 {
