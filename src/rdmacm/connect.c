@@ -232,8 +232,9 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *conn_param)
 				      "call rdma_resolve_addr first");
 	if (id->state.is_decided || id->state.is_listening ||
 	    id->state.is_passive)
-		return r_fail(EINVAL, "rdma_connect: the id listens, or was "
-				      "connected before; create another id");
+		return r_fail(EINVAL, "rdma_connect: the id listens, was "
+				      "connected before, or came with a "
+				      "connection request; create another id");
 	take_param(id, conn_param, id->device->max_responder,
 		   id->device->max_initiator);
 	if (r_is_iwarp(id) ? r_iw_connect(id, conn_param)

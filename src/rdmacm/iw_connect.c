@@ -347,7 +347,9 @@ int r_iw_connect(struct r_id *id, const struct rdma_conn_param *p)
 	}
 	r_give();
 	if (err)
-		return r_fail(-err, "rdma_connect: the id cannot connect: %s",
+		return r_fail(-err,
+			      "rdma_connect: the id cannot connect: %s; create "
+			      "another id in this process, and connect with it",
 			      strerror(-err));
 	return 0;
 }
