@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An end of a connection by rdma_cm, for what no tool does: rejections with
- * private data, data that is checked, ends of connections.  The same program
- * runs on adverb and in the guest.
+ * A client or a server of rdma_cm, for tests that no tool makes: rejections
+ * with private data, checked data, disconnects.  The same program runs on
+ * adverb and in the guest.  In the comments, each of the two processes is an
+ * end.
  *
- *	ends server ACTION ADDRESS PORT		the client's ACTION:
- *	reject		rejects the request	reject
- *	leave		disconnects		stay
- *	stay		is disconnected		leave
- *	data		is written, then writes	data
- *	short		as data, but not so long	short
- *	guard		refuses a wrong key	trespass
+ *	ends server ACTION ADDRESS PORT			the client's ACTION:
+ *	reject	rejects the request			reject
+ *	leave	disconnects				stay
+ *	stay	waits until the client disconnects	leave
+ *	data	checks the client's data, then
+ *		  sends data to the client		data
+ *	short	data without the two longest messages	short
+ *	guard	refuses a READ by a wrong key		trespass
  *
- * The client sends the first message: the model of client and server has it so
- * (RFC 5044 7.1.2).  Every end prints what it sees, a line each; exit status 1:
- * something is not as it should be.
+ * The client sends the first message, as the client-server model requires (RFC
+ * 5044 7.1.2).  Each end prints a line for each event and each result.  Exit
+ * status 1: a check has failed.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -27,7 +29,7 @@
 #include <time.h>
 
 #define RECEIVES 4
-#define SHORT	 256	    /* bytes of a receive, but for those of `data` */
+#define SHORT	 256	    /* bytes of a receive in room.in */
 #define BIG	 (8u << 20) /* the longest message */
 #define HELLO	 200	    /* bytes of the request's private data */
 #define WELCOME	 100	    /* bytes of the reply's */
@@ -83,7 +85,8 @@ static void need(int ok, const char *what)
 
 /* ---- events ---- */
 
-/* The private data of an end: a text, and then its length in each byte. */
+/* Fills in private data of `bytes` bytes: a text, and after it bytes that all
+ * have the value `bytes`. */
 static void fill_private(char *data, uint8_t bytes, const char *text)
 {
 	memset(data, bytes, bytes);
@@ -188,8 +191,8 @@ static void post_receive(void *at, uint32_t bytes)
 	need(!ibv_post_recv(id->qp, &wr, &bad), "ibv_post_recv");
 }
 
-/* Posts a request; its memory is given in three elements, that of a READ, which
- * has one with iWARP, in one. */
+/* Posts a request with three scatter/gather elements.  A READ has one, because
+ * iWARP allows no more, and so has a request of less than three bytes. */
 static void post_request(enum ibv_wr_opcode opcode, void *at, uint32_t bytes)
 {
 	int parts = opcode == IBV_WR_RDMA_READ || bytes < 3 ? 1 : 3;
@@ -226,7 +229,7 @@ static void send_bytes(void *at, uint32_t bytes)
 
 /* ---- data ---- */
 
-/* Those about 1430 are about the payload of a segment of TCP. */
+/* The sizes near 1430 are close to the payload of one TCP segment. */
 static const uint32_t sizes[] = {
 	1,    2,    3,	   4,	  5,	 7,	  8,	9,    63,   64,
 	127,  1000, 1419,  1420,  1421,	 1422,	  1423, 1424, 1425, 1426,
@@ -281,12 +284,13 @@ static void drive(void)
 			sizes[i]);
 		check_pattern(mem->source, sizes[i], i + SIZES, "READ");
 	}
-	post_receive(mem->landing, BIG); /* of the other end's drive */
+	post_receive(mem->landing, BIG); /* for drive() of the other end */
 	send_bytes(mem->out, 1);
 	printf("drove %u sizes\n", rounds);
 }
 
-/* Takes the message to come at `landing`, where a receive is posted. */
+/* Posts a receive at `landing` for the other end's next message, and tells the
+ * other end to continue. */
 static void confirm(void)
 {
 	post_receive(mem->landing, BIG);
@@ -439,8 +443,9 @@ static void connect_to(const struct sockaddr *at, const char *action)
 	need(!rdma_ack_cm_event(e), "rdma_ack_cm_event");
 }
 
-/* Sends the message before the end.  If the other end leaves at once, siw may
- * fail this SEND, although the other end has it (siw.md). */
+/* Sends the message that precedes the disconnect.  If the other end disconnects
+ * at once, siw may fail this SEND although the other end has received the
+ * message (siw.md). */
 static void greet(bool leaves)
 {
 	if (leaves)
@@ -449,10 +454,10 @@ static void greet(bool leaves)
 		post_request(IBV_WR_SEND, mem->out, SHORT);
 }
 
-/* The connection ends: from here by this end, or from there.  What was sent
- * before arrives, and the receives that are left are flushed.  The ends
- * exchange a message before: the kernel crashes if a connection of siw ends as
- * it begins (siw.md). */
+/* This end disconnects if `leaves` is set, else the other end does.  Messages
+ * that were sent before the disconnect arrive, and the receives that are left
+ * are flushed.  The ends first exchange a message, because the kernel crashes
+ * if the client disconnects at once from a server on siw (siw.md). */
 static void end_connection(bool is_client, bool leaves)
 {
 	unsigned left = RECEIVES;
