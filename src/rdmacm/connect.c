@@ -466,8 +466,9 @@ int rdma_disconnect(struct rdma_cm_id *base)
 	err = id->state.is_up ? r_request(id, &m, CMPROTO_DISCONNECT)
 			      : r_do(id, CMPROTO_DISCONNECT);
 	if (err == -EPIPE || err == -ENOENT) {
-		/* The broker is gone, or has ended the conversation: no message
-		 * of the broker will cause the event. */
+		/* There is no broker, or the conversation was lost with an
+		 * earlier broker: no message of a broker will cause the
+		 * event. */
 		if (!id->state.is_disconnected &&
 		    r_post_local(id, RDMA_CM_EVENT_DISCONNECTED, 0))
 			return -1;
