@@ -38,12 +38,22 @@ static bool may_be_any(const struct qp *qp)
 			 shared_load(&qp->rq.collected)) > 0;
 }
 
-/* Returns the first receive from index *i on that has an eager message in its
- * slot, and sets *i to the index after it; NULL: there is none. */
-static const struct wqe *next_eager(const struct hca *h, const struct qp *qp,
-				    uint32_t *i)
+/* Returns the index after the last receive, of those from index i on, that may
+ * have an eager message.  The cursor is input, so these are no more than the
+ * queue can hold. */
+static uint32_t end_of_eager(const struct qp *qp, uint32_t i)
 {
-	while ((int32_t)(rq_cursor(qp) - *i) > 0) {
+	int32_t ahead = (int32_t)(rq_cursor(qp) - i);
+
+	return ahead > 0 ? i + bits_min_u32((uint32_t)ahead, qp->rq.size) : i;
+}
+
+/* Returns the first receive from index *i up to `end` that has an eager message
+ * in its slot, and sets *i to the index after it; NULL: there is none. */
+static const struct wqe *next_eager(const struct hca *h, const struct qp *qp,
+				    uint32_t *i, uint32_t end)
+{
+	while (*i != end) {
 		const struct wqe *w = wq_at(h, &qp->rq, (*i)++);
 
 		if (w->at)
@@ -56,18 +66,19 @@ bool eager_is_any(const struct hca *h, const struct qp *qp)
 {
 	uint32_t i = shared_load(&qp->rq.collected);
 
-	return may_be_any(qp) && next_eager(h, qp, &i);
+	return may_be_any(qp) && next_eager(h, qp, &i, end_of_eager(qp, i));
 }
 
 bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 		     const struct space_vec *vec, size_t n)
 {
 	uint32_t at = shared_load(&qp->rq.collected);
+	uint32_t end = end_of_eager(qp, at);
 	const struct wqe *w;
 
 	if (!may_be_any(qp))
 		return false;
-	while ((w = next_eager(h, qp, &at)))
+	while ((w = next_eager(h, qp, &at, end)))
 		for (size_t i = 0; i < n; i++)
 			if (w->at < vec[i].va + vec[i].bytes &&
 			    vec[i].va < w->at + w->bytes)

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "ibt/ibt.h"
 #include "scenario/drop_packet.h"
@@ -38,6 +39,28 @@ static void few_bytes_are_placed_when_the_target_polls(void **state)
 	assert_memory_equal(d->side[1].memory.bytes + AT,
 			    d->side[0].memory.bytes, FEW);
 	assert_int_equal(packets(d), 0);
+	two_hcas_free(d);
+}
+
+/* A peer writes into the words by which side 1 finds eager messages.  Without a
+ * bound each search looks at 2^31 slots, which takes longer than the alarm. */
+static void a_search_looks_at_no_more_slots_than_the_queue_has(void **state)
+{
+	struct two_hcas *d = two_hcas_new(3, 16);
+	const struct qp *qp = d->side[1].qp;
+	const struct space_vec all = {0, UINT64_MAX};
+	uint32_t far = shared_load(&qp->rq.collected) + 0x7fffffff;
+
+	alarm(20);
+	shared_store(&qp_target(qp)->completed, far);
+	shared_store(&qp_target(qp)->eager_end, far);
+	for (int i = 0; i < 8; i++) {
+		assert_false(eager_is_any(&d->side[1].hca, qp));
+		assert_false(eager_is_in_way(&d->side[1].hca, qp, &all, 1));
+	}
+	alarm(0);
+	shared_store(&qp_target(qp)->completed, shared_load(&qp->rq.collected));
+	shared_store(&qp_target(qp)->eager_end, 0);
 	two_hcas_free(d);
 }
 
@@ -192,6 +215,8 @@ static void few_bytes_whose_key_has_gone_fail_their_receive(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_search_looks_at_no_more_slots_than_the_queue_has),
 		cmocka_unit_test(few_bytes_are_placed_when_the_target_polls),
 		cmocka_unit_test(
 			without_eager_messages_few_bytes_are_copied_at_once),
