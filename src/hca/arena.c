@@ -80,9 +80,7 @@ struct arena_spare {
 	aoff next, at;
 };
 
-/* Allocates a block of part two.  The last page of the arena stays unused: if a
- * peer has written too many elements into a queue's last slot, a reader reads
- * past the slot (wqe_sge_count). */
+/* Allocates a block of part two. */
 static aoff take_shared(struct arena *a, struct arena_hdr *h, unsigned class)
 {
 	uint64_t bytes = 1ull << (class + MIN_SHIFT);
@@ -91,7 +89,7 @@ static aoff take_shared(struct arena *a, struct arena_hdr *h, unsigned class)
 	aoff off;
 
 	if (!s)
-		return take_fresh(&h->shared_brk, a->size - PAGE, bytes);
+		return take_fresh(&h->shared_brk, a->size - ARENA_UNUSED, bytes);
 	off = s->at;
 	h->shared_free[class] = s->next;
 	give_block(a, h, 0, spare);

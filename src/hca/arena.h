@@ -79,11 +79,19 @@ static inline void *arena_at(const struct arena *a, aoff off)
 	return off ? a->base + off : NULL;
 }
 
-/* Does [off, off + bytes) lie inside the arena?  If another process may have
- * written the offset, the caller checks and then uses a copy of it. */
+/* No block lies in the last bytes of an arena.  If a peer has written too many
+ * elements into the last slot of a queue, a reader reads past the slot
+ * (wqe_sge_count), but not past the arena. */
+#define ARENA_UNUSED 4096u
+
+/* Does [off, off + bytes) lie where blocks lie in the arena?  If another
+ * process may have written the offset, the caller checks and then uses a copy
+ * of it. */
 static inline bool arena_has(const struct arena *a, aoff off, uint64_t bytes)
 {
-	return off && off <= a->size && bytes <= a->size - off;
+	uint64_t end = a->size - ARENA_UNUSED;
+
+	return off && off <= end && bytes <= end - off;
 }
 
 /* Does [off, off + bytes) lie inside part two, which peers write, and begin at

@@ -277,7 +277,8 @@ static bool copy_receive(struct hca *h, const struct srq *s,
 	if (index == shared_own(&q.head) || !wq_is_sound(h, &q, 0))
 		return false;
 	w = wq_at(h, &q, index);
-	sges = bits_min_u32(wqe_sge_count(w), qp->rq.max_sge);
+	sges = bits_min_u32(wqe_sge_count(w),
+			    bits_min_u32(q.max_sge, qp->rq.max_sge));
 	memcpy(to, w, sizeof(*w) + sges * sizeof(struct wq_sge));
 	to->num_sge = (uint8_t)sges;
 	return true;

@@ -192,9 +192,50 @@ static void a_receive_that_a_dead_process_did_not_take_is_not_held(void **state)
 	end_world(&w);
 }
 
+/* A queue that another process has described lies in the last bytes of its
+ * arena, whose slot names more elements than the queue has.  The loads of such
+ * elements must not leave the arena. */
+static void a_queue_at_the_end_of_the_arena_is_not_sound(void **state)
+{
+	struct world w;
+	struct wq q = {.size = 1, .stride = sizeof(struct wqe)};
+
+	begin_world(&w, 4);
+	q.slots = ARENA_BYTES - q.stride;
+	assert_false(wq_is_sound(&w.h, &q, 0));
+	q.slots = ARENA_BYTES - q.stride - HCA_MAX_SGE * sizeof(struct wq_sge);
+	assert_false(wq_is_sound(&w.h, &q, 0));
+	assert_false(arena_shares(&w.h.arena, ARENA_BYTES - 512, 512));
+	q.slots = ARENA_BYTES - ARENA_UNUSED - q.stride;
+	assert_true(wq_is_sound(&w.h, &q, 0));
+	end_world(&w);
+}
+
+/* A queue pair's slot has room for more elements than those of the SRQ. */
+static void a_taken_receive_has_the_elements_of_its_queue_alone(void **state)
+{
+	struct world w;
+	struct wqe *to;
+	bool low;
+
+	begin_world(&w, 4);
+	assert_true(post_receive(&w, 7));
+	wq_at(&w.h, &w.s->wq, 0)->num_sge = HCA_MAX_SGE;
+	w.qp->rq.max_sge = HCA_MAX_SGE;
+	w.s->wq.max_sge = 1;
+	assert_true(srq_take(&w.h, w.s, w.qp, &low));
+	to = rq_slot(&w.h, w.qp);
+	assert_int_equal(to->num_sge, 1);
+	w.s->wq.max_sge = 2;
+	end_world(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_queue_at_the_end_of_the_arena_is_not_sound),
+		cmocka_unit_test(
+			a_taken_receive_has_the_elements_of_its_queue_alone),
 		cmocka_unit_test(receives_come_out_in_the_order_posted),
 		cmocka_unit_test(a_resize_keeps_what_is_posted),
 		cmocka_unit_test(a_limit_above_the_count_is_owed_at_once),
