@@ -89,7 +89,8 @@ static aoff take_shared(struct arena *a, struct arena_hdr *h, unsigned class)
 	aoff off;
 
 	if (!s)
-		return take_fresh(&h->shared_brk, a->size - ARENA_UNUSED, bytes);
+		return take_fresh(&h->shared_brk, a->size - ARENA_UNUSED,
+				  bytes);
 	off = s->at;
 	h->shared_free[class] = s->next;
 	give_block(a, h, 0, spare);
