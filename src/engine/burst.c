@@ -92,6 +92,7 @@ static void seal_packet(struct burst *b, const struct burst_path *path,
 	const struct engine_frame *f = &b->frames[b->count - 1];
 
 	if (f->head_bytes) {
+		bth_put_pkey(p, path->lid.pkey);
 		iblink_seal(f->head, f->head_bytes, p, len);
 		return;
 	}

@@ -35,6 +35,7 @@
 struct burst_lid {
 	uint16_t dlid; /* 0: the packet goes by UDP */
 	uint16_t slid;
+	uint16_t pkey;
 	uint8_t sl;
 	bool has_grh; /* from, to, tos and ttl of the path are of the GRH */
 	uint32_t flow_label; /* of the GRH */
@@ -82,11 +83,11 @@ void burst_put(struct burst *b, const struct burst_path *path, size_t len,
 	       uint32_t sum_bytes, uint32_t sum_crc);
 /* Returns the path of a connected QP's packets.  `together` is BURST_SEGMENTS
  * if the kernel may segment a frame on this path (hca_ah.bursts), else 1.  By
- * LID, the caller sets lid.slid. */
+ * LID, the caller sets lid.slid and lid.pkey. */
 struct burst_path burst_path_of(const struct ibt_qp *q);
 /* Returns the path of one datagram of q, a UD QP.  `together` is BURST_SEGMENTS
  * if the kernel may segment a frame on this path (wq_to.bursts), else 1.  By
- * LID, the caller sets lid.slid. */
+ * LID, the caller sets lid.slid and lid.pkey. */
 struct burst_path burst_path_to(const struct ibt_qp *q, const struct wq_to *to);
 /* Writes the ICRC anew for a packet of a frame that is sent in single packets:
  * a packet that is sent alone has the IPv4 id 0.  @len: its bytes with ICRC. */

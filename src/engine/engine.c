@@ -197,6 +197,26 @@ alock_owner engine_qp_accessor(const struct ibt_qp *q)
 	return alock_holder(&qp_target(q->qp)->lock);
 }
 
+/* Returns the LID of the port of q, a QP by LID, with the path bits as far as
+ * its LMC lets them differ; 0: it has none. */
+static uint16_t lid_of(const struct ibt *t, const struct ibt_qp *q,
+		       uint8_t path_bits)
+{
+	const struct hca_port *port = ibt_port(t, q);
+
+	if (!port || !port->lid)
+		return 0;
+	return (uint16_t)(port->lid | (path_bits & ((1 << port->lmc) - 1)));
+}
+
+/* Adds to the path of q, a QP by LID, what the port of q has. */
+static void add_port(const struct ibt *t, const struct ibt_qp *q,
+		     uint8_t path_bits, struct burst_lid *lid)
+{
+	lid->slid = lid_of(t, q, path_bits);
+	lid->pkey = ibt_pkey(t, q);
+}
+
 /* Notes the addresses of a connection, by which is_from_peer knows its
  * packets. */
 static void set_addresses(struct engine *e, struct ibt_qp *q,
@@ -205,9 +225,8 @@ static void set_addresses(struct engine *e, struct ibt_qp *q,
 	const struct hca_ah *ah = &q->qp->attr.ah;
 
 	if (q->qp->is_by_lid) {
-		inaddr_map_lid(q->self.ip, engine_lid(e, q->qp->device,
-						      q->qp->attr.port_num,
-						      ah->src_path_bits));
+		inaddr_map_lid(q->self.ip,
+			       lid_of(&e->ibt, q, ah->src_path_bits));
 		inaddr_map_lid(q->peer.ip, ah->dlid);
 		return;
 	}
@@ -347,23 +366,11 @@ void engine_page(struct engine *e, uint32_t qpn, const struct credit_page *page)
 	}
 }
 
-void engine_port_lid(struct engine *e, uint32_t device, uint32_t port,
-		     uint16_t lid, uint8_t lmc)
+void engine_port(struct engine *e, uint32_t device, uint32_t number,
+		 const struct hca_port *port)
 {
-	CHECK(device < HCA_MAX_DEVICES && port && port <= ENGINE_PORTS);
-	e->ports[device][port - 1] = (struct engine_port){lid, lmc};
-}
-
-uint16_t engine_lid(const struct engine *e, uint32_t device, uint32_t port,
-		    uint8_t path_bits)
-{
-	const struct engine_port *p;
-
-	if (!port || port > ENGINE_PORTS)
-		return 0;
-	p = &e->ports[device][port - 1];
-	return p->lid ? (uint16_t)(p->lid | (path_bits & ((1 << p->lmc) - 1)))
-		      : 0;
+	CHECK(device < HCA_MAX_DEVICES && number && number <= HCA_MAX_PORTS);
+	e->ibt.ports[device][number - 1] = *port;
 }
 
 int engine_mcast_attach(struct engine *e, struct ibt_qp *q,
@@ -587,15 +594,6 @@ static size_t fill_rc(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 	return len;
 }
 
-/* Returns the SLID of q's packets, if q is by LID. */
-static uint16_t lid_of(const struct engine *e, const struct ibt_qp *q,
-		       uint8_t path_bits)
-{
-	return q->qp->is_by_lid ? engine_lid(e, q->qp->device,
-					     q->qp->attr.port_num, path_bits)
-				: 0;
-}
-
 /*
  * Puts the next packet of q into a frame.  Returns its size; 0: there is no
  * packet, or no room.  @follows: packets of q were made in this turn.  *path:
@@ -623,7 +621,8 @@ static size_t fill_burst(struct engine *e, struct ibt_qp *q,
 	if (q->qp->type == HCA_QPT_UD) {
 		*path = burst_path_to(q, &to);
 		path->together = max_in_frame(e, path);
-		path->lid.slid = lid_of(e, q, to.lid.path_bits);
+		if (q->qp->is_by_lid)
+			add_port(&e->ibt, q, to.lid.path_bits, &path->lid);
 	}
 	put_packet(e, q, path, len);
 	return len;
@@ -697,7 +696,8 @@ static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	size_t bytes = 0, len;
 
 	path.together = max_in_frame(e, &path);
-	path.lid.slid = lid_of(e, q, q->qp->attr.ah.src_path_bits);
+	if (q->qp->is_by_lid)
+		add_port(&e->ibt, q, q->qp->attr.ah.src_path_bits, &path.lid);
 	shm_ack_want(&e->shm_ack, q);
 	for (int n = 0; n < QUANTUM_PACKETS && bytes < QUANTUM_BYTES; n++) {
 		if (!has_credit(e, q, now_ns))

@@ -296,13 +296,12 @@ bool engine_is_choked(const struct engine *e);
  * group.  Checks its frame and both of its CRCs. */
 void engine_rx_link(struct engine *e, const struct engine_packet *packet,
 		    uint64_t now_ns);
-/* Sets the LID and the LMC of a port, which the subnet manager has given.  The
- * packets by LID that are made from now on have the LID as their SLID, with the
- * path bits of their address handle (IBTA Vol 1, 4.1.3).  @port: 1 to
- * ENGINE_PORTS.  Each port has the LID 0 until then. */
-#define ENGINE_PORTS 4
-void engine_port_lid(struct engine *e, uint32_t device, uint32_t port,
-		     uint16_t lid, uint8_t lmc);
+/* Sets the values of port `number`, 1 to HCA_MAX_PORTS, which the subnet
+ * manager has given to the port.  Packets by LID that are made from now on have
+ * the LID as their SLID, with the path bits of their address handle (IBTA Vol
+ * 1, 4.1.3), and the P_Key at their QP's pkey_index. */
+void engine_port(struct engine *e, uint32_t device, uint32_t number,
+		 const struct hca_port *port);
 /* Called when work was posted to q's send or receive queue. */
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 /*

@@ -17,16 +17,8 @@
 /* The most bytes that one engine_tx copies for direct requests. */
 #define ENGINE_MOVED_MAX (4u << 20)
 
-/* What the subnet manager has given to a port. */
-struct engine_port {
-	uint16_t lid;
-	uint8_t lmc;
-};
-
 struct engine {
 	struct ibt ibt;
-	/* By device, and by the number of the port less 1. */
-	struct engine_port ports[HCA_MAX_DEVICES][ENGINE_PORTS];
 	struct rocev2_senders senders;
 	struct map qpns;    /* struct ibt_qp, by QPN */
 	struct burst burst; /* frames that are not sent yet */
@@ -72,11 +64,6 @@ static inline struct ibt_qp *engine_find(const struct engine *e, uint32_t qpn)
 {
 	return map_find(&e->qpns, qpn);
 }
-
-/* Returns the port's LID with the path bits, as far as its LMC lets them
- * differ; 0: it has no LID, or there is no such port. */
-uint16_t engine_lid(const struct engine *e, uint32_t device, uint32_t port,
-		    uint8_t path_bits);
 
 /* Handles d, one packet that was parked until its source was known (rx.c).
  * @id: its IPv4 identification. */

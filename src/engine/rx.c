@@ -184,8 +184,10 @@ static struct ibt_qp *find_target(struct engine *e,
 		*all = false;
 		return NULL;
 	}
-	/* Every port has only the P_Key of a full member (IBTA 10.9.3). */
-	if ((p->bth.pkey & 0x7fff) != (BTH_DEFAULT_PKEY & 0x7fff)) {
+	/* Of a multicast packet by LID, each member's P_Key is compared. */
+	if (!(*all && d->link) &&
+	    !bth_is_same_partition(p->bth.pkey, q ? ibt_pkey(&e->ibt, q)
+						  : BTH_DEFAULT_PKEY)) {
 		c->pkey_violations++;
 		*all = false;
 		return NULL;

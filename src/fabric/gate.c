@@ -2,6 +2,7 @@
 #include "fabric/gate.h"
 
 #include "fabric/port_info.h"
+#include "hdr/bth.h"
 #include "hdr/lrh.h"
 
 enum {
@@ -9,16 +10,10 @@ enum {
 	HEADERS_MAX = 124, /* bytes from LRH to ICRC besides the payload */
 };
 
-static bool is_match(uint16_t a, uint16_t b)
-{
-	return (a & ~PKEY_FULL) && !((a ^ b) & ~PKEY_FULL) &&
-	       ((a | b) & PKEY_FULL);
-}
-
 bool gate_fits(const struct port *port, uint16_t pkey)
 {
 	for (int i = 0; i < PORT_PKEYS; i++)
-		if (is_match(port->pkeys[i], pkey))
+		if (bth_is_same_partition(port->pkeys[i], pkey))
 			return true;
 	return false;
 }

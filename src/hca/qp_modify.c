@@ -176,12 +176,14 @@ static int check_ranges(const struct hca *h, const struct qp *qp,
 			const struct hca_qp_attr *a, uint32_t mask,
 			const char **why)
 {
-	if ((mask & HCA_QP_PORT) && a->port_num != 1)
-		return refuse_modify(why, "port_num must be 1");
-	if ((mask & HCA_QP_PKEY_INDEX) && a->pkey_index != 0)
-		return refuse_modify(
-			why, "pkey_index must be 0: the P_Key table has one "
-			     "entry");
+	if (mask & HCA_QP_PORT &&
+	    (!a->port_num || a->port_num > (qp->is_by_lid ? HCA_MAX_PORTS : 1)))
+		return refuse_modify(why, "port_num is not the number of a "
+					  "port of the device");
+	if (mask & HCA_QP_PKEY_INDEX &&
+	    a->pkey_index >= (qp->is_by_lid ? HCA_MAX_PKEYS : 1))
+		return refuse_modify(why, "pkey_index is not below the "
+					  "port's pkey_tbl_len");
 	if ((mask & HCA_QP_ACCESS_FLAGS) && (a->access_flags & ~0x3ff003ffu))
 		return refuse_modify(why, "qp_access_flags has unknown bits");
 	if ((mask & HCA_QP_PATH_MTU) &&

@@ -24,6 +24,16 @@
 #define HCA_MAX_AH	  65536
 #define HCA_MAX_ATTACH	  256 /* queue pairs attached to a multicast group */
 #define HCA_MAX_DEVICES	  8
+#define HCA_MAX_PORTS	  4  /* of a device by LID; other devices have one */
+#define HCA_MAX_PKEYS	  64 /* of a port by LID; other ports have one */
+
+/* The values of a port of an InfiniBand link that the subnet manager sets (IBTA
+ * Vol 1, 14.2.5.6, 14.2.5.7). */
+struct hca_port {
+	uint16_t lid; /* 0: the port has none yet */
+	uint8_t lmc;
+	uint16_t pkeys[HCA_MAX_PKEYS]; /* 0: an entry without a P_Key */
+};
 
 /* Access rights, values of IBV_ACCESS_*. */
 enum hca_access {

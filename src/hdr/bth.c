@@ -3,6 +3,8 @@
 
 #include "hdr/bytes.h"
 
+#define PKEY_FULL 0x8000 /* the bit of a full member */
+
 bool bth_parse(const uint8_t *p, size_t len, struct bth *bth)
 {
 	if (len < BTH_BYTES)
@@ -35,4 +37,15 @@ void bth_write(uint8_t *p, const struct bth *bth)
 void bth_number(uint8_t *p, uint32_t psn, bool ackreq)
 {
 	bytes_put32(p + 8, (uint32_t)ackreq << 31 | (psn & BTH_PSN_MASK));
+}
+
+void bth_put_pkey(uint8_t *p, uint16_t pkey)
+{
+	bytes_put16(p + 2, pkey);
+}
+
+bool bth_is_same_partition(uint16_t a, uint16_t b)
+{
+	return (a & ~PKEY_FULL) && !((a ^ b) & ~PKEY_FULL) &&
+	       ((a | b) & PKEY_FULL);
 }

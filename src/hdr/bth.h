@@ -47,5 +47,11 @@ bool bth_parse(const uint8_t *p, size_t len, struct bth *bth);
 void bth_write(uint8_t *p, const struct bth *bth);
 /* Replaces the PSN and the bit AckReq of the BTH at p. */
 void bth_number(uint8_t *p, uint32_t psn, bool ackreq);
+/* Replaces the P_Key of the BTH at p. */
+void bth_put_pkey(uint8_t *p, uint16_t pkey);
+/* May a port or a QP with one of these P_Keys receive packets with the other?
+ * They name one partition, and one of them is that of a full member (IBTA Vol
+ * 1, 10.9.3). */
+bool bth_is_same_partition(uint16_t a, uint16_t b);
 
 #endif

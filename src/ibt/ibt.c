@@ -123,6 +123,24 @@ void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x)
 		e->explain = *x;
 }
 
+const struct hca_port *ibt_port(const struct ibt *t, const struct ibt_qp *q)
+{
+	uint32_t n = q->qp->attr.port_num;
+
+	return n && n <= HCA_MAX_PORTS ? &t->ports[q->qp->device][n - 1] : NULL;
+}
+
+uint16_t ibt_pkey(const struct ibt *t, const struct ibt_qp *q)
+{
+	const struct hca_port *port;
+	uint32_t i = q->qp->attr.pkey_index;
+
+	if (!q->qp->is_by_lid)
+		return BTH_DEFAULT_PKEY;
+	port = ibt_port(t, q);
+	return port && i < HCA_MAX_PKEYS ? port->pkeys[i] : 0;
+}
+
 void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type)
 {
 	add_event(t, user, type);

@@ -141,6 +141,8 @@ struct ibt {
 	struct rx_pending_pool rx_pending;
 	uint32_t qps; /* how many QPs there are */
 	struct mcast_groups mcast;
+	/* Ports by LID: by device, and by their number less 1. */
+	struct hca_port ports[HCA_MAX_DEVICES][HCA_MAX_PORTS];
 	uint32_t window_max;  /* the limit of rc_req.window, in packets */
 	bool strict;	      /* engine_config.strict */
 	uint64_t patience_ns; /* engine_config.patience_ns */
@@ -353,6 +355,11 @@ struct ibt_qp {
 };
 
 /* ibt.c and ibt_qp.c */
+/* Returns the port of q, a QP by LID; NULL: q has no port yet. */
+const struct hca_port *ibt_port(const struct ibt *t, const struct ibt_qp *q);
+/* Returns the P_Key of the packets that q sends: by LID that of its pkey_index,
+ * or 0 if it has no valid P_Key; else BTH_DEFAULT_PKEY. */
+uint16_t ibt_pkey(const struct ibt *t, const struct ibt_qp *q);
 /* Initializes *t, in which the caller has set hca and the configuration and
  * zeroed the rest.  0 or -ENOMEM. */
 int ibt_init(struct ibt *t, uint64_t now_ns);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hdr/bth.h"
 #include "ibt/rx_pending.h"
 
 /* One queue pair in one group. */
@@ -127,6 +128,9 @@ void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f,
 		 * itself, from whichever address of this host. */
 		if (!is_in_group(&t->mcast.rows[i], f->to.ip) ||
 		    (f->is_local && q->qp->qpn == p->deth.src_qpn))
+			continue;
+		if (f->lid.is_used &&
+		    !bth_is_same_partition(p->bth.pkey, ibt_pkey(t, q)))
 			continue;
 		rx_pending_rx(t, q, p, f, bytes, len);
 	}

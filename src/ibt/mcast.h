@@ -2,7 +2,8 @@
 /*
  * Multicast groups: which UD queue pairs are attached to which GID (IBTA Vol 1,
  * 10.5).  A packet to the multicast QPN is delivered to each queue pair of its
- * group, except to the queue pair that has sent the packet.  Owner: struct ibt;
+ * group, except to the queue pair that has sent the packet, and by LID to those
+ * of other partitions.  Owner: struct ibt;
  * lock: the progress lock.
  */
 #ifndef IBT_MCAST_H

@@ -117,6 +117,19 @@ uint32_t subnet_qpn(const struct subnet *s, int host, uint32_t rest)
 	return data_number(s->ends[host]) << DATA_REST_BITS | rest;
 }
 
+void subnet_set_pkey(struct subnet *s, int host, uint32_t index, uint16_t pkey)
+{
+	port_of(s, host)->pkeys[index] = pkey;
+}
+
+struct hca_port subnet_port(const struct subnet *s, int host)
+{
+	struct hca_port port = {.lid = subnet_lid(host)};
+
+	memcpy(port.pkeys, port_of(s, host)->pkeys, sizeof(port.pkeys));
+	return port;
+}
+
 void subnet_join(struct subnet *s, int host, const uint8_t gid[16])
 {
 	CHECK(!data_join(s->ends[host], gid));

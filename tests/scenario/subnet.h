@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hca/types.h"
+
 #define SUBNET_MLID 0xc001u /* each host receives the packets of this MLID */
 
 struct fabric;
@@ -28,6 +30,10 @@ uint16_t subnet_lid(int host);
 void subnet_gid(const struct subnet *s, int host, uint8_t gid[16]);
 /* Returns a QPN of the host's data end; `rest` is below 1 << DATA_REST_BITS. */
 uint32_t subnet_qpn(const struct subnet *s, int host, uint32_t rest);
+/* Sets an entry of the P_Key table of a host's port. */
+void subnet_set_pkey(struct subnet *s, int host, uint32_t index, uint16_t pkey);
+/* Returns the values of a host's port. */
+struct hca_port subnet_port(const struct subnet *s, int host);
 /* Joins the data end of a host to a multicast group. */
 void subnet_join(struct subnet *s, int host, const uint8_t gid[16]);
 /* Sends a packet, head and rest, from a host.  Returns the result of

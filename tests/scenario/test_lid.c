@@ -308,18 +308,86 @@ static int note_head(void *context, int from, const struct engine_frame *f)
 static void path_bits_within_the_lmc_are_part_of_the_slid(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct hca_port port = {.lid = 0x40, .lmc = 2, .pkeys = {0xffff}};
 	struct lrh lrh = {0};
 
 	d->fate = note_head;
 	d->context = &lrh;
-	engine_port_lid(d->side[0].engine, 0, 1, 0x40, 2);
+	engine_port(d->side[0].engine, 0, 1, &port);
 	prepare_datagram(d, 8)->lid.path_bits = 0x7f;
 	post_and_run(d);
 	assert_int_equal(lrh.slid, 0x43);
-	engine_port_lid(d->side[0].engine, 0, 1, 0x80, 0);
+	port = (struct hca_port){.lid = 0x80, .pkeys = {0xffff}};
+	engine_port(d->side[0].engine, 0, 1, &port);
 	prepare_datagram(d, 8)->lid.path_bits = 0x7f;
 	post_and_run(d);
 	assert_int_equal(lrh.slid, 0x80);
+	two_hcas_free(d);
+}
+
+/* Puts the QP of each side into a partition, by entry 1 of the tables. */
+static void set_partitions(struct two_hcas *d, uint16_t first, uint16_t second)
+{
+	for (int i = 0; i < 2; i++) {
+		struct hca_port port;
+
+		subnet_set_pkey(d->subnet, i, 1, i ? second : first);
+		port = subnet_port(d->subnet, i);
+		engine_port(d->side[i].engine, 0, 1, &port);
+		d->side[i].qp->attr.pkey_index = 1;
+	}
+}
+
+/* Returns whether a datagram of side 0 reaches side 1. */
+static bool reaches_peer(struct two_hcas *d)
+{
+	struct cqe c;
+
+	prepare_datagram(d, 8);
+	post_and_run(d);
+	assert_true(two_hcas_poll(d, 0, &c));
+	return two_hcas_poll(d, 1, &c);
+}
+
+/* IBTA 10.9.3.  The port of side 1 takes the packets in all cases but the last:
+ * it is in the default partition, and in that of entry 2. */
+static void a_queue_pair_receives_from_its_partition_alone(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 64);
+
+	set_partitions(d, 0x8001, 0x8001);
+	assert_true(reaches_peer(d));
+	set_partitions(d, 0x8001, 0x0001);
+	assert_true(reaches_peer(d));
+	subnet_set_pkey(d->subnet, 1, 2, 0x8001);
+	subnet_set_pkey(d->subnet, 1, 3, 0x8002);
+	set_partitions(d, 0x0001, 0x0001);
+	assert_false(reaches_peer(d));
+	assert_int_equal(counters(d)->pkey_violations, 1);
+	set_partitions(d, 0x8002, 0x8001);
+	assert_false(reaches_peer(d));
+	assert_int_equal(counters(d)->pkey_violations, 2);
+	set_partitions(d, 0x8003, 0x8001);
+	assert_false(reaches_peer(d));
+	assert_int_equal(counters(d)->pkey_violations, 2);
+	two_hcas_free(d);
+}
+
+static void a_group_reaches_the_members_of_its_partition(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct cqe c;
+
+	engine_mcast_attach(d->side[1].engine, d->side[1].side, group);
+	subnet_join(d->subnet, 1, group);
+	set_partitions(d, 0x8001, 0x8001);
+	send_to_group(d, 100);
+	take_datagram(d, 100);
+	subnet_set_pkey(d->subnet, 1, 2, 0x8001);
+	set_partitions(d, 0x8001, 0x8002);
+	send_to_group(d, 100);
+	assert_true(two_hcas_poll(d, 0, &c));
+	assert_false(two_hcas_poll(d, 1, &c));
 	two_hcas_free(d);
 }
 
@@ -349,6 +417,9 @@ int main(void)
 		cmocka_unit_test(a_datagram_with_a_grh_shows_it),
 		cmocka_unit_test(
 			a_datagram_without_a_grh_leaves_40_bytes_as_they_are),
+		cmocka_unit_test(a_group_reaches_the_members_of_its_partition),
+		cmocka_unit_test(
+			a_queue_pair_receives_from_its_partition_alone),
 		cmocka_unit_test(a_packet_with_any_wrong_bit_is_dropped),
 		cmocka_unit_test(a_peer_behind_a_dead_link_is_named_by_its_lid),
 		cmocka_unit_test(members_of_a_group_get_its_datagrams),

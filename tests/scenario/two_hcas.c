@@ -78,6 +78,7 @@ static void side_init(struct two_hcas *d, int i, uint32_t type, uint32_t depth,
 				       .piece = is_direct ? 1000 : 0,
 				       .asks_sources = true,
 				       .without = sides_without[i]};
+	struct hca_port port;
 	struct arena a;
 	uint32_t pd;
 
@@ -107,7 +108,8 @@ static void side_init(struct two_hcas *d, int i, uint32_t type, uint32_t depth,
 	CHECK(s->qp && s->mr && s->cq);
 	if (d->subnet) {
 		s->qp->is_by_lid = 1;
-		engine_port_lid(s->engine, 0, 1, subnet_lid(i), 0);
+		port = subnet_port(d->subnet, i);
+		engine_port(s->engine, 0, 1, &port);
 	}
 	s->side = engine_qp_add(s->engine, s->qp);
 }
