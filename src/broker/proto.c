@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "util/scm_rights.h"
+
 /* How many descriptors fit in a union control: CMSG_SPACE aligns the room up,
  * so there may be room for one more than PROTO_FDS. */
 #define CONTROL_FDS (PROTO_FDS + 1)
@@ -90,25 +92,12 @@ int proto_send(int socket, const struct proto *m, const int *fds)
 	return sent < 0 ? -errno : 0;
 }
 
-/* Copies the descriptors that came with the message, in order, and returns
- * their number. */
-static size_t take_fds(struct msghdr *msg, int fds[CONTROL_FDS])
-{
-	struct cmsghdr *h = CMSG_FIRSTHDR(msg);
-	size_t bytes;
-
-	if (!h || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
-		return 0;
-	/* fds has room: the kernel drops the descriptors for which msg has no
-	 * room. */
-	bytes = h->cmsg_len - CMSG_LEN(0);
-	memcpy(fds, CMSG_DATA(h), bytes);
-	return bytes / sizeof(int);
-}
-
-/* Checks magic, version and length.  Returns 0, -EPROTO or -EPROTONOSUPPORT. */
+/* Checks magic, version and length.  Returns 0, -EPIPE, -EPROTO or
+ * -EPROTONOSUPPORT. */
 static int judge_message(const struct proto *m, size_t length, int flags)
 {
+	if (!length)
+		return -EPIPE;
 	if (length < offsetof(struct proto, serial) || m->magic != PROTO_MAGIC)
 		return -EPROTO;
 	if (m->version != PROTO_VERSION)
@@ -154,9 +143,9 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 	length = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (length < 0)
 		return errno == EINTR ? -EAGAIN : -errno;
-	if (!length)
-		return -EPIPE;
-	n = take_fds(&msg, got);
+	/* Also a message that is refused, for example an empty one, may have
+	 * brought descriptors. */
+	n = scm_rights_take(&msg, got, CONTROL_FDS);
 	err = judge_message(m, (size_t)length, msg.msg_flags);
 	/* In another version, or another protocol, the bits of m->brings may
 	 * mean other things. */

@@ -207,8 +207,9 @@ int proto_send(int socket, const struct proto *m, const int *fds);
  * Receives one message into *m, which the caller has zeroed; never waits.
  * fds[k] becomes the descriptor of bit k of m->brings, which the caller owns,
  * or -1.  Returns 0, or: -EAGAIN: there is no message; -EPIPE: the other end is
- * closed; -ECONNRESET: the other end is closed, and the next call reads its
- * last message; -EPROTO: the message is not one of this protocol;
+ * closed, or has sent an empty message, which looks the same; -ECONNRESET: the
+ * other end is closed, and the next call reads its last message; -EPROTO: the
+ * message is not one of this protocol;
  * -EPROTONOSUPPORT: the message is of another version, and *m has the fields
  * that every version has; -EMFILE: the limit on open files left no room for
  * some of the descriptors, and *m and fds have the others.

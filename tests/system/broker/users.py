@@ -358,6 +358,36 @@ while True:
 """
 
 
+EMPTY = """
+import socket, sys
+for _ in range(100):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.settimeout(10)
+        s.connect("\\0" + sys.argv[1])
+        socket.send_fds(s, [b""], [s.fileno()] * 4)
+        # the broker has read the message when it closes the connection
+        if s.recv(4096):
+            sys.exit("the broker answers an empty message")
+"""
+
+
+def empty_messages_leave_nothing():
+    """Bert sends Anna's broker empty messages with descriptors.  The broker
+    keeps none of these descriptors."""
+    t.need(PINGPONG[0])
+    server = server_of(ANNA, PINGPONG, 18600)
+    try:
+        pid, = brokers()
+        before = len(os.listdir("/proc/%d/fd" % pid))
+        expect_ok(t.finish(start(BERT, [system.PYTHON, "-c", EMPTY,
+                                        our_name()]), HANG))
+        more = len(os.listdir("/proc/%d/fd" % pid)) - before
+        expect(more < 20, "the broker has %d more descriptors" % more)
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
+
+
 def fake_broker(user, name):
     fake = start(user, [system.PYTHON, "-c", FAKE, name])
     expect(fake.stdout.readline() == b"bound\n",
@@ -789,6 +819,8 @@ for words, test in (
          the_other_user_is_waited_for),
         ("a dead broker leaves nothing with other users",
          a_dead_broker_leaves_nothing),
+        ("another user's empty messages leave the broker no descriptor",
+         empty_messages_leave_nothing),
         ("a program that takes a dead broker's name hears nothing",
          a_stranger_takes_the_name),
         ("the users have one port space", one_port_space),

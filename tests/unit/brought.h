@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Descriptors for tests of functions that receive some by messages: copies of
+ * the writing end of a pipe.  The reading end shows whether all copies are
+ * closed, those of this process and those in messages that are under way.
+ */
+#ifndef TESTS_UNIT_BROUGHT_H
+#define TESTS_UNIT_BROUGHT_H
+
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BROUGHT_MOST 16
+
+struct brought {
+	int reads; /* the reading end */
+	int lent;  /* the writing end; -1: brought_send has sent it */
+};
+
+static inline struct brought brought_new(void)
+{
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	return (struct brought){ends[0], ends[1]};
+}
+
+static inline void brought_free(struct brought *b)
+{
+	close(b->reads);
+	if (b->lent >= 0)
+		close(b->lent);
+}
+
+/* Sends a message of `size` bytes with n descriptors, at most BROUGHT_MOST.
+ * From then on only the message has them. */
+static inline void brought_send(struct brought *b, int socket,
+				const void *bytes, size_t size, size_t n)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(BROUGHT_MOST * sizeof(int))];
+	} control = {0};
+	struct iovec iov = {(void *)(uintptr_t)bytes, size};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = CMSG_SPACE(n * sizeof(int))};
+
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
+	for (size_t i = 0; i < n; i++)
+		memcpy(CMSG_DATA(&control.head) + i * sizeof(int), &b->lent,
+		       sizeof(int));
+	assert_int_equal(sendmsg(socket, &m, MSG_NOSIGNAL), size);
+	close(b->lent);
+	b->lent = -1;
+}
+
+/* Are all descriptors closed that brought_send has sent? */
+static inline bool brought_are_closed(const struct brought *b)
+{
+	char byte;
+	ssize_t n = read(b->reads, &byte, 1);
+
+	assert_true(n == 0 || (n < 0 && errno == EAGAIN));
+	return n == 0;
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* broker/proto: the descriptors of a message that is refused are closed. */
+#include "brought.h"
+
+#include "broker/proto.h"
+
+/* Sends a message of `size` bytes with n descriptors, and returns the result of
+ * proto_receive. */
+static int receive_with(struct brought *b, const struct proto *sent,
+			size_t size, size_t n)
+{
+	int pair[2], fds[PROTO_FDS], err;
+	struct proto m = {0};
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	brought_send(b, pair[0], sent, size, n);
+	err = proto_receive(pair[1], &m, fds);
+	for (int i = 0; i < PROTO_FDS; i++)
+		assert_int_equal(fds[i], -1);
+	close(pair[0]);
+	close(pair[1]);
+	return err;
+}
+
+/* A message of a SOCK_SEQPACKET socket may be empty, and may then bring
+ * descriptors all the same. */
+static void an_empty_message_leaves_no_descriptor(void **state)
+{
+	const struct proto none = {0};
+
+	for (size_t n = 1; n <= PROTO_FDS + 2; n++) {
+		struct brought b = brought_new();
+
+		assert_int_equal(receive_with(&b, &none, 0, n), -EPIPE);
+		assert_true(brought_are_closed(&b));
+		brought_free(&b);
+	}
+}
+
+static void a_short_message_leaves_no_descriptor(void **state)
+{
+	const struct proto m = {.magic = PROTO_MAGIC,
+				.version = PROTO_VERSION,
+				.brings = (1u << PROTO_FDS) - 1};
+
+	for (size_t size = 1; size < sizeof(m); size++) {
+		struct brought b = brought_new();
+
+		assert_int_equal(receive_with(&b, &m, size, PROTO_FDS),
+				 -EPROTO);
+		assert_true(brought_are_closed(&b));
+		brought_free(&b);
+	}
+}
+
+static void descriptors_that_a_message_does_not_name_are_closed(void **state)
+{
+	const struct proto m = {.magic = PROTO_MAGIC, .version = PROTO_VERSION};
+	struct brought b = brought_new();
+
+	assert_int_equal(receive_with(&b, &m, sizeof(m), PROTO_FDS), 0);
+	assert_true(brought_are_closed(&b));
+	brought_free(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_empty_message_leaves_no_descriptor),
+		cmocka_unit_test(a_short_message_leaves_no_descriptor),
+		cmocka_unit_test(
+			descriptors_that_a_message_does_not_name_are_closed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
