@@ -4,6 +4,7 @@
 
 #include "broker/procfs.h"
 #include "util/fsize.h"
+#include "util/scm_rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,21 +63,26 @@ static int peek_fds(int socket, uint32_t k, int fds[PEEK_FDS])
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control)};
 	int offset = (int)k;
-	struct cmsghdr *h;
-	size_t bytes;
+	size_t count;
+	ssize_t n;
 
 	if (setsockopt(socket, SOL_SOCKET, SO_PEEK_OFF, &offset,
 		       sizeof(offset)))
 		return -errno;
-	if (recvmsg(socket, &msg, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) <=
-	    0)
+	n = recvmsg(socket, &msg, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n < 0)
 		return -ENOENT;
-	h = CMSG_FIRSTHDR(&msg);
-	if (!h || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
-		return 0;
-	bytes = h->cmsg_len - CMSG_LEN(0);
-	memcpy(fds, CMSG_DATA(h), bytes);
-	return (int)(bytes / sizeof(int));
+	/* An empty message, which is not one of send_fds, may have brought
+	 * descriptors all the same. */
+	count = scm_rights_take(&msg, fds, n ? PEEK_FDS : 0);
+	if (!n)
+		return -ENOENT;
+	if (!(msg.msg_flags & MSG_CTRUNC))
+		return (int)count;
+	/* The limit on open files leaves no room for the others. */
+	while (count)
+		close(fds[--count]);
+	return -EMFILE;
 }
 
 void fd_store_init(struct fd_store *s)

@@ -106,7 +106,7 @@ int fd_store_put(struct fd_store *s, uint32_t i,
 		 const int fds[FD_STORE_MEMBER_FDS]);
 /* Sets fds to copies of member i's descriptors, which the caller closes, or to
  * -1 where the member has none.  Returns 0 or -errno; -ENOENT: there is no such
- * member. */
+ * member; -EMFILE: the limit on open files leaves no room for all of them. */
 int fd_store_get(struct fd_store *s, uint32_t i, int fds[FD_STORE_MEMBER_FDS]);
 /* Writes to the ledger the owner of the class that has `index`; or, after a
  * release, the user that had the class last and when it was released (user and
