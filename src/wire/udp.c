@@ -273,8 +273,10 @@ static int read_some(struct udp *u, unsigned most)
 
 	for (unsigned i = 0; i < most; i++) {
 		r->rx[i].msg_hdr.msg_namelen = sizeof(r->rx_words[i].name);
+		/* In a message of a relay, control data can only be descriptors
+		 * that the sender wants this process to open. */
 		r->rx[i].msg_hdr.msg_controllen =
-			sizeof(r->rx_words[i].control);
+			u->is_relayed ? 0 : sizeof(r->rx_words[i].control);
 	}
 	do
 		n = most > 1 ? syscall(SYS_recvmmsg, u->fd, r->rx, most,

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* wire/udp: the datagrams that its socket receives and sends. */
-#include "test.h"
+#include "brought.h"
 
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include "wire/relay.h"
 #include "wire/udp.h"
 
 /* Adapters in hardware and rxe send UDP checksum 0 over IPv6.  Without
@@ -128,6 +126,30 @@ static void segments_of_a_datagram_that_is_not_split_are_sealed(void **state)
 	udp_fini(&u);
 }
 
+/* The broker, which sends by the relay, may be another user's. */
+static void a_relay_brings_no_descriptor(void **state)
+{
+	static const uint8_t bytes[sizeof(struct relay_head) + 64];
+	static struct udp_dgram got[UDP_BATCH];
+	struct udp u;
+	int ends[2];
+	(void)state;
+
+	assert_int_equal(relay_pair(ends), 0);
+	assert_return_code(udp_init(&u, ends[1], (struct udp_offload){0}, true),
+			   0);
+	for (size_t size = sizeof(bytes); size; size /= 2) {
+		struct brought b = brought_new();
+
+		brought_send(&b, ends[0], bytes, size, 2);
+		assert_int_equal(udp_receive(&u, got), 0);
+		assert_true(brought_are_closed(&b));
+		brought_free(&b);
+	}
+	close(ends[0]);
+	udp_fini(&u);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +157,7 @@ int main(void)
 		cmocka_unit_test(a_refusal_costs_no_other_datagram),
 		cmocka_unit_test(
 			segments_of_a_datagram_that_is_not_split_are_sealed),
+		cmocka_unit_test(a_relay_brings_no_descriptor),
 	};
 
 	return cmocka_run_group_tests_name("udp", tests, NULL, NULL);
