@@ -17,6 +17,7 @@
 #include "util/bits.h"
 #include "util/fd_identity.h"
 #include "util/random.h"
+#include "util/scm_rights.h"
 #include "wire/sctp_conn.h"
 
 #define HEAD	    12	/* bytes of a packet of SCTP before its chunks */
@@ -463,17 +464,13 @@ int sctp_accept(int listener, struct sctp_news *news)
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
 			   .msg_controllen = sizeof(control)};
-	struct cmsghdr *c;
 	ssize_t n = recvmsg(listener, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	int fd;
 
 	if (n < 0)
 		return -errno;
-	c = CMSG_FIRSTHDR(&m);
-	if (n != sizeof(*news) || !c)
-		return -ECONNABORTED;
-	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
+	return scm_rights_take(&m, &fd, n == sizeof(*news)) ? fd
+							    : -ECONNABORTED;
 }
 
 /* The path to the peer's service. */

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Associations between a listener and callers of this process, over UDP on
  * loopback. */
-#include "test.h"
+#include "brought.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "wire/sctp.h"
 
@@ -374,6 +371,32 @@ static void the_end_of_a_process_loses_nothing(void **state)
 	end(&p);
 }
 
+/* What is no connection leaves no descriptor; a connection brings one. */
+static void a_message_without_a_connection_leaves_no_descriptor(void **state)
+{
+	struct sctp_news news = {0}, got;
+
+	for (size_t size = 0; size <= sizeof(news); size++) {
+		struct brought b = brought_new();
+		int pair[2], fd;
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair),
+				 0);
+		brought_send(&b, pair[0], &news, size, 2);
+		fd = sctp_accept(pair[1], &got);
+		if (size == sizeof(news)) {
+			assert_true(fd >= 0);
+			close(fd);
+		} else {
+			assert_int_equal(fd, -ECONNABORTED);
+		}
+		assert_true(brought_are_closed(&b));
+		brought_free(&b);
+		close(pair[0]);
+		close(pair[1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +409,8 @@ int main(void)
 		cmocka_unit_test(strangers_change_nothing),
 		cmocka_unit_test(a_child_of_fork_leaves_the_parents_alone),
 		cmocka_unit_test(the_end_of_a_process_loses_nothing),
+		cmocka_unit_test(
+			a_message_without_a_connection_leaves_no_descriptor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
