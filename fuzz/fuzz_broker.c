@@ -415,12 +415,13 @@ static void say_cm(struct script *s, uint32_t i)
 	send_with(s->client[i], &m, sizeof(m), NULL, 0);
 }
 
-/* Sends a message of any length whose bytes the input gives. */
+/* Sends a message of any length, also an empty one, whose bytes the input
+ * gives. */
 static void say_noise(struct script *s, uint32_t i)
 {
 	uint8_t bytes[sizeof(struct cmproto) + 64];
-	size_t size = 1 + (input_u8(&s->in) | (size_t)input_u8(&s->in) << 8) %
-				  sizeof(bytes);
+	size_t size = (input_u8(&s->in) | (size_t)input_u8(&s->in) << 8) %
+		      (sizeof(bytes) + 1);
 	int fds[LENT_KINDS];
 	size_t n;
 

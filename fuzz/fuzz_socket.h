@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The common part of the harnesses of the broker and of its client.  Each of
- * them runs in a network namespace of its own, moves its clock, counts its
- * descriptors, and sends messages with descriptors.
+ * them runs in a network namespace of its own, moves its clock, and sends
+ * messages with descriptors.
  */
 #ifndef FUZZ_FUZZ_SOCKET_H
 #define FUZZ_FUZZ_SOCKET_H
 
+#include "descriptors.h"
 #include "fuzz.h"
 #include "input.h"
 
-#include <dirent.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -53,19 +53,6 @@ __attribute__((constructor)) static void enter_namespace(void)
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	FUZZ_REQUIRE(fd >= 0 && !ioctl(fd, SIOCSIFFLAGS, &lo));
 	close(fd);
-}
-
-/* Returns the number of descriptors of this process, plus a constant. */
-static inline uint32_t count_descriptors(void)
-{
-	DIR *all = opendir("/proc/self/fd");
-	uint32_t n = 0;
-
-	FUZZ_REQUIRE(all);
-	while (readdir(all))
-		n++;
-	closedir(all);
-	return n;
 }
 
 /* Sends one message with n descriptors, at most SOCKET_MAX_FDS, which stay the
