@@ -11,6 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "util/scm_rights.h"
+
 bool u_fabric_is_used(void)
 {
 	const char *path = secure_getenv("ADVERB_FABRIC");
@@ -62,7 +64,6 @@ static int receive_answer(int connection, struct fabric_proto *m, int *fd)
 				 .msg_iovlen = 1,
 				 .msg_control = &control,
 				 .msg_controllen = sizeof(control)};
-	struct cmsghdr *c;
 	ssize_t n;
 
 	do {
@@ -70,17 +71,8 @@ static int receive_answer(int connection, struct fabric_proto *m, int *fd)
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	c = CMSG_FIRSTHDR(&message);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int))) {
-		int brought;
-
-		memcpy(&brought, CMSG_DATA(c), sizeof(brought));
-		if (fd)
-			*fd = brought;
-		else
-			close(brought);
-	}
+	/* CMSG_SPACE is aligned up, so there may be room for two. */
+	scm_rights_take(&message, fd, fd ? 1 : 0);
 	if (!n)
 		return -ECONNRESET;
 	if (n != sizeof(*m) || m->version != FABRIC_PROTO_VERSION)
