@@ -93,25 +93,25 @@ static struct rdma_addrinfo *make_result(const struct addrinfo *a,
 }
 
 /* Makes the list of results in the resolver's order, without addresses that are
- * not IP.  Returns 0, or -1 and errno. */
+ * not IP.  Returns 0, or -1 and errno; then *res stays as it is. */
 static int make_list(const struct addrinfo *found,
 		     const struct rdma_addrinfo *hints,
 		     struct rdma_addrinfo **res)
 {
-	struct rdma_addrinfo **tail = res;
+	struct rdma_addrinfo *first = NULL, **tail = &first;
 
-	*res = NULL;
 	for (; found; found = found->ai_next) {
 		if (!r_addr_is_known(found->ai_addr))
 			continue;
 		*tail = make_result(found, hints);
 		if (!*tail) {
-			rdma_freeaddrinfo(*res);
+			rdma_freeaddrinfo(first);
 			return r_fail(ENOMEM, "rdma_getaddrinfo: no memory is "
 					      "left");
 		}
 		tail = &(*tail)->ai_next;
 	}
+	*res = first;
 	return 0;
 }
 

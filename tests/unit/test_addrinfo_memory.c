@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* rdmacm/addrinfo where memory runs out: what fails leaves no result, and none
+ * that was freed. */
+#include "brokers.h"
+
+#include <rdma/rdma_cma.h>
+
+#include <stdlib.h>
+
+#include "rdmacm/newer.h"
+
+/* Until an allocation of this thread fails; 0: none fails. */
+static _Thread_local long left;
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+static bool must_fail(void)
+{
+	if (!left || --left)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+/* The linker directs the calls of adverb's code to these two functions. */
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return must_fail() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return must_fail() ? NULL : __real_malloc(size);
+}
+
+/* Two results, for IPv4 and for IPv6, without a resolver. */
+static const struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE,
+					   .ai_port_space = RDMA_PS_TCP};
+
+static int resolve(struct rdma_addrinfo **res)
+{
+	return rdma_getaddrinfo(NULL, "7471", &hints, res);
+}
+
+static void a_list_is_whole_or_there_is_none(void **state)
+{
+	struct rdma_addrinfo *res = NULL;
+	long tries = 0, failures = 0;
+
+	assert_int_equal(resolve(&res), 0); /* opens the devices */
+	assert_non_null(res->ai_next);
+	rdma_freeaddrinfo(res);
+	do {
+		res = NULL;
+		left = ++tries;
+		if (resolve(&res)) {
+			assert_int_equal(errno, ENOMEM);
+			assert_null(res);
+			failures++;
+		}
+	} while (!left);
+	left = 0;
+	assert_int_equal(failures, 4); /* two results with an address each */
+	rdma_freeaddrinfo(res);
+}
+
+static void an_id_keeps_no_list_that_failed(void **state)
+{
+	struct rdma_addrinfo *res = NULL;
+	struct rdma_cm_id *id;
+
+	for (long tries = 1; tries <= 4; tries++) {
+		assert_int_equal(rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP),
+				 0);
+		left = tries;
+		assert_int_equal(
+			rdma_resolve_addrinfo(id, NULL, "7471", &hints), -1);
+		assert_int_equal(left, 0);
+		assert_int_equal(rdma_query_addrinfo(id, &res), -1);
+		assert_int_equal(errno, ENODATA);
+		assert_int_equal(rdma_destroy_id(id), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_list_is_whole_or_there_is_none),
+		cmocka_unit_test(an_id_keeps_no_list_that_failed),
+	};
+
+	return cmocka_run_group_tests(tests, enter_namespace, NULL);
+}
