@@ -180,6 +180,9 @@ int r_iw_sctp_bind(struct r_iw *iw, const struct r_id *id,
 		   const struct sockaddr *addr);
 /* Makes a listener of the bound socket.  0 or -errno. */
 int r_iw_sctp_listen(struct r_iw *iw, int backlog);
+/* Ends a listener that has accepted nothing, and keeps its socket bound.  If
+ * that fails, the object has no socket. */
+void r_iw_sctp_unlisten(struct r_iw *iw);
 /* Takes a listener's connection.  Returns its descriptor with its addresses in
  * *news, or -1 and errno, as accept4. */
 int r_iw_sctp_accept(struct r_iw *l, struct sctp_news *news);

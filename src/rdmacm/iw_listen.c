@@ -104,18 +104,27 @@ void r_iw_serve(struct r_id *id)
 	r_give();
 }
 
+/* shutdown(2) ends the listener and leaves the port bound.  setsockopt restores
+ * the value that r_iw_bind_socket gave SO_REUSEADDR. */
+static void end_listener(const struct r_iw *iw, int may_share)
+{
+	if (shutdown(iw->fd, SHUT_RDWR) ||
+	    setsockopt(iw->fd, SOL_SOCKET, SO_REUSEADDR, &may_share,
+		       sizeof(may_share)))
+		errno = 0;
+}
+
 void r_iw_unlisten(struct r_id *id)
 {
-	int may_share = id->options.may_share;
+	struct r_iw *iw = id->iw;
 
 	r_take();
-	/* shutdown(2) ends the listener and leaves the port bound.  setsockopt
-	 * restores the value that r_iw_bind_socket gave SO_REUSEADDR. */
-	if (id->iw->state == R_IW_IDLE && fd_identity_holds(id->iw->fd) &&
-	    (shutdown(id->iw->fd, SHUT_RDWR) ||
-	     setsockopt(id->iw->fd, SOL_SOCKET, SO_REUSEADDR, &may_share,
-			sizeof(may_share))))
-		errno = 0;
+	if (iw->state == R_IW_IDLE && fd_identity_holds(iw->fd)) {
+		if (iw->sctp)
+			r_iw_sctp_unlisten(iw);
+		else
+			end_listener(iw, id->options.may_share);
+	}
 	r_give();
 }
 

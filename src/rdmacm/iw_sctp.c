@@ -100,6 +100,11 @@ int r_iw_sctp_listen(struct r_iw *iw, int backlog)
 	return r_iw_keep_fd(iw, fd) < 0 ? fd : 0;
 }
 
+void r_iw_sctp_unlisten(struct r_iw *iw)
+{
+	r_iw_keep_fd(iw, sctp_unlisten(r_iw_give_fd(iw)));
+}
+
 int r_iw_sctp_accept(struct r_iw *l, struct sctp_news *news)
 {
 	int fd = fd_identity_holds(l->fd) ? sctp_accept(l->fd, news) : -EBADF;

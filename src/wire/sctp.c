@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -451,6 +452,40 @@ int sctp_listen(int fd, const struct sockaddr_in6 *at, int backlog)
 	}
 	pthread_mutex_unlock(&lock);
 	return end;
+}
+
+/* Returns the listener whose owner has the descriptor; NULL: there is none. */
+static struct sctp_conn *listener_of(int fd)
+{
+	struct stat end;
+
+	if (fstat(fd, &end))
+		return NULL;
+	list_for_each (n, &sctp_conn_all.conns) {
+		struct sctp_conn *c = CONTAINER_OF(n, struct sctp_conn, link);
+
+		if (c->state == SCTP_CONN_LISTENING && c->end == end.st_ino)
+			return c;
+	}
+	return NULL;
+}
+
+int sctp_unlisten(int listener)
+{
+	struct sctp_conn *c;
+	int fd = -EBADF;
+
+	pthread_mutex_lock(&lock);
+	c = listener_of(listener);
+	close(listener); /* first, so that its number is free for fd */
+	if (c && fd_identity_holds(c->path.socket->fd)) {
+		fd = fcntl(c->path.socket->fd, F_DUPFD_CLOEXEC, 0);
+		fd = fd < 0 ? -errno : fd;
+	}
+	if (c)
+		sctp_conn_free(c);
+	pthread_mutex_unlock(&lock);
+	return fd;
 }
 
 int sctp_accept(int listener, struct sctp_news *news)

@@ -79,6 +79,14 @@ int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only);
  */
 int sctp_listen(int fd, const struct sockaddr_in6 *at, int backlog);
 /*
+ * Ends the listener of sctp_listen, and with it the connections that
+ * sctp_accept has not returned.  Takes ownership of the descriptor `listener`
+ * even on failure.  Returns a descriptor like that of sctp_bind: the socket
+ * stays bound to its address meanwhile.  -EBADF: the descriptor is not a
+ * listener's; or another -errno, and the socket is closed.
+ */
+int sctp_unlisten(int listener);
+/*
  * Takes the next connection of the descriptor `listener` and fills in *news.
  * Returns the connection's descriptor, which the caller closes; -EAGAIN if
  * there is no connection; -ECONNABORTED if the listener has ended or the

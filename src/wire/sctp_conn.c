@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,12 +70,22 @@ int sctp_conn_watch(int fd, uint32_t events, uint32_t key)
 
 /* ---- sockets ---- */
 
+/* The epoll set keeps a socket of which there is another descriptor, as after
+ * sctp_unlisten.  The thread would wake for packets that it does not read. */
+static void unwatch_socket(const struct sctp_socket *s)
+{
+	if (fd_identity_holds(sctp_conn_all.epoll_fd) &&
+	    fd_identity_holds(s->fd))
+		epoll_ctl(sctp_conn_all.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+}
+
 void sctp_conn_release_socket(struct sctp_socket *s)
 {
 	if (--s->users)
 		return;
 	list_remove(&s->link);
 	map_remove(&sctp_conn_all.objects, s->key);
+	unwatch_socket(s);
 	fd_identity_close(s->fd);
 	free(s);
 }
@@ -202,6 +213,7 @@ void sctp_conn_set_path(struct sctp_conn *c, const struct sctp_path *p)
 
 int sctp_conn_make_ends(struct sctp_conn *c)
 {
+	struct stat end = {0};
 	int ends[2], err;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
@@ -214,6 +226,8 @@ int sctp_conn_make_ends(struct sctp_conn *c)
 		close(ends[1]);
 		return err;
 	}
+	fstat(ends[1], &end);
+	c->end = end.st_ino;
 	c->fd = fd_identity_note(ends[0]);
 	return ends[1];
 }

@@ -23,6 +23,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "util/list.h"
 #include "util/map.h"
@@ -54,6 +55,7 @@ struct sctp_conn {
 	bool is_waiting;   /* the library takes no message now */
 	bool is_full;	   /* the socketpair takes no message now */
 	int fd;		   /* the thread's end of the socketpair; -1: none */
+	ino_t end;	   /* the inode number of the owner's end */
 	struct socket *so; /* the library's socket; NULL: none yet */
 	struct sctp_path path;
 	in_port_t port, peer_port; /* of SCTP, in network order */

@@ -10,6 +10,7 @@
 #include "rdmacm/iw.h"
 #include "rdmacm/object.h"
 #include "util/fd_identity.h"
+#include "wire/sctp.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -734,6 +735,49 @@ static void an_id_listens_at_the_broker_and_with_tcp_or_not_at_all(void **state)
 	rdma_destroy_id(&id->base);
 }
 
+/* A caller that sends its first message before the listener listens again sends
+ * it again later. */
+static void an_id_that_failed_to_listen_with_sctp_keeps_its_port(void **state)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6,
+				  .sin6_port = htons(PORT)},
+			    from = at;
+	struct sctp_news news = {.err = -1};
+	struct broker *b;
+	struct r_id *id;
+	int fd, err;
+
+	setenv("ADVERB_SCTP", "udp", 1);
+	inet_pton(AF_INET6, "::ffff:127.0.0.1", &at.sin6_addr);
+	from.sin6_addr = at.sin6_addr;
+	from.sin6_port = 0;
+	id = id_new();
+	bind_to(id, PORT);
+	b = &broker[brokers - 1];
+	err = r_iw_bind(id, &id->base.route.addr.src_addr);
+	unsetenv("ADVERB_SCTP");
+	if (err == -ELIBACC) {
+		rdma_destroy_id(&id->base);
+		SKIP_FOR("libusrsctp2 is not installed");
+	}
+	assert_int_equal(err, 0);
+	b->denied = CMPROTO_LISTEN;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rdma_listen(&id->base, 4), -1);
+		assert_int_equal(errno, EDQUOT);
+		assert_int_equal(sctp_bind(&at, false), -EADDRINUSE);
+	}
+	b->denied = 0;
+	assert_int_equal(rdma_listen(&id->base, 4), 0);
+	fd = sctp_connect(sctp_bind(&from, false), &from, &at);
+	assert_true(fd >= 0);
+	assert_int_equal(poll(&(struct pollfd){fd, POLLIN, 0}, 1, 60000), 1);
+	assert_int_equal(recv(fd, &news, sizeof(news), 0), sizeof(news));
+	assert_int_equal(news.err, 0);
+	close(fd);
+	rdma_destroy_id(&id->base);
+}
+
 static int setup(void **state)
 {
 	static int listener;
@@ -777,6 +821,8 @@ int main(void)
 			calls_of_two_threads_reach_the_next_broker_in_order),
 		cmocka_unit_test(
 			an_id_listens_at_the_broker_and_with_tcp_or_not_at_all),
+		cmocka_unit_test(
+			an_id_that_failed_to_listen_with_sctp_keeps_its_port),
 		cmocka_unit_test(a_silent_broker_is_no_missing_connection),
 		cmocka_unit_test(a_call_behind_a_long_call_times_out),
 		cmocka_unit_test(an_id_in_a_call_is_destroyed_after_the_call),

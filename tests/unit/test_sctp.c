@@ -6,6 +6,8 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "wire/sctp.h"
@@ -397,6 +399,64 @@ static void a_message_without_a_connection_leaves_no_descriptor(void **state)
 	}
 }
 
+/* Is a file with this inode number in an epoll set of this process? */
+static bool is_watched(ino_t number)
+{
+	char path[64], line[256];
+	bool found = false;
+	const char *ino;
+
+	for (int fd = 0; fd < 256; fd++) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+		f = fopen(path, "re");
+		while (f && fgets(line, sizeof(line), f)) {
+			ino = strncmp(line, "tfd:", 4) ? NULL
+						       : strstr(line, "ino:");
+			found |= ino && strtoul(ino + 4, NULL, 16) == number;
+		}
+		if (f)
+			fclose(f);
+	}
+	return found;
+}
+
+/* Another process cannot take the port before the next sctp_listen, and packets
+ * that come before it do not wake the thread. */
+static void a_listener_that_ends_may_keep_its_port(void **state)
+{
+	struct sctp_news news;
+	struct stat socket;
+	struct pair p;
+	int fd;
+
+	NEEDS_LIBRARY();
+	p.at = loopback(0);
+	fd = sctp_bind(&p.at, false);
+	assert_int_equal(fstat(fd, &socket), 0);
+	for (int i = 0; i < 2; i++) {
+		p.listener = sctp_listen(fd, &p.at, 8);
+		assert_true(p.listener >= 0);
+		assert_true(is_watched(socket.st_ino));
+		fd = sctp_unlisten(p.listener);
+		assert_true(fd >= 0);
+		assert_false(is_watched(socket.st_ino));
+		assert_int_equal(sctp_bind(&p.at, false), -EADDRINUSE);
+	}
+	p.listener = sctp_listen(fd, &p.at, 8);
+	assert_true(p.listener >= 0);
+	p.caller = call(&p.at);
+	await(p.caller, POLLIN);
+	assert_int_equal(recv(p.caller, &news, sizeof(news), 0), sizeof(news));
+	assert_int_equal(news.err, 0);
+	await(p.listener, POLLIN);
+	p.called = sctp_accept(p.listener, &news);
+	assert_true(p.called >= 0);
+	assert_int_equal(sctp_unlisten(dup(p.called)), -EBADF);
+	end(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +469,7 @@ int main(void)
 		cmocka_unit_test(strangers_change_nothing),
 		cmocka_unit_test(a_child_of_fork_leaves_the_parents_alone),
 		cmocka_unit_test(the_end_of_a_process_loses_nothing),
+		cmocka_unit_test(a_listener_that_ends_may_keep_its_port),
 		cmocka_unit_test(
 			a_message_without_a_connection_leaves_no_descriptor),
 	};
