@@ -64,14 +64,22 @@ static int listen_roce(struct r_id *id, int backlog)
 	if (!id->state.is_listening)
 		id->backlog = m.backlog;
 	err = r_call(id, &m, CMPROTO_LISTEN);
+	if (!err)
+		return 0;
+	r_addr_text(&id->base.route.addr.src_addr, text);
 	if (err == -EADDRINUSE)
 		return r_fail(EADDRINUSE,
-			      "rdma_listen: another id already listens at %s",
-			      r_addr_text(&id->base.route.addr.src_addr, text));
-	if (err)
-		return r_fail(-err, "rdma_listen: the id cannot listen: %s",
-			      r_reason(-err));
-	return 0;
+			      "rdma_listen: another id already listens at %s; "
+			      "choose another port",
+			      text);
+	if (err == -EDQUOT) /* the reason says what to do */
+		return r_fail(EDQUOT,
+			      "rdma_listen: the id cannot listen at %s: %s",
+			      text, r_reason(EDQUOT));
+	return r_fail(-err,
+		      "rdma_listen: the id cannot listen at %s: %s; bind a new "
+		      "id to this address, and call rdma_listen with it",
+		      text, r_reason(-err));
 }
 
 /*
@@ -462,7 +470,8 @@ int rdma_disconnect(struct rdma_cm_id *base)
 	if (!id->state.is_decided && !id->state.is_passive &&
 	    !id->state.is_listening)
 		return r_fail(EINVAL,
-			      "rdma_disconnect: the id was never connected");
+			      "rdma_disconnect: the id was never connected; "
+			      "call rdma_disconnect only after ESTABLISHED");
 	err = id->state.is_up ? r_request(id, &m, CMPROTO_DISCONNECT)
 			      : r_do(id, CMPROTO_DISCONNECT);
 	if (err == -EPIPE || err == -ENOENT) {
@@ -474,7 +483,8 @@ int rdma_disconnect(struct rdma_cm_id *base)
 			return -1;
 	} else if (err == -EINVAL) {
 		return r_fail(EINVAL,
-			      "rdma_disconnect: the id has no connection");
+			      "rdma_disconnect: the id has no connection; call "
+			      "rdma_disconnect only after ESTABLISHED");
 	} else if (err) {
 		return r_fail(-err,
 			      "rdma_disconnect: the broker cannot be asked to "

@@ -261,8 +261,11 @@ static bool must_wait(struct r_iw *l)
  * listener tries again after PAUSE_NS. */
 static void pause_listener(struct r_iw *l, int err)
 {
-	r_say("rdma_listen: a connection has to wait, since it cannot be "
+	char text[R_ADDR_TEXT];
+
+	r_say("rdma_listen: a connection to %s has to wait, since it cannot be "
 	      "accepted: %s%s",
+	      r_addr_text(&l->id->base.route.addr.src_addr, text),
 	      strerror(err),
 	      err == EMFILE ? "; raise the limit of descriptors (ulimit -n)"
 			    : "; the host has too little memory or too few "

@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "rdmacm/explain.h"
-#include "rdmacm/iw.h"
+#include "rdmacm/iw_inside.h"
 
 #include <errno.h>
 #include <rdma/rsocket.h>
@@ -138,6 +138,36 @@ static void a_failed_bind_is_told_by_one_sentence(void **state)
 	assert_non_null(strstr(text, "0.0.0.0 port 0 cannot be bound"));
 }
 
+/* A connection waits, and no descriptor is free for it. */
+static void accept_without_descriptors(void)
+{
+	const uint8_t loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+	struct r_id *id = r_id_new(NULL, NULL, RDMA_PS_TCP, IBV_QPT_RC);
+	struct rlimit none = {0, 0};
+	struct sockaddr *at = &id->base.route.addr.src_addr;
+	int caller = socket(AF_INET, SOCK_STREAM, 0);
+
+	r_addr_make(at, loopback, 0);
+	if (r_iw_make(id) || r_iw_bind(id, at) || r_iw_listen(id, 1) ||
+	    connect(caller, at, sizeof(struct sockaddr_in)) ||
+	    setrlimit(RLIMIT_NOFILE, &none))
+		_exit(1);
+	r_take();
+	r_iw_accept_ready(id->iw);
+	r_give();
+}
+
+static void a_listener_that_has_to_pause_is_named(void **state)
+{
+	char text[1024];
+
+	unsetenv("ADVERB_EXPLAIN");
+	said_by(accept_without_descriptors, text, sizeof(text));
+	assert_int_equal(count_lines(text), 1);
+	assert_non_null(strstr(text, "a connection to 127.0.0.1 port "));
+	assert_non_null(strstr(text, "ulimit -n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +177,7 @@ int main(void)
 		cmocka_unit_test(
 			an_id_without_a_request_is_not_said_to_reject_it),
 		cmocka_unit_test(a_failed_bind_is_told_by_one_sentence),
+		cmocka_unit_test(a_listener_that_has_to_pause_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,8 @@ static struct broker {
 	enum cmproto_kind silent_at, dies_at; /* 0: never */
 	uint16_t refused;		      /* a port */
 	bool lies;			      /* by refuse(), after CONNECT */
-	enum cmproto_kind denied;	      /* answered with -EDQUOT */
+	enum cmproto_kind denied;	      /* answered with -denial */
+	int denial;			      /* an errno; 0: EDQUOT */
 	unsigned heard[CMPROTO_EVENT];	      /* by kind */
 	unsigned order[CMPROTO_EVENT];	      /* rank of the first of a kind */
 	sem_t was_bound;		      /* CMPROTO_BIND came */
@@ -75,7 +76,7 @@ static void answer(const struct broker *b, const struct cmproto *to)
 	if (to->kind == CMPROTO_BIND && to->at.local_port == b->refused)
 		m.err = -EADDRINUSE;
 	else if (to->kind == b->denied)
-		m.err = -EDQUOT;
+		m.err = b->denial ? -b->denial : -EDQUOT;
 	else if (to->kind == CMPROTO_BIND)
 		m.new_id = handle_of(to->at.local_port);
 	send(b->fd, &m, sizeof(m), MSG_NOSIGNAL);
@@ -671,6 +672,86 @@ static void an_id_in_a_call_is_destroyed_after_the_call(void **state)
 	pthread_join(destroyer, NULL);
 }
 
+/* The file in place of standard error, and standard error. */
+static int heard = -1, standard_error;
+
+/* From now on keeps what is said to the user. */
+static void begin_hearing(void)
+{
+	heard = memfd_create("heard", MFD_CLOEXEC);
+	standard_error = dup(STDERR_FILENO);
+	assert_true(dup2(heard, STDERR_FILENO) >= 0);
+}
+
+/* Fails unless the user was told this sentence since begin_hearing. */
+static void expect_heard(const char *sentence)
+{
+	char text[2048] = "";
+
+	assert_true(dup2(standard_error, STDERR_FILENO) >= 0);
+	close(standard_error);
+	assert_true(pread(heard, text, sizeof(text) - 1, 0) >= 0);
+	close(heard);
+	if (!strstr(text, sentence))
+		fail_msg("not said: %s\nbut: %s", sentence, text);
+}
+
+static void an_id_that_cannot_listen_is_told_what_to_do(void **state)
+{
+	static const struct {
+		int err;
+		const char *sentence;
+	} cases[] = {
+		{EADDRINUSE, "another id already listens at 0.0.0.0 port 7100; "
+			     "choose another port\n"},
+		{EDQUOT, "the id cannot listen at 0.0.0.0 port 7100: one user"},
+		{EINVAL, "the id cannot listen at 0.0.0.0 port 7100: Invalid "
+			 "argument; bind a new id to this address, and call "
+			 "rdma_listen with it\n"},
+	};
+	struct r_id *id = id_new();
+	struct broker *b;
+
+	bind_to(id, PORT);
+	b = &broker[brokers - 1];
+	b->denied = CMPROTO_LISTEN;
+	for (size_t i = 0; i < TEST_COUNT(cases); i++) {
+		b->denial = cases[i].err;
+		begin_hearing();
+		assert_int_equal(rdma_listen(&id->base, 4), -1);
+		assert_int_equal(errno, cases[i].err);
+		expect_heard(cases[i].sentence);
+	}
+	b->denied = 0;
+	b->denial = 0;
+	rdma_destroy_id(&id->base);
+}
+
+static void an_id_without_a_connection_is_told_when_to_disconnect(void **state)
+{
+	struct r_id *id = id_new();
+	struct broker *b;
+
+	bind_to(id, PORT);
+	b = &broker[brokers - 1];
+	begin_hearing();
+	assert_int_equal(rdma_disconnect(&id->base), -1);
+	assert_int_equal(errno, EINVAL);
+	expect_heard("the id was never connected; call rdma_disconnect only "
+		     "after ESTABLISHED\n");
+	id->state.is_decided = true;
+	b->denied = CMPROTO_DISCONNECT;
+	b->denial = EINVAL;
+	begin_hearing();
+	assert_int_equal(rdma_disconnect(&id->base), -1);
+	assert_int_equal(errno, EINVAL);
+	expect_heard("the id has no connection; call rdma_disconnect only "
+		     "after ESTABLISHED\n");
+	b->denied = 0;
+	b->denial = 0;
+	rdma_destroy_id(&id->base);
+}
+
 /* Makes a socket that is bound to PORT. */
 static int open_tcp(void)
 {
@@ -819,6 +900,9 @@ int main(void)
 			a_message_that_claims_too_much_data_is_dropped),
 		cmocka_unit_test(
 			calls_of_two_threads_reach_the_next_broker_in_order),
+		cmocka_unit_test(an_id_that_cannot_listen_is_told_what_to_do),
+		cmocka_unit_test(
+			an_id_without_a_connection_is_told_when_to_disconnect),
 		cmocka_unit_test(
 			an_id_listens_at_the_broker_and_with_tcp_or_not_at_all),
 		cmocka_unit_test(
