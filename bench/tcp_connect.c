@@ -53,10 +53,14 @@ static int64_t measure_connects(const struct raw_options *o,
 		int err = 0;
 		socklen_t size = sizeof(err);
 
-		if (poll(&p[i], 1, -1) < 0 ||
-		    getsockopt(p[i].fd, SOL_SOCKET, SO_ERROR, &err, &size) ||
-		    err)
+		if (poll(&p[i], 1, -1) < 0)
 			raw_die("tcp_connect: poll");
+		if (getsockopt(p[i].fd, SOL_SOCKET, SO_ERROR, &err, &size))
+			raw_die("tcp_connect: getsockopt");
+		if (err) {
+			errno = err;
+			raw_die("tcp_connect: connect");
+		}
 	}
 	free(p);
 	return raw_now_ns() - began;
