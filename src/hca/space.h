@@ -54,16 +54,24 @@ struct space_move {
 
 struct space;
 
+/*
+ * The copies of a space of another process return 0, or
+ *	-EFAULT		the memory is unmapped, or read-only for a write
+ *	-ESRCH		the process has ended
+ *	-EPERM		the kernel no longer permits the access
+ *	-ECANCELED	the process has revoked the access (hca/access.h)
+ * Those of other spaces return 0 or -EFAULT.
+ */
 struct space_ops {
 	/*
 	 * Copies from src, which is adverb's memory, to n ranges, in the order
-	 * that the top of this file states.  Returns 0 or -EFAULT.  Before
-	 * -EFAULT some bytes may have been written.
+	 * that the top of this file states.  Returns 0, or an error of the list
+	 * above; then some bytes may have been written.
 	 */
 	int (*write)(struct space *s, const struct space_vec *to, size_t n,
 		     const void *src);
 	/* Copies n ranges, one after the other, to dst, which is adverb's
-	 * memory.  Returns 0 or -EFAULT. */
+	 * memory.  Returns 0 or an error of the list above. */
 	int (*read)(struct space *s, const struct space_vec *from, size_t n,
 		    void *dst);
 	/*
@@ -103,7 +111,7 @@ struct space {
 };
 
 /* Reads n ranges to dst, and updates *crc with the bytes (crc32_update).
- * Returns 0 or -EFAULT. */
+ * Returns what `read` returns. */
 static inline int space_read_crc(struct space *s, const struct space_vec *from,
 				 size_t n, void *dst, uint32_t *crc)
 {
@@ -123,10 +131,11 @@ static inline int space_read_crc(struct space *s, const struct space_vec *from,
  * Copies from the caller's own memory to a peer's memory.  Executes n moves one
  * after the other, each in the order that the top of this file states, with as
  * few system calls as possible.  Returns 0, or
- *	-EFAULT	the peer's memory of move *done is unmapped or read-only
- *	-ENXIO	the caller's own memory is unmapped or read-only
- *	-ESRCH	the peer's process has ended
- *	-EPERM	the kernel no longer permits the access
+ *	-EFAULT		the peer's memory of move *done is unmapped or read-only
+ *	-ENXIO		the caller's own memory is unmapped or read-only
+ *	-ESRCH		the peer's process has ended
+ *	-EPERM		the kernel no longer permits the access
+ *	-ECANCELED	the peer has revoked the access (hca/access.h)
  * The moves before *done are complete; some bytes of move *done may be copied.
  */
 int space_put(struct space *peer, struct space *own, const struct space_move *m,
