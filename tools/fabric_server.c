@@ -3,6 +3,7 @@
 
 #include "fabric/proto.h"
 #include "util/list.h"
+#include "util/monotonic.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +16,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -66,14 +66,6 @@ struct server {
 	bool stops;
 	uint8_t *buffer; /* MESSAGE_MAX */
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static int watch_fd(struct server *s, struct watched *w, uint32_t events)
 {
@@ -151,7 +143,7 @@ static void pause_accepting(struct server *s, int err)
 		return;
 	change_watch(s, &s->listener, 0);
 	/* at EMFILE only this process can free a descriptor */
-	s->accept_ms = err == EMFILE ? FABRIC_NEVER : now_ms() + RETRY_MS;
+	s->accept_ms = err == EMFILE ? FABRIC_NEVER : monotonic_ms() + RETRY_MS;
 	if (!s->has_said)
 		fprintf(stderr,
 			"adverb: programs that join the fabric now have to "
@@ -163,7 +155,7 @@ static void pause_accepting(struct server *s, int err)
 
 static void resume_accepting(struct server *s)
 {
-	if (s->accept_ms && (s->has_closed || s->accept_ms <= now_ms())) {
+	if (s->accept_ms && (s->has_closed || s->accept_ms <= monotonic_ms())) {
 		s->accept_ms = 0;
 		change_watch(s, &s->listener, EPOLLIN);
 	}
@@ -568,7 +560,7 @@ static void handle_event(struct server *s, const struct epoll_event *e)
 static void run_turn(struct server *s)
 {
 	struct epoll_event events[EVENTS];
-	uint64_t due = fabric_deadline(s->fabric), now = now_ms();
+	uint64_t due = fabric_deadline(s->fabric), now = monotonic_ms();
 	int timeout = -1, n;
 	struct data_end *data;
 	struct end *end;
@@ -580,10 +572,10 @@ static void run_turn(struct server *s)
 			  : due - now > INT_MAX / 2 ? INT_MAX / 2
 						    : (int)(due - now);
 	n = epoll_wait(s->epoll, events, EVENTS, timeout);
-	fabric_set_time(s->fabric, now_ms());
+	fabric_set_time(s->fabric, monotonic_ms());
 	for (int i = 0; i < n; i++)
 		handle_event(s, &events[i]);
-	fabric_turn(s->fabric, now_ms());
+	fabric_turn(s->fabric, monotonic_ms());
 	while ((end = fabric_ready(s->fabric)))
 		flush_port(s, end);
 	while ((data = data_ready(s->fabric)))

@@ -7,6 +7,7 @@
 #include "side.h"
 #include "tool.h"
 #include "usage.h"
+#include "util/monotonic.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -37,22 +37,14 @@ struct pair {
 	const char *address;
 	char port[16];
 	long long timeout_ms;
-	long long deadline_ms; /* when the present wait ends */
-	int signals;	       /* a signalfd */
-	int ready;	       /* a pipe: the server's librdmacm writes a byte
-				* when the server listens by rdma_cm */
-	int caught;	       /* the signal that ends this run, or 0 */
+	uint64_t deadline_ms; /* when the present wait ends */
+	int signals;	      /* a signalfd */
+	int ready;	      /* a pipe: the server's librdmacm writes a byte
+			       * when the server listens by rdma_cm */
+	int caught;	      /* the signal that ends this run, or 0 */
 	bool timed_out;
 	bool server_stays; /* the server is killed once the client has ended */
 };
-
-static long long now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (long long)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static void take_signals(struct pair *p)
 {
@@ -66,14 +58,14 @@ static void take_signals(struct pair *p)
 
 /* Waits until a side writes or ends, a signal comes, or the time is @until_ms.
  * Prints what was written, and notes what has ended or was caught. */
-static void wait_once(struct pair *p, long long until_ms)
+static void wait_once(struct pair *p, uint64_t until_ms)
 {
 	struct pollfd fds[] = {
 		{.fd = p->signals, .events = POLLIN},
 		{.fd = p->server.pid ? p->server.out : -1, .events = POLLIN},
 		{.fd = p->client.pid ? p->client.out : -1, .events = POLLIN},
 	};
-	long long left = until_ms - now_ms();
+	long long left = (long long)(until_ms - monotonic_ms());
 
 	poll(fds, 3, left < 0 ? 0 : (int)left);
 	take_signals(p);
@@ -97,7 +89,7 @@ static bool is_ready(const struct pair *p)
 static bool wait_ready(struct pair *p)
 {
 	while (!is_ready(p)) {
-		wait_once(p, now_ms() + READY_POLL_MS);
+		wait_once(p, monotonic_ms() + READY_POLL_MS);
 		if (p->server.ended) {
 			side_fini(&p->server);
 			printf("pair| the server ended with status %d before "
@@ -107,7 +99,7 @@ static bool wait_ready(struct pair *p)
 		}
 		if (p->caught)
 			return false;
-		if (now_ms() >= p->deadline_ms) {
+		if (monotonic_ms() >= p->deadline_ms) {
 			p->timed_out = true;
 			printf("pair| the server did not listen within %lld "
 			       "s\n",
@@ -150,13 +142,13 @@ static void wait_end(struct pair *p)
 			return;
 		if (!failing &&
 		    (has_failed(&p->server) || has_failed(&p->client))) {
-			long long grace = now_ms() + GRACE_MS;
+			uint64_t grace = monotonic_ms() + GRACE_MS;
 
 			failing = true;
 			if (grace < p->deadline_ms)
 				p->deadline_ms = grace;
 		}
-		if (now_ms() < p->deadline_ms)
+		if (monotonic_ms() < p->deadline_ms)
 			continue;
 		if (!failing) {
 			p->timed_out = true;
@@ -168,12 +160,12 @@ static void wait_end(struct pair *p)
 
 static void stop_sides(struct pair *p, int signal, int wait_ms)
 {
-	long long until = now_ms() + wait_ms;
+	uint64_t until = monotonic_ms() + (uint64_t)wait_ms;
 
 	side_kill(&p->server, signal);
 	side_kill(&p->client, signal);
 	while ((side_is_running(&p->server) || side_is_running(&p->client)) &&
-	       now_ms() < until)
+	       monotonic_ms() < until)
 		wait_once(p, until);
 }
 
@@ -218,7 +210,7 @@ static int pair_run(struct pair *p)
 {
 	int err = start_server(p);
 
-	p->deadline_ms = now_ms() + p->timeout_ms;
+	p->deadline_ms = monotonic_ms() + (uint64_t)p->timeout_ms;
 	if (err == 0 && wait_ready(p)) {
 		err = side_start(&p->client, "client", &p->client_env,
 				 p->client_argv);

@@ -9,18 +9,11 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "util/monotonic.h"
+
 enum { ANSWER_MS = 5000 };
-
-static long long now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (long long)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static void become_program(const struct launch *l, const char *program, int out,
 			   pid_t parent)
@@ -42,12 +35,12 @@ static void become_program(const struct launch *l, const char *program, int out,
 /* Reads until the output ends, @text is full, or ANSWER_MS has passed. */
 static void take_answer(int in, char *text, size_t size)
 {
-	long long until = now_ms() + ANSWER_MS;
+	uint64_t until = monotonic_ms() + ANSWER_MS;
 	size_t got = 0;
 
 	while (got + 1 < size) {
 		struct pollfd fd = {.fd = in, .events = POLLIN};
-		long long left = until - now_ms();
+		long long left = (long long)(until - monotonic_ms());
 		ssize_t n;
 
 		if (left <= 0)

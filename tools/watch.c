@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "util/monotonic.h"
 #include "util/printable.h"
 
 /* The two parts of an arena: their memfds, and the offset in the arena at which
@@ -224,12 +224,10 @@ int watch_take(struct watch *w)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *e;
-	struct timespec t;
 	int err = 0;
 
 	*w = (struct watch){0};
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	w->at_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	w->at_ns = monotonic_ns();
 	while (proc && !err && (e = readdir(proc)))
 		if (isdigit((unsigned char)e->d_name[0]))
 			err = add_process(w, atoi(e->d_name));

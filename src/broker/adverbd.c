@@ -6,6 +6,7 @@
  */
 #include "broker/proto.h"
 #include "broker/server.h"
+#include "util/monotonic.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,19 +18,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define IDLE_MS	 10000
 #define CLAIM_MS 1000
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /*
  * Binds the broker's address and listens there, which makes this process the
@@ -52,7 +44,8 @@ static int claim_address(int *listen_fd)
 		return -errno;
 	/* Between its bind and its listen the other process refuses
 	 * connections. */
-	for (uint64_t end = now_ms() + CLAIM_MS; now_ms() < end; sched_yield())
+	for (uint64_t end = monotonic_ms() + CLAIM_MS; monotonic_ms() < end;
+	     sched_yield())
 		if (!connect(fd, (struct sockaddr *)&a, length))
 			break;
 	return -EADDRINUSE;

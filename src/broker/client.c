@@ -11,6 +11,7 @@
 #include "broker/steer.h"
 #include "broker/trust.h"
 #include "util/fd_identity.h"
+#include "util/monotonic.h"
 #include "util/printable.h"
 
 #include <errno.h>
@@ -20,7 +21,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 /* How long client_open waits without a broker: longer than FD_STORE_MS
@@ -46,14 +46,6 @@ struct client_pages {
 	bool none[STEER_CLASS_MAX + 1];
 };
 
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 static void close_fd(int *fd)
 {
 	fd_identity_close(*fd);
@@ -65,9 +57,9 @@ static void close_fd(int *fd)
 static void lose_broker(struct client *c, int err, const char *reason)
 {
 	if (c->state == CLIENT_GREETING || c->state == CLIENT_UP)
-		start_lost(c->broker.visible_pid, now_ms());
+		start_lost(c->broker.visible_pid, monotonic_ms());
 	if (c->state == CLIENT_UP || c->state == CLIENT_ALONE) {
-		c->lost_ms = now_ms();
+		c->lost_ms = monotonic_ms();
 		c->wait_ms = 0;
 	} else {
 		c->wait_ms = c->wait_ms ? 2 * c->wait_ms : 1;
@@ -78,7 +70,7 @@ static void lose_broker(struct client *c, int err, const char *reason)
 	c->state = CLIENT_LOST;
 	c->err = err;
 	c->reason = reason;
-	c->due_ms = now_ms() + c->wait_ms;
+	c->due_ms = monotonic_ms() + c->wait_ms;
 	if (c->pages)
 		memset(c->pages->asked, 0, sizeof(c->pages->asked));
 }
@@ -161,7 +153,7 @@ static void enter_alone(struct client *c, int err)
 	c->reason = c->why;
 	c->err = err;
 	c->state = CLIENT_ALONE;
-	c->due_ms = now_ms() + ALONE_MS;
+	c->due_ms = monotonic_ms() + ALONE_MS;
 }
 
 /* Whether the arena and the eventfd are still open under their numbers.  If the
@@ -186,7 +178,7 @@ static void say_hello(struct client *c)
 	c->state = CLIENT_GREETING;
 	/* A client with a class waits without an end: if it closed this
 	 * connection, the broker would take it for dead. */
-	c->due_ms = c->class ? UINT64_MAX : now_ms() + c->patience_ms;
+	c->due_ms = c->class ? UINT64_MAX : monotonic_ms() + c->patience_ms;
 	err = send_hello(c, shares);
 	if (err == -ETOOMANYREFS && shares) {
 		err = send_hello(c, false);
@@ -214,10 +206,10 @@ static bool may_start(struct client *c)
 {
 	if (!c->class && !c->lost_ms) {
 		c->broker.is_other_user = port_holder_is_other_user();
-		c->lost_ms = now_ms();
+		c->lost_ms = monotonic_ms();
 	}
 	return !c->broker.is_other_user ||
-	       now_ms() - c->lost_ms >= OTHER_USER_MS;
+	       monotonic_ms() - c->lost_ms >= OTHER_USER_MS;
 }
 
 static int connect_to(struct client *c)
@@ -280,8 +272,8 @@ static void search_broker(struct client *c)
 	else if (!may_start(c))
 		greet_broker(c, -EAGAIN);
 	else
-		look_at_start(c,
-			      start_begin(&c->start, now_ms(), c->patience_ms));
+		look_at_start(c, start_begin(&c->start, monotonic_ms(),
+					     c->patience_ms));
 }
 
 static void take_page(struct client *c, uint32_t class, int fd)
@@ -504,9 +496,9 @@ static bool has_connection(struct client *c)
 		return false;
 	}
 	if (c->state == CLIENT_STARTING)
-		look_at_start(c, start_turn(&c->start, now_ms()));
+		look_at_start(c, start_turn(&c->start, monotonic_ms()));
 	if (c->state == CLIENT_LOST || c->state == CLIENT_ALONE) {
-		if (now_ms() < c->due_ms)
+		if (monotonic_ms() < c->due_ms)
 			return false;
 		search_broker(c);
 	}
@@ -538,7 +530,7 @@ bool client_turn(struct client *c, struct client_news *news)
 		if (err)
 			hang_up(c, err, &m);
 	}
-	if (c->state == CLIENT_GREETING && now_ms() >= c->due_ms) {
+	if (c->state == CLIENT_GREETING && monotonic_ms() >= c->due_ms) {
 		name_silent(c);
 		lose_broker(c, -ETIMEDOUT, c->why);
 	}
@@ -588,12 +580,12 @@ struct opening {
 static void await_welcome(struct client *c, struct opening *o)
 {
 	struct pollfd p = {client_fd(c), POLLIN, 0};
-	uint64_t began = now_ms(), took;
+	uint64_t began = monotonic_ms(), took;
 	uint64_t until = c->due_ms < o->end_ms ? c->due_ms : o->end_ms;
 	uint64_t left = until > began ? until - began : 0;
 
 	poll(&p, 1, left < NAP_MS ? (int)left : NAP_MS);
-	took = now_ms() - began;
+	took = monotonic_ms() - began;
 	if (took < 2 * NAP_MS)
 		return;
 	o->end_ms += took;
@@ -651,7 +643,7 @@ static void tell_late(const struct client *c, struct opening *o, uint64_t now)
  * if the broker is late.  False: client_open fails. */
 static bool may_go_on(struct client *c, struct opening *o)
 {
-	uint64_t now = now_ms();
+	uint64_t now = monotonic_ms();
 
 	if (awaits_broker(c) && now + OPEN_MS > o->end_ms)
 		o->end_ms = now + OPEN_MS;
@@ -665,7 +657,7 @@ static bool may_go_on(struct client *c, struct opening *o)
 int client_open(struct client *c, const struct client_wish *wish,
 		const char **why)
 {
-	uint64_t now = now_ms();
+	uint64_t now = monotonic_ms();
 	struct opening o = {now + OPEN_MS, now + OPEN_MS + wish->patience_ms,
 			    now, false};
 	struct client_news news;

@@ -5,6 +5,7 @@
 #include "broker/other_version.h"
 #include "broker/start.h"
 #include "broker/trust.h"
+#include "util/monotonic.h"
 #include "util/printable.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define OPEN_MS	  15000 /* how long to wait for a broker */
@@ -54,18 +54,10 @@ __attribute__((constructor)) static void watch_forks(void)
 	pthread_atfork(NULL, NULL, after_fork);
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 static void wait_for(int fd, uint64_t end_ms)
 {
 	struct pollfd p = {fd, POLLIN, 0};
-	uint64_t now = now_ms();
+	uint64_t now = monotonic_ms();
 
 	if (end_ms > now)
 		poll(&p, 1, (int)(end_ms - now));
@@ -74,19 +66,19 @@ static void wait_for(int fd, uint64_t end_ms)
 static bool may_start(struct call *c)
 {
 	if (!c->has_looked && port_holder_is_other_user())
-		c->other_user_ms = now_ms() + OTHER_USER_MS;
+		c->other_user_ms = monotonic_ms() + OTHER_USER_MS;
 	c->has_looked = true;
-	return now_ms() >= c->other_user_ms;
+	return monotonic_ms() >= c->other_user_ms;
 }
 
 /* Starts a broker, and waits until it serves.  Returns 0 or -errno. */
 static int start_broker(struct call *c)
 {
-	int err = start_begin(&c->start, now_ms(), OPEN_MS);
+	int err = start_begin(&c->start, monotonic_ms(), OPEN_MS);
 
 	while (err == -EINPROGRESS) {
 		wait_for(c->start.status_fd, c->start.limit_ms);
-		err = start_turn(&c->start, now_ms());
+		err = start_turn(&c->start, monotonic_ms());
 	}
 	if (!err && *c->start.sentence && c->say)
 		c->say(CLIENT_SAYS_THREAD, c->start.sentence);
@@ -109,7 +101,7 @@ static int reach_broker(struct call *c)
 			err = start_broker(c);
 		if (err && err != -EAGAIN)
 			return err;
-		if (now_ms() >= c->end_ms)
+		if (monotonic_ms() >= c->end_ms)
 			return -ETIMEDOUT;
 		if (err)
 			poll(NULL, 0, SEEK_MS);
@@ -123,7 +115,7 @@ static int ask_broker(int fd, struct proto *m)
 	struct proto who = {.magic = PROTO_MAGIC,
 			    .version = PROTO_VERSION,
 			    .kind = PROTO_WHO};
-	uint64_t end = now_ms() + ANSWER_MS;
+	uint64_t end = monotonic_ms() + ANSWER_MS;
 	int fds[PROTO_FDS], err = proto_send(fd, &who, NULL);
 
 	if (err && err != -EPIPE)
@@ -140,7 +132,7 @@ static int ask_broker(int fd, struct proto *m)
 			continue;
 		if (err != -EAGAIN)
 			return err;
-		if (now_ms() >= end)
+		if (monotonic_ms() >= end)
 			return -ETIMEDOUT;
 		wait_for(fd, end);
 	}
@@ -225,8 +217,8 @@ static int call_broker(struct call *c, int *fd, struct proto *m)
 		close(*fd);
 		/* The broker has ended: the next attempt finds or starts
 		 * another one. */
-		start_lost(last, now_ms());
-	} while (err == -EPIPE && now_ms() < c->end_ms);
+		start_lost(last, monotonic_ms());
+	} while (err == -EPIPE && monotonic_ms() < c->end_ms);
 	return err;
 }
 
@@ -236,7 +228,7 @@ static int open_one(struct call *c, int *fd, struct dial_broker *broker,
 	struct proto m;
 	int err;
 
-	start_lost(last, now_ms());
+	start_lost(last, monotonic_ms());
 	last = 0;
 	err = call_broker(c, fd, &m);
 	if (err && err != -EPROTONOSUPPORT) {
@@ -261,7 +253,7 @@ int dial_open(int *fd, struct dial_broker *broker, client_say *say,
 	int err;
 
 	pthread_mutex_lock(&one);
-	c.end_ms = now_ms() + OPEN_MS;
+	c.end_ms = monotonic_ms() + OPEN_MS;
 	err = open_one(&c, fd, broker, why);
 	pthread_mutex_unlock(&one);
 	return err;

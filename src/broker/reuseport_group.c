@@ -12,6 +12,7 @@
 #include "wire/relay.h"
 
 #include "broker/proto.h"
+#include "util/monotonic.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,7 +21,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ROCEV2_UDP_PORT 4791 /* IBTA A17.3.1 */
@@ -88,12 +88,9 @@ static const char *held_by(void)
 {
 	static char text[128];
 	static uint64_t until_ms;
-	struct timespec t;
-	uint64_t now_ms;
+	uint64_t now_ms = monotonic_ms();
 	char who[96];
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	now_ms = (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 	if (now_ms < until_ms)
 		return text;
 	until_ms = now_ms + HOLDER_MS;

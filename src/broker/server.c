@@ -10,6 +10,7 @@
 #include "broker/unread.h"
 #include "broker/user.h"
 #include "broker/poll_sparse.h"
+#include "util/monotonic.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 /* How long a hello waits for the fd store of a dead broker, and how often the
@@ -33,19 +33,6 @@
 #define BATCH 16
 /* the most messages of a dead client: more than a socket holds */
 #define CM_LAST 1024
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t now_ms(void)
-{
-	return now_ns() / 1000000;
-}
 
 static void relay_datagram(void *user, uint32_t class,
 			   const struct udp_dgram *d)
@@ -144,7 +131,7 @@ static void refuse_for(struct server *s, struct conn *c, int err,
 	}
 	answer_refuse(c, &c->hello, -err, why);
 	if (c->class && !c->hello.value) {
-		reuseport_group_release(&s->group, c->class, now_ms());
+		reuseport_group_release(&s->group, c->class, monotonic_ms());
 		c->class = 0;
 	}
 }
@@ -167,11 +154,11 @@ static void greet_client(struct server *s, struct conn *c)
 
 	if (!s->group.count &&
 	    reuseport_group_port(&why) == REUSEPORT_PORT_OURS &&
-	    now_ms() - c->waiting_ms < FD_STORE_MS)
+	    monotonic_ms() - c->waiting_ms < FD_STORE_MS)
 		return;
 	if (!c->hello.value)
-		err = reuseport_group_take(&s->group, c->user, c->pid, now_ms(),
-					   &why, &c->class);
+		err = reuseport_group_take(&s->group, c->user, c->pid,
+					   monotonic_ms(), &why, &c->class);
 	else if (!recognise_client(s, c)) {
 		err = -ESTALE;
 		if (s->group.count)
@@ -195,7 +182,7 @@ static void greet_waiting(struct server *s)
 /* Takes over from a dead broker by its fd store; takes fd_store_fd. */
 static void take_over(struct server *s, int fd_store_fd)
 {
-	if (reuseport_group_adopt(&s->group, fd_store_fd, now_ms()))
+	if (reuseport_group_adopt(&s->group, fd_store_fd, monotonic_ms()))
 		return;
 	s->counter_files.is_successor = true;
 	for (uint32_t i = 1; i <= STEER_CLASS_MAX && s->conns < CONN_MAX; i++) {
@@ -207,7 +194,8 @@ static void take_over(struct server *s, int fd_store_fd)
 			continue;
 		pidfd = fd_store_process(&e);
 		if (pidfd < 0 && e.pid) {
-			reuseport_group_release(&s->group, class, now_ms());
+			reuseport_group_release(&s->group, class,
+						monotonic_ms());
 			continue;
 		}
 		s->conn[s->conns++] = (struct conn){.fd = -1,
@@ -222,7 +210,7 @@ static void take_over(struct server *s, int fd_store_fd)
 	}
 	if (gsi_fd(&s->gsi) < 0)
 		open_gsi(s);
-	cmserver_succeed(s->cm, now_ns());
+	cmserver_succeed(s->cm, monotonic_ns());
 	greet_waiting(s);
 }
 
@@ -252,7 +240,7 @@ static void take_hello(struct server *s, struct conn *c, const struct proto *m,
 	c->hello = *m;
 	c->hello_fd = fds[0];
 	c->is_waiting = true;
-	c->waiting_ms = now_ms();
+	c->waiting_ms = monotonic_ms();
 	fds[0] = -1;
 	close_kick(c);
 	c->arena = m->arena;
@@ -281,11 +269,11 @@ static void handle_message(struct server *s, struct conn *c,
 	else if (m->kind == PROTO_PAGE)
 		answer_page(s, c, m);
 	else if (m->kind == PROTO_ASK_FAR)
-		answer_remote(s, c, m, now_ns());
+		answer_remote(s, c, m, monotonic_ns());
 	else if (m->kind == PROTO_TREE)
 		counter_tree_take(s, c, &fds[3]);
 	else if (m->kind == PROTO_ARENA)
-		answer_arena(s, c, m, now_ms());
+		answer_arena(s, c, m, monotonic_ms());
 	else if (m->kind == PROTO_WHO)
 		answer_who(s, c, m);
 	else if (m->kind == PROTO_SOURCE)
@@ -317,8 +305,9 @@ static int serve_cm_batch(struct server *s, struct conn *c)
 	if (!c->cm)
 		c->cm = cmserver_client_new(s->cm, c->fd, c->user, c->pid);
 	for (int i = 0; i < n; i++)
-		if (!c->cm || !cmserver_handle(s->cm, c->cm, &in->messages[i],
-					       in->of[i].msg_len, now_ns()))
+		if (!c->cm ||
+		    !cmserver_handle(s->cm, c->cm, &in->messages[i],
+				     in->of[i].msg_len, monotonic_ns()))
 			return -1;
 	return n;
 }
@@ -396,7 +385,7 @@ static bool serve_client(struct server *s, struct conn *c)
 	kind = next_kind(c);
 	do {
 		if ((kind == PROTO_PAGE || kind == PROTO_ARENA) &&
-		    !unread_may_send(c, now_ms()))
+		    !unread_may_send(c, monotonic_ms()))
 			return true;
 		err = serve_message(s, c);
 		kind = next_kind(c);
@@ -432,13 +421,13 @@ static void retire_client(struct server *s, struct conn *c)
 		counter_files_end(&s->counter_files,
 				  reuseport_group_page(&s->group, c->class));
 	if (c->class)
-		reuseport_group_release(&s->group, c->class, now_ms());
+		reuseport_group_release(&s->group, c->class, monotonic_ms());
 	c->class = 0;
 	/* messages that the process has sent before its death still count */
 	if (c->cm)
 		serve_cm(s, c, CM_LAST);
 	if (c->cm)
-		cmserver_client_free(s->cm, c->cm, now_ns());
+		cmserver_client_free(s->cm, c->cm, monotonic_ns());
 	c->cm = NULL;
 }
 
@@ -447,7 +436,7 @@ static void retire_client(struct server *s, struct conn *c)
 static void end_process(struct server *s, struct conn *c)
 {
 	retire_client(s, c);
-	cmserver_process_ended(s->cm, c->pid, now_ns());
+	cmserver_process_ended(s->cm, c->pid, monotonic_ns());
 }
 
 /* Whether the broker must learn when c's process ends. */
@@ -478,7 +467,7 @@ static void remove_conn(struct server *s, uint32_t i)
 	if (c->pidfd >= 0)
 		close(c->pidfd);
 	*c = s->conn[--s->conns];
-	s->idle_since_ms = now_ms();
+	s->idle_since_ms = monotonic_ms();
 }
 
 /* Closes the connection of c, or keeps it open (is_over) until the client has
@@ -551,7 +540,7 @@ static bool admit_client(struct server *s)
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE)
 			refuse_full_accept(&s->refuse_full, s->listen_fd,
-					   now_ms());
+					   monotonic_ms());
 		return false;
 	}
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length)) {
@@ -561,7 +550,8 @@ static bool admit_client(struct server *s)
 	user = user_of(&who);
 	getrlimit(RLIMIT_NOFILE, &files);
 	if (admission_check(s, files.rlim_cur, user, why, sizeof(why))) {
-		refuse_full_take(&s->refuse_full, fd, user, why, now_ms());
+		refuse_full_take(&s->refuse_full, fd, user, why,
+				 monotonic_ms());
 		return true;
 	}
 	/* Both fds are polled: a child of a dead client may keep fd open. */
@@ -589,7 +579,7 @@ static int qp1_patience(const struct server *s, int wait)
 {
 	uint64_t due = cmserver_deadline(s->cm),
 		 remote_liveness = remote_liveness_deadline(s->remote_liveness);
-	uint64_t now = now_ns(), left;
+	uint64_t now = monotonic_ns(), left;
 
 	wait = sooner_of(wait, gsi_patience(&s->gsi));
 	if (remote_liveness < due)
@@ -612,7 +602,7 @@ static int until_idle(const struct server *s, uint64_t now)
 /* Returns how long poll may wait, in milliseconds; -1: without an end. */
 static int poll_patience(struct server *s)
 {
-	uint64_t now = now_ms();
+	uint64_t now = monotonic_ms();
 	int rest = reuseport_group_tick(&s->group, now), wait = -1;
 
 	if (s->idle_ms != SERVER_NEVER && !s->conns && !cmserver_is_busy(s->cm))
@@ -658,7 +648,7 @@ static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
 {
 	if (p[2].revents)
-		counter_files_looked(&s->counter_files, now_ms());
+		counter_files_looked(&s->counter_files, monotonic_ms());
 	serve_all(s, p + FIXED, n);
 	for (int i = 0; p[0].revents && i < BATCH; i++)
 		if (!admit_client(s))
@@ -704,7 +694,7 @@ bool server_turn(struct server *s)
 	ready = poll_sparse_all(p, s->room, FIXED + 2 * (nfds_t)n,
 				poll_patience(s));
 	greet_waiting(s);
-	refuse_full_turn(&s->refuse_full, now_ms());
+	refuse_full_turn(&s->refuse_full, monotonic_ms());
 	/*
 	 * Timers run after the frames that have arrived, which were in time
 	 * even if this process is late.  Timers run before the requests of
@@ -712,17 +702,17 @@ bool server_turn(struct server *s)
 	 * take these for lost.
 	 */
 	if (ready > 0 && p[1].revents)
-		gsi_turn(&s->gsi, now_ns());
-	cmserver_tick(s->cm, now_ns());
+		gsi_turn(&s->gsi, monotonic_ns());
+	cmserver_tick(s->cm, monotonic_ns());
 	if (ready > 0)
 		serve_ready(s, p, n);
 	sweep_conns(s);
 	claim_port(s);
-	remote_liveness_tick(s->remote_liveness, now_ns());
-	answer_remote_all(s, now_ns());
+	remote_liveness_tick(s->remote_liveness, monotonic_ns());
+	answer_remote_all(s, monotonic_ns());
 	send_all(s);
 	return ready || n || cmserver_is_busy(s->cm) ||
-	       now_ms() - s->idle_since_ms < s->idle_ms;
+	       monotonic_ms() - s->idle_since_ms < s->idle_ms;
 }
 
 static void free_agents(struct server *s)
@@ -739,9 +729,9 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 
 	if (!s)
 		return NULL;
-	s->cm = cmserver_new(&s->gsi, &s->group.fd_store, now_ns());
+	s->cm = cmserver_new(&s->gsi, &s->group.fd_store, monotonic_ns());
 	s->remote_liveness =
-		remote_liveness_new(&s->gsi, answer_state, s, now_ns());
+		remote_liveness_new(&s->gsi, answer_state, s, monotonic_ns());
 	if (!s->cm || !s->remote_liveness) {
 		free_agents(s);
 		free(s);
@@ -756,7 +746,7 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 	refuse_full_init(&s->refuse_full);
 	s->idle_ms = config->idle_ms;
 	s->is_thread = config->is_thread;
-	s->idle_since_ms = now_ms();
+	s->idle_since_ms = monotonic_ms();
 	return s;
 }
 

@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
 #include "util/bits.h"
+#include "util/monotonic.h"
 
 #define BASE_NS	   10000000u   /* a rate is measured at least so long */
 #define BASE_MAX   1000000000u /* and at most so long: NTP changes the clock */
@@ -20,14 +20,6 @@
  * clock. */
 #define SLOW	  1024
 #define WRONG_MAX 3 /* results ahead of the clock, then no counter is used */
-
-uint64_t clock_real(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 #if defined(__x86_64__)
 /* Does Linux take the time from another source than the counter?  Then the
@@ -136,7 +128,7 @@ uint64_t clock_look(struct clock *c, uint64_t before, uint64_t ns,
 
 uint64_t clock_sync(struct clock *c)
 {
-	uint64_t before = clock_ticks(), ns = clock_real();
+	uint64_t before = clock_ticks(), ns = monotonic_ns();
 
 	return clock_look(c, before, ns, clock_ticks());
 }

@@ -71,8 +71,6 @@ static inline uint64_t clock_ticks(void)
 
 /* Starts c, and checks whether the counter can be used. */
 void clock_init(struct clock *c);
-/* Reads CLOCK_MONOTONIC, in ns. */
-uint64_t clock_real(void);
 /* Takes a reading of the clock from the caller: the clock was `ns` at a time
  * when the counter was between `before` and `after`.  Returns the time now, in
  * ns.  Sans-IO. */

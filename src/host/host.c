@@ -31,6 +31,7 @@
 #include "memory/copy_nofault.h"
 #include "memory/space_self.h"
 #include "util/bits.h"
+#include "util/monotonic.h"
 #include "util/random.h"
 
 #define WINDOW_PACKETS	 512
@@ -168,7 +169,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	config.direct = local_peer_is_open();
 	config.asks_sources = true;
 	source_port_forget();
-	e = engine_new(&config, clock_real());
+	e = engine_new(&config, monotonic_ns());
 	err = e ? progress_init(&h->progress, e, fd, sink, allowed,
 				is_off("ADVERB_SPORT"))
 		: -ENOMEM;
@@ -711,11 +712,11 @@ void host_before_poll(struct host *h, const struct cq *cq)
 static void yield_poll(struct host *h, uint32_t every, shared_u32 *skipped)
 {
 	uint32_t news = shared_load(&h->progress.policy.looks.news);
-	uint64_t began = clock_real(), took;
+	uint64_t began = monotonic_ns(), took;
 	bool ran;
 
 	sched_yield();
-	took = clock_real() - began;
+	took = monotonic_ns() - began;
 	ran = took > SWITCH_MIN_NS && took < SWITCH_MAX_NS;
 	progress_poll(&h->progress, skipped);
 	every = ran && shared_load(&h->progress.policy.looks.news) != news

@@ -13,6 +13,7 @@
 #include "host/waitset.h"
 #include "util/bits.h"
 #include "util/count.h"
+#include "util/monotonic.h"
 #include "util/shared.h"
 
 #define NS_PER_S       1000000000u
@@ -111,7 +112,7 @@ void leader_forget(void)
 
 void leader_nap(struct progress *l, uint64_t ns)
 {
-	waitset_nap(&leader_state.waitset, l, clock_real() + ns);
+	waitset_nap(&leader_state.waitset, l, monotonic_ns() + ns);
 }
 
 /* Did the program post on this core a moment ago?  Then it is probably still at
@@ -137,7 +138,7 @@ static bool shares_core(const struct progress *l)
  */
 static bool linger_awake(struct progress *l)
 {
-	uint64_t now = clock_real(),
+	uint64_t now = monotonic_ns(),
 		 left = poll_policy_lingers(&l->policy, now);
 	uint64_t heard = now - l->policy.thread.heard_ns;
 
@@ -145,7 +146,7 @@ static bool linger_awake(struct progress *l)
 	if (poll_policy_pauses(&l->policy, now)) {
 		/* A yield here would lose the core for milliseconds if other
 		 * threads want it. */
-		while (poll_policy_pauses(&l->policy, clock_real()))
+		while (poll_policy_pauses(&l->policy, monotonic_ns()))
 			;
 		return true;
 	}
@@ -159,7 +160,7 @@ static bool linger_awake(struct progress *l)
 	    (left ? CROWDED_NS : leader_state.crowded_for_ns))
 		return false;
 	sched_yield();
-	if (clock_real() - now > poll_policy_scaled(&l->policy, ALONE_NS)) {
+	if (monotonic_ns() - now > poll_policy_scaled(&l->policy, ALONE_NS)) {
 		leader_state.crowded_ns = now;
 		leader_state.crowded_for_ns = bits_min_u64(
 			2 * leader_state.crowded_for_ns, CROWDED_MAX_NS);
@@ -185,7 +186,7 @@ static int wait_as_planned(struct progress *l, const struct progress_rest *r)
 		until = r->until;
 		if (r->minds)
 			until = bits_min_u64(
-				until, clock_real() + POST_GATHER_MIND_NS);
+				until, monotonic_ns() + POST_GATHER_MIND_NS);
 		err = waitset_wait(in, l, until, r->events);
 	} while (!err && in->has_timed_out && until < r->until &&
 		 post_lock_is_lively(&l->posts));
@@ -205,9 +206,9 @@ static int look_and_wait(struct progress *l, struct progress_rest *r)
 		/* The thread that has the progress lock may already have
 		 * reported the event, and may keep the lock for long. */
 		r->is_over = r->sleep->is_over(r->sleep->arg);
-		return r->is_over
-			       ? 0
-			       : waitset_nap(in, l, clock_real() + NAP_MIN_NS);
+		return r->is_over ? 0
+				  : waitset_nap(in, l,
+						monotonic_ns() + NAP_MIN_NS);
 	}
 	if (r->is_over)
 		return 0;
@@ -257,7 +258,7 @@ static bool release_lock(uint32_t before) NO_LOCK_ANALYSIS
 
 static void nap_for(uint64_t ns)
 {
-	uint64_t end = clock_real() + ns;
+	uint64_t end = monotonic_ns() + ns;
 	struct timespec t = {
 		.tv_sec = (time_t)(end / NS_PER_S),
 		.tv_nsec = (long)(end % NS_PER_S),

@@ -24,6 +24,7 @@
 #include "memory/copy_nofault.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
+#include "util/monotonic.h"
 
 #define TURN_ROUNDS 4	     /* batches that one turn reads */
 #define LATE_ROUNDS 64	     /* batches that a turn after a long sleep reads */
@@ -702,10 +703,10 @@ static bool try_for(struct progress *p, uint64_t ns)
 	TRY_ACQUIRE(true, &p->lock) NO_LOCK_ANALYSIS
 {
 	const struct timespec nap = {.tv_nsec = QUIT_NAP_NS};
-	uint64_t end = clock_real() + ns;
+	uint64_t end = monotonic_ns() + ns;
 	bool is_ours;
 
-	while (!(is_ours = try_all(p)) && clock_real() < end)
+	while (!(is_ours = try_all(p)) && monotonic_ns() < end)
 		nanosleep(&nap, NULL);
 	return is_ours;
 }

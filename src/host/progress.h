@@ -32,6 +32,7 @@
 #include "host/post_lock.h"
 #include "host/stream_set.h"
 #include "util/lock.h"
+#include "util/monotonic.h"
 #include "util/mpsc.h"
 #include "util/shared.h"
 #include "wire/udp.h"
@@ -150,7 +151,7 @@ bool progress_is_held(struct progress *p);
  * some minutes. */
 static inline uint64_t progress_ago_ns(uint32_t tick)
 {
-	return ((uint32_t)(clock_real() / PROGRESS_TICK_NS) - tick) *
+	return ((uint32_t)(monotonic_ns() / PROGRESS_TICK_NS) - tick) *
 	       (uint64_t)PROGRESS_TICK_NS;
 }
 

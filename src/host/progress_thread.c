@@ -17,6 +17,7 @@
 #include "host/local_peer.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
+#include "util/monotonic.h"
 #include "util/shared.h"
 
 #define END_S	   1	  /* the wait for a thread that nothing can wake */
@@ -68,7 +69,7 @@ static bool is_streaming(struct progress *l)
 static void watch_program(struct progress *l, uint32_t armed)
 {
 	static uint64_t ns, until_ns;
-	uint64_t now = clock_real();
+	uint64_t now = monotonic_ns();
 	bool driven;
 	uint32_t news;
 
@@ -94,7 +95,7 @@ static void watch_program(struct progress *l, uint32_t armed)
 		ns = driven ? bits_min_u64(2 * ns, NAP_MAX_NS) : NAP_MIN_NS;
 	} while (driven && news != shared_load(&l->policy.looks.news));
 	shared_store(&l->activity.is_watched, 0);
-	until_ns = clock_real();
+	until_ns = monotonic_ns();
 }
 
 /*

@@ -2,6 +2,7 @@
 #include "host/sigrestart.h"
 
 #include "host/progress.h"
+#include "util/monotonic.h"
 
 #define LOOK_NS 100000000 /* between reads of the program's handlers */
 
@@ -30,12 +31,12 @@ static void look_at_handlers(struct sigrestart *h)
 		if (!(a.sa_flags & SA_RESTART))
 			sigaddset(&h->ending, sig);
 	}
-	h->looked_ns = clock_real();
+	h->looked_ns = monotonic_ns();
 }
 
 bool sigrestart_differ(struct sigrestart *h)
 {
-	if (!h->looked_ns || clock_real() - h->looked_ns > LOOK_NS)
+	if (!h->looked_ns || monotonic_ns() - h->looked_ns > LOOK_NS)
 		look_at_handlers(h);
 	return h->kinds == (RESTARTING | ENDING);
 }

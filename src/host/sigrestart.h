@@ -16,7 +16,7 @@
 
 /* The program's handlers when they were last read.  Starts as {0}. */
 struct sigrestart {
-	uint64_t looked_ns; /* when they were read (clock_real); 0: never */
+	uint64_t looked_ns; /* when they were read (monotonic_ns); 0: never */
 	/* Bit 0: some handlers have SA_RESTART.  Bit 1: some have not. */
 	unsigned kinds;
 	sigset_t ending; /* signals whose handlers have no SA_RESTART */

@@ -12,6 +12,7 @@
 #include "util/fd_identity.h"
 #include "util/instrument.h"
 #include "util/libc.h"
+#include "util/monotonic.h"
 
 #define NS_PER_S 1000000000u
 #define NAP_NS	 10000000
@@ -80,7 +81,7 @@ void waitset_close(struct waitset *in)
 
 static struct timespec left_until(uint64_t until)
 {
-	uint64_t now = clock_real(), left = until > now ? until - now : 0;
+	uint64_t now = monotonic_ns(), left = until > now ? until - now : 0;
 
 	return (struct timespec){.tv_sec = (time_t)(left / NS_PER_S),
 				 .tv_nsec = (long)(left % NS_PER_S)};

@@ -32,7 +32,7 @@ void waitset_close(struct waitset *in);
 /*
  * Waits until the socket has one of socket_events (POLLIN, POLLOUT or 0), or
  * until the broker, the eventfd or a stream has something to read, and at most
- * until the time `until` (clock_real; UINT64_MAX: without end).  Sets is_deaf
+ * until the time `until` (monotonic_ns; UINT64_MAX: without end).  Sets is_deaf
  * and has_timed_out.  Returns 0, also if the wait failed, or -EINTR.
  */
 int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,

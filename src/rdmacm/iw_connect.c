@@ -13,6 +13,7 @@
 
 #include "log/env.h"
 #include "util/fd_identity.h"
+#include "util/monotonic.h"
 
 /* The initiator gives up if TCP and MPA's reply together take longer. */
 #define CONNECT_NS 55000000000ull
@@ -244,12 +245,12 @@ static void note_service(const struct r_id *id)
  * the next attempt. */
 static void call_refused(struct r_iw *iw)
 {
-	if (r_iw_now() >= iw->start->hold_ns) {
+	if (monotonic_ns() >= iw->start->hold_ns) {
 		fail_call(iw, ECONNREFUSED, NULL);
 		return;
 	}
 	r_iw_close_fd(iw);
-	r_iw_set_timer(iw, r_iw_now() + REPEAT_NS);
+	r_iw_set_timer(iw, monotonic_ns() + REPEAT_NS);
 }
 
 static void call_failed(struct r_iw *iw, int err)
@@ -300,7 +301,7 @@ static void call_peer(struct r_iw *iw, uint8_t revision)
 static void set_patience(struct r_iw *iw)
 {
 	struct service to = service_of(iw->id);
-	uint64_t now = r_iw_now();
+	uint64_t now = monotonic_ns();
 
 	iw->start->give_up_ns =
 		now + (env_is_on("ADVERB_CM_FAST") ? FAST_NS : CONNECT_NS);
@@ -467,7 +468,7 @@ void r_iw_active_ready(struct r_iw *iw, bool is_due)
 		return;
 	}
 	if (is_due) {
-		startup_tick(&iw->start->mpa, r_iw_now());
+		startup_tick(&iw->start->mpa, monotonic_ns());
 		fail_start(iw);
 		return;
 	}
@@ -573,7 +574,7 @@ void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes)
 	s->out_sent = 0;
 	s->out_bytes = (uint16_t)startup_reject(&s->mpa, &offer, s->out);
 	iw->state = R_IW_LINGERING;
-	r_iw_set_timer(iw, r_iw_now() + LINGER_NS);
+	r_iw_set_timer(iw, monotonic_ns() + LINGER_NS);
 	if (r_iw_send_start(iw))
 		r_iw_free(iw);
 	else

@@ -53,10 +53,10 @@ struct r_iw_start {
 	uint8_t out[MPA_FRAME_MAX]; /* this side's frame */
 	/* The initiator's private data, kept to send the request again. */
 	uint8_t private_bytes, private_data[UINT8_MAX];
-	/* When the initiator gives up, as a time of r_iw_now. */
+	/* When the initiator gives up, as a time of monotonic_ns. */
 	uint64_t give_up_ns;
-	/* Until this time of r_iw_now, the initiator tries a refused connection
-	 * again. */
+	/* Until this time of monotonic_ns, the initiator tries a refused
+	 * connection again. */
 	uint64_t hold_ns;
 };
 
@@ -82,7 +82,7 @@ struct r_iw {
 	 * one is made.  Owned.  TCP: NULL. */
 	struct sctp_news *sctp;
 	uint32_t watched; /* the epoll events that are waited for; 0: none */
-	uint64_t deadline_ns; /* a time of r_iw_now; UINT64_MAX: none */
+	uint64_t deadline_ns; /* a time of monotonic_ns; UINT64_MAX: none */
 	struct r_id *id;      /* the owner, or NULL */
 	/* The listener of an incoming connection, until the program takes the
 	 * event of the request.  NULL later, and if the listener was freed. */
@@ -118,7 +118,7 @@ struct r_iw *r_iw_new(struct r_id *id);
 void r_iw_free(struct r_iw *iw);
 /* Makes the thread wait for these epoll events of iw->fd; 0: for none. */
 void r_iw_watch(struct r_iw *iw, uint32_t events);
-/* Sets the deadline, a time of r_iw_now; UINT64_MAX: none. */
+/* Sets the deadline, a time of monotonic_ns; UINT64_MAX: none. */
 void r_iw_set_timer(struct r_iw *iw, uint64_t deadline_ns);
 /* Makes fd the object's socket, which the object then owns.  Returns fd; a
  * negative fd means that there is no socket. */
@@ -140,8 +140,6 @@ void r_iw_each(void (*each)(struct r_iw *iw, void *arg), void *arg);
 void r_iw_tell(struct r_iw *iw, uint32_t told);
 /* Returns the news, and clears them. */
 uint32_t r_iw_told(struct r_iw *iw);
-/* Returns the time of CLOCK_MONOTONIC in ns.  Needs no lock. */
-uint64_t r_iw_now(void);
 
 /* ---- iw_socket.c, under r_lock ---- */
 

@@ -15,11 +15,11 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "util/bits.h"
 #include "util/fd_identity.h"
+#include "util/monotonic.h"
 
 #define BUCKETS	  256
 #define AT_A_TIME 64 /* epoll events */
@@ -74,14 +74,6 @@ static void in_child(void)
 __attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(before_fork, after_fork, in_child);
-}
-
-uint64_t r_iw_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
 /* ---- descriptors ---- */
@@ -295,7 +287,7 @@ static struct r_iw *timed_of(struct list *node)
 /* Handles the deadlines that have come. */
 static void serve_due(void)
 {
-	uint64_t now = r_iw_now();
+	uint64_t now = monotonic_ns();
 
 	list_for_each_safe (n, &timed)
 		if (timed_of(n)->deadline_ns <= now)
@@ -306,7 +298,7 @@ static void serve_due(void)
  * as epoll_wait(2) takes it. */
 static int wait_ms(void)
 {
-	uint64_t first = UINT64_MAX, now = r_iw_now();
+	uint64_t first = UINT64_MAX, now = monotonic_ns();
 
 	list_for_each (n, &timed)
 		if (timed_of(n)->deadline_ns < first)

@@ -25,6 +25,7 @@
 #include "log/env.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
+#include "util/monotonic.h"
 #include "wire/sctp.h"
 
 #define START_NS   10000000000ull /* in which a request must be complete */
@@ -213,7 +214,7 @@ static void begin_half(struct r_iw *l, int fd, const struct sctp_news *news)
 {
 	struct r_iw *iw = r_iw_new(NULL);
 	uint8_t revision = env_has_mpa(ENV_MPA_REV1) ? 1 : STARTUP_REVISION_MAX;
-	uint64_t deadline_ns = r_iw_now() + START_NS;
+	uint64_t deadline_ns = monotonic_ns() + START_NS;
 	int on = 1;
 
 	if (iw)
@@ -250,7 +251,7 @@ static bool must_wait(struct r_iw *l)
 		return false;
 	until_ns = startup_deadline(&oldest_half(l)->start->mpa) - START_NS +
 		   YOUNG_NS;
-	if (r_iw_now() >= until_ns)
+	if (monotonic_ns() >= until_ns)
 		return false;
 	r_iw_watch(l, 0);
 	r_iw_set_timer(l, until_ns);
@@ -271,7 +272,7 @@ static void pause_listener(struct r_iw *l, int err)
 			    : "; the host has too little memory or too few "
 			      "descriptors, so end other programs");
 	r_iw_watch(l, 0);
-	r_iw_set_timer(l, r_iw_now() + PAUSE_NS);
+	r_iw_set_timer(l, monotonic_ns() + PAUSE_NS);
 }
 
 /* Takes a connection of the listener.  Returns its descriptor, or -1 and
@@ -432,7 +433,7 @@ void r_iw_passive_ready(struct r_iw *iw, bool is_due)
 	struct startup *mpa = &iw->start->mpa;
 
 	if (is_due)
-		startup_tick(mpa, r_iw_now());
+		startup_tick(mpa, monotonic_ns());
 	else if (r_iw_take_start(iw))
 		startup_end(mpa);
 	if (mpa->state == STARTUP_WAITS)

@@ -22,6 +22,7 @@
 #include "broker/dial.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
+#include "util/monotonic.h"
 #include "util/shared.h"
 
 #define BUCKETS 256
@@ -480,14 +481,6 @@ static int redial_broker(int old)
 	return fd < 0 ? seek_broker() : fd;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 /*
  * Calls redial_broker, after a pause if the last connection lasted less than
  * SEEK_MS; *pause_ms is that pause, and grows.  *dialled_ms is when the last
@@ -495,12 +488,12 @@ static uint64_t now_ms(void)
  */
 static int redial_calmly(int old, uint64_t *dialled_ms, int *pause_ms)
 {
-	if (now_ms() - *dialled_ms >= SEEK_MS)
+	if (monotonic_ms() - *dialled_ms >= SEEK_MS)
 		*pause_ms = 0;
 	poll(NULL, 0, *pause_ms);
 	*pause_ms = *pause_ms < SEEK_MS / 2 ? 2 * *pause_ms + 1 : SEEK_MS;
 	old = redial_broker(old);
-	*dialled_ms = now_ms();
+	*dialled_ms = monotonic_ms();
 	return old;
 }
 
@@ -519,7 +512,7 @@ static void *run_thread(void *arg)
 {
 	uintptr_t number = (uintptr_t)arg / MOST_FDS;
 	int fd = (int)((uintptr_t)arg % MOST_FDS), pause_ms = 0;
-	uint64_t dialled_ms = now_ms();
+	uint64_t dialled_ms = monotonic_ms();
 	struct cm_inbox in;
 	int n;
 

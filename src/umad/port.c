@@ -9,6 +9,7 @@
 #include "umad/explain.h"
 #include "umad/fabric.h"
 #include "umad/newer.h"
+#include "util/monotonic.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -16,7 +17,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define OPEN_MAX_PORTS 256
@@ -124,23 +124,16 @@ int umad_get_fd(int portid)
 	return is_open(portid) ? portid : fail_with(EINVAL);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Waits until the socket can be read or written.  Returns 0, -ETIMEDOUT after
  * timeout_ms (negative: never), or another -errno. */
 static int wait_for(int fd, short events, int timeout_ms)
 {
-	int64_t end = now_ms() + timeout_ms;
+	uint64_t end = monotonic_ms() + (uint64_t)timeout_ms;
 
 	for (;;) {
 		struct pollfd p = {.fd = fd, .events = events};
-		int64_t left = timeout_ms < 0 ? -1 : end - now_ms();
+		int64_t left =
+			timeout_ms < 0 ? -1 : (int64_t)(end - monotonic_ms());
 		int n = poll(&p, 1,
 			     timeout_ms < 0 ? -1
 			     : left > 0	    ? (int)left

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "util/check.h"
+#include "util/monotonic.h"
 #include "util/relax.h"
 
 void lock_init(struct lock *l)
@@ -76,14 +77,6 @@ alock_owner alock_holder(const struct alock *l)
 	return atomic_load_explicit(&l->owner, memory_order_acquire);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 bool alock_is_dead(alock_owner owner)
 {
 	const struct alock_judge *j = atomic_load(&judge);
@@ -98,7 +91,7 @@ static void nap_for(struct alock_wait *w, alock_owner owner)
 	const struct timespec t = {0, NAP_NS};
 
 	if (!w->is_said && j && owner != alock_self() &&
-	    now_ns() - w->since_ns > SLOW_NS) {
+	    monotonic_ns() - w->since_ns > SLOW_NS) {
 		w->is_said = true;
 		j->is_slow(owner);
 	}
@@ -111,10 +104,10 @@ static void nap_for(struct alock_wait *w, alock_owner owner)
 static void yield_turn(struct alock_wait *w)
 {
 	if (!w->since_ns)
-		w->since_ns = now_ns();
+		w->since_ns = monotonic_ns();
 	sched_yield();
-	w->is_late =
-		w->tries + 1 >= ALOCK_SOON || now_ns() - w->since_ns > YIELD_NS;
+	w->is_late = w->tries + 1 >= ALOCK_SOON ||
+		     monotonic_ns() - w->since_ns > YIELD_NS;
 }
 
 bool alock_wait(struct alock_wait *w, alock_owner owner)

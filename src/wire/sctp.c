@@ -17,6 +17,7 @@
 
 #include "util/bits.h"
 #include "util/fd_identity.h"
+#include "util/monotonic.h"
 #include "util/random.h"
 #include "util/scm_rights.h"
 #include "wire/sctp_conn.h"
@@ -65,7 +66,7 @@ static int send_packet(void *id, void *packet, size_t n, uint8_t tos,
 		p = sctp_conn_all.current;
 	if (p && sctp_conn_is_ours(p->socket->fd, &p->socket->checked_ns))
 		sctp_path_send(p, packet, n);
-	sctp_conn_all.busy_ns = sctp_conn_now();
+	sctp_conn_all.busy_ns = monotonic_ns();
 	return 0;
 }
 
@@ -172,7 +173,7 @@ static void take_event(const struct epoll_event *e)
 
 static void run_time(void)
 {
-	uint64_t now = sctp_conn_now(), ms = (now - ticked_ns) / 1000000u;
+	uint64_t now = monotonic_ns(), ms = (now - ticked_ns) / 1000000u;
 
 	if (ms < BUSY_MS)
 		return;
@@ -195,7 +196,7 @@ static int wait_ms(void)
 	list_for_each (n, &sctp_conn_all.conns)
 		if (CONTAINER_OF(n, struct sctp_conn, link)->state !=
 		    SCTP_CONN_LISTENING)
-			return sctp_conn_now() - sctp_conn_all.busy_ns < BUSY_NS
+			return monotonic_ns() - sctp_conn_all.busy_ns < BUSY_NS
 				       ? BUSY_MS
 				       : IDLE_MS;
 	return -1;
@@ -316,7 +317,7 @@ static int begin_library(const struct sctp_options *o, const char **why)
 	for (int i = 0; i < SCTP_CONN_BUCKETS; i++)
 		list_init(&sctp_conn_all.buckets[i]);
 	sctp_conn_all.options = *o;
-	ticked_ns = sctp_conn_now();
+	ticked_ns = monotonic_ns();
 	atexit(sctp_drain);
 	return 0;
 }
@@ -551,7 +552,7 @@ int sctp_connect(int fd, const struct sockaddr_in6 *from,
 
 	pthread_mutex_lock(&lock);
 	run_time();
-	sctp_conn_all.busy_ns = sctp_conn_now();
+	sctp_conn_all.busy_ns = monotonic_ns();
 	c = begin_conn(SCTP_CONN_CALLING, fd);
 	if (c)
 		end = finish_begin(c, call_peer(c, from, to));

@@ -7,11 +7,11 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "util/bits.h"
 #include "util/fd_identity.h"
+#include "util/monotonic.h"
 
 #define PPID_BYTES 4
 #define OVERHEAD   80 /* bytes of a packet for the headers of its chunks */
@@ -29,18 +29,10 @@ struct sctp_process sctp_conn_all = {
 	.epoll_fd = -1,
 	.wake_fd = -1};
 
-uint64_t sctp_conn_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* The program may have opened a file of its own at the descriptor's number. */
 bool sctp_conn_is_ours(int fd, uint64_t *checked_ns)
 {
-	uint64_t now = sctp_conn_now();
+	uint64_t now = monotonic_ns();
 
 	if (fd < 0)
 		return false;
@@ -393,7 +385,7 @@ void sctp_conn_close(struct sctp_conn *c)
 	if (c->state == SCTP_CONN_CLOSING)
 		return;
 	c->state = SCTP_CONN_CLOSING;
-	c->deadline_ns = sctp_conn_now() + CLOSE_NS;
+	c->deadline_ns = monotonic_ns() + CLOSE_NS;
 	sctp_conn_all.usr->shutdown(c->so, SHUT_WR);
 }
 
@@ -646,7 +638,7 @@ static void accept_all(struct sctp_conn *l)
 		c->so = so;
 		c->is_called = true;
 		c->listener = l->key;
-		c->deadline_ns = sctp_conn_now() + BEGIN_NS;
+		c->deadline_ns = monotonic_ns() + BEGIN_NS;
 		c->port = l->port;
 		c->peer_port = from.port;
 		sctp_conn_set_path(c, sctp_conn_all.current);

@@ -86,8 +86,6 @@ struct sctp_process {
 
 extern struct sctp_process sctp_conn_all;
 
-/* Returns CLOCK_MONOTONIC in ns. */
-uint64_t sctp_conn_now(void);
 /* Is the descriptor still the file that was opened?  A program may have closed
  * it and opened another.  Asks the kernel at most once in a millisecond;
  * *checked_ns, at first 0, holds the time of the last check. */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * CLOCK_MONOTONIC: the time since some point before the program began, which is
+ * never set back.  No state, no lock, no cancellation point.  A sans-IO folder
+ * does not include this header: it gets the time as an argument.
+ */
+#ifndef UTIL_MONOTONIC_H
+#define UTIL_MONOTONIC_H
+
+#include <stdint.h>
+
+/* Returns the time in nanoseconds. */
+uint64_t monotonic_ns(void);
+/* Returns the time in milliseconds, rounded down. */
+uint64_t monotonic_ms(void);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test.h"
+
+#include <time.h>
+
+#include "util/monotonic.h"
+
+static uint64_t kernel_ns(void)
+{
+	struct timespec t;
+
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &t), 0);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A reading is between two readings of the kernel's clock, however long a
+ * thread is held up between any two of the three. */
+static void the_time_is_that_of_the_kernels_clock(void **state)
+{
+	uint64_t before = kernel_ns(), ns = monotonic_ns(), ms = monotonic_ms(),
+		 after = kernel_ns();
+
+	assert_true(before <= ns && ns <= after);
+	assert_true(ns / 1000000 <= ms && ms <= after / 1000000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_time_is_that_of_the_kernels_clock),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
