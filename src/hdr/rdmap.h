@@ -31,6 +31,12 @@ enum rdmap_opcode {
 	RDMAP_OPCODES = 12,
 };
 
+/* Is the opcode one of the four kinds of SEND? */
+static inline bool rdmap_is_send(uint8_t opcode)
+{
+	return opcode >= RDMAP_SEND && opcode <= RDMAP_SEND_SE_INV;
+}
+
 /* The properties of an opcode. */
 struct rdmap_info {
 	bool is_tagged;

@@ -1,232 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Places the bytes of a stream in memory, and completes receives and requests.
- * A segment is judged when its header has come (RFC 5041 7.1, RFC 5040 7.2).
- * Its payload is placed as it comes, except for its last STREAM_HOLD bytes.
- * These bytes are placed, and what the segment completes is completed, when the
- * FPDU's CRC has proved right; so messages are delivered in order (RFC 5041
- * 5.3, 5.4).
+ * A segment is judged when its header has come (iwarp/judge.h).  Its payload is
+ * placed as it comes, except for its last STREAM_HOLD bytes.  These bytes are
+ * placed, and what the segment completes is completed, when the FPDU's CRC has
+ * proved right; so messages are delivered in order (RFC 5041 5.3, 5.4).
  */
 #include <string.h>
 
 #include "hca/semantics.h"
 #include "hdr/bytes.h"
 #include "ibt/message.h"
+#include "iwarp/judge.h"
 #include "iwarp/stream.h"
 #include "util/bits.h"
-
-/* ---- judging a segment's header ---- */
-
-/* Refuses the present segment.  Returns false, which the callers return. */
-static bool refuse_segment(struct iwarp_stream *s, enum terminate_cause cause)
-{
-	s->segment.refused = cause;
-	return false;
-}
-
-/* Does the untagged message have the length that its opcode demands? */
-static bool has_fitting_body(const struct stream_segment *g)
-{
-	if (!g->info->payload_bytes)
-		return g->payload_bytes <= STREAM_BODY_MAX;
-	return g->payload_bytes == g->info->payload_bytes && g->ddp.is_last &&
-	       !g->ddp.message_offset;
-}
-
-/* Is the segment a ready-to-receive that this side takes (RFC 6581 9.2)?
- * Whether a READ has length 0 is judged when its body has come. */
-static bool is_ready_to_receive(const struct iwarp_stream *s)
-{
-	const struct stream_segment *g = &s->segment;
-
-	if (g->ddp.opcode == RDMAP_READ_REQUEST)
-		return s->in.rtr & MPA_RTR_READ;
-	if (g->payload_bytes || !g->ddp.is_last)
-		return false;
-	if (g->ddp.opcode == RDMAP_WRITE)
-		return s->in.rtr & MPA_RTR_WRITE;
-	return g->ddp.opcode == RDMAP_SEND && s->in.rtr & MPA_RTR_SEND;
-}
-
-/* A SEND takes one receive, and its segments come in order (RFC 5040 5.3, RFC
- * 5041 4.3). */
-static bool judge_send(struct ibt *t, struct ibt_qp *q)
-{
-	struct iwarp_stream *s = q->stream;
-	struct stream_segment *g = &s->segment;
-	struct stream_target *in = &s->in;
-	struct wqe *w;
-	uint64_t most;
-
-	if (g->ddp.sequence != in->send_sequence)
-		return refuse_segment(s, TERMINATE_SEQUENCE);
-	if (in->in_message && g->ddp.opcode != in->opcode)
-		return refuse_segment(s, TERMINATE_OPCODE);
-	if (!in->in_message)
-		in->placed = 0;
-	if (g->ddp.message_offset != in->placed)
-		return refuse_segment(s, TERMINATE_OFFSET);
-	if (in->rtr)
-		return true; /* a ready-to-receive takes no receive */
-	w = ibt_receive_take(t, q);
-	if (!w)
-		return refuse_segment(s, TERMINATE_NO_BUFFER);
-	in->in_message = true;
-	in->opcode = g->ddp.opcode;
-	g->explain.wr_id = w->wr_id;
-	most = bits_min_u64(sem_capacity(w), HCA_MAX_MESSAGE);
-	if (in->placed + (uint64_t)g->payload_bytes <= most)
-		return true;
-	g->explain.cause = EXPLAIN_LOCAL_LENGTH;
-	g->explain.opcode = EXPLAIN_RECEIVE;
-	g->explain.bytes = in->placed + (uint64_t)g->payload_bytes;
-	g->explain.region_bytes = most;
-	g->receive_status = HCA_LOC_LEN_ERR;
-	return refuse_segment(s, TERMINATE_TOO_LONG);
-}
-
-/* Immediate Data comes in the DDP queue of the SENDs (RFC 7306 6.3). */
-static bool judge_immediate(struct ibt *t, struct ibt_qp *q)
-{
-	struct iwarp_stream *s = q->stream;
-
-	if (s->in.in_message)
-		return refuse_segment(s, TERMINATE_OPCODE);
-	if (s->segment.ddp.sequence != s->in.send_sequence)
-		return refuse_segment(s, TERMINATE_SEQUENCE);
-	if (!ibt_receive_take(t, q))
-		return refuse_segment(s, TERMINATE_NO_BUFFER);
-	return true;
-}
-
-/* May the peer write by the present segment's key, offset and length? */
-static bool judge_write(struct ibt *t, struct ibt_qp *q)
-{
-	struct iwarp_stream *s = q->stream;
-	struct stream_segment *g = &s->segment;
-
-	if (!g->payload_bytes)
-		return true; /* names no memory (RFC 5041 5.2) */
-	if (g->ddp.offset + g->payload_bytes < g->ddp.offset)
-		return refuse_segment(s, TERMINATE_WRAP);
-	if (!message_key(t->hca, q->qp, g->ddp.stag, g->ddp.offset,
-			 g->payload_bytes, HCA_REMOTE_WRITE, &g->explain))
-		return true;
-	return refuse_segment(
-		s, terminate_of_tagged((enum mr_verdict)g->explain.verdict));
-}
-
-/* A segment of a response answers the oldest READ, and continues where the
- * segment before it ended (RFC 5040 5.2.2). */
-static bool judge_read_response(struct ibt *t, struct ibt_qp *q)
-{
-	struct iwarp_stream *s = q->stream;
-	const struct stream_segment *g = &s->segment;
-	struct rdmap_read r = {.bytes = 0};
-	struct wqe *w;
-	uint64_t end;
-	uint32_t at;
-
-	if (s->out.awaits_rtr)
-		return g->payload_bytes || !g->ddp.is_last
-			       ? refuse_segment(s, TERMINATE_BOUNDS)
-			       : true;
-	w = stream_read_out(t, q, &at);
-	if (!w || w->opcode != HCA_WR_RDMA_READ)
-		return refuse_segment(s, TERMINATE_OPCODE);
-	r = stream_read_of(w);
-	if (!r.bytes && !g->payload_bytes && g->ddp.is_last)
-		return true; /* names no memory (RFC 5041 5.2) */
-	end = s->out.placed + (uint64_t)g->payload_bytes;
-	if (g->ddp.stag != r.sink_stag)
-		return refuse_segment(s, TERMINATE_STAG);
-	if (g->ddp.offset != r.sink_offset + s->out.placed || end > r.bytes ||
-	    g->ddp.is_last != (end == r.bytes))
-		return refuse_segment(s, TERMINATE_BOUNDS);
-	return true;
-}
-
-/* READs and atomics of the peer share a queue of IRD rows (RFC 5040 6.1, RFC
- * 7306 5.2). */
-static bool judge_read_like(struct ibt_qp *q)
-{
-	struct iwarp_stream *s = q->stream;
-	struct stream_target *in = &s->in;
-
-	if (s->segment.ddp.sequence != in->request_sequence)
-		return refuse_segment(s, TERMINATE_SEQUENCE);
-	/* one row more than IRD is for a ready-to-receive that is a READ */
-	if (in->head - in->tail > in->ird)
-		return refuse_segment(s, TERMINATE_NO_BUFFER);
-	return true;
-}
-
-static bool judge_opcode(struct ibt *t, struct ibt_qp *q)
-{
-	struct iwarp_stream *s = q->stream;
-
-	switch ((enum rdmap_opcode)s->segment.ddp.opcode) {
-	case RDMAP_WRITE:
-		return judge_write(t, q);
-	case RDMAP_READ_RESPONSE:
-		return judge_read_response(t, q);
-	case RDMAP_SEND:
-	case RDMAP_SEND_INV:
-	case RDMAP_SEND_SE:
-	case RDMAP_SEND_SE_INV:
-		return judge_send(t, q);
-	case RDMAP_IMMEDIATE:
-	case RDMAP_IMMEDIATE_SE:
-		return judge_immediate(t, q);
-	case RDMAP_READ_REQUEST:
-	case RDMAP_ATOMIC_REQUEST:
-		return judge_read_like(q);
-	case RDMAP_ATOMIC_RESPONSE:
-		return s->segment.ddp.sequence == s->out.response_sequence
-			       ? true
-			       : refuse_segment(s, TERMINATE_SEQUENCE);
-	case RDMAP_TERMINATE:
-		return true;
-	case RDMAP_OPCODES:
-		break;
-	}
-	return refuse_segment(s, TERMINATE_OPCODE);
-}
-
-static bool is_send(uint8_t opcode)
-{
-	return opcode >= RDMAP_SEND && opcode <= RDMAP_SEND_SE_INV;
-}
-
-static bool judge_segment(struct ibt *t, struct ibt_qp *q)
-{
-	struct iwarp_stream *s = q->stream;
-	struct stream_segment *g = &s->segment;
-
-	if (g->ddp.ddp_version != DDP_VERSION)
-		return refuse_segment(s, g->ddp.is_tagged
-						 ? TERMINATE_TAGGED_VERSION
-						 : TERMINATE_UNTAGGED_VERSION);
-	if (g->ddp.rdmap_version != RDMAP_VERSION)
-		return refuse_segment(s, TERMINATE_RDMAP_VERSION);
-	if (!g->ddp.is_tagged && g->ddp.queue >= DDP_QUEUES)
-		return refuse_segment(s, TERMINATE_QUEUE);
-	g->info = rdmap_info(g->ddp.opcode);
-	if (!g->info || g->info->is_tagged != g->ddp.is_tagged ||
-	    (g->info->is_extension && !s->has_extensions))
-		return refuse_segment(s, TERMINATE_OPCODE);
-	if (!g->info->is_tagged && g->info->queue != g->ddp.queue)
-		return refuse_segment(s, TERMINATE_QUEUE);
-	if (!g->info->is_tagged && !is_send(g->ddp.opcode) &&
-	    !has_fitting_body(g))
-		return refuse_segment(s, TERMINATE_STREAM);
-	g->explain.opcode = g->ddp.opcode;
-	/* an initiator that knows none of these kinds sends a Terminate */
-	if (s->in.rtr && g->ddp.opcode != RDMAP_TERMINATE &&
-	    !is_ready_to_receive(s))
-		return refuse_segment(s, TERMINATE_RTR);
-	return judge_opcode(t, q);
-}
 
 /* ---- placing payload ---- */
 
@@ -245,12 +32,12 @@ static bool place_write(struct ibt *t, struct ibt_qp *q, uint32_t at,
 	if (v) {
 		g->explain.cause = EXPLAIN_REMOTE_KEY;
 		g->explain.verdict = v;
-		return refuse_segment(s, terminate_of_tagged(v));
+		return judge_refuse(s, terminate_of_tagged(v));
 	}
 	if (!t->hca->space->ops->write(t->hca->space, &to, 1, p))
 		return true;
 	g->explain.cause = EXPLAIN_REMOTE_FAULT;
-	return refuse_segment(s, TERMINATE_STREAM);
+	return judge_refuse(s, TERMINATE_STREAM);
 }
 
 static bool place_response(struct ibt *t, struct ibt_qp *q, uint32_t at,
@@ -266,7 +53,7 @@ static bool place_response(struct ibt *t, struct ibt_qp *q, uint32_t at,
 		return true;
 	g->explain.wr_id = w->wr_id;
 	g->explain.opcode = HCA_WR_RDMA_READ;
-	return refuse_segment(s, TERMINATE_LOCAL);
+	return judge_refuse(s, TERMINATE_LOCAL);
 }
 
 static bool place_send(struct ibt *t, struct ibt_qp *q, uint32_t at,
@@ -280,7 +67,7 @@ static bool place_send(struct ibt *t, struct ibt_qp *q, uint32_t at,
 		return true;
 	g->explain.opcode = EXPLAIN_RECEIVE;
 	g->receive_status = HCA_LOC_PROT_ERR;
-	return refuse_segment(s, TERMINATE_LOCAL);
+	return judge_refuse(s, TERMINATE_LOCAL);
 }
 
 /* Places the n bytes at p, which are at offset `at` of the payload. */
@@ -295,7 +82,7 @@ static bool place_bytes(struct ibt *t, struct ibt_qp *q, uint32_t at,
 		return place_write(t, q, at, p, n);
 	if (g->ddp.opcode == RDMAP_READ_RESPONSE)
 		return place_response(t, q, at, p, n);
-	if (is_send(g->ddp.opcode))
+	if (rdmap_is_send(g->ddp.opcode))
 		return place_send(t, q, at, p, n);
 	memcpy(g->body + at, p, n);
 	return true;
@@ -401,7 +188,7 @@ static bool end_send(struct ibt *t, struct ibt_qp *q)
 	if (g->info->invalidates) {
 		if (message_invalidate(t->hca, q->qp, g->ddp.stag,
 				       &s->segment.explain))
-			return refuse_segment(s, TERMINATE_INVALIDATE);
+			return judge_refuse(s, TERMINATE_INVALIDATE);
 		c.imm_be = g->ddp.stag;
 		c.wc_flags = HCA_WC_WITH_INV;
 	}
@@ -444,13 +231,13 @@ static bool end_read_request(struct ibt *t, struct ibt_qp *q)
 
 	rdmap_read_parse(g->body, &r);
 	if (s->in.rtr && r.bytes)
-		return refuse_segment(s, TERMINATE_RTR);
+		return judge_refuse(s, TERMINATE_RTR);
 	if (r.source_offset + r.bytes < r.source_offset)
-		return refuse_segment(s, TERMINATE_SOURCE_WRAP);
+		return judge_refuse(s, TERMINATE_SOURCE_WRAP);
 	if (r.bytes &&
 	    message_key(t->hca, q->qp, r.source_stag, r.source_offset, r.bytes,
 			HCA_REMOTE_READ, &g->explain))
-		return refuse_segment(
+		return judge_refuse(
 			s, terminate_of_source(
 				   (enum mr_verdict)g->explain.verdict));
 	q->counters->rx_reads++;
@@ -520,19 +307,19 @@ static bool end_atomic_request(struct ibt *t, struct ibt_qp *q)
 
 	rdmap_atomic_parse(g->body, &a);
 	if (a.opcode != RDMAP_FETCH_ADD && a.opcode != RDMAP_COMPARE_SWAP)
-		return refuse_segment(s, TERMINATE_OPCODE);
+		return judge_refuse(s, TERMINATE_OPCODE);
 	g->explain.detail = "an atomic whose address is not a multiple of 8";
 	if (a.offset % 8)
-		return refuse_segment(s, TERMINATE_STREAM);
+		return judge_refuse(s, TERMINATE_STREAM);
 	g->explain.detail = NULL;
 	if (message_locate(t->hca, q->qp, a.stag, a.offset, 8,
 			   HCA_REMOTE_ATOMIC, &va, &g->explain))
-		return refuse_segment(
+		return judge_refuse(
 			s, terminate_of_source(
 				   (enum mr_verdict)g->explain.verdict));
 	if (run_atomic(t->hca->space, &a, va, &found)) {
 		g->explain.cause = EXPLAIN_REMOTE_FAULT;
-		return refuse_segment(s, TERMINATE_STREAM);
+		return judge_refuse(s, TERMINATE_STREAM);
 	}
 	q->counters->rx_atomics++;
 	*add_response(t, q) = (struct stream_response){
@@ -551,10 +338,10 @@ static bool end_atomic_response(struct ibt *t, struct ibt_qp *q)
 	rdmap_atomic_response_parse(s->segment.body, &r);
 	w = stream_read_out(t, q, &at);
 	if (!w || w->opcode == HCA_WR_RDMA_READ || r.identifier != at)
-		return refuse_segment(s, TERMINATE_OPCODE);
+		return judge_refuse(s, TERMINATE_OPCODE);
 	if (sem_scatter(t->hca, q->qp->pd, w, 0, (const uint8_t *)&r.found, 8,
 			&s->segment.explain))
-		return refuse_segment(s, TERMINATE_LOCAL);
+		return judge_refuse(s, TERMINATE_LOCAL);
 	s->out.response_sequence++;
 	answer_read(t, q, at);
 	return true;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Decides by the header of a segment whether the segment may be placed (RFC
+ * 5041 7.1, RFC 5040 7.2).  The present segment is iwarp_stream.segment, whose
+ * DDP header has come.  Nothing is placed or completed here.  Owner and lock:
+ * those of the stream.
+ */
+#ifndef IWARP_JUDGE_H
+#define IWARP_JUDGE_H
+
+#include <stdbool.h>
+
+#include "ibt/ibt.h"
+#include "iwarp/terminate.h"
+
+struct iwarp_stream;
+
+/*
+ * Judges the present segment of q's stream: its versions, queue, opcode, order,
+ * key and length.  The segment of a SEND takes a receive if the SEND has none
+ * yet.  Sets segment.info, and the facts for a message to the user in
+ * segment.explain.  Returns true; or false with segment.refused and, if the
+ * SEND is longer than its receive, segment.receive_status.
+ */
+bool judge_segment(struct ibt *t, struct ibt_qp *q);
+/* Refuses the present segment of the stream.  Returns false, which the caller
+ * returns. */
+bool judge_refuse(struct iwarp_stream *s, enum terminate_cause cause);
+
+#endif
