@@ -7,7 +7,7 @@
  * (cmproto.h), and requests for the ports and listeners.
  */
 #include "rdmacm/explain.h"
-#include "rdmacm/object.h"
+#include "rdmacm/link_table.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,49 +20,16 @@
 
 #include "broker/cm_inbox.h"
 #include "broker/dial.h"
-#include "util/bits.h"
 #include "util/fd_identity.h"
 #include "util/monotonic.h"
 #include "util/shared.h"
 
-#define BUCKETS 256
-/* The limit of requests that have no answer yet.  Without a limit the broker's
- * answers could fill this process's socket while the requests fill the
- * broker's. */
-#define PENDING	   64
 #define PATIENCE_S 30	     /* how long a call waits for its answer */
-#define RELEASES   256	     /* notes of released ids that are kept */
 #define MOST_FDS   (1 << 20) /* above each descriptor that Linux gives */
 #define SEEK_MS	   1000	     /* the longest pause between two attempts */
 
 pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t r_changed = PTHREAD_COND_INITIALIZER;
-
-/* A thread that waits for the answer to a request.  The struct is on that
- * thread's stack. */
-struct waiter {
-	struct list link;
-	uint32_t serial;
-	uint16_t kind;
-	bool is_done;
-	struct cmproto *answer;
-	struct r_id *id;
-};
-
-/* The note of an id that the program has destroyed.  If the broker dies, the
- * peer may not have been told; then the broker's successor gets the note. */
-struct released {
-	struct list link;
-	uint8_t note[CMPROTO_NOTE];
-};
-
-/* A request for whose answer no thread waits.  If the broker dies before the
- * answer, the request is sent to the broker's successor again. */
-struct pending {
-	struct list link; /* in the order of the requests */
-	struct r_id *id;
-	struct cmproto request;
-};
 
 static int broker_fd = -1; /* -1: there is no connection */
 /*
@@ -76,13 +43,6 @@ static bool is_dialling;
 static pid_t owner; /* the process that opened the connection */
 static uint32_t last_serial;
 static uint32_t dials; /* how often the thread has called dial_open */
-static struct list waiters = {&waiters, &waiters};
-static struct list pending = {&pending, &pending};
-static uint32_t pendings;			      /* entries of pending */
-static struct list released = {&released, &released}; /* oldest first */
-static uint32_t releases;			      /* entries of released */
-static struct list ids[BUCKETS];		      /* by handle */
-
 /* The cancellation state of this thread before it took r_lock. */
 static _Thread_local int cancel;
 
@@ -127,156 +87,6 @@ __attribute__((constructor)) static void watch_forks(void)
 	pthread_atfork(NULL, NULL, after_fork);
 }
 
-static struct r_id *id_of(struct list *node)
-{
-	return CONTAINER_OF(node, struct r_id, by_handle);
-}
-
-static struct r_id *find_id(uint32_t handle)
-{
-	struct list *l = &ids[handle % BUCKETS];
-
-	if (!l->next)
-		return NULL;
-	list_for_each (n, l) {
-		struct r_id *id = id_of(n);
-
-		if (id->handle == handle)
-			return id;
-	}
-	return NULL;
-}
-
-void r_link(struct r_id *id, uint32_t handle)
-{
-	struct list *l = &ids[handle % BUCKETS];
-
-	if (!l->next)
-		list_init(l);
-	id->handle = handle;
-	list_push_tail(l, &id->by_handle);
-}
-
-/* Removes the id from the table of r_link, and sets its handle to 0. */
-static void unlink_id(struct r_id *id)
-{
-	list_remove(&id->by_handle);
-	id->handle = 0;
-}
-
-static bool is_empty(const uint8_t note[CMPROTO_NOTE])
-{
-	static const uint8_t none[CMPROTO_NOTE];
-
-	return !memcmp(note, none, CMPROTO_NOTE);
-}
-
-static void pending_free(struct pending *p)
-{
-	list_remove(&p->link);
-	free(p);
-	pendings--;
-	pthread_cond_broadcast(&r_changed);
-}
-
-/* Handles the answer m to a request for which no thread waits. */
-static void settle_call(struct pending *p, const struct cmproto *m)
-{
-	struct r_id *id = p->id;
-
-	if (p->request.kind == CMPROTO_BIND)
-		r_id_bound(id, m);
-	else if (!m->err)
-		memcpy(id->note, m->note, sizeof(m->note));
-	/* A conversation without a note has ended, and its id has got an
-	 * event. */
-	else if (p->request.kind == CMPROTO_CONNECT || !is_empty(id->note))
-		r_post_failed(id, m->err);
-	pending_free(p);
-}
-
-static bool answer_pending(const struct cmproto *m)
-{
-	list_for_each (n, &pending) {
-		struct pending *p = (struct pending *)(void *)n;
-
-		if (p->request.serial == m->serial) {
-			settle_call(p, m);
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Stores the answer for the waiting thread, and changes the id.  The id changes
- * here and not in the waiting thread, so that the broker's next message finds
- * the id changed although that thread may not run yet.  That message may cause
- * an event upon which the program destroys the id in another thread. */
-static void keep_answer(struct waiter *w, const struct cmproto *m)
-{
-	*w->answer = *m;
-	w->is_done = true;
-	if (m->err)
-		return;
-	memcpy(w->id->note, m->note, sizeof(m->note));
-	if (w->kind == CMPROTO_BIND)
-		r_id_bound(w->id, m);
-	if (w->kind == CMPROTO_LISTEN)
-		w->id->state.is_listening = true;
-	if (w->kind == CMPROTO_REJECT)
-		w->id->state.is_decided = true;
-	if (w->kind == CMPROTO_ESTABLISH && !w->id->state.is_passive)
-		w->id->state.is_up = true;
-}
-
-static void take_answer(const struct cmproto *m)
-{
-	if (answer_pending(m))
-		return;
-	list_for_each (n, &waiters) {
-		struct waiter *w = (struct waiter *)(void *)n;
-
-		if (w->serial != m->serial)
-			continue;
-		keep_answer(w, m);
-		pthread_cond_broadcast(&r_changed);
-		return;
-	}
-}
-
-static void take_message(const struct cmproto *m)
-{
-	struct r_id *id;
-
-	if (m->kind == CMPROTO_DONE) {
-		take_answer(m);
-		return;
-	}
-	id = m->kind == CMPROTO_EVENT ? find_id(m->id) : NULL;
-	if (id)
-		r_id_message(id, m);
-	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_DROPPED)
-		r_say("rdma_cm: the broker ends this process's connections: the "
-		      "process has not read the broker's messages, and too "
-		      "many wait for processes of this user");
-	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_REQUEST)
-		r_tell(CMPROTO_RELEASE, m->new_id);
-}
-
-/* The broker is gone: fails the calls of threads that wait for an answer. */
-static void release_waiters(void)
-{
-	list_for_each (n, &waiters) {
-		struct waiter *w = (struct waiter *)(void *)n;
-
-		if (w->is_done)
-			continue;
-		w->answer->err = -EPIPE;
-		w->is_done = true;
-	}
-	pthread_cond_broadcast(&r_changed);
-}
-
 /* Sends a request and receives messages until the answer comes, and handles
  * those that come before.  The thread does not read fd meanwhile.  Returns 0,
  * -EPIPE if the broker is gone, or the answer's -errno. */
@@ -300,7 +110,7 @@ static int ask_broker(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 			return -EPIPE;
 		if (m->kind == CMPROTO_DONE && m->serial == serial)
 			return m->err;
-		take_message(m);
+		r_table_message(m);
 	}
 }
 
@@ -312,10 +122,10 @@ static void revive_id(int fd, struct r_id *id)
 {
 	struct cmproto m = {0};
 	uint32_t handle = id->handle;
-	bool has_conversation = !is_empty(id->note);
+	bool has_conversation = r_table_has_note(id);
 	int err = 0;
 
-	unlink_id(id);
+	r_table_unlink(id);
 	if (!id->state.is_passive)
 		r_bind_message(id, &id->base.route.addr.src_addr, &m);
 	else
@@ -345,25 +155,25 @@ static void revive_id(int fd, struct r_id *id)
 /* Repeats the requests that the last broker has not answered. */
 static void ask_pending(int fd)
 {
-	list_for_each_safe (n, &pending) {
-		struct pending *p = (struct pending *)(void *)n;
+	list_for_each_safe (n, r_table_pending()) {
+		struct r_pending *p = (struct r_pending *)(void *)n;
 		struct cmproto m = p->request;
 
 		if (!p->id->handle && m.kind != CMPROTO_BIND)
 			m.err = -ENOENT; /* the program has got an event */
 		else if (ask_broker(fd, &m, m.kind, p->id->handle) == -EPIPE)
 			return;
-		settle_call(p, &m);
+		r_table_settle(p, &m);
 	}
 }
 
 /* Repeats the release of ids: the last broker may not have told their peers. */
 static void release_again(int fd)
 {
-	list_for_each (n, &released) {
+	list_for_each (n, r_table_released()) {
 		struct cmproto m = {0};
 
-		memcpy(m.note, ((struct released *)(void *)n)->note,
+		memcpy(m.note, ((struct r_released *)(void *)n)->note,
 		       sizeof(m.note));
 		if (ask_broker(fd, &m, CMPROTO_RELEASE, 0) == -EPIPE)
 			return;
@@ -380,17 +190,11 @@ static void revive_all(int fd)
 	struct list all = {&all, &all}, last = {&last, &last};
 
 	broker_fd = fd_identity_note(fd);
-	for (int i = 0; i < BUCKETS; i++)
-		while (ids[i].next && !list_is_empty(&ids[i])) {
-			struct list *n = list_pop_head(&ids[i]);
-
-			list_push_tail(
-				id_of(n)->state.is_listening ? &last : &all, n);
-		}
+	r_table_take_ids(&all, &last);
 	while (!list_is_empty(&all))
-		revive_id(fd, id_of(list_pop_head(&all)));
+		revive_id(fd, r_table_id(list_pop_head(&all)));
 	while (!list_is_empty(&last))
-		revive_id(fd, id_of(list_pop_head(&last)));
+		revive_id(fd, r_table_id(list_pop_head(&last)));
 	ask_pending(fd);
 	release_again(fd);
 }
@@ -400,22 +204,13 @@ static void tell_word(enum client_word word, const char *sentence)
 	r_say_of(word, sentence);
 }
 
-/* Fails the requests for whose answers no thread waits: there is no broker. */
-static void fail_pending(void)
-{
-	list_for_each_safe (n, &pending)
-		settle_call((struct pending *)(void *)n,
-			    &(struct cmproto){.err = -EPIPE});
-}
-
 /* Returns whether an id needs a broker and there is none. */
 static bool misses_broker(void)
 {
-	bool misses = false;
+	bool misses;
 
 	r_take();
-	for (int i = 0; i < BUCKETS && broker_fd < 0; i++)
-		misses |= ids[i].next && !list_is_empty(&ids[i]);
+	misses = broker_fd < 0 && r_table_has_ids();
 	r_give();
 	return misses;
 }
@@ -458,7 +253,7 @@ static int redial_broker(int old)
 	int fd = -1, err;
 
 	r_take();
-	release_waiters();
+	r_table_fail_waiters();
 	broker_fd = -1;
 	fd_identity_close(old);
 	is_dialling = true;
@@ -471,7 +266,7 @@ static int redial_broker(int old)
 		      "reached: %s",
 		      why);
 		fd = -1;
-		fail_pending();
+		r_table_fail_pending();
 	} else {
 		revive_all(fd);
 	}
@@ -535,7 +330,7 @@ static void *run_thread(void *arg)
 		r_take();
 		for (int i = 0; i < n; i++)
 			if (is_sound(&in.messages[i], in.of[i].msg_len))
-				take_message(&in.messages[i]);
+				r_table_message(&in.messages[i]);
 		r_give();
 	}
 	return NULL;
@@ -574,12 +369,7 @@ static int dial_broker(void)
 	if (owner != getpid()) { /* a forked child drops its parent's state */
 		fd_identity_close(broker_fd);
 		broker_fd = -1;
-		list_init(&waiters);
-		list_init(&pending);
-		pendings = 0;
-		list_init(&released);
-		releases = 0;
-		memset(ids, 0, sizeof(ids));
+		r_table_reset();
 		is_dialling = false;
 		owner = getpid();
 	}
@@ -644,14 +434,13 @@ static int wait_until(const struct timespec *until)
 static int call_broker(struct r_id *id, struct cmproto *m, uint16_t kind,
 		       const struct timespec *until)
 {
-	struct waiter w = {.kind = kind, .answer = m, .id = id};
+	struct r_waiter w = {.kind = kind, .answer = m, .id = id};
 	int err = post_message(m, kind, id->handle);
 
 	if (err)
 		return err;
 	w.serial = m->serial;
-	list_init(&w.link);
-	list_push_tail(&waiters, &w.link);
+	r_table_await(&w);
 	while (!w.is_done && !err)
 		err = -wait_until(until);
 	list_remove(&w.link);
@@ -717,22 +506,20 @@ int r_do(struct r_id *id, uint16_t kind)
 
 int r_request(struct r_id *id, struct cmproto *m, uint16_t kind)
 {
-	struct pending *p = malloc(sizeof(*p));
+	struct r_pending *p = malloc(sizeof(*p));
 	int err;
 
 	if (!p)
 		return -ENOMEM;
 	r_take();
-	/* A forked child has no pending requests: `pendings` is its parent's
-	 * until dial_broker resets it. */
-	while (pendings >= PENDING && owner == getpid())
+	/* A forked child has no pending requests: the table is its parent's
+	 * until dial_broker empties it. */
+	while (r_table_is_full() && owner == getpid())
 		pthread_cond_wait(&r_changed, &r_lock);
 	err = post_message(m, kind, id->handle);
 	if (!err || err == -EPIPE) {
-		*p = (struct pending){.id = id, .request = *m};
-		list_init(&p->link);
-		list_push_tail(&pending, &p->link);
-		pendings++;
+		*p = (struct r_pending){.id = id, .request = *m};
+		r_table_add(p);
 		p = NULL;
 		err = 0;
 	}
@@ -760,36 +547,10 @@ void r_tell(uint16_t kind, uint32_t handle)
 	post_message(&m, kind, handle);
 }
 
-/* Keeps the note of a released id, in place of the oldest if there are
- * RELEASES. */
-static void keep_note(const uint8_t note[CMPROTO_NOTE])
-{
-	struct released *r;
-
-	if (releases == RELEASES) {
-		free(list_pop_head(&released)); /* link is the first member */
-		releases--;
-	}
-	r = malloc(sizeof(*r));
-	if (!r)
-		return;
-	memcpy(r->note, note, sizeof(r->note));
-	list_init(&r->link);
-	list_push_tail(&released, &r->link);
-	releases++;
-}
-
 void r_release(struct r_id *id)
 {
-	uint32_t handle = id->handle;
+	uint32_t handle = r_table_remove(id);
 
-	unlink_id(id);
-	list_for_each_safe (n, &pending)
-		if (((struct pending *)(void *)n)->id == id)
-			pending_free((struct pending *)(void *)n);
-	if (!handle)
-		return; /* the broker does not know the id */
-	if (!is_empty(id->note))
-		keep_note(id->note);
-	r_tell(CMPROTO_RELEASE, handle);
+	if (handle)
+		r_tell(CMPROTO_RELEASE, handle);
 }

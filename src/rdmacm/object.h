@@ -100,7 +100,7 @@ struct r_options {
 
 struct r_id {
 	struct rdma_cm_id base;
-	struct list by_handle; /* in link.c's table */
+	struct list by_handle; /* in the table of link_table.c */
 	uint32_t handle;       /* the broker's name of the id, or 0 */
 	/* The note of the conversation, for the broker's successor; zeroes:
 	 * there is no conversation. */
@@ -249,8 +249,8 @@ void r_tell(uint16_t kind, uint32_t handle);
  * requests that have no answer, and releases the id at the broker if the broker
  * knows the id. */
 void r_release(struct r_id *id);
-/* Under r_lock: adds the id to the table, so that it gets the broker's messages
- * for the handle. */
+/* link_table.c, under r_lock: adds the id to the table, so that it gets the
+ * broker's messages for the handle. */
 void r_link(struct r_id *id, uint32_t handle);
 
 /* ---- channel.c ---- */

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdmacm/link_table.h"
+
+#include "rdmacm/explain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS 256
+/* The limit of requests that have no answer yet.  Without a limit the broker's
+ * answers could fill this process's socket while the requests fill the
+ * broker's. */
+#define PENDING	 64
+#define RELEASES 256 /* notes of released ids that are kept */
+
+static struct list waiters = {&waiters, &waiters};
+static struct list pending = {&pending, &pending};
+static uint32_t pendings;			      /* entries of pending */
+static struct list released = {&released, &released}; /* oldest first */
+static uint32_t releases;			      /* entries of released */
+static struct list ids[BUCKETS];		      /* by handle */
+
+static struct r_id *find_id(uint32_t handle)
+{
+	struct list *l = &ids[handle % BUCKETS];
+
+	if (!l->next)
+		return NULL;
+	list_for_each (n, l) {
+		struct r_id *id = r_table_id(n);
+
+		if (id->handle == handle)
+			return id;
+	}
+	return NULL;
+}
+
+void r_link(struct r_id *id, uint32_t handle)
+{
+	struct list *l = &ids[handle % BUCKETS];
+
+	if (!l->next)
+		list_init(l);
+	id->handle = handle;
+	list_push_tail(l, &id->by_handle);
+}
+
+void r_table_unlink(struct r_id *id)
+{
+	list_remove(&id->by_handle);
+	id->handle = 0;
+}
+
+bool r_table_has_note(const struct r_id *id)
+{
+	static const uint8_t none[CMPROTO_NOTE];
+
+	return memcmp(id->note, none, CMPROTO_NOTE);
+}
+
+static void pending_free(struct r_pending *p)
+{
+	list_remove(&p->link);
+	free(p);
+	pendings--;
+	pthread_cond_broadcast(&r_changed);
+}
+
+void r_table_settle(struct r_pending *p, const struct cmproto *m)
+{
+	struct r_id *id = p->id;
+
+	if (p->request.kind == CMPROTO_BIND)
+		r_id_bound(id, m);
+	else if (!m->err)
+		memcpy(id->note, m->note, sizeof(m->note));
+	/* A conversation without a note has ended, and its id has got an
+	 * event. */
+	else if (p->request.kind == CMPROTO_CONNECT || r_table_has_note(id))
+		r_post_failed(id, m->err);
+	pending_free(p);
+}
+
+static bool answer_pending(const struct cmproto *m)
+{
+	list_for_each (n, &pending) {
+		struct r_pending *p = (struct r_pending *)(void *)n;
+
+		if (p->request.serial == m->serial) {
+			r_table_settle(p, m);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Stores the answer for the waiting thread, and changes the id.  The id changes
+ * here and not in the waiting thread, so that the broker's next message finds
+ * the id changed although that thread may not run yet.  That message may cause
+ * an event upon which the program destroys the id in another thread. */
+static void keep_answer(struct r_waiter *w, const struct cmproto *m)
+{
+	*w->answer = *m;
+	w->is_done = true;
+	if (m->err)
+		return;
+	memcpy(w->id->note, m->note, sizeof(m->note));
+	if (w->kind == CMPROTO_BIND)
+		r_id_bound(w->id, m);
+	if (w->kind == CMPROTO_LISTEN)
+		w->id->state.is_listening = true;
+	if (w->kind == CMPROTO_REJECT)
+		w->id->state.is_decided = true;
+	if (w->kind == CMPROTO_ESTABLISH && !w->id->state.is_passive)
+		w->id->state.is_up = true;
+}
+
+static void take_answer(const struct cmproto *m)
+{
+	if (answer_pending(m))
+		return;
+	list_for_each (n, &waiters) {
+		struct r_waiter *w = (struct r_waiter *)(void *)n;
+
+		if (w->serial != m->serial)
+			continue;
+		keep_answer(w, m);
+		pthread_cond_broadcast(&r_changed);
+		return;
+	}
+}
+
+void r_table_message(const struct cmproto *m)
+{
+	struct r_id *id;
+
+	if (m->kind == CMPROTO_DONE) {
+		take_answer(m);
+		return;
+	}
+	id = m->kind == CMPROTO_EVENT ? find_id(m->id) : NULL;
+	if (id)
+		r_id_message(id, m);
+	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_DROPPED)
+		r_say("rdma_cm: the broker ends this process's connections: the "
+		      "process has not read the broker's messages, and too "
+		      "many wait for processes of this user");
+	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_REQUEST)
+		r_tell(CMPROTO_RELEASE, m->new_id);
+}
+
+void r_table_fail_waiters(void)
+{
+	list_for_each (n, &waiters) {
+		struct r_waiter *w = (struct r_waiter *)(void *)n;
+
+		if (w->is_done)
+			continue;
+		w->answer->err = -EPIPE;
+		w->is_done = true;
+	}
+	pthread_cond_broadcast(&r_changed);
+}
+
+void r_table_fail_pending(void)
+{
+	list_for_each_safe (n, &pending)
+		r_table_settle((struct r_pending *)(void *)n,
+			       &(struct cmproto){.err = -EPIPE});
+}
+
+/* Keeps the note of a released id, in place of the oldest if there are
+ * RELEASES. */
+static void keep_note(const uint8_t note[CMPROTO_NOTE])
+{
+	struct r_released *r;
+
+	if (releases == RELEASES) {
+		free(list_pop_head(&released)); /* link is the first member */
+		releases--;
+	}
+	r = malloc(sizeof(*r));
+	if (!r)
+		return;
+	memcpy(r->note, note, sizeof(r->note));
+	list_init(&r->link);
+	list_push_tail(&released, &r->link);
+	releases++;
+}
+
+uint32_t r_table_remove(struct r_id *id)
+{
+	uint32_t handle = id->handle;
+
+	r_table_unlink(id);
+	list_for_each_safe (n, &pending)
+		if (((struct r_pending *)(void *)n)->id == id)
+			pending_free((struct r_pending *)(void *)n);
+	if (handle && r_table_has_note(id))
+		keep_note(id->note);
+	return handle;
+}
+
+void r_table_reset(void)
+{
+	list_init(&waiters);
+	list_init(&pending);
+	pendings = 0;
+	list_init(&released);
+	releases = 0;
+	memset(ids, 0, sizeof(ids));
+}
+
+bool r_table_has_ids(void)
+{
+	bool has = false;
+
+	for (int i = 0; i < BUCKETS && !has; i++)
+		has = ids[i].next && !list_is_empty(&ids[i]);
+	return has;
+}
+
+void r_table_take_ids(struct list *others, struct list *listeners)
+{
+	for (int i = 0; i < BUCKETS; i++)
+		while (ids[i].next && !list_is_empty(&ids[i])) {
+			struct list *n = list_pop_head(&ids[i]);
+
+			list_push_tail(r_table_id(n)->state.is_listening
+					       ? listeners
+					       : others,
+				       n);
+		}
+}
+
+void r_table_await(struct r_waiter *w)
+{
+	list_init(&w->link);
+	list_push_tail(&waiters, &w->link);
+}
+
+bool r_table_is_full(void)
+{
+	return pendings >= PENDING;
+}
+
+void r_table_add(struct r_pending *p)
+{
+	list_init(&p->link);
+	list_push_tail(&pending, &p->link);
+	pendings++;
+}
+
+struct list *r_table_pending(void)
+{
+	return &pending;
+}
+
+struct list *r_table_released(void)
+{
+	return &released;
+}

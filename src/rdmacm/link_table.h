@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What this process has at the broker, and what the broker's successor gets if
+ * the broker is killed: the ids by their handles, the requests without an
+ * answer, and the notes of ids that were released.  link.c has the connection:
+ * it sends the requests, and passes the broker's messages to r_table_message.
+ * Nothing here waits.  All functions are called under r_lock, and r_link of
+ * rdmacm/object.h is one of them.
+ */
+#ifndef RDMACM_LINK_TABLE_H
+#define RDMACM_LINK_TABLE_H
+
+#include "rdmacm/object.h"
+#include "util/bits.h"
+
+/* A thread that waits for the answer to a request.  The struct is on that
+ * thread's stack. */
+struct r_waiter {
+	struct list link;
+	uint32_t serial;
+	uint16_t kind;
+	bool is_done;
+	struct cmproto *answer;
+	struct r_id *id;
+};
+
+/* The note of an id that the program has destroyed.  If the broker dies, the
+ * peer may not have been told; then the broker's successor gets the note. */
+struct r_released {
+	struct list link;
+	uint8_t note[CMPROTO_NOTE];
+};
+
+/* A request for whose answer no thread waits.  If the broker dies before the
+ * answer, the request is sent to the broker's successor again. */
+struct r_pending {
+	struct list link; /* in the order of the requests */
+	struct r_id *id;
+	struct cmproto request;
+};
+
+/* Empties the table, in a forked child: the broker has nothing of the child.
+ * Frees nothing. */
+void r_table_reset(void);
+/* Handles a message of the broker, whose size, version and counts the caller
+ * has checked: gives an answer to the thread or the request that it belongs to,
+ * and an event to its id. */
+void r_table_message(const struct cmproto *m);
+
+/* ---- ids ---- */
+
+/* Returns the id with this node, r_id.by_handle. */
+static inline struct r_id *r_table_id(struct list *node)
+{
+	return CONTAINER_OF(node, struct r_id, by_handle);
+}
+
+/* Returns whether the id has a conversation, and so a note. */
+bool r_table_has_note(const struct r_id *id);
+/* Returns whether an id needs a broker. */
+bool r_table_has_ids(void);
+/* Moves all ids out of the table to the ends of two lists, by r_id.by_handle.
+ * The ids keep their handles. */
+void r_table_take_ids(struct list *others, struct list *listeners);
+/* Removes the id from the table or from a list of r_table_take_ids, and sets
+ * its handle to 0. */
+void r_table_unlink(struct r_id *id);
+/* Calls r_table_unlink, frees the id's requests that have no answer, and keeps
+ * the note of its conversation.  Returns the handle that the id had; 0: the
+ * broker does not know the id. */
+uint32_t r_table_remove(struct r_id *id);
+
+/* ---- requests ---- */
+
+/* Adds the waiter, whose answer r_table_message stores: then w->is_done is set,
+ * and r_changed broadcast.  The caller removes w->link. */
+void r_table_await(struct r_waiter *w);
+/* The broker is gone: answers all waiters with -EPIPE. */
+void r_table_fail_waiters(void);
+/* Returns whether so many requests have no answer that no other may be sent. */
+bool r_table_is_full(void);
+/* Adds the request, which the table then owns; p was allocated by malloc(3). */
+void r_table_add(struct r_pending *p);
+/* Handles the answer m to a request for which no thread waits, and frees p. */
+void r_table_settle(struct r_pending *p, const struct cmproto *m);
+/* There is no broker: answers all requests of r_table_add with -EPIPE. */
+void r_table_fail_pending(void);
+/* Returns the list of the requests of r_table_add, oldest first. */
+struct list *r_table_pending(void);
+/* Returns the list of struct r_released, oldest first. */
+struct list *r_table_released(void);
+
+#endif
