@@ -4,6 +4,7 @@
 #include "fabric/proto.h"
 #include "util/list.h"
 #include "util/monotonic.h"
+#include "util/rlimit.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -590,18 +591,6 @@ static void run_turn(struct server *s)
 	resume_accepting(s);
 }
 
-/* A connection needs a descriptor, and an open port one more.  The soft limit
- * of most systems, 1024, is for programs that use select(2). */
-static void raise_limit(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files))
-		return;
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
-}
-
 /* Removes the listener's socket from the file system, unless another socket has
  * taken its place. */
 static void remove_socket(const char *path, const struct stat *own)
@@ -633,7 +622,9 @@ int fabric_server_run(struct fabric *f, int listener, const char *path,
 
 	if (lstat(path, &own))
 		own.st_ino = 0;
-	raise_limit();
+	/* A connection needs a descriptor, and an open port one more.  The soft
+	 * limit of most systems, 1024, is for programs that use select(2). */
+	rlimit_raise(RLIMIT_NOFILE);
 	list_init(&s.connections);
 	s.buffer = malloc(MESSAGE_MAX);
 	s.signals.fd = open_signals();

@@ -7,6 +7,7 @@
 #include "broker/proto.h"
 #include "broker/server.h"
 #include "util/monotonic.h"
+#include "util/rlimit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,14 +110,8 @@ static void raise_limits(void)
 	static const int limits[] = {RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_CPU,
 				     RLIMIT_AS,	    RLIMIT_DATA,  RLIMIT_STACK};
 
-	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
-		struct rlimit r;
-
-		if (getrlimit(limits[i], &r))
-			continue;
-		r.rlim_cur = r.rlim_max;
-		setrlimit(limits[i], &r);
-	}
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
+		rlimit_raise(limits[i]);
 }
 
 /* Drops what the process has inherited from the program that started it, except
