@@ -123,7 +123,10 @@ struct cm_note {
 	 * found by its ids alone, and not by the peer's queue pair
 	 * (cm_has_ended, CM_STALE). */
 	uint8_t is_unproven;
-	uint8_t reserved[2];
+	/* The connection has ended, but the peer has not said so
+	 * (cm_has_ended). */
+	uint8_t is_unanswered;
+	uint8_t reserved;
 };
 
 /*
@@ -259,9 +262,10 @@ int cm_note_resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
 void cm_note_release(struct cm *cm, struct cm_owner *owner,
 		     const struct cm_note *note, uint64_t now_ns);
 /*
- * Has a connection of the owner with the peer's queue pair `qpn` ended lately?
- * It has if the peer has sent a DREQ, or if the connection is in TIMEWAIT.
- * False if the owner has a new connection with the queue pair.  owner NULL: a
+ * Has the peer ended a connection of the owner with the peer's queue pair `qpn`
+ * lately?  It has if it has sent a DREQ, or has answered the owner's.  False if
+ * the peer has not answered, and if the owner has a new connection with the
+ * queue pair.  owner NULL: a
  * connection that counts for no owner.
  */
 bool cm_has_ended(struct cm *cm, const struct cm_owner *owner,

@@ -67,6 +67,7 @@ void cm_note_make(struct cm *cm, uint32_t id, struct cm_note *note)
 				 .is_passive = c->is_passive,
 				 .is_strict = c->is_strict,
 				 .is_unproven = c->is_unproven,
+				 .is_unanswered = c->retry.is_unanswered,
 				 .timeout = c->retry.timeout_exponent,
 				 .tries = c->retry.given};
 	memcpy(note->local, c->local, 16);
@@ -98,6 +99,7 @@ static void take_note(struct cm *cm, struct conv *c, const struct cm_note *n)
 	c->is_passive = n->is_passive != 0;
 	c->is_strict = n->is_strict != 0;
 	c->is_unproven = n->is_unproven != 0;
+	c->retry.is_unanswered = n->is_unanswered != 0;
 	c->retry.timeout_exponent = n->timeout;
 	c->retry.given = n->tries;
 	if (n->remote_id)

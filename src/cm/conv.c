@@ -122,7 +122,8 @@ bool conv_has_ended(struct cm *cm, const struct cm_owner *owner,
 			continue;
 		if (is_live(c->state)) /* the queue pair is connected again */
 			return false;
-		has_ended |= c->state != CONV_DREQ_SENT;
+		has_ended |=
+			c->state != CONV_DREQ_SENT && !c->retry.is_unanswered;
 	}
 	return has_ended;
 }

@@ -80,6 +80,9 @@ struct conv_retry {
 	uint8_t left, count;
 	/* How often each message is sent again: max_cm_retries of the REQ. */
 	uint8_t given;
+	/* The conversation has ended because all tries of a REP or a DREQ had
+	 * no answer, and the peer has not ended it since. */
+	bool is_unanswered;
 	/* The message that a retry sends; in CONV_HELD, the request. */
 	uint8_t last[MAD_BYTES];
 };

@@ -331,6 +331,15 @@ static void request_withdrawn(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_emit(cm, c, CM_REJECTED, &rej);
 }
 
+/* The DREQ had no answer.  The consumer's event is that of an answer, but
+ * without a message. */
+static void end_unanswered(struct cm *cm, struct conv *c, struct cmmsg *msg,
+			   uint64_t now)
+{
+	c->retry.is_unanswered = true;
+	peer_ended(cm, c, msg, now);
+}
+
 static void no_answer(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		      uint64_t now)
 {
@@ -340,6 +349,7 @@ static void no_answer(struct cm *cm, struct conv *c, struct cmmsg *msg,
 static void give_up(struct cm *cm, struct conv *c, struct cmmsg *msg,
 		    uint64_t now)
 {
+	c->retry.is_unanswered = true;
 	say_timeout(cm, c, msg, now);
 	no_answer(cm, c, msg, now);
 }
@@ -502,7 +512,7 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 		[IN_DISCONNECT]	= GO(do_nothing,		DREQ_SENT),
 		[IN_RELEASE]	= GO(do_nothing,		DREQ_SENT),
 		[IN_RETRY]	= GO(repeat_message,		DREQ_SENT),
-		[IN_EXHAUSTED]	= GO(peer_ended,		TIMEWAIT),
+		[IN_EXHAUSTED]	= GO(end_unanswered,		TIMEWAIT),
 	},
 	[CONV_DREQ_RCVD] = {
 		[IN_REQ]	= GO(do_nothing,		DREQ_RCVD),
@@ -584,6 +594,8 @@ static bool run_cell(struct cm *cm, struct conv *c, enum conv_input input,
 
 	if (!cell->action)
 		return false;
+	if (input == IN_DREQ || input == IN_DREP)
+		c->retry.is_unanswered = false; /* late, but an answer */
 	cell->action(cm, c, msg, now_ns);
 	if (input == IN_RELEASE)
 		c->is_released = true;

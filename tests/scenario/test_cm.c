@@ -179,24 +179,36 @@ static void the_end_of_a_queue_pairs_connection_is_known(void **state)
 	world_free(w);
 }
 
-/* Side 0 gives up after as many retries as its connect request allowed. */
+/* Side 0 gives up after as many retries as its connect request allowed.  That
+ * is no word of the peer, and also not for the successor of side 0. */
 static void a_peer_that_never_answers_is_given_up(void **state)
 {
 	struct world *w = one_that_ends();
 	struct end *a = &w->end[0][0];
 	uint64_t began = w->now;
 	uint64_t retries = cm_counters(w->cm[0])->retries;
+	struct cm *heir;
+	uint32_t id;
 
 	run(w, w->now + 50 * SECOND);
 	assert_int_equal(a->ended, 0);
 	while (!a->ended)
-		assert_true(run(w, w->now + SECOND));
+		assert_true(run(w, w->now + SECOND / 10));
 	assert_true(w->now - began < 70 * SECOND);
 	assert_int_equal(cm_counters(w->cm[0])->retries - retries, 15);
 	assert_true(a->is_unanswered);
+	assert_int_equal(conv_find(w->cm[0], a->id)->state, CONV_TIMEWAIT);
+	assert_false(cm_has_ended(w->cm[0], NULL, w->ip[1], 9));
+	heir = manager(w);
+	assert_int_equal(cm_note_resume(heir, NULL, 0, &a->note, w->now, &id),
+			 0);
+	assert_false(cm_has_ended(heir, NULL, w->ip[1], 9));
+	cm_free(heir);
 	/* a late disconnect is no error */
 	by_disconnecting(w, &w->end[1][0]);
 	drain(w, 1);
+	run(w, w->now + SECOND / 10);
+	assert_true(cm_has_ended(w->cm[0], NULL, w->ip[1], 9));
 	run(w, w->now + SECOND);
 	assert_int_equal(a->ended, 1);
 	check_idle(w, 0);
