@@ -330,7 +330,7 @@ static void handle_packet(struct engine *e, struct ibt_qp *q,
 
 	e->ibt.sign = ENGINE_SIGN_NONE;
 	q->qp->stats.rx_packets++;
-	q->qp->stats.rx_bytes += a->len;
+	q->qp->stats.rx_bytes += len;
 	if (q->qp->type != HCA_QPT_RC) {
 		const struct ud_from from = ud_from_of(a);
 

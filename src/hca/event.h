@@ -105,7 +105,9 @@ struct engine_naks {
 /* The counters of one device in one process.  All words are 64 bits. */
 struct engine_counters {
 	uint64_t rx_packets, tx_packets;
-	uint64_t rx_bytes, tx_bytes; /* of packets, from the BTH to the pad */
+	/* Of a packet, the bytes from the BTH to the pad; of an FPDU of iWARP,
+	 * its ULPDU. */
+	uint64_t rx_bytes, tx_bytes;
 	struct engine_refused refused;
 	/* Requests whose PSN is more than IBT_HELD_AHEAD (ibt/ibt.h) after the
 	 * expected PSN, and packets with a PSN that fits no connection, which

@@ -80,7 +80,8 @@ enum qp_wait {
  */
 struct qp_stats {
 	/* Packets, pieces of direct requests, or FPDUs of iWARP; and their
-	 * bytes: of a packet those from the BTH on, of a piece its payload. */
+	 * bytes: of a packet those from the BTH to the pad, of a piece its
+	 * payload, of an FPDU its ULPDU. */
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
 	/* retransmits: packets that were sent again; timeouts: ACK timers that
 	 * have expired; rnr_waits: RNR NAKs after which the QP has waited;

@@ -45,16 +45,14 @@ static uint32_t end_segment(struct ibt_qp *q, const struct fpdu_out *o,
 			    uint32_t payload_bytes)
 {
 	struct iwarp_stream *s = q->stream;
-	uint32_t bytes = o->head_bytes + payload_bytes;
-
-	bytes = s->session ? session_seal(s->session, o->buf, bytes)
-			   : fpdu_seal(&s->tx, o->buf, bytes);
+	uint32_t ulpdu_bytes = o->head_bytes + payload_bytes;
 
 	q->counters->tx_packets++;
-	q->counters->tx_bytes += bytes;
+	q->counters->tx_bytes += ulpdu_bytes;
 	q->qp->stats.tx_packets++;
-	q->qp->stats.tx_bytes += bytes;
-	return bytes;
+	q->qp->stats.tx_bytes += ulpdu_bytes;
+	return s->session ? session_seal(s->session, o->buf, ulpdu_bytes)
+			  : fpdu_seal(&s->tx, o->buf, ulpdu_bytes);
 }
 
 /* Returns how many of the `left` bytes of a message its next segment carries:

@@ -159,6 +159,24 @@ uint32_t joined_state(struct joined *j, int i)
 	return j->d->side[i].qp->state;
 }
 
+void joined_counted(struct joined *j)
+{
+	for (int i = 0; i < 2; i++) {
+		const struct two_hcas_side *from = &j->d->side[i],
+					   *to = &j->d->side[!i];
+		const struct qp_stats *tx = &from->qp->stats,
+				      *rx = &to->qp->stats;
+
+		assert_true(tx->tx_packets > 0);
+		assert_int_equal(rx->rx_packets, tx->tx_packets);
+		assert_int_equal(rx->rx_bytes, tx->tx_bytes);
+		assert_int_equal(engine_counters(to->engine, 0)->rx_bytes,
+				 tx->tx_bytes);
+		assert_int_equal(engine_counters(from->engine, 0)->tx_bytes,
+				 tx->tx_bytes);
+	}
+}
+
 void joined_exchange(struct joined *j, uint32_t bytes)
 {
 	struct two_hcas *d = j->d;

@@ -60,6 +60,8 @@ void joined_same(struct joined *j, uint64_t from, uint64_t to, uint32_t bytes);
 /* The phase of side i's stream. */
 enum stream_phase joined_phase(struct joined *j, int i);
 uint32_t joined_state(struct joined *j, int i);
+/* Each side has counted as received what the other side has counted as sent. */
+void joined_counted(struct joined *j);
 /* Executes one request of each kind and of `bytes` bytes, each way. */
 void joined_exchange(struct joined *j, uint32_t bytes);
 

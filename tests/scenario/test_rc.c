@@ -632,6 +632,35 @@ static void an_ending_process_answers_without_room(void **state)
 	two_hcas_free(d);
 }
 
+/* Requests with pads, and their responses and ACKs. */
+static void what_one_side_sends_the_other_receives(void **state)
+{
+	struct two_hcas *d = two_hcas_new(3, 16);
+
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 5001, 300000);
+	two_hcas_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, 3003, 300000);
+	two_hcas_post(d, 0);
+	two_hcas_send(d, 0, HCA_WR_ATOMIC_FADD, 0, 8, 64);
+	two_hcas_post(d, 0);
+	two_hcas_run(d, d->now_ns + LONG);
+	for (int i = 0; i < 2; i++) {
+		const struct qp_stats *tx = &d->side[i].qp->stats,
+				      *rx = &d->side[!i].qp->stats;
+
+		assert_true(tx->tx_packets > 2);
+		assert_int_equal(rx->rx_packets, tx->tx_packets);
+		assert_int_equal(rx->rx_bytes, tx->tx_bytes);
+		assert_int_equal(
+			engine_counters(d->side[!i].engine, 0)->rx_bytes,
+			tx->tx_bytes);
+		assert_int_equal(
+			engine_counters(d->side[i].engine, 0)->tx_bytes,
+			tx->tx_bytes);
+	}
+	two_hcas_free(d);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -662,6 +691,7 @@ int main(int argc, char **argv)
 			all_packets_leave_at_once_if_a_side_uses_no_credits),
 		cmocka_unit_test(a_receiver_that_splits_frames_gets_short_ones),
 		cmocka_unit_test(small_requests_leave_in_one_frame),
+		cmocka_unit_test(what_one_side_sends_the_other_receives),
 	};
 
 	two_hcas_mode(argc, argv);

@@ -308,6 +308,19 @@ static void the_extensions_work_where_both_sides_know_them(void **state)
 	joined_part(&j);
 }
 
+/* Lengths, markers, pads and CRCs do not count. */
+static void what_one_side_sends_the_other_receives(void **state)
+{
+	struct stream_config c = joined_config;
+	struct joined j;
+
+	c.tx_markers = true;
+	joined_with(&j, &c);
+	joined_exchange(&j, 3001);
+	joined_counted(&j);
+	joined_part(&j);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +340,7 @@ int main(void)
 		cmocka_unit_test(a_stream_is_drained_when_all_is_sent),
 		cmocka_unit_test(
 			the_extensions_work_where_both_sides_know_them),
+		cmocka_unit_test(what_one_side_sends_the_other_receives),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

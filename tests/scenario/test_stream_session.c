@@ -227,6 +227,7 @@ static void each_size_arrives_in_random_order(void **state)
 			exchange(&j, &rng, sizes[i]);
 	joined_idle(&j, 0);
 	joined_idle(&j, 1);
+	joined_counted(&j);
 	part(&j);
 }
 
