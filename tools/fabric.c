@@ -3,6 +3,7 @@
 
 #include "fabric/net.h"
 #include "fabric_server.h"
+#include "fabric_socket.h"
 #include "umad/fabric.h"
 #include "util/runtime_tree.h"
 
@@ -13,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 static void print_help(FILE *out)
@@ -142,52 +141,6 @@ static struct fabric *load_fabric(const char *name, struct net *net)
 	return f;
 }
 
-static int refuse_socket(const char *path, int err)
-{
-	fprintf(stderr,
-		"adverb: the fabric cannot listen at %s: %s; name another "
-		"socket by --socket.\n",
-		path, strerror(-err));
-	return -1;
-}
-
-/* Returns a socket that listens at the path, or -1 after a sentence.  Removes
- * the socket of a fabric that was killed, which refuses connections. */
-static int listen_at(const char *path)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd, other, err;
-	mode_t mask;
-
-	if (strlen(path) >= sizeof(address.sun_path))
-		return refuse_socket(path, -ENAMETOOLONG);
-	memcpy(address.sun_path, path, strlen(path));
-	other = u_fabric_connect(path);
-	if (other >= 0) {
-		close(other);
-		fprintf(stderr,
-			"adverb: a fabric already runs at %s; end it by adverb "
-			"fabric --stop, or name another socket by --socket.\n",
-			path);
-		return -1;
-	}
-	if (other == -ECONNREFUSED)
-		unlink(path);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return refuse_socket(path, -errno);
-	mask = umask(077);
-	err = bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
-			      listen(fd, 1024)
-		      ? -errno
-		      : 0;
-	umask(mask);
-	if (!err)
-		return fd;
-	close(fd);
-	return refuse_socket(path, err);
-}
-
 /* Forks.  Returns 0 in the child, which serves without a terminal; the child's
  * ID in the parent, which may exit, because the socket already listens; or -1
  * after a sentence on stderr. */
@@ -246,11 +199,11 @@ static int serve_file(const char *name, const char *path, bool background,
 	/* a write beyond the limit of ulimit -f then fails, and ends the
 	 * capture alone */
 	signal(SIGXFSZ, SIG_IGN);
-	listener = listen_at(path);
+	listener = fabric_socket_listen(path);
 	if (listener >= 0 && captured &&
 	    fabric_capture_open(&capture, f, captured)) {
+		unlink(path); /* while it is in use: then it is this one's */
 		close(listener);
-		unlink(path);
 		listener = -1;
 	}
 	if (listener < 0) {

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which of two fabrics gets a path at which both want to listen. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/fabric_socket.h"
+
+static char path[] = "/tmp/adverb-fabric-XXXXXX/socket";
+
+/* What the rival, a second process, writes to the pipe. */
+enum { WAITS = 'w', LISTENS = 'l', GIVES_UP = 'g' };
+static int news[2] = {-1, -1}, stay[2] = {-1, -1};
+static pid_t rival;
+static bool calls_rival; /* the next unlink of the path starts the rival */
+static bool is_rival;	 /* this process is the rival */
+
+int __real_unlink(const char *name);
+int __wrap_unlink(const char *name);
+int __real_flock(int fd, int how);
+int __wrap_flock(int fd, int how);
+
+static void tell(char what)
+{
+	if (write(news[1], &what, 1) != 1)
+		_exit(9);
+}
+
+static char hear(void)
+{
+	char what = 0;
+
+	assert_int_equal(read(news[0], &what, 1), 1);
+	return what;
+}
+
+/* The rival listens until the test closes `stay`. */
+static _Noreturn void be_rival(void)
+{
+	char byte;
+	int fd;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	is_rival = true;
+	close(stay[1]);
+	fd = fabric_socket_listen(path);
+	tell(fd < 0 ? GIVES_UP : LISTENS);
+	_exit(read(stay[0], &byte, 1) != 0);
+}
+
+/* The rival calls fabric_socket_listen between two steps of this process's
+ * call: this process goes on when the rival has its result, or waits. */
+int __wrap_unlink(const char *name)
+{
+	if (calls_rival && !strcmp(name, path)) {
+		calls_rival = false;
+		rival = fork();
+		assert_true(rival >= 0);
+		if (!rival)
+			be_rival();
+		tell(hear()); /* for the test, which hears it again */
+	}
+	return __real_unlink(name);
+}
+
+int __wrap_flock(int fd, int how)
+{
+	if (is_rival && !__real_flock(fd, how | LOCK_NB))
+		return 0;
+	if (is_rival)
+		tell(WAITS);
+	return __real_flock(fd, how);
+}
+
+/* Leaves the socket of a fabric that was killed. */
+static void leave_socket(void)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	memcpy(a.sun_path, path, sizeof(path));
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	close(fd);
+}
+
+/* Does a connection to the path reach the listener fd? */
+static bool leads_to(int fd)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int c = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), got = -1;
+
+	assert_true(c >= 0);
+	memcpy(a.sun_path, path, sizeof(path));
+	if (!connect(c, (struct sockaddr *)&a, sizeof(a)))
+		got = accept(fd, NULL, NULL); /* fd does not block */
+	close(c);
+	if (got >= 0)
+		close(got);
+	return got >= 0;
+}
+
+static bool has_lock_file(void)
+{
+	char name[sizeof(path) + 8];
+
+	snprintf(name, sizeof(name), "%s.lock", path);
+	return !access(name, F_OK);
+}
+
+static void one_of_two_gets_the_path(void **state)
+{
+	int fd, status = -1;
+	char first;
+
+	assert_int_equal(pipe2(news, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(stay, O_CLOEXEC), 0);
+	leave_socket();
+	calls_rival = true;
+	fd = fabric_socket_listen(path);
+	assert_false(calls_rival); /* the socket that was left was removed */
+	assert_true(fd >= 0);
+	first = hear();
+	assert_int_equal(first == WAITS ? hear() : first, GIVES_UP);
+	assert_true(leads_to(fd));
+	assert_false(has_lock_file());
+	close(stay[1]);
+	assert_int_equal(waitpid(rival, &status, 0), rival);
+	assert_int_equal(status, 0);
+	close(fd);
+	close(stay[0]);
+	close(news[0]);
+	close(news[1]);
+	assert_int_equal(__real_unlink(path), 0);
+}
+
+static void a_path_in_use_is_left_alone(void **state)
+{
+	int fd = fabric_socket_listen(path);
+	struct stat s;
+
+	assert_true(fd >= 0);
+	assert_int_equal(stat(path, &s), 0);
+	assert_int_equal(s.st_mode & 0777, 0600);
+	assert_int_equal(fabric_socket_listen(path), -1);
+	assert_true(leads_to(fd));
+	assert_false(has_lock_file());
+	close(fd);
+	assert_int_equal(__real_unlink(path), 0);
+}
+
+/* A link at the name of the lock's file is not followed. */
+static void a_lock_that_is_no_file_refuses_the_path(void **state)
+{
+	char name[sizeof(path) + 8];
+
+	snprintf(name, sizeof(name), "%s.lock", path);
+	assert_int_equal(symlink("elsewhere", name), 0);
+	assert_int_equal(fabric_socket_listen(path), -1);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(__real_unlink(name), 0);
+}
+
+static int remove_folder(void **state)
+{
+	*strrchr(path, '/') = '\0';
+	return rmdir(path);
+}
+
+static int make_folder(void **state)
+{
+	char *slash = strrchr(path, '/');
+
+	*slash = '\0';
+	if (!mkdtemp(path))
+		return -1;
+	*slash = '/';
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_of_two_gets_the_path),
+		cmocka_unit_test(a_path_in_use_is_left_alone),
+		cmocka_unit_test(a_lock_that_is_no_file_refuses_the_path),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric_socket.h"
+
+#include "umad/fabric.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Is fd a file of this user?  In a folder such as /tmp another user may have
+ * made it, and could hold its lock for ever. */
+static bool is_own_file(int fd)
+{
+	struct stat s;
+
+	return !fstat(fd, &s) && S_ISREG(s.st_mode) && s.st_uid == geteuid();
+}
+
+/* Does the name still lead to the file fd? */
+static bool is_named(int fd, const char *name)
+{
+	struct stat held, named;
+
+	return !fstat(fd, &held) && !lstat(name, &named) &&
+	       held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+static int lock_once(int fd)
+{
+	if (!is_own_file(fd))
+		return -EPERM;
+	while (flock(fd, LOCK_EX))
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+/* Waits until this process has the lock of the file, which it makes if there is
+ * none.  A holder removes the file before it releases the lock, so the lock of
+ * a file without the name locks out nobody.  Returns a descriptor or -errno. */
+static int lock_file(const char *name)
+{
+	for (;;) {
+		int fd = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+			      0600);
+		int err = fd < 0 ? -errno : lock_once(fd);
+
+		if (fd < 0)
+			return err;
+		if (!err && is_named(fd, name))
+			return fd;
+		close(fd);
+		if (err)
+			return err;
+	}
+}
+
+static void unlock_file(int fd, const char *name)
+{
+	unlink(name);
+	flock(fd, LOCK_UN); /* a forked process may have a copy of fd */
+	close(fd);
+}
+
+static int refuse_path(const char *path, int err)
+{
+	fprintf(stderr,
+		"adverb: the fabric cannot listen at %s: %s; name another "
+		"socket by --socket.\n",
+		path, strerror(-err));
+	return -1;
+}
+
+static int refuse_lock(const char *path, const char *name, int err)
+{
+	fprintf(stderr,
+		"adverb: the fabric cannot listen at %s: %s, the file that "
+		"keeps other fabrics away meanwhile, cannot be locked: %s; "
+		"name another socket by --socket.\n",
+		path, name, strerror(-err));
+	return -1;
+}
+
+/* Removes the socket of a fabric that was killed, which refuses connections.
+ * Returns false if a fabric serves the path. */
+static bool clear_path(const char *path)
+{
+	int other = u_fabric_connect(path);
+
+	if (other == -ECONNREFUSED)
+		unlink(path);
+	if (other < 0)
+		return true;
+	close(other);
+	return false;
+}
+
+/* Binds a new socket to the path, and listens.  Returns it, or -errno. */
+static int bind_path(const struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			0);
+	mode_t mask;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	mask = umask(0177);
+	err = bind(fd, (const struct sockaddr *)address, sizeof(*address)) ||
+			      listen(fd, 1024)
+		      ? -errno
+		      : 0;
+	umask(mask);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+/* Under the lock. */
+static int take_path(const char *path, const struct sockaddr_un *address)
+{
+	int fd;
+
+	if (!clear_path(path)) {
+		fprintf(stderr,
+			"adverb: a fabric already runs at %s; end it by adverb "
+			"fabric --stop, or name another socket by --socket.\n",
+			path);
+		return -1;
+	}
+	fd = bind_path(address);
+	return fd < 0 ? refuse_path(path, fd) : fd;
+}
+
+int fabric_socket_listen(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char name[PATH_MAX];
+	int lock, fd;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return refuse_path(path, -ENAMETOOLONG);
+	memcpy(address.sun_path, path, strlen(path));
+	snprintf(name, sizeof(name), "%s.lock", path);
+	lock = lock_file(name);
+	if (lock < 0)
+		return refuse_lock(path, name, lock);
+	fd = take_path(path, &address);
+	unlock_file(lock, name);
+	return fd;
+}

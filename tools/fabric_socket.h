@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The path of a fabric's socket in the file system.  A path belongs to the
+ * fabric whose socket listens there.  The socket of a fabric that was killed
+ * stays, and the next fabric removes it.
+ */
+#ifndef TOOLS_FABRIC_SOCKET_H
+#define TOOLS_FABRIC_SOCKET_H
+
+/*
+ * Returns a socket of type SOCK_SEQPACKET that listens at the path and does not
+ * block, which the caller closes; or -1 after a sentence on stderr.  Of several
+ * processes that call this for one path at once, one gets the path, and the
+ * others find that a fabric runs there.  The path has mode 0600.  Meanwhile the
+ * file PATH.lock exists, which has a lock (flock(2)).
+ */
+int fabric_socket_listen(const char *path);
+
+#endif
