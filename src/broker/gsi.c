@@ -201,20 +201,21 @@ static void take_datagram(struct gsi *g, const struct udp_dgram *d,
 	agent->receive(agent->user, &m, now_ns);
 }
 
-/* Takes each of the datagrams that the kernel has joined in d.  Returns how
- * many they are. */
+/* Takes each of the datagrams that the kernel has joined in d, which is one
+ * datagram if it is empty.  Returns how many they are. */
 static size_t take_each(struct gsi *g, const struct udp_dgram *d,
 			uint64_t now_ns)
 {
 	struct udp_dgram one = *d;
-	size_t count = 0;
+	size_t count = 0, at = 0;
 
-	for (size_t at = 0; at < d->len; at += one.len) {
+	do {
 		one.bytes = d->bytes + at;
 		one.len = one.segment = bits_min_u64(d->segment, d->len - at);
 		take_datagram(g, &one, now_ns);
 		count++;
-	}
+		at += one.len;
+	} while (at < d->len);
 	return count;
 }
 
@@ -224,11 +225,13 @@ void gsi_turn(struct gsi *g, uint64_t now_ns)
 	bool more = g->is_open;
 
 	g->has_asked = false;
-	/* the bound counts datagrams, since the kernel may join several in one
-	 * entry of a batch */
+	/* The bound counts datagrams, since the kernel may join several in one
+	 * entry of a batch.  It counts those that udp_receive drops, too:
+	 * otherwise a flood of them would never end the turn. */
 	for (size_t taken = 0; more && taken < TURN_FRAMES;) {
 		size_t n = udp_receive(&g->wire, got);
 
+		taken += g->wire.read - n;
 		for (size_t k = 0; k < n; k++)
 			taken += take_each(g, &got[k], now_ns);
 		more = !g->wire.is_drained;

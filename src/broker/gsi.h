@@ -102,8 +102,9 @@ void gsi_close(struct gsi *g);
 /* Returns the descriptor to poll for POLLIN; -1: QP1 is not open. */
 int gsi_fd(const struct gsi *g);
 /* Receives a bounded number of datagrams, so that a flood of them does not stop
- * the loop, and passes their MADs to the agents.  The bound is greater than the
- * number of frames that one gsi_flush sends.  now_ns: passed to the agents. */
+ * the loop, whatever they contain, and passes their MADs to the agents.  The
+ * bound is greater than the number of frames that one gsi_flush sends.  now_ns:
+ * passed to the agents. */
 void gsi_turn(struct gsi *g, uint64_t now_ns);
 /* Queues a MAD, which is copied; the next gsi_flush sends it from QP1.
  * m->from.port is not used; if m->to.port is 0, the MAD goes to port 4791.  If

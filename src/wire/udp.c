@@ -299,6 +299,7 @@ size_t udp_receive(struct udp *u, struct udp_dgram *got)
 
 	if (u->is_relayed && n > 0 && !r->rx[0].msg_len)
 		n = replace_relay(u);
+	u->read = (size_t)n;
 	u->is_empty = n == 0;
 	u->is_drained = n < (int)most;
 	u->is_behind = most > 1 && n == (int)most;

@@ -63,6 +63,9 @@ struct udp {
 	bool is_empty;		 /* the last udp_receive found no datagram */
 	bool is_drained;	 /* the last udp_receive left no datagram */
 	bool is_behind;		 /* the last udp_receive filled a batch */
+	/* how many messages the last udp_receive read, with those that it
+	 * dropped */
+	size_t read;
 	uint64_t truncated; /* received datagrams that were too long, dropped */
 	uint64_t refused;   /* datagrams that the kernel refused to send */
 };
@@ -86,8 +89,9 @@ bool udp_is_ours(struct udp *u);
 uint32_t udp_buffer_bytes(const struct udp *u);
 /*
  * Receives datagrams into got, which has room for UDP_BATCH, and returns their
- * number; 0 if none waits.  The bytes of the datagrams are valid until the next
- * call.
+ * number; 0 if none waits, or if all that it read were dropped.  A caller that
+ * reads until u->is_drained counts u->read, too.  The bytes of the datagrams
+ * are valid until the next call.
  */
 size_t udp_receive(struct udp *u, struct udp_dgram *got);
 /*

@@ -7,6 +7,7 @@
 #include "hdr/mad.h"
 #include "hdr/pkt.h"
 
+#include <linux/net_tstamp.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -24,11 +25,10 @@ static struct inaddr host(uint8_t last)
 		.ip = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = last}};
 }
 
-static int bind_host(uint8_t last)
+static int bind_host(struct inaddr h)
 {
 	struct sockaddr_in6 a = {.sin6_family = AF_INET6,
 				 .sin6_port = htons(4791)};
-	struct inaddr h = host(last);
 	int fd = socket(AF_INET6, SOCK_DGRAM, 0), off = 0;
 
 	memcpy(&a.sin6_addr, h.ip, 16);
@@ -71,7 +71,7 @@ static int setup(void **state)
 	assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &lo), 0);
 	close(fd);
 	for (uint8_t i = 0; i < 2; i++) {
-		fd = bind_host((uint8_t)(i + 1));
+		fd = bind_host(host((uint8_t)(i + 1)));
 		assert_int_equal(gsi_open(&side[i], fd), 0);
 		close(fd);
 	}
@@ -254,6 +254,91 @@ static void every_mad_to_the_same_host_is_received(void **state)
 	assert_int_equal(side[0].lost, 0);
 }
 
+/* More datagrams than a gsi_turn takes, and fewer than a socket holds. */
+#define FLOOD 400
+
+/* Sends FLOOD datagrams without a byte to QP1 at this address, and waits until
+ * the last one has come. */
+static void flood_empty(struct gsi *g, const struct inaddr *to)
+{
+	struct sockaddr_in6 a = {.sin6_family = AF_INET6,
+				 .sin6_port = htons(4791)};
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0), off = 0;
+	struct pollfd p = {gsi_fd(g), POLLIN, 0};
+
+	memcpy(&a.sin6_addr, to->ip, 16);
+	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	for (int i = 0; i < FLOOD; i++)
+		assert_int_equal(sendto(fd, NULL, 0, 0, (struct sockaddr *)&a,
+					sizeof(a)),
+				 0);
+	close(fd);
+	assert_int_equal(poll(&p, 1, 10000), 1);
+}
+
+/* Receives the datagrams that wait at QP1, and returns their number. */
+static int count_waiting(struct gsi *g)
+{
+	int n = 0;
+
+	while (recv(gsi_fd(g), NULL, 0, MSG_DONTWAIT | MSG_TRUNC) >= 0)
+		n++;
+	return n;
+}
+
+static void empty_datagrams_do_not_prolong_a_turn(void **state)
+{
+	struct inaddr to = host(2);
+	int left;
+
+	side[1].junk = 0;
+	flood_empty(&side[1], &to);
+	gsi_turn(&side[1], 1);
+	left = count_waiting(&side[1]);
+	assert_uint_in_range(left, 1, FLOOD - 1);
+	assert_int_equal(side[1].junk + (uint64_t)left, FLOOD);
+}
+
+/* Lets the kernel report more about each datagram than fits in the buffer for
+ * control messages: the datagram then has MSG_CTRUNC. */
+static void ask_for_too_much(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{IPPROTO_IPV6, IPV6_2292PKTINFO, 1},
+		{IPPROTO_IPV6, IPV6_2292HOPLIMIT, 1},
+		{IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1},
+		{IPPROTO_IPV6, IPV6_ORIGDSTADDR, 1},
+		{SOL_SOCKET, SO_TIMESTAMPNS, 1},
+		{SOL_SOCKET, SO_TIMESTAMPING,
+		 SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE},
+	};
+
+	for (size_t i = 0; i < TEST_COUNT(options); i++)
+		assert_int_equal(setsockopt(fd, options[i].level,
+					    options[i].name, &options[i].value,
+					    sizeof(int)),
+				 0);
+}
+
+static void datagrams_that_do_not_fit_do_not_prolong_a_turn(void **state)
+{
+	static struct gsi g;
+	const struct inaddr to = {.ip = {[15] = 1}}; /* ::1 */
+	int fd = bind_host(to), left;
+
+	assert_int_equal(gsi_open(&g, fd), 0);
+	close(fd);
+	ask_for_too_much(gsi_fd(&g));
+	flood_empty(&g, &to);
+	gsi_turn(&g, 1);
+	left = count_waiting(&g);
+	assert_uint_in_range(left, 1, FLOOD - 1);
+	assert_int_equal(g.wire.truncated + (uint64_t)left, FLOOD);
+	gsi_close(&g);
+}
+
 /* The MADs that wait for a socket which takes none are limited in number. */
 static void the_number_of_waiting_mads_is_bounded(void **state)
 {
@@ -278,6 +363,9 @@ int main(void)
 			a_packet_that_is_no_mad_for_qp1_is_counted_and_dropped),
 		cmocka_unit_test(qp1_of_this_host_sends_from_its_port_alone),
 		cmocka_unit_test(every_mad_to_the_same_host_is_received),
+		cmocka_unit_test(empty_datagrams_do_not_prolong_a_turn),
+		cmocka_unit_test(
+			datagrams_that_do_not_fit_do_not_prolong_a_turn),
 		cmocka_unit_test(the_number_of_waiting_mads_is_bounded),
 	};
 
