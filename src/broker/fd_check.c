@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define ROCEV2_UDP_PORT 4791
@@ -76,6 +77,21 @@ bool fd_check_is_receiver(int fd, int broker)
 bool fd_check_is_store(int fd)
 {
 	return is_messages(fd);
+}
+
+bool fd_check_is_relay(int fd)
+{
+	return is_messages(fd);
+}
+
+bool fd_check_is_sealed(int fd, size_t bytes)
+{
+	const int least = F_SEAL_SHRINK | F_SEAL_GROW;
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat s;
+
+	return seals >= 0 && (seals & least) == least && !fstat(fd, &s) &&
+	       s.st_size == (off_t)bytes;
 }
 
 bool fd_check_is_kick(int fd)

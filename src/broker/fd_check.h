@@ -1,21 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks the descriptors that a broker sends: a descriptor from another process
- * may be of any file.  No state. */
+/* Checks the descriptors that a broker sends, and those that a broker gets from
+ * the fd store of an earlier one: a descriptor from another process may be of
+ * any file.  No state. */
 #ifndef BROKER_FD_CHECK_H
 #define BROKER_FD_CHECK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /*
  * Whether fd can receive the frames of port 4791.  That is so if it is a UDP
- * socket that is bound to that port, in the network namespace of `broker`, the
- * connection to the broker.  It is also so if fd may be the receiving end of a
- * relay (wire/relay.h): then fd is a SOCK_SEQPACKET unix socket.
+ * socket that is bound to that port, in the network namespace of `broker`, a
+ * socket of the broker or the connection to it.  It is also so if fd may be the
+ * receiving end of a relay (wire/relay.h): then fd is a SOCK_SEQPACKET unix
+ * socket.
  */
 bool fd_check_is_receiver(int fd, int broker);
 /* Whether fd may be an fd store (fd_store.h): it is a SOCK_SEQPACKET unix
  * socket.  The contents of the store are not checked. */
 bool fd_check_is_store(int fd);
+/* Whether fd may be the sending end of a relay: it is a SOCK_SEQPACKET unix
+ * socket. */
+bool fd_check_is_relay(int fd);
+/* Whether fd is a memfd of that many bytes that no process can shorten or
+ * lengthen: an access to its mapping never raises SIGBUS, and a read of it
+ * never waits. */
+bool fd_check_is_sealed(int fd, size_t bytes);
 /* Whether fd is an eventfd, to which a write never waits.  Without /proc, any
  * non-blocking file passes. */
 bool fd_check_is_kick(int fd);

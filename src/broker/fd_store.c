@@ -2,6 +2,7 @@
 /* The fd store; see fd_store.h. */
 #include "broker/fd_store.h"
 
+#include "broker/fd_check.h"
 #include "broker/procfs.h"
 #include "util/fsize.h"
 #include "util/scm_rights.h"
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -94,10 +94,11 @@ void fd_store_init(struct fd_store *s)
 
 static int map_ledger(struct fd_store *s)
 {
-	struct stat st;
 	void *at;
 
-	if (fstat(s->ledger_fd, &st) || st.st_size != (off_t)LEDGER_BYTES)
+	/* The store may be another process's.  If that process could shorten
+	 * the ledger, the next access would end the broker by SIGBUS. */
+	if (!fd_check_is_sealed(s->ledger_fd, LEDGER_BYTES))
 		return -EPROTO;
 	at = mmap(NULL, LEDGER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
 		  s->ledger_fd, 0);

@@ -3,6 +3,7 @@
 #include "broker/reuseport_group.h"
 
 #include "broker/entropy.h"
+#include "broker/fd_check.h"
 #include "broker/other_user.h"
 #include "broker/port_holder.h"
 #include "broker/other_version.h"
@@ -31,6 +32,12 @@
 #define HOLDER_MS 200
 /* The lowest limit on open files with which there is an fd store. */
 #define FEWEST_FOR_STORE 256
+
+static void close_one(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
 
 static void drain_socket(int fd, int max)
 {
@@ -334,6 +341,18 @@ void reuseport_group_release(struct reuseport_group *g, uint32_t class,
 		&(struct fd_store_entry){.user = m->user, .freed_ms = now_ms});
 }
 
+/* Whether these may be the descriptors of member `index`: any process that has
+ * the store can put others there. */
+static bool is_member(uint32_t index, const int fds[FD_STORE_MEMBER_FDS],
+		      int own)
+{
+	return fd_check_is_receiver(fds[0], own) &&
+	       (index || !fd_check_is_relay(fds[0])) &&
+	       (fds[1] < 0 || shared_page_is(fds[1])) &&
+	       (fds[2] < 0 || fd_check_is_relay(fds[2]));
+}
+
+/* Adds a member of the dead broker's group, and takes its descriptors. */
 static void adopt_member(struct reuseport_group *g,
 			 const int fds[FD_STORE_MEMBER_FDS], uint64_t now_ms)
 {
@@ -353,27 +372,48 @@ static void adopt_member(struct reuseport_group *g,
 	g->member[g->count++] = m;
 }
 
-int reuseport_group_adopt(struct reuseport_group *g, int fd_store_fd,
-			  uint64_t now_ms)
+/* Adds all members that the fd store has.  Returns 0 or -EPROTO. */
+static int adopt_members(struct reuseport_group *g, int own, uint64_t now_ms)
 {
-	int err = fd_store_open(&g->fd_store, fd_store_fd),
-	    fds[FD_STORE_MEMBER_FDS];
+	int fds[FD_STORE_MEMBER_FDS];
 
-	if (err)
-		return err;
-	g->key = g->fd_store.ledger->key;
-	if (!steer_is_key(&g->key))
-		err = -EPROTO;
-	while (!err && !fd_store_get(&g->fd_store, g->count, fds))
+	while (!fd_store_get(&g->fd_store, g->count, fds)) {
+		if (!is_member(g->count, fds, own)) {
+			for (int i = 0; i < FD_STORE_MEMBER_FDS; i++)
+				close_one(fds[i]);
+			return -EPROTO;
+		}
 		adopt_member(g, fds, now_ms);
-	if (!err && !g->count)
-		err = -ENOENT;
-	else if (!err && !g->is_relayed)
-		err = steer_attach(g->member[0].fd, g->count - 1, &g->key);
+	}
+	return 0;
+}
+
+/* Lets this broker's program steer the members.  If the kernel cannot steer,
+ * which shows at the first member, the whole group is relayed. */
+static int steer_adopted(struct reuseport_group *g)
+{
+	int err = g->is_relayed ? 0
+				: steer_attach(g->member[0].fd, g->count - 1,
+					       &g->key);
+
 	if (err && g->count == 1) {
 		g->is_relayed = true;
 		err = 0;
 	}
+	return err;
+}
+
+int reuseport_group_adopt(struct reuseport_group *g, int fd_store_fd, int own,
+			  uint64_t now_ms)
+{
+	int err = fd_store_open(&g->fd_store, fd_store_fd);
+
+	if (err)
+		return err;
+	g->key = g->fd_store.ledger->key;
+	err = steer_is_key(&g->key) ? adopt_members(g, own, now_ms) : -EPROTO;
+	if (!err)
+		err = g->count ? steer_adopted(g) : -ENOENT;
 	if (err)
 		reuseport_group_close(g);
 	else
@@ -468,12 +508,6 @@ int reuseport_group_tick(struct reuseport_group *g, uint64_t now_ms)
 		}
 	}
 	return next;
-}
-
-static void close_one(int fd)
-{
-	if (fd >= 0)
-		close(fd);
 }
 
 void reuseport_group_close(struct reuseport_group *g)

@@ -102,10 +102,11 @@ enum reuseport_group_port reuseport_group_port(const char **why);
 /*
  * Takes over the group of a dead broker, with the members and the owners of
  * classes that its fd store names.  Takes ownership of fd_store_fd, even if the
- * call fails.  now_ms: CLOCK_MONOTONIC.  Returns 0, or -errno: the group is
- * empty.
+ * call fails.  own: a socket of this broker's, whose network namespace is that
+ * of the members.  now_ms: CLOCK_MONOTONIC.  Returns 0, or -errno: the group is
+ * empty.  -EPROTO: the store has descriptors that no broker has put there.
  */
-int reuseport_group_adopt(struct reuseport_group *g, int fd_store_fd,
+int reuseport_group_adopt(struct reuseport_group *g, int fd_store_fd, int own,
 			  uint64_t now_ms);
 /* Relays a datagram, which is borrowed, to the owner of a class, or drops it.
  * Class 0: relays a multicast datagram to every owner that has a relay; the

@@ -182,7 +182,8 @@ static void greet_waiting(struct server *s)
 /* Takes over from a dead broker by its fd store; takes fd_store_fd. */
 static void take_over(struct server *s, int fd_store_fd)
 {
-	if (reuseport_group_adopt(&s->group, fd_store_fd, monotonic_ms()))
+	if (reuseport_group_adopt(&s->group, fd_store_fd, s->listen_fd,
+				  monotonic_ms()))
 		return;
 	s->counter_files.is_successor = true;
 	for (uint32_t i = 1; i <= STEER_CLASS_MAX && s->conns < CONN_MAX; i++) {

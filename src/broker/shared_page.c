@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pages of classes; see shared_page.h. */
 #include "broker/shared_page.h"
+
+#include "broker/fd_check.h"
 #include "util/fsize.h"
 
 #include <errno.h>
@@ -73,14 +75,16 @@ uint64_t shared_page_generation(int fd)
 	return generation;
 }
 
+bool shared_page_is(int fd)
+{
+	return fd_check_is_sealed(fd, SHARED_PAGE_BYTES);
+}
+
 void *shared_page_map(int fd, int protection)
 {
-	struct stat s;
 	void *page;
-	int seals = fcntl(fd, F_GET_SEALS);
 
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &s) ||
-	    s.st_size != SHARED_PAGE_BYTES)
+	if (!shared_page_is(fd))
 		return NULL;
 	page = mmap(NULL, SHARED_PAGE_BYTES, protection, MAP_SHARED, fd, 0);
 	return page == MAP_FAILED ? NULL : page;

@@ -95,6 +95,18 @@ static void a_page_that_can_shrink_is_not_mapped(void **state)
 	close(loose);
 }
 
+static void a_page_that_can_grow_is_not_mapped(void **state)
+{
+	int loose = memfd_create("page", MFD_ALLOW_SEALING);
+
+	assert_false(ftruncate(loose, SHARED_PAGE_BYTES));
+	assert_false(fcntl(loose, F_ADD_SEALS, F_SEAL_SHRINK));
+	assert_false(shared_page_is(loose));
+	assert_false(fcntl(loose, F_ADD_SEALS, F_SEAL_GROW));
+	assert_true(shared_page_is(loose));
+	close(loose);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +114,7 @@ int main(void)
 			a_receiver_is_a_udp_socket_of_the_port_or_a_relay),
 		cmocka_unit_test(a_kick_is_an_eventfd_that_does_not_block),
 		cmocka_unit_test(a_page_that_can_shrink_is_not_mapped),
+		cmocka_unit_test(a_page_that_can_grow_is_not_mapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,8 +3,11 @@
  * or not at all. */
 #include "brought.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "broker/fd_store.h"
@@ -101,9 +104,80 @@ static void a_member_is_found_whole_or_not_at_all(void **state)
 	close(one);
 }
 
+#define ALL_FDS (1 + 2 * FD_STORE_BUNDLES)
+
+/* Returns an fd store as another process could make it, with this ledger. */
+static int make_foreign(int ledger)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(ALL_FDS * sizeof(int))];
+	} control = {.head = {.cmsg_len = CMSG_LEN(ALL_FDS * sizeof(int)),
+			      .cmsg_level = SOL_SOCKET,
+			      .cmsg_type = SCM_RIGHTS}};
+	struct iovec iov = {"", 1};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control.room)};
+	int store[2], all[ALL_FDS];
+
+	all[0] = ledger;
+	for (int i = 1; i < ALL_FDS; i += 2)
+		assert_int_equal(
+			socketpair(AF_UNIX, SOCK_SEQPACKET, 0, &all[i]), 0);
+	memcpy(CMSG_DATA(&control.head), all, sizeof(all));
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, store), 0);
+	assert_int_equal(sendmsg(store[1], &m, 0), 1);
+	for (int i = 1; i < ALL_FDS; i++)
+		close(all[i]);
+	close(store[1]);
+	return store[0];
+}
+
+static int open_with_seals(int seals)
+{
+	int err, ledger = memfd_create("ledger", MFD_ALLOW_SEALING);
+	struct fd_store s;
+
+	assert_int_equal(
+		ftruncate(ledger, (off_t)sizeof(struct fd_store_ledger)), 0);
+	assert_int_equal(fcntl(ledger, F_ADD_SEALS, seals), 0);
+	err = fd_store_open(&s, make_foreign(ledger));
+	if (err)
+		assert_null(s.ledger);
+	fd_store_close(&s);
+	close(ledger);
+	return err;
+}
+
+/* If another process could shorten the ledger, the next access to the ledger
+ * would end the broker by SIGBUS. */
+static void a_ledger_that_can_be_shortened_is_refused(void **state)
+{
+	assert_int_equal(open_with_seals(F_SEAL_SHRINK | F_SEAL_GROW), 0);
+	assert_int_equal(open_with_seals(0), -EPROTO);
+	assert_int_equal(open_with_seals(F_SEAL_GROW), -EPROTO);
+	assert_int_equal(open_with_seals(F_SEAL_SHRINK), -EPROTO);
+}
+
+static void a_ledger_that_is_no_memfd_is_refused(void **state)
+{
+	FILE *f = tmpfile();
+	struct fd_store s;
+
+	assert_non_null(f);
+	assert_int_equal(
+		ftruncate(fileno(f), (off_t)sizeof(struct fd_store_ledger)), 0);
+	assert_int_equal(fd_store_open(&s, make_foreign(fileno(f))), -EPROTO);
+	fclose(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_ledger_that_can_be_shortened_is_refused),
+		cmocka_unit_test(a_ledger_that_is_no_memfd_is_refused),
 		cmocka_unit_test(
 			a_descriptor_that_cannot_be_stored_moves_no_other),
 		cmocka_unit_test(what_is_no_store_leaves_no_descriptor),

@@ -568,8 +568,9 @@ static void a_successor_knows_the_user_of_a_freed_class(void **state)
 	theirs = take_class(&group, other_user(0), 1);
 	assert_true(mine && theirs);
 	reuseport_group_release(&group, theirs, 1000);
-	assert_int_equal(
-		reuseport_group_adopt(&next, dup(group.fd_store.fd), 1100), 0);
+	assert_int_equal(reuseport_group_adopt(&next, dup(group.fd_store.fd),
+					       group.member[0].fd, 1100),
+			 0);
 	assert_true(reuseport_group_is_owned(&next, mine));
 	take_everything_but(&next, theirs, 1000 + OTHER_USER_REST_MS - 1);
 	assert_int_equal(take_class(&next, other_user(0), 1200), theirs);
