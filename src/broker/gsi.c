@@ -133,6 +133,20 @@ static bool relay_frame(struct gsi *g, const struct udp_dgram *d)
 	return class != 0;
 }
 
+/*
+ * Whether the address from which d comes is one of this host.  A program sends
+ * from a link-local address of one interface to an address of another, and the
+ * kernel then reports the other interface.  So the kernel is asked about
+ * all interfaces, and also about the one that it reports, since without an
+ * interface it does not look at those of a VRF.
+ */
+static bool is_from_here(const struct udp_dgram *d)
+{
+	return local_ip_is(d->from.ip, 0) ||
+	       (inaddr_is_link_local(d->from.ip) &&
+		local_ip_is(d->from.ip, d->ifindex));
+}
+
 /* Whether the datagram is of a program of this host that does not own QP1
  * (gsi.h).  The kernel is asked only once for successive datagrams of one
  * address. */
@@ -142,10 +156,7 @@ static bool is_forged(struct gsi *g, const struct udp_dgram *d)
 		return false;
 	if (!g->has_asked || g->asked_scope != d->ifindex ||
 	    !inaddr_has_same_ip(g->asked.ip, d->from.ip)) {
-		bool is_scoped = inaddr_is_link_local(d->from.ip);
-
-		g->is_local =
-			local_ip_is(d->from.ip, is_scoped ? d->ifindex : 0);
+		g->is_local = is_from_here(d);
 		g->asked = d->from;
 		g->asked_scope = d->ifindex;
 		g->has_asked = true;

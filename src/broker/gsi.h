@@ -11,7 +11,8 @@
  * QP1 of this host belongs to the broker, and sends from UDP port 4791.  A MAD
  * from an address of this host and from another port is forged by a program of
  * this host, and is dropped.  Other hosts may send from any port, as the
- * kernel's rxe does.
+ * kernel's rxe does; but a host whose link-local address is also one of this
+ * host's, on another link, has to send from port 4791.
  *
  * Part of the broker's loop: one thread, no lock, no call waits.  Datagrams
  * that are dropped are counted.

@@ -4,6 +4,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -73,6 +74,22 @@ static bool ask_kernel(const struct question *q, struct answer *a)
 	return n >= (ssize_t)NLMSG_LENGTH(sizeof(a->route));
 }
 
+/* Returns whether the kernel lists the IPv6 address as one of any interface. */
+static bool is_listed(const uint8_t ip[16])
+{
+	FILE *f = fopen("/proc/net/if_inet6", "re");
+	char line[128], want[33];
+	bool found = false;
+
+	for (int i = 0; i < 16; i++)
+		snprintf(want + 2 * i, 3, "%02x", ip[i]);
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = !strncmp(line, want, 32);
+	if (f)
+		fclose(f);
+	return found;
+}
+
 /* Returns whether a socket can be bound to the address.  If the sysctl
  * net.ipv4.ip_nonlocal_bind or net.ipv6.ip_nonlocal_bind is set, a socket can
  * be bound to every address of that family, so the answer may be wrong. */
@@ -103,7 +120,8 @@ bool local_ip_is(const uint8_t ip[16], uint32_t scope)
 		return true;
 	make_question(&q, ip, scope);
 	if (!ask_kernel(&q, &a))
-		return can_bind(ip, scope);
+		return inaddr_is_link_local(ip) && !scope ? is_listed(ip)
+							  : can_bind(ip, scope);
 	return a.head.nlmsg_type == RTM_NEWROUTE &&
 	       a.route.rtm_type == RTN_LOCAL;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tells whether an address belongs to this network namespace: asks the kernel
- * by rtnetlink(7), or, where a sandbox refuses rtnetlink, binds a socket to the
- * address.  No state, no lock; takes some microseconds and does not block.
+ * by rtnetlink(7).  Where a sandbox refuses rtnetlink, binds a socket to the
+ * address; or, since no socket can be bound to a link-local address of any
+ * interface, reads /proc/net/if_inet6.  No state, no lock; takes some
+ * microseconds and does not block.
  */
 #ifndef WIRE_LOCAL_IP_H
 #define WIRE_LOCAL_IP_H
@@ -12,7 +14,7 @@
 
 /* Returns whether ip, an IPv6 address or ::ffff:a.b.c.d, is an address of this
  * network namespace.  `scope` is the index of the interface of a link-local
- * address; 0: any. */
+ * address; 0: any interface that is not in a VRF. */
 bool local_ip_is(const uint8_t ip[16], uint32_t scope);
 
 #endif

@@ -7,6 +7,9 @@
 #include "hdr/mad.h"
 #include "hdr/pkt.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
 #include <linux/net_tstamp.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -172,9 +175,11 @@ static void a_packet_that_is_no_mad_for_qp1_is_counted_and_dropped(void **state)
 	assert_int_equal(heard.count, before);
 }
 
-/* Sends a MAD to QP1 of side 1 from this address, which may be another host's,
- * and from a port other than RoCEv2's. */
-static void send_from(const struct inaddr *ip)
+/* Sends a MAD to QP1 at `to` from this address, which may be another host's,
+ * and from a port other than RoCEv2's.  scope: the interface of a link-local
+ * address. */
+static void send_from(struct gsi *g, const struct inaddr *ip,
+		      const struct inaddr *to, uint32_t scope)
 {
 	struct sockaddr_in6 a = {.sin6_family = AF_INET6};
 	struct pkt p = {
@@ -182,13 +187,17 @@ static void send_from(const struct inaddr *ip)
 		.deth = {.qkey = GSI_QKEY, .src_qpn = 1},
 		.payload_len = MAD_BYTES};
 	uint8_t b[512];
-	struct udp_dgram d = {.from = *ip, .to = host(2), .bytes = b};
+	struct udp_dgram d = {
+		.from = *ip, .to = *to, .ifindex = scope, .bytes = b};
 	int fd = socket(AF_INET6, SOCK_DGRAM, 0), on = 1, off = 0;
 	socklen_t length = sizeof(a);
 	size_t head = pkt_write_headers(b, &p);
 	struct udp wire;
 
-	memcpy(&a.sin6_addr, ip->ip, 16);
+	/* a socket that is bound to an interface sends only to that interface
+	 */
+	if (!scope)
+		memcpy(&a.sin6_addr, ip->ip, 16);
 	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
 	assert_int_equal(
 		setsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof(on)), 0);
@@ -201,7 +210,7 @@ static void send_from(const struct inaddr *ip)
 	d.len = d.segment =
 		rocev2_seal(NULL, &d.from, &d.to, b, head + MAD_BYTES, 0);
 	assert_int_equal(udp_send(&wire, &d, 1), 1);
-	await_turn(&side[1], 1);
+	await_turn(g, 1);
 	udp_fini(&wire);
 }
 
@@ -213,16 +222,86 @@ static void qp1_of_this_host_sends_from_its_port_alone(void **state)
 	int before = heard.count;
 
 	side[1].junk = 0;
-	send_from(&near);
+	send_from(&side[1], &near, &same, 0);
 	assert_int_equal(side[1].forged, 1);
-	send_from(&same);
+	send_from(&side[1], &same, &same, 0);
 	assert_int_equal(side[1].forged, 2);
 	assert_int_equal(heard.count, before);
 	/* another host may send from any port */
-	send_from(&far);
+	send_from(&side[1], &far, &same, 0);
 	assert_int_equal(side[1].forged, 2);
 	assert_int_equal(heard.count, before + 1);
 	assert_int_equal(side[1].junk, 0);
+}
+
+/* Makes the interface "second", which lasts as long as the descriptor that is
+ * returned.  -1: the kernel has no TUN, or this user may not open it. */
+static int make_second(void)
+{
+	struct ifreq second = {.ifr_name = "second",
+			       .ifr_flags = IFF_TUN | IFF_NO_PI};
+	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC), any;
+
+	if (fd >= 0 && ioctl(fd, TUNSETIFF, &second)) {
+		close(fd);
+		return -1;
+	}
+	any = socket(AF_INET, SOCK_DGRAM, 0);
+	second.ifr_flags = IFF_UP;
+	if (fd >= 0)
+		assert_int_equal(ioctl(any, SIOCSIFFLAGS, &second), 0);
+	close(any);
+	return fd;
+}
+
+static void add_address(uint32_t ifindex, const struct inaddr *a)
+{
+	struct {
+		uint8_t ip[16];
+		uint32_t prefix;
+		int ifindex;
+	} request = {.prefix = 128, .ifindex = (int)ifindex};
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+
+	struct sockaddr_in6 name = {.sin6_family = AF_INET6,
+				    .sin6_scope_id = ifindex};
+
+	memcpy(request.ip, a->ip, 16);
+	memcpy(&name.sin6_addr, a->ip, 16);
+	assert_int_equal(ioctl(fd, SIOCSIFADDR, &request), 0);
+	/* a thread of the kernel makes the address usable */
+	while (bind(fd, (struct sockaddr *)&name, sizeof(name))) {
+		assert_int_equal(errno, EADDRNOTAVAIL);
+		usleep(1000);
+	}
+	close(fd);
+}
+
+/* A MAD from a link-local address of this host comes by another interface than
+ * that of the address, if a program sends the MAD to an address of the other
+ * interface. */
+static void a_link_local_address_is_this_hosts_at_any_interface(void **state)
+{
+	static struct gsi g;
+	struct gsi_agent cm = {CM_CLASS, &heard, hear};
+	const struct inaddr near = {.ip = {0xfe, 0x80, [15] = 0xaa}};
+	const struct inaddr to = {.ip = {0xfd, 1, [15] = 1}};
+	int before = heard.count, second = make_second(), fd;
+
+	if (second < 0)
+		SKIP_FOR("no TUN");
+	add_address(if_nametoindex("second"), &near);
+	add_address(if_nametoindex("lo"), &to);
+	fd = bind_host(to);
+	assert_int_equal(gsi_open(&g, fd), 0);
+	close(fd);
+	assert_true(gsi_attach(&g, &cm));
+	send_from(&g, &near, &to, if_nametoindex("second"));
+	assert_int_equal(g.junk, 0);
+	assert_int_equal(heard.count, before);
+	assert_int_equal(g.forged, 1);
+	gsi_close(&g);
+	close(second);
 }
 
 /* Every MAD arrives, however many are sent and however small the socket buffer
@@ -362,6 +441,8 @@ int main(void)
 		cmocka_unit_test(
 			a_packet_that_is_no_mad_for_qp1_is_counted_and_dropped),
 		cmocka_unit_test(qp1_of_this_host_sends_from_its_port_alone),
+		cmocka_unit_test(
+			a_link_local_address_is_this_hosts_at_any_interface),
 		cmocka_unit_test(every_mad_to_the_same_host_is_received),
 		cmocka_unit_test(empty_datagrams_do_not_prolong_a_turn),
 		cmocka_unit_test(
