@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "broker/other_version.h"
 
+#include "broker/port_holder.h"
 #include "broker/proto.h"
 #include "broker/reason.h"
 #include "broker/trust.h"
+#include "broker/user.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,25 +14,9 @@
 #include <unistd.h>
 
 #define ANSWER_MS 500
-
-unsigned other_version_find(void)
-{
-	static const char name[] = " @adverbd-";
-	FILE *f = fopen("/proc/net/unix", "re");
-	unsigned version, found = 0;
-	char line[256];
-
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		const char *at = strstr(line, name);
-
-		if (at && sscanf(at + strlen(name), "%u", &version) == 1 &&
-		    version != PROTO_VERSION)
-			found = version;
-	}
-	if (f)
-		fclose(f);
-	return found;
-}
+/* How many listeners find_broker tries: any user may have many. */
+#define TRIES	64
+#define LISTENS 0x10000 /* the kernel's __SO_ACCEPTCON */
 
 void other_version_say(int fd, const struct proto *m, char *text, size_t size)
 {
@@ -75,6 +61,64 @@ static int reach_broker(unsigned version)
 	return -length;
 }
 
+/* Whether the process that listens at the other end of fd may have the port. */
+static bool has_port(int fd)
+{
+	struct ucred who;
+	socklen_t length = sizeof(who);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) &&
+	       port_holder_may_be(user_of(&who), who.pid);
+}
+
+/* Returns the version that a line of /proc/net/unix names, if the line is of a
+ * socket that listens as a broker of another version does; else 0. */
+static unsigned version_of(const char *line)
+{
+	unsigned flags, version;
+
+	if (sscanf(line, "%*s %*s %*s %x %*s %*s %*s @adverbd-%u", &flags,
+		   &version) != 2 ||
+	    !(flags & LISTENS) || version == PROTO_VERSION ||
+	    version > UINT16_MAX)
+		return 0;
+	return version;
+}
+
+/* Connects to the broker of another version that has the port, and sets
+ * *version.  Returns the socket; -1: there is no such broker. */
+static int find_broker(unsigned *version)
+{
+	FILE *f = fopen("/proc/net/unix", "re");
+	int fd = -1, tries = TRIES;
+	char line[256];
+
+	while (f && fd < 0 && tries && fgets(line, sizeof(line), f)) {
+		*version = version_of(line);
+		if (!*version)
+			continue;
+		tries--;
+		fd = reach_broker(*version);
+		if (fd >= 0 && !has_port(fd)) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	if (f)
+		fclose(f);
+	return fd < 0 ? -1 : fd;
+}
+
+bool other_version_has_port(void)
+{
+	unsigned version;
+	int fd = find_broker(&version);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 /* Asks the broker to introduce itself, and stores its introduction in *m.
  * Leaves *m as it is if the broker is not trusted or does not answer. */
 static void ask_broker(int fd, struct proto *m)
@@ -104,11 +148,13 @@ bool other_version_name(char *text, size_t size)
 {
 	static const char held[] = "port 4791 is held by the broker of another "
 				   "version of adverb: ";
-	struct proto m = {.version = (uint16_t)other_version_find()};
-	int fd = m.version ? reach_broker(m.version) : -1;
+	struct proto m = {0};
+	unsigned version;
+	int fd = find_broker(&version);
 
 	if (fd < 0)
 		return false;
+	m.version = (uint16_t)version;
 	ask_broker(fd, &m);
 	snprintf(text, size, "%s", held);
 	other_version_say(fd, &m, text + strlen(text), size - strlen(text));

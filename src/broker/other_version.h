@@ -12,14 +12,17 @@
 
 struct proto;
 
-/* Returns the protocol version of such a broker; 0: there is none.  Never
- * waits. */
-unsigned other_version_find(void);
 /*
- * Writes to text, of size bytes, which broker of another version there is and
- * what to do: a sentence without a full stop.  If that broker is trusted
+ * Whether such a broker has the port.  Any user may listen under the name of a
+ * broker, so a process counts as one only if it may have the port
+ * (port_holder.h), whatever its name is.  Never waits.
+ */
+bool other_version_has_port(void);
+/*
+ * Writes to text, of size bytes, which broker of another version has the port
+ * and what to do: a sentence without a full stop.  If that broker is trusted
  * (trust.h), asks it first to introduce itself, and waits for half a second at
- * most.  False: there is no such broker, and text is left as it is.
+ * most.  False: no such broker has the port, and text is left as it is.
  */
 bool other_version_name(char *text, size_t size);
 /* Writes to text, of size bytes, which broker has introduced itself by m on the

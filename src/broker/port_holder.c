@@ -2,7 +2,10 @@
 /* Which process has port 4791; see port_holder.h. */
 #include "broker/port_holder.h"
 
+#include "broker/user.h"
+
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,26 +41,37 @@ static bool find_row(const char *path, struct socket_row *row)
 	return found;
 }
 
-static bool has_socket(const char *pid, unsigned long inode)
+/* Whether a process has a socket. */
+enum has {
+	HAS_NOT,
+	HAS_IT,
+	HAS_UNTOLD, /* this user may not see the process's descriptors */
+};
+
+static enum has has_socket(const char *pid, unsigned long inode)
 {
 	char path[300], want[64], link[64];
+	enum has has = HAS_NOT;
 	struct dirent *entry;
-	bool found = false;
 	DIR *dir;
 
 	snprintf(want, sizeof(want), "socket:[%lu]", inode);
 	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
 	dir = opendir(path);
-	while (dir && !found && (entry = readdir(dir))) {
+	if (!dir)
+		return HAS_UNTOLD;
+	while (has != HAS_IT && (entry = readdir(dir))) {
 		ssize_t n = readlinkat(dirfd(dir), entry->d_name, link,
 				       sizeof(link) - 1);
 
+		if (n < 0 && errno == EACCES)
+			has = HAS_UNTOLD;
 		link[n > 0 ? n : 0] = '\0';
-		found = strcmp(link, want) == 0;
+		if (!strcmp(link, want))
+			has = HAS_IT;
 	}
-	if (dir)
-		closedir(dir);
-	return found;
+	closedir(dir);
+	return has;
 }
 
 /* Returns the pid of the process that has the socket, or 0 if it is not
@@ -72,7 +86,7 @@ static int find_process(unsigned long inode, char name[SHOWN_BYTES])
 
 	while (dir && !pid && (entry = readdir(dir)))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    has_socket(entry->d_name, inode))
+		    has_socket(entry->d_name, inode) == HAS_IT)
 			pid = atoi(entry->d_name);
 	if (dir)
 		closedir(dir);
@@ -87,7 +101,7 @@ static int find_process(unsigned long inode, char name[SHOWN_BYTES])
 	return pid;
 }
 
-static unsigned user_of(int pid)
+static unsigned owner_of(int pid)
 {
 	char path[32];
 	struct stat s = {0};
@@ -110,6 +124,17 @@ bool port_holder_is_other_user(void)
 	return find_holder(&row) && row.inode && row.user != geteuid();
 }
 
+bool port_holder_may_be(uid_t user, pid_t pid)
+{
+	struct socket_row row;
+	char name[16];
+
+	if (!find_holder(&row) || !row.inode || !user_is_same(row.user, user))
+		return false;
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	return pid <= 0 || has_socket(name, row.inode) != HAS_NOT;
+}
+
 bool port_holder_name(char *text, size_t size)
 {
 	struct socket_row row;
@@ -121,7 +146,7 @@ bool port_holder_name(char *text, size_t size)
 	pid = row.inode ? find_process(row.inode, name) : 0;
 	/* A socket belongs to the user that made it, but by now a process of
 	 * another user may have it. */
-	if (pid && user_of(pid) != row.user)
+	if (pid && owner_of(pid) != row.user)
 		snprintf(text, size,
 			 "%s (process %d), given by user %u's dead broker",
 			 name, pid, row.user);

@@ -118,7 +118,7 @@ enum reuseport_group_port reuseport_group_port(const char **why)
 	*why = held_by();
 	if (fd != -EADDRINUSE)
 		*why = "the broker cannot open a socket on port 4791";
-	else if (other_version_find())
+	else if (other_version_has_port())
 		*why = "port 4791 is held by the broker of another version of "
 		       "adverb";
 	else

@@ -75,7 +75,9 @@ enum reuseport_group_port {
 	REUSEPORT_PORT_FREE,
 	/* held by members of a group of this user, whose broker has died */
 	REUSEPORT_PORT_OURS,
-	REUSEPORT_PORT_HELD, /* held by the program that *why names */
+	/* held by the program that *why names; also if that is a broker of this
+	 * user and of another version, whose group a socket can join */
+	REUSEPORT_PORT_HELD,
 };
 
 /* Initialises *g: a group without a member.  may_steer false: the group behaves

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/reuseport_group: what a successor of the broker takes over. */
+/* broker/reuseport_group: whose the port is, and what a successor of the broker
+ * takes over. */
 #include "brokers.h"
 
+#include "broker/other_version.h"
 #include "broker/reuseport_group.h"
+
+#define SOMEBODY 65534
 
 static struct reuseport_group group, next;
 
@@ -80,11 +84,128 @@ static void a_store_with_other_files_is_refused(void **state)
 	reuseport_group_close(&group);
 }
 
+/* Listens where a broker of that version would. */
+static int listen_as(unsigned version)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "adverbd-%u",
+			 version);
+
+	if (bind(fd, (struct sockaddr *)&a,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			     (size_t)n)) ||
+	    listen(fd, 8))
+		_exit(1);
+	return fd;
+}
+
+/* Starts a process of that user that listens where brokers of two versions
+ * would; sets *stop to a descriptor whose close ends the process.  Called
+ * before the test has the port, so that the process does not have it. */
+static pid_t begin_listener(uid_t user, int *stop)
+{
+	int ready[2], hold[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready) | pipe(hold), 0);
+	pid = fork();
+	if (!pid) {
+		close(hold[1]);
+		if (user != geteuid() && setresuid(user, user, user))
+			_exit(1);
+		listen_as(98);
+		listen_as(99);
+		close(ready[1]);
+		_exit(read(hold[0], &byte, 1) != 0);
+	}
+	close(hold[0]);
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 0);
+	close(ready[0]);
+	*stop = hold[1];
+	return pid;
+}
+
+static void end_listener(pid_t pid, int stop)
+{
+	int status;
+
+	close(stop);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* The members of a group whose broker has died have the port, and a process of
+ * that user listens as a broker of another version would. */
+static void check_port_is_ours(uid_t user)
+{
+	const char *why = "";
+	char text[256];
+	int stop;
+	pid_t pid = begin_listener(user, &stop);
+
+	begin_group();
+	assert_int_equal(reuseport_group_port(&why), REUSEPORT_PORT_OURS);
+	assert_null(strstr(why, "another version"));
+	assert_false(other_version_name(text, sizeof(text)));
+	end_listener(pid, stop);
+}
+
+static int end_group(void **state)
+{
+	reuseport_group_close(&group);
+	return 0;
+}
+
+static void a_name_like_a_brokers_takes_no_port(void **state)
+{
+	check_port_is_ours(geteuid());
+}
+
+static void another_users_name_like_a_brokers_takes_no_port(void **state)
+{
+	if (!test_can_be(SOMEBODY))
+		SKIP_FOR(ONE_USER);
+	check_port_is_ours(SOMEBODY);
+}
+
+/* That broker is found although others listen under such names. */
+static void a_broker_of_another_version_has_the_port(void **state)
+{
+	const char *why = "";
+	int stop, fd;
+	pid_t pid = begin_listener(geteuid(), &stop);
+
+	begin_group();
+	fd = listen_as(97);
+	assert_int_equal(reuseport_group_port(&why), REUSEPORT_PORT_HELD);
+	assert_non_null(strstr(why, "the broker of another version"));
+	close(fd);
+	assert_int_equal(reuseport_group_port(&why), REUSEPORT_PORT_OURS);
+	reuseport_group_close(&group);
+	assert_int_equal(reuseport_group_port(&why), REUSEPORT_PORT_FREE);
+	end_listener(pid, stop);
+}
+
+static int setup(void **state)
+{
+	reuseport_group_init(&group, true);
+	return enter_namespace(state);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_store_with_other_files_is_refused),
+		cmocka_unit_test_teardown(a_name_like_a_brokers_takes_no_port,
+					  end_group),
+		cmocka_unit_test_teardown(
+			another_users_name_like_a_brokers_takes_no_port,
+			end_group),
+		cmocka_unit_test(a_broker_of_another_version_has_the_port),
 	};
 
-	return cmocka_run_group_tests(tests, enter_namespace, NULL);
+	return cmocka_run_group_tests(tests, setup, NULL);
 }
