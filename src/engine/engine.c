@@ -603,7 +603,7 @@ static size_t fill_burst(struct engine *e, struct ibt_qp *q,
 			 struct burst_path *path, bool follows, uint64_t now_ns)
 {
 	uint8_t *buf = burst_space(&e->burst);
-	struct wq_to to;
+	struct wq_to to = {.link = 0};
 	size_t len;
 
 	if (!buf)
