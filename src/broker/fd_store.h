@@ -89,8 +89,8 @@ void fd_store_init(struct fd_store *s);
  * holds nothing. */
 int fd_store_new(struct fd_store *s);
 /* Opens the store of an earlier broker.  Takes ownership of fd, even if the
- * call fails.  Returns 0, or -errno: fd is not a store, and *s holds nothing.
- */
+ * call fails.  Returns 0, or -errno: fd is not a store, or its ledger can be
+ * shortened, and *s holds nothing. */
 int fd_store_open(struct fd_store *s, int fd);
 /* Closes this process's descriptors of the store, which lasts as long as
  * another process has it. */
