@@ -448,6 +448,7 @@ class OtherVersion:
         self.word = struct.pack("=IHHIIII32sI", 0x61647662, 99, 3, 1, 93, 7, 0,
                                 RELEASE.encode(), idle) + bytes(200)
         self.answers = answers
+        self.is_over = False
         self.thread = threading.Thread(target=self.serve)
         self.thread.start()
 
@@ -455,13 +456,15 @@ class OtherVersion:
         while True:
             c, _ = self.listener.accept()
             with c:
-                if not c.recv(4096):
+                if self.is_over:
                     return
-                if self.answers:
+                # Somebody may only have looked which process listens here.
+                if c.recv(4096) and self.answers:
                     c.send(self.word)
                     c.recv(4096)
 
     def end(self):
+        self.is_over = True
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
             s.connect(self.listener.getsockname())
         self.thread.join()
