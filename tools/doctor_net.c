@@ -10,7 +10,6 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -167,26 +166,31 @@ void doctor_net_batches(void)
 		close(fd);
 }
 
+/* Returns what to do about a small buffer.  Before Linux 6.11 only the first
+ * network namespace has the file, and the limit is that of all namespaces. */
+static const char *enlarge_buffer(void)
+{
+	return access("/proc/sys/net/core/rmem_max", F_OK) == 0
+		       ? "; more is faster: sysctl net.core.rmem_max=8388608"
+		       : "; more is faster: on the host of this network "
+			 "namespace, sysctl net.core.rmem_max=8388608";
+}
+
 void doctor_net_buffer(void)
 {
-	char text[32];
-	int max = 0, frames;
-	int size = 1 << 30, got = 0;
+	int size = 1 << 30, got = 0, frames;
 	socklen_t len = sizeof(got);
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool is_few;
 
-	if (doctor_read_line("/proc/sys/net/core/rmem_max", text, sizeof(text)))
-		max = atoi(text);
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &len);
 	if (fd >= 0)
 		close(fd);
 	frames = got / FRAME_TRUESIZE;
-	doctor_say(
-		frames < FEW_FRAMES ? DOCTOR_SLOW : DOCTOR_OK, "receive buffer",
-		"rmem_max %d gives room for %d frames of 4 KiB%s", max, frames,
-		frames < FEW_FRAMES
-			? "; more is faster: sysctl net.core.rmem_max="
-			  "8388608"
-			: "");
+	is_few = frames < FEW_FRAMES;
+	doctor_say(is_few ? DOCTOR_SLOW : DOCTOR_OK, "receive buffer",
+		   "the kernel gives a socket %d bytes, which is room for %d "
+		   "frames of 4 KiB%s",
+		   got, frames, is_few ? enlarge_buffer() : "");
 }
