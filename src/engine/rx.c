@@ -287,10 +287,25 @@ static void count_packet(struct engine_counters *c, const struct part *a)
 	c->rx_bytes += a->len < 4 ? 0 : a->len - 4;
 }
 
+/* Is it the LID of a port of the device? */
+static bool is_own_lid(const struct engine *e, uint32_t device, uint16_t lid)
+{
+	for (uint32_t i = 0; i < HCA_MAX_PORTS; i++) {
+		const struct hca_port *port = &e->ibt.ports[device][i];
+
+		if (port->lid && lid >> port->lmc == port->lid >> port->lmc)
+			return true;
+	}
+	return false;
+}
+
 /* Adds to *from the headers of a datagram that came by LID. */
-static void add_link(struct ud_from *from, const struct engine_dgram *d)
+static void add_link(const struct engine *e, struct ud_from *from,
+		     const struct engine_dgram *d)
 {
 	const struct iblink *link = d->link;
+
+	from->is_local = is_own_lid(e, d->device, link->lrh.slid);
 
 	from->lid = (struct ud_lid){
 		.is_used = true,
@@ -308,7 +323,7 @@ static void add_link(struct ud_from *from, const struct engine_dgram *d)
 	memcpy(from->to.ip, link->grh.dgid, 16);
 }
 
-static struct ud_from ud_from_of(const struct part *a)
+static struct ud_from ud_from_of(const struct engine *e, const struct part *a)
 {
 	const struct engine_dgram *d = a->d;
 	struct ud_from from = {.from = d->from,
@@ -318,7 +333,7 @@ static struct ud_from ud_from_of(const struct part *a)
 			       .is_local = d->local};
 
 	if (d->link)
-		add_link(&from, d);
+		add_link(e, &from, d);
 	return from;
 }
 
@@ -332,7 +347,7 @@ static void handle_packet(struct engine *e, struct ibt_qp *q,
 	q->qp->stats.rx_packets++;
 	q->qp->stats.rx_bytes += len;
 	if (q->qp->type != HCA_QPT_RC) {
-		const struct ud_from from = ud_from_of(a);
+		const struct ud_from from = ud_from_of(e, a);
 
 		rx_pending_rx(&e->ibt, q, p, &from, a->bytes, len);
 	} else if (p->info->request) {
@@ -370,7 +385,7 @@ static void receive_packet(struct engine *e, const struct part *a)
 		return;
 	}
 	if (all) {
-		const struct ud_from from = ud_from_of(a);
+		const struct ud_from from = ud_from_of(e, a);
 
 		mcast_rx(&e->ibt, &p, &from, bytes, len - 4);
 		return;

@@ -122,7 +122,8 @@ void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f,
 	for (uint32_t i = 0; i < t->mcast.count; i++) {
 		struct ibt_qp *q = t->mcast.rows[i].q;
 
-		if (t->mcast.rows[i].repeats)
+		if (t->mcast.rows[i].repeats ||
+		    q->qp->is_by_lid != f->lid.is_used)
 			continue;
 		/* A queue pair does not receive a message that it has sent
 		 * itself, from whichever address of this host. */

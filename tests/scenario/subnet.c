@@ -145,6 +145,7 @@ int subnet_send(struct subnet *s, int host, const uint8_t *head,
 	CHECK(head_bytes + len <= sizeof(packet));
 	memcpy(packet, head, head_bytes);
 	memcpy(packet + head_bytes, bytes, len);
+	fabric_set_time(s->fabric, now_ns / 1000000);
 	err = data_send(s->ends[host], packet, head_bytes + len);
 	fabric_turn(s->fabric, now_ns / 1000000);
 	return err;

@@ -136,6 +136,7 @@ static void members_of_a_group_get_its_datagrams(void **state)
 	engine_mcast_detach(d->side[1].engine, d->side[1].side, group);
 	send_to_group(d, 100);
 	assert_true(two_hcas_poll(d, 0, &c));
+	assert_false(two_hcas_poll(d, 0, &c));
 	assert_false(two_hcas_poll(d, 1, &c));
 	two_hcas_free(d);
 }
@@ -295,6 +296,38 @@ static void the_kinds_of_packets_do_not_mix(void **state)
 	two_hcas_free(d);
 }
 
+/* A process may have devices of both kinds, with members in one group. */
+static void a_datagram_by_udp_reaches_no_member_by_lid(void **state)
+{
+	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
+	struct pkt p = {.bth = {.opcode = OPCODE_UD_SEND_ONLY,
+				.pkey = BTH_DEFAULT_PKEY,
+				.dest_qpn = 0xffffff},
+			.deth = {.qkey = TWO_HCAS_QKEY, .src_qpn = 0x777},
+			.payload_len = 8};
+	uint8_t bytes[256];
+	struct engine_dgram g = {.bytes = bytes};
+	size_t n = pkt_write_headers(bytes, &p);
+
+	assert_int_equal(
+		engine_mcast_attach(d->side[1].engine, d->side[1].side, group),
+		0);
+	two_hcas_recv(d, 1, AT, 1000);
+	memset(bytes + n, 0x33, p.payload_len);
+	g.from.ip[15] = 1;
+	memcpy(g.to.ip, group, 16);
+	g.from.port = g.to.port = ROCEV2_PORT;
+	g.len = g.segment =
+		rocev2_seal(NULL, &g.from, &g.to, bytes, n + p.payload_len, 0);
+	engine_rx(d->side[1].engine, &g, d->now_ns);
+	assert_false(has_received(d));
+	d->side[1].qp->is_by_lid = 0;
+	engine_rx(d->side[1].engine, &g, d->now_ns);
+	assert_true(has_received(d));
+	d->side[1].qp->is_by_lid = 1;
+	two_hcas_free(d);
+}
+
 static int note_head(void *context, int from, const struct engine_frame *f)
 {
 	struct lrh *lrh = context;
@@ -417,6 +450,7 @@ int main(void)
 		cmocka_unit_test(a_datagram_with_a_grh_shows_it),
 		cmocka_unit_test(
 			a_datagram_without_a_grh_leaves_40_bytes_as_they_are),
+		cmocka_unit_test(a_datagram_by_udp_reaches_no_member_by_lid),
 		cmocka_unit_test(a_group_reaches_the_members_of_its_partition),
 		cmocka_unit_test(
 			a_queue_pair_receives_from_its_partition_alone),
