@@ -62,9 +62,11 @@ void doctor_net_port(void)
 		return;
 	}
 	if (!port_holder_name(holder, sizeof(holder))) {
-		doctor_say(DOCTOR_NO, "UDP port 4791",
-			   "cannot be bound: %s; no frames can be received",
-			   strerror(err));
+		doctor_say(
+			DOCTOR_NO, "UDP port 4791",
+			"cannot be bound: %s; no frames can be received until "
+			"this user may bind the port",
+			strerror(err));
 		return;
 	}
 	/* the holder found may be the broker or one of its clients */
@@ -140,7 +142,7 @@ void doctor_net_steering(void)
 	else
 		doctor_say(DOCTOR_SLOW, "steering",
 			   "no SO_REUSEPORT with BPF (%s): the broker "
-			   "receives for all",
+			   "receives all frames and relays them",
 			   strerror(errno));
 	if (fd >= 0)
 		close(fd);

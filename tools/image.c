@@ -137,8 +137,10 @@ bool image_is_taken(const struct image *im, const char *path)
 
 	if (!image_has(im, path) || image_is_ours(im, path))
 		return false;
-	fprintf(stderr, "adverb: /%s in %s %s; the file stays.\n", path,
-		im->root,
+	fprintf(stderr,
+		"adverb: /%s in %s %s; the file stays.  Delete it if it is not "
+		"needed.\n",
+		path, im->root,
 		e ? "was changed since adverb put it there"
 		  : "is somebody else's: adverb did not put it there");
 	return true;
@@ -173,9 +175,9 @@ static int read_list(struct image *im)
 		if (!e && im->count == IMAGE_MAX) {
 			fprintf(stderr,
 				"adverb: the list /%s names more than %d "
-				"files, which no version of adverb puts there; "
-				"nothing was changed.  Restore the list, or "
-				"remove it and the files that it names.\n",
+				"files, and no version of adverb installs so "
+				"many; nothing was changed.  Restore the list, "
+				"or remove it and the files that it names.\n",
 				im->list, IMAGE_MAX);
 			fclose(f);
 			return 1;
@@ -295,8 +297,9 @@ static struct image_entry *add_entry(struct image *im, const char *path)
 		e->kept = true;
 	else
 		fprintf(stderr,
-			"adverb: /%s does not fit into the list of files, which "
-			"has %d entries at most.\n",
+			"adverb: cannot install /%s: the list of adverb's files "
+			"already names %d, the most that it can.  Run "
+			"`adverb uninstall` first.\n",
 			path, IMAGE_MAX);
 	return e;
 }
