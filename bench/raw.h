@@ -21,7 +21,8 @@ struct raw_options {
 	double seconds;	   /* -t: the time of a stream */
 	bool blocking;	   /* -b: sleep in the kernel, else poll */
 	bool one_core;	   /* -1: both ends on core 0 */
-	bool single;	   /* -o: one packet per call; vm_copy: 64 messages */
+	bool single;	   /* -o: one packet per call; in vm_copy, 64
+			    * messages per call */
 	bool plain;	   /* -p: no RETH, no CRC, no copy of payloads */
 	bool peek;	   /* -k: the kernel copies payloads to their places */
 	bool reads;	   /* -r: read the other end's memory, do not write */

@@ -51,7 +51,8 @@ class Axes:
             (HEIGHT - TOP - BOTTOM)
 
     def ticks(self):
-        """The decades; with few of them, also 2 and 5."""
+        """Yields the powers of ten up to the end of the axis.  If the axis spans
+        fewer than four of them, also yields 2 and 5 times each."""
         steps = (1, 2, 5) if self.y1 - self.y0 < 4 else (1,)
         for decade in range(self.y0, math.ceil(self.y1) + 1):
             for step in steps:
@@ -116,8 +117,9 @@ def curve(axes, index, name, points):
 
 
 def svg(title, unit, curves, axis="message size", label=size_name):
-    """The document, or None without values.  @curves: {name: {size: (least,
-    median, most)}}; @axis and @label name the sizes."""
+    """Returns the SVG document, or None if there are no values.  @curves: {name:
+    {size: (least, median, most)}}.  @axis is the x axis's title, and @label
+    returns the text of a size."""
     curves = {name: c for name, c in curves.items() if c}
     sizes = sorted({size for c in curves.values() for size in c})
     values = [v for c in curves.values() for three in c.values()
