@@ -200,7 +200,8 @@ def expects_of_doctor(root, what):
 def the_shim_is_in_every_program():
     namespaces()
     root = Root("ibv_devinfo", "ls", "env", vendors=True)
-    # adverb makes no tree in a folder that others can write, unless it is sticky.
+    # adverb makes its sysfs tree only in a folder that others cannot write or that
+    # is sticky.
     for folder in root.path, root.at("tmp"):
         os.chmod(folder, 0o1777)
     before = root.files()
@@ -214,11 +215,12 @@ def the_shim_is_in_every_program():
     expects_of_doctor(root, "see /sys/class/infiniband without adverb run")
     root.adverb("install")
     expects_of_doctor(root, "use `adverb install --shim`")
-    expect(not os.path.exists(root.at("etc/ld.so.preload")), "it stayed")
+    expect(not os.path.exists(root.at("etc/ld.so.preload")),
+           "an installation without --shim leaves ld.so.preload")
     root.adverb("install", "--shim")
     root.adverb("uninstall")
     left = {path for path in root.files() if not path.startswith("tmp/")}
-    expect(left == before, "left: %s" % (left ^ before))
+    expect(left == before, "files differ: %s" % (left ^ before))
 
 
 def others_preloads_stay():
@@ -250,7 +252,7 @@ def it_leaves_as_it_came():
     root.adverb("install")
     expect(LIB + "/installed" in root.files(), "no list of files is installed")
     root.adverb("uninstall")
-    expect(root.files() == before, "left: %s" % (root.files() ^ before))
+    expect(root.files() == before, "files differ: %s" % (root.files() ^ before))
     expect(not os.path.exists(root.at(LIB)), "adverb's folder is still there")
     expect("has no adverb" in root.adverb("uninstall", status=1),
            "a second uninstall does not say that there is no adverb")
@@ -285,7 +287,7 @@ def the_systems_broker():
            "a new installation has removed the system's broker")
     root.adverb("uninstall", "--service", status=2)
     root.adverb("uninstall")
-    expect(root.files() == before, "left: %s" % (root.files() ^ before))
+    expect(root.files() == before, "files differ: %s" % (root.files() ^ before))
 
 
 def settings(path):
@@ -317,8 +319,8 @@ door.bind(b"\\0adverbd-%s" % sys.argv[1].encode())
 door.listen(1)
 broker = subprocess.Popen(sys.argv[2:], stdin=door)
 caller = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-# A broker that serves closes the connection of a client whose message is not of
-# the protocol; by then the broker has the port.
+# The broker closes the connection of a client whose message is not of the
+# protocol.  When it does so, it already has the port.
 caller.connect(b"\\0adverbd-%s" % sys.argv[1].encode())
 caller.send(b"?")
 caller.recv(1)
@@ -330,8 +332,8 @@ print("taken: %s; free again: %s" % (taken, [is_free(f) for f in families]))
 
 
 def its_unit_holds_the_port():
-    """The unit starts the broker at boot and whenever it has ended, and the
-    broker holds the port before any program connects.  ci/test-recipes tests
+    """The unit starts the broker at boot, and again whenever the broker has
+    ended.  The broker holds the port before any program connects.  ci/test-recipes tests
     systemd itself."""
     suite.need("ip")
     namespaces()
@@ -429,16 +431,17 @@ def one_that_was_ended_is_repeated_or_undone():
             cut(root, "install", "renameat", after)
             root.adverb("uninstall")
             expect(root.files() == before,
-                   "left: %s" % (root.files() ^ before))
+                   "files differ: %s" % (root.files() ^ before))
 
 
 def cut(root, command, call, after):
-    """Runs adverb, which strace kills at its call number @after of @call."""
+    """Runs adverb under strace, which kills adverb when it makes the system call
+    @call for the @after-th time."""
     r = suite.run(["strace", "-qqf", "-o", "/dev/null", "-e",
                    "inject=%s:signal=KILL:when=%d" % (call, after),
                    suite.adverb, command, root.path])
     if "ptrace" in r.output:
-        raise Skip("no strace here")
+        raise Skip("strace may not trace a process here")
     expect("adverb is in" not in r.output,
            "adverb was not killed before its end", r)
 
@@ -470,7 +473,7 @@ def two_at_once_both_succeed():
         for r in [suite.finish(p, 60) for p in both]:
             expect(r.status == 0, "status %d" % r.status, r)
         root.adverb("uninstall")
-        expect(root.files() == before, "left: %s" % (root.files() ^ before))
+        expect(root.files() == before, "files differ: %s" % (root.files() ^ before))
 
 
 def a_second_one_leaves_the_loaders_file():
