@@ -103,8 +103,9 @@ static bool region_goes(const struct crash_point_operation *o, uint32_t k)
 	return went;
 }
 
-/* The owner does not wait for a peer that has found the key's row and has not
- * begun to copy. */
+/* The target waits only for an initiator that copies (access_copy).  An
+ * initiator that is at another step when the key is withdrawn must touch no
+ * memory later, even if it has found the key before. */
 static void an_initiator_without_key_touches_nothing(void **state)
 {
 	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++) {
@@ -157,8 +158,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_initiator_without_key_touches_nothing),
 	};
 
-	/* calloc need not zero mapped blocks: arenas are large and mostly
-	 * unused */
+	/* Blocks of this size and more are mapped, and calloc need not zero
+	 * mapped blocks.  That saves time, because arenas are large and mostly
+	 * unused. */
 	mallopt(M_MMAP_THRESHOLD, 1 << 19);
 	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);

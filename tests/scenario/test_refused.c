@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A refused packet changes nothing but the state that its refusal changes.
- * Forged packets arrive at side 1, and the state before and after is compared.
+ * A packet that is ignored changes no state of the queue pair.  A request that
+ * is refused changes no memory, work queue, completion queue or expected PSN,
+ * but a fatal NAK brings the queue pair into the error state.  Forged packets
+ * arrive at side 1, and the state before and after is compared.
  */
 #include "test.h"
 
@@ -14,7 +16,8 @@
 
 #define SAME_WIRE_BYTES 5000
 
-/* Faults of a packet before the rules of the transport apply. */
+/* Faults for which a packet is ignored before the transport judges it; RIGHT:
+ * no such fault. */
 enum outside {
 	RIGHT,
 	BAD_ICRC,
@@ -34,6 +37,8 @@ struct forged {
 	int psn_ahead;	  /* of the expected PSN, or of the oldest in flight */
 	uint32_t payload_len, length;
 	uint64_t va; /* in RETH and AtomicETH, from the memory's start */
+	/* rkey_flip: the bits to flip in the R_Key; no_access: the access flags
+	 * that the queue pair lacks; aeth: the syndrome of a forged answer */
 	uint32_t rkey_flip, no_access, aeth;
 	enum outside outside;
 };
