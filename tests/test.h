@@ -26,9 +26,9 @@
 	} while (0)
 #define ONE_USER "only root can be two users"
 
-/* Returns whether a process can become this user: this user is root, and no
- * user namespace of one user.  A test calls this before it opens anything,
- * because skip() closes nothing. */
+/* Returns whether a child process can become @user: the caller must be root, in
+ * a user namespace that maps @user.  A test calls this before it opens
+ * anything, because skip() closes nothing. */
 static inline bool test_can_be(uid_t user)
 {
 	pid_t pid = geteuid() ? -1 : fork();
@@ -39,15 +39,16 @@ static inline bool test_can_be(uid_t user)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* An emulator (ci/test-arm64) answers what is asked of the kernel here in ways
- * of its own. */
+/* Skips the test that calls this macro if an emulator (ci/test-arm64) runs it.
+ * Some system calls of an emulator do not behave as those of the kernel. */
 #define NEEDS_KERNEL()                                                         \
 	do {                                                                   \
 		if (getenv("ADVERB_EMULATED"))                                 \
 			skip();                                                \
 	} while (0)
 
-/* cmocka 2 has this in place of assert_in_range, which is not to be used. */
+/* cmocka 2 has this macro in place of assert_in_range, which no test may use.
+ */
 #ifndef assert_uint_in_range
 #define assert_uint_in_range(value, least, most)                               \
 	_assert_in_range(cast_to_largest_integral_type(value),                 \

@@ -95,7 +95,8 @@ static void the_programs_own_folders_are_found(void **state)
 	struct file beyond = with_strings(DT_RUNPATH, "/r", DT_NEEDED, "libc");
 
 	assert_string_equal(read_bytes(&both, sizeof(both)).search, "$ORIGIN");
-	/* DT_NULL ends the section before the strings are named */
+	/* with_strings has put DT_NULL, which ends the section, before
+	 * DT_STRTAB; here DT_STRTAB takes its place */
 	rpath.dynamic[1] = rpath.dynamic[2];
 	assert_string_equal(read_bytes(&rpath, sizeof(rpath)).search, "/r:/s");
 	assert_string_equal(read_bytes(&none, sizeof(none)).search, "");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ibt_qp_room: the rings for answers of a queue pair. */
+/* ibt_qp_room: the two rings of a queue pair for its responder's replies and
+ * for its READs and atomics. */
 #include "test.h"
 
 #include <stdlib.h>

@@ -140,8 +140,9 @@ static void expect_port(const umad_port_t *port, __be64 node)
 	assert_int_equal(port->port_guid, node);
 }
 
-/* The test uses lo, the only interface that every machine has.  The device of
- * iWARP before it is no adapter of libibumad. */
+/* The test uses lo, the only interface that every machine has.  The iWARP
+ * device, which ADVERB_DEVICES names before the RoCE device, is no adapter of
+ * libibumad. */
 static void the_first_adapter_is_the_roce_device_of_libibverbs(void **state)
 {
 	char names[2][UMAD_CA_NAME_LEN];

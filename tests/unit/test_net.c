@@ -57,7 +57,8 @@ static void guids_are_those_of_ibsim(void **state)
 	net_free(&net);
 }
 
-/* What ibnetdiscover prints, with GUIDs, descriptions, LIDs and rates. */
+/* The text is as ibnetdiscover prints it, with GUIDs, descriptions, LIDs and
+ * rates. */
 static void output_of_ibnetdiscover_is_read(void **state)
 {
 	static const char text[] =

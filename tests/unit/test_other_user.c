@@ -422,8 +422,9 @@ static void ask_without_end(struct client *c, int n, const struct other *o)
 	}
 }
 
-/* Returns whether the process with this QPN lives, asked as if the process ran
- * on another host: the broker asks that host's broker, here the same broker. */
+/* Asks whether the process with this QPN lives, as if that process ran on
+ * another host.  So the broker asks the broker of that host, which here is the
+ * broker itself. */
 static enum client_peer far_state(struct client *c, uint32_t qpn)
 {
 	struct client_news news = {0};
@@ -601,8 +602,9 @@ static const struct reuseport_group_member *member_of(uint32_t class)
 	return reuseport_group_at(&group, class);
 }
 
-/* Takes a class for other_user(0), and enlarges the send buffer of its relay,
- * as the process with the class can do, which has a copy of the sending end. */
+/* Takes a class for other_user(0), and enlarges the send buffer of its relay.
+ * A process with such a class can do that too, because it has a copy of the
+ * relay's sending end. */
 static uint32_t take_and_widen(uint64_t ms)
 {
 	uint32_t class = take_class(&group, other_user(0), ms);
@@ -652,8 +654,9 @@ static void bytes_for_a_user_that_never_reads_are_limited(void **state)
 	reuseport_group_close(&group);
 }
 
-/* Processes get a class one after another; each leaves its sockets to a child,
- * which reads nothing. */
+/* Processes get a class one after another, and end.  The copies in left[] and
+ * fd[] stand for a child of each process, which keeps the sockets open and
+ * reads nothing. */
 static void unread_messages_count_for_their_user(void **state)
 {
 	uint64_t sum = 0, ms = 1, before;

@@ -81,7 +81,7 @@ static void an_unused_socket_is_closed_when_another_is_opened(void **state)
 	assert_int_equal(take(1, 0), port[1]);
 	sport_give(&s, port[0]);
 	sport_give(&s, port[1]);
-	take(3, LATER); /* the socket was released just before */
+	take(3, LATER); /* spares port[0], which was given back just before */
 	assert_true(is_open(port[0]));
 	take(4, 2 * LATER);
 	assert_null(sport_sender(&s, port[0]));
@@ -132,13 +132,13 @@ static void beyond_a_quarter_of_the_descriptors_some_share(void **state)
 	assert_true(others > PAIRS / 2);
 	for (uint32_t i = 0; i < PAIRS; i++)
 		sport_give(&s, port[i]);
-	take(PAIRS, LATER); /* it shares, as no socket is unused for long */
+	take(PAIRS, LATER); /* shares a socket: none is unused for long */
 	take(PAIRS + 1, 2 * LATER);
 	assert_true(s.count <= 2);
 }
 
-/* A port is found for as long as it is kept, whatever was opened and closed
- * between. */
+/* A port is found from sport_take until sport_give, whatever sockets are opened
+ * and closed in the meantime. */
 static void a_socket_in_use_is_found(void **state)
 {
 	struct rng r;
