@@ -4,8 +4,8 @@
  * connections of rdma_cm, with queue pairs, to another process at once.  Each
  * thread has an event channel, a protection domain and a completion queue of
  * its own.  Each connection then carries one SEND with the connection's number;
- * the process that accepts must see each number once.  Prints the time of a
- * connection, from rdma_connect to RDMA_CM_EVENT_ESTABLISHED.
+ * the process that accepts must see each number once.  Prints the time from the
+ * first rdma_connect to the last RDMA_CM_EVENT_ESTABLISHED, divided by COUNT.
  *
  *	process that connects: a thread         process that accepts
  *	resolves addresses, creates QPs         accepts what comes
@@ -58,7 +58,7 @@ static uint64_t numbers[COUNT_MAX]; /* by connection: memory of its receive */
 static shared_flag has_come[COUNT_MAX]; /* by connection: its number came */
 static int accepted;
 
-/* Adds 1 to a word in which only one thread counts. */
+/* Adds 1 to a word that only one thread changes. */
 static void count_up(shared_u32 *word)
 {
 	shared_store(word, shared_own(word) + 1);
@@ -66,8 +66,9 @@ static void count_up(shared_u32 *word)
 
 static void count_number(const struct ibv_wc *wc)
 {
-	queue_check(wc->status == IBV_WC_SUCCESS, "a receive");
-	queue_check(numbers[wc->wr_id] < COUNT_MAX, "a number that was sent");
+	queue_check(wc->status == IBV_WC_SUCCESS, "connects: a receive failed");
+	queue_check(numbers[wc->wr_id] < COUNT_MAX,
+		    "connects: a number came that was not sent");
 	count_up(&shared->seen[numbers[wc->wr_id]]);
 	count_up(&shared->numbers);
 	shared_store(&has_come[wc->wr_id], true);
@@ -133,7 +134,8 @@ static void accept_one(struct rdma_cm_id *id)
 
 	if (!pd)
 		open_acceptor(id->verbs);
-	queue_check(accepted < COUNT_MAX, "as many connections as were asked");
+	queue_check(accepted < COUNT_MAX,
+		    "connects: more than COUNT_MAX requests came");
 	id->context = &has_come[accepted];
 	wr.wr_id = (uint64_t)accepted++;
 	sge = (struct ibv_sge){(uintptr_t)&numbers[wr.wr_id],
@@ -233,8 +235,8 @@ static void await(struct opener *o, enum rdma_cm_event_type want)
 
 	if (what == want)
 		return;
-	fprintf(stderr, "connects: %s in place of %s\n", rdma_event_str(what),
-		rdma_event_str(want));
+	fprintf(stderr, "connects: the event %s came in place of %s\n",
+		rdma_event_str(what), rdma_event_str(want));
 	exit(1);
 }
 
@@ -252,7 +254,8 @@ static void resolve_routes(struct opener *o)
 			resolved++;
 			break;
 		default:
-			queue_check(false, "the resolution of an address");
+			queue_check(false,
+				    "connects: an address is not resolved");
 		}
 	}
 }
@@ -323,7 +326,8 @@ static void send_all(struct opener *o)
 	for (int i = 0; i < o->count; i++) {
 		while ((n = ibv_poll_cq(o->cq, 1, &wc)) == 0)
 			sched_yield();
-		queue_check(n == 1 && wc.status == IBV_WC_SUCCESS, "a SEND");
+		queue_check(n == 1 && wc.status == IBV_WC_SUCCESS,
+			    "connects: a SEND failed");
 	}
 }
 
@@ -358,8 +362,8 @@ static void *open_some(void *arg)
 }
 
 /* Has the process that accepts seen all numbers, each once, and the end of each
- * connection?  The counts are looked at first: once they are complete, no
- * number comes any more that the look at each number could miss. */
+ * connection?  The two sums are read first: once they are complete, no further
+ * number comes, so what the loop reads afterwards is final. */
 static bool is_complete(void)
 {
 	if (shared_load(&shared->ended) < (uint32_t)count ||

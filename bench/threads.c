@@ -387,8 +387,8 @@ static void run_processes(void)
 			run_process((int)i);
 			exit(0);
 		}
-	/* Any child, because the workers wait for each other and for the
-	 * passive process: the first that ends early must end them all. */
+	/* wait() returns for any child: the workers wait for each other and for
+	 * the passive process, so if one process ends early, all must end. */
 	for (uint32_t i = 0; i < options.count; i++) {
 		pid_t pid = wait(&status);
 

@@ -161,10 +161,10 @@ def pair(server, client, port, env=None, seconds=120, one_core=False,
         bound = time.monotonic() + 30
         while not listens(a.child.pid, port):
             if a.wait(0.005) is not None:
-                raise Failed("%s ended at once: %s" %
+                raise Failed("%s ended before it listened on its port: %s" %
                              (a.name, last_line(a.text())))
             if time.monotonic() > bound:
-                raise Failed("%s does not listen" % a.name)
+                raise Failed("%s did not listen on its port in 30 s" % a.name)
         b = Process(client, {here}, env)
         if b.wait(seconds) is None:
             raise Failed("%s did not end in %d s" % (b.name, seconds))
