@@ -360,9 +360,9 @@ def signal_session(process, what):
 
 
 def foreign_ids(six):
-    """rxe numbers its IPv4 packets, and sends no UDP checksum.  The numbers that
-    our end sees jump after rxe was silent, and after our end has not read for a
-    while.  adverb must not drop a packet as damaged because of that."""
+    """The ids in rxe's IPv4 headers count up, and rxe sends no UDP checksum.  The
+    ids that our end sees jump after rxe was silent, and after our end has not
+    read for a while.  adverb must not drop a packet as damaged because of that."""
     before = ends.counters()
     ours, theirs = under_way("from rxe", ["ib_send_lat", "-u", str(NEVER)], six)
     try:
@@ -372,7 +372,7 @@ def foreign_ids(six):
             goes_on(ours)
             if full:
                 signal_session(ours, signal.SIGSTOP)
-                time.sleep(15)  # the numbers of rxe's packets go on meanwhile
+                time.sleep(15)  # the ids of rxe's packets count up meanwhile
                 signal_session(ours, signal.SIGCONT)
                 goes_on(ours)
         bad = damaged()
@@ -385,8 +385,8 @@ def foreign_ids(six):
     expect(not moved, "rxe counts errors: " + ", ".join(moved))
 
 
-# The ACK timeout of an end that must notice a silent guest.  With its retries it
-# gives up after some seconds, so that it does not give up a guest that is only slow.
+# The ACK timeout of an end that must notice a silent guest.  After all retries some
+# seconds have passed, in which a guest that is only slow has answered.
 PATIENCE = "-u", "16"
 
 

@@ -66,7 +66,7 @@ def put(vm, paths):
         INSIDE, guest.HERE, server.getsockname()[1], INSIDE), 120)
     thread.join()
     if status:
-        sys.exit("the guest does not take adverb:\n" + text)
+        sys.exit("adverb cannot be copied into the guest:\n" + text)
 
 
 def line(side, kind, tool, size, more, port):
@@ -115,8 +115,8 @@ def row(kind, tool, size, got):
         tool, size, ours, theirs, unit, ratio, len(both))
 
 
-HEAD = ("| tool | bytes | adverb | rxe | unit | adverb is so many times as "
-        "good | rounds |", "|---|---|---|---|---|---|---|")
+HEAD = ("| tool | bytes | adverb | rxe | unit | adverb is better by a factor of "
+        "| rounds |", "|---|---|---|---|---|---|---|")
 PAGE = os.path.join(guest.ROOT, "docs", "perf", "vm.md")
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
@@ -132,7 +132,7 @@ def measure(vm, arg):
     put(vm, [(build, ["tools/adverb", "lib"])])
     status, text = vm.run(SETUP, 120)
     if status:
-        sys.exit("the guest is not set up:\n" + text)
+        sys.exit("a command of SETUP failed in the guest:\n" + text)
     lines = []
     for kind, tool, size, more in rows():
         if arg.only not in "%s %d" % (tool, size):
