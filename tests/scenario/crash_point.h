@@ -23,9 +23,9 @@
 #define CRASH_POINT_THIRD_BYTES 16
 #define CRASH_POINT_RECEIVES	4
 #define CRASH_POINT_THIRD_QPN	0x2001u
-#define CRASH_POINT_PERIOD	1000000
-#define CRASH_POINT_STEPS_MIN	6 /* each operation has so many steps */
-#define CRASH_POINT_STEPS_MAX	400
+#define CRASH_POINT_PERIOD	1000000 /* of a moderated CQ, in ns */
+#define CRASH_POINT_STEPS_MIN	6	/* each operation has 6 steps or more */
+#define CRASH_POINT_STEPS_MAX	400	/* and fewer than 400 */
 #define CRASH_POINT_OPERATIONS	33
 
 enum crash_point_victim {
@@ -35,14 +35,14 @@ enum crash_point_victim {
 	CRASH_POINT_REGION
 };
 
-/* Which process of the present world ends, and at which step.  A program has
- * one. */
+/* Which process of the present world ends, and at which step.  The only object
+ * of this type is crash_point_now. */
 struct crash_point_play {
 	enum crash_point_victim victim;
 	uint32_t left; /* steps until the victim ends */
 	jmp_buf death; /* an initiator's death jumps here */
 	struct two_hcas *d;
-	bool is_first;	 /* side 0 works */
+	bool is_first; /* the process of side 0 runs, and not that of side 1 */
 	bool is_stopped; /* the victim is stopped and may continue */
 	bool has_one;	 /* the target posts one receive only */
 	/* At the n-th step "a completion queue is looked at", counted from 1,
@@ -110,7 +110,7 @@ void crash_point_begin(struct crash_point *s,
  * from 0.  False: o ended before step k. */
 bool crash_point_begin_until(struct crash_point *s,
 			     const struct crash_point_operation *o, uint32_t k);
-/* Frees the world.  Engines of dead processes stay as they are. */
+/* Frees the world, but not the engines of dead processes. */
 void crash_point_end(struct crash_point *s);
 /* Lets the process of this side run from here on. */
 void crash_point_turns(int side);
@@ -127,8 +127,8 @@ void crash_point_send_third(struct crash_point *s);
 void crash_point_repair(struct crash_point *s);
 /* Fails the test if a lock of the target is held. */
 void crash_point_assert_unlocked(const struct crash_point *s);
-/* Returns a step that no process has reached while there was a victim, or NULL.
- */
+/* Returns a step that the initiator has never reached while there was a victim;
+ * NULL: it has reached every step. */
 const char *crash_point_unseen(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the scenarios of two_hcas.h do to packets, and check of completions. */
+/* Functions that the scenarios of two_hcas.h share: a check of a completion,
+ * and the loss of all packets. */
 #ifndef TESTS_SCENARIO_OUTCOME_H
 #define TESTS_SCENARIO_OUTCOME_H
 
