@@ -230,9 +230,9 @@ static void an_endpoint_brings_a_queue_pair_to_each_request(void)
 	end();
 }
 
-/* The queue pair is larger than the device allows: the caller is rejected, and
- * no object of the request remains that would keep the listener from its end.
- */
+/* The queue pair is larger than the device allows: the caller is rejected.  No
+ * event of the request stays unacknowledged: rdma_destroy_id of the listener
+ * would wait for that acknowledgement. */
 static void an_endpoint_refuses_a_caller_without_a_queue_pair(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1 << 30, 4, 1, 1, 16}};
