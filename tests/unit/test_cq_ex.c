@@ -9,8 +9,9 @@
 #include "verbs/object.h"
 #include "verbs/ops.h"
 
-/* Creates a completion queue, which must fail with EINVAL, and stores what this
- * prints on stderr: each sentence once in a process. */
+/* Calls v_create_cq_ex, which must fail with EINVAL, and stores in `text` what
+ * the call prints on stderr.  adverb prints each sentence only once in a
+ * process, so a second call with the same fault stores "". */
 static void refuse(struct ibv_cq_init_attr_ex attr, char *text, size_t size)
 {
 	static struct v_context context; /* of no device */

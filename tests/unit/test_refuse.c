@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* Verbs that adverb does not have.  The makers would return an object. */
+/* Each stands for verbs that create an object of a kind that adverb lacks. */
 static void *(*const makers[])(void) = {
 	v_refuse_null_mr,     v_refuse_counters, v_refuse_flow,
 	v_refuse_flow_action, v_refuse_rss,	 v_refuse_wq,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The removal of trees of network namespaces that no process uses, and
- * processes that start during a removal. */
+/* The removal of the sysfs trees of network namespaces that no process uses,
+ * and processes that start during a removal. */
 #include "test.h"
 
 #include <dirent.h>
