@@ -132,7 +132,7 @@ def measure(vm, arg):
     put(vm, [(build, ["tools/adverb", "lib"])])
     status, text = vm.run(SETUP, 120)
     if status:
-        sys.exit("a command of SETUP failed in the guest:\n" + text)
+        sys.exit("the guest cannot be prepared for the programs:\n" + text)
     lines = []
     for kind, tool, size, more in rows():
         if arg.only not in "%s %d" % (tool, size):
