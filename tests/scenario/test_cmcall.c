@@ -120,7 +120,7 @@ static void a_full_backlog_holds_callers_until_there_is_room(void **state)
 	drain(w, 0);
 	run(w, w->now + SECOND / 100);
 	assert_int_equal(cm_count(w->cm[1]), 5);
-	/* a caller that waits for a listener that goes is refused */
+	/* when a listener goes, the callers that wait for it are refused */
 	cm_unlisten(w->cm[1], listener, 0);
 	run(w, w->now + SECOND / 100);
 	assert_int_equal(w->end[0][5].ended, 1);
@@ -379,7 +379,7 @@ static struct cm *manager_of(uint32_t half_open, const uint32_t backlog[2])
 	return cm;
 }
 
-/* Returns the conversation of the next request that was served; 0: none was. */
+/* Returns the id of the next request that was served, or 0 if none was. */
 static uint32_t next_served(struct cm *cm)
 {
 	struct cm_event e;
@@ -394,7 +394,7 @@ static uint32_t next_served(struct cm *cm)
 }
 
 /* The host 10.0.0.`host` sends a message to 10.0.0.1.  A REQ goes to service
- * SERVICE + `more`.  Returns as next_served. */
+ * SERVICE + `more`.  Returns what next_served returns. */
 static uint32_t send_from(struct cm *cm, enum cmmsg_kind kind, uint8_t host,
 			  uint32_t id, uint32_t more)
 {
@@ -422,8 +422,8 @@ static uint32_t request_from(struct cm *cm, uint8_t host, uint32_t id,
 	return send_from(cm, CMMSG_REQ, host, id, more);
 }
 
-/* The consumer takes a request; returns the peer's id of the request that is
- * served next, or 0. */
+/* The consumer takes request `taken`.  Returns the peer's id of the request that
+ * is served next, or 0 if none is. */
 static uint32_t served_by(struct cm *cm, uint32_t taken, uint64_t now_ns)
 {
 	uint32_t id;
@@ -449,7 +449,7 @@ static void a_place_goes_to_a_sender_that_may_use_it(void **state)
 	assert_false(waits[2] || waits[3]);
 	assert_int_equal(cm->waiting.held_count, 3);
 	assert_int_equal(served_by(cm, waits[0], 6 * SECOND), 12);
-	/* the first one is not repeated, so it is forgotten nevertheless */
+	/* request 3 is not repeated, so it is forgotten after FULL_NS */
 	assert_int_equal(served_by(cm, waits[1], 6 * SECOND), 13);
 	assert_int_equal(cm->waiting.held_count, 1);
 	cm_tick(cm, 11 * SECOND);
@@ -748,8 +748,8 @@ static void a_listener_beyond_its_share_refuses(void **state)
 	}
 }
 
-/* Gives the manager's messages to that manager, which has both ends; returns
- * the number of requests. */
+/* Delivers the manager's messages to the manager itself, which has both ends of
+ * each connection.  Returns the number of requests. */
 static uint32_t loop_back(struct cm *cm, uint64_t now_ns)
 {
 	uint32_t requests = 0;
@@ -764,7 +764,7 @@ static uint32_t loop_back(struct cm *cm, uint64_t now_ns)
 	return requests;
 }
 
-/* The owner calls from one address and from other addresses of the host. */
+/* The first owner calls from three addresses of the host. */
 static void the_requests_of_one_owner_delay_no_other_owner(void **state)
 {
 	struct cm_owner first = {.number = 1}, second = {.number = 2};

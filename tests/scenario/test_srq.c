@@ -87,7 +87,7 @@ static void many_receives_are_taken_before_a_poll(void **state)
 	two_hcas_free(d);
 }
 
-/* Without packets as many messages arrive at a stopped target as its QP has
+/* On the direct path, a stopped target gets no more messages than its QP has
  * slots for taken receives. */
 static void a_target_that_collects_late_gets_the_rest(void **state)
 {

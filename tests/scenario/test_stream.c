@@ -131,7 +131,7 @@ static void a_fence_waits_for_the_reads_before(void **state)
 	joined_part(&j);
 }
 
-/* A WRITE that was sent completes after the READ that was posted before (RFC
+/* A WRITE that was sent completes after the READ that was posted before it (RFC
  * 5040 5.5). */
 static void requests_complete_in_order(void **state)
 {
@@ -164,7 +164,7 @@ static void a_responder_sends_nothing_before_it_has_received(void **state)
 	joined_part(&j);
 }
 
-/* The peer waits for this side, although it should be the first to send. */
+/* The initiator should send first, but waits for the responder. */
 static void a_responder_may_begin_without_the_peer(void **state)
 {
 	struct joined j;
@@ -183,7 +183,8 @@ static void a_responder_may_begin_without_the_peer(void **state)
 	joined_part(&j);
 }
 
-/* A WRITE without bytes changes nothing, and comes between messages alone. */
+/* A WRITE without bytes changes nothing.  A nudge is sent only while no message
+ * is being sent. */
 static void a_nudge_is_a_write_without_bytes(void **state)
 {
 	struct joined j;
@@ -221,8 +222,8 @@ static void each_ready_to_receive_opens_the_way(void **state)
 	}
 }
 
-/* RFC 6581 1.1: such a SEND takes no receive, and may be an FPDU without bytes.
- */
+/* RFC 6581 1.1: a ready-to-receive SEND takes no receive, and may be an FPDU
+ * without bytes. */
 static void a_ready_to_receive_by_send_takes_no_receive(void **state)
 {
 	struct joined j;

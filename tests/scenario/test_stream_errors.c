@@ -341,7 +341,8 @@ static void forge(struct joined *j, const struct ddp_header *h,
 
 #define VERSIONS .ddp_version = 1, .rdmap_version = 1
 
-/* What a row changes in the header of a SEND of 8 bytes. */
+/* Segments that side 1 must refuse: the header, the bytes behind the header, and
+ * the cause that the Terminate must name. */
 static const struct forgery {
 	struct ddp_header h;
 	uint32_t bytes;
@@ -553,8 +554,8 @@ static void a_terminate_quotes_what_its_error_is_about(void **state)
 	assert_false(terminate_quotes_ddp(TERMINATE_CRC));
 }
 
-/* A response that names other memory than its READ is refused, and nothing is
- * placed there. */
+/* A response is refused, and nothing is placed, if its key, offset or length is
+ * not that of its READ, or if its last segment lacks the flag L. */
 static void a_response_goes_nowhere_but_to_its_read(void **state)
 {
 	static const uint8_t body[100] = {[0 ... 99] = 0xbb};

@@ -20,7 +20,8 @@ struct box {
 
 static struct box boxes[2]; /* from side 0, from side 1 */
 
-/* 114 bytes of a tagged message, 110 of an untagged one in each segment. */
+/* Each segment carries 114 bytes of a tagged message, or 110 bytes of an
+ * untagged one. */
 static const struct stream_config config = {
 	.is_session = true, .ulpdu_max = STREAM_ULPDU_MIN, .ird = 4, .ord = 4};
 
@@ -178,7 +179,7 @@ static void each_order_of_arrival_gives_the_same(void **state)
 			if ((come & 0x1f) != 0x1f)
 				continue;
 			if (!two_hcas_poll(j.d, 1, &c))
-				continue; /* it was there before */
+				continue; /* the SEND was polled before */
 			assert_int_equal(c.byte_len, 200);
 			joined_same(&j, 0, 1000, 300);
 			joined_same(&j, 0, 3000, 200);
@@ -266,7 +267,7 @@ static void a_segment_within_a_message_is_placed_at_once(void **state)
 	deliver(&j, 0, 0);
 	joined_same(&j, 0, 1000, 300);
 	boxes[0].count = 0;
-	/* a SEND, once it has begun */
+	/* a segment of a SEND is placed at once too, after the first segment */
 	two_hcas_recv(j.d, 1, 3000, 400);
 	joined_post(&j, HCA_WR_SEND, 0, 350, 0);
 	fill(&j, 0);
@@ -279,7 +280,7 @@ static void a_segment_within_a_message_is_placed_at_once(void **state)
 	assert_int_equal(joined_polled(&j, 1).byte_len, 350);
 	joined_same(&j, 0, 3000, 350);
 	boxes[0].count = 0;
-	/* the response to a READ */
+	/* a segment of the response to a READ is placed at once too */
 	two_hcas_fill(j.d, 1, 5000, 300);
 	joined_post(&j, HCA_WR_RDMA_READ, 8000, 300, 5000);
 	fill(&j, 0);
@@ -414,7 +415,7 @@ static void assert_session_ended(struct joined *j, const char *words)
 	part(j);
 }
 
-/* A session with a WRITE of one message that is on its way, number 1. */
+/* Opens a session.  A WRITE of one message, number 1, is on its way. */
 static void open_with_write(struct joined *j)
 {
 	open_session(j);

@@ -405,7 +405,7 @@ static void assert_heard(struct two_hcas *d, uint8_t seed, int times)
 }
 
 /* `group` is the alias of two other groups, and is attached by its own name
- * too.  Each detach takes one of the three away. */
+ * too.  Each detach removes one of the three attachments. */
 static void an_alias_and_its_group_are_detached_apart(void **state)
 {
 	static const uint8_t first[16] = {0xff, 0x0e, [15] = 1};
@@ -509,8 +509,9 @@ static void a_datagram_to_a_group_names_no_queue_pair(void **state)
 
 /* ---- a peer of this host holds the responder lock ---- */
 
-/* A peer of this host may write what rq_take reads.  The slot still has the
- * memory of a receive that has completed. */
+/* A peer of this host may write what rq_take reads, so that rq_take returns a
+ * slot into which no receive was posted.  Such a slot still describes the memory
+ * of a receive that has completed. */
 static void a_receive_that_was_not_posted_does_not_complete(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
