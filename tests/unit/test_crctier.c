@@ -147,7 +147,7 @@ static void each_factor_follows_from_the_polynomial(void **state)
 		assert_true(to_register(p & 0xffffffff, 32) == f->polynomial);
 		assert_true(modulo((polynomial)1 << 95, p) ==
 			    to_register(f->power_95, 32));
-		/* x^95 is quotient * P and a rest of degree 31 at most */
+		/* x^95 is quotient * P plus a remainder of degree 31 or less */
 		assert_true((((polynomial)1 << 95) ^ product(quotient, p)) >>
 				    32 ==
 			    0);

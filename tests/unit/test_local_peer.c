@@ -43,7 +43,7 @@ static struct {
 static uint8_t memory[8192];
 static char said[256]; /* the latest message to the user */
 
-/* Replaces log_say of src/log, which prints each sentence once. */
+/* Replaces log_say of src/log, which prints a message about an object once. */
 void log_say(enum log_cause cause, uint64_t detail, const char *fmt, ...)
 {
 	va_list args;
@@ -296,7 +296,7 @@ static void a_peer_that_closes_is_gone(void **state)
 
 static void close_share(struct card *c)
 {
-	/* as a program that shares no arena */
+	/* opens again as a program that shares no arena */
 	close_me();
 	setenv("ADVERB_DIRECT", "0", 1);
 	open_me();

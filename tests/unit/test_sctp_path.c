@@ -143,7 +143,8 @@ static void a_socket_tells_its_address(void **state)
 	assert_false(sctp_path_address(fd, &found));
 }
 
-/* The first address that the process uses is not that of all associations. */
+/* The process's first address does not become the address of its later
+ * associations. */
 static void each_address_has_a_socket(void **state)
 {
 	struct sockaddr_in6 at;
