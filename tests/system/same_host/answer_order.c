@@ -84,7 +84,7 @@ static enum ibv_wc_opcode next_completion(void)
 			await_event();
 	if (n < 0 || wc.status) {
 		printf("status %d\n", n < 0 ? n : (int)wc.status);
-		step_timeout_die("a completion");
+		step_timeout_die("a completion has this status");
 	}
 	return wc.opcode;
 }
@@ -100,12 +100,12 @@ static void take_answer(int round)
 		_exit(1);
 	}
 	if (next_completion() != IBV_WC_RECV)
-		step_timeout_die("the opcode of an answer");
+		step_timeout_die("the completion after a SEND is not a receive");
 	post_receive();
 }
 
-/* Only so many rounds have a limit of time: all rounds together may take any
- * time. */
+/* Each STEP_ROUNDS rounds have a time limit of PATIENCE_S seconds.  The whole
+ * run has none. */
 static void begin_step(int who)
 {
 	step_timeout_step(who ? "the process that answers"
@@ -117,7 +117,7 @@ static void talk(int who, int rounds)
 {
 	if (who == ANSWERS) {
 		if (next_completion() != IBV_WC_RECV)
-			step_timeout_die("the opcode of the first receive");
+			step_timeout_die("the first completion is not a receive");
 		post_receive();
 	}
 	for (int round = 0; round < rounds; round++) {
@@ -129,7 +129,7 @@ static void talk(int who, int rounds)
 			take_answer(round);
 	}
 	if (who == ANSWERS && next_completion() != IBV_WC_SEND)
-		step_timeout_die("the opcode of the last SEND");
+		step_timeout_die("the last completion is not a SEND");
 }
 
 static void meet_peer(int who)

@@ -51,7 +51,9 @@ static struct space_other far;
 
 /* Loads a word that the other process stores by release.  Acquire: the caller
  * then sees what that process wrote before: `at` and `bytes` before `asked`,
- * `stale` before `seen`. */
+ * `stale` before `seen`, the zeros in `target` before `is_ready`.  Otherwise the
+ * reader could check the place of an earlier round, the writer could miss a
+ * stale byte, and the zeros could overwrite the first round. */
 static uint32_t load(const uint32_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
@@ -68,8 +70,8 @@ static uint8_t value_of(uint32_t round)
 	return (uint8_t)(round % 251 + 1);
 }
 
-/* Returns whether any of the bytes at m is not k: looks at the last LOOKS bytes
- * first, then at all, as fast as possible. */
+/* Returns whether any of the bytes at m is not k.  Looks first at the last LOOKS
+ * bytes one by one, and then at the bytes before them by one fast comparison. */
 static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint8_t k)
 {
 	const uint8_t *all = (const uint8_t *)(uintptr_t)m;
