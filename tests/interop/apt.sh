@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by the scripts of tests/interop that take Debian's packages: apt[], the
-# options of apt-get that leave what is installed on this machine alone.  WORK
-# is their folder.
+# The scripts of tests/interop that download Debian packages set WORK to their
+# folder, and source this file.  It sets apt[]: options of apt-get by which no
+# package counts as installed, and apt's cache lies in WORK.
 # shellcheck shell=bash disable=SC2034
 apt=(-o Debug::NoLocking=1 -o APT::Install-Recommends=false
 	-o APT::Sandbox::User= -o Dir::Cache="$WORK/apt/cache"

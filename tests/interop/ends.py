@@ -19,7 +19,8 @@ COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
 
 
 class Peer:
-    """A driver of the guest, its device, and what stands against it here."""
+    """A driver of the guest, its device, and the device of adverb that works
+    with it."""
 
     def __init__(self, name, **environment):
         self.name = name
@@ -112,7 +113,8 @@ class Ends:
         return "--- dropped\n" + "\n".join(said)
 
     def seen(self, status):
-        """If our end failed with @status: their state, while their end lives.
+        """If our end failed with @status, returns the state of the guest's end,
+        which must still live.  If our end did not fail, returns "".
 
         A program that waits for its memory to change sees no error of its
         queue pair: only the state of the queue pair shows that error."""
