@@ -41,7 +41,7 @@ static void tcp_open(const struct raw_options *o, int end)
 
 	fd = connect_end(o, end);
 	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, 4))
-		raw_die("tcp_pingpong: accept");
+		raw_die("tcp_pingpong: accept or TCP_NODELAY");
 }
 
 static void tcp_send(const struct raw_options *o, int end)

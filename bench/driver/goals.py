@@ -3,8 +3,9 @@
 
 K64, M1 = 65536, 1048576
 
-# Goal, step of adverb, field, step that it is compared with (None: the field is
-# compared with 1), and the wanted ratio: at least (>) or at most (<) a factor.
+# Goal, step of adverb, field, step that it is compared with (None: the field
+# itself is the ratio), and the wanted ratio: at least (>) or at most (<) a
+# factor.
 GOALS = [
     ("WRITE 64 KiB, path MTU 4096, to the shaped limit",
      "adverb write/%d" % K64, "GBps", "udp shaped/%d" % K64, ">", 0.9),
@@ -75,7 +76,7 @@ GOALS = [
      "direct send_lat one core/2", "us", "udp blocking one core/2", "<", 2),
     ("500 connections at once, each, to TCP's connect and accept",
      "adverb connect/500", "us", "tcp connect/500", "<", 2),
-    ("1000 connections at once by 8 threads, each, to TCP's",
+    ("1000 connections at once by 8 threads, each, to TCP's connect and accept",
      "adverb connect 8 threads/1000", "us", "tcp connect/1000", "<", 2),
     *[("ibv_reg_mr and ibv_dereg_mr of %s, to mmap and munmap" % size,
        "adverb registration/%d" % count, "ratio", None, "<", 2)
@@ -85,7 +86,7 @@ GOALS = [
      "adverb 10000 queue pairs/8", "s", None, "<", 1),
     ("10 000 queue pairs: resident MiB",
      "adverb 10000 queue pairs/8", "MiB", None, "<", 200),
-    ("10 000 queue pairs: an operation to that of one",
+    ("10 000 queue pairs: the time of an operation, to that with one",
      "adverb 10000 queue pairs/8", "ratio", None, "<", 1.1),
     *[("2 threads to 2 processes, within the host: WRITE %s" % size,
        "direct write 2 threads/%d" % count, field,
@@ -134,7 +135,7 @@ def median(values):
 
 
 def ratios(figures, ours, field, other):
-    """One ratio for each round that has both figures."""
+    """One ratio for each round that has the figures for it."""
     if other is None:
         return [f[field] for f in figures.get(ours, {}).values()
                 if field in f]

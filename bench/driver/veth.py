@@ -13,7 +13,7 @@ from steps import Where
 
 
 class Refused(Exception):
-    """The kernel gives this user no network namespace; the text says why."""
+    """No network namespace can be made; the text names the failed command."""
 
 
 def hold(prefix):
@@ -44,7 +44,8 @@ class Loopback:
         """The words before a command; may raise Refused."""
         self.holder = hold(["unshare", "-Urn"])
         if self.holder.stdout.readline() != "up\n":
-            raise Refused("this user may not make a network namespace")
+            raise Refused("`unshare -Urn ip link set lo up` fails; run it by "
+                          "hand to see why")
         return words_before(self.holder)
 
     def close(self):
