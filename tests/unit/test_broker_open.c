@@ -17,6 +17,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -266,8 +267,10 @@ static pid_t begin_other_version(void)
 		close(listener);
 		return pid;
 	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* SO_PEERCRED names the process that calls listen. */
-	listen(listener, 8);
+	if (listen(listener, 8))
+		_exit(1);
 	for (;;) {
 		int fd = accept(listener, NULL, NULL);
 		char question[400];

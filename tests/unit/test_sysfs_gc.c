@@ -157,8 +157,10 @@ static void the_own_tree_stays_while_a_process_is_in_the_namespace(void **state)
 	int fd = open_tree(own_name());
 	pid_t pid = fork();
 
-	if (!pid)
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pause();
+	}
 	sysfs_gc_own(fd);
 	assert_true(is_there(own_name()));
 	kill(pid, SIGKILL);

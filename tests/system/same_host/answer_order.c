@@ -100,7 +100,8 @@ static void take_answer(int round)
 		_exit(1);
 	}
 	if (next_completion() != IBV_WC_RECV)
-		step_timeout_die("the completion after a SEND is not a receive");
+		step_timeout_die(
+			"the completion after a SEND is not a receive");
 	post_receive();
 }
 
@@ -117,7 +118,8 @@ static void talk(int who, int rounds)
 {
 	if (who == ANSWERS) {
 		if (next_completion() != IBV_WC_RECV)
-			step_timeout_die("the first completion is not a receive");
+			step_timeout_die(
+				"the first completion is not a receive");
 		post_receive();
 	}
 	for (int round = 0; round < rounds; round++) {
@@ -183,8 +185,9 @@ int main(int argc, char **argv)
 	for (int n = 0; n < 2; n++) {
 		pid_t first = waitpid(-1, &status, 0);
 
-		/* The other process would wait for the failed one. */
-		if (status && !result)
+		/* The other process, unless it has ended, would wait for the
+		 * failed one. */
+		if (status && !n)
 			kill(pid[first == pid[ASKS]], SIGKILL);
 		result |= status != 0;
 	}

@@ -11,12 +11,14 @@
  * by one process_vm_writev, which may write the last byte first.  -w two: it
  * writes the last bytes by a second call.  Each power of two from 1 byte to 64
  * KiB is tested at several alignments; -s: one size.  Prints a line per size,
- * and exits with 1 if any byte was stale, with 2 if a call failed.
+ * and exits with 1 if any byte was stale or a call failed, with 2 if the kernel
+ * permits no copy between processes.
  */
 #include "memory/space_other.h"
 #include "memory/space_self.h"
 #include "util/bits.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -51,8 +53,8 @@ static struct space_other far;
 
 /* Loads a word that the other process stores by release.  Acquire: the caller
  * then sees what that process wrote before: `at` and `bytes` before `asked`,
- * `stale` before `seen`, the zeros in `target` before `is_ready`.  Otherwise the
- * reader could check the place of an earlier round, the writer could miss a
+ * `stale` before `seen`, the zeros in `target` before `is_ready`.  Otherwise
+ * the reader could check the place of an earlier round, the writer could miss a
  * stale byte, and the zeros could overwrite the first round. */
 static uint32_t load(const uint32_t *p)
 {
@@ -70,8 +72,9 @@ static uint8_t value_of(uint32_t round)
 	return (uint8_t)(round % 251 + 1);
 }
 
-/* Returns whether any of the bytes at m is not k.  Looks first at the last LOOKS
- * bytes one by one, and then at the bytes before them by one fast comparison. */
+/* Returns whether any of the bytes at m is not k.  Looks first at the last
+ * LOOKS bytes one by one, and then at the bytes before them by one fast
+ * comparison. */
 static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint8_t k)
 {
 	const uint8_t *all = (const uint8_t *)(uintptr_t)m;
@@ -112,12 +115,22 @@ static void read_on(void)
 	}
 }
 
+static void end_failed(int err)
+{
+	fprintf(stderr, "visible: a copy to process %d fails: %s\n",
+		(int)far.pid, strerror(err));
+	kill(far.pid, SIGKILL);
+	exit(err == EPERM || err == ENOSYS ? 2 : 1);
+}
+
 static void write_one(uint64_t va, uint32_t bytes)
 {
 	struct iovec from = {source, bytes}, to = {(void *)va, bytes};
 
-	if (process_vm_writev(far.pid, &from, 1, &to, 1, 0) != (ssize_t)bytes)
-		exit(2);
+	ssize_t n = process_vm_writev(far.pid, &from, 1, &to, 1, 0);
+
+	if (n != (ssize_t)bytes)
+		end_failed(n < 0 ? errno : EIO);
 }
 
 static void write_two(uint64_t va, uint32_t bytes)
@@ -136,9 +149,10 @@ static void put(uint64_t va, uint32_t bytes)
 	struct space_vec to = {va, bytes}, from = {(uintptr_t)source, bytes};
 	struct space_move m = {&to, &from, 1, 1};
 	size_t done;
+	int err = space_put(&far.space, &near.space, &m, 1, &done);
 
-	if (space_put(&far.space, &near.space, &m, 1, &done))
-		exit(2);
+	if (err)
+		end_failed(-err);
 }
 
 /* Runs the rounds of a size.  Returns in how many rounds a byte was stale. */
@@ -179,8 +193,10 @@ static void *map(size_t bytes, int kind)
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		       kind | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
-	if (p == MAP_FAILED)
-		exit(2);
+	if (p == MAP_FAILED) {
+		perror("visible: mmap");
+		exit(1);
+	}
 	return p;
 }
 
@@ -190,8 +206,10 @@ static void start(void)
 	target = map(MAX + 8192, MAP_PRIVATE);
 	source = map(MAX, MAP_PRIVATE);
 	far.pid = fork();
-	if (far.pid < 0)
-		exit(2);
+	if (far.pid < 0) {
+		perror("visible: fork");
+		exit(1);
+	}
 	if (!far.pid) {
 		bind_to_core(1);
 		read_on();
@@ -220,7 +238,7 @@ int main(int argc, char **argv)
 		else if (option == 's')
 			only = (uint32_t)strtoul(optarg, NULL, 10);
 		else
-			return 2;
+			return 1;
 	}
 	start();
 	for (uint32_t bytes = 1; bytes <= MAX; bytes *= 2) {
