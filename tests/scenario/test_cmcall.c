@@ -422,8 +422,8 @@ static uint32_t request_from(struct cm *cm, uint8_t host, uint32_t id,
 	return send_from(cm, CMMSG_REQ, host, id, more);
 }
 
-/* The consumer takes request `taken`.  Returns the peer's id of the request that
- * is served next, or 0 if none is. */
+/* The consumer takes request `taken`.  Returns the peer's id of the request
+ * that is served next, or 0 if none is. */
 static uint32_t served_by(struct cm *cm, uint32_t taken, uint64_t now_ns)
 {
 	uint32_t id;

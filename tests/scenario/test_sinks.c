@@ -106,7 +106,8 @@ static void a_byte_for_a_bad_element_is_a_local_protection_error(void **state)
 
 		post_receive(d, s->before + s->most - 1,
 			     k % 2 ? BAD_KEY : BAD_RANGE);
-		if (k % 2 == 0) /* else the element's first byte would be good */
+		if (k % 2 ==
+		    0) /* else the element's first byte would be good */
 			wqe_sges(wq_at(&d->side[1].hca,
 				       s->shared ? &d->side[1].srq->wq
 						 : &d->side[1].qp->rq,

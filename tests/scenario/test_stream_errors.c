@@ -341,8 +341,8 @@ static void forge(struct joined *j, const struct ddp_header *h,
 
 #define VERSIONS .ddp_version = 1, .rdmap_version = 1
 
-/* Segments that side 1 must refuse: the header, the bytes behind the header, and
- * the cause that the Terminate must name. */
+/* Segments that side 1 must refuse: the header, the bytes behind the header,
+ * and the cause that the Terminate must name. */
 static const struct forgery {
 	struct ddp_header h;
 	uint32_t bytes;

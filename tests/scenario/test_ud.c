@@ -510,8 +510,8 @@ static void a_datagram_to_a_group_names_no_queue_pair(void **state)
 /* ---- a peer of this host holds the responder lock ---- */
 
 /* A peer of this host may write what rq_take reads, so that rq_take returns a
- * slot into which no receive was posted.  Such a slot still describes the memory
- * of a receive that has completed. */
+ * slot into which no receive was posted.  Such a slot still describes the
+ * memory of a receive that has completed. */
 static void a_receive_that_was_not_posted_does_not_complete(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 16);
