@@ -7,6 +7,7 @@
 
 #include "direct/initiator.h"
 #include "engine/inside.h"
+#include "engine/lid.h"
 #include "ibt/mcast.h"
 #include "ibt/middle_packets.h"
 #include "ibt/rx_pending.h"
@@ -197,37 +198,15 @@ alock_owner engine_qp_accessor(const struct ibt_qp *q)
 	return alock_holder(&qp_target(q->qp)->lock);
 }
 
-/* Returns the LID of the port of q, a QP by LID, with the path bits as far as
- * its LMC lets them differ; 0: it has none. */
-static uint16_t lid_of(const struct ibt *t, const struct ibt_qp *q,
-		       uint8_t path_bits)
-{
-	const struct hca_port *port = ibt_port(t, q);
-
-	if (!port || !port->lid)
-		return 0;
-	return (uint16_t)(port->lid | (path_bits & ((1 << port->lmc) - 1)));
-}
-
-/* Adds to the path of q, a QP by LID, what the port of q has. */
-static void add_port(const struct ibt *t, const struct ibt_qp *q,
-		     uint8_t path_bits, struct burst_lid *lid)
-{
-	lid->slid = lid_of(t, q, path_bits);
-	lid->pkey = ibt_pkey(t, q);
-}
-
 /* Notes the addresses of a connection, by which is_from_peer knows its
  * packets. */
-static void set_addresses(struct engine *e, struct ibt_qp *q,
+static void set_addresses(const struct ibt *t, struct ibt_qp *q,
 			  const uint8_t from[16])
 {
 	const struct hca_ah *ah = &q->qp->attr.ah;
 
 	if (q->qp->is_by_lid) {
-		inaddr_map_lid(q->self.ip,
-			       lid_of(&e->ibt, q, ah->src_path_bits));
-		inaddr_map_lid(q->peer.ip, ah->dlid);
+		lid_set_addresses(t, q);
 		return;
 	}
 	memcpy(q->self.ip, from, 16);
@@ -242,7 +221,7 @@ static void change_state(struct engine *e, struct ibt_qp *q,
 
 	qp_modify_store(qp, attr, mask);
 	if (mask & HCA_QP_AV) {
-		set_addresses(e, q, from);
+		set_addresses(&e->ibt, q, from);
 		q->self.port = attr->ah.port ? attr->ah.port : ROCEV2_PORT;
 		q->peer.port = ROCEV2_PORT;
 		q->source.until_ns = 0;
@@ -364,13 +343,6 @@ void engine_page(struct engine *e, uint32_t qpn, const struct credit_page *page)
 		credit_page_is(c, page);
 		activate_starved(e);
 	}
-}
-
-void engine_port(struct engine *e, uint32_t device, uint32_t number,
-		 const struct hca_port *port)
-{
-	CHECK(device < HCA_MAX_DEVICES && number && number <= HCA_MAX_PORTS);
-	e->ibt.ports[device][number - 1] = *port;
 }
 
 int engine_mcast_attach(struct engine *e, struct ibt_qp *q,
@@ -622,7 +594,7 @@ static size_t fill_burst(struct engine *e, struct ibt_qp *q,
 		*path = burst_path_to(q, &to);
 		path->together = max_in_frame(e, path);
 		if (q->qp->is_by_lid)
-			add_port(&e->ibt, q, to.lid.path_bits, &path->lid);
+			lid_add_port(&e->ibt, q, to.lid.path_bits, &path->lid);
 	}
 	put_packet(e, q, path, len);
 	return len;
@@ -697,7 +669,8 @@ static bool serve_packets(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 
 	path.together = max_in_frame(e, &path);
 	if (q->qp->is_by_lid)
-		add_port(&e->ibt, q, q->qp->attr.ah.src_path_bits, &path.lid);
+		lid_add_port(&e->ibt, q, q->qp->attr.ah.src_path_bits,
+			     &path.lid);
 	shm_ack_want(&e->shm_ack, q);
 	for (int n = 0; n < QUANTUM_PACKETS && bytes < QUANTUM_BYTES; n++) {
 		if (!has_credit(e, q, now_ns))

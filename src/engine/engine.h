@@ -107,9 +107,9 @@ struct engine_frame {
 	uint8_t tos, ttl;
 	uint32_t dest_qpn;
 	uint32_t link; /* the interface of `from` (hca_ah.link) */
-	/* Of a packet of an InfiniBand link: LRH and GRH, which the caller
-	 * sends before `bytes`.  Such a frame has one packet, and its bytes end
-	 * with the VCRC.  The engine's, until engine_tx_done. */
+	/* LRH and GRH of a packet of an InfiniBand link, which the caller sends
+	 * before `bytes`.  Such a frame has one packet, and its bytes end with
+	 * the VCRC.  The engine's, until engine_tx_done. */
 	const uint8_t *head;
 	size_t head_bytes;     /* 0: the frame is for UDP */
 	uint32_t device, port; /* by which a frame with a head leaves */

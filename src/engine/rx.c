@@ -3,6 +3,7 @@
  * packet, and checks whether the packet may reach this queue pair. */
 #include "encap/iblink.h"
 #include "engine/inside.h"
+#include "engine/lid.h"
 #include "ibt/mcast.h"
 #include "ibt/rx_pending.h"
 #include "util/bits.h"
@@ -184,7 +185,8 @@ static struct ibt_qp *find_target(struct engine *e,
 		*all = false;
 		return NULL;
 	}
-	/* Of a multicast packet by LID, each member's P_Key is compared. */
+	/* mcast_rx compares the P_Key of a multicast packet by LID, since each
+	 * member of the group may have another one. */
 	if (!(*all && d->link) &&
 	    !bth_is_same_partition(p->bth.pkey, q ? ibt_pkey(&e->ibt, q)
 						  : BTH_DEFAULT_PKEY)) {
@@ -287,25 +289,13 @@ static void count_packet(struct engine_counters *c, const struct part *a)
 	c->rx_bytes += a->len < 4 ? 0 : a->len - 4;
 }
 
-/* Is it the LID of a port of the device? */
-static bool is_own_lid(const struct engine *e, uint32_t device, uint16_t lid)
-{
-	for (uint32_t i = 0; i < HCA_MAX_PORTS; i++) {
-		const struct hca_port *port = &e->ibt.ports[device][i];
-
-		if (port->lid && lid >> port->lmc == port->lid >> port->lmc)
-			return true;
-	}
-	return false;
-}
-
 /* Adds to *from the headers of a datagram that came by LID. */
 static void add_link(const struct engine *e, struct ud_from *from,
 		     const struct engine_dgram *d)
 {
 	const struct iblink *link = d->link;
 
-	from->is_local = is_own_lid(e, d->device, link->lrh.slid);
+	from->is_local = lid_is_own(&e->ibt, d->device, link->lrh.slid);
 
 	from->lid = (struct ud_lid){
 		.is_used = true,

@@ -35,8 +35,9 @@ struct cqe {
 	uint32_t wc_flags; /* HCA_WC_GRH, ... */
 	/* Polling this completion frees the slots of wq up to this index. */
 	uint32_t wq_index;
-	/* Of a datagram: its sender's LID, its service level (see ud_resp.c),
-	 * and the path bits of the LID that it was sent to. */
+	/* slid: the LID of a datagram's sender.  sl: the datagram's service
+	 * level, see ud_resp.c.  dlid_path_bits: the path bits of the LID to
+	 * which it was sent.  Only sl is set for a datagram by UDP. */
 	uint16_t slid;
 	uint8_t sl, dlid_path_bits;
 	uint64_t at_ns; /* when it was pushed, by the progress clock */

@@ -105,8 +105,8 @@ struct engine_naks {
 /* The counters of one device in one process.  All words are 64 bits. */
 struct engine_counters {
 	uint64_t rx_packets, tx_packets;
-	/* Of a packet, the bytes from the BTH to the pad; of an FPDU of iWARP,
-	 * its ULPDU. */
+	/* A packet counts with its bytes from the BTH to the pad, an FPDU of
+	 * iWARP with its ULPDU. */
 	uint64_t rx_bytes, tx_bytes;
 	struct engine_refused refused;
 	/* Requests whose PSN is more than IBT_HELD_AHEAD (ibt/ibt.h) after the

@@ -42,7 +42,8 @@ static int adopt_both(const int first[FD_STORE_MEMBER_FDS],
 	return err;
 }
 
-/* The same, with member 0 of the group. */
+/* Returns what a successor says of a store with member 0 of `group`, and these
+ * descriptors as member 1. */
 static int adopt_with(const int second[FD_STORE_MEMBER_FDS])
 {
 	return adopt_both((int[]){group.member[0].fd, -1, -1}, second);

@@ -373,7 +373,8 @@ static void the_end_of_a_process_loses_nothing(void **state)
 	end(&p);
 }
 
-/* What is no connection leaves no descriptor; a connection brings one. */
+/* A message that announces no connection leaves no descriptor; a connection
+ * brings one. */
 static void a_message_without_a_connection_leaves_no_descriptor(void **state)
 {
 	struct sctp_news news = {0}, got;

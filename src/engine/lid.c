@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "engine/lid.h"
+
+#include "engine/inside.h"
+#include "util/check.h"
+
+void engine_port(struct engine *e, uint32_t device, uint32_t number,
+		 const struct hca_port *port)
+{
+	CHECK(device < HCA_MAX_DEVICES && number && number <= HCA_MAX_PORTS);
+	e->ibt.ports[device][number - 1] = *port;
+}
+
+/* Returns the LID of q's port with the path bits, as far as the port's LMC lets
+ * them differ; 0: the port has no LID. */
+static uint16_t lid_of(const struct ibt *t, const struct ibt_qp *q,
+		       uint8_t path_bits)
+{
+	const struct hca_port *port = ibt_port(t, q);
+
+	if (!port || !port->lid)
+		return 0;
+	return (uint16_t)(port->lid | (path_bits & ((1 << port->lmc) - 1)));
+}
+
+void lid_add_port(const struct ibt *t, const struct ibt_qp *q,
+		  uint8_t path_bits, struct burst_lid *lid)
+{
+	lid->slid = lid_of(t, q, path_bits);
+	lid->pkey = ibt_pkey(t, q);
+}
+
+void lid_set_addresses(const struct ibt *t, struct ibt_qp *q)
+{
+	const struct hca_ah *ah = &q->qp->attr.ah;
+
+	inaddr_map_lid(q->self.ip, lid_of(t, q, ah->src_path_bits));
+	inaddr_map_lid(q->peer.ip, ah->dlid);
+}
+
+bool lid_is_own(const struct ibt *t, uint32_t device, uint16_t lid)
+{
+	for (uint32_t i = 0; i < HCA_MAX_PORTS; i++) {
+		const struct hca_port *port = &t->ports[device][i];
+
+		if (port->lid && lid >> port->lmc == port->lid >> port->lmc)
+			return true;
+	}
+	return false;
+}

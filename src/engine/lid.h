@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ports and addresses of QPs by LID, whose packets are those of an InfiniBand
+ * link.  The subnet manager gives a port its LID, its LMC and its P_Keys
+ * (engine_port).  Owner: struct ibt; lock: the progress lock.
+ */
+#ifndef ENGINE_LID_H
+#define ENGINE_LID_H
+
+#include "engine/burst.h"
+
+/* Sets the SLID and the P_Key of a path of q, a QP by LID.  @path_bits: those
+ * of the path's address vector. */
+void lid_add_port(const struct ibt *t, const struct ibt_qp *q,
+		  uint8_t path_bits, struct burst_lid *lid);
+/* Sets the addresses by which q, a connected QP by LID, knows its packets: the
+ * LIDs of both ends (IBTA Vol 1, 9.6.1.2.1). */
+void lid_set_addresses(const struct ibt *t, struct ibt_qp *q);
+/* Is it the LID of a port of the device? */
+bool lid_is_own(const struct ibt *t, uint32_t device, uint16_t lid);
+
+#endif
