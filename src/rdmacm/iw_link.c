@@ -59,7 +59,7 @@ static void after_fork(void)
  * stay allocated, since ids of this copy of the program refer to them. */
 static void in_child(void)
 {
-	pthread_mutex_init(&leaf, NULL);
+	pthread_mutex_unlock(&leaf);
 	for (size_t i = 0; i < held_count; i++)
 		fd_identity_close(held[i]);
 	fd_identity_close(epoll_fd);

@@ -244,7 +244,7 @@ static void in_child(void)
 {
 	struct list *n;
 
-	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_unlock(&lock);
 	list_for_each (at, &sctp_conn_all.sockets) {
 		struct sctp_socket *s =
 			CONTAINER_OF(at, struct sctp_socket, link);
