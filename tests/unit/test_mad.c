@@ -238,6 +238,7 @@ static int ask_with(struct brought *b, size_t size, size_t n, int *fd)
 
 static void an_answer_of_a_fabric_leaves_no_descriptor(void **state)
 {
+	NEEDS_KERNEL(); /* an emulator keeps descriptors without room */
 	for (size_t n = 1; n <= 3; n++) {
 		struct brought none = brought_new(), one = brought_new(),
 			       empty = brought_new();
