@@ -345,6 +345,13 @@ void engine_page(struct engine *e, uint32_t qpn, const struct credit_page *page)
 	}
 }
 
+void engine_port(struct engine *e, uint32_t device, uint32_t number,
+		 const struct hca_port *port)
+{
+	CHECK(device < HCA_MAX_DEVICES && number && number <= HCA_MAX_PORTS);
+	e->ibt.ports[device][number - 1] = *port;
+}
+
 int engine_mcast_attach(struct engine *e, struct ibt_qp *q,
 			const uint8_t gid[16])
 {

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "engine/lid.h"
 
-#include "engine/inside.h"
-#include "util/check.h"
-
-void engine_port(struct engine *e, uint32_t device, uint32_t number,
-		 const struct hca_port *port)
-{
-	CHECK(device < HCA_MAX_DEVICES && number && number <= HCA_MAX_PORTS);
-	e->ibt.ports[device][number - 1] = *port;
-}
-
 /* Returns the LID of q's port with the path bits, as far as the port's LMC lets
  * them differ; 0: the port has no LID. */
 static uint16_t lid_of(const struct ibt *t, const struct ibt_qp *q,
