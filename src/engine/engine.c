@@ -573,37 +573,43 @@ static size_t fill_rc(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 	return len;
 }
 
-/*
- * Puts the next packet of q into a frame.  Returns its size; 0: there is no
+/* Writes the next datagram of q, a UD QP, into buf, and sets *path to its path.
+ * Returns its size; 0: there is none. */
+static size_t fill_ud(struct engine *e, struct ibt_qp *q, uint8_t *buf,
+		      struct burst_path *path)
+{
+	struct wq_to to = {.link = 0};
+	size_t len = ud_req_tx(&e->ibt, q, buf, &to);
+
+	if (!len)
+		return 0;
+	*path = burst_path_to(q, &to);
+	if (q->qp->is_by_lid)
+		lid_add_port(&e->ibt, q, to.lid.path_bits, &path->lid);
+	path->together = max_in_frame(e, path);
+	return len;
+}
+
+/* Puts the next packet of q into a frame.  Returns its size; 0: there is no
  * packet, or no room.  @follows: packets of q were made in this turn.  *path:
- * the path of q; for a UD QP this function sets it from the request.
- */
+ * the path of q; for a UD QP this function sets it from the request. */
 static size_t fill_burst(struct engine *e, struct ibt_qp *q,
 			 struct burst_path *path, bool follows, uint64_t now_ns)
 {
 	uint8_t *buf = burst_space(&e->burst);
-	struct wq_to to = {.link = 0};
 	size_t len;
 
 	if (!buf)
 		return 0;
 	e->ibt.sum_bytes = e->ibt.sum_crc = 0;
-	if (q->qp->type == HCA_QPT_UD) {
-		len = ud_req_tx(&e->ibt, q, buf, &to);
-	} else if (q->qp->type == HCA_QPT_UC) {
+	if (q->qp->type == HCA_QPT_UD)
+		len = fill_ud(e, q, buf, path);
+	else if (q->qp->type == HCA_QPT_UC)
 		len = uc_req_tx(&e->ibt, q, buf);
-	} else {
+	else
 		len = fill_rc(e, q, buf, follows, now_ns);
-	}
-	if (!len)
-		return 0;
-	if (q->qp->type == HCA_QPT_UD) {
-		*path = burst_path_to(q, &to);
-		path->together = max_in_frame(e, path);
-		if (q->qp->is_by_lid)
-			lid_add_port(&e->ibt, q, to.lid.path_bits, &path->lid);
-	}
-	put_packet(e, q, path, len);
+	if (len)
+		put_packet(e, q, path, len);
 	return len;
 }
 

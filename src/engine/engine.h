@@ -93,8 +93,7 @@ struct engine_dgram {
 struct engine_packet {
 	const uint8_t *bytes; /* from LRH to VCRC; borrowed for the call */
 	size_t len;
-	uint32_t device; /* the index of the device that has the port */
-	uint32_t port;	 /* the number of the port, from 1 */
+	uint32_t device; /* the index of the device whose port received it */
 };
 
 /* A frame to be sent: one UDP payload, or several (see the top of this

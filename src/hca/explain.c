@@ -102,11 +102,6 @@ static void put_key(struct text *t, const struct explain *x, const char *kind)
 	}
 }
 
-static uint32_t lid_of(const uint8_t ip[16])
-{
-	return (uint32_t)ip[14] << 8 | ip[15];
-}
-
 static void put_address(struct text *t, const uint8_t ip[16])
 {
 	if (inaddr_is_v4(ip)) {
@@ -114,7 +109,7 @@ static void put_address(struct text *t, const uint8_t ip[16])
 		return;
 	}
 	if (inaddr_is_lid(ip)) {
-		put_text(t, "LID %u", lid_of(ip));
+		put_text(t, "LID %u", inaddr_lid(ip));
 		return;
 	}
 	for (int i = 0; i < 16; i += 2)
@@ -304,14 +299,14 @@ static void put_local_reason(struct text *t, const struct explain *x)
 
 static void put_retry_by_lid(struct text *t, const struct explain *x)
 {
-	uint32_t lid = lid_of(x->peer_ip);
+	uint32_t lid = inaddr_lid(x->peer_ip);
 
 	put_text(
 		t,
 		"no answer from the peer (QP 0x%06x) after %u tries; check that "
 		"its QP is in RTR, and that the switches have a path to its "
 		"LID %u: ibtracert %u %u",
-		x->dest_qpn, x->tries, lid, lid_of(x->self_ip), lid);
+		x->dest_qpn, x->tries, lid, inaddr_lid(x->self_ip), lid);
 }
 
 static void put_retry(struct text *t, const struct explain *x)

@@ -70,6 +70,12 @@ static inline void inaddr_map_lid(uint8_t ip[16], uint16_t lid)
 	ip[15] = (uint8_t)lid;
 }
 
+/* Returns the LID for which ip stands. */
+static inline uint16_t inaddr_lid(const uint8_t ip[16])
+{
+	return (uint16_t)(ip[14] << 8 | ip[15]);
+}
+
 /* Returns whether ip stands for a LID. */
 static inline bool inaddr_is_lid(const uint8_t ip[16])
 {

@@ -169,7 +169,7 @@ static void give_forged(struct two_hcas *d, const struct forged *f)
 {
 	uint8_t buf[LRH_FRAME_MAX], bth[256];
 	size_t n = pkt_write_headers(bth, &f->p), head;
-	struct engine_packet packet = {.bytes = buf, .port = 1};
+	struct engine_packet packet = {.bytes = buf};
 
 	memset(bth + n, 0x33, f->p.payload_len);
 	n += f->p.payload_len;
