@@ -55,6 +55,7 @@ struct script {
 	bool is_deaf[CLIENTS]; /* the client reads no messages */
 	struct known classes, ports, objects[CLIENTS];
 	uint8_t note[CMPROTO_NOTE]; /* the latest note from the broker */
+	uint64_t token;		    /* the latest token of a PROTO_WELCOME */
 };
 
 static int waits_ms;	     /* the timeout of the broker's last poll */
@@ -165,6 +166,8 @@ static void learn_answer(struct script *s, uint32_t i, const uint8_t *bytes,
 	FUZZ_REQUIRE(m.magic == PROTO_MAGIC);
 	if (m.kind == PROTO_WELCOME)
 		learn_value(&s->classes, m.value);
+	if (m.kind == PROTO_WELCOME && m.token)
+		s->token = m.token;
 }
 
 /* Keeps the descriptors of PROTO_WELCOME, for clients to send later. */
@@ -225,15 +228,16 @@ static void serve_turn(struct script *s)
 			;
 	}
 	for (uint32_t i = 0; i < s->server->conns; i++)
-		served += s->server->conn[i].fd >= 0;
+		served += s->server->conn[i].fd >= 0 &&
+			  !s->server->conn[i].is_ending;
 	FUZZ_REQUIRE(served <= open);
 	FUZZ_REQUIRE(s->server->conns <= CONN_MAX);
 }
 
 static void begin_broker(struct script *s, bool may_steer)
 {
-	const struct server_config config = {.idle_ms = IDLE_MS,
-					     .no_bpf = !may_steer};
+	const struct server_config config = {
+		.idle_ms = IDLE_MS, .no_bpf = !may_steer, .no_threads = true};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	s->address.sun_family = AF_UNIX;
@@ -350,6 +354,8 @@ static void say_proto(struct script *s, uint32_t i)
 	m.local[10] = m.local[11] = m.peer[10] = m.peer[11] = 0xff;
 	m.local[12] = m.peer[12] = 127;
 	m.local[15] = m.peer[15] = 1;
+	if (m.kind == PROTO_HELLO)
+		m.token = s->token;
 	m.arena = (struct proto_at){proto_pid_space(), (uint32_t)getpid(), 3};
 	for (; change % 4 == 3; change /= 4)
 		((uint8_t *)&m)[input_u8(&s->in) % sizeof(m)] =

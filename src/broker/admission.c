@@ -2,9 +2,14 @@
 #include "broker/admission.h"
 
 #include "broker/user.h"
+#include "util/monotonic.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 int admission_check(const struct server *s, uint64_t files, uid_t user,
 		    char *why, size_t size)
@@ -29,4 +34,133 @@ int admission_check(const struct server *s, uint64_t files, uid_t user,
 			 "the broker adverbd has as many clients as it can "
 			 "serve: end some programs");
 	return -EUSERS;
+}
+
+/* A connection that was accepted. */
+struct newcomer {
+	int fd;
+	struct ucred who;
+	uid_t user;
+	bool is_own; /* the process is of the broker's own user */
+};
+
+static void refuse_newcomer(struct server *s, const struct newcomer *n, int err,
+			    const char *why)
+{
+	if (n->is_own)
+		refuse_full_take(&s->refuse_full, n->fd, n->user, why,
+				 monotonic_ms());
+	else
+		user_receiver_refuse(&s->receivers, n->fd, n->user, err, why);
+}
+
+/* Adds the client to the table. */
+static void add_conn(struct server *s, const struct newcomer *n)
+{
+	struct conn c = {.fd = n->fd,
+			 .in_fd = n->fd,
+			 .pidfd = -1,
+			 .user = n->user,
+			 .pid = n->who.pid,
+			 .hello_fd = -1,
+			 .kick_fd = -1};
+	char why[96];
+
+	if (!n->is_own) {
+		c.received = user_receiver_take(&s->receivers, n->fd, n->user,
+						&c.in_fd);
+		if (!c.received) {
+			refuse_full_why(EMFILE, why, sizeof(why));
+			refuse_newcomer(s, n, EMFILE, why);
+			return;
+		}
+	}
+	/* The connection and the process are polled: a child of a dead client
+	 * may keep the connection open. */
+	if (n->who.pid > 0)
+		c.pidfd = (int)syscall(SYS_pidfd_open, n->who.pid, 0);
+	s->conn[s->conns++] = c;
+}
+
+/* Sets the members of *n but fd.  False: the kernel does not tell the user. */
+static bool look_at_newcomer(const struct server *s, struct newcomer *n)
+{
+	socklen_t length = sizeof(n->who);
+
+	if (getsockopt(n->fd, SOL_SOCKET, SO_PEERCRED, &n->who, &length))
+		return false;
+	n->user = user_of(&n->who);
+	n->is_own = user_is_same(n->user, s->group.user);
+	return true;
+}
+
+/* Refuses one connection, since no descriptor is left. */
+static void refuse_one(struct server *s)
+{
+	struct newcomer n = {
+		.fd = refuse_full_accept(&s->refuse_full, s->listen_fd)};
+	char why[96];
+
+	if (n.fd < 0)
+		return;
+	refuse_full_why(EMFILE, why, sizeof(why));
+	if (look_at_newcomer(s, &n) && n.is_own)
+		refuse_full_take_spare(&s->refuse_full, n.fd, n.user,
+				       monotonic_ms());
+	else
+		user_receiver_refuse(&s->receivers, n.fd, n.user, EMFILE, why);
+}
+
+static bool is_full(int err)
+{
+	return err == EMFILE || err == ENFILE;
+}
+
+/* Accepts a connection.  If there is no room, makes room first: a client that
+ * has just looked which process listens (proto_look) has a connection that has
+ * hung up. */
+static int accept_one(struct server *s)
+{
+	int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd >= 0 || !is_full(errno))
+		return fd;
+	server_drop_hung_up(s);
+	return accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+}
+
+/* As admission_check, but connections that have hung up do not count. */
+static int check_again(struct server *s, uid_t user, char *why, size_t size)
+{
+	struct rlimit files = {0};
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	if (!admission_check(s, files.rlim_cur, user, why, size))
+		return 0;
+	server_drop_hung_up(s);
+	return admission_check(s, files.rlim_cur, user, why, size);
+}
+
+bool admission_accept(struct server *s)
+{
+	struct newcomer n = {.fd = accept_one(s)};
+	char why[96];
+
+	if (n.fd < 0) {
+		if (is_full(errno))
+			refuse_one(s);
+		return false;
+	}
+	if (!look_at_newcomer(s, &n)) {
+		n.user = USER_NONE;
+		user_receiver_refuse(&s->receivers, n.fd, n.user, EACCES,
+				     "the broker adverbd cannot find out which "
+				     "user this process is of");
+		return true;
+	}
+	if (check_again(s, n.user, why, sizeof(why)))
+		refuse_newcomer(s, &n, EUSERS, why);
+	else
+		add_conn(s, &n);
+	return true;
 }

@@ -13,11 +13,12 @@
 #include "broker/inside.h"
 
 /*
- * The descriptors that one connection may need.  Up to six are open: the
- * connection, a pidfd, the eventfd, the page and both ends of the relay.  Up to
- * ten more are under way, in messages that the client has not read (unread.h).
- * The kernel compares each of the two numbers separately with the limit on open
- * files, so only the larger one counts.
+ * The descriptors that one connection may need.  Up to eight are open: the
+ * connection, the pair to the thread of its user, a pidfd, the eventfd, the
+ * page and both ends of the relay.  Up to ten more are under way, in messages
+ * that the client has not read (unread.h). The kernel compares each of the two
+ * numbers separately with the limit on open files, so only the larger one
+ * counts.
  */
 #define ADMISSION_FILES 10
 
@@ -26,5 +27,9 @@
  * is in the `size` bytes at why. */
 int admission_check(const struct server *s, uint64_t files, uid_t user,
 		    char *why, size_t size);
+
+/* Accepts one connection, and admits or refuses its client.  False: no
+ * connection is waiting, or no descriptor is left. */
+bool admission_accept(struct server *s);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "broker/proto.h"
 #include "broker/server.h"
+#include "broker/user_receiver.h"
 #include "util/monotonic.h"
 #include "util/rlimit.h"
 
@@ -128,6 +129,7 @@ static void detach_process(bool foreground, int *fd)
 	signal(SIGHUP, foreground ? SIG_DFL : SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGXCPU, SIG_IGN);
+	user_receiver_interrupt_by_signal();
 	umask(022);
 	raise_limits();
 	/* The starter chose its CPU affinity for itself, so the broker does not

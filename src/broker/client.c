@@ -5,6 +5,7 @@
 #include "broker/port_holder.h"
 #include "broker/fd_check.h"
 #include "broker/other_version.h"
+#include "broker/peer_pages.h"
 #include "broker/shared_page.h"
 #include "broker/procfs.h"
 #include "broker/proto.h"
@@ -39,13 +40,6 @@
  * got no processor. */
 #define NAP_MS 500
 
-struct client_pages {
-	const void *page[STEER_CLASS_MAX + 1];
-	bool asked[STEER_CLASS_MAX + 1];
-	/* the last answer brought no page; client_page_of reports that once */
-	bool none[STEER_CLASS_MAX + 1];
-};
-
 static void close_fd(int *fd)
 {
 	fd_identity_close(*fd);
@@ -71,8 +65,7 @@ static void lose_broker(struct client *c, int err, const char *reason)
 	c->err = err;
 	c->reason = reason;
 	c->due_ms = monotonic_ms() + c->wait_ms;
-	if (c->pages)
-		memset(c->pages->asked, 0, sizeof(c->pages->asked));
+	peer_pages_forget(c->pages);
 }
 
 static int tell_broker(struct client *c, struct proto *m, const int *fds)
@@ -85,16 +78,30 @@ static int tell_broker(struct client *c, struct proto *m, const int *fds)
 	return proto_send(c->unix_fd, m, fds);
 }
 
-/* Whether the broker at the other end may serve this process.  Notes the user
- * and the pid of that broker. */
-static bool look_at_broker(struct client *c)
+/* Notes the user and the pid of a broker.  Returns whether that broker may
+ * serve this process. */
+static bool note_broker(struct client *c, const struct ucred *who)
 {
-	enum trust trust =
-		trust_peer(c->unix_fd, &c->broker.user, &c->broker.visible_pid);
+	enum trust trust = trust_in(who->uid);
 
-	c->broker.is_other_user = c->broker.user != geteuid();
+	c->broker.user = who->uid;
+	c->broker.visible_pid = who->pid;
+	c->broker.is_other_user = who->uid != geteuid();
 	c->is_told = trust == TRUST_TOLD;
 	return trust != TRUST_NOT;
+}
+
+/* Whether there is a connection to a broker that may serve this process.
+ * Another process may listen now than when connect_to looked. */
+static bool look_at_broker(struct client *c)
+{
+	struct ucred who = {.uid = (uid_t)-1};
+	socklen_t length = sizeof(who);
+
+	return c->unix_fd >= 0 &&
+	       !getsockopt(c->unix_fd, SOL_SOCKET, SO_PEERCRED, &who,
+			   &length) &&
+	       note_broker(c, &who);
 }
 
 /* Writes the limit that was reached to c->why. */
@@ -112,14 +119,18 @@ static void name_limit(struct client *c, int err)
 		 (unsigned long long)files.rlim_cur);
 }
 
-/*
- * The descriptor that this client keeps for the broker's successor: the fd
- * store, which has the sockets of all programs of this user, or, from a broker
- * of another user, the sending end of the relay.
- */
-static int kept_descriptor(const struct client *c)
+/* Whether the arena and the eventfd are still open under their numbers.  If the
+ * program has closed them, the numbers may be those of its own files, which the
+ * broker would pass to other processes. */
+static bool can_share(const struct client *c)
 {
-	return c->broker.user == geteuid() ? c->fd_store_fd : c->relay_fd;
+	return fd_identity_holds(c->arena_fd) && fd_identity_holds(c->kick_fd);
+}
+
+static struct proto_at own_arena(const struct client *c)
+{
+	return (struct proto_at){proto_pid_space(), (uint32_t)getpid(),
+				 c->arena_fd};
 }
 
 static int send_hello(struct client *c, bool with_arena)
@@ -131,17 +142,32 @@ static int send_hello(struct client *c, bool with_arena)
 		m.brings |= PROTO_FD_SOCKET;
 		fds[n++] = c->udp_fd;
 	}
-	if (kept_descriptor(c) >= 0) {
+	if (c->fd_store_fd >= 0) {
 		m.brings |= PROTO_FD_STORE;
-		fds[n++] = kept_descriptor(c);
+		fds[n++] = c->fd_store_fd;
 	}
 	if (with_arena) {
-		m.arena = (struct proto_at){proto_pid_space(),
-					    (uint32_t)getpid(), c->arena_fd};
+		m.arena = own_arena(c);
 		m.brings |= PROTO_FD_KICK;
 		fds[n++] = c->kick_fd;
 	}
 	return tell_broker(c, &m, fds);
+}
+
+/*
+ * Says hello to a broker of another user, which takes no descriptor.  The
+ * eventfd comes from the first broker.  Its successor has no copy, so with the
+ * successor this client shares no arena: later connections to this process
+ * carry packets.
+ */
+static int send_hello_to_other(struct client *c)
+{
+	struct proto m = {
+		.kind = PROTO_HELLO, .value = c->class, .token = c->token};
+
+	if (!c->class && can_share(c))
+		m.arena = own_arena(c);
+	return tell_broker(c, &m, NULL);
 }
 
 /* Notes that the broker has refused this client, or that this client has
@@ -156,17 +182,21 @@ static void enter_alone(struct client *c, int err)
 	c->due_ms = monotonic_ms() + ALONE_MS;
 }
 
-/* Whether the arena and the eventfd are still open under their numbers.  If the
- * program has closed them, the numbers may be those of its own files, which the
- * broker would pass to other processes. */
-static bool can_share(const struct client *c)
+/* Says hello to the broker of this user.  Returns 0 or -errno. */
+static int send_hello_to_own(struct client *c)
 {
-	return fd_identity_holds(c->arena_fd) && fd_identity_holds(c->kick_fd);
+	bool shares = can_share(c);
+	int err = send_hello(c, shares);
+
+	if (err == -ETOOMANYREFS && shares) {
+		err = send_hello(c, false);
+		c->hides_arena = !err;
+	}
+	return err;
 }
 
 static void say_hello(struct client *c)
 {
-	bool shares = can_share(c);
 	int err;
 
 	if (!look_at_broker(c)) {
@@ -179,11 +209,8 @@ static void say_hello(struct client *c)
 	/* A client with a class waits without an end: if it closed this
 	 * connection, the broker would take it for dead. */
 	c->due_ms = c->class ? UINT64_MAX : monotonic_ms() + c->patience_ms;
-	err = send_hello(c, shares);
-	if (err == -ETOOMANYREFS && shares) {
-		err = send_hello(c, false);
-		c->hides_arena = !err;
-	}
+	err = c->broker.is_other_user ? send_hello_to_other(c)
+				      : send_hello_to_own(c);
 	if (err == -ETOOMANYREFS) {
 		name_limit(c, err);
 		lose_broker(c, err, c->why);
@@ -212,10 +239,16 @@ static bool may_start(struct client *c)
 	       monotonic_ms() - c->lost_ms >= OTHER_USER_MS;
 }
 
+/* Connects to the broker.  Returns 0 or -errno.  If the broker is not trusted,
+ * returns 0 without a connection, and say_hello says why. */
 static int connect_to(struct client *c)
 {
-	int fd = proto_connect();
+	struct ucred who;
+	int fd = proto_look(PROTO_VERSION, &who);
 
+	if (fd || !note_broker(c, &who))
+		return fd;
+	fd = proto_connect(PROTO_VERSION);
 	if (fd < 0)
 		return fd;
 	c->unix_fd = fd_identity_note(fd);
@@ -276,18 +309,6 @@ static void search_broker(struct client *c)
 					     c->patience_ms));
 }
 
-static void take_page(struct client *c, uint32_t class, int fd)
-{
-	struct client_pages *p = c->pages;
-
-	if (!p || class > STEER_CLASS_MAX || !p->asked[class])
-		return;
-	p->asked[class] = false;
-	if (fd >= 0 && !p->page[class])
-		p->page[class] = shared_page_map(fd, PROT_READ);
-	p->none[class] = !p->page[class];
-}
-
 static void show_tree(struct client *c)
 {
 	struct proto m = {.kind = PROTO_TREE, .brings = PROTO_FD_TREE};
@@ -309,12 +330,32 @@ void client_tree(struct client *c, int folder_fd)
 static bool is_sensible(const struct client *c, const struct proto *m,
 			const int fds[PROTO_FDS])
 {
-	if (fds[2] >= 0 && !fd_check_is_store(fds[2]))
+	if ((fds[2] >= 0 && !fd_check_is_store(fds[2])) ||
+	    (fds[4] >= 0 && !fd_check_is_kick(fds[4])))
 		return false;
 	if (c->class)
-		return m->value == c->class;
+		return m->value == c->class &&
+		       (fds[0] < 0 || fd_check_is_relay(fds[0]));
 	return m->value && m->value <= STEER_CLASS_MAX && fds[0] >= 0 &&
 	       fd_check_is_receiver(fds[0], c->unix_fd);
+}
+
+/* Takes ownership of *from as *to, and closes the descriptor that *to was. */
+static void take_fd(int *to, int *from)
+{
+	close_fd(to);
+	*to = fd_identity_note(*from);
+	*from = -1;
+}
+
+/* Puts the eventfd of a broker of another user in the place of this process's
+ * own, so that processes which have it from that broker wake this process. */
+static void take_kick(const struct client *c, int fd)
+{
+	if (fd >= 0 && c->broker.is_other_user &&
+	    fd_identity_holds(c->kick_fd) &&
+	    dup3(fd, c->kick_fd, O_CLOEXEC) >= 0)
+		fd_identity_note(c->kick_fd);
 }
 
 /* Takes a welcome.  False: the welcome makes no sense. */
@@ -325,20 +366,19 @@ static bool take_welcome(struct client *c, const struct proto *m,
 		return false;
 	if (!c->class) {
 		c->class = m->value;
-		c->udp_fd = fd_identity_note(fds[0]);
-		fds[0] = -1;
+		take_fd(&c->udp_fd, &fds[0]);
+		take_kick(c, fds[4]);
 		if (fds[1] >= 0)
 			c->page =
 				shared_page_map(fds[1], PROT_READ | PROT_WRITE);
+	} else if (fds[0] >= 0 && c->broker.is_other_user) {
+		take_fd(&c->udp_fd, &fds[0]);
+		c->has_new_relay = true;
 	}
-	if (fds[2] >= 0) {
-		int *kept = c->broker.user == geteuid() ? &c->fd_store_fd
-							: &c->relay_fd;
-
-		close_fd(kept);
-		*kept = fd_identity_note(fds[2]);
-		fds[2] = -1;
-	}
+	if (fds[2] >= 0 && !c->broker.is_other_user)
+		take_fd(&c->fd_store_fd, &fds[2]);
+	if (c->broker.is_other_user)
+		c->token = m->token;
 	c->broker.pid = (pid_t)m->about;
 	c->state = CLIENT_UP;
 	c->due_ms = UINT64_MAX;
@@ -404,7 +444,7 @@ static bool take_message(struct client *c, const struct proto *m,
 		return c->state == CLIENT_UP;
 	}
 	if (m->kind == PROTO_PAGE_IS)
-		take_page(c, m->value, fds[1]);
+		peer_pages_take(c->pages, m->value, fds[1]);
 	if (m->kind == PROTO_ARENA_IS)
 		return take_arena(m, fds, news);
 	if (m->kind == PROTO_SOURCE_IS)
@@ -457,9 +497,12 @@ static void name_silent(struct client *c)
  * the message of another version, if err is -EPROTONOSUPPORT. */
 static void hang_up(struct client *c, int err, const struct proto *m)
 {
+	const struct ucred who = {.pid = c->broker.visible_pid,
+				  .uid = c->broker.user};
+
 	if (err == -EPROTONOSUPPORT && c->state == CLIENT_GREETING) {
 		snprintf(c->why, sizeof(c->why), "the broker adverbd, ");
-		other_version_say(c->unix_fd, m, c->why + strlen(c->why),
+		other_version_say(&who, m, c->why + strlen(c->why),
 				  sizeof(c->why) - strlen(c->why));
 		enter_alone(c, err);
 		return;
@@ -477,13 +520,13 @@ static bool is_lost(int fd)
 	return fd >= 0 && !fd_identity_holds(fd);
 }
 
-/* Has the program closed the connection, the receive socket, the fd store or
- * the relay?  Nothing is sent to a broker then: the numbers may be those of
+/* Has the program closed the connection, the receive socket or the fd store?
+ * Nothing is sent to a broker then: the numbers may be those of
  * files of the program, and a message would bring these to the broker. */
 static bool has_lost_files(const struct client *c)
 {
 	return is_lost(c->unix_fd) || is_lost(c->udp_fd) ||
-	       is_lost(c->fd_store_fd) || is_lost(c->relay_fd);
+	       is_lost(c->fd_store_fd);
 }
 
 /* Whether there is a connection; looks for the broker when that is due. */
@@ -665,7 +708,6 @@ int client_open(struct client *c, const struct client_wish *wish,
 	*c = (struct client){.unix_fd = -1,
 			     .udp_fd = -1,
 			     .fd_store_fd = -1,
-			     .relay_fd = -1,
 			     .tree_fd = -1,
 			     .arena_fd = wish->arena_fd,
 			     .kick_fd = wish->kick_fd,
@@ -721,6 +763,14 @@ bool client_ask_arena(struct client *c, uint32_t class)
 	return c->state == CLIENT_UP && !tell_broker(c, &m, NULL);
 }
 
+int client_new_relay(struct client *c)
+{
+	bool has = c->has_new_relay && fd_identity_holds(c->udp_fd);
+
+	c->has_new_relay = false;
+	return has ? fcntl(c->udp_fd, F_DUPFD_CLOEXEC, 0) : -1;
+}
+
 void *client_page(const struct client *c)
 {
 	return c->page;
@@ -734,37 +784,23 @@ bool client_page_of(struct client *c, uint32_t class, const void **page)
 	if (!class || class > STEER_CLASS_MAX)
 		return true;
 	if (!c->pages)
-		c->pages = calloc(1, sizeof(*c->pages));
-	if (!c->pages)
+		c->pages = peer_pages_new();
+	if (!c->pages || peer_pages_find(c->pages, class, page))
 		return true;
-	*page = c->pages->page[class];
-	if (*page)
-		return true;
-	if (c->pages->none[class]) {
-		c->pages->none[class] = false;
-		return true;
-	}
-	if (!c->pages->asked[class] && c->state == CLIENT_UP)
-		c->pages->asked[class] = !tell_broker(c, &m, NULL);
+	if (c->state == CLIENT_UP && peer_pages_is_due(c->pages, class) &&
+	    !tell_broker(c, &m, NULL))
+		peer_pages_asked(c->pages, class);
 	return false;
-}
-
-static void unmap_pages(struct client *c)
-{
-	shared_page_unmap(c->page);
-	for (uint32_t i = 0; c->pages && i <= STEER_CLASS_MAX; i++)
-		shared_page_unmap(c->pages->page[i]);
-	free(c->pages);
-	c->page = NULL;
-	c->pages = NULL;
 }
 
 void client_close(struct client *c)
 {
-	unmap_pages(c);
+	shared_page_unmap(c->page);
+	c->page = NULL;
+	peer_pages_free(c->pages);
+	c->pages = NULL;
 	close_fd(&c->udp_fd);
 	close_fd(&c->fd_store_fd);
-	close_fd(&c->relay_fd);
 	close_fd(&c->tree_fd);
 	close_fd(&c->unix_fd);
 	start_drop(&c->start);

@@ -93,12 +93,17 @@ struct client {
 	int udp_fd;
 	/* the fd store, kept for a successor of the broker; -1: none */
 	int fd_store_fd;
-	/* the sending end of the relay to udp_fd, kept for a successor of a
-	 * broker of another user; -1: none */
-	int relay_fd;
+	/* by which a successor of a broker of another user knows that this
+	 * process has its class; 0: none */
+	uint64_t token;
+	/* a successor has made another relay, which udp_fd is now, and
+	 * client_new_relay has not returned it yet */
+	bool has_new_relay;
 	int tree_fd; /* the folder that client_tree took; -1: none */
-	/* the arena, and the eventfd that wakes this process: the broker shows
-	 * them to other processes of this user; both are borrowed; -1: none */
+	/* The arena, and the eventfd that wakes this process: the broker shows
+	 * them to other processes of this user.  Both are borrowed; -1: none.
+	 * A broker of another user makes the eventfd, which then takes the
+	 * number kick_fd. */
 	int arena_fd, kick_fd;
 	/* the arena is not shown, since more descriptors of this user are under
 	 * way than the limit on open files allows */
@@ -125,7 +130,7 @@ struct client {
 	struct start start; /* the start that goes on in CLIENT_STARTING */
 	client_say *say;    /* NULL: the user is told nothing */
 	void *page;	    /* the page of this process; NULL: none */
-	struct client_pages *pages; /* the pages of other processes */
+	struct peer_pages *pages; /* the pages of other processes */
 };
 
 /* The news that client_turn reports. */
@@ -168,7 +173,9 @@ struct client_wish {
 	 * The descriptors of this process's arena, and of the eventfd that
 	 * wakes this process.  The broker, and each successor, shows them to
 	 * processes of this user.  Both are borrowed until client_close.  -1,
-	 * -1: nothing is shown.
+	 * -1: nothing is shown.  client_open may replace the file behind
+	 * kick_fd by another eventfd, so the caller waits at it and copies it
+	 * only after that.
 	 */
 	int arena_fd, kick_fd;
 	/* How long to wait, in milliseconds, for a broker that lives and does
@@ -240,6 +247,10 @@ bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
 /* Returns this process's page, for writing; shared_page.h describes its
  * contents.  NULL: there is none.  The page is valid until client_close. */
 void *client_page(const struct client *c);
+/* After CLIENT_NEWS_BACK: if a successor of the broker has made another relay
+ * for this process, returns a descriptor of its receiving end, once; the caller
+ * owns it, and receives from it in place of the old one.  -1: there is none. */
+int client_new_relay(struct client *c);
 /*
  * Finds the page of another class of this namespace, for reading; the page is
  * valid until client_close.  Never waits.  False: the page is not known yet;

@@ -85,6 +85,27 @@ static int start_broker(struct call *c)
 	return err;
 }
 
+static int check_trust(struct call *c, const struct ucred *who)
+{
+	if (trust_in(who->uid) != TRUST_NOT)
+		return 0;
+	trust_refusal(who->uid, who->pid, c->start.sentence,
+		      sizeof(c->start.sentence));
+	return -EACCES;
+}
+
+/* Connects to the broker, unless it is not trusted.  Returns the socket or
+ * -errno. */
+static int connect_trusted(struct call *c)
+{
+	struct ucred who;
+	int err = proto_look(PROTO_VERSION, &who);
+
+	if (!err)
+		err = check_trust(c, &who);
+	return err ? err : proto_connect(PROTO_VERSION);
+}
+
 /* Connects to the broker, and starts one if there is none.  Returns the socket
  * or -errno. */
 static int reach_broker(struct call *c)
@@ -92,7 +113,7 @@ static int reach_broker(struct call *c)
 	int err;
 
 	for (;;) {
-		int fd = proto_connect();
+		int fd = connect_trusted(c);
 
 		if (fd != -ECONNREFUSED && fd != -EAGAIN)
 			return fd;
@@ -174,9 +195,11 @@ static void explain_failure(const struct call *c, int err,
 static int explain_refusal(int fd, int err, const struct proto *m,
 			   char why[START_SENTENCE])
 {
+	const struct ucred who = peer_of(fd);
+
 	if (err) {
 		snprintf(why, START_SENTENCE, "the broker adverbd, ");
-		other_version_say(fd, m, why + strlen(why),
+		other_version_say(&who, m, why + strlen(why),
 				  START_SENTENCE - strlen(why));
 		return err;
 	}
@@ -185,22 +208,12 @@ static int explain_refusal(int fd, int err, const struct proto *m,
 	return m->value && m->value < ERRNO_END ? -(int)m->value : -EPROTO;
 }
 
-static int check_trust(struct call *c, int fd)
-{
-	uid_t user;
-	pid_t pid;
-
-	if (trust_peer(fd, &user, &pid) != TRUST_NOT)
-		return 0;
-	trust_refusal(user, pid, c->start.sentence, sizeof(c->start.sentence));
-	return -EACCES;
-}
-
 /* Connects to a broker, and stores its answer in *m.  Tries again while brokers
  * end before they answer.  Returns 0 or -errno.  After 0 and -EPROTONOSUPPORT,
  * *fd is open. */
 static int call_broker(struct call *c, int *fd, struct proto *m)
 {
+	struct ucred who;
 	int err;
 
 	do {
@@ -208,8 +221,11 @@ static int call_broker(struct call *c, int *fd, struct proto *m)
 		if (*fd < 0)
 			return *fd;
 		c->start.sentence[0] = '\0';
-		last = peer_of(*fd).pid;
-		err = check_trust(c, *fd);
+		who = peer_of(*fd);
+		last = who.pid;
+		/* Another process may listen now than when connect_trusted
+		 * looked. */
+		err = check_trust(c, &who);
 		if (!err)
 			err = ask_broker(*fd, m);
 		if (!err || err == -EPROTONOSUPPORT)

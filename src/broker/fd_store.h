@@ -48,9 +48,9 @@ struct fd_store_entry {
 		 * of CLOCK_MONOTONIC; 0: it was never given. */
 		uint64_t freed_ms;
 	};
-	/* SO_COOKIE of the sending end of the relay to another user's process
-	 * (other_user.h); 0: the process has no relay. */
-	uint64_t cookie;
+	/* If is_owned: the token of another user's process (other_user.h); 0:
+	 * the process is of the broker's user. */
+	uint64_t token;
 };
 
 /* A conversation.  A successor of the broker reads it if the process has died

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The broker's own data, for server.c, answer.c, admission.c, counter_tree.c
- * and unread.c alone. */
+/* The broker's own data, for server.c, greeting.c, answer.c, admission.c,
+ * counter_tree.c and unread.c alone. */
 #ifndef BROKER_INSIDE_H
 #define BROKER_INSIDE_H
 
@@ -12,6 +12,7 @@
 #include "broker/gsi.h"
 #include "broker/proto.h"
 #include "broker/counter_files.h"
+#include "broker/user_receiver.h"
 
 #include <poll.h>
 #include <stdbool.h>
@@ -23,24 +24,35 @@
 #define CONN_MAX (2 * STEER_CLASS_MAX + 64)
 /* Descriptors that are polled besides those of the clients. */
 #define FIXED (3 + REFUSE_FULL_SLOTS)
+/* The descriptors of one client that are polled: where its messages are read,
+ * its process, and, while something waits to be sent, the connection. */
+enum { CONN_IN, CONN_PROCESS, CONN_OUT, PER_CONN };
+#define POLLED (FIXED + PER_CONN * CONN_MAX)
 
 /* One client.  An entry with fd -1 has no connection: its process had a class
  * or conversations at a dead broker, and the entry stays until that process
  * connects or ends.  The broker owns the descriptors. */
 struct conn {
-	int fd;	    /* the connection; -1: none */
-	int pidfd;  /* -1: the process is not visible */
+	int fd; /* the connection, for what the broker sends; -1: none */
+	/* Where the broker reads what the client sends: fd, or a socket from
+	 * the thread of the client's user (user_receiver.h); -1: none. */
+	int in_fd;
+	/* the connection in that thread; NULL: in_fd is fd, or -1 */
+	struct user_receiver_conn *received;
+	int pidfd;  /* -1: the process is not visible, or has ended */
 	uid_t user; /* or USER_NONE (user.h) */
 	pid_t pid;
 	uint32_t class;	    /* 0: the client has none yet */
 	bool is_waiting;    /* PROTO_HELLO has come and is not answered yet */
 	struct proto hello; /* the hello, if is_waiting */
 	int hello_fd;	    /* the socket that came with the hello; -1: none */
-	int relay_fd; /* the relay's end that came with the hello; -1: none */
 	/* where the arena is that the client shows to processes of its user */
 	struct proto_at arena;
 	/* the eventfd that wakes the client; -1: none */
 	int kick_fd;
+	/* The process has ended; messages of connection management that it has
+	 * sent before may still come from the thread of its user. */
+	bool is_ending;
 	uint64_t waiting_ms;	    /* when the hello came, if is_waiting */
 	struct cmserver_client *cm; /* NULL: the client has none */
 	/* the number by which remote_liveness knows this client as an asker,
@@ -66,6 +78,7 @@ struct conn {
 struct server {
 	int listen_fd;
 	struct refuse_full refuse_full;
+	struct user_receivers receivers; /* the threads of other users */
 	/* idle_ms: as in server_config; idle_since_ms: when the last client
 	 * left, or the server was made */
 	uint64_t idle_ms, idle_since_ms;
@@ -83,7 +96,10 @@ struct server {
 	uint64_t names;
 	struct counter_files counter_files;
 	/* the table for poll, and the scratch memory of poll_sparse_all */
-	struct pollfd polled[FIXED + 2 * CONN_MAX], room[FIXED + 2 * CONN_MAX];
+	struct pollfd polled[POLLED], room[POLLED];
 };
+
+/* Ends the connections whose clients have closed them since the last poll. */
+void server_drop_hung_up(struct server *s);
 
 #endif

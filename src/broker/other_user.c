@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define UPPER_HALF ((STEER_CLASS_MAX + 2) / 2)
@@ -171,25 +170,41 @@ static int choose_index(const struct reuseport_group *g, uid_t user,
 	return i ? (int)i : err;
 }
 
+/* Makes a relay for m, which has none. */
+static int open_relay(struct reuseport_group_member *m)
+{
+	int pair[2], err = relay_pair(pair);
+
+	if (err)
+		return err;
+	m->relay_fd = pair[0];
+	m->fd = pair[1];
+	return 0;
+}
+
 int other_user_take(struct reuseport_group *g, uid_t user, const char **why)
 {
-	int i = choose_index(g, user, why), pair[2], err;
+	int i = choose_index(g, user, why), err;
 	struct reuseport_group_member *m;
 
 	if (i < 0)
 		return i;
 	m = &g->member[i];
 	*why = "the broker cannot make a relay of datagrams";
-	err = relay_pair(pair);
+	err = open_relay(m);
 	if (err)
 		return err;
 	open_page(m, user);
-	m->relay_fd = pair[0];
-	m->fd = pair[1];
+	m->token = entropy();
 	m->is_other_user = true;
 	m->user = user;
 	share_bytes(g, user);
 	return i;
+}
+
+void other_user_sent(struct reuseport_group_member *m)
+{
+	close_fd(&m->fd);
 }
 
 void other_user_tick(struct reuseport_group_member *m, uint64_t now_ms)
@@ -229,20 +244,6 @@ bool other_user_may_join(struct reuseport_group *g)
 	return true;
 }
 
-static uint64_t cookie_of(int fd)
-{
-	uint64_t value = 0;
-	socklen_t length = sizeof(value);
-
-	getsockopt(fd, SOL_SOCKET, SO_COOKIE, &value, &length);
-	return value;
-}
-
-uint64_t other_user_cookie(const struct reuseport_group_member *m)
-{
-	return m->is_other_user ? cookie_of(m->relay_fd) : 0;
-}
-
 void other_user_adopt(struct reuseport_group *g, uint64_t now_ms)
 {
 	for (uint32_t i = g->count; i <= STEER_CLASS_MAX; i++) {
@@ -257,20 +258,17 @@ void other_user_adopt(struct reuseport_group *g, uint64_t now_ms)
 			.relay_fd = -1,
 			.use = e.is_owned ? REUSEPORT_OWNED : REUSEPORT_RESTING,
 			.is_other_user = true,
+			.token = e.is_owned ? e.token : 0,
 			.user = e.user,
 			.freed_ms = e.is_owned ? 0 : freed_ms};
 	}
 }
 
 bool other_user_comes(struct reuseport_group *g,
-		      struct reuseport_group_member *m, uint64_t cookie,
-		      int *relay_fd)
+		      struct reuseport_group_member *m, uint64_t token)
 {
-	if (m->relay_fd >= 0 || *relay_fd < 0 || !cookie ||
-	    cookie_of(*relay_fd) != cookie)
+	if (m->relay_fd >= 0 || !token || m->token != token || open_relay(m))
 		return false;
-	m->relay_fd = *relay_fd;
-	*relay_fd = -1;
 	share_bytes(g, m->user);
 	return true;
 }

@@ -7,10 +7,10 @@
  * datagrams by a relay (wire/relay.h), which is made for this process alone and
  * closed when the process ends.
  *
- * The process keeps a descriptor of the sending end of its relay too, by which
- * it can only send datagrams to itself.  It shows that descriptor to a
- * successor of the broker, which recognises the relay by its cookie
- * (SO_COOKIE).
+ * The broker takes no descriptor from such a process, since the close of a
+ * descriptor may wait for as long as the process likes (user_receiver.h).  By a
+ * random number, its token, the process proves to a successor of the broker
+ * that it has the class; the successor makes a new relay.
  *
  * No user takes all indexes: a user that has as many indexes as are free gets
  * no more until some of its processes end.
@@ -59,9 +59,9 @@ void other_user_leave(struct reuseport_group *g,
 /* Whether the next member of the broker's own user may have index g->count.  If
  * so, makes that index free of what another user had there. */
 bool other_user_may_join(struct reuseport_group *g);
-/* Returns SO_COOKIE of the sending end of m's relay; 0: m has a socket of the
- * port. */
-uint64_t other_user_cookie(const struct reuseport_group_member *m);
+/* Closes the broker's descriptor of the receiving end of m's relay, which the
+ * process of m has now. */
+void other_user_sent(struct reuseport_group_member *m);
 /*
  * Takes over the indexes that other users have in the ledger of a dead broker.
  * An owned index has no relay until its process comes (other_user_comes).  An
@@ -69,11 +69,10 @@ uint64_t other_user_cookie(const struct reuseport_group_member *m);
  * after now_ms becomes now_ms.
  */
 void other_user_adopt(struct reuseport_group *g, uint64_t now_ms);
-/* Takes *relay_fd as the sending end of m's relay, and sets it to -1, if its
- * SO_COOKIE is cookie.  False: it is not, or m has a relay already; then
- * *relay_fd stays the caller's. */
+/* Makes a new relay for m, whose process has come back from an earlier broker
+ * and has shown this token.  False: the token is not that of m, m has a relay
+ * already, or no relay can be made. */
 bool other_user_comes(struct reuseport_group *g,
-		      struct reuseport_group_member *m, uint64_t cookie,
-		      int *relay_fd);
+		      struct reuseport_group_member *m, uint64_t token);
 
 #endif

@@ -18,15 +18,14 @@
 #define TRIES	64
 #define LISTENS 0x10000 /* the kernel's __SO_ACCEPTCON */
 
-void other_version_say(int fd, const struct proto *m, char *text, size_t size)
+void other_version_say(const struct ucred *who, const struct proto *m,
+		       char *text, size_t size)
 {
-	struct ucred who = {0};
-	socklen_t length = sizeof(who);
 	char name[64], end[64];
+	size_t length;
 
-	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length);
-	snprintf(name, sizeof(name), "process %d of user %u", (int)who.pid,
-		 (unsigned)who.uid);
+	snprintf(name, sizeof(name), "process %d of user %u", (int)who->pid,
+		 (unsigned)who->uid);
 	if (m->idle_s == UINT32_MAX)
 		snprintf(end, sizeof(end), "it is a thread of that process");
 	else if (m->idle_s == PROTO_IDLE_NEVER)
@@ -35,40 +34,17 @@ void other_version_say(int fd, const struct proto *m, char *text, size_t size)
 		snprintf(end, sizeof(end), "it ends %u s after the last one",
 			 m->idle_s);
 	reason_version(name, m, text, size);
-	length = (socklen_t)strlen(text);
+	length = strlen(text);
 	snprintf(text + length, size - length,
 		 ": use one version, or end that broker's programs (%s)", end);
 }
 
-/* Connects to the broker of that version.  Returns the socket or -errno. */
-static int reach_broker(unsigned version)
+/* Whether the process that listens as the broker of that version may have the
+ * port.  *who: that process. */
+static bool has_port(unsigned version, struct ucred *who)
 {
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			0);
-	int length;
-
-	if (fd < 0)
-		return -errno;
-	length = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "adverbd-%u",
-			  version);
-	if (!connect(fd, (struct sockaddr *)&a,
-		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-				 (size_t)length)))
-		return fd;
-	length = errno;
-	close(fd);
-	return -length;
-}
-
-/* Whether the process that listens at the other end of fd may have the port. */
-static bool has_port(int fd)
-{
-	struct ucred who;
-	socklen_t length = sizeof(who);
-
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) &&
-	       port_holder_may_be(user_of(&who), who.pid);
+	return !proto_look(version, who) &&
+	       port_holder_may_be(user_of(who), who->pid);
 }
 
 /* Returns the version that a line of /proc/net/unix names, if the line is of a
@@ -85,42 +61,35 @@ static unsigned version_of(const char *line)
 	return version;
 }
 
-/* Connects to the broker of another version that has the port, and sets
- * *version.  Returns the socket; -1: there is no such broker. */
-static int find_broker(unsigned *version)
+/* Finds the broker of another version that has the port.  Returns its version;
+ * 0: there is no such broker. */
+static unsigned find_broker(struct ucred *who)
 {
 	FILE *f = fopen("/proc/net/unix", "re");
-	int fd = -1, tries = TRIES;
+	unsigned version, found = 0;
+	int tries = TRIES;
 	char line[256];
 
-	while (f && fd < 0 && tries && fgets(line, sizeof(line), f)) {
-		*version = version_of(line);
-		if (!*version)
-			continue;
-		tries--;
-		fd = reach_broker(*version);
-		if (fd >= 0 && !has_port(fd)) {
-			close(fd);
-			fd = -1;
-		}
+	while (f && !found && tries && fgets(line, sizeof(line), f)) {
+		version = version_of(line);
+		tries -= version != 0;
+		if (version && has_port(version, who))
+			found = version;
 	}
 	if (f)
 		fclose(f);
-	return fd < 0 ? -1 : fd;
+	return found;
 }
 
 bool other_version_has_port(void)
 {
-	unsigned version;
-	int fd = find_broker(&version);
+	struct ucred who;
 
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+	return find_broker(&who);
 }
 
 /* Asks the broker to introduce itself, and stores its introduction in *m.
- * Leaves *m as it is if the broker is not trusted or does not answer. */
+ * Leaves *m as it is if the broker does not answer. */
 static void ask_broker(int fd, struct proto *m)
 {
 	struct proto who = {.magic = PROTO_MAGIC,
@@ -129,11 +98,7 @@ static void ask_broker(int fd, struct proto *m)
 	struct pollfd p = {fd, POLLIN, 0};
 	struct proto answer = {0};
 	int fds[PROTO_FDS], err;
-	uid_t user;
-	pid_t pid;
 
-	if (trust_peer(fd, &user, &pid) == TRUST_NOT)
-		return;
 	if (proto_send(fd, &who, NULL) || poll(&p, 1, ANSWER_MS) != 1)
 		return;
 	err = proto_receive(fd, &answer, fds);
@@ -149,15 +114,20 @@ bool other_version_name(char *text, size_t size)
 	static const char held[] = "port 4791 is held by the broker of another "
 				   "version of adverb: ";
 	struct proto m = {0};
-	unsigned version;
-	int fd = find_broker(&version);
+	struct ucred who;
+	unsigned version = find_broker(&who);
+	int fd;
 
-	if (fd < 0)
+	if (!version)
 		return false;
 	m.version = (uint16_t)version;
-	ask_broker(fd, &m);
+	/* nothing is received from a broker that is not trusted */
+	fd = trust_in(who.uid) != TRUST_NOT ? proto_connect(version) : -1;
+	if (fd >= 0) {
+		ask_broker(fd, &m);
+		close(fd);
+	}
 	snprintf(text, size, "%s", held);
-	other_version_say(fd, &m, text + strlen(text), size - strlen(text));
-	close(fd);
+	other_version_say(&who, &m, text + strlen(text), size - strlen(text));
 	return true;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 struct proto;
+struct ucred;
 
 /*
  * Whether such a broker has the port.  Any user may listen under the name of a
@@ -25,8 +26,10 @@ bool other_version_has_port(void);
  * most.  False: no such broker has the port, and text is left as it is.
  */
 bool other_version_name(char *text, size_t size);
-/* Writes to text, of size bytes, which broker has introduced itself by m on the
- * connection fd, and what to do: a sentence without a full stop. */
-void other_version_say(int fd, const struct proto *m, char *text, size_t size);
+/* Writes to text, of size bytes, that the process `who` is a broker of the
+ * version by which it has introduced itself in m, and what to do: a sentence
+ * without a full stop. */
+void other_version_say(const struct ucred *who, const struct proto *m,
+		       char *text, size_t size);
 
 #endif

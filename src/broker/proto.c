@@ -53,21 +53,40 @@ void proto_introduce(struct proto *m, uint32_t idle_s)
 	snprintf(m->release, sizeof(m->release), "%s", ADVERB_VERSION);
 }
 
-int proto_connect(void)
+static int connect_to(unsigned version, bool is_deaf)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			0);
 	struct sockaddr_un a;
-	socklen_t length = proto_address(&a);
+	socklen_t length = proto_address_of(version, &a);
 	int err;
 
 	if (fd < 0)
 		return -errno;
-	if (!connect(fd, (struct sockaddr *)&a, length))
+	if ((!is_deaf || !shutdown(fd, SHUT_RD)) &&
+	    !connect(fd, (struct sockaddr *)&a, length))
 		return fd;
 	err = errno;
 	close(fd);
 	return -err;
+}
+
+int proto_connect(unsigned version)
+{
+	return connect_to(version, false);
+}
+
+int proto_look(unsigned version, struct ucred *who)
+{
+	socklen_t length = sizeof(*who);
+	int fd = connect_to(version, true), err = 0;
+
+	if (fd < 0)
+		return fd;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, who, &length))
+		err = -errno;
+	close(fd);
+	return err;
 }
 
 int proto_send(int socket, const struct proto *m, const int *fds)

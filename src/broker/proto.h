@@ -22,7 +22,7 @@
 #include <sys/un.h>
 
 #define PROTO_MAGIC   0x61647662u
-#define PROTO_VERSION 17 /* has to grow whenever CMPROTO_VERSION grows */
+#define PROTO_VERSION 18 /* has to grow whenever CMPROTO_VERSION grows */
 #define PROTO_FDS     5	 /* descriptors that one message brings, at most */
 /* the bytes of the members, up to `scope`, that are the same in every version
  */
@@ -34,15 +34,20 @@
 enum proto_kind {
 	/*
 	 * value: 0 asks for a class; another value is the class that an earlier
-	 * broker gave.  A client with a class brings its socket, and the fd
-	 * store if the broker is of its user, or else the sending end of its
-	 * relay.  A client that shares its arena brings its eventfd, and says
-	 * in `arena` where the arena is.
+	 * broker gave.  A client that shares its arena says in `arena` where
+	 * the arena is.  A client of the broker's user brings its eventfd with
+	 * that; if it has a class, it brings its socket and the fd store, too.
+	 * A client of another user brings no descriptor; if it has a class, it
+	 * shows the `token` of that class.
 	 */
 	PROTO_HELLO = 1,
-	/* value: the class.  Brings the descriptors that the client lacks: its
-	 * socket, its page for writing, and the fd store or the sending end of
-	 * its relay. */
+	/*
+	 * value: the class.  Brings to a client of the broker's user the
+	 * descriptors that the client lacks: its socket, its page for writing,
+	 * and the fd store.  Brings to a client of another user the receiving
+	 * end of a new relay, and, with a new class, its page and the eventfd
+	 * that wakes it; `token` is for a successor of this broker.
+	 */
 	PROTO_WELCOME,
 	/* value: a positive errno; why: a sentence.  If value is
 	 * EPROTONOSUPPORT, the message also introduces the broker. */
@@ -77,11 +82,12 @@ enum proto_kind {
 };
 
 enum {
-	PROTO_FD_SOCKET = 1, /* the receive socket of a class */
-	PROTO_FD_PAGE = 2,   /* the page of a class */
-	PROTO_FD_STORE = 4,  /* the fd store, or the sending end of a relay */
-	PROTO_FD_TREE = 8,   /* the folder for counter files */
-	PROTO_FD_KICK = 16,  /* an eventfd */
+	/* the receive socket of a class, or the receiving end of a relay */
+	PROTO_FD_SOCKET = 1,
+	PROTO_FD_PAGE = 2,  /* the page of a class */
+	PROTO_FD_STORE = 4, /* the fd store */
+	PROTO_FD_TREE = 8,  /* the folder for counter files */
+	PROTO_FD_KICK = 16, /* an eventfd */
 };
 
 /* The answers to PROTO_ARENA. */
@@ -132,6 +138,10 @@ struct proto {
 			 * PROTO_ASK_FAR has `peer` alone */
 			uint8_t local[16], peer[16];
 		};
+		/* PROTO_HELLO and PROTO_WELCOME: a random number by which a
+		 * client of another user proves to a successor of the broker
+		 * that it has the class; 0: none */
+		uint64_t token;
 		/* a message that introduces the broker: the version of adverb,
 		 * as a string */
 		char release[PROTO_RELEASE];
@@ -174,27 +184,43 @@ static inline uint64_t proto_pid_space(void)
 	return stat("/proc/self/ns/pid", &ns) ? 0 : (uint64_t)ns.st_ino;
 }
 
-/* Writes the address of the broker of this version to *a, and returns its
- * length in bytes.  Abstract addresses belong to a network namespace (unix(7)).
- */
-static inline socklen_t proto_address(struct sockaddr_un *a)
+/* Writes the address of the broker of a version to *a, and returns its length
+ * in bytes.  Abstract addresses belong to a network namespace (unix(7)). */
+static inline socklen_t proto_address_of(unsigned version,
+					 struct sockaddr_un *a)
 {
 	int length;
 
 	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
 	length = snprintf(a->sun_path + 1, sizeof(a->sun_path) - 1,
-			  "adverbd-%d", PROTO_VERSION);
+			  "adverbd-%u", version);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 			   (size_t)length);
+}
+
+/* Writes the address of the broker of this version, as proto_address_of does.
+ */
+static inline socklen_t proto_address(struct sockaddr_un *a)
+{
+	return proto_address_of(PROTO_VERSION, a);
 }
 
 /* Completes the message m, which introduces this process as a broker: sets
  * magic, version, about, release and idle_s. */
 void proto_introduce(struct proto *m, uint32_t idle_s);
-/* Connects to the broker of this version, and never waits.  Returns a
- * non-blocking socket, which the caller owns, or -errno; -ECONNREFUSED: there
- * is no broker. */
-int proto_connect(void);
+/* Connects to the broker of a version, and never waits.  Returns a non-blocking
+ * socket, which the caller owns, or -errno; -ECONNREFUSED: there is no broker.
+ * Before, the caller looks at the broker by proto_look. */
+int proto_connect(unsigned version);
+/*
+ * Finds out which process listens as the broker of a version, and never waits.
+ * By the connection that is made for this, the process can send nothing: a
+ * message of a process that is not trusted may bring descriptors whose close
+ * takes as long as that process likes, and the close of the connection would
+ * close them.  Returns 0 with *who, or -errno; -ECONNREFUSED: no process
+ * listens.
+ */
+int proto_look(unsigned version, struct ucred *who);
 /*
  * Sends a message with the descriptors that m->brings names, which stay the
  * caller's: fds[0] is that of the lowest bit, fds[1] that of the next bit that

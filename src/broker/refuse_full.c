@@ -26,12 +26,19 @@ void refuse_full_init(struct refuse_full *a)
 		a->slot[i].fd = -1;
 }
 
+void refuse_full_restore(struct refuse_full *a)
+{
+	if (a->spare_fd < 0)
+		a->spare_fd = open_spare();
+	/* without /dev/null there is never a spare descriptor */
+	a->is_spent &= a->spare_fd < 0 && (errno == EMFILE || errno == ENFILE);
+}
+
 static void end_slot(struct refuse_full *a, struct refuse_full_slot *r)
 {
 	close(r->fd);
 	r->fd = -1;
-	if (a->spare_fd < 0)
-		a->spare_fd = open_spare();
+	refuse_full_restore(a);
 }
 
 void refuse_full_close(struct refuse_full *a)
@@ -60,29 +67,40 @@ void refuse_full_take(struct refuse_full *a, int fd, uid_t user,
 {
 	struct refuse_full_slot *r = find_slot(a, user);
 
-	if (!r) {
+	if (r)
+		refuse_full_fill(r, fd, user, EUSERS, why, now_ms);
+	else
 		close(fd);
-		return;
-	}
+}
+
+void refuse_full_fill(struct refuse_full_slot *r, int fd, uid_t user, int err,
+		      const char *why, uint64_t now_ms)
+{
 	*r = (struct refuse_full_slot){
-		.fd = fd, .user = user, .since_ms = now_ms, .err = EUSERS};
+		.fd = fd, .user = user, .since_ms = now_ms, .err = err};
 	snprintf(r->why, sizeof(r->why), "%s", why);
 }
 
-void refuse_full_accept(struct refuse_full *a, int listen_fd, uint64_t now_ms)
+int refuse_full_accept(struct refuse_full *a, int listen_fd)
 {
-	struct refuse_full_slot *r = &a->slot[0];
+	int fd;
 
 	close(a->spare_fd);
 	a->spare_fd = -1;
-	*r = (struct refuse_full_slot){
-		.fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC),
-		.user = USER_NONE,
-		.since_ms = now_ms,
-		.err = EMFILE};
-	refuse_full_why(EMFILE, r->why, sizeof(r->why));
-	if (r->fd < 0)
-		a->spare_fd = open_spare();
+	fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	a->is_spent = fd >= 0;
+	if (fd < 0)
+		refuse_full_restore(a);
+	return fd;
+}
+
+void refuse_full_take_spare(struct refuse_full *a, int fd, uid_t user,
+			    uint64_t now_ms)
+{
+	char why[sizeof(a->slot[0].why)];
+
+	refuse_full_why(EMFILE, why, sizeof(why));
+	refuse_full_fill(&a->slot[0], fd, user, EMFILE, why, now_ms);
 }
 
 void refuse_full_why(int err, char *why, size_t size)
@@ -121,9 +139,7 @@ static void refuse_cm(const struct refuse_full_slot *r, struct cmproto *m)
 	send(r->fd, m, sizeof(*m), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Answers the first message of the slot's client.  True: the slot is done with;
- * false: the client has sent nothing yet, and has time left. */
-static bool answer_slot(const struct refuse_full_slot *r, uint64_t now_ms)
+bool refuse_full_answer(const struct refuse_full_slot *r, uint64_t now_ms)
 {
 	union {
 		struct proto proto;
@@ -145,13 +161,16 @@ static bool answer_slot(const struct refuse_full_slot *r, uint64_t now_ms)
 void refuse_full_turn(struct refuse_full *a, uint64_t now_ms)
 {
 	for (int i = 0; i < REFUSE_FULL_SLOTS; i++)
-		if (a->slot[i].fd >= 0 && answer_slot(&a->slot[i], now_ms))
+		if (a->slot[i].fd >= 0 &&
+		    refuse_full_answer(&a->slot[i], now_ms))
 			end_slot(a, &a->slot[i]);
+	if (a->is_spent && a->slot[0].fd < 0)
+		refuse_full_restore(a);
 }
 
 bool refuse_full_may_accept(const struct refuse_full *a)
 {
-	return a->slot[0].fd < 0;
+	return a->slot[0].fd < 0 && !a->is_spent;
 }
 
 void refuse_full_poll(const struct refuse_full *a, struct pollfd *p)

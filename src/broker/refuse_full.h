@@ -12,7 +12,11 @@
  * these slots, so that a user whose clients send nothing delays no other user;
  * further connections of the user are closed at once.
  *
- * Part of the broker's loop: one owner, no lock.  No call waits.
+ * Only connections of the broker's own user have a slot: the thread of another
+ * user (user_receiver.h) refuses that user's connections.
+ *
+ * Part of the broker's loop: one owner, no lock.  No call but
+ * refuse_full_answer waits.
  */
 #ifndef BROKER_REFUSE_FULL_H
 #define BROKER_REFUSE_FULL_H
@@ -37,8 +41,11 @@ struct refuse_full_slot {
 };
 
 struct refuse_full {
-	/* keeps a descriptor free for slot 0; -1: slot 0 has taken it */
+	/* Keeps a descriptor free for a connection that is refused; -1: none.
+	 */
 	int spare_fd;
+	/* a connection has taken the place of the spare descriptor */
+	bool is_spent;
 	/* Slot 0 is for a connection that took the place of the spare
 	 * descriptor, the others for connections of users with a full share. */
 	struct refuse_full_slot slot[REFUSE_FULL_SLOTS];
@@ -50,8 +57,24 @@ void refuse_full_init(struct refuse_full *a);
 void refuse_full_close(struct refuse_full *a);
 /* After accept has failed since no descriptor is left: closes the spare
  * descriptor, and accepts in its place the first connection that waits at the
- * listener. */
-void refuse_full_accept(struct refuse_full *a, int listen_fd, uint64_t now_ms);
+ * listener.  Returns that connection, for slot 0 or another owner; -1: none
+ * waits. */
+int refuse_full_accept(struct refuse_full *a, int listen_fd);
+/* Takes fd, which refuse_full_accept has returned, to slot 0, and refuses it
+ * with EMFILE. */
+void refuse_full_take_spare(struct refuse_full *a, int fd, uid_t user,
+			    uint64_t now_ms);
+/* Opens the spare descriptor again if it is closed and a descriptor is left.
+ */
+void refuse_full_restore(struct refuse_full *a);
+/* Fills *r for the connection fd of `user`, which is accepted at now_ms and
+ * refused with err, a positive errno, and the sentence why. */
+void refuse_full_fill(struct refuse_full_slot *r, int fd, uid_t user, int err,
+		      const char *why, uint64_t now_ms);
+/* Answers the first message of the client of r, which may wait (see
+ * user_receiver.h).  True: the caller closes r->fd.  False: the client has sent
+ * nothing yet, and has time left until REFUSE_FULL_MS after r->since_ms. */
+bool refuse_full_answer(const struct refuse_full_slot *r, uint64_t now_ms);
 /* Takes ownership of fd, a connection of `user`, and refuses it with EUSERS and
  * the sentence why when the client has sent its first message.  Closes fd at
  * once if there is no slot for that user. */

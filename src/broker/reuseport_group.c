@@ -294,7 +294,7 @@ int reuseport_group_take(struct reuseport_group *g, uid_t user, pid_t pid,
 	g->member[i].use = REUSEPORT_OWNED;
 	g->member[i].user = user;
 	owner = fd_store_owner(user, pid);
-	owner.cookie = other_user_cookie(&g->member[i]);
+	owner.token = g->member[i].token;
 	fd_store_note(&g->fd_store, (uint32_t)i, &owner);
 	*class = steer_class_at(&g->key, (uint32_t)i);
 	return 0;
@@ -451,7 +451,7 @@ static uint64_t socket_cookie(int fd)
 }
 
 bool reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
-			       uid_t user, pid_t pid, int fd, int *relay_fd)
+			       uid_t user, pid_t pid, int fd, uint64_t token)
 {
 	struct reuseport_group_member *m = find_owner(g, class);
 	struct fd_store_entry owner = fd_store_owner(user, pid);
@@ -461,16 +461,23 @@ bool reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
 		return false;
 	i = (uint32_t)(m - g->member);
 	if (m->is_other_user) {
-		if (!other_user_comes(g, m, g->fd_store.ledger->at[i].cookie,
-				      relay_fd))
+		if (!other_user_comes(g, m, token))
 			return false;
-		owner.cookie = other_user_cookie(m);
+		owner.token = m->token;
 	} else if (fd < 0 || !socket_cookie(fd) ||
 		   socket_cookie(fd) != socket_cookie(m->fd)) {
 		return false;
 	}
 	fd_store_note(&g->fd_store, i, &owner);
 	return true;
+}
+
+void reuseport_group_sent(struct reuseport_group *g, uint32_t class)
+{
+	struct reuseport_group_member *m = find_owner(g, class);
+
+	if (m && m->is_other_user)
+		other_user_sent(m);
 }
 
 bool reuseport_group_is_owned(const struct reuseport_group *g, uint32_t class)

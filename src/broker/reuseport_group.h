@@ -49,8 +49,10 @@ struct reuseport_group_member {
 	uint32_t relay_most;
 	enum reuseport_group_use use;
 	bool is_other_user; /* an index of a user other than the broker's */
-	uid_t user;	    /* the user that has the class, or had it last */
-	uint64_t freed_ms;  /* when the class was released, CLOCK_MONOTONIC */
+	/* is_other_user: the token of the process (proto.h); 0: none */
+	uint64_t token;
+	uid_t user;	   /* the user that has the class, or had it last */
+	uint64_t freed_ms; /* when the class was released, CLOCK_MONOTONIC */
 };
 
 struct reuseport_group {
@@ -117,14 +119,16 @@ void reuseport_group_relay(struct reuseport_group *g, uint32_t class,
 			   const struct udp_dgram *d);
 /*
  * Gives a client of an earlier broker, process pid of `user`, the class that it
- * had there.  The client proves by a descriptor that it had the class.  A
- * client of the broker's user proves it by fd, its socket of the port.  A
- * client of another user proves it by *relay_fd, the sending end of its relay;
- * the group then takes ownership of *relay_fd and sets it to -1.  False: the
- * class is not that process's.
+ * had there.  The client proves that it had the class.  A client of the
+ * broker's user proves it by fd, its socket of the port.  A client of another
+ * user proves it by the token that came with the class, and has a new relay
+ * then.  False: the class is not that process's.
  */
 bool reuseport_group_recognise(struct reuseport_group *g, uint32_t class,
-			       uid_t user, pid_t pid, int fd, int *relay_fd);
+			       uid_t user, pid_t pid, int fd, uint64_t token);
+/* Notes that the client of a class has the descriptors of its member: of the
+ * relay of another user, the broker keeps only the sending end. */
+void reuseport_group_sent(struct reuseport_group *g, uint32_t class);
 /* Releases a class whose client is gone.  now_ms: CLOCK_MONOTONIC. */
 void reuseport_group_release(struct reuseport_group *g, uint32_t class,
 			     uint64_t now_ms);

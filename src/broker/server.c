@@ -5,6 +5,7 @@
 #include "broker/admission.h"
 #include "broker/answer.h"
 #include "broker/counter_tree.h"
+#include "broker/greeting.h"
 #include "broker/inside.h"
 #include "broker/sysfs_gc.h"
 #include "broker/unread.h"
@@ -23,29 +24,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* How long a hello waits for the fd store of a dead broker, and how often the
- * port is tried meanwhile. */
-#define FD_STORE_MS 10000
-#define RETRY_MS    50
-#define CLAIM_MS    1000 /* between two attempts at a port that is held */
-#define BACKLOG	    1024
+#define CLAIM_MS 1000 /* between two attempts at a port that is held */
+#define BACKLOG	 1024
 /* in one turn: messages of one client, and new connections */
 #define BATCH 16
 /* the most messages of a dead client: more than a socket holds */
 #define CM_LAST 1024
-
-static void relay_datagram(void *user, uint32_t class,
-			   const struct udp_dgram *d)
-{
-	reuseport_group_relay(user, class, d);
-}
-
-static void open_gsi(struct server *s)
-{
-	s->gsi.relay = relay_datagram;
-	s->gsi.relay_user = &s->group;
-	gsi_open(&s->gsi, s->group.member[0].fd);
-}
 
 /*
  * Binds the port, once nobody has it, before a client asks for a class: for
@@ -57,214 +41,14 @@ static void claim_port(struct server *s)
 {
 	if (gsi_fd(&s->gsi) < 0 && (s->holds_port || cmserver_is_busy(s->cm)) &&
 	    reuseport_group_claim(&s->group))
-		open_gsi(s);
-}
-
-/*
- * Answers a hello by PROTO_WELCOME.  A client of the broker's own user, which
- * can read this port in any case, gets the fd store.  A client of another user
- * gets the sending end of its relay.  Either one is for a successor of this
- * broker.
- */
-static int welcome_client(struct server *s, struct conn *c)
-{
-	const struct reuseport_group_member *member =
-		reuseport_group_at(&s->group, c->class);
-	int kept = member->is_other_user		  ? member->relay_fd
-		   : user_is_same(c->user, s->group.user) ? s->group.fd_store.fd
-							  : -1;
-	struct proto m = {.kind = PROTO_WELCOME,
-			  .value = c->class,
-			  .about = (uint32_t)getpid()};
-	int fds[PROTO_FDS], n = 0;
-
-	/* Member 0 exists since the first class was given. */
-	if (gsi_fd(&s->gsi) < 0)
-		open_gsi(s);
-	if (!c->hello.value) {
-		m.brings |= PROTO_FD_SOCKET;
-		fds[n++] = member->fd;
-	}
-	if (!c->hello.value && member->page_fd >= 0) {
-		m.brings |= PROTO_FD_PAGE;
-		fds[n++] = member->page_fd;
-	}
-	if (kept >= 0) {
-		m.brings |= PROTO_FD_STORE;
-		fds[n++] = kept;
-	}
-	return answer_send(c, &c->hello, &m, fds);
-}
-
-/* Gives a client of an earlier broker the class that it had.  False: the class
- * is not that of the client's process. */
-static bool recognise_client(struct server *s, struct conn *c)
-{
-	uint32_t class = c->hello.value;
-
-	for (uint32_t i = 0; i < s->conns; i++)
-		if (s->conn[i].class == class && s->conn[i].fd >= 0)
-			return false;
-	if (!reuseport_group_recognise(&s->group, class, c->user, c->pid,
-				       c->hello_fd, &c->relay_fd))
-		return false;
-	for (uint32_t i = 0; i < s->conns; i++)
-		if (s->conn[i].class == class)
-			/* the entry that take_over made: c has the class now */
-			s->conn[i].class = 0;
-	c->class = class;
-	c->is_inherited = true;
-	return true;
-}
-
-/* Refuses a hello, and names the limit that was reached if err is about a
- * limit.  Releases a class that the client got with this hello. */
-static void refuse_for(struct server *s, struct conn *c, int err,
-		       const char *why)
-{
-	char limit[sizeof(c->hello.why)];
-
-	if (err == -EMFILE || err == -ENFILE || err == -ETOOMANYREFS) {
-		refuse_full_why(-err, limit, sizeof(limit));
-		why = limit;
-		err = -EMFILE;
-	}
-	answer_refuse(c, &c->hello, -err, why);
-	if (c->class && !c->hello.value) {
-		reuseport_group_release(&s->group, c->class, monotonic_ms());
-		c->class = 0;
-	}
-}
-
-static void end_greeting(struct conn *c)
-{
-	if (c->hello_fd >= 0)
-		close(c->hello_fd);
-	if (c->relay_fd >= 0)
-		close(c->relay_fd);
-	c->hello_fd = c->relay_fd = -1;
-	c->is_waiting = false;
-}
-
-/* Answers a hello; it waits up to FD_STORE_MS for a dead broker's fd store. */
-static void greet_client(struct server *s, struct conn *c)
-{
-	const char *why = "";
-	int err = 0;
-
-	if (!s->group.count &&
-	    reuseport_group_port(&why) == REUSEPORT_PORT_OURS &&
-	    monotonic_ms() - c->waiting_ms < FD_STORE_MS)
-		return;
-	if (!c->hello.value)
-		err = reuseport_group_take(&s->group, c->user, c->pid,
-					   monotonic_ms(), &why, &c->class);
-	else if (!recognise_client(s, c)) {
-		err = -ESTALE;
-		if (s->group.count)
-			why = "the broker knows this program's class no "
-			      "more: start the program again";
-	}
-	if (!err && welcome_client(s, c) == -ETOOMANYREFS)
-		err = -ETOOMANYREFS;
-	if (err)
-		refuse_for(s, c, err, why);
-	end_greeting(c);
-}
-
-static void greet_waiting(struct server *s)
-{
-	for (uint32_t i = 0; i < s->conns; i++)
-		if (s->conn[i].is_waiting)
-			greet_client(s, &s->conn[i]);
-}
-
-/* Takes over from a dead broker by its fd store; takes fd_store_fd. */
-static void take_over(struct server *s, int fd_store_fd)
-{
-	if (reuseport_group_adopt(&s->group, fd_store_fd, s->listen_fd,
-				  monotonic_ms()))
-		return;
-	s->counter_files.is_successor = true;
-	for (uint32_t i = 1; i <= STEER_CLASS_MAX && s->conns < CONN_MAX; i++) {
-		uint32_t class = steer_class_at(&s->group.key, i);
-		const struct fd_store_entry e = s->group.fd_store.ledger->at[i];
-		int pidfd;
-
-		if (!reuseport_group_is_owned(&s->group, class))
-			continue;
-		pidfd = fd_store_process(&e);
-		if (pidfd < 0 && e.pid) {
-			reuseport_group_release(&s->group, class,
-						monotonic_ms());
-			continue;
-		}
-		s->conn[s->conns++] = (struct conn){.fd = -1,
-						    .pidfd = pidfd,
-						    .user = e.user,
-						    .pid = e.pid,
-						    .hello_fd = -1,
-						    .relay_fd = -1,
-						    .kick_fd = -1,
-						    .class = class,
-						    .is_inherited = true};
-	}
-	if (gsi_fd(&s->gsi) < 0)
-		open_gsi(s);
-	cmserver_succeed(s->cm, monotonic_ns());
-	greet_waiting(s);
-}
-
-static void close_kick(struct conn *c)
-{
-	if (c->kick_fd >= 0)
-		close(c->kick_fd);
-	c->kick_fd = -1;
-}
-
-/* Whether the client has given its own pid, by which other processes open its
- * arena.  The broker can compare pids only within its own PID namespace.  In
- * another one, a peer compares the pid with that in the arena. */
-static bool says_its_pid(const struct conn *c)
-{
-	return c->arena.pid_space != proto_pid_space() ||
-	       c->arena.pid == (uint32_t)c->pid;
-}
-
-static void take_hello(struct server *s, struct conn *c, const struct proto *m,
-		       int fds[PROTO_FDS])
-{
-	if (c->class || c->is_waiting) {
-		answer_refuse(c, m, EBUSY, "this client has a class");
-		return;
-	}
-	c->hello = *m;
-	c->hello_fd = fds[0];
-	c->is_waiting = true;
-	c->waiting_ms = monotonic_ms();
-	fds[0] = -1;
-	close_kick(c);
-	c->arena = m->arena;
-	if (says_its_pid(c)) {
-		c->kick_fd = fds[4];
-		fds[4] = -1;
-	}
-	if (fds[2] >= 0 && !user_is_same(c->user, s->group.user)) {
-		c->relay_fd = fds[2];
-		fds[2] = -1;
-	} else if (fds[2] >= 0 && !s->group.count) {
-		take_over(s, fds[2]);
-		fds[2] = -1;
-	}
-	if (c->is_waiting)
-		greet_client(s, c);
+		greeting_open_gsi(s);
 }
 
 static void handle_message(struct server *s, struct conn *c,
 			   const struct proto *m, int fds[PROTO_FDS])
 {
 	if (m->kind == PROTO_HELLO)
-		take_hello(s, c, m, fds);
+		greeting_take(s, c, m, fds);
 	else if (m->kind == PROTO_ASK)
 		answer_peer(s, c, m);
 	else if (m->kind == PROTO_PAGE)
@@ -289,7 +73,7 @@ static bool is_cm(const struct conn *c)
 {
 	uint32_t magic = 0;
 
-	return c->cm || (recv(c->fd, &magic, sizeof(magic),
+	return c->cm || (recv(c->in_fd, &magic, sizeof(magic),
 			      MSG_PEEK | MSG_DONTWAIT) == sizeof(magic) &&
 			 magic == CMPROTO_MAGIC);
 }
@@ -299,7 +83,7 @@ static bool is_cm(const struct conn *c)
 static int serve_cm_batch(struct server *s, struct conn *c)
 {
 	struct cm_inbox *in = &s->inbox;
-	int n = cm_inbox_receive(in, c->fd, MSG_DONTWAIT | MSG_TRUNC);
+	int n = cm_inbox_receive(in, c->in_fd, MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n <= 0)
 		return n && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
@@ -341,7 +125,7 @@ static int serve_message(struct server *s, struct conn *c)
 	int fds[PROTO_FDS], err;
 	struct proto m = {0};
 
-	err = proto_receive(c->fd, &m, fds);
+	err = proto_receive(c->in_fd, &m, fds);
 	if (err == -EPROTO)
 		answer_refuse(c, &m, EPROTO,
 			      "this is not the broker's protocol");
@@ -363,7 +147,7 @@ static unsigned next_kind(const struct conn *c)
 {
 	struct proto m = {0};
 
-	return recv(c->fd, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT) ==
+	return recv(c->in_fd, &m, sizeof(m), MSG_PEEK | MSG_DONTWAIT) ==
 				       sizeof(m) &&
 			       m.magic == PROTO_MAGIC
 		       ? m.kind
@@ -424,6 +208,8 @@ static void retire_client(struct server *s, struct conn *c)
 	if (c->class)
 		reuseport_group_release(&s->group, c->class, monotonic_ms());
 	c->class = 0;
+	if (c->is_ending)
+		return;
 	/* messages that the process has sent before its death still count */
 	if (c->cm)
 		serve_cm(s, c, CM_LAST);
@@ -432,11 +218,22 @@ static void retire_client(struct server *s, struct conn *c)
 	c->cm = NULL;
 }
 
+/* Retires c, whose process has ended or has closed the connection.  If the
+ * thread of another user may still have messages of connection management, c
+ * is_ending until in_fd is at its end. */
+static void finish_client(struct server *s, struct conn *c)
+{
+	c->is_ending = c->received && c->cm && !c->is_over;
+	retire_client(s, c);
+	if (c->is_ending)
+		user_receiver_finish(c->received);
+}
+
 /* Releases what the process of c had, since it has ended: it will not resume
  * the conversations that it had at an earlier broker. */
 static void end_process(struct server *s, struct conn *c)
 {
-	retire_client(s, c);
+	finish_client(s, c);
 	cmserver_process_ended(s->cm, c->pid, monotonic_ns());
 }
 
@@ -450,12 +247,30 @@ static bool is_awaited(const struct server *s, const struct conn *c)
 static void end_client(struct server *s, struct conn *c)
 {
 	retire_client(s, c);
-	end_greeting(c);
+	greeting_end(c);
 	if (c->name)
 		remote_liveness_forget(s->remote_liveness, c->name);
 	c->name = 0;
 	c->questions = 0;
-	close_kick(c);
+	greeting_close_kick(c);
+}
+
+static void close_pidfd(struct conn *c)
+{
+	if (c->pidfd >= 0)
+		close(c->pidfd);
+	c->pidfd = -1;
+}
+
+/* Closes the connection of c: that of another user by that user's thread. */
+static void close_fds(struct conn *c)
+{
+	if (c->in_fd >= 0)
+		close(c->in_fd);
+	if (c->received)
+		user_receiver_close(c->received);
+	c->received = NULL;
+	c->fd = c->in_fd = -1;
 }
 
 /* Closes entry i's descriptors, and moves the last entry into its place. */
@@ -463,10 +278,8 @@ static void remove_conn(struct server *s, uint32_t i)
 {
 	struct conn *c = &s->conn[i];
 
-	if (c->fd >= 0)
-		close(c->fd);
-	if (c->pidfd >= 0)
-		close(c->pidfd);
+	close_fds(c);
+	close_pidfd(c);
 	*c = s->conn[--s->conns];
 	s->idle_since_ms = monotonic_ms();
 }
@@ -477,10 +290,8 @@ static void close_conn(struct conn *c)
 {
 	c->is_over = c->fd >= 0 && unread_bytes(c->fd);
 	c->behind_ms = 0;
-	if (c->is_over || c->fd < 0)
-		return;
-	close(c->fd);
-	c->fd = -1;
+	if (!c->is_over)
+		close_fds(c);
 }
 
 /* Ends entry i, whose process has ended or has nothing left at the broker. */
@@ -494,9 +305,7 @@ static void drop_conn(struct server *s, uint32_t i)
 		remove_conn(s, i);
 		return;
 	}
-	if (c->pidfd >= 0)
-		close(c->pidfd);
-	c->pidfd = -1;
+	close_pidfd(c);
 }
 
 /* Ends the connection of entry i.  The entry stays if its process has something
@@ -505,6 +314,7 @@ static void leave_conn(struct server *s, uint32_t i)
 {
 	struct conn *c = &s->conn[i];
 
+	c->is_ending = false;
 	end_client(s, c);
 	if (is_awaited(s, c))
 		close_conn(c);
@@ -525,47 +335,6 @@ static void sweep_conns(struct server *s)
 		if (c->fd < 0 && !is_awaited(s, c))
 			drop_conn(s, i);
 	}
-}
-
-/* Accepts or refuses one connection.  False: no connection is waiting, or no
- * descriptor is left. */
-static bool admit_client(struct server *s)
-{
-	int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
-	struct rlimit files = {0};
-	struct ucred who;
-	socklen_t length = sizeof(who);
-	char why[96];
-	uid_t user;
-
-	if (fd < 0) {
-		if (errno == EMFILE || errno == ENFILE)
-			refuse_full_accept(&s->refuse_full, s->listen_fd,
-					   monotonic_ms());
-		return false;
-	}
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length)) {
-		close(fd);
-		return true;
-	}
-	user = user_of(&who);
-	getrlimit(RLIMIT_NOFILE, &files);
-	if (admission_check(s, files.rlim_cur, user, why, sizeof(why))) {
-		refuse_full_take(&s->refuse_full, fd, user, why,
-				 monotonic_ms());
-		return true;
-	}
-	/* Both fds are polled: a child of a dead client may keep fd open. */
-	s->conn[s->conns++] = (struct conn){
-		.fd = fd,
-		.pidfd = who.pid > 0 ? (int)syscall(SYS_pidfd_open, who.pid, 0)
-				     : -1,
-		.user = user,
-		.pid = who.pid,
-		.hello_fd = -1,
-		.relay_fd = -1,
-		.kick_fd = -1};
-	return true;
 }
 
 /* Returns the shorter of two waits, where -1 means without an end. */
@@ -612,38 +381,94 @@ static int poll_patience(struct server *s)
 		wait = sooner_of(wait, CLAIM_MS);
 	for (uint32_t i = 0; i < s->conns; i++)
 		if (s->conn[i].is_waiting)
-			wait = RETRY_MS;
+			wait = GREETING_RETRY_MS;
 	wait = sooner_of(wait, rest);
 	wait = refuse_full_patience(&s->refuse_full, wait);
+	wait = user_receiver_turn(&s->receivers, wait);
 	return counter_tree_refresh(
 		s, qp1_patience(s, unread_patience(s, now, wait)), now);
 }
 
-static bool serve_one(struct server *s, struct conn *c, short events)
+/* Sends what waits for c, and serves the messages of c.  False: the client is
+ * gone. */
+static bool serve_one(struct server *s, struct conn *c, const struct pollfd *p)
 {
-	if (events & POLLOUT && c->cm && !cmserver_output(c->cm))
+	if (p[CONN_OUT].revents & POLLOUT && c->cm && !cmserver_output(c->cm))
 		return false;
-	return !(events & ~POLLOUT) || serve_client(s, c);
+	return !p[CONN_IN].revents || serve_client(s, c);
 }
 
-/* Serves n clients.  Client i has two entries at p: p[2 i] is of its
- * connection, p[2 i + 1] of its process. */
+/* Ends entry i, whose process has ended, or waits for the last messages of that
+ * process. */
+static void drop_process(struct server *s, uint32_t i)
+{
+	if (s->conn[i].is_ending)
+		close_pidfd(&s->conn[i]);
+	else
+		drop_conn(s, i);
+}
+
+/* Whether one of the ends of a client's connection has hung up. */
+static bool has_hung_up(const struct pollfd *of)
+{
+	return (of[CONN_IN].revents | of[CONN_OUT].revents) & POLLHUP;
+}
+
+/* Serves n clients.  Client i has PER_CONN entries at p, see conn_poll. */
 static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 {
 	/* Deaths first: a client that asks later in this turn is told. */
-	for (uint32_t i = 0; i < n; i++)
-		if (p[2 * i + 1].revents)
+	for (uint32_t i = 0; i < n; i++) {
+		const struct pollfd *of = &p[PER_CONN * i];
+
+		if (of[CONN_PROCESS].revents)
 			end_process(s, &s->conn[i]);
-		else if (p[2 * i].revents & POLLHUP)
+		else if (of[CONN_IN].revents & POLLHUP)
 			retire_client(s, &s->conn[i]);
+		else if (of[CONN_OUT].revents & POLLHUP)
+			finish_client(s, &s->conn[i]);
+	}
 	/* From the end: remove_conn moves the last entry, which was served. */
 	for (uint32_t i = n; i-- > 0;) {
-		if (p[2 * i + 1].revents)
-			drop_conn(s, i);
-		else if (p[2 * i].revents & POLLHUP ||
-			 !serve_one(s, &s->conn[i], p[2 * i].revents))
+		const struct pollfd *of = &p[PER_CONN * i];
+
+		if (of[CONN_PROCESS].revents)
+			drop_process(s, i);
+		else if (of[CONN_IN].revents & POLLHUP ||
+			 (has_hung_up(of) && !s->conn[i].is_ending) ||
+			 !serve_one(s, &s->conn[i], of))
 			leave_conn(s, i);
 	}
+}
+
+void server_drop_hung_up(struct server *s)
+{
+	struct pollfd p[CONN_MAX], room[CONN_MAX];
+	uint32_t n = s->conns;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct conn *c = &s->conn[i];
+
+		p[i] = (struct pollfd){.fd = c->fd};
+		if (c->is_over || c->is_ending)
+			p[i].fd = -1;
+	}
+	poll_sparse_all(p, room, n, 0);
+	for (uint32_t i = n; i-- > 0;) {
+		struct conn *c = &s->conn[i];
+
+		if (!(p[i].revents & POLLHUP))
+			continue;
+		finish_client(s, c);
+		if (!c->is_ending)
+			leave_conn(s, i);
+	}
+}
+
+static bool may_accept(const struct server *s)
+{
+	return refuse_full_may_accept(&s->refuse_full) &&
+	       user_receiver_may_accept(&s->receivers);
 }
 
 static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
@@ -652,7 +477,7 @@ static void serve_ready(struct server *s, const struct pollfd *p, uint32_t n)
 		counter_files_looked(&s->counter_files, monotonic_ms());
 	serve_all(s, p + FIXED, n);
 	for (int i = 0; p[0].revents && i < BATCH; i++)
-		if (!admit_client(s))
+		if (!may_accept(s) || !admission_accept(s))
 			break;
 }
 
@@ -666,6 +491,21 @@ static void send_all(struct server *s)
 			cmserver_output(s->conn[i].cm);
 }
 
+/* Fills the PER_CONN entries of c at p.  The connection of another user is
+ * always polled, since it hangs up before in_fd does. */
+static void poll_conn(struct conn *c, struct pollfd *p)
+{
+	bool has_output = c->cm && cmserver_has_output(c->cm);
+	bool is_polled = (has_output || c->received) && !c->is_ending;
+
+	p[CONN_IN] = (struct pollfd){c->in_fd, unread_poll(c), 0};
+	p[CONN_PROCESS] = (struct pollfd){c->pidfd, POLLIN, 0};
+	p[CONN_OUT] = (struct pollfd){is_polled ? c->fd : -1,
+				      has_output ? POLLOUT : 0, 0};
+	if (c->is_over)
+		p[CONN_IN].fd = p[CONN_OUT].fd = -1;
+}
+
 bool server_turn(struct server *s)
 {
 	struct pollfd *p = s->polled;
@@ -674,27 +514,17 @@ bool server_turn(struct server *s)
 
 	/* If no descriptor is left, the next connection waits at the
 	 * listener. */
-	p[0] = (struct pollfd){.fd = refuse_full_may_accept(&s->refuse_full)
-					     ? s->listen_fd
-					     : -1,
+	p[0] = (struct pollfd){.fd = may_accept(s) ? s->listen_fd : -1,
 			       .events = POLLIN};
 	p[1] = (struct pollfd){.fd = gsi_fd(&s->gsi), .events = POLLIN};
 	p[2] = (struct pollfd){.fd = counter_files_fd(&s->counter_files),
 			       .events = POLLIN};
 	refuse_full_poll(&s->refuse_full, &p[3]);
-	for (uint32_t i = 0; i < n; i++) {
-		struct conn *c = &s->conn[i];
-		struct pollfd *of = &p[FIXED + 2 * i];
-
-		of[0] = (struct pollfd){c->is_over ? -1 : c->fd, unread_poll(c),
-					0};
-		if (c->cm && cmserver_has_output(c->cm))
-			of[0].events |= POLLOUT;
-		of[1] = (struct pollfd){c->pidfd, POLLIN, 0};
-	}
-	ready = poll_sparse_all(p, s->room, FIXED + 2 * (nfds_t)n,
+	for (uint32_t i = 0; i < n; i++)
+		poll_conn(&s->conn[i], &p[FIXED + PER_CONN * i]);
+	ready = poll_sparse_all(p, s->room, FIXED + PER_CONN * (nfds_t)n,
 				poll_patience(s));
-	greet_waiting(s);
+	greeting_retry(s);
 	refuse_full_turn(&s->refuse_full, monotonic_ms());
 	/*
 	 * Timers run after the frames that have arrived, which were in time
@@ -745,6 +575,7 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 	fcntl(listen_fd, F_SETFL, O_NONBLOCK);
 	s->listen_fd = listen_fd;
 	refuse_full_init(&s->refuse_full);
+	user_receiver_init(&s->receivers, config->no_threads);
 	s->idle_ms = config->idle_ms;
 	s->is_thread = config->is_thread;
 	s->idle_since_ms = monotonic_ms();
@@ -777,6 +608,7 @@ void server_free(struct server *s)
 		end_client(s, &s->conn[s->conns - 1]);
 		remove_conn(s, s->conns - 1);
 	}
+	user_receiver_end(&s->receivers);
 	if (s->counter_files.tree_fd >= 0)
 		sysfs_gc_own(s->counter_files.tree_fd);
 	counter_files_close(&s->counter_files);

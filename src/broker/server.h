@@ -3,7 +3,8 @@
  * The broker's loop: it serves a listener, its clients and their processes, and
  * the socket of QP1.  adverbd runs the loop as a process of its own; a program
  * that cannot run adverbd runs it as a thread (start.h).  The loop has one
- * thread and waits only in poll.  Packets for a program pass through the loop
+ * thread and waits only in poll; what might wait for another user, further
+ * threads do (user_receiver.h).  Packets for a program pass through the loop
  * only if the kernel cannot steer, or if the program is of another user.
  */
 #ifndef BROKER_SERVER_H
@@ -23,6 +24,9 @@ struct server_config {
 	bool no_bpf; /* behave as if the kernel could not steer datagrams */
 	/* the loop is a thread of a program, and ends with that program */
 	bool is_thread;
+	/* the broker starts no threads, and receives from other users itself:
+	 * for tests that repeat a run step by step */
+	bool no_threads;
 };
 
 /* Makes a server on the listening socket, which is the server's from now on.

@@ -80,21 +80,6 @@ enum trust trust_in(uid_t user)
 	return is_told(user) ? TRUST_TOLD : TRUST_NOT;
 }
 
-enum trust trust_peer(int socket, uid_t *user, pid_t *pid)
-{
-	struct ucred who;
-	socklen_t length = sizeof(who);
-
-	*user = (uid_t)-1;
-	*pid = 0;
-	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) ||
-	    length != sizeof(who))
-		return TRUST_NOT;
-	*user = who.uid;
-	*pid = who.pid;
-	return trust_in(who.uid);
-}
-
 void trust_refusal(uid_t user, pid_t pid, char *text, size_t size)
 {
 	char process[32] = "", owner[80], told[64] = "";

@@ -34,10 +34,6 @@ enum trust {
  * and a program with more rights than its caller (AT_SECURE), trust
  * TRUST_SYSTEM alone. */
 enum trust trust_in(uid_t user);
-/* Says whether the process at the other end of a connection may serve this
- * process, and why.  Sets *user to the user of that process, and *pid to its
- * pid; 0: the process is not visible. */
-enum trust trust_peer(int socket, uid_t *user, pid_t *pid);
 /* Writes to text, of size bytes, why the broker of that user is not trusted and
  * what to do: a sentence without a full stop.  pid: the broker; 0: not visible.
  */

@@ -387,6 +387,11 @@ void broker_link_turn(struct engine *engine, uint64_t now_ns)
 	publish_fd();
 }
 
+int broker_link_new_relay(void)
+{
+	return has_broker ? client_new_relay(&broker) : -1;
+}
+
 int broker_link_fd(void)
 {
 	return (int)shared_load(&seen_fd) - 1;

@@ -52,6 +52,10 @@ bool broker_link_ask_source(uint32_t class, const struct inaddr *from,
 /* Receives the broker's answers, and connects to a new broker if the broker has
  * ended.  Costs little while no answer is outstanding. */
 void broker_link_turn(struct engine *engine, uint64_t now_ns);
+/* After a broker_link_turn: returns a descriptor of the receiving end of a new
+ * relay, once, if a successor of the broker has made one for this process; the
+ * caller owns it.  -1: there is none. */
+int broker_link_new_relay(void);
 /* Has the broker reported the death of a process that the engine was not told
  * of yet? */
 bool broker_link_has_dead(void);

@@ -464,6 +464,7 @@ void progress_turn(struct progress *p)
 		broker_link_reap_dead(p->engine, now);
 	engine_tick(p->engine, now);
 	broker_link_turn(p->engine, now);
+	udp_take_relay(&p->wire, broker_link_new_relay());
 	direct_select_look(&p->direct_select, p->engine, now);
 	if (any) {
 		say_junk(p);

@@ -11,8 +11,8 @@
  *
  * A process does not check the messages of its broker, because the broker
  * receives the datagrams and so could read, change or drop them in any case.
- * The broker does not trust the process, which may hold both ends of the pair
- * and set SO_SNDBUF.
+ * The broker does not trust the process: the broker alone has the sending end
+ *of another user's relay.
  */
 #ifndef WIRE_RELAY_H
 #define WIRE_RELAY_H
@@ -32,8 +32,9 @@ struct relay_head {
 /* A value of relay_send's `most`: any number of bytes may wait in the relay. */
 #define RELAY_NO_BOUND UINT32_MAX
 
-/* Makes a pair: fds[0] sends and fds[1] receives.  The caller owns the two
- * descriptors.  Returns 0 or -errno. */
+/* Makes a pair: fds[0] sends and fds[1] receives; the kernel refuses messages
+ * from fds[1] to fds[0].  The caller owns the two descriptors.  Returns 0 or
+ * -errno. */
 int relay_pair(int fds[2]);
 /* Returns how many bytes of kernel memory are taken by the datagrams that wait
  * in the relay whose sending end is fd (SIOCOUTQ); 0 if the kernel does not

@@ -243,6 +243,15 @@ static void read_control(struct msghdr *m, struct udp_dgram *d)
 	}
 }
 
+/* Gives u->fd the file of fd, and closes fd. */
+static void put_file(struct udp *u, int fd)
+{
+	dup3(fd, u->fd, O_CLOEXEC);
+	fd_identity_note(u->fd);
+	shared_store(&u->hang_ups, shared_own(&u->hang_ups) + 1);
+	close(fd);
+}
+
 /* The broker has closed its end of the relay.  poll would always report such a
  * relay as ready, so an eventfd that is never ready replaces the relay.
  * Returns 0, the number of datagrams. */
@@ -250,13 +259,19 @@ static int replace_relay(struct udp *u)
 {
 	int silent = eventfd(0, EFD_CLOEXEC);
 
-	if (silent >= 0) {
-		dup3(silent, u->fd, O_CLOEXEC);
-		fd_identity_note(u->fd);
-		shared_store(&u->hang_ups, shared_own(&u->hang_ups) + 1);
-		close(silent);
-	}
+	if (silent >= 0)
+		put_file(u, silent);
 	return 0;
+}
+
+void udp_take_relay(struct udp *u, int fd)
+{
+	if (fd < 0)
+		return;
+	if (u->is_relayed && udp_is_ours(u))
+		put_file(u, fd);
+	else
+		close(fd);
 }
 
 /*

@@ -51,9 +51,9 @@ struct udp {
 	/* The main sender.  Its socket is fd, or a UDP socket of its own if fd
 	 * is a relay. */
 	struct sender tx;
-	/* How often fd became another file because the broker closed its end of
-	 * the relay; after a change fd has to be added to an epoll set again.
-	 */
+	/* How often fd became another file, because the broker closed its end
+	 * of the relay or its successor made a new one; after a change fd has
+	 * to be added to an epoll set again. */
 	shared_u32 hang_ups;
 	shared_flag is_lost; /* the program has closed fd, see udp_is_ours */
 	int full_fd;	     /* the socket that was full in the last udp_send */
@@ -94,6 +94,10 @@ uint32_t udp_buffer_bytes(const struct udp *u);
  * are valid until the next call.
  */
 size_t udp_receive(struct udp *u, struct udp_dgram *got);
+/* Receives from now on from fd, the receiving end of a new relay, in place of
+ * the old one.  Takes ownership of fd; does nothing if fd is -1.  If u has no
+ * relay, or the program has closed it, only closes fd. */
+void udp_take_relay(struct udp *u, int fd);
 /*
  * Turns UDP_GRO on if u->has.gro.  Then a stream of datagrams costs less, but a
  * single message costs a tenth more, because the kernel adds a control message

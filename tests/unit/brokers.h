@@ -60,6 +60,24 @@ static inline int listen_there(void)
 	return fd;
 }
 
+/* Accepts the next connection of a client that has sent something.  A client
+ * first makes another connection, which only tells it which process listens
+ * (proto_look). */
+static inline int accept_client(int listener)
+{
+	for (;;) {
+		int fd = accept(listener, NULL, NULL);
+		struct pollfd p = {fd, POLLIN, 0};
+		char byte;
+
+		assert_true(fd >= 0);
+		assert_int_equal(poll(&p, 1, -1), 1);
+		if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1)
+			return fd;
+		close(fd);
+	}
+}
+
 static inline int enter_namespace(void **state)
 {
 	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};

@@ -98,18 +98,26 @@ static void open_under_a_soft_limit(void)
 	assert_int_equal(files.rlim_cur, FEW);
 }
 
-/* Starts a broker from a client without a low limit, and then runs @body in a
- * child. */
-static void run_beside_broker(void (*body)(void))
+static void (*beside)(void); /* the body of run_beside_broker */
+
+static void start_broker_and_run(void)
 {
 	struct client first;
 	pid_t pid;
 
 	open_or_fail(&first);
 	pid = broker_of(&first);
-	run_in_child(body);
+	run_in_child(beside);
 	client_close(&first);
 	end_broker(pid);
+}
+
+/* Starts a broker from a client without a low limit, and then runs @body in a
+ * child.  The broker and both clients are of one user without capabilities. */
+static void run_beside_broker(void (*body)(void))
+{
+	beside = body;
+	run_in_child(start_broker_and_run);
 }
 
 static void
@@ -299,7 +307,7 @@ static void turn_often(struct server *s)
  * not read yet. */
 static int begin_client(struct server *s)
 {
-	int fd = proto_connect();
+	int fd = proto_connect(PROTO_VERSION);
 
 	assert_true(fd >= 0);
 	send_word(fd, PROTO_HELLO, 0);

@@ -76,7 +76,7 @@ static void refuse_there(struct engine *engine, int listener)
 
 	while (!poll(&p, 1, 0))
 		broker_link_turn(engine, 1);
-	fd = accept(listener, NULL, NULL);
+	fd = accept_client(listener);
 	assert_int_equal(proto_send(fd, &word, NULL), 0);
 	broker_link_turn(engine, 1);
 	close(fd);

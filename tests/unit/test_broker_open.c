@@ -298,7 +298,7 @@ static void the_report_names_a_broker_of_another_version(void **state)
 		 (int)pid, (unsigned)geteuid(), PROTO_VERSION + 1,
 		 PROTO_VERSION);
 	/* Wait until the child process listens. */
-	while ((fd = proto_connect()) == -ECONNREFUSED)
+	while ((fd = proto_connect(PROTO_VERSION)) == -ECONNREFUSED)
 		usleep(1000);
 	close(fd);
 	assert_int_equal(open_client(&c, &why), -EPROTONOSUPPORT);

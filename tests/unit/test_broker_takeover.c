@@ -312,8 +312,7 @@ static int accept_hello(struct client *c, int listener, struct proto *m,
 	do
 		wait_turn(c, &news);
 	while (c->state != CLIENT_GREETING);
-	fd = accept(listener, NULL, NULL);
-	assert_true(fd >= 0);
+	fd = accept_client(listener);
 	*m = (struct proto){0};
 	assert_int_equal(proto_receive(fd, m, fds), 0);
 	assert_int_equal(m->kind, PROTO_HELLO);

@@ -62,7 +62,8 @@ static void an_answer_and_a_timer_in_one_turn_repeat_nothing(void **state)
 {
 	const struct server_config config = {.idle_ms = SERVER_NEVER};
 	struct server *s = server_new(listen_there(), &config);
-	int called = proto_connect(), caller = proto_connect();
+	int called = proto_connect(PROTO_VERSION),
+	    caller = proto_connect(PROTO_VERSION);
 	struct cmproto to = at_lo(), m;
 	unsigned long before;
 	uint32_t id;

@@ -110,6 +110,11 @@ static void *serve(void *arg)
 		struct cmproto m;
 
 		b->fd = accept(p.fd, NULL, NULL);
+		/* a connection by which a client looks which process listens */
+		if (recv(b->fd, &m, 1, MSG_PEEK) != 1) {
+			close(b->fd);
+			continue;
+		}
 		brokers++;
 		introduce(b->fd);
 		sem_post(&came);

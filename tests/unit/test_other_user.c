@@ -259,7 +259,7 @@ static bool keeps_own_file(struct client *c, const struct other *o)
 	tell_parent(o, c->class);
 	if (!read_word(o->go))
 		return false;
-	put_own_file(c->relay_fd);
+	put_own_file(c->udp_fd);
 	do
 		wait_turn(c, &news);
 	while (c->state != CLIENT_GREETING && c->due_ms != UINT64_MAX);
@@ -602,9 +602,8 @@ static const struct reuseport_group_member *member_of(uint32_t class)
 	return reuseport_group_at(&group, class);
 }
 
-/* Takes a class for other_user(0), and enlarges the send buffer of its relay.
- * A process with such a class can do that too, because it has a copy of the
- * relay's sending end. */
+/* Takes a class for other_user(0), and enlarges the send buffer of its relay,
+ * so that the buffer does not bound what waits there. */
 static uint32_t take_and_widen(uint64_t ms)
 {
 	uint32_t class = take_class(&group, other_user(0), ms);
@@ -687,6 +686,135 @@ static void unread_messages_count_for_their_user(void **state)
 	reuseport_group_close(&group);
 }
 
+/*
+ * Returns a TCP socket with unsent bytes, whose last close waits for nine hours
+ * unless a signal comes (SO_LINGER).  The other end stays open and reads
+ * nothing.
+ */
+static int slow_to_close(void)
+{
+	const struct linger linger = {1, 32767};
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	struct sockaddr_in a = {.sin_family = AF_INET,
+				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t length = sizeof(a);
+	static char bytes[65536];
+
+	if (bind(listener, (struct sockaddr *)&a, sizeof(a)) ||
+	    listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)&a, &length) ||
+	    connect(fd, (struct sockaddr *)&a, sizeof(a)) ||
+	    accept(listener, NULL, NULL) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)))
+		_exit(4);
+	close(listener);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	return fd;
+}
+
+/* Connects to the broker and sends, as a message of `bytes` bytes, the last
+ * descriptor of a file that is slow to close.  Returns the connection. */
+static int send_slow(size_t bytes)
+{
+	struct proto m = {.magic = PROTO_MAGIC,
+			  .version = PROTO_VERSION,
+			  .kind = PROTO_HELLO,
+			  .brings = PROTO_FD_SOCKET};
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {.head = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+	struct iovec iov = {&m, bytes};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	int fd = proto_connect(PROTO_VERSION), slow = slow_to_close();
+
+	memcpy(CMSG_DATA(&control.head), &slow, sizeof(slow));
+	if (fd < 0 || sendmsg(fd, &msg, MSG_NOSIGNAL) < 0)
+		_exit(5);
+	close(slow);
+	return fd;
+}
+
+#define SLOW_ONES 100 /* more than USER_RECEIVER_OWED */
+
+/*
+ * In the child, while the broker is stopped: sends slow descriptors, each of
+ * which makes whoever receives the message, or closes the connection, wait.
+ * Then takes all classes that it gets, so that the next connections are
+ * refused.
+ */
+static void send_slow_ones(const struct other *o)
+{
+	static struct client many[STEER_CLASS_MAX];
+	const char *why = "";
+	int n = 0;
+
+	while (read_word(o->go)) {
+		send_slow(sizeof(struct proto)); /* stays connected */
+		send_slow(1);
+		for (int i = 0; i < SLOW_ONES; i++)
+			close(send_slow(i % 2 ? sizeof(struct proto) : 1));
+		tell_parent(o, 1);
+		read_word(o->go);
+		while (n < STEER_CLASS_MAX && !open_client(&many[n], &why))
+			n++;
+		tell_parent(o, 1);
+	}
+	_exit(0);
+}
+
+/* Opens a client in a process of that user. */
+static void open_as(uid_t user)
+{
+	struct other o;
+	struct client c;
+
+	if (fork_other(&o, user)) {
+		open_or_fail(&c);
+		_exit(0);
+	}
+	end_other(&o);
+}
+
+static void descriptors_that_are_slow_to_close_delay_no_other_user(void **state)
+{
+	struct client me, more;
+	struct rlimit files;
+	struct other o;
+	pid_t broker;
+
+	if (!has_other_users())
+		SKIP_FOR(ONE_USER);
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	open_or_fail(&me);
+	broker = broker_of(&me);
+	if (fork_other(&o, SOMEBODY))
+		send_slow_ones(&o);
+	for (int i = 0; i < 2; i++) {
+		stop_broker(broker);
+		tell_child(&o, 1);
+		assert_int_equal(read_word(o.said), 1);
+		kill(broker, SIGCONT);
+		open_or_fail(&more);
+		client_close(&more);
+		open_as(ANOTHER);
+		assert_int_equal(peer_state(&me, steer_qpn(me.class, 1)),
+				 CLIENT_PEER_ALIVE);
+		tell_child(&o, 1);
+		assert_int_equal(read_word(o.said), 1);
+	}
+	end_other(&o);
+	client_close(&me);
+	end_broker(broker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -706,6 +834,8 @@ int main(void)
 		cmocka_unit_test(other_users_get_random_indexes),
 		cmocka_unit_test(bytes_for_a_user_that_never_reads_are_limited),
 		cmocka_unit_test(unread_messages_count_for_their_user),
+		cmocka_unit_test(
+			descriptors_that_are_slow_to_close_delay_no_other_user),
 	};
 
 	return cmocka_run_group_tests(tests, enter_namespace, NULL);

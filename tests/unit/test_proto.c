@@ -4,6 +4,10 @@
 
 #include "broker/proto.h"
 
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 /* Sends a message of `size` bytes with n descriptors, and returns the result of
  * proto_receive. */
 static int receive_with(struct brought *b, const struct proto *sent,
@@ -64,9 +68,48 @@ static void descriptors_that_a_message_does_not_name_are_closed(void **state)
 	brought_free(&b);
 }
 
+static int listener = -1; /* of a_look_receives_nothing */
+
+/* Replaces the function of libc: when proto_look asks who listens, the process
+ * that listens answers the connection at once. */
+int getsockopt(int fd, int level, int name, void *value, socklen_t *bytes)
+{
+	const struct proto m = {.brings = PROTO_FD_SOCKET};
+	int end;
+
+	if (name == SO_PEERCRED && listener >= 0) {
+		end = accept(listener, NULL, NULL);
+		assert_true(end >= 0);
+		assert_int_equal(proto_send(end, &m, &listener), -EPIPE);
+		close(end);
+	}
+	return (int)syscall(SYS_getsockopt, fd, level, name, value, bytes);
+}
+
+/* A message that waited in the connection would be closed with it, and with it
+ * the descriptors that it brings. */
+static void a_look_receives_nothing(void **state)
+{
+	const unsigned version = 10000 + (unsigned)getpid();
+	struct ucred who = {0};
+	struct sockaddr_un a;
+	socklen_t length = proto_address_of(version, &a);
+
+	assert_int_equal(proto_look(version, &who), -ECONNREFUSED);
+	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&a, length), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(proto_look(version, &who), 0);
+	assert_int_equal(who.pid, getpid());
+	assert_int_equal(who.uid, geteuid());
+	close(listener);
+	listener = -1;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_look_receives_nothing),
 		cmocka_unit_test(an_empty_message_leaves_no_descriptor),
 		cmocka_unit_test(a_short_message_leaves_no_descriptor),
 		cmocka_unit_test(

@@ -414,7 +414,7 @@ static struct dial_broker begin_holder(mode_t mask)
 		_exit(1);
 	}
 	/* wait until the broker listens, and then until it serves */
-	while ((fd = proto_connect()) == -ECONNREFUSED)
+	while ((fd = proto_connect(PROTO_VERSION)) == -ECONNREFUSED)
 		sched_yield();
 	close(fd);
 	assert_int_equal(dial_open(&fd, &b, NULL, said), 0);

@@ -69,12 +69,17 @@ static void become_adverbd(char **argv)
 	perror(path);
 }
 
+/* Ends when the first client has sent something.  Before that, a client makes a
+ * connection that only tells it which process listens. */
 static void serve_badly(void)
 {
+	char byte;
 	int fd;
 
 	introduce(PROTO_VERSION, PROTO_WHO_IS, 0);
-	fd = accept(0, NULL, NULL);
+	do
+		fd = accept(0, NULL, NULL);
+	while (fd >= 0 && recv(fd, &byte, 1, MSG_PEEK) != 1 && !close(fd));
 	if (fd >= 0)
 		close(fd);
 }

@@ -144,14 +144,15 @@ def until_ends(p):
 
 def watched_forgers(p):
     """Runs `adverb top` as Anna while @p runs.  Returns the first suspect with
-    forged frames that `adverb top` names, or None."""
+    forged frames whose user `adverb top` names, or None.  The last frames of a
+    process that has ended come from a port of no user."""
     while p.poll() is None:
         r = t.finish(start(ANNA, [t.adverb, "top", "--once", "--json",
                                   "--interval", "0.1"]), HANG)
         expect_ok(r)
         for process in json.loads(r.output)["processes"]:
             for suspect in process.get("suspects", []):
-                if suspect["wrong_source"]:
+                if suspect["wrong_source"] and "user" in suspect:
                     return suspect
     return None
 

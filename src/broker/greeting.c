@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "broker/greeting.h"
+
+#include "broker/answer.h"
+#include "broker/user.h"
+#include "util/monotonic.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* How long a hello waits for the fd store of a dead broker. */
+#define FD_STORE_MS 10000
+
+static void relay_datagram(void *user, uint32_t class,
+			   const struct udp_dgram *d)
+{
+	reuseport_group_relay(user, class, d);
+}
+
+void greeting_open_gsi(struct server *s)
+{
+	s->gsi.relay = relay_datagram;
+	s->gsi.relay_user = &s->group;
+	gsi_open(&s->gsi, s->group.member[0].fd);
+}
+
+/* Whether c is a client of the broker's own user, from which the broker takes
+ * descriptors. */
+static bool is_own(const struct server *s, const struct conn *c)
+{
+	return user_is_same(c->user, s->group.user);
+}
+
+/* Adds fd as the descriptor of that bit to the n descriptors that m brings,
+ * unless fd is -1.  Callers add the lowest bit first. */
+static void bring_fd(struct proto *m, uint32_t bit, int fd, int fds[PROTO_FDS],
+		     int *n)
+{
+	if (fd < 0)
+		return;
+	m->brings |= bit;
+	fds[(*n)++] = fd;
+}
+
+/*
+ * Answers a hello by PROTO_WELCOME.  A client of the broker's own user, which
+ * can read this port in any case, gets the fd store for a successor of this
+ * broker.  A client of another user gets a token for that.
+ */
+static int welcome_client(struct server *s, struct conn *c)
+{
+	const struct reuseport_group_member *member =
+		reuseport_group_at(&s->group, c->class);
+	bool is_new = !c->hello.value, is_relayed = member->is_other_user;
+	struct proto m = {.kind = PROTO_WELCOME,
+			  .value = c->class,
+			  .about = (uint32_t)getpid(),
+			  .token = member->token};
+	int fds[PROTO_FDS], n = 0, err;
+
+	/* Member 0 exists since the first class was given. */
+	if (gsi_fd(&s->gsi) < 0)
+		greeting_open_gsi(s);
+	bring_fd(&m, PROTO_FD_SOCKET, is_new || is_relayed ? member->fd : -1,
+		 fds, &n);
+	bring_fd(&m, PROTO_FD_PAGE, is_new ? member->page_fd : -1, fds, &n);
+	bring_fd(&m, PROTO_FD_STORE, is_own(s, c) ? s->group.fd_store.fd : -1,
+		 fds, &n);
+	bring_fd(&m, PROTO_FD_KICK, is_relayed ? c->kick_fd : -1, fds, &n);
+	err = answer_send(c, &c->hello, &m, fds);
+	reuseport_group_sent(&s->group, c->class);
+	return err;
+}
+
+/* Gives a client of an earlier broker the class that it had.  False: the class
+ * is not that of the client's process. */
+static bool recognise_client(struct server *s, struct conn *c)
+{
+	uint32_t class = c->hello.value;
+
+	for (uint32_t i = 0; i < s->conns; i++)
+		if (s->conn[i].class == class && s->conn[i].fd >= 0)
+			return false;
+	if (!reuseport_group_recognise(&s->group, class, c->user, c->pid,
+				       c->hello_fd, c->hello.token))
+		return false;
+	for (uint32_t i = 0; i < s->conns; i++)
+		if (s->conn[i].class == class)
+			/* the entry that take_over made: c has the class now */
+			s->conn[i].class = 0;
+	c->class = class;
+	c->is_inherited = true;
+	return true;
+}
+
+/* Refuses a hello, and names the limit that was reached if err is about a
+ * limit.  Releases a class that the client got with this hello. */
+static void refuse_for(struct server *s, struct conn *c, int err,
+		       const char *why)
+{
+	char limit[sizeof(c->hello.why)];
+
+	if (err == -EMFILE || err == -ENFILE || err == -ETOOMANYREFS) {
+		refuse_full_why(-err, limit, sizeof(limit));
+		why = limit;
+		err = -EMFILE;
+	}
+	answer_refuse(c, &c->hello, -err, why);
+	if (c->class && !c->hello.value) {
+		reuseport_group_release(&s->group, c->class, monotonic_ms());
+		c->class = 0;
+	}
+}
+
+void greeting_end(struct conn *c)
+{
+	if (c->hello_fd >= 0)
+		close(c->hello_fd);
+	c->hello_fd = -1;
+	c->is_waiting = false;
+}
+
+/* Answers a hello; it waits up to FD_STORE_MS for a dead broker's fd store. */
+static void greet_client(struct server *s, struct conn *c)
+{
+	const char *why = "";
+	int err = 0;
+
+	if (!s->group.count &&
+	    reuseport_group_port(&why) == REUSEPORT_PORT_OURS &&
+	    monotonic_ms() - c->waiting_ms < FD_STORE_MS)
+		return;
+	if (!c->hello.value)
+		err = reuseport_group_take(&s->group, c->user, c->pid,
+					   monotonic_ms(), &why, &c->class);
+	else if (!recognise_client(s, c)) {
+		err = -ESTALE;
+		if (s->group.count)
+			why = "the broker knows this program's class no "
+			      "more: start the program again";
+	}
+	if (!err && welcome_client(s, c) == -ETOOMANYREFS)
+		err = -ETOOMANYREFS;
+	if (err)
+		refuse_for(s, c, err, why);
+	greeting_end(c);
+}
+
+void greeting_retry(struct server *s)
+{
+	for (uint32_t i = 0; i < s->conns; i++)
+		if (s->conn[i].is_waiting)
+			greet_client(s, &s->conn[i]);
+}
+
+/* Takes over from a dead broker by its fd store; takes fd_store_fd. */
+static void take_over(struct server *s, int fd_store_fd)
+{
+	if (reuseport_group_adopt(&s->group, fd_store_fd, s->listen_fd,
+				  monotonic_ms()))
+		return;
+	s->counter_files.is_successor = true;
+	for (uint32_t i = 1; i <= STEER_CLASS_MAX && s->conns < CONN_MAX; i++) {
+		uint32_t class = steer_class_at(&s->group.key, i);
+		const struct fd_store_entry e = s->group.fd_store.ledger->at[i];
+		int pidfd;
+
+		if (!reuseport_group_is_owned(&s->group, class))
+			continue;
+		pidfd = fd_store_process(&e);
+		if (pidfd < 0 && e.pid) {
+			reuseport_group_release(&s->group, class,
+						monotonic_ms());
+			continue;
+		}
+		s->conn[s->conns++] = (struct conn){.fd = -1,
+						    .in_fd = -1,
+						    .pidfd = pidfd,
+						    .user = e.user,
+						    .pid = e.pid,
+						    .hello_fd = -1,
+						    .kick_fd = -1,
+						    .class = class,
+						    .is_inherited = true};
+	}
+	if (gsi_fd(&s->gsi) < 0)
+		greeting_open_gsi(s);
+	cmserver_succeed(s->cm, monotonic_ns());
+	greeting_retry(s);
+}
+
+void greeting_close_kick(struct conn *c)
+{
+	if (c->kick_fd >= 0)
+		close(c->kick_fd);
+	c->kick_fd = -1;
+}
+
+/* Whether the client has given its own pid, by which other processes open its
+ * arena.  The broker can compare pids only within its own PID namespace.  In
+ * another one, a peer compares the pid with that in the arena. */
+static bool says_its_pid(const struct conn *c)
+{
+	return c->arena.pid_space != proto_pid_space() ||
+	       c->arena.pid == (uint32_t)c->pid;
+}
+
+/*
+ * Takes what the client shows to other processes of its user.  The eventfd of a
+ * client of the broker's user is fd.  Another client has no eventfd until the
+ * broker makes one for it, which the client gets with a new class.
+ */
+static void take_arena(const struct server *s, struct conn *c, int *fd)
+{
+	greeting_close_kick(c);
+	c->arena = c->hello.arena;
+	if (!says_its_pid(c))
+		return;
+	if (!is_own(s, c)) {
+		c->kick_fd = c->arena.pid && !c->hello.value
+				     ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
+				     : -1;
+		return;
+	}
+	c->kick_fd = *fd;
+	*fd = -1;
+}
+
+void greeting_take(struct server *s, struct conn *c, const struct proto *m,
+		   int fds[PROTO_FDS])
+{
+	if (c->class || c->is_waiting) {
+		answer_refuse(c, m, EBUSY, "this client has a class");
+		return;
+	}
+	c->hello = *m;
+	c->hello_fd = fds[0];
+	c->is_waiting = true;
+	c->waiting_ms = monotonic_ms();
+	fds[0] = -1;
+	take_arena(s, c, &fds[4]);
+	if (fds[2] >= 0 && is_own(s, c) && !s->group.count) {
+		take_over(s, fds[2]);
+		fds[2] = -1;
+	}
+	if (c->is_waiting)
+		greet_client(s, c);
+}

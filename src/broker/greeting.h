@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a client gets its class: the broker's answer to PROTO_HELLO.  A hello
+ * waits for some seconds if the port belongs to programs whose broker has died,
+ * until one of them brings the fd store of that broker.
+ *
+ * Part of the broker's loop: one owner, no lock, no call waits.
+ */
+#ifndef BROKER_GREETING_H
+#define BROKER_GREETING_H
+
+#include "broker/inside.h"
+
+/* How often the port is tried for a hello that waits, in milliseconds. */
+#define GREETING_RETRY_MS 50
+
+/* Opens the socket of QP1 once the group has a member. */
+void greeting_open_gsi(struct server *s);
+/* Takes the message m of c, which is a PROTO_HELLO, and takes from fds the
+ * descriptors that it needs: these become -1. */
+void greeting_take(struct server *s, struct conn *c, const struct proto *m,
+		   int fds[PROTO_FDS]);
+/* Answers the hellos that wait, if they can be answered now. */
+void greeting_retry(struct server *s);
+/* Closes what came with a hello of c that has no answer yet. */
+void greeting_end(struct conn *c);
+/* Closes the eventfd of c. */
+void greeting_close_kick(struct conn *c);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The pages (shared_page.h) of other processes, which a client has asked the
+ * broker for.  Owner: the client (client.h), whose lock covers them.
+ */
+#ifndef BROKER_PEER_PAGES_H
+#define BROKER_PEER_PAGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct peer_pages;
+
+/* Returns an empty set of pages; NULL: there is no memory. */
+struct peer_pages *peer_pages_new(void);
+/* Unmaps all pages.  NULL is allowed. */
+void peer_pages_free(struct peer_pages *p);
+/*
+ * Finds the page of a class, at most STEER_CLASS_MAX.  True with *page: the
+ * page is mapped until peer_pages_free.  True with *page NULL: the last answer
+ * of the broker brought no page; the next call returns false.  False: the page
+ * is not known.
+ */
+bool peer_pages_find(struct peer_pages *p, uint32_t class, const void **page);
+/* Whether the broker has to be asked for the page of a class: no question is
+ * open. */
+bool peer_pages_is_due(const struct peer_pages *p, uint32_t class);
+/* Notes that the broker was asked for the page of a class. */
+void peer_pages_asked(struct peer_pages *p, uint32_t class);
+/* Takes the broker's answer about a class: the page of fd, which stays the
+ * caller's; -1: there is none.  Ignores an answer to no question.  p may be
+ * NULL. */
+void peer_pages_take(struct peer_pages *p, uint32_t class, int fd);
+/* Forgets the open questions, since the broker that was asked is gone.  p may
+ * be NULL. */
+void peer_pages_forget(struct peer_pages *p);
+
+#endif

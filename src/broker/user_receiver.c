@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "broker/user_receiver.h"
+
+#include "broker/cmproto.h"
+#include "broker/inside.h"
+#include "broker/proto.h"
+#include "broker/refuse_full.h"
+#include "broker/user.h"
+#include "util/monotonic.h"
+#include "util/shared.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Messages of one connection that are passed on before those of the next. */
+#define BATCH 16
+/* More than any message of a protocol of the broker: a longer one is passed on
+ * with this length, which is wrong in every protocol. */
+#define MESSAGE_BYTES (CMPROTO_BYTES + 8)
+#define CONNS_MAX     (CONN_MAX + USER_RECEIVER_OWED)
+#define STACK_BYTES   (128 << 10)
+#define OWED_MS	      2	  /* between two signals to a thread */
+#define INLINE_TURNS  64  /* for one call of user_receiver_turn */
+#define END_MS	      100 /* how long user_receiver_end awaits a thread */
+
+_Static_assert(MESSAGE_BYTES > sizeof(struct proto), "fits every message");
+
+struct user_receiver_conn {
+	struct user_receiver_conn *next; /* of the same user; `lock` */
+	struct user_receiver *of;
+	int fd;
+	/* the end of the pair to the broker's loop; -1: the connection is over,
+	 * or refused; the thread's */
+	int pair_fd;
+	bool is_finishing; /* user_receiver_finish was called; `lock` */
+	bool is_closing;   /* user_receiver_close was called; `lock` */
+	bool is_refused;
+	struct refuse_full_slot refusal; /* if is_refused; the thread's */
+	/* a message that the pair had no room for, and its bytes; the
+	 * thread's */
+	size_t held;
+	uint8_t message[MESSAGE_BYTES];
+};
+
+/* What one turn of a thread looks at: a copy of the list, which others change
+ * meanwhile. */
+struct receiver_turn {
+	uint32_t conns;
+	bool has_refused;
+	struct user_receiver_conn *conn[CONNS_MAX];
+	bool is_finishing[CONNS_MAX];
+	struct pollfd polled[1 + CONNS_MAX];
+};
+
+struct user_receiver {
+	struct user_receiver *next; /* the loop's */
+	uid_t user;		    /* the loop's */
+	pthread_t thread;
+	int wake_fd; /* an eventfd: there is something new under the lock */
+	/* covers the members below, and those of connections that say so */
+	pthread_mutex_t lock;
+	struct user_receiver_conn *conn;
+	/* connections that the loop has given up, and that are still open */
+	uint32_t owed;
+	bool is_spare; /* has no user yet, and does not end */
+	bool is_over;  /* the thread has ended, or ends */
+	bool is_left;  /* nobody joins the thread: it frees this struct */
+	struct receiver_turn turn; /* the thread's */
+};
+
+/* user_receiver_interrupt_by_signal was called */
+static shared_flag has_signal;
+
+static void do_nothing(int signal)
+{
+	(void)signal;
+}
+
+void user_receiver_interrupt_by_signal(void)
+{
+	/* without SA_RESTART: the signal has to end a wait */
+	const struct sigaction nothing = {.sa_handler = do_nothing};
+
+	if (!sigaction(SIGURG, &nothing, NULL))
+		shared_store(&has_signal, true);
+}
+
+static void free_receiver(struct user_receiver *r)
+{
+	pthread_mutex_destroy(&r->lock);
+	close(r->wake_fd);
+	free(r);
+}
+
+/* Unlinks the connections that are to be closed, and returns them. */
+static struct user_receiver_conn *take_closing(struct user_receiver *r)
+{
+	struct user_receiver_conn **at = &r->conn, *closing = NULL;
+
+	while (*at) {
+		struct user_receiver_conn *c = *at;
+
+		if (!c->is_closing) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		c->next = closing;
+		closing = c;
+	}
+	return closing;
+}
+
+static bool is_over(const struct user_receiver_conn *c)
+{
+	return c->pair_fd < 0 && !c->is_refused;
+}
+
+static struct pollfd events_of(const struct user_receiver_conn *c)
+{
+	if (is_over(c))
+		return (struct pollfd){.fd = -1};
+	if (c->held)
+		return (struct pollfd){.fd = c->pair_fd, .events = POLLOUT};
+	return (struct pollfd){.fd = c->fd, .events = POLLIN};
+}
+
+static void copy_list(const struct user_receiver *r, struct receiver_turn *t)
+{
+	t->conns = 0;
+	t->has_refused = false;
+	t->polled[0] = (struct pollfd){.fd = r->wake_fd, .events = POLLIN};
+	for (struct user_receiver_conn *c = r->conn; c && t->conns < CONNS_MAX;
+	     c = c->next) {
+		t->conn[t->conns] = c;
+		t->is_finishing[t->conns] = c->is_finishing;
+		t->has_refused |= c->is_refused;
+		t->polled[++t->conns] = events_of(c);
+	}
+}
+
+/* Closes these connections; each close may wait. */
+static void close_all(struct user_receiver *r, struct user_receiver_conn *c)
+{
+	uint32_t closed = 0;
+
+	while (c) {
+		struct user_receiver_conn *next = c->next;
+
+		close(c->fd);
+		if (c->pair_fd >= 0)
+			close(c->pair_fd);
+		closed++;
+		free(c);
+		c = next;
+	}
+	pthread_mutex_lock(&r->lock);
+	r->owed -= closed;
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* Receives one message as the held one, which may wait, since it closes the
+ * descriptors that the message brings.  Returns 1; 0: there is no message; -1:
+ * the connection is over. */
+static int receive_one(struct user_receiver_conn *c)
+{
+	ssize_t n;
+
+	/* ECONNRESET comes once: the last messages of the client are next */
+	do
+		n = recv(c->fd, c->message, sizeof(c->message), MSG_DONTWAIT);
+	while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	if (n <= 0)
+		return n < 0 && errno == EAGAIN ? 0 : -1;
+	c->held = (size_t)n;
+	return 1;
+}
+
+/* Passes the held message on.  False: there is no room for it. */
+static bool pass_on(struct user_receiver_conn *c)
+{
+	if (send(c->pair_fd, c->message, c->held, MSG_DONTWAIT | MSG_NOSIGNAL) <
+		    0 &&
+	    (errno == EAGAIN || errno == EINTR || errno == ENOBUFS))
+		return false;
+	c->held = 0;
+	return true;
+}
+
+static void forward_messages(struct user_receiver_conn *c, bool is_finishing)
+{
+	int got = 1;
+
+	for (int i = 0; i < BATCH; i++) {
+		if (!c->held)
+			got = receive_one(c);
+		if (got <= 0)
+			break;
+		if (!pass_on(c))
+			return;
+	}
+	if (got < 0 || (!got && is_finishing)) {
+		close(c->pair_fd);
+		c->pair_fd = -1;
+	}
+}
+
+static void refuse_conn(struct user_receiver_conn *c)
+{
+	if (!refuse_full_answer(&c->refusal, monotonic_ms()))
+		return;
+	pthread_mutex_lock(&c->of->lock);
+	c->is_closing = true;
+	pthread_mutex_unlock(&c->of->lock);
+}
+
+static void serve_conn(struct user_receiver_conn *c, bool is_finishing)
+{
+	if (c->is_refused)
+		refuse_conn(c);
+	else
+		forward_messages(c, is_finishing);
+}
+
+/* Serves the connections that have something.  A refused connection is looked
+ * at in any case, since its time may be over. */
+static void serve_turn(struct user_receiver *r)
+{
+	struct receiver_turn *t = &r->turn;
+	uint64_t count;
+
+	if (t->polled[0].revents &&
+	    read(r->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		return;
+	for (uint32_t i = 0; i < t->conns; i++) {
+		struct user_receiver_conn *c = t->conn[i];
+
+		if (!is_over(c) && (t->polled[1 + i].revents || c->is_refused ||
+				    (t->is_finishing[i] && !c->held)))
+			serve_conn(c, t->is_finishing[i]);
+	}
+}
+
+/* One turn of a thread, which waits for at most wait_ms for connections that
+ * have something; -1: without an end.  False: the thread has nothing left to
+ * do.
+ */
+static bool take_turn(struct user_receiver *r, int wait_ms)
+{
+	struct receiver_turn *t = &r->turn;
+	struct user_receiver_conn *closing;
+	bool is_done;
+
+	pthread_mutex_lock(&r->lock);
+	closing = take_closing(r);
+	copy_list(r, t);
+	is_done = !t->conns && !closing && !r->is_spare;
+	r->is_over = is_done;
+	pthread_mutex_unlock(&r->lock);
+	if (closing)
+		close_all(r, closing);
+	else if (!is_done && poll(t->polled, 1 + t->conns,
+				  t->has_refused && wait_ms < 0 ? REFUSE_FULL_MS
+								: wait_ms) >= 0)
+		serve_turn(r);
+	return !is_done;
+}
+
+static void allow_signal(void)
+{
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, SIGURG);
+	if (shared_load(&has_signal))
+		pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+}
+
+static void *receive_all(void *receiver)
+{
+	struct user_receiver *r = receiver;
+	bool is_left;
+
+	allow_signal();
+	while (take_turn(r, -1))
+		;
+	pthread_mutex_lock(&r->lock);
+	is_left = r->is_left;
+	pthread_mutex_unlock(&r->lock);
+	if (is_left)
+		free_receiver(r);
+	return NULL;
+}
+
+/* Starts the thread of r with all signals blocked, so that it handles none of
+ * the program in which the broker may be a thread, too. */
+static int start_thread(struct user_receiver *r)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	err = pthread_create(&r->thread, &attr, receive_all, r);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+/* Returns a thread without a user; NULL: none can be made. */
+static struct user_receiver *make_spare(const struct user_receivers *s)
+{
+	struct user_receiver *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->is_spare = true;
+	r->user = USER_NONE;
+	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&r->lock, NULL);
+	if (r->wake_fd >= 0 && (s->no_threads || !start_thread(r)))
+		return r;
+	free_receiver(r);
+	return NULL;
+}
+
+static void wake_thread(const struct user_receiver *r)
+{
+	const uint64_t one = 1;
+	/* EAGAIN: the thread has not read 2^64 - 2 earlier wakes */
+	ssize_t n = write(r->wake_fd, &one, sizeof(one));
+
+	(void)n;
+}
+
+/* Adds c to the connections of r.  False: the thread of r ends. */
+static bool add_conn(struct user_receiver *r, struct user_receiver_conn *c)
+{
+	bool is_added;
+
+	pthread_mutex_lock(&r->lock);
+	is_added = !r->is_over;
+	if (is_added) {
+		c->of = r;
+		c->next = r->conn;
+		r->conn = c;
+		r->is_spare = false;
+		r->owed += c->is_refused;
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (is_added)
+		wake_thread(r);
+	return is_added;
+}
+
+/* Gives c to the thread of that user, or to the spare thread if the user has
+ * none.  False: there is no thread. */
+static bool give_conn(struct user_receivers *s, uid_t user,
+		      struct user_receiver_conn *c)
+{
+	struct user_receiver *r;
+
+	for (r = s->first; r; r = r->next)
+		if (user_is_same(r->user, user) && add_conn(r, c))
+			return true;
+	r = s->spare ? s->spare : make_spare(s);
+	s->spare = NULL;
+	if (!r)
+		return false;
+	r->user = user;
+	r->next = s->first;
+	s->first = r;
+	return add_conn(r, c);
+}
+
+void user_receiver_init(struct user_receivers *s, bool no_threads)
+{
+	*s = (struct user_receivers){.no_threads = no_threads};
+	s->spare = make_spare(s);
+}
+
+struct user_receiver_conn *user_receiver_take(struct user_receivers *s, int fd,
+					      uid_t user, int *in_fd)
+{
+	struct user_receiver_conn *c = calloc(1, sizeof(*c));
+	int pair[2];
+
+	if (!c || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		free(c);
+		return NULL;
+	}
+	c->fd = fd;
+	c->pair_fd = pair[1];
+	if (give_conn(s, user, c)) {
+		*in_fd = pair[0];
+		return c;
+	}
+	close(pair[0]);
+	close(pair[1]);
+	free(c);
+	return NULL;
+}
+
+void user_receiver_refuse(struct user_receivers *s, int fd, uid_t user, int err,
+			  const char *why)
+{
+	struct user_receiver_conn *c = calloc(1, sizeof(*c));
+
+	if (c) {
+		c->fd = fd;
+		c->pair_fd = -1;
+		c->is_refused = true;
+		refuse_full_fill(&c->refusal, fd, user, err, why,
+				 monotonic_ms());
+	}
+	if (c && give_conn(s, user, c))
+		return;
+	/* No thread can be made, which another user cannot bring about. */
+	free(c);
+	close(fd);
+}
+
+void user_receiver_finish(struct user_receiver_conn *c)
+{
+	pthread_mutex_lock(&c->of->lock);
+	c->is_finishing = true;
+	pthread_mutex_unlock(&c->of->lock);
+	wake_thread(c->of);
+}
+
+void user_receiver_close(struct user_receiver_conn *c)
+{
+	struct user_receiver *r = c->of;
+
+	pthread_mutex_lock(&r->lock);
+	c->is_closing = true;
+	r->owed++;
+	pthread_mutex_unlock(&r->lock);
+	/* The thread may have ended meanwhile.  r is valid nevertheless, since
+	 * only the caller's thread frees it. */
+	wake_thread(r);
+}
+
+static uint32_t count_owed(struct user_receiver *r)
+{
+	uint32_t owed;
+
+	pthread_mutex_lock(&r->lock);
+	owed = r->owed;
+	pthread_mutex_unlock(&r->lock);
+	return owed;
+}
+
+bool user_receiver_may_accept(const struct user_receivers *s)
+{
+	uint32_t of_nobody = 0;
+
+	for (struct user_receiver *r = s->first; r; r = r->next) {
+		uint32_t owed = count_owed(r);
+
+		of_nobody += r->user == USER_NONE ? owed : 0;
+		if (owed >= USER_RECEIVER_OWED)
+			return false;
+	}
+	return of_nobody < USER_RECEIVER_OWED;
+}
+
+static bool has_ended(struct user_receiver *r)
+{
+	bool ended;
+
+	pthread_mutex_lock(&r->lock);
+	ended = r->is_over;
+	pthread_mutex_unlock(&r->lock);
+	return ended;
+}
+
+/* Does the work of a thread that does not exist. */
+static void work_for(struct user_receiver *r)
+{
+	for (int i = 0; i < INLINE_TURNS && take_turn(r, 0); i++)
+		;
+}
+
+static void interrupt_thread(const struct user_receivers *s,
+			     const struct user_receiver *r)
+{
+	if (!s->no_threads && shared_load(&has_signal))
+		pthread_kill(r->thread, SIGURG);
+}
+
+/* Joins a thread that ends, and frees it. */
+static void join_thread(const struct user_receivers *s, struct user_receiver *r)
+{
+	if (!s->no_threads)
+		pthread_join(r->thread, NULL);
+	free_receiver(r);
+}
+
+int user_receiver_turn(struct user_receivers *s, int wait)
+{
+	struct user_receiver **at = &s->first;
+
+	while (*at) {
+		struct user_receiver *r = *at;
+
+		if (s->no_threads)
+			work_for(r);
+		if (has_ended(r)) {
+			*at = r->next;
+			join_thread(s, r);
+			continue;
+		}
+		if (count_owed(r)) {
+			interrupt_thread(s, r);
+			if (wait < 0 || wait > OWED_MS)
+				wait = OWED_MS;
+		}
+		at = &r->next;
+	}
+	if (!s->spare)
+		s->spare = make_spare(s);
+	return wait;
+}
+
+/* Leaves r to its thread, which frees r when it ends. */
+static void leave_receiver(struct user_receiver *r)
+{
+	pthread_t thread = r->thread;
+	bool is_over;
+
+	pthread_mutex_lock(&r->lock);
+	is_over = r->is_over;
+	r->is_left = !is_over;
+	pthread_mutex_unlock(&r->lock);
+	if (!is_over) {
+		pthread_detach(thread);
+		return;
+	}
+	pthread_join(thread, NULL);
+	free_receiver(r);
+}
+
+static void await_thread(struct user_receiver *r)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += END_MS * 1000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	if (pthread_timedjoin_np(r->thread, NULL, &until))
+		leave_receiver(r);
+	else
+		free_receiver(r);
+}
+
+static void end_receiver(const struct user_receivers *s,
+			 struct user_receiver *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->is_spare = false;
+	for (struct user_receiver_conn *c = r->conn; c; c = c->next) {
+		r->owed += !c->is_closing && !c->is_refused;
+		c->is_closing = true;
+	}
+	pthread_mutex_unlock(&r->lock);
+	wake_thread(r);
+	interrupt_thread(s, r);
+	if (!s->no_threads) {
+		await_thread(r);
+		return;
+	}
+	work_for(r);
+	free_receiver(r);
+}
+
+void user_receiver_end(struct user_receivers *s)
+{
+	while (s->first) {
+		struct user_receiver *r = s->first;
+
+		s->first = r->next;
+		end_receiver(s, r);
+	}
+	if (s->spare)
+		end_receiver(s, s->spare);
+	s->spare = NULL;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* broker/user_receiver: the threads that receive from other users, in this
+ * process; the users are numbers. */
+#include "test.h"
+
+#include "broker/cmproto.h"
+#include "broker/inside.h"
+#include "broker/proto.h"
+#include "broker/user.h"
+#include "broker/user_receiver.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ANNA 1001
+#define BERT 1002
+
+static struct user_receivers all;
+
+/* A connection: the client's end, and what the broker has of it. */
+struct end {
+	int client, fd, in_fd;
+	struct user_receiver_conn *conn;
+};
+
+/*
+ * Returns a TCP socket with unsent bytes, whose last close waits for nine hours
+ * unless a signal comes (SO_LINGER).  The other end stays open and reads
+ * nothing.
+ */
+static int slow_to_close(void)
+{
+	const struct linger linger = {1, 32767};
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	struct sockaddr_in a = {.sin_family = AF_INET,
+				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t length = sizeof(a);
+	static char bytes[65536];
+
+	assert_int_equal(bind(listener, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	getsockname(listener, (struct sockaddr *)&a, &length);
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_true(accept(listener, NULL, NULL) >= 0);
+	close(listener);
+	assert_int_equal(
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)),
+		0);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	return fd;
+}
+
+/* Makes a connection of a user.  is_slow: a message waits there that brings the
+ * only descriptor of a file that is slow to close. */
+static struct end connect_slow(uid_t user, bool is_slow)
+{
+	const struct proto m = {.brings = PROTO_FD_SOCKET};
+	struct end e;
+	int pair[2];
+
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	if (is_slow) {
+		int slow = slow_to_close();
+
+		assert_int_equal(proto_send(pair[0], &m, &slow), 0);
+		close(slow);
+	}
+	e.client = pair[0];
+	e.fd = pair[1];
+	e.conn = user_receiver_take(&all, e.fd, user, &e.in_fd);
+	assert_non_null(e.conn);
+	return e;
+}
+
+static struct end connect_as(uid_t user)
+{
+	return connect_slow(user, false);
+}
+
+static void close_end(struct end *e)
+{
+	close(e->in_fd);
+	user_receiver_close(e->conn);
+	close(e->client);
+}
+
+/* Receives the next message that the thread passes on.  Returns its length; 0:
+ * the connection is over. */
+static ssize_t next_message(const struct end *e, void *bytes, size_t size)
+{
+	struct pollfd p = {e->in_fd, POLLIN, 0};
+
+	assert_int_equal(poll(&p, 1, -1), 1);
+	return recv(e->in_fd, bytes, size, MSG_TRUNC);
+}
+
+static int start(void **state)
+{
+	user_receiver_interrupt_by_signal();
+	user_receiver_init(&all, false);
+	return all.spare ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+	user_receiver_end(&all);
+	return all.first || all.spare ? -1 : 0;
+}
+
+static void messages_come_in_order_with_their_lengths(void **state)
+{
+	static uint8_t bytes[CMPROTO_BYTES + 100];
+	struct end e = connect_as(ANNA);
+	const size_t length[] = {1, sizeof(struct proto), 7, CMPROTO_BYTES};
+
+	for (size_t i = 0; i < 4; i++) {
+		bytes[0] = (uint8_t)i;
+		assert_int_equal(send(e.client, bytes, length[i], 0),
+				 length[i]);
+	}
+	/* a message that is too long for every protocol stays too long */
+	bytes[0] = 4;
+	send(e.client, bytes, sizeof(bytes), 0);
+	for (size_t i = 0; i < 5; i++) {
+		ssize_t n = next_message(&e, bytes, sizeof(bytes));
+
+		assert_int_equal(bytes[0], i);
+		if (i < 4)
+			assert_int_equal(n, length[i]);
+		else
+			assert_true(n > CMPROTO_BYTES);
+	}
+	close_end(&e);
+}
+
+static void more_messages_than_fit_wait(void **state)
+{
+	struct end e = connect_as(ANNA);
+	uint32_t sent = 0, got = 0, number;
+
+	/* until the connection, the pair and the thread's memory are full */
+	while (send(e.client, &sent, sizeof(sent), MSG_DONTWAIT) > 0)
+		sent++;
+	while (got < sent) {
+		assert_int_equal(next_message(&e, &number, sizeof(number)),
+				 sizeof(number));
+		assert_int_equal(number, got++);
+	}
+	close_end(&e);
+}
+
+static void the_end_of_a_client_follows_its_messages(void **state)
+{
+	struct end e = connect_as(ANNA);
+	uint32_t number = 5;
+
+	assert_int_equal(send(e.client, &number, sizeof(number), 0), 4);
+	shutdown(e.client, SHUT_RDWR);
+	assert_int_equal(next_message(&e, &number, sizeof(number)), 4);
+	assert_int_equal(next_message(&e, &number, sizeof(number)), 0);
+	close_end(&e);
+}
+
+/* A process that has ended may have a child that keeps the connection open. */
+static void a_finished_connection_ends_after_its_messages(void **state)
+{
+	struct end e = connect_as(ANNA);
+	uint32_t number;
+
+	for (number = 0; number < 100; number++)
+		assert_int_equal(send(e.client, &number, sizeof(number), 0), 4);
+	user_receiver_finish(e.conn);
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_int_equal(next_message(&e, &number, sizeof(number)), 4);
+		assert_int_equal(number, i);
+	}
+	assert_int_equal(next_message(&e, &number, sizeof(number)), 0);
+	close_end(&e);
+}
+
+static void no_descriptor_comes_through(void **state)
+{
+	const struct proto m = {.magic = PROTO_MAGIC,
+				.brings = PROTO_FD_SOCKET};
+	struct end e = connect_as(ANNA);
+	int fds[PROTO_FDS], pipe_fd[2];
+	struct proto got = {0};
+	char byte;
+
+	assert_int_equal(pipe(pipe_fd), 0);
+	assert_int_equal(proto_send(e.client, &m, &pipe_fd[1]), 0);
+	close(pipe_fd[1]);
+	assert_int_equal(read(pipe_fd[0], &byte, 1), 0); /* it is closed */
+	assert_int_equal(recv(e.in_fd, &got, sizeof(got), MSG_PEEK),
+			 sizeof(got));
+	proto_receive(e.in_fd, &got, fds);
+	for (int i = 0; i < PROTO_FDS; i++)
+		assert_int_equal(fds[i], -1);
+	close(pipe_fd[0]);
+	close_end(&e);
+}
+
+static void a_slow_close_delays_only_its_user(void **state)
+{
+	struct end slow = connect_slow(ANNA, true), other = connect_as(BERT);
+	struct end nobody = connect_slow(USER_NONE, true),
+		   another = connect_as(USER_NONE);
+	uint32_t number = 3;
+
+	assert_int_equal(send(other.client, &number, sizeof(number), 0), 4);
+	assert_int_equal(next_message(&other, &number, sizeof(number)), 4);
+	assert_int_equal(send(another.client, &number, sizeof(number), 0), 4);
+	assert_int_equal(next_message(&another, &number, sizeof(number)), 4);
+	close_end(&slow);
+	close_end(&other);
+	close_end(&nobody);
+	close_end(&another);
+}
+
+/* Takes turns until all threads have ended. */
+static void await_all_ended(void)
+{
+	while (all.first)
+		poll(NULL, 0, user_receiver_turn(&all, 1));
+}
+
+static void slow_closes_are_interrupted(void **state)
+{
+	for (int i = 0; i < 2 * USER_RECEIVER_OWED; i++) {
+		struct end e = connect_slow(ANNA, true);
+
+		close_end(&e);
+	}
+	while (!user_receiver_may_accept(&all))
+		poll(NULL, 0, user_receiver_turn(&all, 1));
+	await_all_ended();
+	assert_non_null(all.spare);
+}
+
+static void too_many_closes_stop_the_broker_from_accepting(void **state)
+{
+	struct user_receivers mine;
+	struct user_receiver_conn *c[USER_RECEIVER_OWED];
+	int in_fd[USER_RECEIVER_OWED], pair[2];
+
+	/* without threads, nothing is closed before the next turn */
+	user_receiver_init(&mine, true);
+	for (int i = 0; i < USER_RECEIVER_OWED; i++) {
+		assert_true(user_receiver_may_accept(&mine));
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair),
+				 0);
+		/* users that cannot be told from each other count as one */
+		c[i] = user_receiver_take(&mine, pair[0],
+					  i % 2 ? USER_NONE : ANNA, &in_fd[i]);
+		close(pair[1]);
+		close(in_fd[i]);
+	}
+	for (int i = 0; i < USER_RECEIVER_OWED; i += 2)
+		user_receiver_close(c[i]);
+	for (int i = 1; i < USER_RECEIVER_OWED; i += 2)
+		user_receiver_close(c[i]);
+	assert_true(user_receiver_may_accept(&mine));
+	for (int i = 0; i < USER_RECEIVER_OWED / 2; i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair),
+				 0);
+		user_receiver_refuse(&mine, pair[0], USER_NONE, EUSERS, "full");
+		close(pair[1]);
+	}
+	assert_false(user_receiver_may_accept(&mine));
+	user_receiver_turn(&mine, -1);
+	assert_true(user_receiver_may_accept(&mine));
+	user_receiver_end(&mine);
+}
+
+static void a_refused_client_is_told_why(void **state)
+{
+	const struct proto hello = {.magic = PROTO_MAGIC,
+				    .version = PROTO_VERSION,
+				    .kind = PROTO_HELLO,
+				    .serial = 9};
+	struct proto answer = {0};
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	user_receiver_refuse(&all, pair[1], ANNA, EUSERS, "too many");
+	assert_int_equal(proto_send(pair[0], &hello, NULL), 0);
+	assert_int_equal(recv(pair[0], &answer, sizeof(answer), 0),
+			 sizeof(answer));
+	assert_int_equal(answer.kind, PROTO_REFUSED);
+	assert_int_equal(answer.value, EUSERS);
+	assert_int_equal(answer.serial, 9);
+	assert_string_equal(answer.why, "too many");
+	assert_int_equal(recv(pair[0], &answer, sizeof(answer), 0), 0);
+	/* a client that says nothing is told a little later */
+	close(pair[0]);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	user_receiver_refuse(&all, pair[1], ANNA, EUSERS, "too many");
+	assert_int_equal(recv(pair[0], &answer, sizeof(answer), 0),
+			 sizeof(answer));
+	assert_int_equal(answer.value, EUSERS);
+	assert_int_equal(recv(pair[0], &answer, sizeof(answer), 0), 0);
+	close(pair[0]);
+	await_all_ended();
+}
+
+/* The connections that are left end with the broker. */
+static void threads_end_with_connections_open(void **state)
+{
+	struct end e = connect_as(ANNA);
+	char byte;
+
+	close(e.in_fd);
+	stop(NULL);
+	assert_int_equal(recv(e.client, &byte, 1, 0), 0);
+	close(e.client);
+	start(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(messages_come_in_order_with_their_lengths),
+		cmocka_unit_test(more_messages_than_fit_wait),
+		cmocka_unit_test(the_end_of_a_client_follows_its_messages),
+		cmocka_unit_test(a_finished_connection_ends_after_its_messages),
+		cmocka_unit_test(no_descriptor_comes_through),
+		cmocka_unit_test(a_slow_close_delays_only_its_user),
+		cmocka_unit_test(slow_closes_are_interrupted),
+		cmocka_unit_test(
+			too_many_closes_stop_the_broker_from_accepting),
+		cmocka_unit_test(a_refused_client_is_told_why),
+		cmocka_unit_test(threads_end_with_connections_open),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop);
+}
