@@ -158,7 +158,8 @@ bool data_may_send(struct data_end *end)
 	return false;
 }
 
-/* Reads what the switches and the receiver look at. */
+/* Reads the header fields by which the switches and the receiver judge a
+ * packet.  False: an adapter sends no such packet. */
 static bool read_headers(struct packet *p, const uint8_t *bytes, size_t n)
 {
 	struct lrh lrh;
@@ -202,8 +203,8 @@ static bool has_gid(const struct port *port, const uint8_t gid[16])
 	return false;
 }
 
-/* A multicast packet is a datagram, whose sender's QP is known, and has a GRH,
- * whose DGID the receivers compare. */
+/* A multicast packet is a datagram (UD), and so has the sender's QP.  It has a
+ * GRH, whose DGID the receivers compare. */
 static bool is_destination(const struct packet *p)
 {
 	if (p->dlid < MLID_FIRST)
@@ -212,7 +213,7 @@ static bool is_destination(const struct packet *p)
 	       p->src_qp && p->has_grh && p->dgid[0] == GID_MULTICAST;
 }
 
-/* Only datagrams name their sender's QP. */
+/* Only datagrams (UD) name their sender's QP; src_qp is 0 for others. */
 static bool is_own(const struct data_end *end, const struct packet *p)
 {
 	const struct port *port = end->port;

@@ -78,7 +78,8 @@ static void add_packet(struct data_end *end, struct packet *p)
 	data_end_wake(end);
 }
 
-/* A copy for a further receiver cannot be made. */
+/* Counts a packet that the port in front of the end has lost: its copy could
+ * not be made, or it waited too long. */
 static void count_lost(struct packet *p)
 {
 	if (p->in && p->in->peer)
@@ -136,9 +137,9 @@ void data_end_take(struct packet *p)
 	fabric_drop(p);
 }
 
-/* Returns when the port in front of the end discards p, the first packet that
- * waits there: the port waits from then on when the packet before was fetched.
- */
+/* Returns when the port in front of the end discards p, the end's first packet:
+ * life_ms after p came, or after the packet before p was fetched if that was
+ * later. */
 static uint64_t due_of(const struct data_end *end, const struct packet *p)
 {
 	return p->life_ms == FABRIC_NEVER
@@ -146,7 +147,7 @@ static uint64_t due_of(const struct data_end *end, const struct packet *p)
 		       : bits_max_u64(p->came_ms, end->fetched_ms) + p->life_ms;
 }
 
-/* The port in front of the end has waited too long, and discards. */
+/* Drops the end's first packet, which has waited too long. */
 static void discard_first(struct data_end *end, struct packet *p)
 {
 	count_lost(p);

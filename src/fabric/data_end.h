@@ -10,30 +10,36 @@
 #include "fabric/inside.h"
 
 struct data_end {
-	struct list of_fabric;
-	struct list of_port;
-	struct list ready;
-	struct list resumed;
+	struct list of_fabric; /* in data_ends.all */
+	struct list of_port;   /* in port.data_ends */
+	struct list ready;     /* in data_ends.ready */
+	struct list resumed;   /* in data_ends.resumed */
 	struct port *port;
-	void *owner;
+	void *owner;	     /* the pointer for data_owner, not used here */
 	uint64_t fetched_ms; /* when a packet was last fetched */
-	struct list inbox;   /* struct packet.list, which wait to be fetched */
-	struct list unread;  /* struct payload.of_sender: own, unfetched */
-	uint32_t number;     /* upper bits of its QPNs */
-	uint32_t unread_count;
-	uint32_t unread_bytes;
-	uint32_t changes; /* enum data_change */
-	uint32_t group_count;
-	uint8_t (*groups)[16]; /* DATA_GROUPS */
-	bool is_paused;
-	bool waits; /* was told that it may not send */
+	struct list inbox;   /* struct packet.list: packets to fetch */
+	/* struct payload.of_sender: packets that this end has sent and that
+	 * some receiver has not fetched. */
+	struct list unread;
+	uint32_t number;       /* upper bits of the end's QPNs */
+	uint32_t unread_count; /* payloads in `unread` */
+	uint32_t unread_bytes; /* bytes of these payloads */
+	uint32_t changes;      /* set of enum data_change */
+	uint32_t group_count;  /* joined groups */
+	uint8_t (*groups)[16]; /* their GIDs; room for DATA_GROUPS */
+	bool is_paused;	       /* between data_pause and data_unpause */
+	bool waits; /* data_may_send has refused the end; cleared when
+		       the end is put into data_ends.resumed */
 };
 
+/* Closes all data ends of the fabric. */
 void data_end_free_all(struct fabric *f);
-/* Drops one reference to a payload; the last one lets its sender send more. */
+/* Drops one reference to a payload.  With the last reference the payload is
+ * freed, and no longer counts against its sender. */
 void data_end_release(struct payload *payload);
-/* Gives a packet to the data ends for which it is.  Takes ownership of the
- * packet, which is at a port of its destination. */
+/* Gives a packet, which is at a port of its destination, to the data ends there
+ * that have its destination QP or have joined its group.  Takes ownership of
+ * the packet. */
 void data_end_take(struct packet *p);
 /* Returns the place of a group in end->groups; end->group_count: the end has
  * not joined the group. */
@@ -42,8 +48,10 @@ uint32_t data_end_group(const struct data_end *end, const uint8_t gid[16]);
 void data_end_note(struct port *port, uint32_t changes);
 /* Puts an end on the list of data_ready if it has something to fetch. */
 void data_end_wake(struct data_end *end);
-/* Drops packets that have waited too long. */
+/* Drops packets that have waited too long to be fetched. */
 void data_end_tick(struct fabric *f);
+/* Returns when data_end_tick has something to do, in ms; FABRIC_NEVER: never.
+ */
 uint64_t data_end_deadline(const struct fabric *f);
 
 #endif

@@ -12,7 +12,7 @@
 #include "util/bits.h"
 
 enum {
-	WAITS_MAX = 4096,
+	WAITS_MAX = 4096,    /* requests of an end that wait for a response */
 	HELD_MAX = 16 << 20, /* bytes that a program has not fetched */
 	AT_OUI = 37,
 	AT_DR_SLID = 32,

@@ -14,7 +14,7 @@
 #include "hdr/bytes.h"
 #include "util/check.h"
 
-#define MOVING_MAX 65536 /* packets; more are dropped */
+#define MOVING_MAX 65536 /* packets on their way; then fabric_packet fails */
 
 static int make_tables(struct node *node)
 {
@@ -46,7 +46,8 @@ static int make_tables(struct node *node)
 	return 0;
 }
 
-/* Sets SwitchInfo of a switch that nobody has configured (IBTA 14.2.5.4). */
+/* Sets SwitchInfo of a switch that no subnet manager has configured (IBTA
+ * 14.2.5.4). */
 static void first_switch_info(struct node *node, bool has_enhanced_port0)
 {
 	uint8_t *s = node->switch_info;

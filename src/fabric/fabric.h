@@ -38,8 +38,8 @@ struct fabric *fabric_new(const struct net *net);
 /* Frees the fabric with its ends. */
 void fabric_free(struct fabric *f);
 
-/* Sets the time at which the inputs up to the next call happen, in ms.  Their
- * timers start at this time. */
+/* Sets the current time, in ms.  The timers that later inputs start count from
+ * this time. */
 void fabric_set_time(struct fabric *f, uint64_t now_ms);
 /* Sets the time, moves all packets to their destinations, and runs the timers
  * that are due.  now_ms never decreases. */
@@ -69,7 +69,8 @@ void fabric_release(struct node *node);
 /* Returns how many groups have the node as their host. */
 uint32_t fabric_groups(const struct node *node);
 
-/* What libibumad says about an adapter. */
+/* The attributes of a node that libibumad reports (umad_ca_t), in host order.
+ */
 struct fabric_ca {
 	uint64_t node_guid;
 	uint64_t system_guid;
@@ -80,7 +81,8 @@ struct fabric_ca {
 	uint8_t first_port;
 	uint8_t last_port;
 };
-/* What libibumad says about a port. */
+/* The attributes of a port that libibumad reports (umad_port_t), in host order.
+ */
 struct fabric_port {
 	uint64_t guid;
 	uint64_t gid_prefix;
@@ -118,15 +120,18 @@ void fabric_close(struct end *end);
 /* Returns the pointer `owner` of fabric_open. */
 void *fabric_owner(const struct end *end);
 
-/* Is it one of the vendors' classes whose datagrams have an OUI? */
+/* Is mgmt_class one of the vendors' classes whose datagrams have an OUI? */
 static inline bool fabric_has_oui(int mgmt_class)
 {
 	return mgmt_class >= 0x30 && mgmt_class <= 0x4f;
 }
 
+/* The requests that a program's agent takes. */
 struct fabric_agent {
-	uint64_t methods[2]; /* bit M: the agent takes requests of method M */
-	uint32_t oui;	     /* only if fabric_has_oui(mgmt_class) */
+	/* Bit M % 64 of methods[M / 64]: the agent takes requests of method M.
+	 */
+	uint64_t methods[2];
+	uint32_t oui; /* only if fabric_has_oui(mgmt_class) */
 	uint8_t mgmt_class;
 	uint8_t class_version;
 	uint8_t rmpp_version; /* 1: the fabric does RMPP for the agent; or 0 */
@@ -143,8 +148,8 @@ int fabric_unregister(struct end *end, uint32_t agent);
 /*
  * Sends a message of `bytes` bytes: struct ib_user_mad of the kernel's ABI 5
  * (FABRIC_UMAD_BYTES), then a MAD.  Returns 0; -EINVAL: the length or the agent
- * is wrong; -ENOBUFS: too many requests of the end wait for a response;
- * -ENOMEM.
+ * is wrong; -ENOBUFS: too many requests of the end wait for a response, or too
+ * many of its RMPP transfers have not ended; -ENOMEM.
  */
 int fabric_send(struct end *end, const uint8_t *umad, size_t bytes);
 /* Returns an end that has a message to fetch and is not paused; NULL: there is

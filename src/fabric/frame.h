@@ -9,7 +9,7 @@
 
 #include "fabric/inside.h"
 
-/* The longest packet. */
+/* Bytes of the longest packet. */
 #define FRAME_MAX 8190
 
 /* Writes the packet to `to`, which has FRAME_MAX bytes.  Returns its length. */

@@ -26,8 +26,8 @@ bool gate_has(const struct port *port, uint16_t pkey)
 	return false;
 }
 
-/* The lane of an SL for packets from ingress port `in`, which an adapter's
- * table does not distinguish. */
+/* Returns the lane of an SL for packets from ingress port `in`.  An adapter's
+ * table has one row for all ingress ports. */
 static uint8_t lane_of(const struct port *out, const struct port *in,
 		       uint8_t sl)
 {
@@ -42,7 +42,7 @@ bool gate_leave(struct port *out, struct packet *p)
 	uint32_t mtu = port_info_mtu(out);
 
 	p->vl = lane_of(out, p->in, p->sl);
-	/* VL15 is none of at most 15 data lanes */
+	/* Data lanes have at most the numbers 0 to 14, so VL15 is refused. */
 	if (p->vl >= port_info_lanes(out) ||
 	    p->payload->bytes - LRH_VCRC_BYTES > mtu + HEADERS_MAX) {
 		out->counters.tx_discards++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a port lets through of data ends' packets: partitions (IBTA 10.9.3,
- * 10.9.6), lanes by SL (IBTA 7.6.6) and the MTU of the link.  The port counts
- * what it refuses.
+ * The checks that a port makes on the packets of data ends: partitions (IBTA
+ * 10.9.3, 10.9.6), lanes by SL (IBTA 7.6.6) and the MTU of the link.  The port
+ * counts the packets that it refuses.
  */
 #ifndef FABRIC_GATE_H
 #define FABRIC_GATE_H

@@ -50,7 +50,7 @@ enum {
 	STATUS_DIRECTION = 0x8000, /* bit D of a directed-route SMP */
 };
 
-/* Is it a class of subnet management, whose datagrams go to QP0? */
+/* Is mgmt_class a class of subnet management, whose datagrams go to QP0? */
 static inline bool inside_is_subnet(uint8_t mgmt_class)
 {
 	return mgmt_class == CLASS_SUBN_LID ||
@@ -61,8 +61,8 @@ static inline bool inside_is_subnet(uint8_t mgmt_class)
 enum { STATE_DOWN = 1, STATE_INIT = 2, STATE_ARMED = 3, STATE_ACTIVE = 4 };
 enum { PHYS_SLEEP = 1, PHYS_POLLING = 2, PHYS_DISABLED = 3, PHYS_LINK_UP = 5 };
 
-/* Counters of a port, with the 64 bits of PortCountersExtended.  pma limits
- * each to the width that it has in the attribute. */
+/* Counters of a port.  Each has 64 bits here, as in PortCountersExtended; pma.c
+ * limits a counter to its width in the attribute that a request reads. */
 struct counters {
 	uint64_t tx_words;
 	uint64_t rx_words;
@@ -136,10 +136,12 @@ struct node {
 /* The bytes of a data end's packet, from LRH to VCRC, which copies of a
  * multicast packet share. */
 struct payload {
-	struct list of_sender;	 /* in data_end.unread */
-	struct data_end *sender; /* NULL: closed since */
-	/* data_ends.orphans, which counts this payload, since its sender has
-	 * closed; or NULL */
+	struct list of_sender; /* in data_end.unread */
+	/* NULL: the sender has closed, or the bytes are a receiver's own copy,
+	 * which counts against no sender. */
+	struct data_end *sender;
+	/* If the sender has closed, the address of data_ends.orphans, which
+	 * counts this payload; else NULL. */
 	uint32_t *orphans;
 	uint32_t refs; /* packets with these bytes */
 	uint32_t bytes;
@@ -163,12 +165,13 @@ struct packet {
 	uint32_t flow_label;
 	uint8_t sgid[16], dgid[16];
 	struct payload *payload; /* NULL: a management datagram */
-	/* A packet that waits at a data end came at came_ms, and the link in
-	 * front of the end waits for it for life_ms (HOQLife); FABRIC_NEVER:
-	 * for ever. */
+	/* For a packet that waits at a data end.  came_ms: when the packet came
+	 * there.  life_ms: how long it may be the end's first packet before it
+	 * is discarded (HOQLife); FABRIC_NEVER: without limit. */
 	uint64_t came_ms, life_ms;
-	uint16_t pkey; /* of the BTH; 0 of a management datagram: the default */
-	uint8_t vl;    /* of a data packet: its lane on the link */
+	/* P_Key of the BTH; 0: a management datagram with the default P_Key. */
+	uint16_t pkey;
+	uint8_t vl; /* of a data packet: its lane on the link */
 	uint8_t mad[MAD_BYTES];
 };
 

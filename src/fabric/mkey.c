@@ -45,7 +45,8 @@ enum mkey_verdict mkey_check(struct port *port, uint64_t key, bool is_get)
 		return MKEY_FITS;
 	if (is_get && protect == 1)
 		return MKEY_HIDDEN;
-	/* A Set always needs the key; with 2 and 3 a Get needs it too. */
+	/* A Set always needs the key.  With M_KeyProtectBits 2 or 3 a Get needs
+	 * the key, too. */
 	count_violation(port);
 	return MKEY_REFUSED;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The M_Key of a port (IBTA 14.2.4): which requests may read and set what a
- * subnet manager configures.  After a lease without a request that has the key,
- * any requester may read the key again, so that a lost key can be recovered.
+ * subnet manager configures.  The first refused request starts the lease period
+ * (M_KeyLeasePeriod).  If no request with the key comes before the period ends,
+ * any requester may read the key, so that a lost key can be recovered.
  */
 #ifndef FABRIC_MKEY_H
 #define FABRIC_MKEY_H

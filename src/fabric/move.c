@@ -26,7 +26,8 @@ static bool is_smp(const struct packet *p)
 
 static void move_by_lid(struct packet *p);
 
-/* What PortXmitData and PortRcvData count: from the LRH to the ICRC. */
+/* Returns by how much PortXmitData and PortRcvData count a packet: its 32-bit
+ * words from the LRH to the ICRC. */
 static uint32_t words_of(const struct packet *p)
 {
 	if (p->payload)
@@ -158,8 +159,8 @@ static void finish_return(struct packet *p)
 }
 
 /* Moves an SMP on its way back to the requester (IBTA 14.2.2.4).  At the
- * responder the HopPointer counts as HopCount + 1: a program may leave it at
- * HopCount. */
+ * responder, where p->in is NULL, HopPointer is taken as HopCount + 1, since a
+ * program may leave HopPointer at HopCount. */
 static void move_returning(struct packet *p)
 {
 	uint8_t *mad = p->mad, count = mad[AT_HOP_COUNT];
@@ -203,7 +204,8 @@ static bool is_in_group(const struct node *node, uint32_t row, uint32_t port)
 	return mask >> port % MFT_MASK_PORTS & 1;
 }
 
-/* Copies a packet to each port of its group but the ingress port. */
+/* Sends a copy of a packet to each port of its group except the ingress port.
+ */
 static void move_multicast(struct packet *p)
 {
 	struct node *node = p->at->node;
@@ -281,9 +283,9 @@ static bool is_at_dlid(const struct packet *p)
 
 /*
  * An SMP whose DrSLID is the requester's LID may go by LID to the node where
- * its directed route begins.  The answer goes back by LID from that node.  Not
- * supported, and dropped: an SMP that goes on by LID after its directed route
- * (DrDLID).
+ * its directed route begins.  The answer goes back by LID from that node.  An
+ * SMP that would go on by LID after its directed route (DrDLID) is not
+ * supported, and is dropped.
  */
 static void move_directed(struct packet *p)
 {

@@ -26,8 +26,8 @@ struct parser {
 	struct net_node *node;
 	/* How many nodes and ports fit in the arrays of *net. */
 	uint32_t nodes_room, ports_room;
-	/* By enum net_type: the GUID of the last `=` line, to which a `+` line
-	 * adds, and the GUID of the next node. */
+	/* Both by enum net_type.  guid_base: the GUID of the last `=` line, to
+	 * which a `+` line adds.  guid_next: the GUID of the next node. */
 	uint64_t guid_base[NET_ROUTER + 1], guid_next[NET_ROUTER + 1];
 	/* Values for the next node.  system_guid 0: the node's own GUID. */
 	uint64_t system_guid;
@@ -212,8 +212,8 @@ static void number_node(struct parser *p, struct net_node *node)
 	node->device = (uint16_t)p->device;
 	p->guid_next[node->type] +=
 		node->type == NET_SWITCH ? 1 : node->ports + 1u;
-	/* These two are for one record: ibnetdiscover writes both before
-	 * each. */
+	/* sysimgguid and vendid hold for one record: ibnetdiscover writes both
+	 * before each record. */
 	p->system_guid = 0;
 	p->vendor = 0;
 }
@@ -403,7 +403,7 @@ static int parse_guids(struct parser *p, enum net_type type)
 	uint64_t value = sign ? strtoull(sign + 1, NULL, 0) : 0;
 
 	if (!sign)
-		return refuse_line(p, "a GUID is given by = or +");
+		return refuse_line(p, "neither =GUID nor +N follows the name");
 	if (*sign == '=')
 		p->guid_base[type] = p->guid_next[type] = value;
 	else
@@ -418,8 +418,9 @@ static int parse_number(struct parser *p, uint64_t max, uint64_t *value)
 	*value = equals ? strtoull(equals + 1, NULL, 0) : 0;
 	if (equals && *value <= max)
 		return 0;
-	return refuse_line(
-		p, "a number of 0 to %llu follows =", (unsigned long long)max);
+	return refuse_line(p,
+			   "no = with a number from 0 to %llu follows the name",
+			   (unsigned long long)max);
 }
 
 static int parse_setting(struct parser *p)

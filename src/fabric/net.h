@@ -3,9 +3,10 @@
  * Topologies in the net file format of ibsim, which is also what ibnetdiscover
  * prints.  A record is a line `Switch|Hca|Ca|Rt PORTS "ID"` and a line
  * `[PORT] "ID"[PORT]` for each cable; an empty line or any other line ends the
- * record.  Lines `switchguid=`, `caguid=`, `hcaguids=`, `rtguid=`,
- * `sysimgguid=`, `vendid=`, `devid=`, `width=`, `speed=` set values for the
- * records that follow.  The file is not trusted: each line is checked.
+ * record.  Lines `sysimgguid=` and `vendid=` set values for the next record.
+ * Lines `switchguid=`, `caguid=`, `hcaguids=`, `rtguid=`, `devid=`, `width=`
+ * and `speed=` set values for all records that follow.  The file is not
+ * trusted: each line is checked.
  *
  * Pure: no file is opened here.  The caller owns the struct net.
  */
@@ -21,7 +22,7 @@ enum {
 	NET_NODES_MAX = 0xbfff,	  /* the unicast LIDs of a subnet */
 	NET_PORTS_MAX = 1 << 20,  /* ports of all nodes together */
 	NET_BYTES_MAX = 64 << 20, /* bytes of a file */
-	NET_WHY_MAX = 200,	  /* bytes of an error's text, with its 0 */
+	NET_WHY_MAX = 200,	  /* bytes of an error's text, with its NUL */
 };
 
 /* NodeType of NodeInfo (IBTA 14.2.5.3). */
@@ -33,7 +34,8 @@ struct net_port {
 	uint32_t peer;	    /* index in net.ports, or NET_NO_PORT: no cable */
 	uint32_t peer_node; /* index in net.nodes; not valid without a cable */
 	uint64_t guid;	    /* 0 for the external ports of a switch */
-	uint32_t peer_at; /* offset in the text of the ID of the peer's node */
+	uint32_t peer_at; /* where the ID of the peer's node begins in the file
+			   */
 	uint16_t lid;	  /* base LID in the file; 0: none */
 	uint8_t lmc;	  /* LID mask count in the file */
 	uint8_t peer_number; /* the peer's port number; 0: no cable */
@@ -65,7 +67,7 @@ struct net {
 };
 
 struct net_error {
-	uint32_t line; /* from 1; 0: the error is not that of one line */
+	uint32_t line;	       /* from 1; 0: no single line is wrong */
 	char why[NET_WHY_MAX]; /* a sentence without its full stop */
 };
 

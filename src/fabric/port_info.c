@@ -187,7 +187,8 @@ static bool is_step(const struct port *port, uint8_t state)
 	return state == NO_CHANGE || state == STATE_DOWN;
 }
 
-/* What changes for the port's data ends. */
+/* Returns which changes Set(PortInfo) with the values `from` brings to the
+ * port's data ends: a set of enum data_change. */
 static uint32_t changes_of(const struct port *port, const uint8_t *from)
 {
 	const uint8_t *i = port->info;
@@ -359,8 +360,8 @@ bool port_info_enforces_out(const struct port *port)
 	return port->info[AT_OPER_VLS] & ENFORCE_OUT;
 }
 
-/* HOQLife counts in 4.096 us times a power of 2.  An adapter's port has none.
- */
+/* HOQLife n means 4.096 us times 2 to the power n.  A port of an adapter has no
+ * HOQLife; its packets wait for ADAPTER_LIFE_MS. */
 uint64_t port_info_queue_life(const struct port *port)
 {
 	uint8_t life = port->info[AT_HOQ] & 31;

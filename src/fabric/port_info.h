@@ -36,15 +36,18 @@ uint16_t port_info_lid(const struct port *port);
 uint8_t port_info_lmc(const struct port *port);
 /* Returns the LID of the port's subnet manager; 0: none. */
 uint16_t port_info_sm_lid(const struct port *port);
-/* NeighborMTU in bytes; 0: the SM has set none. */
+/* Returns NeighborMTU in bytes; 0: the SM has set none. */
 uint32_t port_info_mtu(const struct port *port);
-/* How many data lanes the port has: OperationalVLs. */
+/* Returns how many data lanes the port has (OperationalVLs). */
 uint8_t port_info_lanes(const struct port *port);
-/* Does the switch's port enforce P_Keys of packets that come in, or go out? */
+/* Does a switch's port drop packets that come in with a P_Key that the port
+ * does not have (PartitionEnforcementInbound)? */
 bool port_info_enforces_in(const struct port *port);
+/* Does a switch's port drop packets that would leave with a P_Key that the port
+ * does not have (PartitionEnforcementOutbound)? */
 bool port_info_enforces_out(const struct port *port);
-/* For how many ms a packet may be the first of a full queue (HOQLife);
- * FABRIC_NEVER: no limit. */
+/* Returns for how many ms a packet may be the first of the queue at a port
+ * before the port discards it (HOQLife); FABRIC_NEVER: no limit. */
 uint64_t port_info_queue_life(const struct port *port);
 /* Counts a packet whose P_Key the port does not have. */
 void port_info_count_pkey(struct port *port);

@@ -10,8 +10,8 @@
  * The answer to FABRIC_PROTO_DATA carries a SOCK_SEQPACKET socket, too.  Its
  * messages are packets of an InfiniBand link, in both directions, and from the
  * fabric also struct fabric_proto_news, which is shorter than a packet.  While
- * the receivers of a program's packets do not read, the program's socket stays
- * full.
+ * the receivers do not read a program's packets, the fabric does not read the
+ * program's socket, which then fills.
  *
  * Each side checks the other side's user (SO_PEERCRED), the message's size and
  * version, and then every field.
@@ -31,17 +31,17 @@ enum fabric_proto_kind {
 	FABRIC_PROTO_PORT,	 /* host, number; answer: port */
 	FABRIC_PROTO_OPEN,	 /* host, number; answer: a descriptor */
 	FABRIC_PROTO_REGISTER,	 /* agent; answer: number */
-	FABRIC_PROTO_UNREGISTER, /* number */
-	FABRIC_PROTO_SHOW,	 /* number: place of the node in the file;
+	FABRIC_PROTO_UNREGISTER, /* number: the agent's */
+	FABRIC_PROTO_SHOW,	 /* number: index of the node in the file;
 				    answer: host, ca, text; number: groups */
-	FABRIC_PROTO_STOP,
+	FABRIC_PROTO_STOP,	 /* no members; ends the fabric's process */
 	FABRIC_PROTO_DATA,  /* host, number; answer: a descriptor; number: the
 			       data end's */
-	FABRIC_PROTO_JOIN,  /* gid: the data end gets this group's packets */
-	FABRIC_PROTO_LEAVE, /* gid */
+	FABRIC_PROTO_JOIN,  /* gid: the group that the data end joins */
+	FABRIC_PROTO_LEAVE, /* gid: the group that the data end leaves */
 };
 
-enum { FABRIC_PROTO_NAME = 72 };
+enum { FABRIC_PROTO_NAME = 72 }; /* bytes of a name, with its NUL */
 
 struct fabric_proto {
 	uint32_t version;

@@ -43,7 +43,7 @@ struct rmpp_out {
 	uint32_t acked;	   /* the last segment that was acknowledged; 0: none */
 	uint32_t window;   /* last segment that the receiver takes */
 	uint32_t repeats;  /* how often the window was sent again */
-	uint64_t due_ms;   /* when it is sent again */
+	uint64_t due_ms;   /* when the window is sent again */
 };
 
 /* A MAD that is being received. */

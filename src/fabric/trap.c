@@ -9,7 +9,7 @@
 enum {
 	TRAP_LINK_STATE = 128,
 	REPEAT_MS = 2000, /* exceeds the SubnetTimeOut of a small subnet */
-	SENDS_MAX = 16,	  /* a manager that has left never represses it */
+	SENDS_MAX = 16,	  /* limit, since an SM may leave without TrapRepress */
 	AT_DATA = 64,
 	NOTICE_BYTES = 64,
 };
