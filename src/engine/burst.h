@@ -26,8 +26,8 @@
  * an older Linux takes 64, and udp_send sends a larger frame in single
  * packets. */
 #define BURST_SEGMENTS 128
-#define BURST_BYTES    65400 /* a frame that IPv4 and IPv6 can carry */
-#define BURST_AREA     (128 << 10)
+#define BURST_BYTES    65400 /* most bytes of a frame; fits IPv4 and IPv6 */
+#define BURST_AREA     (128 << 10) /* bytes for all frames that wait */
 /* The bytes that the caller of burst_space may write there. */
 #define BURST_PACKET (IBT_PACKET_BYTES + 8)
 

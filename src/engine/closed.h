@@ -4,10 +4,10 @@
  * so answer nothing.  Hardware adapters drop packets for such queue pairs
  * silently (IBTA 9.6.1.1, 10.3.1), and a sender gives up after its retries.
  *
- * An adverb sender waits longer, because the peer may only be slow, so it has
- * to tell a closed queue pair from a slow process.  Therefore a process that
- * drops a packet for a closed queue pair writes the QPN into its page, which
- * the processes of its host read.
+ * An adverb sender waits longer, because the peer may only be slow.  So the
+ * sender has to tell a closed queue pair from a slow process.  Therefore a
+ * process that drops a packet for a closed queue pair writes the QPN into its
+ * page, which the processes of its host read.
  *
  * The list has the last CLOSED_SLOTS such QPNs.  A QPN that was overwritten is
  * written again when the next packet for it comes.  A queue pair in RESET is

@@ -14,7 +14,7 @@
  * receiver may have stopped counting it. */
 #define IDLE_NS	     (EPOCH_NS / 2)
 #define ASK_NS	     50000u	 /* between two questions for a page */
-#define ASK_AGAIN_NS 10000000u	 /* the same, while no packet waits for it */
+#define ASK_AGAIN_NS 10000000u	 /* the same, if no packet waits for the page */
 #define PAGE_NS	     1000000000u /* how long packets wait for a page */
 /* A sent packet may wait this long for the kernel thread that brings it to the
  * receiver's socket. */

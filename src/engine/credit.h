@@ -8,9 +8,10 @@
  *	receiver, in its page		sender
  *	capacity, senders		share of the buffer
  *	drained[sender's class]		in flight = sent - drained
- *	empties				if it has grown by two or more since the
- *					last send, which was a while ago: every
- *					packet was taken, or is lost
+ *	empties				has grown by two or more since the last
+ *					send, which was a while ago: then no
+ *					packet is in flight, because each was
+ *					taken or is lost
  *
  * The senders that are counted share seven eighths of the capacity.  A sender
  * that begins has the last eighth until it is counted, and then until the
@@ -179,7 +180,8 @@ void credit_joins(struct credit_inbox *in);
  * receives with GRO, has no page, or if this process does not use credits. */
 bool credit_is_joined(const struct credit *c);
 /* Called when a datagram of a sender of class `from` was taken out of the
- * socket and served.  @len, @segment: as in struct engine_dgram. */
+ * socket and served.  @len, @segment: bytes of the datagram, or of a run of
+ * datagrams and of each datagram in it (struct engine_dgram). */
 void credit_drained(struct credit_inbox *in, uint32_t from, size_t len,
 		    size_t segment, uint64_t now_ns);
 /* Called when a datagram of an unknown sender of this host was taken out of the

@@ -131,9 +131,9 @@ free_it:
 }
 
 /*
- * Serves the notify bits that peers had set for q before the QP was withdrawn
- * from them, and that are of use without q: programs may wait for the events of
- * a completion queue or an SRQ that other QPs use, too.
+ * Serves the last notify bits that peers have set for q, as far as they concern
+ * more than q: programs may wait for the events of a completion queue or an SRQ
+ * that other QPs use, too.
  */
 static void serve_last_bits(struct engine *e, struct ibt_qp *q)
 {
@@ -393,9 +393,8 @@ void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	rx_pending_serve(&e->ibt, q);
 }
 
-/* Called when the timer has expired with which q waited for a receive.  An RC
- * QP waits for a receive of the peer, a UC or UD QP for a receive of its own.
- */
+/* Ends q's wait for a receive, whose timer has expired.  An RC QP waits for a
+ * receive of the peer, a UC or UD QP for a receive of its own. */
 static void expire_rnr_timer(struct engine *e, struct ibt_qp *q,
 			     uint64_t now_ns)
 {
@@ -558,8 +557,9 @@ static size_t fill_rc(struct engine *e, struct ibt_qp *q, uint8_t *buf,
 	size_t len = rc_reply_tx(&e->ibt, q, buf);
 
 	if (!len && requests && shm_ack_precedes(&e->shm_ack, q)) {
-		/* Asked only once, because the program may post at any time: a
-		 * request that is posted after this must wait for the ACK. */
+		/* rc_req_is_ready is called only once, because the program may
+		 * post at any time: a request that is posted after this call
+		 * must wait for the ACK. */
 		requests = rc_req_is_ready(q);
 		if (requests) {
 			shm_ack_sends(&e->shm_ack, q);

@@ -189,9 +189,9 @@ void engine_serve_notify(struct engine *e);
 bool engine_has_notify(const struct engine *e);
 /* Has a QP of this process or of a peer gone direct? */
 bool engine_is_direct(const struct engine *e);
-/* @asleep: no thread makes progress until a peer writes the eventfd.  After a
- * call with true the caller calls engine_has_notify before it sleeps.  Needs no
- * lock. */
+/* Tells the peers whether this process is asleep: then no thread makes progress
+ * until a peer writes the eventfd.  After a call with true the caller calls
+ * engine_has_notify before it sleeps.  Needs no lock. */
 void engine_asleep(struct engine *e, bool asleep);
 /* Writes the counters into this process's page (hca/counters.h). */
 void engine_publish(struct engine *e);
@@ -309,8 +309,8 @@ void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
  * engine_doorbell.  True: engine_is_settled tells whether other calls are due.
  */
 bool engine_post_direct(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
-/* Is there no frame to send, no active QP, no kick, no notify bit, no question
- * for the host and no event? */
+/* Is there no frame to send, no active QP, no kick, no notify bit, no event, no
+ * QP for engine_wants_path and no page for engine_wants_page? */
 bool engine_is_settled(const struct engine *e);
 /*
  * Executes work that was posted to q, if it needs no packet and changes nothing
@@ -364,7 +364,7 @@ void engine_polled(struct engine *e, uint64_t now_ns);
 void engine_force_responses(struct engine *e, bool forced);
 /*
  * While `hold` is set, ACKs to peers of this host wait for the program's next
- * request to the same peer.  A call with false sends those that still wait.
+ * request to the same peer.  A call with false sends the ACKs that still wait.
  */
 void engine_hold_acks(struct engine *e, bool hold);
 /* Returns the engine's struct shm_ack (shm_ack.h), which the engine owns. */

@@ -71,9 +71,9 @@ void engine_rx_parked(struct engine *e, const struct engine_dgram *d,
 		      uint16_t id, uint64_t now_ns);
 
 /*
- * Executes the direct requests of q, until the requests of this engine_tx have
- * copied ENGINE_MOVED_MAX bytes: engine_tx holds the progress lock.  False: q
- * has no packets to send.
+ * Executes the direct requests of q.  Stops when the requests of this engine_tx
+ * have copied ENGINE_MOVED_MAX bytes, so that the progress lock is not held for
+ * longer.  False: q has no packets to send.
  */
 bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 

@@ -16,7 +16,7 @@ void lid_add_port(const struct ibt *t, const struct ibt_qp *q,
 /* Sets the addresses by which q, a connected QP by LID, knows its packets: the
  * LIDs of both ends (IBTA Vol 1, 9.6.1.2.1). */
 void lid_set_addresses(const struct ibt *t, struct ibt_qp *q);
-/* Is it the LID of a port of the device? */
+/* Is `lid` a LID of a port of the device? */
 bool lid_is_own(const struct ibt *t, uint32_t device, uint16_t lid);
 
 #endif

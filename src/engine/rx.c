@@ -11,10 +11,11 @@
 #define PATH_BITS 0x7f /* the bits of a LID that an LMC of 7 lets differ */
 
 /*
- * Do the requests of q's peer go direct?  Those of RC do so as long as the
- * connection lasts: they are executed under the responder lock, and this
- * process takes no responder lock for packets of RC, so the two must not mix.
- * Those of UC do so until the peer changes to packets and sets is_left.
+ * Do the requests of q's peer go direct?  Requests of RC do so for as long as
+ * the connection lasts: the peer executes them under the responder lock, which
+ * this process does not take for packets of RC, so direct requests and packets
+ * must not mix.  Requests of UC go direct until the peer changes to packets and
+ * sets is_left.
  *
  * The acquire pairs with the release store of is_left (target_leave): a process
  * that has loaded is_left also sees what the peer wrote earlier under the
@@ -125,7 +126,7 @@ static bool fits_window(const struct ibt_qp *q, const struct pkt *p)
 }
 
 /* Must p be dropped before its ICRC is checked, because it fits no connection
- * and its address is limited?  Counts p then as if it had been handled. */
+ * and its address is limited?  Then this counts p as if p had been handled. */
 static bool is_guess(struct engine *e, const struct engine_dgram *d,
 		     const struct ibt_qp *q, const struct pkt *p)
 {
@@ -142,7 +143,8 @@ static bool is_guess(struct engine *e, const struct engine_dgram *d,
 	return true;
 }
 
-/* Returns the destination of d, as a GID: by LID that of the GRH. */
+/* Returns the destination of d as a GID: the DGID if d came by LID and has a
+ * GRH, else the address d->to. */
 static const uint8_t *destination_of(const struct engine_dgram *d)
 {
 	return d->link && d->link->lrh.lnh == LRH_NEXT_GLOBAL

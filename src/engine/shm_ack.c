@@ -97,12 +97,12 @@ void shm_ack_want(struct shm_ack *b, struct ibt_qp *q)
 }
 
 /*
- * The release of `accepted` orders the payload that this process has placed
- * before the word; the requester's acquire in read_accepted orders the word
- * before the completion.  Without this order a program that shares memory with
- * the responder could complete a WRITE and then read the old bytes.  `taken` is
- * stored in the same order after this process's completions, although the
- * responder uses only its value.
+ * The release store of `accepted` orders this process's stores of payload
+ * before the store of the word.  The requester's acquire load in read_accepted
+ * orders its load of the word before the completion.  Without this order a
+ * program that shares memory with the responder could complete a WRITE and then
+ * read the old bytes.  The store of `taken` is a release, too, and so follows
+ * this process's completions, although the responder uses only the value.
  */
 void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
 {

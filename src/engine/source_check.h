@@ -75,7 +75,8 @@ enum source_word {
 	SOURCE_IS_PEERS,   /* the port is of the peer's user */
 	SOURCE_IS_OTHERS,  /* the port is of another user, or of nobody */
 	SOURCE_IS_OPEN,	   /* not known yet: the caller parks the packet */
-	SOURCE_IS_LIMITED, /* not known, and not asked: it drops the packet */
+	SOURCE_IS_LIMITED, /* not known nor asked: the caller drops the packet
+			    */
 };
 
 /* Initializes *s, which is zero.  @is_asked: the host answers questions; false:
