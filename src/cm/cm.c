@@ -158,7 +158,8 @@ void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns)
 	if (until_ns)
 		remember_listener(cm, l, until_ns);
 	list_remove(&l->link);
-	/* requests for l do not count for the next listener at this index */
+	/* requests that wait for l must not count for the next listener at this
+	 * index */
 	for (uint32_t i = 0; i < cm->fresh; i++)
 		if (cm->conv[i].is_waiting && cm->conv[i].listener == listener)
 			cm->conv[i].is_waiting = false;
@@ -212,8 +213,8 @@ uint64_t cm_expected_until(const struct cm *cm, uint64_t service_id,
 	uint64_t until_ns = cm->expecting_until_ns;
 
 	for (int i = 0; i < CONV_RECENT; i++)
-		/* in any port space: some programs resolve by SIDR a service
-		 * that they have connected to */
+		/* Compares the port, but not the port space: some programs
+		 * resolve by SIDR a service to which they have connected. */
 		if ((uint16_t)cm->recent[i].service_id ==
 			    (uint16_t)service_id &&
 		    cm->recent[i].until_ns > until_ns &&
@@ -314,7 +315,7 @@ void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 		return;
 	}
 	if (!c && cm->expecting_until_ns > now_ns)
-		cm->counters.unexpected++; /* the peer repeats it */
+		cm->counters.unexpected++; /* the peer repeats the message */
 	else if (!c)
 		answer_stray(cm, from, to, &m);
 	else if (!step_run(cm, c,

@@ -107,16 +107,20 @@ struct cm_where {
 
 /*
  * The state of a conversation, which the consumer keeps.  When this manager is
- * gone, another manager continues the conversation from the note.  The fields
- * of addresses are as in struct cm_start.
+ * gone, another manager continues the conversation from the note.
  */
 struct cm_note {
+	/* The ids and the peer's QPN are 0 while they are not known.  scope:
+	 * the index of the interface, if the addresses are link-local; 0: any.
+	 */
 	uint32_t local_id, remote_id, remote_qpn, scope;
 	uint64_t transaction_id;
-	uint8_t local[16], peer[16];
+	uint8_t local[16], peer[16]; /* the addresses of the two ends */
 	uint8_t state; /* an enum conv_state; 0: there is nothing to continue */
-	/* is_strict as in struct cm_start; timeout: a wait is 4.096 us *
-	 * 2^timeout; tries: how often each message is sent again. */
+	/* is_passive: the peer has begun the conversation.  is_strict: each
+	 * wait for an answer has the full length (cm_start.strict).  timeout: a
+	 * wait is 4.096 us * 2^timeout.  tries: how often each message is sent
+	 * again. */
 	uint8_t is_passive, is_strict, timeout, tries;
 	uint8_t last[MAD_BYTES]; /* the message that a retry repeats */
 	/* The consumer may have invented the note.  So the conversation is
@@ -263,10 +267,10 @@ void cm_note_release(struct cm *cm, struct cm_owner *owner,
 		     const struct cm_note *note, uint64_t now_ns);
 /*
  * Has the peer ended a connection of the owner with the peer's queue pair `qpn`
- * lately?  It has if it has sent a DREQ, or has answered the owner's.  False if
- * the peer has not answered, and if the owner has a new connection with the
- * queue pair.  owner NULL: a
- * connection that counts for no owner.
+ * lately?  True if the peer has sent a DREQ or REJ, or has answered the owner's
+ * DREQ by a DREP.  False if the peer has not answered, and if the owner has a
+ * new connection with the queue pair.  owner NULL: a connection that counts for
+ * no owner.
  */
 bool cm_has_ended(struct cm *cm, const struct cm_owner *owner,
 		  const uint8_t peer[16], uint32_t qpn);
@@ -322,7 +326,8 @@ void cm_release(struct cm *cm, uint32_t id, uint64_t now_ns);
  */
 void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 	   uint32_t scope, const uint8_t *mad, size_t len, uint64_t now_ns);
-/* Expires timers that are due, as many as the rings have room for. */
+/* Expires timers that are due.  One call expires only a few, so that the rings
+ * have room; the deadline of those that are left has then passed. */
 void cm_tick(struct cm *cm, uint64_t now_ns);
 /* Takes the first message to send out of its ring; false: there is none. */
 bool cm_tx(struct cm *cm, struct cm_frame *frame);

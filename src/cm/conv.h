@@ -76,7 +76,8 @@ struct conv_retry {
 	uint64_t held_until_ns;
 	/* The exponent n of a wait of 4.096 us * 2^n. */
 	uint8_t timeout_exponent;
-	/* How often `last` will be sent again, and how often it was. */
+	/* How often `last` will be sent again, and how often it was.  In
+	 * CONV_HELD, left is 1 if the request was woken, else 0. */
 	uint8_t left, count;
 	/* How often each message is sent again: max_cm_retries of the REQ. */
 	uint8_t given;
@@ -133,10 +134,10 @@ struct conv_listener {
 	uint32_t backlog, waiting;
 };
 
-#define CONV_LISTENERS	  4096
+#define CONV_LISTENERS	  4096 /* most listeners of a manager */
 #define CONV_NO_LISTENER  UINT32_MAX
-#define CONV_RECENT	  64
-#define CONV_ANSWERED_MAX 4096
+#define CONV_RECENT	  64   /* ended listeners that are remembered */
+#define CONV_ANSWERED_MAX 4096 /* most conversations in ANSWERED */
 
 #define CONV_QUEUED(node)                                                      \
 	((struct conv *)(void *)((char *)(node)-offsetof(struct conv, queue)))

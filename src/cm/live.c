@@ -135,7 +135,7 @@ void live_forget(struct live *l, uint64_t asker)
 		}
 }
 
-/* Takes an answer.  It closes the question whose nonce it has, if it came from
+/* Closes the open question that has the answer's nonce, if the answer came from
  * the peer that was asked. */
 static void take_answer(struct live *l, const uint8_t from[16],
 			const uint8_t to[16], const struct livemsg *m)

@@ -40,8 +40,8 @@ struct live_peer {
 
 /* The answer to a question of live_ask. */
 struct live_answer {
-	uint64_t asker;		/* as in live_ask */
-	struct live_peer about; /* as in live_ask */
+	uint64_t asker;		/* the number that the caller gave live_ask */
+	struct live_peer about; /* the queue pair that was asked about */
 	enum livemsg_state state;
 };
 
@@ -82,8 +82,9 @@ bool live_ask(struct live *l, uint64_t asker, const struct live_peer *about,
 /* Drops the asker's open questions. */
 void live_forget(struct live *l, uint64_t asker);
 /* Handles a MAD of `len` bytes and any contents, which has come from the
- * address `from` to the address `to`.  True with *q: the MAD is a question,
- * which the caller answers by live_reply. */
+ * address `from` to the address `to`.  `scope` is the index of the receiving
+ * interface for link-local addresses, else 0.  True with *q: the MAD is a
+ * question, which the caller answers by live_reply. */
 bool live_rx(struct live *l, const uint8_t from[16], const uint8_t to[16],
 	     uint32_t scope, const uint8_t *mad, size_t len, uint64_t now_ns,
 	     struct live_question *q);

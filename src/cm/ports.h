@@ -29,8 +29,8 @@ struct ports_want {
 	uint16_t space; /* as in the service id: 0x0106 is RDMA_PS_TCP */
 	uint16_t port;	/* in host byte order; 0: any free ephemeral port */
 	struct cm_where where; /* the addresses; only_own has no meaning here */
-	/* Another binding may have the same port if it, too, has may_share, as
-	 * two sockets with SO_REUSEADDR. */
+	/* Bindings that all have may_share may have the same port, as sockets
+	 * with SO_REUSEADDR may. */
 	bool may_share;
 };
 

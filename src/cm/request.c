@@ -222,16 +222,16 @@ static bool hold_request(struct cm *cm, struct conv *c, const uint8_t *mad,
 	return true;
 }
 
-/* Has the next cm_tick call request_due.  This function does not call it
- * itself, since many requests may be woken at once, each may send a message,
- * and the rings are short. */
+/* Makes the next cm_tick call request_due.  This function does not call
+ * request_due itself, since many requests may be woken at once, each may send a
+ * message, and the rings are short. */
 static void wake_held(struct cm *cm, struct conv *c)
 {
 	c->retry.left = 1;
 	wheel_set(&cm->wheel, &c->timer, 0);
 }
 
-/* Can the request be served now, and has nobody woken it? */
+/* Can the held request be served now, and was it not woken yet? */
 static bool may_wake(const struct cm *cm, const struct conv *c)
 {
 	return c->listener != CONV_NO_LISTENER && !c->retry.left &&
@@ -262,8 +262,9 @@ void request_wake_sender(struct cm *cm, uint16_t sender)
 	}
 }
 
-/* A woken request was served, was given up, or got no place after all.  Wakes
- * the next requests that can have the places for which it was woken. */
+/* Called when a woken request was served, was given up, or got no place after
+ * all.  Wakes the next requests that can have the places for which that request
+ * was woken. */
 static void pass_on(struct cm *cm, uint32_t listener, uint16_t sender)
 {
 	request_wake_one(cm, listener);
@@ -382,8 +383,8 @@ static void repeat_answer(struct cm *cm, struct conv *c, struct cmmsg *m,
 			  uint64_t now_ns)
 {
 	cm->counters.duplicates++;
-	/* the sender still waits: the request keeps its place before a full
-	 * backlog */
+	/* the sender still waits, so the request stays held until there is room
+	 * in the backlog */
 	if (c->state == CONV_HELD && c->listener != CONV_NO_LISTENER &&
 	    !c->retry.left)
 		hold_until(cm, c, c->listener, now_ns + FULL_NS);

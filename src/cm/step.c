@@ -260,9 +260,9 @@ static void say_unknown(struct cm *cm, struct conv *c, struct cmmsg *msg,
 }
 
 /*
- * Tells the peer that we give up.  A peer may not know our id yet.  Then it
- * finds the conversation by its own table or, as Linux does, by our GUID (IBTA
- * 12.6.7.2, reason 4).  The GUID is copied from our REQ or REP.
+ * Tells the peer that we give up.  A peer may not know our id yet.  Then the
+ * peer finds the conversation by its own table or, as Linux does, by our GUID
+ * (IBTA 12.6.7.2, reason 4).  The GUID is copied from our REQ or REP.
  */
 static void say_timeout(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			uint64_t now)
@@ -573,8 +573,8 @@ static const struct cell step[CONV_STATES][CONV_INPUTS] = {
 };
 /* clang-format on */
 
-/* The time that a conversation spends in TIMEWAIT, or in ANSWERED, does not
- * depend on its state before. */
+/* The time that a conversation spends in TIMEWAIT or in ANSWERED does not
+ * depend on the state from which it has come. */
 void step_linger(struct cm *cm, struct conv *c, uint64_t now_ns)
 {
 	if (c->state != CONV_TIMEWAIT && c->state != CONV_ANSWERED)
@@ -595,7 +595,7 @@ static bool run_cell(struct cm *cm, struct conv *c, enum conv_input input,
 	if (!cell->action)
 		return false;
 	if (input == IN_DREQ || input == IN_DREP)
-		c->retry.is_unanswered = false; /* late, but an answer */
+		c->retry.is_unanswered = false; /* a late answer */
 	cell->action(cm, c, msg, now_ns);
 	if (input == IN_RELEASE)
 		c->is_released = true;
