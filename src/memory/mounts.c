@@ -9,8 +9,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Types of file system that have no server process, and that only root can
- * mount. */
+/* Types of file system that the kernel alone serves: from memory, or from a
+ * disk that only root can mount. */
 static const char *const kernels[] = {
 	"tmpfs", "hugetlbfs", "ramfs", "ext2", "ext3", "ext4", "xfs", "btrfs",
 };

@@ -238,9 +238,9 @@ static int open_by(int program_fd, const struct mr_file_mapping *m)
 
 /*
  * Tries the likely descriptors.  Some programs open all their files and then
- * register them in the same order: the next file has the next descriptor.
- * Others register each file as soon as it is open: it has the latest
- * descriptor.
+ * register the files in the same order: the next file has the next descriptor.
+ * Other programs register each file as soon as it is open: that file has the
+ * highest descriptor.
  */
 static int open_guess(const struct mr_file_mapping *m)
 {
