@@ -2,7 +2,7 @@
 /*
  * Opening and closing a device.  Inline functions of the public header call the
  * pointers in the tables that this file fills in, some without a test for NULL,
- * so no pointer stays NULL.
+ * so no pointer to a function stays NULL.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -40,7 +40,7 @@ struct v_attached {
 	struct list of_counter, of_qp; /* in attached, and in v_qp.counters */
 	struct v_counter *counter;
 	struct v_qp *qp;
-	uint32_t ops; /* enum comp_op, as bits */
+	uint32_t ops; /* bit 1 << OP for each OP of enum comp_op */
 };
 
 static struct count in_use; /* the counters of the process */

@@ -141,8 +141,8 @@ int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	err = check_size(cqe, "the size of a completion queue");
 	if (err)
 		return err;
-	/* Requests may be complete whose completions are not yet in the
-	 * queue. */
+	/* Some requests may be complete although their completions are not in
+	 * the queue yet. */
 	host_quiesce(c->host);
 	host_lock(c->host);
 	err = -cq_resize(host_hca(c->host), cq->cq, (uint32_t)cqe);

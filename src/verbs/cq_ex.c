@@ -204,8 +204,8 @@ struct ibv_cq_ex *v_create_cq_ex(struct ibv_context *context,
 	if (a->cqe > HCA_MAX_CQE)
 		return v_fail_null(EINVAL, V_LIMIT,
 				   "the size of a completion queue");
-	/* A comp_vector above INT32_MAX is negative as an int: ibv_create_cq
-	 * refuses both. */
+	/* As an int, a comp_vector above INT32_MAX is negative, which
+	 * ibv_create_cq refuses. */
 	cq = ibv_create_cq(context, (int)a->cqe, a->cq_context, a->channel,
 			   (int)a->comp_vector);
 	if (!cq)

@@ -91,8 +91,8 @@ static int memcpy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset,
 	return 0;
 }
 
-/* Returns a handle of m in this context, or NULL without memory.  The caller
- * counts the handle in m->holders. */
+/* Returns a new handle of m in this context; NULL: no memory is left.  The
+ * caller counts the handle in m->holders. */
 static struct v_dm *create_handle(struct ibv_context *context,
 				  struct dm_memory *m)
 {

@@ -84,8 +84,8 @@ static int check_range(const void *addr, size_t length)
 	return 0;
 }
 
-/* Adds a row to the table of regions.  Returns NULL and errno, with a
- * message. */
+/* Adds a row to the table of regions.  Returns the row, or NULL and errno with
+ * a message. */
 static struct mr *row_new(struct v_context *c, struct v_pd *pd, void *addr,
 			  size_t length, uint64_t iova, uint32_t access)
 {

@@ -133,12 +133,12 @@ const char *v_wr_opcode_str(enum ibv_wr_opcode opcode)
 }
 
 /*
- * The static rates of an address vector (IBTA 9.11.1).  Some rates have no
+ * The static rates of an address vector (IBTA 9.11.1).  Some rates are no
  * multiple of 2.5 Gb/s; for these ibv_rate_to_mult returns -1.
  */
 struct rate {
 	enum ibv_rate rate;
-	int multiple; /* the rate in 2.5 Gb/s; 0: no multiple */
+	int multiple; /* the rate in units of 2.5 Gb/s; 0: no multiple */
 	int mbps;     /* Mb/s */
 };
 

@@ -128,7 +128,7 @@ int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf);
 struct v_comp_cntr_caps {
 	uint64_t max_value;
 	uint32_t max_counters;
-	/* enum comp_op of hca/comp.h, as bits */
+	/* bit 1 << OP for each OP of enum comp_op (hca/comp.h) */
 	uint32_t supported_qp_attach_ops;
 };
 
@@ -151,7 +151,7 @@ struct v_comp_cntr_init_attr {
 /* ibv_qp_attach_comp_cntr_attr */
 struct v_qp_attach_comp_cntr_attr {
 	uint32_t comp_mask;
-	uint32_t op_mask; /* enum comp_op of hca/comp.h, as bits */
+	uint32_t op_mask; /* bit 1 << OP for each OP of enum comp_op */
 };
 
 /* Stores the limits of completion counters in the caps_size bytes at caps.

@@ -175,7 +175,7 @@ struct v_qp {
  * nothing if is_single: the program has promised, by a thread domain or by
  * IBV_CREATE_CQ_ATTR_SINGLE_THREADED, that one thread at a time uses the queue.
  *
- * The lock excludes the program's threads from each other, and no other thread.
+ * The lock excludes only threads of the program, and only from each other.
  * The progress thread and peers see a posted request by the release store of
  * wq.head, and the lock of hca/cq.h orders the completions that they add.
  */

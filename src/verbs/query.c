@@ -50,7 +50,7 @@ static bool is_iwarp(struct ibv_context *context)
 }
 
 /* perftest chooses its calls by the vendor_part_id.  With ADVERB_PART_ID a test
- * makes the device report another one. */
+ * makes the device report another vendor_part_id. */
 static uint32_t part_id(void)
 {
 	const char *wish = secure_getenv("ADVERB_PART_ID");

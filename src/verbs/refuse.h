@@ -7,6 +7,7 @@
 #ifndef VERBS_REFUSE_H
 #define VERBS_REFUSE_H
 
+/* The functions that return a pointer return NULL, with errno EOPNOTSUPP. */
 void *v_refuse_null_mr(void);
 void *v_refuse_counters(void);
 void *v_refuse_flow(void);
@@ -14,6 +15,7 @@ void *v_refuse_flow_action(void);
 void *v_refuse_rss(void);
 void *v_refuse_wq(void);
 void *v_refuse_xrc(void);
+/* Returns EOPNOTSUPP. */
 int v_refuse_advice(void);
 
 #endif

@@ -17,7 +17,7 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct slot *slots; /* slot 0 is unused; table_lock covers all slots */
 static uint32_t slot_count;
 static uint32_t lowest_free = 1; /* every slot with a lower index is in use */
-static struct count process;	 /* forks between the first process and this */
+static struct count process;	 /* see v_process */
 
 /* The lock is held across fork(2), so that the child has whole slots and a lock
  * that its thread can unlock.  No thread takes the lock of another handler of

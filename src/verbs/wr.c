@@ -319,7 +319,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 
 	finish_request(q);
 	err = q->wr.err;
-	/* Read before v_leave_queue: then the next series may begin. */
+	/* Read before v_leave_queue, after which the next series may begin. */
 	bytes = q->wr.bytes;
 	resume_series(q);
 	instrument_happens_before(q->host);
