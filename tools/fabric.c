@@ -70,9 +70,10 @@ static int default_path(char path[PATH_MAX], bool makes)
 }
 
 /*
- * Reads a whole file; of one longer than NET_BYTES_MAX, at least a byte more
- * than that.  Returns 0, and the caller frees *text.  After an error returns
- * -errno, and *text is NULL.
+ * Reads a whole file, or the beginning of a file that is longer than
+ * NET_BYTES_MAX, which then has more than NET_BYTES_MAX bytes, too.  Returns 0,
+ * and the caller frees *text.  After an error returns -errno, and *text is
+ * NULL.
  */
 static int read_file(const char *name, char **text, size_t *bytes)
 {
@@ -202,7 +203,8 @@ static int serve_file(const char *name, const char *path, bool background,
 	listener = fabric_socket_listen(path);
 	if (listener >= 0 && captured &&
 	    fabric_capture_open(&capture, f, captured)) {
-		unlink(path); /* while it is in use: then it is this one's */
+		/* before the close, while no other fabric can take the path */
+		unlink(path);
 		close(listener);
 		listener = -1;
 	}
@@ -289,7 +291,7 @@ static int stop_fabric(const char *path)
 
 	if (err)
 		return say_unreachable(path, err);
-	/* the fabric closes the connection when it has left the socket */
+	/* the fabric closes the connection after it has removed its socket */
 	while (recv(fd, &end, 1, 0) < 0 && errno == EINTR)
 		;
 	close(fd);
@@ -322,7 +324,8 @@ int fabric_join(struct launch *l, const char *socket, const char *name)
 		say_unreachable(socket, err);
 	if (err)
 		return -1;
-	/* the connection stays open across exec, and the host taken */
+	/* the connection stays open across exec, so that the host stays taken
+	 */
 	fcntl(fd, F_SETFD, 0);
 	launch_set(l, "ADVERB_FABRIC", realpath(socket, full) ? full : socket);
 	launch_set(l, "ADVERB_FABRIC_HOST", m.host);

@@ -62,7 +62,7 @@ static void write_erf(uint8_t erf[ERF_BYTES], const struct timespec *now,
 	bytes_put16(erf + AT_ERF_WIRE, (uint16_t)bytes);
 }
 
-/* A capture whose file takes no more ends; the fabric goes on. */
+/* Ends a capture whose file takes no more bytes; the fabric goes on. */
 static void end_capture(struct fabric_capture *c, int err)
 {
 	fprintf(stderr,

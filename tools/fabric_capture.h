@@ -13,17 +13,20 @@
 struct fabric;
 
 struct fabric_capture {
-	FILE *file; /* NULL: there is no capture, or no more */
-	const char *name;
+	FILE *file;	  /* NULL: there is no capture, or it has ended */
+	const char *name; /* the file's name, for messages; borrowed */
 };
 
 /* Makes a new file of mode 0600, and lets the fabric write into it until
- * fabric_capture_close.  name is borrowed.  Returns 0, or -1 after a
- * sentence. */
+ * fabric_capture_close.  name is borrowed.  Returns 0, or -1 after a sentence
+ * on stderr. */
 int fabric_capture_open(struct fabric_capture *c, struct fabric *f,
 			const char *name);
-/* Writes what has come since to the file.  Called at the end of each turn. */
+/* Writes the packets since the last flush to the file.  If that fails, ends the
+ * capture with a sentence on stderr.  Called at the end of each turn. */
 void fabric_capture_flush(struct fabric_capture *c);
+/* Writes the last packets and closes the file, if there is a capture.  If that
+ * fails, says so on stderr. */
 void fabric_capture_close(struct fabric_capture *c);
 
 #endif

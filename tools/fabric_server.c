@@ -25,7 +25,7 @@ enum {
 	CONNECTIONS_MAX = 8192, /* of all programs */
 	BUFFER_BYTES = 1 << 20, /* of a port's socket, in each direction */
 	MESSAGE_MAX = FABRIC_UMAD_BYTES + FABRIC_MAD_MAX,
-	RETRY_MS = 1000, /* how long no connection is accepted without memory */
+	RETRY_MS = 1000, /* pause of accepting while the system has no memory */
 };
 
 enum watched_kind {
@@ -60,10 +60,10 @@ struct server {
 	struct watched listener, signals;
 	/* 0: the listener is watched.  Otherwise a connection could not be
 	 * accepted, and the listener is watched again at this time in ms, or
-	 * before it if a descriptor is closed. */
+	 * earlier if a descriptor is closed. */
 	uint64_t accept_ms;
-	bool has_closed; /* a descriptor, in this turn */
-	bool has_said;	 /* that connections have to wait */
+	bool has_closed; /* a descriptor was closed in this turn */
+	bool has_said;	 /* the message of pause_accepting was printed */
 	bool stops;
 	uint8_t *buffer; /* MESSAGE_MAX */
 };
@@ -410,7 +410,7 @@ static void read_port(struct server *s, struct connection *c)
 
 		if (n < 0)
 			return;
-		if (!n) { /* the program has closed it */
+		if (!n) { /* the program has closed its socket */
 			close_port(s, c);
 			return;
 		}
@@ -446,8 +446,8 @@ static void flush_port(struct server *s, struct end *end)
 	}
 }
 
-/* A socket that is not read while its data end has to wait would be reported
- * again and again. */
+/* Watches the socket for reading only while its data end may send.  Otherwise
+ * epoll would report the unread socket again and again. */
 static void watch_data(struct server *s, struct connection *c)
 {
 	change_watch(s, &c->data,
@@ -468,11 +468,12 @@ static void read_data(struct server *s, struct connection *c)
 		n = recv(c->data.fd, s->buffer, MESSAGE_MAX, MSG_DONTWAIT);
 		if (n < 0)
 			return;
-		if (!n) { /* the program has closed it */
+		if (!n) { /* the program has closed its socket */
 			close_data(s, c);
 			return;
 		}
-		/* what is wrong is not sent, as by an adapter */
+		/* a packet that data_send refuses is dropped: an adapter would
+		 * not send it */
 		data_send(c->data_end, s->buffer, (size_t)n);
 	}
 }
@@ -488,8 +489,8 @@ static bool send_data(struct connection *c, const void *message, size_t bytes)
 	return false;
 }
 
-/* Gives a program what has changed and its packets, until there is none or it
- * takes none. */
+/* Sends a program the changes of its port and its packets, until none is left
+ * or its socket is full. */
 static void flush_data(struct server *s, struct data_end *end)
 {
 	struct connection *c = data_owner(end);
@@ -639,8 +640,9 @@ int fabric_server_run(struct fabric *f, int listener, const char *path,
 		run_turn(&s);
 		fabric_capture_flush(capture);
 	}
-	/* Before the connections: the end of its connection tells `adverb
-	 * fabric --stop` that another fabric can be started at this path. */
+	/* The socket is removed before the connections are closed: the end of
+	 * its connection tells `adverb fabric --stop` that another fabric can
+	 * be started at this path. */
 	remove_socket(path, &own);
 	shutdown(listener, SHUT_RDWR);
 	list_for_each_safe (l, &s.connections)

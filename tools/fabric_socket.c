@@ -45,7 +45,8 @@ static int lock_once(int fd)
 
 /* Waits until this process has the lock of the file, which it makes if there is
  * none.  A holder removes the file before it releases the lock, so the lock of
- * a file without the name locks out nobody.  Returns a descriptor or -errno. */
+ * a file that is no longer at this name excludes nobody.  Returns a descriptor
+ * or -errno. */
 static int lock_file(const char *name)
 {
 	for (;;) {

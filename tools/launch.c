@@ -241,9 +241,9 @@ static bool has_unfit_name(const struct launch *l)
 /*
  * Finds the file that the kernel executes for @path: @path, or for a script its
  * interpreter, which may be a script too.  The loader sees that file only, and
- * the kernel takes privileges from that file only.  Stores its name, or "" if
- * @path is a text without an interpreter, which execvp gives to the shell, and
- * its facts in l->facts.
+ * the kernel takes privileges from that file only.  Stores the file's facts in
+ * l->facts and its name in @executed; "": @path is a text without an
+ * interpreter, which execvp gives to the shell.
  */
 static void find_executed(struct launch *l, const char *path,
 			  char executed[PATH_MAX])

@@ -95,8 +95,8 @@ int launch_find(const char *program, char *path);
  */
 int launch_check(struct launch *l, const char *program);
 
-/* Sets the environment and executes @argv.  Returns only on failure, after a
- * sentence on stderr: 126 or 127, as shells exit. */
+/* Sets the environment and executes @argv.  Returns only on failure, with the
+ * exit status 126 or 127, as shells exit, after a sentence on stderr. */
 int launch_exec(const struct launch *l, char *const argv[]);
 
 /* Puts the path of @name, relative to this program's folder, into @path of

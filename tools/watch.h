@@ -28,7 +28,7 @@ struct watch_process {
 	/* Sources of packets that fit no connection, the greatest weight first.
 	 */
 	struct engine_suspect suspects[ENGINE_SUSPECTS];
-	size_t suspect_count; /* of suspects, those in use */
+	size_t suspect_count; /* entries of suspects in use */
 	struct qp *qps;	      /* copies of the process's QPs; owned */
 	size_t qp_count;      /* QPs in qps */
 };
