@@ -59,8 +59,8 @@ int umad_sort_ca_device_list(struct umad_device_node **head, size_t size)
 }
 
 /* The kernel sets IsSM of a port while a program has this file open.  A fabric
- * sets IsSM while a program has an agent for SubnGet, so that the program may
- * open any file. */
+ * instead sets IsSM while a program has an agent for SubnGet, so here any file
+ * will do. */
 int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max)
 {
 	if (u_fabric_has(ca_name)) {

@@ -20,8 +20,8 @@ bool u_fabric_is_used(void)
 	return path && *path;
 }
 
-/* Only the own user's fabric is trusted: it reads and writes all datagrams of
- * this program. */
+/* Only a fabric of this process's user is trusted, since the fabric reads and
+ * writes all datagrams of this program. */
 static int check_user(int fd)
 {
 	struct ucred peer;
@@ -71,7 +71,8 @@ static int receive_answer(int connection, struct fabric_proto *m, int *fd)
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	/* CMSG_SPACE is aligned up, so there may be room for two. */
+	/* CMSG_SPACE is aligned up, so there may be room for two descriptors.
+	 */
 	scm_rights_take(&message, fd, fd ? 1 : 0);
 	if (!n)
 		return -ECONNRESET;

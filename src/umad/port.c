@@ -24,7 +24,7 @@
 
 struct open_port {
 	int fd;		/* the handle; 0: the entry is free */
-	int connection; /* to the fabric; its end closes the port there */
+	int connection; /* the fabric closes the port when this is closed */
 };
 
 static struct open_port ports[OPEN_MAX_PORTS];
