@@ -2,9 +2,9 @@
 /*
  * Tells whether an address belongs to this network namespace: asks the kernel
  * by rtnetlink(7).  Where a sandbox refuses rtnetlink, binds a socket to the
- * address; or, since no socket can be bound to a link-local address of any
- * interface, reads /proc/net/if_inet6.  No state, no lock; takes some
- * microseconds and does not block.
+ * address.  bind(2) needs the interface of a link-local address; if the
+ * interface is not given, reads /proc/net/if_inet6 instead.  No state, no lock;
+ * takes some microseconds and does not block.
  */
 #ifndef WIRE_LOCAL_IP_H
 #define WIRE_LOCAL_IP_H

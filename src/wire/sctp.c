@@ -215,8 +215,8 @@ static void *run_thread(void *number)
 		pthread_mutex_unlock(&lock);
 		n = epoll_wait(fd, events, SCTP_CONN_TURN, ms);
 		pthread_mutex_lock(&lock);
-		/* First, so that the timers which the events start do not
-		 * count the time that epoll_wait took. */
+		/* The time comes before the events, so that timers which the
+		 * events start do not count the time that epoll_wait took. */
 		run_time();
 		for (int i = 0; i < n; i++)
 			take_event(&events[i]);

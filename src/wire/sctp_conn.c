@@ -62,8 +62,9 @@ int sctp_conn_watch(int fd, uint32_t events, uint32_t key)
 
 /* ---- sockets ---- */
 
-/* The epoll set keeps a socket of which there is another descriptor, as after
- * sctp_unlisten.  The thread would wake for packets that it does not read. */
+/* Removes the socket from the epoll set.  close(2) alone does not, if there is
+ * another descriptor of the socket, as after sctp_unlisten.  Then the thread
+ * would wake for packets that it does not read. */
 static void unwatch_socket(const struct sctp_socket *s)
 {
 	if (fd_identity_holds(sctp_conn_all.epoll_fd) &&
@@ -353,7 +354,7 @@ static bool hand_over(struct sctp_conn *c)
 					.cmsg_type = SCM_RIGHTS,
 					.cmsg_len = CMSG_LEN(sizeof(end))};
 	memcpy(CMSG_DATA(&control.head), &end, sizeof(end));
-	/* EAGAIN: the owner has as many connections as may wait. */
+	/* EAGAIN: as many connections as may wait for the owner do so. */
 	is_sent = sendmsg(l->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 	close(end);
 	if (!is_sent)
@@ -592,7 +593,7 @@ static void serve_out(struct sctp_conn *c)
 
 /* If HALVES_MAX associations of the listener still lack the peer's indication,
  * aborts the oldest of them, so that a flood of callers cannot use up memory.
- * */
+ */
 static void make_room(const struct sctp_conn *l)
 {
 	struct sctp_conn *oldest = NULL;

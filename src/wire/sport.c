@@ -109,8 +109,9 @@ static struct slot *look_up(const struct sports *s, const uint8_t ip[16],
 		    !inaddr_has_same_ip(p->ip, ip))
 			continue;
 		/* Orders the reads of class and ip before the second load of
-		 * port; else they may be those of the slot's next use, while
-		 * that load still finds the old port. */
+		 * port.  Without the fence, class and ip may be those of the
+		 * slot's next use, while the second load still finds the old
+		 * port. */
 		shared_fence_acquire();
 		if (shared_load(&p->port) == port)
 			return p;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libusrsctp, an SCTP in the process (Debian: libusrsctp2), which is loaded
- * only when it is asked for.  The declarations are adverb's own: so the build
- * needs no header, and the product no library.  Structures and numbers are
+ * libusrsctp (Debian: libusrsctp2), an implementation of SCTP in the process,
+ * which is loaded only when it is asked for.  The declarations are adverb's
+ * own, so the build does not need the library's header, and the product runs
+ * without the library where nobody asks for SCTP.  Structures and numbers are
  * those of RFC 6458 as the library has them; tests/unit/test_usrsctp.c compares
  * them with the library's header where there is one.
  *
