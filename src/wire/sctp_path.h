@@ -56,8 +56,8 @@ void sctp_path_number(struct sctp_path *p);
  * sends it again. */
 void sctp_path_send(const struct sctp_path *p, const void *packet, size_t n);
 /* Receives a packet of at most `room` bytes and fills in its path, whose socket
- * is s without one more use.  Returns the packet's length in bytes; 0 for a
- * packet to ignore; or -errno: -EAGAIN if there is no packet. */
+ * is s; the path does not count as a user of s.  Returns the packet's length in
+ * bytes; 0 for a packet to ignore; or -errno: -EAGAIN if there is no packet. */
 ssize_t sctp_path_receive(struct sctp_socket *s, void *packet, size_t room,
 			  struct sctp_path *p);
 /*
