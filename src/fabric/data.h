@@ -6,10 +6,11 @@
  * management datagrams do, and each port judges it: state, P_Key, lane, MTU.
  *
  * No packet is lost because a queue is full.  A packet counts against its
- * sender until the receivers have fetched it; a sender with too many of them
- * waits (data_may_send).  Only a receiver that does not read for the lifetime
- * that the SM has set for the head of a queue (HOQLife) loses packets, so that
- * it does not stop its senders for good.
+ * sender until the receivers have fetched it, and a sender with too many such
+ * packets waits (data_may_send).  Only a receiver that does not read loses
+ * packets: the port in front of the receiver discards a packet that has been
+ * the first to be fetched for longer than HOQLife, which the SM sets.  So the
+ * receiver does not stop its senders for good.
  *
  * The QPNs of an end have its number, 1 to DATA_NUMBER_MAX, in their upper 10
  * bits.  QP 0 and 1 belong to management (fabric.h).
@@ -49,13 +50,14 @@ struct data_end *data_open(struct node *node, uint32_t port, void *owner,
 void data_close(struct data_end *end);
 /* Returns the pointer `owner` of data_open. */
 void *data_owner(const struct data_end *end);
-/* Returns the end's number, 1 to DATA_NUMBER_MAX, which its QPNs begin with. */
+/* Returns the end's number, 1 to DATA_NUMBER_MAX, which is in the upper bits of
+ * the end's QPNs. */
 uint32_t data_number(const struct data_end *end);
 
 /* Joins the group whose packets have the destination GID `gid`.  Before the
  * call, the program joins the group at the SA, which decides whether the port
- * may.  Returns 0, also if the end has joined already; -EINVAL: not a multicast
- * GID; -ENOMEM: the end has joined DATA_GROUPS groups. */
+ * may join.  Returns 0, also if the end has joined already; -EINVAL: not a
+ * multicast GID; -ENOMEM: the end has joined DATA_GROUPS groups. */
 int data_join(struct data_end *end, const uint8_t gid[16]);
 /* Leaves the group of data_join.  Returns 0, or -EINVAL: the end has not joined
  * the group. */

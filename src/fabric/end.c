@@ -69,8 +69,8 @@ struct end *fabric_open(struct node *node, uint32_t number, void *owner,
 	return end;
 }
 
-/* Sets IsSM of the port while an agent of a program takes SubnGet, as a subnet
- * manager does. */
+/* Sets IsSM of the port while some program has an agent for SubnGet, as subnet
+ * managers have. */
 static void update_sm(struct port *port)
 {
 	bool is_sm = false;

@@ -61,8 +61,8 @@ struct node *fabric_find(struct fabric *f, const char *name);
  * no more nodes. */
 struct node *fabric_node(struct fabric *f, uint32_t index);
 /* Makes a node the host of a group of processes: the node that fabric_find
- * finds, or for the name "" the first adapter that no group has.  NULL: there
- * is none.  Each fabric_take needs one fabric_release. */
+ * finds, or for the name "" the first adapter that is no group's host.  NULL:
+ * there is none.  Each fabric_take needs one fabric_release. */
 struct node *fabric_take(struct fabric *f, const char *name);
 /* Ends one fabric_take of the node. */
 void fabric_release(struct node *node);
@@ -98,9 +98,9 @@ struct fabric_port {
 	uint8_t speed;	    /* LinkSpeedActive */
 	uint8_t rate;	    /* Gbit/s */
 };
-/* Returns the node's ID of the net file, a string of the fabric. */
+/* Returns the node's ID of the net file.  The fabric owns the string. */
 const char *fabric_id(const struct node *node);
-/* Returns the node's NodeDescription, a string of the fabric. */
+/* Returns the node's NodeDescription.  The fabric owns the string. */
 const char *fabric_description(const struct node *node);
 /* Fills in *ca. */
 void fabric_show_ca(const struct node *node, struct fabric_ca *ca);

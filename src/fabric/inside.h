@@ -15,14 +15,14 @@
 #include <stdint.h>
 
 enum {
-	PORT_PKEYS = 64,
+	PORT_PKEYS = 64, /* entries of a port's P_Key table */
 	PORT_GUIDS = 32, /* GUIDCap of an adapter's port: GUIDs in its table */
 	PORT_INFO_BYTES = 64,
 	SWITCH_INFO_BYTES = 20,
-	LFT_CAP = 0xc000, /* LIDs in a linear forwarding table */
-	MFT_CAP = 1024,	  /* MLIDs in a multicast forwarding table */
-	MFT_MASK_PORTS = 16,
-	MFT_BLOCK = 32, /* MLIDs in a MAD */
+	LFT_CAP = 0xc000,    /* LIDs in a linear forwarding table */
+	MFT_CAP = 1024,	     /* MLIDs in a multicast forwarding table */
+	MFT_MASK_PORTS = 16, /* ports in a mask of a multicast table */
+	MFT_BLOCK = 32,	     /* MLIDs in a MAD */
 	MLID_FIRST = 0xc000,
 	LID_PERMISSIVE = 0xffff,
 	VLARB_BLOCK = 64, /* bytes: 32 pairs of VL and weight */
@@ -30,7 +30,7 @@ enum {
 	 * high-priority entries 1 to 32 and 33 to 64. */
 	VLARB_BLOCKS = 4,
 	SLVL_BYTES = 8,
-	HOPS_MAX = 64,
+	HOPS_MAX = 64,	   /* a packet with more hops is dropped */
 	PACKET_WORDS = 72, /* LRH, BTH, DETH, MAD and ICRC in 32-bit words */
 	CLASS_SUBN_LID = 0x01,
 	CLASS_SUBN_DIRECTED = 0x81,
@@ -75,12 +75,11 @@ struct counters {
 	uint64_t link_downed;
 	uint64_t rx_errors;
 	uint64_t rx_relay_errors; /* a switch had no route for the packet */
-	uint64_t tx_discards;	  /* link not active, HOPS_MAX exceeded, no
-				     lane or no MTU for the packet, or it was
-				     not fetched in time */
-	uint64_t tx_constraint; /* P_Keys that a switch refused at the egress */
-	uint64_t
-		rx_constraint; /* P_Keys that a switch refused at the ingress */
+	uint64_t tx_discards;	  /* link not active, more than HOPS_MAX hops,
+				     no lane for the SL, longer than the MTU,
+				     or not fetched in time */
+	uint64_t tx_constraint;	  /* P_Key refused at a switch's egress port */
+	uint64_t rx_constraint;	  /* P_Key refused at a switch's ingress port */
 };
 
 struct port {
@@ -96,7 +95,7 @@ struct port {
 	uint8_t vlarb[VLARB_BLOCKS][VLARB_BLOCK];
 	uint8_t (*slvl)[SLVL_BYTES]; /* a row for each ingress port of a switch,
 					one row for an adapter */
-	uint64_t *guids; /* an adapter's port: PORT_GUIDS of them; else NULL */
+	uint64_t *guids; /* GUID table of an adapter's port; NULL: other port */
 	uint64_t mkey_expires_ms; /* 0: no M_Key lease is running */
 	struct counters counters;
 };
@@ -105,7 +104,7 @@ struct port {
 struct trap {
 	uint8_t notice[64];
 	uint64_t transaction_id;
-	uint64_t next_ms; /* when it is sent next; 0: no trap is to be sent */
+	uint64_t next_ms; /* when it is sent next; 0: nothing to send */
 	uint32_t sent;	  /* how often it was sent */
 };
 
@@ -200,7 +199,7 @@ struct fabric {
 	uint32_t trap_count;  /* nodes that have a trap to send */
 	uint64_t trap_due_ms; /* when the first of these traps is due */
 	uint64_t now_ms;
-	/* fabric_watch */
+	/* The arguments of fabric_watch; seen NULL: nobody watches. */
 	void (*seen)(void *arg, const uint8_t *p, size_t bytes);
 	void *seen_arg;
 };

@@ -62,7 +62,8 @@ static uint64_t *counter_of(struct port *port, const struct layout *l)
 	return (uint64_t *)(void *)((char *)&port->counters + l->counter);
 }
 
-/* Writes a counter; one that exceeds its bits reads as the greatest value. */
+/* Writes a counter.  A value that exceeds the counter's bits is written as the
+ * greatest value. */
 static void put_counter(uint8_t *to, uint8_t bits, uint64_t value)
 {
 	uint64_t max = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
