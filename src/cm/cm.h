@@ -268,7 +268,7 @@ void cm_note_release(struct cm *cm, struct cm_owner *owner,
 /*
  * Has the peer ended a connection of the owner with the peer's queue pair `qpn`
  * lately?  True if the peer has sent a DREQ or REJ, or has answered the owner's
- * DREQ by a DREP.  False if the peer has not answered, and if the owner has a
+ * DREQ by a DREP.  False if the peer has not answered, or if the owner has a
  * new connection with the queue pair.  owner NULL: a connection that counts for
  * no owner.
  */
@@ -283,8 +283,8 @@ void cm_stale(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 	      uint64_t now_ns);
 /* The consumer has seen the request, which no longer counts for the backlog. */
 void cm_taken(struct cm *cm, uint32_t id);
-/* Sets the number that is cm_event.user in the conversation's events.  Before,
- * that is the user of cm_connect or of the listener. */
+/* Sets the number that is cm_event.user in the conversation's events.  Before
+ * this call, that number is the `user` of cm_connect or of the listener. */
 void cm_set_user(struct cm *cm, uint32_t id, uint64_t user);
 /*
  * Accepts a request: answers a REQ by a REP, and a SIDR_REQ by a SIDR_REP, with
@@ -327,7 +327,8 @@ void cm_release(struct cm *cm, uint32_t id, uint64_t now_ns);
 void cm_rx(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
 	   uint32_t scope, const uint8_t *mad, size_t len, uint64_t now_ns);
 /* Expires timers that are due.  One call expires only a few, so that the rings
- * have room; the deadline of those that are left has then passed. */
+ * have room.  If timers that are due are left, cm_deadline returns a time that
+ * has passed. */
 void cm_tick(struct cm *cm, uint64_t now_ns);
 /* Takes the first message to send out of its ring; false: there is none. */
 bool cm_tx(struct cm *cm, struct cm_frame *frame);

@@ -14,7 +14,7 @@
 #include "util/wheel.h"
 
 #define CONV_RING    64	  /* entries of the ring of messages, and of events */
-#define CONV_BUCKETS 4096 /* a power of two */
+#define CONV_BUCKETS 4096 /* buckets of each table; a power of two */
 
 /* The states of IBTA 12.9.7 and, for SIDR, of IBTA 12.11.1.  The
  * specification's MRA_REQ_RCVD and MRA_REP_RCVD are CONV_REQ_WAIT and

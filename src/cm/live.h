@@ -25,7 +25,7 @@
 #define LIVE_QUESTIONS	 512	    /* the most open questions */
 #define LIVE_OF_ONE	 128	    /* the most open questions of one asker */
 #define LIVE_PATIENCE_NS 500000000u /* of one question, for all its tries */
-#define LIVE_BUDGETS	 256
+#define LIVE_BUDGETS	 256	    /* budgets of answers to other brokers */
 #define LIVE_BUDGET	 64	  /* the most answers that a budget saves up */
 #define LIVE_REFILL_NS	 5000000u /* a budget gains one answer in this time */
 

@@ -22,7 +22,7 @@
  * of its sender. */
 #define FULL_NS	   8600000000u
 #define DOUBT_NS   1000000000u /* between two CM_STALE of one connection */
-#define HELD_MAX   1024
+#define HELD_MAX   1024	       /* the most held requests of all senders */
 #define HELD_SHARE 256 /* the most held of one sender, see conv_sender */
 
 /* Returns the conversation of this manager that sent the request; NULL: another
@@ -122,8 +122,8 @@ static struct conv *passive_new(struct cm *cm, const uint8_t from[16],
  * forged to end it.  The request is refused.  If a conversation of this manager
  * has sent the request, the request is believed about the queue pairs of that
  * conversation's owner (conv_find_qpn), and the old connection ends.  If
- * another host has sent the request, a CM_STALE event, at most one in DOUBT_NS,
- * has the caller ask that host.
+ * another host has sent the request, the caller gets a CM_STALE event, at most
+ * one in DOUBT_NS, and asks that host.
  */
 static bool is_stale(struct cm *cm, const uint8_t from[16],
 		     const uint8_t to[16], const struct cmmsg *m,
