@@ -18,8 +18,8 @@ void burst_recycle(struct burst *b)
 
 uint8_t *burst_space(struct burst *b)
 {
-	/* The next packet may need a new frame: nobody knows its length and its
-	 * destination yet. */
+	/* The next packet may need a new frame: its length and its destination
+	 * are not known yet. */
 	if (b->count == BURST_FRAMES ||
 	    sizeof(b->area) - b->used < BURST_PACKET)
 		return NULL;

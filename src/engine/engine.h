@@ -117,7 +117,7 @@ struct engine_frame {
 /* Returns a new engine, which the caller frees by engine_free; NULL: no memory.
  */
 struct engine *engine_new(const struct engine_config *config, uint64_t now_ns);
-/* Frees the engine.  All QPs have been removed. */
+/* Frees the engine, from which the caller has removed all QPs. */
 void engine_free(struct engine *e);
 /* Returns a device's counters, which lie in the arena. */
 const struct engine_counters *engine_counters(const struct engine *e,
@@ -137,9 +137,9 @@ void engine_qp_remove(struct engine *e, struct ibt_qp *q);
  */
 void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 		  uint32_t buffer_bytes, bool apart);
-/* Answers engine_wants_page with the page of the process that has qpn, which
- * outlives the engine; NULL: the process has none, and the engine does not wait
- * for it any more. */
+/* Answers engine_wants_page.  @page: the page of the process that has qpn; the
+ * page outlives the engine.  NULL: the process has no page, and the engine does
+ * not wait for one any more. */
 void engine_page(struct engine *e, uint32_t qpn,
 		 const struct credit_page *page);
 /* Tells the engine that the receive socket joins datagrams (GRO) from now
@@ -198,9 +198,9 @@ void engine_publish(struct engine *e);
 /* Tells the engine that the receive socket was found empty, and that all
  * datagrams are served. */
 void engine_rx_empty(struct engine *e);
-/* Called before the caller sleeps.  True: it should look at the socket once
- * more after ENGINE_LOOK_AGAIN_NS, and then call engine_rx_empty (the reason is
- * at credit_owes_look). */
+/* Called before the caller sleeps.  True: the caller looks at the socket once
+ * more after ENGINE_LOOK_AGAIN_NS, and then calls engine_rx_empty (the reason
+ * is at credit_owes_look). */
 bool engine_owes_look(const struct engine *e);
 #define ENGINE_LOOK_AGAIN_NS 20000000u
 /* Called before work is posted to q: prefetches the memory that a post uses. */
@@ -260,16 +260,19 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 void engine_qp_query(const struct engine *e, const struct ibt_qp *q,
 		     struct hca_qp_attr *attr);
 
-/* Attaches a UD QP to a multicast group.  0, also if q is attached already;
- * -ENOMEM; -ENOSPC: there are too many members or attachments (ibt/mcast.h). */
+/* Attaches a UD QP to a multicast group.  Returns 0, also if q is attached
+ * already; -ENOMEM; -ENOSPC: there are too many members or attachments
+ * (ibt/mcast.h). */
 int engine_mcast_attach(struct engine *e, struct ibt_qp *q,
 			const uint8_t gid[16]);
 /* Attaches a UD QP to the group gid, the alias of the group `named`, to which
- * engine_mcast_attach has attached it.  Returns the values of that function. */
+ * engine_mcast_attach has attached the QP.  Returns 0, also if q is attached to
+ * gid already; -ENOMEM; -ENOSPC: there are too many members or attachments. */
 int engine_mcast_attach_alias(struct engine *e, struct ibt_qp *q,
 			      const uint8_t named[16], const uint8_t gid[16]);
 /* Detaches a UD QP from a multicast group, and from the alias that was attached
- * for the group.  0; -EINVAL: engine_mcast_attach has not attached q to it. */
+ * for the group.  Returns 0, or -EINVAL: engine_mcast_attach has not attached q
+ * to the group. */
 int engine_mcast_detach(struct engine *e, struct ibt_qp *q,
 			const uint8_t gid[16]);
 /* Is any QP of the engine attached to the group? */
@@ -355,8 +358,8 @@ void engine_peer_state(struct engine *e, uint32_t qpn, enum engine_peer state,
  */
 void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns);
 
-/* Called when the program polls an empty CQ.  By then it has handled its
- * earlier completions, and has posted the work that depends on them. */
+/* Called when the program polls an empty CQ.  By then the program has handled
+ * its earlier completions, and has posted the work that depends on them. */
 void engine_polled(struct engine *e, uint64_t now_ns);
 
 /* While forced, ACKs and responses are sent even if the peers have no room.
@@ -425,7 +428,7 @@ void engine_stream_ready(struct engine *e, struct ibt_qp *q);
 bool engine_stream_is_session(const struct ibt_qp *q);
 /* Writes to buf, which has ENGINE_FINISH_BYTES bytes, the message by which this
  * side ends the session of an association of SCTP without an error.  The caller
- * sends it after all bytes that engine_stream_tx has written.  Returns the
+ * sends the message after all bytes of engine_stream_tx.  Returns the
  * length of the message; 0: an earlier call has written it, or q's connection
  * is no association. */
 #define ENGINE_FINISH_BYTES 8

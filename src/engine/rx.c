@@ -217,7 +217,7 @@ uint16_t engine_dgram_id(const struct engine_dgram *d, const uint8_t *bytes,
 }
 
 /* Finds out which process of this host has sent the datagram.  Called for each
- * intact packet for a QP; the first one decides. */
+ * intact packet for a QP; the first such packet decides. */
 static void note_sender(struct engine *e, const struct engine_dgram *d,
 			const struct ibt_qp *q, const struct pkt *p)
 {
@@ -238,9 +238,9 @@ struct part {
 	uint64_t now_ns;
 };
 
-/* Asks source_check whether packet a comes from a port of q's peer.  False: it
- * does, and this notes the port in q.  True: it does not, or nobody knows yet,
- * and the packet is counted or parked. */
+/* Asks source_check whether packet a comes from a port of q's peer.  False: the
+ * packet does, and its port is noted in q.  True: the packet does not, or that
+ * is not known yet, and the packet is counted or parked. */
 static bool look_up_port(struct engine *e, struct ibt_qp *q,
 			 const struct part *a, const struct pkt *p)
 {
