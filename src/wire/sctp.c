@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The thread of the associations, and what their owners call. */
+/* The thread of the associations, and the functions that their owners call. */
 #include "wire/sctp.h"
 
 #include <errno.h>
@@ -509,7 +509,7 @@ int sctp_accept(int listener, struct sctp_news *news)
 							    : -ECONNABORTED;
 }
 
-/* The path to the peer's service. */
+/* Returns the path to the peer's service. */
 static struct sctp_path path_to(struct sctp_socket *s,
 				const struct sockaddr_in6 *from,
 				const struct sockaddr_in6 *to)

@@ -19,7 +19,7 @@
 #define SPACE	   (256 << 10)	  /* bytes of each buffer of an association */
 #define CLOSE_NS   10000000000ull /* how long SHUTDOWN may take */
 #define BEGIN_NS   10000000000ull /* how long the peer's indication may take */
-#define HALVES_MAX 128 /* associations of a listener without an indication */
+#define HALVES_MAX 128 /* associations of a listener that lack indications */
 #define CHECK_NS   1000000ull /* how long sctp_conn_is_ours trusts a check */
 
 struct sctp_process sctp_conn_all = {

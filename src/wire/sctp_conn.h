@@ -37,7 +37,7 @@
 enum sctp_conn_state {
 	SCTP_CONN_LISTENING,
 	SCTP_CONN_CALLING, /* the association is being made */
-	/* the association is made, without the peer's indication so far */
+	/* the association is made; the peer's indication has not come yet */
 	SCTP_CONN_UP,
 	SCTP_CONN_OPEN,
 	/* the library has all messages, and sends SHUTDOWN after them */

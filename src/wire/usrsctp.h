@@ -51,7 +51,7 @@ struct usrsctp_address {
 	void *id;
 };
 
-/* The library gives room for addresses of other families. */
+/* An address that recvv writes; the library needs room for every family. */
 union usrsctp_peer {
 	struct usrsctp_address conn;
 	uint8_t room[28];
@@ -102,7 +102,7 @@ enum usrsctp_event_type {
 	USRSCTP_ADAPTATION_INDICATION = 6,
 };
 
-/* The notifications begin alike. */
+/* Each notification begins with type, flags and length. */
 struct usrsctp_assoc_change {
 	uint16_t type, flags;
 	uint32_t length;
