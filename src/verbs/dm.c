@@ -117,7 +117,7 @@ static void file_close(struct dm_memory *m) REQUIRES(&dm_lock)
 	m->fd = -1;
 }
 
-/* Gives up the reference of one handle to m, and frees m after the last. */
+/* Removes one handle from the count of m, and frees m if no handle is left. */
 static void drop_memory(struct dm_memory *m) REQUIRES(&dm_lock)
 {
 	if (--m->holders)

@@ -17,9 +17,10 @@ typedef const char *verbs_release(void);
 
 /*
  * Returns the release of the libibverbs.so.1 that the caller's library is bound
- * to, or NULL if that libibverbs.so.1 is not adverb's.  Stores the name of its
- * file in *path; the loader owns the string.  A process has one
- * libibverbs.so.1: the loader loads no second library of that name.  No lock.
+ * to, or NULL if that libibverbs.so.1 is not adverb's.  Stores the name
+ * of that libibverbs.so.1's file in *path; the loader owns the string.  A
+ * process has one libibverbs.so.1: the loader loads no second library of that
+ * name.  No lock.
  */
 static inline const char *verbs_release_find(const char **path)
 {
