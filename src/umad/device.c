@@ -32,7 +32,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Sorts the list by name.  size: the number of nodes; 0: unknown.  Returns 0 or
- * a positive errno; EINVAL: size is wrong. */
+ * a positive errno; EINVAL: the list has another number of nodes than size. */
 int umad_sort_ca_device_list(struct umad_device_node **head, size_t size)
 {
 	struct umad_device_node **nodes;

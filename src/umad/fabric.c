@@ -20,8 +20,9 @@ bool u_fabric_is_used(void)
 	return path && *path;
 }
 
-/* Only a fabric of this process's user is trusted, since the fabric reads and
- * writes all datagrams of this program. */
+/* Returns 0 if this process's user also runs the fabric, or -errno.  No other
+ * fabric is trusted, since a fabric reads and writes all datagrams of this
+ * program. */
 static int check_user(int fd)
 {
 	struct ucred peer;

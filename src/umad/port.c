@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opens the ports that take management datagrams, which are those of a host of
- * an emulated subnet, and sends and receives.  The handle of an open port is
- * the descriptor of the socket that carries its messages.  For each handle a
- * table has the connection on which agents are registered.  Ports of RoCE
- * devices take no management datagrams: opening one fails with ENODEV.
+ * Opens the ports of a host of an emulated subnet, and sends and receives
+ * management datagrams there.  The handle of an open port is the descriptor of
+ * the socket that carries the port's messages.  For each handle a table has the
+ * connection on which agents are registered.  Ports of RoCE devices take no
+ * management datagrams: opening one fails with ENODEV.
  */
 #include "umad/explain.h"
 #include "umad/fabric.h"
@@ -28,8 +28,9 @@ struct open_port {
 };
 
 static struct open_port ports[OPEN_MAX_PORTS];
-/* Protects ports[].  Also held in umad_recv from reading a message's length to
- * taking the message, so that no other thread takes the message in between. */
+/* Protects ports[].  umad_recv also holds the lock from reading a message's
+ * length to taking the message, so that no other thread takes the message in
+ * between. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int fail_with(int err)
