@@ -212,8 +212,8 @@ static int open_place(const char *path, const struct mr_file_mapping *m)
 	return fd;
 }
 
-/* Opens by O_PATH the file of a descriptor of the program; -1: the descriptor
- * is of another file. */
+/* Opens by O_PATH the file of a descriptor of the program; -1: the open failed,
+ * or the descriptor is of another file than m. */
 static int open_as(int program_fd, const struct mr_file_mapping *m)
 {
 	char path[32];

@@ -53,8 +53,9 @@ static size_t split_tail(struct iovec *iov, size_t n)
 	return n + 1;
 }
 
-/* Under the lock: makes the memfd, unless it exists.  The program may have
- * closed the descriptor, and its number may refer to another file. */
+/* Makes the memfd, unless it exists; false: that failed.  The caller holds the
+ * lock.  The program may have closed the descriptor, and the descriptor's
+ * number may now refer to another file. */
 static bool open_memfd(struct space_self *s)
 {
 	if (fd_identity_holds(s->memfd))
