@@ -251,7 +251,7 @@ static bool load_verbs(const char *libdir, struct verbs *v)
 	       v->query_gid;
 }
 
-/* The device of this name in this process's own list, or NULL. */
+/* Returns the device of this name in this process's own list, or NULL. */
 static const struct device *find_device(const char *name)
 {
 	const struct device *d;

@@ -165,8 +165,8 @@ static pid_t enter_background(void)
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	for (int i = 0; null >= 0 && i < 3; i++)
 		dup2(null, i);
-	/* A folder that stays in use cannot be unmounted; nothing else depends
-	 * on the change. */
+	/* A file system cannot be unmounted while a process has its working
+	 * directory there.  The fabric also works if the change fails. */
 	if (chdir("/"))
 		errno = 0;
 	return 0;

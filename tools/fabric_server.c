@@ -22,8 +22,8 @@
 enum {
 	EVENTS = 64,
 	READS = 64,		/* messages of one port in one turn */
-	CONNECTIONS_MAX = 8192, /* of all programs */
-	BUFFER_BYTES = 1 << 20, /* of a port's socket, in each direction */
+	CONNECTIONS_MAX = 8192, /* the most connections of all programs */
+	BUFFER_BYTES = 1 << 20, /* SO_SNDBUF of both ends of a port */
 	MESSAGE_MAX = FABRIC_UMAD_BYTES + FABRIC_MAD_MAX,
 	RETRY_MS = 1000, /* pause of accepting while the system has no memory */
 };
@@ -46,7 +46,7 @@ struct connection {
 	struct watched control, port, data;
 	struct end *end;	   /* the open port, or NULL */
 	struct data_end *data_end; /* the open data end, or NULL */
-	struct node *held;	   /* the host that was taken, or NULL */
+	struct node *held;	   /* the host that the program took, or NULL */
 	bool reads_data;	   /* data_end may send: `data` is read */
 	bool is_data_full;	   /* the program does not read its packets */
 	bool is_dead;		   /* freed at the end of the turn */
@@ -65,7 +65,7 @@ struct server {
 	bool has_closed; /* a descriptor was closed in this turn */
 	bool has_said;	 /* the message of pause_accepting was printed */
 	bool stops;
-	uint8_t *buffer; /* MESSAGE_MAX */
+	uint8_t *buffer; /* one message, of at most MESSAGE_MAX bytes */
 };
 
 static int watch_fd(struct server *s, struct watched *w, uint32_t events)
@@ -419,7 +419,8 @@ static void read_port(struct server *s, struct connection *c)
 	}
 }
 
-/* Sends a program its messages until none is left or its socket is full. */
+/* Sends a program the messages of its port until none is left or the port's
+ * socket is full. */
 static void flush_port(struct server *s, struct end *end)
 {
 	struct connection *c = fabric_owner(end);
@@ -489,8 +490,8 @@ static bool send_data(struct connection *c, const void *message, size_t bytes)
 	return false;
 }
 
-/* Sends a program the changes of its port and its packets, until none is left
- * or its socket is full. */
+/* Sends a program the changes of its port and the packets for it, until none is
+ * left or the socket is full. */
 static void flush_data(struct server *s, struct data_end *end)
 {
 	struct connection *c = data_owner(end);

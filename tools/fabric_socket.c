@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* Is fd a file of this user?  In a folder such as /tmp another user may have
- * made it, and could hold its lock for ever. */
+ * made the file, and could hold the file's lock for ever. */
 static bool is_own_file(int fd)
 {
 	struct stat s;
@@ -104,7 +104,8 @@ static bool clear_path(const char *path)
 	return false;
 }
 
-/* Binds a new socket to the path, and listens.  Returns it, or -errno. */
+/* Binds a new socket to the path, and listens.  Returns the socket, or -errno.
+ */
 static int bind_path(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
@@ -126,7 +127,8 @@ static int bind_path(const struct sockaddr_un *address)
 	return err;
 }
 
-/* Under the lock. */
+/* Listens at the path.  Returns the socket, or -1 after a sentence on stderr.
+ * The caller holds the lock of lock_file. */
 static int take_path(const char *path, const struct sockaddr_un *address)
 {
 	int fd;

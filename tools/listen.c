@@ -30,7 +30,7 @@ struct inodes {
 	bool has_port; /* a socket listens at that port */
 };
 
-/* If there is no memory, the socket is missing in the list of this call. */
+/* Adds the socket to the list, or leaves it out if no memory is left. */
 static void add_inode(struct inodes *in, unsigned long inode)
 {
 	if (in->count == in->room) {

@@ -24,7 +24,7 @@ struct side {
 	bool ended;	  /* the process was reaped */
 	bool killed;	  /* by side_kill: status is not the program's own */
 	int status;	  /* once ended: as a shell's, 128 + N for signal N */
-	char line[SIDE_LINE_MAX]; /* the part of a line that was read */
+	char line[SIDE_LINE_MAX]; /* the start of an unfinished line */
 	size_t line_size;	  /* bytes of `line` in use */
 };
 
