@@ -128,7 +128,7 @@ static void take_errors(struct sctp_socket *s)
 	struct sctp_path path;
 	ssize_t n;
 
-	s->users++; /* the connections may be the only users */
+	s->users++; /* the loop may end the connections that use s */
 	for (int i = 0; i < SCTP_CONN_TURN; i++) {
 		n = sctp_path_refused(s, packet, sizeof(packet), &path);
 		if (n < 0)
@@ -153,7 +153,8 @@ static void take_event(const struct epoll_event *e)
 		c->has_bytes |= (e->events & ~(uint32_t)EPOLLOUT) != 0;
 		if (e->events & EPOLLOUT)
 			c->is_full = false;
-		/* the owner has closed its descriptor before its first news */
+		/* the owner has closed its descriptor before the connection was
+		 * open */
 		if (c->state < SCTP_CONN_OPEN &&
 		    e->events & (EPOLLHUP | EPOLLRDHUP))
 			sctp_conn_free(c);

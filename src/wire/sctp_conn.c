@@ -62,9 +62,9 @@ int sctp_conn_watch(int fd, uint32_t events, uint32_t key)
 
 /* ---- sockets ---- */
 
-/* Removes the socket from the epoll set.  close(2) alone does not, if there is
- * another descriptor of the socket, as after sctp_unlisten.  Then the thread
- * would wake for packets that it does not read. */
+/* Removes the socket from the epoll set.  close(2) does not remove the socket
+ * while another descriptor of it is open, as after sctp_unlisten, and the
+ * thread would wake for packets that it does not read. */
 static void unwatch_socket(const struct sctp_socket *s)
 {
 	if (fd_identity_holds(sctp_conn_all.epoll_fd) &&
@@ -354,7 +354,8 @@ static bool hand_over(struct sctp_conn *c)
 					.cmsg_type = SCM_RIGHTS,
 					.cmsg_len = CMSG_LEN(sizeof(end))};
 	memcpy(CMSG_DATA(&control.head), &end, sizeof(end));
-	/* EAGAIN: as many connections as may wait for the owner do so. */
+	/* EAGAIN: the listener's socketpair has no room for one more connection
+	 * that waits for the owner. */
 	is_sent = sendmsg(l->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 	close(end);
 	if (!is_sent)

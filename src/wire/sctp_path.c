@@ -14,7 +14,7 @@
 #define IP_BYTES   20
 #define IPV6_BYTES 40
 #define UDP_BYTES  8
-#define SCTP_BYTES 12 /* common header, which some libusrsctp do not count */
+#define SCTP_BYTES 12 /* common header; libusrsctp may not count it */
 #define MTU_MIN	   1280
 #define MTU_MAX	   9000 /* a socket's buffer holds few larger datagrams */
 #define BUFFER	   (4 << 20)

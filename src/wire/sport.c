@@ -250,8 +250,8 @@ static struct slot *get_port(struct sports *s, const uint8_t ip[16],
 {
 	struct slot *p;
 
-	/* A group's datagrams go to all its members, so a datagram that GRO has
-	 * joined goes to the right sockets too. */
+	/* Datagrams of a group need no port of their own: a datagram that GRO
+	 * has joined goes to all members of the group. */
 	if (s->is_off || inaddr_is_multicast(ip))
 		return NULL;
 	p = look_up(s, ip, class);
