@@ -125,7 +125,7 @@ static int resume_conv(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	c = note->remote_id ? conv_find_remote(cm, note->peer, note->remote_id)
 			    : NULL;
 	/* A held conversation with the note's remote id has the same request
-	 * as the note: the peer has repeated it before the note came. */
+	 * as the note: the peer repeated the request before the note came. */
 	if (c && c->state == CONV_HELD) {
 		conv_free(cm, c);
 		c = NULL;
@@ -133,7 +133,7 @@ static int resume_conv(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	/* A released conversation with the note's remote id does no harm.  The
 	 * peer has repeated the note's request before the note came, this
 	 * manager took the repetition for a new request, and the consumer has
-	 * released the conversation that it began. */
+	 * released the conversation of that request. */
 	if (conv_find(cm, note->local_id) || (c && !c->is_released))
 		return -EEXIST;
 	err = conv_new(cm, owner, note->local_id, &c);
