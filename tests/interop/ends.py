@@ -59,10 +59,14 @@ def listens(port):
 
 
 def wait_here(process, is_so):
-    """Waits until is_so() is true, @process has ended, or HANG has passed."""
+    """Waits until is_so() is true, @process has ended, or HANG has passed.
+    Returns whether is_so() was true."""
     until = time.monotonic() + HANG
-    while process.poll() is None and time.monotonic() < until and not is_so():
+    while not is_so():
+        if process.poll() is not None or time.monotonic() >= until:
+            return False
         time.sleep(0.01)
+    return True
 
 
 class Ends:

@@ -346,12 +346,15 @@ def under_way(direction, argv, six=False):
 
 
 def goes_on(process):
-    """Waits until rxe has received more than 200 further packets."""
+    """Waits until rxe has received more than 200 further packets.  Fails if our
+    end ends, or if these packets do not come."""
     before = ends.counters()["rcvd_pkts"]
-    wait_here(process,
-              lambda: ends.counters()["rcvd_pkts"] > before + 200)
+    went_on = wait_here(process,
+                        lambda: ends.counters()["rcvd_pkts"] > before + 200)
     if process.poll() is not None:
         expect(False, "our end has ended", t.finish(process, HANG))
+    expect(went_on, "the transfer stalls: rxe has received only %d packets in "
+           "%d s" % (ends.counters()["rcvd_pkts"] - before, HANG))
 
 
 def signal_session(process, what):
