@@ -11,9 +11,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,14 +95,40 @@ nothing_is_written_to_a_descriptor_that_took_the_number(void **state)
 	assert_int_equal(restore_stderr(fd), 0);
 }
 
+/* In a child of a fork: prints sentences that the parent never prints, so that
+ * the child's copies of the sets have room for them and do not have them. */
+static _Noreturn void print_in_child(void)
+{
+	alarm(HANGS_S);
+	log_say(LOG_TEST, 20, "child");
+	r_say("child");
+	u_say("child");
+	_exit(0);
+}
+
+#define CHILD_BYTES (3 * strlen("adverb: child\n"))
+
+/* Forks a child that prints, and fails unless the child ends by itself. */
+static void fork_a_printer(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		print_in_child();
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static atomic_bool is_over;
 
 static void *talk(void *arg)
 {
-	while (!is_over) {
+	do {
 		log_say(LOG_TEST, 4, "four");
 		r_say("five");
-	}
+	} while (!is_over);
 	return NULL;
 }
 
@@ -109,27 +137,76 @@ static void *talk(void *arg)
 static void the_child_of_a_fork_can_print(void **state)
 {
 	pthread_t talker;
-	int fd, status;
-	pid_t child;
+	int fd;
 
 	NEEDS_KERNEL();
 	fd = replace_stderr(0);
 	assert_int_equal(pthread_create(&talker, NULL, talk, NULL), 0);
-	for (int i = 0; i < CHILDREN; i++) {
-		child = fork();
-		if (child == 0) {
-			alarm(HANGS_S);
-			log_say(LOG_TEST, 4, "four");
-			r_say("five");
-			_exit(0);
-		}
-		assert_true(child > 0);
-		assert_int_equal(waitpid(child, &status, 0), child);
-		assert_int_equal(status, 0);
-	}
+	for (int i = 0; i < CHILDREN; i++)
+		fork_a_printer();
 	is_over = true;
 	pthread_join(talker, NULL);
-	assert_true(restore_stderr(fd) > 0);
+	assert_int_equal(restore_stderr(fd),
+			 strlen("adverb: four\nadverb: five\n") +
+				 CHILDREN * CHILD_BYTES);
+}
+
+static atomic_bool is_to_stop; /* the next write to stderr waits */
+static sem_t has_stopped, may_go_on;
+
+/* Replaces libc's write for all code that is linked into the test. */
+ssize_t write(int fd, const void *bytes, size_t n)
+{
+	if (fd == STDERR_FILENO && atomic_exchange(&is_to_stop, false)) {
+		sem_post(&has_stopped);
+		sem_wait(&may_go_on);
+	}
+	return syscall(SYS_write, fd, bytes, n);
+}
+
+static void *print_by_log(void *arg)
+{
+	log_say(LOG_TEST, 9, "thread");
+	return NULL;
+}
+
+static void *print_by_rdmacm(void *arg)
+{
+	r_say("thread");
+	return NULL;
+}
+
+static void *print_by_umad(void *arg)
+{
+	u_say("thread");
+	return NULL;
+}
+
+static void
+the_child_of_a_fork_can_print_while_a_thread_is_in_the_call(void **state)
+{
+	void *(*const print[])(void *) = {print_by_log, print_by_rdmacm,
+					  print_by_umad};
+	int fd;
+
+	NEEDS_KERNEL();
+	fd = replace_stderr(0);
+	sem_init(&has_stopped, 0, 0);
+	sem_init(&may_go_on, 0, 0);
+	for (size_t i = 0; i < TEST_COUNT(print); i++) {
+		pthread_t thread;
+
+		is_to_stop = true;
+		assert_int_equal(pthread_create(&thread, NULL, print[i], NULL),
+				 0);
+		sem_wait(&has_stopped);
+		fork_a_printer();
+		sem_post(&may_go_on);
+		pthread_join(thread, NULL);
+	}
+	assert_int_equal(restore_stderr(fd),
+			 TEST_COUNT(print) *
+				 (strlen("adverb: thread\n") + CHILD_BYTES));
 }
 
 int main(void)
@@ -142,6 +219,8 @@ int main(void)
 		cmocka_unit_test(
 			nothing_is_written_to_a_descriptor_that_took_the_number),
 		cmocka_unit_test(the_child_of_a_fork_can_print),
+		cmocka_unit_test(
+			the_child_of_a_fork_can_print_while_a_thread_is_in_the_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
