@@ -49,6 +49,8 @@ static uint8_t *map_gone(void)
 	return p;
 }
 
+#define NOT_BUILT "copy_nofault knows no instructions of this architecture"
+
 /* Returns whether copy_nofault is implemented for this processor architecture.
  */
 static bool is_built(void)
@@ -67,7 +69,7 @@ static void copies_of_memory_that_is_not_there_fail(void **state)
 	uint8_t *p = map_gone(), buf[64] = {0};
 
 	if (!is_built())
-		skip();
+		SKIP_FOR(NOT_BUILT);
 	copy_nofault_open();
 	copy_nofault_turn(later());
 	assert_true(copy_nofault_is_on());
@@ -86,7 +88,7 @@ static void both_ways_of_copying_copy_and_fail(void **state)
 	uint8_t *p = map_gone(), from[300], to[300];
 
 	if (!is_built())
-		skip();
+		SKIP_FOR(NOT_BUILT);
 	for (size_t i = 0; i < sizeof(from); i++)
 		from[i] = (uint8_t)(i * 7 + 1);
 	copy_nofault_open();
@@ -128,7 +130,7 @@ static void a_copy_with_a_crc_fails_where_the_memory_ends(void **state)
 	const struct crctier before = crctier_chosen;
 
 	if (!is_built())
-		skip();
+		SKIP_FOR(NOT_BUILT);
 	assert_ptr_not_equal(p, MAP_FAILED);
 	memset(p, 5, 2 * PAGE);
 	mprotect(p + 2 * PAGE, PAGE, PROT_NONE);
@@ -162,7 +164,7 @@ static void a_fault_of_the_program_reaches_its_own_handler(void **state)
 	volatile uint8_t *p = map_gone();
 
 	if (!is_built())
-		skip();
+		SKIP_FOR(NOT_BUILT);
 	set_handler(SIGSEGV, program_handler);
 	copy_nofault_open();
 	caught = 0;
@@ -180,7 +182,7 @@ a_program_that_takes_the_handler_turns_guarded_copies_off(void **state)
 	struct sigaction now;
 
 	if (!is_built())
-		skip();
+		SKIP_FOR(NOT_BUILT);
 	copy_nofault_open();
 	set_handler(SIGSEGV, program_handler);
 	copy_nofault_turn(later());
@@ -198,7 +200,7 @@ a_thread_that_blocks_the_signal_turns_guarded_copies_off(void **state)
 	sigset_t s;
 
 	if (!is_built())
-		skip();
+		SKIP_FOR(NOT_BUILT);
 	copy_nofault_open();
 	sigemptyset(&s);
 	sigaddset(&s, SIGBUS);
@@ -230,7 +232,7 @@ static void a_blocked_signal_counts_for_its_own_thread(void **state)
 	bool on = true;
 
 	if (!is_built())
-		skip();
+		SKIP_FOR(NOT_BUILT);
 	copy_nofault_open();
 	copy_nofault_turn(later());
 	assert_true(copy_nofault_is_on());

@@ -38,6 +38,8 @@ static uint64_t later(void)
 	return now += 1000000;
 }
 
+#define NO_COPIES "this machine has no revocable copies"
+
 /* Sets the signal handlers of guarded copies, and prepares this thread for
  * revocable copies.  Each test calls this function itself, since cmocka sets
  * signal handlers around a test.  Returns false if this machine has no such
@@ -124,7 +126,7 @@ static void any_pieces_are_copied_to_any_other_pieces(void **state)
 	struct rng rng;
 
 	if (!take())
-		skip();
+		SKIP_FOR(NO_COPIES);
 	rng_init(&rng, 1);
 	for (int round = 0; round < 20000; round++) {
 		uint32_t bytes = rng_u32(&rng) % (round % 2 ? 30 : 700);
@@ -155,7 +157,7 @@ static void memory_that_is_not_there_faults(void **state)
 	uint8_t *gone = map(2 * PAGE, MAP_PRIVATE), there[PAGE];
 
 	if (!take())
-		skip();
+		SKIP_FOR(NO_COPIES);
 	mprotect(gone + PAGE, PAGE, PROT_NONE);
 	for (uint32_t n = 1; n < 100; n++) {
 		struct space_vec a = {(uintptr_t)there, n};
@@ -179,7 +181,7 @@ static void nothing_is_copied_after_the_copy_was_ended(void **state)
 	struct space_move m = {&a, &b, 1, 1};
 
 	if (!take())
-		skip();
+		SKIP_FOR(NO_COPIES);
 	memset(from, 1, sizeof(from));
 	shared->word = ENDED;
 	for (a.bytes = 1; a.bytes <= 64; a.bytes++) {
@@ -195,7 +197,7 @@ static void atomics_find_and_change_a_word(void **state)
 	uint64_t word = 5, old = 0;
 
 	if (!take())
-		skip();
+		SKIP_FOR(NO_COPIES);
 	assert_int_equal(copy_revocable_atomic(&copy_revocable, SPACE_FETCH_ADD,
 					       &word, 2, 0, &old),
 			 COPY_REVOCABLE_DONE);
@@ -244,7 +246,7 @@ static void an_atomic_is_done_once(void **state)
 	uint64_t word = 0, old;
 
 	if (!take())
-		skip();
+		SKIP_FOR(NO_COPIES);
 	sigaction(SIGUSR1, &act, NULL);
 	shared->stage = 0;
 	assert_int_equal(pthread_create(&other, NULL, disturb, &self), 0);
@@ -268,7 +270,7 @@ static void a_copy_continues_after_interruptions(void **state)
 	pthread_t self = pthread_self(), other;
 
 	if (!take())
-		skip();
+		SKIP_FOR(NO_COPIES);
 	sigaction(SIGUSR1, &act, NULL);
 	for (uint32_t i = 0; i < LONG; i++)
 		from[i] = (uint8_t)(i * 31 + i / 4096);
@@ -314,7 +316,7 @@ static void a_stopped_thread_finds_its_copy_ended(void **state)
 	uint8_t *to = map(LONG, MAP_SHARED), *from = map(LONG, MAP_PRIVATE);
 
 	if (!take())
-		skip();
+		SKIP_FOR(NO_COPIES);
 	memset(from, 1, LONG);
 	for (int round = 0; round < 20; round++) {
 		int status = -1;

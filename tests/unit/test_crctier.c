@@ -271,7 +271,7 @@ static void a_length_of_more_than_32_bits_counts_in_full(void **state)
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (zeros == MAP_FAILED)
-		skip();
+		SKIP_FOR("this process may not map so much memory");
 	for (size_t i = 0; i < crctier_count; i++) {
 		const struct crctier *t = &crctier_all[i];
 		size_t n = t->multiplies ? bytes : LESS_BYTES;
@@ -398,14 +398,14 @@ static void the_upper_halves_of_vectors_are_left_clear(void **state)
 	static uint8_t data[LENGTHS];
 
 	if (!__builtin_cpu_supports("avx"))
-		skip();
+		SKIP_FOR("this processor lacks AVX");
 	fill(data, sizeof(data), 5);
 	for (size_t i = 0; i < TEST_COUNT(ways); i++)
 		for (size_t n = 0; n <= LENGTHS && has_tier(ways[i].tier); n++)
 			if (can_take(&ways[i], 1, n))
 				assert_clear_halves(&ways[i], data, n);
 #else
-	skip();
+	SKIP_FOR("only vectors of x86-64 have upper halves");
 #endif
 }
 

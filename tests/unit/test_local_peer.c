@@ -387,7 +387,7 @@ static void a_file_that_is_no_memory_is_not_opened(void **state)
 	pid_t shows, looks;
 
 	if (other < 0 || grantpt(other) || unlockpt(other))
-		skip();
+		SKIP_FOR("this user gets no pseudoterminal");
 	terminal = open(ptsname(other), O_RDWR | O_NOCTTY | O_CLOEXEC);
 	assert_true(terminal >= 0);
 	shows = begin_process(&cards[0], show_a_terminal);
@@ -468,7 +468,7 @@ a_peer_whose_memory_the_kernel_refuses_is_reached_by_packets(void **state)
 	pid_t pid;
 
 	if (!geteuid())
-		skip();
+		SKIP_FOR("root may read the memory of any process");
 	pid = begin_process(&cards[0], become_undumpable);
 	assert_int_equal(get(cards[0].qpn, &n), LOCAL_PEER_NEVER);
 	assert_non_null(strstr(said, "kernel"));

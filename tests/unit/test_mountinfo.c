@@ -10,13 +10,15 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#define NO_PROC "/proc is not mounted"
+
 static void proc_is_of_type_proc(void **state)
 {
 	struct mountinfo m;
 	struct stat s;
 
 	if (stat("/proc/self/mountinfo", &s))
-		skip();
+		SKIP_FOR(NO_PROC);
 	assert_true(mountinfo_find(major(s.st_dev), minor(s.st_dev), &m));
 	assert_string_equal(m.type, "proc");
 	assert_false(m.has_user);
@@ -31,7 +33,7 @@ static void every_mount_is_found(void **state)
 	char type[64];
 
 	if (!f)
-		skip();
+		SKIP_FOR(NO_PROC);
 	while (fgets(line, sizeof(line), f)) {
 		const char *behind = strstr(line, " - ");
 		struct mountinfo m;

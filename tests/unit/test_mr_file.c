@@ -600,7 +600,7 @@ static void a_program_that_locks_its_memory_locks_no_peers_memory(void **state)
 
 	peer_maps_init(&a, &hca, getpid());
 	if (mlockall(MCL_FUTURE))
-		skip();
+		SKIP_FOR("this user may not lock memory");
 	peer_maps_look(&a);
 	munlockall();
 	assert_int_equal(fstat(fd, &st), 0);

@@ -26,7 +26,7 @@ struct other {
 };
 
 /* Returns whether a process can become each user of the tests.  Tests call this
- * before they open anything, because skip() closes nothing. */
+ * before they open anything, because SKIP_FOR closes nothing. */
 static bool has_other_users(void)
 {
 	return test_can_be(SOMEBODY) && test_can_be(ANOTHER);
@@ -288,11 +288,23 @@ static void no_file_of_the_program_goes_to_another_user(void **state)
 	client_close(&me);
 }
 
+#define FEW_FILES "RLIMIT_NOFILE is too low for all classes and connections"
+
+/* Raises the soft limit on open files to the hard limit, and returns it. */
+static rlim_t raise_limit(void)
+{
+	struct rlimit files;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	return files.rlim_cur;
+}
+
 /* Each client needs several descriptors in its process and in the broker. */
 static void one_user_leaves_classes_to_others(void **state)
 {
 	static struct client many[STEER_CLASS_MAX];
-	struct rlimit files;
 	struct client me, c;
 	struct other o, next;
 	const char *why = "";
@@ -301,11 +313,8 @@ static void one_user_leaves_classes_to_others(void **state)
 
 	if (!has_other_users())
 		SKIP_FOR(ONE_USER);
-	getrlimit(RLIMIT_NOFILE, &files);
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
-	if (files.rlim_cur < 6 * STEER_CLASS_MAX)
-		skip();
+	if (raise_limit() < 6 * STEER_CLASS_MAX)
+		SKIP_FOR(FEW_FILES);
 	open_or_fail(&me);
 	broker = broker_of(&me);
 	if (fork_other(&o, SOMEBODY)) {
@@ -350,7 +359,7 @@ static uint32_t fill_connections(void)
 static void one_user_leaves_connections_to_others(void **state)
 {
 	struct client me, too, c;
-	struct rlimit files;
+	rlim_t limit;
 	struct other o, next;
 	pid_t broker;
 	uint64_t room;
@@ -358,11 +367,9 @@ static void one_user_leaves_connections_to_others(void **state)
 
 	if (!has_other_users())
 		SKIP_FOR(ONE_USER);
-	getrlimit(RLIMIT_NOFILE, &files);
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
-	if (files.rlim_cur < 2 * CONN_MAX)
-		skip();
+	limit = raise_limit();
+	if (limit < 2 * CONN_MAX)
+		SKIP_FOR(FEW_FILES);
 	open_or_fail(&me);
 	broker = broker_of(&me);
 	if (fork_other(&o, SOMEBODY)) {
@@ -386,7 +393,7 @@ static void one_user_leaves_connections_to_others(void **state)
 	end_other(&o);
 	client_close(&me);
 	end_broker(broker);
-	room = files.rlim_cur / ADMISSION_FILES;
+	room = limit / ADMISSION_FILES;
 	room = room < CONN_MAX ? room : CONN_MAX;
 	assert_uint_in_range(n, room / 2 - 2, room / 2);
 }
@@ -524,24 +531,13 @@ static uint32_t take_everything_but(struct reuseport_group *g, uint32_t class,
 	return count;
 }
 
-/* Raises the limit of descriptors, and skips the test if it is too low. */
-static void need_descriptors(void)
-{
-	struct rlimit files;
-
-	getrlimit(RLIMIT_NOFILE, &files);
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
-	if (files.rlim_cur < 6 * STEER_CLASS_MAX)
-		skip();
-}
-
 static void a_freed_class_is_kept_from_other_users_for_a_time(void **state)
 {
 	const uint64_t freed = 1000;
 	uint32_t class, late;
 
-	need_descriptors();
+	if (raise_limit() < 6 * STEER_CLASS_MAX)
+		SKIP_FOR(FEW_FILES);
 	reuseport_group_init(&group, true);
 	class = take_class(&group, other_user(0), 1);
 	assert_int_not_equal(class, 0);
@@ -562,7 +558,8 @@ static void a_successor_knows_the_user_of_a_freed_class(void **state)
 	static struct reuseport_group next;
 	uint32_t mine, theirs;
 
-	need_descriptors();
+	if (raise_limit() < 6 * STEER_CLASS_MAX)
+		SKIP_FOR(FEW_FILES);
 	reuseport_group_init(&group, true);
 	reuseport_group_init(&next, true);
 	mine = take_class(&group, geteuid(), 1);
@@ -638,7 +635,8 @@ static void bytes_for_a_user_that_never_reads_are_limited(void **state)
 {
 	uint32_t class[HOARD];
 
-	need_descriptors();
+	if (raise_limit() < 6 * STEER_CLASS_MAX)
+		SKIP_FOR(FEW_FILES);
 	reuseport_group_init(&group, true);
 	for (uint32_t i = 0; i < HOARD; i++)
 		class[i] = take_and_widen(1);
@@ -661,7 +659,8 @@ static void unread_messages_count_for_their_user(void **state)
 	uint64_t sum = 0, ms = 1, before;
 	int left[HOARD], fd[HOARD];
 
-	need_descriptors();
+	if (raise_limit() < 6 * STEER_CLASS_MAX)
+		SKIP_FOR(FEW_FILES);
 	reuseport_group_init(&group, true);
 	for (uint32_t i = 0; i < HOARD; i++, ms += 200) {
 		uint32_t class = take_and_widen(ms);

@@ -32,7 +32,7 @@ static void no_checksum_over_ipv6_is_no_error(void **state)
 	    setsockopt(sender, SOL_UDP, UDP_NO_CHECK6_TX, &one, sizeof(one)) ||
 	    sendto(sender, "roce", 4, 0, (struct sockaddr *)(void *)&to,
 		   sizeof(to)) != 4)
-		skip(); /* there is no IPv6 */
+		SKIP_FOR("the host lacks IPv6");
 	assert_int_equal(poll(&readable, 1, 10000), 1);
 	assert_int_equal(udp_receive(&u, got), 1);
 	assert_int_equal(got[0].len, 4);
@@ -63,8 +63,8 @@ static void a_refusal_costs_no_other_datagram(void **state)
 		assert_int_equal(udp_send(&u, &d, 1), 1);
 		if (poll(&told, 1, i ? 0 : 1000) < 1 && !i) {
 			udp_fini(&u);
-			skip(); /* another process has RoCEv2's port, or
-				 * there is no IPv6 */
+			SKIP_FOR(
+				"another process has RoCEv2's port, or the host lacks IPv6");
 		}
 	}
 	assert_int_equal(u.refused, 0);
@@ -111,7 +111,7 @@ static void segments_of_a_datagram_that_is_not_split_are_sealed(void **state)
 	d.to.port = ntohs(bound.sin6_port);
 	if (!u.has.gso) {
 		udp_fini(&u);
-		skip();
+		SKIP_FOR("this kernel has no GSO of UDP");
 	}
 	assert_int_equal(udp_send(&u, &d, 1), 1);
 	assert_int_equal(u.refused, 0);
