@@ -132,6 +132,7 @@ class Suite:
         self.adverb = os.path.join(self.build, "tools", "adverb")
         self.passed = self.failed = self.skipped = 0
         self.notes = []
+        self.started = []  # the processes of the case that runs
         if not self.options.list and not os.access(self.adverb, os.X_OK):
             sys.exit("%s is not built" % self.adverb)
         # Unprivileged processes write captures and the runtime folder here.
@@ -173,11 +174,13 @@ class Suite:
         function that puts words before the command that drops the privileges;
         these words run with the privileges of this script."""
         into = options.pop("into", lambda words: words)
-        return subprocess.Popen(
+        process = subprocess.Popen(
             into(self.unprivileged(with_report(argv))), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.tmp,
             start_new_session=True, env=options.pop("env", self.environment()),
             **options)
+        self.started.append(process)
+        return process
 
     def finish(self, process, timeout):
         """Returns the Result of @process; after @timeout seconds kills it with
@@ -311,6 +314,20 @@ class Suite:
                    for where in ("/lib/*", "/lib", "/lib64")):
             raise Skip("UCX is built without libuct_ib")
 
+    def attempt(self, body):
+        """Runs @body.  If it raises an exception, kills the processes that it
+        has started and that still run, each with its whole group: the next
+        case may need their ports, and nobody else would end them."""
+        self.started = []
+        try:
+            body()
+        except BaseException:
+            for process in self.started:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+            raise
+
     def case(self, name, body, area=None, program=None, peer="adverb"):
         """Runs @body, which raises an exception if the case fails."""
         if not fnmatch.fnmatch(name, self.options.only):
@@ -323,7 +340,7 @@ class Suite:
         began = time.monotonic()
         self.notes = []
         try:
-            body()
+            self.attempt(body)
             self.passed += 1
             result = "ok"
             print("ok %s (%s)" % (name, ", ".join(
