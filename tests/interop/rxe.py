@@ -272,7 +272,18 @@ def multicast(direction):
     """Sends to a member on rxe and to a member on adverb.  A sending mckey may
     destroy its address handle before rxe has sent, so pace.c delays that."""
     argv = ["mckey", "-m", "239.7.7.7", "-b"]
-    there = vm.start(" ".join([*argv, THERE]))
+    began = [vm.start(" ".join([*argv, THERE]))]
+    try:
+        meet_members(direction, argv, began)
+    finally:
+        for command in began:
+            command.end()
+
+
+def meet_members(direction, argv, began):
+    """Has both members of multicast() hear a sender.  The commands of the guest
+    are in @began, which already has rxe's member."""
+    there = began[0]
     expect(there.wait_for("joined dgid", HANG), "rxe's member does not join")
     ours = t.start(ends.here(["stdbuf", "-oL", *argv, HERE]))
     heard = b""
@@ -283,15 +294,15 @@ def multicast(direction):
     if direction == "to rxe":
         expect_ok(t.run(ends.here([*argv, HERE, "-s"])))
     else:
-        sender = vm.start("LD_PRELOAD=/pace.so PACE=/tmp/mckey " +
-                          " ".join([*argv, THERE, "-s"]))
+        began.append(vm.start("LD_PRELOAD=/pace.so PACE=/tmp/mckey " +
+                              " ".join([*argv, THERE, "-s"])))
     got = t.finish(ours, HANG)
     status, text = there.wait(HANG)
     expect(got.status == 0 and status == 0,
            "a member fails:\n" + heard.decode() + got.output + text)
     if direction == "from rxe":
         vm.run("touch /tmp/mckey")
-        status, text = sender.wait(HANG)
+        status, text = began[1].wait(HANG)
         expect(status == 0, "the sender fails:\n" + text)
 
 
@@ -341,7 +352,11 @@ def under_way(direction, argv, six=False):
         process = t.start(ours)
         wait_here(process, lambda: listens(port))
         theirs = vm.start(line + " " + HERE)
-    goes_on(process)
+    try:
+        goes_on(process)
+    except BaseException:
+        theirs.end()
+        raise
     return process, theirs
 
 
