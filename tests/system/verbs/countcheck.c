@@ -6,7 +6,9 @@
  * has one thread.
  */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -422,21 +424,24 @@ static void one_counter_is_of_many_queue_pairs(void)
 	close_end(0, 1, &c);
 }
 
+/* Ends the program if the other process has ended: without its address no
+ * connection can be made. */
 static void swap(int socket, const struct endpoint_address *mine,
 		 struct endpoint_address *theirs)
 {
-	EXPECT(write(socket, mine, sizeof(*mine)) == sizeof(*mine));
-	EXPECT(read(socket, theirs, sizeof(*theirs)) == sizeof(*theirs));
+	NEED(send(socket, mine, sizeof(*mine), MSG_NOSIGNAL) == sizeof(*mine));
+	NEED(read(socket, theirs, sizeof(*theirs)) == sizeof(*theirs));
 }
 
 /* Runs the peer process: posts requests after one byte has come by the socket,
- * and ends after another byte. */
+ * and ends after another byte, or with its parent. */
 static void be_the_peer(int socket)
 {
 	struct endpoint_address mine, theirs;
 	struct ibv_wc wc;
 	char end;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	endpoint_open(&e[1], ALL, ENDPOINT_ALL_REMOTE);
 	mine = address(1);
 	swap(socket, &mine, &theirs);
@@ -460,6 +465,10 @@ static void a_peer_of_another_process_is_counted(void)
 
 	EXPECT(!socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
 	child = fork();
+	NEED(child >= 0);
+	/* Each process closes the end of the other, so that a read does not
+	 * wait for a process that has ended. */
+	close(sockets[!!child]);
 	if (!child)
 		be_the_peer(sockets[1]);
 	endpoint_open(&e[0], ALL, ENDPOINT_ALL_REMOTE);
@@ -472,14 +481,13 @@ static void a_peer_of_another_process_is_counted(void)
 	post_receives(0, 3 * RECEIVES);
 	endpoint_to_rtr(&e[0], &theirs);
 	endpoint_to_rts(&e[0], &mine, 7);
-	EXPECT(write(sockets[0], "", 1) == 1);
+	EXPECT(send(sockets[0], "", 1, MSG_NOSIGNAL) == 1);
 	EXPECT(reaches(receives, 3 * RECEIVES));
 	EXPECT(reaches(writes, 3 * WRITES * BYTES));
 	EXPECT(!errors(receives) && !errors(writes));
-	EXPECT(write(sockets[0], "", 1) == 1);
+	EXPECT(send(sockets[0], "", 1, MSG_NOSIGNAL) == 1);
 	EXPECT(waitpid(child, &status, 0) == child && !status);
 	close(sockets[0]);
-	close(sockets[1]);
 	close_end(0, 2, all);
 }
 
