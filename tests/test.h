@@ -10,10 +10,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +41,17 @@ static inline bool test_can_be(uid_t user)
 	if (!pid)
 		_exit(!!setresuid(user, user, user));
 	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
+
+/* To be called first by a child process of a test, which `parent` has forked.
+ * The child ends with its parent.  It also ends if one of its assertions fails:
+ * cmocka would let it run the tests that follow, as its parent does. */
+static inline void test_begin_child(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	setenv("CMOCKA_TEST_ABORT", "1", 1);
 }
 
 /* Skips the test that calls this macro if an emulator (ci/test-arm64) runs it.

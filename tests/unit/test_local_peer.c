@@ -108,14 +108,21 @@ static void show_card(struct card *c)
 	wait_for(c, 9);
 }
 
-/* Starts a process that opens, calls `what` and stays. */
+/* The processes that the running test has started. */
+static pid_t started[CROWD];
+static size_t started_count;
+
+/* Starts a process that opens, calls `what` and stays.  The test fails if the
+ * process ends before it has filled its card. */
 static pid_t begin_process(struct card *c, void (*what)(struct card *c))
 {
-	pid_t pid = fork();
+	pid_t parent = getpid(), pid;
 
+	assert_true(started_count < TEST_COUNT(started));
+	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		test_begin_child(parent);
 		local_peer_forget();
 		broker_link_close();
 		open_me();
@@ -125,7 +132,11 @@ static pid_t begin_process(struct card *c, void (*what)(struct card *c))
 		close_me();
 		_exit(0);
 	}
-	wait_for(c, 1);
+	started[started_count++] = pid;
+	while (c->stage != 1) {
+		assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+		usleep(200);
+	}
 	return pid;
 }
 
@@ -158,8 +169,15 @@ static int set_up(void **state)
 	return 0;
 }
 
+/* Ends the processes that a failed test has left. */
 static int tear_down(void **state)
 {
+	while (started_count) {
+		pid_t pid = started[--started_count];
+
+		if (!waitpid(pid, NULL, WNOHANG))
+			end_process(pid, SIGKILL);
+	}
 	close_me();
 	return 0;
 }
