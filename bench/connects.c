@@ -25,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -181,7 +180,6 @@ static _Noreturn void accept_all(void)
 	struct rdma_cm_event *event;
 	struct rdma_cm_id *id;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	channel = listen_anywhere();
 	for (;;) {
 		queue_check(!rdma_get_cm_event(channel, &event),
@@ -378,7 +376,7 @@ static bool is_complete(void)
 	return true;
 }
 
-static void run_threads(void)
+static void run_threads(pid_t acceptor)
 {
 	int64_t began = raw_now_ns(), first = INT64_MAX, last = 0;
 	struct opener openers[THREADS_MAX] = {{0}};
@@ -399,8 +397,11 @@ static void run_threads(void)
 		if (openers[i].ended_ns > last)
 			last = openers[i].ended_ns;
 	}
-	while (!is_complete())
+	while (!is_complete()) {
+		if (waitpid(acceptor, NULL, WNOHANG))
+			exit(1); /* that process has said why */
 		usleep(1000);
+	}
 	printf("{\"connections\": %d, \"threads\": %d, \"us\": %.3f, "
 	       "\"seconds\": %.3f}\n",
 	       count, threads, (double)(last - first) / 1000 / count,
@@ -430,9 +431,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	shared = raw_shared(sizeof(*shared));
-	child = fork();
-	if (child < 0)
-		raw_die("connects: fork");
+	child = raw_fork("connects: fork");
 	if (child == 0)
 		accept_all();
 	while (!shared_load(&shared->port)) {
@@ -440,7 +439,7 @@ int main(int argc, char **argv)
 			return 1; /* the child has said why */
 		usleep(1000);
 	}
-	run_threads();
+	run_threads(child);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	return 0;

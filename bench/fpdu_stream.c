@@ -255,9 +255,7 @@ int main(int argc, char **argv)
 	at = raw_shared(sizeof(*at));
 	ready = raw_shared(sizeof(*ready));
 	fpdu_max = raw_shared(sizeof(*fpdu_max));
-	child = fork();
-	if (child < 0)
-		raw_die("fpdu_stream: fork");
+	child = raw_fork("fpdu_stream: fork");
 	if (child == 0)
 		receive_all(&o);
 	fd = connect_end(&o);

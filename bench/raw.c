@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,6 +123,20 @@ void *raw_shared(size_t bytes)
 	return p;
 }
 
+pid_t raw_fork(const char *what)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid < 0)
+		raw_die(what);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			exit(1);
+	}
+	return pid;
+}
+
 void raw_enter(const struct raw_options *o, int end)
 {
 	cpu_set_t set;
@@ -227,9 +242,7 @@ int raw_pingpong(const struct raw_pingpong *p, const struct raw_options *o)
 
 	if (!ns)
 		raw_die("calloc");
-	child = fork();
-	if (child < 0)
-		raw_die("fork");
+	child = raw_fork("fork");
 	if (child == 0)
 		answer_forever(p, o);
 	measure_rounds(p, o, ns);

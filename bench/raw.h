@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* The options of all programs.  A program uses those that its usage names. */
 struct raw_options {
@@ -47,6 +48,9 @@ double raw_median(double *values, size_t count);
 /* Returns zeroed memory that a child forked later shares.  Ends the program if
  * there is no memory. */
 void *raw_shared(size_t bytes);
+/* Forks a process that ends when this process ends, however that ends.  Returns
+ * what fork(2) returns; ends the program by raw_die(what) if it fails. */
+pid_t raw_fork(const char *what);
 /* Pins this end to its core; end 1 also enters o->netns, or ends the program if
  * it cannot. */
 void raw_enter(const struct raw_options *o, int end);

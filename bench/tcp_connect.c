@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +18,6 @@ enum { BACKLOG = 4096 };
 
 static void accept_all(const struct raw_options *o, int listener)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	raw_enter(o, 1);
 	for (;;)
 		if (accept(listener, NULL, NULL) < 0)
@@ -76,9 +74,7 @@ int main(int argc, char **argv)
 
 	raw_options(argc, argv, "tcp_connect [-1] -n CONNECTIONS", &o);
 	listener = raw_listen(&o, BACKLOG, "tcp_connect: listen", &at);
-	child = fork();
-	if (child < 0)
-		raw_die("tcp_connect: fork");
+	child = raw_fork("tcp_connect: fork");
 	if (child == 0)
 		accept_all(&o, listener);
 	ns = measure_connects(&o, &at);

@@ -70,9 +70,7 @@ int main(int argc, char **argv)
 	buffer = calloc(1, o.bytes);
 	if (!buffer)
 		raw_die("tcp_stream: calloc");
-	child = fork();
-	if (child < 0)
-		raw_die("tcp_stream: fork");
+	child = raw_fork("tcp_stream: fork");
 	if (child == 0)
 		read_all(&o, buffer);
 	fd = connect_end(&o);

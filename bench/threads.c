@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -364,26 +363,12 @@ static void run_process(int index)
 	run_worker(&e);
 }
 
-/* Forks a process that ends when this process ends. */
-static pid_t fork_process(void)
-{
-	pid_t parent = getpid(), pid = fork();
-
-	queue_check(pid >= 0, "fork");
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			exit(1);
-	}
-	return pid;
-}
-
 static void run_processes(void)
 {
 	int status;
 
 	for (uint32_t i = 0; i < options.count; i++)
-		if (!fork_process()) {
+		if (!raw_fork("threads: fork")) {
 			run_process((int)i);
 			exit(0);
 		}
@@ -474,7 +459,7 @@ int main(int argc, char **argv)
 	pairs = raw_shared(options.count * sizeof(*pairs));
 	/* before this process opens a device: a child forked later could not
 	 * use a device of its own */
-	passive = fork_process();
+	passive = raw_fork("threads: fork");
 	if (!passive)
 		be_passive();
 	if (options.processes)

@@ -398,9 +398,7 @@ int main(int argc, char **argv)
 	if (!t.payload)
 		raw_die("udp_stream: malloc");
 	memset(t.payload, 1, o.bytes);
-	child = fork();
-	if (child < 0)
-		raw_die("udp_stream: fork");
+	child = raw_fork("udp_stream: fork");
 	if (child == 0)
 		receive_child(&o, s, t.payload);
 	raw_enter(&o, 0);

@@ -57,9 +57,7 @@ int main(int argc, char **argv)
 	if (!memory)
 		raw_die("vm_copy: malloc");
 	memset(memory, 1, o.bytes);
-	child = fork();
-	if (child < 0)
-		raw_die("vm_copy: fork");
+	child = raw_fork("vm_copy: fork");
 	if (child == 0) {
 		raw_enter(&o, 1);
 		memset(memory, 2, o.bytes); /* gives the child its own pages */
