@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -61,6 +62,13 @@ static void tcp_send(const struct raw_options *o, int end)
 	}
 }
 
+static void __attribute__((noreturn)) die_of_end(void)
+{
+	fprintf(stderr,
+		"tcp_pingpong: the other end has closed the connection\n");
+	exit(1);
+}
+
 static void tcp_receive(const struct raw_options *o, int end)
 {
 	int flags = o->blocking ? 0 : MSG_DONTWAIT;
@@ -71,7 +79,7 @@ static void tcp_receive(const struct raw_options *o, int end)
 		if (n > 0)
 			done += (size_t)n;
 		else if (n == 0)
-			exit(0);
+			die_of_end();
 		else if (errno != EAGAIN)
 			raw_die("tcp_pingpong: recv");
 		else if (o->one_core)

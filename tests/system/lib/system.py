@@ -387,6 +387,14 @@ def expect_ok(result):
     expect(result.status == 0, "exit status %d" % result.status, result)
 
 
+def wait_until(is_so, why, seconds=HANG):
+    """Waits until is_so() is true; fails with @why after @seconds."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        expect(time.monotonic() < end, why)
+        time.sleep(0.01)
+
+
 def await_output(process, count, seconds=HANG):
     """Waits until @process has written @count bytes that nobody has read yet, or
     has ended."""

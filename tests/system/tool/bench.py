@@ -5,12 +5,13 @@ plots.  No case depends on how fast the machine is."""
 
 import json
 import os
+import signal
 import sys
 import xml.etree.ElementTree
 
 sys.path.insert(1, sys.path[0] + "/../lib")
 
-from system import Fail, Skip, Suite
+from system import HANG, Fail, Skip, Suite, wait_until
 
 suite = Suite(__doc__)
 FIGURES = suite.path("figures.json")
@@ -48,6 +49,49 @@ def long_packet_is_refused():
         if r.status != status or \
                 bool(status) != ("at most %d bytes" % most in r.output):
             raise Fail("%d bytes: status %d" % (size, r.status), r.output)
+
+
+def state_of(pid):
+    with open("/proc/%d/stat" % pid) as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
+def children_of(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return [int(word) for word in f.read().split()]
+
+
+def unread(pid):
+    """Returns how many bytes wait in each TCP connection of a process."""
+    inodes = set()
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        target = os.readlink("/proc/%d/fd/%s" % (pid, fd))
+        if target.startswith("socket:["):
+            inodes.add(target[8:-1])
+    with open("/proc/%d/net/tcp" % pid) as table:
+        rows = [line.split() for line in table][1:]
+    return [int(row[4].split(":")[1], 16) for row in rows
+            if row[3] == "01" and row[9] in inodes]
+
+
+def end_that_ends_is_reported():
+    """The first end is stopped until the other end has read all and is killed,
+    so that the first end then reads the end of the stream."""
+    p = suite.start([os.path.join(suite.build, "bench", "tcp_pingpong"), "-b",
+                     "-n", "100000000"])
+    wait_until(lambda: p.poll() is not None or
+               any(len(unread(child)) for child in children_of(p.pid)),
+               "the ends do not connect")
+    other = children_of(p.pid)[0]
+    os.kill(p.pid, signal.SIGSTOP)
+    wait_until(lambda: state_of(p.pid) == "T" and unread(other) == [0],
+               "the other end does not read")
+    os.kill(other, signal.SIGKILL)
+    wait_until(lambda: state_of(other) == "Z", "the other end does not end")
+    os.kill(p.pid, signal.SIGCONT)
+    r = suite.finish(p, HANG)
+    if r.status != 1 or "the other end has closed" not in r.output:
+        raise Fail("status %d" % r.status, r.output)
 
 
 def adverb_beside_the_limit():
@@ -225,6 +269,8 @@ def two_builds_are_measured_in_turns():
 suite.case("the raw limits give figures", raw_limits)
 suite.case("a packet that is too long for a datagram is refused",
            long_packet_is_refused)
+suite.case("an end of tcp_pingpong reports that the other has ended",
+           end_that_ends_is_reported)
 suite.case("adverb is measured beside them", adverb_beside_the_limit)
 suite.case("the plots are XML with curves", plots_are_xml)
 suite.case("the goals decide the exit status", goals_decide_the_status)
