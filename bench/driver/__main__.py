@@ -191,13 +191,12 @@ def measure(o):
     try:
         plan += between_users(o, maker, two, left_out)
         for pair in pairs:
-            where = pair.open()
-            if where:
+            try:
+                where = pair.open()
                 plan += [*steps.over(maker, where, pair.mtu),
                          *steps.iwarp_over(maker, where)]
-            else:
-                left_out["veth%d" % pair.mtu] = \
-                    "this user may not make network namespaces"
+            except veth.Refused as why:
+                left_out["veth%d" % pair.mtu] = str(why)
         plan = [member for member in plan
                 if any(wanted(step, o.only) for step in members([member]))]
         if o.list:

@@ -6,6 +6,7 @@ A Veth is two namespaces and a veth between them:
     client                                 server
 """
 
+import shutil
 import subprocess
 import time
 
@@ -13,7 +14,14 @@ from steps import Where
 
 
 class Refused(Exception):
-    """No network namespace can be made; the text names the failed command."""
+    """No network namespace can be made; the text names the failed command, or
+    the program that is missing."""
+
+
+def need_programs():
+    for program in "unshare", "nsenter", "ip":
+        if not shutil.which(program):
+            raise Refused("%s is not installed" % program)
 
 
 def hold(prefix):
@@ -42,6 +50,7 @@ class Loopback:
 
     def open(self):
         """The words before a command; may raise Refused."""
+        need_programs()
         self.holder = hold(["unshare", "-Urn"])
         if self.holder.stdout.readline() != "up\n":
             raise Refused("`unshare -Urn ip link set lo up` fails; run it by "
@@ -58,6 +67,10 @@ class Veth:
         self.mtu = mtu
         self.a = self.b = None
 
+    def _wait_for_namespace(self, holder):
+        if holder.stdout.readline() != "up\n":
+            raise Refused("this user may not make network namespaces")
+
     def _wait_for_carrier(self, prefix, name):
         """Waits for state UP, which the kernel sets within about a second."""
         bound = time.monotonic() + 10
@@ -65,18 +78,17 @@ class Veth:
                 [*prefix, "ip", "-o", "link", "show", name], check=True,
                 stdout=subprocess.PIPE).stdout:
             if time.monotonic() > bound:
-                raise OSError("no carrier")
+                raise Refused("%s gets no carrier" % name)
             time.sleep(0.05)
 
     def open(self):
-        """A Where, or None if the kernel gives this user no namespaces."""
+        """A Where; may raise Refused."""
+        need_programs()
+        self.a = hold(["unshare", "-Urn"])
+        self._wait_for_namespace(self.a)
+        self.b = hold(words_before(self.a) + ["unshare", "-n"])
+        self._wait_for_namespace(self.b)
         try:
-            self.a = hold(["unshare", "-Urn"])
-            if self.a.stdout.readline() != "up\n":
-                return None
-            self.b = hold(words_before(self.a) + ["unshare", "-n"])
-            if self.b.stdout.readline() != "up\n":
-                return None
             a, b = words_before(self.a), words_before(self.b)
             mtu = str(self.mtu)
             for command in (
@@ -91,8 +103,8 @@ class Veth:
                                stderr=subprocess.DEVNULL)
             self._wait_for_carrier(a, "va")
             self._wait_for_carrier(b, "vb")
-        except (OSError, subprocess.CalledProcessError):
-            return None
+        except subprocess.CalledProcessError as why:
+            raise Refused("`%s` fails there" % " ".join(why.cmd)) from why
         return Where("veth%d" % self.mtu, a, b, "10.99.0.2",
                      ["-N", "/proc/%d/ns/net" % self.b.pid, "-A",
                       "10.99.0.1,10.99.0.2"])

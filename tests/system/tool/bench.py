@@ -5,6 +5,7 @@ plots.  No case depends on how fast the machine is."""
 
 import json
 import os
+import shutil
 import signal
 import sys
 import xml.etree.ElementTree
@@ -92,6 +93,31 @@ def end_that_ends_is_reported():
     r = suite.finish(p, HANG)
     if r.status != 1 or "the other end has closed" not in r.output:
         raise Fail("status %d" % r.status, r.output)
+
+
+def program_for_namespaces_is_missing():
+    """bench runs with a PATH that has only the programs of `names`."""
+    names = ["setpriv", "python3", "sh", "unshare", "nsenter", "ip"]
+    for missing in names[3:]:
+        folder = suite.path("without-" + missing)
+        os.mkdir(folder)
+        os.chmod(folder, 0o755)
+        for name in names:
+            if name != missing:
+                suite.need(name)
+                os.symlink(shutil.which(name), os.path.join(folder, name))
+        r = suite.run([suite.adverb, "bench", "--retries", "0", "--rounds", "1",
+                       "--only", "crc32 sliced/64"], PATH=folder)
+        for mtu in 1500, 9000:
+            if "left out: veth%d: %s is not installed" % (mtu, missing) \
+                    not in r.output:
+                raise Fail("bench does not say why it leaves the veth out",
+                           r.output)
+        r = suite.run([suite.adverb, "bench", "--against", suite.adverb,
+                       "--list"], PATH=folder)
+        if r.status != 1 or "%s is not installed" % missing not in \
+                r.output or "Traceback" in r.output:
+            raise Fail("status %d" % r.status, r.output)
 
 
 def adverb_beside_the_limit():
@@ -271,6 +297,8 @@ suite.case("a packet that is too long for a datagram is refused",
            long_packet_is_refused)
 suite.case("an end of tcp_pingpong reports that the other has ended",
            end_that_ends_is_reported)
+suite.case("a program for namespaces is missing, and bench says so",
+           program_for_namespaces_is_missing)
 suite.case("adverb is measured beside them", adverb_beside_the_limit)
 suite.case("the plots are XML with curves", plots_are_xml)
 suite.case("the goals decide the exit status", goals_decide_the_status)
