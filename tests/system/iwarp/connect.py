@@ -5,6 +5,7 @@ lo and between two namespaces, and peers that this script plays on a plain TCP
 socket."""
 
 import os
+import resource
 import signal
 import socket
 import struct
@@ -454,16 +455,25 @@ def played_clients():
         expect_ok(r)
 
     def few_descriptors():
-        s = Server(["sh", "-c", "ulimit -n 60; exec rping -s -P -a 127.0.0.1 "
-                    "-p % -v"])
+        """A server that may open no descriptor does not repeat a failing call
+        without a pause, and serves once it may."""
+        s = Server(RPING_MANY)
+        pid, files = s.process.pid, resource.RLIMIT_NOFILE
+        limits = resource.prlimit(pid, files)
+        taken = set(map(int, os.listdir("/proc/%d/fd" % pid)))
+        free = min(set(range(len(taken) + 1)) - taken)
+        resource.prlimit(pid, files, (free, limits[1]))
         peers = [s.connect() for _ in range(60)]
-        rests(s.process.pid)
+        rests(pid)
+        resource.prlimit(pid, files, limits)
         for peer in peers:
             peer.close()
         r = client_of(s.port)
         served = s.end(kill=True)
         r.output += served.output
         expect_ok(r)
+        expect("raise the limit of descriptors" in served.output,
+               "the server has not been without a descriptor", r)
 
     case("the reply to a request", accepted, "rping")
     case("private data that the program does not get is reported", long_data,
