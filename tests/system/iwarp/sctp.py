@@ -295,7 +295,6 @@ def strangers():
         expect_ok(r)
         t.note("served after %.1f s" % (time.monotonic() - began))
         for peer in peers:
-            peer.settimeout(15)
             expect(6 in chunks(peer), "an association is not aborted")
             peer.close()
         t.note("ended after %.1f s" % (time.monotonic() - began))

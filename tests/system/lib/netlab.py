@@ -98,7 +98,7 @@ class Lab:
             self.wait(lambda: self.link_local(side, name),
                       "%s gets no link-local address" % name)
 
-    def wait(self, done, why, seconds=20):
+    def wait(self, done, why, seconds=HANG):
         end = time.monotonic() + seconds
         while not done():
             expect(time.monotonic() < end, why)
