@@ -71,7 +71,7 @@ static int peek_fds(int socket, uint32_t k, int fds[PEEK_FDS])
 		return -errno;
 	n = recvmsg(socket, &msg, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
-		return -ENOENT;
+		return errno == EAGAIN ? -ENOENT : -errno;
 	/* An empty message, which is not one of send_fds, may have brought
 	 * descriptors all the same. */
 	count = scm_rights_take(&msg, fds, n ? PEEK_FDS : 0);

@@ -372,12 +372,14 @@ static void adopt_member(struct reuseport_group *g,
 	g->member[g->count++] = m;
 }
 
-/* Adds all members that the fd store has.  Returns 0 or -EPROTO. */
+/* Adds all members that the fd store has.  Returns 0, or -errno: a member is
+ * malformed, or cannot be received.  Without that member the indexes of this
+ * group would not be those of the kernel's. */
 static int adopt_members(struct reuseport_group *g, int own, uint64_t now_ms)
 {
-	int fds[FD_STORE_MEMBER_FDS];
+	int fds[FD_STORE_MEMBER_FDS], err;
 
-	while (!fd_store_get(&g->fd_store, g->count, fds)) {
+	while (!(err = fd_store_get(&g->fd_store, g->count, fds))) {
 		if (!is_member(g->count, fds, own)) {
 			for (int i = 0; i < FD_STORE_MEMBER_FDS; i++)
 				close_one(fds[i]);
@@ -385,7 +387,7 @@ static int adopt_members(struct reuseport_group *g, int own, uint64_t now_ms)
 		}
 		adopt_member(g, fds, now_ms);
 	}
-	return 0;
+	return err == -ENOENT ? 0 : err;
 }
 
 /* Lets this broker's program steer the members.  If the kernel cannot steer,

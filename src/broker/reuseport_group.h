@@ -109,6 +109,7 @@ enum reuseport_group_port reuseport_group_port(const char **why);
  * call fails.  own: a socket of this broker's, whose network namespace is that
  * of the members.  now_ms: CLOCK_MONOTONIC.  Returns 0, or -errno: the group is
  * empty.  -EPROTO: the store has descriptors that no broker has put there.
+ * -EMFILE: the limit on open files leaves no room for all members.
  */
 int reuseport_group_adopt(struct reuseport_group *g, int fd_store_fd, int own,
 			  uint64_t now_ms);

@@ -21,24 +21,46 @@ static void begin_group(void)
 		fail_msg("%s", why);
 }
 
-/* Returns what a successor says of a store in which a process has put these
- * members 0 and 1. */
+/* Makes a store in which a process has put these members 0 and 1. */
+static void store_both(struct fd_store *s, const int first[FD_STORE_MEMBER_FDS],
+		       const int second[FD_STORE_MEMBER_FDS])
+{
+	assert_int_equal(fd_store_new(s), 0);
+	s->ledger->key = group.key;
+	assert_int_equal(fd_store_put(s, 0, first), 0);
+	assert_int_equal(fd_store_put(s, 1, second), 0);
+}
+
+/* Returns what a successor that may open `files` descriptors says of a store
+ * with two members; it takes both or none. */
+static int adopt_store(const struct fd_store *s, rlim_t files)
+{
+	int own = socket(AF_UNIX, SOCK_SEQPACKET, 0), store = dup(s->fd), err;
+	struct rlimit was, few;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = was;
+	few.rlim_cur = files;
+	reuseport_group_init(&next, true);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	err = reuseport_group_adopt(&next, store, own, 1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(next.count, err ? 0 : 2);
+	reuseport_group_close(&next);
+	close(own);
+	return err;
+}
+
+/* Returns what a successor says of a store with these members 0 and 1. */
 static int adopt_both(const int first[FD_STORE_MEMBER_FDS],
 		      const int second[FD_STORE_MEMBER_FDS])
 {
-	int own = socket(AF_UNIX, SOCK_SEQPACKET, 0), err;
 	struct fd_store s;
+	int err;
 
-	assert_int_equal(fd_store_new(&s), 0);
-	s.ledger->key = group.key;
-	assert_int_equal(fd_store_put(&s, 0, first), 0);
-	assert_int_equal(fd_store_put(&s, 1, second), 0);
-	reuseport_group_init(&next, true);
-	err = reuseport_group_adopt(&next, dup(s.fd), own, 1);
-	assert_int_equal(next.count, err ? 0 : 2);
-	reuseport_group_close(&next);
+	store_both(&s, first, second);
+	err = adopt_store(&s, 256);
 	fd_store_close(&s);
-	close(own);
 	return err;
 }
 
@@ -82,6 +104,25 @@ static void a_store_with_other_files_is_refused(void **state)
 	}
 	close(loose);
 	close(lone);
+	reuseport_group_close(&group);
+}
+
+/* A broker that took the members before the first that it cannot receive would
+ * give the index of another member to the next one. */
+static void a_group_is_adopted_as_a_whole_or_not_at_all(void **state)
+{
+	bool lacked_one = false;
+	struct fd_store s;
+	rlim_t files;
+	int err;
+
+	begin_group();
+	store_both(&s, (int[]){group.member[0].fd, -1, -1},
+		   (int[]){group.member[1].fd, group.member[1].page_fd, -1});
+	for (files = 8; (err = adopt_store(&s, files)); files++)
+		lacked_one |= err == -EMFILE;
+	assert_true(lacked_one);
+	fd_store_close(&s);
 	reuseport_group_close(&group);
 }
 
@@ -200,6 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_store_with_other_files_is_refused),
+		cmocka_unit_test(a_group_is_adopted_as_a_whole_or_not_at_all),
 		cmocka_unit_test_teardown(a_name_like_a_brokers_takes_no_port,
 					  end_group),
 		cmocka_unit_test_teardown(
