@@ -250,6 +250,18 @@ static int fill_file(int to, int from, const char *text, struct image_entry *e)
 	}
 }
 
+/* Closes a file that was written.  Returns 0, or -1 and errno; errno is
+ * unchanged if 0 is returned. */
+static int close_written(int fd)
+{
+	int saved = errno;
+
+	if (close(fd))
+		return -1;
+	errno = saved;
+	return 0;
+}
+
 /* Names the temporary file that is renamed to @leaf once it is written. */
 static void name_temporary(const char *leaf, char temp[IMAGE_PATH])
 {
@@ -264,6 +276,7 @@ static int put_file(const struct image *im, struct image_entry *e, int from,
 	char temp[IMAGE_PATH];
 	const char *leaf;
 	int folder = open_parent(im, e->path, true, &leaf);
+	bool is_whole;
 	int fd;
 
 	if (folder < 0)
@@ -272,14 +285,16 @@ static int put_file(const struct image *im, struct image_entry *e, int from,
 	unlinkat(folder, temp, 0);
 	fd = openat(folder, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 		    0600);
-	if (fd < 0 || fill_file(fd, from, text, e) ||
-	    fchmod(fd, (mode_t)mode) || renameat(folder, temp, folder, leaf)) {
+	is_whole = fd >= 0 && !fill_file(fd, from, text, e) &&
+		   !fchmod(fd, (mode_t)mode);
+	/* a file system of another host may tell only now that it is full */
+	if (fd >= 0 && close_written(fd))
+		is_whole = false;
+	if (!is_whole || renameat(folder, temp, folder, leaf)) {
 		complain_of(im, e->path, "write");
 		unlinkat(folder, temp, 0);
 		e = NULL;
 	}
-	if (fd >= 0)
-		close(fd);
 	close(folder);
 	return e ? 0 : -1;
 }
@@ -446,7 +461,13 @@ static int write_list(const struct image *im, bool all)
 		if (all || e->kept)
 			write_line(f, &e->now, e);
 	}
-	fclose(f);
+	/* a list that lacks files would leave them at the next uninstall */
+	err = ferror(f);
+	if (fclose(f) || err) {
+		free(text);
+		errno = ENOMEM; /* the only reason */
+		return complain_of(im, im->list, "write");
+	}
 	snprintf(list.path, sizeof(list.path), "%s", im->list);
 	err = put_file(im, &list, -1, text, 0644);
 	free(text);

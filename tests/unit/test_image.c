@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tools/image: a file that could not be written whole is not put. */
+#include "test.h"
+
+#include "tools/image.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+static char root[] = "/tmp/adverb-image-XXXXXX";
+static struct image image;
+
+static int close_error, fclose_error; /* errno values; 0: the calls succeed */
+
+/* Replaces libc's close: for a file that was written it fails by close_error,
+ * as on a file system of another host. */
+int close(int fd)
+{
+	bool is_written = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
+
+	if (syscall(SYS_close, fd))
+		return -1;
+	if (!is_written || !close_error)
+		return 0;
+	errno = close_error;
+	return -1;
+}
+
+/* Replaces libc's fclose, which fails by fclose_error. */
+int fclose(FILE *f)
+{
+	static int (*real)(FILE *);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "fclose");
+	if (real(f))
+		return EOF;
+	if (!fclose_error)
+		return 0;
+	errno = fclose_error;
+	return EOF;
+}
+
+static int open_root(void **state)
+{
+	close_error = fclose_error = 0;
+	strcpy(root + strlen(root) - 6, "XXXXXX");
+	return !mkdtemp(root) || image_open(&image, root, "list", false);
+}
+
+static int remove_root(void **state)
+{
+	char path[IMAGE_PATH];
+	const char *const names[] = {"file", "list"};
+
+	image_close(&image);
+	for (size_t i = 0; i < TEST_COUNT(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", root, names[i]);
+		unlink(path);
+	}
+	return rmdir(root);
+}
+
+static void a_file_is_put_and_listed(void **state)
+{
+	assert_int_equal(image_put_text(&image, "text\n", "file"), 0);
+	assert_int_equal(image_announce(&image), 0);
+	assert_true(image_contains(&image, "file", "text"));
+	assert_true(image_contains(&image, "list", "file"));
+}
+
+static void a_file_whose_close_fails_leaves_the_old_one(void **state)
+{
+	assert_int_equal(image_put_text(&image, "old\n", "file"), 0);
+	close_error = ENOSPC;
+	assert_int_equal(image_put_text(&image, "new\n", "file"), -1);
+	assert_true(image_contains(&image, "file", "old"));
+}
+
+static void a_list_that_is_not_whole_is_not_written(void **state)
+{
+	assert_int_equal(image_put_text(&image, "text\n", "file"), 0);
+	fclose_error = ENOMEM;
+	assert_int_equal(image_announce(&image), -1);
+	assert_false(image_has(&image, "list"));
+}
+
+#define EACH(test) cmocka_unit_test_setup_teardown(test, open_root, remove_root)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(a_file_is_put_and_listed),
+		EACH(a_file_whose_close_fails_leaves_the_old_one),
+		EACH(a_list_that_is_not_whole_is_not_written),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
