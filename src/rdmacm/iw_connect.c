@@ -347,6 +347,12 @@ int r_iw_connect(struct r_id *id, const struct rdma_conn_param *p)
 			  env_has_mpa(ENV_MPA_REV1) ? 1 : STARTUP_REVISION_MAX);
 	}
 	r_give();
+	if (err == -EINVAL)
+		return r_fail(EINVAL,
+			      "rdma_connect: the id was connected before, or "
+			      "belongs to the parent of this forked process; "
+			      "create another id in this process, and connect "
+			      "with it");
 	if (err)
 		return r_fail(-err,
 			      "rdma_connect: the id cannot connect: %s; create "

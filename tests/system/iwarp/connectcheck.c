@@ -10,6 +10,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -310,14 +312,48 @@ static void a_child_of_fork_keeps_no_listener(void)
 	give_qp(id[ACTIVE]);
 	child = fork();
 	if (!child)
-		for (;;)
-			pause();
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!child)
+		pause();
 	EXPECT(child > 0 && !rdma_destroy_id(listener));
 	listener = NULL;
 	EXPECT(!rdma_connect(id[ACTIVE], &p));
 	take(ACTIVE, RDMA_CM_EVENT_REJECTED);
 	if (child > 0)
 		kill(child, SIGKILL);
+	close_all();
+}
+
+/* Calls rdma_connect, which must fail, and prints its message to `said`. */
+static _Noreturn void connect_in_child(int said)
+{
+	struct rdma_conn_param p = param();
+
+	if (dup2(said, STDERR_FILENO) < 0)
+		_exit(1);
+	_exit(rdma_connect(id[ACTIVE], &p) == -1 && errno == EINVAL ? 0 : 1);
+}
+
+static void a_child_of_fork_is_told_whose_the_id_is(void)
+{
+	char text[640] = "";
+	int said[2], status;
+	pid_t child;
+
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	resolve_route();
+	give_qp(id[ACTIVE]);
+	NEED(!pipe(said));
+	child = fork();
+	if (!child)
+		connect_in_child(said[1]);
+	close(said[1]);
+	EXPECT(child > 0 && waitpid(child, &status, 0) == child && !status);
+	EXPECT(read(said[0], text, sizeof(text) - 1) > 0 &&
+	       strstr(text, "rdma_connect: ") &&
+	       strstr(text, "parent of this forked process"));
+	close(said[0]);
 	close_all();
 }
 
@@ -463,6 +499,8 @@ int main(void)
 		  a_port_is_reserved_when_it_is_bound);
 	check_run("a child of fork keeps no listener",
 		  a_child_of_fork_keeps_no_listener);
+	check_run("a child of fork is told whose the id is",
+		  a_child_of_fork_is_told_whose_the_id_is);
 	check_run("ids are destroyed at any time",
 		  ids_are_destroyed_at_any_time);
 	return check_end();
