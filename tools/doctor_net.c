@@ -3,6 +3,7 @@
 
 #include "broker/dial.h"
 #include "broker/port_holder.h"
+#include "broker/reason.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -91,7 +92,7 @@ static void note_start(enum client_word word, const char *sentence)
 void doctor_net_broker(const char *libdir)
 {
 	struct dial_broker b;
-	char why[START_SENTENCE];
+	char why[START_SENTENCE], who[REASON_PROCESS];
 	int fd, err;
 
 	start_folder(libdir);
@@ -101,24 +102,23 @@ void doctor_net_broker(const char *libdir)
 		return;
 	}
 	close(fd);
+	reason_process(b.pid, b.user, who);
 	if (*start_sentence)
 		doctor_say(DOCTOR_SLOW, "broker", "%s", start_sentence);
 	else if (b.idle_s == UINT32_MAX)
 		doctor_say(DOCTOR_SLOW, "broker",
-			   "adverb %s, a thread of process %d of user %u; when "
-			   "that process ends, a thread of the next program "
-			   "takes over",
-			   b.release, (int)b.pid, (unsigned)b.user);
+			   "adverb %s, a thread of %s; when that process ends, "
+			   "a thread of the next program takes over",
+			   b.release, who);
 	else if (strcmp(b.release, ADVERB_VERSION) != 0)
 		doctor_say(DOCTOR_SLOW, "broker",
-			   "adverb %s, process %d of user %u, also serves "
-			   "this adverb " ADVERB_VERSION
+			   "adverb %s, %s, also serves this "
+			   "adverb " ADVERB_VERSION
 			   "; use one version everywhere",
-			   b.release, (int)b.pid, (unsigned)b.user);
+			   b.release, who);
 	else
-		doctor_say(DOCTOR_OK, "broker",
-			   "adverb %s, process %d of user %u", b.release,
-			   (int)b.pid, (unsigned)b.user);
+		doctor_say(DOCTOR_OK, "broker", "adverb %s, %s", b.release,
+			   who);
 }
 
 void doctor_net_steering(void)

@@ -21,11 +21,10 @@
 void other_version_say(const struct ucred *who, const struct proto *m,
 		       char *text, size_t size)
 {
-	char name[64], end[64];
+	char name[REASON_PROCESS], end[64];
 	size_t length;
 
-	snprintf(name, sizeof(name), "process %d of user %u", (int)who->pid,
-		 (unsigned)who->uid);
+	reason_process(who->pid, who->uid, name);
 	if (m->idle_s == UINT32_MAX)
 		snprintf(end, sizeof(end), "it is a thread of that process");
 	else if (m->idle_s == PROTO_IDLE_NEVER)

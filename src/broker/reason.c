@@ -110,6 +110,17 @@ void reason_words(const char *path, const char *words, size_t bytes,
 			 "file is damaged");
 }
 
+void reason_process(pid_t pid, uid_t user, char text[REASON_PROCESS])
+{
+	if (pid > 0)
+		snprintf(text, REASON_PROCESS, "process %d of user %u",
+			 (int)pid, (unsigned)user);
+	else
+		snprintf(text, REASON_PROCESS,
+			 "a process of another PID namespace and of user %u",
+			 (unsigned)user);
+}
+
 void reason_version(const char *who, const struct proto *m, char *text,
 		    size_t size)
 {

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reasons why adverbd could not be run, as clauses without a full stop.  What
- * adverbd has written and the path of adverbd are not trusted: they are shown
- * without control characters, and only in part if they are long.  No state.
+ * Reasons why adverbd could not be run, as clauses without a full stop, and the
+ * names of processes.  What adverbd has written and the path of adverbd are not
+ * trusted: they are shown without control characters, and only in part if they
+ * are long.  No state.
  */
 #ifndef BROKER_REASON_H
 #define BROKER_REASON_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
-#define REASON_PATH 200 /* bytes of a path that is shown, with the final 0 */
-#define REASON_TEXT 240 /* bytes of a reason, with the final 0 */
+#define REASON_PATH    200 /* bytes of a path that is shown, with the final 0 */
+#define REASON_TEXT    240 /* bytes of a reason, with the final 0 */
+#define REASON_PROCESS 64  /* bytes of a process's name, with the final 0 */
 
 struct proto;
 
@@ -28,6 +31,9 @@ void reason_clone(int err, char text[REASON_TEXT]);
  */
 void reason_words(const char *path, const char *words, size_t bytes,
 		  char text[REASON_TEXT]);
+/* Writes the name of a process.  pid, user: as SO_PEERCRED gives them; pid 0:
+ * the process has no number in this PID namespace. */
+void reason_process(pid_t pid, uid_t user, char text[REASON_PROCESS]);
 /* Writes to text, of size bytes, of which versions the broker that has
  * introduced itself by m and this library are.  who: names that broker, as the
  * subject of the sentence. */

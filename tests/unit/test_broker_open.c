@@ -310,6 +310,47 @@ static void the_report_names_a_broker_of_another_version(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* In a PID namespace of its own: returns whether the report names a broker that
+ * has no number there. */
+static bool report_is_of_no_number(void)
+{
+	static const char want[] =
+		"the broker adverbd, a process of another PID namespace and of "
+		"user ";
+	char said[START_SENTENCE];
+	int fd;
+
+	return dial_open(&fd, NULL, NULL, said) == -EPROTONOSUPPORT &&
+	       !strncmp(said, want, strlen(want));
+}
+
+static void the_report_names_a_broker_of_another_pid_namespace(void **state)
+{
+	pid_t parent = getpid(), broker = begin_other_version(), pid;
+	int fd, status;
+
+	while ((fd = proto_connect(PROTO_VERSION)) == -ECONNREFUSED)
+		usleep(1000);
+	close(fd);
+	pid = fork();
+	if (!pid) {
+		test_begin_child(parent);
+		/* for the children of this process */
+		if (unshare(CLONE_NEWPID))
+			_exit(77);
+		pid = fork();
+		if (!pid)
+			_exit(!report_is_of_no_number());
+		_exit(pid < 0 || waitpid(pid, &status, 0) != pid || status);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	end_broker(broker);
+	waitpid(broker, NULL, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		SKIP_FOR("no PID namespace can be made");
+	assert_int_equal(status, 0);
+}
+
 static void the_broker_reports_its_process_user_and_release(void **state)
 {
 	struct dial_broker b;
@@ -371,6 +412,8 @@ int main(void)
 			the_report_names_a_port_that_another_program_holds),
 		cmocka_unit_test(malformed_requests_are_refused_and_survived),
 		cmocka_unit_test(the_report_names_a_broker_of_another_version),
+		cmocka_unit_test(
+			the_report_names_a_broker_of_another_pid_namespace),
 		cmocka_unit_test(
 			the_broker_reports_its_process_user_and_release),
 		cmocka_unit_test(a_thread_serves_if_no_process_can_be_started),
