@@ -121,6 +121,19 @@ CASES = (
     ("lint-calls", "an environment that may be another user's",
      "src/util/a.c", "const char *a(void);\nconst char *a(void)\n{\n"
      "\treturn getenv(\"A\");\n}\n", "secure_getenv"),
+    ("lint-atfork", "handlers that a constructor registers", "src/util/a.c",
+     "__attribute__((constructor)) static void watch_forks(void)\n{\n"
+     "\tpthread_atfork(0, 0, after_fork);\n}\n", None),
+    ("lint-atfork", "a comment about pthread_atfork", "src/util/a.c",
+     "/* pthread_atfork(0, 0, 0) */\n" + GOOD, None),
+    ("lint-atfork", "handlers that are registered at the first call",
+     "src/util/a.c", "__attribute__((constructor)) static void begin_it(void)\n"
+     "{\n}\n\nstatic void open_once(void)\n{\n"
+     "\tpthread_atfork(0, 0, after_fork);\n}\n", "a.c:7: pthread_atfork"),
+    ("lint-atfork", "an attribute of another function", "src/util/a.c",
+     "__attribute__((constructor)) void a_one(void);\n"
+     "void a_two(void)\n{\n\tpthread_atfork(0, 0, 0);\n}\n",
+     "a.c:4: pthread_atfork"),
     ("lint-names", "file_function", "src/util/crc.c", GOOD, None),
     ("lint-names", "a function without its file's name", "src/util/crc.c",
      "int sum(int a);\nint sum(int a)\n{\n\treturn a;\n}\n",
