@@ -3,17 +3,8 @@
 #ifndef TESTS_SCENARIO_DROP_PACKET_H
 #define TESTS_SCENARIO_DROP_PACKET_H
 
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
-
-#define LONG (60ull * 1000000000)
-
-static inline void assert_done(struct two_hcas *d, int i, uint32_t status)
-{
-	struct cqe c;
-
-	assert_true(two_hcas_poll(d, i, &c));
-	assert_int_equal(c.status, status);
-}
 
 static inline uint64_t packets(const struct two_hcas *d)
 {

@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Functions that the scenarios of two_hcas.h share: a check of a completion,
- * and the loss of all packets. */
+/* What the scenarios of two_hcas.h share: a time in which all requests end,
+ * checks of a completion, and the loss of all packets. */
 #ifndef TESTS_SCENARIO_OUTCOME_H
 #define TESTS_SCENARIO_OUTCOME_H
 
 #include "test.h"
 
 #include "scenario/two_hcas.h"
+
+/* Nanoseconds of simulated time in which the requests of most scenarios end,
+ * even by their last retry. */
+#define LONG (60ull * 1000000000)
+
+/* Polls one completion of side i; fails the test unless there is one, with this
+ * status. */
+static inline void assert_done(struct two_hcas *d, int i, uint32_t status)
+{
+	struct cqe c;
+
+	assert_true(two_hcas_poll(d, i, &c));
+	assert_int_equal(c.status, status);
+}
 
 /* Polls one completion of side i; fails the test unless there is one, with this
  * status, and, if the status is HCA_SUCCESS, with this opcode. */

@@ -3,17 +3,8 @@
  * (src/direct/batch.c).  Deaths within a batch are in test_peer_death.c. */
 #include "test.h"
 
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
-
-#define LONG (60ull * 1000000000)
-
-static void assert_done(struct two_hcas *d, int i, uint32_t status)
-{
-	struct cqe c;
-
-	assert_true(two_hcas_poll(d, i, &c));
-	assert_int_equal(c.status, status);
-}
 
 /* A batch is checked as a single request is. */
 static void a_row_of_reads_needs_resources_too(void **state)

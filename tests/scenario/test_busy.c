@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "ibt/ibt.h"
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
 #define FEW	40
 #define AT	100000
-#define LONG	(60ull * 1000000000)
 #define WHILE	6000000 /* longer than the time between two tries */
 #define STOPPED 8
 #define LIVING	7
@@ -26,14 +26,6 @@ static bool is_no_owner_dead(alock_owner owner)
 
 static const struct alock_judge judge = {is_no_owner_dead, NULL, NULL,
 					 is_no_owner_dead};
-
-static void assert_done(struct two_hcas *d, int i)
-{
-	struct cqe c;
-
-	assert_true(two_hcas_poll(d, i, &c));
-	assert_int_equal(c.status, HCA_SUCCESS);
-}
 
 static void send(struct two_hcas *d, int i)
 {
@@ -50,7 +42,7 @@ static struct two_hcas *with_waiting_sender(void) NO_LOCK_ANALYSIS
 		two_hcas_recv(d, 1, AT, 100);
 	send(d, 0);
 	two_hcas_run(d, d->now_ns);
-	assert_done(d, 0);
+	assert_done(d, 0, HCA_SUCCESS);
 	alock_open(STOPPED, &judge);
 	assert_false(alock_take(&qp_target(d->side[1].qp)->lock));
 	alock_open(LIVING, &judge);
@@ -81,10 +73,10 @@ static void a_post_during_a_wait_may_be_for_another_target(void **state)
 	wq_to(&d->side[0].qp->sq, w)->qpn += 2;
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + WHILE);
-	assert_done(d, 0);
-	assert_done(d, 0);
-	assert_done(d, 1);
-	assert_done(d, 1);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_done(d, 1, HCA_SUCCESS);
+	assert_done(d, 1, HCA_SUCCESS);
 	end_scenario(d);
 }
 
@@ -98,8 +90,8 @@ static void sends_that_wait_complete_if_the_targets_process_ends(void **state)
 	d->side[1].hca.shared->pulse.word = 1;
 	release_responder(d);
 	two_hcas_run(d, d->now_ns + WHILE);
-	assert_done(d, 0);
-	assert_done(d, 0);
+	assert_done(d, 0, HCA_SUCCESS);
+	assert_done(d, 0, HCA_SUCCESS);
 	end_scenario(d);
 }
 
@@ -115,14 +107,14 @@ static void a_packet_that_waits_meanwhile_is_not_forgotten(void **state)
 	two_hcas_run(d, d->now_ns);
 	release_responder(d);
 	two_hcas_run(d, d->now_ns + WHILE);
-	assert_done(d, 0);
+	assert_done(d, 0, HCA_SUCCESS);
 	w = wq_reserve(&s->hca, &s->qp->rq);
 	memset(w, 0, sizeof(*w));
 	w->num_sge = 1;
 	*wqe_sges(w) = (struct wq_sge){TWO_HCAS_BASE + AT, 100, s->mr->lkey};
 	wq_commit_recv(&s->hca, &s->qp->rq, w->wr_id);
 	two_hcas_run(d, d->now_ns + WHILE);
-	assert_done(d, 0);
+	assert_done(d, 0, HCA_SUCCESS);
 	end_scenario(d);
 }
 
@@ -166,7 +158,7 @@ static void assert_added_once(struct two_hcas *d)
 {
 	uint64_t found, sum;
 
-	assert_done(d, 0);
+	assert_done(d, 0, HCA_SUCCESS);
 	memcpy(&found, d->side[0].memory.bytes, 8);
 	memcpy(&sum, d->side[1].memory.bytes + AT, 8);
 	assert_int_equal(found, 5);
@@ -231,7 +223,7 @@ static void write_to_ending_target(uint32_t count)
 
 	two_hcas_post_row(d, 1, HCA_WR_RDMA_READ, FEW, AT);
 	two_hcas_run(d, d->now_ns);
-	assert_done(d, 0);
+	assert_done(d, 0, HCA_SUCCESS);
 	dying = d;
 	ops.refresh = end_target;
 	d->side[1].elsewhere.space.ops = &ops;

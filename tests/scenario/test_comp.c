@@ -3,10 +3,9 @@
  * whatever packets are lost. */
 #include "test.h"
 
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 #include "util/rng.h"
-
-#define LONG (60ull * 1000000000)
 
 enum { DONE, BYTES, FAILED };
 

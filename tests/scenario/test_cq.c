@@ -2,10 +2,10 @@
 /* Events of a completion queue, with and without moderation. */
 #include "test.h"
 
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
 #define PERIOD 2000000ull /* ns */
-#define LONG   (60ull * 1000000000)
 
 static void write_some(struct two_hcas *d, int n)
 {

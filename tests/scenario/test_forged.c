@@ -7,9 +7,9 @@
 
 #include "engine/source_check.h"
 #include "ibt/ibt.h"
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
-#define LONG	  (60ull * 1000000000)
 #define SOON	  1000000 /* before any timeout */
 #define MTU_1024  3
 #define ROW	  300 /* packets of a WRITE */

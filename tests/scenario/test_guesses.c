@@ -9,9 +9,9 @@
 #include "encap/rocev2.h"
 #include "engine/inside.h"
 #include "ibt/ibt.h"
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
-#define LONG	 (60ull * 1000000000)
 #define MTU_1024 3
 #define NOWHERE	 0x400000 /* PSNs ahead: no real peer is so far ahead */
 #define MOVED	 (200 * 1024)

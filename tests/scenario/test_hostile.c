@@ -8,9 +8,9 @@
 #include "engine/credit.h"
 #include "hdr/pkt.h"
 #include "ibt/ibt.h"
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
-#define LONG	 (60ull * 1000000000)
 #define SOON	 1000000 /* before any timeout */
 #define MTU_1024 3
 

@@ -13,7 +13,6 @@
 #include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
-#define LONG (60ull * 1000000000)
 #define GRH  40
 #define AT   500000u
 #define MARK 0x5a

@@ -8,23 +8,20 @@
 #include "hca/explain.h"
 #include "hdr/pkt.h"
 #include "ibt/ibt.h"
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 #include "util/rng.h"
 
-#define LONG	  (60ull * 1000000000)
 #define MTU_512	  2
 #define MTU_1024  3
 #define FROM	  4096
 #define TO	  600001 /* no alignment is needed */
 #define ASK_EVERY 16	 /* ACK_EVERY in rc_req.c */
 
-static void assert_done(struct two_hcas *d, uint32_t status)
+static void end_request(struct two_hcas *d, uint32_t status)
 {
-	struct cqe c;
-
 	two_hcas_run(d, d->now_ns + LONG);
-	assert_true(two_hcas_poll(d, 0, &c));
-	assert_int_equal(c.status, status);
+	assert_done(d, 0, status);
 }
 
 static void move(struct two_hcas *d, enum hca_wr op, uint32_t bytes)
@@ -37,7 +34,7 @@ static void move(struct two_hcas *d, enum hca_wr op, uint32_t bytes)
 		two_hcas_recv(d, 1, TO, bytes);
 	two_hcas_send(d, 0, op, reads ? TO : FROM, bytes, reads ? FROM : TO);
 	two_hcas_post(d, 0);
-	assert_done(d, HCA_SUCCESS);
+	end_request(d, HCA_SUCCESS);
 	assert_int_equal(two_hcas_poll(d, 1, &c), op == HCA_WR_SEND);
 	assert_memory_equal(d->side[reads].memory.bytes + FROM,
 			    d->side[!reads].memory.bytes + TO, bytes);
@@ -122,7 +119,7 @@ static void payload_of_several_parts_is_gathered(void **state)
 	}
 	w->num_sge = 4;
 	two_hcas_post(d, 0);
-	assert_done(d, HCA_SUCCESS);
+	end_request(d, HCA_SUCCESS);
 	at = FROM;
 	for (uint32_t k = 0, to = TO; k < 4; k++) {
 		assert_memory_equal(d->side[0].memory.bytes + at,
@@ -140,7 +137,7 @@ static void unreadable_memory_is_reported_for_its_packet(void **state)
 	d->side[0].memory.size = FROM + 50000;
 	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, FROM, 100000, TO);
 	two_hcas_post(d, 0);
-	assert_done(d, HCA_LOC_PROT_ERR);
+	end_request(d, HCA_LOC_PROT_ERR);
 	assert_int_equal(d->side[0].explained.cause, EXPLAIN_LOCAL_FAULT);
 	two_hcas_free(d);
 }

@@ -7,8 +7,6 @@
 #include "scenario/two_hcas.h"
 #include "util/rng.h"
 
-#define LONG (60ull * 1000000000)
-
 static struct mr *window(struct two_hcas *d, int i)
 {
 	struct two_hcas_side *s = &d->side[i];

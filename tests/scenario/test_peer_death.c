@@ -10,8 +10,7 @@
 #include <string.h>
 
 #include "scenario/crash_point.h"
-
-#define LONG (60ull * 1000000000)
+#include "scenario/outcome.h"
 
 static bool is_written(const struct crash_point *s)
 {

@@ -13,8 +13,6 @@
 #include "scenario/two_hcas.h"
 #include "util/rng.h"
 
-#define LONG (60ull * 1000000000)
-
 static void assert_same(struct two_hcas *d, uint64_t at0, uint64_t at1,
 			uint32_t bytes)
 {

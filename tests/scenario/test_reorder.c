@@ -6,10 +6,10 @@
 
 #include "hdr/pkt.h"
 #include "ibt/ibt.h"
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 #include "util/rng.h"
 
-#define LONG  (60ull * 1000000000)
 #define MTU   256
 #define BYTES (12 * MTU) /* of a READ; fewer packets than a chunk */
 

@@ -9,8 +9,10 @@
 #include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
-#define LONG   100000000000ull
-#define ROUNDS (2 * SHM_ACK_REQUEST_NS / (SHM_ACK_WAIT_NS / 5))
+/* Nanoseconds of simulated time, longer than all retries of these queue pairs.
+ */
+#define ALL_RETRIES 100000000000ull
+#define ROUNDS	    (2 * SHM_ACK_REQUEST_NS / (SHM_ACK_WAIT_NS / 5))
 
 struct sent {
 	uint32_t frames[2], packets[2];
@@ -156,7 +158,7 @@ static void an_ack_leaves_before_the_request_behind_it(void **state)
 		assert_int_equal(c.opcode, HCA_WC_RECV);
 		for (int k = 0; k < 2; k++)
 			engine_hold_acks(d->side[k].engine, false);
-		two_hcas_run(d, d->now_ns + LONG);
+		two_hcas_run(d, d->now_ns + ALL_RETRIES);
 		two_hcas_free(d);
 	}
 }
@@ -170,7 +172,7 @@ static void a_held_ack_leaves_when_it_may_not_wait_any_more(void **state)
 	assert_int_equal(s.frames[1], 0);
 	assert_true(engine_owes(d->side[1].engine));
 	engine_hold_acks(d->side[1].engine, false);
-	two_hcas_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + ALL_RETRIES);
 	assert_int_equal(s.packets[1], 1);
 	assert_int_equal(completions(d, 0), 1);
 	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
@@ -258,7 +260,7 @@ static void a_requester_that_reads_the_page_needs_no_ack(void **state)
 		assert_false(
 			shm_ack_has_news(engine_shm_ack(d->side[i].engine)));
 		engine_hold_acks(d->side[!i].engine, false);
-		two_hcas_run(d, d->now_ns + LONG);
+		two_hcas_run(d, d->now_ns + ALL_RETRIES);
 		assert_int_equal(s.packets[i], 1);
 		assert_int_equal(completions(d, i), 1 + (uint32_t)i);
 	}
@@ -310,7 +312,7 @@ static void all_acks_are_packets_if_a_side_uses_no_shm_acks(void **state)
 		assert_false(
 			shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
 		engine_hold_acks(d->side[1].engine, false);
-		two_hcas_run(d, d->now_ns + LONG);
+		two_hcas_run(d, d->now_ns + ALL_RETRIES);
 		assert_int_equal(s.packets[1], 1);
 		assert_int_equal(completions(d, 0), 1);
 		assert_int_equal(completions(d, 1), 1);
@@ -332,7 +334,7 @@ static void a_requester_that_does_not_read_gets_an_ack(void **state)
 
 	say(d, 0);
 	engine_hold_acks(d->side[1].engine, false);
-	two_hcas_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + ALL_RETRIES);
 	assert_int_equal(s.packets[1], 1);
 	assert_int_equal(completions(d, 0), 1);
 	assert_int_equal(d->side[0].qp->stats.retransmits, 0);
@@ -522,7 +524,7 @@ static void let_all_through(struct two_hcas *d)
 	d->fate = count;
 	for (int i = 0; i < 2; i++)
 		engine_hold_acks(d->side[i].engine, false);
-	two_hcas_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + ALL_RETRIES);
 }
 
 /* A requester that has not found the peer's page yet cannot read ACKs there. */
@@ -600,7 +602,7 @@ static void an_entry_of_the_page_goes_to_the_active_queue_pair(void **state)
 	assert_true(shm_ack_has_news(shm_ack));
 	shm_ack_look(shm_ack, d->now_ns);
 	engine_hold_acks(d->side[1].engine, false);
-	two_hcas_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + ALL_RETRIES);
 	assert_int_equal(s.packets[1], 0);
 	assert_int_equal(completions(d, 0), 1);
 	/* while the other queue pair waits for an answer it keeps the entry */
@@ -608,7 +610,7 @@ static void an_entry_of_the_page_goes_to_the_active_queue_pair(void **state)
 	other.req.max = serial24(1);
 	say(d, 0);
 	assert_false(shm_ack_has_news(shm_ack));
-	two_hcas_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + ALL_RETRIES);
 	assert_int_equal(s.packets[1], 1);
 	assert_int_equal(completions(d, 0), 1);
 	shm_ack_leave(shm_ack, &other);
@@ -685,7 +687,7 @@ static void a_queue_pair_in_err_reads_no_more(void **state)
 	answers->is_stopped = false;
 	d->fate = count;
 	d->context = &s;
-	two_hcas_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + ALL_RETRIES);
 	assert_int_equal(s.packets[1], 0);
 	assert_true(two_hcas_poll(d, 0, &c));
 	assert_int_equal(c.status, HCA_RETRY_EXC_ERR);
@@ -710,7 +712,7 @@ static void a_queue_pair_in_err_acknowledges_its_work(void **state)
 					  &why),
 			 0);
 	engine_hold_acks(answers->engine, false);
-	two_hcas_run(d, d->now_ns + LONG);
+	two_hcas_run(d, d->now_ns + ALL_RETRIES);
 	assert_int_equal(s.packets[1], 1);
 	assert_int_equal(completions(d, 0), 1);
 	two_hcas_free(d);

@@ -9,7 +9,6 @@
 #include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
-#define LONG	(60ull * 1000000000)
 #define LATE_NS 20000000
 
 /* A link of 1500 bytes between QPs with a path MTU of 4096. */

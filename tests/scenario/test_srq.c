@@ -2,9 +2,8 @@
 /* RC QPs that take receives from a shared receive queue. */
 #include "test.h"
 
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
-
-#define LONG (60ull * 1000000000)
 
 static void send(struct two_hcas *d, uint32_t bytes)
 {

@@ -6,9 +6,8 @@
 
 #include "hca/explain.h"
 #include "hdr/pkt.h"
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
-
-#define LONG (60ull * 1000000000)
 
 static void fill(struct two_hcas *d, uint64_t at, uint32_t bytes, uint8_t with)
 {

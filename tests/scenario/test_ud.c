@@ -8,9 +8,9 @@
 #include "hca/explain.h"
 #include "hdr/ip.h"
 #include "hdr/pkt.h"
+#include "scenario/outcome.h"
 #include "scenario/two_hcas.h"
 
-#define LONG  (60ull * 1000000000)
 #define GRH   40
 #define AT    500000u
 #define GROUP 0xffffffu
