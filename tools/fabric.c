@@ -112,6 +112,15 @@ static int read_file(const char *name, char **text, size_t *bytes)
 	return err;
 }
 
+/* Says what is wrong with the file: in a line, or in the whole file. */
+static void say_wrong(const char *name, const struct net_error *e)
+{
+	if (e->line)
+		fprintf(stderr, "adverb: %s:%u: %s.\n", name, e->line, e->why);
+	else
+		fprintf(stderr, "adverb: %s: %s.\n", name, e->why);
+}
+
 /* Makes a fabric of a net file and fills in *net, which the caller frees. NULL:
  * that failed, and a sentence was printed. */
 static struct fabric *load_fabric(const char *name, struct net *net)
@@ -130,8 +139,7 @@ static struct fabric *load_fabric(const char *name, struct net *net)
 	err = net_parse(text, bytes, net, &error);
 	free(text);
 	if (err == -EINVAL) {
-		fprintf(stderr, "adverb: %s:%u: %s.\n", name, error.line,
-			error.why);
+		say_wrong(name, &error);
 		return NULL;
 	}
 	if (!err)

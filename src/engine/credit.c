@@ -66,7 +66,8 @@ static void follow_page(struct credit *c, uint32_t drained, uint64_t now_ns)
 {
 	const struct credit_page *p = c->page;
 	bool over = !c->is_unsent && now_ns - c->marked_ns > UNDER_WAY_NS &&
-		    shared_load(&p->empties) - c->mark - 2 < UINT32_MAX / 2;
+		    shared_load(&p->empties) - c->mark - EMPTY_LOOKS <
+			    UINT32_MAX / 2;
 	bool is_another = p->generation != c->generation;
 
 	c->generation = p->generation;

@@ -56,11 +56,16 @@ static void channel_use(struct ibv_comp_channel *channel, int change)
 }
 
 /* Returns 0, or a positive errno with a message. */
-static int check_size(int cqe, const char *call)
+static int check_size(int cqe)
 {
-	if (cqe > 0 && cqe <= HCA_MAX_CQE)
-		return 0;
-	return v_fail(EINVAL, V_LIMIT, call);
+	if (cqe > HCA_MAX_CQE)
+		return v_fail(EINVAL, V_LIMIT,
+			      "the size of a completion queue");
+	if (cqe < 1)
+		return v_fail(EINVAL, V_INPUT,
+			      "the size of a completion queue, cqe, must be at "
+			      "least 1");
+	return 0;
 }
 
 static void cq_show(struct v_cq *cq, struct ibv_context *context, int cqe,
@@ -98,7 +103,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe,
 
 	if (!v_is_ours(c))
 		return v_fail_null(EPERM, V_FORKED, "ibv_create_cq");
-	errno = check_size(cqe, "the size of a completion queue");
+	errno = check_size(cqe);
 	if (errno)
 		return NULL;
 	if (comp_vector < 0 || comp_vector >= context->num_comp_vectors)
@@ -138,7 +143,7 @@ int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_resize_cq");
-	err = check_size(cqe, "the size of a completion queue");
+	err = check_size(cqe);
 	if (err)
 		return err;
 	/* Some requests may be complete although their completions are not in

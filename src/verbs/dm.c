@@ -264,7 +264,9 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 		m->holders++;
 	lock_give(&dm_lock);
 	if (m && !dm)
-		return v_fail_null(ENOMEM, V_SYSTEM, "ibv_import_dm");
+		return v_fail_null(ENOMEM, V_SYSTEM,
+				   "ibv_import_dm: there is no memory for "
+				   "another handle of the device memory");
 	if (!m)
 		return v_fail_null(ENOENT, V_INPUT,
 				   "ibv_import_dm: this process has no device "

@@ -29,11 +29,24 @@ static void srq_free_handle(struct v_srq *s)
 	free(s);
 }
 
-static int check_size(const struct ibv_srq_attr *a)
+static int check_depth(uint32_t max_wr)
 {
-	if (!a->max_wr || a->max_wr > HCA_MAX_WR)
+	if (max_wr > HCA_MAX_WR)
 		return v_fail(EINVAL, V_LIMIT,
 			      "the depth of a shared receive queue");
+	if (!max_wr)
+		return v_fail(EINVAL, V_INPUT,
+			      "the depth of a shared receive queue, max_wr, "
+			      "must be at least 1");
+	return 0;
+}
+
+static int check_size(const struct ibv_srq_attr *a)
+{
+	int err = check_depth(a->max_wr);
+
+	if (err)
+		return err;
 	if (a->max_sge > HCA_MAX_SGE)
 		return v_fail(EINVAL, V_LIMIT,
 			      "the number of elements of a request");
@@ -130,7 +143,7 @@ int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
 	struct v_context *c = v_context(srq->context);
 	struct v_srq *s = v_srq(srq);
-	int err;
+	int err = 0;
 
 	if (!v_is_ours(c))
 		return v_fail(EPERM, V_FORKED, "ibv_modify_srq");
@@ -138,10 +151,10 @@ int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_modify_srq: a bit of srq_attr_mask is "
 			      "unknown");
-	if ((mask & IBV_SRQ_MAX_WR) &&
-	    (!attr->max_wr || attr->max_wr > HCA_MAX_WR))
-		return v_fail(EINVAL, V_LIMIT,
-			      "the depth of a shared receive queue");
+	if (mask & IBV_SRQ_MAX_WR)
+		err = check_depth(attr->max_wr);
+	if (err)
+		return err;
 	host_lock(c->host);
 	lock_take(&s->post);
 	err = change_srq(s, host_hca(c->host), attr, mask);

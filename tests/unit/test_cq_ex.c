@@ -36,13 +36,16 @@ static void the_wrong_attribute_is_named(void **state)
 {
 	const struct ibv_cq_init_attr_ex far = {.cqe = 1,
 						.comp_vector = 1u << 31},
-					 large = {.cqe = UINT32_MAX};
+					 large = {.cqe = UINT32_MAX},
+					 none = {.cqe = 0};
 	char text[1024];
 
 	refuse(far, text, sizeof(text));
 	assert_non_null(strstr(text, "comp_vector"));
 	refuse(large, text, sizeof(text));
-	assert_non_null(strstr(text, "the size of a completion queue"));
+	assert_non_null(strstr(text, "the size of a completion queue exceeds"));
+	refuse(none, text, sizeof(text));
+	assert_non_null(strstr(text, "cqe, must be at least 1"));
 }
 
 int main(void)
