@@ -462,32 +462,14 @@ static bool take_message(struct client *c, const struct proto *m,
 	return true;
 }
 
-/* Returns the process that listens at the broker's address; 0: it is not
- * visible. */
-static pid_t listener_pid(const struct client *c)
-{
-	struct ucred who = {0};
-	socklen_t length = sizeof(who);
-
-	getsockopt(c->unix_fd, SOL_SOCKET, SO_PEERCRED, &who, &length);
-	return who.pid;
-}
-
-static bool is_stopped(pid_t pid)
-{
-	struct procfs_stat p;
-
-	return procfs_look(pid, &p) && (p.state == 'T' || p.state == 't');
-}
-
 static void name_silent(struct client *c)
 {
-	pid_t pid = listener_pid(c);
+	pid_t pid = c->broker.visible_pid;
 	char who[48] = "";
 
 	if (pid)
 		snprintf(who, sizeof(who), " (process %d%s)", (int)pid,
-			 is_stopped(pid) ? ", stopped" : "");
+			 procfs_is_stopped(pid) ? ", stopped" : "");
 	snprintf(c->why, sizeof(c->why),
 		 "the broker adverbd%s has not answered for %u s", who,
 		 (unsigned)(c->patience_ms / 1000));
@@ -653,7 +635,7 @@ static const char *say_lateness(const struct client *c, pid_t pid, uint64_t ms)
 
 	procfs_look(pid, &p);
 	sleeps = starts && p.state == 'S';
-	if (p.state == 'T' || p.state == 't')
+	if (procfs_is_stopped(pid))
 		return "is stopped";
 	if (ms < SLOW_MS && !sleeps)
 		return NULL;
@@ -670,7 +652,7 @@ static void tell_late(const struct client *c, struct opening *o, uint64_t now)
 
 	if (o->is_told || !c->say || now < began + LATE_MS)
 		return;
-	pid = starts ? c->start.broker : listener_pid(c);
+	pid = starts ? c->start.broker : c->broker.visible_pid;
 	how = say_lateness(c, pid, now - began);
 	if (!how)
 		return;

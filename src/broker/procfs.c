@@ -75,6 +75,13 @@ static bool parse_users(const char *text, unsigned user[4])
 			      &user[3]) == 4;
 }
 
+bool procfs_is_stopped(pid_t id)
+{
+	struct procfs_stat p;
+
+	return procfs_look(id, &p) && (p.state == 'T' || p.state == 't');
+}
+
 bool procfs_acts_as(pid_t id, uid_t user)
 {
 	char text[TEXT];

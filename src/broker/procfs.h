@@ -19,6 +19,8 @@ struct procfs_stat {
 /* Reads the state and the start of a process into *p.  False: there is no such
  * process, or it is not visible. */
 bool procfs_look(pid_t id, struct procfs_stat *p);
+/* Is the process visible, and stopped by a signal or a debugger? */
+bool procfs_is_stopped(pid_t id);
 /* Does the process create files and sockets as that user (its fsuid)? */
 bool procfs_acts_as(pid_t id, uid_t user);
 /*

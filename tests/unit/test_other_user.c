@@ -5,6 +5,7 @@
  * root, and the process of another user is a child process.
  */
 #include "brokers.h"
+#include "slow_close.h"
 
 #include "broker/admission.h"
 #include "broker/dial.h"
@@ -683,34 +684,6 @@ static void unread_messages_count_for_their_user(void **state)
 	relay_seven(take_class(&group, other_user(0), ms));
 	assert_int_equal(group.relayed - before, 7);
 	reuseport_group_close(&group);
-}
-
-/*
- * Returns a TCP socket with unsent bytes, whose last close waits for nine hours
- * unless a signal comes (SO_LINGER).  The other end stays open and reads
- * nothing.
- */
-static int slow_to_close(void)
-{
-	const struct linger linger = {1, 32767};
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-	struct sockaddr_in a = {.sin_family = AF_INET,
-				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	socklen_t length = sizeof(a);
-	static char bytes[65536];
-
-	if (bind(listener, (struct sockaddr *)&a, sizeof(a)) ||
-	    listen(listener, 1) ||
-	    getsockname(listener, (struct sockaddr *)&a, &length) ||
-	    connect(fd, (struct sockaddr *)&a, sizeof(a)) ||
-	    accept(listener, NULL, NULL) < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)))
-		_exit(4);
-	close(listener);
-	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
-		;
-	return fd;
 }
 
 /* Connects to the broker and sends, as a message of `bytes` bytes, the last

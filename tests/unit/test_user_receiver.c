@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* broker/user_receiver: the threads that receive from other users, in this
  * process; the users are numbers. */
+#include "slow_close.h"
 #include "test.h"
 
 #include "broker/cmproto.h"
@@ -9,10 +10,8 @@
 #include "broker/user.h"
 #include "broker/user_receiver.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,35 +26,6 @@ struct end {
 	int client, fd, in_fd;
 	struct user_receiver_conn *conn;
 };
-
-/*
- * Returns a TCP socket with unsent bytes, whose last close waits for nine hours
- * unless a signal comes (SO_LINGER).  The other end stays open and reads
- * nothing.
- */
-static int slow_to_close(void)
-{
-	const struct linger linger = {1, 32767};
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-	struct sockaddr_in a = {.sin_family = AF_INET,
-				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	socklen_t length = sizeof(a);
-	static char bytes[65536];
-
-	assert_int_equal(bind(listener, (struct sockaddr *)&a, sizeof(a)), 0);
-	assert_int_equal(listen(listener, 1), 0);
-	getsockname(listener, (struct sockaddr *)&a, &length);
-	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
-	assert_true(accept(listener, NULL, NULL) >= 0);
-	close(listener);
-	assert_int_equal(
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)),
-		0);
-	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
-		;
-	return fd;
-}
 
 /* Makes a connection of a user.  is_slow: a message waits there that brings the
  * only descriptor of a file that is slow to close. */
