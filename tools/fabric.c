@@ -4,7 +4,7 @@
 #include "fabric/net.h"
 #include "fabric_server.h"
 #include "fabric_socket.h"
-#include "umad/fabric.h"
+#include "fabric/fabric_client.h"
 #include "util/runtime_tree.h"
 
 #include <errno.h>
@@ -270,13 +270,13 @@ static const char *type_name(uint8_t type)
 
 static int show_nodes(const char *path)
 {
-	int fd = u_fabric_connect(path), err = fd < 0 ? fd : 0;
+	int fd = fabric_client_connect(path, 0), err = fd < 0 ? fd : 0;
 
 	for (uint32_t i = 0; !err; i++) {
 		struct fabric_proto m = {.kind = FABRIC_PROTO_SHOW,
 					 .number = i};
 
-		err = u_fabric_ask(fd, &m, NULL);
+		err = fabric_client_ask(fd, &m, NULL);
 		if (!err)
 			printf("%-8s 0x%016llx \"%s\" \"%s\" %u %s\n",
 			       type_name(m.ca.node_type),
@@ -293,8 +293,8 @@ static int show_nodes(const char *path)
 static int stop_fabric(const char *path)
 {
 	struct fabric_proto m = {.kind = FABRIC_PROTO_STOP};
-	int fd = u_fabric_connect(path);
-	int err = fd < 0 ? fd : u_fabric_ask(fd, &m, NULL);
+	int fd = fabric_client_connect(path, 0);
+	int err = fd < 0 ? fd : fabric_client_ask(fd, &m, NULL);
 	char end;
 
 	if (err)
@@ -315,9 +315,9 @@ int fabric_join(struct launch *l, const char *socket, const char *name)
 	if (!socket && default_path(own, false))
 		return -1;
 	socket = socket ? socket : own;
-	fd = u_fabric_connect(socket);
+	fd = fabric_client_connect(socket, 0);
 	snprintf(m.host, sizeof(m.host), "%s", name ? name : "");
-	err = fd < 0 ? fd : u_fabric_ask(fd, &m, NULL);
+	err = fd < 0 ? fd : fabric_client_ask(fd, &m, NULL);
 	if (err == -ENODEV)
 		fprintf(stderr,
 			"adverb: the fabric at %s has no host \"%s\"; adverb "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fabric_socket.h"
 
-#include "umad/fabric.h"
+#include "fabric/fabric_client.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +94,7 @@ static int refuse_lock(const char *path, const char *name, int err)
  * Returns false if a fabric serves the path. */
 static bool clear_path(const char *path)
 {
-	int other = u_fabric_connect(path);
+	int other = fabric_client_connect(path, 0);
 
 	if (other == -ECONNREFUSED)
 		unlink(path);

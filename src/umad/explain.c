@@ -12,25 +12,39 @@
 
 static struct seen_set said;
 
-void u_say(const char *format, ...)
+static void say_once(uintptr_t cause, const char *format, va_list args)
 {
 	const char *setting = secure_getenv("ADVERB_EXPLAIN");
 	char line[640] = "adverb: ";
 	size_t at = strlen(line), room = sizeof(line) - at - 1;
-	va_list args;
 	int saved = errno, n;
 
-	if ((setting && !strcmp(setting, "0")) ||
-	    !seen_set_add(&said, (uintptr_t)format))
+	if ((setting && !strcmp(setting, "0")) || !seen_set_add(&said, cause))
 		return;
-	va_start(args, format);
 	n = vsnprintf(line + at, room, format, args);
-	va_end(args);
 	if (n > 0)
 		at += (size_t)n < room ? (size_t)n : room - 1;
 	line[at++] = '\n';
 	stderr_write(line, at);
 	errno = saved;
+}
+
+void u_say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say_once((uintptr_t)format, format, args);
+	va_end(args);
+}
+
+void u_say_of(uintptr_t cause, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say_once(cause, format, args);
+	va_end(args);
 }
 
 int u_no_port(const char *call)

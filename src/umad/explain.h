@@ -7,6 +7,8 @@
 #ifndef UMAD_EXPLAIN_H
 #define UMAD_EXPLAIN_H
 
+#include <stdint.h>
+
 /* Prints that `call`, a function of the ABI, fails because adverb's ports take
  * no management datagrams.  Sets errno to ENODEV and returns -ENODEV, as
  * functions of this ABI do. */
@@ -16,5 +18,9 @@ int u_no_port(const char *call);
  * Formats are compared by address, so the format must be a string literal.
  * Keeps errno. */
 void u_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints a sentence, unless one with the same cause was printed before.
+ * @cause: a number that is no address of a format.  Keeps errno. */
+void u_say_of(uintptr_t cause, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #endif

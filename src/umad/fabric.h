@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The client's side of an emulated subnet (`adverb fabric`): connections to the
- * subnet's process.  ADVERB_FABRIC is the path of its socket, and
- * ADVERB_FABRIC_HOST the ID of the subnet's host on which this program runs.
- * Thread-safe: the only state is in the connections, which the caller owns.
+ * The host of an emulated subnet on which this program runs, as libibumad's
+ * calls use it (fabric/fabric_client.h).  Thread-safe: the only state is in the
+ * connections, which the caller owns.
  */
 #ifndef UMAD_FABRIC_H
 #define UMAD_FABRIC_H
 
-#include "fabric/proto.h"
+#include "fabric/fabric_client.h"
 
 #include <stdbool.h>
 
@@ -17,20 +16,10 @@
 /* The name that libibumad gives to the host's adapter. */
 #define U_FABRIC_CA "advib0"
 
-/* Returns whether this process is a host of a fabric: ADVERB_FABRIC is set, and
- * the program runs with no more privileges than its caller (secure_getenv). */
+/* Returns whether this process is a host of a fabric. */
 bool u_fabric_is_used(void);
-/* Connects to a fabric's socket.  Returns a descriptor, which the caller
- * closes, or -errno: -EPERM if the process that listens there is another
- * user's. */
-int u_fabric_connect(const char *path);
-/* Sends the request *m on a connection and waits for the answer, which replaces
- * *m.  If fd is not NULL, *fd is then the descriptor that came with the answer,
- * which the caller closes, or -1.  Returns 0, the -errno of the answer, or the
- * -errno of the connection. */
-int u_fabric_ask(int connection, struct fabric_proto *m, int *fd);
 /* Connects to this process's fabric, puts the host into the request *m, and
- * sends it as u_fabric_ask does.  Returns the connection, which the caller
+ * sends it as fabric_client_ask does.  Returns the connection, which the caller
  * closes.  After an error, prints a sentence and returns -errno. */
 int u_fabric_query(struct fabric_proto *m, int *fd);
 /* Returns whether `ca_name` is U_FABRIC_CA or NULL (the first adapter), and

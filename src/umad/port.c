@@ -230,8 +230,8 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 	return (int)((const struct ib_user_mad *)umad)->agent_id;
 }
 
-/* Sends a request on the connection of a handle (u_fabric_ask).  Returns 0 or
- * -errno. */
+/* Sends a request on the connection of a handle (fabric_client_ask).  Returns 0
+ * or -errno. */
 static int ask_on(int portid, struct fabric_proto *m)
 {
 	const struct open_port *port;
@@ -240,7 +240,7 @@ static int ask_on(int portid, struct fabric_proto *m)
 	pthread_mutex_lock(&lock);
 	port = find_port(portid);
 	if (port)
-		err = u_fabric_ask(port->connection, m, NULL);
+		err = fabric_client_ask(port->connection, m, NULL);
 	pthread_mutex_unlock(&lock);
 	return err;
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* umad/mad, names, device: a datagram in memory, and the adapter of lo, whose
- * port takes no datagrams.  umad/fabric: the descriptors of an answer. */
-#include "brought.h"
+ * port takes no datagrams. */
+#include "test.h"
 
 #include <infiniband/umad.h>
 #include <infiniband/umad_str.h>
 
 #include <endian.h>
-
-#include "umad/fabric.h"
+#include <errno.h>
 
 struct buffer {
 	struct ib_user_mad header;
@@ -220,48 +219,6 @@ static void a_lack_of_memory_is_enomem(void **state)
 	assert_true(seen >= 2); /* the port and its P_Keys */
 }
 
-/* Asks a fabric whose answer has `size` bytes and n descriptors.  Returns the
- * result of u_fabric_ask. */
-static int ask_with(struct brought *b, size_t size, size_t n, int *fd)
-{
-	const struct fabric_proto answer = {.version = FABRIC_PROTO_VERSION};
-	struct fabric_proto m = {.kind = FABRIC_PROTO_CA};
-	int pair[2], err;
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-	brought_send(b, pair[0], &answer, size, n);
-	err = u_fabric_ask(pair[1], &m, fd);
-	close(pair[0]);
-	close(pair[1]);
-	return err;
-}
-
-static void an_answer_of_a_fabric_leaves_no_descriptor(void **state)
-{
-	NEEDS_KERNEL(); /* an emulator keeps descriptors without room */
-	for (size_t n = 1; n <= 3; n++) {
-		struct brought none = brought_new(), one = brought_new(),
-			       empty = brought_new();
-		int fd;
-
-		assert_int_equal(
-			ask_with(&none, sizeof(struct fabric_proto), n, NULL),
-			0);
-		assert_true(brought_are_closed(&none));
-		assert_int_equal(
-			ask_with(&one, sizeof(struct fabric_proto), n, &fd), 0);
-		assert_true(fd >= 0);
-		close(fd);
-		assert_true(brought_are_closed(&one));
-		assert_int_equal(ask_with(&empty, 0, n, &fd), -ECONNRESET);
-		assert_int_equal(fd, -1);
-		assert_true(brought_are_closed(&empty));
-		brought_free(&none);
-		brought_free(&one);
-		brought_free(&empty);
-	}
-}
-
 static int set_devices(void **state)
 {
 	setenv("ADVERB_DEVICES", "iwarp:lo,lo", 1);
@@ -283,7 +240,6 @@ int main(void)
 			the_first_adapter_is_the_roce_device_of_libibverbs),
 		cmocka_unit_test(a_device_that_does_not_exist_is_enodev),
 		cmocka_unit_test(a_lack_of_memory_is_enomem),
-		cmocka_unit_test(an_answer_of_a_fabric_leaves_no_descriptor),
 	};
 
 	return cmocka_run_group_tests(tests, set_devices, NULL);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabric/fabric_client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "util/scm_rights.h"
+
+const char *fabric_client_path(void)
+{
+	const char *path = secure_getenv("ADVERB_FABRIC");
+
+	return path ? path : "";
+}
+
+const char *fabric_client_host(void)
+{
+	const char *host = secure_getenv("ADVERB_FABRIC_HOST");
+
+	return host ? host : "";
+}
+
+/* Returns 0 if this process's user also runs the fabric, or -errno.  No other
+ * fabric is trusted, since a fabric reads and writes all datagrams of this
+ * program. */
+static int check_user(int fd)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+		return -errno;
+	return peer.uid == geteuid() ? 0 : -EPERM;
+}
+
+/* The limit holds for connect(2), too. */
+static int limit_waits(int fd, uint32_t patience_ms)
+{
+	const struct timeval most = {.tv_sec = patience_ms / 1000,
+				     .tv_usec = patience_ms % 1000 * 1000};
+
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most)) ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)))
+		return -errno;
+	return 0;
+}
+
+/* Returns -errno of a call on a connection. */
+static int failed_call(void)
+{
+	return errno == EAGAIN ? -ETIMEDOUT : -errno;
+}
+
+int fabric_client_connect(const char *path, uint32_t patience_ms)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, err;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path));
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	err = limit_waits(fd, patience_ms);
+	if (!err && connect(fd, (struct sockaddr *)&address, sizeof(address)))
+		err = failed_call();
+	if (!err)
+		err = check_user(fd);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+int fabric_client_judge(struct fabric_proto *m, size_t n)
+{
+	if (!n)
+		return -ECONNRESET;
+	if (n != sizeof(*m) || m->version != FABRIC_PROTO_VERSION)
+		return -EPROTO;
+	m->host[FABRIC_PROTO_NAME - 1] = m->text[FABRIC_PROTO_NAME - 1] = '\0';
+	return m->err > 0 ? -EPROTO : m->err;
+}
+
+static int receive_answer(int connection, struct fabric_proto *m, int *fd)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec part = {.iov_base = m, .iov_len = sizeof(*m)};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	ssize_t n;
+
+	do {
+		n = recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return failed_call();
+	/* CMSG_SPACE is aligned up, so there may be room for two descriptors.
+	 */
+	scm_rights_take(&message, fd, fd ? 1 : 0);
+	return fabric_client_judge(m, (size_t)n);
+}
+
+int fabric_client_ask(int connection, struct fabric_proto *m, int *fd)
+{
+	uint32_t kind = m->kind;
+	int err;
+
+	if (fd)
+		*fd = -1;
+	m->version = FABRIC_PROTO_VERSION;
+	if (send(connection, m, sizeof(*m), MSG_NOSIGNAL) != sizeof(*m))
+		return failed_call();
+	err = receive_answer(connection, m, fd);
+	if (!err && m->kind != kind)
+		err = -EPROTO;
+	if (err && fd && *fd >= 0) {
+		close(*fd);
+		*fd = -1;
+	}
+	return err;
+}
+
+void fabric_client_explain(const char *path, const char *host, int err,
+			   char *text, size_t room)
+{
+	if (err == -ECONNREFUSED || err == -ENOENT)
+		snprintf(text, room,
+			 "no fabric listens at %s (ADVERB_FABRIC); start one "
+			 "by adverb fabric FILE",
+			 path);
+	else if (err == -EPERM)
+		snprintf(text, room,
+			 "the fabric at %s (ADVERB_FABRIC) belongs to another "
+			 "user, and is not used; start one of your own by "
+			 "adverb fabric FILE",
+			 path);
+	else if (err == -EPROTO)
+		snprintf(text, room,
+			 "the process at %s (ADVERB_FABRIC) is not a fabric of "
+			 "this release of adverb; start one again by adverb "
+			 "fabric FILE",
+			 path);
+	else if (err == -ENODEV)
+		snprintf(text, room,
+			 "the fabric at %s has no host \"%s\" "
+			 "(ADVERB_FABRIC_HOST) with this port; adverb fabric "
+			 "--show lists the hosts",
+			 path, host);
+	else if (err == -ETIMEDOUT)
+		snprintf(text, room,
+			 "the fabric at %s (ADVERB_FABRIC) does not answer; "
+			 "continue its process if it is stopped, or start "
+			 "another one by adverb fabric FILE",
+			 path);
+	else
+		snprintf(text, room,
+			 "the fabric at %s (ADVERB_FABRIC) fails: %s", path,
+			 strerror(-err));
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The client's side of an emulated subnet (`adverb fabric`): connections to the
+ * subnet's process.  ADVERB_FABRIC is the path of its socket, and
+ * ADVERB_FABRIC_HOST the ID of the subnet's host on which this program runs.
+ * Thread-safe: the only state is in the connections, which the caller owns.
+ */
+#ifndef FABRIC_FABRIC_CLIENT_H
+#define FABRIC_FABRIC_CLIENT_H
+
+#include "fabric/proto.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Returns ADVERB_FABRIC; "": this process is no host of a fabric, because the
+ * variable is not set, or because the program runs with more privileges than
+ * its caller (secure_getenv). */
+const char *fabric_client_path(void);
+/* Returns ADVERB_FABRIC_HOST; "": the variable is not set. */
+const char *fabric_client_host(void);
+/*
+ * Connects to a fabric's socket.  The connection, and each fabric_client_ask on
+ * it, waits at most patience_ms for the fabric; 0: without limit.  Returns a
+ * descriptor, which the caller closes, or -errno: -EPERM if the process that
+ * listens there is another user's.
+ */
+int fabric_client_connect(const char *path, uint32_t patience_ms);
+/* Sends the request *m on a connection and waits for the answer, which replaces
+ * *m.  If fd is not NULL, *fd is then the descriptor that came with the answer,
+ * which the caller closes, or -1.  Returns 0, the -errno of the answer, or the
+ * -errno of the connection: -ETIMEDOUT after patience_ms. */
+int fabric_client_ask(int connection, struct fabric_proto *m, int *fd);
+/* Judges a message of n bytes that was received into *m as an answer, and ends
+ * its strings.  Returns 0, the -errno of the answer, -ECONNRESET (n is 0), or
+ * -EPROTO: a fabric of this version sends no such message. */
+int fabric_client_judge(struct fabric_proto *m, size_t n);
+/* Writes a sentence to `text`, which has `room` bytes: why the fabric at `path`
+ * cannot be used by the host `host`, and what to do.  err: a result of the
+ * functions above. */
+void fabric_client_explain(const char *path, const char *host, int err,
+			   char *text, size_t room);
+
+#endif

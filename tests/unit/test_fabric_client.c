@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests to the process of a fabric, and the answers of hostile ones. */
+#include "brought.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/un.h>
+
+#include "fabric/fabric_client.h"
+
+/* Asks a fabric whose answer is `answer`, of `size` bytes, with n descriptors.
+ * Returns the result of fabric_client_ask. */
+static int ask_with(struct brought *b, const struct fabric_proto *answer,
+		    size_t size, size_t n, int *fd)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_CA};
+	int pair[2], err;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	brought_send(b, pair[0], answer, size, n);
+	err = fabric_client_ask(pair[1], &m, fd);
+	close(pair[0]);
+	close(pair[1]);
+	return err;
+}
+
+static struct fabric_proto good_answer(void)
+{
+	return (struct fabric_proto){.version = FABRIC_PROTO_VERSION,
+				     .kind = FABRIC_PROTO_CA};
+}
+
+static void an_answer_leaves_no_descriptor(void **state)
+{
+	const struct fabric_proto answer = good_answer();
+
+	NEEDS_KERNEL(); /* an emulator keeps descriptors without room */
+	for (size_t n = 1; n <= 3; n++) {
+		struct brought none = brought_new(), one = brought_new(),
+			       empty = brought_new();
+		int fd;
+
+		assert_int_equal(
+			ask_with(&none, &answer, sizeof(answer), n, NULL), 0);
+		assert_true(brought_are_closed(&none));
+		assert_int_equal(
+			ask_with(&one, &answer, sizeof(answer), n, &fd), 0);
+		assert_true(fd >= 0);
+		close(fd);
+		assert_true(brought_are_closed(&one));
+		assert_int_equal(ask_with(&empty, &answer, 0, n, &fd),
+				 -ECONNRESET);
+		assert_int_equal(fd, -1);
+		assert_true(brought_are_closed(&empty));
+		brought_free(&none);
+		brought_free(&one);
+		brought_free(&empty);
+	}
+}
+
+/* Returns the result for an answer that came with a descriptor, which must be
+ * closed. */
+static int refused(const struct fabric_proto *answer, size_t size)
+{
+	struct brought b = brought_new();
+	int fd, err = ask_with(&b, answer, size, 1, &fd);
+
+	assert_int_equal(fd, -1);
+	assert_true(brought_are_closed(&b));
+	brought_free(&b);
+	return err;
+}
+
+static void an_answer_of_another_form_is_refused(void **state)
+{
+	struct fabric_proto answer = good_answer();
+
+	assert_int_equal(refused(&answer, sizeof(answer) - 1), -EPROTO);
+	answer.version++;
+	assert_int_equal(refused(&answer, sizeof(answer)), -EPROTO);
+	answer = good_answer();
+	answer.kind = FABRIC_PROTO_PORT;
+	assert_int_equal(refused(&answer, sizeof(answer)), -EPROTO);
+	answer = good_answer();
+	answer.err = 5;
+	assert_int_equal(refused(&answer, sizeof(answer)), -EPROTO);
+	answer.err = -ENODEV;
+	assert_int_equal(refused(&answer, sizeof(answer)), -ENODEV);
+}
+
+static void strings_of_an_answer_end(void **state)
+{
+	struct fabric_proto answer = good_answer();
+
+	memset(answer.host, 'h', sizeof(answer.host));
+	memset(answer.text, 't', sizeof(answer.text));
+	assert_int_equal(fabric_client_judge(&answer, sizeof(answer)), 0);
+	assert_int_equal(strlen(answer.host), FABRIC_PROTO_NAME - 1);
+	assert_int_equal(strlen(answer.text), FABRIC_PROTO_NAME - 1);
+}
+
+/* A fabric that is stopped accepts no connection and answers no request. */
+static void a_silent_fabric_is_given_up(void **state)
+{
+	struct fabric_proto m = {.kind = FABRIC_PROTO_CA};
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd;
+	char text[512], folder[] = "/tmp/adverb-silent-XXXXXX";
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/socket", folder);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(fabric_client_connect(at.sun_path, 1), -ECONNREFUSED);
+	assert_int_equal(listen(listener, 0), 0);
+	fd = fabric_client_connect(at.sun_path, 1);
+	assert_true(fd >= 0);
+	assert_int_equal(fabric_client_ask(fd, &m, NULL), -ETIMEDOUT);
+	/* the queue of the listener is full */
+	assert_int_equal(fabric_client_connect(at.sun_path, 1), -ETIMEDOUT);
+	fabric_client_explain(at.sun_path, "H", -ETIMEDOUT, text, sizeof(text));
+	assert_non_null(strstr(text, at.sun_path));
+	assert_non_null(strstr(text, "does not answer"));
+	close(fd);
+	close(listener);
+	unlink(at.sun_path);
+	rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_answer_leaves_no_descriptor),
+		cmocka_unit_test(an_answer_of_another_form_is_refused),
+		cmocka_unit_test(strings_of_an_answer_end),
+		cmocka_unit_test(a_silent_fabric_is_given_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
