@@ -2,6 +2,7 @@
 #include "fabric_server.h"
 
 #include "fabric/proto.h"
+#include "util/bits.h"
 #include "util/list.h"
 #include "util/monotonic.h"
 #include "util/rlimit.h"
@@ -41,15 +42,21 @@ struct watched {
 	int fd; /* -1: not open */
 };
 
+/* The socket of a data end. */
+struct data_socket {
+	struct watched watched;
+	struct data_end *end; /* NULL: not open */
+	bool reads;	      /* the end may send: the socket is read */
+	bool is_full;	      /* the program does not read its packets */
+};
+
 struct connection {
 	struct list list;
-	struct watched control, port, data;
-	struct end *end;	   /* the open port, or NULL */
-	struct data_end *data_end; /* the open data end, or NULL */
-	struct node *held;	   /* the host that the program took, or NULL */
-	bool reads_data;	   /* data_end may send: `data` is read */
-	bool is_data_full;	   /* the program does not read its packets */
-	bool is_dead;		   /* freed at the end of the turn */
+	struct watched control, port;
+	struct data_socket data[FABRIC_PROTO_PORTS]; /* of port 1, 2... */
+	struct end *end;   /* the open port, or NULL */
+	struct node *held; /* the host that the program took, or NULL */
+	bool is_dead;	   /* freed at the end of the turn */
 };
 
 struct server {
@@ -93,21 +100,22 @@ static void close_port(struct server *s, struct connection *c)
 	c->end = NULL;
 }
 
-static void close_data(struct server *s, struct connection *c)
+static void close_data(struct server *s, struct data_socket *d)
 {
-	if (c->data.fd < 0)
+	if (!d->end)
 		return;
 	s->has_closed = true;
-	close(c->data.fd);
-	c->data.fd = -1;
-	data_close(c->data_end);
-	c->data_end = NULL;
+	close(d->watched.fd);
+	d->watched.fd = -1;
+	data_close(d->end);
+	d->end = NULL;
 }
 
 static void end_connection(struct server *s, struct connection *c)
 {
 	close_port(s, c);
-	close_data(s, c);
+	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
+		close_data(s, &c->data[i]);
 	if (c->held)
 		fabric_release(c->held);
 	c->held = NULL;
@@ -184,8 +192,9 @@ static void accept_one(struct server *s)
 	c->control = (struct watched){.connection = c, .fd = fd};
 	c->port = (struct watched){
 		.connection = c, .kind = WATCHED_PORT, .fd = -1};
-	c->data = (struct watched){
-		.connection = c, .kind = WATCHED_DATA, .fd = -1};
+	for (int i = 0; i < FABRIC_PROTO_PORTS; i++)
+		c->data[i].watched = (struct watched){
+			.connection = c, .kind = WATCHED_DATA, .fd = -1};
 	list_push_tail(&s->connections, &c->list);
 	s->connection_count++;
 	if (watch_fd(s, &c->control, EPOLLIN))
@@ -280,35 +289,71 @@ static int open_port(struct server *s, struct connection *c,
 	return err;
 }
 
+/* Returns the place of a port's data end; NULL: the port can have none. */
+static struct data_socket *data_at(struct connection *c, uint32_t port)
+{
+	return port && port <= FABRIC_PROTO_PORTS ? &c->data[port - 1] : NULL;
+}
+
+/* Opens a data end at the port.  All those of a connection are at one host. */
+static int open_data_end(struct connection *c, struct node *node, uint32_t port)
+{
+	struct data_socket *d = data_at(c, port);
+	const struct data_end *other = NULL;
+	int err = 0;
+
+	if (!d)
+		return -ENODEV;
+	for (int i = 0; i < FABRIC_PROTO_PORTS && !other; i++)
+		other = c->data[i].end;
+	if (d->end || (other && data_node(other) != node))
+		return -EBUSY;
+	d->end = other ? data_open_beside(other, port, d, &err)
+		       : data_open(node, port, d, &err);
+	d->reads = true;
+	d->is_full = false;
+	return err;
+}
+
 static int open_data(struct server *s, struct connection *c,
 		     struct fabric_proto *m, int *given)
 {
 	struct node *node = named_node(s, m);
+	struct data_socket *d;
 	int ends[2], err;
 
-	if (!node || c->data_end)
-		return node ? -EBUSY : -ENODEV;
+	if (!node)
+		return -ENODEV;
 	err = make_sockets(ends);
 	if (err)
 		return err;
-	c->data_end = data_open(node, m->number, c, &err);
+	err = open_data_end(c, node, m->number);
 	if (err) {
 		close(ends[0]);
 		close(ends[1]);
 		return err;
 	}
-	c->data.fd = ends[0];
-	c->reads_data = true;
-	c->is_data_full = false;
-	err = watch_fd(s, &c->data, EPOLLIN);
+	d = data_at(c, m->number);
+	d->watched.fd = ends[0];
+	err = watch_fd(s, &d->watched, EPOLLIN);
 	if (err) {
-		close_data(s, c);
+		close_data(s, d);
 		close(ends[1]);
 		return err;
 	}
-	m->number = data_number(c->data_end);
+	m->number = data_number(d->end);
 	*given = ends[1];
 	return 0;
+}
+
+static int change_group(struct connection *c, const struct fabric_proto *m)
+{
+	const struct data_socket *d = data_at(c, m->number);
+
+	if (!d || !d->end)
+		return -EINVAL;
+	return m->kind == FABRIC_PROTO_JOIN ? data_join(d->end, m->gid)
+					    : data_leave(d->end, m->gid);
 }
 
 static int register_agent(const struct connection *c, struct fabric_proto *m)
@@ -349,9 +394,8 @@ static int run_request(struct server *s, struct connection *c,
 	case FABRIC_PROTO_DATA:
 		return open_data(s, c, m, given);
 	case FABRIC_PROTO_JOIN:
-		return c->data_end ? data_join(c->data_end, m->gid) : -EINVAL;
 	case FABRIC_PROTO_LEAVE:
-		return c->data_end ? data_leave(c->data_end, m->gid) : -EINVAL;
+		return change_group(c, m);
 	}
 	return -EOPNOTSUPP;
 }
@@ -449,44 +493,43 @@ static void flush_port(struct server *s, struct end *end)
 
 /* Watches the socket for reading only while its data end may send.  Otherwise
  * epoll would report the unread socket again and again. */
-static void watch_data(struct server *s, struct connection *c)
+static void watch_data(struct server *s, struct data_socket *d)
 {
-	change_watch(s, &c->data,
-		     (c->reads_data ? EPOLLIN : 0) |
-			     (c->is_data_full ? EPOLLOUT : 0));
+	change_watch(s, &d->watched,
+		     (d->reads ? EPOLLIN : 0) | (d->is_full ? EPOLLOUT : 0));
 }
 
-static void read_data(struct server *s, struct connection *c)
+static void read_data(struct server *s, struct data_socket *d)
 {
 	for (int i = 0; i < READS; i++) {
 		ssize_t n;
 
-		if (!data_may_send(c->data_end)) {
-			c->reads_data = false;
-			watch_data(s, c);
+		if (!data_may_send(d->end)) {
+			d->reads = false;
+			watch_data(s, d);
 			return;
 		}
-		n = recv(c->data.fd, s->buffer, MESSAGE_MAX, MSG_DONTWAIT);
+		n = recv(d->watched.fd, s->buffer, MESSAGE_MAX, MSG_DONTWAIT);
 		if (n < 0)
 			return;
 		if (!n) { /* the program has closed its socket */
-			close_data(s, c);
+			close_data(s, d);
 			return;
 		}
 		/* a packet that data_send refuses is dropped: an adapter would
 		 * not send it */
-		data_send(c->data_end, s->buffer, (size_t)n);
+		data_send(d->end, s->buffer, (size_t)n);
 	}
 }
 
-static bool send_data(struct connection *c, const void *message, size_t bytes)
+static bool send_data(struct data_socket *d, const void *message, size_t bytes)
 {
-	ssize_t n =
-		send(c->data.fd, message, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t n = send(d->watched.fd, message, bytes,
+			 MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (n >= 0 || errno != EAGAIN)
 		return true;
-	c->is_data_full = true;
+	d->is_full = true;
 	return false;
 }
 
@@ -494,33 +537,34 @@ static bool send_data(struct connection *c, const void *message, size_t bytes)
  * left or the socket is full. */
 static void flush_data(struct server *s, struct data_end *end)
 {
-	struct connection *c = data_owner(end);
+	struct data_socket *d = data_owner(end);
 	struct fabric_proto_news news = {.changes = data_changes(end)};
 	const uint8_t *packet;
 	size_t bytes;
 
-	if (news.changes && send_data(c, &news, sizeof(news)))
+	if (news.changes && send_data(d, &news, sizeof(news)))
 		data_told(end);
-	while (!c->is_data_full && (packet = data_fetch(end, &bytes)))
-		if (send_data(c, packet, bytes))
+	while (!d->is_full && (packet = data_fetch(end, &bytes)))
+		if (send_data(d, packet, bytes))
 			data_fetched(end);
-	if (!c->is_data_full)
+	if (!d->is_full)
 		return;
 	data_pause(end);
-	watch_data(s, c);
+	watch_data(s, d);
 }
 
-static void handle_data(struct server *s, struct connection *c, uint32_t events)
+static void handle_data(struct server *s, struct data_socket *d,
+			uint32_t events)
 {
-	if ((events & EPOLLOUT) && c->is_data_full) {
-		c->is_data_full = false;
-		watch_data(s, c);
-		data_unpause(c->data_end);
+	if ((events & EPOLLOUT) && d->is_full) {
+		d->is_full = false;
+		watch_data(s, d);
+		data_unpause(d->end);
 	}
-	if (c->reads_data && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
-		read_data(s, c);
+	if (d->reads && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+		read_data(s, d);
 	else if (events & (EPOLLHUP | EPOLLERR))
-		close_data(s, c);
+		close_data(s, d);
 }
 
 static void resume_data(struct server *s)
@@ -528,10 +572,10 @@ static void resume_data(struct server *s)
 	struct data_end *end;
 
 	while ((end = data_resumed(s->fabric))) {
-		struct connection *c = data_owner(end);
+		struct data_socket *d = data_owner(end);
 
-		c->reads_data = true;
-		watch_data(s, c);
+		d->reads = true;
+		watch_data(s, d);
 	}
 }
 
@@ -549,7 +593,8 @@ static void handle_event(struct server *s, const struct epoll_event *e)
 	} else if (w->kind == WATCHED_CONTROL) {
 		read_control(s, c);
 	} else if (w->kind == WATCHED_DATA) {
-		handle_data(s, c, e->events);
+		handle_data(s, CONTAINER_OF(w, struct data_socket, watched),
+			    e->events);
 	} else {
 		if (e->events & EPOLLOUT) {
 			change_watch(s, &c->port, EPOLLIN);

@@ -29,12 +29,19 @@ enum {
 #define OF_PORT(l)    CONTAINER_OF(l, struct data_end, of_port)
 #define OF_SENDER(l)  CONTAINER_OF(l, struct payload, of_sender)
 
+static bool has_number(const struct port *port, uint32_t number)
+{
+	list_for_each (l, &port->data_ends)
+		if (OF_PORT(l)->number == number)
+			return true;
+	return false;
+}
+
 static bool is_number_taken(const struct node *node, uint32_t number)
 {
 	for (uint32_t i = 1; i <= node->port_count; i++)
-		list_for_each (l, &node->ports[i].data_ends)
-			if (OF_PORT(l)->number == number)
-				return true;
+		if (has_number(&node->ports[i], number))
+			return true;
 	return false;
 }
 
@@ -70,23 +77,19 @@ static struct data_end *make_end(struct port *port, uint32_t number,
 	return end;
 }
 
-struct data_end *data_open(struct node *node, uint32_t port, void *owner,
-			   int *err)
+/* number 0: there is no free number. */
+static struct data_end *add_end(struct port *port, uint32_t number, void *owner,
+				int *err)
 {
-	struct fabric *f = node->fabric;
+	struct fabric *f = port->node->fabric;
 	struct data_end *end;
-	uint32_t number;
 
-	*err = -ENODEV;
-	if (node_is_switch(node) || !port || port > node->port_count)
-		return NULL;
 	*err = -EMFILE;
-	number = free_number(node);
 	if (!number || f->data.count == DATA_ENDS ||
 	    f->data.orphans >= ORPHANS_MAX)
 		return NULL;
 	*err = -ENOMEM;
-	end = make_end(&node->ports[port], number, owner);
+	end = make_end(port, number, owner);
 	if (!end)
 		return NULL;
 	*err = 0;
@@ -94,6 +97,35 @@ struct data_end *data_open(struct node *node, uint32_t port, void *owner,
 	list_push_tail(&end->port->data_ends, &end->of_port);
 	f->data.count++;
 	return end;
+}
+
+/* Is it a port at which programs may attach? */
+static bool is_host_port(const struct node *node, uint32_t port)
+{
+	return !node_is_switch(node) && port && port <= node->port_count;
+}
+
+struct data_end *data_open(struct node *node, uint32_t port, void *owner,
+			   int *err)
+{
+	*err = -ENODEV;
+	if (!is_host_port(node, port))
+		return NULL;
+	return add_end(&node->ports[port], free_number(node), owner, err);
+}
+
+struct data_end *data_open_beside(const struct data_end *end, uint32_t port,
+				  void *owner, int *err)
+{
+	struct node *node = end->port->node;
+
+	*err = -ENODEV;
+	if (!is_host_port(node, port))
+		return NULL;
+	*err = -EBUSY;
+	if (has_number(&node->ports[port], end->number))
+		return NULL;
+	return add_end(&node->ports[port], end->number, owner, err);
 }
 
 void data_close(struct data_end *end)
@@ -120,6 +152,11 @@ void data_close(struct data_end *end)
 void *data_owner(const struct data_end *end)
 {
 	return end->owner;
+}
+
+struct node *data_node(const struct data_end *end)
+{
+	return end->port->node;
 }
 
 uint32_t data_number(const struct data_end *end)

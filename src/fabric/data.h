@@ -46,10 +46,20 @@ struct data_end;
  */
 struct data_end *data_open(struct node *node, uint32_t port, void *owner,
 			   int *err);
+/*
+ * Attaches the program of `end` to a further port of its host.  Both ends have
+ * the same number, so that a QPN of the program does not depend on its port.
+ * Returns NULL with *err as data_open does, or -EBUSY: the program is attached
+ * to that port.
+ */
+struct data_end *data_open_beside(const struct data_end *end, uint32_t port,
+				  void *owner, int *err);
 /* Frees the end.  Its packets that are on their way still arrive. */
 void data_close(struct data_end *end);
 /* Returns the pointer `owner` of data_open. */
 void *data_owner(const struct data_end *end);
+/* Returns the host at whose port the end is. */
+struct node *data_node(const struct data_end *end);
 /* Returns the end's number, 1 to DATA_NUMBER_MAX, which is in the upper bits of
  * the end's QPNs. */
 uint32_t data_number(const struct data_end *end);

@@ -341,7 +341,8 @@ int fabric_show_port(const struct node *node, uint32_t number,
 		return -ENODEV;
 	port = &node->ports[number];
 	memset(shown, 0, sizeof(*shown));
-	shown->guid = fabric_guid(port, 0);
+	for (uint32_t i = 0; i < FABRIC_GUIDS; i++)
+		shown->guids[i] = fabric_guid(port, i);
 	memcpy(shown->pkeys, port->pkeys, sizeof(port->pkeys));
 	shown->state = port->state;
 	shown->phys_state = port->phys_state;

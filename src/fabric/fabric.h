@@ -29,6 +29,7 @@ enum {
 	FABRIC_MAD_MAX = 384 << 10, /* most bytes of a MAD sent by RMPP */
 	FABRIC_AGENTS = 32,	    /* most agents of an end */
 	FABRIC_ENDS = 4096,	    /* most ends of a fabric */
+	FABRIC_GUIDS = 32,	    /* of an adapter's port: GUIDCap */
 };
 
 /* Makes a fabric of a topology.  Its links are up, and its ports are in INIT
@@ -81,10 +82,12 @@ struct fabric_ca {
 	uint8_t first_port;
 	uint8_t last_port;
 };
-/* The attributes of a port that libibumad reports (umad_port_t), in host order.
- */
+/* The attributes of a port that libibumad (umad_port_t) and libibverbs report,
+ * in host order. */
 struct fabric_port {
-	uint64_t guid;
+	/* The GUID table; 0: an entry without a GUID.  The first is the port's.
+	 */
+	uint64_t guids[FABRIC_GUIDS];
 	uint64_t gid_prefix;
 	uint32_t capabilities;
 	uint16_t lid;
@@ -97,6 +100,10 @@ struct fabric_port {
 	uint8_t width;	    /* LinkWidthActive */
 	uint8_t speed;	    /* LinkSpeedActive */
 	uint8_t rate;	    /* Gbit/s */
+	uint8_t mtu;	    /* NeighborMTU: 1 to 5, for 256 to 4096 bytes */
+	uint8_t max_mtu;    /* MTUCap, in the same way */
+	uint8_t lanes;	    /* VLCap: 1 to 5 */
+	uint8_t timeout;    /* SubnetTimeOut */
 };
 /* Returns the node's ID of the net file.  The fabric owns the string. */
 const char *fabric_id(const struct node *node);

@@ -16,7 +16,7 @@
 
 enum {
 	PORT_PKEYS = 64, /* entries of a port's P_Key table */
-	PORT_GUIDS = 32, /* GUIDCap of an adapter's port: GUIDs in its table */
+	PORT_GUIDS = FABRIC_GUIDS,
 	PORT_INFO_BYTES = 64,
 	SWITCH_INFO_BYTES = 20,
 	LFT_CAP = 0xc000,    /* LIDs in a linear forwarding table */

@@ -312,6 +312,10 @@ void port_info_show(const struct port *port, struct fabric_port *shown)
 	shown->width = i[AT_WIDTH_ACTIVE];
 	shown->speed = i[AT_SPEEDS] >> 4;
 	shown->rate = rate_of(shown->width, shown->speed);
+	shown->mtu = i[AT_MTU_SL] >> 4;
+	shown->max_mtu = i[AT_MTU_CAP] & 15;
+	shown->lanes = i[AT_VL_CAP] >> 4;
+	shown->timeout = i[AT_TIMEOUT] & 31;
 }
 
 uint16_t port_info_lid(const struct port *port)

@@ -22,7 +22,7 @@
 #include "fabric/data.h"
 #include "fabric/fabric.h"
 
-#define FABRIC_PROTO_VERSION 0x41464202u /* "AFB", 2 */
+#define FABRIC_PROTO_VERSION 0x41464203u /* "AFB", 3 */
 
 /* For each kind, the members that a request uses, then those of its answer. */
 enum fabric_proto_kind {
@@ -35,13 +35,20 @@ enum fabric_proto_kind {
 	FABRIC_PROTO_SHOW,	 /* number: index of the node in the file;
 				    answer: host, ca, text; number: groups */
 	FABRIC_PROTO_STOP,	 /* no members; ends the fabric's process */
-	FABRIC_PROTO_DATA,  /* host, number; answer: a descriptor; number: the
-			       data end's */
-	FABRIC_PROTO_JOIN,  /* gid: the group that the data end joins */
-	FABRIC_PROTO_LEAVE, /* gid: the group that the data end leaves */
+	FABRIC_PROTO_DATA,  /* host, number: of a port; answer: a descriptor;
+			       number: the data end's */
+	FABRIC_PROTO_JOIN,  /* number: of a port; gid: the group that the data
+			       end there joins */
+	FABRIC_PROTO_LEAVE, /* number: of a port; gid: the group that the data
+			       end there leaves */
 };
 
-enum { FABRIC_PROTO_NAME = 72 }; /* bytes of a name, with its NUL */
+enum {
+	FABRIC_PROTO_NAME = 72, /* bytes of a name, with its NUL */
+	/* A connection may have a data end at each port of one host up to this
+	 * number.  Its data ends have the same number. */
+	FABRIC_PROTO_PORTS = 4,
+};
 
 struct fabric_proto {
 	uint32_t version;

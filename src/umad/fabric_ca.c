@@ -112,7 +112,7 @@ int u_fabric_get_port(uint32_t number, umad_port_t *port)
 	port->rate = from.rate;
 	port->capmask = htobe32(from.capabilities);
 	port->gid_prefix = htobe64(from.gid_prefix);
-	port->port_guid = htobe64(from.guid);
+	port->port_guid = htobe64(from.guids[0]);
 	return 0;
 }
 

@@ -667,6 +667,52 @@ static void a_host_gives_each_program_a_number_of_its_own(void **state)
 	assert_int_equal(err, -EMFILE);
 }
 
+static struct fabric *two_port_fabric(void)
+{
+	static const char net_text[] =
+		"Switch 4 \"S\"\n[1] \"H\"[1]\n[2] \"H\"[2]\n\n"
+		"Hca 2 \"H\"\n[1] \"S\"[1]\n[2] \"S\"[2]\n";
+	struct net_error error;
+	struct fabric *f;
+	struct net net;
+
+	assert_int_equal(
+		net_parse(net_text, sizeof(net_text) - 1, &net, &error), 0);
+	f = fabric_new(&net);
+	net_free(&net);
+	assert_non_null(f);
+	return f;
+}
+
+static void a_program_has_one_number_at_all_ports(void **state)
+{
+	struct fabric *f = two_port_fabric();
+	struct node *h = fabric_find(f, "H");
+	struct data_end *first, *second, *other;
+	int err;
+
+	other = data_open(h, 1, NULL, &err);
+	first = data_open(h, 1, NULL, &err);
+	second = data_open_beside(first, 2, h, &err);
+	assert_non_null(second);
+	assert_int_equal(data_number(first), 2);
+	assert_int_equal(data_number(second), 2);
+	assert_ptr_equal(data_owner(second), h);
+	assert_ptr_equal(data_node(second), h);
+	assert_null(data_open_beside(first, 2, NULL, &err));
+	assert_int_equal(err, -EBUSY);
+	assert_null(data_open_beside(first, 3, NULL, &err));
+	assert_int_equal(err, -ENODEV);
+	assert_null(data_open_beside(first, 0, NULL, &err));
+	assert_int_equal(err, -ENODEV);
+	/* the number stays taken as long as one of the ends has it */
+	data_close(first);
+	data_close(other);
+	assert_int_equal(data_number(data_open(h, 1, NULL, &err)), 1);
+	assert_int_equal(data_number(data_open(h, 1, NULL, &err)), 3);
+	fabric_free(f);
+}
+
 struct seen {
 	struct iblink h;
 	uint32_t count;
@@ -805,6 +851,7 @@ int main(void)
 		TEST(a_data_packet_is_seen_with_its_lane),
 		TEST(senders_that_come_and_go_do_not_fill_the_memory),
 		TEST(a_host_gives_each_program_a_number_of_its_own),
+		TEST(a_program_has_one_number_at_all_ports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

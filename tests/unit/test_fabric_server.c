@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "fabric/net.h"
-#include "fabric/proto.h"
+#include "fabric/fabric_client.h"
 #include "tools/fabric_server.h"
 
 #define SOFT  24
@@ -63,8 +63,10 @@ static _Noreturn void serve(int listener, bool has_few_files)
 {
 	static const char text[] = "Switch 8 \"S\"\n"
 				   "[1] \"H\"[1]\n"
-				   "Hca 2 \"H\"\n"
-				   "[1] \"S\"[1]\n";
+				   "[2] \"H\"[2]\n"
+				   "Hca 3 \"H\"\n"
+				   "[1] \"S\"[1]\n"
+				   "[2] \"S\"[2]\n";
 	const struct rlimit few = {SOFT, HARD};
 	struct fabric_capture capture = {0};
 	struct net_error error;
@@ -219,6 +221,52 @@ static void connections_wait_for_descriptors(void **state)
 	assert_ended(child);
 }
 
+/* Asks about a port of H, and waits for the answer.  The descriptor of a new
+ * data end goes to *data. */
+static struct fabric_proto ask_port(int fd, uint32_t kind, uint32_t port,
+				    int *data)
+{
+	struct fabric_proto m = {.kind = kind, .number = port, .host = "H"};
+
+	memset(m.gid, 0xff, sizeof(m.gid));
+	m.err = fabric_client_ask(fd, &m, data);
+	return m;
+}
+
+static int refusal(int fd, uint32_t kind, uint32_t port)
+{
+	return ask_port(fd, kind, port, NULL).err;
+}
+
+static void a_connection_has_a_data_end_at_each_port(void **state)
+{
+	pid_t child = start(false);
+	int fd = join(), other = join(), data[3];
+	struct fabric_proto m;
+
+	m = ask_port(other, FABRIC_PROTO_DATA, 2, &data[0]);
+	assert_int_equal(m.number, 1);
+	assert_int_equal(refusal(fd, FABRIC_PROTO_JOIN, 2), -EINVAL);
+	for (uint32_t port = 1; port <= 2; port++) {
+		m = ask_port(fd, FABRIC_PROTO_DATA, port, &data[port]);
+		assert_int_equal(m.err, 0);
+		assert_int_equal(m.number, 2);
+		assert_int_equal(refusal(fd, FABRIC_PROTO_DATA, port), -EBUSY);
+		assert_int_equal(refusal(fd, FABRIC_PROTO_JOIN, port), 0);
+	}
+	assert_int_equal(refusal(fd, FABRIC_PROTO_DATA, 0), -ENODEV);
+	assert_int_equal(refusal(fd, FABRIC_PROTO_DATA, 4), -ENODEV);
+	assert_int_equal(refusal(fd, FABRIC_PROTO_DATA, 5), -ENODEV);
+	assert_int_equal(refusal(fd, FABRIC_PROTO_JOIN, 3), -EINVAL);
+	for (int i = 0; i < 3; i++)
+		close(data[i]);
+	ask(fd, FABRIC_PROTO_STOP);
+	take_answer(fd);
+	await_end(fd);
+	close(other);
+	assert_ended(child);
+}
+
 static int remove_folder(void **state)
 {
 	*strrchr(path, '/') = '\0';
@@ -242,6 +290,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stopped_fabric_leaves_its_path_first),
+		cmocka_unit_test(a_connection_has_a_data_end_at_each_port),
 		cmocka_unit_test(anothers_socket_stays),
 		cmocka_unit_test(connections_wait_for_descriptors),
 	};
