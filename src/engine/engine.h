@@ -304,6 +304,9 @@ void engine_rx_link(struct engine *e, const struct engine_packet *packet,
  * 1, 4.1.3), and the P_Key at their QP's pkey_index. */
 void engine_port(struct engine *e, uint32_t device, uint32_t number,
 		 const struct hca_port *port);
+/* Moves all QPs by LID of a device to ERR, because its ports have no link any
+ * more and will get none. */
+void engine_fail_device(struct engine *e, uint32_t device, uint64_t now_ns);
 /* Called when work was posted to q's send or receive queue. */
 void engine_doorbell(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 /*

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "engine/lid.h"
 
+#include "engine/inside.h"
+
 /* Returns the LID of q's port with the path bits, as far as the port's LMC lets
  * them differ; 0: the port has no LID. */
 static uint16_t lid_of(const struct ibt *t, const struct ibt_qp *q,
@@ -26,6 +28,18 @@ void lid_set_addresses(const struct ibt *t, struct ibt_qp *q)
 
 	inaddr_map_lid(q->self.ip, lid_of(t, q, ah->src_path_bits));
 	inaddr_map_lid(q->peer.ip, ah->dlid);
+}
+
+void engine_fail_device(struct engine *e, uint32_t device, uint64_t now_ns)
+{
+	struct ibt_qp *q;
+	uint32_t at = 0;
+
+	e->ibt.now_ns = now_ns;
+	while ((q = map_next(&e->qpns, &at)))
+		if (q->qp->is_by_lid && q->qp->device == device &&
+		    q->qp->state != HCA_QP_ERR)
+			ibt_qp_enter(&e->ibt, q, HCA_QP_ERR);
 }
 
 bool lid_is_own(const struct ibt *t, uint32_t device, uint16_t lid)

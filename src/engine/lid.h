@@ -9,6 +9,8 @@
 
 #include "engine/burst.h"
 
+/* lid.c also has engine_fail_device of engine.h. */
+
 /* Sets the SLID and the P_Key of a path of q, a QP by LID.  @path_bits: those
  * of the path's address vector. */
 void lid_add_port(const struct ibt *t, const struct ibt_qp *q,

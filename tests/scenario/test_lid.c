@@ -441,6 +441,34 @@ static void a_peer_behind_a_dead_link_is_named_by_its_lid(void **state)
 	two_hcas_free(d);
 }
 
+/* The link of the device's ports has ended. */
+static void a_failed_device_fails_its_queue_pairs(void **state)
+{
+	struct two_hcas *d = two_hcas_new(5, 16);
+	struct engine *e = d->side[0].engine;
+	struct hca_qp_attr now;
+
+	two_hcas_recv(d, 0, AT, 64);
+	two_hcas_send(d, 0, HCA_WR_RDMA_WRITE, 0, 8, 0);
+	engine_fail_device(e, 1, d->now_ns);
+	d->side[0].qp->is_by_lid = 0;
+	engine_fail_device(e, 0, d->now_ns);
+	d->side[0].qp->is_by_lid = 1;
+	engine_qp_query(e, d->side[0].side, &now);
+	assert_int_equal(now.qp_state, HCA_QP_RTS);
+	engine_fail_device(e, 0, d->now_ns);
+	engine_qp_query(e, d->side[0].side, &now);
+	assert_int_equal(now.qp_state, HCA_QP_ERR);
+	two_hcas_post(d, 0);
+	for (int i = 0; i < 2; i++) {
+		struct cqe c;
+
+		assert_true(two_hcas_poll(d, 0, &c));
+		assert_int_equal(c.status, HCA_WR_FLUSH_ERR);
+	}
+	two_hcas_free(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -450,6 +478,7 @@ int main(void)
 		cmocka_unit_test(
 			a_datagram_without_a_grh_leaves_40_bytes_as_they_are),
 		cmocka_unit_test(a_datagram_by_udp_reaches_no_member_by_lid),
+		cmocka_unit_test(a_failed_device_fails_its_queue_pairs),
 		cmocka_unit_test(a_group_reaches_the_members_of_its_partition),
 		cmocka_unit_test(
 			a_queue_pair_receives_from_its_partition_alone),
