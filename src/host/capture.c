@@ -340,3 +340,34 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		capture_close();
 	}
 }
+
+void capture_sent(const struct engine_frame *f)
+{
+	const uint8_t *bytes = f->bytes;
+	size_t len = f->len;
+
+	for (uint16_t id = 0; capture_is_open() && len; id++) {
+		size_t n = bits_min_u64(len, f->segment);
+
+		capture_frame(&f->from, &f->to, bytes, n, id, f->tos, f->ttl);
+		bytes += n;
+		len -= n;
+	}
+}
+
+/* The socket does not tell the IPv4 id of a datagram; engine_dgram_id finds by
+ * the ICRC which id the sender used. */
+void capture_received(const struct engine_dgram *d)
+{
+	const uint8_t *bytes = d->bytes;
+	size_t len = capture_is_open() ? d->len : 0;
+
+	for (uint16_t i = 0; len; i++) {
+		size_t n = bits_min_u64(len, d->segment);
+
+		capture_frame(&d->from, &d->to, bytes, n,
+			      engine_dgram_id(d, bytes, n, i), d->tos, 64);
+		bytes += n;
+		len -= n;
+	}
+}

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/engine.h"
 #include "util/inaddr.h"
 
 /* Opens the file that ADVERB_PCAP names, if any and if it is not open.  If this
@@ -30,5 +31,10 @@ bool capture_is_open(void);
 void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		   const uint8_t *bytes, size_t len, uint16_t id, uint8_t tos,
 		   uint8_t ttl);
+/* Writes a frame of the engine that was sent, one packet for each segment, as
+ * on the wire.  The frame goes by UDP. */
+void capture_sent(const struct engine_frame *f);
+/* Writes a datagram that was received. */
+void capture_received(const struct engine_dgram *d);
 
 #endif

@@ -31,7 +31,6 @@
 #define ASLEEP_NS   10000000 /* timers later than this: the process slept */
 #define VAIN_POLLS  20000    /* about a millisecond of polls */
 #define TX_ROUNDS   16	     /* batches that one transmit_frames sends */
-#define JUNK_SAID   1000     /* dropped datagrams before the message */
 #define CHECK_NS    1000000  /* between calls of progress_has_files */
 #define EVENT_BATCH 16
 #define QUIT_NS	    1000000000 /* how long progress_quit waits for the lock */
@@ -85,38 +84,6 @@ static void shield_holder(struct progress *p)
 	if (!p->is_shielded)
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &p->cancel);
 	p->is_shielded = true;
-}
-
-/* Captures a datagram that was sent: one packet for each segment, as on the
- * wire. */
-static void capture_tx(const struct inaddr *from, const struct inaddr *to,
-		       const uint8_t *bytes, size_t len, size_t segment,
-		       uint8_t tos, uint8_t ttl)
-{
-	for (uint16_t id = 0; capture_is_open() && len; id++) {
-		size_t n = bits_min_u64(len, segment);
-
-		capture_frame(from, to, bytes, n, id, tos, ttl);
-		bytes += n;
-		len -= n;
-	}
-}
-
-/* Captures a datagram that was received.  The socket does not tell its IPv4 id;
- * engine_dgram_id finds by the ICRC which id the sender used. */
-static void capture_rx(const struct engine_dgram *d)
-{
-	const uint8_t *bytes = d->bytes;
-	size_t len = capture_is_open() ? d->len : 0;
-
-	for (uint16_t i = 0; len; i++) {
-		size_t n = bits_min_u64(len, d->segment);
-
-		capture_frame(&d->from, &d->to, bytes, n,
-			      engine_dgram_id(d, bytes, n, i), d->tos, 64);
-		bytes += n;
-		len -= n;
-	}
 }
 
 /* Did the last turn leave datagrams that the engine can take now? */
@@ -176,8 +143,7 @@ static void transmit_frames(struct progress *p)
 			};
 		sent = n ? udp_send(&p->wire, d, n) : 0;
 		for (size_t i = 0; i < sent; i++)
-			capture_tx(&f[i].from, &f[i].to, f[i].bytes, f[i].len,
-				   f[i].segment, f[i].tos, f[i].ttl);
+			capture_sent(&f[i]);
 		if (sent)
 			poll_policy_sent(&p->policy, f[sent - 1].len,
 					 f[sent - 1].segment);
@@ -215,7 +181,7 @@ static void receive_one(struct progress *p, const struct udp_dgram *got,
 		.is_stray = device < 0,
 	};
 
-	capture_rx(&d);
+	capture_received(&d);
 	engine_rx(p->engine, &d, now);
 	source_port_find(p->engine, now);
 	poll_policy_received(&p->policy, got->len, got->segment);
@@ -396,28 +362,6 @@ void progress_serve_doorbells(struct progress *p)
 	}
 }
 
-/* The engine counts and drops junk; this reports a flood of junk once. */
-static void say_junk(struct progress *p)
-{
-	uint64_t junk = 0;
-
-	for (uint32_t i = 0; !p->said.junk && i < HCA_MAX_DEVICES; i++) {
-		const struct engine_counters *c = engine_counters(p->engine, i);
-
-		junk += c->refused.malformed + c->refused.bad_icrc +
-			c->refused.unknown_qp;
-	}
-	if (junk < JUNK_SAID)
-		return;
-	p->said.junk = true;
-	log_say(LOG_JUNK, 0,
-		"somebody sends junk to UDP port 4791: %llu datagrams were "
-		"dropped that are not RoCE, are damaged, or are for queue "
-		"pairs that do not exist; find their sender with "
-		"ADVERB_PCAP=FILE, or let a firewall drop them",
-		(unsigned long long)junk);
-}
-
 /* Returns for how many ns this process did not run, if the timer at `due` is
  * late for that reason; else 0. */
 static uint64_t slept_ns(const struct progress *p, uint64_t due)
@@ -467,7 +411,7 @@ void progress_turn(struct progress *p)
 	udp_take_relay(&p->wire, broker_link_new_relay());
 	direct_select_look(&p->direct_select, p->engine, now);
 	if (any) {
-		say_junk(p);
+		suspect_log_junk(p->engine, &p->said.junk);
 		suspect_log_say(p->engine);
 	}
 	progress_settle(p);

@@ -8,6 +8,8 @@
 #include "host/host.h"
 #include "log/log.h"
 
+#define JUNK_SAID 1000 /* dropped datagrams before the message */
+
 /* Returns the detail for log_say, so that each address, and each user of an
  * address of this host, gets one message. */
 static uint64_t detail_of(const struct engine_suspect *who)
@@ -77,4 +79,25 @@ void suspect_log_say(struct engine *e)
 
 	while (engine_suspect(e, &who))
 		say_suspect(&who);
+}
+
+void suspect_log_junk(const struct engine *e, bool *said)
+{
+	uint64_t junk = 0;
+
+	for (uint32_t i = 0; !*said && i < HCA_MAX_DEVICES; i++) {
+		const struct engine_counters *c = engine_counters(e, i);
+
+		junk += c->refused.malformed + c->refused.bad_icrc +
+			c->refused.unknown_qp;
+	}
+	if (junk < JUNK_SAID)
+		return;
+	*said = true;
+	log_say(LOG_JUNK, 0,
+		"somebody sends junk to UDP port 4791: %llu datagrams were "
+		"dropped that are not RoCE, are damaged, or are for queue "
+		"pairs that do not exist; find their sender with "
+		"ADVERB_PCAP=FILE, or let a firewall drop them",
+		(unsigned long long)junk);
 }
