@@ -159,6 +159,12 @@ void fabric_client_explain(const char *path, const char *host, int err,
 			 "(ADVERB_FABRIC_HOST) with this port; adverb fabric "
 			 "--show lists the hosts",
 			 path, host);
+	else if (err == -ECONNRESET || err == -EPIPE)
+		snprintf(text, room,
+			 "the fabric at %s (ADVERB_FABRIC) has ended, or takes "
+			 "no more programs; start one by adverb fabric FILE, "
+			 "or end programs of this one",
+			 path);
 	else if (err == -ETIMEDOUT)
 		snprintf(text, room,
 			 "the fabric at %s (ADVERB_FABRIC) does not answer; "

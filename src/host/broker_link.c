@@ -208,7 +208,8 @@ void broker_link_ask(struct engine *engine, const struct engine_event *e,
 	struct question q = {
 		.qpn = e->qpn, .dest_qpn = e->dest_qpn, .is_asked = true};
 
-	if (!has_broker) {
+	/* The broker knows no QPs of other hosts of a fabric. */
+	if (!has_broker || inaddr_is_lid(e->peer.ip)) {
 		engine_peer_state(engine, e->qpn, ENGINE_PEER_UNKNOWN, now_ns);
 		return;
 	}

@@ -39,7 +39,8 @@ void *broker_link_page(void);
  * asks again later. */
 bool broker_link_page_of(uint32_t qpn, const void **page);
 /* Asks whether the process of the peer of the event *e, which has the QP
- * e->dest_qpn, lives.  engine_peer_state gets the answer, perhaps at once. */
+ * e->dest_qpn, lives.  engine_peer_state gets the answer, perhaps at once.  The
+ * answer about a peer by LID is ENGINE_PEER_UNKNOWN. */
 void broker_link_ask(struct engine *engine, const struct engine_event *e,
 		     uint64_t now_ns);
 /* Asks for the arena of the process with a class; local_peer_answered gets the

@@ -17,6 +17,7 @@
 #include "hca/access.h"
 #include "host/broker_link.h"
 #include "host/capture.h"
+#include "host/fabric_link.h"
 #include "host/inside.h"
 #include "host/leader.h"
 #include "host/local_peer.h"
@@ -233,6 +234,7 @@ static struct host *new_host(const struct host_sink *sink)
 static void after_fork(void)
 {
 	lock_init(&host_once);
+	fabric_link_after_fork();
 }
 
 __attribute__((constructor)) static void watch_forks(void)
@@ -249,6 +251,7 @@ static void leave_behind(void)
 	netif_forget();
 	local_peer_forget();
 	broker_link_close();
+	fabric_link_forget();
 }
 
 struct host *host_get(const struct host_sink *sink)
@@ -295,6 +298,7 @@ void host_put(struct host *h)
 		}
 		local_peer_close();
 		progress_fini(&h->progress);
+		fabric_link_close();
 		capture_close();
 		broker_link_close();
 		copy_nofault_close();
@@ -339,7 +343,8 @@ static uint32_t free_qpn(struct host *h)
 
 		if (!random_fill(&random, sizeof(random), true))
 			return 0;
-		qpn = broker_link_qpn(random);
+		qpn = fabric_link_is_open() ? fabric_link_qpn(random)
+					    : broker_link_qpn(random);
 		if (qpn > 1 && qpn < QPN_MULTICAST &&
 		    !engine_qp_find(h->progress.engine, qpn))
 			return qpn;

@@ -33,8 +33,8 @@ struct host_sink {
 	 * lock; may be NULL. */
 	void (*port)(const struct device *dev, enum device_event what);
 	/* Reports that all devices have failed, because the program has closed
-	 * adverb's descriptors.  Called once, under the progress lock; may be
-	 * NULL. */
+	 * adverb's descriptors, or because the link to a fabric has ended.
+	 * Called once, under the progress lock; may be NULL. */
 	void (*fatal)(void);
 };
 

@@ -15,6 +15,7 @@
 #include "host/addresses.h"
 #include "host/broker_link.h"
 #include "host/capture.h"
+#include "host/fabric_link.h"
 #include "host/inside.h"
 #include "host/local_peer.h"
 #include "host/mcast_socket.h"
@@ -54,7 +55,7 @@ int progress_init(struct progress *p, struct engine *e, int fd,
 	clock_init(&p->clock);
 	p->last_turn_ns = p->now_ns = p->published_ns = clock_now(&p->clock);
 	poll_policy_init(&p->policy);
-	p->wake.awaited_fd = p->wake.fd = -1;
+	p->wake.awaited_fd = p->wake.fd = p->full_fd = -1;
 	direct_select_init(&p->direct_select);
 	post_lock_init_all(&p->posts);
 	stream_set_init(&p->streams);
@@ -90,7 +91,8 @@ static void shield_holder(struct progress *p)
 static bool is_behind(const struct progress *p)
 {
 	return !engine_is_choked(p->engine) &&
-	       (p->batch.next < p->batch.count || p->wire.is_behind);
+	       (p->batch.next < p->batch.count || p->wire.is_behind ||
+		fabric_link_is_behind());
 }
 
 /* Gives the engine the shared page of a process to which it sends and whose
@@ -119,10 +121,61 @@ static bool send_streams(struct progress *p)
 	return stream_set_send(&p->streams, p->engine, p->now_ns);
 }
 
+/* Sends the first k of n frames by UDP, and returns k. */
+static size_t send_datagrams(struct progress *p, const struct engine_frame *f,
+			     size_t n)
+{
+	struct udp_dgram d[UDP_BATCH];
+	size_t sent;
+
+	for (size_t i = 0; i < n; i++)
+		d[i] = (struct udp_dgram){
+			.from = f[i].from,
+			.to = f[i].to,
+			.ifindex = addresses_interface(&f[i]),
+			.bytes = f[i].bytes,
+			.len = f[i].len,
+			.segment = f[i].segment,
+			.tos = f[i].tos,
+			.ttl = f[i].ttl,
+		};
+	sent = udp_send(&p->wire, d, n);
+	for (size_t i = 0; i < sent; i++)
+		capture_sent(&f[i]);
+	if (sent)
+		poll_policy_sent(&p->policy, f[sent - 1].len,
+				 f[sent - 1].segment);
+	return sent;
+}
+
+/* Sends the first k of n frames, by UDP or by the link to a fabric, and returns
+ * k. */
+static size_t send_frames(struct progress *p, const struct engine_frame *f,
+			  size_t n)
+{
+	size_t sent = 0;
+
+	p->full_fd = -1;
+	while (sent < n && p->full_fd < 0) {
+		const struct engine_frame *first = f + sent;
+		size_t run = 1, k;
+
+		while (sent + run < n &&
+		       !first[run].head_bytes == !first->head_bytes)
+			run++;
+		k = first->head_bytes ? fabric_link_send(first, run)
+				      : send_datagrams(p, first, run);
+		if (k < run)
+			p->full_fd = first->head_bytes ? fabric_link_full_fd()
+						       : p->wire.full_fd;
+		sent += k;
+	}
+	return sent;
+}
+
 static void transmit_frames(struct progress *p)
 {
 	struct engine_frame f[UDP_BATCH];
-	struct udp_dgram d[UDP_BATCH];
 	size_t n = UDP_BATCH, sent = UDP_BATCH;
 	bool more = false;
 
@@ -130,28 +183,11 @@ static void transmit_frames(struct progress *p)
 		n = engine_tx(p->engine, f, UDP_BATCH, p->now_ns);
 		if (n || engine_has_kicks(p->engine))
 			shield_holder(p);
-		for (size_t i = 0; i < n; i++)
-			d[i] = (struct udp_dgram){
-				.from = f[i].from,
-				.to = f[i].to,
-				.ifindex = addresses_interface(&f[i]),
-				.bytes = f[i].bytes,
-				.len = f[i].len,
-				.segment = f[i].segment,
-				.tos = f[i].tos,
-				.ttl = f[i].ttl,
-			};
-		sent = n ? udp_send(&p->wire, d, n) : 0;
-		for (size_t i = 0; i < sent; i++)
-			capture_sent(&f[i]);
-		if (sent)
-			poll_policy_sent(&p->policy, f[sent - 1].len,
-					 f[sent - 1].segment);
+		sent = send_frames(p, f, n);
 		engine_tx_done(p->engine, sent);
 		more = send_streams(p) && sent == n;
 	}
 	direct_select_kick(p->engine);
-	p->is_full = sent < n;
 }
 
 /* Has the socket join datagrams (GRO), and tells the peers, which may send more
@@ -275,6 +311,30 @@ static bool receive_streams(struct progress *p)
 		any |= stream_set_receive(&p->streams, p->engine, p->now_ns);
 	if (any)
 		poll_policy_news(&p->policy);
+	return any;
+}
+
+/* Reports a failure of all devices, once. */
+static void tell_fatal(struct progress *p)
+{
+	if (p->said.fatal)
+		return;
+	p->said.fatal = true;
+	shield_holder(p);
+	if (p->sink.fatal)
+		p->sink.fatal();
+}
+
+/* Receives what has come over the link to a fabric; false if nothing has come.
+ */
+static bool receive_link(struct progress *p, unsigned rounds)
+{
+	bool any = fabric_link_turn(p->engine, rounds, p->now_ns);
+
+	if (any)
+		poll_policy_news(&p->policy);
+	if (fabric_link_has_ended())
+		tell_fatal(p);
 	return any;
 }
 
@@ -403,6 +463,7 @@ void progress_turn(struct progress *p)
 		  due > now && !has_dead;
 	any = look_at_peers(p, is_deaf ? 0 : rounds, now);
 	any |= receive_streams(p);
+	any |= receive_link(p, rounds);
 	progress_serve_doorbells(p);
 	if (has_dead && p->policy.looks.is_dry)
 		broker_link_reap_dead(p->engine, now);
@@ -433,7 +494,7 @@ void progress_wake(struct progress *p)
 
 bool progress_has_files(struct progress *p)
 {
-	bool has = udp_is_ours(&p->wire) &&
+	bool has = udp_is_ours(&p->wire) && fabric_link_is_ours() &&
 		   (p->wake.fd < 0 || fd_identity_holds(p->wake.fd));
 
 	if (!has) {
@@ -455,23 +516,12 @@ bool progress_has_files(struct progress *p)
 static bool must_wake(const struct progress *p)
 {
 	return shared_load(&p->wake.is_resting) && p->wake.at_ns &&
-	       ((p->is_full && p->wake.awaited_fd != p->wire.full_fd) ||
+	       ((p->full_fd >= 0 && p->wake.awaited_fd != p->full_fd) ||
 		is_behind(p) || engine_has_tx(p->engine) ||
 		poll_policy_wants_minding(&p->policy) ||
 		p->wake.link_at != broker_link_changes() ||
 		direct_select_look_ns(p->engine, p->now_ns) < p->wake.at_ns ||
 		engine_deadline(p->engine) < p->wake.at_ns);
-}
-
-/* Reports the loss of the descriptors as a failure of the adapter, once. */
-static void tell_loss(struct progress *p) REQUIRES(&p->lock)
-{
-	if (p->said.loss)
-		return;
-	p->said.loss = true;
-	shield_holder(p);
-	if (p->sink.fatal)
-		p->sink.fatal();
 }
 
 /* Called by each thread that has just taken the lock: renews the time, and
@@ -488,7 +538,7 @@ static void begin_holding(struct progress *p) REQUIRES(&p->lock)
 		return;
 	p->checked_ns = p->now_ns;
 	if (!progress_has_files(p))
-		tell_loss(p);
+		tell_fatal(p);
 }
 
 bool progress_try(struct progress *p) NO_LOCK_ANALYSIS
@@ -550,6 +600,8 @@ static bool is_still(struct progress *p) REQUIRES(&p->lock)
 		return false;
 	if (stream_set_is_open(&p->streams) &&
 	    stream_set_has_news(&p->streams, p->now_ns))
+		return false;
+	if (fabric_link_has_news())
 		return false;
 	/* A full turn, one poll in eight, looks at the UDP socket. */
 	if (stream_set_is_hot(&p->streams))
@@ -621,6 +673,7 @@ void progress_flush(struct progress *p)
 void progress_catch_up(struct progress *p)
 {
 	receive_rounds(p, LATE_ROUNDS, p->now_ns);
+	receive_link(p, LATE_ROUNDS);
 	progress_flush(p);
 }
 
@@ -685,9 +738,9 @@ static void plan_rest(struct progress *p, struct progress_rest *r)
 		w->at_ns = 0;
 	w->at_ns = bits_min_u64(w->at_ns, p->streams.due_ns);
 	engine_publish(p->engine);
-	w->awaited_fd = p->is_full ? p->wire.full_fd : -1;
+	w->awaited_fd = p->full_fd;
 	r->until = bits_min_u64(w->at_ns, broker_link_due_ns());
-	r->events = (short)((p->is_full ? POLLOUT : 0) |
+	r->events = (short)((p->full_fd >= 0 ? POLLOUT : 0) |
 			    (engine_is_choked(p->engine) ? 0 : POLLIN));
 	r->minds = post_lock_minds(&p->posts, p->last_turn_ns);
 	w->link_at = broker_link_changes();

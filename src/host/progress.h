@@ -91,8 +91,8 @@ struct progress_batch {
 
 /* Which reports were made; each is made once. */
 struct progress_said {
-	bool junk; /* the message that somebody sends junk to the port */
-	bool loss; /* the call of host_sink.fatal */
+	bool junk;  /* the message that somebody sends junk to the port */
+	bool fatal; /* the call of host_sink.fatal */
 };
 
 /* Owner: struct host.  All members without a lock of their own are guarded by
@@ -118,7 +118,9 @@ struct progress {
 	struct progress_activity activity;
 	struct progress_batch batch;
 	struct stream_set streams; /* the connections of iWARP devices */
-	bool is_full; /* a socket did not take all frames of the last send */
+	/* The socket that did not take all frames of the last send; -1: all
+	 * frames were sent. */
+	int full_fd;
 	struct progress_said said;
 	struct host_sink sink;
 	struct mpsc doorbells; /* QPs with new work; any thread pushes */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/broker_link.h"
+#include "host/fabric_link.h"
 #include "host/progress.h"
 #include "util/fd_identity.h"
 #include "util/instrument.h"
@@ -17,13 +18,13 @@
 #define NS_PER_S 1000000000u
 #define NAP_NS	 10000000
 
-enum { FROM_WAKE, FROM_BROKER, FROM_WIRE, FROM_STREAMS, SOURCES };
+enum { FROM_WAKE, FROM_BROKER, FROM_WIRE, FROM_STREAMS, FROM_LINK, SOURCES };
 
 /* Returns a number that changes when a descriptor of the set changes. */
 static uint32_t version_of(const struct progress *l)
 {
 	return broker_link_changes() + shared_load(&l->wire.hang_ups) +
-	       shared_load(&l->streams.waits_on);
+	       shared_load(&l->streams.waits_on) + fabric_link_changes();
 }
 
 /* Returns the epoll set of the streams (stream_set.h), or -1. */
@@ -44,6 +45,7 @@ static void make_epoll(struct waitset *in, struct progress *l)
 	struct epoll_event broker = {EPOLLIN, {.u32 = FROM_BROKER}};
 	struct epoll_event wire = {EPOLLIN, {.u32 = FROM_WIRE}};
 	struct epoll_event streams = {EPOLLIN, {.u32 = FROM_STREAMS}};
+	struct epoll_event link = {EPOLLIN, {.u32 = FROM_LINK}};
 
 	in->version = version_of(l);
 	in->fd = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
@@ -54,6 +56,8 @@ static void make_epoll(struct waitset *in, struct progress *l)
 	}
 	if (streams_of(l) >= 0)
 		epoll_ctl(in->fd, EPOLL_CTL_ADD, streams_of(l), &streams);
+	if (fabric_link_fd() >= 0)
+		epoll_ctl(in->fd, EPOLL_CTL_ADD, fabric_link_fd(), &link);
 	/* The thread that makes progress may close the broker's descriptor just
 	 * now.  Then version_of changes, and the next wait makes a new set. */
 	if (broker_link_fd() >= 0)
@@ -123,6 +127,8 @@ static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
 		{.fd = socket_events & POLLOUT ? l->wake.awaited_fd : -1,
 		 .events = POLLOUT},
 		{.fd = streams_fd, .events = POLLIN},
+		{.fd = socket_events & POLLIN ? fabric_link_fd() : -1,
+		 .events = POLLIN},
 	};
 	struct timespec left = left_until(until);
 	uint64_t sink;

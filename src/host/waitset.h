@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The descriptors that the leader waits on: the receive socket, the eventfd,
- * the connection to the broker, and the epoll set of the streams.  Owner:
- * leader.c; lock: leader_lock. */
+ * the connection to the broker, and the epoll sets of the streams and of the
+ * link to a fabric.  Owner: leader.c; lock: leader_lock. */
 #ifndef HOST_WAITSET_H
 #define HOST_WAITSET_H
 
@@ -31,9 +31,10 @@ void waitset_open(struct waitset *in, struct progress *l);
 void waitset_close(struct waitset *in);
 /*
  * Waits until the socket has one of socket_events (POLLIN, POLLOUT or 0), or
- * until the broker, the eventfd or a stream has something to read, and at most
- * until the time `until` (monotonic_ns; UINT64_MAX: without end).  Sets is_deaf
- * and has_timed_out.  Returns 0, also if the wait failed, or -EINTR.
+ * until the broker, the eventfd, a stream or, with POLLIN, the link to a fabric
+ * has something to read, and at most until the time `until` (monotonic_ns;
+ * UINT64_MAX: without end).  Sets is_deaf and has_timed_out.  Returns 0, also
+ * if the wait failed, or -EINTR.
  */
 int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
 		 short socket_events);

@@ -118,9 +118,32 @@ static void a_refusal_ends_the_questions_about_ports(void **state)
 	close(fd);
 }
 
+/* The engine gets the answer about a peer by LID at once: the broker does not
+ * know that peer. */
+static void a_peer_by_lid_is_not_asked_about(void **state)
+{
+	struct engine_event e = {.qpn = 7, .dest_qpn = 9};
+	struct engine engine = {0};
+	int fd = broker_link_socket(-1, -1, PATIENCE_NS);
+	struct client other; /* tells the broker's process id */
+	pid_t broker;
+
+	assert_true(fd >= 0);
+	open_or_fail(&other);
+	broker = broker_of(&other);
+	inaddr_map_lid(e.peer.ip, 16);
+	broker_link_ask(&engine, &e, 5);
+	assert_int_equal(engine.ibt.now_ns, 5); /* by engine_peer_state */
+	client_close(&other);
+	broker_link_close();
+	close(fd);
+	end_broker(broker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_peer_by_lid_is_not_asked_about),
 		cmocka_unit_test(a_question_without_room_is_asked_later),
 		cmocka_unit_test(a_refusal_ends_the_questions_about_ports),
 	};

@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/fabric_link.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fabric/fabric_client.h"
+#include "hdr/bth.h"
+#include "hdr/lrh.h"
+#include "log/log.h"
+#include "util/bits.h"
+#include "util/fd_identity.h"
+#include "util/lock.h"
+#include "util/shared.h"
+
+#define BATCH	    16	   /* packets of one receive */
+#define SEND_BATCH  64	   /* packets of one send */
+#define TYPE_CA	    1	   /* NodeType (IBTA 14.2.5.3) */
+#define LID_MAX	    0xbfff /* of a port (IBTA 4.1.3) */
+#define LMC_MAX	    7
+#define MTU_MAX	    5
+#define STATE_MAX   4 /* PortState (IBTA 14.2.5.6) */
+#define ALL_CHANGES (2 * DATA_REREGISTER - 1)
+/* Shorter messages are news. */
+#define PACKET_MIN (LRH_BYTES + BTH_BYTES + ICRC_BYTES + LRH_VCRC_BYTES)
+
+_Static_assert(sizeof(struct fabric_proto_news) < PACKET_MIN,
+	       "news are told from packets by their length");
+_Static_assert(HCA_MAX_PORTS <= FABRIC_PROTO_PORTS,
+	       "each port may have a data end");
+
+struct link_port {
+	int fd; /* the data end's socket; -1: none */
+	/* Changes, as sets of enum data_change.
+	 * heard: the fabric has told them, and was not asked yet.
+	 * asked: the open question is about them.
+	 * shown: `now` has them, and fabric_link_take_changes was not called.
+	 */
+	uint32_t heard, asked, shown;
+	struct fabric_port now; /* the fabric's last answer */
+};
+
+/* Messages that were received from the port `port`: the engine was not given
+ * those from `next` to count - 1 yet. */
+struct link_batch {
+	uint32_t port, count, next;
+	struct mmsghdr heads[BATCH];
+	struct iovec parts[BATCH];
+	uint8_t (*bytes)[LRH_FRAME_MAX]; /* BATCH of them; owned */
+};
+
+static struct {
+	bool is_open;
+	int control; /* the connection */
+	int epoll;   /* of control and the data sockets; its data is a port */
+	int full_fd;
+	uint32_t device;
+	uint32_t count;	    /* of ports */
+	uint32_t number;    /* of the data ends, in their QPNs */
+	uint32_t waits_for; /* the port of the open question; 0: none is open */
+	struct link_port ports[HCA_MAX_PORTS];
+	struct link_batch batch;
+	char host[FABRIC_PROTO_NAME];
+	char path[128];
+} at;
+/* Guards link_port.shown and .now against the device layer's threads. */
+static struct lock ports_lock;
+/* Words that the thread that waits reads without a lock.  seen_fd: at.epoll + 1
+ * until the link has ended; changes: counts stores to seen_fd. */
+static shared_u32 seen_fd, changes;
+static shared_flag has_ended, is_lost;
+
+static void publish_fd(int fd)
+{
+	shared_store(&seen_fd, (uint32_t)(fd + 1));
+	/* Stored after seen_fd, as broker_link.c does. */
+	shared_store(&changes, shared_own(&changes) + 1);
+}
+
+static struct link_port *port_at(uint32_t number)
+{
+	return &at.ports[number - 1];
+}
+
+/* ---- the end ---- */
+
+static const char *reason_of(int err)
+{
+	if (err == -ECONNRESET || err == -EPIPE)
+		return "its process has ended or has closed the connection";
+	if (err == -EPROTO)
+		return "it has sent what a fabric of this release of adverb "
+		       "does not send";
+	return strerror(-err);
+}
+
+/* Has the fabric close its ends, too: it would keep packets for this process
+ * until their lifetime is over. */
+static void shut_down(int fd)
+{
+	if (fd_identity_holds(fd))
+		shutdown(fd, SHUT_RDWR);
+}
+
+static void shut_all(void)
+{
+	for (uint32_t i = 0; i < at.count; i++)
+		shut_down(at.ports[i].fd);
+	shut_down(at.control);
+}
+
+/* Ends the link.  The descriptors stay open until fabric_link_close, so that no
+ * thread uses a number that belongs to another file by then. */
+static void end_link(struct engine *engine, int err, uint64_t now_ns)
+{
+	if (shared_load(&has_ended))
+		return;
+	shared_store(&has_ended, 1);
+	at.batch.count = at.batch.next = 0;
+	publish_fd(-1);
+	shut_all();
+	engine_fail_device(engine, at.device, now_ns);
+	if (shared_load(&is_lost))
+		return; /* progress_has_files prints a sentence */
+	log_say(LOG_FABRIC_ENDED, 0,
+		"the link to the fabric at %s (ADVERB_FABRIC) has ended: %s; "
+		"the InfiniBand device of this process, host \"%s\" of the "
+		"fabric, has failed, and its queue pairs are in the state ERR; "
+		"start a fabric by adverb fabric FILE, and then this program "
+		"again",
+		at.path, reason_of(err), at.host);
+}
+
+/* ---- the state of ports ---- */
+
+/* Could a fabric say this of a host's port? */
+static bool is_port(const struct fabric_port *p)
+{
+	return p->lid <= LID_MAX && p->lmc <= LMC_MAX && p->mtu <= MTU_MAX &&
+	       p->max_mtu && p->max_mtu <= MTU_MAX && p->state &&
+	       p->state <= STATE_MAX;
+}
+
+static void show_port(struct engine *engine, uint32_t number,
+		      const struct fabric_port *now, uint32_t changed)
+{
+	struct link_port *port = port_at(number);
+	struct hca_port values = {.lid = now->lid, .lmc = now->lmc};
+
+	_Static_assert(sizeof(values.pkeys) == sizeof(now->pkeys),
+		       "both have the whole table");
+	memcpy(values.pkeys, now->pkeys, sizeof(values.pkeys));
+	lock_take(&ports_lock);
+	port->now = *now;
+	port->shown |= changed;
+	lock_give(&ports_lock);
+	engine_port(engine, at.device, number, &values);
+}
+
+/* Asks about the next port whose changes are not known yet, unless a question
+ * is open.  So the socket always has room.  Returns 0 or -errno. */
+static int ask_next(void)
+{
+	struct fabric_proto m = {.version = FABRIC_PROTO_VERSION,
+				 .kind = FABRIC_PROTO_PORT};
+
+	for (uint32_t n = 1; n <= at.count && !at.waits_for; n++) {
+		struct link_port *port = port_at(n);
+
+		if (!port->heard)
+			continue;
+		m.number = n;
+		memcpy(m.host, at.host, sizeof(m.host));
+		if (send(at.control, &m, sizeof(m),
+			 MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(m))
+			return -errno;
+		port->asked = port->heard;
+		port->heard = 0;
+		at.waits_for = n;
+	}
+	return 0;
+}
+
+/* Receives the answer to the open question.  Returns 0 or -errno. */
+static int read_control(struct engine *engine)
+{
+	struct fabric_proto m;
+	ssize_t n = recv(at.control, &m, sizeof(m), MSG_DONTWAIT | MSG_TRUNC);
+	int err;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	err = fabric_client_judge(&m, (size_t)n);
+	if (err)
+		return err;
+	if (m.kind != FABRIC_PROTO_PORT || !at.waits_for ||
+	    m.number != at.waits_for || !is_port(&m.port))
+		return -EPROTO;
+	at.waits_for = 0;
+	show_port(engine, m.number, &m.port, port_at(m.number)->asked);
+	return ask_next();
+}
+
+/* Takes the news of a port.  Returns 0 or -errno. */
+static int take_news(uint32_t number, const uint8_t *bytes, size_t n)
+{
+	struct fabric_proto_news news;
+
+	if (n != sizeof(news))
+		return n ? -EPROTO : -ECONNRESET;
+	memcpy(&news, bytes, sizeof(news));
+	if (!news.changes || news.changes & ~(uint32_t)ALL_CHANGES)
+		return -EPROTO;
+	port_at(number)->heard |= news.changes;
+	return ask_next();
+}
+
+/* ---- packets in ---- */
+
+/* Gives the engine what the batch still has, until the engine is choked.
+ * Returns 0 or -errno. */
+static int give_batch(struct engine *engine, uint64_t now_ns)
+{
+	struct link_batch *b = &at.batch;
+	int err = 0;
+
+	while (!err && b->next < b->count && !engine_is_choked(engine)) {
+		const struct mmsghdr *head = &b->heads[b->next];
+		const struct engine_packet packet = {.bytes = b->bytes[b->next],
+						     .len = head->msg_len,
+						     .device = at.device};
+
+		b->next++;
+		if (head->msg_hdr.msg_flags & MSG_TRUNC)
+			err = -EPROTO;
+		else if (packet.len < PACKET_MIN)
+			err = take_news(b->port, packet.bytes, packet.len);
+		else
+			engine_rx_link(engine, &packet, now_ns);
+	}
+	return err;
+}
+
+/* Receives a batch from a port's socket.  Returns 0 or -errno. */
+static int fill_batch(uint32_t port)
+{
+	struct link_batch *b = &at.batch;
+	int n;
+
+	for (uint32_t i = 0; i < BATCH; i++) {
+		b->parts[i] = (struct iovec){b->bytes[i], LRH_FRAME_MAX};
+		b->heads[i] = (struct mmsghdr){.msg_hdr.msg_iov = &b->parts[i],
+					       .msg_hdr.msg_iovlen = 1};
+	}
+	b->next = b->count = 0;
+	b->port = port;
+	n = (int)syscall(SYS_recvmmsg, port_at(port)->fd, b->heads, BATCH,
+			 MSG_DONTWAIT, NULL);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	b->count = (uint32_t)n;
+	return 0;
+}
+
+/* Stores which descriptors can be read, by their ports; 0: the connection.
+ * Returns their number, or -errno. */
+static int ready_ports(struct epoll_event ready[HCA_MAX_PORTS + 1])
+{
+	/* epoll_pwait(2), because arm64 has no epoll_wait(2) */
+	long n = syscall(SYS_epoll_pwait, at.epoll, ready, HCA_MAX_PORTS + 1, 0,
+			 NULL, 8);
+
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	return (int)n;
+}
+
+/* Reads each descriptor once that can be read.  Returns how many, or -errno. */
+static int read_ready(struct engine *engine, uint64_t now_ns)
+{
+	struct epoll_event ready[HCA_MAX_PORTS + 1];
+	int n = ready_ports(ready), err = 0;
+
+	for (int i = 0; i < n && !err && !fabric_link_is_behind(); i++) {
+		if (!ready[i].data.u32) {
+			err = read_control(engine);
+			continue;
+		}
+		err = fill_batch(ready[i].data.u32);
+		if (!err)
+			err = give_batch(engine, now_ns);
+	}
+	return err ? err : n;
+}
+
+bool fabric_link_turn(struct engine *engine, unsigned rounds, uint64_t now_ns)
+{
+	int n = 1, err = 0;
+	bool any;
+
+	if (!at.is_open || shared_load(&has_ended))
+		return false;
+	any = fabric_link_is_behind() && !engine_is_choked(engine);
+	err = shared_load(&is_lost) ? -EBADF : give_batch(engine, now_ns);
+	for (; !err && n && rounds && !engine_is_choked(engine); rounds--) {
+		n = read_ready(engine, now_ns);
+		err = n < 0 ? n : 0;
+		any |= n != 0;
+	}
+	if (err)
+		end_link(engine, err, now_ns);
+	return any || err;
+}
+
+bool fabric_link_has_news(void)
+{
+	struct epoll_event ready[HCA_MAX_PORTS + 1];
+
+	return at.is_open && !shared_load(&has_ended) &&
+	       (fabric_link_is_behind() || shared_load(&is_lost) ||
+		ready_ports(ready) != 0);
+}
+
+bool fabric_link_is_behind(void)
+{
+	return at.batch.next < at.batch.count;
+}
+
+/* ---- packets out ---- */
+
+static void prepare_packet(struct mmsghdr *head, struct iovec parts[2],
+			   const struct engine_frame *f)
+{
+	parts[0] = (struct iovec){(void *)(uintptr_t)f->head, f->head_bytes};
+	parts[1] = (struct iovec){(void *)(uintptr_t)f->bytes, f->len};
+	*head = (struct mmsghdr){.msg_hdr.msg_iov = parts,
+				 .msg_hdr.msg_iovlen = 2};
+}
+
+/* Returns the socket of a frame's port, or -1. */
+static int socket_of(const struct engine_frame *f)
+{
+	return at.is_open && !shared_load(&has_ended) &&
+			       !shared_load(&is_lost) && f->port &&
+			       f->port <= at.count
+		       ? port_at(f->port)->fd
+		       : -1;
+}
+
+/*
+ * Sends n packets by one socket.  Returns how many were sent; 0: the socket is
+ * full.  A packet that cannot be sent counts as sent: without memory in the
+ * kernel it is lost, as on a wire, and fabric_link_turn finds out if the fabric
+ * has closed the socket.
+ */
+static size_t send_some(int fd, struct mmsghdr *heads, size_t n)
+{
+	long k = syscall(SYS_sendmmsg, fd, heads, n,
+			 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (k > 0)
+		return (size_t)k;
+	return errno == EAGAIN ? 0 : 1;
+}
+
+size_t fabric_link_send(const struct engine_frame *frames, size_t n)
+{
+	struct mmsghdr heads[SEND_BATCH];
+	struct iovec parts[SEND_BATCH][2];
+	size_t sent = 0;
+
+	while (sent < n) {
+		int fd = socket_of(&frames[sent]);
+		size_t run = 0, k = 1;
+
+		while (run < SEND_BATCH && sent + run < n &&
+		       socket_of(&frames[sent + run]) == fd) {
+			prepare_packet(&heads[run], parts[run],
+				       &frames[sent + run]);
+			run++;
+		}
+		if (fd >= 0)
+			k = send_some(fd, heads, run);
+		if (!k) {
+			at.full_fd = fd;
+			break;
+		}
+		sent += k;
+	}
+	return sent;
+}
+
+int fabric_link_full_fd(void)
+{
+	return at.full_fd;
+}
+
+/* ---- begin ---- */
+
+static int watch_fd(int fd, uint32_t port)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data.u32 = port};
+
+	return epoll_ctl(at.epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+/* Is fd a socket of the kind that a fabric gives? */
+static bool is_data_socket(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t size = sizeof(int);
+
+	return fd >= 0 &&
+	       !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) &&
+	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) &&
+	       domain == AF_UNIX && type == SOCK_SEQPACKET;
+}
+
+static int ask_host(struct fabric_proto *m, enum fabric_proto_kind kind,
+		    uint32_t number, int *fd)
+{
+	*m = (struct fabric_proto){.kind = kind, .number = number};
+	memcpy(m->host, at.host, sizeof(m->host));
+	return fabric_client_ask(at.control, m, fd);
+}
+
+/* Attaches to a port, and then asks for its state: a change in between is
+ * told. */
+static int attach_port(struct engine *engine, uint32_t number)
+{
+	struct link_port *port = port_at(number);
+	struct fabric_proto m;
+	int err = ask_host(&m, FABRIC_PROTO_DATA, number, &port->fd);
+
+	if (err)
+		return err;
+	fd_identity_note(port->fd);
+	if (!is_data_socket(port->fd) || !m.number ||
+	    m.number > DATA_NUMBER_MAX || (at.number && m.number != at.number))
+		return -EPROTO;
+	at.number = m.number;
+	err = watch_fd(port->fd, number);
+	if (!err)
+		err = ask_host(&m, FABRIC_PROTO_PORT, number, NULL);
+	if (!err && !is_port(&m.port))
+		err = -EPROTO;
+	if (!err)
+		show_port(engine, number, &m.port, 0);
+	return err;
+}
+
+/* Without ADVERB_FABRIC_HOST the process runs on the first node of the file,
+ * which need not be taken. */
+static int take_host(void)
+{
+	struct fabric_proto m;
+	int err = *at.host ? ask_host(&m, FABRIC_PROTO_TAKE, 0, NULL) : 0;
+
+	if (!err)
+		err = ask_host(&m, FABRIC_PROTO_CA, 0, NULL);
+	if (err)
+		return err;
+	if (m.ca.node_type != TYPE_CA)
+		return -ENODEV;
+	if (m.ca.first_port != 1 || !m.ca.last_port)
+		return -EPROTO;
+	at.count = bits_min_u32(m.ca.last_port, HCA_MAX_PORTS);
+	return 0;
+}
+
+static int connect_link(uint32_t patience_ms)
+{
+	at.batch.bytes = malloc(BATCH * sizeof(*at.batch.bytes));
+	if (!at.batch.bytes)
+		return -ENOMEM;
+	at.epoll = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
+	if (at.epoll < 0)
+		return -errno;
+	at.control = fd_identity_note(
+		fabric_client_connect(fabric_client_path(), patience_ms));
+	if (at.control < 0)
+		return at.control;
+	return watch_fd(at.control, 0);
+}
+
+static void clear_state(void)
+{
+	memset(&at, 0, sizeof(at));
+	at.control = at.epoll = at.full_fd = -1;
+	for (uint32_t i = 0; i < HCA_MAX_PORTS; i++)
+		at.ports[i].fd = -1;
+	shared_store(&has_ended, 0);
+	shared_store(&is_lost, 0);
+}
+
+/* Closes what is open. */
+static void close_all(void)
+{
+	publish_fd(-1);
+	for (uint32_t i = 0; i < at.count; i++)
+		fd_identity_close(at.ports[i].fd);
+	fd_identity_close(at.control);
+	fd_identity_close(at.epoll);
+	free(at.batch.bytes);
+	clear_state();
+}
+
+int fabric_link_open(struct engine *engine, uint32_t device,
+		     uint32_t patience_ms)
+{
+	const char *path = fabric_client_path(), *host = fabric_client_host();
+	char text[512];
+	int err;
+
+	clear_state();
+	at.device = device;
+	snprintf(at.path, sizeof(at.path), "%s", path);
+	snprintf(at.host, sizeof(at.host), "%s", host);
+	err = connect_link(patience_ms);
+	if (!err)
+		err = take_host();
+	for (uint32_t n = 1; !err && n <= at.count; n++)
+		err = attach_port(engine, n);
+	if (!err) {
+		at.is_open = true;
+		publish_fd(at.epoll);
+		return 0;
+	}
+	fabric_client_explain(path, host, err, text, sizeof(text));
+	log_say(LOG_FABRIC_NONE, (uint64_t)-err, "%s", text);
+	close_all();
+	return err;
+}
+
+void fabric_link_forget(void)
+{
+	if (at.is_open)
+		close_all();
+}
+
+void fabric_link_close(void)
+{
+	if (!at.is_open)
+		return;
+	shut_all();
+	close_all();
+}
+
+void fabric_link_after_fork(void)
+{
+	lock_init(&ports_lock);
+}
+
+bool fabric_link_is_open(void)
+{
+	return at.is_open;
+}
+
+bool fabric_link_has_ended(void)
+{
+	return shared_load(&has_ended);
+}
+
+uint32_t fabric_link_qpn(uint32_t random)
+{
+	return shared_load(&has_ended)
+		       ? 0
+		       : at.number << DATA_REST_BITS |
+				 (random & ((1u << DATA_REST_BITS) - 1));
+}
+
+/* ---- for the device layer ---- */
+
+uint32_t fabric_link_ports(void)
+{
+	return at.count;
+}
+
+bool fabric_link_port(uint32_t number, struct fabric_port *port)
+{
+	if (!number || number > at.count)
+		return false;
+	lock_take(&ports_lock);
+	*port = port_at(number)->now;
+	lock_give(&ports_lock);
+	return true;
+}
+
+uint32_t fabric_link_take_changes(uint32_t number)
+{
+	uint32_t shown;
+
+	if (!number || number > at.count)
+		return 0;
+	lock_take(&ports_lock);
+	shown = port_at(number)->shown;
+	port_at(number)->shown = 0;
+	lock_give(&ports_lock);
+	return shown;
+}
+
+/* ---- for the thread that waits ---- */
+
+int fabric_link_fd(void)
+{
+	return (int)shared_load(&seen_fd) - 1;
+}
+
+uint32_t fabric_link_changes(void)
+{
+	return shared_load(&changes);
+}
+
+/* The descriptors do not change while the link is open. */
+bool fabric_link_is_ours(void)
+{
+	bool has = true;
+
+	if (!at.is_open || shared_load(&has_ended))
+		return !shared_load(&is_lost);
+	for (uint32_t i = 0; i < at.count; i++)
+		has &= fd_identity_holds(at.ports[i].fd);
+	if (has && fd_identity_holds(at.control) && fd_identity_holds(at.epoll))
+		return true;
+	shared_store(&is_lost, 1);
+	return false;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The link of this process to an emulated subnet (`adverb fabric`): the
+ * connection to the subnet's process, and for each port of the process's host
+ * the data end whose socket carries the packets of queue pairs by LID
+ * (fabric/proto.h).  A process has at most one link, of one device.
+ *
+ *	fabric_link_turn	packets -> engine; what a port has become
+ *	fabric_link_send	engine -> packets
+ *
+ * Only fabric_link_open waits for the fabric.  Later questions are sent, and a
+ * later fabric_link_turn receives the answers.  All that comes from the fabric
+ * is checked; the link ends if a fabric of this version does not send it.  A
+ * link that has ended stays so: a new fabric has other LIDs and ends.
+ *
+ * Lock: the progress lock.  fabric_link_open, fabric_link_close and
+ * fabric_link_forget are called while no other thread uses this file.  The
+ * functions for the device layer have a lock of their own, and those for the
+ * thread that waits need none.
+ */
+#ifndef HOST_FABRIC_LINK_H
+#define HOST_FABRIC_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "fabric/proto.h"
+
+/*
+ * Connects to the fabric that ADVERB_FABRIC names, takes the host
+ * ADVERB_FABRIC_HOST, and attaches to its ports, HCA_MAX_PORTS at most.  The
+ * ports are those of the engine's device `device`.  Waits at most patience_ms
+ * for each answer.  Returns 0, or -errno after a sentence to the user.
+ */
+int fabric_link_open(struct engine *engine, uint32_t device,
+		     uint32_t patience_ms);
+/* Ends the link, if there is one, also for the children of forks. */
+void fabric_link_close(void);
+/* Closes the descriptors of the link that the child of a fork has inherited.
+ * The parent's link goes on. */
+void fabric_link_forget(void);
+/* Makes the lock usable in the child of a fork. */
+void fabric_link_after_fork(void);
+
+/* Is there a link?  True also if it has ended. */
+bool fabric_link_is_open(void);
+/* Has the link ended, so that the device has failed?  Needs no lock. */
+bool fabric_link_has_ended(void);
+/* Makes a QPN of this process's data ends from random bits; 0: the link has
+ * ended. */
+uint32_t fabric_link_qpn(uint32_t random);
+
+/*
+ * Receives packets, at most @rounds batches of each port, and gives them to the
+ * engine until the engine is choked.  Receives news and answers about the
+ * ports, and tells the engine.  If the link has ended, fails the queue pairs of
+ * the device, and prints a sentence.  Returns whether anything came.
+ */
+bool fabric_link_turn(struct engine *engine, unsigned rounds, uint64_t now_ns);
+/* Would fabric_link_turn find anything to do?  Makes no call that is a
+ * cancellation point. */
+bool fabric_link_has_news(void);
+/* Are packets received that the engine did not take yet? */
+bool fabric_link_is_behind(void);
+/*
+ * Sends the first k of n frames, which all have a head, and returns k.  If k <
+ * n, the socket fabric_link_full_fd is full, and the caller waits for its
+ * POLLOUT.  Frames of a port without a data end, and all frames of a link that
+ * has ended, are dropped.
+ */
+size_t fabric_link_send(const struct engine_frame *frames, size_t n);
+/* Returns the socket that was full in the last fabric_link_send. */
+int fabric_link_full_fd(void);
+
+/* For the device layer: returns how many ports there are. */
+uint32_t fabric_link_ports(void);
+/* For the device layer: copies what the fabric says of port `number`.  False:
+ * there is no such port. */
+bool fabric_link_port(uint32_t number, struct fabric_port *port);
+/* For the device layer: returns what has changed at port `number`, a set of
+ * enum data_change, since the last call.  fabric_link_port shows the changes.
+ */
+uint32_t fabric_link_take_changes(uint32_t number);
+
+/* For the thread that waits: returns the descriptor at whose POLLIN
+ * fabric_link_turn is due, or -1. */
+int fabric_link_fd(void);
+/* Returns a number that changes when fabric_link_fd changes. */
+uint32_t fabric_link_changes(void);
+/* Returns false if the program has closed a descriptor of the link, or has put
+ * another file in its place.  The link has then ended, without a sentence. */
+bool fabric_link_is_ours(void);
+
+#endif

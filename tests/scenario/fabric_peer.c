@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test.h"
+
+#include "scenario/fabric_peer.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "host/fabric_link.h"
+
+char fabric_peer_path[] = "/tmp/adverb-link-XXXXXX/socket";
+
+/* ---- the fabric's side of the handshake, in a thread ---- */
+
+static void send_answer(const struct world *w, struct fabric_proto *m, int fd)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr head;
+	} control = {.head = {.cmsg_len = CMSG_LEN(sizeof(int)),
+			      .cmsg_level = SOL_SOCKET,
+			      .cmsg_type = SCM_RIGHTS}};
+	struct iovec part = {m, sizeof(*m)};
+	struct msghdr h = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		h.msg_control = &control;
+		h.msg_controllen = sizeof(control);
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	}
+	assert_int_equal(sendmsg(w->control, &h, MSG_NOSIGNAL), sizeof(*m));
+}
+
+static void answer_ca(struct world *w, struct fabric_proto *m)
+{
+	m->ca = (struct fabric_ca){.node_type = w->wrong == IS_SWITCH ? 2 : 1,
+				   .first_port = w->wrong != FIRST_PORT_IS_0,
+				   .last_port = FABRIC_PEER_PORTS};
+	send_answer(w, m, -1);
+}
+
+static void answer_port(struct world *w, struct fabric_proto *m)
+{
+	m->port = w->port;
+	if (w->wrong == LID_IS_MULTICAST)
+		m->port.lid = 0xc000;
+	if (w->wrong == LMC_IS_8)
+		m->port.lmc = 8;
+	if (w->wrong == STATE_IS_0)
+		m->port.state = 0;
+	if (w->wrong == MTU_IS_6)
+		m->port.mtu = 6;
+	send_answer(w, m, -1);
+}
+
+static void answer_data(struct world *w, struct fabric_proto *m)
+{
+	uint32_t port = m->number,
+		 number = subnet_qpn(w->d->subnet, 0, 0) >> 14;
+	int ends[2], pipes[2];
+
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	if (w->data_bytes)
+		setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &w->data_bytes,
+			   sizeof(w->data_bytes));
+	w->data[port - 1] = ends[0];
+	m->number = w->wrong == NUMBERS_DIFFER	 ? number + port
+		    : w->wrong == NUMBER_IS_0	 ? 0
+		    : w->wrong == NUMBER_IS_1023 ? 1023
+						 : number;
+	if (w->wrong == PIPE_AS_DESCRIPTOR) {
+		assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+		send_answer(w, m, pipes[0]);
+		close(pipes[0]);
+		close(pipes[1]);
+	} else {
+		send_answer(w, m, w->wrong == NO_DESCRIPTOR ? -1 : ends[1]);
+	}
+	close(ends[1]);
+}
+
+/* Answers until the process knows its last port, or hangs up. */
+static void *shake_hands(void *arg)
+{
+	struct world *w = arg;
+	struct fabric_proto m;
+	bool is_last = false;
+
+	w->control = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
+	while (!is_last && recv(w->control, &m, sizeof(m), 0) == sizeof(m)) {
+		assert_int_equal(m.version, FABRIC_PROTO_VERSION);
+		assert_string_equal(m.host, FABRIC_PEER_HOST);
+		is_last = m.kind == FABRIC_PROTO_PORT &&
+			  m.number == FABRIC_PEER_PORTS;
+		if (m.kind == FABRIC_PROTO_TAKE) {
+			w->taken++;
+			send_answer(w, &m, -1);
+		} else if (m.kind == FABRIC_PROTO_CA) {
+			answer_ca(w, &m);
+		} else if (m.kind == FABRIC_PROTO_PORT) {
+			answer_port(w, &m);
+		} else if (w->wrong == HANGS_UP) {
+			break;
+		} else {
+			assert_int_equal(m.kind, FABRIC_PROTO_DATA);
+			answer_data(w, &m);
+		}
+	}
+	if (!is_last)
+		shutdown(w->control, SHUT_RDWR);
+	return NULL;
+}
+
+int fabric_peer_open(struct world *w)
+{
+	pthread_t fabric;
+	int err;
+
+	w->data[0] = w->data[1] = -1;
+	assert_int_equal(pthread_create(&fabric, NULL, shake_hands, w), 0);
+	err = fabric_link_open(w->engine, 0, FABRIC_PEER_PATIENCE_MS);
+	pthread_join(fabric, NULL);
+	return err;
+}
+
+void fabric_peer_hang_up(struct world *w)
+{
+	close(w->control);
+	for (int i = 0; i < FABRIC_PEER_PORTS; i++)
+		if (w->data[i] >= 0)
+			close(w->data[i]);
+}
+
+void fabric_peer_init(struct world *w, uint32_t type, uint32_t depth)
+{
+	struct hca_port port;
+
+	memset(w, 0, sizeof(*w));
+	two_hcas_by_lid(false);
+	w->d = two_hcas_new_of(type, 5, depth);
+	w->engine = w->d->side[0].engine;
+	port = subnet_port(w->d->subnet, 0);
+	w->port = (struct fabric_port){.lid = port.lid,
+				       .state = 4,
+				       .mtu = 5,
+				       .max_mtu = 5,
+				       .guids = {0x1234}};
+	memcpy(w->port.pkeys, port.pkeys, sizeof(port.pkeys));
+}
+
+int fabric_peer_listen(void)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	memcpy(a.sun_path, fabric_peer_path, sizeof(fabric_peer_path));
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+void fabric_peer_start(struct world *w, uint32_t type, uint32_t data_bytes)
+{
+	fabric_peer_init(w, type, 1024);
+	w->data_bytes = data_bytes;
+	w->listener = fabric_peer_listen();
+	assert_int_equal(fabric_peer_open(w), 0);
+}
+
+void fabric_peer_end(struct world *w)
+{
+	fabric_link_close();
+	fabric_peer_hang_up(w);
+	close(w->listener);
+	unlink(fabric_peer_path);
+	two_hcas_free(w->d);
+}
+
+int fabric_peer_make_folder(void **state)
+{
+	char *slash = strrchr(fabric_peer_path, '/');
+
+	*slash = '\0';
+	if (!mkdtemp(fabric_peer_path))
+		return -1;
+	*slash = '/';
+	setenv("ADVERB_FABRIC", fabric_peer_path, 1);
+	setenv("ADVERB_FABRIC_HOST", FABRIC_PEER_HOST, 1);
+	return 0;
+}
+
+int fabric_peer_remove_folder(void **state)
+{
+	*strrchr(fabric_peer_path, '/') = '\0';
+	return rmdir(fabric_peer_path);
+}

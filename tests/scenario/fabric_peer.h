@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A fabric that a test plays: its side of the link of this process
+ * (host/fabric_link.h).  The process is side 0 of two adapters.
+ */
+#ifndef TESTS_SCENARIO_FABRIC_PEER_H
+#define TESTS_SCENARIO_FABRIC_PEER_H
+
+#include <stdint.h>
+
+#include "fabric/proto.h"
+#include "scenario/two_hcas.h"
+
+#define FABRIC_PEER_PORTS	2
+#define FABRIC_PEER_HOST	"H"
+#define FABRIC_PEER_PATIENCE_MS 60000
+
+/* The socket at which the fabric listens. */
+extern char fabric_peer_path[];
+
+/* What the test's fabric does wrong. */
+enum wrong {
+	RIGHT,
+	NUMBERS_DIFFER,
+	NUMBER_IS_0,
+	NUMBER_IS_1023,
+	NO_DESCRIPTOR,
+	PIPE_AS_DESCRIPTOR,
+	LID_IS_MULTICAST,
+	LMC_IS_8,
+	STATE_IS_0,
+	MTU_IS_6,
+	IS_SWITCH,
+	FIRST_PORT_IS_0,
+	HANGS_UP,
+	WRONGS
+};
+
+struct world {
+	struct two_hcas *d;
+	struct engine *engine; /* of side 0 */
+	int listener, control;
+	int data[FABRIC_PEER_PORTS]; /* this side of the sockets of the data
+					ends */
+	uint32_t data_bytes; /* SO_SNDBUF of the process's sockets; 0: as is */
+	enum wrong wrong;
+	struct fabric_port port; /* the state of all ports */
+	uint32_t taken;		 /* how often the host was taken */
+};
+
+/* Makes two adapters with QPs of a type and of `depth` requests, and no link.
+ */
+void fabric_peer_init(struct world *w, uint32_t type, uint32_t depth);
+/* Returns a socket that listens at fabric_peer_path. */
+int fabric_peer_listen(void);
+/* Opens the link, to the fabric that w->wrong describes.  Returns the result of
+ * fabric_link_open. */
+int fabric_peer_open(struct world *w);
+/* Makes a world with a link, whose QPs are of a type.  data_bytes: SO_SNDBUF of
+ * the process's sockets; 0: as it is. */
+void fabric_peer_start(struct world *w, uint32_t type, uint32_t data_bytes);
+/* Closes the fabric's sockets of the link. */
+void fabric_peer_hang_up(struct world *w);
+/* Closes the link, and frees what fabric_peer_start has made. */
+void fabric_peer_end(struct world *w);
+/* Make and remove the folder of fabric_peer_path, for all tests of a program.
+ * Return 0, or -1. */
+int fabric_peer_make_folder(void **state);
+int fabric_peer_remove_folder(void **state);
+
+#endif
