@@ -100,7 +100,9 @@ static int receive_answer(int connection, struct fabric_proto *m, int *fd)
 				 .msg_iovlen = 1,
 				 .msg_control = &control,
 				 .msg_controllen = sizeof(control)};
+	size_t took;
 	ssize_t n;
+	int err;
 
 	do {
 		n = recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
@@ -109,8 +111,12 @@ static int receive_answer(int connection, struct fabric_proto *m, int *fd)
 		return failed_call();
 	/* CMSG_SPACE is aligned up, so there may be room for two descriptors.
 	 */
-	scm_rights_take(&message, fd, fd ? 1 : 0);
-	return fabric_client_judge(m, (size_t)n);
+	took = scm_rights_take(&message, fd, fd ? 1 : 0);
+	err = fabric_client_judge(m, (size_t)n);
+	/* the kernel could not open the descriptor in this process */
+	if (!err && fd && !took && message.msg_flags & MSG_CTRUNC)
+		err = -EMFILE;
+	return err;
 }
 
 int fabric_client_ask(int connection, struct fabric_proto *m, int *fd)
@@ -171,6 +177,13 @@ void fabric_client_explain(const char *path, const char *host, int err,
 			 "continue its process if it is stopped, or start "
 			 "another one by adverb fabric FILE",
 			 path);
+	else if (err == -EMFILE)
+		snprintf(
+			text, room,
+			"the fabric at %s (ADVERB_FABRIC) cannot be used: this "
+			"process, or the fabric, has too many open files; "
+			"raise the limit (ulimit -n)",
+			path);
 	else
 		snprintf(text, room,
 			 "the fabric at %s (ADVERB_FABRIC) fails: %s", path,

@@ -29,8 +29,9 @@ const char *fabric_client_host(void);
 int fabric_client_connect(const char *path, uint32_t patience_ms);
 /* Sends the request *m on a connection and waits for the answer, which replaces
  * *m.  If fd is not NULL, *fd is then the descriptor that came with the answer,
- * which the caller closes, or -1.  Returns 0, the -errno of the answer, or the
- * -errno of the connection: -ETIMEDOUT after patience_ms. */
+ * which the caller closes, or -1.  Returns 0, the -errno of the answer, -EMFILE
+ * (this process has no room for the descriptor), or the -errno of the
+ * connection: -ETIMEDOUT after patience_ms. */
 int fabric_client_ask(int connection, struct fabric_proto *m, int *fd);
 /* Judges a message of n bytes that was received into *m as an answer, and ends
  * its strings.  Returns 0, the -errno of the answer, -ECONNRESET (n is 0), or

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/un.h>
 
 #include "fabric/fabric_client.h"
@@ -88,6 +89,31 @@ static void an_answer_of_another_form_is_refused(void **state)
 	assert_int_equal(refused(&answer, sizeof(answer)), -ENODEV);
 }
 
+static void a_lack_of_descriptors_is_no_wrong_answer(void **state)
+{
+	const struct fabric_proto answer = good_answer();
+	struct fabric_proto m = {.kind = FABRIC_PROTO_CA};
+	struct brought b = brought_new();
+	struct rlimit old, few;
+	int pair[2], fd, err;
+
+	NEEDS_KERNEL(); /* an emulator has descriptors of its own */
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	brought_send(&b, pair[0], &answer, sizeof(answer), 1);
+	getrlimit(RLIMIT_NOFILE, &old);
+	few = old;
+	few.rlim_cur = 0; /* the open descriptors stay open */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	err = fabric_client_ask(pair[1], &m, &fd);
+	setrlimit(RLIMIT_NOFILE, &old);
+	assert_int_equal(err, -EMFILE);
+	assert_int_equal(fd, -1);
+	assert_true(brought_are_closed(&b));
+	brought_free(&b);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 static void strings_of_an_answer_end(void **state)
 {
 	struct fabric_proto answer = good_answer();
@@ -131,6 +157,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_leaves_no_descriptor),
 		cmocka_unit_test(an_answer_of_another_form_is_refused),
+		cmocka_unit_test(a_lack_of_descriptors_is_no_wrong_answer),
 		cmocka_unit_test(strings_of_an_answer_end),
 		cmocka_unit_test(a_silent_fabric_is_given_up),
 	};
