@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "test.h"
-
 #include "scenario/fabric_peer.h"
+
+#include "test.h"
 
 #include <fcntl.h>
 #include <pthread.h>
