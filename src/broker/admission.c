@@ -5,6 +5,7 @@
 #include "util/monotonic.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -44,10 +45,21 @@ struct newcomer {
 	bool is_own; /* the process is of the broker's own user */
 };
 
+static bool has_hung_up(int fd)
+{
+	struct pollfd p = {.fd = fd};
+
+	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
+}
+
+/* Refuses a connection.  Nobody has to be told on one that has hung up, by
+ * which a client has only looked which process listens. */
 static void refuse_newcomer(struct server *s, const struct newcomer *n, int err,
 			    const char *why)
 {
-	if (n->is_own)
+	if (n->is_own && has_hung_up(n->fd))
+		close(n->fd);
+	else if (n->is_own)
 		refuse_full_take(&s->refuse_full, n->fd, n->user, why,
 				 monotonic_ms());
 	else

@@ -14,11 +14,11 @@
 
 /*
  * The descriptors that one connection may need.  Up to eight are open: the
- * connection, the pair to the thread of its user, a pidfd, the eventfd, the
- * page and both ends of the relay.  Up to ten more are under way, in messages
- * that the client has not read (unread.h). The kernel compares each of the two
- * numbers separately with the limit on open files, so only the larger one
- * counts.
+ * connection, the pair to the thread of its user, the eventfd of that thread, a
+ * pidfd, the eventfd that wakes the client, the page, and the sending end of
+ * the relay.  Up to ten more are under way, in messages that the client has not
+ * read (unread.h).  The kernel compares each of the two numbers separately with
+ * the limit on open files, so only the larger one counts.
  */
 #define ADMISSION_FILES 10
 

@@ -747,10 +747,13 @@ bool client_ask_arena(struct client *c, uint32_t class)
 
 int client_new_relay(struct client *c)
 {
-	bool has = c->has_new_relay && fd_identity_holds(c->udp_fd);
+	int fd;
 
-	c->has_new_relay = false;
-	return has ? fcntl(c->udp_fd, F_DUPFD_CLOEXEC, 0) : -1;
+	if (!c->has_new_relay || !fd_identity_holds(c->udp_fd))
+		return -1;
+	fd = fcntl(c->udp_fd, F_DUPFD_CLOEXEC, 0);
+	c->has_new_relay = fd < 0;
+	return fd;
 }
 
 void *client_page(const struct client *c)

@@ -249,7 +249,8 @@ bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
 void *client_page(const struct client *c);
 /* After CLIENT_NEWS_BACK: if a successor of the broker has made another relay
  * for this process, returns a descriptor of its receiving end, once; the caller
- * owns it, and receives from it in place of the old one.  -1: there is none. */
+ * owns it, and receives from it in place of the old one.  -1: there is none, or
+ * no descriptor is left, and a later call returns it. */
 int client_new_relay(struct client *c);
 /*
  * Finds the page of another class of this namespace, for reading; the page is

@@ -185,6 +185,7 @@ int refuse_full_patience(const struct refuse_full *a, int wait)
 
 	for (int i = 0; i < REFUSE_FULL_SLOTS; i++)
 		has_any |= a->slot[i].fd >= 0;
+	has_any |= a->is_spent;
 	return has_any && (wait < 0 || wait > REFUSE_FULL_MS) ? REFUSE_FULL_MS
 							      : wait;
 }

@@ -192,7 +192,8 @@ static void tell_death(const struct server *s, const struct conn *dead)
 			dead->is_inherited || row >> c->class % 64 & 1;
 		struct proto m = {.kind = PROTO_DIED};
 
-		if (c != dead && c->class && c->fd >= 0 && c->kick_fd >= 0 &&
+		if (c != dead && c->class && c->fd >= 0 &&
+		    (c->kick_fd >= 0 || c->is_inherited) &&
 		    user_is_same(c->user, dead->user) && was_inside)
 			answer_send(c, &none, &m, NULL);
 	}
@@ -393,7 +394,8 @@ static int poll_patience(struct server *s)
  * gone. */
 static bool serve_one(struct server *s, struct conn *c, const struct pollfd *p)
 {
-	if (p[CONN_OUT].revents & POLLOUT && c->cm && !cmserver_output(c->cm))
+	if (p[CONN_OUT].revents & POLLOUT && c->cm && !c->is_ending &&
+	    !cmserver_output(c->cm))
 		return false;
 	return !p[CONN_IN].revents || serve_client(s, c);
 }
@@ -510,7 +512,10 @@ bool server_turn(struct server *s)
 {
 	struct pollfd *p = s->polled;
 	uint32_t n = s->conns;
-	int ready;
+	/* Before may_accept: then a thread that has connections to close when
+	 * may_accept looks had some before, too, and poll does not wait without
+	 * an end. */
+	int ready, patience = poll_patience(s);
 
 	/* If no descriptor is left, the next connection waits at the
 	 * listener. */
@@ -523,7 +528,7 @@ bool server_turn(struct server *s)
 	for (uint32_t i = 0; i < n; i++)
 		poll_conn(&s->conn[i], &p[FIXED + PER_CONN * i]);
 	ready = poll_sparse_all(p, s->room, FIXED + PER_CONN * (nfds_t)n,
-				poll_patience(s));
+				patience);
 	greeting_retry(s);
 	refuse_full_turn(&s->refuse_full, monotonic_ms());
 	/*
@@ -605,6 +610,7 @@ void server_free(struct server *s)
 	while (s->conns) {
 		/* reuseport_group_close has released the class */
 		s->conn[s->conns - 1].class = 0;
+		s->conn[s->conns - 1].is_ending = false;
 		end_client(s, &s->conn[s->conns - 1]);
 		remove_conn(s, s->conns - 1);
 	}

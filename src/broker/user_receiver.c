@@ -22,6 +22,12 @@
 
 /* Messages of one connection that are passed on before those of the next. */
 #define BATCH 16
+/* The most messages of a connection that is finished: more than a socket
+ * holds. */
+#define LAST 1024
+/* How many refused connections of a user may be silent.  Each further one is
+ * answered before it has sent anything. */
+#define SILENT 8
 /* More than any message of a protocol of the broker: a longer one is passed on
  * with this length, which is wrong in every protocol. */
 #define MESSAGE_BYTES (CMPROTO_BYTES + 8)
@@ -47,6 +53,7 @@ struct user_receiver_conn {
 	/* a message that the pair had no room for, and its bytes; the
 	 * thread's */
 	size_t held;
+	uint32_t finished; /* messages since is_finishing; the thread's */
 	uint8_t message[MESSAGE_BYTES];
 };
 
@@ -55,6 +62,8 @@ struct user_receiver_conn {
 struct receiver_turn {
 	uint32_t conns;
 	bool has_refused;
+	bool has_finishing; /* a connection ends in this turn without an event
+			     */
 	struct user_receiver_conn *conn[CONNS_MAX];
 	bool is_finishing[CONNS_MAX];
 	struct pollfd polled[1 + CONNS_MAX];
@@ -136,15 +145,27 @@ static struct pollfd events_of(const struct user_receiver_conn *c)
 static void copy_list(const struct user_receiver *r, struct receiver_turn *t)
 {
 	t->conns = 0;
-	t->has_refused = false;
+	t->has_refused = t->has_finishing = false;
 	t->polled[0] = (struct pollfd){.fd = r->wake_fd, .events = POLLIN};
 	for (struct user_receiver_conn *c = r->conn; c && t->conns < CONNS_MAX;
 	     c = c->next) {
 		t->conn[t->conns] = c;
 		t->is_finishing[t->conns] = c->is_finishing;
 		t->has_refused |= c->is_refused;
+		t->has_finishing |= c->is_finishing && !c->held && !is_over(c);
 		t->polled[++t->conns] = events_of(c);
 	}
+}
+
+/* Ends the pair to the broker's loop.  Also if a child of fork has copies of
+ * both ends, the loop finds its end at the end. */
+static void end_pair(struct user_receiver_conn *c)
+{
+	if (c->pair_fd < 0)
+		return;
+	shutdown(c->pair_fd, SHUT_RDWR);
+	close(c->pair_fd);
+	c->pair_fd = -1;
 }
 
 /* Closes these connections; each close may wait. */
@@ -155,9 +176,8 @@ static void close_all(struct user_receiver *r, struct user_receiver_conn *c)
 	while (c) {
 		struct user_receiver_conn *next = c->next;
 
+		end_pair(c);
 		close(c->fd);
-		if (c->pair_fd >= 0)
-			close(c->pair_fd);
 		closed++;
 		free(c);
 		c = next;
@@ -195,39 +215,36 @@ static bool pass_on(struct user_receiver_conn *c)
 	return true;
 }
 
+/* Passes on some messages of c.  A connection that is finished is over after at
+ * most LAST further messages: another process that has it open may go on
+ * sending. */
 static void forward_messages(struct user_receiver_conn *c, bool is_finishing)
 {
-	int got = 1;
+	int left = is_finishing ? LAST - (int)c->finished : BATCH, got = 1;
 
-	for (int i = 0; i < BATCH; i++) {
+	while (left-- > 0) {
 		if (!c->held)
 			got = receive_one(c);
 		if (got <= 0)
 			break;
 		if (!pass_on(c))
 			return;
+		c->finished += is_finishing;
 	}
-	if (got < 0 || (!got && is_finishing)) {
-		close(c->pair_fd);
-		c->pair_fd = -1;
-	}
+	if (got < 0 || is_finishing)
+		end_pair(c);
 }
 
-static void refuse_conn(struct user_receiver_conn *c)
+static void refuse_conn(struct user_receiver_conn *c, bool at_once)
 {
-	if (!refuse_full_answer(&c->refusal, monotonic_ms()))
+	uint64_t now_ms =
+		at_once ? c->refusal.since_ms + REFUSE_FULL_MS : monotonic_ms();
+
+	if (!refuse_full_answer(&c->refusal, now_ms))
 		return;
 	pthread_mutex_lock(&c->of->lock);
 	c->is_closing = true;
 	pthread_mutex_unlock(&c->of->lock);
-}
-
-static void serve_conn(struct user_receiver_conn *c, bool is_finishing)
-{
-	if (c->is_refused)
-		refuse_conn(c);
-	else
-		forward_messages(c, is_finishing);
 }
 
 /* Serves the connections that have something.  A refused connection is looked
@@ -235,6 +252,7 @@ static void serve_conn(struct user_receiver_conn *c, bool is_finishing)
 static void serve_turn(struct user_receiver *r)
 {
 	struct receiver_turn *t = &r->turn;
+	uint32_t silent = 0;
 	uint64_t count;
 
 	if (t->polled[0].revents &&
@@ -243,10 +261,22 @@ static void serve_turn(struct user_receiver *r)
 	for (uint32_t i = 0; i < t->conns; i++) {
 		struct user_receiver_conn *c = t->conn[i];
 
-		if (!is_over(c) && (t->polled[1 + i].revents || c->is_refused ||
-				    (t->is_finishing[i] && !c->held)))
-			serve_conn(c, t->is_finishing[i]);
+		if (c->is_refused)
+			refuse_conn(c, ++silent > SILENT);
+		else if (!is_over(c) && (t->polled[1 + i].revents ||
+					 (t->is_finishing[i] && !c->held)))
+			forward_messages(c, t->is_finishing[i]);
 	}
+}
+
+/* How long a turn may wait, if it would wait for wait_ms otherwise.  The
+ * wake-up of a connection that has to end may have come in an earlier turn,
+ * whose copy of the list was older. */
+static int patience_of(const struct receiver_turn *t, int wait_ms)
+{
+	if (t->has_finishing)
+		return 0;
+	return t->has_refused && wait_ms < 0 ? REFUSE_FULL_MS : wait_ms;
 }
 
 /* One turn of a thread, which waits for at most wait_ms for connections that
@@ -267,9 +297,8 @@ static bool take_turn(struct user_receiver *r, int wait_ms)
 	pthread_mutex_unlock(&r->lock);
 	if (closing)
 		close_all(r, closing);
-	else if (!is_done && poll(t->polled, 1 + t->conns,
-				  t->has_refused && wait_ms < 0 ? REFUSE_FULL_MS
-								: wait_ms) >= 0)
+	else if (!is_done &&
+		 poll(t->polled, 1 + t->conns, patience_of(t, wait_ms)) >= 0)
 		serve_turn(r);
 	return !is_done;
 }
@@ -313,6 +342,9 @@ static int start_thread(struct user_receiver *r)
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	err = pthread_create(&r->thread, &attr, receive_all, r);
+	/* thread-local memory of a program can be larger than this stack */
+	if (err == EINVAL)
+		err = pthread_create(&r->thread, NULL, receive_all, r);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	return err;
@@ -384,6 +416,18 @@ static bool give_conn(struct user_receivers *s, uid_t user,
 	return add_conn(r, c);
 }
 
+/* Gives c, which is refused, to the thread of some other user, since no further
+ * thread can be made.  False: there is none. */
+static bool give_any(const struct user_receivers *s,
+		     struct user_receiver_conn *c)
+{
+	struct user_receiver *r = s->first;
+
+	while (r && !add_conn(r, c))
+		r = r->next;
+	return r;
+}
+
 void user_receiver_init(struct user_receivers *s, bool no_threads)
 {
 	*s = (struct user_receivers){.no_threads = no_threads};
@@ -424,9 +468,9 @@ void user_receiver_refuse(struct user_receivers *s, int fd, uid_t user, int err,
 		refuse_full_fill(&c->refusal, fd, user, err, why,
 				 monotonic_ms());
 	}
-	if (c && give_conn(s, user, c))
+	if (c && (give_conn(s, user, c) || give_any(s, c)))
 		return;
-	/* No thread can be made, which another user cannot bring about. */
+	/* There is no thread at all, because none could ever be made. */
 	free(c);
 	close(fd);
 }
@@ -529,7 +573,9 @@ int user_receiver_turn(struct user_receivers *s, int wait)
 		}
 		at = &r->next;
 	}
-	if (!s->spare)
+	/* Without threads that have ended or may end, another attempt would
+	 * fail like the first one. */
+	if (!s->spare && s->first)
 		s->spare = make_spare(s);
 	return wait;
 }

@@ -14,9 +14,9 @@
  *	process -> connection -> the user's thread -> pair -> the broker's loop
  *
  * The thread has no room for descriptors when it receives, so that none gets a
- * number in this process: a close of a number can take longer than the close of
- * a file (flush of a FUSE file system, which no signal ends).  Answers do not
- * pass the thread: the loop sends them at the connection.
+ * number in this process: the close of a number also flushes the file, which no
+ * signal ends if the file is one of FUSE.  Answers do not pass the thread: the
+ * loop sends them at the connection.
  *
  * The thread also answers and closes the connections that the broker refuses.
  * While a thread has connections to close, the loop interrupts it again and
@@ -27,8 +27,8 @@
  * Users that cannot be told from each other (USER_NONE, user.h) have a thread
  * for each connection.  A thread ends with its user's last connection.
  *
- * All functions belong to the thread of the broker's loop, and none of them
- * waits.
+ * All functions belong to the thread of the broker's loop.  Only
+ * user_receiver_end waits.
  */
 #ifndef BROKER_USER_RECEIVER_H
 #define BROKER_USER_RECEIVER_H
@@ -72,12 +72,13 @@ void user_receiver_init(struct user_receivers *s, bool no_threads);
 struct user_receiver_conn *user_receiver_take(struct user_receivers *s, int fd,
 					      uid_t user, int *in_fd);
 /* Refuses a connection with the errno err and a sentence, as refuse_full.h
- * describes, and closes it.  Takes ownership of fd. */
+ * describes, and closes it.  Takes ownership of fd.  If no further thread can
+ * be made, the thread of another user does that. */
 void user_receiver_refuse(struct user_receivers *s, int fd, uid_t user, int err,
 			  const char *why);
-/* Notes that the process of c has ended: after the messages that wait now, the
- * socket in_fd of c is at its end, even if another process has the connection
- * open. */
+/* Notes that the process of c has ended: after the messages that wait now, and
+ * at most a thousand, the socket in_fd of c is at its end, even if another
+ * process has the connection open. */
 void user_receiver_finish(struct user_receiver_conn *c);
 /* Closes the connection.  c is invalid from then on. */
 void user_receiver_close(struct user_receiver_conn *c);
@@ -88,8 +89,9 @@ bool user_receiver_may_accept(const struct user_receivers *s);
  * may wait; `wait`: how long it may wait for other reasons; -1: without an end.
  */
 int user_receiver_turn(struct user_receivers *s, int wait);
-/* Ends all threads.  The connections must be closed by user_receiver_close
- * before.  A thread that still waits in a close ends by itself later. */
+/* Ends all threads, and closes the connections that are left.  Waits for each
+ * thread for a tenth of a second at most; a thread that still waits in a close
+ * ends by itself later. */
 void user_receiver_end(struct user_receivers *s);
 
 #endif

@@ -13,7 +13,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ANNA 1001
@@ -140,19 +142,59 @@ static void the_end_of_a_client_follows_its_messages(void **state)
 }
 
 /* A process that has ended may have a child that keeps the connection open. */
-static void a_finished_connection_ends_after_its_messages(void **state)
+static void finish_after(uint32_t messages)
 {
 	struct end e = connect_as(ANNA);
 	uint32_t number;
 
-	for (number = 0; number < 100; number++)
+	for (number = 0; number < messages; number++)
 		assert_int_equal(send(e.client, &number, sizeof(number), 0), 4);
 	user_receiver_finish(e.conn);
-	for (uint32_t i = 0; i < 100; i++) {
+	for (uint32_t i = 0; i < messages; i++) {
 		assert_int_equal(next_message(&e, &number, sizeof(number)), 4);
 		assert_int_equal(number, i);
 	}
 	assert_int_equal(next_message(&e, &number, sizeof(number)), 0);
+	close_end(&e);
+}
+
+static void a_finished_connection_ends_after_its_messages(void **state)
+{
+	finish_after(0);
+	finish_after(16); /* as many as the thread passes on in one turn */
+	finish_after(100);
+}
+
+/* The child of a process that has ended may go on sending. */
+static void a_finished_connection_ends_though_messages_come(void **state)
+{
+	struct end e = connect_as(ANNA);
+	uint32_t number = 0;
+
+	user_receiver_finish(e.conn);
+	do
+		send(e.client, &number, sizeof(number),
+		     MSG_DONTWAIT | MSG_NOSIGNAL);
+	while (recv(e.in_fd, &number, sizeof(number), MSG_DONTWAIT));
+	close_end(&e);
+}
+
+/* A broker that is a thread of a program may have been forked with it. */
+static void a_copy_of_the_pair_does_not_hide_its_end(void **state)
+{
+	struct end e = connect_as(ANNA);
+	pid_t child = fork();
+	uint32_t number;
+
+	if (!child) {
+		close(e.client);
+		pause();
+		_exit(0);
+	}
+	shutdown(e.client, SHUT_RDWR);
+	assert_int_equal(next_message(&e, &number, sizeof(number)), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
 	close_end(&e);
 }
 
@@ -269,7 +311,8 @@ static void a_refused_client_is_told_why(void **state)
 	assert_int_equal(answer.serial, 9);
 	assert_string_equal(answer.why, "too many");
 	assert_int_equal(recv(pair[0], &answer, sizeof(answer), 0), 0);
-	/* a client that says nothing is told a little later */
+	/* a client that says nothing is told a little later, or at once if
+	 * several say nothing */
 	close(pair[0]);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	user_receiver_refuse(&all, pair[1], ANNA, EUSERS, "too many");
@@ -301,6 +344,9 @@ int main(void)
 		cmocka_unit_test(more_messages_than_fit_wait),
 		cmocka_unit_test(the_end_of_a_client_follows_its_messages),
 		cmocka_unit_test(a_finished_connection_ends_after_its_messages),
+		cmocka_unit_test(
+			a_finished_connection_ends_though_messages_come),
+		cmocka_unit_test(a_copy_of_the_pair_does_not_hide_its_end),
 		cmocka_unit_test(no_descriptor_comes_through),
 		cmocka_unit_test(a_slow_close_delays_only_its_user),
 		cmocka_unit_test(slow_closes_are_interrupted),
