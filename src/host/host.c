@@ -2,7 +2,6 @@
 #include "host/host.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdalign.h>
@@ -10,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "device/gso_policy.h"
 #include "device/netif.h"
 #include "device/sysfs.h"
 #include "engine/shm_ack.h"
@@ -22,6 +20,7 @@
 #include "host/leader.h"
 #include "host/local_peer.h"
 #include "host/mcast_socket.h"
+#include "host/path.h"
 #include "host/progress.h"
 #include "host/post.h"
 #include "host/progress_thread.h"
@@ -394,15 +393,6 @@ struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 	return qp;
 }
 
-/* Returns the UDP port that the queue pair sends from; 0: it has no path. */
-static uint16_t port_of(struct host *h, const struct ibt_qp *side)
-{
-	struct hca_qp_attr now;
-
-	engine_qp_query(h->progress.engine, side, &now);
-	return now.ah.port;
-}
-
 void host_qp_withdraw(struct host *h, struct qp *qp) NO_LOCK_ANALYSIS
 {
 	progress_take(&h->progress);
@@ -419,84 +409,12 @@ void host_qp_free(struct host *h, struct qp *qp,
 	progress_catch_up(&h->progress);
 	stream_set_drop(&h->progress.streams, h->progress.engine, qp->qpn,
 			h->progress.now_ns);
-	sport_give(&h->progress.wire.sports, port_of(h, side));
+	sport_give(&h->progress.wire.sports, path_port(h, side));
 	engine_qp_remove(h->progress.engine, side);
 	direct_select_part(h->progress.engine);
 	mcast_socket_sweep(&h->progress);
 	progress_give(&h->progress);
 	qp_free(&h->hca, qp);
-}
-
-/* Looks up the path's source GID, and the interface that has this address.
- * Returns 0, or -EINVAL with *why. */
-static int source_gid(const struct device *dev, const struct hca_ah *ah,
-		      uint8_t from[16], uint32_t *link, const char **why)
-{
-	struct device_gid gid;
-
-	if (!device_gid(dev, ah->sgid_index, &gid)) {
-		*why = "the port's GID table has no entry at sgid_index";
-		return -EINVAL;
-	}
-	if (gid.type != DEVICE_GID_ROCE_V2) {
-		*why = "sgid_index names a RoCE v1 GID, which adverb does not "
-		       "support; use a RoCE v2 GID, for example index 1";
-		return -EINVAL;
-	}
-	memcpy(from, gid.gid, 16);
-	*link = gid.ifindex;
-	return 0;
-}
-
-/*
- * Sets the addresses of a datagram for the IPv6 group `dest`.  The kernel has
- * no route to a group from ::1, so 127.0.0.1 stands for ::1.  A datagram from
- * an IPv4 address goes to the group's alias (mcast_socket.h).
- */
-static void to_group(uint8_t from[16], uint8_t dest[16])
-{
-	static const uint8_t lo4[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
-	uint8_t gid[16];
-
-	if (!memcmp(from, &in6addr_loopback, 16))
-		memcpy(from, lo4, 16);
-	if (!inaddr_is_v4(from))
-		return;
-	memcpy(gid, dest, 16);
-	mcast_socket_alias(gid, dest);
-}
-
-int host_path(struct host *h, const struct device *dev, const struct hca_ah *ah,
-	      struct wq_to *to, const char **why)
-{
-	struct device_port port;
-	uint8_t from[16], dest[16];
-	uint32_t link;
-	int err = source_gid(dev, ah, from, &link, why);
-
-	if (err)
-		return err;
-	netif_say_unreachable(from, ah);
-	memcpy(dest, ah->dgid, 16);
-	if (inaddr_is_multicast(dest) && !inaddr_is_v4(dest))
-		to_group(from, dest);
-	if (inaddr_is_v4(from) != inaddr_is_v4(dest)) {
-		*why = "one of source GID and destination GID is an IPv4 "
-		       "address and the other an IPv6 address; use an "
-		       "sgid_index of the destination's kind";
-		return -EINVAL;
-	}
-	device_port(dev, &port);
-	*to = (struct wq_to){.mtu = (uint8_t)port.active_mtu,
-			     .tos = ah->traffic_class,
-			     .ttl = ah->hop_limit,
-			     .local = netif_is_local(ah->dgid),
-			     .link = link};
-	to->bursts =
-		h->progress.wire.has.gso && gso_policy_is_known(from, dest);
-	memcpy(to->from, from, 16);
-	memcpy(to->to, dest, 16);
-	return 0;
 }
 
 int host_mcast_attach(struct host *h, const struct device *dev,
@@ -520,48 +438,6 @@ int host_mcast_detach(struct host *h, struct ibt_qp *side,
 	err = mcast_socket_detach(&h->progress, side, gid, why);
 	progress_give(&h->progress);
 	return err;
-}
-
-static int check_mtu(const struct device *dev, const struct hca_qp_attr *attr,
-		     const char **why)
-{
-	struct device_port port;
-
-	device_port(dev, &port);
-	if (attr->path_mtu <= port.active_mtu)
-		return 0;
-	*why = "path_mtu is above the port's active_mtu; use active_mtu or "
-	       "less";
-	return -EINVAL;
-}
-
-/* Takes the UDP port that a connected QP sends from.  The caller releases the
- * port by sport_give. */
-static uint16_t source_port(struct host *h, const struct ibt_qp *side,
-			    const struct hca_qp_attr *attr, uint32_t mask)
-{
-	struct hca_qp_attr now;
-
-	engine_qp_query(h->progress.engine, side, &now);
-	if (mask & HCA_QP_DEST_QPN)
-		now.dest_qpn = attr->dest_qpn;
-	return sport_take(&h->progress.wire.sports, attr->ah.dgid,
-			  broker_link_class(now.dest_qpn),
-			  clock_now(&h->progress.clock));
-}
-
-void host_aim(struct host *h, struct wq_to *to) NO_LOCK_ANALYSIS
-{
-	struct sports *sports = &h->progress.wire.sports;
-	uint32_t class = broker_link_class(to->qpn);
-
-	to->port = sport_find(sports, to->to, class);
-	if (to->port)
-		return;
-	progress_take(&h->progress);
-	to->port = sport_open(sports, to->to, class,
-			      clock_now(&h->progress.clock));
-	progress_give(&h->progress);
 }
 
 /* Asks the broker ahead for the arena of a connected QP's peer, if the peer is
@@ -588,15 +464,15 @@ static int modify_qp(struct host *h, struct ibt_qp *side,
 		progress_catch_up(&h->progress);
 	else
 		progress_flush(&h->progress);
-	port = port_of(h, side);
+	port = path_port(h, side);
 	own->ah.port = 0;
 	if (mask & HCA_QP_AV)
-		own->ah.port = source_port(h, side, own, mask);
+		own->ah.port = path_take_port(h, side, own, mask);
 	err = engine_qp_modify(h->progress.engine, side, own, mask, from,
 			       clock_now(&h->progress.clock), why);
 	if (err)
 		port = own->ah.port;
-	else if (!(mask & HCA_QP_AV) && port == port_of(h, side))
+	else if (!(mask & HCA_QP_AV) && port == path_port(h, side))
 		port = 0;
 	sport_give(&h->progress.wire.sports, port);
 	if (!err && mask & HCA_QP_STATE && own->qp_state == HCA_QP_RTS)
@@ -614,9 +490,9 @@ int host_qp_modify(struct host *h, const struct device *dev,
 	int err = 0;
 
 	if ((mask & HCA_QP_AV) && attr->ah.is_global)
-		err = source_gid(dev, &attr->ah, from, &own.ah.link, why);
+		err = path_source_gid(dev, &attr->ah, from, &own.ah.link, why);
 	if (!err && (mask & HCA_QP_PATH_MTU))
-		err = check_mtu(dev, attr, why);
+		err = path_check_mtu(dev, attr, why);
 	if (!err && dev->kind == DEVICE_IWARP)
 		return stream_modify(&h->progress, side, attr, mask, why);
 	if (err)
@@ -633,9 +509,7 @@ int host_qp_modify(struct host *h, const struct device *dev,
 		       "limits on processes and open files (ulimit -u, -n)";
 		return err;
 	}
-	own.ah.local = netif_is_local(attr->ah.dgid);
-	own.ah.bursts = (mask & HCA_QP_AV) && h->progress.wire.has.gso &&
-			gso_policy_is_known(from, attr->ah.dgid);
+	path_fill(h, from, mask, &own.ah);
 	return modify_qp(h, side, &own, mask, from, why);
 }
 

@@ -84,13 +84,6 @@ int host_qp_modify(struct host *h, const struct device *dev,
  * the wait from call to call; the caller zeroes it before the first call.  The
  * caller holds no lock. */
 void host_qp_wait(struct ibt_qp *side, struct alock_wait *wait);
-/* Fills *to with the addresses and header fields of a datagram along the path
- * `ah`.  to->qpn and to->port stay 0.  Returns 0, or -EINVAL with *why. */
-int host_path(struct host *h, const struct device *dev, const struct hca_ah *ah,
-	      struct wq_to *to, const char **why);
-/* Sets to->port, the UDP source port, for the address and the QPN in *to.  The
- * caller has set to->qpn. */
-void host_aim(struct host *h, struct wq_to *to);
 /* Attaches the QP to a multicast group.  Returns 0, or -errno with *why. */
 int host_mcast_attach(struct host *h, const struct device *dev,
 		      struct ibt_qp *side, const uint8_t gid[16],

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/path.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
 
@@ -55,7 +56,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 				   "the number of address handles");
 	ah = calloc(1, sizeof(*ah));
 	v_ah_in(&path, attr);
-	err = ah ? host_path(c->host, c->dev, &path, &ah->to, &why) : -ENOMEM;
+	err = ah ? path_find(c->host, c->dev, &path, &ah->to, &why) : -ENOMEM;
 	if (err) {
 		hca_ah_free(host_hca(c->host));
 		free(ah);

@@ -8,7 +8,7 @@
 
 #include "hca/hca.h"
 
-/* Fills *to from the program's *from.  host_path and host_qp_modify check the
+/* Fills *to from the program's *from.  path_find and host_qp_modify check the
  * values later. */
 void v_ah_in(struct hca_ah *to, const struct ibv_ah_attr *from);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "host/path.h"
 #include "verbs/fail.h"
 #include "verbs/object.h"
 #include "verbs/ops.h"
@@ -110,7 +111,7 @@ int v_post_ud(struct v_qp *q, struct wqe *w, struct ibv_ah *ah, uint32_t qpn,
 	*to = v_ah(ah)->to;
 	to->qpn = qpn & 0xffffff;
 	to->qkey = qkey;
-	host_aim(v_context(ah->context)->host, to);
+	path_aim(v_context(ah->context)->host, to);
 	return 0;
 }
 
