@@ -12,6 +12,8 @@
 
 #include "util/scm_rights.h"
 
+#define ERRNO_MAX 4095 /* the kernel's greatest number of an error */
+
 const char *fabric_client_path(void)
 {
 	const char *path = secure_getenv("ADVERB_FABRIC");
@@ -86,7 +88,7 @@ int fabric_client_judge(struct fabric_proto *m, size_t n)
 	if (n != sizeof(*m) || m->version != FABRIC_PROTO_VERSION)
 		return -EPROTO;
 	m->host[FABRIC_PROTO_NAME - 1] = m->text[FABRIC_PROTO_NAME - 1] = '\0';
-	return m->err > 0 ? -EPROTO : m->err;
+	return m->err > 0 || m->err < -ERRNO_MAX ? -EPROTO : m->err;
 }
 
 static int receive_answer(int connection, struct fabric_proto *m, int *fd)

@@ -85,6 +85,11 @@ static void an_answer_of_another_form_is_refused(void **state)
 	answer = good_answer();
 	answer.err = 5;
 	assert_int_equal(refused(&answer, sizeof(answer)), -EPROTO);
+	/* the caller may negate an -errno */
+	answer.err = INT32_MIN;
+	assert_int_equal(refused(&answer, sizeof(answer)), -EPROTO);
+	answer.err = -4096;
+	assert_int_equal(refused(&answer, sizeof(answer)), -EPROTO);
 	answer.err = -ENODEV;
 	assert_int_equal(refused(&answer, sizeof(answer)), -ENODEV);
 }
