@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "host/fabric_link.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,9 @@
 
 #include "fabric/fabric_client.h"
 #include "hdr/bth.h"
+#include "hdr/bytes.h"
 #include "hdr/lrh.h"
+#include "host/link_groups.h"
 #include "log/log.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
@@ -44,6 +47,14 @@ struct link_port {
 	 */
 	uint32_t heard, asked, shown;
 	struct fabric_port now; /* the fabric's last answer */
+	struct link_groups groups;
+};
+
+/* A question to the fabric. */
+struct link_question {
+	uint32_t kind; /* enum fabric_proto_kind; 0: there is no question */
+	uint32_t port;
+	uint8_t gid[16]; /* of FABRIC_PROTO_JOIN and FABRIC_PROTO_LEAVE */
 };
 
 /* Messages that were received from the port `port`: the engine was not given
@@ -61,9 +72,9 @@ static struct {
 	int epoll;   /* of control and the data sockets; its data is a port */
 	int full_fd;
 	uint32_t device;
-	uint32_t count;	    /* of ports */
-	uint32_t number;    /* of the data ends, in their QPNs */
-	uint32_t waits_for; /* the port of the open question; 0: none is open */
+	uint32_t count;		       /* of ports */
+	uint32_t number;	       /* of the data ends, in their QPNs */
+	struct link_question question; /* was sent, and is not answered */
 	struct link_port ports[HCA_MAX_PORTS];
 	struct link_batch batch;
 	char host[FABRIC_PROTO_NAME];
@@ -86,6 +97,12 @@ static void publish_fd(int fd)
 static struct link_port *port_at(uint32_t number)
 {
 	return &at.ports[number - 1];
+}
+
+/* May this file still use its descriptors? */
+static bool is_usable(void)
+{
+	return at.is_open && !shared_load(&has_ended) && !shared_load(&is_lost);
 }
 
 /* ---- the end ---- */
@@ -163,28 +180,82 @@ static void show_port(struct engine *engine, uint32_t number,
 	engine_port(engine, at.device, number, &values);
 }
 
-/* Asks about the next port whose changes are not known yet, unless a question
- * is open.  So the socket always has room.  Returns 0 or -errno. */
-static int ask_next(void)
-{
-	struct fabric_proto m = {.version = FABRIC_PROTO_VERSION,
-				 .kind = FABRIC_PROTO_PORT};
+/* ---- questions and answers ---- */
 
-	for (uint32_t n = 1; n <= at.count && !at.waits_for; n++) {
+/* Chooses what the fabric is asked next.  Returns false, with q->kind 0, if
+ * there is nothing to ask. */
+static bool choose_question(struct link_question *q)
+{
+	*q = (struct link_question){.kind = 0};
+	for (uint32_t n = 1; n <= at.count; n++) {
 		struct link_port *port = port_at(n);
 
 		if (!port->heard)
 			continue;
-		m.number = n;
-		memcpy(m.host, at.host, sizeof(m.host));
-		if (send(at.control, &m, sizeof(m),
-			 MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(m))
-			return -errno;
 		port->asked = port->heard;
 		port->heard = 0;
-		at.waits_for = n;
+		*q = (struct link_question){.kind = FABRIC_PROTO_PORT,
+					    .port = n};
+		return true;
 	}
+	for (uint32_t n = 1; n <= at.count; n++) {
+		q->port = n;
+		if (link_groups_ask(&port_at(n)->groups, &q->kind, q->gid))
+			return true;
+	}
+	return false;
+}
+
+/* Sends the next question, unless a question is open.  So the socket always has
+ * room.  Returns 0 or -errno. */
+static int ask_next(void)
+{
+	struct fabric_proto m = {.version = FABRIC_PROTO_VERSION};
+	struct link_question *q = &at.question;
+
+	if (q->kind || !choose_question(q))
+		return 0;
+	m.kind = q->kind;
+	m.number = q->port;
+	memcpy(m.host, at.host, sizeof(m.host));
+	memcpy(m.gid, q->gid, sizeof(m.gid));
+	if (send(at.control, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) !=
+	    sizeof(m))
+		return -errno;
 	return 0;
+}
+
+/* Is the message an answer to the open question that a fabric could give? */
+static bool is_answer(const struct fabric_proto *m)
+{
+	const struct link_question *q = &at.question;
+
+	if (!q->kind || m->kind != q->kind || m->number != q->port)
+		return false;
+	return m->kind == FABRIC_PROTO_PORT ? is_port(&m->port)
+					    : !memcmp(m->gid, q->gid, 16);
+}
+
+static void say_refused(uint32_t port, const uint8_t gid[16], int err)
+{
+	char group[INET6_ADDRSTRLEN] = "";
+
+	inet_ntop(AF_INET6, gid, group, sizeof(group));
+	log_say(LOG_FABRIC_GROUP, bytes_get64(gid + 8) ^ (uint64_t)port << 48,
+		"the fabric at %s (ADVERB_FABRIC) refuses to let port %u of "
+		"host \"%s\" join the multicast group %s: %s; the queue pairs "
+		"that are attached to the group there receive none of its "
+		"packets; detach queue pairs from other groups, and then "
+		"attach one to this group again",
+		at.path, port, at.host, group, strerror(-err));
+}
+
+/* Is err the answer that a group cannot be joined?  No other question may be
+ * refused. */
+static bool is_refusal(int err)
+{
+	return at.question.kind == FABRIC_PROTO_JOIN && err &&
+	       err != -ECONNRESET && err != -EPROTO;
 }
 
 /* Receives the answer to the open question.  Returns 0 or -errno. */
@@ -197,13 +268,17 @@ static int read_control(struct engine *engine)
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	err = fabric_client_judge(&m, (size_t)n);
-	if (err)
-		return err;
-	if (m.kind != FABRIC_PROTO_PORT || !at.waits_for ||
-	    m.number != at.waits_for || !is_port(&m.port))
+	if (err && !is_refusal(err))
+		return err == -ECONNRESET ? err : -EPROTO;
+	if (!is_answer(&m))
 		return -EPROTO;
-	at.waits_for = 0;
-	show_port(engine, m.number, &m.port, port_at(m.number)->asked);
+	at.question.kind = 0;
+	if (m.kind == FABRIC_PROTO_PORT)
+		show_port(engine, m.number, &m.port, port_at(m.number)->asked);
+	else
+		link_groups_answered(&port_at(m.number)->groups, m.gid, err);
+	if (err)
+		say_refused(m.number, m.gid, err);
 	return ask_next();
 }
 
@@ -346,9 +421,7 @@ static void prepare_packet(struct mmsghdr *head, struct iovec parts[2],
 /* Returns the socket of a frame's port, or -1. */
 static int socket_of(const struct engine_frame *f)
 {
-	return at.is_open && !shared_load(&has_ended) &&
-			       !shared_load(&is_lost) && f->port &&
-			       f->port <= at.count
+	return is_usable() && f->port && f->port <= at.count
 		       ? port_at(f->port)->fd
 		       : -1;
 }
@@ -399,6 +472,54 @@ size_t fabric_link_send(const struct engine_frame *frames, size_t n)
 int fabric_link_full_fd(void)
 {
 	return at.full_fd;
+}
+
+/* ---- groups ---- */
+
+/* Asks the fabric what is to be asked now, or ends the link. */
+static void ask_or_end(struct engine *engine, uint64_t now_ns)
+{
+	int err = is_usable() ? ask_next() : 0;
+
+	if (err)
+		end_link(engine, err, now_ns);
+}
+
+int fabric_link_attach(struct engine *engine, uint32_t port,
+		       const uint8_t gid[16], uint64_t now_ns, const char **why)
+{
+	int err;
+
+	*why = "the link to the fabric has ended";
+	if (!is_usable())
+		return -EIO;
+	*why = "the device has no such port";
+	if (!port || port > at.count)
+		return -EINVAL;
+	err = link_groups_attach(&port_at(port)->groups, gid);
+	*why = err == -ENOSPC
+		       ? "queue pairs are attached to as many multicast groups "
+			 "at this port as adverb allows; detach queue pairs "
+			 "from other groups first"
+		       : "the GID is not a multicast GID";
+	if (!err)
+		ask_or_end(engine, now_ns);
+	return err;
+}
+
+int fabric_link_detach(struct engine *engine, uint32_t port,
+		       const uint8_t gid[16], uint64_t now_ns, const char **why)
+{
+	int err;
+
+	*why = "the device has no such port";
+	if (!port || port > at.count)
+		return -EINVAL;
+	*why = "no queue pair is attached to this multicast group at the port";
+	err = link_groups_detach(&port_at(port)->groups, gid);
+	if (!err)
+		ask_or_end(engine, now_ns);
+	return err;
 }
 
 /* ---- begin ---- */

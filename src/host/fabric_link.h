@@ -7,11 +7,13 @@
  *
  *	fabric_link_turn	packets -> engine; what a port has become
  *	fabric_link_send	engine -> packets
+ *	fabric_link_attach	the groups whose packets a port receives
  *
  * Only fabric_link_open waits for the fabric.  Later questions are sent, and a
  * later fabric_link_turn receives the answers.  All that comes from the fabric
- * is checked; the link ends if a fabric of this version does not send it.  A
- * link that has ended stays so: a new fabric has other LIDs and ends.
+ * is checked; the link ends if a fabric of this version does not send it.  Only
+ * a refusal to join a group does not end it (fabric_link_attach).  A link that
+ *has ended stays so: a new fabric has other LIDs and ends.
  *
  * Lock: the progress lock.  fabric_link_open, fabric_link_close and
  * fabric_link_forget are called while no other thread uses this file.  The
@@ -73,6 +75,37 @@ bool fabric_link_is_behind(void);
 size_t fabric_link_send(const struct engine_frame *frames, size_t n);
 /* Returns the socket that was full in the last fabric_link_send. */
 int fabric_link_full_fd(void);
+
+/*
+ * Counts a queue pair that is attached to the multicast group `gid` at a port:
+ * for the first one, the process's data end joins the group.  The caller calls
+ * this once for each queue pair and group, after engine_mcast_attach.
+ *
+ * Returns before the fabric has answered.  The port does not receive packets of
+ * the group that come before the fabric's answer.  The fabric may refuse the
+ * group, though a fabric of this release does so only if the process had joined
+ * DATA_GROUPS groups.  Then a sentence tells the user, the link goes on, and
+ * the port receives no packets of the group.  The queue pair stays counted,
+ * since a caller could not take back the success that it has reported.  The
+ * next fabric_link_attach of the group at the port asks the fabric again.
+ *
+ * Returns 0, or -errno with a constant sentence in *why: -EINVAL: no such port,
+ * or not a multicast GID; -ENOSPC: queue pairs are attached to HOST_MAX_GROUPS
+ * other groups at the port; -EIO: there is no link, or it has ended.
+ */
+int fabric_link_attach(struct engine *engine, uint32_t port,
+		       const uint8_t gid[16], uint64_t now_ns,
+		       const char **why);
+/*
+ * Counts a queue pair that is no longer attached: after the last one the data
+ * end leaves the group.  Until the fabric has answered, packets of the group
+ * may come; the engine drops them.  Works also if the link has ended.  Returns
+ * 0, or -EINVAL with a constant sentence in *why: no such port, or no queue
+ * pair is attached to the group there.
+ */
+int fabric_link_detach(struct engine *engine, uint32_t port,
+		       const uint8_t gid[16], uint64_t now_ns,
+		       const char **why);
 
 /* For the device layer: returns how many ports there are. */
 uint32_t fabric_link_ports(void);

@@ -18,7 +18,8 @@
 #include "hca/access.h"
 #include "hca/hca.h"
 
-#define HOST_MAX_GROUPS 8 /* multicast groups that a process may join */
+/* Multicast groups that a process may join; by LID, at each port. */
+#define HOST_MAX_GROUPS 8
 
 struct host;
 struct stream_config; /* iwarp/stream.h */

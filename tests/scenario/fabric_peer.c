@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -177,6 +178,73 @@ void fabric_peer_end(struct world *w)
 	close(w->listener);
 	unlink(fabric_peer_path);
 	two_hcas_free(w->d);
+}
+
+bool fabric_peer_turn(struct world *w)
+{
+	return fabric_link_turn(w->engine, 4, w->d->now_ns);
+}
+
+bool fabric_peer_is_readable(int fd)
+{
+	struct pollfd p = {fd, POLLIN, 0};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+void fabric_peer_tell(struct world *w, int port, uint32_t changed)
+{
+	const struct fabric_proto_news news = {.changes = changed};
+
+	assert_int_equal(send(w->data[port - 1], &news, sizeof(news), 0),
+			 sizeof(news));
+}
+
+struct fabric_proto fabric_peer_question(struct world *w, uint32_t kind,
+					 uint32_t port)
+{
+	struct fabric_proto m;
+
+	assert_int_equal(recv(w->control, &m, sizeof(m), MSG_DONTWAIT),
+			 sizeof(m));
+	assert_int_equal(m.version, FABRIC_PROTO_VERSION);
+	assert_int_equal(m.kind, kind);
+	assert_int_equal(m.number, port);
+	assert_int_equal(m.err, 0);
+	assert_string_equal(m.host, FABRIC_PEER_HOST);
+	return m;
+}
+
+void fabric_peer_answer(struct world *w, const struct fabric_proto *m)
+{
+	assert_int_equal(send(w->control, m, sizeof(*m), 0), sizeof(*m));
+}
+
+/* Has the process ended the connection of a socket of the fabric? */
+static bool is_over(int fd)
+{
+	struct pollfd p = {fd, 0, 0};
+
+	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
+}
+
+void fabric_peer_assert_ended(struct world *w)
+{
+	struct engine_frame f = {.port = 1, .head_bytes = 4};
+	struct hca_qp_attr now;
+
+	assert_true(fabric_link_has_ended());
+	assert_true(fabric_link_is_open());
+	engine_qp_query(w->engine, w->d->side[0].side, &now);
+	assert_int_equal(now.qp_state, HCA_QP_ERR);
+	assert_int_equal(fabric_link_fd(), -1);
+	assert_int_equal(fabric_link_qpn(7), 0);
+	assert_int_equal(fabric_link_send(&f, 1), 1);
+	assert_false(fabric_peer_turn(w));
+	assert_false(fabric_link_has_news());
+	assert_true(is_over(w->control));
+	for (int i = 0; i < FABRIC_PEER_PORTS; i++)
+		assert_true(is_over(w->data[i]));
 }
 
 int fabric_peer_make_folder(void **state)

@@ -6,6 +6,7 @@
 #ifndef TESTS_SCENARIO_FABRIC_PEER_H
 #define TESTS_SCENARIO_FABRIC_PEER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "fabric/proto.h"
@@ -63,6 +64,20 @@ void fabric_peer_start(struct world *w, uint32_t type, uint32_t data_bytes);
 void fabric_peer_hang_up(struct world *w);
 /* Closes the link, and frees what fabric_peer_start has made. */
 void fabric_peer_end(struct world *w);
+/* Lets the process receive what the fabric has sent.  Returns whether anything
+ * came. */
+bool fabric_peer_turn(struct world *w);
+/* Can a socket be read? */
+bool fabric_peer_is_readable(int fd);
+/* Sends the news that a port has changed. */
+void fabric_peer_tell(struct world *w, int port, uint32_t changed);
+/* Receives the process's question of a kind about a port. */
+struct fabric_proto fabric_peer_question(struct world *w, uint32_t kind,
+					 uint32_t port);
+/* Sends an answer. */
+void fabric_peer_answer(struct world *w, const struct fabric_proto *m);
+/* Expects that the link is over, with all that this means. */
+void fabric_peer_assert_ended(struct world *w);
 /* Make and remove the folder of fabric_peer_path, for all tests of a program.
  * Return 0, or -1. */
 int fabric_peer_make_folder(void **state);

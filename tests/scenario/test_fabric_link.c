@@ -29,11 +29,6 @@
 #define WAIT_NS 60000000000ull /* far more than any wait takes */
 #define BYTES	1000u
 
-static bool turn(struct world *w)
-{
-	return fabric_link_turn(w->engine, 4, w->d->now_ns);
-}
-
 /* ---- packets ---- */
 
 static void post_send(struct world *w, int side, uint64_t from)
@@ -111,13 +106,6 @@ static void assert_received(struct world *w, int side, uint64_t to,
 			    w->d->side[!side].memory.bytes + from, BYTES);
 }
 
-static bool is_readable(int fd)
-{
-	struct pollfd p = {fd, POLLIN, 0};
-
-	return poll(&p, 1, 0) == 1;
-}
-
 static bool is_writable(int fd)
 {
 	struct pollfd p = {fd, POLLOUT, 0};
@@ -139,13 +127,13 @@ static void a_request_goes_out_and_its_answer_comes_in(void **state)
 	assert_int_equal(move_packets(&w), 1);
 	assert_received(&w, 1, 0, 0);
 	assert_false(fabric_link_has_news());
-	assert_false(is_readable(fabric_link_fd()));
+	assert_false(fabric_peer_is_readable(fabric_link_fd()));
 	assert_int_equal(send_back(&w, 1), 1); /* the ACK */
 	assert_true(fabric_link_has_news());
-	assert_true(is_readable(fabric_link_fd()));
-	assert_true(turn(&w));
+	assert_true(fabric_peer_is_readable(fabric_link_fd()));
+	assert_true(fabric_peer_turn(&w));
 	assert_completes(&w, 0, HCA_SUCCESS);
-	assert_false(turn(&w));
+	assert_false(fabric_peer_turn(&w));
 	fabric_peer_end(&w);
 }
 
@@ -160,7 +148,7 @@ static void each_port_receives(void **state)
 		two_hcas_recv(w.d, 0, (uint64_t)port * BYTES, BYTES);
 		post_send(&w, 1, 0);
 		assert_int_equal(send_back(&w, port), 1);
-		assert_true(turn(&w));
+		assert_true(fabric_peer_turn(&w));
 		assert_received(&w, 0, (uint64_t)port * BYTES, 0);
 	}
 	fabric_peer_end(&w);
@@ -179,8 +167,8 @@ static void a_frame_of_no_port_is_dropped(void **state)
 				     .bytes = (const uint8_t *)"bytes",
 				     .len = 5};
 	assert_int_equal(fabric_link_send(f, 3), 3);
-	assert_false(is_readable(w.data[0]));
-	assert_true(is_readable(w.data[1]));
+	assert_false(fabric_peer_is_readable(w.data[0]));
+	assert_true(fabric_peer_is_readable(w.data[1]));
 	fabric_peer_end(&w);
 }
 
@@ -229,7 +217,7 @@ static void a_choked_engine_leaves_packets_with_the_link(void **state)
 		send_back(&w, 1);
 		/* so that a batch is not used up when the engine is choked */
 		if (i % 16 == 6)
-			turn(&w);
+			fabric_peer_turn(&w);
 	}
 	assert_true(engine_is_choked(w.engine));
 	assert_true(fabric_link_is_behind());
@@ -237,12 +225,12 @@ static void a_choked_engine_leaves_packets_with_the_link(void **state)
 		post_send(&w, 1, 0);
 		send_back(&w, 1);
 	}
-	assert_false(turn(&w));
-	assert_true(is_readable(fabric_link_fd()));
+	assert_false(fabric_peer_turn(&w));
+	assert_true(fabric_peer_is_readable(fabric_link_fd()));
 	for (uint32_t i = 0; i < count; i++)
 		two_hcas_recv(w.d, 0, 0, BYTES);
 	assert_false(engine_is_choked(w.engine));
-	while (turn(&w))
+	while (fabric_peer_turn(&w))
 		;
 	assert_int_equal(engine_counters(w.engine, 0)->refused.unknown_qp, 0);
 	for (uint32_t i = 0; i < 20; i++)
@@ -253,32 +241,14 @@ static void a_choked_engine_leaves_packets_with_the_link(void **state)
 
 /* ---- news ---- */
 
-static void tell(struct world *w, int port, uint32_t changed)
-{
-	const struct fabric_proto_news news = {.changes = changed};
-
-	assert_int_equal(send(w->data[port - 1], &news, sizeof(news), 0),
-			 sizeof(news));
-}
-
 /* Receives the process's question about a port. */
 static struct fabric_proto take_question(struct world *w, uint32_t port)
 {
-	struct fabric_proto m;
+	struct fabric_proto m =
+		fabric_peer_question(w, FABRIC_PROTO_PORT, port);
 
-	assert_int_equal(recv(w->control, &m, sizeof(m), MSG_DONTWAIT),
-			 sizeof(m));
-	assert_int_equal(m.version, FABRIC_PROTO_VERSION);
-	assert_int_equal(m.kind, FABRIC_PROTO_PORT);
-	assert_int_equal(m.number, port);
-	assert_string_equal(m.host, FABRIC_PEER_HOST);
 	m.port = w->port;
 	return m;
-}
-
-static void answer(struct world *w, const struct fabric_proto *m)
-{
-	assert_int_equal(send(w->control, m, sizeof(*m), 0), sizeof(*m));
 }
 
 /* Returns the SLID of the next packet that side 0 sends. */
@@ -306,20 +276,20 @@ static void a_change_is_asked_about_and_shown(void **state)
 	assert_int_equal(port.lid, subnet_lid(0));
 	assert_int_equal(port.guids[0], 0x1234);
 	assert_int_equal(next_slid(&w), subnet_lid(0));
-	tell(&w, 1, DATA_LID | DATA_STATE);
-	assert_true(turn(&w));
+	fabric_peer_tell(&w, 1, DATA_LID | DATA_STATE);
+	assert_true(fabric_peer_turn(&w));
 	m = take_question(&w, 1);
 	/* a change while the question is open needs another one */
-	tell(&w, 1, DATA_GIDS);
-	tell(&w, 2, DATA_SM);
-	assert_true(turn(&w));
-	assert_false(is_readable(w.control));
+	fabric_peer_tell(&w, 1, DATA_GIDS);
+	fabric_peer_tell(&w, 2, DATA_SM);
+	assert_true(fabric_peer_turn(&w));
+	assert_false(fabric_peer_is_readable(w.control));
 	assert_int_equal(fabric_link_take_changes(1), 0);
 	m.port.lid = 0x40;
 	m.port.state = 3;
-	answer(&w, &m);
-	assert_true(is_readable(fabric_link_fd()));
-	assert_true(turn(&w));
+	fabric_peer_answer(&w, &m);
+	assert_true(fabric_peer_is_readable(fabric_link_fd()));
+	assert_true(fabric_peer_turn(&w));
 	assert_int_equal(fabric_link_take_changes(1), DATA_LID | DATA_STATE);
 	assert_int_equal(fabric_link_take_changes(1), 0);
 	assert_true(fabric_link_port(1, &port));
@@ -329,12 +299,12 @@ static void a_change_is_asked_about_and_shown(void **state)
 	assert_int_equal(port.lid, subnet_lid(0));
 	assert_int_equal(next_slid(&w), 0x40);
 	m = take_question(&w, 1);
-	answer(&w, &m);
-	turn(&w);
+	fabric_peer_answer(&w, &m);
+	fabric_peer_turn(&w);
 	assert_int_equal(fabric_link_take_changes(1), DATA_GIDS);
 	m = take_question(&w, 2);
-	answer(&w, &m);
-	turn(&w);
+	fabric_peer_answer(&w, &m);
+	fabric_peer_turn(&w);
 	assert_int_equal(fabric_link_take_changes(2), DATA_SM);
 	assert_false(fabric_link_port(0, &port));
 	assert_false(fabric_link_port(FABRIC_PEER_PORTS + 1, &port));
@@ -370,13 +340,13 @@ static void a_port_is_read_whole(void **state)
 	for (uint16_t lid = 1; lid <= CHANGES; lid++) {
 		struct fabric_proto m;
 
-		tell(&w, 1, DATA_LID);
-		turn(&w);
+		fabric_peer_tell(&w, 1, DATA_LID);
+		fabric_peer_turn(&w);
 		m = take_question(&w, 1);
 		m.port.lid = lid;
 		m.port.guids[FABRIC_GUIDS - 1] = lid;
-		answer(&w, &m);
-		turn(&w);
+		fabric_peer_answer(&w, &m);
+		fabric_peer_turn(&w);
 		if (lid == 1)
 			assert_int_equal(pthread_create(&reader, NULL,
 							read_port, &wrong),
@@ -430,34 +400,6 @@ static void a_question_about_a_peer_names_its_lid(void **state)
 
 /* ---- the end ---- */
 
-/* Has the process ended the connection of a socket of the fabric? */
-static bool is_over(int fd)
-{
-	struct pollfd p = {fd, 0, 0};
-
-	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
-}
-
-/* Is the link of `w` over, with all that this means? */
-static void assert_has_ended(struct world *w)
-{
-	struct engine_frame f = {.port = 1, .head_bytes = 4};
-	struct hca_qp_attr now;
-
-	assert_true(fabric_link_has_ended());
-	assert_true(fabric_link_is_open());
-	engine_qp_query(w->engine, w->d->side[0].side, &now);
-	assert_int_equal(now.qp_state, HCA_QP_ERR);
-	assert_int_equal(fabric_link_fd(), -1);
-	assert_int_equal(fabric_link_qpn(7), 0);
-	assert_int_equal(fabric_link_send(&f, 1), 1);
-	assert_false(turn(w));
-	assert_false(fabric_link_has_news());
-	assert_true(is_over(w->control));
-	for (int i = 0; i < FABRIC_PEER_PORTS; i++)
-		assert_true(is_over(w->data[i]));
-}
-
 /* The first test whose link ends: a sentence is printed once in a process. */
 static void the_end_of_the_fabric_has_a_sentence(void **state)
 {
@@ -474,9 +416,9 @@ static void the_end_of_the_fabric_has_a_sentence(void **state)
 	dup2(file, STDERR_FILENO);
 	shutdown(w.control, SHUT_RDWR);
 	assert_true(fabric_link_has_news());
-	assert_true(turn(&w));
+	assert_true(fabric_peer_turn(&w));
 	dup2(old, STDERR_FILENO);
-	assert_has_ended(&w);
+	fabric_peer_assert_ended(&w);
 	assert_int_not_equal(fabric_link_changes(), changes);
 	assert_completes(&w, 0, HCA_WR_FLUSH_ERR);
 	assert_true(pread(file, text, sizeof(text) - 1, 0) > 0);
@@ -495,8 +437,8 @@ static void a_closed_data_end_ends_the_link(void **state)
 
 	fabric_peer_start(&w, HCA_QPT_UC, 0);
 	shutdown(w.data[1], SHUT_RDWR);
-	assert_true(turn(&w));
-	assert_has_ended(&w);
+	assert_true(fabric_peer_turn(&w));
+	fabric_peer_assert_ended(&w);
 	fabric_peer_end(&w);
 	/* noticed by a send */
 	fabric_peer_start(&w, HCA_QPT_UC, 0);
@@ -504,8 +446,8 @@ static void a_closed_data_end_ends_the_link(void **state)
 	post_send(&w, 0, 0);
 	assert_int_equal(send_all(&w), 1);
 	assert_false(fabric_link_has_ended());
-	assert_true(turn(&w));
-	assert_has_ended(&w);
+	assert_true(fabric_peer_turn(&w));
+	fabric_peer_assert_ended(&w);
 	fabric_peer_end(&w);
 }
 
@@ -516,8 +458,8 @@ static void refuse_message(const void *bytes, size_t n)
 
 	fabric_peer_start(&w, HCA_QPT_UC, 0);
 	assert_int_equal(send(w.data[0], bytes, n, 0), n);
-	assert_true(turn(&w));
-	assert_has_ended(&w);
+	assert_true(fabric_peer_turn(&w));
+	fabric_peer_assert_ended(&w);
 	fabric_peer_end(&w);
 }
 
@@ -539,7 +481,7 @@ static void wrong_messages_end_the_link(void **state)
 	assert_int_equal(send(w.data[0], bytes, 26, 0), 26);
 	assert_int_equal(send(w.data[0], bytes, LRH_FRAME_MAX, 0),
 			 LRH_FRAME_MAX);
-	assert_true(turn(&w));
+	assert_true(fabric_peer_turn(&w));
 	assert_false(fabric_link_has_ended());
 	assert_int_equal(engine_counters(w.engine, 0)->refused.bad_icrc, 2);
 	fabric_peer_end(&w);
@@ -553,13 +495,13 @@ static void refuse_answer(const struct fabric_proto *m, size_t size, bool asks)
 
 	fabric_peer_start(&w, HCA_QPT_UC, 0);
 	if (asks) {
-		tell(&w, 1, DATA_STATE);
-		turn(&w);
+		fabric_peer_tell(&w, 1, DATA_STATE);
+		fabric_peer_turn(&w);
 		take_question(&w, 1);
 	}
 	assert_int_equal(send(w.control, m, size, 0), size);
-	assert_true(turn(&w));
-	assert_has_ended(&w);
+	assert_true(fabric_peer_turn(&w));
+	fabric_peer_assert_ended(&w);
 	fabric_peer_end(&w);
 }
 
@@ -652,20 +594,30 @@ static int data_descriptor(struct world *w)
 /* The program puts a file of its own in the place of a socket. */
 static void descriptors_of_the_program_are_left_alone(void **state)
 {
+	static const uint8_t group[16] = {0xff, 0x12};
+	const char *why;
+	struct fabric_proto m;
 	struct world w;
 	int fd, own = memfd_create("own", MFD_CLOEXEC);
 	struct hca_qp_attr now;
 
 	fabric_peer_start(&w, HCA_QPT_UC, 4096);
 	fd = data_descriptor(&w);
+	assert_int_equal(fabric_link_attach(w.engine, 1, group, 1, &why), 0);
+	m = fabric_peer_question(&w, FABRIC_PROTO_JOIN, 1);
+	fabric_peer_answer(&w, &m);
+	assert_true(fabric_peer_turn(&w));
 	assert_true(fabric_link_is_ours());
 	dup2(own, fd);
 	assert_false(fabric_link_is_ours());
 	assert_true(fabric_link_has_news());
+	assert_int_equal(fabric_link_attach(w.engine, 1, group, 1, &why), -EIO);
+	assert_int_equal(fabric_link_detach(w.engine, 1, group, 1, &why), 0);
+	assert_false(fabric_peer_is_readable(w.control));
 	post_send(&w, 0, 0);
 	while (send_all(&w))
 		;
-	assert_true(turn(&w));
+	assert_true(fabric_peer_turn(&w));
 	engine_qp_query(w.engine, w.d->side[0].side, &now);
 	assert_int_equal(now.qp_state, HCA_QP_ERR);
 	assert_true(fabric_link_has_ended());
@@ -698,7 +650,7 @@ static void a_child_of_fork_leaves_the_link(void **state)
 	two_hcas_fill(w.d, 1, 0, BYTES);
 	post_send(&w, 1, 0);
 	send_back(&w, 1);
-	assert_true(turn(&w));
+	assert_true(fabric_peer_turn(&w));
 	assert_received(&w, 0, 0, 0);
 	/* a child that keeps the descriptors does not keep the link */
 	child = fork();
@@ -911,6 +863,24 @@ static _Noreturn void serve(int listener)
 									 : 0);
 }
 
+/* Once the fabric has answered the first question, the second one is asked.
+ * Each turn of one round takes one answer. */
+static void join_and_leave(struct world *w)
+{
+	static const uint8_t group[16] = {0xff, 0x12, [15] = 1};
+	const char *why;
+
+	assert_int_equal(fabric_link_attach(w->engine, 2, group, 1, &why), 0);
+	assert_int_equal(fabric_link_detach(w->engine, 2, group, 1, &why), 0);
+	for (int i = 0; i < 2; i++) {
+		struct pollfd p = {fabric_link_fd(), POLLIN, 0};
+
+		assert_int_equal(poll(&p, 1, -1), 1);
+		fabric_link_turn(w->engine, 1, w->d->now_ns);
+		assert_false(fabric_link_has_ended());
+	}
+}
+
 static void a_fabric_lets_a_host_attach(void **state)
 {
 	struct fabric_port port;
@@ -937,6 +907,7 @@ static void a_fabric_lets_a_host_attach(void **state)
 	}
 	fabric_link_turn(w.engine, 4, w.d->now_ns);
 	assert_false(fabric_link_has_ended());
+	join_and_leave(&w);
 	kill(child, SIGTERM);
 	p = (struct pollfd){fabric_link_fd(), POLLIN, 0};
 	assert_int_equal(poll(&p, 1, -1), 1);

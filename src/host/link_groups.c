@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/link_groups.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "fabric/proto.h"
+
+#define SLOTS	      (2 * LINK_GROUPS_MAX)
+#define GID_MULTICAST 0xff /* first byte */
+
+_Static_assert(LINK_GROUPS_MAX <= DATA_GROUPS,
+	       "the fabric has room for the groups of a port");
+
+static struct link_group *find_group(struct link_groups *g,
+				     const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < g->count; i++)
+		if (!memcmp(g->all[i].gid, gid, 16))
+			return &g->all[i];
+	return NULL;
+}
+
+/* Returns how many groups have members. */
+static uint32_t count_used(const struct link_groups *g)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < g->count; i++)
+		used += g->all[i].members != 0;
+	return used;
+}
+
+/* Removes a group that neither this process nor the fabric has.  The last group
+ * takes its place. */
+static void forget_unused(struct link_groups *g, struct link_group *one)
+{
+	bool is_out = one->state == LINK_GROUP_OUT ||
+		      one->state == LINK_GROUP_REFUSED;
+
+	if (is_out && !one->members)
+		*one = g->all[--g->count];
+}
+
+int link_groups_attach(struct link_groups *g, const uint8_t gid[16])
+{
+	struct link_group *one = find_group(g, gid);
+
+	if (gid[0] != GID_MULTICAST)
+		return -EINVAL;
+	if ((!one || !one->members) && count_used(g) == LINK_GROUPS_MAX)
+		return -ENOSPC;
+	if (!one) {
+		if (g->count == SLOTS)
+			return -ENOSPC;
+		one = &g->all[g->count++];
+		*one = (struct link_group){.state = LINK_GROUP_OUT};
+		memcpy(one->gid, gid, 16);
+	}
+	one->members++;
+	if (one->state == LINK_GROUP_REFUSED)
+		one->state = LINK_GROUP_OUT;
+	return 0;
+}
+
+int link_groups_detach(struct link_groups *g, const uint8_t gid[16])
+{
+	struct link_group *one = find_group(g, gid);
+
+	if (!one || !one->members)
+		return -EINVAL;
+	one->members--;
+	forget_unused(g, one);
+	return 0;
+}
+
+/* Returns a group in a state that has members, or that has none; NULL: there is
+ * no such group. */
+static struct link_group *
+find_next(struct link_groups *g, enum link_group_state state, bool has_members)
+{
+	for (uint32_t i = 0; i < g->count; i++)
+		if (g->all[i].state == state &&
+		    (g->all[i].members != 0) == has_members)
+			return &g->all[i];
+	return NULL;
+}
+
+bool link_groups_ask(struct link_groups *g, uint32_t *kind, uint8_t gid[16])
+{
+	struct link_group *one = find_next(g, LINK_GROUP_IN, false);
+	bool leaves = one != NULL;
+
+	if (!leaves)
+		one = find_next(g, LINK_GROUP_OUT, true);
+	if (!one)
+		return false;
+	one->state = leaves ? LINK_GROUP_LEAVES : LINK_GROUP_JOINS;
+	*kind = leaves ? FABRIC_PROTO_LEAVE : FABRIC_PROTO_JOIN;
+	memcpy(gid, one->gid, 16);
+	return true;
+}
+
+void link_groups_answered(struct link_groups *g, const uint8_t gid[16],
+			  bool is_refused)
+{
+	struct link_group *one = find_group(g, gid);
+
+	if (!one)
+		return;
+	if (one->state == LINK_GROUP_LEAVES)
+		one->state = LINK_GROUP_OUT;
+	else if (one->state == LINK_GROUP_JOINS)
+		one->state = is_refused ? LINK_GROUP_REFUSED : LINK_GROUP_IN;
+	forget_unused(g, one);
+}
