@@ -330,12 +330,12 @@ void client_tree(struct client *c, int folder_fd)
 static bool is_sensible(const struct client *c, const struct proto *m,
 			const int fds[PROTO_FDS])
 {
-	if ((fds[2] >= 0 && !fd_check_is_store(fds[2])) ||
+	if ((fds[2] >= 0 && !fd_check_is_messages(fds[2])) ||
 	    (fds[4] >= 0 && !fd_check_is_kick(fds[4])))
 		return false;
 	if (c->class)
 		return m->value == c->class &&
-		       (fds[0] < 0 || fd_check_is_relay(fds[0]));
+		       (fds[0] < 0 || fd_check_is_messages(fds[0]));
 	return m->value && m->value <= STEER_CLASS_MAX && fds[0] >= 0 &&
 	       fd_check_is_receiver(fds[0], c->unix_fd);
 }

@@ -56,7 +56,7 @@ static bool is_of_namespace(int fd, int other)
 	return mine == its;
 }
 
-static bool is_messages(int fd)
+bool fd_check_is_messages(int fd)
 {
 	return option_of(fd, SO_DOMAIN) == AF_UNIX &&
 	       option_of(fd, SO_TYPE) == SOCK_SEQPACKET &&
@@ -68,20 +68,10 @@ bool fd_check_is_receiver(int fd, int broker)
 	int domain = option_of(fd, SO_DOMAIN);
 
 	if (domain != AF_INET && domain != AF_INET6)
-		return is_messages(fd);
+		return fd_check_is_messages(fd);
 	return option_of(fd, SO_TYPE) == SOCK_DGRAM &&
 	       option_of(fd, SO_PROTOCOL) == IPPROTO_UDP &&
 	       is_bound(fd, domain) && is_of_namespace(fd, broker);
-}
-
-bool fd_check_is_store(int fd)
-{
-	return is_messages(fd);
-}
-
-bool fd_check_is_relay(int fd)
-{
-	return is_messages(fd);
 }
 
 bool fd_check_is_sealed(int fd, size_t bytes)

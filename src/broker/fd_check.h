@@ -16,12 +16,10 @@
  * socket.
  */
 bool fd_check_is_receiver(int fd, int broker);
-/* Whether fd may be an fd store (fd_store.h): it is a SOCK_SEQPACKET unix
- * socket.  The contents of the store are not checked. */
-bool fd_check_is_store(int fd);
-/* Whether fd may be the sending end of a relay: it is a SOCK_SEQPACKET unix
- * socket. */
-bool fd_check_is_relay(int fd);
+/* Whether fd is a SOCK_SEQPACKET unix socket that does not listen: only such a
+ * socket may be an fd store (fd_store.h), whose contents are not checked, or an
+ * end of a relay. */
+bool fd_check_is_messages(int fd);
 /* Whether fd is a memfd of that many bytes that no process can shorten or
  * lengthen: an access to its mapping never raises SIGBUS, and a read of it
  * never waits. */

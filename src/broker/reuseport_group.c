@@ -347,9 +347,9 @@ static bool is_member(uint32_t index, const int fds[FD_STORE_MEMBER_FDS],
 		      int own)
 {
 	return fd_check_is_receiver(fds[0], own) &&
-	       (index || !fd_check_is_relay(fds[0])) &&
+	       (index || !fd_check_is_messages(fds[0])) &&
 	       (fds[1] < 0 || shared_page_is(fds[1])) &&
-	       (fds[2] < 0 || fd_check_is_relay(fds[2]));
+	       (fds[2] < 0 || fd_check_is_messages(fds[2]));
 }
 
 /* Adds a member of the dead broker's group, and takes its descriptors. */

@@ -61,7 +61,7 @@ static void a_receiver_is_a_udp_socket_of_the_port_or_a_relay(void **state)
 	assert_false(is_receiver(open("/dev/null", O_RDWR)));
 	assert_false(is_receiver(-1));
 	assert_false(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair));
-	assert_true(fd_check_is_store(pair[1]));
+	assert_true(fd_check_is_messages(pair[1]));
 	close(pair[1]);
 	assert_true(is_receiver(pair[0]));
 }
