@@ -328,11 +328,6 @@ static int fill_batch(uint32_t port)
 	struct link_batch *b = &at.batch;
 	int n;
 
-	for (uint32_t i = 0; i < BATCH; i++) {
-		b->parts[i] = (struct iovec){b->bytes[i], LRH_FRAME_MAX};
-		b->heads[i] = (struct mmsghdr){.msg_hdr.msg_iov = &b->parts[i],
-					       .msg_hdr.msg_iovlen = 1};
-	}
 	b->next = b->count = 0;
 	b->port = port;
 	n = (int)syscall(SYS_recvmmsg, port_at(port)->fd, b->heads, BATCH,
@@ -595,10 +590,24 @@ static int take_host(void)
 	return 0;
 }
 
+/* Prepares the batch, which the kernel leaves as it is but for the lengths and
+ * flags of messages.  Returns 0 or -ENOMEM. */
+static int make_batch(struct link_batch *b)
+{
+	b->bytes = malloc(BATCH * sizeof(*b->bytes));
+	if (!b->bytes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < BATCH; i++) {
+		b->parts[i] = (struct iovec){b->bytes[i], LRH_FRAME_MAX};
+		b->heads[i] = (struct mmsghdr){.msg_hdr.msg_iov = &b->parts[i],
+					       .msg_hdr.msg_iovlen = 1};
+	}
+	return 0;
+}
+
 static int connect_link(uint32_t patience_ms)
 {
-	at.batch.bytes = malloc(BATCH * sizeof(*at.batch.bytes));
-	if (!at.batch.bytes)
+	if (make_batch(&at.batch))
 		return -ENOMEM;
 	at.epoll = fd_identity_note(epoll_create1(EPOLL_CLOEXEC));
 	if (at.epoll < 0)
