@@ -37,10 +37,10 @@ static inline void brought_free(struct brought *b)
 		close(b->lent);
 }
 
-/* Sends a message of `size` bytes with n descriptors, at most BROUGHT_MOST.
- * From then on only the message has them. */
-static inline void brought_send(struct brought *b, int socket,
-				const void *bytes, size_t size, size_t n)
+/* Sends a message of `size` bytes that brings fd n times, at most BROUGHT_MOST
+ * times.  Returns the result of sendmsg. */
+static inline ssize_t brought_pass(int socket, const void *bytes, size_t size,
+				   int fd, size_t n)
 {
 	union {
 		struct cmsghdr head;
@@ -56,9 +56,17 @@ static inline void brought_send(struct brought *b, int socket,
 	control.head.cmsg_type = SCM_RIGHTS;
 	control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
 	for (size_t i = 0; i < n; i++)
-		memcpy(CMSG_DATA(&control.head) + i * sizeof(int), &b->lent,
+		memcpy(CMSG_DATA(&control.head) + i * sizeof(int), &fd,
 		       sizeof(int));
-	assert_int_equal(sendmsg(socket, &m, MSG_NOSIGNAL), size);
+	return sendmsg(socket, &m, MSG_NOSIGNAL);
+}
+
+/* Sends a message of `size` bytes with n descriptors, at most BROUGHT_MOST.
+ * From then on only the message has them. */
+static inline void brought_send(struct brought *b, int socket,
+				const void *bytes, size_t size, size_t n)
+{
+	assert_int_equal(brought_pass(socket, bytes, size, b->lent, n), size);
 	close(b->lent);
 	b->lent = -1;
 }

@@ -5,6 +5,7 @@
  * root, and the process of another user is a child process.
  */
 #include "brokers.h"
+#include "brought.h"
 #include "slow_close.h"
 
 #include "broker/admission.h"
@@ -690,23 +691,13 @@ static void unread_messages_count_for_their_user(void **state)
  * descriptor of a file that is slow to close.  Returns the connection. */
 static int send_slow(size_t bytes)
 {
-	struct proto m = {.magic = PROTO_MAGIC,
-			  .version = PROTO_VERSION,
-			  .kind = PROTO_HELLO,
-			  .brings = PROTO_FD_SOCKET};
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {.head = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
-	struct iovec iov = {&m, bytes};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
+	const struct proto m = {.magic = PROTO_MAGIC,
+				.version = PROTO_VERSION,
+				.kind = PROTO_HELLO,
+				.brings = PROTO_FD_SOCKET};
 	int fd = proto_connect(PROTO_VERSION), slow = slow_to_close();
 
-	memcpy(CMSG_DATA(&control.head), &slow, sizeof(slow));
-	if (fd < 0 || sendmsg(fd, &msg, MSG_NOSIGNAL) < 0)
+	if (fd < 0 || brought_pass(fd, &m, bytes, slow, 1) < 0)
 		_exit(5);
 	close(slow);
 	return fd;
