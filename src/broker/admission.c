@@ -60,8 +60,8 @@ static void refuse_newcomer(struct server *s, const struct newcomer *n, int err,
 	if (n->is_own && has_hung_up(n->fd))
 		close(n->fd);
 	else if (n->is_own)
-		refuse_full_take(&s->refuse_full, n->fd, n->user, why,
-				 monotonic_ms());
+		refuse_full_take(&s->refuse_full, REFUSE_FULL_SHARE, n->fd, err,
+				 why, monotonic_ms());
 	else
 		user_receiver_refuse(&s->receivers, n->fd, n->user, err, why);
 }
@@ -94,11 +94,13 @@ static void add_conn(struct server *s, const struct newcomer *n)
 	s->conn[s->conns++] = c;
 }
 
-/* Sets the members of *n but fd.  False: the kernel does not tell the user. */
+/* Sets the members of *n but fd.  False: the kernel does not tell the user,
+ * which is USER_NONE then. */
 static bool look_at_newcomer(const struct server *s, struct newcomer *n)
 {
 	socklen_t length = sizeof(n->who);
 
+	n->user = USER_NONE;
 	if (getsockopt(n->fd, SOL_SOCKET, SO_PEERCRED, &n->who, &length))
 		return false;
 	n->user = user_of(&n->who);
@@ -117,8 +119,8 @@ static void refuse_one(struct server *s)
 		return;
 	refuse_full_why(EMFILE, why, sizeof(why));
 	if (look_at_newcomer(s, &n) && n.is_own)
-		refuse_full_take_spare(&s->refuse_full, n.fd, n.user,
-				       monotonic_ms());
+		refuse_full_take(&s->refuse_full, REFUSE_FULL_SPARE, n.fd,
+				 EMFILE, why, monotonic_ms());
 	else
 		user_receiver_refuse(&s->receivers, n.fd, n.user, EMFILE, why);
 }
@@ -164,7 +166,6 @@ bool admission_accept(struct server *s)
 		return false;
 	}
 	if (!look_at_newcomer(s, &n)) {
-		n.user = USER_NONE;
 		user_receiver_refuse(&s->receivers, n.fd, n.user, EACCES,
 				     "the broker adverbd cannot find out which "
 				     "user this process is of");

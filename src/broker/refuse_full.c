@@ -4,7 +4,6 @@
 
 #include "broker/cmproto.h"
 #include "broker/proto.h"
-#include "broker/user.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +25,8 @@ void refuse_full_init(struct refuse_full *a)
 		a->slot[i].fd = -1;
 }
 
-void refuse_full_restore(struct refuse_full *a)
+/* Opens the spare descriptor again if it is closed and a descriptor is left. */
+static void restore_spare(struct refuse_full *a)
 {
 	if (a->spare_fd < 0)
 		a->spare_fd = open_spare();
@@ -38,7 +38,7 @@ static void end_slot(struct refuse_full *a, struct refuse_full_slot *r)
 {
 	close(r->fd);
 	r->fd = -1;
-	refuse_full_restore(a);
+	restore_spare(a);
 }
 
 void refuse_full_close(struct refuse_full *a)
@@ -49,35 +49,20 @@ void refuse_full_close(struct refuse_full *a)
 	close(a->spare_fd);
 }
 
-/* Returns a slot for another connection of that user; NULL: there is none. */
-static struct refuse_full_slot *find_slot(struct refuse_full *a, uid_t user)
+void refuse_full_take(struct refuse_full *a, enum refuse_full_place place,
+		      int fd, int err, const char *why, uint64_t now_ms)
 {
-	struct refuse_full_slot *found = NULL;
-
-	for (int i = 1; i < REFUSE_FULL_SLOTS; i++)
-		if (a->slot[i].fd < 0)
-			found = &a->slot[i];
-		else if (a->slot[i].user == user)
-			return NULL;
-	return found;
-}
-
-void refuse_full_take(struct refuse_full *a, int fd, uid_t user,
-		      const char *why, uint64_t now_ms)
-{
-	struct refuse_full_slot *r = find_slot(a, user);
-
-	if (r)
-		refuse_full_fill(r, fd, user, EUSERS, why, now_ms);
-	else
+	if (a->slot[place].fd >= 0)
 		close(fd);
+	else
+		refuse_full_fill(&a->slot[place], fd, err, why, now_ms);
 }
 
-void refuse_full_fill(struct refuse_full_slot *r, int fd, uid_t user, int err,
+void refuse_full_fill(struct refuse_full_slot *r, int fd, int err,
 		      const char *why, uint64_t now_ms)
 {
 	*r = (struct refuse_full_slot){
-		.fd = fd, .user = user, .since_ms = now_ms, .err = err};
+		.fd = fd, .since_ms = now_ms, .err = err};
 	snprintf(r->why, sizeof(r->why), "%s", why);
 }
 
@@ -90,17 +75,8 @@ int refuse_full_accept(struct refuse_full *a, int listen_fd)
 	fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	a->is_spent = fd >= 0;
 	if (fd < 0)
-		refuse_full_restore(a);
+		restore_spare(a);
 	return fd;
-}
-
-void refuse_full_take_spare(struct refuse_full *a, int fd, uid_t user,
-			    uint64_t now_ms)
-{
-	char why[sizeof(a->slot[0].why)];
-
-	refuse_full_why(EMFILE, why, sizeof(why));
-	refuse_full_fill(&a->slot[0], fd, user, EMFILE, why, now_ms);
 }
 
 void refuse_full_why(int err, char *why, size_t size)
@@ -164,13 +140,13 @@ void refuse_full_turn(struct refuse_full *a, uint64_t now_ms)
 		if (a->slot[i].fd >= 0 &&
 		    refuse_full_answer(&a->slot[i], now_ms))
 			end_slot(a, &a->slot[i]);
-	if (a->is_spent && a->slot[0].fd < 0)
-		refuse_full_restore(a);
+	if (a->is_spent && a->slot[REFUSE_FULL_SPARE].fd < 0)
+		restore_spare(a);
 }
 
 bool refuse_full_may_accept(const struct refuse_full *a)
 {
-	return a->slot[0].fd < 0 && !a->is_spent;
+	return a->slot[REFUSE_FULL_SPARE].fd < 0 && !a->is_spent;
 }
 
 void refuse_full_poll(const struct refuse_full *a, struct pollfd *p)

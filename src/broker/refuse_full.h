@@ -7,13 +7,12 @@
  * that message for REFUSE_FULL_MS at most.
  *
  * If no descriptor is left, one connection at a time takes the place of a spare
- * descriptor, and other connections wait at the listener.  A connection that
- * has a descriptor is kept in one of a few slots.  A user has at most one of
- * these slots, so that a user whose clients send nothing delays no other user;
- * further connections of the user are closed at once.
+ * descriptor, and other connections wait at the listener.  Of the connections
+ * that have a descriptor, one at a time is kept; further ones are closed at
+ * once.
  *
- * Only connections of the broker's own user have a slot: the thread of another
- * user (user_receiver.h) refuses that user's connections.
+ * Only connections of the broker's own user are kept here: the thread of
+ * another user (user_receiver.h) refuses that user's connections.
  *
  * Part of the broker's loop: one owner, no lock.  No call but
  * refuse_full_answer waits.
@@ -25,16 +24,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /* How long the first message of a client is awaited: a client sends it as soon
  * as it has connected. */
-#define REFUSE_FULL_MS	  100
-#define REFUSE_FULL_SLOTS 9
+#define REFUSE_FULL_MS 100
+
+/* The connections that are kept: one that took the place of the spare
+ * descriptor, and one of a user with a full share. */
+enum refuse_full_place {
+	REFUSE_FULL_SPARE,
+	REFUSE_FULL_SHARE,
+	REFUSE_FULL_SLOTS
+};
 
 struct refuse_full_slot {
-	int fd; /* -1: none */
-	uid_t user;
+	int fd;		   /* -1: none */
 	uint64_t since_ms; /* when the connection was accepted */
 	char why[96];	   /* the sentence that the client is told */
 	int err;	   /* the errno that goes with why, positive */
@@ -46,8 +50,6 @@ struct refuse_full {
 	int spare_fd;
 	/* a connection has taken the place of the spare descriptor */
 	bool is_spent;
-	/* Slot 0 is for a connection that took the place of the spare
-	 * descriptor, the others for connections of users with a full share. */
 	struct refuse_full_slot slot[REFUSE_FULL_SLOTS];
 };
 
@@ -57,29 +59,22 @@ void refuse_full_init(struct refuse_full *a);
 void refuse_full_close(struct refuse_full *a);
 /* After accept has failed since no descriptor is left: closes the spare
  * descriptor, and accepts in its place the first connection that waits at the
- * listener.  Returns that connection, for slot 0 or another owner; -1: none
- * waits. */
+ * listener.  Returns that connection, for REFUSE_FULL_SPARE or another owner;
+ * -1: none waits. */
 int refuse_full_accept(struct refuse_full *a, int listen_fd);
-/* Takes fd, which refuse_full_accept has returned, to slot 0, and refuses it
- * with EMFILE. */
-void refuse_full_take_spare(struct refuse_full *a, int fd, uid_t user,
-			    uint64_t now_ms);
-/* Opens the spare descriptor again if it is closed and a descriptor is left.
- */
-void refuse_full_restore(struct refuse_full *a);
-/* Fills *r for the connection fd of `user`, which is accepted at now_ms and
- * refused with err, a positive errno, and the sentence why. */
-void refuse_full_fill(struct refuse_full_slot *r, int fd, uid_t user, int err,
+/* Takes ownership of fd, and refuses it with err, a positive errno, and the
+ * sentence why when the client has sent its first message.  Closes fd at once
+ * if that place is taken. */
+void refuse_full_take(struct refuse_full *a, enum refuse_full_place place,
+		      int fd, int err, const char *why, uint64_t now_ms);
+/* Fills *r for the connection fd, which is accepted at now_ms and refused with
+ * err, a positive errno, and the sentence why. */
+void refuse_full_fill(struct refuse_full_slot *r, int fd, int err,
 		      const char *why, uint64_t now_ms);
 /* Answers the first message of the client of r, which may wait (see
  * user_receiver.h).  True: the caller closes r->fd.  False: the client has sent
  * nothing yet, and has time left until REFUSE_FULL_MS after r->since_ms. */
 bool refuse_full_answer(const struct refuse_full_slot *r, uint64_t now_ms);
-/* Takes ownership of fd, a connection of `user`, and refuses it with EUSERS and
- * the sentence why when the client has sent its first message.  Closes fd at
- * once if there is no slot for that user. */
-void refuse_full_take(struct refuse_full *a, int fd, uid_t user,
-		      const char *why, uint64_t now_ms);
 /* Tells each client that has sent its first message why it is refused, and
  * closes its connection.  Also closes the connection of a client that has sent
  * nothing for REFUSE_FULL_MS. */

@@ -410,12 +410,6 @@ static void drop_process(struct server *s, uint32_t i)
 		drop_conn(s, i);
 }
 
-/* Whether one of the ends of a client's connection has hung up. */
-static bool has_hung_up(const struct pollfd *of)
-{
-	return (of[CONN_IN].revents | of[CONN_OUT].revents) & POLLHUP;
-}
-
 /* Serves n clients.  Client i has PER_CONN entries at p, see conn_poll. */
 static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 {
@@ -437,7 +431,8 @@ static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 		if (of[CONN_PROCESS].revents)
 			drop_process(s, i);
 		else if (of[CONN_IN].revents & POLLHUP ||
-			 (has_hung_up(of) && !s->conn[i].is_ending) ||
+			 (of[CONN_OUT].revents & POLLHUP &&
+			  !s->conn[i].is_ending) ||
 			 !serve_one(s, &s->conn[i], of))
 			leave_conn(s, i);
 	}

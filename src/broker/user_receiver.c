@@ -62,8 +62,8 @@ struct user_receiver_conn {
 struct receiver_turn {
 	uint32_t conns;
 	bool has_refused;
-	bool has_finishing; /* a connection ends in this turn without an event
-			     */
+	/* a connection ends in this turn without an event */
+	bool has_finishing;
 	struct user_receiver_conn *conn[CONNS_MAX];
 	bool is_finishing[CONNS_MAX];
 	struct pollfd polled[1 + CONNS_MAX];
@@ -281,8 +281,7 @@ static int patience_of(const struct receiver_turn *t, int wait_ms)
 
 /* One turn of a thread, which waits for at most wait_ms for connections that
  * have something; -1: without an end.  False: the thread has nothing left to
- * do.
- */
+ * do. */
 static bool take_turn(struct user_receiver *r, int wait_ms)
 {
 	struct receiver_turn *t = &r->turn;
@@ -465,8 +464,7 @@ void user_receiver_refuse(struct user_receivers *s, int fd, uid_t user, int err,
 		c->fd = fd;
 		c->pair_fd = -1;
 		c->is_refused = true;
-		refuse_full_fill(&c->refusal, fd, user, err, why,
-				 monotonic_ms());
+		refuse_full_fill(&c->refusal, fd, err, why, monotonic_ms());
 	}
 	if (c && (give_conn(s, user, c) || give_any(s, c)))
 		return;
@@ -496,12 +494,16 @@ void user_receiver_close(struct user_receiver_conn *c)
 	wake_thread(r);
 }
 
-static uint32_t count_owed(struct user_receiver *r)
+/* Returns how many connections of r are to be closed.  *is_over, which may be
+ * NULL: the thread has ended, or ends. */
+static uint32_t count_owed(struct user_receiver *r, bool *is_over)
 {
 	uint32_t owed;
 
 	pthread_mutex_lock(&r->lock);
 	owed = r->owed;
+	if (is_over)
+		*is_over = r->is_over;
 	pthread_mutex_unlock(&r->lock);
 	return owed;
 }
@@ -511,23 +513,13 @@ bool user_receiver_may_accept(const struct user_receivers *s)
 	uint32_t of_nobody = 0;
 
 	for (struct user_receiver *r = s->first; r; r = r->next) {
-		uint32_t owed = count_owed(r);
+		uint32_t owed = count_owed(r, NULL);
 
 		of_nobody += r->user == USER_NONE ? owed : 0;
 		if (owed >= USER_RECEIVER_OWED)
 			return false;
 	}
 	return of_nobody < USER_RECEIVER_OWED;
-}
-
-static bool has_ended(struct user_receiver *r)
-{
-	bool ended;
-
-	pthread_mutex_lock(&r->lock);
-	ended = r->is_over;
-	pthread_mutex_unlock(&r->lock);
-	return ended;
 }
 
 /* Does the work of a thread that does not exist. */
@@ -558,15 +550,18 @@ int user_receiver_turn(struct user_receivers *s, int wait)
 
 	while (*at) {
 		struct user_receiver *r = *at;
+		uint32_t owed;
+		bool is_over;
 
 		if (s->no_threads)
 			work_for(r);
-		if (has_ended(r)) {
+		owed = count_owed(r, &is_over);
+		if (is_over) {
 			*at = r->next;
 			join_thread(s, r);
 			continue;
 		}
-		if (count_owed(r)) {
+		if (owed) {
 			interrupt_thread(s, r);
 			if (wait < 0 || wait > OWED_MS)
 				wait = OWED_MS;
