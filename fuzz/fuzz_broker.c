@@ -24,10 +24,12 @@
 #include "broker/proto.h"
 #include "broker/server.h"
 
-#define CLIENTS 6
-#define KNOWN	8     /* values of a kind that the harness remembers */
-#define IDLE_MS 10000 /* the broker's idle time */
-#define LASTS	4000  /* turns in which what clients have left must end */
+#define CLIENTS	      6
+#define KNOWN	      8	    /* values of a kind that the harness remembers */
+#define IDLE_MS	      10000 /* the broker's idle time */
+#define LASTS	      4000  /* turns in which what clients have left must end */
+
+#define BRINGS_RIGHTS 83 /* SO_PASSRIGHTS */
 
 /* The descriptors that clients send.  PROTO_WELCOME brings the first three. */
 enum lent {
@@ -79,6 +81,17 @@ int getsockopt(int fd, int level, int name, void *value, socklen_t *bytes)
 	if (!err && level == SOL_SOCKET && name == SO_PEERCRED)
 		((struct ucred *)value)->uid = next_user;
 	return err;
+}
+
+/* Replaces the function of libc, for a kernel before Linux 6.16, where a socket
+ * cannot refuse descriptors: clients of all users bring some. */
+int setsockopt(int fd, int level, int name, const void *value, socklen_t bytes)
+{
+	if (level == SOL_SOCKET && name == BRINGS_RIGHTS) {
+		errno = ENOPROTOOPT;
+		return -1;
+	}
+	return (int)syscall(SYS_setsockopt, fd, level, name, value, bytes);
 }
 
 static void make_folder(void)

@@ -211,6 +211,7 @@ static void broker_turn(struct script *s)
 	while ((fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
 		drop_client(s);
 		s->broker_fd = fd;
+		proto_let_bring(fd, how < 200);
 	}
 	if (s->broker_fd < 0)
 		return;
@@ -331,12 +332,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct script s = {.in = {data, data + size}, .broker_fd = -1};
 	struct client_wish wish = {-1, -1, PATIENCE_MS, hear_word};
 	const char *why = "";
+	uint8_t how;
 
 	running = &s;
 	open_lent(&s);
 	begin_listening(&s);
 	wish.kick_fd = s.lent[LENT_KICK];
-	wish.arena_fd = input_u8(&s.in) & 1 ? s.lent[LENT_BARE] : -1;
+	how = input_u8(&s.in);
+	wish.arena_fd = how & 1 ? s.lent[LENT_BARE] : -1;
+	proto_let_bring(s.listen_fd, !(how & 2));
 	if (!client_open(&s.client, &wish, &why)) {
 		while (s.in.at < s.in.end) {
 			run_command(&s);

@@ -94,8 +94,11 @@ static void add_conn(struct server *s, const struct newcomer *n)
 	s->conn[s->conns++] = c;
 }
 
-/* Sets the members of *n but fd.  False: the kernel does not tell the user,
- * which is USER_NONE then. */
+/*
+ * Sets the members of *n but fd, and lets a client of the broker's own user
+ * bring descriptors, which it does only after the broker has answered its first
+ * message.  False: the kernel does not tell the user, which is USER_NONE then.
+ */
 static bool look_at_newcomer(const struct server *s, struct newcomer *n)
 {
 	socklen_t length = sizeof(n->who);
@@ -105,6 +108,8 @@ static bool look_at_newcomer(const struct server *s, struct newcomer *n)
 		return false;
 	n->user = user_of(&n->who);
 	n->is_own = user_is_same(n->user, s->group.user);
+	if (n->is_own)
+		proto_let_bring(n->fd, true);
 	return true;
 }
 

@@ -40,6 +40,7 @@ static int claim_address(int *listen_fd)
 	*listen_fd = fd;
 	if (fd < 0)
 		return -errno;
+	proto_let_bring(fd, false);
 	if (!bind(fd, (struct sockaddr *)&a, length))
 		return listen(fd, 1024) ? -errno : 0;
 	if (errno != EADDRINUSE)

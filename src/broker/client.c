@@ -2,6 +2,7 @@
 /* The broker's client side; see client.h. */
 #include "broker/client.h"
 
+#include "broker/client_send.h"
 #include "broker/port_holder.h"
 #include "broker/fd_check.h"
 #include "broker/other_version.h"
@@ -46,11 +47,17 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
+/* Whether the broker has yet to welcome or refuse this client. */
+static bool is_greeting(const struct client *c)
+{
+	return c->state == CLIENT_ASKING || c->state == CLIENT_GREETING;
+}
+
 /* Notes that there is no broker, for the reason err.  The client looks for one
  * again at due_ms. */
 static void lose_broker(struct client *c, int err, const char *reason)
 {
-	if (c->state == CLIENT_GREETING || c->state == CLIENT_UP)
+	if (is_greeting(c) || c->state == CLIENT_UP)
 		start_lost(c->broker.visible_pid, monotonic_ms());
 	if (c->state == CLIENT_UP || c->state == CLIENT_ALONE) {
 		c->lost_ms = monotonic_ms();
@@ -66,16 +73,6 @@ static void lose_broker(struct client *c, int err, const char *reason)
 	c->reason = reason;
 	c->due_ms = monotonic_ms() + c->wait_ms;
 	peer_pages_forget(c->pages);
-}
-
-static int tell_broker(struct client *c, struct proto *m, const int *fds)
-{
-	m->magic = PROTO_MAGIC;
-	m->version = PROTO_VERSION;
-	m->serial = ++c->serial;
-	if (!fd_identity_holds(c->unix_fd))
-		return -EBADF;
-	return proto_send(c->unix_fd, m, fds);
 }
 
 /* Notes the user and the pid of a broker.  Returns whether that broker may
@@ -119,57 +116,6 @@ static void name_limit(struct client *c, int err)
 		 (unsigned long long)files.rlim_cur);
 }
 
-/* Whether the arena and the eventfd are still open under their numbers.  If the
- * program has closed them, the numbers may be those of its own files, which the
- * broker would pass to other processes. */
-static bool can_share(const struct client *c)
-{
-	return fd_identity_holds(c->arena_fd) && fd_identity_holds(c->kick_fd);
-}
-
-static struct proto_at own_arena(const struct client *c)
-{
-	return (struct proto_at){proto_pid_space(), (uint32_t)getpid(),
-				 c->arena_fd};
-}
-
-static int send_hello(struct client *c, bool with_arena)
-{
-	struct proto m = {.kind = PROTO_HELLO, .value = c->class};
-	int fds[PROTO_FDS], n = 0;
-
-	if (c->udp_fd >= 0) {
-		m.brings |= PROTO_FD_SOCKET;
-		fds[n++] = c->udp_fd;
-	}
-	if (c->fd_store_fd >= 0) {
-		m.brings |= PROTO_FD_STORE;
-		fds[n++] = c->fd_store_fd;
-	}
-	if (with_arena) {
-		m.arena = own_arena(c);
-		m.brings |= PROTO_FD_KICK;
-		fds[n++] = c->kick_fd;
-	}
-	return tell_broker(c, &m, fds);
-}
-
-/*
- * Says hello to a broker of another user, which takes no descriptor.  The
- * eventfd comes from the first broker.  Its successor has no copy, so with the
- * successor this client shares no arena: later connections to this process
- * carry packets.
- */
-static int send_hello_to_other(struct client *c)
-{
-	struct proto m = {
-		.kind = PROTO_HELLO, .value = c->class, .token = c->token};
-
-	if (!c->class && can_share(c))
-		m.arena = own_arena(c);
-	return tell_broker(c, &m, NULL);
-}
-
 /* Notes that the broker has refused this client, or that this client has
  * rejected the broker; c->why says why.  The client tries again after ALONE_MS.
  */
@@ -182,17 +128,31 @@ static void enter_alone(struct client *c, int err)
 	c->due_ms = monotonic_ms() + ALONE_MS;
 }
 
-/* Says hello to the broker of this user.  Returns 0 or -errno. */
-static int send_hello_to_own(struct client *c)
+/*
+ * Asks the broker for its introduction.  The broker lets a client of its own
+ * user bring descriptors once it has accepted the connection (admission.h), and
+ * any answer shows that it has.
+ */
+static int ask_first(struct client *c)
 {
-	bool shares = can_share(c);
-	int err = send_hello(c, shares);
+	struct proto m = {.kind = PROTO_WHO};
 
-	if (err == -ETOOMANYREFS && shares) {
-		err = send_hello(c, false);
-		c->hides_arena = !err;
+	c->state = CLIENT_ASKING;
+	return client_send_message(c, &m, NULL);
+}
+
+/* Ends a connection at which a hello could not be sent. */
+static void lose_for(struct client *c, int err)
+{
+	if (err == -ETOOMANYREFS) {
+		name_limit(c, err);
+		lose_broker(c, err, c->why);
+	} else if (err && err != -EPIPE) {
+		/* -EPIPE: the broker has gone, and its last message, which may
+		 * say why, is still to be read */
+		lose_broker(c, -EPIPE,
+			    "the broker adverbd has closed the connection");
 	}
-	return err;
 }
 
 static void say_hello(struct client *c)
@@ -209,17 +169,15 @@ static void say_hello(struct client *c)
 	/* A client with a class waits without an end: if it closed this
 	 * connection, the broker would take it for dead. */
 	c->due_ms = c->class ? UINT64_MAX : monotonic_ms() + c->patience_ms;
-	err = c->broker.is_other_user ? send_hello_to_other(c)
-				      : send_hello_to_own(c);
-	if (err == -ETOOMANYREFS) {
-		name_limit(c, err);
-		lose_broker(c, err, c->why);
-	} else if (err && err != -EPIPE) {
-		/* -EPIPE: the broker has gone, and its last message, which may
-		 * say why, is still to be read */
-		lose_broker(c, -EPIPE,
-			    "the broker adverbd has closed the connection");
-	}
+	err = client_send_hello(c);
+	lose_for(c, err == -EPERM ? ask_first(c) : err);
+}
+
+/* Says hello to the broker of this user, which has answered ask_first. */
+static void say_hello_again(struct client *c)
+{
+	c->state = CLIENT_GREETING;
+	lose_for(c, client_send_hello(c));
 }
 
 /*
@@ -315,7 +273,7 @@ static void show_tree(struct client *c)
 
 	if (fd_identity_holds(c->tree_fd) && c->state == CLIENT_UP &&
 	    !c->broker.is_other_user)
-		tell_broker(c, &m, &c->tree_fd);
+		client_send_message(c, &m, &c->tree_fd);
 }
 
 void client_tree(struct client *c, int folder_fd)
@@ -429,20 +387,28 @@ static bool take_source(const struct proto *m, struct client_news *news)
 	return true;
 }
 
+/* Takes an answer to ask_first or to a hello.  True: it is news. */
+static bool take_greeting(struct client *c, const struct proto *m,
+			  int fds[PROTO_FDS], struct client_news *news)
+{
+	if (m->kind == PROTO_REFUSED)
+		take_refusal(c, m);
+	else if (c->state == CLIENT_ASKING && m->kind == PROTO_WHO_IS)
+		say_hello_again(c);
+	else if (c->state == CLIENT_ASKING || m->kind != PROTO_WELCOME ||
+		 !take_welcome(c, m, fds))
+		lose_broker(c, -EPROTO,
+			    "the broker adverbd gives an invalid answer");
+	news->what = CLIENT_NEWS_BACK;
+	return c->state == CLIENT_UP;
+}
+
 /* Takes one message; true if it is news, which is then in *news. */
 static bool take_message(struct client *c, const struct proto *m,
 			 int fds[PROTO_FDS], struct client_news *news)
 {
-	if (c->state == CLIENT_GREETING) {
-		if (m->kind == PROTO_REFUSED)
-			take_refusal(c, m);
-		else if (m->kind != PROTO_WELCOME || !take_welcome(c, m, fds))
-			lose_broker(
-				c, -EPROTO,
-				"the broker adverbd gives an invalid answer");
-		news->what = CLIENT_NEWS_BACK;
-		return c->state == CLIENT_UP;
-	}
+	if (is_greeting(c))
+		return take_greeting(c, m, fds, news);
 	if (m->kind == PROTO_PAGE_IS)
 		peer_pages_take(c->pages, m->value, fds[1]);
 	if (m->kind == PROTO_ARENA_IS)
@@ -482,7 +448,7 @@ static void hang_up(struct client *c, int err, const struct proto *m)
 	const struct ucred who = {.pid = c->broker.visible_pid,
 				  .uid = c->broker.user};
 
-	if (err == -EPROTONOSUPPORT && c->state == CLIENT_GREETING) {
+	if (err == -EPROTONOSUPPORT && is_greeting(c)) {
 		snprintf(c->why, sizeof(c->why), "the broker adverbd, ");
 		other_version_say(&who, m, c->why + strlen(c->why),
 				  sizeof(c->why) - strlen(c->why));
@@ -555,7 +521,7 @@ bool client_turn(struct client *c, struct client_news *news)
 		if (err)
 			hang_up(c, err, &m);
 	}
-	if (c->state == CLIENT_GREETING && monotonic_ms() >= c->due_ms) {
+	if (is_greeting(c) && monotonic_ms() >= c->due_ms) {
 		name_silent(c);
 		lose_broker(c, -ETIMEDOUT, c->why);
 	}
@@ -585,7 +551,7 @@ static bool is_final(const struct client *c)
  */
 static bool awaits_broker(const struct client *c)
 {
-	return c->state == CLIENT_STARTING || c->state == CLIENT_GREETING ||
+	return c->state == CLIENT_STARTING || is_greeting(c) ||
 	       c->err == -EAGAIN;
 }
 
@@ -674,7 +640,7 @@ static bool may_go_on(struct client *c, struct opening *o)
 		o->end_ms = now + OPEN_MS;
 	if (o->end_ms > o->last_ms)
 		o->end_ms = o->last_ms;
-	if (c->state == CLIENT_STARTING || c->state == CLIENT_GREETING)
+	if (c->state == CLIENT_STARTING || is_greeting(c))
 		tell_late(c, o, now);
 	return !is_final(c) && now < o->end_ms;
 }
@@ -714,7 +680,7 @@ bool client_ask(struct client *c, uint32_t qpn)
 {
 	struct proto m = {.kind = PROTO_ASK, .value = qpn};
 
-	return c->state == CLIENT_UP && !tell_broker(c, &m, NULL);
+	return c->state == CLIENT_UP && !client_send_message(c, &m, NULL);
 }
 
 bool client_ask_source(struct client *c, uint32_t class,
@@ -725,7 +691,7 @@ bool client_ask_source(struct client *c, uint32_t class,
 
 	memcpy(m.local, from->ip, 16);
 	memcpy(m.peer, to->ip, 16);
-	return c->state == CLIENT_UP && !tell_broker(c, &m, NULL);
+	return c->state == CLIENT_UP && !client_send_message(c, &m, NULL);
 }
 
 bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
@@ -735,14 +701,14 @@ bool client_ask_far(struct client *c, uint32_t qpn, const uint8_t local[16],
 
 	memcpy(m.local, local, 16);
 	memcpy(m.peer, host, 16);
-	return c->state == CLIENT_UP && !tell_broker(c, &m, NULL);
+	return c->state == CLIENT_UP && !client_send_message(c, &m, NULL);
 }
 
 bool client_ask_arena(struct client *c, uint32_t class)
 {
 	struct proto m = {.kind = PROTO_ARENA, .value = class};
 
-	return c->state == CLIENT_UP && !tell_broker(c, &m, NULL);
+	return c->state == CLIENT_UP && !client_send_message(c, &m, NULL);
 }
 
 int client_new_relay(struct client *c)
@@ -773,7 +739,7 @@ bool client_page_of(struct client *c, uint32_t class, const void **page)
 	if (!c->pages || peer_pages_find(c->pages, class, page))
 		return true;
 	if (c->state == CLIENT_UP && peer_pages_is_due(c->pages, class) &&
-	    !tell_broker(c, &m, NULL))
+	    !client_send_message(c, &m, NULL))
 		peer_pages_asked(c->pages, class);
 	return false;
 }

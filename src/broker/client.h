@@ -55,6 +55,9 @@ enum client_state {
 	CLIENT_LOST,
 	/* the broker that this process started does not serve yet */
 	CLIENT_STARTING,
+	/* the broker takes no descriptors yet; PROTO_WHO was sent, and
+	 * PROTO_HELLO follows its answer */
+	CLIENT_ASKING,
 	CLIENT_GREETING, /* PROTO_HELLO was sent; the answer has not come */
 	CLIENT_UP,	 /* the broker has welcomed this client */
 	/* the broker has refused this client, or this client the broker */

@@ -14,6 +14,11 @@
  * so there may be room for one more than PROTO_FDS. */
 #define CONTROL_FDS (PROTO_FDS + 1)
 
+/* since Linux 6.16; SPARC and PA-RISC have other numbers */
+#if !defined(SO_PASSRIGHTS) && !defined(__sparc__) && !defined(__hppa__)
+#define SO_PASSRIGHTS 83
+#endif
+
 union control {
 	struct cmsghdr head;
 	char room[CMSG_SPACE(PROTO_FDS * sizeof(int))];
@@ -87,6 +92,18 @@ int proto_look(unsigned version, struct ucred *who)
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+void proto_let_bring(int socket, bool may)
+{
+#ifdef SO_PASSRIGHTS
+	const int on = may;
+
+	setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
+#else
+	(void)socket;
+	(void)may;
+#endif
 }
 
 int proto_send(int socket, const struct proto *m, const int *fds)

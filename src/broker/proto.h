@@ -14,6 +14,7 @@
 #ifndef BROKER_PROTO_H
 #define BROKER_PROTO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -221,6 +222,14 @@ int proto_connect(unsigned version);
  * listens.
  */
 int proto_look(unsigned version, struct ucred *who);
+/*
+ * Sets whether the other end of a Unix socket, or of each connection that comes
+ * to a listening one, may send descriptors; a send that brings some fails with
+ * EPERM otherwise.  Messages that have been sent already are not changed.
+ * Linux 6.16 or later (SO_PASSRIGHTS); does nothing on older kernels, where the
+ * other end always may.
+ */
+void proto_let_bring(int socket, bool may);
 /*
  * Sends a message with the descriptors that m->brings names, which stay the
  * caller's: fds[0] is that of the lowest bit, fds[1] that of the next bit that

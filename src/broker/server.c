@@ -573,6 +573,8 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 	counter_files_init(&s->counter_files);
 	reuseport_group_init(&s->group, !config->no_bpf);
 	fcntl(listen_fd, F_SETFL, O_NONBLOCK);
+	/* systemd, for example, has made the listener */
+	proto_let_bring(listen_fd, false);
 	s->listen_fd = listen_fd;
 	refuse_full_init(&s->refuse_full);
 	user_receiver_init(&s->receivers, config->no_threads);

@@ -508,6 +508,7 @@ static int open_listener(void)
 	if (fd < 0)
 		return -errno;
 	keep_fd(KEPT_LISTEN, fd);
+	proto_let_bring(fd, false);
 	if (!bind(fd, (struct sockaddr *)&a, length) && !listen(fd, BACKLOG))
 		return fd;
 	err = errno == EADDRINUSE ? EAGAIN : errno;

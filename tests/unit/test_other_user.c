@@ -17,6 +17,9 @@
 #include "wire/relay.h"
 
 #include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 
 #define SOMEBODY 65534
 #define ANOTHER	 65533
@@ -38,7 +41,7 @@ static bool has_other_users(void)
  * the parent. */
 static bool fork_other(struct other *o, uid_t user)
 {
-	int go[2], said[2];
+	int go[2] = {-1, -1}, said[2] = {-1, -1};
 
 	if (pipe(go) || pipe(said))
 		fail();
@@ -703,6 +706,85 @@ static int send_slow(size_t bytes)
 	return fd;
 }
 
+#define BRINGS_RIGHTS 83 /* SO_PASSRIGHTS, since Linux 6.16 */
+
+/* Whether this kernel lets a socket refuse descriptors. */
+static bool can_refuse_descriptors(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), on = 0, err;
+	socklen_t length = sizeof(on);
+
+	err = getsockopt(fd, SOL_SOCKET, BRINGS_RIGHTS, &on, &length);
+	close(fd);
+	return !err;
+}
+
+/* Connects to the broker, and sends a descriptor at once, and again after the
+ * broker has answered.  Returns which were refused: 1, the first; 2, the
+ * second. */
+static uint32_t bring_two(void)
+{
+	struct proto m = {.magic = PROTO_MAGIC,
+			  .version = PROTO_VERSION,
+			  .kind = PROTO_WHO};
+	int fd = proto_connect(PROTO_VERSION), fds[PROTO_FDS];
+	struct pollfd p = {fd, POLLIN, 0};
+	uint32_t refused = 0;
+
+	for (int i = 0; i < 2; i++) {
+		m.brings = PROTO_FD_SOCKET;
+		if (proto_send(fd, &m, &fd) == -EPERM)
+			refused |= 1u << i;
+		m.brings = 0;
+		if (proto_send(fd, &m, NULL) || poll(&p, 1, -1) != 1 ||
+		    proto_receive(fd, &(struct proto){0}, fds))
+			return 100;
+	}
+	close(fd);
+	return refused;
+}
+
+static void another_user_can_bring_no_descriptor(void **state)
+{
+	struct client me;
+	struct other o;
+
+	if (!has_other_users())
+		SKIP_FOR(ONE_USER);
+	if (!can_refuse_descriptors())
+		SKIP_FOR("this kernel is older than Linux 6.16");
+	open_or_fail(&me);
+	if (fork_other(&o, SOMEBODY))
+		_exit(bring_two() != 3);
+	end_other(&o);
+	/* the broker's user can, once the broker has answered */
+	assert_true(bring_two() <= 1);
+	client_close(&me);
+	end_broker(broker_of(&me));
+}
+
+/* From now on, for this process and those that it starts, the kernel is one
+ * before Linux 6.16. */
+static void let_nobody_refuse_descriptors(void)
+{
+	static struct sock_filter refuse[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsockopt, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, BRINGS_RIGHTS, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOPROTOOPT),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = {sizeof(refuse) / sizeof(*refuse),
+					  refuse};
+
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) &&
+	    can_refuse_descriptors())
+		SKIP_FOR("no seccomp filter can be installed here");
+}
+
 #define SLOW_ONES 100 /* more than USER_RECEIVER_OWED */
 
 /*
@@ -744,6 +826,7 @@ static void open_as(uid_t user)
 	end_other(&o);
 }
 
+/* The last case, since its filter stays. */
 static void descriptors_that_are_slow_to_close_delay_no_other_user(void **state)
 {
 	struct client me, more;
@@ -753,6 +836,7 @@ static void descriptors_that_are_slow_to_close_delay_no_other_user(void **state)
 
 	if (!has_other_users())
 		SKIP_FOR(ONE_USER);
+	let_nobody_refuse_descriptors();
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);
@@ -797,6 +881,7 @@ int main(void)
 		cmocka_unit_test(other_users_get_random_indexes),
 		cmocka_unit_test(bytes_for_a_user_that_never_reads_are_limited),
 		cmocka_unit_test(unread_messages_count_for_their_user),
+		cmocka_unit_test(another_user_can_bring_no_descriptor),
 		cmocka_unit_test(
 			descriptors_that_are_slow_to_close_delay_no_other_user),
 	};

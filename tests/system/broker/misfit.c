@@ -116,6 +116,17 @@ static void answer_hello(const char *name, int fd, const struct proto *hello)
 	close(lent);
 }
 
+static void answer_who(int fd, const struct proto *who)
+{
+	const struct proto m = {.magic = PROTO_MAGIC,
+				.version = PROTO_VERSION,
+				.kind = PROTO_WHO_IS,
+				.serial = who->serial};
+
+	if (proto_send(fd, &m, NULL))
+		abort();
+}
+
 /* Serves one client after the other: answers HELLO as the mode `name` says. */
 static void serve_clients(const char *name)
 {
@@ -126,9 +137,12 @@ static void serve_clients(const char *name)
 		struct proto m = {0};
 		int fd = accept(0, NULL, NULL);
 
+		proto_let_bring(fd, true);
 		while (recv(fd, &m, sizeof(m), 0) == sizeof(m))
 			if (m.kind == PROTO_HELLO)
 				answer_hello(name, fd, &m);
+			else if (m.kind == PROTO_WHO)
+				answer_who(fd, &m);
 		close(fd);
 	}
 }

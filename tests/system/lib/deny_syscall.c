@@ -13,6 +13,7 @@
  *	memfd	memfd_create fails
  *	rcvbuf	setsockopt refuses to change the size of a receive buffer
  *	msync	msync fails
+ *	rights	setsockopt refuses SO_PASSRIGHTS
  *	debug	five calls outside systemd's @system-service kill the process
  *	signalfd	signalfd fails
  *	flags	memfd_create refuses the flags of later kernels
@@ -108,6 +109,15 @@ static struct sock_filter no_rcvbuf[] = {
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SO_RCVBUF, 1, 0),
 	UNLESS(SO_RCVBUFFORCE, 1),
 	FAIL(EPERM),
+	ALLOW,
+};
+
+static struct sock_filter no_rights[] = {
+	LOAD(offsetof(struct seccomp_data, nr)),
+	UNLESS(SYS_setsockopt, 3),
+	LOAD(ARG(2)),
+	UNLESS(83, 1), /* SO_PASSRIGHTS, since Linux 6.16 */
+	FAIL(ENOPROTOOPT),
 	ALLOW,
 };
 
@@ -212,6 +222,7 @@ static const struct {
 	{"memfd", {sizeof(no_memfd) / sizeof(no_memfd[0]), no_memfd}},
 	{"rcvbuf", {sizeof(no_rcvbuf) / sizeof(no_rcvbuf[0]), no_rcvbuf}},
 	{"msync", {sizeof(no_msync) / sizeof(no_msync[0]), no_msync}},
+	{"rights", {sizeof(no_rights) / sizeof(no_rights[0]), no_rights}},
 	{"debug", {sizeof(no_debug) / sizeof(no_debug[0]), no_debug}},
 	{"signalfd",
 	 {sizeof(no_signalfd) / sizeof(no_signalfd[0]), no_signalfd}},

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "broker/client_send.h"
+
+#include "util/fd_identity.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+int client_send_message(struct client *c, struct proto *m, const int *fds)
+{
+	m->magic = PROTO_MAGIC;
+	m->version = PROTO_VERSION;
+	m->serial = ++c->serial;
+	if (!fd_identity_holds(c->unix_fd))
+		return -EBADF;
+	return proto_send(c->unix_fd, m, fds);
+}
+
+/* Whether the arena and the eventfd are still open under their numbers.  If the
+ * program has closed them, the numbers may be those of its own files, which the
+ * broker would pass to other processes. */
+static bool can_share(const struct client *c)
+{
+	return fd_identity_holds(c->arena_fd) && fd_identity_holds(c->kick_fd);
+}
+
+static struct proto_at own_arena(const struct client *c)
+{
+	return (struct proto_at){proto_pid_space(), (uint32_t)getpid(),
+				 c->arena_fd};
+}
+
+static int send_hello(struct client *c, bool with_arena)
+{
+	struct proto m = {.kind = PROTO_HELLO, .value = c->class};
+	int fds[PROTO_FDS], n = 0;
+
+	if (c->udp_fd >= 0) {
+		m.brings |= PROTO_FD_SOCKET;
+		fds[n++] = c->udp_fd;
+	}
+	if (c->fd_store_fd >= 0) {
+		m.brings |= PROTO_FD_STORE;
+		fds[n++] = c->fd_store_fd;
+	}
+	if (with_arena) {
+		m.arena = own_arena(c);
+		m.brings |= PROTO_FD_KICK;
+		fds[n++] = c->kick_fd;
+	}
+	return client_send_message(c, &m, fds);
+}
+
+/*
+ * Says hello to a broker of another user, which takes no descriptor.  The
+ * eventfd comes from the first broker.  Its successor has no copy, so with the
+ * successor this client shares no arena: later connections to this process
+ * carry packets.
+ */
+static int send_hello_to_other(struct client *c)
+{
+	struct proto m = {
+		.kind = PROTO_HELLO, .value = c->class, .token = c->token};
+
+	if (!c->class && can_share(c))
+		m.arena = own_arena(c);
+	return client_send_message(c, &m, NULL);
+}
+
+/* Says hello to a broker of this user. */
+static int send_hello_to_own(struct client *c)
+{
+	bool shares = can_share(c);
+	int err = send_hello(c, shares);
+
+	if (err == -ETOOMANYREFS && shares) {
+		err = send_hello(c, false);
+		c->hides_arena = !err;
+	}
+	return err;
+}
+
+int client_send_hello(struct client *c)
+{
+	return c->broker.is_other_user ? send_hello_to_other(c)
+				       : send_hello_to_own(c);
+}
