@@ -165,6 +165,7 @@ static void say_hello(struct client *c)
 		enter_alone(c, -EACCES);
 		return;
 	}
+	proto_let_bring(c->unix_fd, true);
 	c->state = CLIENT_GREETING;
 	/* A client with a class waits without an end: if it closed this
 	 * connection, the broker would take it for dead. */

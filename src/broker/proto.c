@@ -58,6 +58,18 @@ void proto_introduce(struct proto *m, uint32_t idle_s)
 	snprintf(m->release, sizeof(m->release), "%s", ADVERB_VERSION);
 }
 
+void proto_let_bring(int socket, bool may)
+{
+#ifdef SO_PASSRIGHTS
+	const int on = may;
+
+	setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
+#else
+	(void)socket;
+	(void)may;
+#endif
+}
+
 static int connect_to(unsigned version, bool is_deaf)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
@@ -68,6 +80,7 @@ static int connect_to(unsigned version, bool is_deaf)
 
 	if (fd < 0)
 		return -errno;
+	proto_let_bring(fd, false);
 	if ((!is_deaf || !shutdown(fd, SHUT_RD)) &&
 	    !connect(fd, (struct sockaddr *)&a, length))
 		return fd;
@@ -92,18 +105,6 @@ int proto_look(unsigned version, struct ucred *who)
 		err = -errno;
 	close(fd);
 	return err;
-}
-
-void proto_let_bring(int socket, bool may)
-{
-#ifdef SO_PASSRIGHTS
-	const int on = may;
-
-	setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
-#else
-	(void)socket;
-	(void)may;
-#endif
 }
 
 int proto_send(int socket, const struct proto *m, const int *fds)

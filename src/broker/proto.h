@@ -211,7 +211,9 @@ static inline socklen_t proto_address(struct sockaddr_un *a)
 void proto_introduce(struct proto *m, uint32_t idle_s);
 /* Connects to the broker of a version, and never waits.  Returns a non-blocking
  * socket, which the caller owns, or -errno; -ECONNREFUSED: there is no broker.
- * Before, the caller looks at the broker by proto_look. */
+ * Before, the caller looks at the broker by proto_look.  Since another process
+ * may listen now, the broker may not send descriptors (proto_let_bring) until
+ * the caller has looked at SO_PEERCRED and allows it. */
 int proto_connect(unsigned version);
 /*
  * Finds out which process listens as the broker of a version, and never waits.

@@ -310,6 +310,7 @@ static int begin_client(struct server *s)
 	int fd = proto_connect(PROTO_VERSION);
 
 	assert_true(fd >= 0);
+	proto_let_bring(fd, true);
 	send_word(fd, PROTO_HELLO, 0);
 	while (!s->conns || !s->conn[0].class)
 		server_turn(s);

@@ -106,10 +106,36 @@ static void a_look_receives_nothing(void **state)
 	listener = -1;
 }
 
+static void a_broker_sends_descriptors_only_when_it_may(void **state)
+{
+	const struct proto m = {.brings = PROTO_FD_SOCKET};
+	const unsigned version = 10000 + (unsigned)getpid();
+	int on, called, end, at;
+	struct sockaddr_un a;
+	socklen_t length = sizeof(on), bytes = proto_address_of(version, &a);
+
+	at = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	if (getsockopt(at, SOL_SOCKET, 83 /* SO_PASSRIGHTS */, &on, &length)) {
+		close(at);
+		SKIP_FOR("this kernel is older than Linux 6.16");
+	}
+	assert_int_equal(bind(at, (struct sockaddr *)&a, bytes), 0);
+	assert_int_equal(listen(at, 1), 0);
+	called = proto_connect(version);
+	end = accept(at, NULL, NULL);
+	assert_int_equal(proto_send(end, &m, &at), -EPERM);
+	proto_let_bring(called, true);
+	assert_int_equal(proto_send(end, &m, &at), 0);
+	close(called);
+	close(end);
+	close(at);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_look_receives_nothing),
+		cmocka_unit_test(a_broker_sends_descriptors_only_when_it_may),
 		cmocka_unit_test(an_empty_message_leaves_no_descriptor),
 		cmocka_unit_test(a_short_message_leaves_no_descriptor),
 		cmocka_unit_test(
