@@ -24,12 +24,10 @@
 #include "broker/proto.h"
 #include "broker/server.h"
 
-#define CLIENTS	      6
-#define KNOWN	      8	    /* values of a kind that the harness remembers */
-#define IDLE_MS	      10000 /* the broker's idle time */
-#define LASTS	      4000  /* turns in which what clients have left must end */
-
-#define BRINGS_RIGHTS 83 /* SO_PASSRIGHTS */
+#define CLIENTS 6
+#define KNOWN	8     /* values of a kind that the harness remembers */
+#define IDLE_MS 10000 /* the broker's idle time */
+#define LASTS	4000  /* turns in which what clients have left must end */
 
 /* The descriptors that clients send.  PROTO_WELCOME brings the first three. */
 enum lent {
@@ -87,7 +85,7 @@ int getsockopt(int fd, int level, int name, void *value, socklen_t *bytes)
  * cannot refuse descriptors: clients of all users bring some. */
 int setsockopt(int fd, int level, int name, const void *value, socklen_t bytes)
 {
-	if (level == SOL_SOCKET && name == BRINGS_RIGHTS) {
+	if (level == SOL_SOCKET && name == SO_PASSRIGHTS) {
 		errno = ENOPROTOOPT;
 		return -1;
 	}

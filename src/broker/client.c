@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 /* How long client_open waits without a broker: longer than FD_STORE_MS
- * (server.c), for which a broker may wait for the fd store. */
+ * (greeting.c), for which a broker may wait for the fd store. */
 #define OPEN_MS 15000
 /* How long client_open waits before it tells the user of a broker: LATE_MS if
  * the broker is stopped, or sleeps while it starts; otherwise SLOW_MS. */

@@ -14,11 +14,6 @@
  * so there may be room for one more than PROTO_FDS. */
 #define CONTROL_FDS (PROTO_FDS + 1)
 
-/* since Linux 6.16; SPARC and PA-RISC have other numbers */
-#if !defined(SO_PASSRIGHTS) && !defined(__sparc__) && !defined(__hppa__)
-#define SO_PASSRIGHTS 83
-#endif
-
 union control {
 	struct cmsghdr head;
 	char room[CMSG_SPACE(PROTO_FDS * sizeof(int))];

@@ -22,6 +22,11 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+/* since Linux 6.16; SPARC and PA-RISC have other numbers */
+#if !defined(SO_PASSRIGHTS) && !defined(__sparc__) && !defined(__hppa__)
+#define SO_PASSRIGHTS 83
+#endif
+
 #define PROTO_MAGIC   0x61647662u
 #define PROTO_VERSION 18 /* has to grow whenever CMPROTO_VERSION grows */
 #define PROTO_FDS     5	 /* descriptors that one message brings, at most */

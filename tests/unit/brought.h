@@ -9,6 +9,8 @@
 
 #include "test.h"
 
+#include "broker/proto.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -69,6 +71,17 @@ static inline void brought_send(struct brought *b, int socket,
 	assert_int_equal(brought_pass(socket, bytes, size, b->lent, n), size);
 	close(b->lent);
 	b->lent = -1;
+}
+
+/* Whether this kernel lets a socket refuse descriptors (proto_let_bring). */
+static inline bool brought_can_be_refused(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), on = 0, err;
+	socklen_t length = sizeof(on);
+
+	err = getsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &on, &length);
+	close(fd);
+	return !err;
 }
 
 /* Are all descriptors closed that brought_send has sent? */

@@ -706,19 +706,6 @@ static int send_slow(size_t bytes)
 	return fd;
 }
 
-#define BRINGS_RIGHTS 83 /* SO_PASSRIGHTS, since Linux 6.16 */
-
-/* Whether this kernel lets a socket refuse descriptors. */
-static bool can_refuse_descriptors(void)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), on = 0, err;
-	socklen_t length = sizeof(on);
-
-	err = getsockopt(fd, SOL_SOCKET, BRINGS_RIGHTS, &on, &length);
-	close(fd);
-	return !err;
-}
-
 /* Connects to the broker, and sends a descriptor at once, and again after the
  * broker has answered.  Returns which were refused: 1, the first; 2, the
  * second. */
@@ -751,7 +738,7 @@ static void another_user_can_bring_no_descriptor(void **state)
 
 	if (!has_other_users())
 		SKIP_FOR(ONE_USER);
-	if (!can_refuse_descriptors())
+	if (!brought_can_be_refused())
 		SKIP_FOR("this kernel is older than Linux 6.16");
 	open_or_fail(&me);
 	if (fork_other(&o, SOMEBODY))
@@ -773,7 +760,7 @@ static void let_nobody_refuse_descriptors(void)
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsockopt, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, args[2])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, BRINGS_RIGHTS, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SO_PASSRIGHTS, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOPROTOOPT),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -781,7 +768,7 @@ static void let_nobody_refuse_descriptors(void)
 					  refuse};
 
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) &&
-	    can_refuse_descriptors())
+	    brought_can_be_refused())
 		SKIP_FOR("no seccomp filter can be installed here");
 }
 
