@@ -73,13 +73,14 @@ static inline void brought_send(struct brought *b, int socket,
 	b->lent = -1;
 }
 
-/* Whether this kernel lets a socket refuse descriptors (proto_let_bring). */
+/* Whether this kernel lets a socket refuse descriptors (proto_let_bring).  The
+ * option is set, not read: QEMU's user mode passes on only the reading. */
 static inline bool brought_can_be_refused(void)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), on = 0, err;
-	socklen_t length = sizeof(on);
+	const int on = 0;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), err;
 
-	err = getsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &on, &length);
+	err = setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
 	close(fd);
 	return !err;
 }
