@@ -266,6 +266,19 @@ static void options_reach_the_queue_pairs_of_both(void)
 	end();
 }
 
+/* 0 is the longest time, 655.36 ms. */
+static void a_receiver_not_ready_asks_for_the_kernels_time(void)
+{
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	resolve_route();
+	be_called();
+	accept_it();
+	for (int side = 0; side < SIDES; side++)
+		EXPECT(attr(side, IBV_QPS_RTR).min_rnr_timer == 0);
+	end();
+}
+
 static void a_path_of_the_program_is_gone(void)
 {
 	struct ibv_path_data path = {
@@ -704,6 +717,8 @@ int main(int argc, char **argv)
 		  a_request_says_what_the_caller_wants);
 	check_run("options reach the queue pairs of both",
 		  options_reach_the_queue_pairs_of_both);
+	check_run("a receiver that is not ready asks for the kernel's time",
+		  a_receiver_not_ready_asks_for_the_kernels_time);
 	check_run("a path of the program is gone",
 		  a_path_of_the_program_is_gone);
 	check_run("enhanced connections are reported and refused",
