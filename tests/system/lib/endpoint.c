@@ -125,6 +125,7 @@ void endpoint_open(struct endpoint *e, int access, int qp_access)
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
 	memset(e, 0, sizeof(*e));
+	e->timeout = 14;
 	need(list && list[0], "ibv_get_device_list");
 	e->ctx = ibv_open_device(list[0]);
 	need(e->ctx, "ibv_open_device");
@@ -205,7 +206,7 @@ void endpoint_to_rts(struct endpoint *e, const struct endpoint_address *self,
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
-		.timeout = 14,
+		.timeout = e->timeout,
 		.retry_cnt = 3,
 		.rnr_retry = rnr_retry,
 		.sq_psn = self->psn,

@@ -39,6 +39,9 @@ struct endpoint {
 	uint8_t *map;	   /* guard page, region, guard page */
 	uint8_t *region;   /* ENDPOINT_SIZE bytes within map */
 	size_t map_size;   /* bytes */
+	/* The code of the ACK timeout (IBTA 9.7.6.1.3) for endpoint_to_rts.
+	 * endpoint_open sets 14, which is 67 ms. */
+	uint8_t timeout;
 };
 
 /* What an end must know of its peer; the program sends it to the peer by any

@@ -23,7 +23,9 @@
 #include <sys/wait.h>
 
 enum { ASKS, ANSWERS };
-enum { RECEIVES = 16, PATIENCE_S = 60, STEP_ROUNDS = 1000 };
+/* ACK_TIMEOUT is 4.3 s: with ADVERB_STRICT the retries of a shorter timeout end
+ * while the peer waits for a core. */
+enum { RECEIVES = 16, PATIENCE_S = 60, STEP_ROUNDS = 1000, ACK_TIMEOUT = 20 };
 
 /* Shared by both processes and their parent. */
 static struct shared_steps {
@@ -156,6 +158,7 @@ static pid_t begin_end(int who, int rounds)
 	step_timeout_watch("the rounds do not go on");
 	begin_step(who);
 	endpoint_open(&this_end, IBV_ACCESS_LOCAL_WRITE, 0);
+	this_end.timeout = ACK_TIMEOUT;
 	endpoint_address_get(&this_end, &shared_steps->address[who]);
 	for (int i = 0; i < RECEIVES; i++)
 		post_receive();
