@@ -156,10 +156,14 @@ def run(t, tests, modules):
 
 
 def said(output, name):
-    """Returns the part of the output that is about a failed test."""
-    parts = re.split(r"^=+$", output, flags=re.M)
+    """Returns the parts of the output that are about a failed test: the lines
+    that its processes printed, and unittest's report."""
+    log, *parts = re.split(r"^=+$", output, flags=re.M)
     method = name.rsplit(".", 1)[-1]
-    return "".join(p for p in parts[1:] if method in p) or output[-4000:]
+    ran = re.search(r"^%s \(.*?(?=^test_\w+ \(|\Z)" % re.escape(method), log,
+                    re.M | re.S)
+    report = "".join(p for p in parts if method in p) or output[-4000:]
+    return (ran[0] if ran else "") + report
 
 
 def judge(t, name, results, r):
