@@ -3,7 +3,7 @@
 """Repeats the main programs where processors are scarce: beside two busy
 processes, and with each run stopped for 70 % of the time.  The programs run
 without packets, by packets, and by packets with one fast path switched off.
-There are 50 runs; with --full there are RUNS (an environment variable, default
+There are 30 runs; with --full there are RUNS (an environment variable, default
 1000).
 """
 
@@ -20,7 +20,7 @@ from system import expect_ok
 
 netlab.enter()
 t = system.Suite(__doc__, packets=True)
-RUNS = int(os.environ.get("RUNS", "1000")) if t.options.full else 50
+RUNS = int(os.environ.get("RUNS", "1000")) if t.options.full else 30
 AT_ONCE = 4
 SHARE = 0.3
 GROUP = ["-g", "-M", "0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3"]

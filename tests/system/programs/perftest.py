@@ -16,6 +16,9 @@ t = system.Suite(__doc__)
 ATOMICS = (["-A", "CMP_AND_SWAP"], ["-A", "FETCH_AND_ADD"])
 VERBS = ("write", "read", "send", "atomic")
 KNOWN_PART = "4119"  # the part ID of a device in perftest's table
+# A few bytes, several packets with a remainder, and perftest's longest message.
+# The cases without -s have 65 536 bytes.
+SIZES = 2, 5001, 8388608
 # With these options, later releases of perftest do not ask the vendor's library
 # of that device for its capabilities.
 NOT_ASKED = "--no_ddp", "--no_enhanced_reorder"
@@ -49,6 +52,18 @@ def perftest(argv, count=1, timeout=system.HANG, capture=False, known=False):
 
     t.case(name + (" --pcap" if capture else "") +
            (" by ibv_wr_*" if known else ""), body, "perftest", name)
+
+
+def sizes(argv, chosen, n, count=20):
+    """Adds a case for each of the sizes @chosen.  With --full, adds one case of
+    all sizes, of which there are at least @count.  For each size both ends of
+    perftest measure the processor's frequency for 0.2 s and use a core
+    meanwhile."""
+    if t.options.full:
+        perftest(argv + ["-a", "-n", n], count)
+        return
+    for size in chosen:
+        perftest(argv + ["-s", str(size), "-n", n])
 
 
 def pingpong(argv, timeout=system.HANG, capture=False):
@@ -86,7 +101,7 @@ def shapes():
     for verb in VERBS:
         for tool in tools_of(verb):
             if verb != "atomic":
-                perftest(tool + ["-a", "-n", "5"], count=20)
+                sizes(tool, SIZES, "5")
             if verb != "write":  # perftest itself refuses events for WRITEs
                 perftest(tool + ["-e", "-n", "100"])
             if tool[0].endswith("bw"):
@@ -123,7 +138,7 @@ def shared():
         perftest([tool, "--use-srq", "-e", "-n", "100"])
     perftest(["ib_send_bw", "--use-srq", "-q", "16", "-n", "100"])
     perftest(["ib_send_bw", "--use-srq", "-b", "-n", "100"])
-    perftest(["ib_send_bw", "--use-srq", "-a", "-n", "5"], count=20)
+    sizes(["ib_send_bw", "--use-srq"], SIZES, "5")
 
 
 def new_api():
@@ -148,20 +163,18 @@ def unreliable():
             perftest(["ib_send_lat", "-c", service, "-n", "200"] + extra)
         perftest(["ib_send_lat", "-c", service, "-n", "200"], known=True)
     # ten sizes from 2 B to 1 KiB, or more if the MTU is larger
-    perftest(["ib_send_lat", "-c", "UD", "-a", "-n", "50"], count=10)
+    sizes(["ib_send_lat", "-c", "UD"], (2, 1024), "50", 10)
     for tool in "ib_write_lat", "ib_write_bw":
         perftest([tool, "-c", "UC", "-n", "200"])
         perftest([tool, "-c", "UC", "-n", "200"], known=True)
-    perftest(["ib_write_bw", "-c", "UC", "-a", "-n", "5"], count=20,
-             timeout=60)
+    sizes(["ib_write_bw", "-c", "UC"], SIZES, "5")
     for service, n in ("UC", "500"), ("UD", "5000"):
         perftest(["ib_send_bw", "-c", service, "-n", n])
         perftest(["ib_send_bw", "-c", service, "-n", n, "-s", "64"])
         perftest(["ib_send_bw", "-c", service, "-q", "4", "-n", "200"])
         perftest(["ib_send_bw", "-c", service, "-e", "-n", "200"])
         perftest(["ib_send_bw", "-c", service, "-b", "-n", "200"])
-    perftest(["ib_send_bw", "-c", "UC", "-a", "-n", "5"], count=20,
-             timeout=60)
+    sizes(["ib_send_bw", "-c", "UC"], SIZES, "5")
     perftest(["ib_send_bw", "-c", "UD", "--use-srq", "-n", "200"])
     group = ["-g", "-M", "0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3"]
     perftest(["ib_send_lat", "-c", "UD", "-n", "200"] + group)
