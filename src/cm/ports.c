@@ -9,7 +9,9 @@
 #include "util/inaddr.h"
 #include "util/list.h"
 
-#define BUCKETS 1024
+/* The ephemeral ports of a space are 3.4 times as many.  A search for a free
+ * one looks at all bindings of a bucket for each port. */
+#define BUCKETS 8192
 
 struct binding {
 	struct list link;
