@@ -99,8 +99,14 @@ every_ephemeral_port_is_given_once_and_again_when_freed(void **state)
 	uint16_t port;
 
 	for (uint32_t i = 0; i < SPAN; i++) {
-		assert_int_equal(
-			ports_bind(p, &want, i * 7919u, &binding, &port), 0);
+		/* Most ports are free where the search begins, so that the test
+		 * is short. */
+		uint32_t random = i % 64 == 0		? i * 7919u
+				  : i < PORTS_PREFERRED ? i
+							: i - PORTS_PREFERRED;
+
+		assert_int_equal(ports_bind(p, &want, random, &binding, &port),
+				 0);
 		assert_uint_in_range(port,
 				     i < PORTS_PREFERRED
 					     ? PORTS_EPHEMERAL_LAST + 1 -
