@@ -160,38 +160,66 @@ bool image_contains(const struct image *im, const char *path, const char *word)
 	return found;
 }
 
+/* Prints that the list cannot be used, and what to do. */
+static int refuse_list(const struct image *im, const char *why)
+{
+	fprintf(stderr,
+		"adverb: the list /%s %s; nothing was changed.  Restore the "
+		"list, or remove it and the files that it names.\n",
+		im->list, why);
+	return 1;
+}
+
+static void list_entry(struct image *im, const struct image_version *v,
+		       const char path[IMAGE_PATH])
+{
+	struct image_entry *e = find_entry(im, path);
+
+	if (e) {
+		e->now = *v;
+		return;
+	}
+	e = &im->entries[im->count++];
+	*e = (struct image_entry){.before = *v, .now = *v};
+	memcpy(e->path, path, IMAGE_PATH);
+}
+
+/* Reads lines of a check sum, a number of bytes and a path.  A list that ends
+ * early would leave files behind that nothing removes. */
+static int read_lines(struct image *im, FILE *f)
+{
+	struct image_version v;
+	char path[IMAGE_PATH], why[96];
+	int n;
+
+	while ((n = fscanf(f, "%x %lld %255s", &v.crc, &v.bytes, path)) == 3) {
+		if (im->count == IMAGE_MAX && !find_entry(im, path)) {
+			snprintf(why, sizeof(why),
+				 "names more than %d files, and no version of "
+				 "adverb installs so many",
+				 IMAGE_MAX);
+			return refuse_list(im, why);
+		}
+		list_entry(im, &v, path);
+	}
+	if (ferror(f))
+		return complain_of(im, im->list, "read");
+	if (n == EOF)
+		return 0;
+	snprintf(why, sizeof(why), "is damaged after %zu files", im->count);
+	return refuse_list(im, why);
+}
+
 static int read_list(struct image *im)
 {
-	int fd = open_in(im, im->list, O_RDONLY);
+	int fd = open_in(im, im->list, O_RDONLY), err;
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-	struct image_version v;
-	char path[IMAGE_PATH];
 
 	if (!f)
 		return errno == ENOENT ? 0 : complain_of(im, im->list, "read");
-	while (fscanf(f, "%x %lld %255s", &v.crc, &v.bytes, path) == 3) {
-		struct image_entry *e = find_entry(im, path);
-
-		if (!e && im->count == IMAGE_MAX) {
-			fprintf(stderr,
-				"adverb: the list /%s names more than %d "
-				"files, and no version of adverb installs so "
-				"many; nothing was changed.  Restore the list, "
-				"or remove it and the files that it names.\n",
-				im->list, IMAGE_MAX);
-			fclose(f);
-			return 1;
-		}
-		if (e) {
-			e->now = v;
-			continue;
-		}
-		e = &im->entries[im->count++];
-		*e = (struct image_entry){.before = v, .now = v};
-		memcpy(e->path, path, sizeof(path));
-	}
+	err = read_lines(im, f);
 	fclose(f);
-	return 0;
+	return err;
 }
 
 int image_open(struct image *im, const char *root, const char *list, bool dry)

@@ -97,12 +97,45 @@ static void a_list_that_is_not_whole_is_not_written(void **state)
 	remove_root();
 }
 
+/* Opens the closed root again, with these lines as its list. */
+static int reopen_with(const char *lines)
+{
+	char path[sizeof(root) + 8];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/list", root);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(lines, f);
+	assert_int_equal(fclose(f), 0);
+	return image_open(&image, root, "list", false);
+}
+
+static void a_damaged_list_is_refused(void **state)
+{
+	static const char *const damaged[] = {
+		"1 2 file\n3 bytes file2\n",
+		"1 2 file\n3 4",
+		"no list\n",
+	};
+
+	NEEDS_KERNEL(); /* openat2 */
+	open_root();
+	image_close(&image);
+	for (size_t i = 0; i < TEST_COUNT(damaged); i++)
+		assert_int_equal(reopen_with(damaged[i]), -1);
+	assert_int_equal(reopen_with("1 2 file\n3 4 file2\n"), 0);
+	assert_int_equal(image.count, 2);
+	remove_root();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_put_and_listed),
 		cmocka_unit_test(a_file_whose_close_fails_leaves_the_old_one),
 		cmocka_unit_test(a_list_that_is_not_whole_is_not_written),
+		cmocka_unit_test(a_damaged_list_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
