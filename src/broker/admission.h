@@ -14,11 +14,12 @@
 
 /*
  * The descriptors that one connection may need.  Up to eight are open: the
- * connection, the pair to the thread of its user, the eventfd of that thread, a
- * pidfd, the eventfd that wakes the client, the page, and the sending end of
- * the relay.  Up to ten more are under way, in messages that the client has not
- * read (unread.h).  The kernel compares each of the two numbers separately with
- * the limit on open files, so only the larger one counts.
+ * connection, the two sockets of the pair to the thread of its user, the
+ * eventfd of that thread, a pidfd, the eventfd that wakes the client, the page,
+ * and the sending end of the relay.  Up to ten more are under way, in messages
+ * that the client has not read (unread.h).  The kernel compares the number of
+ * open descriptors with the limit on open files, and, separately, the number
+ * under way.  So only the larger number, ten, counts.
  */
 #define ADMISSION_FILES 10
 

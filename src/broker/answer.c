@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANSWER_DOUBT UINT64_MAX /* the asker is cmserver, and no client */
-/* For how long a client may hear PROTO_ARENA_LATER because too many descriptors
- * are under way: longer than many clients that start at once take to read their
- * messages. */
+#define ANSWER_DOUBT UINT64_MAX /* the asker is cmserver, not a client */
+/* For how long a client is answered PROTO_ARENA_LATER because too many
+ * descriptors are under way.  If many clients start at once, they have read
+ * their messages within this time. */
 #define FULL_MS 2000
 
 int answer_send(const struct conn *c, const struct proto *question,
@@ -80,8 +80,8 @@ static bool page_is_closed(int page_fd, uint32_t qpn)
 	       closed_has(&closed, qpn);
 }
 
-/* The asker learns of a queue pair of another user only whether its process
- * lives, and not which QPNs that process has in use. */
+/* If the queue pair's process is of another user than the asker, the answer
+ * says only whether that process lives, and not which QPNs it has in use. */
 static enum proto_peer peer_state(const struct server *s, uint32_t qpn,
 				  uid_t asker)
 {
@@ -157,10 +157,10 @@ static void tell_remote_state(const struct conn *c,
 	proto_send(c->fd, &m, NULL);
 }
 
-/* Whether the user of c may ask about other hosts once more.  The broker's own
- * user always may.  Another user may if it has fewer open questions than there
- * are free places, not counting the LIVE_OF_ONE that are kept for connection
- * management. */
+/* Whether the user of c may ask one more question about another host.  The
+ * broker's own user always may.  Another user may if it has fewer open
+ * questions than there are free places.  The LIVE_OF_ONE places that are kept
+ * for connection management do not count as free. */
 static bool may_ask(const struct server *s, const struct conn *c)
 {
 	const uint32_t most = LIVE_QUESTIONS - LIVE_OF_ONE;
@@ -305,8 +305,8 @@ void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 
 /*
  * Whether the process of a class, or another process of its user, has the
- * source port.  Port 4791 is the source port of the SO_REUSEPORT group's
- * members only.  A process to which the broker relays datagrams is no member.
+ * source port.  Only the sockets of the SO_REUSEPORT group send from port 4791,
+ * and a process to which the broker relays datagrams has no such socket.
  */
 static bool is_source_of(const struct server *s, uint32_t class,
 			 const struct inaddr *from, const struct inaddr *to)

@@ -12,10 +12,12 @@
  *	 `--------------------------------+-'
  *	                  UP: the broker dies; ALONE: after a second
  *
- * When the broker dies, the class, its socket and the pages stay valid.
+ * GREETING in this diagram stands for CLIENT_ASKING, too.
+ *
+ * When the broker dies, the class, the receive socket and the pages stay valid.
  * client_turn starts another broker, or finds one that another process has
- * started, and gives that broker the class and the descriptors.  Of these
- * functions only client_open waits.
+ * started, and gives that broker the class and the descriptors.  Of the
+ * functions below only client_open waits.
  *
  * Not thread-safe: the owner's lock covers a client.  A client does not survive
  * fork: a child closes its copy and opens a new one.
@@ -60,7 +62,8 @@ enum client_state {
 	CLIENT_ASKING,
 	CLIENT_GREETING, /* PROTO_HELLO was sent; the answer has not come */
 	CLIENT_UP,	 /* the broker has welcomed this client */
-	/* the broker has refused this client, or this client the broker */
+	/* the broker has refused this client, or this client has rejected the
+	 * broker; client_turn looks for a broker at due_ms */
 	CLIENT_ALONE,
 };
 
@@ -96,17 +99,18 @@ struct client {
 	int udp_fd;
 	/* the fd store, kept for a successor of the broker; -1: none */
 	int fd_store_fd;
-	/* by which a successor of a broker of another user knows that this
-	 * process has its class; 0: none */
+	/* a random number from a broker of another user; shown to a successor
+	 * of that broker, it proves that `class` is this process's; 0: none */
 	uint64_t token;
-	/* a successor has made another relay, which udp_fd is now, and
-	 * client_new_relay has not returned it yet */
+	/* udp_fd is the receiving end of a relay that a successor of the broker
+	 * has made, and client_new_relay has not returned a copy yet */
 	bool has_new_relay;
 	int tree_fd; /* the folder that client_tree took; -1: none */
-	/* The arena, and the eventfd that wakes this process: the broker shows
-	 * them to other processes of this user.  Both are borrowed; -1: none.
-	 * A broker of another user makes the eventfd, which then takes the
-	 * number kick_fd. */
+	/* arena_fd: the arena.  kick_fd: the eventfd that wakes this process; a
+	 * broker of another user makes an eventfd, by which the client replaces
+	 * the file behind kick_fd.  The broker shows the arena and the eventfd
+	 * to other processes of this user.  Both descriptors are borrowed;
+	 * -1: none. */
 	int arena_fd, kick_fd;
 	/* the arena is not shown, since more descriptors of this user are under
 	 * way than the limit on open files allows */
@@ -116,8 +120,7 @@ struct client {
 	/* how long the broker may take to answer the first PROTO_HELLO */
 	uint64_t patience_ms;
 	uint64_t due_ms; /* when client_turn is due; UINT64_MAX: never */
-	/* since when there is no broker, as far as this client knows; 0: not
-	 * known */
+	/* when this client last noticed that there is no broker; 0: never */
 	uint64_t lost_ms;
 	/* the wait before the next attempt to find a broker; doubles with each
 	 * failure */
@@ -175,10 +178,10 @@ struct client_wish {
 	/*
 	 * The descriptors of this process's arena, and of the eventfd that
 	 * wakes this process.  The broker, and each successor, shows them to
-	 * processes of this user.  Both are borrowed until client_close.  -1,
-	 * -1: nothing is shown.  client_open may replace the file behind
-	 * kick_fd by another eventfd, so the caller waits at it and copies it
-	 * only after that.
+	 * processes of this user.  Both are borrowed until client_close.  If
+	 * both are -1, nothing is shown.  client_open may replace the file
+	 * behind kick_fd by another eventfd, so the caller polls or duplicates
+	 * kick_fd only after client_open has returned.
 	 */
 	int arena_fd, kick_fd;
 	/* How long to wait, in milliseconds, for a broker that lives and does
