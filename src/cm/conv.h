@@ -76,13 +76,15 @@ struct conv_retry {
 	uint64_t held_until_ns;
 	/* The exponent n of a wait of 4.096 us * 2^n. */
 	uint8_t timeout_exponent;
-	/* How often `last` will be sent again, and how often it was.  In
-	 * CONV_HELD, left is 1 if the request was woken, else 0. */
+	/* left: how often `last` may still be sent again; in CONV_HELD, 1 if
+	 * the request was woken, else 0.  count: how often `last` was sent
+	 * again. */
 	uint8_t left, count;
-	/* How often each message is sent again: max_cm_retries of the REQ. */
+	/* How often each message may be sent again: max_cm_retries of the REQ.
+	 */
 	uint8_t given;
-	/* The conversation has ended because all tries of a REP or a DREQ had
-	 * no answer, and the peer has not ended it since. */
+	/* The conversation has ended because no try of a REQ, REP or DREQ was
+	 * answered, and no DREQ or DREP of the peer has come since. */
 	bool is_unanswered;
 	/* The message that a retry sends; in CONV_HELD, the request. */
 	uint8_t last[MAD_BYTES];
@@ -130,7 +132,8 @@ struct conv_listener {
 	struct cm_owner *owner;
 	uint64_t service_id, user;
 	struct cm_where where;
-	/* How many requests may wait for cm_taken, and how many wait now. */
+	/* backlog: how many requests may wait for cm_taken.  waiting: how many
+	 * do now. */
 	uint32_t backlog, waiting;
 };
 
@@ -142,8 +145,8 @@ struct conv_listener {
 #define CONV_QUEUED(node)                                                      \
 	((struct conv *)(void *)((char *)(node)-offsetof(struct conv, queue)))
 
-/* A listener that has ended, and may be made again until until_ns.  until_ns is
- * 0 in an entry that was never used. */
+/* A listener that has ended.  The manager expects until until_ns that its
+ * program makes it again.  until_ns is 0 in an entry that was never used. */
 struct conv_recent {
 	uint64_t service_id, until_ns;
 	uint64_t owner; /* the owner's number; 0: no owner */
@@ -171,8 +174,8 @@ struct cm {
 	uint64_t hash_key;
 	/* cm_config.conversations and cm_config.half_open. */
 	uint32_t limit, half_open_limit;
-	/* How many entries of conv[] are in use, are in free_list, and were
-	 * ever used. */
+	/* Numbers of entries of conv[].  used: in use now.  free_count: in
+	 * free_list.  fresh: used at least once. */
 	uint32_t used, free_count, fresh;
 	struct conv *conv;
 	uint32_t *free_list;
@@ -297,7 +300,7 @@ void request_unhold(struct cm *cm, struct conv *c);
 
 /* step.c */
 /* Runs the table's cell for the conversation's state and this input; false: the
- * cell is empty.  The conversation may be freed. */
+ * cell is empty.  The call may free the conversation. */
 bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
 	      struct cmmsg *msg, uint64_t now_ns);
 /* Sends msg and keeps it for retries. */
@@ -316,9 +319,9 @@ void step_send_bare(struct cm *cm, const uint8_t from[16], const uint8_t to[16],
  * no message. */
 void step_emit(struct cm *cm, const struct conv *c, enum cm_event_type type,
 	       const struct cmmsg *msg);
-/* Arms the timer of `tries` retries of a message that was just sent.  A wait is
- * 4.096 us * 2^timeout.  Unless the conversation is_strict, the first waits are
- * shorter. */
+/* Arms the timer of a message that was just sent, which is sent again up to
+ * `tries` times.  The wait before each retry is 4.096 us * 2^timeout.  Unless
+ * the conversation is_strict, the first waits are shorter. */
 void step_arm(struct cm *cm, struct conv *c, uint8_t timeout, uint8_t tries,
 	      uint64_t now_ns);
 
