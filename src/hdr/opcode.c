@@ -122,15 +122,16 @@ const struct opcode_info *opcode_info(uint8_t opcode)
 	return table[opcode].name ? &table[opcode] : NULL;
 }
 
-/* Returns the opcode of a packet with the header `tail`.  The opcode with an
- * immediate is the next one after `plain`, which has none. */
+/* Returns `plain`, the opcode of a packet without an immediate, or, if `tail`
+ * is the immediate's header, the next opcode: that of the same packet with an
+ * immediate. */
 static uint8_t with_tail(unsigned int plain, enum opcode_ext tail)
 {
 	return (uint8_t)(tail == OPCODE_EXT_IMMDT ? plain + 1 : plain);
 }
 
-/* Returns the opcode of a packet of a SEND or WRITE; first: the opcode of its
- * first packet. */
+/* Returns the opcode of the packet at `position` of a SEND or WRITE.  first:
+ * the opcode of the message's first packet. */
 static uint8_t message_opcode(unsigned int first, enum opcode_position position,
 			      enum opcode_ext tail)
 {
