@@ -97,7 +97,8 @@ TURN_OPEN(openat64, dir, (int dir, const char *path, int flags, ...),
 	  (int dir, const char *path, int flags, mode_t mode),
 	  dir, path, flags)
 
-/* The functions that a program built with _FORTIFY_SOURCE calls instead. */
+/* The functions that a program built with _FORTIFY_SOURCE calls in place of
+ * open, realpath and readlink. */
 TURN(int, -1, __open_2, (const char *path, int flags), path, flags)
 TURN(int, -1, __open64_2, (const char *path, int flags), path, flags)
 TURN_AT(int, -1, __openat_2, dir, (int dir, const char *path, int flags),
@@ -142,8 +143,8 @@ TURN_AT(int, -1, scandirat64, dir,
 	 int (*order)(const struct dirent64 **, const struct dirent64 **)),
 	dir, path, names, filter, order)
 
-/* These functions pass paths in the tree to the program's function, not paths
- * in /sys or /dev. */
+/* These functions call the program's function `each` with paths in the tree,
+ * not with paths in /sys or /dev. */
 TURN(int, -1, ftw, (const char *path, __ftw_func_t each, int most),
      path, each, most)
 TURN(int, -1, ftw64, (const char *path, __ftw64_func_t each, int most),
