@@ -102,14 +102,15 @@ static void wait_ns(long ns)
 /* A connection that must work after the threads of `endpoint` are cancelled. */
 static struct endpoint other[2];
 
-/* A channel without a CQ, and whether a thread sleeps for the channel. */
+/* A channel without a CQ.  sleeps: a thread is about to wait for an event of
+ * the channel. */
 struct lone {
 	struct ibv_comp_channel *channel;
 	atomic_bool sleeps;
 };
 
-/* Sends messages, so that this thread makes the process's progress while it
- * sleeps; then sleeps for a channel that gets no event. */
+/* Waits for an event of a channel that gets none.  Sends messages before, so
+ * that the wait of this thread makes progress for the whole process. */
 static void *sleep_alone(void *arg)
 {
 	struct lone *l = arg;
@@ -123,8 +124,9 @@ static void *sleep_alone(void *arg)
 	return NULL;
 }
 
-/* Destroys a channel for which a thread sleeps: the thread sleeps until it is
- * cancelled, as on hardware, and the connection `other` still works. */
+/* Destroys a channel while a thread waits for an event of the channel.  As on
+ * hardware, the thread waits until it is cancelled.  The connection `other`
+ * must still work. */
 __attribute__((unused)) static void destroy_under_sleeper(void)
 {
 	struct lone l = {0};
@@ -150,8 +152,8 @@ static atomic_bool is_through;
 #define CALL(name, ...) (call = #name, name(__VA_ARGS__))
 #define DONE(name, ...) check_need(!CALL(name, __VA_ARGS__), #name)
 
-/* Creates and destroys a CQ, an SRQ and a QP.  An event of the CQ and an event
- * of the SRQ wait when the objects are destroyed. */
+/* Creates and destroys a CQ, an SRQ and a QP.  When they are destroyed, an
+ * event of the CQ and an event of the SRQ are still unread. */
 static void make_queues(struct endpoint *e, struct ibv_pd *pd)
 {
 	struct ibv_cq *cq = CALL(ibv_create_cq, e->ctx, 8, NULL, e->channel, 0);
@@ -249,7 +251,7 @@ static void cancel_in(void *(*calls)(void *), void *arg)
 	check_need(atomic_load(&is_through), call);
 }
 
-/* Calls that create and destroy objects, post or poll do not sleep: so they are
+/* Calls that create or destroy objects, post or poll do not sleep, so they are
  * not cancellation points. */
 static void calls_that_do_not_sleep_are_not_cancelled(void)
 {
@@ -330,7 +332,7 @@ static void a_cancelled_thread_leaves_its_queues_to_the_others(void)
 	endpoint_close_pair(endpoint);
 }
 
-/* Cancels a thread after i steps.  Completions of the other connection must
+/* Cancels a thread after i * STEP_NS.  Completions of the other connection must
  * then still wake this thread. */
 static void cancel_after(int i)
 {
