@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* util/crccopy against util/crc, with each tier that has such a copy. */
+/* util/crccopy: for each tier that sums while it copies, compares the
+ * copy with memcpy, and the CRC with that of util/crc. */
 #include "test.h"
 
 #include <string.h>
@@ -39,11 +40,11 @@ static void a_copy_and_its_sum_agree_with_those_of_two_steps(void **state)
 			check_one(t->copy, n);
 	}
 	if (!here)
-		SKIP_FOR("this processor copies and sums in two steps");
+		SKIP_FOR("no tier of this processor sums while it copies");
 }
 
-/* A handler recognizes a copy by its section, which has the code of all copies
- * and no other code. */
+/* The signal handler of memory/copy_nofault.c recognizes a fault in a copy by
+ * the section of the code, which has all copies and no other function. */
 static void a_handler_can_tell_a_copy_from_other_code(void **state)
 {
 	for (size_t i = 0; i < crctier_count; i++) {

@@ -154,7 +154,7 @@ static void make_unicast(struct made *m, const struct data_end *to,
 
 static const uint8_t group[16] = {0xff, 0x12, 0x40, 0x1b, [15] = 9};
 
-/* A datagram from A to the group, of its GUID. */
+/* A datagram from A to the group; the SGID has the GUID of A's port. */
 static void make_multicast(struct made *m, const struct world *w)
 {
 	struct lrh lrh = {.lnh = LRH_NEXT_GLOBAL,
@@ -288,7 +288,7 @@ static void an_adapter_sends_only_its_own_packets(void **state)
 		{7, LID_B},	 /* SLID */
 		{5, WORDS + 1},	 /* PktLen */
 		{AT_PKEY, 0x7f}, /* P_Key 0x7fff */
-		{AT_BTH, 0x64},	 /* a datagram of no QP */
+		{AT_BTH, 0x64},	 /* a datagram with source QP 0 */
 	};
 	struct world *w = *state;
 	struct made m;
@@ -379,7 +379,7 @@ static void a_lid_without_an_entry_is_counted_and_dropped(void **state)
 	assert_int_equal(send_mark(w, w->b, LID_B, 1), 0);
 	assert_int_equal(fetch_mark(w->b), -1);
 	assert_int_equal(port_of(w, "S2", 1)->counters.rx_relay_errors, 1);
-	/* and a route that does not end */
+	/* a loop: S2 and S3 send the packet to each other */
 	fabric_find(w->f, "S2")->lft[LID_B] = 2;
 	fabric_find(w->f, "S3")->lft[LID_B] = 1;
 	assert_int_equal(send_mark(w, w->b, LID_B, 1), 0);
@@ -437,7 +437,8 @@ static void a_switch_enforces_partitions_if_the_manager_says_so(void **state)
 	assert_int_equal(fetch_mark(w->b), 2);
 }
 
-/* The last switch puts SL 2 of its port 1 on VL 5 (IBTA 7.6.6). */
+/* The last switch sends on VL 5 the packets of SL 2 that come in at its port 1
+ * (IBTA 7.6.6). */
 static void each_port_chooses_the_lane_of_an_sl(void **state)
 {
 	struct world *w = *state;
@@ -461,7 +462,7 @@ static void each_port_chooses_the_lane_of_an_sl(void **state)
 	assert_int_equal(send_made(w, &m), 0);
 	assert_null(data_fetch(w->b, &n));
 	assert_int_equal(out->counters.tx_discards, 1);
-	/* VL 5 is none of two lanes */
+	/* a port with two lanes has no VL 5 */
 	out->info[AT_LANES] = 2 << 4;
 	m.bytes[1] &= 0x2f;
 	seal(&m);
@@ -507,7 +508,7 @@ static void a_group_gets_one_copy_for_each_program_that_joined(void **state)
 	assert_int_equal(data_join(w->a, group), 0);
 	assert_int_equal(data_join(w->b, group), 0);
 	assert_int_equal(data_join(second, group), 0);
-	/* SL 0 leaves the last switch on another lane than the first one */
+	/* SL 0 leaves the last switch on VL 1, and the first switch on VL 0 */
 	port_of(w, "S3", 2)->slvl[1][0] = 0x11;
 	make_multicast(&m, w);
 	assert_int_equal(send_made(w, &m), 0);
@@ -522,7 +523,7 @@ static void a_group_gets_one_copy_for_each_program_that_joined(void **state)
 	assert_int_equal(fetch_mark(w->b), -1);
 	assert_true(fetch_mark(second) >= 0);
 	assert_int_equal(port_of(w, "S3", 2)->counters.tx_multicast, 2);
-	/* the SGID is the sender's */
+	/* the SGID must be the sender's */
 	m.bytes[LRH_BYTES + 16 + 7] ^= 1;
 	seal(&m);
 	assert_int_equal(send_made(w, &m), -EINVAL);
@@ -553,7 +554,9 @@ static void a_sender_waits_for_a_receiver_that_is_slow(void **state)
 	assert_int_equal(port_of(w, "S3", 2)->counters.tx_discards, 0);
 }
 
-/* Its last packet waits longer than HOQLife, but it reads all the time. */
+/* The receiver fetches one packet every 200 ms, and HOQLife is 268 ms.  The
+ * last packet waits for seconds, but is the first to be fetched for 200 ms
+ * only. */
 static void a_receiver_that_reads_slowly_loses_nothing(void **state)
 {
 	struct world *w = *state;
@@ -595,7 +598,8 @@ static void copies_for_many_receivers_are_bounded(void **state)
 	assert_true(data_may_send(w->a));
 }
 
-/* It does not read for longer than HOQLife: others get their packets. */
+/* B does not read for longer than HOQLife.  Its packets are discarded, and the
+ * sender's packets to C arrive. */
 static void a_receiver_that_has_stopped_does_not_stop_its_senders(void **state)
 {
 	struct world *w = *state;
@@ -731,8 +735,8 @@ static void note_seen(void *arg, const uint8_t *p, size_t n)
 	s->count++;
 }
 
-/* A management datagram has the headers of QP 1's datagrams, or of QP 0's with
- * lane 15, though the fabric does not keep them. */
+/* The fabric keeps no headers of a management datagram.  It shows the datagram
+ * with headers that it makes: for QP 0 on VL 15, or for QP 1. */
 static void each_packet_is_seen_once_as_it_leaves_its_first_port(void **state)
 {
 	struct world *w = *state;
@@ -802,7 +806,7 @@ static void a_data_packet_is_seen_with_its_lane(void **state)
 	assert_int_equal(seen.qpn, qpn_of(w->b));
 }
 
-/* What closed senders leave behind is bounded. */
+/* The number of packets that closed senders have left unread is bounded. */
 static void senders_that_come_and_go_do_not_fill_the_memory(void **state)
 {
 	struct world *w = *state;
