@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #define BTH_BYTES	 12
-#define ICRC_BYTES	 4 /* the CRC behind the pad: IBTA 7.8 */
+#define ICRC_BYTES	 4 /* the CRC after the pad: IBTA 7.8 */
 #define BTH_PSN_MASK	 0xffffffu
 #define BTH_QPN_MASK	 0xffffffu
 #define BTH_DEFAULT_PKEY 0xffffu
@@ -41,17 +41,17 @@ struct bth {
 	uint32_t psn;	   /* 24 bits */
 };
 
-/* Reads a BTH.  Returns false if len < BTH_BYTES. */
+/* Reads a BTH from the len bytes at p.  Returns false if len < BTH_BYTES. */
 bool bth_parse(const uint8_t *p, size_t len, struct bth *bth);
 /* Writes BTH_BYTES at p. */
 void bth_write(uint8_t *p, const struct bth *bth);
-/* Replaces the PSN and the bit AckReq of the BTH at p. */
+/* Replaces the PSN and the AckReq bit of the BTH at p. */
 void bth_number(uint8_t *p, uint32_t psn, bool ackreq);
 /* Replaces the P_Key of the BTH at p. */
 void bth_put_pkey(uint8_t *p, uint16_t pkey);
-/* May a port or a QP with one of these P_Keys receive packets with the other?
- * They name one partition, and one of them is that of a full member (IBTA Vol
- * 1, 10.9.3). */
+/* Returns whether a port or QP with P_Key a may receive packets with P_Key b:
+ * both name the same partition, and at least one is that of a full member (IBTA
+ * Vol 1, 10.9.3). */
 bool bth_is_same_partition(uint16_t a, uint16_t b);
 
 #endif

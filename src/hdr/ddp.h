@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The header of a DDP segment (RFC 5041 4.2, 4.3), in which RDMAP has its
+ * The header of a DDP segment (RFC 5041 4.2, 4.3), which also has the RDMAP
  * fields RV, opcode and STag to invalidate (RFC 5040 4.1, 4.2; RFC 7306 for
  * opcodes 8 to 11):
  *
@@ -36,15 +36,15 @@ enum ddp_queue {
 };
 
 struct ddp_header {
-	bool is_tagged, is_last;
-	uint8_t ddp_version, rdmap_version;
+	bool is_tagged, is_last; /* is_last: the last segment of its message */
+	uint8_t ddp_version, rdmap_version; /* DV and RV */
 	/* 0 to 15: enum rdmap_opcode, or a number that no opcode has. */
 	uint8_t opcode;
 	/* Tagged: the key of the buffer.  Untagged: the STag to invalidate. */
 	uint32_t stag;
 	uint64_t offset; /* tagged: the tagged offset in the buffer, in bytes */
-	/* Untagged: enum ddp_queue or another number, and the message sequence
-	 * number. */
+	/* Untagged.  queue: enum ddp_queue, or a number that no queue has.
+	 * sequence: the message sequence number. */
 	uint32_t queue, sequence;
 	/* Untagged: where in the message the segment begins, in bytes. */
 	uint32_t message_offset;
@@ -52,9 +52,9 @@ struct ddp_header {
 
 /* Returns the length in bytes of the header whose first byte is `first`. */
 size_t ddp_header_bytes(uint8_t first);
-/* Reads a header from the n bytes at p and returns its length; 0: the header is
- * longer than n.  Any bytes make a header, so the caller judges versions, queue
- * and opcode. */
+/* Reads a header from the n bytes at p and returns its length in bytes; 0: the
+ * header is longer than n.  Any bytes make a header, so the caller judges
+ * versions, queue and opcode. */
 size_t ddp_parse(const uint8_t *p, size_t n, struct ddp_header *h);
 /* Writes a header of at most DDP_HEAD_MAX bytes at p and returns its length. */
 size_t ddp_write(uint8_t *p, const struct ddp_header *h);
