@@ -159,13 +159,14 @@ t.case("ucx_info finds rc_verbs on adv0 through the shim",
                   lambda _: t.need_ucx()), "shim", "ucx_info")
 t.case("ibstatus sees the port through the shim",
        shim_shows(["ibstatus"], "adv0.*(.|\n)*ACTIVE"), "shim", "ibstatus")
-t.case("ibstatus is the first program that there is",
+t.case("ibstatus as the first program sees the tree",
        first_sees_the_tree(["ibstatus"], "adv0.*(.|\n)*ACTIVE"), "shim",
        "ibstatus")
-t.case("ls is the first program that there is",
+t.case("ls as the first program sees the tree",
        first_sees_the_tree(["ls", "/sys/class/infiniband"], "adv0", "--shim"),
        "shim", "ls")
-t.case("a limit on file sizes is kept, or told", file_sizes)
-t.case("a variable's value that means nothing is told",
+t.case("with a limit on file sizes, ibv_devinfo works or names the limit",
+       file_sizes)
+t.case("an invalid value of a variable is reported",
        values_that_mean_nothing)
 t.end()
