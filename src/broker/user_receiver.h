@@ -4,12 +4,12 @@
  * thread for each user.
  *
  * A message may bring descriptors, and whoever receives it, or closes the
- *socket in which it waits, closes the last descriptor of such a file.  That
- *close may take as long as the sender likes: for example, of a TCP socket with
- *SO_LINGER and unsent data.  So the broker's loop never receives from a
- *connection of another user, and never closes one.  The user's thread does
- *both, and only that user waits.  It passes each message on without
- *descriptors:
+ * socket in which it waits, closes the last descriptor of such a file.  That
+ * close may take as long as the sender likes: for example, of a TCP socket with
+ * SO_LINGER and unsent data.  So the broker's loop never receives from a
+ * connection of another user, and never closes one.  The user's thread does
+ * both, and only that user waits.  It passes each message on without
+ * descriptors:
  *
  *	process -> connection -> the user's thread -> pair -> the broker's loop
  *
