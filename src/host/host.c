@@ -7,6 +7,7 @@
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "device/netif.h"
@@ -583,6 +584,31 @@ void host_before_poll(struct host *h, const struct cq *cq)
 }
 
 /*
+ * Lets the other threads of the core run; returns for how many ns.  Beside
+ * threads that compute, sched_yield costs the caller the rest of its time slice
+ * (Linux 6.18 and later), so a thread that polls would get a few percent of the
+ * core.  A thread that sleeps keeps its share, and Linux wakes it soon.
+ */
+static uint64_t yield_core(void)
+{
+	static _Thread_local struct poll_crowd crowd
+		__attribute__((tls_model("initial-exec")));
+	static const struct timespec moment = {.tv_nsec = 1};
+	uint64_t began = monotonic_ns(), took;
+	bool is_crowded = poll_crowd_lasts(&crowd, began);
+
+	/* nanosleep would be a cancellation point. */
+	if (is_crowded)
+		syscall(SYS_nanosleep, &moment, NULL);
+	else
+		sched_yield();
+	took = monotonic_ns() - began;
+	if (!is_crowded)
+		poll_crowd_yielded(&crowd, began, took);
+	return took;
+}
+
+/*
  * Yields the core, and then polls.  If another thread ran for a moment and then
  * packets arrived, the peer probably runs on this core, so from here on each
  * poll yields first.  (host_polled decides the same if the polled queue then
@@ -591,12 +617,9 @@ void host_before_poll(struct host *h, const struct cq *cq)
 static void yield_poll(struct host *h, uint32_t every, shared_u32 *skipped)
 {
 	uint32_t news = shared_load(&h->progress.policy.looks.news);
-	uint64_t began = monotonic_ns(), took;
-	bool ran;
+	uint64_t took = yield_core();
+	bool ran = took > SWITCH_MIN_NS && took < SWITCH_MAX_NS;
 
-	sched_yield();
-	took = monotonic_ns() - began;
-	ran = took > SWITCH_MIN_NS && took < SWITCH_MAX_NS;
 	progress_poll(&h->progress, skipped);
 	every = ran && shared_load(&h->progress.policy.looks.news) != news
 			? 1

@@ -14,6 +14,7 @@
 #define SLOWNESS_MAX 64
 #define MIND_AFTER   8	      /* unacknowledged posts until the thread looks */
 #define MIND_FOR_NS  1000000u /* how long after the last such post it looks */
+#define COMPUTED_NS  1000000u /* in a longer yield other threads computed */
 
 void poll_policy_init(struct poll_policy *p)
 {
@@ -219,4 +220,21 @@ uint64_t poll_policy_lingers(const struct poll_policy *p, uint64_t now_ns)
 bool poll_policy_pauses(const struct poll_policy *p, uint64_t now_ns)
 {
 	return now_ns < p->thread.pause_ns;
+}
+
+void poll_crowd_yielded(struct poll_crowd *c, uint64_t began_ns,
+			uint64_t took_ns)
+{
+	if (took_ns <= COMPUTED_NS) {
+		*c = (struct poll_crowd){0};
+		return;
+	}
+	c->for_ns = c->for_ns ? bits_min_u64(2 * c->for_ns, POLL_CROWD_MAX_NS)
+			      : POLL_CROWD_NS;
+	c->until_ns = began_ns + took_ns + c->for_ns;
+}
+
+bool poll_crowd_lasts(const struct poll_crowd *c, uint64_t now_ns)
+{
+	return now_ns < c->until_ns;
 }

@@ -9,6 +9,7 @@
  *	a look       poll_policy_may_look; after it _looked
  *	a datagram   poll_policy_received, _sent
  *	the thread   poll_policy_rested, _thread_looked; _lingers, _pauses
+ *	a yield      poll_crowd_yielded; _lasts
  *
  * "The thread" is the thread that waits for work, the leader of leader.h.  A
  * stream is a run of datagrams that each carry many bytes.  The sender of a
@@ -35,6 +36,8 @@
 #define POLL_POLICY_MIND_NS   100000 /* between looks at gathered posts */
 #define POLL_POLICY_BULK      16384  /* the least bytes of a bulk datagram */
 #define POLL_POLICY_LOOK_NS   500    /* a look in vain, where slowness is 1 */
+#define POLL_CROWD_NS	      20000000u	 /* see poll_crowd_yielded */
+#define POLL_CROWD_MAX_NS     320000000u /* see poll_crowd_yielded */
 
 /* Bulk datagrams: datagrams, or runs of them, that carry many bytes. */
 struct poll_stream {
@@ -87,6 +90,12 @@ struct poll_policy {
 	/* About how many bytes of posts wait together; several threads add to
 	 * this without a lock, so an addition may get lost. */
 	shared_u32 gathered;
+};
+
+/* What a thread that polls knows of its core.  Zeros: nothing. */
+struct poll_crowd {
+	uint64_t until_ns; /* until when the core counts as crowded */
+	uint64_t for_ns;   /* for how long it counted so after the last yield */
 };
 
 /* Starts a policy that has seen no traffic. */
@@ -198,5 +207,14 @@ static inline uint64_t poll_policy_scaled(const struct poll_policy *p,
 uint64_t poll_policy_lingers(const struct poll_policy *p, uint64_t now_ns);
 /* Does the backoff forbid the thread a look? */
 bool poll_policy_pauses(const struct poll_policy *p, uint64_t now_ns);
+
+/* Called after a yield of the core that began at @began_ns and took @took_ns.
+ * In a yield of a millisecond other threads computed.  Then the core counts as
+ * crowded for POLL_CROWD_NS, or for twice as long as after the yield before,
+ * up to POLL_CROWD_MAX_NS. */
+void poll_crowd_yielded(struct poll_crowd *c, uint64_t began_ns,
+			uint64_t took_ns);
+/* Does the core count as crowded? */
+bool poll_crowd_lasts(const struct poll_crowd *c, uint64_t now_ns);
 
 #endif

@@ -168,6 +168,29 @@ a_post_amid_a_stream_looks_at_the_socket_ever_less_often(void **state)
 	assert_int_equal(poll_policy_post(&p, now + 160001), POLL_POST_TURN);
 }
 
+static void a_core_is_crowded_for_a_while_after_a_long_yield(void **state)
+{
+	struct poll_crowd c = {0};
+	uint64_t now = 1000000000, lasts = POLL_CROWD_NS;
+
+	assert_false(poll_crowd_lasts(&c, now));
+	poll_crowd_yielded(&c, now, 20000);
+	assert_false(poll_crowd_lasts(&c, now + 20000));
+	for (int i = 0; i < 8; i++) {
+		poll_crowd_yielded(&c, now, 4000000);
+		now += 4000000;
+		assert_true(poll_crowd_lasts(&c, now + lasts - 1));
+		now += lasts;
+		assert_false(poll_crowd_lasts(&c, now));
+		lasts = 2 * lasts < POLL_CROWD_MAX_NS ? 2 * lasts
+						      : POLL_CROWD_MAX_NS;
+	}
+	/* the core is free again */
+	poll_crowd_yielded(&c, now, 300);
+	poll_crowd_yielded(&c, now, 4000000);
+	assert_false(poll_crowd_lasts(&c, now + 4000000 + POLL_CROWD_NS));
+}
+
 static void posts_gather_up_to_a_bound(void **state)
 {
 	struct poll_policy p = new_policy();
@@ -288,6 +311,8 @@ int main(void)
 			a_poll_skips_the_socket_only_amid_a_stream_without_answers),
 		cmocka_unit_test(
 			a_post_amid_a_stream_looks_at_the_socket_ever_less_often),
+		cmocka_unit_test(
+			a_core_is_crowded_for_a_while_after_a_long_yield),
 		cmocka_unit_test(posts_gather_up_to_a_bound),
 		cmocka_unit_test(
 			many_requests_without_answers_are_minded_until_they_stop),
