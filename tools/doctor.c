@@ -271,7 +271,7 @@ static bool is_down(const struct device *d)
 	struct device_port port;
 
 	device_list(&first);
-	device_port(d, &port);
+	device_port(d, 1, &port);
 	if (port.is_up)
 		return false;
 	doctor_say(d == first ? DOCTOR_NO : DOCTOR_SLOW, "device",

@@ -47,15 +47,18 @@ struct device_port {
 };
 
 /* One RDMA device.  A network interface may be two devices, one of each kind.
- * All members but `port` are constant. */
+ * All members but `ports` are constant. */
 struct device {
 	char name[20];	 /* for example "adv0" or "iw0" */
 	char netdev[16]; /* the interface's name, for example "eth0" */
 	uint32_t ifindex;
 	uint8_t mac[6];
-	uint64_t guid;		 /* host order, never 0 */
-	uint32_t kind;		 /* enum device_kind */
-	struct device_port port; /* netif.c locks it; device_port() reads it */
+	uint64_t guid;	     /* host order, never 0 */
+	uint32_t kind;	     /* enum device_kind */
+	uint32_t port_count; /* ports 1 to port_count exist */
+	/* Port number 1 is ports[0].  netif.c locks them; device_port() reads
+	 * them. */
+	struct device_port ports[HCA_MAX_PORTS];
 };
 
 /* Returns the number under which a process publishes the device's counters. */
@@ -67,11 +70,13 @@ static inline uint32_t device_link(const struct device *dev)
 /* Returns the number of devices, which may be 0, and in *devices the table,
  * which is never freed. */
 uint32_t device_list(const struct device **devices);
-/* Copies the present state of the device's port to *port. */
-void device_port(const struct device *dev, struct device_port *port);
-/* Copies an entry of the device's GID table to *gid; returns false if the index
- * is out of range or has no entry. */
-bool device_gid(const struct device *dev, uint32_t index,
+/* Copies the present state of port `number` to *port.  Returns false, and sets
+ * *port to zeros, if the device has no such port. */
+bool device_port(const struct device *dev, uint32_t number,
+		 struct device_port *port);
+/* Copies an entry of the GID table of port `number` to *gid.  Returns false if
+ * the device has no such port, or the table has no entry at the index. */
+bool device_gid(const struct device *dev, uint32_t number, uint32_t index,
 		struct device_gid *gid);
 
 /* The changes of a port that netif_watch reports. */

@@ -128,6 +128,7 @@ static void add_device(const struct netdev_link *l, enum device_kind kind,
 	memcpy(d->mac, l->mac, 6);
 	d->kind = kind;
 	d->guid = guid_of(l, kind);
+	d->port_count = 1;
 	(*count)++;
 }
 
@@ -320,9 +321,9 @@ static void want_own(const struct netdev_scene *s, const struct device *d,
 		if (a->ifindex != d->ifindex)
 			continue;
 		if (inaddr_is_link_local(a->ip)) {
-			if (!w->local || is_entry(&d->port, 0, a))
+			if (!w->local || is_entry(&d->ports[0], 0, a))
 				w->local = a->ip;
-		} else if (is_better(&d->port, a, w->primary)) {
+		} else if (is_better(&d->ports[0], a, w->primary)) {
 			w->primary = a->ip;
 		}
 	}
@@ -419,7 +420,7 @@ static uint32_t update_port(const struct netdev_scene *s, struct device *all,
 			    uint32_t count, struct device *d)
 {
 	const struct netdev_link *l = find_link(s, d->ifindex);
-	struct device_port *old = &d->port, p = {.mtu = old->mtu};
+	struct device_port *old = &d->ports[0], p = {.mtu = old->mtu};
 	struct wanted w = {NULL};
 	uint32_t changes = 0;
 

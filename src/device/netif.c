@@ -108,20 +108,30 @@ uint32_t device_list(const struct device **out)
 	return device_count;
 }
 
-void device_port(const struct device *dev, struct device_port *port)
+static bool has_port(const struct device *dev, uint32_t number)
 {
-	lock_take(&ports);
-	*port = dev->port;
-	lock_give(&ports);
+	return number && number <= dev->port_count;
 }
 
-bool device_gid(const struct device *dev, uint32_t index,
-		struct device_gid *gid)
+bool device_port(const struct device *dev, uint32_t number,
+		 struct device_port *port)
 {
-	if (index >= DEVICE_MAX_GIDS)
+	memset(port, 0, sizeof(*port));
+	if (!has_port(dev, number))
 		return false;
 	lock_take(&ports);
-	*gid = dev->port.gids[index];
+	*port = dev->ports[number - 1];
+	lock_give(&ports);
+	return true;
+}
+
+bool device_gid(const struct device *dev, uint32_t number, uint32_t index,
+		struct device_gid *gid)
+{
+	if (!has_port(dev, number) || index >= DEVICE_MAX_GIDS)
+		return false;
+	lock_take(&ports);
+	*gid = dev->ports[number - 1].gids[index];
 	lock_give(&ports);
 	return gid->ifindex;
 }
@@ -265,7 +275,8 @@ find_address(const uint8_t ip[16], uint32_t link, const struct device **dev)
 
 	for (uint32_t i = 0; i < device_count; i++)
 		for (uint32_t k = 0; k < DEVICE_MAX_GIDS; k++) {
-			const struct device_gid *g = &devices[i].port.gids[k];
+			const struct device_gid *g =
+				&devices[i].ports[0].gids[k];
 
 			if (devices[i].kind != DEVICE_ROCE || !g->ifindex ||
 			    !inaddr_has_same_ip(g->gid, ip) ||
@@ -290,7 +301,7 @@ bool netif_has_address(const struct device *dev, const uint8_t ip[16])
 
 	lock_take(&ports);
 	for (uint32_t i = 0; i < DEVICE_MAX_GIDS && !found; i++) {
-		const struct device_gid *g = &dev->port.gids[i];
+		const struct device_gid *g = &dev->ports[0].gids[i];
 
 		/* An entry of RoCE v1 repeats another entry, or is not an
 		 * address of the interface (netdev.h). */

@@ -107,7 +107,7 @@ static void drop_entry(struct writing *w, const char *dir, const char *what,
 static void put_gid(struct writing *w, const struct device *d, uint32_t i)
 {
 	struct device_gid entry;
-	bool is_there = netdev_gid(d, &d->port, i, &entry);
+	bool is_there = netdev_gid(d, &d->ports[0], i, &entry);
 	const uint8_t *g = entry.gid;
 	char text[48], dir[96];
 
@@ -302,9 +302,9 @@ static void put_device(struct writing *w, const struct device *d,
 	put_guids(w, d);
 	put_cpus(w, d->name);
 	put_counters(w, d->name);
-	put_file(w, d->port.is_up ? "4: ACTIVE" : "1: DOWN",
+	put_file(w, d->ports[0].is_up ? "4: ACTIVE" : "1: DOWN",
 		 "class/infiniband/%s/ports/1/state", d->name);
-	put_file(w, d->port.is_up ? "5: LinkUp" : "3: Disabled",
+	put_file(w, d->ports[0].is_up ? "5: LinkUp" : "3: Disabled",
 		 "class/infiniband/%s/ports/1/phys_state", d->name);
 	for (uint32_t i = 0; i < netdev_gid_count(d); i++)
 		put_gid(w, d, i);
@@ -487,8 +487,9 @@ static int write_now(void)
 	uint32_t count = device_list(&devices);
 
 	for (uint32_t i = 0; i < count; i++) {
-		memcpy(&now[i], &devices[i], offsetof(struct device, port));
-		device_port(&devices[i], &now[i].port);
+		memcpy(&now[i], &devices[i], offsetof(struct device, ports));
+		for (uint32_t n = 1; n <= now[i].port_count; n++)
+			device_port(&devices[i], n, &now[i].ports[n - 1]);
 	}
 	return sysfs_write(hold_fd, now, count);
 }

@@ -34,7 +34,7 @@ static int join_interfaces(struct progress *l, const struct device *dev,
 	for (uint32_t i = 0; i < DEVICE_MAX_GIDS; i++) {
 		struct device_gid g;
 
-		if (!device_gid(dev, i, &g) ||
+		if (!device_gid(dev, 1, i, &g) ||
 		    inaddr_is_v4(g.gid) != inaddr_is_v4(ip))
 			continue;
 		for (k = 0; k < n && done[k] != g.ifindex; k++)

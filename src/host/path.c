@@ -17,7 +17,7 @@ int path_source_gid(const struct device *dev, const struct hca_ah *ah,
 {
 	struct device_gid gid;
 
-	if (!device_gid(dev, ah->sgid_index, &gid)) {
+	if (!device_gid(dev, 1, ah->sgid_index, &gid)) {
 		*why = "the port's GID table has no entry at sgid_index";
 		return -EINVAL;
 	}
@@ -69,7 +69,7 @@ int path_find(struct host *h, const struct device *dev, const struct hca_ah *ah,
 		       "sgid_index of the destination's kind";
 		return -EINVAL;
 	}
-	device_port(dev, &port);
+	device_port(dev, 1, &port);
 	*to = (struct wq_to){.mtu = (uint8_t)port.active_mtu,
 			     .tos = ah->traffic_class,
 			     .ttl = ah->hop_limit,
@@ -87,7 +87,7 @@ int path_check_mtu(const struct device *dev, const struct hca_qp_attr *attr,
 {
 	struct device_port port;
 
-	device_port(dev, &port);
+	device_port(dev, 1, &port);
 	if (attr->path_mtu <= port.active_mtu)
 		return 0;
 	*why = "path_mtu is above the port's active_mtu; use active_mtu or "

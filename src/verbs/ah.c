@@ -88,7 +88,7 @@ static int gid_index(const struct device *dev, const uint8_t like[16])
 	for (uint32_t i = 0; i < DEVICE_MAX_GIDS; i++) {
 		struct device_gid g;
 
-		if (!device_gid(dev, i, &g) || g.type != DEVICE_GID_ROCE_V2 ||
+		if (!device_gid(dev, 1, i, &g) || g.type != DEVICE_GID_ROCE_V2 ||
 		    inaddr_is_v4(g.gid) != inaddr_is_v4(like))
 			continue;
 		if (!memcmp(g.gid, like, 16))

@@ -161,7 +161,7 @@ static void port_attr(const struct device *dev, union v_port_attr *a)
 	bool is_roce = dev->kind == DEVICE_ROCE;
 	struct device_port port;
 
-	device_port(dev, &port);
+	device_port(dev, 1, &port);
 	memset(a, 0, sizeof(*a));
 	a->base = (struct ibv_port_attr){
 		.state = port.is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
@@ -235,7 +235,7 @@ static bool gid_at(struct ibv_context *context, uint32_t port, uint32_t index,
 	memset(g, 0, sizeof(*g));
 	if (!is_port(port) || index >= netdev_gid_count(dev))
 		return false;
-	device_port(dev, &now);
+	device_port(dev, 1, &now);
 	netdev_gid(dev, &now, index, g);
 	return true;
 }
@@ -323,7 +323,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context,
 	if (flags)
 		return -v_fail(EINVAL, V_INPUT,
 			       "ibv_query_gid_table needs flags 0");
-	device_port(dev, &port);
+	device_port(dev, 1, &port);
 	for (uint32_t i = 0; i < netdev_gid_count(dev); i++) {
 		if (!netdev_gid(dev, &port, i, &g))
 			continue;

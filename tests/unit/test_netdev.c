@@ -126,7 +126,7 @@ static void update(uint32_t count)
  * at @index; text NULL: that the entry is empty. */
 static void expect_gid(int device, int index, const char *text, uint32_t type)
 {
-	const struct device_gid *g = &devices[device].port.gids[index];
+	const struct device_gid *g = &devices[device].ports[0].gids[index];
 	char seen[64], want[64];
 	uint8_t ip[16];
 
@@ -151,7 +151,7 @@ static void a_machine_with_nothing_but_lo_has_one_device(void **state)
 	assert_string_equal(devices[0].name, "adv0");
 	assert_string_equal(devices[0].netdev, "lo");
 	assert_true(devices[0].guid);
-	assert_int_equal(devices[0].port.active_mtu, 5);
+	assert_int_equal(devices[0].ports[0].active_mtu, 5);
 	expect_gid(0, 0, "fe80::200:ff:fe00:1", V1);
 	expect_gid(0, 1, "127.0.0.1", V2);
 	expect_gid(0, 2, "127.0.0.1", V1);
@@ -164,7 +164,7 @@ static void a_loopback_that_is_down_is_a_device_that_is_down(void **state)
 {
 	add_lo()->is_up = false;
 	assert_int_equal(choose(NULL), 1);
-	assert_false(devices[0].port.is_up);
+	assert_false(devices[0].ports[0].is_up);
 }
 
 static void the_default_route_decides_then_a_global_address(void **state)
@@ -369,20 +369,20 @@ static void programs_see_one_gid_of_an_iwarp_device(void **state)
 	add(eth, "10.0.0.1");
 	assert_int_equal(choose("iwarp:eth0,iwarp:lo,eth0"), 3);
 	assert_int_equal(netdev_gid_count(&devices[0]), 1);
-	assert_true(netdev_gid(&devices[0], &devices[0].port, 0, &g));
+	assert_true(netdev_gid(&devices[0], &devices[0].ports[0], 0, &g));
 	assert_memory_equal(g.gid, mac, 16);
 	assert_int_equal(g.ifindex, eth->ifindex);
 	assert_int_equal(g.type, V1);
-	assert_false(netdev_gid(&devices[0], &devices[0].port, 1, &g));
+	assert_false(netdev_gid(&devices[0], &devices[0].ports[0], 1, &g));
 	assert_int_equal(g.ifindex, 0);
-	assert_true(netdev_gid(&devices[1], &devices[1].port, 0, &g));
+	assert_true(netdev_gid(&devices[1], &devices[1].ports[0], 0, &g));
 	assert_memory_equal(g.gid, lo, 16);
 	assert_int_equal(netdev_gid_count(&devices[2]), DEVICE_MAX_GIDS);
-	assert_true(netdev_gid(&devices[2], &devices[2].port, 3, &g));
+	assert_true(netdev_gid(&devices[2], &devices[2].ports[0], 3, &g));
 	assert_int_equal(g.type, V2);
-	assert_false(netdev_gid(&devices[2], &devices[2].port, 9, &g));
-	assert_false(
-		netdev_gid(&devices[2], &devices[2].port, DEVICE_MAX_GIDS, &g));
+	assert_false(netdev_gid(&devices[2], &devices[2].ports[0], 9, &g));
+	assert_false(netdev_gid(&devices[2], &devices[2].ports[0],
+				DEVICE_MAX_GIDS, &g));
 }
 
 static void the_mtu_of_an_iwarp_device_needs_no_room_for_headers(void **state)
@@ -396,7 +396,7 @@ static void the_mtu_of_an_iwarp_device_needs_no_room_for_headers(void **state)
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
 		lo->mtu = rows[i].mtu;
 		assert_int_equal(choose("iwarp:lo"), 1);
-		assert_int_equal(devices[0].port.active_mtu, rows[i].code);
+		assert_int_equal(devices[0].ports[0].active_mtu, rows[i].code);
 	}
 }
 
@@ -553,8 +553,8 @@ static void links_go_down_and_up_and_away_and_change_their_mtu(void **state)
 	eth = add_link("eth0");
 	add(eth, "10.0.0.1");
 	assert_int_equal(choose(NULL), 1);
-	assert_true(devices[0].port.is_up);
-	assert_int_equal(devices[0].port.active_mtu, 3);
+	assert_true(devices[0].ports[0].is_up);
+	assert_int_equal(devices[0].ports[0].active_mtu, 3);
 	eth->has_carrier = false;
 	update(1);
 	assert_int_equal(changes[0], NETDEV_DOWN);
@@ -562,7 +562,7 @@ static void links_go_down_and_up_and_away_and_change_their_mtu(void **state)
 	eth->mtu = 9000;
 	update(1);
 	assert_int_equal(changes[0], NETDEV_UP | NETDEV_MTU);
-	assert_int_equal(devices[0].port.active_mtu, 5);
+	assert_int_equal(devices[0].ports[0].active_mtu, 5);
 	scene.link_count--;
 	drop("10.0.0.1");
 	update(1);
@@ -581,7 +581,7 @@ static void a_path_mtu_fits_with_all_its_headers(void **state)
 	for (size_t i = 0; i < TEST_COUNT(rows); i++) {
 		lo->mtu = rows[i].mtu;
 		choose(NULL);
-		assert_int_equal(devices[0].port.active_mtu, rows[i].code);
+		assert_int_equal(devices[0].ports[0].active_mtu, rows[i].code);
 	}
 }
 

@@ -203,12 +203,14 @@ static void lo_alone_is_a_device_with_its_addresses(void **state)
 
 	assert_int_equal(device_list(&d), 1);
 	assert_string_equal(d->netdev, "lo");
-	device_port(d, &port);
+	assert_false(device_port(d, 0, &port));
+	assert_false(device_port(d, 2, &port));
+	assert_true(device_port(d, 1, &port));
 	assert_int_equal(port.is_up, 1);
 	assert_int_equal(port.mtu, 65536);
-	assert_true(device_gid(d, 1, &gid));
-	assert_false(device_gid(d, DEVICE_MAX_GIDS - 1, &gid));
-	assert_false(device_gid(d, DEVICE_MAX_GIDS, &gid));
+	assert_true(device_gid(d, 1, 1, &gid));
+	assert_false(device_gid(d, 1, DEVICE_MAX_GIDS - 1, &gid));
+	assert_false(device_gid(d, 1, DEVICE_MAX_GIDS, &gid));
 	assert_true(is_local("::ffff:127.0.0.1"));
 	assert_true(is_local("::1"));
 	/* local addresses that no device has */

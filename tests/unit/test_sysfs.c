@@ -33,14 +33,14 @@ static int set_up(void **state)
 		snprintf(d->netdev, sizeof(d->netdev), "eth%d", i);
 		d->ifindex = (uint32_t)i + 2;
 		d->guid = 0x0002c9fffe000001u + (unsigned)i;
-		d->port.is_up = true;
-		d->port.gids[1] = (struct device_gid){
+		d->ports[0].is_up = true;
+		d->ports[0].gids[1] = (struct device_gid){
 			{[10] = 0xff, 0xff, 10, 0, 0, (uint8_t)i},
 			DEVICE_GID_ROCE_V2,
 			d->ifindex};
 	}
-	devices[0].port.gids[2] = devices[0].port.gids[1];
-	devices[0].port.gids[2].type = DEVICE_GID_ROCE_V1;
+	devices[0].ports[0].gids[2] = devices[0].ports[0].gids[1];
+	devices[0].ports[0].gids[2].type = DEVICE_GID_ROCE_V1;
 	return mkdtemp(root) ? 0 : -1;
 }
 
@@ -206,8 +206,9 @@ static void many_that_start_at_once_leave_one_whole_tree(void **state)
 static void a_port_that_changes_is_written_anew(void **state)
 {
 	assert_int_equal(write_tree(2), 0);
-	devices[0].port.is_up = false;
-	memset(&devices[0].port.gids[1], 0, sizeof(devices[0].port.gids[1]));
+	devices[0].ports[0].is_up = false;
+	memset(&devices[0].ports[0].gids[1], 0,
+	       sizeof(devices[0].ports[0].gids[1]));
 	assert_int_equal(write_tree(2), 0);
 	expect_file(PORT "state", "1: DOWN");
 	expect_file(PORT "phys_state", "3: Disabled");
@@ -293,7 +294,7 @@ static void links_in_a_tree_are_not_followed(void **state)
 	 * longer exists */
 	assert_int_equal(rename(at("class"), at("was")), 0);
 	assert_int_equal(symlink(outside, at("class")), 0);
-	devices[0].port.is_up = false;
+	devices[0].ports[0].is_up = false;
 	assert_true(write_tree(1) < 0);
 	assert_int_equal(unlink(at("class")), 0);
 	assert_int_equal(rename(at("was"), at("class")), 0);
