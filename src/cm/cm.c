@@ -10,7 +10,7 @@
 #include "util/inaddr.h"
 
 #define ROOM	   4  /* entries that one input may put into a ring */
-#define TICK_BATCH 16 /* conversations that one cm_tick serves */
+#define TICK_BATCH 16 /* the most timers that one cm_tick expires */
 
 struct cm *cm_new(const struct cm_config *config, uint64_t now_ns)
 {
@@ -344,7 +344,7 @@ int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	conv_enter(cm, c, m.kind == CMMSG_REQ ? CONV_REQ_SENT : CONV_SIDR_SENT);
 	memcpy(m.primary.local_gid, start->local, 16);
 	memcpy(m.primary.remote_gid, start->peer, 16);
-	/* the LID of an address that has none (IBTA A16.4) */
+	/* a RoCE port has no LID: the fields are 0xffff (IBTA A16.4) */
 	m.primary.local_lid = m.primary.remote_lid = 0xffff;
 	step_send(cm, c, &m);
 	step_arm(cm, c, m.local_timeout, m.max_cm_retries, now_ns);

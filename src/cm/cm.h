@@ -12,10 +12,15 @@
  * One thread at a time calls these functions; there is no lock.  Malformed and
  * unexpected messages are counted.
  *
- * A conversation is named by its communication id, a random number that goes
- * over the wire.  A conversation begins with its REQ, or with cm_connect.  It
- * ends when its consumer has released it and its last state on the wire has
- * timed out.  The consumer is the program that the caller acts for.
+ * A conversation is named by its communication id, a random number that its
+ * messages have.  A conversation begins with a REQ or SIDR_REQ of the peer, or
+ * with a call of cm_connect or cm_note_resume.  A conversation ends when its
+ * consumer has released it, its last wait for the peer is over, and its
+ * TIMEWAIT, if any, is over.  The consumer is the program that the caller acts
+ * for.
+ *
+ * A time is absolute, in ns of one monotonic clock that the caller chooses.  An
+ * address is an IPv6 address, or an IPv4 address mapped into IPv6.
  */
 #ifndef CM_CM_H
 #define CM_CM_H
@@ -45,12 +50,16 @@ enum cm_event_type {
 	/* A REP (msg) has come; the consumer answers by cm_establish or
 	 * cm_reject. */
 	CM_RESPONSE,
-	/* The connection is established: the RTU (msg) has come, or the
-	 * consumer has called cm_establish before it came (no msg). */
+	/* On the passive side, the connection is established: the RTU (msg) has
+	 * come, or the consumer has called cm_establish before the RTU came (no
+	 * msg).  The active side gets no such event. */
 	CM_ESTABLISHED,
-	/* The peer has refused by a REJ (msg).  Without msg, the peer has begun
-	 * another connection with the queue pair of the REQ or REP that the
-	 * consumer has not answered. */
+	/* The peer has refused our REQ or REP, or withdrawn its own REQ or REP,
+	 * by a REJ (msg).  If the peer has ended the connection by a DREQ
+	 * before the active side has established it, msg is a REJ that this
+	 * manager has made.  No msg: the queue pair of the peer's REQ or REP,
+	 * which the consumer has not answered, is in another connection now, or
+	 * in none. */
 	CM_REJECTED,
 	/* The peer has not answered the REQ, REP or SIDR_REQ in time. */
 	CM_UNREACHABLE,
@@ -63,9 +72,10 @@ enum cm_event_type {
 	CM_TIMEWAIT_EXIT,
 	/* A SIDR_REP (msg) of any status has come. */
 	CM_RESOLVED,
-	/* Another host has sent a REQ (msg) with the queue pair that is the
-	 * peer's end of this connection.  If that host confirms that the queue
-	 * pair has no connection with us, the caller calls cm_stale. */
+	/* The peer's host has sent a REQ (msg) with the queue pair that is the
+	 * peer's end of this connection.  The caller asks that host.  If the
+	 * host confirms that the queue pair has no connection with us, the
+	 * caller calls cm_stale. */
 	CM_STALE,
 };
 
@@ -85,13 +95,24 @@ struct cm_frame {
 };
 
 /*
- * The manager's counters, of messages: received (rx), sent (tx), not parsed
- * (malformed), of a kind that the state does not expect (unexpected), received
- * again (duplicates), sent again (retries).  Of requests: refused for want of a
- * listener (no_listener), delayed or dropped since the backlog or the table of
- * conversations was full (backlog_full), refused for any reason (refused), sent
- * from a queue pair that is connected with us (stale), held for a listener or
- * for a place in its backlog (held).
+ * The manager's counters.  Of messages:
+ *	rx		received
+ *	tx		sent, repetitions included
+ *	malformed	received, but not parsed, or without any id
+ *	unexpected	received, but for no conversation, or for a conversation
+ *			whose state does not expect the message
+ *	duplicates	repetitions of a REQ or SIDR_REQ, and of a DREQ that the
+ *			consumer has not answered
+ *	retries		sent again, since no answer came in time
+ *
+ * Of requests (REQ, SIDR_REQ):
+ *	no_listener	refused, since there is no listener
+ *	backlog_full	held or dropped, since the backlog was full, the sender
+ *			had too many requests, or no conversation was free
+ *	refused		refused by the manager before a listener got the request
+ *	stale		refused, since the queue pair of the REQ is connected
+ *			with us, or the conversation of the REQ is in TIMEWAIT
+ *	held		held for a listener, or for room at a listener
  */
 struct cm_counters {
 	uint64_t rx, tx, malformed, unexpected, duplicates, retries;
@@ -110,17 +131,18 @@ struct cm_where {
  * gone, another manager continues the conversation from the note.
  */
 struct cm_note {
-	/* The ids and the peer's QPN are 0 while they are not known.  scope:
-	 * the index of the interface, if the addresses are link-local; 0: any.
-	 */
+	/* local_id and remote_id: the ids of this end and of the peer.
+	 * remote_qpn: the peer's QPN.  An id or a QPN that is not known yet is
+	 * 0.  scope: the index of the interface, if the addresses are
+	 * link-local; 0: any. */
 	uint32_t local_id, remote_id, remote_qpn, scope;
 	uint64_t transaction_id;
 	uint8_t local[16], peer[16]; /* the addresses of the two ends */
 	uint8_t state; /* an enum conv_state; 0: there is nothing to continue */
 	/* is_passive: the peer has begun the conversation.  is_strict: each
-	 * wait for an answer has the full length (cm_start.strict).  timeout: a
-	 * wait is 4.096 us * 2^timeout.  tries: how often each message is sent
-	 * again. */
+	 * wait for an answer has the full length (cm_start.strict).  timeout:
+	 * the full length of a wait is 4.096 us * 2^timeout.  tries: how often
+	 * each message is sent again, at most. */
 	uint8_t is_passive, is_strict, timeout, tries;
 	uint8_t last[MAD_BYTES]; /* the message that a retry repeats */
 	/* The consumer may have invented the note.  So the conversation is
@@ -155,9 +177,10 @@ struct cm_owner {
 
 /*
  * May an owner that holds `has` entries of a table take one of the table's
- * `left` free entries?  An owner may while it holds fewer entries than are
- * free, so that no owner takes all of them.  Returns 0; -EDQUOT: the owner has
- * its share; -ENOMEM: no entry is free.
+ * `left` free entries?  An owner may take an entry if it holds fewer entries
+ * than are free, so that no owner takes all of them.  An exempt owner, and
+ * NULL, may take any free entry.  Returns 0; -EDQUOT: the owner has its share;
+ * -ENOMEM: no entry is free.
  */
 static inline int cm_owner_may_add(const struct cm_owner *owner, uint32_t has,
 				   uint32_t left)
@@ -183,12 +206,14 @@ struct cm_start {
 	 */
 	uint32_t scope;
 	/* A REQ or SIDR_REQ.  The manager writes the message's ids, LIDs and
-	 * GIDs.  It repeats the message by the message's own local_timeout and
-	 * max_cm_retries. */
+	 * GIDs.  If no answer comes within the message's own local_timeout, the
+	 * manager repeats the message, at most max_cm_retries times. */
 	struct cmmsg msg;
-	/* True: each wait for an answer is local_timeout, and a request whose
-	 * service has no listener at the same manager is refused at once.
-	 * False: the first waits are shorter, and such a request is held. */
+	/* True: each wait for an answer is local_timeout.  If the request comes
+	 * to this manager itself and finds no listener, it is refused at once,
+	 * unless a listener is expected (cm_unlisten, cm_expect_listeners).
+	 * False: the first waits are shorter, and a request that finds no
+	 * listener is held for CM_HOLD_NS before it is refused. */
 	bool strict;
 };
 
@@ -214,9 +239,11 @@ uint32_t cm_count(const struct cm *cm);
  * Makes a listener, which answers requests for a service at the addresses of
  * `where`.  The listener, and each conversation that begins with a request to
  * it, counts for the owner.  The listener's CM_REQUEST events have `user`.
- * `backlog` is how many requests may wait for cm_taken; further requests are
- * held until one is taken.  Returns 0 with the listener's number in *listener;
- * -EDQUOT: the owner has its share of listeners; -ENOMEM: no listener is free.
+ * `backlog` is how many requests may wait for cm_taken or for an answer of the
+ * consumer; further requests are held until one of the waiting requests is
+ * taken or answered.  Returns 0 with the listener's number in *listener, which
+ * the caller ends by cm_unlisten; -EDQUOT: the owner has its share of
+ * listeners; -ENOMEM: no listener is free.
  */
 int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
 	      uint64_t service_id, const struct cm_where *where,
@@ -225,8 +252,9 @@ int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
  * Ends a listener.  Requests for its service are held until until_ns, but at
  * least for CM_HOLD_NS, since some programs (perftest) listen, serve one
  * connection and listen again.  The manager remembers a limited number of ended
- * listeners.  Beyond that number, it forgets the oldest one of the owner that
- * has the most.  until_ns 0: the manager does not remember this listener.
+ * listeners.  Beyond that number, it forgets a listener of the owner of which
+ * it remembers the most, the one with the earliest until_ns.  until_ns 0: the
+ * manager does not remember this listener.
  */
 void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns);
 
@@ -240,8 +268,8 @@ void cm_expect_listeners(struct cm *cm, uint64_t until_ns);
 
 /*
  * Begins a conversation: sends a REQ or SIDR_REQ.  Returns 0 with the
- * conversation's *id; -EDQUOT: the owner has its share of conversations;
- * -ENOMEM: no conversation is free.
+ * conversation's *id, which the caller releases by cm_release; -EDQUOT: the
+ * owner has its share of conversations; -ENOMEM: no conversation is free.
  */
 int cm_connect(struct cm *cm, const struct cm_start *start, uint64_t now_ns,
 	       uint32_t *id);
@@ -259,18 +287,18 @@ int cm_note_resume(struct cm *cm, struct cm_owner *owner, uint64_t user,
 		   const struct cm_note *note, uint64_t now_ns, uint32_t *id);
 /*
  * Tells the peer of the note's conversation that the conversation is released.
- * The manager that wrote the note may already have told the peer, which does no
- * harm.  The conversation counts for the owner until the peer has answered or
- * the time for its answer has passed.
+ * If the manager that wrote the note has already told the peer, the repetition
+ * does no harm.  The conversation counts for the owner until it ends.  Does
+ * nothing where cm_note_resume would return an error.
  */
 void cm_note_release(struct cm *cm, struct cm_owner *owner,
 		     const struct cm_note *note, uint64_t now_ns);
 /*
  * Has the peer ended a connection of the owner with the peer's queue pair `qpn`
- * lately?  True if the peer has sent a DREQ or REJ, or has answered the owner's
- * DREQ by a DREP.  False if the peer has not answered, or if the owner has a
- * new connection with the queue pair.  owner NULL: a connection that counts for
- * no owner.
+ * lately?  An ended connection counts until its TIMEWAIT is over.  True if the
+ * peer has sent a DREQ or REJ, or has answered the owner's DREQ by a DREP.
+ * False if the peer has not answered, or if the owner has a new connection with
+ * the queue pair.  owner NULL: a connection that counts for no owner.
  */
 bool cm_has_ended(struct cm *cm, const struct cm_owner *owner,
 		  const uint8_t peer[16], uint32_t qpn);
@@ -310,13 +338,18 @@ int cm_reject(struct cm *cm, uint32_t id, const struct cmmsg *reply,
  */
 int cm_establish(struct cm *cm, uint32_t id, uint64_t now_ns);
 /*
- * Sends a DREQ, or answers the peer's DREQ by a DREP.  Does nothing if there is
- * no connection yet or no more.  Returns 0; -ENOENT: there is no such
+ * Sends a DREQ, or answers the peer's DREQ by a DREP.  Does nothing before
+ * cm_accept on the passive side, before cm_establish on the active side, and
+ * after the connection has ended.  Returns 0; -ENOENT: there is no such
  * conversation.
  */
 int cm_disconnect(struct cm *cm, uint32_t id, uint64_t now_ns);
-/* The consumer forgets the conversation, which makes no more events.  If the
- * peer waits for an answer, the manager sends it. */
+/*
+ * The consumer forgets the conversation, which makes no more events.  The
+ * manager tells the peer: it ends a connection by a DREQ, answers a DREQ by a
+ * DREP, withdraws a REQ by a REJ, and rejects a request or REP that the
+ * consumer has not answered.  Does nothing if there is no such conversation.
+ */
 void cm_release(struct cm *cm, uint32_t id, uint64_t now_ns);
 
 /*

@@ -82,7 +82,8 @@ static bool is_ending(enum conv_state state)
 }
 
 /* Is the peer's end of c, too, a conversation of this manager, and does it
- * count for the sender's owner? */
+ * count for the sender's owner?  False if that owner stands for several users:
+ * the sender may belong to another of them. */
 static bool is_of_sender(struct cm *cm, const struct conv *c,
 			 const struct conv *sender)
 {

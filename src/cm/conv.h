@@ -13,7 +13,7 @@
 #include "util/rng.h"
 #include "util/wheel.h"
 
-#define CONV_RING    64	  /* entries of the ring of messages, and of events */
+#define CONV_RING    64	  /* entries of each ring of struct conv_output */
 #define CONV_BUCKETS 4096 /* buckets of each table; a power of two */
 
 /* The states of IBTA 12.9.7 and, for SIDR, of IBTA 12.11.1.  The
@@ -32,8 +32,8 @@ enum conv_state {
 	CONV_TIMEWAIT,
 	CONV_SIDR_SENT,
 	CONV_SIDR_RCVD,
-	/* A REJ or SIDR_REP was sent, and is sent again for ANSWERED_EXP when
-	 * the peer repeats its message. */
+	/* A REJ or SIDR_REP was sent.  For 8.6 s (ANSWERED_EXP in step.c), it
+	 * is sent again when the peer repeats its message. */
 	CONV_ANSWERED,
 	/* The conversation is over, but the consumer has not released it. */
 	CONV_CLOSED,
@@ -99,8 +99,8 @@ struct conv {
 	enum conv_state state;
 	/* The consumer has released the conversation, and gets no events. */
 	bool is_released;
-	bool is_passive;
-	bool is_strict; /* cm_start.strict */
+	bool is_passive; /* the peer has begun the conversation */
+	bool is_strict;	 /* cm_start.strict */
 	/* The consumer may have invented the note from which the conversation
 	 * was resumed.  So the conversation is not in the table qpn. */
 	bool is_unproven;
@@ -132,8 +132,8 @@ struct conv_listener {
 	struct cm_owner *owner;
 	uint64_t service_id, user;
 	struct cm_where where;
-	/* backlog: how many requests may wait for cm_taken.  waiting: how many
-	 * do now. */
+	/* backlog: how many requests may wait for cm_taken or an answer.
+	 * waiting: how many requests wait now. */
 	uint32_t backlog, waiting;
 };
 
@@ -142,6 +142,7 @@ struct conv_listener {
 #define CONV_RECENT	  64   /* ended listeners that are remembered */
 #define CONV_ANSWERED_MAX 4096 /* most conversations in ANSWERED */
 
+/* The conversation whose link `queue` is the node. */
 #define CONV_QUEUED(node)                                                      \
 	((struct conv *)(void *)((char *)(node)-offsetof(struct conv, queue)))
 
@@ -223,7 +224,8 @@ struct conv *conv_find_remote(struct cm *cm, const uint8_t peer[16],
  * conversation of this manager that has sent a REQ with that queue pair.  Then
  * the function finds a connection only if both of its ends are conversations of
  * this manager and the peer's end has the same owner as sender: the REQ of one
- * owner proves nothing about the queue pair of another owner.
+ * owner proves nothing about the queue pair of another owner.  Nothing is found
+ * if that owner stands for several users (cm_owner.is_many).
  */
 struct conv *conv_find_qpn(struct cm *cm, const uint8_t peer[16], uint32_t qpn,
 			   const struct conv *sender);
@@ -249,8 +251,8 @@ uint16_t conv_sender(const struct cm *cm, const struct conv *active,
 bool conv_may_open_half(const struct cm *cm, const struct conv *c);
 /* Counts the request as unanswered (half open), until conv_settle. */
 void conv_open_half(struct cm *cm, struct conv *c);
-/* Changes the state; only this function and conv_free do.  A released
- * conversation that enters CLOSED is freed. */
+/* Changes the state of a conversation; only this function and conv_free change
+ * it.  A released conversation that enters CLOSED is freed. */
 void conv_enter(struct cm *cm, struct conv *c, enum conv_state state);
 /* The request no longer counts for its listener's backlog. */
 void conv_stop_waiting(struct cm *cm, struct conv *c);
@@ -300,12 +302,15 @@ void request_unhold(struct cm *cm, struct conv *c);
 
 /* step.c */
 /* Runs the table's cell for the conversation's state and this input; false: the
- * cell is empty.  The call may free the conversation. */
+ * cell is empty.  The call may free the conversation.  msg is the message that
+ * has come, or the message of the consumer's command, into which the call
+ * writes the ids and the kind; NULL: the input has no message. */
 bool step_run(struct cm *cm, struct conv *c, enum conv_input input,
 	      struct cmmsg *msg, uint64_t now_ns);
-/* Sends msg and keeps it for retries. */
+/* Writes the conversation's ids into msg, sends msg, and keeps it for retries.
+ */
 void step_send(struct cm *cm, struct conv *c, struct cmmsg *msg);
-/* Keeps msg for retries. */
+/* Writes the conversation's ids into msg, and keeps it for retries. */
 void step_keep(struct conv *c, struct cmmsg *msg);
 /* Sends the kept message. */
 void step_again(struct cm *cm, struct conv *c);

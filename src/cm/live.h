@@ -24,7 +24,7 @@
 
 #define LIVE_QUESTIONS	 512	    /* the most open questions */
 #define LIVE_OF_ONE	 128	    /* the most open questions of one asker */
-#define LIVE_PATIENCE_NS 500000000u /* of one question, for all its tries */
+#define LIVE_PATIENCE_NS 500000000u /* how long a question stays open */
 #define LIVE_BUDGETS	 256	    /* budgets of answers to other brokers */
 #define LIVE_BUDGET	 64	  /* the most answers that a budget saves up */
 #define LIVE_REFILL_NS	 5000000u /* a budget gains one answer in this time */
@@ -47,17 +47,22 @@ struct live_answer {
 
 /* A question of another broker, which live_reply answers. */
 struct live_question {
-	/* The addresses of the question; the qpn, unlike that of live_ask, is
-	 * one of this host. */
+	/* The question came from the address `peer` to the address `local`,
+	 * and asks about `qpn`, a queue pair of this host. */
 	struct live_peer from;
-	uint64_t nonce;
+	uint64_t nonce; /* the question's, which the answer repeats */
 };
 
 /*
- * Counters: questions asked and answered, and those that got no answer in time
- * (silent); messages received (rx) and not parsed (malformed); answers that fit
- * no open question (strays); questions of other brokers that were ignored for
- * want of a budget (over_budget).
+ * Counters.
+ *	asked		questions of live_ask
+ *	answered	of these, questions that the peer has answered
+ *	silent		of these, questions that got no answer in time
+ *	rx		messages received
+ *	malformed	messages received, but not parsed
+ *	strays		answers received that fit no open question
+ *	over_budget	questions of other brokers that were ignored, since
+ *			their budget was used up
  */
 struct live_counters {
 	uint64_t asked, answered, silent, rx, malformed, strays, over_budget;
@@ -74,12 +79,13 @@ void live_seed(struct live *l, uint64_t entropy);
 /* Returns the counters, which stay l's. */
 const struct live_counters *live_counters(const struct live *l);
 
-/* Asks the peer whether the process of a queue pair lives.  live_answer will
- * give one answer, with this asker.  False: too many questions are open; no
+/* Asks the peer whether the process of a queue pair lives.  `asker` is any
+ * number, which the answer repeats.  live_answer will give one answer, unless
+ * live_forget drops the question first.  False: too many questions are open; no
  * answer will come. */
 bool live_ask(struct live *l, uint64_t asker, const struct live_peer *about,
 	      uint64_t now_ns);
-/* Drops the asker's open questions. */
+/* Drops the asker's open questions.  Answers that wait in the ring stay. */
 void live_forget(struct live *l, uint64_t asker);
 /* Handles a MAD of `len` bytes and any contents, which has come from the
  * address `from` to the address `to`.  `scope` is the index of the receiving

@@ -9,8 +9,9 @@
 #include "util/inaddr.h"
 #include "util/list.h"
 
-/* The ephemeral ports of a space are 3.4 times as many.  A search for a free
- * one looks at all bindings of a bucket for each port. */
+/* A space has 28232 ephemeral ports, 3.4 for each bucket.  For each port that a
+ * search for a free port tries, it looks at all bindings of the port's bucket.
+ */
 #define BUCKETS 8192
 
 struct binding {

@@ -30,7 +30,8 @@ struct ports_want {
 	uint16_t port;	/* in host byte order; 0: any free ephemeral port */
 	struct cm_where where; /* the addresses; only_own has no meaning here */
 	/* Bindings that all have may_share may have the same port, as sockets
-	 * with SO_REUSEADDR may. */
+	 * with SO_REUSEADDR may.  A port that ports_bind chooses (port 0) is
+	 * never shared. */
 	bool may_share;
 };
 
@@ -42,9 +43,9 @@ void ports_free(struct ports *p);
 /*
  * Binds a port.  Returns 0 with the binding's number in *binding and its port
  * in *port; -EADDRINUSE: the wanted port, or each ephemeral port, is taken;
- * -ENOMEM: the most bindings exist already.  `random` picks the port at which
- * the search for a free ephemeral port begins: the preferred ports are searched
- * first, then all.
+ * -ENOMEM: no binding is free.  `random` picks the port at which the search for
+ * a free ephemeral port begins: the preferred ports are searched first, then
+ * all.
  */
 int ports_bind(struct ports *p, const struct ports_want *want, uint32_t random,
 	       uint32_t *binding, uint16_t *port);

@@ -21,7 +21,7 @@
 /* How long a request waits for room: longer than the pause between two tries
  * of its sender. */
 #define FULL_NS	   8600000000u
-#define DOUBT_NS   1000000000u /* between two CM_STALE of one connection */
+#define DOUBT_NS   1000000000u /* between CM_STALE events of a connection */
 #define HELD_MAX   1024	       /* the most held requests of all senders */
 #define HELD_SHARE 256 /* the most held of one sender, see conv_sender */
 
@@ -80,8 +80,8 @@ static void refuse_unserved(struct cm *cm, const uint8_t from[16],
 	refuse_request(cm, from, to, m, CMMSG_REJ_BAD_SERVICE_ID);
 }
 
-/* Returns the reason for which no listener can serve the request; 0: a listener
- * may. */
+/* Returns the REJ reason if no listener could serve the request; 0: a listener
+ * may serve it. */
 static uint16_t judge_request(const struct cmmsg *m, const uint8_t from[16],
 			      const uint8_t to[16])
 {
@@ -337,6 +337,8 @@ void request_due(struct cm *cm, struct conv *c, uint64_t now_ns)
 		keep_held(cm, c, CONV_NO_LISTENER,
 			  cm_expected_until(cm, m.service_id, c->local));
 	} else {
+		/* a request that got no room in time is dropped without a REJ,
+		 * so that its sender may repeat it */
 		if (!l)
 			refuse_unserved(cm, c->peer, c->local, &m);
 		conv_free(cm, c);

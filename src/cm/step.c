@@ -10,10 +10,12 @@
 #include "cm/conv.h"
 #include "util/check.h"
 
-/* The first wait for an answer; each further wait is twice as long. */
+/* The first wait for an answer.  Each further wait is twice as long, up to the
+ * conversation's timeout. */
 #define FIRST_NS 250000000u
 
-/* The constants *_EXP and WAIT_MAX are exponents: n is 4.096 us * 2^n. */
+/* The constants *_EXP and WAIT_MAX are exponents: n stands for 4.096 us * 2^n.
+ */
 
 /* How long our MRA asks the sender of a REQ to wait, 69 s: a debugger may have
  * stopped the consumer. */
@@ -331,8 +333,8 @@ static void request_withdrawn(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_emit(cm, c, CM_REJECTED, &rej);
 }
 
-/* The DREQ had no answer.  The consumer's event is that of an answer, but
- * without a message. */
+/* The DREQ had no answer.  The consumer gets CM_DISCONNECTED, as after a DREP,
+ * but without a message. */
 static void end_unanswered(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			   uint64_t now)
 {
@@ -403,7 +405,8 @@ static void send_dreq(struct cm *cm, struct conv *c, struct cmmsg *msg,
 	step_arm(cm, c, c->retry.timeout_exponent, c->retry.given, now);
 }
 
-/* The consumer has released the conversation without an answer. */
+/* The consumer has released the conversation without an answer to the peer's
+ * REQ or REP. */
 static void abandon_conv(struct cm *cm, struct conv *c, struct cmmsg *msg,
 			 uint64_t now)
 {
