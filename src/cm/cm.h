@@ -8,9 +8,9 @@
  *	out	cm_tx, cm_event, cm_deadline
  *
  * Sans-IO: no socket, clock or thread, and no callback.  Messages and events
- * wait in rings of fixed size: the caller empties both rings after each call.
- * One thread at a time calls these functions; there is no lock.  Malformed and
- * unexpected messages are counted.
+ * wait in rings of fixed size: the caller empties both rings after each call,
+ * since a call that finds a ring full aborts.  One thread at a time calls these
+ * functions; there is no lock.  Malformed and unexpected messages are counted.
  *
  * A conversation is named by its communication id, a random number that its
  * messages have.  A conversation begins with a REQ or SIDR_REQ of the peer, or
