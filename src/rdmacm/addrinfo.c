@@ -92,8 +92,8 @@ static struct rdma_addrinfo *make_result(const struct addrinfo *a,
 	return NULL;
 }
 
-/* Makes the list of results in the resolver's order, without addresses that are
- * not IP.  Returns 0, or -1 and errno; then *res stays as it is. */
+/* Makes a list of the results that are IP addresses, in the resolver's order.
+ * Returns 0 with the list in *res, or -1 and errno with a message. */
 static int make_list(const struct addrinfo *found,
 		     const struct rdma_addrinfo *hints,
 		     struct rdma_addrinfo **res)
@@ -186,8 +186,8 @@ int rdma_getaddrinfo(const char *node, const char *service,
 	return err;
 }
 
-/* Unlike the function of rdma-core, resolves the name before it returns.  The
- * program gets the event that it expects all the same. */
+/* Resolves the name before it returns; rdma-core's function resolves the name
+ * later.  In either case the result is an event. */
 int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 			  const char *service,
 			  const struct rdma_addrinfo *hints)

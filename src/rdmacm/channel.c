@@ -200,7 +200,7 @@ void r_forget_join(const struct r_id *id, const struct r_multicast *m)
 
 /* Returns whether the event is a connection request to an address of this host
  * that no device has, such as 127.0.0.2: adverb cannot send from such an
- * address.  If a device has the address, it becomes the id's device. */
+ * address.  If a device has the address, that device becomes the id's. */
 static bool is_for_no_device(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
@@ -276,8 +276,9 @@ static bool serve_request(struct r_event *e)
 	return !listener->is_sync || !rdma_migrate_id(&id->base, NULL);
 }
 
-/* The active side has got the reply: moves its queue pair to RTS, and then
- * sends the confirmation (RTU) to the peer. */
+/* Handles the peer's reply (REP) on the active side: moves the id's queue pair
+ * to RTS, and then sends the confirmation (RTU).  If the id has no queue pair,
+ * the program moves its own to RTS, and sends the RTU by rdma_establish. */
 static void serve_response(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
@@ -300,8 +301,8 @@ static void serve_response(struct r_event *e)
 	r_qp_fail(id);
 }
 
-/* The connection failed.  If the program has seen it established, the event
- * becomes RDMA_CM_EVENT_DISCONNECTED. */
+/* The connection failed.  If the program has taken ESTABLISHED before, the
+ * event becomes RDMA_CM_EVENT_DISCONNECTED. */
 static void serve_refusal(struct r_event *e)
 {
 	struct r_id *id = r_id(e->base.id);
@@ -363,9 +364,10 @@ static struct r_event *pop_event(struct r_channel *c)
 }
 
 /*
- * Blocks for ever if another thread has destroyed the channel.  With the
- * kernel's channel the read(2) does not return then, and rping, which calls
- * exit on an error, relies on that.
+ * Blocks for ever if another thread has destroyed the channel.  A read(2) of
+ * the kernel's channel does not return when another thread closes the
+ * descriptor.  rping relies on that: its thread calls exit if rdma_get_cm_event
+ * fails.
  */
 static void wait_if_destroyed(const struct rdma_event_channel *channel)
 {
@@ -387,8 +389,8 @@ int rdma_get_cm_event(struct rdma_event_channel *channel,
 		errno = EINVAL;
 		return -1;
 	}
-	/* There is no event if the event was dropped after the token was
-	 * read. */
+	/* pop_event finds no event if another thread has dropped the event
+	 * after this thread has read the token. */
 	do {
 		if (read(channel->fd, &token, sizeof(token)) < 0) {
 			wait_if_destroyed(channel);

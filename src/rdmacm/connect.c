@@ -84,9 +84,9 @@ static int listen_roce(struct r_id *id, int backlog)
 
 /*
  * Listens at the broker for RoCE, and with TCP for iWARP; an id that is bound
- * for all devices does both.  If either cannot listen, the other delivers no
- * request: TCP accepts no connection until the broker listens, too.  Returns 0,
- * or -1 and errno with a message.
+ * for all devices listens at both.  If either call fails, no request comes by
+ * RoCE or iWARP: the TCP socket accepts connections only after the broker
+ * listens (r_iw_serve).  Returns 0, or -1 and errno with a message.
  */
 static int listen_all(struct r_id *id, int backlog)
 {
@@ -161,7 +161,8 @@ static void fill_common(struct r_id *id, struct cmproto *m)
 }
 
 /* Stores the program's parameters, with the depths limited to responder_max and
- * initiator_max.  If p is NULL, each parameter gets its greatest value. */
+ * initiator_max.  If p is NULL, the depths and the retry counts get their
+ * greatest values. */
 static void take_param(struct r_id *id, const struct rdma_conn_param *p,
 		       uint8_t responder_max, uint8_t initiator_max)
 {
@@ -217,8 +218,8 @@ static int connect_roce(struct r_id *id,
 	    !random_fill(&m.call_transaction, sizeof(m.call_transaction),
 			 false))
 		m.call_id = 0;
-	/* Set before r_request: after it another thread may take the event and
-	 * destroy the id. */
+	/* Set before r_request: once the request is sent, another thread may
+	 * take the event and destroy the id. */
 	set_decided(id, true);
 	err = r_request(id, &m, CMPROTO_CONNECT);
 	if (!err)
@@ -428,8 +429,8 @@ int rdma_establish(struct rdma_cm_id *id)
 	return 0; /* the id may be destroyed already, see keep_answer */
 }
 
-/* IBV_EVENT_COMM_EST: data arrived before the peer's confirmation (RTU), which
- * establishes the connection on the passive side. */
+/* IBV_EVENT_COMM_EST means that data arrived before the peer's confirmation
+ * (RTU).  The data establish the connection on the passive side. */
 int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
 	int err = 0;

@@ -17,13 +17,16 @@
 #define GIDS	64
 #define PORT	1
 
-/* Covers devices, count and owner while a thread opens the devices. */
+/* Covers devices, count and owner while a thread opens the devices.  A reader
+ * of devices or count has called r_devices before, and does not take this lock.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Covers r_device.pd of each device. */
 static pthread_mutex_t pd_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct r_device devices[DEVICES];
 static int count;
-/* The process that opened the devices: a forked child opens them itself. */
+/* The process that opened the devices.  A forked child opens the devices again.
+ */
 static pid_t owner;
 
 /* Runs in a forked child, where the thread that held a lock may not exist. */
@@ -129,9 +132,10 @@ int r_devices(void)
 		return -1;
 	if (count)
 		return 0;
-	return r_fail(ENODEV, "rdma_cm: there is no device, since no network "
-			      "interface has a usable address; adverb doctor "
-			      "says more");
+	return r_fail(ENODEV,
+		      "rdma_cm: no RDMA device can be opened; in most "
+		      "cases no network interface has a usable address; "
+		      "run adverb doctor to see the cause");
 }
 
 /* Returns the index of the RoCE v2 GID of an address, or -1 if the device has
