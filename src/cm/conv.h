@@ -254,9 +254,11 @@ void conv_open_half(struct cm *cm, struct conv *c);
 /* Changes the state of a conversation; only this function and conv_free change
  * it.  A released conversation that enters CLOSED is freed. */
 void conv_enter(struct cm *cm, struct conv *c, enum conv_state state);
-/* The request no longer counts for its listener's backlog. */
+/* The request no longer counts for its listener's backlog.  Wakes a held
+ * request that can have the free place. */
 void conv_stop_waiting(struct cm *cm, struct conv *c);
-/* The request no longer counts for its listener's backlog, nor as half open. */
+/* The request no longer counts for its listener's backlog, nor as half open.
+ * Wakes the held requests that can have the free places. */
 void conv_settle(struct cm *cm, struct conv *c);
 /* Returns a hash, below CONV_BUCKETS, of `data` and of the number `more`. */
 uint32_t conv_hash(const struct cm *cm, const void *data, size_t bytes,

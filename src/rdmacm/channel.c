@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define KEPT	       64 /* destroyed channels whose memory is kept */
-#define REJ_REMOTE_GID 12
+#define REJ_REMOTE_GID 12 /* IBTA 12.6.7.2: the GID is refused */
 
 static struct r_event *event_of(struct list *node)
 {

@@ -20,7 +20,7 @@
 #define FAST_RETRIES 4	/* with ADVERB_CM_FAST: gives up after 8 s */
 #define ACK_TIMEOUT  17 /* 0.5 s: twice the packet lifetime */
 #define HOP_LIMIT    64
-#define REJ_ECE	     35
+#define REJ_ECE	     35 /* IBTA 12.6.7.2: the vendor option is refused */
 
 /* Bytes of private data that a program may put into each message of the CM
  * (IBTA 12.6, A11.3). */
