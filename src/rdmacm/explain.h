@@ -2,7 +2,7 @@
 /*
  * librdmacm's messages to the user, on stderr: each cause once in a process,
  * and none with ADVERB_EXPLAIN=0.  The functions take no lock, so that they can
- * be called under any; r_say and r_say_of leave errno unchanged.
+ * be called under any lock.  r_say and r_say_of leave errno unchanged.
  */
 #ifndef RDMACM_EXPLAIN_H
 #define RDMACM_EXPLAIN_H
@@ -15,8 +15,9 @@ void r_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * cause of the message: a number below 4095. */
 void r_say_of(unsigned cause, const char *sentence);
 
-/* Returns why the broker refuses a request, from the errno value of its answer.
- * The string is valid until this thread's next call. */
+/* Returns why the broker refuses a request.  err: the errno value of the
+ * broker's answer, positive.  The string is valid until this thread's next
+ * call. */
 const char *r_reason(int err);
 
 /*

@@ -12,8 +12,8 @@
 
 #include "util/random.h"
 
-/* If the program leaves the port to the broker: how many ports of the broker
- * are tried until one is free with TCP, too. */
+/* If the broker chooses the port: how many of the broker's ports are tried,
+ * until one is also free with TCP. */
 #define PORT_TRIES 16
 
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
@@ -104,7 +104,7 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	r_iw_drop(id);
 	r_take();
 	/* A thread that has taken the event of a call may destroy the id before
-	 * the call has returned in its own thread. */
+	 * the call has returned in the thread that made it. */
 	r_await_calls(id);
 	r_await_bound(id);
 	/* r_release comes before the wait for acknowledgements, so that the
@@ -154,8 +154,10 @@ static int take_device(struct r_id *id, const struct sockaddr *addr)
 static int may_bind(struct r_id *id, const struct sockaddr *addr, bool takes)
 {
 	if (id->state.is_binding)
-		return r_fail(EINVAL, "rdma_cm: rdma_resolve_addr of the id "
-				      "has not ended yet");
+		return r_fail(EINVAL,
+			      "rdma_cm: the id cannot be bound, since "
+			      "its rdma_resolve_addr has not ended yet; "
+			      "wait for ADDR_RESOLVED or ADDR_ERROR");
 	if (takes && take_device(id, addr))
 		return r_fail_device(
 			id, addr,
@@ -243,8 +245,8 @@ static void release_roce(struct r_id *id)
 }
 
 /* Binds the id to the same port at the broker and with TCP.  Returns 0 or
- * -errno; -EADDRINUSE also if the broker has chosen the port, and it is in use
- * with TCP. */
+ * -errno.  -EADDRINUSE: the port is in use at the broker or with TCP, even if
+ * the broker has chosen it. */
 static int bind_both(struct r_id *id, const struct sockaddr *addr)
 {
 	struct sockaddr_storage at;
@@ -431,8 +433,8 @@ static void create_incoming_id(struct r_id *listener, const struct cmproto *m)
 	id->state.is_passive = true;
 	id->remote = *m;
 	memcpy(id->note, m->note, sizeof(id->note));
-	/* The listener's traffic class, or the request's if the program has set
-	 * none. */
+	/* The listener's traffic class; the request's, if the program has set
+	 * none for the listener. */
 	id->options.tos = listener->options.tos ? listener->options.tos
 						: m->qp.traffic_class;
 	id->options.ack_timeout = listener->options.ack_timeout;

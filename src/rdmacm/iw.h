@@ -13,13 +13,14 @@
 
 #include "rdmacm/object.h"
 
-/* Gives the id a struct r_iw without a socket, unless the id has one.  Returns
+/* Gives the id a struct r_iw without a socket, unless id->iw is set.  Returns
  * 0, or -1 and errno with a message. */
 int r_iw_make(struct r_id *id);
 /*
  * Makes a socket for the id and binds the socket to addr; with port 0 a free
  * port is chosen.  The id's source address becomes addr with the socket's port.
- * Returns 0, or -errno; the caller prints the message.
+ * Returns 0, or -errno; the caller prints the message.  After a failure id->iw
+ * is NULL.
  */
 int r_iw_bind(struct r_id *id, const struct sockaddr *addr);
 /*
@@ -30,7 +31,7 @@ int r_iw_bind(struct r_id *id, const struct sockaddr *addr);
 int r_iw_listen(struct r_id *id, int backlog);
 /* After r_iw_listen: accepts connections from now on. */
 void r_iw_serve(struct r_id *id);
-/* After r_iw_listen: listens no more, and the port stays bound.  Does nothing
+/* After r_iw_listen: stops listening; the port stays bound.  Does nothing
  * after r_iw_serve. */
 void r_iw_unlisten(struct r_id *id);
 /*
@@ -41,7 +42,7 @@ void r_iw_unlisten(struct r_id *id);
 int r_iw_connect(struct r_id *id, const struct rdma_conn_param *p);
 /* Accepts the id's connection request, with the depths in id->own and the
  * private data of p, which may be NULL.  Returns 0, or -1 and errno with a
- * message. */
+ * message; a request that cannot be accepted is rejected. */
 int r_iw_accept(struct r_id *id, const struct rdma_conn_param *p);
 /* Rejects the id's connection request, with `bytes` bytes of private data;
  * data may be NULL.  Returns 0, or -1 and errno with a message. */
@@ -49,8 +50,8 @@ int r_iw_reject(struct r_id *id, const void *data, uint8_t bytes);
 /*
  * Sends what the program has posted, and then closes the id's connection.
  * Returns 0: the event DISCONNECTED or CONNECT_ERROR follows, or DISCONNECTED
- * was posted before.
- * Returns -1 and errno with a message if the id has no connection.
+ * was posted before.  Returns -1 and errno with a message if the id has no
+ * connection.
  */
 int r_iw_disconnect(struct r_id *id);
 /* Notes that the program has taken the event of the id's connection request.

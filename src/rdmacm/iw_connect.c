@@ -23,7 +23,8 @@
 /*
  * How long the initiator tries again while no program listens at the
  * destination.  A server of perftest -R listens a second time, and its client
- * may connect before that.  For RoCE the broker holds such a request.
+ * may connect before the second rdma_listen.  For RoCE the broker holds such a
+ * request.
  */
 #define HOLD_NS	     100000000ull
 #define HOLD_LONG_NS 2000000000ull /* for a service in `services` */
@@ -56,7 +57,7 @@ int r_iw_make(struct r_id *id)
 	return 0;
 }
 
-/* Makes a socket of TCP, or one for SCTP, and binds it.  Returns 0 or -errno.
+/* Makes a socket for TCP or SCTP, and binds the socket.  Returns 0 or -errno.
  */
 static int open_socket(struct r_iw *iw, const struct r_id *id,
 		       const struct sockaddr *addr)
@@ -208,8 +209,8 @@ static int make_socket(struct r_iw *iw)
 	return r_iw_bind_socket(iw, iw->id, from);
 }
 
-/* The last services with which this process had connections: IP addresses as
- * GIDs, ports in host order.  Lock: r_lock. */
+/* The last services to which this process has connected: IP addresses as GIDs,
+ * ports in host order.  Lock: r_lock. */
 static struct service {
 	uint8_t ip[16];
 	uint16_t port;
@@ -384,8 +385,8 @@ static void finish_call(struct r_iw *iw)
 		end_call(iw, RDMA_CM_EVENT_CONNECT_ERROR, -err, NULL);
 }
 
-/* Sends a Terminate, if the error calls for one: the peer has accepted, and
- * learns why this side closes the connection. */
+/* Sends a Terminate, if the error calls for one: a peer that has accepted must
+ * learn why this side closes the connection. */
 static void send_terminate(struct r_iw *iw)
 {
 	struct r_iw_start *s = iw->start;

@@ -9,16 +9,17 @@
  *	iw_stream.c	connections that queue pairs have: beginning, news, end
  *	iw_sctp.c	associations of SCTP in place of TCP connections
  *
- * A struct r_iw stands for one TCP socket, or with ADVERB_SCTP for one
- * descriptor of wire/sctp.  The id that refers to the struct
- * owns it.  A struct to which no id refers belongs to the thread adverb-iw: the
- * struct of an incoming connection before its request, or after a rejection.
+ * A struct r_iw, called an object, stands for one TCP socket, or with
+ * ADVERB_SCTP for one descriptor of wire/sctp.  The id that refers to the
+ * object owns it.  An object to which no id refers belongs to the thread
+ * adverb-iw: the object of an incoming connection before its request, or after
+ * a rejection.
  *
  * A half is an incoming connection whose MPA request is not complete.
  *
- * Lock: r_lock.  A thread releases r_lock for a call of libibverbs about a
- * struct r_iw.  During the call the state is R_IW_BUSY, and other threads
- * neither change nor free the struct; only r_iw_tell may add news.
+ * Lock: r_lock.  A thread releases r_lock for a call of libibverbs about an
+ * object.  During the call the state is R_IW_BUSY, and other threads neither
+ * change nor free the object; only r_iw_tell may add news.
  */
 #ifndef RDMACM_IW_INSIDE_H
 #define RDMACM_IW_INSIDE_H
@@ -33,10 +34,10 @@ struct host_stream;
 struct sctp_news;
 
 enum r_iw_state {
-	R_IW_IDLE,	/* no socket yet, or a bound one */
+	R_IW_IDLE, /* there is no socket yet, or a socket that is only bound */
 	R_IW_LISTENING, /* fd is a listener */
-	R_IW_CALLING,	/* connect(2), or sctp_connect, is under way, or is due
-			 * again later */
+	R_IW_CALLING,	/* connect(2) or sctp_connect is under way, or will be
+			 * repeated when the deadline comes */
 	R_IW_STARTING,	/* the peer's frame of MPA is not complete */
 	R_IW_REQUESTED, /* the program has yet to accept or reject */
 	R_IW_BUSY,	/* a thread calls libibverbs about the connection */
@@ -48,15 +49,17 @@ enum r_iw_state {
 /* State that is needed only until the queue pair has the connection. */
 struct r_iw_start {
 	struct startup mpa;
-	/* The length of the frame in `out`, and how much of it was sent. */
+	/* out_bytes: the length of the frame in `out`.  out_sent: how many of
+	 * these bytes were sent. */
 	uint16_t out_bytes, out_sent;
 	uint8_t out[MPA_FRAME_MAX]; /* this side's frame */
-	/* The initiator's private data, kept to send the request again. */
+	/* The initiator's private data and its length in bytes, kept to send
+	 * the request again. */
 	uint8_t private_bytes, private_data[UINT8_MAX];
 	/* When the initiator gives up, as a time of monotonic_ns. */
 	uint64_t give_up_ns;
 	/* Until this time of monotonic_ns, the initiator tries a refused
-	 * connection again. */
+	 * connection again; 0: not at all. */
 	uint64_t hold_ns;
 };
 
@@ -65,7 +68,8 @@ struct r_iw_queue {
 	struct list halves;    /* nodes r_iw.half, oldest first */
 	uint32_t halves_count; /* entries of halves */
 	uint32_t waiting; /* requests whose event the program has not taken */
-	uint32_t backlog; /* while `waiting` is as large, nothing is accepted */
+	/* No connection is accepted while `waiting` is this high. */
+	uint32_t backlog;
 };
 
 struct r_iw {
@@ -73,13 +77,15 @@ struct r_iw {
 	struct list timed; /* in iw_link.c's list of objects with a deadline */
 	struct list news;  /* in iw_link.c's list of objects with news */
 	struct list half;  /* in the listener's queue.halves */
-	/* Not 0; no other object of this process ever has the same. */
+	/* The object's number: not 0, and different from the number of any
+	 * earlier or later object of this process. */
 	uint64_t serial;
-	pid_t owner; /* the process that made the object */
+	pid_t owner; /* the PID of the process that made the object */
 	enum r_iw_state state;
 	int fd; /* -1: there is none, or the queue pair has it */
-	/* SCTP: the addresses of the association, or of the socket from which
-	 * one is made.  Owned.  TCP: NULL. */
+	/* SCTP: the news of the association; before there is an association,
+	 * only `local` is set, to the address of the socket.  Owned.  TCP:
+	 * NULL. */
 	struct sctp_news *sctp;
 	uint32_t watched; /* the epoll events that are waited for; 0: none */
 	uint64_t deadline_ns; /* a time of monotonic_ns; UINT64_MAX: none */
@@ -87,11 +93,11 @@ struct r_iw {
 	/* The listener of an incoming connection, until the program takes the
 	 * event of the request.  NULL later, and if the listener was freed. */
 	struct r_iw *listener;
-	/* NULL before r_iw_connect, and when the queue pair has the
-	 * connection. */
+	/* Owned.  NULL in a listener, before r_iw_connect, and when the queue
+	 * pair has the connection. */
 	struct r_iw_start *start;
 	struct r_iw_queue queue; /* used by a listener only */
-	/* ---- of a connection that its queue pair has ---- */
+	/* ---- set when the queue pair gets the connection ---- */
 	struct ibv_context *verbs;
 	const struct verbs_iwarp *calls; /* static */
 	uint32_t qpn;
@@ -106,8 +112,8 @@ struct r_iw {
 
 /* ---- iw_link.c, under r_lock ---- */
 
-/* Starts the thread adverb-iw unless it runs: to be called before an object
- * gets a deadline, or a socket that is waited for.  Returns 0 or -errno. */
+/* Starts the thread adverb-iw unless it runs.  Called before an object gets a
+ * deadline, or a socket for which the thread waits.  Returns 0 or -errno. */
 int r_iw_start_thread(void);
 /* Calls r_iw_start_thread, and returns a new object without a socket, or NULL
  * and errno.  id may be NULL.  The caller, or the id, owns the object and frees
@@ -146,12 +152,14 @@ uint32_t r_iw_told(struct r_iw *iw);
 /* Makes a TCP socket for the object, not bound, with the options of the id.
  * Returns 0 or -errno. */
 int r_iw_socket(struct r_iw *iw, const struct r_id *id, int family);
-/* Sets the traffic class of the object's id on the socket, unless it is 0. */
+/* Sets the traffic class of the object's id on the socket, unless the class is
+ * 0. */
 void r_iw_use_tos(const struct r_iw *iw);
 /*
  * Binds the socket to addr, as bind(2) does with SO_REUSEADDR: connections that
  * are ending do not keep the port in use.  A port that another socket has bound
- * is in use.  Returns 0 or -errno.
+ * is in use, unless both ids have RDMA_OPTION_ID_REUSEADDR and neither listens.
+ * Returns 0 or -errno.
  */
 int r_iw_bind_socket(struct r_iw *iw, const struct r_id *id,
 		     const struct sockaddr *addr);
@@ -171,26 +179,33 @@ uint32_t r_iw_segment(const struct r_iw *iw);
 
 /* ---- iw_sctp.c, under r_lock ---- */
 
-/* Do connections of iWARP use SCTP? */
+/* Returns whether connections of iWARP use SCTP (ADVERB_SCTP). */
 bool r_iw_uses_sctp(void);
-/* Makes a socket for SCTP and binds it to addr.  Returns 0 or -errno. */
+/* Makes a socket for SCTP and binds the socket to addr; with port 0 a free port
+ * is chosen.  Returns 0 or -errno. */
 int r_iw_sctp_bind(struct r_iw *iw, const struct r_id *id,
 		   const struct sockaddr *addr);
-/* Makes a listener of the bound socket.  0 or -errno. */
+/* Makes the bound socket a listener with this backlog (sctp_listen), unless it
+ * is one.  Returns 0, or -errno: the object has no socket any more. */
 int r_iw_sctp_listen(struct r_iw *iw, int backlog);
-/* Ends a listener that has accepted nothing, and keeps its socket bound.  If
- * that fails, the object has no socket. */
+/* Ends a listener that has accepted nothing; its socket stays bound.  After a
+ * failure the object has no socket. */
 void r_iw_sctp_unlisten(struct r_iw *iw);
-/* Takes a listener's connection.  Returns its descriptor with its addresses in
- * *news, or -1 and errno, as accept4. */
+/* Takes the listener's next connection and fills in *news.  Returns the
+ * connection's descriptor, which the caller owns, or -1 and errno, as
+ * accept4(2) does. */
 int r_iw_sctp_accept(struct r_iw *l, struct sctp_news *news);
-/* Begins the association to the id's peer.  0 or -errno. */
+/* Begins the association with the id's peer, from the bound socket.  Returns 0,
+ * or -errno: the object has no socket any more. */
 int r_iw_sctp_call(struct r_iw *iw);
-/* Reads whether the peer has answered.  0; -EAGAIN: not yet; another -errno. */
+/* After r_iw_sctp_call: returns 0 if the association was made, -EAGAIN if the
+ * peer has not answered yet, or another -errno if the association failed. */
 int r_iw_sctp_answer(struct r_iw *iw);
-/* Ends the session of a start in order, if there is one. */
+/* Sends the Terminate that ends the session of iw->start in order; does nothing
+ * if there is no session. */
 void r_iw_sctp_end_session(struct r_iw *iw);
-/* Stores an address of an association. */
+/* Stores the address of an association in *to; ::ffff:a.b.c.d becomes an IPv4
+ * address. */
 void r_iw_sctp_address(const struct sockaddr_in6 *from,
 		       struct sockaddr_storage *to);
 
@@ -198,7 +213,7 @@ void r_iw_sctp_address(const struct sockaddr_in6 *from,
 
 /* iw_listen.c: accepts the connections that wait in the kernel. */
 void r_iw_accept_ready(struct r_iw *listener);
-/* iw_listen.c: the pause of a listener is over. */
+/* iw_listen.c: the pause of a listener is over, so it accepts again. */
 void r_iw_listener_due(struct r_iw *listener);
 /* iw_listen.c: the socket of an incoming connection is readable, or its
  * deadline has come (is_due).  May free the object. */
@@ -217,8 +232,8 @@ void r_iw_settle(struct r_iw *iw);
 
 /* ---- other functions that the files share ---- */
 
-/* iw_listen.c, under r_lock: the connection no longer counts at its
- * listener, which may accept others. */
+/* iw_listen.c, under r_lock: removes the connection from its listener's counts,
+ * so that the listener may accept others.  Does nothing without a listener. */
 void r_iw_leave_listener(struct r_iw *iw);
 /* iw_listen.c, under r_lock: frees the halves of a listener that is about to be
  * freed, and removes the listener from its waiting requests. */
@@ -231,12 +246,12 @@ struct startup_offer r_iw_offer(const struct r_id *id);
 void r_iw_refuse(struct r_iw *iw, const void *data, uint8_t bytes);
 /*
  * iw_stream.c, under r_lock, which is released meanwhile: gives the connection
- * to the queue pair id->own.qpn.  The start is STARTUP_ACCEPTED, and start->out
- * has the bytes that precede the first FPDU.  Posts ESTABLISHED now, or after
- * the peer's first FPDU if this side must wait for that FPDU.
+ * to the queue pair iw->id->own.qpn.  The start is STARTUP_ACCEPTED, and
+ * start->out has the bytes that precede the first FPDU.  Posts ESTABLISHED now,
+ * or after the peer's first FPDU if this side must wait for that FPDU.
  *
- * Returns 0, also if the connection has ended again.  Returns -errno after a
- * message of libibverbs: the state is R_IW_OVER, and the object still has the
+ * Returns 0, also if the connection has ended meanwhile.  Returns -errno after
+ * a message of libibverbs: the state is R_IW_OVER, and the object still has the
  * socket and the start.
  */
 int r_iw_open(struct r_iw *iw);

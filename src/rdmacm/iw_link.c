@@ -2,8 +2,8 @@
 /*
  * The thread adverb-iw.  It waits for the sockets of iWARP connections that no
  * queue pair has yet, for deadlines, and for news of the connections that queue
- * pairs have.  The first struct r_iw (an object, in this file) starts the
- * thread, which lasts until the process ends; a forked child starts its own.
+ * pairs have.  The first object (struct r_iw) starts the thread, which lasts
+ * until the process ends; a forked child starts its own.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"
@@ -22,7 +22,7 @@
 #include "util/monotonic.h"
 
 #define BUCKETS	  256
-#define AT_A_TIME 64 /* epoll events */
+#define AT_A_TIME 64 /* epoll events of one epoll_wait(2) */
 #define SECOND	  1000000000ull
 #define MS	  1000000ull
 
@@ -35,7 +35,8 @@ static int epoll_fd = -1;
 static uint32_t thread_number; /* a thread with another number ends */
 static _Thread_local bool is_thread;
 
-/* ---- under `leaf`: may be taken under any lock; its holder takes none ---- */
+/* ---- under `leaf`, which is taken under any lock; its holder takes none ----
+ */
 
 static pthread_mutex_t leaf = PTHREAD_MUTEX_INITIALIZER;
 static struct list news = {&news, &news};
@@ -56,7 +57,7 @@ static void after_fork(void)
 }
 
 /* Closes the parent's descriptors and empties the lists.  The parent's objects
- * stay allocated, since ids of this copy of the program refer to them. */
+ * stay allocated, since the child's copies of the ids refer to them. */
 static void in_child(void)
 {
 	pthread_mutex_unlock(&leaf);
@@ -234,7 +235,7 @@ void r_iw_set_timer(struct r_iw *iw, uint64_t deadline_ns)
 		return;
 	list_push_tail(&timed, &iw->timed);
 	if (is_thread)
-		return; /* it reads all deadlines before it waits again */
+		return; /* the thread reads all deadlines before it waits */
 	pthread_mutex_lock(&leaf);
 	wake_thread();
 	pthread_mutex_unlock(&leaf);
@@ -322,8 +323,9 @@ static void serve_events(const struct epoll_event *events, int n)
 	struct r_iw *iw;
 
 	for (int i = 0; i < n; i++) {
-		/* There is no object if the event is of wake_fd, whose serial
-		 * is 0, or if an earlier event has freed the object. */
+		/* There is no object if the event is of wake_fd, which was
+		 * added with serial 0, or if an earlier event has freed the
+		 * object. */
 		iw = find_object(events[i].data.u64);
 		if (iw)
 			serve_object(iw, false);
@@ -364,9 +366,10 @@ static void give_up(struct r_iw *iw)
 }
 
 /*
- * The program has closed epoll_fd.  The thread ends instead of opening another:
- * the program may be about to open files of its own, and expect certain
- * numbers.  Connections that only the thread could continue fail.
+ * The program has closed epoll_fd.  The thread ends and opens no other
+ * epoll_fd: the program may be about to open files of its own, and may expect
+ * certain descriptor numbers for them.  Connections that only the thread could
+ * continue fail.
  */
 static void give_up_all(void)
 {
@@ -472,9 +475,9 @@ static int open_thread(bool waits)
 }
 
 /*
- * The program may have closed one of the descriptors, or both.  Without
- * wake_fd, the thread gets another.  Without epoll_fd, another thread starts; a
- * thread that still waits for the closed epoll_fd is woken by wake_fd, and
+ * The program may have closed wake_fd, epoll_fd or both.  Without wake_fd, the
+ * thread gets a new wake_fd.  Without epoll_fd, a new thread starts; wake_fd
+ * wakes a thread that still waits for the closed epoll_fd, and that thread
  * ends.
  */
 int r_iw_start_thread(void)

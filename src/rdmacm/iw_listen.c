@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Listeners of iWARP: TCP listeners of this process.  When the MPA request of a
- * connection is complete, the connection gets an id, and the event
- * CONNECT_REQUEST is posted.  Until then the connection is called a half.
+ * Listeners of iWARP: TCP listeners of this process, or with ADVERB_SCTP
+ * listeners of wire/sctp.  When the MPA request of a connection is complete,
+ * the connection gets an id, and the event CONNECT_REQUEST is posted.  Until
+ * then the connection is called a half.
  *
- * A stranger may connect and send nothing, or send slowly.  So each half has a
- * deadline; and when there are too many halves, the oldest is closed for the
- * next connection, unless that half is young: peers that all connect at once
- * send their requests within YOUNG_NS.  While the oldest half is young, the
- * kernel keeps the next connection.
+ * A peer may connect and send nothing, or send slowly.  So each half has a
+ * deadline.  If there are too many halves, the oldest is closed, and the next
+ * connection takes its place.  But a half younger than YOUNG_NS is not closed,
+ * since many honest peers may connect at once, and their requests come within
+ * YOUNG_NS.  While the oldest half is that young, the next connection waits in
+ * the kernel.
  */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"
@@ -195,8 +197,8 @@ static void drop_oldest_half(struct r_iw *l)
 	drop_half(iw);
 }
 
-/* Keeps the addresses of an association and begins its session.  False: no
- * memory is left. */
+/* Keeps the news of an association in iw->sctp and begins its session.  Returns
+ * false if no memory is left. */
 static bool begin_session(struct r_iw *iw, const struct sctp_news *news,
 			  uint64_t deadline_ns)
 {
@@ -208,8 +210,8 @@ static bool begin_session(struct r_iw *iw, const struct sctp_news *news,
 	return true;
 }
 
-/* Makes a half of the connection that was accepted, and owns fd.  @news: of an
- * association; NULL: of TCP. */
+/* Makes a half of the accepted connection fd.  Takes ownership of fd, and
+ * closes it on failure.  @news: the news of an association; NULL for TCP. */
 static void begin_half(struct r_iw *l, int fd, const struct sctp_news *news)
 {
 	struct r_iw *iw = r_iw_new(NULL);
@@ -242,7 +244,8 @@ static void begin_half(struct r_iw *l, int fd, const struct sctp_news *news)
 }
 
 /* Returns whether the next connection must wait in the kernel, since there are
- * too many halves and all are young; then a timer of the listener ends that. */
+ * too many halves and all are young.  Then also sets a timer, after which the
+ * listener accepts again. */
 static bool must_wait(struct r_iw *l)
 {
 	uint64_t until_ns;
@@ -324,8 +327,8 @@ void r_iw_listener_due(struct r_iw *l)
 /* Returns the IRD or ORD of the peer's request, as a depth of struct r_id. */
 static uint8_t depth_of(const struct startup *mpa, uint16_t depth)
 {
-	/* If the peer has named no depth, only the device limits the depth of
-	 * rdma_accept. */
+	/* If the peer has named no depth, only the device limits the depth that
+	 * rdma_accept uses. */
 	if (!mpa->peer.is_enhanced || depth >= UINT8_MAX)
 		return UINT8_MAX;
 	return (uint8_t)depth;
@@ -409,8 +412,8 @@ static void refuse_half(struct r_iw *iw)
 	char text[R_ADDR_TEXT];
 
 	r_iw_remote(iw, &peer);
-	r_say("rdma_listen: a connection from %s is closed without an event, "
-	      "since %s cannot begin: %s",
+	r_say("rdma_listen: the connection from the peer at %s is closed "
+	      "without an event, since %s cannot begin: %s",
 	      r_addr_text((struct sockaddr *)&peer, text),
 	      iw->sctp ? "a DDP stream session" : "MPA",
 	      startup_verdict(iw->start->mpa.error)->text);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections of iWARP that are associations of SCTP (RFC 5043): ADVERB_SCTP.
- */
+/* Connections of iWARP as associations of SCTP (RFC 5043), with ADVERB_SCTP. */
 #include "rdmacm/explain.h"
 #include "rdmacm/iw_inside.h"
 
@@ -20,7 +19,7 @@ bool r_iw_uses_sctp(void)
 	return env_sctp(&port) != ENV_SCTP_OFF;
 }
 
-/* 0; or -errno, and the user is told once. */
+/* Returns 0, or -errno with a message. */
 static int start_sctp(void)
 {
 	struct sctp_options o = {0};
@@ -142,8 +141,8 @@ void r_iw_sctp_end_session(struct r_iw *iw)
 	uint32_t n =
 		iw->start ? startup_end_session(&iw->start->mpa, bytes) : 0;
 
-	/* An empty socket has room.  If the socket is full, the peer sees only
-	 * the end of the association. */
+	/* If the socket is full, the Terminate is not sent, and the peer sees
+	 * only the end of the association. */
 	if (n && fd_identity_holds(iw->fd) &&
 	    send(iw->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		errno = 0;

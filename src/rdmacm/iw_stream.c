@@ -97,13 +97,15 @@ static void await_call(const struct r_iw *iw)
 
 /* ---- the beginning ---- */
 
-/* Called by libibverbs under its progress lock, so without r_lock. */
+/* Called by libibverbs under its progress lock, so this function does not take
+ * r_lock. */
 static void tell_news(void *arg, enum host_stream_news what)
 {
 	r_iw_tell(arg, 1u << what);
 }
 
-/* Fills in what MPA has agreed, and notes the queue pair of the connection. */
+/* Fills in *c with what the two ends agreed on, and notes the queue pair of the
+ * connection. */
 static void fill_stream(struct r_iw *iw, struct stream_config *c)
 {
 	startup_stream(&iw->start->mpa, r_iw_segment(iw), c);

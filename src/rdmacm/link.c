@@ -25,8 +25,9 @@
 #include "util/shared.h"
 
 #define PATIENCE_S 30	     /* how long a call waits for its answer */
-#define MOST_FDS   (1 << 20) /* above each descriptor that Linux gives */
-#define SEEK_MS	   1000	     /* the longest pause between two attempts */
+#define MOST_FDS   (1 << 20) /* above each descriptor, by default (fs.nr_open) \
+			      */
+#define SEEK_MS 1000	     /* the longest pause between two attempts */
 
 pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t r_changed = PTHREAD_COND_INITIALIZER;
@@ -34,15 +35,15 @@ pthread_cond_t r_changed = PTHREAD_COND_INITIALIZER;
 static int broker_fd = -1; /* -1: there is no connection */
 /*
  * The number of the thread that reads broker_fd; a thread with another number
- * ends.  Stored under r_lock, and loaded without r_lock.  No other access needs
- * an order with it: the thread's descriptor is its own variable.
+ * ends.  Stored under r_lock, and loaded without r_lock.  The accesses order
+ * nothing else: the thread has its descriptor in a variable of its own.
  */
 static shared_u32 thread_number;
 /* The thread is in dial_open, without r_lock: no other thread connects. */
 static bool is_dialling;
 static pid_t owner; /* the process that opened the connection */
 static uint32_t last_serial;
-static uint32_t dials; /* how often the thread has called dial_open */
+static uint32_t dials; /* how often redial_broker has called dial_open */
 /* The cancellation state of this thread before it took r_lock. */
 static _Thread_local int cancel;
 
@@ -87,9 +88,9 @@ __attribute__((constructor)) static void watch_forks(void)
 	pthread_atfork(NULL, NULL, after_fork);
 }
 
-/* Sends a request and receives messages until the answer comes, and handles
- * those that come before.  The thread does not read fd meanwhile.  Returns 0,
- * -EPIPE if the broker is gone, or the answer's -errno. */
+/* Sends the request m and waits for the answer, which replaces m.  Handles the
+ * messages that come before the answer.  No other thread reads fd meanwhile.
+ * Returns 0, -EPIPE if the broker is gone, or the answer's -errno. */
 static int ask_broker(int fd, struct cmproto *m, uint16_t kind, uint32_t handle)
 {
 	uint32_t serial = ++last_serial;
@@ -243,9 +244,10 @@ static int seek_broker(void)
 }
 
 /*
- * Replaces the connection that broke, and returns the new descriptor, or -1 if
- * no id needs a broker.  dial_open is called without r_lock: it may take long,
- * and calls that need no broker take r_lock too.
+ * Replaces the connection that broke.  Returns the new descriptor, or -1 if no
+ * id needs a broker, or another thread has connected first.  dial_open is
+ * called without r_lock: it may take long, and calls that need no broker take
+ * r_lock too.
  */
 static int redial_broker(int old)
 {
@@ -278,8 +280,9 @@ static int redial_broker(int old)
 
 /*
  * Calls redial_broker, after a pause if the last connection lasted less than
- * SEEK_MS; *pause_ms is that pause, and grows.  *dialled_ms is when the last
- * connection was opened, and then when the new one was.
+ * SEEK_MS.  *pause_ms is the length of that pause, and is increased for the
+ * next call.  *dialled_ms is the time at which the last connection was opened;
+ * the function stores the time of the new connection there.
  */
 static int redial_calmly(int old, uint64_t *dialled_ms, int *pause_ms)
 {
@@ -376,8 +379,8 @@ static int dial_broker(void)
 	if (broker_fd >= 0 && fd_identity_holds(broker_fd))
 		return 0;
 	if (broker_fd >= 0) {
-		/* The program has closed the descriptor.  A thread that still
-		 * blocks in recv ends with its old number. */
+		/* The program has closed the descriptor.  The new number ends
+		 * a thread that still blocks in recv, when recv returns. */
 		fd_identity_close(broker_fd); /* removes the mark */
 		broker_fd = -1;
 		shared_store(&thread_number, shared_own(&thread_number) + 1);
@@ -387,8 +390,9 @@ static int dial_broker(void)
 	err = dial_open(&fd, NULL, tell_word, why);
 	if (err) {
 		r_say("rdma_cm: there is no connection to the broker: %s", why);
-		/* Brokers that ended before they answered are no thread that
-		 * connects: a caller would wait for it. */
+		/* Of dial_open, -EPIPE means that brokers ended before they
+		 * answered.  A caller of this function would take -EPIPE for a
+		 * thread that is connecting, and would wait for that thread. */
 		return err == -EPIPE ? -ECONNREFUSED : err;
 	}
 	/* Ids may remain of a broker that had no successor until now. */
@@ -430,7 +434,7 @@ static int wait_until(const struct timespec *until)
 }
 
 /* Sends a request and waits for the answer, under r_lock.  Returns 0 or -errno;
- * -EPIPE: the broker died before it answered. */
+ * -EPIPE: the broker died before it answered, or the thread is connecting. */
 static int call_broker(struct r_id *id, struct cmproto *m, uint16_t kind,
 		       const struct timespec *until)
 {
@@ -449,9 +453,10 @@ static int call_broker(struct r_id *id, struct cmproto *m, uint16_t kind,
 
 /*
  * Waits until no other thread of this process is in r_call for the id, under
- * r_lock.  Returns false if the time is over.  One call at a time keeps the
- * order of the calls if the broker dies and they are repeated at its successor:
- * a disconnect that overtook the confirmation (RTU) would have no effect.
+ * r_lock.  Returns false if that has not happened by the time `until`.  If the
+ * broker dies, calls are repeated at its successor; one call at a time keeps
+ * their order.  Otherwise a disconnect could overtake the confirmation (RTU),
+ * and would have no effect.
  */
 static bool begin_call(struct r_id *id, const struct timespec *until)
 {

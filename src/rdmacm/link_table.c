@@ -9,8 +9,8 @@
 
 #define BUCKETS 256
 /* The limit of requests that have no answer yet.  Without a limit the broker's
- * answers could fill this process's socket while the requests fill the
- * broker's. */
+ * answers could fill this process's socket while the requests fill the broker's
+ * socket. */
 #define PENDING	 64
 #define RELEASES 256 /* notes of released ids that are kept */
 
@@ -95,10 +95,13 @@ static bool answer_pending(const struct cmproto *m)
 	return false;
 }
 
-/* Stores the answer for the waiting thread, and changes the id.  The id changes
- * here and not in the waiting thread, so that the broker's next message finds
- * the id changed although that thread may not run yet.  That message may cause
- * an event upon which the program destroys the id in another thread. */
+/*
+ * Stores the answer for the waiting thread, and changes the id.  The id changes
+ * here and not in the waiting thread, for two reasons.  The broker's next
+ * message must find the id changed, even if the waiting thread has not run yet.
+ * And that message may cause an event upon which the program destroys the id in
+ * another thread.
+ */
 static void keep_answer(struct r_waiter *w, const struct cmproto *m)
 {
 	*w->answer = *m;
@@ -143,9 +146,11 @@ void r_table_message(const struct cmproto *m)
 	if (id)
 		r_id_message(id, m);
 	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_DROPPED)
-		r_say("rdma_cm: the broker ends this process's connections: the "
-		      "process has not read the broker's messages, and too "
-		      "many wait for processes of this user");
+		r_say("rdma_cm: the broker ends this process's connections, "
+		      "since the process has not read the broker's messages and "
+		      "too many messages wait for processes of this user; do "
+		      "not stop the process, for example in a debugger, while "
+		      "peers connect to it");
 	else if (m->kind == CMPROTO_EVENT && m->event == CMPROTO_REQUEST)
 		r_tell(CMPROTO_RELEASE, m->new_id);
 }
@@ -170,8 +175,8 @@ void r_table_fail_pending(void)
 			       &(struct cmproto){.err = -EPIPE});
 }
 
-/* Keeps the note of a released id, in place of the oldest if there are
- * RELEASES. */
+/* Keeps the note of a released id.  If RELEASES notes are kept, frees the
+ * oldest of them. */
 static void keep_note(const uint8_t note[CMPROTO_NOTE])
 {
 	struct r_released *r;

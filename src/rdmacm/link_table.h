@@ -4,8 +4,8 @@
  * the broker is killed: the ids by their handles, the requests without an
  * answer, and the notes of ids that were released.  link.c has the connection:
  * it sends the requests, and passes the broker's messages to r_table_message.
- * Nothing here waits.  All functions are called under r_lock, and r_link of
- * rdmacm/object.h is one of them.
+ * No function here waits.  All functions are called under r_lock.  link_table.c
+ * also has r_link, which rdmacm/object.h declares.
  */
 #ifndef RDMACM_LINK_TABLE_H
 #define RDMACM_LINK_TABLE_H
@@ -16,16 +16,19 @@
 /* A thread that waits for the answer to a request.  The struct is on that
  * thread's stack. */
 struct r_waiter {
-	struct list link;
-	uint32_t serial;
-	uint16_t kind;
-	bool is_done;
+	struct list link; /* in the list of waiters */
+	uint32_t serial;  /* of the request */
+	uint16_t kind;	  /* of the request: CMPROTO_* */
+	bool is_done;	  /* *answer is set */
+	/* Where the answer is stored.  If the broker is gone, only err is
+	 * set. */
 	struct cmproto *answer;
-	struct r_id *id;
+	struct r_id *id; /* the id that the request is about */
 };
 
-/* The note of an id that the program has destroyed.  If the broker dies, the
- * peer may not have been told; then the broker's successor gets the note. */
+/* The note of an id that the program has destroyed.  If the broker dies, it may
+ * not have told the peer that the conversation has ended; then the broker's
+ * successor gets the note. */
 struct r_released {
 	struct list link;
 	uint8_t note[CMPROTO_NOTE];
@@ -39,7 +42,7 @@ struct r_pending {
 	struct cmproto request;
 };
 
-/* Empties the table, in a forked child: the broker has nothing of the child.
+/* Empties the table, in a forked child: the broker knows no id of the child.
  * Frees nothing. */
 void r_table_reset(void);
 /* Handles a message of the broker, whose size, version and counts the caller
@@ -59,8 +62,9 @@ static inline struct r_id *r_table_id(struct list *node)
 bool r_table_has_note(const struct r_id *id);
 /* Returns whether an id needs a broker. */
 bool r_table_has_ids(void);
-/* Moves all ids out of the table to the ends of two lists, by r_id.by_handle.
- * The ids keep their handles. */
+/* Moves all ids out of the table: those that listen to the end of the list
+ * `listeners`, all others to the end of the list `others`.  The nodes are
+ * r_id.by_handle.  The ids keep their handles. */
 void r_table_take_ids(struct list *others, struct list *listeners);
 /* Removes the id from the table or from a list of r_table_take_ids, and sets
  * its handle to 0. */
@@ -81,7 +85,7 @@ void r_table_fail_waiters(void);
 bool r_table_is_full(void);
 /* Adds the request, which the table then owns; p was allocated by malloc(3). */
 void r_table_add(struct r_pending *p);
-/* Handles the answer m to a request for which no thread waits, and frees p. */
+/* Handles the answer m to the request p, and frees p. */
 void r_table_settle(struct r_pending *p, const struct cmproto *m);
 /* There is no broker: answers all requests of r_table_add with -EPIPE. */
 void r_table_fail_pending(void);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The objects behind the public handles of librdmacm.  Each starts with the
- * public struct.  The program creates and destroys ids and channels; librdmacm
- * owns an event until the program has acknowledged the event.
+ * public struct.  The program creates ids and channels, and destroys them;
+ * librdmacm creates the id of a connection request.  librdmacm owns an event
+ * until the program has acknowledged the event.
  *
- * Lock: r_lock covers all objects, except the members of public structs that
- * the program itself changes.  No call of the verbs library is made under
- * r_lock.
+ * Lock: r_lock covers what librdmacm's threads change, such as lists, events,
+ * handles and notes.  The program's calls change the other members of an id,
+ * such as options and depths, without r_lock.  No call of the verbs library is
+ * made under r_lock.
  */
 #ifndef RDMACM_OBJECT_H
 #define RDMACM_OBJECT_H
@@ -45,7 +47,7 @@ struct r_event {
 	 * points into the message.  All zeroes if no message caused the
 	 * event. */
 	struct cmproto message;
-	struct r_multicast *multicast;	/* the group that was joined, or NULL */
+	struct r_multicast *multicast;	/* the group to join, or NULL */
 	uint8_t mpa_private[UINT8_MAX]; /* iWARP: the event's private_data */
 };
 
@@ -54,7 +56,7 @@ struct r_multicast {
 	struct sockaddr_storage addr;
 	void *context; /* the program's */
 	union ibv_gid gid;
-	bool only_sends;  /* the program wants the QP never to be attached */
+	bool only_sends;  /* the program asked that the QP is not attached */
 	bool is_attached; /* the QP is attached */
 	bool is_joining;  /* a thread has taken the event and attaches the QP */
 };
@@ -65,10 +67,11 @@ struct r_state {
 	bool is_listening; /* rdma_listen has succeeded */
 	bool is_up; /* ESTABLISHED was taken, or rdma_establish has succeeded */
 	bool is_disconnected; /* the program has taken DISCONNECTED */
-	bool is_binding;      /* r_bind_later has no answer yet */
-	bool has_destination; /* rdma_resolve_addr is running or succeeded */
-	bool is_decided;   /* the program has connected, accepted or rejected */
-	bool is_withdrawn; /* the request ended before is_decided was set */
+	bool is_binding;      /* the broker has not answered r_bind_later yet */
+	bool has_destination; /* rdma_resolve_addr runs or has succeeded */
+	bool is_decided; /* the program has connected, accepted or rejected */
+	/* The peer's request ended before is_decided was set. */
+	bool is_withdrawn;
 };
 
 /* The addresses and the path MTU of an id's connection. */
@@ -90,11 +93,14 @@ struct r_offer {
 	struct ibv_ece ece;
 };
 
-/* Values of rdma_set_option: the traffic class; the ACK timeout, as n of
- * 4.096 us * 2^n, or 0 for the default; and whether the options
- * RDMA_OPTION_ID_REUSEADDR and RDMA_OPTION_ID_AFONLY are set. */
+/* The options of rdma_set_option. */
 struct r_options {
+	/* tos: the traffic class, RDMA_OPTION_ID_TOS.  ack_timeout:
+	 * RDMA_OPTION_ID_ACK_TIMEOUT, a time of 4.096 us * 2^ack_timeout; 0:
+	 * the default. */
 	uint8_t tos, ack_timeout;
+	/* may_share: RDMA_OPTION_ID_REUSEADDR is set.  is_family_only:
+	 * RDMA_OPTION_ID_AFONLY is set. */
 	bool may_share, is_family_only;
 };
 
@@ -111,12 +117,18 @@ struct r_id {
 	struct r_device *device; /* NULL: the id has no device yet */
 	bool is_sync;		 /* the id owns its channel */
 	struct r_state state;
-	/* The process of a thread that is in r_call for the id, or 0. */
+	/* The PID of the process that has a thread in r_call for the id; 0:
+	 * there is no such thread.  A forked child copies the id, but not that
+	 * thread. */
 	pid_t caller;
-	uint32_t backlog; /* of the first rdma_listen; 0: the broker's */
-	uint32_t unacked; /* events taken and not acknowledged */
+	uint32_t backlog; /* of the first rdma_listen; 0: the broker chooses */
+	/* How many events the program has taken and not acknowledged.  A
+	 * connection request counts at its listener. */
+	uint32_t unacked;
 	struct r_path path;
-	struct cmproto remote; /* the peer's REQ or REP */
+	/* The peer's REQ or REP.  iWARP: only the depths of the peer's request,
+	 * in remote.qp, are set. */
+	struct cmproto remote;
 	struct r_offer own;
 	struct r_options options;
 	struct list multicasts; /* struct r_multicast */
@@ -125,12 +137,13 @@ struct r_id {
 	struct ibv_qp_init_attr *listen_attr;
 	/* The protection domain of those queue pairs; NULL: the device's. */
 	struct ibv_pd *listen_pd;
-	/* The result of rdma_resolve_addrinfo, or NULL. */
+	/* The result of rdma_resolve_addrinfo, owned; or NULL. */
 	struct rdma_addrinfo *info;
-	/* Whether rdma_create_qp has set base.send_cq and base.recv_cq. */
+	/* owns_send_cq: rdma_create_qp has set base.send_cq.  owns_recv_cq:
+	 * rdma_create_qp has set base.recv_cq. */
 	bool owns_send_cq, owns_recv_cq;
 	/* The queue pair's completion queues (struct r_cq in qp.c).  NULL: the
-	 * program has created the queue. */
+	 * program has created the queue, or there is no queue pair. */
 	struct r_cq *send_cq, *recv_cq;
 };
 
@@ -150,13 +163,14 @@ static inline bool r_is_bound(const struct r_id *id)
 	return id->handle || id->iw;
 }
 
-/* Returns the devices that the id can have: iWARP has no UD. */
+/* Returns the kinds of devices that the id can have: iWARP has no UD. */
 static inline enum r_transport r_transports(const struct r_id *id)
 {
 	return id->base.qp_type == IBV_QPT_UD ? R_ROCE : R_ANY;
 }
 
-/* Returns whether the id has a device, and it is an iWARP device. */
+/* Returns whether the id's device is an iWARP device; false if the id has no
+ * device. */
 static inline bool r_is_iwarp(const struct r_id *id)
 {
 	return id->device && id->device->iwarp;
@@ -182,25 +196,28 @@ void r_take(void);
  * before r_take. */
 void r_give(void);
 /* link.c, under r_lock: waits until the program has acknowledged all events of
- * the id.  The program may never do that, so the thread can be cancelled. */
+ * the id.  The program may never do that, so the thread can be cancelled while
+ * it waits. */
 void r_await_acks(const struct r_id *id);
 
 /* device.c: opens the devices of this host, unless they are open.  Returns 0,
- * or -1 and errno with a message; ENODEV: there is no device. */
+ * or -1 and errno with a message.  ENODEV: there is no device, or the process's
+ * libibverbs.so.1 is not adverb's. */
 int r_devices(void);
 /*
- * device.c: returns the first device among these kinds that has the address,
- * which is in the form of a GID, and stores the index of the device's GID for
- * the address; 0 for iWARP.  Returns NULL if no such device has the address.
- * The device stays open until the process ends.
+ * device.c: returns the first device of these kinds that has the address `ip`,
+ * which is in the form of a GID.  Stores the index of that GID in *sgid_index;
+ * 0 for an iWARP device.  Returns NULL if no such device has the address.  The
+ * device stays open until the process ends.
  */
 struct r_device *r_device_find(const uint8_t ip[16], enum r_transport among,
 			       uint8_t *sgid_index);
 /*
- * device.c: fails a call that needs a device with the address, when no device
- * that the id can have has the address.  Prints `format`, whose %s is the
- * address; or, if only iWARP devices could serve a datagram id, prints that.
- * Returns -1 with errno ENODEV.
+ * device.c: fails a call, since no device that the id can have has the address.
+ * Prints the message `format`, in which %s stands for the address.  If the id
+ * is a datagram id, and an iWARP device has the address or there is no RoCE
+ * device, prints instead that iWARP has no datagrams.  Returns -1 with errno
+ * ENODEV.
  */
 int r_fail_device(const struct r_id *id, const struct sockaddr *addr,
 		  const char *format);
@@ -213,8 +230,8 @@ bool r_device_exists(enum r_transport among);
  */
 struct ibv_pd *r_device_domain(struct r_device *d);
 /* device.c: gives the id the device d, with the GID of this index.  Sets verbs,
- * pd, port and path MTU of the id; the path MTU is at most route_mtu.  The pd
- * is NULL if r_device_domain fails. */
+ * pd, port and path MTU of the id; the path MTU is at most path.route_mtu, if
+ * that is known.  The pd is NULL if r_device_domain fails. */
 void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);
 
 /* ---- link.c: the connection to the broker ---- */
@@ -223,8 +240,9 @@ void r_device_use(struct r_id *id, struct r_device *d, uint8_t sgid_index);
  * Sends the request m and waits for the answer, which replaces m.  If the
  * broker is killed before it answers, the request is sent to its successor.
  * Takes r_lock.  Returns 0, or -errno from the broker or from a failure to
- * connect.  After 30 s returns -ETIMEDOUT if the broker has not answered, or if
- * another thread was in r_call for the id; or -EPIPE if there was no broker.
+ * connect.  Waits at most 30 s.  Then returns -EPIPE if there is no broker,
+ * else -ETIMEDOUT: the broker has not answered, or another thread has been in
+ * r_call for the id all the time.
  */
 int r_call(struct r_id *id, struct cmproto *m, uint16_t kind);
 /* Calls r_call with an empty request, and drops the answer.  Returns r_call's
@@ -243,24 +261,27 @@ int r_request(struct r_id *id, struct cmproto *m, uint16_t kind);
 void r_await_calls(const struct r_id *id);
 /* Under r_lock: waits until the broker has answered r_bind_later. */
 void r_await_bound(const struct r_id *id);
-/* Under r_lock: sends a message to which there is no answer. */
+/* Under r_lock: sends a message of this kind about the object `handle` of the
+ * broker.  The broker does not answer.  A failure is ignored. */
 void r_tell(uint16_t kind, uint32_t handle);
 /* Under r_lock: removes the id from the table of r_link, drops the id's
  * requests that have no answer, and releases the id at the broker if the broker
  * knows the id. */
 void r_release(struct r_id *id);
-/* link_table.c, under r_lock: adds the id to the table, so that it gets the
- * broker's messages for the handle. */
+/* link_table.c, under r_lock: sets id->handle, and adds the id to the table, so
+ * that the id gets the broker's messages about the handle. */
 void r_link(struct r_id *id, uint32_t handle);
 
 /* ---- channel.c ---- */
 
 /* Returns a new event of the id, which the caller passes to r_post or frees by
- * free(3).  status: 0, -errno, or a reason of the peer.  Returns NULL and errno
- * if no memory is left. */
+ * free(3).  status: 0, -errno, or the reason of the peer's REJ.  Returns NULL
+ * and errno if no memory is left. */
 struct r_event *r_event_new(struct r_id *id, enum rdma_cm_event_type type,
 			    int status);
-/* Under r_lock: posts the event to its channel, which then owns the event. */
+/* Under r_lock: posts the event to the channel of its listener
+ * (base.listen_id), or of its id if it has no listener.  The channel then owns
+ * the event. */
 void r_post(struct r_event *e);
 /* Makes and posts an event that no message of the broker has caused.  Takes
  * r_lock.  Returns 0, or -1 and errno with a message. */
@@ -268,14 +289,18 @@ int r_post_local(struct r_id *id, enum rdma_cm_event_type type, int status);
 /* Under r_lock: moves the id and all its waiting events to the channel `to`.
  * If `to` is NULL, frees the events, and the id keeps its channel. */
 void r_channel_move(struct r_id *id, struct r_channel *to);
-/* Under r_lock: frees the waiting event of a group that the program leaves. */
+/* Under r_lock: the program leaves the group m.  Frees the event of its join,
+ * if the program has not taken the event. */
 void r_forget_join(const struct r_id *id, const struct r_multicast *m);
 /*
- * Ends a call that causes an event, of an id that was synchronous when the call
- * began: waits for the event, which becomes id->base.event.  Returns 0, or -1
- * and errno if the event reports a failure.  An id that is not synchronous must
- * not be used any more when the event can be posted: another thread may take
- * the event and destroy the id.  So the call reads is_sync before that.
+ * Ends a call of the program that causes an event, for an id that was
+ * synchronous when the call began.  Waits for the event, which becomes
+ * id->base.event.  Returns 0, or -1 and errno if no event can be read or the
+ * event reports a failure.
+ *
+ * The caller reads is_sync before the event can be posted.  If the id is not
+ * synchronous, another thread may take the event and destroy the id, so the
+ * caller does not use the id after that point.
  */
 int r_complete(struct r_id *id);
 
@@ -289,20 +314,22 @@ struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,
 void r_id_message(struct r_id *id, const struct cmproto *m);
 /* Binds the id to the address, at the broker or with TCP, and gives the id the
  * device of the address.  With an open address (r_addr_is_open) the id is bound
- * for all devices, and gets none.  Returns 0, or -1 and errno with a message.
- */
+ * for all devices, and gets no device.  Returns 0, or -1 and errno with a
+ * message. */
 int r_bind(struct r_id *id, const struct sockaddr *addr);
 /*
- * Gives the id the device of the address, and asks the broker for a port
- * without waiting for the answer, upon which ADDR_RESOLVED or ADDR_ERROR is
- * posted.  For an iWARP device the broker is not asked, and no event is posted.
- * Returns 0, or -1 and errno with a message.
+ * Gives the id the device of the address, and asks the broker for a port.  Does
+ * not wait for the broker's answer: when it comes, ADDR_RESOLVED or ADDR_ERROR
+ * is posted.  For an iWARP device the broker is not asked, and no event is
+ * posted.  Returns 0, or -1 and errno with a message.
  */
 int r_bind_later(struct r_id *id, const struct sockaddr *addr);
-/* Under r_lock: handles the answer to r_bind or r_bind_later. */
+/* Under r_lock: handles the broker's answer m to the request of r_bind or
+ * r_bind_later. */
 void r_id_bound(struct r_id *id, const struct cmproto *m);
-/* Fills in the request to bind the id.  Calls nothing of the verbs library, so
- * that the caller may hold r_lock. */
+/* Fills in m, which is all zeroes before, as a request to bind the id to the
+ * address.  Calls nothing of the verbs library, so that the caller may hold
+ * r_lock. */
 void r_bind_message(const struct r_id *id, const struct sockaddr *addr,
 		    struct cmproto *m);
 /* Under r_lock: posts the event of a conversation that was lost with the
@@ -333,8 +360,8 @@ bool r_addr_is_any(const struct sockaddr *a);
 bool r_addr_is_loopback(const struct sockaddr *a);
 /* Returns whether the address is a multicast address. */
 bool r_addr_is_multicast(const struct sockaddr *a);
-/* Returns whether the address is any or loopback.  Binding to such an address
- * gives an id no device, as with the kernel. */
+/* Returns whether the address is 0.0.0.0, :: or a loopback address.  Binding to
+ * such an address gives an id no device, as with the kernel. */
 bool r_addr_is_open(const struct sockaddr *a);
 /* Returns the size of the address struct in bytes. */
 socklen_t r_addr_size(const struct sockaddr *a);
@@ -347,7 +374,7 @@ void r_addr_ip(const struct sockaddr *a, uint8_t ip[16]);
 /* Fills in *a, which has room for a struct sockaddr_in6, from a GID and a port
  * in host order. */
 void r_addr_make(struct sockaddr *a, const uint8_t ip[16], uint16_t port);
-/* The size of the text of r_addr_text. */
+/* The size of the text of r_addr_text in bytes, with its NUL. */
 #define R_ADDR_TEXT 80
 /* Writes an address for a message, such as "10.0.0.1 port 5", to text, which
  * has room for R_ADDR_TEXT bytes.  Returns text. */
@@ -365,14 +392,15 @@ enum {
  */
 void r_refuse(struct r_event *e, int reason);
 
-/* qp.c: moves the id's QP to RTS by the peer's message in id->remote.  Returns
- * 0, or -1 and errno. */
+/* qp.c: moves the id's QP to RTS with the values of id->remote.  Returns 0, or
+ * -1 and errno. */
 int r_qp_connect(struct r_id *id);
 /* qp.c: moves the id's QP to ERR, if the id has a QP of a connected type. */
 void r_qp_fail(struct r_id *id);
 
-/* multicast.c: attaches the QP to the group e->multicast, whose event the
- * program takes.  Returns 0, or -1 and errno. */
+/* multicast.c: the program takes e, the event of a join.  Attaches the id's QP
+ * to the group e->multicast, unless the program asked that the QP is not
+ * attached.  Returns 0, or -1 and errno. */
 int r_multicast_joined(struct r_event *e);
 /* multicast.c: leaves and frees all groups of the id. */
 void r_multicast_leave_all(struct r_id *id);

@@ -18,7 +18,7 @@
  * time the sender would have used up its retries before a receiver on a busy
  * machine gets a core and posts a receive. */
 #define MIN_RNR_TIMER 0
-#define ACK_TIMEOUT   17
+#define ACK_TIMEOUT   17 /* 0.5 s: 4.096 us * 2^17 */
 #define HOP_LIMIT     64
 
 static int attr_init(const struct r_id *id, struct ibv_qp_attr *a, int *mask)
@@ -125,8 +125,10 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *qp_attr,
 	}
 	if (err)
 		return r_fail(err,
-			      "rdma_init_qp_attr: the id is not connected far "
-			      "enough for state %d of a queue pair",
+			      "rdma_init_qp_attr: the id has no attributes for "
+			      "state %d of a queue pair; ask for INIT after "
+			      "ADDR_RESOLVED, and for RTR and RTS after "
+			      "CONNECT_RESPONSE or CONNECT_REQUEST",
 			      (int)state);
 	return 0;
 }
@@ -223,7 +225,8 @@ static struct r_cq *cq_share(const struct ibv_cq *cq)
 	return found;
 }
 
-/* Counts one user less, and destroys the completion queue after the last. */
+/* Counts one user less, and destroys the completion queue after its last user.
+ */
 static void cq_drop(struct r_cq **cq)
 {
 	struct r_cq *c = *cq;
@@ -372,7 +375,8 @@ int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
 		attr.pd = pd;
 	}
 	result = rdma_create_qp_ex(id, &attr);
-	/* The program gets the granted capabilities. */
+	/* The program gets the granted capabilities and the completion queues.
+	 */
 	memcpy(qp_init_attr, &attr,
 	       offsetof(struct ibv_qp_init_attr_ex, comp_mask));
 	return result;

@@ -41,8 +41,8 @@ static uint8_t mtu_of(int fd, int family)
 	return (uint8_t)netdev_path_mtu((uint32_t)mtu);
 }
 
-/* Stores the local address from which the kernel sends to an address, and the
- * path MTU.  Returns 0 or -errno. */
+/* Stores the local address from which the kernel sends to the address `to`, and
+ * the path MTU; 0: the path MTU is unknown.  Returns 0 or -errno. */
 static int route_to(const struct sockaddr *to, struct sockaddr_storage *from,
 		    uint8_t *mtu)
 {
@@ -93,8 +93,8 @@ static bool wants_port(const struct sockaddr *src)
 	return r_addr_is_any(src) || r_addr_port(src);
 }
 
-/* Calls r_bind_later.  Returns 0, or 1 with a message.  *later becomes whether
- * the broker's answer will cause ADDR_RESOLVED. */
+/* Calls r_bind_later.  Returns 0, or 1 with a message.  After 0 *later tells
+ * whether the broker's answer will cause ADDR_RESOLVED. */
 static int bind_later(struct r_id *id, const struct sockaddr *src, bool *later)
 {
 	if (r_bind_later(id, src))
@@ -104,7 +104,7 @@ static int bind_later(struct r_id *id, const struct sockaddr *src, bool *later)
 }
 
 /* Returns whether src can be the source address of packets to dst.  A loopback
- * address can be only if dst is a loopback or multicast address. */
+ * address can be the source only if dst is a loopback or multicast address. */
 static bool is_source_to(const struct sockaddr *src, const struct sockaddr *dst)
 {
 	if (!src || r_addr_is_any(src))
@@ -224,7 +224,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	if (err)
 		id->state.has_destination = false;
 	if (err > 0) {
-		base->route.addr = was; /* a failed call changes nothing */
+		base->route.addr = was; /* as before set_peer */
 		return -1;
 	}
 	if (err) {
@@ -269,8 +269,8 @@ int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 	bool is_sync = id->is_sync;
 
 	if (!id->device)
-		return r_fail(EINVAL, "rdma_resolve_route: call "
-				      "rdma_resolve_addr first");
+		return r_fail(EINVAL, "rdma_resolve_route: the id has no "
+				      "device; call rdma_resolve_addr first");
 	/* iWARP has no path records: the kernel routes TCP. */
 	if (r_is_iwarp(id) ? r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0)
 			   : set_route(id))
@@ -289,9 +289,11 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 		if ((paths[i].flags & want) == want)
 			r = &paths[i].path;
 	if (!id->device || !r || size % sizeof(*paths))
-		return r_fail(EINVAL, "rdma_set_option needs a path that is "
-				      "primary and bidirectional, and an id "
-				      "after rdma_resolve_addr");
+		return r_fail(EINVAL,
+			      "rdma_set_option: RDMA_OPTION_IB_PATH "
+			      "needs a path with the flags GMP, PRIMARY "
+			      "and BIDIRECTIONAL; call "
+			      "rdma_resolve_addr first");
 	id->options.tos = r->tclass;
 	if (r_is_iwarp(id))
 		return r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
