@@ -12,8 +12,8 @@
 
 #include "util/random.h"
 
-/* If the broker chooses the port: how many of the broker's ports are tried,
- * until one is also free with TCP. */
+/* If the broker chooses the port: at most this many ports of the broker are
+ * tried until one is also free with TCP. */
 #define PORT_TRIES 16
 
 struct r_id *r_id_new(struct rdma_event_channel *channel, void *context,

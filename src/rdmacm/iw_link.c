@@ -35,8 +35,7 @@ static int epoll_fd = -1;
 static uint32_t thread_number; /* a thread with another number ends */
 static _Thread_local bool is_thread;
 
-/* ---- under `leaf`, which is taken under any lock; its holder takes none ----
- */
+/* ---- under `leaf`, the innermost lock ---- */
 
 static pthread_mutex_t leaf = PTHREAD_MUTEX_INITIALIZER;
 static struct list news = {&news, &news};

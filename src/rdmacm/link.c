@@ -25,9 +25,8 @@
 #include "util/shared.h"
 
 #define PATIENCE_S 30	     /* how long a call waits for its answer */
-#define MOST_FDS   (1 << 20) /* above each descriptor, by default (fs.nr_open) \
-			      */
-#define SEEK_MS 1000	     /* the longest pause between two attempts */
+#define MOST_FDS   (1 << 20) /* the kernel's default of fs.nr_open */
+#define SEEK_MS	   1000	     /* the longest pause between two attempts */
 
 pthread_mutex_t r_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t r_changed = PTHREAD_COND_INITIALIZER;

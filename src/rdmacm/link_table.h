@@ -46,8 +46,8 @@ struct r_pending {
  * Frees nothing. */
 void r_table_reset(void);
 /* Handles a message of the broker, whose size, version and counts the caller
- * has checked: gives an answer to the thread or the request that it belongs to,
- * and an event to its id. */
+ * has checked: gives an answer to the thread or the request for which the
+ * broker sent the answer, and an event to its id. */
 void r_table_message(const struct cmproto *m);
 
 /* ---- ids ---- */
@@ -62,9 +62,9 @@ static inline struct r_id *r_table_id(struct list *node)
 bool r_table_has_note(const struct r_id *id);
 /* Returns whether an id needs a broker. */
 bool r_table_has_ids(void);
-/* Moves all ids out of the table: those that listen to the end of the list
- * `listeners`, all others to the end of the list `others`.  The nodes are
- * r_id.by_handle.  The ids keep their handles. */
+/* Moves all ids out of the table to the ends of two lists: listening ids to
+ * `listeners`, all others to `others`.  The nodes are r_id.by_handle.  The ids
+ * keep their handles. */
 void r_table_take_ids(struct list *others, struct list *listeners);
 /* Removes the id from the table or from a list of r_table_take_ids, and sets
  * its handle to 0. */

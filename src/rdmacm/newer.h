@@ -20,9 +20,9 @@ enum {
 };
 
 /*
- * Resolves a name, and posts the event ADDRINFO_RESOLVED or ADDRINFO_ERROR; the
- * id keeps the result.  On a synchronous id, also takes that event.  Returns 0,
- * or -1 and errno.
+ * Resolves a name before it returns, and posts the event ADDRINFO_RESOLVED or
+ * ADDRINFO_ERROR; the id keeps the result.  On a synchronous id, also takes
+ * that event.  Returns 0, or -1 and errno.
  */
 int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node,
 			  const char *service,

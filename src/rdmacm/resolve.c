@@ -93,8 +93,8 @@ static bool wants_port(const struct sockaddr *src)
 	return r_addr_is_any(src) || r_addr_port(src);
 }
 
-/* Calls r_bind_later.  Returns 0, or 1 with a message.  After 0 *later tells
- * whether the broker's answer will cause ADDR_RESOLVED. */
+/* Calls r_bind_later.  Returns 0, or 1 with a message.  If it returns 0,
+ * *later tells whether the broker's answer will cause ADDR_RESOLVED. */
 static int bind_later(struct r_id *id, const struct sockaddr *src, bool *later)
 {
 	if (r_bind_later(id, src))
@@ -224,7 +224,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src_addr,
 	if (err)
 		id->state.has_destination = false;
 	if (err > 0) {
-		base->route.addr = was; /* as before set_peer */
+		base->route.addr = was; /* takes the destination back */
 		return -1;
 	}
 	if (err) {
@@ -292,8 +292,8 @@ int r_route_given(struct r_id *id, const struct ibv_path_data *paths,
 		return r_fail(EINVAL,
 			      "rdma_set_option: RDMA_OPTION_IB_PATH "
 			      "needs a path with the flags GMP, PRIMARY "
-			      "and BIDIRECTIONAL; call "
-			      "rdma_resolve_addr first");
+			      "and BIDIRECTIONAL, and an id that has a "
+			      "device; call rdma_resolve_addr first");
 	id->options.tos = r->tclass;
 	if (r_is_iwarp(id))
 		return r_post_local(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
