@@ -28,7 +28,7 @@ int admission_check(const struct server *s, uint64_t files, uid_t user,
 	if (has && left)
 		snprintf(why, size,
 			 "this user has %u connections to the broker adverbd, "
-			 "its share: end some programs",
+			 "its whole share: end some programs",
 			 has);
 	else
 		snprintf(why, size,
@@ -52,8 +52,9 @@ static bool has_hung_up(int fd)
 	return poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
 }
 
-/* Refuses a connection.  Nobody has to be told on one that has hung up, by
- * which a client has only looked which process listens. */
+/* Refuses a connection.  If a client of the broker's own user has hung up, only
+ * closes the connection: the client has looked which process listens
+ * (proto_look), and reads no answer. */
 static void refuse_newcomer(struct server *s, const struct newcomer *n, int err,
 			    const char *why)
 {
@@ -87,17 +88,18 @@ static void add_conn(struct server *s, const struct newcomer *n)
 			return;
 		}
 	}
-	/* The connection and the process are polled: a child of a dead client
-	 * may keep the connection open. */
+	/* Both the connection and the process are polled, since a child of a
+	 * dead client may keep the connection open. */
 	if (n->who.pid > 0)
 		c.pidfd = (int)syscall(SYS_pidfd_open, n->who.pid, 0);
 	s->conn[s->conns++] = c;
 }
 
 /*
- * Sets the members of *n but fd, and lets a client of the broker's own user
- * bring descriptors, which it does only after the broker has answered its first
- * message.  False: the kernel does not tell the user, which is USER_NONE then.
+ * Sets all members of *n except fd.  Allows a client of the broker's own user
+ * to send descriptors.  Until then Linux 6.16 or later refuses them (EPERM),
+ * and the client first asks who the broker is (PROTO_WHO).  False: the kernel
+ * does not tell the user, and n->user is USER_NONE.
  */
 static bool look_at_newcomer(const struct server *s, struct newcomer *n)
 {
@@ -135,9 +137,9 @@ static bool is_full(int err)
 	return err == EMFILE || err == ENFILE;
 }
 
-/* Accepts a connection.  If there is no room, makes room first: a client that
- * has just looked which process listens (proto_look) has a connection that has
- * hung up. */
+/* Accepts a connection.  If no descriptor is left, first ends the connections
+ * that have hung up: for example, each client that has looked which process
+ * listens (proto_look) leaves one. */
 static int accept_one(struct server *s)
 {
 	int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
@@ -173,7 +175,7 @@ bool admission_accept(struct server *s)
 	if (!look_at_newcomer(s, &n)) {
 		user_receiver_refuse(&s->receivers, n.fd, n.user, EACCES,
 				     "the broker adverbd cannot find out which "
-				     "user this process is of");
+				     "user this process belongs to");
 		return true;
 	}
 	if (check_again(s, n.user, why, sizeof(why)))

@@ -29,8 +29,8 @@
 int admission_check(const struct server *s, uint64_t files, uid_t user,
 		    char *why, size_t size);
 
-/* Accepts one connection, and admits or refuses its client.  False: no
- * connection is waiting, or no descriptor is left. */
+/* Accepts one connection, and admits or refuses its client.  True: the caller
+ * may call again.  False: no connection waits, or no descriptor is left. */
 bool admission_accept(struct server *s);
 
 #endif

@@ -27,9 +27,10 @@
 
 /*
  * Binds the broker's address and listens there, which makes this process the
- * broker.  If another process has the address, waits until that process accepts
- * connections, for CLAIM_MS at most, so that whoever started this adverbd can
- * connect to it; then returns -EADDRINUSE.
+ * broker.  Returns 0 or -errno.  If another process has the address, waits for
+ * CLAIM_MS at most until that process accepts connections, and then returns
+ * -EADDRINUSE: the program that started this adverbd can connect to that
+ * process when this adverbd has ended.
  */
 static int claim_address(int *listen_fd)
 {
@@ -64,9 +65,9 @@ static bool has_listener(void)
 	       listens;
 }
 
-/* Reads the introduction of the starter from the status socket, which is
- * standard error.  Tells a starter of another version that it cannot use this
- * broker, and then returns -EPROTO. */
+/* Reads the starter's PROTO_WHO from the status socket, which is standard
+ * error.  Returns 0; or -EPROTO, after telling a starter of another version
+ * that it cannot use this broker. */
 static int greet_starter(void)
 {
 	struct proto who = {0},
@@ -192,7 +193,7 @@ static struct server *make_server(const struct options *o, int *status)
 	*status = 1;
 	if (o->is_started && fd < 0) {
 		fprintf(stderr, "adverbd: --started needs a listening socket "
-				"as standard input: leave it out\n");
+				"as standard input: leave --started out\n");
 		return NULL;
 	}
 	err = fd >= 0 ? 0 : claim_address(&fd);

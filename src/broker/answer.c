@@ -69,8 +69,8 @@ void answer_version(const struct server *s, const struct conn *c,
 	introduce_broker(s, c, m, &reply);
 }
 
-/* Whether the owner of the page says there that its queue pair drops all
- * packets; false without a page. */
+/* Whether the owner of the page says there that the queue pair qpn drops all
+ * packets; false if page_fd is -1. */
 static bool page_is_closed(int page_fd, uint32_t qpn)
 {
 	struct closed closed;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The broker's answers to its clients' questions about each other.  Part of the
- * broker's loop: one owner, no lock.  No call waits: a client that does not
- * read its messages loses answers.
+ * The broker's answers to its clients' questions about other processes.  Part
+ * of the broker's loop: one owner, no lock.  No call waits: if the client's
+ * socket has no room, the answer is lost.
  */
 #ifndef BROKER_ANSWER_H
 #define BROKER_ANSWER_H
@@ -10,7 +10,8 @@
 #include "broker/inside.h"
 
 /* Completes m, the answer to a question of c, and sends m with the descriptors
- * that m->brings names, which stay the caller's.  Returns 0 or -errno. */
+ * that m->brings names, which stay the caller's.  fds may be NULL if it names
+ * none.  Returns 0, or an error of proto_send. */
 int answer_send(const struct conn *c, const struct proto *question,
 		struct proto *m, const int *fds);
 /* Refuses a question of c with err, a positive errno, and the sentence why,
@@ -44,8 +45,8 @@ void answer_remote_all(struct server *s, uint64_t now_ns);
 void answer_page(const struct server *s, const struct conn *c,
 		 const struct proto *m);
 /* Answers PROTO_ARENA: tells c where the arena of a process of the same user
- * is.  The kernel lets c's process open that arena only if it may debug the
- * owner (ptrace(2)).  now_ms: CLOCK_MONOTONIC. */
+ * is.  The kernel lets c's process open that arena only if c's process may
+ * debug the arena's owner (ptrace(2)).  now_ms: CLOCK_MONOTONIC. */
 void answer_arena(struct server *s, struct conn *c, const struct proto *m,
 		  uint64_t now_ms);
 /* Answers PROTO_SOURCE: says whether the user of the process that has a class

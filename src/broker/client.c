@@ -28,8 +28,9 @@
 /* How long client_open waits without a broker: longer than FD_STORE_MS
  * (greeting.c), for which a broker may wait for the fd store. */
 #define OPEN_MS 15000
-/* How long client_open waits before it tells the user of a broker: LATE_MS if
- * the broker is stopped, or sleeps while it starts; otherwise SLOW_MS. */
+/* How long client_open waits before it tells the user that the broker is late:
+ * LATE_MS if the broker is stopped, or sleeps while it starts; otherwise
+ * SLOW_MS. */
 #define LATE_MS	    1000
 #define SLOW_MS	    5000
 #define ALONE_MS    1000 /* after a refusal, until the next attempt */
@@ -88,8 +89,9 @@ static bool note_broker(struct client *c, const struct ucred *who)
 	return trust != TRUST_NOT;
 }
 
-/* Whether there is a connection to a broker that may serve this process.
- * Another process may listen now than when connect_to looked. */
+/* Whether there is a connection to a broker that may serve this process.  Looks
+ * at the broker's user once more: since connect_to looked, another process may
+ * have taken over the address. */
 static bool look_at_broker(struct client *c)
 {
 	struct ucred who = {.uid = (uid_t)-1};
@@ -129,9 +131,9 @@ static void enter_alone(struct client *c, int err)
 }
 
 /*
- * Asks the broker for its introduction.  The broker lets a client of its own
- * user bring descriptors once it has accepted the connection (admission.h), and
- * any answer shows that it has.
+ * Asks the broker for its introduction.  When the broker has accepted a
+ * connection of its own user, it lets the client bring descriptors
+ * (admission.c).  Any answer shows that the broker has accepted the connection.
  */
 static int ask_first(struct client *c)
 {
@@ -141,7 +143,7 @@ static int ask_first(struct client *c)
 	return client_send_message(c, &m, NULL);
 }
 
-/* Ends a connection at which a hello could not be sent. */
+/* Ends the connection if err, the result of sending a hello, is an error. */
 static void lose_for(struct client *c, int err)
 {
 	if (err == -ETOOMANYREFS) {
@@ -185,8 +187,8 @@ static void say_hello_again(struct client *c)
  * Whether this process may start a broker.  After the death of a broker of
  * another user, only that user's programs can take over the port, so this
  * process leaves the start to them for OTHER_USER_MS.  A process that has never
- * had a broker does not know the dead broker's user, and looks at the user of
- * the port.
+ * had a broker does not know the dead broker's user, and finds out which user
+ * has the port.
  */
 static bool may_start(struct client *c)
 {
@@ -214,8 +216,8 @@ static int connect_to(struct client *c)
 	return 0;
 }
 
-/* Says hello on the new connection.  If err says that there is none, the client
- * tries again later. */
+/* Says hello on the new connection.  If err is not 0, there is no connection,
+ * and the client tries again later. */
 static void greet_broker(struct client *c, int err)
 {
 	const char *why = "the broker adverbd cannot be reached";
@@ -308,7 +310,8 @@ static void take_fd(int *to, int *from)
 }
 
 /* Puts the eventfd of a broker of another user in the place of this process's
- * own, so that processes which have it from that broker wake this process. */
+ * own: other processes get that eventfd from the broker, and wake this process
+ * by it. */
 static void take_kick(const struct client *c, int fd)
 {
 	if (fd >= 0 && c->broker.is_other_user &&
@@ -470,8 +473,9 @@ static bool is_lost(int fd)
 }
 
 /* Has the program closed the connection, the receive socket or the fd store?
- * Nothing is sent to a broker then: the numbers may be those of
- * files of the program, and a message would bring these to the broker. */
+ * Then this client sends nothing to a broker: the descriptor numbers may now be
+ * those of the program's files, and a message would bring these files to the
+ * broker. */
 static bool has_lost_files(const struct client *c)
 {
 	return is_lost(c->unix_fd) || is_lost(c->udp_fd) ||
@@ -517,7 +521,7 @@ bool client_turn(struct client *c, struct client_news *news)
 		if (!err)
 			is_news = take_message(c, &m, fds, news);
 		for (int i = 0; i < PROTO_FDS; i++)
-			if (fds[i] >= 0) /* nobody has taken it out */
+			if (fds[i] >= 0) /* take_message has not taken it */
 				close(fds[i]);
 		if (err)
 			hang_up(c, err, &m);

@@ -4,15 +4,18 @@
  * the class and the receive socket of the process, and asks about other
  * processes.
  *
- *	  connected            welcome
- *	LOST ------> GREETING ---------> UP
- *	 ^|^           ^|   `--refused--> ALONE
- *	 || `----------|'  broker dies    | |
- *	 |`-> STARTING-'                  | |
- *	 `--------------------------------+-'
- *	                  UP: the broker dies; ALONE: after a second
+ *	state		event				next state
+ *	LOST		a broker listens		GREETING
+ *	LOST		this process starts a broker	STARTING
+ *	STARTING	that broker serves		GREETING
+ *	STARTING	no broker can be started	LOST
+ *	GREETING	the broker welcomes the client	UP
+ *	GREETING	the broker refuses the client	ALONE
+ *	GREETING, UP	the broker dies			LOST
+ *	GREETING	the broker does not answer	LOST
+ *	ALONE		a second has passed		as from LOST
  *
- * GREETING in this diagram stands for CLIENT_ASKING, too.
+ * GREETING in this table stands for CLIENT_ASKING, too.
  *
  * When the broker dies, the class, the receive socket and the pages stay valid.
  * client_turn starts another broker, or finds one that another process has
@@ -67,8 +70,7 @@ enum client_state {
 	CLIENT_ALONE,
 };
 
-/* The subject of a message to the user.  The message is one sentence without a
- * full stop. */
+/* The subject of a message to the user. */
 enum client_word {
 	CLIENT_SAYS_LATE, /* client_open waits for a broker */
 	/* adverbd cannot be run: the sentence has the reason, and says that a
@@ -76,6 +78,8 @@ enum client_word {
 	CLIENT_SAYS_THREAD,
 	CLIENT_SAYS_ENDS, /* each broker that is started ends at once */
 };
+/* Shows the user a message: one sentence without a full stop, which is borrowed
+ * for the call.  word: the subject of the message. */
 typedef void client_say(enum client_word word, const char *sentence);
 
 /* The broker that a client is connected to. */
@@ -106,11 +110,11 @@ struct client {
 	 * has made, and client_new_relay has not returned a copy yet */
 	bool has_new_relay;
 	int tree_fd; /* the folder that client_tree took; -1: none */
-	/* arena_fd: the arena.  kick_fd: the eventfd that wakes this process; a
-	 * broker of another user makes an eventfd, by which the client replaces
-	 * the file behind kick_fd.  The broker shows the arena and the eventfd
-	 * to other processes of this user.  Both descriptors are borrowed;
-	 * -1: none. */
+	/* arena_fd: the arena.  kick_fd: the eventfd that wakes this process.
+	 * If the broker is of another user, the client puts an eventfd that the
+	 * broker has made in the place of the file behind kick_fd.  The broker
+	 * shows the arena and the eventfd to other processes of this user.
+	 * Both descriptors are borrowed; -1: none. */
 	int arena_fd, kick_fd;
 	/* the arena is not shown, since more descriptors of this user are under
 	 * way than the limit on open files allows */
@@ -132,14 +136,15 @@ struct client {
 	int err; /* why there is no broker: -errno */
 	/* the sentence for err: constant, or in `why`; NULL: none */
 	const char *reason;
-	char why[START_SENTENCE];
+	char why[START_SENTENCE]; /* room for a sentence that is not constant */
 	struct start start; /* the start that goes on in CLIENT_STARTING */
 	client_say *say;    /* NULL: the user is told nothing */
 	void *page;	    /* the page of this process; NULL: none */
 	struct peer_pages *pages; /* the pages of other processes */
 };
 
-/* The news that client_turn reports. */
+/* The news that client_turn reports.  The word in capitals says for which
+ * `what` a member is valid; PEER stands for CLIENT_NEWS_PEER. */
 struct client_news {
 	enum {
 		/* the answer to client_ask or client_ask_far */
@@ -163,8 +168,8 @@ struct client_news {
 	/* SOURCE: the source and the destination of the datagram that was asked
 	 * about */
 	struct inaddr from, to;
-	/* SOURCE: the answer: the user of the process that has the class owns
-	 * the port of `from` */
+	/* SOURCE: the answer; true: the user of the process that has the class
+	 * owns the port of `from` */
 	bool is_peers;
 	enum client_arena arena;  /* ARENA: the answer */
 	struct proto_at arena_at; /* ARENA: where the arena is, if HERE */
@@ -179,9 +184,9 @@ struct client_wish {
 	 * The descriptors of this process's arena, and of the eventfd that
 	 * wakes this process.  The broker, and each successor, shows them to
 	 * processes of this user.  Both are borrowed until client_close.  If
-	 * both are -1, nothing is shown.  client_open may replace the file
-	 * behind kick_fd by another eventfd, so the caller polls or duplicates
-	 * kick_fd only after client_open has returned.
+	 * one of them is -1, neither is shown.  client_open may replace the
+	 * file behind kick_fd by another eventfd, so the caller polls or
+	 * duplicates kick_fd only after client_open has returned.
 	 */
 	int arena_fd, kick_fd;
 	/* How long to wait, in milliseconds, for a broker that lives and does
@@ -205,7 +210,10 @@ struct client_wish {
  * reached; -EUSERS: this user has used up its share of connections; -ENOSPC:
  * this user has used up its share of classes; -EACCES: the broker is not
  * trusted (trust.h); -EPERM: there is no broker, and this program starts none,
- * since it has more rights than its caller; or the errno of a system call.
+ * since it has more rights than its caller; -ENOTRECOVERABLE: each broker that
+ * this process has started has ended at once; -EPROTONOSUPPORT: the broker is
+ * of another version; -EPROTO: the broker's answer is invalid; or the errno of
+ * a system call.
  */
 int client_open(struct client *c, const struct client_wish *wish,
 		const char **why);
@@ -263,7 +271,9 @@ int client_new_relay(struct client *c);
  * valid until client_close.  Never waits.  False: the page is not known yet;
  * the caller calls again, after client_turn has taken the broker's answer.
  * True with *page NULL: the class has no owner, or its owner is of another
- * user, or there is no memory; the next call asks the broker again.
+ * user, or there is no memory; the next call asks the broker again.  For class
+ * 0 and classes above STEER_CLASS_MAX, which no process has, always returns
+ * true with *page NULL.
  */
 bool client_page_of(struct client *c, uint32_t class, const void **page);
 /* Takes ownership of folder_fd, and gives that folder to each broker of this

@@ -55,7 +55,7 @@ static int send_hello(struct client *c, bool with_arena)
  * Says hello to a broker of another user, which takes no descriptor.  The first
  * broker of this client makes the eventfd that wakes this process.  A successor
  * of that broker has no copy of the eventfd, so this client does not tell the
- * successor where its arena is: later connections to this process carry
+ * successor where the arena is.  Later connections to this process then go by
  * packets.
  */
 static int send_hello_to_other(struct client *c)

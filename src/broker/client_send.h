@@ -2,10 +2,10 @@
 /*
  * The messages that a client sends to its broker.  No call waits.
  *
- * A number that the program has closed may be that of a file of the program's
- * own, which must not reach the broker.  The functions check the numbers of the
- * connection, the arena and the eventfd; the caller has checked those of the
- * receive socket and the fd store.
+ * If the program has closed a descriptor of the client, its number may now be
+ * that of a file of the program, which must not reach the broker.  The
+ * functions check the numbers of the connection, the arena and the eventfd.
+ * The caller has checked those of the receive socket and the fd store.
  */
 #ifndef BROKER_CLIENT_SEND_H
 #define BROKER_CLIENT_SEND_H
@@ -13,9 +13,10 @@
 #include "broker/client.h"
 #include "broker/proto.h"
 
-/* Sends m, whose magic, version and serial it sets, with the descriptors that
- * m->brings names.  Returns 0; -EBADF: the program has closed the connection;
- * or an error of proto_send. */
+/* Sets magic, version and serial of m, and sends m with the descriptors that
+ * m->brings names, which stay the caller's; fds may be NULL if it names none.
+ * Returns 0; -EBADF: the program has closed the connection; or an error of
+ * proto_send. */
 int client_send_message(struct client *c, struct proto *m, const int *fds);
 /*
  * Sends PROTO_HELLO.  The hello to a broker of this user brings the receive

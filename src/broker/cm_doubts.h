@@ -23,15 +23,16 @@
 struct cm_doubts {
 	struct {
 		struct user_share *share; /* NULL: the place is free */
-		struct live_peer about;
+		struct live_peer about;	  /* the peer that is doubted */
 		bool is_taken; /* cm_doubts_take has given the peer */
 	} place[CM_DOUBTS_MAX];
 	uint32_t used; /* how many of place[] are used */
 };
 
-/* Adds a doubt about a peer of a client of the share's user.  Does nothing if
- * the user may have no other doubt; the peer's next REQ then adds it.  Borrows
- * the share until cm_doubts_settle, and counts the doubt in share->doubts. */
+/* Adds a doubt about a peer of a client; share: that of the client's user.  If
+ * the user may have no further doubt, does nothing: the peer's next REQ raises
+ * the doubt again.  Borrows the share until cm_doubts_settle, and counts the
+ * doubt in share->doubts. */
 void cm_doubts_add(struct cm_doubts *d, struct user_share *share,
 		   const struct live_peer *about);
 /* Sets *about to a doubted peer that no call has given before; the caller asks

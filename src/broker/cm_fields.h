@@ -9,8 +9,9 @@
 #include "broker/cmproto.h"
 #include "hdr/cmmsg.h"
 
-/* Copies to m what the peer's message msg says of the peer's queue pair, and
- * the private data of the peer's program.  A message of kind 0 has no private
+/* Copies to m what the peer's message msg says about the peer's queue pair, the
+ * private data of the peer's program, and whether msg is one of SIDR.  From a
+ * REQ or SIDR_REQ also copies both ports.  A message of kind 0 has no private
  * data.  Other members of m keep their values. */
 void cm_fields_take(struct cmproto *m, const struct cmmsg *msg);
 /* Fills msg, a message to the peer, from m, a client's message.  The client is

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The journal of conversations.  If a process dies while there is no broker,
- * the next broker tells the peers of that process by the journal.  The note of
- * each conversation is a record in the ledger of the fd store.  The successor
- * of a broker releases the conversations of processes that have ended.  Part of
- * the broker's loop: one thread, no lock.
+ * The journal of conversations.  The note of each conversation is a record in
+ * the ledger of the fd store.  If a process dies while there is no broker, the
+ * next broker finds the records of that process, and releases its
+ * conversations, so that the peers are told.  Part of the broker's loop: one
+ * thread, no lock.
  *
  *	write -> [broker dies] -> inherit -> taken: its process has resumed it
  *	                                  `-> taken: its process has ended, and
@@ -53,7 +53,7 @@ bool cm_journal_is_others(const struct cm_journal *j, uint32_t local_id,
 /* Removes the inherited record of the conversation local_id, if there is one,
  * since its process has resumed or released the conversation. */
 void cm_journal_take(struct cm_journal *j, uint32_t local_id);
-/* Is there an inherited record of the process pid? */
+/* Is there an inherited record of the process pid that was not taken yet? */
 bool cm_journal_has(const struct cm_journal *j, pid_t pid);
 /* Removes one inherited record of the process pid, and copies it to *record;
  * pid 0: a record of any process that has ended.  False: there is no such

@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 
 #define BATCH 16 /* messages that one system call sends */
-/* If so many messages have waited at once, their memory is given back to the
- * kernel. */
+/* If this many messages or more have waited at once, their memory is given back
+ * to the kernel. */
 #define MANY 256
 
 struct message {

@@ -17,10 +17,10 @@
 
 struct cm_output {
 	int fd;			  /* the client's connection, borrowed */
-	struct user_share *share; /* borrowed */
-	struct list queue;
-	uint32_t waiting; /* number of messages in the queue */
-	uint32_t most;	  /* the most that waited since the queue was empty */
+	struct user_share *share; /* that of the client's user; borrowed */
+	struct list queue;	  /* the messages that wait */
+	uint32_t waiting;	  /* number of messages in the queue */
+	uint32_t most; /* the most that waited since the queue was empty */
 	/* The client did not read its messages: the queue has CMPROTO_DROPPED
 	 * alone, and takes no other message. */
 	bool is_lost;
@@ -30,8 +30,9 @@ struct cm_output {
 void cm_output_init(struct cm_output *o, int fd, struct user_share *share);
 /* Frees the messages that wait. */
 void cm_output_fini(struct cm_output *o);
-/* Copies m into the queue.  False: m is not in the queue, since the user's
- * share of bytes is used up, there is no memory, or is_lost is set. */
+/* Copies m into the queue, and sets magic and version of the copy.  False: m is
+ * not in the queue, since the user's share of bytes is used up, there is no
+ * memory, or is_lost is set. */
 bool cm_output_push(struct cm_output *o, const struct cmproto *m);
 /* Frees the messages that wait for a client that does not read them, and queues
  * CMPROTO_DROPPED in their place. */

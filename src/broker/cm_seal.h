@@ -24,8 +24,8 @@
 #include "broker/fd_store.h"
 #include "util/siphash.h"
 
-/* For how long after its start a broker takes a note whose seal it does not
- * know: as long as a call of librdmacm waits for a broker. */
+/* For how long after its start a broker takes a note whose seal it cannot
+ * check: as long as a call of librdmacm waits for a broker. */
 #define CM_SEAL_LENIENT_NS 30000000000u
 
 struct cm_seal {
@@ -40,12 +40,13 @@ struct cm_seal {
 bool cm_seal_init(struct cm_seal *s, struct fd_store *fd_store,
 		  uint64_t now_ns);
 /* Writes the note and then its seal to bytes; for a note of state 0, writes
- * zeroes. */
+ * zeroes.  If the ledger has no key yet, stores this broker's own key there. */
 void cm_seal_write(struct cm_seal *s, const struct cm_note *note,
 		   uint8_t bytes[CMPROTO_NOTE]);
-/* Reads the note in bytes to *note.  True: its seal is right; or its seal is
- * not, and this broker still takes any note: then note->is_unproven is set.
- * False: no broker is known to have written the note. */
+/* Copies the note in bytes to *note.  True: the seal is right; or it is wrong,
+ * but this broker still takes any note, and note->is_unproven is set.  False:
+ * the seal is wrong, and the caller refuses the note unless the client is of
+ * the broker's own user. */
 bool cm_seal_read(const struct cm_seal *s, const uint8_t bytes[CMPROTO_NOTE],
 		  uint64_t now_ns, struct cm_note *note);
 

@@ -26,17 +26,21 @@
 #define CMPROTO_NOTE	352
 #define CMPROTO_BYTES	736 /* of struct cmproto */
 
+/* What a message asks for or says.  `Fields` lists the members of struct
+ * cmproto that the receiver reads, in addition to id. */
 enum cmproto_kind {
-	/* makes an object with a port: at.space, at.local or any_v4 and any_v6,
-	 * at.local_port (0: the broker chooses); the answer has new_id and
-	 * at.local_port */
+	/* makes an object with a port (at.local_port 0: the broker chooses the
+	 * port).  Fields: at.space, at.local or any_v4 and any_v6,
+	 * at.local_port, may_share, only_own, is_datagram.  The answer has
+	 * new_id and at.local_port. */
 	CMPROTO_BIND = 1,
-	CMPROTO_LISTEN, /* makes the object a listener; backlog */
-	/* sends a REQ or SIDR_REQ: at, qp, private data, call_id and
-	 * call_transaction, is_strict, max_retries, timeout */
+	CMPROTO_LISTEN, /* makes the object a listener.  Fields: backlog. */
+	/* sends a REQ or SIDR_REQ.  Fields: at, qp, private data, is_datagram,
+	 * call_id, call_transaction, is_strict, max_retries, timeout. */
 	CMPROTO_CONNECT,
-	CMPROTO_ACCEPT, /* sends a REP or SIDR_REP: qp, private data */
-	/* sends a REJ or SIDR_REP: status, private data */
+	/* sends a REP or SIDR_REP.  Fields: qp, private data. */
+	CMPROTO_ACCEPT,
+	/* sends a REJ or SIDR_REP.  Fields: status, private data. */
 	CMPROTO_REJECT,
 	/* the active side has its queue pair ready, and sends an RTU; or the
 	 * passive side has received data before the RTU */
@@ -45,9 +49,11 @@ enum cmproto_kind {
 	CMPROTO_TAKEN,	    /* the program has read the CMPROTO_REQUEST */
 	/* frees the object id; id 0: ends the conversation of the note */
 	CMPROTO_RELEASE,
-	/* makes an object for the conversation of the note; at.space,
-	 * at.local, at.local_port and may_share: as in its BIND, or 0; the
-	 * answer has new_id */
+	/* makes an object for the conversation of the note.  Fields: note,
+	 * is_datagram, at.space; and, as in the BIND of the object that the
+	 * conversation had, at.local, at.local_port and may_share.
+	 * at.local_port 0: the object had no port of its own.  The answer has
+	 * new_id. */
 	CMPROTO_RESUME,
 	CMPROTO_DONE,  /* the answer to a request; err: 0 or -errno */
 	CMPROTO_EVENT, /* from the broker; event: enum cmproto_event */
@@ -58,7 +64,9 @@ enum cmproto_event {
 	CMPROTO_REQUEST,
 	CMPROTO_RESPONSE,    /* a REP came */
 	CMPROTO_ESTABLISHED, /* the connection is established */
-	CMPROTO_REJECTED,    /* status: the reason of the REJ */
+	/* status: the reason of the REJ; 0: there was no REJ, and the peer has
+	 * begun another connection with the same queue pair */
+	CMPROTO_REJECTED,
 	/* status: -ETIMEDOUT, or the status of the SIDR_REP */
 	CMPROTO_UNREACHABLE,
 	/* status: 0; or -ETIMEDOUT: the peer has not answered the DREQ */
@@ -95,7 +103,7 @@ struct cmproto_qp {
 struct cmproto {
 	uint32_t magic;
 	uint16_t version, kind;
-	uint32_t serial; /* the number of a request; in DONE, of its request */
+	uint32_t serial; /* a request's number; DONE: that of its request */
 	int32_t err;	 /* DONE: 0 or -errno */
 	/* objects: the one that the message is about, and one that the broker
 	 * has made */
@@ -128,8 +136,8 @@ struct cmproto {
 	 */
 	uint32_t call_id;
 	uint64_t call_transaction;
-	/* DONE, EVENT and RESUME; a note with its seal (cm_seal.h), which the
-	 * client does not read; all 0: none */
+	/* DONE, EVENT, RESUME, and RELEASE with id 0: a note with its seal
+	 * (cm_seal.h), which the client does not read; all 0: none */
 	uint8_t note[CMPROTO_NOTE];
 };
 

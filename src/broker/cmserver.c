@@ -53,8 +53,9 @@ struct object {
 	struct cmserver_client *client; /* NULL: the object is free */
 	uint16_t generation;
 	uint16_t space, port;
-	struct cm_where where;
-	/* numbers in `ports` and in `cm`; NONE: it has none */
+	struct cm_where where; /* the addresses that the port is bound to */
+	/* binding: the number of the bound port in `ports`; listener: the
+	 * number of the listener in `cm`; NONE: there is none */
 	uint32_t binding, listener;
 	uint32_t conv; /* a conversation's id; 0: it has none */
 	bool is_datagram;
@@ -116,7 +117,7 @@ bool cmserver_output(struct cmserver_client *c)
 	return cm_output_send(&c->output);
 }
 
-/* Whether the client may have another object.  0; -EDQUOT: the client's user
+/* Returns 0 if the client may have another object; -EDQUOT: the client's user
  * has used up its share; -ENOMEM: the client, or all clients together, have as
  * many objects as there may be. */
 static int may_have_object(const struct cmserver *s,
@@ -294,10 +295,10 @@ static void report_event(struct cmserver *s, const struct cm_event *e)
 
 /*
  * Notes a doubt about the peer whose REQ says that the peer has lost a
- * connection (cm_doubts.h).  A REQ from an address of this host is forged if it
- * says so: this broker has both ends of such a connection.  If the user already
- * has its share of doubts, none is noted and the connection stays.  A later REQ
- * raises the doubt again.
+ * connection (cm_doubts.h).  Ignores such a REQ from an address of this host:
+ * it is forged, since this broker has both ends of a connection within this
+ * host.  If the user already has its share of doubts, none is noted and the
+ * connection stays.  A later REQ raises the doubt again.
  */
 static void doubt_peer(struct cmserver *s, const struct cm_event *e)
 {

@@ -29,10 +29,10 @@ struct cmserver *cmserver_new(struct gsi *gsi, struct fd_store *fd_store,
 /* Frees s, after the caller has freed all clients. */
 void cmserver_free(struct cmserver *s);
 /*
- * Begins to succeed a dead broker, whose fd store the caller has opened.  Tells
- * the peers of those of its clients that have died since.  For some seconds,
- * refuses no request for which there is no listener: in that time the other
- * clients bring back their listeners and conversations.
+ * Begins to succeed a dead broker, whose fd store the caller has opened.  Some
+ * clients of that broker may have died since: tells their peers.  The other
+ * clients need some seconds to bring back their listeners and conversations.
+ * During that time a request that finds no listener is held, not refused.
  */
 void cmserver_succeed(struct cmserver *s, uint64_t now_ns);
 /* Does the process pid have conversations of an earlier broker that it has not
@@ -66,11 +66,12 @@ bool cmserver_output(struct cmserver_client *c);
 bool cmserver_has_ended(struct cmserver *s, uid_t user, const uint8_t peer[16],
 			uint32_t qpn);
 /*
- * Sets *about to a peer of another host that has lost its connection with a
- * client, if a REQ can be believed; false: there is none.  The caller asks the
- * peer's host whether the peer's queue pair lives, and calls cmserver_stale if
- * it does not.  In each case, also if the host cannot be asked, the caller then
- * calls cmserver_settle.
+ * Sets *about to a doubted peer (cm_doubts.h): a REQ from another host says
+ * that this peer has lost its connection with a client.  False: there is none.
+ * The caller asks the peer's host whether the peer's queue pair lives.  If the
+ * host does not say that the queue pair lives, the caller calls cmserver_stale.
+ * In each case, even if the host cannot be asked, the caller then calls
+ * cmserver_settle.
  */
 bool cmserver_doubts(struct cmserver *s, struct live_peer *about);
 /* Frees the place of a peer that cmserver_doubts has given. */

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STEP_MS 1000
+#define STEP_MS 1000 /* at least, between two writes of the files */
 /* for how long after a reader the files are written */
 #define LOOKED_MS 60000
 #define NEW_FILE  ".counter~"
@@ -140,8 +140,8 @@ static bool is_same_folder(int a, int b)
 }
 
 /* Takes port_fd as the folder of the row's files.  The row may have had another
- * folder before: the next process may choose other devices, and then numbers
- * its devices in another way. */
+ * folder before, since a process that chooses other devices also numbers them
+ * in another way. */
 static void attach_device(struct counter_files *t, struct counter_files_row *r,
 			  int port_fd)
 {
@@ -164,8 +164,9 @@ static void attach_device(struct counter_files *t, struct counter_files_row *r,
 	r->is_based = true;
 }
 
-/* Returns the `link` of a device: the interface whose name the folder
- * device/net has; 0: there is none. */
+/* Returns the `link` of a device: the index of the interface that the folder
+ * device/net names, with COUNTERS_IWARP set for an iWARP device; 0: there is no
+ * interface. */
 static uint32_t link_of(int device_fd)
 {
 	enum { RNIC = 4 };
@@ -292,8 +293,9 @@ static void write_row(struct counter_files_row *r)
 	for (uint32_t i = 0; i < COUNTERS_FILES; i++) {
 		uint64_t value = r->base[i] + ours[i];
 
-		/* The value may be smaller than the one in the file: a process
-		 * that was killed has not shown its last counts. */
+		/* A value never decreases: if the sum is smaller than the value
+		 * in the file, the file stays.  A row that has moved has files
+		 * of another device, whose values mean nothing here. */
 		if (value <= r->shown[i] && !r->is_moved)
 			continue;
 		if (value != r->shown[i])

@@ -5,8 +5,8 @@
  * those that have ended.  A process shows its counters in its page, by network
  * interface and kind of device, since each process numbers its devices in its
  * own way.  The files are written when a process has ended, and while somebody
- * reads them, at most once a second; inotify tells of readers.  The writing
- * ends a minute after the last reader; the next reader then finds the values
+ * reads them, at most once a second; inotify reports the readers.  The writing
+ * ends a minute after the last reader.  The next reader then finds the values
  * that were written last.
  *
  * A broker adds its counts to the values that it finds in the files, so that a
@@ -22,10 +22,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The most rows.  Counts that would need a further row are dropped. */
 #define COUNTER_FILES_ROWS 32
 
-/* The counts of one kind of device on one network interface.  A process has
- * counted there, or the tree has such a device. */
+/* The counts of one kind of device on one network interface.  There is a row
+ * for each such pair that a process has shown in its page, or that the tree
+ * has. */
 struct counter_files_row {
 	/* the index of the interface, with COUNTERS_IWARP set for an iWARP
 	 * device */
@@ -74,7 +76,7 @@ void counter_files_live(struct counter_files *t, int page_fd);
  * caller clears the page after this call. */
 void counter_files_end(struct counter_files *t, int page_fd);
 /* Takes ownership of tree_fd, the folder class/infiniband of a tree of this
- * user, and looks which devices the tree has.  If is_successor is set, the
+ * user, and finds out which devices the tree has.  If is_successor is set, the
  * caller has counted the living processes before this call. */
 void counter_files_tree(struct counter_files *t, int tree_fd);
 /* Returns the descriptor to poll for POLLIN, at which counter_files_looked is

@@ -13,15 +13,16 @@ struct conn;
 struct server;
 
 /*
- * Takes the folder for counter files (counter_files.h) from a client of the
+ * Takes the folder for counter files (counter_files.h) from c, a client of the
  * broker's own user: such a client has no other broker, and the broker can
- * write in its folders.  Takes ownership of *fd and sets it to -1, or leaves
- * *fd to the caller if the folder is not that user's alone.
+ * write in that user's folders.  Takes ownership of *fd and sets it to -1.  If
+ * c is of another user, or *fd is not a folder of that user in which no other
+ * user may write, does nothing.
  */
 void counter_tree_take(struct server *s, const struct conn *c, int *fd);
 /* Writes the counter files if they are due.  wait: how long poll may wait for
- * other reasons, in milliseconds; -1: without an end.  Returns how long poll
- * may wait, so that the next call is in time. */
+ * other reasons, in milliseconds; -1: without an end.  now_ms: CLOCK_MONOTONIC.
+ * Returns how long poll may wait, so that the next call is in time. */
 int counter_tree_refresh(struct server *s, int wait, uint64_t now_ms);
 
 #endif

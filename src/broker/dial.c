@@ -27,10 +27,10 @@
 
 struct call {
 	uint64_t end_ms;
-	/* until then only programs of another user start a broker; 0: this
-	 * process may */
+	/* until when only programs of another user start a broker; 0: this
+	 * process may start one now */
 	uint64_t other_user_ms;
-	bool has_looked; /* other_user_ms has been found out */
+	bool has_looked; /* other_user_ms is set */
 	client_say *say;
 	struct start start;
 };
@@ -223,8 +223,8 @@ static int call_broker(struct call *c, int *fd, struct proto *m)
 		c->start.sentence[0] = '\0';
 		who = peer_of(*fd);
 		last = who.pid;
-		/* Another process may listen now than when connect_trusted
-		 * looked. */
+		/* Since connect_trusted looked, another process may have taken
+		 * over the address. */
 		err = check_trust(c, &who);
 		if (!err)
 			err = ask_broker(*fd, m);

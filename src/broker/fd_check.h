@@ -9,11 +9,11 @@
 #include <stddef.h>
 
 /*
- * Whether fd can receive the frames of port 4791.  That is so if it is a UDP
- * socket that is bound to that port, in the network namespace of `broker`, a
- * socket of the broker or the connection to it.  It is also so if fd may be the
- * receiving end of a relay (wire/relay.h): then fd is a SOCK_SEQPACKET unix
- * socket.
+ * Whether fd can receive the frames of port 4791.  True if fd is a UDP socket
+ * that is bound to that port, in the network namespace of `broker`.  `broker`
+ * is a socket of the broker, or the connection to the broker.  Also true if fd
+ * is a SOCK_SEQPACKET unix socket that does not listen, since that may be the
+ * receiving end of a relay (wire/relay.h).
  */
 bool fd_check_is_receiver(int fd, int broker);
 /* Whether fd is a SOCK_SEQPACKET unix socket that does not listen: only such a
@@ -24,8 +24,8 @@ bool fd_check_is_messages(int fd);
  * lengthen: an access to its mapping never raises SIGBUS, and a read of it
  * never waits. */
 bool fd_check_is_sealed(int fd, size_t bytes);
-/* Whether fd is an eventfd, to which a write never waits.  Without /proc, any
- * non-blocking file passes. */
+/* Whether fd is a non-blocking eventfd, to which a write never waits.  Without
+ * /proc, any non-blocking file passes. */
 bool fd_check_is_kick(int fd);
 
 #endif

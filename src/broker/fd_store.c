@@ -72,8 +72,8 @@ static int peek_fds(int socket, uint32_t k, int fds[PEEK_FDS])
 	n = recvmsg(socket, &msg, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return errno == EAGAIN ? -ENOENT : -errno;
-	/* An empty message, which is not one of send_fds, may have brought
-	 * descriptors all the same. */
+	/* An empty message does not come from send_fds.  Closes the descriptors
+	 * that it may have brought all the same. */
 	count = scm_rights_take(&msg, fds, n ? PEEK_FDS : 0);
 	if (!n)
 		return -ENOENT;

@@ -37,8 +37,11 @@
  * successor checks what it reads. */
 struct fd_store_entry {
 	uint32_t is_owned; /* 1: the process has the class; 0: nobody has it */
-	uint32_t user;	   /* the user of the process, or the last one */
-	/* the pid in the broker's PID namespace; 0: it is not in there */
+	/* the user of the process; if not is_owned, the user that had the class
+	 * last */
+	uint32_t user;
+	/* the pid in the broker's PID namespace; 0: the process is not visible
+	 * there */
 	int32_t pid;
 	uint32_t reserved;
 	union {
@@ -53,8 +56,10 @@ struct fd_store_entry {
 	uint64_t token;
 };
 
-/* A conversation.  A successor of the broker reads it if the process has died
- * with no broker there (cm_journal.h). */
+/* A record of a conversation and the process that has it.  From the record, a
+ * successor of the broker releases the conversation if the process has died
+ * while there was no broker (cm_journal.h).  owner.is_owned 0: there is no
+ * conversation in this slot. */
 struct fd_store_record {
 	struct fd_store_entry owner;
 	struct cm_note note;
@@ -89,8 +94,9 @@ void fd_store_init(struct fd_store *s);
  * holds nothing. */
 int fd_store_new(struct fd_store *s);
 /* Opens the store of an earlier broker.  Takes ownership of fd, even if the
- * call fails.  Returns 0, or -errno: fd is not a store, or its ledger can be
- * shortened, and *s holds nothing. */
+ * call fails.  Returns 0, or -errno; then *s holds nothing.  -EPROTO: fd is not
+ * a store, its ledger can be shortened, or the limit on open files leaves no
+ * room for its descriptors. */
 int fd_store_open(struct fd_store *s, int fd);
 /* Closes this process's descriptors of the store, which lasts as long as
  * another process has it. */
@@ -100,17 +106,18 @@ void fd_store_close(struct fd_store *s);
  * already there.  The first descriptor that is -1 ends the list.  Returns 0, or
  * -errno: the member is not in the store, and no further member will be put
  * there, since a successor would take each further member for the one before
- * it.
+ * it.  -ENOENT: there is no store, or an earlier member could not be put there.
  */
 int fd_store_put(struct fd_store *s, uint32_t i,
 		 const int fds[FD_STORE_MEMBER_FDS]);
 /* Sets fds to copies of member i's descriptors, which the caller closes, or to
  * -1 where the member has none.  Returns 0 or -errno; -ENOENT: there is no such
- * member; -EMFILE: the limit on open files leaves no room for all of them. */
+ * member, or no store; -EPROTO: the member's message has no descriptor;
+ * -EMFILE: the limit on open files leaves no room for all of them. */
 int fd_store_get(struct fd_store *s, uint32_t i, int fds[FD_STORE_MEMBER_FDS]);
-/* Writes to the ledger the owner of the class that has `index`; or, after a
- * release, the user that had the class last and when it was released (user and
- * freed_ms of *e). */
+/* Writes *e to the ledger as the entry of the class that has `index`: the owner
+ * of the class; or, after a release, the user that had the class last and the
+ * time of the release.  Does nothing without a store. */
 void fd_store_note(struct fd_store *s, uint32_t index,
 		   const struct fd_store_entry *e);
 /* Returns an entry for process pid of `user`; the pid in the entry is 0 if

@@ -33,8 +33,8 @@ static bool is_own(const struct server *s, const struct conn *c)
 	return user_is_same(c->user, s->group.user);
 }
 
-/* Adds fd as the descriptor of that bit to the n descriptors that m brings,
- * unless fd is -1.  Callers add the lowest bit first. */
+/* Adds fd, as the descriptor of `bit`, to the *n descriptors that m brings.
+ * Does nothing if fd is -1.  Callers add the lowest bit first. */
 static void bring_fd(struct proto *m, uint32_t bit, int fd, int fds[PROTO_FDS],
 		     int *n)
 {
@@ -45,9 +45,10 @@ static void bring_fd(struct proto *m, uint32_t bit, int fd, int fds[PROTO_FDS],
 }
 
 /*
- * Answers a hello by PROTO_WELCOME.  A client of the broker's own user, which
- * can read this port in any case, gets the fd store for a successor of this
- * broker.  A client of another user gets a token for that.
+ * Answers a hello by PROTO_WELCOME.  Returns 0 or -errno.  A client of the
+ * broker's own user gets the fd store for a successor of this broker: the store
+ * lets its holder read all packets of the port, which the broker's user can do
+ * in any case.  A client of another user gets a token for the successor.
  */
 static int welcome_client(struct server *s, struct conn *c)
 {
@@ -122,7 +123,8 @@ void greeting_end(struct conn *c)
 	c->is_waiting = false;
 }
 
-/* Answers a hello; it waits up to FD_STORE_MS for a dead broker's fd store. */
+/* Answers the hello of c.  Leaves it waiting, for FD_STORE_MS at most, if the
+ * fd store of a dead broker has yet to come. */
 static void greet_client(struct server *s, struct conn *c)
 {
 	const char *why = "";
@@ -138,8 +140,8 @@ static void greet_client(struct server *s, struct conn *c)
 	else if (!recognise_client(s, c)) {
 		err = -ESTALE;
 		if (s->group.count)
-			why = "the broker knows this program's class no "
-			      "more: start the program again";
+			why = "the broker no longer knows this program's "
+			      "class: start the program again";
 	}
 	if (!err && welcome_client(s, c) == -ETOOMANYREFS)
 		err = -ETOOMANYREFS;
@@ -155,7 +157,8 @@ void greeting_retry(struct server *s)
 			greet_client(s, &s->conn[i]);
 }
 
-/* Takes over from a dead broker by its fd store; takes fd_store_fd. */
+/* Takes over from a dead broker by its fd store.  Takes ownership of
+ * fd_store_fd. */
 static void take_over(struct server *s, int fd_store_fd)
 {
 	if (reuseport_group_adopt(&s->group, fd_store_fd, s->listen_fd,
@@ -199,8 +202,9 @@ void greeting_close_kick(struct conn *c)
 }
 
 /* Whether the client has given its own pid, by which other processes open its
- * arena.  The broker can compare pids only within its own PID namespace.  In
- * another one, a peer compares the pid with that in the arena. */
+ * arena.  The broker can compare pids only within its own PID namespace.  If
+ * the client is in another PID namespace, the peer that opens the arena
+ * compares the pid with the one in the arena. */
 static bool says_its_pid(const struct conn *c)
 {
 	return c->arena.pid_space != proto_pid_space() ||
@@ -208,9 +212,10 @@ static bool says_its_pid(const struct conn *c)
 }
 
 /*
- * Takes what the client shows to other processes of its user.  The eventfd of a
- * client of the broker's user is fd.  Another client has no eventfd until the
- * broker makes one for it, which the client gets with a new class.
+ * Takes what the client shows to other processes of its user.  A client of the
+ * broker's user has sent its eventfd, *fd.  For a client of another user, which
+ * brings no descriptor, the broker makes an eventfd.  That client gets the
+ * eventfd with a new class, and none with a class that it had before.
  */
 static void take_arena(const struct server *s, struct conn *c, int *fd)
 {

@@ -14,10 +14,10 @@
 /* How often the port is tried for a hello that waits, in milliseconds. */
 #define GREETING_RETRY_MS 50
 
-/* Opens the socket of QP1 once the group has a member. */
+/* Opens the socket of QP1 (gsi.h).  The group has a member. */
 void greeting_open_gsi(struct server *s);
-/* Takes the message m of c, which is a PROTO_HELLO, and takes from fds the
- * descriptors that it needs: these become -1. */
+/* Takes m, a PROTO_HELLO of c, and answers it now or later.  Takes ownership of
+ * the descriptors in fds that it needs, and sets these entries to -1. */
 void greeting_take(struct server *s, struct conn *c, const struct proto *m,
 		   int fds[PROTO_FDS]);
 /* Answers the hellos that wait, if they can be answered now. */

@@ -19,7 +19,7 @@
 
 #define TURN_FRAMES  256
 #define FLUSH_BLOCKS 2 /* 128 frames: a default receive buffer holds 277 */
-#define FULL_MS	     1
+#define FULL_MS	     1 /* until a full socket is tried again */
 #define HOP_LIMIT    64
 
 _Static_assert(GSI_FRAME >= BTH_BYTES + EXT_DETH_BYTES + MAD_BYTES + ICRC_BYTES,
@@ -35,9 +35,9 @@ bool gsi_attach(struct gsi *g, const struct gsi_agent *agent)
 
 int gsi_open(struct gsi *g, int fd)
 {
-	/* GRO is allowed: a device that joins datagrams has the steering
-	 * program run before the QPN can be read, and the program then mostly
-	 * chooses member 0. */
+	/* Allowing GRO only gives the receive buffers room for joined
+	 * datagrams.  This socket itself does not turn UDP_GRO on
+	 * (udp_join_datagrams). */
 	const struct udp_offload allowed = {.gro = true};
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), on = 1, err;
 
@@ -49,11 +49,11 @@ int gsi_open(struct gsi *g, int fd)
 		return err;
 	}
 	/*
-	 * If only one socket has joined the group of an IPv4 multicast datagram
-	 * of another host, Linux takes that socket, but then has the steering
-	 * program choose again, and the program knows no class for the
-	 * datagram.  If this socket receives multicast too, there are two
-	 * sockets, and Linux gives each of them a copy.
+	 * This socket receives the datagrams of every multicast group.  If only
+	 * one socket receives an IPv4 multicast datagram of another host, Linux
+	 * does not simply give the datagram to that socket, but runs the
+	 * steering program, which knows no class for the datagram.  With this
+	 * socket there are at least two, and Linux gives each of them a copy.
 	 */
 	setsockopt(copy, IPPROTO_IP, IP_MULTICAST_ALL, &on, sizeof(on));
 	if (g->relay)
@@ -134,11 +134,12 @@ static bool relay_frame(struct gsi *g, const struct udp_dgram *d)
 }
 
 /*
- * Whether the address from which d comes is one of this host.  A program sends
- * from a link-local address of one interface to an address of another, and the
- * kernel then reports the other interface.  So the kernel is asked about
- * all interfaces, and also about the one that it reports, since without an
- * interface it does not look at those of a VRF.
+ * Whether the address from which d comes is one of this host.  A program of
+ * this host may send from a link-local address of one interface to an address
+ * of another, and the kernel then reports the interface of the destination.  So
+ * the kernel is asked about all interfaces.  That question leaves out the
+ * interfaces of a VRF, so the kernel is also asked about the interface that it
+ * reports.
  */
 static bool is_from_here(const struct udp_dgram *d)
 {

@@ -61,18 +61,20 @@ struct gsi_block {
 	uint8_t frame[UDP_BATCH][GSI_FRAME];
 };
 
+/* All zeroes: QP1 is closed, no agent is attached, and nothing is relayed. */
 struct gsi {
-	struct udp wire;
+	struct udp wire; /* the socket of QP1, if is_open */
 	bool is_open;
 	bool is_full; /* at the last flush the socket took no more */
-	uint32_t psn;
+	uint32_t psn; /* of the next frame */
 	struct gsi_block *first, *last; /* frames that wait, in order */
-	uint32_t blocks;
+	uint32_t blocks;		/* how many blocks wait */
 	struct gsi_agent agent[GSI_AGENTS];
-	uint32_t agents;
+	uint32_t agents; /* how many entries agent[] has */
 	/* Not NULL: takes the datagrams for processes to which the kernel
-	 * cannot steer them, or which are of another user.  Class 0: a
-	 * multicast datagram. */
+	 * cannot steer them, or which are of another user.  `user` is
+	 * relay_user; d is borrowed for the call.  Class 0: a multicast
+	 * datagram. */
 	void (*relay)(void *user, uint32_t class, const struct udp_dgram *d);
 	void *relay_user;
 	/* is_forged keeps the last answer of the kernel in a gsi_turn: asked
@@ -87,8 +89,8 @@ struct gsi {
 	uint64_t forged; /* MADs that another program of this host has forged */
 	uint64_t strays; /* frames for queue pairs that do not exist */
 	uint64_t junk;	 /* all other frames that were dropped */
-	/* Frames that were not sent, since too many waited or there was no
-	 * memory. */
+	/* MADs that gsi_send has dropped, since too many frames waited or there
+	 * was no memory. */
 	uint64_t lost;
 };
 
@@ -102,10 +104,10 @@ int gsi_open(struct gsi *g, int fd);
 void gsi_close(struct gsi *g);
 /* Returns the descriptor to poll for POLLIN; -1: QP1 is not open. */
 int gsi_fd(const struct gsi *g);
-/* Receives a bounded number of datagrams, so that a flood of them does not stop
- * the loop, whatever they contain, and passes their MADs to the agents.  The
- * bound is greater than the number of frames that one gsi_flush sends.  now_ns:
- * passed to the agents. */
+/* Receives datagrams and passes their MADs to the agents.  One call receives a
+ * bounded number of datagrams, so that no flood, whatever it contains, stops
+ * the loop.  The bound is greater than the number of frames that one gsi_flush
+ * sends.  now_ns: CLOCK_MONOTONIC, passed to the agents. */
 void gsi_turn(struct gsi *g, uint64_t now_ns);
 /* Queues a MAD, which is copied; the next gsi_flush sends it from QP1.
  * m->from.port is not used; if m->to.port is 0, the MAD goes to port 4791.  If
@@ -119,8 +121,8 @@ void gsi_send_frame(struct gsi *g, const struct cm_frame *f);
  * this host come back to the socket of QP1, which is read between two flushes.
  */
 void gsi_flush(struct gsi *g);
-/* Returns how long the next gsi_flush may wait, in milliseconds; 0: frames
- * wait, and the socket may take them; -1: no frame waits. */
+/* Returns after how many milliseconds gsi_flush is due; 0: frames wait, and the
+ * socket may take them now; -1: no frame waits. */
 int gsi_patience(const struct gsi *g);
 
 #endif

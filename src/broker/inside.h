@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The broker's own data, for server.c, greeting.c, answer.c, admission.c,
- * counter_tree.c and unread.c alone. */
+/* The data of the broker's loop, for server.c, greeting.c, answer.c,
+ * admission.c, counter_tree.c and unread.c alone.  user_receiver.c uses only
+ * CONN_MAX. */
 #ifndef BROKER_INSIDE_H
 #define BROKER_INSIDE_H
 
@@ -24,8 +25,10 @@
 #define CONN_MAX (2 * STEER_CLASS_MAX + 64)
 /* Descriptors that are polled besides those of the clients. */
 #define FIXED (3 + REFUSE_FULL_SLOTS)
-/* The descriptors of one client that are polled: where its messages are read,
- * its process, and, while something waits to be sent, the connection. */
+/* The entries by which poll watches one client.  CONN_IN: the socket where the
+ * client's messages are read.  CONN_PROCESS: the client's pidfd.  CONN_OUT: the
+ * connection, while messages wait to be sent there; the connection of another
+ * user is always watched, for its end. */
 enum { CONN_IN, CONN_PROCESS, CONN_OUT, PER_CONN };
 #define POLLED (FIXED + PER_CONN * CONN_MAX)
 
@@ -37,11 +40,12 @@ struct conn {
 	/* Where the broker reads what the client sends: fd, or a socket from
 	 * the thread of the client's user (user_receiver.h); -1: none. */
 	int in_fd;
-	/* the connection in that thread; NULL: in_fd is fd, or -1 */
+	/* the connection as the thread of another user has it; NULL: the client
+	 * is of the broker's own user, or has no connection */
 	struct user_receiver_conn *received;
 	int pidfd;  /* -1: the process is not visible, or has ended */
-	uid_t user; /* or USER_NONE (user.h) */
-	pid_t pid;
+	uid_t user; /* USER_NONE: cannot be told from other users (user.h) */
+	pid_t pid;  /* the client's process; 0: the process is not visible */
 	uint32_t class;	    /* 0: the client has none yet */
 	bool is_waiting;    /* PROTO_HELLO has come and is not answered yet */
 	struct proto hello; /* the hello, if is_waiting */
@@ -53,25 +57,28 @@ struct conn {
 	/* The process has ended; messages of connection management that it has
 	 * sent before may still come from the thread of its user. */
 	bool is_ending;
-	uint64_t waiting_ms;	    /* when the hello came, if is_waiting */
-	struct cmserver_client *cm; /* NULL: the client has none */
-	/* the number by which remote_liveness knows this client as an asker,
-	 * never used twice; 0: none */
+	uint64_t waiting_ms; /* when the hello came, if is_waiting */
+	/* the client's state at cmserver; NULL: the client has sent no message
+	 * of connection management */
+	struct cmserver_client *cm;
+	/* the number of this client as an asker of remote_liveness; no number
+	 * is used twice; 0: none yet */
 	uint64_t name;
-	/* its questions about other hosts that have no answer yet */
+	/* how many of the client's questions about other hosts have no answer
+	 * yet */
 	uint32_t questions;
 	/* One bit for each class whose arena was shown to the client; arenas
 	 * that an earlier broker showed are not known. */
 	uint64_t access_of[STEER_CLASS_MAX / 64 + 1];
 	bool is_inherited; /* an earlier broker gave the class */
-	/* the connection has ended, and stays open until the client has read
-	 * what was sent */
+	/* the broker serves this connection no more, and closes it when the
+	 * client has read what was sent (unread.h) */
 	bool is_over;
-	/* since when its requests wait for the client to read its messages; 0:
-	 * none waits */
+	/* since when the broker serves no request of the client, because the
+	 * client does not read answers (unread.h); 0: it serves them */
 	uint64_t behind_ms;
 	/* since when no descriptor can be sent to the client (ETOOMANYREFS); 0:
-	 * one can */
+	 * descriptors can be sent */
 	uint64_t full_ms;
 };
 
@@ -79,8 +86,8 @@ struct server {
 	int listen_fd;
 	struct refuse_full refuse_full;
 	struct user_receivers receivers; /* the threads of other users */
-	/* idle_ms: as in server_config; idle_since_ms: when the last client
-	 * left, or the server was made */
+	/* idle_ms: the time without clients after which the broker ends;
+	 * idle_since_ms: when the last client left, or the server was made */
 	uint64_t idle_ms, idle_since_ms;
 	/* the server is a thread of a program, with which it ends */
 	bool is_thread;

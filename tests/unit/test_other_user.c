@@ -356,7 +356,8 @@ static uint32_t fill_connections(void)
 
 	while (n < CONN_MAX && !dial_open(&fd, NULL, NULL, said))
 		n++;
-	return strstr(said, "connections to the broker adverbd, its share: end")
+	return strstr(said,
+		      "connections to the broker adverbd, its whole share: end")
 		       ? n
 		       : 0;
 }
