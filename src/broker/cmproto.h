@@ -109,7 +109,9 @@ struct cmproto {
 	 * has made */
 	uint32_t id, new_id;
 	uint32_t event; /* enum cmproto_event */
-	int32_t status; /* REJECT: the reason; EVENT: see enum cmproto_event */
+	/* REJECT: the reason of the REJ (IBTA 12.6.7.2); EVENT: see enum
+	 * cmproto_event */
+	int32_t status;
 	struct cmproto_address at;
 	/* BIND: any_v4 and any_v6 bind the port at every IPv4 or IPv6 address
 	 * of the host, in place of at.local; may_share lets other objects with
@@ -121,9 +123,10 @@ struct cmproto {
 	/* LISTEN: how many requests may wait until the program reads them; 0:
 	 * the broker chooses */
 	uint32_t backlog;
-	/* CONNECT: how the conversation repeats its messages: max_retries
-	 * times, after `timeout` (an exponent, see struct cmproto_qp), and if
-	 * not is_strict, at first after shorter waits */
+	/* CONNECT: an unanswered message of the conversation is sent again up
+	 * to max_retries times.  The wait before each retry is `timeout` (an
+	 * exponent, see struct cmproto_qp).  Unless is_strict is set, the first
+	 * waits are shorter. */
 	uint8_t is_strict, max_retries, timeout;
 	uint8_t private_bytes; /* of private_data */
 	struct cmproto_qp qp;
