@@ -182,11 +182,12 @@ struct client_news {
 struct client_wish {
 	/*
 	 * The descriptors of this process's arena, and of the eventfd that
-	 * wakes this process.  The broker, and each successor, shows them to
-	 * processes of this user.  Both are borrowed until client_close.  If
-	 * one of them is -1, neither is shown.  client_open may replace the
-	 * file behind kick_fd by another eventfd, so the caller polls or
-	 * duplicates kick_fd only after client_open has returned.
+	 * wakes this process.  The broker shows them to processes of this user.
+	 * So does each successor of the broker, except one of another user.
+	 * Both are borrowed until client_close.  If one of them is -1, neither
+	 * is shown.  client_open may replace the file behind kick_fd by another
+	 * eventfd, so the caller polls or duplicates kick_fd only after
+	 * client_open has returned.
 	 */
 	int arena_fd, kick_fd;
 	/* How long to wait, in milliseconds, for a broker that lives and does
