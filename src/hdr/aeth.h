@@ -10,6 +10,7 @@
  *
  *	kind 0	ACK, value = end-to-end credit code
  *	kind 1	RNR NAK, value = timer code
+ *	kind 2	reserved
  *	kind 3	NAK, value = error code
  */
 #ifndef HDR_AETH_H
@@ -49,7 +50,8 @@ void aeth_parse(const uint8_t *p, struct aeth *aeth);
 /* Writes AETH_BYTES at p. */
 void aeth_write(uint8_t *p, const struct aeth *aeth);
 
-/* Returns the kind; AETH_RESERVED also if bit 7 is set. */
+/* Returns the kind of a syndrome; if bit 7 is set, the kind is AETH_RESERVED.
+ */
 static inline enum aeth_kind aeth_kind(uint8_t syndrome)
 {
 	if (syndrome & 0x80)
@@ -57,8 +59,8 @@ static inline enum aeth_kind aeth_kind(uint8_t syndrome)
 	return (enum aeth_kind)(syndrome >> 5);
 }
 
-/* Returns the value: by the kind of the syndrome a credit code, an RNR timer
- * code or a NAK code. */
+/* Returns the value of a syndrome.  The kind tells whether the value is a
+ * credit code, an RNR timer code or a NAK code. */
 static inline uint8_t aeth_value(uint8_t syndrome)
 {
 	return syndrome & AETH_VALUE_MASK;
@@ -85,12 +87,11 @@ static inline uint8_t aeth_syndrome(enum aeth_kind kind, uint8_t value)
 	return (uint8_t)(kind << 5 | (value & AETH_VALUE_MASK));
 }
 
-/* Returns the time in nanoseconds of an RNR timer code, which is in the low
- * five bits of `code` (IBTA 9.7.5.2.8). */
+/* Returns the time in nanoseconds of the RNR timer code in the low five bits of
+ * `code` (IBTA 9.7.5.2.8). */
 uint64_t aeth_rnr_timer_ns(uint8_t code);
-/* Returns the time in nanoseconds of a local ACK timeout, which is in the low
- * five bits of `code`: 4.096 us * 2^code; or 0 for code 0, which disables the
- * timeout. */
+/* Returns the local ACK timeout in nanoseconds of the low five bits c of
+ * `code`: 4.096 us * 2^c.  Returns 0 if c is 0, which disables the timeout. */
 uint64_t aeth_ack_timeout_ns(uint8_t code);
 
 #endif

@@ -50,8 +50,8 @@ void bth_number(uint8_t *p, uint32_t psn, bool ackreq);
 /* Replaces the P_Key of the BTH at p. */
 void bth_put_pkey(uint8_t *p, uint16_t pkey);
 /* Returns whether a port or QP with P_Key a may receive packets with P_Key b:
- * both name the same partition, and at least one is that of a full member (IBTA
- * Vol 1, 10.9.3). */
+ * the low 15 bits of a and b are equal and not 0, and a or b has the bit of a
+ * full member (IBTA Vol 1, 10.9.3). */
 bool bth_is_same_partition(uint16_t a, uint16_t b);
 
 #endif

@@ -78,7 +78,9 @@ enum { CMMSG_APR_BAD_COMM_ID = 1, CMMSG_APR_UNSUPPORTED = 2 };
 /* The values of cmmsg_qp.transport that adverb uses. */
 enum { CMMSG_TRANSPORT_RC, CMMSG_TRANSPORT_UC };
 
-/* A path in a REQ: the primary or the alternate one. */
+/* The primary or the alternate path in a REQ, with names as in the table of
+ * IBTA 12.6.5.  local_*: the sender's end.  ack_timeout: the time 4.096 us *
+ * 2^ack_timeout. */
 struct cmmsg_path {
 	uint16_t local_lid, remote_lid;
 	uint8_t local_gid[16], remote_gid[16];
@@ -86,8 +88,9 @@ struct cmmsg_path {
 	uint8_t rate, traffic_class, hop_limit, sl, subnet_local, ack_timeout;
 };
 
-/* The attributes of the sender's queue pair, or of its end-to-end context, in a
- * message. */
+/* The attributes of a queue pair or an end-to-end context in a message.  They
+ * are those of the sender, except remote_eecn and the qpn of a DREQ, which name
+ * the receiver's end-to-end context and queue pair. */
 struct cmmsg_qp {
 	uint32_t qkey, qpn, psn, eecn, remote_eecn;
 	uint8_t responder_resources, initiator_depth;
@@ -98,8 +101,8 @@ struct cmmsg_qp {
 };
 
 /* The fields of all messages, in host order, with names as in the tables of
- * IBTA 12.6.  A time t stands for 4.096 us * 2^t.  Fields that a kind of
- * message does not have are 0. */
+ * IBTA 12.6.  The value t of a timeout or a delay stands for 4.096 us * 2^t.
+ * Fields that a kind of message does not have are 0. */
 struct cmmsg {
 	enum cmmsg_kind kind;
 	uint64_t transaction_id;
@@ -108,9 +111,9 @@ struct cmmsg {
 	uint64_t service_id;
 	uint64_t ca_guid;
 	struct cmmsg_qp qp;
-	/* The CM response timeouts of a REQ: how long the sender waits for the
-	 * remote CM (remote_timeout), and the remote CM for the sender
-	 * (local_timeout). */
+	/* The CM response timeouts of a REQ.  remote_timeout: how long the
+	 * sender waits for a message of the receiver.  local_timeout: how long
+	 * the receiver waits for a message of the sender. */
 	uint8_t remote_timeout, local_timeout;
 	uint8_t max_cm_retries;
 	struct cmmsg_path primary, alternate;
@@ -139,13 +142,13 @@ struct cmmsg_ip {
  * always sent in full. */
 size_t cmmsg_private_bytes(enum cmmsg_kind kind);
 /*
- * Reads a MAD of len bytes.  Returns false if len < MAD_BYTES, if the MAD is
- * not a message of this class, or if info_bytes exceeds CMMSG_INFO_MAX.  Of a
- * LAP only local_id and remote_id are read.
+ * Reads a MAD of len bytes into *m.  Returns false if len < MAD_BYTES, if the
+ * MAD is not a Send of this class and class version with an attribute of enum
+ * cmmsg_kind, or if info_bytes exceeds CMMSG_INFO_MAX.  Of the fields of a LAP
+ * only local_id and remote_id are read.
  */
 bool cmmsg_parse(const uint8_t *mad, size_t len, struct cmmsg *m);
-/* Writes MAD_BYTES at mad.  m->kind is not CMMSG_LAP, which adverb does not
- * send.
+/* Writes MAD_BYTES at mad.  m->kind must not be CMMSG_LAP: adverb sends no LAP.
  */
 void cmmsg_write(uint8_t *mad, const struct cmmsg *m);
 

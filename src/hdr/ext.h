@@ -13,8 +13,9 @@
  *	IETH		+- R_Key 32 -+
  *	FETH		+- resv 26 -+- selectivity 2 -+- placement 4 -+
  *
- * Each function reads or writes exactly the EXT_*_BYTES of its header at p.  A
- * caller that parses has checked the length by the opcode's row (hdr/opcode.h).
+ * Each function reads or writes exactly the EXT_*_BYTES of its header at p.
+ * Before a caller parses a header, it checks that the packet is long enough, by
+ * the opcode's row (hdr/opcode.h).
  */
 #ifndef HDR_EXT_H
 #define HDR_EXT_H
@@ -30,7 +31,7 @@
 #define EXT_IETH_BYTES	       4
 #define EXT_FETH_BYTES	       4
 
-/* The memory that a WRITE or READ accesses. */
+/* The memory that a WRITE, READ, FLUSH or ATOMIC WRITE accesses. */
 struct reth {
 	uint64_t va;
 	uint32_t rkey;
@@ -71,11 +72,12 @@ struct ieth {
 	uint32_t rkey;
 };
 
-/* What a FLUSH flushes, and where to. */
+/* Which memory a FLUSH flushes, and which kind of visibility its data gets. */
 struct feth {
 	/* Bits: EXT_FETH_GLOBAL_VISIBILITY, EXT_FETH_PERSISTENCE. */
 	uint8_t placement;
-	/* 0: the range of the RETH is flushed; 1: the memory region is. */
+	/* 0: flush the range that the RETH names; 1: flush the whole memory
+	 * region. */
 	uint8_t selectivity;
 };
 

@@ -23,8 +23,8 @@
 
 struct grh {
 	uint8_t traffic_class;
-	uint32_t flow_label; /* 20 bits */
-	uint16_t payload_length;
+	uint32_t flow_label;	 /* 20 bits */
+	uint16_t payload_length; /* bytes after this header, ICRC included */
 	uint8_t next_header;
 	uint8_t hop_limit;
 	uint8_t sgid[16];

@@ -50,8 +50,8 @@ struct ip_v4 {
 	uint8_t ttl;
 	uint8_t protocol;
 	uint16_t checksum; /* as parsed; ip_v4_write ignores this field */
-	uint32_t src;
-	uint32_t dst;
+	uint32_t src;	   /* in host order */
+	uint32_t dst;	   /* in host order */
 };
 
 struct ip_v6 {

@@ -33,14 +33,14 @@ enum livemsg_state {
 };
 
 struct livemsg {
-	bool is_answer;
+	bool is_answer; /* false: the message is a question */
 	/* The message is an answer with an error status, from a host that does
 	 * not know the class; qpn and state are 0. */
 	bool is_refusal;
 	/* A random number of the question, which the answer repeats. */
 	uint64_t nonce;
 	uint32_t qpn; /* the QPN about which the broker asks, 24 bits */
-	enum livemsg_state state; /* in an answer; in a question 0 */
+	enum livemsg_state state; /* the answer; 0 in a question */
 };
 
 /* Parses a MAD of len bytes into *m.  Returns false if len < MAD_BYTES, or if

@@ -31,8 +31,9 @@ void lrh_write(uint8_t *p, const struct lrh *lrh)
 	bytes_put16(p + 6, lrh->slid);
 }
 
-/* Is the GRH at p that of an IBA packet, and does its PayLen end with the ICRC
- * (IBTA 8.3)? */
+/* Does the GRH at p announce an IBA transport header, and does PayLen count all
+ * bytes from the end of the GRH to the end of the ICRC (IBTA 8.3)?  @len: bytes
+ * from p to the end of the ICRC. */
 static bool is_grh_right(const uint8_t *p, size_t len)
 {
 	struct grh grh;

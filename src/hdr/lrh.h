@@ -30,9 +30,9 @@
 #define LRH_VL_MGMT	15   /* the lane that only SMPs use */
 #define LRH_NEXT_LOCAL	2    /* LNH: a BTH follows */
 #define LRH_NEXT_GLOBAL 3    /* LNH: a GRH follows, then a BTH */
-/* The longest LRH and GRH. */
+/* Bytes of an LRH and a GRH together. */
 #define LRH_HEAD_MAX 48
-/* The longest packet, VCRC included. */
+/* Bytes of the longest packet, VCRC included. */
 #define LRH_FRAME_MAX (4 * LRH_WORDS_MAX + LRH_VCRC_BYTES)
 
 struct lrh {
@@ -51,15 +51,16 @@ bool lrh_parse(const uint8_t *p, size_t len, struct lrh *lrh);
 void lrh_write(uint8_t *p, const struct lrh *lrh);
 
 /*
- * Judges the frame of the packet at p, whose `len` bytes include the VCRC:
- * link version 0, a BTH behind the LRH or behind a GRH, and lengths in LRH and
- * GRH that fit `len`.  Returns the offset of the BTH; the packet then has a
- * whole BTH and an ICRC.  0: the frame is wrong.  Checks no CRC.
+ * Reads the LRH of the packet at p, whose `len` bytes include the VCRC, and
+ * judges the packet's frame.  The frame is right if the link version is 0, a
+ * BTH follows the LRH or a GRH, the lengths in LRH and GRH fit `len`, and the
+ * packet has room for the BTH and an ICRC.  Returns the offset of the BTH in
+ * bytes; 0: the frame is wrong.  Checks no CRC.
  */
 size_t lrh_frame(const uint8_t *p, size_t len, struct lrh *lrh);
 
-/* Writes the VCRC, LRH_VCRC_BYTES at p, that follows bytes after which the
- * state of CRC-16 is `state` (util/crc16.h). */
+/* Writes a VCRC of LRH_VCRC_BYTES at p.  @state: the state of CRC-16
+ * (util/crc16.h) after all bytes that the VCRC covers. */
 void lrh_write_vcrc(uint8_t *p, uint16_t state);
 /* Writes the VCRC of the `len` bytes at p to p + len. */
 void lrh_seal(uint8_t *p, size_t len);

@@ -23,18 +23,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MPA_HEAD	20     /* bytes before the private data */
-#define MPA_PRIVATE_MAX 512    /* bytes, enhanced data included */
-#define MPA_ENHANCED	4      /* bytes of the enhanced data */
-#define MPA_DEPTH_MAX	0x3fff /* IRD or ORD: the consumer sets the depth */
-#define MPA_FRAME_MAX	(MPA_HEAD + MPA_PRIVATE_MAX)
+#define MPA_HEAD	20  /* bytes before the private data */
+#define MPA_PRIVATE_MAX 512 /* bytes, enhanced data included */
+#define MPA_ENHANCED	4   /* bytes of the enhanced data */
+/* The greatest IRD or ORD.  It means that the consumers agree on the depth (RFC
+ * 6581 9.1). */
+#define MPA_DEPTH_MAX 0x3fff
+#define MPA_FRAME_MAX (MPA_HEAD + MPA_PRIVATE_MAX)
 
 enum mpa_kind { MPA_REQUEST, MPA_REPLY };
 
 /*
- * Bits: the kinds of ready-to-receive, the first FPDU of an initiator of the
- * peer-to-peer model (RFC 6581 9.2).  What MPA_RTR_SEND means is not clear: RFC
- * 6581 1.1 calls it a SEND, and also an FPDU without bytes.
+ * Bits: the kinds of ready-to-receive.  In the peer-to-peer model a
+ * ready-to-receive is the initiator's first FPDU (RFC 6581 9.2).  RFC 6581 1.1
+ * is not clear about MPA_RTR_SEND: it calls this kind a SEND, and also an FPDU
+ * without bytes.
  */
 enum mpa_rtr {
 	MPA_RTR_SEND = 1,  /* B: a SEND without bytes */
@@ -58,13 +61,14 @@ struct mpa_enhanced {
 struct mpa_frame {
 	enum mpa_kind kind;
 	uint8_t revision;
-	bool wants_markers; /* M: the sender of the frame receives markers */
-	/* C: the sender of the frame asks for CRC32C in both directions; in a
-	 * reply also if the request asked for it. */
+	/* M: the sender of the frame asks for markers in what it receives. */
+	bool wants_markers;
+	/* C: the sender of the frame asks for CRC32C in both directions.  The
+	 * replies of adverb have C also if only the request had C. */
 	bool wants_crc;
 	bool is_rejected;	      /* R: the reply rejects the connection */
 	bool is_enhanced;	      /* S: the frame has enhanced data */
-	struct mpa_enhanced enhanced; /* if is_enhanced */
+	struct mpa_enhanced enhanced; /* valid if is_enhanced */
 	/* The private data after the enhanced data; borrowed. */
 	const uint8_t *private_data;
 	uint16_t private_bytes; /* without the enhanced data */
@@ -84,8 +88,9 @@ int mpa_parse(const uint8_t *p, size_t n, enum mpa_kind kind,
 /* Writes a frame of at most MPA_FRAME_MAX bytes at p and returns its length.
  * -EMSGSIZE: there is more private data than fits. */
 int mpa_write(uint8_t *p, const struct mpa_frame *f);
-/* Read and write the enhanced data, MPA_ENHANCED bytes at p. */
+/* Reads the enhanced data, MPA_ENHANCED bytes at p. */
 void mpa_read_enhanced(const uint8_t *p, struct mpa_enhanced *e);
+/* Writes the enhanced data, MPA_ENHANCED bytes at p. */
 void mpa_write_enhanced(uint8_t *p, const struct mpa_enhanced *e);
 
 #endif

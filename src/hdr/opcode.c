@@ -122,16 +122,17 @@ const struct opcode_info *opcode_info(uint8_t opcode)
 	return table[opcode].name ? &table[opcode] : NULL;
 }
 
-/* Returns `plain`, the opcode of a packet without an immediate, or, if `tail`
- * is the immediate's header, the next opcode: that of the same packet with an
- * immediate. */
+/* Returns `plain`, the opcode of a packet without immediate data.  If `tail` is
+ * ImmDt, returns plain + 1, the opcode of the same packet with immediate data.
+ */
 static uint8_t with_tail(unsigned int plain, enum opcode_ext tail)
 {
 	return (uint8_t)(tail == OPCODE_EXT_IMMDT ? plain + 1 : plain);
 }
 
 /* Returns the opcode of the packet at `position` of a SEND or WRITE.  first:
- * the opcode of the message's first packet. */
+ * the opcode of the operation at OPCODE_FIRST, which is the lowest of its
+ * opcodes. */
 static uint8_t message_opcode(unsigned int first, enum opcode_position position,
 			      enum opcode_ext tail)
 {

@@ -12,7 +12,8 @@
  * One constant table has the properties of all opcodes: the headers that
  * follow, the position of the packet in its message, and the side that sends
  * it.  Reserved opcodes of RC have a row, as requests that the responder
- * refuses (IBTA 9.9.3).  Other reserved opcodes, and those of RD, have no row.
+ * refuses (IBTA 9.9.3).  Other reserved opcodes, and all opcodes of RD, have no
+ * row.
  */
 #ifndef HDR_OPCODE_H
 #define HDR_OPCODE_H
@@ -167,8 +168,8 @@ const struct opcode_info *opcode_info(uint8_t opcode);
 uint8_t opcode_of(enum opcode_service service, enum opcode_kind kind,
 		  enum opcode_position position, enum opcode_ext tail);
 
-/* Returns the three service bits of an opcode; their value may be none of enum
- * opcode_service. */
+/* Returns the three service bits of an opcode, which may be 6 or 7: enum
+ * opcode_service has no name for these two. */
 static inline enum opcode_service opcode_service(uint8_t opcode)
 {
 	return (enum opcode_service)(opcode >> 5);

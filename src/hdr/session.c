@@ -8,7 +8,7 @@
 
 /* The properties of a function. */
 static const struct {
-	bool begins_session; /* the message has a frame */
+	bool begins_session; /* the message has the contents of an MPA frame */
 	enum mpa_kind kind;
 	bool is_rejected, is_enhanced;
 	uint8_t enhanced_bytes;

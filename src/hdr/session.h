@@ -13,10 +13,10 @@
  * SCTP delivers them in any order.  In adverb each message begins with its
  * PPID, in 4 bytes; the offsets above do not count them.
  *
- * A control message that begins a session says what an MPA frame says, so
- * struct mpa_frame has its contents; `revision` is 2, and there is no CRC and
- * no marker.  The enhanced data are those of MPA (RFC 6581 9); a rejection has
- * none (RFC 6581 7).  Pure.
+ * All control messages except the Terminate have the contents of an MPA frame,
+ * so struct mpa_frame holds them.  Its `revision` is 2, and it asks for neither
+ * CRCs nor markers.  The enhanced data are those of MPA (RFC 6581 9); a
+ * rejection has none (RFC 6581 7).  Pure.
  */
 #ifndef HDR_SESSION_H
 #define HDR_SESSION_H
@@ -27,13 +27,15 @@
 
 #include "hdr/mpa.h"
 
-#define SESSION_SEGMENT	      16u /* PPID: a DDP segment */
-#define SESSION_CONTROL	      17u /* PPID: stream session control */
+#define SESSION_SEGMENT 16u /* PPID: a DDP segment */
+#define SESSION_CONTROL 17u /* PPID: stream session control */
 
-#define SESSION_SEGMENT_MIN   516 /* bytes that each side takes (RFC 5043 9) */
-#define SESSION_HEAD	      6	  /* bytes of PPID and DDP-SSN */
-#define SESSION_CONTROL_BYTES 8	  /* PPID, DDP-SSN, function code */
-#define SESSION_FRAME_MAX     (SESSION_CONTROL_BYTES + MPA_PRIVATE_MAX)
+/* Each side takes DDP segments of up to this many bytes (RFC 5043 9). */
+#define SESSION_SEGMENT_MIN   516
+#define SESSION_HEAD	      6 /* bytes of PPID and DDP-SSN */
+#define SESSION_CONTROL_BYTES 8 /* PPID, DDP-SSN, function code */
+/* The most bytes of a control message. */
+#define SESSION_FRAME_MAX (SESSION_CONTROL_BYTES + MPA_PRIVATE_MAX)
 
 enum session_function {
 	SESSION_INITIATE = 1,
@@ -46,23 +48,25 @@ enum session_function {
 	SESSION_FUNCTIONS
 };
 
-/* Writes PPID and DDP-SSN, SESSION_HEAD bytes. */
+/* Writes PPID and DDP-SSN, SESSION_HEAD bytes, at p. */
 void session_write_head(uint8_t *p, uint32_t ppid, uint16_t ssn);
 /* Reads PPID and DDP-SSN from the n bytes at p.  False: n is less than
  * SESSION_HEAD, or the PPID is neither SESSION_SEGMENT nor SESSION_CONTROL. */
 bool session_parse_head(const uint8_t *p, size_t n, uint32_t *ppid,
 			uint16_t *ssn);
 /*
- * Reads a control message of n bytes whose head is right.  Returns its
- * function; f is filled in for all functions but SESSION_TERMINATE, and
- * f->private_data points into p.  -EPROTO: there is no such function;
- * -EMSGSIZE: the message is too long or too short for its function.
+ * Reads the control message at p, n bytes with the head.  The caller has read
+ * the head by session_parse_head, and its PPID is SESSION_CONTROL.  Returns the
+ * function, an enum session_function.  Sets *f for all functions but
+ * SESSION_TERMINATE; f->private_data points into p.  -EPROTO: there is no such
+ * function; -EMSGSIZE: the message is too long or too short for its function.
  */
 int session_parse_control(const uint8_t *p, size_t n, struct mpa_frame *f);
-/* Writes the control message of a frame, of at most SESSION_FRAME_MAX bytes,
- * and returns its length.  -EMSGSIZE: there is more private data than fits. */
+/* Writes the control message of the frame f at p, at most SESSION_FRAME_MAX
+ * bytes, and returns its length.  -EMSGSIZE: there is more private data than
+ * fits. */
 int session_write_control(uint8_t *p, uint16_t ssn, const struct mpa_frame *f);
-/* Writes a Terminate of SESSION_CONTROL_BYTES bytes. */
+/* Writes a Terminate, SESSION_CONTROL_BYTES bytes, at p. */
 void session_write_terminate(uint8_t *p, uint16_t ssn);
 
 #endif

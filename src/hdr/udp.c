@@ -39,8 +39,8 @@ static uint16_t sum_v6(const struct ip_v6 *ip, const uint8_t *p, size_t len)
 	return ip_sum_fold(ip_sum(sum, p, len));
 }
 
-/* A checksum field of 0 means that there is none, so a sum of 0 is sent as
- * 0xffff, which is the same number in one's complement (RFC 768). */
+/* A checksum field of 0 means that the datagram has no checksum.  So a sum of 0
+ * is sent as 0xffff, which is the same number in one's complement (RFC 768). */
 static uint16_t never_zero(uint16_t sum)
 {
 	return sum ? sum : 0xffff;

@@ -21,7 +21,7 @@ struct udp {
 	uint16_t sport;
 	uint16_t dport;
 	uint16_t length;   /* bytes of header and payload */
-	uint16_t checksum; /* 0: there is none */
+	uint16_t checksum; /* 0: the datagram has no checksum */
 };
 
 /* Reads a header at p.  Returns false if the header or the datagram is longer
