@@ -28,8 +28,9 @@ static bool place_write(struct ibt *t, struct ibt_qp *q,
 	return !space->ops->write(space, &to, 1, g->payload);
 }
 
-/* Places a response into the oldest READ without a response.  A segment that
- * does not lie within that READ may answer a later READ, and waits. */
+/* Places a segment of a READ response into the memory of the oldest READ
+ * without a response.  A segment that does not lie within that memory may
+ * answer a later READ, and waits. */
 static bool place_response(struct ibt *t, struct ibt_qp *q,
 			   const struct early_segment *g)
 {
@@ -53,7 +54,7 @@ static bool place_response(struct ibt *t, struct ibt_qp *q,
 			    g->bytes, &x);
 }
 
-/* Places a segment of the SEND that has begun: its receive is known. */
+/* Places a segment of the SEND that has begun: the SEND's receive is known. */
 static bool place_send(struct ibt *t, struct ibt_qp *q,
 		       const struct early_segment *g)
 {

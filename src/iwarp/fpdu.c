@@ -11,8 +11,8 @@
 
 enum { LENGTH_BYTES = 2, CRC_BYTES = 4 };
 
-/* Returns the length of the pad, which makes the length of ULPDU_Length, ULPDU
- * and pad together a multiple of 4 bytes. */
+/* Returns the length of the pad in bytes: ULPDU_Length, ULPDU and pad together
+ * are a multiple of 4 bytes long. */
 static uint32_t pad_bytes(uint32_t ulpdu_bytes)
 {
 	return -(LENGTH_BYTES + ulpdu_bytes) & 3;
@@ -172,7 +172,7 @@ struct writer {
 	uint32_t count;
 	uint32_t max;	   /* how many pieces fit in out[] */
 	uint32_t distance; /* bytes since ULPDU_Length began */
-	uint32_t crc;	   /* the raw state (util/crc.h) after these bytes */
+	uint32_t crc;	   /* the raw state (util/crc.h) of the FPDU's CRC */
 	/* A byte of ULPDU_Length was put.  Markers before it are not counted in
 	 * `distance`. */
 	bool is_begun;

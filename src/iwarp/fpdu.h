@@ -57,8 +57,8 @@ enum fpdu_part {
 
 /* The bytes that come next in the stream. */
 struct fpdu_want {
-	enum fpdu_part part; /* to which these bytes belong */
-	uint32_t bytes;	     /* how many of them there are, 1 or more */
+	enum fpdu_part part; /* the part to which the next bytes belong */
+	uint32_t bytes; /* how many bytes of that part come next, 1 or more */
 };
 
 /* What the bytes of one fpdu_rx_take have led to. */
@@ -84,13 +84,14 @@ struct fpdu_rx {
 	/* Bytes since the FPDU's ULPDU_Length began, complete markers included.
 	 */
 	uint32_t distance;
-	uint32_t crc;	      /* the raw state (util/crc.h) after these bytes */
+	/* The raw state (util/crc.h) of the CRC of the FPDU's bytes so far. */
+	uint32_t crc;
 	uint32_t ulpdu_bytes; /* the value of the last ULPDU_Length */
-	/* The bytes of the present ULPDU_Length, CRC or marker that have come.
-	 */
+	/* Those bytes of the present ULPDU_Length, CRC or marker that have
+	 * come. */
 	uint8_t held[4];
-	/* How many bytes of ULPDU_Length or CRC are in `held`; those of a
-	 * marker are counted by `position`. */
+	/* How many bytes of ULPDU_Length or CRC are in `held`.  The bytes of a
+	 * marker in `held` are counted by `position` instead. */
 	uint32_t held_bytes;
 };
 
@@ -107,7 +108,7 @@ enum fpdu_result fpdu_rx_take(struct fpdu_rx *rx, const uint8_t *p, uint32_t n);
 
 /* ---- sending ---- */
 
-/* Consecutive bytes in memory that belongs to another object. */
+/* Consecutive bytes in memory that the struct does not own. */
 struct fpdu_piece {
 	const uint8_t *p; /* the first byte, borrowed */
 	uint32_t bytes;	  /* how many there are */

@@ -12,7 +12,8 @@ bool judge_refuse(struct iwarp_stream *s, enum terminate_cause cause)
 	return false;
 }
 
-/* Does the untagged message have the length that its opcode demands? */
+/* Does the untagged message, which is no SEND, have the length that its opcode
+ * demands? */
 static bool has_fitting_body(const struct stream_segment *g)
 {
 	if (!g->info->payload_bytes)
@@ -134,8 +135,8 @@ static bool judge_read_response(struct ibt *t, struct ibt_qp *q)
 	return true;
 }
 
-/* READs and atomics of the peer share a queue of IRD rows (RFC 5040 6.1, RFC
- * 7306 5.2). */
+/* READs and atomics of the peer wait for their responses in one queue of IRD
+ * rows (RFC 5040 6.1, RFC 7306 5.2). */
 static bool judge_read_like(struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -204,7 +205,8 @@ bool judge_segment(struct ibt *t, struct ibt_qp *q)
 	    !has_fitting_body(g))
 		return judge_refuse(s, TERMINATE_STREAM);
 	g->explain.opcode = g->ddp.opcode;
-	/* an initiator that knows none of these kinds sends a Terminate */
+	/* a Terminate may come in place of a ready-to-receive: an initiator
+	 * that knows none of the responder's kinds sends one (RFC 6581 9.2) */
 	if (s->in.rtr && g->ddp.opcode != RDMAP_TERMINATE &&
 	    !is_ready_to_receive(s))
 		return judge_refuse(s, TERMINATE_RTR);

@@ -19,12 +19,13 @@ struct iwarp_stream;
  * Judges the present segment of q's stream: its versions, queue, opcode, order,
  * key and length.  The segment of a SEND takes a receive if the SEND has none
  * yet.  Sets segment.info, and the facts for a message to the user in
- * segment.explain.  Returns true; or false with segment.refused and, if the
- * SEND is longer than its receive, segment.receive_status.
+ * segment.explain.  Returns true if the segment may be placed.  False:
+ * segment.refused is the cause, and if a SEND is longer than its receive,
+ * segment.receive_status is the receive's status.
  */
 bool judge_segment(struct ibt *t, struct ibt_qp *q);
-/* Refuses the present segment of the stream.  Returns false, which the caller
- * returns. */
+/* Refuses the present segment of the stream because of `cause`.  Always returns
+ * false, so that the caller can return this result. */
 bool judge_refuse(struct iwarp_stream *s, enum terminate_cause cause);
 
 #endif

@@ -6,8 +6,10 @@
 
 #include "iwarp/stream.h"
 
-#define NOTE_BYTES 64	   /* added to the bytes of each kept message */
-#define HALF	   0x8000u /* half of the DDP-SSNs: the earlier half */
+#define NOTE_BYTES 64 /* added to the bytes of each kept message */
+/* A DDP-SSN that is HALF or more ahead of the due one, modulo 2^16, counts as
+ * one that has come before. */
+#define HALF 0x8000u
 
 struct session *session_new(void)
 {
@@ -94,7 +96,7 @@ static bool is_receiving(const struct ibt_qp *q)
 	return q->stream->phase == STREAM_OPEN && q->qp->state != HCA_QP_ERR;
 }
 
-/* Takes the kept messages that are due after the last message. */
+/* Takes the kept messages that have become due. */
 static void take_kept(struct ibt *t, struct ibt_qp *q)
 {
 	struct session *s = q->stream->session;
@@ -109,7 +111,8 @@ static void take_kept(struct ibt *t, struct ibt_qp *q)
 	}
 }
 
-/* Keeps the message until it is due.  False: that failed; the stream ends. */
+/* Keeps the message until it is due.  False: the message cannot be kept, and
+ * the stream ends. */
 static bool keep_message(struct ibt *t, struct ibt_qp *q, uint16_t ssn,
 			 const uint8_t *p, uint32_t n)
 {

@@ -15,9 +15,9 @@
  * segment is due, it is placed, even if it was placed before.  So of two WRITEs
  * to the same memory the later one remains, in whichever order they arrived.
  *
- * The session ends (RFC 5043 10) if the peer sends a message SESSION_WINDOW or
- * more ahead of the one that is due, sends a DDP-SSN twice, or fills
- * SESSION_KEPT_MAX with messages that wait.
+ * The session ends (RFC 5043 10) if the peer sends a DDP-SSN that is
+ * SESSION_WINDOW or more ahead of the due one, sends a DDP-SSN twice, or sends
+ * so many early messages that they exceed SESSION_KEPT_MAX.
  *
  * A session belongs to its struct ibt_qp.  Lock: the progress lock.  Memory for
  * a kept message is allocated when the message comes.
@@ -28,20 +28,23 @@
 #include "hdr/session.h"
 #include "ibt/ibt.h"
 
-#define SESSION_WINDOW	 4096	    /* messages; a power of two */
-#define SESSION_KEPT_MAX (4u << 20) /* bytes, with 64 more for each message */
+#define SESSION_WINDOW 4096 /* messages; a power of two */
+/* The most bytes of kept messages; each message counts as 64 bytes more than
+ * its length. */
+#define SESSION_KEPT_MAX (4u << 20)
 
 /* A message that is kept until it is due. */
 struct session_early {
 	uint32_t bytes; /* length of the message, PPID and DDP-SSN included */
-	uint8_t data[];
+	uint8_t data[]; /* the message */
 };
 
 struct session {
-	uint16_t tx_ssn;  /* DDP-SSN of the next message to send */
-	uint16_t rx_ssn;  /* DDP-SSN of the message that is due */
-	bool has_ended;	  /* the peer's Terminate was received in its order */
-	bool is_finished; /* this side's Terminate was made */
+	uint16_t tx_ssn; /* DDP-SSN of the next message to send */
+	uint16_t rx_ssn; /* DDP-SSN of the message that is due */
+	/* The peer's session Terminate has come, and all messages before it. */
+	bool has_ended;
+	bool is_finished; /* this side's session Terminate was made */
 	uint32_t kept; /* bytes of kept messages, as SESSION_KEPT_MAX counts */
 	/* SESSION_WINDOW rows, indexed by DDP-SSN modulo SESSION_WINDOW; a row
 	 * without a message is NULL.  Owned. */
@@ -55,22 +58,22 @@ struct session {
 struct session *session_new(void);
 /* Frees a session with its kept messages; s may be NULL. */
 void session_free(struct session *s);
-/* Takes a message of n bytes, PPID included, from q's peer.  An error in it
- * ends q's stream (stream_fail). */
+/* Takes a message of n bytes, PPID included, from q's peer.  An error in the
+ * message ends q's stream (stream_fail). */
 void session_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n);
 /* Makes a message of the segment that is at buf + SESSION_HEAD: writes PPID and
  * DDP-SSN before the segment.  Returns the length of the message in bytes. */
 uint32_t session_seal(struct session *s, uint8_t *buf, uint32_t segment_bytes);
-/* Writes this side's Terminate, SESSION_CONTROL_BYTES bytes, and returns its
- * length.  0: an earlier call has written it. */
+/* Writes this side's session Terminate, SESSION_CONTROL_BYTES bytes, to buf and
+ * returns its length.  0: an earlier call has written the Terminate. */
 uint32_t session_finish(struct session *s, uint8_t *buf);
 
 /* early.c */
 /*
- * Tries to place the payload of a segment that is not due yet; the segment has
- * n bytes.  False: the payload was not placed, because the segment is the last
- * of its message, belongs to a message whose memory is not known yet, or would
- * be refused when it is due.
+ * Tries to place the payload of a segment of n bytes that is not due yet.
+ * Returns true if the payload was placed.  False: the segment has no payload,
+ * is the last of its message, belongs to a message whose memory is not known
+ * yet, or would be refused when it is due.
  */
 bool early_place(struct ibt *t, struct ibt_qp *q, const uint8_t *segment,
 		 uint32_t n);

@@ -12,61 +12,63 @@
 /* clang-format off */
 static const struct startup_verdict verdicts[STARTUP_ERRORS] = {
 	[STARTUP_BAD_KEY] = {TERMINATE_MPA_FRAME, .text =
-		"it sent bytes that are not an MPA frame, so it does not speak "
-		"iWARP; check the address and the port"},
+		"the peer sent bytes that are not an MPA frame, so it does not "
+		"speak iWARP; check the address and the port"},
 	[STARTUP_BAD_LENGTH] = {TERMINATE_MPA_FRAME, .text =
-		"its MPA frame has a length that RFC 5044 does not allow; "
-		"check that it speaks iWARP, and update its RDMA software"},
+		"the peer's MPA frame has a length that RFC 5044 does not "
+		"allow; check that the peer speaks iWARP, and update its RDMA "
+		"software"},
 	[STARTUP_BAD_REVISION] = {TERMINATE_MPA_FRAME, .text =
-		"its MPA frame has a revision that this side does not know or "
-		"did not ask for; configure the peer for revision 1 or 2"},
+		"the peer's MPA frame has a revision that this side does not "
+		"know or did not ask for; configure the peer for revision 1 "
+		"or 2"},
 	[STARTUP_OLD_REVISION] = {TERMINATE_MPA_FRAME, .is_old_peer = true,
 		.text =
-		"it has only revision 1 of MPA, and the request had "
+		"the peer has only revision 1 of MPA, and the request had "
 		"revision 2; connect again with revision 1"},
 	[STARTUP_NO_REPLY] = {TERMINATE_CLOSED, .is_old_peer = true, .text =
-		"it closed the connection without an MPA reply, so it refuses "
-		"revision 2 or runs no iWARP program at this port; connect "
-		"again with revision 1, or check the port"},
+		"the peer closed the connection without an MPA reply, so it "
+		"refuses revision 2 or runs no iWARP program at this port; "
+		"connect again with revision 1, or check the port"},
 	[STARTUP_BAD_REPLY] = {TERMINATE_MPA_FRAME, .text =
-		"its MPA reply has enhanced data that this side did not ask "
-		"for, or lacks enhanced data that this side asked for, which "
-		"violates RFC 6581; update its RDMA software"},
+		"the peer's MPA reply has enhanced data that this side did not "
+		"ask for, or lacks enhanced data that this side asked for, "
+		"which violates RFC 6581; update the peer's RDMA software"},
 	[STARTUP_EARLY] = {TERMINATE_MPA_FRAME, .text =
-		"it sent data before RFC 5044 allows it to; check that it "
-		"speaks iWARP, and update its RDMA software"},
+		"the peer sent data earlier than RFC 5044 allows; check that "
+		"the peer speaks iWARP, and update its RDMA software"},
 	[STARTUP_CLOSED] = {TERMINATE_CLOSED, .text =
-		"it closed the connection before MPA's start-up was complete; "
-		"look for an error of the peer's program"},
+		"the peer closed the connection before MPA's start-up was "
+		"complete; look for an error of the peer's program"},
 	/* RFC 5044 8 counts a timeout as a lost connection */
 	[STARTUP_TIMED_OUT] = {TERMINATE_CLOSED, .text =
-		"it did not complete its part of the start-up in time, so it "
-		"is stopped or does not speak iWARP; check the peer's program, "
-		"and the port"},
+		"the peer did not complete its part of the start-up in time, "
+		"so it is stopped or does not speak iWARP; check the peer's "
+		"program, and the port"},
 	[STARTUP_NO_IRD] = {TERMINATE_IRD, .terminates = true, .text =
-		"it will send more RDMA READs at a time than this side takes; "
-		"raise responder_resources at this side, or lower "
+		"the peer will send more RDMA READs at a time than this side "
+		"takes; raise responder_resources at this side, or lower "
 		"initiator_depth at the peer"},
 	[STARTUP_NO_RTR] = {TERMINATE_RTR, .terminates = true, .text =
-		"it uses another model of connection (client-server or "
+		"the peer uses another model of connection (client-server or "
 		"peer-to-peer) than this side, or the two sides know no common "
 		"ready-to-receive message; set both sides to the same model"},
 	[STARTUP_NO_SESSION] = {TERMINATE_MPA_FRAME, .text =
-		"its first message is not the start of a DDP stream session, "
-		"which violates RFC 5043; check that it speaks iWARP over "
-		"SCTP"},
+		"the peer's first message is not the start of a DDP stream "
+		"session, which violates RFC 5043; check that the peer speaks "
+		"iWARP over SCTP"},
 	[STARTUP_SESSION_REFUSED] = {TERMINATE_CLOSED, .text =
-		"it ended the session because too many connection requests "
-		"wait for its program; connect again later"},
+		"the peer ended the session because too many connection "
+		"requests wait for its program; connect again later"},
 	[STARTUP_SESSION_CLOSED] = {TERMINATE_CLOSED, .text =
-		"it ended the SCTP association before the start-up was "
+		"the peer ended the SCTP association before the start-up was "
 		"complete; look for an error of the peer's program"},
 	[STARTUP_SESSION_EARLY] = {TERMINATE_MPA_FRAME, .text =
-		"it sent data before this side's answer, which violates RFC "
-		"5043, or more data before its own answer than this side "
-		"keeps; connect again, and update its RDMA software"},
+		"the peer sent data before this side's answer, which violates "
+		"RFC 5043, or more data before its own answer than this side "
+		"keeps; connect again, and update the peer's RDMA software"},
 	[STARTUP_NO_MEMORY] = {TERMINATE_CLOSED, .text =
-		"it sent data before its answer, and this process has no "
+		"the peer sent data before its answer, and this process has no "
 		"memory to keep the data; raise the process's memory limit"},
 };
 /* clang-format on */
@@ -219,8 +221,8 @@ static bool agree_depths(struct startup *s)
 	return s->agreed.ird >= e->ord;
 }
 
-/* Picks one of the kinds of ready-to-receive that both ends know; 0: there is
- * none. */
+/* Picks one of the kinds of ready-to-receive that both ends know; 0: no kind
+ * can be used. */
 static uint8_t pick_rtr(const struct startup *s)
 {
 	uint8_t common = s->offer.rtr & s->peer.enhanced.rtr;
@@ -230,8 +232,8 @@ static uint8_t pick_rtr(const struct startup *s)
 	/* with an IRD of 0 the responder takes no RDMA Read */
 	if (common & MPA_RTR_READ && s->peer.enhanced.ird)
 		return MPA_RTR_READ;
-	/* the last choice: the two ends may mean different FPDUs by a SEND, see
-	 * enum mpa_rtr in hdr/mpa.h */
+	/* MPA_RTR_SEND is the last choice, because the two ends may mean
+	 * different FPDUs by it: see enum mpa_rtr in hdr/mpa.h */
 	return common & MPA_RTR_SEND;
 }
 
@@ -318,9 +320,9 @@ static size_t hold_bytes(struct startup *s, const uint8_t *p, size_t n)
 }
 
 /*
- * May the peer not yet send FPDUs?  An initiator waits for the reply, and a
- * responder that has accepted waits for the initiator's first FPDU (RFC 5044
- * 7.1.2).
+ * Must the peer, which has sent its whole frame, send nothing more for now?  An
+ * initiator waits for the reply, and a responder that has accepted waits for
+ * the initiator's first FPDU (RFC 5044 7.1.2).
  */
 static bool is_silence_due(const struct startup *s)
 {
@@ -350,8 +352,9 @@ static void keep_early(struct startup *s, const uint8_t *p, size_t n)
 	s->early_bytes += bytes + (uint32_t)sizeof(bytes);
 }
 
-/* Takes the peer's message with DDP-SSN 0, which is the request or the reply;
- * it need not be the first to arrive (RFC 5043 6.2 to 6.4). */
+/* Takes the peer's message with DDP-SSN 0, which is the request or the reply.
+ * Messages with greater DDP-SSNs may arrive before this one (RFC 5043 6.2 to
+ * 6.4). */
 static void take_control(struct startup *s, const uint8_t *p, size_t n)
 {
 	int function;
@@ -453,8 +456,8 @@ static void check_responder(const struct startup *s,
 }
 
 /* Returns the kinds of ready-to-receive that both ends know.  If there are
- * none, returns those of this end: the initiator then sends one of these
- * although it did not announce it, or ends the connection (RFC 6581 9.2). */
+ * none, returns the kinds of this end: the initiator then sends one of these
+ * kinds without having announced it, or ends the connection (RFC 6581 9.2). */
 static uint8_t common_rtr(const struct startup *s, uint8_t rtr)
 {
 	uint8_t common = rtr & s->peer.enhanced.rtr;
@@ -474,7 +477,8 @@ static void settle_depths(struct startup *s, const struct startup_offer *offer,
 		a->ird = raised_ird(offer, e->ord);
 	if (a->rtr & MPA_RTR_READ)
 		a->ird = (uint16_t)bits_max_u32(a->ird, 1);
-	/* MPA_DEPTH_MAX is the greatest depth, so as e->ird it lowers no ORD */
+	/* if e->ird is MPA_DEPTH_MAX, the greatest depth, ORD stays as offered
+	 */
 	a->ord = least_depth(offer->ord, e->ird);
 	reply->ird = e->ord == MPA_DEPTH_MAX ? MPA_DEPTH_MAX : a->ird;
 	reply->ord = e->ird == MPA_DEPTH_MAX ? MPA_DEPTH_MAX : a->ord;

@@ -57,7 +57,8 @@ enum startup_state {
 	STARTUP_ACCEPTED, /* the responder has accepted: FPDUs follow */
 	/* The responder has rejected; the bytes that follow are not MPA's. */
 	STARTUP_REJECTED,
-	STARTUP_FAILED, /* by `error`; the owner closes the connection */
+	/* startup.error is the reason, and the owner closes the connection. */
+	STARTUP_FAILED,
 };
 
 enum startup_error {
@@ -91,17 +92,19 @@ enum startup_error {
 	 * kind of ready-to-receive. */
 	STARTUP_NO_RTR,
 	/* The errors from here on happen on an SCTP association only. */
-	/* The peer's first message is not a request, or not a reply. */
+	/* The peer's message with DDP-SSN 0 is not the expected request or
+	 * reply, the responder got another message before the request, or a
+	 * message is not of DDP over SCTP. */
 	STARTUP_NO_SESSION,
 	/* The peer answered the request by a Terminate (RFC 5043 6.4). */
 	STARTUP_SESSION_REFUSED,
 	/* The association ended, or the initiator withdrew its request, before
 	 * the start-up was complete. */
 	STARTUP_SESSION_CLOSED,
-	/* The initiator sent a message before the reply, or `early` has no room
-	 * for a message of the responder. */
+	/* The initiator sent data after its request and before the reply, or
+	 * startup.early has no room for a message of the responder. */
 	STARTUP_SESSION_EARLY,
-	/* This process has no memory for `early`. */
+	/* This process has no memory for startup.early. */
 	STARTUP_NO_MEMORY,
 	STARTUP_ERRORS,
 };
@@ -114,8 +117,8 @@ struct startup_verdict {
 	bool terminates;
 	/* A new connection with a request of revision 1 may succeed. */
 	bool is_old_peer;
-	/* Tells the user what happened and what to do, without a full stop;
-	 * "it" is the peer.  Static; NULL only for STARTUP_NO_ERROR. */
+	/* Tells the user what happened and what to do, without a full stop.
+	 * Static; NULL only for STARTUP_NO_ERROR. */
 	const char *text;
 };
 
@@ -142,9 +145,11 @@ struct startup_offer {
 	 * `ird`; a number below `ird` counts as `ird`.  If a responder takes
 	 * MPA_RTR_READ, ird or ird_max is at least 1. */
 	uint16_t ird_max;
-	/* Borrowed during the call. */
+	/* The private data of the request or reply; borrowed during the call.
+	 */
 	const void *private_data;
-	/* At most MPA_PRIVATE_MAX; with enhanced data MPA_ENHANCED bytes less.
+	/* How many bytes of private data there are: at most MPA_PRIVATE_MAX, or
+	 * MPA_ENHANCED less if the frame has enhanced data.
 	 * The kernel's siw accepts at most 256 bytes of private data and
 	 * enhanced data together. */
 	uint16_t private_bytes;
@@ -158,11 +163,12 @@ struct startup_agreed {
 	/* This end receives (rx_markers) and sends (tx_markers) markers. */
 	bool rx_markers, tx_markers;
 	bool is_peer_to_peer;
-	/* This end sends no FPDU before it has received one with a right CRC.
-	 */
+	/* This end is the responder on a TCP connection: it sends no FPDU
+	 * before it has received one with a right CRC. */
 	bool awaits_fpdu;
-	/* Bits of enum mpa_rtr, if is_peer_to_peer.  Initiator: the kind that
-	 * it sends first.  Responder: the kinds that it takes first. */
+	/* Bits of enum mpa_rtr, if is_peer_to_peer.  Initiator: the one kind
+	 * that it sends as its first FPDU.  Responder: the kinds that it takes
+	 * as the first FPDU. */
 	uint8_t rtr;
 	/* How many RDMA Reads at a time this end takes (ird) and sends (ord).
 	 * MPA_DEPTH_MAX: only the consumers know the depth. */
@@ -175,7 +181,7 @@ struct startup {
 	enum startup_error error; /* in STARTUP_FAILED */
 	bool is_initiator;
 	bool is_session; /* the connection is an association of SCTP */
-	uint16_t ssn;	 /* if is_session: of this side's next message */
+	uint16_t ssn; /* if is_session: DDP-SSN of this side's next message */
 	/* When the peer's frame has to be complete, by the clock of
 	 * startup_tick. */
 	uint64_t deadline_ns;
@@ -208,7 +214,7 @@ void startup_listen(struct startup *s, uint8_t revision, uint64_t deadline_ns);
 /* Begins the start-up of a responder on an SCTP association.  @deadline_ns:
  * when the request has to be complete. */
 void startup_listen_session(struct startup *s, uint64_t deadline_ns);
-/* Frees `early`.  The struct may be all zeroes. */
+/* Frees s->early.  *s may be all zeroes. */
 void startup_fini(struct startup *s);
 /*
  * Takes the next n bytes of the peer's stream, and returns how many of them

@@ -60,7 +60,7 @@ int stream_open(struct ibt *t, struct ibt_qp *q, const struct stream_config *c)
 	stream_close(q);
 	q->stream = s;
 	/* No request of a stream goes direct.  The path is set here so that no
-	 * request waits until it is chosen. */
+	 * request waits for the choice of a path. */
 	q->direct.path = IBT_PATH_PACKETS;
 	ibt_qp_activate(t, q);
 	return 0;
@@ -138,8 +138,8 @@ void stream_end(struct ibt *t, struct ibt_qp *q)
 		ibt_qp_fail(t, q, ENGINE_EXPLAIN);
 }
 
-/* A connection that ends in the middle of a request is an error (RFC 5041
- * 6.2.2). */
+/* It is an error if the connection ends before all requests are complete (RFC
+ * 5041 6.2.2). */
 void stream_lost(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_PEER_LEFT};

@@ -44,14 +44,15 @@ struct stream_config {
 	bool has_crc;	 /* FPDUs have CRCs in both directions */
 	/* This side sends (tx_markers) and receives (rx_markers) markers. */
 	bool tx_markers, rx_markers;
-	/* This side accepted the connection, so it sends no FPDU before it has
-	 * received one (RFC 5044 7.1.2). */
+	/* This side sends no FPDU before it has received one.  True if it
+	 * accepted a TCP connection (RFC 5044 7.1.2), or a session in the
+	 * peer-to-peer model. */
 	bool is_responder;
 	bool has_extensions; /* both sides know RFC 7306 */
-	/* Bits of enum mpa_rtr: the kinds of ready-to-receive.  An initiator
-	 * sends this kind as its first FPDU.  A responder takes only one of
-	 * these kinds as the first FPDU.  0: the first FPDU is a message of the
-	 * initiator's program. */
+	/* Bits of enum mpa_rtr.  Initiator: the one kind of ready-to-receive
+	 * that it sends as its first FPDU.  Responder: the kinds that it takes
+	 * as the first FPDU.  0: the first FPDU is a message of the initiator's
+	 * program. */
 	uint8_t rtr;
 	/* The longest ULPDU that this side sends, in bytes: STREAM_ULPDU_MIN to
 	 * STREAM_ULPDU_MAX. */
@@ -96,8 +97,8 @@ struct stream_initiator {
 	uint32_t send_sequence, request_sequence, response_sequence;
 	uint32_t ord;	    /* stream_config.ord */
 	uint32_t reads_out; /* READs and atomics that wait for a response */
-	/* An index of the send queue, from which stream_read_out searches: all
-	 * READs and atomics before it have their responses. */
+	/* The index of the send queue from which stream_read_out searches: all
+	 * READs and atomics before this index have their responses. */
 	uint32_t read;
 	/* How many bytes of the response to the oldest READ were placed. */
 	uint32_t placed;
@@ -138,17 +139,19 @@ struct stream_segment {
 	const struct rdmap_info *info; /* NULL: the opcode does not exist */
 	/* The length of the payload, and how many bytes of it have come. */
 	uint32_t payload_bytes, taken;
-	/* Why the segment is refused; TERMINATE_NONE: it is not.  The stream
-	 * ends only when the FPDU's CRC has proved right. */
+	/* Why the segment is refused; TERMINATE_NONE: it is not refused.  A
+	 * refusal ends the stream only when the FPDU's CRC has proved right. */
 	enum terminate_cause refused;
 	/* The enum hca_status with which a refused SEND completes its receive;
 	 * 0: the receive is not completed. */
 	uint8_t receive_status;
 	struct explain explain; /* the facts for the user about a refusal */
 	/* The members from here on are not cleared for a new segment. */
-	uint8_t head[DDP_HEAD_MAX];    /* the bytes of the header */
-	struct ddp_header ddp;	       /* valid if is_parsed */
-	uint8_t body[STREAM_BODY_MAX]; /* the payload, unless it is placed */
+	uint8_t head[DDP_HEAD_MAX]; /* the bytes of the header */
+	struct ddp_header ddp;	    /* valid if is_parsed */
+	/* The payload of a message that is none of SEND, WRITE and READ
+	 * response; the payload of these three goes to its final place. */
+	uint8_t body[STREAM_BODY_MAX];
 	/* The segment's last bytes, which are placed after its CRC is known. So
 	 * a program that polls the last byte of a WRITE finds no wrong data. */
 	uint8_t last[STREAM_HOLD];
@@ -172,7 +175,8 @@ struct iwarp_stream {
 	struct fpdu_tx tx;
 	uint32_t ulpdu_max;  /* stream_config.ulpdu_max */
 	bool has_extensions; /* stream_config.has_extensions */
-	/* This side is the initiator, or the peer's first FPDU has come, or
+	/* This side does not wait for the peer's first FPDU
+	 * (stream_config.is_responder is false), or that FPDU has come, or
 	 * stream_begin was called. */
 	bool may_send;
 	/* The connection took only a part of the bytes of the last stream_tx.
@@ -200,31 +204,32 @@ void stream_end(struct ibt *t, struct ibt_qp *q);
 /* The TCP connection or the association has ended: q enters ERR.  The user gets
  * a message if a request was not completed. */
 void stream_lost(struct ibt *t, struct ibt_qp *q);
-/* Ends the stream by a Terminate, and fails q; does nothing if the stream has
- * ended.  @x: the facts for the message to the user; NULL: the user has already
- * got a message. */
+/* Ends the stream by a Terminate, and fails q; does nothing unless the stream
+ * is in STREAM_OPEN.  @x: the facts for the message to the user; NULL: the user
+ * has already got a message. */
 void stream_fail(struct ibt *t, struct ibt_qp *q, enum terminate_cause cause,
 		 struct explain *x);
 /* Has q's stream ended, with nothing left to send? */
 bool stream_is_over(const struct ibt_qp *q);
 /* Notes in the QP's statistics why q does not send (qp_stats.wait). */
 void stream_note(struct ibt_qp *q);
-/* May this side send?  It may if it is the initiator, or if the peer's first
- * FPDU has come. */
+/* May this side send (iwarp_stream.may_send)? */
 bool stream_has_begun(const struct ibt_qp *q);
-/* Lets this side send, although the peer's first FPDU has not come: against RFC
- * 5044 7.1.2, for a peer that waits for this side. */
+/* Lets this side send although the peer's first FPDU has not come.  This
+ * violates RFC 5044 7.1.2, but helps a peer that waits for this side to send.
+ */
 void stream_begin(struct ibt *t, struct ibt_qp *q);
 /* If no message is being sent, sends a WRITE of length 0, which changes nothing
- * at the peer.  Its arrival makes a peer look at FPDUs that it has received and
- * has not noticed. */
+ * at the peer.  The arrival of the WRITE makes the peer process FPDUs that it
+ * has received and has not noticed. */
 void stream_nudge(struct ibt *t, struct ibt_qp *q);
-/* Are all posted requests and all due responses sent?  Also true when nothing
- * more will be sent, because q is in ERR or the stream is over. */
+/* Are all posted requests and all due responses sent?  False while a Terminate
+ * is to be sent.  Otherwise also true if q is in ERR or the stream is over,
+ * because nothing more will be sent. */
 bool stream_is_drained(const struct ibt_qp *q);
 /* Completes the oldest requests, up to the first that waits for a response or
- * is not sent.  If that first request failed before it was sent, completes it
- * with its status and ends the stream. */
+ * is not sent completely.  If that first request has a local error, completes
+ * it with the error's status and ends the stream. */
 void stream_retire(struct ibt *t, struct ibt_qp *q);
 /* Returns the oldest READ or atomic that waits for its response, with its index
  * in the send queue in *at; NULL: there is none. */
@@ -239,7 +244,7 @@ bool stream_has_opcode(const struct iwarp_stream *s, uint8_t opcode);
 bool stream_has_peer_ended(const struct ibt_qp *q);
 
 /* stream_tx.c */
-/* Returns the smallest `room`, in bytes, with which stream_tx sends. */
+/* Returns the smallest `room`, in bytes, with which stream_tx can send. */
 uint32_t stream_tx_room(const struct ibt_qp *q);
 /*
  * Writes the next FPDU, or message of SCTP, to buf, which has `room` bytes, and
@@ -254,8 +259,8 @@ uint32_t stream_tx(struct ibt *t, struct ibt_qp *q, uint8_t *buf,
  * one message of SCTP, PPID included.  An error in these bytes ends the stream
  * (stream_fail); the bytes after the error are dropped. */
 void stream_rx(struct ibt *t, struct ibt_qp *q, const uint8_t *p, uint32_t n);
-/* Takes the next DDP segment, of n bytes, in the order in which the peer sent
- * them. */
+/* Takes the next DDP segment of a session, the n bytes at p.  The caller passes
+ * the segments in the order in which the peer sent them. */
 void stream_rx_segment(struct ibt *t, struct ibt_qp *q, const uint8_t *p,
 		       uint32_t n);
 

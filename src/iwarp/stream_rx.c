@@ -2,9 +2,10 @@
 /*
  * Places the bytes of a stream in memory, and completes receives and requests.
  * A segment is judged when its header has come (iwarp/judge.h).  Its payload is
- * placed as it comes, except for its last STREAM_HOLD bytes.  These bytes are
- * placed, and what the segment completes is completed, when the FPDU's CRC has
- * proved right; so messages are delivered in order (RFC 5041 5.3, 5.4).
+ * placed as it comes, except for its last STREAM_HOLD bytes.  When the FPDU's
+ * CRC has proved right, these bytes are placed, and the receive or request that
+ * the segment finishes completes.  So messages are delivered in order (RFC 5041
+ * 5.3, 5.4).
  */
 #include <string.h>
 
@@ -172,8 +173,9 @@ static void end_read_response(struct ibt *t, struct ibt_qp *q)
 		answer_read(t, q, at);
 }
 
-/* Completes the SEND if the segment is its last.  If the SEND's key cannot be
- * invalidated, ends the stream instead (RFC 5040 5.3). */
+/* Completes the SEND if the segment is the last one of the SEND.  Refuses the
+ * segment if the key that the SEND names cannot be invalidated (RFC 5040 5.3).
+ */
 static bool end_send(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -267,7 +269,7 @@ static uint64_t atomic_result(const struct rdmap_atomic *a, uint64_t old)
 	return sum;
 }
 
-/* Executes an atomic with any masks by compare-and-swap without masks. */
+/* Executes an atomic with masks by a loop of compare-and-swap without masks. */
 static int run_masked(struct space *s, const struct rdmap_atomic *a,
 		      uint64_t va, uint64_t *found)
 {
@@ -296,8 +298,8 @@ static int run_atomic(struct space *s, const struct rdmap_atomic *a,
 	return run_masked(s, a, va, found);
 }
 
-/* Executes an atomic and queues its response.  An unaligned address or an
- * unknown operation changes nothing (RFC 7306 5.2.1, 8.2). */
+/* Executes an atomic and queues its response.  Refuses an unaligned address and
+ * an unknown operation (RFC 7306 5.2.1, 8.2). */
 static bool end_atomic_request(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -357,8 +359,8 @@ static enum hca_status status_of(const struct rdmap_terminate *e)
 	return e->layer == 2 ? HCA_REM_OP_ERR : HCA_REM_INV_REQ_ERR;
 }
 
-/* Is `about`, the header that a Terminate quotes, that of the oldest READ or
- * atomic without a response?  There are reads_out of these. */
+/* Does `about`, the header that a Terminate quotes, belong to the oldest READ
+ * or atomic without a response?  reads_out of them wait for a response. */
 static bool is_about_oldest_read(const struct iwarp_stream *s,
 				 const struct ddp_header *about)
 {
@@ -378,9 +380,9 @@ static void fail_read(struct ibt *t, struct ibt_qp *q, uint32_t at,
 		ibt_request_done(t, q, status);
 }
 
-/* The peer has ended the stream.  A Terminate that quotes the oldest READ or
- * atomic without a response fails it.  The requests before it complete with
- * success; those after it are flushed. */
+/* The peer has ended the stream.  If its Terminate quotes the oldest READ or
+ * atomic without a response, that request fails; the requests before it
+ * complete with success, and the requests after it are flushed. */
 static void end_terminate(struct ibt *t, struct ibt_qp *q)
 {
 	struct iwarp_stream *s = q->stream;
@@ -503,7 +505,7 @@ static void end_short(struct ibt *t, struct ibt_qp *q)
 	const struct iwarp_stream *s = q->stream;
 	struct explain x = {.cause = EXPLAIN_NONE};
 
-	if (s->session) /* which has neither markers nor lengths of MPA */
+	if (s->session) /* the text of TERMINATE_FRAMING is about MPA */
 		x.detail = "a segment that is shorter than its DDP header";
 	if (s->may_send || s->rx.ulpdu_bytes)
 		stream_fail(t, q, TERMINATE_FRAMING, &x);

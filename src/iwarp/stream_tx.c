@@ -24,8 +24,8 @@ uint32_t stream_tx_room(const struct ibt_qp *q)
 	return fpdu_bytes_max(&q->stream->tx, q->stream->ulpdu_max);
 }
 
-/* Completes o->ddp for the opcode and writes it to buf.  o->payload is then
- * where the caller writes the payload. */
+/* Fills in the rest of o->ddp for the opcode, and writes the header to buf.
+ * Sets o->payload, where the caller then writes the payload. */
 static void begin_segment(const struct iwarp_stream *s, struct fpdu_out *o,
 			  uint8_t *buf, uint8_t opcode)
 {
@@ -110,8 +110,8 @@ static enum hca_status judge_request(struct ibt *t, const struct ibt_qp *q,
 	return sem_check(t->hca, q->qp->pd, w, HCA_LOCAL_WRITE, x);
 }
 
-/* Executes w, a request that sends nothing.  False: w waits or has failed, and
- * the cursor is still at w. */
+/* Executes w, a request that sends nothing, and advances the cursor.  False: w
+ * waits or has failed, and the cursor is still at w. */
 static bool run_local(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 {
 	struct explain x = {.cause = EXPLAIN_NONE};
@@ -141,8 +141,8 @@ static bool may_begin(const struct ibt_qp *q, const struct wqe *w)
 }
 
 /* Returns the request whose next message is to be sent; requests are sent in
- * the order in which they were posted (RFC 5040 5.5).  NULL: there is none now.
- */
+ * the order in which they were posted (RFC 5040 5.5).  NULL: no request can
+ * send now. */
 static struct wqe *next_request(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_NONE};
@@ -406,7 +406,7 @@ static uint32_t emit_read_response(struct ibt *t, struct ibt_qp *q,
 		cause = TERMINATE_STREAM, x.cause = EXPLAIN_REMOTE_FAULT;
 	if (cause) {
 		refuse_source(t, q, *r, cause, &x);
-		/* drops the later responses: the Terminate comes next */
+		/* drops all responses that are due: the Terminate comes next */
 		s->in.tail = s->in.head;
 		return 0;
 	}

@@ -29,7 +29,8 @@ static const struct terminate_row rows[TERMINATE_CAUSES] = {
 	[TERMINATE_RDMAP_VERSION] = {RDMAP, SECOND, 5, ENGINE_QP_REQ_ERR,
 		"an RDMAP version other than 1"},
 	[TERMINATE_OPCODE] = {RDMAP, SECOND, 6, ENGINE_QP_REQ_ERR,
-		"a message that is unknown, or that was not expected then"},
+		"an unknown message, or a message that is not allowed at this "
+		"point"},
 	[TERMINATE_STREAM] = {RDMAP, SECOND, 7, ENGINE_QP_REQ_ERR,
 		"a fatal error of this connection"},
 	[TERMINATE_GLOBAL] = {RDMAP, SECOND, 8, ENGINE_QP_FATAL,
@@ -70,16 +71,15 @@ static const struct terminate_row rows[TERMINATE_CAUSES] = {
 		"a wrong MPA marker or length, or over SCTP a message that "
 		"DDP does not allow"},
 	[TERMINATE_MPA_FRAME] = {MPA, LOCAL, 4, ENGINE_QP_FATAL,
-		"an MPA request or reply that is not valid"},
+		"an invalid MPA request or reply"},
 	[TERMINATE_MPA_LOCAL] = {MPA, LOCAL, 5, ENGINE_QP_FATAL,
 		"a local error of MPA"},
 	[TERMINATE_IRD] = {MPA, LOCAL, 6, ENGINE_QP_FATAL,
-		"a number of READs at a time that one side does not take "
-		"(raise its responder_resources, or lower initiator_depth "
-		"at the other side)"},
+		"an initiator_depth of one side above the responder_resources "
+		"of the other side (lower the former or raise the latter)"},
 	[TERMINATE_RTR] = {MPA, LOCAL, 7, ENGINE_QP_FATAL,
-		"a first message that is not of a ready-to-receive kind that "
-		"both sides know"},
+		"a first message that is not a ready-to-receive message of a "
+		"kind that both sides know"},
 };
 /* clang-format on */
 
@@ -113,7 +113,7 @@ enum terminate_cause terminate_find(uint8_t layer, uint8_t type, uint8_t code)
 static const struct {
 	uint8_t tagged, source;
 } verdicts[] = {
-	/* the key is right, but the queue pair lacks the right */
+	/* the queue pair itself lacks the access right */
 	[MR_OK] = {TERMINATE_RIGHT, TERMINATE_RIGHT},
 	[MR_BAD_KEY] = {TERMINATE_STAG, TERMINATE_SOURCE_STAG},
 	[MR_BAD_PD] = {TERMINATE_STAG_STREAM, TERMINATE_SOURCE_STREAM},

@@ -60,12 +60,12 @@ struct terminate_row {
 	uint8_t layer, type, code; /* as in the Terminate (hdr/rdmap.h) */
 	/* The event of the QP whose process finds the error. */
 	enum engine_event_type event;
-	/* A noun phrase that completes "ended the connection because of";
-	 * static.  NULL only for TERMINATE_NONE. */
+	/* A noun phrase that completes "ended the iWARP connection because
+	 * of"; static.  NULL only for TERMINATE_NONE. */
 	const char *text;
 };
 
-/* Returns the row of a cause, which is static. */
+/* Returns the row of a cause; the row is static. */
 const struct terminate_row *terminate_row(enum terminate_cause cause);
 /* Does a Terminate of this cause quote the refused segment's DDP header (RFC
  * 5040 4.8, figure 10)? */
@@ -73,17 +73,16 @@ bool terminate_quotes_ddp(enum terminate_cause cause);
 /* Does a Terminate of this cause quote the body of the refused Read Request
  * (RFC 5040 4.8, figure 10)? */
 bool terminate_quotes_read(enum terminate_cause cause);
-/* Returns the cause that a received Terminate names by these three fields;
- * TERMINATE_NONE: the RFCs define no such error. */
+/* Returns the cause that a received Terminate names by these three fields of
+ * its body (hdr/rdmap.h).  TERMINATE_NONE: the RFCs define no such error. */
 enum terminate_cause terminate_find(uint8_t layer, uint8_t type, uint8_t code);
 /* Returns the cause of a refused access to the buffer of a tagged segment.
  * @v: at most MR_BAD_QP, since the later verdicts are about binds; MR_OK means
- * that the key is right and that the queue pair lacks the access right. */
+ * that the queue pair itself lacks the access right. */
 enum terminate_cause terminate_of_tagged(enum mr_verdict v);
 /* Returns the cause of a refused access to the source of a READ or the target
  * of an atomic.  @v: at most MR_BAD_QP, since the later verdicts are about
- * binds; MR_OK means that the key is right and that the queue pair lacks the
- * access right. */
+ * binds; MR_OK means that the queue pair itself lacks the access right. */
 enum terminate_cause terminate_of_source(enum mr_verdict v);
 
 #endif
