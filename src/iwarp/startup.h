@@ -149,9 +149,9 @@ struct startup_offer {
 	 */
 	const void *private_data;
 	/* How many bytes of private data there are: at most MPA_PRIVATE_MAX, or
-	 * MPA_ENHANCED less if the frame has enhanced data.
-	 * The kernel's siw accepts at most 256 bytes of private data and
-	 * enhanced data together. */
+	 * MPA_ENHANCED less if the frame has enhanced data.  The kernel's siw
+	 * accepts at most 256 bytes of private data and enhanced data together.
+	 */
 	uint16_t private_bytes;
 };
 
