@@ -31,9 +31,9 @@ static bool has_relay(const struct reuseport_group_member *m, uid_t user)
 
 /*
  * Divides OTHER_USER_BYTES among the relays of a user, after their number has
- * changed.  Each relay may hold what waits there now, and an equal part of what
- * is left.  The sum of these bounds is OTHER_USER_BYTES, unless a process has
- * filled its own relay beyond its bound.
+ * changed.  Each relay may hold the bytes that wait there now, and an equal
+ * part of what is left.  The sum of these bounds exceeds OTHER_USER_BYTES only
+ * by the kernel's overhead for the last message in each relay (relay_send).
  */
 static void share_bytes(struct reuseport_group *g, uid_t user)
 {
@@ -59,8 +59,8 @@ static void share_bytes(struct reuseport_group *g, uid_t user)
 /*
  * Closes the relay of a process that has ended, unless datagrams wait there.  A
  * forked child of that process may still have the receiving end and never read
- * it.  While datagrams wait, the relay counts for its user, and its index is
- * not given again.
+ * it.  While datagrams wait, the relay counts against OTHER_USER_BYTES of its
+ * user, and no process gets its index.
  */
 static void close_relay(struct reuseport_group_member *m)
 {
@@ -107,7 +107,8 @@ static bool is_unused(const struct reuseport_group_member *m)
 	return is_free(m) && !m->is_other_user;
 }
 
-/* Draws an index that no process has had; 0: there is none. */
+/* Draws an index that no process has had: by chance from the upper half; if
+ * that is used up, the highest one below it.  0: there is none. */
 static uint32_t draw_unused(const struct reuseport_group *g)
 {
 	uint32_t from = g->count > UPPER_HALF ? g->count : UPPER_HALF;
@@ -122,9 +123,9 @@ static uint32_t draw_unused(const struct reuseport_group *g)
 	return 0;
 }
 
-/* Whether `user` may have another index: 0, or -ENOSPC with a sentence in *why.
- * Processes of users that cannot be told from each other count as one user's.
- */
+/* Whether `user` may have an index that it did not have last: 0, or -ENOSPC
+ * with a sentence in *why.  Processes of users that cannot be told from each
+ * other count as one user's. */
 static int refuse_more(const struct reuseport_group *g, uid_t user,
 		       const char **why)
 {

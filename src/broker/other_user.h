@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The indexes of the group (reuseport_group.h) that processes of other users
- * than the broker's have.  Such a process gets no socket of port 4791: by such
- * a socket it could attach or detach the program that steers the whole group,
- * and so read the datagrams of others.  The broker sends the process its
+ * The indexes of the group (reuseport_group.h) that belong to processes of
+ * users other than the broker's.  Such a process gets no socket of port 4791:
+ * by such a socket it could attach or detach the program that steers the whole
+ * group, and so read the datagrams of others.  The broker sends the process its
  * datagrams by a relay (wire/relay.h), which is made for this process alone and
  * closed when the process ends.
  *
@@ -12,15 +12,16 @@
  * random number, its token, the process proves to a successor of the broker
  * that it has the class; the successor makes a new relay.
  *
- * No user takes all indexes: a user that has as many indexes as are free gets
- * no more until some of its processes end.
+ * No user takes all indexes.  A user that has as many indexes as are free gets
+ * no further one: its next process can only get the index of one of its
+ * processes that has ended.
  *
  * After a process has ended, its peers may go on sending to its class until
- * their retries are used up, and these packets have payload.  So for
- * OTHER_USER_REST_MS an index goes only to the user that had it last.  The
- * ledger (fd_store.h) keeps that user and the time of the release for the
- * broker's successor.  USER_NONE stands for users that cannot be told from each
- * other: none of them gets such an index back.
+ * their retries are used up.  No other user may read the payload of these
+ * packets, so for OTHER_USER_REST_MS an index goes only to the user that had it
+ * last.  The ledger (fd_store.h) keeps that user and the time of the release
+ * for the broker's successor.  USER_NONE stands for users that cannot be told
+ * from each other: an index that one of them had goes to no user in that time.
  *
  * An index for another user is drawn by chance from the upper half.  When the
  * upper half is used up, the index is the highest one below it: the members of
@@ -40,24 +41,26 @@
 #define OTHER_USER_BYTES (64u << 20)
 
 /*
- * Gives an index to a process of `user`: one that this user had last; or else
- * one that no process had; or else the one that was released first, more than
- * OTHER_USER_REST_MS ago; or else one that this user had last and that is still
- * resting.  The index has a relay and, if there is memory, a zeroed page; both
- * are the group's.  Returns the index, or -errno with a sentence in *why, which
- * is valid until the next call.
+ * Gives an index to a process of `user`.  Takes the first of these that there
+ * is: an index that this user had last and that rests no longer; one that no
+ * process has had; the one that was released first, more than
+ * OTHER_USER_REST_MS ago; one that this user had last and that still rests.
+ * The index has a relay and, if there is memory, a zeroed page; both are the
+ * group's.  Returns the index, or -errno with a sentence in *why, which is
+ * valid until the next call.  -ENOSPC: no index is left for this user.
  */
 int other_user_take(struct reuseport_group *g, uid_t user, const char **why);
 /* Advances m, an index that is resting or free, to its next `use` if the time
- * for it has come.  Closes its relay once no datagram waits there. */
+ * for that has come.  Closes the relay of m once no datagram waits there.
+ * now_ms: CLOCK_MONOTONIC. */
 void other_user_tick(struct reuseport_group_member *m, uint64_t now_ms);
 /* Closes the descriptors of m, whose process has ended, except two: the page,
- * which stays for the next process of the same user, and a relay in which
- * datagrams wait (other_user_tick closes it). */
+ * which is zeroed and stays for the next process of the same user, and a relay
+ * in which datagrams wait (other_user_tick closes it). */
 void other_user_leave(struct reuseport_group *g,
 		      struct reuseport_group_member *m);
 /* Whether the next member of the broker's own user may have index g->count.  If
- * so, makes that index free of what another user had there. */
+ * so, closes the page that a process of another user left there. */
 bool other_user_may_join(struct reuseport_group *g);
 /* Closes the broker's descriptor of the receiving end of m's relay, which the
  * process of m has now. */
@@ -66,7 +69,7 @@ void other_user_sent(struct reuseport_group_member *m);
  * Takes over the indexes that other users have in the ledger of a dead broker.
  * An owned index has no relay until its process comes (other_user_comes).  An
  * index that was released keeps its user and the time of its release; a time
- * after now_ms becomes now_ms.
+ * after now_ms (CLOCK_MONOTONIC) becomes now_ms.
  */
 void other_user_adopt(struct reuseport_group *g, uint64_t now_ms);
 /* Makes a new relay for m, whose process has come back from an earlier broker

@@ -2,7 +2,8 @@
 /*
  * The broker of another version of adverb in the same network namespace.  Each
  * version has a broker address of its own, but all versions share UDP port
- * 4791.  What such a broker sends is not trusted.
+ * 4791.  The text in a message of such a broker is shown without control
+ * characters, since any program may have sent it.
  */
 #ifndef BROKER_OTHER_VERSION_H
 #define BROKER_OTHER_VERSION_H
@@ -14,9 +15,9 @@ struct proto;
 struct ucred;
 
 /*
- * Whether such a broker has the port.  Any user may listen under the name of a
- * broker, so a process counts as one only if it may have the port
- * (port_holder.h), whatever its name is.  Never waits.
+ * Whether a broker of another version has the port.  Any user's process may
+ * listen at a broker's address, so a listener counts as a broker only if it may
+ * have the port, too (port_holder_may_be).  Never waits.
  */
 bool other_version_has_port(void);
 /*
@@ -27,8 +28,8 @@ bool other_version_has_port(void);
  */
 bool other_version_name(char *text, size_t size);
 /* Writes to text, of size bytes, that the process `who` is a broker of the
- * version by which it has introduced itself in m, and what to do: a sentence
- * without a full stop. */
+ * version in m, the message by which it has introduced itself, and what to do:
+ * a sentence without a full stop. */
 void other_version_say(const struct ucred *who, const struct proto *m,
 		       char *text, size_t size);
 

@@ -22,14 +22,15 @@ void peer_pages_free(struct peer_pages *p);
  * is not known.
  */
 bool peer_pages_find(struct peer_pages *p, uint32_t class, const void **page);
-/* Whether the broker has to be asked for the page of a class: no question is
- * open. */
+/* Whether no question about the page of a class is open, so that the caller may
+ * ask the broker.  class: at most STEER_CLASS_MAX. */
 bool peer_pages_is_due(const struct peer_pages *p, uint32_t class);
-/* Notes that the broker was asked for the page of a class. */
+/* Notes that the broker was asked for the page of a class, at most
+ * STEER_CLASS_MAX. */
 void peer_pages_asked(struct peer_pages *p, uint32_t class);
-/* Takes the broker's answer about a class: the page of fd, which stays the
- * caller's; -1: there is none.  Ignores an answer to no question.  p may be
- * NULL. */
+/* Takes the broker's answer about a class.  fd: a descriptor of the page, which
+ * stays the caller's; -1: there is no page.  Ignores an answer if no question
+ * about the class is open.  p may be NULL. */
 void peer_pages_take(struct peer_pages *p, uint32_t class, int fd);
 /* Forgets the open questions, since the broker that was asked is gone.  p may
  * be NULL. */

@@ -8,13 +8,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Writes to text, of size bytes, who has the port, as "rxe_tester (process 12
- * of user 1000)".  False: nobody has the port. */
+/* Writes to text, of size bytes, which process has the port, for example
+ * "rxe_tester (process 12 of user 1000)".  False: no process has the port, or
+ * /proc cannot be read. */
 bool port_holder_name(char *text, size_t size);
 
 /* Whether process pid of `user` may have the port: a socket of that user has
  * it, and as far as this user can see, the process has that socket.  pid 0: the
- * process is not visible.  user: as user_of tells it (user.h). */
+ * process is not visible.  user: as user_of returns it (user.h). */
 bool port_holder_may_be(uid_t user, pid_t pid);
 
 /* Whether a process of another user has the port; false if the kernel itself

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TICKS_FIELD	  20   /* of the start, counted from the state */
+#define TICKS_FIELD	  20   /* of the start time; the state is field 1 */
 #define TEXT		  8192 /* more bytes than a status file has */
 #define UNPRIVILEGED_PORT 1024 /* the kernel's default */
 
@@ -66,7 +66,7 @@ static const char *find_line(const char *status, const char *beginning)
 	return at ? at + strlen(beginning) : NULL;
 }
 
-/* Reads the process's user ids: real, effective, saved, and that for files. */
+/* Reads the process's user ids: real, effective, saved, file system. */
 static bool parse_users(const char *text, unsigned user[4])
 {
 	const char *line = find_line(text, "\nUid:");
@@ -134,8 +134,8 @@ bool procfs_may_bind(pid_t id, uid_t user, uint16_t port)
 	fd = open_file(id, "status");
 	if (fd < 0)
 		return user == 0;
-	/* if an exec gave a process more rights, it cannot be dumped, and its
-	 * files in /proc are root's */
+	/* A process to which an exec gave more rights is not dumpable, and root
+	 * owns its files in /proc. */
 	if (fstat(fd, &s))
 		s.st_uid = (uid_t)-1;
 	if (read_text(fd, text, sizeof(text)) < 0 || !parse_users(text, has))

@@ -21,16 +21,18 @@ struct procfs_stat {
 bool procfs_look(pid_t id, struct procfs_stat *p);
 /* Is the process visible, and stopped by a signal or a debugger? */
 bool procfs_is_stopped(pid_t id);
-/* Does the process create files and sockets as that user (its fsuid)? */
+/* Is the process visible, and is its fsuid that user?  The kernel makes the
+ * files and sockets of a process for its fsuid. */
 bool procfs_acts_as(pid_t id, uid_t user);
 /*
  * May process id, of the user that SO_PEERCRED names, bind the port?  Yes, if
  * the kernel lets the process bind a UDP port of that number: from
  * net.ipv4.ip_unprivileged_port_start on, or with CAP_NET_BIND_SERVICE in this
  * user namespace.  The capability does not count in a process that also has ids
- * of other users, or that has got it by an exec (file capabilities): such a
- * process does not act for the program that has connected.  If /proc does not
- * show the process, the answer is yes only for root.
+ * of other users, or that has got the capability by an exec (file
+ * capabilities): such a process does not act for the program that has
+ * connected.  If the capability is needed and /proc does not show the process,
+ * the answer is yes only for root.
  */
 bool procfs_may_bind(pid_t id, uid_t user, uint16_t port);
 

@@ -138,7 +138,7 @@ static int judge_message(const struct proto *m, size_t length, int flags)
 }
 
 /* Sorts the n descriptors in got by the bits of m->brings, and closes those
- * that have no bit.  False: one is missing. */
+ * that have no bit.  False: a bit has no descriptor. */
 static bool sort_fds(const struct proto *m, int *got, size_t n,
 		     int fds[PROTO_FDS])
 {
@@ -175,8 +175,8 @@ int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS])
 	length = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (length < 0)
 		return errno == EINTR ? -EAGAIN : -errno;
-	/* Also a message that is refused, for example an empty one, may have
-	 * brought descriptors. */
+	/* A message that is refused, for example an empty one, may have brought
+	 * descriptors, too. */
 	n = scm_rights_take(&msg, got, CONTROL_FDS);
 	err = judge_message(m, (size_t)length, msg.msg_flags);
 	/* In another version, or another protocol, the bits of m->brings may

@@ -7,9 +7,9 @@
  * The socket's address also contains the version, so programs of two versions
  * use two brokers.  A program may still meet a broker of another version, as
  * `adverb doctor` does.  Such a program reads the fields of struct proto up to
- * `scope`, which are the same in every version.  In these fields a broker
- * introduces itself (proto_introduce) to a client that asks, and refuses a
- * client of another version.
+ * and including `idle_s`, which are the same in every version.  In these fields
+ * a broker introduces itself (proto_introduce) to a client that asks, and
+ * refuses a client of another version.
  */
 #ifndef BROKER_PROTO_H
 #define BROKER_PROTO_H
@@ -30,37 +30,41 @@
 #define PROTO_MAGIC   0x61647662u
 #define PROTO_VERSION 18 /* has to grow whenever CMPROTO_VERSION grows */
 #define PROTO_FDS     5	 /* descriptors that one message brings, at most */
-/* the bytes of the members, up to `scope`, that are the same in every version
- */
-#define PROTO_HEAD	 60
-#define PROTO_RELEASE	 32
+/* the bytes of the members, up to and including `idle_s`, that are the same in
+ * every version */
+#define PROTO_HEAD    60
+#define PROTO_RELEASE 32 /* bytes of a release, with the final 0 */
 
+/* the idle_s of a broker that does not end by itself */
 #define PROTO_IDLE_NEVER (UINT32_MAX - 1)
 
 enum proto_kind {
 	/*
 	 * value: 0 asks for a class; another value is the class that an earlier
 	 * broker gave.  A client that shares its arena says in `arena` where
-	 * the arena is.  A client of the broker's user brings its eventfd with
-	 * that; if it has a class, it brings its socket and the fd store, too.
-	 * A client of another user brings no descriptor; if it has a class, it
-	 * shows the `token` of that class.
+	 * the arena is, and brings its eventfd if it is of the broker's user.
+	 * A client of the broker's user that has a class also brings its socket
+	 * and the fd store.  A client of another user brings no descriptor; if
+	 * it has a class, it shows the `token` of that class.
 	 */
 	PROTO_HELLO = 1,
 	/*
 	 * value: the class.  Brings to a client of the broker's user the
 	 * descriptors that the client lacks: its socket, its page for writing,
 	 * and the fd store.  Brings to a client of another user the receiving
-	 * end of a new relay, and, with a new class, its page and the eventfd
-	 * that wakes it; `token` is for a successor of this broker.
+	 * end of a new relay.  With a new class, also brings that client its
+	 * page and, if it shares its arena, the eventfd that wakes it.  The
+	 * client shows `token` to a successor of this broker.
 	 */
 	PROTO_WELCOME,
 	/* value: a positive errno; why: a sentence.  If value is
 	 * EPROTONOSUPPORT, the message also introduces the broker. */
 	PROTO_REFUSED,
 	PROTO_ASK, /* asks whether the process of a QPN lives; value: the QPN */
-	PROTO_ANSWER, /* value: enum proto_peer; about: the QPN */
-	PROTO_PAGE,   /* asks for the page of a class; value: the class */
+	/* answers PROTO_ASK or PROTO_ASK_FAR; value: enum proto_peer; about:
+	 * the QPN */
+	PROTO_ANSWER,
+	PROTO_PAGE, /* asks for the page of a class; value: the class */
 	/* value: the class of PROTO_PAGE.  Brings the page of that class for
 	 * reading, if the class has a page and its process is of the client's
 	 * user. */
@@ -70,8 +74,8 @@ enum proto_kind {
 	PROTO_ASK_FAR,
 	PROTO_TREE,  /* brings the folder for counter files (counter_files.h) */
 	PROTO_ARENA, /* asks where the arena of a class is; value: the class */
-	/* value: the class of PROTO_ARENA; about: enum proto_arena.  If that is
-	 * PROTO_ARENA_HERE, `arena` says where the arena is, and the message
+	/* value: the class of PROTO_ARENA; about: enum proto_arena.  If `about`
+	 * is PROTO_ARENA_HERE, `arena` says where the arena is, and the message
 	 * brings the eventfd of the process of that class. */
 	PROTO_ARENA_IS,
 	/* a process has ended that knew where the receiver's arena is */
@@ -204,8 +208,8 @@ static inline socklen_t proto_address_of(unsigned version,
 			   (size_t)length);
 }
 
-/* Writes the address of the broker of this version, as proto_address_of does.
- */
+/* Writes the address of the broker of this version to *a, and returns its
+ * length in bytes. */
 static inline socklen_t proto_address(struct sockaddr_un *a)
 {
 	return proto_address_of(PROTO_VERSION, a);
@@ -214,27 +218,30 @@ static inline socklen_t proto_address(struct sockaddr_un *a)
 /* Completes the message m, which introduces this process as a broker: sets
  * magic, version, about, release and idle_s. */
 void proto_introduce(struct proto *m, uint32_t idle_s);
-/* Connects to the broker of a version, and never waits.  Returns a non-blocking
- * socket, which the caller owns, or -errno; -ECONNREFUSED: there is no broker.
- * Before, the caller looks at the broker by proto_look.  Since another process
- * may listen now, the broker may not send descriptors (proto_let_bring) until
- * the caller has looked at SO_PEERCRED and allows it. */
+/*
+ * Connects to the broker of a version, and never waits.  The caller has found
+ * out by proto_look that it trusts the broker.  Since then another process may
+ * have begun to listen.  So the other end may not send descriptors until the
+ * caller has checked SO_PEERCRED of the socket and calls proto_let_bring.
+ * Returns a non-blocking socket, which the caller owns, or -errno;
+ * -ECONNREFUSED: there is no broker.
+ */
 int proto_connect(unsigned version);
 /*
  * Finds out which process listens as the broker of a version, and never waits.
- * By the connection that is made for this, the process can send nothing: a
- * message of a process that is not trusted may bring descriptors whose close
- * takes as long as that process likes, and the close of the connection would
- * close them.  Returns 0 with *who, or -errno; -ECONNREFUSED: no process
- * listens.
+ * The connection that is made for this is shut down for reading, so that the
+ * process can send nothing there.  A process that is not trusted could
+ * otherwise send descriptors whose close takes as long as that process likes,
+ * and the close of the connection would close these.  Returns 0 with *who, or
+ * -errno; -ECONNREFUSED: no process listens.
  */
 int proto_look(unsigned version, struct ucred *who);
 /*
  * Sets whether the other end of a Unix socket, or of each connection that comes
- * to a listening one, may send descriptors; a send that brings some fails with
- * EPERM otherwise.  Messages that have been sent already are not changed.
- * Linux 6.16 or later (SO_PASSRIGHTS); does nothing on older kernels, where the
- * other end always may.
+ * to a listening one, may send descriptors.  If not, a send that brings some
+ * fails with EPERM.  Messages that have been sent already are not changed.  On
+ * a kernel before Linux 6.16 (SO_PASSRIGHTS) the call does nothing, and the
+ * other end may always send descriptors.
  */
 void proto_let_bring(int socket, bool may);
 /*
@@ -247,14 +254,15 @@ void proto_let_bring(int socket, bool may);
 int proto_send(int socket, const struct proto *m, const int *fds);
 /*
  * Receives one message into *m, which the caller has zeroed; never waits.
- * fds[k] becomes the descriptor of bit k of m->brings, which the caller owns,
- * or -1.  Returns 0, or: -EAGAIN: there is no message; -EPIPE: the other end is
- * closed, or has sent an empty message, which looks the same; -ECONNRESET: the
- * other end is closed, and the next call reads its last message; -EPROTO: the
- * message is not one of this protocol;
- * -EPROTONOSUPPORT: the message is of another version, and *m has the fields
- * that every version has; -EMFILE: the limit on open files left no room for
- * some of the descriptors, and *m and fds have the others.
+ * fds[k] becomes the descriptor of bit k of m->brings, or -1.  The caller owns
+ * the descriptors, also if the call fails.  Returns 0, or: -EAGAIN: there is no
+ * message; -EPIPE: the other end is closed, or has sent an empty message, which
+ * looks the same; -ECONNRESET: the other end is closed, and the next call reads
+ * its last message; -EPROTO: the message is not one of this protocol, or brings
+ * too many descriptors; -EPROTONOSUPPORT: the message is of another version,
+ * and *m has the fields that every version has; -EMFILE: the limit on open
+ * files left no room for some of the descriptors, *m is valid, and fds has the
+ * other descriptors.
  */
 int proto_receive(int socket, struct proto *m, int fds[PROTO_FDS]);
 

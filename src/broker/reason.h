@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reasons why adverbd could not be run, as clauses without a full stop, and the
- * names of processes.  What adverbd has written and the path of adverbd are not
+ * names of processes.  The output of adverbd and the path of adverbd are not
  * trusted: they are shown without control characters, and only in part if they
  * are long.  No state.
  */
@@ -17,7 +17,7 @@
 
 struct proto;
 
-/* Writes the path to shown, or "..." and its end if it is long. */
+/* Writes the path to shown; of a path that is too long, "..." and the end. */
 void reason_path(const char *path, char shown[REASON_PATH]);
 /* Writes why execve of path has failed; err: its errno. */
 void reason_exec(const char *path, int err, char text[REASON_TEXT]);
@@ -26,17 +26,17 @@ void reason_clone(int err, char text[REASON_TEXT]);
 /*
  * Writes why adverbd has ended without serving.  words: the last `bytes` bytes
  * that adverbd, its dynamic loader or its interpreter has written; their last
- * line is the reason.  path: that of adverbd, which is left out at the start of
- * the line.
+ * line is the reason.  path: the path of adverbd, which is left out if that
+ * line begins with it and a colon.
  */
 void reason_words(const char *path, const char *words, size_t bytes,
 		  char text[REASON_TEXT]);
 /* Writes the name of a process.  pid, user: as SO_PEERCRED gives them; pid 0:
  * the process has no number in this PID namespace. */
 void reason_process(pid_t pid, uid_t user, char text[REASON_PROCESS]);
-/* Writes to text, of size bytes, of which versions the broker that has
- * introduced itself by m and this library are.  who: names that broker, as the
- * subject of the sentence. */
+/* Writes to text, of size bytes, the version of the broker that has introduced
+ * itself by m, and the version of this library.  who: the words that name the
+ * broker, as the subject of the sentence. */
 void reason_version(const char *who, const struct proto *m, char *text,
 		    size_t size);
 

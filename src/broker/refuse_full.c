@@ -30,7 +30,8 @@ static void restore_spare(struct refuse_full *a)
 {
 	if (a->spare_fd < 0)
 		a->spare_fd = open_spare();
-	/* without /dev/null there is never a spare descriptor */
+	/* After another error, for example if there is no /dev/null, it is no
+	 * use to wait for a spare descriptor. */
 	a->is_spent &= a->spare_fd < 0 && (errno == EMFILE || errno == ENFILE);
 }
 

@@ -14,8 +14,9 @@
  * Only connections of the broker's own user are kept here: the thread of
  * another user (user_receiver.h) refuses that user's connections.
  *
- * Part of the broker's loop: one owner, no lock.  No call but
- * refuse_full_answer waits.
+ * Part of the broker's loop: one owner, no lock.  A call waits only while it
+ * closes descriptors that a client's message brings (refuse_full_answer).
+ * Times are those of CLOCK_MONOTONIC, in milliseconds.
  */
 #ifndef BROKER_REFUSE_FULL_H
 #define BROKER_REFUSE_FULL_H
@@ -57,30 +58,31 @@ struct refuse_full {
 void refuse_full_init(struct refuse_full *a);
 /* Closes the connections that are left and the spare descriptor. */
 void refuse_full_close(struct refuse_full *a);
-/* After accept has failed since no descriptor is left: closes the spare
- * descriptor, and accepts in its place the first connection that waits at the
- * listener.  Returns that connection, for REFUSE_FULL_SPARE or another owner;
+/* The caller calls this after accept has failed because no descriptor is left.
+ * Closes the spare descriptor, and accepts in its place the first connection
+ * that waits at the listener.  Returns the connection, which the caller owns;
  * -1: none waits. */
 int refuse_full_accept(struct refuse_full *a, int listen_fd);
-/* Takes ownership of fd, and refuses it with err, a positive errno, and the
- * sentence why when the client has sent its first message.  Closes fd at once
- * if that place is taken. */
+/* Takes ownership of the connection fd, and keeps it in `place` until
+ * refuse_full_turn refuses it with err, a positive errno, and the sentence why,
+ * which is copied.  Closes fd at once if that place is taken. */
 void refuse_full_take(struct refuse_full *a, enum refuse_full_place place,
 		      int fd, int err, const char *why, uint64_t now_ms);
-/* Fills *r for the connection fd, which is accepted at now_ms and refused with
- * err, a positive errno, and the sentence why. */
+/* Fills *r for the connection fd, which was accepted at now_ms and is to be
+ * refused with err, a positive errno, and the sentence why, which is copied. */
 void refuse_full_fill(struct refuse_full_slot *r, int fd, int err,
 		      const char *why, uint64_t now_ms);
-/* Answers the first message of the client of r, which may wait (see
- * user_receiver.h).  True: the caller closes r->fd.  False: the client has sent
- * nothing yet, and has time left until REFUSE_FULL_MS after r->since_ms. */
+/* Answers the first message of the client of r.  The call may wait, since it
+ * closes the descriptors that the message brings (user_receiver.h).  True: the
+ * caller closes r->fd.  False: the client has sent nothing yet, and has time
+ * left until REFUSE_FULL_MS after r->since_ms. */
 bool refuse_full_answer(const struct refuse_full_slot *r, uint64_t now_ms);
 /* Tells each client that has sent its first message why it is refused, and
  * closes its connection.  Also closes the connection of a client that has sent
  * nothing for REFUSE_FULL_MS. */
 void refuse_full_turn(struct refuse_full *a, uint64_t now_ms);
-/* Whether the listener may be polled; false while the spare descriptor is in
- * use, so that accept would fail. */
+/* Whether the listener may be polled.  False while a connection has the place
+ * of the spare descriptor: a further connection could not be accepted. */
 bool refuse_full_may_accept(const struct refuse_full *a);
 /* Fills REFUSE_FULL_SLOTS entries at p, by which the caller polls the
  * connections. */

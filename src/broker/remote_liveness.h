@@ -20,17 +20,20 @@ struct remote_liveness;
 typedef enum livemsg_state remote_liveness_state(void *user, uint32_t qpn);
 
 /* Makes an agent that answers questions of other brokers by `state`, and
- * attaches it to gsi.  Borrows gsi and user until remote_liveness_free.  NULL:
- * there is no memory. */
+ * attaches it to gsi.  Borrows gsi and user until remote_liveness_free.
+ * now_ns: CLOCK_MONOTONIC.  NULL: there is no memory, or gsi can take no
+ * further agent. */
 struct remote_liveness *remote_liveness_new(struct gsi *gsi,
 					    remote_liveness_state *state,
 					    void *user, uint64_t now_ns);
-/* Frees f.  After that, no agent of gsi may be called. */
+/* Frees f.  gsi keeps its pointer to f, so the caller calls no gsi_turn after
+ * that. */
 void remote_liveness_free(struct remote_liveness *f);
 /*
  * Asks the peer's host whether the process of a queue pair lives.
  * remote_liveness_answer will give one answer with `asker`, a number that the
- * caller chooses.  False: too many questions are open, and no answer will come.
+ * caller chooses.  now_ns: CLOCK_MONOTONIC.  False: too many questions are
+ * open, and no answer will come.
  */
 bool remote_liveness_ask(struct remote_liveness *f, uint64_t asker,
 			 const struct live_peer *about, uint64_t now_ns);
@@ -41,7 +44,7 @@ void remote_liveness_forget(struct remote_liveness *f, uint64_t asker);
 bool remote_liveness_answer(struct remote_liveness *f,
 			    struct live_answer *answer);
 /* Repeats the questions that are due.  Ends those that have waited too long:
- * their answer is LIVEMSG_UNKNOWN. */
+ * their answer is LIVEMSG_UNKNOWN.  now_ns: CLOCK_MONOTONIC. */
 void remote_liveness_tick(struct remote_liveness *f, uint64_t now_ns);
 /* Returns when remote_liveness_tick is due, in nanoseconds of CLOCK_MONOTONIC;
  * UINT64_MAX: never. */

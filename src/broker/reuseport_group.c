@@ -89,8 +89,8 @@ static int open_bound(bool shared)
 }
 
 /* Returns a sentence about the process that has the port, valid until the next
- * call.  To find the process takes a look at the descriptors of all processes,
- * so the sentence is kept for HOLDER_MS, however often programs ask. */
+ * call.  The search for the process reads the descriptors of all processes, so
+ * the sentence is kept for HOLDER_MS, however often programs ask. */
 static const char *held_by(void)
 {
 	static char text[128];
@@ -125,15 +125,16 @@ enum reuseport_group_port reuseport_group_port(const char **why)
 		fd = open_bound(true);
 	if (fd < 0)
 		return REUSEPORT_PORT_HELD;
-	/* This socket was the last member for a moment, so closing it has moved
-	 * no index. */
+	/* This socket is the last member of the group, so its close moves no
+	 * index. */
 	close(fd);
 	*why = "port 4791 is held by programs whose broker has died";
 	return REUSEPORT_PORT_OURS;
 }
 
 /* Opens the member's own socket of the port.  If the kernel cannot steer, which
- * shows at the first member, the whole group is relayed. */
+ * shows at the first member, the whole group is relayed.  Returns 0, or -errno
+ * with a sentence in *why. */
 static int open_member(struct reuseport_group *g,
 		       struct reuseport_group_member *m, const char **why)
 {
@@ -199,7 +200,8 @@ static int join_group(struct reuseport_group *g, const char **why)
 	err = g->is_relayed ? open_relay(&m, why) : open_member(g, &m, why);
 	if (err)
 		return err;
-	/* if there is no store, the sockets live only as long as the broker */
+	/* Without a store, a successor of this broker cannot take over the
+	 * sockets. */
 	if (!g->count && may_keep_store() && !fd_store_new(&g->fd_store))
 		g->fd_store.ledger->key = g->key;
 	else if (g->count)
@@ -374,7 +376,7 @@ static void adopt_member(struct reuseport_group *g,
 
 /* Adds all members that the fd store has.  Returns 0, or -errno: a member is
  * malformed, or cannot be received.  Without that member the indexes of this
- * group would not be those of the kernel's. */
+ * group would differ from the kernel's. */
 static int adopt_members(struct reuseport_group *g, int own, uint64_t now_ms)
 {
 	int fds[FD_STORE_MEMBER_FDS], err;
@@ -390,8 +392,9 @@ static int adopt_members(struct reuseport_group *g, int own, uint64_t now_ms)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Lets this broker's program steer the members.  If the kernel cannot steer,
- * which shows at the first member, the whole group is relayed. */
+/* Attaches this broker's BPF program to the adopted group, unless the group is
+ * relayed.  If that fails for a group of member 0 alone, the kernel cannot
+ * steer, and the group is relayed from now on.  Returns 0 or -errno. */
 static int steer_adopted(struct reuseport_group *g)
 {
 	int err = g->is_relayed ? 0

@@ -15,7 +15,8 @@
  *		..STEER_CLASS_MAX processes of other users, in the upper half
  *
  * A class is an index, permuted by the group's key (steer.h).  Only the broker
- * knows indexes; outside of it classes are known.  One owner, no lock.
+ * knows indexes: QPNs, messages and other processes have classes.  One owner,
+ * no lock.
  */
 #ifndef BROKER_REUSEPORT_GROUP_H
 #define BROKER_REUSEPORT_GROUP_H
@@ -77,8 +78,9 @@ enum reuseport_group_port {
 	REUSEPORT_PORT_FREE,
 	/* held by members of a group of this user, whose broker has died */
 	REUSEPORT_PORT_OURS,
-	/* held by the program that *why names; also if that is a broker of this
-	 * user and of another version, whose group a socket can join */
+	/* Held by the program that *why names, or no socket can be opened.  A
+	 * broker of another version counts as such a program, even if it is of
+	 * this user and its group would accept a socket of this broker. */
 	REUSEPORT_PORT_HELD,
 };
 
@@ -89,7 +91,8 @@ void reuseport_group_init(struct reuseport_group *g, bool may_steer);
  * Gives a class to process pid of `user`.  The descriptors of its member stay
  * the group's.  now_ms: CLOCK_MONOTONIC.  Returns 0 with *class; or -errno with
  * a sentence in *why, which is valid until the next call.  -ENOSPC: no class is
- * left for that user; -EADDRINUSE: another program has the port.
+ * left for that user; -EADDRINUSE: the group has no member yet, and the port is
+ * not free.
  */
 int reuseport_group_take(struct reuseport_group *g, uid_t user, pid_t pid,
 			 uint64_t now_ms, const char **why, uint32_t *class);
@@ -106,10 +109,11 @@ enum reuseport_group_port reuseport_group_port(const char **why);
 /*
  * Takes over the group of a dead broker, with the members and the owners of
  * classes that its fd store names.  Takes ownership of fd_store_fd, even if the
- * call fails.  own: a socket of this broker's, whose network namespace is that
- * of the members.  now_ms: CLOCK_MONOTONIC.  Returns 0, or -errno: the group is
- * empty.  -EPROTO: the store has descriptors that no broker has put there.
- * -EMFILE: the limit on open files leaves no room for all members.
+ * call fails.  own: a socket of this broker, which stays the caller's; the
+ * members must be in its network namespace.  now_ms: CLOCK_MONOTONIC.  Returns
+ * 0, or -errno: the group is empty.  -EPROTO: the store has contents that no
+ * broker has written.  -EMFILE: the limit on open files leaves no room for all
+ * members.
  */
 int reuseport_group_adopt(struct reuseport_group *g, int fd_store_fd, int own,
 			  uint64_t now_ms);

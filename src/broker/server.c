@@ -32,10 +32,12 @@
 #define CM_LAST 1024
 
 /*
- * Binds the port, once nobody has it, before a client asks for a class: for
- * server_hold_port, and for connection management, which needs no class.  If a
- * process ends before a client has brought the fd store, and no other process
- * has the store, the peers of that process must still be told of its end.
+ * Binds the port as soon as no process has it, even if no client has asked for
+ * a class.  server_hold_port promises that.  Connection management also needs
+ * QP1 without a class, for example after the death of a broker: a process
+ * resumes its conversations here, and ends before a client has brought the fd
+ * store.  If no other process has the store, this broker binds the port itself
+ * and tells the peers of the process that it has ended.
  */
 static void claim_port(struct server *s)
 {
@@ -97,7 +99,7 @@ static int serve_cm_batch(struct server *s, struct conn *c)
 	return n;
 }
 
-/* Serves about @max messages of connection management.  False: the client is
+/* Serves about max messages of connection management.  False: the client is
  * gone. */
 static bool serve_cm(struct server *s, struct conn *c, int max)
 {
@@ -118,8 +120,9 @@ static void refuse_full(const struct conn *c, const struct proto *m)
 	answer_refuse(c, m, EMFILE, why);
 }
 
-/* Serves one message.  0 or -errno: -EAGAIN: there is none; -EPROTO: it is not
- * of this protocol; -EMFILE: no room was left for its descriptor. */
+/* Serves one message.  Returns 0 or -errno.  -EAGAIN: there is no message;
+ * -EPROTO: it is not one of this protocol; -EMFILE: the limit on open files
+ * left no room for its descriptors. */
 static int serve_message(struct server *s, struct conn *c)
 {
 	int fds[PROTO_FDS], err;
@@ -155,10 +158,11 @@ static unsigned next_kind(const struct conn *c)
 }
 
 /*
- * Serves one message of a client.  A process that the message asks about may
- * have died since the poll, and the asker may know that: so the next poll comes
- * before the next answer.  Several PROTO_ARENA are served in one turn, since an
- * arena itself shows the death of its owner.  False: the client is gone.
+ * Serves one message of a client, so that a poll comes before each answer.  A
+ * process that the next message asks about may have died since this turn's
+ * poll, and the asker may know that.  Several PROTO_ARENA are served in one
+ * turn, since an arena itself shows the death of its owner.  False: the client
+ * is gone.
  */
 static bool serve_client(struct server *s, struct conn *c)
 {
@@ -179,8 +183,8 @@ static bool serve_client(struct server *s, struct conn *c)
 	       err == -EPROTONOSUPPORT || err == -EMFILE;
 }
 
-/* Tells the processes in whose arenas the dead process could write: it may have
- * left an entry half written there. */
+/* Sends PROTO_DIED to the processes in whose arenas the dead process could
+ * write, since it may have left an entry half written there. */
 static void tell_death(const struct server *s, const struct conn *dead)
 {
 	const struct proto none = {0};
@@ -220,8 +224,8 @@ static void retire_client(struct server *s, struct conn *c)
 }
 
 /* Retires c, whose process has ended or has closed the connection.  If the
- * thread of another user may still have messages of connection management, c
- * is_ending until in_fd is at its end. */
+ * thread of another user may still have messages of connection management,
+ * is_ending of c is set until in_fd is at its end. */
 static void finish_client(struct server *s, struct conn *c)
 {
 	c->is_ending = c->received && c->cm && !c->is_over;
@@ -263,7 +267,8 @@ static void close_pidfd(struct conn *c)
 	c->pidfd = -1;
 }
 
-/* Closes the connection of c: that of another user by that user's thread. */
+/* Closes the connection of c.  If c is of another user, that user's thread
+ * closes it. */
 static void close_fds(struct conn *c)
 {
 	if (c->in_fd >= 0)
@@ -400,8 +405,8 @@ static bool serve_one(struct server *s, struct conn *c, const struct pollfd *p)
 	return !p[CONN_IN].revents || serve_client(s, c);
 }
 
-/* Ends entry i, whose process has ended, or waits for the last messages of that
- * process. */
+/* Ends entry i, whose process has ended.  If last messages of that process may
+ * still come, closes only the pidfd. */
 static void drop_process(struct server *s, uint32_t i)
 {
 	if (s->conn[i].is_ending)
@@ -410,10 +415,11 @@ static void drop_process(struct server *s, uint32_t i)
 		drop_conn(s, i);
 }
 
-/* Serves n clients.  Client i has PER_CONN entries at p, see conn_poll. */
+/* Serves n clients.  Client i has PER_CONN entries in p, which poll_conn has
+ * filled. */
 static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 {
-	/* Deaths first: a client that asks later in this turn is told. */
+	/* Deaths come first, so that the answers of this turn tell of them. */
 	for (uint32_t i = 0; i < n; i++) {
 		const struct pollfd *of = &p[PER_CONN * i];
 
@@ -424,7 +430,8 @@ static void serve_all(struct server *s, const struct pollfd *p, uint32_t n)
 		else if (of[CONN_OUT].revents & POLLHUP)
 			finish_client(s, &s->conn[i]);
 	}
-	/* From the end: remove_conn moves the last entry, which was served. */
+	/* The loop begins at the end: when remove_conn moves the last entry,
+	 * that entry has been served. */
 	for (uint32_t i = n; i-- > 0;) {
 		const struct pollfd *of = &p[PER_CONN * i];
 
@@ -507,9 +514,9 @@ bool server_turn(struct server *s)
 {
 	struct pollfd *p = s->polled;
 	uint32_t n = s->conns;
-	/* Before may_accept: then a thread that has connections to close when
-	 * may_accept looks had some before, too, and poll does not wait without
-	 * an end. */
+	/* poll_patience comes before may_accept: if may_accept finds a thread
+	 * with connections to close, poll_patience has found some, too, and
+	 * poll does not wait without an end. */
 	int ready, patience = poll_patience(s);
 
 	/* If no descriptor is left, the next connection waits at the
@@ -529,8 +536,8 @@ bool server_turn(struct server *s)
 	/*
 	 * Timers run after the frames that have arrived, which were in time
 	 * even if this process is late.  Timers run before the requests of
-	 * clients, whose messages leave at the end of the turn: a timer would
-	 * take these for lost.
+	 * clients: the messages for these requests leave at the end of the
+	 * turn, and a timer that ran in between would take them for lost.
 	 */
 	if (ready > 0 && p[1].revents)
 		gsi_turn(&s->gsi, monotonic_ns());
@@ -573,7 +580,7 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 	counter_files_init(&s->counter_files);
 	reuseport_group_init(&s->group, !config->no_bpf);
 	fcntl(listen_fd, F_SETFL, O_NONBLOCK);
-	/* systemd, for example, has made the listener */
+	/* Another program, for example systemd, may have made the listener. */
 	proto_let_bring(listen_fd, false);
 	s->listen_fd = listen_fd;
 	refuse_full_init(&s->refuse_full);
@@ -616,7 +623,7 @@ void server_free(struct server *s)
 		sysfs_gc_own(s->counter_files.tree_fd);
 	counter_files_close(&s->counter_files);
 	free_agents(s);
-	/* Drops their last frames: the socket of QP1 is closed. */
+	/* Drops the last frames of the agents: the socket of QP1 is closed. */
 	gsi_flush(&s->gsi);
 	close(s->listen_fd);
 	refuse_full_close(&s->refuse_full);

@@ -3,9 +3,10 @@
  * The broker's loop: it serves a listener, its clients and their processes, and
  * the socket of QP1.  adverbd runs the loop as a process of its own; a program
  * that cannot run adverbd runs it as a thread (start.h).  The loop has one
- * thread and waits only in poll; what might wait for another user, further
- * threads do (user_receiver.h).  Packets for a program pass through the loop
- * only if the kernel cannot steer, or if the program is of another user.
+ * thread and waits only in poll; calls that a process of another user could
+ * delay are made by further threads (user_receiver.h).  Packets for a program
+ * pass through the loop only if the kernel cannot steer, or if the program is
+ * of another user.
  */
 #ifndef BROKER_SERVER_H
 #define BROKER_SERVER_H
@@ -31,17 +32,17 @@ struct server_config {
 
 /* Makes a server on the listening socket, which is the server's from now on.
  * NULL: there is no memory or no random number, and the socket stays the
- * caller's. */
+ * caller's.  The server copies *config. */
 struct server *server_new(int listen_fd, const struct server_config *config);
-/* Calls listen once more on the socket, on which another process may have
- * called it before: SO_PEERCRED of clients names the process that called listen
- * last. */
+/* Calls listen(2) on the listening socket, even if another process has called
+ * it before.  After that, SO_PEERCRED names this process to clients, since it
+ * names the process that called listen last. */
 void server_listen(struct server *s);
 /*
  * Binds port 4791 at once, and not only when the first client comes, so that no
- * other program takes it.  False: some program has the port, and server_turn
- * tries again; a sentence is in *why, which is valid until the next call of the
- * server.
+ * other program takes it.  False: another program has the port, or no socket
+ * can be opened, and server_turn tries again; *why is a sentence, which is
+ * valid until the next call of the server.
  */
 bool server_hold_port(struct server *s, const char **why);
 /* Waits until there is something to do, and does it.  False: there was no

@@ -4,8 +4,9 @@
  * conversations its clients have together at the broker, and how many bytes
  * wait for these clients.  A user gets another object, listener or conversation
  * only if more are free than the user has (cm_owner_may_add), so that no user
- * takes all.  The broker's own user is exempt.  USER_NONE, which stands for all
- * users that cannot be told from each other, has one share.
+ * takes all.  The broker's own user is exempt from this rule, but not from
+ * SHARE_BYTES.  USER_NONE, which stands for all users that cannot be told from
+ * each other, has one share.
  *
  * Part of the broker's loop: one owner, no lock.
  */
@@ -26,9 +27,10 @@ struct user_share {
 	struct list link; /* in share_table.all */
 	uid_t uid;
 	uint32_t clients; /* calls of share_get without a share_put yet */
-	uint32_t objects;
-	uint32_t doubts; /* its doubts that are not settled, see cm_doubts.h */
-	uint64_t bytes;	 /* bytes that wait for its clients */
+	uint32_t objects; /* objects that its clients have */
+	/* doubts of its clients that are not settled (cm_doubts.h) */
+	uint32_t doubts;
+	uint64_t bytes;	    /* bytes that wait for its clients */
 	struct cm_owner cm; /* its listeners and conversations */
 };
 
@@ -37,7 +39,8 @@ struct share_table {
 	struct list all;
 };
 
-/* Makes an empty table; exempt: the user whose share has no limits. */
+/* Makes an empty table.  exempt: the broker's own user, who gets objects,
+ * listeners and conversations as long as any are free. */
 void share_table_init(struct share_table *t, uid_t exempt);
 /* Frees all shares, even those that are in use. */
 void share_table_fini(struct share_table *t);
@@ -51,8 +54,8 @@ struct user_share *share_find(struct share_table *t, uid_t uid);
  * as long as anything counts for its user: a conversation may outlive the
  * user's last client. */
 void share_put(struct share_table *t, struct user_share *s);
-/* Counts bytes that are about to wait for clients of the user.  False: more
- * than SHARE_BYTES would wait, and nothing was counted. */
+/* Counts bytes that are about to wait for clients of the user of s.  False:
+ * more than SHARE_BYTES would wait, and nothing was counted. */
 bool share_add_bytes(struct user_share *s, uint64_t bytes);
 /* Takes back bytes that share_add_bytes has counted and that wait no longer. */
 void share_take_bytes(struct user_share *s, uint64_t bytes);

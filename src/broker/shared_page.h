@@ -4,8 +4,9 @@
  * other processes of the same user read (engine/credit.h).  The page is a
  * sealed memfd of the broker, and lasts as long as the socket of the class.
  * When the class gets another owner, the page is zeroed and its generation
- * changes: a process that still has the page mapped then sees what the new
- * owner writes.  The broker and the readers do not trust the contents.
+ * changes, so that a process that still has the page mapped can tell the new
+ * owner from the old one.  The broker and the readers do not trust the
+ * contents.
  *
  *	+ - - - - - - - - - - - - - - - - - - - - - - - - +------------+
  *	| the owner's, SHARED_PAGE_OWNER_BYTES            | generation |
@@ -30,12 +31,13 @@ int shared_page_reader(int fd);
 /* Zeroes the owner's part of the page at fd, and writes the generation.  The
  * caller adds one to the generation for each owner of the class. */
 void shared_page_clear(int fd, uint64_t generation);
-/* Returns the generation of the page at fd; 0 if fd is -1. */
+/* Returns the generation of the page at fd; 0 if fd is -1 or cannot be read. */
 uint64_t shared_page_generation(int fd);
 /* Copies `bytes` bytes of the page at fd from `offset` on.  False: fd is -1, or
  * the page is shorter. */
 bool shared_page_copy(int fd, size_t offset, size_t bytes, void *to);
-/* Whether fd is a page, which no process can shorten. */
+/* Whether fd can be a page: a memfd of SHARED_PAGE_BYTES that no process can
+ * shorten or lengthen. */
 bool shared_page_is(int fd);
 /* Maps the page at fd, a descriptor for writing or a read-only one, with the
  * PROT_* bits `protection`.  The caller unmaps it by shared_page_unmap and may

@@ -32,15 +32,16 @@
  * After FREE_STARTS short lives in a row, a pause precedes the next start. */
 #define BRIEF_MS      1000
 #define SUDDEN_MS     100
-#define FREE_STARTS   3 /* short lives without a pause */
-#define PAUSE_MS      10
-#define PAUSE_DOUBLES 10
-#define PAUSE_MAX_MS  10000
-#define HOPELESS      11 /* short lives in a row */
+#define FREE_STARTS   3	 /* short lives without a pause */
+#define PAUSE_MS      10 /* the first pause */
+#define PAUSE_DOUBLES 10 /* pauses, each twice the last, before the longest */
+#define PAUSE_MAX_MS  10000 /* the longest pause */
+/* After so many short lives in a row, the user is told (say_hopeless). */
+#define HOPELESS 11
 /*
- * The pause after a life that was not sudden: short enough for programs of
- * other users, which start a broker of their own after a second (OTHER_USER_MS,
- * client.c).
+ * The longest pause after a life that was not sudden.  Programs of other users
+ * start a broker of their own after a second (OTHER_USER_MS, client.c), so this
+ * pause is shorter.
  */
 #define PAUSE_SHORT_MS 200
 
@@ -65,14 +66,15 @@ static struct {
 	/* the process that has learnt these facts; a fork's child has not */
 	pid_t owner;
 	bool is_thread;	     /* adverbd cannot be run: a thread serves */
-	pid_t broker;	     /* the last one, until it is lost; 0: none */
-	uint64_t started_ms; /* when it began to serve */
-	uint64_t due_ms;     /* when the next may be started */
+	pid_t broker;	     /* the last broker, until it is lost; 0: none */
+	uint64_t started_ms; /* when that broker began to serve */
+	uint64_t due_ms;     /* when the next broker may be started */
 	unsigned brief;	     /* short lives in a row */
 } past;
 
-/* Descriptors of a start that is under way, + 1.  In a fork's child they would
- * keep the address of a broker that no process runs any more. */
+/* The descriptors of a start that is under way, each plus 1; 0: none.  A fork's
+ * child closes its copies: they would keep the broker's address bound after the
+ * broker has ended. */
 enum { KEPT_LISTEN, KEPT_OURS, KEPT_THEIRS, KEPT };
 static shared_u32 kept[KEPT];
 
@@ -109,7 +111,8 @@ static void renew_past(void)
 	past.owner = getpid();
 }
 
-/* The pause after the last of past.brief short lives. */
+/* Returns the pause, in milliseconds, after the last of past.brief short lives
+ * in a row, which took life_ms. */
 static uint64_t pause_after(uint64_t life_ms)
 {
 	uint64_t most = life_ms < SUDDEN_MS ? PAUSE_MAX_MS : PAUSE_SHORT_MS;
@@ -159,8 +162,9 @@ void start_folder(const char *folder)
 	told_folder = folder;
 }
 
-/* Writes the path of adverbd: as the caller or the environment says, or beside
- * the library that this code is part of. */
+/* Writes the path of adverbd: what ADVERB_BROKER names, or adverbd in the
+ * folder of start_folder, or adverbd beside the library that this code is part
+ * of. */
 static void locate_program(char *path, size_t size)
 {
 	const char *slash = NULL;
@@ -225,9 +229,9 @@ static clone_call *find_clone(void)
 }
 
 /*
- * A double fork that the program cannot see: no SIGCHLD, nothing for its own
- * wait, and with CLONE_VFORK no copy of its page tables.  0 or -errno of clone;
- * the status socket tells what comes after.
+ * Forks twice in such a way that the program cannot see it: the program gets no
+ * SIGCHLD, its own wait finds no child, and CLONE_VM copies no page tables.
+ * Returns 0 or the -errno of clone; later errors come by the status socket.
  */
 static int fork_broker(struct starter *s)
 {
@@ -245,7 +249,7 @@ static int fork_broker(struct starter *s)
 		while (waitpid(pid, &status, __WCLONE) < 0 && errno == EINTR)
 			;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	/* valgrind gives the child a memory of its own */
+	/* Under valgrind the child has its own memory, and s->err stays 0. */
 	if (!err && WIFEXITED(status) && WEXITSTATUS(status))
 		err = s->err ? -s->err : -EAGAIN;
 	return err;
@@ -258,8 +262,8 @@ static void *serve_thread(void *arg)
 	return NULL;
 }
 
-/* A copy of the listener for the thread that serves; -1 with errno set: EBADF
- * if the program has closed the listener or put a file of its own there. */
+/* Returns a copy of the listener for the thread that serves; -1 with errno set.
+ * EBADF: the program has closed the listener or put a file of its own there. */
 static int copy_listener(int listen_fd)
 {
 	if (fd_identity_holds(listen_fd))
@@ -268,8 +272,8 @@ static int copy_listener(int listen_fd)
 	return -1;
 }
 
-/* Serves by a thread of this process, until it ends; then its clients start the
- * next broker. */
+/* Starts a thread that is the broker until this process ends; then the clients
+ * start the next broker.  Returns 0 or -errno. */
 static int start_thread(int listen_fd)
 {
 	int fd = copy_listener(listen_fd), err;
@@ -316,8 +320,9 @@ static const char *remedy_text(void)
 
 /*
  * Has a thread of this process serve in place of adverbd, and says why in
- * s->sentence.  This process runs adverbd no more: the next adverbd would end
- * as this one did.
+ * s->sentence.  If the thread serves, this process does not run adverbd again,
+ * since the next adverbd would end as this one did.  Returns what start_turn
+ * returns.
  */
 static int serve_instead(struct start *s, const char *what, const char *reason,
 			 const char *cure)
@@ -481,8 +486,9 @@ int start_turn(struct start *s, uint64_t now_ms)
 	return err == -EAGAIN ? -EINPROGRESS : err;
 }
 
-/* Moves fd (taken; -1 with errno set) away from the standard numbers, which
- * adverbd needs. */
+/* Moves fd away from the standard numbers, which adverbd needs.  Takes
+ * ownership of fd, which may be -1 with errno set.  Returns the descriptor
+ * under its new number, or -1 with errno set. */
 static int move_up(int fd)
 {
 	int moved, err;
@@ -496,8 +502,8 @@ static int move_up(int fd)
 	return moved;
 }
 
-/* Binds the address, which makes this process the starter; -EAGAIN: another
- * process is. */
+/* Binds the broker's address, which makes this process the starter.  Returns
+ * the listener or -errno; -EAGAIN: another process is the starter. */
 static int open_listener(void)
 {
 	struct sockaddr_un a;
@@ -517,7 +523,7 @@ static int open_listener(void)
 }
 
 /* Runs adverbd with the listener and the other end of the status socket.
- * Returns 0 or -errno: with *is_clone of clone, else of this process. */
+ * Returns 0 or -errno; *is_clone: the error is one of clone. */
 static int run_process(struct start *s, int theirs, bool *is_clone)
 {
 	struct starter *starter = calloc(1, sizeof(*starter));
@@ -589,7 +595,7 @@ static int say_hopeless(struct start *s)
 }
 
 /* Says why a privileged program starts no broker: its caller could disturb that
- * broker, which all would trust. */
+ * broker, which all programs would trust. */
 static int say_privileged(struct start *s)
 {
 	snprintf(s->sentence, sizeof(s->sentence),
@@ -618,8 +624,8 @@ int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
 	s->began_ms = now_ms;
 	/* Processes that wait for this one wait a little longer. */
 	s->limit_ms = now_ms + patience_ms / 4 * 3;
-	/* A thread of this process that serves already serves another network
-	 * namespace: another thread serves this one. */
+	/* If past.is_thread, a thread of this process serves another network
+	 * namespace, and a second thread serves this one. */
 	err = past.is_thread ? start_thread(fd) : start_process(s, now_ms);
 	if (past.is_thread || (err && err != -EINPROGRESS))
 		start_drop(s);

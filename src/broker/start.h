@@ -33,11 +33,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define START_SENTENCE 640
+#define START_SENTENCE 640 /* bytes of a message, with the final 0 */
 #define START_WORDS    512 /* how much of the end of adverbd's output is kept */
 
-/* A start of a broker that is under way; all 0: none is.  The child of a fork
- * has none. */
+/* A start of a broker that is under way; all 0: no start is under way.  In the
+ * child of a fork, owner is another process, and no start is under way. */
 struct start {
 	pid_t owner;   /* the process that has these descriptors; 0: none */
 	int listen_fd; /* the listener, which adverbd inherits */
@@ -45,8 +45,8 @@ struct start {
 	pid_t broker;  /* the pid of adverbd; 0: it is not visible */
 	/* when the start began, in milliseconds of CLOCK_MONOTONIC */
 	uint64_t began_ms;
-	/* when a thread serves in place of adverbd, even if adverbd still lives
-	 */
+	/* when a thread serves in place of adverbd, even if adverbd still
+	 * lives, in milliseconds of CLOCK_MONOTONIC */
 	uint64_t limit_ms;
 	uint32_t words_bytes; /* how many bytes words[] has */
 	/* what adverbd, or its loader, has written to standard error */
@@ -58,7 +58,9 @@ struct start {
 };
 
 /*
- * Starts a broker, if no process has its address.  now_ms: CLOCK_MONOTONIC.
+ * Starts a broker, if no process has the broker's address.  Sets *s, whose
+ * earlier contents are lost; s->sentence is for the user.  now_ms:
+ * CLOCK_MONOTONIC.
  * patience_ms: how long other processes wait for a broker; a thread serves
  * before that time is over.  Returns 0: a broker serves now.  -EINPROGRESS: the
  * caller calls start_turn when status_fd is readable, or at limit_ms.  -EAGAIN:
@@ -70,20 +72,20 @@ struct start {
 int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms);
 /*
  * Reads the status socket.  Has a thread serve if adverbd has ended or limit_ms
- * is over.  Never waits.  Returns 0: a broker serves; -EINPROGRESS: the caller
- * calls again when status_fd is readable, or at limit_ms; or another -errno:
- * there is no broker.
+ * is over.  Sets s->sentence.  now_ms: CLOCK_MONOTONIC.  Never waits.  Returns
+ * 0: a broker serves; -EINPROGRESS: the caller calls again when status_fd is
+ * readable, or at limit_ms; or another -errno: there is no broker.
  */
 int start_turn(struct start *s, uint64_t now_ms);
-/* Abandons a start, and closes its descriptors: the adverbd that was started
- * ends, unless it serves already. */
+/* Abandons a start, if one is under way, and closes its descriptors: the
+ * adverbd that was started ends, unless it serves already. */
 void start_drop(struct start *s);
-/* Notes that the broker with that pid is gone; now_ms: CLOCK_MONOTONIC.  If
- * this process has started that broker last, and the broker has served for less
- * than a second, its life was short.  After a few short lives in a row the next
- * start has to wait, longer after each. */
+/* Notes that the broker with that pid is gone; now_ms: CLOCK_MONOTONIC.  The
+ * life of a broker that this process has started was short if it has served for
+ * less than a second.  After a few short lives in a row the next start has to
+ * wait, longer after each further one. */
 void start_lost(pid_t broker, uint64_t now_ms);
-/* Sets the folder of adverbd; the string is borrowed.  Without this call,
+/* Sets the folder of adverbd; the string has to stay valid.  Without this call,
  * adverbd is looked for in the folder of the library that this code is part of.
  * ADVERB_BROKER overrides both. */
 void start_folder(const char *folder);

@@ -16,7 +16,8 @@
 #define CLASS_BITS  10
 #define CLASS_MASK  1023u
 #define CLASS_SHIFT 5
-#define BTH_DEST_QP 4 /* IBTA 9.2: a reserved byte and 24 bits of QPN */
+/* The offset in the BTH of a reserved byte and 24 bits of QPN (IBTA 9.2). */
+#define BTH_DEST_QP 4
 
 _Static_assert(((FORWARD * INVERSE) & QPN_MASK) == 1, "not an inverse");
 _Static_assert(FORWARD >> STEER_REST_BITS == 0, "QPN 1 is not in class 0");
@@ -51,7 +52,7 @@ uint32_t steer_index(const struct steer_key *key, uint32_t class)
 }
 
 /* Returns the inverse modulo 1024, by Newton's method.  Each step doubles the
- * number of right bits; the odd number itself has three right bits of its
+ * number of correct bits; the odd number itself has three correct bits of its
  * inverse. */
 static uint32_t inverse_of(uint32_t odd)
 {
@@ -67,7 +68,8 @@ uint32_t steer_class_at(const struct steer_key *key, uint32_t index)
 	uint32_t x = index & CLASS_MASK;
 
 	for (int i = STEER_ROUNDS; i-- > 0;) {
-		/* its own inverse, since it shifts by half of the bits */
+		/* This XOR is its own inverse, since it shifts by half of the
+		 * bits. */
 		x ^= x >> CLASS_SHIFT;
 		x = x * inverse_of(key->odd[i]) & CLASS_MASK;
 	}

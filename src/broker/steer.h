@@ -12,8 +12,8 @@
  * A class is no secret.  The broker tells any process of the namespace, and the
  * brokers of other hosts, whether the process of a QPN lives (PROTO_ASK,
  * hdr/livemsg.h): 1022 questions show all classes in use.  The key has 130 000
- * values, which a user with many classes can try.  Only the 14 bits of rest
- * have to be guessed to guess a QPN.
+ * values, which a user with many classes can try.  So the 14 bits of rest are
+ * all that has to be guessed of a QPN.
  */
 #ifndef BROKER_STEER_H
 #define BROKER_STEER_H

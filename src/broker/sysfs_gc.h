@@ -13,11 +13,13 @@
 #ifndef BROKER_SYSFS_GC_H
 #define BROKER_SYSFS_GC_H
 
-/* Removes the tree of the broker's own namespace, which tree_fd is in.  The
- * broker calls this when it ends. */
+/* Removes the tree of the broker's own namespace, if tree_fd is in that tree
+ * and no process uses it.  The broker calls this when it ends. */
 void sysfs_gc_own(int tree_fd);
-/* Removes unused trees that lie beside the tree of tree_fd: brokers that were
- * killed have left them. */
+/* Removes unused trees beside the tree of tree_fd, which killed brokers have
+ * left.  Does nothing if tree_fd is not in the tree of the broker's own
+ * namespace.  Looks at some of the entries at most, so that the call is short.
+ */
 void sysfs_gc_others(int tree_fd);
 
 #endif

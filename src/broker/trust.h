@@ -7,8 +7,9 @@
  *
  * The kernel tells the user of a broker (SO_PEERCRED).  In a user namespace all
  * users that have no number there read as the overflow uid.  That uid is not
- * trusted, unless the network namespace belongs to the user namespace: no user
- * without a number can be there, and the uid is that of one user.
+ * trusted, unless the network namespace belongs to the user namespace: then no
+ * user without a number can be in the network namespace, and the uid stands for
+ * one user.
  *
  * No state.  Thread-safe.
  */
@@ -35,8 +36,8 @@ enum trust {
  * TRUST_SYSTEM alone. */
 enum trust trust_in(uid_t user);
 /* Writes to text, of size bytes, why the broker of that user is not trusted and
- * what to do: a sentence without a full stop.  pid: the broker; 0: not visible.
- */
+ * what to do: a sentence without a full stop.  pid: the broker; 0: the
+ * broker is not visible. */
 void trust_refusal(uid_t user, pid_t pid, char *text, size_t size);
 /* Whether this program has more rights than its caller (set-user-ID, file
  * capabilities).  Such a program starts no broker, since its caller could

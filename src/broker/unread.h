@@ -23,14 +23,15 @@
  * sent at fd and the client has not read; 0 if the kernel does not tell. */
 uint32_t unread_bytes(int fd);
 /* Whether another descriptor may be sent to c.  If not, the requests of c wait:
- * unread_poll does not ask for POLLIN until the client has read enough. */
+ * unread_poll does not ask for POLLIN until the client has read enough.
+ * now_ms: CLOCK_MONOTONIC. */
 bool unread_may_send(struct conn *c, uint64_t now_ms);
-/* Returns the events for which to poll the connection of c: POLLIN, or 0 while
- * its requests wait. */
+/* Returns the events for which to poll in_fd of c: POLLIN, or 0 while the
+ * requests of c wait. */
 short unread_poll(struct conn *c);
-/* Returns how many milliseconds poll may wait, so that clients that have read
- * are noticed.  `wait`: how long poll may wait for other reasons; -1: without
- * an end. */
+/* Returns how many milliseconds poll may wait, so that the broker notices soon
+ * which clients have read their messages.  `wait`: how long poll may wait for
+ * other reasons; -1: without an end. */
 int unread_patience(const struct server *s, uint64_t now_ms, int wait);
 
 #endif

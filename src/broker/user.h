@@ -3,7 +3,7 @@
  * The user of another process, as far as it can be told.  In a user namespace
  * all users that have no number there read as the overflow uid
  * (user_namespaces(7)).  Two processes with that uid may be of two users, so
- * the broker lets them share nothing.
+ * the broker lets the two share nothing.
  */
 #ifndef BROKER_USER_H
 #define BROKER_USER_H
@@ -24,8 +24,8 @@
  */
 bool user_is_nobody(uid_t user);
 /* Finds out which user and network namespaces this process is in, for
- * user_is_nobody and user_of.  The first call opens files, so a program makes
- * it while it has descriptors left. */
+ * user_is_nobody and user_of.  The first call opens files, so it is made while
+ * this process has descriptors left. */
 void user_prepare(void);
 /* Returns the user of the process that SO_PEERCRED names: its uid, or
  * USER_NONE. */

@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Messages of one connection that are passed on before those of the next. */
+/* How many messages of one connection are passed on in a turn. */
 #define BATCH 16
 /* The most messages of a connection that is finished: more than a socket
  * holds. */
@@ -39,6 +39,8 @@
 
 _Static_assert(MESSAGE_BYTES > sizeof(struct proto), "fits every message");
 
+/* A comment that ends with `lock`: the lock of `of` covers the member.  One
+ * that ends with "the thread's": only the thread of `of` uses the member. */
 struct user_receiver_conn {
 	struct user_receiver_conn *next; /* of the same user; `lock` */
 	struct user_receiver *of;
@@ -50,15 +52,18 @@ struct user_receiver_conn {
 	bool is_closing;   /* user_receiver_close was called; `lock` */
 	bool is_refused;
 	struct refuse_full_slot refusal; /* if is_refused; the thread's */
-	/* a message that the pair had no room for, and its bytes; the
+	/* how many bytes of message[] wait to be passed on; 0: none; the
 	 * thread's */
 	size_t held;
-	uint32_t finished; /* messages since is_finishing; the thread's */
+	/* how many messages were passed on since is_finishing; the thread's */
+	uint32_t finished;
+	/* the held message, which was received and not passed on yet; the
+	 * thread's */
 	uint8_t message[MESSAGE_BYTES];
 };
 
-/* What one turn of a thread looks at: a copy of the list, which others change
- * meanwhile. */
+/* A copy of a thread's list of connections for one turn, in which the broker's
+ * loop may change the list. */
 struct receiver_turn {
 	uint32_t conns;
 	bool has_refused;
@@ -74,7 +79,8 @@ struct user_receiver {
 	uid_t user;		    /* the loop's */
 	pthread_t thread;
 	int wake_fd; /* an eventfd: there is something new under the lock */
-	/* covers the members below, and those of connections that say so */
+	/* covers the members from here to is_left, and those members of
+	 * connections whose comments say so */
 	pthread_mutex_t lock;
 	struct user_receiver_conn *conn;
 	/* connections that the loop has given up, and that are still open */
@@ -157,8 +163,8 @@ static void copy_list(const struct user_receiver *r, struct receiver_turn *t)
 	}
 }
 
-/* Ends the pair to the broker's loop.  Also if a child of fork has copies of
- * both ends, the loop finds its end at the end. */
+/* Ends the pair to the broker's loop.  Because of the shutdown, the loop reads
+ * the end of the pair even if a child of fork has copies of both sockets. */
 static void end_pair(struct user_receiver_conn *c)
 {
 	if (c->pair_fd < 0)
@@ -187,9 +193,9 @@ static void close_all(struct user_receiver *r, struct user_receiver_conn *c)
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* Receives one message as the held one, which may wait, since it closes the
- * descriptors that the message brings.  Returns 1; 0: there is no message; -1:
- * the connection is over. */
+/* Receives one message, which becomes the held one.  The call may wait, since
+ * it closes the descriptors that the message brings.  Returns 1; 0: there is no
+ * message; -1: the connection is over. */
 static int receive_one(struct user_receiver_conn *c)
 {
 	ssize_t n;
@@ -328,8 +334,8 @@ static void *receive_all(void *receiver)
 	return NULL;
 }
 
-/* Starts the thread of r with all signals blocked, so that it handles none of
- * the program in which the broker may be a thread, too. */
+/* Starts the thread of r with all signals blocked: if the broker is a thread of
+ * a program, the thread of r must not handle signals of that program. */
 static int start_thread(struct user_receiver *r)
 {
 	pthread_attr_t attr;
@@ -568,8 +574,8 @@ int user_receiver_turn(struct user_receivers *s, int wait)
 		}
 		at = &r->next;
 	}
-	/* Without threads that have ended or may end, another attempt would
-	 * fail like the first one. */
+	/* If no thread is in use, none has ended since the last attempt, and
+	 * another attempt would fail, too. */
 	if (!s->spare && s->first)
 		s->spare = make_spare(s);
 	return wait;
