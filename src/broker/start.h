@@ -60,14 +60,13 @@ struct start {
 /*
  * Starts a broker, if no process has the broker's address.  Sets *s, whose
  * earlier contents are lost; s->sentence is for the user.  now_ms:
- * CLOCK_MONOTONIC.
- * patience_ms: how long other processes wait for a broker; a thread serves
- * before that time is over.  Returns 0: a broker serves now.  -EINPROGRESS: the
- * caller calls start_turn when status_fd is readable, or at limit_ms.  -EAGAIN:
- * another process is about to start a broker, or the pause after a lost broker
- * lasts (start_lost).  -ENOTRECOVERABLE: that pause lasts, and each broker that
- * was started has ended at once.  -EPERM: this program has more rights than its
- * caller, and starts none.  Or another -errno.
+ * CLOCK_MONOTONIC.  patience_ms: how long other processes wait for a broker; a
+ * thread serves before that time is over.  Returns 0: a broker serves now.
+ * -EINPROGRESS: the caller calls start_turn when status_fd is readable, or at
+ * limit_ms.  -EAGAIN: another process is about to start a broker, or the pause
+ * after a lost broker lasts (start_lost).  -ENOTRECOVERABLE: that pause lasts,
+ * and each broker that was started has ended at once.  -EPERM: this program has
+ * more rights than its caller, and starts none.  Or another -errno.
  */
 int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms);
 /*

@@ -20,10 +20,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* How many messages of one connection are passed on in a turn. */
+/* How many messages of one connection are passed on in a turn, before
+ * user_receiver_finish. */
 #define BATCH 16
-/* The most messages of a connection that is finished: more than a socket
- * holds. */
+/* How many messages of a connection are passed on after user_receiver_finish,
+ * at most: more than a socket holds. */
 #define LAST 1024
 /* How many refused connections of a user may be silent.  Each further one is
  * answered before it has sent anything. */

@@ -20,9 +20,9 @@
  *
  * The thread also answers and closes the connections that the broker refuses.
  * While a thread has connections to close, the loop interrupts it again and
- * again by a signal, which ends the wait of a close.  While USER_RECEIVER_OWED
- * or more connections of one user are still to be closed, the broker accepts no
- * connection.
+ * again by a signal (user_receiver_interrupt_by_signal), which ends the wait of
+ * a close.  While USER_RECEIVER_OWED or more connections of one user are still
+ * to be closed, the broker accepts no connection.
  *
  * Users that cannot be told from each other (USER_NONE, user.h) have a thread
  * for each connection.  A thread ends with its user's last connection.
@@ -58,8 +58,8 @@ struct user_receivers {
  * function installs a handler that does nothing.  Only for a process that has
  * no other use for SIGURG. */
 void user_receiver_interrupt_by_signal(void);
-/* Makes *s, with the spare thread if it can be made.  no_threads:
- * there are no threads, and user_receiver_turn does their work. */
+/* Makes *s, with the spare thread if it can be made.  no_threads: there are no
+ * threads, and user_receiver_turn does their work. */
 void user_receiver_init(struct user_receivers *s, bool no_threads);
 /*
  * Gives a connection to the thread of its user.  fd: the connection, which the
