@@ -36,8 +36,8 @@
  * default of ADVERB_PATIENCE, in milliseconds. */
 #define OTHER_USER_REST_MS 600000u
 
-/* How many bytes of kernel memory the datagrams may take that wait in all
- * relays of one user. */
+/* How many bytes of kernel memory the waiting datagrams in all relays of one
+ * user may take together. */
 #define OTHER_USER_BYTES (64u << 20)
 
 /*

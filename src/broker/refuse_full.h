@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connections that the broker refuses because no descriptor is left, or because
- * a user has used up its share.  The broker keeps such a connection outside of
- * the table of clients.  When the client has sent its first message, the broker
- * tells the client why it is refused, and closes the connection; it waits for
- * that message for REFUSE_FULL_MS at most.
+ * no further connection of the user is admitted (admission.h).  The broker
+ * keeps such a connection outside of the table of clients.  When the client has
+ * sent its first message, the broker tells the client why it is refused, and
+ * closes the connection.  The broker waits for that message for REFUSE_FULL_MS
+ * at most.
  *
  * If no descriptor is left, one connection at a time takes the place of a spare
- * descriptor, and other connections wait at the listener.  Of the connections
- * that have a descriptor, one at a time is kept; further ones are closed at
- * once.
+ * descriptor, and other connections wait at the listener.  Of the refused
+ * connections that need no spare descriptor, one at a time is kept, and further
+ * ones are closed at once.
  *
  * Only connections of the broker's own user are kept here: the thread of
  * another user (user_receiver.h) refuses that user's connections.
@@ -30,10 +31,12 @@
  * as it has connected. */
 #define REFUSE_FULL_MS 100
 
-/* The connections that are kept: one that took the place of the spare
- * descriptor, and one of a user with a full share. */
+/* The slots for the connections that are kept. */
 enum refuse_full_place {
+	/* the connection that took the place of the spare descriptor */
 	REFUSE_FULL_SPARE,
+	/* a connection that was accepted with a descriptor of its own, while
+	 * the table of clients was full */
 	REFUSE_FULL_SHARE,
 	REFUSE_FULL_SLOTS
 };
