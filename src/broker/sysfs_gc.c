@@ -124,14 +124,16 @@ void sysfs_gc_own(int tree_fd)
  * killed while it removed the tree. */
 static void sweep_entry(int beside, const char *name, const char *ours)
 {
-	unsigned long long namespace;
+	unsigned long long namespace, fabric;
 	int pid;
 	char end;
 
 	if (sscanf(name, OLD_PREFIX "%llu-%d%c", &namespace, &pid, &end) == 2)
 		remove_own(beside, name);
 	else if (strcmp(name, ours) != 0 &&
-		 sscanf(name, PREFIX "%llu%c", &namespace, &end) == 1)
+		 (sscanf(name, PREFIX "%llu%c", &namespace, &end) == 1 ||
+		  sscanf(name, PREFIX "%llu-%16llx%c", &namespace, &fabric,
+			 &end) == 2))
 		sweep_tree(beside, name, namespace);
 }
 

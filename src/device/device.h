@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RDMA devices.  Each device is one network interface of this machine, over
- * which adverb speaks RoCE or iWARP.  The first call of device_list makes the
+ * RDMA devices.  A device is a network interface of this machine, over which
+ * adverb speaks RoCE or iWARP, or the adapter of a host of an emulated
+ * InfiniBand subnet (`adverb fabric`).  The first call of device_list makes the
  * table of devices, which stays the same until the process ends.  The state of
  * a port may change at any time.  Every function is thread-safe.
  */
@@ -12,6 +13,7 @@
 #include <stdint.h>
 
 #include "hca/counters.h"
+#include "fabric/proto.h"
 #include "hca/hca.h"
 
 #define DEVICE_MAX	HCA_MAX_DEVICES
@@ -23,6 +25,7 @@ enum { DEVICE_GID_ROCE_V1 = 0, DEVICE_GID_ROCE_V2 = 1 };
 enum device_kind {
 	DEVICE_ROCE,  /* RoCEv2, "adv0" */
 	DEVICE_IWARP, /* iWARP over TCP, "iw0" */
+	DEVICE_IB,    /* packets of an InfiniBand link, "advib0" */
 };
 
 struct device_gid {
@@ -36,32 +39,41 @@ struct device_port {
 	/* 0 or 1.  Not a bool, since sysfs.c computes a hash of all bytes, and
 	 * the bytes of padding would be undefined. */
 	uint32_t is_up;
-	/* The interface's MTU in bytes. */
+	/* The interface's MTU in bytes.  InfiniBand: the most bytes of payload
+	 * in a packet. */
 	uint32_t mtu;
 	/* IBV_MTU_*.  RoCE: the largest path MTU whose packets, with all
-	 * headers, fit into mtu.  iWARP: the largest that is not above mtu. */
+	 * headers, fit into mtu.  iWARP: the largest that is not above mtu.
+	 * InfiniBand: the one that stands for mtu. */
 	uint32_t active_mtu;
-	/* The GID table.  For iWARP these are the addresses of the device,
-	 * which verbs do not show (netdev_gid). */
+	/* The GID table of RoCE.  For iWARP these are the addresses of the
+	 * device, which verbs do not show (netdev_gid).  InfiniBand: zeros. */
 	struct device_gid gids[DEVICE_MAX_GIDS];
+	/* InfiniBand: what the fabric last said of the port, the GUIDs of its
+	 * GID table among it.  Other devices: zeros. */
+	struct fabric_port subnet;
 };
 
-/* One RDMA device.  A network interface may be two devices, one of each kind.
+/* One RDMA device.  A network interface may be two devices, of RoCE and of
+ * iWARP.
  * All members but `ports` are constant. */
 struct device {
 	char name[20];	 /* for example "adv0" or "iw0" */
-	char netdev[16]; /* the interface's name, for example "eth0" */
-	uint32_t ifindex;
-	uint8_t mac[6];
-	uint64_t guid;	     /* host order, never 0 */
-	uint32_t kind;	     /* enum device_kind */
-	uint32_t port_count; /* ports 1 to port_count exist */
+	char netdev[16]; /* the interface's name, "eth0"; InfiniBand: "" */
+	char node_desc[FABRIC_PROTO_NAME]; /* NodeDescription */
+	uint32_t ifindex;		   /* InfiniBand: 0 */
+	uint8_t mac[6];			   /* InfiniBand: zeros */
+	uint64_t guid;	      /* NodeGUID, in host order, never 0 */
+	uint64_t system_guid; /* SystemImageGUID, in host order */
+	uint32_t kind;	      /* enum device_kind */
+	uint32_t port_count;  /* ports 1 to port_count exist */
 	/* Port number 1 is ports[0].  netif.c locks them; device_port() reads
 	 * them. */
 	struct device_port ports[HCA_MAX_PORTS];
 };
 
-/* Returns the number under which a process publishes the device's counters. */
+/* Returns the number under which a process publishes the device's counters; 0:
+ * it does not publish them. */
 static inline uint32_t device_link(const struct device *dev)
 {
 	return dev->ifindex | (dev->kind == DEVICE_IWARP ? COUNTERS_IWARP : 0);
@@ -79,12 +91,18 @@ bool device_port(const struct device *dev, uint32_t number,
 bool device_gid(const struct device *dev, uint32_t number, uint32_t index,
 		struct device_gid *gid);
 
-/* The changes of a port that netif_watch reports. */
+/* The changes of a port that netif_watch reports.  Those after the GID table's
+ * happen to ports of an InfiniBand device only. */
 enum device_event {
-	DEVICE_EVENT_UP,   /* is_up became 1 */
-	DEVICE_EVENT_DOWN, /* is_up became 0 */
-	DEVICE_EVENT_GIDS, /* an entry of the GID table changed */
-	DEVICE_EVENTS	   /* the number of the events above */
+	DEVICE_EVENT_UP,	 /* is_up became 1 */
+	DEVICE_EVENT_DOWN,	 /* is_up became 0 */
+	DEVICE_EVENT_GIDS,	 /* an entry of the GID table changed */
+	DEVICE_EVENT_LID,	 /* the LID or the LMC changed */
+	DEVICE_EVENT_SM,	 /* the subnet manager's LID or SL changed */
+	DEVICE_EVENT_PKEYS,	 /* an entry of the P_Key table changed */
+	DEVICE_EVENT_REREGISTER, /* the subnet manager asks programs to join
+				    their groups again */
+	DEVICE_EVENTS		 /* the number of the events above */
 };
 
 #endif

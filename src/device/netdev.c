@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/ib.h"
 #include "util/inaddr.h"
 
 #define FIRST_OTHER 4 /* index of the first entry without a fixed meaning */
@@ -127,7 +128,8 @@ static void add_device(const struct netdev_link *l, enum device_kind kind,
 	d->ifindex = l->ifindex;
 	memcpy(d->mac, l->mac, 6);
 	d->kind = kind;
-	d->guid = guid_of(l, kind);
+	d->guid = d->system_guid = guid_of(l, kind);
+	snprintf(d->node_desc, sizeof(d->node_desc), "adverb");
 	d->port_count = 1;
 	(*count)++;
 }
@@ -264,7 +266,9 @@ bool netdev_gid(const struct device *d, const struct device_port *port,
 	memset(gid, 0, sizeof(*gid));
 	if (index >= netdev_gid_count(d))
 		return false;
-	if (d->kind != DEVICE_IWARP) {
+	if (d->kind == DEVICE_IB)
+		return ib_gid(port, index, gid->gid);
+	if (d->kind == DEVICE_ROCE) {
 		*gid = port->gids[index];
 		return gid->ifindex;
 	}

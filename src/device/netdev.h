@@ -107,13 +107,17 @@ const char *netdev_missing(const struct netdev_scene *scene, const char *named,
 /* Returns the number of entries of the GID table that programs see. */
 static inline uint32_t netdev_gid_count(const struct device *d)
 {
-	return d->kind == DEVICE_IWARP ? 1 : DEVICE_MAX_GIDS;
+	return d->kind == DEVICE_IWARP ? 1
+	       : d->kind == DEVICE_IB  ? FABRIC_GUIDS
+				       : DEVICE_MAX_GIDS;
 }
 
 /* Sets *gid to an entry of the GID table that programs see.  For a RoCE device
  * that is the table of `port`.  For an iWARP device the one entry is the GUID
- * and eight zero bytes.  Returns false if there is no entry at the index; *gid
- * is all zeros if the index is out of range. */
+ * and eight zero bytes.  For an InfiniBand device the entries are the subnet's
+ * GID prefix and a GUID of the port.  Returns false if there is no entry at the
+ * index; *gid is then all zeros for an iWARP or InfiniBand device, and for an
+ * index out of range. */
 bool netdev_gid(const struct device *d, const struct device_port *port,
 		uint32_t index, struct device_gid *gid);
 /* Updates the ports of the devices, and sets changes[i] to the NETDEV_* bits of

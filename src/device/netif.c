@@ -11,10 +11,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "device/ib.h"
 #include "device/netdev.h"
 #include "device/netlink.h"
 #include "device/sysfs.h"
 #include "log/log.h"
+#include "util/check.h"
 #include "util/inaddr.h"
 #include "util/lock.h"
 #include "util/shared.h"
@@ -23,15 +25,27 @@
 static struct device devices[DEVICE_MAX];
 static uint32_t device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct lock ports;
+static struct lock ports; /* of the devices' ports, ib_news, watch.wake_fd */
 static shared_u32 version = 1; /* always odd; written with the lock `ports` */
+
+/* How long a fabric may take for an answer, when a program asks for the list of
+ * devices. */
+#define FABRIC_PATIENCE_MS 60000
 
 static struct {
 	bool runs;
 	pthread_t thread;
-	int netlink_fd, stop_fd; /* -1: none */
-	void (*port)(const struct device *dev, enum device_event what);
-} watch = {.netlink_fd = -1, .stop_fd = -1};
+	int netlink_fd; /* -1: none */
+	/* An eventfd that wakes the thread, which then ends or reports ib_news;
+	 * -1: none.  Written under the lock `ports`, since netif_set_port uses
+	 * it. */
+	int wake_fd;
+	shared_flag is_ending;
+	netif_on_port *port;
+} watch = {.netlink_fd = -1, .wake_fd = -1};
+/* The events of the ports of an InfiniBand device that the thread has not
+ * reported yet, as sets of 1 << enum device_event; under the lock `ports`. */
+static uint32_t ib_news[HCA_MAX_PORTS];
 
 /* Initialises the locks in the child of a fork, in which the thread that held
  * them does not exist. */
@@ -82,7 +96,17 @@ static void say_missing(const struct netdev_scene *scene, const char *named)
 			named);
 }
 
-static void enumerate_devices(void)
+static void find_adapter(void)
+{
+	struct device found = {.kind = DEVICE_IB};
+
+	if (ib_find(&found, FABRIC_PATIENCE_MS))
+		return;
+	devices[0] = found;
+	device_count = 1;
+}
+
+static void find_interfaces(void)
 {
 	struct netdev_scene scene;
 	const char *named = secure_getenv("ADVERB_DEVICES");
@@ -101,6 +125,14 @@ static void enumerate_devices(void)
 	netlink_free(&scene);
 }
 
+static void enumerate_devices(void)
+{
+	if (ib_is_used())
+		find_adapter();
+	else
+		find_interfaces();
+}
+
 uint32_t device_list(const struct device **out)
 {
 	pthread_once(&once, enumerate_devices);
@@ -108,16 +140,11 @@ uint32_t device_list(const struct device **out)
 	return device_count;
 }
 
-static bool has_port(const struct device *dev, uint32_t number)
-{
-	return number && number <= dev->port_count;
-}
-
 bool device_port(const struct device *dev, uint32_t number,
 		 struct device_port *port)
 {
 	memset(port, 0, sizeof(*port));
-	if (!has_port(dev, number))
+	if (!number || number > dev->port_count)
 		return false;
 	lock_take(&ports);
 	*port = dev->ports[number - 1];
@@ -128,12 +155,10 @@ bool device_port(const struct device *dev, uint32_t number,
 bool device_gid(const struct device *dev, uint32_t number, uint32_t index,
 		struct device_gid *gid)
 {
-	if (!has_port(dev, number) || index >= DEVICE_MAX_GIDS)
-		return false;
-	lock_take(&ports);
-	*gid = dev->ports[number - 1].gids[index];
-	lock_give(&ports);
-	return gid->ifindex;
+	struct device_port port;
+
+	return device_port(dev, number, &port) &&
+	       netdev_gid(dev, &port, index, gid);
 }
 
 static void say_changes(const struct device *d, uint32_t changes)
@@ -168,7 +193,7 @@ static void tell_changes(const uint32_t *changes)
 			seen &= ~(uint32_t)NETDEV_GIDS;
 		for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++)
 			if (seen & rows[k].change && watch.port)
-				watch.port(&devices[i], rows[k].event);
+				watch.port(&devices[i], 1, rows[k].event);
 	}
 	if (any)
 		sysfs_refresh();
@@ -189,21 +214,83 @@ static void refresh_ports(void)
 	tell_changes(changes);
 }
 
+/* Returns the events that the thread has to report of a port, and removes them.
+ */
+static uint32_t take_news(uint32_t number, bool *is_up)
+{
+	uint32_t news;
+
+	lock_take(&ports);
+	news = ib_news[number - 1];
+	ib_news[number - 1] = 0;
+	*is_up = devices[0].ports[number - 1].is_up;
+	lock_give(&ports);
+	return news;
+}
+
+static void tell_event(uint32_t news, uint32_t number, enum device_event what)
+{
+	if (news & 1u << what && watch.port)
+		watch.port(&devices[0], number, what);
+}
+
+/* Reports the events of one port.  If the port has gone down and has become
+ * active since the last report, the event of the present state comes last. */
+static void tell_port(uint32_t number)
+{
+	bool is_up;
+	uint32_t news = take_news(number, &is_up);
+
+	if (news & 1u << DEVICE_EVENT_DOWN)
+		log_say(LOG_DEVICE_DOWN, number,
+			"device %s: port %u is not active any more; requests "
+			"wait, and fail unless the subnet manager makes it "
+			"active again",
+			devices[0].name, number);
+	tell_event(news, number, is_up ? DEVICE_EVENT_DOWN : DEVICE_EVENT_UP);
+	for (uint32_t e = DEVICE_EVENT_GIDS; e < DEVICE_EVENTS; e++)
+		tell_event(news, number, (enum device_event)e);
+	tell_event(news, number, is_up ? DEVICE_EVENT_UP : DEVICE_EVENT_DOWN);
+	if (news)
+		sysfs_refresh();
+}
+
+static bool is_ib(void)
+{
+	return device_count && devices[0].kind == DEVICE_IB;
+}
+
+static void tell_ib(void)
+{
+	for (uint32_t n = 1; is_ib() && n <= devices[0].port_count; n++)
+		tell_port(n);
+}
+
+/* The program may have closed a descriptor and reused its number. */
+static bool are_ours(void)
+{
+	return fd_identity_holds(watch.wake_fd) &&
+	       (watch.netlink_fd < 0 || fd_identity_holds(watch.netlink_fd));
+}
+
 static void *run_watch(void *arg)
 {
 	struct pollfd fds[2] = {
 		{.fd = watch.netlink_fd, .events = POLLIN},
-		{.fd = watch.stop_fd, .events = POLLIN},
+		{.fd = watch.wake_fd, .events = POLLIN},
 	};
+	uint64_t count;
 
-	while (poll(fds, 2, -1) < 0 || !fds[1].revents) {
-		/* The program may have closed a descriptor and reused its
-		 * number. */
-		if (!fd_identity_holds(fds[0].fd) ||
-		    !fd_identity_holds(fds[1].fd))
+	while (poll(fds, 2, -1), !shared_load(&watch.is_ending)) {
+		if (!are_ours())
 			break;
-		netlink_drain(fds[0].fd);
-		refresh_ports();
+		if (fds[1].revents &&
+		    read(fds[1].fd, &count, sizeof(count)) > 0)
+			tell_ib();
+		if (fds[0].revents & POLLIN) {
+			netlink_drain(fds[0].fd);
+			refresh_ports();
+		}
 	}
 	return arg;
 }
@@ -222,47 +309,111 @@ static int start_thread(void)
 	return err;
 }
 
-void netif_watch(void (*port)(const struct device *dev, enum device_event what))
+static void open_wake_fd(void)
+{
+	lock_take(&ports);
+	watch.wake_fd =
+		fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	lock_give(&ports);
+}
+
+void netif_watch(netif_on_port *port)
 {
 	const struct device *all;
 
 	device_list(&all);
 	watch.port = port;
-	watch.netlink_fd = fd_identity_note(netlink_watch());
-	watch.stop_fd = fd_identity_note(eventfd(0, EFD_CLOEXEC));
-	/* Interfaces may have changed before the socket was opened. */
-	refresh_ports();
-	watch.runs = watch.netlink_fd >= 0 && watch.stop_fd >= 0 &&
+	shared_store(&watch.is_ending, 0);
+	open_wake_fd();
+	if (!is_ib()) {
+		watch.netlink_fd = fd_identity_note(netlink_watch());
+		/* Interfaces may have changed before the socket was opened. */
+		refresh_ports();
+	}
+	watch.runs = (is_ib() || watch.netlink_fd >= 0) && watch.wake_fd >= 0 &&
 		     start_thread() == 0;
 	if (!watch.runs)
 		netif_forget();
 }
 
+static void wake_thread(void)
+{
+	const uint64_t one = 1;
+
+	while (write(watch.wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+/* Returns the events that happen to a port for which the fabric tells changes,
+ * as a set of 1 << enum device_event. */
+static uint32_t events_of(uint32_t changes, bool was_up, bool is_up)
+{
+	static const struct {
+		enum data_change change;
+		enum device_event event;
+	} rows[] = {
+		{DATA_LID, DEVICE_EVENT_LID},
+		{DATA_SM, DEVICE_EVENT_SM},
+		{DATA_PKEYS, DEVICE_EVENT_PKEYS},
+		{DATA_GIDS, DEVICE_EVENT_GIDS},
+		{DATA_REREGISTER, DEVICE_EVENT_REREGISTER},
+	};
+	uint32_t events = 0;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (changes & (uint32_t)rows[i].change)
+			events |= 1u << rows[i].event;
+	if (was_up != is_up)
+		events |= 1u << (is_up ? DEVICE_EVENT_UP : DEVICE_EVENT_DOWN);
+	return events;
+}
+
+void netif_set_port(const struct device *dev, uint32_t number,
+		    const struct fabric_port *said, uint32_t changes)
+{
+	struct device_port *port;
+	uint32_t events;
+	bool was_up;
+
+	CHECK(dev == devices && dev->kind == DEVICE_IB && number &&
+	      number <= dev->port_count);
+	port = &devices[0].ports[number - 1];
+	lock_take(&ports);
+	was_up = port->is_up;
+	ib_set_port(port, said);
+	events = events_of(changes, was_up, port->is_up);
+	ib_news[number - 1] |= events;
+	shared_store(&version, shared_own(&version) + 2);
+	if (events && fd_identity_holds(watch.wake_fd))
+		wake_thread();
+	lock_give(&ports);
+}
+
 void netif_unwatch(void)
 {
-	uint64_t one = 1;
-
 	if (!watch.runs)
 		return;
-	if (!fd_identity_holds(watch.stop_fd)) {
+	shared_store(&watch.is_ending, 1);
+	if (!fd_identity_holds(watch.wake_fd)) {
 		/* The thread cannot be woken.  It ends at the next change of an
 		 * interface. */
 		pthread_detach(watch.thread);
 		netif_forget();
 		return;
 	}
-	while (write(watch.stop_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-		;
+	wake_thread();
 	pthread_join(watch.thread, NULL);
 	netif_forget();
 }
 
 void netif_forget(void)
 {
+	lock_take(&ports);
 	fd_identity_close(watch.netlink_fd);
-	fd_identity_close(watch.stop_fd);
+	fd_identity_close(watch.wake_fd);
 	memset(&watch, 0, sizeof(watch));
-	watch.netlink_fd = watch.stop_fd = -1;
+	watch.netlink_fd = watch.wake_fd = -1;
+	lock_give(&ports);
 }
 
 /* Returns an entry with this address, of either RoCE version, in the GID table

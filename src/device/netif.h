@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The interfaces of this machine as RDMA devices (device/device.h).  The
- * devices are chosen once, at the first call of device_list.  A thread of this
- * file keeps their ports up to date from netif_watch to netif_unwatch.  Lock:
- * the functions themselves take a lock for the ports, under which they take no
- * other lock.
+ * The table of RDMA devices (device/device.h): interfaces of this machine, or
+ * the adapter of a fabric's host.  The devices are chosen once, at the first
+ * call of device_list.  A thread of this file keeps their ports up to date from
+ * netif_watch to netif_unwatch.  Lock: the functions themselves take a lock for
+ * the ports, under which they take no other lock.
  */
 #ifndef DEVICE_NETIF_H
 #define DEVICE_NETIF_H
@@ -14,11 +14,22 @@
 
 #include "device/device.h"
 
+/* Reports an event of port `number`.  Called by the thread of netif_watch,
+ * without a lock. */
+typedef void netif_on_port(const struct device *dev, uint32_t number,
+			   enum device_event what);
+
 /* Starts the thread that follows changes of the interfaces and calls @port,
- * which may be NULL, for each event.  If the thread cannot start, the ports
- * keep their present state. */
-void netif_watch(void (*port)(const struct device *dev,
-			      enum device_event what));
+ * which may be NULL, for each event.  If the thread cannot start, no event is
+ * reported, and the ports of interfaces keep their present state. */
+void netif_watch(netif_on_port *port);
+/*
+ * Sets port `number` of the InfiniBand device to the state that the fabric
+ * says.  changes: a set of enum data_change, for which the thread of
+ * netif_watch reports events.  0: the state is not a change for programs.
+ */
+void netif_set_port(const struct device *dev, uint32_t number,
+		    const struct fabric_port *said, uint32_t changes);
 /* Ends the thread and closes its descriptors. */
 void netif_unwatch(void);
 /* Closes the descriptors in the child of a fork, which does not have the

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/ib.h"
 #include "device/netdev.h"
 #include "hca/counters.h"
 #include "log/log.h"
@@ -23,7 +24,7 @@
 #include "util/fd_identity.h"
 
 #define PATH_BYTES    300 /* the most bytes of a path in the tree */
-#define TREE_VERSION  5	  /* of the set of files; it enters the stamp */
+#define TREE_VERSION  6	  /* of the set of files; it enters the stamp */
 #define STAMP_BYTES   32
 #define STAMP	      ".stamp"
 #define LOCK	      ".lock"
@@ -104,10 +105,11 @@ static void drop_entry(struct writing *w, const char *dir, const char *what,
 	close(fd);
 }
 
-static void put_gid(struct writing *w, const struct device *d, uint32_t i)
+static void put_gid(struct writing *w, const struct device *d, uint32_t number,
+		    uint32_t i)
 {
 	struct device_gid entry;
-	bool is_there = netdev_gid(d, &d->ports[0], i, &entry);
+	bool is_there = netdev_gid(d, &d->ports[number - 1], i, &entry);
 	const uint8_t *g = entry.gid;
 	char text[48], dir[96];
 
@@ -116,21 +118,23 @@ static void put_gid(struct writing *w, const struct device *d, uint32_t i)
 		 "%02x%02x:%02x%02x:%02x%02x:%02x%02x",
 		 g[0], g[1], g[2], g[3], g[4], g[5], g[6], g[7], g[8], g[9],
 		 g[10], g[11], g[12], g[13], g[14], g[15]);
-	put_file(w, text, "class/infiniband/%s/ports/1/gids/%u", d->name, i);
-	/* In the kernel's tree these files cannot be read if there is no entry.
-	 */
-	snprintf(dir, sizeof(dir), "class/infiniband/%s/ports/1/gid_attrs",
-		 d->name);
-	if (is_there) {
+	put_file(w, text, "class/infiniband/%s/ports/%u/gids/%u", d->name,
+		 number, i);
+	/* In the kernel's tree these files cannot be read if there is no entry,
+	 * and ndevs not if there is no interface. */
+	snprintf(dir, sizeof(dir), "class/infiniband/%s/ports/%u/gid_attrs",
+		 d->name, number);
+	if (is_there)
 		put_file(w,
 			 entry.type == DEVICE_GID_ROCE_V2 ? "RoCE v2"
 							  : "IB/RoCE v1",
 			 "%s/types/%u", dir, i);
+	else
+		drop_entry(w, dir, "types", i);
+	if (is_there && *d->netdev)
 		put_file(w, d->netdev, "%s/ndevs/%u", dir, i);
-		return;
-	}
-	drop_entry(w, dir, "types", i);
-	drop_entry(w, dir, "ndevs", i);
+	else
+		drop_entry(w, dir, "ndevs", i);
 }
 
 /* Writes the mask of all processors in the kernel's format: words of 32 bits,
@@ -154,16 +158,15 @@ static void put_cpus(struct writing *w, const char *device)
 	put_file(w, text, "class/infiniband/%s/device/local_cpus", device);
 }
 
-static void put_guids(struct writing *w, const struct device *d)
+static void put_guid(struct writing *w, const struct device *d,
+		     const char *file, uint64_t g)
 {
-	uint64_t g = d->guid;
 	char text[32];
 
 	snprintf(text, sizeof(text), "%04x:%04x:%04x:%04x", (unsigned)(g >> 48),
 		 (unsigned)(g >> 32) & 0xffff, (unsigned)(g >> 16) & 0xffff,
 		 (unsigned)g & 0xffff);
-	put_file(w, text, "class/infiniband/%s/node_guid", d->name);
-	put_file(w, text, "class/infiniband/%s/sys_image_guid", d->name);
+	put_file(w, text, "class/infiniband/%s/%s", d->name, file);
 }
 
 static void put_list(struct writing *w, const struct device *d,
@@ -174,34 +177,27 @@ static void put_list(struct writing *w, const struct device *d,
 			 files[i][0]);
 }
 
-/* Writes the files that depend on the device's kind.  iWARP has no P_Keys. */
-static void put_kind(struct writing *w, const struct device *d)
-{
-	static const char *const roce[][2] = {
-		{"node_type", "1: CA"},
-		{"ports/1/cap_mask", "0x00010000"},
-		{"ports/1/pkeys/0", "0xffff"},
-	};
-	static const char *const iwarp[][2] = {
-		{"node_type", "4: RNIC"},
-		{"ports/1/cap_mask", "0x00090000"},
-	};
-
-	if (d->kind == DEVICE_IWARP)
-		put_list(w, d, iwarp, sizeof(iwarp) / sizeof(*iwarp));
-	else
-		put_list(w, d, roce, sizeof(roce) / sizeof(*roce));
-}
-
 static void put_fixed(struct writing *w, const struct device *d)
 {
 	static const char *const files[][2] = {
-		{"node_desc", "adverb"},
-		{"fw_ver", "1.0"},
-		{"hca_type", "adverb"},
-		{"board_id", "adverb"},
-		{"hw_rev", "0x1"},
+		{"fw_ver", "1.0"},	    {"hca_type", "adverb"},
+		{"board_id", "adverb"},	    {"hw_rev", "0x1"},
 		{"device/numa_node", "-1"},
+	};
+
+	put_list(w, d, files, sizeof(files) / sizeof(*files));
+	put_file(w, d->kind == DEVICE_IWARP ? "4: RNIC" : "1: CA",
+		 "class/infiniband/%s/node_type", d->name);
+	put_file(w, d->node_desc, "class/infiniband/%s/node_desc", d->name);
+	put_guid(w, d, "node_guid", d->guid);
+	put_guid(w, d, "sys_image_guid", d->system_guid);
+}
+
+/* Writes the files of the port of a RoCE or iWARP device that do not depend on
+ * an interface.  iWARP has no P_Keys. */
+static void put_ethernet(struct writing *w, const struct device *d)
+{
+	static const char *const files[][2] = {
 		{"ports/1/link_layer", "Ethernet"},
 		{"ports/1/rate", "100 Gb/sec (4X EDR)"},
 		{"ports/1/lid", "0x0"},
@@ -209,8 +205,14 @@ static void put_fixed(struct writing *w, const struct device *d)
 		{"ports/1/lid_mask_count", "0"},
 		{"ports/1/sm_sl", "0"},
 	};
+	bool is_iwarp = d->kind == DEVICE_IWARP;
 
 	put_list(w, d, files, sizeof(files) / sizeof(*files));
+	put_file(w, is_iwarp ? "0x00090000" : "0x00010000",
+		 "class/infiniband/%s/ports/1/cap_mask", d->name);
+	if (!is_iwarp)
+		put_file(w, "0xffff", "class/infiniband/%s/ports/1/pkeys/0",
+			 d->name);
 }
 
 static void put_node(struct writing *w, const char *device, uint32_t index)
@@ -294,21 +296,115 @@ static void put_link(struct writing *w, const struct device *d)
 	sweep_below(w, path, is_interface, d, 1);
 }
 
-static void put_device(struct writing *w, const struct device *d,
-		       uint32_t index)
+/* Writes what depends on the interface of a RoCE or iWARP device. */
+static void put_interface(struct writing *w, const struct device *d)
 {
-	put_fixed(w, d);
-	put_kind(w, d);
-	put_guids(w, d);
-	put_cpus(w, d->name);
+	put_ethernet(w, d);
 	put_counters(w, d->name);
 	put_file(w, d->ports[0].is_up ? "4: ACTIVE" : "1: DOWN",
 		 "class/infiniband/%s/ports/1/state", d->name);
 	put_file(w, d->ports[0].is_up ? "5: LinkUp" : "3: Disabled",
 		 "class/infiniband/%s/ports/1/phys_state", d->name);
-	for (uint32_t i = 0; i < netdev_gid_count(d); i++)
-		put_gid(w, d, i);
 	put_link(w, d);
+}
+
+static void put_port(struct writing *w, const struct device *d, uint32_t number,
+		     const char *file, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+
+/* Writes a text, which fmt and its arguments make, to a file of a port. */
+static void put_port(struct writing *w, const struct device *d, uint32_t number,
+		     const char *file, const char *fmt, ...)
+{
+	char text[48];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	put_file(w, text, "class/infiniband/%s/ports/%u/%s", d->name, number,
+		 file);
+}
+
+/* Returns a name of one of the states 1 to count, or "". */
+static const char *name_of(uint32_t state, const char *const *names,
+			   uint32_t count)
+{
+	return state && state <= count ? names[state - 1] : "";
+}
+
+static void put_state(struct writing *w, const struct device *d,
+		      uint32_t number, const struct fabric_port *p)
+{
+	/* IBTA 14.2.5.6 */
+	static const char *const logical[] = {"DOWN", "INIT", "ARMED",
+					      "ACTIVE"};
+	static const char *const physical[] = {
+		"Sleep",    "Polling",
+		"Disabled", "PortConfigurationTraining",
+		"LinkUp",   "LinkErrorRecovery",
+	};
+
+	put_port(w, d, number, "state", "%u: %s", p->state,
+		 name_of(p->state, logical, 4));
+	put_port(w, d, number, "phys_state", "%u: %s", p->phys_state,
+		 name_of(p->phys_state, physical, 6));
+}
+
+/* Writes the rate as the kernel does: "2.5 Gb/sec (1X SDR)". */
+static void put_rate(struct writing *w, const struct device *d, uint32_t number,
+		     const struct fabric_port *p)
+{
+	unsigned lanes = ib_lanes(p), tenths = 25 * lanes * p->speed;
+
+	put_port(w, d, number, "rate", "%u%s Gb/sec (%uX %s)", tenths / 10,
+		 tenths % 10 ? ".5" : "", lanes,
+		 p->speed == 4	 ? "QDR"
+		 : p->speed == 2 ? "DDR"
+				 : "SDR");
+}
+
+static void put_pkeys(struct writing *w, const struct device *d,
+		      uint32_t number, const struct fabric_port *p)
+{
+	for (uint32_t i = 0; i < sizeof(p->pkeys) / sizeof(*p->pkeys); i++) {
+		char file[16];
+
+		snprintf(file, sizeof(file), "pkeys/%u", i);
+		put_port(w, d, number, file, "0x%04x", p->pkeys[i]);
+	}
+}
+
+/* Writes the files of a port of an InfiniBand device. */
+static void put_subnet(struct writing *w, const struct device *d,
+		       uint32_t number)
+{
+	const struct fabric_port *p = &d->ports[number - 1].subnet;
+
+	put_port(w, d, number, "link_layer", "InfiniBand");
+	put_state(w, d, number, p);
+	put_rate(w, d, number, p);
+	put_port(w, d, number, "lid", "0x%x", p->lid);
+	put_port(w, d, number, "lid_mask_count", "%u", p->lmc);
+	put_port(w, d, number, "sm_lid", "0x%x", p->sm_lid);
+	put_port(w, d, number, "sm_sl", "%u", p->sm_sl);
+	put_port(w, d, number, "cap_mask", "0x%08x", p->capabilities);
+	put_pkeys(w, d, number, p);
+}
+
+static void put_device(struct writing *w, const struct device *d,
+		       uint32_t index)
+{
+	put_fixed(w, d);
+	put_cpus(w, d->name);
+	if (d->kind != DEVICE_IB)
+		put_interface(w, d);
+	for (uint32_t n = 1; n <= d->port_count; n++) {
+		if (d->kind == DEVICE_IB)
+			put_subnet(w, d, n);
+		for (uint32_t i = 0; i < netdev_gid_count(d); i++)
+			put_gid(w, d, n, i);
+	}
 	put_node(w, d->name, index);
 }
 

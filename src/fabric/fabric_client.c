@@ -12,7 +12,11 @@
 
 #include "util/scm_rights.h"
 
-#define ERRNO_MAX 4095 /* the kernel's greatest number of an error */
+#define ERRNO_MAX 4095	 /* the kernel's greatest number of an error */
+#define LID_MAX	  0xbfff /* of a port (IBTA 4.1.3) */
+#define LMC_MAX	  7
+#define MTU_MAX	  5
+#define STATE_MAX 4 /* PortState (IBTA 14.2.5.6) */
 
 const char *fabric_client_path(void)
 {
@@ -139,6 +143,13 @@ int fabric_client_ask(int connection, struct fabric_proto *m, int *fd)
 		*fd = -1;
 	}
 	return err;
+}
+
+bool fabric_client_is_port(const struct fabric_port *p)
+{
+	return p->lid <= LID_MAX && p->lmc <= LMC_MAX && p->mtu <= MTU_MAX &&
+	       p->max_mtu && p->max_mtu <= MTU_MAX && p->state &&
+	       p->state <= STATE_MAX;
 }
 
 void fabric_client_explain(const char *path, const char *host, int err,

@@ -37,6 +37,9 @@ int fabric_client_ask(int connection, struct fabric_proto *m, int *fd);
  * its strings.  Returns 0, the -errno of the answer, -ECONNRESET (n is 0), or
  * -EPROTO: a fabric of this version sends no such message. */
 int fabric_client_judge(struct fabric_proto *m, size_t n);
+/* Could a fabric say this of a host's port?  False: a number is out of the
+ * range that the IBTA specification gives it. */
+bool fabric_client_is_port(const struct fabric_port *p);
 /* Writes a sentence to `text`, which has `room` bytes: why the fabric at `path`
  * cannot be used by the host `host`, and what to do.  err: a result of the
  * functions above. */

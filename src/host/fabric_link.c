@@ -19,16 +19,11 @@
 #include "log/log.h"
 #include "util/bits.h"
 #include "util/fd_identity.h"
-#include "util/lock.h"
 #include "util/shared.h"
 
-#define BATCH	    16	   /* packets of one receive */
-#define SEND_BATCH  64	   /* packets of one send */
-#define TYPE_CA	    1	   /* NodeType (IBTA 14.2.5.3) */
-#define LID_MAX	    0xbfff /* of a port (IBTA 4.1.3) */
-#define LMC_MAX	    7
-#define MTU_MAX	    5
-#define STATE_MAX   4 /* PortState (IBTA 14.2.5.6) */
+#define BATCH	    16 /* packets of one receive */
+#define SEND_BATCH  64 /* packets of one send */
+#define TYPE_CA	    1  /* NodeType (IBTA 14.2.5.3) */
 #define ALL_CHANGES (2 * DATA_REREGISTER - 1)
 /* Shorter messages are news. */
 #define PACKET_MIN (LRH_BYTES + BTH_BYTES + ICRC_BYTES + LRH_VCRC_BYTES)
@@ -80,8 +75,6 @@ static struct {
 	char host[FABRIC_PROTO_NAME];
 	char path[128];
 } at;
-/* Guards link_port.shown and .now against the device layer's threads. */
-static struct lock ports_lock;
 /* Words that the thread that waits reads without a lock.  seen_fd: at.epoll + 1
  * until the link has ended; changes: counts stores to seen_fd. */
 static shared_u32 seen_fd, changes;
@@ -156,14 +149,6 @@ static void end_link(struct engine *engine, int err, uint64_t now_ns)
 
 /* ---- the state of ports ---- */
 
-/* Could a fabric say this of a host's port? */
-static bool is_port(const struct fabric_port *p)
-{
-	return p->lid <= LID_MAX && p->lmc <= LMC_MAX && p->mtu <= MTU_MAX &&
-	       p->max_mtu && p->max_mtu <= MTU_MAX && p->state &&
-	       p->state <= STATE_MAX;
-}
-
 static void show_port(struct engine *engine, uint32_t number,
 		      const struct fabric_port *now, uint32_t changed)
 {
@@ -173,10 +158,8 @@ static void show_port(struct engine *engine, uint32_t number,
 	_Static_assert(sizeof(values.pkeys) == sizeof(now->pkeys),
 		       "both have the whole table");
 	memcpy(values.pkeys, now->pkeys, sizeof(values.pkeys));
-	lock_take(&ports_lock);
 	port->now = *now;
 	port->shown |= changed;
-	lock_give(&ports_lock);
 	engine_port(engine, at.device, number, &values);
 }
 
@@ -232,7 +215,7 @@ static bool is_answer(const struct fabric_proto *m)
 
 	if (!q->kind || m->kind != q->kind || m->number != q->port)
 		return false;
-	return m->kind == FABRIC_PROTO_PORT ? is_port(&m->port)
+	return m->kind == FABRIC_PROTO_PORT ? fabric_client_is_port(&m->port)
 					    : !memcmp(m->gid, q->gid, 16);
 }
 
@@ -564,7 +547,7 @@ static int attach_port(struct engine *engine, uint32_t number)
 	err = watch_fd(port->fd, number);
 	if (!err)
 		err = ask_host(&m, FABRIC_PROTO_PORT, number, NULL);
-	if (!err && !is_port(&m.port))
+	if (!err && !fabric_client_is_port(&m.port))
 		err = -EPROTO;
 	if (!err)
 		show_port(engine, number, &m.port, 0);
@@ -682,11 +665,6 @@ void fabric_link_close(void)
 	close_all();
 }
 
-void fabric_link_after_fork(void)
-{
-	lock_init(&ports_lock);
-}
-
 bool fabric_link_is_open(void)
 {
 	return at.is_open;
@@ -705,7 +683,7 @@ uint32_t fabric_link_qpn(uint32_t random)
 				 (random & ((1u << DATA_REST_BITS) - 1));
 }
 
-/* ---- for the device layer ---- */
+/* ---- what the fabric says of ports ---- */
 
 uint32_t fabric_link_ports(void)
 {
@@ -716,9 +694,7 @@ bool fabric_link_port(uint32_t number, struct fabric_port *port)
 {
 	if (!number || number > at.count)
 		return false;
-	lock_take(&ports_lock);
 	*port = port_at(number)->now;
-	lock_give(&ports_lock);
 	return true;
 }
 
@@ -728,10 +704,8 @@ uint32_t fabric_link_take_changes(uint32_t number)
 
 	if (!number || number > at.count)
 		return 0;
-	lock_take(&ports_lock);
 	shown = port_at(number)->shown;
 	port_at(number)->shown = 0;
-	lock_give(&ports_lock);
 	return shown;
 }
 

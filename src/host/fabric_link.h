@@ -17,8 +17,7 @@
  *
  * Lock: the progress lock.  fabric_link_open, fabric_link_close and
  * fabric_link_forget are called while no other thread uses this file.  The
- * functions for the device layer have a lock of their own, and those for the
- * thread that waits need none.
+ * functions for the thread that waits need no lock.
  */
 #ifndef HOST_FABRIC_LINK_H
 #define HOST_FABRIC_LINK_H
@@ -43,8 +42,6 @@ void fabric_link_close(void);
 /* Closes the descriptors of the link that the child of a fork has inherited.
  * The parent's link goes on. */
 void fabric_link_forget(void);
-/* Makes the lock usable in the child of a fork. */
-void fabric_link_after_fork(void);
 
 /* Is there a link?  True also if it has ended. */
 bool fabric_link_is_open(void);
@@ -107,14 +104,13 @@ int fabric_link_detach(struct engine *engine, uint32_t port,
 		       const uint8_t gid[16], uint64_t now_ns,
 		       const char **why);
 
-/* For the device layer: returns how many ports there are. */
+/* Returns how many ports there are. */
 uint32_t fabric_link_ports(void);
-/* For the device layer: copies what the fabric says of port `number`.  False:
- * there is no such port. */
-bool fabric_link_port(uint32_t number, struct fabric_port *port);
-/* For the device layer: returns what has changed at port `number`, a set of
- * enum data_change, since the last call.  fabric_link_port shows the changes.
+/* Copies what the fabric says of port `number`.  False: there is no such port.
  */
+bool fabric_link_port(uint32_t number, struct fabric_port *port);
+/* Returns what has changed at port `number`, a set of enum data_change, since
+ * the last call.  fabric_link_port shows the changes. */
 uint32_t fabric_link_take_changes(uint32_t number);
 
 /* For the thread that waits: returns the descriptor at whose POLLIN

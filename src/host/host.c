@@ -19,6 +19,7 @@
 #include "host/fabric_link.h"
 #include "host/inside.h"
 #include "host/leader.h"
+#include "host/lid_path.h"
 #include "host/local_peer.h"
 #include "host/mcast_socket.h"
 #include "host/path.h"
@@ -39,6 +40,7 @@
 #define PATIENCE_DEFAULT 60 /* seconds */
 #define PATIENCE_MAX	 1000000000
 #define QPN_TRIES	 256
+#define NS_PER_MS	 1000000u
 #define QPN_MULTICAST	 0xffffff /* IBTA 9.6.1 */
 #define POLL_YIELD	 64	  /* empty polls between yields of the core */
 #define SWITCH_MIN_NS	 600	  /* in a longer yield another thread ran */
@@ -125,6 +127,39 @@ static void show_tree(void)
 		broker_link_tree(fd);
 }
 
+/* Returns the InfiniBand device of this process, or NULL: the process is no
+ * host of a fabric. */
+static const struct device *ib_device(void)
+{
+	const struct device *devices;
+
+	return device_list(&devices) && devices[0].kind == DEVICE_IB ? devices
+								     : NULL;
+}
+
+/* Returns the socket that receives datagrams, or -errno.  A host of a fabric
+ * receives none, and needs no broker. */
+static int open_socket(struct host *h, bool has_udp, uint64_t patience)
+{
+	if (!has_udp)
+		return udp_unbound();
+	local_peer_open(&h->hca, !env_is_without(ENV_MAPPED));
+	return broker_link_socket(local_peer_is_open() ? h->map.fd : -1,
+				  local_peer_kick_fd(), patience);
+}
+
+/* Opens the link of the InfiniBand device.  Returns 0 or -errno. */
+static int open_link(struct engine *e, const struct device *dev,
+		     uint64_t patience)
+{
+	int err = fabric_link_open(
+		e, 0, (uint32_t)bits_min_u64(patience / NS_PER_MS, INT32_MAX));
+
+	if (!err)
+		progress_show_ports(dev, true);
+	return err;
+}
+
 /* Starts all parts of the host.  0, or -errno: the parts that were started are
  * closed again. */
 static int start_host(struct host *h, const struct host_sink *sink)
@@ -136,6 +171,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 				       .without = read_without()};
 	struct udp_offload allowed = {.gso = !is_off("ADVERB_GSO"),
 				      .gro = !is_off("ADVERB_GRO")};
+	const struct device *ib = ib_device();
 	struct engine *e;
 	uint64_t seed[4];
 	int fd, err;
@@ -157,9 +193,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	if (err)
 		goto close_peers;
 	name_links(&h->hca);
-	local_peer_open(&h->hca, !env_is_without(ENV_MAPPED));
-	fd = broker_link_socket(local_peer_is_open() ? h->map.fd : -1,
-				local_peer_kick_fd(), config.patience_ns);
+	fd = open_socket(h, !ib, config.patience_ns);
 	if (fd < 0) {
 		err = fd;
 		goto close_peers;
@@ -171,9 +205,12 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	config.asks_sources = true;
 	source_port_forget();
 	e = engine_new(&config, monotonic_ns());
-	err = e ? progress_init(&h->progress, e, fd, sink, allowed,
-				is_off("ADVERB_SPORT"))
-		: -ENOMEM;
+	err = e ? 0 : -ENOMEM;
+	if (!err && ib)
+		err = open_link(e, ib, config.patience_ns);
+	if (!err)
+		err = progress_init(&h->progress, e, fd, sink, allowed,
+				    is_off("ADVERB_SPORT"));
 	if (!err) {
 		if (env_is_without(ENV_ADAPTIVE))
 			poll_policy_fix(&h->progress.policy);
@@ -188,6 +225,7 @@ static int start_host(struct host *h, const struct host_sink *sink)
 		netif_watch(sink->port);
 		return 0;
 	}
+	fabric_link_close();
 	if (e)
 		engine_free(e);
 	close(fd);
@@ -223,8 +261,9 @@ static struct host *new_host(const struct host_sink *sink)
 		return NULL;
 	}
 	/* This process must notice the death of the broker even while the
-	 * program sleeps: the broker's successor needs its descriptors. */
-	if (broker_link_fd() >= 0)
+	 * program sleeps: the broker's successor needs its descriptors.  A
+	 * host of a fabric must notice changes of its ports. */
+	if (broker_link_fd() >= 0 || fabric_link_is_open())
 		progress_thread_start(&h->progress);
 	return h;
 }
@@ -234,7 +273,6 @@ static struct host *new_host(const struct host_sink *sink)
 static void after_fork(void)
 {
 	lock_init(&host_once);
-	fabric_link_after_fork();
 }
 
 __attribute__((constructor)) static void watch_forks(void)
@@ -377,6 +415,7 @@ struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 	if (qp) {
 		qp->device = device_index(dev);
 		qp->is_iwarp = dev->kind == DEVICE_IWARP;
+		qp->is_by_lid = dev->kind == DEVICE_IB;
 	}
 	*side = qp ? engine_qp_add(h->progress.engine, qp) : NULL;
 	if (qp && !*side) {
@@ -452,9 +491,11 @@ static void expect_peer(struct host *h, const struct ibt_qp *side)
 		local_peer_expect(now.dest_qpn);
 }
 
+/* @has_udp: the QP's packets go by UDP. */
 static int modify_qp(struct host *h, struct ibt_qp *side,
 		     struct hca_qp_attr *own, uint32_t mask,
-		     const uint8_t from[16], const char **why) NO_LOCK_ANALYSIS
+		     const uint8_t from[16], bool has_udp,
+		     const char **why) NO_LOCK_ANALYSIS
 {
 	uint16_t port;
 	int err;
@@ -467,7 +508,7 @@ static int modify_qp(struct host *h, struct ibt_qp *side,
 		progress_flush(&h->progress);
 	port = path_port(h, side);
 	own->ah.port = 0;
-	if (mask & HCA_QP_AV)
+	if (mask & HCA_QP_AV && has_udp)
 		own->ah.port = path_take_port(h, side, own, mask);
 	err = engine_qp_modify(h->progress.engine, side, own, mask, from,
 			       clock_now(&h->progress.clock), why);
@@ -482,6 +523,44 @@ static int modify_qp(struct host *h, struct ibt_qp *side,
 	return err;
 }
 
+/* Packets that a connection receives may need the thread from RTR on. */
+static int start_thread(struct host *h, const struct hca_qp_attr *attr,
+			uint32_t mask, const char **why)
+{
+	int err;
+
+	if (!(mask & HCA_QP_STATE) || attr->qp_state != HCA_QP_RTR)
+		return 0;
+	host_lock(h);
+	err = progress_thread_start(&h->progress);
+	host_unlock(h);
+	if (err)
+		*why = "the progress thread cannot be started; raise the "
+		       "limits on processes and open files (ulimit -u, -n)";
+	return err;
+}
+
+static int modify_by_lid(struct host *h, const struct device *dev,
+			 struct ibt_qp *side, struct hca_qp_attr *own,
+			 uint32_t mask, const char **why) NO_LOCK_ANALYSIS
+{
+	int err = lid_path_set(dev, own, mask, why);
+
+	if (!err && fabric_link_has_ended() && mask & HCA_QP_STATE &&
+	    own->qp_state != HCA_QP_RESET && own->qp_state != HCA_QP_ERR) {
+		*why = "the device has failed, because its link to the fabric "
+		       "has ended; start the program again";
+		err = -EIO;
+	}
+	if (!err)
+		err = start_thread(h, own, mask, why);
+	if (!err)
+		err = modify_qp(h, side, own, mask, own->ah.sgid, false, why);
+	if (!err && mask & HCA_QP_AV)
+		lid_path_say_inactive(dev, own->ah.port_num);
+	return err;
+}
+
 int host_qp_modify(struct host *h, const struct device *dev,
 		   struct ibt_qp *side, const struct hca_qp_attr *attr,
 		   uint32_t mask, const char **why) NO_LOCK_ANALYSIS
@@ -490,6 +569,8 @@ int host_qp_modify(struct host *h, const struct device *dev,
 	uint8_t from[16] = {0};
 	int err = 0;
 
+	if (dev->kind == DEVICE_IB)
+		return modify_by_lid(h, dev, side, &own, mask, why);
 	if ((mask & HCA_QP_AV) && attr->ah.is_global)
 		err = path_source_gid(dev, &attr->ah, from, &own.ah.link, why);
 	if (!err && (mask & HCA_QP_PATH_MTU))
@@ -500,18 +581,11 @@ int host_qp_modify(struct host *h, const struct device *dev,
 		return err;
 	if ((mask & HCA_QP_AV) && attr->ah.is_global)
 		netif_say_unreachable(from, &attr->ah);
-	if ((mask & HCA_QP_STATE) && attr->qp_state == HCA_QP_RTR) {
-		host_lock(h);
-		err = progress_thread_start(&h->progress);
-		host_unlock(h);
-	}
-	if (err) {
-		*why = "the progress thread cannot be started; raise the "
-		       "limits on processes and open files (ulimit -u, -n)";
+	err = start_thread(h, attr, mask, why);
+	if (err)
 		return err;
-	}
 	path_fill(h, from, mask, &own.ah);
-	return modify_qp(h, side, &own, mask, from, why);
+	return modify_qp(h, side, &own, mask, from, true, why);
 }
 
 void host_qp_wait(struct ibt_qp *side, struct alock_wait *wait)

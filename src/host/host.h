@@ -30,9 +30,10 @@ struct host_sink {
 	/* Reports an event of the engine; *e is valid during the call.  Called
 	 * under the progress lock. */
 	void (*event)(const struct engine_event *e);
-	/* Reports a change of dev's port.  Called by netif's thread, without a
-	 * lock; may be NULL. */
-	void (*port)(const struct device *dev, enum device_event what);
+	/* Reports a change of port `number` of dev.  Called by netif's thread,
+	 * without a lock; may be NULL. */
+	void (*port)(const struct device *dev, uint32_t number,
+		     enum device_event what);
 	/* Reports that all devices have failed, because the program has closed
 	 * adverb's descriptors, or because the link to a fabric has ended.
 	 * Called once, under the progress lock; may be NULL. */

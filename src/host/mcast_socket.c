@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "host/fabric_link.h"
 #include "util/inaddr.h"
 
 void mcast_socket_alias(const uint8_t gid[16], uint8_t ip[16])
@@ -80,32 +81,53 @@ static uint32_t bit_of(const struct device *dev)
 	return 1u << (dev - all);
 }
 
-/* Joins a group on the interfaces of dev, unless the socket has already joined
- * it there. */
-static int listen_to(struct progress *l, const struct device *dev,
-		     const uint8_t gid[16], const char **why)
+/* Returns the entry of a group, which is made if there is none; NULL: the
+ * process has joined too many groups. */
+static struct progress_group *make_group(struct progress *l,
+					 const uint8_t gid[16])
 {
 	struct progress_group *g = find_group(l, gid);
-	uint32_t device = bit_of(dev);
+
+	if (g || l->group_count == PROGRESS_GROUPS)
+		return g;
+	g = &l->groups[l->group_count++];
+	*g = (struct progress_group){0};
+	memcpy(g->gid, gid, 16);
+	return g;
+}
+
+static uint32_t port_of(struct progress *l, const struct ibt_qp *q)
+{
+	struct hca_qp_attr now;
+
+	engine_qp_query(l->engine, q, &now);
+	return now.port_num;
+}
+
+/* Joins a group on the interfaces of dev, or at the port of a QP by LID, unless
+ * the process has already joined it there.  A group that was made and could not
+ * be joined is left to mcast_socket_sweep. */
+static int listen_to(struct progress *l, const struct device *dev,
+		     struct ibt_qp *q, const uint8_t gid[16], const char **why)
+{
+	struct progress_group *g = make_group(l, gid);
+	uint32_t port = dev->kind == DEVICE_IB ? port_of(l, q) : 0;
+	uint32_t *joined, bit = port ? 1u << port : bit_of(dev);
 	int err;
 
-	if (g && g->devices & device)
-		return 0;
 	*why = "the process has joined as many multicast groups as adverb "
 	       "allows; detach queue pairs from other groups first";
-	if (!g && l->group_count == PROGRESS_GROUPS)
+	if (!g)
 		return -ENOSPC;
+	joined = port ? &g->ports : &g->devices;
+	if (*joined & bit)
+		return 0;
 	*why = "no interface of the device can join the multicast group";
-	err = join_both(l, dev, gid);
-	if (err)
-		return err;
-	if (!g) {
-		g = &l->groups[l->group_count++];
-		*g = (struct progress_group){0};
-		memcpy(g->gid, gid, 16);
-	}
-	g->devices |= device;
-	return 0;
+	err = port ? fabric_link_attach(l->engine, port, gid, l->now_ns, why)
+		   : join_both(l, dev, gid);
+	if (!err)
+		*joined |= bit;
+	return err;
 }
 
 int mcast_socket_attach(struct progress *l, const struct device *dev,
@@ -118,13 +140,19 @@ int mcast_socket_attach(struct progress *l, const struct device *dev,
 	*why = "the GID is not a multicast GID";
 	if (!inaddr_is_multicast(gid))
 		return -EINVAL;
-	err = listen_to(l, dev, gid, why);
-	if (err)
+	*why = "the queue pair is in RESET; move it to INIT first, which gives "
+	       "it a port";
+	if (dev->kind == DEVICE_IB && !port_of(l, q))
+		return -EINVAL;
+	err = listen_to(l, dev, q, gid, why);
+	if (err) {
+		mcast_socket_sweep(l);
 		return err;
+	}
 	*why = "the adapter has no room for more attachments to multicast "
 	       "groups; detach queue pairs first";
 	err = engine_mcast_attach(l->engine, q, gid);
-	if (!err && !inaddr_is_v4(gid)) {
+	if (!err && dev->kind != DEVICE_IB && !inaddr_is_v4(gid)) {
 		mcast_socket_alias(gid, alias);
 		err = engine_mcast_attach_alias(l->engine, q, gid, alias);
 		if (err)
@@ -144,19 +172,36 @@ int mcast_socket_detach(struct progress *l, struct ibt_qp *q,
 	return err;
 }
 
+static void leave_interfaces(struct progress *l, const uint8_t gid[16])
+{
+	uint8_t alias[16];
+
+	udp_leave(&l->wire, gid);
+	mcast_socket_alias(gid, alias);
+	if (!inaddr_is_v4(gid) && !engine_mcast_is_used(l->engine, alias))
+		udp_leave(&l->wire, alias);
+}
+
+static void leave_ports(struct progress *l, const struct progress_group *g)
+{
+	const char *why;
+
+	for (uint32_t port = 1; port <= HCA_MAX_PORTS; port++)
+		if (g->ports & 1u << port)
+			fabric_link_detach(l->engine, port, g->gid, l->now_ns,
+					   &why);
+}
+
 void mcast_socket_sweep(struct progress *l)
 {
 	for (uint32_t i = l->group_count; i-- > 0;) {
 		const struct progress_group *g = &l->groups[i];
-		uint8_t alias[16];
 
 		if (engine_mcast_is_used(l->engine, g->gid))
 			continue;
-		udp_leave(&l->wire, g->gid);
-		mcast_socket_alias(g->gid, alias);
-		if (!inaddr_is_v4(g->gid) &&
-		    !engine_mcast_is_used(l->engine, alias))
-			udp_leave(&l->wire, alias);
+		if (g->devices)
+			leave_interfaces(l, g->gid);
+		leave_ports(l, g);
 		l->groups[i] = l->groups[--l->group_count];
 	}
 }

@@ -7,7 +7,9 @@
  * of the GID.  A process that joins an IPv6 group joins its alias too.
  *
  * The receive socket is a member of a group as long as a queue pair is attached
- * to the group.  Owner: struct progress (its groups); lock: the progress lock.
+ * to the group.  For queue pairs by LID, the data end of their port is the
+ * member (fabric_link.h), and no alias exists.  Owner: struct progress (its
+ * groups); lock: the progress lock.
  */
 #ifndef HOST_MCAST_SOCKET_H
 #define HOST_MCAST_SOCKET_H

@@ -9,6 +9,7 @@
 #include "device/netif.h"
 #include "host/broker_link.h"
 #include "host/inside.h"
+#include "host/lid_path.h"
 #include "host/mcast_socket.h"
 #include "util/inaddr.h"
 
@@ -55,8 +56,11 @@ int path_find(struct host *h, const struct device *dev, const struct hca_ah *ah,
 	struct device_port port;
 	uint8_t from[16], dest[16];
 	uint32_t link;
-	int err = path_source_gid(dev, ah, from, &link, why);
+	int err;
 
+	if (dev->kind == DEVICE_IB)
+		return lid_path_find(dev, ah, to, why);
+	err = path_source_gid(dev, ah, from, &link, why);
 	if (err)
 		return err;
 	netif_say_unreachable(from, ah);

@@ -325,14 +325,31 @@ static void tell_fatal(struct progress *p)
 		p->sink.fatal();
 }
 
+void progress_show_ports(const struct device *dev, bool is_new)
+{
+	uint32_t count = bits_min_u32(fabric_link_ports(), dev->port_count);
+	struct fabric_port port;
+
+	for (uint32_t n = 1; n <= count; n++) {
+		uint32_t changes = fabric_link_take_changes(n);
+
+		if ((changes || is_new) && fabric_link_port(n, &port))
+			netif_set_port(dev, n, &port, changes);
+	}
+}
+
 /* Receives what has come over the link to a fabric; false if nothing has come.
  */
 static bool receive_link(struct progress *p, unsigned rounds)
 {
 	bool any = fabric_link_turn(p->engine, rounds, p->now_ns);
+	const struct device *devices;
 
-	if (any)
+	if (any) {
 		poll_policy_news(&p->policy);
+		device_list(&devices);
+		progress_show_ports(devices, false);
+	}
 	if (fabric_link_has_ended())
 		tell_fatal(p);
 	return any;

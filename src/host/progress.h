@@ -45,12 +45,15 @@
  * interface. */
 #define PROGRESS_GROUPS HOST_MAX_GROUPS
 
-/* A multicast group that the socket has joined. */
+/* A multicast group that the process has joined. */
 struct progress_group {
 	uint8_t gid[16];
 	/* Bit i is set if the socket has joined the group on the interfaces of
 	 * device i of device_list. */
 	uint32_t devices;
+	/* Bit n is set if the data end of port n of the InfiniBand device has
+	 * joined the group. */
+	uint32_t ports;
 };
 
 /* The events that end the sleep of the thread that waits for work. */

@@ -35,20 +35,22 @@ static int unknown_ca(void)
 }
 
 /* Removes iWARP devices from the list, since they take no management datagrams;
- * rdma-core's libibumad does not list them either. */
-static void drop_iwarp(struct ibv_device **list)
+ * rdma-core's libibumad does not list them either.  Removes the adapter of a
+ * fabric's host, too, of which umad/fabric.h tells more. */
+static void drop_others(struct ibv_device **list)
 {
 	struct ibv_device **to = list;
 
 	for (struct ibv_device **from = list; *from; from++)
-		if ((*from)->node_type != IBV_NODE_RNIC)
+		if ((*from)->node_type != IBV_NODE_RNIC &&
+		    strcmp((*from)->name, U_FABRIC_CA) != 0)
 			*to++ = *from;
 	*to = NULL;
 }
 
 /*
- * Returns the list of ibv_get_device_list without iWARP devices.  If the
- * libibverbs.so.1 of this process is not adverb's, prints a sentence and
+ * Returns the list of ibv_get_device_list without the devices of drop_others.
+ * If the libibverbs.so.1 of this process is not adverb's, prints a sentence and
  * returns NULL with errno ENODEV.  If that libibverbs.so.1 is of another
  * release of adverb, which has the same ABI, prints a sentence and returns the
  * list.
@@ -73,7 +75,7 @@ static struct ibv_device **list_devices(void)
 		      path, release);
 	list = ibv_get_device_list(NULL);
 	if (list)
-		drop_iwarp(list);
+		drop_others(list);
 	return list;
 }
 

@@ -7,6 +7,7 @@
 #ifndef UMAD_FABRIC_H
 #define UMAD_FABRIC_H
 
+#include "device/ib.h"
 #include "fabric/fabric_client.h"
 
 #include <stdbool.h>
@@ -14,7 +15,7 @@
 #include <infiniband/umad.h>
 
 /* The name that libibumad gives to the host's adapter. */
-#define U_FABRIC_CA "advib0"
+#define U_FABRIC_CA IB_NAME
 
 /* Returns whether this process is a host of a fabric. */
 bool u_fabric_is_used(void);

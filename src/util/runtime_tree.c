@@ -387,13 +387,39 @@ static int enter_runtime(struct walk *w)
 	return go_to(w, chosen);
 }
 
+static uint64_t add_text(uint64_t hash, const char *text)
+{
+	do
+		hash = (hash ^ (uint8_t)*text) * 0x100000001b3u; /* FNV-1a */
+	while (*text++);
+	return hash;
+}
+
+/* Writes the name of the tree's folder. */
+static void name_folder(char *name, size_t size)
+{
+	const char *fabric = secure_getenv("ADVERB_FABRIC");
+	const char *host = secure_getenv("ADVERB_FABRIC_HOST");
+	struct stat ns = {0};
+	uint64_t hash;
+
+	fstatat(AT_FDCWD, "/proc/self/ns/net", &ns, 0);
+	if (!fabric || !*fabric) {
+		snprintf(name, size, "sysfs-%ju", (uintmax_t)ns.st_ino);
+		return;
+	}
+	hash = add_text(0xcbf29ce484222325u, fabric);
+	hash = add_text(hash, host ? host : "");
+	snprintf(name, size, "sysfs-%ju-%016jx", (uintmax_t)ns.st_ino,
+		 (uintmax_t)hash);
+}
+
 /* Walks to the tree's folder. */
 static int enter_folder(struct walk *w)
 {
 	const char *chosen = secure_getenv("ADVERB_SYSFS");
 	struct runtime_tree *t = w->tree;
-	struct stat ns = {0};
-	char name[32];
+	char name[48];
 	int err;
 
 	if (chosen && *chosen) {
@@ -402,8 +428,7 @@ static int enter_folder(struct walk *w)
 		return err ? err : judge_own(w);
 	}
 	err = enter_runtime(w);
-	fstatat(AT_FDCWD, "/proc/self/ns/net", &ns, 0);
-	snprintf(name, sizeof(name), "sysfs-%ju", (uintmax_t)ns.st_ino);
+	name_folder(name, sizeof(name));
 	append_name(t, name);
 	if (!err)
 		err = step_into(w, name);

@@ -3,7 +3,9 @@
  * Finds the folder of the synthesised sysfs tree, which device/sysfs.c writes
  * and the shim shows to the program.  Network namespaces differ in their
  * interfaces, so each has its own tree: the folder sysfs-N in the user's
- * runtime folder, where N is the inode of the namespace.
+ * runtime folder, where N is the inode of the namespace.  A host of a fabric
+ * has the adapter of its node and no interface: its tree is the folder
+ * sysfs-N-H, where H is a hash of ADVERB_FABRIC and ADVERB_FABRIC_HOST.
  *
  * Any user can create a folder in /tmp, and the roots of all user namespaces
  * may have the same uid.  So the runtime folder has the first of a few names

@@ -47,7 +47,8 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		return v_fail_null(EOPNOTSUPP, V_NOT_SUPPORTED,
 				   "address handles on iWARP, which has no UD "
 				   "(ibv_create_ah)");
-	if (attr->port_num != 1 || !attr->is_global)
+	if (c->dev->kind == DEVICE_ROCE &&
+	    (attr->port_num != 1 || !attr->is_global))
 		return v_fail_null(EINVAL, V_INPUT,
 				   "ibv_create_ah on RoCE needs port_num 1, "
 				   "is_global 1 and a GID");
@@ -88,7 +89,8 @@ static int gid_index(const struct device *dev, const uint8_t like[16])
 	for (uint32_t i = 0; i < DEVICE_MAX_GIDS; i++) {
 		struct device_gid g;
 
-		if (!device_gid(dev, 1, i, &g) || g.type != DEVICE_GID_ROCE_V2 ||
+		if (!device_gid(dev, 1, i, &g) ||
+		    g.type != DEVICE_GID_ROCE_V2 ||
 		    inaddr_is_v4(g.gid) != inaddr_is_v4(like))
 			continue;
 		if (!memcmp(g.gid, like, 16))
@@ -131,6 +133,46 @@ static void grh_addresses(const struct ibv_grh *grh, uint8_t from[16],
 	memcpy(to + 12, p + V4_AT + 16, 4);
 }
 
+/* Returns the index of the port's GID that a datagram by LID was sent to; 0 for
+ * a multicast group, whose GID the table does not have. */
+static uint8_t index_of(const struct device *dev, uint8_t port,
+			const uint8_t gid[16])
+{
+	struct device_gid g;
+
+	for (uint32_t i = 0; i < FABRIC_GUIDS; i++)
+		if (device_gid(dev, port, i, &g) && !memcmp(g.gid, gid, 16))
+			return (uint8_t)i;
+	return 0;
+}
+
+/* The reply to a datagram by LID goes to the LID that it came from, and has a
+ * GRH if the datagram had one (IBTA Vol 1, 13.5.4.4). */
+static int reply_by_lid(const struct device *dev, uint8_t port,
+			const struct ibv_wc *wc, const struct ibv_grh *grh,
+			struct ibv_ah_attr *attr)
+{
+	if (!port || port > dev->port_count)
+		return v_fail_errno(EINVAL, V_INPUT,
+				    "ibv_init_ah_from_wc: the device has no "
+				    "such port");
+	memset(attr, 0, sizeof(*attr));
+	attr->dlid = wc->slid;
+	attr->sl = wc->sl;
+	attr->src_path_bits = wc->dlid_path_bits;
+	attr->port_num = port;
+	if (!(wc->wc_flags & IBV_WC_GRH))
+		return 0;
+	attr->is_global = 1;
+	memcpy(attr->grh.dgid.raw, grh->sgid.raw, 16);
+	attr->grh.sgid_index = index_of(dev, port, grh->dgid.raw);
+	attr->grh.flow_label = be32toh(grh->version_tclass_flow) & 0xfffff;
+	attr->grh.traffic_class =
+		(uint8_t)(be32toh(grh->version_tclass_flow) >> 20);
+	attr->grh.hop_limit = UINT8_MAX;
+	return 0;
+}
+
 int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port,
 			struct ibv_wc *wc, struct ibv_grh *grh,
 			struct ibv_ah_attr *attr)
@@ -143,6 +185,8 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port,
 		return v_fail_errno(EOPNOTSUPP, V_NOT_SUPPORTED,
 				    "address handles on iWARP, which has no UD "
 				    "(ibv_init_ah_from_wc)");
+	if (dev->kind == DEVICE_IB)
+		return reply_by_lid(dev, port, wc, grh, attr);
 	if (port != 1 || !(wc->wc_flags & IBV_WC_GRH))
 		return v_fail_errno(EINVAL, V_INPUT,
 				    "ibv_init_ah_from_wc on RoCE needs port 1 "

@@ -128,14 +128,15 @@ __attribute__((constructor)) static void watch_forks(void)
 	pthread_atfork(about_to_fork, has_forked, has_forked);
 }
 
-void v_port_event(const struct device *dev, enum device_event what)
+void v_port_event(const struct device *dev, uint32_t number,
+		  enum device_event what)
 {
 	lock_take(&contexts_lock);
 	for (struct list *n = contexts.next; n != &contexts; n = n->next) {
 		struct v_context *c = CONTAINER_OF(n, struct v_context, link);
 
 		if (v_is_ours(c) && c->dev == dev)
-			v_queue_post(&c->async, &c->port[what]);
+			v_queue_post(&c->async, &c->port[number - 1][what]);
 	}
 	lock_give(&contexts_lock);
 }
@@ -168,10 +169,16 @@ static void sources_init(struct v_context *c)
 		[DEVICE_EVENT_UP] = IBV_EVENT_PORT_ACTIVE,
 		[DEVICE_EVENT_DOWN] = IBV_EVENT_PORT_ERR,
 		[DEVICE_EVENT_GIDS] = IBV_EVENT_GID_CHANGE,
+		[DEVICE_EVENT_LID] = IBV_EVENT_LID_CHANGE,
+		[DEVICE_EVENT_SM] = IBV_EVENT_SM_CHANGE,
+		[DEVICE_EVENT_PKEYS] = IBV_EVENT_PKEY_CHANGE,
+		[DEVICE_EVENT_REREGISTER] = IBV_EVENT_CLIENT_REREGISTER,
 	};
 
-	for (int i = 0; i < DEVICE_EVENTS; i++)
-		v_source_init(&c->port[i], c, (int)types[i]);
+	for (int n = 0; n < HCA_MAX_PORTS; n++)
+		for (int i = 0; i < DEVICE_EVENTS; i++)
+			v_source_init(&c->port[n][i], c->port[n],
+				      (int)types[i]);
 	v_source_init(&c->fatal, c, IBV_EVENT_DEVICE_FATAL);
 }
 

@@ -68,12 +68,27 @@ void v_event(const struct engine_event *e)
 	}
 }
 
-/* Returns whether an event happens to the device or its port.  Acknowledgements
- * of such events are not counted, since no call waits for them. */
+/* Returns whether an event happens to the device or to a port.
+ * Acknowledgements of such events are not counted, since no call waits for
+ * them. */
 static bool is_of_device(enum ibv_event_type type)
 {
 	return type == IBV_EVENT_PORT_ACTIVE || type == IBV_EVENT_PORT_ERR ||
+	       type == IBV_EVENT_LID_CHANGE || type == IBV_EVENT_PKEY_CHANGE ||
+	       type == IBV_EVENT_SM_CHANGE ||
+	       type == IBV_EVENT_CLIENT_REREGISTER ||
 	       type == IBV_EVENT_GID_CHANGE || type == IBV_EVENT_DEVICE_FATAL;
+}
+
+/* Returns the number of the port to which an event happens.  Its source's
+ * object is the row of the port's sources.  A failure of the device happens to
+ * no port; port_num is then 1, as before there were devices with two ports. */
+static int port_of(const struct v_context *c, const struct v_source *s)
+{
+	for (int n = 0; n < HCA_MAX_PORTS; n++)
+		if (s->object == c->port[n])
+			return n + 1;
+	return 1;
 }
 
 static bool has_claimed(void *queue)
@@ -178,7 +193,7 @@ int ibv_get_async_event(struct ibv_context *context,
 		return -1;
 	event->event_type = (enum ibv_event_type)s->type;
 	if (is_of_device(event->event_type))
-		event->element.port_num = 1;
+		event->element.port_num = port_of(v_context(context), s);
 	else if (event->event_type == IBV_EVENT_CQ_ERR)
 		event->element.cq = s->object;
 	else if (event->event_type == IBV_EVENT_SRQ_LIMIT_REACHED)

@@ -63,7 +63,7 @@ struct v_context {
 	struct v_queue async; /* the asynchronous events */
 	/* The events of the port, by enum device_event, and
 	 * IBV_EVENT_DEVICE_FATAL. */
-	struct v_source port[DEVICE_EVENTS], fatal;
+	struct v_source port[HCA_MAX_PORTS][DEVICE_EVENTS], fatal;
 };
 
 struct v_td {

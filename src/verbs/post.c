@@ -111,7 +111,8 @@ int v_post_ud(struct v_qp *q, struct wqe *w, struct ibv_ah *ah, uint32_t qpn,
 	*to = v_ah(ah)->to;
 	to->qpn = qpn & 0xffffff;
 	to->qkey = qkey;
-	path_aim(v_context(ah->context)->host, to);
+	if (!q->qp->is_by_lid)
+		path_aim(v_context(ah->context)->host, to);
 	return 0;
 }
 

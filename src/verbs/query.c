@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "device/ib.h"
 #include "device/netdev.h"
 #include "verbs/dm.h"
 #include "verbs/fail.h"
@@ -39,14 +40,23 @@ enum {
 	(IWARP_FLAGS | IBV_DEVICE_UD_AV_PORT_ENFORCE |                         \
 	 IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN)
 
-static bool is_port(uint32_t port)
-{
-	return port == 1;
-}
-
 static bool is_iwarp(struct ibv_context *context)
 {
 	return v_context(context)->dev->kind == DEVICE_IWARP;
+}
+
+/* Has the context's device a port of this number? */
+static bool has_port(struct ibv_context *context, uint32_t port)
+{
+	return port && port <= v_context(context)->dev->port_count;
+}
+
+/* Returns how many P_Keys a port's table has. */
+static uint16_t pkey_count(const struct device *dev)
+{
+	return dev->kind == DEVICE_IWARP ? 0
+	       : dev->kind == DEVICE_IB	 ? HCA_MAX_PKEYS
+					 : 1;
 }
 
 /* perftest chooses its calls by the vendor_part_id.  With ADVERB_PART_ID a test
@@ -68,7 +78,6 @@ static void limit_iwarp(struct ibv_device_attr *a)
 	a->max_mcast_grp = 0;
 	a->max_mcast_qp_attach = 0;
 	a->max_total_mcast_qp_attach = 0;
-	a->max_pkeys = 0;
 	a->local_ca_ack_delay = 0;
 }
 
@@ -79,7 +88,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 	memset(a, 0, sizeof(*a));
 	strcpy(a->fw_ver, "1.0");
 	a->node_guid = htobe64(c->dev->guid);
-	a->sys_image_guid = a->node_guid;
+	a->sys_image_guid = htobe64(c->dev->system_guid);
 	a->max_mr_size = UINT64_MAX;
 	a->page_size_cap = 0xfffff000;
 	a->vendor_id = VENDOR_ID;
@@ -106,9 +115,9 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *a)
 	a->max_mcast_grp = HOST_MAX_GROUPS;
 	a->max_mcast_qp_attach = HCA_MAX_ATTACH;
 	a->max_total_mcast_qp_attach = HCA_MAX_ATTACH * HOST_MAX_GROUPS;
-	a->max_pkeys = 1;
+	a->max_pkeys = pkey_count(c->dev);
 	a->local_ca_ack_delay = 15;
-	a->phys_port_cnt = 1;
+	a->phys_port_cnt = (uint8_t)c->dev->port_count;
 	if (is_iwarp(context))
 		limit_iwarp(a);
 	return 0;
@@ -119,7 +128,7 @@ int v_query_device_ex(struct ibv_context *context,
 		      struct ibv_device_attr_ex *attr, size_t size)
 {
 	struct ibv_device_attr_ex a = {
-		.phys_port_cnt_ex = 1,
+		.phys_port_cnt_ex = v_context(context)->dev->port_count,
 		.completion_timestamp_mask = UINT64_MAX,
 		.max_dm_size = DM_BYTES,
 		.cq_mod_caps = {.max_cq_count = UINT16_MAX,
@@ -155,30 +164,70 @@ enum { WIDTH_4X = 2, SPEED_EDR = 32, SPEED_MBPS = 100000 };
 #define ROCE_PORT_FLAGS	 (IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS)
 #define IWARP_PORT_FLAGS (IBV_PORT_CM_SUP | IBV_PORT_DEVICE_MGMT_SUP)
 
-static void port_attr(const struct device *dev, union v_port_attr *a)
+static void ethernet_attr(const struct device *dev,
+			  const struct device_port *port, union v_port_attr *a)
 {
 	enum { DISABLED = 3, LINK_UP = 5 };
 	bool is_roce = dev->kind == DEVICE_ROCE;
-	struct device_port port;
 
-	device_port(dev, 1, &port);
-	memset(a, 0, sizeof(*a));
 	a->base = (struct ibv_port_attr){
-		.state = port.is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+		.state = port->is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
-		.active_mtu = (enum ibv_mtu)port.active_mtu,
+		.active_mtu = (enum ibv_mtu)port->active_mtu,
 		.gid_tbl_len = (int)netdev_gid_count(dev),
 		.port_cap_flags = is_roce ? ROCE_PORT_FLAGS : IWARP_PORT_FLAGS,
 		.max_msg_sz = HCA_MAX_MESSAGE,
-		.pkey_tbl_len = is_roce ? 1 : 0,
+		.pkey_tbl_len = pkey_count(dev),
 		.max_vl_num = 1,
 		.active_width = WIDTH_4X,
 		.active_speed = SPEED_EDR,
-		.phys_state = port.is_up ? LINK_UP : DISABLED,
+		.phys_state = port->is_up ? LINK_UP : DISABLED,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = is_roce ? IBV_QPF_GRH_REQUIRED : 0,
 	};
 	a->newest.active_speed_ex = SPEED_EDR;
+}
+
+/* The codes of states, widths, speeds, MTUs and VLs are those of PortInfo (IBTA
+ * 14.2.5.6). */
+static void subnet_attr(const struct device *dev,
+			const struct device_port *port, union v_port_attr *a)
+{
+	const struct fabric_port *p = &port->subnet;
+
+	a->base = (struct ibv_port_attr){
+		.state = (enum ibv_port_state)p->state,
+		.max_mtu = (enum ibv_mtu)p->max_mtu,
+		.active_mtu = (enum ibv_mtu)port->active_mtu,
+		.gid_tbl_len = (int)netdev_gid_count(dev),
+		.port_cap_flags = p->capabilities,
+		.max_msg_sz = HCA_MAX_MESSAGE,
+		.pkey_tbl_len = pkey_count(dev),
+		.lid = p->lid,
+		.sm_lid = p->sm_lid,
+		.lmc = p->lmc,
+		.max_vl_num = p->lanes,
+		.sm_sl = p->sm_sl,
+		.subnet_timeout = p->timeout,
+		.active_width = p->width,
+		.active_speed = p->speed,
+		.phys_state = p->phys_state,
+		.link_layer = IBV_LINK_LAYER_INFINIBAND,
+	};
+	a->newest.active_speed_ex = p->speed;
+}
+
+static void port_attr(const struct device *dev, uint32_t number,
+		      union v_port_attr *a)
+{
+	struct device_port port;
+
+	device_port(dev, number, &port);
+	memset(a, 0, sizeof(*a));
+	if (dev->kind == DEVICE_IB)
+		subnet_attr(dev, &port, a);
+	else
+		ethernet_attr(dev, &port, a);
 }
 
 int v_query_port(struct ibv_context *context, uint8_t port,
@@ -186,10 +235,11 @@ int v_query_port(struct ibv_context *context, uint8_t port,
 {
 	union v_port_attr a;
 
-	if (!is_port(port))
+	if (!has_port(context, port))
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_query_port: the device has port 1 only");
-	port_attr(v_context(context)->dev, &a);
+			      "ibv_query_port: the device has no such port; "
+			      "ports count from 1 to phys_port_cnt");
+	port_attr(v_context(context)->dev, port, &a);
 	memset(attr, 0, size);
 	memcpy(attr, &a, size < sizeof(a) ? size : sizeof(a));
 	return 0;
@@ -207,11 +257,17 @@ int v_query_port_compat(struct ibv_context *context, uint8_t port,
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
 			 uint64_t *port_speed)
 {
-	if (!is_port(port_num))
+	const struct device *dev = v_context(context)->dev;
+	struct device_port port;
+
+	if (!device_port(dev, port_num, &port))
 		return v_fail(EINVAL, V_INPUT,
-			      "ibv_query_port_speed: the device has port 1 "
-			      "only");
-	*port_speed = SPEED_MBPS / 100;
+			      "ibv_query_port_speed: the device has no such "
+			      "port; ports count from 1 to phys_port_cnt");
+	/* in units of 100 Mbit/s; a lane of SDR has 2.5 Gbit/s */
+	*port_speed = dev->kind == DEVICE_IB
+			      ? 25u * ib_lanes(&port.subnet) * port.subnet.speed
+			      : SPEED_MBPS / 100;
 	return 0;
 }
 
@@ -224,19 +280,20 @@ int ibv_query_port(struct ibv_context *context, uint8_t port,
 	return v_query_port_compat(context, port, attr);
 }
 
-/* Copies an entry of the GID table, or zeroes if the entry is empty.  Returns
- * false if the device has no such port, or its table has no such index. */
+/* Copies an entry of the GID table, or zeroes if the entry is empty.  *has: the
+ * entry is not empty.  Returns false if the device has no such port, or its
+ * table has no such index. */
 static bool gid_at(struct ibv_context *context, uint32_t port, uint32_t index,
-		   struct device_gid *g)
+		   struct device_gid *g, bool *has)
 {
 	const struct device *dev = v_context(context)->dev;
 	struct device_port now;
 
 	memset(g, 0, sizeof(*g));
-	if (!is_port(port) || index >= netdev_gid_count(dev))
+	*has = false;
+	if (!device_port(dev, port, &now) || index >= netdev_gid_count(dev))
 		return false;
-	device_port(dev, 1, &now);
-	netdev_gid(dev, &now, index, g);
+	*has = netdev_gid(dev, &now, index, g);
 	return true;
 }
 
@@ -244,8 +301,9 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index,
 		  union ibv_gid *gid)
 {
 	struct device_gid g;
+	bool has;
 
-	if (!gid_at(context, port, (uint32_t)index, &g))
+	if (!gid_at(context, port, (uint32_t)index, &g, &has))
 		return v_fail_errno(EINVAL, V_INPUT,
 				    "ibv_query_gid: the device has no such "
 				    "port or index");
@@ -257,13 +315,14 @@ int v_query_gid_type(struct ibv_context *context, uint8_t port,
 		     unsigned int index, unsigned int *type)
 {
 	struct device_gid g;
+	bool has;
 
-	if (!gid_at(context, port, index, &g))
+	if (!gid_at(context, port, index, &g, &has))
 		return v_fail_errno(
 			EINVAL, V_INPUT,
 			"ibv_query_gid_type: the device has no such port or "
 			"index");
-	*type = g.ifindex && g.type == DEVICE_GID_ROCE_V2;
+	*type = has && g.type == DEVICE_GID_ROCE_V2;
 	return 0;
 }
 
@@ -271,18 +330,19 @@ int v_query_gid_type(struct ibv_context *context, uint8_t port,
  * the type IBV_GID_TYPE_IB. */
 static uint32_t entry_type(const struct device *dev, const struct device_gid *g)
 {
-	if (dev->kind == DEVICE_IWARP)
+	if (dev->kind != DEVICE_ROCE)
 		return IBV_GID_TYPE_IB;
 	return g->type == DEVICE_GID_ROCE_V2 ? IBV_GID_TYPE_ROCE_V2
 					     : IBV_GID_TYPE_ROCE_V1;
 }
 
 static void entry_fill(struct ibv_gid_entry *entry, const struct device *dev,
-		       uint32_t index, const struct device_gid *g, size_t size)
+		       uint32_t port, uint32_t index,
+		       const struct device_gid *g, size_t size)
 {
 	struct ibv_gid_entry e = {
 		.gid_index = index,
-		.port_num = 1,
+		.port_num = port,
 		.gid_type = entry_type(dev, g),
 		.ndev_ifindex = g->ifindex,
 	};
@@ -297,17 +357,18 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port,
 		      uint32_t flags, size_t entry_size)
 {
 	struct device_gid g;
+	bool has;
 
-	if (!gid_at(context, port, index, &g))
+	if (!gid_at(context, port, index, &g, &has))
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_query_gid_ex: the device has no such port "
 			      "or index");
 	if (flags)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_query_gid_ex needs flags 0");
-	if (!g.ifindex)
+	if (!has)
 		return ENODATA;
-	entry_fill(entry, v_context(context)->dev, index, &g, entry_size);
+	entry_fill(entry, v_context(context)->dev, port, index, &g, entry_size);
 	return 0;
 }
 
@@ -316,25 +377,36 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context,
 			     uint32_t flags, size_t entry_size)
 {
 	const struct device *dev = v_context(context)->dev;
-	struct device_port port;
+	uint32_t count = netdev_gid_count(dev), port, index;
 	struct device_gid g;
 	size_t n = 0;
 
 	if (flags)
 		return -v_fail(EINVAL, V_INPUT,
 			       "ibv_query_gid_table needs flags 0");
-	device_port(dev, 1, &port);
-	for (uint32_t i = 0; i < netdev_gid_count(dev); i++) {
-		if (!netdev_gid(dev, &port, i, &g))
+	for (uint32_t i = 0; i < dev->port_count * count; i++) {
+		port = 1 + i / count;
+		index = i % count;
+		if (!device_gid(dev, port, index, &g))
 			continue;
 		if (n == max_entries)
 			return -v_fail(EINVAL, V_INPUT,
 				       "ibv_query_gid_table: the device has "
 				       "more than max_entries GIDs");
-		entry_fill((void *)((char *)entries + n++ * entry_size), dev, i,
-			   &g, entry_size);
+		entry_fill((void *)((char *)entries + n++ * entry_size), dev,
+			   port, index, &g, entry_size);
 	}
 	return (ssize_t)n;
+}
+
+static uint16_t pkey_at(struct ibv_context *context, uint32_t port,
+			uint32_t index)
+{
+	const struct device *dev = v_context(context)->dev;
+	struct device_port now;
+
+	device_port(dev, port, &now);
+	return dev->kind == DEVICE_IB ? now.subnet.pkeys[index] : PKEY;
 }
 
 int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index,
@@ -343,16 +415,22 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index,
 	if (is_iwarp(context))
 		return v_fail_errno(EINVAL, V_INPUT,
 				    "ibv_query_pkey: iWARP has no P_Keys");
-	if (!is_port(port) || index)
+	if (!has_port(context, port) || index < 0 ||
+	    index >= pkey_count(v_context(context)->dev))
 		return v_fail_errno(EINVAL, V_INPUT,
-				    "ibv_query_pkey: the device has one P_Key, "
-				    "at index 0 of port 1");
-	*pkey = htons(PKEY);
+				    "ibv_query_pkey: the device has no such "
+				    "port, or its table no such index; indices "
+				    "count from 0 to pkey_tbl_len - 1");
+	*pkey = htons(pkey_at(context, port, (uint32_t)index));
 	return 0;
 }
 
 int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
-	return is_port(port) && pkey == htons(PKEY) && !is_iwarp(context) ? 0
-									  : -1;
+	uint32_t count = pkey_count(v_context(context)->dev);
+
+	for (uint32_t i = 0; has_port(context, port) && i < count; i++)
+		if (htons(pkey_at(context, port, i)) == pkey)
+			return (int)i;
+	return -1;
 }

@@ -100,6 +100,16 @@ void udp_join_datagrams(struct udp *u)
 	u->joins = u->has.gro && !bind_set(u->fd, SOL_UDP, UDP_GRO, 1);
 }
 
+int udp_unbound(void)
+{
+	int type = SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+	int fd = socket(AF_INET6, type, 0);
+
+	if (fd < 0)
+		fd = socket(AF_INET, type, 0);
+	return fd < 0 ? -errno : fd;
+}
+
 int udp_bind(uint16_t port)
 {
 	bool is_v4 = false;

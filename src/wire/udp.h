@@ -70,6 +70,9 @@ struct udp {
 	uint64_t refused;   /* datagrams that the kernel refused to send */
 };
 
+/* Returns a socket that is bound to no port and so receives nothing, or -errno:
+ * for a process whose packets do not go by UDP. */
+int udp_unbound(void);
 /* Returns a socket that is bound to `port` on every local address, or -errno.
  */
 int udp_bind(uint16_t port);

@@ -23,8 +23,10 @@ static enum device_event events[64];
 static const struct device *event_devices[64];
 static int event_count;
 
-static void on_port(const struct device *dev, enum device_event what)
+static void on_port(const struct device *dev, uint32_t number,
+		    enum device_event what)
 {
+	assert_int_equal(number, 1);
 	event_devices[event_count % 64] = dev;
 	events[event_count++ % 64] = what;
 	sem_post(&told);

@@ -167,6 +167,32 @@ static void the_tree_is_no_link(void **state)
 	expect_none(-EPERM, "lies behind another user's link");
 }
 
+static void each_host_of_a_fabric_has_a_tree(void **state)
+{
+	static const char *const hosts[] = {"", "H1", "H2"};
+	char paths[3][RUNTIME_TREE_PATH];
+
+	setenv("ADVERB_FABRIC", "/run/fabric", 1);
+	for (int i = 0; i < 3; i++) {
+		setenv("ADVERB_FABRIC_HOST", hosts[i], 1);
+		close(runtime_tree_make(&tree));
+		assert_int_equal(runtime_tree_find(&tree), 0);
+		strcpy(paths[i], tree.path);
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(paths[i], paths[k]);
+	}
+	unsetenv("ADVERB_FABRIC_HOST");
+	assert_int_equal(runtime_tree_find(&tree), 0);
+	assert_string_equal(tree.path, paths[0]);
+	/* neither the fabric's path nor its host's name ends where it seems */
+	setenv("ADVERB_FABRIC", "/run/fabricH", 1);
+	setenv("ADVERB_FABRIC_HOST", "1", 1);
+	assert_int_equal(runtime_tree_find(&tree), -ENOENT);
+	unsetenv("ADVERB_FABRIC");
+	unsetenv("ADVERB_FABRIC_HOST");
+	assert_int_equal(runtime_tree_find(&tree), -ENOENT);
+}
+
 static void a_folder_that_others_write_holds_no_tree(void **state)
 {
 	assert_int_equal(mkdir(at("open"), 0777), 0);
@@ -339,6 +365,7 @@ int main(void)
 		T(a_chosen_folder_is_made),
 		T(a_link_of_ours_in_the_chosen_path_is_followed),
 		T(the_tree_is_no_link),
+		T(each_host_of_a_fabric_has_a_tree),
 		T(a_folder_that_others_write_holds_no_tree),
 		T(another_users_folder_or_link_holds_no_tree),
 		T(a_file_system_of_another_users_process_holds_no_tree),

@@ -33,6 +33,8 @@ static int set_up(void **state)
 		snprintf(d->netdev, sizeof(d->netdev), "eth%d", i);
 		d->ifindex = (uint32_t)i + 2;
 		d->guid = 0x0002c9fffe000001u + (unsigned)i;
+		d->port_count = 1;
+		strcpy(d->node_desc, "adverb");
 		d->ports[0].is_up = true;
 		d->ports[0].gids[1] = (struct device_gid){
 			{[10] = 0xff, 0xff, 10, 0, 0, (uint8_t)i},
@@ -157,6 +159,73 @@ static void an_iwarp_device_has_one_gid_and_no_pkey(void **state)
 	expect_file("class/infiniband/adv0/device/net/eth0/ifindex", "2");
 	assert_int_equal(write_tree(1), 0);
 	expect_none("class/infiniband/iw0");
+}
+
+#define IB "class/infiniband/advib0/"
+
+/* Makes an InfiniBand device with two ports. */
+static void make_ib(struct device *d)
+{
+	*d = (struct device){.name = "advib0",
+			     .node_desc = "H1 HCA",
+			     .kind = DEVICE_IB,
+			     .guid = 0x10,
+			     .system_guid = 0x20,
+			     .port_count = 2};
+	for (int i = 0; i < 2; i++)
+		d->ports[i].subnet = (struct fabric_port){
+			.guids = {0x11u + (unsigned)i},
+			.gid_prefix = 0xfe80000000000000u,
+			.capabilities = 0x02514868,
+			.lid = (uint16_t)(6 + i),
+			.sm_lid = 1,
+			.pkeys = {0xffff, 0x8001},
+			.lmc = 2,
+			.sm_sl = 3,
+			.state = (uint8_t)(4 - 2 * i),
+			.phys_state = 5,
+			.width = (uint8_t)(2 - i),
+			.speed = (uint8_t)(4 - 3 * i),
+		};
+}
+
+static void an_infiniband_device_has_the_ports_of_its_subnet(void **state)
+{
+	make_ib(&devices[0]);
+	assert_int_equal(write_tree(1), 0);
+	expect_file("class/infiniband_verbs/uverbs0/ibdev", "advib0");
+	expect_file(IB "node_type", "1: CA");
+	expect_file(IB "node_desc", "H1 HCA");
+	expect_file(IB "node_guid", "0000:0000:0000:0010");
+	expect_file(IB "sys_image_guid", "0000:0000:0000:0020");
+	expect_file(IB "ports/1/link_layer", "InfiniBand");
+	expect_file(IB "ports/1/state", "4: ACTIVE");
+	expect_file(IB "ports/2/state", "2: INIT");
+	expect_file(IB "ports/2/phys_state", "5: LinkUp");
+	expect_file(IB "ports/1/rate", "40 Gb/sec (4X QDR)");
+	expect_file(IB "ports/2/rate", "2.5 Gb/sec (1X SDR)");
+	expect_file(IB "ports/1/lid", "0x6");
+	expect_file(IB "ports/2/lid", "0x7");
+	expect_file(IB "ports/2/lid_mask_count", "2");
+	expect_file(IB "ports/2/sm_lid", "0x1");
+	expect_file(IB "ports/2/sm_sl", "3");
+	expect_file(IB "ports/2/cap_mask", "0x02514868");
+	expect_file(IB "ports/2/pkeys/1", "0x8001");
+	expect_file(IB "ports/2/pkeys/63", "0x0000");
+	expect_file(IB "ports/2/gids/0",
+		    "fe80:0000:0000:0000:0000:0000:0000:0012");
+	expect_file(IB "ports/2/gid_attrs/types/0", "IB/RoCE v1");
+	expect_file(IB "ports/2/gids/31",
+		    "0000:0000:0000:0000:0000:0000:0000:0000");
+	expect_none(IB "ports/2/gid_attrs/types/1");
+	expect_none(IB "ports/2/gid_attrs/ndevs");
+	expect_none(IB "ports/2/gids/32");
+	expect_none(IB "ports/3");
+	expect_none(IB "device/net");
+	expect_none(IB "parent");
+	devices[0].ports[1].subnet.state = 4;
+	assert_int_equal(write_tree(1), 0);
+	expect_file(IB "ports/2/state", "4: ACTIVE");
 }
 
 static void the_mask_of_cpus_has_a_bit_for_each_cpu(void **state)
@@ -318,6 +387,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			an_iwarp_device_has_one_gid_and_no_pkey, set_up,
 			tear_down),
+		cmocka_unit_test_setup_teardown(
+			an_infiniband_device_has_the_ports_of_its_subnet,
+			set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			the_mask_of_cpus_has_a_bit_for_each_cpu, set_up,
 			tear_down),

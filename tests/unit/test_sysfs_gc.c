@@ -18,6 +18,7 @@
 #include "device/sysfs.h"
 
 #define UNUSED_TREE "sysfs-12345" /* no namespace has this number */
+#define OF_FABRIC   "-0123456789abcdef"
 #define STARTERS    8
 #define STARTS	    30
 
@@ -109,8 +110,10 @@ static uint32_t count_entries(void)
 static void a_tree_that_no_process_holds_is_removed(void **state)
 {
 	assert_int_equal(write_tree(UNUSED_TREE), 0);
+	assert_int_equal(write_tree(UNUSED_TREE OF_FABRIC), 0);
 	remove_others();
 	assert_false(is_there(UNUSED_TREE));
+	assert_false(is_there(UNUSED_TREE OF_FABRIC));
 	assert_true(is_there(own_name()));
 	assert_int_equal(count_entries(), 1);
 }
@@ -175,8 +178,9 @@ static void a_folder_that_has_only_the_name_of_a_tree_stays(void **state)
 	assert_int_equal(mkdir(path_of("sysfs-1"), 0755), 0);
 	assert_int_equal(mkdir(path_of(".gone-by"), 0755), 0);
 	assert_int_equal(mkdir(path_of("sysfs-2b"), 0755), 0);
+	assert_int_equal(write_tree("sysfs-12345-0123456789abcdefg"), 0);
 	remove_others();
-	assert_int_equal(count_entries(), 4);
+	assert_int_equal(count_entries(), 5);
 	/* Beside a tree at a path that the user chose, no tree is removed. */
 	assert_int_equal(write_tree("chosen"), 0);
 	assert_int_equal(write_tree(UNUSED_TREE), 0);
