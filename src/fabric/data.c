@@ -17,11 +17,11 @@
 enum {
 	QPN_MULTICAST = 0xffffff,
 	FIRST_DATA_QPN = 2,
-	SERVICE_UD = 3,		   /* upper 3 bits of an opcode */
+	SERVICE_UD = 3,		   /* upper 3 bits of a UD opcode */
 	AT_SRC_QP = BTH_BYTES + 5, /* in the DETH */
 	DETH_END = BTH_BYTES + 8,
-	GID_MULTICAST = 0xff,
-	ORPHANS_MAX = 65536,
+	GID_MULTICAST = 0xff, /* first byte of a multicast GID */
+	ORPHANS_MAX = 65536,  /* most data_ends.orphans; then no end opens */
 };
 
 #define OF_READY(l)   CONTAINER_OF(l, struct data_end, ready)
@@ -77,7 +77,8 @@ static struct data_end *make_end(struct port *port, uint32_t number,
 	return end;
 }
 
-/* number 0: there is no free number. */
+/* Adds an end to the fabric's and the port's lists.  number 0: all numbers of
+ * the host are taken, and *err is -EMFILE. */
 static struct data_end *add_end(struct port *port, uint32_t number, void *owner,
 				int *err)
 {
@@ -99,7 +100,8 @@ static struct data_end *add_end(struct port *port, uint32_t number, void *owner,
 	return end;
 }
 
-/* Is it a port at which programs may attach? */
+/* Is `port` the number of a port of an adapter or router?  Data ends attach
+ * only at those. */
 static bool is_host_port(const struct node *node, uint32_t port)
 {
 	return !node_is_switch(node) && port && port <= node->port_count;
@@ -240,8 +242,9 @@ static bool has_gid(const struct port *port, const uint8_t gid[16])
 	return false;
 }
 
-/* A multicast packet is a datagram (UD), and so has the sender's QP.  It has a
- * GRH, whose DGID the receivers compare. */
+/* Is the packet's destination valid?  A multicast packet has to be a datagram
+ * (UD), of which src_qp is not 0, and has to have a GRH, whose DGID the
+ * receivers compare with their groups. */
 static bool is_destination(const struct packet *p)
 {
 	if (p->dlid < MLID_FIRST)
@@ -250,7 +253,8 @@ static bool is_destination(const struct packet *p)
 	       p->src_qp && p->has_grh && p->dgid[0] == GID_MULTICAST;
 }
 
-/* Only datagrams (UD) name their sender's QP; src_qp is 0 for others. */
+/* Are the packet's lane, SLID, SGID, P_Key and source QP allowed for the end?
+ * Only datagrams (UD) have a source QP; src_qp is 0 for other packets. */
 static bool is_own(const struct data_end *end, const struct packet *p)
 {
 	const struct port *port = end->port;
@@ -282,8 +286,8 @@ static int add_payload(struct data_end *end, struct packet *p,
 	return 0;
 }
 
-/* The switch does not send a multicast packet back: the port's own programs get
- * it here. */
+/* Sends the packet to the switches.  Since a switch does not send a multicast
+ * packet back to its ingress port, the port's own data ends get a copy here. */
 static void send_packet(struct packet *p)
 {
 	struct packet *copy = p->dlid >= MLID_FIRST ? fabric_copy(p) : NULL;
@@ -346,8 +350,9 @@ void data_told(struct data_end *end)
 	rest_if_empty(end);
 }
 
-/* Writes the lane of the last link, which changes the VCRC, into bytes that no
- * other packet shares. */
+/* Writes the packet's lane on the last link into the LRH, and the VCRC that
+ * then fits.  If other packets share the bytes, the packet first gets its own
+ * copy. False: there is no memory for the copy. */
 static bool write_lane(struct packet *p)
 {
 	struct payload *payload = p->payload, *own = payload;

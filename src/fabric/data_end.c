@@ -78,8 +78,8 @@ static void add_packet(struct data_end *end, struct packet *p)
 	data_end_wake(end);
 }
 
-/* Counts a packet that the port in front of the end has lost: its copy could
- * not be made, or it waited too long. */
+/* Counts a lost packet, which could not be copied or waited too long, at the
+ * port from which it came over the last link. */
 static void count_lost(struct packet *p)
 {
 	if (p->in && p->in->peer)
@@ -137,9 +137,8 @@ void data_end_take(struct packet *p)
 	fabric_drop(p);
 }
 
-/* Returns when the port in front of the end discards p, the end's first packet:
- * life_ms after p came, or after the packet before p was fetched if that was
- * later. */
+/* Returns the time at which p, the end's first packet, is discarded: life_ms
+ * after p came or after the end last fetched a packet, whichever was later. */
 static uint64_t due_of(const struct data_end *end, const struct packet *p)
 {
 	return p->life_ms == FABRIC_NEVER

@@ -15,8 +15,8 @@ struct data_end {
 	struct list ready;     /* in data_ends.ready */
 	struct list resumed;   /* in data_ends.resumed */
 	struct port *port;
-	void *owner;	     /* the pointer for data_owner, not used here */
-	uint64_t fetched_ms; /* when a packet was last fetched */
+	void *owner;	     /* what data_owner returns */
+	uint64_t fetched_ms; /* when a packet was last fetched; 0: never */
 	struct list inbox;   /* struct packet.list: packets to fetch */
 	/* struct payload.of_sender: packets that this end has sent and that
 	 * some receiver has not fetched. */
@@ -37,21 +37,24 @@ void data_end_free_all(struct fabric *f);
 /* Drops one reference to a payload.  With the last reference the payload is
  * freed, and no longer counts against its sender. */
 void data_end_release(struct payload *payload);
-/* Gives a packet, which is at a port of its destination, to the data ends there
- * that have its destination QP or have joined its group.  Takes ownership of
- * the packet. */
+/* Gives a packet that is at its destination port to the port's data end with
+ * the number in the destination QPN, or to each data end there that has joined
+ * the packet's group.  Drops the packet if the port's P_Key table refuses it.
+ * Takes ownership of the packet. */
 void data_end_take(struct packet *p);
-/* Returns the place of a group in end->groups; end->group_count: the end has
+/* Returns the index of a group in end->groups; end->group_count: the end has
  * not joined the group. */
 uint32_t data_end_group(const struct data_end *end, const uint8_t gid[16]);
-/* Tells a port's data ends of changes, a set of enum data_change. */
+/* Adds `changes`, a set of enum data_change, to the changes that each data end
+ * at the port has to fetch. */
 void data_end_note(struct port *port, uint32_t changes);
-/* Puts an end on the list of data_ready if it has something to fetch. */
+/* Appends an end to data_ends.ready if it is not paused and has a packet or
+ * changes to fetch. */
 void data_end_wake(struct data_end *end);
-/* Drops packets that have waited too long to be fetched. */
+/* Drops the packets that, at f->now_ms, have waited too long to be fetched. */
 void data_end_tick(struct fabric *f);
-/* Returns when data_end_tick has something to do, in ms; FABRIC_NEVER: never.
- */
+/* Returns the time at which data_end_tick has something to do, in ms;
+ * FABRIC_NEVER: never. */
 uint64_t data_end_deadline(const struct fabric *f);
 
 #endif

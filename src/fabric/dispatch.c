@@ -14,7 +14,8 @@
 
 enum { MGMT_BASE_VERSION = 1 };
 
-/* Turns the packet of a request into that of its answer, and sends it. */
+/* Turns the packet of a request into the packet of the answer, and sends the
+ * answer. */
 static void send_answer(struct packet *p, uint16_t status)
 {
 	uint16_t lid = p->slid;
@@ -60,7 +61,7 @@ static void carry_out(struct packet *p, enum sma_verdict verdict,
 		fabric_drop(p);
 		return;
 	}
-	/* No agent takes the request: answers as the kernel does. */
+	/* No agent takes the request: the fabric answers as the kernel does. */
 	if (p->mad[3] == METHOD_GET || p->mad[3] == METHOD_SET)
 		send_answer(p, STATUS_ATTRIBUTE);
 	else

@@ -9,8 +9,9 @@
 
 #include "fabric/inside.h"
 
-/* Delivers p, which is at a port of its destination: the packet becomes the
- * answer, goes to a program, or is dropped.  Takes ownership of p. */
+/* Delivers p, which is at its destination port.  If the node's agent answers
+ * the request in p, p becomes the packet of the answer.  Takes ownership of p.
+ */
 void dispatch_packet(struct packet *p);
 
 #endif

@@ -16,7 +16,7 @@ enum {
 	HELD_MAX = 16 << 20, /* bytes that a program has not fetched */
 	AT_OUI = 37,
 	AT_DR_SLID = 32,
-	CLASSES = 0x80, /* without the directed-route class, 0x81 */
+	CLASSES = 0x80, /* classes for agents are 0x00 to 0x7f, and 0x81 */
 	TIMEOUT_MAX_MS = 600000,
 };
 
@@ -69,8 +69,8 @@ struct end *fabric_open(struct node *node, uint32_t number, void *owner,
 	return end;
 }
 
-/* Sets IsSM of the port while some program has an agent for SubnGet, as subnet
- * managers have. */
+/* Sets IsSM of the port if some program there has an agent for SubnGet, as only
+ * subnet managers have; clears IsSM otherwise. */
 static void update_sm(struct port *port)
 {
 	bool is_sm = false;
@@ -189,7 +189,8 @@ int fabric_unregister(struct end *end, uint32_t agent)
 	return 0;
 }
 
-/* Adds a message to the end's queue. */
+/* Adds a message to end->messages; drops it if the program has too many bytes
+ * to fetch, or if no memory is left. */
 static void add_message(struct end *end, const uint8_t *header,
 			const uint8_t *mad, size_t bytes)
 {
@@ -437,7 +438,7 @@ static void tick_wait(struct end *end, struct wait *wait, uint64_t now_ms)
 	wait->retries--;
 	wait->due_ms = now_ms + wait->timeout_ms;
 	umad_header_parse(wait->header, &to);
-	/* RMPP sends its own segments again */
+	/* rmpp_tick sends the segments of a long MAD again */
 	if (!end->agents[wait->agent].asked.rmpp_version ||
 	    !rmpp_is_active(wait->mad))
 		end_inject(end, &to, wait->mad);

@@ -5,9 +5,10 @@
  * fetched.
  *
  * Agents work as in the kernel's interface for management datagrams.  The upper
- * half of the transaction IDs of an agent's requests is its tid_high.  A
- * response goes to the agent whose tid_high is in its transaction ID.  A
- * request goes to the agent that registered its class, version and method.
+ * half of the transaction ID of each request is the tid_high of the agent that
+ * sends the request.  So a response goes to the agent whose tid_high is in the
+ * response's transaction ID.  A request goes to the agent that registered for
+ * the request's class, version and method.
  */
 #ifndef FABRIC_END_H
 #define FABRIC_END_H
@@ -16,29 +17,29 @@
 
 struct agent {
 	struct fabric_agent asked; /* what the program registered */
-	uint32_t tid_high; /* upper half of transaction IDs; 0: slot is free */
+	uint32_t tid_high; /* of transaction IDs; 0: this slot has no agent */
 };
 
 /* The header of the kernel's struct ib_user_mad, in host order.  In a message
  * to send, lid, sl, qpn, qkey and the GRH are those of the destination.  In a
  * received message they are those of the sender. */
 struct umad {
-	uint32_t agent;
-	uint32_t status;
-	uint32_t timeout_ms;
-	uint32_t retries;
+	uint32_t agent;	     /* index of end.agents */
+	uint32_t status;     /* of a message to the program: 0 or an errno */
+	uint32_t timeout_ms; /* how long to wait for a response; 0: no wait */
+	uint32_t retries;    /* how often to send again without a response */
 	uint32_t qpn;
 	uint32_t qkey;
 	uint16_t lid;
 	uint8_t sl;
-	uint8_t path_bits;
+	uint8_t path_bits; /* bits below the LMC of the LID at this port */
 	bool has_grh;
-	uint8_t gid_index;
+	uint8_t gid_index; /* of the source GID in this port's table */
 	uint8_t hop_limit;
 	uint8_t traffic_class;
 	uint8_t gid[16];
 	uint32_t flow_label;
-	uint16_t pkey_index;
+	uint16_t pkey_index; /* index of the sender's P_Key table */
 };
 
 /* A request whose response is awaited. */
@@ -48,8 +49,8 @@ struct wait {
 	uint8_t mad[MAD_BYTES]; /* the request, with its transaction ID */
 	uint32_t agent;		/* the sender, an index of end.agents */
 	uint32_t timeout_ms;	/* from one sending to the next */
-	uint32_t retries;	/* how often it may be sent again */
-	uint64_t due_ms;	/* when it is sent again, or fails */
+	uint32_t retries;	/* how often the request may be sent again */
+	uint64_t due_ms;	/* when the request is sent again, or fails */
 };
 
 struct end {
@@ -57,9 +58,9 @@ struct end {
 	struct list of_port;   /* in port.ends */
 	struct list ready;     /* in fabric.ready */
 	struct port *port;
-	void *owner; /* the pointer for fabric_owner, not used here */
+	void *owner; /* what fabric_owner returns */
 	struct agent agents[FABRIC_AGENTS];
-	struct list messages; /* struct message: those to fetch, oldest first */
+	struct list messages; /* struct message: to fetch, oldest first */
 	size_t held;	      /* bytes of the messages */
 	struct list waits;    /* struct wait */
 	uint32_t wait_count;
@@ -72,17 +73,19 @@ struct end {
 
 /* Closes all ends of the fabric. */
 void end_free_all(struct fabric *f);
-/* Sends again or fails the requests whose time has come at f->now_ms, and runs
- * the timers of RMPP. */
+/* Sends the requests again whose timeout has ended at f->now_ms, or fails those
+ * without retries left.  Runs the timers of RMPP. */
 void end_tick(struct fabric *f);
-/* Returns when end_tick has something to do, in ms; FABRIC_NEVER: never. */
+/* Returns the time at which end_tick has something to do, in ms; FABRIC_NEVER:
+ * never. */
 uint64_t end_deadline(const struct fabric *f);
 
-/* Gives the request p to the program's agent that registered for it.  False: no
- * agent has.  The caller still owns the packet. */
+/* Gives the request p to the agent, at the packet's port, that registered for
+ * such requests.  False: no agent did.  The caller still owns the packet. */
 bool end_take_request(const struct packet *p);
-/* Gives the response p to the agent whose request it answers, or drops it if no
- * agent waits for it.  The caller still owns the packet. */
+/* Gives the response p to the agent whose tid_high is in its transaction ID.
+ * Ignores p if there is no such agent, or if the agent waits for no such
+ * response and p is no packet of RMPP.  The caller still owns the packet. */
 void end_take_response(const struct packet *p);
 
 /* For rmpp.c: makes a packet of a MAD that an agent of `end` sends to the
@@ -90,12 +93,12 @@ void end_take_response(const struct packet *p);
 int end_inject(struct end *end, const struct umad *to,
 	       const uint8_t mad[MAD_BYTES]);
 /* Adds a message for `agent` to an end: the `bytes` bytes at `mad`, with a
- * header whose address is that of the sender of packet p.  The message is lost
+ * header that has the address of the sender of packet p.  The message is lost
  * if the program has too many bytes to fetch, or if no memory is left. */
 void end_deliver(struct end *end, uint32_t agent, const struct packet *p,
 		 const uint8_t *mad, size_t bytes);
-/* Finds the request of the agent with the class and the transaction ID of
- * `mad`, a response; NULL: there is none. */
+/* Finds the agent's request that has the class and the transaction ID of `mad`,
+ * which is a response; NULL: there is no such request. */
 struct wait *end_find_wait(struct end *end, uint32_t agent, const uint8_t *mad);
 /* Removes a request from end.waits and frees it. */
 void end_free_wait(struct end *end, struct wait *wait);

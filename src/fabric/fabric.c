@@ -14,7 +14,7 @@
 #include "hdr/bytes.h"
 #include "util/check.h"
 
-#define MOVING_MAX 65536 /* packets on their way; then fabric_packet fails */
+#define MOVING_MAX 65536 /* most packets in fabric.moving */
 
 static int make_tables(struct node *node)
 {

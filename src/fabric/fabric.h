@@ -29,41 +29,44 @@ enum {
 	FABRIC_MAD_MAX = 384 << 10, /* most bytes of a MAD sent by RMPP */
 	FABRIC_AGENTS = 32,	    /* most agents of an end */
 	FABRIC_ENDS = 4096,	    /* most ends of a fabric */
-	FABRIC_GUIDS = 32,	    /* of an adapter's port: GUIDCap */
+	FABRIC_GUIDS = 32,	    /* GUIDs of an adapter's port (GUIDCap) */
 };
 
-/* Makes a fabric of a topology.  Its links are up, and its ports are in INIT
- * until a subnet manager configures them.  The fabric does not refer to *net
- * afterwards.  NULL: no memory is left. */
+/* Makes a fabric of a topology.  The links are up, and the ports at their ends
+ * are in INIT until a subnet manager configures them.  The fabric does not
+ * refer to *net afterwards.  The caller frees the fabric by fabric_free.  NULL:
+ * no memory is left. */
 struct fabric *fabric_new(const struct net *net);
-/* Frees the fabric with its ends. */
+/* Frees the fabric with its ends and its data ends (data.h). */
 void fabric_free(struct fabric *f);
 
-/* Sets the current time, in ms.  The timers that later inputs start count from
- * this time. */
+/* Sets the current time, in ms.  If a later input starts a timer, the timer
+ * starts at this time. */
 void fabric_set_time(struct fabric *f, uint64_t now_ms);
 /* Sets the time, moves all packets to their destinations, and runs the timers
  * that are due.  now_ms never decreases. */
 void fabric_turn(struct fabric *f, uint64_t now_ms);
-/* Returns when fabric_turn has to be called, in ms; FABRIC_NEVER: not before
- * the next input. */
+/* Returns the time at which fabric_turn has to be called, in ms; FABRIC_NEVER:
+ * not before the next input. */
 uint64_t fabric_deadline(const struct fabric *f);
 
-/* Calls `seen` for each packet that leaves its first port, with the packet's
- * bytes from LRH to VCRC, which are valid during the call.  seen NULL: ends
- * these calls. */
+/* From now on, fabric_turn calls `seen` with `arg` for each packet that leaves
+ * its first port.  The bytes at p, from LRH to VCRC, are valid during the call.
+ * seen NULL: ends these calls. */
 void fabric_watch(struct fabric *f,
 		  void (*seen)(void *arg, const uint8_t *p, size_t bytes),
 		  void *arg);
 
-/* Finds a node by ID, or else by description; NULL: there is none. */
+/* Finds the node with this ID or, if there is none, with this description;
+ * NULL: there is no such node. */
 struct node *fabric_find(struct fabric *f, const char *name);
 /* Returns the node at this index, in the order of the net file; NULL: there are
  * no more nodes. */
 struct node *fabric_node(struct fabric *f, uint32_t index);
-/* Makes a node the host of a group of processes: the node that fabric_find
- * finds, or for the name "" the first adapter that is no group's host.  NULL:
- * there is none.  Each fabric_take needs one fabric_release. */
+/* Makes a node the host of a group of processes, and returns the node: the one
+ * that fabric_find finds, or for the name "" the first adapter that is no
+ * group's host.  NULL: there is no such node.  The caller ends each fabric_take
+ * by one fabric_release. */
 struct node *fabric_take(struct fabric *f, const char *name);
 /* Ends one fabric_take of the node. */
 void fabric_release(struct node *node);
@@ -85,40 +88,42 @@ struct fabric_ca {
 /* The attributes of a port that libibumad (umad_port_t) and libibverbs report,
  * in host order. */
 struct fabric_port {
-	/* The GUID table; 0: an entry without a GUID.  The first is the port's.
-	 */
+	/* The GUID table; 0: an entry without a GUID.  guids[0] is the port's
+	 * own GUID. */
 	uint64_t guids[FABRIC_GUIDS];
-	uint64_t gid_prefix;
-	uint32_t capabilities;
-	uint16_t lid;
-	uint16_t sm_lid;
-	uint16_t pkeys[64];
-	uint8_t lmc;
-	uint8_t sm_sl;
-	uint8_t state;	    /* PortState (IBTA 14.2.5.6) */
-	uint8_t phys_state; /* PortPhysicalState (IBTA 14.2.5.6) */
-	uint8_t width;	    /* LinkWidthActive */
-	uint8_t speed;	    /* LinkSpeedActive */
-	uint8_t rate;	    /* Gbit/s */
-	uint8_t mtu;	    /* NeighborMTU: 1 to 5, for 256 to 4096 bytes */
-	uint8_t max_mtu;    /* MTUCap, in the same way */
-	uint8_t lanes;	    /* VLCap: 1 to 5 */
-	uint8_t timeout;    /* SubnetTimeOut */
+	uint64_t gid_prefix;   /* GidPrefix */
+	uint32_t capabilities; /* CapabilityMask */
+	uint16_t lid;	       /* base LID; 0: none */
+	uint16_t sm_lid;       /* MasterSMLID; 0: none */
+	uint16_t pkeys[64];    /* the P_Key table; 0: an empty entry */
+	uint8_t lmc;	       /* LID mask count */
+	uint8_t sm_sl;	       /* MasterSMSL */
+	uint8_t state;	       /* PortState (IBTA 14.2.5.6) */
+	uint8_t phys_state;    /* PortPhysicalState (IBTA 14.2.5.6) */
+	uint8_t width;	       /* LinkWidthActive */
+	uint8_t speed;	       /* LinkSpeedActive */
+	uint8_t rate;	       /* Gbit/s, rounded down */
+	uint8_t mtu;	       /* NeighborMTU: 1 to 5, for 256 to 4096 bytes */
+	uint8_t max_mtu;       /* MTUCap: 1 to 5, for 256 to 4096 bytes */
+	uint8_t lanes;	 /* VLCap: 1 to 5, for 1, 2, 4, 8 or 15 data VLs */
+	uint8_t timeout; /* SubnetTimeOut: n is 4.096 us times 2 to the n */
 };
-/* Returns the node's ID of the net file.  The fabric owns the string. */
+/* Returns the node's ID in the net file.  The fabric owns the string. */
 const char *fabric_id(const struct node *node);
 /* Returns the node's NodeDescription.  The fabric owns the string. */
 const char *fabric_description(const struct node *node);
-/* Fills in *ca. */
+/* Stores the node's attributes in *ca. */
 void fabric_show_ca(const struct node *node, struct fabric_ca *ca);
-/* Fills in *shown.  Returns 0, or -ENODEV: programs cannot open that port. */
+/* Stores the port's attributes in *shown.  Returns 0, or -ENODEV: programs
+ * cannot open that port. */
 int fabric_show_port(const struct node *node, uint32_t port,
 		     struct fabric_port *shown);
 
 /*
- * Opens a port for a program.  fabric_owner returns the pointer `owner`.  The
- * caller closes the end by fabric_close.  NULL: *err is -ENODEV (there is no
- * such port), -EMFILE (FABRIC_ENDS are open) or -ENOMEM.
+ * Opens a port for a program, and returns the end.  fabric_owner returns the
+ * pointer `owner`.  The caller closes the end by fabric_close.  NULL: *err is
+ * -ENODEV (programs cannot open that port), -EMFILE (FABRIC_ENDS are open) or
+ * -ENOMEM.
  */
 struct end *fabric_open(struct node *node, uint32_t port, void *owner,
 			int *err);
@@ -138,28 +143,30 @@ struct fabric_agent {
 	/* Bit M % 64 of methods[M / 64]: the agent takes requests of method M.
 	 */
 	uint64_t methods[2];
-	uint32_t oui; /* only if fabric_has_oui(mgmt_class) */
+	uint32_t oui; /* 24 bits; compared only if fabric_has_oui(mgmt_class) */
 	uint8_t mgmt_class;
 	uint8_t class_version;
-	uint8_t rmpp_version; /* 1: the fabric does RMPP for the agent; or 0 */
+	/* 1: the fabric sends and receives the agent's long MADs by RMPP.
+	 * 0: the agent's MADs are single datagrams. */
+	uint8_t rmpp_version;
 };
 /* Registers an agent.  Returns the agent's number, 0 to FABRIC_AGENTS - 1;
- * -EINVAL: a member of *agent is wrong; -EPERM: an agent of the port has
- * registered for some of these requests; -ENOMEM: FABRIC_AGENTS are
- * registered. */
+ * -EINVAL: a member of *agent is wrong; -EPERM: an agent at the port already
+ * takes some of these requests; -ENOMEM: the end has FABRIC_AGENTS agents. */
 int fabric_register(struct end *end, const struct fabric_agent *agent);
-/* Ends an agent with its requests.  Returns 0, or -EINVAL: there is no such
- * agent. */
+/* Ends an agent, and drops its requests that wait for a response.  Returns 0,
+ * or -EINVAL: there is no such agent. */
 int fabric_unregister(struct end *end, uint32_t agent);
 
 /*
  * Sends a message of `bytes` bytes: struct ib_user_mad of the kernel's ABI 5
  * (FABRIC_UMAD_BYTES), then a MAD.  Returns 0; -EINVAL: the length or the agent
  * is wrong; -ENOBUFS: too many requests of the end wait for a response, or too
- * many of its RMPP transfers have not ended; -ENOMEM.
+ * many of its RMPP transfers have not ended; -ENOMEM: no memory is left, or too
+ * many packets move in the fabric.
  */
 int fabric_send(struct end *end, const uint8_t *umad, size_t bytes);
-/* Returns an end that has a message to fetch and is not paused; NULL: there is
+/* Returns an end that is not paused and has a message to fetch; NULL: there is
  * none. */
 struct end *fabric_ready(struct fabric *f);
 /* Returns the oldest message of an end, in the form that fabric_send takes, and
@@ -168,10 +175,10 @@ struct end *fabric_ready(struct fabric *f);
 const uint8_t *fabric_fetch(struct end *end, size_t *bytes);
 /* Frees the oldest message of an end. */
 void fabric_fetched(struct end *end);
-/* Hides the end from fabric_ready until fabric_resume, because its program does
- * not read its messages. */
+/* Pauses an end whose program does not read its messages: fabric_ready does not
+ * return the end until fabric_resume. */
 void fabric_pause(struct end *end);
-/* Ends fabric_pause. */
+/* Ends the pause: fabric_ready may return the end again. */
 void fabric_resume(struct end *end);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "util/scm_rights.h"
 
-#define ERRNO_MAX 4095	 /* the kernel's greatest number of an error */
+#define ERRNO_MAX 4095	 /* the kernel's greatest errno */
 #define LID_MAX	  0xbfff /* of a port (IBTA 4.1.3) */
 #define LMC_MAX	  7
 #define MTU_MAX	  5
@@ -32,9 +32,9 @@ const char *fabric_client_host(void)
 	return host ? host : "";
 }
 
-/* Returns 0 if this process's user also runs the fabric, or -errno.  No other
- * fabric is trusted, since a fabric reads and writes all datagrams of this
- * program. */
+/* Returns 0 if this process's user also runs the fabric; else -EPERM or another
+ * -errno.  Another user's fabric is not trusted, since a fabric reads and
+ * writes all datagrams of this program. */
 static int check_user(int fd)
 {
 	struct ucred peer;
@@ -45,7 +45,7 @@ static int check_user(int fd)
 	return peer.uid == geteuid() ? 0 : -EPERM;
 }
 
-/* The limit holds for connect(2), too. */
+/* Limits the waits on the socket.  SO_SNDTIMEO limits connect(2), too. */
 static int limit_waits(int fd, uint32_t patience_ms)
 {
 	const struct timeval most = {.tv_sec = patience_ms / 1000,
@@ -57,7 +57,8 @@ static int limit_waits(int fd, uint32_t patience_ms)
 	return 0;
 }
 
-/* Returns -errno of a call on a connection. */
+/* Returns -errno after a failed call on a connection.  EAGAIN means that a time
+ * of limit_waits has passed. */
 static int failed_call(void)
 {
 	return errno == EAGAIN ? -ETIMEDOUT : -errno;
@@ -115,11 +116,11 @@ static int receive_answer(int connection, struct fabric_proto *m, int *fd)
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return failed_call();
-	/* CMSG_SPACE is aligned up, so there may be room for two descriptors.
+	/* CMSG_SPACE rounds up, so the kernel may store two descriptors.
 	 */
 	took = scm_rights_take(&message, fd, fd ? 1 : 0);
 	err = fabric_client_judge(m, (size_t)n);
-	/* the kernel could not open the descriptor in this process */
+	/* the kernel could not install the descriptor in this process */
 	if (!err && fd && !took && message.msg_flags & MSG_CTRUNC)
 		err = -EMFILE;
 	return err;
@@ -169,8 +170,8 @@ void fabric_client_explain(const char *path, const char *host, int err,
 	else if (err == -EPROTO)
 		snprintf(text, room,
 			 "the process at %s (ADVERB_FABRIC) is not a fabric of "
-			 "this release of adverb; start one again by adverb "
-			 "fabric FILE",
+			 "this release of adverb; end that process, and start "
+			 "a fabric of this release by adverb fabric FILE",
 			 path);
 	else if (err == -ENODEV)
 		snprintf(text, room,
@@ -181,8 +182,8 @@ void fabric_client_explain(const char *path, const char *host, int err,
 	else if (err == -ECONNRESET || err == -EPIPE)
 		snprintf(text, room,
 			 "the fabric at %s (ADVERB_FABRIC) has ended, or takes "
-			 "no more programs; start one by adverb fabric FILE, "
-			 "or end programs of this one",
+			 "no more programs; start a fabric by adverb fabric "
+			 "FILE, or end other programs that use this fabric",
 			 path);
 	else if (err == -ETIMEDOUT)
 		snprintf(text, room,
@@ -199,6 +200,8 @@ void fabric_client_explain(const char *path, const char *host, int err,
 			path);
 	else
 		snprintf(text, room,
-			 "the fabric at %s (ADVERB_FABRIC) fails: %s", path,
-			 strerror(-err));
+			 "the fabric at %s (ADVERB_FABRIC) cannot be used: %s; "
+			 "check the path, or start a fabric by adverb fabric "
+			 "FILE",
+			 path, strerror(-err));
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The client's side of an emulated subnet (`adverb fabric`): connections to the
- * subnet's process.  ADVERB_FABRIC is the path of its socket, and
- * ADVERB_FABRIC_HOST the ID of the subnet's host on which this program runs.
- * Thread-safe: the only state is in the connections, which the caller owns.
+ * fabric, the process that runs the subnet.  The variable ADVERB_FABRIC is the
+ * path of the fabric's socket.  ADVERB_FABRIC_HOST is the ID of the subnet's
+ * host on which this program runs.  Thread-safe: the only state is in the
+ * connections, which the caller owns.
  */
 #ifndef FABRIC_FABRIC_CLIENT_H
 #define FABRIC_FABRIC_CLIENT_H
@@ -14,35 +15,41 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns ADVERB_FABRIC; "": this process is no host of a fabric, because the
- * variable is not set, or because the program runs with more privileges than
- * its caller (secure_getenv). */
+/* Returns ADVERB_FABRIC; "": this process uses no fabric, because the variable
+ * is not set, or because the program runs with more privileges than its caller
+ * (secure_getenv).  The environment owns the string. */
 const char *fabric_client_path(void);
-/* Returns ADVERB_FABRIC_HOST; "": the variable is not set. */
+/* Returns ADVERB_FABRIC_HOST; "": the variable is not set, or the program runs
+ * with more privileges than its caller.  The environment owns the string. */
 const char *fabric_client_host(void);
 /*
  * Connects to a fabric's socket.  The connection, and each fabric_client_ask on
- * it, waits at most patience_ms for the fabric; 0: without limit.  Returns a
- * descriptor, which the caller closes, or -errno: -EPERM if the process that
- * listens there is another user's.
+ * it, waits at most patience_ms for the fabric; 0: without limit.  Returns the
+ * descriptor of the connection, which the caller closes; -EPERM: the process
+ * that listens at the path is another user's; -ETIMEDOUT; -ENAMETOOLONG; or
+ * another -errno of connect(2).
  */
 int fabric_client_connect(const char *path, uint32_t patience_ms);
 /* Sends the request *m on a connection and waits for the answer, which replaces
  * *m.  If fd is not NULL, *fd is then the descriptor that came with the answer,
- * which the caller closes, or -1.  Returns 0, the -errno of the answer, -EMFILE
- * (this process has no room for the descriptor), or the -errno of the
- * connection: -ETIMEDOUT after patience_ms. */
+ * which the caller closes, or -1.  Returns 0; the -errno of the answer;
+ * -EMFILE: this process has no room for the descriptor; -ETIMEDOUT: no answer
+ * came in patience_ms; -ECONNRESET or -EPIPE: the fabric has closed the
+ * connection; -EPROTO: a fabric of this version sends no such answer; or
+ * another -errno of the connection. */
 int fabric_client_ask(int connection, struct fabric_proto *m, int *fd);
-/* Judges a message of n bytes that was received into *m as an answer, and ends
- * its strings.  Returns 0, the -errno of the answer, -ECONNRESET (n is 0), or
- * -EPROTO: a fabric of this version sends no such message. */
+/* Checks a message of n bytes that was received into *m as an answer, and ends
+ * its strings with a NUL.  Returns 0; the -errno of the answer; -ECONNRESET: n
+ * is 0, so the fabric has closed the connection; or -EPROTO: a fabric of this
+ * version sends no such message. */
 int fabric_client_judge(struct fabric_proto *m, size_t n);
 /* Could a fabric say this of a host's port?  False: a number is out of the
  * range that the IBTA specification gives it. */
 bool fabric_client_is_port(const struct fabric_port *p);
-/* Writes a sentence to `text`, which has `room` bytes: why the fabric at `path`
- * cannot be used by the host `host`, and what to do.  err: a result of the
- * functions above. */
+/* Writes a sentence, without its full stop and with a NUL, to `text`, which has
+ * `room` bytes.  It says why a program on the host `host` cannot use the fabric
+ * at `path`, and what to do.  err: the -errno of fabric_client_connect,
+ * fabric_client_ask or fabric_client_judge. */
 void fabric_client_explain(const char *path, const char *host, int err,
 			   char *text, size_t room);
 

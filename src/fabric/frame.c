@@ -8,7 +8,7 @@
 #include "hdr/ext.h"
 #include "hdr/opcode.h"
 
-_Static_assert(FRAME_MAX == LRH_FRAME_MAX, "data ends send no longer packets");
+_Static_assert(FRAME_MAX == LRH_FRAME_MAX, "the longest packet of a data end");
 
 static size_t write_mad(const struct packet *p, uint8_t *to)
 {

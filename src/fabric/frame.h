@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bytes of a packet as it leaves its first port, from LRH to VCRC: for
- * captures.  A management datagram is a datagram of QP 0 or 1 (IBTA 13.5.1),
- * whose headers the fabric does not keep as bytes.
+ * For captures: the bytes, from LRH to VCRC, of a packet that leaves its first
+ * port.  Of a management datagram, which is a UD packet of QP 0 or 1 (IBTA
+ * 13.5.1), the fabric keeps only the MAD as bytes; the headers are made here.
  */
 #ifndef FABRIC_FRAME_H
 #define FABRIC_FRAME_H
@@ -12,7 +12,8 @@
 /* Bytes of the longest packet. */
 #define FRAME_MAX 8190
 
-/* Writes the packet to `to`, which has FRAME_MAX bytes.  Returns its length. */
+/* Writes the packet to `to`, which has room for FRAME_MAX bytes.  Returns the
+ * packet's length in bytes. */
 size_t frame_write(const struct packet *p, uint8_t *to);
 
 #endif

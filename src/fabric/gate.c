@@ -26,8 +26,8 @@ bool gate_has(const struct port *port, uint16_t pkey)
 	return false;
 }
 
-/* Returns the lane of an SL for packets from ingress port `in`.  An adapter's
- * table has one row for all ingress ports. */
+/* Returns the lane that `out` gives an SL, for packets from the ingress port
+ * `in`.  An adapter's port has no ingress ports, so its table has one row. */
 static uint8_t lane_of(const struct port *out, const struct port *in,
 		       uint8_t sl)
 {
@@ -42,7 +42,7 @@ bool gate_leave(struct port *out, struct packet *p)
 	uint32_t mtu = port_info_mtu(out);
 
 	p->vl = lane_of(out, p->in, p->sl);
-	/* Data lanes have at most the numbers 0 to 14, so VL15 is refused. */
+	/* Data lanes are at most VL0 to VL14, so this refuses VL15, too. */
 	if (p->vl >= port_info_lanes(out) ||
 	    p->payload->bytes - LRH_VCRC_BYTES > mtu + HEADERS_MAX) {
 		out->counters.tx_discards++;

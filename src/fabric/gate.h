@@ -9,10 +9,12 @@
 
 #include "fabric/inside.h"
 
-/* Judges a packet that leaves by a port, and gives it the port's lane for its
- * SL.  Returns whether the packet passes. */
+/* Judges a data end's packet that leaves by the port `out`, and sets p->vl to
+ * the port's lane for the packet's SL.  Returns whether the packet passes; the
+ * caller drops a packet that does not. */
 bool gate_leave(struct port *out, struct packet *p);
-/* Judges a packet that has come in at a port.  Returns whether it passes. */
+/* Judges a data end's packet that has come in at the port `in`.  Returns
+ * whether the packet passes; the caller drops a packet that does not. */
 bool gate_enter(struct port *in, const struct packet *p);
 /* Does the port's table have a P_Key that fits pkey: the two are equal except
  * for the membership bit, and at least one is a full member? */

@@ -22,7 +22,7 @@ enum {
 	LFT_CAP = 0xc000,    /* LIDs in a linear forwarding table */
 	MFT_CAP = 1024,	     /* MLIDs in a multicast forwarding table */
 	MFT_MASK_PORTS = 16, /* ports in a mask of a multicast table */
-	MFT_BLOCK = 32,	     /* MLIDs in a MAD */
+	MFT_BLOCK = 32,	     /* MLIDs in a block, which one MAD carries */
 	MLID_FIRST = 0xc000,
 	LID_PERMISSIVE = 0xffff,
 	VLARB_BLOCK = 64, /* bytes: 32 pairs of VL and weight */
@@ -73,19 +73,21 @@ struct counters {
 	uint64_t tx_multicast;
 	uint64_t rx_multicast;
 	uint64_t link_downed;
-	uint64_t rx_errors;
+	uint64_t rx_errors; /* no packet has an error: only a Set writes it */
 	uint64_t rx_relay_errors; /* a switch had no route for the packet */
-	uint64_t tx_discards;	  /* link not active, more than HOPS_MAX hops,
-				     no lane for the SL, longer than the MTU,
-				     or not fetched in time */
-	uint64_t tx_constraint;	  /* P_Key refused at a switch's egress port */
-	uint64_t rx_constraint;	  /* P_Key refused at a switch's ingress port */
+	/* Packets that the port could not send: its link was not active, the
+	 * packet had more than HOPS_MAX hops, its SL had no lane, it was longer
+	 * than the MTU, no copy of a multicast packet could be made, or the
+	 * receiver did not fetch the packet in time. */
+	uint64_t tx_discards;
+	uint64_t tx_constraint; /* P_Key refused at a switch's egress port */
+	uint64_t rx_constraint; /* P_Key refused at a switch's ingress port */
 };
 
 struct port {
 	struct node *node;
-	struct port *peer; /* at the other end of the cable, or NULL */
-	struct list ends;  /* of struct end.of_port: programs that opened it */
+	struct port *peer; /* at the other end of the cable; NULL: no cable */
+	struct list ends;  /* struct end.of_port: programs that have it open */
 	struct list data_ends; /* struct data_end.of_port */
 	uint8_t number;
 	uint8_t state;		       /* STATE_* */
@@ -95,8 +97,8 @@ struct port {
 	uint8_t vlarb[VLARB_BLOCKS][VLARB_BLOCK];
 	uint8_t (*slvl)[SLVL_BYTES]; /* a row for each ingress port of a switch,
 					one row for an adapter */
-	uint64_t *guids; /* GUID table of an adapter's port; NULL: other port */
-	uint64_t mkey_expires_ms; /* 0: no M_Key lease is running */
+	uint64_t *guids;	     /* GUID table; NULL: a port of a switch */
+	uint64_t mkey_expires_ms;    /* 0: no M_Key lease is running */
 	struct counters counters;
 };
 
@@ -104,8 +106,8 @@ struct port {
 struct trap {
 	uint8_t notice[64];
 	uint64_t transaction_id;
-	uint64_t next_ms; /* when it is sent next; 0: nothing to send */
-	uint32_t sent;	  /* how often it was sent */
+	uint64_t next_ms; /* when the trap is sent next; 0: no trap to send */
+	uint32_t sent;	  /* how often the trap was sent */
 };
 
 struct node {
@@ -128,7 +130,7 @@ struct node {
 	uint8_t *lft;
 	uint16_t *mft;
 	uint32_t mft_columns;
-	uint32_t held; /* groups of processes whose host is this node */
+	uint32_t held; /* how many groups of processes have it as their host */
 	struct trap trap;
 };
 
@@ -164,9 +166,10 @@ struct packet {
 	uint32_t flow_label;
 	uint8_t sgid[16], dgid[16];
 	struct payload *payload; /* NULL: a management datagram */
-	/* For a packet that waits at a data end.  came_ms: when the packet came
-	 * there.  life_ms: how long it may be the end's first packet before it
-	 * is discarded (HOQLife); FABRIC_NEVER: without limit. */
+	/* For a packet in the inbox of a data end.  came_ms: when the packet
+	 * entered the inbox.  life_ms: how long the packet stays there at most,
+	 * counted from came_ms or, if that is later, from the end's last fetch
+	 * (HOQLife); FABRIC_NEVER: without limit. */
 	uint64_t came_ms, life_ms;
 	/* P_Key of the BTH; 0: a management datagram with the default P_Key. */
 	uint16_t pkey;
@@ -181,7 +184,8 @@ struct data_ends {
 	struct list resumed; /* struct data_end.resumed */
 	uint32_t count;
 	uint32_t orphans; /* payloads whose senders have closed */
-	/* Packets of data ends in the fabric, copies of multicast included. */
+	/* How many packets of data ends are in the fabric, copies of multicast
+	 * packets included. */
 	uint32_t packets;
 };
 
@@ -192,7 +196,7 @@ struct fabric {
 	uint32_t next_tid; /* tid_high of the agent that registered last */
 	uint32_t end_count;
 	struct list ends;   /* struct end.of_fabric */
-	struct list ready;  /* struct end.ready: those with messages to fetch */
+	struct list ready;  /* struct end.ready: ends with messages to fetch */
 	struct list moving; /* struct packet.list */
 	struct data_ends data;
 	uint32_t moving_count;

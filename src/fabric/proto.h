@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Messages between a program and the process of a fabric, on a Unix socket of
- * type SOCK_SEQPACKET.  Request and answer are each one struct fabric_proto.
+ * type SOCK_SEQPACKET.  Each request and each answer is one struct
+ * fabric_proto.  A host stays taken (FABRIC_PROTO_TAKE) until the program
+ * closes the connection on which it sent the request.
+ *
  * The answer to FABRIC_PROTO_OPEN carries a descriptor, a SOCK_SEQPACKET
- * socket.  Each message on it, in both directions, is struct ib_user_mad and a
- * MAD.  The port stays open, and a host stays taken (FABRIC_PROTO_TAKE), until
- * the program closes the connection on which it sent the request.
+ * socket.  Each message on this socket, in both directions, is a struct
+ * ib_user_mad and a MAD.  The port stays open until the program closes the
+ * socket or the connection.
  *
- * The answer to FABRIC_PROTO_DATA carries a SOCK_SEQPACKET socket, too.  Its
- * messages are packets of an InfiniBand link, in both directions, and from the
- * fabric also struct fabric_proto_news, which is shorter than a packet.  While
- * the receivers do not read a program's packets, the fabric does not read the
- * program's socket, which then fills.
+ * The answer to FABRIC_PROTO_DATA carries the SOCK_SEQPACKET socket of a data
+ * end (data.h).  The program and the fabric send packets of an InfiniBand link
+ * on this socket.  The fabric also sends struct fabric_proto_news, which is
+ * shorter than any packet.  While too many of the program's packets wait for
+ * their receivers, the fabric does not read the socket, so the socket fills.
+ * The data end exists until the program closes the socket or the connection.
  *
- * Each side checks the other side's user (SO_PEERCRED), the message's size and
- * version, and then every field.
+ * Each side checks that the other side has its own user (SO_PEERCRED), then the
+ * size and the version of each message, and then the members that it uses.
  */
 #ifndef FABRIC_PROTO_H
 #define FABRIC_PROTO_H
@@ -24,7 +28,8 @@
 
 #define FABRIC_PROTO_VERSION 0x41464203u /* "AFB", 3 */
 
-/* For each kind, the members that a request uses, then those of its answer. */
+/* For each kind, the members that a request uses, then those that its answer
+ * uses. */
 enum fabric_proto_kind {
 	FABRIC_PROTO_TAKE = 1,	 /* host: a name or ""; answer: the host's ID */
 	FABRIC_PROTO_CA,	 /* host; answer: ca, text */
@@ -33,10 +38,11 @@ enum fabric_proto_kind {
 	FABRIC_PROTO_REGISTER,	 /* agent; answer: number */
 	FABRIC_PROTO_UNREGISTER, /* number: the agent's */
 	FABRIC_PROTO_SHOW,	 /* number: index of the node in the file;
-				    answer: host, ca, text; number: groups */
+				    answer: host, ca, text; number: how many
+				    groups have the node as their host */
 	FABRIC_PROTO_STOP,	 /* no members; ends the fabric's process */
 	FABRIC_PROTO_DATA,  /* host, number: of a port; answer: a descriptor;
-			       number: the data end's */
+			       number: the data end's (data_number) */
 	FABRIC_PROTO_JOIN,  /* number: of a port; gid: the group that the data
 			       end there joins */
 	FABRIC_PROTO_LEAVE, /* number: of a port; gid: the group that the data
@@ -45,26 +51,31 @@ enum fabric_proto_kind {
 
 enum {
 	FABRIC_PROTO_NAME = 72, /* bytes of a name, with its NUL */
-	/* A connection may have a data end at each port of one host up to this
-	 * number.  Its data ends have the same number. */
+	/* A connection may have a data end at each of the ports 1 to
+	 * FABRIC_PROTO_PORTS of one host.  All data ends of a connection have
+	 * the same data_number. */
 	FABRIC_PROTO_PORTS = 4,
 };
 
+/* A request or an answer.  All members are in host order. */
 struct fabric_proto {
-	uint32_t version;
-	uint32_t kind;
-	int32_t err; /* of an answer: 0 or -errno */
-	uint32_t number;
-	char host[FABRIC_PROTO_NAME]; /* ends with a byte 0 */
-	char text[FABRIC_PROTO_NAME]; /* the node's description */
+	uint32_t version; /* FABRIC_PROTO_VERSION */
+	uint32_t kind;	  /* enum fabric_proto_kind; equal in the answer */
+	int32_t err;	  /* of an answer: 0 or -errno */
+	uint32_t number;  /* enum fabric_proto_kind says which number */
+	/* ID or description of a node, with a NUL.  "" is the file's first node
+	 * or, in FABRIC_PROTO_TAKE, the first adapter that is no host yet. */
+	char host[FABRIC_PROTO_NAME];
+	char text[FABRIC_PROTO_NAME]; /* the node's description, with a NUL */
 	union {
-		struct fabric_ca ca;
-		struct fabric_port port;
-		struct fabric_agent agent;
-		uint8_t gid[16];
+		struct fabric_ca ca;	   /* the node */
+		struct fabric_port port;   /* the port */
+		struct fabric_agent agent; /* the agent to register */
+		uint8_t gid[16];	   /* of a multicast group */
 	};
 };
 
+/* The fabric's message to a data end whose port has changed. */
 struct fabric_proto_news {
 	uint32_t changes; /* set of enum data_change */
 };
