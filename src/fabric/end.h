@@ -32,14 +32,14 @@ struct umad {
 	uint32_t qkey;
 	uint16_t lid;
 	uint8_t sl;
-	uint8_t path_bits; /* bits below the LMC of the LID at this port */
+	uint8_t path_bits; /* the low LMC bits of this port's LID */
 	bool has_grh;
 	uint8_t gid_index; /* of the source GID in this port's table */
 	uint8_t hop_limit;
 	uint8_t traffic_class;
 	uint8_t gid[16];
 	uint32_t flow_label;
-	uint16_t pkey_index; /* index of the sender's P_Key table */
+	uint16_t pkey_index; /* index in the sender's P_Key table */
 };
 
 /* A request whose response is awaited. */
@@ -73,8 +73,8 @@ struct end {
 
 /* Closes all ends of the fabric. */
 void end_free_all(struct fabric *f);
-/* Sends the requests again whose timeout has ended at f->now_ms, or fails those
- * without retries left.  Runs the timers of RMPP. */
+/* Sends again the requests whose timeout has passed at f->now_ms, or fails
+ * those without retries left.  Runs the timers of RMPP. */
 void end_tick(struct fabric *f);
 /* Returns the time at which end_tick has something to do, in ms; FABRIC_NEVER:
  * never. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The M_Key of a port (IBTA 14.2.4): which requests may read and set what a
- * subnet manager configures.  The first refused request starts the lease period
- * (M_KeyLeasePeriod).  If no request with the key comes before the period ends,
- * any requester may read the key, so that a lost key can be recovered.
+ * The M_Key of a port (IBTA 14.2.4) decides which requests may read and set
+ * what a subnet manager configures.  A refused request starts the lease period
+ * (M_KeyLeasePeriod), unless the period already runs or is 0.  If no request with the key comes
+ * before the period ends, any requester may read the key, so that a lost key
+ * can be recovered.
  */
 #ifndef FABRIC_MKEY_H
 #define FABRIC_MKEY_H
@@ -16,9 +17,9 @@ enum mkey_verdict {
 	MKEY_REFUSED, /* the request gets no answer; a violation is counted */
 };
 
-/* Judges a request with the M_Key `key` to `port`, which is port 0 of a switch
- * or a port of an adapter.  A refusal starts the lease of the key, and a
- * request with the right key stops it. */
+/* Judges a Get (is_get) or another request with the M_Key `key` to `port`,
+ * which is port 0 of a switch or a port of an adapter.  A refusal starts the
+ * lease period, and a request with the right key stops the period. */
 enum mkey_verdict mkey_check(struct port *port, uint64_t key, bool is_get);
 
 #endif

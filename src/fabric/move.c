@@ -66,8 +66,9 @@ static void show_packet(const struct fabric *f, const struct packet *p)
 	f->seen(f->seen_arg, bytes, frame_write(p, bytes));
 }
 
-/* Sends a packet out of a port.  Only SMPs pass a link that is not active, and
- * the first other packet makes an ARMED port ACTIVE (IBTA 7.2.7). */
+/* Sends a packet out of a port.  Before the link is active, only SMPs pass it.
+ * The first packet that is no SMP makes the ARMED port that receives the packet
+ * ACTIVE (IBTA 7.2.7). */
 static void cross_link(struct packet *p, struct port *out)
 {
 	struct port *peer = out->peer;
@@ -104,8 +105,8 @@ static struct port *port_at(const struct node *node, uint8_t number)
 						    : NULL;
 }
 
-/* Sends an SMP out of the port that its path names.  An adapter forwards
- * nothing from one port to another. */
+/* Sends an SMP out of the port `number`, which the SMP's path names.  An
+ * adapter does not forward from one of its ports to another. */
 static void leave_by(struct packet *p, uint8_t number)
 {
 	struct port *out = port_at(p->at->node, number);
@@ -143,8 +144,8 @@ static void move_outbound(struct packet *p)
 	}
 }
 
-/* The directed route back has ended here.  If DrSLID names a requester at
- * another node, the SMP goes on by LID. */
+/* Delivers an SMP at the end of its directed route back.  If DrSLID is the LID
+ * of the requester, the SMP goes on to the requester by LID. */
 static void finish_return(struct packet *p)
 {
 	uint16_t slid = bytes_get16(p->mad + AT_DR_SLID);

@@ -9,13 +9,13 @@
 #include "fabric/inside.h"
 
 /*
- * Moves a packet by one hop: injects it at the next port (fabric_inject),
- * delivers it at this port (dispatch_packet), or drops it.  Takes ownership of
- * the packet.
+ * Moves a packet by one hop: injects the packet at the next port
+ * (fabric_inject), delivers it at this node (dispatch_packet), or drops it.
+ * Takes ownership of the packet.
  */
 void move_packet(struct packet *p);
-/* Returns the port by which a switch sends packets to a unicast LID; NULL: the
- * forwarding table has no entry. */
+/* Returns the port by which a switch sends packets to a unicast LID, port 0 for
+ * the switch itself; NULL: the forwarding table has no entry for the LID. */
 struct port *move_egress(const struct node *node, uint16_t dlid);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define LINE_MAX_BYTES 1024
-#define CA_GUIDS       0x100000 /* first GUIDs of unnamed nodes, as in ibsim */
+#define CA_GUIDS       0x100000 /* first GUIDs without an = line, as in ibsim */
 #define SWITCH_GUIDS   0x200000
 #define ROUTER_GUIDS   0x300000
 #define WIDTH_4X       2
@@ -26,8 +26,9 @@ struct parser {
 	struct net_node *node;
 	/* How many nodes and ports fit in the arrays of *net. */
 	uint32_t nodes_room, ports_room;
-	/* Both by enum net_type.  guid_base: the GUID of the last `=` line, to
-	 * which a `+` line adds.  guid_next: the GUID of the next node. */
+	/* The index of both is enum net_type.  guid_base: the GUID of the last
+	 * line with `=`, to which a line with `+` adds.  guid_next: the GUID of
+	 * the next node. */
 	uint64_t guid_base[NET_ROUTER + 1], guid_next[NET_ROUTER + 1];
 	/* Values for the next node.  system_guid 0: the node's own GUID. */
 	uint64_t system_guid;
@@ -47,8 +48,8 @@ refuse_line(struct parser *p, const char *format, ...)
 	return -EINVAL;
 }
 
-/* Copies the next line without its end.  Returns 1, 0 at the end of the text,
- * or -EINVAL. */
+/* Copies the next line to p->line without its line end.  Returns 1; 0: there is
+ * no further line; or -EINVAL. */
 static int next_line(struct parser *p)
 {
 	size_t left = (size_t)(p->end - p->at), n;
@@ -78,8 +79,9 @@ static bool begins_with(const char *line, const char *word)
 	return !strncmp(line, word, strlen(word));
 }
 
-/* Finds the first text in double quotes, of *n bytes at *begin.  Returns what
- * follows the second quote; NULL: there is no such text. */
+/* Finds the first text in double quotes, and sets *begin and *n to its
+ * beginning and length.  Returns what follows the second quote; NULL: there is
+ * no such text. */
 static const char *find_quoted(const char *s, const char **begin, size_t *n)
 {
 	const char *open = strchr(s, '"');
@@ -174,7 +176,8 @@ static int parse_description(struct parser *p, const char **rest,
 	return n ? copy_name(p, node->description, comment, n) : 0;
 }
 
-/* Returns what follows the whole word and a space; NULL: s has no such word. */
+/* Finds a whole word in s.  Returns what follows the word and a space; NULL: s
+ * has no such word. */
 static const char *find_word(const char *s, const char *word)
 {
 	size_t n = strlen(word);
@@ -185,8 +188,8 @@ static const char *find_word(const char *s, const char *word)
 	return NULL;
 }
 
-/* Reads `lid N` and `lmc N` from the part of a comment that is not the
- * description: in a description such words mean nothing. */
+/* Reads `lid N` and `lmc N` from `rest`, the part of a comment after the
+ * description: a description may have such words with another meaning. */
 static int parse_lid(struct parser *p, const char *rest, struct net_port *port)
 {
 	const char *lid = find_word(rest, "lid"), *lmc = find_word(rest, "lmc");
@@ -247,8 +250,8 @@ static int parse_node(struct parser *p, enum net_type type, const char *rest)
 	after = find_quoted(rest, &begin, &n);
 	if (!after || !ports || ports > PORTS_MAX)
 		return refuse_line(p,
-				   "a node is TYPE PORTS \"ID\", with 1 to %d "
-				   "ports",
+				   "the line of a node is TYPE PORTS \"ID\", "
+				   "with 1 to %d ports",
 				   PORTS_MAX);
 	if (p->net->node_count == NET_NODES_MAX ||
 	    p->net->port_count + ports + 1 > NET_PORTS_MAX)
@@ -282,7 +285,7 @@ static int parse_node(struct parser *p, enum net_type type, const char *rest)
 }
 
 /* Reads `(GUID)`, which ibnetdiscover writes after the number of an adapter's
- * port.  Returns what follows it. */
+ * port.  Returns what follows `(GUID)`. */
 static const char *parse_guid(const char *s, uint64_t *guid)
 {
 	char *end;
@@ -312,11 +315,11 @@ static int parse_option(struct parser *p, char option, const char *value,
 		port->speed = (uint8_t)mask;
 		return 0;
 	}
-	return refuse_line(p, "a port has no options but w=1..15 and s=1..7");
+	return refuse_line(p, "a port's only options are w=1..15 and s=1..7");
 }
 
-/* Reads width and speed from the last word of a comment of ibnetdiscover, such
- * as `4xSDR`. */
+/* Reads width and speed from the last word of a comment that ibnetdiscover has
+ * written, such as `4xSDR`. */
 static void parse_rate(const char *comment, struct net_port *port)
 {
 	static const struct {
@@ -337,8 +340,8 @@ static void parse_rate(const char *comment, struct net_port *port)
 }
 
 /* Reads what follows the peer's port number: options, then a comment.  In the
- * comment of an adapter the LID of the port comes first; the description of the
- * peer, in quotes, and the peer's LID follow it. */
+ * comment of an adapter's port the port's own LID comes first.  The peer's
+ * description, in quotes, and the peer's LID come after it and are not read. */
 static int parse_port_rest(struct parser *p, char *rest, struct net_port *port)
 {
 	char *comment = strchr(rest, '#');
@@ -369,8 +372,8 @@ static int parse_port(struct parser *p)
 	if (*s != ']' || !number || number > p->node->ports)
 		return refuse_line(
 			p,
-			"a cable is [PORT] \"ID\"[PORT], with a port "
-			"of 1 to %d here",
+			"the line of a cable is [PORT] \"ID\"[PORT], and "
+			"this node has ports 1 to %d",
 			p->node->ports);
 	port = &p->net->ports[p->node->first + number];
 	if (port->peer_number)
@@ -389,7 +392,7 @@ static int parse_port(struct parser *p)
 		s = p->line + (after - p->line);
 	if (!peer || peer > PORTS_MAX)
 		return refuse_line(p, "the other end of the cable has no port "
-				      "of 1 to 254");
+				      "number of 1 to 254");
 	port->peer_at = (uint32_t)(p->line_at + (size_t)(begin - p->line));
 	port->peer_bytes = (uint8_t)n;
 	port->peer_number = (uint8_t)peer;
@@ -403,7 +406,8 @@ static int parse_guids(struct parser *p, enum net_type type)
 	uint64_t value = sign ? strtoull(sign + 1, NULL, 0) : 0;
 
 	if (!sign)
-		return refuse_line(p, "neither =GUID nor +N follows the name");
+		return refuse_line(p, "the name of a setting of GUIDs has to "
+				      "be followed by =GUID or +N");
 	if (*sign == '=')
 		p->guid_base[type] = p->guid_next[type] = value;
 	else
@@ -419,7 +423,8 @@ static int parse_number(struct parser *p, uint64_t max, uint64_t *value)
 	if (equals && *value <= max)
 		return 0;
 	return refuse_line(p,
-			   "no = with a number from 0 to %llu follows the name",
+			   "the name of a setting has to be followed by = and "
+			   "a number from 0 to %llu",
 			   (unsigned long long)max);
 }
 

@@ -2,11 +2,11 @@
 /*
  * Topologies in the net file format of ibsim, which is also what ibnetdiscover
  * prints.  A record is a line `Switch|Hca|Ca|Rt PORTS "ID"` and a line
- * `[PORT] "ID"[PORT]` for each cable; an empty line or any other line ends the
- * record.  Lines `sysimgguid=` and `vendid=` set values for the next record.
- * Lines `switchguid=`, `caguid=`, `hcaguids=`, `rtguid=`, `devid=`, `width=`
- * and `speed=` set values for all records that follow.  The file is not
- * trusted: each line is checked.
+ * `[PORT] "ID"[PORT]` for each cable.  Any other line ends the record, also an
+ * empty one, but not a line that begins with `#`.  Lines `sysimgguid=` and
+ * `vendid=` set values for the next record.  Lines `switchguid=`, `caguid=`,
+ * `hcaguids=`, `rtguid=`, `devid=`, `width=` and `speed=` set values for all
+ * records that follow.  The file is not trusted: each line is checked.
  *
  * Pure: no file is opened here.  The caller owns the struct net.
  */
@@ -33,15 +33,17 @@ enum net_type { NET_CA = 1, NET_SWITCH = 2, NET_ROUTER = 3 };
 struct net_port {
 	uint32_t peer;	    /* index in net.ports, or NET_NO_PORT: no cable */
 	uint32_t peer_node; /* index in net.nodes; not valid without a cable */
-	uint64_t guid;	    /* 0 for the external ports of a switch */
+	uint64_t guid;	    /* 0: an external port of a switch */
 	uint32_t peer_at; /* where the ID of the peer's node begins in the file
 			   */
 	uint16_t lid;	  /* base LID in the file; 0: none */
 	uint8_t lmc;	  /* LID mask count in the file */
 	uint8_t peer_number; /* the peer's port number; 0: no cable */
 	uint8_t peer_bytes;  /* length of the ID of the peer's node */
-	uint8_t width;	     /* LinkWidthEnabled: 1 1x, 2 4x, 4 8x, 8 12x */
-	uint8_t speed;	     /* LinkSpeedEnabled: 1 SDR, 2 DDR, 4 QDR */
+	/* LinkWidthEnabled: a mask of 1 (1x), 2 (4x), 4 (8x) and 8 (12x). */
+	uint8_t width;
+	/* LinkSpeedEnabled: a mask of 1 (SDR), 2 (DDR) and 4 (QDR). */
+	uint8_t speed;
 };
 
 struct net_node {
@@ -55,7 +57,7 @@ struct net_node {
 	uint16_t device;
 	uint8_t type;		 /* enum net_type */
 	uint8_t ports;		 /* number of external ports, 1..254 */
-	bool has_enhanced_port0; /* a switch with an enhanced port 0 */
+	bool has_enhanced_port0; /* EnhancedPort0 of a switch's SwitchInfo */
 };
 
 struct net {
@@ -72,9 +74,10 @@ struct net_error {
 };
 
 /*
- * Parses `bytes` bytes of text into *net, which need not be initialised.
- * Returns 0; -EINVAL: the text is wrong, and *error says where and why; or
- * -ENOMEM.  After an error *net is empty.  The caller frees *net by net_free.
+ * Parses the `bytes` bytes at `text` into *net, which need not be initialised.
+ * Returns 0, and the caller frees *net by net_free.  -EINVAL: the text is
+ * wrong, and *error says where and why.  -ENOMEM: no memory is left.  After an
+ * error *net is empty.
  */
 int net_parse(const char *text, size_t bytes, struct net *net,
 	      struct net_error *error);

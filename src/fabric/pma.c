@@ -21,7 +21,8 @@ struct layout {
 	size_t counter;	 /* offset in struct counters */
 	uint8_t at;	 /* offset in the attribute */
 	uint8_t bits;	 /* 8, 16, 32 or 64 */
-	uint16_t select; /* the bit of CounterSelect with which Set writes it */
+	uint16_t select; /* bit of CounterSelect; a Set with it writes the
+			    counter */
 };
 
 #define COUNTER(name) offsetof(struct counters, name)
@@ -62,8 +63,8 @@ static uint64_t *counter_of(struct port *port, const struct layout *l)
 	return (uint64_t *)(void *)((char *)&port->counters + l->counter);
 }
 
-/* Writes a counter.  A value that exceeds the counter's bits is written as the
- * greatest value. */
+/* Writes a counter of `bits` bits.  A greater value is written as the greatest
+ * value that the counter can have. */
 static void put_counter(uint8_t *to, uint8_t bits, uint64_t value)
 {
 	uint64_t max = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
@@ -99,8 +100,8 @@ static uint64_t get_counter(const uint8_t *from, uint8_t bits)
 	}
 }
 
-/* Finds the ports that a request names: one, or all external ports.  False: the
- * port does not exist. */
+/* Finds the ports that a request selects: one port, or all external ports
+ * (PortSelect 255).  False: the one port does not exist. */
 static bool find_ports(struct packet *p, struct ask *ask)
 {
 	const struct node *node = p->at->node;

@@ -10,9 +10,9 @@
 
 #include "fabric/sma.h"
 
-/* Executes a request to the agent of the packet's node.  SMA_ANSWER: the
- * packet's MAD has the answer's attribute, and *status its status.
- * SMA_NOT_MINE: the request is neither Get nor Set. */
+/* Executes a request to the agent of the packet's node.  Returns SMA_ANSWER:
+ * the packet's MAD has the answer's attribute, and *status the answer's status
+ * (IBTA 13.4.7); or SMA_NOT_MINE: the request is neither Get nor Set. */
 enum sma_verdict pma_request(struct packet *p, uint16_t *status);
 
 #endif

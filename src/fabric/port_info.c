@@ -46,15 +46,16 @@ enum {
 	MTU_4096 = 5,
 	VL0_TO_7 = 4,
 	VLARB_CAP = 8,
-	/* traps, SL mapping, SystemImageGUID, client reregistration */
+	/* An adapter's port has traps, SL mapping, SystemImageGUID and client
+	 * reregistration.  Port 0 of a switch has no client reregistration. */
 	CAPABILITIES_CA = 0x02000848,
 	CAPABILITIES_PORT0 = 0x00000848,
 	CLIENT_REREGISTER = 0x80, /* in AT_TIMEOUT */
 	ENFORCE_IN = 8,		  /* in AT_OPER_VLS */
 	ENFORCE_OUT = 4,
-	LIFE_ENDLESS = 20, /* HOQLife of this value or more: no limit */
+	LIFE_ENDLESS = 20, /* the least HOQLife that means no limit */
 	ADAPTER_LIFE_MS = 1000,
-	NO_CHANGE = 0,
+	NO_CHANGE = 0, /* of a state in Set(PortInfo) */
 };
 
 static uint8_t highest_bit(uint8_t mask)
@@ -149,8 +150,8 @@ void port_info_write(const struct port *port, uint8_t in_number,
 	to[AT_PHYS_DEFAULT] |= (uint8_t)(port->phys_state << 4);
 }
 
-/* Does Set(PortInfo) have only values that the specification allows and that
- * this port can have? */
+/* Are the values of a Set(PortInfo) allowed by IBTA and possible at this port?
+ */
 static bool is_allowed(const struct port *port, const uint8_t *from)
 {
 	uint8_t width = from[AT_WIDTH_ENABLED], speed = from[AT_SPEEDS] & 15;
@@ -175,8 +176,8 @@ static bool is_allowed(const struct port *port, const uint8_t *from)
 }
 
 /* May a Set change PortState to `state`?  DOWN is always allowed: the link goes
- * down and may come up again.  INIT is never allowed.  ARMED follows INIT, and
- * ACTIVE follows ARMED. */
+ * down and may come up again.  INIT is never allowed.  A port becomes ARMED
+ * only from INIT, and ACTIVE only from ARMED. */
 static bool is_step(const struct port *port, uint8_t state)
 {
 	if (state == STATE_ARMED)
@@ -187,8 +188,8 @@ static bool is_step(const struct port *port, uint8_t state)
 	return state == NO_CHANGE || state == STATE_DOWN;
 }
 
-/* Returns which changes Set(PortInfo) with the values `from` brings to the
- * port's data ends: a set of enum data_change. */
+/* Returns what Set(PortInfo) with the values `from` changes that data ends want
+ * to know: a set of enum data_change. */
 static uint32_t changes_of(const struct port *port, const uint8_t *from)
 {
 	const uint8_t *i = port->info;
@@ -291,7 +292,7 @@ void port_info_set_sm(struct port *port, bool is_sm)
 	bytes_put32(at, mask | (is_sm ? PORT_INFO_IS_SM : 0));
 }
 
-/* Returns the rate in whole Gbit/s: a lane of SDR has 2.5, so 1x SDR is 2. */
+/* Returns the rate in Gbit/s, rounded down: 1x SDR has 2.5, which gives 2. */
 static uint8_t rate_of(uint8_t width, uint8_t speed)
 {
 	unsigned lanes = width == 1 ? 1 : width == 2 ? 4 : width == 4 ? 8 : 12;
@@ -364,8 +365,8 @@ bool port_info_enforces_out(const struct port *port)
 	return port->info[AT_OPER_VLS] & ENFORCE_OUT;
 }
 
-/* HOQLife n means 4.096 us times 2 to the power n.  A port of an adapter has no
- * HOQLife; its packets wait for ADAPTER_LIFE_MS. */
+/* HOQLife n means 4.096 us times 2 to the power n.  An adapter's port has no
+ * HOQLife, so a packet that leaves by it waits for ADAPTER_LIFE_MS at most. */
 uint64_t port_info_queue_life(const struct port *port)
 {
 	uint8_t life = port->info[AT_HOQ] & 31;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * PortInfo (IBTA 14.2.5.6) of a port: the values before a subnet manager sets
- * any, Set(PortInfo), and the fields that other files read.  port.info has the
- * bytes of PortInfo except PortState and PortPhysicalState, which are members
- * of struct port.
+ * PortInfo (IBTA 14.2.5.6) of a port: its values before a subnet manager sets
+ * any, Set(PortInfo), and functions that read single fields.  port.info has the
+ * bytes of PortInfo.  PortState and PortPhysicalState are not there, but in
+ * port.state and port.phys_state.
  */
 #ifndef FABRIC_PORT_INFO_H
 #define FABRIC_PORT_INFO_H
@@ -15,20 +15,22 @@
 
 /* Sets PortInfo, the P_Key table and the VL arbitration of a port that no
  * subnet manager has configured.  LID, LMC, width and speed are those of the
- * net file. The link is down. */
+ * net file.  The link is down. */
 void port_info_first(struct port *port, const struct net_port *from);
 /* Writes a row of an SL-to-VL table that maps SL n to VL n modulo 8. */
 void port_info_first_slvl(uint8_t row[SLVL_BYTES]);
 /* Sets LinkWidthActive and LinkSpeedActive at both ends of a port's cable to
- * the greatest values that both ends have enabled. */
+ * the greatest values that both ends have enabled; 4x or SDR if they have none
+ * in common. */
 void port_info_negotiate(struct port *port);
-/* Writes PortInfo for a request that came in at port `in_number`. */
+/* Writes the PortInfo that answers a request which came in at port `in_number`
+ * (LocalPortNum). */
 void port_info_write(const struct port *port, uint8_t in_number,
 		     uint8_t to[PORT_INFO_BYTES]);
-/* Applies Set(PortInfo).  Returns 0, or STATUS_VALUE if a value is not allowed;
- * then nothing is changed. */
+/* Applies Set(PortInfo) with the values `from`.  Returns 0; or STATUS_VALUE: a
+ * value is not allowed, and nothing has changed. */
 uint16_t port_info_set(struct port *port, const uint8_t from[PORT_INFO_BYTES]);
-/* Sets or clears IsSM, without a trap. */
+/* Sets or clears IsSM in CapabilityMask.  Sends no trap. */
 void port_info_set_sm(struct port *port, bool is_sm);
 /* Returns the port's base LID; 0: none. */
 uint16_t port_info_lid(const struct port *port);
@@ -46,16 +48,16 @@ bool port_info_enforces_in(const struct port *port);
 /* Does a switch's port drop packets that would leave with a P_Key that the port
  * does not have (PartitionEnforcementOutbound)? */
 bool port_info_enforces_out(const struct port *port);
-/* Returns for how many ms a packet may be the first of the queue at a port
- * before the port discards it (HOQLife); FABRIC_NEVER: no limit. */
+/* Returns for how many ms a packet may be the first in the port's egress queue
+ * before the port discards the packet (HOQLife); FABRIC_NEVER: no limit. */
 uint64_t port_info_queue_life(const struct port *port);
-/* Counts a packet whose P_Key the port does not have. */
+/* Counts a packet whose P_Key the port does not have (P_KeyViolations). */
 void port_info_count_pkey(struct port *port);
-/* Writes the GID that a GUID has at the port. */
+/* Writes the GID that the port's GidPrefix and `guid` form. */
 void port_info_gid(const struct port *port, uint64_t guid, uint8_t gid[16]);
 /* Does the port receive packets to this unicast LID? */
 bool port_info_has_lid(const struct port *port, uint16_t lid);
-/* Fills in the members of *shown that PortInfo has. */
+/* Stores the fields of PortInfo, except the two states, in *shown. */
 void port_info_show(const struct port *port, struct fabric_port *shown);
 
 #endif

@@ -25,11 +25,11 @@ enum { TYPE_DATA = 1, TYPE_ACK = 2, TYPE_STOP = 3, TYPE_ABORT = 4 };
 enum { FLAG_ACTIVE = 1, FLAG_FIRST = 2, FLAG_LAST = 4 };
 
 enum {
-	WINDOW = 64,	    /* segments that a receiver takes without an ACK */
+	WINDOW = 64,	    /* segments that a peer may send before an ACK */
 	REPEAT_MS = 2000,   /* until segments without an ACK are sent again */
-	REPEATS = 5,	    /* how often they are sent again */
+	REPEATS = 5,	    /* how often such segments are sent again */
 	RECEIVE_MS = 40000, /* how long a receiver waits for the next segment */
-	TRANSFERS_MAX = 32, /* of an end, in each direction */
+	TRANSFERS_MAX = 32, /* most transfers of an end in each direction */
 };
 
 /* A MAD that is being sent.  Segments have the numbers 1 to `segments`. */
@@ -39,9 +39,9 @@ struct rmpp_out {
 	uint8_t *mad;	   /* headers and data; owned */
 	size_t bytes;	   /* length of `mad` */
 	size_t header;	   /* bytes before the data of each segment */
-	uint32_t segments; /* how many there are */
+	uint32_t segments; /* how many segments the MAD has */
 	uint32_t acked;	   /* the last segment that was acknowledged; 0: none */
-	uint32_t window;   /* last segment that the receiver takes */
+	uint32_t window;   /* the last segment that may be sent now */
 	uint32_t repeats;  /* how often the window was sent again */
 	uint64_t due_ms;   /* when the window is sent again */
 };
@@ -50,17 +50,17 @@ struct rmpp_out {
 struct rmpp_in {
 	struct list list;
 	uint32_t agent; /* the receiver, an index of end.agents */
-	uint16_t slid;
+	uint16_t slid;	/* the sender's LID */
 	uint8_t mad_header[MAD_HEADER_BYTES]; /* of the first segment */
 	uint8_t *mad;			      /* owned */
 	size_t bytes, room; /* how many bytes `mad` has, and has room for */
-	uint32_t segments;  /* how many have come, in order */
+	uint32_t segments;  /* how many segments have come, in order */
 	uint32_t window;    /* the last segment that the sender may send */
-	uint64_t due_ms;    /* when the transfer is given up */
+	uint64_t due_ms;    /* when the transfer fails without a new segment */
 };
 
-/* Returns the number of bytes before the data of a segment; 0: no RMPP for the
- * class. */
+/* Returns the number of bytes before the data of a segment; 0: the class has no
+ * RMPP. */
 static size_t header_of(uint8_t mgmt_class)
 {
 	if (mgmt_class == CLASS_SA)
@@ -253,8 +253,8 @@ static struct rmpp_in *new_in(struct end *end, uint32_t agent,
 	return in;
 }
 
-/* Appends the data of a segment; if the segment is the first, also its headers.
- * False: the MAD is too long, or no memory is left. */
+/* Appends the data of a segment, and the headers of the first segment, to
+ * in->mad.  False: the MAD is too long, or no memory is left. */
 static bool append_data(struct rmpp_in *in, const uint8_t *mad, size_t header)
 {
 	size_t from = in->segments ? header : 0, n = MAD_BYTES - from;

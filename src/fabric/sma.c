@@ -64,7 +64,7 @@ static uint16_t set_switch_info(struct sma_call *c)
 		return STATUS_VALUE;
 	memcpy(s + 6, c->data + 6, 2); /* LinearFDBTop */
 	memcpy(s + 8, c->data + 8, 3); /* default ports */
-	/* LifeTimeValue; a 1 in PortStateChange clears the bit */
+	/* LifeTimeValue; a Set with 1 in PortStateChange clears that bit */
 	s[11] = (uint8_t)((c->data[11] & 0xf8) |
 			  (c->data[11] & 0x04 ? 0 : s[11] & 0x04) |
 			  (s[11] & 0x03));

@@ -10,14 +10,15 @@
 #include "fabric/inside.h"
 
 enum sma_verdict {
-	SMA_NOT_MINE, /* a program's agent may take the request */
-	SMA_ANSWER,   /* the packet has the data of the answer */
+	SMA_NOT_MINE, /* the request is for a program's agent, if there is one
+		       */
+	SMA_ANSWER,   /* the packet's MAD has the answer's attribute */
 	SMA_SILENT,   /* the request gets no answer */
 };
 
-/* Executes a request to the agent of the packet's node.  After SMA_ANSWER the
- * packet's MAD has the answer's attribute, and *status its status (IBTA
- * 13.4.7). */
+/* Executes a request to the agent of the packet's node.  After SMA_ANSWER, the
+ * packet's MAD has the answer's attribute, and *status is the answer's status
+ * (IBTA 13.4.7). */
 enum sma_verdict sma_request(struct packet *p, uint16_t *status);
 
 #endif

@@ -31,7 +31,8 @@ uint16_t sma_tables_guids(struct sma_call *c)
 	return 0;
 }
 
-/* IBTA 14.2.5.7: the upper half of the modifier is a switch's port. */
+/* IBTA 14.2.5.7: the upper half of the modifier is the port of a switch, the
+ * lower half the block. */
 uint16_t sma_tables_pkeys(struct sma_call *c)
 {
 	uint32_t block = c->modifier & 0xffff, number = c->modifier >> 16;

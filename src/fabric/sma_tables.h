@@ -2,21 +2,23 @@
 /*
  * The attributes of the subnet management agent that are tables in blocks of 64
  * bytes.  Each function executes one Get or Set of a block.  A Set takes the
- * block from sma_call.data.  Get and Set leave the block's value there.  The
- * functions return the status of the answer (IBTA 13.4.7); 0: success.
+ * block's new value from sma_call.data.  After a Get or a Set, sma_call.data
+ * has the block's value.  Each function returns the status of the answer (IBTA
+ * 13.4.7); 0: success.
  */
 #ifndef FABRIC_SMA_TABLES_H
 #define FABRIC_SMA_TABLES_H
 
 #include "fabric/inside.h"
 
+/* A Get or a Set. */
 struct sma_call {
-	struct node *node;
+	struct node *node; /* the node that executes the request */
 	struct port *in;   /* ingress port, or the port of a local request */
 	uint32_t modifier; /* AttributeModifier */
-	uint8_t *data;	   /* 64 bytes of the MAD */
+	uint8_t *data;	   /* the attribute: 64 bytes of the MAD */
 	bool is_set;	   /* Set; false: Get */
-	bool hides_mkey;   /* the answer has M_Key 0 */
+	bool hides_mkey;   /* PortInfo in the answer has M_Key 0 */
 };
 
 /* GUIDInfo. */

@@ -9,7 +9,7 @@
 enum {
 	TRAP_LINK_STATE = 128,
 	REPEAT_MS = 2000, /* exceeds the SubnetTimeOut of a small subnet */
-	SENDS_MAX = 16,	  /* limit, since an SM may leave without TrapRepress */
+	SENDS_MAX = 16,	  /* the SM may end before it sends TrapRepress */
 	AT_DATA = 64,
 	NOTICE_BYTES = 64,
 };
@@ -64,8 +64,8 @@ void trap_link_changed(struct node *node)
 
 void trap_repress(struct node *node, uint64_t transaction_id)
 {
-	/* The upper half may differ: the manager's interface writes its own
-	 * agent's number there. */
+	/* The upper halves may differ: the interface by which the SM sends
+	 * TrapRepress writes the tid_high of the SM's agent there. */
 	if ((uint32_t)transaction_id == (uint32_t)node->trap.transaction_id)
 		end_trap(node);
 }

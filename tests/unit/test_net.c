@@ -166,7 +166,8 @@ static void wrong_files_say_line_and_reason(void **state)
 		const char *why;
 	} cases[] = {
 		{"", 0, "the file has no node"},
-		{"Hca 2 \"H\"\n[3] \"S\"[1]\n", 2, "with a port of 1 to 2"},
+		{"Hca 2 \"H\"\n[3] \"S\"[1]\n", 2,
+		 "this node has ports 1 to 2"},
 		{"Hca 2 \"H\"\n[1] \"S\"[1]\n", 1, "not in the file"},
 		{"Hca 2 \"H\"\n[1] \"H\"[2]\n", 1, "which has no cable back"},
 		{"Hca 1 \"H\"\n[1] \"H\"[1]\n", 1, "which has no cable back"},
