@@ -352,7 +352,7 @@ void data_told(struct data_end *end)
 
 /* Writes the packet's lane on the last link into the LRH, and the VCRC that
  * then fits.  If other packets share the bytes, the packet first gets its own
- * copy. False: there is no memory for the copy. */
+ * copy.  False: there is no memory for the copy. */
 static bool write_lane(struct packet *p)
 {
 	struct payload *payload = p->payload, *own = payload;

@@ -6,13 +6,12 @@
  * packets go through the switches by LID and by multicast group.  Each port
  * checks its own state and the packet's P_Key, lane and length.
  *
- * A unicast packet is not lost because a queue is full.  Each packet counts
- * against its sender until the receivers have fetched the packet, and a sender
- * with too many such packets waits (data_may_send).  A receiver that does not
- * fetch loses packets: the port at the other end of its cable discards those
- * that are older than HOQLife, which the SM sets, if the receiver has also
- * fetched nothing for that time.  So the receiver does not stop its senders
- * for good.
+ * A full queue never loses a unicast packet.  Each packet counts against its
+ * sender until the receivers have fetched the packet, and a sender with too
+ * many such packets waits (data_may_send).  A receiver that does not fetch
+ * loses packets: if it has fetched nothing for the time HOQLife, the port at
+ * the other end of its cable discards the packets that have waited that long.
+ * The SM sets HOQLife.  So a receiver does not stop its senders for good.
  *
  * The QPNs of an end have the end's number, 1 to DATA_NUMBER_MAX, in their
  * upper 10 bits.  QP 0 and 1 belong to management (fabric.h).
@@ -41,12 +40,12 @@ enum {
 struct data_end;
 
 /*
- * Attaches a program to a port of a host, the first being 1.  Returns the data
- * end, which the caller closes by data_close.  data_owner returns the pointer
- * `owner`.  NULL: *err is -ENODEV (the node is a switch, or has no such port),
- * -EMFILE (the fabric has DATA_ENDS ends, all DATA_NUMBER_MAX numbers of the
- * host are taken, or too many packets of closed ends wait for their receivers)
- * or -ENOMEM.
+ * Attaches a program to a port of a host.  The first port is 1.  Returns the
+ * data end, which the caller closes by data_close.  data_owner returns the
+ * pointer `owner`.  NULL: *err is -ENODEV (the node is a switch, or has no such
+ * port), -EMFILE (the fabric has DATA_ENDS ends, all DATA_NUMBER_MAX numbers of
+ * the host are taken, or too many packets of closed ends wait for their
+ * receivers) or -ENOMEM.
  */
 struct data_end *data_open(struct node *node, uint32_t port, void *owner,
 			   int *err);
@@ -84,7 +83,8 @@ int data_leave(struct data_end *end, const uint8_t gid[16]);
 
 /* Returns whether the end may send: its packets that receivers have not fetched
  * are fewer than DATA_UNREAD and have less than DATA_UNREAD_BYTES bytes.  After
- * false, data_resumed returns the end once both are at most half of that. */
+ * false, data_resumed returns the end once both are at most half of these
+ * limits. */
 bool data_may_send(struct data_end *end);
 /*
  * Sends the packet of n bytes, VCRC included, at `bytes`.  The fabric copies

@@ -22,7 +22,7 @@ struct agent {
 
 /* The header of the kernel's struct ib_user_mad, in host order.  In a message
  * to send, lid, sl, qpn, qkey and the GRH are those of the destination.  In a
- * received message they are those of the sender. */
+ * received message they are those of the sender, but qkey is 0. */
 struct umad {
 	uint32_t agent;	     /* index of end.agents */
 	uint32_t status;     /* of a message to the program: 0 or an errno */

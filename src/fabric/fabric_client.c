@@ -57,8 +57,8 @@ static int limit_waits(int fd, uint32_t patience_ms)
 	return 0;
 }
 
-/* Returns -errno after a failed call on a connection.  EAGAIN means that a time
- * of limit_waits has passed. */
+/* Returns -errno after a failed call on a connection.  EAGAIN means that the
+ * limit of limit_waits has passed. */
 static int failed_call(void)
 {
 	return errno == EAGAIN ? -ETIMEDOUT : -errno;

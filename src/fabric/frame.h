@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For captures: the bytes, from LRH to VCRC, of a packet that leaves its first
- * port.  Of a management datagram, which is a UD packet of QP 0 or 1 (IBTA
- * 13.5.1), the fabric keeps only the MAD as bytes; the headers are made here.
+ * The bytes, from LRH to VCRC, of a packet that leaves its first port, for
+ * captures.  A management datagram is a UD packet of QP 0 or 1 (IBTA 13.5.1).
+ * The fabric keeps only its MAD as bytes, so frame_write makes the headers.
  */
 #ifndef FABRIC_FRAME_H
 #define FABRIC_FRAME_H

@@ -73,7 +73,7 @@ struct counters {
 	uint64_t tx_multicast;
 	uint64_t rx_multicast;
 	uint64_t link_downed;
-	uint64_t rx_errors; /* no packet has an error: only a Set writes it */
+	uint64_t rx_errors;	  /* nothing counts it; a Set may write it */
 	uint64_t rx_relay_errors; /* a switch had no route for the packet */
 	/* Packets that the port could not send: its link was not active, the
 	 * packet had more than HOPS_MAX hops, its SL had no lane, it was longer
@@ -130,7 +130,7 @@ struct node {
 	uint8_t *lft;
 	uint16_t *mft;
 	uint32_t mft_columns;
-	uint32_t held; /* how many groups of processes have it as their host */
+	uint32_t held; /* groups of processes that have this host */
 	struct trap trap;
 };
 

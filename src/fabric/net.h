@@ -2,8 +2,8 @@
 /*
  * Topologies in the net file format of ibsim, which is also what ibnetdiscover
  * prints.  A record is a line `Switch|Hca|Ca|Rt PORTS "ID"` and a line
- * `[PORT] "ID"[PORT]` for each cable.  Any other line ends the record, also an
- * empty one, but not a line that begins with `#`.  Lines `sysimgguid=` and
+ * `[PORT] "ID"[PORT]` for each cable.  Any other line ends the record, even an
+ * empty line, except a line that begins with `#`.  Lines `sysimgguid=` and
  * `vendid=` set values for the next record.  Lines `switchguid=`, `caguid=`,
  * `hcaguids=`, `rtguid=`, `devid=`, `width=` and `speed=` set values for all
  * records that follow.  The file is not trusted: each line is checked.

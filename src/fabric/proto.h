@@ -17,8 +17,9 @@
  * their receivers, the fabric does not read the socket, so the socket fills.
  * The data end exists until the program closes the socket or the connection.
  *
- * Each side checks that the other side has its own user (SO_PEERCRED), then the
- * size and the version of each message, and then the members that it uses.
+ * Each side checks that both sides run as the same user (SO_PEERCRED).  It then
+ * checks the size and the version of each message, and the members that it
+ * uses.
  */
 #ifndef FABRIC_PROTO_H
 #define FABRIC_PROTO_H

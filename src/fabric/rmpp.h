@@ -20,8 +20,8 @@ bool rmpp_is_active(const uint8_t *mad);
  * -ENOMEM: no memory is left. */
 int rmpp_send(struct end *end, const struct umad *to,
 	      const uint8_t first[MAD_BYTES], const uint8_t *mad, size_t bytes);
-/* Takes the packet p for an agent: a segment, an ACK, a STOP or an ABORT. Other
- * packets are ignored.  The caller still owns the packet. */
+/* Takes the packet p for an agent: a segment, an ACK, a STOP or an ABORT.
+ * Ignores other packets.  The caller still owns the packet. */
 void rmpp_take(struct end *end, uint32_t agent, const struct packet *p);
 /* Frees the transfers of an agent; agent FABRIC_AGENTS: of all agents. */
 void rmpp_free(struct end *end, uint32_t agent);
