@@ -33,8 +33,10 @@ static void add_move(struct moves *m, const struct direct_request *r,
 	};
 }
 
-/* Locates the target's memory of one request, by the row of its key, which
- * request_locate has checked for the first request of the batch. */
+/* Locates the target's memory that r names.  @row: the row of r's key in the MR
+ * table.  The queue pair's right and the key's protection domain need no check
+ * here: gather_moves has called request_locate for the first request, and all
+ * requests of the batch have the same key. */
 static bool locate_piece(const struct hca *h, const struct mr *row,
 			 const struct direct_request *r, uint32_t need,
 			 struct direct_memory *target)

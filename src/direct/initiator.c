@@ -160,7 +160,7 @@ void initiator_wait(struct ibt *t, struct ibt_qp *q)
 		list_push_tail(&t->direct.waiting, &q->direct.waiting);
 }
 
-/* The piece at the cursor has moved. */
+/* Counts the piece at the cursor, which has moved, and moves the cursor. */
 static void count_moved(struct ibt *t, struct ibt_qp *q, uint8_t opcode,
 			uint32_t bytes)
 {
@@ -209,10 +209,11 @@ static enum hca_status status_of(enum verdict v)
 }
 
 /*
- * Handles a peer that does not answer since it has ended or is not ready.  As
+ * Handles a peer that does not answer because it has ended or is not ready.  As
  * with packets, its silence is an error only when the retries are used up.
- * Programs rely on this: they end while the last message of their peer is under
- * way, and the peer must not fail at once.
+ * Programs rely on this: a program may end while the last message to it is
+ * under way, and the sender's QP must not fail at once.  Without an ACK timer
+ * there are no retries, so an ended peer is an error at once.
  */
 static void wait_silent(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 {
@@ -322,7 +323,8 @@ static bool place_found(struct ibt *t, struct ibt_qp *q, struct wqe *w)
 }
 
 /* Executes the requests at the cursor as one batch.  Returns their bytes plus 1
- * for each request; 0: none was executed. */
+ * for each request; 0: none was executed, or the value that an atomic found
+ * could not be placed. */
 static uint32_t run_row(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 			struct list *kicks, uint64_t now_ns)
 {
@@ -473,8 +475,8 @@ bool initiator_gathers(struct ibt *t, const struct ibt_qp *q)
 	       last->rkey == first->rkey;
 }
 
-/* Places the value that an executed atomic found.  place_found has failed to
- * place it: if the memory is still not mapped, the request fails. */
+/* Places the value that an executed atomic found, and that place_found could
+ * not place.  If this fails again, the request fails. */
 static void tell_found(struct ibt *t, struct ibt_qp *q)
 {
 	struct wqe *w = wq_at(t->hca, &q->qp->sq, q->req.wqe);
@@ -508,11 +510,11 @@ void initiator_tell_apart(struct ibt *t, struct ibt_qp *q)
 }
 
 /*
- * Judges the result for UC, where a fault is not reported to the initiator and
- * the target continues.  So a message that cannot be executed here goes by
- * packets, and all later messages do, too.  The target drops the packets and
+ * Judges the result for UC, where the responder does not report a fault to the
+ * requester, and stays usable.  So a message that cannot be executed here goes
+ * by packets, and so do all later messages.  The target drops the packets and
  * explains why, or holds them until a receive is posted.  A message of which
- * some pieces were executed is lost.
+ * some pieces were executed already is lost.
  */
 static void judge_once(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		       const struct direct_request *r,
@@ -599,8 +601,8 @@ uint64_t initiator_look(struct ibt *t)
 			continue;
 		}
 		list_remove(n);
-		/* without rnr_waiting, timers.rnr is armed for held packets,
-		 * which wait for a receive of q itself */
+		/* If rnr_waiting is not set, timers.rnr belongs to packets from
+		 * the peer, which wait until q has a receive. */
 		if (q->req.rnr_waiting)
 			wheel_cancel(&t->wheel, &q->timers.rnr);
 		q->req.rnr_waiting = false;
@@ -659,10 +661,15 @@ static void fail_request(struct ibt *t, struct ibt_qp *q, enum verdict v,
 }
 
 /*
- * Executes the request that a peer has left to this process.  Needs no
- * responder lock, which a stopped peer could hold: the peer writes nothing here
- * while it waits for the answer, and a thread that changes the QP holds this
- * process's progress lock.
+ * Executes the request that a peer has left to this process.  Does not take the
+ * responder lock, because a stopped peer could hold it.  The lock is not
+ * needed: the peer writes no member ask_ while it waits for the answer, and a
+ * thread that changes the QP holds this process's progress lock.
+ *
+ * The peer stores `ask` after the request (ask_target), and this function loads
+ * `ask` before the request.  This function stores `ask` after ask_found, and
+ * the peer loads `ask` before ask_found (fetch_answer).  Without these orders
+ * either side could use a request or an answer that is half written.
  */
 static void serve_ask(struct ibt *t, struct ibt_qp *q)
 {
@@ -712,8 +719,8 @@ static void serve_cq_bits(struct ibt *t, struct ibt_qp *q, uint32_t bits)
 		ibt_overrun(t, q, cq);
 }
 
-/* An eager message could not be copied to its receive's memory.  The QP fails,
- * since its peer was told that the message arrived. */
+/* Fails the QP, because an eager message could not be copied to the memory of
+ * its receive after the peer's request had completed. */
 static void note_lost(struct ibt *t, struct ibt_qp *q)
 {
 	struct explain x = {.cause = EXPLAIN_LOCAL_FAULT,

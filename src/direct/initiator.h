@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The initiator of requests without packets; and, at the target, the handling
- * of the notify bits that peers have set.
+ * The initiator's side of requests without packets, and the handling of the
+ * notify bits that peers have set, which runs in the target's process.
  *
  * The path of a connection is decided before its first request, so that no
- * request overtakes another.  initiator_attach makes it direct,
- * initiator_refuse makes it go by packets.  The path then stays until RESET,
- * but a direct connection of UC changes to packets at the first request that
- * cannot be executed.
+ * request overtakes another.  initiator_attach chooses the direct path,
+ * initiator_refuse chooses packets.  The path then stays until RESET, but a
+ * direct connection of UC changes to packets at the first request that cannot
+ * be executed.
  *
  * Each piece of a message takes one PSN.  rc_comp handles RNR waits and
  * retries, and completes requests.  A queue pair that waits for its peer (the
@@ -25,26 +25,28 @@
 #include "ibt/ibt.h"
 
 /* The most bytes of a piece, unless the engine was made with another size.
- * initiator_post_apart, too, returns after this many bytes. */
+ * initiator_post_apart returns once it has moved this many bytes. */
 #define INITIATOR_PIECE (1u << 20)
 
 /* Makes the path of q, a connected QP, direct to its peer in the adapter
- * `target`.  target, access and owner are borrowed until initiator_released
- * returns owner.  Returns 0 or -ENOMEM. */
+ * `target`.  @access: this process's access slot there; NULL: the peer is in
+ * this process.  @owner: the host's struct for the peer's process.  target,
+ * access and owner are borrowed until initiator_released returns owner.
+ * Returns 0, or -ENOMEM: the path is unchanged and nothing is borrowed. */
 int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 		     struct access *access, void *owner);
 /* Makes q go by packets. */
 void initiator_refuse(struct ibt_qp *q);
 /* Gives up the links of a QP that is destroyed. */
 void initiator_fini(struct ibt *t, struct ibt_qp *q);
-/* Takes a link from its QP, which no longer uses it.  A link with an owner is
- * kept for initiator_released; another link is freed. */
+/* Takes over a link that its QP no longer uses.  Keeps a link with an owner for
+ * initiator_released, and frees a link without an owner. */
 void initiator_release(struct ibt *t, struct target_ref *l);
 /* Frees a link that initiator_release has kept, and returns its owner; NULL:
  * there are no more such links. */
 void *initiator_released(struct ibt *t);
-/* Puts the target of q on the list `kicks` if r->outcome says that it sleeps
- * and has to be woken. */
+/* Puts the target of q on the list `kicks` if r->outcome.kick is set: the
+ * target's process sleeps and has to be woken. */
 void initiator_kick(struct ibt_qp *q, struct list *kicks,
 		    const struct direct_request *r);
 /* Puts q on the list of QPs that wait for their peer, for initiator_look. */
@@ -52,9 +54,10 @@ void initiator_wait(struct ibt *t, struct ibt_qp *q);
 /* Does a request of q wait until the path of q is decided? */
 bool initiator_is_undecided(const struct ibt_qp *q);
 /*
- * Executes the piece at the cursor, or a batch of small requests, and puts a
- * target that must be woken on the list `kicks`.  Returns the bytes that moved
- * plus 1 for each request; 0: no request can be executed now.
+ * Executes the piece at the cursor of q, an RC QP, or a batch of small
+ * requests, and puts a target that must be woken on the list `kicks`.  Returns
+ * the bytes that moved plus 1 for each request; 0: nothing was executed, and q
+ * waits, has nothing to execute, or has failed.
  */
 uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 			uint64_t now_ns);
@@ -67,8 +70,8 @@ uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
  * *kick is the link's owner if the target's process sleeps and has to be woken,
  * or else NULL.  Returns true if no request and no event is left, or if q waits
  * for a receive: then the requests are executed when the wait ends.  Returns
- * false if requests or events are left, for initiator_tell_apart and
- * initiator_turn.
+ * false if requests or events are left: the caller then calls
+ * initiator_tell_apart and initiator_turn under the progress lock.
  */
 bool initiator_post_apart(struct ibt *t, struct ibt_qp *q, uint64_t now_ns,
 			  void **kick);
@@ -84,14 +87,15 @@ bool initiator_gathers(struct ibt *t, const struct ibt_qp *q);
 void initiator_tell_apart(struct ibt *t, struct ibt_qp *q);
 /*
  * Executes the piece at the cursor of a UC QP, and puts a target that must be
- * woken on the list `kicks`.  If the piece cannot be executed, the path of the
- * QP changes to packets.  Returns the bytes that moved plus 1; 0: none did.
+ * woken on the list `kicks`.  If the target cannot take the piece, the path of
+ * the QP changes to packets.  Returns the bytes that moved plus 1; 0: the piece
+ * was not executed.
  */
 uint32_t initiator_turn_unreliable(struct ibt *t, struct ibt_qp *q,
 				   struct list *kicks, uint64_t now_ns);
-/* Activates the QPs that waited for their peer and can go on.  Returns the
- * absolute time, in ns, at which the next call is due; UINT64_MAX: the next
- * engine_tick is early enough. */
+/* Activates the QPs that waited for their peer and can go on.  Returns the time
+ * at which the next call is due, in ns of the caller's clock; UINT64_MAX: the
+ * next engine_tick is early enough. */
 uint64_t initiator_look(struct ibt *t);
 /* Handles notify bits (enum qp_notify) that peers have set for q. */
 void initiator_notified(struct ibt *t, struct ibt_qp *q, uint32_t bits);

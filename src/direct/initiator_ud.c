@@ -144,7 +144,7 @@ static void judge_result(struct ibt *t, struct ibt_qp *q, const struct wqe *w,
 		initiator_wait(t, q);
 		break;
 	case DIRECT_GONE:
-		/* this lets the host unmap the arena */
+		/* The link's end lets the host unmap the target's arena. */
 		drop_target(t, q, q->direct.link);
 		q->direct.path = IBT_PATH_PACKETS;
 		break;
@@ -177,7 +177,8 @@ uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 	q->direct.path = path_of(t, q, to);
 	if (q->direct.path != IBT_PATH_DIRECT)
 		return 0;
-	/* q does not wait any more: this datagram may have another target */
+	/* q may still be on the list of waiting QPs, for the target of another
+	 * datagram. */
 	list_remove(&q->direct.waiting);
 	if (!ud_req_start(t, q, w))
 		return 0;

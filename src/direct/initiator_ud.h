@@ -2,10 +2,11 @@
 /*
  * Datagrams to queue pairs of this host without packets.  A UD queue pair has
  * a link (struct target_ref) for each target of this host.  The path of a link
- * is IBT_PATH_UNDECIDED until initiator_ud_attach sets it.  A direct path ends
- * when the target's process ends.  It becomes IBT_PATH_PACKETS when a datagram
- * cannot be executed (no receive, no such QP, another Q_Key), since the target
- * then drops the packets and explains why.
+ * is IBT_PATH_UNDECIDED until initiator_ud_attach sets it.  A link with a
+ * direct path is given up when the target's process ends.  A direct path
+ * becomes IBT_PATH_PACKETS when a datagram cannot be executed (no receive, no
+ * such QP, another Q_Key).  The target then gets the datagram as a packet,
+ * which it drops with an explanation, or holds until a receive is posted.
  *
  * The path of the queue pair (struct direct_state) is that of the datagram at
  * the cursor.
@@ -19,16 +20,20 @@
 #include "ibt/ibt.h"
 
 /* Sets the path of the link to the QPN q->direct.packets_to: direct to the
- * adapter `target`, or by packets if target is NULL.  True: the link has
- * borrowed target, access and owner until initiator_released returns owner. */
+ * adapter `target`, or by packets if target is NULL.  @access: this process's
+ * access slot there; NULL: the target is in this process.  @owner: the host's
+ * struct for the target's process.  True: the link has borrowed target, access
+ * and owner until initiator_released returns owner.  False: nothing is
+ * borrowed, because target is NULL or q has no link to that QPN. */
 bool initiator_ud_attach(struct ibt_qp *q, struct hca *target,
 			 struct access *access, void *owner);
 /* Gives up all links of q. */
 void initiator_ud_fini(struct ibt *t, struct ibt_qp *q);
 /* Executes the datagram at the cursor, if its path is direct, and puts a target
  * that must be woken on the list `kicks`.  Returns the bytes that moved, with
- * the GRH, or 0.  Sets q->direct.path to the path of this datagram; after 0,
- * the caller sends it by packets if q->direct.path says so. */
+ * the GRH; 0: the datagram was not executed.  Sets q->direct.path to the path
+ * of the datagram; after 0, if that is IBT_PATH_PACKETS, the caller sends the
+ * datagram by a packet. */
 uint32_t initiator_ud_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 			   uint64_t now_ns);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The declarations that target.c, request.c and batch.c share.  The code of
- * these files runs in the target's arena, under the target QP's responder lock.
+ * The declarations that target.c, request.c and batch.c share.  A function here
+ * that gets a struct qp works in the target's arena, under the target QP's
+ * responder lock.
  *
- * The queue pair that the functions get is a copy (target.c): each word that
- * the owner wrote was read once, and offsets were checked.  The copy has the
- * places of the receives and of struct qp_target, which other processes write
- * meanwhile.  So the functions take only values from there, and never an offset
- * or an address to access.
+ * That struct qp is a copy (target.c): each word of the owner's struct was read
+ * once, and the offsets were checked.  By these offsets the functions reach the
+ * receives and struct qp_target in the arena, which other processes may write
+ * at the same time.  So the functions read only values there, and access no
+ * memory by an offset or address that they read there unchecked.
  */
 #ifndef DIRECT_INSIDE_H
 #define DIRECT_INSIDE_H
@@ -103,8 +104,9 @@ static inline void inside_begin_copy(struct target_ref *l, access_set keys)
 		access_copy(l->access, keys | access_qp(l->qpn));
 }
 
-/* Ends the copy.  Returns v, or V_REMOTE_FAULT if the target has revoked the
- * access meanwhile. */
+/* Ends the copy that inside_begin_copy has announced by the same keys.  Returns
+ * v; if the target has revoked the access meanwhile, sets r->outcome.is_revoked
+ * and returns V_REMOTE_FAULT. */
 static inline enum verdict inside_end_copy(struct target_ref *l,
 					   struct direct_request *r,
 					   access_set keys, enum verdict v)
@@ -117,52 +119,57 @@ static inline enum verdict inside_end_copy(struct target_ref *l,
 	return r->outcome.is_revoked ? V_REMOTE_FAULT : v;
 }
 
-/* Returns the BTH opcode that r would have as a packet of RC.  Sentences for
- * the user name it. */
+/* Returns the BTH opcode that r would have as a packet of RC.  Messages to the
+ * user name this opcode. */
 uint8_t request_opcode(const struct direct_request *r);
-/* Judges r and executes it, and sets r->outcome.  Returns the verdict, with the
- * facts for a sentence about it in *x. */
+/* Judges r and executes it, and sets r->outcome.  Returns the verdict.  If it
+ * is not V_OK, *x has the facts for a message about it. */
 enum verdict request_run(struct target_ref *l, struct qp *qp,
 			 struct direct_request *r, struct explain *x);
-/* Makes the target's QP fail, since v refuses r: writes the note of the
- * failure. The target's own process reads the note and changes the QP's state.
- */
+/* Makes the target's QP fail, because the verdict v refuses r.  Writes v and *x
+ * into the QP's note (qp_target.note), completes the held receive if v's row
+ * has a status for it, and sets QP_NOTIFY_FAIL.  The target's own process then
+ * reads the note and changes the QP's state. */
 void request_refuse(struct target_ref *l, struct qp *qp,
 		    struct direct_request *r, enum verdict v,
 		    const struct explain *x);
-/* Returns the words for the detail of a note by their number, which another
- * process wrote; NULL: the note has no detail. */
+/* Returns the static text for a note's `detail` (struct target_failure), a
+ * number that another process wrote; NULL: the note has no detail, or the
+ * number is unknown. */
 const char *request_detail(uint32_t number);
-/* Does the target take READs and atomics?  Returns V_OK; V_INVALID with the
- * detail in *x: its max_dest_rd_atomic is 0. */
+/* Does the target take READs and atomics?  Returns V_OK, or V_INVALID with the
+ * detail in *x if the target's max_dest_rd_atomic is 0. */
 enum verdict request_resources(const struct qp *qp, struct explain *x);
-/* Fills *target with the target's memory that the piece names.  `need` is the
- * needed right (HCA_REMOTE_*).  Returns V_OK, or with the facts in *x the
- * verdict of message_locate: r's rkey does not permit the access. */
+/* Fills *target with the target's memory that the piece r names.  @need: the
+ * right that r needs, one of HCA_REMOTE_*.  Returns V_OK.  If the QP or r's
+ * rkey does not permit the access, returns the verdict of message_locate, with
+ * the facts in *x. */
 enum verdict request_locate(struct target_ref *l, const struct qp *qp,
 			    const struct direct_request *r, uint32_t need,
 			    struct direct_memory *target, struct explain *x);
 /*
  * Executes an atomic in memory that both processes map, and sets
  * r->outcome.is_executed.  Returns false if only the target's process can
- * execute the atomic.  Returns true, too, if the access was revoked: if the
- * atomic was executed before, is_executed stays true, and the atomic must not
- * be executed again.
+ * execute the atomic.  Returns true, too, if the access was revoked: if
+ * is_executed is set, the atomic was executed before that, and must not be
+ * executed again.
  */
 bool request_execute_here(struct target_ref *l, struct qp *qp,
 			  struct direct_request *r);
-/* Leaves r, a whole SEND, as an eager message with the next receive.  False:
- * there is no such receive with one SGE, or the message is too long; then
- * request_run must execute r. */
+/* Leaves r, a whole SEND, as an eager message in the slot of the next receive,
+ * together with the completion.  False: no eager message was left, because no
+ * receive is posted, the receive does not have exactly one SGE that can be
+ * used, or the message is too long; request_run must then execute r. */
 bool request_eager(struct target_ref *l, struct qp *qp,
 		   struct direct_request *r);
 /* Announces the last @count completions that request_eager has left, and sets
  * the notify bits that they call for.  @solicited: one of the requests asked
- * for a solicited event.  The result goes to r->outcome. */
+ * for a solicited event.  Sets r->outcome.kick if the target's process sleeps
+ * and has to be woken. */
 void request_announce(struct target_ref *l, struct qp *qp,
 		      struct direct_request *r, bool solicited, uint32_t count);
-/* Executes the requests of a batch, up to the first one that must be run alone.
- * Returns how many were executed. */
+/* Executes the requests of a batch, up to the first request that must be run
+ * alone.  Returns how many were executed. */
 uint32_t batch_run(struct target_ref *l, struct qp *qp, struct direct_batch *s);
 
 #endif

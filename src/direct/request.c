@@ -59,7 +59,8 @@ static struct wqe *take_receive(struct target_ref *l, struct qp *qp,
 	else if (qp_target(qp)->posted == rq_cursor(qp))
 		inside_see_posted(l, qp);
 	w = rq_take(l->hca, qp, &low);
-	/* full, or a receive was posted since rq_take: r is tried again */
+	/* r is tried again if the receives are full (rq_is_full), or if a
+	 * receive was posted since rq_take. */
 	r->outcome.is_full =
 		!w && (rq_is_full(l->hca, qp) || rq_has(l->hca, qp));
 	if (r->outcome.is_full)
@@ -134,8 +135,8 @@ static void complete_receive(struct target_ref *l, struct qp *qp,
 
 /* ---- the operations, judged and executed as a responder does ---- */
 
-/* Returns the verdict for the result of a copy, which is 0 or -errno, and notes
- * in r->outcome whose fault it was. */
+/* Returns the verdict for a copy, and notes in r->outcome why the copy failed.
+ * @err: the result of the copy, 0 or -errno. */
 static enum verdict end_copy(struct direct_request *r, int err)
 {
 	r->outcome.is_ours = err == -ENXIO;
@@ -355,8 +356,8 @@ static enum verdict run_write(struct target_ref *l, struct qp *qp,
 	struct direct_memory target;
 	enum verdict v;
 
-	/* judged before a receive is taken, since a refused request takes none
-	 */
+	/* Judged before take_receive, because a refused request takes no
+	 * receive. */
 	v = imm ? request_locate(l, qp, r, HCA_REMOTE_WRITE, &target, x) : V_OK;
 	if (v)
 		return v;
@@ -403,7 +404,13 @@ static enum verdict run_read(struct target_ref *l, struct qp *qp,
 	return v;
 }
 
-/* Leaves the request to the target's process, which owns the memory. */
+/*
+ * Leaves the request to the target's process, which owns the memory.
+ *
+ * The store of `ask` orders the earlier stores of the request before it, for
+ * serve_ask, which loads `ask` first.  Without this order the target's process
+ * could execute a request that is half written.
+ */
 static void ask_target(struct target_ref *l, struct qp *qp,
 		       struct direct_request *r)
 {
@@ -525,6 +532,10 @@ void request_refuse(struct target_ref *l, struct qp *qp,
 		.region_bytes = x->region_bytes,
 	};
 	STEP("a note says why");
+	/* Release: orders the stores of the note before has_failed.  The owner
+	 * may look at has_failed before QP_NOTIFY_FAIL is set here, because the
+	 * death of any peer sets all bits (peer_death.h).  Without this order
+	 * the owner could explain the failure by a half-written note. */
 	__atomic_store_n(&qp_target(qp)->has_failed, 1, __ATOMIC_RELEASE);
 	STEP("the responder has failed");
 	if (row->recv_status)

@@ -69,7 +69,8 @@ static bool read_places(struct target_ref *l, aoff at)
 		.rq.stride = SEEN(there->rq.stride),
 		.rq.max_sge = SEEN(there->rq.max_sge),
 		.rq.slots = SEEN(there->rq.slots),
-		/* differs from there->attr_serial: so copy_state copies attr */
+		/* Another number than the owner's, so that copy_state copies
+		 * attr. */
 		.attr_serial = SEEN(there->attr_serial) - 1,
 	};
 	if (has_places(l))
@@ -95,8 +96,15 @@ static bool find_at(struct target_ref *l, aoff at)
 	return is_there(l, at) || read_places(l, at);
 }
 
-/* Returns the copy of the target, without its attributes; NULL: there is no
- * such QP. */
+/*
+ * Returns the copy of the target, without its attributes; NULL: there is no
+ * such QP.
+ *
+ * The acquire loads of the rows pair with the release store in row_new
+ * (hca/qp.c): they order the load of a row before the loads of the QP's
+ * members.  Without this order the copy could have values that the memory had
+ * before the QP was made.
+ */
 static struct qp *find_qp(struct target_ref *l)
 {
 	const struct hca_shared *s = l->hca->shared;
@@ -240,8 +248,8 @@ static bool lock_responder(struct target_ref *l, struct qp *qp)
 }
 
 /* After the access was revoked, the owner may have taken the QP's lock, or
- * freed the QP.  Then rq_leave would write to words that are no longer the
- * caller's. */
+ * freed the QP.  rq_leave would then release a lock that this process does not
+ * hold; alock_leave releases the lock only if this process still holds it. */
 static void leave_responder(struct qp *qp, const struct direct_request *r)
 	RELEASE(&qp_target(qp)->lock) NO_LOCK_ANALYSIS
 {
@@ -281,7 +289,8 @@ static enum direct_result run_request(struct target_ref *l,
 	if (!lock_responder(l, qp))
 		return note_busy(l, r->now_ns);
 	l->is_busy = l->waits_for_place = false;
-	/* the answer counts even if the target has failed after it */
+	/* An answer to the last request counts even if the target has failed
+	 * since. */
 	if (l->is_asked && l->connection == qp->connection &&
 	    atomic_load(&qp_target(qp)->ask) != TARGET_ASK_POSTED) {
 		answer = fetch_answer(l, qp, r);
@@ -342,8 +351,8 @@ enum direct_result target_run(struct target_ref *l, struct direct_request *r)
 	enter_qp(l);
 	answer = run_request(l, r);
 	leave_qp(l);
-	/* if the process has executed another program meanwhile, the copy may
-	 * have gone to the wrong memory */
+	/* If the target's process has executed another program meanwhile, the
+	 * copy may have gone to the wrong memory. */
 	if (has_ended(l))
 		return DIRECT_GONE;
 	return answer;
@@ -357,11 +366,13 @@ void target_leave(struct target_ref *l)
 		return;
 	enter_qp(l);
 	qp = find_qp(l);
-	/* Orders what this process wrote under the responder lock before
-	 * is_left, for the acquire in engine/rx.c.  Without this order the
-	 * owner could handle the first packet with older values.  A system call
-	 * sends that packet after the store, so the owner finds is_left set
-	 * once it has received the packet, and does not drop the packet. */
+	/* Release: orders this process's earlier stores, made under the
+	 * responder lock, before the store of is_left.  The acquire load in
+	 * peer_goes_direct (engine/rx.c) pairs with it.  Without this order the
+	 * owner could handle the first packet with older values.  The system
+	 * call that sends the first packet comes after the store, so the owner
+	 * finds is_left set when it handles that packet, and does not drop
+	 * it. */
 	if (qp && l->connection == SEEN(inside_original(l, qp)->connection))
 		__atomic_store_n(&qp_target(qp)->is_left, 1, __ATOMIC_RELEASE);
 	leave_qp(l);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The target as the initiator sees it: a queue pair of this host, at which the
- * initiator executes its requests itself.  It does so by the target's tables,
- * with the semantics of packets (IBTA Vol 1, 9.4 and 9.7), under the responder
- * lock (struct qp_target).
+ * initiator executes its requests itself.  The initiator uses the target's
+ * tables, keeps the semantics of packets (IBTA Vol 1, 9.4 and 9.7), and holds
+ * the responder lock (struct qp_target).
  *
  *	initiator                            target
  *	judge by the target's keys
  *	copy to or from the target's memory
  *	take a receive, leave a completion   polls the completion
- *	set notify bits, kick a sleeper      raises the event, fails, explains
+ *	set notify bits, wake a sleeper      serves the bits: raises events,
+ *					     fails and explains
  *
  * The target's arena is input: offsets are checked before use.  Owner: the
  * initiator's QP.  Lock: the progress lock and all post locks, or for
@@ -33,7 +34,7 @@ struct target_ref {
 	struct access *access;
 	void *owner;  /* the host's struct for the target's process; borrowed */
 	bool is_gone; /* the target's process has ended */
-	bool has_no_eager; /* copied from direct_queues.has_no_eager */
+	bool has_no_eager; /* no SEND of this link goes as an eager message */
 	uint32_t type;	   /* HCA_QPT_*, of both ends */
 	uint32_t path;	   /* UD: enum ibt_path of this link */
 	uint32_t qpn;	   /* the target's */
@@ -50,25 +51,28 @@ struct target_ref {
 	 * while it has this attr_serial.
 	 */
 	struct qp qp;
-	/* qp.connection of the target at the first request; 0: none yet. */
+	/* qp.connection of the target at the first request; 0: no request was
+	 * made yet. */
 	uint32_t connection;
 	/* The target's process executes a request of this link. */
 	bool is_asked;
 	/* The request could not be executed yet: another process had the
-	 * responder lock, the target's receives or completions were full, or
-	 * the access was revoked. */
+	 * responder lock, the target must first collect completions or eager
+	 * messages, or the access was revoked. */
 	bool is_busy;
 	/* An eager message belongs to memory that the request uses: the target
 	 * must first copy the message there. */
 	bool waits_for_place;
-	/* Since when is_asked or is_busy holds, as direct_request.now_ns. */
+	/* When is_asked or is_busy was set, by the clock of
+	 * direct_request.now_ns. */
 	uint64_t asked_ns;
 };
 
-/* Returns a link without a target, all zero, which the caller owns and frees by
- * free().  NULL: out of memory. */
+/* Returns a link without a target, which the caller owns and frees by free().
+ * All members but kick are zero.  NULL: out of memory. */
 struct target_ref *target_new(void);
 
+/* What became of a request that target_run was to execute. */
 enum direct_result {
 	DIRECT_DONE,	     /* the request was executed */
 	DIRECT_LOST,	     /* the target is not ready to receive */
@@ -76,7 +80,7 @@ enum direct_result {
 	DIRECT_RNR,	     /* no receive is posted */
 	DIRECT_ASKED_TARGET, /* the target executes the request: run again */
 	DIRECT_BUSY,	     /* see target_ref.is_busy: run again */
-	DIRECT_REFUSED,	     /* by outcome.verdict; an RC target has failed */
+	DIRECT_REFUSED,	     /* outcome.verdict: why; an RC target has failed */
 	DIRECT_GONE,	     /* the target's process has ended */
 	DIRECT_DENIED,	     /* the kernel no longer permits the access */
 	DIRECT_OUR_FAULT     /* the initiator's own memory is not mapped */
@@ -107,18 +111,29 @@ struct direct_outcome {
 	bool is_full;
 };
 
-/* A piece of a message, [offset, offset + bytes) of `total`. */
+/* A piece of a message. */
 struct direct_request {
 	uint8_t opcode; /* enum hca_wr */
-	bool solicited;
+	bool solicited; /* the message asks for a solicited event */
+	/* The message has `total` bytes; the piece is [offset, offset + bytes)
+	 * of them. */
 	uint32_t total, offset, bytes;
+	/* rkey: of the target's memory.  imm_be: the immediate data in network
+	 * byte order; of SEND with Invalidate the key to invalidate. */
 	uint32_t rkey, imm_be;
-	uint32_t qkey, sl; /* UD alone, whose `data` begins with the GRH */
+	/* UD alone: the Q_Key and the service level.  Of UD, `data` begins with
+	 * the GRH. */
+	uint32_t qkey, sl;
+	/* va: the target's address of the message's first byte, which rkey
+	 * translates.  swap_add, compare: the operands of an atomic; swap_add
+	 * also has the 8 bytes of an ATOMIC WRITE. */
 	uint64_t va, swap_add, compare;
 	const uint8_t *data; /* the payload; NULL: it is in `initiator` */
 	struct direct_memory initiator; /* the memory of the request's SGEs */
 	uint64_t now_ns;		/* the progress clock */
-	struct eager eager; /* the message to leave with its receive */
+	/* The eager message to leave in the slot of its receive; eager.at is 0:
+	 * there is none. */
+	struct eager eager;
 	struct direct_outcome outcome;
 };
 
