@@ -28,7 +28,8 @@
 #define BURST_SEGMENTS 128
 #define BURST_BYTES    65400 /* most bytes of a frame; fits IPv4 and IPv6 */
 #define BURST_AREA     (128 << 10) /* bytes for all frames that wait */
-/* The bytes that the caller of burst_space may write there. */
+/* The bytes that the caller of burst_space may write there: a packet, for which
+ * burst_put then appends ICRC and VCRC. */
 #define BURST_PACKET (IBT_PACKET_BYTES + 8)
 
 /* The path of a packet of an InfiniBand link. */
@@ -37,9 +38,11 @@ struct burst_lid {
 	uint16_t slid;
 	uint16_t pkey;
 	uint8_t sl;
-	bool has_grh; /* from, to, tos and ttl of the path are of the GRH */
-	uint32_t flow_label; /* of the GRH */
-	uint32_t device, port;
+	/* The packet has a GRH, whose GIDs, traffic class and hop limit are
+	 * from, to, tos and ttl of struct burst_path. */
+	bool has_grh;
+	uint32_t flow_label;   /* of the GRH */
+	uint32_t device, port; /* by which the packet leaves */
 };
 
 /* The addresses of a packet, and the fields of its headers. */
@@ -48,8 +51,9 @@ struct burst_path {
 	uint32_t dest_qpn;
 	uint32_t link; /* the index of the interface of `from`; 0: any */
 	uint8_t tos, ttl;
-	uint32_t together; /* packets in one frame, at most BURST_SEGMENTS */
-	bool local;	   /* to a process of this host, see credit.h */
+	/* The most packets in one frame, at most BURST_SEGMENTS. */
+	uint32_t together;
+	bool local; /* to a process of this host, see credit.h */
 	struct burst_lid lid;
 };
 
@@ -74,8 +78,9 @@ struct burst {
 uint8_t *burst_space(struct burst *b);
 /*
  * Puts the packet that the caller has written at burst_space into a frame, and
- * appends its ICRC; by LID, also makes its head and appends its VCRC.  @len:
- * its bytes without ICRC.  @sum_crc: the CRC of its payload, if already known
+ * appends the packet's ICRC.  For a packet by LID, also makes its LRH and GRH,
+ * the head of the frame, and appends its VCRC.  @len: the packet's bytes
+ * without ICRC.  @sum_crc: the CRC of its payload, if already known
  * (ibt.sum_crc).  @sum_bytes: the length of that payload without pad; 0: the
  * CRC is not known, and @sum_crc is not used.
  */
@@ -89,8 +94,10 @@ struct burst_path burst_path_of(const struct ibt_qp *q);
  * if the kernel may segment a frame on this path (wq_to.bursts), else 1.  By
  * LID, the caller sets lid.slid and lid.pkey. */
 struct burst_path burst_path_to(const struct ibt_qp *q, const struct wq_to *to);
-/* Writes the ICRC anew for a packet of a frame that is sent in single packets:
- * a packet that is sent alone has the IPv4 id 0.  @len: its bytes with ICRC. */
+/* Writes the ICRC of a packet anew.  Called for each packet of a frame that is
+ * sent in single packets: such a packet has the IPv4 id 0, which the ICRC
+ * covers, and not the id that it had in the frame.  @len: the packet's bytes
+ * with ICRC. */
 void burst_seal_segment(const struct inaddr *from, const struct inaddr *to,
 			uint8_t *packet, size_t len);
 /* Makes the area empty again, if all frames have been sent. */

@@ -4,10 +4,11 @@
  * so answer nothing.  Hardware adapters drop packets for such queue pairs
  * silently (IBTA 9.6.1.1, 10.3.1), and a sender gives up after its retries.
  *
- * An adverb sender waits longer, because the peer may only be slow.  So the
- * sender has to tell a closed queue pair from a slow process.  Therefore a
- * process that drops a packet for a closed queue pair writes the QPN into its
- * page, which the processes of its host read.
+ * An adverb sender waits longer, because the peer's process may only be slow.
+ * So the sender has to tell a closed queue pair from a slow process.  Therefore
+ * a process that drops a packet for a closed queue pair, or for a QPN that it
+ * does not have, writes the QPN into its page, which the processes of its host
+ * read.
  *
  * The list has the last CLOSED_SLOTS such QPNs.  A QPN that was overwritten is
  * written again when the next packet for it comes.  A queue pair in RESET is
@@ -32,11 +33,11 @@ struct closed {
 	shared_u32 qpn[CLOSED_SLOTS]; /* 0: the slot is free */
 };
 
-/* Writes the QPN into the list of this process.  Called when a packet for the
- * closed queue pair was dropped. */
+/* Writes the QPN into the list of this process.  Called when a packet for this
+ * QPN, whose queue pair is closed, was dropped. */
 void closed_note(struct closed *c, uint32_t qpn);
-/* Removes the QPN from the list of this process.  Called when the queue pair
- * answers from now on. */
+/* Removes the QPN from the list of this process.  Called when its queue pair
+ * enters INIT, and so is not closed any more. */
 void closed_open(struct closed *c, uint32_t qpn);
 /* Does the list, of this process or of another one, have this QPN?  Needs no
  * lock. */

@@ -19,8 +19,8 @@
 /* A sent packet may wait this long for the kernel thread that brings it to the
  * receiver's socket. */
 #define UNDER_WAY_NS 20000000u
-#define EMPTY_LOOKS  2 /* the growth of `empties` that follow_page needs */
-#define LOOK_MIN_NS  20000u
+#define EMPTY_LOOKS  2	    /* the growth of `empties` that follow_page needs */
+#define LOOK_MIN_NS  20000u /* bounds of credit_look_ns */
 #define LOOK_MAX_NS  10000000u
 /* Bytes that a process may send before it knows the page: so few that the
  * buffer has room even if many processes do so at once. */
@@ -62,6 +62,9 @@ static void begin_credit(struct credit *c)
 	c->since = c->sent;
 }
 
+/* Sets the count of sent bytes to that of drained bytes, if no packet can be in
+ * flight (`over`), if the page has another owner, or if the receiver has
+ * drained more bytes than were sent. */
 static void follow_page(struct credit *c, uint32_t drained, uint64_t now_ns)
 {
 	const struct credit_page *p = c->page;

@@ -22,12 +22,13 @@
  * All sizes are the bytes that the kernel charges a socket for, not the bytes
  * that are sent (credit_cost).
  *
- * Until the receiver's page is known, only a few small packets are sent (above
- * all ACKs and responses), for a second or for the packet's patience, whichever
- * is longer.  A page is written by another process, so it is input: wrong
- * numbers can only make this sender slower or faster.  There is no limit for a
- * receiver that has no page or does not use credits (engine_without); the page
- * of the latter has the capacity 0.
+ * A sender that does not know the receiver's page sends only a few small
+ * packets, above all ACKs and responses.  Its other packets wait for the page,
+ * for a second or for their patience, whichever is longer.  Another process
+ * writes the page, so the page is input: wrong numbers can only make this
+ * sender slower or faster.  There is no limit for a receiver that has no page.
+ * A receiver that does not use credits (engine_without) has a page with the
+ * capacity 0, and there is no limit for it either.
  *
  * A stopped receiver delays a sender, but not for ever.  When a packet's
  * patience has ended, the packet is sent without room, and then another packet
@@ -62,8 +63,10 @@ struct credit_post {
 
 /* The counters of one device of the page's owner. */
 struct credit_tally {
-	uint64_t link; /* the network interface; 0: there is no device */
-	uint64_t words[CREDIT_WORDS];
+	/* The index of the device's network interface, with COUNTERS_IWARP for
+	 * an iWARP device; 0: there is no device. */
+	uint64_t link;
+	uint64_t words[CREDIT_WORDS]; /* struct engine_counters */
 };
 
 /* The page of a process.  Its owner writes it, and the processes of its host
@@ -76,13 +79,15 @@ struct credit_page {
 	 * CREDIT_FEW packets. */
 	shared_flag apart;
 	shared_u32 senders; /* how many sent in the last second */
-	shared_u32 empties; /* about how often the owner's socket was empty */
+	/* How often the owner found its socket empty, counted at most twice
+	 * between two datagrams; wraps. */
+	shared_u32 empties;
 	/* Bytes that the owner has taken out of its socket, by the sender's
 	 * class; wraps. */
 	shared_u32 drained[CREDIT_SLOTS];
-	struct credit_post posts[CREDIT_POSTS];
+	struct credit_post posts[CREDIT_POSTS]; /* by QPN, see shm_ack.h */
 	struct credit_tally tallies[HCA_MAX_DEVICES]; /* by engine_publish */
-	struct closed closed;
+	struct closed closed; /* the owner's closed queue pairs */
 	uint64_t reserved[117];
 	uint64_t generation; /* the broker changes it for each new owner */
 };
@@ -91,11 +96,15 @@ _Static_assert(sizeof(struct credit_page) == 8192 &&
 		       offsetof(struct credit_page, generation) == 8184,
 	       "the broker's pages have this size and this word");
 
-/* A sender's part of the receiver's capacity, see the top of this file. */
+/* Which part of the receiver's capacity a sender may use, see the top of this
+ * file. */
 enum credit_standing {
-	CREDIT_BEGINS,	/* an eighth: the receiver may not count it yet */
-	CREDIT_COUNTED, /* an eighth: former packets of others may be queued */
-	CREDIT_SHARES	/* an equal share of seven eighths */
+	/* An eighth: the receiver may not count this sender yet. */
+	CREDIT_BEGINS,
+	/* An eighth: packets that the other senders sent under their larger
+	 * shares may still be in the buffer. */
+	CREDIT_COUNTED,
+	CREDIT_SHARES /* an equal share of seven eighths */
 };
 
 /* The sender's state for one receiver, a process of this host. */
@@ -146,18 +155,20 @@ uint32_t credit_cost(size_t len, size_t segment);
 
 /* A packet to be sent. */
 struct credit_wish {
-	size_t bytes;
+	size_t bytes;	      /* its length */
 	uint64_t patience_ns; /* how long it waits at most */
 };
 
-/* May the packet be sent now?  @us: the class of this process. */
+/* May the packet be sent now, because there is room or because its patience has
+ * ended?  @us: the class of this process. */
 bool credit_has_room(struct credit *c, uint32_t us,
 		     const struct credit_wish *wish, uint64_t now_ns);
-/* Returns for how many more packets of `bytes` bytes there is room.  Called
- * after credit_has_room has returned true.  @us: the class of this process. */
+/* Returns for how many more packets of `bytes` bytes there is room; UINT32_MAX:
+ * there is no limit.  Called after credit_has_room has returned true.  @us: the
+ * class of this process. */
 uint32_t credit_more(const struct credit *c, uint32_t us, size_t bytes);
-/* Must the packet wait because the receiver's page is not known yet?  *ask: the
- * caller asks the host for the page now. */
+/* Must the packet wait because the receiver's page is not known yet?  If *ask
+ * is set to true, the caller asks the host for the page now. */
 bool credit_waits(struct credit *c, const struct credit_wish *wish,
 		  uint64_t now_ns, bool *ask);
 /* Returns after how many ns a sender without room looks again.  The time grows
@@ -197,8 +208,8 @@ void credit_empty(struct credit_inbox *in);
  * one look, such a sender would wait until somebody else sends.
  */
 bool credit_owes_look(const struct credit_inbox *in);
-/* Copies the counters of each device, and the device's interface from `links`,
- * to the page; NULL: does nothing. */
+/* Copies the counters of each device, and from `links` the device's
+ * credit_tally.link, to the page.  @page NULL: does nothing. */
 void credit_show(struct credit_page *page,
 		 const uint32_t links[HCA_MAX_DEVICES],
 		 const struct engine_counters counters[HCA_MAX_DEVICES]);

@@ -138,6 +138,7 @@ bool engine_serve_directly(struct engine *e, struct ibt_qp *q, uint64_t now_ns)
 	uint32_t moved = 1;
 
 	initiator_tell_apart(&e->ibt, q);
+	/* initiator_ud_turn then sets the path for each datagram. */
 	if (is_ud)
 		q->direct.path =
 			e->is_direct ? IBT_PATH_DIRECT : IBT_PATH_PACKETS;

@@ -256,6 +256,7 @@ int engine_qp_modify(struct engine *e, struct ibt_qp *q,
 		       "max_dest_rd_atomic requests; use a smaller value";
 		err = -ENOMEM;
 	}
+	/* Peers then leave the lock free.  A hint, which orders nothing. */
 	shared_store(&qp_target(qp)->is_wanted, !err && !fails);
 	if (!err && !fails && !rq_enter_own(e->ibt.hca, qp))
 		return -EBUSY;
@@ -301,8 +302,7 @@ void engine_inbox(struct engine *e, struct credit_page *page, uint32_t class,
 {
 	e->class = class;
 	credit_open(&e->inbox, page, buffer_bytes, apart);
-	/* Packets that this process sends to itself need not wait for a
-	 * page. */
+	/* Packets of this process to itself need not wait for a page. */
 	if (e->credits)
 		e->credits[class % CREDIT_CLASSES].page = page;
 }

@@ -3,8 +3,8 @@
  * The engine: turns posted work into frames and frames into completions.  The
  * engine owns no socket, thread or clock, and its only callback is class_of.
  * The callers are src/host in real processes, and sim.  Every call is made
- * under the progress lock, unless the function's comment names another lock or
- * none.
+ * under the progress lock and, if it uses QPs, under all post locks, unless the
+ * function's comment names another lock or none.
  *
  *	in	engine_rx, engine_doorbell, engine_tick, engine_peer_state
  *	out	engine_tx + engine_tx_done, engine_events, engine_deadline
@@ -50,7 +50,7 @@ struct engine_without {
 
 struct engine_config {
 	struct hca *hca; /* borrowed */
-	uint32_t window; /* the most packets in flight to a peer */
+	uint32_t window; /* the most unacknowledged packets of a QP */
 	/* The engine does no more than the specification says: retries end even
 	 * if the peer's process lives, and packets of UC and UD do not wait for
 	 * receives. */
@@ -59,8 +59,9 @@ struct engine_config {
 	/* Returns the steering class of a QPN of this namespace; NULL: there
 	 * are no classes. */
 	uint32_t (*class_of)(uint32_t qpn);
-	/* The host decides for each connection to a peer of this host whether
-	 * it goes direct (engine_wants_path); false: all go by packets. */
+	/* The caller decides for each connection to a peer of this host whether
+	 * its path is direct (engine_wants_path); false: all requests go by
+	 * packets. */
 	bool direct;
 	/* The most bytes that a direct request copies under one responder lock;
 	 * 0: INITIATOR_PIECE. */
@@ -77,7 +78,7 @@ struct engine_dgram {
 	struct inaddr from, to; /* to.port is 4791 */
 	const uint8_t *bytes;	/* borrowed for the call */
 	size_t len;
-	size_t segment;	 /* equals len if it is one datagram */
+	size_t segment;	 /* bytes of each datagram; len: there is only one */
 	uint8_t tos;	 /* only its ECN bits are read */
 	bool local;	 /* sent by this host */
 	uint32_t device; /* the index of the device that has `to` */
@@ -171,8 +172,10 @@ bool engine_waits_for_path(const struct engine *e);
  * @access: this process's access slot there; NULL if the peer's process is this
  * process.  @owner: the host's struct for the peer's process.  @apart: only QPs
  * of one post lock use target's space and the access slot, so engine_post_apart
- * may use them.  True: requests go direct, and the engine uses target, access
- * and owner until engine_released has returned the owner, once for each true.
+ * may execute requests of this QP.  True: requests go direct, and the engine
+ * uses target, access and owner until engine_released has returned the owner,
+ * once for each true.  False: the engine uses none of the three, because target
+ * is NULL, there is no memory, or no such QP waits.
  */
 bool engine_set_path(struct engine *e, uint32_t qpn, struct hca *target,
 		     struct access *access, void *owner, bool apart);
@@ -183,15 +186,17 @@ void *engine_released(struct engine *e);
 void *engine_kick(struct engine *e);
 /* Would engine_kick return an owner? */
 bool engine_has_kicks(const struct engine *e);
-/* Serves the notify bits that peers have set; engine_tick does so too. */
+/* Serves the notify bits that peers have set.  engine_tick, engine_tx and
+ * engine_qp_modify do so, too. */
 void engine_serve_notify(struct engine *e);
 /* Have peers set notify bits that are not served?  Needs no lock. */
 bool engine_has_notify(const struct engine *e);
 /* Has a QP of this process or of a peer gone direct? */
 bool engine_is_direct(const struct engine *e);
-/* Tells the peers whether this process is asleep: then no thread makes progress
- * until a peer writes the eventfd.  After a call with true the caller calls
- * engine_has_notify before it sleeps.  Needs no lock. */
+/* Tells the peers whether this process is asleep.  While it is asleep, no
+ * thread makes progress until a peer writes the eventfd.  After a call with
+ * true the caller calls engine_has_notify, and sleeps only if that returns
+ * false.  Needs no lock. */
 void engine_asleep(struct engine *e, bool asleep);
 /* Writes the counters into this process's page (hca/counters.h). */
 void engine_publish(struct engine *e);
@@ -243,7 +248,8 @@ uint32_t engine_qp_qpn(const struct ibt_qp *q);
 /* Is q a QP of an iWARP device, whose requests go only by a byte stream?  Needs
  * no lock. */
 bool engine_qp_is_iwarp(const struct ibt_qp *q);
-/* Returns the holder of q's responder lock.  Needs no lock. */
+/* Returns the holder of q's responder lock; 0: the lock is free.  Needs no
+ * lock. */
 alock_owner engine_qp_accessor(const struct ibt_qp *q);
 /*
  * Modifies a QP as IBTA 11.2.5.2 says.  @from: the address of the source GID,
@@ -278,7 +284,8 @@ int engine_mcast_detach(struct engine *e, struct ibt_qp *q,
 /* Is any QP of the engine attached to the group? */
 bool engine_mcast_is_used(const struct engine *e, const uint8_t gid[16]);
 
-/* Drops the timer of a CQ's events.  Called before the CQ is freed. */
+/* Cancels the timer by which events of a CQ are moderated.  Called before the
+ * CQ is freed. */
 void engine_cq_remove(struct engine *e, const struct cq *cq);
 
 /* For captures: returns the IPv4 id with which the packet bytes[0..len) of d
@@ -365,8 +372,8 @@ void engine_was_asleep(struct engine *e, uint64_t slept_ns, uint64_t now_ns);
  * its earlier completions, and has posted the work that depends on them. */
 void engine_polled(struct engine *e, uint64_t now_ns);
 
-/* While forced, ACKs and responses are sent even if the peers have no room.
- * Used when a QP or the process is about to end. */
+/* From a call with true to a call with false, ACKs and responses are sent at
+ * once, even without credit.  Used when a QP or the process is about to end. */
 void engine_force_responses(struct engine *e, bool forced);
 /*
  * While `hold` is set, ACKs to peers of this host wait for the program's next
@@ -448,8 +455,9 @@ void engine_stream_lost(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
 /* Fails q, unless it has failed, because the program has ended its connection:
  * the user gets no message. */
 void engine_stream_end(struct engine *e, struct ibt_qp *q, uint64_t now_ns);
-/* May q send: is this side the initiator, or has a valid first FPDU of the peer
- * come?  The caller limits the time of the wait. */
+/* May q send?  It may if this side has made the connection (MPA's initiator),
+ * if a valid first FPDU of the peer has come, or after engine_stream_begin.
+ * The caller limits the time of the wait. */
 bool engine_stream_has_begun(const struct ibt_qp *q);
 /* Lets q send, although the peer's first FPDU has not come (stream_begin).
  * Called when the caller has waited for that FPDU long enough. */

@@ -30,17 +30,18 @@ struct engine {
 	struct credit *credit[BURST_FRAMES];
 	uint32_t charged[BURST_FRAMES]; /* bytes charged for each frame */
 	struct credit_inbox inbox;
-	/* The sender of the datagram that is being received is known:
-	 * rx_class. */
+	/* The process that has sent the present datagram is known; rx_class is
+	 * its class. */
 	bool rx_is_known;
 	struct prefetch_turn rx_turn; /* the QP of the latest packets */
-	uint32_t rx_class;	      /* the class of that sender */
+	uint32_t rx_class;	      /* valid if rx_is_known */
 	struct shm_ack shm_ack;
 	struct sources sources;
 	struct suspects suspects;
 	/* QPs that wait for credit: struct ibt_qp, linked by `active`. */
 	struct list starved;
-	uint64_t starved_ns; /* when to try these again; UINT64_MAX: never */
+	/* When the QPs on `starved` have to try again; UINT64_MAX: never. */
+	uint64_t starved_ns;
 	/* The next result of engine_wants_page; 0: none. */
 	uint32_t wanted_qpn;
 	/* Active QPs whose requests go over a byte stream: struct ibt_qp,
@@ -55,7 +56,8 @@ struct engine {
 		struct list undecided, asked;
 	} paths;
 	struct list kicks; /* struct target_ref, for engine_kick */
-	uint64_t look_ns;  /* when to look at peers; UINT64_MAX: never */
+	/* When initiator_look is due next; UINT64_MAX: never. */
+	uint64_t look_ns;
 	/* Bytes that direct requests have copied in this engine_tx. */
 	uint64_t moved;
 };

@@ -3,8 +3,8 @@
 
 #include "engine/inside.h"
 
-/* Returns the LID of q's port with the path bits, as far as the port's LMC lets
- * them differ; 0: the port has no LID. */
+/* Returns the LID of q's port, whose lowest bits, as many as the port's LMC
+ * says, are those of path_bits; 0: the port has no LID. */
 static uint16_t lid_of(const struct ibt *t, const struct ibt_qp *q,
 		       uint8_t path_bits)
 {

@@ -31,8 +31,8 @@ static bool peer_goes_direct(const struct ibt_qp *q)
 		!__atomic_load_n(&target->is_left, __ATOMIC_ACQUIRE));
 }
 
-/* Do the requests that p belongs to go direct?  Then q's peer has not sent
- * p. */
+/* Does p, a request or the answer to a request, belong to requests that go
+ * direct?  Then q's peer has not sent p. */
 static bool is_direct(const struct ibt_qp *q, const struct pkt *p)
 {
 	return p->info->request ? peer_goes_direct(q)
@@ -155,7 +155,7 @@ static const uint8_t *destination_of(const struct engine_dgram *d)
 /*
  * Returns the QP that p may reach.  NULL with *all: p is for the multicast QPN,
  * and may reach all members of its group.  NULL without *all: p may reach no
- * QP, and is counted.
+ * QP, and is counted unless it is a congestion notification.
  */
 static struct ibt_qp *find_target(struct engine *e,
 				  const struct engine_dgram *d,
@@ -238,9 +238,9 @@ struct part {
 	uint64_t now_ns;
 };
 
-/* Asks source_check whether packet a comes from a port of q's peer.  False: the
- * packet does, and its port is noted in q.  True: the packet does not, or that
- * is not known yet, and the packet is counted or parked. */
+/* Asks source_check whether the source port of packet a is a port of q's peer.
+ * False: it is, and the port is noted in q.  True: it is not, or this is not
+ * known yet; the packet was counted or parked. */
 static bool look_up_port(struct engine *e, struct ibt_qp *q,
 			 const struct part *a, const struct pkt *p)
 {

@@ -13,8 +13,9 @@ static uint32_t index_of(uint32_t qpn)
 	return qpn % CREDIT_POSTS;
 }
 
-/* Returns a word.  Its upper 40 bits are a hash of the two QPNs and their
- * order, of which the highest bit is 1, so a word is never 0. */
+/* Returns the word of struct credit_post that has this PSN.  The word's upper
+ * 40 bits are a hash of the two QPNs and their order.  The highest bit is 1, so
+ * a word is never 0. */
 static uint64_t post_word(uint32_t responder, uint32_t requester,
 			  struct serial24 psn)
 {
@@ -72,8 +73,8 @@ void shm_ack_modified(struct shm_ack *b, struct ibt_qp *q)
 		shm_ack_leave(b, q);
 }
 
-/* Does q have neither unacknowledged packets nor an ACK to send?  Then it needs
- * no words. */
+/* Does q need no words?  It needs none in ERR, or if it has neither
+ * unacknowledged packets nor an ACK to send. */
 static bool is_quiet(const struct ibt_qp *q)
 {
 	return q->qp->state == HCA_QP_ERR ||
@@ -128,7 +129,8 @@ void shm_ack_note(struct shm_ack *b, struct ibt_qp *q)
 		atomic_store_explicit(&p->taken, taken, memory_order_release);
 }
 
-/* Reads the peer's `taken` for q.  False: the peer's page has no word for q. */
+/* Reads the peer's `taken` for q.  False: q has no words in this process's
+ * page, or the peer's page has no word for q. */
 static bool read_taken(const struct shm_ack *b, const struct ibt_qp *q,
 		       struct serial24 *psn)
 {
@@ -256,8 +258,8 @@ void shm_ack_shut(struct shm_ack *b, bool shut)
 	shm_ack_tick(b, b->ibt->now_ns);
 }
 
-/* Reads the peer's `accepted` for q.  False: the peer's page has no word for q,
- * or q's requests before that PSN are complete already. */
+/* Reads the peer's `accepted` for q.  False: the peer's page has no valid word
+ * for q, or q's requests before the word's PSN are complete already. */
 static bool read_accepted(const struct shm_ack *b, const struct ibt_qp *q,
 			  struct serial24 *psn)
 {

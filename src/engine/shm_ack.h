@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ACKs in shared memory, for an RC connection between two processes of one host
- * that send packets.  The page of a process has, beside its credits, two words
+ * ACKs in shared memory, for an RC connection whose two processes are on one
+ * host and send packets.  Besides credits, the page of a process has two words
  * for each of a few queue pairs that are at work (struct credit_post):
  *
  *	responder				requester
@@ -57,16 +57,17 @@ struct shm_ack {
 	bool is_shut; /* no ACK packet may wait: a QP is about to end */
 	/* This process's own page, borrowed; NULL: all ACKs are packets. */
 	struct credit_page *page;
-	/* By class, for the pages of peers, borrowed; NULL: all ACKs are
-	 * packets. */
+	/* The senders' states by class, which have the pages of peers;
+	 * borrowed.  NULL: all ACKs are packets. */
 	const struct credit *credits;
-	uint32_t (*class_of)(uint32_t qpn);
+	uint32_t (*class_of)(uint32_t qpn); /* engine_config.class_of */
 	/* The QP that has each struct credit_post of the page; NULL: none. */
 	struct ibt_qp *qps[CREDIT_POSTS];
 };
 
-/* Initializes *b, which is zero.  @t, @credits: borrowed.  credits NULL: all
- * ACKs are packets, and shm_ack_open has no effect. */
+/* Initializes *b, which is zero.  t is borrowed.  @credits: one struct credit
+ * for each class, borrowed; NULL: all ACKs are packets, and shm_ack_open has no
+ * effect.  @class_of: returns the class of a QPN. */
 void shm_ack_init(struct shm_ack *b, struct ibt *t,
 		  const struct credit *credits,
 		  uint32_t (*class_of)(uint32_t qpn));

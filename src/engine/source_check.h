@@ -46,7 +46,7 @@ enum source_state {
 
 /* A port, and what is known about it. */
 struct source {
-	uint32_t peer; /* the class of the peer's QPN */
+	uint32_t peer; /* the class of the peer's QPN, see sources.class_of */
 	uint16_t port; /* 0: the slot is free */
 	uint8_t state; /* enum source_state */
 	bool is_v4;    /* a port of IPv4; false: of IPv6 */
@@ -90,7 +90,7 @@ void engine_sources_fini(struct sources *s);
 /* The result of engine_sources_look. */
 struct source_found {
 	enum source_word word;
-	uint64_t until_ns; /* SOURCE_IS_PEERS: until when this is valid */
+	uint64_t until_ns; /* SOURCE_IS_PEERS: until when `word` is valid */
 	uint32_t user;	   /* the port's owner, or ENGINE_NO_USER */
 };
 
