@@ -10,10 +10,11 @@
  * be executed.
  *
  * Each piece of a message takes one PSN.  rc_comp handles RNR waits and
- * retries, and completes requests.  A queue pair that waits for its peer (the
- * peer has no receive, is not ready, executes an atomic, or another process is
- * at work there) is on the list direct.waiting of struct ibt, and
- * initiator_look tries again at each tick.
+ * retries, and completes requests.  A queue pair waits for its peer if the peer
+ * has no receive, is not ready or executes an atomic, or if another process
+ * holds the peer's responder lock.  The queue pair is then on the list
+ * direct.waiting of struct ibt, and initiator_look activates it once it can go
+ * on.
  *
  * Owner: the engine.  Lock: the progress lock and all post locks, or for
  * initiator_post_apart the QP's post lock alone.  Sans-IO.
@@ -35,7 +36,7 @@
  * Returns 0, or -ENOMEM: the path is unchanged and nothing is borrowed. */
 int initiator_attach(struct ibt *t, struct ibt_qp *q, struct hca *target,
 		     struct access *access, void *owner);
-/* Makes q go by packets. */
+/* Makes the requests of q go by packets. */
 void initiator_refuse(struct ibt_qp *q);
 /* Gives up the links of a QP that is destroyed. */
 void initiator_fini(struct ibt *t, struct ibt_qp *q);
@@ -62,10 +63,10 @@ bool initiator_is_undecided(const struct ibt_qp *q);
 uint32_t initiator_turn(struct ibt *t, struct ibt_qp *q, struct list *kicks,
 			uint64_t now_ns);
 /*
- * Executes the requests at the cursor of an RC QP that are small and plain and
- * succeed at once.  Such requests change nothing but q, its completion queue
- * and the target's arena.  So the caller needs no progress lock, but must
- * exclude all other calls that use q or its target_ref.
+ * Executes the requests at the cursor of an RC QP that fit into a batch
+ * (target_run_batch) and succeed at once.  Such requests change nothing but q,
+ * q's completion queue and the target's arena.  So the caller needs no progress
+ * lock, but must exclude all other calls that use q or its target_ref.
  *
  * *kick is the link's owner if the target's process sleeps and has to be woken,
  * or else NULL.  Returns true if no request and no event is left, or if q waits

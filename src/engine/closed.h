@@ -15,7 +15,8 @@
  * not closed: it may be new, and its process may only be late to modify it.
  *
  * Owner of the list: the engine of the page's process.  Lock: the progress
- * lock; readers need none.  Sans-IO.
+ * lock.  Readers need no lock: they compare each word alone, and the order of
+ * the stores does not matter to them.  Sans-IO.
  */
 #ifndef ENGINE_CLOSED_H
 #define ENGINE_CLOSED_H

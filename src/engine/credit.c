@@ -12,9 +12,11 @@
 #define EPOCH_NS     500000000u /* the least time for which a sender counts */
 /* A sender that has sent nothing for this time begins again, because the
  * receiver may have stopped counting it. */
-#define IDLE_NS	     (EPOCH_NS / 2)
-#define ASK_NS	     50000u	 /* between two questions for a page */
-#define ASK_AGAIN_NS 10000000u	 /* the same, if no packet waits for the page */
+#define IDLE_NS (EPOCH_NS / 2)
+/* The time between two questions for a page: ASK_NS while a packet waits for
+ * the page, ASK_AGAIN_NS while none does. */
+#define ASK_NS	     50000u
+#define ASK_AGAIN_NS 10000000u
 #define PAGE_NS	     1000000000u /* how long packets wait for a page */
 /* A sent packet may wait this long for the kernel thread that brings it to the
  * receiver's socket. */

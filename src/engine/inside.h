@@ -25,7 +25,7 @@ struct engine {
 	/* Flow control within the host. */
 	uint32_t (*class_of)(uint32_t qpn);
 	uint32_t class;		/* this process's class */
-	struct credit *credits; /* owned; by class; NULL without class_of */
+	struct credit *credits; /* owned, one per class; NULL: no class_of */
 	/* The receiver of each frame of `burst`; NULL: on another host. */
 	struct credit *credit[BURST_FRAMES];
 	uint32_t charged[BURST_FRAMES]; /* bytes charged for each frame */
