@@ -149,15 +149,19 @@ static int open_socket(struct host *h, bool has_udp, uint64_t patience)
 }
 
 /* Opens the link of the InfiniBand device.  Returns 0 or -errno. */
-static int open_link(struct engine *e, const struct device *dev,
-		     uint64_t patience)
+static int open_link(struct engine *e, uint64_t patience)
 {
-	int err = fabric_link_open(
-		e, 0, (uint32_t)bits_min_u64(patience / NS_PER_MS, INT32_MAX));
+	uint64_t ms = bits_min_u64(patience / NS_PER_MS, INT32_MAX);
 
-	if (!err)
-		progress_show_ports(dev, true);
-	return err;
+	return fabric_link_open(e, 0, (uint32_t)ms);
+}
+
+/* Shows what the fabric has said while the link was opened. */
+static void show_ports(struct host *h)
+{
+	progress_take(&h->progress);
+	progress_show_ports(&h->progress, true);
+	progress_give(&h->progress);
 }
 
 /* Starts all parts of the host.  0, or -errno: the parts that were started are
@@ -207,11 +211,13 @@ static int start_host(struct host *h, const struct host_sink *sink)
 	e = engine_new(&config, monotonic_ns());
 	err = e ? 0 : -ENOMEM;
 	if (!err && ib)
-		err = open_link(e, ib, config.patience_ns);
+		err = open_link(e, config.patience_ns);
 	if (!err)
 		err = progress_init(&h->progress, e, fd, sink, allowed,
 				    is_off("ADVERB_SPORT"));
 	if (!err) {
+		h->progress.ib = ib;
+		show_ports(h);
 		if (env_is_without(ENV_ADAPTIVE))
 			poll_policy_fix(&h->progress.policy);
 		engine_inbox(e, broker_link_page(),
@@ -429,7 +435,7 @@ struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 		progress_join(&h->progress);
 	progress_give(&h->progress);
 	if (!qp)
-		errno = ENOMEM;
+		errno = fabric_link_has_ended() ? EIO : ENOMEM;
 	return qp;
 }
 
@@ -669,7 +675,7 @@ static uint64_t yield_core(void)
 		__attribute__((tls_model("initial-exec")));
 	static const struct timespec moment = {.tv_nsec = 1};
 	uint64_t began = monotonic_ns(), took;
-	bool is_crowded = poll_crowd_lasts(&crowd, began);
+	bool is_crowded = poll_policy_is_crowded(&crowd, began);
 
 	/* nanosleep would be a cancellation point. */
 	if (is_crowded)
@@ -678,7 +684,7 @@ static uint64_t yield_core(void)
 		sched_yield();
 	took = monotonic_ns() - began;
 	if (!is_crowded)
-		poll_crowd_yielded(&crowd, began, took);
+		poll_policy_yielded(&crowd, began, took);
 	return took;
 }
 

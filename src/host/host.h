@@ -59,7 +59,7 @@ void host_unlock(struct host *h);
  * Creates a QP with a random QPN of this process's class, and stores its
  * protocol state in *side.  The caller frees both by host_qp_free.  @user: the
  * front end's cookie, which events of the QP carry.  On failure returns NULL
- * and sets errno to ENOMEM.
+ * and sets errno: ENOMEM; EIO: the device has failed.
  */
 struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 		       uint32_t pd, struct cq *send_cq, struct cq *recv_cq,

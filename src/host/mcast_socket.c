@@ -52,9 +52,9 @@ static int join_interfaces(struct progress *l, const struct device *dev,
 static struct progress_group *find_group(struct progress *l,
 					 const uint8_t gid[16])
 {
-	for (uint32_t i = 0; i < l->group_count; i++)
-		if (!memcmp(l->groups[i].gid, gid, 16))
-			return &l->groups[i];
+	for (uint32_t i = 0; i < l->groups.count; i++)
+		if (!memcmp(l->groups.all[i].gid, gid, 16))
+			return &l->groups.all[i];
 	return NULL;
 }
 
@@ -88,9 +88,9 @@ static struct progress_group *make_group(struct progress *l,
 {
 	struct progress_group *g = find_group(l, gid);
 
-	if (g || l->group_count == PROGRESS_GROUPS)
+	if (g || l->groups.count == PROGRESS_GROUPS)
 		return g;
-	g = &l->groups[l->group_count++];
+	g = &l->groups.all[l->groups.count++];
 	*g = (struct progress_group){0};
 	memcpy(g->gid, gid, 16);
 	return g;
@@ -194,14 +194,14 @@ static void leave_ports(struct progress *l, const struct progress_group *g)
 
 void mcast_socket_sweep(struct progress *l)
 {
-	for (uint32_t i = l->group_count; i-- > 0;) {
-		const struct progress_group *g = &l->groups[i];
+	for (uint32_t i = l->groups.count; i-- > 0;) {
+		const struct progress_group *g = &l->groups.all[i];
 
 		if (engine_mcast_is_used(l->engine, g->gid))
 			continue;
 		if (g->devices)
 			leave_interfaces(l, g->gid);
 		leave_ports(l, g);
-		l->groups[i] = l->groups[--l->group_count];
+		l->groups.all[i] = l->groups.all[--l->groups.count];
 	}
 }

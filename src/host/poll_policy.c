@@ -222,8 +222,8 @@ bool poll_policy_pauses(const struct poll_policy *p, uint64_t now_ns)
 	return now_ns < p->thread.pause_ns;
 }
 
-void poll_crowd_yielded(struct poll_crowd *c, uint64_t began_ns,
-			uint64_t took_ns)
+void poll_policy_yielded(struct poll_crowd *c, uint64_t began_ns,
+			 uint64_t took_ns)
 {
 	if (took_ns <= COMPUTED_NS) {
 		*c = (struct poll_crowd){0};
@@ -234,7 +234,7 @@ void poll_crowd_yielded(struct poll_crowd *c, uint64_t began_ns,
 	c->until_ns = began_ns + took_ns + c->for_ns;
 }
 
-bool poll_crowd_lasts(const struct poll_crowd *c, uint64_t now_ns)
+bool poll_policy_is_crowded(const struct poll_crowd *c, uint64_t now_ns)
 {
 	return now_ns < c->until_ns;
 }

@@ -9,7 +9,7 @@
  *	a look       poll_policy_may_look; after it _looked
  *	a datagram   poll_policy_received, _sent
  *	the thread   poll_policy_rested, _thread_looked; _lingers, _pauses
- *	a yield      poll_crowd_yielded; _lasts
+ *	a yield      poll_policy_yielded; _is_crowded
  *
  * "The thread" is the thread that waits for work, the leader of leader.h.  A
  * stream is a run of datagrams that each carry many bytes.  The sender of a
@@ -36,8 +36,8 @@
 #define POLL_POLICY_MIND_NS   100000 /* between looks at gathered posts */
 #define POLL_POLICY_BULK      16384  /* the least bytes of a bulk datagram */
 #define POLL_POLICY_LOOK_NS   500    /* a look in vain, where slowness is 1 */
-#define POLL_CROWD_NS	      20000000u	 /* see poll_crowd_yielded */
-#define POLL_CROWD_MAX_NS     320000000u /* see poll_crowd_yielded */
+#define POLL_CROWD_NS	      20000000u	 /* see poll_policy_yielded */
+#define POLL_CROWD_MAX_NS     320000000u /* see poll_policy_yielded */
 
 /* Bulk datagrams: datagrams, or runs of them, that carry many bytes. */
 struct poll_stream {
@@ -212,9 +212,9 @@ bool poll_policy_pauses(const struct poll_policy *p, uint64_t now_ns);
  * In a yield of a millisecond other threads computed.  Then the core counts as
  * crowded for POLL_CROWD_NS, or for twice as long as after the yield before,
  * up to POLL_CROWD_MAX_NS. */
-void poll_crowd_yielded(struct poll_crowd *c, uint64_t began_ns,
-			uint64_t took_ns);
+void poll_policy_yielded(struct poll_crowd *c, uint64_t began_ns,
+			 uint64_t took_ns);
 /* Does the core count as crowded? */
-bool poll_crowd_lasts(const struct poll_crowd *c, uint64_t now_ns);
+bool poll_policy_is_crowded(const struct poll_crowd *c, uint64_t now_ns);
 
 #endif

@@ -325,16 +325,18 @@ static void tell_fatal(struct progress *p)
 		p->sink.fatal();
 }
 
-void progress_show_ports(const struct device *dev, bool is_new)
+void progress_show_ports(struct progress *p, bool is_new)
 {
-	uint32_t count = bits_min_u32(fabric_link_ports(), dev->port_count);
+	uint32_t count =
+		p->ib ? bits_min_u32(fabric_link_ports(), p->ib->port_count)
+		      : 0;
 	struct fabric_port port;
 
 	for (uint32_t n = 1; n <= count; n++) {
 		uint32_t changes = fabric_link_take_changes(n);
 
 		if ((changes || is_new) && fabric_link_port(n, &port))
-			netif_set_port(dev, n, &port, changes);
+			netif_set_port(p->ib, n, &port, changes);
 	}
 }
 
@@ -343,12 +345,10 @@ void progress_show_ports(const struct device *dev, bool is_new)
 static bool receive_link(struct progress *p, unsigned rounds)
 {
 	bool any = fabric_link_turn(p->engine, rounds, p->now_ns);
-	const struct device *devices;
 
 	if (any) {
 		poll_policy_news(&p->policy);
-		device_list(&devices);
-		progress_show_ports(devices, false);
+		progress_show_ports(p, false);
 	}
 	if (fabric_link_has_ended())
 		tell_fatal(p);

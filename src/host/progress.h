@@ -56,6 +56,11 @@ struct progress_group {
 	uint32_t ports;
 };
 
+struct progress_groups {
+	struct progress_group all[PROGRESS_GROUPS]; /* mcast_socket.h */
+	uint32_t count;
+};
+
 /* The events that end the sleep of the thread that waits for work. */
 struct progress_wake {
 	shared_flag is_resting; /* a thread waits, or is about to */
@@ -129,8 +134,10 @@ struct progress {
 	struct mpsc doorbells; /* QPs with new work; any thread pushes */
 	struct direct_select direct_select;
 	struct post_locks posts;
-	struct progress_group groups[PROGRESS_GROUPS]; /* mcast_socket.h */
-	uint32_t group_count;
+	struct progress_groups groups;
+	/* The device whose ports the link to a fabric changes; NULL: none.
+	 * Borrowed from device_list. */
+	const struct device *ib;
 };
 
 /*

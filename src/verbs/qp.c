@@ -170,7 +170,11 @@ static int qp_make(struct v_qp *q, const struct ibv_qp_init_attr *a)
 	host_unlock(q->host);
 	if (!q->qp)
 		return v_fail(err ? err : ENOMEM, V_SYSTEM,
-			      "ibv_create_qp fails");
+			      err == EIO ? "ibv_create_qp: the device has "
+					   "failed, because its link to the "
+					   "fabric has ended; start the "
+					   "program again"
+					 : "ibv_create_qp fails");
 	q->base.qp_base.qp_num = q->qp->qpn;
 	caps_granted(q->qp, &q->cap);
 	return 0;

@@ -313,50 +313,6 @@ static void a_change_is_asked_about_and_shown(void **state)
 	fabric_peer_end(&w);
 }
 
-#define CHANGES 2000
-
-/* Reads what is shown of port 1 until its LID is CHANGES. */
-static void *read_port(void *arg)
-{
-	uint32_t *wrong = arg;
-	struct fabric_port port;
-
-	do {
-		fabric_link_port(1, &port);
-		fabric_link_take_changes(1);
-		*wrong += port.guids[FABRIC_GUIDS - 1] != port.lid;
-	} while (port.lid < CHANGES);
-	return NULL;
-}
-
-/* Each thread of the program may read while another one makes progress. */
-static void a_port_is_read_whole(void **state)
-{
-	uint32_t wrong = 0;
-	struct world w;
-	pthread_t reader;
-
-	fabric_peer_start(&w, HCA_QPT_UC, 0);
-	for (uint16_t lid = 1; lid <= CHANGES; lid++) {
-		struct fabric_proto m;
-
-		fabric_peer_tell(&w, 1, DATA_LID);
-		fabric_peer_turn(&w);
-		m = take_question(&w, 1);
-		m.port.lid = lid;
-		m.port.guids[FABRIC_GUIDS - 1] = lid;
-		fabric_peer_answer(&w, &m);
-		fabric_peer_turn(&w);
-		if (lid == 1)
-			assert_int_equal(pthread_create(&reader, NULL,
-							read_port, &wrong),
-					 0);
-	}
-	pthread_join(reader, NULL);
-	assert_int_equal(wrong, 0);
-	fabric_peer_end(&w);
-}
-
 static void qpns_have_the_number_of_the_data_ends(void **state)
 {
 	struct world w;
@@ -931,7 +887,6 @@ int main(void)
 		cmocka_unit_test(a_full_socket_leaves_frames_with_the_engine),
 		cmocka_unit_test(a_choked_engine_leaves_packets_with_the_link),
 		cmocka_unit_test(a_change_is_asked_about_and_shown),
-		cmocka_unit_test(a_port_is_read_whole),
 		cmocka_unit_test(qpns_have_the_number_of_the_data_ends),
 		cmocka_unit_test(a_question_about_a_peer_names_its_lid),
 		cmocka_unit_test(a_closed_data_end_ends_the_link),

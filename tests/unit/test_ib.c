@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
@@ -270,6 +271,51 @@ static void changes_of_a_port_are_events_of_that_port(void **state)
 	assert_int_equal(on_host(see_events), 0);
 }
 
+#define CHANGES 2000
+
+/* Reads port 1 until its LID is CHANGES. */
+static void *read_port(void *arg)
+{
+	uint32_t *wrong = arg;
+	const struct device *d;
+	struct device_port port;
+
+	device_list(&d);
+	do {
+		device_port(d, 1, &port);
+		*wrong +=
+			port.subnet.guids[FABRIC_GUIDS - 1] != port.subnet.lid;
+	} while (port.subnet.lid < CHANGES);
+	return NULL;
+}
+
+static int see_whole(void)
+{
+	struct fabric_port now = port_said;
+	const struct device *d;
+	pthread_t reader;
+	uint32_t wrong = 0;
+
+	device_list(&d);
+	now.lid = 0;
+	netif_set_port(d, 1, &now, DATA_LID);
+	EXPECT(!pthread_create(&reader, NULL, read_port, &wrong));
+	for (uint16_t lid = 1; lid <= CHANGES; lid++) {
+		now.lid = lid;
+		now.guids[FABRIC_GUIDS - 1] = lid;
+		netif_set_port(d, 1, &now, DATA_LID);
+	}
+	pthread_join(reader, NULL);
+	EXPECT(!wrong);
+	return 0;
+}
+
+/* Each thread of the program may read while another one makes progress. */
+static void a_port_is_read_whole(void **state)
+{
+	assert_int_equal(on_host(see_whole), 0);
+}
+
 static void a_link_has_its_lanes(void **state)
 {
 	static const struct {
@@ -292,6 +338,7 @@ int main(void)
 		cmocka_unit_test(no_fabric_means_no_device),
 		cmocka_unit_test_setup(
 			changes_of_a_port_are_events_of_that_port, set_up),
+		cmocka_unit_test_setup(a_port_is_read_whole, set_up),
 		cmocka_unit_test_setup(a_link_has_its_lanes, set_up),
 	};
 

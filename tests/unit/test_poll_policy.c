@@ -173,22 +173,22 @@ static void a_core_is_crowded_for_a_while_after_a_long_yield(void **state)
 	struct poll_crowd c = {0};
 	uint64_t now = 1000000000, lasts = POLL_CROWD_NS;
 
-	assert_false(poll_crowd_lasts(&c, now));
-	poll_crowd_yielded(&c, now, 20000);
-	assert_false(poll_crowd_lasts(&c, now + 20000));
+	assert_false(poll_policy_is_crowded(&c, now));
+	poll_policy_yielded(&c, now, 20000);
+	assert_false(poll_policy_is_crowded(&c, now + 20000));
 	for (int i = 0; i < 8; i++) {
-		poll_crowd_yielded(&c, now, 4000000);
+		poll_policy_yielded(&c, now, 4000000);
 		now += 4000000;
-		assert_true(poll_crowd_lasts(&c, now + lasts - 1));
+		assert_true(poll_policy_is_crowded(&c, now + lasts - 1));
 		now += lasts;
-		assert_false(poll_crowd_lasts(&c, now));
+		assert_false(poll_policy_is_crowded(&c, now));
 		lasts = 2 * lasts < POLL_CROWD_MAX_NS ? 2 * lasts
 						      : POLL_CROWD_MAX_NS;
 	}
 	/* the core is free again */
-	poll_crowd_yielded(&c, now, 300);
-	poll_crowd_yielded(&c, now, 4000000);
-	assert_false(poll_crowd_lasts(&c, now + 4000000 + POLL_CROWD_NS));
+	poll_policy_yielded(&c, now, 300);
+	poll_policy_yielded(&c, now, 4000000);
+	assert_false(poll_policy_is_crowded(&c, now + 4000000 + POLL_CROWD_NS));
 }
 
 static void posts_gather_up_to_a_bound(void **state)

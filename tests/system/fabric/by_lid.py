@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests programs over libibverbs by LID, on an emulated subnet under OpenSM."""
+
+import re
+import signal
+import sys
+import time
+
+sys.path.insert(1, sys.path[0] + "/../lib")
+
+import perftest_check
+import subnet
+import system
+from subnet import (NET, PATIENCE_S, Fabric, fabric, fabric_argv, managed,
+                    managed_on, port_lid)
+from system import Fail, expect, expect_ok
+
+AREA = "InfiniBand"
+PORT = 18515  # of perftest and the pingpongs
+t = system.Suite(__doc__)
+subnet.use(t)
+
+
+def listens(port):
+    with open("/proc/net/tcp") as f, open("/proc/net/tcp6") as g:
+        return any(line.split()[3] == "0A" and
+                   line.split()[1].endswith(":%04X" % port)
+                   for line in f.readlines()[1:] + g.readlines()[1:])
+
+
+def start(f, host, argv, **env):
+    """Starts a program on a host of the fabric."""
+    t.need(argv[0])
+    return t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
+                    "--", *argv], env=t.environment(**env))
+
+
+def start_server(f, host, argv, **env):
+    """Starts a server, and waits until it listens."""
+    server = start(f, host, argv, **env)
+    end = time.monotonic() + PATIENCE_S
+    while not listens(PORT):
+        if server.poll() is not None or time.monotonic() > end:
+            raise Fail("the server does not listen", t.finish(server, 1).output)
+        time.sleep(0.01)
+    return server
+
+
+def both(f, argv, hosts, extra=("127.0.0.1",), **env):
+    """Runs a program's server and client on two hosts of the fabric: `hosts` is
+    two pairs of a host and the words that choose its port.  Returns the results
+    of both."""
+    (one, at_one), (two, at_two) = hosts
+    server = start_server(f, one, [*argv, *at_one], **env)
+    client = start(f, two, [*argv, *at_two, *extra], **env)
+    return t.finish(server, PATIENCE_S), t.finish(client, PATIENCE_S)
+
+
+# Hca1 and Hca3 are two switches apart; Hca2's port 2 is at the switch of Hca1.
+FAR = [("Hca1", ["-d", "advib0", "-i", "1"]),
+       ("Hca3", ["-d", "advib0", "-i", "1"])]
+NEAR = [("Hca1", ["-d", "advib0", "-i", "1"]),
+        ("Hca2", ["-d", "advib0", "-i", "2"])]
+
+
+def device_is_shown():
+    with fabric() as f:
+        said = f.out("Hca1", "ibv_devices")
+        expect(re.findall(r"(\S+)\s+[0-9a-f]{16}\n", said) == ["advib0"], said)
+        said = f.out("Hca1", "ibv_devinfo", "-v")
+        expect("PORT_INIT" in said and "PORT_DOWN" in said, said)
+        expect(re.search(r"phys_port_cnt:\s+2\b", said), said)
+        expect(said.count("InfiniBand\n") == 2, said)
+        expect(re.search(r"GID\[\s*0\]:\s+fe80:", said), said)
+        with managed_on(f):
+            lid = port_lid(f, "Hca3", "1")
+            said = f.out("Hca3", "ibv_devinfo", "-v")
+            expect("PORT_ACTIVE" in said, said)
+            expect(re.search(r"port_lid:\s+%s\b" % lid, said), said)
+            expect(re.search(r"sm_lid:\s+[1-9]", said), said)
+            expect(re.search(r"phys_port_cnt:\s+1\b", said), said)
+            said = f.out("Hca3", "cat", "/sys/class/infiniband/advib0/ports/1/"
+                         "state", "/sys/class/infiniband/advib0/ports/1/lid")
+            expect(said.split() == ["4:", "ACTIVE", "0x%x" % int(lid)], said)
+
+
+def pingpongs():
+    with managed() as f:
+        for kind in "rc", "uc", "ud", "srq":
+            argv = ["ibv_%s_pingpong" % kind, "-n", "500"]
+            if kind == "rc":
+                argv.append("-c")  # compares the data
+            for r in both(f, argv, FAR):
+                expect_ok(r)
+                expect("500 iters" in r.output, r.output)
+                expect("invalid data" not in r.output, r.output)
+        # with a GRH, from port to port of one switch
+        for kind in "rc", "ud":
+            for r in both(f, ["ibv_%s_pingpong" % kind, "-n", "500", "-g", "0"],
+                          NEAR):
+                expect_ok(r)
+                expect(re.search(r"remote address: .*GID fe80::", r.output),
+                       r.output)
+
+
+def events_of_completions():
+    with managed() as f:
+        for r in both(f, ["ibv_rc_pingpong", "-e", "-n", "500"], NEAR):
+            expect_ok(r)
+
+
+# ib_atomic_bw and the options are those of perftest.
+PERFTEST = [
+    ["ib_write_bw", "-s", "65536", "-n", "100"],
+    ["ib_read_bw", "-s", "65536", "-n", "100"],
+    ["ib_send_bw", "-s", "5000", "-n", "100"],
+    ["ib_send_bw", "-c", "UD", "-s", "2048", "-n", "100"],
+    ["ib_write_bw", "-c", "UC", "-s", "4096", "-n", "100"],
+    ["ib_atomic_bw", "-n", "100"],
+    ["ib_send_lat", "-n", "100"],
+    ["ib_write_lat", "-n", "100"],
+    ["ib_read_lat", "-n", "100"],
+]
+
+
+def perftest():
+    with managed() as f:
+        for argv in PERFTEST:
+            for r in both(f, argv, FAR):
+                expect_ok(r)
+            rows = perftest_check.rows(r.output.splitlines())
+            expect(rows, "%s prints no result\n%s" % (argv[0], r.output))
+
+
+def multicast():
+    """ib_send_bw joins the group of its server through OpenSM."""
+    with managed() as f:
+        argv = ["ib_send_bw", "-c", "UD", "-g", "-s", "1024", "-n", "100"]
+        for r in both(f, argv, NEAR):
+            expect_ok(r)
+
+
+def port_without_manager():
+    """A connection through a port that is not active gets a sentence."""
+    with fabric() as f:
+        r = f.host("Hca1", t.program("lidcheck"), "inactive")
+        expect_ok(r)
+        expect(r.output.count("is in the state Initialize and not Active") == 1,
+               r.output)
+
+
+def checks_of_verbs():
+    with managed() as f:
+        r = f.host("Hca1", t.program("lidcheck"), "verbs")
+        expect_ok(r)
+
+
+def links_that_end():
+    """The link of a port is taken down under load and comes up again."""
+    with managed() as f:
+        watcher = start(f, "Hca3", [t.program("lidcheck"), "watch"])
+        try:
+            expect(watcher.stdout.readline() == b"watches\n", "no watcher")
+            lid = port_lid(f, "Hca3", "1")
+            expect(lid, "Hca3 has no LID")
+            # the switch's port 1 leads to Hca3
+            f.out("Hca1", "ibportstate", "-D", "0,1,3", "1", "disable")
+            line = watcher.stdout.readline().decode()
+            while not line.startswith("PORT_ERR 1"):
+                expect(line, "no PORT_ERR")
+                line = watcher.stdout.readline().decode()
+            f.out("Hca1", "ibportstate", "-D", "0,1,3", "1", "enable")
+            while not line.startswith("PORT_ACTIVE 1"):
+                expect(line, "no PORT_ACTIVE")
+                line = watcher.stdout.readline().decode()
+        finally:
+            watcher.kill()
+            watcher.communicate()
+
+
+def fabric_is_killed():
+    """Both sides of a transfer end, each with a sentence."""
+    net, socket = t.path("net"), t.path("doomed-socket")
+    with open(net, "w") as f:
+        f.write(NET)
+    doomed = t.start(fabric_argv("--socket", socket, net))
+    try:
+        expect(b"runs at" in doomed.stdout.readline(), "no fabric")
+        f = Fabric.at(socket)
+        with managed_on(f):
+            pass  # the ports stay active without OpenSM
+        argv = ["ib_write_bw", "-n", "5000000"]
+        server = start_server(f, "Hca1", argv + FAR[0][1])
+        client = start(f, "Hca3", [*argv, *FAR[1][1], "127.0.0.1"])
+        sent = 0
+        while sent < 10000:
+            expect(client.poll() is None, "the client has ended")
+            said = f.out("Hca2", "perfquery", port_lid(f, "Hca3", "1"), "1")
+            sent = int(re.search(r"PortXmitPkts:\.*(\d+)", said).group(1))
+        doomed.send_signal(signal.SIGKILL)
+        doomed.wait()
+        said = client.communicate(timeout=PATIENCE_S)[0].decode()
+        expect(client.returncode != 0, "the client succeeds:\n" + said)
+        expect(said.count("the link to the fabric at " + socket) == 1, said)
+        server.kill()
+        said = server.communicate()[0].decode()
+        expect(said.count("the link to the fabric at " + socket) == 1, said)
+    finally:
+        doomed.kill()
+        doomed.communicate()
+
+
+t.case("libibverbs shows the adapter of the host and its ports",
+       device_is_shown, AREA, "ibv_devinfo")
+t.case("RC, UC, UD and SRQ pingpongs by LID, with and without GRH", pingpongs,
+       AREA, "ibv_rc_pingpong")
+t.case("a pingpong by LID sleeps for completions", events_of_completions, AREA,
+       "ibv_rc_pingpong -e")
+t.case("perftest by LID", perftest, AREA, "perftest")
+t.case("perftest by multicast group", multicast, AREA, "ib_send_bw -g")
+t.case("a port that no manager has configured has a sentence",
+       port_without_manager)
+t.case("verbs by LID take what is right and refuse what is not",
+       checks_of_verbs)
+t.case("a link that goes down and up raises the events of its port",
+       links_that_end)
+t.case("when the fabric is killed, both sides end with a sentence",
+       fabric_is_killed)
+t.end()

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""An emulated subnet that a test runs: adverb fabric, its hosts, and OpenSM."""
+
+import contextlib
+import os
+import re
+import time
+
+from system import Fail, expect_ok
+
+PATIENCE_S = 60
+# Two switches with two cables between them.  Two adapters are at the first switch
+# and one is at the second.
+NET = """
+Switch 8 "Switch1"
+[1] "Hca1"[1]
+[2] "Hca2"[2]
+[3] "Switch2"[3]
+[4] "Switch2"[4]
+
+Switch 8 "Switch2"
+[1] "Hca3"[1]
+[3] "Switch1"[3]
+[4] "Switch1"[4]
+
+Hca 2 "Hca1"
+[1] "Switch1"[1]
+
+Hca 2 "Hca2"
+[2] "Switch1"[2]
+
+Hca 1 "Hca3"
+[1] "Switch2"[1]
+"""
+
+t = None  # the suite
+
+
+def use(suite):
+    """Called first: the subnets belong to this suite."""
+    global t
+    t = suite
+
+
+def fabric_argv(*words):
+    return [t.adverb, "fabric", *words]
+
+
+class Fabric:
+    """A running `adverb fabric`.  host() runs a program on one of its hosts."""
+
+    @classmethod
+    def at(cls, socket):
+        """The fabric that listens at a socket."""
+        self = cls.__new__(cls)
+        self.socket = socket
+        return self
+
+    def __init__(self, text, *options):
+        self.file = t.path("net")
+        with open(self.file, "w") as f:
+            f.write(text)
+        self.socket = t.path("fabric-socket")
+        expect_ok(t.run(fabric_argv("--socket", self.socket, "--background",
+                                    *options, self.file)))
+
+    def host(self, name, *argv, timeout=PATIENCE_S, **env):
+        t.need(argv[0])
+        return t.adverb_run(argv, ["--fabric=" + self.socket, "--host", name],
+                            timeout=timeout, **env)
+
+    def out(self, name, *argv, **env):
+        r = self.host(name, *argv, **env)
+        expect_ok(r)
+        return r.output
+
+    def stop(self):
+        expect_ok(t.run(fabric_argv("--socket", self.socket, "--stop")))
+
+
+@contextlib.contextmanager
+def fabric(text=NET, *options):
+    f = Fabric(text, *options)
+    try:
+        yield f
+    finally:
+        f.stop()
+
+
+def manager_env():
+    folder = t.path("osm")
+    os.makedirs(folder, exist_ok=True)
+    os.chmod(folder, 0o777)
+    return {"OSM_TMP_DIR": folder, "OSM_CACHE_DIR": folder}
+
+
+@contextlib.contextmanager
+def managed_on(f, host="Hca1", *more):
+    """Runs an OpenSM on a fabric, and yields the fabric when OpenSM has
+    configured it."""
+    t.need("opensm")
+    log = t.path("opensm.log")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(log)
+    p = t.start([t.adverb, "run", "--fabric=" + f.socket, "--host", host,
+                 "--", "opensm", "-d", "2", "-f", log, "-s", "0", *more],
+                env=t.environment(**manager_env()))
+    try:
+        await_line(log, "SUBNET UP")
+        f.log = log
+        yield f
+    finally:
+        p.terminate()
+        p.communicate()
+
+
+@contextlib.contextmanager
+def managed(text=NET, host="Hca1", *more):
+    """Runs a fabric and an OpenSM.  Yields the fabric after OpenSM has configured
+    it."""
+    t.need("opensm")
+    with fabric(text) as f:
+        with managed_on(f, host, *more):
+            yield f
+
+
+def await_line(path, text, count=1):
+    end = time.monotonic() + PATIENCE_S
+    said = ""
+    while time.monotonic() < end:
+        with contextlib.suppress(FileNotFoundError):
+            with open(path, errors="replace") as f:
+                said = f.read()
+            if said.count(text) >= count:
+                return
+        time.sleep(0.05)
+    raise Fail("no \"%s\" in OpenSM's log" % text, said)
+
+
+def port_lid(f, host, port):
+    return re.search(r"Base lid: (\d+)",
+                     f.out(host, "ibstat", "advib0", port)).group(1)
