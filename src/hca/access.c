@@ -61,8 +61,8 @@ bool access_copied(struct access *g, access_set what, access_set then)
 	return atomic_compare_exchange_strong(&g->touches, &what, then);
 }
 
-/* Is the copying thread stopped where it checks access_is_revoked before it
- * copies more? */
+/* Is the copying thread stopped at a place after which it checks for a
+ * revocation before it copies more? */
 static bool is_halted(struct access *g)
 {
 	switch (alock_halt_of(shared_load(&g->thread))) {
@@ -126,8 +126,15 @@ static bool may_touch(access_set touches, access_set what)
 	       (uint32_t)touches & (uint32_t)what;
 }
 
-/* Returns the next slot whose peer may touch l->what, and has been inside all
- * the time since the scan first read the slot; NULL: there is none. */
+/*
+ * Returns the next slot whose peer may touch l->what, and has been inside all
+ * the time since the scan first read the slot; NULL: there is none.
+ *
+ * The acquire of `touches` pairs with the exchange in access_copied.  It orders
+ * the peer's copy before what the owner does next.  Without it the owner could
+ * see that the peer does not copy any more, and the program could use the
+ * memory before the copy is complete.
+ */
 static struct access *peer_inside(struct hca *own, struct access_scan *l)
 {
 	struct access *g = access_slots(own);

@@ -40,7 +40,7 @@
 /* How a peer notices that its access was revoked. */
 enum access_by {
 	ACCESS_BY_CALLS, /* the peer checks before each system call */
-	ACCESS_BY_RSEQ,	 /* the kernel aborts its copy when it is preempted */
+	ACCESS_BY_RSEQ,	 /* the kernel aborts the copy of a preempted peer */
 };
 
 /*
@@ -64,7 +64,7 @@ typedef uint64_t access_set;
 struct access {
 	struct alock process; /* held by the peer that has the slot */
 	shared_u32 epoch;     /* odd: inside; 0: the slot was never claimed */
-	shared_u32 thread;    /* the thread that copies */
+	shared_u32 thread;    /* the alock_thread() of the thread that copies */
 	/* The QP and keys that the peer may touch while it is inside. */
 	_Atomic access_set touches;
 	shared_u32 by; /* enum access_by, of the present copy */
@@ -85,7 +85,8 @@ static inline access_set access_key(uint32_t key)
 {
 	return ACCESS_SAY | 1ull << ((key >> 8) * 2654435761u >> 27);
 }
-/* Claims a slot in the target's arena; NULL: all are claimed. */
+/* Claims a slot in the arena of another process.  NULL: all slots are claimed,
+ * or the arena names no valid table of slots. */
 struct access *access_claim(struct hca *peer);
 /* Releases the slot.  The peer is not inside. */
 void access_release(struct access *g);
@@ -105,8 +106,9 @@ static inline void access_copy_by(struct access *g, enum access_by how)
 {
 	shared_store(&g->by, how);
 }
-/* Was the access revoked?  The peer asks between two system calls that copy,
- * and after the last one. */
+/* Was the access revoked?  The peer calls this function before each system call
+ * that copies.  Acquire: the copy does not begin before this load.  Otherwise
+ * the peer could still copy after the owner has revoked the access. */
 static inline bool access_is_revoked(const struct access *g)
 {
 	return atomic_load_explicit(&g->touches, memory_order_acquire) ==
@@ -147,8 +149,9 @@ struct access_scan {
 /* For the owner: begins a scan for the peers that may touch `what`, which the
  * owner has withdrawn. */
 void access_scan_begin(struct access_scan *g, access_set what);
-/* For the owner: has each peer left, died or been revoked that was inside at
- * access_scan_begin and may touch the set?  Never waits. */
+/* For the owner: returns true when each peer that was inside at
+ * access_scan_begin, and may touch the set, has left, has died or was revoked.
+ * Never waits. */
 bool access_scan_done(struct hca *own, struct access_scan *g);
 
 #endif

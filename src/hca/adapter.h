@@ -29,8 +29,8 @@ struct hca_peer_area;
 struct mr;
 struct space;
 
-/* A number that differs between builds whose structures have different sizes.
- * A peer works in an arena only if the owner's number equals its own. */
+/* A hash of the sizes of structures in the arena.  A peer works in an arena
+ * only if the hash of the owner's build equals the hash of the peer's build. */
 #define HCA_SHAPE                                                              \
 	((uint32_t)(sizeof(struct hca_shared) << 18 ^ sizeof(struct qp) << 6 ^ \
 		    sizeof(struct cq) ^ sizeof(struct srq) << 12 ^             \
@@ -52,18 +52,19 @@ struct hca_shared {
 	uint32_t mr_top, mr_free_head, mr_free_tail;
 	/* The latest number of a PD and of a CQ, and the latest qp.serial. */
 	uint32_t next_pd, next_cq, next_qp;
-	struct alock mr_lock; /* of mrs: mr_enter */
+	struct alock mr_lock; /* covers changes of mrs; taken by mr_enter */
 	/* The members from here on are for processes that map this arena
 	 * (host/local_peer.h). */
 	aoff accesses;	/* struct access[ACCESS_MAX] */
 	aoff shares;	/* struct share[SHARE_MAX] */
 	uint64_t owner; /* the owner's alock_owner */
-	/* value: a random number.  va: its address in the owner's memory, at
-	 * which a peer reads it to check that it reaches that memory. */
+	/* value: a random number.  va: the address of `value` in the owner's
+	 * process.  A peer reads the owner's memory there.  If it finds
+	 * `value`, the memory and the arena belong to the same process. */
 	struct {
 		uint64_t value, va;
 	} nonce;
-	uint32_t pid;		  /* the owner's */
+	uint32_t pid;		  /* the owner's process id */
 	shared_u32 share_version; /* changes with each change of shares */
 	/* The index of each device's network interface, with COUNTERS_IWARP
 	 * for an iWARP device; 0: there are no more devices. */
@@ -99,9 +100,9 @@ struct hca {
 
 /*
  * Makes an adapter in an arena that arena_init has formatted.  @space: the
- * application's memory, borrowed.  @seed: the caller of a real process takes it
- * from a cryptographic generator, since keys are drawn from it.  Returns 0, or
- * -ENOMEM: the arena is too small.
+ * application's memory, borrowed.  @seed: random bits, from which keys are
+ * drawn; in a real process they come from a cryptographic generator.  Returns
+ * 0, or -ENOMEM: the arena is too small.
  */
 int hca_init(struct hca *h, struct arena arena, struct space *space,
 	     uint64_t seed[4]);
@@ -126,10 +127,11 @@ static inline void hca_ah_free(struct hca *h)
 }
 
 /*
- * Does the owner of this arena live and serve it?  A thread of the owner holds
- * a robust lock, whose word the kernel changes when the process dies or
- * executes another program (get_robust_list(2)).  So the check costs one load.
- * False also before the owner is ready, and after it has closed the device.
+ * Is the owner of this arena alive, and does it serve the arena?  A thread of
+ * the owner holds a robust lock, whose word the kernel changes when the process
+ * dies or executes another program (get_robust_list(2)).  So the check costs
+ * one load.  False also before the owner is ready, and after it has closed the
+ * device.
  */
 static inline bool hca_is_alive(const struct hca *h)
 {

@@ -4,7 +4,7 @@
  * addressed by offset and never by pointer, so that another process may map the
  * arena at another address (docs/ARCHITECTURE.md).  In a real process the arena
  * is a sparse memfd, in tests and the simulator plain memory.  Untouched pages
- * cost nothing, so tables are laid out at their limit.
+ * cost no memory, so each table has room for its largest number of rows.
  *
  * The arena has two parts.  Only the owner writes the first part: peers may
  * read it, and the kernel keeps them from writing there (memory/arena_map.h).
@@ -57,8 +57,8 @@ struct arena {
 	aoff shared;   /* where part two begins */
 };
 
-/* Formats `size` bytes of zeroed memory at base, at least two pages, as an
- * arena.  The caller owns the memory. */
+/* Formats `size` bytes of zeroed memory at base as an arena, and sets *a.  size
+ * is at least 8192.  The caller owns the memory. */
 void arena_init(struct arena *a, void *base, size_t size);
 /* Allocates zeroed bytes in the owner's part, aligned to 64 bytes, or to 4096
  * if there are at least 4096 bytes.  0: the part is full. */
@@ -69,8 +69,8 @@ aoff arena_alloc_shared(struct arena *a, uint64_t bytes);
 /* Frees the memory that arena_alloc or arena_alloc_shared returned for the same
  * number of bytes.  An offset of 0 is allowed. */
 void arena_free(struct arena *a, aoff off, uint64_t bytes);
-/* Returns the number of bytes that are allocated, rounded up to size
- * classes. */
+/* Returns the number of bytes that are allocated in both parts, rounded up to
+ * size classes.  Takes no lock. */
 uint64_t arena_used(const struct arena *a);
 
 /* Returns the address of an offset in this process; NULL for 0. */
@@ -79,14 +79,14 @@ static inline void *arena_at(const struct arena *a, aoff off)
 	return off ? a->base + off : NULL;
 }
 
-/* No block lies in the last bytes of an arena.  If a peer has written too many
- * elements into the last slot of a queue, a reader reads past the slot
- * (wqe_sge_count), but not past the arena. */
+/* No block lies in the last ARENA_UNUSED bytes of an arena.  A peer may write
+ * into a slot a number of SGEs for which the slot has no room.  A reader then
+ * reads past the slot (wqe_sge_count), but never past the arena. */
 #define ARENA_UNUSED 4096u
 
-/* Does [off, off + bytes) lie where blocks lie in the arena?  If another
- * process may have written the offset, the caller checks and then uses a copy
- * of it. */
+/* Does [off, off + bytes) lie in the range that blocks may use, and is off not
+ * 0?  If another process may have written the offset, the caller checks a copy
+ * of the offset, and then uses only this copy. */
 static inline bool arena_has(const struct arena *a, aoff off, uint64_t bytes)
 {
 	uint64_t end = a->size - ARENA_UNUSED;
@@ -95,8 +95,8 @@ static inline bool arena_has(const struct arena *a, aoff off, uint64_t bytes)
 }
 
 /* Does [off, off + bytes) lie inside part two, which peers write, and begin at
- * a cache line, as each block there does?  The caller checks and then uses a
- * copy of the offset. */
+ * a cache line, as each block there does?  The caller checks a copy of the
+ * offset, and then uses only this copy. */
 static inline bool arena_shares(const struct arena *a, aoff off, uint64_t bytes)
 {
 	return off % 64 == 0 && off >= a->shared && arena_has(a, off, bytes);

@@ -4,7 +4,7 @@
 #include "hca/hca.h"
 
 /* Adds one completion to the sums of `op`.  Each addition is a release, which
- * orders the stores to the completion's memory before the new sum.  Otherwise a
+ * orders the operation's stores to memory before the new sum.  Otherwise a
  * program that loads the sum could then read old bytes of that memory. */
 static void add_completion(struct qp *qp, enum comp_op op, bool failed,
 			   uint64_t bytes)

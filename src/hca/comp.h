@@ -8,8 +8,8 @@
  *
  * The sums lie in the arena, in struct qp_target.  A peer of this host adds the
  * requests that it executes there.  An operation that is not counted costs one
- * load.  A program that loads a sum (acquire) then sees the memory that the
- * summed completions wrote.  Lock: none; additions are atomic.
+ * load.  A program that loads a sum (acquire) then sees all bytes that the
+ * summed operations wrote to memory.  Lock: none; additions are atomic.
  */
 #ifndef HCA_COMP_H
 #define HCA_COMP_H

@@ -14,7 +14,7 @@
 #include "hca/event.h"
 
 /* How many 64-bit words struct engine_counters has.  A process publishes these
- * words in its page (credit.h). */
+ * words in its page (engine/credit.h). */
 #define COUNTERS_WORDS (sizeof(struct engine_counters) / sizeof(uint64_t))
 
 #define COUNTERS_FILES 62

@@ -498,8 +498,8 @@ void cq_arm(struct cq *cq, bool solicited_only)
 	uint32_t want = solicited_only ? CQ_ARMED_SOLICITED : CQ_ARMED_ANY;
 	uint32_t arm = atomic_load(&cq_shared(cq)->arm);
 
-	/* CQ_ARMED_ANY includes solicited completions, so a request for these
-	 * does not replace it. */
+	/* CQ_ARMED_ANY includes solicited completions, so CQ_ARMED_SOLICITED
+	 * does not replace CQ_ARMED_ANY. */
 	while ((arm & CQ_ARM_MASK) < want &&
 	       !atomic_compare_exchange_weak(&cq_shared(cq)->arm, &arm,
 					     (arm & ~CQ_ARM_MASK) | want))

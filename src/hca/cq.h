@@ -36,16 +36,16 @@ struct cqe {
 	/* Polling this completion frees the slots of wq up to this index. */
 	uint32_t wq_index;
 	/* slid: the LID of a datagram's sender.  sl: the datagram's service
-	 * level, see ud_resp.c.  dlid_path_bits: the path bits of the LID to
-	 * which it was sent.  Only sl is set for a datagram by UDP. */
+	 * level, see ibt/ud_resp.c.  dlid_path_bits: the path bits of the LID
+	 * to which the datagram was sent.  A datagram by UDP sets only sl. */
 	uint16_t slid;
 	uint8_t sl, dlid_path_bits;
 	uint64_t at_ns; /* when it was pushed, by the progress clock */
 	aoff wq;	/* struct wq of the request; 0: no slot is freed */
 };
 
-/* Whether the next completion raises an event: none does, only a solicited one,
- * any. */
+/* Which completion raises the next event: none, the next solicited one, the
+ * next one of any kind. */
 enum cq_arm { CQ_DISARMED, CQ_ARMED_SOLICITED, CQ_ARMED_ANY };
 
 /*
@@ -100,7 +100,7 @@ struct cq {
 	shared_flag is_collecting;
 	/* The next entry to poll; written under lock. */
 	_Alignas(HCA_APART) ring_index tail;
-	/* How many entries of `watched` are used; under lock. */
+	/* How many entries of `watched` are used; written under lock. */
 	shared_u32 watching;
 	uint32_t oldest;	  /* the entry to replace next; under lock */
 	aoff watched[CQ_WATCHED]; /* struct qp; under lock */
@@ -108,8 +108,9 @@ struct cq {
 
 /* In the arena, in the part that peers of this host write. */
 struct cq_shared {
-	_Atomic aoff incoming; /* struct qp; the next one is qp_target.next */
-	_Atomic uint32_t arm;  /* enum cq_arm, events, completions held back */
+	/* The first struct qp of the list; qp_target.next is the next one. */
+	_Atomic aoff incoming;
+	_Atomic uint32_t arm; /* enum cq_arm, events, completions held back */
 };
 
 /* The words of a CQ of this process that peers write. */
@@ -137,15 +138,17 @@ void cq_free(struct hca *h, struct cq *cq);
 int cq_resize(struct hca *h, struct cq *cq, uint32_t cqe);
 /*
  * Appends c, and raises an event if the queue is armed for it (arming is
- * one-shot).  CQ_NOTIFY: the caller calls cq_owed.  Until some thread has
- * called cq_owed, every later call returns CQ_NOTIFY too, because the thread
- * that has to call cq_owed may be stopped before.
+ * one-shot).  CQ_NOTIFY: the caller calls cq_owed.  The caller may be stopped
+ * before it calls cq_owed.  So until some thread has called cq_owed, each
+ * later call that appends its completion and does not hold it back returns
+ * CQ_NOTIFY too.
  */
 enum cq_push cq_push(struct hca *h, struct cq *cq, const struct cqe *c,
 		     bool solicited);
 /* For a peer that has left @count completions at qp: puts qp on the list of cq,
  * and raises an event if the queue is armed for it.  @failed: a completion has
- * an error. */
+ * an error.  Returns CQ_QUIET, CQ_NOTIFY or CQ_LATER; the peer leaves the work
+ * of the last two to the owner, by QP_NOTIFY_CQ or QP_NOTIFY_LATER. */
 enum cq_push cq_announce(struct hca *h, struct cq *cq, struct qp *qp,
 			 bool solicited, bool failed, uint32_t count);
 /* For the owner: moves completions that peers have left into the ring.  @also,
@@ -177,8 +180,9 @@ void cq_fire(struct cq *cq);
 /* Moves up to n completions to `out`, and frees the slots of their requests.
  * Returns their number. */
 uint32_t cq_poll(struct hca *h, struct cq *cq, struct cqe *out, uint32_t n);
-/* Is there a completion?  The caller of cq_arm asks after cq_arm, since the
- * completion may have come before. */
+/* Is there a completion to poll?  A program that has called cq_arm has to check
+ * this before it sleeps, because a completion that came before cq_arm raises no
+ * event. */
 bool cq_has(const struct hca *h, struct cq *cq);
 /* Arms the queue: the next completion raises one event; with solicited_only,
  * the next one that is pushed as solicited.  (Callers of cq_push and

@@ -25,6 +25,9 @@ void eager_leave(struct hca *h, struct qp *qp, struct wqe *w,
 	if (!eager || !eager->at)
 		return;
 	memcpy(place_in(qp, w, bytes), eager->bytes, bytes);
+	/* rq_complete then stores `completed` (release).  That orders the
+	 * stores of this function before it: otherwise a thread could find the
+	 * receive completed and miss its message. */
 	shared_store(&qp_target(qp)->eager_end, rq_cursor(qp) + 1);
 	if (!shared_load(&h->peer_area->has_eager))
 		shared_store(&h->peer_area->has_eager, 1);
@@ -38,9 +41,9 @@ static bool may_be_any(const struct qp *qp)
 			 shared_load(&qp->rq.collected)) > 0;
 }
 
-/* Returns the index after the last receive, of those from index i on, that may
- * have an eager message.  The cursor is input, so these are no more than the
- * queue can hold. */
+/* Returns the end of the receives, from index i on, that may have an eager
+ * message.  The end is the cursor, but at most i + rq.size, because the cursor
+ * is input. */
 static uint32_t end_of_eager(const struct qp *qp, uint32_t i)
 {
 	int32_t ahead = (int32_t)(rq_cursor(qp) - i);

@@ -38,8 +38,9 @@ bool eager_is_in_way(const struct hca *h, const struct qp *qp,
 /* For the owner in rq_collect: copies the message in w to the receive's memory.
  * Returns 0, or -EFAULT if the memory is not registered any more. */
 int eager_place(struct hca *h, const struct qp *qp, struct wqe *w);
-/* For the owner, under the ctx lock, before a region is deregistered: collects
- * the messages of all QPs, since some may belong to memory of the region. */
+/* For the owner, under the ctx lock, while a region is deregistered: collects
+ * the messages of all QPs, so that none is copied to the region's memory later.
+ * A message whose key is not valid any more fails its receive (eager_place). */
 void eager_settle(struct hca *h);
 
 #endif

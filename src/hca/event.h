@@ -61,8 +61,8 @@ enum engine_sign {
 #define ENGINE_SUSPECTS 32
 #define ENGINE_NO_USER	UINT32_MAX
 
-/* The signs from one address; if it is an address of this host and the owner of
- * the source port is known, only those from ports of this user. */
+/* The signs from one address.  Packets from an address of this host have a row
+ * for each user whose ports they come from, as far as the user is known. */
 struct engine_suspect {
 	uint8_t ip[16];	   /* the address; IPv4 as ::ffff:a.b.c.d */
 	uint32_t is_local; /* an address of this host */
@@ -78,17 +78,19 @@ struct engine_suspect {
 
 /* Packets that were received and dropped before they reached a queue pair. */
 struct engine_refused {
-	/* By reason: the packet is malformed, has a wrong ICRC, is for a QPN
-	 * that does not exist or serves another transport, or is not from the
-	 * QP's peer. */
+	/* malformed: the packet is malformed.  bad_icrc: its ICRC is wrong.
+	 * unknown_qp: its QPN does not exist or serves another transport.
+	 * wrong_peer: it is not from the QP's peer. */
 	uint64_t malformed, bad_icrc, unknown_qp, wrong_peer;
 	/* Packets of unknown_qp that are for another process. */
 	uint64_t misdirected;
-	/* Packets from a port of this host that is not the peer's user's. */
+	/* Packets from a UDP port of this host that belongs to another user
+	 * than the peer's. */
 	uint64_t wrong_source;
 	/* Packets that were dropped before their ICRC was checked, because
-	 * their address sent too many that fit no connection, or too many
-	 * questions about ports were open. */
+	 * their source address has sent too many packets that fit no
+	 * connection, or because too many questions about the users of ports
+	 * were open. */
 	uint64_t limited;
 };
 

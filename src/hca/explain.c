@@ -388,8 +388,8 @@ static void put_silence_reason(struct text *t, const struct explain *x)
 		break;
 	case EXPLAIN_PEER_CLOSED:
 		put_text(t,
-			 "the peer's QP 0x%06x does not answer, because its "
-			 "process has destroyed it or it is in state ERR",
+			 "the peer's QP 0x%06x does not answer, because the "
+			 "QP was destroyed or is in state ERR",
 			 x->dest_qpn);
 		break;
 	case EXPLAIN_PEER_LEFT:

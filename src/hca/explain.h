@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For every failed completion the user gets a message.  Protocol code collects
- * the facts where a request fails, and explain_text makes the message from
- * them. explain_text is pure, so the simulator prints the same messages as a
- * real process.
+ * When a request, a receive or a QP fails, the user gets a message that states
+ * the reason.  Protocol code collects the facts of the failure, and
+ * explain_text makes the message from these facts.  explain_text is pure, so
+ * the simulator prints the same messages as a real process.
  */
 #ifndef HCA_EXPLAIN_H
 #define HCA_EXPLAIN_H
@@ -20,26 +20,25 @@ enum explain_cause {
 	EXPLAIN_REMOTE_KEY,	/* a peer's key, range or right was refused */
 	EXPLAIN_REMOTE_FAULT,	/* a peer's target memory is not mapped */
 	EXPLAIN_REMOTE_INVALID, /* a peer's request was refused as invalid */
-	EXPLAIN_INVALIDATE,	/* a peer's key cannot be invalidated */
+	EXPLAIN_INVALIDATE,	/* a peer asked to invalidate a wrong key */
 	EXPLAIN_NAK_ACCESS,	/* the peer answered remote access error */
 	EXPLAIN_NAK_INVALID,	/* the peer answered invalid request */
 	EXPLAIN_NAK_OPERATION,	/* the peer answered remote operational error */
 	EXPLAIN_RETRY,		/* the peer never answered */
-	EXPLAIN_FELL_SILENT,	/* the peer answered earlier requests only */
-	EXPLAIN_MTU,		/* the peer answers smaller packets only */
+	EXPLAIN_FELL_SILENT,	/* the peer answered only earlier requests */
+	EXPLAIN_MTU,		/* the peer answers only smaller packets */
 	EXPLAIN_MTU_MAYBE,	/* as EXPLAIN_MTU, before a request fails */
 	EXPLAIN_PATIENCE,	/* the peer lives and was silent for too long */
-	EXPLAIN_PEER_CLOSED,	/* the peer's QP answers nothing */
+	EXPLAIN_PEER_CLOSED,	/* the peer's QP was destroyed or is in ERR */
 	EXPLAIN_PEER_LEFT,	/* the peer has ended the connection */
 	EXPLAIN_PEER_GONE,	/* the peer's process has ended */
 	EXPLAIN_DENIED,		/* the kernel now denies the peer's memory */
 	EXPLAIN_RNR,		/* the peer had no receive posted */
 	EXPLAIN_DROPPED,	/* a message of UC or UD was dropped */
 	EXPLAIN_CQ_OVERRUN,	/* the completion queue overflowed */
-	/* iWARP: this side, or the peer, has ended the connection; `detail` is
-	 * the reason, a noun phrase. */
-	EXPLAIN_STREAM_REFUSED, /* this side */
-	EXPLAIN_STREAM_ENDED,	/* the peer */
+	/* iWARP; in both, `detail` is the reason, a noun phrase. */
+	EXPLAIN_STREAM_REFUSED, /* this side has ended the connection */
+	EXPLAIN_STREAM_ENDED,	/* the peer has ended the connection */
 };
 
 /* The value of explain.opcode for a receive that has failed. */

@@ -9,15 +9,17 @@
 #include "hca/hca.h"
 #include "util/step.h"
 
-/* Returns the row in which mr_find last found this key, or another key with the
- * same hint.  The caller compares the row's key with `key`. */
+/* Returns the row in which mr_find last found a key with the same hint, which
+ * may be another key than `key`, or row 0, which has no key.  So the caller
+ * compares the row's key with `key`. */
 static inline struct mr *key_hint(struct hca *h, uint32_t key)
 {
 	return &h->mrs[shared_load(&h->hints[key % HCA_HINTS])];
 }
 
-/* Judges an access to [va, va + bytes) of mr that needs the rights @need.
- * MR_OK: *addr is the owner's address of va. */
+/* Judges an access to [va, va + bytes) by the row mr.  @need: the rights that
+ * the access needs, enum hca_access.  Returns MR_NO_RIGHT, MR_OUTSIDE, or
+ * MR_OK: then *addr is the owner's address of va. */
 static inline enum mr_verdict key_range(const struct mr *mr, uint64_t va,
 					uint64_t bytes, uint32_t need,
 					uint64_t *addr)
@@ -47,9 +49,9 @@ static inline enum mr_verdict key_remote(const struct hca *h,
 	v = key_range(mr, va, bytes, need, addr);
 	/* Orders the loads of the row's members before the load of its key.
 	 * bind_window stores the key 0, then the members, then the new key.  So
-	 * if this has loaded a member of the new binding, it now loads another
-	 * key than rkey.  Without the fence an access to the new range could be
-	 * permitted by the old key. */
+	 * if key_range has loaded a member of the new binding, mr_key now
+	 * returns another key than rkey.  Without the fence an access to the
+	 * new range could be permitted by the old key. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return mr_key(h, mr) == rkey ? v : MR_BAD_KEY;
 }

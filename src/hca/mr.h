@@ -38,7 +38,7 @@ struct mr {
 /* Why a key, an address and a length do not name usable memory. */
 enum mr_verdict {
 	MR_OK,
-	MR_BAD_KEY,  /* no region has this key */
+	MR_BAD_KEY,  /* no region or window has this key */
 	MR_BAD_PD,   /* the region belongs to another protection domain */
 	MR_NO_RIGHT, /* the region lacks the right that the access needs */
 	MR_OUTSIDE,  /* the range is not inside the region */
@@ -46,18 +46,21 @@ enum mr_verdict {
 	/* Verdicts only on a bind request: */
 	MR_IS_BOUND, /* a window of type 2 is bound already */
 	MR_NO_BYTES, /* a window of type 2 would have length 0 */
-	/* A window of type 1 would be zero-based, or the region is. */
+	/* A window of type 1 would be zero-based, or the region is zero-based.
+	 */
 	MR_ZERO_BASED,
 };
 
 /*
- * Registers [addr, addr + bytes) under the name [iova, iova + bytes).  The
- * caller has checked the access flags.  Returns the row, or NULL if the table
- * is full.
+ * Registers the memory [addr, addr + bytes), which work requests and peers name
+ * [iova, iova + bytes).  @access: enum hca_access, which the caller has
+ * checked. Returns the row, or NULL if the table is full.
  */
 struct mr *mr_new(struct hca *h, uint32_t pd, uint64_t addr, uint64_t bytes,
 		  uint64_t iova, uint32_t access);
-/* Deregisters a region.  Returns 0, or -EBUSY if windows are bound to it. */
+/* Deregisters a region.  Returns 0, or -EBUSY if windows are bound to the
+ * region.  The caller then waits for the peers that copy by its keys
+ * (access_wait). */
 int mr_free(struct hca *h, struct mr *mr);
 /* Returns the row with this lkey or rkey, or NULL.  Takes no lock. */
 struct mr *mr_find(struct hca *h, uint32_t key);

@@ -129,8 +129,9 @@ static void bind_window(struct hca *h, const struct qp *qp, struct mr *w,
 	r->bound++;
 	/* The release store of the new rkey orders this store, and those of the
 	 * members, before the store of the rkey.  Otherwise a peer could find
-	 * the new key with members of an earlier binding; or, if `gone` still
-	 * had an equal key that was invalidated earlier, find it invalid. */
+	 * the new key with members of an earlier binding.  Or it could take the
+	 * new key for invalid, because an equal key that was invalidated
+	 * earlier is still in `gone`. */
 	__atomic_store_n(&h->peer_area->gone[w - h->mrs], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&w->rkey, key_of(w, b), __ATOMIC_RELEASE);
 }

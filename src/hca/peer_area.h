@@ -25,7 +25,7 @@
  *	release the lock, access_leave       sleep until a peer writes the
  *	                                     eventfd
  *
- * Order.  Three pairs of accesses depend on it:
+ * Order.  The protocol depends on the order of three pairs of accesses:
  *
  * - The peer writes the completion and the eager message before wqe.left
  *   (release), and a poll loads wqe.left (acquire) before it reads them.
@@ -58,8 +58,8 @@
 #include "hca/cq.h"
 #include "util/ring.h"
 
-/* The states of a request, an atomic, that a peer leaves to the target's own
- * process. */
+/* The states of an atomic that a peer asks the target's own process to
+ * execute. */
 enum target_ask {
 	TARGET_ASK_NONE,
 	TARGET_ASK_POSTED,   /* the peer has written the ask_ members */
@@ -67,8 +67,10 @@ enum target_ask {
 	TARGET_ASK_REFUSED   /* not executed; ask_found: enum verdict */
 };
 
-/* A failure of the QP that a peer has found: the verdict and the members of
- * struct explain, without pointers. */
+/* A failure of the QP that a peer has found.  verdict: enum verdict.
+ * mr_verdict: explain.verdict.  detail: a number that request_detail turns into
+ * explain.detail, since a pointer means nothing in another process.  The other
+ * members are those of struct explain. */
 struct target_failure {
 	uint32_t verdict, cause, opcode, detail;
 	uint32_t key, mr_verdict, need;
@@ -85,8 +87,8 @@ enum qp_notify {
 	QP_NOTIFY_LIMIT = 16, /* the SRQ fell below its limit */
 	QP_NOTIFY_ASK = 32,   /* execute the request in qp_target.ask */
 	QP_NOTIFY_FAIL = 64,  /* the QP fails; the reason is qp_target.note */
-	/* Collect completions: rq_is_full, or a request waits for memory of an
-	 * eager message (eager.h). */
+	/* The owner has to collect completions: rq_is_full is true, or a
+	 * request waits for memory of an eager message (eager.h). */
 	QP_NOTIFY_ROOM = 128,
 	/* The memory of an eager message is not registered any more; struct
 	 * qp's rq_lost names the memory and the receive. */
@@ -115,8 +117,10 @@ struct qp_target {
 	/* The QP is on recv_cq's list `incoming`, or is being put there, or is
 	 * in recv_cq's `watched` (cq.c). */
 	shared_flag is_queued;
-	shared_flag is_wanted; /* peers must not begin a request */
-	ring_index eager_end;  /* past the last receive with an eager message */
+	/* The owner waits for the lock: peers must not begin a request. */
+	shared_flag is_wanted;
+	/* The index after the last receive that got an eager message. */
+	ring_index eager_end;
 	_Atomic uint32_t notify; /* enum qp_notify, see notify.h */
 	uint8_t has_failed;	 /* no request is accepted; note: the reason */
 	uint8_t is_heard;	 /* QP_NOTIFY_HEARD was set */
@@ -131,7 +135,7 @@ struct qp_target {
 	/* The address and the operands of the atomic, and its result. */
 	uint64_t ask_va, ask_swap_add, ask_compare, ask_found;
 	struct target_failure note; /* the reason of has_failed */
-	struct comp comp;
+	struct comp comp;	    /* sums of completions */
 };
 
 _Static_assert(offsetof(struct qp_target, tx_bytes) == 64,
@@ -146,17 +150,19 @@ struct hca_peer_area {
 	/* By row of hca_shared.qps: the QP's take from a shared queue that has
 	 * not ended (srq.c). */
 	_Atomic uint64_t takes[HCA_MAX_QP];
-	/* By row of the MR table: the key of a window that was invalidated. */
+	/* By row of the MR table: the rkey of the row's window, if the
+	 * window was invalidated; else 0, or an rkey of an earlier binding. */
 	uint32_t gone[HCA_MAX_MR];
 	/* hca_peer_area_at returns this for an offset that is out of range. */
 	_Alignas(HCA_APART) uint8_t nowhere[HCA_APART];
 };
 
 /*
- * Returns the struct in the second part that belongs to the queue @from, which
- * lies in h's arena: @peer_at bytes after it.  Another process may have written
- * @peer_at, so this returns `nowhere` if HCA_APART bytes at that place are not
- * inside the second part.  The caller may use HCA_APART bytes.
+ * Returns the struct of the second part that belongs to the queue @from, a CQ
+ * or SRQ in h's arena.  The struct lies @peer_at bytes after @from.  Another
+ * process may have written @peer_at, so this function returns `nowhere` if
+ * HCA_APART bytes at that place are not inside the second part.  The caller may
+ * use HCA_APART bytes.
  */
 static inline void *hca_peer_area_at(const struct hca *h, const void *from,
 				     uint64_t peer_at)

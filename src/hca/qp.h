@@ -66,7 +66,7 @@ enum qp_wait {
 	QP_WAIT_NONE,	 /* nothing is posted */
 	QP_WAIT_ANSWER,	 /* all is sent, and the peer has not answered yet */
 	QP_WAIT_WINDOW,	 /* the window of unacknowledged packets is full */
-	QP_WAIT_READS,	 /* READs or atomics must end: max_rd_atomic, a fence */
+	QP_WAIT_READS,	 /* earlier READs or atomics must end first */
 	QP_WAIT_RECEIVE, /* the peer has no receive posted: RNR */
 	QP_WAIT_SILENT,	 /* the peer does not answer; packets are sent again */
 	/* iWARP: the socket of the connection has no room. */
@@ -79,15 +79,15 @@ enum qp_wait {
  * the progress lock with plain stores.
  */
 struct qp_stats {
-	/* Packets, pieces of direct requests, or FPDUs of iWARP; and their
-	 * bytes: of a packet those from the BTH to the pad, of a piece its
-	 * payload, of an FPDU its ULPDU. */
+	/* The _packets members count packets, pieces of direct requests, or
+	 * FPDUs of iWARP.  The _bytes members count the bytes of a packet from
+	 * the BTH to the pad, of a piece its payload, of an FPDU its ULPDU. */
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
 	/* retransmits: packets that were sent again; timeouts: ACK timers that
 	 * have expired; rnr_waits: RNR NAKs after which the QP has waited;
 	 * out_of_order: packets that came after a gap. */
 	uint64_t retransmits, timeouts, rnr_waits, out_of_order;
-	uint32_t wait; /* enum qp_wait, when the QP last ran out of work */
+	uint32_t wait; /* enum qp_wait: why the QP did not send more */
 	uint32_t row;  /* the QP's row in the table of QPs */
 };
 
@@ -139,8 +139,9 @@ struct hca_qp_cap {
 	struct srq *srq; /* has the receives; NULL: the QP has its own queue */
 };
 
-/* Creates a QP in RESET.  NULL: there is no memory, or there are HCA_MAX_QP
- * already. */
+/* Creates a QP in RESET.  @type: HCA_QPT_*; @pd: the number of its protection
+ * domain; @sq_sig_all: each request is signaled.  Under the progress lock.
+ * NULL: there is no memory, or there are HCA_MAX_QP already. */
 struct qp *qp_new(struct hca *h, uint32_t qpn, uint32_t type, uint32_t pd,
 		  struct cq *send_cq, struct cq *recv_cq,
 		  const struct hca_qp_cap *cap, bool sq_sig_all);
@@ -154,13 +155,14 @@ void qp_free(struct hca *h, struct qp *qp);
 /*
  * Checks a modify call against the table of IBTA 11.2.5.2: transitions,
  * required and optional attributes, ranges.  Returns 0, or -EINVAL with *why, a
- * static text that tells which check has failed.
+ * static text that names the failed check.
  */
 int qp_modify_check(const struct hca *h, const struct qp *qp,
 		    const struct hca_qp_attr *attr, uint32_t mask,
 		    const char **why);
 /* Stores the attributes of a call that qp_modify_check has accepted, except for
- * the state, which ibt_qp_enter sets. */
+ * the state, which ibt_qp_enter sets.  Under the responder lock, except for a
+ * transition to ERR. */
 void qp_modify_store(struct qp *qp, const struct hca_qp_attr *attr,
 		     uint32_t mask);
 /* Returns the name of a state ("RTS"), for messages to the user. */

@@ -185,8 +185,10 @@ void rq_complete(struct hca *h, struct qp *qp, const struct cqe *c,
 	STEP("a receive is complete");
 	/* Orders the stores of the completion and the message before the store
 	 * of the mark, for the acquire in rq_has_left.  Otherwise the owner
-	 * could collect a completion that is half written.  (cq_announce has
-	 * the fence between this store and its load of cq_shared.arm.) */
+	 * could collect a completion that is half written.  For a QP with a
+	 * shared queue the release store of `completed` gives the same order,
+	 * for the acquire in rq_is_behind.  (cq_announce has the fence between
+	 * this store and its load of cq_shared.arm.) */
 	atomic_store_explicit(&w->left, mark_of(qp, i), memory_order_release);
 	STEP("a completion is left");
 }

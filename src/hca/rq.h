@@ -21,7 +21,7 @@ struct eager;
 /*
  * Takes the receive for the next message, which holds it from now on, and
  * returns its slot; NULL: none is posted, or rq_is_full.  If a receive is held
- * already, returns that one.  *low: the caller raises a limit event of qp->srq.
+ * already, returns its slot.  *low: the caller raises a limit event of qp->srq.
  */
 struct wqe *rq_take(struct hca *h, struct qp *qp, bool *low);
 /* Is a receive held or posted? */
@@ -34,9 +34,9 @@ struct wqe *rq_slot(const struct hca *h, const struct qp *qp);
  * slot. */
 void rq_hold(struct qp *qp);
 /* For the owner, when a message has ended: counts the held receive as
- * completed, and fills in the wr_id and the queue of c, which the caller
- * pushes.  False: the QP's own queue has no receive that was posted and has not
- * completed, so nothing has changed. */
+ * completed, and fills in wr_id, wq and wq_index of c.  The caller then pushes
+ * c.  False: all receives that were posted to the QP's own queue have completed
+ * already, so c is unchanged. */
 bool rq_done(struct hca *h, struct qp *qp, struct cqe *c);
 /*
  * Repairs what a peer has left half done when it died in the responder lock:
@@ -81,10 +81,11 @@ bool rq_is_full(const struct hca *h, const struct qp *qp);
 /* Has a receive completed whose completion the owner has not collected? */
 bool rq_is_behind(const struct qp *qp);
 /*
- * Has a peer left a completion that the owner can collect?  Each poll asks
- * this, so it does not load the cache line that peers write.  False for a
- * completion that a peer is just leaving, or has not finished because it died,
- * although rq_is_behind returns true for it.
+ * Has a peer left a completion that the owner can collect?  Each poll calls
+ * this function, so it loads the cache line that peers write only for a QP with
+ * a shared queue.  For a QP with its own queue it returns false, although
+ * rq_is_behind returns true, while a peer is still writing the completion, or
+ * if the peer died before the end.
  */
 bool rq_has_left(const struct hca *h, const struct qp *qp);
 /* For the owner: collects the oldest completion that was left, which must

@@ -52,7 +52,7 @@ void share_look_end(struct share_look *l);
 enum share_room {
 	SHARE_FULL, /* none: no row overlaps the region, and no row is free */
 	SHARE_FREE, /* no row overlaps the region; a free row may be used */
-	SHARE_MET,  /* a row overlaps the region: may be used or withdrawn */
+	SHARE_MET, /* a row that overlaps the region may be used or withdrawn */
 };
 /* Returns which changes the registration of [va, va + bytes) may make.  Called
  * under the ctx lock. */
@@ -70,7 +70,8 @@ uint32_t share_again(struct hca *h, uint64_t va, uint64_t bytes,
  * Makes a row for a region [va, va + bytes) that is about to be registered and
  * lies in the mapping *what, which must be true for all addresses of the
  * mapping (struct share_look).  what NULL: peers cannot map the region, and no
- * row is made.  Withdraws rows that say something else about these addresses.
+ * row is made.  Withdraws the rows that overlap the mapping and disagree with
+ * *what or, if what is NULL, all rows that overlap the region.
  * Returns the number of the row, which owns what->fd from now on; 0: there is
  * no row, and the caller keeps what->fd.
  */

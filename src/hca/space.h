@@ -76,9 +76,9 @@ struct space_ops {
 		    void *dst);
 	/*
 	 * Executes an atomic of 8 naturally aligned bytes in host byte order,
-	 * and stores their old value in *old.  Returns 0 or -EFAULT.  -EPERM:
-	 * nothing was done, because only the owner of the memory can execute
-	 * the atomic.
+	 * and stores their old value in *old.  Returns 0; -EFAULT; or -EPERM:
+	 * nothing was done, and the caller has to ask the owner of the memory
+	 * to execute the atomic.
 	 */
 	int (*atomic)(struct space *s, enum space_atomic op, uint64_t va,
 		      uint64_t swap_add, uint64_t compare, uint64_t *old);
@@ -95,18 +95,19 @@ struct space_ops {
 	 */
 	int (*read_crc)(struct space *s, const struct space_vec *from, size_t n,
 			void *dst, uint32_t *crc);
-	/* Prepares what would take long in one of the calls above.  Called
-	 * while no peer waits for the caller, before the caller checks that the
-	 * owner of the memory lives: so little time passes between this check
-	 * and the copy.  NULL: there is nothing to prepare. */
+	/* Does in advance the work that would take long in one of the calls
+	 * above.  Called while no peer waits for the caller, and before the
+	 * caller checks that the owner of the memory lives, so that little time
+	 * passes between this check and the copy.  NULL: there is no such
+	 * work. */
 	void (*refresh)(struct space *s);
 };
 
 /* The first member of every implementation's struct. */
 struct space {
 	const struct space_ops *ops;
-	/* How many system calls space_put and space_get have made for this
-	 * space; wraps.  Under the lock of the space's user. */
+	/* How many system calls have copied to or from this space; wraps.
+	 * Under the lock of the space's user. */
 	uint32_t calls;
 };
 

@@ -138,8 +138,9 @@ static bool is_low(const struct srq *s, struct srq_shared *shared)
 	return true;
 }
 
-/* Records in the word of the last taker's row that it has taken the receive:
- * the taker may be stopped or dead before it has recorded that itself. */
+/* Records in the word of the last taker's row that the taker has taken the
+ * receive.  The taker may be stopped or dead before it has recorded that
+ * itself. */
 static void note_taker(const struct hca *h, uint64_t next)
 {
 	_Atomic uint64_t *word = word_of(h, taker_of(next));

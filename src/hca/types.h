@@ -10,22 +10,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HCA_MAX_MR	  65536
-#define HCA_MAX_SGE	  32
-#define HCA_MAX_INLINE	  512
-#define HCA_MAX_WR	  16384
-#define HCA_MAX_CQE	  (1 << 20)
-#define HCA_MAX_RD_ATOMIC 128
+#define HCA_MAX_MR	  65536 /* rows of regions and windows; row 0 is unused */
+#define HCA_MAX_SGE	  32	/* of a work request */
+#define HCA_MAX_INLINE	  512	/* bytes of a work request */
+#define HCA_MAX_WR	  16384 /* of a send, receive or shared receive queue */
+#define HCA_MAX_CQE	  (1 << 20) /* of a completion queue */
+#define HCA_MAX_RD_ATOMIC 128	    /* READs and atomics in progress, of a QP */
 #define HCA_MAX_QP	  10000 /* tests/system/verbs/scale.py makes that many */
-#define HCA_MAX_MESSAGE	  (1u << 31)
+#define HCA_MAX_MESSAGE	  (1u << 31) /* bytes */
 #define HCA_MAX_PD	  65536
 #define HCA_MAX_CQ	  16384
 #define HCA_MAX_SRQ	  4096
 #define HCA_MAX_AH	  65536
 #define HCA_MAX_ATTACH	  256 /* queue pairs attached to a multicast group */
 #define HCA_MAX_DEVICES	  8
-#define HCA_MAX_PORTS	  4  /* of a device by LID; other devices have one */
-#define HCA_MAX_PKEYS	  64 /* of a port by LID; other ports have one */
+#define HCA_MAX_PORTS	  4  /* of an InfiniBand device; others have one */
+#define HCA_MAX_PKEYS	  64 /* of a port of such a device; others have one */
 
 /* The values of a port of an InfiniBand link that the subnet manager sets (IBTA
  * Vol 1, 14.2.5.6, 14.2.5.7). */
@@ -125,6 +125,7 @@ enum hca_qp_state {
 	HCA_QP_ERR = 6,
 };
 
+/* Values of IBV_QPT_*. */
 enum { HCA_QPT_RC = 2, HCA_QPT_UC = 3, HCA_QPT_UD = 4 };
 
 /* Modify masks, values of IBV_QP_*. */

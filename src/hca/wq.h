@@ -2,8 +2,9 @@
 /*
  * Work queues (IBTA Vol 1, 10.8): rings of work requests in the arena.  The
  * program posts under a lock of the front end; the progress lock covers the
- * other operations.  Peers of this host read a queue of receives and write its
- * slots, so the contents of these slots are checked before they are used.
+ * other operations.  Peers of this host read the queues of receives, and write
+ * the slots of a QP's receive queue.  So the contents of these slots are
+ * checked before they are used.
  */
 #ifndef HCA_WQ_H
 #define HCA_WQ_H
@@ -30,7 +31,9 @@ struct wq_sge {
 struct wqe {
 	uint64_t wr_id;
 	uint8_t opcode; /* enum hca_wr; in a completed receive enum hca_wc */
-	uint8_t flags;	/* HCA_SEND_*, with sq_sig_all as HCA_SEND_SIGNALED */
+	/* HCA_SEND_*; HCA_SEND_SIGNALED is set also for a QP with sq_sig_all.
+	 * In a completed receive enum hca_status. */
+	uint8_t flags;
 	uint8_t num_sge;
 	_Atomic uint8_t left; /* a receive: marks a completion (rq.c) */
 	uint32_t bytes;	      /* the length of the whole message */
@@ -68,7 +71,7 @@ struct wq_lid {
  * at the end of each slot of a UD queue pair's send queue.
  */
 struct wq_to {
-	uint8_t from[16], to[16]; /* addresses as GIDs; by LID, of the GRH */
+	uint8_t from[16], to[16]; /* GIDs; by LID those of the GRH */
 	uint32_t qpn, qkey;
 	uint8_t tos, ttl;
 	uint8_t bursts;	 /* hca_ah.bursts */
@@ -85,8 +88,9 @@ struct wq_to {
 
 /*
  * A send queue, a receive queue or a shared receive queue, in the arena.  Peers
- * of this host read the members before `head`, which only srq_resize changes.
- * The owner writes the members from `head` on, which lie in other cache lines.
+ * of this host read the members before `head`, which change only in srq_resize
+ * once the queue is made.  The owner writes the members from `head` on with
+ * each request, and these members lie in other cache lines.
  */
 struct wq {
 	uint32_t size;	 /* slots, a power of two */
@@ -175,7 +179,8 @@ static inline uint8_t *wq_eager_bytes(const struct wq *q, struct wqe *w)
 }
 
 /* Returns how many bytes, from the start of a receive's slot, hold the receive
- * and an eager message of @bytes bytes. */
+ * and a message of @bytes bytes.  A message of more than WQE_EAGER_BYTES is not
+ * in the slot. */
 static inline uint32_t wq_used(const struct wq *q, uint32_t bytes)
 {
 	return q->stride - WQE_EAGER_BYTES +
@@ -190,9 +195,9 @@ static inline struct wq_to *wq_to(const struct wq *q, struct wqe *w)
 }
 
 /*
- * Copies the members that wq_at needs, and reads each word once, because
- * another process may write or replace the queue at any time.  The caller
- * checks the copy by wq_is_sound, and then uses only the copy.
+ * Copies the members that wq_at and wq_is_sound need.  Reads each word once,
+ * because another process may write or replace the queue at any time.  The
+ * caller checks the copy by wq_is_sound, and then uses only the copy.
  */
 static inline void wq_copy_places(struct wq *to, const struct wq *from)
 {
