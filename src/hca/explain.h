@@ -36,7 +36,7 @@ enum explain_cause {
 	EXPLAIN_RNR,		/* the peer had no receive posted */
 	EXPLAIN_DROPPED,	/* a message of UC or UD was dropped */
 	EXPLAIN_CQ_OVERRUN,	/* the completion queue overflowed */
-	/* iWARP; in both, `detail` is the reason, a noun phrase. */
+	/* The causes for iWARP.  `detail` is the reason, a noun phrase. */
 	EXPLAIN_STREAM_REFUSED, /* this side has ended the connection */
 	EXPLAIN_STREAM_ENDED,	/* the peer has ended the connection */
 };

@@ -9,8 +9,8 @@
 #include "hca/hca.h"
 #include "util/step.h"
 
-/* Returns the row in which mr_find last found a key with the same hint, which
- * may be another key than `key`, or row 0, which has no key.  So the caller
+/* Returns the row that h->hints has for `key`.  The row may have another key,
+ * since many keys share an entry of hints; row 0 has no key.  So the caller
  * compares the row's key with `key`. */
 static inline struct mr *key_hint(struct hca *h, uint32_t key)
 {

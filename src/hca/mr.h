@@ -46,15 +46,14 @@ enum mr_verdict {
 	/* Verdicts only on a bind request: */
 	MR_IS_BOUND, /* a window of type 2 is bound already */
 	MR_NO_BYTES, /* a window of type 2 would have length 0 */
-	/* A window of type 1 would be zero-based, or the region is zero-based.
-	 */
+	/* The region is zero-based, or a window of type 1 would be. */
 	MR_ZERO_BASED,
 };
 
 /*
  * Registers the memory [addr, addr + bytes), which work requests and peers name
  * [iova, iova + bytes).  @access: enum hca_access, which the caller has
- * checked. Returns the row, or NULL if the table is full.
+ * checked.  Returns the row, or NULL if the table is full.
  */
 struct mr *mr_new(struct hca *h, uint32_t pd, uint64_t addr, uint64_t bytes,
 		  uint64_t iova, uint32_t access);
