@@ -63,7 +63,7 @@ struct explain {
 	/* tries: how often the request was sent.  seconds: ADVERB_PATIENCE. */
 	uint32_t tries, seconds;
 	/* The bytes of data in a packet that may exceed the MTU of the path;
-	 * 0: no packet may. */
+	 * 0: no packet exceeds it. */
 	uint32_t long_bytes;
 	/* The addresses of this side and of the peer; IPv4 as ::ffff:a.b.c.d,
 	 * a LID as inaddr_map_lid writes it. */

@@ -85,7 +85,7 @@ enum qp_notify {
 	QP_NOTIFY_LATER = 4,  /* an event of recv_cq is due in cq.hold_ns */
 	QP_NOTIFY_FULL = 8,   /* recv_cq has overflowed */
 	QP_NOTIFY_LIMIT = 16, /* the SRQ fell below its limit */
-	QP_NOTIFY_ASK = 32,   /* execute the request in qp_target.ask */
+	QP_NOTIFY_ASK = 32,   /* execute the atomic in the ask_ members */
 	QP_NOTIFY_FAIL = 64,  /* the QP fails; the reason is qp_target.note */
 	/* The owner has to collect completions: rq_is_full is true, or a
 	 * request waits for memory of an eager message (eager.h). */
