@@ -263,6 +263,34 @@ static const struct device *find_device(const char *name)
 	return NULL;
 }
 
+/* Prints a line for each port of an InfiniBand device. */
+static void say_ports(const struct device *d)
+{
+	struct device_port port;
+
+	for (uint32_t n = 1; device_port(d, n, &port); n++) {
+		const struct fabric_port *p = &port.subnet;
+
+		if (port.is_up)
+			doctor_say(DOCTOR_OK, "device",
+				   "%s, port %u by InfiniBand, LID %u", d->name,
+				   n, p->lid);
+		else if (p->state == 1)
+			doctor_say(DOCTOR_SLOW, "device",
+				   "%s, port %u has no link; the file of the "
+				   "fabric gives it a cable, or adverb run "
+				   "--host NAME another adapter",
+				   d->name, n);
+		else
+			doctor_say(
+				DOCTOR_SLOW, "device",
+				"%s, port %u waits for a subnet manager; run "
+				"one on a host of the fabric (adverb run "
+				"--fabric -- opensm)",
+				d->name, n);
+	}
+}
+
 /* Is the device's interface down?  If so, prints a line: "no" for the first
  * device, which programs use by default, and "slow" for another device. */
 static bool is_down(const struct device *d)
@@ -306,7 +334,9 @@ static void check_device(const struct verbs *v, struct ibv_device *dev)
 		doctor_say(DOCTOR_NO, "device", "%s cannot be opened", name);
 		return;
 	}
-	if (d && !is_down(d))
+	if (d && d->kind == DEVICE_IB)
+		say_ports(d);
+	else if (d && !is_down(d))
 		say_device(v, ctx, d);
 	v->close_device(ctx);
 }

@@ -173,6 +173,13 @@ void fabric_client_explain(const char *path, const char *host, int err,
 			 "this release of adverb; end that process, and start "
 			 "a fabric of this release by adverb fabric FILE",
 			 path);
+	else if (err == -ENODEV && !*host)
+		snprintf(text, room,
+			 "ADVERB_FABRIC_HOST is not set, and the first node of "
+			 "the fabric at %s is no adapter; name a host (adverb "
+			 "run --host NAME); adverb fabric --show lists the "
+			 "hosts",
+			 path);
 	else if (err == -ENODEV)
 		snprintf(text, room,
 			 "the fabric at %s has no host \"%s\" "

@@ -40,15 +40,15 @@ read_line(const char *tree, char line[LINE], const char *format, ...)
 	return got > 0;
 }
 
-/* Returns the number at the beginning of a file, as in "4: ACTIVE"; 0 if there
- * is no such file. */
+/* Returns the number at the beginning of a file, as in "4: ACTIVE" or "0x1f"; 0
+ * if there is no such file. */
 static uint32_t read_number(const char *tree, const char *device,
 			    const char *name)
 {
 	char line[LINE];
 
 	read_line(tree, line, "infiniband/%s/%s", device, name);
-	return (uint32_t)strtoul(line, NULL, 10);
+	return (uint32_t)strtoul(line, NULL, 0);
 }
 
 /* Reads a GUID such as "0002:c9ff:fe00:0001", and returns it in host order. */
@@ -76,6 +76,47 @@ static void read_netdev(const char *tree, struct device *d)
 	d->ifindex = read_number(tree, d->name, name);
 }
 
+static uint32_t read_of_port(const char *tree, const char *device,
+			     uint32_t number, const char *file)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "ports/%u/%s", number, file);
+	return read_number(tree, device, name);
+}
+
+static void read_subnet(const char *tree, const struct device *d,
+			uint32_t number, struct device_port *p)
+{
+	char name[32];
+
+	p->lid = (uint16_t)read_of_port(tree, d->name, number, "lid");
+	p->sm_lid = (uint16_t)read_of_port(tree, d->name, number, "sm_lid");
+	p->lmc = (uint8_t)read_of_port(tree, d->name, number, "lid_mask_count");
+	p->capabilities = read_of_port(tree, d->name, number, "cap_mask");
+	/* the first half of a GID has the form of a GUID */
+	snprintf(name, sizeof(name), "ports/%u/gids/0", number);
+	p->gid_prefix = read_guid(tree, d->name, name);
+}
+
+/* Reads port `number`; false: there is no such port. */
+static bool read_port(const char *tree, struct device *d, uint32_t number)
+{
+	struct device_port *p = &d->ports[number - 1];
+	char line[LINE];
+
+	if (!read_line(tree, line, "infiniband/%s/ports/%u/link_layer", d->name,
+		       number))
+		return false;
+	p->state = (uint8_t)read_of_port(tree, d->name, number, "state");
+	p->phys_state =
+		(uint8_t)read_of_port(tree, d->name, number, "phys_state");
+	d->is_ib = !strcmp(line, "InfiniBand");
+	if (d->is_ib)
+		read_subnet(tree, d, number, p);
+	return true;
+}
+
 static bool read_device(const char *tree, uint32_t index, struct device *d)
 {
 	*d = (struct device){.index = index};
@@ -85,9 +126,9 @@ static bool read_device(const char *tree, uint32_t index, struct device *d)
 	d->node_guid = read_guid(tree, d->name, "node_guid");
 	d->image_guid = read_guid(tree, d->name, "sys_image_guid");
 	d->node_type = (uint8_t)read_number(tree, d->name, "node_type");
-	d->state = (uint8_t)read_number(tree, d->name, "ports/1/state");
-	d->phys_state =
-		(uint8_t)read_number(tree, d->name, "ports/1/phys_state");
+	while (d->port_count < DEVICE_PORTS &&
+	       read_port(tree, d, d->port_count + 1))
+		d->port_count++;
 	read_netdev(tree, d);
 	return true;
 }

@@ -8,9 +8,21 @@
 #ifndef SHIM_DEVICE_H
 #define SHIM_DEVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#define DEVICE_MOST 32
+#define DEVICE_MOST  32
+#define DEVICE_PORTS 4 /* the most ports of a device */
+
+/* The attributes of a port (IBTA 14.2.5.6).  Those after phys_state are of
+ * ports of InfiniBand, and 0 for other ports. */
+struct device_port {
+	uint8_t state, phys_state;
+	uint8_t lmc;
+	uint16_t lid, sm_lid;
+	uint32_t capabilities;
+	uint64_t gid_prefix; /* host order */
+};
 
 struct device {
 	uint32_t index; /* the N of uverbsN; ibv_get_device_index returns it */
@@ -20,9 +32,11 @@ struct device {
 	/* 1: a channel adapter (IBTA 14.2.5.3); 4: an iWARP device (the
 	 * kernel's RDMA_NODE_RNIC) */
 	uint8_t node_type;
-	uint8_t state, phys_state; /* of port 1 (IBTA 14.2.5.6) */
-	char netdev[16];	   /* the interface's name; "": unknown */
-	uint32_t ifindex;	   /* the interface's index; 0: unknown */
+	bool is_ib; /* the link layer of its ports is InfiniBand */
+	uint32_t port_count;
+	struct device_port ports[DEVICE_PORTS]; /* port 1 is ports[0] */
+	char netdev[16];  /* the interface's name; "": unknown, or none */
+	uint32_t ifindex; /* the interface's index; 0: unknown, or none */
 };
 
 /* Reads the devices in the tree of this network namespace into out, in order of

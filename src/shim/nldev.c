@@ -138,43 +138,62 @@ static int64_t find_attr(const struct nlmsghdr *request, uint16_t type)
 	return NOTHING;
 }
 
-static void put_handle(struct nldev_answer *a, const struct device *d)
+/* port: the number of ports of a device, or the number of a port. */
+static void put_handle(struct nldev_answer *a, const struct device *d,
+		       uint32_t port)
 {
 	put_u32(a, RDMA_NLDEV_ATTR_DEV_INDEX, d->index);
 	put_text(a, RDMA_NLDEV_ATTR_DEV_NAME, d->name);
-	/* the number of ports of a device, or the number of a port: each is 1
-	 */
-	put_u32(a, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
+	put_u32(a, RDMA_NLDEV_ATTR_PORT_INDEX, port);
 }
 
 /* Puts the attributes that the kernel gives a device, except the capability
  * flags, which are not in the tree. */
 static void put_device(struct nldev_answer *a, const struct device *d)
 {
-	put_handle(a, d);
+	put_handle(a, d, d->port_count);
 	put_text(a, RDMA_NLDEV_ATTR_FW_VERSION, d->firmware);
 	put_u64(a, RDMA_NLDEV_ATTR_NODE_GUID, d->node_guid);
 	put_u64(a, RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, d->image_guid);
 	put_u8(a, RDMA_NLDEV_ATTR_DEV_NODE_TYPE, d->node_type);
 	put_u8(a, RDMA_NLDEV_ATTR_DEV_DIM, 0);
 	put_text(a, RDMA_NLDEV_ATTR_DEV_PROTOCOL,
-		 d->node_type == RNIC ? "iw" : "roce");
+		 d->is_ib		? "ib"
+		 : d->node_type == RNIC ? "iw"
+					: "roce");
 }
 
-/* Puts the attributes that the kernel gives a port of Ethernet. */
-static void put_port(struct nldev_answer *a, const struct device *d)
+/* Puts the attributes that the kernel gives ports of InfiniBand alone. */
+static void put_subnet(struct nldev_answer *a, const struct device_port *p)
 {
-	put_handle(a, d);
-	put_u8(a, RDMA_NLDEV_ATTR_PORT_STATE, d->state);
-	put_u8(a, RDMA_NLDEV_ATTR_PORT_PHYS_STATE, d->phys_state);
+	put_u64(a, RDMA_NLDEV_ATTR_CAP_FLAGS, p->capabilities);
+	put_u64(a, RDMA_NLDEV_ATTR_SUBNET_PREFIX, p->gid_prefix);
+	put_u32(a, RDMA_NLDEV_ATTR_LID, p->lid);
+	put_u32(a, RDMA_NLDEV_ATTR_SM_LID, p->sm_lid);
+	put_u8(a, RDMA_NLDEV_ATTR_LMC, p->lmc);
+}
+
+/* Puts the attributes that the kernel gives a port, of which RoCE and iWARP
+ * have fewer than InfiniBand. */
+static void put_port(struct nldev_answer *a, const struct device *d,
+		     uint32_t port)
+{
+	const struct device_port *p = &d->ports[port - 1];
+
+	put_handle(a, d, port);
+	if (d->is_ib)
+		put_subnet(a, p);
+	put_u8(a, RDMA_NLDEV_ATTR_PORT_STATE, p->state);
+	put_u8(a, RDMA_NLDEV_ATTR_PORT_PHYS_STATE, p->phys_state);
 	if (!d->ifindex)
 		return;
 	put_u32(a, RDMA_NLDEV_ATTR_NDEV_INDEX, d->ifindex);
 	put_text(a, RDMA_NLDEV_ATTR_NDEV_NAME, d->netdev);
 }
 
+/* port: of a request for ports. */
 static void put_one(struct nldev_answer *a, const struct nlmsghdr *request,
-		    const struct device *d, uint16_t flags)
+		    const struct device *d, uint32_t port, uint16_t flags)
 {
 	struct nlmsghdr *h =
 		begin_message(a, request->nlmsg_type, flags, request);
@@ -184,7 +203,7 @@ static void put_one(struct nldev_answer *a, const struct nlmsghdr *request,
 	if (request->nlmsg_type == GET)
 		put_device(a, d);
 	else
-		put_port(a, d);
+		put_port(a, d, port);
 	end_message(a, h);
 }
 
@@ -199,9 +218,14 @@ static void dump_devices(struct nldev_answer *a, const struct nlmsghdr *request,
 
 	if (!all && index == NOTHING)
 		err = -EINVAL;
-	for (uint32_t i = 0; i < count && !err; i++)
-		if (all || devices[i].index == index)
-			put_one(a, request, &devices[i], NLM_F_MULTI);
+	for (uint32_t i = 0; i < count && !err; i++) {
+		uint32_t last = all ? 1 : devices[i].port_count;
+
+		for (uint32_t port = 1; port <= last; port++)
+			if (all || devices[i].index == index)
+				put_one(a, request, &devices[i], port,
+					NLM_F_MULTI);
+	}
 	put_done(a, request, err);
 }
 
@@ -209,14 +233,16 @@ static void get_device(struct nldev_answer *a, const struct nlmsghdr *request,
 		       const struct device *devices, uint32_t count)
 {
 	int64_t index = find_attr(request, RDMA_NLDEV_ATTR_DEV_INDEX);
-	bool is_port = request->nlmsg_type == PORT_GET;
+	int64_t port = request->nlmsg_type == PORT_GET
+			       ? find_attr(request, RDMA_NLDEV_ATTR_PORT_INDEX)
+			       : 1;
 
-	if (index == NOTHING || index >= count ||
-	    (is_port && find_attr(request, RDMA_NLDEV_ATTR_PORT_INDEX) != 1)) {
+	if (index == NOTHING || index >= count || port < 1 ||
+	    port > devices[index].port_count) {
 		put_error(a, request, -EINVAL, NULL);
 		return;
 	}
-	put_one(a, request, &devices[index], 0);
+	put_one(a, request, &devices[index], (uint32_t)port, 0);
 	if (request->nlmsg_flags & NLM_F_ACK)
 		put_error(a, request, 0, NULL);
 }

@@ -19,15 +19,31 @@ static const struct device devices[] = {
 	 .node_guid = 0x0002c9fffe000001,
 	 .image_guid = 0x0002c9fffe000002,
 	 .node_type = 1,
-	 .state = 4,
-	 .phys_state = 5,
+	 .port_count = 1,
+	 .ports = {{.state = 4, .phys_state = 5}},
 	 .netdev = "eth0",
 	 .ifindex = 2},
 	{.index = 1,
 	 .name = "iw0",
 	 .firmware = "1.0",
 	 .node_type = 4,
-	 .state = 1},
+	 .port_count = 1,
+	 .ports = {{.state = 1}}},
+};
+
+/* A device with two ports. */
+static const struct device adapter = {
+	.name = "advib0",
+	.node_type = 1,
+	.is_ib = true,
+	.port_count = 2,
+	.ports = {{.state = 4, .lid = 7},
+		  {.state = 2,
+		   .lid = 9,
+		   .sm_lid = 3,
+		   .lmc = 1,
+		   .capabilities = 0x80000001,
+		   .gid_prefix = 0xfe80000000000000}},
 };
 
 struct request {
@@ -199,6 +215,51 @@ static void the_ports_of_one_device_are_dumped(void **state)
 	expect_done(message(0), -ENODEV);
 }
 
+static void ask_adapter(uint16_t type, uint16_t flags, int port)
+{
+	struct request r = {
+		.h = {.nlmsg_len = sizeof(r),
+		      .nlmsg_type = type,
+		      .nlmsg_flags = (uint16_t)(flags | NLM_F_REQUEST),
+		      .nlmsg_seq = SEQ},
+		.attr = {{{sizeof(r.attr[0]), RDMA_NLDEV_ATTR_DEV_INDEX}, 0},
+			 {{sizeof(r.attr[1]), RDMA_NLDEV_ATTR_PORT_INDEX},
+			  (uint32_t)port}},
+	};
+
+	answer.size = 0;
+	nldev_answer(&answer, &r.h, &adapter, 1);
+}
+
+static void a_port_of_infiniband_has_its_lid(void **state)
+{
+	uint64_t value;
+
+	ask_adapter(GET, 0, 1);
+	assert_string_equal(attr(message(0), RDMA_NLDEV_ATTR_DEV_PROTOCOL),
+			    "ib");
+	assert_int_equal(number(message(0), RDMA_NLDEV_ATTR_PORT_INDEX), 2);
+	ask_adapter(PORT_GET, 0, 2);
+	assert_int_equal(number(message(0), RDMA_NLDEV_ATTR_PORT_INDEX), 2);
+	assert_int_equal(number(message(0), RDMA_NLDEV_ATTR_LID), 9);
+	assert_int_equal(number(message(0), RDMA_NLDEV_ATTR_SM_LID), 3);
+	assert_int_equal(byte(message(0), RDMA_NLDEV_ATTR_LMC), 1);
+	assert_int_equal(byte(message(0), RDMA_NLDEV_ATTR_PORT_STATE), 2);
+	memcpy(&value, attr(message(0), RDMA_NLDEV_ATTR_SUBNET_PREFIX), 8);
+	assert_int_equal(value, 0xfe80000000000000);
+	memcpy(&value, attr(message(0), RDMA_NLDEV_ATTR_CAP_FLAGS), 8);
+	assert_int_equal(value, 0x80000001);
+	assert_null(attr(message(0), RDMA_NLDEV_ATTR_NDEV_NAME));
+	ask_adapter(PORT_GET, NLM_F_DUMP, 1);
+	assert_int_equal(number(message(0), RDMA_NLDEV_ATTR_LID), 7);
+	assert_int_equal(number(message(1), RDMA_NLDEV_ATTR_LID), 9);
+	expect_done(message(2), 0);
+	for (int port = 0; port <= 3; port += 3) {
+		ask_adapter(PORT_GET, 0, port);
+		assert_int_equal(error_of(message(0)), -EINVAL);
+	}
+}
+
 static void a_device_that_does_not_exist_is_einval(void **state)
 {
 	static const int rows[][3] = {
@@ -308,6 +369,7 @@ int main(void)
 		cmocka_unit_test(
 			the_answer_about_a_port_has_its_state_and_interface),
 		cmocka_unit_test(the_ports_of_one_device_are_dumped),
+		cmocka_unit_test(a_port_of_infiniband_has_its_lid),
 		cmocka_unit_test(a_device_that_does_not_exist_is_einval),
 		cmocka_unit_test(
 			other_requests_are_refused_with_an_explanation),
