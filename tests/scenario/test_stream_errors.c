@@ -3,6 +3,7 @@
  * queue pairs, and ends connections. */
 #include "test.h"
 
+#include "engine/inside.h"
 #include "scenario/joined.h"
 #include "util/rng.h"
 
@@ -172,12 +173,18 @@ static void the_reads_before_a_refused_one_complete(void **state)
 /* RFC 5041 7.1. */
 static void a_send_without_a_receive_ends_the_stream(void **state)
 {
+	const struct engine_counters *counters;
 	struct joined j;
 
 	joined_plain(&j);
+	/* the responder's engine has refused an access before */
+	j.d->side[1].engine->ibt.sign = ENGINE_SIGN_KEY;
 	joined_post(&j, HCA_WR_SEND, 0, 10, 0);
 	joined_run(&j);
 	assert_terminated(&j, TERMINATE_NO_BUFFER);
+	counters = engine_counters(j.d->side[1].engine, 0);
+	assert_int_equal(counters->naks.fatal_tx, 1);
+	assert_int_equal(counters->naks.access_tx, 0);
 	joined_part(&j);
 }
 
