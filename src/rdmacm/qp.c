@@ -327,6 +327,7 @@ static int fail_id(struct r_id *id)
 int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 {
 	struct r_id *id = r_id(base);
+	struct ibv_cq *const given[2] = {attr->send_cq, attr->recv_cq};
 	bool has_pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD;
 
 	if (base->qp || !id->device)
@@ -353,12 +354,15 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 	if (!attr->srq)
 		attr->srq = base->srq;
 	base->qp = ibv_create_qp_ex(base->verbs, attr);
-	if (!base->qp)
-		return fail_id(id);
-	base->qp_type = attr->qp_type;
-	if (make_ready(id))
-		return fail_id(id);
-	return 0;
+	if (base->qp)
+		base->qp_type = attr->qp_type;
+	if (base->qp && !make_ready(id))
+		return 0;
+	/* fail_id destroys the queues that this call has made, and the program
+	 * may try again with the same *attr. */
+	attr->send_cq = given[0];
+	attr->recv_cq = given[1];
+	return fail_id(id);
 }
 
 int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,

@@ -449,6 +449,24 @@ static void an_end_before_there_is_a_connection_is_of_its_queue_pair(void)
 	end();
 }
 
+/* A failed call leaves no queue that it has destroyed in the attributes, so the
+ * program may lower its wishes and try again. */
+static void a_failed_queue_pair_leaves_the_attributes(void)
+{
+	struct ibv_qp_init_attr init = {.cap = {1, 1, 1000, 1, 0},
+					.qp_type = IBV_QPT_RC};
+
+	listen_at(RDMA_PS_TCP, "127.0.0.1");
+	resolve_address(RDMA_PS_TCP, "127.0.0.1");
+	EXPECT(rdma_create_qp(id[ACTIVE], NULL, &init) && errno == EINVAL);
+	EXPECT(!init.send_cq && !init.recv_cq && !id[ACTIVE]->qp);
+	init.cap.max_send_sge = 1;
+	EXPECT(!rdma_create_qp(id[ACTIVE], NULL, &init));
+	EXPECT(init.send_cq && id[ACTIVE]->qp);
+	rdma_destroy_qp(id[ACTIVE]);
+	end();
+}
+
 /* As in cmtime, the first rdma_create_qp leaves its completion queue in the
  * attributes, and the second id uses that completion queue, too. */
 static void queue_pairs_of_two_ids_may_share_what_was_made_for_one(void)
@@ -730,6 +748,8 @@ int main(int argc, char **argv)
 	check_run("an id that goes answers the end",
 		  an_id_that_goes_answers_the_end);
 	check_run("either end may disconnect first", both_ends_may_begin_it);
+	check_run("a queue pair that fails leaves the attributes",
+		  a_failed_queue_pair_leaves_the_attributes);
 	check_run("an end before there is a connection changes nothing",
 		  an_end_before_there_is_a_connection_changes_nothing);
 	check_run("a disconnect before a connection moves the queue pair",
