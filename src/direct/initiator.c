@@ -750,7 +750,12 @@ void initiator_notified(struct ibt *t, struct ibt_qp *q, uint32_t bits)
 		serve_ask(t, q);
 	if ((bits & QP_NOTIFY_LOST) && q->qp->rq_lost)
 		note_lost(t, q);
-	if ((bits & QP_NOTIFY_FAIL) && qp_target(q->qp)->has_failed)
+	/* Acquire, with the release of request.c: the load of has_failed comes
+	 * before the loads of the note.  The repair after a peer's death may
+	 * set QP_NOTIFY_FAIL before the store of has_failed, so the bit alone
+	 * orders nothing, and the note could be read half written. */
+	if ((bits & QP_NOTIFY_FAIL) &&
+	    __atomic_load_n(&qp_target(q->qp)->has_failed, __ATOMIC_ACQUIRE))
 		fail_request(t, q, target_explain(&qp_target(q->qp)->note, &x),
 			     &x);
 }
