@@ -139,7 +139,7 @@ static void greet_client(struct server *s, struct conn *c)
 					   monotonic_ms(), &why, &c->class);
 	else if (!recognise_client(s, c)) {
 		err = -ESTALE;
-		if (s->group.count)
+		if (s->group.count || !*why)
 			why = "the broker no longer knows this program's "
 			      "class: start the program again";
 	}
