@@ -38,16 +38,17 @@ struct iblink {
 /*
  * Writes the LRH, and the GRH if h->lrh.lnh is LRH_NEXT_GLOBAL, of a packet
  * that has `len` bytes from its BTH to its pad.  Computes PktLen, and PayLen
- * and NxtHdr of the GRH.  `head` has room for LRH_HEAD_MAX bytes.  Returns how
- * many it wrote.  Aborts if `len` is no multiple of 4, or too long for PktLen.
+ * and NxtHdr of the GRH; ignores their values in *h.  `head` has room for
+ * LRH_HEAD_MAX bytes.  Returns how many bytes it wrote.  Aborts if `len` is no
+ * multiple of 4, or too long for PktLen.
  */
 size_t iblink_write(uint8_t *head, const struct iblink *h, size_t len);
 
 /*
- * Writes ICRC and VCRC of a packet: `head` has the head_bytes that iblink_write
- * wrote, p the `len` bytes from the BTH to the pad.  The CRCs go to p + len.
- * Returns the new length, len + IBLINK_TAIL_BYTES.  The head need not lie in
- * front of p.
+ * Writes ICRC and VCRC of a packet to p + len.  `head` has the head_bytes bytes
+ * that iblink_write wrote, and p has the `len` bytes from the BTH to the pad.
+ * The head need not lie in front of p.  Returns the new length,
+ * len + IBLINK_TAIL_BYTES.  Aborts if `len` is less than BTH_BYTES.
  */
 size_t iblink_seal(const uint8_t *head, size_t head_bytes, uint8_t *p,
 		   size_t len);

@@ -69,10 +69,11 @@ struct icrc_hidden {
 /*
  * Finds the id and DF of an IPv4 datagram of `total_length` bytes (as in its
  * header).  `syndrome` is the register computed with `assumed` in the header,
- * xor the received register.  If a header with some id and DF, and not of a
- * fragment, gives the received ICRC, stores both in *actual and returns true.
- * For one corrupted packet in 2^15, the result is true by chance, so the caller
- * must decide which ids are plausible.
+ * xor the received register.  If the header of an unfragmented datagram, with
+ * some id and with DF set or clear, gives the received ICRC, stores this id and
+ * DF in *actual and returns true.  Otherwise returns false and leaves *actual
+ * as it is.  For one corrupted packet in 2^15, the result is true by chance, so
+ * the caller must decide which ids are plausible.
  */
 bool icrc_syndrome_id(uint32_t syndrome, uint16_t total_length,
 		      struct icrc_hidden assumed, struct icrc_hidden *actual);

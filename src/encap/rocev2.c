@@ -134,8 +134,8 @@ bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
 }
 
 /* Is id near `last`?  It may be a few ids behind, since packets may be late. It
- * may be some ids ahead, for packets that were lost or sent to other hosts, and
- * for ticks. */
+ * may be some ids ahead, since packets may be lost or go to other hosts, and
+ * since the id of a silent sender grows by up to one per tick. */
 static bool is_near(uint16_t last, uint16_t id, uint64_t ticks)
 {
 	uint16_t ahead = (uint16_t)(id - last);

@@ -27,9 +27,9 @@ struct rocev2_header {
 
 /*
  * A cache of the last two headers, for a caller that has many packets of one
- * flow.  It has two headers, since the first packet of a message has another
- * length than the other packets.  Initially all zero.  Functions that take a
- * memo also take NULL.
+ * flow.  It has two headers, since the first packet of a message differs in
+ * length from the other packets.  Initially all zero.  Functions that take a
+ * memo also take NULL, and then cache nothing.
  */
 struct rocev2_memo {
 	struct rocev2_header headers[2];
@@ -72,9 +72,10 @@ bool rocev2_open(struct rocev2_memo *memo, const struct inaddr *from,
 		 uint16_t *id);
 
 /*
- * How the functions below decide which ids are plausible.  A socket does not
- * report whether a datagram had a UDP checksum, and hardware and the kernel's
- * rxe send none.  They count up the ids of their packets.
+ * How the functions below decide which ids are plausible.  A UDP checksum would
+ * reveal most damage, but hardware and the kernel's rxe send none, and a socket
+ * does not report whether a datagram had one.  These senders number their
+ * packets: the IPv4 id grows by one from packet to packet.
  *
  * For most damaged packets, no id gives the received ICRC.  So every id of a
  * sender is accepted until a damaged packet has come from this sender
