@@ -2,9 +2,9 @@
 /*
  * The arena of a process: two sparse memfds, one for each part, which other
  * processes with adverb may map.  The memfds are sealed against a change of
- * size, so that an access to a mapping never faults.  From Linux 5.1 on, a seal
- * also keeps other processes from writing to the first part.  No lock: one
- * thread at a time makes and frees an arena.
+ * size, so that no process can shrink one and make accesses to its mappings
+ * fault.  From Linux 5.1 on, a seal also keeps other processes from writing to
+ * the first part.  No lock: one thread at a time makes and frees an arena.
  */
 #ifndef MEMORY_ARENA_MAP_H
 #define MEMORY_ARENA_MAP_H
@@ -25,8 +25,9 @@ struct arena_map {
  */
 size_t arena_map_limit(void);
 /*
- * Creates, maps and seals an arena, as large as the system allows.  Returns 0
- * or the negative errno of the smallest size that was tried.
+ * Creates, maps and seals an arena.  Tries sizes from 16 GiB down to 16 MiB,
+ * and takes the first that the system allows.  Returns 0, or the -errno with
+ * which the smallest size failed.
  */
 int arena_map_new(struct arena_map *m);
 /* Unmaps the arena and closes its memfds. */

@@ -77,9 +77,11 @@ __asm__(".pushsection .text\n"
 	"	.cfi_endproc\n"
 	/*
 	 * Calls copy(to, from, bytes, crc).  After a fault inside that call,
-	 * the signal handler ends the call: it continues at
-	 * copy_nofault_steps_fault with the stack pointer *sp, where the
-	 * registers that a function must preserve are saved.
+	 * the signal handler abandons the call: the thread continues at
+	 * copy_nofault_steps_fault, or at copy_nofault_wide_fault if the copy
+	 * uses the upper halves of vector registers.  The handler sets the
+	 * stack pointer to *sp, where the registers that a function must
+	 * preserve are saved.
 	 */
 	"copy_nofault_steps:\n" /* (to, from, bytes, crc, copy, sp) */
 	"	push %rbx\n"
@@ -133,11 +135,14 @@ static _Thread_local struct {
 	uint32_t opened;    /* `opened` at the check */
 	uint64_t looked_ns; /* turn_ns at the check */
 } known;
+/* The stack pointer in this thread's call of copy_nofault_steps. */
 static _Thread_local uintptr_t steps_sp;
-/* The copy that computes the CRC of whole steps; NULL: the processor has none.
- */
+/* The copy that computes the CRC of whole steps; NULL: this processor has no
+ * such copy. */
 static crctier_copy *steps;
+/* Where a thread continues after a fault in `steps`. */
 static const char *steps_fault;
+/* The copy without a CRC. */
 static int (*plain)(void *to, const void *from,
 		    size_t bytes) = copy_nofault_bytes;
 

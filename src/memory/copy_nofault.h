@@ -2,14 +2,15 @@
 /*
  * Copies that return false, where memcpy would crash, when the program has
  * unmapped the memory.  A handler of SIGSEGV and SIGBUS looks at the address of
- * the faulting instruction.  If the instruction is one of these copies, the
- * copy returns false.  Any other fault is passed to the handler that was
+ * the faulting instruction.  If the instruction belongs to one of these copies,
+ * the copy returns false.  Any other fault is passed to the handler that was
  * installed before.
  *
  * The program may replace the handler, and each thread may block the signals.
- * copy_nofault_is_on checks for both every 200 us of the progress clock.  While
- * it returns false, as it always does on a processor other than x86-64, callers
- * must not use these copies; they have the kernel copy instead.
+ * copy_nofault_is_on checks handler and signals every 200 us of the progress
+ * clock.  While it returns false, callers must not use these copies, and let
+ * the kernel copy instead.  On a processor other than x86-64 it always returns
+ * false.
  *
  * Lock: none for the copies, which several threads make at once, since a thread
  * that polls a completion queue does not hold the progress lock.  The caller of
@@ -22,7 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Installs the handler, unless ADVERB_GUARD=0 or under valgrind. */
+/* Installs the handler, unless ADVERB_GUARD is 0, valgrind runs the program, or
+ * the handler is installed already. */
 void copy_nofault_open(void);
 /* Restores the handlers that were installed before, unless the program has
  * replaced adverb's. */

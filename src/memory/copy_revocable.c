@@ -10,10 +10,12 @@
 
 /*
  * Each sequence compares the word with `ended`, and its last instruction is
- * the store.  An interrupted `rep movsb` has the addresses and the number of
- * the bytes that are left in its registers, so a restarted sequence copies only
- * these.  The kernel moves an interrupted thread to label 4 before it runs a
- * signal handler, even the handler of a fault in the sequence.
+ * the store.  After an interrupt, the registers of `rep movsb` have the
+ * addresses and the number of the bytes that are left, so a restarted sequence
+ * copies only these.  The kernel moves an interrupted thread to label 4 before
+ * it runs a signal handler, even the handler of a fault in the sequence.  So
+ * that handler finds the thread at label 4, for which copy_revocable_is_at also
+ * returns true.
  *
  * The parameters are (to, from, bytes, l), or (word, value, compare, l, old)
  * with `old` in this process's own memory.  The sequences use no stack.

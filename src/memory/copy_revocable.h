@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies to and from memory that two processes have mapped, which the owner of
- * the memory can revoke.
+ * Copies to and from memory that two processes have mapped.  The owner of the
+ * memory can revoke a copy of the other process.
  *
  * A copy is a restartable sequence (rseq(2)), which begins with a load of a
  * word and ends if the word equals `ended`.  When the thread is preempted or
@@ -10,8 +10,7 @@
  * stores nothing more to the memory.
  *
  * Only x86-64 has these copies.  They return an error where memory is not
- * accessible, for which they need the signal handler of copy_nofault.h.  Lock:
- * none.
+ * accessible, by means of the signal handler of copy_nofault.h.  Lock: none.
  */
 #ifndef MEMORY_COPY_REVOCABLE_H
 #define MEMORY_COPY_REVOCABLE_H
@@ -40,9 +39,11 @@ enum copy_revocable_end {
 };
 
 /*
- * Initialises *l for this thread.  Returns false if the thread must not copy:
- * the processor or the C library has no restartable sequences, `rep movsb` is
- * slow here, or copy_nofault_is_on returns false.
+ * Initialises *l for this thread's copies, which end once *word, an aligned
+ * word of 8 bytes, equals `ended`.  Returns false if the thread must not copy:
+ * it has no restartable sequences, because the processor, the C library or the
+ * kernel lacks them; `rep movsb` is slow here; or copy_nofault_is_on returns
+ * false.
  */
 bool copy_revocable_take(struct copy_revocable *l, const void *word,
 			 uint64_t ended);

@@ -13,9 +13,9 @@
 
 /*
  * Returns whether the file system of this device (st_dev) lies in memory or on
- * a disk of this machine, and the kernel alone serves it.  Returns false, too,
- * if the device is unknown, since the file system is mounted only in another
- * mount namespace.  Does not access the file system itself.
+ * a disk of this machine, and the kernel alone serves it.  Also returns false
+ * if this mount namespace has no such device, as for a file system that is
+ * mounted only in another namespace.  Does not access the file system itself.
  */
 bool mounts_are_kernels(dev_t dev);
 

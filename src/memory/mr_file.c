@@ -24,9 +24,9 @@
  * /proc/self/maps has a line for each mapping, and /proc/self/fd an entry for
  * each descriptor.  A program may have as many mappings or descriptors as
  * regions, and the time for all regions would grow with the square of their
- * number.  So each registered region adds a few lines to a credit.  Without
- * credit, the file of a region is not looked for, and peers access the region
- * by system calls.
+ * number.  So each registered region adds a few lines to a credit, and each
+ * line read takes one away.  Without credit, nobody looks for the file of a
+ * region, and peers access the region by system calls.
  */
 #define CREDIT_AT_FIRST (SHARE_MAX * 1024)
 #define CREDIT_EACH	32
@@ -49,8 +49,8 @@ void mr_file_earn(void)
 		spend_credit(-CREDIT_EACH);
 }
 
-/* Finds the mapping that contains va, in the open file maps of a process;
- * false: there is none, or an error. */
+/* Finds the mapping that contains va.  maps: a descriptor of the process's
+ * /proc/PID/maps.  False: there is no such mapping, or an error. */
 typedef bool find_mapping(int maps, uint64_t va, struct mr_file_mapping *m);
 
 /* ---- one mapping by ioctl PROCMAP_QUERY, Linux 6.11 ---- */
@@ -120,7 +120,9 @@ static bool parse_line(const char *line, struct mr_file_mapping *m)
 
 /*
  * Is the page anonymous memory?  Most registered memory is.  This check saves
- * reading the text of all mappings, which are a thousand in some programs.
+ * reading the text of all mappings, of which some programs have a thousand.
+ * MADV_POPULATE_READ makes the page present: pagemap tells the kind of present
+ * pages only.
  */
 static bool is_private(uint64_t va)
 {
@@ -239,8 +241,8 @@ static int open_by(int program_fd, const struct mr_file_mapping *m)
 /*
  * Tries the likely descriptors.  Some programs open all their files and then
  * register the files in the same order: the next file has the next descriptor.
- * Other programs register each file as soon as it is open: that file has the
- * highest descriptor.
+ * Other programs register each file as soon as it is open: that file's
+ * descriptor is the number before the lowest free one.
  */
 static int open_guess(const struct mr_file_mapping *m)
 {

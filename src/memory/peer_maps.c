@@ -62,9 +62,10 @@ struct task {
 };
 
 /*
- * Is the file the one of the row, and can it be opened without waiting for a
- * process?  Does not itself access a file system that a process serves
- * (mounts.h).
+ * Is the file the one that the row names, and does the kernel alone serve its
+ * file system (mounts.h)?  Then an open of the file waits for no process.
+ * AT_STATX_DONT_SYNC keeps statx(2) from asking a process that serves the file
+ * system.
  */
 static bool is_file(int path_fd, const struct share *s)
 {

@@ -5,10 +5,12 @@
  *
  * The peer publishes a row for each mapping of its own (hca/share.h).
  * peer_maps_look maps the memory of each new row.  If the memory cannot be
- * mapped, copies go by system calls.  When the peer withdraws a row, its
- * mapping is no longer used, and the next peer_maps_look unmaps it.
+ * mapped, copies go by system calls.  When the peer withdraws a row, this
+ * process no longer uses its mapping of the row, and the next peer_maps_look
+ * unmaps it.
  *
- * Owner: a struct space_other.  Its lock protects these mappings, too.
+ * Owner: an entry of host/local_peer.c.  Lock: that of the struct space_other
+ * which uses the mappings.
  */
 #ifndef MEMORY_PEER_MAPS_H
 #define MEMORY_PEER_MAPS_H
@@ -21,8 +23,8 @@
 /* One mapping. */
 struct alias {
 	uint64_t va;	 /* address in the peer */
-	uint64_t bytes;	 /* length */
-	uint8_t *at;	 /* address in this process */
+	uint64_t bytes;	 /* length of the mapping */
+	uint8_t *at;	 /* address in this process; owned */
 	uint32_t row;	 /* the index of the peer's row */
 	uint32_t serial; /* the serial of the row when it was mapped */
 	bool is_written; /* the mapping may be written */

@@ -156,9 +156,10 @@ static bool is_readable(pid_t pid, const struct space_vec *v, size_t n)
 }
 
 /*
- * Finds out whether memory of this process or of the other process was not
- * accessible.  Only the source can be tried without changing memory; if it is
- * readable, the fault was at the destination.
+ * Finds out whose memory was not accessible.  Returns -EFAULT if it was that of
+ * the other process, or -ENXIO if it was that of this process.  Only the source
+ * can be tried without changing memory; if it is readable, the fault was at the
+ * destination.
  */
 static int blame_side(struct space_other *o, const struct space_move *m,
 		      bool is_put)
@@ -232,10 +233,10 @@ static bool can_copy_mapped(const struct space_other *o,
 }
 
 /*
- * Makes the moves before the first one whose memory is not mapped or faults.
- * The caller makes that move by system calls, which also find the side of a
- * fault.  Returns 0, or -ECANCELED if the owner of the memory has revoked the
- * access.
+ * Makes the moves before the first one whose memory is not mapped or faults,
+ * and counts them in *done.  The caller makes the remaining moves by
+ * system calls, which also tell which side faults.  Returns 0, or -ECANCELED if
+ * the owner of the memory has revoked the access.
  */
 static int move_all_mapped(struct space_other *o, const struct space_move *m,
 			   size_t n, size_t *done, bool is_put)

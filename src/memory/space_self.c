@@ -54,8 +54,8 @@ static size_t split_tail(struct iovec *iov, size_t n)
 }
 
 /* Makes the memfd, unless it exists; false: that failed.  The caller holds the
- * lock.  The program may have closed the descriptor, and the descriptor's
- * number may now refer to another file. */
+ * lock.  Checks the descriptor each time: the program may have closed it, and
+ * its number may now refer to another file. */
 static bool open_memfd(struct space_self *s)
 {
 	if (fd_identity_holds(s->memfd))
@@ -285,8 +285,8 @@ static bool is_writable(struct space_self *s, uint64_t va)
 
 	if (self_read(&s->space, &v, 1, &probe))
 		return false;
-	/* Before Linux 5.14 the call fails even for the stack, and a readable
-	 * page counts as writable. */
+	/* Before Linux 5.14 populates_page fails even for the stack; there each
+	 * readable page counts as writable. */
 	return populates_page(va) || !populates_page((uintptr_t)&probe);
 }
 

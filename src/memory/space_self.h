@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * This process's own memory as a struct space (hca/space.h).  The functions of
- * copy_nofault.h copy, or the kernel does.  Both report memory that the program
- * has unmapped, where memcpy would crash.  An atomic is a processor instruction
- * after a check of the page.  If the program unmaps the page between the check
- * and the instruction, the program crashes, as with any use of unmapped memory.
+ * copy_nofault.h make the copies or, while copy_nofault_is_on returns false,
+ * the kernel does.  Both report memory that the program has unmapped, where
+ * memcpy would crash.  An atomic is a processor instruction after a check of
+ * the page.  If the program unmaps the page between the check and the
+ * instruction, the program crashes, as with any use of unmapped memory.
  *
  * Several threads may copy at once: one that makes progress, and others that
  * poll a completion queue.  The only state that they share, the memfd, has its
