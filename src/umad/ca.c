@@ -101,8 +101,8 @@ static unsigned read_number(const char *folder, const char *name)
 	return (unsigned)strtoul(text, NULL, 0);
 }
 
-/* Returns the last four of the 16-bit words that colons separate: a GUID, or a
- * half of a GID. */
+/* The text is 16-bit words in hexadecimal, separated by colons.  Returns its
+ * last four words in network order: a GUID, or a half of a GID. */
 static __be64 parse_guid(const char *text)
 {
 	uint64_t guid = 0;
@@ -290,7 +290,8 @@ int umad_get_ca(const char *ca_name, umad_ca_t *ca)
 	return err;
 }
 
-/* In the ABI, portnum 0 means the first port. */
+/* portnum 0 means the only port of a RoCE device, or the port of a fabric's
+ * host that u_fabric_port chooses. */
 int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 {
 	char folder[IBV_SYSFS_PATH_MAX], name[UMAD_CA_NAME_LEN];
@@ -326,8 +327,8 @@ int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max)
 	return count;
 }
 
-/* Frees the P_Key table, which read_port allocated; the caller owns the
- * struct. */
+/* Frees the P_Key table, which read_port or u_fabric_get_port allocated; the
+ * caller owns the struct. */
 int umad_release_port(umad_port_t *port)
 {
 	free(port->pkeys);

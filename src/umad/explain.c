@@ -49,8 +49,9 @@ void u_say_of(uintptr_t cause, const char *format, ...)
 
 int u_no_port(const char *call)
 {
-	u_say("umad: %s fails with ENODEV: adverb's ports take no management "
-	      "datagrams; ibstat and ibv_devinfo show the devices",
+	u_say("umad: %s fails with ENODEV: the ports of adverb's RoCE and iWARP "
+	      "devices take no management datagrams; `adverb run --fabric` "
+	      "starts a program with a port that does",
 	      call);
 	errno = ENODEV;
 	return -ENODEV;

@@ -19,22 +19,24 @@
 
 /* Returns whether this process is a host of a fabric. */
 bool u_fabric_is_used(void);
-/* Connects to this process's fabric, puts the host into the request *m, and
- * sends it as fabric_client_ask does.  Returns the connection, which the caller
- * closes.  After an error, prints a sentence and returns -errno. */
+/* Connects to this process's fabric, puts the host into the request *m, sends
+ * the request and waits for the answer, which replaces *m.  If fd is not NULL,
+ * *fd is then the descriptor that came with the answer, which the caller
+ * closes, or -1.  Returns the connection, which the caller closes.  After an
+ * error, prints a sentence and returns -errno. */
 int u_fabric_query(struct fabric_proto *m, int *fd);
 /* Returns whether `ca_name` is U_FABRIC_CA or NULL (the first adapter), and
  * this process is a host of a fabric that answers. */
 bool u_fabric_has(const char *ca_name);
-/* Stores the number of the port that `portnum` of this ABI means.  0 means the
+/* Stores in *number the port that `portnum` of this ABI means.  0 means the
  * first active port; if there is none, the first port with a link; or else the
- * first port.  Returns 0 or -errno. */
+ * first port.  Returns 0 or -errno: -ENODEV if the adapter has no such port. */
 int u_fabric_port(int portnum, uint32_t *number);
 /* Fills in *ca, which the caller releases by umad_release_ca.  Returns 0, or
  * -errno with errno set. */
 int u_fabric_get_ca(umad_ca_t *ca);
-/* Fills in *port, which the caller releases by umad_release_port.  Returns 0,
- * or -errno with errno set. */
+/* Fills in *port for the port `number`.  The caller releases *port by
+ * umad_release_port.  Returns 0, or -errno with errno set. */
 int u_fabric_get_port(uint32_t number, umad_port_t *port);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { STATE_INIT = 2, STATE_ACTIVE = 4 };
 
-/* Asks one question on a connection of its own. */
+/* Makes a connection for one request, and closes it after the answer. */
 static int ask_once(struct fabric_proto *m)
 {
 	int connection = u_fabric_query(m, NULL);

@@ -30,7 +30,8 @@ struct open_port {
 static struct open_port ports[OPEN_MAX_PORTS];
 /* Protects ports[].  umad_recv also holds the lock from reading a message's
  * length to taking the message, so that no other thread takes the message in
- * between. */
+ * between.  ask_on also holds the lock until the fabric has answered, so that
+ * no other thread closes the connection or reads the answer. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int fail_with(int err)
@@ -220,7 +221,8 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 		pthread_mutex_lock(&lock);
 		n = take_message(portid, umad, length);
 		pthread_mutex_unlock(&lock);
-		/* -EWOULDBLOCK: another thread took the message */
+		/* after a wait, -EWOULDBLOCK says that another thread took the
+		 * message */
 	} while (n == -EWOULDBLOCK && timeout_ms < 0);
 	if (n < 0)
 		return fail_with((int)-n);
@@ -230,8 +232,8 @@ int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 	return (int)((const struct ib_user_mad *)umad)->agent_id;
 }
 
-/* Sends a request on the connection of a handle (fabric_client_ask).  Returns 0
- * or -errno. */
+/* Sends a request on the connection of a handle, and waits for the answer,
+ * which replaces *m.  Returns 0 or -errno. */
 static int ask_on(int portid, struct fabric_proto *m)
 {
 	const struct open_port *port;
@@ -288,7 +290,8 @@ int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
 	return register_agent(portid, &agent);
 }
 
-/* The ABI demands a positive errno from this call, unlike from the others. */
+/* The ABI demands a positive errno from this call.  The other calls return a
+ * negative one. */
 int umad_register2(int port_fd, struct umad_reg_attr *attr, uint32_t *agent_id)
 {
 	struct fabric_agent agent;
