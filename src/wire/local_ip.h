@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tells whether an address belongs to this network namespace: asks the kernel
- * by rtnetlink(7).  Where a sandbox refuses rtnetlink, binds a socket to the
- * address.  bind(2) needs the interface of a link-local address; if the
- * interface is not given, reads /proc/net/if_inet6 instead.  No state, no lock;
- * takes some microseconds and does not block.
+ * Tells whether an address belongs to this network namespace.  Asks the kernel
+ * by rtnetlink(7).  Where a sandbox refuses rtnetlink, tries to bind a socket
+ * to the address.  bind(2) needs the interface of a link-local address; if the
+ * caller does not give the interface, reads /proc/net/if_inet6 instead.  No
+ * state, no lock; takes some microseconds and does not block.
  */
 #ifndef WIRE_LOCAL_IP_H
 #define WIRE_LOCAL_IP_H

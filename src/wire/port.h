@@ -29,7 +29,8 @@ enum port_owner {
  * Finds the owner of from->port for a datagram from `from` to `to`.  With
  * PORT_USER *user is the number of the owner in the caller's user namespace.
  * With PORT_NOBODY *user may be set to a user that has a socket at from->ip
- * alone: this user can be named in a message, but may not be the sender.
+ * alone: a message may name this user, but another user may have sent the
+ * datagram.
  */
 enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
 			   uid_t *user);

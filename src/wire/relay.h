@@ -3,7 +3,8 @@
  * Datagrams that the broker forwards to a process through a unix socket: to
  * each process of another user, and to every process where the kernel cannot
  * choose the socket of a queue pair.  The broker receives the datagrams, and
- * sends each as a message of a SOCK_SEQPACKET pair that the process has.
+ * sends each as a message through a SOCK_SEQPACKET pair, whose receiving end
+ * the process has.
  *
  *	+------------------------------+ - - - - - - - - - - - - - +
  *	| struct relay_head            | the datagram              |
@@ -12,7 +13,7 @@
  * A process does not check the messages of its broker, because the broker
  * receives the datagrams and so could read, change or drop them in any case.
  * The broker does not trust the process: the broker alone has the sending end
- *of another user's relay.
+ * of another user's relay.
  */
 #ifndef WIRE_RELAY_H
 #define WIRE_RELAY_H

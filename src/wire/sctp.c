@@ -216,8 +216,9 @@ static void *run_thread(void *number)
 		pthread_mutex_unlock(&lock);
 		n = epoll_wait(fd, events, SCTP_CONN_TURN, ms);
 		pthread_mutex_lock(&lock);
-		/* The time comes before the events, so that timers which the
-		 * events start do not count the time that epoll_wait took. */
+		/* The timers run before the events are taken, so that a timer
+		 * which an event starts does not count the time that epoll_wait
+		 * took. */
 		run_time();
 		for (int i = 0; i < n; i++)
 			take_event(&events[i]);
@@ -261,8 +262,8 @@ static void in_child(void)
 		sctp_conn_free(CONTAINER_OF(n, struct sctp_conn, link));
 }
 
-/* A constructor registers the handlers, because a fork that has begun skips the
- * handlers that another thread registers meanwhile. */
+/* A constructor registers the handlers, before other threads exist: a fork that
+ * is in progress skips a handler that another thread registers. */
 __attribute__((constructor)) static void watch_forks(void)
 {
 	pthread_atfork(before_fork, after_fork, in_child);
@@ -576,7 +577,8 @@ static bool has_unsent(const struct sctp_conn *c)
 		(s.unacknowledged || s.pending));
 }
 
-/* Is something left to wait for?  If `closes`, shuts all associations down. */
+/* If `closes`, shuts all associations down.  Returns whether messages are not
+ * acknowledged yet or, if `closes`, an association is not shut down yet. */
 static bool drain_conns(bool closes)
 {
 	bool waits = false;

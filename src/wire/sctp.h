@@ -10,24 +10,25 @@
  * association.  It polls that descriptor, and sends and receives messages of
  * the form
  *
- *	PPID, 4 bytes | user message of SCTP
+ *	PPID, 4 bytes in network order | user message of SCTP
  *
- * The first message of a connection is instead one struct sctp_news: the owner
- * of a called peer gets it from sctp_accept, and a caller receives it from the
- * descriptor.  If the peer or the owner stops receiving, the socketpair fills
- * and the sender must wait.  The end of the stream (0 bytes) says that the
- * association has ended.  Messages are sent and received unordered, on stream
- * 0.  Each side announces the adaptation indication of DDP.  A peer that
- * announces another indication gets no connection (RFC 5043 11.1).  If the
- * owner shuts down or closes its descriptor, the association ends as soon as
- * the peer has acknowledged all messages.
+ * The first message of a connection is instead one struct sctp_news.  The owner
+ * of an accepted association gets it from sctp_accept.  An owner that called
+ * sctp_connect receives it from the descriptor.  If the peer or the owner stops
+ * receiving, the socketpair fills and the sender must wait.  The end of the
+ * stream (0 bytes) says that the association has ended.  Messages are sent and
+ * received unordered, on stream 0.  Each side announces the adaptation
+ * indication of DDP.  A peer that announces another indication gets no
+ * connection (RFC 5043 11.1).  If the owner shuts down or closes its
+ * descriptor, the association ends as soon as the peer has acknowledged all
+ * messages.
  *
  * A service has one port number, for SCTP and for UDP.  So processes of one
- * host share no socket.  `udp_port` of the options gives all services another
- * UDP port.  The kernel chooses a client's UDP port.
+ * host share no socket.  If `udp_port` of the options is set, all services have
+ * this UDP port instead.  The kernel chooses a client's UDP port.
  *
- * A child of fork has none of its parent's associations.  Each function takes
- * the one lock of wire/sctp.c itself.  Only sctp_drain blocks.
+ * A child of fork has none of its parent's associations.  wire/sctp.c has one
+ * lock, which the functions take themselves.  Only sctp_drain waits for peers.
  */
 #ifndef WIRE_SCTP_H
 #define WIRE_SCTP_H
@@ -55,18 +56,20 @@ struct sctp_news {
 };
 
 /*
- * Loads libusrsctp and starts the thread.  Does nothing if both have been done
- * before.  Only the options of the first call count.  Returns 0 or -errno.
- * After a failure *why is a clause that gives the reason, valid until the next
- * call.
+ * Loads libusrsctp and starts the thread.  Does nothing if the library is
+ * loaded and the thread runs.  The options of the first call that loads the
+ * library hold for the whole process.  Returns 0 or -errno.  After a failure
+ * *why is a clause that gives the reason, valid until the next call.
  */
 int sctp_start(const struct sctp_options *options, const char **why);
 /*
  * Opens the socket of a service or of a client at the address *at, in which
- * IPv4 is ::ffff:a.b.c.d and the port is that of SCTP.  If the port is 0, a
- * port is chosen and stored in *at.  Returns a descriptor, which the caller
- * passes to sctp_listen or sctp_connect or closes; -EADDRINUSE if another
- * socket has the port; or another -errno.
+ * IPv4 is ::ffff:a.b.c.d and the port is that of SCTP.  If the port is 0,
+ * chooses a port and stores it in *at.  is_v6_only: a socket at an IPv6 address
+ * receives no IPv4 packets (IPV6_V6ONLY).  Returns a descriptor, which the
+ * caller passes to sctp_listen or sctp_connect or closes; -EADDRINUSE if
+ * another socket has the port; -EAFNOSUPPORT for an IPv6 address with SCTP
+ * directly over IP; or another -errno.
  */
 int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only);
 /*

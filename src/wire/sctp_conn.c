@@ -391,9 +391,9 @@ void sctp_conn_close(struct sctp_conn *c)
 	sctp_conn_all.usr->shutdown(c->so, SHUT_WR);
 }
 
-/* The peer has shut the association down.  SCTP has no half-closed state, so
- * the owner's descriptor reports its end at once.  The library completes the
- * shutdown. */
+/* Called when the peer has shut the association down.  SCTP has no half-closed
+ * state, so the owner's descriptor reports the end of the stream at once.  The
+ * library completes the shutdown. */
 static void hang_up(struct sctp_conn *c)
 {
 	sctp_conn_close(c);
@@ -555,7 +555,7 @@ static bool read_out(struct sctp_conn *c)
 }
 
 /* Gives the message of `out` to the library.  False: the library cannot take it
- * now, or the association is ending.  In the second case the peer's messages
+ * now, or the association is ending.  While it is ending, the peer's messages
  * are still read. */
 static bool send_one(struct sctp_conn *c)
 {

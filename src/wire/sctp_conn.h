@@ -39,7 +39,7 @@ enum sctp_conn_state {
 	SCTP_CONN_CALLING, /* the association is being made */
 	/* the association is made; the peer's indication has not come yet */
 	SCTP_CONN_UP,
-	SCTP_CONN_OPEN,
+	SCTP_CONN_OPEN, /* the peer has announced DDP; messages may flow */
 	/* the library has all messages, and sends SHUTDOWN after them */
 	SCTP_CONN_CLOSING,
 };
@@ -60,11 +60,12 @@ struct sctp_conn {
 	struct sctp_path path;
 	in_port_t port, peer_port; /* of SCTP, in network order */
 	uint32_t tag; /* the peer's verification tag, in network order */
-	/* When sctp_conn_is_ours last checked `fd`, and when the connection is
-	 * freed (UINT64_MAX: never). */
+	/* checked_ns: when sctp_conn_is_ours last checked `fd`.  deadline_ns:
+	 * when the connection is freed; UINT64_MAX: at no set time. */
 	uint64_t checked_ns, deadline_ns;
 	uint32_t listener; /* the key of the listener that the peer called */
-	/* bytes of the message in `out` and in `in`, PPID included; 0: none */
+	/* the bytes of the message in `out` and of that in `in`, PPID included;
+	 * 0: there is no message */
 	uint32_t out_bytes, in_bytes;
 	uint8_t out[SCTP_MESSAGE_MAX], in[SCTP_MESSAGE_MAX];
 };
@@ -73,7 +74,8 @@ struct sctp_conn {
 struct sctp_process {
 	const struct usrsctp_calls *usr; /* NULL: the library is not loaded */
 	struct sctp_options options;
-	/* all sockets, all connections, the connections that were touched */
+	/* sockets: all struct sctp_socket.  conns: all struct sctp_conn.
+	 * dirty: the connections that were touched. */
 	struct list sockets, conns, dirty;
 	struct list buckets[SCTP_CONN_BUCKETS]; /* connections by path.id */
 	struct map objects;    /* by key; odd: a connection, even: a socket */
@@ -126,11 +128,11 @@ int sctp_conn_make_so(struct sctp_conn *c, in_port_t port);
 /* Sets the longest packet, in bytes, of the association of `so`, or of its next
  * association. */
 void sctp_conn_set_mtu(struct socket *so, uint32_t mtu);
-/* Frees the connection.  If its owner still waits for the struct sctp_news of
- * its call, the owner first receives it with the errno `err`. */
+/* Frees the connection.  An owner that called sctp_connect and still waits for
+ * the struct sctp_news first receives one with the positive errno `err`. */
 void sctp_conn_end(struct sctp_conn *c, int err);
-/* Shuts the association down: the messages already given to the library still
- * reach the peer. */
+/* Shuts the association down: the library first sends the messages that it
+ * already has to the peer. */
 void sctp_conn_close(struct sctp_conn *c);
 /* Does the library still have the association? */
 bool sctp_conn_is_alive(const struct sctp_conn *c);

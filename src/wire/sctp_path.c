@@ -11,16 +11,14 @@
 #include "util/random.h"
 #include "util/siphash.h"
 
-#define IP_BYTES   20
-#define IPV6_BYTES 40
-#define UDP_BYTES  8
-#define SCTP_BYTES 12 /* common header; libusrsctp may not count it */
-#define MTU_MIN	   1280
-#define MTU_MAX	   9000 /* a socket's buffer holds few larger datagrams */
-#define BUFFER	   (4 << 20)
-#define NAMES_BYTES                                                            \
-	64 /* of control messages, for one address and one error               \
-	    */
+#define IP_BYTES    20
+#define IPV6_BYTES  40
+#define UDP_BYTES   8
+#define SCTP_BYTES  12 /* common header; libusrsctp may not count it */
+#define MTU_MIN	    1280
+#define MTU_MAX	    9000 /* a socket's buffer holds few larger datagrams */
+#define BUFFER	    (4 << 20)
+#define NAMES_BYTES 64 /* room for the control message with an address */
 
 static struct siphash_key key;
 
@@ -48,8 +46,8 @@ static void map_ipv4(struct in6_addr *to, const void *ip)
 	memcpy(to->s6_addr + 12, ip, 4);
 }
 
-/* Unlike a UDP socket, a raw socket of IPv6 receives no packets of IPv4, so
- * this is a socket of IPv4 alone. */
+/* Opens a socket of IPv4 alone: unlike a UDP socket, a raw socket of IPv6
+ * receives no packets of IPv4. */
 static int open_raw(const struct sockaddr_in6 *at)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET};
@@ -137,9 +135,10 @@ void sctp_path_number(struct sctp_path *p)
 
 /* ---- sending ---- */
 
-/* A socket that is bound to all addresses would choose a source by the route
- * alone.  The packets of an association must come from the address that the
- * peer has called. */
+/* Names the source address in each message: for a socket that is bound to all
+ * addresses, the kernel would choose the source by the route alone, but the
+ * packets of an association must come from the address that the peer has
+ * called. */
 static void send_raw(const struct sctp_path *p, const void *packet, size_t n)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET};

@@ -26,12 +26,13 @@ struct sctp_socket {
 	uint32_t users;	  /* connections, and calls that use it now */
 	int fd;
 	bool is_raw; /* of SCTP over IP, without UDP */
-	/* where it is bound; the UDP port, or 0 if it is raw */
+	/* the address to which the socket is bound, with its UDP port, or port
+	 * 0 if the socket is raw */
 	struct sockaddr_in6 at;
-	uint64_t checked_ns; /* see sctp_conn_is_ours */
+	uint64_t checked_ns; /* when sctp_conn_is_ours last checked fd */
 };
 
-/* The way of packets to a peer. */
+/* From where and to where the packets of an association go. */
 struct sctp_path {
 	struct sctp_socket *socket;
 	struct in6_addr local; /* the source address; 0: the kernel chooses */
@@ -39,12 +40,14 @@ struct sctp_path {
 	uint64_t id;		    /* from sctp_path_number; 0: not set */
 };
 
-/* Draws the key of the hash at random.  False: the kernel gives no random
- * numbers. */
+/* Draws the key of the paths' hash at random.  False: the kernel gives no
+ * random numbers. */
 bool sctp_path_begin(void);
 /* Opens a raw socket of SCTP (`is_raw`) or a UDP socket, bound to *at, in which
  * IPv4 is ::ffff:a.b.c.d.  A UDP port that the kernel chooses is stored in *at.
- * Returns a descriptor that the caller closes, or -errno. */
+ * is_v6_only: a UDP socket at an IPv6 address receives no IPv4 packets.
+ * Returns a descriptor that the caller closes, or -errno: -EAFNOSUPPORT for a
+ * raw socket at an IPv6 address. */
 int sctp_path_open(struct sockaddr_in6 *at, bool is_v6_only, bool is_raw);
 /* Reads the address that a socket of sctp_path_open is bound to, in which IPv4
  * is ::ffff:a.b.c.d.  The port of a raw socket is 0.  False: the descriptor is

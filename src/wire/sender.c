@@ -49,10 +49,11 @@ static socklen_t write_name(const struct sender *s, const struct inaddr *a,
 }
 
 /*
- * Disconnects a socket whose destination is an address of this host.  A
- * connected socket is bound to its port at one address alone, so another user
- * could bind the port at another address, and nobody would own the port
- * (port.h).  A connect to AF_UNSPEC never fails for a UDP socket.
+ * Disconnects a socket whose destination is an address of this host, where the
+ * receiver asks the kernel who owns the source port.  A connected socket is
+ * bound to its port at one address alone, so another user could bind the port
+ * at another address, and nobody would own the port (port.h).  A connect to
+ * AF_UNSPEC never fails for a UDP socket.
  */
 static void leave_open(struct sender *s)
 {

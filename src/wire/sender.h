@@ -45,10 +45,10 @@ struct sender_words {
 	} control;
 };
 
-/* Initialises a sender for the socket fd, which stays the caller's, and turns
- * fragmentation off.  The sender does not connect the socket and does not
- * change its defaults.  is_v4: the socket is of IPv4 alone.  Returns 0 or
- * -errno. */
+/* Initialises a sender for the socket fd, which the caller owns, and turns off
+ * fragmentation of the socket's datagrams.  The sender does not connect the
+ * socket and does not change its default ToS and TTL.  is_v4: the socket is of
+ * IPv4 alone.  Returns 0 or -errno. */
 int sender_init(struct sender *s, int fd, bool is_v4);
 /* Initialises a sender with a new socket, bound to `port` on every local
  * address.  All its datagrams have the address family of `to`, and most go to
@@ -56,9 +56,9 @@ int sender_init(struct sender *s, int fd, bool is_v4);
 int sender_open(struct sender *s, uint16_t port, const struct inaddr *to);
 /* Closes the socket that sender_open has opened. */
 void sender_close(struct sender *s);
-/* Sets the address and the control messages of m for d.  They are stored in
- * `words`, which must last until m is sent; the caller sets m's iovec.  May
- * change the socket's defaults. */
+/* Sets the address and the control messages of m for the datagram d.  They are
+ * stored in `words`, which must last until m is sent; the caller sets m's
+ * iovec.  May change the default ToS and TTL of a socket of sender_open. */
 void sender_address(struct sender *s, struct msghdr *m,
 		    struct sender_words *words, const struct udp_dgram *d);
 

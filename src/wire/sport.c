@@ -184,9 +184,9 @@ static uint16_t open_at(uint32_t at, const uint8_t ip[16], struct sender *out)
 	return 0;
 }
 
-/* Closes the socket of a slot.  A look-up ends at a slot whose port is 0, so
- * GONE slots before such a slot need not be passed either: their port becomes
- * 0. */
+/* Closes the socket of the slot `at`.  A look-up ends at a slot whose port is
+ * 0. So if the next slot is such a slot, the ports of `at` and of all GONE
+ * slots right before it become 0, and later look-ups end there. */
 static void forget_port(struct sports *s, uint32_t at)
 {
 	struct slot *p = slot_at(s, at);
@@ -201,8 +201,9 @@ static void forget_port(struct sports *s, uint32_t at)
 		shared_store(&slot_at(s, at--)->port, 0);
 }
 
-/* Closes the sockets that no queue pair uses and that were not looked up since
- * the sweep before. */
+/* Closes the sockets that no queue pair uses and that nobody has looked up
+ * since the last sweep.  Does nothing until SPORT_IDLE_NS after the last sweep.
+ */
 static void sweep_ports(struct sports *s, uint64_t now_ns)
 {
 	if (now_ns - s->swept_ns < SPORT_IDLE_NS)

@@ -9,9 +9,10 @@
  * Each socket is bound to a port of IBTA A17.3.1's range that is computed from
  * the pair, or to the next free port.  A socket receives nothing, and is opened
  * when it is first needed.  The opening of a socket also closes those that no
- * queue pair uses and that have sent no datagram for SPORT_IDLE_NS.  At most
- * sports->most sockets are open, a quarter of the process's descriptors.
- * Further pairs share the socket of another pair of the same address family.
+ * queue pair uses and that have not been used for SPORT_IDLE_NS.  At most
+ * sports->most sockets are open, a quarter of the descriptors that the process
+ * may have.  Further pairs share the socket of another pair of the same address
+ * family.
  *
  *	pair -> slot, by hashing with linear probing -> port, fd
  *	port -> slot, by of_port
@@ -49,18 +50,19 @@ int sport_init(struct sports *s, uint16_t main_port, bool is_off);
 /* Closes all sockets; s may be all zero. */
 void sport_fini(struct sports *s);
 /* Returns the port from which datagrams go to the pair of ip and class; 0: no
- * socket is open for the pair, so sport_open has to be called.  Takes no lock
+ * socket is open for the pair, so the caller calls sport_open.  Takes no lock
  * and needs none. */
 uint16_t sport_find(const struct sports *s, const uint8_t ip[16],
 		    uint32_t class);
 /* Returns the port from which datagrams go to the pair of ip and class; opens a
- * socket if there is none.  Without a socket of its own the pair shares one, or
- * uses the main socket. */
+ * socket if there is none.  If none can be opened, returns the port of another
+ * pair's socket or of the main socket. */
 uint16_t sport_open(struct sports *s, const uint8_t ip[16], uint32_t class,
 		    uint64_t now_ns);
 /* Returns the port from which a queue pair sends to the pair of ip and class;
- * opens a socket if there is none.  The socket stays open until the queue pair
- * gives the port back by sport_give. */
+ * opens a socket if there is none.  If none can be opened, returns the port of
+ * another pair's socket or of the main socket.  The socket stays open until the
+ * queue pair gives the port back by sport_give. */
 uint16_t sport_take(struct sports *s, const uint8_t ip[16], uint32_t class,
 		    uint64_t now_ns);
 /* Ends a queue pair's use of a port that sport_take returned. */

@@ -55,7 +55,8 @@ static int set_options(struct udp *u)
 	if (err)
 		return err;
 	/* Receive no datagrams of groups that only other sockets have joined.
-	 * An old kernel without IPV6_MULTICAST_ALL delivers those of IPv6. */
+	 * A kernel without IPV6_MULTICAST_ALL (before Linux 4.20) delivers such
+	 * datagrams of IPv6 groups nevertheless. */
 	bind_set(fd, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	bind_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
 	/* Accept UDP checksum 0 over IPv6: hardware and the kernel's rxe send
@@ -262,9 +263,9 @@ static void put_file(struct udp *u, int fd)
 	close(fd);
 }
 
-/* The broker has closed its end of the relay.  poll would always report such a
- * relay as ready, so an eventfd that is never ready replaces the relay.
- * Returns 0, the number of datagrams. */
+/* Called when the broker has closed its end of the relay.  poll would always
+ * report such a relay as ready, so an eventfd that is never ready replaces the
+ * relay.  Returns 0, the number of datagrams that were received. */
 static int replace_relay(struct udp *u)
 {
 	int silent = eventfd(0, EFD_CLOEXEC);

@@ -51,11 +51,11 @@ struct udp {
 	/* The main sender.  Its socket is fd, or a UDP socket of its own if fd
 	 * is a relay. */
 	struct sender tx;
-	/* How often fd became another file, because the broker closed its end
-	 * of the relay or its successor made a new one; after a change fd has
-	 * to be added to an epoll set again. */
+	/* How often fd became another file, because a broker closed its end of
+	 * the relay, or because the next broker made a new relay.  After a
+	 * change, fd must be added to an epoll set again. */
 	shared_u32 hang_ups;
-	shared_flag is_lost; /* the program has closed fd, see udp_is_ours */
+	shared_flag is_lost; /* the program has closed a socket: udp_is_ours */
 	int full_fd;	     /* the socket that was full in the last udp_send */
 	struct sports sports;	 /* the other senders */
 	struct udp_rings *rings; /* owned */
@@ -92,19 +92,20 @@ bool udp_is_ours(struct udp *u);
 uint32_t udp_buffer_bytes(const struct udp *u);
 /*
  * Receives datagrams into got, which has room for UDP_BATCH, and returns their
- * number; 0 if none waits, or if all that it read were dropped.  A caller that
- * reads until u->is_drained counts u->read, too.  The bytes of the datagrams
- * are valid until the next call.
+ * number; 0 if none waits, or if it dropped all that it read.  A caller that
+ * reads until u->is_drained bounds its work by the sum of u->read, which counts
+ * the dropped datagrams, too: a flood of them may have no end.  The bytes of
+ * the datagrams are valid until the next call.
  */
 size_t udp_receive(struct udp *u, struct udp_dgram *got);
-/* Receives from now on from fd, the receiving end of a new relay, in place of
- * the old one.  Takes ownership of fd; does nothing if fd is -1.  If u has no
- * relay, or the program has closed it, only closes fd. */
+/* Replaces the relay of u by a new one, whose receiving end is fd: udp_receive
+ * reads fd from now on.  Takes ownership of fd; does nothing if fd is -1.  If u
+ * has no relay, or the program has closed it, only closes fd. */
 void udp_take_relay(struct udp *u, int fd);
 /*
- * Turns UDP_GRO on if u->has.gro.  Then a stream of datagrams costs less, but a
- * single message costs a tenth more, because the kernel adds a control message
- * with the size of the segments.
+ * Turns UDP_GRO on if u->has.gro.  Then a stream of datagrams takes less time,
+ * but a single message takes a tenth more, because the kernel adds a control
+ * message with the size of the segments.
  */
 void udp_join_datagrams(struct udp *u);
 /* Joins a multicast group on an interface.  Returns 0, also if the socket is a

@@ -33,8 +33,8 @@ static const struct {
 	{"usrsctp_handle_timers", (void **)&calls.handle_timers},
 };
 
-/* Extensions of SCTP that adverb does not need: each would give a stranger one
- * more way to make this process do something. */
+/* Extensions of SCTP that adverb does not need.  Each is code of the library
+ * that a packet from an unknown host could reach. */
 static const char *const switched_off[] = {
 	"usrsctp_sysctl_set_sctp_ecn_enable",
 	"usrsctp_sysctl_set_sctp_asconf_enable",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * libusrsctp (Debian: libusrsctp2), an implementation of SCTP in the process,
- * which is loaded only when it is asked for.  The declarations are adverb's
- * own, so the build does not need the library's header, and the product runs
- * without the library where nobody asks for SCTP.  Structures and numbers are
+ * which usrsctp_load loads.  The declarations are adverb's own, so the build
+ * does not need the library's header, and a program that does not use SCTP does
+ * not need the library.  Structures and numbers are
  * those of RFC 6458 as the library has them; tests/unit/test_usrsctp.c compares
  * them with the library's header where there is one.
  *
@@ -183,10 +183,11 @@ struct usrsctp_calls {
 };
 
 /*
- * Loads and starts the library, once for the process, which keeps it.  @output:
- * sends a packet of SCTP to the address `id`.  Returns the calls, which are
- * static; NULL: *why says why, a clause without a full stop, valid until the
- * next call.
+ * Loads and starts the library, unless it is loaded already; it stays loaded
+ * until the process ends.  @output: sends a packet of SCTP to the address `id`,
+ * and returns 0.  Returns the calls, which are static.  NULL: the library
+ * cannot be used, and *why is a clause that gives the reason, without a full
+ * stop, valid until the next call.
  */
 const struct usrsctp_calls *
 usrsctp_load(int (*output)(void *id, void *packet, size_t bytes, uint8_t tos,
