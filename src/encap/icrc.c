@@ -127,10 +127,10 @@ bool icrc_syndrome_id(uint32_t syndrome, uint16_t total_length,
 	/*
 	 * Consider the difference of the two headers: zeros, the four hidden
 	 * bytes, and zeros.  The register of this difference is 0 before the
-	 * hidden bytes.  They have the same effect on that register as four
-	 * zero bytes have on a register with the values of the hidden bytes,
-	 * the first byte lowest.  So the syndrome, shifted back to the start of
-	 * the hidden bytes, is their difference.
+	 * hidden bytes, and the hidden bytes then turn it into some value R.
+	 * Four zero bytes turn a register that holds the hidden bytes, the
+	 * first byte lowest, into the same R.  So the syndrome, shifted back to
+	 * the start of the hidden bytes, is the difference of the hidden bytes.
 	 */
 	syndrome = crc32_unshift(syndrome,
 				 total_length - ICRC_BYTES - BEFORE_HIDDEN);

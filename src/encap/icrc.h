@@ -16,9 +16,9 @@
  *
  * The ICRC covers the id and the fragment flags of an IPv4 header, which a
  * socket does not report.  But a CRC is linear.  So take the difference between
- * the received ICRC and the ICRC computed with an assumed id, and shift it back
- * by the bytes that follow the id: the result is the difference between the
- * sender's id and the assumed id.
+ * the received ICRC and the ICRC computed with an assumed id, and shift this
+ * difference back to the place of the id.  The result is the difference between
+ * the sender's id and the assumed id.
  *
  * Pure functions without state.
  */
