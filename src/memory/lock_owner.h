@@ -19,8 +19,9 @@ bool lock_owner_is_possible(void);
 /* Makes the calling thread's name the name of this process (alock_open), and
  * returns it.  The thread must run until lock_owner_close. */
 alock_owner lock_owner_open(void);
-/* Takes the name and the judge away (alock_open).  Called when the thread that
- * called lock_owner_open has ended. */
+/* Removes the process's name and judge: the process is ALOCK_NAMELESS again
+ * (alock_open).  Called when the thread that called lock_owner_open has ended.
+ */
 void lock_owner_close(void);
 
 #endif

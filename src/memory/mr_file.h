@@ -22,7 +22,7 @@ struct mr_file_mapping {
 	unsigned major, minor; /* the file's device */
 	/* MAP_SHARED, PROT_READ and PROT_WRITE of the mapping. */
 	bool is_shared, is_read, is_written;
-	char path[PATH_MAX]; /* the file's name, or what the kernel shows */
+	char path[PATH_MAX]; /* the file's name, or a label such as [heap] */
 };
 
 /*
