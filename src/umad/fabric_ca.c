@@ -11,7 +11,8 @@
 
 enum { STATE_INIT = 2, STATE_ACTIVE = 4 };
 
-/* Makes a connection for one request, and closes it after the answer. */
+/* Makes a connection for one request, and closes it after the answer, which
+ * replaces *m.  Returns 0 or -errno. */
 static int ask_once(struct fabric_proto *m)
 {
 	int connection = u_fabric_query(m, NULL);

@@ -3,13 +3,13 @@
  * libusrsctp (Debian: libusrsctp2), an implementation of SCTP in the process,
  * which usrsctp_load loads.  The declarations are adverb's own, so the build
  * does not need the library's header, and a program that does not use SCTP does
- * not need the library.  Structures and numbers are
- * those of RFC 6458 as the library has them; tests/unit/test_usrsctp.c compares
- * them with the library's header where there is one.
+ * not need the library.  Structures and numbers are those of RFC 6458 as the
+ * library has them; tests/unit/test_usrsctp.c compares them with the library's
+ * header where that header is installed.
  *
  * The library is used without threads, sockets and timers of its own: packets
  * go through `conninput` and the function given to usrsctp_load, time through
- * `handle_timers`.  Addresses are those of AF_CONN: a number of 64 bits that
+ * `handle_timers`.  Addresses are those of AF_CONN: numbers of 64 bits, which
  * the library compares and hands back.
  *
  * Lock: the caller's, for all calls.
@@ -23,8 +23,8 @@
 #include <sys/types.h>
 
 #define USRSCTP_AF_CONN	     123
-#define USRSCTP_NOTIFICATION 0x2000 /* a flag of what recvv returns */
-#define USRSCTP_UNORDERED    0x0400 /* a flag of usrsctp_sndinfo */
+#define USRSCTP_NOTIFICATION 0x2000 /* of *flags of recvv: no user message */
+#define USRSCTP_UNORDERED    0x0400 /* of usrsctp_sndinfo.flags */
 
 /* The options of sockets, of level IPPROTO_SCTP, and their values. */
 enum usrsctp_option {
@@ -51,7 +51,8 @@ struct usrsctp_address {
 	void *id;
 };
 
-/* An address that recvv writes; the library needs room for every family. */
+/* An address that recvv writes.  The library demands room for an address of any
+ * family. */
 union usrsctp_peer {
 	struct usrsctp_address conn;
 	uint8_t room[28];
