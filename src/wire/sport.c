@@ -185,7 +185,7 @@ static uint16_t open_at(uint32_t at, const uint8_t ip[16], struct sender *out)
 }
 
 /* Closes the socket of the slot `at`.  A look-up ends at a slot whose port is
- * 0. So if the next slot is such a slot, the ports of `at` and of all GONE
+ * 0.  So if the next slot is such a slot, the ports of `at` and of all GONE
  * slots right before it become 0, and later look-ups end there. */
 static void forget_port(struct sports *s, uint32_t at)
 {

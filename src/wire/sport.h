@@ -12,7 +12,7 @@
  * queue pair uses and that have not been used for SPORT_IDLE_NS.  At most
  * sports->most sockets are open, a quarter of the descriptors that the process
  * may have.  Further pairs share the socket of another pair of the same address
- * family.
+ * family.  Datagrams to multicast groups go from the main socket.
  *
  *	pair -> slot, by hashing with linear probing -> port, fd
  *	port -> slot, by of_port
