@@ -146,23 +146,31 @@ static const char *steps_fault;
 static int (*plain)(void *to, const void *from,
 		    size_t bytes) = copy_nofault_bytes;
 
+/* Has an instruction of this process raised the signal, and no process? */
+static bool is_fault(const siginfo_t *info)
+{
+	return info->si_code > 0;
+}
+
 /* Passes the signal to the handler, or to the default action, that was
  * installed before adverb's handler. */
 static void pass_on(int i, int sig, siginfo_t *info, void *context)
 {
+	static const struct sigaction default_action;
 	const struct sigaction *old = &before[i];
 
 	if (old->sa_flags & SA_SIGINFO) {
 		old->sa_sigaction(sig, info, context);
-	} else if (old->sa_handler == SIG_DFL) {
-		/* A fault needs nothing more, since its instruction is executed
-		 * again and faults again.  A signal that a process has sent
-		 * must be raised again. */
-		sigaction(sig, old, NULL);
-		if (info->si_code <= 0)
-			raise(sig);
-	} else if (old->sa_handler != SIG_IGN) {
+	} else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
 		old->sa_handler(sig);
+	} else if (old->sa_handler == SIG_DFL || is_fault(info)) {
+		/* A fault needs nothing more, since its instruction is executed
+		 * again and faults again; Linux ends a process that ignores its
+		 * signal, too.  A signal that a process has sent must be raised
+		 * again. */
+		sigaction(sig, &default_action, NULL);
+		if (!is_fault(info))
+			raise(sig);
 	}
 }
 

@@ -8,6 +8,9 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "memory/copy_nofault.h"
 #include "util/crc.h"
@@ -176,6 +179,32 @@ static void a_fault_of_the_program_reaches_its_own_handler(void **state)
 	munmap((void *)(uintptr_t)p, PAGE);
 }
 
+/* Linux ends a process by a fault whose signal the process ignores, too. */
+static void a_fault_whose_signal_is_ignored_ends_the_program(void **state)
+{
+	static const struct rlimit no_core = {0, 0};
+	volatile uint8_t *p = map_gone();
+	int status = 0;
+	pid_t pid;
+
+	if (!is_built())
+		SKIP_FOR(NOT_BUILT);
+	pid = fork();
+	if (!pid) {
+		setrlimit(RLIMIT_CORE, &no_core);
+		signal(SIGSEGV, SIG_IGN);
+		copy_nofault_open();
+		raise(SIGSEGV); /* is ignored */
+		alarm(20);
+		*p = 1;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGSEGV);
+	munmap((void *)(uintptr_t)p, PAGE);
+}
+
 static void
 a_program_that_takes_the_handler_turns_guarded_copies_off(void **state)
 {
@@ -270,6 +299,8 @@ int main(void)
 			a_program_that_takes_the_handler_turns_guarded_copies_off),
 		cmocka_unit_test(
 			a_thread_that_blocks_the_signal_turns_guarded_copies_off),
+		cmocka_unit_test(
+			a_fault_whose_signal_is_ignored_ends_the_program),
 		cmocka_unit_test(a_blocked_signal_counts_for_its_own_thread),
 		cmocka_unit_test(closing_restores_the_previous_handler),
 	};
