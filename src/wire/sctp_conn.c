@@ -38,8 +38,8 @@ bool sctp_conn_is_ours(int fd, uint64_t *checked_ns)
 		return false;
 	if (*checked_ns && now - *checked_ns <= CHECK_NS)
 		return true;
-	*checked_ns = now;
-	return fd_identity_holds(fd);
+	*checked_ns = fd_identity_holds(fd) ? now : 0;
+	return *checked_ns;
 }
 
 static uint32_t next_key(bool is_conn)

@@ -4,13 +4,16 @@
 #include "brought.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "util/fd_identity.h"
 #include "wire/sctp.h"
+#include "wire/sctp_conn.h"
 
 #define PPID 0x10 /* of DDP segments; the first byte of messages is 0 */
 
@@ -458,6 +461,22 @@ static void a_listener_that_ends_may_keep_its_port(void **state)
 	end(&p);
 }
 
+/* A check that has failed is not taken for a good one. */
+static void a_number_of_the_program_is_not_used(void **state)
+{
+	int fd = fd_identity_note(open("/dev/zero", O_RDONLY | O_CLOEXEC));
+	uint64_t checked = 0;
+
+	assert_true(sctp_conn_is_ours(fd, &checked));
+	close(fd);
+	assert_int_equal(open("/dev/null", O_RDONLY | O_CLOEXEC), fd);
+	checked = 0;
+	for (int i = 0; i < 3; i++)
+		assert_false(sctp_conn_is_ours(fd, &checked));
+	fd_identity_close(fd);
+	assert_int_equal(close(fd), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -473,6 +492,7 @@ int main(void)
 		cmocka_unit_test(a_listener_that_ends_may_keep_its_port),
 		cmocka_unit_test(
 			a_message_without_a_connection_leaves_no_descriptor),
+		cmocka_unit_test(a_number_of_the_program_is_not_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
