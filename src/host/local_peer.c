@@ -271,7 +271,7 @@ static void close_shares(void)
 	int fd;
 
 	while ((fd = share_next_fd(all.own, &at)) >= 0)
-		close(fd);
+		fd_identity_close(fd);
 }
 
 void local_peer_close(void)

@@ -8,6 +8,7 @@
 #include "host/host.h"
 #include "host/local_peer.h"
 #include "memory/mr_file.h"
+#include "util/fd_identity.h"
 
 /* One search for the file mapping behind a region that is about to be
  * registered. */
@@ -89,6 +90,8 @@ static bool look_open(struct host *h, struct look *l, uint32_t *number)
 	bool is_true;
 
 	l->is_open = mr_file_open(&l->m, &l->what);
+	if (l->is_open)
+		fd_identity_note(l->what.fd);
 	host_lock(h);
 	share_look_end(&l->watch);
 	is_true = !l->is_open || look_is_true(l);
@@ -96,7 +99,7 @@ static bool look_open(struct host *h, struct look *l, uint32_t *number)
 		*number = look_enter(host_hca(h), l);
 	host_unlock(h);
 	if (!is_true)
-		close(l->what.fd);
+		fd_identity_close(l->what.fd);
 	return is_true;
 }
 
@@ -168,7 +171,6 @@ void host_unshare(struct host *h, uint32_t number)
 	host_lock(h);
 	fd = share_leave(host_hca(h), number);
 	host_unlock(h);
-	if (fd >= 0)
-		close(fd);
+	fd_identity_close(fd);
 	pthread_setcancelstate(cancel, NULL);
 }

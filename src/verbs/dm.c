@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "verbs/fail.h"
 #include "verbs/ops.h"
+#include "util/fd_identity.h"
 #include "util/fsize.h"
 
 static struct lock dm_lock;
@@ -109,11 +109,16 @@ static struct v_dm *create_handle(struct ibv_context *context,
 	return dm;
 }
 
-/* Closes the file by the system call: libc's close is a cancellation point, and
- * a thread that is cancelled there would end with the lock held. */
+/* Closes the file, unless the program has closed it and reused its number.
+ * close is a cancellation point, and a thread that is cancelled there would end
+ * with the lock held. */
 static void file_close(struct dm_memory *m) REQUIRES(&dm_lock)
 {
-	syscall(SYS_close, m->fd);
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	fd_identity_close(m->fd);
+	pthread_setcancelstate(cancel, NULL);
 	m->fd = -1;
 }
 
@@ -138,7 +143,7 @@ static int map_memory(struct dm_memory *m, size_t length)
 	struct fsize limit;
 	int err;
 
-	m->fd = memfd_create("adverb-dm", MFD_CLOEXEC);
+	m->fd = fd_identity_note(memfd_create("adverb-dm", MFD_CLOEXEC));
 	if (m->fd < 0)
 		return -errno;
 	m->bytes = MAP_FAILED;
@@ -150,7 +155,7 @@ static int map_memory(struct dm_memory *m, size_t length)
 				MAP_SHARED, m->fd, 0);
 	if (m->bytes == MAP_FAILED) {
 		err = -errno;
-		close(m->fd);
+		fd_identity_close(m->fd);
 	}
 	m->length = length;
 	return err;
