@@ -9,6 +9,7 @@
 #include "umad/explain.h"
 #include "umad/fabric.h"
 #include "umad/newer.h"
+#include "util/fd_identity.h"
 #include "util/monotonic.h"
 
 #include <errno.h>
@@ -89,12 +90,13 @@ int umad_open_port(const char *ca_name, int portnum)
 	connection = u_fabric_query(&m, &fd);
 	if (connection < 0)
 		return fail_with(-connection);
+	fd_identity_note_shown(fd);
+	fd_identity_note(connection);
 	err = fd > 0 ? add_port(fd, connection) : EPROTO;
 	if (!err)
 		return fd;
-	if (fd >= 0)
-		close(fd);
-	close(connection);
+	fd_identity_close(fd);
+	fd_identity_close(connection);
 	return fail_with(err);
 }
 
@@ -116,8 +118,8 @@ int umad_close_port(int portid)
 	pthread_mutex_unlock(&lock);
 	if (!old.fd)
 		return fail_with(EINVAL);
-	close(old.fd);
-	close(old.connection);
+	fd_identity_close(old.fd);
+	fd_identity_close(old.connection);
 	return 0;
 }
 
@@ -241,8 +243,12 @@ static int ask_on(int portid, struct fabric_proto *m)
 
 	pthread_mutex_lock(&lock);
 	port = find_port(portid);
+	/* The program may have closed the connection, which it does not know,
+	 * and reused its number. */
 	if (port)
-		err = fabric_client_ask(port->connection, m, NULL);
+		err = fd_identity_holds(port->connection)
+			      ? fabric_client_ask(port->connection, m, NULL)
+			      : -EBADF;
 	pthread_mutex_unlock(&lock);
 	return err;
 }

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * umadcheck: opens a port of a fabric's host, closes all descriptors but the
+ * first three, as daemons do, and opens sockets under their numbers.  libibumad
+ * must not send by these sockets, receive from them or close them.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <infiniband/umad.h>
+
+enum { FIRST = 3, LAST = 1024, MOST = 16 };
+
+static int pairs[MOST][2];
+static struct stat before[MOST][2];
+
+static void open_sockets(void)
+{
+	for (int fd = FIRST; fd < LAST; fd++)
+		close(fd);
+	for (int i = 0; i < MOST; i++) {
+		NEED(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pairs[i]));
+		for (int k = 0; k < 2; k++)
+			NEED(!fstat(pairs[i][k], &before[i][k]));
+	}
+}
+
+/* Returns how many sockets were closed or have received something. */
+static int sockets_changed(void)
+{
+	int changed = 0;
+
+	for (int i = 0; i < MOST; i++)
+		for (int k = 0; k < 2; k++) {
+			struct stat now;
+			char byte;
+
+			changed += fstat(pairs[i][k], &now) ||
+				   now.st_ino != before[i][k].st_ino ||
+				   recv(pairs[i][k], &byte, 1, MSG_DONTWAIT) >=
+					   0;
+		}
+	return changed;
+}
+
+static void a_daemon_keeps_its_sockets(void)
+{
+	long methods[16 / sizeof(long)] = {0};
+	int port;
+
+	NEED(!umad_init());
+	port = umad_open_port("advib0", 1);
+	NEED(port > 0);
+	NEED(umad_register(port, 3, 2, 0, methods) >= 0);
+	open_sockets();
+	EXPECT(umad_register(port, 4, 1, 0, methods) < 0);
+	EXPECT(umad_unregister(port, 0) < 0);
+	EXPECT(!umad_close_port(port));
+	EXPECT(!sockets_changed());
+	/* the port can be opened anew */
+	port = umad_open_port("advib0", 1);
+	EXPECT(port > 0 && umad_register(port, 3, 2, 0, methods) >= 0);
+	EXPECT(!umad_close_port(port));
+	EXPECT(!sockets_changed());
+}
+
+int main(void)
+{
+	check_run("a daemon keeps its sockets", a_daemon_keeps_its_sockets);
+	return check_end();
+}
