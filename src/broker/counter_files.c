@@ -224,7 +224,7 @@ static void watch_files(struct counter_files *t)
 	for (uint32_t i = 0; i < 2 * t->count; i++) {
 		int fd = t->row[i / 2].port_fd;
 
-		snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", fd,
+		snprintf(path, sizeof(path), "/proc/thread-self/fd/%d/%s", fd,
 			 folders[i % 2]);
 		if (fd >= 0)
 			inotify_add_watch(t->inotify_fd, path,

@@ -93,7 +93,7 @@ bool fd_check_is_kick(int fd)
 
 	if (flags < 0 || !(flags & O_NONBLOCK))
 		return false;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
 	n = readlink(path, link, sizeof(link));
 	/* without /proc the kind of file is not known */
 	return n < 0 || (n == (ssize_t)strlen(eventfd) &&

@@ -43,7 +43,7 @@ int shared_page_reader(int fd)
 	char path[32];
 	int reader;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
 	reader = open(path, O_RDONLY | O_CLOEXEC);
 	return reader < 0 ? -errno : reader;
 }

@@ -4,6 +4,7 @@
 
 #include "broker/procfs.h"
 #include "broker/proto.h"
+#include "broker/serve_thread.h"
 #include "broker/server.h"
 #include "broker/trust.h"
 #include "util/fd_identity.h"
@@ -255,54 +256,6 @@ static int fork_broker(struct starter *s)
 	return err;
 }
 
-static void *serve_thread(void *arg)
-{
-	for (;;)
-		server_turn(arg);
-	return NULL;
-}
-
-/* Returns a copy of the listener for the thread that serves; -1 with errno set.
- * EBADF: the program has closed the listener or put a file of its own there. */
-static int copy_listener(int listen_fd)
-{
-	if (fd_identity_holds(listen_fd))
-		return fcntl(listen_fd, F_DUPFD_CLOEXEC, FIRST_FD);
-	errno = EBADF;
-	return -1;
-}
-
-/* Starts a thread that is the broker until this process ends; then the clients
- * start the next broker.  Returns 0 or -errno. */
-static int start_thread(int listen_fd)
-{
-	int fd = copy_listener(listen_fd), err;
-	struct server_config config = {
-		.idle_ms = INT_MAX, .no_bpf = no_bpf(), .is_thread = true};
-	struct server *s = fd < 0 ? NULL : server_new(fd, &config);
-	sigset_t all, old;
-	pthread_t thread;
-
-	if (!s) {
-		err = fd < 0 && errno == EBADF ? -EBADF : -ENOMEM;
-		if (fd >= 0)
-			close(fd);
-		return err;
-	}
-	server_listen(s);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, serve_thread, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err) {
-		server_free(s);
-		return -err;
-	}
-	pthread_setname_np(thread, "adverbd");
-	pthread_detach(thread);
-	return 0;
-}
-
 void start_drop(struct start *s)
 {
 	if (s->owner && s->owner == getpid()) {
@@ -327,7 +280,7 @@ static const char *remedy_text(void)
 static int serve_instead(struct start *s, const char *what, const char *reason,
 			 const char *cure)
 {
-	int err = start_thread(s->listen_fd);
+	int err = serve_thread_start(s->listen_fd, no_bpf());
 
 	if (err == -ENOMEM)
 		cure = "free memory, or raise ulimit -v and -d";
@@ -626,7 +579,8 @@ int start_begin(struct start *s, uint64_t now_ms, uint64_t patience_ms)
 	s->limit_ms = now_ms + patience_ms / 4 * 3;
 	/* If past.is_thread, a thread of this process serves another network
 	 * namespace, and a second thread serves this one. */
-	err = past.is_thread ? start_thread(fd) : start_process(s, now_ms);
+	err = past.is_thread ? serve_thread_start(fd, no_bpf())
+			     : start_process(s, now_ms);
 	if (past.is_thread || (err && err != -EINPROGRESS))
 		start_drop(s);
 	return err == -EAGAIN ? -ENOMEM : err;

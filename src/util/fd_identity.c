@@ -27,6 +27,10 @@ struct mark {
 	atomic_bool is_known, has_stamp;
 };
 
+/* Has this thread a table of descriptors of its own?  Then the marks, which are
+ * by number, are of other files. */
+static _Thread_local bool is_apart __attribute__((tls_model("initial-exec")));
+
 #define load(at)      atomic_load_explicit(at, memory_order_relaxed)
 #define store(at, to) atomic_store_explicit(at, to, memory_order_relaxed)
 
@@ -73,7 +77,7 @@ static bool is_nameless(const struct stat *s)
 
 static int remember_fd(int fd, bool is_shown)
 {
-	struct mark *m = mark_of(fd, true);
+	struct mark *m = is_apart ? NULL : mark_of(fd, true);
 	struct stat s;
 
 	if (!m)
@@ -89,6 +93,11 @@ static int remember_fd(int fd, bool is_shown)
 	return fd;
 }
 
+void fd_identity_apart(void)
+{
+	is_apart = true;
+}
+
 int fd_identity_note(int fd)
 {
 	return remember_fd(fd, false);
@@ -101,7 +110,7 @@ int fd_identity_note_shown(int fd)
 
 bool fd_identity_holds(int fd)
 {
-	const struct mark *m = mark_of(fd, false);
+	const struct mark *m = is_apart ? NULL : mark_of(fd, false);
 	struct stat s;
 
 	if (fd < 0 || !m ||
@@ -114,7 +123,7 @@ bool fd_identity_holds(int fd)
 
 void fd_identity_close(int fd)
 {
-	struct mark *m = mark_of(fd, false);
+	struct mark *m = is_apart ? NULL : mark_of(fd, false);
 	bool is_ours = fd_identity_holds(fd);
 
 	if (m)

@@ -34,6 +34,11 @@ int fd_identity_note_shown(int fd);
 /* Returns whether fd still refers to the file for which it was marked.  Returns
  * false for a negative fd, and true for a descriptor without a mark. */
 bool fd_identity_holds(int fd);
+/* Called by a thread that has unshared its table of descriptors (CLONE_FILES),
+ * before it opens a file.  The numbers of this table are the thread's own: for
+ * the calling thread no file is marked, fd_identity_holds returns true, and
+ * fd_identity_close closes. */
+void fd_identity_apart(void);
 /* Closes fd if fd_identity_holds(fd), and removes the mark in either case. */
 void fd_identity_close(int fd);
 

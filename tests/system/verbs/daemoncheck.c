@@ -20,8 +20,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +35,15 @@ struct held {
 	struct ibv_cq *cq;
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
+	struct ibv_pd *pd;
+	/* of memory that other processes may map, and of device memory; each
+	 * has a descriptor of adverb's */
+	struct ibv_mr *mr, *dm_mr;
+	struct ibv_dm *dm;
+	void *shared;
 };
+
+enum { SHARED_BYTES = 65536 };
 
 static struct stat mine[MOST];
 static int fds[MOST];
@@ -48,6 +58,47 @@ static struct ibv_context *open_first(void)
 	return context;
 }
 
+/* Maps a memfd, whose own descriptor is closed again. */
+static void *map_shared(void)
+{
+	int fd = memfd_create("daemoncheck", MFD_CLOEXEC);
+	void *at = MAP_FAILED;
+
+	if (fd >= 0 && !ftruncate(fd, SHARED_BYTES))
+		at = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_SHARED, fd, 0);
+	close(fd);
+	return at;
+}
+
+static bool take_memory(struct held *h)
+{
+	struct ibv_alloc_dm_attr attr = {.length = 4096};
+
+	h->pd = ibv_alloc_pd(h->context);
+	h->shared = map_shared();
+	if (!h->pd || h->shared == MAP_FAILED)
+		return false;
+	h->mr = ibv_reg_mr(h->pd, h->shared, SHARED_BYTES,
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	h->dm = ibv_alloc_dm(h->context, &attr);
+	h->dm_mr = h->dm ? ibv_reg_dm_mr(h->pd, h->dm, 0, attr.length,
+					 IBV_ACCESS_ZERO_BASED |
+						 IBV_ACCESS_LOCAL_WRITE)
+			 : NULL;
+	return h->mr && h->dm_mr;
+}
+
+static bool give_memory(struct held *h)
+{
+	bool good = !ibv_dereg_mr(h->mr);
+
+	good &= !ibv_dereg_mr(h->dm_mr);
+	good &= !ibv_free_dm(h->dm);
+	good &= !ibv_dealloc_pd(h->pd);
+	return !munmap(h->shared, SHARED_BYTES) && good;
+}
+
 /* Opens all objects.  Returns false if one of them cannot be opened. */
 static bool take_all(struct held *h)
 {
@@ -58,7 +109,7 @@ static bool take_all(struct held *h)
 	h->cq = h->channel ? ibv_create_cq(h->context, 16, NULL, h->channel, 0)
 			   : NULL;
 	h->events = rdma_create_event_channel();
-	return h->cq && h->events &&
+	return h->cq && h->events && take_memory(h) &&
 	       !rdma_create_id(h->events, &h->id, NULL, RDMA_PS_TCP) &&
 	       !rdma_bind_addr(h->id, (struct sockaddr *)(void *)&any);
 }
@@ -68,6 +119,7 @@ static bool give_all(struct held *h)
 {
 	bool good = !rdma_destroy_id(h->id);
 
+	good &= give_memory(h);
 	rdma_destroy_event_channel(h->events);
 	good &= !ibv_destroy_cq(h->cq);
 	good &= !ibv_destroy_comp_channel(h->channel);
@@ -245,6 +297,49 @@ static int process_opens_sockets(void)
 	return lost ? 5 : 0;
 }
 
+/* Opens a listener, and connects to it.  Returns the listener, or -1. */
+static int listen_and_connect(int i)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+	int caller = fcntl(socket(AF_UNIX, SOCK_SEQPACKET, 0), F_DUPFD, LAST);
+
+	/* an abstract address */
+	snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "daemoncheck-%d-%d",
+		 (int)getpid(), i);
+	if (bind(fd, (struct sockaddr *)(void *)&at, sizeof(at)) ||
+	    listen(fd, 4) ||
+	    connect(caller, (struct sockaddr *)(void *)&at, sizeof(at)) ||
+	    send(caller, "mine", 4, 0) != 4)
+		return -1;
+	return fd;
+}
+
+/* The program opens listeners under the numbers of adverb's descriptors.  The
+ * library must not accept the connections there, also not by a thread that
+ * serves in place of adverbd. */
+static int process_opens_listeners(void)
+{
+	int listeners[MOST], lost = 0;
+	struct held h;
+
+	if (!take_all(&h))
+		return 2;
+	for (int fd = FIRST; fd < LAST; fd++)
+		close(fd);
+	for (int i = 0; i < MOST; i++)
+		listeners[i] = listen_and_connect(i);
+	usleep(SETTLE_MS * 1000);
+	for (int i = 0; i < MOST; i++) {
+		int fd = accept(listeners[i], NULL, NULL);
+		char text[8];
+
+		lost += fd < 0 ||
+			recv(fd, text, sizeof(text), MSG_DONTWAIT) != 4;
+	}
+	return lost ? 4 : 0;
+}
+
 /* Returns the type of the next event, or -1 if none comes within `ms`. */
 static int async_event(struct ibv_context *context, int ms)
 {
@@ -294,6 +389,7 @@ CASE(child_destroys_objects)
 CASE(process_destroys_objects)
 CASE(process_opens_anew)
 CASE(process_opens_sockets)
+CASE(process_opens_listeners)
 CASE(process_gets_fatal_event)
 
 int main(void)
@@ -310,6 +406,9 @@ int main(void)
 		  run_process_opens_anew);
 	check_run("data for the program's sockets is left to the program",
 		  run_process_opens_sockets);
+	check_run(
+		"connections to the program's listeners are left to the program",
+		run_process_opens_listeners);
 	check_run(
 		"a process that closed adverb's descriptors gets one IBV_EVENT_DEVICE_FATAL",
 		run_process_gets_fatal_event);
