@@ -19,8 +19,8 @@ static const char *const mpa_words[ENV_MPA_WORDS] = {
 	[ENV_MPA_CLIENT_SERVER] = "client-server",
 };
 
-/* Finds the next word of the list that begins at *at, and moves *at behind it.
- * Returns the word's length; 0: there are no more words. */
+/* Finds the next word of the comma-separated list at *at, and moves *at past
+ * the word.  Returns the word's length; 0: there are no more words. */
 static size_t next_word(const char **at, const char **word)
 {
 	size_t length;
@@ -67,7 +67,7 @@ bool env_is_on(const char *name)
 }
 
 /* Finds the next word of the list that is none of the names, and moves *at
- * behind it.  Returns the word's length; 0: there are no more such words. */
+ * past the word.  Returns its length; 0: there are no more such words. */
 static size_t next_unknown(const char **at, const char **word,
 			   const char *const *names, int count)
 {
@@ -186,8 +186,9 @@ void env_check(void)
 		value = secure_getenv(numbers[i]);
 		if (value && *value && !is_number(value))
 			log_say(LOG_VALUE_NUMBER, i,
-				"%s=%s: the value must be a number", numbers[i],
-				value);
+				"%s=%s: the value must be a number from 0 to "
+				"4294967295",
+				numbers[i], value);
 	}
 	check_explain();
 	check_without();

@@ -2,8 +2,8 @@
 /*
  * Environment variables ADVERB_* that several folders read: by which path the
  * processes of one host reach each other; which mechanisms a process does not
- * use; how MPA begins.  Also checks the values of all variables.  No state, no
- * lock.
+ * use; how MPA begins; whether SCTP takes the place of TCP.  Also checks the
+ * values of all variables.  No state, no lock.
  */
 #ifndef LOG_ENV_H
 #define LOG_ENV_H
@@ -19,8 +19,8 @@ enum env_path {
 
 /* Returns by which path the processes of one host are to reach each other. */
 enum env_path env_path(void);
-/* Returns whether ADVERB_DIRECT has a value.  Then the user wants a message if
- * the direct path is not possible. */
+/* Returns whether ADVERB_DIRECT is set and not empty.  A user who has set it
+ * wants a message if the direct path is not possible. */
 bool env_is_said(void);
 
 /*
@@ -43,8 +43,8 @@ bool env_is_without(enum env_mechanism mechanism);
 
 /*
  * How rdma_cm begins MPA on the TCP connections of iWARP devices.  ADVERB_MPA
- * has the words for what is to differ from the default, separated by commas.
- * The variable is for peers that need it, and for tests.
+ * is a list of these words, separated by commas; each word changes one default.
+ * The variable is for peers that need another beginning, and for tests.
  */
 enum env_mpa {
 	ENV_MPA_REV1,	       /* only revision 1 */
@@ -61,17 +61,17 @@ bool env_has_mpa(enum env_mpa word);
  * neither empty nor 0. */
 bool env_is_on(const char *name);
 
-/*
- * Whether the connections of iWARP devices are associations of SCTP:
- * ADVERB_SCTP is udp, the number of a UDP port, or raw.
+/* What carries the connections of iWARP devices, by the value of ADVERB_SCTP.
  */
 enum env_sctp {
-	ENV_SCTP_OFF, /* TCP */
-	/* over UDP; *udp_port: the UDP port of all services; 0: each its own */
-	ENV_SCTP_UDP,
-	ENV_SCTP_RAW,	/* over IP */
-	ENV_SCTP_WRONG, /* the value is none of these */
+	ENV_SCTP_OFF,	/* unset, empty or "0": TCP */
+	ENV_SCTP_UDP,	/* "udp" or the number of a UDP port: SCTP over UDP */
+	ENV_SCTP_RAW,	/* "raw": SCTP directly over IP */
+	ENV_SCTP_WRONG, /* any other value */
 };
+
+/* Returns what ADVERB_SCTP asks for.  Sets *udp_port to the port that the
+ * variable names, in host order, and to 0 if it names none. */
 enum env_sctp env_sctp(uint16_t *udp_port);
 
 /* Prints a message for each variable that has an invalid value. */

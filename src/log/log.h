@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* The causes of messages.  Each call of log_say has a cause of its own, except
- * that calls share one if only the first of them may print its message. */
+/* The causes of messages.  Calls of log_say share a cause if only the first of
+ * them may print its message; otherwise each call has a cause of its own. */
 enum log_cause {
 	LOG_TEST, /* for tests of this module */
 	LOG_ARENA_SIZE,
@@ -49,9 +49,10 @@ enum log_cause {
 };
 
 /*
- * Prints "adverb: ", the message and a newline in one write.  @detail names the
- * object: a second message of the same cause with the same low 56 bits of
- * @detail is not printed.
+ * Prints "adverb: ", the message and a newline in one write; cuts a line of
+ * more than 639 bytes.  @detail names the object: a second message of the same
+ * cause with the same low 56 bits of @detail is not printed.  A process prints
+ * at most SEEN_SET_ROOM messages (util/seen_set.h).
  */
 void log_say(enum log_cause cause, uint64_t detail, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

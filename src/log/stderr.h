@@ -3,9 +3,9 @@
  * Writes a message to stderr if descriptor 2 is stderr.  In a program that has
  * closed stderr, for example a daemon, descriptor 2 may be another file, even
  * one of adverb's.  A message written there would be a false event of an
- * eventfd, or would overwrite the arena.  stderr is told from adverb's files by
- * FD_CLOEXEC, which all of adverb's descriptors have.  No lock; leaves errno
- * unchanged.
+ * eventfd, or would overwrite the arena.  Descriptor 2 counts as stderr if it
+ * lacks FD_CLOEXEC, which all of adverb's descriptors have.  No lock; leaves
+ * errno unchanged.
  */
 #ifndef LOG_STDERR_H
 #define LOG_STDERR_H
