@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DEVICE_MOST  32
-#define DEVICE_PORTS 4 /* the most ports of a device */
+#define DEVICE_MOST  32 /* device_read leaves out further devices */
+#define DEVICE_PORTS 4	/* the most ports of a device */
 
 /* The attributes of a port (IBTA 14.2.5.6).  Those after phys_state are of
  * ports of InfiniBand, and 0 for other ports. */
@@ -26,9 +26,9 @@ struct device_port {
 
 struct device {
 	uint32_t index; /* the N of uverbsN; ibv_get_device_index returns it */
-	char name[64];
-	char firmware[64];
-	uint64_t node_guid, image_guid; /* host order */
+	char name[64];	/* as in /sys/class/infiniband */
+	char firmware[64];		/* the firmware version; "": unknown */
+	uint64_t node_guid, image_guid; /* host order; 0: unknown */
 	/* 1: a channel adapter (IBTA 14.2.5.3); 4: an iWARP device (the
 	 * kernel's RDMA_NODE_RNIC) */
 	uint8_t node_type;
@@ -40,7 +40,7 @@ struct device {
 };
 
 /* Reads the devices in the tree of this network namespace into out, in order of
- * their index.  Returns how many there are; 0 without a tree. */
+ * their index.  Returns the number of devices read; 0 without a tree. */
 uint32_t device_read(struct device out[DEVICE_MOST]);
 
 #endif

@@ -8,8 +8,9 @@
  * the kernel permits.
  *
  * The shim forgets the limit that a program has set when the process executes
- * another program.  If two threads set the limit at once, one of the two values
- * stays.
+ * another program.  If two threads set the limit at once, the reported limit
+ * may mix the two values, and the kernel's limit may differ from the reported
+ * one.
  */
 #include "shim/shim.h"
 

@@ -8,9 +8,9 @@
  *
  * No other process can put an answer into the socket: before the first answer,
  * the shim connects the socket to itself and drops what has arrived.  If two
- * threads of a program send its first two requests at the same time, one answer
- * may be dropped too.  A request that a program sends by write(2) is not
- * answered, but comes back to the program as it is.
+ * threads of a program send its first two requests at the same time, the shim
+ * may also drop one of the answers.  A request that a program sends by write(2)
+ * is not answered, but comes back to the program as it is.
  *
  * Other sockets of the program are not changed.  As long as the program has
  * opened no socket of NETLINK_RDMA, each send costs one more load.  Takes no

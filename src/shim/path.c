@@ -50,10 +50,10 @@ static int root_of(const char *path)
 }
 
 /*
- * Copies the path to @room without doubled slashes, "." and "..", which
- * programs use when they build paths, so that it can be compared.  The tree has
- * no symbolic link to a folder, so ".." removes the name before it.  Returns
- * true if a prefix of the path is one of the kernel's RDMA paths.
+ * Copies the path to @room without doubled slashes, "." and "..", so that the
+ * copy can be compared with the kernel's RDMA paths.  The tree has no symbolic
+ * link to a folder, so ".." removes the name before it.  Returns true if a
+ * prefix of the path is one of the kernel's RDMA paths.
  */
 static bool normalize_path(const char *path, struct path *room)
 {

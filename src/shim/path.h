@@ -8,8 +8,9 @@
  *	/dev/infiniband...		<tree>/dev/infiniband...
  *
  * where <tree> is ADVERB_SYSFS, or else a folder in the runtime folder
- * (util/runtime_tree.h).  Pure, except that it looks for the tree.  Allocates
- * nothing, since it may run inside malloc.
+ * (util/runtime_tree.h).  path_turn looks for the tree, and may print one
+ * message if there is none.  It allocates nothing, since it may run inside
+ * malloc.
  */
 #ifndef SHIM_PATH_H
 #define SHIM_PATH_H
@@ -35,7 +36,8 @@ static inline bool path_may_turn(const char *path)
  * begins at the folder @dir, as with openat(2), or at the working directory if
  * @dir is AT_FDCWD.  For a @path of NULL, returns NULL.  "." and ".." are
  * resolved by name, and symbolic links are not followed.  In a program that has
- * more rights than its caller (AT_SECURE), no path is replaced.
+ * more rights than its caller (AT_SECURE), no path is replaced.  Leaves errno
+ * unchanged.
  */
 const char *path_turn(int dir, const char *path, struct path *room);
 
