@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The number of elements of the array a, which is not a pointer. */
 #define ARRAY_COUNT(a) (sizeof(a) / sizeof((a)[0]))
+/* The address of the structure of this type whose member is at ptr. */
 #define CONTAINER_OF(ptr, type, member)                                        \
 	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 

@@ -19,7 +19,8 @@ static inline void count_up(struct count *c)
 }
 
 /* Adds 1 and returns true, unless the count is `most` or more already.  In that
- * case returns false, with the count unchanged. */
+ * case subtracts the 1 again and returns false; a concurrent call that sees the
+ * higher count may also return false. */
 static inline bool count_up_to(struct count *c, uint32_t most)
 {
 	if (atomic_fetch_add(&c->n, 1) < most)

@@ -11,9 +11,9 @@
  * call.  Both CRCs are bit-reflected: bit 31 of the state is the coefficient of
  * x^0.
  *
- * The raw state is linear in the data: the difference of two checksums is the
- * checksum, from state 0, of the difference of the data.  The receive side of
- * RoCEv2 uses this (encap/icrc.h).
+ * The raw state is linear in the data: for two inputs of equal length, the
+ * difference of the checksums is the checksum, from state 0, of the difference
+ * of the inputs.  The receive side of RoCEv2 uses this (encap/icrc.h).
  *
  * Pure functions, callable from any thread.
  */

@@ -32,7 +32,8 @@ static void fill_slices(void)
 		}
 }
 
-/* At the first use, not when the library is loaded: most programs have none. */
+/* Fills the tables at the first use and not when the library is loaded, since
+ * most programs never compute this CRC. */
 static void fill_once(void)
 {
 	lock_take(&fill_lock);

@@ -5,7 +5,7 @@
  * returns the raw state of the shift register and inverts nothing, so that the
  * state is linear in the data.
  *
- * A pure function, callable from any thread.
+ * Callable from any thread.  The first call computes tables, under a lock.
  */
 #ifndef UTIL_CRC16_H
 #define UTIL_CRC16_H

@@ -6,8 +6,8 @@
  * source meanwhile.
  *
  * The code of the copies is in a section of its own, crccopy_text, and calls no
- * function outside it.  By the section, memory/copy_nofault.c recognises a
- * fault in such a copy.
+ * function outside it.  memory/copy_nofault.c recognises a fault in such a copy
+ * by the section.
  *
  * The only state is the choice of util/crctier.h.
  */
@@ -22,9 +22,9 @@
 
 #define CRCCOPY_STEP CRCTIER_STEP
 
-/* The attributes of the function of each such copy.  A sanitizer is turned off,
- * since it would add calls of functions outside the section, and would check
- * accesses to the program's memory. */
+/* The attributes of each function that makes such a copy.  A sanitizer is
+ * turned off, since it would add calls of functions outside the section, and
+ * would check accesses to the program's memory. */
 #define CRCCOPY_ALONE(instructions)                                            \
 	__attribute__((noinline, section("crccopy_text"),                      \
 		       target(instructions),                                   \
@@ -33,8 +33,8 @@
 /* Returns the copy for this processor, which takes multiples of CRCCOPY_STEP
  * bytes; NULL: there is none. */
 crctier_copy *crccopy_steps(void);
-/* Returns whether the result of crccopy_steps, when a signal interrupts it,
- * leaves the upper halves of the vector registers in use. */
+/* Returns whether the copy that crccopy_steps returns, when a signal interrupts
+ * it, leaves the upper halves of the vector registers in use. */
 bool crccopy_is_wide(void);
 /* Returns whether ip is the address of an instruction of such a copy.
  * Async-signal-safe. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The constants of a CRC by carry-less multiplication.  All of them are
- * computed from the polynomial when the library is loaded, so the source needs
- * no constants but the two polynomials.
+ * computed from the polynomial when the library is loaded, so crcfactor.c
+ * contains only the two polynomials.
  *
  * Notation: P is the polynomial, including x^32.  Bit i of a register of n bits
  * is the coefficient of x^(n - 1 - i), so the register's first bytes in memory
@@ -45,7 +45,7 @@ struct crcfactor {
 	_Alignas(16) uint64_t quotient;
 	/* P, a register of 33 bits. */
 	uint64_t divisor;
-	/* {x^(8d + 63), x^(8d - 1)} modulo P, registers of 64 bits. */
+	/* by[d] is {x^(8d + 63), x^(8d - 1)} modulo P, registers of 64 bits. */
 	_Alignas(64) uint64_t by[CRCFACTOR_FAR + 1][2];
 	/* by[48], by[32], by[16], by[0], as one vector of 64 bytes. */
 	_Alignas(64) uint64_t lanes[4][2];

@@ -27,16 +27,19 @@
 /* A register of 16 bytes.  "First" means first in memory. */
 typedef __m128i crcmul_vec;
 
+/* Loads 16 bytes, which need no alignment. */
 CRCMUL crcmul_vec crcmul_load(const void *p)
 {
 	return _mm_loadu_si128(p);
 }
 
+/* Stores 16 bytes at p, which needs no alignment. */
 CRCMUL void crcmul_store(void *p, crcmul_vec v)
 {
 	_mm_storeu_si128(p, v);
 }
 
+/* Returns a register of these two halves. */
 CRCMUL crcmul_vec crcmul_halves(uint64_t first, uint64_t second)
 {
 	return _mm_set_epi64x((int64_t)second, (int64_t)first);
@@ -48,11 +51,13 @@ CRCMUL crcmul_vec crcmul_word(uint32_t word)
 	return _mm_cvtsi32_si128((int)word);
 }
 
+/* Returns the sum of two polynomials, which is their exclusive or. */
 CRCMUL crcmul_vec crcmul_add(crcmul_vec a, crcmul_vec b)
 {
 	return _mm_xor_si128(a, b);
 }
 
+/* Returns the bits that are set in both a and b. */
 CRCMUL crcmul_vec crcmul_mask(crcmul_vec a, crcmul_vec b)
 {
 	return _mm_and_si128(a, b);
@@ -88,11 +93,13 @@ CRCMUL crcmul_vec crcmul_late(crcmul_vec v)
 	return _mm_slli_si128(v, 4);
 }
 
+/* Returns the first eight bytes of v. */
 CRCMUL uint64_t crcmul_first_half(crcmul_vec v)
 {
 	return (uint64_t)_mm_cvtsi128_si64(v);
 }
 
+/* Returns the bytes 8 to 11 of v. */
 CRCMUL uint32_t crcmul_third_word(crcmul_vec v)
 {
 	return (uint32_t)_mm_extract_epi32(v, 2);
@@ -216,9 +223,9 @@ CRCMUL uint32_t crcmul_reduce(const struct crcfactor *f, crcmul_vec v)
 			      crcmul_second(v)));
 }
 
-/* Returns a * b modulo P.  The processor's product has an extra factor x.  It
- * is cancelled by using b as a register of 33 bits, which is b shifted by one.
- */
+/* Returns a * b modulo P.  The processor's product has an extra factor x.  To
+ * cancel that factor, b is used as a register of 33 bits, which is b shifted by
+ * one. */
 CRCMUL uint32_t crcmul_multiply(const struct crcfactor *f, uint32_t a,
 				uint32_t b)
 {

@@ -61,8 +61,8 @@ extern const size_t crctier_count;
 
 /* The implementation that crc.c calls. */
 extern struct crctier crctier_chosen;
-/* Chooses t, whose is_here must return true.  Besides the constructor, only a
- * test that has one thread calls it. */
+/* Chooses t, whose is_here must return true.  Only the constructor, and tests
+ * that have one thread, call this function. */
 void crctier_choose(const struct crctier *t);
 
 /* Computes the CRC of any number of bytes by tables. */
@@ -71,13 +71,15 @@ crctier_update crcslice_update;
 void crcslice_fill(void);
 /* Compute the CRC by carry-less multiplication: crcfew_update for at most
  * CRCTIER_FEW bytes, the others for more bytes by registers of 128, 256 and 512
- * bits. */
+ * bits.  Those of 256 and 512 bits are for x86-64 alone. */
 crctier_update crcfew_update, crc128_update, crc256_update, crc512_update;
-/* Copy and compute the CRC-32 by registers of 128, 256 and 512 bits. */
+/* Copy and compute the CRC-32 by registers of 128, 256 and 512 bits.  Those of
+ * 256 and 512 bits are for x86-64 alone. */
 crctier_copy crc128_copy, crc256_copy, crc512_copy;
 /* Compute the CRC by the processor's CRC instruction, which on x86-64 is for
- * CRC-32C alone: crcinsn_few for any number of bytes; crcinsn_many for more
- * than CRCTIER_FEW bytes, three stretches at once. */
+ * CRC-32C alone.  crcinsn_few takes any number of bytes.  crcinsn_many, which
+ * is for x86-64 alone, takes more than CRCTIER_FEW bytes, and computes the CRCs
+ * of three stretches at once. */
 crctier_update crcinsn_few, crcinsn_many;
 
 #endif

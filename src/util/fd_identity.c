@@ -24,6 +24,8 @@
 struct mark {
 	_Atomic(dev_t) dev;
 	_Atomic(ino_t) ino;
+	/* is_known: dev, ino and has_stamp are those of the file; has_stamp:
+	 * adverb has set the file's signal (F_SETSIG) to STAMP */
 	atomic_bool is_known, has_stamp;
 };
 

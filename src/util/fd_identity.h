@@ -20,8 +20,8 @@
 #include <stdbool.h>
 
 /* Marks fd, which was just opened, and returns fd.  A negative fd is returned
- * without a mark.  A descriptor above 2^20, or for whose mark there is no
- * memory, has no mark either; fd_identity_holds then returns true. */
+ * without a mark.  A descriptor of 2^20 or more gets no mark either, nor does
+ * any descriptor if memory is short; fd_identity_holds then returns true. */
 int fd_identity_note(int fd);
 /*
  * Marks fd, which was just opened, and returns fd; a negative fd is returned

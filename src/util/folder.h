@@ -20,10 +20,10 @@ int folder_open(int at, const char *path, bool makes);
  * on an error the old file is unchanged. */
 int folder_put(int at, const char *name, const char *text);
 /* Removes `name` from folder `at`: a file, or a folder with all its contents,
- * down to a fixed depth.  A non-empty folder of another user stays. */
+ * down to 12 folders deep.  A non-empty folder of another user stays. */
 void folder_remove(int at, const char *name);
-/* Removes all contents of the folder fd, down to a fixed depth, and closes fd.
- * Does nothing if fd is negative. */
+/* Removes all contents of the folder fd, down to 12 folders deep, and closes
+ * fd.  Does nothing if fd is negative. */
 void folder_empty(int fd);
 
 #endif

@@ -15,7 +15,8 @@ struct fsize {
 	sigset_t before; /* the thread's signal mask before fsize_hold */
 };
 
-/* Blocks SIGXFSZ for the calling thread. */
+/* Blocks SIGXFSZ for the calling thread, and keeps its signal mask in f.  The
+ * same thread must call fsize_give. */
 void fsize_hold(struct fsize *f);
 /* Discards a pending SIGXFSZ, unless the program itself had blocked that
  * signal, and restores the thread's signal mask.  Leaves errno unchanged. */

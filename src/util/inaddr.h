@@ -58,9 +58,9 @@ static inline bool inaddr_is_link_local(const uint8_t ip[16])
 }
 
 /*
- * The address that stands for an InfiniBand LID (IBTA Vol 1, 4.1.3) where code
- * keeps the address of a peer: 100::LID.  No packet comes from 100::/64, the
- * discard-only prefix (RFC 6666).
+ * Sets ip to 100::LID, the address that stands for an InfiniBand LID (IBTA Vol
+ * 1, 4.1.3) where code keeps the address of a peer.  No packet comes from
+ * 100::/64, the discard-only prefix (RFC 6666).
  */
 static inline void inaddr_map_lid(uint8_t ip[16], uint16_t lid)
 {

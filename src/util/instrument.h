@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Annotations for a program that is built with ThreadSanitizer and uses adverb
- * libraries that are not.  The sanitizer's runtime, which is part of such a
- * program, sees the memory that adverb's calls of libc functions access
- * (memcpy, recvmsg, free).  It does not see adverb's atomics, which order these
- * accesses, and would report races that do not exist.  So the annotations have
- * the runtime ignore a thread's accesses while the thread holds a lock of
- * adverb's.  They also tell the runtime the order on which programs rely: what
- * a thread did before it posted a request happens before what a thread does
- * after it has polled the completion.
+ * libraries that are built without it.  The sanitizer's runtime, which is part
+ * of such a program, sees the memory that adverb's calls of libc functions
+ * access (memcpy, recvmsg, free).  It does not see adverb's atomics, which
+ * order these accesses, and would report races that do not exist.  So the
+ * annotations have the runtime ignore a thread's accesses while the thread
+ * holds a lock of adverb's.  They also tell the runtime the order on which
+ * programs rely: what a thread did before it posted a request happens before
+ * what a thread does after it has polled the completion.
  *
  * In a program without the runtime, an annotation costs one test of a variable.
  * In adverb's own ThreadSanitizer build these functions do nothing.

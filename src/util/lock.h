@@ -4,9 +4,9 @@
  *
  * struct lock is private to a process.  It is one word, which is zero when the
  * lock is free; a thread that waits sleeps in a futex.  Each post and each poll
- * takes a lock, so it must be cheap: one atomic instruction takes it and one
- * releases it, and the release is also a full fence.  A pthread mutex would
- * cost more.
+ * takes a lock, so a lock must be cheap: one atomic instruction takes the lock
+ * and one releases it, and the release is also a full fence.  A pthread mutex
+ * would cost more.
  *
  * struct alock lies in an arena that several processes may map.  It is one
  * word, which contains the name of the owner, or zero when the lock is free;
@@ -28,13 +28,14 @@
 #include "util/shared.h"
 #include "util/instrument.h"
 
+/* The attributes of clang's thread safety analysis; empty with gcc. */
 #if defined(__clang__)
 #define LOCK_ATTR(x) __attribute__((x))
 #else
 #define LOCK_ATTR(x)
 #endif
 /* In a build with ThreadSanitizer the locks report themselves to its runtime,
- * which cannot see them by their atomics. */
+ * which cannot recognise a lock by its atomic accesses. */
 #if defined(INSTRUMENT_ITSELF)
 #include <sanitizer/tsan_interface.h>
 #define LOCK_SAYS(x) x

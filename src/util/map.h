@@ -21,8 +21,8 @@ struct map_slot {
 /* All zero is an empty map. */
 struct map {
 	struct map_slot *slots;
-	uint32_t size; /* a power of two, or 0 */
-	uint32_t count;
+	uint32_t size;	/* how many slots; a power of two, or 0 */
+	uint32_t count; /* how many entries */
 };
 
 /* Frees the slots; the map is empty then. */

@@ -25,7 +25,7 @@ struct mpsc {
 
 /* Returns whether the stack is empty.  Relaxed: another thread's push may not
  * be seen yet.  So this is for a caller that looks again later, or that has
- * just called lock_give, whose full fence makes the push visible (see there).
+ * just called lock_give, whose full fence makes the push visible (util/lock.h).
  */
 static inline bool mpsc_seems_empty(const struct mpsc *s)
 {
@@ -33,10 +33,11 @@ static inline bool mpsc_seems_empty(const struct mpsc *s)
 }
 
 /*
- * Pushes n, unless n is on the stack already.  The exchange of `queued` orders
- * the caller's earlier stores before it, for mpsc_next.  The compare-and-swap
- * of `top` orders the store of n->next before it, for mpsc_take: otherwise the
- * consumer could follow an old n->next.
+ * Pushes n, unless n is on the stack already.  The exchange orders the caller's
+ * earlier stores before the store to `queued`; it pairs with the exchange in
+ * mpsc_next, which says why.  The compare-and-swap orders the store to n->next
+ * before the store to `top`, and pairs with the exchange in mpsc_take: without
+ * this order the consumer could follow an old n->next.
  */
 static inline void mpsc_push(struct mpsc *s, struct mpsc_node *n)
 {
@@ -49,8 +50,8 @@ static inline void mpsc_push(struct mpsc *s, struct mpsc_node *n)
 		;
 }
 
-/* Takes all nodes.  Returns the first one, or NULL; the caller gets the others
- * by mpsc_next. */
+/* Takes all nodes.  Returns the node that was pushed last, or NULL if there is
+ * none; the caller gets the others by mpsc_next. */
 static inline struct mpsc_node *mpsc_take(struct mpsc *s)
 {
 	return atomic_exchange_explicit(&s->top, NULL, memory_order_seq_cst);

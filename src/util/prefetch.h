@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PREFETCH_LINE 64
+#define PREFETCH_LINE 64   /* bytes of a cache line */
 #define PREFETCH_MUCH 8192 /* bytes: a good part of the L1 data cache */
 
 /* Prefetches the lines of [p, p + bytes) for writing.  p may be NULL or point
@@ -49,7 +49,8 @@ static inline bool prefetch_is_due(struct prefetch_turn *t, const void *whose)
 	return true;
 }
 
-/* Notes that `bytes` bytes of data went through the cache. */
+/* Notes that `bytes` bytes of data went through the cache.  More than
+ * PREFETCH_MUCH bytes make the next prefetch_is_due return true. */
 static inline void prefetch_passed(struct prefetch_turn *t, size_t bytes)
 {
 	if (bytes > PREFETCH_MUCH)

@@ -11,9 +11,10 @@
 #include <stddef.h>
 
 /*
- * Fills buf with n random bytes.  Shortly after the boot, the kernel's
- * generator may not be seeded: then the call waits if @waits, and else returns
- * false. Also returns false if the kernel gives no random numbers at all.  The
+ * Fills buf with n random bytes and returns true.  Shortly after the boot, the
+ * kernel's generator may not be seeded: then getrandom(2) waits if @waits, and
+ * otherwise the call returns false.  (/dev/urandom does not tell whether it is
+ * seeded.)  Also returns false if neither source gives random numbers.  The
  * caller must then fail, since there is no other source.
  */
 bool random_fill(void *buf, size_t n, bool waits);

@@ -6,10 +6,14 @@
  * runtime folder, where N is the inode of the namespace.  A host of a fabric
  * has the adapter of its node and no interface: its tree is the folder
  * sysfs-N-H, where H is a hash of ADVERB_FABRIC and ADVERB_FABRIC_HOST.
+ * ADVERB_SYSFS names another folder for the tree, and ADVERB_RUNTIME another
+ * runtime folder.
  *
- * Any user can create a folder in /tmp, and the roots of all user namespaces
- * may have the same uid.  So the runtime folder has the first of a few names
- * that no other user has taken, and is created with mode 0700.
+ * Without these variables the runtime folder lies in XDG_RUNTIME_DIR, /run (for
+ * root), /tmp or /dev/shm.  Any user can create a folder in /tmp, and the roots
+ * of all user namespaces may have the same uid.  So the runtime folder has the
+ * first of a few names that no other user has taken, and is created with mode
+ * 0700.
  *
  * The path to the tree is walked from / by descriptors, and each step is
  * checked.  Each folder on the path is root's or the caller's, and no other

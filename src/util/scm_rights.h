@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The descriptors that a message of a Unix socket has brought.  recvmsg(2)
- * opens them in the receiver whenever it does not fail: also if the message is
- * empty, too short, or has more of them than the receiver expects.  So a
+ * The descriptors that a message of a Unix socket has brought.  Each recvmsg(2)
+ * that succeeds opens these descriptors in the receiver, even if the message is
+ * empty or too short, or has more descriptors than the receiver expects.  So a
  * receiver that passes a buffer for control data takes the descriptors before
  * it looks at the message, and closes those that it does not use.  Otherwise
  * the sender could use up the receiver's descriptors.

@@ -29,7 +29,8 @@ static inline uint32_t shared_own(const shared_u32 *w)
 }
 
 /* Stores v.  Release: a thread whose shared_load returns v sees the caller's
- * earlier stores. */
+ * earlier stores.  Without that order the thread could read old contents of the
+ * memory that v announces. */
 static inline void shared_store(shared_u32 *w, uint32_t v)
 {
 	atomic_store_explicit(w, v, memory_order_release);

@@ -21,13 +21,13 @@
 
 struct wheel_timer {
 	struct list node;
-	uint64_t due_tick;
+	uint64_t due_tick;   /* the tick of level 0 at which it expires */
 	uint8_t level, slot; /* the place of an armed timer in wheel.slot */
 	uint8_t kind;	     /* the owner's, to tell its timers apart */
 };
 
 struct wheel {
-	uint64_t now_tick; /* the slots of all ticks before are empty */
+	uint64_t now_tick; /* the slots of all earlier ticks are empty */
 	uint32_t levels;   /* bit l: level l has timers */
 	uint64_t used[WHEEL_LEVELS]; /* bit s: slot s has timers */
 	struct list slot[WHEEL_LEVELS][WHEEL_SLOTS];
