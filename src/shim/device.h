@@ -26,8 +26,10 @@ struct device_port {
 
 struct device {
 	uint32_t index; /* the N of uverbsN; ibv_get_device_index returns it */
-	char name[64];	/* as in /sys/class/infiniband */
-	char firmware[64];		/* the firmware version; "": unknown */
+	/* as in /sys/class/infiniband */
+	char name[64];
+	/* the firmware version; "": unknown */
+	char firmware[64];
 	uint64_t node_guid, image_guid; /* host order; 0: unknown */
 	/* 1: a channel adapter (IBTA 14.2.5.3); 4: an iWARP device (the
 	 * kernel's RDMA_NODE_RNIC) */
