@@ -20,7 +20,9 @@
 struct map;
 struct target_ref; /* direct/target.h */
 
-/* How the requests of a QP go, for the whole life of a connection. */
+/* How the requests of a QP go.  RC keeps its path for the whole life of the
+ * connection.  UC changes from direct to packets when a request cannot be
+ * executed directly.  UD has a path for each destination. */
 enum ibt_path {
 	IBT_PATH_UNDECIDED, /* the host has yet to find the peer's process */
 	IBT_PATH_PACKETS,
@@ -64,11 +66,12 @@ struct direct_state {
 		 * as a hint. */
 		shared_flag is_worth_it;
 		bool is_running; /* initiator_post_apart executes a request */
-		/* A completion of such a request needs the progress lock: an
-		 * event is due, or the completion queue is full. */
+		/* A request that initiator_post_apart has completed needs the
+		 * progress lock: an event is due, or the completion queue is
+		 * full. */
 		bool has_news;
 		uint64_t now_ns; /* the time of the present request */
-		/* The last small WRITEs or READs took a system call. */
+		/* The last batch of requests took a system call. */
 		bool takes_calls;
 		/* The atomic at the cursor was executed, and the value that it
 		 * found has yet to be placed. */
@@ -85,7 +88,8 @@ struct direct_queues {
 	/* When ibt_qp_end_waits has to look at `leaving`; UINT64_MAX: never. */
 	uint64_t leaving_look_ns;
 	bool is_used; /* a request was sent or received without packets */
-	/* The most bytes that are copied while a lock is held. */
+	/* The most bytes that a direct request copies under one responder
+	 * lock. */
 	uint32_t piece;
 	bool has_no_eager; /* no SEND goes as an eager message */
 };
@@ -105,7 +109,8 @@ struct shm_ack_state {
 	struct serial24 taken;
 	/* The ePSN when request_until_ns was set. */
 	struct serial24 request_epsn;
-	/* Until when an ACK packet may wait because the peer reads the page. */
+	/* Until when an ACK packet may wait because the last ACK packet is
+	 * still in flight, or because the peer reads the page. */
 	uint64_t reader_until_ns;
 	/* Until when an ACK packet may wait because this QP has sent the peer a
 	 * request: the peer reads the page when it handles the request.  0: no

@@ -43,9 +43,10 @@
 #define IBT_EVENTS     256
 #define IBT_EVENTS_MAX 65536
 #define IBT_POOL       256 /* packets held for reordering, of all QPs */
-/* Packets held for reordering, of the requester or of the responder of a QP. */
+/* The most packets held for reordering by the requester of a QP, and by its
+ * responder. */
 #define IBT_HELD_PER_QP 48
-/* How many PSNs a packet that is held may be ahead of the expected PSN. */
+/* How many PSNs a held packet may be ahead of the expected PSN. */
 #define IBT_HELD_AHEAD 512
 #define IBT_HELD_NS    10000000 /* how long a request is held at most */
 /* How many PSNs before the expected PSN a packet may repeat.  The sender of an
@@ -64,8 +65,8 @@
 #define IBT_WINDOW_START  16	/* rc_req.window at first, in packets */
 #define IBT_RETRY_FOREVER 7	/* the rnr_retry for retries without limit */
 #define IBT_LOOK_NS	  20000 /* the first interval of ibt_look_ns */
-/* How long an ACK waits at most for a request to the same peer, with which it
- * is sent. */
+/* How long an ACK waits at most for a request to the same peer, so that both
+ * are sent together. */
 #define IBT_OWE_NS 500000
 /* Packets with at least this many bytes of payload set ibt.sum_crc. */
 #define IBT_SUM_BYTES 512
@@ -96,10 +97,13 @@ struct rx_pending_pool {
 struct rx_pending_state {
 	struct list packets; /* struct rx_pending, in the order of arrival */
 	uint32_t count;	     /* how many `packets` there are */
-	uint64_t until_ns;   /* when the first of `packets` is dropped */
+	/* When `packets` that still lack a receive are dropped; rx_pending.h
+	 * says which packets wait longer. */
+	uint64_t until_ns;
 	/* until_ns has passed, and no receive was posted since. */
 	bool is_late;
-	/* Packets were dropped because a peer held the responder lock. */
+	/* Packets were dropped because a peer held the responder lock, and this
+	 * process has not taken that lock since. */
 	bool is_shut;
 };
 
@@ -141,7 +145,7 @@ struct ibt {
 	struct rx_pending_pool rx_pending;
 	uint32_t qps; /* how many QPs there are */
 	struct mcast_groups mcast;
-	/* Ports by LID: by device, and by their number less 1. */
+	/* For QPs by LID: ports[d][n - 1] is port n of device d. */
 	struct hca_port ports[HCA_MAX_DEVICES][HCA_MAX_PORTS];
 	uint32_t window_max;  /* the limit of rc_req.window, in packets */
 	bool strict;	      /* engine_config.strict */
@@ -181,8 +185,9 @@ struct rc_req {
 	/* How often packets were sent again, and how many RNR NAKs came, since
 	 * a PSN was last acknowledged. */
 	uint32_t retries, rnr_retries;
-	/* Since when the retries are used up without an answer of the peer; 0:
-	 * they are not used up. */
+	/* When the retries were used up without an answer from the peer; 0:
+	 * they are not used up.  rc_comp_asleep adds the time that this
+	 * process slept. */
 	uint64_t silent_since_ns;
 	/* The ACK timer was restarted because this process slept. */
 	bool is_granted;
@@ -355,10 +360,11 @@ struct ibt_qp {
 };
 
 /* ibt.c and ibt_qp.c */
-/* Returns the port of q, a QP by LID; NULL: q has no port yet. */
+/* Returns the port of q, a QP by LID, owned by *t; NULL: q has no port yet. */
 const struct hca_port *ibt_port(const struct ibt *t, const struct ibt_qp *q);
-/* Returns the P_Key of the packets that q sends: by LID that of its pkey_index,
- * or 0 if it has no valid P_Key; else BTH_DEFAULT_PKEY. */
+/* Returns the P_Key of the packets that q sends.  QP by LID: the P_Key at q's
+ * pkey_index in the table of its port; 0: q has no port, or the index is beyond
+ * the table.  Any other QP: BTH_DEFAULT_PKEY. */
 uint16_t ibt_pkey(const struct ibt *t, const struct ibt_qp *q);
 /* Initializes *t, in which the caller has set hca and the configuration and
  * zeroed the rest.  0 or -ENOMEM. */
@@ -409,8 +415,8 @@ void ibt_qp_activate(struct ibt *t, struct ibt_qp *q);
 bool ibt_qp_holds_ack(struct ibt *t, struct ibt_qp *q);
 /* Returns how long in ns q waits for room in the socket of a peer that is
  * alive.  An RC QP waits only until its own timers act, because RC sends lost
- * packets again.  A UD QP waits less than a UC QP, because it sends to other
- * peers too.
+ * packets again.  A UD QP waits at most 2 s, because it sends to other peers
+ * too.  With engine_config.strict all QPs wait as long as an RC QP.
  */
 uint64_t ibt_qp_patience_ns(const struct ibt *t, const struct ibt_qp *q);
 /* An ACK of q has become due: activates q to send the ACK, unless the ACK waits
@@ -433,9 +439,9 @@ static inline struct engine_event *ibt_event_at(const struct ibt *t, uint32_t i)
 /* Adds an event about a CQ or an SRQ to the ring.  @user: the cookie of the CQ
  * or SRQ.  A ring that cannot grow drops the event. */
 void ibt_cq_event(struct ibt *t, uint64_t user, enum engine_event_type type);
-/* Adds ENGINE_EXPLAIN with the facts *x to the ring, after it has set q's QPNs
- * and the peer's address in *x.  A ring that holds IBT_EVENTS events drops the
- * facts. */
+/* Sets in *x q's QPN and both addresses, and the peer's QPN if x->dest_qpn is
+ * 0.  Then adds ENGINE_EXPLAIN with the facts *x to the ring.  A ring that
+ * holds IBT_EVENTS events drops the facts. */
 void ibt_explain(struct ibt *t, const struct ibt_qp *q, struct explain *x);
 /* A completion of q found cq full: raises ENGINE_CQ_ERR and fails q; does so
  * only once for each cq. */
@@ -527,7 +533,8 @@ void rc_req_stop(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 /* Returns whether w is answered by a response (READ, atomic, ATOMIC WRITE)
  * rather than by an ACK. */
 bool rc_req_is_read(const struct wqe *w);
-/* Returns whether a packet with this PSN asks for an ACK in any case. */
+/* Returns whether a packet with this PSN asks for an ACK whatever follows it:
+ * one packet in a fixed number does. */
 bool rc_req_asks(const struct ibt_qp *q, struct serial24 psn);
 /* Returns the note on the request at this index of the send queue. */
 struct req_note *rc_req_note(const struct ibt_qp *q, uint32_t index);

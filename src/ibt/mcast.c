@@ -12,10 +12,10 @@
 struct mcast {
 	uint8_t gid[16]; /* the group */
 	/* the group to which the program has attached q: `gid`, or the IPv6
-	 * group whose alias `gid` is */
+	 * group that has `gid` as its alias */
 	uint8_t named[16];
 	struct ibt_qp *q;
-	bool repeats; /* another row, which does not repeat, has q and gid */
+	bool repeats; /* a row with repeats false has the same q and gid */
 };
 
 static bool is_in_group(const struct mcast *m, const uint8_t gid[16])
@@ -125,8 +125,8 @@ void mcast_rx(struct ibt *t, const struct pkt *p, const struct ud_from *f,
 		if (t->mcast.rows[i].repeats ||
 		    q->qp->is_by_lid != f->lid.is_used)
 			continue;
-		/* A queue pair does not receive a message that it has sent
-		 * itself, from whichever address of this host. */
+		/* A queue pair does not receive its own message, whichever
+		 * address of this host the message was sent from. */
 		if (!is_in_group(&t->mcast.rows[i], f->to.ip) ||
 		    (f->is_local && q->qp->qpn == p->deth.src_qpn))
 			continue;

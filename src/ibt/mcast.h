@@ -2,9 +2,9 @@
 /*
  * Multicast groups: which UD queue pairs are attached to which GID (IBTA Vol 1,
  * 10.5).  A packet to the multicast QPN is delivered to each queue pair of its
- * group, except to the queue pair that has sent the packet, and by LID to those
- * of other partitions.  Owner: struct ibt;
- * lock: the progress lock.
+ * group, except to the queue pair that has sent the packet.  A packet by LID is
+ * also not delivered to queue pairs of other partitions.  Owner: struct ibt.
+ * Lock: the progress lock.
  */
 #ifndef IBT_MCAST_H
 #define IBT_MCAST_H
@@ -19,10 +19,11 @@
  * MCAST_MAX_ROWS attachments. */
 int mcast_attach(struct ibt *t, struct ibt_qp *q, const uint8_t gid[16]);
 /* Attaches q to the group gid, which is the alias of the group `named`, so that
- * q gets the datagrams of both.  To be called after mcast_attach for `named`.
- * This attachment is independent of an attachment that mcast_attach makes for
- * gid, and of the attachment for another group with the same alias.  But q gets
- * each datagram only once.  Returns the same values as mcast_attach. */
+ * q gets the datagrams of both groups.  To be called after mcast_attach for
+ * `named`.  This attachment is independent of an attachment that mcast_attach
+ * makes for gid, and of the attachment for another group with the same alias.
+ * But q gets each datagram only once.  Returns the same values as mcast_attach.
+ */
 int mcast_attach_alias(struct ibt *t, struct ibt_qp *q, const uint8_t named[16],
 		       const uint8_t gid[16]);
 /* Detaches q from the group gid, and from the alias that mcast_attach_alias

@@ -33,7 +33,7 @@ enum verdict message_order(const struct ibt_qp *q, const struct pkt *p,
 			   struct explain *x);
 /* Judges whether qp's peer may access `bytes` bytes at va by rkey; @need: the
  * right, one of HCA_REMOTE_*.  V_INVALID: the QP itself lacks the right, and
- * x->verdict is not set.  V_ACCESS: x->verdict is the reason. */
+ * x->verdict is MR_OK.  V_ACCESS: x->verdict is the reason. */
 enum verdict message_key(struct hca *h, const struct qp *qp, uint32_t rkey,
 			 uint64_t va, uint64_t bytes, uint32_t need,
 			 struct explain *x);

@@ -25,14 +25,15 @@ struct middle_packets {
 	struct serial24 psn;	/* the PSN of the next packet */
 	uint64_t va;   /* the address of the next payload, in this process */
 	uint32_t left; /* how many packets may still be made */
-	/* The READ response of the packets, borrowed; NULL: they belong to the
-	 * request at q's cursor. */
+	/* The READ response of the packets, borrowed; NULL: the packets belong
+	 * to the request at q's cursor. */
 	struct reply *answer;
 };
 
 /*
- * Sets *m to the next Middles, at most `most`, of the first reply of q, if that
- * is a READ response; without a reply, of the request at q's cursor.  False: no
+ * Sets *m to the Middles that come next, at most `most`.  If q has a reply,
+ * they are those of its first reply, and only a READ response has Middles.
+ * Without a reply they are those of the request at q's cursor.  False: no
  * Middle may be made now.
  */
 bool middle_packets_begin(struct ibt *t, struct ibt_qp *q, uint32_t most,
@@ -40,8 +41,8 @@ bool middle_packets_begin(struct ibt *t, struct ibt_qp *q, uint32_t most,
 /*
  * Writes the next Middle, BTH to payload, to buf (IBT_PACKET_BYTES).  Returns
  * its length in bytes, and sets t->sum_bytes and t->sum_crc.  0: no packet is
- * left, or its memory cannot be read; the next rc_reply_tx or rc_req_tx finds
- * the error again and reports it.
+ * left, or the memory of the payload cannot be read; the next rc_reply_tx or
+ * rc_req_tx then finds the error again and reports it.
  */
 size_t middle_packets_tx(struct ibt *t, struct ibt_qp *q,
 			 struct middle_packets *m, uint8_t *buf);

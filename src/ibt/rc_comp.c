@@ -208,8 +208,8 @@ static uint32_t long_bytes(const struct ibt *t, const struct ibt_qp *q)
 	return bytes > SMALL_BYTES && bytes > passed ? bytes : 0;
 }
 
-/* Is the packet of long_bytes probably too long for the network?  It is if the
- * peer has answered shorter packets. */
+/* Is the packet of long_bytes probably too long for the network?  It is if any
+ * packet of the peer, an answer or a request, has arrived. */
 static bool is_too_long(const struct ibt *t, const struct ibt_qp *q)
 {
 	return long_bytes(t, q) && (q->req.is_answered || q->heard);
@@ -303,8 +303,8 @@ static enum explain_cause cause_of_silence(const struct ibt *t,
 		       : EXPLAIN_RETRY;
 }
 
-/* Warns the user that packets may be too long: it may take long until the
- * request fails. */
+/* Warns the user that packets may be too long, because the request may fail
+ * only much later. */
 static void warn_silence(struct ibt *t, struct ibt_qp *q)
 {
 	struct req_note *n;
@@ -547,8 +547,8 @@ static void drain_early(struct ibt *t, struct ibt_qp *q, uint64_t now_ns)
 /*
  * A response that comes before its turn is held, because the missing response
  * may be late and not lost.  When the last response of a READ has come, the
- * missing responses are requested again; the held responses are placed after
- * these have come.
+ * missing responses are requested again.  The held responses are placed after
+ * the missing responses have come.
  */
 static void handle_response(struct ibt *t, struct ibt_qp *q,
 			    const struct pkt *p, const uint8_t *bytes,

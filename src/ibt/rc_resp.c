@@ -347,10 +347,11 @@ static bool keep_early(struct ibt *t, struct ibt_qp *q, struct serial24 psn,
 }
 
 /*
- * A packet that is more than IBT_HELD_AHEAD PSNs ahead comes from a peer many
- * of whose packets were lost, or from a forger who tries PSNs.  A NAK asks the
- * sender to go back, but at most one in IBT_HELD_NS.  Returns whether such a
- * NAK was sent less than IBT_HELD_NS ago; if not, notes that one is sent now.
+ * A packet that is more than IBT_HELD_AHEAD PSNs ahead follows many lost
+ * packets of the peer, or comes from a forger who tries PSNs.  A NAK asks the
+ * sender to go back, but at most one such NAK is sent in IBT_HELD_NS.  Returns
+ * whether such a NAK was sent less than IBT_HELD_NS ago; if not, notes that one
+ * is sent now.
  */
 static bool is_far_too_often(struct ibt *t, struct ibt_qp *q)
 {
@@ -374,8 +375,8 @@ static bool is_on_its_way_back(const struct ibt *t, const struct rc_resp *r)
  * be late and not lost.  When a packet comes that asks for an answer, a NAK
  * asks the sender to go back (IBTA 9.7.5.2.4), and the held packets are
  * dropped.  If they were executed later, this QP could acknowledge them, or its
- * program could end, while the peer still sends them again; the kernel's rxe
- * then never completes its request.
+ * program could end, while the peer still sends them again.  In that case a
+ * peer that is the kernel's rxe never completes its request.
  */
 static void reorder_request(struct ibt *t, struct ibt_qp *q,
 			    const struct pkt *p, const uint8_t *bytes,

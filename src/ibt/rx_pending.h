@@ -44,9 +44,9 @@
 int rx_pending_open(struct ibt *t);
 /* Frees the packets. */
 void rx_pending_close(struct ibt *t);
-/* Delivers p to q, lets p wait, or drops p.  @f: the facts for the IP header
- * that UD delivers; not used for UC.  @bytes: the whole packet without ICRC,
- * which is copied if p waits. */
+/* Delivers p to q, lets p wait, or drops p.  @f: the facts for the header
+ * that UD delivers; for UC not NULL, but with any contents.  @bytes: the whole
+ * packet without ICRC, which is copied if p waits. */
 void rx_pending_rx(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		   const struct ud_from *f, const uint8_t *bytes, size_t len);
 /* Delivers q's waiting packets for which receives have been posted.  Drops the

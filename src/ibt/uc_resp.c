@@ -12,7 +12,7 @@ static void drop_message(struct ibt *t, struct ibt_qp *q, struct explain *x,
 
 /*
  * Does p begin a message, or continue the message that has begun?  After a
- * missing PSN packets are dropped until a message begins (IBTA 9.8.2.2.2).
+ * missing PSN, packets are dropped until a message begins (IBTA 9.8.2.2.2).
  */
 static bool is_in_turn(struct ibt *t, struct ibt_qp *q, const struct pkt *p,
 		       struct explain *x)

@@ -3,9 +3,9 @@
  * Unreliable datagram (IBTA Vol 1, 9.8.3): each message is one packet, to any
  * queue pair that shares a Q_Key, or to a multicast group.  The first 40 bytes
  * of a receive are the IPv6 header, or 20 bytes of 0 and the IPv4 header (IBTA
- * A17.4.5.2).  By LID they are the GRH, or keep their contents if the datagram
- * has none (IBTA 11.4.2.1).  Owner: the engine.  Lock: the progress lock,
- * unless a function's comment names another.
+ * A17.4.5.2).  Of a datagram by LID they are its GRH; if the datagram has no
+ * GRH, these bytes of memory keep their contents (IBTA 11.4.2.1).  Owner: the
+ * engine.  Lock: the progress lock, unless a function's comment names another.
  */
 #ifndef IBT_UD_H
 #define IBT_UD_H
@@ -27,10 +27,10 @@ struct ud_lid {
 
 /* The facts for the header of a datagram that has arrived. */
 struct ud_from {
-	/* Addresses, as GIDs; of a datagram by LID those of its GRH. */
+	/* Addresses as GIDs; for a datagram by LID, the GIDs of its GRH. */
 	struct inaddr from, to;
 	uint8_t tos;  /* ToS or traffic class */
-	size_t bytes; /* from the BTH to the ICRC */
+	size_t bytes; /* length from the BTH to the end of the ICRC */
 	/* The datagram was sent on this host, where each QPN is unique. */
 	bool is_local;
 	struct ud_lid lid;
@@ -38,8 +38,8 @@ struct ud_from {
 
 /* Writes to grh the first bytes of a receive: the header made from *f. */
 void ud_resp_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f);
-/* Returns the service level of the completion.  For a datagram by UDP it tells
- * the program whether the header is of IPv4 or of IPv6. */
+/* Returns the service level of the completion.  For a datagram by UDP the level
+ * tells the program whether the header is of IPv4 or of IPv6. */
 uint8_t ud_resp_sl(const struct ud_from *f);
 /* Returns the Q_Key to send to @to: q's own if to->qkey has the high bit. */
 uint32_t ud_req_qkey(const struct ibt_qp *q, const struct wq_to *to);

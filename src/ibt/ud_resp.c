@@ -9,8 +9,8 @@
 
 enum { SL_IPV6 = 1, SL_IPV4 = 2, SL_UDP = 8 };
 
-/* The TTL or hop limit that a receive shows; a socket does not report that of a
- * datagram. */
+/* The TTL or hop limit in the header of a receive.  A socket does not report
+ * the real one of a datagram. */
 #define HOP_LIMIT 64
 
 static uint32_t read_be32(const uint8_t *p)
@@ -19,7 +19,7 @@ static uint32_t read_be32(const uint8_t *p)
 	       (uint32_t)p[2] << 8 | p[3];
 }
 
-/* The GRH as it came, but for NxtHdr and PayLen, which are computed again. */
+/* Writes the GRH that came, with NxtHdr and PayLen computed again. */
 static void write_grh(uint8_t *p, const struct ud_from *f)
 {
 	struct grh grh = {.traffic_class = f->tos,
@@ -68,8 +68,8 @@ void ud_resp_grh(uint8_t grh[UD_GRH_BYTES], const struct ud_from *f)
 /*
  * A completion tells which header its datagram came with (IBTA A17.4.5.1).
  * Verbs have no field for that, so adapters use the service level, which RoCE
- * does not have.  UCX drops each datagram over IPv4 whose completion has a
- * different service level than this one.
+ * does not have.  UCX drops each datagram over IPv4 whose completion has
+ * another service level.
  */
 uint8_t ud_resp_sl(const struct ud_from *f)
 {

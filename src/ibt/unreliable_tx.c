@@ -26,8 +26,8 @@ void unreliable_tx_drained(struct ibt *t, struct ibt_qp *q)
 	}
 }
 
-/* Completes the requests whose packets were all sent, and if a request with a
- * local error comes next, completes that with its error. */
+/* Completes the requests whose packets were all sent.  If the next request has
+ * a local error, completes that request with its error. */
 static void finish_requests(struct ibt *t, struct ibt_qp *q)
 {
 	struct rc_req *r = &q->req;
