@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Address handles, resolved when they are created; multicast groups. */
+/* Address handles, whose path is looked up when they are created.  Multicast
+ * groups. */
 #include "verbs/ah.h"
 
 #include <errno.h>
@@ -98,13 +99,12 @@ static int gid_index(const struct device *dev, const uint8_t like[16])
 		if (first < 0)
 			first = (int)i;
 	}
-	/* A multicast datagram was sent to the group's GID, which the table of
-	 * the device does not have. */
+	/* The GID of a multicast group is not in the device's table. */
 	return first;
 }
 
-/* Returns the traffic class in the 40 bytes before a datagram.  ECN is left
- * out: it concerns the received packet and not the reply. */
+/* Returns the traffic class in the 40 bytes before a datagram, without the bits
+ * of ECN, which concern the received packet and not the reply. */
 static uint8_t grh_class(const struct ibv_grh *grh)
 {
 	const uint8_t *p = (const uint8_t *)grh;
@@ -146,8 +146,9 @@ static uint8_t index_of(const struct device *dev, uint8_t port,
 	return 0;
 }
 
-/* The reply to a datagram by LID goes to the LID that it came from, and has a
- * GRH if the datagram had one (IBTA Vol 1, 13.5.4.4). */
+/* Fills in *attr for the reply to a datagram by LID.  The reply goes to the
+ * datagram's source LID, and has a GRH if the datagram had one (IBTA Vol 1,
+ * 13.5.4.4).  Returns 0, or -1 and errno with a message. */
 static int reply_by_lid(const struct device *dev, uint8_t port,
 			const struct ibv_wc *wc, const struct ibv_grh *grh,
 			struct ibv_ah_attr *attr)
@@ -155,7 +156,8 @@ static int reply_by_lid(const struct device *dev, uint8_t port,
 	if (!port || port > dev->port_count)
 		return v_fail_errno(EINVAL, V_INPUT,
 				    "ibv_init_ah_from_wc: the device has no "
-				    "such port");
+				    "such port; ports count from 1 to "
+				    "phys_port_cnt");
 	memset(attr, 0, sizeof(*attr));
 	attr->dlid = wc->slid;
 	attr->sl = wc->sl;

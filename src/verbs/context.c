@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opening and closing a device.  Inline functions of the public header call the
- * pointers in the tables that this file fills in, some without a test for NULL,
- * so no pointer to a function stays NULL.
+ * Opening and closing a device.  This file fills in the tables of operations
+ * that inline functions of the public header call.  Some of these functions do
+ * not test a pointer for NULL, so no pointer to an operation stays NULL.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,8 @@ _Static_assert(V_OPS_ROOM + V_OLDER_OPS >= V_NEWER_OPS,
 	       "v_context has room for release 65's operations");
 _Static_assert(offsetof(struct v_device, ops) == 664, "read by drivers");
 
-/* Sets an operation that adverb does not support. */
+/* Sets an operation that adverb does not support to its function in refuse.c.
+ */
 #define REFUSE(field, name) field = (__typeof__(field))(void *)v_refuse_##name
 
 static void fill_old(struct ibv_context_ops *ops)
@@ -96,15 +97,15 @@ static void fill_ops(struct v_context *c)
 	v->get_srq_num = v_get_srq_num;
 	v->query_device_ex = v_query_device_ex;
 	v->query_port = v_query_port;
-	/* The size of release 65's struct: a program that looks for an
-	 * operation of a later release finds that the context has none. */
+	/* The size of release 65's struct.  By this size a program that looks
+	 * for an operation of a later release finds that there is none. */
 	v->sz = (size_t)((char *)(&v->context + 1) - (char *)newer);
 	fill_old(&v->context.ops);
 	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 }
 
-/* The open contexts, which v_device_of_fd and the events of devices search.
- * Lock: contexts_lock. */
+/* The open contexts, which v_device_of_fd, v_port_event and v_fatal_event
+ * search.  Lock: contexts_lock. */
 static struct list contexts = {&contexts, &contexts};
 static struct lock contexts_lock;
 

@@ -22,9 +22,10 @@ struct v_counter {
 	struct v_comp_cntr_base base;
 	uint32_t type; /* V_COMP_CNTR_* */
 	struct lock lock;
-	/* Added to the sums of the attached queue pairs: the amounts by which
-	 * the program has changed the counter, and the sums of queue pairs that
-	 * were destroyed. */
+	/* What a value has beyond the sums of the attached queue pairs: the
+	 * amounts by which the program has changed the counter, and the sums of
+	 * queue pairs that were destroyed.  done: of requests that succeeded,
+	 * or of their bytes.  failed: of requests that failed. */
 	uint64_t done, failed;
 	struct list attached; /* struct v_attached */
 	/* The values that the program read last: [false] the number of requests
@@ -37,7 +38,8 @@ struct v_counter {
 
 /* The attachment of a counter to a queue pair. */
 struct v_attached {
-	struct list of_counter, of_qp; /* in attached, and in v_qp.counters */
+	/* of_counter: in v_counter.attached.  of_qp: in v_qp.counters. */
+	struct list of_counter, of_qp;
 	struct v_counter *counter;
 	struct v_qp *qp;
 	uint32_t ops; /* bit 1 << OP for each OP of enum comp_op */
@@ -141,7 +143,8 @@ static int check_attach(const struct ibv_qp *qp, const struct v_counter *c,
 			      "an op_mask other than 0");
 	if (a->op_mask & ~COMP_ALL)
 		return v_fail(EOPNOTSUPP, V_NOT_SUPPORTED,
-			      "a counter of an operation in op_mask "
+			      "a completion counter of the peer's READs, or "
+			      "of an unknown operation in op_mask "
 			      "(ibv_qp_attach_comp_cntr)");
 	return 0;
 }
@@ -162,8 +165,8 @@ static int check_now(const struct qp *qp, uint32_t ops)
 	return 0;
 }
 
-/* Attaches the counter, under host_lock.  The store of comp->ops orders no
- * other access: the QP is in RESET or INIT, so nothing completes there yet. */
+/* Attaches the counter, under host_lock.  No access depends on the order of the
+ * store of comp->ops: the QP is in RESET or INIT, so nothing completes yet. */
 static void attach_sums(struct v_attached *a)
 {
 	struct comp *comp = &qp_target(a->qp->qp)->comp;
@@ -285,8 +288,8 @@ static int change_counter(struct ibv_comp_cntr *counter, bool failed, bool add,
 	if (!v_is_ours(v_context(c->base.context)))
 		return v_fail(EPERM, V_FORKED, "changing a completion counter");
 	lock_take(&c->lock);
-	/* Requests that have completed by now must not count in addition to the
-	 * new value, so their sums are collected first. */
+	/* A receive that has completed by now must not count in addition to the
+	 * new value, so it is added to the sums first. */
 	if (!add)
 		collect_sums(c);
 	*own += add ? value : value - total_of(c, failed);
@@ -315,8 +318,8 @@ int ibv_inc_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t amount)
 }
 
 /*
- * Stores the value, and makes progress as a poll does, since a program may only
- * read counters and never poll.  Yields the processor after many reads of an
+ * Stores the value, and makes progress as a poll does, since some programs read
+ * counters and never poll.  Yields the processor after many reads of an
  * unchanged value.
  */
 static int read_counter(struct ibv_comp_cntr *counter, bool failed,

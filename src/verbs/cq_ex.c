@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Extended polling: one completion at a time, read field by field.  The current
- * completion is a copy, so its slots in the queue are free already.  Lock:
- * v_cq.poll_lock, held from start_poll to end_poll.
+ * Extended polling: the program reads one completion at a time, field by field.
+ * The current completion is a copy, so its entry in the queue is free already.
+ * Lock: v_cq.poll_lock, held from start_poll to end_poll (v_enter_queue).
  */
 #include <errno.h>
 #include <time.h>
@@ -65,8 +65,8 @@ static void end_poll(struct ibv_cq_ex *ex)
 	instrument_happens_before(&cq->poll_lock);
 	instrument_ignore();
 	v_leave_queue(&cq->poll_lock, cq->is_single);
-	/* cq_poll, called by next_poll, may have set a notify bit, for which
-	 * host_polled wakes the progress thread. */
+	/* next_poll calls cq_poll, which may set a notify bit.  If a notify bit
+	 * is set, host_polled wakes the progress thread. */
 	host_polled(v_context(cq->base.context)->host, false);
 }
 
@@ -122,8 +122,8 @@ static uint8_t read_path_bits(struct ibv_cq_ex *ex)
 	return cq_of(ex)->now.dlid_path_bits;
 }
 
-/* The three functions from here on return zeroes, since no kind of device here
- * has such fields. */
+/* read_cvlan, read_flow_tag and read_tm_info give zeroes, since adverb
+ * supports no completions with VLAN, flow tag or tag matching. */
 static uint16_t read_cvlan(struct ibv_cq_ex *ex)
 {
 	return 0;

@@ -53,8 +53,8 @@ static struct v_dm *v_dm(struct ibv_dm *dm)
 	return (struct v_dm *)(void *)dm;
 }
 
-/* Returns the first byte of an access, or NULL with a message.  Accesses are of
- * whole 4-byte words, as with device memory of adapters. */
+/* Returns the first byte of an access, or NULL with a message.  An access
+ * covers whole 4-byte words, as in the device memory of hardware adapters. */
 static uint8_t *dm_at(struct ibv_dm *dm, uint64_t offset, size_t length)
 {
 	struct dm_memory *m = v_dm(dm)->memory;
@@ -183,8 +183,9 @@ static struct dm_memory *memory_new(size_t length)
 	return m;
 }
 
-/* Takes `length` of the DM_BYTES that the process may have.  Returns false if
- * fewer bytes are left.  A caller that fails later calls unreserve_memory. */
+/* Takes `length` bytes of the DM_BYTES that the process may have.  Returns
+ * false if fewer bytes are left.  A caller that fails later calls
+ * unreserve_memory. */
 static bool reserve_memory(size_t length)
 {
 	bool fits;
@@ -216,7 +217,8 @@ struct ibv_dm *v_alloc_dm(struct ibv_context *context,
 				   "ibv_alloc_dm needs comp_mask 0, a length "
 				   "and a log_align_req of at most 12");
 	if (!reserve_memory(a->length))
-		return v_fail_null(ENOMEM, V_LIMIT, "the sum of device memory");
+		return v_fail_null(ENOMEM, V_LIMIT,
+				   "the device memory of this process");
 	m = memory_new(a->length);
 	if (!m) {
 		err = errno;

@@ -9,7 +9,7 @@
 #include "util/list.h"
 #include "verbs/object.h"
 
-enum { DM_BYTES = 1 << 20 }; /* limit of a process's device memory */
+enum { DM_BYTES = 1 << 20 }; /* the device memory of a process */
 
 struct dm_memory {
 	struct list link; /* in dm.c's list of all device memory */

@@ -3,22 +3,22 @@
  * Protection domains, thread domains and parent domains.
  *
  * A program that gives queue pairs and completion queues a thread domain
- * promises to use each of them in one thread at a time.  Then posting and
- * extended polling take no lock of the front end (v_enter_queue).  The other
- * locks are still taken.  The post lock and the progress lock exclude the
+ * promises to use each of these queues in one thread at a time.  Then posting
+ * and extended polling take no lock of the front end (v_enter_queue).  The
+ * other locks are still taken.  The post lock and the progress lock exclude the
  * progress thread, which executes and completes the requests of the program's
  * thread.  The lock of hca/cq.h excludes the threads that add completions to
  * the queue, or collect receives, during a poll: the progress thread, and
- * threads that use other queue pairs.  Shared receive queues are locked as
- * without a thread domain.
+ * threads that use other queue pairs.  The lock of a shared receive queue is
+ * always taken.
  *
  * If two threads break the promise, only this process is harmed.  Peers check
  * what they read in this arena, and this process copies a request before it
  * checks and executes the copy at a peer (struct direct_request).
  *
- * A parent domain stands for its protection domain.  Its allocators are never
- * called, since queues lie in the arena.  adverb can use all memory of the
- * process, so V_PARENT_DOMAIN_UNPROTECTED has no effect.
+ * A parent domain stands for its protection domain.  The allocators of a parent
+ * domain are never called, since queues lie in the arena.  adverb can use all
+ * memory of the process, so V_PARENT_DOMAIN_UNPROTECTED has no effect.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events: posts the engine's events to the program's queues; has the calls by
- * which the program takes and acknowledges events. */
+/* Events.  This file posts the engine's events to the program's queues, and has
+ * the calls by which the program takes and acknowledges events. */
 #include <errno.h>
 #include <pthread.h>
 
@@ -70,7 +70,7 @@ void v_event(const struct engine_event *e)
 
 /* Returns whether an event happens to the device or to a port.
  * Acknowledgements of such events are not counted, since no call waits for
- * them. */
+ * the acknowledgements. */
 static bool is_of_device(enum ibv_event_type type)
 {
 	return type == IBV_EVENT_PORT_ACTIVE || type == IBV_EVENT_PORT_ERR ||
@@ -80,9 +80,9 @@ static bool is_of_device(enum ibv_event_type type)
 	       type == IBV_EVENT_GID_CHANGE || type == IBV_EVENT_DEVICE_FATAL;
 }
 
-/* Returns the number of the port to which an event happens.  Its source's
- * object is the row of the port's sources.  A failure of the device happens to
- * no port; port_num is then 1, as before there were devices with two ports. */
+/* Returns the number of the port to which the event of s happens: s->object is
+ * the port's row of v_context.port.  IBV_EVENT_DEVICE_FATAL happens to no port,
+ * and the result is 1. */
 static int port_of(const struct v_context *c, const struct v_source *s)
 {
 	for (int n = 0; n < HCA_MAX_PORTS; n++)
@@ -143,7 +143,8 @@ static struct v_source *sleep_for(struct host *h, struct v_queue *q)
 	else if (how == 0)
 		return sleep_counted(q);
 	else if (how > 0 && !s && !err)
-		/* v_queue_forget has dropped the claimed event. */
+		/* v_queue_forget has dropped the claimed event, and this thread
+		 * waits for the next one. */
 		return sleep_for(h, q);
 	if (!s)
 		errno = err ? -err : -how;
@@ -155,7 +156,8 @@ static struct v_source *next_event(struct v_context *c, struct v_queue *q)
 	if (!v_is_ours(c))
 		return v_queue_get(q);
 	host_awaits(c->host);
-	/* ibv_get_cq_event is a cancellation point, as its read(2) is. */
+	/* Makes ibv_get_cq_event a cancellation point also if it does not call
+	 * read(2). */
 	pthread_testcancel();
 	if (v_queue_has(q) || v_queue_is_quick(q))
 		return v_queue_get(q);

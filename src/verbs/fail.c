@@ -31,8 +31,8 @@ static const char *const sentences[] = {
 	[V_SYSTEM] = "%s",
 };
 
-/* Returns a hash (FNV-1a) of cause and text.  By this number log_say finds out
- * whether the message was printed before. */
+/* Returns a hash (FNV-1a) of cause and text, by which log_say finds out whether
+ * the message was printed before. */
 static uint64_t detail_of(enum v_cause cause, const char *what)
 {
 	uint64_t key = (uint64_t)cause;

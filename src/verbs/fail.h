@@ -28,9 +28,9 @@ enum v_cause {
 	V_SYSTEM,	 /* the call that fails; strerror(err) follows */
 };
 
-/* Prints the message, sets errno to err, and returns err.  `what` must be a
- * string that stays the same for the same cause: it is part of the key by which
- * a message is printed once. */
+/* Prints the message, sets errno to err, and returns err.  A message is printed
+ * once for each cause and text of `what`.  So `what` must not contain a value
+ * that differs from call to call, such as a number. */
 int v_fail(int err, enum v_cause cause, const char *what);
 /* Does the work of v_fail for a call by which a program searches for a limit.
  * The program expects the failure, so the message is printed with

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Calls of adverb's libibverbs.so.1 for librdmacm.so.1, about queue pairs of
- * iWARP devices.  rdma_cm makes the TCP connection, exchanges the frames of MPA
- * with the peer (iwarp/startup.h), and then gives the connection to the queue
- * pair, which enters RTS.
+ * iWARP devices.  librdmacm makes the TCP connection, exchanges the frames of
+ * MPA with the peer (iwarp/startup.h), and then gives the connection to the
+ * queue pair, which enters RTS.
  *
- * librdmacm looks the symbol ibv_adverb_iwarp up by dlsym and is not linked to
- * it: another libibverbs.so.1, or another release of adverb, may lack it.
+ * librdmacm looks up the symbol ibv_adverb_iwarp by dlsym and is not linked to
+ * it, because another libibverbs.so.1, or another release of adverb, may lack
+ * the symbol.
  */
 #ifndef VERBS_IWARP_H
 #define VERBS_IWARP_H
@@ -15,6 +16,7 @@
 
 #include "host/host.h"
 
+/* The version of struct verbs_iwarp, and of the structs that its calls take. */
 #define VERBS_IWARP_VERSION 2
 
 struct verbs_iwarp {
@@ -26,13 +28,16 @@ struct verbs_iwarp {
 	 * message: the caller still owns s->fd. */
 	int (*open)(struct ibv_context *context, uint32_t qpn,
 		    const struct host_stream *s);
-	/* Calls host_stream_close: sends what was posted, then FIN; the news
-	 * HOST_STREAM_ENDED follows.  Does nothing if the queue pair has no
-	 * connection with this arg. */
+	/* Calls host_stream_close: the queue pair qpn sends what was posted,
+	 * then FIN, and the event HOST_STREAM_ENDED is reported at the end.
+	 * Does nothing unless the queue pair's connection was opened with this
+	 * arg (host_stream.arg), or in a forked child. */
 	void (*close)(struct ibv_context *context, uint32_t qpn,
 		      const void *arg);
-	/* Calls host_stream_abort: ends the connection with this arg at once,
-	 * if there is one.  No news follow. */
+	/* Calls host_stream_abort: ends the connection of the queue pair qpn at
+	 * once, and no event of the connection is reported afterwards.  Does
+	 * nothing unless the connection was opened with this arg
+	 * (host_stream.arg), or in a forked child. */
 	void (*abort)(struct ibv_context *context, uint32_t qpn,
 		      const void *arg);
 };
@@ -40,6 +45,7 @@ struct verbs_iwarp {
 /* Returns the calls, which are static, or NULL if `version` is not the
  * VERBS_IWARP_VERSION of this library. */
 const struct verbs_iwarp *ibv_adverb_iwarp(uint32_t version);
+/* The type of ibv_adverb_iwarp, for dlsym. */
 typedef const struct verbs_iwarp *verbs_iwarp_calls(uint32_t version);
 
 #endif

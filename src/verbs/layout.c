@@ -21,8 +21,8 @@
 #define AT(type, field, bytes)                                                 \
 	_Static_assert(offsetof(struct type, field) == (bytes),                \
 		       #type "." #field)
-/* The distance in bytes from an operation of the verbs_context to the
- * ibv_context that follows. */
+/* Asserts the distance in bytes from an operation of the verbs_context to its
+ * last member, the ibv_context. */
 #define BEFORE(field, bytes)                                                   \
 	_Static_assert(                                                        \
 		offsetof(struct verbs_context, context) -                      \
@@ -60,7 +60,7 @@ AT(ibv_context_ops, post_srq_recv, 160);
 AT(ibv_context_ops, post_send, 200);
 AT(ibv_context_ops, post_recv, 208);
 
-/* New operations are added at the beginning of the struct, before those of
+/* rdma-core adds new operations at the beginning of the struct, before those of
  * earlier releases. */
 #define NEWER(field)                                                           \
 	BEFORE(field, 320 + sizeof(struct v_newer_ops) -                       \

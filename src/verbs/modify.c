@@ -43,9 +43,9 @@ static void ah_out(struct ibv_ah_attr *to, const struct hca_ah *from)
 		(to)->alt_timeout = (from)->alt_timeout;                       \
 	} while (0)
 
-/* Copies ah, alt_ah and rate_limit only if the mask names them: the struct of
- * an old program has no rate_limit, and the program may leave the others unset.
- */
+/* Copies ah_attr, alt_ah_attr and rate_limit only if the mask names them: the
+ * struct of an old program has no rate_limit, and a program may leave ah_attr
+ * and alt_ah_attr uninitialised. */
 static void attr_in(struct hca_qp_attr *to, const struct ibv_qp_attr *from,
 		    int mask)
 {

@@ -133,13 +133,15 @@ const char *v_wr_opcode_str(enum ibv_wr_opcode opcode)
 }
 
 /*
- * The static rates of an address vector (IBTA 9.11.1).  Some rates are no
- * multiple of 2.5 Gb/s; for these ibv_rate_to_mult returns -1.
+ * The static rates of an address vector (IBTA 9.11.1), with the numbers that
+ * rdma-core returns for them.  rdma-core has no multiple for some of the rates.
  */
 struct rate {
 	enum ibv_rate rate;
-	int multiple; /* the rate in units of 2.5 Gb/s; 0: no multiple */
-	int mbps;     /* Mb/s */
+	/* The nominal rate in units of 2.5 Gb/s, rounded down; 0: rdma-core has
+	 * none, and ibv_rate_to_mult returns -1. */
+	int multiple;
+	int mbps; /* Mb/s */
 };
 
 /* clang-format off */

@@ -40,14 +40,15 @@ struct v_newer_ops {
 				       struct ibv_dmah_init_attr *attr);
 };
 
-/* ibv_qp_ex; in release 44 the last member is wr_atomic_write. */
+/* ibv_qp_ex of release 65, whose last member is wr_flush.  In release 44 the
+ * last member is wr_atomic_write. */
 struct v_qp_ex {
 	_Alignas(8) char before[312 + sizeof(pthread_mutex_t)];
 	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t va,
 			 size_t length, uint8_t type, uint8_t level);
 };
 
-/* ibv_port_attr. */
+/* ibv_port_attr.  `newest` names the member that older headers lack. */
 union v_port_attr {
 	struct ibv_port_attr base;
 	struct {
@@ -72,23 +73,25 @@ enum {
 	V_REG_MR_BUF = 1 << 5,
 };
 
-/* ibv_mr_init_attr; adverb does not read a field that comp_mask does not
- * name. */
+/* ibv_mr_init_attr.  length, access and comp_mask are always valid; adverb
+ * reads another field only if comp_mask names the field. */
 struct v_mr_init_attr {
-	size_t length;
-	int access;
-	uint64_t comp_mask;
-	uint64_t iova;
-	void *addr;
-	int fd;
-	uint64_t fd_offset;
-	struct ibv_dmah *dmah;
-	struct ibv_buf *buf;
+	size_t length;	       /* bytes */
+	int access;	       /* IBV_ACCESS_* */
+	uint64_t comp_mask;    /* V_REG_MR_* */
+	uint64_t iova;	       /* the address by which peers name byte 0 */
+	void *addr;	       /* where the memory begins */
+	int fd;		       /* a dma-buf; not supported */
+	uint64_t fd_offset;    /* bytes into the dma-buf; not supported */
+	struct ibv_dmah *dmah; /* a cache hint; not supported */
+	struct ibv_buf *buf;   /* the buffer that contains the memory */
 };
 
 /* Registers memory as attr says.  Returns the region, which ibv_dereg_mr frees,
  * or NULL and errno with a message: EOPNOTSUPP if attr names a dma-buf, a DMA
- * handle or an unknown attribute, else an errno of ibv_reg_mr. */
+ * handle or an unknown attribute; EINVAL if attr has no address, names a buffer
+ * and a dma-buf, or names a buffer that does not contain the memory or belongs
+ * to another domain; else an errno of ibv_reg_mr. */
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr);
 /* Returns NULL and EOPNOTSUPP, with a message. */
 struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context,
@@ -113,9 +116,11 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
 void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf);
 /* Frees a buffer and its handle. */
 void ibv_free_buf(struct ibv_buf *buf);
-/* Registers `length` bytes of a buffer in the protection domain for which the
- * buffer was allocated.  Returns the region, which ibv_dereg_mr frees, or NULL
- * and errno with a message. */
+/* Registers the `length` bytes of a buffer that begin at addr.  pd must be the
+ * domain for which the buffer was allocated.  Returns the region, which
+ * ibv_dereg_mr frees, or NULL and errno with a message: EINVAL if pd is another
+ * domain or the bytes are not inside the buffer; else an errno of
+ * ibv_reg_mr. */
 struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf,
 			      void *addr, size_t length, int access);
 
@@ -126,8 +131,8 @@ int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf);
 
 /* ibv_comp_cntr_caps */
 struct v_comp_cntr_caps {
-	uint64_t max_value;
-	uint32_t max_counters;
+	uint64_t max_value;    /* the highest value of a counter */
+	uint32_t max_counters; /* how many counters a process may have */
 	/* bit 1 << OP for each OP of enum comp_op (hca/comp.h) */
 	uint32_t supported_qp_attach_ops;
 };
@@ -135,7 +140,7 @@ struct v_comp_cntr_caps {
 /* ibv_comp_cntr, of which programs have a pointer. */
 struct v_comp_cntr_base {
 	struct ibv_context *context;
-	uint32_t handle;
+	uint32_t handle; /* differs between all counters of a process */
 };
 
 /* What a counter counts: requests, or their bytes. */
@@ -143,24 +148,26 @@ enum { V_COMP_CNTR_WRS, V_COMP_CNTR_BYTES };
 
 /* ibv_comp_cntr_init_attr */
 struct v_comp_cntr_init_attr {
-	uint32_t comp_mask;
-	uint32_t type; /* V_COMP_CNTR_* */
-	uint32_t flags;
+	uint32_t comp_mask; /* must be 0 */
+	uint32_t type;	    /* V_COMP_CNTR_* */
+	uint32_t flags;	    /* must be 0 */
 };
 
 /* ibv_qp_attach_comp_cntr_attr */
 struct v_qp_attach_comp_cntr_attr {
-	uint32_t comp_mask;
-	uint32_t op_mask; /* bit 1 << OP for each OP of enum comp_op */
+	uint32_t comp_mask; /* must be 0 */
+	uint32_t op_mask;   /* bit 1 << OP for each OP of enum comp_op */
 };
 
-/* Stores the limits of completion counters in the caps_size bytes at caps.
- * Returns 0. */
+/* Stores the limits of completion counters in the caps_size bytes at caps;
+ * bytes beyond struct v_comp_cntr_caps become 0.  Returns 0. */
 int _ibv_query_comp_cntr_caps(struct ibv_context *context,
 			      struct ibv_comp_cntr_caps *caps,
 			      size_t caps_size);
 /* Creates a counter with the value 0, which ibv_destroy_comp_cntr frees.
- * Returns NULL and errno on failure. */
+ * Returns NULL and errno on failure: EPERM in a forked child; EINVAL or
+ * EOPNOTSUPP if *attr has another value than struct v_comp_cntr_init_attr
+ * allows; ENOMEM. */
 struct ibv_comp_cntr *
 ibv_create_comp_cntr(struct ibv_context *context,
 		     struct ibv_comp_cntr_init_attr *attr);
@@ -186,8 +193,11 @@ int ibv_read_comp_cntr(struct ibv_comp_cntr *counter, uint64_t *value);
  * Returns 0, or EPERM with a message in a forked child. */
 int ibv_read_err_comp_cntr(struct ibv_comp_cntr *counter, uint64_t *value);
 /* Attaches a counter to the operations attr->op_mask of a queue pair in RESET
- * or INIT, until the queue pair is destroyed.  Returns 0 or a positive errno;
- * EBUSY: one of the operations has a counter already. */
+ * or INIT, until the queue pair is destroyed.  Returns 0 or a positive errno.
+ * EPERM: in a forked child.  EINVAL: the contexts differ, comp_mask is not 0,
+ * op_mask is 0, or the queue pair is in another state.  EOPNOTSUPP: op_mask has
+ * an operation that is not counted.  EBUSY: one of the operations has a counter
+ * already.  ENOMEM. */
 int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *counter,
 			    struct ibv_qp_attach_comp_cntr_attr *attr);
 

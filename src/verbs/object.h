@@ -7,10 +7,10 @@
  *
  * Locks, outermost first: v_cq.poll_lock, v_qp.send and v_qp.recv; host_lock;
  * v_srq.post; v_counter.lock (counter.c); the lock of the list of contexts
- * (context.c); table.c's lock; the leaves v_queue.lock and dm_lock (dm.c).  The
- * first two stay locked between calls of the program: poll_lock from
- * ibv_start_poll to ibv_end_poll, send from ibv_wr_start to ibv_wr_complete or
- * ibv_wr_abort.
+ * (context.c); table.c's lock; the leaves v_queue.lock and dm_lock (dm.c).  Two
+ * of these locks stay locked between calls of the program: v_cq.poll_lock from
+ * ibv_start_poll to ibv_end_poll, and v_qp.send from ibv_wr_start to
+ * ibv_wr_complete or ibv_wr_abort.
  */
 #ifndef VERBS_OBJECT_H
 #define VERBS_OBJECT_H
@@ -30,29 +30,32 @@
 #include "verbs/queue.h"
 
 /*
- * A device with the layout that drivers' libraries expect: they compare the
- * member behind the public struct with the address of their own operations (ABI
- * of node IBVERBS_PRIVATE_34).
+ * A device with the layout that drivers' libraries expect (ABI of node
+ * IBVERBS_PRIVATE_34).  A driver's library compares `ops`, the member after the
+ * public struct, with the address of the driver's own operations.
  */
 struct v_device {
 	struct ibv_device base;
 	const void *ops; /* at offset 664, which drivers read */
-	/* Down to core_support: members of the drivers' layout, unused here. */
+	/* The members from refcount to core_support belong to the drivers'
+	 * layout.  adverb never reads them. */
 	int refcount;
 	void *entry[2];
 	void *sysfs;
 	uint64_t core_support;
 	const struct device *host; /* constant, valid until the process ends */
-	uint32_t index;		   /* of ibv_get_device_index */
+	uint32_t index;		   /* the result of ibv_get_device_index */
 };
 
-/* Room for the members of verbs_context that release 65 of rdma-core has and
- * the installed header lacks. */
+/* V_NEWER_OPS and V_OLDER_OPS: the bytes of verbs_context before query_port, in
+ * release 65 of rdma-core and in the installed header.  V_OPS_ROOM: the bytes
+ * of the members that the installed header lacks. */
 #define V_NEWER_OPS sizeof(struct v_newer_ops)
 #define V_OLDER_OPS offsetof(struct verbs_context, query_port)
 #define V_OPS_ROOM  (V_OLDER_OPS < V_NEWER_OPS ? V_NEWER_OPS - V_OLDER_OPS : 0)
 
 struct v_context {
+	/* With the beginning of `verbs`: the struct of v_newer_ops(). */
 	_Alignas(8) char newer[V_OPS_ROOM];
 	struct verbs_context verbs; /* programs hold &verbs.context */
 	struct host *host;	    /* one reference */
@@ -61,7 +64,8 @@ struct v_context {
 	struct count objects; /* objects of the context that exist */
 	struct list link;     /* in context.c's list of open contexts */
 	struct v_queue async; /* the asynchronous events */
-	/* The events of the port, by enum device_event, and
+	/* port: the sources of a port's events, by the port's number minus 1
+	 * and enum device_event.  fatal: the source of
 	 * IBV_EVENT_DEVICE_FATAL. */
 	struct v_source port[HCA_MAX_PORTS][DEVICE_EVENTS], fatal;
 };
@@ -96,7 +100,9 @@ struct v_mw {
 
 struct v_ah {
 	struct ibv_ah base;
-	struct wq_to to; /* QPN and Q_Key are set for each request */
+	/* The destination.  v_post_ud sets QPN, Q_Key and UDP source port in
+	 * the copy of each request. */
+	struct wq_to to;
 };
 
 struct v_channel {
@@ -110,16 +116,16 @@ struct v_cq {
 	struct cq *cq;
 	/* Held from ibv_start_poll to ibv_end_poll, unless is_single. */
 	struct lock poll_lock;
-	bool is_single; /* one thread at a time polls: v_enter_queue */
+	bool is_single; /* one thread at a time polls, see v_enter_queue */
 	struct host_polls polls;
 	/* Polls in a row that found completions.  A hint that orders no other
 	 * access: threads that poll at the same time may lose a count. */
 	shared_u32 found;
 	struct cqe now;	    /* extended polling: the current completion */
-	struct count users; /* QPs, counted once for each of their queues */
+	struct count users; /* send queues and receive queues that use the CQ */
 	struct v_pd
 		*domain; /* the parent domain of ibv_create_cq_ex, or NULL */
-	uint64_t cookie;
+	uint64_t cookie; /* by which events name the CQ (table.h) */
 	struct v_source completion, error;
 };
 
@@ -128,7 +134,7 @@ struct v_srq {
 	struct srq *srq;
 	struct lock post;   /* held while a thread posts */
 	struct count users; /* QPs */
-	uint64_t cookie;
+	uint64_t cookie;    /* by which events name the SRQ (table.h) */
 	struct v_source limit;
 };
 
@@ -149,23 +155,24 @@ struct v_qp {
 	};
 	bool is_ex; /* created with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS */
 	struct qp *qp;
-	struct ibt_qp *side;
+	struct ibt_qp *side;   /* the protocol state */
 	struct ibv_qp_cap cap; /* as granted */
 	uint32_t process;      /* v_process() when the QP was created */
 	struct host *host;
 	/* Held while a thread posts to the queue, unless is_single. */
 	struct lock send, recv;
-	bool is_single; /* one thread at a time posts: v_enter_queue */
+	bool is_single; /* one thread at a time posts, see v_enter_queue */
 	/* The requests since ibv_wr_start, under `send`: see wr.c. */
 	struct {
 		struct wqe
 			*now; /* the request to fill in; NULL: there is none */
 		uint32_t count; /* the number of requests */
-		uint64_t bytes; /* the sum of their bytes, headers included */
-		int err;	/* the first error, or 0 */
-		bool has_bind;	/* a request binds a window */
+		/* The sum of their bytes, and V_POST_EACH for each request. */
+		uint64_t bytes;
+		int err;       /* the first error, or 0 */
+		bool has_bind; /* a request binds a window */
 	} wr;
-	uint64_t cookie;
+	uint64_t cookie; /* by which events name the QP (table.h) */
 	struct v_source events[V_QP_EVENTS];
 	struct list counters; /* struct v_attached, see counter.c */
 };
@@ -177,7 +184,8 @@ struct v_qp {
  *
  * The lock excludes only threads of the program, and only from each other.
  * The progress thread and peers see a posted request by the release store of
- * wq.head, and the lock of hca/cq.h orders the completions that they add.
+ * wq.head.  The lock in struct cq excludes the threads that move completions
+ * into the ring while this thread polls.
  */
 static inline void v_enter_queue(struct lock *l,
 				 bool is_single) NO_LOCK_ANALYSIS
@@ -188,8 +196,8 @@ static inline void v_enter_queue(struct lock *l,
 		lock_take(l);
 }
 
-/* Ends the effect of v_enter_queue.  If is_single, this function is no fence.
- */
+/* Releases the lock that v_enter_queue has taken.  If is_single, there is no
+ * lock, and the call orders no accesses. */
 static inline void v_leave_queue(struct lock *l,
 				 bool is_single) NO_LOCK_ANALYSIS
 {
@@ -252,13 +260,14 @@ static inline struct v_channel *v_channel(struct ibv_comp_channel *c)
 	return (struct v_channel *)(void *)c;
 }
 
-/* table.c: returns how many forks lead from the first process to this process.
- * A child has another number than its parent.  Costs one load. */
+/* table.c: returns how many calls of fork(2) lead from the process that loaded
+ * the library to this process.  So a child's number differs from its parent's.
+ * Costs one load. */
 uint32_t v_process(void);
 /*
- * poll.c: polls up to n completions into out[], and returns how many.  While
- * the queue has completions, takes these and makes no progress.  Makes progress
- * if the queue has none, or after 16 polls in a row that found completions.
+ * poll.c: polls up to n completions into out[], and returns how many.  Makes
+ * progress only if the queue has no completion, or after 16 polls in a row that
+ * found completions.
  */
 uint32_t v_poll(struct host *h, struct v_cq *cq, struct cqe *out, uint32_t n);
 

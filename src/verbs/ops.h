@@ -19,8 +19,8 @@
  * string. */
 const char *ibv_get_sysfs_path(void);
 /* Reads the file dir/file into buf, without the final line feed and with a
- * terminating 0.  Returns how many bytes were read, or -1 if there is no such
- * file, or the text does not fit into `size` bytes. */
+ * terminating 0.  Returns the length of the text without the 0, or -1 if the
+ * file cannot be read or the text does not fit into `size` bytes. */
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf,
 			size_t size);
 
@@ -41,8 +41,9 @@ int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
  * context then owns.  On failure returns NULL and errno, and the caller still
  * owns cmd_fd. */
 struct ibv_context *v_open_device(struct ibv_device *device, int cmd_fd);
-/* context.c: returns the device of the open context whose cmd_fd is fd, or was
- * duplicated to fd; NULL if this process has no such context. */
+/* context.c: returns the device of the open context whose cmd_fd is the same
+ * file as fd, because fd is that cmd_fd or a duplicate of it; NULL if this
+ * process has no such context. */
 struct ibv_device *v_device_of_fd(int fd);
 struct ibv_td *v_alloc_td(struct ibv_context *context,
 			  struct ibv_td_init_attr *attr);
@@ -79,9 +80,9 @@ struct ibv_qp *v_create_qp_ex(struct ibv_context *context,
 int v_query_device_ex(struct ibv_context *context,
 		      const struct ibv_query_device_ex_input *input,
 		      struct ibv_device_attr_ex *attr, size_t size);
-/* Fills in *attr, of which the caller has `size` bytes.  Bytes beyond the
- * struct of release 65 become 0.  Returns 0, or EINVAL with a message if there
- * is no such port. */
+/* Fills in the `size` bytes at attr.  Bytes beyond the struct of release 65 of
+ * rdma-core become 0.  Returns 0, or EINVAL with a message if there is no such
+ * port. */
 int v_query_port(struct ibv_context *context, uint8_t port,
 		 struct ibv_port_attr *attr, size_t size);
 /* Does the work of ibv_query_gid_type, which only the private nodes export.

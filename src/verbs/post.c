@@ -49,7 +49,7 @@ int v_post_check_total(uint64_t bytes)
 	return 0;
 }
 
-/* Elements of length 0 are left out, so that their keys are not checked. */
+/* Leaves out the elements of length 0, so that their keys are not checked. */
 void v_post_sges(struct wqe *w, const struct ibv_sge *sge, size_t n)
 {
 	struct wq_sge *out = wqe_sges(w);
@@ -306,10 +306,11 @@ static int post_one_recv(struct wq *rq, struct srq *srq, const struct hca *h,
 
 /*
  * Returns whether the QP is in ERR, after receives were posted.  lock_give, or
- * the fence where there is no lock, orders the store of the queue's head before
- * this load of the state, as ibt_qp_enter orders its store of the state before
- * its load of the head.  Without either fence a receive posted while the QP
- * enters ERR could be flushed by neither thread.
+ * the fence here if there is no lock, orders the store of the queue's head
+ * before this load of the state.  ibt_qp_enter orders the store of the state
+ * before its load of the head.  So at least one of the two threads sees the
+ * other thread's store.  If one of the two orders were missing, a receive that
+ * is posted while the QP enters ERR might never be flushed.
  */
 static bool has_failed(const struct v_qp *q)
 {
@@ -340,8 +341,8 @@ int v_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr,
 	v_leave_queue(&q->recv, q->is_single);
 	if (err)
 		*bad = wr;
-	/* The engine is needed only to flush the receive, if the QP is in
-	 * ERR. */
+	/* The engine need not know of a receive, unless the QP is in ERR and
+	 * the engine must flush the receive. */
 	if (wr != first && has_failed(q))
 		host_doorbell(q->host, q->side, V_POST_EACH);
 	return err;

@@ -30,8 +30,8 @@ static inline void v_post_expect(const struct v_qp *q)
 	prefetch(q->qp, sizeof(*q->qp));
 }
 
-/* Rings the doorbell after requests were posted.  bytes: the sum of their data,
- * and V_POST_EACH for each. */
+/* Rings the doorbell after requests were posted.  bytes: the sum of the
+ * requests' data, plus V_POST_EACH for each request. */
 static inline void v_post_done(const struct v_qp *q, uint64_t bytes)
 {
 	prefetch_passed(&v_post_turn, bytes);
@@ -45,8 +45,9 @@ int v_post_state(const struct v_qp *q, uint32_t from);
 uint64_t v_post_total(const struct ibv_sge *sge, size_t n, uint32_t max);
 /* Checks a result of v_post_total.  Returns 0, or EINVAL with a message. */
 int v_post_check_total(uint64_t bytes);
-/* Copies n elements into the slot, except those of length 0.  The caller has
- * checked by v_post_check_total that the slot has room. */
+/* Copies n elements into the slot, except those of length 0.  The slot has
+ * room: the caller has passed n to v_post_total, and the result to
+ * v_post_check_total. */
 void v_post_sges(struct wqe *w, const struct ibv_sge *sge, size_t n);
 /*
  * Fills in a request that binds the window, in the form that ibt/local_wr.c

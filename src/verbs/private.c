@@ -9,7 +9,8 @@
  *
  * A node is named after the release of rdma-core that last changed the node:
  * releases 34 to 56 have IBVERBS_PRIVATE_34, later releases have _57, _59, _64
- * or _65.  adverb has each name in all of these nodes.
+ * or _65.  adverb exports each name in all of these nodes, except the
+ * verbs_register_driver_* at the end.
  *
  * The functions have no parameters: callers pass arguments in registers, and no
  * answer depends on an argument (System V AMD64 ABI, 3.2.3).
@@ -126,7 +127,8 @@ DESCRIPTORS(DESCRIPTOR)
 NOTHINGS(NOTHING)
 BIND(private_zero, __ioctl_final_num_attrs)
 
-/* A provider's constructor calls the function of its release. */
+/* A provider's constructor calls the function whose name has the number of the
+ * provider's node. */
 BIND_IN(private_nothing, verbs_register_driver_34, "@@IBVERBS_PRIVATE_34")
 BIND_IN(private_nothing, verbs_register_driver_57, "@@IBVERBS_PRIVATE_57")
 BIND_IN(private_nothing, verbs_register_driver_59, "@@IBVERBS_PRIVATE_59")
@@ -138,7 +140,8 @@ BIND_IN(private_nothing, verbs_register_driver_65, "@@IBVERBS_PRIVATE_65")
 bool private_disassociate_destroy;
 BIND(private_disassociate_destroy, verbs_allow_disassociate_destroy)
 
-/* Programs call the two functions below, too, so these do their work. */
+/* Not only providers but also programs call the two functions below, so these
+ * functions give true answers. */
 int private_gid_type(struct ibv_context *context, uint8_t port,
 		     unsigned int index, unsigned int *type)
 {

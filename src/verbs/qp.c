@@ -40,8 +40,9 @@ static __thread struct {
 	int rising;
 } latest;
 
-/* Returns the only capability of which `a` asks for more than the latest queue
- * pair, an index into struct ibv_qp_cap; else NOTHING. */
+/* Compares the capabilities of `a` with those of the latest queue pair.  If `a`
+ * asks for more of one capability and repeats the others, returns the index of
+ * this capability in struct ibv_qp_cap; else returns NOTHING. */
 static int more_of(const struct ibv_qp_init_attr *a)
 {
 	uint32_t now[CAPS], asked[CAPS], granted[CAPS];

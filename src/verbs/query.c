@@ -45,7 +45,7 @@ static bool is_iwarp(struct ibv_context *context)
 	return v_context(context)->dev->kind == DEVICE_IWARP;
 }
 
-/* Has the context's device a port of this number? */
+/* Returns whether the context's device has a port of this number. */
 static bool has_port(struct ibv_context *context, uint32_t port)
 {
 	return port && port <= v_context(context)->dev->port_count;
@@ -271,8 +271,8 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num,
 	return 0;
 }
 
-/* Called only by programs that were built with a header that lacks struct
- * verbs_context. */
+/* Called by programs that look up the symbol, and by programs that were built
+ * with a header whose struct verbs_context has no query_port. */
 #undef ibv_query_port
 int ibv_query_port(struct ibv_context *context, uint8_t port,
 		   struct _compat_ibv_port_attr *attr)
@@ -280,9 +280,9 @@ int ibv_query_port(struct ibv_context *context, uint8_t port,
 	return v_query_port_compat(context, port, attr);
 }
 
-/* Copies an entry of the GID table, or zeroes if the entry is empty.  *has: the
- * entry is not empty.  Returns false if the device has no such port, or its
- * table has no such index. */
+/* Copies an entry of the GID table, or zeroes if the entry is empty, and stores
+ * in *has whether the entry is in use.  Returns false if the device has no such
+ * port, or the table has no such index. */
 static bool gid_at(struct ibv_context *context, uint32_t port, uint32_t index,
 		   struct device_gid *g, bool *has)
 {
@@ -306,7 +306,9 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index,
 	if (!gid_at(context, port, (uint32_t)index, &g, &has))
 		return v_fail_errno(EINVAL, V_INPUT,
 				    "ibv_query_gid: the device has no such "
-				    "port or index");
+				    "port or index; ports count from 1 to "
+				    "phys_port_cnt, indices from 0 to "
+				    "gid_tbl_len - 1");
 	memcpy(gid->raw, g.gid, sizeof(gid->raw));
 	return 0;
 }
@@ -321,7 +323,8 @@ int v_query_gid_type(struct ibv_context *context, uint8_t port,
 		return v_fail_errno(
 			EINVAL, V_INPUT,
 			"ibv_query_gid_type: the device has no such port or "
-			"index");
+			"index; ports count from 1 to phys_port_cnt, indices "
+			"from 0 to gid_tbl_len - 1");
 	*type = has && g.type == DEVICE_GID_ROCE_V2;
 	return 0;
 }
@@ -362,7 +365,8 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port,
 	if (!gid_at(context, port, index, &g, &has))
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_query_gid_ex: the device has no such port "
-			      "or index");
+			      "or index; ports count from 1 to phys_port_cnt, "
+			      "indices from 0 to gid_tbl_len - 1");
 	if (flags)
 		return v_fail(EINVAL, V_INPUT,
 			      "ibv_query_gid_ex needs flags 0");
@@ -419,8 +423,9 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index,
 	    index >= pkey_count(v_context(context)->dev))
 		return v_fail_errno(EINVAL, V_INPUT,
 				    "ibv_query_pkey: the device has no such "
-				    "port, or its table no such index; indices "
-				    "count from 0 to pkey_tbl_len - 1");
+				    "port or index; ports count from 1 to "
+				    "phys_port_cnt, indices from 0 to "
+				    "pkey_tbl_len - 1");
 	*pkey = htons(pkey_at(context, port, (uint32_t)index));
 	return 0;
 }

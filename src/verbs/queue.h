@@ -27,15 +27,15 @@
 #include "util/lock.h"
 
 struct v_queue {
-	int fd;
+	int fd; /* an eventfd, which the program sees */
 	struct lock lock;
 	struct list ready; /* sources with waiting > 0 */
-	bool is_claimed;   /* a thread claims the next event */
+	bool is_claimed;   /* a thread has a claim, and no event has come yet */
 	bool is_claim_met; /* the claimed event is in `ready`, with no token */
 	bool is_ended;	   /* v_queue_end was called */
-	pthread_t claimer; /* the thread that claims */
-	void (*wake)(void *arg); /* wakes the thread that claims */
-	void *wake_arg;
+	pthread_t claimer; /* the thread that has the claim */
+	void (*wake)(void *arg); /* wakes the thread that has the claim */
+	void *wake_arg;		 /* the argument of `wake` */
 };
 
 struct v_source {
@@ -72,9 +72,9 @@ bool v_queue_claim(struct v_queue *q, void (*wake)(void *), void *arg);
 bool v_queue_has_claimed(struct v_queue *q);
 /*
  * Ends the claim.  If the claimed event was posted and `takes` is true, takes
- * the event and stores its source in *s.  Otherwise stores NULL in *s, and an
- * event that was posted gets its token.  Returns 0, or -EBADF after
- * v_queue_end: then q may be freed already.
+ * the event and stores its source in *s.  Otherwise stores NULL in *s, and the
+ * claimed event, if it was posted, gets a token.  Returns 0, or -EBADF after
+ * v_queue_end; in that case another thread may have freed q already.
  */
 int v_queue_unclaim(struct v_queue *q, bool takes, struct v_source **s);
 /* Wakes a thread that has a claim, and waits until that thread has called

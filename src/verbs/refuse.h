@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Verbs of features that adverb does not support.  Each fails with EOPNOTSUPP
- * as its manual page documents, NULL and errno or a positive errno, with a
- * message that names the feature.  Arguments are not read.  No lock.
+ * Verbs of features that adverb does not support; refuse.c names the verbs.
+ * Each fails with EOPNOTSUPP, and with a message that names the feature.
+ * Arguments are not read.  No lock.
  */
 #ifndef VERBS_REFUSE_H
 #define VERBS_REFUSE_H

@@ -2,7 +2,7 @@
 /*
  * Tells librdmacm.so.1 and libibumad.so.3 to which release of adverb the
  * libibverbs.so.1 of the process belongs.  rdma-core's libibverbs.so.1 lacks
- * the symbol, so the symbol is looked up by dlsym and not linked.
+ * the symbol ibv_adverb_release, so these libraries look it up by dlsym.
  */
 #ifndef VERBS_RELEASE_H
 #define VERBS_RELEASE_H
@@ -13,6 +13,7 @@
 
 /* Returns the release, such as "0.1.0", as a static string. */
 const char *ibv_adverb_release(void);
+/* The type of ibv_adverb_release, for dlsym. */
 typedef const char *verbs_release(void);
 
 /*

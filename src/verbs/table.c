@@ -14,15 +14,15 @@ struct slot {
 };
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct slot *slots; /* slot 0 is unused; table_lock covers all slots */
+static struct slot *slots; /* under table_lock; slot 0 is unused */
 static uint32_t slot_count;
 static uint32_t lowest_free = 1; /* every slot with a lower index is in use */
 static struct count process;	 /* see v_process */
 
 /* The lock is held across fork(2), so that the child has whole slots and a lock
- * that its thread can unlock.  No thread takes the lock of another handler of
- * pthread_atfork while it has table_lock: a visitor takes v_queue.lock alone.
- */
+ * that its thread can unlock.  Other handlers of pthread_atfork take other
+ * locks.  A thread that has table_lock takes none of those, so no deadlock is
+ * possible: a visitor takes only v_queue.lock. */
 static void about_to_fork(void)
 {
 	pthread_mutex_lock(&table_lock);

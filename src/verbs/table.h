@@ -22,7 +22,7 @@ void v_table_remove(uint64_t cookie);
  * v_table_remove of that object waits. */
 void v_table_visit(uint64_t cookie, void (*visit)(void *object, int type),
 		   int type);
-/* Returns 32 bits of the cookie that no other object has at this time. */
+/* Returns the cookie's index.  No other object in the table has this number. */
 static inline uint32_t v_table_handle(uint64_t cookie)
 {
 	return (uint32_t)cookie;

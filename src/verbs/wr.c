@@ -288,16 +288,16 @@ static void wr_start(struct ibv_qp_ex *ex)
 	instrument_happens_after(&q->send);
 }
 
-/* Tells ThreadSanitizer that adverb runs again, with the queue's lock held: see
- * wr_start. */
+/* Tells ThreadSanitizer that adverb's code runs again, with the queue's lock
+ * held: see wr_start. */
 static void resume_series(struct v_qp *q)
 {
 	instrument_happens_before(&q->send);
 	instrument_ignore();
 }
 
-/* Stores the new keys of the windows that the series binds: only now is it
- * certain that they will be bound. */
+/* Stores the new keys of the windows that the series binds.  Only now is it
+ * certain that the requests are posted. */
 static void store_keys(struct v_qp *q)
 {
 	uint32_t head = shared_own(&q->qp->sq.head);
