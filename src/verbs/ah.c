@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Address handles, whose path is looked up when they are created.  Multicast
- * groups. */
+/* Address handles, and multicast groups.  The path of an address handle is
+ * looked up when the handle is created. */
 #include "verbs/ah.h"
 
 #include <errno.h>
@@ -200,7 +200,8 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port,
 				    "ibv_init_ah_from_wc: this device has no "
 				    "RoCE v2 GID of the address family to "
 				    "which the datagram was sent; check that "
-				    "grh is the start of the receive");
+				    "grh points to the start of the receive "
+				    "buffer");
 	memset(attr, 0, sizeof(*attr));
 	memcpy(attr->grh.dgid.raw, from, 16);
 	attr->grh.sgid_index = (uint8_t)index;

@@ -13,18 +13,18 @@
 /* Why a call fails: selects the message, into which the caller's string is
  * inserted.  The comment of each value says what the string names. */
 enum v_cause {
-	V_FORKED = 1,	 /* the call */
+	V_FORKED = 1,	 /* the call that a forked child made */
 	V_NOT_SUPPORTED, /* the feature */
 	V_LIMIT,	 /* the limit that the program exceeds */
 	V_ACCESS,	 /* why the memory is not registered */
 	V_BUSY,		 /* the call, and the objects that prevent it */
 	V_INPUT,	 /* the call, and the argument that is wrong */
 	V_MODIFY,	 /* why ibv_modify_qp fails */
-	V_CONNECT,	 /* why the QP cannot take rdma_cm's TCP connection */
+	V_CONNECT,	 /* why the QP cannot take librdmacm's connection */
 	V_AH,		 /* why ibv_create_ah fails */
 	V_MCAST,	 /* why ibv_attach_mcast or ibv_detach_mcast fails */
-	V_STATE,	 /* the state of the QP */
-	V_FULL,		 /* the queue */
+	V_STATE,	 /* the state of the QP, which forbids posting */
+	V_FULL,		 /* the queue to which the program posts */
 	V_SYSTEM,	 /* the call that fails; strerror(err) follows */
 };
 

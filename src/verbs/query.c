@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The attributes of a device, its port and its tables.  Each limit that is
+ * The attributes of a device, its ports and their tables.  Each limit that is
  * reported is enforced; limits and capabilities of features that adverb does
  * not support are 0.
  */
@@ -27,10 +27,10 @@ enum {
 
 /*
  * IBV_DEVICE_MEM_MGT_EXTENSIONS stands for SEND with Invalidate, local
- * invalidation and type 2 windows; fast registration, which it also stands for,
- * has no call in the verbs API.  IBV_DEVICE_UD_AV_PORT_ENFORCE: ibv_create_ah
- * checks the port.  The flags that iWARP lacks are about protocols of
- * InfiniBand.
+ * invalidation and type 2 windows.  The flag also stands for fast registration,
+ * which has no call in the verbs API.  IBV_DEVICE_UD_AV_PORT_ENFORCE:
+ * ibv_create_ah checks the port.  The flags that iWARP lacks concern protocols
+ * of InfiniBand.
  */
 #define IWARP_FLAGS                                                            \
 	(IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |            \
@@ -160,7 +160,7 @@ int v_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 
 enum { WIDTH_4X = 2, SPEED_EDR = 32, SPEED_MBPS = 100000 };
 
-/* A device of iWARP has the flags of the kernel's siw. */
+/* An iWARP device has the flags that the kernel's siw driver reports. */
 #define ROCE_PORT_FLAGS	 (IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS)
 #define IWARP_PORT_FLAGS (IBV_PORT_CM_SUP | IBV_PORT_DEVICE_MGMT_SUP)
 
