@@ -554,6 +554,7 @@ static void begin_holding(struct progress *p) REQUIRES(&p->lock)
 	if (p->now_ns - p->checked_ns <= CHECK_NS)
 		return;
 	p->checked_ns = p->now_ns;
+	udp_check_senders(&p->wire);
 	if (!progress_has_files(p))
 		tell_fatal(p);
 }

@@ -132,8 +132,10 @@ static bool is_ours(int fd, uint64_t *checked_ns, uint64_t now_ns)
 {
 	if (now_ns - *checked_ns <= CHECK_NS)
 		return true;
+	if (!fd_identity_holds(fd))
+		return false;
 	*checked_ns = now_ns;
-	return fd_identity_holds(fd);
+	return true;
 }
 
 static void watch_socket(struct stream_set *set, struct stream_socket *s,

@@ -9,10 +9,12 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log/env.h"
 #include "util/bits.h"
+#include "util/fd_identity.h"
 #include "util/random.h"
 
 #define CM_TIMEOUT   20 /* 4.3 s */
@@ -37,18 +39,33 @@ static bool is_datagram(const struct r_id *id)
 	return id->base.qp_type == IBV_QPT_UD;
 }
 
+/* The pipe ADVERB_READY_FD, which `adverb pair` has given this program; -1:
+ * there is none. */
+static int ready_fd = -1;
+
+/* Marks the pipe when the library is loaded: later the program may close the
+ * descriptor and reuse its number. */
+__attribute__((constructor)) static void find_ready_fd(void)
+{
+	const char *text = secure_getenv("ADVERB_READY_FD");
+	int fd = text && *text ? atoi(text) : -1;
+	struct stat s;
+
+	if (fd > STDERR_FILENO && !fstat(fd, &s) && S_ISFIFO(s.st_mode))
+		ready_fd = fd_identity_note_shown(fd);
+}
+
 /*
  * Tells `adverb pair`, if it has started this program, that the program
- * listens: writes a byte to the descriptor ADVERB_READY_FD.  `adverb pair`
- * reads one byte, and then starts the client, so a second byte is not written.
+ * listens: writes a byte to the pipe.  `adverb pair` reads one byte, and then
+ * starts the client, so a second byte is not written.
  */
 static void say_ready(void)
 {
 	static bool said;
-	const char *fd = secure_getenv("ADVERB_READY_FD");
 
 	r_take();
-	if (fd && *fd && !said && write(atoi(fd), "", 1) < 0)
+	if (!said && fd_identity_holds(ready_fd) && write(ready_fd, "", 1) < 0)
 		errno = 0;
 	said = true;
 	r_give();

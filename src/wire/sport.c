@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "util/fd_identity.h"
 #include "util/inaddr.h"
 #include "wire/sender.h"
 
@@ -17,6 +18,7 @@
 #define PORTS	   0x4000u
 #define TRIES	   512 /* ports to try, since others may be in use */
 #define ROCE_PORT  4791
+#define CHECKED	   (SPORT_SLOTS / 16) /* slots, in one sport_check_next */
 /* A value of slot.port: the slot was used and is free now.  A look-up goes on
  * to the next slot. */
 #define GONE 0x10000u
@@ -321,4 +323,16 @@ struct sender *sport_sender(const struct sports *s, uint16_t port)
 	struct slot *p = of_port(s, port);
 
 	return p ? &p->sender : NULL;
+}
+
+bool sport_check_next(struct sports *s)
+{
+	bool holds = true;
+
+	for (uint32_t k = 0; s->count && k < CHECKED; k++) {
+		const struct slot *p = slot_at(s, s->check_at++);
+
+		holds &= !is_open(p) || fd_identity_holds(p->sender.fd);
+	}
+	return holds;
 }

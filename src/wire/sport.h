@@ -40,6 +40,7 @@ struct sports {
 	uint32_t count;	    /* how many sockets are open */
 	uint32_t most;	    /* the limit of `count` */
 	uint64_t swept_ns;  /* when unused sockets were last looked for */
+	uint32_t check_at;  /* the slot where sport_check_next goes on */
 	struct sport_table *table; /* owned */
 };
 
@@ -67,6 +68,10 @@ uint16_t sport_take(struct sports *s, const uint8_t ip[16], uint32_t class,
 		    uint64_t now_ns);
 /* Ends a queue pair's use of a port that sport_take returned. */
 void sport_give(struct sports *s, uint16_t port);
+/* Checks some of the sockets, and others in the next calls: 16 calls check all.
+ * Returns false if the program has closed one of them, or has put another file
+ * in its place. */
+bool sport_check_next(struct sports *s);
 /* Returns the sender that is bound to a port, owned by s; NULL: the port is
  * that of the main socket, or no socket is bound to it. */
 struct sender *sport_sender(const struct sports *s, uint16_t port);

@@ -189,6 +189,12 @@ bool udp_is_ours(struct udp *u)
 	return !shared_load(&u->is_lost);
 }
 
+void udp_check_senders(struct udp *u)
+{
+	if (!sport_check_next(&u->sports))
+		shared_store(&u->is_lost, true);
+}
+
 void udp_fini(struct udp *u)
 {
 	if (u->is_relayed)

@@ -87,6 +87,9 @@ void udp_fini(struct udp *u);
  * file in its place.  From then on udp_receive finds nothing and udp_send drops
  * all datagrams. */
 bool udp_is_ours(struct udp *u);
+/* Checks some of the sockets that send to one process each, and others in the
+ * next calls.  If one is lost, udp_is_ours returns false from then on. */
+void udp_check_senders(struct udp *u);
 /* Returns the size of the receive buffer as the kernel counts it (SO_RCVBUF).
  */
 uint32_t udp_buffer_bytes(const struct udp *u);

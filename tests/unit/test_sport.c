@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "util/rng.h"
 #include "wire/sender.h"
@@ -139,6 +140,37 @@ static void beyond_a_quarter_of_the_descriptors_some_share(void **state)
 
 /* A port is found from sport_take until sport_give, whatever sockets are opened
  * and closed in the meantime. */
+/* Does one of the next checks find a socket that is not the wire's any more? */
+static bool finds_a_lost_socket(void)
+{
+	bool holds = true;
+
+	for (int i = 0; i < 16; i++)
+		holds &= sport_check_next(&s);
+	return !holds;
+}
+
+static void a_socket_that_the_program_has_closed_is_found(void **state)
+{
+	int fd = -1;
+
+	assert_false(finds_a_lost_socket());
+	for (uint32_t i = 0; i < 50; i++) {
+		port[i] = sport_take(&s, ip(i), i, 0);
+		assert_true(port[i]);
+	}
+	assert_false(finds_a_lost_socket());
+	fd = sport_sender(&s, port[7])->fd;
+	close(fd);
+	assert_true(finds_a_lost_socket());
+	assert_int_equal(open("/dev/null", O_RDONLY), fd);
+	assert_true(finds_a_lost_socket());
+	assert_true(finds_a_lost_socket());
+	sport_fini(&s);
+	assert_int_equal(close(fd), 0); /* is still the program's */
+	assert_int_equal(sport_init(&s, 4791, false), 0);
+}
+
 static void a_socket_in_use_is_found(void **state)
 {
 	struct rng r;
@@ -171,6 +203,7 @@ int main(void)
 		T(a_socket_for_datagrams_stays),
 		T(giving_a_port_that_was_not_taken_changes_nothing),
 		T(beyond_a_quarter_of_the_descriptors_some_share),
+		T(a_socket_that_the_program_has_closed_is_found),
 		T(a_socket_in_use_is_found),
 	};
 
