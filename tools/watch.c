@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "util/monotonic.h"
@@ -37,6 +40,46 @@ static bool is_memfd(int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK);
 }
 
+/* Returns the st_dev that all memfds have, and that no file has which a user
+ * can make in another way; 0: it is unknown. */
+static dev_t memory_device(void)
+{
+	static dev_t device;
+	int fd = device ? -1 : memfd_create("adverb-look", MFD_CLOEXEC);
+	struct stat s;
+
+	if (fd >= 0 && !fstat(fd, &s))
+		device = s.st_dev;
+	if (fd >= 0)
+		close(fd);
+	return device;
+}
+
+/* Opens a memfd for reading, or returns -1.  The descriptor that the path names
+ * may be another file by now, and to open a terminal, a FIFO, a device or a
+ * file that a process serves (FUSE) has effects, or waits. */
+static int open_memfd(const char *path)
+{
+	int at = open(path, O_PATH | O_CLOEXEC), fd = -1;
+	char again[32];
+	struct statx s;
+
+	if (at >= 0 &&
+	    !statx(at, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE,
+		   &s) &&
+	    makedev(s.stx_dev_major, s.stx_dev_minor) == memory_device()) {
+		snprintf(again, sizeof(again), "/proc/self/fd/%d", at);
+		fd = open(again, O_RDONLY | O_CLOEXEC);
+	}
+	if (at >= 0)
+		close(at);
+	if (fd >= 0 && !is_memfd(fd)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
 /* Opens for reading a memfd of process @pid whose name begins with @name.  -1:
  * there is none, or this user may not read it. */
 static int open_memory(int pid, const char *name)
@@ -57,12 +100,7 @@ static int open_memory(int pid, const char *name)
 		if (n < (ssize_t)strlen(name) ||
 		    strncmp(target, name, strlen(name)) != 0)
 			continue;
-		/* the descriptor may name another file by now */
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		if (fd >= 0 && !is_memfd(fd)) {
-			close(fd);
-			fd = -1;
-		}
+		fd = open_memfd(path);
 	}
 	if (d)
 		closedir(d);
