@@ -270,7 +270,8 @@ static const char *type_name(uint8_t type)
 
 static int show_nodes(const char *path)
 {
-	int fd = fabric_client_connect(path, 0), err = fd < 0 ? fd : 0;
+	int fd = fabric_client_connect(path, FABRIC_SOCKET_PATIENCE_MS),
+	    err = fd < 0 ? fd : 0;
 
 	for (uint32_t i = 0; !err; i++) {
 		struct fabric_proto m = {.kind = FABRIC_PROTO_SHOW,
@@ -293,7 +294,7 @@ static int show_nodes(const char *path)
 static int stop_fabric(const char *path)
 {
 	struct fabric_proto m = {.kind = FABRIC_PROTO_STOP};
-	int fd = fabric_client_connect(path, 0);
+	int fd = fabric_client_connect(path, FABRIC_SOCKET_PATIENCE_MS);
 	int err = fd < 0 ? fd : fabric_client_ask(fd, &m, NULL);
 	char end;
 
@@ -315,7 +316,7 @@ int fabric_join(struct launch *l, const char *socket, const char *name)
 	if (!socket && default_path(own, false))
 		return -1;
 	socket = socket ? socket : own;
-	fd = fabric_client_connect(socket, 0);
+	fd = fabric_client_connect(socket, FABRIC_SOCKET_PATIENCE_MS);
 	snprintf(m.host, sizeof(m.host), "%s", name ? name : "");
 	err = fd < 0 ? fd : fabric_client_ask(fd, &m, NULL);
 	if (err == -ENODEV)

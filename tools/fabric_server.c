@@ -6,6 +6,7 @@
 #include "util/list.h"
 #include "util/monotonic.h"
 #include "util/rlimit.h"
+#include "util/user_map.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -140,7 +141,7 @@ static bool is_own_user(int fd)
 	socklen_t length = sizeof(peer);
 
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) &&
-	       peer.uid == geteuid();
+	       user_map_is_own(peer.uid);
 }
 
 /* Lets further connections wait, after accept4 has failed for want of a

@@ -90,16 +90,24 @@ static int refuse_lock(const char *path, const char *name, int err)
 	return -1;
 }
 
+/* A regular file refuses connections, too. */
+static bool is_socket(const char *path)
+{
+	struct stat s;
+
+	return !lstat(path, &s) && S_ISSOCK(s.st_mode);
+}
+
 /* Removes the socket of a fabric that was killed, which refuses connections.
- * Returns false if a fabric serves the path. */
+ * Returns false if a fabric serves the path, or does not answer there. */
 static bool clear_path(const char *path)
 {
-	int other = fabric_client_connect(path, 0);
+	int other = fabric_client_connect(path, FABRIC_SOCKET_PATIENCE_MS);
 
-	if (other == -ECONNREFUSED)
+	if (other == -ECONNREFUSED && is_socket(path))
 		unlink(path);
 	if (other < 0)
-		return true;
+		return other != -ETIMEDOUT;
 	close(other);
 	return false;
 }

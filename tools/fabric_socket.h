@@ -7,6 +7,10 @@
 #ifndef TOOLS_FABRIC_SOCKET_H
 #define TOOLS_FABRIC_SOCKET_H
 
+/* How long a command waits for an answer of a fabric.  A fabric that serves
+ * answers at once; a stopped one, or a stranger's socket, may never answer. */
+#define FABRIC_SOCKET_PATIENCE_MS 60000
+
 /*
  * Returns a socket of type SOCK_SEQPACKET that listens at the path and does not
  * block, which the caller closes; or -1 after a sentence on stderr.  Of several

@@ -24,7 +24,7 @@ const char *fabric_client_path(void);
 const char *fabric_client_host(void);
 /*
  * Connects to a fabric's socket.  The connection, and each fabric_client_ask on
- * it, waits at most patience_ms for the fabric; 0: without limit.  Returns the
+ * it, waits at most patience_ms for the fabric.  Returns the
  * descriptor of the connection, which the caller closes; -EPERM: the process
  * that listens at the path is another user's; -ETIMEDOUT; -ENAMETOOLONG; or
  * another -errno of connect(2).

@@ -21,6 +21,7 @@
 #include "util/bits.h"
 #include "util/fd_identity.h"
 #include "util/fsize.h"
+#include "util/user_map.h"
 
 #define MAX_FRAME 10240
 
@@ -139,7 +140,7 @@ static const char *why_not(int fd)
 				 "user";
 	if (!S_ISREG(s.st_mode) && !S_ISFIFO(s.st_mode))
 		return "it is neither a file nor a pipe";
-	if (s.st_uid != geteuid())
+	if (!user_map_is_own(s.st_uid))
 		return "it is another user's file";
 	if (S_ISFIFO(s.st_mode) || !s.st_size)
 		return NULL;

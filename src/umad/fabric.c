@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define PATIENCE_MS 60000
+
 bool u_fabric_is_used(void)
 {
 	return *fabric_client_path() != '\0';
@@ -14,7 +16,7 @@ bool u_fabric_is_used(void)
 int u_fabric_query(struct fabric_proto *m, int *fd)
 {
 	const char *path = fabric_client_path(), *host = fabric_client_host();
-	int connection = fabric_client_connect(path, 0), err;
+	int connection = fabric_client_connect(path, PATIENCE_MS), err;
 	char text[512];
 
 	if (fd)

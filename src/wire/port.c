@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "wire/port.h"
 
+#include "util/user_map.h"
+
 #include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -164,34 +166,7 @@ enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
 	return said == PORT_UNTOLD ? port_owner_listed(from, user) : said;
 }
 
-/* Returns whether this user namespace maps every user to the same number, as
- * the initial user namespace does. */
-static bool has_every_user(void)
-{
-	FILE *f = fopen("/proc/self/uid_map", "re");
-	unsigned long long first, outside, count;
-	bool is_whole = !f;
-
-	if (f && fscanf(f, "%llu %llu %llu", &first, &outside, &count) == 3)
-		is_whole = !first && !outside && count == UINT32_MAX;
-	if (f)
-		fclose(f);
-	return is_whole;
-}
-
-static uid_t overflow_user(void)
-{
-	FILE *f = fopen("/proc/sys/kernel/overflowuid", "re");
-	unsigned user = 65534;
-
-	if (f && fscanf(f, "%u", &user) != 1)
-		user = 65534;
-	if (f)
-		fclose(f);
-	return (uid_t)user;
-}
-
 bool port_user_is_one(uid_t user)
 {
-	return user != overflow_user() || has_every_user();
+	return user_map_is_one(user);
 }

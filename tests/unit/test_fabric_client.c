@@ -4,8 +4,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 
 #include "fabric/fabric_client.h"
 
@@ -157,10 +159,52 @@ static void a_silent_fabric_is_given_up(void **state)
 	rmdir(folder);
 }
 
+enum { REFUSED = 77 };
+
+/* Listens at an abstract address, and connects to it.  Returns the result. */
+static int connect_to_self(void)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0), err;
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "/tmp/adverb-self-%d",
+		 (int)getpid());
+	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) ||
+	    listen(listener, 1))
+		return 1;
+	err = fabric_client_connect(at.sun_path, 1000);
+	unlink(at.sun_path);
+	return err;
+}
+
+/* Where all users have one number, this number is no proof. */
+static int connect_unmapped(void)
+{
+	if (connect_to_self() < 0)
+		return 1;
+	if (unshare(CLONE_NEWUSER))
+		return REFUSED;
+	return connect_to_self() != -EPERM;
+}
+
+static void a_number_of_several_users_is_not_trusted(void **state)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(connect_unmapped());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == REFUSED)
+		SKIP_FOR("no user namespace can be made here");
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_leaves_no_descriptor),
+		cmocka_unit_test(a_number_of_several_users_is_not_trusted),
 		cmocka_unit_test(an_answer_of_another_form_is_refused),
 		cmocka_unit_test(a_lack_of_descriptors_is_no_wrong_answer),
 		cmocka_unit_test(strings_of_an_answer_end),

@@ -161,6 +161,20 @@ static void a_path_in_use_is_left_alone(void **state)
 	assert_int_equal(__real_unlink(path), 0);
 }
 
+/* A regular file refuses connections as the socket of a killed fabric does. */
+static void a_file_at_the_path_is_left_alone(void **state)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	struct stat s;
+
+	assert_int_equal(write(fd, "mine", 4), 4);
+	close(fd);
+	assert_int_equal(fabric_socket_listen(path), -1);
+	assert_int_equal(stat(path, &s), 0);
+	assert_true(S_ISREG(s.st_mode) && s.st_size == 4);
+	assert_int_equal(__real_unlink(path), 0);
+}
+
 /* A link at the name of the lock's file is not followed. */
 static void a_lock_that_is_no_file_refuses_the_path(void **state)
 {
@@ -195,6 +209,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_of_two_gets_the_path),
 		cmocka_unit_test(a_path_in_use_is_left_alone),
+		cmocka_unit_test(a_file_at_the_path_is_left_alone),
 		cmocka_unit_test(a_lock_that_is_no_file_refuses_the_path),
 	};
 
