@@ -13,6 +13,7 @@
 #include "broker/inside.h"
 #include "broker/other_user.h"
 #include "broker/reuseport_group.h"
+#include "broker/user.h"
 #include "engine/credit.h"
 #include "wire/relay.h"
 
@@ -582,6 +583,26 @@ static void a_successor_knows_the_user_of_a_freed_class(void **state)
 	reuseport_group_close(&group);
 }
 
+/* Two takers that no number tells apart may be two users. */
+static void a_class_of_nobody_goes_to_nobody_else(void **state)
+{
+	const uint64_t freed = 1000;
+	uint32_t first, count = 0, got;
+
+	if (raise_limit() < 6 * STEER_CLASS_MAX)
+		SKIP_FOR(FEW_FILES);
+	reuseport_group_init(&group, true);
+	first = take_class(&group, USER_NONE, 1);
+	assert_int_not_equal(first, 0);
+	reuseport_group_release(&group, first, freed);
+	while ((got = take_class(&group, USER_NONE, freed + 200))) {
+		assert_int_not_equal(got, first);
+		count++;
+	}
+	assert_true(count > 0);
+	reuseport_group_close(&group);
+}
+
 static void other_users_get_random_indexes(void **state)
 {
 	uint32_t outside = 0;
@@ -866,6 +887,7 @@ int main(void)
 		cmocka_unit_test(
 			a_freed_class_is_kept_from_other_users_for_a_time),
 		cmocka_unit_test(a_successor_knows_the_user_of_a_freed_class),
+		cmocka_unit_test(a_class_of_nobody_goes_to_nobody_else),
 		cmocka_unit_test(other_users_get_random_indexes),
 		cmocka_unit_test(bytes_for_a_user_that_never_reads_are_limited),
 		cmocka_unit_test(unread_messages_count_for_their_user),
