@@ -14,7 +14,6 @@
 
 #include "log/env.h"
 #include "util/bits.h"
-#include "util/fd_identity.h"
 #include "util/random.h"
 
 #define CM_TIMEOUT   20 /* 4.3 s */
@@ -42,17 +41,29 @@ static bool is_datagram(const struct r_id *id)
 /* The pipe ADVERB_READY_FD, which `adverb pair` has given this program; -1:
  * there is none. */
 static int ready_fd = -1;
+/* What fstat says of the pipe.  A mark of fd_identity would not do, since after
+ * the program has closed the pipe adverb itself may mark another file under its
+ * number. */
+static struct stat ready;
 
-/* Marks the pipe when the library is loaded: later the program may close the
+/* Looks at the pipe when the library is loaded: later the program may close the
  * descriptor and reuse its number. */
 __attribute__((constructor)) static void find_ready_fd(void)
 {
 	const char *text = secure_getenv("ADVERB_READY_FD");
 	int fd = text && *text ? atoi(text) : -1;
-	struct stat s;
 
-	if (fd > STDERR_FILENO && !fstat(fd, &s) && S_ISFIFO(s.st_mode))
-		ready_fd = fd_identity_note_shown(fd);
+	if (fd > STDERR_FILENO && !fstat(fd, &ready) && S_ISFIFO(ready.st_mode))
+		ready_fd = fd;
+}
+
+static bool is_ready_pipe(void)
+{
+	struct stat now;
+
+	return ready_fd >= 0 && !fstat(ready_fd, &now) &&
+	       now.st_mode == ready.st_mode && now.st_dev == ready.st_dev &&
+	       now.st_ino == ready.st_ino;
 }
 
 /*
@@ -65,7 +76,7 @@ static void say_ready(void)
 	static bool said;
 
 	r_take();
-	if (!said && fd_identity_holds(ready_fd) && write(ready_fd, "", 1) < 0)
+	if (!said && is_ready_pipe() && write(ready_fd, "", 1) < 0)
 		errno = 0;
 	said = true;
 	r_give();

@@ -378,6 +378,38 @@ static int process_gets_fatal_event(void)
 	return 0;
 }
 
+/* A program that `adverb pair` has started with the descriptor `ready` closes
+ * it, opens a file under its number, and listens. */
+static int listen_without_pipe(int pipe_fd)
+{
+	struct held h;
+
+	if (!take_all(&h))
+		return 2;
+	close(pipe_fd);
+	open_file(0);
+	if (fds[0] != pipe_fd)
+		return 3;
+	for (int i = 1; i < MOST; i++)
+		open_file(i);
+	return rdma_listen(h.id, 1) ? 5 : files_changed() ? 4 : 0;
+}
+
+/* Starts this program anew, since the library looks at the pipe when it is
+ * loaded. */
+static int process_listens(void)
+{
+	char number[16];
+	int ends[2];
+
+	if (pipe(ends))
+		return 6;
+	snprintf(number, sizeof(number), "%d", ends[1]);
+	setenv("ADVERB_READY_FD", number, 1);
+	execl("/proc/self/exe", "daemoncheck", "listen", number, (char *)NULL);
+	return 7;
+}
+
 #define CASE(body)                                                             \
 	static void run_##body(void)                                           \
 	{                                                                      \
@@ -391,9 +423,12 @@ CASE(process_opens_anew)
 CASE(process_opens_sockets)
 CASE(process_opens_listeners)
 CASE(process_gets_fatal_event)
+CASE(process_listens)
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc == 3 && !strcmp(argv[1], "listen"))
+		return listen_without_pipe(atoi(argv[2]));
 	check_run("a child that closes all descriptors opens a device anew",
 		  run_child_opens_anew);
 	check_run(
@@ -412,5 +447,7 @@ int main(void)
 	check_run(
 		"a process that closed adverb's descriptors gets one IBV_EVENT_DEVICE_FATAL",
 		run_process_gets_fatal_event);
+	check_run("nothing is written to a file under the number of a pipe",
+		  run_process_listens);
 	return check_end();
 }
