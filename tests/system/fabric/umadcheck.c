@@ -41,10 +41,10 @@ static int sockets_changed(void)
 			struct stat now;
 			char byte;
 
-			changed += fstat(pairs[i][k], &now) ||
-				   now.st_ino != before[i][k].st_ino ||
-				   recv(pairs[i][k], &byte, 1, MSG_DONTWAIT) >=
-					   0;
+			changed +=
+				fstat(pairs[i][k], &now) ||
+				now.st_ino != before[i][k].st_ino ||
+				recv(pairs[i][k], &byte, 1, MSG_DONTWAIT) >= 0;
 		}
 	return changed;
 }
