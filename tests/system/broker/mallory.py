@@ -73,7 +73,10 @@ SENT = ("frames", "messages", "MADs")
 GRANTED = ("classes", "classes given back", "listeners",
            "listeners given back")
 KINDS = SENT + GRANTED + ("refusals", "REQs heard", "tries",
-                          "tries at root's", "granted by root's")
+                          "tries at root's", "granted by root's", "frames due")
+# The counts of each attack are apart, since its process alone writes them.  The
+# first place has the number of attacks that run.
+PLACE, PLACES = 128, 4096
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -326,7 +329,8 @@ class Attack:
     """The attack in one namespace, as the hostile user, until its process is
     killed."""
 
-    def __init__(self, seed, counts, live):
+    def __init__(self, seed, counts, place, live):
+        self.at = place * PLACE
         self.rng = random.Random(seed)
         self.counts, self.live = counts, live
         self.mad = Mad(self.rng)
@@ -335,7 +339,7 @@ class Attack:
         self.attackers, self.classes, self.asked = [], [], 0.0
 
     def count(self, kind, n=1):
-        at = 8 * KINDS.index(kind)
+        at = self.at + 8 * KINDS.index(kind)
         old, = struct.unpack_from("=Q", self.counts, at)
         struct.pack_into("=Q", self.counts, at, old + n)
 
@@ -386,6 +390,7 @@ class Attack:
         ))()
 
     def send_frames(self, n):
+        self.count("frames due", n)
         for _ in range(n):
             attacker = self.rng.choice(self.attackers)
             attacker.target = self.rng.choice(self.attackers).source
@@ -492,7 +497,7 @@ class Watch:
 
     def __init__(self, command):
         self.command = command
-        self.counts = mmap.mmap(-1, 4096)
+        self.counts = mmap.mmap(-1, PLACES * PLACE)
         self.mine, self.attacks = net_of("self"), {}
         self.processes, self.grown = {}, []
         self.judged = self.brokers = 0
@@ -501,7 +506,7 @@ class Watch:
         self.namespaces = 0
 
     def live(self):
-        return struct.unpack_from("=I", self.counts, 2048)[0]
+        return struct.unpack_from("=I", self.counts)[0]
 
     def attack(self, pid, net):
         """Forks the attack on a namespace of that process."""
@@ -518,7 +523,8 @@ class Watch:
         try:
             become_hostile(fd)
             os.close(fd)
-            Attack(net, self.counts, self.live).go_on()
+            Attack(net, self.counts, 1 + self.namespaces % (PLACES - 1),
+                   self.live).go_on()
         except OSError as why:
             print("a hostile user: %s" % why, file=sys.stderr)
         except Exception:  # os._exit would hide it
@@ -565,7 +571,7 @@ class Watch:
         for net in set(self.attacks) - set(nets.values()) - {self.mine}:
             self.stop(net)
         self.reap()
-        struct.pack_into("=I", self.counts, 2048, len(self.attacks))
+        struct.pack_into("=I", self.counts, 0, len(self.attacks))
         for pid, process in list(self.processes.items()):
             if pid not in kin or not process.look():
                 self.judge(self.processes.pop(pid))
@@ -602,10 +608,18 @@ class Watch:
         for process in self.processes.values():
             self.judge(process)
 
+    def did(self):
+        """Returns the sums of all attacks' counts."""
+        counts = [struct.unpack_from("=%dQ" % len(KINDS), self.counts, at)
+                  for at in range(PLACE, PLACES * PLACE, PLACE)]
+        return dict(zip(KINDS, map(sum, zip(*counts))))
+
     def report(self, seconds):
-        did = dict(zip(KINDS, struct.unpack_from("=%dQ" % len(KINDS),
-                                                 self.counts)))
+        did = self.did()
         fails = list(self.grown)
+        if did["frames"] < 0.9 * did["frames due"]:
+            fails.append("%d of %d frames could not be sent" % (
+                did["frames due"] - did["frames"], did["frames due"]))
         if did["tries"] >= MANY:
             lacks = [kind for kind in SENT + GRANTED if not did[kind]]
             if lacks:
@@ -631,7 +645,7 @@ class Watch:
                   "ended" if fails else "ok", seconds, self.namespaces,
                   did["frames"] / seconds,
                   ", ".join("%d %s" % (did[kind], kind)
-                            for kind in KINDS[1:]),
+                            for kind in KINDS[1:-1]),
                   self.brokers, self.most["adverbd"],
                   self.judged - self.brokers, self.most["programs"]))
         return len(fails)
