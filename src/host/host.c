@@ -90,7 +90,7 @@ static bool is_off(const char *name)
 static uint64_t patience_ns(void)
 {
 	const char *text = secure_getenv("ADVERB_PATIENCE");
-	long seconds = text ? strtol(text, NULL, 10) : PATIENCE_DEFAULT;
+	long seconds = text ? strtol(text, NULL, 0) : PATIENCE_DEFAULT;
 
 	if (seconds <= 0)
 		seconds = PATIENCE_DEFAULT;

@@ -31,7 +31,7 @@ void progress_turn(struct progress *p) REQUIRES(&p->lock);
 void progress_settle(struct progress *p) REQUIRES(&p->lock);
 /* Gives p->ib the states of the ports that the fabric has changed; is_new: of
  * all ports. */
-void progress_show_ports(struct progress *p, bool is_new) REQUIRES(&p->lock);
+void progress_show_ports(struct progress *p, bool is_new);
 /* Counts a post to q, if q's requests are not acknowledged. */
 void progress_count_unanswered(struct progress *p, const struct ibt_qp *q)
 	REQUIRES(&p->lock);

@@ -86,8 +86,10 @@ def values_that_mean_nothing():
     for name, value, word in (("DIRECT", "off", "0 or 1"),
                               ("STRICT", "yes", "0 or 1"),
                               ("EXPLAIN", "3", "0, 1 or 2"),
-                              ("PATIENCE", "5s", "a number"),
-                              ("PART_ID", "-1", "a number")):
+                              ("PATIENCE", "5s", "a number from 0 to "
+                               "4294967295"),
+                              ("PART_ID", "-1", "a number from 0 to "
+                               "4294967295")):
         r = t.run([t.adverb, "run", "--", "ibv_devinfo"],
                   **{"ADVERB_" + name: value})
         expect_ok(r)
