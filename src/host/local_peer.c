@@ -31,21 +31,22 @@
 #include "util/list.h"
 #include "util/random.h"
 
-/* A peer that still exists so long after its death was reported is not dead but
- * stopped. */
+/* A peer that still exists this long after its death was reported is not dead
+ * but stopped. */
 #define PEER_DEATH_NS 1000000000u
-#define LOOK_NS	      1000000u /* between two looks at the arena */
-/* With so many known peers, local_peer_expect asks for none. */
+#define LOOK_NS	      1000000u /* between two repairs of this process's arena */
+/* Once this many peers are known, local_peer_expect asks for no more. */
 #define EXPECTED 64
-/* Outstanding questions to the broker; the socket has room for so many. */
+/* The most questions that are outstanding; the broker's socket has room for
+ * them. */
 #define ASKS  32
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* The QPs of post lock 0 use the first view of a peer. */
 #define VIEWS ENGINE_POST_LOCKS
 
-/* A local peer and this process's first view of its arena; or a further view of
- * the arena, for the QPs of one post lock. */
+/* Either a local peer and this process's first view of its arena, or a further
+ * view of the same arena for the QPs of one post lock. */
 struct entry {
 	struct local_peer is; /* first: the struct that callers hold */
 	/* In a further view: the entry with the first view; else NULL. */
@@ -56,13 +57,15 @@ struct entry {
 	struct hca view;
 	struct space_other space;
 	struct peer_maps peer_maps;
+	/* The peer's eventfd: owned by the first view, which lends it to the
+	 * further views. */
 	int kick_fd;
-	struct list entries;
-	struct list idle; /* linked while no QP uses the peer */
+	struct list entries; /* in all.entries */
+	struct list idle;    /* linked while no QP uses the peer */
 };
 
 enum asked {
-	ASKED_NOT, /* the broker is not asked about the class */
+	ASKED_NOT, /* no question is outstanding, and no answer is kept */
 	ASKED_YES, /* the broker has not answered yet */
 	ASKED_NONE /* the class has no arena that this process can map */
 };
@@ -71,7 +74,7 @@ static struct {
 	bool is_open;
 	bool maps; /* the argument of local_peer_open */
 	struct hca *own;
-	int kick_fd;
+	int kick_fd;	     /* the eventfd by which peers wake this process */
 	uint32_t class;	     /* this process's steering class */
 	dev_t memory;	     /* st_dev of memfds */
 	struct entry self;   /* this process as its own peer */
@@ -84,8 +87,8 @@ static struct {
 	uint32_t questions; /* how many classes are ASKED_YES */
 	bool has_news;	    /* the broker has answered; local_peer_has_news */
 	bool is_repairing;  /* a dead peer may have left work half done */
-	/* peer_death_ns: when the arena is repaired next.
-	 * peer_death_until_ns: when the repair is given up; 0: it has not
+	/* peer_death_ns: when this process's arena is repaired next.
+	 * peer_death_until_ns: when repairs end at the latest; 0: no repair has
 	 * begun. */
 	uint64_t peer_death_ns, peer_death_until_ns;
 } all = {.entries = {&all.entries, &all.entries},
@@ -96,15 +99,15 @@ _Static_assert(sizeof(pthread_mutex_t) <=
 		       sizeof(((struct hca_shared *)0)->pulse),
 	       "the pulse holds a mutex");
 
-/* The mutex's first word is the word of the kernel's robust lock, which
- * hca_is_alive reads. */
+/* Returns the robust mutex that the progress thread holds.  Its first word
+ * tells hca_is_alive whether the process lives. */
 static pthread_mutex_t *pulse_mutex(void)
 {
 	return (pthread_mutex_t *)(void *)&all.own->shared->pulse;
 }
 
-/* With Yama, other processes of the user may access this process's memory only
- * after this call. */
+/* If ADVERB_PTRACER is 1, lets other processes of the user access this
+ * process's memory even where Yama restricts that. */
 static void allow_tracing(void)
 {
 	const char *wish = secure_getenv("ADVERB_PTRACER");
@@ -127,7 +130,8 @@ static bool make_pulse(void)
 	return done;
 }
 
-/* Stores the st_dev that all memfds have.  No user can mount this device. */
+/* Stores the st_dev of all memfds, by which is_memory recognises them.  No user
+ * can mount this device. */
 static bool learn_memory(void)
 {
 	int fd = memfd_create("adverb-look", MFD_CLOEXEC);
@@ -196,7 +200,7 @@ void local_peer_end(void) NO_LOCK_ANALYSIS
 		pthread_mutex_unlock(pulse_mutex());
 }
 
-/* Forgets a peer and its views; the caller unmaps the arena. */
+/* Forgets a peer and its views, but does not unmap the arena. */
 static void forget_entry(struct entry *e)
 {
 	for (uint32_t i = 0; i < VIEWS; i++)
@@ -277,8 +281,9 @@ static void close_shares(void)
 void local_peer_close(void)
 {
 	if (all.is_open) {
-		/* Peers at a QP or with a key were waited for when the QP or
-		 * the region was destroyed.  Waits for all other peers. */
+		/* Waits for the peers that are still inside the arena.  The
+		 * destruction of a QP or a region has waited for the peers that
+		 * worked at it. */
 		access_wait(all.own, ACCESS_SAY);
 		close_shares();
 		list_for_each_safe (at, &all.entries)
@@ -290,7 +295,8 @@ void local_peer_close(void)
 
 void local_peer_forget(void)
 {
-	/* The arenas have MADV_DONTFORK, so a child does not unmap them. */
+	/* MADV_DONTFORK kept the peers' arenas out of the child, so there is
+	 * nothing to unmap. */
 	list_for_each_safe (at, &all.entries)
 		forget_entry(CONTAINER_OF(at, struct entry, entries));
 	close_all();
@@ -326,7 +332,8 @@ static bool is_memory(int path_fd)
 /*
  * Opens a memfd by a path that another process has named.  The path may lead to
  * any file, and opening a terminal, a FIFO or a device has effects, so this
- * first checks that the file is a memfd.  A descriptor, or -1 with *why.
+ * first checks that the file is a memfd.  Returns a descriptor, or -1 with
+ * *why.
  */
 static int open_memory(const char *path, int how, const char **why)
 {
@@ -347,7 +354,8 @@ static int open_memory(const char *path, int how, const char **why)
 }
 
 /* Opens a memfd of another process through /proc, which the kernel allows if
- * this process may trace the other.  A descriptor, or -1 with *why. */
+ * this process may trace that process.  Returns a descriptor, or -1 with
+ * *why. */
 static int open_at(const struct proto_at *at, int how, const char **why)
 {
 	char path[48];
@@ -365,7 +373,7 @@ static int open_at(const struct proto_at *at, int how, const char **why)
 	return open_memory(path, how, why);
 }
 
-/* Returns the size of a sealed memfd of this user; 0: the file is none. */
+/* Returns the size of a sealed memfd of this user; 0: fd is no such memfd. */
 static size_t sealed_bytes(int fd)
 {
 	struct stat st;
@@ -377,8 +385,8 @@ static size_t sealed_bytes(int fd)
 }
 
 /* Maps both parts of the arena that hdr describes, the first part read-only.
- * hdr is a private copy, which the peer cannot change.  Returns why not, or
- * NULL. */
+ * hdr is a private copy, which the peer cannot change.  Returns NULL, or the
+ * reason why the arena is not mapped. */
 static const char *map_arena(struct hca *h, const struct arena_hdr *hdr, int fd,
 			     int shared_fd)
 {
@@ -406,8 +414,8 @@ static const char *map_arena(struct hca *h, const struct arena_hdr *hdr, int fd,
 }
 
 /* Maps the arena and stores its header in *hdr.  `at` names the descriptor of
- * the first part, whose header names that of the second part.  Returns why not,
- * or NULL. */
+ * the first part; the header in that part names the descriptor of the second
+ * part.  Returns NULL, or the reason why the arena is not mapped. */
 static const char *map_at(struct hca *h, const struct proto_at *at,
 			  struct arena_hdr *hdr)
 {
@@ -432,7 +440,7 @@ static const char *map_at(struct hca *h, const struct proto_at *at,
 }
 
 /* Checks that the arena has the layout of this build, and fills the view.
- * Returns why not, or NULL. */
+ * Returns NULL, or what is wrong with the arena. */
 static const char *read_view(struct hca *h, aoff root)
 {
 	aoff mrs, target;
@@ -464,7 +472,7 @@ static const char *probe_failure(void)
 
 /* Checks that the kernel lets this process read and write the peer's memory,
  * and that the arena is the peer's: only the peer has the arena's nonce at the
- * address that the arena names.  Returns why not, or NULL. */
+ * address that the arena names.  Returns NULL, or which check has failed. */
 static const char *probe_memory(const struct entry *e)
 {
 	uint64_t found, nonce = e->view.shared->nonce.value;
@@ -484,8 +492,8 @@ static const char *probe_memory(const struct entry *e)
 
 /*
  * Checks a mapped arena, and claims an access slot there.  e->is.pid is the pid
- * that the kernel told the broker when the peer connected to it.  Returns why
- * not, or NULL.
+ * that the kernel told the broker when the peer connected to the broker.
+ * Returns NULL, or the reason why the peer cannot be used.
  */
 static const char *check_arena(struct entry *e, aoff root)
 {
@@ -517,9 +525,9 @@ static void open_view(struct entry *e)
 }
 
 /*
- * Returns the view of the peer `base` for the QPs of one post lock, which the
- * first call makes.  Without memory or a free slot returns the first view,
- * which the QPs of several post locks then share.
+ * Returns the view of the peer `base` for the QPs of one post lock.  The first
+ * call for a post lock makes the view.  If there is no memory or no free access
+ * slot, returns the first view, which the QPs of several post locks then share.
  */
 static struct entry *view_of(struct entry *base, uint32_t post_lock)
 {
@@ -547,8 +555,8 @@ static struct entry *view_of(struct entry *base, uint32_t post_lock)
 }
 
 /* Maps the arena of a process of this class, and lists the process as an idle
- * peer.  Returns NULL, and the peer owns kick_fd; or why not, and the caller
- * keeps kick_fd. */
+ * peer.  Returns NULL, and the peer owns kick_fd; or the reason of the failure,
+ * and the caller keeps kick_fd. */
 static const char *adopt_arena(uint32_t class, const struct proto_at *arena,
 			       int kick_fd)
 {
@@ -586,9 +594,9 @@ static void refuse_class(uint32_t class, const char *why)
 	all.asked[class] = ASKED_NONE;
 	if (env_is_said())
 		log_say(LOG_PEER_REFUSED, 0,
-			"this process and another process of this host use "
-			"packets, which are slower than direct access to the "
-			"other's memory: %s",
+			"this process sends packets to another process of this "
+			"host, which is slower than direct access to that "
+			"process's memory: %s",
 			why);
 }
 
@@ -635,9 +643,10 @@ void local_peer_answered(const struct client_news *news)
 		break;
 	case CLIENT_ARENA_NONE:
 		refuse_class(class,
-			     "it does not share its memory (it is another "
-			     "user's, captures packets, has ADVERB_DIRECT=0, "
-			     "or has too small a limit on open files)");
+			     "it does not share its memory (it belongs to "
+			     "another user, captures packets, has "
+			     "ADVERB_DIRECT=0, or has too small a limit on "
+			     "open files)");
 		break;
 	case CLIENT_ARENA_GONE: /* needs no message: a process may end */
 		all.asked[class] = ASKED_NONE;
@@ -647,16 +656,16 @@ void local_peer_answered(const struct client_news *news)
 	}
 }
 
-/* Repairs more than once, because the broker reports a death while threads of
- * the process may still run. */
+/* Starts repairs that go on for up to PEER_DEATH_NS, because the broker reports
+ * a death while threads of the process may still run. */
 void local_peer_died(void)
 {
 	all.is_repairing = all.is_open;
 	all.peer_death_ns = all.peer_death_until_ns = 0;
 }
 
-/* Repairs at most every LOOK_NS, since a polling program calls this a million
- * times a second. */
+/* Repairs at most once in LOOK_NS, since a polling program calls this function
+ * a million times a second. */
 bool local_peer_note_death(uint64_t now_ns)
 {
 	if (!all.is_repairing || now_ns < all.peer_death_ns)
@@ -673,7 +682,8 @@ bool local_peer_note_death(uint64_t now_ns)
 
 void local_peer_is_back(void)
 {
-	local_peer_died(); /* nobody has reported deaths meanwhile */
+	/* While the broker was gone, nobody reported deaths. */
+	local_peer_died();
 	for (uint32_t i = 0; all.questions && i <= STEER_CLASS_MAX; i++)
 		if (all.asked[i] == ASKED_YES)
 			take_back(i);
@@ -750,8 +760,8 @@ void local_peer_expect(uint32_t qpn)
 	all.class = broker_link_class(broker_link_qpn(0));
 	if (find_entry(class))
 		return;
-	/* The answer "none" was not used, and may have been about an earlier
-	 * process of this class. */
+	/* local_peer_get has not used the answer that is kept, which may be
+	 * about an earlier process of this class. */
 	if (all.asked[class] == ASKED_NONE)
 		all.asked[class] = ASKED_NOT;
 	ask_broker(class);

@@ -9,17 +9,18 @@
  *	                           (Yama, a container) -> LOCAL_PEER_NEVER
  *
  * No call waits for the broker, whose answer arrives in a later turn of
- * progress.  At most 32 questions are outstanding at once; callers repeat the
- * others.
+ * progress.  At most 32 questions are outstanding at once; callers repeat
+ * further questions later.
  *
  * A local peer's arena is input: every offset in it is checked with arena_has
  * before use, and no invariant about it is asserted.  The peer's memory is
  * accessed only through hca->space, by space_put and space_get.
  *
  * Owner: this file.  A struct local_peer is valid from local_peer_get to the
- * caller's local_peer_put.  Lock: the progress lock, except for
- * local_peer_open, _begin, _end, _close and _forget, and for local_peer_kick,
- * which needs none.
+ * caller's local_peer_put.  Lock: the progress lock, with these exceptions.
+ * local_peer_open, _close and _forget are called while no other thread uses
+ * this file.  The progress thread calls local_peer_begin and _end without the
+ * lock.  local_peer_kick_fd, _is_open, _maps and _kick need no lock.
  */
 #ifndef HOST_LOCAL_PEER_H
 #define HOST_LOCAL_PEER_H
@@ -40,33 +41,38 @@ struct local_peer {
 	 * process itself. */
 	struct access *access;
 	uint32_t class; /* the peer's steering class */
-	int pid;
-	uint32_t users; /* calls of local_peer_get less those of _put */
-	/* true: only QPs of one post lock use this struct; false: any QP
-	 * may. */
+	int pid;	/* the peer's process ID */
+	/* How many calls of local_peer_get were not undone by local_peer_put
+	 * yet. */
+	uint32_t users;
+	/* true: the post lock of a QP is enough to use this struct, because
+	 * only QPs of one post lock use it, or because the peer is this process
+	 * itself.  false: a QP whose post lock is not 0 also needs the progress
+	 * lock. */
 	bool is_apart;
 };
 
 enum local_peer_is {
-	/* The broker has not answered yet: the caller asks again once
-	 * local_peer_has_news. */
+	/* The broker has not answered yet: the caller calls local_peer_get
+	 * again once local_peer_has_news has returned true. */
 	LOCAL_PEER_ASKED,
 	LOCAL_PEER_HERE,  /* the peer's arena is mapped */
 	LOCAL_PEER_NEVER, /* the peer can be reached only by packets */
 };
 
 /*
- * Lets other processes of the user map this process's arena, unless the
- * environment forbids it (log/env.h) or a system call fails; then
- * local_peer_is_open returns false.  Called before broker_link_socket.  With
- * ADVERB_PTRACER=1 also lets them access this process's memory where Yama would
- * not.  @maps: this process and its peers may map each other's registered
- * memory, and then copy without system calls; false: system calls copy all
- * memory.
+ * Lets other processes of the user map this process's arena.  If the
+ * environment forbids that (log/env.h) or a system call fails,
+ * local_peer_is_open returns false from then on.  Called before
+ * broker_link_socket.  @own is borrowed until local_peer_close.  With
+ * ADVERB_PTRACER=1 the other processes may access this process's memory even
+ * where Yama restricts that.  @maps: this process and its peers may map each
+ * other's registered memory, and then copy without system calls; false: system
+ * calls copy all memory.
  */
 void local_peer_open(struct hca *own, bool maps);
-/* Returns the eventfd by which local peers wake this process, which this file
- * owns; -1: there is none. */
+/* Returns the eventfd by which local peers wake this process, or -1.  The
+ * caller does not close it. */
 int local_peer_kick_fd(void);
 /* Called by the progress thread when it begins: takes the lock whose word
  * hca_is_alive reads, so that peers find this process alive. */
@@ -104,7 +110,7 @@ void local_peer_expect(uint32_t qpn);
 /* Wakes the peer by one write to its eventfd.  Does not wait. */
 void local_peer_kick(struct local_peer *n);
 /* Called by broker_link.c: takes an answer of the broker (CLIENT_NEWS_ARENA),
- * and the descriptor in it. */
+ * and owns the descriptor in it from then on. */
 void local_peer_answered(const struct client_news *news);
 /* Called by broker_link.c when the broker is gone, whether or not there is a
  * new one: forgets the questions to the old broker, so that they are asked
@@ -121,7 +127,8 @@ void local_peer_give_up(uint32_t qpn);
  * makes local_peer_note_death repair the arena. */
 void local_peer_died(void);
 /* Repairs what dead peers have left half done in this process's arena, if
- * local_peer_died was called.  True: the caller calls again soon. */
+ * local_peer_died was called.  @now_ns: the present time (monotonic_ns).  True:
+ * the repair is not complete, and the caller calls again soon. */
 bool local_peer_note_death(uint64_t now_ns);
 
 #endif

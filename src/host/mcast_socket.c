@@ -105,8 +105,8 @@ static uint32_t port_of(struct progress *l, const struct ibt_qp *q)
 }
 
 /* Joins a group on the interfaces of dev, or at the port of a QP by LID, unless
- * the process has already joined it there.  A group that was made and could not
- * be joined is left to mcast_socket_sweep. */
+ * the process has already joined it there.  If that fails, mcast_socket_sweep
+ * removes the entry of a new group. */
 static int listen_to(struct progress *l, const struct device *dev,
 		     struct ibt_qp *q, const uint8_t gid[16], const char **why)
 {

@@ -70,7 +70,7 @@ int path_find(struct host *h, const struct device *dev, const struct hca_ah *ah,
 	if (inaddr_is_v4(from) != inaddr_is_v4(dest)) {
 		*why = "one of source GID and destination GID is an IPv4 "
 		       "address and the other an IPv6 address; use an "
-		       "sgid_index of the destination's kind";
+		       "sgid_index whose GID is of the destination's kind";
 		return -EINVAL;
 	}
 	device_port(dev, 1, &port);

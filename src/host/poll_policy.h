@@ -16,8 +16,9 @@
  * stream seldom looks for ACKs, and the receiver does not sleep between two
  * datagrams of it.
  *
- * Owner: struct progress.  Lock: the progress lock; threads read the words of
- * type shared_u32 and shared_flag without it.  Sans-IO.
+ * Owner: struct progress.  Lock: the progress lock.  Threads read the words of
+ * type shared_u32 and shared_flag without the lock, and add to `gathered`
+ * without it.  Sans-IO.
  */
 #ifndef HOST_POLL_POLICY_H
 #define HOST_POLL_POLICY_H
@@ -31,13 +32,15 @@
 
 /* For how long after a datagram of a stream the thread does not sleep. */
 #define POLL_POLICY_LINGER_NS 40000
-#define POLL_POLICY_STREAM    8	     /* so many bulk datagrams: a stream */
+#define POLL_POLICY_STREAM    8	     /* bulk datagrams that make a stream */
 #define POLL_POLICY_GATHER    32768  /* bytes of posts that may wait together */
 #define POLL_POLICY_MIND_NS   100000 /* between looks at gathered posts */
 #define POLL_POLICY_BULK      16384  /* the least bytes of a bulk datagram */
-#define POLL_POLICY_LOOK_NS   500    /* a look in vain, where slowness is 1 */
-#define POLL_CROWD_NS	      20000000u	 /* see poll_policy_yielded */
-#define POLL_CROWD_MAX_NS     320000000u /* see poll_policy_yielded */
+#define POLL_POLICY_LOOK_NS   500    /* one look in vain, if slowness is 1 */
+/* For how long a core counts as crowded after the first long yield. */
+#define POLL_CROWD_NS 20000000u
+/* For how long a core counts as crowded after a long yield, at most. */
+#define POLL_CROWD_MAX_NS 320000000u
 
 /* Bulk datagrams: datagrams, or runs of them, that carry many bytes. */
 struct poll_stream {
@@ -57,17 +60,18 @@ struct poll_looks {
 	bool is_dry;	      /* the last look left nothing in the socket */
 	uint32_t dry_looks;   /* how many looks in a row left nothing */
 	uint64_t looked_ns;   /* when the last look was */
-	uint32_t in_vain;     /* looks in a row that found nothing, at most 3 */
+	uint32_t in_vain;     /* looks in a row in vain, counted up to 3 */
 	bool is_fixed;	      /* poll_policy_fix was called */
 	uint32_t polls;	      /* counts polls, for poll_policy_is_full_turn */
-	/* Counts looks that found something, at the socket or at streams. */
+	/* Counts looks that found something: at the socket, at streams, or at
+	 * the link to a fabric. */
 	shared_u32 news;
 };
 
 /* Looks by the thread that waits for work. */
 struct poll_thread {
-	uint64_t rest_ns;  /* when the last look ended */
-	uint64_t heard_ns; /* when a look last found something */
+	uint64_t rest_ns;  /* when the last look began */
+	uint64_t heard_ns; /* when the last look that found something began */
 	uint64_t look_ns;  /* how long a look takes that finds nothing */
 	uint32_t slowness; /* look_ns in units of POLL_POLICY_LOOK_NS */
 	uint64_t pause_ns; /* until when the backoff forbids a look */
@@ -75,7 +79,8 @@ struct poll_thread {
 
 /* Requests of UC and UD QPs, which nothing acknowledges. */
 struct poll_unanswered {
-	/* How many were posted, each within POLL_POLICY_MIND_NS of the last. */
+	/* How many were posted, each within POLL_POLICY_MIND_NS of the one
+	 * before. */
 	uint32_t count;
 	uint64_t last_ns; /* when the last was posted */
 	/* The thread looks at gathered posts each POLL_POLICY_MIND_NS. */
@@ -92,10 +97,12 @@ struct poll_policy {
 	shared_u32 gathered;
 };
 
-/* What a thread that polls knows of its core.  Zeros: nothing. */
+/* Whether the core of a thread that polls is crowded.  All zeros: it is not. */
 struct poll_crowd {
 	uint64_t until_ns; /* until when the core counts as crowded */
-	uint64_t for_ns;   /* for how long it counted so after the last yield */
+	/* For how long the core counts as crowded after the last yield; 0: that
+	 * yield was short. */
+	uint64_t for_ns;
 };
 
 /* Starts a policy that has seen no traffic. */
@@ -120,7 +127,7 @@ bool poll_policy_joins(size_t bytes, size_t count);
 
 /*
  * May a thread look at the socket now?  @is_behind: the last look left
- * datagrams, so the backoff does not count.
+ * datagrams, so the backoff is ignored.
  */
 bool poll_policy_may_look(const struct poll_policy *p, bool is_behind,
 			  uint64_t now_ns);
@@ -132,7 +139,8 @@ bool poll_policy_may_look(const struct poll_policy *p, bool is_behind,
  */
 void poll_policy_looked(struct poll_policy *p, size_t bytes, bool is_dry,
 			uint64_t now_ns, uint64_t served_ns);
-/* Called when bytes came over a stream of an iWARP device. */
+/* Called when bytes came over a stream of an iWARP device, or anything over the
+ * link to a fabric. */
 void poll_policy_news(struct poll_policy *p);
 /* Called when the backoff forbade a look: nobody knows then whether the socket
  * is empty. */
@@ -177,13 +185,13 @@ uint64_t poll_policy_mind(struct poll_policy *p, uint64_t now_ns);
 
 /*
  * Called when the thread's look has ended.  @bulk and @news: stream.bulk and
- * looks.news before the look.
+ * looks.news before the look; @now_ns: when the look began.
  */
 void poll_policy_rested(struct poll_policy *p, uint64_t bulk, uint32_t news,
 			uint64_t now_ns);
 /* Called when the thread is about to sleep: notes until when the backoff
  * forbids its next look.  @is_behind: the last look left datagrams, so the
- * backoff does not count. */
+ * backoff is ignored. */
 void poll_policy_sleeps(struct poll_policy *p, bool is_behind);
 /*
  * Called after a look of the thread: measures how long a look takes that finds
@@ -208,10 +216,13 @@ uint64_t poll_policy_lingers(const struct poll_policy *p, uint64_t now_ns);
 /* Does the backoff forbid the thread a look? */
 bool poll_policy_pauses(const struct poll_policy *p, uint64_t now_ns);
 
-/* Called after a yield of the core that began at @began_ns and took @took_ns.
- * In a yield of a millisecond other threads computed.  Then the core counts as
- * crowded for POLL_CROWD_NS, or for twice as long as after the yield before,
- * up to POLL_CROWD_MAX_NS. */
+/*
+ * Called after a yield of the core that began at @began_ns and took @took_ns.
+ * If the yield took more than a millisecond, other threads computed meanwhile,
+ * and the core counts as crowded for POLL_CROWD_NS.  If the yield before was as
+ * long, it counts so for twice as long as after that yield, up to
+ * POLL_CROWD_MAX_NS.  After a shorter yield the core does not count as crowded.
+ */
 void poll_policy_yielded(struct poll_crowd *c, uint64_t began_ns,
 			 uint64_t took_ns);
 /* Does the core count as crowded? */
