@@ -10,7 +10,8 @@
 static const char *const states[] = {"", "Down", "Initialize", "Armed",
 				     "Active"};
 
-/* Copies the state of the port of the address vector.  Returns 0 or -EINVAL. */
+/* Copies the state of port ah->port_num to *port.  Returns 0, or -EINVAL with
+ * *why. */
 static int find_port(const struct device *dev, const struct hca_ah *ah,
 		     struct device_port *port, const char **why)
 {

@@ -10,19 +10,20 @@
 #include "device/device.h"
 #include "hca/hca.h"
 
-/* path_find for an InfiniBand device: fills in *to.  The datagram leaves by the
- * port of its queue pair, so path bits and source GID that are not that port's
- * make a datagram that its receiver cannot answer.  Returns 0, or -EINVAL with
- * *why. */
+/* Sets *to to the addresses and header fields of a datagram along the path `ah`
+ * of an InfiniBand device.  The datagram leaves by the port of its queue pair,
+ * so a receiver can answer it only if path bits and source GID are that port's.
+ * Returns 0, or -EINVAL with a constant sentence in *why. */
 int lid_path_find(const struct device *dev, const struct hca_ah *ah,
 		  struct wq_to *to, const char **why);
-/* Checks what host_qp_modify sets of a QP of an InfiniBand device, and fills in
- * the members of attr->ah that are the host's.  Returns 0, or -EINVAL with
- * *why. */
+/* Checks the attributes that host_qp_modify sets of a QP of an InfiniBand
+ * device.  Sets bursts, local and port of attr->ah to 0 and, if mask has
+ * HCA_QP_AV, sgid to the source GID.  Returns 0, or -EINVAL with a constant
+ * sentence in *why. */
 int lid_path_set(const struct device *dev, struct hca_qp_attr *attr,
 		 uint32_t mask, const char **why);
-/* Prints a sentence if the port through which a connection shall go is not
- * active, so that no packet of it arrives. */
+/* Tells the user if port `number` of dev is not active, because then no packet
+ * of a queue pair at this port arrives. */
 void lid_path_say_inactive(const struct device *dev, uint32_t number);
 
 #endif

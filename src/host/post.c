@@ -9,14 +9,15 @@
 #include "memory/copy_nofault.h"
 
 #define POSTED_TICKS 8	    /* the age at which activity.posted is renewed */
-#define NOTE_NS	     500000 /* between note_posts under one post lock */
-/* Posts that could wait if the progress thread looked, between wake-ups of that
- * thread. */
+#define NOTE_NS	     500000 /* between calls of note_post, per post lock */
+/* While the progress thread does not look for posts that wait, one in this many
+ * posts that could wait wakes it. */
 #define ASK_EACH    256
-#define POLICY_EACH 1024 /* calls of shares_time between two ask_policy */
+#define POLICY_EACH 1024 /* calls of shares_time per call of ask_policy */
 
 /* A bit for each post lock under which requests that this thread has posted may
- * wait.  So a poll of any CQ by this thread executes them. */
+ * wait.  By these bits a poll of any CQ by this thread finds and executes the
+ * requests. */
 static _Thread_local uint32_t own_waiting
 	__attribute__((tls_model("initial-exec")));
 
@@ -83,8 +84,8 @@ static bool shares_time(void)
 /*
  * Is the poster ahead of its peer?  Then small requests are sent together: at
  * the next poll, when the peer answers, or when many have gathered.  Requests
- * that nothing acknowledges are gathered only while the progress thread sends
- * them by the clock.
+ * that nothing acknowledges are gathered only while the progress thread looks
+ * for them each POLL_POLICY_MIND_NS.
  */
 static bool is_ahead(const struct progress *p, const struct ibt_qp *q)
 {
@@ -141,9 +142,9 @@ static bool run_apart(struct progress *p, struct ibt_qp *q, uint64_t now)
 	return done;
 }
 
-/* Executes the requests that wait under l.  False: some need the progress lock;
- * this has pushed a doorbell, which the caller serves after it has released
- * l. */
+/* Executes the requests that wait under l.  False: some need the progress lock,
+ * and their doorbell was pushed; the caller serves the doorbell after it has
+ * released l. */
 static bool run_waiting(struct progress *p, struct post_lock *l, uint64_t now)
 	REQUIRES(&l->lock)
 {
@@ -157,8 +158,9 @@ static bool run_waiting(struct progress *p, struct post_lock *l, uint64_t now)
 	return false;
 }
 
-/* Does the progress thread look for requests that wait?  Sets *wakes if it does
- * not, but should: the caller wakes it after it has released l. */
+/* Does the progress thread look for requests that wait?  *wakes becomes true if
+ * the thread should begin to: the caller releases l and then wakes the
+ * thread. */
 static bool is_minded(struct progress *p, struct post_lock *l, bool *wakes)
 	REQUIRES(&l->lock)
 {

@@ -5,12 +5,14 @@
  *	the QP is direct               the thread that posts executes it
  *	the progress lock is free      the thread that posts sends it
  *	another thread has the lock    that thread serves the doorbell
- *	more posts will soon follow    it waits (post_gather.h, poll_policy.h)
+ *	more posts will soon follow    the work waits (post_gather.h,
+ *	                               poll_policy.h)
  *
- * For a direct QP the thread that posts takes the post lock (post_lock.h) and,
- * only if necessary, the progress lock after it.  For another QP it takes the
- * progress lock only.  It waits for neither lock for long, except that a thread
- * of a real-time policy waits until the progress lock is free.
+ * For a direct QP the thread that posts takes the post lock (post_lock.h).  If
+ * some work then remains, it releases that lock and takes the progress lock.
+ * For another QP it takes only the progress lock.  It waits for neither lock
+ * for long, except that a thread of a real-time policy waits until the
+ * progress lock is free.
  */
 #ifndef HOST_POST_H
 #define HOST_POST_H

@@ -37,8 +37,8 @@ struct post_lock {
 	struct post_gather gather;
 	/* The QP whose requests wait (post_gather.h); NULL: none wait. */
 	struct ibt_qp *waiting;
-	/* How many posts could have waited if the progress thread had looked
-	 * for posts that wait. */
+	/* How many posts could not wait, because the progress thread did not
+	 * look for posts that wait. */
 	uint32_t refusals;
 	/* Words that threads read and write without the lock, at each poll and
 	 * once for each group of posts. */
@@ -47,10 +47,11 @@ struct post_lock {
 		shared_flag is_polled; /* a poll came since the last post */
 		shared_u32 groups;     /* a copy of gather.groups */
 		/* The holder of the progress lock waits for this lock, so
-		 * threads that post do not take it before. */
+		 * threads that post leave the lock to that holder. */
 		shared_flag is_claimed;
 	} signs;
-	/* signs.groups at the last post_lock_is_lively. */
+	/* signs.groups at the last post_lock_is_lively, which alone uses this
+	 * member, without the lock. */
 	uint32_t groups_seen;
 };
 
@@ -62,10 +63,11 @@ struct post_locks {
 	bool are_taken; /* the holder of the progress lock has the post locks */
 	struct post_gather_thread thread;
 	/* The thread that waits for work looks for posts that wait.  Written
-	 * under all post locks, read under one. */
+	 * under all post locks; read under one post lock, and by the progress
+	 * thread without a lock. */
 	shared_flag is_minded;
-	/* A thread that posts wants is_minded to be set.  Written under one
-	 * post lock, read under all. */
+	/* A thread that posts wants is_minded to be set.  Set under one post
+	 * lock; read and reset under all post locks. */
 	shared_flag is_wanted;
 };
 
@@ -82,16 +84,19 @@ bool post_lock_try_all(struct post_locks *p);
  * are taken. */
 void post_lock_give_all(struct post_locks *p);
 /* Called before a queue pair with this number is created: makes the lock one of
- * those in use, and takes it.  The caller has all post locks.  It uses no queue
- * pair during the call, which releases the locks and takes them again. */
+ * those in use, and takes it.  The caller has all post locks.  The call
+ * releases them and takes them again, so another thread may execute requests
+ * meanwhile. */
 void post_lock_add(struct post_locks *p, uint32_t number);
 /*
  * Takes a post lock, and waits for it about as long as a turn of progress
- * takes.  False: another thread keeps the lock for longer.  The caller waits
- * instead of leaving a doorbell, because the holder would then execute the
- * requests of this thread for as long as this thread posts.  If is_claimed is
- * set, the lock is left to the claiming thread only for that time, because that
- * thread may have no core to run on.
+ * takes.  False: another thread keeps the lock for longer.
+ *
+ * A thread that posts waits for the lock and does not push a doorbell at once,
+ * because the holder would then execute the requests of that thread for as long
+ * as the thread posts.  If is_claimed is set, the function leaves the lock to
+ * the claiming thread only for the time of its wait, because that thread may
+ * have no core to run on.
  */
 bool post_lock_take_soon(struct post_lock *l) TRY_ACQUIRE(true, &l->lock);
 /* From here on the requests of q wait; q NULL: no requests wait. */
@@ -104,8 +109,8 @@ void post_lock_set_waiting(struct post_lock *l, struct ibt_qp *q)
 struct ibt_qp *post_lock_take_over(struct post_locks *p, uint64_t now_ns);
 /*
  * For the holder of all post locks, which is about to sleep: may posts wait
- * during the sleep?  If so, it calls post_lock_is_lively each
- * POST_GATHER_MIND_NS.
+ * during the sleep?  If they may, the holder calls post_lock_is_lively each
+ * POST_GATHER_MIND_NS of its sleep.
  */
 bool post_lock_minds(struct post_locks *p, uint64_t now_ns);
 /*

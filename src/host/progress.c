@@ -29,7 +29,7 @@
 
 #define TURN_ROUNDS 4	     /* batches that one turn reads */
 #define LATE_ROUNDS 64	     /* batches that a turn after a long sleep reads */
-#define ASLEEP_NS   10000000 /* timers later than this: the process slept */
+#define ASLEEP_NS   10000000 /* a timer later than this shows a sleep */
 #define VAIN_POLLS  20000    /* about a millisecond of polls */
 #define TX_ROUNDS   16	     /* batches that one transmit_frames sends */
 #define CHECK_NS    1000000  /* between calls of progress_has_files */
@@ -78,7 +78,7 @@ void progress_fini(struct progress *p)
  * Disables cancellation of the thread that holds the lock, until the thread
  * releases the lock.  Called before the holder's first call that is a
  * cancellation point: a post or a poll without packets makes no such call, and
- * saves the cost of this one.
+ * need not pay for this function.
  */
 static void shield_holder(struct progress *p)
 {
@@ -95,9 +95,8 @@ static bool is_behind(const struct progress *p)
 		fabric_link_is_behind());
 }
 
-/* Gives the engine the shared page of a process to which it sends and whose
- * page it does not know yet.  False: the engine wants no page, or the broker
- * has not answered yet. */
+/* Gives the engine the page of a process to which the engine wants to send.
+ * False: the engine wants no page, or the broker has not answered yet. */
 static bool find_page(struct progress *p)
 {
 	uint32_t qpn = engine_wants_page(p->engine);
@@ -467,14 +466,14 @@ void progress_turn(struct progress *p)
 	bool any, is_deaf, has_dead = broker_link_has_dead();
 
 	shield_holder(p);
-	/* Before the look at the socket, so that no timer expires for a peer
-	 * whose datagram has arrived while this process slept. */
+	/* This precedes the look at the socket, so that no timer expires for a
+	 * peer whose datagram has arrived while this process slept. */
 	if (slept)
 		engine_was_asleep(p->engine, slept, now);
 	engine_hold_acks(p->engine, shared_load(&p->activity.is_watched) ||
 					    (p->rest && p->rest->holds_acks));
-	/* The socket may hold what a dead peer sent last, or the ACK for which
-	 * a timer waits. */
+	/* With a dead peer or an expired timer, looks at the socket in any
+	 * case: it may hold the peer's last packets, or the awaited ACK. */
 	is_deaf = ((p->rest && p->rest->is_deaf) ||
 		   stream_set_goes_first(&p->streams)) &&
 		  due > now && !has_dead;
@@ -714,7 +713,7 @@ static bool try_all(struct progress *p)
 	return true;
 }
 
-/* Tries for at most so long to take the locks. */
+/* Tries for at most ns nanoseconds to take the locks. */
 static bool try_for(struct progress *p, uint64_t ns)
 	TRY_ACQUIRE(true, &p->lock) NO_LOCK_ANALYSIS
 {

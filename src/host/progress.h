@@ -116,7 +116,8 @@ struct progress {
 	/* last_turn_ns: when the last progress_turn began.
 	 * published_ns: when the counters were last published. */
 	uint64_t last_turn_ns, published_ns;
-	uint64_t checked_ns; /* when progress_has_files was last called */
+	/* When a thread that took the lock last called progress_has_files. */
+	uint64_t checked_ns;
 	struct poll_policy policy;
 	/* The argument of the progress_rest that makes the present turn; NULL:
 	 * another function makes it. */
@@ -141,9 +142,10 @@ struct progress {
 };
 
 /*
- * Prepares *p.  fd is the receive socket; *sink is copied; one_port: all
- * datagrams have the same source port.  0: *p owns the engine and fd.  -errno:
- * the caller keeps both.
+ * Prepares *p.  @fd: the receive socket; @sink: copied; @allowed: the offloads
+ * that the socket may use; @one_port: all datagrams have the same source port.
+ * Returns 0, and *p owns the engine and fd; or -errno, and the caller keeps
+ * them.
  */
 int progress_init(struct progress *p, struct engine *e, int fd,
 		  const struct host_sink *sink, struct udp_offload allowed,
@@ -170,13 +172,13 @@ static inline uint64_t progress_ago_ns(uint32_t tick)
 /* The arguments and results of progress_rest, which the leader calls before it
  * waits. */
 struct progress_rest {
-	/* The leader does not wait if this is over. */
+	/* The leader does not wait if sleep->is_over returns true. */
 	const struct host_sleep *sleep;
 	/* ACKs are held back for what the program posts next, until a look at
 	 * the socket finds nothing more. */
 	bool holds_acks;
 	bool is_deaf; /* the caller knows that the socket is empty */
-	/* Results: */
+	/* The members below are results. */
 	bool is_over;	/* sleep->is_over has returned true */
 	uint64_t until; /* when the wait ends without an event */
 	/* Posts may wait during the leader's wait, so the leader calls

@@ -21,14 +21,14 @@
 #include "util/shared.h"
 
 #define END_S	   1	  /* the wait for a thread that nothing can wake */
-#define HUNGRY_NS  100000 /* within which a polling program polls again */
-#define POLLED_NS  50000  /* the same, during a nap */
+#define HUNGRY_NS  100000 /* a program that polls has polled this recently */
+#define POLLED_NS  50000  /* the same, at the end of a nap */
 #define NAP_MIN_NS 50000
 #define NAP_MAX_NS 1000000
 
 static pthread_t thread;
 static bool is_running;
-static sem_t begun;	/* posted once the thread has taken the pulse lock */
+static sem_t begun;	/* posted after local_peer_begin */
 static shared_u32 arms; /* how often the program has armed a CQ */
 /*
  * `current` is the number of the progress thread; a thread with another number
@@ -44,8 +44,8 @@ static uint32_t first_number;
 
 /*
  * Does the program make progress by polling, and did its latest poll find
- * nothing?  Then it will poll again.  This thread may have taken the program's
- * core, so the time since the latest poll decides whether the program polls.
+ * nothing?  Then it will poll again.  The program may be unable to poll now,
+ * because this thread has its core, so a poll in the last HUNGRY_NS is enough.
  */
 static bool is_hungry(struct progress *l)
 {
@@ -61,10 +61,11 @@ static bool is_streaming(struct progress *l)
 }
 
 /*
- * Leaves progress to the program, and returns when a nap saw no progress of the
- * program or no news, or when the program arms a CQ.  A nap costs the program's
- * core two thread switches, so naps get longer.  `ns` is kept from call to
- * call, so that naps do not get short again after each pause of the traffic.
+ * Leaves progress to the program.  Returns when the program made no progress
+ * during a nap, when a nap brought no news, or when the program arms a CQ.  A
+ * nap costs the program's core two thread switches, so naps get longer.  `ns`,
+ * the length of a nap, is kept from call to call, so that naps do not get short
+ * again after each pause of the traffic.
  */
 static void watch_program(struct progress *l, uint32_t armed)
 {
@@ -118,8 +119,8 @@ static void *run_thread(void *arg)
 {
 	struct progress *l = arg;
 
-	/* Not from `current`, which differs if the thread was stopped before it
-	 * began to run. */
+	/* `current` would be wrong if the thread was stopped before it began
+	 * to run. */
 	own_number = first_number;
 	/* The default timer slack, 50 us, would double the shortest nap. */
 	prctl(PR_SET_TIMERSLACK, 1ul);

@@ -14,9 +14,9 @@
 /* Starts the thread, unless it runs already.  Called under the ctx lock.
  * Returns 0 or -errno. */
 int progress_thread_start(struct progress *l);
-/* Stops the thread.  False: the program has closed the descriptor that would
- * wake the thread.  Then the thread never ends, and the caller must not free
- * memory that it uses. */
+/* Stops the thread.  True: the thread has ended, or there was none.  False: the
+ * program has closed the descriptor that would wake the thread.  The thread may
+ * then never end, so the caller must not free memory that the thread uses. */
 bool progress_thread_stop(struct progress *l);
 /* Called in the child of a fork: forgets the parent's thread, which does not
  * run in the child. */

@@ -14,8 +14,8 @@
  * registered. */
 struct look {
 	uint64_t va, bytes; /* the region */
-	/* Notes registrations by other threads at these addresses: at first
-	 * those of the region, then those of the whole mapping. */
+	/* Notes registrations by other threads at the addresses of the region
+	 * or, in a later look, at those of the whole mapping. */
 	struct share_look watch;
 	struct mr_file_mapping m; /* the mapping that was found */
 	struct share what;	  /* the row to enter for the mapping */
@@ -104,7 +104,7 @@ static bool look_open(struct host *h, struct look *l, uint32_t *number)
 }
 
 /* Enters the region without a row, and invalidates what earlier rows say about
- * its addresses. */
+ * its addresses.  Returns 0. */
 static uint32_t look_give_up(struct host *h, struct look *l)
 {
 	l->is_open = false;

@@ -22,7 +22,8 @@ static bool is_better_paused(const struct rx_backoff *p)
 	return p->cost[1] + p->cost[1] / 32 < p->cost[0];
 }
 
-/* A stretch has ended: does the next stretch have pauses? */
+/* A stretch has ended, and took `cost` ns for each MiB.  Does the next stretch
+ * have pauses? */
 static bool choose_next(struct rx_backoff *p, uint64_t cost)
 {
 	uint64_t *mine = &p->cost[p->pauses];

@@ -3,7 +3,8 @@
  * Decides when to look at the socket again.  A receiver that looks after each
  * datagram of a stream shares cache lines with the sender all the time, which
  * slows both down, the sender by a fifth.  So a look at a stream may be
- * followed by a pause, after which the next look finds several datagrams:
+ * followed by a pause, after which the next look finds several datagrams.  Each
+ * number is how many datagrams a look finds:
  *
  *	at once	  | 1 | 1 |  | 1 | 1 |	 | 1 | 1 |
  *	paused	  | 5 |		 | 6 |		| 5 |
@@ -26,7 +27,7 @@
 #define RX_BACKOFF_STRETCH (1 << 20) /* bytes of a measurement */
 /* Bytes at the beginning of a stretch that are not measured. */
 #define RX_BACKOFF_SETTLE (256 << 10)
-/* Bytes that take longer for a stretch are not a stream. */
+/* If a stretch takes longer, its bytes are not a stream. */
 #define RX_BACKOFF_STRETCH_NS 2000000
 #define RX_BACKOFF_TRIAL      8	 /* stretches between trials, at first */
 #define RX_BACKOFF_TRIAL_MAX  64 /* stretches between trials, at most */

@@ -23,10 +23,11 @@ struct sigrestart {
 };
 
 /* Do some handlers have SA_RESTART and others not?  Then no code can tell
- * whether the handler that ran ends a wait. */
+ * whether the handler that ran ends a wait.  Reads the handlers if they were
+ * last read more than 100 ms ago. */
 bool sigrestart_differ(struct sigrestart *h);
-/* Called when a handler has just interrupted a wait, after the handlers were
- * read: is there a handler without SA_RESTART, so that the wait ends? */
+/* Called when a handler has just interrupted a wait: reads the handlers again,
+ * and returns whether one of them has no SA_RESTART, so that the wait ends. */
 bool sigrestart_end(struct sigrestart *h);
 /*
  * For a caller that works between two waits: blocks the signals whose handlers

@@ -4,10 +4,15 @@
  * of the peer's process own the port (engine/source_check.h)?
  *
  * A port of root or of this process's own user is believed, since a process of
- * that user could read this process's memory anyway.  For a port of another
- * user the broker says whether the user of the process with the peer's class
- * owns the port.  While there is no broker, an earlier answer is used as long
- * as the port has the same owner.
+ * either user could read this process's memory anyway.  For any other port the
+ * broker says whether the user of the process with the peer's class owns the
+ * port.  The broker is also asked if this process's user has a number that the
+ * kernel gives to several users (port_user_is_one).  While there is no broker,
+ * an earlier answer is used as long as the port has the same owner.
+ *
+ * A port to which no socket is bound at every address is not believed.  If the
+ * kernel does not tell the port's owner, the port is believed, and a message
+ * tells the user.
  *
  * All calls are made under the progress lock.  They wait only for the kernel's
  * answer about a port's owner.

@@ -19,7 +19,7 @@
 #define DRAIN_STEPS 100		/* waits of one stream_set_drain */
 #define NEVER	    UINT64_MAX
 #define NUDGES	    4
-#define MESSAGES    32	 /* of an association, in a turn */
+#define MESSAGES    32	 /* read of one association in a turn */
 #define LINGERS	    0	 /* epoll data of lingering sockets; no QPN is 0 */
 #define ALL_LOOKS   4	 /* one look in this many is at all sockets */
 #define HOT_LOOKS   4096 /* vain looks (about 1 ms) after which none is hot */
@@ -34,9 +34,8 @@ struct stream_socket {
 	/* At deadline_ns the QP begins to send without the peer's first FPDU,
 	 * and the connection goes on. */
 	bool begins_late;
-	/* How many WRITEs without bytes are left; the next is sent at
-	 * deadline_ns.  nudge_ns: the wait before it, which doubles each time.
-	 */
+	/* How many WRITEs without bytes may still be sent; the next is sent at
+	 * deadline_ns.  nudge_ns: the wait before that, which then doubles. */
 	uint8_t nudges;
 	uint64_t nudge_ns;
 	bool is_closing;   /* stream_set_close was called */
@@ -171,8 +170,8 @@ static void end_wait(struct stream_set *set, struct stream_socket *s,
 		set_deadline(set, s, now_ns + CLOSE_NS);
 }
 
-/* The peer has sent nothing yet: perhaps it has not noticed an FPDU that it has
- * received. */
+/* Sends a WRITE without bytes, because the peer has sent nothing yet: perhaps
+ * it has not noticed an FPDU that it has received. */
 static void nudge_peer(struct stream_set *set, struct stream_socket *s,
 		       struct engine *e, uint64_t now_ns)
 {
@@ -239,8 +238,7 @@ static void finish_sending(struct stream_set *set, struct stream_socket *s)
 		keep_left(set, s, s->last, s->last_bytes);
 		s->last_bytes = 0;
 		if (!send_left(set, s) || s->left_bytes)
-			return; /* a broken connection is found by the next look
-				 */
+			return; /* the next look finds a broken connection */
 	}
 	tcp_finish(s->fd);
 	s->has_finished = true;

@@ -62,8 +62,10 @@ struct stream_set {
 	/* The socket that had bytes last.  NULL: none, or HOT_LOOKS looks at it
 	 * were in vain since then. */
 	struct stream_socket *hot;
-	uint32_t looks;	     /* calls of stream_set_has_news, for ALL_LOOKS */
-	uint32_t turns;	     /* turns before which bytes waited */
+	/* Counts looks while there is a hot socket: one look in ALL_LOOKS is at
+	 * all sockets. */
+	uint32_t looks;
+	uint32_t turns;	     /* counts the turns that began with a `got` */
 	uint32_t vain_looks; /* looks in a row at `hot` that found nothing */
 	/* The last receive probably left bytes in a socket. */
 	bool has_more;
@@ -78,14 +80,15 @@ void stream_set_init(struct stream_set *set);
  * set is about to end.  Waits for peers that read slowly, two seconds at most
  * in total. */
 void stream_set_drain(struct stream_set *set);
-/* Closes all connections at once, without news, and frees the set. */
+/* Closes all connections at once, without news, and frees what the set owns. */
 void stream_set_fini(struct stream_set *set);
 /* Adds a connection of q, which is about to enter RTS.  0: the set owns s->fd.
  * -ENOMEM, -EINVAL (*s->config is out of range), or the -errno of
  * epoll_create1: the caller keeps s->fd. */
 int stream_set_open(struct stream_set *set, struct engine *e, struct ibt_qp *q,
 		    const struct host_stream *s, uint64_t now_ns);
-/* Gives the engine what has come before stream_set_open, once q is in RTS. */
+/* Gives the engine the messages that came before stream_set_open (s->early).
+ * Called once q is in RTS. */
 void stream_set_early(struct engine *e, struct ibt_qp *q,
 		      const struct host_stream *s, uint64_t now_ns);
 /* Undoes stream_set_open for the QP `qpn`: the caller owns the descriptor

@@ -12,9 +12,9 @@
 
 /* Prints the messages that are due.  Called under the progress lock. */
 void suspect_log_say(struct engine *e);
-/* Prints the message that somebody sends junk to the port, if the engine has
- * dropped much junk and *said is not set; then sets *said.  Called under the
- * progress lock. */
+/* Prints the message that somebody sends junk to UDP port 4791 and sets *said,
+ * if the engine has dropped much junk and *said is not set yet.  Called under
+ * the progress lock. */
 void suspect_log_junk(const struct engine *e, bool *said);
 
 #endif

@@ -36,8 +36,9 @@ static int streams_of(const struct progress *l)
 /*
  * Makes a new epoll set.  Called again when one of the descriptors refers to
  * another file: this process has closed the old file, and so cannot remove it
- * from the set, where it stays as long as a child of fork has it open.  EPOLLET
- * makes the eventfd report each write once, so it is never read.
+ * from the old set, where the file stays as long as a child of fork has it
+ * open.  With EPOLLET the set reports each write to the eventfd once, so no
+ * thread needs to read the eventfd.
  */
 static void make_epoll(struct waitset *in, struct progress *l)
 {
@@ -77,8 +78,9 @@ void waitset_close(struct waitset *in)
 {
 	int fd = in->fd;
 
-	/* Set before the close: a thread that is cancelled in close has closed
-	 * fd nevertheless, and no thread may use its number from then on. */
+	/* in->fd is reset before the close: a thread that is cancelled in close
+	 * has closed fd nevertheless, and no thread may use that number from
+	 * then on. */
 	in->fd = -1;
 	fd_identity_close(fd);
 }
@@ -145,7 +147,7 @@ static int wait_by_poll(struct waitset *in, struct progress *l, uint64_t until,
 }
 
 /* Waits without descriptors, since the program has closed them: until `until`,
- * or for NAP_NS.  0 or -EINTR. */
+ * but for NAP_NS at most.  Returns 0 or -EINTR. */
 static int wait_without(struct waitset *in, uint64_t until)
 {
 	struct timespec nap = left_until(until);

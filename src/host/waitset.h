@@ -17,8 +17,8 @@ struct waitset {
 	/* epoll cannot be used, so poll is used: the kernel, the C library or a
 	 * sandbox has no epoll_pwait2, or descriptors have run out. */
 	bool is_refused;
-	/* An event ended the last wait, but not one of the socket.  So the
-	 * socket is known to be empty. */
+	/* An event of another descriptor than the socket ended the last wait.
+	 * So the socket is known to be empty. */
 	bool is_deaf;
 	bool has_timed_out; /* the last wait ended without an event */
 	/* The signal mask during a wait; NULL: the thread's own. */
@@ -38,9 +38,13 @@ void waitset_close(struct waitset *in);
  */
 int waitset_wait(struct waitset *in, struct progress *l, uint64_t until,
 		 short socket_events);
-/* Waits as waitset_wait does, but until the broker or the eventfd has something
- * to read: what comes over the wire is left to a thread that polls.  Returns 0
- * or -EINTR. */
+/*
+ * Waits until the broker or the eventfd has something to read, and at most
+ * until the time `until` (monotonic_ns; UINT64_MAX: without end).  What comes
+ * over the wire does not end the wait: a thread that polls receives that.
+ * Sets has_timed_out, and is_deaf to false.  Returns 0, also if the wait
+ * failed, or -EINTR.
+ */
 int waitset_nap(struct waitset *in, struct progress *l, uint64_t until);
 
 #endif
