@@ -8,7 +8,7 @@
 #define BULK_COUNT   8	    /* a run of more packets is a bulk datagram */
 #define FULL_TURN    8	    /* one poll in so many makes a full turn */
 #define STREAM_POSTS 4	    /* posts of a stream between looks at the ACKs */
-#define DRY_LOOKS    8	    /* after so many dry looks peers are told */
+#define DRY_LOOKS    8	    /* dry looks until peers are told of them */
 #define POSTING_NS   20000u /* between looks of a thread that posts a stream */
 #define IN_VAIN_MAX  3	    /* POSTING_NS doubles at most so often */
 #define SLOWNESS_MAX 64

@@ -30,7 +30,7 @@
 #define POST_GATHER_LEAST   8	 /* the least posts of a stream */
 #define POST_GATHER_STREAMS 4	 /* after so many streams, posts may wait */
 #define POST_GATHER_NS	    2000 /* from the first post of a group to its end */
-#define POST_GATHER_LATE_NS 20000  /* a poll that comes later is late */
+#define POST_GATHER_LATE_NS 20000  /* a longer wait shows a late poll */
 #define POST_GATHER_MIND_NS 100000 /* between looks of the progress thread */
 
 /* A group is the posts that wait together.  A stream is at least

@@ -32,8 +32,8 @@ bool sigrestart_end(struct sigrestart *h);
 /*
  * For a caller that works between two waits: blocks the signals whose handlers
  * have no SA_RESTART, and stores the previous mask in *before.  The caller
- * waits with this mask, so a signal that arrived between two waits ends the
- * next wait.  False: there are no such signals, and nothing was blocked.
+ * waits with the mask *before, so a signal that arrived between two waits ends
+ * the next wait.  False: there are no such signals, and nothing was blocked.
  */
 bool sigrestart_block(const struct sigrestart *h, sigset_t *before);
 /* Is a signal pending that sigrestart_block has blocked?  @before: the mask

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gives TCP connections to queue pairs of iWARP devices, and ends them: the
- * functions host_stream_* of host.h, and stream_modify of host/inside.h. */
+/* Gives connections (of TCP, or of SCTP) to queue pairs of iWARP devices, and
+ * ends the connections: the functions host_stream_* of host.h, and
+ * stream_modify of host/inside.h. */
 #include <errno.h>
 
 #include "host/capture.h"
