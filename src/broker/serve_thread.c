@@ -15,9 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FIRST_FD 3     /* the first that is not a standard one */
-#define MOST_FDS 65536 /* closed one by one, if the kernel has no close_range  \
-			*/
+#define FIRST_FD 3 /* the first that is not a standard one */
+/* How many are closed one by one, if the kernel has no close_range. */
+#define MOST_FDS 65536
 
 /* The start of a thread.  The starter waits for `begun`, and frees this. */
 struct thread_start {

@@ -104,30 +104,51 @@ static uint32_t port_of(struct progress *l, const struct ibt_qp *q)
 	return now.port_num;
 }
 
-/* Joins a group on the interfaces of dev, or at the port of a QP by LID, unless
- * the process has already joined it there.  If that fails, mcast_socket_sweep
- * removes the entry of a new group. */
+/* Joins a group on the interfaces of dev, unless the process has already joined
+ * it there.  Returns 0 or -errno. */
+static int listen_on(struct progress *l, const struct device *dev,
+		     struct progress_group *g, const char **why)
+{
+	int err = 0;
+
+	*why = "no interface of the device can join the multicast group";
+	if (!(g->devices & bit_of(dev)))
+		err = join_both(l, dev, g->gid);
+	if (!err)
+		g->devices |= bit_of(dev);
+	return err;
+}
+
+/* Counts an attachment of a QP by LID at its port.  Returns 0 or -errno. */
+static int listen_by_lid(struct progress *l, const struct ibt_qp *q,
+			 struct progress_group *g, const char **why)
+{
+	uint32_t port = port_of(l, q);
+	int err;
+
+	*why = "the queue pair is in RESET; move it to INIT first, which gives "
+	       "it a port";
+	if (!port)
+		return -EINVAL;
+	err = fabric_link_attach(l->engine, port, g->gid, l->now_ns, why);
+	if (!err)
+		g->attached[port - 1]++;
+	return err;
+}
+
+/* Lets the process receive the packets of a group.  Returns 0 or -errno; a
+ * group that was made and is not joined is left to mcast_socket_sweep. */
 static int listen_to(struct progress *l, const struct device *dev,
 		     struct ibt_qp *q, const uint8_t gid[16], const char **why)
 {
 	struct progress_group *g = make_group(l, gid);
-	uint32_t port = dev->kind == DEVICE_IB ? port_of(l, q) : 0;
-	uint32_t *joined, bit = port ? 1u << port : bit_of(dev);
-	int err;
 
 	*why = "the process has joined as many multicast groups as adverb "
 	       "allows; detach queue pairs from other groups first";
 	if (!g)
 		return -ENOSPC;
-	joined = port ? &g->ports : &g->devices;
-	if (*joined & bit)
-		return 0;
-	*why = "no interface of the device can join the multicast group";
-	err = port ? fabric_link_attach(l->engine, port, gid, l->now_ns, why)
-		   : join_both(l, dev, gid);
-	if (!err)
-		*joined |= bit;
-	return err;
+	return dev->kind == DEVICE_IB ? listen_by_lid(l, q, g, why)
+				      : listen_on(l, dev, g, why);
 }
 
 int mcast_socket_attach(struct progress *l, const struct device *dev,
@@ -139,10 +160,6 @@ int mcast_socket_attach(struct progress *l, const struct device *dev,
 
 	*why = "the GID is not a multicast GID";
 	if (!inaddr_is_multicast(gid))
-		return -EINVAL;
-	*why = "the queue pair is in RESET; move it to INIT first, which gives "
-	       "it a port";
-	if (dev->kind == DEVICE_IB && !port_of(l, q))
 		return -EINVAL;
 	err = listen_to(l, dev, q, gid, why);
 	if (err) {
@@ -186,9 +203,9 @@ static void leave_ports(struct progress *l, const struct progress_group *g)
 {
 	const char *why;
 
-	for (uint32_t port = 1; port <= HCA_MAX_PORTS; port++)
-		if (g->ports & 1u << port)
-			fabric_link_detach(l->engine, port, g->gid, l->now_ns,
+	for (uint32_t i = 0; i < HCA_MAX_PORTS; i++)
+		for (uint32_t k = 0; k < g->attached[i]; k++)
+			fabric_link_detach(l->engine, i + 1, g->gid, l->now_ns,
 					   &why);
 }
 

@@ -198,14 +198,22 @@ def fabric_is_killed():
             expect(client.poll() is None, "the client has ended")
             said = f.out("Hca2", "perfquery", port_lid(f, "Hca3", "1"), "1")
             sent = int(re.search(r"PortXmitPkts:\.*(\d+)", said).group(1))
+        # While the client is stopped, the server waits for it, and notices the
+        # end of the fabric alone.
+        client.send_signal(signal.SIGSTOP)
         doomed.send_signal(signal.SIGKILL)
         doomed.wait()
+        sentence = "the link to the fabric at " + socket
+        line = " "
+        while sentence not in line:
+            line = server.stdout.readline().decode()
+            expect(line, "the server prints no sentence")
+        client.send_signal(signal.SIGCONT)
         said = client.communicate(timeout=PATIENCE_S)[0].decode()
         expect(client.returncode != 0, "the client succeeds:\n" + said)
-        expect(said.count("the link to the fabric at " + socket) == 1, said)
+        expect(said.count(sentence) == 1, said)
         server.kill()
-        said = server.communicate()[0].decode()
-        expect(said.count("the link to the fabric at " + socket) == 1, said)
+        server.communicate()
     finally:
         doomed.kill()
         doomed.communicate()
