@@ -76,6 +76,28 @@ static void keys_are_not_in_a_row(void **state)
 	}
 }
 
+/* A process that knows its own keys does not know those of another process. */
+static void keys_of_two_adapters_differ(void **state)
+{
+	static struct hca other;
+	void *room = aligned_alloc(4096, ARENA_BYTES);
+	uint64_t seed[4] = {5, 6, 7, 8};
+	struct arena a;
+	uint32_t same = 0;
+
+	memset(room, 0, ARENA_BYTES);
+	arena_init(&a, room, ARENA_BYTES);
+	assert_int_equal(hca_init(&other, a, NULL, seed), 0);
+	for (int i = 0; i < 64; i++) {
+		uint32_t mine = mr_new(&h, 1, BASE, BYTES, IOVA, 0)->rkey;
+		uint32_t its = mr_new(&other, 1, BASE, BYTES, IOVA, 0)->rkey;
+
+		same += mine == its;
+	}
+	assert_int_equal(same, 0);
+	free(room);
+}
+
 static void a_range_lies_inside_or_is_refused(void **state)
 {
 	static const struct {
@@ -183,6 +205,7 @@ int main(void)
 		CASE(a_key_is_never_small),
 		CASE(a_region_has_one_key_for_both_sides),
 		CASE(keys_are_not_in_a_row),
+		CASE(keys_of_two_adapters_differ),
 		CASE(a_range_lies_inside_or_is_refused),
 		CASE(the_whole_address_space_is_a_region),
 		CASE(rights_and_protection_domains_are_checked),

@@ -534,10 +534,10 @@ int main(void)
 """
 
 
-def privileged_program():
-    """Builds a program that is set-user-ID root and whose libraries the loader
-    finds by the program's rpath.  Returns the command by which Bert starts
-    it."""
+def privileged_program(owner):
+    """Builds a program that is set-user-ID to its owner and whose libraries the
+    loader finds by the program's rpath.  Returns the command by which Bert
+    starts it."""
     t.need("gcc")
     source, program = t.path("opens.c"), t.path("opens")
     with open(source, "w") as f:
@@ -545,14 +545,15 @@ def privileged_program():
     lib = os.path.join(t.build, "lib")
     subprocess.run(["gcc", "-o", program, source, lib + "/libibverbs.so.1",
                     "-Wl,-rpath," + lib], check=True)
+    os.chown(program, owner, owner)
     os.chmod(program, 0o4755)
     return ["setpriv", "--reuid", str(BERT), "--regid", str(BERT),
             "--clear-groups", program]
 
 
-def run_privileged(**more):
+def run_privileged(owner=0, **more):
     return subprocess.Popen(
-        privileged_program(), env=dict(t.environment(), **more),
+        privileged_program(owner), env=dict(t.environment(), **more),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, start_new_session=True)
 
@@ -584,6 +585,22 @@ def the_privileged_trusts_no_variable():
                "the program prints: " + said)
     finally:
         fake.kill()
+
+
+def the_privileged_trusts_no_ordinary_user():
+    """Bert runs a set-user-ID program of Anna's beside her broker.  The broker is
+    the user's whose rights the program has, but Bert is the program's caller and
+    chooses its environment, so the program uses the system's brokers alone."""
+    t.need(PINGPONG[0])
+    server = server_of(ANNA, PINGPONG, 18600)
+    try:
+        pid, = brokers()
+        said = run_privileged(ANNA).communicate(b"\n")[0].decode()
+        expect(refusal(ANNA, pid, False) in said and "refused\n" in said,
+               "the program prints: " + said)
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.communicate()
 
 
 def a_stranger_takes_the_name():
@@ -812,6 +829,8 @@ for words, test in (
         ("a set-user-ID program starts no broker", the_privileged_starts_none),
         ("a set-user-ID program trusts no variable",
          the_privileged_trusts_no_variable),
+        ("a set-user-ID program of a user does not trust that user's broker",
+         the_privileged_trusts_no_ordinary_user),
         ("two users do not reach each other's memory", two_users_apart),
         ("root's broker is trusted silently", roots_broker),
         ("the death of another user's process is seen", a_death_is_seen),

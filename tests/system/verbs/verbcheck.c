@@ -55,6 +55,31 @@ static struct ibv_wc completed(struct endpoint *e)
 	return wc;
 }
 
+/* A peer that knows one queue pair does not know the next one. */
+static void queue_pair_numbers_are_not_in_a_row(void)
+{
+	struct ibv_qp_init_attr init = {.cap = {1, 1, 1, 1, 0},
+					.qp_type = IBV_QPT_RC};
+	struct ibv_qp *qps[32] = {NULL};
+	uint32_t step = 0, same = 0;
+
+	both_open();
+	init.send_cq = init.recv_cq = a.cq;
+	for (int i = 0; i < 32; i++) {
+		qps[i] = ibv_create_qp(a.pd, &init);
+		EXPECT(qps[i]);
+		if (!i || !qps[i] || !qps[i - 1])
+			continue;
+		same += qps[i]->qp_num - qps[i - 1]->qp_num == step;
+		step = qps[i]->qp_num - qps[i - 1]->qp_num;
+	}
+	/* of random numbers of 14 bits, two steps in 16384 are the same */
+	EXPECT(same < 3);
+	for (int i = 0; i < 32; i++)
+		EXPECT(!qps[i] || !ibv_destroy_qp(qps[i]));
+	both_close();
+}
+
 static void refusals_have_their_errno(void)
 {
 	struct ibv_mr *mr;
@@ -397,6 +422,8 @@ static void a_poll_for_fewer_than_none_takes_none(void)
 
 int main(void)
 {
+	check_run("the numbers of queue pairs are not in a row",
+		  queue_pair_numbers_are_not_in_a_row);
 	check_run("refusals have their errno", refusals_have_their_errno);
 	check_run("a call that is not built is EOPNOTSUPP",
 		  what_is_not_built_is_eopnotsupp);
