@@ -577,7 +577,7 @@ int host_qp_modify(struct host *h, const struct device *dev,
 
 	if (dev->kind == DEVICE_IB)
 		return modify_by_lid(h, dev, side, &own, mask, why);
-	if ((mask & HCA_QP_AV) && attr->ah.is_global)
+	if (mask & HCA_QP_AV && attr->ah.is_global && dev->kind != DEVICE_IWARP)
 		err = path_source_gid(dev, &attr->ah, from, &own.ah.link, why);
 	if (!err && (mask & HCA_QP_PATH_MTU))
 		err = path_check_mtu(dev, attr, why);
@@ -673,18 +673,20 @@ static uint64_t yield_core(void)
 {
 	static _Thread_local struct poll_crowd crowd
 		__attribute__((tls_model("initial-exec")));
-	static const struct timespec moment = {.tv_nsec = 1};
+	static const long moment[2] = {0, 1}; /* seconds, ns */
 	uint64_t began = monotonic_ns(), took;
 	bool is_crowded = poll_policy_is_crowded(&crowd, began);
+	int err = errno; /* a signal during the sleep sets EINTR */
 
 	/* nanosleep would be a cancellation point. */
 	if (is_crowded)
-		syscall(SYS_nanosleep, &moment, NULL);
+		syscall(SYS_nanosleep, moment, NULL);
 	else
 		sched_yield();
 	took = monotonic_ns() - began;
 	if (!is_crowded)
 		poll_policy_yielded(&crowd, began, took);
+	errno = err;
 	return took;
 }
 

@@ -119,7 +119,9 @@ static int listen_on(struct progress *l, const struct device *dev,
 	return err;
 }
 
-/* Counts an attachment of a QP by LID at its port.  Returns 0 or -errno. */
+/* Joins a group at the port of a QP by LID.  The process counts as one queue
+ * pair there, but each call asks the fabric again if it has refused the group.
+ * Returns 0 or -errno. */
 static int listen_by_lid(struct progress *l, const struct ibt_qp *q,
 			 struct progress_group *g, const char **why)
 {
@@ -131,8 +133,10 @@ static int listen_by_lid(struct progress *l, const struct ibt_qp *q,
 	if (!port)
 		return -EINVAL;
 	err = fabric_link_attach(l->engine, port, g->gid, l->now_ns, why);
+	if (!err && g->ports & 1u << port)
+		fabric_link_detach(l->engine, port, g->gid, l->now_ns, why);
 	if (!err)
-		g->attached[port - 1]++;
+		g->ports |= 1u << port;
 	return err;
 }
 
@@ -203,9 +207,9 @@ static void leave_ports(struct progress *l, const struct progress_group *g)
 {
 	const char *why;
 
-	for (uint32_t i = 0; i < HCA_MAX_PORTS; i++)
-		for (uint32_t k = 0; k < g->attached[i]; k++)
-			fabric_link_detach(l->engine, i + 1, g->gid, l->now_ns,
+	for (uint32_t port = 1; port <= HCA_MAX_PORTS; port++)
+		if (g->ports & 1u << port)
+			fabric_link_detach(l->engine, port, g->gid, l->now_ns,
 					   &why);
 }
 

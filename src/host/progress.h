@@ -51,9 +51,9 @@ struct progress_group {
 	/* Bit i is set if the socket has joined the group on the interfaces of
 	 * device i of device_list. */
 	uint32_t devices;
-	/* How often fabric_link_attach was called for a port of the InfiniBand
-	 * device; port 1 is [0]. */
-	uint32_t attached[HCA_MAX_PORTS];
+	/* Bit n is set if the data end of port n of the InfiniBand device has
+	 * joined the group. */
+	uint32_t ports;
 };
 
 struct progress_groups {

@@ -146,10 +146,13 @@ static const char *steps_fault;
 static int (*plain)(void *to, const void *from,
 		    size_t bytes) = copy_nofault_bytes;
 
-/* Has an instruction of this process raised the signal, and no process? */
+/* Has an instruction of this process raised the signal, so that the instruction
+ * raises it again?  No instruction has raised a signal that a process has sent,
+ * or BUS_MCEERR_AO, which tells of damaged memory that was not used yet. */
 static bool is_fault(const siginfo_t *info)
 {
-	return info->si_code > 0;
+	return info->si_code > 0 &&
+	       !(info->si_signo == SIGBUS && info->si_code == BUS_MCEERR_AO);
 }
 
 /* Passes the signal to the handler, or to the default action, that was
