@@ -3,7 +3,9 @@
 
 #include "broker/server.h"
 #include "util/fd_identity.h"
+#include "util/instrument.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,55 +18,128 @@
 #include <unistd.h>
 
 #define FIRST_FD 3 /* the first that is not a standard one */
-/* How many are closed one by one, if the kernel has no close_range. */
-#define MOST_FDS 65536
+/* linux/close_range.h, since Linux 5.9 */
+#define RANGE_UNSHARE 2u
 
 /* The start of a thread.  The starter waits for `begun`, and frees this. */
 struct thread_start {
 	struct server_config config;
-	int listen_fd; /* the thread's copy of the listener */
+	int listen_fd; /* the listener's copy, in the program's table */
 	sem_t begun;
 	/* Set before `begun` is posted.  err: 0 or -errno. */
 	int err;
 	bool has_table; /* the thread has a table of its own */
 };
 
-/* Closes the descriptors first to last of the calling thread's table. */
-static void close_range_of(unsigned first, unsigned last)
+/* Opens /dev/null at the numbers of the standard descriptors: the program's own
+ * would stay open here after the program has closed them, so that the readers
+ * of its output would wait for the end. */
+static void drop_standard_fds(void)
 {
-	long most = sysconf(_SC_OPEN_MAX);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	if (first > last || !syscall(SYS_close_range, first, last, 0))
-		return;
-	if (most < 0 || most > MOST_FDS)
-		most = MOST_FDS;
-	for (unsigned fd = first; fd <= last && fd < (unsigned long)most; fd++)
-		syscall(SYS_close, fd);
+	for (int fd = 0; fd < FIRST_FD; fd++) {
+		if (null < 0)
+			close(fd);
+		else if (null != fd)
+			dup3(null, fd, O_CLOEXEC);
+	}
+	if (null >= FIRST_FD)
+		close(null);
 }
 
-/* Gives the calling thread a table of descriptors of its own, without the files
- * of the program.  Returns false if the kernel refuses. */
-static bool take_table(int listen_fd)
+/*
+ * Gives the calling thread an empty table of descriptors, and opens the
+ * listener there.  Linux copies at most the first 64 descriptors of the program
+ * meanwhile, and closes the copies.  (The close of a copy can wait, for a file
+ * of a network, and it ends a notification of mq_notify(3).)  Returns the
+ * listener, or -1: the kernel has not all of these calls, or refuses one; the
+ * table may be empty then.
+ */
+static int take_empty_table(int listen_fd)
+{
+	int self, fd = -1;
+
+	/* valgrind keeps files of its own in the table. */
+	if (instrument_by_valgrind())
+		return -1;
+	self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	/* Asked before the table is given up: may this process copy a
+	 * descriptor in this way? */
+	if (self >= 0)
+		fd = (int)syscall(SYS_pidfd_getfd, self, listen_fd, 0);
+	if (self >= 0)
+		close(self);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	if (syscall(SYS_close_range, 0, UINT_MAX, RANGE_UNSHARE))
+		return -1;
+	fd_identity_apart();
+	drop_standard_fds();
+	self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	fd = (int)syscall(SYS_pidfd_getfd, self, listen_fd, 0);
+	if (self >= 0)
+		close(self);
+	return fd;
+}
+
+/* Closes the descriptors of the calling thread's table, except the standard
+ * ones and `kept`. */
+static void close_others(int kept)
+{
+	DIR *dir;
+	struct dirent *e;
+
+	if (!syscall(SYS_close_range, FIRST_FD, (unsigned)kept - 1, 0) &&
+	    !syscall(SYS_close_range, (unsigned)kept + 1, UINT_MAX, 0))
+		return;
+	dir = opendir("/proc/thread-self/fd");
+	while (dir && (e = readdir(dir))) {
+		int fd = atoi(e->d_name);
+
+		if (fd >= FIRST_FD && fd != kept && fd != dirfd(dir))
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* Gives the calling thread a copy of the program's table, and closes there what
+ * is the program's.  Returns whether the kernel allows that. */
+static bool copy_table(int listen_fd)
 {
 	if (unshare(CLONE_FILES))
 		return false;
 	fd_identity_apart();
-	close_range_of(FIRST_FD, (unsigned)listen_fd - 1);
-	close_range_of((unsigned)listen_fd + 1, UINT_MAX);
+	drop_standard_fds();
+	close_others(listen_fd);
 	return true;
+}
+
+/* Takes a table for the calling thread.  Returns the listener's descriptor in
+ * the table that the thread has then; -1: the listener is lost. */
+static int take_table(struct thread_start *start)
+{
+	int fd = take_empty_table(start->listen_fd);
+
+	start->has_table = fd >= 0 || fd_identity_is_apart();
+	if (start->has_table)
+		return fd;
+	start->has_table = copy_table(start->listen_fd);
+	return start->listen_fd;
 }
 
 static struct server *begin_server(struct thread_start *start)
 {
-	struct server *s;
+	int fd = fd_identity_holds(start->listen_fd) ? take_table(start) : -1;
+	struct server *s = fd < 0 ? NULL : server_new(fd, &start->config);
 
-	start->has_table = take_table(start->listen_fd);
-	s = server_new(start->listen_fd, &start->config);
 	if (s)
 		server_listen(s);
-	else
-		close(start->listen_fd);
-	start->err = s ? 0 : -ENOMEM;
+	else if (fd >= 0 && start->has_table)
+		close(fd);
+	start->err = s ? 0 : fd < 0 ? -EBADF : -ENOMEM;
 	return s;
 }
 
@@ -97,6 +172,7 @@ static int create_thread(struct thread_start *start)
 	return 0;
 }
 
+/* Closes the copy of the listener, unless the thread serves with it. */
 static int begin_thread(int copy, bool no_bpf)
 {
 	struct thread_start start = {.config = {.idle_ms = INT_MAX,
@@ -107,15 +183,13 @@ static int begin_thread(int copy, bool no_bpf)
 
 	sem_init(&start.begun, 0, 0);
 	err = create_thread(&start);
-	if (err) {
-		close(copy);
-	} else {
+	if (!err) {
 		while (sem_wait(&start.begun))
 			; /* EINTR */
 		err = start.err;
-		if (start.has_table)
-			close(copy);
 	}
+	if (err || start.has_table)
+		fd_identity_close(copy);
 	sem_destroy(&start.begun);
 	return err;
 }
@@ -129,6 +203,7 @@ int serve_thread_start(int listen_fd, bool no_bpf)
 	copy = fcntl(listen_fd, F_DUPFD_CLOEXEC, FIRST_FD);
 	if (copy < 0)
 		return errno == EBADF ? -EBADF : -ENOMEM;
+	fd_identity_note(copy);
 	/* The thread uses this function's variables until it has begun. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	err = begin_thread(copy, no_bpf);

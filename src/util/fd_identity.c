@@ -100,6 +100,11 @@ void fd_identity_apart(void)
 	is_apart = true;
 }
 
+bool fd_identity_is_apart(void)
+{
+	return is_apart;
+}
+
 int fd_identity_note(int fd)
 {
 	return remember_fd(fd, false);

@@ -39,6 +39,8 @@ bool fd_identity_holds(int fd);
  * the calling thread no file is marked, fd_identity_holds returns true, and
  * fd_identity_close closes. */
 void fd_identity_apart(void);
+/* Has this thread called fd_identity_apart? */
+bool fd_identity_is_apart(void);
 /* Closes fd if fd_identity_holds(fd), and removes the mark in either case. */
 void fd_identity_close(int fd);
 

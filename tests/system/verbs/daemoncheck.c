@@ -17,6 +17,7 @@
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -410,6 +411,39 @@ static int process_listens(void)
 	return 7;
 }
 
+/* A daemon closes its standard output.  Then the reader of the pipe there sees
+ * the end, also if a thread serves in place of adverbd. */
+static int process_closes_its_output(void)
+{
+	int ends[2], status;
+	struct held h;
+	char byte;
+	pid_t pid;
+
+	if (pipe(ends))
+		return 2;
+	pid = fork();
+	if (!pid) {
+		dup2(ends[1], STDOUT_FILENO);
+		dup2(ends[1], STDERR_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		if (!take_all(&h))
+			_exit(3);
+		close(STDOUT_FILENO);
+		close(STDERR_FILENO);
+		pause();
+	}
+	close(ends[1]);
+	while (read(ends[0], &byte, 1) > 0)
+		;
+	/* the process lives */
+	status = waitpid(pid, NULL, WNOHANG) ? 4 : 0;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return status;
+}
+
 #define CASE(body)                                                             \
 	static void run_##body(void)                                           \
 	{                                                                      \
@@ -424,6 +458,7 @@ CASE(process_opens_sockets)
 CASE(process_opens_listeners)
 CASE(process_gets_fatal_event)
 CASE(process_listens)
+CASE(process_closes_its_output)
 
 int main(int argc, char **argv)
 {
@@ -449,5 +484,7 @@ int main(int argc, char **argv)
 		run_process_gets_fatal_event);
 	check_run("nothing is written to a file under the number of a pipe",
 		  run_process_listens);
+	check_run("the reader of a closed output sees its end",
+		  run_process_closes_its_output);
 	return check_end();
 }
