@@ -22,7 +22,8 @@
 #include "util/shared.h"
 #include "util/fd_identity.h"
 
-static struct device devices[DEVICE_MAX];
+/* device_count devices, made once and never freed; NULL: none. */
+static struct device *devices;
 static uint32_t device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct lock ports; /* of the devices' ports, ib_news, watch.wake_fd */
@@ -40,12 +41,20 @@ static struct {
 	 * -1: none.  Written under the lock `ports`, since netif_set_port uses
 	 * it. */
 	int wake_fd;
-	shared_flag is_ending;
 	netif_on_port *port;
 } watch = {.netlink_fd = -1, .wake_fd = -1};
 /* The events of the ports of an InfiniBand device that the thread has not
  * reported yet, as sets of 1 << enum device_event; under the lock `ports`. */
 static uint32_t ib_news[HCA_MAX_PORTS];
+/* Changes with each netif_watch and netif_unwatch.  A thread that finds another
+ * number than at its start ends: it could not be woken, and its descriptors may
+ * be the program's by now. */
+static shared_u32 generation;
+
+static void next_generation(void)
+{
+	shared_store(&generation, shared_own(&generation) + 1);
+}
 
 /* Initialises the locks in the child of a fork, in which the thread that held
  * them does not exist. */
@@ -98,12 +107,7 @@ static void say_missing(const struct netdev_scene *scene, const char *named)
 
 static void find_adapter(void)
 {
-	struct device found = {.kind = DEVICE_IB};
-
-	if (ib_find(&found, FABRIC_PATIENCE_MS))
-		return;
-	devices[0] = found;
-	device_count = 1;
+	device_count = ib_find(devices, FABRIC_PATIENCE_MS) ? 0 : 1;
 }
 
 static void find_interfaces(void)
@@ -125,12 +129,26 @@ static void find_interfaces(void)
 	netlink_free(&scene);
 }
 
+/* Keeps the room for the devices that there are: some programs run under low
+ * limits on their data. */
 static void enumerate_devices(void)
 {
+	struct device *kept;
+
+	devices = calloc(DEVICE_MAX, sizeof(*devices));
+	if (!devices) {
+		log_say(LOG_DEVICE_READ, 0,
+			"no memory is left for the table of devices, so there "
+			"are no devices; raise ulimit -v and -d");
+		return;
+	}
 	if (ib_is_used())
 		find_adapter();
 	else
 		find_interfaces();
+	kept = realloc(devices, (device_count + 1) * sizeof(*devices));
+	if (kept)
+		devices = kept;
 }
 
 uint32_t device_list(const struct device **out)
@@ -241,7 +259,7 @@ static void tell_port(uint32_t number)
 	bool is_up;
 	uint32_t news = take_news(number, &is_up);
 
-	if (news & 1u << DEVICE_EVENT_DOWN)
+	if (news & 1u << DEVICE_EVENT_DOWN && !is_up)
 		log_say(LOG_DEVICE_DOWN, number,
 			"device %s: port %u is not active any more; requests "
 			"wait, and fail unless the subnet manager makes it "
@@ -267,22 +285,23 @@ static void tell_ib(void)
 }
 
 /* The program may have closed a descriptor and reused its number. */
-static bool are_ours(void)
+static bool are_ours(const struct pollfd fds[2])
 {
-	return fd_identity_holds(watch.wake_fd) &&
-	       (watch.netlink_fd < 0 || fd_identity_holds(watch.netlink_fd));
+	return fd_identity_holds(fds[1].fd) &&
+	       (fds[0].fd < 0 || fd_identity_holds(fds[0].fd));
 }
 
-static void *run_watch(void *arg)
+static void *run_watch(void *number)
 {
 	struct pollfd fds[2] = {
 		{.fd = watch.netlink_fd, .events = POLLIN},
 		{.fd = watch.wake_fd, .events = POLLIN},
 	};
+	uint32_t mine = (uint32_t)(uintptr_t)number;
 	uint64_t count;
 
-	while (poll(fds, 2, -1), !shared_load(&watch.is_ending)) {
-		if (!are_ours())
+	while (poll(fds, 2, -1), shared_load(&generation) == mine) {
+		if (!are_ours(fds))
 			break;
 		if (fds[1].revents &&
 		    read(fds[1].fd, &count, sizeof(count)) > 0)
@@ -292,7 +311,7 @@ static void *run_watch(void *arg)
 			refresh_ports();
 		}
 	}
-	return arg;
+	return NULL;
 }
 
 static int start_thread(void)
@@ -302,7 +321,8 @@ static int start_thread(void)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&watch.thread, NULL, run_watch, NULL);
+	err = pthread_create(&watch.thread, NULL, run_watch,
+			     (void *)(uintptr_t)shared_own(&generation));
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!err)
 		pthread_setname_np(watch.thread, "adverb-netif");
@@ -312,6 +332,8 @@ static int start_thread(void)
 static void open_wake_fd(void)
 {
 	lock_take(&ports);
+	/* What the ports have been so far is no event. */
+	memset(ib_news, 0, sizeof(ib_news));
 	watch.wake_fd =
 		fd_identity_note(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	lock_give(&ports);
@@ -323,7 +345,7 @@ void netif_watch(netif_on_port *port)
 
 	device_list(&all);
 	watch.port = port;
-	shared_store(&watch.is_ending, 0);
+	next_generation();
 	open_wake_fd();
 	if (!is_ib()) {
 		watch.netlink_fd = fd_identity_note(netlink_watch());
@@ -365,6 +387,9 @@ static uint32_t events_of(uint32_t changes, bool was_up, bool is_up)
 			events |= 1u << rows[i].event;
 	if (was_up != is_up)
 		events |= 1u << (is_up ? DEVICE_EVENT_UP : DEVICE_EVENT_DOWN);
+	/* The port went down and has come up again. */
+	if (changes & DATA_STATE && was_up && is_up)
+		events |= 1u << DEVICE_EVENT_DOWN | 1u << DEVICE_EVENT_UP;
 	return events;
 }
 
@@ -393,7 +418,7 @@ void netif_unwatch(void)
 {
 	if (!watch.runs)
 		return;
-	shared_store(&watch.is_ending, 1);
+	next_generation();
 	if (!fd_identity_holds(watch.wake_fd)) {
 		/* The thread cannot be woken.  It ends at the next change of an
 		 * interface. */

@@ -392,6 +392,23 @@ static void put_subnet(struct writing *w, const struct device *d,
 	put_pkeys(w, d, number, p);
 }
 
+static bool is_port(const char *name, const struct device *d, uint32_t count)
+{
+	long number = strtol(name, NULL, 10);
+
+	(void)count;
+	return number > 0 && number <= (long)d->port_count;
+}
+
+/* Removes ports of a device that had this name before. */
+static void drop_ports(struct writing *w, const struct device *d)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "class/infiniband/%s/ports", d->name);
+	sweep_below(w, path, is_port, d, 1);
+}
+
 static void put_device(struct writing *w, const struct device *d,
 		       uint32_t index)
 {
@@ -405,6 +422,7 @@ static void put_device(struct writing *w, const struct device *d,
 		for (uint32_t i = 0; i < netdev_gid_count(d); i++)
 			put_gid(w, d, n, i);
 	}
+	drop_ports(w, d);
 	put_node(w, d->name, index);
 }
 
@@ -574,20 +592,25 @@ static int hold_tree(struct runtime_tree *t)
 	return -EBUSY;
 }
 
-/* Writes the tree of the devices with their present ports.  `now` is static so
- * that its padding is 0: the stamp then depends on the members alone. */
+/* Writes the tree of the devices with their present ports.  The padding of the
+ * copies is 0, so that the stamp depends on the members alone. */
 static int write_now(void)
 {
-	static struct device now[DEVICE_MAX];
 	const struct device *devices;
 	uint32_t count = device_list(&devices);
+	struct device *now = calloc(count + 1, sizeof(*now));
+	int err;
 
+	if (!now)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
 		memcpy(&now[i], &devices[i], offsetof(struct device, ports));
 		for (uint32_t n = 1; n <= now[i].port_count; n++)
 			device_port(&devices[i], n, &now[i].ports[n - 1]);
 	}
-	return sysfs_write(hold_fd, now, count);
+	err = sysfs_write(hold_fd, now, count);
+	free(now);
+	return err;
 }
 
 /* Prints a message if the folder has other files, or if others may write to it.

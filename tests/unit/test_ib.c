@@ -257,12 +257,26 @@ static int see_events(void)
 	netif_set_port(d, 1, &now, 0);
 	netif_set_port(d, 1, &now, DATA_GIDS);
 	EXPECT(has_told(1, DEVICE_EVENT_GIDS));
-	netif_unwatch();
-	EXPECT(event_count == 7);
-	/* without the thread a change is seen, and nobody is told */
+	/* down and up again before the fabric was asked */
 	now.state = 4;
 	netif_set_port(d, 1, &now, DATA_STATE);
-	EXPECT(device_port(d, 1, &port) && port.is_up);
+	EXPECT(has_told(1, DEVICE_EVENT_UP));
+	netif_set_port(d, 1, &now, DATA_STATE);
+	EXPECT(has_told(1, DEVICE_EVENT_DOWN));
+	EXPECT(has_told(1, DEVICE_EVENT_UP));
+	netif_unwatch();
+	EXPECT(event_count == 10);
+	/* without the thread a change is seen, and nobody is told, also not
+	 * later */
+	now.state = 1;
+	netif_set_port(d, 1, &now, DATA_STATE | DATA_LID);
+	EXPECT(device_port(d, 1, &port) && !port.is_up);
+	netif_watch(on_port);
+	now.state = 4;
+	netif_set_port(d, 1, &now, DATA_STATE);
+	EXPECT(has_told(1, DEVICE_EVENT_UP));
+	netif_unwatch();
+	EXPECT(event_count == 11);
 	return 0;
 }
 

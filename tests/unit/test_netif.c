@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <sys/ioctl.h>
@@ -192,6 +193,47 @@ static int watch_without_stdin(void)
 	return 0;
 }
 
+/* Two pipes of the program, with bytes to read. */
+static bool has_bytes(int fd)
+{
+	struct pollfd p = {fd, POLLIN, 0};
+	int bytes = 0;
+
+	return poll(&p, 1, 0) == 1 && !ioctl(fd, FIONREAD, &bytes) &&
+	       bytes == 16;
+}
+
+/* The thread of a watch whose descriptors the program has replaced reads none
+ * of the program's files, also not after the next watch. */
+static int replace_watched_files(void)
+{
+	int pipe_fd[2], first = dup(STDERR_FILENO), last;
+
+	close(first);
+	netif_watch(on_port);
+	last = dup(STDERR_FILENO);
+	CHECK(!pipe(pipe_fd) &&
+	      write(pipe_fd[1], "0123456789abcdef", 16) == 16);
+	for (int fd = first; fd < last; fd++)
+		CHECK(dup2(pipe_fd[0], fd) == fd);
+	netif_unwatch();
+	netif_watch(on_port);
+	set_address("127.0.0.9");
+	wait_for(DEVICE_EVENT_GIDS);
+	set_address("0.0.0.0");
+	wait_for(DEVICE_EVENT_GIDS);
+	usleep(100000);
+	CHECK(has_bytes(pipe_fd[0]));
+	netif_unwatch();
+	CHECK(has_bytes(pipe_fd[0]));
+	return 0;
+}
+
+static void a_watch_reads_no_file_of_the_program(void **state)
+{
+	in_a_child(replace_watched_files);
+}
+
 static void a_program_without_stdin_gets_its_descriptors_back(void **state)
 {
 	in_a_child(watch_without_stdin);
@@ -275,6 +317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		/* first, before this process has chosen its devices */
 		cmocka_unit_test(datagrams_come_to_roce_devices_alone),
+		cmocka_unit_test(a_watch_reads_no_file_of_the_program),
 		cmocka_unit_test(
 			a_program_without_stdin_gets_its_descriptors_back),
 		cmocka_unit_test(lo_alone_is_a_device_with_its_addresses),
