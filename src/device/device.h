@@ -21,7 +21,7 @@
 
 enum { DEVICE_GID_ROCE_V1 = 0, DEVICE_GID_ROCE_V2 = 1 };
 
-/* The wires by which a device sends. */
+/* The protocols by which devices send. */
 enum device_kind {
 	DEVICE_ROCE,  /* RoCEv2, "adv0" */
 	DEVICE_IWARP, /* iWARP over TCP, "iw0" */
@@ -29,9 +29,11 @@ enum device_kind {
 };
 
 struct device_gid {
-	uint8_t gid[16];
-	uint32_t type;	  /* DEVICE_GID_* */
-	uint32_t ifindex; /* the interface with the address; 0: no address */
+	uint8_t gid[16]; /* in network order */
+	uint32_t type;	 /* DEVICE_GID_*; InfiniBand: 0 */
+	/* The entry's interface; 0: the entry is empty, or the device is an
+	 * InfiniBand device. */
+	uint32_t ifindex;
 };
 
 /* The part of a device that may change while a program runs. */
@@ -44,19 +46,18 @@ struct device_port {
 	uint32_t mtu;
 	/* IBV_MTU_*.  RoCE: the largest path MTU whose packets, with all
 	 * headers, fit into mtu.  iWARP: the largest that is not above mtu.
-	 * InfiniBand: the one that stands for mtu. */
+	 * InfiniBand: the code of mtu. */
 	uint32_t active_mtu;
 	/* The GID table of RoCE.  For iWARP these are the addresses of the
 	 * device, which verbs do not show (netdev_gid).  InfiniBand: zeros. */
 	struct device_gid gids[DEVICE_MAX_GIDS];
-	/* InfiniBand: what the fabric last said of the port, the GUIDs of its
-	 * GID table among it.  Other devices: zeros. */
+	/* InfiniBand: the fabric's last report of the port's state, which
+	 * includes the GUIDs of the GID table.  Other devices: zeros. */
 	struct fabric_port subnet;
 };
 
-/* One RDMA device.  A network interface may be two devices, of RoCE and of
- * iWARP.
- * All members but `ports` are constant. */
+/* One RDMA device.  A network interface may be two devices, one of RoCE and one
+ * of iWARP.  All members but `ports` are constant. */
 struct device {
 	char name[20];	 /* for example "adv0" or "iw0" */
 	char netdev[16]; /* the interface's name, "eth0"; InfiniBand: "" */
@@ -73,7 +74,7 @@ struct device {
 };
 
 /* Returns the number under which a process publishes the device's counters; 0:
- * it does not publish them. */
+ * the device is an InfiniBand device, whose counters are not published. */
 static inline uint32_t device_link(const struct device *dev)
 {
 	return dev->ifindex | (dev->kind == DEVICE_IWARP ? COUNTERS_IWARP : 0);
@@ -87,12 +88,13 @@ uint32_t device_list(const struct device **devices);
 bool device_port(const struct device *dev, uint32_t number,
 		 struct device_port *port);
 /* Copies an entry of the GID table of port `number` to *gid.  Returns false if
- * the device has no such port, or the table has no entry at the index. */
+ * the device has no such port, or the table has no entry at the index; *gid is
+ * then undefined. */
 bool device_gid(const struct device *dev, uint32_t number, uint32_t index,
 		struct device_gid *gid);
 
-/* The changes of a port that netif_watch reports.  Those after the GID table's
- * happen to ports of an InfiniBand device only. */
+/* The changes of a port that netif_watch reports.  Only ports of an InfiniBand
+ * device have the events after DEVICE_EVENT_GIDS. */
 enum device_event {
 	DEVICE_EVENT_UP,	 /* is_up became 1 */
 	DEVICE_EVENT_DOWN,	 /* is_up became 0 */

@@ -12,8 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns whether UDP_SEGMENT may be used from address `from` to address `to`:
- * the IPv4 ids of the segments are known. */
+/* Returns whether UDP_SEGMENT may be used for datagrams from address `from` to
+ * address `to`, because the IPv4 ids of their segments are known.  An IPv4
+ * address has the form ::ffff:a.b.c.d. */
 bool gso_policy_is_known(const uint8_t from[16], const uint8_t to[16]);
 
 #endif

@@ -24,7 +24,7 @@ void ib_set_port(struct device_port *port, const struct fabric_port *said)
 	memset(port, 0, sizeof(*port));
 	port->subnet = *said;
 	port->is_up = said->state == STATE_ACTIVE;
-	/* The subnet manager has not set an MTU of 0 (IBTA 14.2.5.6). */
+	/* 0: the subnet manager has not set the MTU yet (IBTA 14.2.5.6). */
 	port->active_mtu = said->mtu ? said->mtu : 1;
 	port->mtu = MTU_LEAST << port->active_mtu;
 }

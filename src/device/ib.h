@@ -18,15 +18,16 @@
 /* Returns whether this process is a host of a fabric (ADVERB_FABRIC). */
 bool ib_is_used(void);
 /* Asks the fabric for the adapter of this process's host, and fills in *d,
- * which is all zeros.  Waits at most patience_ms for each answer.  Returns 0,
- * or -errno after a sentence to the user. */
+ * which the caller has zeroed.  Waits at most patience_ms for each answer.  On
+ * failure prints a message and returns -errno, with *d undefined; else returns
+ * 0. */
 int ib_find(struct device *d, uint32_t patience_ms);
-/* Sets *port to the state that the fabric says. */
+/* Sets *port to a state that the fabric has reported. */
 void ib_set_port(struct device_port *port, const struct fabric_port *said);
-/* Returns how many lanes the link of a port has: 1, 4, 8 or 12. */
+/* Returns how many lanes the link of a port uses: 1, 4, 8 or 12. */
 unsigned ib_lanes(const struct fabric_port *said);
-/* Copies the GID at an index of the port's table to *gid, or zeros.  Returns
- * false if the table has no GID there. */
+/* Copies the GID at an index of the port's table to gid.  Returns false, and
+ * sets gid to zeros, if the table has no GID there. */
 bool ib_gid(const struct device_port *port, uint32_t index, uint8_t gid[16]);
 
 #endif

@@ -174,8 +174,9 @@ static struct token preferred_token(const struct netdev_scene *s,
 	return t;
 }
 
-/* Reads the first token of the list, which has len bytes.  An interface may
- * have the name "roce" or "iwarp", but no name with a colon. */
+/* Reads the first token of the list, which has len bytes.  An interface whose
+ * name is "roce" or "iwarp" takes precedence over that word.  Linux allows no
+ * interface name with a colon. */
 static struct token read_token(const struct netdev_scene *s, const char *list,
 			       size_t len)
 {
@@ -218,7 +219,8 @@ static uint32_t choose_named(const struct netdev_scene *s, const char *names,
 	return count;
 }
 
-/* Did at least one interface of the token become a device, and did all? */
+/* Does the token fit any interface, and are all interfaces that it fits
+ * devices? */
 static bool is_chosen(const struct netdev_scene *s, const struct token *t,
 		      const struct device *devices, uint32_t count)
 {
@@ -363,7 +365,7 @@ static void put_gid(struct device_port *p, uint32_t i, const uint8_t ip[16],
 	p->gids[i].ifindex = ifindex;
 }
 
-/* Fills the entries below FIRST_OTHER, as netdev.h describes them. */
+/* Fills the entries below FIRST_OTHER, which netdev.h describes. */
 static void put_fixed(const struct device *d, const struct wanted *w,
 		      struct device_port *p)
 {

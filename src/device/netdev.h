@@ -21,7 +21,7 @@
  * The table of an iWARP device has the same addresses, by which rdma_cm finds
  * the device.  Its entry 0 is empty if there is no link-local address, and the
  * first iWARP device has the addresses of interfaces that are not iWARP
- * devices.  Programs do not see this table, but one GID (netdev_gid).
+ * devices.  Programs do not see this table.  They see one GID (netdev_gid).
  */
 #ifndef DEVICE_NETDEV_H
 #define DEVICE_NETDEV_H
@@ -35,8 +35,8 @@ struct netdev_link {
 	uint32_t ifindex;
 	uint32_t mtu; /* bytes */
 	char name[16];
-	uint8_t mac[6];
-	bool is_up, has_carrier; /* IFF_UP; IFF_RUNNING */
+	uint8_t mac[6]; /* zeros: the interface has no Ethernet address */
+	bool is_up, has_carrier; /* is_up: IFF_UP; has_carrier: IFF_RUNNING */
 	bool is_loopback;
 	bool is_bridge;
 	bool is_port;	/* the interface is a port of a bridge */
@@ -44,8 +44,8 @@ struct netdev_link {
 };
 
 struct netdev_addr {
-	uint32_t ifindex;
-	uint8_t ip[16]; /* IPv4 as ::ffff:a.b.c.d */
+	uint32_t ifindex; /* the interface that has the address */
+	uint8_t ip[16];	  /* IPv4 as ::ffff:a.b.c.d */
 };
 
 /* The interfaces and addresses of a machine at one time.  The caller that fills
@@ -76,8 +76,8 @@ static inline uint32_t netdev_path_mtu(uint32_t mtu)
  * its interface has changed. */
 enum { NETDEV_GIDS = 1, NETDEV_UP = 2, NETDEV_DOWN = 4, NETDEV_MTU = 8 };
 
-/* Stands before the name of an interface in the user's list, for an iWARP
- * device. */
+/* The prefix that asks for the iWARP device of an interface in the user's
+ * list. */
 #define NETDEV_IWARP_PREFIX "iwarp:"
 
 /*
@@ -96,10 +96,10 @@ enum { NETDEV_GIDS = 1, NETDEV_UP = 2, NETDEV_DOWN = 4, NETDEV_MTU = 8 };
  */
 uint32_t netdev_choose(const struct netdev_scene *scene, const char *named,
 		       struct device devices[DEVICE_MAX]);
-/* Returns the first token of the user's list that names no interface, or of
- * which an interface did not become a device.  The result is a pointer into
- * `named`; *len is the token's length.  Returns NULL if all interfaces became
- * devices.  `named` must not be NULL. */
+/* Returns the first token of the user's list that fits no interface, or that
+ * fits an interface which is not among the devices.  The result is a pointer
+ * into `named`; *len is the token's length in bytes.  Returns NULL if there is
+ * no such token.  `named` must not be NULL. */
 const char *netdev_missing(const struct netdev_scene *scene, const char *named,
 			   const struct device *devices, uint32_t count,
 			   int *len);
@@ -112,17 +112,16 @@ static inline uint32_t netdev_gid_count(const struct device *d)
 				       : DEVICE_MAX_GIDS;
 }
 
-/* Sets *gid to an entry of the GID table that programs see.  For a RoCE device
- * that is the table of `port`.  For an iWARP device the one entry is the GUID
- * and eight zero bytes.  For an InfiniBand device the entries are the subnet's
- * GID prefix and a GUID of the port.  Returns false if there is no entry at the
- * index; *gid is then all zeros for an iWARP or InfiniBand device, and for an
- * index out of range. */
+/* Sets *gid to an entry of the GID table that programs see.  A RoCE device has
+ * the table port->gids.  An iWARP device has one entry: the GUID, followed by
+ * eight zero bytes.  An entry of an InfiniBand device is the subnet's GID
+ * prefix followed by a GUID of the port.  Returns false if there is no entry at
+ * the index; *gid is then all zeros. */
 bool netdev_gid(const struct device *d, const struct device_port *port,
 		uint32_t index, struct device_gid *gid);
 /* Updates the ports of the devices, and sets changes[i] to the NETDEV_* bits of
- * the changes of device i.  The port of a device without its interface is
- * down.  The caller holds the lock of the ports (netif.c). */
+ * the changes of device i.  If the interface of a device no longer exists, the
+ * device's port is down.  The caller holds the lock of the ports (netif.c). */
 void netdev_update(const struct netdev_scene *scene, struct device *devices,
 		   uint32_t count, uint32_t *changes);
 

@@ -26,11 +26,12 @@
 static struct device *devices;
 static uint32_t device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct lock ports; /* of the devices' ports, ib_news, watch.wake_fd */
+/* Protects the devices' ports, ib_news and watch.wake_fd. */
+static struct lock ports;
 static shared_u32 version = 1; /* always odd; written with the lock `ports` */
 
-/* How long a fabric may take for an answer, when a program asks for the list of
- * devices. */
+/* How long a fabric may take for each answer while the list of devices is
+ * made. */
 #define FABRIC_PATIENCE_MS 60000
 
 static struct {
@@ -232,8 +233,8 @@ static void refresh_ports(void)
 	tell_changes(changes);
 }
 
-/* Returns the events that the thread has to report of a port, and removes them.
- */
+/* Returns the events of a port that the thread has not reported yet, and
+ * removes them.  *is_up: whether the port is active now. */
 static uint32_t take_news(uint32_t number, bool *is_up)
 {
 	uint32_t news;
@@ -252,8 +253,8 @@ static void tell_event(uint32_t news, uint32_t number, enum device_event what)
 		watch.port(&devices[0], number, what);
 }
 
-/* Reports the events of one port.  If the port has gone down and has become
- * active since the last report, the event of the present state comes last. */
+/* Reports the events of one port.  If the port both went down and became active
+ * since the last report, the event of its present state comes last. */
 static void tell_port(uint32_t number)
 {
 	bool is_up;
@@ -366,8 +367,8 @@ static void wake_thread(void)
 		;
 }
 
-/* Returns the events that happen to a port for which the fabric tells changes,
- * as a set of 1 << enum device_event. */
+/* Returns the events of a port, as a set of 1 << enum device_event.  changes:
+ * what the fabric has reported, a set of enum data_change. */
 static uint32_t events_of(uint32_t changes, bool was_up, bool is_up)
 {
 	static const struct {
@@ -421,7 +422,8 @@ void netif_unwatch(void)
 	next_generation();
 	if (!fd_identity_holds(watch.wake_fd)) {
 		/* The thread cannot be woken.  It ends at the next change of an
-		 * interface. */
+		 * interface; with an InfiniBand device it sleeps until the
+		 * process ends. */
 		pthread_detach(watch.thread);
 		netif_forget();
 		return;

@@ -3,8 +3,12 @@
  * The table of RDMA devices (device/device.h): interfaces of this machine, or
  * the adapter of a fabric's host.  The devices are chosen once, at the first
  * call of device_list.  A thread of this file keeps their ports up to date from
- * netif_watch to netif_unwatch.  Lock: the functions themselves take a lock for
- * the ports, under which they take no other lock.
+ * netif_watch to netif_unwatch.  An IPv4 address in an argument has the form
+ * ::ffff:a.b.c.d.
+ *
+ * Lock: the functions themselves take a lock for the ports, under which they
+ * take no other lock.  The caller makes sure that no two threads are in
+ * netif_watch, netif_unwatch or netif_forget at once.
  */
 #ifndef DEVICE_NETIF_H
 #define DEVICE_NETIF_H
@@ -14,23 +18,25 @@
 
 #include "device/device.h"
 
-/* Reports an event of port `number`.  Called by the thread of netif_watch,
- * without a lock. */
+/* Reports an event of port `number`.  Called by netif_watch itself and by the
+ * thread that it starts; this file holds no lock during the call. */
 typedef void netif_on_port(const struct device *dev, uint32_t number,
 			   enum device_event what);
 
-/* Starts the thread that follows changes of the interfaces and calls @port,
- * which may be NULL, for each event.  If the thread cannot start, no event is
+/* Starts the thread that follows changes of the ports and calls @port, which
+ * may be NULL, for each event.  If the thread cannot start, no later event is
  * reported, and the ports of interfaces keep their present state. */
 void netif_watch(netif_on_port *port);
 /*
- * Sets port `number` of the InfiniBand device to the state that the fabric
- * says.  changes: a set of enum data_change, for which the thread of
- * netif_watch reports events.  0: the state is not a change for programs.
+ * Sets port `number` of the InfiniBand device to the state that the fabric has
+ * reported.  The thread of netif_watch reports an event for each of @changes, a
+ * set of enum data_change, and an event if the port has become active or has
+ * gone down.
  */
 void netif_set_port(const struct device *dev, uint32_t number,
 		    const struct fabric_port *said, uint32_t changes);
-/* Ends the thread and closes its descriptors. */
+/* Ends the thread and closes its descriptors.  Does nothing if no thread runs.
+ */
 void netif_unwatch(void);
 /* Closes the descriptors in the child of a fork, which does not have the
  * parent's thread. */
@@ -47,21 +53,25 @@ uint32_t netif_index(const uint8_t ip[16], uint32_t link);
 uint32_t netif_scope(const uint8_t ip[16], uint32_t link);
 /* Returns a number that changes with each update of the ports; never 0. */
 uint32_t netif_version(void);
-/* Returns whether the address is in the GID table of this device. */
+/* Returns whether the address is in the GID table of port 1 of this device.  An
+ * iWARP device has the table that programs do not see (device.h); that of an
+ * InfiniBand device has no addresses. */
 bool netif_has_address(const struct device *dev, const uint8_t ip[16]);
 /* Returns whether the address is in the GID table of any RoCE device. */
 bool netif_is_local(const uint8_t ip[16]);
-/* Returns the index of the RoCE device whose GID table has the address, or -1.
- * If the address is a multicast group, `link` is the index of the interface by
- * which the datagram came in.  The result is then the RoCE device of that
- * interface, else the first RoCE device, else -1. */
+/* Returns the index of the RoCE device whose GID table has `ip`, the
+ * destination address of a datagram, or -1.  `link` is the index of the
+ * interface by which the datagram came in.  Of several entries with the
+ * address, one of that interface is preferred.  If the address is a multicast
+ * group, the result is the RoCE device of that interface, else the first RoCE
+ * device, else -1. */
 int netif_device(const uint8_t ip[16], uint32_t link);
-/* Sets mac to the MAC of the RoCE device whose interface has the address, or to
- * zeroes if no RoCE device has the interface. */
+/* Sets mac to the MAC of the RoCE device whose own interface has the address,
+ * or to zeros if there is no such device. */
 void netif_mac(const uint8_t ip[16], uint8_t mac[6]);
 
-/* Prints a message if no packet from the GID @from by @ah can arrive, since
- * @from is a loopback address and the destination is another machine. */
+/* Prints a message if the GID @from is a loopback address and @ah leads to
+ * another machine: then no packet can arrive there. */
 void netif_say_unreachable(const uint8_t from[16], const struct hca_ah *ah);
 
 #endif

@@ -14,7 +14,7 @@
 #include "util/inaddr.h"
 
 #define DUMP_BYTES 32768 /* the most that the kernel sends at once */
-#define DUMP_TRIES 3	 /* a change of the table interrupts a dump */
+#define DUMP_TRIES 3	 /* attempts; a change of the table interrupts a dump */
 
 /* Adds one message of a dump to the scene.  Returns 0 or -ENOMEM. */
 typedef int taker(struct netdev_scene *s, const struct nlmsghdr *m);

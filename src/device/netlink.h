@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads this machine's interfaces and addresses by rtnetlink(7), which unlike
- * /sys always shows the caller's own network namespace.  No state, no lock.
+ * Reads this machine's interfaces and addresses by rtnetlink(7).  Unlike /sys,
+ * rtnetlink always shows the caller's own network namespace.  No state, no
+ * lock.
  */
 #ifndef DEVICE_NETLINK_H
 #define DEVICE_NETLINK_H
@@ -11,7 +12,8 @@
 /*
  * Reads the interfaces and addresses into *scene, which the caller frees by
  * netlink_free.  Reads the routes and sets is_routed only if `routes` is true,
- * since a router has very many routes.  Returns 0 or -errno.
+ * since a router may have very many routes.  Returns 0, or -errno with *scene
+ * empty.
  */
 int netlink_read(struct netdev_scene *scene, bool routes);
 /* Frees the arrays of *scene. */

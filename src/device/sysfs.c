@@ -24,7 +24,7 @@
 #include "util/fd_identity.h"
 
 #define PATH_BYTES    300 /* the most bytes of a path in the tree */
-#define TREE_VERSION  6	  /* of the set of files; it enters the stamp */
+#define TREE_VERSION  6	  /* of the set of files; a part of the stamp */
 #define STAMP_BYTES   32
 #define STAMP	      ".stamp"
 #define LOCK	      ".lock"
@@ -54,8 +54,8 @@ static bool usable;  /* the tree was written without an error */
 static void put_file(struct writing *w, const char *text, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Opens the folder of a path.  The last folder is kept open, since most files
- * are in the same folder as the file before. */
+/* Returns a descriptor of the folder of a path, or -errno.  w keeps the last
+ * folder open, since most files are in the same folder as the file before. */
 static int folder_of(struct writing *w, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -120,8 +120,8 @@ static void put_gid(struct writing *w, const struct device *d, uint32_t number,
 		 g[10], g[11], g[12], g[13], g[14], g[15]);
 	put_file(w, text, "class/infiniband/%s/ports/%u/gids/%u", d->name,
 		 number, i);
-	/* In the kernel's tree these files cannot be read if there is no entry,
-	 * and ndevs not if there is no interface. */
+	/* In the kernel's tree neither file can be read if there is no entry,
+	 * and ndevs cannot be read if the entry has no interface. */
 	snprintf(dir, sizeof(dir), "class/infiniband/%s/ports/%u/gid_attrs",
 		 d->name, number);
 	if (is_there)
@@ -193,8 +193,8 @@ static void put_fixed(struct writing *w, const struct device *d)
 	put_guid(w, d, "sys_image_guid", d->system_guid);
 }
 
-/* Writes the files of the port of a RoCE or iWARP device that do not depend on
- * an interface.  iWARP has no P_Keys. */
+/* Writes the files whose contents are the same for the ports of all RoCE
+ * devices, or of all iWARP devices.  iWARP has no P_Keys. */
 static void put_ethernet(struct writing *w, const struct device *d)
 {
 	static const char *const files[][2] = {
@@ -282,8 +282,8 @@ static bool is_interface(const char *name, const struct device *devices,
 	return count && !strcmp(name, devices->netdev);
 }
 
-/* Writes the files that name the interface, and removes those of the interface
- * that a device of this name had before. */
+/* Writes the files that name the device's interface.  Removes the folders of
+ * other interfaces, whose devices had this name before. */
 static void put_link(struct writing *w, const struct device *d)
 {
 	char path[PATH_BYTES], text[16];
@@ -296,7 +296,8 @@ static void put_link(struct writing *w, const struct device *d)
 	sweep_below(w, path, is_interface, d, 1);
 }
 
-/* Writes what depends on the interface of a RoCE or iWARP device. */
+/* Writes the files of the port and of the interface of a RoCE or iWARP device,
+ * except the GID table. */
 static void put_interface(struct writing *w, const struct device *d)
 {
 	put_ethernet(w, d);
@@ -649,7 +650,9 @@ const char *sysfs_path(void)
 	lock_take(&lock);
 	if (!written)
 		write_first();
-	written = true; /* now: a fork while the tree is written leaves false */
+	/* Stored last: in the child of a fork that interrupts write_first,
+	 * `written` is false, and the child writes the tree itself. */
+	written = true;
 	good = usable;
 	lock_give(&lock);
 	return good ? tree.path : NULL;
@@ -669,8 +672,8 @@ int sysfs_devices(void)
 void sysfs_refresh(void)
 {
 	lock_take(&lock);
-	/* Also after an error, which may have been a full disk: written anew,
-	 * the tree is usable again. */
+	/* Writes the tree even if the last attempt failed, for example because
+	 * the disk was full: a complete tree is usable again. */
 	if (fd_identity_holds(hold_fd))
 		usable = write_now() == 0;
 	else if (usable)

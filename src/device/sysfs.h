@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The tree that replaces /sys and /dev for RDMA devices.  It consists of real
- * folders and files in the user's runtime folder.  Programs get there by
+ * folders and files in the user's runtime folder.  Programs find the tree by
  * ibdev_path, by ibv_get_sysfs_path and by the shim.  Each file is replaced
  * atomically by rename, because another process may be reading it.  A stamp in
  * the tree is a hash of the devices: the tree is written only if the stamp
@@ -20,15 +20,17 @@ const char *sysfs_path(void);
  * Writes the tree of these devices into the folder fd.  Returns 0; -ENOTEMPTY:
  * the folder has other files than those of a tree; or another -errno.  All
  * files are reached from the descriptor (util/folder.h).  The devices must be a
- * copy, since their ports are read without netif's lock.
+ * copy, since their ports are read without netif's lock, and their bytes of
+ * padding must be 0, since the stamp is a hash of all bytes.
  */
 int sysfs_write(int fd, const struct device *devices, uint32_t count);
-/* Called after a change of the devices: writes this process's tree again, if
- * sysfs_path has opened the tree's folder.  Does so even if sysfs_path could
- * not write the tree there. */
+/* Called after a change of the devices: writes this process's tree again if
+ * sysfs_path has opened the tree's folder, even if sysfs_path could then not
+ * write the tree there. */
 void sysfs_refresh(void);
 /* Returns a descriptor of the folder class/infiniband in this process's tree,
- * which the caller closes, or -1 if there is no tree. */
+ * or -1 if sysfs_path has not written the tree or the folder cannot be opened.
+ * The caller closes the descriptor. */
 int sysfs_devices(void);
 /* Initialises the lock in the child of a fork: a thread that does not exist
  * there may have held it. */
