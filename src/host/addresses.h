@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The last answers of netif about addresses of datagrams.  A peer usually sends
- * many datagrams to the same device, so a kept answer saves a search of the GID
- * tables.  An answer is valid as long as netif_version stays the same.
+ * A cache of netif's last answers about addresses of datagrams.  A peer usually
+ * sends many datagrams to the same device, so a cached answer saves a search of
+ * the GID tables.  An answer is valid as long as netif_version stays the same.
  *
  * Owner: struct progress; starts as {0}.  Lock: the progress lock.
  */
@@ -18,17 +18,17 @@ struct addresses {
 	uint8_t from[16];    /* the last argument of addresses_is_local */
 	bool from_is_local;  /* the result for `from` */
 	uint32_t from_at;    /* netif_version when `from` was looked up */
-	uint8_t own[16];     /* the last destination address of a device */
+	uint8_t own[16];     /* the last destination that a device has */
 	uint32_t own_link;   /* the interface that received the datagram */
 	uint32_t own_at;     /* netif_version when `own` was looked up */
 	uint32_t own_device; /* the index of the device that has `own` */
 };
 
-/* Is ip an address of this host? */
+/* Is ip, in the form ::ffff:a.b.c.d if IPv4, an address of this host? */
 bool addresses_is_local(struct addresses *a, const uint8_t ip[16]);
-/* Returns the index of the device that has the destination address ip of a
- * datagram received by interface @ifindex (netif_device); -1: no device has
- * it. */
+/* Returns the index of the device that has `ip`, the destination address of a
+ * datagram (netif_device).  ifindex: the interface that received the datagram.
+ * -1: no device has the address. */
 int addresses_device(struct addresses *a, const uint8_t ip[16],
 		     uint32_t ifindex);
 /* Returns the index of the interface by which a frame has to be sent: the

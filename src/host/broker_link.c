@@ -32,11 +32,11 @@
 struct question {
 	uint32_t qpn, dest_qpn, scope;
 	uint8_t self[16], host[16];
-	/* The broker is asked this question.  Further questions about the same
-	 * process wait for its answer. */
+	/* The broker is asked this question.  Its answer also serves the other
+	 * questions about the same process, which are not asked. */
 	bool is_asked;
 	bool is_owed; /* not sent yet: the socket to the broker was full */
-	bool is_over; /* the process is gone; see broker_link_reap_dead */
+	bool is_over; /* the process has ended; see broker_link_reap_dead */
 };
 
 static struct client broker;
@@ -365,6 +365,9 @@ void broker_link_turn(struct engine *engine, uint64_t now_ns)
 	if (!has_broker || (!wants_turn && !shared_load(&woken) &&
 			    now_ns / NS_PER_MS < client_due_ms(&broker)))
 		return;
+	/* Stored before client_turn reads the descriptor.  In the other order
+	 * the store could erase the 1 of a thread that has seen data arrive
+	 * after the read. */
 	shared_store(&woken, 0);
 	while (client_turn(&broker, &news)) {
 		if (news.what == CLIENT_NEWS_BACK)

@@ -3,9 +3,9 @@
  * The connection of this process to the broker.  The functions that ask a
  * question do not wait: a later broker_link_turn receives the answer.
  *
- * Lock: the progress lock, except for broker_link_socket, broker_link_close and
- * broker_link_tree, which the host calls while no other thread uses this file,
- * and for the functions for the thread that waits, which need no lock.
+ * Lock: the progress lock, with two exceptions.  The host calls
+ * broker_link_socket, broker_link_close and broker_link_tree while no other
+ * thread uses this file.  The functions for the thread that waits need no lock.
  */
 #ifndef HOST_BROKER_LINK_H
 #define HOST_BROKER_LINK_H
@@ -17,55 +17,63 @@
 
 /*
  * Connects to the broker and returns the receive socket of this process, which
- * the caller owns, or -errno.  Without a broker binds UDP port 4791 itself.
- * The broker shows the arena and the eventfd @kick_fd to processes of this
- * user, unless they are -1; both are borrowed until broker_link_close.  Waits
- * at most patience_ns for a broker that lives and does not answer.
+ * the caller owns.  If there is no broker, prints why, and binds UDP port 4791
+ * itself.  The broker shows the arena and the eventfd @kick_fd to processes of
+ * this user, unless one of them is -1; both are borrowed until
+ * broker_link_close.  Waits at most patience_ns for a broker that lives and
+ * does not answer.  On failure returns -errno: an error of client_open
+ * (broker/client.h), or of a system call.
  */
 int broker_link_socket(int arena_fd, int kick_fd, uint64_t patience_ns);
 /* Closes the connection; from here on this process has no broker. */
 void broker_link_close(void);
 /* Has the broker write the counter files below the folder devices_fd of the
- * tree of sysfs_path.  Takes the descriptor. */
+ * tree of sysfs_path.  Takes ownership of devices_fd. */
 void broker_link_tree(int devices_fd);
-/* Makes a QPN of this process's class from random bits. */
+/* Makes a QPN of this process's class from random bits.  Without a broker there
+ * are no classes, and the QPN is the low 24 bits. */
 uint32_t broker_link_qpn(uint32_t random);
 /* Returns the steering class of a QPN of this namespace. */
 uint32_t broker_link_class(uint32_t qpn);
 /* Returns this process's shared page; NULL: there is no broker. */
 void *broker_link_page(void);
 /* Stores the shared page of the process that has the QPN in *page, or NULL if
- * the process has none.  False: the broker has not answered yet, and the caller
- * asks again later. */
+ * the process has no page or there is no broker.  False: the broker has not
+ * answered yet, and the caller asks again later. */
 bool broker_link_page_of(uint32_t qpn, const void **page);
-/* Asks whether the process of the peer of the event *e, which has the QP
- * e->dest_qpn, lives.  engine_peer_state gets the answer, perhaps at once.  The
- * answer about a peer by LID is ENGINE_PEER_UNKNOWN. */
+/* Asks whether the process lives that has the QP e->dest_qpn, the peer of the
+ * event *e.  engine_peer_state gets the answer, perhaps during this call.
+ * Without a broker, and about a peer by LID, the answer is
+ * ENGINE_PEER_UNKNOWN. */
 void broker_link_ask(struct engine *engine, const struct engine_event *e,
 		     uint64_t now_ns);
 /* Asks for the arena of the process with a class; local_peer_answered gets the
  * answer.  False: the question could not be sent now. */
 bool broker_link_ask_arena(uint32_t class);
-/* Asks whether the process with a class has the source port of `from`;
- * source_port_told gets the answer.  False: there is no broker to ask. */
+/* Asks whether the user of the process with a class owns the port of `from`,
+ * the source of a datagram to `to`; source_port_told gets the answer.  False:
+ * there is no broker, or the question could not be sent now. */
 bool broker_link_ask_source(uint32_t class, const struct inaddr *from,
 			    const struct inaddr *to);
 /* Receives the broker's answers, and connects to a new broker if the broker has
- * ended.  Costs little while no answer is outstanding. */
+ * ended.  Makes no system call while no answer is outstanding, no timer is due
+ * and broker_link_woken was not called. */
 void broker_link_turn(struct engine *engine, uint64_t now_ns);
-/* After a broker_link_turn: returns a descriptor of the receiving end of a new
- * relay, once, if a successor of the broker has made one for this process; the
- * caller owns it.  -1: there is none. */
+/* Called after broker_link_turn.  If a successor of the broker has made a new
+ * relay for this process, returns once a descriptor of the relay's receiving
+ * end, which the caller owns; else -1. */
 int broker_link_new_relay(void);
-/* Has the broker reported the death of a process that the engine was not told
- * of yet? */
+/* Has the broker reported the death of a process, and has the engine not been
+ * told of it yet? */
 bool broker_link_has_dead(void);
 /*
- * Tells the engine of these deaths.  Packets of a dead process may still be in
- * the receive socket, so the caller first finds the socket empty.
+ * Tells the engine of the deaths for which broker_link_has_dead returns true.
+ * Packets of a dead process may still be in the receive socket, so the caller
+ * calls this only once it has found the socket empty.
  */
 void broker_link_reap_dead(struct engine *engine, uint64_t now_ns);
-/* Returns when broker_link_turn is due without POLLIN; UINT64_MAX: never. */
+/* Returns when broker_link_turn is due without POLLIN, in ns of monotonic_ns;
+ * UINT64_MAX: never. */
 uint64_t broker_link_due_ns(void);
 /* For the thread that waits: returns the descriptor at whose POLLIN
  * broker_link_turn is due, or -1.  Needs no lock. */

@@ -47,8 +47,9 @@ static bool is_link(const char *name)
 	       (s.st_uid == geteuid() || s.st_uid == 0);
 }
 
-/* Opens the file of an O_PATH descriptor.  Without /proc opens the file by its
- * name instead; if the name is a pipe then, this does not wait for a reader. */
+/* Opens the file of an O_PATH descriptor.  If there is no /proc, opens the file
+ * by its name instead, without waiting: if the file is a pipe without a reader,
+ * this fails. */
 static int open_again(int path_fd, const char *name, int flags)
 {
 	char path[32];
@@ -63,10 +64,10 @@ static int open_again(int path_fd, const char *name, int flags)
 
 /*
  * Opens the file of an O_PATH descriptor for writing.  A regular file is also
- * opened for reading, so that why_not can see its contents.  A pipe is not,
- * since its reader would never see the end of the capture.  This waits for the
- * reader of a pipe only if the pipe is this user's.  All other files are opened
- * without waiting, and why_not refuses most of them.
+ * opened for reading, so that why_not can see its contents.  A pipe of this
+ * user is opened for writing only, which waits for the pipe's reader: a reader
+ * that came after the end of the capture would wait for ever.  All other files
+ * are opened without waiting, and why_not refuses most of them.
  */
 static int open_found(int path_fd, const char *name)
 {
@@ -121,9 +122,10 @@ static bool is_fit_device(int fd, const struct stat *s)
 }
 
 /*
- * Returns why the capture must not be written to a file, or NULL if it may.  It
- * must not if the file is another user's, has several names, holds something
- * else than a capture, or is a device on which frames could have effects.
+ * Returns why the capture must not be written to a file, or NULL if it may.
+ * The file must not be another user's, nor a device on which frames could have
+ * effects.  A regular file that is not empty must contain a capture and have
+ * only one name.
  */
 static const char *why_not(int fd)
 {
@@ -188,7 +190,8 @@ void capture_open(void)
 
 	if (!name || !*name || file >= 0)
 		return;
-	/* Two processes may share the file; appended sections are legal. */
+	/* Several processes may append to the file, since a pcapng file may
+	 * have several sections. */
 	file = fd_identity_note(open_capture(name, &why));
 	fsize_hold(&limit);
 	if (file >= 0 &&
@@ -307,8 +310,8 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 	if (!fd_identity_holds(file)) {
 		log_say(LOG_CAPTURE_ENDS, 0,
 			"the capture ends here, because the program has closed "
-			"its descriptor; change the program to close only "
-			"descriptors that it has opened");
+			"the capture's descriptor; change the program to close "
+			"only descriptors that it has opened");
 		capture_close();
 		return;
 	}
@@ -336,8 +339,9 @@ void capture_frame(const struct inaddr *from, const struct inaddr *to,
 		if (written >= 0) /* a part was written */
 			errno = ENOSPC;
 		log_say(LOG_CAPTURE_ENDS, 0,
-			"the capture ends here, because its file cannot be "
-			"written: %m");
+			"the capture ends here, because the file of "
+			"ADVERB_PCAP cannot be written: %m; remove the cause, "
+			"or name another file, and start the program again");
 		capture_close();
 	}
 }
@@ -356,8 +360,9 @@ void capture_sent(const struct engine_frame *f)
 	}
 }
 
-/* The socket does not tell the IPv4 id of a datagram; engine_dgram_id finds by
- * the ICRC which id the sender used. */
+/* The socket tells neither the IPv4 id of a datagram nor its TTL.
+ * engine_dgram_id finds by the ICRC which id the sender used; the TTL in the
+ * capture is always 64. */
 void capture_received(const struct engine_dgram *d)
 {
 	const uint8_t *bytes = d->bytes;

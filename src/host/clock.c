@@ -12,19 +12,24 @@
 #include "util/bits.h"
 #include "util/monotonic.h"
 
-#define BASE_NS	   10000000u   /* a rate is measured at least so long */
-#define BASE_MAX   1000000000u /* and at most so long: NTP changes the clock */
-#define SURE_TICKS 4096	       /* cycles in 1 to 4 us */
-#define BEHIND_NS  64	       /* two processors' counters differ by less */
+/* The least time over which the rate of the counter is measured. */
+#define BASE_NS 10000000u
+/* After this time a new measurement begins, since NTP changes the rate of the
+ * clock. */
+#define BASE_MAX   1000000000u
+#define SURE_TICKS 4096 /* cycles in 1 to 4 us */
+#define BEHIND_NS  64	/* two processors' counters differ by less */
 /* A part of 1/SLOW is subtracted from the rate, to keep results behind the
  * clock. */
-#define SLOW	  1024
-#define WRONG_MAX 3 /* results ahead of the clock, then no counter is used */
+#define SLOW 1024
+/* So many results may be ahead of the clock; after one more, the counter is not
+ * used any more. */
+#define WRONG_MAX 3
 
 #if defined(__x86_64__)
-/* Does Linux take the time from another source than the counter?  Then the
- * counters of the processors do not agree.  False if the file that tells this
- * cannot be read. */
+/* Does Linux take the time from another source than the counter?  Linux does so
+ * if the counters of the processors do not agree.  False if the file that names
+ * the source cannot be read. */
 static bool is_linux_at_odds(void)
 {
 	static const char *const good[] = {"tsc", "kvm-clock", "hyperv"};

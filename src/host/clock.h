@@ -11,9 +11,9 @@
  *	  |  + counter	  |  + counter	  |
  *	  v		  v		  v
  *
- * The result is never ahead of the clock, is at most CLOCK_LAG_NS behind it,
- * and never goes back.  Where the counter cannot be trusted, each call reads
- * the clock.
+ * The result never goes back.  As long as the counter's rate is constant, the
+ * result is never ahead of the clock, and at most CLOCK_LAG_NS behind it.
+ * Where the counter cannot be trusted, each call reads the clock.
  *
  * Owner and lock: those of the struct that has the clock: struct progress with
  * the progress lock, or struct post_lock with its own lock.
@@ -28,15 +28,18 @@
 #include <x86intrin.h>
 #endif
 
+/* The longest time for which the counter is used between two readings of the
+ * clock. */
 #define CLOCK_STRETCH_NS 50000u
-#define CLOCK_LAG_NS	 5000u
+/* The most that a result is behind the clock. */
+#define CLOCK_LAG_NS 5000u
 
 struct clock {
 	/* A reading of the clock that takes so many ticks or more was
 	 * interrupted. */
 	uint64_t sure;
 	/* The last reading of the clock.  tick: the counter then.  ns: the
-	 * clock's time. */
+	 * clock's time, less the most by which processors' counters differ. */
 	uint64_t tick, ns;
 	/* For how many ticks a reading is used; 0: each call reads the
 	 * clock. */
@@ -72,15 +75,15 @@ static inline uint64_t clock_ticks(void)
 /* Starts c, and checks whether the counter can be used. */
 void clock_init(struct clock *c);
 /* Takes a reading of the clock from the caller: the clock was `ns` at a time
- * when the counter was between `before` and `after`.  Returns the time now, in
- * ns.  Sans-IO. */
+ * when the counter was between `before` and `after`.  Returns the time when the
+ * counter was `after`, in ns.  Makes no system call and reads no counter. */
 uint64_t clock_look(struct clock *c, uint64_t before, uint64_t ns,
 		    uint64_t after);
 /* Reads the clock, and returns the time now, in ns. */
 uint64_t clock_sync(struct clock *c);
 
 /* Returns the time when the counter was `tick`, in ns; 0: the caller has to
- * read the clock.  Sans-IO. */
+ * read the clock.  Makes no system call and reads no counter. */
 static inline uint64_t clock_at(struct clock *c, uint64_t tick)
 {
 	uint64_t past = tick - c->tick, ns;

@@ -6,10 +6,11 @@
 
 /* A connection goes by packets if the broker gives no answer at all for
  * SILENCE_NS, or does not answer about this connection for WAIT_NS. */
-#define SILENCE_NS   1000000000u
-#define WAIT_NS	     10000000000u
-#define LOOK_NS	     1000000 /* between two looks for answers or deaths */
-#define SILENT_TURNS 16	     /* without a datagram: then polls skip progress */
+#define SILENCE_NS 1000000000u
+#define WAIT_NS	   10000000000u
+#define LOOK_NS	   1000000 /* between two looks for answers or deaths */
+/* After more turns than this without a datagram, polls may skip progress. */
+#define SILENT_TURNS 16
 /* Polls between looks at the socket.  A look takes about as long as a SEND of
  * few bytes to a peer, and delays a SEND that arrives meanwhile. */
 #define SKIPPED_TURNS 128
@@ -123,8 +124,10 @@ void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns)
 	*wake_ns = bits_min_u64(*wake_ns, direct_select_look_ns(e, now_ns));
 	if (local_peer_note_death(now_ns))
 		*wake_ns = bits_min_u64(*wake_ns, now_ns + LOOK_NS);
-	/* engine_has_notify sees a notify bit that a peer set before
-	 * engine_asleep.  A peer that sets a bit later kicks this process. */
+	/* engine_asleep orders its store of is_asleep before the loads of
+	 * engine_has_notify, which so sees a bit that a peer set before that
+	 * store.  A peer that sets a bit later sees is_asleep, and kicks this
+	 * process. */
 	engine_asleep(e, true);
 	if (engine_has_notify(e))
 		*wake_ns = 0;

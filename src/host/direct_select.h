@@ -4,8 +4,8 @@
  * each connection between packets and the direct path, wakes targets, and
  * decides how seldom the socket is read while all traffic goes through the
  * arenas.  A connection goes direct if its peer is a local peer (local_peer.h).
- * It goes by packets if its peer is no local peer, or if the broker's answer
- * about the peer takes too long.
+ * A connection goes by packets if its peer is no local peer, or if the broker's
+ * answer about the peer takes too long.
  *
  * Owner: struct progress.  Lock: the progress lock, except for
  * direct_select_may_skip and direct_select_is_quiet, which need none.
@@ -17,26 +17,28 @@
 #include "util/shared.h"
 
 struct direct_select {
-	uint64_t look_ns;      /* when to look again for the broker's answers */
-	uint64_t heard_ns;     /* when the broker last answered */
-	uint32_t silent_turns; /* turns in a row without a datagram */
-	shared_flag is_quiet;  /* all traffic comes through the arena */
+	uint64_t look_ns;  /* when to look again for the broker's answers */
+	uint64_t heard_ns; /* when the broker last answered */
+	/* Turns of progress in a row without a datagram. */
+	uint32_t silent_turns;
+	shared_flag is_quiet; /* all traffic goes through the arenas */
 };
 
 /* Starts with no answer and no turn. */
 void direct_select_init(struct direct_select *w);
 /* Looks for the local peer of each connection for which the engine has newly
- * asked for a path.  True: the path of a connection was decided at once. */
+ * asked for a path.  True: the path of at least one connection was decided. */
 bool direct_select_find(struct engine *e);
-/* Decides the paths of connections for which the broker has answered, and of
- * those for which it takes too long: these go by packets. */
+/* Decides the paths of connections about whose peers the broker has answered.
+ * A connection goes by packets if the broker's answer takes too long. */
 void direct_select_look(struct direct_select *w, struct engine *e,
 			uint64_t now_ns);
 /* Releases the local peers that no QP uses any more (local_peer_put). */
 void direct_select_part(struct engine *e);
 /* Wakes the local peers for which notify bits were set. */
 void direct_select_kick(struct engine *e);
-/* Called at the end of a turn of progress.  @any: datagrams came. */
+/* Called at the end of a turn of progress: releases local peers, and decides
+ * whether all traffic goes through the arenas.  any: datagrams came. */
 void direct_select_turned(struct direct_select *w, struct engine *e, bool any,
 			  uint64_t now_ns);
 /* Returns when direct_select_look is due without an event; UINT64_MAX:
@@ -50,10 +52,11 @@ void direct_select_rest(struct engine *e, uint64_t now_ns, uint64_t *wake_ns);
  * write the eventfd. */
 void direct_select_rested(struct engine *e);
 /* May this poll skip progress?  *skipped: how many polls of one object in a row
- * have skipped progress; this call updates it. */
+ * have skipped progress; this call updates the count. */
 bool direct_select_may_skip(const struct direct_select *w,
 			    const struct engine *e, shared_u32 *skipped);
-/* Does all traffic come through the arena? */
+/* Does all traffic go through the arenas, so that polls look at the socket
+ * seldom? */
 static inline bool direct_select_is_quiet(const struct direct_select *w)
 {
 	return shared_load(&w->is_quiet);

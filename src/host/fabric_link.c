@@ -35,11 +35,12 @@ _Static_assert(HCA_MAX_PORTS <= FABRIC_PROTO_PORTS,
 
 struct link_port {
 	int fd; /* the data end's socket; -1: none */
-	/* Changes, as sets of enum data_change.
-	 * heard: the fabric has told them, and was not asked yet.
-	 * asked: the open question is about them.
-	 * shown: `now` has them, and fabric_link_take_changes was not called.
-	 */
+	/* Sets of enum data_change.
+	 * heard: changes that the fabric has reported, and about which no
+	 * question was sent yet.
+	 * asked: changes that the answer to the open question will include.
+	 * shown: changes that `now` includes, and that
+	 * fabric_link_take_changes has not returned yet. */
 	uint32_t heard, asked, shown;
 	struct fabric_port now; /* the fabric's last answer */
 	struct link_groups groups;
@@ -52,8 +53,8 @@ struct link_question {
 	uint8_t gid[16]; /* of FABRIC_PROTO_JOIN and FABRIC_PROTO_LEAVE */
 };
 
-/* Messages that were received from the port `port`: the engine was not given
- * those from `next` to count - 1 yet. */
+/* Messages that were received from the socket of port `port`.  Those from
+ * `next` to count - 1 were not given to the engine yet. */
 struct link_batch {
 	uint32_t port, count, next;
 	struct mmsghdr heads[BATCH];
@@ -63,27 +64,34 @@ struct link_batch {
 
 static struct {
 	bool is_open;
-	int control; /* the connection */
-	int epoll;   /* of control and the data sockets; its data is a port */
-	int full_fd;
-	uint32_t device;
-	uint32_t count;		       /* of ports */
-	uint32_t number;	       /* of the data ends, in their QPNs */
-	struct link_question question; /* was sent, and is not answered */
+	int control; /* the connection to the fabric's process */
+	/* The epoll set of `control`, with data 0, and of the data ends'
+	 * sockets, with the numbers of their ports as data. */
+	int epoll;
+	int full_fd;	 /* the socket that was full last; -1: none yet */
+	uint32_t device; /* the index of the device in the engine */
+	uint32_t count;	 /* of ports */
+	uint32_t number; /* of the data ends, in their QPNs */
+	/* The open question: it was sent, and the answer has not come. */
+	struct link_question question;
 	struct link_port ports[HCA_MAX_PORTS];
 	struct link_batch batch;
-	char host[FABRIC_PROTO_NAME];
-	char path[128];
+	char host[FABRIC_PROTO_NAME]; /* of ADVERB_FABRIC_HOST, or "" */
+	char path[128];		      /* of the fabric's socket */
 } at;
 /* Words that the thread that waits reads without a lock.  seen_fd: at.epoll + 1
  * until the link has ended; changes: counts stores to seen_fd. */
 static shared_u32 seen_fd, changes;
+/* has_ended: the link has ended.  is_lost: the program has closed a descriptor
+ * of the link (fabric_link_is_ours). */
 static shared_flag has_ended, is_lost;
 
 static void publish_fd(int fd)
 {
 	shared_store(&seen_fd, (uint32_t)(fd + 1));
-	/* Stored after seen_fd, as broker_link.c does. */
+	/* Stored after seen_fd: a thread that loads the new number then loads
+	 * the new descriptor.  In the other order it could note the new number
+	 * with the old descriptor, and wait on the old one from then on. */
 	shared_store(&changes, shared_own(&changes) + 1);
 }
 
@@ -110,8 +118,8 @@ static const char *reason_of(int err)
 	return strerror(-err);
 }
 
-/* Has the fabric close its ends, too: it would keep packets for this process
- * until their lifetime is over. */
+/* Shuts a socket down, so that the fabric closes its end.  Otherwise the fabric
+ * would keep packets for this process until their lifetime is over. */
 static void shut_down(int fd)
 {
 	if (fd_identity_holds(fd))
@@ -137,7 +145,7 @@ static void end_link(struct engine *engine, int err, uint64_t now_ns)
 	shut_all();
 	engine_fail_device(engine, at.device, now_ns);
 	if (shared_load(&is_lost))
-		return; /* progress_has_files prints a sentence */
+		return; /* progress_has_files prints a message */
 	log_say(LOG_FABRIC_ENDED, 0,
 		"the link to the fabric at %s (ADVERB_FABRIC) has ended: %s; "
 		"the InfiniBand device of this process, host \"%s\" of the "
@@ -165,7 +173,7 @@ static void show_port(struct engine *engine, uint32_t number,
 
 /* ---- questions and answers ---- */
 
-/* Chooses what the fabric is asked next.  Returns false, with q->kind 0, if
+/* Chooses the next question to the fabric.  Returns false, with q->kind 0, if
  * there is nothing to ask. */
 static bool choose_question(struct link_question *q)
 {
@@ -189,8 +197,8 @@ static bool choose_question(struct link_question *q)
 	return false;
 }
 
-/* Sends the next question, unless a question is open.  So the socket always has
- * room.  Returns 0 or -errno. */
+/* Sends the next question, unless a question is open.  Since at most one
+ * question is open, the socket always has room.  Returns 0 or -errno. */
 static int ask_next(void)
 {
 	struct fabric_proto m = {.version = FABRIC_PROTO_VERSION};
@@ -281,8 +289,8 @@ static int take_news(uint32_t number, const uint8_t *bytes, size_t n)
 
 /* ---- packets in ---- */
 
-/* Gives the engine what the batch still has, until the engine is choked.
- * Returns 0 or -errno. */
+/* Gives the remaining packets of the batch to the engine, until the engine is
+ * choked.  Returns 0 or -errno. */
 static int give_batch(struct engine *engine, uint64_t now_ns)
 {
 	struct link_batch *b = &at.batch;
@@ -321,11 +329,13 @@ static int fill_batch(uint32_t port)
 	return 0;
 }
 
-/* Stores which descriptors can be read, by their ports; 0: the connection.
- * Returns their number, or -errno. */
+/* Stores the events of the readable descriptors: data.u32 is a port's number,
+ * or 0 for the connection.  Returns how many descriptors are readable, or
+ * -errno. */
 static int ready_ports(struct epoll_event ready[HCA_MAX_PORTS + 1])
 {
-	/* epoll_pwait(2), because arm64 has no epoll_wait(2) */
+	/* By syscall(2), since the C library's function is a cancellation
+	 * point.  arm64 has no epoll_wait(2). */
 	long n = syscall(SYS_epoll_pwait, at.epoll, ready, HCA_MAX_PORTS + 1, 0,
 			 NULL, 8);
 
@@ -334,7 +344,8 @@ static int ready_ports(struct epoll_event ready[HCA_MAX_PORTS + 1])
 	return (int)n;
 }
 
-/* Reads each descriptor once that can be read.  Returns how many, or -errno. */
+/* Reads each readable descriptor once, until the engine is choked.  Returns how
+ * many descriptors were readable, or -errno. */
 static int read_ready(struct engine *engine, uint64_t now_ns)
 {
 	struct epoll_event ready[HCA_MAX_PORTS + 1];
@@ -454,7 +465,7 @@ int fabric_link_full_fd(void)
 
 /* ---- groups ---- */
 
-/* Asks the fabric what is to be asked now, or ends the link. */
+/* Sends the next question, if there is one.  Ends the link if that fails. */
 static void ask_or_end(struct engine *engine, uint64_t now_ns)
 {
 	int err = is_usable() ? ask_next() : 0;
@@ -509,7 +520,7 @@ static int watch_fd(int fd, uint32_t port)
 	return epoll_ctl(at.epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
 
-/* Is fd a socket of the kind that a fabric gives? */
+/* Is fd a socket of the kind that a fabric makes for a data end? */
 static bool is_data_socket(int fd)
 {
 	int domain = 0, type = 0;
@@ -529,8 +540,8 @@ static int ask_host(struct fabric_proto *m, enum fabric_proto_kind kind,
 	return fabric_client_ask(at.control, m, fd);
 }
 
-/* Attaches to a port, and then asks for its state: a change in between is
- * told. */
+/* Attaches to a port, and then asks for its state.  In this order no change is
+ * lost: the fabric reports each change after the attachment. */
 static int attach_port(struct engine *engine, uint32_t number)
 {
 	struct link_port *port = port_at(number);
@@ -554,8 +565,9 @@ static int attach_port(struct engine *engine, uint32_t number)
 	return err;
 }
 
-/* Without ADVERB_FABRIC_HOST the process runs on the first node of the file,
- * which need not be taken. */
+/* Takes the host, and asks how many ports it has.  Without ADVERB_FABRIC_HOST
+ * the process is on the first host of the file, which need not be taken.
+ * Returns 0 or -errno. */
 static int take_host(void)
 {
 	struct fabric_proto m;
@@ -573,8 +585,8 @@ static int take_host(void)
 	return 0;
 }
 
-/* Prepares the batch, which the kernel leaves as it is but for the lengths and
- * flags of messages.  Returns 0 or -ENOMEM. */
+/* Prepares the batch once for all calls of recvmmsg(2), which change only the
+ * lengths and flags of its messages.  Returns 0 or -ENOMEM. */
 static int make_batch(struct link_batch *b)
 {
 	b->bytes = malloc(BATCH * sizeof(*b->bytes));
@@ -721,7 +733,8 @@ uint32_t fabric_link_changes(void)
 	return shared_load(&changes);
 }
 
-/* The descriptors do not change while the link is open. */
+/* Reads the descriptors without a lock, since they do not change while the link
+ * is open. */
 bool fabric_link_is_ours(void)
 {
 	bool has = true;

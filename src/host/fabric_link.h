@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The link of this process to an emulated subnet (`adverb fabric`): the
- * connection to the subnet's process, and for each port of the process's host
- * the data end whose socket carries the packets of queue pairs by LID
- * (fabric/proto.h).  A process has at most one link, of one device.
+ * connection to the subnet's process, and one data end for each port of the
+ * process's host.  The socket of a data end carries the packets of queue pairs
+ * by LID (fabric/proto.h).  A process has at most one link, of one device.
  *
- *	fabric_link_turn	packets -> engine; what a port has become
+ *	fabric_link_turn	packets -> engine; changes of the ports
  *	fabric_link_send	engine -> packets
  *	fabric_link_attach	the groups whose packets a port receives
  *
- * Only fabric_link_open waits for the fabric.  Later questions are sent, and a
- * later fabric_link_turn receives the answers.  All that comes from the fabric
- * is checked; the link ends if a fabric of this version does not send it.  Only
- * a refusal to join a group does not end it (fabric_link_attach).  A link that
- *has ended stays so: a new fabric has other LIDs and ends.
+ * Only fabric_link_open waits for the fabric's answers; fabric_link_turn
+ * receives the answers to later questions.  Each message of the fabric is
+ * checked.  A message that a fabric of this version does not send ends the
+ *link. So does a refusal, except of the question to join a group
+ * (fabric_link_attach).  A link that has ended is not opened again, since a new
+ * fabric has other LIDs and data ends.
  *
  * Lock: the progress lock.  fabric_link_open, fabric_link_close and
  * fabric_link_forget are called while no other thread uses this file.  The
@@ -33,11 +34,12 @@
  * Connects to the fabric that ADVERB_FABRIC names, takes the host
  * ADVERB_FABRIC_HOST, and attaches to its ports, HCA_MAX_PORTS at most.  The
  * ports are those of the engine's device `device`.  Waits at most patience_ms
- * for each answer.  Returns 0, or -errno after a sentence to the user.
+ * for each answer.  Returns 0.  On failure prints a message and returns -errno.
  */
 int fabric_link_open(struct engine *engine, uint32_t device,
 		     uint32_t patience_ms);
-/* Ends the link, if there is one, also for the children of forks. */
+/* Ends the link, if there is one.  Children of this process that have inherited
+ * its descriptors can then not use the link either. */
 void fabric_link_close(void);
 /* Closes the descriptors of the link that the child of a fork has inherited.
  * The parent's link goes on. */
@@ -47,21 +49,21 @@ void fabric_link_forget(void);
 bool fabric_link_is_open(void);
 /* Has the link ended, so that the device has failed?  Needs no lock. */
 bool fabric_link_has_ended(void);
-/* Makes a QPN of this process's data ends from random bits; 0: the link has
- * ended. */
+/* Makes a QPN of this process's data ends from random bits.  Returns 0 if the
+ * link has ended. */
 uint32_t fabric_link_qpn(uint32_t random);
 
 /*
  * Receives packets, at most @rounds batches of each port, and gives them to the
  * engine until the engine is choked.  Receives news and answers about the
- * ports, and tells the engine.  If the link has ended, fails the queue pairs of
- * the device, and prints a sentence.  Returns whether anything came.
+ * ports, and tells the engine.  If the link ends now, fails the queue pairs of
+ * the device, and prints a message.  Returns whether there was anything to do.
  */
 bool fabric_link_turn(struct engine *engine, unsigned rounds, uint64_t now_ns);
-/* Would fabric_link_turn find anything to do?  Makes no call that is a
+/* Would fabric_link_turn find anything to do?  Calls no function that is a
  * cancellation point. */
 bool fabric_link_has_news(void);
-/* Are packets received that the engine did not take yet? */
+/* Have packets been received that the engine has not taken yet? */
 bool fabric_link_is_behind(void);
 /*
  * Sends the first k of n frames, which all have a head, and returns k.  If k <
@@ -70,7 +72,8 @@ bool fabric_link_is_behind(void);
  * has ended, are dropped.
  */
 size_t fabric_link_send(const struct engine_frame *frames, size_t n);
-/* Returns the socket that was full in the last fabric_link_send. */
+/* Returns the socket that was full when fabric_link_send last sent fewer than n
+ * frames; -1: none was full yet. */
 int fabric_link_full_fd(void);
 
 /*
@@ -80,46 +83,53 @@ int fabric_link_full_fd(void);
  *
  * Returns before the fabric has answered.  The port does not receive packets of
  * the group that come before the fabric's answer.  The fabric may refuse the
- * group, though a fabric of this release does so only if the process had joined
- * DATA_GROUPS groups.  Then a sentence tells the user, the link goes on, and
- * the port receives no packets of the group.  The queue pair stays counted,
- * since a caller could not take back the success that it has reported.  The
- * next fabric_link_attach of the group at the port asks the fabric again.
+ * group, though a fabric of this release does so only if the data end has
+ * joined DATA_GROUPS groups.  Then a message tells the user, the link
+ * continues, and the port receives no packets of the group.  The queue pair
+ * stays counted, since a caller could not take back the success that it has
+ * reported.  The next fabric_link_attach of the group at the port asks the
+ * fabric again.
  *
- * Returns 0, or -errno with a constant sentence in *why: -EINVAL: no such port,
- * or not a multicast GID; -ENOSPC: queue pairs are attached to HOST_MAX_GROUPS
- * other groups at the port; -EIO: there is no link, or it has ended.
+ * Returns 0, or -errno with a constant sentence in *why.  -EINVAL: there is no
+ * such port, or gid is not a multicast GID; -ENOSPC: queue pairs are attached
+ * to HOST_MAX_GROUPS other groups at the port; -EIO: there is no link, or the
+ * link has ended.
  */
 int fabric_link_attach(struct engine *engine, uint32_t port,
 		       const uint8_t gid[16], uint64_t now_ns,
 		       const char **why);
 /*
- * Counts a queue pair that is no longer attached: after the last one the data
- * end leaves the group.  Until the fabric has answered, packets of the group
- * may come; the engine drops them.  Works also if the link has ended.  Returns
- * 0, or -EINVAL with a constant sentence in *why: no such port, or no queue
- * pair is attached to the group there.
+ * Counts a queue pair that is no longer attached to the multicast group `gid`
+ * at a port: after the last one, the process's data end leaves the group.
+ * Until the fabric has answered, packets of the group may come; the engine
+ * drops them.  Works also if the link has ended.  Returns 0, or -EINVAL with a
+ * constant sentence in *why: there is no such port, or no queue pair is
+ * attached to the group at the port.
  */
 int fabric_link_detach(struct engine *engine, uint32_t port,
 		       const uint8_t gid[16], uint64_t now_ns,
 		       const char **why);
 
-/* Returns how many ports there are. */
+/* Returns how many ports the link has, numbered from 1; 0: there is no link. */
 uint32_t fabric_link_ports(void);
-/* Copies what the fabric says of port `number`.  False: there is no such port.
- */
+/* Copies the state of port `number`, as the fabric last reported it, to *port.
+ * False: there is no such port. */
 bool fabric_link_port(uint32_t number, struct fabric_port *port);
-/* Returns what has changed at port `number`, a set of enum data_change, since
- * the last call.  fabric_link_port shows the changes. */
+/* Returns what has changed at port `number` since the last call, as a set of
+ * enum data_change; 0 if there is no such port.  fabric_link_port returns the
+ * state after these changes. */
 uint32_t fabric_link_take_changes(uint32_t number);
 
 /* For the thread that waits: returns the descriptor at whose POLLIN
  * fabric_link_turn is due, or -1. */
 int fabric_link_fd(void);
-/* Returns a number that changes when fabric_link_fd changes. */
+/* For the thread that waits: returns a number that changes when fabric_link_fd
+ * changes. */
 uint32_t fabric_link_changes(void);
-/* Returns false if the program has closed a descriptor of the link, or has put
- * another file in its place.  The link has then ended, without a sentence. */
+/* For the thread that waits: returns false if the program has closed a
+ * descriptor of the link, or has put another file in its place.  The next
+ * fabric_link_turn then ends the link, and leaves the message to
+ * progress_has_files. */
 bool fabric_link_is_ours(void);
 
 #endif
