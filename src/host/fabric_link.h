@@ -11,8 +11,8 @@
  *
  * Only fabric_link_open waits for the fabric's answers; fabric_link_turn
  * receives the answers to later questions.  Each message of the fabric is
- * checked.  A message that a fabric of this version does not send ends the
- *link. So does a refusal, except of the question to join a group
+ * checked.  The link ends if a message is not one that a fabric of this version
+ * sends, or if the fabric refuses a question other than that to join a group
  * (fabric_link_attach).  A link that has ended is not opened again, since a new
  * fabric has other LIDs and data ends.
  *
@@ -77,34 +77,30 @@ size_t fabric_link_send(const struct engine_frame *frames, size_t n);
 int fabric_link_full_fd(void);
 
 /*
- * Counts a queue pair that is attached to the multicast group `gid` at a port:
- * for the first one, the process's data end joins the group.  The caller calls
- * this once for each queue pair and group, after engine_mcast_attach.
+ * Counts one use of the multicast group `gid` at a port: for the first use, the
+ * process's data end joins the group.  One fabric_link_detach ends each use.
  *
  * Returns before the fabric has answered.  The port does not receive packets of
  * the group that come before the fabric's answer.  The fabric may refuse the
  * group, though a fabric of this release does so only if the data end has
  * joined DATA_GROUPS groups.  Then a message tells the user, the link
- * continues, and the port receives no packets of the group.  The queue pair
- * stays counted, since a caller could not take back the success that it has
- * reported.  The next fabric_link_attach of the group at the port asks the
- * fabric again.
+ * continues, and the port receives no packets of the group.  The use stays
+ * counted, since a caller could not take back the success that it has reported.
+ * The next fabric_link_attach of the group at the port asks the fabric again.
  *
  * Returns 0, or -errno with a constant sentence in *why.  -EINVAL: there is no
- * such port, or gid is not a multicast GID; -ENOSPC: queue pairs are attached
- * to HOST_MAX_GROUPS other groups at the port; -EIO: there is no link, or the
- * link has ended.
+ * such port, or gid is not a multicast GID; -ENOSPC: HOST_MAX_GROUPS other
+ * groups are in use at the port; -EIO: there is no link, or the link has ended.
  */
 int fabric_link_attach(struct engine *engine, uint32_t port,
 		       const uint8_t gid[16], uint64_t now_ns,
 		       const char **why);
 /*
- * Counts a queue pair that is no longer attached to the multicast group `gid`
- * at a port: after the last one, the process's data end leaves the group.
- * Until the fabric has answered, packets of the group may come; the engine
- * drops them.  Works also if the link has ended.  Returns 0, or -EINVAL with a
- * constant sentence in *why: there is no such port, or no queue pair is
- * attached to the group at the port.
+ * Ends one use of the multicast group `gid` at a port: after the last use, the
+ * process's data end leaves the group.  Until the fabric has answered, packets
+ * of the group may come; the engine drops them.  Works also if the link has
+ * ended.  Returns 0, or -EINVAL with a constant sentence in *why: there is no
+ * such port, or the group is not in use at the port.
  */
 int fabric_link_detach(struct engine *engine, uint32_t port,
 		       const uint8_t gid[16], uint64_t now_ns,

@@ -18,14 +18,14 @@
 #include "hca/access.h"
 #include "hca/hca.h"
 
-/* Multicast groups that a process may join; by LID, at each port. */
+/* The most multicast groups that a process may join. */
 #define HOST_MAX_GROUPS 8
 
 struct host;
 struct stream_config; /* iwarp/stream.h */
 
-/* Functions of the front end that the host calls to report events.  They queue
- * the event, and call no function of this header. */
+/* Functions of the front end that the host calls to report events.  A function
+ * queues the event, and calls no function of this header. */
 struct host_sink {
 	/* Reports an event of the engine; *e is valid during the call.  Called
 	 * under the progress lock. */
@@ -40,12 +40,14 @@ struct host_sink {
 	void (*fatal)(void);
 };
 
-/* Makes the host, or counts one more user of it.  The host copies *sink of the
- * call that makes it.  On failure returns NULL and sets errno. */
+/* Makes the host, or counts one more user of it.  The call that makes the host
+ * copies *sink; later calls ignore it.  On failure returns NULL and sets
+ * errno. */
 struct host *host_get(const struct host_sink *sink);
 /* Ends one use of h; the last call frees h.  Does nothing in a forked child. */
 void host_put(struct host *h);
-/* False in a forked child that inherited h. */
+/* Returns whether this process made h; false in a forked child that inherited
+ * h. */
 bool host_is_ours(const struct host *h);
 /* Returns the adapter of h, which h owns. */
 struct hca *host_hca(struct host *h);
@@ -56,10 +58,11 @@ void host_lock(struct host *h);
 void host_unlock(struct host *h);
 
 /*
- * Creates a QP with a random QPN of this process's class, and stores its
- * protocol state in *side.  The caller frees both by host_qp_free.  @user: the
- * front end's cookie, which events of the QP carry.  On failure returns NULL
- * and sets errno: ENOMEM; EIO: the device has failed.
+ * Creates a QP with a random QPN of this process's class, and stores a pointer
+ * to its protocol state in *side.  The caller frees both by host_qp_withdraw
+ * and then host_qp_free.  type: HCA_QPT_*.  pd: the number of the protection
+ * domain.  user: the front end's cookie, which events of the QP carry.  On
+ * failure returns NULL and sets errno: ENOMEM; EIO: the device has failed.
  */
 struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 		       uint32_t pd, struct cq *send_cq, struct cq *recv_cq,
@@ -67,8 +70,8 @@ struct qp *host_qp_new(struct host *h, const struct device *dev, uint32_t type,
 		       uint64_t user, struct ibt_qp **side);
 /*
  * Ends the access of this host's peers to the QP, and returns when no peer
- * works at the QP any more.  A stopped peer can make this wait for long, so the
- * caller holds no lock.  The caller then calls host_qp_free.
+ * works at the QP any more.  A stopped peer can make this function wait for
+ * long, so the caller holds no lock.  The caller then calls host_qp_free.
  */
 void host_qp_withdraw(struct host *h, struct qp *qp);
 /* Frees a QP and its protocol state, after host_qp_withdraw. */
@@ -86,15 +89,17 @@ int host_qp_modify(struct host *h, const struct device *dev,
  * the wait from call to call; the caller zeroes it before the first call.  The
  * caller holds no lock. */
 void host_qp_wait(struct ibt_qp *side, struct alock_wait *wait);
-/* Attaches the QP to a multicast group.  Returns 0, or -errno with *why. */
+/* Attaches the QP to the multicast group `gid`.  Returns 0, or -errno with a
+ * sentence in *why. */
 int host_mcast_attach(struct host *h, const struct device *dev,
 		      struct ibt_qp *side, const uint8_t gid[16],
 		      const char **why);
-/* Detaches the QP from a multicast group.  Returns 0, or -errno with *why. */
+/* Detaches the QP from the multicast group `gid`.  Returns 0, or -errno with a
+ * sentence in *why. */
 int host_mcast_detach(struct host *h, struct ibt_qp *side,
 		      const uint8_t gid[16], const char **why);
-/* Fills *attr with the attributes that host_qp_modify set, and the current
- * PSNs. */
+/* Fills *attr with the attributes that host_qp_modify has set, the current
+ * state and the current PSNs. */
 void host_qp_query(struct host *h, struct ibt_qp *side,
 		   struct hca_qp_attr *attr);
 /* The events of a QP's stream. */
@@ -115,11 +120,11 @@ struct host_stream {
 	/* Of an association: the peer's address, IPv4 as ::ffff:a.b.c.d, for
 	 * messages to the user. */
 	uint8_t peer[16];
-	/* Messages that the peer sent after its reply and that came before
-	 * it, in the form of `early` in struct startup (iwarp/startup.h).
-	 * host_stream_open reads them before it returns. */
+	/* Of an association: messages that the peer sent after its reply and
+	 * that overtook the reply, in the form of `early` in struct startup
+	 * (iwarp/startup.h).  host_stream_open reads them before it returns. */
 	const uint8_t *early;
-	uint32_t early_bytes;
+	uint32_t early_bytes; /* of `early`; 0: there are none */
 	/* Bytes that this side sends before its first FPDU: the responder's
 	 * reply.  host_stream_open copies them. */
 	const uint8_t *first;
@@ -127,40 +132,44 @@ struct host_stream {
 	/* The connection ends unless the peer's first FPDU comes within this
 	 * time; 0: no limit. */
 	uint64_t ready_within_ns;
-	/* Used if ready_within_ns is 0: after so long a wait for the peer's
-	 * first FPDU, this side sends what was posted.  0: it waits without
+	/* Used if ready_within_ns is 0: how long this side waits for the peer's
+	 * first FPDU before it sends what was posted.  0: it waits without
 	 * limit. */
 	uint64_t begin_after_ns;
 	/* For the initiator: as long as the peer has sent nothing, this side
 	 * sends up to four WRITEs without bytes, the first after this time; 0:
 	 * none. */
 	uint64_t nudge_after_ns;
-	/* Reports an event.  Called by any thread, under the progress lock: it
-	 * takes only leaf locks, and calls no function of this header. */
+	/* Reports an event.  Called by any thread, under the progress lock, so
+	 * this function takes only locks under which no other lock is taken,
+	 * and calls no function of this header. */
 	void (*news)(void *arg, enum host_stream_news what);
 	/* The argument of `news`, by which host_stream_close and
 	 * host_stream_abort also recognise the connection. */
 	void *arg;
 };
 
+/* The most bytes of `first` in struct host_stream. */
 #define HOST_STREAM_FIRST 1024
 
 /*
  * Gives a connection to the QP `qpn` of an iWARP device, and moves the QP to
- * RTS.  0: the host owns s->fd.  -errno with *why: the caller keeps s->fd.
- * -ENOENT: there is no such QP; -EISCONN: the QP is not in INIT or RTR, for
- * example because it already had a connection.
+ * RTS.  0: the host owns s->fd.  -errno with a sentence in *why: the caller
+ * keeps s->fd.  -ENOENT: there is no such QP; -EINVAL: the QP's device is not
+ * an iWARP device; -EISCONN: the QP is not in INIT or RTR, for example because
+ * it already had a connection; another -errno: memory, descriptors or threads
+ * have run out.
  */
 int host_stream_open(struct host *h, uint32_t qpn, const struct host_stream *s,
 		     const char **why);
 /* Ends the connection of the QP `qpn` in order: the QP sends what was posted,
  * then the socket sends FIN, and HOST_STREAM_ENDED is reported at the end.
- * Does nothing unless the connection was opened with this `arg`: the QPN may
- * belong to another QP by now. */
+ * Does nothing if the connection was opened with another `arg`, since the QPN
+ * may belong to another QP by now. */
 void host_stream_close(struct host *h, uint32_t qpn, const void *arg);
 /* Ends the connection of the QP `qpn` at once, if it was opened with this
  * `arg`: the QP enters ERR.  After the return no event of the connection is
- * reported. (host_qp_free also ends a QP's connection, but reports
+ * reported.  (host_qp_free also ends a QP's connection, but reports
  * HOST_STREAM_ENDED.) */
 void host_stream_abort(struct host *h, uint32_t qpn, const void *arg);
 
@@ -172,9 +181,9 @@ int host_srq_resize(struct host *h, struct srq *s, uint32_t depth);
 /*
  * Called before memory is registered: lets peers of this host map the memory,
  * if it is a shared mapping of a file.  Returns a number, which the caller
- * passes to host_unshare when the region is gone and no peer works in its
- * memory any more. 0: peers may not map the memory, and host_unshare(h, 0) does
- * nothing.
+ * passes to host_unshare once the region is deregistered and no peer works in
+ * its memory any more.  0: peers may not map the memory, and host_unshare(h, 0)
+ * does nothing.
  */
 uint32_t host_share(struct host *h, const void *addr, size_t bytes);
 /* Ends the sharing for which host_share returned `number`. */
@@ -187,8 +196,9 @@ void host_quiesce(struct host *h);
  * `what`.  Moves all eager messages into the memory of their receives. */
 void host_await_accesses(struct host *h, access_set what);
 
-/* Work of about `bytes` bytes, headers included, was posted to the QP: executes
- * or sends it, or lets it wait for more work (host/post.h). */
+/* Called after work of about `bytes` bytes, headers included, was posted to the
+ * QP: executes or sends the work, or lets it wait for more work (host/post.h).
+ */
 void host_doorbell(struct host *h, struct ibt_qp *side, uint64_t bytes);
 /* Counts the polls of one object; initially all zero.  If several threads poll
  * the object at once, some polls may not be counted. */
@@ -206,8 +216,8 @@ void host_before_poll(struct host *h, const struct cq *cq);
 void host_poll(struct host *h, struct host_polls *polls);
 /* Called after host_poll; @empty: the poll found no completion. */
 void host_polled(struct host *h, bool empty);
-/* Called when a CQ was armed: the progress thread then makes progress while the
- * program sleeps. */
+/* Called after a CQ was armed: from here on the progress thread makes progress
+ * while the program sleeps. */
 void host_armed(struct host *h);
 /* Called before the program waits for an event: sends requests that wait for
  * the program's next poll. */
@@ -219,10 +229,10 @@ struct host_sleep {
 };
 
 /*
- * A thread of the program sleeps until s->is_over returns true, and may be the
- * leader meanwhile (leader.h).  1: s->is_over has returned true.  0: the caller
- * has to sleep by itself and then to call host_slept, also if its thread is
- * cancelled.  -EINTR: a signal ended the sleep.
+ * Sleeps until s->is_over returns true; the calling thread may be the leader
+ * meanwhile (leader.h).  1: s->is_over has returned true.  0: the caller has to
+ * sleep by itself and then to call host_slept, also if its thread is cancelled.
+ * -EINTR: a signal ended the sleep.
  */
 int host_sleep(struct host *h, const struct host_sleep *s);
 /* Ends a sleep for which host_sleep returned 0. */

@@ -19,11 +19,11 @@
 #define NS_PER_S       1000000000u
 #define NAP_MIN_NS     50000
 #define NAP_MAX_NS     250000
-#define VAIN_MAX       64    /* the most events before a thread follows again */
-#define ALONE_NS       10000 /* sched_yield takes less on a free core */
-#define SPIN_NS	       20000 /* after a stream: looks without a yield */
-#define CROWDED_NS     20000000	  /* without yields after a slow yield */
-#define CROWDED_MAX_NS 1000000000 /* the most that this time doubles to */
+#define VAIN_MAX       64	  /* the most that thread_state.vain grows to */
+#define ALONE_NS       10000	  /* sched_yield takes less on a free core */
+#define SPIN_NS	       20000	  /* after a datagram of a stream: no yields */
+#define CROWDED_NS     20000000	  /* after a slow yield: no yields */
+#define CROWDED_MAX_NS 1000000000 /* the most that crowded_for_ns grows to */
 #define AT_WORK_NS     1000000	  /* how long the program works after a post */
 
 /* The leader holds this lock. */
@@ -56,8 +56,8 @@ static struct {
 	uint32_t events_before; /* activity.events before the turn */
 	uint32_t sleeps_begun;	/* the count sleeps_begun before the turn */
 	uint32_t followed_at; /* sleeps_begun when it last stopped following */
-	/* The first value of `left`; it grows each time that the thread follows
-	 * and no thread of the program leads. */
+	/* `left` starts with this value.  The value grows each time that the
+	 * thread follows and no thread of the program leads meanwhile. */
 	uint32_t vain;
 	uint32_t left; /* events until the thread may follow again */
 } thread_state;
@@ -129,8 +129,9 @@ static bool shares_core(const struct progress *l)
  *
  * For SPIN_NS after the last datagram of a stream, which is about as long as a
  * wake-up takes, the leader looks again without a yield.  For the rest of
- * POLL_POLICY_LINGER_NS it yields the core before each look.  It does so after
- * any other datagram, too, unless the program is at work on this core.
+ * POLL_POLICY_LINGER_NS the leader yields the core before each look.  After any
+ * other datagram the leader does so, too, from the start, unless the program is
+ * at work on this core.
  *
  * A yield that takes long shows that other threads want the core.  Then the
  * leader tries no yield for a while and sleeps instead: for CROWDED_NS in a
@@ -194,7 +195,7 @@ static int wait_as_planned(struct progress *l, const struct progress_rest *r)
 }
 
 /* Makes progress once, and then waits unless there is a reason to look again.
- * 0 or -EINTR. */
+ * Returns 0 or -EINTR. */
 static int look_and_wait(struct progress *l, struct progress_rest *r)
 {
 	struct waitset *in = &leader_state.waitset;
@@ -242,7 +243,8 @@ static bool should_follow(void *progress)
 /*
  * Releases leader_lock.  @before: sleeps_begun at an earlier time.  False: a
  * thread of the program has gone to sleep since then, and may have found the
- * lock taken, so this has taken the lock again and the caller leads.
+ * lock taken.  This function has then taken the lock again, and the caller
+ * leads.
  */
 static bool release_lock(uint32_t before) NO_LOCK_ANALYSIS
 {
@@ -340,7 +342,8 @@ static void stop_leading(void *progress) NO_LOCK_ANALYSIS
 	bool others;
 
 	leader_state.waitset.mask = NULL;
-	/* look_and_wait has not called this if its wait was cancelled. */
+	/* If its wait was cancelled, look_and_wait has not called
+	 * progress_rested. */
 	progress_rested(progress);
 	shared_store(&program_leads, 0);
 	count_down(&sleepers);
@@ -356,6 +359,7 @@ static void stop_leading(void *progress) NO_LOCK_ANALYSIS
 static bool begin_sleep(void) NO_LOCK_ANALYSIS
 {
 	count_up(&sleepers);
+	/* Counted before the lock is tried: release_lock says why. */
 	count_up(&sleeps_begun);
 	if (count_now(&sleepers) > 1 || !lock_try(&leader_lock))
 		return false;

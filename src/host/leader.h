@@ -14,11 +14,11 @@
  *	leads again after a nap in which
  *	  no thread of the program led
  *
- * If several threads of the program wait, the progress thread leads: if one of
- * them led and then worked for long after its event, the others would wait
- * until the nap ends.  The progress thread also leads while a thread waits in
- * poll(2) on a channel's descriptor, because this file does not know such a
- * thread.
+ * If several threads of the program wait, the progress thread leads.  Otherwise
+ * one of them could lead and then work for long after its event, and the others
+ * would wait until the progress thread's nap ends.  The progress thread also
+ * leads while a thread waits in poll(2) on a channel's descriptor, because this
+ * file does not know such a thread.
  *
  * A signal ends the wait of a leading thread as it would end the read of a
  * completion channel.  If some of the program's handlers restart system calls
@@ -50,19 +50,21 @@ void leader_forget(void);
 void leader_take(void);
 /* Called by the progress thread when it stops leading: releases leader_lock. */
 void leader_give(void);
-/* Called by the progress thread while it leads: makes progress once, then
- * waits, looks again soon, or follows a thread of the program. */
+/* Called by the progress thread while it leads: makes progress once, and then
+ * waits, or returns to look again soon, or lets a thread of the program lead
+ * and returns when the progress thread leads again. */
 void leader_turn(struct progress *l);
 /* Called by the progress thread while it leads: waits for @ns ns.  An event of
- * the broker or the eventfd ends the wait earlier; a datagram and the bytes of
- * a stream do not, because a thread of the program polls for them. */
+ * the broker or the eventfd ends the wait earlier.  A datagram, the bytes of a
+ * stream and a packet of a fabric do not, because a thread of the program polls
+ * for them. */
 void leader_nap(struct progress *l, uint64_t ns);
 
 /*
- * A thread of the program sleeps until s->is_over returns true, and may lead
- * meanwhile.  The caller has no lock.  1: s->is_over has returned true.  0: the
- * caller has to sleep by itself and then to call leader_slept, also if its
- * thread is cancelled.  -EINTR: a signal ended the sleep.
+ * Called by a thread of the program: sleeps until s->is_over returns true, and
+ * may lead meanwhile.  The caller has no lock.  1: s->is_over has returned
+ * true.  0: the caller has to sleep by itself and then to call leader_slept,
+ * also if its thread is cancelled.  -EINTR: a signal ended the sleep.
  */
 int leader_sleep(struct progress *l, const struct host_sleep *s);
 /* Ends a sleep for which leader_sleep returned 0. */

@@ -31,8 +31,8 @@ static uint32_t count_used(const struct link_groups *g)
 	return used;
 }
 
-/* Removes a group that neither this process nor the fabric has.  The last group
- * takes its place. */
+/* Removes the group if it has no members and the fabric does not have it.  The
+ * last group of the array takes its place. */
 static void forget_unused(struct link_groups *g, struct link_group *one)
 {
 	bool is_out = one->state == LINK_GROUP_OUT ||
@@ -74,8 +74,8 @@ int link_groups_detach(struct link_groups *g, const uint8_t gid[16])
 	return 0;
 }
 
-/* Returns a group in a state that has members, or that has none; NULL: there is
- * no such group. */
+/* Returns a group in this state, with members or, if has_members is false,
+ * without members; NULL: there is none. */
 static struct link_group *
 find_next(struct link_groups *g, enum link_group_state state, bool has_members)
 {
