@@ -31,7 +31,8 @@ struct host_sink {
 	 * under the progress lock. */
 	void (*event)(const struct engine_event *e);
 	/* Reports a change of port `number` of dev.  Called by netif's thread,
-	 * without a lock; may be NULL. */
+	 * without a lock, or by the host_get that makes the host; may be
+	 * NULL. */
 	void (*port)(const struct device *dev, uint32_t number,
 		     enum device_event what);
 	/* Reports that all devices have failed, because the program has closed
@@ -78,9 +79,10 @@ void host_qp_withdraw(struct host *h, struct qp *qp);
 void host_qp_free(struct host *h, struct qp *qp, struct ibt_qp *side);
 /*
  * Modifies a QP.  attr->ah.sgid_index is an index into the GID table of `dev`.
- * Returns 0, or -errno with *why.  -EBUSY: a peer of this host works at the QP;
- * the caller calls host_qp_wait and then this function again.  While a QP is
- * modified to RESET, no thread may poll its completion queues.
+ * Returns 0, or -errno with a sentence in *why.  -EBUSY: a peer of this host
+ * works at the QP; the caller calls host_qp_wait and then this function again.
+ * -EIO: the link to the fabric has ended.  While a QP is modified to RESET, no
+ * thread may poll its completion queues.
  */
 int host_qp_modify(struct host *h, const struct device *dev,
 		   struct ibt_qp *side, const struct hca_qp_attr *attr,

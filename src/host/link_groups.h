@@ -47,9 +47,9 @@ struct link_groups {
 	uint32_t count; /* of the entries of `all` in use */
 };
 
-/* Counts a use of a group that begins.  If the fabric has refused the
- * group, a later link_groups_ask asks again.  Returns 0; -EINVAL: gid is not a
- * multicast GID; or -ENOSPC: LINK_GROUPS_MAX other groups are in use. */
+/* Counts a use of a group that begins.  If the fabric has refused the group, a
+ * later link_groups_ask asks again.  Returns 0; -EINVAL: gid is not a multicast
+ * GID; or -ENOSPC: LINK_GROUPS_MAX other groups are in use. */
 int link_groups_attach(struct link_groups *g, const uint8_t gid[16]);
 /* Counts a use of a group that ends.  Returns 0, or -EINVAL: the group is not
  * in use. */
