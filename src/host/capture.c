@@ -22,6 +22,7 @@
 #include "util/fd_identity.h"
 #include "util/fsize.h"
 #include "util/user_map.h"
+#include "util/walk.h"
 
 #define MAX_FRAME 10240
 
@@ -39,18 +40,10 @@ static const uint32_t preamble[] = {
 	32,	    1,	0,	    0x00010009, 9,	    0,		32,
 };
 
-static bool is_link(const char *name)
-{
-	struct stat s;
-
-	return !lstat(name, &s) && S_ISLNK(s.st_mode) &&
-	       (s.st_uid == geteuid() || s.st_uid == 0);
-}
-
-/* Opens the file of an O_PATH descriptor.  If there is no /proc, opens the file
- * by its name instead, without waiting: if the file is a pipe without a reader,
- * this fails. */
-static int open_again(int path_fd, const char *name, int flags)
+/* Opens the file of an O_PATH descriptor.  Without /proc opens the file by its
+ * name in the folder of the walk instead; if the name is a pipe then, this does
+ * not wait for a reader. */
+static int open_again(int path_fd, const struct walk *w, int flags)
 {
 	char path[32];
 	int fd;
@@ -58,7 +51,7 @@ static int open_again(int path_fd, const char *name, int flags)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
 	fd = open(path, flags);
 	return fd < 0 && errno == ENOENT
-		       ? open(name, flags | O_NONBLOCK | O_NOFOLLOW)
+		       ? openat(w->fd, w->name, flags | O_NONBLOCK | O_NOFOLLOW)
 		       : fd;
 }
 
@@ -69,43 +62,64 @@ static int open_again(int path_fd, const char *name, int flags)
  * that came after the end of the capture would wait for ever.  All other files
  * are opened without waiting, and why_not refuses most of them.
  */
-static int open_found(int path_fd, const char *name)
+static int open_found(int path_fd, const struct walk *w)
 {
 	const int always = O_APPEND | O_CLOEXEC | O_NOCTTY;
 	struct stat s;
 
 	if (fstat(path_fd, &s))
 		return -1;
-	if (S_ISLNK(s.st_mode)) {
-		errno = ELOOP;
-		return -1;
-	}
 	if (S_ISREG(s.st_mode))
-		return open_again(path_fd, name, always | O_RDWR);
+		return open_again(path_fd, w, always | O_RDWR);
 	if (S_ISFIFO(s.st_mode) && s.st_uid == geteuid())
-		return open_again(path_fd, name, always | O_WRONLY);
-	return open_again(path_fd, name, always | O_WRONLY | O_NONBLOCK);
+		return open_again(path_fd, w, always | O_WRONLY);
+	return open_again(path_fd, w, always | O_WRONLY | O_NONBLOCK);
 }
 
-/* Opens or creates the file.  Follows a symbolic link, for example /dev/stdout,
- * if the link is root's or this user's.  Returns a descriptor, or -1 and
- * errno. */
-static int open_named(const char *name)
+/*
+ * The group of a user's own, or 0.  Where each user has a group of the user's
+ * number, the umask is often 002, and folders can then be written by that
+ * group.
+ */
+static gid_t own_group(void)
+{
+	return getegid() == geteuid() ? getegid() : 0;
+}
+
+/* Opens the file that walk_file has found, or creates it where walk_file found
+ * none.  Returns a descriptor or -errno. */
+static int open_reached(const struct walk *w, int found)
 {
 	const int create =
 		O_APPEND | O_CLOEXEC | O_NOCTTY | O_RDWR | O_CREAT | O_NOFOLLOW;
-	bool follows = is_link(name);
-	int path_fd =
-		open(name, O_PATH | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW));
-	int fd, err;
+	int fd;
 
-	if (path_fd < 0)
-		return errno == ENOENT && !follows ? open(name, create, 0600)
-						   : -1;
-	fd = open_found(path_fd, name);
-	err = errno;
-	close(path_fd);
-	errno = err;
+	if (found < 0 && (found != -ENOENT || !*w->name))
+		return found;
+	fd = found < 0 ? openat(w->fd, w->name, create, 0600)
+		       : open_found(found, w);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Opens or creates the file of that name.  Follows symbolic links of root and
+ * of this user, for example /dev/stdout.  Returns a descriptor or -errno. After
+ * -EPERM, `why` has a reason, or is empty. */
+static int open_named(const char *name, char *why, size_t room)
+{
+	struct walk w = {.subject = "it",
+			 .why = why,
+			 .room = room,
+			 .doubts_system = true,
+			 .group = own_group(),
+			 .fd = -1};
+	int found, fd;
+
+	*why = '\0';
+	found = walk_file(&w, name);
+	fd = open_reached(&w, found);
+	if (found >= 0)
+		close(found);
+	walk_end(&w);
 	return fd;
 }
 
@@ -164,14 +178,14 @@ static int make_waiting(int fd)
 	return fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
 }
 
-/* Returns a descriptor, or -1 with *why. */
-static int open_capture(const char *name, const char **why)
+/* Returns a descriptor, or -1 with *why, which may lie in `text`. */
+static int open_capture(const char *name, const char **why, char *text,
+			size_t room)
 {
-	int fd = open_named(name);
+	int fd = open_named(name, text, room);
 
 	if (fd < 0) {
-		*why = errno == ELOOP ? "it is another user's link"
-				      : strerror(errno);
+		*why = *text ? text : strerror(-fd);
 		return -1;
 	}
 	*why = why_not(fd);
@@ -187,12 +201,13 @@ void capture_open(void)
 {
 	const char *name = secure_getenv("ADVERB_PCAP"), *why;
 	struct fsize limit;
+	char text[128];
 
 	if (!name || !*name || file >= 0)
 		return;
 	/* Several processes may append to the file, since a pcapng file may
 	 * have several sections. */
-	file = fd_identity_note(open_capture(name, &why));
+	file = fd_identity_note(open_capture(name, &why, text, sizeof(text)));
 	fsize_hold(&limit);
 	if (file >= 0 &&
 	    write(file, preamble, sizeof(preamble)) != sizeof(preamble)) {

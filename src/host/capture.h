@@ -20,7 +20,8 @@
 #include "util/inaddr.h"
 
 /* Opens the file that ADVERB_PCAP names.  Does nothing if the variable is not
- * set or the file is open.  On failure prints why, and there is no capture. */
+ * set or the file is open.  No other user may be able to change the path to the
+ * file (util/walk.h).  On failure prints why, and there is no capture. */
 void capture_open(void);
 /* Closes the file, if it is open. */
 void capture_close(void);

@@ -15,13 +15,9 @@
  * first of a few names that no other user has taken, and is created with mode
  * 0700.
  *
- * The path to the tree is walked from / by descriptors, and each step is
- * checked.  Each folder on the path is root's or the caller's, and no other
- * user can write to it unless it is sticky.  A symbolic link is followed only
- * in a path that the environment or the system names, and only if root or the
- * caller owns the link.  No folder is on a file system that a process of
- * another user serves (FUSE), since that process could report any owner for a
- * file.  So no other user can replace an object that was checked, and the
+ * The path to the tree is walked from / by descriptors (util/walk.h).  A
+ * symbolic link is followed only in a path that the environment or the system
+ * names.  So no other user can replace an object that was checked, and the
  * folder of the tree is the caller's own.
  *
  * A program that has more rights than its caller (AT_SECURE) has no tree.

@@ -351,6 +351,109 @@ static void a_file_of_another_user_gets_no_frames(void **state)
 	expect_refused(path, PREAMBLE);
 }
 
+static char folder[] = "/tmp/adverb-captures-XXXXXX";
+
+/* Returns the path of a name in `folder`. */
+static const char *in_folder(const char *name)
+{
+	static char paths[4][sizeof(folder) + 32];
+	static int turn;
+	char *to = paths[turn++ % 4];
+
+	snprintf(to, sizeof(paths[0]), "%s/%s", folder, name);
+	return to;
+}
+
+static void make_folder(void)
+{
+	strcpy(strrchr(folder, '-'), "-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(mkdir(in_folder("in"), 0755), 0);
+}
+
+static void expect_captured(const char *name)
+{
+	struct stat s;
+
+	capture_close();
+	setenv("ADVERB_PCAP", name, 1);
+	capture_open();
+	assert_true(capture_is_open());
+	capture_close();
+	assert_int_equal(stat(name, &s), 0);
+	assert_int_equal(s.st_size, PREAMBLE);
+	assert_int_equal(unlink(name), 0);
+}
+
+static void remove_folder(void)
+{
+	assert_int_equal(rmdir(in_folder("in")), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
+/* There another user could put another folder or link in the place of ours. */
+static void a_folder_that_others_write_gets_no_capture(void **state)
+{
+	make_folder();
+	assert_int_equal(chmod(folder, 0757), 0);
+	expect_refused(in_folder("new"), 0);
+	expect_refused(in_folder("in/new"), 0);
+	assert_int_equal(access(in_folder("in/new"), F_OK), -1);
+	assert_int_equal(chmod(folder, 01757), 0);
+	expect_captured(in_folder("in/new"));
+	expect_captured(in_folder("new"));
+	remove_folder();
+}
+
+/* With a umask of 002 a user's own group may write to each folder. */
+static void a_folder_of_ones_own_group_gets_a_capture(void **state)
+{
+	if (geteuid() != getegid())
+		SKIP_FOR("this user has no group of the same number");
+	make_folder();
+	assert_int_equal(chmod(folder, 0775), 0);
+	expect_captured(in_folder("in/new"));
+	remove_folder();
+}
+
+static void another_users_folder_or_link_gets_no_capture(void **state)
+{
+	if (!test_can_be(1))
+		SKIP_FOR(ONE_USER);
+	make_folder();
+	assert_int_equal(symlink("in", in_folder("link")), 0);
+	expect_captured(in_folder("link/new"));
+	assert_int_equal(lchown(in_folder("link"), 1, 1), 0);
+	expect_refused(in_folder("link/new"), 0);
+	assert_int_equal(access(in_folder("in/new"), F_OK), -1);
+	assert_int_equal(chown(in_folder("in"), 1, 1), 0);
+	expect_refused(in_folder("in/new"), 0);
+	assert_int_equal(chown(in_folder("in"), 0, 1), 0);
+	assert_int_equal(chmod(in_folder("in"), 0775), 0);
+	expect_refused(in_folder("in/new"), 0);
+	assert_int_equal(access(in_folder("in/new"), F_OK), -1);
+	assert_int_equal(unlink(in_folder("link")), 0);
+	remove_folder();
+}
+
+/* A name may lead to an open descriptor, as /dev/stdout does. */
+static void a_descriptor_gets_the_frames(void **state)
+{
+	char name[32];
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	snprintf(name, sizeof(name), "/dev/fd/%d", fds[1]);
+	capture_close();
+	setenv("ADVERB_PCAP", name, 1);
+	capture_open();
+	assert_true(capture_is_open());
+	assert_int_equal(read(fds[0], seen, sizeof(seen)), PREAMBLE);
+	capture_close();
+	close(fds[0]);
+	close(fds[1]);
+}
+
 static void a_capture_is_for_its_user_alone(void **state)
 {
 	struct stat s;
@@ -399,17 +502,17 @@ static void a_pipe_of_ours_has_the_frames(void **state)
 	assert_int_equal(unlink(pipe), 0);
 }
 
-static int looks;	      /* calls of lstat before looked_at is replaced */
+/* calls of fstat for a pipe before looked_at is replaced */
+static int looks;
 static const char *looked_at; /* is replaced by a link to `stranger` */
 static const char *stranger;
 
-/* Replaces libc's lstat for the tested code. */
-int lstat(const char *restrict name, struct stat *restrict s)
+/* Replaces libc's fstat for the tested code. */
+int fstat(int fd, struct stat *s)
 {
-	int err = (int)syscall(SYS_newfstatat, AT_FDCWD, name, s,
-			       AT_SYMLINK_NOFOLLOW);
+	int err = (int)syscall(SYS_newfstatat, fd, "", s, AT_EMPTY_PATH);
 
-	if (looks && !--looks) {
+	if (!err && S_ISFIFO(s->st_mode) && looks && !--looks) {
 		assert_int_equal(unlink(looked_at), 0);
 		assert_int_equal(symlink(stranger, looked_at), 0);
 	}
@@ -439,7 +542,7 @@ static void a_pipe_that_becomes_a_link_has_no_frames(void **state)
 		setenv("ADVERB_PCAP", one, 1);
 		looks = i;
 		capture_open();
-		looks = 0;
+		assert_int_equal(looks, 0);
 		assert_int_equal(read(fds[1], seen, sizeof(seen)), 0);
 		capture_close();
 		close(fds[0]);
@@ -466,6 +569,10 @@ int main(void)
 		CASE(a_descriptor_that_cannot_wait_is_refused_by_a_reason),
 		CASE(a_file_that_is_no_capture_of_ours_gets_no_frames),
 		CASE(a_file_of_another_user_gets_no_frames),
+		CASE(a_folder_that_others_write_gets_no_capture),
+		CASE(a_folder_of_ones_own_group_gets_a_capture),
+		CASE(another_users_folder_or_link_gets_no_capture),
+		CASE(a_descriptor_gets_the_frames),
 		CASE(a_capture_is_for_its_user_alone),
 		CASE(a_pipe_of_ours_has_the_frames),
 		CASE(a_pipe_that_becomes_a_link_has_no_frames),

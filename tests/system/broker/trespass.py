@@ -160,18 +160,26 @@ CAPTURE = ("/mnt/build/tools/adverb run --pcap %s -- "
 
 def captures():
     r = lab("evil 'ln -s /mnt/kept/passwd /tmp/a; >/tmp/b; mkfifo /tmp/c; "
-            "ln -s /mnt/kept/new /tmp/d'\nln /mnt/kept/passwd /mnt/kept/p\n" +
+            "ln -s /mnt/kept/new /tmp/d; ln -s /mnt/kept /tmp/e; "
+            "mkdir /tmp/f'\nln /mnt/kept/passwd /mnt/kept/p\n"
+            "mkdir -m 700 /mnt/own; ln -s /mnt/own /tmp/g\n" +
             "".join(CAPTURE % name for name in (
-                "/tmp/a", "/tmp/b", "/tmp/c", "/tmp/d", "/mnt/kept/p")) +
+                "/tmp/a", "/tmp/b", "/tmp/c", "/tmp/d", "/tmp/e/new",
+                "/tmp/f/new", "/mnt/kept/p", "/tmp/g/new")) +
+            "stat -c %a:%u /mnt/own/new\n"
             "rm /mnt/kept/p; echo b: $(wc -c </tmp/b)\n" +
             CAPTURE % "/tmp/mine" + "stat -c %a,%u /tmp/mine\n" + KEPT)
     is_kept(r)
     for name, why in (("/tmp/a", "another user's link"),
                       ("/tmp/b", "another user's file"),
                       ("/tmp/c", ""), ("/tmp/d", "another user's link"),
+                      ("/tmp/e/new", "another user's link"),
+                      ("/tmp/f/new", "another user's folder"),
                       ("/mnt/kept/p", "")):
-        expect("cannot write frames to %s: " % name in r.output and
-               why in r.output, "no message says why %s is refused" % name, r)
+        expect(any("cannot write frames to %s: " % name in line and
+                   why in line for line in r.output.splitlines()),
+               "no message says why %s is refused" % name, r)
+    expect("600:0\n" in r.output, "a link of one's own is not followed", r)
     expect("b: 0\n600,0\n" in r.output,
            "another user's file is written, or others can read the capture", r)
 
@@ -198,7 +206,7 @@ def a_privileged_program():
     r = lab("cat >/mnt/opens.c <<'END'" + OPENS + "END\n"
             "gcc -o /mnt/opens /mnt/opens.c /mnt/build/lib/libibverbs.so.1 "
             "-Wl,-rpath,/mnt/build/lib || exit\n"
-            "chmod 700 /mnt/kept; mkdir -m 777 /mnt/open; chmod 777 /mnt/open\n"
+            "chmod 700 /mnt/kept; mkdir /mnt/open; chmod 1777 /mnt/open\n"
             "rm -rf /run/adverb-0\n"
             "for mode in 755 4755; do\nchmod $mode /mnt/opens\n"
             "for v in PCAP=/mnt/kept/passwd PCAP=/mnt/kept/new "

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A walk along a path, folder by folder, by descriptors.  Each folder on the
+ * path is root's or the caller's, and no other user can write to it unless it
+ * is sticky.  A symbolic link is followed only if root or the caller owns it.
+ * No folder is on a file system that a process of another user serves (FUSE),
+ * since that process could report any owner for a file.  So no other user can
+ * replace an object that was checked.
+ *
+ * The functions allocate nothing, take no lock, and may change errno.  The
+ * caller owns the walk, and frees it by walk_end.
+ */
+#ifndef UTIL_WALK_H
+#define UTIL_WALK_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* The state of a walk.  The caller sets the first six members and fd. */
+struct walk {
+	const char *subject; /* the subject of a reason: the path, or "it" */
+	char *why;	     /* a clause: why the walk ends, if it ends by
+			      * -EPERM; otherwise unchanged */
+	size_t room;	     /* bytes of `why` */
+	bool makes;	     /* missing folders are created, with mode 0700 */
+	bool doubts_system;  /* no link of the owner of / is followed, unless
+			      * the owner is user 0 or the caller: the owner may
+			      * have a number that other users have, too
+			      * (util/user_map.h) */
+	gid_t group;	     /* this group may write to the folders, as group 0
+			      * may */
+	int fd;		     /* the folder reached, O_PATH; -1: none yet */
+	struct stat at;	     /* fstat of fd */
+	/* The file that walk_file looks for: its name in the folder reached, or
+	 * "", and its descriptor, or -1. */
+	char name[NAME_MAX + 1];
+	int file;
+	uid_t system;	 /* the owner of /: root, even if its uid is not 0 */
+	bool may_follow; /* links of root and of the caller are followed */
+	int links;	 /* the number of links followed so far */
+	/* The minor number of the last file system without a block device that
+	 * was accepted. */
+	unsigned minor;
+	bool has_device; /* `minor` is set */
+};
+
+/* Walks along a path that the environment or the system names, to a folder.  A
+ * relative path begins at the working directory, to which the walk goes from /
+ * first.  Returns 0; -EPERM with a reason; -ENOENT: a folder is missing and
+ * could be created; or another -errno. */
+int walk_along(struct walk *w, const char *path);
+/* Walks along a path that the environment names, to a file of any type other
+ * than a folder.  Returns a descriptor of the file, O_PATH, which the caller
+ * closes; -ENOENT: a folder is missing, or, if w->name is not empty, the file,
+ * which the caller may then create in the folder w->fd; -EISDIR; or the errors
+ * of walk_along. */
+int walk_file(struct walk *w, const char *path);
+/* Walks into the folder of this name in the folder reached, but follows no
+ * link.  Returns as walk_along does. */
+int walk_into(struct walk *w, const char *name);
+/* Makes fd the folder reached, and checks its file system.  The walk owns fd,
+ * even after an error.  Returns 0 or -errno. */
+int walk_arrive(struct walk *w, int fd);
+/* Checks the folder reached: no other user may be able to rename or replace an
+ * entry of it that is the caller's or root's.  Returns 0, or -EPERM with a
+ * reason. */
+int walk_judge(struct walk *w);
+/* Returns 0 if the caller may write to the folder reached, or -errno. */
+int walk_check_writable(const struct walk *w);
+/* Writes the reason: the walk's subject, `why`, and the owner and mode in *s.
+ * Returns -EPERM. */
+int walk_refuse(struct walk *w, const char *why, const struct stat *s);
+/* Closes the folder reached. */
+void walk_end(struct walk *w);
+
+#endif

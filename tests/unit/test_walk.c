@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Paths to files: which are walked, and which file is reached.  The paths to
+ * folders are those of test_runtime_tree.c. */
+#include "test.h"
+#include "util/walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <unistd.h>
+
+static char base[64], why[128];
+static struct walk w;
+
+static int set_up(void **state)
+{
+	umask(022);
+	strcpy(base, "/tmp/adverb-walk-XXXXXX");
+	return mkdtemp(base) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type,
+		      struct FTW *ftw)
+{
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	return nftw(base, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static const char *at(const char *name)
+{
+	static char path[2][128];
+	static int turn;
+
+	turn = !turn;
+	snprintf(path[turn], sizeof(path[turn]), "%s/%s", base, name);
+	return path[turn];
+}
+
+static void make_file(const char *name)
+{
+	assert_int_equal(close(open(at(name), O_CREAT | O_CLOEXEC, 0600)), 0);
+}
+
+/* Walks to a file, and leaves the walk open. */
+static int reach(const char *path)
+{
+	why[0] = '\0';
+	w = (struct walk){.subject = "it",
+			  .why = why,
+			  .room = sizeof(why),
+			  .doubts_system = true,
+			  .fd = -1};
+	return walk_file(&w, path);
+}
+
+static void expect_reached(const char *path, const char *file)
+{
+	struct stat want, got;
+	int fd = reach(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &got), 0);
+	assert_int_equal(stat(file, &want), 0);
+	assert_true(want.st_ino == got.st_ino && want.st_dev == got.st_dev);
+	close(fd);
+	walk_end(&w);
+}
+
+static void expect_error(const char *path, int err, const char *reason)
+{
+	assert_int_equal(reach(path), err);
+	assert_non_null(strstr(why, reason));
+	walk_end(&w);
+}
+
+static void expect_missing(const char *path, const char *name,
+			   const char *folder)
+{
+	struct stat s;
+
+	assert_int_equal(reach(path), -ENOENT);
+	assert_string_equal(w.name, name);
+	if (*folder) {
+		assert_int_equal(stat(folder, &s), 0);
+		assert_int_equal(w.at.st_ino, s.st_ino);
+	}
+	walk_end(&w);
+}
+
+static void a_file_is_reached_by_its_path_and_by_links(void **state)
+{
+	assert_int_equal(mkdir(at("in"), 0755), 0);
+	make_file("in/file");
+	assert_int_equal(symlink("in", at("link")), 0);
+	assert_int_equal(symlink("link/file", at("short")), 0);
+	expect_reached(at("in/file"), at("in/file"));
+	expect_reached(at("link/../in//file"), at("in/file"));
+	expect_reached(at("short"), at("in/file"));
+	assert_int_equal(chdir(base), 0);
+	expect_reached("in/file", at("in/file"));
+	assert_int_equal(chdir("/"), 0);
+	expect_reached("dev/null", "/dev/null");
+}
+
+static void a_missing_file_has_its_folder_and_name(void **state)
+{
+	assert_int_equal(mkdir(at("in"), 0755), 0);
+	assert_int_equal(symlink("in", at("link")), 0);
+	assert_int_equal(symlink("in/new", at("short")), 0);
+	assert_int_equal(symlink("none/new", at("broken")), 0);
+	expect_missing(at("link/new"), "new", at("in"));
+	expect_missing(at("short"), "new", at("in"));
+	expect_missing(at("none/new"), "", "");
+	/* the name of the link is no name in the link's target */
+	expect_missing(at("broken"), "", "");
+}
+
+static void what_is_no_file_is_not_reached(void **state)
+{
+	make_file("file");
+	assert_int_equal(symlink("round", at("round")), 0);
+	expect_error(base, -EISDIR, "");
+	expect_error("/", -EISDIR, "");
+	expect_error("", -EISDIR, "");
+	expect_error(at("file/"), -ENOTDIR, "");
+	expect_error(at("file/more"), -ENOTDIR, "");
+	expect_error(at("round"), -ELOOP, "");
+}
+
+/* The kernel alone knows the file of an open descriptor. */
+static void a_descriptor_is_reached_by_its_link(void **state)
+{
+	char path[64];
+	int fd;
+
+	make_file("file");
+	fd = open(at("file"), O_RDWR | O_CLOEXEC);
+	assert_int_equal(rename(at("file"), at("moved")), 0);
+	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+	expect_reached(path, at("moved"));
+	close(fd);
+	fd = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	expect_error(path, -EISDIR, "");
+	close(fd);
+}
+
+static void a_path_that_others_can_change_is_not_walked(void **state)
+{
+	assert_int_equal(mkdir(at("open"), 0755), 0);
+	make_file("open/file");
+	assert_int_equal(chmod(at("open"), 0757), 0);
+	expect_error(at("open/file"), -EPERM,
+		     "it lies in a folder that others can write");
+	assert_int_equal(chmod(at("open"), 01757), 0);
+	expect_reached(at("open/file"), at("open/file"));
+}
+
+static void the_group_that_is_named_may_write(void **state)
+{
+	if (!test_can_be(1))
+		SKIP_FOR(ONE_USER);
+	make_file("file");
+	assert_int_equal(chmod(base, 0775), 0);
+	assert_int_equal(chown(base, 0, 7), 0);
+	expect_error(at("file"), -EPERM, "folder that others can write");
+	w = (struct walk){.subject = "it",
+			  .why = why,
+			  .room = sizeof(why),
+			  .group = 7,
+			  .fd = -1};
+	assert_int_equal(close(walk_file(&w, at("file"))), 0);
+	walk_end(&w);
+}
+
+static void another_users_folder_or_link_is_not_walked(void **state)
+{
+	if (!test_can_be(1))
+		SKIP_FOR(ONE_USER);
+	assert_int_equal(mkdir(at("theirs"), 0755), 0);
+	make_file("theirs/file");
+	make_file("file");
+	assert_int_equal(chown(at("theirs"), 1, 1), 0);
+	expect_error(at("theirs/file"), -EPERM, "in another user's folder");
+	assert_int_equal(symlink("file", at("link")), 0);
+	expect_reached(at("link"), at("file"));
+	assert_int_equal(lchown(at("link"), 1, 1), 0);
+	expect_error(at("link"), -EPERM, "behind another user's link");
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		T(a_file_is_reached_by_its_path_and_by_links),
+		T(a_missing_file_has_its_folder_and_name),
+		T(what_is_no_file_is_not_reached),
+		T(a_descriptor_is_reached_by_its_link),
+		T(a_path_that_others_can_change_is_not_walked),
+		T(the_group_that_is_named_may_write),
+		T(another_users_folder_or_link_is_not_walked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
