@@ -22,8 +22,9 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 
-#define SOMEBODY 65534
-#define ANOTHER	 65533
+#define SOMEBODY   65534
+#define ANOTHER	   65533
+#define NO_WELCOME 0x80000000u
 
 struct other {
 	pid_t pid;
@@ -753,6 +754,44 @@ static uint32_t bring_two(void)
 	return refused;
 }
 
+/* Says hello as a client that opens nothing.  Returns which descriptors the
+ * welcome brings (PROTO_FD_*), or NO_WELCOME. */
+static uint32_t brought_by_welcome(void)
+{
+	struct proto m = {.magic = PROTO_MAGIC,
+			  .version = PROTO_VERSION,
+			  .kind = PROTO_HELLO};
+	int fd = proto_connect(PROTO_VERSION), fds[PROTO_FDS], n = 0;
+	struct pollfd p = {fd, POLLIN, 0};
+
+	proto_let_bring(fd, true);
+	if (proto_send(fd, &m, NULL) || poll(&p, 1, 10000) != 1 ||
+	    proto_receive(fd, &m, fds) || m.kind != PROTO_WELCOME)
+		return NO_WELCOME;
+	for (uint32_t rest = m.brings; rest; rest &= rest - 1)
+		close(fds[n++]);
+	close(fd);
+	return m.brings;
+}
+
+/* The fd store lets its holder read the packets of all users. */
+static void only_the_brokers_user_gets_the_fd_store(void **state)
+{
+	struct client me;
+	struct other o;
+
+	if (!has_other_users())
+		SKIP_FOR(ONE_USER);
+	open_or_fail(&me);
+	if (fork_other(&o, SOMEBODY))
+		_exit(!!(brought_by_welcome() & (NO_WELCOME | PROTO_FD_STORE)));
+	end_other(&o);
+	assert_int_equal(brought_by_welcome() & (NO_WELCOME | PROTO_FD_STORE),
+			 PROTO_FD_STORE);
+	client_close(&me);
+	end_broker(broker_of(&me));
+}
+
 static void another_user_can_bring_no_descriptor(void **state)
 {
 	struct client me;
@@ -891,6 +930,7 @@ int main(void)
 		cmocka_unit_test(other_users_get_random_indexes),
 		cmocka_unit_test(bytes_for_a_user_that_never_reads_are_limited),
 		cmocka_unit_test(unread_messages_count_for_their_user),
+		cmocka_unit_test(only_the_brokers_user_gets_the_fd_store),
 		cmocka_unit_test(another_user_can_bring_no_descriptor),
 		cmocka_unit_test(
 			descriptors_that_are_slow_to_close_delay_no_other_user),
