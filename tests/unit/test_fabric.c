@@ -560,6 +560,82 @@ static void wrong_messages_are_refused(void **state)
 	assert_int_equal(fabric_unregister(w->a, 31), -EINVAL);
 }
 
+/* The bounds of what one program may use are numbers here, so that a test fails
+ * if the product's bound changes. */
+enum { ENDS = 4096, WAITS = 4096, HELD = 16 << 20, TRANSFERS = 32 };
+
+static void ends_are_bounded(void **state)
+{
+	struct world *w = *state;
+	struct end *last = NULL, *end;
+	int err, count = 2; /* a and b */
+
+	while ((end = fabric_open(fabric_find(w->f, "A"), 1, NULL, &err))) {
+		last = end;
+		count++;
+	}
+	assert_int_equal(err, -EMFILE);
+	assert_int_equal(count, ENDS);
+	fabric_close(last);
+	assert_non_null(fabric_open(fabric_find(w->f, "B"), 1, NULL, &err));
+}
+
+static void requests_without_a_response_are_bounded(void **state)
+{
+	static const uint8_t nowhere[] = {1, 3};
+	struct world *w = *state;
+	struct smp s;
+	int count = 0;
+
+	init_directed(&s, w->agent, nowhere, 2, GET, NODE_INFO, 0);
+	while (!fabric_send(w->a, s.bytes, SMALL) && count < 2 * WAITS) {
+		bytes_put64(s.mad + 8, (uint64_t)++count);
+		fabric_turn(w->f, w->now_ms);
+	}
+	assert_int_equal(count, WAITS);
+	assert_int_equal(fabric_send(w->a, s.bytes, SMALL), -ENOBUFS);
+}
+
+static void messages_that_nobody_fetches_are_bounded(void **state)
+{
+	struct world *w = *state;
+	size_t bytes, held = 0;
+	struct smp s;
+
+	init_directed(&s, w->agent, NULL, 0, GET, NODE_INFO, 0);
+	for (int i = 0; i < HELD / SMALL + 1000; i++) {
+		assert_int_equal(fabric_send(w->a, s.bytes, SMALL), 0);
+		fabric_turn(w->f, w->now_ms);
+	}
+	while (fabric_fetch(w->a, &bytes)) {
+		held += bytes;
+		fabric_fetched(w->a);
+	}
+	assert_uint_in_range(held, HELD - SMALL, HELD + SMALL);
+}
+
+static void transfers_that_nobody_acknowledges_are_bounded(void **state)
+{
+	struct fabric_agent asked = {
+		.mgmt_class = SA, .class_version = 2, .rmpp_version = 1};
+	struct world *w = *state;
+	struct smp s;
+	int count = 0;
+
+	configure_subnet(w);
+	init_mad(&s, fabric_register(w->a, &asked), SA, 0x92, 0x11, 0);
+	s.mad[2] = 2;
+	s.mad[26] = 1; /* active */
+	address_to(&s, 3, 1);
+	memset(s.bytes + 8, 0, 4);
+	while (!fabric_send(w->a, s.bytes, SMALL) && count < 2 * TRANSFERS) {
+		bytes_put64(s.mad + 8, (uint64_t)++count);
+		fabric_turn(w->f, w->now_ms);
+	}
+	assert_int_equal(count, TRANSFERS);
+	assert_int_equal(fabric_send(w->a, s.bytes, SMALL), -ENOBUFS);
+}
+
 #define WORLD_TEST(name)                                                       \
 	cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
@@ -578,6 +654,10 @@ int main(void)
 		WORLD_TEST(rmpp_joins_segments),
 		WORLD_TEST(hosts_are_taken_in_the_order_of_the_file),
 		WORLD_TEST(wrong_messages_are_refused),
+		WORLD_TEST(ends_are_bounded),
+		WORLD_TEST(requests_without_a_response_are_bounded),
+		WORLD_TEST(messages_that_nobody_fetches_are_bounded),
+		WORLD_TEST(transfers_that_nobody_acknowledges_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #define HARD  56
 #define MANY  64 /* connections: more than HARD */
 #define TURNS 100
+#define MOST  8192 /* connections of a fabric */
 
 static char path[] = "/tmp/adverb-fabric-XXXXXX/socket";
 static uint32_t *accepts; /* calls of accept4, in the server's process */
@@ -267,6 +269,86 @@ static void a_connection_has_a_data_end_at_each_port(void **state)
 	assert_ended(child);
 }
 
+static void a_fabric_serves_so_many_connections(void **state)
+{
+	static int others[MOST - 1];
+	struct fabric_proto m = {.version = FABRIC_PROTO_VERSION,
+				 .kind = FABRIC_PROTO_CA};
+	struct rlimit files;
+	int fd, more;
+	pid_t child;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	if (files.rlim_max < MOST + 64)
+		SKIP_FOR("the limit on open files (ulimit -Hn) is too low");
+	files.rlim_cur = files.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	child = start(false);
+	fd = join();
+	for (int i = 0; i < MOST - 1; i++)
+		others[i] = join();
+	ask(others[MOST - 2], FABRIC_PROTO_CA);
+	take_answer(others[MOST - 2]);
+	more = join();
+	/* a served connection would have an answer */
+	send(more, &m, sizeof(m), MSG_NOSIGNAL);
+	assert_true(recv(more, &m, sizeof(m), 0) <= 0);
+	close(more);
+	close(others[0]);
+	/* the answer comes in the turn of the close, or in a later one */
+	ask(fd, FABRIC_PROTO_CA);
+	take_answer(fd);
+	others[0] = join();
+	ask(others[0], FABRIC_PROTO_CA);
+	take_answer(others[0]);
+	ask(fd, FABRIC_PROTO_STOP);
+	take_answer(fd);
+	await_end(fd);
+	for (int i = 0; i < MOST - 1; i++)
+		close(others[i]);
+	assert_ended(child);
+}
+
+/* As another user: 0 if neither side serves the other. */
+static int meet_as_stranger(void)
+{
+	struct fabric_proto m = {.version = FABRIC_PROTO_VERSION,
+				 .kind = FABRIC_PROTO_CA};
+	int fd;
+
+	if (setresgid(1, 1, 1) || setresuid(1, 1, 1))
+		return 1;
+	fd = join();
+	if (send(fd, &m, sizeof(m), MSG_NOSIGNAL) > 0 &&
+	    recv(fd, &m, sizeof(m), 0) > 0)
+		return 2;
+	return fabric_client_connect(path, 60000) != -EPERM;
+}
+
+static void another_user_is_not_served_and_not_trusted(void **state)
+{
+	char *slash = strrchr(path, '/');
+	pid_t child, stranger;
+	int fd;
+
+	if (!test_can_be(1))
+		SKIP_FOR(ONE_USER);
+	child = start(false);
+	assert_int_equal(chmod(path, 0777), 0);
+	*slash = '\0';
+	assert_int_equal(chmod(path, 0755), 0);
+	*slash = '/';
+	stranger = fork();
+	if (!stranger)
+		_exit(meet_as_stranger());
+	assert_ended(stranger);
+	fd = join();
+	ask(fd, FABRIC_PROTO_STOP);
+	take_answer(fd);
+	await_end(fd);
+	assert_ended(child);
+}
+
 static int remove_folder(void **state)
 {
 	*strrchr(path, '/') = '\0';
@@ -293,6 +375,8 @@ int main(void)
 		cmocka_unit_test(a_connection_has_a_data_end_at_each_port),
 		cmocka_unit_test(anothers_socket_stays),
 		cmocka_unit_test(connections_wait_for_descriptors),
+		cmocka_unit_test(a_fabric_serves_so_many_connections),
+		cmocka_unit_test(another_user_is_not_served_and_not_trusted),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
