@@ -97,9 +97,10 @@ static void add_conn(struct server *s, const struct newcomer *n)
 
 /*
  * Sets all members of *n except fd.  Allows a client of the broker's own user
- * to send descriptors.  Until then Linux 6.16 or later refuses them (EPERM),
- * and the client first asks who the broker is (PROTO_WHO).  False: the kernel
- * does not tell the user, and n->user is USER_NONE.
+ * to send descriptors.  Until then Linux 6.16 or later refuses them (EPERM).
+ * The client then sends PROTO_WHO, and sends the descriptors after the answer.
+ * False: the kernel does not say which user the client is, and n->user is
+ * USER_NONE.
  */
 static bool look_at_newcomer(const struct server *s, struct newcomer *n)
 {

@@ -57,9 +57,9 @@ enum cm_event_type {
 	/* The peer has refused our REQ or REP, or withdrawn its own REQ or REP,
 	 * by a REJ (msg).  If the peer has ended the connection by a DREQ
 	 * before the active side has established it, msg is a REJ that this
-	 * manager has made.  No msg: the queue pair of the peer's REQ or REP,
-	 * which the consumer has not answered, is in another connection now, or
-	 * in none. */
+	 * manager has made.  No msg: the consumer has not answered the peer's
+	 * REQ or REP, whose queue pair is now in another connection, or in
+	 * none. */
 	CM_REJECTED,
 	/* The peer has not answered the REQ, REP or SIDR_REQ in time. */
 	CM_UNREACHABLE,
@@ -164,7 +164,10 @@ struct cm_note {
 struct cm_owner {
 	/* No share limits this owner: it may take whatever is free. */
 	bool is_exempt;
-	/* This owner stands for several users that cannot be told apart. */
+	/* This owner stands for several users that cannot be told apart.  So a
+	 * REQ from one of its conversations proves nothing about the queue
+	 * pairs of its other conversations, and ends no connection of theirs.
+	 */
 	bool is_many;
 	/* Names the owner: not 0, and no other owner's number. */
 	uint64_t number;
@@ -252,9 +255,9 @@ int cm_listen(struct cm *cm, struct cm_owner *owner, uint64_t user,
  * Ends a listener.  Requests for its service are held until until_ns, but at
  * least for CM_HOLD_NS, since some programs (perftest) listen, serve one
  * connection and listen again.  The manager remembers a limited number of ended
- * listeners.  Beyond that number, it forgets a listener of the owner of which
- * it remembers the most, the one with the earliest until_ns.  until_ns 0: the
- * manager does not remember this listener.
+ * listeners.  When no place is left, it chooses the owner with the most
+ * remembered listeners, and forgets that owner's listener with the earliest
+ * until_ns.  until_ns 0: the manager does not remember this listener.
  */
 void cm_unlisten(struct cm *cm, uint32_t listener, uint64_t until_ns);
 

@@ -10,8 +10,9 @@
 
 #include "ibt/ibt.h"
 
-/* Judges w, the request at the cursor, and begins it, divided into packets or
- * pieces of `unit` bytes.  False: w has a local error, and unreliable_tx_stop
+/* Checks w, the request at the send queue's cursor, and begins it.  `unit` is
+ * the payload in bytes of each packet, or without packets of each copy
+ * (direct_queues.piece).  False: w has a local error, and unreliable_tx_stop
  * was called. */
 bool uc_req_start(struct ibt *t, struct ibt_qp *q, struct wqe *w,
 		  uint32_t unit);

@@ -74,9 +74,9 @@ static bool is_shared(const struct r_iw *iw, const struct sockaddr *addr)
 }
 
 /*
- * With SO_REUSEADDR bind(2) gives the socket a port of connections that are
- * ending.  Unless the id shares its port, the option is off again after the
- * bind, so that no other socket gets the port before rdma_listen.
+ * With SO_REUSEADDR, bind(2) succeeds although connections that are ending
+ * still use the port.  Unless the id shares its port, the option is off again
+ * after the bind, so that no other socket gets the port before rdma_listen.
  */
 int r_iw_bind_socket(struct r_iw *iw, const struct r_id *id,
 		     const struct sockaddr *addr)

@@ -141,7 +141,17 @@ struct socket; /* the library's */
 
 #define USRSCTP_WITH_SNDINFO 1u /* the kind of info that sendv gets */
 
-/* The functions of the library that adverb calls: usrsctp_*. */
+/*
+ * The functions of the library that adverb calls: usrsctp_*.  If they fail,
+ * `socket` and `accept` return NULL with errno.  Every other function that has
+ * a result, except get_events, then returns -1 with errno.  The caller closes
+ * the sockets that `socket` and `accept` return.
+ *
+ * An `id` is that of a peer's usrsctp_address, and is registered as long as a
+ * socket uses it.  `conninput` handles a packet of SCTP that has come from the
+ * peer `id`, and does not keep `packet`.  The library calls `upcall` with `arg`
+ * when get_events of the socket may return other bits than before.
+ */
 struct usrsctp_calls {
 	void (*init_nothreads)(uint16_t port,
 			       int (*output)(void *id, void *packet,
@@ -186,9 +196,9 @@ struct usrsctp_calls {
 /*
  * Loads and starts the library, unless it is loaded already; it stays loaded
  * until the process ends.  @output: sends a packet of SCTP to the address `id`,
- * and returns 0.  Returns the calls, which are static.  NULL: the library
- * cannot be used, and *why is a clause that gives the reason, without a full
- * stop, valid until the next call.
+ * and returns 0; the packet stays the library's.  Returns the calls, which are
+ * static.  NULL: the library cannot be used, and *why is a clause that gives
+ * the reason, without a full stop, valid until the next call.
  */
 const struct usrsctp_calls *
 usrsctp_load(int (*output)(void *id, void *packet, size_t bytes, uint8_t tos,
