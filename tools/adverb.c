@@ -36,7 +36,7 @@ static void print_help(FILE *out)
 		"       adverb top [--once] [--json]\n"
 		"           show the traffic of each queue pair, and why it waits\n"
 		"       adverb fabric FILE | --show | --stop\n"
-		"           an emulated InfiniBand subnet under a stock OpenSM\n"
+		"           emulate an InfiniBand subnet, which a stock OpenSM manages\n"
 		"       adverb bench [--quick]\n"
 		"           measure adverb beside this machine's raw limits and "
 		"other software\n"

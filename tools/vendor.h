@@ -5,8 +5,8 @@
  * vendor/mlx5/libmlx5.so.1.
  *
  * Some programs link a vendor's library.  If the system has the vendor's own
- * library, programs load that library, which is as new as the programs.  No
- * lock.
+ * library, a program loads that one, since the inert library may lack functions
+ * that the program needs.  No lock.
  */
 #ifndef TOOLS_VENDOR_H
 #define TOOLS_VENDOR_H

@@ -74,7 +74,7 @@ static void a_refusal_costs_no_other_datagram(void **state)
 #define PIECES	    1000 /* more than UDP_MAX_SEGMENTS of any kernel */
 #define PIECE_BYTES 8
 
-/* Replaces udp_seal: marks the segments that are sealed. */
+/* The u.seal of the test below: marks each segment that udp_send seals. */
 static void mark(const struct inaddr *from, const struct inaddr *to,
 		 uint8_t *bytes, size_t len)
 {
