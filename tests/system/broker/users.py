@@ -603,6 +603,52 @@ def the_privileged_trusts_no_ordinary_user():
         server.communicate()
 
 
+def packets_in_tree(user):
+    """Returns how many packets the tree of @user says were sent, or 0 if no
+    program has made the tree yet."""
+    try:
+        with open(os.path.join(
+                t.path("home-%d" % user), "adverb-%d" % user, "sysfs-%d" %
+                os.stat("/proc/self/ns/net").st_ino, "class/infiniband/adv0/"
+                "ports/1/counters/port_xmit_packets")) as f:
+            return int(f.read())
+    except FileNotFoundError:
+        return 0
+
+
+def counters_are_of_one_user():
+    """Anna's broker, which also serves Bert, counts none of his packets in
+    Anna's files: neither while his pair runs nor after it.  A pair of Anna
+    sends few packets then, and these show that the files are written."""
+    t.need(PINGPONG[0])
+    many = [*PINGPONG[:-1], "18602", "-n", "5000"]
+    few = [*PINGPONG[:-1], "18604", "-n", "10"]
+    holder = server_of(ANNA, PINGPONG, 18600)
+    try:
+        server = server_of(BERT, many, 18602)
+        client = run_as(BERT, [*many, "127.0.0.1"])
+        most = 0
+        while client.poll() is None:
+            most = max(most, packets_in_tree(ANNA))
+            time.sleep(0.05)
+        for r in t.finish(server, HANG), t.finish(client, HANG):
+            expect_ok(r)
+        server = server_of(ANNA, few, 18604)
+        expect_ok(t.finish(run_as(ANNA, [*few, "127.0.0.1"]), HANG))
+        expect_ok(t.finish(server, HANG))
+        end = time.monotonic() + HANG
+        while not packets_in_tree(ANNA):
+            expect(time.monotonic() < end, "Anna's files are not written")
+            time.sleep(0.05)
+        most = max(most, packets_in_tree(ANNA))
+        # Bert's pair sends four packets for each of its 10 000 messages.
+        expect(most < 10000, "%d packets are counted as Anna's" % most)
+        expect(list(brokers().values()) == [ANNA], "brokers of %s" % brokers())
+    finally:
+        os.killpg(holder.pid, signal.SIGKILL)
+        holder.communicate()
+
+
 def a_stranger_takes_the_name():
     """Bert takes the broker's address when Anna's broker has died: Anna's
     program connects there, sends nothing, and continues."""
@@ -832,6 +878,8 @@ for words, test in (
         ("a set-user-ID program of a user does not trust that user's broker",
          the_privileged_trusts_no_ordinary_user),
         ("two users do not reach each other's memory", two_users_apart),
+        ("one user's files count no packet of another user",
+         counters_are_of_one_user),
         ("root's broker is trusted silently", roots_broker),
         ("the death of another user's process is seen", a_death_is_seen),
         ("the dead broker's user starts the next broker",
