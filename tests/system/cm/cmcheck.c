@@ -266,6 +266,27 @@ static void options_reach_the_queue_pairs_of_both(void)
 	end();
 }
 
+/* A host that is not on the path does not know where a connection starts. */
+static void each_side_starts_at_a_psn_of_its_own(void)
+{
+	uint32_t psn[2 * SIDES];
+	int count = 0;
+
+	for (int i = 0; i < 2; i++) {
+		listen_at(RDMA_PS_TCP, "127.0.0.1");
+		resolve_address(RDMA_PS_TCP, "127.0.0.1");
+		resolve_route();
+		be_called();
+		accept_it();
+		for (int side = 0; side < SIDES; side++)
+			psn[count++] = attr(side, IBV_QPS_RTR).rq_psn;
+		end();
+	}
+	/* neither one number nor numbers in a row */
+	EXPECT(psn[1] - psn[0] != psn[2] - psn[1] ||
+	       psn[2] - psn[1] != psn[3] - psn[2]);
+}
+
 /* 0 is the longest time, 655.36 ms. */
 static void a_receiver_not_ready_asks_for_the_kernels_time(void)
 {
@@ -735,6 +756,8 @@ int main(int argc, char **argv)
 		  a_request_says_what_the_caller_wants);
 	check_run("options reach the queue pairs of both",
 		  options_reach_the_queue_pairs_of_both);
+	check_run("each side starts at a PSN of its own",
+		  each_side_starts_at_a_psn_of_its_own);
 	check_run("a receiver that is not ready asks for the kernel's time",
 		  a_receiver_not_ready_asks_for_the_kernels_time);
 	check_run("a path of the program is gone",
