@@ -159,12 +159,18 @@ uint32_t device_list(const struct device **out)
 	return device_count;
 }
 
+static bool has_port(const struct device *dev, uint32_t number)
+{
+	return number && number <= dev->port_count;
+}
+
 bool device_port(const struct device *dev, uint32_t number,
 		 struct device_port *port)
 {
-	memset(port, 0, sizeof(*port));
-	if (!number || number > dev->port_count)
+	if (!has_port(dev, number)) {
+		memset(port, 0, sizeof(*port));
 		return false;
+	}
 	lock_take(&ports);
 	*port = dev->ports[number - 1];
 	lock_give(&ports);
@@ -174,10 +180,14 @@ bool device_port(const struct device *dev, uint32_t number,
 bool device_gid(const struct device *dev, uint32_t number, uint32_t index,
 		struct device_gid *gid)
 {
-	struct device_port port;
+	bool found;
 
-	return device_port(dev, number, &port) &&
-	       netdev_gid(dev, &port, index, gid);
+	if (!has_port(dev, number))
+		return false;
+	lock_take(&ports);
+	found = netdev_gid(dev, &dev->ports[number - 1], index, gid);
+	lock_give(&ports);
+	return found;
 }
 
 static void say_changes(const struct device *d, uint32_t changes)

@@ -423,7 +423,8 @@ static void put_device(struct writing *w, const struct device *d,
 		for (uint32_t i = 0; i < netdev_gid_count(d); i++)
 			put_gid(w, d, n, i);
 	}
-	drop_ports(w, d);
+	if (d->kind == DEVICE_IB)
+		drop_ports(w, d);
 	put_node(w, d->name, index);
 }
 

@@ -193,7 +193,7 @@ static int watch_without_stdin(void)
 	return 0;
 }
 
-/* Two pipes of the program, with bytes to read. */
+/* Has the pipe still all 16 bytes that were written? */
 static bool has_bytes(int fd)
 {
 	struct pollfd p = {fd, POLLIN, 0};
