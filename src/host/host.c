@@ -580,7 +580,7 @@ int host_qp_modify(struct host *h, const struct device *dev,
 	if (mask & HCA_QP_AV && attr->ah.is_global && dev->kind != DEVICE_IWARP)
 		err = path_source_gid(dev, &attr->ah, from, &own.ah.link, why);
 	if (!err && (mask & HCA_QP_PATH_MTU))
-		err = path_check_mtu(dev, attr, why);
+		err = path_check_mtu(dev, 1, attr, why);
 	if (!err && dev->kind == DEVICE_IWARP)
 		return stream_modify(&h->progress, side, attr, mask, why);
 	if (err)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "host/path.h"
 #include "log/log.h"
 
 /* PortState (IBTA 14.2.5.6) */
@@ -25,16 +26,15 @@ static int source_gid(const struct device *dev, const struct hca_ah *ah,
 		      uint8_t gid[16], const char **why)
 {
 	struct device_gid entry;
+	int err;
 
 	memset(gid, 0, 16);
 	if (!ah->is_global)
 		return 0;
-	if (!device_gid(dev, ah->port_num, ah->sgid_index, &entry)) {
-		*why = "the port's GID table has no entry at sgid_index";
-		return -EINVAL;
-	}
-	memcpy(gid, entry.gid, 16);
-	return 0;
+	err = path_gid(dev, ah->port_num, ah->sgid_index, &entry, why);
+	if (!err)
+		memcpy(gid, entry.gid, 16);
+	return err;
 }
 
 /* A multicast packet has a GRH (IBTA Vol 1, 10.5.1). */
@@ -73,16 +73,6 @@ int lid_path_find(const struct device *dev, const struct hca_ah *ah,
 	return err ? err : source_gid(dev, ah, to->from, why);
 }
 
-static int check_mtu(const struct hca_qp_attr *attr,
-		     const struct device_port *port, const char **why)
-{
-	if (attr->path_mtu <= port->active_mtu)
-		return 0;
-	*why = "path_mtu is above the port's active_mtu; use active_mtu or "
-	       "less";
-	return -EINVAL;
-}
-
 int lid_path_set(const struct device *dev, struct hca_qp_attr *attr,
 		 uint32_t mask, const char **why)
 {
@@ -101,7 +91,7 @@ int lid_path_set(const struct device *dev, struct hca_qp_attr *attr,
 	if (!err)
 		err = source_gid(dev, &attr->ah, attr->ah.sgid, why);
 	if (!err && mask & HCA_QP_PATH_MTU)
-		err = check_mtu(attr, &port, why);
+		err = path_check_mtu(dev, attr->ah.port_num, attr, why);
 	return err;
 }
 

@@ -13,15 +13,21 @@
 #include "host/mcast_socket.h"
 #include "util/inaddr.h"
 
+int path_gid(const struct device *dev, uint32_t number, uint32_t index,
+	     struct device_gid *gid, const char **why)
+{
+	*why = "the port's GID table has no entry at sgid_index";
+	return device_gid(dev, number, index, gid) ? 0 : -EINVAL;
+}
+
 int path_source_gid(const struct device *dev, const struct hca_ah *ah,
 		    uint8_t from[16], uint32_t *link, const char **why)
 {
 	struct device_gid gid;
+	int err = path_gid(dev, 1, ah->sgid_index, &gid, why);
 
-	if (!device_gid(dev, 1, ah->sgid_index, &gid)) {
-		*why = "the port's GID table has no entry at sgid_index";
-		return -EINVAL;
-	}
+	if (err)
+		return err;
 	if (gid.type != DEVICE_GID_ROCE_V2) {
 		*why = "sgid_index names a RoCE v1 GID, which adverb does not "
 		       "support; use a RoCE v2 GID, for example index 1";
@@ -86,12 +92,12 @@ int path_find(struct host *h, const struct device *dev, const struct hca_ah *ah,
 	return 0;
 }
 
-int path_check_mtu(const struct device *dev, const struct hca_qp_attr *attr,
-		   const char **why)
+int path_check_mtu(const struct device *dev, uint32_t number,
+		   const struct hca_qp_attr *attr, const char **why)
 {
 	struct device_port port;
 
-	device_port(dev, 1, &port);
+	device_port(dev, number, &port);
 	if (attr->path_mtu <= port.active_mtu)
 		return 0;
 	*why = "path_mtu is above the port's active_mtu; use active_mtu or "
