@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "device/netif.h"
 #include "fabric/fabric_client.h"
 #include "hdr/bth.h"
 #include "hdr/bytes.h"
@@ -719,6 +720,18 @@ uint32_t fabric_link_take_changes(uint32_t number)
 	shown = port_at(number)->shown;
 	port_at(number)->shown = 0;
 	return shown;
+}
+
+void fabric_link_show(const struct device *dev, bool is_new)
+{
+	uint32_t count = dev ? bits_min_u32(at.count, dev->port_count) : 0;
+
+	for (uint32_t n = 1; n <= count; n++) {
+		uint32_t shown = fabric_link_take_changes(n);
+
+		if (shown || is_new)
+			netif_set_port(dev, n, &port_at(n)->now, shown);
+	}
 }
 
 /* ---- for the thread that waits ---- */

@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device/device.h"
 #include "engine/engine.h"
 #include "fabric/proto.h"
 
@@ -115,6 +116,10 @@ bool fabric_link_port(uint32_t number, struct fabric_port *port);
  * enum data_change; 0 if there is no such port.  fabric_link_port returns the
  * state after these changes. */
 uint32_t fabric_link_take_changes(uint32_t number);
+
+/* Gives the ports that have changed since the last call to the device layer;
+ * is_new: all ports.  dev: the device of the link; NULL: nothing is given. */
+void fabric_link_show(const struct device *dev, bool is_new);
 
 /* For the thread that waits: returns the descriptor at whose POLLIN
  * fabric_link_turn is due, or -1. */

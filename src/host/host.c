@@ -160,7 +160,7 @@ static int open_link(struct engine *e, uint64_t patience)
 static void show_ports(struct host *h)
 {
 	progress_take(&h->progress);
-	progress_show_ports(&h->progress, true);
+	fabric_link_show(h->progress.ib, true);
 	progress_give(&h->progress);
 }
 

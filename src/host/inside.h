@@ -29,9 +29,6 @@ void progress_release(struct progress *p) RELEASE(&p->lock);
 void progress_turn(struct progress *p) REQUIRES(&p->lock);
 /* Sends frames and reports events until the engine has no more of them. */
 void progress_settle(struct progress *p) REQUIRES(&p->lock);
-/* Gives p->ib the states of the ports that the fabric has changed; is_new: of
- * all ports. */
-void progress_show_ports(struct progress *p, bool is_new);
 /* Counts a post to q, if q's requests are not acknowledged. */
 void progress_count_unanswered(struct progress *p, const struct ibt_qp *q)
 	REQUIRES(&p->lock);

@@ -324,21 +324,6 @@ static void tell_fatal(struct progress *p)
 		p->sink.fatal();
 }
 
-void progress_show_ports(struct progress *p, bool is_new)
-{
-	uint32_t count =
-		p->ib ? bits_min_u32(fabric_link_ports(), p->ib->port_count)
-		      : 0;
-	struct fabric_port port;
-
-	for (uint32_t n = 1; n <= count; n++) {
-		uint32_t changes = fabric_link_take_changes(n);
-
-		if ((changes || is_new) && fabric_link_port(n, &port))
-			netif_set_port(p->ib, n, &port, changes);
-	}
-}
-
 /* Receives what has come over the link to a fabric; false if nothing has come.
  */
 static bool receive_link(struct progress *p, unsigned rounds)
@@ -347,7 +332,7 @@ static bool receive_link(struct progress *p, unsigned rounds)
 
 	if (any) {
 		poll_policy_news(&p->policy);
-		progress_show_ports(p, false);
+		fabric_link_show(p->ib, false);
 	}
 	if (fabric_link_has_ended())
 		tell_fatal(p);
