@@ -6,6 +6,7 @@
 #include "broker/user.h"
 #include "encap/rocev2.h"
 #include "engine/credit.h"
+#include "util/user_map.h"
 #include "wire/port.h"
 
 #include <errno.h>
@@ -320,7 +321,7 @@ static bool is_source_of(const struct server *s, uint32_t class,
 		return false;
 	if (from->port == ROCEV2_PORT)
 		return !member->is_other_user && member->relay_fd < 0;
-	if (port_owner(from, to, &user) != PORT_USER || !port_user_is_one(user))
+	if (port_owner(from, to, &user) != PORT_USER || !user_map_is_one(user))
 		return false;
 	/* The process may have become another user since it connected. */
 	return user == owner->user || procfs_acts_as(owner->pid, user);

@@ -2,11 +2,11 @@
 #include "host/source_port.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "host/broker_link.h"
 #include "host/host.h"
 #include "log/log.h"
+#include "util/user_map.h"
 #include "wire/port.h"
 
 #define WAITING 64 /* questions that the broker has yet to answer */
@@ -71,7 +71,7 @@ static void resolve_port(struct engine *e, struct engine_source *s,
 	s->user = user;
 	switch (owner) {
 	case PORT_USER:
-		if (!user || (user == geteuid() && port_user_is_one(user)))
+		if (!user || user_map_is_own(user))
 			engine_source(e, s, true, now_ns);
 		else
 			ask_broker(e, s, user, now_ns);

@@ -7,7 +7,7 @@
  * either user could read this process's memory anyway.  For any other port the
  * broker says whether the user of the process with the peer's class owns the
  * port.  The broker is also asked if this process's user has a number that the
- * kernel gives to several users (port_user_is_one).  While there is no broker,
+ * kernel gives to several users (user_map_is_own).  While there is no broker,
  * an earlier answer is used as long as the port has the same owner.
  *
  * A port to which no socket is bound at every address is not believed.  If the

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "wire/port.h"
 
-#include "util/user_map.h"
-
 #include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -164,9 +162,4 @@ enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
 	enum port_owner said = ask_kernel(from, to, user);
 
 	return said == PORT_UNTOLD ? port_owner_listed(from, user) : said;
-}
-
-bool port_user_is_one(uid_t user)
-{
-	return user_map_is_one(user);
 }

@@ -34,12 +34,6 @@ enum port_owner {
  */
 enum port_owner port_owner(const struct inaddr *from, const struct inaddr *to,
 			   uid_t *user);
-/*
- * Returns whether the number stands for one user.  In a user namespace that
- * does not map every user, the number overflowuid stands for several: the
- * kernel reports it for all users that are not mapped.
- */
-bool port_user_is_one(uid_t user);
 /* Finds the owner of from->port by /proc alone.  With PORT_USER *user is the
  * number of the owner in the caller's user namespace.  Without /proc returns
  * PORT_UNTOLD for an IPv4 address, and PORT_NOBODY for an IPv6 address. */
