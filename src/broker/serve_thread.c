@@ -48,6 +48,19 @@ static void drop_standard_fds(void)
 		close(null);
 }
 
+/* Copies a descriptor of the program's table to the calling thread's.  Returns
+ * the copy, or -1. */
+static int copy_from_program(int fd)
+{
+	int self = (int)syscall(SYS_pidfd_open, getpid(), 0), copy;
+
+	if (self < 0)
+		return -1;
+	copy = (int)syscall(SYS_pidfd_getfd, self, fd, 0);
+	close(self);
+	return copy;
+}
+
 /*
  * Gives the calling thread an empty table of descriptors, and opens the
  * listener there.  Linux copies at most the first 64 descriptors of the program
@@ -58,18 +71,14 @@ static void drop_standard_fds(void)
  */
 static int take_empty_table(int listen_fd)
 {
-	int self, fd = -1;
+	int fd;
 
 	/* valgrind keeps files of its own in the table. */
 	if (instrument_by_valgrind())
 		return -1;
-	self = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	/* Asked before the table is given up: may this process copy a
 	 * descriptor in this way? */
-	if (self >= 0)
-		fd = (int)syscall(SYS_pidfd_getfd, self, listen_fd, 0);
-	if (self >= 0)
-		close(self);
+	fd = copy_from_program(listen_fd);
 	if (fd < 0)
 		return -1;
 	close(fd);
@@ -77,11 +86,7 @@ static int take_empty_table(int listen_fd)
 		return -1;
 	fd_identity_apart();
 	drop_standard_fds();
-	self = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	fd = (int)syscall(SYS_pidfd_getfd, self, listen_fd, 0);
-	if (self >= 0)
-		close(self);
-	return fd;
+	return copy_from_program(listen_fd);
 }
 
 /* Closes the descriptors of the calling thread's table, except the standard
