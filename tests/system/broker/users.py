@@ -21,7 +21,7 @@ sys.path.insert(1, sys.path[0] + "/../lib")
 
 import forge
 import system
-from system import HANG, brokers, expect, expect_ok, serving
+from system import HANG, brokers, expect, expect_ok, listens, serving
 
 ANNA, BERT = 65534, 65533
 TOLD = r"the broker adverbd of user (\d+), because ADVERB_BROKER_USER names that user"
@@ -69,13 +69,6 @@ def start(user, argv, ready=None, **more):
 
 def run_as(user, argv, ready=None, **more):
     return start(user, [t.adverb, "run", "--", *argv], ready, **more)
-
-
-def listens(port):
-    with open("/proc/net/tcp") as f, open("/proc/net/tcp6") as g:
-        return any(line.split()[3] == "0A" and
-                   line.split()[1].endswith(":%04X" % port)
-                   for line in f.readlines()[1:] + g.readlines()[1:])
 
 
 def server_of(user, argv, port):

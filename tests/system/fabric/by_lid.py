@@ -14,19 +14,12 @@ import subnet
 import system
 from subnet import (NET, PATIENCE_S, Fabric, fabric, fabric_argv, managed,
                     managed_on, port_lid)
-from system import Fail, expect, expect_ok
+from system import Fail, expect, expect_ok, listens
 
 AREA = "InfiniBand"
 PORT = 18515  # of perftest and the pingpongs
 t = system.Suite(__doc__)
 subnet.use(t)
-
-
-def listens(port):
-    with open("/proc/net/tcp") as f, open("/proc/net/tcp6") as g:
-        return any(line.split()[3] == "0A" and
-                   line.split()[1].endswith(":%04X" % port)
-                   for line in f.readlines()[1:] + g.readlines()[1:])
 
 
 def start(f, host, argv, **env):

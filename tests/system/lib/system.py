@@ -100,6 +100,14 @@ def with_report(argv):
     return [*argv, "-F"] if is_perftest and "-F" not in argv else argv
 
 
+def listens(port):
+    """Returns whether a TCP socket of this network namespace listens at a port."""
+    with open("/proc/net/tcp") as f, open("/proc/net/tcp6") as g:
+        return any(line.split()[3] == "0A" and
+                   line.split()[1].endswith(":%04X" % port)
+                   for line in f.readlines()[1:] + g.readlines()[1:])
+
+
 class Suite:
     """The cases of one script, and what these cases share."""
 
