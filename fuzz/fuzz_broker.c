@@ -23,6 +23,7 @@
 #include "broker/inside.h"
 #include "broker/proto.h"
 #include "broker/server.h"
+#include "util/scm_rights.h"
 
 #define CLIENTS 6
 #define KNOWN	8     /* values of a kind that the harness remembers */

@@ -22,6 +22,7 @@
 #include "broker/proto.h"
 #include "broker/shared_page.h"
 #include "broker/steer.h"
+#include "util/scm_rights.h"
 
 #define PATIENCE_MS 5000
 #define KNOWN	    4 /* classes that the process asks about */
@@ -211,7 +212,7 @@ static void broker_turn(struct script *s)
 	while ((fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
 		drop_client(s);
 		s->broker_fd = fd;
-		proto_let_bring(fd, how < 200);
+		scm_rights_let_bring(fd, how < 200);
 	}
 	if (s->broker_fd < 0)
 		return;
@@ -340,7 +341,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	wish.kick_fd = s.lent[LENT_KICK];
 	how = input_u8(&s.in);
 	wish.arena_fd = how & 1 ? s.lent[LENT_BARE] : -1;
-	proto_let_bring(s.listen_fd, !(how & 2));
+	scm_rights_let_bring(s.listen_fd, !(how & 2));
 	if (!client_open(&s.client, &wish, &why)) {
 		while (s.in.at < s.in.end) {
 			run_command(&s);

@@ -3,6 +3,7 @@
 
 #include "broker/user.h"
 #include "util/monotonic.h"
+#include "util/scm_rights.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -112,7 +113,7 @@ static bool look_at_newcomer(const struct server *s, struct newcomer *n)
 	n->user = user_of(&n->who);
 	n->is_own = user_is_same(n->user, s->group.user);
 	if (n->is_own)
-		proto_let_bring(n->fd, true);
+		scm_rights_let_bring(n->fd, true);
 	return true;
 }
 

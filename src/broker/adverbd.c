@@ -9,6 +9,7 @@
 #include "broker/user_receiver.h"
 #include "util/monotonic.h"
 #include "util/rlimit.h"
+#include "util/scm_rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +42,7 @@ static int claim_address(int *listen_fd)
 	*listen_fd = fd;
 	if (fd < 0)
 		return -errno;
-	proto_let_bring(fd, false);
+	scm_rights_let_bring(fd, false);
 	if (!bind(fd, (struct sockaddr *)&a, length))
 		return listen(fd, 1024) ? -errno : 0;
 	if (errno != EADDRINUSE)

@@ -15,6 +15,7 @@
 #include "util/fd_identity.h"
 #include "util/monotonic.h"
 #include "util/printable.h"
+#include "util/scm_rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -167,7 +168,7 @@ static void say_hello(struct client *c)
 		enter_alone(c, -EACCES);
 		return;
 	}
-	proto_let_bring(c->unix_fd, true);
+	scm_rights_let_bring(c->unix_fd, true);
 	c->state = CLIENT_GREETING;
 	/* A client with a class waits without an end: if it closed this
 	 * connection, the broker would take it for dead. */

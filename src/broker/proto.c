@@ -53,18 +53,6 @@ void proto_introduce(struct proto *m, uint32_t idle_s)
 	snprintf(m->release, sizeof(m->release), "%s", ADVERB_VERSION);
 }
 
-void proto_let_bring(int socket, bool may)
-{
-#ifdef SO_PASSRIGHTS
-	const int on = may;
-
-	setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
-#else
-	(void)socket;
-	(void)may;
-#endif
-}
-
 static int connect_to(unsigned version, bool is_deaf)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
@@ -75,7 +63,7 @@ static int connect_to(unsigned version, bool is_deaf)
 
 	if (fd < 0)
 		return -errno;
-	proto_let_bring(fd, false);
+	scm_rights_let_bring(fd, false);
 	if ((!is_deaf || !shutdown(fd, SHUT_RD)) &&
 	    !connect(fd, (struct sockaddr *)&a, length))
 		return fd;

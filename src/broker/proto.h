@@ -22,11 +22,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-/* since Linux 6.16; SPARC and PA-RISC have other numbers */
-#if !defined(SO_PASSRIGHTS) && !defined(__sparc__) && !defined(__hppa__)
-#define SO_PASSRIGHTS 83
-#endif
-
 #define PROTO_MAGIC   0x61647662u
 #define PROTO_VERSION 18 /* has to grow whenever CMPROTO_VERSION grows */
 #define PROTO_FDS     5	 /* descriptors that one message brings, at most */
@@ -222,7 +217,7 @@ void proto_introduce(struct proto *m, uint32_t idle_s);
  * Connects to the broker of a version, and never waits.  The caller has found
  * out by proto_look that it trusts the broker.  Since then another process may
  * have begun to listen.  So the other end may not send descriptors until the
- * caller has checked SO_PEERCRED of the socket and calls proto_let_bring.
+ * caller has checked SO_PEERCRED of the socket and calls scm_rights_let_bring.
  * Returns a non-blocking socket, which the caller owns, or -errno;
  * -ECONNREFUSED: there is no broker.
  */
@@ -236,14 +231,6 @@ int proto_connect(unsigned version);
  * -errno; -ECONNREFUSED: no process listens.
  */
 int proto_look(unsigned version, struct ucred *who);
-/*
- * Sets whether the other end of a Unix socket, or of each connection that comes
- * to a listening one, may send descriptors.  If not, a send that brings some
- * fails with EPERM.  Messages that have been sent already are not changed.  On
- * a kernel before Linux 6.16 (SO_PASSRIGHTS) the call does nothing, and the
- * other end may always send descriptors.
- */
-void proto_let_bring(int socket, bool may);
 /*
  * Sends a message with the descriptors that m->brings names, which stay the
  * caller's: fds[0] is that of the lowest bit, fds[1] that of the next bit that

@@ -12,6 +12,7 @@
 #include "broker/user.h"
 #include "broker/poll_sparse.h"
 #include "util/monotonic.h"
+#include "util/scm_rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -581,7 +582,7 @@ struct server *server_new(int listen_fd, const struct server_config *config)
 	reuseport_group_init(&s->group, !config->no_bpf);
 	fcntl(listen_fd, F_SETFL, O_NONBLOCK);
 	/* Another program, for example systemd, may have made the listener. */
-	proto_let_bring(listen_fd, false);
+	scm_rights_let_bring(listen_fd, false);
 	s->listen_fd = listen_fd;
 	refuse_full_init(&s->refuse_full);
 	user_receiver_init(&s->receivers, config->no_threads);

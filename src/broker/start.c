@@ -8,6 +8,7 @@
 #include "broker/server.h"
 #include "broker/trust.h"
 #include "util/fd_identity.h"
+#include "util/scm_rights.h"
 #include "util/shared.h"
 
 #include <dlfcn.h>
@@ -467,7 +468,7 @@ static int open_listener(void)
 	if (fd < 0)
 		return -errno;
 	keep_fd(KEPT_LISTEN, fd);
-	proto_let_bring(fd, false);
+	scm_rights_let_bring(fd, false);
 	if (!bind(fd, (struct sockaddr *)&a, length) && !listen(fd, BACKLOG))
 		return fd;
 	err = errno == EADDRINUSE ? EAGAIN : errno;

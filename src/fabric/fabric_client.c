@@ -13,11 +13,6 @@
 #include "util/scm_rights.h"
 #include "util/user_map.h"
 
-/* since Linux 6.16; SPARC and PA-RISC have other numbers */
-#if !defined(SO_PASSRIGHTS) && !defined(__sparc__) && !defined(__hppa__)
-#define SO_PASSRIGHTS 83
-#endif
-
 #define ERRNO_MAX 4095	 /* the kernel's greatest errno */
 #define LID_MAX	  0xbfff /* of a port (IBTA 4.1.3) */
 #define LMC_MAX	  7
@@ -51,21 +46,6 @@ static int check_user(int fd)
 	return user_map_is_own(peer.uid) ? 0 : -EPERM;
 }
 
-/* May the other side's messages bring descriptors?  Until its user is known
- * they may not: to close a descriptor of another user can take long.  Before
- * Linux 6.16 this does nothing. */
-static void let_bring(int fd, bool may)
-{
-#ifdef SO_PASSRIGHTS
-	const int on = may;
-
-	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
-#else
-	(void)fd;
-	(void)may;
-#endif
-}
-
 /* Limits the waits on the socket.  SO_SNDTIMEO limits connect(2), too. */
 static int limit_waits(int fd, uint32_t patience_ms)
 {
@@ -96,14 +76,16 @@ int fabric_client_connect(const char *path, uint32_t patience_ms)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	let_bring(fd, false);
+	/* Until the other side's user is known: to close a descriptor of
+	 * another user can take long. */
+	scm_rights_let_bring(fd, false);
 	err = limit_waits(fd, patience_ms);
 	if (!err && connect(fd, (struct sockaddr *)&address, sizeof(address)))
 		err = failed_call();
 	if (!err)
 		err = check_user(fd);
 	if (!err) {
-		let_bring(fd, true);
+		scm_rights_let_bring(fd, true);
 		return fd;
 	}
 	close(fd);

@@ -25,3 +25,15 @@ size_t scm_rights_take(struct msghdr *m, int *fds, size_t most)
 	}
 	return taken;
 }
+
+void scm_rights_let_bring(int socket, bool may)
+{
+#ifdef SO_PASSRIGHTS
+	const int on = may;
+
+	setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
+#else
+	(void)socket;
+	(void)may;
+#endif
+}

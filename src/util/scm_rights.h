@@ -10,12 +10,27 @@
 #ifndef UTIL_SCM_RIGHTS_H
 #define UTIL_SCM_RIGHTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
+
+/* since Linux 6.16; SPARC and PA-RISC have other numbers */
+#if !defined(SO_PASSRIGHTS) && !defined(__sparc__) && !defined(__hppa__)
+#define SO_PASSRIGHTS 83
+#endif
 
 /* Stores the descriptors that came with the message m of recvmsg(2) in fds, in
  * order, and closes those after the first `most`.  Returns the number stored;
  * the caller owns these descriptors. */
 size_t scm_rights_take(struct msghdr *m, int *fds, size_t most);
+
+/*
+ * Sets whether the other end of a Unix socket, or of each connection that comes
+ * to a listening one, may send descriptors.  If not, a send that brings some
+ * fails with EPERM.  Messages that have been sent already are not changed.  On
+ * a kernel before Linux 6.16 (SO_PASSRIGHTS) the call does nothing, and the
+ * other end may always send descriptors.
+ */
+void scm_rights_let_bring(int socket, bool may);
 
 #endif

@@ -8,6 +8,7 @@
 #include "broker/inside.h"
 #include "broker/server.h"
 #include "broker/poll_sparse.h"
+#include "util/scm_rights.h"
 
 #include <limits.h>
 #include <sys/eventfd.h>
@@ -310,7 +311,7 @@ static int begin_client(struct server *s)
 	int fd = proto_connect(PROTO_VERSION);
 
 	assert_true(fd >= 0);
-	proto_let_bring(fd, true);
+	scm_rights_let_bring(fd, true);
 	send_word(fd, PROTO_HELLO, 0);
 	while (!s->conns || !s->conn[0].class)
 		server_turn(s);

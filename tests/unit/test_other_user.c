@@ -16,6 +16,7 @@
 #include "broker/user.h"
 #include "engine/credit.h"
 #include "wire/relay.h"
+#include "util/scm_rights.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -764,7 +765,7 @@ static uint32_t brought_by_welcome(void)
 	int fd = proto_connect(PROTO_VERSION), fds[PROTO_FDS], n = 0;
 	struct pollfd p = {fd, POLLIN, 0};
 
-	proto_let_bring(fd, true);
+	scm_rights_let_bring(fd, true);
 	if (proto_send(fd, &m, NULL) || poll(&p, 1, 10000) != 1 ||
 	    proto_receive(fd, &m, fds) || m.kind != PROTO_WELCOME)
 		return NO_WELCOME;

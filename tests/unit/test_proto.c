@@ -3,6 +3,7 @@
 #include "brought.h"
 
 #include "broker/proto.h"
+#include "util/scm_rights.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
@@ -122,7 +123,7 @@ static void a_broker_sends_descriptors_only_when_it_may(void **state)
 	called = proto_connect(version);
 	end = accept(at, NULL, NULL);
 	assert_int_equal(proto_send(end, &m, &at), -EPERM);
-	proto_let_bring(called, true);
+	scm_rights_let_bring(called, true);
 	assert_int_equal(proto_send(end, &m, &at), 0);
 	close(called);
 	close(end);

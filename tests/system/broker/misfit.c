@@ -17,6 +17,7 @@
  *	colour	  refuses each client, with control characters in the reason
  */
 #include "broker/proto.h"
+#include "util/scm_rights.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -137,7 +138,7 @@ static void serve_clients(const char *name)
 		struct proto m = {0};
 		int fd = accept(0, NULL, NULL);
 
-		proto_let_bring(fd, true);
+		scm_rights_let_bring(fd, true);
 		while (recv(fd, &m, sizeof(m), 0) == sizeof(m))
 			if (m.kind == PROTO_HELLO)
 				answer_hello(name, fd, &m);
