@@ -50,9 +50,10 @@ def healthy():
 def says(thing, word, why, **how):
     def body():
         said, r = doctor(**how)
-        expect(said.get(thing, ("", ""))[0] == word and
-               re.search(why, said[thing][1]),
-               "the line is not: %s, %s" % (word, why), r)
+        expect(thing in said, "the line is missing; exit status %d" % r.status,
+               r)
+        expect(said[thing][0] == word and re.search(why, said[thing][1]),
+               "the line is: %s, %s" % said[thing], r)
         expect(r.status == (1 if any(w == "no" for w, _ in said.values())
                             else 0), "exit status %d" % r.status, r)
     t.case("%s: %s, %s" % (thing, word, why), body)
