@@ -240,12 +240,9 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The child has no thread, and the associations stay with its parent.  The
- * sockets are closed first, so that freeing a connection sends no ABORT. */
+/* The child has no thread, and the associations stay with its parent. */
 static void in_child(void)
 {
-	struct list *n;
-
 	pthread_mutex_unlock(&lock);
 	list_for_each (at, &sctp_conn_all.sockets) {
 		struct sctp_socket *s =
@@ -258,8 +255,9 @@ static void in_child(void)
 	fd_identity_close(sctp_conn_all.wake_fd);
 	sctp_conn_all.epoll_fd = sctp_conn_all.wake_fd = -1;
 	thread_number++;
-	while ((n = list_pop_head(&sctp_conn_all.conns)))
-		sctp_conn_free(CONTAINER_OF(n, struct sctp_conn, link));
+	sctp_conn_forget_all();
+	usrsctp_forget();
+	sctp_conn_all.usr = NULL;
 }
 
 /* A constructor registers the handlers, before other threads exist: a fork that
@@ -307,9 +305,11 @@ static int start_thread(void)
 	return err;
 }
 
-/* Runs once: children of fork inherit the loaded library. */
+/* Runs once in a process, and once more in a child of fork that uses SCTP. */
 static int begin_library(const struct sctp_options *o, const char **why)
 {
+	static bool is_drained_at_exit;
+
 	*why = "the kernel gives no random numbers";
 	if (!sctp_path_begin())
 		return -EIO;
@@ -320,7 +320,8 @@ static int begin_library(const struct sctp_options *o, const char **why)
 		list_init(&sctp_conn_all.buckets[i]);
 	sctp_conn_all.options = *o;
 	ticked_ns = monotonic_ns();
-	atexit(sctp_drain);
+	if (!is_drained_at_exit)
+		is_drained_at_exit = !atexit(sctp_drain);
 	return 0;
 }
 
@@ -403,15 +404,16 @@ int sctp_bind(struct sockaddr_in6 *at, bool is_v6_only)
 	return fd;
 }
 
-/* Returns a new connection or listener that owns the socket fd; NULL: no memory
- * is left, and fd is closed. */
+/* Returns a new connection or listener that owns the socket fd; NULL: it cannot
+ * be made, and fd is closed. */
 static struct sctp_conn *begin_conn(enum sctp_conn_state state, int fd)
 {
 	struct sockaddr_in6 at;
 	struct sctp_socket *s = NULL;
 	struct sctp_conn *c;
 
-	if (sctp_path_address(fd, &at))
+	/* usr is NULL in a child of fork that has not called sctp_start */
+	if (sctp_conn_all.usr && sctp_path_address(fd, &at))
 		s = sctp_conn_take_socket(fd, &at);
 	if (!s) {
 		fd_identity_close(fd);

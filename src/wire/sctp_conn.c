@@ -197,6 +197,19 @@ void sctp_conn_free(struct sctp_conn *c)
 	free(c);
 }
 
+void sctp_conn_forget_all(void)
+{
+	struct list *n;
+
+	while ((n = list_pop_head(&sctp_conn_all.conns))) {
+		struct sctp_conn *c = CONTAINER_OF(n, struct sctp_conn, link);
+
+		c->so = NULL;
+		c->path.id = 0;
+		sctp_conn_free(c);
+	}
+}
+
 void sctp_conn_set_path(struct sctp_conn *c, const struct sctp_path *p)
 {
 	c->path = *p;

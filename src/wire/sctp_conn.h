@@ -115,6 +115,9 @@ struct sctp_conn *sctp_conn_new(enum sctp_conn_state state);
 /* Aborts the association, if there is one, closes the thread's end of the
  * socketpair and frees the connection. */
 void sctp_conn_free(struct sctp_conn *c);
+/* Frees all connections without a call of the library: in a child of fork their
+ * associations are the parent's. */
+void sctp_conn_forget_all(void);
 /* Returns the bucket with all connections whose path.id is `id`.  It may hold
  * connections with another id too. */
 struct list *sctp_conn_bucket(uint64_t id);

@@ -2,11 +2,15 @@
 #include "wire/usrsctp.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 
 #include "util/bits.h"
 
+#define LIBRARY "libusrsctp.so.2"
+
 static struct usrsctp_calls calls;
 static void *library;
+static bool is_inherited; /* a child of fork has the state of its parent */
 
 static const struct {
 	const char *name;
@@ -71,22 +75,48 @@ static void switch_off(void)
 	}
 }
 
+void usrsctp_forget(void)
+{
+	is_inherited = library != NULL;
+}
+
+/* Unloads the library with the state that the parent has left, so that it is
+ * loaded anew.  False: the program itself uses the library, which stays. */
+static bool unload_inherited(void)
+{
+	void *still;
+
+	if (library)
+		dlclose(library);
+	library = NULL;
+	still = dlopen(LIBRARY, RTLD_NOW | RTLD_NOLOAD);
+	if (still)
+		dlclose(still);
+	is_inherited = still != NULL;
+	return !still;
+}
+
 const struct usrsctp_calls *
 usrsctp_load(int (*output)(void *id, void *packet, size_t bytes, uint8_t tos,
 			   uint8_t set_df),
 	     const char **why)
 {
+	if (is_inherited && !unload_inherited()) {
+		*why = LIBRARY " is used by the program itself, and a child of "
+			       "fork cannot start it again";
+		return NULL;
+	}
 	if (library)
 		return &calls;
-	library = dlopen("libusrsctp.so.2", RTLD_NOW | RTLD_LOCAL);
+	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
-		*why = "libusrsctp.so.2 cannot be loaded (Debian's package is "
-		       "libusrsctp2)";
+		*why = LIBRARY " cannot be loaded (Debian's package is "
+			       "libusrsctp2)";
 		return NULL;
 	}
 	if (missing_symbol()) {
-		*why = "libusrsctp.so.2 is of a release that lacks a function "
-		       "(0.9.5 has all)";
+		*why = LIBRARY " is of a release that lacks a function "
+			       "(0.9.5 has all)";
 		dlclose(library);
 		library = NULL;
 		return NULL;

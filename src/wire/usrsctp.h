@@ -7,7 +7,7 @@
  * library has them; tests/unit/test_usrsctp.c compares them with the library's
  * header where that header is installed.
  *
- * The library is used without threads, sockets and timers of its own: packets
+ * The library is used without sockets and timers of its own: packets
  * go through `conninput` and the function given to usrsctp_load, time through
  * `handle_timers`.  Addresses are those of AF_CONN: numbers of 64 bits, which
  * the library compares and hands back.
@@ -204,5 +204,14 @@ const struct usrsctp_calls *
 usrsctp_load(int (*output)(void *id, void *packet, size_t bytes, uint8_t tos,
 			   uint8_t set_df),
 	     const char **why);
+/*
+ * Called in a child of fork: the next usrsctp_load loads the library anew, and
+ * no function of the library may be called before.  Even after init_nothreads
+ * the library has a thread, which visits all associations when an address was
+ * deregistered.  A child has no such thread, but may inherit the locks that the
+ * thread held at the fork; a call of the library would wait for these locks
+ * without an end.
+ */
+void usrsctp_forget(void);
 
 #endif
