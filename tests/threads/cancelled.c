@@ -267,7 +267,7 @@ static void calls_that_do_not_sleep_are_not_cancelled(void)
 	endpoint_close_pair(e);
 }
 
-/* The requests that a thread posts and polls until it is cancelled. */
+/* How many requests all threads of a case have posted, and polled. */
 static atomic_int posted, polled;
 
 static void poll_once(struct endpoint *e)

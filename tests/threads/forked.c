@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * forked: a program forks while threads open and close the device, post, bind
- * ids or allocate device memory, and each child uses both libraries from their
- * start.  A lock that the parent's thread held at the fork, or an object that
- * was half made, must not stop the child, which has no such thread.
+ * ids or allocate device memory, and each child opens the device anew and uses
+ * both libraries.  A lock that the parent's thread held at the fork, or an
+ * object that was half made, must not stop the child, which has no such thread.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -67,7 +67,7 @@ static void post_many(void)
 		memcpy(e[0].region, &i, sizeof(i));
 		write_once(e);
 		check_need(!memcmp(e[1].region, &i, sizeof(i)),
-			   "what was written");
+			   "the bytes of the WRITE");
 	}
 	endpoint_close_pair(e);
 }
@@ -191,7 +191,7 @@ static int open_locks(void)
 
 /* Runs at the beginning of a fork, before the handlers of the libraries.
  * Returns when a thread waits for the lock of the tree, and so is in the middle
- * of what a process does once. */
+ * of an initialisation that a process does once. */
 static void open_in_fork(void)
 {
 	static void (*const use)(void) = use_verbs;
@@ -204,8 +204,8 @@ static void open_in_fork(void)
 		sched_yield();
 }
 
-/* Makes a folder for the tree and locks the tree.  Returns the descriptor, by
- * whose end the lock is released.  with_broker.sh removes the folder. */
+/* Makes a folder for the tree and locks the tree.  Returns the descriptor whose
+ * close releases the lock.  with_broker.sh removes the folder. */
 static int lock_tree(void)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");

@@ -265,7 +265,7 @@ int main(void)
 	check_need(!ibv_req_notify_cq(endpoint[1].cq, 0), "ibv_req_notify_cq");
 	check_run("a sleep is interrupted as the signal's handler says",
 		  check_handlers);
-	check_run("the handler decides also if the sleeper makes progress",
+	check_run("a sleep that makes progress is interrupted in the same way",
 		  check_handlers_of_progress_thread);
 	check_run("a sleep that a packet has just ended is interrupted",
 		  check_during_progress);

@@ -41,6 +41,6 @@ int main(void)
 	pthread_join(other, NULL);
 	if (is_seen && mpsc_seems_empty(&stack))
 		return 0;
-	fprintf(stderr, "rung: what was posted is not seen\n");
+	fprintf(stderr, "rung: the taker of the node misses the word\n");
 	return 1;
 }

@@ -38,7 +38,7 @@
 #define NUMBERS	    (MESSAGES + SLEEPERS + LINKS_MAX)
 #define CASES	    7
 #define WORD	    8
-#define PATIENCE_S  240 /* after which the program hangs */
+#define PATIENCE_S  240 /* a program that takes longer has hung */
 
 /* The progress of the two processes in a case.  No word ever decreases. */
 struct meeting {

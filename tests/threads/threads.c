@@ -142,7 +142,7 @@ static void *post_or_poll(void *arg)
 	return i < 2 ? post_many(NULL) : poll_many(NULL);
 }
 
-static void two_post_and_two_poll_on_one_queue_pair(void)
+static void requests_of_two_threads_to_one_queue_pair_all_complete(void)
 {
 	endpoint_open_pair(shared);
 	atomic_store(&polled, 0);
@@ -261,8 +261,8 @@ static void *work_privately(void *arg)
 	return NULL;
 }
 
-/* Four threads use queues of their own.  Then the next four threads use the
- * same queues. */
+/* Four threads use queues of their own.  Then four other threads use the same
+ * queues, and then four others again. */
 static void queues_of_thread_domains_work_and_pass_from_thread_to_thread(void)
 {
 	static struct private_queues p[THREADS];
@@ -555,8 +555,9 @@ static void a_thread_waits_for_an_asynchronous_event(void)
 	endpoint_close_pair(e);
 }
 
-/* Completions that the poll cannot take are found by a later poll, without
- * other traffic. */
+/* A direct SEND leaves its completion in the slot of its receive.  ibv_poll_cq
+ * collects more completions than the CQ has room for, and the progress thread
+ * then raises the event, without other traffic. */
 static void a_full_queue_raises_its_event_while_all_threads_sleep(void)
 {
 	struct pollfd async = {.events = POLLIN};
@@ -703,8 +704,8 @@ int main(void)
 {
 	check_run("threads work apart on one device",
 		  threads_work_apart_on_one_device);
-	check_run("two post and two poll on one queue pair",
-		  two_post_and_two_poll_on_one_queue_pair);
+	check_run("requests of two threads to one queue pair all complete",
+		  requests_of_two_threads_to_one_queue_pair_all_complete);
 	check_run(
 		"queues of thread domains work, and pass from thread to thread",
 		queues_of_thread_domains_work_and_pass_from_thread_to_thread);

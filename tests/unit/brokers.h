@@ -32,7 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIFE_MS 2000 /* the next start is delayed if a broker lives shorter */
+#define LIFE_MS 2000 /* no start is delayed after a broker ran this long */
 
 static long skipped_ms; /* how far the test's clock is ahead of the kernel's */
 
@@ -61,7 +61,7 @@ static inline int listen_there(void)
 }
 
 /* Accepts the next connection of a client that has sent something.  A client
- * first makes another connection, which only tells it which process listens
+ * first makes another connection, which only shows which process listens
  * (proto_look). */
 static inline int accept_client(int listener)
 {

@@ -74,8 +74,8 @@ static inline void brought_send(struct brought *b, int socket,
 	b->lent = -1;
 }
 
-/* Whether this kernel lets a socket refuse descriptors (scm_rights_let_bring).
- * The option is set, not read: QEMU's user mode passes on only the reading. */
+/* Does this kernel let a socket refuse descriptors (scm_rights_let_bring)?  The
+ * option is set, not read: QEMU's user mode passes on only the reading. */
 static inline bool brought_can_be_refused(void)
 {
 	const int on = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes that work in another process's arena, and the owner that waits for
- * them. */
+/* The owner of an arena waits for the processes that work there, but not for
+ * those that have died, or whose access the owner has revoked. */
 #include "test.h"
 
 #include "hca/access.h"
@@ -181,7 +181,7 @@ static void a_copy_of_other_keys_is_not_waited_for(void **state)
 	assert_true(is_left(ACCESS_ALL));
 }
 
-/* Claims an access slot in the name of the parent process, which lives. */
+/* Claims an access slot in the name of the parent process, which is alive. */
 static struct access *take_as_another(void)
 {
 	struct access *g;

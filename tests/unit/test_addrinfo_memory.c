@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rdmacm/addrinfo where memory runs out: what fails leaves no result, and none
- * that was freed. */
+/* rdmacm/addrinfo: a call that fails because memory runs out gives the program
+ * no list, neither a part of one nor one that was freed. */
 #include "brokers.h"
 
 #include <rdma/rdma_cma.h>
@@ -9,7 +9,7 @@
 
 #include "rdmacm/newer.h"
 
-/* Until an allocation of this thread fails; 0: none fails. */
+/* Which of the next allocations of this thread fails, from 1; 0: none. */
 static _Thread_local long left;
 
 void *__real_calloc(size_t count, size_t size);

@@ -102,6 +102,7 @@ static void the_programs_own_folders_are_found(void **state)
 	assert_string_equal(read_bytes(&none, sizeof(none)).search, "");
 	beyond.dynamic[0].d_un.d_val = (Elf64_Xword)-1;
 	assert_string_equal(read_bytes(&beyond, sizeof(beyond)).search, "");
+	beyond.dynamic[0].d_un.d_val = 1;
 	beyond.dynamic[2].d_un.d_ptr = ADDRESS - 1;
 	assert_string_equal(read_bytes(&beyond, sizeof(beyond)).search, "");
 }

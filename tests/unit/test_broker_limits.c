@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The broker and its clients where few descriptors may be open, or in flight.
- */
+/* A broker or a client that may have no more descriptors open, or in flight,
+ * serves without them or says which limit is reached. */
 #include "brokers.h"
 
 #include "broker/admission.h"
@@ -34,7 +34,7 @@ static void limit_files(rlim_t soft, rlim_t hard)
 static void drop_capabilities(void)
 {
 	if (!geteuid() && setresuid(65534, 65534, 65534))
-		print_message("root of a namespace\n");
+		print_message("no user 65534: capabilities stay\n");
 }
 
 /* Leaves @count descriptors in flight in a socket that nobody reads; they count
@@ -218,7 +218,7 @@ static void a_full_broker_gives_each_client_the_reason(void **state)
 		assert_told(err, why);
 		err = client_open(&more, &silent, &why);
 	}
-	/* a client that goes makes room */
+	/* a client that closes makes room */
 	client_close(&c[--n]);
 	open_or_fail(&c[n++]);
 	while (n)
@@ -226,8 +226,8 @@ static void a_full_broker_gives_each_client_the_reason(void **state)
 	end_full(broker);
 }
 
-/* Connections of clients that want no class fill the table: no other client is
- * accepted. */
+/* Connections of clients that want no class use up the broker's descriptors, so
+ * that no other client is accepted. */
 static void a_client_that_cannot_be_accepted_is_told_why(void **state)
 {
 	pid_t broker = begin_full();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Questions of a process to the broker about other processes. */
+/* host/broker_link: a process asks the broker about other processes, also when
+ * the broker does not read, or refuses the process. */
 #include "brokers.h"
 
 #include "engine/inside.h"
@@ -55,15 +56,15 @@ static int port_of_another(uint16_t *port)
 	assert_int_equal(bind(fd, (struct sockaddr *)&at, size), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
 	*port = ntohs(at.sin_port);
-	/* An ordinary user is not mapped in this namespace, so that its number
-	 * may be that of any user. */
+	/* If this process is not root, its user is not mapped in this
+	 * namespace, so that the owner's number may be that of any user. */
 	if (!geteuid())
 		assert_int_equal(fchown(fd, 65534, (gid_t)-1), 0);
 	return fd;
 }
 
-/* Turns until this process has said hello to the broker that listens, and has
- * this broker refuse it. */
+/* Calls broker_link_turn until this process connects to the listener, which is
+ * the test's, and then refuses this process there. */
 static void refuse_there(struct engine *engine, int listener)
 {
 	struct proto word = {.magic = PROTO_MAGIC,
@@ -90,7 +91,7 @@ static void a_refusal_ends_the_questions_about_ports(void **state)
 	struct engine_dgram d = {.from.ip = {[10] = 0xff, 0xff, 127, 0, 0, 1},
 				 .local = true};
 	struct engine engine = {0};
-	struct client other; /* introduces the broker */
+	struct client other; /* tells the broker's process id */
 	int fd = broker_link_socket(-1, -1, PATIENCE_NS), port;
 	int listener;
 	pid_t broker;

@@ -155,8 +155,7 @@ static pid_t begin_client(int out, int hold)
 	}
 }
 
-static void
-of_many_clients_that_lose_their_broker_one_starts_the_next(void **state)
+static void one_of_many_clients_starts_the_next_broker(void **state)
 {
 	enum { N = 12 };
 	int out[2], hold[2];
@@ -209,8 +208,8 @@ the_class_of_a_client_that_dies_without_a_broker_is_freed(void **state)
 	assert_int_equal(read(out[0], report, sizeof(report)), sizeof(report));
 	assert_int_equal(peer_state(&me, steer_qpn(report[1], 1)),
 			 CLIENT_PEER_ALIVE);
-	/* Stopped, so that the process dies before it finds the next broker.
-	 */
+	/* The process is stopped, so that it dies before it finds the next
+	 * broker. */
 	kill(pid, SIGSTOP);
 	waitpid(pid, NULL, WUNTRACED);
 	end_broker(broker);
@@ -326,7 +325,8 @@ static void close_all(const int fds[PROTO_FDS])
 			close(fds[i]);
 }
 
-/* Checks whether the hello to the next broker shares this arena and eventfd. */
+/* Checks that the client's hello to the next broker shares an arena and an
+ * eventfd, or that it does not. */
 static void check_hello(struct client *c, int listener, bool shares)
 {
 	int fds[PROTO_FDS];
@@ -370,7 +370,7 @@ static void no_file_of_the_program_is_shared(void **state)
 }
 
 /* Welcomes the client to its next broker, which is this test, and returns
- * whether the client shows a tree. */
+ * whether the client sends its tree of counters. */
 static bool shows_tree(struct client *c, int listener)
 {
 	struct proto m, welcome = {.magic = PROTO_MAGIC,
@@ -421,8 +421,7 @@ int main(void)
 		cmocka_unit_test(
 			a_client_that_has_not_noticed_the_death_keeps_its_class),
 		cmocka_unit_test(pages_outlive_the_broker),
-		cmocka_unit_test(
-			of_many_clients_that_lose_their_broker_one_starts_the_next),
+		cmocka_unit_test(one_of_many_clients_starts_the_next_broker),
 		cmocka_unit_test(
 			the_class_of_a_client_that_dies_without_a_broker_is_freed),
 		cmocka_unit_test(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The bytes of a capture: pcapng blocks, and the headers that are put before
- * frames. */
+/* host/capture: a capture has the pcapng blocks of each frame with its headers,
+ * and no file that another user can change or put there gets a frame. */
 #include "test.h"
 
 #include <errno.h>
@@ -283,7 +283,7 @@ int fcntl(int fd, int command, ...)
 	return (int)syscall(SYS_fcntl, fd, command, arg);
 }
 
-static void a_descriptor_that_cannot_wait_is_refused_by_a_reason(void **state)
+static void a_file_that_cannot_be_made_blocking_is_refused(void **state)
 {
 	char text[300] = "";
 
@@ -437,7 +437,7 @@ static void another_users_folder_or_link_gets_no_capture(void **state)
 }
 
 /* A name may lead to an open descriptor, as /dev/stdout does. */
-static void a_descriptor_gets_the_frames(void **state)
+static void a_descriptor_gets_the_capture(void **state)
 {
 	char name[32];
 	int fds[2];
@@ -566,13 +566,13 @@ int main(void)
 		CASE(frames_too_long_or_after_the_close_are_not_captured),
 		CASE(the_program_is_told_that_a_capture_ends),
 		CASE(a_full_disk_ends_the_capture),
-		CASE(a_descriptor_that_cannot_wait_is_refused_by_a_reason),
+		CASE(a_file_that_cannot_be_made_blocking_is_refused),
 		CASE(a_file_that_is_no_capture_of_ours_gets_no_frames),
 		CASE(a_file_of_another_user_gets_no_frames),
 		CASE(a_folder_that_others_write_gets_no_capture),
 		CASE(a_folder_of_ones_own_group_gets_a_capture),
 		CASE(another_users_folder_or_link_gets_no_capture),
-		CASE(a_descriptor_gets_the_frames),
+		CASE(a_descriptor_gets_the_capture),
 		CASE(a_capture_is_for_its_user_alone),
 		CASE(a_pipe_of_ours_has_the_frames),
 		CASE(a_pipe_that_becomes_a_link_has_no_frames),

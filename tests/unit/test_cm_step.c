@@ -2,7 +2,7 @@
 /*
  * cm/step: every state gets every input.  The matrix has the letter of the next
  * state, or `.` for a cell that is empty.  The matrix is written from IBTA
- * 12.9.7, not from the table of cm/step.
+ * 12.9.7 and 12.11.1, not from the table of cm/step.
  */
 #include "test.h"
 
@@ -179,8 +179,8 @@ static void each_cell_yields_at_most_one_message_and_one_event(void **state)
 		}
 }
 
-/* After the release the conversation gets one more input, and time passes until
- * the conversation has ended. */
+/* After the release the conversation gets at most one message, and time passes
+ * until the conversation has ended. */
 static void a_released_conversation_gives_no_events_and_ends(void **state)
 {
 	for (size_t i = 0; i < TEST_COUNT(matrix); i++)

@@ -11,7 +11,7 @@
 
 #define RETRY_WAIT_MS 300 /* longer than the first wait of a request */
 
-/* Turns the broker until fd has a message, and takes it. */
+/* Calls server_turn until fd has a message, and takes the message. */
 static struct cmproto hear(struct server *s, int fd)
 {
 	struct pollfd p = {fd, POLLIN, 0};
@@ -40,7 +40,7 @@ static struct cmproto at_lo(void)
 	return m;
 }
 
-/* Datagrams that this network namespace has sent. */
+/* Returns how many datagrams this network namespace has sent. */
 static unsigned long count_sent(void)
 {
 	unsigned long in, no_port, errors, out = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hdr/cmmsg: every kind and every field, and RDMA IP CM's private data. */
+/* hdr/cmmsg: a message of each kind, and the private data of RDMA IP CM, keep
+ * every field when they are written and parsed. */
 #include "test.h"
 
 #include "hdr/cmmsg.h"
@@ -119,6 +120,7 @@ static void the_ip_part_keeps_ports_and_both_families(void **state)
 	assert_memory_equal(&a, &b, sizeof(a));
 	p[1] = 0x50;
 	assert_false(cmmsg_ip_parse(p, &b));
+	p[1] = 0x60;
 	p[0] = 1;
 	assert_false(cmmsg_ip_parse(p, &b));
 	assert_true(cmmsg_service_id(0x0106, 7174) == 0x01061c06);

@@ -64,7 +64,7 @@ static void send_request(struct alone *a, struct cmproto m,
 	a->sent = take(a->fd[1]);
 }
 
-/* Another client of the same server. */
+/* Opens another client of the same server, of this user. */
 static struct alone join_alone(const struct alone *a, uid_t uid)
 {
 	struct alone b = *a;
@@ -187,9 +187,8 @@ static void a_failed_listener_leaves_the_port_to_others(void **state)
 
 #define SERVICES 1000
 
-/* Makes and ends a listener of a service, which is expected again until
- * until_ns.
- */
+/* Makes and ends a listener of a service.  Until until_ns the service is
+ * expected to get a listener again. */
 static void end_listener(struct cm *cm, struct cm_owner *owner,
 			 uint64_t service_id, uint64_t until_ns)
 {
@@ -500,7 +499,7 @@ static void no_user_takes_all_doubts(void **state)
 	claim_from_far(&a, at.at.local_port, 2001, CM_DOUBTS_MAX - 1);
 	other = count_doubts(&a, 2000, &about);
 	assert_int_equal(other, CM_DOUBTS_MAX / 4);
-	/* the user's last client goes before the answer comes */
+	/* the user's last client closes before the answer comes */
 	leave_alone(&second);
 	cmserver_settle(a.s, &about);
 	leave_alone(&first);
