@@ -52,11 +52,10 @@ static uint8_t *map_gone(void)
 	return p;
 }
 
-#define NOT_BUILT "copy_nofault knows no instructions of this architecture"
+#define IS_OFF "guarded copies are off: no x86-64, valgrind or ADVERB_GUARD=0"
 
-/* Returns whether copy_nofault is implemented for this processor architecture.
- */
-static bool is_built(void)
+/* Returns whether this process can make guarded copies. */
+static bool can_guard(void)
 {
 	bool on;
 
@@ -71,8 +70,8 @@ static void copies_of_memory_that_is_not_there_fail(void **state)
 {
 	uint8_t *p = map_gone(), buf[64] = {0};
 
-	if (!is_built())
-		SKIP_FOR(NOT_BUILT);
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
 	copy_nofault_open();
 	copy_nofault_turn(later());
 	assert_true(copy_nofault_is_on());
@@ -86,12 +85,12 @@ static void copies_of_memory_that_is_not_there_fail(void **state)
 	munmap(p, PAGE);
 }
 
-static void both_ways_of_copying_copy_and_fail(void **state)
+static void rep_movsb_and_vector_copies_copy_and_fail(void **state)
 {
 	uint8_t *p = map_gone(), from[300], to[300];
 
-	if (!is_built())
-		SKIP_FOR(NOT_BUILT);
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
 	for (size_t i = 0; i < sizeof(from); i++)
 		from[i] = (uint8_t)(i * 7 + 1);
 	copy_nofault_open();
@@ -132,8 +131,8 @@ static void a_copy_with_a_crc_fails_where_the_memory_ends(void **state)
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const struct crctier before = crctier_chosen;
 
-	if (!is_built())
-		SKIP_FOR(NOT_BUILT);
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
 	assert_ptr_not_equal(p, MAP_FAILED);
 	memset(p, 5, 2 * PAGE);
 	mprotect(p + 2 * PAGE, PAGE, PROT_NONE);
@@ -166,8 +165,8 @@ static void a_fault_of_the_program_reaches_its_own_handler(void **state)
 {
 	volatile uint8_t *p = map_gone();
 
-	if (!is_built())
-		SKIP_FOR(NOT_BUILT);
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
 	set_handler(SIGSEGV, program_handler);
 	copy_nofault_open();
 	caught = 0;
@@ -179,7 +178,7 @@ static void a_fault_of_the_program_reaches_its_own_handler(void **state)
 	munmap((void *)(uintptr_t)p, PAGE);
 }
 
-/* Linux ends a process by a fault whose signal the process ignores, too. */
+/* Linux also ends a process that ignores the signal of its fault. */
 static void a_fault_whose_signal_is_ignored_ends_the_program(void **state)
 {
 	static const struct rlimit no_core = {0, 0};
@@ -187,8 +186,8 @@ static void a_fault_whose_signal_is_ignored_ends_the_program(void **state)
 	int status = 0;
 	pid_t pid;
 
-	if (!is_built())
-		SKIP_FOR(NOT_BUILT);
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
 	pid = fork();
 	if (!pid) {
 		setrlimit(RLIMIT_CORE, &no_core);
@@ -210,8 +209,8 @@ a_program_that_takes_the_handler_turns_guarded_copies_off(void **state)
 {
 	struct sigaction now;
 
-	if (!is_built())
-		SKIP_FOR(NOT_BUILT);
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
 	copy_nofault_open();
 	set_handler(SIGSEGV, program_handler);
 	copy_nofault_turn(later());
@@ -228,8 +227,8 @@ a_thread_that_blocks_the_signal_turns_guarded_copies_off(void **state)
 {
 	sigset_t s;
 
-	if (!is_built())
-		SKIP_FOR(NOT_BUILT);
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
 	copy_nofault_open();
 	sigemptyset(&s);
 	sigaddset(&s, SIGBUS);
@@ -260,8 +259,8 @@ static void a_blocked_signal_counts_for_its_own_thread(void **state)
 	pthread_t thread;
 	bool on = true;
 
-	if (!is_built())
-		SKIP_FOR(NOT_BUILT);
+	if (!can_guard())
+		SKIP_FOR(IS_OFF);
 	copy_nofault_open();
 	copy_nofault_turn(later());
 	assert_true(copy_nofault_is_on());
@@ -290,7 +289,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copies_of_memory_that_is_not_there_fail),
-		cmocka_unit_test(both_ways_of_copying_copy_and_fail),
+		cmocka_unit_test(rep_movsb_and_vector_copies_copy_and_fail),
 		cmocka_unit_test(a_copy_with_a_crc_fails_where_the_memory_ends),
 		cmocka_unit_test(a_store_writes_its_bytes_and_no_others),
 		cmocka_unit_test(

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* hca/counters: the value of each counter in the form that a kernel's device
+ * gives it. */
 #include "test.h"
 
 #include "hca/counters.h"
@@ -27,7 +29,7 @@ static void data_are_counted_in_words(void **state)
 	assert_int_equal(value_of("hw_counters/tx_bytes", &c), 4099);
 }
 
-static void errors_are_added_up(void **state)
+static void bad_packets_are_added_up_as_receive_errors(void **state)
 {
 	struct engine_counters c = {.refused.malformed = 3,
 				    .refused.bad_icrc = 4};
@@ -68,7 +70,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_are_counted_in_words),
-		cmocka_unit_test(errors_are_added_up),
+		cmocka_unit_test(bad_packets_are_added_up_as_receive_errors),
 		cmocka_unit_test(
 			a_request_that_failed_is_counted_by_its_reason),
 		cmocka_unit_test(a_counter_without_a_meaning_is_zero),

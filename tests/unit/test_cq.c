@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hca/cq: completions in order, arming, overflow, resizing, purging; and
+/* hca/cq: completions are polled in order, an armed CQ gets its event, resizing
+ * and purging keep the other completions, and an overflow is reported; also for
  * completions that peers of this host leave for a CQ. */
 #include "test.h"
 
@@ -258,8 +259,8 @@ static void left_completions_fire_an_armed_queue_once(void **state)
 
 	cq_arm(cq, false);
 	assert_int_equal(leave_completion(a, 1), CQ_NOTIFY);
-	assert_int_equal(leave_completion(b, 2),
-			 CQ_NOTIFY); /* a may be stopped */
+	/* the peer that was told first may be stopped before it reports */
+	assert_int_equal(leave_completion(b, 2), CQ_NOTIFY);
 	assert_int_equal(cq_owed(cq), 1);
 	assert_int_equal(leave_completion(b, 3), CQ_QUIET);
 	cq_arm(cq, true);
@@ -345,8 +346,8 @@ static void completions_of_unwatched_queue_pairs_are_found(void **state)
 	for (uint32_t i = 0; i < MANY; i++)
 		qp[i] = new_qp(7 + i);
 	for (uint64_t round = 0; round < 20; round++) {
-		/* completions of many queue pairs, then one of a queue pair
-		 * that is not watched */
+		/* completions of several queue pairs, then one of a queue pair
+		 * that in some rounds is not watched */
 		for (uint32_t i = 0; i < CQE - 1; i++)
 			leave_completion(qp[(round * 3 + i) % MANY], i);
 		for (uint32_t i = 0; i < CQE - 1; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* verbs/cq_ex: what ibv_create_cq_ex says of wrong attributes. */
+/* verbs/cq_ex: ibv_create_cq_ex names the attribute that is wrong. */
 #include "test.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* util/crc against check values, a bitwise reference and itself. */
+/* Compares util/crc with check values, a bitwise reference and itself. */
 #include "test.h"
 
 #include "util/crc.h"

@@ -44,7 +44,8 @@ static void a_copy_and_its_sum_agree_with_those_of_two_steps(void **state)
 }
 
 /* The signal handler of memory/copy_nofault.c recognizes a fault in a copy by
- * the section of the code, which has all copies and no other function. */
+ * the instruction's address: one section of the code has all copies and no
+ * other function. */
 static void a_handler_can_tell_a_copy_from_other_code(void **state)
 {
 	for (size_t i = 0; i < crctier_count; i++) {

@@ -164,7 +164,7 @@ static void each_factor_follows_from_the_polynomial(void **state)
 	}
 }
 
-static void each_way_agrees_with_the_definition(void **state)
+static void each_function_agrees_with_the_definition(void **state)
 {
 	static uint8_t data[LENGTHS + ALIGNMENTS];
 	static uint32_t want[LENGTHS + 1];
@@ -414,7 +414,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_best_tier_of_this_processor_is_chosen),
 		cmocka_unit_test(each_factor_follows_from_the_polynomial),
-		cmocka_unit_test(each_way_agrees_with_the_definition),
+		cmocka_unit_test(each_function_agrees_with_the_definition),
 		cmocka_unit_test(each_bit_of_a_state_counts),
 		cmocka_unit_test(pieces_give_the_same_as_the_whole),
 		cmocka_unit_test(a_length_of_more_than_32_bits_counts_in_full),

@@ -121,9 +121,8 @@ static void a_new_sender_leaves_the_buffer_to_other_senders(void **state)
 	assert_int_equal(fill(), few);
 }
 
-/* Four senders in random order, and a queue from which frames are taken in
- * order.
- */
+/* Four senders send in random order, and the receiver takes the frames in the
+ * order in which they were sent. */
 static void senders_that_begin_and_pause_never_overflow_the_buffer(void **state)
 {
 	enum { SENDERS = 4, QUEUE = 4096, STEPS = 200000 };
@@ -271,7 +270,7 @@ static void a_receiver_that_is_stopped_gets_a_packet_now_and_then(void **state)
 	now += 200 * MS;
 	assert_true(send_one());
 	assert_false(send_one());
-	/* so few that frames of others have room */
+	/* few enough that frames of other senders have room */
 	for (int i = 0; i < 600; i++, now += 100 * MS)
 		passed += send_one();
 	assert_uint_in_range(passed, 5, 9);

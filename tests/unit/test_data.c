@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fabric/data: packets of programs through three switches in a row, whose
- * tables the test sets as a subnet manager would. */
+/* fabric/data: packets of programs go through three switches in a row by the
+ * tables that the test sets, as a subnet manager would. */
 #include "test.h"
 
 #include <errno.h>
@@ -134,7 +134,7 @@ static void seal(struct made *m)
 	lrh_seal(m->bytes, m->n - LRH_VCRC_BYTES);
 }
 
-/* A SEND from A; the fabric does not read its ICRC. */
+/* Makes a SEND from A.  The fabric does not read the ICRC. */
 static void make_unicast(struct made *m, const struct data_end *to,
 			 uint16_t dlid, uint8_t mark)
 {
@@ -154,7 +154,7 @@ static void make_unicast(struct made *m, const struct data_end *to,
 
 static const uint8_t group[16] = {0xff, 0x12, 0x40, 0x1b, [15] = 9};
 
-/* A datagram from A to the group; the SGID has the GUID of A's port. */
+/* Makes a datagram from A to the group.  The SGID has the GUID of A's port. */
 static void make_multicast(struct made *m, const struct world *w)
 {
 	struct lrh lrh = {.lnh = LRH_NEXT_GLOBAL,
@@ -203,19 +203,19 @@ static int fetch_mark(struct data_end *end)
 	return mark;
 }
 
-/* Fetches a packet and returns its lane. */
-static int fetch_lane(struct data_end *end)
+/* Fetches a packet and returns its VL. */
+static int fetch_vl(struct data_end *end)
 {
 	const uint8_t *p;
 	size_t n;
-	int lane;
+	int vl;
 
 	p = data_fetch(end, &n);
 	assert_non_null(p);
 	assert_true(lrh_is_intact(p, n));
-	lane = p[0] >> 4;
+	vl = p[0] >> 4;
 	data_fetched(end);
-	return lane;
+	return vl;
 }
 
 static int send_mark(struct world *w, struct data_end *to, uint16_t dlid,
@@ -387,7 +387,7 @@ static void a_lid_without_an_entry_is_counted_and_dropped(void **state)
 }
 
 /* IBTA 10.9.3 */
-static void two_limited_members_do_not_meet(void **state)
+static void two_limited_members_exchange_no_packets(void **state)
 {
 	static const struct {
 		uint16_t a, b;
@@ -439,7 +439,7 @@ static void a_switch_enforces_partitions_if_the_manager_says_so(void **state)
 
 /* The last switch sends on VL 5 the packets of SL 2 that come in at its port 1
  * (IBTA 7.6.6). */
-static void each_port_chooses_the_lane_of_an_sl(void **state)
+static void each_port_chooses_the_vl_of_an_sl(void **state)
 {
 	struct world *w = *state;
 	struct port *out = port_of(w, "S3", 2);
@@ -462,7 +462,7 @@ static void each_port_chooses_the_lane_of_an_sl(void **state)
 	assert_int_equal(send_made(w, &m), 0);
 	assert_null(data_fetch(w->b, &n));
 	assert_int_equal(out->counters.tx_discards, 1);
-	/* a port with two lanes has no VL 5 */
+	/* a port with two VLs has no VL 5 */
 	out->info[AT_LANES] = 2 << 4;
 	m.bytes[1] &= 0x2f;
 	seal(&m);
@@ -512,8 +512,8 @@ static void a_group_gets_one_copy_for_each_program_that_joined(void **state)
 	port_of(w, "S3", 2)->slvl[1][0] = 0x11;
 	make_multicast(&m, w);
 	assert_int_equal(send_made(w, &m), 0);
-	assert_int_equal(fetch_lane(w->b), 1);
-	assert_int_equal(fetch_lane(w->a), 0); /* the sender's port, too */
+	assert_int_equal(fetch_vl(w->b), 1);
+	assert_int_equal(fetch_vl(w->a), 0); /* the sender's port, too */
 	assert_true(fetch_mark(second) >= 0);
 	assert_int_equal(fetch_mark(second), -1);
 	assert_int_equal(fetch_mark(w->c), -1);
@@ -531,7 +531,7 @@ static void a_group_gets_one_copy_for_each_program_that_joined(void **state)
 	assert_int_equal(data_join(w->a, m.bytes + LRH_BYTES + 24), -EINVAL);
 }
 
-/* Nobody fetches: the sender waits, and loses nothing. */
+/* While B does not fetch, the sender waits, and no packet is lost. */
 static void a_sender_waits_for_a_receiver_that_is_slow(void **state)
 {
 	struct world *w = *state;
@@ -555,8 +555,8 @@ static void a_sender_waits_for_a_receiver_that_is_slow(void **state)
 }
 
 /* The receiver fetches one packet every 200 ms, and HOQLife is 268 ms.  The
- * last packet waits for seconds, but is the first to be fetched for 200 ms
- * only. */
+ * last packet waits for seconds, but is at the head of the queue for only 200
+ * ms. */
 static void a_receiver_that_reads_slowly_loses_nothing(void **state)
 {
 	struct world *w = *state;
@@ -598,8 +598,8 @@ static void copies_for_many_receivers_are_bounded(void **state)
 	assert_true(data_may_send(w->a));
 }
 
-/* B does not read for longer than HOQLife.  Its packets are discarded, and the
- * sender's packets to C arrive. */
+/* B does not read for longer than HOQLife.  The packets to B are discarded, and
+ * the sender's packets to C arrive. */
 static void a_receiver_that_has_stopped_does_not_stop_its_senders(void **state)
 {
 	struct world *w = *state;
@@ -778,8 +778,8 @@ static void each_packet_is_seen_once_as_it_leaves_its_first_port(void **state)
 	assert_int_equal(seen.count, 2);
 }
 
-/* The packet of a data end shows the lane of its first link. */
-static void a_data_packet_is_seen_with_its_lane(void **state)
+/* A data end's packet is seen with the VL of the first link. */
+static void a_data_packet_is_seen_with_its_vl(void **state)
 {
 	struct iblink h = {.lrh = {.lnh = LRH_NEXT_LOCAL,
 				   .sl = 1,
@@ -841,9 +841,9 @@ int main(void)
 		TEST(a_port_that_is_not_active_sends_nothing),
 		TEST(the_first_packet_makes_an_armed_port_active),
 		TEST(a_lid_without_an_entry_is_counted_and_dropped),
-		TEST(two_limited_members_do_not_meet),
+		TEST(two_limited_members_exchange_no_packets),
 		TEST(a_switch_enforces_partitions_if_the_manager_says_so),
-		TEST(each_port_chooses_the_lane_of_an_sl),
+		TEST(each_port_chooses_the_vl_of_an_sl),
 		TEST(a_packet_above_the_mtu_of_a_link_is_discarded),
 		TEST(a_group_gets_one_copy_for_each_program_that_joined),
 		TEST(a_sender_waits_for_a_receiver_that_is_slow),
@@ -852,7 +852,7 @@ int main(void)
 		TEST(a_receiver_that_has_stopped_does_not_stop_its_senders),
 		TEST(ends_close_while_packets_are_on_their_way),
 		TEST(each_packet_is_seen_once_as_it_leaves_its_first_port),
-		TEST(a_data_packet_is_seen_with_its_lane),
+		TEST(a_data_packet_is_seen_with_its_vl),
 		TEST(senders_that_come_and_go_do_not_fill_the_memory),
 		TEST(a_host_gives_each_program_a_number_of_its_own),
 		TEST(a_program_has_one_number_at_all_ports),

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* hdr/ddp, hdr/rdmap: headers and bodies have the bytes that the RFCs state,
+ * and are read as they were written. */
 #include "test.h"
 
 #include "hdr/rdmap.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* verbs/dm: the limit of device memory, also for two allocations at once. */
+/* verbs/dm: allocations get no more device memory than the limit, also if two
+ * run at once; an allocation that fails takes none. */
 #include "test.h"
 
 #include <errno.h>
@@ -16,7 +17,8 @@ static struct ibv_alloc_dm_attr half = {.length = DM_BYTES / 2 + 4};
 static bool comes_between, has_none;
 static struct ibv_dm *other;
 
-/* Replaces libc's memfd_create: a second allocation comes during the first. */
+/* Replaces libc's memfd_create: makes a second allocation during the first, or
+ * fails. */
 int memfd_create(const char *name, unsigned flags)
 {
 	if (comes_between) {

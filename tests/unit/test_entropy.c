@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* broker/entropy: the numbers differ, and no bit is constant. */
 #include "test.h"
 
 #include "broker/entropy.h"
 
-enum { DRAWS = 1000 }; /* more than one call of the kernel gives */
+enum { DRAWS = 1000 }; /* more than one call of the kernel brings */
 
 /* Two of 1000 numbers are equal with a probability of 2^-45. */
 static void no_number_is_given_twice(void **state)

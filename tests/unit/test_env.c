@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* log/env: the variables that a program is started with. */
+/* log/env: the words of a variable are found, and words that adverb does not
+ * know are reported. */
 #include "test.h"
 
 #include <stdio.h>
@@ -37,7 +38,7 @@ static void mechanisms_are_named_in_a_list(void **state)
 	assert_int_equal(lacks("credit,acksacks,Eager,mapped ,1"), 0);
 }
 
-static void starts_of_mpa_are_named_in_a_list(void **state)
+static void options_of_mpa_are_named_in_a_list(void **state)
 {
 	unsetenv("ADVERB_MPA");
 	for (int i = 0; i < ENV_MPA_WORDS; i++)
@@ -127,7 +128,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mechanisms_are_named_in_a_list),
-		cmocka_unit_test(starts_of_mpa_are_named_in_a_list),
+		cmocka_unit_test(options_of_mpa_are_named_in_a_list),
 		cmocka_unit_test(a_switch_is_on_unless_it_is_0_or_empty),
 		cmocka_unit_test(an_unknown_word_is_reported),
 		cmocka_unit_test(sctp_is_off_or_named),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rdmacm/explain: one sentence per cause, and none with ADVERB_EXPLAIN=0; and
- * sentences of other files that name the right cause. */
+/* rdmacm/explain prints one sentence per cause, and none with ADVERB_EXPLAIN=0.
+ * Sentences of other files name the right cause. */
 #include "test.h"
 
 #include "rdmacm/explain.h"
@@ -111,7 +111,7 @@ static void an_id_without_a_request_is_not_said_to_reject_it(void **state)
 	assert_null(strstr(text, "rejected"));
 }
 
-/* No descriptor is free for the socket and its thread. */
+/* No descriptor is free for the socket, or for the thread that serves it. */
 static void bind_without_descriptors(void)
 {
 	const struct verbs_iwarp *calls = (void *)&calls; /* is not called */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hdr/ext and hdr/aeth. */
+/* hdr/ext and hdr/aeth: each field is at its place in the header and is written
+ * as it was read; timers and syndromes have the values that IBTA states. */
 #include "test.h"
 
 #include "hdr/aeth.h"

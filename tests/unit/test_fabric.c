@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fabric: an adapter, a switch and an adapter, by the messages that programs
- * send and receive. */
+/* fabric: two adapters and the switch between them answer and forward the
+ * management datagrams of programs. */
 #include "test.h"
 
 #include <errno.h>
@@ -78,7 +78,7 @@ struct smp {
 	uint8_t *mad;
 };
 
-/* An empty MAD of an agent, with a timeout of a second. */
+/* Makes an empty MAD of an agent, with a timeout of a second. */
 static void init_mad(struct smp *s, int agent, uint8_t mgmt_class,
 		     uint8_t method, uint16_t attribute, uint32_t modifier)
 {
@@ -107,8 +107,8 @@ static void init_directed(struct smp *s, int agent, const uint8_t *path,
 		s->mad[128 + 1 + i] = path[i];
 }
 
-/* Sends, and returns the message that comes back; its bytes stay until the
- * next call. */
+/* Sends s, and returns the MAD that comes back, or NULL.  Its bytes stay until
+ * the next call. */
 static const uint8_t *exchange(struct world *w, struct end *end,
 			       const struct smp *s)
 {
@@ -128,13 +128,13 @@ static const uint8_t *exchange(struct world *w, struct end *end,
 	return answer + MAD_AT;
 }
 
-/* Set(PortInfo) of what a Get has returned, changed by the caller. */
+/* Sends Set(PortInfo) with the attribute of the MAD `got`, but without a change
+ * of the states.  Returns the response. */
 static const uint8_t *set_again(struct world *w, struct smp *s,
 				const uint8_t *got)
 {
 	memcpy(s->mad + 64, got + 64, 64);
 	s->mad[3] = SET;
-	/* states: no change */
 	s->mad[64 + 32] &= 0xf0;
 	s->mad[64 + 33] &= 0x0f;
 	return exchange(w, w->a, s);
@@ -187,7 +187,7 @@ static void a_route_that_leads_nowhere_times_out(void **state)
 	assert_int_equal(bytes, MAD_AT + 24);
 }
 
-/* Gives the port at the end of a route a LID, and the LID of the manager. */
+/* Sets the LID of the port at the end of a route, and the SM's LID there. */
 static void set_lid(struct world *w, uint8_t hops, uint16_t lid)
 {
 	const uint8_t *got;
@@ -226,7 +226,8 @@ static void set_state(struct world *w, uint8_t hops, uint32_t port, uint8_t to,
 	assert_int_equal(bytes_get16(got + 4), 0x8000 | status);
 }
 
-/* What a subnet manager does: LIDs 1 (A), 2 (S), 3 (B), tables, ACTIVE. */
+/* Configures the subnet as a subnet manager does: LIDs 1 (A), 2 (S), 3 (B), the
+ * switch's table, and ports in ACTIVE. */
 static void configure_subnet(struct world *w)
 {
 	const uint8_t *got;
@@ -349,14 +350,15 @@ static void requests_go_to_the_agent_that_registered(void **state)
 	assert_int_equal(fabric_send(w->b, reply.bytes, SMALL), 0);
 	fabric_turn(w->f, w->now_ms);
 	assert_null(fabric_fetch(w->a, &bytes));
-	/* of another vendor: no agent, which is said as the kernel does */
+	/* no agent takes requests of another vendor: the fabric answers as the
+	 * kernel does */
 	bytes_put24(s.mad + 37, 0x001406);
 	message = exchange(w, w->a, &s);
 	assert_non_null(message);
 	assert_int_equal(bytes_get16(message + 4), 0x0c);
 }
 
-/* By LID to the switch, from there by port 2, and back. */
+/* The SMP goes by LID to the switch, from there by port 2, and back. */
 static void an_smp_goes_by_lid_and_then_by_route(void **state)
 {
 	static const uint8_t to_b_from_s[] = {2};
@@ -377,7 +379,7 @@ static void an_smp_goes_by_lid_and_then_by_route(void **state)
 	}
 }
 
-/* An agent that takes SMInfo makes its port one of a manager. */
+/* An agent that takes SubnGet sets IsSM of its port. */
 static void a_manager_shows_is_sm_and_takes_sm_info(void **state)
 {
 	struct fabric_agent asked = {.mgmt_class = SUBN_DIRECTED,
@@ -421,7 +423,7 @@ static void an_mkey_protects_its_port(void **state)
 	bytes_put16(s.mad + 64 + 26, 10); /* lease: 10 s */
 	s.mad[64 + 34] = 1 << 6;	  /* protect level 1 */
 	assert_non_null(set_again(w, &s, s.mad));
-	/* a Get without the key hides it, and a Set fails in silence */
+	/* without the key, a Get does not show it, and a Set is dropped */
 	init_directed(&s, w->agent, to_b, 2, GET, PORT_INFO, 0);
 	got = exchange(w, w->a, &s);
 	assert_non_null(got);
@@ -433,7 +435,8 @@ static void an_mkey_protects_its_port(void **state)
 	assert_non_null(got);
 	assert_int_equal(bytes_get64(got + 64), 7);
 	assert_int_equal(bytes_get16(got + 64 + 44), 1); /* violations */
-	/* without the right key until the lease ends, the level becomes 0 */
+	/* if no request has the right key until the lease ends, the level
+	 * becomes 0 */
 	init_directed(&s, w->agent, to_b, 2, GET, PORT_INFO, 0);
 	got = exchange(w, w->a, &s);
 	assert_null(set_again(w, &s, got));
@@ -447,7 +450,7 @@ static void an_mkey_protects_its_port(void **state)
 	assert_int_equal(got[64 + 34] >> 6, 0);
 }
 
-/* Trap 128 comes until the manager represses it. */
+/* The switch repeats trap 128 until the manager represses it. */
 static void a_switch_traps_until_it_is_repressed(void **state)
 {
 	struct fabric_agent asked = {.mgmt_class = SUBN_LID,
@@ -489,7 +492,7 @@ static void a_switch_traps_until_it_is_repressed(void **state)
 	assert_int_equal(fabric_deadline(w->f), FABRIC_NEVER);
 }
 
-/* A table of 100 000 bytes, as an SA's answer. */
+/* An SA answers with a table of 100 000 bytes. */
 static void rmpp_joins_segments(void **state)
 {
 	enum { LONG = 100000 };
@@ -560,8 +563,8 @@ static void wrong_messages_are_refused(void **state)
 	assert_int_equal(fabric_unregister(w->a, 31), -EINVAL);
 }
 
-/* The bounds of what one program may use are numbers here, so that a test fails
- * if the product's bound changes. */
+/* The limits of a fabric (ENDS) and of an end are numbers here, so that a test
+ * fails if a limit of the product changes. */
 enum { ENDS = 4096, WAITS = 4096, HELD = 16 << 20, TRANSFERS = 32 };
 
 static void ends_are_bounded(void **state)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests to the process of a fabric, and the answers of hostile ones. */
+/* fabric/fabric_client: a wrong answer of a fabric is refused and leaves no
+ * descriptor open; a fabric that does not answer is given up; a fabric of
+ * another user is not trusted. */
 #include "brought.h"
 
 #include <stdio.h>
@@ -37,7 +39,7 @@ static void an_answer_leaves_no_descriptor(void **state)
 {
 	const struct fabric_proto answer = good_answer();
 
-	NEEDS_KERNEL(); /* an emulator keeps descriptors without room */
+	NEEDS_KERNEL(); /* an emulator leaves surplus descriptors open */
 	for (size_t n = 1; n <= 3; n++) {
 		struct brought none = brought_new(), one = brought_new(),
 			       empty = brought_new();
@@ -121,7 +123,7 @@ static void a_lack_of_descriptors_is_no_wrong_answer(void **state)
 	close(pair[1]);
 }
 
-static void strings_of_an_answer_end(void **state)
+static void the_strings_of_an_answer_end_with_a_nul(void **state)
 {
 	struct fabric_proto answer = good_answer();
 
@@ -161,7 +163,8 @@ static void a_silent_fabric_is_given_up(void **state)
 
 enum { REFUSED = 77 };
 
-/* Listens at an abstract address, and connects to it.  Returns the result. */
+/* Listens at a path, and connects to it.  Returns the result of
+ * fabric_client_connect; 1: the listener could not be made. */
 static int connect_to_self(void)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -177,7 +180,8 @@ static int connect_to_self(void)
 	return err;
 }
 
-/* Where all users have one number, this number is no proof. */
+/* In a user namespace without a UID map, all users have the overflow UID, so
+ * that the same UID does not prove the same user. */
 static int connect_unmapped(void)
 {
 	if (connect_to_self() < 0)
@@ -187,7 +191,7 @@ static int connect_unmapped(void)
 	return connect_to_self() != -EPERM;
 }
 
-static void a_number_of_several_users_is_not_trusted(void **state)
+static void a_uid_of_several_users_is_not_trusted(void **state)
 {
 	int status = -1;
 	pid_t pid = fork();
@@ -204,10 +208,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer_leaves_no_descriptor),
-		cmocka_unit_test(a_number_of_several_users_is_not_trusted),
+		cmocka_unit_test(a_uid_of_several_users_is_not_trusted),
 		cmocka_unit_test(an_answer_of_another_form_is_refused),
 		cmocka_unit_test(a_lack_of_descriptors_is_no_wrong_answer),
-		cmocka_unit_test(strings_of_an_answer_end),
+		cmocka_unit_test(the_strings_of_an_answer_end_with_a_nul),
 		cmocka_unit_test(a_silent_fabric_is_given_up),
 	};
 

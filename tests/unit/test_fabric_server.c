@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The process of an emulated subnet: its socket, and its descriptors. */
+/* tools/fabric_server: the fabric removes its own socket before it ends, serves
+ * as many programs as its limits allow, and serves no other user. */
 #include "test.h"
 
 #include <errno.h>
@@ -137,8 +138,9 @@ static void assert_ended(pid_t child)
 	assert_int_equal(status, 0);
 }
 
-/* The connection that stops the fabric ends before 900 others. */
-static void a_stopped_fabric_leaves_its_path_first(void **state)
+/* The fabric closes the connection that stops it before 900 others.  The path
+ * is gone already then. */
+static void a_stopped_fabric_removes_its_path_first(void **state)
 {
 	static int others[900];
 	pid_t child = start(false);
@@ -159,7 +161,7 @@ static void a_stopped_fabric_leaves_its_path_first(void **state)
 	assert_ended(child);
 }
 
-static void anothers_socket_stays(void **state)
+static void the_socket_of_another_fabric_stays(void **state)
 {
 	pid_t child = start(false), other;
 	int fd = join();
@@ -186,7 +188,7 @@ static bool has_answer(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* More connections than the server has descriptors for. */
+/* More programs connect than the server has descriptors for. */
 static void connections_wait_for_descriptors(void **state)
 {
 	pid_t child = start(true);
@@ -197,7 +199,7 @@ static void connections_wait_for_descriptors(void **state)
 		fds[i] = join();
 		ask(fds[i], FABRIC_PROTO_CA);
 	}
-	/* after TURNS answers, the server has taken all that it can take */
+	/* after TURNS answers, the server has accepted all that it can */
 	take_answer(fds[0]);
 	for (int i = 0; i < TURNS; i++) {
 		ask(fds[0], FABRIC_PROTO_CA);
@@ -212,7 +214,7 @@ static void connections_wait_for_descriptors(void **state)
 		take_answer(fds[0]);
 	}
 	assert_int_equal(__atomic_load_n(accepts, __ATOMIC_RELAXED), before);
-	/* each end of a connection lets a waiting one in */
+	/* when a connection ends, the server accepts one that waits */
 	for (int i = 1; i < MANY; i++) {
 		take_answer(fds[i]);
 		close(fds[i]);
@@ -269,7 +271,7 @@ static void a_connection_has_a_data_end_at_each_port(void **state)
 	assert_ended(child);
 }
 
-static void a_fabric_serves_so_many_connections(void **state)
+static void the_number_of_connections_is_bounded(void **state)
 {
 	static int others[MOST - 1];
 	struct fabric_proto m = {.version = FABRIC_PROTO_VERSION,
@@ -309,7 +311,8 @@ static void a_fabric_serves_so_many_connections(void **state)
 	assert_ended(child);
 }
 
-/* As another user: 0 if neither side serves the other. */
+/* Runs as another user.  Returns 0 if the fabric does not serve this user, and
+ * the client refuses the fabric. */
 static int meet_as_stranger(void)
 {
 	struct fabric_proto m = {.version = FABRIC_PROTO_VERSION,
@@ -371,11 +374,11 @@ static int make_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stopped_fabric_leaves_its_path_first),
+		cmocka_unit_test(a_stopped_fabric_removes_its_path_first),
 		cmocka_unit_test(a_connection_has_a_data_end_at_each_port),
-		cmocka_unit_test(anothers_socket_stays),
+		cmocka_unit_test(the_socket_of_another_fabric_stays),
 		cmocka_unit_test(connections_wait_for_descriptors),
-		cmocka_unit_test(a_fabric_serves_so_many_connections),
+		cmocka_unit_test(the_number_of_connections_is_bounded),
 		cmocka_unit_test(another_user_is_not_served_and_not_trusted),
 	};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which of two fabrics gets a path at which both want to listen. */
+/* tools/fabric_socket: if two fabrics want to listen at one path, one of them
+ * gets it; a path that a fabric or a file has is left alone. */
 #include "test.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 
 static char path[] = "/tmp/adverb-fabric-XXXXXX/socket";
 
-/* What the rival, a second process, writes to the pipe. */
+/* The rival, a second process, writes one of these to the pipe. */
 enum { WAITS = 'w', LISTENS = 'l', GIVES_UP = 'g' };
 static int news[2] = {-1, -1}, stay[2] = {-1, -1};
 static pid_t rival;

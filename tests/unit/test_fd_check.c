@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/fd_check: the descriptors that a process takes from a broker. */
+/* broker/fd_check, broker/shared_page: a process takes from a broker only
+ * descriptors of the right kind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fd_identity: whether a number still stands for the descriptor that was noted.
- */
+/* util/fd_identity: a descriptor is closed only if its number still stands for
+ * the file that was noted. */
 #include "test.h"
 #include "util/fd_identity.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The content of the fd store outlives a broker: member i is found as member i,
- * or not at all. */
+/* broker/fd_store: member i is found whole and as member i, or not at all; a
+ * socket that is no fd store is refused, and its descriptors are closed. */
 #include "brought.h"
 
 #include <errno.h>
@@ -63,8 +63,9 @@ static void open_forged(struct brought *b, size_t size, size_t n)
 	close(pair[1]);
 }
 
-/* A client that has the rights of the broker's user gives the store. */
-static void what_is_no_store_leaves_no_descriptor(void **state)
+/* The store comes from a client, which may be any process of the broker's user.
+ */
+static void a_message_that_is_no_store_leaves_no_descriptor(void **state)
 {
 	for (size_t size = 0; size < 2; size++) {
 		struct brought b = brought_new();
@@ -180,7 +181,8 @@ int main(void)
 		cmocka_unit_test(a_ledger_that_is_no_memfd_is_refused),
 		cmocka_unit_test(
 			a_descriptor_that_cannot_be_stored_moves_no_other),
-		cmocka_unit_test(what_is_no_store_leaves_no_descriptor),
+		cmocka_unit_test(
+			a_message_that_is_no_store_leaves_no_descriptor),
 		cmocka_unit_test(a_member_is_found_whole_or_not_at_all),
 	};
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* util/folder: files are replaced as a whole, and no symbolic link is followed.
+ */
 #include "test.h"
 
 #include "util/folder.h"

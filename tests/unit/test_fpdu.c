@@ -125,7 +125,7 @@ static void markers_stand_at_each_512_bytes_and_tell_the_distance(void **state)
 	assert_memory_equal(stream + 1024, "\0\0\0\0\0\x02", 6);
 }
 
-/* The examples of RFC 5044 4.4: SENDs of 24 bytes 0. */
+/* The examples of RFC 5044 4.4: SENDs of 24 zero bytes. */
 static void an_fpdu_has_the_crc_of_the_specification(void **state)
 {
 	static const uint8_t send[42] = {0x41, 0x43, [13] = 1};

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* util/fsize: between fsize_hold and fsize_give, a file above RLIMIT_FSIZE is
+ * an error and no signal; signals of the program stay as they were. */
 #include "test.h"
 
 #include "util/fsize.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* QP1 of two hosts, which are two addresses of a network namespace. */
+/* broker/gsi: QP1 of one host sends MADs to QP1 of another, and drops and
+ * counts all other packets.  The hosts are two addresses of a network
+ * namespace. */
 #include "test.h"
 
 #include "broker/gsi.h"
@@ -339,7 +341,7 @@ static void every_mad_to_the_same_host_is_received(void **state)
 #define FLOOD 400
 
 /* Sends FLOOD datagrams without a byte to QP1 at this address, and waits until
- * the last one has come. */
+ * QP1 has one to receive. */
 static void flood_empty(struct gsi *g, const struct inaddr *to)
 {
 	struct sockaddr_in6 a = {.sin6_family = AF_INET6,

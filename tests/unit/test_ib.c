@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The adapter of a fabric's host as a device.  Each test has a process of its
- * own, since a process chooses its devices once, and a child plays the
- * fabric. */
+/* device/ib: the adapter of a fabric's host is the process's only device, and
+ * changes of its ports are events.  Each test has a process of its own, since a
+ * process chooses its devices once.  A child process answers as the fabric. */
 #include "test.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 #define PREFIX	   0xfe80000000000000u
 #define PATIENCE_S 60
 
-/* What the fabric of a test answers. */
+/* The attributes that the fabric of a test answers with. */
 static struct fabric_ca adapter;
 static struct fabric_port port_said;
 static char folder[64], path[80];
@@ -214,7 +214,7 @@ static void on_port(const struct device *dev, uint32_t number,
 	sem_post(&told);
 }
 
-/* Waits for the next event; false: it is another one. */
+/* Waits for the next event; false: another event came, or none. */
 static bool has_told(uint32_t number, enum device_event what)
 {
 	static uint32_t taken;
@@ -266,8 +266,8 @@ static int see_events(void)
 	EXPECT(has_told(1, DEVICE_EVENT_UP));
 	netif_unwatch();
 	EXPECT(event_count == 10);
-	/* without the thread a change is seen, and nobody is told, also not
-	 * later */
+	/* after netif_unwatch, device_port shows a change, and no event is
+	 * reported, also not later */
 	now.state = 1;
 	netif_set_port(d, 1, &now, DATA_STATE | DATA_LID);
 	EXPECT(device_port(d, 1, &port) && !port.is_up);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* encap/iblink, hdr/lrh, util/crc16: packets of an InfiniBand link, against
- * CRCs that are computed bit by bit here. */
+/* encap/iblink, hdr/lrh, util/crc16: packets of an InfiniBand link have the
+ * CRCs that are computed bit by bit here, and wrong packets are refused. */
 #include "test.h"
 
 #include "encap/iblink.h"
@@ -26,7 +26,7 @@ static const struct lrh sample_lrh = {.vl = 7,
 				      .dlid = 0x375c,
 				      .slid = 0x17d2};
 
-/* Bit by bit, the least significant bit of each byte first. */
+/* Takes the least significant bit of each byte first. */
 static uint32_t slow_crc(uint32_t polynomial, uint32_t crc, const uint8_t *p,
 			 size_t n)
 {
@@ -48,7 +48,7 @@ static uint32_t slow_icrc(const uint8_t *p, size_t n)
 	return ~slow_crc(0xedb88320, 0xffffffff, p, n);
 }
 
-static void crc16_is_the_sum_of_its_bits(void **state)
+static void crc16_agrees_with_the_bitwise_definition(void **state)
 {
 	uint8_t bytes[64];
 
@@ -203,7 +203,8 @@ static void each_flipped_bit_and_each_cut_is_refused(void **state)
 	}
 }
 
-/* PktLen, PayLen and the next headers, with CRCs that are right. */
+/* Each row makes one field wrong.  The VCRC is right, and lrh_frame reads no
+ * ICRC. */
 static void a_frame_whose_lengths_differ_is_refused(void **state)
 {
 	static const struct {
@@ -253,7 +254,7 @@ static void a_frame_has_room_for_bth_and_icrc(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(crc16_is_the_sum_of_its_bits),
+		cmocka_unit_test(crc16_agrees_with_the_bitwise_definition),
 		cmocka_unit_test(the_example_of_the_specification_comes_out),
 		cmocka_unit_test(
 			a_global_packet_covers_the_grh_with_three_fields_masked),

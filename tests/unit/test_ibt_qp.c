@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ibt_qp_room: the two rings of a queue pair for its responder's replies and
- * for its READs and atomics. */
+/* ibt_qp_room: the responder's two rings, for replies and for READs and
+ * atomics, are long enough and keep their rows. */
 #include "test.h"
 
 #include <stdlib.h>

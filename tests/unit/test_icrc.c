@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* encap/icrc for packets of which there is no capture: IPv6, and all values of
- * the hidden fields. */
+/* encap/icrc: the ICRC of packets of which there is no capture is right, and
+ * the IPv4 id and DF are found from the ICRC. */
 #include "test.h"
 
 #include "encap/icrc.h"
@@ -87,7 +87,7 @@ static void the_wire_has_the_complement_low_byte_first(void **state)
 	assert_int_equal(icrc_read(p), ~0x04030201u);
 }
 
-static void every_id_is_recovered_from_every_guess(void **state)
+static void each_id_is_recovered_from_a_guess(void **state)
 {
 	for (unsigned int id = 0; id < 65536; id++) {
 		struct icrc_hidden assumed = {(uint16_t)(id * 40503u), id & 4};
@@ -138,7 +138,7 @@ int main(void)
 			ipv6_covers_the_header_with_three_fields_masked),
 		cmocka_unit_test(the_fields_that_routers_change_do_not_count),
 		cmocka_unit_test(the_wire_has_the_complement_low_byte_first),
-		cmocka_unit_test(every_id_is_recovered_from_every_guess),
+		cmocka_unit_test(each_id_is_recovered_from_a_guess),
 		cmocka_unit_test(a_fragment_explains_nothing),
 		cmocka_unit_test(
 			a_length_too_short_for_the_headers_explains_nothing),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tools/image: a file that could not be written whole is not put. */
+/* tools/image: a file that could not be written whole is not put, and a list
+ * that is damaged is refused. */
 #include "test.h"
 
 #include "tools/image.h"
@@ -14,8 +15,8 @@ static struct image image;
 
 static int close_error, fclose_error; /* errno values; 0: the calls succeed */
 
-/* Replaces libc's close: for a file that was written it fails by close_error,
- * as on a file system of another host. */
+/* Replaces libc's close: for a file that was written, close fails with
+ * close_error, as it may on a network file system. */
 int close(int fd)
 {
 	bool is_written = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
@@ -28,7 +29,7 @@ int close(int fd)
 	return -1;
 }
 
-/* Replaces libc's fclose, which fails by fclose_error. */
+/* Replaces libc's fclose: it fails with fclose_error. */
 int fclose(FILE *f)
 {
 	static int (*real)(FILE *);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hdr/ip, udp, eth, grh and mad: the headers around a transport packet. */
+/* hdr/ip, udp, eth, grh and mad: the headers around a transport packet are
+ * written as they were read, and wrong lengths and checksums are refused. */
 #include "test.h"
 
 #include "hdr/eth.h"
@@ -75,7 +76,7 @@ static void ipv6_fields_are_where_the_specification_has_them(void **state)
 	assert_false(ip_v6_parse(packet, sizeof(packet), &ip));
 }
 
-/* RFC 1071, word by word. */
+/* The checksum of RFC 1071, byte by byte. */
 static uint16_t slow_sum(const uint8_t *p, size_t n)
 {
 	uint32_t sum = 0;
@@ -87,7 +88,7 @@ static uint16_t slow_sum(const uint8_t *p, size_t n)
 	return (uint16_t)~sum;
 }
 
-static void sums_of_every_length_agree_with_the_slow_way(void **state)
+static void sums_of_every_length_agree_with_the_definition(void **state)
 {
 	uint8_t data[300];
 
@@ -201,7 +202,8 @@ int main(void)
 			an_ipv4_header_that_lies_about_lengths_is_refused),
 		cmocka_unit_test(
 			ipv6_fields_are_where_the_specification_has_them),
-		cmocka_unit_test(sums_of_every_length_agree_with_the_slow_way),
+		cmocka_unit_test(
+			sums_of_every_length_agree_with_the_definition),
 		cmocka_unit_test(udp_checksums_verify_and_notice_every_bit),
 		cmocka_unit_test(
 			a_udp_checksum_that_comes_to_zero_is_sent_as_ones),

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rdmacm/iw_link: the thread adverb-iw in a program that closes descriptors. */
+/* rdmacm/iw_link: descriptors of the thread adverb-iw that the program closes
+ * are opened again, and connections fail with an event.  A socket of the
+ * program is left alone. */
 #include "test.h"
 
 #include "rdmacm/iw_inside.h"
@@ -13,8 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Returns how many descriptors the process has; *kind becomes the last that is
- * an anonymous file of this kind. */
+/* Returns how many descriptors the process has; *fd becomes the last one whose
+ * file has `kind` in its name, if there is one. */
 static int count_fds(const char *kind, int *fd)
 {
 	char path[300], target[64];
@@ -62,7 +64,7 @@ static struct r_iw *new_object(void)
 	return iw;
 }
 
-/* The thread opens the descriptors anew that the program has closed, and no
+/* r_iw_new opens the descriptors again that the program has closed, and no
  * others. */
 static void a_descriptor_that_the_program_closes_is_replaced(void **state)
 {
@@ -144,7 +146,7 @@ static void connections_fail_without_the_descriptor(void **state)
 	assert_int_equal(r_iw_connect(first, NULL), 0);
 	assert_int_equal(r_iw_connect(second, NULL), 0);
 	close(fd_of(EPOLL));
-	r_iw_tell(first->iw, 0); /* the thread sees that it was closed */
+	r_iw_tell(first->iw, 0); /* the thread finds EPOLL closed */
 	expect_event(first, RDMA_CM_EVENT_CONNECT_ERROR);
 	expect_event(second, RDMA_CM_EVENT_CONNECT_ERROR);
 	assert_int_equal(r_iw_connect(later, NULL), 0);

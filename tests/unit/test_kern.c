@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* verbs/kern: no field is lost or swapped between the two ABIs. */
+/* verbs/kern: a field arrives unchanged in the struct of the other ABI, the
+ * kernel's or libibverbs'. */
 #include "test.h"
 
 #include "verbs/kern.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The reader of the loader's cache, on cache files that the test writes. */
+/* tools/ldcache: the library is found that the loader would load, and a damaged
+ * cache has none.  The test writes the cache files. */
 #include "test.h"
 #include "tools/ldcache.h"
 
@@ -30,8 +31,8 @@ static uint32_t place_text(struct file *f, size_t *used, const char *text)
 	return (uint32_t)(offsetof(struct file, text) + at);
 }
 
-/* A cache with two files of libx.so.1, and one file of libxx.so.1, a name that
- * begins like the one that the tests look for. */
+/* Returns a cache with two files of libx.so.1, and with one file of libxx.so.1,
+ * a name that begins like the one that the tests look for. */
 static struct file sample(void)
 {
 	struct file f = {.magic = "", .count = 3};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Paths by LID that programs ask for. */
+/* host/lid_path: a path that a program asks for has the attributes of its port,
+ * and an impossible path is refused with a reason. */
 #include "test.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 
 #define PREFIX 0xfe80000000000000u
 
-/* A device with two ports; port 2 has an MTU of 1024 and two GIDs. */
+/* Returns a device with two ports.  Port 2 has an MTU of 1024 and two GIDs. */
 static struct device two_ports(void)
 {
 	struct device d = {
@@ -146,7 +147,7 @@ static void a_connection_has_the_mtu_of_its_port(void **state)
 	assert_int_equal(set(&attr, mask), -EINVAL);
 }
 
-/* The program's bytes in the members that are the host's are not kept. */
+/* lid_path_set overwrites the members that belong to the host. */
 static void the_host_fills_in_its_members(void **state)
 {
 	static const uint8_t mine[16] = {0xfe, 0x80, [15] = 0x11};
