@@ -33,7 +33,7 @@ static struct broker {
 	unsigned order[CMPROTO_EVENT];	      /* rank of the first of a kind */
 	sem_t was_bound;		      /* CMPROTO_BIND came */
 } broker[BROKERS];
-static unsigned brokers; /* brokers so far; the last of them lives */
+static unsigned brokers; /* how many have begun; the last one serves */
 /* came: a broker has begun.  was_told: a broker has got CMPROTO_LISTEN.
  * was_confirmed: a broker has got CMPROTO_ESTABLISH. */
 static sem_t came, was_told;
@@ -281,8 +281,8 @@ static void an_answered_id_is_resumed_with_the_next_broker(void **state)
 }
 
 /* Without a thread the connection to the broker is closed again, and the
- * program may open a file of the same number.  The first test: there is no
- * connection yet. */
+ * program may open a file of the same number.  This test is the first, because
+ * it needs a process without a connection. */
 static void a_closed_connection_leaves_no_mark(void **state)
 {
 	struct r_id *id = id_new();
@@ -613,7 +613,8 @@ static int notify_id(struct rdma_cm_id *id)
 	return rdma_notify(id, IBV_EVENT_COMM_EST);
 }
 
-/* The program would look for a fault of its own. */
+/* If the message named a missing connection, users would look for a fault in
+ * the program. */
 static void a_silent_broker_is_no_missing_connection(void **state)
 {
 	static int (*const calls[])(struct rdma_cm_id *) = {
@@ -701,7 +702,7 @@ static void expect_heard(const char *sentence)
 		fail_msg("not said: %s\nbut: %s", sentence, text);
 }
 
-static void an_id_that_cannot_listen_is_told_what_to_do(void **state)
+static void a_failed_listen_tells_the_user_what_to_do(void **state)
 {
 	static const struct {
 		int err;
@@ -732,7 +733,7 @@ static void an_id_that_cannot_listen_is_told_what_to_do(void **state)
 	rdma_destroy_id(&id->base);
 }
 
-static void an_id_without_a_connection_is_told_when_to_disconnect(void **state)
+static void a_failed_disconnect_tells_the_user_when_to_disconnect(void **state)
 {
 	struct r_id *id = id_new();
 	struct broker *b;
@@ -814,15 +815,15 @@ static void an_id_listens_at_the_broker_and_with_tcp_or_not_at_all(void **state)
 	b->denied = 0;
 	assert_int_equal(rdma_listen(&id->base, 4), 0);
 	assert_int_equal(connect_tcp(), 0);
-	b->denied = CMPROTO_LISTEN; /* a listener stays what it is */
+	b->denied = CMPROTO_LISTEN; /* does not end the listener */
 	assert_int_equal(rdma_listen(&id->base, 4), -1);
 	assert_int_equal(connect_tcp(), 0);
 	b->denied = 0;
 	rdma_destroy_id(&id->base);
 }
 
-/* A caller that sends its first message before the listener listens again sends
- * it again later. */
+/* The descriptor of an SCTP listener is one end of a socketpair.  The end of
+ * this listener must leave open the socket that is bound to the port. */
 static void an_id_that_failed_to_listen_with_sctp_keeps_its_port(void **state)
 {
 	struct sockaddr_in6 at = {.sin6_family = AF_INET6,
@@ -905,9 +906,9 @@ int main(void)
 			a_message_that_claims_too_much_data_is_dropped),
 		cmocka_unit_test(
 			calls_of_two_threads_reach_the_next_broker_in_order),
-		cmocka_unit_test(an_id_that_cannot_listen_is_told_what_to_do),
+		cmocka_unit_test(a_failed_listen_tells_the_user_what_to_do),
 		cmocka_unit_test(
-			an_id_without_a_connection_is_told_when_to_disconnect),
+			a_failed_disconnect_tells_the_user_when_to_disconnect),
 		cmocka_unit_test(
 			an_id_listens_at_the_broker_and_with_tcp_or_not_at_all),
 		cmocka_unit_test(

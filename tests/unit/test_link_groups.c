@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Random programs and answers, against a model of the program and of the fabric
- * to which the questions go. */
+/* host/link_groups: random calls and answers, against a model of the program
+ * and of the fabric to which the questions go. */
 #include "test.h"
 
 #include <errno.h>
@@ -63,7 +63,8 @@ static void detach(struct model *m, uint32_t n)
 		m->is_refused[n] = false;
 }
 
-/* Is this a question that a fabric answers, and that has a purpose? */
+/* Fails if a fabric would refuse the open question, or if the question has no
+ * purpose. */
 static void judge_question(const struct model *m)
 {
 	uint32_t n = m->gid[15], count = 0;

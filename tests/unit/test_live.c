@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cm/live and hdr/livemsg: two brokers, questions, and a network that loses
- * packets. */
+/* cm/live and hdr/livemsg: a broker asks another broker whether a peer lives,
+ * over a network that loses packets. */
 #include "test.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static struct live_peer about(uint32_t qpn)
 }
 
 /* Delivers the messages of `from` to `to`, which answers each question by
- * `state`. Returns how many messages there were. */
+ * `state`.  If `to` is NULL, the messages are lost.  Returns their number. */
 static uint32_t deliver_messages(struct live *from, struct live *to,
 				 enum livemsg_state state, uint64_t now)
 {
@@ -71,14 +71,16 @@ static void a_silent_broker_is_asked_five_times_in_half_a_second(void **state)
 	struct live_peer p = about(5);
 	struct live_answer answer;
 	uint32_t sent = 0;
+	uint64_t now = 0;
 
 	assert_true(live_ask(a, 7, &p, 0));
 	while (live_deadline(a) != UINT64_MAX) {
 		assert_false(live_answer(a, &answer));
-		sent += deliver_messages(a, NULL, 0, 0);
-		live_tick(a, live_deadline(a));
+		sent += deliver_messages(a, NULL, 0, now);
+		live_tick(a, now = live_deadline(a));
 	}
 	assert_int_equal(sent, 5);
+	assert_int_equal(now, 500 * MS);
 	assert_true(live_answer(a, &answer));
 	assert_int_equal(answer.state, LIVEMSG_UNKNOWN);
 	live_free(a);

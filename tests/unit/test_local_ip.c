@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The addresses of a network namespace of the test's own. */
+/* wire/local_ip: which addresses are local in a network namespace that the test
+ * makes. */
 #include "test.h"
 
 #include "wire/local_ip.h"

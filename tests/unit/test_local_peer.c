@@ -112,8 +112,8 @@ static void show_card(struct card *c)
 static pid_t started[CROWD];
 static size_t started_count;
 
-/* Starts a process that opens, calls `what` and stays.  The test fails if the
- * process ends before it has filled its card. */
+/* Starts a process that calls open_me, `what` and show_card.  The test fails if
+ * the process ends before it has filled its card. */
 static pid_t begin_process(struct card *c, void (*what)(struct card *c))
 {
 	pid_t parent = getpid(), pid;
@@ -356,7 +356,7 @@ static void no_such_process(struct card *c)
 	me.hca.shared->pid = 0;
 }
 
-static void a_peer_with_a_malformed_arena_is_reached_by_packets(void **state)
+static void a_peer_without_a_usable_arena_is_reached_by_packets(void **state)
 {
 	void (*const what[])(struct card *) = {
 		close_share,  another_build, another_layout,  a_root_outside,
@@ -573,7 +573,8 @@ static void an_answer_that_a_dead_process_left_is_no_local_peer(void **state)
 	}
 }
 
-/* A process of another build until stage 2, then of this build. */
+/* Acts as a process of another build until stage 2, then as one of this build.
+ */
 static void be_another_first(struct card *c)
 {
 	me.hca.shared->shape++;
@@ -623,21 +624,21 @@ the_lists_are_repaired_for_a_second_after_a_death(void **state) NO_LOCK_ANALYSIS
 
 	assert_non_null(qp);
 	assert_false(local_peer_note_death(SECOND));
-	for (int lives = 0; lives < 2; lives++) {
+	for (int is_held = 0; is_held < 2; is_held++) {
 		local_peer_died();
 		alock_take(
 			&qp_target(qp)->lock); /* as if a dead thread held it */
 		for (int i = 0; i < 5000; i++)
 			assert_true(local_peer_note_death(SECOND));
 		assert_true(local_peer_note_death(SECOND + SECOND / 2));
-		if (!lives)
+		if (!is_held)
 			alock_give(&qp_target(qp)->lock);
 		/* the lists were looked at just before */
 		assert_true(local_peer_note_death(SECOND + SECOND / 2 + 1));
 		assert_int_equal(local_peer_note_death(SECOND + 3 * SECOND / 4),
-				 lives);
+				 is_held);
 		assert_false(local_peer_note_death(2 * SECOND));
-		if (lives)
+		if (is_held)
 			alock_give(&qp_target(qp)->lock);
 	}
 }
@@ -661,7 +662,7 @@ int main(void)
 		EACH(dead_peers_are_known_at_once_and_unmapped_when_unused),
 		EACH(a_peer_that_executes_another_program_is_gone),
 		EACH(a_peer_that_closes_is_gone),
-		EACH(a_peer_with_a_malformed_arena_is_reached_by_packets),
+		EACH(a_peer_without_a_usable_arena_is_reached_by_packets),
 		EACH(a_file_that_is_no_memory_is_not_opened),
 		EACH(a_fifo_is_not_opened),
 		EACH(an_arena_that_names_another_process_is_refused),

@@ -95,8 +95,8 @@ nothing_is_written_to_a_descriptor_that_took_the_number(void **state)
 	assert_int_equal(restore_stderr(fd), 0);
 }
 
-/* In a child of a fork: prints sentences that the parent never prints, so that
- * the child's copies of the sets have room for them and do not have them. */
+/* Called in a child of a fork.  The parent never prints these sentences, so the
+ * child's copies of the sets of printed sentences lack them and have room. */
 static _Noreturn void print_in_child(void)
 {
 	alarm(HANGS_S);

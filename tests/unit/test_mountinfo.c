@@ -85,7 +85,7 @@ static void the_user_is_found_behind_options_of_any_length(void **state)
 	m = look_into(HEAD "rw," LABEL ",user_id=4294967294,group_id=0\n");
 	assert_true(m.has_user);
 	assert_int_equal(m.user, 4294967294u);
-	/* the digits stand where 64 bytes of the options end */
+	/* the first 64 bytes of the options end within the digits */
 	m = look_into(HEAD "rw,context=a_label_that_has_just_the_length_to_"
 			   "split,user_id=1000\n");
 	assert_true(m.has_user);
@@ -124,8 +124,7 @@ static void without_a_number_there_is_no_user(void **state)
 }
 
 /* user_id of another mount, or in the options of the mount point, does not
- * count.
- */
+ * count. */
 static void the_user_is_of_this_file_system(void **state)
 {
 	assert_false(look_into("39 28 0:49 / /x rw - fuse srv rw,user_id=7\n"

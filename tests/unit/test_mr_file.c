@@ -381,8 +381,8 @@ static bool is_outdated(struct share_look *l)
 	return was;
 }
 
-/* Registrations with and without a file, by a new row and by an existing row.
- */
+/* The test registers memory with and without a file, in a new row and in an
+ * existing row. */
 static void a_registration_outdates_looks_at_its_addresses(void **state)
 {
 	uint8_t *private = map(NULL, PAGE, MAP_PRIVATE, -1, 0);
@@ -589,7 +589,8 @@ static void memory_of_a_peer_is_not_in_our_core(void **state)
 	close(fd);
 }
 
-/* Mapping a file does not allocate the pages that the peer has not touched. */
+/* Locking the mapping would allocate the pages of the file, which no process
+ * has touched. */
 static void a_program_that_locks_its_memory_locks_no_peers_memory(void **state)
 {
 	int fd = new_file();

@@ -157,7 +157,7 @@ static void type_2_is_never_bound_to_nothing(void **state)
 	free(w.memory);
 }
 
-static void type_2_is_of_one_queue_pair_and_one_life(void **state)
+static void type_2_serves_one_queue_pair_until_it_is_invalidated(void **state)
 {
 	struct world w;
 	struct mw_bind b;
@@ -226,7 +226,7 @@ static void a_window_bound_anew_opens_nothing_to_the_old_key(void **state)
 	free(w.memory);
 }
 
-static void a_region_with_windows_stays(void **state)
+static void a_region_with_a_bound_window_is_not_freed(void **state)
 {
 	struct world w;
 
@@ -237,7 +237,7 @@ static void a_region_with_windows_stays(void **state)
 	free(w.memory);
 }
 
-static void a_region_goes_when_its_window_is_invalidated(void **state)
+static void a_region_is_freed_after_its_window_is_invalidated(void **state)
 {
 	struct world w;
 	struct mw_bind b;
@@ -290,12 +290,14 @@ int main(void)
 		cmocka_unit_test(a_zero_based_window_counts_from_its_start),
 		cmocka_unit_test(a_new_key_has_the_windows_upper_24_bits),
 		cmocka_unit_test(type_2_is_never_bound_to_nothing),
-		cmocka_unit_test(type_2_is_of_one_queue_pair_and_one_life),
+		cmocka_unit_test(
+			type_2_serves_one_queue_pair_until_it_is_invalidated),
 		cmocka_unit_test(type_1_is_bound_again_and_never_invalidated),
 		cmocka_unit_test(
 			a_window_bound_anew_opens_nothing_to_the_old_key),
-		cmocka_unit_test(a_region_with_windows_stays),
-		cmocka_unit_test(a_region_goes_when_its_window_is_invalidated),
+		cmocka_unit_test(a_region_with_a_bound_window_is_not_freed),
+		cmocka_unit_test(
+			a_region_is_freed_after_its_window_is_invalidated),
 		cmocka_unit_test(a_binding_that_breaks_a_rule_is_refused),
 	};
 

@@ -5,7 +5,7 @@
 
 #include "verbs/names.h"
 
-static void every_value_has_its_own_word(void **state)
+static void every_value_has_a_word_and_each_status_its_own(void **state)
 {
 	for (int a = IBV_WC_SUCCESS; a <= IBV_WC_TM_RNDV_INCOMPLETE; a++) {
 		const char *word = ibv_wc_status_str((enum ibv_wc_status)a);
@@ -85,7 +85,8 @@ static void rates_that_do_not_exist_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_value_has_its_own_word),
+		cmocka_unit_test(
+			every_value_has_a_word_and_each_status_its_own),
 		cmocka_unit_test(values_outside_are_unknown),
 		cmocka_unit_test(opcodes_newer_than_the_headers_have_words),
 		cmocka_unit_test(rates_convert_there_and_back),

@@ -158,7 +158,7 @@ static void a_peers_description_gives_no_lid(void **state)
 	net_free(&net);
 }
 
-static void wrong_files_say_line_and_reason(void **state)
+static void the_error_of_a_wrong_file_names_line_and_reason(void **state)
 {
 	static const struct {
 		const char *text;
@@ -207,7 +207,8 @@ int main(void)
 		cmocka_unit_test(output_of_ibnetdiscover_is_read),
 		cmocka_unit_test(words_of_a_description_mean_nothing_else),
 		cmocka_unit_test(a_peers_description_gives_no_lid),
-		cmocka_unit_test(wrong_files_say_line_and_reason),
+		cmocka_unit_test(
+			the_error_of_a_wrong_file_names_line_and_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -228,7 +228,7 @@ static void bridges_come_after_others_and_their_ports_never(void **state)
 	assert_string_equal(devices[0].netdev, "virbr");
 }
 
-static void named_interfaces_come_in_the_order_of_their_names(void **state)
+static void named_interfaces_come_in_the_order_of_the_list(void **state)
 {
 	add_lo();
 	add_link("eth0");
@@ -281,7 +281,7 @@ static void each_kind_counts_its_own_devices(void **state)
 	assert_true(devices[0].guid);
 }
 
-static void the_kinds_take_the_interfaces_of_no_list(void **state)
+static void a_kind_alone_takes_the_preferred_interfaces(void **state)
 {
 	struct netdev_link *a, *b;
 
@@ -619,11 +619,10 @@ int main(void)
 		cmocka_unit_test_setup(
 			bridges_come_after_others_and_their_ports_never, clear),
 		cmocka_unit_test_setup(
-			named_interfaces_come_in_the_order_of_their_names,
-			clear),
+			named_interfaces_come_in_the_order_of_the_list, clear),
 		cmocka_unit_test_setup(each_kind_counts_its_own_devices, clear),
-		cmocka_unit_test_setup(the_kinds_take_the_interfaces_of_no_list,
-				       clear),
+		cmocka_unit_test_setup(
+			a_kind_alone_takes_the_preferred_interfaces, clear),
 		cmocka_unit_test_setup(an_interface_may_have_the_name_of_a_kind,
 				       clear),
 		cmocka_unit_test_setup(a_kind_without_room_for_all_is_missing,

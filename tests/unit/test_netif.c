@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interfaces of a network namespace that the test makes. */
+/* device/netif: the devices, GIDs and events of a network namespace that the
+ * test makes. */
 #include "test.h"
 
 #include <arpa/inet.h>
@@ -180,7 +181,8 @@ static void datagrams_come_to_roce_devices_alone(void **state)
 	in_a_child(see_iwarp_alone);
 }
 
-/* The descriptors are then numbers of the program's next files. */
+/* The watch gets descriptor 0.  When the watch has ended, 0 is the number of
+ * the program's next file, which netif_forget must leave open. */
 static int watch_without_stdin(void)
 {
 	close(STDIN_FILENO);
@@ -193,7 +195,7 @@ static int watch_without_stdin(void)
 	return 0;
 }
 
-/* Has the pipe still all 16 bytes that were written? */
+/* Returns whether the pipe still has all 16 bytes that were written to it. */
 static bool has_bytes(int fd)
 {
 	struct pollfd p = {fd, POLLIN, 0};
@@ -204,7 +206,7 @@ static bool has_bytes(int fd)
 }
 
 /* The thread of a watch whose descriptors the program has replaced reads none
- * of the program's files, also not after the next watch. */
+ * of the program's files, even after the next watch has begun. */
 static int replace_watched_files(void)
 {
 	int pipe_fd[2], first = dup(STDERR_FILENO), last;
@@ -257,7 +259,7 @@ static void lo_alone_is_a_device_with_its_addresses(void **state)
 	assert_false(device_gid(d, 1, DEVICE_MAX_GIDS, &gid));
 	assert_true(is_local("::ffff:127.0.0.1"));
 	assert_true(is_local("::1"));
-	/* local addresses that no device has */
+	/* no device has these addresses */
 	assert_false(is_local("::ffff:127.0.0.9"));
 	assert_false(is_local("::"));
 }

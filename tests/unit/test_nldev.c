@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers to requests of NETLINK_RDMA about two devices that the test defines,
- * one of which is an iWARP device. */
+/* shim/nldev: answers to requests of NETLINK_RDMA about devices that the test
+ * defines: one of RoCE, one of iWARP and one of InfiniBand. */
 #include "test.h"
 #include "shim/nldev.h"
 
@@ -31,7 +31,7 @@ static const struct device devices[] = {
 	 .ports = {{.state = 1}}},
 };
 
-/* A device with two ports. */
+/* An InfiniBand device with two ports. */
 static const struct device adapter = {
 	.name = "advib0",
 	.node_type = 1,
@@ -260,7 +260,7 @@ static void a_port_of_infiniband_has_its_lid(void **state)
 	}
 }
 
-static void a_device_that_does_not_exist_is_einval(void **state)
+static void a_request_for_no_existing_device_or_port_is_einval(void **state)
 {
 	static const int rows[][3] = {
 		{GET, -1, -1},	      {GET, 2, -1},	{PORT_GET, 0, -1},
@@ -370,7 +370,8 @@ int main(void)
 			the_answer_about_a_port_has_its_state_and_interface),
 		cmocka_unit_test(the_ports_of_one_device_are_dumped),
 		cmocka_unit_test(a_port_of_infiniband_has_its_lid),
-		cmocka_unit_test(a_device_that_does_not_exist_is_einval),
+		cmocka_unit_test(
+			a_request_for_no_existing_device_or_port_is_einval),
 		cmocka_unit_test(
 			other_requests_are_refused_with_an_explanation),
 		cmocka_unit_test(

@@ -67,7 +67,7 @@ static void the_service_is_the_top_three_bits(void **state)
 	}
 }
 
-static void a_response_never_carries_what_names_memory_or_a_queue(void **state)
+static void requests_and_responses_share_no_extension_header(void **state)
 {
 	for (unsigned int op = 0; op < 256; op++) {
 		const struct opcode_info *info = opcode_info((uint8_t)op);
@@ -183,7 +183,7 @@ int main(void)
 			a_reserved_rc_opcode_is_a_request_of_unknown_headers),
 		cmocka_unit_test(the_service_is_the_top_three_bits),
 		cmocka_unit_test(
-			a_response_never_carries_what_names_memory_or_a_queue),
+			requests_and_responses_share_no_extension_header),
 		cmocka_unit_test(an_operation_is_the_same_in_every_service),
 		cmocka_unit_test(rc_rows_have_the_headers_of_the_opcode_table),
 		cmocka_unit_test(messages_start_and_end_where_their_names_say),

@@ -585,7 +585,7 @@ static void a_successor_knows_the_user_of_a_freed_class(void **state)
 	reuseport_group_close(&group);
 }
 
-/* Two takers that no number tells apart may be two users. */
+/* USER_NONE stands for several users, so two takers may be two users. */
 static void a_class_of_nobody_goes_to_nobody_else(void **state)
 {
 	const uint64_t freed = 1000;
@@ -629,7 +629,7 @@ static const struct reuseport_group_member *member_of(uint32_t class)
 }
 
 /* Takes a class for other_user(0), and enlarges the send buffer of its relay,
- * so that the buffer does not bound what waits there. */
+ * so that the buffer does not limit how many bytes wait there. */
 static uint32_t take_and_widen(uint64_t ms)
 {
 	uint32_t class = take_class(&group, other_user(0), ms);
@@ -731,8 +731,8 @@ static int send_slow(size_t bytes)
 }
 
 /* Connects to the broker, and sends a descriptor at once, and again after the
- * broker has answered.  Returns which were refused: 1, the first; 2, the
- * second. */
+ * broker has answered.  Returns which were refused, as a sum: 1, the first; 2,
+ * the second; or 100 if the broker did not answer. */
 static uint32_t bring_two(void)
 {
 	struct proto m = {.magic = PROTO_MAGIC,
@@ -812,8 +812,8 @@ static void another_user_can_bring_no_descriptor(void **state)
 	end_broker(broker_of(&me));
 }
 
-/* From now on, for this process and those that it starts, the kernel is one
- * before Linux 6.16. */
+/* From now on, setsockopt of SO_PASSRIGHTS fails in this process and those that
+ * it starts, as in a kernel before Linux 6.16. */
 static void let_nobody_refuse_descriptors(void)
 {
 	static struct sock_filter refuse[] = {
@@ -837,10 +837,10 @@ static void let_nobody_refuse_descriptors(void)
 #define SLOW_ONES 100 /* more than USER_RECEIVER_OWED */
 
 /*
- * In the child, while the broker is stopped: sends slow descriptors, each of
- * which makes whoever receives the message, or closes the connection, wait.
- * Then takes all classes that it gets, so that the next connections are
- * refused.
+ * In the child, while the broker is stopped: sends descriptors that are slow to
+ * close.  The process that receives such a message, or closes its connection,
+ * waits.  Then the child takes all classes that it gets, so that its next
+ * connections are refused.
  */
 static void send_slow_ones(const struct other *o)
 {
@@ -875,7 +875,7 @@ static void open_as(uid_t user)
 	end_other(&o);
 }
 
-/* The last case, since its filter stays. */
+/* This test is the last, because its seccomp filter stays. */
 static void descriptors_that_are_slow_to_close_delay_no_other_user(void **state)
 {
 	struct client me, more;

@@ -107,7 +107,7 @@ static void no_header_is_longer_than_the_limit(void **state)
 	assert_int_equal(longest, PKT_MAX_HEADER_BYTES);
 }
 
-static void reserved_opcodes_are_refused(void **state)
+static void opcodes_without_a_row_are_refused(void **state)
 {
 	for (unsigned int op = 0; op < 256; op++) {
 		uint8_t p[ROOM] = {(uint8_t)op};
@@ -196,7 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_opcode_survives_write_and_parse),
 		cmocka_unit_test(no_header_is_longer_than_the_limit),
-		cmocka_unit_test(reserved_opcodes_are_refused),
+		cmocka_unit_test(opcodes_without_a_row_are_refused),
 		cmocka_unit_test(a_truncated_packet_is_refused),
 		cmocka_unit_test(
 			a_length_that_is_no_multiple_of_four_is_refused),

@@ -204,8 +204,7 @@ static void posts_gather_up_to_a_bound(void **state)
 	assert_true(poll_policy_may_gather(&p, POLL_POLICY_GATHER));
 }
 
-static void
-many_requests_without_answers_are_minded_until_they_stop(void **state)
+static void the_thread_looks_while_many_unanswered_requests_come(void **state)
 {
 	struct poll_policy p = new_policy();
 	uint64_t now = MS;
@@ -315,7 +314,7 @@ int main(void)
 			a_core_is_crowded_for_a_while_after_a_long_yield),
 		cmocka_unit_test(posts_gather_up_to_a_bound),
 		cmocka_unit_test(
-			many_requests_without_answers_are_minded_until_they_stop),
+			the_thread_looks_while_many_unanswered_requests_come),
 		cmocka_unit_test(requests_far_apart_are_not_many),
 		cmocka_unit_test(the_thread_lingers_after_a_stream_alone),
 		cmocka_unit_test(the_slowness_follows_looks_that_find_nothing),

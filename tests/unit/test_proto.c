@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/proto: the descriptors of a message that is refused are closed. */
+/* broker/proto: a receiver keeps only the descriptors that a valid message
+ * names, and a look at the broker receives none. */
 #include "brought.h"
 
 #include "broker/proto.h"
@@ -71,8 +72,8 @@ static void descriptors_that_a_message_does_not_name_are_closed(void **state)
 
 static int listener = -1; /* of a_look_receives_nothing */
 
-/* Replaces the function of libc: when proto_look asks who listens, the process
- * that listens answers the connection at once. */
+/* Replaces the function of libc: when proto_look asks which process listens,
+ * that process tries to send a message with a descriptor at once. */
 int getsockopt(int fd, int level, int name, void *value, socklen_t *bytes)
 {
 	const struct proto m = {.brings = PROTO_FD_SOCKET};
@@ -87,8 +88,8 @@ int getsockopt(int fd, int level, int name, void *value, socklen_t *bytes)
 	return (int)syscall(SYS_getsockopt, fd, level, name, value, bytes);
 }
 
-/* A message that waited in the connection would be closed with it, and with it
- * the descriptors that it brings. */
+/* If a message could wait in the connection, the close of the connection would
+ * close the descriptors of the message, which may take long. */
 static void a_look_receives_nothing(void **state)
 {
 	const unsigned version = 10000 + (unsigned)getpid();
