@@ -6,7 +6,7 @@
 
 #include "hca/hca.h"
 
-#define NONE 0xffffffffu
+#define NONE 0xffffffffu /* row.required: the transition does not exist */
 
 /* The attributes that a transition requires, and its optional attributes. */
 struct row {
@@ -54,7 +54,7 @@ static int modify(const struct row *r, uint32_t mask)
 	return err;
 }
 
-static void a_transition_takes_what_its_row_says(void **state)
+static void a_transition_needs_the_attributes_of_its_row(void **state)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const struct row *r = &rows[i];
@@ -112,7 +112,7 @@ static void every_state_goes_to_reset_and_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_transition_takes_what_its_row_says),
+		cmocka_unit_test(a_transition_needs_the_attributes_of_its_row),
 		cmocka_unit_test(an_attribute_of_another_service_is_refused),
 		cmocka_unit_test(a_refusal_names_the_attribute),
 		cmocka_unit_test(every_state_goes_to_reset_and_error),

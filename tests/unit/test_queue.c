@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* verbs/queue: events behind a descriptor. */
+/* verbs/queue: the descriptor is readable while an event waits that no thread
+ * has claimed. */
 #include "test.h"
 
 #include <errno.h>
@@ -100,7 +101,7 @@ static struct v_source *end_claim(struct v_queue *q, bool takes)
 	return s;
 }
 
-static void a_claimed_source_has_no_token(void **state)
+static void a_claimed_event_has_no_token(void **state)
 {
 	struct v_queue q;
 	struct v_source a, b;
@@ -177,7 +178,7 @@ int main(void)
 		cmocka_unit_test(
 			a_readable_descriptor_means_that_an_event_waits),
 		cmocka_unit_test(forgetting_a_source_leaves_other_sources),
-		cmocka_unit_test(a_claimed_source_has_no_token),
+		cmocka_unit_test(a_claimed_event_has_no_token),
 		cmocka_unit_test(a_claim_given_back_leaves_its_event),
 		cmocka_unit_test(a_claimed_source_is_forgotten),
 	};

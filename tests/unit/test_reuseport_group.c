@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/reuseport_group: whose the port is, and what a successor of the broker
- * takes over. */
+/* broker/reuseport_group: a broker is told who has the port, and a successor
+ * adopts a store only if it has the files of a group. */
 #include "brokers.h"
 
 #include "broker/other_version.h"
@@ -31,8 +31,9 @@ static void store_both(struct fd_store *s, const int first[FD_STORE_MEMBER_FDS],
 	assert_int_equal(fd_store_put(s, 1, second), 0);
 }
 
-/* Returns what a successor that may open `files` descriptors says of a store
- * with two members; it takes both or none. */
+/* Lets a successor that may have `files` descriptors adopt a store with two
+ * members, and checks that the successor has both or none.  Returns 0 or -errno
+ * of reuseport_group_adopt. */
 static int adopt_store(const struct fd_store *s, rlim_t files)
 {
 	int own = socket(AF_UNIX, SOCK_SEQPACKET, 0), store = dup(s->fd), err;
@@ -51,7 +52,8 @@ static int adopt_store(const struct fd_store *s, rlim_t files)
 	return err;
 }
 
-/* Returns what a successor says of a store with these members 0 and 1. */
+/* Lets a successor adopt a store with these members 0 and 1.  Returns 0 or
+ * -errno. */
 static int adopt_both(const int first[FD_STORE_MEMBER_FDS],
 		      const int second[FD_STORE_MEMBER_FDS])
 {
@@ -64,8 +66,8 @@ static int adopt_both(const int first[FD_STORE_MEMBER_FDS],
 	return err;
 }
 
-/* Returns what a successor says of a store with member 0 of `group`, and these
- * descriptors as member 1. */
+/* Lets a successor adopt a store with member 0 of `group`, and these
+ * descriptors as member 1.  Returns 0 or -errno. */
 static int adopt_with(const int second[FD_STORE_MEMBER_FDS])
 {
 	return adopt_both((int[]){group.member[0].fd, -1, -1}, second);
@@ -107,8 +109,8 @@ static void a_store_with_other_files_is_refused(void **state)
 	reuseport_group_close(&group);
 }
 
-/* A broker that took the members before the first that it cannot receive would
- * give the index of another member to the next one. */
+/* A broker that adopted only the members before the first one that it cannot
+ * receive would later give that member's index to a new member. */
 static void a_group_is_adopted_as_a_whole_or_not_at_all(void **state)
 {
 	bool lacked_one = false;
@@ -144,7 +146,8 @@ static int listen_as(unsigned version)
 
 /* Starts a process of that user that listens where brokers of two versions
  * would; sets *stop to a descriptor whose close ends the process.  Called
- * before the test has the port, so that the process does not have it. */
+ * before the test binds the port, so that the process inherits no socket of the
+ * port. */
 static pid_t begin_listener(uid_t user, int *stop)
 {
 	int ready[2], hold[2];
@@ -179,8 +182,8 @@ static void end_listener(pid_t pid, int stop)
 	assert_int_equal(status, 0);
 }
 
-/* The members of a group whose broker has died have the port, and a process of
- * that user listens as a broker of another version would. */
+/* Checks that the port counts as that of a dead broker's group, although a
+ * process of that user listens where brokers of other versions would. */
 static void check_port_is_ours(uid_t user)
 {
 	const char *why = "";
@@ -213,7 +216,8 @@ static void another_users_name_like_a_brokers_takes_no_port(void **state)
 	check_port_is_ours(SOMEBODY);
 }
 
-/* That broker is found although others listen under such names. */
+/* The broker is found although another process listens where other brokers
+ * would. */
 static void a_broker_of_another_version_has_the_port(void **state)
 {
 	const char *why = "";

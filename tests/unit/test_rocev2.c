@@ -88,8 +88,8 @@ static void any_id_is_due_while_nothing_came_damaged(void **state)
 	}
 }
 
-/* Most damage is explained by no identification (odds of 2^15), and such damage
- * makes the receiver check the identifications. */
+/* Of 2^16 damaged packets about one has a correct ICRC for some identification.
+ * Any other damage makes the receiver check the identifications. */
 static void after_damage_identifications_are_checked(void **state)
 {
 	struct rocev2_senders s = {0};
@@ -157,7 +157,7 @@ static void a_new_start_needs_two_packets(void **state)
 
 /* With 250 ticks a second the kernel adds to the identification up to one per
  * tick of silence. */
-static void a_silent_sender_goes_on_some_way_further(void **state)
+static void an_id_may_jump_further_after_a_silence(void **state)
 {
 	struct rocev2_senders s = {0};
 	uint64_t now = 0;
@@ -235,7 +235,7 @@ int main(void)
 		cmocka_unit_test(a_late_packet_is_due_and_takes_nothing_back),
 		cmocka_unit_test(a_stray_id_is_refused_and_forgotten),
 		cmocka_unit_test(a_new_start_needs_two_packets),
-		cmocka_unit_test(a_silent_sender_goes_on_some_way_further),
+		cmocka_unit_test(an_id_may_jump_further_after_a_silence),
 		cmocka_unit_test(a_sender_with_jumping_ids_is_accepted),
 		cmocka_unit_test(a_sender_of_random_ids_is_accepted),
 		cmocka_unit_test(senders_do_not_share_a_sequence),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the synthesized tree may lie, and whose folders and links may lead
- * there.
- */
+/* util/runtime_tree: the synthesized tree is made in a folder that no other
+ * user can change, and no folder or link of another user leads there. */
 #include "test.h"
 #include "util/runtime_tree.h"
 
@@ -184,7 +183,7 @@ static void each_host_of_a_fabric_has_a_tree(void **state)
 	unsetenv("ADVERB_FABRIC_HOST");
 	assert_int_equal(runtime_tree_find(&tree), 0);
 	assert_string_equal(tree.path, paths[0]);
-	/* neither the fabric's path nor its host's name ends where it seems */
+	/* the same characters, cut elsewhere into path and host name */
 	setenv("ADVERB_FABRIC", "/run/fabricH", 1);
 	setenv("ADVERB_FABRIC_HOST", "1", 1);
 	assert_int_equal(runtime_tree_find(&tree), -ENOENT);

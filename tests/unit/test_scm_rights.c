@@ -29,7 +29,7 @@ static void receive(int socket, struct received *r)
 	assert_true(recvmsg(socket, &r->head, MSG_DONTWAIT) >= 0);
 }
 
-static void those_without_room_are_closed(void **state)
+static void descriptors_without_room_are_closed(void **state)
 {
 	struct brought b = brought_new();
 	struct received r;
@@ -49,7 +49,7 @@ static void those_without_room_are_closed(void **state)
 }
 
 /* With SO_PASSCRED the kernel puts the sender's user before the descriptors. */
-static void those_after_other_control_data_are_found(void **state)
+static void descriptors_after_other_control_data_are_found(void **state)
 {
 	struct brought b = brought_new();
 	int fd, on = 1, pair[2];
@@ -70,7 +70,7 @@ static void those_after_other_control_data_are_found(void **state)
 	close(pair[1]);
 }
 
-static void a_message_may_bring_none(void **state)
+static void a_message_may_bring_no_descriptor(void **state)
 {
 	struct received r;
 	int fd, pair[2];
@@ -86,9 +86,10 @@ static void a_message_may_bring_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(those_without_room_are_closed),
-		cmocka_unit_test(those_after_other_control_data_are_found),
-		cmocka_unit_test(a_message_may_bring_none),
+		cmocka_unit_test(descriptors_without_room_are_closed),
+		cmocka_unit_test(
+			descriptors_after_other_control_data_are_found),
+		cmocka_unit_test(a_message_may_bring_no_descriptor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@
 #include "wire/sctp.h"
 #include "wire/sctp_conn.h"
 
-#define PPID 0x10 /* of DDP segments; the first byte of messages is 0 */
+#define PPID 0x10 /* of DDP segments; each message begins with its 4 bytes */
 
 static struct sockaddr_in6 loopback(uint16_t port)
 {
@@ -234,8 +234,8 @@ static void *send_many(void *arg)
 	return NULL;
 }
 
-/* What the peer does not take stops the sender, and nothing is lost; each
- * message comes once, in any order. */
+/* The sender waits for a peer that does not receive, and no message is lost:
+ * each comes once, in any order. */
 static void a_slow_peer_stops_the_sender(void **state)
 {
 	static uint8_t seen[3000], got[SCTP_MESSAGE_MAX];
@@ -328,15 +328,15 @@ static void a_port_in_use_is_refused(void **state)
 	close(p.listener);
 	do
 		fd = sctp_bind(&at, false);
-	while (fd == -EADDRINUSE); /* until the thread has seen the end */
+	while (fd == -EADDRINUSE); /* until adverb-sctp has seen the end */
 	assert_true(fd >= 0);
 	p.listener = sctp_listen(fd, &at, 8);
 	assert_true(p.listener >= 0);
 	end(&p);
 }
 
-/* Datagrams of a stranger, whole packets of others among them, neither disturb
- * an association nor end it. */
+/* Datagrams of a stranger, with the association's SCTP ports and a wrong
+ * checksum, neither disturb the association nor end it. */
 static void strangers_change_nothing(void **state)
 {
 	struct sockaddr_in6 at;
@@ -394,7 +394,7 @@ static void a_child_of_fork_leaves_the_parents_alone(void **state)
 	end(&p);
 }
 
-/* What a process has sent arrives, though it ends at once. */
+/* Messages of a process arrive although the process ends at once. */
 static void the_end_of_a_process_loses_nothing(void **state)
 {
 	uint8_t m[2000], got[2000];
@@ -521,8 +521,9 @@ static void a_listener_that_ends_may_keep_its_port(void **state)
 	end(&p);
 }
 
-/* A check that has failed is not taken for a good one. */
-static void a_number_of_the_program_is_not_used(void **state)
+/* The program may reuse the number of a descriptor.  A failed check is not
+ * remembered as a successful one. */
+static void a_file_of_the_program_is_no_connection(void **state)
 {
 	int fd = fd_identity_note(open("/dev/zero", O_RDONLY | O_CLOEXEC));
 	uint64_t checked = 0;
@@ -556,7 +557,7 @@ int main(void)
 		cmocka_unit_test(a_listener_that_ends_may_keep_its_port),
 		cmocka_unit_test(
 			a_message_without_a_connection_leaves_no_descriptor),
-		cmocka_unit_test(a_number_of_the_program_is_not_used),
+		cmocka_unit_test(a_file_of_the_program_is_no_connection),
 	};
 
 	first_process = getpid();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Raw sockets of SCTP: associations of one process that use several addresses.
- * The test runs in a network namespace of its own, where it may open raw
- * sockets. */
+/* wire/sctp_path: over raw sockets, associations of one process may have
+ * different addresses.  The test runs in a network namespace of its own, where
+ * it may open raw sockets. */
 #include "test.h"
 
 #include <arpa/inet.h>

@@ -114,8 +114,8 @@ static void source_address_tos_and_ttl_arrive(void **state)
 {
 	check_arrival("127.0.0.1");
 	assert_int_equal(s.changes, 0);
-	for (int i = 0; i < 200;
-	     i++) { /* more often than the socket adopts a value */
+	/* more often than the sender changes the socket's defaults */
+	for (int i = 0; i < 200; i++) {
 		d.tos = i % 3 ? 0x68 : 0;
 		d.ttl = i % 2 ? 7 : 255;
 		check_arrival("127.0.0.1");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The messages of DDP over SCTP, and the start of a session: what each end
- * makes of each message of the other, in whatever order they come. */
+/* DDP over SCTP (RFC 5043): the bytes of its messages, and how each end handles
+ * the peer's messages at the start of a session, in any order. */
 #include "test.h"
 
 #include "iwarp/startup.h"
@@ -54,7 +54,7 @@ static const struct {
 	{SESSION_ENHANCED_REJECT, MPA_REPLY, true, true},
 };
 
-static void what_is_written_is_read(void **state)
+static void messages_are_read_as_they_were_written(void **state)
 {
 	for (uint32_t i = 0; i < TEST_COUNT(forms); i++) {
 		uint8_t p[SESSION_FRAME_MAX];
@@ -188,7 +188,7 @@ static void two_ends_agree_without_crc_and_markers(void **state)
 }
 
 /* RFC 5043 6.3. */
-static void a_rejection_has_the_words_of_the_program(void **state)
+static void a_rejection_brings_the_programs_private_data(void **state)
 {
 	struct startup_offer mine = offered(4, 3);
 
@@ -223,7 +223,7 @@ static void a_request_may_be_refused_or_withdrawn(void **state)
 	assert_failed(&responder, STARTUP_SESSION_CLOSED);
 }
 
-/* What the responder sends behind its reply comes first. */
+/* Messages that the responder sends after its reply may arrive before it. */
 static void messages_before_the_reply_are_kept(void **state)
 {
 	struct startup_offer mine = offered(4, 3);
@@ -309,7 +309,7 @@ static void other_first_messages_end_the_start(void **state)
 	startup_listen_session(&responder, DEADLINE);
 	give(&responder, long_one, sizeof(long_one));
 	assert_failed(&responder, STARTUP_NO_SESSION);
-	/* silence is due before the reply */
+	/* the initiator must send nothing before the reply */
 	ask(&mine);
 	session_write_head(long_one, SESSION_SEGMENT, 1);
 	give(&responder, long_one, 40);
@@ -362,11 +362,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_message_has_the_bytes_of_the_specification),
-		cmocka_unit_test(what_is_written_is_read),
+		cmocka_unit_test(messages_are_read_as_they_were_written),
 		cmocka_unit_test(
 			lengths_and_functions_that_are_wrong_are_refused),
 		cmocka_unit_test(two_ends_agree_without_crc_and_markers),
-		cmocka_unit_test(a_rejection_has_the_words_of_the_program),
+		cmocka_unit_test(a_rejection_brings_the_programs_private_data),
 		cmocka_unit_test(a_request_may_be_refused_or_withdrawn),
 		cmocka_unit_test(messages_before_the_reply_are_kept),
 		cmocka_unit_test(no_more_is_kept_than_there_is_room_for),

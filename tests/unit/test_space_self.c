@@ -32,8 +32,8 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* The test runs once more by guarded copies, which are opened here because
- * cmocka has set its signal handlers by now. */
+/* The test runs once more by copy_nofault, which is opened here because cmocka
+ * has set its signal handlers by now. */
 static int guarded(void **state)
 {
 	copy_nofault_open();
@@ -188,7 +188,8 @@ static void the_writes_of_two_threads_do_not_mix(void **state)
 	self.memfd = -1;
 }
 
-/* The program may close the file, and open one of its own with the number. */
+/* The program may close the memfd, and open a file of its own with the same
+ * number. */
 static void a_file_that_has_taken_the_number_stays_as_it_is(void **state)
 {
 	uint8_t from[64], to[64] = {0}, back[64] = {0}, content[64];

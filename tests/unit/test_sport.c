@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* wire/sport: which source port a connection sends from. */
+/* wire/sport: datagrams to different processes have different source ports, and
+ * sockets are closed when they are unused. */
 #include "test.h"
 
 #include <fcntl.h>
@@ -113,7 +114,7 @@ static void giving_a_port_that_was_not_taken_changes_nothing(void **state)
 	assert_null(sport_sender(&s, 0xffff));
 }
 
-static void beyond_a_quarter_of_the_descriptors_some_share(void **state)
+static void processes_beyond_a_quarter_of_the_descriptors_share(void **state)
 {
 	struct rlimit old, few = {64, 64};
 	uint32_t others = 0;
@@ -138,8 +139,6 @@ static void beyond_a_quarter_of_the_descriptors_some_share(void **state)
 	assert_true(s.count <= 2);
 }
 
-/* A port is found from sport_take until sport_give, whatever sockets are opened
- * and closed in the meantime. */
 /* Does one of the next checks find a socket that is not the wire's any more? */
 static bool finds_a_lost_socket(void)
 {
@@ -171,6 +170,8 @@ static void a_socket_that_the_program_has_closed_is_found(void **state)
 	assert_int_equal(sport_init(&s, 4791, false), 0);
 }
 
+/* A port is found from sport_take until sport_give, whatever sockets are opened
+ * and closed in the meantime. */
 static void a_socket_in_use_is_found(void **state)
 {
 	struct rng r;
@@ -202,7 +203,7 @@ int main(void)
 		T(an_unused_socket_is_closed_when_another_is_opened),
 		T(a_socket_for_datagrams_stays),
 		T(giving_a_port_that_was_not_taken_changes_nothing),
-		T(beyond_a_quarter_of_the_descriptors_some_share),
+		T(processes_beyond_a_quarter_of_the_descriptors_share),
 		T(a_socket_that_the_program_has_closed_is_found),
 		T(a_socket_in_use_is_found),
 	};

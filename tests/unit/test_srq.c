@@ -118,7 +118,8 @@ static void a_limit_above_the_count_is_owed_at_once(void **state)
 	take_receive(&w, &low);
 	assert_true(low);
 	take_receive(&w, &low);
-	assert_true(low); /* the previous taker may be stopped */
+	/* the previous taker may be stopped before it reports the event */
+	assert_true(low);
 	assert_true(srq_owed(w.s));
 	post_receive(&w, 5);
 	take_receive(&w, &low);
@@ -155,9 +156,9 @@ a_receive_that_a_dead_process_took_is_held_by_its_queue_pair(void **state)
 		for (uint64_t i = 1; i <= 5; i++)
 			post_receive(&w, i);
 		assert_true(srq_take(&w.h, w.s, w.qp, &low));
-		/* the state before `held` was set */
+		/* the state before `held` was set: WANTS | 0 (srq.c) */
 		qp_target(w.qp)->held = 0;
-		atomic_store(word_of(&w, w.qp), 1ull << 32); /* wants 0 */
+		atomic_store(word_of(&w, w.qp), 1ull << 32);
 		for (int i = 0; i < others; i++) {
 			assert_true(srq_take(&w.h, w.s, other, &low));
 			assert_int_equal(rq_slot(&w.h, other)->wr_id, 2 + i);
@@ -192,9 +193,9 @@ static void a_receive_that_a_dead_process_did_not_take_is_not_held(void **state)
 	end_world(&w);
 }
 
-/* A queue that another process has described lies in the last bytes of its
- * arena, whose slot names more elements than the queue has.  The loads of such
- * elements must not leave the arena. */
+/* Another process may describe a queue that lies in the last bytes of its
+ * arena, and whose slot names more elements than the queue has.  The loads of
+ * these elements must not leave the arena. */
 static void a_queue_at_the_end_of_the_arena_is_not_sound(void **state)
 {
 	struct world w;

@@ -96,7 +96,7 @@ static void a_long_line_and_a_long_path_are_cut(void **state)
 	assert_string_equal(shown + REASON_PATH - 10, "?/adverbd");
 }
 
-static void a_release_is_shown_as_it_is_and_no_longer(void **state)
+static void control_characters_of_a_release_are_not_shown(void **state)
 {
 	struct proto m = {.version = 99};
 	char text[200];
@@ -493,7 +493,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_last_line_says_why),
 		cmocka_unit_test(a_long_line_and_a_long_path_are_cut),
-		cmocka_unit_test(a_release_is_shown_as_it_is_and_no_longer),
+		cmocka_unit_test(control_characters_of_a_release_are_not_shown),
 		cmocka_unit_test(
 			a_broker_that_ends_at_once_is_started_ever_less_often),
 		cmocka_unit_test(either_adverbd_or_the_thread_serves),

@@ -437,7 +437,7 @@ static void a_read_as_first_fpdu_needs_an_ird_of_one(void **state)
 	assert_int_equal(responder.agreed.ird, 1);
 	assert_int_equal(initiator.state, STARTUP_ACCEPTED);
 	assert_int_equal(initiator.agreed.rtr, MPA_RTR_READ);
-	/* a responder that has no place */
+	/* the IRD of this responder has no room for a Read */
 	connect_with(&a);
 	reply_frame(&f);
 	assert_failed(&initiator, STARTUP_NO_RTR);

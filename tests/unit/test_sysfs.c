@@ -255,7 +255,7 @@ static void a_tree_that_is_right_is_left_alone(void **state)
 	assert_int_equal(inode_of(PORT "state"), before);
 }
 
-static void many_that_start_at_once_leave_one_whole_tree(void **state)
+static void processes_that_start_at_once_leave_one_whole_tree(void **state)
 {
 	ino_t before;
 	int status;
@@ -396,8 +396,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_tree_that_is_right_is_left_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			many_that_start_at_once_leave_one_whole_tree, set_up,
-			tear_down),
+			processes_that_start_at_once_leave_one_whole_tree,
+			set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_port_that_changes_is_written_anew, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -22,7 +22,7 @@ static void each_token_is_taken_back_once(void **state)
 	int fd = fd_identity_note_shown(eventfd(0, EFD_SEMAPHORE));
 
 	NEEDS_KERNEL();	     /* RWF_NOWAIT */
-	token_take_back(fd); /* there is none, and it does not wait */
+	token_take_back(fd); /* without a token the call does not wait */
 	token_put(fd);
 	token_put(fd);
 	token_take_back(fd);

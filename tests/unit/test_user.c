@@ -48,10 +48,10 @@ static int look_from_inside(void)
 	return 0;
 }
 
-/* Two unmapped users may be different users, though the kernel shows one
- * number. */
+/* Two unmapped users may be different users, although the kernel shows the same
+ * number for both. */
 static void
-a_user_without_a_number_in_the_namespace_is_the_overflow_user(void **state)
+users_without_a_number_in_the_namespace_are_never_the_same(void **state)
 {
 	int status;
 	pid_t pid = fork();
@@ -78,7 +78,7 @@ static void *ask_on(void *arg)
 }
 
 /* The thread may hold the lock when the process forks. */
-static void a_childs_question_needs_no_thread_of_its_parent(void **state)
+static void a_child_of_fork_can_call_user_prepare(void **state)
 {
 	pthread_t thread;
 
@@ -103,9 +103,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
-			a_user_without_a_number_in_the_namespace_is_the_overflow_user),
-		cmocka_unit_test(
-			a_childs_question_needs_no_thread_of_its_parent),
+			users_without_a_number_in_the_namespace_are_never_the_same),
+		cmocka_unit_test(a_child_of_fork_can_call_user_prepare),
 
 	};
 

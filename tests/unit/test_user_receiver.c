@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* broker/user_receiver: the threads that receive from other users, in this
- * process; the users are numbers. */
+/* broker/user_receiver: the threads that receive from other users.  All clients
+ * are this process, which gives their users as mere numbers. */
 #include "slow_close.h"
 #include "test.h"
 
@@ -23,7 +23,7 @@
 
 static struct user_receivers all;
 
-/* A connection: the client's end, and what the broker has of it. */
+/* A connection: the client's end, and the broker's descriptors and object. */
 struct end {
 	int client, fd, in_fd;
 	struct user_receiver_conn *conn;
@@ -179,7 +179,8 @@ static void a_finished_connection_ends_though_messages_come(void **state)
 	close_end(&e);
 }
 
-/* A broker that is a thread of a program may have been forked with it. */
+/* If the broker is a thread of a program, a child that the program forks has
+ * copies of the broker's sockets. */
 static void a_copy_of_the_pair_does_not_hide_its_end(void **state)
 {
 	struct end e = connect_as(ANNA);
@@ -210,7 +211,7 @@ static void no_descriptor_comes_through(void **state)
 	assert_int_equal(pipe(pipe_fd), 0);
 	assert_int_equal(proto_send(e.client, &m, &pipe_fd[1]), 0);
 	close(pipe_fd[1]);
-	assert_int_equal(read(pipe_fd[0], &byte, 1), 0); /* it is closed */
+	assert_int_equal(read(pipe_fd[0], &byte, 1), 0); /* closed */
 	assert_int_equal(recv(e.in_fd, &got, sizeof(got), MSG_PEEK),
 			 sizeof(got));
 	proto_receive(e.in_fd, &got, fds);
@@ -311,8 +312,8 @@ static void a_refused_client_is_told_why(void **state)
 	assert_int_equal(answer.serial, 9);
 	assert_string_equal(answer.why, "too many");
 	assert_int_equal(recv(pair[0], &answer, sizeof(answer), 0), 0);
-	/* a client that says nothing is told a little later, or at once if
-	 * several say nothing */
+	/* a client that sends nothing is told a little later, or at once if
+	 * several send nothing */
 	close(pair[0]);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	user_receiver_refuse(&all, pair[1], ANNA, EUSERS, "too many");

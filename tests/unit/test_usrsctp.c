@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* adverb's declarations of libusrsctp against the library's own header. */
+/* adverb's declarations of libusrsctp agree with the library's own header. */
 #include "test.h"
 
 #include "wire/usrsctp.h"

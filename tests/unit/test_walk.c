@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Paths to files: which are walked, and which file is reached.  The paths to
- * folders are those of test_runtime_tree.c. */
+/* util/walk: a path leads to the file that the kernel would open, and a path
+ * that another user can change is refused.  test_runtime_tree.c tests paths to
+ * folders. */
 #include "test.h"
 #include "util/walk.h"
 
@@ -115,11 +116,11 @@ static void a_missing_file_has_its_folder_and_name(void **state)
 	expect_missing(at("link/new"), "new", at("in"));
 	expect_missing(at("short"), "new", at("in"));
 	expect_missing(at("none/new"), "", "");
-	/* the name of the link is no name in the link's target */
+	/* the link's own name is not taken for that of the missing file */
 	expect_missing(at("broken"), "", "");
 }
 
-static void what_is_no_file_is_not_reached(void **state)
+static void a_path_that_names_no_file_is_an_error(void **state)
 {
 	make_file("file");
 	assert_int_equal(symlink("round", at("round")), 0);
@@ -198,7 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_file_is_reached_by_its_path_and_by_links),
 		T(a_missing_file_has_its_folder_and_name),
-		T(what_is_no_file_is_not_reached),
+		T(a_path_that_names_no_file_is_an_error),
 		T(a_descriptor_is_reached_by_its_link),
 		T(a_path_that_others_can_change_is_not_walked),
 		T(the_group_that_is_named_may_write),

@@ -36,7 +36,7 @@ static void fire_due(uint64_t now)
 	assert_true(first_due() > now || now - first_due() <= TICK);
 }
 
-/* Returns a random time span, from a tick to years. */
+/* Returns a random time span of less than 2^48 ns, about three days. */
 static uint64_t random_span(struct rng *r)
 {
 	return rng_u64(r) >> (16 + rng_below(r, 40));
