@@ -11,7 +11,8 @@
 
 static int passed, failed;
 static const char *running;
-/* Why the case that runs has failed; empty: it has not.  Under the lock. */
+/* Why the case that runs has failed; empty: it has not.  The threads of a case
+ * write this under wrong_lock. */
 static char wrong[512];
 static pthread_mutex_t wrong_lock = PTHREAD_MUTEX_INITIALIZER;
 

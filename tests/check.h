@@ -22,7 +22,7 @@
 	} while (0)
 
 /* Ends the program, from any thread, if `good` is false: for programs whose
- * other threads would wait for good. */
+ * other threads would otherwise wait for ever. */
 #define NEED(good)                                                             \
 	do {                                                                   \
 		if (!(good))                                                   \

@@ -352,7 +352,8 @@ static inline bool run(struct world *w, uint64_t until)
 	return next_time(w) != UINT64_MAX;
 }
 
-/* Each end is established or over, and its owner got one event about that. */
+/* Each end that its owner has not released is either established or over.  An
+ * owner gets at most one event of each of the two kinds for an end. */
 static inline void check_ends(struct world *w, uint64_t seed)
 {
 	for (int s = 0; s < 2; s++)
@@ -418,9 +419,9 @@ static inline void answer_all(struct world *w)
 	const struct cmmsg reply = {.qp.qpn = 77};
 	int turns = 0;
 
-	/* with losses, all fifteen tries of a request and the message that
-	 * reports the failure may be lost; then one end would stay established
-	 */
+	/* with losses, a request, its fifteen retries and the message that
+	 * reports the failure may all be lost; then one end would stay
+	 * established */
 	w->loss = w->twice = w->late = 0;
 	while (run(w, w->now + 10 * SECOND)) {
 		assert_true(turns++ < 1000);

@@ -73,7 +73,7 @@ static void end_target(struct two_hcas *d)
 	d->side[1].is_dead = true;
 }
 
-/* The target takes its region back, and fills it with other bytes. */
+/* The target deregisters its region, and writes other bytes to its memory. */
 static void take_region(struct two_hcas *d)
 {
 	struct two_hcas_side *t = &d->side[1];
@@ -145,14 +145,14 @@ static bool is_dead(alock_owner owner)
 
 static void is_slow(alock_owner owner)
 {
-	fail_msg("the dead are waited for");
+	fail_msg("a process waits for a dead process");
 }
 
 /* No other process lives that could release the lock. */
 static bool wait_for(alock_owner owner)
 {
 	if (!is_dead(owner))
-		fail_msg("a lock was never given back");
+		fail_msg("a living process never released a lock");
 	return true;
 }
 

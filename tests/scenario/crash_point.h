@@ -2,7 +2,7 @@
 /*
  * A world without packets, in which the initiator works in the target's arena.
  * One operation is posted.  At any step of the operation (util/step.h) the
- * initiator ends, the target ends, or the target takes its memory back.
+ * initiator ends, the target ends, or the target deregisters its memory.
  *
  * side[0] --- dies ------> side[1], which repairs its queues
  *   a third process -----> the queues of side[1], before or after the repair
@@ -35,11 +35,12 @@ enum crash_point_victim {
 	CRASH_POINT_REGION
 };
 
-/* Which process of the present world ends, and at which step.  The only object
- * of this type is crash_point_now. */
+/* Says what happens in the present world, and at which step: a process ends, or
+ * the target deregisters its region.  The only object of this type is
+ * crash_point_now. */
 struct crash_point_play {
 	enum crash_point_victim victim;
-	uint32_t left; /* steps until the victim ends */
+	uint32_t left; /* steps until that happens */
 	jmp_buf death; /* an initiator's death jumps here */
 	struct two_hcas *d;
 	bool is_first; /* the process of side 0 runs, and not that of side 1 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Common functions of the scenarios whose requests use no packets. */
+/* Functions for scenarios that count packets or change the state of a QP. */
 #ifndef TESTS_SCENARIO_DROP_PACKET_H
 #define TESTS_SCENARIO_DROP_PACKET_H
 

@@ -83,7 +83,8 @@ static void answer_data(struct world *w, struct fabric_proto *m)
 	close(ends[1]);
 }
 
-/* Answers until the process knows its last port, or hangs up. */
+/* Answers questions until the process knows its last port, or until one side
+ * closes the connection. */
 static void *shake_hands(void *arg)
 {
 	struct world *w = arg;

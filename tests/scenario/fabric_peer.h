@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A fabric that a test plays: its side of the link of this process
- * (host/fabric_link.h).  The process is side 0 of two adapters.
+ * The fabric's side of the link of this process (host/fabric_link.h), which a
+ * test plays.  The process is side 0 of two adapters.
  */
 #ifndef TESTS_SCENARIO_FABRIC_PEER_H
 #define TESTS_SCENARIO_FABRIC_PEER_H
@@ -19,7 +19,7 @@
 /* The socket at which the fabric listens. */
 extern char fabric_peer_path[];
 
-/* What the test's fabric does wrong. */
+/* The fault of the test's fabric. */
 enum wrong {
 	RIGHT,
 	NUMBERS_DIFFER,
@@ -76,7 +76,8 @@ struct fabric_proto fabric_peer_question(struct world *w, uint32_t kind,
 					 uint32_t port);
 /* Sends an answer. */
 void fabric_peer_answer(struct world *w, const struct fabric_proto *m);
-/* Expects that the link is over, with all that this means. */
+/* Expects that the link has ended: the queue pair has failed, the process has
+ * closed its sockets, and frames are dropped. */
 void fabric_peer_assert_ended(struct world *w);
 /* Make and remove the folder of fabric_peer_path, for all tests of a program.
  * Return 0, or -1. */

@@ -23,8 +23,8 @@ struct joined {
 			 */
 };
 
-/* A configuration with CRC, and without markers, extensions and
- * ready-to-receive. */
+/* A configuration with CRC, and without markers, extensions or a
+ * ready-to-receive message. */
 extern const struct stream_config joined_config;
 
 /* Begins a connection.  The marker flags of *both are those of side 0; side 1
@@ -62,7 +62,7 @@ enum stream_phase joined_phase(struct joined *j, int i);
 uint32_t joined_state(struct joined *j, int i);
 /* Each side has counted as received what the other side has counted as sent. */
 void joined_counted(struct joined *j);
-/* Executes one request of each kind and of `bytes` bytes, each way. */
+/* Side 0 executes a WRITE, a SEND and a READ of `bytes` bytes each. */
 void joined_exchange(struct joined *j, uint32_t bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the scenarios of two_hcas.h share: a time in which all requests end,
- * checks of a completion, and the loss of all packets. */
+/* Definitions that the scenarios of two_hcas.h share: a time in which most
+ * requests end, checks of a completion, and the loss of all packets. */
 #ifndef TESTS_SCENARIO_OUTCOME_H
 #define TESTS_SCENARIO_OUTCOME_H
 

@@ -14,7 +14,7 @@
 
 #include "hca/types.h"
 
-#define SUBNET_MLID 0xc001u /* each host receives the packets of this MLID */
+#define SUBNET_MLID 0xc001u /* switches forward its packets to both hosts */
 
 struct fabric;
 struct subnet;
@@ -32,7 +32,7 @@ void subnet_gid(const struct subnet *s, int host, uint8_t gid[16]);
 uint32_t subnet_qpn(const struct subnet *s, int host, uint32_t rest);
 /* Sets an entry of the P_Key table of a host's port. */
 void subnet_set_pkey(struct subnet *s, int host, uint32_t index, uint16_t pkey);
-/* Returns the values of a host's port. */
+/* Returns the LID and the P_Keys of a host's port. */
 struct hca_port subnet_port(const struct subnet *s, int host);
 /* Joins the data end of a host to a multicast group. */
 void subnet_join(struct subnet *s, int host, const uint8_t gid[16]);

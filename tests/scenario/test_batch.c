@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Small requests in a row, which go without packets as one batch
- * (src/direct/batch.c).  Deaths within a batch are in test_peer_death.c. */
+/* Small requests in a row.  Without packets they are executed as one batch
+ * (src/direct/batch.c).  test_peer_death.c has deaths within a batch. */
 #include "test.h"
 
 #include "scenario/outcome.h"

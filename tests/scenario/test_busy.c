@@ -19,13 +19,13 @@
 #define STOPPED 8
 #define LIVING	7
 
-static bool is_no_owner_dead(alock_owner owner)
+static bool never_finds_dead(alock_owner owner)
 {
 	return false;
 }
 
-static const struct alock_judge judge = {is_no_owner_dead, NULL, NULL,
-					 is_no_owner_dead};
+static const struct alock_judge judge = {never_finds_dead, NULL, NULL,
+					 never_finds_dead};
 
 static void send(struct two_hcas *d, int i)
 {
@@ -236,8 +236,8 @@ static void write_to_ending_target(uint32_t count)
 }
 
 /* A request, or a row of requests, writes nothing if the target's process ended
- * in the slow step before. */
-static void a_process_that_ends_while_mapped_is_not_written_to(void **state)
+ * during space_ops.refresh. */
+static void a_process_that_ends_during_refresh_is_not_written_to(void **state)
 {
 	write_to_ending_target(1);
 	write_to_ending_target(4);
@@ -257,7 +257,7 @@ int main(int argc, char **argv)
 			an_atomic_in_mapped_memory_does_not_wait_for_the_target),
 		cmocka_unit_test(an_atomic_that_was_done_is_not_done_again),
 		cmocka_unit_test(
-			a_process_that_ends_while_mapped_is_not_written_to),
+			a_process_that_ends_during_refresh_is_not_written_to),
 	};
 
 	two_hcas_mode(argc, argv);

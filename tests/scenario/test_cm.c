@@ -93,7 +93,7 @@ static void by_disconnecting(struct world *w, struct end *e)
 	assert_int_equal(cm_disconnect(w->cm[1], e->id, w->now), 0);
 }
 
-static void by_going(struct world *w, struct end *e)
+static void by_releasing(struct world *w, struct end *e)
 {
 	e->is_released = true;
 	cm_release(w->cm[1], e->id, w->now);
@@ -113,7 +113,7 @@ static void after_a_succession(struct world *w, struct end *e)
 }
 
 /* The owner dies together with the manager, whose successor finds the note. */
-static void as_a_will(struct world *w, struct end *e)
+static void by_a_dead_owners_note(struct world *w, struct end *e)
 {
 	cm_free(w->cm[1]);
 	w->cm[1] = manager(w);
@@ -123,8 +123,8 @@ static void as_a_will(struct world *w, struct end *e)
 
 static void a_disconnect_ends_when_the_peers_program_has_taken_it(void **state)
 {
-	answer *const answers[] = {by_disconnecting, by_going,
-				   after_a_succession, as_a_will};
+	answer *const answers[] = {by_disconnecting, by_releasing,
+				   after_a_succession, by_a_dead_owners_note};
 
 	for (size_t i = 0; i < TEST_COUNT(answers); i++) {
 		struct world *w = one_that_ends();
@@ -179,8 +179,9 @@ static void the_end_of_a_queue_pairs_connection_is_known(void **state)
 	world_free(w);
 }
 
-/* Side 0 gives up after as many retries as its connect request allowed.  That
- * is no word of the peer, and also not for the successor of side 0. */
+/* Side 0 gives up after as many retries as its connect request allowed.  The
+ * peer has said nothing, so cm_has_ended stays false, also at a successor of
+ * side 0's manager. */
 static void a_peer_that_never_answers_is_given_up(void **state)
 {
 	struct world *w = one_that_ends();
@@ -455,8 +456,9 @@ static void strict_timing_rejects_a_request_without_listener_at_once(void **s)
 	}
 }
 
-/* A listener that is bound to loopback refuses callers from other addresses. */
-static void a_loopback_listener_refuses_other_addresses(void **state)
+/* A listener that is bound to a loopback address (cm_where.only_own) accepts
+ * requests of its own manager only. */
+static void a_loopback_listener_refuses_other_hosts(void **state)
 {
 	static const struct cm_where own = {.any_v4 = true, .only_own = true};
 
@@ -514,7 +516,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(messages_within_a_host_are_not_repeated),
 		cmocka_unit_test(
 			strict_timing_rejects_a_request_without_listener_at_once),
-		cmocka_unit_test(a_loopback_listener_refuses_other_addresses),
+		cmocka_unit_test(a_loopback_listener_refuses_other_hosts),
 	};
 
 	if (argc > 1)

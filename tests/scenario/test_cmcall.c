@@ -233,7 +233,7 @@ static void a_rep_without_an_answer_gives_way_to_a_new_request(void **state)
 }
 
 /* A caller that knows the queue pair of a connection claims that queue pair in
- * the peer's name.  The peer is asked and denies the claim. */
+ * the peer's name.  The peer is asked once, and does not confirm the claim. */
 static void a_connection_is_not_stale_because_a_caller_says_so(void **state)
 {
 	struct world *w = world_new(5, 0);
@@ -364,7 +364,7 @@ static void a_peers_share_is_handed_on(void **state)
 	world_free(w);
 }
 
-/* A manager with listeners for SERVICE and SERVICE + 1 at 10.0.0.1. */
+/* A manager with listeners for SERVICE and SERVICE + 1 at any IPv4 address. */
 static struct cm *manager_of(uint32_t half_open, const uint32_t backlog[2])
 {
 	struct cm_config config = {
@@ -449,9 +449,9 @@ static void a_place_goes_to_a_sender_that_may_use_it(void **state)
 	assert_false(waits[2] || waits[3]);
 	assert_int_equal(cm->waiting.held_count, 3);
 	assert_int_equal(served_by(cm, waits[0], 6 * SECOND), 12);
-	/* request 3 is not repeated, so it is forgotten after FULL_NS */
 	assert_int_equal(served_by(cm, waits[1], 6 * SECOND), 13);
 	assert_int_equal(cm->waiting.held_count, 1);
+	/* request 3 is not repeated, so it is forgotten after FULL_NS */
 	cm_tick(cm, 11 * SECOND);
 	assert_int_equal(cm->waiting.held_count, 0);
 	cm_free(cm);
@@ -853,7 +853,7 @@ static void a_connection_does_not_end_by_its_queue_pairs_name(void **state)
 	assert_int_equal(cm_counters(cm)->stale, 1);
 	assert_int_not_equal(own->state, CONV_ESTABLISHED);
 	assert_int_equal(other->state, CONV_ESTABLISHED);
-	/* an owner that is several processes is not believed */
+	/* an owner that stands for several users is not believed */
 	second.is_many = true;
 	assert_non_null(connect_within(cm, &second, SERVICE + 1, 6));
 	assert_int_equal(other->state, CONV_ESTABLISHED);

@@ -54,7 +54,7 @@ static int lossy(void *context, int from, const struct engine_frame *f)
 	return n == 0 ? 0 : n == 1 ? 2 : 1;
 }
 
-/* Messages of one packet and of many, posted one by one and in rows. */
+/* Messages of one packet and of many, posted in rows of six. */
 static void each_operation_is_counted_once(void **state)
 {
 	static const uint32_t lengths[] = {0, 1, 100, 5000};

@@ -200,7 +200,7 @@ static void a_fault_of_the_initiator_fails_the_initiator_alone(void **state)
 	}
 }
 
-static void a_failing_peer_gives_back_its_receives(void **state)
+static void a_peer_in_error_flushes_its_receives(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 
@@ -245,7 +245,7 @@ static void an_atomic_waits_for_its_owner(void **state)
 	two_hcas_free(d);
 }
 
-static void an_atomic_on_memory_that_went_away_fails_both(void **state)
+static void an_atomic_on_unmapped_memory_fails_both_qps(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 
@@ -498,9 +498,9 @@ int main(int argc, char **argv)
 			a_wrong_local_key_is_reported_though_the_peer_has_gone),
 		cmocka_unit_test(
 			a_fault_of_the_initiator_fails_the_initiator_alone),
-		cmocka_unit_test(a_failing_peer_gives_back_its_receives),
+		cmocka_unit_test(a_peer_in_error_flushes_its_receives),
 		cmocka_unit_test(an_atomic_waits_for_its_owner),
-		cmocka_unit_test(an_atomic_on_memory_that_went_away_fails_both),
+		cmocka_unit_test(an_atomic_on_unmapped_memory_fails_both_qps),
 		cmocka_unit_test(a_stopped_peer_is_served),
 		cmocka_unit_test(a_plain_request_needs_no_progress_lock),
 		cmocka_unit_test(

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A living process keeps the responder lock, or copies without an end. */
+/* A living process keeps the responder lock, or does not end a copy.  Meanwhile
+ * the other processes wait without blocking their progress, and they continue
+ * when the lock is released or the copy ends. */
 #include "test.h"
 
 #include <errno.h>
@@ -18,7 +20,8 @@ static bool never_finds_dead(alock_owner owner)
 
 static void fail_if_slow(alock_owner owner)
 {
-	fail_msg("the progress lock waits for %u", (unsigned)owner);
+	fail_msg("the holder of the progress lock waits for owner %u",
+		 (unsigned)owner);
 }
 
 static const struct alock_judge judge = {never_finds_dead, fail_if_slow, NULL,
@@ -118,7 +121,7 @@ static void an_owner_that_wants_the_lock_comes_before_its_peers(void **state)
 }
 
 /* A WRITE of side 0 by the window's key is under way until access_leave. */
-static void a_window_is_taken_away_when_accesses_by_it_are_over(void **state)
+static void a_window_is_invalidated_when_accesses_by_its_key_end(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 	struct two_hcas_side *s = &d->side[1];
@@ -165,7 +168,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			an_error_flushes_the_receives_when_the_peer_has_left),
 		cmocka_unit_test(
-			a_window_is_taken_away_when_accesses_by_it_are_over),
+			a_window_is_invalidated_when_accesses_by_its_key_end),
 		cmocka_unit_test(
 			an_initiator_asks_again_while_another_is_at_work),
 		cmocka_unit_test(

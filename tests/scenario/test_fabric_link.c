@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The link of a process to an emulated subnet.  The process is side 0 of two
- * adapters.  The test is the fabric, except in the last test: it answers
+ * adapters.  Each test but the last plays the fabric: the test answers
  * requests, and moves packets between the data ends and side 1.
  */
 #include "test.h"
@@ -137,7 +137,7 @@ static void a_request_goes_out_and_its_answer_comes_in(void **state)
 	fabric_peer_end(&w);
 }
 
-/* A port other than the QP's may receive, too: its LID decides. */
+/* Packets for a QP may come in at any port: their destination LID decides. */
 static void each_port_receives(void **state)
 {
 	struct world w;
@@ -279,7 +279,7 @@ static void a_change_is_asked_about_and_shown(void **state)
 	fabric_peer_tell(&w, 1, DATA_LID | DATA_STATE);
 	assert_true(fabric_peer_turn(&w));
 	m = take_question(&w, 1);
-	/* a change while the question is open needs another one */
+	/* a change while the question is open needs another question */
 	fabric_peer_tell(&w, 1, DATA_GIDS);
 	fabric_peer_tell(&w, 2, DATA_SM);
 	assert_true(fabric_peer_turn(&w));
@@ -324,7 +324,7 @@ static void qpns_have_the_number_of_the_data_ends(void **state)
 	fabric_peer_end(&w);
 }
 
-/* By the address broker_link knows that the broker cannot know the peer. */
+/* From this address broker_link sees that the broker cannot know the peer. */
 static void a_question_about_a_peer_names_its_lid(void **state)
 {
 	struct two_hcas *d;
@@ -356,8 +356,9 @@ static void a_question_about_a_peer_names_its_lid(void **state)
 
 /* ---- the end ---- */
 
-/* The first test whose link ends: a sentence is printed once in a process. */
-static void the_end_of_the_fabric_has_a_sentence(void **state)
+/* This is the first test whose link ends, since a process prints the message
+ * only once. */
+static void the_end_of_the_fabric_is_reported(void **state)
 {
 	int old = dup(STDERR_FILENO),
 	    file = memfd_create("stderr", MFD_CLOEXEC);
@@ -396,7 +397,7 @@ static void a_closed_data_end_ends_the_link(void **state)
 	assert_true(fabric_peer_turn(&w));
 	fabric_peer_assert_ended(&w);
 	fabric_peer_end(&w);
-	/* noticed by a send */
+	/* here a send finds the socket closed */
 	fabric_peer_start(&w, HCA_QPT_UC, 0);
 	shutdown(w.data[0], SHUT_RDWR);
 	post_send(&w, 0, 0);
@@ -407,7 +408,7 @@ static void a_closed_data_end_ends_the_link(void **state)
 	fabric_peer_end(&w);
 }
 
-/* Sends a message on a data end, and expects that it ends the link. */
+/* Sends a message on a data end, and expects that the message ends the link. */
 static void refuse_message(const void *bytes, size_t n)
 {
 	struct world w;
@@ -429,7 +430,7 @@ static void wrong_messages_end_the_link(void **state)
 	refuse_message(bytes, sizeof(news) - 1);
 	refuse_message(bytes, sizeof(news)); /* nothing has changed */
 	refuse_message(bytes, sizeof(news) + 1);
-	refuse_message(bytes, 25); /* a packet has 26 bytes */
+	refuse_message(bytes, 25); /* a packet has at least 26 bytes */
 	refuse_message(bytes, sizeof(bytes));
 	refuse_message(&news, sizeof(news));
 	/* a packet that is damaged is dropped, as on any link */
@@ -525,7 +526,8 @@ static void a_wrong_fabric_is_refused(void **state)
 	}
 }
 
-/* Closes of a process without a link close nothing of the program. */
+/* In a process without a link, the functions that close a link close no
+ * descriptor of the program. */
 static void without_a_link_nothing_is_closed(void **state)
 {
 	fabric_link_forget();
@@ -584,7 +586,8 @@ static void descriptors_of_the_program_are_left_alone(void **state)
 	close(own);
 }
 
-/* In a child of fork the link is closed without an end of the parent's. */
+/* A child of fork closes its descriptors of the link.  The parent's link goes
+ * on. */
 static void a_child_of_fork_leaves_the_link(void **state)
 {
 	int go[2], status = -1;
@@ -717,8 +720,8 @@ static void progress_sends_and_receives(void **state)
 	two_hcas_fill(w.d, 1, 0, BYTES);
 	for (int i = 0; i < 4; i++) {
 		two_hcas_recv(w.d, 0, 0, BYTES);
-		/* takes the doorbell; every second poll makes no full turn
-		 * unless the link has a packet */
+		/* takes the doorbell, so that the second poll makes a full turn
+		 * only because the link has a packet */
 		poll_once();
 		post_send(&w, 1, 0);
 		send_back(&w, 1);
@@ -818,7 +821,7 @@ static _Noreturn void serve(int listener)
 									 : 0);
 }
 
-/* Once the fabric has answered the first question, the second one is asked.
+/* The process asks its second question when the fabric has answered the first.
  * Each turn of one round takes one answer. */
 static void join_and_leave(struct world *w)
 {
@@ -880,7 +883,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_link_nothing_is_closed),
-		cmocka_unit_test(the_end_of_the_fabric_has_a_sentence),
+		cmocka_unit_test(the_end_of_the_fabric_is_reported),
 		cmocka_unit_test(a_request_goes_out_and_its_answer_comes_in),
 		cmocka_unit_test(each_port_receives),
 		cmocka_unit_test(a_frame_of_no_port_is_dropped),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The multicast groups of the link of a process to an emulated subnet: which
- * questions the process asks, and what it makes of the answers.  The test is
- * the fabric.
+ * questions the process asks, and how the answers change the groups.  The test
+ * plays the fabric.
  */
 #include "test.h"
 
@@ -23,7 +23,8 @@ static struct group group_of(uint8_t number)
 	return (struct group){.gid = {0xff, 0x12, [15] = number}};
 }
 
-/* Attach and detach a queue pair; return the result. */
+/* Begin and end a use of a group, as when a queue pair is attached or detached;
+ * return the result. */
 
 static int attach(struct world *w, uint32_t port, uint8_t number)
 {
@@ -150,8 +151,8 @@ static void questions_wait_for_one_another(void **state)
 	fabric_peer_end(&w);
 }
 
-/* The program changes its mind before the fabric has answered. */
-static void the_last_wish_holds(void **state)
+/* The program detaches or attaches again before the fabric has answered. */
+static void the_latest_attach_or_detach_holds(void **state)
 {
 	struct fabric_proto m;
 	struct world w;
@@ -234,7 +235,7 @@ static void refuse_question(struct world *w, const struct fabric_proto *m,
 	close(file);
 }
 
-static void a_refusal_is_said_and_the_next_attach_asks_again(void **state)
+static void a_refusal_is_reported_and_the_next_attach_asks_again(void **state)
 {
 	struct fabric_proto m;
 	struct world w;
@@ -251,7 +252,8 @@ static void a_refusal_is_said_and_the_next_attach_asks_again(void **state)
 	assert_non_null(strstr(text, "ff12::ab"));
 	assert_non_null(strstr(text, strerror(ENOMEM)));
 	assert_non_null(strstr(text, "attach one to this group again"));
-	/* the other group is joined, and the refused one not asked about */
+	/* the other group is joined, and nothing is asked about the refused
+	 * group */
 	serve(&w, FABRIC_PROTO_JOIN, 2, 1);
 	assert_not_asked(&w);
 	fabric_peer_tell(&w, 1, DATA_LID);
@@ -330,7 +332,7 @@ static void the_link_ends_with_joins_pending(void **state)
 	shutdown(w.control, SHUT_RDWR);
 	assert_true(fabric_peer_turn(&w));
 	fabric_peer_assert_ended(&w);
-	/* the program takes its queue pairs down */
+	/* the program destroys its queue pairs */
 	assert_int_equal(attach(&w, 1, 4), -EIO);
 	assert_int_equal(detach(&w, 1, 1), 0);
 	assert_int_equal(detach(&w, 1, 2), 0);
@@ -460,7 +462,7 @@ static void hostile_answers_end_the_link(void **state)
 	}
 }
 
-/* Only who has not joined a group cannot leave it. */
+/* A correct fabric refuses this only if the data end is not in the group. */
 static void a_refusal_to_leave_ends_the_link(void **state)
 {
 	struct fabric_proto m;
@@ -483,10 +485,10 @@ int main(void)
 			a_group_is_joined_once_and_left_after_the_last),
 		cmocka_unit_test(each_port_has_groups_of_its_own),
 		cmocka_unit_test(questions_wait_for_one_another),
-		cmocka_unit_test(the_last_wish_holds),
+		cmocka_unit_test(the_latest_attach_or_detach_holds),
 		cmocka_unit_test(a_full_table_takes_no_other_group),
 		cmocka_unit_test(
-			a_refusal_is_said_and_the_next_attach_asks_again),
+			a_refusal_is_reported_and_the_next_attach_asks_again),
 		cmocka_unit_test(a_refused_group_is_not_left),
 		cmocka_unit_test(wrong_arguments_ask_nothing),
 		cmocka_unit_test(the_link_ends_with_joins_pending),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Forged packets with the right addresses and queue pair of a connection, and
- * with a PSN that was guessed.
+ * Forged packets with the right addresses and queue pair of a connection do no
+ * harm: packets with a guessed PSN, packets in the name of a peer whose path is
+ * direct, and packets from the source port of another user.
  */
 #include "test.h"
 
@@ -83,7 +84,7 @@ static void guessed_psns_seldom_make_the_requester_go_back(void **state)
 	two_hcas_free(d);
 }
 
-static void early_packets_are_dropped_after_a_round_trip(void **state)
+static void early_packets_are_held_for_a_limited_time(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 
@@ -155,8 +156,9 @@ static void to_reset(struct two_hcas *d, int i)
 			 0);
 }
 
-/* The path of the peer is direct: it executes its requests at the responder,
- * without packets.  So packets in the name of this peer are forged. */
+/* The path of the peer is direct: the peer executes its requests at the
+ * responder, without packets.  So packets in the name of this peer are forged.
+ */
 static void packets_in_the_name_of_a_direct_peer_are_refused(void **state)
 {
 	struct pkt p = {.bth.opcode = OPCODE_RC_SEND_ONLY, .payload_len = 64};
@@ -391,7 +393,7 @@ int main(void)
 		cmocka_unit_test(a_packet_beyond_the_window_is_not_kept),
 		cmocka_unit_test(
 			guessed_psns_seldom_make_the_requester_go_back),
-		cmocka_unit_test(early_packets_are_dropped_after_a_round_trip),
+		cmocka_unit_test(early_packets_are_held_for_a_limited_time),
 		cmocka_unit_test(early_packets_take_no_room_for_ever),
 		cmocka_unit_test(
 			two_different_packets_with_one_psn_are_dropped),

@@ -247,7 +247,6 @@ static void a_peer_is_not_shut_out_in_its_name(void **state)
 	two_hcas_free(d);
 }
 
-/* ACKs with guessed PSNs count as guesses. */
 static void guessed_acks_count_as_guesses(void **state)
 {
 	struct two_hcas *d = new_duo();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peers and strangers that break the rules.  The test forges their packets
- * (two_hcas_forge).  The packets that the rules allow are sent by the sides.
+ * Packets by which a peer or a stranger breaks the rules of IBTA do no harm.
+ * The test forges these packets (two_hcas_forge); the sides send the packets
+ * that the rules allow.
  */
 #include "test.h"
 
@@ -14,8 +15,8 @@
 #define SOON	 1000000 /* before any timeout */
 #define MTU_1024 3
 
-/* What side `of` has sent: how many packets of each kind, and two values of the
- * last ones. */
+/* Counts the packets of each kind that side `of` has sent, and keeps two values
+ * of the last ones. */
 struct ear {
 	int of;
 	int requests, reads, writes, responses, naks, atomics;
@@ -186,7 +187,6 @@ static void a_duplicate_is_of_the_latest_request_of_its_psn(void **state)
 	two_hcas_free(d);
 }
 
-/* A packet of another service does not close the queue pair. */
 static void a_packet_of_another_service_closes_no_queue_pair(void **state)
 {
 	static struct credit_page page;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs by LID, through a subnet of three switches: the facts of a
+/* Queue pairs by LID, through a subnet of three switches: the members of a
  * datagram's completion, multicast, and which packets reach a connection. */
 #include "test.h"
 
@@ -19,8 +19,8 @@
 
 static const uint8_t group[16] = {0xff, 0x12, 0x40, 0x1b, [15] = 9};
 
-/* Posts a datagram of side 0 with a receive for it; the caller may change
- * *to. */
+/* Prepares a datagram of side 0, and posts a receive for the datagram.  Returns
+ * the datagram's destination, which the caller may change. */
 static struct wq_to *prepare_datagram(struct two_hcas *d, uint32_t bytes)
 {
 	struct wqe *w;
@@ -267,8 +267,8 @@ static void a_packet_with_any_wrong_bit_is_dropped(void **state)
 	two_hcas_free(d);
 }
 
-/* A QP by LID has no address that a datagram could come from, and a packet of a
- * link reaches no QP of RoCE. */
+/* A UDP datagram reaches no QP by LID, even with the addresses that stand for
+ * LIDs (inaddr_map_lid).  A packet of a link reaches no QP of RoCE. */
 static void the_kinds_of_packets_do_not_mix(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
@@ -381,8 +381,8 @@ static bool reaches_peer(struct two_hcas *d)
 	return two_hcas_poll(d, 1, &c);
 }
 
-/* IBTA 10.9.3.  The port of side 1 takes the packets in all cases but the last:
- * it is in the default partition, and in that of entry 2. */
+/* IBTA 10.9.3.  The port of side 1 accepts the packets in all cases but the
+ * last, by the entries 1 to 3 of its table. */
 static void a_queue_pair_receives_from_its_partition_alone(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UD, 5, 64);
@@ -423,8 +423,9 @@ static void a_group_reaches_the_members_of_its_partition(void **state)
 	two_hcas_free(d);
 }
 
-/* The peer's port is cut off: the tries end, and the message names its LID. */
-static void a_peer_behind_a_dead_link_is_named_by_its_lid(void **state)
+/* A switch has no route to the peer: the tries end, and the message names the
+ * peer's LID. */
+static void a_peer_without_a_route_is_named_by_its_lid(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct node *s2 = fabric_find(subnet_fabric(d->subnet), "S2");
@@ -483,7 +484,7 @@ int main(void)
 		cmocka_unit_test(
 			a_queue_pair_receives_from_its_partition_alone),
 		cmocka_unit_test(a_packet_with_any_wrong_bit_is_dropped),
-		cmocka_unit_test(a_peer_behind_a_dead_link_is_named_by_its_lid),
+		cmocka_unit_test(a_peer_without_a_route_is_named_by_its_lid),
 		cmocka_unit_test(members_of_a_group_get_its_datagrams),
 		cmocka_unit_test(path_bits_within_the_lmc_are_part_of_the_slid),
 		cmocka_unit_test(the_kinds_of_packets_do_not_mix),
