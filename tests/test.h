@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The includes of every cmocka test: cmocka.h needs the first four before it.
- */
+/* Includes and macros of every cmocka test.  cmocka.h needs the four includes
+ * before it. */
 #ifndef TESTS_TEST_H
 #define TESTS_TEST_H
 
@@ -43,9 +43,10 @@ static inline bool test_can_be(uid_t user)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* To be called first by a child process of a test, which `parent` has forked.
- * The child ends with its parent.  It also ends if one of its assertions fails:
- * cmocka would let it run the tests that follow, as its parent does. */
+/* A child process that `parent` has forked in a test calls this function first.
+ * The child ends with its parent.  The child also ends if one of its assertions
+ * fails: otherwise cmocka would let it run the tests that follow, as its parent
+ * does. */
 static inline void test_begin_child(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of many packets.  Middle packets are made many at a time
- * (ibt/middle_packets.h). */
+/* Messages of many packets arrive whole, even if packets are lost.  The engine
+ * makes their Middle packets many at a time (ibt/middle_packets.h). */
 #include "test.h"
 
 #include <string.h>
@@ -130,7 +130,7 @@ static void payload_of_several_parts_is_gathered(void **state)
 	two_hcas_free(d);
 }
 
-static void unreadable_memory_is_reported_for_its_packet(void **state)
+static void unreadable_memory_fails_the_request(void **state)
 {
 	struct two_hcas *d = two_hcas_new(MTU_1024, 16);
 
@@ -171,7 +171,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			an_ack_is_requested_every_few_packets_and_at_the_end),
 		cmocka_unit_test(payload_of_several_parts_is_gathered),
-		cmocka_unit_test(unreadable_memory_is_reported_for_its_packet),
+		cmocka_unit_test(unreadable_memory_fails_the_request),
 		cmocka_unit_test(lost_middle_packets_are_sent_again),
 	};
 

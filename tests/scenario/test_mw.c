@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory windows that are bound and invalidated between requests of an RC QP.
- */
+/* RC QPs bind and invalidate memory windows in order with their other requests,
+ * and a peer has access only while a window is bound. */
 #include "test.h"
 
 #include "scenario/outcome.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Without packets the initiator works in the target's arena.  The initiator or
- * the target dies at each step of each operation; then memory, completions,
- * events and locks are checked.
+ * the target dies at each step of each operation.  After that the memory, the
+ * completions and the events of the other process are right, and no lock of the
+ * target is held.
  */
 #include "test.h"
 

@@ -2,7 +2,9 @@
 /*
  * Without packets the initiator works in the target's arena.  At each step of
  * each operation the initiator is stopped, or the target deregisters the
- * memory.  In another test two threads of the target collect completions.
+ * memory: the stopped initiator stops no other process, and the deregistered
+ * memory is not written.  In another test two threads of the target collect
+ * completions.
  */
 #include "test.h"
 
@@ -54,7 +56,7 @@ static bool initiator_stops(const struct crash_point_operation *o, uint32_t k)
 }
 
 /* Does the operation use a lock that all peers of the target take? */
-static bool is_shared(const struct crash_point_operation *o)
+static bool takes_common_lock(const struct crash_point_operation *o)
 {
 	return o->how & CRASH_POINT_FULL;
 }
@@ -64,7 +66,7 @@ static void a_stopped_initiator_stops_no_other_process(void **state)
 	for (size_t i = 0; i < CRASH_POINT_OPERATIONS; i++) {
 		uint32_t k = 0;
 
-		if (is_shared(&crash_point_operations[i]))
+		if (takes_common_lock(&crash_point_operations[i]))
 			continue;
 		while (initiator_stops(&crash_point_operations[i], k))
 			assert_true(++k < CRASH_POINT_STEPS_MAX);
@@ -72,35 +74,35 @@ static void a_stopped_initiator_stops_no_other_process(void **state)
 	}
 }
 
-/* ---- memory that goes away ---- */
+/* ---- deregistered memory ---- */
 
-/* True: the target took its region back at step k of o. */
-static bool region_goes(const struct crash_point_operation *o, uint32_t k)
+/* True: the target deregistered its region at step k of o. */
+static bool region_is_freed(const struct crash_point_operation *o, uint32_t k)
 {
 	struct crash_point s;
 	uint32_t foreign = 0;
 	struct cqe c;
-	bool went;
+	bool freed;
 
 	crash_point_begin(&s, o);
 	mw_free(&s.target->hca, s.window);
 	crash_point_now.victim = CRASH_POINT_REGION;
 	crash_point_now.left = k;
 	two_hcas_run(s.d, s.d->now_ns);
-	went = crash_point_now.victim == CRASH_POINT_NOBODY;
+	freed = crash_point_now.victim == CRASH_POINT_NOBODY;
 	crash_point_now.victim = CRASH_POINT_NOBODY;
 	/* a poll places the eager messages */
 	crash_point_turns(1);
 	while (two_hcas_poll(s.d, 1, &c))
 		;
 	for (uint32_t i = CRASH_POINT_AT;
-	     went && i < CRASH_POINT_AT + CRASH_POINT_BYTES; i++)
+	     freed && i < CRASH_POINT_AT + CRASH_POINT_BYTES; i++)
 		foreign += s.target->memory.bytes[i] != 0x77;
 	assert_int_equal(foreign, 0);
 	/* other tests check how the initiator continues */
 	s.d->side[0].is_dead = s.d->side[1].is_dead = true;
 	crash_point_end(&s);
-	return went;
+	return freed;
 }
 
 /* The target waits only for an initiator that copies (access_copy).  An
@@ -113,7 +115,7 @@ static void an_initiator_without_key_touches_nothing(void **state)
 
 		if (crash_point_operations[i].op == HCA_WR_SEND_INV)
 			continue;
-		while (region_goes(&crash_point_operations[i], k))
+		while (region_is_freed(&crash_point_operations[i], k))
 			assert_true(++k < CRASH_POINT_STEPS_MAX);
 		assert_true(k >= CRASH_POINT_STEPS_MIN);
 	}

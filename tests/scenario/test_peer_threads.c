@@ -262,9 +262,8 @@ static void assert_receives(struct crash_point *s)
 		assert_int_equal(seconds[i], !t->srq);
 }
 
-/* While the initiator is stopped in both queue pairs, the target's waits for
- * the third process and for keys end, and the third process's message arrives.
- */
+/* While the initiator is stopped, the target's waits for the third process and
+ * for keys end, and the third process's message arrives. */
 static void assert_target_works(struct crash_point *s)
 {
 	struct two_hcas_side *t = s->target;
@@ -387,8 +386,9 @@ int main(int argc, char **argv)
 			two_threads_that_die_inside_leave_nothing_half_done),
 	};
 
-	/* calloc need not zero mapped blocks: arenas are large and mostly
-	 * unused */
+	/* Blocks of this size and more are mapped, and calloc need not zero
+	 * mapped blocks.  That saves time, because arenas are large and mostly
+	 * unused. */
 	mallopt(M_MMAP_THRESHOLD, 1 << 19);
 	two_hcas_mode(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);

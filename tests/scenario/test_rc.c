@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The RC service between two adapters: data, completions and answers. */
+/* RC between two adapters: each request is executed once and in order, and both
+ * sides get the right data, completions and answers. */
 #include "test.h"
 
 #include <string.h>
@@ -37,7 +38,7 @@ static void a_write_of_every_length_arrives(void **state)
 	two_hcas_free(d);
 }
 
-static void reads_longer_than_a_chunk_come_back_whole(void **state)
+static void reads_that_need_several_requests_come_back_whole(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
 
@@ -255,7 +256,7 @@ static void a_message_too_long_fails_on_both_sides(void **state)
 	two_hcas_free(d);
 }
 
-static void memory_that_went_away_is_an_error_not_a_crash(void **state)
+static void unmapped_memory_is_an_error_not_a_crash(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 
@@ -630,8 +631,8 @@ static void an_ending_process_answers_without_room(void **state)
 	two_hcas_free(d);
 }
 
-/* Requests with pads, and their responses and ACKs. */
-static void what_one_side_sends_the_other_receives(void **state)
+/* Some packets have pads, and the responses and ACKs count too. */
+static void receive_counters_equal_the_peers_send_counters(void **state)
 {
 	struct two_hcas *d = two_hcas_new(3, 16);
 
@@ -663,7 +664,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_write_of_every_length_arrives),
-		cmocka_unit_test(reads_longer_than_a_chunk_come_back_whole),
+		cmocka_unit_test(
+			reads_that_need_several_requests_come_back_whole),
 		cmocka_unit_test(a_send_waits_for_its_receive),
 		cmocka_unit_test(atomics_return_what_they_found),
 		cmocka_unit_test(an_atomic_write_is_executed_once),
@@ -672,7 +674,7 @@ int main(int argc, char **argv)
 			an_atomic_of_other_than_8_bytes_is_a_length_error),
 		cmocka_unit_test(a_wrong_key_is_refused_and_flushes_the_rest),
 		cmocka_unit_test(a_message_too_long_fails_on_both_sides),
-		cmocka_unit_test(memory_that_went_away_is_an_error_not_a_crash),
+		cmocka_unit_test(unmapped_memory_is_an_error_not_a_crash),
 		cmocka_unit_test(an_idle_send_queue_is_drained_at_once),
 		cmocka_unit_test(mixed_work_survives_loss_of_a_fifth),
 	};
@@ -689,7 +691,8 @@ int main(int argc, char **argv)
 			all_packets_leave_at_once_if_a_side_uses_no_credits),
 		cmocka_unit_test(a_receiver_that_splits_frames_gets_short_ones),
 		cmocka_unit_test(small_requests_leave_in_one_frame),
-		cmocka_unit_test(what_one_side_sends_the_other_receives),
+		cmocka_unit_test(
+			receive_counters_equal_the_peers_send_counters),
 	};
 
 	two_hcas_mode(argc, argv);

@@ -51,7 +51,7 @@ struct forged {
 static const struct forged ignored[] = {
 	{"a damaged packet", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = BAD_ICRC},
 	{"a packet for another queue pair", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_QPN},
-	{"a packet from a stranger", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_PEER},
+	{"a packet from another address", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_PEER},
 	{"a packet of another partition", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_PKEY},
 	{"a packet to another local address", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = OTHER_SELF},
 	{"a packet without its headers", OPCODE_RC_WRITE_ONLY, .payload_len = 64, .length = 64, .outside = CUT_SHORT},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Responses to READs that overtake one another, or are lost. */
+/* Responses to READs overtake one another, or are lost.  The requester asks
+ * again only after a loss. */
 #include "test.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "util/rng.h"
 
 #define MTU   256
-#define BYTES (12 * MTU) /* of a READ; fewer packets than a chunk */
+#define BYTES (12 * MTU) /* of a READ, which needs one READ request */
 
 /* Delays response number `first` until `by` later responses have arrived.  If
  * `by` is 0, the response is lost. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When an acknowledgement leaves, and when an ACK in shared memory replaces it.
- */
+/* ACKs leave in time, with the next request where there is one, and a requester
+ * that reads ACKs in shared memory gets no ACK packets. */
 #include "test.h"
 
 #include <string.h>
@@ -32,7 +32,8 @@ static int drop_answers(void *context, int from, const struct engine_frame *f)
 	return !from;
 }
 
-/* Two programs of one host that poll.  No credits limit the bytes in flight. */
+/* Makes two programs of one host that poll.  No credits limit the bytes in
+ * flight. */
 static struct two_hcas *two_that_poll(struct sent *s)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
@@ -120,7 +121,7 @@ static struct two_hcas *two_with_an_answer(struct order *o, bool local,
 	d->context = o;
 	for (int i = 0; i < 2; i++)
 		d->side[i].qp->attr.ah.local = local;
-	d->side[1].is_stopped = true; /* as if its turn went on */
+	d->side[1].is_stopped = true; /* so side 1 sends no ACK yet */
 	two_hcas_send(d, 0, HCA_WR_SEND, 0, 100, 0);
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns);
@@ -202,10 +203,10 @@ static void a_held_ack_leaves_in_time_at_a_busy_receiver(void **state)
 	two_hcas_free(d);
 }
 
-/* Two programs that read ACKs in each other's page.  Capacity 0: no credits
- * limit the bytes in flight. */
-static struct two_hcas *two_with_boards(struct sent *s,
-					struct credit_page page[2])
+/* Makes two programs that read ACKs in each other's page.  Capacity 0: no
+ * credits limit the bytes in flight. */
+static struct two_hcas *two_with_pages(struct sent *s,
+				       struct credit_page page[2])
 {
 	struct two_hcas *d = two_that_poll(s);
 
@@ -250,7 +251,7 @@ static void a_requester_that_reads_the_page_needs_no_ack(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
-	struct two_hcas *d = two_with_boards(&s, page);
+	struct two_hcas *d = two_with_pages(&s, page);
 
 	for (int i = 0; i < 2; i++) {
 		say(d, i);
@@ -268,7 +269,7 @@ static void a_requester_that_reads_the_page_needs_no_ack(void **state)
 }
 
 /* A requester that reads the page reads it before it handles the packets that
- * it has received, as the host does. */
+ * it has received, as src/host does. */
 static int look_first(void *context, int from, const struct engine_frame *f)
 {
 	struct two_hcas *d = context;
@@ -281,7 +282,7 @@ static void a_shm_ack_is_read_before_the_request_behind_it(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
-	struct two_hcas *d = two_with_boards(&s, page);
+	struct two_hcas *d = two_with_pages(&s, page);
 	struct cqe c;
 
 	d->fate = look_first;
@@ -307,7 +308,7 @@ static void all_acks_are_packets_if_a_side_uses_no_shm_acks(void **state)
 
 		two_hcas_without(lacking,
 				 (struct engine_without){.acks = true});
-		d = two_with_boards(&s, page);
+		d = two_with_pages(&s, page);
 		say(d, 0);
 		assert_false(
 			shm_ack_has_news(engine_shm_ack(d->side[0].engine)));
@@ -330,7 +331,7 @@ static void a_requester_that_does_not_read_gets_an_ack(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
-	struct two_hcas *d = two_with_boards(&s, page);
+	struct two_hcas *d = two_with_pages(&s, page);
 
 	say(d, 0);
 	engine_hold_acks(d->side[1].engine, false);
@@ -362,14 +363,14 @@ static void a_shm_ack_is_read_when_the_next_request_comes(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
-	struct two_hcas *d = two_with_boards(&s, page);
+	struct two_hcas *d = two_with_pages(&s, page);
 
 	for (int i = 0; i < 4; i++) /* each learns that its peer reads */
 		ask(d, i % 2);
 	memset(&s, 0, sizeof(s));
 	/* for longer than SHM_ACK_REQUEST_NS */
 	for (int i = 0; i < ROUNDS; i++) {
-		/* the receive, and the SEND that this side posted before */
+		/* a receive, and the SEND that the same side posted before */
 		assert_int_equal(ask(d, i % 2), 2);
 		assert_int_equal(s.packets[i % 2], (uint32_t)i / 2 + 1);
 	}
@@ -388,7 +389,7 @@ static void an_ack_behind_a_lost_request_waits_for_a_moment(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
-	struct two_hcas *d = two_with_boards(&s, page);
+	struct two_hcas *d = two_with_pages(&s, page);
 
 	for (int i = 0; i < 4; i++)
 		ask(d, i % 2);
@@ -408,8 +409,8 @@ static void an_ack_behind_a_lost_request_waits_for_a_moment(void **state)
 	two_hcas_free(d);
 }
 
-/* Side 0 sends `bytes` bytes.  There is time for the request and its ACK, but
- * not until an ACK that was held back leaves. */
+/* Side 0 sends `bytes` bytes.  The time is enough for the request and its ACK,
+ * but an ACK that is held back leaves only later. */
 static void say_bytes(struct two_hcas *d, uint32_t bytes)
 {
 	two_hcas_recv(d, 1, 0, bytes);
@@ -428,7 +429,7 @@ static void say_soon(struct two_hcas *d)
 static struct two_hcas *two_amid_a_stream(struct sent *s,
 					  struct credit_page page[2])
 {
-	struct two_hcas *d = two_with_boards(s, page);
+	struct two_hcas *d = two_with_pages(s, page);
 
 	engine_hold_acks(d->side[1].engine, false);
 	say_soon(d);
@@ -502,7 +503,7 @@ static void shm_acks_of_another_connection_are_ignored(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
-	struct two_hcas *d = two_with_boards(&s, page);
+	struct two_hcas *d = two_with_pages(&s, page);
 	struct credit_post *p =
 		&page[1].posts[d->side[1].qp->qpn % CREDIT_POSTS];
 
@@ -533,7 +534,7 @@ static void a_requester_without_the_page_gets_the_ack_first(void **state)
 	static struct credit_page page[2];
 	struct sent s;
 	struct order o = {0};
-	struct two_hcas *d = two_with_boards(&s, page);
+	struct two_hcas *d = two_with_pages(&s, page);
 
 	engine_page(d->side[0].engine, d->side[1].qp->qpn, NULL);
 	say(d, 1);
@@ -552,7 +553,7 @@ static void a_shm_ack_waits_for_the_response_to_a_read(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
-	struct two_hcas *d = two_with_boards(&s, page);
+	struct two_hcas *d = two_with_pages(&s, page);
 
 	d->fate = drop_answers;
 	two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, 8, 300);
@@ -570,7 +571,7 @@ static void a_read_hides_no_shm_ack_of_an_earlier_request(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
-	struct two_hcas *d = two_with_boards(&s, page);
+	struct two_hcas *d = two_with_pages(&s, page);
 	struct shm_ack *shm_ack = engine_shm_ack(d->side[0].engine);
 
 	d->fate = drop_answers;
@@ -591,7 +592,7 @@ static void an_entry_of_the_page_goes_to_the_active_queue_pair(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
-	struct two_hcas *d = two_with_boards(&s, page);
+	struct two_hcas *d = two_with_pages(&s, page);
 	struct shm_ack *shm_ack = engine_shm_ack(d->side[0].engine);
 	struct qp qp = *d->side[0].qp;
 	struct ibt_qp other = {.qp = &qp};
@@ -623,7 +624,7 @@ static void a_queue_pair_without_an_entry_gets_each_ack(void **state)
 {
 	static struct credit_page page[2];
 	struct sent s;
-	struct two_hcas *d = two_with_boards(&s, page);
+	struct two_hcas *d = two_with_pages(&s, page);
 	struct shm_ack *shm_ack = engine_shm_ack(d->side[0].engine);
 	struct qp qp = *d->side[0].qp;
 	struct ibt_qp other = {.qp = &qp, .req.max = serial24(1)};
@@ -649,7 +650,8 @@ static void a_queue_pair_without_an_entry_gets_each_ack(void **state)
 	two_hcas_free(d);
 }
 
-static int count_and_stop(void *context, int from, const struct engine_frame *f)
+static int stop_after_a_frame(void *context, int from,
+			      const struct engine_frame *f)
 {
 	struct two_hcas *d = context;
 
@@ -659,7 +661,7 @@ static int count_and_stop(void *context, int from, const struct engine_frame *f)
 
 /*
  * IBTA 10.3.1: in the Error state nothing is processed.  A READ in progress
- * stops.  The request before the READ was acknowledged before.
+ * stops.  The SEND before the READ has been acknowledged already.
  */
 static void a_queue_pair_in_err_reads_no_more(void **state)
 {
@@ -670,7 +672,7 @@ static void a_queue_pair_in_err_reads_no_more(void **state)
 	const char *why = "";
 	struct cqe c;
 
-	d->fate = count_and_stop;
+	d->fate = stop_after_a_frame;
 	d->context = d;
 	two_hcas_recv(d, 1, 0, 100);
 	say(d, 0);

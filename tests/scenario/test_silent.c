@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A peer that does not answer: how long a requester waits, and which sentence
- * it prints then. */
+/* A requester whose peer does not answer waits longer if the peer is alive, and
+ * then reports why the peer may be silent. */
 #include "test.h"
 
 #include <string.h>
@@ -26,14 +26,14 @@ static void stay_unanswered(struct two_hcas *d, uint64_t ns)
 	two_hcas_run(d, d->now_ns + ns);
 }
 
-static void a_peer_that_has_ended_is_reported_at_once(void **state)
+static void a_request_ends_with_its_tries_if_the_peer_has_ended(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 	uint64_t tries_ns = two_hcas_tries_ns(d, 0);
 	uint64_t began_ns = d->now_ns;
 	struct cqe c;
 
-	/* the requester asks about the peer when its tries are used up */
+	/* the requester asks about the peer when the tries are used up */
 	d->liveness = ENGINE_PEER_GONE;
 	stay_unanswered(d, tries_ns / 2);
 	assert_false(two_hcas_poll(d, 0, &c));
@@ -152,8 +152,8 @@ static void loss_of_long_packets_is_reported_as_a_small_mtu(void **state)
 			outcome_assert_done(d, 0, HCA_SUCCESS,
 					    i ? HCA_WC_RDMA_READ
 					      : HCA_WC_RDMA_WRITE);
-			/* the last packet is short, and arrives before the
-			 * others */
+			/* only the last packet of the longer message is short,
+			 * and arrives */
 			post(d, ways[i], bytes[k]);
 			two_hcas_run(d, d->now_ns + 2 * tries_ns);
 			assert_int_equal(d->side[0].explained.cause,
@@ -229,8 +229,9 @@ a_peer_known_to_be_alive_is_waited_for_when_the_broker_is_lost(void **state)
 	two_hcas_free(d);
 }
 
-/* A suspended machine: an hour passes, and the peer was not silent. */
-static void our_own_sleep_uses_up_no_patience(void **state)
+/* The machine is suspended for an hour, which does not count as silence of the
+ * peer. */
+static void a_suspended_machine_uses_up_no_patience(void **state)
 {
 	struct two_hcas *d = two_hcas_new(5, 16);
 	struct cqe c;
@@ -324,7 +325,8 @@ static void patience_ends_for_a_requester_that_is_always_late(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_peer_that_has_ended_is_reported_at_once),
+		cmocka_unit_test(
+			a_request_ends_with_its_tries_if_the_peer_has_ended),
 		cmocka_unit_test(a_peer_elsewhere_has_four_times_the_timeout),
 		cmocka_unit_test(
 			a_peer_that_answered_before_is_not_at_a_wrong_address),
@@ -339,7 +341,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_report_says_that_a_silent_peer_is_alive),
 		cmocka_unit_test(
 			a_qp_that_answers_nothing_has_the_time_of_the_specification),
-		cmocka_unit_test(our_own_sleep_uses_up_no_patience),
+		cmocka_unit_test(a_suspended_machine_uses_up_no_patience),
 		cmocka_unit_test(
 			a_requester_that_is_always_late_has_its_retries),
 		cmocka_unit_test(

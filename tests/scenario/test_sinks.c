@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The scatter list of a receive is checked for as many bytes as the message
- * has.  The scatter list of a READ or an atomic is checked when its response is
- * placed.
+ * The responder checks the scatter list of a receive for as many bytes as the
+ * message has.  The requester checks the scatter list of a READ or an atomic
+ * when it places the response.
  */
 #include "test.h"
 
@@ -173,7 +173,7 @@ static void an_immediate_takes_a_receive_and_none_of_its_memory(void **state)
 	}
 }
 
-static struct wqe *read_into_nothing(struct two_hcas *d, uint32_t bytes)
+static struct wqe *read_into_bad_element(struct two_hcas *d, uint32_t bytes)
 {
 	struct wqe *w = two_hcas_send(d, 0, HCA_WR_RDMA_READ, 0, bytes, 0);
 
@@ -189,7 +189,7 @@ a_read_into_a_bad_element_fails_when_its_response_comes(void **state)
 	for (size_t k = 0; k < TEST_COUNT(lengths); k++) {
 		struct two_hcas *d = two_hcas_new(1, 16);
 
-		read_into_nothing(d, lengths[k]);
+		read_into_bad_element(d, lengths[k]);
 		two_hcas_post(d, 0);
 		two_hcas_run(d, d->now_ns + LONG);
 		assert_done(d, 0, HCA_LOC_PROT_ERR);
@@ -205,7 +205,7 @@ static void a_refusal_of_the_peer_precedes_a_bad_element(void **state)
 {
 	struct two_hcas *d = two_hcas_new(1, 16);
 
-	read_into_nothing(d, GOOD_BYTES)->rkey ^= 0x5a00;
+	read_into_bad_element(d, GOOD_BYTES)->rkey ^= 0x5a00;
 	two_hcas_post(d, 0);
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_done(d, 0, HCA_REM_ACCESS_ERR);

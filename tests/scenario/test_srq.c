@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* RC QPs that take receives from a shared receive queue. */
+/* RC QPs take receives from a shared receive queue in order, and flush only the
+ * receives that they have taken. */
 #include "test.h"
 
 #include "scenario/outcome.h"
@@ -69,7 +70,6 @@ static void a_taken_receive_frees_its_slot(void **state)
 	two_hcas_free(d);
 }
 
-/* Many receives are taken before the first poll, and all complete. */
 static void many_receives_are_taken_before_a_poll(void **state)
 {
 	struct two_hcas *d = two_hcas_new_shared(1, 64);

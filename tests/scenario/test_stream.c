@@ -183,8 +183,8 @@ static void a_responder_may_begin_without_the_peer(void **state)
 	joined_part(&j);
 }
 
-/* A WRITE without bytes changes nothing.  A nudge is sent only while no message
- * is being sent. */
+/* A WRITE without bytes changes nothing.  engine_stream_nudge sends it only
+ * while no message is being sent. */
 static void a_nudge_is_a_write_without_bytes(void **state)
 {
 	struct joined j;
@@ -201,8 +201,8 @@ static void a_nudge_is_a_write_without_bytes(void **state)
 	joined_part(&j);
 }
 
-/* RFC 6581 9.2: each kind lets the responder send; none needs a right. */
-static void each_ready_to_receive_opens_the_way(void **state)
+/* RFC 6581 9.2.  No kind needs an access right. */
+static void each_kind_of_ready_to_receive_lets_the_peer_send(void **state)
 {
 	for (uint32_t rtr = MPA_RTR_SEND; rtr <= MPA_RTR_READ; rtr <<= 1) {
 		struct stream_config c = joined_config;
@@ -309,8 +309,8 @@ static void the_extensions_work_where_both_sides_know_them(void **state)
 	joined_part(&j);
 }
 
-/* Lengths, markers, pads and CRCs do not count. */
-static void what_one_side_sends_the_other_receives(void **state)
+/* The counters leave out the FPDUs' lengths, markers, pads and CRCs. */
+static void receive_counters_equal_the_peers_send_counters(void **state)
 {
 	struct stream_config c = joined_config;
 	struct joined j;
@@ -336,12 +336,14 @@ int main(void)
 			a_responder_sends_nothing_before_it_has_received),
 		cmocka_unit_test(a_responder_may_begin_without_the_peer),
 		cmocka_unit_test(a_nudge_is_a_write_without_bytes),
-		cmocka_unit_test(each_ready_to_receive_opens_the_way),
+		cmocka_unit_test(
+			each_kind_of_ready_to_receive_lets_the_peer_send),
 		cmocka_unit_test(a_ready_to_receive_by_send_takes_no_receive),
 		cmocka_unit_test(a_stream_is_drained_when_all_is_sent),
 		cmocka_unit_test(
 			the_extensions_work_where_both_sides_know_them),
-		cmocka_unit_test(what_one_side_sends_the_other_receives),
+		cmocka_unit_test(
+			receive_counters_equal_the_peers_send_counters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

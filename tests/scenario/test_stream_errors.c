@@ -8,7 +8,7 @@
 #include "util/rng.h"
 
 /* RFC 5040 7.1: the Terminate is sent in place of the request. */
-static void an_operation_that_iwarp_lacks_fails_alone(void **state)
+static void an_operation_that_iwarp_lacks_ends_the_stream(void **state)
 {
 	static const enum hca_wr ops[] = {HCA_WR_SEND_IMM, HCA_WR_ATOMIC_CAS,
 					  HCA_WR_RDMA_WRITE_IMM,
@@ -204,8 +204,8 @@ static void a_send_that_is_too_long_fails_its_receive(void **state)
 	joined_part(&j);
 }
 
-/* The peer's key is withdrawn while the response is being sent. */
-static void a_source_that_goes_while_it_is_read_ends_the_stream(void **state)
+/* The responder's key is withdrawn while the response is being sent. */
+static void a_region_deregistered_during_a_read_ends_the_stream(void **state)
 {
 	struct rdmap_read left;
 	struct joined j;
@@ -229,7 +229,7 @@ static void a_source_that_goes_while_it_is_read_ends_the_stream(void **state)
 
 /* The queue pair, not the region, loses the right while the response is sent.
  */
-static void a_right_that_goes_while_it_is_read_ends_the_stream(void **state)
+static void a_right_withdrawn_during_a_read_ends_the_stream(void **state)
 {
 	char text[512];
 	struct joined j;
@@ -328,7 +328,7 @@ static void a_program_that_polls_the_last_byte_sees_no_damage(void **state)
 
 /* ---- forged segments ---- */
 
-/* Gives side 1 an FPDU with this header and so many bytes of body. */
+/* Gives side 1 an FPDU with this header and `bytes` bytes of body. */
 static void forge(struct joined *j, const struct ddp_header *h,
 		  const void *body, uint32_t bytes)
 {
@@ -411,7 +411,7 @@ static void each_wrong_header_has_its_terminate(void **state)
 	}
 }
 
-/* READs beyond what the connection allows (RFC 5040 6.1). */
+/* The peer sends more READs than the connection allows (RFC 5040 6.1). */
 static void a_peer_that_floods_with_reads_is_stopped(void **state)
 {
 	struct ddp_header h = {.is_last = true,
@@ -563,7 +563,7 @@ static void a_terminate_quotes_what_its_error_is_about(void **state)
 
 /* A response is refused, and nothing is placed, if its key, offset or length is
  * not that of its READ, or if its last segment lacks the flag L. */
-static void a_response_goes_nowhere_but_to_its_read(void **state)
+static void a_response_that_does_not_match_its_read_is_refused(void **state)
 {
 	static const uint8_t body[100] = {[0 ... 99] = 0xbb};
 
@@ -744,9 +744,9 @@ static void a_queue_pair_is_used_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_operation_that_iwarp_lacks_fails_alone),
+		cmocka_unit_test(an_operation_that_iwarp_lacks_ends_the_stream),
 		cmocka_unit_test(
-			a_right_that_goes_while_it_is_read_ends_the_stream),
+			a_right_withdrawn_during_a_read_ends_the_stream),
 		cmocka_unit_test(a_queue_pair_without_the_right_is_named),
 		cmocka_unit_test(
 			a_refused_access_ends_both_sides_by_its_terminate),
@@ -757,7 +757,7 @@ int main(void)
 		cmocka_unit_test(a_send_without_a_receive_ends_the_stream),
 		cmocka_unit_test(a_send_that_is_too_long_fails_its_receive),
 		cmocka_unit_test(
-			a_source_that_goes_while_it_is_read_ends_the_stream),
+			a_region_deregistered_during_a_read_ends_the_stream),
 		cmocka_unit_test(
 			damage_is_found_by_the_crc_and_completes_nothing),
 		cmocka_unit_test(damage_of_the_first_fpdu_has_no_terminate),
@@ -765,7 +765,8 @@ int main(void)
 			a_program_that_polls_the_last_byte_sees_no_damage),
 		cmocka_unit_test(each_wrong_header_has_its_terminate),
 		cmocka_unit_test(a_peer_that_floods_with_reads_is_stopped),
-		cmocka_unit_test(a_response_goes_nowhere_but_to_its_read),
+		cmocka_unit_test(
+			a_response_that_does_not_match_its_read_is_refused),
 		cmocka_unit_test(an_atomic_works_on_the_bits_of_its_masks),
 		cmocka_unit_test(
 			an_atomic_of_another_code_or_place_changes_nothing),

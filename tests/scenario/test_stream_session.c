@@ -49,7 +49,7 @@ static void part(struct joined *j)
 	joined_part(j);
 }
 
-/* Puts what side i has to send into its box; returns how many messages. */
+/* Puts the messages that side i has to send into its box; returns how many. */
 static uint32_t fill(struct joined *j, int i)
 {
 	struct two_hcas_side *s = &j->d->side[i];
@@ -73,11 +73,12 @@ static uint32_t fill(struct joined *j, int i)
 	return b->count - before;
 }
 
-/* Gives the other side these bytes as a message. */
+/* Gives side `to` these bytes as a message. */
 static void hand(struct joined *j, int to, const uint8_t *p, uint32_t n)
 {
 	struct two_hcas_side *s = &j->d->side[to];
-	uint8_t *copy = malloc(n ? n : 1); /* of its own, for the sanitizer */
+	/* a block of its own, so that the sanitizer sees reads past the end */
+	uint8_t *copy = malloc(n ? n : 1);
 
 	memcpy(copy, p, n);
 	engine_stream_rx(s->engine, s->side, copy, n, j->d->now_ns);
@@ -95,7 +96,7 @@ static void deliver(struct joined *j, int i, uint32_t at)
 	b->at[at].p = NULL;
 }
 
-/* Runs until nothing is on its way, in a random order. */
+/* Delivers messages in random order until none is on its way. */
 static void run(struct joined *j, struct rng *rng)
 {
 	for (;;) {
@@ -147,7 +148,7 @@ static void deliver_permuted(struct joined *j, int i, uint32_t number)
 	boxes[i].count = 0;
 }
 
-/* ---- what goes right ---- */
+/* ---- without errors ---- */
 
 /* RFC 5043 6.1 and 10, RFC 5041 5.3: a WRITE of three segments, a SEND of two
  * and a READ, whose response has three, in each order of arrival.  The SEND is
@@ -321,7 +322,7 @@ static void the_later_of_two_messages_stays(void **state)
 }
 
 /* RFC 6581 7. */
-static void the_side_that_was_called_may_send_first(void **state)
+static void the_passive_side_may_send_first(void **state)
 {
 	struct joined j;
 
@@ -519,7 +520,7 @@ int main(void)
 		cmocka_unit_test(the_numbers_wrap),
 		cmocka_unit_test(a_segment_within_a_message_is_placed_at_once),
 		cmocka_unit_test(the_later_of_two_messages_stays),
-		cmocka_unit_test(the_side_that_was_called_may_send_first),
+		cmocka_unit_test(the_passive_side_may_send_first),
 		cmocka_unit_test(a_session_ends_behind_its_last_message),
 		cmocka_unit_test(a_refused_access_ends_both_sides),
 		cmocka_unit_test(messages_against_the_rules_end_the_session),

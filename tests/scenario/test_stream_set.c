@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* iWARP: the TCP connection of a queue pair, whose peer is the test. */
+/* The TCP connection of an iWARP queue pair carries the bytes of completed
+ * requests to a peer that reads, even if the queue pair has ended.  The peer is
+ * the test. */
 #include "test.h"
 
 #include <errno.h>
@@ -100,7 +102,8 @@ static void end_queue_pair(struct wired *w)
 			w->j.d->side[0].qp->qpn, w->j.d->now_ns);
 }
 
-/* Has a WRITE complete, although the socket takes only a part of its bytes. */
+/* Posts a WRITE, which completes although the socket takes only a part of the
+ * WRITE's bytes. */
 static void fill(struct wired *w)
 {
 	struct engine *e = w->j.d->side[0].engine;
@@ -141,7 +144,7 @@ static void take_fin(struct wired *w)
 
 	assert_int_equal(poll(&p, 1, 30000), 1);
 	turn(w);
-	/* the kernel may still have moved bytes between its buffers */
+	/* the kernel may still move bytes between its buffers */
 	for (int i = 0; i < 1000 && is_due(w); i++)
 		turn(w);
 }
@@ -160,7 +163,7 @@ static void the_bytes_of_a_completed_request_reach_a_peer_that_reads(void **s)
 		take_fin(&w);
 		assert_int_equal(w.ends, 1);
 		assert_int_equal(joined_state(&w.j, 0), HCA_QP_ERR);
-		assert_false(is_due(&w)); /* FIN wakes nobody again */
+		assert_false(is_due(&w)); /* FIN wakes no thread again */
 		read_all(&w);
 		assert_int_equal(w.ends, 1);
 		assert_false(stream_set_is_open(&w.set));
@@ -168,8 +171,8 @@ static void the_bytes_of_a_completed_request_reach_a_peer_that_reads(void **s)
 	}
 }
 
-/* As a child of fork has it that does not call exec. */
-static void a_copy_of_the_descriptor_keeps_nobody_awake(void **s)
+/* A child of fork that does not call exec has such a copy. */
+static void a_copy_of_the_descriptor_wakes_no_thread(void **s)
 {
 	struct wired w;
 	int copy;
@@ -185,7 +188,7 @@ static void a_copy_of_the_descriptor_keeps_nobody_awake(void **s)
 	unwire(&w);
 }
 
-/* Its request has not completed. */
+/* The program ends the connection before its request has completed. */
 static void the_end_by_the_program_itself_is_not_explained(void **s)
 {
 	struct engine_event e;
@@ -204,7 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			the_bytes_of_a_completed_request_reach_a_peer_that_reads),
-		cmocka_unit_test(a_copy_of_the_descriptor_keeps_nobody_awake),
+		cmocka_unit_test(a_copy_of_the_descriptor_wakes_no_thread),
 		cmocka_unit_test(
 			the_end_by_the_program_itself_is_not_explained),
 	};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The UC service between two adapters (IBTA 9.8.2). */
+/* UC between two adapters (IBTA 9.8.2): a message arrives whole, or is dropped
+ * and the next message arrives. */
 #include "test.h"
 
 #include <string.h>
@@ -139,7 +140,6 @@ static void a_message_of_many_packets_waits_for_its_receive(void **state)
 	two_hcas_run(d, d->now_ns + 50000000);
 	two_hcas_recv(d, 1, 500000, 8000);
 	two_hcas_recv(d, 1, 0, 0);
-	/* without packets the receives take the rest now */
 	two_hcas_run(d, d->now_ns + LONG);
 	assert_got(d, 500000, 5000, 7);
 	assert_got(d, 300000, 700, 7);

@@ -507,7 +507,7 @@ static void a_datagram_to_a_group_names_no_queue_pair(void **state)
 	two_hcas_free(d);
 }
 
-/* ---- a peer of this host holds the responder lock ---- */
+/* ---- a peer of this host works at the queue pair ---- */
 
 /* A peer of this host may write what rq_take reads, so that rq_take returns a
  * slot into which no receive was posted.  Such a slot still describes the

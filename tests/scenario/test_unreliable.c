@@ -162,7 +162,7 @@ static void uc_uses_packets_after_a_send_without_a_receive(void **state)
 	two_hcas_free(d);
 }
 
-static void uc_requests_complete_when_the_peers_process_has_gone(void **state)
+static void uc_requests_complete_when_the_peers_process_has_ended(void **state)
 {
 	struct two_hcas *d = two_hcas_new_of(HCA_QPT_UC, 3, 16);
 
@@ -193,7 +193,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(
 			uc_uses_packets_after_a_send_without_a_receive),
 		cmocka_unit_test(
-			uc_requests_complete_when_the_peers_process_has_gone),
+			uc_requests_complete_when_the_peers_process_has_ended),
 	};
 
 	two_hcas_mode(argc, argv);

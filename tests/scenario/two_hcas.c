@@ -323,8 +323,9 @@ void two_hcas_recv(struct two_hcas *d, int i, uint64_t local, uint32_t bytes)
 	engine_doorbell(s->engine, s->side, d->now_ns);
 }
 
-/* Does for side i what its host does: gives paths, since both sides are
- * processes of one user of one host, kicks the peer and serves notify bits. */
+/* Does for side i what src/host does: gives QPs their paths, since both sides
+ * are processes of one user of one host, kicks the peer and serves notify bits.
+ */
 static void serve_engine(struct two_hcas *d, int i)
 {
 	struct two_hcas_side *s = &d->side[i];
@@ -427,7 +428,7 @@ static void take_events(struct two_hcas *d, int i)
 	}
 }
 
-/* Gives to both engines what has arrived for them. */
+/* Gives both engines the packets that have arrived for them. */
 static void receive_packets(struct two_hcas *d)
 {
 	uint8_t buf[LRH_FRAME_MAX];

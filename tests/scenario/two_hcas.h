@@ -80,7 +80,8 @@ struct two_hcas *two_hcas_new(uint32_t mtu, uint32_t depth);
 struct two_hcas *two_hcas_new_shared(uint32_t mtu, uint32_t depth);
 /* Makes two sides with QPs of a type: HCA_QPT_RC, HCA_QPT_UC or HCA_QPT_UD. */
 struct two_hcas *two_hcas_new_of(uint32_t type, uint32_t mtu, uint32_t depth);
-/* Frees the sides; fails the test if an engine has work left. */
+/* Frees the sides, but not the engines of dead sides.  Fails the test if
+ * another engine has work left. */
 void two_hcas_free(struct two_hcas *d);
 /* Marks side i's adapter as the kernel marks the adapter of a process that has
  * ended: hca_is_alive is false. */
