@@ -32,11 +32,11 @@ OTHERS = ("users.py: no seccomp filters here", "a: no network namespace of our "
           "a: the machine is too slow: a program was stopped for too long")
 
 # The name of a case, the skips of the user, the skips of root (None: no such
-# run), and the line that ci/skips must print (None: nothing).
+# run), and a part of what ci/skips must print when it fails (None: it must pass).
 CASES = (
     ("nothing is skipped", (), (), None),
     ("both skip the same", OTHERS, OTHERS[::-1], None),
-    ("a time of a skip is not part of it", ("bare: no (3 s)",),
+    ("the time of a skip is not part of its text", ("bare: no (3 s)",),
      ("bare: no (14 s)",), None),
     ("the user alone skips", (OTHERS[0],), (),
      "user: root does not skip it: users.py: no seccomp filters here"),
@@ -157,11 +157,11 @@ def report(folder):
 def main():
     cases = [(name, lambda folder, case=rest: compare(folder, *case))
              for name, *rest in CASES]
-    cases += [("what is counted is told", count),
-              ("a line of the list is well formed, and missed if unused",
+    cases += [("a skip that is counted must be named", count),
+              ("a malformed line of the list is refused, and an unused line noted",
                lines_of_the_list),
               ("the list of the tree is well formed", own_list),
-              ("ci/report.py names what is skipped", report)]
+              ("ci/report.py names each skipped case", report)]
     failed = 0
     for name, body in cases:
         with tempfile.TemporaryDirectory() as folder:

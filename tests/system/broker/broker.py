@@ -204,9 +204,9 @@ def many_processes(*words, timeout=800):
     return t.adverb_run([MANY_PROCESSES, *words], timeout=timeout)
 
 
-# Descriptors that a broker has without clients.  Beside mallory.py it has more:
-# mallory.py has eight connections at most, with six descriptors each, and a few
-# of its classes rest.
+# Descriptors that a broker has without clients.  Beside mallory.py a broker has
+# more: mallory.py has eight connections at most, with six descriptors each, and
+# a few classes that mallory.py has given back still rest.
 OWN_FILES = 48 + (64 if t.is_beside_hostile else 0)
 
 
@@ -243,7 +243,8 @@ def dying_clients():
            "processes are left: %s" % named("many_processes"))
 
 
-t.case("clients die at random moments", without_brokers(dying_clients), "many processes",
+t.case("clients die at random moments, and the broker keeps nothing of them",
+       without_brokers(dying_clients), "many processes",
        "clients killed at random moments")
 
 
@@ -272,7 +273,7 @@ def processes_200():
            (before[1], after[1]))
 
 
-t.case("200 processes with 50 queue pairs each", without_brokers(processes_200),
+t.case("200 processes with 50 queue pairs each work at once", without_brokers(processes_200),
        "many processes", "200 processes with 50 queue pairs each")
 
 
@@ -315,7 +316,7 @@ def held():
     expect_ok(t.pair(["ibv_rc_pingpong"]))
 
 
-t.case("another program holds the port, which is named", without_brokers(held))
+t.case("a message names a program that holds the port", without_brokers(held))
 
 
 def another_version():
@@ -325,10 +326,10 @@ def another_version():
         told("port 4791 is held by the broker of another version of adverb")
 
 
-t.case("a broker of another version holds the port", without_brokers(another_version))
+t.case("a message names a broker of another version that holds the port", without_brokers(another_version))
 
 
-class Door:
+class SocketUnit:
     """Listens at the broker's address and starts a broker for a program that
     connects, as systemd does for a unit with StandardInput=socket."""
 
@@ -352,7 +353,7 @@ class Door:
                     t.unprivileged([self.program, "--foreground", "--idle",
                                     "1"]), stdin=self.listener))
             elif came:
-                time.sleep(0.001)  # a running broker will accept it
+                time.sleep(0.001)  # the running broker will accept the connection
 
     def __enter__(self):
         self.thread.start()
@@ -371,39 +372,40 @@ def on_demand():
     """The broker ends when it has no client any more, and the next program
     gets another broker."""
     t.need_no_hostile("connects to the broker, which therefore does not end")
-    with Door() as door:
+    with SocketUnit() as unit:
         for n in 1, 2:
-            expect(len(door.started) == n - 1, "a broker was started without a client")
+            expect(len(unit.started) == n - 1, "a broker was started without a client")
             expect_ok(t.pair(["ibv_rc_pingpong", "-c"]))
-            expect(len(door.started) == n, "%d started" % len(door.started))
-            expect(door.started[-1].wait(system.HANG) == 0,
+            expect(len(unit.started) == n, "%d started" % len(unit.started))
+            expect(unit.started[-1].wait(system.HANG) == 0,
                    "the broker has failed")
             expect(not brokers(), "other brokers run: %s" % brokers())
 
 
-t.case("a broker is started for a program that comes to its address", without_brokers(on_demand))
+t.case("a broker is started for a program that connects to its address",
+       without_brokers(on_demand))
 
 
 def on_demand_and_killed():
     t.need("ib_write_bw")
-    with Door() as door:
+    with SocketUnit() as unit:
         p = t.start(t.pair_argv(["ib_write_bw", "-D", "4", "-s", "64"]))
         end = time.monotonic() + system.HANG
-        while not (door.started and
-                   serving().keys() >= {door.started[-1].pid}):
+        while not (unit.started and
+                   serving().keys() >= {unit.started[-1].pid}):
             expect(time.monotonic() < end, "no broker is started, or none serves")
             time.sleep(0.01)
         for _ in range(3):
             time.sleep(0.5)
-            door.started[-1].kill()
-            door.started[-1].wait()
+            unit.started[-1].kill()
+            unit.started[-1].wait()
         expect_ok(t.finish(p, system.HANG))
-        expect(len(door.started) > 1, "the killed broker has no successor")
-        expect(brokers().keys() <= {one.pid for one in door.started},
+        expect(len(unit.started) > 1, "the killed broker has no successor")
+        expect(brokers().keys() <= {one.pid for one in unit.started},
                "not all brokers were started through the socket: %s" % brokers())
 
 
-t.case("a broker that was started so and is killed has a successor of its kind",
+t.case("the successor of a killed broker is started through the socket, too",
        without_brokers(on_demand_and_killed))
 
 
@@ -423,7 +425,7 @@ def few_files():
         t.note("refused by a message that names the limit")
 
 
-t.case("a broker that may have 20 files open serves", without_brokers(few_files))
+t.case("a broker that may have 20 files open serves, or names the limit", without_brokers(few_files))
 
 
 def as_a_thread(argv, more):
@@ -437,7 +439,7 @@ def as_a_thread(argv, more):
         expect(r.lines("server").count(TOLD) == 1,
                "the server does not print the message once", r)
         expect(r.lines("client").count(TOLD) <= 1,
-               "the client prints the message twice", r)
+               "the client prints the message more than once", r)
         expect(r.output.count("adverb:") == r.output.count(TOLD),
                "a program prints another message", r)
         expect(not brokers(), "an adverbd runs", r)
@@ -451,8 +453,8 @@ for tool in ["ib_write_bw", "-n", "500"], ["ibv_rc_pingpong", "-c", "-e"]:
 
 
 def thread_under_valgrind():
-    """Valgrind does not know pidfd_open, and prints that it does not; adverb
-    works without the call."""
+    """Valgrind 3.19 does not know pidfd_open, and prints a message about the
+    call; adverb works without the call."""
     r = t.valgrind_run("verbcheck", ADVERB_BROKER="/nowhere")
     expect_ok(r)
     expect(not brokers(), "an adverbd runs", r)

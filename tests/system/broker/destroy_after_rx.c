@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * destroy_after_rx [ROUNDS]: tests that a packet is answered if it came before
- * the program destroyed the packet's queue pair, or moved it to ERR.
+ * the program destroyed the packet's queue pair or moved the queue pair to ERR.
  *
  *	caller: posts a WRITE --- byte in a socket --> callee: destroys at once
  *	        the WRITE succeeds
@@ -127,8 +127,8 @@ static bool caller(int fd)
 	return !wc.status;
 }
 
-/* Runs each end of a round in a process of its own, so that a slow destroy does
- * not delay the next round. */
+/* Runs each end of a round in a process of its own.  Returns whether both ends
+ * succeed. */
 static bool run_round(int round)
 {
 	pid_t pid[2];

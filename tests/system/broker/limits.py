@@ -3,7 +3,7 @@
 """Tests programs on machines, in containers and under user limits that give
 adverb less than it wants.  Each program works, or prints a message why it does
 not; no program hangs or is killed by a signal.  Each case has a network
-namespace of its own, so that the broker begins under the same limit."""
+namespace of its own, so that the broker starts under the same limit."""
 
 import os
 import re
@@ -177,7 +177,7 @@ NOWHERE = {"XDG_RUNTIME_DIR": None, "HOME": None}
 t.case("a /tmp that cannot be written", mounted(
     "mount -t tmpfs -o mode=755 none /dev/shm && mount --bind /tmp /tmp && "
     "mount -o remount,bind,ro /tmp", must=True, **NOWHERE))
-t.case("a /tmp and a /dev/shm that cannot be searched", mounted(
+t.case("a /run and a /dev/shm that cannot be searched", mounted(
     "mount -t tmpfs -o mode=0 none /dev/shm && "
     "mount -t tmpfs -o mode=0 none /run", must=True, **NOWHERE))
 t.case("no /dev/shm", mounted(
@@ -188,7 +188,8 @@ t.case("a root that cannot be written", mounted(
     "mount -t tmpfs none /dev/shm && mount -o remount,bind,ro /",
     must=True, **NOWHERE))
 
-# These calls may fail with EPERM: libc calls the older call only after ENOSYS.
+# If these calls fail with EPERM, the program need not work: libc calls the older
+# call only after ENOSYS.
 FOREIGN = ("clone3", "EPERM"), ("faccessat2", "EPERM")
 t.case("memfd_create without flags of later kernels",
        denied("flags", must=True))
@@ -210,7 +211,7 @@ for call in "memfd_create", "eventfd2", "epoll_create1", "recvmmsg", \
 
 def no_random_numbers():
     """Neither getrandom() nor /dev/urandom gives random numbers: adverb must
-    not open a device, since its keys could be guessed."""
+    not open a device, whose keys could be guessed."""
     if not can_mount():
         raise system.Skip("nothing can be mounted here")
     r = run([DENY_SYSCALL, "getrandom=EPERM", "--", *OPEN],

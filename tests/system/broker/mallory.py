@@ -4,21 +4,27 @@
 hostile user, Mallory.  In that namespace, and in each namespace that the command's
 processes make, user 65532 plays Mallory:
 
-- She sends frames from right addresses of the namespace to queue pairs of the
-  classes that processes have: 4096 frames a second, in all namespaces together.
+- She sends frames from addresses of the namespace to queue pairs of the classes
+  that processes have: 4096 frames a second, in all namespaces together.
 - At most every 16 ms she sends the broker a message, takes a class or gives one
   back, or takes a port and listens there.
 - She sends REQs, DREQs and other messages and queries to QP1.
 
-At the end mallory.py prints a line with what she has sent and was granted, and a
-line for each program whose memory grew by more than is allowed, which is a failure.
-Other failures are that brokers were there and granted her no class or no listener,
-and that a REQ which she forged in the name of this host reached her own listener.
+At the end mallory.py prints a line with the counts of what she has sent and was
+granted, and a line for each failure:
+
+- The memory of a program grew by more than is allowed.
+- More than a tenth of her frames could not be sent.
+- After many connections to brokers she has sent nothing of a kind, or has been
+  granted no class or no listener, or no broker's memory was measured.
+- A REQ that she forged in the name of this host reached her own listener.
+- A namespace could not be attacked.
 
 If a network namespace belongs to a user namespace of the command, the user
 namespace does not map her user, and the kernel shows it there as user 65534.
 
-mallory.py needs root.  It exits with the status of COMMAND, or 1.
+mallory.py needs root.  Its exit status is that of COMMAND, or 1 if COMMAND succeeds
+and there is a failure.
 """
 
 import ctypes
@@ -67,15 +73,16 @@ PROGRAM_SECONDS = 20  # a program that lives shorter is not judged
 # These programs grow by their own work: a guest's memory, a store's objects.
 OTHERS = re.compile("qemu|ceph|tgtd|valgrind|memcheck")
 
-# KINDS are what is counted: what she sends, what brokers grant her, and figures with
-# which these are compared.
+# KINDS names the counts: of what she sends, of what brokers grant her, and of events
+# with which these are compared.
 SENT = ("frames", "messages", "MADs")
 GRANTED = ("classes", "classes given back", "listeners",
            "listeners given back")
 KINDS = SENT + GRANTED + ("refusals", "REQs heard", "tries",
                           "tries at root's", "granted by root's", "frames due")
-# The counts of each attack are apart, since its process alone writes them.  The
-# first place has the number of attacks that run.
+# Each attack has a place of its own for its counts, since each attack is a process
+# and two processes would lose each other's counts.  The first place has the number
+# of attacks that run.
 PLACE, PLACES = 128, 4096
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -115,7 +122,7 @@ def addresses():
             found[socket.inet_ntoa(bytes(room[at + 20:at + 24]))] = \
                 socket.if_nametoindex(name)
         except OSError:
-            pass  # it has just been removed
+            pass  # the interface has just been removed
     return found
 
 
@@ -179,7 +186,7 @@ def constant(name, header):
 
 
 class Held:
-    """A connection to a broker, and what the broker has granted by it."""
+    """A connection to a broker, and what the broker has granted on it."""
 
     WELCOME, REFUSED = 2, 3  # proto.h
     BIND, LISTEN, DONE, EVENT, REQUEST = 1, 2, 11, 12, 0  # cmproto.h
@@ -225,8 +232,8 @@ class Held:
         kind, serial, err, _, name, event = struct.unpack_from("=HIiIII", text,
                                                                6)
         if kind == self.EVENT and event == self.REQUEST:
-            # A frame whose source address has been removed before the broker
-            # reads it counts as one of another host, which could send it too.
+            # If the source address is removed before the broker reads the frame,
+            # the frame counts as another host's, which could have sent it, too.
             if self.is_here(socket.inet_ntoa(text[60:64])):
                 self.count("REQs heard")
         elif kind == self.DONE and err:
@@ -310,7 +317,7 @@ class Broker:
         lent = [s.fileno()] * self.rng.randrange(6)
         try:
             socket.send_fds(s, [text], lent)
-        except PermissionError:  # since Linux 6.16 the broker allows none
+        except PermissionError:  # since Linux 6.16 the broker refuses them
             s.send(text)
         self.count("messages")
 

@@ -12,7 +12,7 @@
  *	stopped	  is stopped before it serves
  *	slow	  serves after a sleep of three seconds
  *	version	  introduces itself as another version
- *	crash	  serves, and ends once a client has come
+ *	crash	  serves, and ends once a client has sent something
  *	socket	  sends a client a socket of another UDP port
  *	colour	  refuses each client, with control characters in the reason
  */
@@ -71,7 +71,7 @@ static void become_adverbd(char **argv)
 }
 
 /* Ends when the first client has sent something.  Before that, a client makes a
- * connection that only tells it which process listens. */
+ * connection on which it sends nothing, to learn which process listens. */
 static void serve_badly(void)
 {
 	char byte;

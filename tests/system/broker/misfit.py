@@ -168,7 +168,7 @@ def misfit(make, why, sentence=None, counted=True, **env):
 
 
 case = t.case
-case("adverbd ends with words", misfit(
+case("adverbd ends with a message", misfit(
     lambda: adverbd_called("message"), "the disk is full"))
 case("adverbd ends with a flood of control characters", misfit(
     lambda: adverbd_called("escape"), r"\?\[2J\?00099 \?0{150,240}"))
@@ -281,7 +281,7 @@ def at_once():
     t.note("%d of 24 tried" % total)
 
 
-case("24 programs begin at once and adverbd cannot be run", at_once)
+case("24 programs start at once and adverbd cannot be run", at_once)
 
 
 def taken_over():
@@ -344,7 +344,7 @@ def crashes():
     expect(len(starters(path)) == 11, "%d runs" % len(starters(path)), r)
 
 
-case("adverbd ends again and again", crashes)
+case("adverbd ends whenever a client connects", crashes)
 
 
 def senseless(name, want):
@@ -365,7 +365,8 @@ def senseless(name, want):
 
 case("adverbd lends a socket of another port", senseless(
     "socket", "the broker adverbd gives an invalid answer"))
-case("adverbd refuses in colours", senseless("colour", "?[31mred?"))
+case("adverbd refuses with control characters in the reason",
+     senseless("colour", "?[31mred?"))
 
 
 def connections():
@@ -432,12 +433,12 @@ def noexec():
            "no message names the reason", r)
 
 
-case("adverbd lies where nothing is executed", noexec)
+case("adverbd is on a file system mounted noexec", noexec)
 
 
 class OtherVersion:
-    """Plays the broker of another version: holds the port, and tells each
-    client its version."""
+    """A broker of another version, which this script plays: it holds the port,
+    and tells each client its version."""
 
     def __init__(self, idle, answers=True):
         self.port = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
@@ -458,7 +459,7 @@ class OtherVersion:
             with c:
                 if self.is_over:
                     return
-                # Somebody may only have looked which process listens here.
+                # A client that sends nothing only learns which process listens.
                 if c.recv(4096) and self.answers:
                     c.send(self.word)
                     c.recv(4096)
@@ -533,8 +534,8 @@ def stock_verbs():
 
 
 def other_verbs():
-    """librdmacm works with a libibverbs of another version of adverb, since
-    the ABI between them is the same."""
+    """Loads librdmacm with a libibverbs of another version of adverb: the
+    program prints both versions."""
     t.need("rping")
     place = libraries_of("other", "librdmacm.so.1", "adverbd")
     patched("other/libibverbs.so.1", os.path.join(LIB, "libibverbs.so.1"),

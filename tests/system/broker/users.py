@@ -47,7 +47,7 @@ def enter():
 
 
 def start(user, argv, ready=None, **more):
-    """Starts a process of @user with a runtime folder of its own.  librdmacm
+    """Starts a process of @user with a runtime folder of that user.  librdmacm
     writes to the descriptor @ready when the process listens.  All programs
     trust Anna's broker, unless a variable in @more says otherwise."""
     home = t.path("home-%d" % user)
@@ -277,7 +277,7 @@ def the_brokers_user_takes_over():
 
 
 def the_other_user_is_waited_for():
-    """Bert's program begins when Anna's broker is dead and Anna's program,
+    """Bert's program starts when Anna's broker is dead and Anna's program,
     which alone can start the next broker, is stopped."""
     t.need("ib_write_bw")
     server = server_of(ANNA, write_bw(), 18601)
@@ -293,7 +293,7 @@ def the_other_user_is_waited_for():
     if r.status:
         os.killpg(server.pid, signal.SIGKILL)
     last = t.finish(server, HANG)
-    if is_late:  # Bert's program waits for half a second only
+    if is_late:  # Bert's program waits for one second at most
         raise system.Skip("the machine is too slow: Anna's program was stopped "
                           "for too long")
     expect_ok(r)
@@ -505,7 +505,7 @@ def system_account(owner, mode, is_trusted):
                    "exit status %d" % r.status, r)
             expect((refusal(ANNA, broker.pid) in r.output) != is_trusted,
                    "the refusal is printed although the broker is trusted, or "
-                   "is not printed although it is not", r)
+                   "is not printed although the broker is not trusted", r)
             expect_told_user(r, None)
         finally:
             broker.kill()
@@ -581,9 +581,9 @@ def the_privileged_trusts_no_variable():
 
 
 def the_privileged_trusts_no_ordinary_user():
-    """Bert runs a set-user-ID program of Anna's beside her broker.  The broker is
-    the user's whose rights the program has, but Bert is the program's caller and
-    chooses its environment, so the program uses the system's brokers alone."""
+    """Bert runs a set-user-ID program of Anna's beside her broker.  The program has
+    the rights of the broker's user, but Bert is the program's caller and chooses
+    its environment, so the program uses the system's brokers alone."""
     t.need(PINGPONG[0])
     server = server_of(ANNA, PINGPONG, 18600)
     try:
@@ -856,9 +856,9 @@ for words, test in (
         ("the second user is told the broker's user", two_users),
         ("another user's broker is refused", another_users_broker_is_refused),
         ("a broker of a user that is named is trusted", trusted_by_name),
-        ("another user's broker hears nothing",
+        ("another user's broker receives nothing",
          a_stranger_is_refused(ANNA, ["ibv_devinfo"])),
-        ("another user's broker hears nothing of rdma_cm",
+        ("another user's broker receives nothing of rdma_cm",
          a_stranger_is_refused(ANNA, ["rping", "-s", "-C", "1"])),
         ("root trusts no user's broker", a_stranger_is_refused(
             0, ["ibv_devinfo"], ADVERB_BROKER_USER=str(BERT))),
@@ -882,22 +882,23 @@ for words, test in (
         ("the death of another user's process is seen", a_death_is_seen),
         ("the dead broker's user starts the next broker",
          the_brokers_user_takes_over),
-        ("a program that begins meanwhile waits for the next broker",
+        ("a program that starts meanwhile waits for the next broker",
          the_other_user_is_waited_for),
         ("a dead broker leaves nothing with other users",
          a_dead_broker_leaves_nothing),
         ("another user's empty messages leave the broker no descriptor",
          empty_messages_leave_nothing),
-        ("a program that takes a dead broker's name hears nothing",
+        ("a program that takes a dead broker's name receives nothing",
          a_stranger_takes_the_name),
         ("the users have one port space", one_port_space),
         ("a port below 1024 is root's", a_low_port_is_roots),
-        ("a port that root holds", hidden_holder)):
+        ("a message names root as the holder of the port", hidden_holder)):
     t.case(words, ends_brokers(test), "many processes", words)
 for tool in "ibv_uc_pingpong", "ibv_rc_pingpong":
     words = tool + " through another user's forged frames"
     t.case(words, ends_brokers(forged(tool)), "hostile", words)
-t.case("two roots of namespaces at once", two_roots_at_once)
+t.case("roots of two user namespaces that start at once have a device each",
+       two_roots_at_once)
 t.case("run refuses a set-user-ID program", set_user_id)
 t.case("the shim shows a set-user-ID program nothing",
        shows_no_privileged_program)

@@ -14,7 +14,7 @@
 #include "check.h"
 #include "sides.h"
 
-static void a_listener_at_any_address_is_called_at_each(void)
+static void a_wildcard_listener_gets_requests_of_both_families(void)
 {
 	for (int i = 0; i < 2; i++) {
 		begin(RDMA_PS_TCP, "::", i ? "::1" : "127.0.0.1");
@@ -165,7 +165,7 @@ static void a_request_has_no_events_before_it_is_accepted(void)
 	end();
 }
 
-static void an_event_that_no_program_took_goes_with_its_id(void)
+static void an_event_that_was_not_taken_is_dropped_with_its_id(void)
 {
 	listen_at(RDMA_PS_TCP, "127.0.0.1");
 	resolve_address(RDMA_PS_TCP, "127.0.0.1");
@@ -208,7 +208,7 @@ static bool call_an_endpoint(struct ibv_qp_init_attr *init)
 }
 
 /* A listener of rdma_create_ep makes the queue pairs of its requests. */
-static void an_endpoint_brings_a_queue_pair_to_each_request(void)
+static void an_endpoint_makes_a_queue_pair_for_each_request(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 16},
 					.sq_sig_all = 1};
@@ -233,7 +233,7 @@ static void an_endpoint_brings_a_queue_pair_to_each_request(void)
 /* The queue pair is larger than the device allows: the caller is rejected.  No
  * event of the request stays unacknowledged: rdma_destroy_id of the listener
  * would wait for that acknowledgement. */
-static void an_endpoint_refuses_a_caller_without_a_queue_pair(void)
+static void an_endpoint_without_queue_pairs_refuses_a_request(void)
 {
 	struct ibv_qp_init_attr init = {.cap = {1 << 30, 4, 1, 1, 16}};
 	struct rdma_cm_id *got = NULL;
@@ -289,8 +289,8 @@ int main(void)
 {
 	if (!sides_open())
 		return 1;
-	check_run("a listener at any address is called at each",
-		  a_listener_at_any_address_is_called_at_each);
+	check_run("a listener at :: gets requests of IPv4 and IPv6",
+		  a_wildcard_listener_gets_requests_of_both_families);
 	check_run("a call to an address without a device is refused",
 		  a_call_to_an_address_without_a_device_is_refused);
 	check_run("a request is rejected once", a_request_is_rejected_once);
@@ -301,13 +301,13 @@ int main(void)
 		  a_listener_moves_with_its_requests);
 	check_run("a request has no events before it is accepted",
 		  a_request_has_no_events_before_it_is_accepted);
-	check_run("a request that no program took goes with its id",
-		  an_event_that_no_program_took_goes_with_its_id);
-	check_run("an endpoint brings a queue pair to each request",
-		  an_endpoint_brings_a_queue_pair_to_each_request);
-	check_run("an endpoint refuses a caller without a queue pair",
-		  an_endpoint_refuses_a_caller_without_a_queue_pair);
-	check_run("an endpoint without descriptors refuses a request",
+	check_run("an event that was not taken is dropped with its id",
+		  an_event_that_was_not_taken_is_dropped_with_its_id);
+	check_run("an endpoint makes a queue pair for each request",
+		  an_endpoint_makes_a_queue_pair_for_each_request);
+	check_run("an endpoint that can make no queue pair refuses a request",
+		  an_endpoint_without_queue_pairs_refuses_a_request);
+	check_run("an endpoint that can open no descriptor refuses a request",
 		  an_endpoint_without_descriptors_refuses_a_request);
 	return check_end();
 }
