@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests connections of rdma_cm without queue pairs, which the program talker
 makes: a process or a broker dies, a backlog is full, messages are malformed.
-The two namespaces have a broker each."""
+Tests transfers, too, whose peer is stopped, ends or disconnects.  The two
+namespaces have a broker each."""
 
 import os
 import random
@@ -268,9 +269,8 @@ def unlooked():
 
 
 def silences():
-    """A peer in another namespace is stopped, or ends, during a transfer.  With
-    the timeouts of the queue pair alone, the transfer would fail within two
-    seconds."""
+    """A peer in another namespace is stopped, ends or disconnects.  With the
+    timeouts of the queue pair alone, a transfer would fail within two seconds."""
     def begun(words, **env):
         lab.unwire()
         lab.wire("v0", 1500, (HERE + "/24",), (THERE + "/24",))
@@ -345,12 +345,12 @@ def silences():
         expect("has disconnected" in r.output,
                "no message says that the peer has disconnected", r)
 
-    case("a peer in another namespace disconnects: a sentence about the "
+    case("a peer in another namespace disconnects: a message about the "
          "request says so", disconnects)
     case("a peer in another namespace is stopped: its peer waits", stopped)
     case("a peer in another namespace is stopped: with ADVERB_STRICT the "
          "request fails", strictly)
-    case("a peer in another namespace ends: a sentence says so", gone)
+    case("a peer in another namespace ends: a message says so", gone)
 
 
 def rewire():
@@ -377,9 +377,9 @@ def many_connections():
         done = 0
 
         def connect_at_once():
-            """Makes @many connections at once and ends them all at once: as
-            many as can be in TimeWait when connections come one after the
-            other."""
+            """Makes @many connections at once and ends them all at once, so
+            that as many are in TimeWait as can be when connections are made
+            one after the other."""
             nonlocal done
             c = Talker("there", "call", HERE, PORT, many)
             began.append(c)
@@ -467,18 +467,18 @@ def many_connections():
         s = Talker("here", "serve", HERE, PORT)
         began.append(s)
         s.wait("listening")
-        neighbours = [spin(HANG) for _ in range(4)]
+        busy_ones = [spin(HANG) for _ in range(4)]
         try:
             loops("there", one)
         finally:
-            for n in neighbours:
+            for n in busy_ones:
                 n.kill()
                 n.wait()
-    case("%d connections beside four busy neighbours" % one, busy)
+    case("%d connections are made beside four busy processes" % one, busy)
 
 
 def storms():
-    """Brokers are killed while connections come and go."""
+    """Brokers are killed while connections are made and ended."""
     def body(side):
         def go(began):
             rewire()
@@ -497,7 +497,7 @@ def storms():
                    c.process.returncode, Result(0, "\n".join(c.said[-8:])))
         return go
     for side in "here", "there":
-        case("brokers %s are killed while connections come and go" % side,
+        case("connections are made and ended while brokers %s are killed" % side,
              body(side))
 
 
@@ -519,7 +519,7 @@ def refusals():
         c = Talker("there", "call", HERE, PORT, 10, ADVERB_CM_FAST="1")
         began.append(c)
         c.wait("RDMA_CM_EVENT_UNREACHABLE 6 status -110")
-        s.kill()  # its backlog has the requests of the other four
+        s.kill()  # the server's backlog has the requests of the other four
         c.wait("RDMA_CM_EVENT_REJECTED 4 status 28")
 
     def in_time(began):
@@ -554,7 +554,8 @@ def refusals():
     case("a program that rejects: REJECTED with 28", refused)
     case("a full backlog: further requests are UNREACHABLE, and none is served "
          "twice", full)
-    case("a listener just after the request came is called", in_time)
+    case("a listener that is made after a request came gets the request",
+         in_time)
     case("private data too long: EINVAL, and the longest arrives", long_private_data)
 
 

@@ -103,7 +103,6 @@ def events_of_completions():
             expect_ok(r)
 
 
-# ib_atomic_bw and the options are those of perftest.
 PERFTEST = [
     ["ib_write_bw", "-s", "65536", "-n", "100"],
     ["ib_read_bw", "-s", "65536", "-n", "100"],
@@ -135,7 +134,7 @@ def multicast():
 
 
 def port_without_manager():
-    """A connection through a port that is not active gets a sentence."""
+    """A message is printed once about a queue pair at a port that is not active."""
     with fabric() as f:
         r = f.host("Hca1", t.program("lidcheck"), "inactive")
         expect_ok(r)
@@ -150,7 +149,7 @@ def checks_of_verbs():
 
 
 def links_that_end():
-    """The link of a port is taken down under load and comes up again."""
+    """The link of a port is taken down and comes up again."""
     with managed() as f:
         watcher = start(f, "Hca3", [t.program("lidcheck"), "watch"])
         try:
@@ -173,7 +172,7 @@ def links_that_end():
 
 
 def fabric_is_killed():
-    """Both sides of a transfer end, each with a sentence."""
+    """Both sides of a transfer print a message, and the client ends."""
     net, socket = t.path("net"), t.path("doomed-socket")
     with open(net, "w") as f:
         f.write(NET)
@@ -191,20 +190,20 @@ def fabric_is_killed():
             expect(client.poll() is None, "the client has ended")
             said = f.out("Hca2", "perfquery", port_lid(f, "Hca3", "1"), "1")
             sent = int(re.search(r"PortXmitPkts:\.*(\d+)", said).group(1))
-        # While the client is stopped, the server waits for it, and notices the
-        # end of the fabric alone.
+        # While the client is stopped, the server waits for it, so the server
+        # notices the end of the fabric by itself.
         client.send_signal(signal.SIGSTOP)
         doomed.send_signal(signal.SIGKILL)
         doomed.wait()
-        sentence = "the link to the fabric at " + socket
+        message = "the link to the fabric at " + socket
         line = " "
-        while sentence not in line:
+        while message not in line:
             line = server.stdout.readline().decode()
-            expect(line, "the server prints no sentence")
+            expect(line, "the server prints no message")
         client.send_signal(signal.SIGCONT)
         said = client.communicate(timeout=PATIENCE_S)[0].decode()
         expect(client.returncode != 0, "the client succeeds:\n" + said)
-        expect(said.count(sentence) == 1, said)
+        expect(said.count(message) == 1, said)
         server.kill()
         server.communicate()
     finally:
@@ -216,16 +215,16 @@ t.case("libibverbs shows the adapter of the host and its ports",
        device_is_shown, AREA, "ibv_devinfo")
 t.case("RC, UC, UD and SRQ pingpongs by LID, with and without GRH", pingpongs,
        AREA, "ibv_rc_pingpong")
-t.case("a pingpong by LID sleeps for completions", events_of_completions, AREA,
-       "ibv_rc_pingpong -e")
+t.case("a pingpong by LID works with completion events", events_of_completions,
+       AREA, "ibv_rc_pingpong -e")
 t.case("perftest by LID", perftest, AREA, "perftest")
 t.case("perftest by multicast group", multicast, AREA, "ib_send_bw -g")
-t.case("a port that no manager has configured has a sentence",
+t.case("a message names the state of a port that no manager has configured",
        port_without_manager)
-t.case("verbs by LID take what is right and refuse what is not",
+t.case("verbs by LID accept valid arguments and refuse others",
        checks_of_verbs)
 t.case("a link that goes down and up raises the events of its port",
        links_that_end)
-t.case("when the fabric is killed, both sides end with a sentence",
+t.case("when the fabric is killed, both sides print a message",
        fabric_is_killed)
 t.end()

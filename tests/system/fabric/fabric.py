@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests stock OpenSM and InfiniBand diagnostics on an emulated subnet."""
+"""Tests stock OpenSM and InfiniBand diagnostics on an emulated subnet, packets of
+programs there, and the command adverb fabric."""
 
 import contextlib
 import glob
@@ -275,8 +276,8 @@ def said_by(p):
 
 
 def packets_follow_lids():
-    """More packets than the fabric holds, over one and over two switches: the
-    senders wait, and nothing is lost or out of order."""
+    """More packets than the fabric takes from a sender at once, over one and
+    over two switches: the senders wait, and nothing is lost or out of order."""
     count = 3000
     with managed() as f:
         for host, port in (("Hca2", 2), ("Hca3", 1)):
@@ -295,8 +296,8 @@ def packets_follow_lids():
 
 
 def partitions_are_enforced():
-    """OpenSM gives a partition to Hca1 and Hca3 alone.  Its packets to Hca2 end
-    at the last switch, and its port counts them."""
+    """OpenSM gives a partition to Hca1 and Hca3 alone.  The switch of Hca2 drops
+    the partition's packets to Hca2, and the switch's port counts them."""
     with fabric() as f:
         guids = [re.search(r"Port GUID: (0x\w+)",
                            f.out(host, "ibstat", "advib0", "1")).group(1)
@@ -313,7 +314,7 @@ def partitions_are_enforced():
                                                  qpn, 5, pkey),
                                     timeout=PATIENCE_S))
                 said = said_by(p)
-                # of Hca2 the first five are those with the other key
+                # the first five that come to Hca2 have the other key
                 expect("5 packets in order" in said, said)
         switch = re.search(r"lid (\d+)", re.search(
             r".*\"Switch1\".*", f.out("Hca1", "ibswitches")).group()).group(1)
@@ -350,8 +351,8 @@ def dissect(capture, shown, *fields):
 
 
 def captures_are_clean():
-    """tshark reads what OpenSM, a query by LID and packets of a queue pair are on
-    a link, and finds nothing wrong."""
+    """tshark reads the packets of OpenSM, of a query by LID and of a queue pair,
+    as they are on a link, and finds nothing wrong."""
     t.need("tshark")
     capture = t.path("fabric.pcap")
     with fabric(NET, "--capture", capture) as f:
@@ -436,7 +437,7 @@ def hosts_are_given():
         expect(r.status == 126 and "no host \"none\"" in r.output, r.output)
 
 
-def wrong_use_has_sentences():
+def wrong_use_has_messages():
     r = t.run(fabric_argv("--socket", t.path("nobody"), "--stop"))
     expect(r.status == 1 and "no fabric runs at" in r.output, r.output)
     bad = t.path("bad")
@@ -493,7 +494,8 @@ t.case("ibnetdiscover prints the same as on ibsim for two switches",
 t.case("ibnetdiscover prints the same as on ibsim for its own output",
        same_as_ibsim(DISCOVERED, "H-0002c90000000100"), AREA,
        "ibnetdiscover", "ibsim")
-t.case("ports wait for a manager", state_before_manager, AREA, "ibstat")
+t.case("a port is in the state Initializing before there is a manager",
+       state_before_manager, AREA, "ibstat")
 t.case("OpenSM makes all ports active and gives LIDs", ports_become_active,
        AREA, "opensm")
 t.case("sminfo finds the manager", manager_is_found, AREA, "sminfo")
@@ -510,14 +512,14 @@ t.case("ibping reaches a server", pings, AREA, "ibping")
 t.case("packets of programs go by LID, all and in order", packets_follow_lids)
 t.case("packets of a partition stay in it", partitions_are_enforced)
 t.case("tshark finds nothing wrong with captured packets", captures_are_clean)
-t.case("a program hears of changes of its port", changes_are_told)
+t.case("a program is told of changes of its port", changes_are_told)
 t.case("a program notices that its fabric was killed",
        a_killed_fabric_is_noticed)
 t.case("a daemon that closes libibumad's descriptors keeps its own",
        a_daemon_over_libibumad)
 t.case("each group of processes gets a host of its own", hosts_are_given)
-t.case("a wrong use of adverb fabric prints a sentence",
-       wrong_use_has_sentences)
+t.case("a wrong use of adverb fabric prints a message",
+       wrong_use_has_messages)
 t.case("a fabric is started again as soon as it is stopped", is_started_again)
 t.case("a fabric that cannot fork says so and leaves nothing",
        no_background_without_fork)

@@ -3,10 +3,10 @@
  * Sends and receives packets at a port of this program's host in a fabric
  * (`adverb run --fabric --host H -- packets ...`):
  *
- *	packets receive PORT COUNT	says its LID and QPN, then checks that
+ *	packets receive PORT COUNT	prints its LID and QPN, then checks that
  *					COUNT packets come, whole and in order
- *	packets send PORT LID QPN COUNT [PKEY]
- *	packets watch PORT		says each change of its port
+ *	packets send PORT LID QPN COUNT [PKEY]	sends COUNT packets
+ *	packets watch PORT		prints each change of its port
  */
 #include <errno.h>
 #include <stdio.h>
@@ -37,7 +37,8 @@ static void give_up(const char *what, int err)
 	exit(1);
 }
 
-/* Asks and waits for the answer, whose descriptor goes to *fd. */
+/* Sends a question to the fabric and waits for the answer, whose descriptor
+ * goes to *fd. */
 static int ask_fabric(int connection, struct fabric_proto *m, int *fd)
 {
 	char control[CMSG_SPACE(sizeof(int))];
@@ -83,7 +84,7 @@ static void attach(struct attached *a, uint32_t port)
 	a->qpn = m.number << DATA_REST_BITS | 7;
 }
 
-/* Receives a message, and says so if the fabric has ended. */
+/* Receives a message.  Ends the program if the fabric has ended. */
 static size_t take_message(const struct attached *a, void *message, size_t room)
 {
 	ssize_t n = recv(a->data, message, room, 0);
@@ -148,7 +149,7 @@ static int send_packets(struct attached *a, char **argv, int argc)
 		if (send(a->data, p, n, MSG_NOSIGNAL) != (ssize_t)n)
 			give_up("the fabric has ended", errno);
 	}
-	/* the fabric reads what is in the socket before it sees the end */
+	/* The fabric reads the packets in the socket before it sees the end. */
 	shutdown(a->data, SHUT_WR);
 	while (recv(a->data, p, sizeof(p), 0) > 0)
 		;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * umadcheck: opens a port of a fabric's host, closes all descriptors but the
- * first three, as daemons do, and opens sockets under their numbers.  libibumad
- * must not send by these sockets, receive from them or close them.
+ * first three, as daemons do, and opens sockets, which get the numbers of the
+ * closed descriptors.  libibumad must not send by these sockets, receive from
+ * them or close them.
  */
 #include "check.h"
 

@@ -44,8 +44,7 @@ STARTS = ("", "rev1", "nocrc", "markers", "client-server",
 REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
 MARKERS, CRC, REJECT, ENHANCED = 0x80, 0x40, 0x20, 0x10
 PEER_TO_PEER = 0x8000
-# A peer has 10 seconds for its MPA request, fewer than the request has bytes, and
-# for its first FPDU.
+# adverb gives a peer 10 seconds for its MPA request, and 10 for its first FPDU.
 
 
 def frame(key, flags, revision, private):
@@ -197,8 +196,8 @@ def tools():
              argv[0])
     for argv in PERFTEST:
         case(" ".join(argv) + " -R", lambda argv=argv: perftest(argv), argv[0])
-    case("1000 connections at once", at_once, "cmtime")
-    case("ib_write_bw -R, which calls before its server listens again",
+    case("1000 connections at once are all made", at_once, "cmtime")
+    case("ib_write_bw -R, which connects before its server listens again",
          perftest_held, "ib_write_bw")
     for argv in ["-C", "20", "-V"], ["-C", "5", "-S", "60000", "-V"]:
         case("rping %s, between namespaces" % " ".join(argv),
@@ -339,7 +338,7 @@ def played_servers():
 
     def nudge():
         """A peer that accepts and then sends nothing gets the empty WRITE of
-        the ready-to-receive message again, behind the program's SEND."""
+        the ready-to-receive message again, after the program's SEND."""
         def play(listener):
             s = accept(listener)
             read_frame(s)
@@ -363,11 +362,13 @@ def played_servers():
                "the client does not give up", r)
         t.note("given up after %d s" % (time.monotonic() - began))
 
-    case("a peer rejects with private data", reject, "rping")
-    case("a peer that closes is called again by revision 1", old_peer, "rping")
+    case("a client reports that a peer rejects it", reject, "rping")
+    case("a client connects again by revision 1 to a peer that closes", old_peer,
+         "rping")
     case("a peer that will send too many READs gets a Terminate", greedy,
          "rping")
-    case("a peer answers junk", junk, "rping")
+    case("a client closes the connection to a peer that answers junk", junk,
+         "rping")
     case("a peer that stays silent gets an empty WRITE again", nudge, "rping")
     case("a peer that does not answer is given up", silence, "rping")
 
@@ -386,8 +387,10 @@ def played_clients():
         expect(ird & PEER_TO_PEER, "the reply is not peer-to-peer")
         peer.close()
         r = s.end()
+        expect(r.status != 124, "the server does not end", r)
         expect(r.status != 0 or "DISCONNECT" in r.output or
-               "CONNECT_ERROR" in r.output, "the server does not end", r)
+               "CONNECT_ERROR" in r.output,
+               "the server succeeds, and gets no event of the end", r)
 
     def long_data():
         """MPA carries up to 512 bytes, and librdmacm counts up to 255."""
@@ -414,8 +417,8 @@ def played_clients():
                "the server gets no CONNECT_ERROR", r)
 
     def server_first():
-        """A server that speaks first, and a peer that waits for it: revision 1
-        has the model of client and server alone."""
+        """A peer of revision 1, which has only the client-server model, sends no
+        FPDU, and the server nevertheless sends what its program has posted."""
         s = Server(["ucmatose", "-b", "127.0.0.1", "-p", "%", "-c", "1", "-C",
                     "1"])
         peer = s.connect()
@@ -440,7 +443,8 @@ def played_clients():
         r = client_of(s.port)
         expect_ok(r)
         t.note("served after %.1f s" % (time.monotonic() - began))
-        # The bytes take longer than the deadline, however slow this machine is.
+        # The request has more bytes than a peer has seconds for it, so a byte a second
+        # is too slow, however slow this machine is.
         expect(not all(takes(slow, bytes([byte])) for byte in request()),
                "a byte a second keeps a connection open")
         expect(is_closed(silent), "a silent connection outlives its deadline")
@@ -484,14 +488,15 @@ def played_clients():
         expect("raise the limit of descriptors" in served.output,
                "the server has not been without a descriptor", r)
 
-    case("the reply to a request", accepted, "rping")
+    case("a server replies to an enhanced request", accepted, "rping")
     case("private data that the program does not get is reported", long_data,
          "rping")
-    case("an accepted peer sends nothing", mute, "rping")
-    case("a server speaks first to a peer that waits", server_first,
+    case("an accepted peer that sends nothing is given up", mute, "rping")
+    case("a server sends first to a peer of revision 1 that waits", server_first,
          "ucmatose")
-    case("junk, silence and a byte a second", strangers, "rping")
-    case("300 connections without a request", flood, "rping")
+    case("junk, silence and a byte a second end a connection", strangers, "rping")
+    case("300 connections without a request do not keep a client out", flood,
+         "rping")
     case("a server without descriptors serves later", few_descriptors, "rping")
 
 
@@ -514,8 +519,10 @@ def deaths():
                "the other end gets no DISCONNECTED, or few pings came before",
                r)
 
-    case("the server is killed", lambda: death(0), "rping")
-    case("the client is killed", lambda: death(1), "rping")
+    case("the client of a killed server gets DISCONNECTED", lambda: death(0),
+         "rping")
+    case("the server of a killed client gets DISCONNECTED", lambda: death(1),
+         "rping")
 
 
 t.checks("connectcheck", "iWARP", **LO)
