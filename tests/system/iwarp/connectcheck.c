@@ -123,7 +123,7 @@ static void both_ends_get_the_data_of_the_other(void)
 	}
 }
 
-static void any_address_takes_both_families(void)
+static void an_ipv6_listener_takes_ipv4_requests(void)
 {
 	call_with_data("::", "127.0.0.1");
 	EXPECT(id[PASSIVE] &&
@@ -147,7 +147,7 @@ static void a_rejection_has_data(void)
 	close_all();
 }
 
-static void a_request_that_is_destroyed_is_rejected(void)
+static void a_request_whose_id_is_destroyed_is_rejected(void)
 {
 	call_with_data("127.0.0.1", "127.0.0.1");
 	EXPECT(id[PASSIVE] && !rdma_destroy_id(id[PASSIVE]));
@@ -156,8 +156,8 @@ static void a_request_that_is_destroyed_is_rejected(void)
 	close_all();
 }
 
-/* Does this process have a TCP socket between these ports, in network order,
- * whose state is ESTABLISHED or CLOSE_WAIT? */
+/* Does this network namespace have an IPv4 TCP socket with this local and this
+ * remote port, in network order, whose state is ESTABLISHED or CLOSE_WAIT? */
 static bool has_connection(in_port_t from, in_port_t to)
 {
 	enum { ESTABLISHED = 1, CLOSE_WAIT = 8 };
@@ -192,8 +192,8 @@ static void a_request_of_a_peer_that_has_gone_is_not_accepted(void)
 	rdma_destroy_qp(id[ACTIVE]);
 	EXPECT(!rdma_destroy_id(id[ACTIVE]));
 	id[ACTIVE] = NULL;
-	/* until the passive side has closed its socket, as it does when it
-	 * hears of the end */
+	/* until the passive side has closed its socket, as it does when the
+	 * peer has closed the connection */
 	while (has_connection(from, to))
 		usleep(1000);
 	EXPECT(rdma_accept(id[PASSIVE], &p) == -1 && errno == EINVAL);
@@ -212,7 +212,7 @@ static void a_request_is_rejected_if_there_is_no_queue_pair(void)
 }
 
 /* Each side in turn disconnects first, and both sides get the event once. */
-static void a_disconnect_is_told_to_both(void)
+static void both_sides_get_disconnected_after_a_disconnect(void)
 {
 	for (int side = 0; side < SIDES; side++) {
 		call_with_data("127.0.0.1", "127.0.0.1");
@@ -230,7 +230,7 @@ static void a_disconnect_is_told_to_both(void)
 
 /* One side destroys its id or its queue pair, and the other side gets
  * DISCONNECTED. */
-static void an_end_without_a_disconnect_is_told(void)
+static void the_peer_of_a_destroyed_id_or_qp_gets_disconnected(void)
 {
 	for (int i = 0; i < 4; i++) {
 		int side = i & 1;
@@ -253,7 +253,7 @@ static void an_end_without_a_disconnect_is_told(void)
 }
 
 /* The program destroys the queue pair by verbs, without a call of rdma_cm. */
-static void the_end_of_a_queue_pair_is_told_to_both(void)
+static void both_sides_get_disconnected_after_ibv_destroy_qp(void)
 {
 	struct ibv_qp *qp;
 
@@ -267,7 +267,7 @@ static void the_end_of_a_queue_pair_is_told_to_both(void)
 	close_all();
 }
 
-static void attributes_are_those_of_the_kernel(void)
+static void rdma_init_qp_attr_gives_the_attributes_of_the_kernel(void)
 {
 	const int want = IBV_QP_STATE | IBV_QP_ACCESS_FLAGS;
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT};
@@ -334,7 +334,7 @@ static _Noreturn void connect_in_child(int said)
 	_exit(rdma_connect(id[ACTIVE], &p) == -1 && errno == EINVAL ? 0 : 1);
 }
 
-static void a_child_of_fork_is_told_whose_the_id_is(void)
+static void a_message_says_that_the_id_belongs_to_the_parent(void)
 {
 	char text[640] = "";
 	int said[2], status;
@@ -479,28 +479,29 @@ int main(void)
 		return 1;
 	check_run("both ends get the data of the other",
 		  both_ends_get_the_data_of_the_other);
-	check_run("a listener at any address takes both families",
-		  any_address_takes_both_families);
+	check_run("a listener at in6addr_any takes IPv4 requests",
+		  an_ipv6_listener_takes_ipv4_requests);
 	check_run("a rejection has data", a_rejection_has_data);
-	check_run("a request that is destroyed is rejected",
-		  a_request_that_is_destroyed_is_rejected);
+	check_run("a request whose id is destroyed is rejected",
+		  a_request_whose_id_is_destroyed_is_rejected);
 	check_run("a request of a peer that has gone is not accepted",
 		  a_request_of_a_peer_that_has_gone_is_not_accepted);
 	check_run("a request is rejected if there is no queue pair",
 		  a_request_is_rejected_if_there_is_no_queue_pair);
-	check_run("a disconnect is told to both", a_disconnect_is_told_to_both);
-	check_run("an end without a disconnect is told",
-		  an_end_without_a_disconnect_is_told);
-	check_run("the end of a queue pair is told to both",
-		  the_end_of_a_queue_pair_is_told_to_both);
-	check_run("attributes are those of the kernel",
-		  attributes_are_those_of_the_kernel);
+	check_run("both sides get DISCONNECTED after a disconnect",
+		  both_sides_get_disconnected_after_a_disconnect);
+	check_run("the peer of a destroyed id or QP gets DISCONNECTED",
+		  the_peer_of_a_destroyed_id_or_qp_gets_disconnected);
+	check_run("both sides get DISCONNECTED after ibv_destroy_qp",
+		  both_sides_get_disconnected_after_ibv_destroy_qp);
+	check_run("rdma_init_qp_attr gives the attributes of the kernel",
+		  rdma_init_qp_attr_gives_the_attributes_of_the_kernel);
 	check_run("a port is reserved when it is bound",
 		  a_port_is_reserved_when_it_is_bound);
 	check_run("a child of fork keeps no listener",
 		  a_child_of_fork_keeps_no_listener);
-	check_run("a child of fork is told whose the id is",
-		  a_child_of_fork_is_told_whose_the_id_is);
+	check_run("a message says that the id belongs to the parent",
+		  a_message_says_that_the_id_belongs_to_the_parent);
 	check_run("ids are destroyed at any time",
 		  ids_are_destroyed_at_any_time);
 	return check_end();

@@ -69,14 +69,14 @@ def is_open(port, raw=False):
 
 
 def start(side, argv, **env):
-    """Starts a program.  If it sends SCTP without UDP, it keeps the capability
-    CAP_NET_RAW."""
+    """Starts a program.  A program that sends SCTP without UDP keeps the
+    capabilities of this script, since its raw socket needs CAP_NET_RAW."""
     if env.get("ADVERB_SCTP") != "raw":
         return lab.start(side, argv, **env)
-    keeps = ("--bounding-set=-all", "--inh-caps=-all")
+    drops = ("--bounding-set=-all", "--inh-caps=-all")
     return t.start([t.adverb, "run", "--", *argv], env=t.environment(**env),
                    into=lambda words: lab.into(
-                       side, [w for w in words if w not in keeps]))
+                       side, [w for w in words if w not in drops]))
 
 
 class Server:
@@ -301,9 +301,9 @@ def strangers():
         expect_ok(client_of(s.port))
         s.end(kill=True)
 
-    case("300 associations of another protocol", other_protocols, "rping")
+    case("300 associations of another protocol are aborted", other_protocols, "rping")
     case("junk and forged packets do not stop the server", junk, "rping")
-    case("4000 INITs of strangers need no memory", flood, "rping")
+    case("4000 INITs from unknown peers take no memory", flood, "rping")
 
 
 def deaths():
@@ -313,7 +313,7 @@ def deaths():
         client = lab.start("here", ["rping", "-c", "-a", "127.0.0.1", "-p",
                                     str(s.port), "-C", "1000000", "-v"], **LO)
         pair = s.process, client
-        # rping writes 4096 bytes at once, which tell of more than three pings
+        # rping's first write of 4096 bytes reports more than three pings.
         system.await_output(pair[1 - victim], 4096)
         os.killpg(pair[victim].pid, signal.SIGKILL)
         r = t.finish(pair[1 - victim], HANG)
@@ -323,8 +323,8 @@ def deaths():
                "the other end gets no DISCONNECTED, or only few pings came "
                "before it", r)
 
-    case("the server is killed", lambda: death(0), "rping")
-    case("the client is killed", lambda: death(1), "rping")
+    case("the client ends when the server is killed", lambda: death(0), "rping")
+    case("the server ends when the client is killed", lambda: death(1), "rping")
 
 
 def capture():

@@ -813,28 +813,37 @@ int main(void)
 	NEED(find && !find(VERBS_IWARP_VERSION + 1));
 	calls = find(VERBS_IWARP_VERSION);
 	NEED(calls);
-	check_run("WRITE, READ and SEND of each size", transfer_sizes);
+	check_run("WRITE, READ and SEND transfer messages of each size",
+		  transfer_sizes);
 	check_run("a thread that sleeps for an event wakes", wake_sleepers);
-	check_run("many connections", serve_many);
-	check_run("a peer that reads nothing, and then all", meet_slow_peer);
-	check_run("what has completed is sent after the queue pair's end",
+	check_run("many connections transfer at once", serve_many);
+	check_run("a peer that reads nothing delays completions, loses nothing",
+		  meet_slow_peer);
+	check_run("completed requests are sent after the queue pair's end",
 		  keep_what_completed);
-	check_run("what has completed is sent after exit", keep_at_exit);
-	check_run("an end in order follows what was posted", end_in_order);
-	check_run("an end at once", end_at_once);
-	check_run("a queue pair is destroyed while connected", destroy_open);
-	check_run("the program moves a queue pair to ERR", fail_by_program);
-	check_run("RESET, and another connection", reset_and_again);
-	check_run("RST by the peer", meet_rst);
+	check_run("completed requests are sent after exit", keep_at_exit);
+	check_run("close ends a connection after the posted requests",
+		  end_in_order);
+	check_run("abort ends a connection at once", end_at_once);
+	check_run("the end of a queue pair ends the connection", destroy_open);
+	check_run("a move to ERR ends the connection", fail_by_program);
+	check_run("a queue pair takes another connection after RESET",
+		  reset_and_again);
+	check_run("RST by the peer ends the connection", meet_rst);
 	check_run("junk is answered by a Terminate and FIN", meet_junk);
-	check_run("junk as the first FPDU is answered by FIN", meet_junk_first);
-	check_run("a peer whose first FPDU never comes", meet_silence);
-	check_run("a peer that waits for the responder", meet_waiting_peer);
-	check_run("an end while a child of fork has a copy",
+	check_run("junk as the first FPDU gets no Terminate", meet_junk_first);
+	check_run("a peer whose first FPDU is late loses the connection",
+		  meet_silence);
+	check_run("a responder begins if the initiator waits",
+		  meet_waiting_peer);
+	check_run("the peer sees the end although a child has the socket",
 		  end_beside_a_child);
-	check_run("bytes before the first FPDU", send_first_bytes);
+	check_run("the given bytes are sent before the first FPDU",
+		  send_first_bytes);
 	check_run("misuse is refused", refuse_misuse);
-	check_run("a socket that the program has replaced", lose_socket);
-	check_run("connections come and go beside a poll", churn_beside_poll);
+	check_run("a socket that the program has replaced is not written",
+		  lose_socket);
+	check_run("connections begin and end while a thread polls",
+		  churn_beside_poll);
 	return check_end();
 }

@@ -7,7 +7,7 @@
  *	ipv6	socket() makes no AF_INET6 socket
  *	bpf	SO_ATTACH_REUSEPORT_CBPF fails, so no BPF program can choose the
  *		socket of an SO_REUSEPORT group
- *	fork	no child process can be made; threads are allowed
+ *	fork	clone and clone3 make no process; threads are allowed
  *	batches	setsockopt refuses UDP_SEGMENT and UDP_GRO
  *	vm	process_vm_writev fails
  *	memfd	memfd_create fails
@@ -20,7 +20,7 @@
  *	CALL=ENOSYS, CALL=EPERM, CALL=EINVAL	CALL, which must be in the table
  *		calls[], fails with this error
  *
- * Exit status 77: the filter cannot be installed here.
+ * Exit status 77: a filter cannot be installed here, or a WORD is unknown.
  */
 #include <errno.h>
 #include <linux/audit.h>

@@ -33,7 +33,7 @@ static void keep_file(void *at, int fd)
 
 	while (i < 63 && files[i].at)
 		i++;
-	need(!files[i].at, "memory of files");
+	need(!files[i].at, "too much memory of memfds");
 	files[i].at = at;
 	files[i].fd = fd;
 }

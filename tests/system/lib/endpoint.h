@@ -44,8 +44,8 @@ struct endpoint {
 	uint8_t timeout;
 };
 
-/* What an end must know of its peer; the program sends it to the peer by any
- * means. */
+/* The facts of an end that its peer must know; the program sends them to the
+ * peer by any means. */
 struct endpoint_address {
 	union ibv_gid gid; /* of the port, at ENDPOINT_GID_INDEX */
 	uint64_t region;   /* virtual address of the region */

@@ -4,8 +4,9 @@
 
 This code shares nothing with the code that it checks: it follows IBTA annex
 A17.3.3 and uses zlib's CRC-32.  Reads pcapng and pcap with the link types
-Ethernet, Linux cooked capture, raw IP, IPv4 and IPv6.  Prints `N frames, N
-wrong`, and exits with status 1 if an ICRC is wrong or there is no frame.
+Ethernet, Linux cooked capture, raw IP, IPv4 and IPv6.  Prints `PATH: N frames,
+N wrong` for each capture, and exits with status 1 if an ICRC is wrong or a
+capture has no frame.
 """
 
 import struct

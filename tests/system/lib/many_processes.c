@@ -220,7 +220,7 @@ static void open_member(struct member *m, struct shared_run *c)
 	m->cq = ibv_create_cq(m->e.ctx, 2 * m->qps, NULL, m->e.channel, 0);
 	m->bytes = calloc(1, size);
 	m->qp = calloc((size_t)m->qps, sizeof(*m->qp));
-	need(m->cq && m->bytes && m->qp, "a completion queue");
+	need(m->cq && m->bytes && m->qp, "ibv_create_cq or calloc");
 	m->mr = ibv_reg_mr(m->e.pd, m->bytes, size, IBV_ACCESS_LOCAL_WRITE);
 	need(m->mr, "ibv_reg_mr");
 	init.send_cq = init.recv_cq = m->cq;
@@ -350,8 +350,8 @@ static void collect(struct member *m, const struct shared_run *c)
 }
 
 /* Waits until no other thread of this process wakes up any more, since work
- * that is under way takes longer on a busy machine.  After SETTLED_S seconds it
- * gives up.  Adds the wakeups of the last second to c->wakeups. */
+ * that is under way takes longer on a busy machine.  Gives up after SETTLED_S
+ * seconds.  Adds the wakeups of the last second to c->wakeups. */
 static void idle(struct shared_run *c)
 {
 	unsigned long before, now = sleeps_count();
@@ -427,9 +427,9 @@ static int run_at_once(const char *what, int processes, int qps)
 	if (c->stops_broker)
 		brokers_signal(SIGCONT);
 	if (!failed)
-		printf("%d processes: all are open after %.2f s; the last first "
-		       "request of the %d queue pairs of the first process took "
-		       "%.3f s, and their end took %.3f s\n",
+		printf("%d processes: all are open after %.2f s; the first "
+		       "process's requests on %d queue pairs took %.3f s, and "
+		       "the end of its objects took %.3f s\n",
 		       processes, c->opened_s - c->began_s, qps, c->took_s,
 		       c->ending_s);
 	if (!failed && c->idles)

@@ -88,7 +88,7 @@ class Lab:
         self.ip("here", "link add %s mtu %d type veth peer name %s mtu %d "
                 "netns %d" % (name, mtu, name, mtu, self.there.pid))
         for side, addresses in zip(SIDES, (here, there)):
-            # Without duplicate address detection, which would delay us.
+            # Duplicate address detection would delay the test.
             self.sysctl(side, "net/ipv6/conf/%s/accept_dad" % name, "0")
             self.ip(side, "link set %s up" % name)
             for address in addresses:
@@ -115,8 +115,8 @@ class Lab:
     @contextlib.contextmanager
     def interface(self):
         """Makes the link v0 for the time of a `with` statement: rdma_cm finds a
-        device by its address, and the addresses of lo, which are loopback
-        addresses, belong to no device."""
+        device by its address, and loopback addresses, as those of lo, lead to
+        no device."""
         self.wire("v0", 1500, ("10.1.0.1/24", "fd01::1/64"),
                   ("10.1.0.2/24", "fd01::2/64"))
         try:

@@ -4,13 +4,13 @@
  * namespaces.  The processes exchange their addresses by files in a shared
  * folder.
  *
- *	one_to_many serve FOLDER I	  is target I, until the file `end`
+ *	one_to_many serve FOLDER I	  is target I, until the file `end.0`
  *					  exists
  *	one_to_many write FOLDER N ROUNDS writes to N targets in turn, small
  *					  and large messages
  *
- * The writer makes the file `written` when all requests are acknowledged, and
- * stays until the file `end` exists, too.  Exit status 0: no check failed;
+ * The writer makes the file `written.0` when all requests are acknowledged, and
+ * stays until the file `end.0` exists, too.  Exit status 0: no check failed;
  * otherwise the program prints what failed.
  */
 #include "endpoint.h"
@@ -127,7 +127,7 @@ static int write_to(int count, int rounds)
 			for (int i = 0; i < count; i++)
 				need(endpoint_wait(&e[i], &wc) &&
 					     wc.status == IBV_WC_SUCCESS,
-				     "a WRITE");
+				     "a WRITE fails");
 	}
 	publish_address("written", 0, &self[0]);
 	await_address("end", 0, &peer[0]);

@@ -2,7 +2,7 @@
 /*
  * Functions that the checks of librdmacm share.  They use two ids of one
  * process: the active id connects to the passive id.  Each side has an event
- * channel of its own.  One thread calls them; they take no lock.
+ * channel of its own.  One thread calls these functions, which take no lock.
  */
 #ifndef TESTS_SYSTEM_LIB_SIDES_H
 #define TESTS_SYSTEM_LIB_SIDES_H

@@ -9,8 +9,8 @@
 unsigned long sleeps_count(void);
 
 /* Waits until the threads of this process, without its first thread, which
- * calls this, sleep and none of them wakes up any more.  Returns at once if
- * /proc cannot be read. */
+ * calls this, sleep and none of them wakes up any more.  Returns after some
+ * milliseconds if /proc cannot be read. */
 void sleeps_await(void);
 
 #endif

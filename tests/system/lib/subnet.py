@@ -37,7 +37,7 @@ t = None  # the suite
 
 
 def use(suite):
-    """Called first: the subnets belong to this suite."""
+    """Sets the suite that the subnets belong to.  A script calls this first."""
     global t
     t = suite
 
@@ -51,7 +51,7 @@ class Fabric:
 
     @classmethod
     def at(cls, socket):
-        """The fabric that listens at a socket."""
+        """Returns the fabric that listens at a socket."""
         self = cls.__new__(cls)
         self.socket = socket
         return self

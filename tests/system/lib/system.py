@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The common part of the system tests.
 
-Every test runs unmodified programs on the built tree, as an unprivileged user
-with no_new_privs, and prints one line per case:
+Every test runs programs on the built tree, as an unprivileged user with
+no_new_privs, and prints one line per case:
 
     ok NAME (seconds) | FAIL NAME: why (seconds) | skipped NAME: why
 
@@ -159,7 +159,7 @@ class Suite:
     def environment(self, **more):
         env = {k: v for k, v in os.environ.items()
                if not k.startswith(("ADVERB_", "LD_"))}
-        # The folders that ci/setup unpacked for a user who may not install.
+        # ci/setup unpacked these folders for a user who may not install.
         if "DEB_LIBRARIES" in env:
             env["LD_LIBRARY_PATH"] = env["DEB_LIBRARIES"]
         if self.packets:
@@ -412,7 +412,7 @@ def await_output(process, count, seconds=HANG):
         fcntl.ioctl(process.stdout, termios.FIONREAD, waiting)
         if waiting[0] >= count:
             return
-        expect(time.monotonic() < end, "the program has written %d bytes" %
+        expect(time.monotonic() < end, "the program has written only %d bytes" %
                waiting[0])
         time.sleep(0.01)
 
@@ -446,7 +446,7 @@ def in_namespace(words):
 
 
 def named(comm, pid="self"):
-    """Returns the programs of this name in the network namespace of @pid: a
+    """Returns the processes of this name in the network namespace of @pid: a
     dict of their process ids and user ids."""
     mine = os.readlink("/proc/%s/ns/net" % pid)
     found = {}
@@ -505,8 +505,8 @@ def pause(processes, seconds):
 
 def throttle(p, share, limit=HANG, period=0.1):
     """Lets @p and its children run for @share of each period, as a quota of
-    the processor does, until @p ends.  A real quota would need a cgroup of
-    our own.  The broker is not slowed."""
+    the processor does, until @p ends, for @limit seconds at most.  A real quota
+    would need a cgroup of our own.  The broker is not slowed."""
     end = time.monotonic() + limit
     while p.poll() is None and time.monotonic() < end:
         time.sleep(period * share)

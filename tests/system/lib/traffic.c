@@ -124,7 +124,7 @@ static void area_check(const struct traffic_link *l)
 	check_guard(l, b + AREA, PAGE);
 	for (uint32_t i = 0; i < FIXED; i++)
 		if (b[AT_FIXED + i] != fixed_byte(l->id, i))
-			fail(l, "a peer wrote a byte that it may only read", i);
+			fail(l, "a byte that peers only read has changed", i);
 }
 
 static void area_close(struct traffic_area *a, size_t bytes)
@@ -148,7 +148,7 @@ static void post_receive(struct traffic_link *l, uint32_t slot)
 	errno = l->is_shared ? ibv_post_srq_recv(l->line->srq, &wr, &bad)
 			     : ibv_post_recv(l->e.qp, &wr, &bad);
 	if (errno)
-		step_timeout_die("a receive");
+		step_timeout_die("post_recv");
 }
 
 static void judge_message(struct traffic_link *l, const struct ibv_wc *wc)

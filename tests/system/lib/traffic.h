@@ -86,10 +86,10 @@ struct traffic_link {
 void traffic_open(struct traffic_line *line, bool shared);
 /* Frees the objects of the line; all its links have been removed. */
 void traffic_close(struct traffic_line *line);
-/* Adds to the line the link *l, in which all but is_shared and the pointers of
- * the caller is zero: makes its queue pair, in INIT, and its memory, and posts
- * its receives.  The link is borrowed until traffic_remove.  @id: a number that
- * is the same at both ends of the connection. */
+/* Adds to the line the link *l, in which all members but is_shared and the
+ * caller's pointers are zero: makes the link's queue pair, in INIT, and its
+ * memory, and posts its receives.  The link is borrowed until traffic_remove.
+ * @id: a number that is the same at both ends of the connection. */
 void traffic_add(struct traffic_line *line, struct traffic_link *l,
 		 uint32_t id);
 /* Moves the link's queue pair from INIT to RTS, connected to l->peer, which the

@@ -40,8 +40,8 @@ def port(device="adv0"):
 
 
 def counter(name, device="adv0"):
-    """Returns the value of a counter file, or 0 if no program has made the tree
-    yet."""
+    """Returns the value of a counter file, or 0 if the file does not exist, as
+    before the first program has made the tree."""
     path = os.path.join(port(device), name)
     if not os.path.exists(path):
         return 0
@@ -229,15 +229,15 @@ def fresh(body):
 
 t.case("the files count the packets of a capture", fresh(as_captured), "counters",
        "ib_write_bw")
-t.case("every file is there and a number", fresh(every_name))
+t.case("every counter file exists and holds a number", fresh(every_name))
 t.case("the files agree with adverb top", fresh(as_top_says))
 t.case("requests are counted by their kind", fresh(reads_and_failures),
        "counters", "ib_atomic_lat")
-t.case("each device has its own", fresh(of_each_device), "counters",
+t.case("each device has its own counter files", fresh(of_each_device), "counters",
        "several devices")
-t.case("two devices of one interface have their own", fresh(of_each_kind),
+t.case("two devices of one interface have their own counter files", fresh(of_each_kind),
        "counters", "two kinds")
-t.case("they grow while a program runs, past the broker's death",
+t.case("a counter grows while a program runs, also when the broker is killed",
        fresh(never_backwards))
 lab.end()
 t.end()

@@ -118,6 +118,6 @@ def flooded(argv, lasts):
 seconds = "30" if t.options.full else "3"
 for tool in (["ib_write_bw", "-D", seconds], ["ib_send_lat", "-D", seconds],
              ["ibv_rc_pingpong", "-e", "-c", "-n", "5000"]):
-    name = "%s through a neighbour's flood" % tool[0]
+    name = "%s succeeds during a flood from another namespace" % tool[0]
     t.case(name, flooded(tool, "-D" in tool), "hostile", name)
 t.end()

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests a transfer while a stranger sends datagrams to UDP port 4791.
 
-The stranger has an ordinary UDP socket, no raw socket, and sends truncated,
-corrupted, replayed and spoofed frames, some with a right ICRC, to both queue
-pairs.  The transfer must succeed with the right data, and no process may crash.
+The stranger has an ordinary UDP socket, no raw socket.  It sends truncated,
+corrupted and spoofed frames, some with a right ICRC, to both queue pairs, and
+replays frames of an earlier transfer.  The transfer must succeed with the right
+data, and no process may crash.
 """
 
 import os
@@ -56,8 +57,9 @@ def unknown_queue_pair(a, rng, ends):
 
 
 def broken_headers(a, rng, ends):
-    """Sends a frame with a right ICRC to a real queue pair, but with wrong
-    lengths and flags."""
+    """Sends a frame with a right ICRC to a real queue pair, but with a random
+    opcode, random flags and a random length, and a PSN far from that of the
+    queue pair."""
     qpn, psn = rng.choice(ends)
     opcode = rng.randrange(256)
     a.send(a.sealed(bth(opcode, qpn, psn + (1 << 22) & 0xFFFFFF,
@@ -87,7 +89,7 @@ def spoofed(a, rng, ends):
 
 
 class Replay:
-    """Sends frames again that a capture of the running transfer contains."""
+    """Sends frames again that a capture of an earlier transfer contains."""
 
     def __init__(self, path):
         self.path, self.frames = path, []
@@ -139,12 +141,12 @@ def transfer(argv, kinds, source):
 
 def survive(argv, kinds, source=None):
     def once():
-        r, thrown = transfer(argv, kinds, source)
+        r, sent = transfer(argv, kinds, source)
         expect_ok(r)
         expect("invalid data" not in r.output, "the data differ", r)
-        return thrown
+        return sent
 
-    system.often_enough(ENOUGH, once, "datagrams were thrown")
+    system.often_enough(ENOUGH, once, "datagrams were sent")
 
 
 def survives(name, kinds, source=None):
@@ -156,7 +158,7 @@ def survives(name, kinds, source=None):
 
     for argv in (["ibv_rc_pingpong", "-c", "-n", "20000"],
                  ["ib_write_bw", "-D", "3"], ["ib_read_bw", "-D", "3"]):
-        label = "%s through %s" % (argv[0], name)
+        label = "%s succeeds despite %s" % (argv[0], name)
         t.case(label, body(argv), "hostile", label)
 
 
@@ -164,7 +166,7 @@ survives("garbage", [garbage])
 survives("truncated frames", [truncated])
 survives("corrupted frames", [corrupted])
 survives("frames to unknown queue pairs", [unknown_queue_pair])
-survives("lying headers from another address", [broken_headers], "127.0.0.9")
+survives("broken headers from another address", [broken_headers], "127.0.0.9")
 survives("spoofed frames from another address", [spoofed], "127.0.0.9")
 
 
@@ -177,8 +179,8 @@ def replayed():
     survive(["ib_write_bw", "-D", "3"], [replay])
 
 
-t.case("ib_write_bw through replayed frames", replayed, "hostile",
-       "ib_write_bw through replayed frames")
-survives("everything at once",
+t.case("ib_write_bw succeeds despite replayed frames", replayed, "hostile",
+       "ib_write_bw succeeds despite replayed frames")
+survives("garbage, bad frames and frames to unknown queue pairs at once",
          [garbage, truncated, corrupted, unknown_queue_pair], None)
 t.end()

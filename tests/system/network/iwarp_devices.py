@@ -21,7 +21,8 @@ V0_GID = GUID + ":0000:0000:0000:0000"
 
 
 def wired(body):
-    """Runs @body with a link v0 that has the default route and this MAC."""
+    """Returns a case that runs @body with a link v0 that has the default route
+    and this MAC."""
     def go():
         lab.unwire()
         lab.wire("v0", 1500, ("10.1.0.1/24",), ("10.1.0.2/24",))
@@ -71,7 +72,7 @@ def says(devices, sentence):
         r = run(devices, ["ibv_devices"])
         expect(re.search("adverb: " + sentence, r.output),
                "adverb does not print the message", r)
-    t.case("%s is explained" % devices, wired(body))
+    t.case("a message explains ADVERB_DEVICES=%s" % devices, wired(body))
 
 
 def mistakes():
@@ -93,7 +94,7 @@ def as_devinfo_says():
                  r"max_mcast_grp:\s+0\n", r"atomic_cap:\s+ATOMIC_NONE",
                  "MEM_MGT_EXTENSIONS"):
         expect(re.search(want, r.output), "no " + want, r)
-    expect("RC_RNR_NAK_GEN" not in r.output, "a flag of InfiniBand", r)
+    expect("RC_RNR_NAK_GEN" not in r.output, "iw0 has a flag of InfiniBand", r)
     r = run("roce,iwarp", ["ibv_devinfo", "-v", "-d", "adv0"])
     expect(re.search(r"transport:\s+InfiniBand", r.output) and
            "::ffff:10.1.0.1, RoCE v2" in r.output,
@@ -112,7 +113,7 @@ def as_sys_says():
                  "ports/1/cap_mask:0x00090000"):
         expect(want + "\n" in r.output, "no " + want, r)
     expect("gids/1:" not in r.output and "pkeys" not in r.output,
-           "a second GID, or P_Keys", r)
+           "iw0 has a second GID, or P_Keys", r)
 
 
 def as_netlink_says():
@@ -175,7 +176,7 @@ t.case("RoCE works beside iWARP", wired(roce_goes_on))
 if not t.options.list:
     lab.unwire()
 checked = t.checks("iwarpcheck", "iWARP devices", ADVERB_DEVICES="iwarp:lo")
-t.case("each refusal has a sentence", lambda: explained(t.every_check(
+t.case("a message explains each refusal", lambda: explained(t.every_check(
     "iwarpcheck", checked, ADVERB_DEVICES="iwarp:lo")))
 lab.end()
 t.end()

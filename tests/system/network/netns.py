@@ -209,7 +209,8 @@ def several_devices():
                 lab.ip(side, "link set %s up" % name)
         for side in "here", "there":
             for name in "v0", "v1":
-                lab.wait(lambda: lab.link_local(side, name), "no address")
+                lab.wait(lambda: lab.link_local(side, name),
+                         "%s gets no link-local address" % name)
 
     def frames(name):
         with open("/proc/net/dev") as f:
@@ -225,7 +226,7 @@ def several_devices():
                  "0", "10.1.0.1" if other == "v0" else "10.2.0.1")
             expect(frames(link) - before[0] > 500 >
                    frames(other) - before[1],
-                   "%s has sent by %s" % (device, other))
+                   "frames of %s have come by %s" % (device, other))
 
     def one_group():
         """A group is joined on the interface of each device that has a member,
@@ -242,10 +243,10 @@ def several_devices():
             for link, groups in joined.items():
                 expect(name in groups, "%s is not joined on %s" % (name, link))
 
-    case("queue pairs of two devices in one group", two_links, one_group,
+    case("a group is joined on the interfaces of two devices", two_links, one_group,
          "two devices")
-    case("one link-local address on two devices", same_link_local,
-         by_its_own_link, "two devices", "ibv_rc_pingpong")
+    case("a device with the link-local address of another uses its own link",
+         same_link_local, by_its_own_link, "two devices", "ibv_rc_pingpong")
     case("two devices share no GID", two_links, far_between)
 
 
@@ -311,7 +312,7 @@ def leaves_bridges_out():
     table, r = gids("here")
     expect(table[1][0] == "::ffff:10.1.0.1", "adv0 is not v0", r)
     expect("::ffff:172.30.0.1" in [gid for gid, _ in table.values()],
-           "the bridge's address is not in the tail", r)
+           "the bridge's address is not in adv0's GID table", r)
 
 
 def a_bridge_to_others():
@@ -384,7 +385,7 @@ def default_route():
     table, r = gids("here")
     expect(table[1][0] == "::ffff:10.2.0.1", "adv0 is not v1", r)
     expect("::ffff:10.1.0.1" in [gid for gid, _ in table.values()],
-           "v0's address is not in the tail", r)
+           "v0's address is not in adv0's GID table", r)
 
 
 def refuses_roce_v1():
@@ -402,13 +403,13 @@ def shapes():
          leaves_bridges_out)
     case("a bridge that is all there is comes before lo", a_bridge_to_others,
          takes_the_bridge)
-    case("a peer elsewhere, and a GID of loopback: that is said",
+    case("a message says that a peer elsewhere cannot reach a loopback GID",
          lambda: lab.wire("v0", 1500, *DUAL), says_loopback)
     case("ADVERB_DEVICES names the devices in its order", with_a_bridge,
          names_override)
-    case("a default route makes the device", a_default_route_decides,
+    case("the interface of the default route is the device", a_default_route_decides,
          default_route)
-    case("a RoCE v1 entry is refused in a sentence", veth(), refuses_roce_v1)
+    case("a RoCE v1 entry is refused with a message", veth(), refuses_roce_v1)
 
 
 class Watch:
@@ -530,15 +531,15 @@ def joined(watch):
 
 
 def changes():
-    case("ib_write_bw while its link goes down and up", veth(), downed,
+    case("ib_write_bw succeeds while its link goes down and up", veth(), downed,
          "IPv4 over veth", "ib_write_bw")
-    case("an interface that comes while programs run", veth(),
+    case("programs see an interface that comes while they run", veth(),
          watched(joined))
     case("addresses that come and go are events", veth(),
          watched(sees_addresses), "devices", "ibv_asyncwatch")
     case("a link that goes down, up and away is an event", veth(),
          watched(sees_the_link), "devices", "ibv_asyncwatch")
-    case("ib_write_bw while its address goes and comes back", veth(),
+    case("ib_write_bw succeeds while its address goes and comes back", veth(),
          readdressed, "IPv4 over veth", "ib_write_bw")
 
 
@@ -547,7 +548,7 @@ other_services()
 only_one_family()
 of_mtu(1500, 1024)
 of_mtu(9000, 4096)
-case("ib_write_bw over links that compute no checksums", veth(), unsummed)
+case("ib_write_bw succeeds over links that compute no checksums", veth(), unsummed)
 several_devices()
 loopback_tail()
 shapes()

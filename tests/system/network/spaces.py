@@ -80,7 +80,7 @@ def trees_end():
     left = trees()
     expect(len(left) == 1, "not one tree: %s" % left)
     # The kernel reuses inode numbers of namespaces, so a tree that is left may
-    # have the number of a new namespace.  With the number 1 it has not.
+    # have the number of a new namespace.  No namespace has the number 1.
     os.rename(os.path.join(folder(), *left), os.path.join(folder(), "sysfs-1"))
     expect_ok(t.finish(t.start(t.pair_argv(["ibv_rc_pingpong", "-c"]),
                                env=t.environment(), into=system.in_namespace), 60))
@@ -98,12 +98,12 @@ def brokers_end():
 
 
 THERE = brokers()
-t.case("%d namespaces at once: ibv_rc_pingpong" % COUNT,
+t.case("ibv_rc_pingpong succeeds in %d namespaces at once" % COUNT,
        all_at_once(["ibv_rc_pingpong", "-c", "-n", "200"], check_pingpong),
        "namespaces at once", "ibv_rc_pingpong")
-t.case("%d namespaces at once: ib_write_bw" % COUNT,
+t.case("ib_write_bw succeeds in %d namespaces at once" % COUNT,
        all_at_once(["ib_write_bw", "-n", "100"], check_rows),
        "namespaces at once", "ib_write_bw")
-t.case("all their brokers end", brokers_end)
-t.case("their trees go with them, or are the next one's to remove", trees_end)
+t.case("the brokers of all namespaces end", brokers_end)
+t.case("a broker removes its tree, and that of a killed broker", trees_end)
 t.end()

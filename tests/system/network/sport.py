@@ -54,7 +54,7 @@ def join_packets():
     """Has the receiving device join packets that come within 2 ms (GRO).  It
     waits so long only with settings that root alone may change."""
     if not system.is_root():
-        raise Skip("only root has a device wait for what it may join")
+        raise Skip("only root may let a device wait for packets to join")
     t.need("ethtool")
     subprocess.run(["mount", "-t", "sysfs", "none", "/sys"], check=True)
     for side in netlab.SIDES:
@@ -105,10 +105,11 @@ def one_port():
         expect(not source_ports(writer.pid), "other ports than 4791")
 
 
-t.case("four servers, one client, on one host", on_one_host)
-t.case("the same over a link that joins packets", over_veth)
-t.case("a source port for each process, opened when needed", as_many_ports)
-t.case("the same for %d processes" % MANY, a_port_for_each_of_many)
+t.case("no packet on one host comes to the wrong process", on_one_host)
+t.case("no packet over a link that joins packets comes to the wrong process", over_veth)
+t.case("a sender has a source port for each receiving process", as_many_ports)
+t.case("a sender has a source port for each of %d processes" % MANY,
+       a_port_for_each_of_many)
 t.case("ADVERB_SPORT=0 sends all from port 4791", one_port)
 lab.end()
 t.end()
