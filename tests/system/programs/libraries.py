@@ -24,7 +24,8 @@ UCX_TESTS = (("tag_lat", 8), ("tag_lat", 100000), ("tag_bw", 8),
              ("tag_bw", 1000000), ("stream_bw", 20000), ("ucp_put_bw", 65536),
              ("ucp_get", 300000), ("ucp_fadd", 8), ("ucp_cswap", 8))
 FABRICS = (("verbs", "msg"), ("verbs;ofi_rxm", "rdm"))
-# The user of the lab is root of a user namespace, which Open MPI refuses.
+# The user of the lab is root in its user namespace, and mpirun refuses to run as
+# root.
 MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1",
                "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MPIRUN = ["mpirun", "-np", "%d", "--oversubscribe"]
@@ -60,7 +61,7 @@ def ucx(verbs, test, size):
                          client_env=env, client_side="here")
         expect_ok(r)
         expect(re.search(r"^(client\|)?\s*(Final:)?\s*%s\s" % count, r.output,
-                         re.M), "no figures", r)
+                         re.M), "ucx_perftest prints no figures", r)
     t.case("ucx_perftest %s of %d bytes over %s" % (test, size, verbs), body,
            "UCX over " + verbs, "ucx_perftest")
 
@@ -72,15 +73,16 @@ def fabric(provider, kind):
             r = lab.both([*argv, "-B", "%"], [*argv, "-P", "%", "127.0.0.1"],
                          client_side="here")
         expect_ok(r)
-        expect("1m" in r.output and "rror" not in r.output, "no figures", r)
+        expect("1m" in r.output and "rror" not in r.output,
+               "fi_pingpong prints no figures, or an error", r)
     t.case("fi_pingpong, data checked, %s endpoints of %s" % (kind, provider),
            body, "libfabric", "fi_pingpong")
 
 
 def qperf(test):
     """Adds a case of qperf.  A qperf server tells the client its port before
-    it listens there, so the broker holds the client's request until the server
-    listens; rdmacm.py tests this holding."""
+    it listens there.  The client waits until the server listens (t.paced());
+    rdmacm.py tests a client that does not wait."""
     def body():
         argv = ["qperf", "-lp", "%"]
         env = t.paced(PACE_FIRST="1")
@@ -91,7 +93,7 @@ def qperf(test):
         server.kill()  # a qperf server never ends by itself
         r.output += t.finish(server, 5).output
         expect_ok(r)
-        expect(test + ":" in r.output, "no figures", r)
+        expect(test + ":" in r.output, "qperf prints no figures", r)
     t.case("qperf %s, connected by rdma_cm" % test, body, "rdma_cm", "qperf")
 
 
@@ -132,8 +134,8 @@ def mpi_over_libfabric(ranks):
 
 
 def rpma(what, address, *doomed):
-    """Adds a case that runs rpmacheck, which kills the process that @doomed
-    names."""
+    """Adds a case that runs rpmacheck.  If @doomed names one of its two
+    processes, rpmacheck kills that process."""
     def body():
         program = t.program("rpmacheck")
         if not os.path.exists(program):
@@ -163,7 +165,7 @@ for its in UCX_VERBS:
 mpi_over_libfabric(2)
 rpma("read, write, flush, send over IPv4", "10.1.0.1")
 rpma("read, write, flush, send over IPv6", "fd01::1")
-rpma("a server that is killed", "10.1.0.1", "server")
-rpma("a client that is killed", "10.1.0.1", "client")
+rpma("the client ends when the server is killed", "10.1.0.1", "server")
+rpma("the server ends when the client is killed", "10.1.0.1", "client")
 lab.end()
 t.end()

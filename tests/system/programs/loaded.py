@@ -26,7 +26,7 @@ SHARE = 0.3
 GROUP = ["-g", "-M", "0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3"]
 WAYS = (
     ("memory to memory", {"ADVERB_DIRECT": "1"}),
-    ("every fast way", {}),
+    ("every fast path", {}),
     ("GSO off", {"ADVERB_GSO": "0"}),
     ("GRO off", {"ADVERB_GRO": "0"}),
     ("BPF off", {"ADVERB_BPF": "0"}),

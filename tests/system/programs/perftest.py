@@ -17,7 +17,8 @@ ATOMICS = (["-A", "CMP_AND_SWAP"], ["-A", "FETCH_AND_ADD"])
 VERBS = ("write", "read", "send", "atomic")
 KNOWN_PART = "4119"  # the part ID of a device in perftest's table
 # A few bytes, several packets with a remainder, and perftest's longest message.
-# The cases without -s have 65 536 bytes.
+# Without -s, perftest measures bandwidth with messages of 65 536 bytes, latency
+# with 2 bytes, and atomics with 8.
 SIZES = 2, 5001, 8388608
 # With these options, later releases of perftest do not ask the vendor's library
 # of that device for its capabilities.
@@ -56,9 +57,9 @@ def perftest(argv, count=1, timeout=system.HANG, capture=False, known=False):
 
 def sizes(argv, chosen, n, count=20):
     """Adds a case for each of the sizes @chosen.  With --full, adds one case of
-    all sizes, of which there are at least @count.  For each size both ends of
-    perftest measure the processor's frequency for 0.2 s and use a core
-    meanwhile."""
+    all sizes, of which there are at least @count.  That case takes long: for
+    each size both ends of perftest measure the processor's frequency for 0.2 s
+    and use a core meanwhile."""
     if t.options.full:
         perftest(argv + ["-a", "-n", n], count)
         return
@@ -142,8 +143,9 @@ def shared():
 
 
 def new_api():
-    """Adds cases by ibv_wr_*, which perftest uses on devices whose part ID it
-    knows, and the pingpongs with an option."""
+    """Adds cases in which perftest posts by ibv_wr_*, as it does on devices whose
+    part ID it knows, and cases of ibv_rc_pingpong with -N, which posts by
+    ibv_wr_*, and with -t, which reads timestamps of completions."""
     for verb in VERBS:
         for tool in tools_of(verb):
             perftest(tool + ["-n", "200"], known=True)

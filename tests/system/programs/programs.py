@@ -92,7 +92,7 @@ def reads_many():
                              "128", "-m", "8", URL], 60)
         expect_ok(r)
         expect("iops average" in r.output and "iops average 0 " not in
-               r.output, "no figures", r)
+               r.output, "iscsi-perf prints no figures", r)
 
 
 def writes_and_reads_back():
@@ -219,7 +219,7 @@ def machine_moves(pinned):
         before, after = (end.memory("memory") for end in ends)
         expect(before.endswith(contents),
                "the source machine lacks the loaded contents")
-        expect(before == after, "the memory has changed by the migration")
+        expect(before == after, "the migration has changed the memory")
         t.note("%d MiB in %d ms" % (RAM // MIB, told["total-time"]))
     finally:
         for p in source, goal:
@@ -291,7 +291,7 @@ def dapl_transfers():
                                  *transfer.split()], **env)
             expect_ok(r)
             expect("Total WQE" in r.output and "rror" not in r.output,
-                   "no figures", r)
+                   "dapltest prints no figures, or an error", r)
         expect_ok(lab.run("here", ["dapltest", "-T", "Q", *to_it], **env))
         expect_ok(t.finish(server, 60))
     finally:

@@ -58,8 +58,8 @@ HOLD_NS = constant("src/cm/cm.h", "CM_HOLD_NS")
 AGAIN_NS = constant("src/broker/cmserver.c", "AGAIN_NS")
 
 
-# cmtime prints this for an IPv6 address from release 45 on, whose ends also
-# connect by TCP.
+# From release 45 on the ends of cmtime also connect by TCP, and cmtime prints
+# this for an IPv6 address.
 IPV4_ALONE = "getaddrinfo error: Address family for hostname not supported"
 
 
@@ -276,7 +276,8 @@ def over_veth():
                 (["udaddy", "-b", a, *six, "-c", "4"],
                  ["udaddy", "-s", a, *six, "-c", "4"], "return status 0")):
             ends("%s over veth" % " ".join(server), server, client, want)
-    # These programs listen on IPv4 only, and perftest -R does not support IPv6.
+    # Without -s these servers listen on IPv4 only, and perftest -R does not support
+    # IPv6.
     for tool in "server", "xserver":
         client = tool.replace("server", "client")
         ends("rdma_%s over veth" % tool, ["rdma_" + tool],
@@ -335,11 +336,12 @@ def unequal_mtus():
         expect("carry packets with 4096 bytes of data" in r.output,
                "no message about the length of packets", r)
 
-    t.case("a caller's path MTU is more than the interface carries: that is "
-           "said", told, "rdma_cm over veth", "rping")
-    t.case("a route's MTU is the most that a caller asks for", routed,
+    t.case("a server reports a client that asks for longer packets than its "
+           "interface receives", told, "rdma_cm over veth", "rping")
+    t.case("a client asks for no longer packets than its route carries", routed,
            "rdma_cm over veth", "rping")
-    t.case("packets that are too long for the peer: that is asked", lost)
+    t.case("a sender of packets that are too long for the peer is told to check "
+           "the length", lost)
 
 
 def await_tcp(p, port):
@@ -387,7 +389,7 @@ def cmtime():
             r.output += s.output
             expect_ok(r)
             expect(re.search(r"^\s*(full )?connect\s", r.output, re.M),
-                   "no figures", r)
+                   "cmtime prints no figures", r)
         return go
     for address, there in (("10.1.0.1", "10.1.0.2"),
                            ("fd00:1::1", "fd00:1::2")):
@@ -403,7 +405,7 @@ def no_rsockets():
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
         expect("adverb: rsocket" in r.output, "no message about rsockets", r)
     # The case has no area, since docs/WORKS.md lists only programs that work.
-    t.case("riostream: rsockets are refused in a sentence", body)
+    t.case("riostream: rsockets are refused with a message", body)
 
 
 def multicast():
@@ -429,12 +431,13 @@ def multicast():
             for m in members:
                 r = t.finish(m, system.HANG)
                 expect_ok(r)
-                expect("data transfers complete" in r.output, "no data", r)
+                expect("data transfers complete" in r.output,
+                       "a member has not received the data", r)
         return go
     t.case("mckey, two members beside the sender",
            body(("there", "there"), ("10.1.0.2", "10.1.0.2")), "rdma_cm",
            "mckey")
-    # The kernel has a path of its own for a group with one member on a host.
+    # The kernel delivers by other code if a group has one member on a host.
     t.case("mckey, a member here and one beside the sender",
            body(("here", "there"), ("10.1.0.1", "10.1.0.2")), "rdma_cm",
            "mckey")
@@ -448,7 +451,8 @@ def multicast():
 
 
 def wait_for(process, text, seconds=system.HANG):
-    """Waits until a process has written @text; what it writes is then read."""
+    """Waits until a process has written @text.  Reads what the process has written
+    until then, so t.finish() returns only what the process writes later."""
     said = b""
     os.set_blocking(process.stdout.fileno(), False)
     end = time.monotonic() + seconds
@@ -490,7 +494,8 @@ def refusals():
         r = lab.run("here", ["rping", "-c", "-a", "10.99.0.9", "-C", "1"])
         expect(r.status not in (0, 124), "exit status %d" % r.status, r)
         expect("RDMA_CM_EVENT_ADDR_ERROR" in r.output or
-               "no address of an RDMA device" in r.output, "no reason", r)
+               "no address of an RDMA device" in r.output,
+               "neither rping nor adverb prints a reason", r)
 
     def in_use():
         s = listens("here", ["rping", "-s", "-a", "127.0.0.1", "-P"])
@@ -648,7 +653,7 @@ def deaths(rounds):
     def body():
         t.need("rping")
         seed = random.randrange(1 << 32)
-        # with a client that stays, the broker stays, too
+        # The broker stays as long as this server runs.
         keeper = listens("here", ["rping", "-s", "-a", "127.0.0.1", "-p",
                                   "7175"])
         sizes = list(rounds_of(random.Random(seed), seed))
@@ -691,12 +696,12 @@ def survivors():
 
 
 def hostile():
-    """Adds a case: a stranger sends well-formed and malformed frames to QP1."""
+    """Adds a case: a host without adverb sends well-formed and malformed frames to
+    QP1."""
     def body():
         t.need("rping")
         s = listens("here", ["rping", "-s", "-P", "-a", "127.0.0.1"])
         dice = random.Random(5)
-        # Of such frames, those for QP1 come to the broker of this host.
         with lab.interface(), lab.socket(THERE) as out:
             source = out.getsockname()[1]
             for i in range(4000):
@@ -707,8 +712,8 @@ def hostile():
         t.finish(s, 10)
         expect_ok(r)
         expect(max(sizes) < 64 << 20, "the broker has %d bytes" % max(sizes))
-    t.case("4000 malformed and unexpected messages to QP1", body, "rdma_cm",
-           "rping")
+    t.case("the broker survives 4000 malformed and unexpected messages to QP1",
+           body, "rdma_cm", "rping")
 
 
 def resident(pid):
@@ -719,7 +724,7 @@ def resident(pid):
 def mad_frame(dice, source, i):
     """Returns a UD frame for QP1 with a MAD of connection management: for odd
     @i a well-formed REQ to a service that no program has, otherwise a MAD of
-    any kind with random contents."""
+    any kind with random contents.  If 5 divides @i, the MAD is cut short."""
     mad = bytearray(dice.randbytes(256))
     mad[0:4] = 1, 7, 2, 3
     mad[16:20] = 0, dice.randrange(0x0f, 0x1c), 0, 0

@@ -627,8 +627,8 @@ static void is_over(const struct talk *t)
 	MUST(rpma_conn_disconnect(t->conn));
 }
 
-/* Runs the server, which posts no request: only an event tells it that the
- * client has ended. */
+/* Runs the server, which posts one receive and nothing else: only an event
+ * tells it that the client has ended. */
 static void be_read(int told)
 {
 	struct side s = server_open();
@@ -716,7 +716,8 @@ static bool is_well(struct end *e)
 	waitpid(e->pid, &status, 0);
 	close(e->says);
 	if (WIFSIGNALED(status))
-		fprintf(stderr, "an end: %s\n", strsignal(WTERMSIG(status)));
+		fprintf(stderr, "a process was killed: %s\n",
+			strsignal(WTERMSIG(status)));
 	return status == 0;
 }
 

@@ -44,7 +44,7 @@ PROGRAMS = (
     ["ib_atomic_bw", "-n", "200"],
 )
 SHORT = PROGRAMS[:1] + PROGRAMS[2:3] + PROGRAMS[-2:]
-MINUTES = 120  # the seconds that a program may take on a slow machine
+LIMIT_S = 120  # the seconds that a program may take on a slow machine
 
 
 def judge(argv, r):
@@ -57,7 +57,7 @@ def judge(argv, r):
 
 def begin(argv, into=system.in_namespace, **env):
     t.need(argv[0])
-    return t.start(t.pair_argv(argv, timeout=MINUTES),
+    return t.start(t.pair_argv(argv, timeout=LIMIT_S),
                    env=t.environment(**env), into=into)
 
 
@@ -76,7 +76,7 @@ def switched(argv, env):
         for variable in env:
             if not knows(variable):
                 raise Skip("%s is not built" % variable)
-        judge(argv, t.finish(begin(argv, **env), MINUTES + 10))
+        judge(argv, t.finish(begin(argv, **env), LIMIT_S + 10))
     return body
 
 
@@ -87,7 +87,7 @@ def relayed(check):
         program = t.program(check)
         p = t.start([t.adverb, "run", "--", program], into=system.in_namespace,
                     env=t.environment(ADVERB_BPF="0"))
-        expect_ok(t.finish(p, MINUTES))
+        expect_ok(t.finish(p, LIMIT_S))
     return body
 
 
@@ -95,17 +95,17 @@ def on_one_core(argv):
     def go():
         core = str(min(os.sched_getaffinity(0)))
         words = lambda w: ["taskset", "-c", core, *system.in_namespace(w)]
-        r = t.finish(begin(argv, words), MINUTES + 10)
+        r = t.finish(begin(argv, words), LIMIT_S + 10)
         judge(argv, r)
     return go
 
 
 def under_quota(argv):
     def go():
-        neighbours = [system.spin(MINUTES) for _ in range(2)]
+        neighbours = [system.spin(LIMIT_S) for _ in range(2)]
         try:
             p = begin(argv)
-            system.throttle(p, 0.3, MINUTES)
+            system.throttle(p, 0.3, LIMIT_S)
             judge(argv, t.finish(p, 10))
         finally:
             for n in neighbours:
@@ -123,10 +123,10 @@ def fifty_at_once(argv):
                  "{ bad=1; cat %s.$i; }; done; exit $bad"
         path = t.path("pair")
         words = ["sh", "-c", script % (path, path), "sh",
-                 *t.pair_argv(argv, timeout=MINUTES)]
+                 *t.pair_argv(argv, timeout=LIMIT_S)]
         t.need(argv[0])
         p = t.start(words, env=t.environment(), into=system.in_namespace)
-        expect_ok(t.finish(p, 2 * MINUTES))
+        expect_ok(t.finish(p, 2 * LIMIT_S))
     return go
 
 
@@ -143,8 +143,8 @@ for argv in PROGRAMS if t.options.full else SHORT:
     label = " ".join(argv)
     t.case("30 % of a core, busy neighbours: " + label, under_quota(argv),
            "30 % of a core, busy neighbours", argv[0])
-# These are no tools of perftest: each of its processes computes for a third of a
-# second to measure the clock.
+# None of these programs is of perftest: each process of perftest computes for
+# 0.2 s to measure the clock.
 for argv in (["ibv_rc_pingpong", "-c", "-n", "200"],
              ["ibv_rc_pingpong", "-c", "-e", "-s", "100000", "-n", "50"],
              ["ibv_srq_pingpong", "-q", "4", "-n", "100"]):

@@ -10,8 +10,8 @@
  * word had before is the atomic's ticket.  No ticket may be given twice or be
  * left out, and the sums must be exact.  Each initiator does ROUNDS atomics: 4
  * of each 20 are CMP_SWAP, which may fail because of another atomic.  The
- * target does 16 atomics for each atomic of an initiator.  Exits with 0, or
- * prints what is wrong.
+ * target does at most 16 atomics for each atomic of an initiator, and AHEAD
+ * times 16 more.  Exits with 0, or prints what is wrong.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -247,7 +247,7 @@ static void be_target(void)
 			fail("the word is not the number of its tickets", w,
 			     step_timeout->taken[w]);
 	if (!endpoint_guarded(&e[0]))
-		step_timeout_die("bytes around the region");
+		step_timeout_die("a byte beside the region has changed");
 }
 
 /* Returns whether each word has given each ticket from 0 up to its sum. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mapped KIND: an initiator writes, reads and sends into memory of a target,
- * under a seccomp filter that kills a process which copies by a system call.
- * KIND selects the target's memory, and what is expected:
+ * mapped KIND: an initiator writes, reads and sends into memory of a target.
+ * Unless KIND is remapped or cut, it has a seccomp filter that kills a process
+ * which copies by a system call.  KIND selects the target's memory, and what is
+ * expected:
  *	memfd	a memfd that the target has open: no system call copies
  *	shm	a file of /dev/shm that the target has closed: no system call
  *		copies
@@ -148,7 +149,7 @@ static void go_through_many(void)
 	for (unsigned i = 0; i < MANY; i++) {
 		all[i] = ibv_alloc_dm(me.ctx, &attr);
 		if (!all[i])
-			fail("many pieces of device memory", i);
+			fail("ibv_alloc_dm fails", i);
 	}
 	for (unsigned i = 0; i < MANY; i++)
 		ibv_free_dm(all[i]);
@@ -171,7 +172,8 @@ static void open_dm(void)
 	step_timeout->rkey = mr->rkey;
 }
 
-/* Expects that the memory has `value`, written last, in each byte. */
+/* Expects that the memory has `value`, written last, in each byte before the
+ * receive's. */
 static void look(uint8_t value)
 {
 	if (dm && ibv_memcpy_from_dm(memory, dm, 0, BYTES))
@@ -236,7 +238,7 @@ static void be_target(void)
 	look(4);
 	if (!dm && (!endpoint_wait(&me, &wc) || wc.status ||
 		    memory[SEND_AT + 4000] != 9))
-		fail("what was sent", SEND_AT);
+		fail("the receive failed or has other bytes", SEND_AT);
 	if (is("cut") && ftruncate(file, 4096))
 		step_timeout_die("ftruncate");
 	if (is("remapped"))
@@ -311,7 +313,7 @@ static void write_and_read(uint32_t bytes, uint8_t value)
 	succeed(IBV_WR_RDMA_READ, 0, PART, bytes + 2);
 	if (!has_value(memory + PART + 1, value, bytes) ||
 	    memory[PART] == value || memory[PART + bytes + 1] == value)
-		fail("what was read", bytes);
+		fail("a READ gives other bytes than were written", bytes);
 }
 
 static void go_through_sizes(void)
@@ -331,7 +333,7 @@ static void go_on(void)
 		memset(memory, 5, PART);
 		if (run(IBV_WR_RDMA_WRITE, step_timeout->more_va,
 			step_timeout->more_rkey, 0, PART))
-			fail("the part that stayed", 0);
+			fail("a WRITE to the half that stayed failed", 0);
 		step_timeout_say(&step_timeout->step, 4);
 	}
 	step_timeout_await(&step_timeout->step, 2);

@@ -469,8 +469,8 @@ static bool await_departure(pid_t victim, int in, int out)
 
 	if (death_of(step_timeout->round) == EXIT)
 		return !end(victim);
-	/* If no byte comes, the new program could not map its memory, and has
-	 * ended. */
+	/* If no byte comes, the new program has ended, and this write fails.
+	 */
 	if (read(in, &byte, 1) == 1)
 		return true;
 	return write(out, "", 1) == 1;

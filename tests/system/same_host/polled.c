@@ -9,15 +9,16 @@
  *
  * The reader takes no completion, and mostly polls before the WRITE begins.
  * It then checks one random byte first, then the bytes that precede the last
- * byte, and then all bytes.  WRITEs are in turn inline, of one SGE and of two;
- * they begin anywhere in a cache line.  The sizes are all powers of two from 1
- * byte to 64 KiB, one byte less and more than these, and some odd sizes.  Each
- * size has ROUNDS rounds.
+ * byte, and then the other bytes.  WRITEs are in turn inline, of one SGE and of
+ * two; they begin anywhere in a cache line.  The sizes are all powers of two
+ * from 1 byte to 64 KiB, one byte less and more than these, and a few others.
+ * Each size has ROUNDS rounds.
  *
  * -t: ends after SECONDS, but not before LEAST rounds of each size.  -m: writes
  * into memory that both processes have mapped.  -s: tests one size.  -x: writes
  * the last byte first, which the reader must find.  Prints a line per size.
- * Exits with 1 if any byte was stale, with 2 if a resource is missing.
+ * Exits with 1 if any byte was stale or a verb failed, with 2 if an argument is
+ * wrong or fork fails.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -48,8 +49,9 @@ struct place {
 	uint32_t at, bytes; /* in the region */
 };
 
-/* Shared by writer and reader.  The fields that the one writes do not share
- * cache lines with the fields that the other writes. */
+/* Shared by writer and reader.  The fields that the writer changes in each
+ * round, asked and place, share no cache line with those that the reader
+ * changes in each round, seen and stale. */
 static struct step_timeout {
 	struct endpoint_address address[2];
 	int is_there[2], is_ready[2];
@@ -128,7 +130,7 @@ static void meet(int who)
 /* ---- the reader ---- */
 
 /* Returns whether any of the bytes at m is not k: looks at byte chance % bytes
- * first, then at the last LOOKS bytes, then at all. */
+ * first, then at the last LOOKS bytes, then at the others. */
 static bool is_stale(const volatile uint8_t *m, uint32_t bytes, uint32_t chance,
 		     uint8_t k)
 {

@@ -27,8 +27,8 @@ GATHERED = t.program("gathered")
 LEFT_OUT = t.program("left_out")
 ATOMIC_MIX = t.program("atomic_mix")
 ANSWER_ORDER = t.program("answer_order")
-# A way without packets, in which the processes copy without system calls, since
-# both can map the memory.
+# In the cases of this name both processes can map the memory, and copy without
+# packets and without system calls.
 MEMORY = "shared memory"
 ATOMICS = "10000000" if t.options.full else "100000"
 DEATHS = {"direct": ["-n", "10000"] if t.options.full else
@@ -50,9 +50,9 @@ POLLS = {"direct": ["-n", "10000000"] if t.options.full else
 SIZES = 53
 # All mechanisms that can be switched off (src/log/env.h).
 ALL_OFF = {"ADVERB_WITHOUT": "credits,acks,eager,mapped,adaptive"}
-# Processes at once.  Beside the hostile user, who may hold the classes of the
-# upper half, only the lower half is certain for the broker's own user
-# (broker/other_user.c).
+# How many processes run at once.  The hostile user may hold the upper half of the
+# broker's indexes, so only the lower half is certain for the broker's own user
+# (broker/other_user.h).
 MANY = "500" if t.is_beside_hostile else "1000"
 
 
@@ -155,26 +155,27 @@ for kind in "memfd", "shm", "dm":
     t.case("memory that both can map needs no system call: " + kind,
            mapped(kind), "same host", "mapped")
 for kind in "private", "lost":
-    t.case("memory that the initiator cannot map needs some: " + kind, mapped(kind, 3),
-           "same host", "mapped")
+    t.case("memory that the initiator cannot map needs a system call: " + kind,
+           mapped(kind, 3), "same host", "mapped")
 for what, env in (("the guard", {"ADVERB_GUARD": "0"}),
                  ("restartable sequences",
                   {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"})):
-    t.case("memory that both can map needs some without " + what,
+    t.case("memory that both can map needs a system call without " + what,
            mapped("memfd", 3, **env), "same host", "mapped")
-for kind, what in (("remapped", "a WRITE goes to memory that replaced it"),
-                   ("cut", "a WRITE past the end of the file fails")):
-    t.case("of memory that both can map, " + what, mapped(kind), "same host",
+for kind, what in (("remapped", "a WRITE goes to the memory that has replaced it"),
+                   ("cut", "a WRITE past the end of its file fails")):
+    t.case("memory that both can map: " + what, mapped(kind), "same host",
            "mapped")
-t.case("memory that both can map needs some without mapped copies",
+t.case("memory that both can map needs a system call without mapped copies",
        mapped("memfd", 3, ADVERB_WITHOUT="mapped"), "same host", "mapped")
 for what, status, argv in (
         ("few bytes wait for the poll", 0, []),
-        ("the initiator decides that few bytes do not wait", 3, ["initiator"]),
-        ("few bytes wait for the poll of a target that leaves none", 0,
-         ["target"])):
+        ("few bytes do not wait if the initiator uses no eager messages", 3,
+         ["initiator"]),
+        ("few bytes wait for the poll of a target that uses no eager messages "
+         "itself", 0, ["target"])):
     t.case(what, left_out(status, *argv), "same host", "left_out")
-t.case("few bytes do not wait where no process leaves any",
+t.case("few bytes do not wait if no process uses eager messages",
        left_out(3, ADVERB_WITHOUT="eager"), "same host", "left_out")
 for way in "packets", "direct", MEMORY:
     t.case("threads post while objects come and go, by %s, all mechanisms off" %
@@ -186,7 +187,7 @@ for way in "packets", "direct", MEMORY:
     t.case("a survivor of dead peers keeps its own memory, by %s, all mechanisms off" %
            way, peer_death(way, "-n", "100", "-l", "20", "-t", "5", **ALL_OFF),
            "same host", "peer_death")
-t.case("bytes that come after the last byte are found", stale_bytes_are_found,
+t.case("polled finds bytes that come after the last byte", stale_bytes_are_found,
        "same host", "polled")
 t.case("polling the last byte of a WRITE sees all bytes, in mapped memory",
        polled("direct", "-m", "-t", "600" if t.options.full else "3"),
@@ -196,7 +197,7 @@ for way, env in (("packets", {}), ("strict packets", {"ADVERB_STRICT": "1"}),
                  ("direct", {})):
     for kind in [], ["events"]:
         for size in "2", "64", "8192":
-            t.case("%s bytes are complete before the answer comes, by %s%s" % (
+            t.case("a SEND of %s bytes completes before the answer comes, by %s%s" % (
                 size, way, "".join(", with " + k for k in kind)),
                 answer_order("direct" if way == "direct" else "packets",
                              size, *kind, **env), "same host", "answer_order")
@@ -212,7 +213,7 @@ for way in "packets", "direct", MEMORY:
     t.case("all work ends when the peer dies, by " + way,
            samehost(way, "kill", SHORT), "same host", "samehost")
 for way in "direct", MEMORY:
-    t.case("nonsense in an adapter's memory ends connections in order, by " + way,
+    t.case("nonsense in an arena neither kills nor blocks a process, by " + way,
            samehost(way, "200" if t.options.full else "24", "1",
                     program=SCRIBBLED), "same host", "scribbled")
 for way in "packets", "direct", MEMORY:
@@ -226,7 +227,8 @@ for way in "packets", "direct", MEMORY:
     t.case("WRITEs posted one by one arrive also without a poll, by " + way,
            gathered(way), "same host", "gathered")
 for way in "packets", "direct":
-    t.case("a connected process need not ask for its peer's memory, by " + way,
+    t.case("connected processes map %s, by %s" % (
+        "no arena of a peer" if way == "packets" else "each other's arena", way),
            samehost(way, "map", way), "same host", "samehost")
     t.case("%s processes in pairs, by %s" % (
         "500" if t.is_beside_hostile else "a thousand", way),
@@ -234,12 +236,12 @@ for way in "packets", "direct":
            "same host", "many_processes")
     t.case("an idle connected process sleeps, by " + way,
            sleeps(way), "same host", "many_processes")
-    t.case("one process with many peers, by " + way,
+    t.case("one process exchanges SENDs with many peers, by " + way,
            samehost(way, "hub", MANY if t.options.full else "200",
                     program=MANY_PROCESSES), "same host", "many_processes")
 # If the process waited for these peers one after the other, its alarm would kill
 # it.
-t.case("one process with many peers beside a stopped broker",
+t.case("one process sends to many peers beside a stopped broker",
        samehost("direct", "stop-broker", "251", program=MANY_PROCESSES),
        "same host", "many_processes")
 t.case("a process that lets no other read its memory goes by packets",
@@ -251,7 +253,8 @@ t.case("a process that may not write others' memory goes by packets",
 t.case("requests to a stopped target end when it continues, by packets",
        samehost("packets", "stopped", "packets"), "same host", "samehost")
 for way in "direct", MEMORY:
-    t.case("requests to a stopped target end at once, by " + way,
+    t.case("%s to a stopped target end at once, by %s" % (
+        "all requests" if way == MEMORY else "WRITEs, READs and SENDs", way),
            samehost(way, "stopped", "mapped" if way == MEMORY else way),
            "same host", "samehost")
 for way in "packets", "direct", MEMORY:

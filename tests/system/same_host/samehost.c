@@ -308,7 +308,8 @@ static void initiate(int seed)
 		check_end(&wc);
 	}
 	if (!endpoint_guarded(&me))
-		step_timeout_die("the guard of the initiator");
+		step_timeout_die(
+			"a byte beside the initiator's region has changed");
 }
 
 /* Polls for completed receives.  Returns whether there was one. */
@@ -338,8 +339,8 @@ static bool wait_event(int ms)
 	return true;
 }
 
-/* A thread that finds no completion and sleeps gets an event for the next
- * completion, even if the sender has died. */
+/* Expects that a thread which arms the CQ, finds no completion and sleeps gets
+ * an event for the next completion, even if the sender has died. */
 static void sleep_armed(int *posted)
 {
 	bool told = false;
@@ -380,7 +381,8 @@ static void be_target(int seed)
 		check_end(&wc);
 	}
 	if (!endpoint_guarded(&me))
-		step_timeout_die("the guard of the target");
+		step_timeout_die(
+			"a byte beside the target's region has changed");
 }
 
 static int kill_one(int seed)

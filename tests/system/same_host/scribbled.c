@@ -3,13 +3,12 @@
  * scribbled TIMES SEED
  *
  * Two processes of one host work in each other's memory.  The hostile process
- * writes random values into the shared part of an arena: into the honest
- * process's arena, or into its own arena, in which the honest process executes
- * requests.  The requests of the honest process must end, with success or with
- * an error, it must be able to close all its objects, and no signal may kill
- * it.  The private part of its arena must not be mappable for writing.  Exits
- * with 0, or prints what is wrong.  TIMES 1 with the seed of a round repeats
- * that round.
+ * writes random values into the shared part of the honest process's arena, or
+ * into its own arena, in which the honest process executes requests.  All calls
+ * of the honest process must return, it must be able to close all its objects,
+ * no byte beside its region may change, and no signal may kill it.  The private
+ * part of its arena must not be mappable for writing.  Exits with 0, or prints
+ * what is wrong.  TIMES 1 with the seed of a round repeats that round.
  */
 #include "step_timeout.h"
 #include "endpoint.h"
@@ -81,7 +80,7 @@ static void meet(int who)
 	endpoint_open(&me, IBV_ACCESS_LOCAL_WRITE | ENDPOINT_ALL_REMOTE,
 		      ENDPOINT_ALL_REMOTE);
 	if (find_areas("adverb-shared", area) != 1)
-		step_timeout_die("its own adapter");
+		step_timeout_die("not one shared part of an arena is mapped");
 	own = area[0];
 	endpoint_address_get(&me, &step_timeout->address[who]);
 	step_timeout_say(&step_timeout->is_there[who], 1);
@@ -149,7 +148,7 @@ static int be_honest(void)
 	for (int i = 0; i < 1000; i++)
 		work_once(HONEST);
 	if (!endpoint_guarded(&me))
-		step_timeout_die("the guard");
+		step_timeout_die("a byte beside the region has changed");
 	endpoint_close(&me);
 	return 0;
 }

@@ -314,8 +314,8 @@ static void stop(pid_t pid)
 
 /*
  * Returns whether pc is in a copy to mapped memory: at the copying instruction,
- * or at the abort handler of a restartable sequence, which the signature that
- * the kernel expects precedes.
+ * or at the abort handler of a restartable sequence, before which the kernel
+ * expects a signature.
  */
 static bool is_in_mapped_copy(pid_t pid, uint64_t pc)
 {

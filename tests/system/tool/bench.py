@@ -96,7 +96,8 @@ def end_that_ends_is_reported():
 
 
 def program_for_namespaces_is_missing():
-    """bench runs with a PATH that has only the programs of `names`."""
+    """bench runs with a PATH that has only the programs of `names`, without one
+    of the last three."""
     names = ["setpriv", "python3", "sh", "unshare", "nsenter", "ip"]
     for missing in names[3:]:
         folder = suite.path("without-" + missing)
@@ -123,8 +124,9 @@ def program_for_namespaces_is_missing():
 def adverb_beside_the_limit():
     for program in ("ib_send_lat", "ib_write_bw"):
         suite.need(program)
-    said = bench("--retries", "0", "--rounds", "1", "--only", "adverb send_lat/2", "--only",
-                 "udp polled/2", "--only", "adverb write batches")
+    said = bench("--retries", "0", "--rounds", "1", "--only",
+                 "adverb send_lat/2", "--only", "udp polled/2", "--only",
+                 "adverb write batches")
     for what in ("SEND 2 B, polling, to raw polled UDP", "adverb write ba"):
         if not any(what in line and "not measured" not in line
                    for line in said.splitlines()):
@@ -297,9 +299,9 @@ suite.case("a packet that is too long for a datagram is refused",
            long_packet_is_refused)
 suite.case("an end of tcp_pingpong reports that the other has ended",
            end_that_ends_is_reported)
-suite.case("a program for namespaces is missing, and bench says so",
+suite.case("bench says which program for namespaces is missing",
            program_for_namespaces_is_missing)
-suite.case("adverb is measured beside them", adverb_beside_the_limit)
+suite.case("adverb is measured beside the raw limits", adverb_beside_the_limit)
 suite.case("the plots are XML with curves", plots_are_xml)
 suite.case("the goals decide the exit status", goals_decide_the_status)
 suite.case("two builds are measured in turns", two_builds_are_measured_in_turns)

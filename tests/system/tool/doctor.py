@@ -150,7 +150,7 @@ def brokers_port():
         p.communicate()
     word, why = said["UDP port 4791"]
     expect(word == "ok" and "adverb's own broker" in why,
-           "the line about the port is not ok", r)
+           "the line does not say that adverb's broker has the port", r)
 
 
 def threads_broker():
@@ -168,12 +168,13 @@ def threads_broker():
     expect(word == "slow" and re.match(
         r"adverb [\d.]+, a thread of process %d of user \d+; when that process "
         "ends, a thread of the next program takes over$" % pid, why),
-           "it is another", r)
+           "the line does not name the thread of ib_write_bw", r)
 
 
 def falls_back():
     """The runtime folder is in /tmp if the folder of XDG_RUNTIME_DIR cannot be
-    used.  Root of another user's namespace may have taken the first name."""
+    used.  Its name is adverb-UID, or adverb-UID-N if other users have taken that
+    name."""
     said, r = doctor(XDG_RUNTIME_DIR="/proc")
     word, why = said["runtime folder"]
     expect(word == "ok" and
@@ -182,9 +183,9 @@ def falls_back():
 
 
 t.case("eighteen lines, and nothing is missing", healthy)
-t.case("a port that is in use, and the name of its holder", held_port)
+t.case("UDP port 4791: no, and the line names its holder", held_port)
 t.case("UDP port 4791: no, and its holder has a hostile name", hostile_holder)
-t.case("a port that our broker holds", brokers_port)
+t.case("UDP port 4791: ok, and adverb's own broker has it", brokers_port)
 says("steering", "slow", "the broker receives all frames", lacks=["bpf"])
 says("UDP batches", "slow", "no GSO and GRO", lacks=["batches"])
 says("own memory", "slow", "unmaps registered memory", lacks=["vm"])
@@ -202,10 +203,10 @@ says("broker", "slow", "no process can be started .*; a thread of this program "
      "serves instead", lacks=["fork"])
 says("broker", "slow", "the broker /nowhere could not be run: it is missing",
      ADVERB_BROKER="/nowhere")
-t.case("broker: slow, that is a thread of another program", threads_broker)
+t.case("broker: slow, the broker is a thread of another program", threads_broker)
 says("processors", "slow", "take turns|a cgroup allows",
      words=["taskset", "-c", str(min(os.sched_getaffinity(0)))])
-t.case("runtime folder: in /tmp, where XDG_RUNTIME_DIR is of no use",
+t.case("runtime folder: in /tmp, if XDG_RUNTIME_DIR cannot be used",
        falls_back)
 says("runtime folder", "ok", r"^/dev/shm/adverb-\d+(-\d+)?/sysfs-",
      into=where("mount --bind /tmp /tmp && mount -o remount,bind,ro /tmp"),
@@ -242,7 +243,7 @@ says("locked memory", "slow", "without adverb run programs see a limit of 64 "
 says("locked memory", "ok", "programs see no limit, and adverb locks none$",
      words=memlock(65536), into=where(installed()),
      LD_PRELOAD=os.path.join(t.build, "lib", "libadverb-shim.so"))
-t.case("libraries: no, that are not beside it", no_libraries)
+t.case("libraries: no, they are not beside adverb", no_libraries)
 says("device", "no", "no network interface can become a device",
      ADVERB_DEVICES="none")
 says("device", "no", "adv0, but lo is down: ip link set lo up",
