@@ -333,8 +333,8 @@ print("taken: %s; free again: %s" % (taken, [is_free(f) for f in families]))
 
 def its_unit_holds_the_port():
     """The unit starts the broker at boot, and again whenever the broker has
-    ended.  The broker holds the port before any program connects.  ci/test-recipes tests
-    systemd itself."""
+    ended.  The broker holds the port although no program uses the broker.
+    ci/test-recipes tests systemd itself."""
     suite.need("ip")
     namespaces()
     root = Root()
@@ -558,7 +558,7 @@ def strange_roots_are_refused():
            "a command without a root is not refused", r)
 
 
-suite.case("the loader's cache has ours first", ours_come_first)
+suite.case("the loader's cache has adverb's libibverbs first", ours_come_first)
 suite.case("a program in the image sees adv0", a_program_inside_sees_the_device,
            "install", "ibv_devices")
 for where, is_named in (("/usr/lib/x86_64-linux-gnu", True),
@@ -570,28 +570,29 @@ for where, is_named in (("/usr/lib/x86_64-linux-gnu", True),
                    vendors_libraries(where, is_named, after))
 suite.case("adverb run supplies the libraries that the system lacks",
            only_what_the_system_lacks)
-suite.case("--shim shows every program the tree",
+suite.case("--shim shows adverb's sysfs tree to every program",
            the_shim_is_in_every_program)
 suite.case("libraries that others preload stay", others_preloads_stay)
 suite.case("uninstall leaves the system as it was before", it_leaves_as_it_came)
 suite.case("files of others are not overwritten", others_files_stay)
 suite.case("changed files are not removed", changed_files_stay)
-suite.case("an installation that was ended is repeated, and undone",
+suite.case("an installation that was killed can be repeated, and undone",
            one_that_was_ended_is_repeated_or_undone)
-suite.case("the system's broker: an account and a unit", the_systems_broker)
+suite.case("--service installs the system's broker, its account and its units",
+           the_systems_broker)
 suite.case("the system's broker has the port from boot on",
            its_unit_holds_the_port)
 suite.case("the unit and the socket are those of packaging",
            its_units_are_those_of_packaging)
-suite.case("systemd takes the unit", its_unit_is_one)
-suite.case("two at once both succeed", two_at_once_both_succeed)
-suite.case("a second one leaves the loader's file",
+suite.case("systemd-analyze accepts the unit and the socket", its_unit_is_one)
+suite.case("two installations at once both succeed", two_at_once_both_succeed)
+suite.case("a second installation leaves the ld.so.conf of the first",
            a_second_one_leaves_the_loaders_file)
-suite.case("all users can read the installed files", all_users_can_read_it)
+suite.case("all users can read the installed folders", all_users_can_read_it)
 suite.case("a dry run writes nothing", a_dry_run_writes_nothing)
 suite.case("a dry run names only files that exist",
            a_dry_run_names_only_files_that_exist)
-suite.case("a list that is too long changes nothing",
+suite.case("uninstall removes nothing if its list of files is too long",
            a_list_that_is_too_long_changes_nothing)
 suite.case("absolute links stay inside the root", links_do_not_lead_out)
 suite.case("roots without glibc are refused", strange_roots_are_refused)

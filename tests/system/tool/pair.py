@@ -232,12 +232,13 @@ def reserves_its_port():
 
 
 def drops_no_word():
-    """A side may have 255 words, and a longer one is refused."""
+    """The command of a side may have 255 words; a longer command is refused."""
     count = "import sys; print('words', len(sys.argv))\n"
     for more, status in (250, 0), (251, 2):
         words = ["x"] * more
         for server, client in (words, []), ([], words):
-            # the program, -c, its text and three arguments are words, too
+            # the program, -c, its text and three arguments, or four of the
+            # client, are words, too
             r = pair(spelled([count + SERVE, "@", "%", "0", *server[1:]],
                              [count + ASK, "@", "%", "0", "0", *client[2:]]))
             expect(r.status == status and (
@@ -384,7 +385,9 @@ def sim_names_a_bad_word():
 
 
 def help_has_the_options_of_the_page():
-    for page in glob.glob(system.ROOT + "/docs/man/adverb-*.1"):
+    pages = glob.glob(system.ROOT + "/docs/man/adverb-*.1")
+    expect(pages, "docs/man has no page of a command")
+    for page in pages:
         command = re.search(r"adverb-(\w+)\.1$", page)[1]
         r = t.run([t.adverb, command, "--help"])
         expect(r.status == 0, "%s: exit status %d" % (command, r.status), r)
@@ -420,28 +423,29 @@ def run_preloads_for_rpath():
            "the libraries are not preloaded", r)
 
 
-t.case("pair shows both sides", shows_both)
+t.case("pair shows the output of both sides", shows_both)
 t.case("pair asks a tool which options its release has", asks_for_the_options)
 t.case("pair finds the client's program beside the server's",
        finds_the_client_beside)
-t.case("pair shows both sides the devices", shows_both_the_tree)
-t.case("pair finds its server among thousands that listen",
+t.case("pair shows adverb's sysfs tree to both sides", shows_both_the_tree)
+t.case("pair finds its server among thousands of listening sockets",
        finds_one_among_many)
-t.case("pair exits with the worse status", takes_the_worse)
+t.case("pair exits with the larger status", takes_the_worse)
 t.case("pair says that the server never listened", server_never_listens)
 t.case("pair says which side hung", names_the_side_that_hung)
 t.case("pair ends the survivor when one side fails", kills_the_survivor)
-t.case("pair ends a server that never ends", stops_a_lasting_server)
-t.case("pair leaves nothing after an interrupt", ends_with_ctrl_c)
+t.case("pair --stop-server ends a server that does not end by itself",
+       stops_a_lasting_server)
+t.case("pair leaves no process after an interrupt", ends_with_ctrl_c)
 t.case("pair says that it cannot wait for signals", needs_signals)
 t.case("pair uses no port that it cannot reserve", reserves_its_port)
-t.case("pair refuses what is longer than 255 words", drops_no_word)
+t.case("pair refuses a command of more than 255 words", drops_no_word)
 t.case("pair sets variables for each side", sets_each_side)
 t.case("run sets the variables of its options", run_sets_variables)
 t.case("a variable without a value is refused", a_variable_needs_a_value)
 t.case("a time-out that is no number of seconds is refused",
        a_time_is_in_seconds)
-t.case("sim names the word that it does not know", sim_names_a_bad_word)
+t.case("sim names the word that it refuses", sim_names_a_bad_word)
 t.case("--help names the options of the man page",
        help_has_the_options_of_the_page)
 t.case("run passes the exit status on", run_passes_the_status_on)
@@ -449,7 +453,8 @@ t.case("run says why a program does not run", run_says_why_not)
 t.case("run refuses a static program", run_refuses_static)
 t.case("run works in a folder with a space",
        run_works_in_a_folder_with_a_space)
-t.case("run preloads nothing that is not there", run_lacks_the_shim)
+t.case("run preloads no shim that is missing", run_lacks_the_shim)
 t.case("run refuses a folder with a colon", run_refuses_a_folder_with_a_colon)
-t.case("run preloads for DT_RPATH", run_preloads_for_rpath)
+t.case("run preloads the libraries for a program with DT_RPATH",
+       run_preloads_for_rpath)
 t.end()

@@ -73,7 +73,9 @@ def forbidden():
         "no message says why the namespace cannot be made", r)
 
 
-t.case("run --private: a namespace of its own, the same user", one_of_its_own)
-t.case("pair --private: no other program has the port", not_a_strangers_port)
-t.case("where no namespace can be made a sentence says so", forbidden)
+t.case("run --private gives a namespace of its own, and the same user",
+       one_of_its_own)
+t.case("pair --private works although another program has the port",
+       not_a_strangers_port)
+t.case("run --private says why no namespace can be made", forbidden)
 t.end()

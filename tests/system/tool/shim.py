@@ -174,8 +174,8 @@ def musl():
 
 
 def a_script_of_such_an_interpreter():
-    """adverb run preloads the libraries for a script that its interpreter
-    needs."""
+    """For a script, adverb run preloads the libraries that the script's
+    interpreter needs."""
     interpreter = compiled("interpreter", LOOK, "-Wl,--disable-new-dtags",
                            "-Wl,-rpath,/opt/rdma")
     script = t.path("script")
@@ -231,8 +231,8 @@ def many_at_once():
                            CLASS + "_verbs", "/dev/infiniband"], env=env)
                   for _ in range(20)]
         seen = {t.finish(p, system.HANG).output for p in starts}
-        expect(len(seen) == 1 and "uverbs0" in seen.pop(), "%d trees: %s" %
-               (len(seen), seen))
+        expect(len(seen) == 1 and all("uverbs0" in text for text in seen),
+               "%d trees: %s" % (len(seen), seen))
 
 
 def written_once():
@@ -366,7 +366,7 @@ rdma, own, route = (socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
 for s in rdma, own, route:
     s.bind((0, 0))
     s.settimeout(10)
-# Another socket sends a message before ours, and one after.
+# Another socket sends a message to rdma before the request, and one after.
 stranger = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SERVE)
 port = rdma.getsockname()[0]
 stranger.sendto(message(GET, 2, 1), (port, 0))
@@ -385,7 +385,7 @@ print([(kind, seq) for kind, _, seq in seen])
 copy = socket.socket(fileno=os.dup(rdma.fileno()))
 copy.sendmsg([message(GET, 1, 4)[:6], message(GET, 1, 4)[6:]])
 print(struct.unpack_from("=IHHIIi", rdma.recv(8192))[1:6:2])
-# Two messages in one call, each with two requests, are all answered.
+# One call sends two messages with two requests each; all four are answered.
 import ctypes
 libc = ctypes.CDLL(None)
 both = message(GET, 0x301, 5) + message(GET, 1, 6)
@@ -450,17 +450,17 @@ def memory_lock_is_raised():
     expect(hard == soft, "the soft limit is not the hard limit", r)
 
 
-t.case("ls sees the tree, ibstatus and ibstat the port", lambda: [
+t.case("ls sees the device, and ibstatus and ibstat its port", lambda: [
     says(*one)() for one in (
         (["ls", CLASS], "^adv0\n"), (["ibstatus"], "'adv0' port 1"),
         (["ibstat"], "CA 'adv0'(.|\n)*State: Active(.|\n)*Ethernet"))],
     "shim", "ibstat")
 t.case("perftest reads counters", counters_of_perftest, "shim",
        "ib_write_bw")
-t.case("--no-shim leaves it out", without_it)
+t.case("--no-shim leaves the shim out", without_it)
 t.case("libraries that the user preloads come first, and stay", users_own_come_first)
 t.case("run under run changes nothing more", run_under_run)
-t.case("a program of 32 bits has nothing to complain of",
+t.case("the shim is not preloaded into a program of 32 bits",
        programs_of_32_bits)
 for words, flags in (("AddressSanitizer", ["-fsanitize=address"]),
                      ("a static AddressSanitizer",
@@ -468,17 +468,17 @@ for words, flags in (("AddressSanitizer", ["-fsanitize=address"]),
                      ("ThreadSanitizer", ["-fsanitize=thread"]),
                      ("UndefinedBehaviorSanitizer",
                       ["-fsanitize=undefined"])):
-    t.case("a program with %s runs, and sees the tree" % words,
+    t.case("a program with %s runs, and sees the device" % words,
            sanitized(*flags))
 t.case("a program whose sanitizer forbids the shim runs without it", old_sanitizer)
 t.case("a program of musl runs without the shim", musl)
-t.case("a script runs as its interpreter needs",
+t.case("a script gets the libraries that its interpreter needs",
        a_script_of_such_an_interpreter)
 t.case("an empty environment is enough", an_empty_environment)
-t.case("a program that lists devices is told that there are none", nothing_to_show)
+t.case("a program that lists devices is told why there are none", nothing_to_show)
 t.case("each of many programs at once sees a whole tree", many_at_once)
-t.case("a tree that is right is left alone", written_once)
-t.case("relative paths, folders' descriptors, glob and nftw", calls)
+t.case("a tree that is right is not written again", written_once)
+t.case("relative paths, folders' descriptors, glob and nftw lead to the tree", calls)
 for argv, wanted in (
         (["rdma", "link", "show"],
          r"^link adv0/1 state ACTIVE physical_state LINK_UP netdev \S+ *\n$"),
@@ -490,12 +490,13 @@ for argv, wanted in (
     t.case(" ".join(argv) + " is answered", says(argv, wanted), "shim",
            "rdma")
 t.case("rdma link show -j is answered", link_in_json, "shim", "rdma")
-t.case("rdma link tells which is down", a_link_that_is_down)
+t.case("rdma link shows which link is down", a_link_that_is_down)
 for argv in (["resource"], ["system"],
              ["link", "add", "rxe0", "type", "rxe", "netdev", "lo"]):
     t.case("rdma %s is refused with a sentence" % " ".join(argv),
            refuses(*argv))
-t.case("strangers are kept out, and other sockets left alone", other_sockets)
+t.case("messages of strangers do not arrive, other netlink sockets are not changed",
+       other_sockets)
 t.case("RLIMIT_MEMLOCK limits nothing, until the program sets it",
        memory_lock)
 t.case("RLIMIT_MEMLOCK is raised to the user's hard limit",

@@ -123,7 +123,8 @@ def a_full_stream_is_named():
     try:
         client = seen("a client", busy("tx_bytes"))[0]
         server = seen("a server", busy("rx_bytes"))[0]
-        expect(client["peer"] == "127.0.0.1", "the peer's address", client)
+        expect(client["peer"] == "127.0.0.1",
+               "the client's peer is " + client["peer"])
         os.kill(server["pid"], signal.SIGSTOP)
         seen("that the socket is full", lambda said: [
             qp for qp in said["queue_pairs"]
@@ -191,12 +192,13 @@ def wrong_options_are_refused():
 
 
 suite.case("a transfer is seen from outside", lambda: a_transfer_is_seen("0"))
-suite.case("and so is one without packets", lambda: a_transfer_is_seen("1"))
+suite.case("a transfer without packets is seen from outside",
+           lambda: a_transfer_is_seen("1"))
 suite.case("a stopped peer is named as the reason", a_stopped_peer_is_named)
 suite.case("a full stream is named as the reason", a_full_stream_is_named)
 suite.case("a hostile name reaches no terminal",
            a_hostile_name_reaches_no_terminal)
-suite.case("a FIFO by the name of an adapter's memory is not waited for",
+suite.case("top does not wait for a FIFO that has the name of an arena",
            no_fifo_is_waited_for)
 suite.case("wrong options are refused", wrong_options_are_refused)
 suite.end()

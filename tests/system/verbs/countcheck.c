@@ -87,9 +87,9 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Reads the counter, and calls no other verb, until its value is `want`.
- * Returns false if that does not happen within ENDPOINT_WAIT_MS of processor
- * time. */
+/* Reads the counter, and calls no other verb, until its value is at least
+ * `want`, for at most ENDPOINT_WAIT_MS of processor time.  Returns whether the
+ * value is then `want`. */
 static bool reaches(struct newer_counter *c, uint64_t want)
 {
 	double end = now() + (int)ENDPOINT_WAIT_MS / 1000.0;
@@ -164,7 +164,8 @@ static void both_open(void)
 }
 
 /* Posts five WRITEs, four READs, three SENDs and two WRITEs with immediate
- * data; the first request of each kind is signaled. */
+ * data.  The flag changes nothing: the queue pairs of endpoint.h signal all
+ * requests. */
 static void mixture(const struct endpoint *from,
 		    const struct endpoint_address *to)
 {
@@ -413,8 +414,8 @@ static void one_counter_is_of_many_queue_pairs(void)
 		post(&peer, &to, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SIGNALED);
 	EXPECT(reaches(c, RECEIVES + WRITES + 2 + 7));
 	EXPECT(!errors(c));
-	/* The counter still counts the requests of a destroyed queue pair, and
-	 * its value can be set. */
+	/* The value still includes the requests of a destroyed queue pair, and
+	 * can be set. */
 	EXPECT(!ibv_destroy_qp(more.qp));
 	EXPECT(value(c) == RECEIVES + WRITES + 2 + 7);
 	EXPECT(!later.set_comp_cntr(c, 3));
@@ -424,8 +425,8 @@ static void one_counter_is_of_many_queue_pairs(void)
 	close_end(0, 1, &c);
 }
 
-/* Ends the program if the other process has ended: without its address no
- * connection can be made. */
+/* Exchanges addresses with the other process.  Ends the program if the other
+ * process has ended: without its address no connection can be made. */
 static void swap(int socket, const struct endpoint_address *mine,
 		 struct endpoint_address *theirs)
 {
@@ -433,7 +434,7 @@ static void swap(int socket, const struct endpoint_address *mine,
 	NEED(read(socket, theirs, sizeof(*theirs)) == sizeof(*theirs));
 }
 
-/* Runs the peer process: posts requests after one byte has come by the socket,
+/* Runs the peer process: posts requests when a byte has come from the socket,
  * and ends after another byte, or with its parent. */
 static void be_the_peer(int socket)
 {
@@ -525,7 +526,8 @@ int main(void)
 	/* This case is first, since its child opens the device itself. */
 	check_run("a peer of another process is counted",
 		  a_peer_of_another_process_is_counted);
-	check_run("a device tells its counters", a_device_says_what_it_counts);
+	check_run("a device reports which operations it can count",
+		  a_device_says_what_it_counts);
 	check_run("a counter is set and added to",
 		  a_counter_is_set_and_added_to);
 	check_run("an attachment that is not possible is refused",
@@ -533,7 +535,7 @@ int main(void)
 	check_run("each operation is counted once",
 		  each_operation_is_counted_once);
 	check_run("bytes are counted", bytes_are_counted);
-	check_run("a value includes what no poll has seen",
+	check_run("a value includes completions that no poll has taken",
 		  a_value_includes_what_no_poll_has_seen);
 	check_run("failures are counted apart", failures_are_counted_apart);
 	check_run("data that is counted has arrived", what_is_counted_is_there);

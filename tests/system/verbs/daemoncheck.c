@@ -37,8 +37,8 @@ struct held {
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *id;
 	struct ibv_pd *pd;
-	/* of memory that other processes may map, and of device memory; each
-	 * has a descriptor of adverb's */
+	/* regions: memory that other processes may map, and device memory;
+	 * adverb keeps a descriptor for each */
 	struct ibv_mr *mr, *dm_mr;
 	struct ibv_dm *dm;
 	void *shared;
@@ -59,7 +59,7 @@ static struct ibv_context *open_first(void)
 	return context;
 }
 
-/* Maps a memfd, whose own descriptor is closed again. */
+/* Maps a memfd, and closes its descriptor. */
 static void *map_shared(void)
 {
 	int fd = memfd_create("daemoncheck", MFD_CLOEXEC);
@@ -379,8 +379,8 @@ static int process_gets_fatal_event(void)
 	return 0;
 }
 
-/* A program that `adverb pair` has started with the descriptor `ready` closes
- * it, opens a file under its number, and listens. */
+/* A program that `adverb pair` has started with the pipe of ADVERB_READY_FD
+ * closes the pipe, opens a file under its number, and listens. */
 static int listen_without_pipe(int pipe_fd)
 {
 	struct held h;
@@ -396,8 +396,8 @@ static int listen_without_pipe(int pipe_fd)
 	return rdma_listen(h.id, 1) ? 5 : files_changed() ? 4 : 0;
 }
 
-/* Starts this program anew, since the library looks at the pipe when it is
- * loaded. */
+/* Starts this program anew, since the library looks at ADVERB_READY_FD only
+ * when it is loaded. */
 static int process_listens(void)
 {
 	char number[16];
@@ -437,7 +437,7 @@ static int process_closes_its_output(void)
 	close(ends[1]);
 	while (read(ends[0], &byte, 1) > 0)
 		;
-	/* the process lives */
+	/* the process that closed the pipe still runs */
 	status = waitpid(pid, NULL, WNOHANG) ? 4 : 0;
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -482,8 +482,9 @@ int main(int argc, char **argv)
 	check_run(
 		"a process that closed adverb's descriptors gets one IBV_EVENT_DEVICE_FATAL",
 		run_process_gets_fatal_event);
-	check_run("nothing is written to a file under the number of a pipe",
-		  run_process_listens);
+	check_run(
+		"rdma_listen writes nothing to a file under the number of a pipe",
+		run_process_listens);
 	check_run("the reader of a closed output sees its end",
 		  run_process_closes_its_output);
 	return check_end();

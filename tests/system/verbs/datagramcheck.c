@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * datagramcheck: tests what programs see of UD queue pairs, address handles and
- * multicast.  Prints a line per case, as verbcheck does.  One thread.
+ * multicast, and of operations that UC lacks.  Prints a line per case, as
+ * verbcheck does.  Each process has one thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -120,7 +121,7 @@ static void completions_tell_the_source(void)
 }
 
 /* Answers a datagram with an address handle made from its completion. */
-static void an_answer_finds_its_way(void)
+static void an_answer_reaches_the_sender(void)
 {
 	struct ibv_wc wc = {0};
 	struct ibv_ah_attr attr;
@@ -359,7 +360,7 @@ static void misuse_of_uc_completes_in_error(void)
 	}
 }
 
-/* Each member of the group, without the sender, gets a datagram once. */
+/* Each member of the group except the sender gets a datagram once. */
 static void check_group(const union ibv_gid *gid)
 {
 	struct ibv_ah *to = ah_open(gid);
@@ -378,6 +379,7 @@ static void check_group(const union ibv_gid *gid)
 	EXPECT(!ibv_detach_mcast(qp[1], gid, 0));
 	EXPECT(ibv_detach_mcast(qp[1], gid, 0) == EINVAL);
 	/* qp[1] has left the group, so its receive stays posted. */
+	receive(qp[1]);
 	receive(qp[2]);
 	EXPECT(!post(qp[0], to, 0xffffff, BYTES, IBV_WR_SEND));
 	EXPECT(take_completions(2, &wc) == 1);
@@ -385,9 +387,13 @@ static void check_group(const union ibv_gid *gid)
 	EXPECT(!ibv_detach_mcast(qp[0], gid, 0));
 	EXPECT(!ibv_detach_mcast(qp[2], gid, 0));
 	EXPECT(!ibv_destroy_ah(to));
-	/* Consume the receive that qp[0] has posted. */
+	/* Consume the receives that are still posted. */
 	EXPECT(!post(qp[1], ah, qp[0]->qp_num, 0, IBV_WR_SEND));
 	EXPECT(take_completions(2, &wc) == 1);
+	EXPECT(wc.qp_num == qp[0]->qp_num);
+	EXPECT(!post(qp[0], ah, qp[1]->qp_num, 0, IBV_WR_SEND));
+	EXPECT(take_completions(2, &wc) == 1);
+	EXPECT(wc.qp_num == qp[1]->qp_num);
 }
 
 static void an_ipv4_group_is_heard_by_its_members(void)
@@ -467,20 +473,21 @@ int main(void)
 {
 	check_run("datagrams that are posted leave without a poll",
 		  what_is_posted_leaves_without_a_poll);
-	check_run("datagram queue pairs are made", set_up);
+	check_run("datagram queue pairs are created", set_up);
 	if (check_has_failed())
 		return 1;
 	check_run("a datagram's completion tells its source",
 		  completions_tell_the_source);
-	check_run("an answer finds its way by the completion",
-		  an_answer_finds_its_way);
+	check_run("an address handle of a completion leads to the sender",
+		  an_answer_reaches_the_sender);
 	check_run("a datagram queue pair sends to itself",
 		  a_queue_pair_sends_to_itself);
 	check_run("an operation that UD lacks completes in error",
 		  misuse_completes_in_error);
 	check_run("an operation that UC lacks completes in error",
 		  misuse_of_uc_completes_in_error);
-	check_run("a request without a destination is refused on UD", refusals);
+	check_run("wrong requests, address handles and groups are refused",
+		  refusals);
 	check_run("an IPv4 group is heard by its members",
 		  an_ipv4_group_is_heard_by_its_members);
 	check_run("an IPv6 group is reached from IPv4",
@@ -489,6 +496,6 @@ int main(void)
 		  the_groups_reported_can_be_had);
 	check_run("a group takes as many members as reported",
 		  a_group_takes_as_many_members_as_reported);
-	check_run("datagram queue pairs go", tear_down);
+	check_run("datagram queue pairs are destroyed", tear_down);
 	return check_end();
 }

@@ -149,8 +149,8 @@ static struct ibv_qp *with_inline(uint32_t bytes)
 	return ibv_create_qp(e.pd, &init);
 }
 
-/* Searches the limit as libfabric does: doubles the number of bytes until it is
- * too large, then bisects. */
+/* Searches for the limit as libfabric does: doubles the number of bytes until
+ * that number is too large, then bisects. */
 static void the_most_inline_data_can_be_found(void)
 {
 	uint32_t most = 2, least_too_many;
@@ -174,7 +174,8 @@ static void the_most_inline_data_can_be_found(void)
 	endpoint_close(&e);
 }
 
-/* Far too many bytes are refused in the first call, too. */
+/* The first call with inline data asks for far too many bytes: this is a
+ * mistake of the program, not a step of a search. */
 static void too_much_inline_data_is_refused(void)
 {
 	opened();
@@ -195,7 +196,8 @@ int main(int argc, char **argv)
 		  the_most_inline_data_can_be_found);
 	check_run("the device's flags name the built features",
 		  the_flags_are_what_is_built);
-	check_run("no more domains can be had than reported", no_more_domains);
+	check_run("no more protection domains can be had than reported",
+		  no_more_domains);
 	check_run("no more completion queues can be had than reported",
 		  no_more_completion_queues);
 	check_run("no more shared receive queues can be had than reported",

@@ -3,7 +3,8 @@
  * idle_threads THREADS: THREADS threads, each with a queue pair, a completion
  * queue and a completion channel of its own, exchange SENDs in pairs and then
  * sleep in ibv_get_cq_event.  No thread of the process may wake up within a
- * second.  Then each queue pair gets one SEND, which must wake its thread.
+ * second.  Then each queue pair sends and gets one SEND, and a completion of
+ * these must wake its thread.
  */
 #include "check.h"
 #include "endpoint.h"
@@ -83,8 +84,8 @@ static void *exchange_and_sleep(void *arg)
 	return NULL;
 }
 
-/* Waits until `count` threads sleep and no other thread has woken up for a
- * second.  Returns the value of sleeps_count(). */
+/* Waits until `count` threads wait for an event and no thread but the first has
+ * woken up for a second.  Returns the value of sleeps_count(). */
 static unsigned long settle(int count)
 {
 	unsigned long before, now = 0;
@@ -105,8 +106,8 @@ int main(int argc, char **argv)
 	unsigned long before;
 
 	if (count < 2 || count % 2 || count > THREADS_MAX) {
-		fprintf(stderr,
-			"usage: idle_threads THREADS: an even number\n");
+		fprintf(stderr, "usage: idle_threads THREADS: an even number, "
+				"at most 512\n");
 		return 2;
 	}
 	alarm(ALARM_S);
@@ -121,7 +122,7 @@ int main(int argc, char **argv)
 		check_need(!errno, "pthread_create");
 	}
 	before = settle(count);
-	check_need(before > 0, "/proc/self/task");
+	check_need(before > 0, "/proc/self/task cannot be read");
 	sleep(1);
 	printf("%lu wake-ups in a second\n", sleeps_count() - before);
 	check_need(sleeps_count() == before, "an idle thread woke up");
@@ -129,6 +130,6 @@ int main(int argc, char **argv)
 		send_one(&ends[i ^ 1]);
 	for (int i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
-	check_need(atomic_load(&woken) == count, "a thread that slept");
+	check_need(atomic_load(&woken) == count, "a thread did not wake up");
 	return 0;
 }

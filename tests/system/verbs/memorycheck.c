@@ -157,7 +157,7 @@ static void a_rereg_that_the_kernel_refuses(void)
 	endpoint_close_pair(e);
 }
 
-static void a_rereg_moves_a_region(void)
+static void a_rereg_changes_the_length(void)
 {
 	uint32_t first;
 
@@ -191,8 +191,8 @@ static void a_new_key_has_the_lower_8_bits_given(void)
 	endpoint_close_pair(e);
 }
 
-/* Connects both ends.  Returns the queue pair of e[1], on which ibv_wr_bind_mw
- * binds windows, and makes *w such a window of type 2. */
+/* Connects both ends, and sets *w to a window of type 2 that is not bound.
+ * Returns the queue pair of e[1], on which ibv_wr_bind_mw can bind *w. */
 static struct ibv_qp_ex *binder_open(struct window *w)
 {
 	struct ibv_qp_init_attr_ex init = {
@@ -289,8 +289,8 @@ static void type_1_is_never_zero_based(void)
 	endpoint_close_pair(e);
 }
 
-/* Binds a window to a region of its own protection domain, but through a queue
- * pair of another protection domain. */
+/* Binds a window to a region of the window's protection domain, but through a
+ * queue pair of another protection domain. */
 static void a_binding_across_domains(enum ibv_mw_type type)
 {
 	struct ibv_mw_bind of_1 = {.send_flags = IBV_SEND_SIGNALED};
@@ -328,15 +328,15 @@ int main(void)
 		  a_rereg_that_the_library_refuses);
 	check_run("a rereg that the kernel refuses is a command error",
 		  a_rereg_that_the_kernel_refuses);
-	check_run("a rereg moves a region, which has another key",
-		  a_rereg_moves_a_region);
+	check_run("a rereg changes a region's length and key",
+		  a_rereg_changes_the_length);
 	check_run("a new key has the lower 8 bits given",
 		  a_new_key_has_the_lower_8_bits_given);
-	check_run("a key is given by ibv_wr_bind_mw, too",
+	check_run("ibv_wr_bind_mw gives a window a new key",
 		  a_key_is_given_by_ibv_wr_bind_mw);
 	check_run("a key is not given by a series that is not posted",
 		  a_key_is_not_given_by_a_series_that_is_not_posted);
-	check_run("a window of type 2 is never bound to nothing",
+	check_run("a window of type 2 is never bound to zero bytes",
 		  type_2_is_never_bound_to_nothing);
 	check_run("a window of type 1 is never zero-based",
 		  type_1_is_never_zero_based);

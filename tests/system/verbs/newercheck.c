@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * newercheck: tests calls that rdma-core has had since releases after 44:
+ * newercheck: tests calls that releases of rdma-core after 44 have added:
  * buffers, registration by attributes, the speed of a port.  countcheck tests
  * the counters.  Prints a line per case, as verbcheck does.  One thread.
  */
@@ -91,7 +91,7 @@ static void a_range_outside_its_buffer_is_refused(void)
 }
 
 /* The protection domain with which a buffer was allocated may be destroyed
- * before the buffer, since it does not own the memory. */
+ * before the buffer, since the domain does not own the memory. */
 static void a_buffer_outlives_its_domain(void)
 {
 	struct newer_buf *buf = NULL;
@@ -251,7 +251,7 @@ int main(void)
 		  a_buffer_outlives_its_domain);
 	check_run("a parent domain may share unprotected memory",
 		  a_parent_domain_may_share_unprotected_memory);
-	check_run("registration by attributes names its memory",
+	check_run("registration by attributes registers the named memory",
 		  registration_by_attributes_names_its_memory);
 	check_run("registration by attributes refuses unknown attributes",
 		  registration_by_attributes_refuses_what_is_not_built);

@@ -139,7 +139,7 @@ static void the_limit_event_comes_once(void)
 	EXPECT(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT) == 0);
 	for (uint64_t i = 0; i < 4; i++) {
 		/* The third message leaves two receives, fewer than the limit.
-		 * The event may come later than its completion. */
+		 * The event may come later than that message's completion. */
 		EXPECT(event_waits(b.ctx, i == 3 ? ENDPOINT_WAIT_MS : 0) ==
 		       (i == 3));
 		send_one();
@@ -158,7 +158,7 @@ static void the_limit_event_comes_once(void)
 	both_close();
 }
 
-static void a_dying_queue_pair_says_its_last(void)
+static void a_queue_pair_in_error_reports_its_last_wqe(void)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	struct ibv_async_event event;
@@ -429,7 +429,7 @@ static bool take_event(struct endpoint *e)
  * unmapped: the queue pair goes to ERR, and the next receive is flushed, which
  * wakes a thread that sleeps for an event.
  */
-static void what_a_long_poll_finds_is_told(void)
+static void a_flush_by_a_long_poll_gives_an_event(void)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -461,7 +461,8 @@ static void what_a_long_poll_finds_is_told(void)
 		wr.opcode = i < 15 ? IBV_WR_RDMA_WRITE : IBV_WR_SEND;
 		EXPECT(ibv_post_send(b.qp, &wr, &bad) == 0);
 	}
-	/* When a has the SEND, a's answer to it comes after b's completions. */
+	/* a has the SEND: the message that a sends next reaches b after the
+	 * acknowledgements of b's requests, whose completions precede it. */
 	await_event(&a);
 	EXPECT(munmap(page, size) == 0);
 	sge = (struct ibv_sge){(uintptr_t)a.region, 8, a.mr->lkey};
@@ -469,8 +470,8 @@ static void what_a_long_poll_finds_is_told(void)
 	EXPECT(ibv_post_send(a.qp, &wr, &bad) == 0);
 	/* When a's SEND has completed, b has the message. */
 	await_event(&a);
-	/* The poll itself must wake the library's threads: they sleep, and no
-	 * earlier event is left. */
+	/* The library's threads sleep and no earlier event is left, so only the
+	 * poll below can cause the next event. */
 	do {
 		EXPECT(ibv_req_notify_cq(b.cq, 0) == 0);
 		sleeps_await();
@@ -492,7 +493,8 @@ static void what_a_long_poll_finds_is_told(void)
 
 int main(void)
 {
-	check_run("a region with windows stays", a_region_with_windows_stays);
+	check_run("a region with a bound window is not deregistered",
+		  a_region_with_windows_stays);
 	check_run("extended polling reads each field",
 		  extended_polling_reads_each_field);
 	check_run("requests are posted all or none",
@@ -504,9 +506,9 @@ int main(void)
 	check_run("a basic shared queue may name a completion queue",
 		  a_basic_shared_queue_may_name_a_completion_queue);
 	check_run("the limit event comes once", the_limit_event_comes_once);
-	check_run("a dying queue pair says its last",
-		  a_dying_queue_pair_says_its_last);
-	check_run("the completions that a long poll finds are reported",
-		  what_a_long_poll_finds_is_told);
+	check_run("a queue pair in error reports its last WQE",
+		  a_queue_pair_in_error_reports_its_last_wqe);
+	check_run("a receive that a long poll flushes gives an event",
+		  a_flush_by_a_long_poll_gives_an_event);
 	return check_end();
 }

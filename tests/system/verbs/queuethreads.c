@@ -3,8 +3,10 @@
  * queuethreads: tests one shared receive queue that many threads use.
  *
  *	a[0] --> b[0] \
- *	...            > one SRQ: two threads post receives, a third resizes it
+ *	...            > one SRQ: two threads post receives
  *	a[3] --> b[3] /
+ *
+ * A third thread resizes the SRQ and the CQs of b.
  *
  * Each message has a number, and must arrive exactly once, whichever receive it
  * takes.  Prints a line per case, as verbcheck does.

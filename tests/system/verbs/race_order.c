@@ -2,8 +2,8 @@
 /*
  * race_order: a program of several threads, built with ThreadSanitizer.
  * Accesses that posting and polling order are no race, and must not be
- * reported.  Other unordered accesses are a race, and must be reported.  Both
- * ends of each connection are in this process.
+ * reported.  Unordered accesses are a race, and must be reported.  Both ends of
+ * each connection are in this process.
  *
  *	race_order                ordered accesses; prints a line per case
  *	race_order race-posting   a race during posting by ibv_wr_*
@@ -320,7 +320,7 @@ static void *end_jobs_ex(void *arg)
 	return arg;
 }
 
-static void field_by_field_is_no_other(void)
+static void ibv_wr_and_start_poll_order_accesses(void)
 {
 	pthread_t thread[3];
 
@@ -435,14 +435,15 @@ int main(int argc, char **argv)
 		return race(touch_while_posting);
 	if (argc > 1 && !strcmp(argv[1], "race-polling"))
 		return race(touch_while_polling);
-	check_run("a poll comes after the post of its request",
+	check_run("the post of a request happens before its poll",
 		  a_poll_comes_after_the_post_of_its_request);
-	check_run("a poll comes after the stores before the message",
+	check_run("stores before a message happen before its poll",
 		  a_poll_comes_after_the_stores_before_a_message);
-	check_run("a wake-up comes after the stores before the message",
+	check_run("stores before a message happen before its wake-up",
 		  an_event_comes_after_the_stores_before_a_message);
-	check_run("field by field is no other", field_by_field_is_no_other);
-	check_run("an event comes after the call that caused it",
+	check_run("ibv_wr_* and ibv_start_poll order accesses",
+		  ibv_wr_and_start_poll_order_accesses);
+	check_run("a call of rdma_cm happens before the event that it causes",
 		  an_event_comes_after_the_call_that_caused_it);
 	return check_end();
 }

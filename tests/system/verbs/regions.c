@@ -37,7 +37,7 @@ enum {
 static struct endpoint e;
 static _Atomic long long read_so_far;
 
-/* ---- a thread that registers other memory at each of these calls ---- */
+/* ---- a thread that registers other memory at each counted call ---- */
 
 /* Two threads take turns: the calls of the one thread are counted; at each of
  * these calls the other thread registers other memory. */
@@ -194,7 +194,7 @@ static void region_close(struct region *r, bool keeps_file)
 		close(r->fd);
 }
 
-/* Returns whether requests go by packets.  Then the library does not look for
+/* Returns whether requests go by packets.  If so, the library does not look for
  * the files of regions. */
 static bool goes_by_packets(void)
 {
@@ -224,7 +224,8 @@ static void register_many(int others, bool keeps_file)
 	check_expect(read_so_far - began <= ONCE + (long long)EACH * n,
 		     "%lld calls were made for %d regions", read_so_far - began,
 		     n);
-	/* At least one call was counted. */
+	/* If no call was counted, the library does not call the functions of
+	 * this file. */
 	EXPECT(read_so_far > began || goes_by_packets());
 	for (int i = 0; i < n && all[i].mr; i++)
 		region_close(&all[i], keeps_file);
@@ -361,15 +362,16 @@ static void files_that_are_closed(void)
 int main(void)
 {
 	/* This case is first, while the library still reads the folder. */
-	check_run("regions are registered while the library reads /proc for "
-		  "another, and it reads no more than without them",
+	check_run("a search for a region's file makes no more calls if other "
+		  "regions are registered meanwhile",
 		  a_look_that_others_interrupt);
 	check_run("thousands of memfds are registered at a bounded cost each",
 		  files_that_are_open);
-	check_run("so are memfds that are closed, beside thousands of files",
+	check_run("closed memfds are registered at a bounded cost each, beside "
+		  "thousands of files",
 		  files_that_are_closed);
-	check_run("so are memfds that 16 threads register and deregister, "
-		  "beside thousands of files",
+	check_run("16 threads register and deregister memfds at a bounded cost "
+		  "each, beside thousands of files",
 		  threads_that_register);
 	return check_end();
 }

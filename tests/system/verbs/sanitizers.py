@@ -51,15 +51,15 @@ def is_told(where):
 
 
 def under_valgrind(program):
-    """Runs a program under valgrind, and expects no report and no more than
-    MEMORY_KIB of memory.  The rings of a process are mostly holes, which a
-    search for leaks would fill."""
+    """Runs a program under valgrind, and expects no report and that no program of
+    this script so far has taken MEMORY_KIB of memory.  The rings of a process are
+    mostly holes, which a search for leaks would fill."""
     r = t.valgrind_run(program)
     expect_ok(r)
     expect(not re.search("^(==|--)[0-9]", r.output, re.M),
            "there is a report", r)
     kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    expect(kib < MEMORY_KIB, "the program took %d MiB" % (kib // 1024))
+    expect(kib < MEMORY_KIB, "a program of this script took %d MiB" % (kib // 1024))
 
 
 for sanitizer, programs in PROGRAMS.items():
@@ -71,6 +71,6 @@ for name in "verbcheck", "queuecheck", "cmcheck":
     t.case(name + " under valgrind", lambda program=name:
            under_valgrind(program), "sanitizers", name)
 for where in "posting", "polling":
-    t.case("a race of the program's own while %s is told" % where,
+    t.case("a race of the program itself during %s is reported" % where,
            lambda where=where: is_told(where), "sanitizers", "race_order")
 t.end()

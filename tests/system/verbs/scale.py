@@ -37,7 +37,7 @@ def memory():
                    said["idle_wakeups"])
 
 
-suite.case("10 000 connected queue pairs fit into 200 MiB, idle they sleep",
+suite.case("10 000 connected queue pairs fit into 200 MiB, and sleep when idle",
            memory, "scale", "connected queue pairs")
 
 def run(path, *args, **env):
@@ -52,11 +52,11 @@ def run(path, *args, **env):
     return body
 
 
-for way, direct in ("direct", "1"), ("packets", "0"):
-    suite.case("64 threads that wait for an event each do not wake up, by " +
+for way, direct in ("direct", "1"), ("by packets", "0"):
+    suite.case("64 threads that wait for an event each do not wake up, " +
                way, run(IDLE, "64", ADVERB_DIRECT=direct),
                "scale", "idle_threads")
-    suite.case("8 threads open 1000 connections at once, by " + way,
+    suite.case("8 threads open 1000 connections at once, " + way,
                run(CONNECTS, "-t", "8", "1000", ADVERB_DIRECT=direct),
                "scale", "connections of 8 threads")
 suite.end()

@@ -48,11 +48,11 @@ def mistake():
 
 
 verbs = t.checks("verbcheck", "verbs")
-t.case("each refusal has a sentence",
+t.case("each refusal prints a message",
        lambda: refused(t.every_check("verbcheck", verbs)))
 for name in ("devicecheck", "memorycheck", "regions", "queuecheck",
              "datagramcheck", "queuethreads", "newercheck", "countcheck"):
     t.checks(name, "verbs")
-t.case("a search for a limit has no sentence", search)
-t.case("too much that is asked for at once has one", mistake)
+t.case("a search for the limit of inline data prints no message", search)
+t.case("a call for far too much inline data prints a message", mistake)
 t.end()
