@@ -3,10 +3,10 @@
  * Two adapters execute requests in each other's arena (src/direct) while words
  * of an arena change.  There are two kinds of runs.  In one, both adapters
  * work, and words change that a peer may write.  In the other, any word of one
- * arena changes, while its owner is idle and only its peer works.  The input
- * chooses the kind, the requests, the words and their new values.  By a bit of
- * the first byte a thread also changes words all the time.  The process must
- * not crash, and no adapter may write outside of its memory.
+ * arena may change, while its owner is idle and only its peer works.  The input
+ * chooses the kind, the requests, the words and their new values.  If a bit of
+ * the first byte is set, a thread also changes words all the time.  The process
+ * must not crash, and no adapter may write outside of its memory.
  */
 #include "fuzz.h"
 #include "input.h"
@@ -43,8 +43,8 @@ struct script {
 	struct places places[2];
 	struct kept kept; /* of the arena in which any word may change */
 	uint8_t how;	  /* the first byte: BY_THREAD and others */
-	/* Ends the thread.  No other data depends on it, so its order does not
-	 * matter. */
+	/* Not 0: the thread ends.  No other data depends on this member, so
+	 * the order of its accesses does not matter. */
 	_Atomic int is_over;
 };
 

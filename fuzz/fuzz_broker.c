@@ -28,13 +28,13 @@
 #define CLIENTS 6
 #define KNOWN	8     /* values of a kind that the harness remembers */
 #define IDLE_MS 10000 /* the broker's idle time */
-#define LASTS	4000  /* turns in which what clients have left must end */
+#define LASTS	4000  /* turns after which no conversation may be left */
 
 /* The descriptors that clients send.  PROTO_WELCOME brings the first three. */
 enum lent {
 	LENT_SOCKET,
 	LENT_PAGE,
-	LENT_SAFE,
+	LENT_STORE,
 	LENT_FOLDER,
 	LENT_KICK,
 	LENT_PAIR,
@@ -82,8 +82,9 @@ int getsockopt(int fd, int level, int name, void *value, socklen_t *bytes)
 	return err;
 }
 
-/* Replaces the function of libc, for a kernel before Linux 6.16, where a socket
- * cannot refuse descriptors: clients of all users bring some. */
+/* Replaces the function of libc, and acts as a kernel before Linux 6.16, in
+ * which a socket cannot refuse descriptors: so clients of all users can send
+ * descriptors. */
 int setsockopt(int fd, int level, int name, const void *value, socklen_t bytes)
 {
 	if (level == SOL_SOCKET && name == SO_PASSRIGHTS) {
@@ -117,7 +118,7 @@ static void learn_value(struct known *k, uint32_t value)
 	k->value[k->count++ % KNOWN] = value;
 }
 
-/* A value, mostly one that the broker has named. */
+/* Returns a value, mostly one that the broker has named. */
 static uint32_t choose_value(struct script *s, const struct known *k)
 {
 	uint32_t n = k->count < KNOWN ? k->count : KNOWN;
@@ -199,7 +200,7 @@ static void take_lent(const struct msghdr *msg, const uint8_t *bytes)
 	for (size_t i = 0, bit = 0; i < n; i++, bit++) {
 		while (!(m.brings & 1u << bit))
 			bit++;
-		if (m.kind == PROTO_WELCOME && bit <= LENT_SAFE)
+		if (m.kind == PROTO_WELCOME && bit <= LENT_STORE)
 			keep_lent((enum lent)bit, fds[i]);
 		else
 			close(fds[i]);
@@ -329,7 +330,7 @@ static size_t choose_lent(struct script *s, uint32_t brings, int fds[])
 		if (brings & 1u << bit && lent[kind] >= 0)
 			fds[n++] = lent[kind];
 	}
-	if (how % 16 == 15) /* one more than m.brings says */
+	if (how % 16 == 15) /* one more than `brings` names */
 		fds[n++] = lent[LENT_KICK];
 	return n;
 }
@@ -510,8 +511,9 @@ static void run_command(struct script *s)
 		replace_broker(s);
 	else
 		send_datagram(s);
-	if (input_u8(&s->in) %
-	    8) /* one time in 8 the broker later finds several messages */
+	/* one time in 8 the broker has no turn, and so later finds several
+	 * messages */
+	if (input_u8(&s->in) % 8)
 		serve_turn(s);
 }
 
@@ -564,9 +566,9 @@ static void furnish(struct script *s)
 
 /*
  * Closes all clients, and lets time pass.  Each conversation ends, and then the
- * broker ends, too.  But a broker that is the successor of another does not
- * end, because it does not know that the processes of its predecessor have
- * ended.
+ * broker ends, too.  But the successor of a broker may not end: it keeps the
+ * classes that its predecessor gave until the processes of these classes end,
+ * and all clients belong to this process.
  */
 static void end_all(struct script *s)
 {

@@ -4,9 +4,9 @@
  * its own.  The harness acts as the broker.  The input says which messages the
  * broker sends, with which descriptors, when the broker closes the connection,
  * how time passes, and what the process asks for.  Whatever the input, the
- * client maps no memory that another process can shorten, prints no control
- * character, returns only news that client.h names, and leaves no descriptor
- * open.
+ * client maps no memory that another process can shorten, gives the user no
+ * control character, returns only answers that client.h names, and leaves no
+ * descriptor open.
  */
 #include "fuzz_socket.h"
 
@@ -27,12 +27,12 @@
 #define PATIENCE_MS 5000
 #define KNOWN	    4 /* classes that the process asks about */
 
-/* The descriptors that the broker sends; PROTO_FD_* stand for the first five.
- */
+/* The descriptors that the broker sends.  The first five are in the order of
+ * PROTO_FD_*. */
 enum lent {
 	LENT_SOCKET,
 	LENT_PAGE,
-	LENT_SAFE,
+	LENT_STORE,
 	LENT_FOLDER,
 	LENT_KICK,
 	LENT_BARE,   /* memory that its owner can shorten */
@@ -109,7 +109,7 @@ static void open_lent(struct script *s)
 {
 	s->lent[LENT_SOCKET] = open_port();
 	s->lent[LENT_PAGE] = shared_page_new();
-	s->lent[LENT_SAFE] = one_end(SOCK_SEQPACKET);
+	s->lent[LENT_STORE] = one_end(SOCK_SEQPACKET);
 	s->lent[LENT_FOLDER] = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	s->lent[LENT_KICK] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	s->lent[LENT_BARE] = memory_of(SHARED_PAGE_BYTES, 0);
@@ -145,7 +145,7 @@ static size_t choose_lent(struct script *s, uint32_t brings, int fds[])
 			fds[n++] = s->lent[how < 192 ? bit
 						     : input_u8(&s->in) %
 							       LENT_KINDS];
-	if (how % 16 == 15) /* one more than m.brings says */
+	if (how % 16 == 15) /* one more than `brings` names */
 		fds[n++] = s->lent[LENT_KICK];
 	return n;
 }

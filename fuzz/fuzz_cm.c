@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * cm: the input is a program of commands for two communication managers.  Some
- * of the messages between them are lost, duplicated or changed.
+ * of the messages between them are lost, duplicated or changed.  A manager
+ * never has more conversations than its configuration allows.
  */
 #include "fuzz.h"
 #include "input.h"
@@ -19,8 +20,8 @@ struct script {
 	struct cm *cm[2];
 	uint32_t listener[2];
 	bool listens[2];
-	/* id: the latest ids of each manager; ids: how many there were so far
-	 */
+	/* id: the latest ids of conversations of each manager; ids: how many
+	 * ids there have been */
 	uint32_t id[2][IDS], ids[2];
 	uint64_t now_ns;
 	struct cm_frame last; /* the latest message, before any change */
@@ -137,8 +138,8 @@ static void pass(struct script *s)
 	cm_tick(s->cm[1], s->now_ns);
 }
 
-/* Resumes a note of manager i, unchanged or with changed bytes, in manager i or
- * in its peer. */
+/* Resumes a note of manager i, with up to three changed bytes, in one of the
+ * two managers. */
 static void take_up(struct script *s, int i)
 {
 	struct cm_note n;

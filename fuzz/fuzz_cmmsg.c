@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hdr/cmmsg: a parsed message can be written and parsed again without loss. */
+/* hdr/cmmsg: a message that was parsed and written can be parsed again, and is
+ * then written with the same bytes. */
 #include "fuzz.h"
 
 #include <string.h>

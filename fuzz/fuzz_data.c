@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fabric/data: whatever programs of three hosts send, join and close, each
- * packet that arrives is a frame of an InfiniBand link, what an end may send is
- * bounded, and each sender may send again when all packets are fetched.
+ * packet that arrives is a frame of an InfiniBand link, no turn of the subnet
+ * leaves overdue work, and each sender may send again when all packets are
+ * fetched.
  */
 #include "fabric_of.h"
 #include "fuzz.h"
@@ -37,7 +38,8 @@ struct script {
 	uint64_t now_ms;
 };
 
-/* LIDs 1 to 3, tables that lead there, all ports ACTIVE. */
+/* Gives the hosts the LIDs 1 to 3, fills the forwarding tables of the switches,
+ * and makes all ports that have a cable ACTIVE. */
 static void set_subnet(struct fabric *f)
 {
 	for (uint32_t i = 0, lid = 1; fabric_node(f, i); i++) {
@@ -79,7 +81,8 @@ static void fetch_some(struct script *s, uint32_t count)
 	}
 }
 
-/* A packet that is right but for bytes that the input changes. */
+/* Sends a packet that is valid except for the bytes that the input changes.
+ * The VCRC is always right. */
 static void send_one(struct script *s, int index)
 {
 	static const uint8_t lids[ENDS] = {1, 2, 3, 3};

@@ -17,7 +17,7 @@
 #include "work.h"
 
 #define DEPTH	16
-#define MAX_RUN 64 /* steps of the clock in an input, each up to 0.14 s */
+#define MAX_RUN 64 /* steps of the clock in an input, each up to 131 ms */
 
 struct script {
 	struct input_bytes in;

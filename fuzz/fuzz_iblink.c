@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hdr/lrh and encap/iblink.  The input is a packet of an InfiniBand link, whose
- * lengths and VCRC are corrected if its last byte is odd.  A packet that is
- * taken has headers within its bytes, and a packet that is made is taken.
+ * hdr/lrh and encap/iblink.  The input is a packet of an InfiniBand link.  If
+ * the last byte is odd, the harness also tries the packet with the right PktLen
+ * and VCRC.  A packet that iblink_open accepts has its headers within its
+ * bytes, and iblink_open accepts each packet that iblink_write and iblink_seal
+ * make.
  */
 #include "fuzz.h"
 

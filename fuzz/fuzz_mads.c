@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fabric: whatever programs of two hosts send, register and close, the subnet
- * moves finitely many packets, holds what its quotas allow, and gives messages
- * of a lawful size.
+ * fabric: whatever programs of two hosts and a switch send, register and close,
+ * each turn of the subnet ends and leaves no overdue work, an end has at most
+ * FABRIC_AGENTS agents, and no message that an end receives is too short or too
+ * long.
  */
 #include "fabric_of.h"
 #include "fuzz.h"
@@ -14,7 +15,7 @@
 #include "hdr/bytes.h"
 
 #define ENDS   3
-#define LONG   2000 /* bytes of a MAD that RMPP cuts */
+#define LONG   2000 /* most bytes of a MAD; RMPP sends it in segments */
 #define MAD_AT FABRIC_UMAD_BYTES
 #define BUFFER (FABRIC_UMAD_BYTES + LONG)
 
@@ -49,7 +50,8 @@ static void fetch_all(struct script *s)
 	}
 }
 
-/* Fields that lead somewhere, so that most messages arrive. */
+/* Gives the MAD a known class and attribute, and a small or a multicast LID, so
+ * that many messages arrive. */
 static void shape_mad(struct script *s, uint8_t *umad)
 {
 	static const uint8_t classes[] = {0x01, 0x81, 0x81, 0x03, 0x04, 0x32};
@@ -80,8 +82,9 @@ static void send_one(struct script *s, struct end *end)
 	uint8_t umad[BUFFER] = {0}, how = input_u8(&s->in);
 	size_t bytes = MAD_AT + 256, n = 24 + input_u8(&s->in);
 
+	/* half of the messages are the last received one, changed */
 	if (how & 1)
-		memcpy(umad, s->last, BUFFER); /* what a peer said, changed */
+		memcpy(umad, s->last, BUFFER);
 	for (size_t i = 0; i < n && s->in.at < s->in.end; i++)
 		umad[MAD_AT + (i < 40 ? i : i * 5 % 256)] ^= input_u8(&s->in);
 	memset(umad, 0, 4);

@@ -109,7 +109,7 @@ static void compare_cuts(struct script *script,
 	}
 	require_same_result(&whole, &parts);
 	FUZZ_REQUIRE(taken <= MPA_FRAME_MAX && sum <= MPA_FRAME_MAX);
-	/* of a wrong frame, more bytes are taken if the pieces are longer */
+	/* an end takes more bytes of a wrong frame if the pieces are longer */
 	if (whole.state != STARTUP_FAILED || whole.error == STARTUP_EARLY)
 		FUZZ_REQUIRE(taken == sum);
 	startup_end(&whole);
@@ -135,7 +135,8 @@ static void run_stream(struct script *script)
 	if (how & 3 && n > KEY)
 		memcpy(stream,
 		       how & 4 ? "MPA ID Rep Frame" : "MPA ID Req Frame", KEY);
-	if (how & 8 && n > KEY + 3) { /* a length that the stream has */
+	/* the frame states a length that the stream has */
+	if (how & 8 && n > KEY + 3) {
 		stream[KEY + 1] &= 3;
 		stream[KEY + 2] = 0;
 		n = how & 16 ? n : MPA_HEAD + (size_t)stream[KEY + 3];

@@ -10,7 +10,8 @@
 
 #define TEXT_MAX 4096
 
-/* Words of the format, so that random bytes become files. */
+/* Appends a word of the format, so that random bytes can make valid records.
+ * Returns the length of the word. */
 static size_t append_word(char *text, uint8_t b)
 {
 	static const char *const words[] = {

@@ -3,7 +3,8 @@
  * iWARP over SCTP: the input is a program of one-byte commands with operands,
  * for two queue pairs and the messages between them, which come in any order.
  * Forged messages have numbers near the expected ones, so that the first checks
- * do not refuse them.  A program may also start a session by the input's bytes.
+ * do not refuse them.  One input in four instead consists of the messages that
+ * an end gets while its session starts.
  */
 #include "fuzz.h"
 
@@ -17,7 +18,7 @@
 #include "work.h"
 
 #define DEPTH 16
-#define BOX   64 /* messages on their way from a side */
+#define BOX   64 /* most messages under way from a side */
 #define ROOM  10000u
 
 struct message {
@@ -34,15 +35,16 @@ struct script {
 	uint32_t posted[2], completed[2];
 };
 
-/* Adds a message of n bytes to a box; a full one drops it, and the session
- * waits for its number for ever. */
+/* Adds a message of n bytes to the box of side i.  If the box is full, the
+ * message is lost, and the session waits for its number for ever. */
 static void add_message(struct script *s, int i, const uint8_t *p, uint32_t n)
 {
 	struct message *m = &s->box[i][s->count[i]];
 
 	if (s->count[i] == BOX)
 		return;
-	/* exactly n bytes and one, so that the sanitizer finds reads beyond */
+	/* in a block of its own, so that the sanitizer finds reads behind it;
+	 * of n + 1 bytes, because n may be 0 */
 	m->p = malloc(n + 1u);
 	CHECK(m->p);
 	m->bytes = n;
@@ -67,7 +69,7 @@ static void fill_box(struct script *s, int i)
 	}
 }
 
-/* Side i receives one of the messages on their way. */
+/* Side i receives one of the messages that are under way. */
 static void deliver(struct script *s, int i, uint32_t which)
 {
 	struct two_hcas_side *side = &s->two_hcas->side[i];
@@ -83,7 +85,7 @@ static void deliver(struct script *s, int i, uint32_t which)
 	free(m.p);
 }
 
-/* A message from side i that its peer may expect. */
+/* Adds a forged segment of side i, which the peer may expect. */
 static void forge(struct script *s, int i)
 {
 	const struct iwarp_stream *to = s->two_hcas->side[!i].side->stream;
@@ -112,7 +114,8 @@ static void forge(struct script *s, int i)
 	add_message(s, i, buf, n + bytes);
 }
 
-/* Bytes of the input, with a right head or without one. */
+/* Adds a message of side i that consists of bytes of the input, with a right
+ * head or without one. */
 static void forge_control(struct script *s, int i)
 {
 	const struct iwarp_stream *to = s->two_hcas->side[!i].side->stream;
@@ -222,8 +225,8 @@ static void open_sessions(struct script *s)
 	}
 }
 
-/* After the end of its session each request and each receive has completed
- * once, and no more is kept than may be. */
+/* Checks that a session keeps at most SESSION_KEPT_MAX bytes, and that after
+ * the end of its session each request and each receive has completed once. */
 static void check_the_end(struct script *s)
 {
 	collect(s);
@@ -243,7 +246,8 @@ static void check_the_end(struct script *s)
 
 /* ---- the start ---- */
 
-/* An end gets messages of the input's bytes. */
+/* Gives an end messages that consist of bytes of the input, and checks that the
+ * end's start ends. */
 static void run_start(struct input_bytes *in)
 {
 	struct startup_offer offer = {.revision = 2,

@@ -45,7 +45,7 @@ static void post_recv(struct script *s, int i)
 	s->posted[i] += work_recv(&s->in, s->two_hcas, i);
 }
 
-/* Moves what side i has to send into its pipe. */
+/* Moves the bytes that side i has to send into its pipe. */
 static void fill_pipe(struct script *s, int i)
 {
 	struct two_hcas_side *side = &s->two_hcas->side[i];

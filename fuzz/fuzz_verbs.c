@@ -2,9 +2,9 @@
 /*
  * libibverbs: the input is a program of valid and invalid calls, which create,
  * modify and destroy objects, and post requests.  Each call must succeed or
- * return an errno value, and in the end all objects can be destroyed in the
- * right order.  Needs a broker in a network namespace of its own, which
- * tests/threads/with_broker.sh makes.
+ * return an error that the call can have, and in the end all objects can be
+ * destroyed in the right order.  The harness needs a network namespace with a
+ * broker, both of which tests/threads/with_broker.sh makes.
  */
 #include "fuzz.h"
 #include "input.h"
@@ -256,7 +256,8 @@ static void post_send(struct script *s)
 	struct ibv_send_wr wr = {.wr_id = 1, .sg_list = sge}, *bad = NULL;
 	uint8_t strange = input_u8(&s->in);
 
-	/* one request in four is wrong */
+	/* one request in four has a wrong num_sge and any flags, and half of
+	 * the requests have any opcode */
 	wr.opcode =
 		(enum ibv_wr_opcode)(input_u8(&s->in) % (strange & 1 ? 7 : 14));
 	wr.num_sge = strange & 6 ? strange >> 7 : strange % 16 - 4;
@@ -390,7 +391,7 @@ static void open_once(void)
 	FUZZ_REQUIRE(ctx && !ibv_query_gid(ctx, 1, GID, &gid));
 }
 
-/* Makes two of each main object. */
+/* Makes two PDs, CQs, MRs and QPs. */
 static void furnish(struct script *s)
 {
 	for (int i = 0; i < 2; i++) {

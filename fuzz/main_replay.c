@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs a harness without libFuzzer: on files, then on mutations of seeds.
+ * Runs a harness without libFuzzer: on seeds, then on mutations of seeds.
  *
  *	replay_x [--frames FILE [--skip N] [--trim N]] [--noise BYTES]
  *		 [--dump DIRECTORY]
@@ -9,9 +9,9 @@
  *
  * A seed is a FILE, a frame of --frames without its first --skip and its last
  * --trim bytes, or BYTES random bytes of --noise.  Each seed is run unchanged
- * first.  Then come runs of mutated seeds.  S and the run's number alone decide
- * the input of a run.  If a run crashes, the options that repeat it are
- * printed.
+ * first.  Then come runs of mutated seeds.  The seeds, S and the run's number
+ * alone decide the input of a run.  If a run crashes, the options that repeat
+ * it are printed.
  */
 #include "fuzz.h"
 
@@ -41,7 +41,7 @@ static struct {
 
 static struct input **seeds;
 static size_t seed_count;
-/* The message that is printed if the present run ends the process. */
+/* The message that is printed if the current run ends the process. */
 static char epitaph[160];
 static uint64_t rng;
 
@@ -82,8 +82,8 @@ static void on_signal(int number)
 	raise(number);
 }
 
-/* Defined in a program with a sanitizer.  The sanitizer catches the signals and
- * ends the program. */
+/* In a program with a sanitizer, the sanitizer defines this function, and calls
+ * `callback` before it ends the process because of an error or a signal. */
 void __sanitizer_set_death_callback(void (*callback)(void))
 	__attribute__((weak));
 
@@ -235,7 +235,8 @@ static size_t splice(uint8_t *p, size_t size)
 static size_t mutate(uint8_t *p, size_t size)
 {
 	static const uint8_t edge[] = {0, 1, 0x7f, 0x80, 0xfe, 0xff};
-	/* half of all changes are in the first bytes, where headers are */
+	/* at least half of the changes of one byte are in the first 64 bytes,
+	 * where headers are */
 	size_t reach = next_random() & 1 && size > 64 ? 64 : size;
 
 	switch (below(8)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Draws requests and receives for a harness with two adapters. */
+/* Posts requests and receives that the input chooses, for a harness with two
+ * adapters. */
 #ifndef FUZZ_WORK_H
 #define FUZZ_WORK_H
 
