@@ -9,17 +9,17 @@
 #include "sim/pair.h"
 #include "util/bits.h"
 
-#define LIMIT_MAX   100000u /* the most bytes that a full stream holds */
+#define LIMIT_MAX   100000u /* the greatest limit of a stream */
 #define ROOM	    (2 * FPDU_ULPDU_MAX)
 #define STREAM_SIZE (LIMIT_MAX + ROOM)
 #define WIRE_NS	    5000   /* the least time that bytes are under way */
-#define LATE_NS	    300000 /* the most by which bytes are late */
-#define AGAIN_MS    200	   /* the most if TCP sends a segment again */
+#define LATE_NS	    300000 /* the longest delay of bytes */
+#define AGAIN_MS    200	   /* the longest further delay by a retransmission */
 
 struct bytestream {
 	uint64_t at_ns;	     /* when the next bytes arrive */
 	uint32_t head, tail; /* bytes[tail] to bytes[head - 1] are under way */
-	uint32_t limit;	     /* bytes under way if the stream is full */
+	uint32_t limit;	     /* bytes under way from which the stream is full */
 	bool is_open;
 	bool is_full;  /* the sender waits for room */
 	bool is_ended; /* the sender puts no more bytes in */
@@ -61,7 +61,7 @@ void bytestream_open(struct world *w, struct flow *f,
 	b->is_open = true;
 	b->is_full = b->is_ended = false;
 	if (engine_stream_open(f->from->engine, f->q, c))
-		world_fail(w, "flow %u: its stream is refused", f->id);
+		world_fail(w, "flow %u: the engine refuses a stream", f->id);
 }
 
 void bytestream_close(struct flow *f)
@@ -146,7 +146,7 @@ static void wake_sender(struct flow *f)
 	f->from->woken.writable = true;
 }
 
-/* The last byte of an ended stream has arrived. */
+/* Tells the receiver that the stream has ended, after its last byte. */
 static void end_stream(struct host *h, struct flow *f)
 {
 	f->bytestream->is_open = false;

@@ -20,7 +20,7 @@ void bytestream_close(struct flow *f);
 /* Ends the stream of f because the process of f's QP has ended.  Some of the
  * bytes under way still arrive; then the peer learns of the end. */
 void bytestream_break(struct flow *f);
-/* Have all bytes of f arrived? */
+/* Have all bytes of f arrived?  True also if f has no open stream. */
 bool bytestream_is_empty(const struct flow *f);
 /* Moves the bytes that the engine of h has to send into the streams. */
 void bytestream_send(struct host *h);

@@ -94,7 +94,8 @@ static void send_copy(struct world *w, const struct engine_frame *f, int to,
 
 /*
  * Sends a frame of another user of the host, who has seen frame f.  Only the
- * source port, the PSN and the last payload byte may differ from those of f.
+ * source port, the PSN, the last byte before the ICRC and the ICRC may differ
+ * from those of f.
  */
 static void send_intruder(struct world *w, const struct engine_frame *f, int to)
 {

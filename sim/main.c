@@ -40,9 +40,9 @@ static void print_help(void)
 	     "hosts, over links\n"
 	     "that lose, duplicate, reorder, delay, corrupt and truncate "
 	     "frames.  The seed\n"
-	     "alone decides the run: for a seed that fails, the command that "
-	     "repeats the run\n"
-	     "is printed.\n"
+	     "and the options alone decide the run: for a seed that fails, the "
+	     "command that\n"
+	     "repeats the run is printed.\n"
 	     "\n"
 	     "  --seeds A..B     run these seeds, or one seed A (default "
 	     "1..100)\n"
@@ -171,7 +171,8 @@ static uint64_t run_once(uint64_t seed, const struct options *o, char why[200])
 	return hash;
 }
 
-/* Runs a seed; every 16th seed twice, and both runs must have the same hash. */
+/* Runs a seed.  Runs every 16th seed twice; both runs must have the same hash.
+ */
 static bool run_seed(uint64_t seed, const struct options *o)
 {
 	char why[200], again[200];

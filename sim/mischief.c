@@ -15,7 +15,7 @@ static void schedule_next(struct world *w)
 void mischief_init(struct world *w)
 {
 	w->due.mischief_ns = UINT64_MAX;
-	/* a third of all worlds has only faults of frames */
+	/* a third of all worlds has no faults of hosts and programs */
 	if (!rng_chance(&w->rng, 333333))
 		schedule_next(w);
 }
@@ -28,7 +28,7 @@ static uint64_t choose_end(struct world *w, uint32_t most_ms)
 	return bits_min_u64(end, w->due.quiet_ns);
 }
 
-/* Stops the process of h for a while, as by SIGSTOP. */
+/* Stops the process of h for a while, as SIGSTOP does. */
 static void stall_host(struct world *w, struct host *h)
 {
 	h->stalled_ns = choose_end(w, 200);

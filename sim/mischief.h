@@ -9,7 +9,8 @@
 /* Draws whether the world has faults of hosts and programs, and the time of the
  * first fault (w->due.mischief_ns). */
 void mischief_init(struct world *w);
-/* Causes one fault, and sets w->due.mischief_ns to the time of the next one. */
+/* Starts the processes of dead hosts that are due, causes one fault unless the
+ * world is quiet, and sets w->due.mischief_ns to the time of the next call. */
 void mischief_step(struct world *w);
 
 #endif

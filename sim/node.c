@@ -120,7 +120,7 @@ static void end_process(struct host *h)
 	free_process(p);
 }
 
-/* Releases the processes that queue pairs of h referred to. */
+/* Releases the processes that queue pairs of h no longer refer to. */
 static void free_released(struct host *h)
 {
 	struct process *p;
@@ -320,7 +320,7 @@ static void take_events(struct host *h)
 }
 
 /* Answers the engine's questions for paths: nine connections in ten are direct,
- * the tenth uses packets. */
+ * and one in ten uses packets. */
 static void find_paths(struct host *h)
 {
 	struct world *w = h->world;

@@ -37,7 +37,8 @@ static void check_request(struct world *w, struct flow *f, uint32_t i,
 	uint32_t flow = f->id;
 
 	if (i < f->round.next || i >= f->round.posted) {
-		world_fail(w, "flow %u request %u completes again", flow, i);
+		world_fail(w, "flow %u request %u completes again or unposted",
+			   flow, i);
 		return;
 	}
 	for (; f->round.next < i; f->round.next++)
@@ -68,7 +69,8 @@ void oracle_completion(struct world *w, const struct cqe *c)
 	struct flow *f = &w->flows[flow];
 
 	if ((c->wr_id & ~ORACLE_RECV) != oracle_wr_id(f, i)) {
-		world_fail(w, "a completion of an earlier round");
+		world_fail(w, "flow %u: a completion is of an earlier round",
+			   flow);
 		return;
 	}
 	world_hash(w, &c->wr_id, sizeof(c->wr_id));

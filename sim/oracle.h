@@ -22,7 +22,8 @@ uint32_t oracle_opcode(const struct op *o);
 void oracle_completion(struct world *w, const struct cqe *c);
 /*
  * Ends a pair's round: compares the pair's memory byte by byte with a replay of
- * its requests, except for bytes that an unsuccessful request may have written.
+ * its requests, except for bytes that a request of unknown outcome may have
+ * written.
  */
 void oracle_round(struct world *w, struct pair *p);
 /* Ends the world: compares all memory, guard bytes included. */

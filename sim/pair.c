@@ -246,8 +246,8 @@ void pair_host_is_back(struct world *w, struct host *h)
 			qp_init(w, &w->flows[i]);
 }
 
-/* Deregisters the region, and keeps a copy: nothing may change it from here on.
- */
+/* Deregisters the region, and keeps a copy: from here on nothing may change the
+ * region's bytes. */
 static void freeze_region(struct region *r)
 {
 	mr_free(&r->at->hca, r->mr);
@@ -315,7 +315,8 @@ static void reset_flow(struct world *w, struct flow *f)
 
 	if (f->qp)
 		workload_modify(w, f, &a, HCA_QP_RESET, 0);
-	/* a reset leaves the receives of the previous round in the queue */
+	/* a reset leaves the receives of the previous round in a shared queue
+	 */
 	if (f->qp && f->shares)
 		empty_srq(f->cap.srq);
 	f->round.sqd = SQD_NO;
