@@ -23,7 +23,7 @@ struct service {
 	/*
 	 * Draws f's next request (f->round.ops[f->round.ops_count], zeroed),
 	 * and the receive that it consumes, if any.  False: the flow's memory
-	 * is used up.  defective: the request must fail.
+	 * is used up.  defective: the request gets a defect.
 	 */
 	bool (*make)(struct world *w, struct flow *f, bool defective);
 	/* Brings both QPs of a pair from RESET to RTS; f is the first flow. */
@@ -42,15 +42,17 @@ struct service {
 	/* Checks the completion of the i-th receive posted for f. */
 	void (*received)(struct world *w, struct flow *f, uint32_t i,
 			 const struct cqe *c);
-	/* Called when all requests of f are complete.  Returns false while a
-	 * receive must still complete. */
+	/* Called when all requests of f are complete, or when f's process has
+	 * ended.  Returns false while a receive must still complete or, for
+	 * iWARP, while bytes are under way. */
 	bool (*is_over)(const struct flow *f);
 	/* Executes f's requests once more, in the shadow memories. */
 	void (*replay)(struct flow *f);
 };
 
-/* The members make, fill, received, is_over and replay of service_rc, which
- * service_iwarp has too. */
+/* The members make, fill, received, is_over and replay of service_rc.
+ * service_iwarp has the same members, except that its is_over calls this one.
+ */
 bool service_rc_make(struct world *w, struct flow *f, bool defective);
 void service_rc_fill(const struct flow *f, const struct op *o, struct wqe *e);
 void service_rc_received(struct world *w, struct flow *f, uint32_t i,

@@ -29,7 +29,7 @@ static bool has_receive(const struct op *o)
 }
 
 /* iWARP has no RNR NAK, so a program posts a message that needs a receive only
- * after its peer has posted one, or when the peer is gone. */
+ * after its peer has posted one, or when a QP of the pair is in ERR or gone. */
 static bool may_post(const struct flow *f)
 {
 	uint32_t needed = 0;

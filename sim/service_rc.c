@@ -106,8 +106,8 @@ void service_rc_enter_rts(struct world *w, struct flow *f,
 				HCA_QP_RNR_RETRY | HCA_QP_MAX_QP_RD_ATOMIC);
 }
 
-/* The caller sets the attributes in *a that both QPs must agree on; the other
- * attributes are drawn here. */
+/* The caller sets the attributes in *a that both QPs must agree on; this
+ * function sets the others. */
 static void connect_qp(struct world *w, struct flow *f, struct hca_qp_attr *a)
 {
 	memcpy(a->ah.dgid, f->to->addr.ip, 16);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* UC: each message arrives whole or not at all. */
+/* UC: a receive completes only with a whole message.  Some bytes of a lost
+ * message may have been written. */
 #include <string.h>
 
 #include "sim/loose.h"

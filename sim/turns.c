@@ -29,8 +29,8 @@
 #define NO_FIBER    (WORLD_HOSTS + 1)
 #define SWITCH	    300000 /* the chance of a switch at a step, in millionths */
 #define SLOW	    200000 /* the chance of a slow fiber, in millionths */
-/* How many times other fibers run before a slow fiber does: so often that a
- * fiber gives up its wait for a lock that the slow fiber holds. */
+/* How many times other fibers run before a slow fiber does.  The number is so
+ * high that a fiber gives up its wait for a lock that the slow fiber holds. */
 #define SLOW_TURNS (4 * ALOCK_SOON)
 
 static struct {

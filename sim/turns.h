@@ -8,7 +8,8 @@
  *	host 0		lock ... copy ..... copy ... unlock
  *	host 1		wait .............................. lock ...
  *
- * Only in a simulator built with ADVERB_STEPS.  One world at a time.
+ * Only a simulator built with ADVERB_STEPS uses this module, for one world at a
+ * time.
  */
 #ifndef SIM_TURNS_H
 #define SIM_TURNS_H

@@ -72,7 +72,7 @@ static bool make_op(struct world *w, struct flow *f, bool defective)
 void workload_draw(struct world *w, struct flow *f)
 {
 	uint32_t n = 1 + workload_below(w, FLOW_OPS);
-	/* in one round of eight a request of the flow must fail */
+	/* in one round of eight a request of the flow has a defect */
 	uint32_t defect = workload_below(w, 8) ? n : workload_below(w, n);
 
 	f->round.ops_count = f->round.posted = f->round.next = 0;

@@ -28,7 +28,9 @@ struct piece {
 	uint32_t off, bytes;
 };
 
-/* Why a request must fail. */
+/* Why a request must fail.  A request of UC or UD, or one of iWARP that has no
+ * response, may then complete with success, because its initiator does not
+ * learn of the failure. */
 enum op_defect {
 	OP_GOOD,
 	OP_BAD_RKEY,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The simulated world: a virtual clock, hosts with plain memory, the frames
- * between them, and faults.  Everything follows from the seed.  One thread.
+ * between them, and faults.  The seed decides everything.  There is one thread.
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
@@ -135,7 +135,7 @@ struct schedule {
 	uint64_t deadline_ns; /* when every pair must be OVER */
 };
 
-/* What the hosts of a world stand for. */
+/* The arrangement that the hosts of a world simulate. */
 struct world_kind {
 	bool direct;	  /* processes of one host, which use src/direct */
 	bool has_shm_ack; /* processes of one host: ACKs in shared memory */
@@ -167,7 +167,7 @@ struct world {
 	size_t vague_count, vague_room;
 	/* turns_take; NULL: the hosts make progress one after the other. */
 	void (*take_turns)(struct world *w, bool programs);
-	/* world_take_lock of turns.c; NULL: the lock is free. */
+	/* take_lock of turns.c; NULL: the lock is free. */
 	void (*take_lock)(struct world *w, struct host *h);
 	char failure[200]; /* the first failure; empty: none */
 };
