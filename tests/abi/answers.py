@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Tests that the functions which adverb exports and does not implement fail in
-the way of their return types: they return a positive or negative errno, NULL or
--1 with errno set, or false.  No call crashes or succeeds."""
+"""Tests that functions which adverb exports and does not implement fail as their
+return types require: they return a positive or negative errno, NULL or -1 with
+errno set, or false.  No call crashes or succeeds.  CALLS has examples of each
+return type."""
 
 import argparse
 import ctypes

@@ -161,7 +161,7 @@ static void query_device_writes_what_fits_the_callers_structure(void)
 	}
 }
 
-/* ---- a queue pair that is posted to field by field ---- */
+/* ---- flush, by ibv_wr_* and by ibv_post_send ---- */
 
 static struct ibv_qp *extended_qp(void)
 {

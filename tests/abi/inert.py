@@ -3,7 +3,7 @@
 signal handler or output.
 
 One process opens all libraries and checks itself; where strace works, a second
-process shows that loading makes no other system calls."""
+process shows that loading makes none of the system calls in CALLS."""
 
 import argparse
 import os

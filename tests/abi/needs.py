@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests that each file of the build needs only libc, of 2021 or older.
+"""Tests that each file of the build needs no library but glibc's, and starts
+with glibc 2.34, which is of 2021.
 
 The loader refuses a file if a library lacks a symbol version that the file
 names, even if no symbol of that version is used.  So the versions that a file

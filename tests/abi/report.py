@@ -23,7 +23,8 @@ def folders(lib):
 
 
 def exported(library):
-    """The set of `name@node` that a library defines; `@@` counts as `@`."""
+    """Returns the set of `name@node` that a library defines, with `@` in place
+    of `@@`."""
     text = subprocess.run(
         ["nm", "-D", "--defined-only", "--with-symbol-versions", library],
         check=True, capture_output=True, text=True).stdout

@@ -2,12 +2,12 @@
 """Tests that programs and libraries of Debian that are linked with rdma-core
 start on adverb's libraries.
 
-Each ELF file of the packages below that reaches one of adverb's libraries is
-loaded with all symbols bound at once: a program by its option for help, a
-library by dlopen.  A file that links a library of an adapter's vendor is loaded
-once with adverb's inert library, and once with Debian's own over adverb's
-libibverbs.  A package that is neither installed nor unpacked under --root (as
-ROOT/PACKAGE/usr/...) is skipped by name."""
+Each ELF file of the packages below that needs one of adverb's libraries, itself
+or through another library, is loaded with all symbols bound at once: a program by
+its option for help, a library by dlopen.  A file that links a library of an
+adapter's vendor is loaded once with adverb's inert library, and once with Debian's
+own over adverb's libibverbs.  A package that is neither installed nor unpacked
+under --root (as ROOT/PACKAGE/usr/...) is skipped by name."""
 
 import argparse
 import os
@@ -31,7 +31,7 @@ opa-fastfabric
 
 FACES = LIBRARIES[:3]
 
-# Names of LIBRARIES without what is around them: `ibverbs` to `hns`.
+# The names of LIBRARIES without `lib` and `.so.N`: `ibverbs` to `hns`.
 WORDS = [re.match(r"lib(\w+)\.so", library)[1] for library in LIBRARIES]
 
 # Libraries that ours replace, and providers that only a stock library opens.

@@ -3,7 +3,7 @@
 
 The lists of some releases are beside this file, so that no library of rdma-core
 need be installed; --stock DIR compares with the libraries in a folder instead,
-and --write RELEASE makes a list from these libraries."""
+and with --write RELEASE it also makes a list from these libraries."""
 
 import argparse
 import pathlib
@@ -16,9 +16,9 @@ HERE = pathlib.Path(__file__).parent
 
 def unwanted(symbols):
     """Returns the symbols that adverb leaves out: those for the struct layouts
-    of 2007 and for drivers of before 2017.
+    of 2007 and for drivers from before 2017.
 
-    If a name is in nodes 1.0 and 1.1, that of 1.0 has the old layout."""
+    If a name is in nodes 1.0 and 1.1, the symbol of 1.0 has the old layout."""
     out = {"ibv_register_driver@IBVERBS_1.1"}
     for symbol in symbols:
         name, node = symbol.split("@")

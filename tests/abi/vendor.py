@@ -21,7 +21,7 @@ OURS = ("libibverbs.so.1", "librdmacm.so.1", "libibumad.so.3")
 ROOM = 4096  # bytes, more than any structure that these calls fill
 
 # Library, function, first argument (None: the function is only looked up), and
-# the value that it returns.  None: it returns NULL with errno EOPNOTSUPP.
+# the value that the function returns (None: NULL, with errno EOPNOTSUPP).
 CALLS = (
     ("libmlx5.so.1", "mlx5dv_is_supported", "device", False),
     ("libmlx5.so.1", "mlx5dv_open_device", "device", None),
@@ -35,8 +35,8 @@ CALLS = (
 
 
 def machine_of(path):
-    """The class and the machine of an ELF file, as bytes; None if the file
-    cannot be read."""
+    """Returns the class and the machine of an ELF file, as bytes; None if the
+    file cannot be read."""
     try:
         with open(path, "rb") as f:
             head = f.read(20)
