@@ -7,7 +7,7 @@ apt=(-o Debug::NoLocking=1 -o APT::Install-Recommends=false
 	-o APT::Sandbox::User= -o Dir::Cache="$WORK/apt/cache"
 	-o Dir::State::status=/dev/null)
 mkdir -p "$WORK"/apt/{lists,cache}/partial
-# True if this machine has package lists of its own.
+# has_lists: true if this machine has package lists of its own.
 has_lists() {
 	[ -n "$(find /var/lib/apt/lists -name '*_Packages*' -print -quit \
 		2>/dev/null)" ]

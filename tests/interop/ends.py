@@ -11,7 +11,7 @@ from guest import HERE, HERE6, THERE, THERE6
 from system import HANG, expect
 
 PACE = os.path.join(guest.WORK, "pace.so")
-# Counters of rxe that must stay 0 while no packet is lost.
+# Counters of rxe that must not change while no packet is lost.
 ERRORS = ("out_of_seq_request", "rcvd_seq_err", "retry_exceeded_err",
           "retry_rnr_exceeded_err", "send_err", "completer_retry_err")
 NEVER = 31  # the exponent of an ACK timeout of 2.4 hours
@@ -35,7 +35,7 @@ SIW = Peer("siw", ADVERB_DEVICES="iwarp:lab0")
 
 
 class Both:
-    """The status and the output of both ends of a program."""
+    """The statuses and the outputs of both ends of a program."""
 
     def __init__(self, ours, theirs, client, seen=""):
         self.status = ours.status or theirs[0]
@@ -118,7 +118,7 @@ class Ends:
 
     def seen(self, status):
         """If our end failed with @status, returns the state of the guest's end,
-        which must still live.  If our end did not fail, returns "".
+        which must still run.  If our end did not fail, returns "".
 
         A program that waits for its memory to change sees no error of its
         queue pair: only the state of the queue pair shows that error."""

@@ -403,8 +403,8 @@ def foreign_ids(six):
     expect(not moved, "rxe counts errors: " + ", ".join(moved))
 
 
-# The ACK timeout of an end that must notice a silent guest.  After all retries some
-# seconds have passed, in which a guest that is only slow has answered.
+# The ACK timeout of an end that must notice a silent guest.  The retries take some
+# seconds, in which a guest that is only slow would have answered.
 PATIENCE = "-u", "16"
 
 

@@ -3,10 +3,11 @@
 """Tests unmodified programs on adverb's iWARP devices with the same programs on
 the kernel's software iWARP (siw) as the peers.
 
-siw runs in a guest (guest.py; tests/interop/build makes the guest).  Each
-program runs in both directions; by default a quick subset, with --full all
-cases.  A case that fails is tried once more with siw at both ends, in the guest:
-if that fails too, the fault is siw's, and the case is skipped."""
+siw runs in a guest (guest.py), which tests/interop/build makes.  The programs run
+in both directions.  By default a quick subset of the cases runs; with --full all
+cases run.  For most cases, a case that fails is tried once more with siw at both
+ends, in the guest: if that fails too, the fault is siw's, and the case is skipped.
+"""
 
 import os
 import signal
@@ -36,8 +37,7 @@ OUR_ENDS = os.path.join(guest.WORK, "ends")
 
 
 class Siw:
-    """The module of the guest and its parameters, which it takes as it is
-    loaded."""
+    """The guest's module siw, and the parameters with which it is loaded."""
 
     def __init__(self, vm):
         self.vm = vm
@@ -88,7 +88,8 @@ def case(name, body, program, alone, parameters="", mpa=""):
 
 
 def both_there(server, client, six=False):
-    """The status and the output of a pair of tools, both in the guest."""
+    """Runs both tools of a pair in the guest.  Returns the status and the
+    output."""
     at = {"at": THERE6 if six else THERE}
     ends.listener_there(False)
     theirs = vm.start(" ".join(server) % at)
@@ -100,19 +101,19 @@ def both_there(server, client, six=False):
 
 # ---- the tools of rdma_cm ----
 
-# rping's main thread closes the event channel, and its other thread may then
-# still ask for the next event: it says this and exits with 255, after all work.
+# rping's main thread closes the event channel while its other thread may still ask
+# for the next event.  Then rping prints this and exits with 255, after all work.
 LATE_THREAD = "rdma_get_cm_event: Bad file descriptor"
 
 
 def forgive_rping(r, direction):
-    """Forgives what rping and siw do wrong after the last ping."""
+    """Forgives the faults of rping and siw after the last ping."""
     said = [line for line in r.theirs.splitlines() if line.strip()]
     if direction == FROM and r.their_status == 255 and \
             said == ["client DISCONNECT EVENT...", LATE_THREAD]:
         r.status = r.our_status
     # The peer had the server's last SEND, and closed the connection, before
-    # siw's ibv_post_send returned: that fails then (siw.md).
+    # siw's ibv_post_send returned.  Then this call fails (siw.md).
     if direction == TO and said[:2] == ["post send error -1",
                                         "rping server failed: -1"]:
         r.status = r.our_status
@@ -125,7 +126,7 @@ def tool(server, client, want="", six=False, stays=False, **starts):
         if client[0] == "rping":
             forgive_rping(r, direction)
         expect_ok(r)
-        expect(want in r.client, "it does not say " + want, r)
+        expect(want in r.client, "the client does not print: " + want, r)
     case(" ".join(client[:-1]) + (" over IPv6" if six else ""), body,
          client[0], lambda: both_there(server, client, six), **starts)
 
@@ -136,7 +137,7 @@ def rping(words, six=False, **starts):
 
 
 def rstream():
-    """rsockets, where adverb has them."""
+    """Adds cases of rsockets, which are skipped while adverb has none."""
     words = ["rstream", "-C", "20", "-S", "4096", "-T", "v"]
     pair = [*words, "-b", "%(at)s"], [*words, "-s", "%(at)s"]
 
@@ -180,7 +181,7 @@ def tools():
 # ---- perftest ----
 
 def perftest_alone(argv):
-    """Both ends in the guest; pace.c puts them in order."""
+    """Runs both ends in the guest; pace.c puts them in order."""
     port = next(ends.ports)
     line = "LD_PRELOAD=/pace.so PACE=/tmp/%d %s -R -p %d" % (
         port, " ".join(ends.words("there", argv, False)), port)
@@ -277,8 +278,8 @@ CLIENT = {"READ response", "SEND"}
 
 
 def start_once(direction, env, agreed):
-    """rping, with what is agreed on looked up in the frames, which tshark
-    judges too."""
+    """Runs rping once.  Expects in the captured frames what both ends shall
+    have agreed on, and that tshark finds nothing wrong with the frames."""
     sniffer = sniff.Sniffer("lab0", t.path("frames.pcap"))
     try:
         r = ends.cm(*RPING, direction, **env)
@@ -315,14 +316,15 @@ def starts():
 
 
 def refused(name, parameters, mpa, want):
-    """A start on which the two cannot agree ends both ends in time."""
+    """Adds a case for each direction in @want.  The two ends cannot agree on
+    how MPA starts, so they do not connect, and neither hangs."""
     for direction in want:
         def body(direction=direction):
             siw.use(parameters)
             r = ends.cm(*RPING, direction, **{"ADVERB_MPA": mpa} if mpa else {})
-            expect(r.status not in (0, 124), "it connects, or hangs", r)
+            expect(r.status not in (0, 124), "the ends connect, or hang", r)
             expect(want[direction] in r.output,
-                   "it does not say " + want[direction], r)
+                   "neither end prints: " + want[direction], r)
         t.case("%s, %s" % (name, direction), body, "iWARP", "rping",
                "kernel siw")
 
@@ -369,7 +371,8 @@ def meeting(name, server, client, six=False, wrap=None, **starts):
 
 
 def on_bad_link(body):
-    """The link loses, delays and reorders what the guest sends."""
+    """Runs the case over a link that loses, delays and reorders the packets
+    that the guest sends."""
     def run(direction, env):
         vm.run("/sbin/tc qdisc replace dev eth0 root netem limit 10000 "
                "loss 1% delay 2ms reorder 25% 50%")
@@ -381,12 +384,12 @@ def on_bad_link(body):
 
 
 def explained(body):
-    """Our client is told why its READ fails."""
+    """Expects that our client is told why its READ fails."""
     def run(direction, env):
         r = body(direction, env)
         if direction == TO:
             expect("adverb: " in r.ours and "the peer ended" in r.ours,
-                   "our end does not say why", r)
+                   "adverb does not say why the READ failed", r)
     return run
 
 
@@ -412,7 +415,8 @@ PINGS = ["-C", "1000000", "-v", "-a", "%(at)s"]
 
 
 def pinging(direction):
-    """rping at work: our process and their command."""
+    """Starts rping at both ends, and waits for its first ping.  Returns our
+    process and their command."""
     if direction == TO:
         ends.listener_there(False)
         theirs = vm.start(" ".join(["rping", "-s", *PINGS]) % {"at": THERE})

@@ -19,7 +19,8 @@ SNAP = 1 << 18
 REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
 MARKERS, CRC, REJECT, ENHANCED = 0x80, 0x40, 0x20, 0x10
 PEER_TO_PEER = 0x80
-# tshark guesses what the payload of RDMAP is.
+# tshark must look for MPA in every TCP connection, and must not take the payload of
+# RDMAP for another protocol.
 TSHARK = ["-o", "tcp.try_heuristic_first:TRUE", "--disable-protocol",
           "rpcordma", "--disable-protocol", "smb_direct"]
 EXPERT_ERROR = 0x800000
@@ -48,7 +49,7 @@ class Sniffer:
                 try:
                     frame = self.socket.recv(SNAP)
                 except socket.timeout:
-                    # all that was there before the stop has been read
+                    # each frame that came before the stop has been read
                     if self.stopping.is_set():
                         return
                     continue
@@ -66,8 +67,8 @@ class Sniffer:
         expect(not dropped, "the capture lacks %d frames" % dropped)
 
     def startup(self, key):
-        """The flags, the revision and the private data of the first frame of
-        MPA with that key."""
+        """Returns the flags, the revision and the private data of the first
+        frame of MPA with that key."""
         for frame in self.frames:
             head, found, rest = frame.partition(key)
             if found and len(rest) >= 4:

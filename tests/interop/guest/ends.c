@@ -40,13 +40,13 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |                     \
 	 IBV_ACCESS_REMOTE_WRITE)
 
-/* What an end tells the other about its memory. */
+/* The message by which an end tells the other where its memory is. */
 struct memory {
 	uint64_t at;
 	uint32_t key;
 };
 
-/* All that is registered, as one region. */
+/* The registered memory of an end, which is one region. */
 struct room {
 	char in[RECEIVES][SHORT], out[SHORT];
 	uint8_t source[BIG], landing[BIG], sink[BIG];
@@ -132,7 +132,6 @@ static time_t now_seconds(void)
 	return t.tv_sec;
 }
 
-/* Takes the next completion. */
 static void take_completion(void)
 {
 	time_t until = now_seconds() + SECONDS;
@@ -173,7 +172,7 @@ static void await(enum ibv_wc_opcode opcode)
 	done[opcode]--;
 }
 
-/* Waits for a message of so many bytes; no second one is under way. */
+/* Waits for a message of `bytes` bytes.  No second message may be under way. */
 static void await_message(uint32_t bytes)
 {
 	await(IBV_WC_RECV);
@@ -260,7 +259,7 @@ static void check_pattern(const uint8_t *p, uint32_t bytes, uint32_t seed,
 			     bytes, what, p[i], want[i]);
 }
 
-/* Sends a message, and waits until the other end has checked what came. */
+/* Sends a message, and waits until the other end has checked the data. */
 static void send_and_wait(void *at, uint32_t bytes)
 {
 	post_receive(mem->in[0], SHORT);
@@ -347,7 +346,7 @@ static void meet_trespasser(bool is_client)
 
 /* ---- the ends ---- */
 
-/* The memory, and the queue pair with its receives. */
+/* Makes the memory, and the queue pair with its receives. */
 static void prepare(bool has_data)
 {
 	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC};
