@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * adverb: the command of the project.  Each subcommand is one file.
+ * adverb: the command of the project, which chooses the subcommand.
  */
 #include "bench.h"
 #include "doctor.h"

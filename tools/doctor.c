@@ -82,7 +82,8 @@ static void check_cpus(void)
 		doctor_say(DOCTOR_SLOW, "processors",
 			   "one: two polling processes take turns on it");
 	else
-		doctor_say(DOCTOR_OK, "processors", "%d, no quota", count);
+		doctor_say(DOCTOR_OK, "processors", "%d, no lower quota",
+			   count);
 }
 
 static void check_sandbox(void)
@@ -103,7 +104,7 @@ static void check_sandbox(void)
 			   "gVisor: system calls are emulated");
 	else if (mode == 2)
 		doctor_say(DOCTOR_SLOW, "sandbox",
-			   "a seccomp filter looks at every system call");
+			   "a seccomp filter checks every system call");
 	else
 		doctor_say(DOCTOR_OK, "sandbox", "none");
 }
@@ -276,11 +277,12 @@ static void say_ports(const struct device *d)
 				   "%s, port %u by InfiniBand, LID %u", d->name,
 				   n, p->lid);
 		else if (p->state == 1)
-			doctor_say(DOCTOR_SLOW, "device",
-				   "%s, port %u has no link; the file of the "
-				   "fabric gives it a cable, or adverb run "
-				   "--host NAME another adapter",
-				   d->name, n);
+			doctor_say(
+				DOCTOR_SLOW, "device",
+				"%s, port %u has no link; add a cable in the "
+				"file of the fabric, or choose another "
+				"adapter (adverb run --host NAME)",
+				d->name, n);
 		else
 			doctor_say(
 				DOCTOR_SLOW, "device",
