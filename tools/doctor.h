@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * doctor: `adverb doctor`, which tests what adverb uses of this machine and
- * prints a line about each.
+ * doctor: `adverb doctor`, which tests the services of this machine that adverb
+ * uses, and prints a line about each.
  */
 #ifndef TOOLS_DOCTOR_H
 #define TOOLS_DOCTOR_H

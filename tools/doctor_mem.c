@@ -107,8 +107,9 @@ static void check_direct_path(int err)
 		if (err)
 			doctor_say(
 				DOCTOR_SLOW, "direct path",
-				"off, see others' memory in the line before: "
-				"processes of this host exchange packets");
+				"off, since no process may write into another "
+				"(see the line before): processes of this host "
+				"exchange packets");
 		else
 			doctor_say(DOCTOR_OK, "direct path",
 				   "from memory to memory between processes of "

@@ -168,8 +168,9 @@ void doctor_net_batches(void)
 		close(fd);
 }
 
-/* Returns what to do about a small buffer.  Before Linux 6.11 only the first
- * network namespace has the file, and the limit is that of all namespaces. */
+/* Returns what to do about a small buffer.  The limit is that of all network
+ * namespaces, and only the first namespace can change it.  In the others the
+ * file is read-only, or before Linux 6.11 missing. */
 static const char *enlarge_buffer(void)
 {
 	return access("/proc/sys/net/core/rmem_max", F_OK) == 0

@@ -69,10 +69,10 @@ static int default_path(char path[PATH_MAX], bool makes)
 }
 
 /*
- * Reads a whole file, or the beginning of a file that is longer than
- * NET_BYTES_MAX, which then has more than NET_BYTES_MAX bytes, too.  Returns 0,
- * and the caller frees *text.  After an error returns -errno, and *text is
- * NULL.
+ * Reads a file.  If the file is longer than NET_BYTES_MAX, only its beginning
+ * is read, but more than NET_BYTES_MAX bytes, so that net_parse refuses them.
+ * Returns 0, and the caller frees *text.  After an error returns -errno, and
+ * *text is NULL.
  */
 static int read_file(const char *name, char **text, size_t *bytes)
 {
@@ -204,8 +204,8 @@ static int serve_file(const char *name, const char *path, bool background,
 
 	if (!f)
 		return 1;
-	/* a write beyond the limit of ulimit -f then fails, and ends the
-	 * capture alone */
+	/* a write beyond the limit of ulimit -f then fails, and ends only the
+	 * capture */
 	signal(SIGXFSZ, SIG_IGN);
 	listener = fabric_socket_listen(path);
 	if (listener >= 0 && captured &&

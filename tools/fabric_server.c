@@ -27,7 +27,7 @@ enum {
 	CONNECTIONS_MAX = 8192, /* the most connections of all programs */
 	BUFFER_BYTES = 1 << 20, /* SO_SNDBUF of both ends of a port */
 	MESSAGE_MAX = FABRIC_UMAD_BYTES + FABRIC_MAD_MAX,
-	RETRY_MS = 1000, /* pause of accepting while the system has no memory */
+	RETRY_MS = 1000, /* pause of accepting at ENFILE, ENOMEM, ENOBUFS */
 };
 
 enum watched_kind {

@@ -83,9 +83,8 @@ static int refuse_path(const char *path, int err)
 static int refuse_lock(const char *path, const char *name, int err)
 {
 	fprintf(stderr,
-		"adverb: the fabric cannot listen at %s: %s, the file that "
-		"keeps other fabrics away meanwhile, cannot be locked: %s; "
-		"name another socket by --socket.\n",
+		"adverb: the fabric cannot listen at %s: the path's lock file "
+		"%s cannot be locked: %s; name another socket by --socket.\n",
 		path, name, strerror(-err));
 	return -1;
 }

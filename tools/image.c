@@ -184,8 +184,8 @@ static void list_entry(struct image *im, const struct image_version *v,
 	memcpy(e->path, path, IMAGE_PATH);
 }
 
-/* Reads lines of a check sum, a number of bytes and a path.  A list that ends
- * early would leave files behind that nothing removes. */
+/* Reads lines of a checksum, a number of bytes and a path.  A damaged list is
+ * refused: otherwise nothing would remove the files that it has lost. */
 static int read_lines(struct image *im, FILE *f)
 {
 	struct image_version v;

@@ -23,7 +23,7 @@
  * the 0 at its end. */
 enum { IMAGE_MAX = 64, IMAGE_PATH = 256 };
 
-/* What identifies the contents of a file. */
+/* Identifies the contents of a file. */
 struct image_version {
 	uint32_t crc;	 /* CRC-32C of the contents */
 	long long bytes; /* the file's size */
@@ -75,8 +75,8 @@ int image_announce(const struct image *im);
 int image_put(struct image *im, const char *from, const char *path, int mode);
 /* Writes @text to @path, with permissions 0644. */
 int image_put_text(struct image *im, const char *text, const char *path);
-/* Removes the files of the list that this run did not put, and writes a list of
- * the files that this run put. */
+/* Removes the files of the list that this run did not put, except for changed
+ * files, and writes a list of the files that this run put. */
 int image_settle(struct image *im);
 /* Removes the list and its files, except for changed files. */
 int image_clear(struct image *im);

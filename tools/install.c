@@ -155,7 +155,7 @@ static const char *const bench_files[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What an installation puts into the root. */
+/* The files that an installation puts into the root. */
 struct plan {
 	struct {
 		char from[PATH_MAX];
@@ -163,7 +163,7 @@ struct plan {
 	} files[IMAGE_MAX];
 	size_t count;
 	char vendor_conf[2048];
-	bool main_conf;	   /* put /etc/ld.so.conf: the root has none */
+	bool main_conf;	   /* put /etc/ld.so.conf: it is missing or adverb's */
 	bool service;	   /* put the system's broker */
 	char preload[256]; /* the text of ld.so.preload; "": no such file */
 };
@@ -501,11 +501,11 @@ static void install_help(FILE *out)
 		"\n"
 		"Puts this adverb into a system: / or the root of an unpacked "
 		"image.  Programs\n"
-		"there find its libraries before the system's, without "
-		"`adverb run`, also where\n"
-		"sudo, mpirun or ssh strip the environment.  Other files are "
-		"not changed.\n"
-		"/" LIB "/installed lists what was put.\n"
+		"there find adverb's libraries before the system's, without "
+		"`adverb run`, also\n"
+		"where sudo, mpirun or ssh strip the environment.  Of other "
+		"files only ldconfig's\n"
+		"caches are changed.  /" LIB "/installed lists what was put.\n"
 		"\n"
 		"  --service        put the system's broker too: an account and "
 		"units of systemd\n"

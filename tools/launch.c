@@ -271,7 +271,8 @@ static void withdraw_shim(struct launch *l, const char *path)
 	const char *why = NULL;
 
 	if (l->facts.musl)
-		why = "its C library is musl, which cannot load adverb's";
+		why = "its C library is musl, which cannot load "
+		      "adverb's libraries";
 	else if (l->facts.old_asan)
 		why = "its AddressSanitizer must come first among libraries";
 	if (!why || !l->shim)

@@ -89,9 +89,10 @@ int launch_find(const char *program, char *path);
 
 /*
  * Looks at the program before it runs: sets l->facts, l->origin and l->preload,
- * and clears l->shim for a program that would not run with the shim.  Returns
- * 0; or, after a sentence on stderr that says why the program does not run or
- * would not load the libraries, 126 or 127, as shells exit.
+ * and clears l->shim if the program would not run with the shim, or if the
+ * shim's file is missing.  Returns 0; or, after a sentence on stderr that says
+ * why the program does not run or would not load the libraries, 126 or 127, as
+ * shells exit.
  */
 int launch_check(struct launch *l, const char *program);
 

@@ -12,7 +12,7 @@
 	.last = "@", .port_long = "--port"
 #define DASH_S .server = {"-p", "%"}, .client = {"-s", "@", "-p", "%"}
 
-/* From release 60 on, cmtime has no server: two peers use a controller. */
+/* From rdma-core 60 on, cmtime has no server: two peers use a controller. */
 static const struct tool cmtime_of_peers = {
 	.name = "cmtime", .server = {"-b", "@", "-C", "@", "-p", "%", "-L"},
 	.client = {"-b", "@", "-C", "@", "-p", "%"}, .server_stays = true,

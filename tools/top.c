@@ -38,7 +38,8 @@ static const char *const why[QP_WAITS] = {
 	[QP_WAIT_ANSWER] =
 		"all requests are sent, the peer has not acknowledged",
 	[QP_WAIT_WINDOW] = "the window is full of unacknowledged packets",
-	[QP_WAIT_READS] = "READs are outstanding: max_rd_atomic, or a fence",
+	[QP_WAIT_READS] = "READs or atomics are outstanding: max_rd_atomic, or "
+			  "a fence",
 	[QP_WAIT_RECEIVE] = "the peer has no receive posted (RNR)",
 	[QP_WAIT_SILENT] = "the peer is silent, packets are retransmitted",
 	[QP_WAIT_SOCKET] =
@@ -177,7 +178,7 @@ static void print_row(const struct row *r)
 }
 
 /* Prints which packets a process has dropped, if any: a sound network causes no
- * drops. */
+ * drops.  The counters of another version of adverb are unknown. */
 static void print_drops(const struct watch_process *p)
 {
 	const struct {

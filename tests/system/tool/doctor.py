@@ -195,7 +195,7 @@ says("direct path", "ok", "by system calls alone", ADVERB_GUARD="0")
 says("direct path", "ok", "off by ADVERB_DIRECT=0", ADVERB_DIRECT="0")
 says("direct path", "slow", "ADVERB_PCAP captures packets",
      ADVERB_PCAP="/dev/null")
-says("direct path", "slow", "off, see others' memory", lacks=["vm"])
+says("direct path", "slow", "since no process may write", lacks=["vm"])
 says("shared memory", "no", "memfd_create fails", lacks=["memfd"])
 says("sandbox", "slow", "seccomp", lacks=["vm"])
 says("broker", "ok", r"adverb [\d.]+, process \d+ of user \d+$")
