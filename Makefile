@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The commands for people.  Each calls a script of ci/, and Meson builds.
+# The commands for people.  Most call a script of ci/; these scripts build by Meson.
 .PHONY: all setup demo test nightly bench package bundle check-format format lint docs \
 	clean help
 MAKEFLAGS += --no-print-directory

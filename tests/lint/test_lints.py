@@ -80,7 +80,7 @@ CASES = (
     ("lint-layers", "threads in util", "src/util/ring.c",
      "#include <pthread.h>\n", "not <pthread.h>"),
     ("lint-layers", "atomics outside util", "src/host/a.c",
-     "#include <stdatomic.h>\n", "atomics live in util"),
+     "#include <stdatomic.h>\n", "only util may include <stdatomic.h>"),
     ("lint-layers", "a folder that is not in the table", "src/misc/a.c",
      "#include <stdint.h>\n", "misc is not in the table"),
     ("lint-size", "a short function", "src/util/a.c", GOOD, None),
