@@ -247,9 +247,14 @@ static bool load_verbs(const char *libdir, struct verbs *v)
 	*(void **)&v->open_device = dlsym(lib, "ibv_open_device");
 	*(void **)&v->close_device = dlsym(lib, "ibv_close_device");
 	*(void **)&v->query_gid = dlsym(lib, "ibv_query_gid");
-	return v->get_device_list && v->free_device_list &&
-	       v->get_device_name && v->open_device && v->close_device &&
-	       v->query_gid;
+	if (v->get_device_list && v->free_device_list && v->get_device_name &&
+	    v->open_device && v->close_device && v->query_gid)
+		return true;
+	doctor_say(DOCTOR_NO, "libraries",
+		   "%s lacks a function, so it is of another project; install "
+		   "adverb again",
+		   path);
+	return false;
 }
 
 /* Returns the device of this name in this process's own list, or NULL. */

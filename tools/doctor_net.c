@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef UDP_SEGMENT
@@ -173,7 +174,9 @@ void doctor_net_batches(void)
  * file is read-only, or before Linux 6.11 missing. */
 static const char *enlarge_buffer(void)
 {
-	return access("/proc/sys/net/core/rmem_max", F_OK) == 0
+	struct stat s;
+
+	return !stat("/proc/sys/net/core/rmem_max", &s) && s.st_mode & S_IWUSR
 		       ? "; more is faster: sysctl net.core.rmem_max=8388608"
 		       : "; more is faster: on the host of this network "
 			 "namespace, sysctl net.core.rmem_max=8388608";

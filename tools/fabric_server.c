@@ -450,8 +450,9 @@ static void read_control(struct server *s, struct connection *c)
 static void read_port(struct server *s, struct connection *c)
 {
 	for (int i = 0; i < READS; i++) {
-		ssize_t n =
-			recv(c->port.fd, s->buffer, MESSAGE_MAX, MSG_DONTWAIT);
+		/* MSG_TRUNC: n is the length of the whole message */
+		ssize_t n = recv(c->port.fd, s->buffer, MESSAGE_MAX,
+				 MSG_DONTWAIT | MSG_TRUNC);
 
 		if (n < 0)
 			return;
@@ -459,7 +460,8 @@ static void read_port(struct server *s, struct connection *c)
 			close_port(s, c);
 			return;
 		}
-		/* a message that fabric_send refuses is lost, as on a wire */
+		/* a message that fabric_send refuses, for example one that is
+		 * longer than the buffer, is lost, as on a wire */
 		fabric_send(c->end, s->buffer, (size_t)n);
 	}
 }
@@ -510,7 +512,8 @@ static void read_data(struct server *s, struct data_socket *d)
 			watch_data(s, d);
 			return;
 		}
-		n = recv(d->watched.fd, s->buffer, MESSAGE_MAX, MSG_DONTWAIT);
+		n = recv(d->watched.fd, s->buffer, MESSAGE_MAX,
+			 MSG_DONTWAIT | MSG_TRUNC);
 		if (n < 0)
 			return;
 		if (!n) { /* the program has closed its socket */

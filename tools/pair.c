@@ -265,6 +265,7 @@ static void print_help(FILE *out)
 		"ibv_{rc,uc,ud,srq,xsrq}_pingpong\n"
 		"  qperf rping ucmatose udaddy cmtime rstream riostream udpong "
 		"rdma_server\n"
+		"  rdma_xserver\n"
 		"Give the commands of other tools after --server and --client, "
 		"with @ for the\n"
 		"address and %% for the port.\n"
