@@ -89,12 +89,23 @@ static int refuse_lock(const char *path, const char *name, int err)
 	return -1;
 }
 
-/* A regular file refuses connections, too. */
-static bool is_socket(const char *path)
+/* Has a file that is no socket the path?  A regular file refuses connections as
+ * the socket of a killed fabric does. */
+static bool is_other_file(const char *path)
 {
 	struct stat s;
 
-	return !lstat(path, &s) && S_ISSOCK(s.st_mode);
+	return !lstat(path, &s) && !S_ISSOCK(s.st_mode);
+}
+
+static int refuse_file(const char *path)
+{
+	fprintf(stderr,
+		"adverb: the fabric cannot listen at %s: a file that is no "
+		"socket has this name; remove it, or name another socket by "
+		"--socket.\n",
+		path);
+	return -1;
 }
 
 /* Removes the socket of a fabric that was killed, which refuses connections.
@@ -103,7 +114,7 @@ static bool clear_path(const char *path)
 {
 	int other = fabric_client_connect(path, FABRIC_SOCKET_PATIENCE_MS);
 
-	if (other == -ECONNREFUSED && is_socket(path))
+	if (other == -ECONNREFUSED && !is_other_file(path))
 		unlink(path);
 	if (other < 0)
 		return other != -ETIMEDOUT;
@@ -140,6 +151,8 @@ static int take_path(const char *path, const struct sockaddr_un *address)
 {
 	int fd;
 
+	if (is_other_file(path))
+		return refuse_file(path);
 	if (!clear_path(path)) {
 		fprintf(stderr,
 			"adverb: a fabric already runs at %s; end it by adverb "

@@ -162,15 +162,33 @@ static void a_path_in_use_is_left_alone(void **state)
 	assert_int_equal(__real_unlink(path), 0);
 }
 
+/* Calls fabric_socket_listen, which has to fail, and copies what it prints. */
+static void expect_refusal(char *text, size_t room)
+{
+	FILE *printed = tmpfile();
+	int before = dup(STDERR_FILENO), err;
+
+	dup2(fileno(printed), STDERR_FILENO);
+	err = fabric_socket_listen(path);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	rewind(printed);
+	text[fread(text, 1, room - 1, printed)] = '\0';
+	fclose(printed);
+	assert_int_equal(err, -1);
+}
+
 /* A regular file refuses connections as the socket of a killed fabric does. */
 static void a_file_at_the_path_is_left_alone(void **state)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	char text[512];
 	struct stat s;
 
 	assert_int_equal(write(fd, "mine", 4), 4);
 	close(fd);
-	assert_int_equal(fabric_socket_listen(path), -1);
+	expect_refusal(text, sizeof(text));
+	assert_non_null(strstr(text, "a file that is no socket has this name"));
 	assert_int_equal(stat(path, &s), 0);
 	assert_true(S_ISREG(s.st_mode) && s.st_size == 4);
 	assert_int_equal(__real_unlink(path), 0);
